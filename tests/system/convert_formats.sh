@@ -104,6 +104,12 @@ case_jfr_round_trip() {
 	convert -e cpu "$here/two.jfr" "$here/two.collapsed"
 	convert -e cpu "$here/a.duet" "$here/a.duet" "$here/want.collapsed"
 	expect_same "$here/two.collapsed" "$here/want.collapsed"
+	gzip -c "$here/two.jfr" >"$here/two.jfr.gz"
+	convert -e cpu "$here/two.jfr.gz" "$here/gzip.collapsed"
+	expect_same "$here/gzip.collapsed" "$here/want.collapsed"
+	head -c -100 "$here/two.jfr.gz" >"$here/cut.gz"
+	run_duet convert -e cpu "$here/cut.gz" "$here/none.collapsed"
+	expect_refusal 1 'the compressed data are damaged or end too early'
 }
 
 # How many events of this type `jfr summary` counts.

@@ -17,6 +17,8 @@
 #define READER_START 4096 /* size of the beginning of a file by which its format is recognised */
 #define READER_SAMPLES "samples" /* the event of files that do not say what was sampled; its unit is PROFILE_COUNT */
 
+struct gunzip;
+
 /* An open file, which need not be seekable. */
 struct reader_source {
 	const char *name; /* for messages; not owned */
@@ -24,6 +26,8 @@ struct reader_source {
 	uint64_t offset; /* of the next byte that reader_bytes() returns */
 	unsigned char start[READER_START];
 	size_t start_len; /* less than READER_START if the file is shorter */
+	/* The file is compressed, and what is read from it is not. NULL: it is not, or its reader decompresses it. */
+	struct gunzip *gunzip;
 	struct buf warning; /* set by the reader: one sentence about what is missing in the profile; else "" */
 };
 

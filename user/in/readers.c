@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "in/gunzip.h"
+#include "in/inflate.h"
 #include "in/readers.h"
 
 const struct reader *const readers[] = {
@@ -19,13 +21,16 @@ const struct reader *const readers[] = {
 };
 
 /* Reads until `len` bytes are there or the file ends. */
-static ssize_t read_whole(int fd, unsigned char *bytes, size_t len)
+static ssize_t read_whole(const struct reader_source *source, unsigned char *bytes, size_t len)
 {
 	size_t got = 0;
 
 	while (got < len) {
-		ssize_t more = read(fd, bytes + got, len - got);
+		ssize_t more = source->gunzip ? gunzip_read(source->gunzip, bytes + got, len - got)
+					      : read(source->fd, bytes + got, len - got);
 
+		if (more < 0 && source->gunzip)
+			return more;
 		if (more < 0 && errno == EINTR)
 			continue;
 		if (more < 0)
@@ -53,6 +58,32 @@ static int open_path(const char *path, struct buf *why)
 	return err ? err : fd;
 }
 
+static const struct reader *claiming(const unsigned char *start, size_t len)
+{
+	for (size_t i = 0; readers[i]; i++)
+		if (readers[i]->claims(start, len))
+			return readers[i];
+	return NULL;
+}
+
+/*
+ * If the beginning, which has `len` bytes, is that of a compressed file that no reader claims as it is, the source
+ * becomes that of its contents. Returns the length of the beginning, or -errno.
+ */
+static ssize_t decompress(struct reader_source *source, size_t len)
+{
+	unsigned char inner[READER_START];
+	size_t inner_len;
+
+	if (!inflate_is_gzip(source->start, len) || claiming(source->start, len))
+		return (ssize_t)len;
+	inner_len = inflate_start(source->start, len, inner, sizeof(inner));
+	if (!claiming(inner, inner_len))
+		return (ssize_t)len;
+	source->gunzip = gunzip_open(source->fd, source->start, len);
+	return source->gunzip ? read_whole(source, source->start, sizeof(source->start)) : -ENOMEM;
+}
+
 int reader_open(struct reader_source *source, const char *path, struct buf *why)
 {
 	int fd = open_path(path, why);
@@ -74,6 +105,7 @@ int reader_open(struct reader_source *source, const char *path, struct buf *why)
 
 void reader_close(struct reader_source *source)
 {
+	gunzip_close(source->gunzip);
 	close(source->fd);
 	buf_release(&source->warning);
 }
@@ -88,7 +120,7 @@ ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len)
 		ready = ready < len ? ready : len;
 		memcpy(bytes, source->start + source->offset, ready);
 	}
-	got = read_whole(source->fd, (unsigned char *)bytes + ready, len - ready);
+	got = read_whole(source, (unsigned char *)bytes + ready, len - ready);
 	if (got < 0)
 		return got;
 	source->offset += ready + (size_t)got;
@@ -97,9 +129,17 @@ ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len)
 
 int reader_read(struct reader_source *source, struct profile *profile, struct buf *why)
 {
-	for (size_t i = 0; readers[i]; i++)
-		if (readers[i]->claims(source->start, source->start_len))
-			return readers[i]->read(profile, source, why);
+	const struct reader *reader = claiming(source->start, source->start_len);
+
+	if (reader) {
+		int err = reader->read(profile, source, why);
+
+		if (err != -EILSEQ || !source->gunzip)
+			return err;
+		buf_clear(why);
+		buf_add_str(why, "the compressed data are damaged or end too early");
+		return err;
+	}
 	buf_printf(why, source->start_len ? "not a profile in a format that duet reads" : "the file is empty");
 	return -EINVAL;
 }
