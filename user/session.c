@@ -146,6 +146,7 @@ static int session_open(struct session *session, const struct session_options *o
 	session->command_ns = clock_monotonic_ns();
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	session->launch = (struct launch)LAUNCH_NONE;
+	session->jdk = (struct flight_recording)FLIGHT_RECORDING_NONE;
 	session->signal_fd = open_signals();
 	helper_start();
 	buf_init(&session->engine_why);
@@ -177,6 +178,7 @@ static int session_open(struct session *session, const struct session_options *o
 
 static void session_close(struct session *session)
 {
+	flight_recording_release(&session->jdk);
 	jvms_release(&session->jvms);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
@@ -278,11 +280,81 @@ static int open_outputs(struct session *session)
 	const struct session_options *options = session->options;
 	int err = 0;
 
-	output_files_init(&session->outputs, &session->profile, &options->style, &options->folder.access);
+	session->style = options->style;
+	session->style.jfr.jdk_file = options->jfrsync ? &session->jdk.file : NULL;
+	output_files_init(&session->outputs, &session->profile, &session->style, &options->folder.access);
 	for (size_t i = 0; !err && i < options->outputs.len; i++)
 		err = output_files_add(&session->outputs, options->outputs.items[i].writer,
 				       options->outputs.items[i].file);
 	return err;
+}
+
+static unsigned int without_of(const struct session *session)
+{
+	static const struct {
+		const char *event;
+		enum flight_without without;
+	} rows[] = {
+		{"cpu", FLIGHT_WITHOUT_CPU},
+		{"alloc", FLIGHT_WITHOUT_ALLOC},
+		{"live", FLIGHT_WITHOUT_ALLOC},
+		{"lock", FLIGHT_WITHOUT_LOCK},
+	};
+	const struct event_list *events = &session->options->events;
+	unsigned int without = ~session->style.jfr.without & WRITER_WITHOUT_ALL;
+
+	for (size_t i = 0; i < events->len; i++)
+		for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++)
+			if (!strcmp(events->items[i].event->name, rows[row].event))
+				without |= rows[row].without;
+	return without;
+}
+
+/* Starts the JVM's own recording. Returns 0, or -errno after reporting the error. */
+static int start_jdk(struct session *session)
+{
+	const struct session_options *options = session->options;
+	const struct process *process;
+	struct buf why;
+	int err = -ESRCH;
+
+	if (!options->jfrsync)
+		return 0;
+	buf_init(&why);
+	process = process_get(&session->processes, options->pids.items[0], 0);
+	if (process)
+		err = flight_recording_start(&session->jdk, process, options->jfrsync, without_of(session), &why);
+	else
+		buf_printf(&why, "there is no process %d", options->pids.items[0]);
+	if (err < 0)
+		log_error("%s", why.data);
+	buf_release(&why);
+	return err;
+}
+
+static void end_jdk(struct session *session)
+{
+	const struct process *process = session->options->jfrsync ?
+						process_find(&session->processes, session->options->pids.items[0]) :
+						NULL;
+	struct buf why;
+
+	buf_init(&why);
+	if (session->jdk.is_running &&
+	    flight_recording_update(&session->jdk, true, !process || process_is_ending(process), &why) < 0) {
+		log_warn("%s", why.data);
+		profile_add_loss(&session->profile, 1, why.data);
+	}
+	buf_release(&why);
+}
+
+/* Windows have no notes: each would need them again. */
+static void begin_vitals(struct session *session)
+{
+	if (session->options->window_ns || !output_files_have_notes(&session->outputs))
+		return;
+	vitals_open(&session->vitals, &session->profile);
+	session_tell_vitals(session, clock_monotonic_ns());
 }
 
 /* A file that is written during the recording begins with the facts that are known by now. */
@@ -298,6 +370,7 @@ static void begin_outputs(struct session *session)
 
 static int finish(struct session *session)
 {
+	end_jdk(session);
 	report_facts(&session->report);
 	report_losses(&session->report);
 	report_summary(&session->report);
@@ -340,6 +413,8 @@ int session_run(const struct session_options *options)
 	if (!err)
 		err = status_open(&session.status, options->metrics);
 	if (!err)
+		err = start_jdk(&session);
+	if (!err)
 		err = session_start(&session);
 	if (err < 0)
 		goto out;
@@ -348,6 +423,7 @@ int session_run(const struct session_options *options)
 	tell_of(&session);
 	if (options->window_ns)
 		start_windows(&session);
+	begin_vitals(&session);
 	begin_outputs(&session);
 	session_loop(&session);
 	session_stop(&session);

@@ -46,6 +46,7 @@ struct session_options {
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;
 	struct writer_options style;
+	const char *jfrsync; /* settings of the recording that the one JVM in pids makes itself; NULL = none */
 	const char *metrics; /* address at which metrics are served; NULL = none */
 	const char *command_line; /* for the profile's facts */
 	uint64_t window_ns; /* --continuous: length of a window, written into `folder`; 0 = one recording */

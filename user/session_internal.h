@@ -8,6 +8,7 @@
 #include "intake/intake.h"
 #include "intake/sleep_edges.h"
 #include "join/decided.h"
+#include "jvms/flight_recording.h"
 #include "jvms/jvms.h"
 #include "jvms/launch.h"
 #include "limits/budget.h"
@@ -22,6 +23,7 @@
 #include "session.h"
 #include "subject/host.h"
 #include "subject/owners.h"
+#include "subject/vitals.h"
 #include "sym/symbols.h"
 #include "windows/windows.h"
 
@@ -39,6 +41,7 @@ struct session {
 	struct sleep_edges edges;
 	struct owners owners;
 	struct host host;
+	struct vitals vitals; /* profile is NULL when no output keeps notes */
 	struct budget budget;
 	struct overhead overhead;
 	struct status status;
@@ -46,6 +49,8 @@ struct session {
 	struct outcomes told; /* the outcomes at the end of the previous window */
 	struct report report; /* from the first tick on */
 	struct output_files outputs;
+	struct writer_options style; /* of the outputs */
+	struct flight_recording jdk; /* the JVM's own recording */
 	uint64_t cpus; /* online */
 	int signal_fd;
 	struct launch launch; /* -- CMD; its pid is 0 without a command, and after the command has ended */
@@ -72,6 +77,8 @@ void session_release_dead(void *session); /* frees agents and processes that hav
 /* session_loop.c. Waits at most `timeout_ms` for an event, and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);
 /* Steps until the recording is to end. */
+/* Adds notes about the JVMs and the machine. Call at the beginning; session_loop() and session_stop() call it, too. */
+void session_tell_vitals(struct session *session, uint64_t now_ns);
 void session_loop(struct session *session);
 /* Stops the ticks, then the signals, then the agents, so that the last signal still finds its handler. */
 void session_stop(struct session *session);

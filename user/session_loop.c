@@ -114,6 +114,21 @@ static void tell_spent(void)
 		log_warn("the processes of user %u take too long to read: some stacks and names stay incomplete", uid);
 }
 
+void session_tell_vitals(struct session *session, uint64_t now_ns)
+{
+	struct vitals *vitals = &session->vitals;
+
+	for (size_t i = 0; i < session->jvms.agents.len; i++) {
+		struct process *process = session->jvms.agents.items[i]->process;
+		struct vitals_jvm *jvm = vitals_jvm(vitals, process);
+
+		if (jvm)
+			vitals_tell(vitals, jvm, process, now_ns);
+	}
+	vitals_tell_load(vitals, now_ns);
+	vitals->looked_ns = now_ns;
+}
+
 void session_loop(struct session *session)
 {
 	uint64_t end_ns =
@@ -134,6 +149,8 @@ void session_loop(struct session *session)
 		now_ns = clock_monotonic_ns();
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);
+		if (session->vitals.profile && now_ns - session->vitals.looked_ns >= NS_PER_SEC)
+			session_tell_vitals(session, now_ns);
 		output_files_step(&session->outputs, now_ns);
 		tell_spent();
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
@@ -169,6 +186,8 @@ void session_stop(struct session *session)
 {
 	uint64_t deadline;
 
+	if (session->vitals.profile)
+		session_tell_vitals(session, clock_monotonic_ns());
 	sleep_edges_end(&session->edges);
 	engine_stop(&session->engine);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();

@@ -56,6 +56,14 @@ static void full_profile(struct profile *p)
 	assert_int_equal(profile_add(p, &(struct profile_sample){.time_ns = 77, .weight = 3, .thread = thread,
 								 .node = 1, .count = 2, .event = 1}),
 			 0);
+	profile_add_note(p, &(struct profile_note){.time_ns = 51, .kind = PROFILE_NOTE_PROPERTY, .pid = 100}, "key",
+			 "");
+	profile_add_note(p,
+			 &(struct profile_note){.time_ns = 50 + MS,
+						.numbers = {1, 2, 3, UINT64_MAX},
+						.kind = PROFILE_NOTE_HEAP,
+						.pid = 100},
+			 NULL, NULL);
 	p->start_ns = 50;
 	p->end_ns = 50 + 7500 * MS;
 	p->start_realtime_ns = 1700000001ull * 1000 * MS;
@@ -77,6 +85,10 @@ static void everything_comes_back(void **state)
 	assert_int_equal(after.nodes.len, before.nodes.len);
 	assert_int_equal(after.threads.len, before.threads.len);
 	assert_int_equal(after.owners.len, before.owners.len);
+	assert_int_equal(after.notes.len, before.notes.len);
+	assert_string_equal(intern_text(&after.strings, after.notes.items[0].texts[0]), "key");
+	assert_int_equal(after.notes.items[1].time_ns, after.start_ns + MS);
+	assert_memory_equal(after.notes.items[1].numbers, before.notes.items[1].numbers, 4 * sizeof(uint64_t));
 	assert_memory_equal(after.nodes.items, before.nodes.items, before.nodes.len * sizeof(*before.nodes.items));
 	assert_int_equal(after.samples.len, before.samples.len);
 	assert_int_equal(after.samples.recent.items[0].time_ns,

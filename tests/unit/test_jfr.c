@@ -444,6 +444,119 @@ static void full_disk(void **state)
 	}
 }
 
+/* ---- options ---- */
+
+static char *written_with(const struct profile *p, const struct writer_jfr *jfr, size_t *ret_len)
+{
+	struct writer_options options;
+	char *bytes = NULL;
+	FILE *out = open_memstream(&bytes, ret_len);
+
+	writer_options_default(&options);
+	options.jfr = *jfr;
+	assert_int_equal(writer_by_name("jfr")->write(p, &options, out), 0);
+	fclose(out);
+	return bytes;
+}
+
+/* A file of the JDK's chunks, with another clock. */
+static int file_with(const char *bytes, size_t len)
+{
+	int fd = memfd_create("jdk", MFD_CLOEXEC);
+
+	assert_int_equal(write(fd, bytes, len), len);
+	return fd;
+}
+
+static const struct jfr_header *last_header(const char *bytes, size_t len)
+{
+	const struct jfr_header *header = (const struct jfr_header *)bytes;
+
+	while (bytes + len > (const char *)header + be64toh(header->bytes))
+		header = (const struct jfr_header *)((const char *)header + be64toh(header->bytes));
+	return header;
+}
+
+/* The JDK's chunks come first, and duet's have their clock: ticks of equal moments are equal. */
+static void chunks_of_the_jdk(void **state)
+{
+	struct profile first, second, both;
+	struct writer_jfr jfr = {.ticks_per_second = 2500000000};
+	const struct jfr_header *mine;
+	size_t jdk_len, len;
+	struct buf why;
+	char *jdk, *file;
+	int fd;
+
+	(void)state;
+	buf_init(&why);
+	profile_of_everything(&first);
+	first.start_realtime_ns = 1700000000 * (1000 * MS);
+	jdk = written_with(&first, &jfr, &jdk_len);
+	fd = file_with(jdk, jdk_len);
+	profile_of_everything(&second);
+	second.start_realtime_ns = first.start_realtime_ns + 3000 * MS;
+	jfr = (struct writer_jfr){.jdk_file = &fd, .settings = "engine=ctimer\ncstack=vm\nodd\n"};
+	file = written_with(&second, &jfr, &len);
+	assert_memory_equal(file, jdk, jdk_len);
+	mine = last_header(file, len);
+	assert_int_equal((const char *)mine - file, jdk_len);
+	assert_int_equal(be64toh(mine->ticks_per_second), 2500000000);
+	assert_int_equal(be64toh(mine->start_ticks) - be64toh(((struct jfr_header *)jdk)->start_ticks), 7500000000);
+	assert_int_equal(read_bytes(&both, file, len, &why), 0);
+	assert_int_equal(both.samples.len, 2 * first.samples.len);
+	profile_release(&both);
+
+	/* What is damaged is left out. */
+	free(file);
+	assert_int_equal(ftruncate(fd, (off_t)jdk_len - 1), 0);
+	file = written_with(&second, &jfr, &len);
+	assert_int_equal(be64toh(((struct jfr_header *)file)->ticks_per_second), 1000 * MS);
+	assert_int_equal(read_bytes(&both, file, len, &why), 0);
+	assert_int_equal(both.samples.len, second.samples.len);
+	profile_release(&both);
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	close(fd);
+	free(file);
+	free(jdk);
+}
+
+static void limits(void **state)
+{
+	uint32_t rates[JFR_RATES] = {0};
+	struct jfr_budget budget = {0};
+	uint32_t taken = 0;
+	struct buf why;
+
+	(void)state;
+	buf_init(&why);
+	assert_int_equal(jfr_rates_parse(rates, "cpu:50,alloc:100;span:7", &why), 0);
+	assert_int_equal(rates[JFR_RATE_CPU], 50);
+	assert_int_equal(rates[JFR_RATE_ALLOC], 100);
+	assert_int_equal(rates[JFR_RATE_SPAN], 7);
+	assert_int_equal(rates[JFR_RATE_LOCK], 0);
+	for (size_t i = 0; i < 5; i++) {
+		static const char *const wrong[] = {"cpu", "cpu:", "cpu:0", "nosuch:1", "cpu:1:2"};
+
+		buf_clear(&why);
+		assert_int_equal(jfr_rates_parse(rates, wrong[i], &why), -EINVAL);
+		assert_non_null(strstr(why.data, "CATEGORY:NUMBER"));
+	}
+	for (uint64_t ms = 0; ms < 1000; ms++)
+		taken += jfr_budget_take(&budget, 50, ms * MS, 1);
+	assert_int_equal(taken, 50);
+	for (uint64_t ms = 3000; ms < 4000; ms++) /* what was not used in the second before is carried over */
+		taken += jfr_budget_take(&budget, 50, ms * MS, 1);
+	assert_int_equal(taken, 150);
+	for (uint64_t ms = 4000; ms < 5000; ms++)
+		taken += jfr_budget_take(&budget, 50, ms * MS, 1);
+	assert_int_equal(taken, 200);
+	assert_false(jfr_budget_take(&budget, 50, 9000 * MS, 101));
+	buf_release(&why);
+}
+
 static void assert_number(uint64_t number, size_t bytes)
 {
 	struct jfr_cursor cursor = {0};
@@ -511,6 +624,8 @@ int main(void)
 		cmocka_unit_test(refuses_what_does_not_fit),
 		cmocka_unit_test(killed_between_writes),
 		cmocka_unit_test(full_disk),
+		cmocka_unit_test(chunks_of_the_jdk),
+		cmocka_unit_test(limits),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(strings),
 	};

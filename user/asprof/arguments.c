@@ -24,6 +24,8 @@ enum form {
 	FORM_LONG_TIME, /* uint64_t: seconds, or with a unit s m h d */
 	FORM_INTERVAL,	/* struct asprof_interval: a value with any unit; without a value, the default */
 	FORM_LIST,	/* struct opt_strings */
+	FORM_RATES,	/* limits of JFR's events */
+	FORM_BITS,	/* unsigned int; words change nothing */
 	FORM_ACTION,	/* sets the action to `number` */
 	FORM_FORMAT,	/* sets the writer to the one called `name`, and its number of rows */
 	FORM_ACCEPTED,	/* changes nothing, because duet has one way */
@@ -36,7 +38,7 @@ struct word {
 	enum form form;
 	size_t offset; /* offset in struct asprof_arguments */
 	uint64_t number; /* FORM_INTERVAL: the default; FORM_ACTION: enum asprof_action */
-	const char *why; /* FORM_IGNORED, FORM_REFUSED */
+	const char *why; /* FORM_IGNORED, FORM_REFUSED; FORM_STRING: the value if there is none */
 };
 
 #define AT(member) offsetof(struct asprof_arguments, member)
@@ -103,13 +105,15 @@ static const struct word words[] = {
 	{.name = "safemode", .form = FORM_ACCEPTED},
 	{.name = "fdtransfer", .form = FORM_ACCEPTED},
 	{.name = "signal", .form = FORM_ACCEPTED},
-	{.name = "clock", .form = FORM_ACCEPTED},
+	{.name = "clock", .form = FORM_STRING, .offset = AT(clock)},
+	{.name = "ratelimit", .form = FORM_RATES},
+	{.name = "jfrsync", .form = FORM_STRING, .offset = AT(jfrsync), .why = "default"},
+	{.name = "jfropts", .form = FORM_BITS, .offset = AT(style.jfr.without)},
 	{.name = "mcache", .form = FORM_ACCEPTED},
 	{.name = "nobatch", .form = FORM_ACCEPTED},
 	{.name = "memlimit", .form = FORM_ACCEPTED},
 	{.name = "chunksize", .form = FORM_ACCEPTED},
 	{.name = "chunktime", .form = FORM_ACCEPTED},
-	{.name = "jfropts", .form = FORM_ACCEPTED},
 	{.name = "framebuf", .form = FORM_ACCEPTED},
 	{.name = "allkernel", .form = FORM_ACCEPTED},
 	{.name = "width", .form = FORM_ACCEPTED},
@@ -121,8 +125,6 @@ static const struct word words[] = {
 	{.name = "sched", .form = FORM_IGNORED, .why = "stacks have no frame for the scheduling policy"},
 	{.name = "tlab", .form = FORM_IGNORED, .why = "allocations are sampled by bytes"},
 	{.name = "proc", .form = FORM_IGNORED, .why = "there are no samples of processes"},
-	{.name = "ratelimit", .form = FORM_IGNORED, .why = "all samples are kept"},
-	{.name = "jfrsync", .form = FORM_IGNORED, .why = "the JVM's own events are not in the file"},
 	{.name = "nostop", .form = FORM_IGNORED, .why = "there is no begin and no end"},
 
 	{.name = "filter", .form = FORM_REFUSED, .why = "duet cannot select threads"},
@@ -257,12 +259,39 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 {
 	if (word->offset == AT(event))
 		return set_event(to, value ? value : word->name, why);
-	if (!value || !*value)
+	if ((!value || !*value) && !word->why)
 		return bad_value(word, value, why);
 	if (word->offset == AT(style.title))
 		decode_entities(value);
-	*(const char **)((char *)to + word->offset) = value;
+	if (word->offset == AT(clock) && strcmp(value, "tsc") != 0 && strcmp(value, "monotonic") != 0)
+		return bad_value(word, value, why);
+	if (word->offset == AT(jfrsync)) /* the JVM has what belongs to it */
+		to->style.jfr.without = WRITER_WITHOUT_ALL;
+	*(const char **)((char *)to + word->offset) = value && *value ? value : word->why;
 	return 0;
+}
+
+/* Words such as "mem" are about async-profiler's own buffers. */
+static int set_bits(unsigned int *field, const struct word *word, const char *value, struct buf *why)
+{
+	char *end;
+
+	if (!value || !*value)
+		return bad_value(word, value, why);
+	if (isalpha((unsigned char)*value))
+		return 0;
+	*field = (unsigned int)strtoul(value, &end, 0) & WRITER_WITHOUT_ALL;
+	return *end ? bad_value(word, value, why) : 0;
+}
+
+/* Words of which a JFR file says how they were set. */
+static void note_setting(struct asprof_arguments *to, const char *name, const char *value)
+{
+	static const char *const noted[] = {"cstack", "features", "memlimit", "filter", "begin", "end", "signal"};
+
+	for (size_t i = 0; value && i < sizeof(noted) / sizeof(*noted); i++)
+		if (!strcmp(noted[i], name))
+			buf_printf(&to->settings, "%s=%s\n", name, value);
 }
 
 /* "traces=5,flat=10" is one text with both lists. */
@@ -343,6 +372,10 @@ static int set_word(struct asprof_arguments *to, const struct word *word, char *
 		return set_number(field, word, value, why);
 	case FORM_INTERVAL:
 		return set_interval(field, word, value, why);
+	case FORM_RATES:
+		return value ? jfr_rates_parse(to->style.jfr.rate_limits, value, why) : bad_value(word, value, why);
+	case FORM_BITS:
+		return set_bits(field, word, value, why);
 	case FORM_LIST:
 		return value ? opt_strings(field, value, why) : bad_value(word, value, why);
 	case FORM_ACTION:
@@ -374,6 +407,7 @@ static int parse_word(struct asprof_arguments *to, char *text, struct buf *warni
 	if (value)
 		*value++ = '\0';
 	word = find_word(text);
+	note_setting(to, text, value);
 	if (word)
 		return set_word(to, word, value, warnings, why);
 	buf_printf(warnings, "[WARN] Unknown argument: %s\n", text);
@@ -401,6 +435,7 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 	int err = 0;
 
 	*ret = (struct asprof_arguments){.text = strdup(text)};
+	buf_init(&ret->settings);
 	writer_options_default(&ret->style);
 	ret->style.tlab = true; /* as async-profiler writes allocations */
 	ret->style.frame_list = true; /* its converter reads pages */
@@ -440,6 +475,7 @@ void asprof_arguments_release(struct asprof_arguments *arguments)
 	free(arguments->style.include.items);
 	free(arguments->style.exclude.items);
 	free(arguments->traces.items);
+	buf_release(&arguments->settings);
 	free(arguments->text);
 	*arguments = (struct asprof_arguments){0};
 }

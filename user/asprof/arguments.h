@@ -50,6 +50,9 @@ struct asprof_arguments {
 	uint32_t depth, kept_depth; /* jstackdepth=N/M; 0: not set */
 	const char *cstack; /* NULL: the default */
 	uint64_t timeout_ns, loop_ns; /* 0: none */
+	const char *jfrsync; /* settings of the JVM's own recording; NULL: none is made */
+	const char *clock; /* "tsc" or "monotonic"; NULL: not set */
+	struct buf settings; /* words that a JFR file repeats: "name=value\n" each */
 };
 
 /*

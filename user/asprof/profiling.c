@@ -314,7 +314,7 @@ static void tell_list(const struct request *request)
 		    "  uprobe:path\n");
 }
 
-static uint64_t count_samples(const struct profiling *profiling)
+static uint64_t count_samples(struct profiling *profiling)
 {
 	uint64_t samples = 0;
 
@@ -499,6 +499,8 @@ void profiling_answer(struct profiling *profiling, const struct meeting_question
 {
 	if (question->head.name[0])
 		profiling->agent = question->head;
+	/* A JVM that is shutting down answers no requests any more. */
+	profiling->recording.is_ending |= question->head.kind == DUET_QUESTION_EXIT;
 	if (question->head.kind == DUET_QUESTION_SAMPLES)
 		buf_printf(&answer->text, "%llu", (unsigned long long)count_samples(profiling));
 	else if (question->head.kind == DUET_QUESTION_EXIT)
@@ -551,9 +553,9 @@ void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks
 	*profiling = (struct profiling){
 		.pid = pid,
 		.start_ticks = start_ticks,
-		.recording = RECORDING_NONE,
 		.used_ns = clock_monotonic_ns(),
 	};
+	recording_init(&profiling->recording);
 	buf_init(&profiling->begun_file);
 }
 

@@ -18,6 +18,8 @@
 #include "base/log.h"
 #include "cmd/inputs.h"
 #include "cmd/record.h"
+#include "jvms/flight_recording.h"
+#include "proc/process.h"
 
 #define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
 #define END_NS (15 * NS_PER_SEC) /* longest wait for the end; longer than the session's own deadlines at its end */
@@ -192,6 +194,100 @@ static void forget_parts(struct recording *recording)
 	vec_clear(&recording->parts);
 }
 
+/* ---- JFR ---- */
+
+static bool is_event(const struct asprof_arguments *arguments, const char *name)
+{
+	return arguments->event && !strcmp(arguments->event, name);
+}
+
+/* async-profiler's name of what samples the main event */
+static const char *engine_of(const struct asprof_arguments *arguments)
+{
+	static const char *const same[] = {"ctimer", "itimer", "wall"};
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		if (is_event(arguments, same[i]))
+			return same[i];
+	return "perf_events";
+}
+
+/* Keeps what the start command says about JFR files: the command that ends the recording does not repeat it. */
+static void keep_options(struct recording *recording, const struct asprof_arguments *arguments)
+{
+	recording->jfr = arguments->style.jfr;
+	recording->begun_cycles = arguments->clock && !strcmp(arguments->clock, "tsc") ? clock_cycles() : 0;
+	buf_clear(&recording->settings);
+	buf_printf(&recording->settings, "engine=%s\nevent=%s\n%s", engine_of(arguments),
+		   arguments->event ? arguments->event : "cpu",
+		   strstr(arguments->settings.data, "cstack=") ? "" : "cstack=vm\n");
+	buf_add_str(&recording->settings, arguments->settings.data);
+}
+
+static unsigned int without_of(const struct asprof_arguments *arguments)
+{
+	bool has_cpu = arguments->event || arguments->all, has_alloc = arguments->alloc.is_wanted || arguments->live;
+	unsigned int without = (arguments->style.jfr.without ^ WRITER_WITHOUT_ALL) & WRITER_WITHOUT_ALL;
+
+	if (has_cpu || !(has_alloc || arguments->lock.is_wanted || arguments->wall.is_wanted))
+		without |= FLIGHT_WITHOUT_CPU;
+	if (has_alloc || arguments->all)
+		without |= FLIGHT_WITHOUT_ALLOC;
+	if (arguments->lock.is_wanted || arguments->all)
+		without |= FLIGHT_WITHOUT_LOCK;
+	return without;
+}
+
+static int start_jdk(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, struct buf *why)
+{
+	struct process_table processes;
+	const struct process *process;
+	int err = -ESRCH;
+
+	flight_recording_release(&recording->jdk);
+	buf_clear(&recording->jdk_why);
+	if (!arguments->jfrsync)
+		return 0;
+	process_table_init(&processes);
+	process = process_get(&processes, pid, 0);
+	if (process)
+		err = flight_recording_start(&recording->jdk, process, arguments->jfrsync, without_of(arguments), why);
+	else
+		buf_printf(why, "process %d has ended", pid);
+	process_table_release(&processes);
+	return err;
+}
+
+/* Reads what the JVM has recorded until now. If that fails, the report says so. */
+static void update_jdk(struct recording *recording, bool is_end)
+{
+	if (!recording->jdk.is_running)
+		return;
+	buf_clear(&recording->jdk_why);
+	(void)flight_recording_update(&recording->jdk, is_end, recording->is_ending, &recording->jdk_why);
+}
+
+static void set_jfr(struct recording *recording, struct writer_options *style)
+{
+	uint64_t cycles = clock_cycles(), ns = clock_monotonic_ns();
+
+	style->jfr = recording->jfr;
+	style->jfr.settings = recording->settings.data;
+	style->jfr.jdk_file = recording->jdk.file >= 0 ? &recording->jdk.file : NULL;
+	if (recording->begun_cycles && ns > recording->begun_ns)
+		style->jfr.ticks_per_second = (uint64_t)((double)(cycles - recording->begun_cycles) * NS_PER_SEC /
+							  (double)(ns - recording->begun_ns));
+}
+
+/* ---- begin and end ---- */
+
+void recording_init(struct recording *recording)
+{
+	*recording = (struct recording){.log = -1, .jdk = FLIGHT_RECORDING_NONE};
+	buf_init(&recording->jdk_why);
+	buf_init(&recording->settings);
+}
+
 int recording_resume(struct recording *recording, const struct recording_subject *subject,
 		     const struct asprof_arguments *arguments, struct buf *why)
 {
@@ -203,14 +299,19 @@ int recording_resume(struct recording *recording, const struct recording_subject
 		.most_frames = arguments->depth,
 		.kept_frames = arguments->kept_depth,
 	};
-	err = part < 0 ? part : run_child(recording, subject, arguments, part, why);
+	err = part < 0 ? part : start_jdk(recording, subject->pid, arguments, why);
 
+	keep_options(recording, arguments);
+	if (!err)
+		err = run_child(recording, subject, arguments, part, why);
 	if (!err) {
 		recording->begun_ns = clock_monotonic_ns();
 		err = await_begin(recording, part, why);
 	}
 	if (err && part >= 0)
 		close(recording->parts.items[--recording->parts.len]);
+	if (err)
+		flight_recording_release(&recording->jdk);
 	return err;
 }
 
@@ -236,6 +337,7 @@ void recording_stop(struct recording *recording)
 		pause_a_step();
 	}
 	recording->child = 0;
+	update_jdk(recording, true);
 }
 
 bool recording_has_ended(struct recording *recording)
@@ -246,6 +348,8 @@ bool recording_has_ended(struct recording *recording)
 		return false;
 	recording->ended_ns = clock_monotonic_ns();
 	recording->child = 0;
+	recording->is_ending = true;
+	update_jdk(recording, true);
 	return true;
 }
 
@@ -263,7 +367,7 @@ static void flush(const struct recording *recording)
 		pause_a_step();
 }
 
-static int write_report(const struct recording *recording, const struct asprof_arguments *arguments, char **paths,
+static int write_report(struct recording *recording, const struct asprof_arguments *arguments, char **paths,
 			size_t count)
 {
 	struct writer_options style = arguments->style;
@@ -280,6 +384,9 @@ static int write_report(const struct recording *recording, const struct asprof_a
 		return 1;
 	}
 	style.processes = false; /* there is one process only */
+	set_jfr(recording, &style);
+	if (recording->jdk_why.len)
+		profile_add_loss(&profile, 1, recording->jdk_why.data);
 	err = arguments->writer->write(&profile, &style, stdout);
 	if (!err && fflush(stdout))
 		err = -errno;
@@ -299,7 +406,7 @@ static int write_count(char **paths, size_t count)
 }
 
 /* Does not return. Reads the parts by name: each reader has its own position. `arguments`: NULL to count samples. */
-static void report(const struct recording *recording, const struct asprof_arguments *arguments)
+static void report(struct recording *recording, const struct asprof_arguments *arguments)
 {
 	size_t count = recording->parts.len;
 	char names[MAX_PARTS][32], *paths[MAX_PARTS];
@@ -312,7 +419,7 @@ static void report(const struct recording *recording, const struct asprof_argume
 }
 
 /* Returns the descriptor of what a child has written, or -errno with why. */
-static int read_parts(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
 {
 	int out = memfd_create("duet-report", MFD_CLOEXEC), log = memfd_create("duet-log", MFD_CLOEXEC), status = 1;
 	pid_t child = -1;
@@ -338,12 +445,14 @@ static int read_parts(const struct recording *recording, const struct asprof_arg
 	return -EIO;
 }
 
-int recording_report(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
 {
+	if (recording->child && arguments->writer && !strcmp(arguments->writer->name, "jfr"))
+		update_jdk(recording, false);
 	return read_parts(recording, arguments, why);
 }
 
-int recording_count(const struct recording *recording, uint64_t *ret_samples)
+int recording_count(struct recording *recording, uint64_t *ret_samples)
 {
 	char text[32] = "";
 	struct buf why;
@@ -372,6 +481,9 @@ uint64_t recording_bytes(const struct recording *recording)
 void recording_release(struct recording *recording)
 {
 	recording_stop(recording);
+	flight_recording_release(&recording->jdk);
+	buf_release(&recording->jdk_why);
+	buf_release(&recording->settings);
 	forget_parts(recording);
 	vec_release(&recording->parts);
 	if (recording->log >= 0)

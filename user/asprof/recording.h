@@ -14,24 +14,29 @@
 #include "asprof/report_shape.h"
 #include "base/vec.h"
 #include "duet_recorder.h"
+#include "jvms/flight_recording.h"
 
-/* Initialize with RECORDING_NONE. */
 struct recording {
 	pid_t child; /* 0: no recording runs */
 	int log; /* the child's messages; -1 = none */
 	uint64_t begun_ns; /* CLOCK_MONOTONIC */
 	uint64_t ended_ns;
 	struct report_shape shape; /* of all reports */
+	bool is_ending; /* the process is ending or has ended */
+	struct flight_recording jdk; /* the JVM's own recording; started with jfrsync */
+	struct buf jdk_why; /* why its events are missing; empty: they are not */
+	struct writer_jfr jfr; /* options that JFR files have from the start command */
+	struct buf settings; /* the same */
+	uint64_t begun_cycles; /* clock_cycles() at begun_ns; 0: nanoseconds are the ticks of JFR files */
 	struct vec(int) parts; /* descriptors; the last one is the current recording, those before it were resumed */
 };
-
-#define RECORDING_NONE {.log = -1}
 
 struct recording_subject {
 	pid_t pid;
 	const struct duet_question *agent; /* where the agent that the process has loaded listens; NULL: attach one */
 };
 
+void recording_init(struct recording *recording);
 /* Returns when the first sample may be taken: 0, or -errno with why it cannot be recorded. Forgets what was before. */
 int recording_start(struct recording *recording, const struct recording_subject *subject,
 		    const struct asprof_arguments *arguments, struct buf *why);
@@ -43,8 +48,8 @@ void recording_stop(struct recording *recording);
 /* Call after SIGCHLD. Returns true if the child has ended by itself because the process has ended. */
 bool recording_has_ended(struct recording *recording);
 /* Makes a report of all samples until now. Returns its descriptor, or -errno with one sentence in `why`. */
-int recording_report(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
-int recording_count(const struct recording *recording, uint64_t *ret_samples); /* returns 0 or -errno */
+int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
+int recording_count(struct recording *recording, uint64_t *ret_samples); /* returns 0 or -errno */
 uint64_t recording_bytes(const struct recording *recording); /* memory that it takes */
 void recording_release(struct recording *recording);
 

@@ -66,10 +66,10 @@ static int entry_copy(const struct entry *entry, const char *bytes, char *value,
 	return 0;
 }
 
-int hsperfdata_string(const void *bytes, size_t len, const char *name, char *value, size_t size)
+/* Returns 0 with the entry and its first byte, or -errno. */
+static int find_entry(const char *bytes, size_t len, const char *name, struct entry *ret_entry, const char **ret_at)
 {
 	struct prologue head;
-	struct entry entry;
 	size_t at;
 
 	if (len < sizeof(head))
@@ -77,16 +77,41 @@ int hsperfdata_string(const void *bytes, size_t len, const char *name, char *val
 	memcpy(&head, bytes, sizeof(head));
 	if (!prologue_valid(&head))
 		return -EBADMSG;
-	for (at = head.entry_offset; head.num_entries-- > 0; at += entry.length) {
-		if (at > len || len - at < sizeof(entry))
+	for (at = head.entry_offset; head.num_entries-- > 0; at += ret_entry->length) {
+		if (at > len || len - at < sizeof(*ret_entry))
 			return -EBADMSG;
-		memcpy(&entry, (const char *)bytes + at, sizeof(entry));
-		if (entry.length < sizeof(entry) || entry.length > len - at)
+		memcpy(ret_entry, bytes + at, sizeof(*ret_entry));
+		if (ret_entry->length < sizeof(*ret_entry) || ret_entry->length > len - at)
 			return -EBADMSG;
-		if (entry_named(&entry, (const char *)bytes + at, name))
-			return entry_copy(&entry, (const char *)bytes + at, value, size);
+		*ret_at = bytes + at;
+		if (entry_named(ret_entry, *ret_at, name))
+			return 0;
 	}
 	return -ENOENT;
+}
+
+int hsperfdata_string(const void *bytes, size_t len, const char *name, char *value, size_t size)
+{
+	struct entry entry;
+	const char *at;
+	int err = find_entry(bytes, len, name, &entry, &at);
+
+	return err ? err : entry_copy(&entry, at, value, size);
+}
+
+int hsperfdata_number(const void *bytes, size_t len, const char *name, uint64_t *ret_number)
+{
+	struct entry entry;
+	const char *at;
+	int err = find_entry(bytes, len, name, &entry, &at);
+
+	if (err)
+		return err;
+	if (entry.type != 'J' || entry.vector_length || entry.data_offset > entry.length ||
+	    entry.length - entry.data_offset < sizeof(*ret_number))
+		return -EBADMSG;
+	memcpy(ret_number, at + entry.data_offset, sizeof(*ret_number));
+	return 0;
 }
 
 /*

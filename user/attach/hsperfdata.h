@@ -7,6 +7,7 @@
 #define ATTACH_HSPERFDATA_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -18,6 +19,8 @@
  * or -EBADMSG when the bytes are not hsperfdata in this machine's byte order.
  */
 int hsperfdata_string(const void *bytes, size_t len, const char *name, char *value, size_t size);
+/* The same for a counter that is a number of 64 bits. */
+int hsperfdata_number(const void *bytes, size_t len, const char *name, uint64_t *ret_number);
 /*
  * Appends the hsperfdata file of the JVM with root directory `root` (a descriptor), pid `ns_pid` inside its namespace,
  * and user `uid`. A file that another user owns is ignored. Returns 0 or -errno: -ENOENT when there is none, as with

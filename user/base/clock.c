@@ -28,6 +28,20 @@ uint64_t clock_cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t clock_cycles(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t cycles;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(cycles));
+	return cycles;
+#else
+	return 0;
+#endif
+}
+
 bool clock_is_up(uint32_t *turns, uint64_t until_ns)
 {
 	return ++*turns % TURNS == 0 && clock_monotonic_ns() >= until_ns;

@@ -13,6 +13,8 @@
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);
 uint64_t clock_cpu_ns(void); /* returns the CPU time that this thread has used */
+/* Returns the processor's counter that runs at one rate all the time, or 0 where none is known. */
+uint64_t clock_cycles(void);
 /*
  * Returns true when it is until_ns or later, for a loop that works until then. Reads the clock every 64 calls. *turns
  * is 0 before the first call, which returns false, so that the loop makes progress even if it has no time.

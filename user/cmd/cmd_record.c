@@ -342,6 +342,27 @@ static int set_windows(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
+static bool has_jfr_file(const struct session_options *session)
+{
+	for (size_t i = 0; i < session->outputs.len; i++)
+		if (!strcmp(session->outputs.items[i].writer->name, "jfr") && session->outputs.items[i].file)
+			return true;
+	return false;
+}
+
+/* The JVM's own recorder has what belongs to the machine and the JVM, unless --jfropts divides it. */
+static int set_jfr(struct session_options *session, const struct record_options *options)
+{
+	session->jfrsync = options->jfrsync;
+	session->style.jfr.without = options->jfropts & WRITER_WITHOUT_ALL;
+	if (options->jfrsync && !options->jfropts)
+		session->style.jfr.without = WRITER_WITHOUT_ALL;
+	if (!options->jfrsync || (session->pids.len == 1 && !session->window_ns && has_jfr_file(session)))
+		return 0;
+	log_error("--jfrsync is for one JVM and a JFR file: -p PID -f FILE.jfr");
+	return -EINVAL;
+}
+
 static int fill_session(struct session_options *session, const struct record_options *options, char **args, int count,
 			int dashdash)
 {
@@ -385,7 +406,9 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_windows(session, options);
 	if (!err)
 		err = set_access(session, options);
-	return err ? err : outputs_set(session, &options->files, options->format);
+	if (!err)
+		err = outputs_set(session, &options->files, options->format);
+	return err ? err : set_jfr(session, options);
 }
 
 /* The command line for the output's facts, cut so that a long list of files does not hide the other facts. */

@@ -107,6 +107,11 @@ static void pairing_words(struct buf *out)
 	buf_add_str(out, "auto\ninterval\n");
 }
 
+static void jfrsync_words(struct buf *out)
+{
+	buf_add_str(out, "default\nprofile\n");
+}
+
 /* clang-format off */
 const struct opt record_rows[] = {
 	OPT_GROUP("Target"),
@@ -165,6 +170,11 @@ const struct opt record_rows[] = {
 		FIELD(style.chunk_bytes), OPT_OF_FILES},
 	{0, "chunktime", "TIME", "length of a chunk of a JFR file (default: 1h; at least 5s)", opt_seconds,
 		FIELD(style.chunk_ns), OPT_OF_FILES},
+	{0, "jfrsync", "CONFIG", "the JVM's own events in the JFR file, too: default, profile, a .jfc file, +EVENT+…",
+		opt_string, FIELD(jfrsync), OPT_NOT_CONFIG, jfrsync_words},
+	{0, "jfropts", "BITS",
+		"left out of JFR files: 1 system, 2 properties, 4 libraries, 8 CPU load, 16 heap",
+		opt_u32, FIELD(jfropts), OPT_OF_FILES},
 	STYLE_ROWS(struct record_options),
 
 	OPT_GROUP("Continuous"),

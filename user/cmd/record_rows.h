@@ -23,12 +23,12 @@ struct record_options {
 	struct opt_strings traces;
 	const char *event_options[RECORD_EVENT_OPTIONS]; /* by index in event_table; "" for a switch */
 	const char *event, *interval, *engine, *format, *pairing, *signals, *agent;
-	const char *cgroup, *container, *comm, *by, *metrics, *group;
+	const char *cgroup, *container, *comm, *by, *metrics, *group, *jfrsync;
 	uint64_t duration_ns, max_memory;
 	uint64_t window_ns, keep_age_ns, keep_bytes;
 	double max_overhead;
 	struct record_range off_cpu;
-	uint32_t freq, depth, keep_files;
+	uint32_t freq, depth, keep_files, jfropts;
 	bool continuous, all;
 	bool host, all_user, no_attach, spark_names, verbose, wakers;
 	struct writer_options style;

@@ -9,6 +9,11 @@
 #include "duet_agent.h"
 #include "out/filter.h"
 
+int style_rates(void *field, const char *value, struct buf *why)
+{
+	return jfr_rates_parse(field, value, why);
+}
+
 void style_group_names(struct buf *out)
 {
 	buf_add_str(out, "container\nprocess\nthread\n");

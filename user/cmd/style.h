@@ -49,11 +49,14 @@
 		style.cpu_time), \
 	STYLE_ROW(type, 0, "jfr-tlab", NULL, "in JFR files, allocations as jdk.ObjectAllocationInNewTLAB", opt_flag, \
 		style.tlab), \
+	STYLE_ROW(type, 0, "ratelimit", "LIST", "in JFR files, at most so many events a second: cpu:100,alloc:50", \
+		style_rates, style.jfr.rate_limits), \
 	STYLE_ROW(type, 0, "reverse", NULL, "flame graph and tree from the leaves: the callers of a frame", opt_flag, \
 		style.reverse), \
 	STYLE_ROW(type, 0, "inverted", NULL, "flame graph with the root at the top", opt_flag, style.inverted)
 /* clang-format on */
 
+int style_rates(void *field, const char *value, struct buf *why); /* a parser: [uint32_t[JFR_RATES]] */
 void style_group_names(struct buf *out);
 void style_format_names(struct buf *out);
 /* Parses --by (NULL: not given) into style->by and checks the rest. Returns 0, or -EINVAL after reporting the error. */

@@ -93,6 +93,7 @@ union row {
 	struct profile_sample sample;
 	struct profile_loss loss;
 	struct profile_fact fact;
+	struct profile_note note;
 	struct profile_host host;
 	struct layout_times times;
 };
@@ -195,6 +196,18 @@ static uint32_t add_fact(struct duet_tables *tables, const union row *row, struc
 	return vec_push(&tables->profile->facts, row->fact) < 0 ? UINT32_MAX : 0;
 }
 
+/* Notes of a newer duet's kind are left out. */
+static uint32_t add_note(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	struct profile_note note = row->note;
+
+	(void)why;
+	if (note.kind >= PROFILE_NOTE_KINDS || tables->profile->notes.len >= PROFILE_NOTES_MAX)
+		return 0;
+	note.time_ns += tables->times.start_realtime_ns;
+	return vec_push(&tables->profile->notes, note) < 0 ? UINT32_MAX : 0;
+}
+
 static double percent(double value)
 {
 	return value >= 0 && value <= 100 ? value : 0;
@@ -234,6 +247,7 @@ static const struct kind {
 	[LAYOUT_SAMPLES] = {add_sample, 0},
 	[LAYOUT_LOSSES] = {add_loss, 0},
 	[LAYOUT_FACTS] = {add_fact, 0},
+	[LAYOUT_NOTES] = {add_note, 0},
 };
 
 static int add_row(struct duet_tables *tables, const struct kind *kind, const union row *row, struct buf *why)

@@ -93,7 +93,9 @@ int reader_open(struct reader_source *source, const char *path, struct buf *why)
 		return fd;
 	*source = (struct reader_source){.name = strcmp(path, "-") ? path : "stdin", .fd = fd};
 	buf_init(&source->warning);
-	got = read_whole(fd, source->start, sizeof(source->start));
+	got = read_whole(source, source->start, sizeof(source->start));
+	if (got >= 0)
+		got = decompress(source, (size_t)got);
 	if (got >= 0) {
 		source->start_len = (size_t)got;
 		return 0;

@@ -3,8 +3,10 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/clock.h"
 #include "out/writers.h"
 #include "profile/jfr.h"
 
@@ -108,7 +110,7 @@ static void add_header(struct jfr_file *file, uint64_t bytes, const struct jfr_t
 		.start_ns = htobe64(times->start_ns),
 		.duration_ns = htobe64(times->duration_ns),
 		.start_ticks = htobe64(times->start_ticks),
-		.ticks_per_second = htobe64(NS_PER_SEC),
+		.ticks_per_second = htobe64(times->ticks_per_second),
 		.features = htobe32(JFR_COMPRESSED),
 	};
 
@@ -172,4 +174,51 @@ void jfr_file_end_chunk(struct jfr_file *file)
 	}
 	file->begin += (int64_t)file->bytes;
 	file->bytes = file->pools_at = 0;
+}
+
+/*
+ * A reader that comes meanwhile sees a chunk that is not complete, and leaves it out. Nothing of them is covered: there
+ * is no time after them in which a chunk is open.
+ */
+int jfr_file_add_chunks(struct jfr_file *file, int from)
+{
+	char bytes[65536];
+	int64_t begin = file->begin;
+	ssize_t more = 0;
+
+	errno = 0;
+	for (off_t at = 0; !ferror(file->out) && (more = pread(from, bytes, sizeof(bytes), at)) > 0; at += more)
+		file->begin += (int64_t)fwrite(bytes, 1, (size_t)more, file->out);
+	if (!ferror(file->out) && more == 0) {
+		file->closed = 0;
+		return 0;
+	}
+	file->begin = begin;
+	if (file->has_parts)
+		writer_rewind(file->out, begin);
+	return errno ? -errno : -EIO;
+}
+
+int jfr_file_check(int file, struct jfr_header *ret_first)
+{
+	struct jfr_header header;
+	struct stat st;
+	off_t at = 0;
+
+	if (fstat(file, &st) < 0)
+		return -errno;
+	while (at < st.st_size) {
+		uint64_t bytes;
+
+		if (pread(file, &header, sizeof(header), at) != sizeof(header))
+			return -EBADMSG;
+		bytes = be64toh(header.bytes);
+		if (memcmp(header.magic, JFR_MAGIC, sizeof(header.magic)) != 0 || bytes < sizeof(header) ||
+		    bytes > (uint64_t)(st.st_size - at) || !header.ticks_per_second)
+			return -EBADMSG;
+		if (!at)
+			*ret_first = header;
+		at += (off_t)bytes;
+	}
+	return at ? 0 : -EBADMSG;
 }

@@ -15,12 +15,14 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "profile/jfr.h"
 
 /* Times of the header. */
 struct jfr_times {
 	uint64_t start_ns; /* since 1970 */
 	uint64_t duration_ns;
-	uint64_t start_ticks; /* a tick is a nanosecond */
+	uint64_t start_ticks;
+	uint64_t ticks_per_second;
 };
 
 struct jfr_file {
@@ -48,5 +50,11 @@ uint64_t jfr_file_place(const struct jfr_file *file, size_t before);
 int jfr_file_append(struct jfr_file *file, const struct buf *metadata, const struct buf *events,
 		    const struct buf *pools, const struct jfr_times *times);
 void jfr_file_end_chunk(struct jfr_file *file); /* the next part begins a chunk */
+/*
+ * Appends whole chunks of another file, from its beginning; call it between chunks. Returns as jfr_file_append().
+ */
+int jfr_file_add_chunks(struct jfr_file *file, int from);
+/* Stores the header of the first chunk. Returns 0, or -EBADMSG if the file does not consist of whole chunks. */
+int jfr_file_check(int file, struct jfr_header *ret_first);
 
 #endif

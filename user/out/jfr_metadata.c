@@ -27,6 +27,7 @@ enum flag {
 	ADDRESS = 1 << 8,
 	UNSIGNED = 1 << 9,
 	PERCENTAGE = 1 << 10,
+	CONTEXTUAL = 1 << 11,
 };
 
 struct field {
@@ -58,6 +59,7 @@ struct type {
 #define JVM "Java Virtual Machine"
 #define APPLICATION "Java Application"
 #define RECORDER "Flight Recorder"
+#define PROFILER "Profiler"
 
 /* clang-format off */
 static const struct type types[] = {
@@ -114,6 +116,19 @@ static const struct type types[] = {
 		{"type", JFR_T_CLASS, "Java Class", OF_POOL},
 		{"description", JFR_T_STRING, "Object Description", 0}}},
 
+	{"jdk.types.VirtualSpace", JFR_T_VIRTUAL_SPACE, STRUCTURE, NULL, .fields = {
+		{"start", JFR_T_LONG, "Start Address", ADDRESS},
+		{"committedEnd", JFR_T_LONG, "Committed End Address", ADDRESS},
+		{"committedSize", JFR_T_LONG, "Committed Size", BYTES},
+		{"reservedEnd", JFR_T_LONG, "Reserved End Address", ADDRESS},
+		{"reservedSize", JFR_T_LONG, "Reserved Size", BYTES}}},
+	{"jdk.types.GCWhen", JFR_T_GC_WHEN, SIMPLE, "GC When", .fields = {
+		{"when", JFR_T_STRING, "When", 0}}},
+	{"profiler.types.LogLevel", JFR_T_LOG_LEVEL, SIMPLE, "Log Level", .fields = {
+		{"name", JFR_T_STRING, "Name", 0}}},
+	{"profiler.types.UserEventType", JFR_T_USER_EVENT_TYPE, SIMPLE, "User-Defined Event Type", .fields = {
+		{"name", JFR_T_STRING, "Name", 0}}},
+
 	{"jdk.jfr.Label", JFR_T_LABEL, ANNOTATION, NULL, .fields = {
 		{"value", JFR_T_STRING, NULL, 0}}},
 	{"jdk.jfr.Category", JFR_T_CATEGORY, ANNOTATION, NULL, .fields = {
@@ -128,6 +143,7 @@ static const struct type types[] = {
 	{"jdk.jfr.MemoryAddress", JFR_T_MEMORY_ADDRESS, ANNOTATION, .label = "Memory Address"},
 	{"jdk.jfr.Unsigned", JFR_T_UNSIGNED, ANNOTATION, .label = "Unsigned Value"},
 	{"jdk.jfr.Percentage", JFR_T_PERCENTAGE, ANNOTATION, .label = "Percentage"},
+	{"jdk.jfr.Contextual", JFR_T_CONTEXTUAL, ANNOTATION, .label = "Contextual"},
 
 	{"jdk.ExecutionSample", JFR_E_EXECUTION_SAMPLE, EVENT, "Method Profiling Sample", JVM, "Profiling", {
 		START_TIME, SAMPLED_THREAD, STACK_TRACE, STATE}},
@@ -150,6 +166,11 @@ static const struct type types[] = {
 		{"objectClass", JFR_T_CLASS, "Object Class", OF_POOL},
 		{"allocationSize", JFR_T_LONG, "Allocation Size", BYTES},
 		{"tlabSize", JFR_T_LONG, "TLAB Size", BYTES}}},
+	{"jdk.ObjectAllocationOutsideTLAB", JFR_E_ALLOCATION_OUTSIDE_TLAB, EVENT, "Allocation outside TLAB",
+		APPLICATION, NULL, {
+		START_TIME, EVENT_THREAD, STACK_TRACE,
+		{"objectClass", JFR_T_CLASS, "Object Class", OF_POOL},
+		{"allocationSize", JFR_T_LONG, "Allocation Size", BYTES}}},
 	{"profiler.LiveObject", JFR_E_LIVE_OBJECT, EVENT, "Live Object", APPLICATION, NULL, {
 		START_TIME, EVENT_THREAD, STACK_TRACE,
 		{"objectClass", JFR_T_CLASS, "Object Class", OF_POOL},
@@ -192,7 +213,20 @@ static const struct type types[] = {
 		{"address", JFR_T_LONG, "Lock Address", ADDRESS}}},
 	{"jdk.MethodTrace", JFR_E_METHOD_TRACE, EVENT, "Method Trace", JVM, "Method Tracing", {
 		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
-		{"method", JFR_T_METHOD, "Trace Method", OF_POOL}}},
+		{"method", JFR_T_METHOD, "Trace Method", OF_POOL | CONTEXTUAL}}},
+	{"profiler.Span", JFR_E_SPAN, EVENT, "Span", PROFILER, NULL, {
+		START_TIME, DURATION, EVENT_THREAD,
+		{"tag", JFR_T_STRING, "Tag", OF_POOL | CONTEXTUAL}}},
+	{"profiler.Window", JFR_E_WINDOW, EVENT, "Profiling Window", PROFILER, NULL, {
+		START_TIME, DURATION, EVENT_THREAD}},
+	{"profiler.UserEvent", JFR_E_USER_EVENT, EVENT, "User-Defined Event", PROFILER, NULL, {
+		START_TIME, EVENT_THREAD,
+		{"type", JFR_T_USER_EVENT_TYPE, "User Event Type", OF_POOL},
+		{"data", JFR_T_STRING, "Data", 0}}},
+	{"profiler.Log", JFR_E_LOG, EVENT, "Log Message", PROFILER, NULL, {
+		START_TIME,
+		{"level", JFR_T_LOG_LEVEL, "Level", OF_POOL},
+		{"message", JFR_T_STRING, "Message", 0}}},
 	{"jdk.ThreadSleep", JFR_E_THREAD_SLEEP, EVENT, "Java Thread Sleep", APPLICATION, NULL, {
 		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
 		{"time", JFR_T_LONG, "Sleep Time", NANOSECONDS_LONG}}},
@@ -262,6 +296,21 @@ static const struct type types[] = {
 		{"javaArguments", JFR_T_STRING, "Java Application Arguments", 0},
 		{"jvmStartTime", JFR_T_LONG, "JVM Start Time", MILLISECONDS},
 		{"pid", JFR_T_LONG, "Process Identifier", 0}}},
+	{"jdk.InitialSystemProperty", JFR_E_SYSTEM_PROPERTY, EVENT, "Initial System Property", JVM, NULL, {
+		START_TIME,
+		{"key", JFR_T_STRING, "Key", 0},
+		{"value", JFR_T_STRING, "Value", 0}}},
+	{"jdk.NativeLibrary", JFR_E_NATIVE_LIBRARY, EVENT, "Native Library", JVM, "Runtime", {
+		START_TIME,
+		{"name", JFR_T_STRING, "Name", 0},
+		{"baseAddress", JFR_T_LONG, "Base Address", ADDRESS},
+		{"topAddress", JFR_T_LONG, "Top Address", ADDRESS}}},
+	{"jdk.GCHeapSummary", JFR_E_HEAP_SUMMARY, EVENT, "Heap Summary", JVM, "GC", {
+		START_TIME,
+		{"gcId", JFR_T_INT, "GC Identifier", UNSIGNED},
+		{"when", JFR_T_GC_WHEN, "When", OF_POOL},
+		{"heapSpace", JFR_T_VIRTUAL_SPACE, "Heap Space", 0},
+		{"heapUsed", JFR_T_LONG, "Heap Used", BYTES}}},
 	{"jdk.DataLoss", JFR_E_DATA_LOSS, EVENT, "Data Loss", RECORDER, NULL, {
 		START_TIME,
 		{"amount", JFR_T_LONG, "Amount", 0},
@@ -279,6 +328,7 @@ static const struct type types[] = {
 struct metadata {
 	struct intern strings;
 	struct buf elements;
+	unsigned int base; /* of the numbers of types */
 	bool failed;
 };
 
@@ -320,7 +370,7 @@ static void children(struct metadata *m, size_t count)
 static void put_annotation(struct metadata *m, enum jfr_type type, const char *value)
 {
 	begin(m, "annotation", value ? 2 : 1);
-	number_attribute(m, "class", type);
+	number_attribute(m, "class", m->base + type);
 	if (value)
 		attribute(m, "value", value);
 	children(m, 0);
@@ -341,6 +391,7 @@ static const struct {
 	{ADDRESS, JFR_T_MEMORY_ADDRESS, NULL},
 	{UNSIGNED, JFR_T_UNSIGNED, NULL},
 	{PERCENTAGE, JFR_T_PERCENTAGE, NULL},
+	{CONTEXTUAL, JFR_T_CONTEXTUAL, NULL},
 };
 
 #define CONTENTS (sizeof(contents) / sizeof(*contents))
@@ -351,7 +402,7 @@ static void put_field(struct metadata *m, const struct field *field)
 
 	begin(m, "field", 2 + !!(field->flags & OF_POOL) + !!(field->flags & ARRAY));
 	attribute(m, "name", field->name);
-	number_attribute(m, "class", field->type);
+	number_attribute(m, "class", m->base + field->type);
 	if (field->flags & OF_POOL)
 		attribute(m, "constantPool", "true");
 	if (field->flags & ARRAY)
@@ -369,7 +420,7 @@ static void put_field(struct metadata *m, const struct field *field)
 static void put_category(struct metadata *m, const struct type *type)
 {
 	begin(m, "annotation", 2 + !!type->subcategory);
-	number_attribute(m, "class", JFR_T_CATEGORY);
+	number_attribute(m, "class", m->base + JFR_T_CATEGORY);
 	attribute(m, "value-0", type->category);
 	if (type->subcategory)
 		attribute(m, "value-1", type->subcategory);
@@ -386,7 +437,7 @@ static void put_type_head(struct metadata *m, const struct type *type)
 {
 	begin(m, "class", 2 + (type->kind != STRUCTURE));
 	attribute(m, "name", type->name);
-	number_attribute(m, "id", type->id);
+	number_attribute(m, "id", m->base + type->id);
 	if (type->kind == SIMPLE)
 		attribute(m, "simpleType", "true");
 	if (type->kind == EVENT)
@@ -480,9 +531,10 @@ static void put_elements(struct metadata *m, const struct profile *profile, cons
 
 #define METADATA_ID 0x7fffffff /* the JDK's own types have numbers from 1 on */
 
-int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks)
+int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks,
+		     unsigned int base)
 {
-	struct metadata m = {0};
+	struct metadata m = {.base = base};
 	struct buf body;
 
 	if (intern_init(&m.strings) < 0)

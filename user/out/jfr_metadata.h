@@ -27,6 +27,10 @@ enum jfr_type {
 	JFR_T_SYMBOL,
 	JFR_T_PROCESS,
 	JFR_T_OLD_OBJECT,
+	JFR_T_VIRTUAL_SPACE,
+	JFR_T_GC_WHEN,
+	JFR_T_LOG_LEVEL,
+	JFR_T_USER_EVENT_TYPE,
 	JFR_T_LABEL = 40,
 	JFR_T_CATEGORY,
 	JFR_T_CONTENT_TYPE,
@@ -36,11 +40,13 @@ enum jfr_type {
 	JFR_T_MEMORY_ADDRESS,
 	JFR_T_UNSIGNED,
 	JFR_T_PERCENTAGE,
+	JFR_T_CONTEXTUAL, /* of JDK 25: what the field is about belongs to other events, too */
 	JFR_E_EXECUTION_SAMPLE = 101, /* events from here on */
 	JFR_E_WALL_CLOCK_SAMPLE,
 	JFR_E_CPU_TIME_SAMPLE,
 	JFR_E_ALLOCATION_SAMPLE,
 	JFR_E_ALLOCATION_IN_NEW_TLAB,
+	JFR_E_ALLOCATION_OUTSIDE_TLAB, /* has no events: only its settings are written */
 	JFR_E_LIVE_OBJECT,
 	JFR_E_OLD_OBJECT_SAMPLE,
 	JFR_E_MALLOC,
@@ -50,6 +56,10 @@ enum jfr_type {
 	JFR_E_THREAD_PARK,
 	JFR_E_NATIVE_LOCK,
 	JFR_E_METHOD_TRACE,
+	JFR_E_SPAN,
+	JFR_E_WINDOW,
+	JFR_E_USER_EVENT,
+	JFR_E_LOG,
 	JFR_E_THREAD_SLEEP, /* this one and the next four have no events: views ask for their types */
 	JFR_E_SOCKET_READ,
 	JFR_E_SOCKET_WRITE,
@@ -62,15 +72,25 @@ enum jfr_type {
 	JFR_E_OS_INFORMATION,
 	JFR_E_CPU_INFORMATION,
 	JFR_E_JVM_INFORMATION,
+	JFR_E_SYSTEM_PROPERTY,
+	JFR_E_NATIVE_LIBRARY,
+	JFR_E_HEAP_SUMMARY,
 	JFR_E_DATA_LOSS,
 	JFR_E_FACT,
 	JFR_E_OWN = 200, /* plus the index of the event: the type duet.Name */
 };
 
 /*
- * Appends the event that describes all types. `own` has a flag for each event of the profile: it has a type duet.Name.
- * Returns 0 or -ENOMEM.
+ * Is added to the numbers of all types in a file that also has the JDK's chunks: its tools take the numbers of types
+ * for the same in all chunks.
  */
-int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks);
+#define JFR_BESIDE_JDK (1u << 20)
+
+/*
+ * Appends the event that describes all types. `own` has a flag for each event of the profile: it has a type duet.Name.
+ * `base` is added to the numbers of types. Returns 0 or -ENOMEM.
+ */
+int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks,
+		     unsigned int base);
 
 #endif

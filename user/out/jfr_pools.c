@@ -154,6 +154,28 @@ uint32_t jfr_class_of(struct jfr_pools *p, const char *name)
 	return id;
 }
 
+static uint32_t plain_row(struct jfr_pools *p, struct jfr_rows *rows, const char *text)
+{
+	bool is_new;
+	uint32_t id;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "=%s", text);
+	id = row_of_text(p, rows, &is_new);
+	name_row(p, rows, id);
+	return id;
+}
+
+uint32_t jfr_text_row(struct jfr_pools *p, const char *text)
+{
+	return plain_row(p, &p->texts, text);
+}
+
+uint32_t jfr_user_type(struct jfr_pools *p, const char *name)
+{
+	return plain_row(p, &p->user_types, name);
+}
+
 static int extend_marks(struct jfr_marks *marks, size_t count)
 {
 	if (vec_reserve(marks, count + 1) < 0)
@@ -357,13 +379,13 @@ static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t index)
 /* ---- the event ---- */
 
 /* Begins a pool. A pool without rows is left out: the JDK's readers fail on it. */
-static bool put_pool(struct buf *out, enum jfr_type type, size_t count, uint32_t *pools)
+static bool put_pool(struct jfr_pools *p, struct buf *out, enum jfr_type type, size_t count)
 {
 	if (!count)
 		return false;
-	jfr_put_number(out, type);
+	jfr_put_number(out, p->type_base + type);
 	jfr_put_number(out, count);
-	(*pools)++;
+	p->pool_count++;
 	return true;
 }
 
@@ -376,7 +398,17 @@ static size_t count_rows(const struct jfr_pools *p, const struct jfr_rows *rows)
 	return count;
 }
 
-static void put_enums(struct buf *out, uint32_t *pools)
+static void put_names(struct jfr_pools *p, struct buf *out, enum jfr_type type, const char *const *names,
+		      uint32_t first, uint32_t count)
+{
+	put_pool(p, out, type, count - first);
+	for (uint32_t i = first; i < count; i++) {
+		jfr_put_number(out, i);
+		jfr_put_text(out, names[i]);
+	}
+}
+
+static void put_enums(struct jfr_pools *p, struct buf *out)
 {
 	static const char *const frame_types[JFR_FRAME_TYPES] = {
 		[JFR_FRAME_INTERPRETED] = "Interpreted",
@@ -393,31 +425,34 @@ static void put_enums(struct buf *out, uint32_t *pools)
 		[JFR_STATE_SLEEPING] = "STATE_SLEEPING",
 	};
 
-	put_pool(out, JFR_T_FRAME_TYPE, JFR_FRAME_TYPES, pools);
-	for (uint32_t i = 0; i < JFR_FRAME_TYPES; i++) {
-		jfr_put_number(out, i);
-		jfr_put_text(out, frame_types[i]);
-	}
-	put_pool(out, JFR_T_THREAD_STATE, JFR_STATES - 1, pools);
-	for (uint32_t i = 1; i < JFR_STATES; i++) {
-		jfr_put_number(out, i);
-		jfr_put_text(out, states[i]);
-	}
+	static const char *const whens[JFR_GC_WHENS] = {
+		[JFR_BEFORE_GC] = "Before GC",
+		[JFR_AFTER_GC] = "After GC",
+	};
+	static const char *const levels[JFR_LOG_LEVELS] = {
+		[JFR_LOG_TRACE] = "TRACE", [JFR_LOG_DEBUG] = "DEBUG", [JFR_LOG_INFO] = "INFO",
+		[JFR_LOG_WARN] = "WARN",   [JFR_LOG_ERROR] = "ERROR",
+	};
+
+	put_names(p, out, JFR_T_FRAME_TYPE, frame_types, 0, JFR_FRAME_TYPES);
+	put_names(p, out, JFR_T_THREAD_STATE, states, 1, JFR_STATES);
+	put_names(p, out, JFR_T_GC_WHEN, whens, 1, JFR_GC_WHENS);
+	put_names(p, out, JFR_T_LOG_LEVEL, levels, 1, JFR_LOG_LEVELS);
 }
 
-static void put_threads(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+static void put_threads(struct jfr_pools *p, struct buf *out)
 {
 	const struct profile *profile = p->profile;
 	size_t count = 0;
 
 	for (size_t i = 0; i < p->thread_parts.len; i++)
 		count += p->thread_parts.items[i] == p->part;
-	if (!put_pool(out, JFR_T_THREAD, count, pools))
+	if (!put_pool(p, out, JFR_T_THREAD, count))
 		return;
 	for (uint32_t i = 0; i < p->thread_parts.len; i++)
 		if (p->thread_parts.items[i] == p->part)
 			put_thread(p, out, i);
-	put_pool(out, JFR_T_PROCESS, count_rows(p, &p->processes), pools);
+	put_pool(p, out, JFR_T_PROCESS, count_rows(p, &p->processes));
 	for (uint32_t i = 0; i < p->processes.parts.len; i++) {
 		const struct profile_thread *thread = &profile->threads.items[p->process_threads.items[i]];
 
@@ -430,9 +465,9 @@ static void put_threads(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 	}
 }
 
-static void put_methods(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+static void put_methods(struct jfr_pools *p, struct buf *out)
 {
-	put_pool(out, JFR_T_METHOD, count_rows(p, &p->methods), pools);
+	put_pool(p, out, JFR_T_METHOD, count_rows(p, &p->methods));
 	for (uint32_t i = 0; i < p->method_rows.len; i++) {
 		const struct jfr_method *row = &p->method_rows.items[i];
 
@@ -447,9 +482,9 @@ static void put_methods(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 	}
 }
 
-static void put_classes(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+static void put_classes(struct jfr_pools *p, struct buf *out)
 {
-	put_pool(out, JFR_T_CLASS, count_rows(p, &p->classes), pools);
+	put_pool(p, out, JFR_T_CLASS, count_rows(p, &p->classes));
 	for (uint32_t i = 0; i < p->class_rows.len; i++) {
 		if (!is_of_part(p, &p->classes, i))
 			continue;
@@ -462,13 +497,13 @@ static void put_classes(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 	}
 }
 
-static void put_objects(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+static void put_objects(struct jfr_pools *p, struct buf *out)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < p->objects.len; i++)
 		count += p->objects.items[i] == p->part;
-	put_pool(out, JFR_T_OLD_OBJECT, count, pools);
+	put_pool(p, out, JFR_T_OLD_OBJECT, count);
 	for (size_t i = 0; i < p->objects.len; i++) {
 		if (p->objects.items[i] != p->part)
 			continue;
@@ -479,14 +514,14 @@ static void put_objects(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 	}
 }
 
-static void put_symbols(struct jfr_pools *p, struct buf *out, uint32_t *pools)
+static void put_texts(struct jfr_pools *p, struct jfr_rows *rows, enum jfr_type type, struct buf *out)
 {
-	put_pool(out, JFR_T_SYMBOL, count_rows(p, &p->symbols), pools);
-	for (uint32_t i = 0; i < p->symbols.parts.len; i++) {
-		if (!is_of_part(p, &p->symbols, i))
+	put_pool(p, out, type, count_rows(p, rows));
+	for (uint32_t i = 0; i < rows->parts.len; i++) {
+		if (!is_of_part(p, rows, i))
 			continue;
 		jfr_put_number(out, i + 1);
-		jfr_put_text(out, intern_text(&p->symbols.ids, i + 1) + 1);
+		jfr_put_text(out, intern_text(&rows->ids, i + 1) + 1);
 	}
 }
 
@@ -497,24 +532,26 @@ static void put_symbols(struct jfr_pools *p, struct buf *out, uint32_t *pools)
 void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_t link)
 {
 	struct buf rows, body;
-	uint32_t pools = 0;
 
+	p->pool_count = 0;
 	buf_init(&rows);
 	buf_init(&body);
-	put_enums(&rows, &pools);
-	put_threads(p, &rows, &pools);
-	if (put_pool(&rows, JFR_T_STACK_TRACE, p->stack_count, &pools))
+	put_enums(p, &rows);
+	put_threads(p, &rows);
+	if (put_pool(p, &rows, JFR_T_STACK_TRACE, p->stack_count))
 		buf_add(&rows, p->stacks.data, p->stacks.len);
-	put_methods(p, &rows, &pools);
-	put_classes(p, &rows, &pools);
-	put_objects(p, &rows, &pools);
-	put_symbols(p, &rows, &pools);
+	put_methods(p, &rows);
+	put_classes(p, &rows);
+	put_objects(p, &rows);
+	put_texts(p, &p->symbols, JFR_T_SYMBOL, &rows);
+	put_texts(p, &p->texts, JFR_T_STRING, &rows);
+	put_texts(p, &p->user_types, JFR_T_USER_EVENT_TYPE, &rows);
 	jfr_put_number(&body, JFR_POOLS);
 	jfr_put_number(&body, ticks);
 	jfr_put_number(&body, 0); /* duration */
 	jfr_put_number(&body, -link);
 	buf_add_char(&body, 1); /* it is complete */
-	jfr_put_number(&body, pools);
+	jfr_put_number(&body, p->pool_count);
 	buf_add(&body, rows.data, rows.len);
 	jfr_put_event(out, &body);
 	p->failed |= rows.failed || p->stacks.failed || out->failed;
@@ -560,10 +597,12 @@ int jfr_pools_init(struct jfr_pools *p, const struct profile *profile, const str
 	int err;
 
 	*p = (struct jfr_pools){.profile = profile, .part = 1, .chunk = 1};
+	p->type_base = options->jfr.jdk_file ? JFR_BESIDE_JDK : 0;
 	buf_init(&p->stacks);
 	buf_init(&p->text);
 	if (!rows_init(&p->symbols) || !rows_init(&p->classes) || !rows_init(&p->methods) ||
-	    !rows_init(&p->processes) || path_labels_init(&p->labels) < 0)
+	    !rows_init(&p->processes) || !rows_init(&p->texts) || !rows_init(&p->user_types) ||
+	    path_labels_init(&p->labels) < 0)
 		return -ENOMEM;
 	err = path_maker_init(&p->path, &p->labels, profile, options);
 	return err ? err : jfr_pools_extend(p);
@@ -577,6 +616,8 @@ void jfr_pools_release(struct jfr_pools *p)
 	rows_release(&p->classes);
 	rows_release(&p->methods);
 	rows_release(&p->processes);
+	rows_release(&p->texts);
+	rows_release(&p->user_types);
 	vec_release(&p->class_rows);
 	vec_release(&p->method_rows);
 	vec_release(&p->objects);

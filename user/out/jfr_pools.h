@@ -18,6 +18,10 @@
 /* Numbers of jdk.types.ThreadState. async-profiler's converter takes samples of the first as CPU time. */
 enum jfr_thread_state { JFR_STATE_DEFAULT = 1, JFR_STATE_RUNNABLE, JFR_STATE_SLEEPING, JFR_STATES };
 
+/* Numbers of jdk.types.GCWhen and of profiler.types.LogLevel, which async-profiler has from 0 on. */
+enum jfr_gc_when { JFR_BEFORE_GC = 1, JFR_AFTER_GC, JFR_GC_WHENS };
+enum jfr_log_level { JFR_LOG_TRACE = 1, JFR_LOG_DEBUG, JFR_LOG_INFO, JFR_LOG_WARN, JFR_LOG_ERROR, JFR_LOG_LEVELS };
+
 struct jfr_class {
 	uint32_t name, source; /* symbols */
 };
@@ -40,9 +44,12 @@ struct jfr_pools {
 	const struct profile *profile;
 	struct path_labels labels;
 	struct path_maker path;
+	unsigned int type_base; /* is added to the numbers of types */
 	uint32_t part; /* from 1, counted on from chunk to chunk */
 	uint32_t chunk; /* its first part */
 	struct jfr_rows symbols, classes, methods, processes;
+	struct jfr_rows texts; /* strings that events name by number */
+	struct jfr_rows user_types; /* names of types that programs have registered */
 	struct vec(struct jfr_class) class_rows;
 	struct vec(struct jfr_method) method_rows;
 	struct jfr_marks objects; /* by id of the class: an object of each */
@@ -53,6 +60,7 @@ struct jfr_pools {
 	struct jfr_marks stack_parts; /* by node */
 	struct buf stacks; /* the rows of this part */
 	uint32_t stack_count;
+	uint32_t pool_count; /* of the event that is being written */
 	struct buf text;
 	bool failed; /* out of memory */
 };
@@ -69,6 +77,8 @@ uint32_t jfr_stack(struct jfr_pools *pools, uint32_t thread, uint32_t node);
 /* The method of a stack's leaf; call it after jfr_stack(). 0 for an empty stack. */
 uint32_t jfr_leaf_method(struct jfr_pools *pools, uint32_t node);
 uint32_t jfr_class_of(struct jfr_pools *pools, const char *name); /* a name with dots, of a class or an array */
+uint32_t jfr_text_row(struct jfr_pools *pools, const char *text); /* a row of java.lang.String */
+uint32_t jfr_user_type(struct jfr_pools *pools, const char *name);
 uint32_t jfr_object_of(struct jfr_pools *pools, uint32_t class_id); /* an object of this class that is still in use */
 
 /*

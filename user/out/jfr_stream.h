@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A JFR file that is being written: shared by writer_jfr.c, which writes the samples, and jfr_about.c. */
+/* A JFR file that is being written: shared by writer_jfr.c, which writes the samples, jfr_about.c and jfr_forms.c. */
 #ifndef OUT_JFR_STREAM_H
 #define OUT_JFR_STREAM_H
 
@@ -14,10 +14,25 @@
 #include "out/jfr_pools.h"
 #include "out/writer.h"
 
-#define JFR_START_TICKS NS_PER_SEC /* a tick is a nanosecond */
-
 /* How the samples of an event are written. */
-enum form { EXECUTION, CPU_TIME, WALL, ALLOCATION, IN_TLAB, LIVE, MALLOC, FREE, LOCK, WAIT, NATIVE_LOCK, TRACE, OWN };
+enum form {
+	EXECUTION,
+	CPU_TIME,
+	WALL,
+	ALLOCATION,
+	IN_TLAB,
+	LIVE,
+	MALLOC,
+	FREE,
+	LOCK,
+	WAIT,
+	NATIVE_LOCK,
+	TRACE,
+	SPAN,
+	WINDOW,
+	USER_EVENT,
+	OWN,
+};
 
 struct writer_stream {
 	const struct profile *profile;
@@ -30,23 +45,38 @@ struct writer_stream {
 	enum form *forms; /* by event */
 	bool *own;
 	bool waits_park; /* parks of the event wait are jdk.ThreadPark: there is no event lock, which has its own */
+	uint64_t start_ticks, ticks_per_second; /* at the start of the recording */
+	struct jfr_budget budgets[JFR_RATES];
+	uint64_t over_limit; /* events that were left out */
 	uint64_t user_ns, system_ns; /* CPU time of JVMs */
 	uint64_t leaks;
 	uint64_t per_event; /* samples for which an event stands */
 	uint64_t samples; /* written so far */
 	size_t owners; /* rows of the profile whose JVMs the file has */
+	size_t notes; /* of the profile that the file has */
+	bool has_load; /* one of them is about CPU time */
 	struct buf events, body;
 	uint64_t begin_ns, end_ns; /* times of the chunk, since the start of the recording */
 	int err;
 };
 
+/* Of a time since the start of the recording, and of a length of time. */
+uint64_t jfr_ticks(const struct writer_stream *j, uint64_t ns);
+uint64_t jfr_ticks_long(const struct writer_stream *j, uint64_t ns);
 /* Begins an event in j->body, at this time since the start of the recording; fields follow. */
 void jfr_begin_event(struct writer_stream *j, enum jfr_type type, uint64_t ns);
 void jfr_end_event(struct writer_stream *j); /* adds it to j->events; may be called again for another one like it */
+bool jfr_is_event(const struct profile *profile, size_t event, const char *name, enum profile_unit unit);
+void jfr_choose_forms(struct writer_stream *j); /* of all events of the profile */
+/* Whether so many events for the sample are within --ratelimit. Counts them if they are not. */
+bool jfr_is_within_limit(struct writer_stream *j, const struct profile_sample *sample, uint64_t ns, uint64_t events);
 enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event); /* of the samples of an event */
 
 void jfr_put_beginning(struct writer_stream *j); /* the recording, its settings, the machine */
 void jfr_put_jvms(struct writer_stream *j); /* those that the file does not have yet */
+/* Writes the notes up to this time, of the clock of the profile. */
+void jfr_put_notes(struct writer_stream *j, uint64_t until_ns);
+bool jfr_has_form(const struct writer_stream *j, enum form form); /* of an event of the profile */
 void jfr_put_report(struct writer_stream *j); /* CPU load, facts and losses: at the end */
 
 #endif

@@ -68,6 +68,14 @@ int output_files_add(struct output_files *files, const struct writer *writer, co
 	return err;
 }
 
+bool output_files_have_notes(const struct output_files *files)
+{
+	for (size_t i = 0; i < files->all.len; i++)
+		if (files->all.items[i].writer->has_notes)
+			return true;
+	return false;
+}
+
 bool output_files_have_streams(const struct output_files *files)
 {
 	for (size_t i = 0; i < files->all.len; i++)

@@ -39,6 +39,7 @@ void output_files_init(struct output_files *files, struct profile *profile, cons
  * profile. Returns 0, or -errno after reporting the error.
  */
 int output_files_add(struct output_files *files, const struct writer *writer, const char *file);
+bool output_files_have_notes(const struct output_files *files); /* true if one of the formats keeps notes */
 bool output_files_have_streams(const struct output_files *files);
 /* Begins the files that are written during the recording. Call when ticks have started; reports errors. */
 void output_files_begin(struct output_files *files, uint64_t now_ns);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/opt.h"
+#include "out/jfr_rates.h"
 #include "profile/profile.h"
 
 /* Leading frames that stacks can be grouped by. Equal names are one frame, whatever their ids. */
@@ -19,6 +20,29 @@ enum writer_group { WRITER_BY_NONE, WRITER_BY_CONTAINER, WRITER_BY_PROCESS, WRIT
 #define WRITER_CHUNK_NS (3600ull * 1000000000)
 #define WRITER_CHUNK_BYTES_MIN (256ull << 10)
 #define WRITER_CHUNK_NS_MIN (5ull * 1000000000)
+
+/* What belongs to the machine or the JVM and is left out of a JFR file; the bits are async-profiler's. */
+enum writer_jfr_without {
+	WRITER_WITHOUT_SYSTEM = 1 << 0, /* of the operating system, the CPUs and the JVM */
+	WRITER_WITHOUT_PROPERTIES = 1 << 1,
+	WRITER_WITHOUT_LIBRARIES = 1 << 2,
+	WRITER_WITHOUT_LOAD = 1 << 3,
+	WRITER_WITHOUT_HEAP = 1 << 4,
+	WRITER_WITHOUT_ALL = (1 << 5) - 1
+};
+
+/* The options of JFR files that no other format has. */
+struct writer_jfr {
+	uint32_t rate_limits[JFR_RATES]; /* events a second; 0 = no limit */
+	unsigned int without; /* bits of enum writer_jfr_without */
+	/*
+	 * A descriptor of the chunks that the JVM's own recorder has written. They become part of the file, of a file
+	 * that is written during a recording at its end. NULL, or -1 there: none. Not owned.
+	 */
+	const int *jdk_file;
+	uint64_t ticks_per_second; /* of the file's times; 0 = as in jdk_file, else nanoseconds */
+	const char *settings; /* more settings of the recording: "name=value\n" each; NULL = none */
+};
 
 struct writer_options {
 	struct frame_style style;
@@ -48,6 +72,7 @@ struct writer_options {
 	bool tlab;		    /* jfr: allocations are jdk.ObjectAllocationInNewTLAB, not …Sample */
 	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size … */
 	uint64_t chunk_ns;	    /* … or at this age */
+	struct writer_jfr jfr;
 	/* Appends a writer's own leading frame, which may be several tokens. Set by that writer; else NULL. */
 	void (*lead)(const void *context, const struct profile_thread *thread, struct buf *out);
 	const void *lead_context;
@@ -71,6 +96,7 @@ struct writer {
 	const char *help;
 	const char *lacks; /* "times and lines": parts of a recording that the format cannot hold; NULL = none */
 	size_t count_at; /* offset in struct writer_options of the uint32_t that -o NAME=N sets; 0 = none */
+	bool has_notes; /* the format keeps the profile's notes */
 	bool has_all_events; /* one file has all events; otherwise each event has its own file, see options->event */
 	/* Returns 0 or the -errno of the stream. Reports nothing. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);

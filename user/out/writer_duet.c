@@ -24,6 +24,7 @@ struct writer_stream {
 	struct vec(uint32_t) texts; /* id of a string -> its number in the file; 0 = not written yet */
 	uint32_t text_count;
 	size_t events, frames, owners, threads, nodes; /* numbers of rows of the profile that the file has */
+	size_t notes; /* the same; like samples, notes are not repeated */
 	bool is_begun; /* the file has the first profile->samples.written samples */
 	int64_t whole_bytes; /* of the file up to the last whole append; -1 = it is no regular file */
 	int err;
@@ -73,7 +74,7 @@ static void add_row(struct writer_stream *stream, enum layout_type type, const v
 {
 	layout_put(type, row, number_of_text, stream, &stream->chunk.sections[type]);
 	/* Losses and facts must be in one section. */
-	if (type < LAYOUT_LOSSES && duet_chunk_is_full(&stream->chunk, type))
+	if (type != LAYOUT_LOSSES && type != LAYOUT_FACTS && duet_chunk_is_full(&stream->chunk, type))
 		write_chunk(stream, 0);
 }
 
@@ -92,6 +93,14 @@ static void add_node(struct writer_stream *stream, size_t index)
 
 	add_row(stream, LAYOUT_NODES,
 		&(struct layout_node){.up = (uint32_t)index - node->parent, .frame = node->frame});
+}
+
+static void add_note(struct writer_stream *stream, size_t index)
+{
+	struct profile_note row = stream->profile->notes.items[index];
+
+	row.time_ns -= stream->profile->start_ns;
+	add_row(stream, LAYOUT_NOTES, &row);
 }
 
 static int add_sample(void *context, const struct profile_sample *sample)
@@ -133,6 +142,8 @@ static void add_new_rows(struct writer_stream *stream)
 		add_thread(stream, stream->threads);
 	for (; stream->nodes < profile->nodes.len; stream->nodes++)
 		add_node(stream, stream->nodes);
+	for (; stream->notes < profile->notes.len; stream->notes++)
+		add_note(stream, stream->notes);
 }
 
 /* Adds the losses and facts known so far. */
@@ -236,6 +247,7 @@ const struct writer writer_duet = {
 	.extensions = "duet",
 	.help = "all samples, written during the recording; duet convert makes the other formats from it",
 	.has_all_events = true,
+	.has_notes = true,
 	.write = duet_write,
 	.stream_open = stream_open,
 	.stream_append = stream_append,

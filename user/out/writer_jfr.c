@@ -7,6 +7,7 @@
  * Readers count jdk.ExecutionSample and know no weight of it. A sample that stands for several is several events. Where
  * number and weight of samples do not follow from the events, duet.Weight before them has both.
  */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,16 @@ static void put_part(struct writer_stream *j)
 	struct jfr_times times = {
 		.start_ns = j->profile->start_realtime_ns + j->begin_ns,
 		.duration_ns = j->end_ns - j->begin_ns,
-		.start_ticks = JFR_START_TICKS + j->begin_ns,
+		.start_ticks = jfr_ticks(j, j->begin_ns),
+		.ticks_per_second = j->ticks_per_second,
 	};
 	struct buf metadata, pools;
 	uint64_t place;
 
 	buf_init(&metadata);
 	buf_init(&pools);
-	if (!j->file.bytes && jfr_put_metadata(&metadata, j->profile, j->own, times.start_ticks) < 0)
+	if (!j->file.bytes &&
+	    jfr_put_metadata(&metadata, j->profile, j->own, times.start_ticks, j->pools.type_base) < 0)
 		j->err = -ENOMEM;
 	place = jfr_file_place(&j->file, metadata.len + j->events.len);
 	jfr_put_pools(&j->pools, &pools, times.start_ticks, j->file.pools_at ? place - j->file.pools_at : 0);
@@ -87,13 +90,6 @@ static bool is_wanted(struct writer_stream *j, const struct profile_sample *samp
 	return wanted > 0;
 }
 
-static bool is_event(const struct profile *profile, size_t event, const char *name, enum profile_unit unit)
-{
-	const struct profile_event *row = &profile->events.items[event];
-
-	return row->unit == unit && !strcmp(intern_text(&profile->strings, row->name), name);
-}
-
 static uint64_t ns_of(const struct writer_stream *j, const struct profile_sample *sample)
 {
 	return sample->time_ns > j->profile->start_ns ? sample->time_ns - j->profile->start_ns : 0;
@@ -137,7 +133,7 @@ static void put_executions(struct writer_stream *j, const struct profile_sample 
 		jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
 		jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
 		jfr_put_number(&j->body, 0); /* it did not fail */
-		jfr_put_number(&j->body, each);
+		jfr_put_number(&j->body, jfr_ticks_long(j, each));
 		jfr_put_number(&j->body, 0); /* it is not biased */
 	} else {
 		jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
@@ -175,7 +171,7 @@ static void put_wall(struct writer_stream *j, const struct profile_sample *sampl
 	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
 	jfr_put_number(&j->body, state_of(j, sample->node));
 	jfr_put_number(&j->body, sample->count);
-	jfr_put_number(&j->body, sample->weight);
+	jfr_put_number(&j->body, jfr_ticks_long(j, sample->weight));
 	jfr_end_event(j);
 }
 
@@ -212,13 +208,13 @@ static void put_in_tlab(struct writer_stream *j, const struct weighed *event)
 static void put_live(struct writer_stream *j, const struct weighed *event)
 {
 	begin_object(j, JFR_E_LIVE_OBJECT, event);
-	jfr_put_number(&j->body, JFR_START_TICKS + event->at_ns);
+	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns));
 	jfr_end_event(j);
 	jfr_begin_event(j, JFR_E_OLD_OBJECT_SAMPLE, event->at_ns);
 	jfr_put_number(&j->body, 0); /* duration */
 	jfr_put_number(&j->body, event->thread);
 	jfr_put_number(&j->body, event->stack);
-	jfr_put_number(&j->body, JFR_START_TICKS + event->at_ns);
+	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns));
 	jfr_put_number(&j->body, event->weight);
 	jfr_put_number(&j->body, 0); /* age */
 	jfr_put_number(&j->body, 0); /* the heap's use is not known */
@@ -251,7 +247,7 @@ static void put_free(struct writer_stream *j, const struct profile_sample *sampl
 static void begin_wait(struct writer_stream *j, enum jfr_type type, const struct weighed *event)
 {
 	jfr_begin_event(j, type, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
-	jfr_put_number(&j->body, event->weight);
+	jfr_put_number(&j->body, jfr_ticks_long(j, event->weight));
 	jfr_put_number(&j->body, event->thread);
 	jfr_put_number(&j->body, event->stack);
 }
@@ -301,10 +297,55 @@ static void put_native_lock(struct writer_stream *j, const struct weighed *event
 static void put_trace(struct writer_stream *j, const struct weighed *event)
 {
 	jfr_begin_event(j, JFR_E_METHOD_TRACE, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
-	jfr_put_number(&j->body, event->weight);
+	jfr_put_number(&j->body, jfr_ticks_long(j, event->weight));
 	jfr_put_number(&j->body, event->thread);
 	jfr_put_number(&j->body, event->stack);
 	jfr_put_number(&j->body, event->method);
+	jfr_end_event(j);
+}
+
+/* The frame is a text, such as the tag of a span. The empty stack is null. */
+static const char *text_of_leaf(const struct writer_stream *j, uint32_t node)
+{
+	const struct frame *leaf = leaf_of(j, node);
+
+	return leaf ? intern_text(&j->profile->strings, leaf->name) : NULL;
+}
+
+static void begin_length(struct writer_stream *j, enum jfr_type type, const struct profile_sample *sample)
+{
+	uint64_t end_ns = ns_of(j, sample);
+
+	jfr_begin_event(j, type, end_ns > sample->weight ? end_ns - sample->weight : 0);
+	jfr_put_number(&j->body, jfr_ticks_long(j, sample->weight));
+	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+}
+
+static void put_span(struct writer_stream *j, const struct profile_sample *sample)
+{
+	const char *tag = text_of_leaf(j, sample->node);
+
+	begin_length(j, JFR_E_SPAN, sample);
+	jfr_put_number(&j->body, tag ? jfr_text_row(&j->pools, tag) : 0);
+	jfr_end_event(j);
+}
+
+static void put_window(struct writer_stream *j, const struct profile_sample *sample)
+{
+	begin_length(j, JFR_E_WINDOW, sample);
+	jfr_end_event(j);
+}
+
+/* The leaf is the data, its caller the type. */
+static void put_user_event(struct writer_stream *j, const struct profile_sample *sample)
+{
+	uint32_t caller = sample->node ? j->profile->nodes.items[sample->node].parent : 0;
+	const char *type = text_of_leaf(j, caller);
+
+	jfr_begin_event(j, JFR_E_USER_EVENT, ns_of(j, sample));
+	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+	jfr_put_number(&j->body, type ? jfr_user_type(&j->pools, type) : 0);
+	jfr_put_text(&j->body, text_of_leaf(j, sample->node));
 	jfr_end_event(j);
 }
 
@@ -354,7 +395,7 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	}
 	event.stack = node || !event.class_id ? jfr_stack(&j->pools, sample->thread, node) : 0;
 	event.is_park = (form == LOCK || form == WAIT) && is_park(j, node);
-	event.is_leak = form == MALLOC && is_event(j->profile, sample->event, "leak", PROFILE_BYTES);
+	event.is_leak = form == MALLOC && jfr_is_event(j->profile, sample->event, "leak", PROFILE_BYTES);
 	event.method = jfr_leaf_method(&j->pools, node);
 	put_weight(j, sample, events, rest);
 	for (uint64_t i = 0; i < events; i++) {
@@ -380,7 +421,8 @@ static void add_load(struct writer_stream *j, const struct profile_sample *sampl
 	const struct profile_thread *thread = &j->profile->threads.items[sample->thread];
 	const struct frame *leaf = leaf_of(j, sample->node);
 
-	if (!j->profile->owners.items[thread->owner].runtime || !is_event(j->profile, sample->event, "cpu", PROFILE_NS))
+	if (!j->profile->owners.items[thread->owner].runtime ||
+	    !jfr_is_event(j->profile, sample->event, "cpu", PROFILE_NS))
 		return;
 	*(leaf && leaf->kind == FRAME_KERNEL ? &j->system_ns : &j->user_ns) += sample->weight;
 }
@@ -400,101 +442,22 @@ static int put_sample(void *context, const struct profile_sample *sample)
 		[WAIT] = put_weighed,
 		[NATIVE_LOCK] = put_weighed,
 		[TRACE] = put_weighed,
+		[SPAN] = put_span,
+		[WINDOW] = put_window,
+		[USER_EVENT] = put_user_event,
 		[OWN] = put_own,
 	};
 	struct writer_stream *j = context;
 
+	jfr_put_notes(j, sample->time_ns);
 	add_load(j, sample);
-	if (!is_wanted(j, sample))
+	if (!is_wanted(j, sample) || !jfr_is_within_limit(j, sample, ns_of(j, sample), events_of(j, sample)))
 		return j->err;
 	if (ns_of(j, sample) > j->end_ns)
 		j->end_ns = ns_of(j, sample);
 	put[j->forms[sample->event]](j, sample);
 	put_what_is_full(j);
 	return j->err;
-}
-
-/* ---- forms ---- */
-
-/* Of two events that would have the same form, the first has it. All traces have theirs. */
-static const struct form_row {
-	const char *event;
-	enum profile_unit unit;
-	enum form form;
-} form_rows[] = {
-	{"offcpu", PROFILE_NS, WALL},	 {"wakeup", PROFILE_NS, WALL},
-	{"wall", PROFILE_NS, WALL},	 {"alloc", PROFILE_BYTES, ALLOCATION},
-	{"live", PROFILE_BYTES, LIVE},	 {"nativemem", PROFILE_BYTES, MALLOC},
-	{"leak", PROFILE_BYTES, MALLOC}, {"lock", PROFILE_NS, LOCK},
-	{"wait", PROFILE_NS, WAIT},	 {"nativelock", PROFILE_NS, NATIVE_LOCK},
-	{"free", PROFILE_COUNT, FREE},
-};
-
-/* The event's name has the method, too. */
-static bool is_trace(const struct profile *profile, size_t event)
-{
-	const struct profile_event *row = &profile->events.items[event];
-
-	return row->unit == PROFILE_NS && !strncmp(intern_text(&profile->strings, row->name), "trace", strlen("trace"));
-}
-
-static enum form form_of(const struct writer_stream *j, size_t event)
-{
-	if (is_trace(j->profile, event))
-		return TRACE;
-	for (size_t i = 0; i < sizeof(form_rows) / sizeof(*form_rows); i++)
-		if (is_event(j->profile, event, form_rows[i].event, form_rows[i].unit))
-			return form_rows[i].form == ALLOCATION && j->options.tlab ? IN_TLAB : form_rows[i].form;
-	return OWN;
-}
-
-static bool has_form(const struct writer_stream *j, size_t events, enum form form)
-{
-	for (size_t i = 0; i < events; i++)
-		if (j->forms[i] == form)
-			return true;
-	return false;
-}
-
-/* ExecutionSample is the event cpu, else the first that has no other type, as async-profiler does. */
-static void choose_forms(struct writer_stream *j)
-{
-	size_t events = j->profile->events.len, execution = SIZE_MAX;
-
-	for (size_t i = 0; i < events; i++) {
-		enum form form = form_of(j, i);
-
-		j->forms[i] = has_form(j, i, form) && form != TRACE ? OWN : form;
-		if (j->forms[i] == OWN && (execution == SIZE_MAX || is_event(j->profile, i, "cpu", PROFILE_NS)))
-			execution = i;
-	}
-	if (execution != SIZE_MAX)
-		j->forms[execution] = j->options.cpu_time && is_event(j->profile, execution, "cpu", PROFILE_NS)
-					      ? CPU_TIME
-					      : EXECUTION;
-	j->waits_park = !has_form(j, events, LOCK);
-	for (size_t i = 0; i < events; i++)
-		j->own[i] = j->forms[i] == OWN;
-}
-
-enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event)
-{
-	static const enum jfr_type types[] = {
-		[EXECUTION] = JFR_E_EXECUTION_SAMPLE,
-		[CPU_TIME] = JFR_E_CPU_TIME_SAMPLE,
-		[WALL] = JFR_E_WALL_CLOCK_SAMPLE,
-		[ALLOCATION] = JFR_E_ALLOCATION_SAMPLE,
-		[IN_TLAB] = JFR_E_ALLOCATION_IN_NEW_TLAB,
-		[LIVE] = JFR_E_LIVE_OBJECT,
-		[MALLOC] = JFR_E_MALLOC,
-		[FREE] = JFR_E_FREE,
-		[LOCK] = JFR_E_MONITOR_ENTER,
-		[WAIT] = JFR_E_MONITOR_WAIT,
-		[NATIVE_LOCK] = JFR_E_NATIVE_LOCK,
-		[TRACE] = JFR_E_METHOD_TRACE,
-	};
-
-	return j->forms[event] == OWN ? (enum jfr_type)(JFR_E_OWN + event) : types[j->forms[event]];
 }
 
 static int count_samples(void *context, const struct profile_sample *sample)
@@ -504,6 +467,35 @@ static int count_samples(void *context, const struct profile_sample *sample)
 }
 
 /* ---- the file ---- */
+
+#define FIRST_TICKS 1000000000 /* at the start of the recording, so that no time is 0 */
+
+/* The ticks continue those of the JDK's chunks, so that times of both can be compared. */
+static void set_clock(struct writer_stream *j)
+{
+	const struct writer_jfr *jfr = &j->options.jfr;
+	struct jfr_header first;
+	__int128 ticks;
+
+	j->ticks_per_second = jfr->ticks_per_second ? jfr->ticks_per_second : NS_PER_SEC;
+	j->start_ticks = FIRST_TICKS;
+	if (!jfr->jdk_file || *jfr->jdk_file < 0 || jfr_file_check(*jfr->jdk_file, &first) < 0 ||
+	    be64toh(first.ticks_per_second) > 1000 * NS_PER_SEC || be64toh(first.start_ns) > INT64_MAX)
+		return;
+	j->ticks_per_second = be64toh(first.ticks_per_second);
+	ticks = (__int128)j->profile->start_realtime_ns - (__int128)be64toh(first.start_ns);
+	ticks = ticks * j->ticks_per_second / (__int128)NS_PER_SEC + be64toh(first.start_ticks);
+	j->start_ticks = ticks > 0 && ticks < INT64_MAX ? (uint64_t)ticks : FIRST_TICKS;
+}
+
+static void add_jdk_chunks(struct writer_stream *j)
+{
+	struct jfr_header first;
+	int file = j->options.jfr.jdk_file ? *j->options.jfr.jdk_file : -1;
+
+	if (!j->err && file >= 0 && !jfr_file_check(file, &first))
+		j->err = jfr_file_add_chunks(&j->file, file);
+}
 
 static int stream_init(struct writer_stream *j)
 {
@@ -516,11 +508,12 @@ static int stream_init(struct writer_stream *j)
 		j->options.chunk_ns = WRITER_CHUNK_NS_MIN;
 	j->has_filters = j->options.include.len || j->options.exclude.len;
 	j->per_event = j->owners = 1;
+	set_clock(j);
 	j->forms = calloc(j->profile->events.len + 1, sizeof(*j->forms));
 	j->own = calloc(j->profile->events.len + 1, sizeof(*j->own));
 	if (!j->forms || !j->own)
 		return -ENOMEM;
-	choose_forms(j);
+	jfr_choose_forms(j);
 	return jfr_pools_init(&j->pools, j->profile, &j->options);
 }
 
@@ -543,6 +536,10 @@ static int put_end(struct writer_stream *j)
 	if (profile->end_ns - profile->start_ns > j->end_ns)
 		j->end_ns = profile->end_ns - profile->start_ns;
 	put_part(j);
+	if (j->is_growing) {
+		jfr_file_end_chunk(&j->file);
+		add_jdk_chunks(j);
+	}
 	return j->err ? j->err : writer_finish(j->file.out);
 }
 
@@ -553,6 +550,10 @@ static int jfr_write(const struct profile *profile, const struct writer_options 
 	int err = stream_init(&j);
 
 	jfr_file_init(&j.file, out);
+	if (!err) {
+		add_jdk_chunks(&j);
+		err = j.err;
+	}
 	if (!err)
 		err = timeline_each(&profile->samples, count_samples, &samples);
 	j.per_event += samples / EVENTS_MAX;
@@ -620,6 +621,7 @@ static int jfr_stream_append(struct writer_stream *stream, bool is_end)
 	stream->samples = samples->len;
 	if (err)
 		return err;
+	jfr_put_notes(stream, UINT64_MAX);
 	if (is_end)
 		return put_end(stream);
 	end_part(stream);
@@ -631,6 +633,7 @@ const struct writer writer_jfr = {
 	.extensions = "jfr",
 	.help = "Java Flight Recorder's format, for jfr, JDK Mission Control and async-profiler's converter",
 	.has_all_events = true,
+	.has_notes = true,
 	.write = jfr_write,
 	.stream_open = jfr_stream_open,
 	.stream_append = jfr_stream_append,

@@ -124,6 +124,20 @@ static const struct layout_field fact_fields[] = {
 	{0},
 };
 
+/* time_ns is relative to the start of the recording. */
+static const struct layout_field note_fields[] = {
+	NUMBER(profile_note, time_ns),
+	NUMBER(profile_note, numbers[0]),
+	NUMBER(profile_note, numbers[1]),
+	NUMBER(profile_note, numbers[2]),
+	NUMBER(profile_note, numbers[3]),
+	NUMBER(profile_note, kind),
+	NUMBER(profile_note, pid),
+	TEXT(profile_note, texts[0]),
+	TEXT(profile_note, texts[1]),
+	{0},
+};
+
 /* Sizes of rows as this version writes them. They may only grow, by fields at the end. */
 const struct layout_rows layout_rows[LAYOUT_TYPES] = {
 	[LAYOUT_TIMES] = {times_fields, 24, sizeof(struct layout_times)},
@@ -136,6 +150,7 @@ const struct layout_rows layout_rows[LAYOUT_TYPES] = {
 	[LAYOUT_SAMPLES] = {sample_fields, 40, sizeof(struct profile_sample)},
 	[LAYOUT_LOSSES] = {loss_fields, 12, sizeof(struct profile_loss)},
 	[LAYOUT_FACTS] = {fact_fields, 8, sizeof(struct profile_fact)},
+	[LAYOUT_NOTES] = {note_fields, 56, sizeof(struct profile_note)},
 };
 
 void layout_put(enum layout_type type, const void *row, layout_text text, void *context, struct buf *out)

@@ -137,6 +137,32 @@ static int move_facts(struct merge *merge, const char *name)
 	return err;
 }
 
+/* What has no time of its own is kept whatever part of the recording is wanted. */
+static bool is_of_part(const struct merge *merge, const struct profile_note *note)
+{
+	bool has_time = note->kind == PROFILE_NOTE_LOAD || note->kind == PROFILE_NOTE_HEAP;
+
+	return !has_time || (note->time_ns >= merge->part.from_ns && note->time_ns < merge->part.until_ns);
+}
+
+static int move_notes(struct merge *merge)
+{
+	const struct profile *from = merge->mover.from;
+	struct profile *to = merge->mover.to;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < from->notes.len && to->notes.len < PROFILE_NOTES_MAX; i++) {
+		struct profile_note note = from->notes.items[i];
+
+		if (!is_of_part(merge, &note))
+			continue;
+		for (size_t text = 0; text < 2; text++)
+			note.texts[text] = mover_text(&merge->mover, note.texts[text]);
+		err = vec_push(&to->notes, note);
+	}
+	return err;
+}
+
 /* The layout of files says which fields of the struct are strings. */
 static void move_host(struct merge *merge)
 {
@@ -208,6 +234,8 @@ static int move_all(struct merge *merge, const char *name, struct buf *why)
 	err = move_losses(merge);
 	if (!err)
 		err = move_facts(merge, name);
+	if (!err)
+		err = move_notes(merge);
 	return err ? out_of_memory(why) : 0;
 }
 

@@ -46,6 +46,7 @@ void profile_release(struct profile *profile)
 	timeline_release(&profile->later);
 	vec_release(&profile->losses);
 	vec_release(&profile->facts);
+	vec_release(&profile->notes);
 	map_release(&profile->frame_ids);
 	map_release(&profile->owner_ids);
 	map_release(&profile->node_ids);
@@ -297,6 +298,18 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 	    sample->node >= profile->nodes.len)
 		return -ENOMEM;
 	return timeline_add(is_later ? &profile->later : &profile->samples, sample);
+}
+
+void profile_add_note(struct profile *profile, const struct profile_note *note, const char *first,
+		      const char *second)
+{
+	struct profile_note row = *note;
+
+	if (profile->notes.len >= PROFILE_NOTES_MAX)
+		return;
+	row.texts[0] = intern_str(&profile->strings, first ? first : "");
+	row.texts[1] = intern_str(&profile->strings, second ? second : "");
+	(void)vec_push(&profile->notes, row);
 }
 
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text)

@@ -98,6 +98,31 @@ struct profile_fact {
 	uint32_t value;
 };
 
+/*
+ * What JVMs and the machine tell beside samples. Texts are interned. .duet files contain these numbers: never change
+ * them.
+ */
+enum profile_note_kind {
+	PROFILE_NOTE_PROPERTY, /* a system property of the JVM; texts: key, value */
+	PROFILE_NOTE_COMMAND, /* how the JVM was started; texts: options, program and its arguments */
+	PROFILE_NOTE_LIBRARY, /* code that it maps; texts: path; numbers: first address, address after the last */
+	/* since the last; numbers: CPU time of JVMs in user mode and in the kernel, of all processes, of all CPUs */
+	PROFILE_NOTE_LOAD,
+	/* Java's heap after a collection; numbers: collections so far, bytes used, committed and reserved */
+	PROFILE_NOTE_HEAP,
+	PROFILE_NOTE_KINDS
+};
+
+#define PROFILE_NOTES_MAX (1u << 18) /* three days of one JVM; more are dropped */
+
+struct profile_note {
+	uint64_t time_ns; /* of the clock of profile.start_ns; no earlier than that */
+	uint64_t numbers[4]; /* times in ns */
+	uint32_t kind; /* enum profile_note_kind */
+	uint32_t pid; /* of the JVM; 0 = of the machine */
+	uint32_t texts[2];
+};
+
 /* The machine and the recording, for formats that describe them. The uint32_t texts are interned, 0 = not known. */
 struct profile_host {
 	uint32_t version; /* duet's version */
@@ -143,6 +168,7 @@ struct profile {
 	uint64_t until_ns; /* end of this window; 0: this profile is the only one */
 	struct vec(struct profile_loss) losses;
 	struct vec(struct profile_fact) facts;
+	struct vec(struct profile_note) notes; /* in the order of adding */
 	struct map frame_ids;  /* hash of a frame -> index; the same for owners and threads */
 	struct map owner_ids;
 	struct map node_ids;   /* parent << 32 | frame -> node */
@@ -210,6 +236,9 @@ uint32_t profile_event(struct profile *profile, const char *name, enum profile_u
  * case if one of its indices is UINT32_MAX.
  */
 int profile_add(struct profile *profile, const struct profile_sample *sample);
+/* Adds a note with these texts, which may be NULL. Does nothing when there are too many, or when out of memory. */
+void profile_add_note(struct profile *profile, const struct profile_note *note, const char *first,
+		      const char *second);
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text); /* count 0 is not recorded */
 __attribute__((format(printf, 3, 4))) void profile_add_fact(struct profile *profile, const char *key,
 							    const char *format, ...);

@@ -125,6 +125,17 @@ static void read_ticks(struct buf *text, uint64_t *ret_busy, uint64_t *ret_all)
 	}
 }
 
+void host_read_cpu(uint64_t *ret_busy_ns, uint64_t *ret_all_ns)
+{
+	struct buf text;
+
+	buf_init(&text);
+	read_ticks(&text, ret_busy_ns, ret_all_ns);
+	*ret_busy_ns *= NS_PER_SEC / 100; /* USER_HZ is 100 */
+	*ret_all_ns *= NS_PER_SEC / 100;
+	buf_release(&text);
+}
+
 static void describe_load(struct host *host, struct profile_host *about, struct buf *text)
 {
 	uint64_t busy, all;

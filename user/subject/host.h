@@ -15,6 +15,8 @@ struct host {
 void host_open(struct host *host);
 /* Fills profile->host except for the CPU load. */
 void host_describe_machine(const struct host *host, struct profile *profile);
+/* CPU time of all processes, and of all CPUs, since the machine was started. */
+void host_read_cpu(uint64_t *ret_busy_ns, uint64_t *ret_all_ns);
 /* Fills profile->host. The CPU load is the mean since the last host_describe() or host_open(). */
 void host_describe(struct host *host, struct profile *profile);
 

@@ -65,8 +65,7 @@ static int counters_work(const struct helper_task *task, struct helper_answer *a
 	return hsperfdata_read(task->fd, (pid_t)(uint32_t)task->number, (uid_t)(task->number >> 32), &answer->text);
 }
 
-/* Reads the JVM's performance counters (hsperfdata). */
-static int read_counters(const struct process *process, struct buf *counters)
+int program_counters(const struct process *process, struct buf *counters)
 {
 	struct helper_task task = {
 		.work = counters_work,
@@ -95,7 +94,7 @@ static int name_by_counter(const struct process *process, struct buf *name)
 	int err;
 
 	buf_init(&counters);
-	err = read_counters(process, &counters);
+	err = program_counters(process, &counters);
 	if (!err)
 		err = hsperfdata_string(counters.data, counters.len, "sun.rt.javaCommand", command, sizeof(command));
 	if (!err)
@@ -167,7 +166,7 @@ static int add_counted_flags(const struct process *process, struct vm_flags *fla
 	int err;
 
 	buf_init(&counters);
-	err = read_counters(process, &counters);
+	err = program_counters(process, &counters);
 	if (!err)
 		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* options from files */
 	if (!err)

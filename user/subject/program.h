@@ -22,6 +22,8 @@ void program_libjvm(const struct process *process, const struct mapping *libjvm,
  * counters. Returns 0 or -errno. A young JVM without counters is an error, because it may still create them.
  */
 int program_vm_flags(const struct process *process, bool is_young, struct buf *out);
+/* Appends the JVM's performance counters (attach/hsperfdata.h). Returns 0 or -errno. */
+int program_counters(const struct process *process, struct buf *counters);
 /* Appends ", spark: NAME" for a Spark application; its id if the name is unknown. */
 void program_add_spark(pid_t pid, struct buf *application);
 

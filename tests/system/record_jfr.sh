@@ -1,0 +1,186 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# JFR files as async-profiler's and the JDK's tools read them: what the file says about the JVM and the machine, the
+# JVM's own events beside duet's, and limits. `jfr` of the JDK is the judge.
+. "$(dirname "$0")/lib.sh"
+
+run_asprof() { # WORDS... -> $here/stdout, $here/stderr, $status
+	timeout 90 "$here/asprof" "$@" >"$here/stdout" 2>"$here/stderr"
+	status=$?
+}
+
+begin() {
+	[ -x "$jdk/bin/jfr" ] || skip "$jdk has no jfr"
+	need_bpf
+	need_root
+	ln -sf "$DUET_BUILD/duet" "$here/asprof"
+	start_jvm "$jdk" shop.Demo
+}
+
+jfr_count() { # FILE TYPE: how many events of this type the JDK counts
+	"$jdk/bin/jfr" summary "$1" 2>"$here/why" >"$here/summary" || fail "jfr summary: $(cat "$here/why")"
+	awk -v type="$2" '$1 == type { print $2 }' "$here/summary"
+}
+
+jfr_print() { # FILE TYPES -> $here/print
+	"$jdk/bin/jfr" print --events "$2" "$1" >"$here/print" 2>"$here/why" || fail "jfr print: $(cat "$here/why")"
+}
+
+# How many events are printed, of a file with the JDK's chunks, too.
+jfr_printed() { # FILE TYPE
+	jfr_print "$1" "$2"
+	grep -c "^$2 {" "$here/print"
+}
+
+jvm_folders() {
+	find /tmp -maxdepth 1 -name '.duet-jfr-*'
+}
+
+# Properties, libraries, how the JVM was started, CPU load each second, and the heap after collections.
+jdk_case_about_the_jvm() {
+	JVM_OPTS=(-Dshop.color=blue -Xmx64m)
+	begin
+	record -p "$jvm" -d 5 -e cpu,alloc -f "$here/out.jfr" -f "$here/out.duet"
+	expect_status 0
+	jfr_print "$here/out.jfr" InitialSystemProperty
+	expect_contains "$here/print" 'key = "shop.color"'
+	expect_contains "$here/print" 'value = "blue"'
+	expect_contains "$here/print" 'key = "java.vm.specification.version"'
+	jfr_print "$here/out.jfr" NativeLibrary
+	expect_contains "$here/print" 'name = "/.*/libjvm.so"'
+	jfr_print "$here/out.jfr" JVMInformation
+	expect_contains "$here/print" 'jvmArguments = ".*-Dshop.color=blue.*-cp '
+	expect_contains "$here/print" 'javaArguments = "shop.Demo'
+	expect "CPU loads of 5 s" "$(jfr_count "$here/out.jfr" jdk.CPULoad)" '>=' 4
+	jfr_print "$here/out.jfr" CPULoad
+	expect "user time of the JVM, percent of all CPUs" \
+		"$(sed -n 's/.*jvmUser = \([0-9.]*\)%.*/\1/p' "$here/print" | sort -n | tail -n 1)" '>' 1
+	expect "heaps after collections" "$(jfr_count "$here/out.jfr" jdk.GCHeapSummary)" '>=' 1
+	jfr_print "$here/out.jfr" GCHeapSummary
+	expect_contains "$here/print" 'reservedSize = 64.0 MB'
+	run_duet convert "$here/out.duet" "$here/again.jfr" # the other file knows the same
+	for type in InitialSystemProperty NativeLibrary CPULoad GCHeapSummary; do
+		expect "$type" "$(jfr_count "$here/again.jfr" "jdk.$type")" == \
+			"$(jfr_count "$here/out.jfr" "jdk.$type")"
+	done
+	record -p "$jvm" -d 2 --jfropts 31 -f "$here/less.jfr"
+	for type in OSInformation InitialSystemProperty NativeLibrary CPULoad GCHeapSummary JVMInformation; do
+		expect "$type that was left out" "$(jfr_count "$here/less.jfr" "jdk.$type")" == 0
+	done
+}
+
+# The JVM's events and duet's in one file, in chunks with the same clock. The JVM is left as it was.
+jdk_case_sync() {
+	begin
+	run_asprof -d 3 -e cpu -i 1ms --lock 0 --jfrsync default -f "$here/out.jfr" "$jvm"
+	expect_status 0
+	jfr_count "$here/out.jfr" x
+	expect "chunks" "$(awk '$1 == "Chunks:" { print $2 }' "$here/summary")" '>=' 2
+	for type in OSInformation CPUInformation JVMInformation InitialSystemProperty NativeLibrary GCConfiguration; do
+		expect "$type of the JVM" "$(jfr_printed "$here/out.jfr" "jdk.$type")" '>=' 1
+	done
+	run_duet convert -e cpu "$here/out.jfr" "$here/cpu.collapsed"
+	expect_share "in the workload's threads" "$(matching "$here/cpu.collapsed" 'shop/')" '>' 50
+	expect "ExecutionSample" "$(jfr_printed "$here/out.jfr" jdk.ExecutionSample)" == \
+		"$(total "$here/cpu.collapsed")"
+	jfr_print "$here/out.jfr" jdk.ActiveSetting
+	expect_contains "$here/print" 'name = "clock"'
+	"$jdk/bin/jcmd" "$jvm" JFR.check >"$here/check" 2>&1
+	expect_contains "$here/check" 'No available recordings'
+	[ -z "$(jvm_folders)" ] || fail "left behind: $(jvm_folders)"
+	run_asprof -d 1 --jfrsync +jdk.ThreadSleep+jdk.GarbageCollection -f "$here/two.jfr" "$jvm"
+	expect_status 0
+	expect "ThreadSleep" "$(jfr_printed "$here/two.jfr" jdk.ThreadSleep)" '>=' 1
+	expect "JVMInformation" "$(jfr_printed "$here/two.jfr" jdk.JVMInformation)" == 0
+	expect_alive "$jvm"
+}
+
+# `dump` has all until then, and the recording goes on.
+jdk_case_sync_and_dump() {
+	begin
+	run_asprof start -e cpu -i 1ms --jfrsync profile -f "$here/out.jfr" "$jvm"
+	expect_status 0
+	sleep 2
+	run_asprof dump -f "$here/out.jfr" "$jvm"
+	expect_status 0
+	local samples
+	samples=$(jfr_printed "$here/out.jfr" jdk.ExecutionSample)
+	expect "samples until the dump" "$samples" '>' 100
+	expect "JVMInformation" "$(jfr_printed "$here/out.jfr" jdk.JVMInformation)" '>=' 1
+	sleep 2
+	run_asprof stop -f "$here/out.jfr" "$jvm"
+	expect_status 0
+	expect "samples in all" "$(jfr_printed "$here/out.jfr" jdk.ExecutionSample)" '>' "$samples"
+	expect "JVMInformation" "$(jfr_printed "$here/out.jfr" jdk.JVMInformation)" '>=' 1
+	[ -z "$(jvm_folders)" ] || fail "left behind: $(jvm_folders)"
+}
+
+# duet record does the same. The JVM ends first: what its recorder has written by then is there.
+jdk_case_sync_of_a_jvm_that_ends() {
+	begin
+	start_record -p "$jvm" -d 60 -i 1ms --jfrsync default -f "$here/out.jfr"
+	wait_for_ticks
+	sleep 2
+	kill -TERM "$jvm"
+	wait "$recorder"
+	status=$?
+	recorder=
+	expect_status 0
+	expect "JVMInformation" "$(jfr_printed "$here/out.jfr" jdk.JVMInformation)" '>=' 1
+	expect "ExecutionSample" "$(jfr_printed "$here/out.jfr" jdk.ExecutionSample)" '>' 10
+	[ -z "$(jvm_folders)" ] || fail "left behind: $(jvm_folders)"
+}
+
+# One sentence for each thing that does not work; nothing runs afterwards.
+case_refusals_of_sync() {
+	jdk=$(any_jdk)
+	begin
+	run_asprof -d 1 --jfrsync nosuch -f "$here/out.jfr" "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" '^\[ERROR\] the flight recorder of JVM [0-9]+ refuses: .'
+	run_asprof -d 1 --jfrsync '+a b' -f "$here/out.jfr" "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" "'a b' is not the name of an event"
+	run_duet record -p "$jvm" -d 1 --jfrsync default -f "$here/out.html"
+	expect_refusal 2 'for one JVM and a JFR file'
+	run_duet record -p "$jvm" -d 1 --ratelimit cpu:0 -f "$here/out.jfr"
+	expect_refusal 2 "CATEGORY:NUMBER is accepted"
+	"$jdk/bin/jcmd" "$jvm" JFR.check >"$here/check" 2>&1
+	expect_lacks "$here/check" 'running'
+	[ -z "$(jvm_folders)" ] || fail "left behind: $(jvm_folders)"
+}
+
+# So many events a second; the rest is counted.
+jdk_case_limits() {
+	begin
+	run_asprof -d 4 -e cpu -i 1ms --alloc 1k --ratelimit cpu:50,alloc:100 -f "$here/out.jfr" "$jvm"
+	expect_status 0
+	local cpu alloc
+	cpu=$(jfr_count "$here/out.jfr" jdk.ExecutionSample)
+	alloc=$(jfr_count "$here/out.jfr" jdk.ObjectAllocationInNewTLAB)
+	expect "samples of CPU time" "$cpu" '<=' 300
+	expect "samples of CPU time" "$cpu" '>=' 100
+	expect "samples of allocations" "$alloc" '<=' 600
+	expect "samples of allocations" "$alloc" '>=' 200
+	jfr_print "$here/out.jfr" DataLoss
+	expect_contains "$here/print" 'events above the limits of --ratelimit'
+}
+
+# Ticks of the processor's counter show the same times.
+jdk_case_clocks() {
+	local clock
+	begin
+	for clock in tsc monotonic; do
+		run_asprof -d 2 -e cpu -i 10ms --clock $clock -f "$here/$clock.jfr" "$jvm"
+		expect_status 0
+		jfr_print "$here/$clock.jfr" ActiveSetting
+		grep -A 1 'name = "clock"' "$here/print" >"$here/setting"
+		expect_contains "$here/setting" "value = \"$clock\""
+		run_duet convert --from 0s --to 1s -e cpu "$here/$clock.jfr" "$here/first.collapsed"
+		run_duet convert -e cpu "$here/$clock.jfr" "$here/all.collapsed"
+		expect "samples in the first second of two" "$(total "$here/first.collapsed")" '<' \
+			"$(awk -v all="$(total "$here/all.collapsed")" 'BEGIN { print 0.8 * all }')"
+	done
+}
+
+run_cases "$@"

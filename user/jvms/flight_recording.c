@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include "jvms/flight_recording.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "out/jfr_file.h"
+#include "out/writer.h"
+
+#define ASK_NS (10 * NS_PER_SEC) /* until the JVM has taken the command */
+#define REPLY_NS (60 * NS_PER_SEC) /* the first command loads the JVM's recorder; others write a file */
+#define REPLY_MAX 4096
+#define COMMAND_MAX 1000 /* bytes of an argument that HotSpot takes: 1024 */
+#define NO_LIMIT "1000g" /* without a size, JFR.start keeps only 250 MB */
+
+/* ---- settings ---- */
+
+static const struct {
+	unsigned int without;
+	const char *event;
+} left_out[] = {
+	{FLIGHT_WITHOUT_CPU, "jdk.ExecutionSample"},
+	{FLIGHT_WITHOUT_CPU, "jdk.NativeMethodSample"},
+	{FLIGHT_WITHOUT_ALLOC, "jdk.ObjectAllocationInNewTLAB"},
+	{FLIGHT_WITHOUT_ALLOC, "jdk.ObjectAllocationOutsideTLAB"},
+	{FLIGHT_WITHOUT_ALLOC, "jdk.ObjectAllocationSample"},
+	{FLIGHT_WITHOUT_ALLOC, "jdk.OldObjectSample"},
+	{FLIGHT_WITHOUT_LOCK, "jdk.JavaMonitorEnter"},
+	{FLIGHT_WITHOUT_LOCK, "jdk.ThreadPark"},
+	{WRITER_WITHOUT_SYSTEM, "jdk.OSInformation"},
+	{WRITER_WITHOUT_SYSTEM, "jdk.CPUInformation"},
+	{WRITER_WITHOUT_SYSTEM, "jdk.JVMInformation"},
+	{WRITER_WITHOUT_PROPERTIES, "jdk.InitialSystemProperty"},
+	{WRITER_WITHOUT_LIBRARIES, "jdk.NativeLibrary"},
+	{WRITER_WITHOUT_LOAD, "jdk.CPULoad"},
+	{WRITER_WITHOUT_HEAP, "jdk.GCHeapSummary"},
+};
+
+static void put_event(struct buf *out, const char *name, size_t len, bool is_enabled)
+{
+	buf_printf(out, "  <event name=\"%.*s\"><setting name=\"enabled\">%s</setting></event>\n", (int)len, name,
+		   is_enabled ? "true" : "false");
+}
+
+static bool is_name(const char *name, size_t len)
+{
+	return len && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._$-") >= len;
+}
+
+/* Appends the events of "+Event+Event". */
+static int put_chosen(struct buf *out, const char *settings, struct buf *why)
+{
+	for (const char *at = settings; *at; at += strcspn(at, "+")) {
+		size_t len;
+
+		at += strspn(at, "+");
+		len = strcspn(at, "+");
+		if (!is_name(at, len)) {
+			buf_printf(why, "jfrsync: '%.*s' is not the name of an event", (int)len, at);
+			return -EINVAL;
+		}
+		put_event(out, at, len, true);
+	}
+	return 0;
+}
+
+/* The file that is added to the settings. The JVM takes a later one's values. */
+static int make_file(struct buf *out, const char *settings, unsigned int without, struct buf *why)
+{
+	int err = 0;
+
+	buf_add_str(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			 "<configuration version=\"2.0\" label=\"duet\" description=\"\" provider=\"duet\">\n");
+	if (*settings == '+')
+		err = put_chosen(out, settings, why);
+	else
+		for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
+			if (left_out[i].without & without)
+				put_event(out, left_out[i].event, strlen(left_out[i].event), false);
+	buf_add_str(out, "</configuration>\n");
+	return out->failed ? -ENOMEM : err;
+}
+
+/* ---- commands ---- */
+
+/* Returns 0 when the whole reply is there. */
+static int receive(int socket, struct buf *reply)
+{
+	uint64_t until_ns = clock_monotonic_ns() + REPLY_NS, now_ns;
+	struct pollfd fd = {.fd = socket, .events = POLLIN};
+	char bytes[1024];
+	ssize_t more;
+
+	while ((now_ns = clock_monotonic_ns()) < until_ns && reply->len < REPLY_MAX) {
+		(void)poll(&fd, 1, (int)((until_ns - now_ns) / NS_PER_MS) + 1);
+		more = recv(socket, bytes, sizeof(bytes), 0);
+		if (!more)
+			return 0;
+		if (more < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		buf_add(reply, bytes, more > 0 ? (size_t)more : 0);
+	}
+	return reply->len < REPLY_MAX ? -ETIMEDOUT : 0;
+}
+
+static int ask(const struct flight_recording *recording, const char *command, struct buf *reply, struct buf *why)
+{
+	const char *const words[] = {"jcmd", command, "", ""};
+	const struct attach_control none = {0};
+	struct attach_target target = recording->target;
+	struct attach_result result = {.socket = -1};
+	struct attach attach;
+	int err;
+
+	target.command = words;
+	err = attach_start(&attach, &target, &none);
+	if (err < 0) {
+		buf_printf(why, "no process to ask JVM %d: %s", target.pid, strerror(-err));
+		return err;
+	}
+	attach_finish(&attach, &result);
+	if (result.error) {
+		buf_add_str(why, result.why);
+		return result.error;
+	}
+	err = receive(result.socket, reply);
+	close(result.socket);
+	if (err < 0)
+		buf_printf(why, "the flight recorder of JVM %d does not answer: %s", target.pid, strerror(-err));
+	return err;
+}
+
+/*
+ * The first line is the status, which is 0 for some failures, too. What follows it after a failure may begin with the
+ * name of an exception.
+ */
+static int judge(const struct flight_recording *recording, const struct buf *reply, const char *done, struct buf *why)
+{
+	const char *text = strchr(reply->data, '\n'), *cause;
+
+	text = text ? text + 1 : "";
+	if (strstr(text, done) && !strtol(reply->data, NULL, 10))
+		return 0;
+	if (strstr(text, "Unknown diagnostic command")) {
+		buf_printf(why, "JVM %d has no flight recorder: jfrsync needs one", recording->target.pid);
+		return -ENOTSUP;
+	}
+	cause = strstr(text, "Exception: ");
+	cause = cause ? cause + strlen("Exception: ") : text;
+	buf_printf(why, "the flight recorder of JVM %d refuses: %.*s", recording->target.pid,
+		   (int)strcspn(cause, "\r\n"), cause);
+	return -EINVAL;
+}
+
+/* `done` is a part of the reply of a command that has succeeded. */
+__attribute__((format(printf, 4, 5))) static int order(const struct flight_recording *recording, const char *done,
+						       struct buf *why, const char *format, ...)
+{
+	struct buf command, reply;
+	va_list args;
+	int err = 0;
+
+	buf_init(&command);
+	buf_init(&reply);
+	va_start(args, format);
+	buf_vprintf(&command, format, args);
+	va_end(args);
+	if (command.failed || command.len > COMMAND_MAX) {
+		buf_add_str(why, "jfrsync: its value is too long");
+		err = -ENAMETOOLONG;
+	}
+	if (!err)
+		err = ask(recording, command.data, &reply, why);
+	if (!err)
+		err = judge(recording, &reply, done, why);
+	buf_release(&command);
+	buf_release(&reply);
+	return err;
+}
+
+/* ---- the recording ---- */
+
+static int start(struct flight_recording *recording, const char *settings, struct buf *why)
+{
+	bool is_own = *settings == '+';
+
+	return order(recording, "Started recording", why,
+		     "JFR.start name=%s settings=%s%s%s%s%s/" FLIGHT_SETTINGS " filename=%s/" FLIGHT_FILE
+		     " dumponexit=true maxsize=" NO_LIMIT,
+		     recording->name, is_own ? "" : "\"", is_own ? "" : settings, is_own ? "" : "\"",
+		     is_own ? "" : " settings=", recording->folder.path, recording->folder.path);
+}
+
+static int check_settings(const char *settings, struct buf *why)
+{
+	if (*settings && !strpbrk(settings, "\"\r\n"))
+		return 0;
+	buf_add_str(why, "jfrsync: default, profile, the path of a .jfc file, or +Event+Event is accepted");
+	return -EINVAL;
+}
+
+int flight_recording_start(struct flight_recording *recording, const struct process *process, const char *settings,
+			   unsigned int without, struct buf *why)
+{
+	struct buf file;
+	int err = check_settings(settings, why);
+
+	*recording = (struct flight_recording){
+		.target = {.pid = process->pid,
+			   .ns_pid = process->ns_pid,
+			   .start_ticks = process->start_ticks,
+			   .uid = process->uid,
+			   .gid = process->gid,
+			   .kind = ATTACH_COMMAND,
+			   .timeout_ns = ASK_NS},
+		.folder = FLIGHT_FOLDER_NONE,
+		.file = -1,
+	};
+	buf_init(&file);
+	if (!err)
+		err = make_file(&file, settings, without, why);
+	if (!err) {
+		err = flight_folder_open(&recording->folder, process->pid, process->start_ticks, file.data);
+		if (err)
+			buf_printf(why, "no folder for the flight recorder of JVM %d: %s", process->pid,
+				   strerror(-err));
+	}
+	buf_release(&file);
+	if (err)
+		return err;
+	snprintf(recording->name, sizeof(recording->name), "%s", strrchr(recording->folder.path, '/') + 2);
+	err = start(recording, settings, why);
+	recording->is_running = !err;
+	return err;
+}
+
+static int empty_file(struct flight_recording *recording)
+{
+	if (recording->file < 0)
+		recording->file = io_open_unlinked();
+	if (recording->file < 0)
+		return recording->file;
+	return ftruncate(recording->file, 0) < 0 || lseek(recording->file, 0, SEEK_SET) < 0 ? -errno : 0;
+}
+
+int flight_recording_update(struct flight_recording *recording, bool is_end, bool has_ended, struct buf *why)
+{
+	pid_t pid = recording->target.pid;
+	struct jfr_header first;
+	int err = 0, taken;
+
+	if (!has_ended)
+		err = order(recording, is_end ? "Stopped" : "Dumped", why, "JFR.%s name=%s filename=%s/" FLIGHT_FILE,
+			    is_end ? "stop" : "dump", recording->name, recording->folder.path);
+	taken = empty_file(recording);
+	if (!taken)
+		taken = flight_folder_take(&recording->folder, recording->file);
+	if (is_end) {
+		recording->is_running = err && !has_ended;
+		flight_folder_release(&recording->folder);
+	}
+	if (!taken && jfr_file_check(recording->file, &first) < 0)
+		taken = -EBADMSG;
+	if (taken && recording->file >= 0)
+		(void)!ftruncate(recording->file, 0);
+	if (!taken) { /* the JVM may have ended, and written its file, while it was asked */
+		buf_clear(why);
+		return 0;
+	}
+	if (!err)
+		buf_printf(why, "the events of JVM %d itself are missing: %s", pid,
+			   taken == -ENODATA ? "it did not write them before it ended" : strerror(-taken));
+	return err ? err : taken;
+}
+
+void flight_recording_release(struct flight_recording *recording)
+{
+	struct buf why;
+
+	buf_init(&why);
+	if (recording->is_running)
+		(void)order(recording, "Stopped", &why, "JFR.stop name=%s", recording->name);
+	flight_folder_release(&recording->folder);
+	if (recording->file >= 0)
+		close(recording->file);
+	*recording = (struct flight_recording)FLIGHT_RECORDING_NONE;
+	buf_release(&why);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording of the JVM's own flight recorder (JFR), which duet starts and stops by HotSpot's attach protocol, as jcmd
+ * does: JFR.start, JFR.dump, JFR.stop. Its chunks are copied into duet's JFR file. It is stopped by the JVM alone, and
+ * written to its file, when the JVM exits.
+ */
+#ifndef JVMS_FLIGHT_RECORDING_H
+#define JVMS_FLIGHT_RECORDING_H
+
+#include <stdbool.h>
+
+#include "attach/attach.h"
+#include "base/buf.h"
+#include "jvms/flight_folder.h"
+#include "proc/process.h"
+
+/* Events of the JDK that are left out, because duet records the same. The first bits are enum writer_jfr_without. */
+enum flight_without {
+	FLIGHT_WITHOUT_CPU = 1 << 8,
+	FLIGHT_WITHOUT_ALLOC = 1 << 9,
+	FLIGHT_WITHOUT_LOCK = 1 << 10,
+};
+
+struct flight_recording {
+	struct attach_target target;
+	struct flight_folder folder;
+	char name[64]; /* that it has in the JVM */
+	int file; /* what flight_recording_update() has read last: whole chunks of JFR; -1: nothing */
+	bool is_running;
+};
+
+#define FLIGHT_RECORDING_NONE {.folder = FLIGHT_FOLDER_NONE, .file = -1}
+
+/*
+ * Starts a recording. `settings`: "default", "profile", the path of a .jfc file as the JVM sees it, or "+Event+Event",
+ * which are the only events then. `without`: bits of enum flight_without. Returns 0, or -errno with one sentence in
+ * `why`. Call flight_recording_release() in both cases.
+ */
+int flight_recording_start(struct flight_recording *recording, const struct process *process, const char *settings,
+			   unsigned int without, struct buf *why);
+/*
+ * Reads all that was recorded until now into `file`. `is_end`: also stops the recording. `has_ended`: the JVM is ending
+ * or has ended, and is not asked. Returns 0, or -errno with one sentence in `why`.
+ */
+int flight_recording_update(struct flight_recording *recording, bool is_end, bool has_ended, struct buf *why);
+/* Stops a recording that runs, and closes the file. Does nothing for FLIGHT_RECORDING_NONE. */
+void flight_recording_release(struct flight_recording *recording);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "subject/vitals.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/hsperfdata.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "runtime/application.h"
+#include "subject/host.h"
+#include "subject/program.h"
+
+#define NS_PER_TICK 10000000 /* USER_HZ is 100 */
+#define STAT_MAX 4096 /* bytes of /proc/PID/stat */
+#define STAT_UTIME 11 /* fields between the state and utime, which stime follows */
+#define TEXT_BYTES 8192 /* of a counter: PROFILE_TEXT_MAX */
+#define GENERATIONS 3
+#define SPACES 4 /* of a generation: eden and two survivor spaces, or one */
+#define LIBRARIES_MAX 4096 /* of one JVM */
+
+void vitals_open(struct vitals *vitals, struct profile *profile)
+{
+	*vitals = (struct vitals){.profile = profile};
+	host_read_cpu(&vitals->busy_ns, &vitals->all_ns);
+}
+
+/* ---- CPU time ---- */
+
+static void read_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_system_ns)
+{
+	char path[32], *at;
+	struct buf text;
+
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	*ret_user_ns = *ret_system_ns = 0;
+	at = io_read_file(AT_FDCWD, path, STAT_MAX, &text) ? NULL : strrchr(text.data, ')');
+	for (int field = 0; at && field < STAT_UTIME + 2; field++)
+		at = strchr(at + 1, ' ');
+	if (at) {
+		*ret_user_ns = strtoull(at, &at, 10) * NS_PER_TICK;
+		*ret_system_ns = strtoull(at, NULL, 10) * NS_PER_TICK;
+	}
+	buf_release(&text);
+}
+
+struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *process)
+{
+	struct vitals_jvm *jvm;
+
+	for (size_t i = 0; i < vitals->count; i++)
+		if (vitals->jvms[i].pid == process->pid && vitals->jvms[i].start_ticks == process->start_ticks)
+			return &vitals->jvms[i];
+	if (vitals->count == VITALS_JVMS_MAX)
+		return NULL;
+	jvm = &vitals->jvms[vitals->count++];
+	*jvm = (struct vitals_jvm){.pid = process->pid, .start_ticks = process->start_ticks};
+	read_cpu(process->pid, &jvm->user_ns, &jvm->system_ns);
+	return jvm;
+}
+
+static uint64_t grown(uint64_t *last, uint64_t now)
+{
+	uint64_t by = now > *last ? now - *last : 0;
+
+	*last = now > *last ? now : *last;
+	return by;
+}
+
+void vitals_tell_load(struct vitals *vitals, uint64_t now_ns)
+{
+	struct profile_note note = {.kind = PROFILE_NOTE_LOAD, .time_ns = now_ns};
+	uint64_t busy_ns, all_ns, user_ns, system_ns;
+
+	for (size_t i = 0; i < vitals->count; i++) {
+		read_cpu(vitals->jvms[i].pid, &user_ns, &system_ns);
+		note.numbers[0] += grown(&vitals->jvms[i].user_ns, user_ns);
+		note.numbers[1] += grown(&vitals->jvms[i].system_ns, system_ns);
+	}
+	host_read_cpu(&busy_ns, &all_ns);
+	note.numbers[2] = grown(&vitals->busy_ns, busy_ns);
+	note.numbers[3] = grown(&vitals->all_ns, all_ns);
+	if (note.numbers[3])
+		profile_add_note(vitals->profile, &note, NULL, NULL);
+}
+
+/* ---- properties ---- */
+
+/* Properties that HotSpot has in its counters, as java.property.NAME. */
+static const char *const counted[] = {
+	"java.class.path", "java.home", "java.library.path", "java.version", "java.vm.info", "java.vm.name",
+	"java.vm.specification.name", "java.vm.specification.vendor", "java.vm.specification.version",
+	"java.vm.vendor", "java.vm.version", "jdk.debug", "sun.boot.class.path", "sun.boot.library.path",
+	"java.ext.dirs", "java.endorsed.dirs", "jdk.module.main", "jdk.module.main.class", "jdk.module.path",
+	"jdk.module.upgrade.path",
+};
+
+static void tell_counted(struct vitals *vitals, const struct profile_note *note, const struct buf *counters)
+{
+	char name[64], value[TEXT_BYTES];
+
+	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
+		snprintf(name, sizeof(name), "java.property.%s", counted[i]);
+		if (!hsperfdata_string(counters->data, counters->len, name, value, sizeof(value)))
+			profile_add_note(vitals->profile, note, counted[i], value);
+	}
+}
+
+/* Those that options of the command line set: -Dkey=value. */
+static void tell_given(struct vitals *vitals, const struct profile_note *note, const struct buf *arguments)
+{
+	const char *program = application_find(arguments->data, arguments->len);
+	const char *end = program ? program : arguments->data + arguments->len;
+
+	for (const char *word = arguments->data; word < end; word += strlen(word) + 1) {
+		const char *value = strchr(word, '=');
+		char key[256];
+
+		if (strncmp(word, "-D", 2) != 0 || !word[2])
+			continue;
+		snprintf(key, sizeof(key), "%.*s", value ? (int)(value - word - 2) : (int)sizeof(key) - 1, word + 2);
+		profile_add_note(vitals->profile, note, key, value ? value + 1 : "");
+	}
+}
+
+/* Appends the words from `from` up to `to` with spaces between them. */
+static void add_words(struct buf *out, const char *from, const char *to)
+{
+	for (; from < to; from += strlen(from) + 1)
+		buf_printf(out, "%s%s", out->len ? " " : "", from);
+}
+
+static void tell_command(struct vitals *vitals, struct profile_note *note, const struct buf *arguments)
+{
+	const char *end = arguments->data + arguments->len, *first = arguments->data + strlen(arguments->data) + 1;
+	const char *program = application_find(arguments->data, arguments->len);
+	struct buf options, command;
+
+	if (!arguments->len || first > end)
+		return;
+	buf_init(&options);
+	buf_init(&command);
+	add_words(&options, first, program ? program : end);
+	if (program)
+		add_words(&command, program, end);
+	note->kind = PROFILE_NOTE_COMMAND;
+	profile_add_note(vitals->profile, note, options.data, command.data);
+	buf_release(&options);
+	buf_release(&command);
+}
+
+static void tell_once(struct vitals *vitals, struct profile_note note, const struct process *process,
+		      const struct buf *counters)
+{
+	struct buf arguments;
+
+	buf_init(&arguments);
+	note.kind = PROFILE_NOTE_PROPERTY;
+	tell_counted(vitals, &note, counters);
+	if (!program_arguments(process->pid, &arguments) && arguments.len) {
+		tell_given(vitals, &note, &arguments);
+		tell_command(vitals, &note, &arguments);
+	}
+	buf_release(&arguments);
+}
+
+/* ---- libraries ---- */
+
+/* The files of executable mappings. All are told again when there are others, because they may have moved. */
+static void tell_libraries(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
+			   const struct process *process)
+{
+	const struct maps *maps = &process->maps;
+	size_t told = 0;
+
+	if (!process->maps_ns || (jvm->maps_version && jvm->maps_version == process->maps_version))
+		return;
+	note.kind = PROFILE_NOTE_LIBRARY;
+	for (size_t i = 0; i < maps->list.len && told < LIBRARIES_MAX; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+		bool is_next = i && !strcmp(mapping[-1].path, mapping->path);
+
+		if (mapping->path[0] != '/' || is_next || !strstr(mapping->path, ".so"))
+			continue;
+		note.numbers[0] = mapping->start;
+		note.numbers[1] = mapping->end;
+		profile_add_note(vitals->profile, &note, mapping->path, NULL);
+		told++;
+	}
+	jvm->maps_version = process->maps_version;
+}
+
+/* ---- the heap ---- */
+
+__attribute__((format(printf, 2, 3))) static uint64_t number_of(const struct buf *counters, const char *format, ...)
+{
+	uint64_t number = 0;
+	char name[64];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(name, sizeof(name), format, args);
+	va_end(args);
+	(void)hsperfdata_number(counters->data, counters->len, name, &number);
+	return number;
+}
+
+/* The generations of G1 and of the later collectors share one range of addresses. */
+static bool shares_range(const struct buf *counters)
+{
+	char name[64] = "";
+
+	(void)hsperfdata_string(counters->data, counters->len, "sun.gc.collector.0.name", name, sizeof(name));
+	return !strstr(name, "PSScavenge") && !strstr(name, "Copy") && !strstr(name, "PCopy") &&
+	       !strstr(name, "Parallel") && !strstr(name, "Serial");
+}
+
+static void tell_heap(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
+		      const struct buf *counters)
+{
+	uint64_t collections = 0, most = 0, sum = 0;
+
+	for (int i = 0; i < GENERATIONS; i++)
+		collections += number_of(counters, "sun.gc.collector.%d.invocations", i);
+	if (!grown(&jvm->collections, collections))
+		return;
+	for (int i = 0; i < GENERATIONS; i++) {
+		uint64_t reserved = number_of(counters, "sun.gc.generation.%d.maxCapacity", i);
+
+		for (int space = 0; space < SPACES; space++)
+			note.numbers[1] += number_of(counters, "sun.gc.generation.%d.space.%d.used", i, space);
+		note.numbers[2] += number_of(counters, "sun.gc.generation.%d.capacity", i);
+		sum += reserved;
+		most = reserved > most ? reserved : most;
+	}
+	note.kind = PROFILE_NOTE_HEAP;
+	note.numbers[0] = collections;
+	note.numbers[3] = shares_range(counters) ? most : sum;
+	profile_add_note(vitals->profile, &note, NULL, NULL);
+}
+
+void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns)
+{
+	const struct profile_note note = {.time_ns = now_ns, .pid = (uint32_t)process->pid};
+	struct buf counters;
+
+	buf_init(&counters);
+	if (!process->exited) {
+		(void)program_counters(process, &counters);
+		if (!jvm->is_told)
+			tell_once(vitals, note, process, &counters);
+		jvm->is_told = true;
+		tell_heap(vitals, jvm, note, &counters);
+	}
+	tell_libraries(vitals, jvm, note, process);
+	buf_release(&counters);
+}

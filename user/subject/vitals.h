@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What JVMs and the machine tell beside samples, as notes of the profile: once for each JVM its system properties and
+ * how it was started, then each second the CPU time of the JVMs and of the machine, code that was mapped, and the heap
+ * after a collection. All is read from /proc and from the JVM's performance counters: no JVM is asked.
+ */
+#ifndef SUBJECT_VITALS_H
+#define SUBJECT_VITALS_H
+
+#include <stddef.h>
+
+#include "proc/process.h"
+#include "profile/profile.h"
+
+#define VITALS_JVMS_MAX 64 /* JVMs that are followed */
+
+struct vitals_jvm {
+	pid_t pid;
+	uint64_t start_ticks;
+	uint64_t user_ns, system_ns; /* CPU time when it was read last */
+	uint64_t collections;
+	uint32_t maps_version; /* libraries in mappings of this version are told; 0 = none */
+	bool is_told; /* its properties are */
+};
+
+struct vitals {
+	struct profile *profile;
+	struct vitals_jvm jvms[VITALS_JVMS_MAX];
+	size_t count;
+	uint64_t busy_ns, all_ns; /* CPU time of the machine when it was read last */
+	uint64_t looked_ns; /* 0 = never */
+};
+
+/* Call when the recording begins. */
+void vitals_open(struct vitals *vitals, struct profile *profile);
+/* Adds a JVM, unless it is known or there are too many. Returns its state, or NULL. */
+struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *process);
+/* Tells what is new about the JVM. Call once a second for each. */
+void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns);
+/* Adds a note about the CPU time since the last call. Call after all JVMs were told. */
+void vitals_tell_load(struct vitals *vitals, uint64_t now_ns);
+
+#endif
