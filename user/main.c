@@ -13,7 +13,7 @@
 static const struct command cmd_help, cmd_complete;
 
 static const struct command *const commands[] = {
-	&cmd_record, &cmd_daemon, &cmd_convert, &cmd_diff, &cmd_check,
+	&cmd_record, &cmd_daemon, &cmd_convert, &cmd_diff, &cmd_annotate, &cmd_check,
 	&cmd_list,   &cmd_status, &cmd_version, &cmd_help, &cmd_complete,
 };
 

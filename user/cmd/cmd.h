@@ -39,6 +39,7 @@ int command_run(const struct command *command, int argc, char **argv);
 
 extern const struct command cmd_record;
 extern const struct command cmd_daemon;
+extern const struct command cmd_annotate;
 extern const struct command cmd_convert;
 extern const struct command cmd_check;
 extern const struct command cmd_diff;

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# `duet annotate`: samples by source line and by index of the bytecode.
+. "$(dirname "$0")/lib.sh"
+
+# Prints the samples of a class's methods, as callers too or only as leaves, from collapsed stacks.
+samples_of() { # PATTERN
+	"$duet" convert "$here/a.duet" -o collapsed 2>/dev/null | awk -v pattern="$1" '
+		$0 ~ pattern { hit += $NF } { all += $NF } END { printf "%.2f\n", 100 * hit / all }'
+}
+
+# Prints the sum of the column self of the rows below the heading of a source file.
+sum_of() { # FILE
+	awk '/^[^ ]/ { inside = /\.java$/ } inside && $1 ~ /%$/ && $2 ~ /%$/ { sum += $1 }
+		END { printf "%.2f\n", sum }' "$1"
+}
+
+# The sum of the lines is what ends in the class, and each line of source is that of the file, from a folder and a jar.
+jdk_case_lines_of_a_class() {
+	local line text sources=$PWD/tests/workloads
+	need_bpf
+	[ -x "$jdk/bin/jar" ] || skip "$jdk has no jar"
+	record -e cpu -i 1ms -d 3 -f "$here/a.duet" -- "$jdk/bin/java" -cp "$DUET_BUILD/workloads" shop.Demo
+	run_duet annotate --source "$sources" Till "$here/a.duet"
+	expect_status 0
+	cp "$here/stdout" "$here/from_folder"
+	expect_contains "$here/from_folder" '^shop/Demo.java$'
+	expect_near "self of all lines" "$(sum_of "$here/from_folder")" \
+		"$(samples_of 'shop/Till[.][a-z]+ [0-9]+$')" 0.2
+	expect_near "total of the class" "$(sed -nE 's/^Till: ([0-9.]+)%.*/\1/p' "$here/from_folder")" \
+		"$(samples_of 'shop/Till[.]')" 0.01
+	sed -nE 's/^.{16} +([0-9]+)  (.*)/\1 \2/p' "$here/from_folder" | grep -v '^[0-9]* *line ' >"$here/lines"
+	expect "lines of source" "$(wc -l <"$here/lines")" '>' 5
+	while read -r line text; do
+		sed -n "${line}p" "$sources/Demo.java" | tr -s '\t ' ' ' | sed 's/^ //' >"$here/line"
+		[ "$(cat "$here/line")" = "$(tr -s ' ' <<<"$text")" ] || fail "line $line is not: $text"
+	done <"$here/lines"
+	mkdir -p "$here/tree/module/shop"
+	cp "$sources/Demo.java" "$here/tree/module/shop/"
+	"$jdk/bin/jar" cf "$here/src.jar" -C "$here/tree" module || fail "jar: exit code $?"
+	run_duet annotate --source "$here/src.jar" Till "$here/a.duet"
+	expect_status 0
+	diff "$here/stdout" "$here/from_folder" >"$here/difference" ||
+		fail "a jar gives other lines: $(head -n 4 "$here/difference")"
+	run_duet annotate --source "$here/tree" -f "$here/a.html" Till - <"$here/a.duet"
+	expect_status 1 # stdin is empty in this test
+	run_duet annotate --source "$here/tree" -f "$here/a.html" Till "$here/a.duet"
+	expect_status 0
+	expect_contains "$here/a.html" '<h2>shop/Demo.java</h2>'
+	expect "rows with samples" "$(grep -c 'background' "$here/a.html")" '>' 1
+	expect_contains "$here/from_folder" '^ +[0-9. %]+ +@[0-9]+  line [0-9]+$'
+}
+
+case_refusals() {
+	echo 'main;a/B.run:7 3' >"$here/a.collapsed"
+	run_duet annotate B "$here/a.collapsed"
+	expect_status 0
+	expect_contains "$here/stdout" '^100[.]00%  100[.]00%        7$'
+	run_duet annotate Nothing "$here/a.collapsed"
+	expect_refusal 1 'no sample of samples has a class, method or function of this name'
+	run_duet annotate B
+	expect_refusal 2 'takes a name and recordings'
+	run_duet annotate --alloc B "$here/none"
+	expect_refusal 1 'No such file'
+	run_duet annotate --tail 5 B "$here/a.collapsed"
+	expect_refusal 2 'belongs to --leak'
+}
+
+run_cases "$@"

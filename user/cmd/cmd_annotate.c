@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* `duet annotate CLASS|FUNCTION FILE`: samples by source line and by index of the bytecode. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/inputs.h"
+#include "cmd/selection.h"
+#include "in/source_files.h"
+#include "out/annotation.h"
+
+struct annotate_options {
+	bool help; /* first: see struct command */
+	bool total, html;
+	const char *output;
+	struct opt_strings sources;
+	struct selection selection;
+};
+
+#define FIELD(name) .offset = offsetof(struct annotate_options, name)
+
+/* clang-format off */
+static const struct opt rows[] = {
+	OPT_GROUP("What"),
+	SELECTION_ROWS(struct annotate_options),
+	{0, "total", NULL, "shares of the weights instead of the numbers of samples", opt_flag, FIELD(total)},
+
+	OPT_GROUP("Output"),
+	{0, "source", "DIR|JAR", "folders and jars with the source text, such as a JDK's lib/src.zip; repeatable",
+		opt_strings, FIELD(sources)},
+	{'f', "file", "FILE", "output file (default: stdout); HTML if it ends in .html", opt_string, FIELD(output)},
+	{0, "html", NULL, "HTML, whatever the name of the file", opt_flag, FIELD(html)},
+	COMMAND_HELP,
+	OPT_END,
+};
+/* clang-format on */
+
+/* ---- source text ---- */
+
+/* The file that was asked for last. */
+struct sources {
+	const struct opt_strings *paths;
+	struct source_text current;
+};
+
+static int index_lines(struct source_text *source)
+{
+	int err = vec_push(source, 0);
+
+	for (size_t i = 0; !err && i + 1 < source->text.len; i++)
+		if (source->text.data[i] == '\n')
+			err = vec_push(source, i + 1);
+	return err;
+}
+
+static const struct source_text *find_source(void *context, const char *package, const char *file)
+{
+	struct sources *sources = context;
+	int err;
+
+	vec_clear(&sources->current);
+	buf_clear(&sources->current.text);
+	err = source_files_find(sources->paths, package, file, &sources->current.text);
+	if (!err)
+		err = index_lines(&sources->current);
+	if (err && *file)
+		log_info("%s%s%s: no source text: %s", package, *package ? "/" : "", file,
+			 err == -ENOENT ? "not in what --source names" : strerror(-err));
+	return err ? NULL : &sources->current;
+}
+
+/* ---- the command ---- */
+
+static bool is_html(const struct annotate_options *options)
+{
+	size_t len = options->output ? strlen(options->output) : 0;
+
+	return options->html || (len > 5 && !strcmp(options->output + len - 5, ".html"));
+}
+
+static int write_annotation(const struct annotate_options *options, const struct annotation *annotation,
+			    const struct writer_options *style)
+{
+	const char *path = options->output ? options->output : "-";
+	const struct io_access access = {.is_private = annotation->profile->is_private, .group = IO_NO_GROUP};
+	struct sources sources = {.paths = &options->sources};
+	struct annotation_view view = {
+		.annotation = annotation,
+		.options = style,
+		.source = options->sources.len ? find_source : NULL,
+		.source_context = &sources,
+	};
+	struct io_output output;
+	int err = io_output_open(&output, path, &access);
+
+	buf_init(&sources.current.text);
+	if (!err)
+		err = io_output_end(&output, is_html(options) ? annotation_write_html(&view, output.file)
+							      : annotation_write_text(&view, output.file));
+	if (err < 0)
+		log_error("%s could not be written: %s", strcmp(path, "-") ? path : "stdout", strerror(-err));
+	buf_release(&sources.current.text);
+	vec_release(&sources.current);
+	return err;
+}
+
+static int annotate(const struct annotate_options *options, const struct profile *profile, const char *target)
+{
+	struct writer_options style;
+	struct annotation annotation;
+	int err;
+
+	writer_options_default(&style);
+	style.total = options->total;
+	err = annotation_build(&annotation, profile, target, &style);
+	if (err == -ENOENT)
+		log_error("%s: no sample of %s has a class, method or function of this name", target,
+			  *writer_event(profile, &style) ? writer_event(profile, &style) : "the recording");
+	else if (err < 0)
+		log_error("%s", strerror(-err));
+	if (err < 0)
+		return err;
+	err = write_annotation(options, &annotation, &style);
+	annotation_release(&annotation);
+	return err;
+}
+
+static int run(void *context, const struct command_words *words)
+{
+	struct annotate_options *options = context;
+	struct inputs inputs = {0};
+	struct profile profile;
+	int err;
+
+	if (words->count < 2) {
+		log_error("duet annotate takes a name and recordings: duet annotate com.acme.Main a.duet (- is stdin)");
+		return 2;
+	}
+	if (selection_check(&options->selection) < 0)
+		return 2;
+	err = inputs_expand(&inputs, words->items + 1, (size_t)words->count - 1);
+	if (!err)
+		err = inputs_read_all(&profile, inputs.items, inputs.len);
+	inputs_release(&inputs);
+	if (err < 0)
+		return 1;
+	err = selection_cut(&profile, &options->selection);
+	if (!err)
+		err = annotate(options, &profile, words->items[0]);
+	profile_release(&profile);
+	return err < 0 ? 1 : 0;
+}
+
+static void release(void *options)
+{
+	free(((struct annotate_options *)options)->sources.items);
+}
+
+const struct command cmd_annotate = {
+	.name = "annotate",
+	.summary = "samples by source line: duet annotate com.acme.Main a.duet",
+	.usage = "duet annotate [OPTIONS] CLASS|CLASS.METHOD|FUNCTION FILE…    - is stdin\n",
+	.rows = rows,
+	.options_bytes = sizeof(struct annotate_options),
+	.most_words = 1 << 20,
+	.release = release,
+	.run = run,
+};

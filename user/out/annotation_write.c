@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* The two forms of an annotation: for a terminal, and one HTML file. Both walk the same rows. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "out/annotation.h"
+#include "out/writers.h"
+
+#define CONTEXT_LINES 3 /* lines of source shown above and below those with samples */
+
+/* What a form does with a heading and with a row. `text` is clean; NULL of `row` is a line without samples. */
+struct form {
+	void (*title)(FILE *out, const char *text);
+	void (*begin)(FILE *out, const char *heading, const char *where);
+	void (*row)(FILE *out, const char *self, const char *total, double share, const char *where, const char *text);
+	void (*gap)(FILE *out);
+	void (*end)(FILE *out);
+};
+
+struct annotation_writing {
+	const struct annotation_view *view;
+	const struct form *form;
+	FILE *out;
+	struct buf text;
+};
+
+static const char *string_of(const struct annotation_writing *w, uint32_t id)
+{
+	return intern_text(&w->view->annotation->profile->strings, id);
+}
+
+static double percent_of(const struct annotation_writing *w, const struct tree_weight *weight)
+{
+	double all = (double)tree_value(&w->view->annotation->all, w->view->options);
+
+	return all ? 100 * (double)tree_value(weight, w->view->options) / all : 0;
+}
+
+static void put_percent(char text[16], double percent)
+{
+	if (percent)
+		snprintf(text, 16, "%.2f%%", percent);
+	else
+		text[0] = '\0';
+}
+
+/* `row` NULL: a line without samples. */
+static void put_row(struct annotation_writing *w, const struct annotation_row *row, const char *where, const char *text)
+{
+	char self[16] = "", total[16] = "";
+	double share = row ? percent_of(w, &row->self) : 0;
+
+	if (row) {
+		put_percent(self, share);
+		put_percent(total, percent_of(w, &row->total));
+	}
+	w->form->row(w->out, self, total, share, where, text);
+}
+
+/* ---- lines ---- */
+
+static const char *line_of(struct annotation_writing *w, const struct source_text *source, int32_t line)
+{
+	const char *begin, *end;
+
+	buf_clear(&w->text);
+	if (!source || line < 1 || (size_t)line > source->len)
+		return "";
+	begin = source->text.data + source->items[line - 1];
+	end = strchrnul(begin, '\n');
+	for (; begin < end; begin++)
+		if (*begin == '\t')
+			buf_add_str(&w->text, "        ");
+		else if (*begin != '\r')
+			buf_add_char(&w->text, *begin);
+	return w->text.data;
+}
+
+static void put_line(struct annotation_writing *w, const struct source_text *source, int32_t line,
+		     const struct annotation_row *row)
+{
+	struct buf clean;
+	char where[16] = "-";
+
+	if (line > 0)
+		snprintf(where, sizeof(where), "%d", line);
+	buf_init(&clean);
+	text_add_line(&clean, line_of(w, source, line));
+	put_row(w, row, where, clean.data);
+	buf_release(&clean);
+}
+
+static bool is_same_file(const struct annotation_row *a, const struct annotation_row *b)
+{
+	return a->module == b->module && a->class_name == b->class_name && a->name == b->name;
+}
+
+/* Lines of source around those of the rows [first, end); without source only the rows. */
+static void put_file(struct annotation_writing *w, const struct annotation_row *rows, size_t count,
+		     const struct source_text *source)
+{
+	int32_t shown = 0; /* the last line that was written */
+
+	for (size_t i = 0; i < count; i++) {
+		int32_t line = rows[i].line, from = source ? line - CONTEXT_LINES : line;
+		int32_t until = source ? line + CONTEXT_LINES : line;
+
+		from = from > shown ? from : shown + 1;
+		if (source && line > 0 && from > shown + 1 && shown)
+			w->form->gap(w->out);
+		for (int32_t at = from; line > 0 && at < line; at++)
+			if (at > 0)
+				put_line(w, source, at, NULL);
+		put_line(w, source, line, &rows[i]);
+		if (line <= 0)
+			continue;
+		if (i + 1 < count && rows[i + 1].line - 1 < until)
+			until = rows[i + 1].line - 1;
+		shown = line;
+		for (int32_t at = line + 1; source && at <= until && (size_t)at <= source->len; at++, shown++)
+			put_line(w, source, at, NULL);
+	}
+}
+
+static void put_lines(struct annotation_writing *w)
+{
+	const struct annotation *a = w->view->annotation;
+	size_t end;
+
+	for (size_t first = 0; first < a->lines.len; first = end) {
+		const struct annotation_row *row = &a->lines.items[first];
+		const char *package = row->name ? "" : intern_text(&a->packages, row->class_name);
+		const char *file = string_of(w, row->module);
+		const struct source_text *source = NULL;
+		struct buf where;
+
+		for (end = first; end < a->lines.len && is_same_file(row, &a->lines.items[end]); end++)
+			;
+		if (w->view->source && !row->name)
+			source = w->view->source(w->view->source_context, package, file);
+		buf_init(&where);
+		text_add_line(&where, package);
+		buf_add_str(&where, *package ? "/" : "");
+		text_add_line(&where, *file ? file : "(no file is known)");
+		if (row->name) {
+			buf_add_str(&where, ": ");
+			text_add_line(&where, string_of(w, row->name));
+		}
+		w->form->begin(w->out, where.data, "line");
+		put_file(w, row, end - first, source);
+		w->form->end(w->out);
+		buf_release(&where);
+	}
+}
+
+/* ---- instructions ---- */
+
+static bool is_same_method(const struct annotation_row *a, const struct annotation_row *b)
+{
+	return a->class_name == b->class_name && a->name == b->name && a->signature == b->signature &&
+	       a->module == b->module;
+}
+
+static bool has_index(const struct annotation_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].bci >= 0)
+			return true;
+	return false;
+}
+
+static void put_code(struct annotation_writing *w, const struct annotation_row *row)
+{
+	char where[16] = "-", line[32] = "";
+
+	if (row->bci >= 0)
+		snprintf(where, sizeof(where), "@%d", row->bci);
+	if (row->line > 0)
+		snprintf(line, sizeof(line), "line %d", row->line);
+	put_row(w, row, where, line);
+}
+
+static void put_codes(struct annotation_writing *w)
+{
+	const struct annotation_rows *codes = &w->view->annotation->codes;
+	size_t end;
+
+	for (size_t first = 0; first < codes->len; first = end) {
+		const struct annotation_row *row = &codes->items[first];
+		struct buf name;
+
+		for (end = first; end < codes->len && is_same_method(row, &codes->items[end]); end++)
+			;
+		if (!has_index(row, end - first))
+			continue;
+		buf_init(&name);
+		text_add_line(&name, string_of(w, row->class_name));
+		buf_add_str(&name, ".");
+		text_add_line(&name, string_of(w, row->name));
+		text_add_line(&name, string_of(w, row->signature));
+		w->form->begin(w->out, name.data, "bytecode");
+		for (size_t i = first; i < end; i++)
+			put_code(w, &codes->items[i]);
+		w->form->end(w->out);
+		buf_release(&name);
+	}
+}
+
+static int put_all(const struct annotation_view *view, const struct form *form, FILE *out)
+{
+	struct annotation_writing w = {.view = view, .form = form, .out = out};
+	const struct annotation *a = view->annotation;
+	struct buf title;
+
+	buf_init(&w.text);
+	buf_init(&title);
+	text_add_line(&title, a->target);
+	buf_printf(&title, ": %.2f%% of %" PRIu64 " %s of ", percent_of(&w, &a->total),
+		   tree_value(&a->all, view->options),
+		   view->options->total ? writer_unit(a->profile, view->options) : "samples");
+	text_add_line(&title, writer_event(a->profile, view->options));
+	buf_printf(&title, " pass through it, %.2f%% end in it", percent_of(&w, &a->self));
+	form->title(out, title.data);
+	put_lines(&w);
+	put_codes(&w);
+	buf_release(&title);
+	buf_release(&w.text);
+	return 0;
+}
+
+/* ---- for a terminal ---- */
+
+static void text_title(FILE *out, const char *text)
+{
+	fprintf(out, "%s\n", text);
+}
+
+static void text_begin(FILE *out, const char *heading, const char *where)
+{
+	fprintf(out, "\n%s\n   self    total %8s\n", heading, where);
+}
+
+static void text_row(FILE *out, const char *self, const char *total, double share, const char *where, const char *text)
+{
+	(void)share;
+	fprintf(out, "%7s  %7s %8s%s%s\n", self, total, where, *text ? "  " : "", text);
+}
+
+static void text_gap(FILE *out)
+{
+	fputs("              ...\n", out);
+}
+
+static void text_end(FILE *out)
+{
+	(void)out;
+}
+
+int annotation_write_text(const struct annotation_view *view, FILE *out)
+{
+	static const struct form form = {text_title, text_begin, text_row, text_gap, text_end};
+	int err = put_all(view, &form, out);
+
+	return err ? err : writer_finish(out);
+}
+
+/* ---- HTML ---- */
+
+static void put_escaped(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		if (*text == '<')
+			fputs("&lt;", out);
+		else if (*text == '>')
+			fputs("&gt;", out);
+		else if (*text == '&')
+			fputs("&amp;", out);
+		else
+			fputc(*text, out);
+}
+
+static void html_title(FILE *out, const char *text)
+{
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+	      "'unsafe-inline'\">\n"
+	      "<title>",
+	      out);
+	put_escaped(out, text);
+	fputs("</title>\n<style>\nbody { font: 13px/18px system-ui, sans-serif; margin: 12px; }\nh1 { font-size: 15px; "
+	      "}\n"
+	      "h2 { font-size: 13px; }\ntable { border-collapse: collapse; font: 12px/17px ui-monospace, monospace; }\n"
+	      "td, th { padding: 0 8px; text-align: right; white-space: pre; }\ntd:last-child { text-align: left; }\n"
+	      "</style>\n</head>\n<body>\n<h1>",
+	      out);
+	put_escaped(out, text);
+	fputs("</h1>\n", out);
+}
+
+static void html_begin(FILE *out, const char *heading, const char *where)
+{
+	fputs("<h2>", out);
+	put_escaped(out, heading);
+	fprintf(out, "</h2>\n<table>\n<tr><th>self</th><th>total</th><th>%s</th><th></th></tr>\n", where);
+}
+
+/* The hotter the line, the redder. */
+static void html_row(FILE *out, const char *self, const char *total, double share, const char *where, const char *text)
+{
+	double alpha = share > 20 ? 0.8 : share / 25;
+
+	if (share > 0)
+		fprintf(out, "<tr style=\"background:rgba(229,72,77,%.2f)\">", alpha);
+	else
+		fputs("<tr>", out);
+	fprintf(out, "<td>%s</td><td>%s</td><td>%s</td><td>", self, total, where);
+	put_escaped(out, text);
+	fputs("</td></tr>\n", out);
+}
+
+static void html_gap(FILE *out)
+{
+	fputs("<tr><td></td><td></td><td>…</td><td></td></tr>\n", out);
+}
+
+static void html_end(FILE *out)
+{
+	fputs("</table>\n", out);
+}
+
+int annotation_write_html(const struct annotation_view *view, FILE *out)
+{
+	static const struct form form = {html_title, html_begin, html_row, html_gap, html_end};
+	int err = put_all(view, &form, out);
+
+	fputs("</body>\n</html>\n", out);
+	return err ? err : writer_finish(out);
+}
