@@ -32,6 +32,9 @@
 #define PERSISTENT_TIMEOUT_NS (100ull * 365 * 86400 * 1000000000)
 #define START_TIMEOUT_MS 10000
 #define SWEEP_NS 1000000000ull
+/* Threads that a program starts at its beginning are often renamed at once, and some end soon. */
+#define EARLY_NS 3000000000ull
+#define EARLY_SWEEP_NS 200000000ull
 #define RESCAN_NS 100000000
 #define FULL_STEP_MS 1
 /*
@@ -263,7 +266,7 @@ static int stay_prepare(struct stay *stay, JNIEnv *env, int peer)
 /* Serves the loader. Returns true after STOP, false when the loader has closed the socket. */
 static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 {
-	uint64_t next_sweep_ns = 0, next_rescan_ns = 0;
+	uint64_t begun_ns = clock_ns(), next_sweep_ns = 0, next_rescan_ns = 0;
 	int goes_on = stay_prepare(stay, env, peer);
 
 	while (goes_on > 0) {
@@ -272,7 +275,7 @@ static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 		if (env && now >= next_sweep_ns) {
 			threads_sweep(stay, env);
 			kept_forget_old();
-			next_sweep_ns = now + SWEEP_NS;
+			next_sweep_ns = now + (now - begun_ns < EARLY_NS ? EARLY_SWEEP_NS : SWEEP_NS);
 		}
 		if (now >= next_rescan_ns) {
 			if (stay->engine->rescan)

@@ -168,6 +168,7 @@ static void events(void **state)
 	assert_string_equal(events_of("start,trace=a.B.c:1ms,trace=a.B.d,interval=2,collapsed"),
 			    "trace:a.B.c:1ms=2,trace:a.B.d=2");
 	assert_string_equal(events_of("start,event=cpu,interval=2,trace=a.B.c,jfr"), "cpu=2,trace:a.B.c");
+	assert_string_equal(events_of("start,event=wall"), "wall=50000000");
 	assert_string_equal(events_of("start,event=page-faults,interval=10"), "page-faults=10");
 	assert_string_equal(events_of("start,event=sched:sched_switch"), "sched:sched_switch");
 }
@@ -181,6 +182,26 @@ static void engines(void **state)
 	assert_int_equal(asprof_arguments_events(&arguments, &list, &engine, &why), 0);
 	assert_string_equal(list.data, "cpu");
 	assert_string_equal(engine, "itimer");
+}
+
+static const char *source_of(const char *text)
+{
+	parse(text);
+	return asprof_arguments_source(&arguments);
+}
+
+static void sources(void **state)
+{
+	(void)state;
+	assert_string_equal(source_of("start"), "perf_events");
+	assert_string_equal(source_of("start,event=itimer"), "itimer");
+	assert_string_equal(source_of("start,event=cpu,alloc,jfr"), "perf_events");
+	assert_string_equal(source_of("start,alloc=1k"), "object_sampler");
+	assert_string_equal(source_of("start,event=lock"), "lock_tracer");
+	assert_string_equal(source_of("start,wall"), "wall");
+	assert_string_equal(source_of("start,event=a.B.c"), "instrument");
+	assert_string_equal(source_of("start,event=kprobe:a.b"), "perf_events");
+	assert_string_equal(source_of("start,trace=a.B.c"), "instrument");
 }
 
 static void events_that_do_not_go(void **state)
@@ -297,7 +318,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_BUFFERS(words_of_the_text), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
 		WITH_BUFFERS(actions_and_files), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
-		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines),
+		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines), WITH_BUFFERS(sources),
 		WITH_BUFFERS(events_that_do_not_go), WITH_BUFFERS(command_lines), WITH_BUFFERS(bad_command_lines),
 		WITH_BUFFERS(file_names),
 	};

@@ -214,6 +214,39 @@ static int sum_times(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
+/* Each stack has one value, and there is a profile before the first sample. */
+static void values_for_callers_of_async_profiler(void **state)
+{
+	struct writer_options options;
+	Otlp__ProfilesData *data;
+	struct profile profile;
+	Otlp__Profile *first;
+
+	(void)state;
+	writer_options_default(&options);
+	options.source = "itimer";
+	assert_int_equal(profile_init(&profile), 0);
+	(void)profile_event(&profile, "cpu", PROFILE_NS, 10 * MS);
+	data = unpacked(&profile, &options);
+	first = data->resource_profiles[0]->scope_profiles[0]->profiles[0];
+	assert_int_equal(first->n_samples, 0);
+	assert_int_equal(first->period, 10 * MS);
+	assert_string_equal(text_of(data->dictionary, first->sample_type->type_strindex), "itimer");
+	assert_string_equal(text_of(data->dictionary, first->sample_type->unit_strindex), "count");
+	assert_string_equal(text_of(data->dictionary, first->period_type->unit_strindex), "ns");
+	otlp__profiles_data__free_unpacked(data, NULL);
+	ADD_STACK(&profile, profile_thread(&profile, 1, 1, "t", "p", 0), 3,
+		  java_frame(&profile, FRAME_COMPILED, "a.B", "c", "()V", 1));
+	data = unpacked(&profile, &options);
+	first = data->resource_profiles[0]->scope_profiles[0]->profiles[0];
+	assert_int_equal(first->n_samples, 1);
+	assert_int_equal(first->samples[0]->n_values, 1);
+	assert_int_equal(first->samples[0]->values[0], 3);
+	assert_true(weight_of(data, "itimer", "a/B.c") == 3);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	profile_release(&profile);
+}
+
 static void profile_with_times(struct profile *p)
 {
 	profile_of_everything(p);
@@ -345,6 +378,7 @@ int main(void)
 		cmocka_unit_test(tables_begin_with_an_empty_element),
 		cmocka_unit_test(samples_have_times_and_threads),
 		cmocka_unit_test(an_empty_profile_is_a_file),
+		cmocka_unit_test(values_for_callers_of_async_profiler),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,17 @@ static void waits_are_in_hooks(void **state)
 			 "main;pthread_rwlock_wrlock_hook 1\n");
 }
 
+/* Each sample weighs 10; a period is 25. The root says that the thread was idle all the time. */
+static void waits_count_once_a_period(void **state)
+{
+	(void)state;
+	assert_int_equal(profile_event(&profile, "wall", PROFILE_NS, 25), 0);
+	for (int i = 0; i < 6; i++)
+		ADD("wall", PROFILE_NS, frame_of(&profile, FRAME_STATE, "[idle]", ""), java(FRAME_COMPILED, "run"));
+	expect(STACK_VM, "A.run_[j] 2\n");
+	assert_int_equal(profile.samples.len, 2);
+}
+
 static void traces_are_one_event(void **state)
 {
 	(void)state;
@@ -228,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(deep_stacks_keep_the_leaf, setup, teardown),
 		cmocka_unit_test_setup_teardown(deep_stacks_keep_fewer_under_a_mark, setup, teardown),
 		cmocka_unit_test_setup_teardown(waits_are_in_hooks, setup, teardown),
+		cmocka_unit_test_setup_teardown(waits_count_once_a_period, setup, teardown),
 		cmocka_unit_test_setup_teardown(traces_are_one_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(freed_memory_is_told_in_jfr, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_event_in_one_text, setup, teardown),

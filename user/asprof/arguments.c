@@ -575,15 +575,26 @@ int asprof_arguments_events(const struct asprof_arguments *from, struct buf *ret
 	const char *event = main_event(from);
 	size_t count = event != NULL;
 
+	const struct asprof_interval wall = {.is_set = true, .value = WALL_NS};
+	bool is_wall = event && !strcmp(event, "wall") && !from->interval.is_set;
+
 	*ret_engine = engine_of(from->event);
 	if (event)
-		add_event(ret_list, event, &from->interval);
+		add_event(ret_list, event, is_wall ? &wall : &from->interval);
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
 		count += add_beside(from, beside[i].name, beside[i].interval, ret_list);
 	count += add_traces(from, ret_list);
 	if (!count)
 		add_event(ret_list, "cpu", &from->interval);
 	return check_events(from, event, count, why);
+}
+
+/* Returns true if a method is the main event, or methods are traced and there is none. */
+static bool counts_calls(const struct asprof_arguments *from)
+{
+	const char *event = main_event(from);
+
+	return event ? strchr(event, '.') && !strpbrk(event, ":/") : from->traces.len != 0;
 }
 
 bool asprof_arguments_need_perf(const struct asprof_arguments *from)
@@ -596,4 +607,23 @@ bool asprof_arguments_need_perf(const struct asprof_arguments *from)
 	event = name ? event_of_text(name, &why) : NULL;
 	buf_release(&why);
 	return event && event->program == DUET_PROGRAM_PERF && !event->perf.is_clock;
+}
+
+const char *asprof_arguments_source(const struct asprof_arguments *from)
+{
+	const char *event = main_event(from);
+
+	if (strcmp(engine_of(from->event), "auto") != 0)
+		return engine_of(from->event);
+	if ((event && !strcmp(event, "wall")) || (!event && from->wall.is_wanted))
+		return "wall";
+	if (!event && (from->alloc.is_wanted || from->live))
+		return "object_sampler";
+	if (!event && from->lock.is_wanted)
+		return "lock_tracer";
+	if (!event && from->nativelock.is_wanted)
+		return "native_lock_tracer";
+	if (!event && from->nativemem.is_wanted)
+		return "malloc_tracer";
+	return counts_calls(from) ? "instrument" : "perf_events";
 }

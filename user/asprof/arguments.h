@@ -67,6 +67,8 @@ void asprof_arguments_release(struct asprof_arguments *arguments);
 /* Appends the list for `duet record -e`. Sets *ret_engine to the value for --engine. Returns 0, or -EINVAL with why. */
 int asprof_arguments_events(const struct asprof_arguments *arguments, struct buf *ret_list, const char **ret_engine,
 			    struct buf *why);
+/* Returns what async-profiler calls the source of the main event's samples. Static text. */
+const char *asprof_arguments_source(const struct asprof_arguments *arguments);
 /* Returns true if the main event is counted by perf, which may refuse it or lack it on this machine. */
 bool asprof_arguments_need_perf(const struct asprof_arguments *arguments);
 

@@ -299,6 +299,7 @@ int recording_resume(struct recording *recording, const struct recording_subject
 		.most_frames = arguments->depth,
 		.kept_frames = arguments->kept_depth,
 	};
+	recording->source = asprof_arguments_source(arguments);
 	err = part < 0 ? part : start_jdk(recording, subject->pid, arguments, why);
 
 	keep_options(recording, arguments);
@@ -383,6 +384,7 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 		log_error("%s", why.data);
 		return 1;
 	}
+	style.source = recording->source;
 	style.processes = false; /* there is one process only */
 	set_jfr(recording, &style);
 	if (recording->jdk_why.len)

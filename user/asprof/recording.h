@@ -28,6 +28,7 @@ struct recording {
 	struct writer_jfr jfr; /* options that JFR files have from the start command */
 	struct buf settings; /* the same */
 	uint64_t begun_cycles; /* clock_cycles() at begun_ns; 0: nanoseconds are the ticks of JFR files */
+	const char *source; /* writer_options.source of all reports; static text */
 	struct vec(int) parts; /* descriptors; the last one is the current recording, those before it were resumed */
 };
 

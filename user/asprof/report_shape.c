@@ -22,6 +22,15 @@ struct shaped {
 	bool has_java;
 };
 
+/*
+ * Wall-clock time. async-profiler samples each thread once a period, whether it runs or sleeps, and callers compare the
+ * numbers of samples. A recording has one sample for a whole sleep.
+ */
+struct wall {
+	bool is_wall;
+	uint64_t *rest_ns; /* by thread: time for which there is no sample yet */
+};
+
 struct shaping {
 	struct profile *profile;
 	const struct report_shape *shape;
@@ -29,6 +38,7 @@ struct shaping {
 	struct shaped *nodes; /* by node of the recording */
 	struct map cut_nodes; /* node of a deep stack -> node of what is kept of it */
 	uint32_t *events; /* by event of the recording; NONE */
+	struct wall *walls; /* by event of the recording */
 	bool *is_hooked; /* the leaf of the event's stacks is a function that async-profiler replaces */
 	bool failed;
 };
@@ -135,7 +145,9 @@ static void shape_node(struct shaping *s, uint32_t node)
 	const struct frame frame = typed(s, frame_of(s, node));
 	struct shaped *shaped = &s->nodes[node];
 
-	if (s->shape->stacks == STACK_VMX)
+	if (frame.kind == FRAME_STATE && !s->profile->nodes.items[node].parent)
+		*shaped = parent; /* that the thread was idle for the whole time */
+	else if (s->shape->stacks == STACK_VMX)
 		shape_everything(s, node, shaped);
 	else if (frame_kind_is_java(frame.kind))
 		shape_java(s, &parent, &frame, shaped);
@@ -285,6 +297,44 @@ static int choose_events(struct shaping *s, const struct writer *writer, struct 
 	return -EINVAL;
 }
 
+/* ---- wall-clock time ---- */
+
+static int open_walls(struct shaping *s)
+{
+	for (size_t i = 0; i < s->profile->events.len; i++) {
+		const struct profile_event *event = &s->profile->events.items[i];
+
+		if (event->unit != PROFILE_NS || !event->interval || strcmp(event_name(s->profile, i), "wall") != 0)
+			continue;
+		s->walls[i].is_wall = true;
+		s->walls[i].rest_ns = calloc(s->profile->threads.len + 1, sizeof(*s->walls[i].rest_ns));
+		if (!s->walls[i].rest_ns)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Returns the number of periods that end with this sample. */
+static uint32_t wall_periods(const struct wall *wall, const struct profile_sample *sample, uint64_t interval)
+{
+	uint64_t *rest_ns = &wall->rest_ns[sample->thread], periods;
+
+	*rest_ns += sample->weight;
+	periods = *rest_ns / interval;
+	*rest_ns %= interval;
+	return periods < UINT32_MAX ? (uint32_t)periods : UINT32_MAX;
+}
+
+/* Returns false if the sample is part of a period that has not ended. */
+static bool count_periods(const struct wall *wall, struct profile_sample *sample, uint64_t interval)
+{
+	if (!wall->is_wall)
+		return true;
+	sample->count = wall_periods(wall, sample, interval);
+	sample->weight = sample->count * interval;
+	return sample->count;
+}
+
 /* ---- the report ---- */
 
 static int move_sample(void *context, const struct profile_sample *sample)
@@ -293,7 +343,8 @@ static int move_sample(void *context, const struct profile_sample *sample)
 	struct profile_sample moved = *sample;
 
 	moved.event = s->events[sample->event];
-	if (moved.event == NONE)
+	if (moved.event == NONE ||
+	    !count_periods(&s->walls[sample->event], &moved, s->profile->events.items[moved.event].interval))
 		return 0;
 	moved.node = shaped_leaf(s, sample->node);
 	if (s->is_hooked[sample->event])
@@ -318,26 +369,43 @@ static int move_samples(struct shaping *s)
 	return 0;
 }
 
+static int shaping_open(struct shaping *s)
+{
+	size_t events = s->profile->events.len + 1;
+
+	timeline_init(&s->samples);
+	s->nodes = calloc(s->profile->nodes.len + 1, sizeof(*s->nodes));
+	s->events = calloc(events, sizeof(*s->events));
+	s->walls = calloc(events, sizeof(*s->walls));
+	s->is_hooked = calloc(events, sizeof(*s->is_hooked));
+	return s->nodes && s->events && s->walls && s->is_hooked ? open_walls(s) : -ENOMEM;
+}
+
+static void shaping_close(struct shaping *s, size_t events)
+{
+	for (size_t i = 0; s->walls && i < events; i++)
+		free(s->walls[i].rest_ns);
+	timeline_release(&s->samples);
+	map_release(&s->cut_nodes);
+	free(s->nodes);
+	free(s->events);
+	free(s->walls);
+	free(s->is_hooked);
+}
+
 int report_shape(struct profile *profile, const struct report_shape *shape, const struct writer *writer,
 		 struct buf *why)
 {
 	struct shaping s = {.profile = profile, .shape = shape};
-	int err = -ENOMEM;
+	size_t events = profile->events.len;
+	int err = shaping_open(&s);
 
-	timeline_init(&s.samples);
-	s.nodes = calloc(profile->nodes.len + 1, sizeof(*s.nodes));
-	s.events = calloc(profile->events.len + 1, sizeof(*s.events));
-	s.is_hooked = calloc(profile->events.len + 1, sizeof(*s.is_hooked));
-	if (s.nodes && s.events && s.is_hooked)
+	if (!err)
 		err = choose_events(&s, writer, why);
 	if (!err)
 		err = move_samples(&s);
 	if (err && !why->len)
 		buf_printf(why, "the samples cannot be read: %s", strerror(-err));
-	timeline_release(&s.samples);
-	map_release(&s.cut_nodes);
-	free(s.nodes);
-	free(s.events);
-	free(s.is_hooked);
+	shaping_close(&s, events);
 	return err;
 }

@@ -59,7 +59,7 @@ static uint32_t shared_bytes(const struct path_label *before, const struct path_
 	return shared == SHARED_OF_ANGLE ? shared - 1 : shared;
 }
 
-/* Writes a text without "</" and "<!", which would end the element or hide its end. `quotes`: in a JavaScript string. */
+/* Writes a text without "</" and "<!": these end an element, or hide its end. `quotes`: in a string of JavaScript. */
 static void put_text(FILE *out, const char *text, size_t len, bool quotes)
 {
 	for (size_t i = 0; i < len; i++) {

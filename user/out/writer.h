@@ -68,6 +68,11 @@ struct writer_options {
 	uint32_t flat;		    /* text: how many methods */
 	uint32_t col_version;	    /* col: 1 or 2 */
 	bool cpu_time;		    /* jfr: CPU time is jdk.CPUTimeSample, not jdk.ExecutionSample */
+	/*
+	 * otlp: what async-profiler calls the source of its samples: then each stack of a thread has one value, the
+	 * number of its samples or with `total` their weight, and a profile without samples is written, too. NULL: not so
+	 */
+	const char *source;
 	bool frame_list;	    /* flamegraph: the page has a list for async-profiler's tools, too */
 	bool tlab;		    /* jfr: allocations are jdk.ObjectAllocationInNewTLAB, not …Sample */
 	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size … */

@@ -32,6 +32,7 @@ enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, 
 /* The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. */
 struct otlp {
 	const struct profile *profile;
+	const struct writer_options *options;
 	struct ordered ordered; /* by process, event, thread, stack and time */
 	struct path_labels labels;
 	struct path_maker path;
@@ -298,6 +299,19 @@ static size_t sample_attributes(struct otlp *o, const struct profile_sample *sam
 	return count;
 }
 
+/* One value instead of one for each sample. */
+static void sum_values(const struct writer_options *options, const struct profile_sample *samples, size_t count,
+		       Otlp__Sample *ret)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += options->total ? samples[i].weight : samples[i].count;
+	ret->values[0] = sum < INT64_MAX ? (int64_t)sum : INT64_MAX;
+	ret->n_values = 1;
+	ret->n_timestamps_unix_nano = 0;
+}
+
 /* Fills a sample with those of one thread and stack. Returns false if the filters do not choose it. */
 static bool fill_sample(struct otlp *o, const struct profile_sample *samples, size_t count, Otlp__Sample *ret,
 			int64_t *values, uint64_t *times, int32_t attributes[SAMPLE_ATTRIBUTES])
@@ -320,6 +334,8 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 		values[i] = samples[i].weight < INT64_MAX ? (int64_t)samples[i].weight : INT64_MAX;
 		times[i] = unix_time(o->profile, samples[i].time_ns);
 	}
+	if (o->options->source)
+		sum_values(o->options, samples, count, ret);
 	return true;
 }
 
@@ -356,19 +372,34 @@ static void profile_id(const struct otlp *o, const struct profile_sample *sample
 	memcpy(ret + sizeof(low), &high, sizeof(high));
 }
 
-static void describe_profile(struct otlp *o, const struct profile_sample *sample, Otlp__Profile *ret,
-			     Otlp__ValueType *type, uint8_t id[16])
-{
-	const struct profile_event *event = &o->profile->events.items[sample->event];
+/* What the values of a profile are, and its period. */
+struct types {
+	Otlp__ValueType samples, period;
+};
 
-	type->type_strindex = string_of(o, intern_text(&o->profile->strings, event->name));
-	type->unit_strindex = string_of(o, unit_name(event->unit));
-	ret->sample_type = ret->period_type = type;
-	ret->period = (int64_t)event->interval;
+static void set_types(struct otlp *o, const struct profile_event *event, struct types *ret)
+{
+	static const char *const short_units[PROFILE_UNIT_MAX] = {"ns", "calls", "bytes"};
+	const char *source = o->options->source;
+	const char *name = source ? source : intern_text(&o->profile->strings, event->name);
+	const char *unit = source ? short_units[event->unit] : unit_name(event->unit);
+
+	otlp__value_type__init(&ret->samples);
+	ret->samples.type_strindex = string_of(o, name);
+	ret->samples.unit_strindex = string_of(o, unit);
+	ret->period = ret->samples;
+	if (source && !o->options->total)
+		ret->samples.unit_strindex = string_of(o, "count");
+}
+
+static void describe_profile(struct otlp *o, uint32_t event, Otlp__Profile *ret, struct types *types)
+{
+	set_types(o, &o->profile->events.items[event], types);
+	ret->sample_type = &types->samples;
+	ret->period_type = &types->period;
+	ret->period = (int64_t)o->profile->events.items[event].interval;
 	ret->time_unix_nano = o->profile->start_realtime_ns;
 	ret->duration_nano = o->profile->end_ns - o->profile->start_ns;
-	profile_id(o, sample, id);
-	ret->profile_id = (ProtobufCBinaryData){16, id};
 }
 
 /* Room for the messages of one profile of a number of samples. */
@@ -401,7 +432,7 @@ static void room_close(struct room *room)
 static void add_profile(struct otlp *o, struct buf *scope, const struct profile_sample *samples, size_t count)
 {
 	Otlp__Profile profile = OTLP__PROFILE__INIT;
-	Otlp__ValueType type = OTLP__VALUE_TYPE__INIT;
+	struct types types;
 	uint8_t id[16];
 	struct room room;
 	size_t next;
@@ -421,7 +452,9 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 		profile.n_samples++;
 	}
 	if (!o->err && profile.n_samples) {
-		describe_profile(o, samples, &profile, &type, id);
+		describe_profile(o, samples->event, &profile, &types);
+		profile_id(o, samples, id);
+		profile.profile_id = (ProtobufCBinaryData){16, id};
 		add_message(scope, SCOPE_PROFILES, &profile.base);
 	}
 	room_close(&room);
@@ -512,6 +545,27 @@ static void put_process(struct otlp *o, const struct profile_sample *samples, si
 	buf_release(&resource);
 }
 
+/* Callers of async-profiler find a profile also when nothing was sampled yet. */
+static void put_empty(struct otlp *o, FILE *out)
+{
+	Otlp__Profile profile = OTLP__PROFILE__INIT;
+	struct buf scope, resource;
+	struct types types;
+
+	buf_init(&scope);
+	buf_init(&resource);
+	add_scope(o, &scope);
+	describe_profile(o, 0, &profile, &types);
+	add_message(&scope, SCOPE_PROFILES, &profile.base);
+	add_bytes(&resource, RESOURCE_SCOPES, scope.data, scope.len);
+	if (scope.failed || resource.failed)
+		o->err = -ENOMEM;
+	else
+		put(o, out, DATA_RESOURCES, &resource);
+	buf_release(&scope);
+	buf_release(&resource);
+}
+
 /* ---- the whole file ---- */
 
 static bool same_process(const struct profile *profile, const struct profile_sample *a, const struct profile_sample *b)
@@ -560,6 +614,8 @@ static void put_processes(struct otlp *o, FILE *out)
 			next++;
 		put_process(o, samples + first, next - first, out);
 	}
+	if (!count && !o->err && o->options->source && o->profile->events.len)
+		put_empty(o, out);
 }
 
 static int otlp_init(struct otlp *o, const struct profile *profile, const struct writer_options *options)
@@ -567,6 +623,7 @@ static int otlp_init(struct otlp *o, const struct profile *profile, const struct
 	buf_init(&o->dictionary);
 	buf_init(&o->text);
 	o->profile = profile;
+	o->options = options;
 	o->frame_locations = calloc(profile->frames.len + 1, sizeof(*o->frame_locations));
 	if (!o->frame_locations || intern_init(&o->strings) < 0 || intern_init(&o->mappings) < 0 ||
 	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->stacks) < 0 ||
@@ -603,7 +660,7 @@ static int write_form(const struct profile *profile, const struct writer_options
 		return -ENOMEM;
 	o->is_json = is_json;
 	ours.reverse = false;
-	ours.style.dotted = true;
+	ours.style.dotted |= !ours.source;
 	err = otlp_init(o, profile, &ours);
 	if (!err)
 		err = ordered_build(&o->ordered, profile);
