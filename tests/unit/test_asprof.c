@@ -155,11 +155,11 @@ static void events(void **state)
 	assert_string_equal(events_of("start,event=alloc,interval=512k"), "alloc=524288");
 	assert_string_equal(events_of("start,alloc=2m,live"), "live=2097152");
 	assert_string_equal(events_of("start,jfr,event=cpu,interval=1ms,alloc,lock=1ms,wall"),
-			    "cpu=1000000,wall=50000000,alloc=524287,lock=1000000");
+			    "cpu=1000000,wall=2500000,alloc=524287,lock=1000000");
 	assert_string_equal(events_of("start,nativemem"), "nativemem=0");
 	assert_string_equal(events_of("start,nativelock"), "nativelock=10000");
 	assert_string_equal(events_of("start,all,jfr"),
-			    "cpu,wall,alloc,live,lock,nativelock,free,nativemem=524287");
+			    "cpu,wall=2500000,alloc,live,lock,nativelock,free,nativemem=524287");
 	assert_string_equal(events_of("start,nativemem=1k,jfr"), "free,nativemem=1024");
 	assert_string_equal(events_of("start,nativemem,nofree,jfr"), "nativemem=0");
 	assert_string_equal(events_of("start,event=java.lang.Thread.run"), "java.lang.Thread.run");
@@ -168,7 +168,15 @@ static void events(void **state)
 	assert_string_equal(events_of("start,trace=a.B.c:1ms,trace=a.B.d,interval=2,collapsed"),
 			    "trace:a.B.c:1ms=2,trace:a.B.d=2");
 	assert_string_equal(events_of("start,event=cpu,interval=2,trace=a.B.c,jfr"), "cpu=2,trace:a.B.c");
-	assert_string_equal(events_of("start,event=wall"), "wall=50000000");
+	/* more often than reports count */
+	assert_string_equal(events_of("start,event=wall"), "wall=2500000");
+	assert_string_equal(events_of("start,wall=10ms"), "wall=1000000");
+	assert_string_equal(events_of("start,wall=500us"), "wall=500000");
+	assert_true(asprof_arguments_wall_ns(&arguments) == 500 * NS_PER_US);
+	assert_string_equal(events_of("start,event=malloc"), "mem:malloc:x");
+	assert_string_equal(events_of("start,event=A::b,interval=2"), "mem:A::b:x=2");
+	assert_string_equal(events_of("start,event=r1a8"), "r1a8");
+	assert_string_equal(events_of("start,event=dTLB-load-misses"), "dTLB-load-misses");
 	assert_string_equal(events_of("start,event=page-faults,interval=10"), "page-faults=10");
 	assert_string_equal(events_of("start,event=sched:sched_switch"), "sched:sched_switch");
 }

@@ -67,7 +67,7 @@ static void add_threads(void)
 
 static void expect(enum stack_shape stacks, const char *want)
 {
-	const struct report_shape shape = {.stacks = stacks};
+	const struct report_shape shape = {.stacks = stacks, .wall_ns = 25};
 	struct writer_options options;
 	char *text;
 
@@ -187,11 +187,12 @@ static void waits_are_in_hooks(void **state)
 static void waits_count_once_a_period(void **state)
 {
 	(void)state;
-	assert_int_equal(profile_event(&profile, "wall", PROFILE_NS, 25), 0);
+	assert_int_equal(profile_event(&profile, "wall", PROFILE_NS, 5), 0);
 	for (int i = 0; i < 6; i++)
 		ADD("wall", PROFILE_NS, frame_of(&profile, FRAME_STATE, "[idle]", ""), java(FRAME_COMPILED, "run"));
 	expect(STACK_VM, "A.run_[j] 2\n");
 	assert_int_equal(profile.samples.len, 2);
+	assert_int_equal(profile.events.items[0].interval, 25);
 }
 
 static void traces_are_one_event(void **state)

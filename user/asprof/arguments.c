@@ -15,6 +15,7 @@
 #define ALLOC_BYTES 524287
 #define LOCK_NS 10000
 #define WALL_NS (50 * NS_PER_MS)
+#define WALL_SAMPLES 20 /* of a thread in a period */
 
 enum form {
 	FORM_SWITCH,	/* bool */
@@ -523,12 +524,61 @@ static int check_events(const struct asprof_arguments *from, const char *event, 
 	return -EINVAL;
 }
 
+bool asprof_arguments_is_symbol(const struct asprof_arguments *from)
+{
+	const char *name = main_event(from);
+	bool is_symbol = false;
+	struct buf why;
+
+	for (const char *at = name; at && *at; at++) {
+		is_symbol = isalnum((unsigned char)*at) || *at == '_' || (*at == ':' && at[1] == ':');
+		if (!is_symbol)
+			return false;
+		at += *at == ':';
+	}
+	buf_init(&why);
+	is_symbol = is_symbol && !event_of_text(name, &why);
+	buf_release(&why);
+	return is_symbol;
+}
+
+/* A sample each time that the code at the symbol is executed. */
+static void add_breakpoint(struct buf *list, const char *symbol, const struct asprof_interval *interval)
+{
+	struct buf name;
+
+	buf_init(&name);
+	buf_printf(&name, "mem:%s:x", symbol);
+	add_event(list, name.data, interval);
+	buf_release(&name);
+}
+
+uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *from)
+{
+	struct asprof_interval interval = interval_of(from, &from->wall);
+
+	if (from->event && !strcmp(from->event, "wall"))
+		interval = from->interval;
+	return interval.is_set && interval.value ? interval.value : WALL_NS;
+}
+
+/* Waits that are shorter than a period are sampled at random. More of them make the number of periods exact. */
+static uint64_t wall_sampling_ns(const struct asprof_arguments *from)
+{
+	uint64_t period_ns = asprof_arguments_wall_ns(from), ns = period_ns / WALL_SAMPLES;
+
+	if (ns < NS_PER_MS)
+		return period_ns < NS_PER_MS ? period_ns : NS_PER_MS;
+	return ns;
+}
+
 /* The events of one word. Returns their number. */
 static size_t add_beside(const struct asprof_arguments *from, const char *name, const struct asprof_interval *own,
 			 struct buf *list)
 {
 	const struct asprof_interval sampled = {.is_set = true, .value = ALLOC_BYTES};
 	struct asprof_interval interval = interval_of(from, own);
+	const struct asprof_interval wall = {.is_set = true, .value = wall_sampling_ns(from)};
 	bool is_alloc = own == &from->alloc, is_live = is_alloc && (from->live || from->all);
 
 	if (!own->is_wanted && !from->all && !is_live)
@@ -539,7 +589,7 @@ static size_t add_beside(const struct asprof_arguments *from, const char *name, 
 	if (own == &from->nativemem && writes_jfr(from) && !from->no_frees)
 		add_event(list, "free", &(struct asprof_interval){0});
 	if (!is_live || writes_jfr(from)) /* a file of all events has the objects that are in use beside all others */
-		add_event(list, name, &interval);
+		add_event(list, name, own == &from->wall ? &wall : &interval);
 	if (is_live)
 		add_event(list, "live", &interval);
 	return 1;
@@ -575,11 +625,13 @@ int asprof_arguments_events(const struct asprof_arguments *from, struct buf *ret
 	const char *event = main_event(from);
 	size_t count = event != NULL;
 
-	const struct asprof_interval wall = {.is_set = true, .value = WALL_NS};
-	bool is_wall = event && !strcmp(event, "wall") && !from->interval.is_set;
+	const struct asprof_interval wall = {.is_set = true, .value = wall_sampling_ns(from)};
+	bool is_wall = event && !strcmp(event, "wall");
 
 	*ret_engine = engine_of(from->event);
-	if (event)
+	if (asprof_arguments_is_symbol(from))
+		add_breakpoint(ret_list, event, &from->interval);
+	else if (event)
 		add_event(ret_list, event, is_wall ? &wall : &from->interval);
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
 		count += add_beside(from, beside[i].name, beside[i].interval, ret_list);

@@ -156,9 +156,14 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 /* Callers know this sentence, and choose another event then. */
 static void tell_not_begun(const struct request *request, const struct buf *why)
 {
-	bool needs_perf = asprof_arguments_need_perf(&request->profiling->begun);
+	const struct asprof_arguments *begun = &request->profiling->begun;
+	struct buf *text = &request->answer->text;
 
-	buf_printf(&request->answer->text, "%s%s", needs_perf ? "Perf events unavailable: " : "", why->data);
+	if (asprof_arguments_is_symbol(begun))
+		buf_printf(text, "unknown event '%s': ", begun->event);
+	else if (asprof_arguments_need_perf(begun))
+		buf_add_str(text, "Perf events unavailable: ");
+	buf_add_str(text, why->data);
 	request->answer->code = DUET_ANSWER_REFUSED;
 }
 

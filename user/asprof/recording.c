@@ -298,6 +298,7 @@ int recording_resume(struct recording *recording, const struct recording_subject
 		.stacks = stack_shape_of(arguments->cstack),
 		.most_frames = arguments->depth,
 		.kept_frames = arguments->kept_depth,
+		.wall_ns = asprof_arguments_wall_ns(arguments),
 	};
 	recording->source = asprof_arguments_source(arguments);
 	err = part < 0 ? part : start_jdk(recording, subject->pid, arguments, why);

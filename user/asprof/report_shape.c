@@ -302,11 +302,12 @@ static int choose_events(struct shaping *s, const struct writer *writer, struct 
 static int open_walls(struct shaping *s)
 {
 	for (size_t i = 0; i < s->profile->events.len; i++) {
-		const struct profile_event *event = &s->profile->events.items[i];
+		struct profile_event *event = &s->profile->events.items[i];
 
-		if (event->unit != PROFILE_NS || !event->interval || strcmp(event_name(s->profile, i), "wall") != 0)
+		if (event->unit != PROFILE_NS || !s->shape->wall_ns || strcmp(event_name(s->profile, i), "wall") != 0)
 			continue;
 		s->walls[i].is_wall = true;
+		event->interval = s->shape->wall_ns;
 		s->walls[i].rest_ns = calloc(s->profile->threads.len + 1, sizeof(*s->walls[i].rest_ns));
 		if (!s->walls[i].rest_ns)
 			return -ENOMEM;

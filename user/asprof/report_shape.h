@@ -23,6 +23,7 @@ enum stack_shape {
 struct report_shape {
 	enum stack_shape stacks;
 	uint32_t most_frames; /* of deeper stacks, those next to the leaf are kept; 0: all */
+	uint64_t wall_ns; /* period of wall-clock time */
 	uint32_t kept_frames; /* number of those under [truncated]; 0: most_frames, without a mark */
 };
 

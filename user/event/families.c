@@ -256,10 +256,20 @@ static bool read_breakpoint(struct event_perf *perf, const char *text)
 	       (perf->bp_type == HW_BREAKPOINT_X || !(perf->bp_type & HW_BREAKPOINT_X));
 }
 
+/* Returns the bytes of a symbol, which may be one of C++: "Class::function:x". */
+static size_t symbol_bytes(const char *text)
+{
+	size_t bytes = strcspn(text, "/:");
+
+	while (text[bytes] == ':' && text[bytes + 1] == ':')
+		bytes += 2 + strcspn(text + bytes + 2, "/:");
+	return bytes;
+}
+
 static int make_breakpoint(struct event *event, const char *text, struct buf *why)
 {
 	static const char form[] = "mem:ADDRESS|SYMBOL[+OFFSET][/1|2|4|8][:w|rw|x]";
-	size_t place = strcspn(text, "/:");
+	size_t place = symbol_bytes(text);
 	int err;
 
 	make_counted(event, DUET_PROGRAM_PERF);

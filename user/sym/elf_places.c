@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "sym/demangle.h"
 
 #define MAX_SEGMENTS 256
 #define NEAREST_CHANGES 3 /* a name that differs in more letters than this is not suggested */
@@ -16,6 +17,7 @@
 
 struct search {
 	const char *name;
+	const char *of_class; /* C++: the part of the name behind the last "::"; NULL: the name has none */
 	bool is_function;
 	bool found, is_global;
 	uint64_t vaddr;
@@ -24,12 +26,28 @@ struct search {
 	struct buf nearest;
 };
 
+/* A name of C++ is wanted as people write it, without parameters: Class::function. */
+static bool is_name(const struct search *search, const char *name, size_t len)
+{
+	bool is_same = false;
+	struct buf readable;
+
+	if (len == strlen(search->name) && !memcmp(name, search->name, len))
+		return true;
+	if (!search->of_class || strncmp(name, "_Z", 2) != 0 || !strstr(name, search->of_class))
+		return false;
+	buf_init(&readable);
+	is_same = demangle(name, &readable) && !strcmp(readable.data, search->name);
+	buf_release(&readable);
+	return is_same;
+}
+
 static void look(struct search *search, const char *name, size_t len, const GElf_Sym *symbol)
 {
 	bool is_global = GELF_ST_BIND(symbol->st_info) != STB_LOCAL;
 	size_t changes, wanted = strlen(search->name);
 
-	if (len == wanted && !memcmp(name, search->name, len)) {
+	if (is_name(search, name, len)) {
 		if (!search->found || (is_global && !search->is_global)) {
 			search->vaddr = symbol->st_value;
 			search->is_global = is_global;
@@ -83,9 +101,12 @@ int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_funct
 		      struct buf *nearest)
 {
 	struct search search = {.name = name, .is_function = is_function, .changes = NEAREST_CHANGES + 1};
+	const char *colons = strrchr(name, ':');
 	Elf_Scn *section = NULL;
 	GElf_Shdr shdr;
 
+	if (colons > name && colons[-1] == ':')
+		search.of_class = colons + 1;
 	if (!nearest)
 		search.looks = NEAREST_LOOKS + 1;
 	buf_init(&search.nearest);
