@@ -326,7 +326,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_BUFFERS(words_of_the_text), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
 		WITH_BUFFERS(actions_and_files), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
-		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines), WITH_BUFFERS(sources),
+		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines),
+		WITH_BUFFERS(sources),
 		WITH_BUFFERS(events_that_do_not_go), WITH_BUFFERS(command_lines), WITH_BUFFERS(bad_command_lines),
 		WITH_BUFFERS(file_names),
 	};

@@ -112,3 +112,22 @@ void otlp_pack_resource(const struct profile *profile, const struct profile_thre
 		buf_release(&resource.texts[i]);
 	}
 }
+
+void otlp_profile_id(const struct profile *profile, const struct profile_sample *sample, uint8_t ret[16])
+{
+	const struct profile_thread *thread = &profile->threads.items[sample->thread];
+	const uint64_t of[] = {profile->start_realtime_ns, thread->pid, thread->owner, sample->event};
+	const char *host = intern_text(&profile->strings, profile->host.name);
+	const char *process = intern_text(&profile->strings, thread->process);
+	uint64_t low = 0, high;
+
+	for (; *host; host++)
+		low = hash_u64(low + (unsigned char)*host + 1);
+	for (; *process; process++)
+		low = hash_u64(low + (unsigned char)*process + 1);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		low = hash_u64(low + of[i] + 1);
+	high = hash_u64(low + 1);
+	memcpy(ret, &low, sizeof(low));
+	memcpy(ret + sizeof(low), &high, sizeof(high));
+}

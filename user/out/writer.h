@@ -70,7 +70,7 @@ struct writer_options {
 	bool cpu_time;		    /* jfr: CPU time is jdk.CPUTimeSample, not jdk.ExecutionSample */
 	/*
 	 * otlp: what async-profiler calls the source of its samples: then each stack of a thread has one value, the
-	 * number of its samples or with `total` their weight, and a profile without samples is written, too. NULL: not so
+	 * number of its samples or with `total` their weight, and a profile without samples is written, too. NULL: no
 	 */
 	const char *source;
 	bool frame_list;	    /* flamegraph: the page has a list for async-profiler's tools, too */

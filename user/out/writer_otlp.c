@@ -307,7 +307,7 @@ static void sum_values(const struct writer_options *options, const struct profil
 
 	for (size_t i = 0; i < count; i++)
 		sum += options->total ? samples[i].weight : samples[i].count;
-	ret->values[0] = sum < INT64_MAX ? (int64_t)sum : INT64_MAX;
+	ret->values[0] = (int64_t)(sum < INT64_MAX ? sum : INT64_MAX);
 	ret->n_values = 1;
 	ret->n_timestamps_unix_nano = 0;
 }
@@ -352,26 +352,6 @@ static const char *unit_name(enum profile_unit unit)
 	return names[unit];
 }
 
-/* The id depends on the recording only, so that it is the same whenever the recording is written. */
-static void profile_id(const struct otlp *o, const struct profile_sample *sample, uint8_t ret[16])
-{
-	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
-	const uint64_t of[] = {o->profile->start_realtime_ns, thread->pid, thread->owner, sample->event};
-	const char *host = intern_text(&o->profile->strings, o->profile->host.name);
-	const char *process = intern_text(&o->profile->strings, thread->process);
-	uint64_t low = 0, high;
-
-	for (; *host; host++)
-		low = hash_u64(low + (unsigned char)*host + 1);
-	for (; *process; process++)
-		low = hash_u64(low + (unsigned char)*process + 1);
-	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
-		low = hash_u64(low + of[i] + 1);
-	high = hash_u64(low + 1);
-	memcpy(ret, &low, sizeof(low));
-	memcpy(ret + sizeof(low), &high, sizeof(high));
-}
-
 /* What the values of a profile are, and its period. */
 struct types {
 	Otlp__ValueType samples, period;
@@ -394,10 +374,12 @@ static void set_types(struct otlp *o, const struct profile_event *event, struct 
 
 static void describe_profile(struct otlp *o, uint32_t event, Otlp__Profile *ret, struct types *types)
 {
-	set_types(o, &o->profile->events.items[event], types);
+	const struct profile_event *row = &o->profile->events.items[event];
+
+	set_types(o, row, types);
 	ret->sample_type = &types->samples;
 	ret->period_type = &types->period;
-	ret->period = (int64_t)o->profile->events.items[event].interval;
+	ret->period = (int64_t)row->interval;
 	ret->time_unix_nano = o->profile->start_realtime_ns;
 	ret->duration_nano = o->profile->end_ns - o->profile->start_ns;
 }
@@ -453,7 +435,7 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 	}
 	if (!o->err && profile.n_samples) {
 		describe_profile(o, samples->event, &profile, &types);
-		profile_id(o, samples, id);
+		otlp_profile_id(o->profile, samples, id);
 		profile.profile_id = (ProtobufCBinaryData){16, id};
 		add_message(scope, SCOPE_PROFILES, &profile.base);
 	}
@@ -520,6 +502,15 @@ static void put(struct otlp *o, FILE *out, unsigned int field, const struct buf 
 	buf_release(&head);
 }
 
+static void put_resource(struct otlp *o, FILE *out, struct buf *resource, const struct buf *scope)
+{
+	add_bytes(resource, RESOURCE_SCOPES, scope->data, scope->len);
+	if (scope->failed || resource->failed)
+		o->err = -ENOMEM;
+	else if (!o->err)
+		put(o, out, DATA_RESOURCES, resource);
+}
+
 /* The samples are of one process. */
 static void put_process(struct otlp *o, const struct profile_sample *samples, size_t count, FILE *out)
 {
@@ -536,11 +527,8 @@ static void put_process(struct otlp *o, const struct profile_sample *samples, si
 		add_profile(o, &scope, samples + first, next - first);
 	}
 	add_resource(o, &resource, &o->profile->threads.items[samples->thread]);
-	add_bytes(&resource, RESOURCE_SCOPES, scope.data, scope.len);
-	if (scope.failed || resource.failed)
-		o->err = -ENOMEM;
-	else if (!o->err && scope.len > empty)
-		put(o, out, DATA_RESOURCES, &resource);
+	if (scope.len > empty || scope.failed)
+		put_resource(o, out, &resource, &scope);
 	buf_release(&scope);
 	buf_release(&resource);
 }
@@ -557,11 +545,7 @@ static void put_empty(struct otlp *o, FILE *out)
 	add_scope(o, &scope);
 	describe_profile(o, 0, &profile, &types);
 	add_message(&scope, SCOPE_PROFILES, &profile.base);
-	add_bytes(&resource, RESOURCE_SCOPES, scope.data, scope.len);
-	if (scope.failed || resource.failed)
-		o->err = -ENOMEM;
-	else
-		put(o, out, DATA_RESOURCES, &resource);
+	put_resource(o, out, &resource, &scope);
 	buf_release(&scope);
 	buf_release(&resource);
 }
