@@ -21,6 +21,22 @@ static __always_inline struct pt_regs *task_user_regs(struct task_struct *task)
 	return BPF_CORE_READ(task, stack) + duet_config.kernel_stack_bytes - bpf_core_type_size(struct pt_regs);
 }
 
+/* The same of any task, by a pointer that the kernel gave to the program. */
+static __always_inline struct pt_regs *task_regs_of(struct task_struct *task)
+{
+	if (duet_config.has_task_pt_regs)
+		return (struct pt_regs *)bpf_task_pt_regs(task);
+	return BPF_CORE_READ(task, stack) + duet_config.kernel_stack_bytes - bpf_core_type_size(struct pt_regs);
+}
+
+/* Returns 0 for a task that can run. `task` as above. */
+static __always_inline u64 task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return ((struct task_struct___before_5_14 *)task)->state;
+}
+
 /* Returns what bpf_get_current_pid_tgid() returns in this task. */
 static __always_inline u64 task_ids(struct task_struct *task)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Defines all maps; the other files declare them. The linker of libbpf 1.1 requires definitions before uses. */
 #include "core.bpf.h"
+#include "io.bpf.h"
 #include "offcpu.bpf.h"
 #include "sample.bpf.h"
 
@@ -10,6 +11,8 @@ volatile uint64_t duet_started_ns = 0;
 volatile uint64_t duet_edge_ns = 0;
 volatile uint64_t duet_last_edge_ns = 0;
 volatile bool duet_look_leaders = false;
+volatile bool duet_needs_rest = false;
+volatile uint32_t duet_rest = DUET_RETURN_NONE;
 
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");
@@ -29,6 +32,10 @@ struct duet_unwind_files_map unwind_files SEC(".maps");
 struct duet_unwind_learnt_map unwind_learnt SEC(".maps");
 struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
 struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
+struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
+struct duet_offcpu_kernel_map offcpu_kernel SEC(".maps");
+struct duet_offcpu_kernels_map offcpu_kernels SEC(".maps");
+struct duet_io_calls_map io_calls SEC(".maps");
 struct duet_irqs_map irqs SEC(".maps");
 struct duet_unwind_known_map unwind_known SEC(".maps");
 

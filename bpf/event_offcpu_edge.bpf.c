@@ -84,7 +84,7 @@ static __always_inline bool edge_show(struct bpf_iter__task *ctx, struct duet_sc
 	__builtin_memset(sleeper, 0, sizeof(*sleeper));
 	sleeper->switches = edge_switches(task);
 	edge_fill_ids(&sleeper->sample, task, ids);
-	edge_fill_regs(sleeper, room, (struct pt_regs *)bpf_task_pt_regs(task));
+	edge_fill_regs(sleeper, room, task_regs_of(task));
 	bytes += edge_fill_kernel(sleeper, task);
 	sleeper->sample.head.size = bytes - __builtin_offsetof(struct duet_sleeper, sample);
 	return !bpf_seq_write(ctx->meta->seq, sleeper, bytes);
@@ -128,7 +128,7 @@ int offcpu_tell(struct bpf_iter__task *ctx)
 
 	if (!task || !edge_is_asleep(task))
 		return 0;
-	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, 0);
+	thread = offcpu_state(task, false);
 	if (!thread || !thread->left_ns || thread->left_ns >= duet_edge_ns ||
 	    !offcpu_has_length(thread, duet_edge_ns) ||
 	    thread->seen_switches != edge_switches(task) + 1 || !filter_identify(task, task_ids(task), &ids))
@@ -136,7 +136,7 @@ int offcpu_tell(struct bpf_iter__task *ctx)
 	slept_ns = duet_edge_ns - thread->left_ns;
 	slept.switches = edge_switches(task);
 	slept.tid = ids.tid;
-	slept.flags = offcpu_flags(task);
+	slept.flags = offcpu_flags(task, task_regs_of(task));
 	if (thread->left_ns == (duet_last_edge_ns ? duet_last_edge_ns : duet_started_ns))
 		slept.flags |= DUET_SAMPLE_IDLE;
 	slept.weight = sample_weigh(offcpu_event(), slept_ns);

@@ -15,7 +15,7 @@ static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has
 		.regs = &ctx->regs,
 		.began_ns = bpf_ktime_get_ns(),
 		.event = sample_event(ctx, DUET_PROGRAM_PERF),
-		.has_kernel_stack = true,
+		.kernel = STACK_OF_CONTEXT,
 	};
 	struct duet_scratch *room = sample_take(&from);
 

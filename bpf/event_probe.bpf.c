@@ -20,32 +20,6 @@ static __always_inline u64 probe_field(void *ctx, const volatile struct duet_eve
 	return (s64)value > 0 ? value : 0;
 }
 
-static __always_inline int probe_sample(const struct sample_from *from)
-{
-	struct duet_scratch *room = sample_take(from);
-
-	if (room)
-		sample_end(room);
-	sample_cost(from, room != NULL);
-	return 0;
-}
-
-/* Takes a sample that accounts for `weight` ticks. If there is no sample now, the next one accounts for them. */
-static __always_inline int probe_sample_weight(const struct sample_from *from, u64 weight)
-{
-	struct duet_cost *cost = duet_cost(from->event);
-	u64 kept;
-
-	if (!cost || !weight)
-		return 0;
-	kept = cost->pending;
-	cost->pending = kept + weight - 1; /* this run is the last tick */
-	probe_sample(from);
-	if (cost->pending == kept + weight - 1) /* the thread is not to be sampled */
-		cost->pending = kept;
-	return 0;
-}
-
 SEC("?tracepoint")
 int tracepoint_hit(void *ctx)
 {
@@ -55,12 +29,12 @@ int tracepoint_hit(void *ctx)
 		.ctx = ctx,
 		.began_ns = bpf_ktime_get_ns(),
 		.event = index,
-		.has_kernel_stack = !event->no_kernel_stack,
+		.kernel = event->no_kernel_stack ? STACK_NO_KERNEL : STACK_OF_CONTEXT,
 	};
 
 	if (event->field_bytes)
-		return probe_sample_weight(&from, sample_weigh(index, probe_field(ctx, event)));
-	return probe_sample(&from);
+		return sample_take_weight(&from, sample_weigh(index, probe_field(ctx, event)));
+	return sample_take_one(&from);
 }
 
 SEC("?kprobe")
@@ -71,10 +45,10 @@ int probe_hit(struct pt_regs *ctx)
 		.regs = (const bpf_user_pt_regs_t *)ctx,
 		.began_ns = bpf_ktime_get_ns(),
 		.event = sample_event(ctx, DUET_PROGRAM_PROBE),
-		.has_kernel_stack = true,
+		.kernel = STACK_OF_CONTEXT,
 	};
 
-	return probe_sample(&from);
+	return sample_take_one(&from);
 }
 
 char LICENSE[] SEC("license") = "GPL";

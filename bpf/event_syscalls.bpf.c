@@ -14,12 +14,8 @@ int syscalls(struct bpf_raw_tracepoint_args *ctx)
 		.began_ns = bpf_ktime_get_ns(),
 		.event = duet_config.event_of[DUET_PROGRAM_SYSCALLS],
 	};
-	struct duet_scratch *room = sample_take(&from);
 
-	if (room)
-		sample_end(room);
-	sample_cost(&from, room != NULL);
-	return 0;
+	return sample_take_one(&from);
 }
 
 char LICENSE[] SEC("license") = "GPL";

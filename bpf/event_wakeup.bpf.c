@@ -39,12 +39,21 @@ static __always_inline u32 wakeup_last_irq(void)
 	return irq ? *irq : 0;
 }
 
+/* Like offcpu_is_wanted(), by a pointer that the kernel does not vouch for. */
+static __always_inline bool wakeup_is_wanted(struct task_struct *task)
+{
+	if (!BPF_CORE_READ(task, pid) || BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return false;
+	return !duet_config.filter_targets ||
+	       filter_is_target(filter_tgid(task), BPF_CORE_READ(task, group_leader, start_boottime));
+}
+
 /* Returns the role of the current stack, and stores the ids of the thread for DUET_ROLE_WAKER. */
 static __always_inline enum duet_role wakeup_role(struct task_struct *task, u32 preempt_count, struct filter_ids *ids)
 {
 	if (preempt_count & (SOFTIRQ_SERVED | HARDIRQ_AND_NMI))
 		return DUET_ROLE_INTERRUPT;
-	if (!offcpu_is_wanted(task) || !filter_is_wanted(task) || !filter_identify(task, task_ids(task), ids))
+	if (!wakeup_is_wanted(task) || !filter_is_wanted(task) || !filter_identify(task, task_ids(task), ids))
 		return DUET_ROLE_STRANGER;
 	return DUET_ROLE_WAKER;
 }
@@ -64,8 +73,8 @@ static __always_inline void wakeup_fill_comm(struct duet_sample *sample, struct 
 static __noinline struct duet_scratch *wakeup_begin(void *ctx, struct task_struct *sleeper, u64 now_ns,
 						  u32 preempt_count)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	const struct sample_from from = {ctx, NULL, now_ns, offcpu_event(), true};
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	const struct sample_from from = {ctx, NULL, now_ns, offcpu_event(), STACK_OF_CONTEXT};
 	struct filter_ids ids = {};
 	enum duet_role role = wakeup_role(task, preempt_count, &ids);
 	struct task_struct *subject = role == DUET_ROLE_WAKER ? task : sleeper;
@@ -120,12 +129,6 @@ static __always_inline bool wakeup_may_run(u64 now_ns)
 	return cost && now_ns >= cost->rest_until_ns;
 }
 
-/* Returns an id that is unique for 73 minutes, longer than any sleep waits for its waker's record. */
-static __always_inline u64 wakeup_id(struct task_struct *sleeper, u64 now_ns)
-{
-	return (u64)sleeper->pid << 42 | (now_ns & ((1ull << 42) - 1));
-}
-
 /* `knows_interrupts` is a constant: a kernel without the variable refuses a program that refers to it. */
 static __always_inline int wakeup(void *ctx, struct task_struct *sleeper, bool knows_interrupts)
 {
@@ -148,7 +151,7 @@ static __always_inline int wakeup(void *ctx, struct task_struct *sleeper, bool k
 		duet_count(DUET_BPF_NO_WAKER);
 		return 0;
 	}
-	thread->waker = room->sample.waker = wakeup_id(sleeper, now_ns);
+	thread->waker = room->sample.waker = offcpu_id(sleeper, now_ns);
 	if (room->sample.role == DUET_ROLE_WAKER)
 		stack_fill_user(room);
 	wakeup_end(room);

@@ -27,6 +27,16 @@ struct offcpu_thread {
 	 */
 	u64 owed, owed_runnable;
 	u64 is_runnable; /* 1: it waited for a CPU only */
+	u64 is_in_call; /* 1: it blocked in a system call; not known with DUET_RETURN_SWITCH_EXIT */
+	u64 is_due; /* 1: its sleep must be sampled before it continues; not used with DUET_RETURN_SWITCH_EXIT */
+	/*
+	 * of a sleep whose stack was taken when it began: the id of that record; else 0. The chance that it was taken
+	 * is in 256ths.
+	 */
+	u64 early;
+	u64 early_chance;
+	/* the longest of its last sleeps of that kind, of which older ones count less; 0: there was none */
+	u64 foreseen_ns;
 	u64 seen_switches; /* 1 + its context switches when the loader was shown its stack; 0: never */
 };
 
@@ -39,6 +49,15 @@ struct duet_offcpu_threads_map {
 };
 extern struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
 
+/* The same by tid, on older kernels. A row is deleted when its thread ends. The loader sets the size. */
+struct duet_offcpu_tids_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct offcpu_thread);
+};
+extern struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
+
 /* The number of the last interrupt of a device. */
 struct duet_irqs_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -48,18 +67,47 @@ struct duet_irqs_map {
 };
 extern struct duet_irqs_map irqs SEC(".maps");
 
+/* Returns an id of a record that another one refers to, unique for 73 minutes, longer than any record waits. */
+static __always_inline u64 offcpu_id(struct task_struct *task, u64 now_ns)
+{
+	return (u64)task->pid << 42 | (now_ns & ((1ull << 42) - 1));
+}
+
 static __always_inline u32 offcpu_event(void)
 {
 	return duet_config.event_of[DUET_PROGRAM_OFFCPU];
 }
 
-/* Returns false for kernel threads: they have nothing to do most of the time. */
+/*
+ * Returns false for kernel threads: they have nothing to do most of the time. A row of offcpu_tids that is made while
+ * its thread exits would stay.
+ */
 static __always_inline bool offcpu_is_wanted(struct task_struct *task)
 {
-	if (!task->pid || task->flags & PF_KTHREAD)
+	if (!task->pid || task->flags & (PF_KTHREAD | (duet_config.sleep_by_tid ? PF_EXITING : 0)))
 		return false;
-	return !duet_config.filter_targets ||
-	       filter_is_target(filter_tgid(task), BPF_CORE_READ(task, group_leader, start_boottime));
+	if (!duet_config.filter_targets)
+		return true;
+	/* The kernel gave the pointer to the program, so its fields are read without a helper. */
+	return filter_is_target(duet_config.pidns_inum ? filter_tgid(task) : task->tgid,
+				task->group_leader->start_boottime);
+}
+
+/* Returns the state of a thread, or NULL. With `create` it is made, if there is memory. */
+static __always_inline struct offcpu_thread *offcpu_state(struct task_struct *task, bool create)
+{
+	static const struct offcpu_thread none = {};
+	struct offcpu_thread *thread;
+	u32 tid;
+
+	if (!duet_config.sleep_by_tid)
+		return bpf_task_storage_get(&offcpu_threads, task, NULL, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	tid = task->pid;
+	thread = bpf_map_lookup_elem(&offcpu_tids, &tid);
+	if (thread || !create)
+		return thread;
+	bpf_map_update_elem(&offcpu_tids, &tid, &none, BPF_ANY);
+	return bpf_map_lookup_elem(&offcpu_tids, &tid);
 }
 
 /*
@@ -68,13 +116,13 @@ static __always_inline bool offcpu_is_wanted(struct task_struct *task)
  */
 static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *task)
 {
-	struct offcpu_thread *thread = bpf_task_storage_get(&offcpu_threads, task, NULL, 0);
+	struct offcpu_thread *thread = offcpu_state(task, false);
 
 	if (thread)
 		return thread->left_ns ? thread : NULL;
 	if (task->start_time >= duet_started_ns || !offcpu_is_wanted(task))
 		return NULL;
-	thread = bpf_task_storage_get(&offcpu_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	thread = offcpu_state(task, true);
 	if (!thread)
 		return NULL;
 	thread->left_ns = thread->began_ns = duet_started_ns;
@@ -94,7 +142,7 @@ static __always_inline bool offcpu_has_length(const struct offcpu_thread *thread
 static __always_inline u64 offcpu_runnable(const struct offcpu_thread *thread, struct task_struct *task, u64 slept_ns,
 					   u64 weight)
 {
-	u64 waited = task->sched_info.run_delay - thread->run_delay;
+	u64 waited = BPF_CORE_READ(task, sched_info.run_delay) - thread->run_delay;
 
 	if (thread->is_runnable || waited >= slept_ns)
 		return weight;
@@ -102,13 +150,14 @@ static __always_inline u64 offcpu_runnable(const struct offcpu_thread *thread, s
 	return weight == slept_ns ? waited : weight * waited / slept_ns;
 }
 
-static __always_inline u16 offcpu_flags(struct task_struct *task)
+/* `regs` are the task's registers in user mode. */
+static __always_inline u16 offcpu_flags(struct task_struct *task, struct pt_regs *regs)
 {
 	u16 flags = DUET_SAMPLE_OFF_CPU;
 
-	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
 		flags |= DUET_SAMPLE_IO;
-	if (regs_syscall((struct pt_regs *)bpf_task_pt_regs(task)) < 0)
+	if (regs_syscall(regs) < 0)
 		flags |= DUET_SAMPLE_FAULT;
 	return flags;
 }

@@ -17,16 +17,22 @@ static __always_inline u32 sample_event(void *ctx, enum duet_program program)
 	return duet_config.event_of[program];
 }
 
+/* Returns the interval of an event that is_chosen. */
+static __always_inline u64 sample_interval(u32 event)
+{
+	u64 interval = (u64)duet_event(event)->gap * duet_every;
+
+	return interval < UINT32_MAX ? interval : UINT32_MAX;
+}
+
 /*
  * Returns the weight of a sample of this amount, for an event that is_chosen. An amount of the interval or more is its
  * own weight. A smaller amount has the weight of the interval with a probability in proportion to the amount, else 0.
  */
 static __always_inline u64 sample_weigh(u32 event, u64 amount)
 {
-	u64 interval = (u64)duet_event(event)->gap * duet_every;
+	u64 interval = sample_interval(event);
 
-	if (interval > UINT32_MAX)
-		interval = UINT32_MAX;
 	if (amount >= interval)
 		return amount;
 	return bpf_get_prandom_u32() * interval >> 32 < amount ? interval : 0;
@@ -115,9 +121,9 @@ static __always_inline struct duet_scratch *sample_room(u32 event, u64 ticks)
  * same reason the fields of struct sample_from are arguments, which are in registers.
  */
 static __noinline struct duet_scratch *sample_begin(void *ctx, const bpf_user_pt_regs_t *regs, u64 began_ns, u32 event,
-						    bool has_kernel_stack)
+						    enum stack_kernel_source kernel)
 {
-	const struct sample_from from = {ctx, regs, began_ns, event, has_kernel_stack};
+	const struct sample_from from = {ctx, regs, began_ns, event, kernel};
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	struct filter_ids ids = {};
@@ -147,7 +153,7 @@ static __noinline struct duet_scratch *sample_begin(void *ctx, const bpf_user_pt
 static __always_inline struct duet_scratch *sample_take(const struct sample_from *from)
 {
 	struct duet_scratch *room =
-		sample_begin(from->ctx, from->regs, from->began_ns, from->event, from->has_kernel_stack);
+		sample_begin(from->ctx, from->regs, from->began_ns, from->event, from->kernel);
 
 	if (room)
 		stack_fill_user(room);
@@ -225,17 +231,68 @@ static __always_inline u64 sample_wakeup_flag(struct duet_scratch *room)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
+/* Writes the complete sample, which has this size, to the ring, and gives the scratch back. */
+static __always_inline void sample_emit(struct duet_scratch *room, u32 bytes)
+{
+	room->sample.event = duet_event(room->sample.event)->shown_as;
+	room->sample.head.size = bytes;
+	duet_emit(&room->sample.head, bytes, sample_wakeup_flag(room));
+	scratch_release(room);
+}
+
 /* Completes the sample, writes it to the ring, and gives the scratch back. */
 static __always_inline void sample_end(struct duet_scratch *room)
 {
 	u32 bytes;
 
 	sample_add_missed(&room->sample, bpf_ktime_get_ns());
-	room->sample.event = duet_event(room->sample.event)->shown_as;
 	bytes = sizeof(room->sample) + stack_bytes(room);
-	room->sample.head.size = bytes;
-	duet_emit(&room->sample.head, bytes, sample_wakeup_flag(room));
-	scratch_release(room);
+	sample_emit(room, bytes);
+}
+
+/* Takes a sample of a thread that is not signalled, and writes it to the ring. */
+static __always_inline int sample_take_one(const struct sample_from *from)
+{
+	struct duet_scratch *room = sample_take(from);
+
+	if (room)
+		sample_end(room);
+	sample_cost(from, room != NULL);
+	return 0;
+}
+
+/*
+ * Like sample_take(), for a sample that accounts for `weight` ticks. If there is none now because of the load, the next
+ * one accounts for them.
+ */
+static __always_inline struct duet_scratch *sample_take_amount(const struct sample_from *from, u64 weight)
+{
+	struct duet_cost *cost = duet_cost(from->event);
+	struct duet_scratch *room;
+	u64 kept;
+
+	if (!cost)
+		return NULL;
+	kept = cost->pending;
+	cost->pending = kept + weight - 1; /* this run is the last tick */
+	room = sample_take(from);
+	if (cost->pending == kept + weight - 1) /* the thread is not to be sampled */
+		cost->pending = kept;
+	return room;
+}
+
+/* Takes and writes such a sample. A weight of 0 makes none. */
+static __always_inline int sample_take_weight(const struct sample_from *from, u64 weight)
+{
+	struct duet_scratch *room;
+
+	if (!weight)
+		return 0;
+	room = sample_take_amount(from, weight);
+	if (room)
+		sample_end(room);
+	sample_cost(from, room != NULL);
+	return 0;
 }
 
 #endif

@@ -7,6 +7,37 @@
 #include "unwind_java.bpf.h"
 #include "unwind_loop.bpf.h"
 
+/* Where the kernel frames of a sample come from. */
+enum stack_kernel_source {
+	STACK_NO_KERNEL, /* there are none: they would be those of the tracing */
+	STACK_OF_CONTEXT, /* from the program's context */
+	STACK_KEPT, /* from stack_keep(), which another program has called */
+};
+
+/* The kernel frames of a thread that has slept, leaf first. */
+struct stack_kept {
+	u64 depth;
+	u64 frames[DUET_MAX_STACK];
+};
+
+/* By tid. The number of entries is that of threads between two hooks, not of threads. */
+struct duet_offcpu_kernels_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 2048);
+	__type(key, u32);
+	__type(value, struct stack_kept);
+};
+extern struct duet_offcpu_kernels_map offcpu_kernels SEC(".maps");
+
+/* To build an entry of the other map. */
+struct duet_offcpu_kernel_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stack_kept);
+};
+extern struct duet_offcpu_kernel_map offcpu_kernel SEC(".maps");
+
 /* A run of a program, and where it finds the stacks and registers of the current thread. */
 struct sample_from {
 	void *ctx; /* the program's context, from which bpf_get_stack() takes the kernel stack */
@@ -17,7 +48,7 @@ struct sample_from {
 	const bpf_user_pt_regs_t *regs;
 	u64 began_ns;
 	u32 event; /* index of the event that the program samples */
-	bool has_kernel_stack; /* false: the kernel's frames would be those of the tracing */
+	enum stack_kernel_source kernel;
 };
 
 /* Kernel addresses have the top bit set on both architectures. */
@@ -77,6 +108,44 @@ static __always_inline u32 stack_kernel(void *ctx, u64 *stack)
 	return depth > DUET_MAX_STACK ? DUET_MAX_STACK : depth;
 }
 
+/*
+ * Keeps the kernel stack of a thread that does not run, for stack_kept(). Call with interrupts disabled: the CPU has
+ * one buffer.
+ */
+static __always_inline void stack_keep(struct task_struct *task)
+{
+	u32 key = 0, tid = task->pid, depth = duet_config.kernel_stack_depth;
+	struct stack_kept *kept = depth ? bpf_map_lookup_elem(&offcpu_kernel, &key) : NULL;
+	long bytes;
+
+	if (!kept)
+		return;
+	if (depth > DUET_MAX_STACK)
+		depth = DUET_MAX_STACK;
+	bytes = bpf_get_task_stack(task, kept->frames, depth * sizeof(u64), 0);
+	if (bytes <= 0)
+		return; /* counted when the sample looks for it */
+	kept->depth = (u64)bytes / sizeof(u64);
+	bpf_map_update_elem(&offcpu_kernels, &tid, kept, BPF_ANY);
+}
+
+/* Moves the kept kernel frames of the current thread to `stack`, and returns their number. */
+static __always_inline u32 stack_kept(u64 *stack)
+{
+	u32 tid = (u32)bpf_get_current_pid_tgid(), depth;
+	struct stack_kept *kept = bpf_map_lookup_elem(&offcpu_kernels, &tid);
+
+	if (!kept) {
+		duet_count(DUET_BPF_NO_KERNEL_STACK);
+		return 0;
+	}
+	depth = kept->depth < DUET_MAX_STACK ? kept->depth : DUET_MAX_STACK;
+	if (bpf_probe_read_kernel(stack, depth * sizeof(u64), kept->frames))
+		depth = 0;
+	bpf_map_delete_elem(&offcpu_kernels, &tid);
+	return depth;
+}
+
 /* Sets the process's slice of the unwind tables, if the loader has made one for the process or for its parent. */
 static __always_inline void stack_find_tables(struct duet_scratch *room)
 {
@@ -98,8 +167,12 @@ static __always_inline void stack_fill_kernel(const struct sample_from *from, st
 {
 	u32 kernel = 0;
 
-	if (duet_config.kernel_stack_depth && from->has_kernel_stack && room->sample.flags & DUET_SAMPLE_KERNEL)
+	if (!duet_config.kernel_stack_depth || !(room->sample.flags & DUET_SAMPLE_KERNEL))
+		kernel = 0;
+	else if (from->kernel == STACK_OF_CONTEXT)
 		kernel = stack_kernel(from->ctx, room->sample.stack);
+	else if (from->kernel == STACK_KEPT)
+		kernel = stack_kept(room->sample.stack);
 	room->sample.kernel_depth = kernel;
 }
 

@@ -37,6 +37,9 @@ enum duet_signals {
 	X(TRACEPOINT, tracepoint_hit) \
 	X(PROBE, probe_hit) \
 	X(SYSCALLS, syscalls) \
+	X(MMAP, mmap_enter) \
+	X(IO, io_exit) \
+	X(IO_BYTES, io_exit_bytes) \
 	X(OFFCPU, offcpu_return)
 
 #define DUET_PROGRAM_ENUM(name, program) DUET_PROGRAM_##name,
@@ -44,6 +47,20 @@ enum duet_program {
 	DUET_PROGRAMS(DUET_PROGRAM_ENUM)
 	DUET_PROGRAM_MAX,
 	DUET_PROGRAM_NONE = DUET_PROGRAM_MAX, /* BPF does not sample the event: the agent does */
+};
+
+/*
+ * The hook at which a thread that has slept takes its sample, before it executes an instruction in user mode. The best
+ * comes first.
+ */
+enum duet_return {
+	DUET_RETURN_NONE,
+	DUET_RETURN_SWITCH_EXIT, /* tracepoint sched_exit_tp, Linux 6.15: the end of each call of the scheduler */
+	/* tracepoint rseq_update, on the way to user mode: only threads that have registered rseq(2) */
+	DUET_RETURN_RSEQ,
+	DUET_RETURN_KPROBE, /* kprobe in finish_task_switch(), which the scheduler calls after each switch */
+	DUET_RETURN_SYS_EXIT, /* tracepoint sys_exit: only sleeps in system calls */
+	DUET_RETURN_MAX
 };
 
 /* How BPF samples one event of the recording. A tick is one run of the program for the event. */
@@ -89,9 +106,12 @@ struct duet_config {
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */
 	uint8_t event_of[8]; /* by enum duet_program: index of the event that the program samples */
+	uint8_t sleep_return; /* enum duet_return; with RSEQ, threads without rseq take their samples elsewhere */
+	uint8_t sleep_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
+	uint8_t reserved[6];
 	struct duet_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_config, 80 + DUET_MAX_EVENTS * sizeof(struct duet_event));
+DUET_ASSERT_SIZE(struct duet_config, 88 + DUET_MAX_EVENTS * sizeof(struct duet_event));
 
 /* Value of the map `costs`, one per CPU and event. `ticks` and `pending` count only ticks that passed the filter. */
 struct duet_cost {
@@ -102,8 +122,9 @@ struct duet_cost {
 	uint64_t longest_ns; /* longest run */
 	uint64_t rest_until_ns; /* no sample before this time, so that the threads get at least half of the CPU */
 	uint64_t gap;	  /* number of ticks between the last sample and the next */
+	uint64_t is_due; /* of sleeps: the thread that has just got this CPU is to take a sample */
 };
-DUET_ASSERT_SIZE(struct duet_cost, 56);
+DUET_ASSERT_SIZE(struct duet_cost, 64);
 
 /*
  * The map `run_times` counts the runs that made a sample, by their duration. Entry n counts runs of n steps of

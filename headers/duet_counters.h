@@ -18,6 +18,7 @@
 	X(BPF_NO_LEVEL,         "samples left to the next one: they interrupted others, which had all the memory") \
 	X(BPF_NO_THREAD_STATE,  "sleeps not seen: no memory for the state of their thread") \
 	X(BPF_MOVED,            "sleeps without a stack: pc or sp had changed") \
+	X(BPF_NO_RETURN,        "sleeps not sampled: no hook was there for them, or they began at a time of rest") \
 	X(BPF_NO_WAKER,         "sleeps without their waker: its stack could not be taken because of the load") \
 	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
 	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \
@@ -74,6 +75,7 @@
 	X(LOADER_NAME_MISSING,  "Java frames without a name: it was not read before the JVM ended") \
 	X(LOADER_SLEEPERS_FULL, "sleeps over the end not shown: no memory for the stack of their thread") \
 	X(LOADER_SLEEPERS_UNLISTED, "lists of sleeping threads that were incomplete") \
+	X(LOADER_NO_EARLY,      "sleeps without a stack: the record with it was missing") \
 	X(LOADER_NO_WAKER,      "sleeps without their waker: its record or its memory was missing") \
 	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory") \
 	X(LOADER_WINDOW_LATE,   "samples in the window after theirs: they arrived when it was already written") \

@@ -24,6 +24,8 @@
 #define DUET_MAX_VIRTUAL_NAME 64 /* bytes of a virtual thread's name; the rest is cut */
 #define DUET_MAX_ATTRIBUTE_BYTES 512 /* of all attributes of one sample, with their heads and padding */
 #define DUET_MAX_CLASS_BYTES 256 /* of DUET_ATTRIBUTE_CLASS */
+#define DUET_MAX_RESOURCE_TEXT 256 /* bytes of duet_resource's text */
+#define DUET_MAX_UNIX_PATH 108 /* sun_path, unix(7) */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -31,6 +33,7 @@ enum duet_record_type {
 	DUET_RECORD_EXIT,   /* a process ended: its last thread has exited */
 	DUET_RECORD_CGROUP, /* a cgroup was created; it may be deleted before its first sample is read */
 	DUET_RECORD_FRAMES, /* middle frames of a deep stack; its sample follows */
+	DUET_RECORD_SLEPT, /* the weight of a sleep whose stack a record with DUET_ROLE_EARLY has */
 	DUET_RECORD_TYPE_MAX
 };
 
@@ -89,6 +92,11 @@ enum duet_role {
 	 * does not see interrupts, what was interrupted is told as WAKER or STRANGER: the kernel frames show it.
 	 */
 	DUET_ROLE_INTERRUPT,
+	/*
+	 * The thread in the head, which begins to sleep. The stack has no weight yet: a DUET_RECORD_SLEPT with this
+	 * `waker` as its id tells it.
+	 */
+	DUET_ROLE_EARLY,
 	DUET_ROLE_MAX
 };
 
@@ -182,11 +190,12 @@ struct duet_virtual_thread {
 };
 DUET_ASSERT_SIZE(struct duet_virtual_thread, 16 + DUET_MAX_VIRTUAL_NAME);
 
-/* What a sample has in addition to its stack. A reader skips types that it does not know. BPF writes none. */
+/* What a sample has in addition to its stack. A reader skips types that it does not know. BPF writes the last one. */
 enum duet_attribute_type {
 	DUET_ATTRIBUTE_CLASS = 1, /* of an object: its JVM signature, "[Ljava/lang/String;", without NUL */
 	DUET_ATTRIBUTE_SIZE,	  /* of an object, in bytes: uint64_t */
 	DUET_ATTRIBUTE_ADDRESS,	  /* of the memory that was taken or freed: uint64_t */
+	DUET_ATTRIBUTE_RESOURCE,  /* what an I/O call is about: struct duet_resource */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */
@@ -196,6 +205,24 @@ struct duet_attribute {
 	uint32_t reserved;
 };
 DUET_ASSERT_SIZE(struct duet_attribute, 8);
+
+enum duet_resource_kind {
+	DUET_RESOURCE_FILE = 1, /* text: the components of its path, the last one first, each with a NUL */
+	DUET_RESOURCE_PIPE,
+	DUET_RESOURCE_INET, /* text: the peer's address, 4 bytes; 0.0.0.0: it has none */
+	DUET_RESOURCE_INET6, /* 16 bytes */
+	DUET_RESOURCE_UNIX, /* text: sun_path of the peer, or the socket's own */
+	DUET_RESOURCE_SOCKET, /* of another family */
+	DUET_RESOURCE_MAX
+};
+
+struct duet_resource {
+	uint8_t kind; /* enum duet_resource_kind */
+	uint8_t is_whole; /* of a path: it is not cut at its beginning */
+	uint16_t port; /* the peer's, in the order of bytes of the machine */
+	uint32_t text_bytes; /* of the text that follows, <= DUET_MAX_RESOURCE_TEXT */
+};
+DUET_ASSERT_SIZE(struct duet_resource, 8);
 
 static inline uint32_t duet_attribute_size(uint32_t bytes)
 {
@@ -259,6 +286,16 @@ struct duet_frames_record {
 	uint32_t ids[DUET_ROOT_FRAMES]; /* valid only if the sample has ids */
 };
 DUET_ASSERT_SIZE(struct duet_frames_record, 32 + DUET_ROOT_FRAMES * 12);
+
+/* SLEPT */
+struct duet_slept_record {
+	struct duet_record head;
+	uint64_t id; /* duet_sample.waker of the stack */
+	uint64_t weight;
+	uint64_t runnable; /* <= weight */
+	uint64_t waker; /* as in duet_sample */
+};
+DUET_ASSERT_SIZE(struct duet_slept_record, 56);
 
 /* EXEC and EXIT */
 struct duet_process_record {

@@ -41,6 +41,7 @@ struct session_options {
 	enum agent_policy agent;
 	struct owners_list leave_alone; /* these JVMs get no agent */
 	uint64_t least_sleep_ns, most_sleep_ns; /* --off-cpu, as in struct collector_options */
+	enum duet_return sleep_hook; /* as in struct collector_options */
 	bool wakers; /* with who ended each sleep */
 	bool spark_names; /* add Spark's names to applications */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */

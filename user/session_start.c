@@ -49,6 +49,7 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 		.signals = session->options->signals,
 		.least_sleep_ns = session->options->least_sleep_ns,
 		.most_sleep_ns = session->options->most_sleep_ns,
+		.sleep_hook = session->options->sleep_hook,
 		.wakers = session->options->wakers,
 		.max_bytes = budget_bpf_bytes(&session->budget),
 		.plain = session->options->interval_pairing,

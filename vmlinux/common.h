@@ -119,13 +119,16 @@ struct signal_struct {
 	atomic_t live;
 };
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long brk; /* the end of the heap */
+};
 
 struct super_block {
 	unsigned int s_dev;
 };
 
 struct inode {
+	u16 i_mode;
 	unsigned long i_ino;
 	struct super_block *i_sb;
 	s64 i_size;
@@ -146,17 +149,77 @@ struct inode___before_6_7 {
 	struct timespec64 i_mtime;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
 struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
 	struct inode *d_inode;
 };
 
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
 struct path {
+	struct vfsmount *mnt;
 	struct dentry *dentry;
 };
 
 struct file {
 	unsigned int f_mode;
+	void *private_data;
 	struct inode *f_inode;
+	struct path f_path;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct in6_addr {
+	u8 bytes[16];
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be16 skc_dport;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct sockaddr_un {
+	char sun_path[108];
+};
+
+struct unix_address {
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
 };
 
 /* What overlayfs maps: `file` is the lower file's, `user_path` the overlay's. */
@@ -200,8 +263,10 @@ struct sched_info {
 	unsigned long long run_delay; /* time spent waiting for a CPU */
 };
 
+struct rseq;
+
 struct task_struct {
-	unsigned int __state;
+	unsigned int __state; /* Linux 5.14 */
 	int on_cpu;
 	unsigned long nvcsw; /* context switches, also those that it did not ask for */
 	unsigned long nivcsw;
@@ -218,11 +283,17 @@ struct task_struct {
 	u64 start_time;
 	u64 start_boottime;
 	char comm[16];
+	struct files_struct *files;
 	struct signal_struct *signal;
 	struct sighand_struct *sighand;
 	sigset_t blocked;
 	struct sigpending pending;
 	struct css_set *cgroups;
+	struct rseq *rseq; /* Linux 6.19 has a struct of this name instead */
+};
+
+struct task_struct___before_5_14 {
+	long state;
 };
 
 struct seq_file;

@@ -173,6 +173,47 @@ case_events() {
 		"$(matching "$here/out.collapsed" ';main;.*(ask;){61}syscall ' | cut -d ' ' -f 1)" '>=' 500
 }
 
+# Records a workload that waits in known functions, with one hook for the samples of sleeps.
+record_sleeps() { # HOOK
+	rm -f "$here/gate"
+	jvm_out=$here/sleeps.$1
+	"$workloads/sleeps" "$here/gate" 4 >"$jvm_out" &
+	jvm=$!
+	wait_for_line "$jvm_out" '^READY' 60
+	start_record -p "$jvm" -e offcpu=1ms --off-cpu-hook "$1" --total -t -d 100 -o collapsed -f "$here/out.$1"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 120
+	end_record
+	expect_status 0
+}
+
+# Prints the recorded time of a thread, as a percentage of what it has measured itself.
+told_of_said() { # HOOK NAME
+	grep -F "[$2" "$here/out.$1" | awk -v name="$2" 'NR == FNR { told += $NF; next }
+		$1 == name { said += $2 }
+		END { print said ? 100 * told / said : 0 }' - "$jvm_out"
+}
+
+# Each hook that this kernel has. Emulated, threads wait long for the CPU, and at random.
+case_sleeps() {
+	local hook name used=
+	run_duet check
+	cp "$here/stdout" "$here/checked"
+	for hook in sched_exit_tp rseq_update finish_task_switch sys_exit; do
+		grep -qE "^  yes +hook $hook\$" "$here/checked" || continue
+		record_sleeps "$hook"
+		for name in in_nanosleep in_poll in_lock in_pipe; do
+			expect_near "$name at $hook, % of what it has measured" "$(told_of_said "$hook" $name)" 100 20
+		done
+		expect_contains "$here/out.$hook" ';in_poll;.*;\[poll\] '
+		expect_contains "$here/out.$hook" ';in_lock;.*;\[futex\] '
+		sed 's/^/# /' "$here/stderr"
+		used+="${used:+ }$hook"
+	done
+	[ -n "$used" ] || fail "this kernel has no hook for sleeps"
+	figure "$used"
+}
+
 echo # the firmware's output does not end with a newline
 echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
 echo 3 >/proc/sys/kernel/perf_event_paranoid

@@ -6,7 +6,7 @@
 
 need_offcpu() {
 	need_bpf
-	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no tracepoint sched_exit_tp"
+	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no hook for sleeps"
 }
 
 start_parked() { # ARGS...

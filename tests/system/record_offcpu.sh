@@ -6,7 +6,7 @@
 
 need_offcpu() {
 	need_bpf
-	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no tracepoint sched_exit_tp"
+	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no hook for sleeps"
 }
 
 record_sleeps() { # EVENTS SECONDS [RECORD-OPTIONS...]
@@ -73,6 +73,79 @@ case_sums_and_states() {
 		"$(share "$here/threads" '\];(__)?clone[0-9]*;.*;waits(;|$)')" '>=' 99.9
 	expect_lacks "$here/out.collapsed" 'bpf_'
 	expect_uninterrupted
+}
+
+# The same threads by one of the kernel's hooks.
+record_at_hook() { # HOOK [RECORD-OPTIONS...]
+	"$duet" check 2>&1 | grep -qE "yes +hook $1\$" || skip "this kernel has no hook $1"
+	record_sleeps offcpu=300us 5 --off-cpu-hook "$1" "${@:2}"
+	expect_uninterrupted
+}
+
+expect_sums_and_stacks() {
+	local name
+	for name in in_nanosleep in_poll in_select in_epoll in_lock in_pipe in_socket; do
+		expect_sum "$here/out.collapsed" "$name" 3
+		expect_state "$here/out.collapsed" "$name" ";waits;$name;" 98
+	done
+	grep -E '\[in_' "$here/out.collapsed" >"$here/threads"
+	expect "stacks with the thread's entry, %" \
+		"$(share "$here/threads" '\];(__)?clone[0-9]*;.*;waits(;|$)')" '>=' 99
+}
+
+# Threads that wait in no system call: for a CPU, and for a page if the kernel lets a program serve page faults.
+expect_other_waits() { # PERCENT
+	expect_sum "$here/out.collapsed" in_turns "$1"
+	grep -F '[in_turns ' "$here/out.collapsed" >"$here/turns"
+	expect "turns on a CPU, %" "$(share "$here/turns" ';waits(;in_turns)?(;.*_\[k\])?;\[runnable\] ')" '>=' 98
+	[ "$(jvm_said in_fault)" != 0 ] || return 0
+	expect_sum "$here/out.collapsed" in_fault "$1"
+	expect_state "$here/out.collapsed" in_fault ';in_fault;.*;\[page fault\] ' 98
+}
+
+case_hook_rseq_update() {
+	need_offcpu
+	record_at_hook rseq_update
+	expect_sums_and_stacks
+	expect_other_waits 3
+	expect_state "$here/out.collapsed" in_poll ';in_poll;.*;\[poll\] ' 98
+	expect_state "$here/out.collapsed" in_lock ';in_lock;.*;\[futex\] ' 98
+}
+
+case_hook_finish_task_switch() {
+	need_offcpu
+	record_at_hook finish_task_switch
+	expect_sums_and_stacks
+	expect_other_waits 3
+}
+
+case_hook_sys_exit() {
+	need_offcpu
+	record_at_hook sys_exit
+	expect_sums_and_stacks
+	expect_other_waits 10 # chosen when they begin, so that their lengths make noise
+	expect_state "$here/out.collapsed" in_poll ';in_poll;.*;\[poll\] ' 98
+}
+
+# Threads that have not registered rseq take their samples at the next hook, from the first of them on.
+case_threads_without_rseq() {
+	need_offcpu
+	GLIBC_TUNABLES=glibc.pthread.rseq=0 record_at_hook rseq_update
+	expect_sums_and_stacks
+	expect_other_waits 10
+}
+
+# As before Linux 6.4, where the state of threads is in a hash.
+case_state_by_tid() {
+	need_offcpu
+	record_at_hook sched_exit_tp --pairing interval
+	expect_sums_and_stacks
+	expect_other_waits 3
+	record_at_hook rseq_update --pairing interval
+	expect_sums_and_stacks
+	expect_other_waits 3
+	run_duet record -p $$ -e cpu --off-cpu-hook sys_exit -d 1
+	expect_refusal 2 'off-cpu-hook is about the time off CPU'
 }
 
 # Sleeps shorter than the interval are sampled at random. The sum of 70 to 90 s has a standard deviation below 0.7 s; 3

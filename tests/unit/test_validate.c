@@ -163,6 +163,49 @@ static void attributes_lie_within_the_sample(void **state)
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 504, DUET_MAX_ATTRIBUTE_BYTES + 8));
 }
 
+static bool resource_ok(uint8_t kind, uint32_t text_bytes, uint16_t claimed)
+{
+	struct duet_sample *sample = make_sample(1, 1);
+	unsigned char *at = (unsigned char *)sample + sample->head.size;
+	uint32_t bytes = duet_attribute_size(claimed);
+	bool ok;
+
+	*(struct duet_attribute *)at = (struct duet_attribute){.type = DUET_ATTRIBUTE_RESOURCE, .bytes = claimed};
+	*(struct duet_resource *)(at + sizeof(struct duet_attribute)) =
+		(struct duet_resource){.kind = kind, .text_bytes = text_bytes};
+	sample->attribute_bytes = bytes;
+	sample->head.size += bytes;
+	ok = kernel_ok(sample, sample->head.size);
+	free(sample);
+	return ok;
+}
+
+static void resources_lie_within_their_attribute(void **state)
+{
+	(void)state;
+	assert_true(resource_ok(DUET_RESOURCE_FILE, 5, 8 + 5));
+	assert_true(resource_ok(DUET_RESOURCE_PIPE, 0, 8));
+	assert_true(resource_ok(DUET_RESOURCE_FILE, DUET_MAX_RESOURCE_TEXT, 8 + DUET_MAX_RESOURCE_TEXT));
+	assert_false(resource_ok(DUET_RESOURCE_FILE, DUET_MAX_RESOURCE_TEXT + 1, 8 + DUET_MAX_RESOURCE_TEXT + 1));
+	assert_false(resource_ok(DUET_RESOURCE_FILE, 6, 8 + 5));
+	assert_false(resource_ok(DUET_RESOURCE_FILE, UINT32_MAX, 7));
+	assert_false(resource_ok(DUET_RESOURCE_FILE, 0, 7));
+	assert_false(resource_ok(0, 0, 8));
+	assert_false(resource_ok(DUET_RESOURCE_MAX, 0, 8));
+}
+
+static void weights_of_early_stacks_are_bound(void **state)
+{
+	struct duet_slept_record record = {
+		.head = {sizeof(record), DUET_RECORD_SLEPT, DUET_RECORD_VERSION, 1, 1, 1}, .id = 5, .weight = 2};
+
+	(void)state;
+	assert_true(kernel_ok(&record, sizeof(record)));
+	REFUSE(&record, sizeof(record), record.head.size, sizeof(record) - 8);
+	REFUSE(&record, sizeof(record), record.id, 0);
+	REFUSE(&record, sizeof(record), record.runnable, 3);
+}
+
 static void sample_fields_are_bound(void **state)
 {
 	struct duet_sample *sample = make_sample(1, 1);
@@ -550,6 +593,8 @@ int main(void)
 		cmocka_unit_test(header_fields_are_bound),
 		cmocka_unit_test(sample_fields_are_bound),
 		cmocka_unit_test(attributes_lie_within_the_sample),
+		cmocka_unit_test(resources_lie_within_their_attribute),
+		cmocka_unit_test(weights_of_early_stacks_are_bound),
 		cmocka_unit_test(sample_too_deep_fails),
 		cmocka_unit_test(ids_are_of_all_user_frames),
 		cmocka_unit_test(process_records_are_bound),

@@ -17,6 +17,7 @@
 #include "cmd/record_events.h"
 #include "cmd/record_rows.h"
 #include "cmd/style.h"
+#include "collect/returns.h"
 #include "duet_agent.h"
 #include "event/event.h"
 #include "limits/budget.h"
@@ -97,13 +98,14 @@ static int set_targets(struct session_options *session, const struct record_opti
 static int set_sleeps(struct session_options *session, const struct record_options *options)
 {
 	bool has_range = options->off_cpu.least_ns || options->off_cpu.most_ns;
+	const char *word = has_range ? "--off-cpu" : options->sleep_hook ? "--off-cpu-hook" : "--wakers";
 
 	session->wakers = options->wakers || event_list_has_wakers(&session->events);
 	session->least_sleep_ns = options->off_cpu.least_ns;
 	session->most_sleep_ns = options->off_cpu.most_ns;
-	if ((!session->wakers && !has_range) || event_list_has_sleeps(&session->events))
+	if ((!session->wakers && !has_range && !options->sleep_hook) || event_list_has_sleeps(&session->events))
 		return 0;
-	log_error("%s is about the time off CPU: add -e offcpu or -e wall", has_range ? "--off-cpu" : "--wakers");
+	log_error("%s is about the time off CPU: add -e offcpu or -e wall", word);
 	return -EINVAL;
 }
 
@@ -260,6 +262,19 @@ static int set_pairing(struct session_options *session, const struct record_opti
 	return -EINVAL;
 }
 
+static int set_sleep_hook(struct session_options *session, const struct record_options *options)
+{
+	const char *name = options->sleep_hook;
+
+	if (!name || !strcmp(name, "auto"))
+		return 0;
+	session->sleep_hook = return_by_name(name);
+	if (session->sleep_hook)
+		return 0;
+	log_error("unknown hook '%s': `duet check` lists them", name);
+	return -EINVAL;
+}
+
 static int set_agent(struct session_options *session, const struct record_options *options)
 {
 	static const char *const words[] = {
@@ -384,6 +399,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = record_events_set(session, options);
 	if (!err)
 		err = set_sleeps(session, options);
+	if (!err)
+		err = set_sleep_hook(session, options);
 	if (!err)
 		err = set_engine(session, options);
 	if (!err)

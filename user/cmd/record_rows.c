@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/style.h"
+#include "collect/returns.h"
 #include "engine/engines.h"
 #include "event/events.h"
 
@@ -112,6 +113,13 @@ static void jfrsync_words(struct buf *out)
 	buf_add_str(out, "default\nprofile\n");
 }
 
+static void hook_words(struct buf *out)
+{
+	buf_add_str(out, "auto\n");
+	for (enum duet_return hook = DUET_RETURN_NONE + 1; hook < DUET_RETURN_MAX; hook++)
+		buf_printf(out, "%s\n", return_name(hook));
+}
+
 /* clang-format off */
 const struct opt record_rows[] = {
 	OPT_GROUP("Target"),
@@ -148,6 +156,8 @@ const struct opt record_rows[] = {
 		FIELD(signals), .choices = signal_words},
 	{0, "pairing", "RULE", "how to pair samples with Java stacks; interval: without signal cookies", opt_string,
 		FIELD(pairing), .choices = pairing_words},
+	{0, "off-cpu-hook", "HOOK", "where sleeps are sampled, see `duet check`; sys_exit: without newer hooks", opt_string,
+		FIELD(sleep_hook), .choices = hook_words},
 	{0, "java-collect-spark-app-name-as-appid", NULL, "add the name of Spark's application to the main class",
 		opt_flag, FIELD(spark_names)},
 

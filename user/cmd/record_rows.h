@@ -22,7 +22,7 @@ struct record_options {
 	struct opt_strings leave_alone;
 	struct opt_strings traces;
 	const char *event_options[RECORD_EVENT_OPTIONS]; /* by index in event_table; "" for a switch */
-	const char *event, *interval, *engine, *format, *pairing, *signals, *agent;
+	const char *event, *interval, *engine, *format, *pairing, *signals, *agent, *sleep_hook;
 	const char *cgroup, *container, *comm, *by, *metrics, *group, *jfrsync;
 	uint64_t duration_ns, max_memory;
 	uint64_t window_ns, keep_age_ns, keep_bytes;

@@ -45,6 +45,8 @@ struct collector {
 	struct perf_events perf[DUET_MAX_EVENTS];
 	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
 	struct bpf_link *waking, *irq; /* likewise, those for wakers */
+	struct bpf_link *io_enter; /* likewise, the first of those of DUET_PROGRAM_IO */
+	struct bpf_link *rest, *early, *thread_exit; /* likewise, see attach_rest() and bpf/event_offcpu.bpf.c */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if the event is a perf event, or is not attached */
 	struct sleepers *sleepers; /* NULL if no event needs them */
 	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
@@ -224,17 +226,25 @@ static int check_events(const struct event_list *events, bool wakers, struct buf
 		buf_add_str(why, "several events of this kind in one recording need Linux 5.15: give one of them");
 		return -ENOTSUP;
 	}
-	if (event_list_count(events, DUET_PROGRAM_OFFCPU) && !probe_has_switch_exit()) {
-		buf_add_str(why, "offcpu and wall need the tracepoint sched_exit_tp of Linux 6.15: "
-				 "give -e context-switches, which counts the sleeps");
-		return -ENOTSUP;
-	}
 	if (wakers && !probe_has_wakers()) {
 		buf_add_str(why, "--wakers tells interrupts by the names of the kernel's functions, which are hidden: "
 				 "see `duet check`, or leave it out");
 		return -ENOTSUP;
 	}
 	return 0;
+}
+
+/* Refuses the sleeps of threads if there is no hook for them, or not the one that was asked for. */
+static int check_sleeps(const struct collector_options *options, struct buf *why)
+{
+	if (!event_list_count(options->events, DUET_PROGRAM_OFFCPU) || returns_choose(options->sleep_hook).first)
+		return 0;
+	if (options->sleep_hook)
+		buf_printf(why, "this kernel has no hook %s: leave out --off-cpu-hook", return_name(options->sleep_hook));
+	else
+		buf_add_str(why, "offcpu, wall and wakeup need a hook of the kernel, see `duet check`: "
+				 "give -e context-switches, which counts the sleeps");
+	return -ENOTSUP;
 }
 
 /* Without the rights that BPF needs, a place cannot be looked up, and would look as if it did not exist. */
@@ -261,6 +271,9 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	probe_init();
 	collector->wakers = options->wakers;
 	err = check_events(&collector->events, options->wakers, why);
+	if (err < 0)
+		goto out;
+	err = check_sleeps(&expanded, why);
 	if (err < 0)
 		goto out;
 	err = check_rights(&collector->events, why);
@@ -291,15 +304,56 @@ static int attach_wakers(struct collector *collector)
 	return err ? err : attach(&collector->waking, collector->programs.waking);
 }
 
+static int attach_early(struct collector *collector, enum duet_return hook)
+{
+	const struct bpf_program *early = return_early_program(collector->programs.bpf, hook);
+
+	return early ? attach(&collector->early, early) : 0;
+}
+
 /* Attaches the sampling program first, so that each sleep that the other program has seen is sampled. */
 static int attach_offcpu(struct collector *collector, struct bpf_link **ret)
 {
-	int err = attach(ret, collector->programs.of[DUET_PROGRAM_OFFCPU]);
+	const struct duet_bpf *bpf = collector->programs.bpf;
+	enum duet_return hook = collector->programs.returns.first;
+	int err = return_attach(ret, bpf, hook);
 
-	collector->programs.bpf->bss->duet_started_ns = clock_monotonic_ns();
+	bpf->bss->duet_started_ns = clock_monotonic_ns();
+	if (!err && bpf->rodata->duet_config.sleep_by_tid)
+		err = attach(&collector->thread_exit, bpf->progs.offcpu_exit);
 	if (!err && collector->wakers)
 		err = attach_wakers(collector);
-	return err ? err : attach(&collector->switches, collector->programs.bpf->progs.offcpu_switch);
+	if (!err)
+		err = attach(&collector->switches, bpf->progs.offcpu_switch);
+	return err ? err : attach_early(collector, hook);
+}
+
+static int attach_io(struct collector *collector, struct bpf_link **ret)
+{
+	int err = attach(ret, collector->programs.of[DUET_PROGRAM_IO]);
+
+	return err ? err : attach(&collector->io_enter, collector->programs.bpf->progs.io_enter);
+}
+
+/*
+ * Attaches the program for threads that take no sample at the hook in use, once BPF has met one. It costs every switch
+ * or system call of the host, so it is not attached before.
+ */
+static void attach_rest(struct collector *collector)
+{
+	const struct returns *returns = &collector->programs.returns;
+	struct duet_bpf *bpf = collector->programs.bpf;
+	int err;
+
+	if (!returns->rest || collector->rest || !collector->switches || !bpf->bss->duet_needs_rest)
+		return;
+	err = return_attach(&collector->rest, bpf, returns->rest);
+	if (!err)
+		err = attach_early(collector, returns->rest);
+	if (!err)
+		bpf->bss->duet_rest = returns->rest;
+	else
+		log_debug("%s: %s", return_name(returns->rest), strerrordesc_np(-err));
 }
 
 int collector_start(struct collector *collector)
@@ -315,6 +369,8 @@ int collector_start(struct collector *collector)
 						use_index ? i : 0);
 		else if (program == DUET_PROGRAM_OFFCPU)
 			err = attach_offcpu(collector, &collector->links[i]);
+		else if (program == DUET_PROGRAM_IO)
+			err = attach_io(collector, &collector->links[i]);
 		else if (program != DUET_PROGRAM_NONE)
 			err = attach(&collector->links[i], collector->programs.of[program]);
 	}
@@ -323,7 +379,8 @@ int collector_start(struct collector *collector)
 
 void collector_stop(struct collector *collector)
 {
-	struct bpf_link **links[] = {&collector->switches, &collector->waking, &collector->irq};
+	struct bpf_link **links[] = {&collector->switches, &collector->waking, &collector->irq, &collector->rest, &collector->early,
+				     &collector->thread_exit, &collector->io_enter};
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
 		bpf_link__destroy(*links[i]);
@@ -375,6 +432,7 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 
 	if (budget <= 0)
 		return 0;
+	attach_rest(collector);
 	collector->handler = handler;
 	collector->context = context;
 	collector->budget = budget;

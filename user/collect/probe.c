@@ -24,6 +24,7 @@
 #include "collect/collector.h"
 #include "collect/perf_events.h"
 #include "collect/pmu.h"
+#include "collect/returns.h"
 #include "collect/tracefs.h"
 #include "event/events.h"
 #include "sym/kallsyms.h"
@@ -223,19 +224,38 @@ static bool probe_signal_cookie(struct buf *why)
 	return false;
 }
 
+static bool probe_sleeps(struct buf *why)
+{
+	if (probe_has_sleeps())
+		return true;
+	buf_add_str(why, "-e offcpu, wall and wakeup need one of the hooks above; -e context-switches counts the sleeps");
+	return false;
+}
+
 static bool probe_switch_exit(struct buf *why)
 {
-	if (probe_has_switch_exit())
-		return true;
-	buf_add_str(why, "-e offcpu and wall need Linux 6.15 (tracepoint sched_exit_tp); "
-			 "-e context-switches counts the sleeps");
-	return false;
+	return return_probe(DUET_RETURN_SWITCH_EXIT, why);
+}
+
+static bool probe_rseq_update(struct buf *why)
+{
+	return return_probe(DUET_RETURN_RSEQ, why);
+}
+
+static bool probe_switch_function(struct buf *why)
+{
+	return return_probe(DUET_RETURN_KPROBE, why);
+}
+
+static bool probe_sys_exit(struct buf *why)
+{
+	return return_probe(DUET_RETURN_SYS_EXIT, why);
 }
 
 static bool probe_wakers(struct buf *why)
 {
-	if (!probe_has_switch_exit())
-		return probe_switch_exit(why);
+	if (!probe_has_sleeps())
+		return probe_sleeps(why);
 	if (probe_has_wakers())
 		return true;
 	buf_add_str(why, "--wakers and -e wakeup tell interrupts by the names of the kernel's functions, see above: "
@@ -316,7 +336,11 @@ static const struct feature features[] = {
 	{"several events at once", false, probe_attach_cookie},
 	{"mappings of new processes", false, probe_find_vma},
 	{"signal with cookie", false, probe_signal_cookie},
-	{"time off CPU", false, probe_switch_exit},
+	{"hook sched_exit_tp", false, probe_switch_exit},
+	{"hook rseq_update", false, probe_rseq_update},
+	{"hook finish_task_switch", false, probe_switch_function},
+	{"hook sys_exit", false, probe_sys_exit},
+	{"time off CPU", false, probe_sleeps},
 	{"who ends the time off CPU", false, probe_wakers},
 	{"counters of the CPU", false, probe_counters},
 	{"tracepoints", false, probe_tracepoints},
@@ -369,7 +393,7 @@ bool probe_has_attach_cookie(void)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_attach_cookie, NULL) == 1;
 }
 
-static bool kernel_has_type(const char *name, uint32_t kind)
+bool probe_has_type(const char *name, uint32_t kind)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	bool found = btf && btf__find_by_name_kind(btf, name, kind) > 0;
@@ -383,7 +407,7 @@ bool probe_has_signal_cookie(void)
 {
 	if (kernel_version() >= 6013)
 		return true;
-	return kernel_has_type("bpf_send_signal_task", BTF_KIND_FUNC);
+	return probe_has_type("bpf_send_signal_task", BTF_KIND_FUNC);
 }
 
 bool probe_has_find_vma(void)
@@ -399,7 +423,7 @@ bool probe_has_preempt_count(void)
 	char found[32];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (kernel_has_type(names[i], BTF_KIND_VAR))
+		if (probe_has_type(names[i], BTF_KIND_VAR))
 			return kallsyms_search("/proc/kallsyms", names[i], found, sizeof(found));
 	return false;
 #else
@@ -418,9 +442,14 @@ bool probe_has_wakers(void)
 	return has;
 }
 
-bool probe_has_switch_exit(void)
+bool probe_has_sleeps(void)
 {
-	return kernel_has_type("btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF);
+	return returns_choose(DUET_RETURN_NONE).first != DUET_RETURN_NONE;
+}
+
+bool probe_has_task_storage(void)
+{
+	return kernel_version() >= 6004;
 }
 
 bool probe_explain(struct buf *why)
@@ -481,7 +510,7 @@ bool collector_probe_own_threads(struct buf *why)
 bool collector_has_event(const struct event *event)
 {
 	if (event_is_sleep(event))
-		return probe_has_switch_exit() && (!event->has_wakers || probe_has_wakers());
+		return probe_has_sleeps() && (!event->has_wakers || probe_has_wakers());
 	return event->program != DUET_PROGRAM_PERF || !lacks_counter(try_event(event));
 }
 

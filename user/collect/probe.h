@@ -7,6 +7,7 @@
 #define COLLECT_PROBE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
@@ -18,7 +19,10 @@ bool probe_has_signal_cookie(void); /* bpf_send_signal_task(), 6.13 */
 bool probe_has_find_vma(void); /* bpf_find_vma() in perf_event programs, 5.17 */
 bool probe_has_preempt_count(void); /* BPF sees whether an interrupt is being served */
 bool probe_has_wakers(void); /* the same, or the kernel's frames, which show it, have names */
-bool probe_has_switch_exit(void); /* tracepoint sched_exit_tp, 6.15 */
+bool probe_has_sleeps(void); /* a hook at which threads that have slept can take their samples */
+bool probe_has_task_storage(void); /* task storage that can be allocated while the scheduler runs, 6.4 */
+/* Returns true if the kernel's BTF has a type of this name and BTF_KIND_*. */
+bool probe_has_type(const char *name, uint32_t kind);
 
 /* Appends the cause and the way out for the first required feature that is missing. False if none is missing. */
 bool probe_explain(struct buf *why);

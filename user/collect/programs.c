@@ -28,6 +28,10 @@
 #define HASH_ENTRY_BYTES 72 /* struct htab_elem and its bucket, kernel/bpf/hashtab.c */
 #define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define THREAD_SIZE_MIN (16u << 10)
+/* threads of the host, or of targets, whose state is kept in a hash; a row takes 200 bytes */
+#define SLEEPERS_OF_HOST (128u << 10)
+#define SLEEPERS_OF_TARGETS (32u << 10)
+#define IO_CALLS (16u << 10) /* calls at the same time */
 
 /*
  * Returns the samples of one CPU in a second. The rate of events that are not clocks is not known in advance, so it is
@@ -76,6 +80,20 @@ static uint32_t kernel_stack_bytes(void)
 	return page > THREAD_SIZE_MIN ? (uint32_t)page : THREAD_SIZE_MIN;
 }
 
+/* Returns the weight of one run of the event's program. */
+static uint64_t tick_weight(const struct event_spec *spec)
+{
+	return spec->event->counts_pages ? (uint64_t)sysconf(_SC_PAGESIZE) : programs_perf_period(spec);
+}
+
+/* Returns the mean number of ticks per sample. */
+static uint32_t mean_gap(const struct event_spec *spec)
+{
+	uint64_t gap = spec->interval / tick_weight(spec);
+
+	return !gap ? 1 : gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
+}
+
 bool programs_use_index(const struct event_list *events)
 {
 	return event_list_count(events, DUET_PROGRAM_PERF) > 1 || event_list_count(events, DUET_PROGRAM_PROBE) > 1 ||
@@ -92,8 +110,8 @@ static void configure_events(struct duet_config *config, const struct event_list
 		if (spec->event->program != DUET_PROGRAM_NONE)
 			config->event_of[spec->event->program] = (uint8_t)i;
 		config->events[i] = (struct duet_event){
-			.tick_weight = programs_perf_period(spec),
-			.gap = (uint32_t)(spec->interval / programs_perf_period(spec)),
+			.tick_weight = tick_weight(spec),
+			.gap = mean_gap(spec),
 			.is_chosen = spec->event->is_chosen,
 			.is_clock = spec->event->perf.is_clock,
 			.may_signal = spec->event->may_signal,
@@ -107,9 +125,11 @@ static void configure_events(struct duet_config *config, const struct event_list
 }
 
 static void configure(struct duet_config *config, const struct collector_options *options,
-		      const struct event_sites *sites)
+		      const struct event_sites *sites, const struct returns *returns)
 {
 	configure_events(config, options->events, sites);
+	config->sleep_return = (uint8_t)returns->first;
+	config->sleep_by_tid = options->plain || !probe_has_task_storage();
 	config->pidns_inum = pid_namespace();
 	config->user_stack_depth =
 		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
@@ -207,12 +227,31 @@ static int size_levels(struct duet_bpf *bpf, const struct event_list *events)
 	return err ? err : bpf_map__set_max_entries(bpf->maps.unwind_known, levels);
 }
 
+/* The maps that only some hooks for sleeps need. */
+static int size_for_sleeps(struct duet_bpf *bpf, const struct collector_options *options)
+{
+	const struct duet_config *config = (const void *)&bpf->rodata->duet_config;
+	bool has_sleeps = event_list_count(options->events, DUET_PROGRAM_OFFCPU);
+	int err = 0;
+
+	if (!has_sleeps || config->sleep_return == DUET_RETURN_SWITCH_EXIT)
+		err = bpf_map__set_max_entries(bpf->maps.offcpu_kernels, 1);
+	if (!err && has_sleeps && config->sleep_by_tid)
+		err = bpf_map__set_max_entries(bpf->maps.offcpu_tids,
+					       options->targets ? SLEEPERS_OF_TARGETS : SLEEPERS_OF_HOST);
+	return err;
+}
+
 static int size_maps(struct duet_bpf *bpf, const struct collector_options *options)
 {
 	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options));
 
 	if (!err)
 		err = size_levels(bpf, options->events);
+	if (!err)
+		err = size_for_sleeps(bpf, options);
+	if (!err && event_list_count(options->events, DUET_PROGRAM_IO))
+		err = bpf_map__set_max_entries(bpf->maps.io_calls, IO_CALLS);
 	if (!err && options->targets)
 		err = size_for_targets(bpf, options);
 	if (!err && options->max_bytes)
@@ -220,22 +259,29 @@ static int size_maps(struct duet_bpf *bpf, const struct collector_options *optio
 	return err;
 }
 
-static int choose_offcpu(const struct duet_bpf *bpf, bool is_wanted, struct bpf_program *waking)
+static int choose_offcpu(const struct programs *chosen, bool is_wanted)
 {
+	const struct duet_bpf *bpf = chosen->bpf;
+	bool by_tid = bpf->rodata->duet_config.sleep_by_tid;
+	/* NULL: not needed */
 	struct bpf_program *const programs[] = {
 		bpf->progs.offcpu_switch,
 		bpf->progs.offcpu_look,
 		bpf->progs.offcpu_tell,
-		bpf->progs.wakeup_irq, /* this and the next with wakers only */
-		waking,
+		by_tid ? bpf->progs.offcpu_exit : NULL,
+		return_program(bpf, chosen->returns.rest),
+		return_early_program(bpf, chosen->returns.first),
+		return_early_program(bpf, chosen->returns.rest),
+		chosen->waking ? bpf->progs.wakeup_irq : NULL,
+		chosen->waking,
 	};
-	size_t count = sizeof(programs) / sizeof(*programs) - (waking ? 0 : 2);
-	int err = waking ? 0 : bpf_map__set_autocreate(bpf->maps.irqs, false);
+	int err = chosen->waking ? 0 : bpf_map__set_autocreate(bpf->maps.irqs, false);
 
-	if (!is_wanted) /* older kernels have no task storage */
-		return err ? err : bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
-	for (size_t i = 0; !err && i < count; i++)
-		err = bpf_program__set_autoload(programs[i], true);
+	if (!err && (!is_wanted || by_tid)) /* older kernels have no task storage */
+		err = bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
+	for (size_t i = 0; !err && is_wanted && i < sizeof(programs) / sizeof(*programs); i++)
+		if (programs[i])
+			err = bpf_program__set_autoload(programs[i], true);
 	return err;
 }
 
@@ -251,15 +297,18 @@ static int choose(struct programs *chosen, const struct collector_options *optio
 	memcpy(chosen->of, programs, sizeof(programs));
 	if (chosen->uses_cookie)
 		chosen->of[DUET_PROGRAM_PERF] = bpf->progs.perf_cookie;
+	chosen->of[DUET_PROGRAM_OFFCPU] = return_program(bpf, chosen->returns.first);
 	for (size_t i = 0; !err && i < events->len; i++) {
 		enum duet_program program = events->items[i].event->program;
 
 		if (program != DUET_PROGRAM_NONE)
 			err = bpf_program__set_autoload(chosen->of[program], true);
+		if (!err && program == DUET_PROGRAM_IO)
+			err = bpf_program__set_autoload(bpf->progs.io_enter, true);
 	}
 	if (options->wakers)
 		chosen->waking = probe_has_preempt_count() ? bpf->progs.wakeup_waking : bpf->progs.wakeup_waking_plain;
-	return err ? err : choose_offcpu(bpf, event_list_count(events, DUET_PROGRAM_OFFCPU), chosen->waking);
+	return err ? err : choose_offcpu(chosen, event_list_count(events, DUET_PROGRAM_OFFCPU));
 }
 
 /* Two objects have the same programs and maps. Returns the one that asks the kernel for mappings, or the other one. */
@@ -278,7 +327,9 @@ static int load(struct programs *ret, const struct collector_options *options, c
 
 	if (!loaded.bpf)
 		return -errno;
-	configure(&loaded.bpf->rodata->duet_config, options, sites);
+	if (event_list_count(options->events, DUET_PROGRAM_OFFCPU))
+		loaded.returns = returns_choose(options->sleep_hook);
+	configure(&loaded.bpf->rodata->duet_config, options, sites, &loaded.returns);
 	err = choose(&loaded, options);
 	if (err == 0 && !asks_kernel)
 		err = bpf_map__set_autocreate(loaded.bpf->maps.unwind_files, false);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/returns.h"
 #include "duet_config.h"
 
 struct bpf_program;
@@ -19,6 +20,7 @@ struct programs {
 	struct duet_bpf *bpf; /* NULL before the load */
 	struct bpf_program *of[DUET_PROGRAM_MAX];
 	struct bpf_program *waking; /* who ends sleeps; NULL if nobody asks */
+	struct returns returns; /* of sleeps */
 	bool uses_cookie;
 };
 

@@ -19,6 +19,15 @@ static bool is_terminated(const char *text, size_t room)
 
 /* ---- from BPF ---- */
 
+static bool resource_check(const struct duet_attribute *attribute)
+{
+	const struct duet_resource *resource = (const void *)(attribute + 1);
+
+	return attribute->bytes >= sizeof(*resource) && resource->kind && resource->kind < DUET_RESOURCE_MAX &&
+	       resource->text_bytes <= DUET_MAX_RESOURCE_TEXT &&
+	       attribute->bytes == sizeof(*resource) + resource->text_bytes;
+}
+
 /*
  * Checks the attributes at the end of a sample. Each must lie within them, and those of a known type must be
  * well-formed.
@@ -36,7 +45,8 @@ static bool attributes_check(const unsigned char *at, size_t bytes)
 			return false;
 		if (((attribute->type == DUET_ATTRIBUTE_SIZE || attribute->type == DUET_ATTRIBUTE_ADDRESS) &&
 		     attribute->bytes != sizeof(uint64_t)) ||
-		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES))
+		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES) ||
+		    (attribute->type == DUET_ATTRIBUTE_RESOURCE && !resource_check(attribute)))
 			return false;
 		at += size;
 		bytes -= size;
@@ -86,6 +96,11 @@ static bool frames_record_check(const struct duet_frames_record *record, size_t 
 	       record->first % DUET_ROOT_FRAMES == 0;
 }
 
+static bool slept_record_check(const struct duet_slept_record *record, size_t bytes)
+{
+	return bytes == sizeof(*record) && record->id && record->runnable <= record->weight;
+}
+
 bool record_check(const void *data, size_t bytes)
 {
 	const struct duet_record *record = data;
@@ -104,6 +119,8 @@ bool record_check(const void *data, size_t bytes)
 		return cgroup_record_check(data, bytes);
 	case DUET_RECORD_FRAMES:
 		return frames_record_check(data, bytes);
+	case DUET_RECORD_SLEPT:
+		return slept_record_check(data, bytes);
 	default:
 		return false;
 	}

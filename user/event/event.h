@@ -77,6 +77,7 @@ struct event {
 	const struct event *with; /* one whose samples are shown as samples of this one, too; NULL: none */
 	const struct event *needed; /* one that must be recorded too: this one tells of its samples; NULL: none */
 	bool has_wakers; /* each sleep is shown with who ended it */
+	bool counts_pages; /* a tick of `perf` weighs a page of memory */
 	bool counts_calls; /* the interval is a number of calls, whatever the unit of their weights is */
 	bool may_be_all; /* interval 0 is accepted, and the same as 1: all is sampled */
 	enum event_option option;

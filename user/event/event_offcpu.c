@@ -5,7 +5,7 @@
 /* No signal: the thread is within a system call, which would end with EINTR. */
 const struct event event_offcpu = {
 	.name = "offcpu",
-	.help = "time that threads spend blocked or waiting for a CPU: what they wait in (Linux 6.15 and later)",
+	.help = "time that threads spend blocked or waiting for a CPU: what they wait in",
 	.unit = EVENT_NS,
 	.default_interval = 10 * NS_PER_MS,
 	.least_interval = 10 * NS_PER_US,

@@ -7,7 +7,7 @@
 /* Only its ticks cause signals, and ticks interrupt threads that run. */
 const struct event event_wall = {
 	.name = "wall",
-	.help = "all time of every thread, on a CPU (as cpu) and off it (as offcpu) (Linux 6.15 and later)",
+	.help = "all time of every thread, on a CPU (as cpu) and off it (as offcpu)",
 	.unit = EVENT_NS,
 	.default_interval = 10 * NS_PER_MS,
 	.least_interval = 10 * NS_PER_US,

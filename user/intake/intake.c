@@ -65,6 +65,7 @@ int intake_open(struct intake *intake, const struct intake_parts *of)
 void intake_release(struct intake *intake)
 {
 	parts_release(&intake->parts);
+	early_release(&intake->early);
 	short_lived_release(&intake->short_lived);
 }
 
@@ -102,6 +103,8 @@ void intake_on_sample(struct intake *intake, const struct duet_sample *record)
 
 	if (!process)
 		return;
+	if (sample->role == DUET_ROLE_EARLY)
+		return early_add(&intake->early, sample);
 	overhead_note_sample(intake->of.overhead);
 	agent = agent_in_charge(jvm_process(process)->agent);
 	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
@@ -151,6 +154,16 @@ static void on_cgroup(struct intake *intake, const struct duet_cgroup_record *re
 	containers_made(&intake->of.owners->containers, record->id, record->path);
 }
 
+static void on_slept(struct intake *intake, const struct duet_slept_record *record)
+{
+	const struct duet_sample *sample = early_take(&intake->early, record);
+
+	if (sample)
+		intake_on_sample(intake, sample);
+	else
+		loader_counters[DUET_LOADER_NO_EARLY]++;
+}
+
 static void on_kernel_record(void *context, const struct duet_record *record)
 {
 	struct intake *intake = context;
@@ -158,7 +171,9 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 	if (record->type == DUET_RECORD_SAMPLE) {
 		intake->newest_ns = record->time_ns;
 		intake_on_sample(intake, (const struct duet_sample *)record);
-	} else if (record->type == DUET_RECORD_FRAMES)
+	} else if (record->type == DUET_RECORD_SLEPT)
+		on_slept(intake, (const struct duet_slept_record *)record);
+	else if (record->type == DUET_RECORD_FRAMES)
 		parts_add(&intake->parts, (const struct duet_frames_record *)record);
 	else if (record->type == DUET_RECORD_EXEC)
 		on_exec(intake, (const struct duet_process_record *)record);

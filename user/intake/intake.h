@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/early.h"
 #include "collect/parts.h"
 #include "collect/short_lived.h"
 #include "duet_record.h"
@@ -41,6 +42,7 @@ struct intake_parts {
 /* Initialize with {0}. Used by one thread. */
 struct intake {
 	struct intake_parts of;
+	struct early early; /* stacks of sleeps whose weight follows */
 	struct parts parts; /* parts of deep stacks that BPF sent before their samples */
 	struct short_lived short_lived;
 	uint64_t jvms_seen; /* see new_jvms_next() */
