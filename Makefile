@@ -236,7 +236,7 @@ native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
 	$(O)/workloads/liblocks.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps throng mayfly \
-	mayfly_child parked wakers libnative.so libraries liblarge_small.so liblarge_large.so libliar.so \
+	mayfly_child parked wakers transfers libnative.so libraries liblarge_small.so liblarge_large.so libliar.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -251,7 +251,7 @@ $(O)/workloads/events: tests/workloads/events.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 
-$(O)/workloads/sleeps $(O)/workloads/wakers $(O)/workloads/parked: $(O)/workloads/%: tests/workloads/%.c $(flags)
+$(addprefix $(O)/workloads/,sleeps wakers parked transfers): $(O)/workloads/%: tests/workloads/%.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 

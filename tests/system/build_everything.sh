@@ -78,7 +78,7 @@ case_bpf_stack_fits() {
 					most = depth
 			return most + (used[name] > 32 ? int((used[name] + 31) / 32) * 32 : 32)
 		}
-		/^[0-9a-f]+ <[^>]*>:$/ && !/<LBB/ { name = substr($2, 2, length($2) - 3); used[name] = 0 }
+		/^[0-9a-f]+ <[^>]*>:$/ && !/<LBB/ { name = substr($2, 2, length($2) - 3); used[name] = 0; pointer = "" }
 		match($0, /r10 - [0-9]+/) && substr($0, RSTART + 6, RLENGTH - 6) + 0 > used[name] {
 			used[name] = substr($0, RSTART + 6, RLENGTH - 6) + 0
 		}

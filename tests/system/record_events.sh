@@ -44,6 +44,21 @@ case_page_faults() {
 		$((60 + rested))
 }
 
+# Each page that is touched for the first time is 4 KiB.
+case_resident_memory() {
+	need_bpf
+	record_events rss=64k faults 20000
+	expect_near "MB in one_page and three_pages" \
+		"$(awk "BEGIN { print $(amount "$here/out.collapsed" 'one_page|three_pages') / 1e6 }")" 327.7 10
+}
+
+# The workload maps 4 MiB for every 256 rounds.
+case_address_space() {
+	need_bpf
+	record_events mmap=1 faults 20480
+	expect "bytes" "$(amount "$here/out.collapsed" 'main;.*mmap')" '==' $((80 * 4 << 20))
+}
+
 # One fault in 7 on average: 80,000 faults give 11,400 samples, whose share has an error of 0.6 %; five times that is 3
 # %.
 case_page_faults_seldom() {

@@ -40,7 +40,8 @@ static void rows_are_complete(void **state)
 		assert_in_range(event->default_interval, event->least_interval, event->most_interval);
 		assert_true(event->most_interval <= UINT32_MAX || event->perf.is_clock); /* duet_event.gap */
 		if (event->program != DUET_PROGRAM_NONE) /* the agent weighs its own events */
-			assert_int_equal(event->perf.is_clock || event->is_chosen, event->unit == EVENT_NS);
+			assert_int_equal(event->perf.is_clock || event->is_chosen || event->counts_pages,
+					 event->unit != EVENT_COUNT);
 		assert_true(event->program == DUET_PROGRAM_PERF || !event->perf.type);
 		assert_int_equal(event->place.source, EVENT_COMPLETE);
 		assert_true(event_is_file_part(event->name));

@@ -156,7 +156,7 @@ const struct opt record_rows[] = {
 		FIELD(signals), .choices = signal_words},
 	{0, "pairing", "RULE", "how to pair samples with Java stacks; interval: without signal cookies", opt_string,
 		FIELD(pairing), .choices = pairing_words},
-	{0, "off-cpu-hook", "HOOK", "where sleeps are sampled, see `duet check`; sys_exit: without newer hooks", opt_string,
+	{0, "off-cpu-hook", "HOOK", "at which hook of the kernel sleeps are sampled, see `duet check`", opt_string,
 		FIELD(sleep_hook), .choices = hook_words},
 	{0, "java-collect-spark-app-name-as-appid", NULL, "add the name of Spark's application to the main class",
 		opt_flag, FIELD(spark_names)},

@@ -240,7 +240,8 @@ static int check_sleeps(const struct collector_options *options, struct buf *why
 	if (!event_list_count(options->events, DUET_PROGRAM_OFFCPU) || returns_choose(options->sleep_hook).first)
 		return 0;
 	if (options->sleep_hook)
-		buf_printf(why, "this kernel has no hook %s: leave out --off-cpu-hook", return_name(options->sleep_hook));
+		buf_printf(why, "this kernel has no hook %s: leave out --off-cpu-hook",
+			   return_name(options->sleep_hook));
 	else
 		buf_add_str(why, "offcpu, wall and wakeup need a hook of the kernel, see `duet check`: "
 				 "give -e context-switches, which counts the sleeps");
@@ -379,8 +380,8 @@ int collector_start(struct collector *collector)
 
 void collector_stop(struct collector *collector)
 {
-	struct bpf_link **links[] = {&collector->switches, &collector->waking, &collector->irq, &collector->rest, &collector->early,
-				     &collector->thread_exit, &collector->io_enter};
+	struct bpf_link **links[] = {&collector->switches, &collector->waking, &collector->irq, &collector->rest,
+				     &collector->early, &collector->thread_exit, &collector->io_enter};
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
 		bpf_link__destroy(*links[i]);

@@ -228,7 +228,8 @@ static bool probe_sleeps(struct buf *why)
 {
 	if (probe_has_sleeps())
 		return true;
-	buf_add_str(why, "-e offcpu, wall and wakeup need one of the hooks above; -e context-switches counts the sleeps");
+	buf_add_str(why, "-e offcpu, wall and wakeup need one of the hooks above; "
+			 "-e context-switches counts the sleeps");
 	return false;
 }
 

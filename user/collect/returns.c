@@ -25,7 +25,7 @@ static const struct {
 	[DUET_RETURN_RSEQ] = {"rseq_update", "btf_trace_rseq_update",
 			      "needs a kernel with CONFIG_RSEQ (Linux 4.18), which is of use to threads of glibc 2.35"},
 	[DUET_RETURN_KPROBE] = {SWITCH_FUNCTION, NULL,
-				"needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17) in which this function has a name"},
+				"needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17), and names of functions"},
 	[DUET_RETURN_SYS_EXIT] = {"sys_exit", "btf_trace_sys_exit", "needs a kernel with CONFIG_FTRACE_SYSCALLS"},
 };
 

@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "join/attributes.h"
 #include "join/idle.h"
+#include "join/resource.h"
 #include "join/states.h"
 #include "runtime/class_name.h"
 
@@ -243,6 +244,18 @@ static int push_state_frame(struct resolver *r, const char *state)
 	return vec_push(&r->frames, frame_row(r, &frame));
 }
 
+static int push_resource(struct resolver *r)
+{
+	struct buf name;
+	int err;
+
+	buf_init(&name);
+	resource_name(r->resource, &name);
+	err = name.failed ? -ENOMEM : push_state_frame(r, name.data);
+	buf_release(&name);
+	return err;
+}
+
 /* Makes the last of the frames the root. */
 static void move_to_root(struct resolver *r)
 {
@@ -340,6 +353,8 @@ static uint32_t stack_row(struct resolver *r, struct process *process, const str
 	}
 	if (r->object_class && vec_push(&r->frames, class_row(r)) < 0)
 		return UINT32_MAX;
+	if (r->resource && push_resource(r) < 0)
+		return UINT32_MAX;
 	if (r->sleep & DUET_SAMPLE_OFF_CPU && push_state(r) < 0)
 		return UINT32_MAX;
 	return r->is_closed ? profile_known_stack(r->profile, r->frames.items, (uint32_t)r->frames.len)
@@ -385,13 +400,15 @@ static uint64_t stack_key(const struct resolver *r, const struct decision *decis
 		key = hash_bytes(java + 1, java->java_depth * sizeof(struct duet_java_frame), key);
 	if (r->object_class)
 		key = hash_bytes(r->object_class + 1, r->object_class->bytes, key);
+	if (r->resource)
+		key = hash_bytes(r->resource + 1, r->resource->bytes, key);
 	return key;
 }
 
-/* Replaces the stack by a mark, without the class: an agent can invent any number of them. */
+/* Replaces the stack by a mark, without class and file: a process can invent any number of them. */
 static int mark_too_many(struct resolver *r)
 {
-	r->object_class = NULL;
+	r->object_class = r->resource = NULL;
 	return splice_mark(&r->splice, TOO_MANY);
 }
 
@@ -475,6 +492,7 @@ bool resolve_stack(struct resolver *r, const struct decision *decision)
 
 	r->then = (struct jvm_moment){decision->sample->head.time_ns, decision->sample->unloads};
 	r->object_class = attribute_find(decision->sample, DUET_ATTRIBUTE_CLASS);
+	r->resource = attribute_find(decision->sample, DUET_ATTRIBUTE_RESOURCE);
 	r->sleep = decision->sample->flags & SLEEP_FLAGS;
 	r->is_called = decision->sample->flags & DUET_SAMPLE_CALLED;
 	r->key = stack_key(r, decision);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The name of what an I/O call is about, from the attribute that BPF gives. */
+#ifndef JOIN_RESOURCE_H
+#define JOIN_RESOURCE_H
+
+#include "base/buf.h"
+#include "duet_record.h"
+
+/*
+ * Appends "/var/log/messages", "…/messages" if the beginning of the path is missing, "[pipe]", "10.0.0.1:5432",
+ * "[::1]:80", "unix:/run/socket", "unix:@name" or "[socket]". The attribute is a DUET_ATTRIBUTE_RESOURCE that has
+ * passed record_check().
+ */
+void resource_name(const struct duet_attribute *attribute, struct buf *out);
+
+#endif
