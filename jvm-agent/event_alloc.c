@@ -150,7 +150,7 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 	uint64_t live_weight = live.is_open ? byte_clock_weight(size, live.interval) : 0;
 	bool is_alloc = is_chosen(&alloc, size, alloc_weight), is_live = is_chosen(&live, size, live_weight);
 	struct attributes attributes;
-	struct tap_sample from = {.attributes = &attributes};
+	struct tap_sample from = {.attributes = &attributes, .is_whole = true};
 	char *class_name;
 
 	if (!is_alloc && !is_live)

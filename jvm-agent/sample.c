@@ -285,15 +285,18 @@ _Static_assert(sizeof(jvmtiFrameInfo) == sizeof(struct asgct_frame), "both are k
 
 /*
  * The second witness: JVMTI, which a callback may call. AsyncGetCallTrace does not walk through the stub by which C2's
- * code calls the JVM.
+ * code calls the JVM. The thread is named: without a name, JDK 21 and later let no virtual thread of the JVM be mounted
+ * meanwhile. The reference is freed when the callback returns.
  */
 static void ask_jvm(const struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java)
 {
 	struct asgct_frame *frames = slot_frames(slot);
 	jvmtiFrameInfo *infos = (jvmtiFrameInfo *)frames;
+	jthread self = NULL;
 	jint count = 0;
 
-	if ((*jvm.jvmti)->GetStackTrace(jvm.jvmti, NULL, 0, stay->java_depth, infos, &count)) {
+	if ((*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &self) ||
+	    (*jvm.jvmti)->GetStackTrace(jvm.jvmti, self, 0, stay->java_depth, infos, &count)) {
 		java->status = ASGCT_UNKNOWN_JAVA;
 		return;
 	}

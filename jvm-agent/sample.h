@@ -22,7 +22,8 @@ struct tap_sample {
 	uint32_t attribute_bytes; /* <= DUET_MAX_ATTRIBUTE_BYTES, a multiple of 8 */
 	uintptr_t callee; /* sample_native(): address of the function that is shown as the leaf; 0: the caller is it */
 	bool waits; /* for functions that do not take it as an argument: as for sample_native() */
-	bool is_whole; /* the frames of a virtual thread that are not on the stack are wanted, too: JVMTI is asked */
+	/* for sample_here() and sample_keep(): JVMTI is asked for frames of a virtual thread that are on the heap */
+	bool is_whole;
 };
 
 /*

@@ -54,7 +54,8 @@ static struct tap_sample sample_from(const struct wait_event *event, const struc
 	return (struct tap_sample){.event = event->index,
 				   .weight = weight,
 				   .attributes = &wait->class,
-				   .attribute_bytes = wait->attribute_bytes};
+				   .attribute_bytes = wait->attribute_bytes,
+				   .is_whole = true};
 }
 
 void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)

@@ -23,12 +23,16 @@ expect_site() { # FILE METHOD CLASS COLUMN
 	expect_share "of them of its class" "${told% *} ${all% *}" ">=" 99.5
 }
 
-expect_truth() { # FILE
+expect_sites() { # FILE
 	expect_site "$1" one 'workload[.]Allocations[$]Node' 2
 	expect_site "$1" two 'byte\[\]' 3
 	expect_site "$1" four 'java[.]lang[.]String\[\]\[\]' 4
-	expect_share "walks to the end of Java's frames" "$(reported walked)" '>=' 99.9
 	expect_lacks "$here/stderr" 'refused|dropped'
+}
+
+expect_truth() { # FILE
+	expect_sites "$1"
+	expect_share "walks to the end of Java's frames" "$(reported walked)" '>=' 99.9
 }
 
 jdk_case_bytes_and_classes() {
@@ -70,14 +74,17 @@ jdk_case_beside_itimer() {
 	beside_cpu itimer
 }
 
-# The stack has the virtual thread's name, and the carrier's frames below its own.
+# The stack has the virtual thread's name and all of its frames: after each pause most of them are on the heap.
 jdk_case_virtual_threads() {
 	need_bpf
 	need_jdk 21 "virtual threads"
 	record_allocations $rounds virtual -- -e alloc=4k -t
-	expect_truth "$here/out.collapsed"
+	expect_sites "$here/out.collapsed"
 	expect_share "of the virtual thread" \
-		"$(matching "$here/out.collapsed" '^.allocator.*Continuation.*Allocations[.]round;')" '>=' 98
+		"$(matching "$here/out.collapsed" '^.allocator.*Allocations[.]rounds;workload/Allocations[.]round;')" \
+		'>=' 98
+	expect_share "from its entry on" "$(matching "$here/out.collapsed" '^.allocator.*VirtualThread[.]run;')" '>=' 98
+	expect_lacks "$here/out.collapsed" 'frames_on_heap'
 }
 
 # The JVM itself gives the stacks. Each allocation is sampled, with each collector, and with -Xcheck:jni.

@@ -20,12 +20,16 @@ expect_lock() { # FILE METHOD CLASS COLUMN
 	expect_share "of them of its class" "${told% *} ${all% *}" ">=" 100
 }
 
-expect_truth() { # FILE
+expect_locks() { # FILE
 	expect_lock "$1" one 'workload[.]Waits[$]One' 2
 	expect_lock "$1" two 'workload[.]Waits[$]Two' 3
 	expect_lock "$1" four 'int\[\]' 4
-	expect_share "walks to the end of Java's frames" "$(reported walked)" '>=' 99
 	expect_lacks "$here/stderr" 'refused|dropped'
+}
+
+expect_truth() { # FILE
+	expect_locks "$1"
+	expect_share "walks to the end of Java's frames" "$(reported walked)" '>=' 99
 }
 
 jdk_case_waits_and_classes() {
@@ -91,9 +95,10 @@ jdk_case_beside_cpu_and_alloc() {
 jdk_case_virtual_threads() {
 	need_jdk 21 "virtual threads"
 	record_gated workload.Waits $rounds virtual -- -e lock -t --engine ctimer
-	expect_truth "$here/out.collapsed"
-	expect_share "of the virtual thread" \
-		"$(matching "$here/out.collapsed" '^.waiter.*Continuation.*waitForAll')" '>=' 90
+	expect_locks "$here/out.collapsed"
+	expect_share "of the virtual thread, from its entry on" \
+		"$(matching "$here/out.collapsed" '^.waiter.*VirtualThread[.]run;.*waitForAll')" '>=' 90
+	expect_lacks "$here/out.collapsed" 'frames_on_heap'
 }
 
 # Threads wait for a lock all the time while recordings begin and end, and JNI is checked.
