@@ -24,6 +24,19 @@ static size_t piece_bytes(uintptr_t from, size_t bytes)
 	return piece < bytes ? piece : bytes;
 }
 
+/* getpid() is a system call. In a child of fork() no code of the agent gets here: stay_enter() returns NULL. */
+static pid_t own_pid(void)
+{
+	static pid_t pid;
+	pid_t known = __atomic_load_n(&pid, __ATOMIC_RELAXED);
+
+	if (!known) {
+		known = getpid();
+		__atomic_store_n(&pid, known, __ATOMIC_RELAXED);
+	}
+	return known;
+}
+
 /* Returns the number of bytes copied; -1 with errno set when there are none. */
 static ssize_t copy_by_kernel(void *to, uintptr_t from, size_t bytes)
 {
@@ -40,7 +53,7 @@ static ssize_t copy_by_kernel(void *to, uintptr_t from, size_t bytes)
 		from += piece;
 		bytes -= piece;
 	}
-	return syscall(SYS_process_vm_readv, getpid(), &local, 1, remote, count, 0);
+	return syscall(SYS_process_vm_readv, own_pid(), &local, 1, remote, count, 0);
 }
 
 /*

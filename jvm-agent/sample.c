@@ -17,6 +17,7 @@
 #include "engine.h"
 #include "java_walk.h"
 #include "jvm.h"
+#include "jvmstructs.h"
 #include "pages.h"
 #include "stay.h"
 #include "virtual_threads.h"
@@ -91,6 +92,29 @@ static struct walk_slot *slot_take(struct stay *stay, int new_owner)
 static void slot_put(struct walk_slot *slot)
 {
 	__atomic_store_n(&slot->owner, 0, __ATOMIC_RELEASE);
+}
+
+/* A JavaThread knows its id: the system call takes longer than the rest of a short walk. */
+static uint32_t own_tid(void)
+{
+	int tid = jvmstructs_living_id(jvm_current_thread());
+
+	return tid > 0 ? (uint32_t)tid : (uint32_t)syscall(SYS_gettid);
+}
+
+/*
+ * Lets the walk read the calling thread's stack directly, from here on upwards: that part stays mapped while the thread
+ * runs. On another stack, such as one for signal handlers, nothing is known.
+ */
+static void set_own_stack(struct agent_walk *walk)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), base, bytes;
+
+	walk->own.low = walk->own.high = 0;
+	if (!jvmstructs_stack(jvm_current_thread(), &base, &bytes) || here >= base || base - here > bytes)
+		return;
+	walk->own.low = here;
+	walk->own.high = base;
 }
 
 static void take_java(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *sample,
@@ -268,6 +292,7 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 	begin_sample(stay, sample, java);
 	sample->event = stay->ticks.index;
 	slot->walk.is_kept = false;
+	set_own_stack(&slot->walk);
 	slot->walk.most_ns = stay->ticks.kind == DUET_AGENT_EVENT_CLOCK ? stay->ticks.interval / 2 : DEEP_WALK_NS;
 	walk_thread(&slot->walk, stay, &slot->stack, context);
 	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
@@ -346,6 +371,7 @@ static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_jav
 {
 	struct duet_sample *sample = &slot->walk.sample;
 
+	set_own_stack(&slot->walk);
 	walk_tapped(stay, slot, java, from, jvm_current_thread());
 	if (from->is_whole && has_frames_on_heap(&slot->walk)) /* JVMTI has them all, without the carrier's */
 		sample->flags &= (uint16_t) ~(DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED);
@@ -367,7 +393,7 @@ static void count_time(const struct stay *stay, uint64_t from_ns)
 
 void sample_here(struct stay *stay, const struct tap_sample *from)
 {
-	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
 	struct walk_slot *slot = slot_take(stay, -(int)java.tid);
 
 	if (!slot)
@@ -378,6 +404,31 @@ void sample_here(struct stay *stay, const struct tap_sample *from)
 	write_walk(stay, &slot->walk, from->waits);
 	slot_put(slot);
 	count_time(stay, java.time_ns);
+}
+
+/* The loader takes the method for an interpreted frame, which has the jmethodID in the place of an address. */
+static void put_method(struct agent_walk *walk, uintptr_t method)
+{
+	struct duet_sample *sample = &walk->sample;
+
+	sample->flags |= DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED;
+	sample->walk_end = DUET_WALK_ENTRY;
+	sample->user_depth = sample->id_depth = 1;
+	sample->stack[0] = method;
+	walk->ids[0] = DUET_ID_INTERPRETED;
+}
+
+void sample_method(struct stay *stay, const struct tap_sample *from, uintptr_t method)
+{
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
+	struct walk_slot *slot = slot_take(stay, -(int)java.tid);
+
+	if (!slot)
+		return;
+	begin_tapped(stay, &slot->walk, &java, from);
+	put_method(&slot->walk, method);
+	write_walk(stay, &slot->walk, from->waits);
+	slot_put(slot);
 }
 
 /* ---- native code that called a function of the agent ---- */
@@ -409,6 +460,7 @@ static bool walk_native(struct stay *stay, struct walk_slot *slot, const struct 
 	struct duet_sample *sample = &slot->walk.sample;
 
 	begin_tapped(stay, &slot->walk, java, from);
+	set_own_stack(&slot->walk);
 	walk_native_caller(&slot->walk, stay, &slot->stack, caller, from->callee);
 	if (is_agents_own(sample))
 		return false;
@@ -418,7 +470,7 @@ static bool walk_native(struct stay *stay, struct walk_slot *slot, const struct 
 
 void sample_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller, bool waits)
 {
-	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
 	struct walk_slot *slot = slot_take_native(stay, (int)java.tid);
 
 	if (!slot)
@@ -432,7 +484,7 @@ void sample_native(struct stay *stay, const struct tap_sample *from, const struc
 
 void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint64_t time_ns)
 {
-	struct duet_java_sample java = {.time_ns = time_ns, .tid = (uint32_t)syscall(SYS_gettid)};
+	struct duet_java_sample java = {.time_ns = time_ns, .tid = own_tid()};
 	uint32_t bytes = (uint32_t)sizeof(struct duet_sample) + from->attribute_bytes;
 	struct duet_ring_record *record = reserve_sample(stay, bytes, from->waits);
 	struct duet_sample *sample = (struct duet_sample *)(record + 1);
@@ -454,7 +506,7 @@ void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint
 
 struct sample_thread sample_own_thread(void)
 {
-	return (struct sample_thread){jvm_current_thread(), (uint32_t)syscall(SYS_gettid)};
+	return (struct sample_thread){jvm_current_thread(), own_tid()};
 }
 
 /* Returns false if the thread has continued, so that the copy of its stack may be of two moments. */
@@ -474,6 +526,7 @@ void sample_blocked(struct stay *stay, const struct tap_sample *from, const stru
 	if (!slot)
 		return;
 	slot->walk.is_kept = true; /* no part may be written yet: the sample may be dropped */
+	slot->walk.own.low = slot->walk.own.high = 0; /* that thread may end, and its stack with it */
 	if (walk_blocked(stay, slot, &java, from, thread->java_thread))
 		write_walk(stay, &slot->walk, false);
 	else
@@ -502,7 +555,7 @@ static struct sample_kept *copy_kept(struct walk_slot *slot, const struct duet_j
 
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
 {
-	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
 	struct walk_slot *slot = slot_take(stay, -(int)java.tid);
 	struct sample_kept *kept;
 	size_t half;
@@ -520,7 +573,7 @@ struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from
 struct sample_kept *sample_keep_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller,
 				       void *(*new_memory)(size_t bytes))
 {
-	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = (uint32_t)syscall(SYS_gettid)};
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
 	struct walk_slot *slot = slot_take_native(stay, (int)java.tid);
 	struct sample_kept *kept = NULL;
 
@@ -566,7 +619,7 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 
 static void sample_take(struct stay *stay, uint64_t time_ns, const siginfo_t *info, const ucontext_t *context)
 {
-	struct duet_java_sample java = {.time_ns = time_ns, .tid = (uint32_t)syscall(SYS_gettid)};
+	struct duet_java_sample java = {.time_ns = time_ns, .tid = own_tid()};
 	struct walk_slot *slot = slot_take(stay, (int)java.tid);
 
 	if (slot && stay->engine->standalone) {

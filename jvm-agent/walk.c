@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the agent's walks begin and end, and the functions that walk/loop.h needs for them. Memory that can be read
- * without a fault is read directly: the copy of the stack, code, and the code heaps' segment maps. Other memory, a
- * handful of words for each interpreted method, is read by system calls.
+ * without a fault is read directly: the thread's own stack, or a copy of it, code, and the code heaps' segment maps.
+ * Other memory, a handful of words for each interpreted method, is read by system calls.
  */
 #include "walk.h"
 
@@ -82,6 +82,10 @@ static int read_lines(struct agent_walk *walk, unsigned char *to, size_t bytes, 
 
 int walk_memory_read(struct agent_walk *walk, void *to, size_t bytes, uintptr_t address)
 {
+	if (address >= walk->own.low && address < walk->own.high && walk->own.high - address >= bytes) {
+		memcpy(to, (const void *)address, bytes);
+		return 0;
+	}
 	if (read_window(walk->stack, to, bytes, address))
 		return 0;
 	if (jvmstructs_is_committed(address, bytes)) {

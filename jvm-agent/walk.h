@@ -29,6 +29,10 @@ const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uin
 struct agent_walk {
 	struct stay *stay;
 	struct stack_copy *stack; /* copy of the part of the stack that is being read */
+	/* set by the caller: part of the stack that stays readable, and is not copied; both 0: none */
+	struct {
+		uintptr_t low, high;
+	} own;
 	/* Cache of the other memory that this walk has read: methods of one class lead to the same structures. */
 	uintptr_t line_at[WALK_LINES]; /* 0: the line is empty */
 	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];

@@ -43,7 +43,7 @@ static struct {
 	struct offset nmethod_entry, nmethod_entry_offset, nmethod_stubs, nmethod_id, nmethod_original_pc;
 	struct offset queue_buffer, queue_end, codelet_text, codelet_bytes;
 	struct offset method_const, const_pool, const_id, const_code_bytes, pool_holder, holder_ids;
-	struct offset thread_osthread, osthread_id;
+	struct offset thread_osthread, osthread_id, stack_base, stack_bytes;
 	struct offset thread_anchor, wrapper_anchor, anchor_sp, anchor_pc, anchor_fp;
 	struct offset thread_object, thread_current, thread_owner, thread_entry;
 	struct offset flag_name, flag_address;
@@ -96,6 +96,10 @@ static const struct vmstructs_row rows[] = {
 	{"JavaThread", "_osthread", &layout.thread_osthread, NULL},
 	{"Thread", "_osthread", &layout.thread_osthread, NULL},
 	{"OSThread", "_thread_id", &layout.osthread_id, NULL},
+	{"JavaThread", "_stack_base", &layout.stack_base, NULL},
+	{"JavaThread", "_stack_size", &layout.stack_bytes, NULL},
+	{"Thread", "_stack_base", &layout.stack_base, NULL},
+	{"Thread", "_stack_size", &layout.stack_bytes, NULL},
 	{"JavaThread", "_anchor", &layout.thread_anchor, NULL},
 	{"JavaThread", "_threadObj", &layout.thread_object, NULL},
 	{"JavaThread", "_vthread", &layout.thread_current, NULL}, /* JDK 21+ */
@@ -393,6 +397,25 @@ int jvmstructs_thread_id(uintptr_t java_thread)
 	if (osthread)
 		memory_copy(&tid, osthread + layout.osthread_id.value, sizeof(tid));
 	return tid;
+}
+
+int jvmstructs_living_id(uintptr_t java_thread)
+{
+	uintptr_t osthread;
+
+	if (!java_thread || !layout.thread_osthread.known || !layout.osthread_id.known)
+		return 0;
+	osthread = memory_word(java_thread + layout.thread_osthread.value);
+	return osthread ? (int)memory_int(osthread + layout.osthread_id.value) : 0;
+}
+
+bool jvmstructs_stack(uintptr_t java_thread, uintptr_t *ret_base, uintptr_t *ret_bytes)
+{
+	if (!java_thread || !layout.stack_base.known || !layout.stack_bytes.known)
+		return false;
+	*ret_base = memory_word(java_thread + layout.stack_base.value);
+	*ret_bytes = memory_word(java_thread + layout.stack_bytes.value);
+	return true;
 }
 
 static bool anchor_in(uintptr_t holder, const struct offset *offset, struct frame_anchor *ret_anchor)

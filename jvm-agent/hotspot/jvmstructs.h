@@ -64,6 +64,14 @@ bool jvmstructs_next_blob(unsigned int i, uintptr_t *cursor, struct code_blob *r
  */
 int jvmstructs_thread_id(uintptr_t java_thread);
 
+/* The same for a JavaThread that is not freed meanwhile, such as that of the caller. */
+int jvmstructs_living_id(uintptr_t java_thread);
+/*
+ * Stores the end of the JavaThread's stack, the higher one, and its size. Returns false when this JVM does not tell.
+ * The JavaThread must not be freed meanwhile.
+ */
+bool jvmstructs_stack(uintptr_t java_thread, uintptr_t *ret_base, uintptr_t *ret_bytes);
+
 /* The fields of a thread's last_Java_frame, which says where the thread left Java code. */
 struct frame_anchor {
 	uintptr_t *sp; /* points to 0: the thread has no Java frames */

@@ -148,6 +148,24 @@ static void test_own_stack(void **state)
 	assert_int_equal(walk_bytes(&taken), sizeof(taken.sample) + taken.sample.user_depth * sizeof(uint64_t));
 }
 
+/* What is known to stay readable is neither copied nor read by system calls. */
+static void test_trusted_stack(void **state)
+{
+	uint32_t depth;
+
+	(void)state;
+	unwinding_publish(&unwinding, self(), UINT64_MAX);
+	take_deep(DEEP);
+	depth = taken.sample.user_depth;
+	taken.own.low = (uintptr_t)__builtin_frame_address(0) - 2 * DEEP * (DEEP_BYTES + sizeof(ucontext_t));
+	taken.own.high = (uintptr_t)*environ;
+	take_deep(DEEP);
+	taken.own.low = taken.own.high = 0;
+	assert_int_equal(taken.sample.user_depth, depth);
+	assert_int_equal(count_deep(), DEEP);
+	assert_int_equal(taken.calls_left, MAX_CALLS);
+}
+
 /* The last frames follow the first ones, in order. */
 static void test_deeper_than_a_record(void **state)
 {
@@ -395,6 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_own_stack),
+		CASE(test_trusted_stack),
 		CASE(test_deeper_than_a_record),
 		CASE(test_all_of_a_deep_stack),
 		CASE(test_nothing_published),
