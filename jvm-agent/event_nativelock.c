@@ -202,7 +202,7 @@ static int hook_pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct 
 	LOCK(lock, pthread_rwlock_trywrlock, pthread_rwlock_timedwrlock, pthread_rwlock_timedwrlock(lock, until));
 }
 
-#define HOOK(function) {#function, (uintptr_t)hook_##function, false, 0}
+#define HOOK(function) {#function, (uintptr_t)hook_##function, false, 0, NULL}
 
 static struct linkage_hook hooks[] = {
 	HOOK(pthread_mutex_lock),

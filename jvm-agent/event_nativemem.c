@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that native code takes from the C library, or from an allocator that replaces it. There are three events: all
- * memory that is taken, the part of its samples that is freed again, and the memory that is not freed before the end.
- * In the linkage tables of all libraries, functions of the agent replace those of the allocator. They count the bytes
- * and call the allocator's function. They stay valid after the hooks are removed: a thread may be in one, and a library
- * may have copied its address. Calls within the allocator do not go through a hook: see linkage.h.
+ * Memory that native code takes from the C library, from an allocator that replaces it, or by mmap(). There are three
+ * events: all memory that is taken, the part of its samples that is freed again, and the memory that is not freed
+ * before the end. In the linkage tables of all libraries, functions of the agent replace those of the allocator. They
+ * count the bytes and call the allocator's function. They stay valid after the hooks are removed: a thread may be in
+ * one, and a library may have copied its address. Calls within the allocator do not go through a hook: see linkage.h.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "attributes.h"
 #include "byte_clock.h"
@@ -323,7 +324,36 @@ static void *hook_memalign(size_t alignment, size_t bytes)
 	return memory;
 }
 
-#define HOOK(function) {#function, (uintptr_t)hook_##function, true, 0}
+/*
+ * Anonymous memory that may be used counts. What is only reserved does not, and neither do files. Memory at an address
+ * that is mapped already replaces what was there. Async-profiler does not count it.
+ */
+static void *hook_mmap(void *address, size_t bytes, int rights, int flags, int file, off_t offset)
+{
+	void *memory = mmap(address, bytes, rights, flags, file, offset);
+	bool counts = memory != MAP_FAILED && flags & MAP_ANONYMOUS && rights != PROT_NONE && !taken.is_as_called;
+	struct held_memory *replaced = memory != MAP_FAILED ? let_go(memory) : NULL;
+
+	if (replaced)
+		end_entry(replaced, clock_ns());
+	SAMPLE(mmap, counts ? memory : NULL, bytes);
+	return memory;
+}
+
+static int hook_munmap(void *memory, size_t bytes)
+{
+	struct held_memory *entry = let_go(memory);
+	uint64_t freed_ns = entry ? clock_ns() : 0;
+	int error = munmap(memory, bytes);
+
+	if (error && entry)
+		(void)hold(memory, entry);
+	else
+		end_entry(entry, freed_ns);
+	return error;
+}
+
+#define HOOK(function) {#function, (uintptr_t)hook_##function, true, 0, NULL}
 
 static struct linkage_hook hooks[] = {
 	HOOK(malloc),
@@ -333,6 +363,8 @@ static struct linkage_hook hooks[] = {
 	HOOK(posix_memalign),
 	HOOK(aligned_alloc),
 	HOOK(memalign),
+	{"mmap", (uintptr_t)hook_mmap, false, 0, "mmap64"},
+	{"munmap", (uintptr_t)hook_munmap, false, 0, NULL},
 };
 
 static struct linkage_set set = {.hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0])};

@@ -143,7 +143,8 @@ struct linkage_place {
 static struct linkage_hook *find_hook(const struct linkage_set *set, const char *name)
 {
 	for (size_t i = 0; i < set->count; i++)
-		if (!strcmp(set->hooks[i].name, name))
+		if (!strcmp(set->hooks[i].name, name) ||
+		    (set->hooks[i].alias && !strcmp(set->hooks[i].alias, name)))
 			return &set->hooks[i];
 	return NULL;
 }

@@ -20,6 +20,7 @@ struct linkage_hook {
 	 */
 	bool is_allocators;
 	uintptr_t real; /* set by linkage_open() */
+	const char *alias; /* another name of the same function in libc; NULL: it has none */
 };
 
 enum linkage_state {

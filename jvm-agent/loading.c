@@ -28,7 +28,7 @@ static void *hook_dlopen(const char *file, int flags)
 	return handle;
 }
 
-static struct linkage_hook hooks[] = {{"dlopen", (uintptr_t)hook_dlopen, false, 0}};
+static struct linkage_hook hooks[] = {{"dlopen", (uintptr_t)hook_dlopen, false, 0, NULL}};
 static struct linkage_set loading = {.hooks = hooks, .count = 1};
 static unsigned int users;
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <jni.h>
 
@@ -110,6 +111,23 @@ WAY take_by_pointer(jint count, jint bytes)
 	return (uint64_t)count * (uint64_t)bytes;
 }
 
+/* Only what may be used counts, not what is reserved before. */
+WAY take_mmap(jint count, jint bytes)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+
+	for (jint i = 0; i < count; i++) {
+		void *memory = mmap(NULL, (size_t)bytes, PROT_NONE, flags, -1, 0);
+
+		memory = mmap(memory, (size_t)bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0);
+		if (memory == MAP_FAILED)
+			return 0;
+		use(memory);
+		munmap(memory, (size_t)bytes);
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
 /* One piece in a thousand stays. Returns the bytes of these. */
 WAY leak_one_in_thousand(jint count, jint bytes)
 {
@@ -148,7 +166,7 @@ JNIEXPORT jlong JNICALL NATIVE(take)(JNIEnv *env, jclass class, jint way, jint c
 {
 	static uint64_t (*const ways[])(jint, jint) = {
 		take_malloc, take_calloc, take_realloc, take_posix_memalign, take_aligned_alloc, take_memalign,
-		take_by_pointer, leak_one_in_thousand, leak_all,
+		take_by_pointer, take_mmap, leak_one_in_thousand, leak_all,
 	};
 
 	(void)env, (void)class;
