@@ -118,6 +118,10 @@ enum duet_agent_event_kind {
 	/* calls of Java methods that take threshold_ns or more, in ns; the interval is a number of such calls */
 	DUET_AGENT_EVENT_TRACE,
 	DUET_AGENT_EVENT_EXCEPTIONS, /* objects of Throwable and its subclasses, when they are created */
+	DUET_AGENT_EVENT_GC, /* pauses of the garbage collector, in ns */
+	DUET_AGENT_EVENT_SAFEPOINT, /* time in which Java threads are stopped, or about to, in ns */
+	DUET_AGENT_EVENT_CLASS_LOAD, /* classes that are loaded */
+	DUET_AGENT_EVENT_COMPILATION, /* methods that the JVM compiles */
 	DUET_AGENT_EVENT_FREE, /* memory of NATIVEMEM's samples that is freed again */
 	DUET_AGENT_EVENT_KIND_MAX
 };

@@ -26,6 +26,7 @@
 #define DUET_MAX_CLASS_BYTES 256 /* of DUET_ATTRIBUTE_CLASS */
 #define DUET_MAX_RESOURCE_TEXT 256 /* bytes of duet_resource's text */
 #define DUET_MAX_UNIX_PATH 108 /* sun_path, unix(7) */
+#define DUET_MAX_STATE_BYTES 32 /* of DUET_ATTRIBUTE_STATE */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -196,6 +197,7 @@ enum duet_attribute_type {
 	DUET_ATTRIBUTE_SIZE,	  /* of an object, in bytes: uint64_t */
 	DUET_ATTRIBUTE_ADDRESS,	  /* of the memory that was taken or freed: uint64_t */
 	DUET_ATTRIBUTE_RESOURCE,  /* what an I/O call is about: struct duet_resource */
+	DUET_ATTRIBUTE_STATE,	  /* what the time was spent on, without NUL: the leaf of the stack */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */

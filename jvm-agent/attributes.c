@@ -21,3 +21,12 @@ uint32_t address_attribute_set(struct address_attribute *to, uint64_t address)
 		.head = {.type = DUET_ATTRIBUTE_ADDRESS, .bytes = sizeof(to->address)}, .address = address};
 	return sizeof(*to);
 }
+
+uint32_t state_attribute_set(struct state_attribute *to, const char *text)
+{
+	size_t len = strnlen(text, sizeof(to->text));
+
+	*to = (struct state_attribute){.head = {.type = DUET_ATTRIBUTE_STATE, .bytes = (uint16_t)len}};
+	memcpy(to->text, text, len);
+	return duet_attribute_size((uint32_t)len);
+}

@@ -22,6 +22,15 @@ struct address_attribute {
 /* Returns the bytes to send. */
 uint32_t address_attribute_set(struct address_attribute *to, uint64_t address);
 
+/* What the time of a sample was spent on. */
+struct state_attribute {
+	struct duet_attribute head;
+	char text[DUET_MAX_STATE_BYTES];
+};
+
+/* Fills *to. Returns the bytes to send. A long text is cut. */
+uint32_t state_attribute_set(struct state_attribute *to, const char *text);
+
 /* Fills *to from a class's signature, which is cut if it is too long. Returns the bytes to send; 0 if it is NULL. */
 uint32_t class_attribute_set(struct class_attribute *to, const char *signature);
 

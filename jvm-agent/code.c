@@ -6,6 +6,7 @@
 
 #include "answers.h"
 #include "clock.h"
+#include "compilations.h"
 #include "jvm.h"
 #include "jvmstructs.h"
 #include "kept.h"
@@ -49,10 +50,11 @@ static void find_enter_special(uintptr_t address)
 void JNICALL code_on_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const void *address, jint map_length,
 			  const jvmtiAddrLocationMap *map, const void *compile_info)
 {
-	(void)jvmti, (void)method, (void)bytes, (void)map_length, (void)map, (void)compile_info;
+	(void)jvmti, (void)bytes, (void)map_length, (void)map, (void)compile_info;
 	if (stay_enter())
 		find_enter_special((uintptr_t)address);
 	stay_leave();
+	compilations_on_load(method);
 }
 
 #define KEEP_BYTES 16384 /* limit for one compilation that is freed: most are small */

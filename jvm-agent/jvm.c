@@ -33,12 +33,6 @@ static void *libjvm;
 
 /* ---- events ---- */
 
-/* AsyncGetCallTrace returns -1 unless an agent listens to ClassLoad. */
-static void JNICALL on_class_load(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass class)
-{
-	(void)jvmti, (void)env, (void)thread, (void)class;
-}
-
 /* Asking for a class's methods creates their jmethodIDs. */
 static void prepare_class(jclass class)
 {
@@ -75,7 +69,6 @@ static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 static const jvmtiEventCallbacks own_callbacks = {
 	.VMInit = on_vm_init,
 	.VMDeath = on_vm_death,
-	.ClassLoad = on_class_load,
 	.ClassPrepare = on_class_prepare,
 	.CompiledMethodLoad = code_on_load,
 	.CompiledMethodUnload = code_on_unload,
@@ -84,7 +77,10 @@ static const jvmtiEventCallbacks own_callbacks = {
 	.ThreadEnd = threads_on_end,
 };
 
-/* Enabled only while a stay is open: the agent costs nothing between stays. */
+/*
+ * Enabled only while a stay is open: the agent costs nothing between stays. ClassLoad has its callback from a tap. It
+ * is always enabled, because AsyncGetCallTrace returns -1 unless an agent listens to it.
+ */
 static const jvmtiEvent stay_events[] = {
 	JVMTI_EVENT_CLASS_LOAD,		  JVMTI_EVENT_CLASS_PREPARE,
 	JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,

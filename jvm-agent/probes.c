@@ -7,6 +7,7 @@
 #include "attributes.h"
 #include "helper_class.h"
 #include "jvm.h"
+#include "one_in.h"
 #include "rewrite.h"
 #include "sample.h"
 #include "stay.h"
@@ -24,8 +25,7 @@ static struct {
 	int32_t recording;
 	struct {
 		bool is_open;
-		uint64_t interval;
-		uint64_t calls;
+		struct one_in every;
 	} events[DUET_MAX_EVENTS];
 } probes;
 
@@ -39,17 +39,9 @@ static bool is_open(int32_t id)
 	       (uint32_t)id / DUET_MAX_EVENTS == (uint32_t)__atomic_load_n(&probes.recording, __ATOMIC_RELAXED);
 }
 
-/* Of each `interval` calls, one is chosen at random: exactly so many, whatever their rhythm is. */
-static bool is_chosen(uint32_t index)
+static bool is_due(int32_t id)
 {
-	uint64_t interval = probes.events[index].interval, call, hash;
-
-	if (interval == 1)
-		return true;
-	call = __atomic_fetch_add(&probes.events[index].calls, 1, __ATOMIC_RELAXED);
-	hash = call / interval * 0x9e3779b97f4a7c15ull;
-	hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ull;
-	return call % interval == (hash ^ hash >> 29) % interval;
+	return is_open(id) && one_in_is_due(&probes.events[(uint32_t)id % DUET_MAX_EVENTS].every);
 }
 
 static void take(struct stay *stay, int32_t id, uint64_t weight, const void *attributes, uint32_t attribute_bytes)
@@ -57,7 +49,7 @@ static void take(struct stay *stay, int32_t id, uint64_t weight, const void *att
 	uint32_t index = (uint32_t)id % DUET_MAX_EVENTS;
 	struct tap_sample from = {
 		.event = index,
-		.weight = weight * probes.events[index].interval,
+		.weight = weight * probes.events[index].every.interval,
 		.attributes = attributes,
 		.attribute_bytes = attribute_bytes,
 		.waits = true,
@@ -71,8 +63,7 @@ static void JNICALL called(JNIEnv *env, jclass class, jint id)
 {
 	struct stay *stay = stay_enter();
 
-	(void)env, (void)class;
-	if (stay && is_open(id) && is_chosen((uint32_t)id % DUET_MAX_EVENTS))
+	if (stay && is_due(id))
 		take(stay, id, 1, NULL, 0);
 	stay_leave();
 }
@@ -82,7 +73,7 @@ static void JNICALL timed(JNIEnv *env, jclass class, jlong duration_ns, jint id)
 	struct stay *stay = stay_enter();
 
 	(void)env, (void)class;
-	if (stay && is_open(id) && is_chosen((uint32_t)id % DUET_MAX_EVENTS))
+	if (stay && is_due(id))
 		take(stay, id, duration_ns > 0 ? (uint64_t)duration_ns : 1, NULL, 0);
 	stay_leave();
 }
@@ -104,7 +95,7 @@ static void JNICALL created(JNIEnv *env, jclass class, jobject object, jint id)
 	struct stay *stay = stay_enter();
 
 	(void)class;
-	if (stay && object && is_open(id) && is_chosen((uint32_t)id % DUET_MAX_EVENTS))
+	if (stay && object && is_due(id))
 		take_created(stay, env, object, id);
 	stay_leave();
 }
@@ -113,8 +104,7 @@ int32_t probes_add(const struct duet_agent_event *event)
 {
 	int32_t recording = __atomic_load_n(&probes.recording, __ATOMIC_RELAXED);
 
-	probes.events[event->index].interval = event->interval;
-	probes.events[event->index].calls = 0;
+	probes.events[event->index].every = (struct one_in){.interval = event->interval};
 	__atomic_store_n(&probes.events[event->index].is_open, true, __ATOMIC_RELEASE);
 	return (int32_t)((uint32_t)recording * DUET_MAX_EVENTS + event->index);
 }

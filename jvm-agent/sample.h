@@ -55,6 +55,9 @@ void sample_native(struct stay *stay, const struct tap_sample *from, const struc
 /* Takes a sample of the calling thread at this time, without its stack. The caller is inside stay_enter(). */
 void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint64_t time_ns);
 
+/* The same, with the method of this jmethodID as its only frame, and without attributes. */
+void sample_method(struct stay *stay, const struct tap_sample *from, uintptr_t method);
+
 /*
  * For an event that lasts. When the event begins, sample_keep() takes the sample of the calling thread, as
  * sample_here() does. When the event has ended, sample_write_kept() writes the sample, on any thread; the time and the

@@ -35,6 +35,10 @@ static const struct agent_tap *const taps[] = {
 	&tap_method,
 	&tap_trace,
 	&tap_exceptions,
+	&tap_gc,
+	&tap_safepoint,
+	&tap_class_load,
+	&tap_compilation,
 	NULL,
 };
 

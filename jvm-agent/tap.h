@@ -53,5 +53,9 @@ extern const struct agent_tap tap_nativelock;
 extern const struct agent_tap tap_method;
 extern const struct agent_tap tap_trace;
 extern const struct agent_tap tap_exceptions;
+extern const struct agent_tap tap_gc;
+extern const struct agent_tap tap_safepoint;
+extern const struct agent_tap tap_class_load;
+extern const struct agent_tap tap_compilation;
 
 #endif

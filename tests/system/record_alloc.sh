@@ -211,8 +211,9 @@ case_usage() {
 	expect_refusal 2 'both set the interval'
 	run_duet record --alloc 4k --no-attach -p $$ -d 1
 	expect_refusal 2 'alloc comes from the agent'
-	run_duet record --all -e cpu,syscalls,leak,wait -p $$ -d 1
-	expect_refusal 2 'more than 8 events'
+	run_duet record --all -e page-faults,minor-faults,major-faults,cs,migrations,syscalls,leak,wait,exceptions,gc \
+		-p $$ -d 1
+	expect_refusal 2 'more than 16 events'
 	run_duet complete record
 	grep -q -- '--nativemem' "$here/stdout" || fail "no completion of --nativemem"
 	run_duet record -e alloc --no-attach -p $$ -d 1

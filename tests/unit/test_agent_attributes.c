@@ -26,10 +26,23 @@ static void names_are_padded_and_cut(void **state)
 	assert_int_equal(class_attribute_set(&attribute, ""), 0);
 }
 
+static void states_are_cut(void **state)
+{
+	struct state_attribute attribute;
+
+	(void)state;
+	assert_int_equal(state_attribute_set(&attribute, "at_it"), 8 + 8);
+	assert_int_equal(attribute.head.type, DUET_ATTRIBUTE_STATE);
+	assert_memory_equal(attribute.text, "at_it\0\0\0", 8);
+	assert_int_equal(state_attribute_set(&attribute, "a state whose name is longer than a name may be"),
+			 sizeof(attribute));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_padded_and_cut),
+		cmocka_unit_test(states_are_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

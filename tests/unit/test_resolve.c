@@ -155,6 +155,32 @@ static void the_class_is_the_leaf(void **state)
 	assert_string_equal(leaf_of(f, PC, 300, f->jvm), "old");
 }
 
+/* A sample that the agent took of nobody's stack has its state alone. */
+static void the_state_is_the_leaf(void **state)
+{
+	struct fixture *f = *state;
+	struct {
+		struct duet_sample head;
+		struct duet_attribute state_head;
+		char text[8];
+	} sample = {
+		.head = {.head = {.size = sizeof(sample), .time_ns = 200},
+			 .flags = DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_COMPLETE,
+			 .attribute_bytes = 16},
+		.state_head = {DUET_ATTRIBUTE_STATE, 5, 0},
+		.text = "at_it",
+	};
+	const struct decision decision = {
+		.process = &f->process, .jvm = f->jvm, .sample = &sample.head, .outcome = JOIN_WALKED};
+	uint32_t node;
+
+	assert_true(resolve_stack(&f->resolver, &decision));
+	node = (uint32_t)resolve_node(&f->resolver, &decision);
+	assert_int_equal(frame_at(f, node)->kind, FRAME_STATE);
+	assert_string_equal(intern_text(&f->profile.strings, frame_at(f, node)->name), "[at_it]");
+	assert_int_equal(f->profile.nodes.items[node].parent, 0);
+}
+
 static void equal_stacks_are_one_node(void **state)
 {
 	struct fixture *f = *state;
@@ -309,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_class_is_the_leaf, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_state_is_the_leaf, setup, teardown),
 		cmocka_unit_test_setup_teardown(equal_stacks_are_one_node, setup, teardown),
 		cmocka_unit_test_setup_teardown(recycled_code_has_its_own_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_missing_name_is_waited_for, setup, teardown),

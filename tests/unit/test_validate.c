@@ -155,6 +155,8 @@ static void attributes_lie_within_the_sample(void **state)
 	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES, 0, 264 + 8));
 	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 496, DUET_MAX_ATTRIBUTE_BYTES));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES + 1, 0, 272 + 8));
+	assert_true(attributes_ok(DUET_ATTRIBUTE_STATE, DUET_MAX_STATE_BYTES, 0, 40 + 8));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_STATE, DUET_MAX_STATE_BYTES + 1, 0, 48 + 8));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_SIZE, 7, 0, 24));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_SIZE, 16, 0, 32));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 1, 16)); /* the last reaches beyond the end */

@@ -47,6 +47,10 @@ const struct event *const event_table[] = {
 	&event_nativelock,
 	&event_wait,
 	&event_exceptions,
+	&event_gc,
+	&event_safepoint,
+	&event_class_load,
+	&event_compilation,
 	NULL,
 };
 

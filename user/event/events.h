@@ -40,5 +40,9 @@ extern const struct event event_free;
 extern const struct event event_nativelock;
 extern const struct event event_wait;
 extern const struct event event_exceptions;
+extern const struct event event_gc;
+extern const struct event event_safepoint;
+extern const struct event event_class_load;
+extern const struct event event_compilation;
 
 #endif

@@ -244,13 +244,17 @@ static int push_state_frame(struct resolver *r, const char *state)
 	return vec_push(&r->frames, frame_row(r, &frame));
 }
 
-static int push_resource(struct resolver *r)
+/* What an attribute tells: the file of an I/O, or what time was spent on. */
+static int push_told(struct resolver *r)
 {
 	struct buf name;
 	int err;
 
 	buf_init(&name);
-	resource_name(r->resource, &name);
+	if (r->resource)
+		resource_name(r->resource, &name);
+	else
+		buf_printf(&name, "[%.*s]", (int)r->spent_on->bytes, (const char *)(r->spent_on + 1));
 	err = name.failed ? -ENOMEM : push_state_frame(r, name.data);
 	buf_release(&name);
 	return err;
@@ -283,6 +287,11 @@ static int push_state(struct resolver *r)
 		move_to_root(r);
 	}
 	return push_state_frame(r, state);
+}
+
+static bool is_one_mark(const struct splice *splice)
+{
+	return splice->frames.len == 1 && splice->frames.items[0].kind == SPLICE_MARK;
 }
 
 /* Returns true for a frame of the class that instrumented methods call. */
@@ -327,11 +336,16 @@ static size_t behind_constructors(const struct resolver *r, const struct jvm *jv
 	return behind;
 }
 
-/* Returns the index of the first frame that is the application's. */
+/*
+ * Returns the index of the first frame that is the application's. The mark of a sample without frames is none, if the
+ * sample has something else.
+ */
 static size_t first_frame(const struct resolver *r, const struct jvm *jvm)
 {
 	size_t first = 0;
 
+	if (r->spent_on && is_one_mark(&r->splice))
+		return 1;
 	while (first < r->splice.frames.len && is_helper(r, jvm, &r->splice.frames.items[first]))
 		first++;
 	return first && r->object_class ? behind_constructors(r, jvm, first) : first;
@@ -353,7 +367,7 @@ static uint32_t stack_row(struct resolver *r, struct process *process, const str
 	}
 	if (r->object_class && vec_push(&r->frames, class_row(r)) < 0)
 		return UINT32_MAX;
-	if (r->resource && push_resource(r) < 0)
+	if ((r->resource || r->spent_on) && push_told(r) < 0)
 		return UINT32_MAX;
 	if (r->sleep & DUET_SAMPLE_OFF_CPU && push_state(r) < 0)
 		return UINT32_MAX;
@@ -402,13 +416,15 @@ static uint64_t stack_key(const struct resolver *r, const struct decision *decis
 		key = hash_bytes(r->object_class + 1, r->object_class->bytes, key);
 	if (r->resource)
 		key = hash_bytes(r->resource + 1, r->resource->bytes, key);
+	if (r->spent_on)
+		key = hash_bytes(r->spent_on + 1, r->spent_on->bytes, key);
 	return key;
 }
 
-/* Replaces the stack by a mark, without class and file: a process can invent any number of them. */
+/* Replaces the stack by a mark, without class, file and state: a process can invent any number of them. */
 static int mark_too_many(struct resolver *r)
 {
-	r->object_class = r->resource = NULL;
+	r->object_class = r->resource = r->spent_on = NULL;
 	return splice_mark(&r->splice, TOO_MANY);
 }
 
@@ -423,11 +439,6 @@ static int splice_bounded(struct resolver *r, const struct decision *of)
 		return splice_stack(&r->splice, of->process, of->jvm, of->sample, of->java, of->outcome);
 	loader_counters[DUET_LOADER_STACKS_FULL]++;
 	return mark_too_many(r);
-}
-
-static bool is_one_mark(const struct splice *splice)
-{
-	return splice->frames.len == 1 && splice->frames.items[0].kind == SPLICE_MARK;
 }
 
 /* Names the stack. If the profile is full and does not have the stack yet, the stack becomes a single mark. */
@@ -493,6 +504,7 @@ bool resolve_stack(struct resolver *r, const struct decision *decision)
 	r->then = (struct jvm_moment){decision->sample->head.time_ns, decision->sample->unloads};
 	r->object_class = attribute_find(decision->sample, DUET_ATTRIBUTE_CLASS);
 	r->resource = attribute_find(decision->sample, DUET_ATTRIBUTE_RESOURCE);
+	r->spent_on = attribute_find(decision->sample, DUET_ATTRIBUTE_STATE);
 	r->sleep = decision->sample->flags & SLEEP_FLAGS;
 	r->is_called = decision->sample->flags & DUET_SAMPLE_CALLED;
 	r->key = stack_key(r, decision);

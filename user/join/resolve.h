@@ -40,6 +40,8 @@ struct resolver {
 	/* class of the object that the sample is about, which becomes the leaf; or NULL */
 	const struct duet_attribute *object_class;
 	const struct duet_attribute *resource; /* what the sample's I/O is about, which becomes the leaf; or NULL */
+	/* what the sample's time was spent on, which becomes the leaf; or NULL */
+	const struct duet_attribute *spent_on;
 	struct vec(uint32_t) frames; /* its frames in the profile, root first */
 	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_stack() returned false */
 	struct map stacks; /* cache: hash of all that a stack depends on -> node of the profile */

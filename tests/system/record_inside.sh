@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 240
+# What the JVM itself does: garbage collections, safepoints, classes that are loaded, methods that are compiled. As many
+# as the workload causes, or as the JVM's own log has.
+. "$(dirname "$0")/lib.sh"
+
+collections=40
+
+expect_sound() {
+	expect_alive "$jvm"
+	expect_lacks "$jvm_out" 'FATAL|WARNING'
+	expect_lacks "$jvm_out.err" 'FATAL|WARNING.*JNI'
+	expect_lacks "$here/stderr" 'refused|dropped'
+}
+
+# Adds up the numbers that stand between BEFORE and AFTER in the lines of the JVM's log from LINE on, and prints a
+# thousand times their sum.
+sum_of_log() { # BEFORE AFTER LINE
+	tail -n "+$3" "$here/jvm.log" | sed -n "s/.*$1\([0-9.]*\)$2.*/\1/p" |
+		awk '{ sum += $1 } END { printf "%.0f\n", sum * 1000 }'
+}
+
+# The JVM's log tells how long each pause was, in ms.
+jdk_case_collections() {
+	local collector want
+	need_jdk 9 "the log of collections"
+	for collector in Serial Parallel G1; do
+		JVM_FLAGS=(-XX:+Use${collector}GC -Xmx64m -Xcheck:jni "-Xlog:gc:file=$here/jvm.log")
+		record_gated workload.Inside $collections 0 0 -- -e gc -t --engine ctimer
+		expect_contains "$here/stderr" "^duet: $collections samples"
+		want=$(sum_of_log 'Pause .*) ' 'ms' 1)
+		expect_near "us of pauses with $collector" "$(($(total "$here/out.collapsed") / 1000))" "$want" \
+			$((want / 5 + collections * 100))
+		expect_contains "$here/out.collapsed" '^.VM Thread'
+		expect_sound
+		kill "$jvm"
+	done
+}
+
+# The JVM's log has both times of each safepoint, in ns. The agent itself causes some when it comes.
+jdk_case_safepoints() {
+	local before told at
+	need_jdk 17 "the log of safepoints as it is now"
+	JVM_FLAGS=(-XX:+UseSerialGC -Xmx64m "-Xlog:safepoint:file=$here/jvm.log")
+	record_gated workload.Inside $collections 0 0 -- -e safepoint --engine ctimer
+	before=$(grep -n 'Safepoint "' "$here/jvm.log" | grep -m 1 -iE 'Collect.*Full|Collect' | cut -d : -f 1)
+	told=$(matching "$here/out.collapsed" 'at_safepoint')
+	at=$(($(sum_of_log ', At safepoint: *' ' ns' "$before") / 1000))
+	expect_near "ns at safepoints" "${told% *}" "$at" $((at / 5))
+	told=$(sed -n 's/^duet: \([0-9]*\) samples.*/\1/p' "$here/stderr")
+	expect "samples, two of each safepoint" "$told" '>=' $((2 * collections))
+	expect "of all safepoints" "$told" '<=' $((2 * $(grep -c 'Safepoint "' "$here/jvm.log")))
+	expect_contains "$here/out.collapsed" 'time_to_safepoint'
+	expect_sound
+}
+
+jdk_case_classes() {
+	local told
+	JVM_FLAGS=(-Xcheck:jni)
+	record_gated workload.Inside 0 300 0 -- -e class-load --engine ctimer
+	told=$(matching "$here/out.collapsed" \
+		'Inside[.]load;.*ClassLoader[.]defineClass;.*workload[.]Inside[$]Loaded_.i. ')
+	expect "classes that were loaded" "${told% *}" == 300
+	expect_sound
+}
+
+# The compilers' log has a line when a compilation begins. A line that says what becomes of code has no size.
+jdk_case_compilations() {
+	local want
+	need_jdk 9 "the log of compilations"
+	JVM_FLAGS=("-Xlog:jit+compilation=debug:file=$here/jvm.log")
+	record_gated workload.Inside 0 0 3000000 -- -e compilation --engine ctimer
+	for method in hot call; do
+		want=$(grep -E "workload[.]Inside::$method " "$here/jvm.log" | grep -cv 'made not entrant')
+		expect "compilations of $method" "$want" '>' 0
+		expect "compilations of $method" \
+			"$(matching "$here/out.collapsed" "^workload/Inside[.]$method " | cut -d ' ' -f 1)" == "$want"
+	done
+	expect_sound
+}
+
+jdk_case_all_at_once() {
+	record_gated workload.Inside 10 100 1000000 -- \
+		-e cpu=1ms,gc,safepoint,class-load,compilation,lock,wait,nativemem,exceptions --engine ctimer
+	for event in gc safepoint class-load compilation; do
+		expect "$event" "$(total "$here/out.$event.collapsed")" '>' 0
+	done
+	expect_sound
+}
+
+case_usage() {
+	run_duet record -e gc --no-attach -p $$ -d 1
+	expect_refusal 2 'gc comes from the agent'
+	run_duet record -e class-load=0 -p $$ -d 1
+	expect_refusal 2 'above 0'
+	run_duet list
+	grep -q 'safepoint .*stand still' "$here/stdout" || fail "duet list has no safepoint: $(cat "$here/stdout")"
+}
+
+run_cases "$@"
