@@ -20,7 +20,7 @@ static void method_stop(uint64_t ended_ns)
 const struct agent_tap tap_method = {
 	.kind = DUET_AGENT_EVENT_METHOD,
 	.first_version = 8,
-	.needs = INSTRUMENT_NEEDS,
+	.needs = INSTRUMENT_CALL_NEEDS,
 	.too_old = "a JVM before JDK 8 is not known",
 	.refused = "the JVM refuses to change loaded classes",
 	.add_callbacks = instrument_add_callbacks,

@@ -5,6 +5,7 @@
 
 #include "monitors.h"
 #include "parks.h"
+#include "registering.h"
 #include "tap.h"
 #include "waiting.h"
 
@@ -13,7 +14,7 @@ static struct wait_event notice;
 static void JNICALL on_wait(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jlong timeout)
 {
 	(void)jvmti, (void)timeout;
-	parks_on_wait(env);
+	registering_on_wait(env);
 	monitors_begin_wait(&notice, env, thread, object);
 }
 

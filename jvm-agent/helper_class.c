@@ -78,6 +78,7 @@ void helper_class_write(const char *name, struct class_writer *to)
 	begin_method(&h, NATIVE_ACCESS, PROBE_CALLED, PROBE_CALLED_TYPE, 0);
 	begin_method(&h, NATIVE_ACCESS, PROBE_CREATED, PROBE_CREATED_TYPE, 0);
 	begin_method(&h, TIMED_ACCESS, PROBE_TIMED, PROBE_TIMED_TYPE, 0);
+	begin_method(&h, NATIVE_ACCESS, PROBE_NEVER, "()V", 0);
 	write_returned(&h);
 	class_write_u4(to, 0xcafebabe);
 	class_write_u4(to, VERSION);
@@ -87,7 +88,7 @@ void helper_class_write(const char *name, struct class_writer *to)
 	class_write_u2(to, h.this_class);
 	class_write_u2(to, super_class);
 	class_write_u4(to, 0); /* interfaces and fields */
-	class_write_u2(to, 4);
+	class_write_u2(to, 5);
 	class_write_bytes(to, h.methods.bytes, h.methods.len);
 	class_write_u2(to, 0); /* attributes */
 	to->failed |= h.pool.added.failed || h.methods.failed;

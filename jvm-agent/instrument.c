@@ -9,6 +9,7 @@
 
 #include "jvm.h"
 #include "names.h"
+#include "natives.h"
 #include "probes.h"
 #include "stay.h"
 
@@ -60,12 +61,19 @@ static bool is_wanted(struct class_text name)
 	return is_wanted && !is_apart(name) && !names_has(&all.left, name.at, name.len);
 }
 
-/* A native method is chosen only when it is named, so that the user learns that it cannot be instrumented. */
-static bool is_chosen(const struct method_target *target, const struct rewrite_method *method)
+static bool is_named(const struct method_target *target, const struct rewrite_method *method)
 {
-	return target_has_class(target, method->class) &&
-	       target_has_method(target, method->name, method->descriptor) &&
-	       !(method->is_native && target->is_any_method);
+	return target_has_class(target, method->class) && target_has_method(target, method->name, method->descriptor);
+}
+
+/*
+ * Native methods have no code to rewrite. Calls are counted in another way; for other probes, a method that is named is
+ * chosen nevertheless, so that the user learns that it cannot be instrumented.
+ */
+static bool is_chosen(const struct instrument *item, const struct rewrite_method *method)
+{
+	return is_named(&item->target, method) &&
+	       !(method->is_native && (item->target.is_any_method || item->probe.kind == PROBE_CALL));
 }
 
 static uint32_t choose(void *context, const struct rewrite_method *method, struct probe probes[PROBES_MAX])
@@ -74,7 +82,7 @@ static uint32_t choose(void *context, const struct rewrite_method *method, struc
 
 	(void)context;
 	for (uint32_t i = 0; i < all.count && count < PROBES_MAX; i++)
-		if (is_chosen(&all.items[i].target, method))
+		if (is_chosen(&all.items[i], method))
 			probes[count++] = all.items[i].probe;
 	return count;
 }
@@ -149,6 +157,7 @@ static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined
 void instrument_add_callbacks(jvmtiEventCallbacks *callbacks)
 {
 	callbacks->ClassFileLoadHook = on_class_file;
+	callbacks->NativeMethodBind = natives_on_bind;
 }
 
 static bool set_hook(jvmtiEventMode mode)
@@ -269,6 +278,102 @@ static uint32_t transform_loaded(JNIEnv *env, bool (*is_wanted_class)(jclass cla
 	return (uint32_t)count;
 }
 
+/* ---- native methods ---- */
+
+/* Returns the id of the probe that counts calls of this native method, or PROBE_NONE. */
+static int32_t native_probe(const struct rewrite_method *method)
+{
+	int32_t id = PROBE_NONE;
+
+	pthread_mutex_lock(&all.lock);
+	for (uint32_t i = 0; i < all.count && id == PROBE_NONE; i++)
+		if (all.items[i].probe.kind == PROBE_CALL && !all.items[i].target.is_any_method &&
+		    is_named(&all.items[i].target, method))
+			id = all.items[i].probe.id;
+	pthread_mutex_unlock(&all.lock);
+	return id;
+}
+
+static void add_native(JNIEnv *env, jclass class, struct class_text class_name, jmethodID method, bool is_new)
+{
+	struct rewrite_method about = {.class = class_name, .is_native = true};
+	char *name = NULL, *descriptor = NULL;
+	int32_t id;
+
+	if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &name, &descriptor, NULL))
+		return;
+	about.name = text_of(name);
+	about.descriptor = text_of(descriptor);
+	id = native_probe(&about);
+	if (id != PROBE_NONE && !natives_add(env, class, method, id, is_new))
+		count_left(class_name, 1);
+	jvm_deallocate(name);
+	jvm_deallocate(descriptor);
+}
+
+static void add_natives(JNIEnv *env, jclass class, struct class_text name, bool is_new)
+{
+	jmethodID *methods;
+	jint count, modifiers;
+
+	if ((*jvm.jvmti)->GetClassMethods(jvm.jvmti, class, &count, &methods))
+		return;
+	for (jint i = 0; i < count; i++)
+		if (!(*jvm.jvmti)->GetMethodModifiers(jvm.jvmti, methods[i], &modifiers) && modifiers & ACC_NATIVE)
+			add_native(env, class, name, methods[i], is_new);
+	jvm_deallocate(methods);
+}
+
+static bool may_have_natives(struct class_text name)
+{
+	bool may_have = false;
+
+	pthread_mutex_lock(&all.lock);
+	for (uint32_t i = 0; i < all.count && !may_have; i++)
+		may_have = all.items[i].probe.kind == PROBE_CALL && !all.items[i].target.is_any_method &&
+			   target_has_class(&all.items[i].target, name);
+	pthread_mutex_unlock(&all.lock);
+	return may_have && !is_apart(name);
+}
+
+static bool add_new(jclass class, struct class_text name)
+{
+	if (may_have_natives(name))
+		add_natives(jvm_own_env(), class, name, true);
+	return true;
+}
+
+void instrument_on_prepare(JNIEnv *env, jclass class)
+{
+	(void)env;
+	if (__atomic_load_n(&all.count, __ATOMIC_RELAXED))
+		with_name(class, add_new);
+}
+
+static bool add_loaded(jclass class, struct class_text name)
+{
+	if (may_have_natives(name))
+		add_natives(jvm_own_env(), class, name, false);
+	return true;
+}
+
+/* Calls of native methods that this JVM has no way to count are counted as not instrumented by natives_add(). */
+static void add_all_natives(JNIEnv *env)
+{
+	jclass helper = (*env)->FindClass(env, all.helper);
+	struct jvm_preparing list;
+
+	(*env)->ExceptionClear(env);
+	if (helper)
+		(void)natives_open(env, helper);
+	if (jvm_prepare_begin(env, &list)) {
+		for (jint i = 0; i < list.count; i++)
+			with_name(list.classes[i], add_loaded);
+		jvm_prepare_end(env, &list);
+	}
+	(*env)->DeleteLocalRef(env, helper);
+}
+
 /* ---- beginning and end ---- */
 
 static int add_target(const struct duet_agent_event *event, enum probe_kind kind)
@@ -301,6 +406,8 @@ int instrument_add(const struct duet_agent_event *event, enum probe_kind kind, c
 	if (!set_hook(JVMTI_ENABLE))
 		return -ENOTSUP;
 	transform_loaded(env, is_to_change);
+	if (kind == PROBE_CALL)
+		add_all_natives(env);
 	return 0;
 }
 
@@ -324,6 +431,8 @@ void instrument_remove(void)
 	all.count = 0;
 	pthread_mutex_unlock(&all.lock);
 	set_hook(JVMTI_DISABLE);
+	if (env)
+		natives_remove(env);
 	for (int i = 0; env && i < STEPS && count_changed(); i++) {
 		if (transform_loaded(env, is_changed) >= count_changed())
 			break;

@@ -16,7 +16,16 @@
 		.can_retransform_classes = 1, .can_retransform_any_class = 1                                          \
 	}
 
+/* For natives.h, and what it uses. */
+#define INSTRUMENT_CALL_NEEDS                                                                                         \
+	{                                                                                                             \
+		.can_retransform_classes = 1, .can_retransform_any_class = 1,                                         \
+		.can_generate_native_method_bind_events = 1, .can_generate_monitor_events = 1                         \
+	}
+
 void instrument_add_callbacks(jvmtiEventCallbacks *callbacks);
+/* In jvm.c: JVMTI reports each class that is prepared. */
+void instrument_on_prepare(JNIEnv *env, jclass class);
 /*
  * Adds the target of an event, with probes of this kind, to classes that are loaded and to those that will be. Called
  * on the agent's thread, between stay_open() and stay_close(). Returns 0, or -errno and one sentence in *ret_why.

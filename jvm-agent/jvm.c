@@ -12,6 +12,7 @@
 #include "profiler.h"
 #include "code.h"
 #include "control.h"
+#include "instrument.h"
 #include "jvmstructs.h"
 #include "libc_versions.h"
 #include "memory.h"
@@ -48,6 +49,7 @@ static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *env, jthread threa
 	(void)jvmti, (void)thread;
 	prepare_class(class);
 	probes_on_prepare(env, class);
+	instrument_on_prepare(env, class);
 }
 
 static void JNICALL on_vm_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)

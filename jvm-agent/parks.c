@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "jvm.h"
+#include "registering.h"
 #include "stay.h"
 #include "waiting.h"
 
@@ -119,54 +120,10 @@ static void find_hotspots(JNIEnv *env, jclass unsafe)
 	(*env)->ExceptionClear(env);
 }
 
-/* The registration that the agent's thread is about to make. */
-static struct {
-	JNIEnv *env; /* NULL: none */
-	jclass unsafe;
-	park_function function;
-	bool is_done;
-} registration;
-
-void parks_on_wait(JNIEnv *env)
-{
-	JNINativeMethod method = {(char *)"park", (char *)"(ZJ)V", (void *)(uintptr_t)registration.function};
-
-	if (env == registration.env)
-		registration.is_done = !(*env)->RegisterNatives(env, registration.unsafe, &method, 1);
-}
-
-/*
- * Registers `function` while this thread is in Object.wait(), where JVMTI calls parks_on_wait(). When a method of the
- * platform is registered and the caller is not in the platform itself, JDK 15 and later print a warning to stdout
- * (jni_RegisterNatives()). Object.wait(long, int) is Java code that calls a native method.
- */
-static bool register_park(JNIEnv *env, jclass unsafe, park_function function)
-{
-	jvmtiEnv *jvmti = jvm.jvmti;
-	jthread self = NULL;
-	jmethodID wait;
-
-	if ((*jvmti)->GetCurrentThread(jvmti, &self) ||
-	    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_MONITOR_WAIT, self))
-		return false;
-	registration.unsafe = unsafe;
-	registration.function = function;
-	registration.is_done = false;
-	wait = (*env)->GetMethodID(env, (*env)->GetObjectClass(env, self), "wait", "(JI)V");
-	if (wait && !(*env)->MonitorEnter(env, unsafe)) {
-		registration.env = env;
-		(*env)->CallVoidMethod(env, unsafe, wait, (jlong)1, (jint)0);
-		registration.env = NULL;
-		(*env)->ExceptionClear(env);
-		(*env)->MonitorExit(env, unsafe);
-	}
-	(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_MONITOR_WAIT, self);
-	return registration.is_done;
-}
-
 /* Makes Unsafe.park() our function, or HotSpot's again. Called on the agent's thread. */
 static bool set_park(JNIEnv *env, bool is_ours)
 {
+	JNINativeMethod method = {(char *)"park", (char *)"(ZJ)V", NULL};
 	bool is_done = false;
 	jclass unsafe;
 
@@ -175,8 +132,9 @@ static bool set_park(JNIEnv *env, bool is_ours)
 	unsafe = (*env)->FindClass(env, jvm.version < 9 ? "sun/misc/Unsafe" : "jdk/internal/misc/Unsafe");
 	if (unsafe && !parks.hotspot)
 		find_hotspots(env, unsafe);
+	method.fnPtr = (void *)(uintptr_t)(is_ours ? park : parks.hotspot);
 	if (unsafe && parks.hotspot)
-		is_done = register_park(env, unsafe, is_ours ? park : parks.hotspot);
+		is_done = registering_quietly(env, unsafe, &method);
 	(*env)->ExceptionClear(env);
 	(*env)->PopLocalFrame(env, NULL);
 	return is_done;

@@ -24,9 +24,6 @@ struct park_listener {
 /* In event_lock.c: returns true if a park for an object of this class is a wait for a lock. */
 bool lock_parks_for(const char *class_name);
 
-/* Called by the JVMTI callback MonitorWait of all threads. */
-void parks_on_wait(JNIEnv *env);
-
 /*
  * Both are called on the agent's thread, which has the capability can_generate_monitor_events. A listener is static,
  * and may be called for a while after parks_close(). parks_open() returns 0, or -ENOTSUP when the JVM has no such

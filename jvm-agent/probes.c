@@ -59,13 +59,19 @@ static void take(struct stay *stay, int32_t id, uint64_t weight, const void *att
 	sample_here(stay, &from);
 }
 
-static void JNICALL called(JNIEnv *env, jclass class, jint id)
+void probes_called(int32_t id)
 {
 	struct stay *stay = stay_enter();
 
 	if (stay && is_due(id))
 		take(stay, id, 1, NULL, 0);
 	stay_leave();
+}
+
+static void JNICALL called(JNIEnv *env, jclass class, jint id)
+{
+	(void)env, (void)class;
+	probes_called(id);
 }
 
 static void JNICALL timed(JNIEnv *env, jclass class, jlong duration_ns, jint id)

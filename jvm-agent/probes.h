@@ -20,6 +20,8 @@ void probes_on_prepare(JNIEnv *env, jclass class);
 
 /* Samples of this event are taken from now on. Returns the id that its probes are to have. */
 int32_t probes_add(const struct duet_agent_event *event);
+/* A thread that Java has called is in a method with this probe. */
+void probes_called(int32_t id);
 void probes_close(void); /* no samples are taken for any id that was given so far */
 
 #endif

@@ -10,7 +10,6 @@
 #include "stackmap.h"
 
 #define ACC_STATIC 0x0008
-#define ACC_NATIVE 0x0100
 #define ACC_ABSTRACT 0x0400
 #define FIRST_STACKMAP 50 /* version of class files that have StackMapTable */
 #define MOST_PUSHED 5 /* stack words of PROBE_RETURNED's arguments */

@@ -17,11 +17,14 @@
 #define PROBE_TIMED_TYPE "(JI)V" /* duration in ns, id */
 #define PROBE_CREATED "created"
 #define PROBE_CREATED_TYPE "(Ljava/lang/Throwable;I)V" /* this, id */
+#define PROBE_NEVER "never" /* ()V, native and without a function: natives.c */
 
+#define PROBE_NONE (-1) /* no id of a probe */
+#define ACC_NATIVE 0x0100 /* of a method's access flags */
 #define PROBES_MAX 16 /* in one method */
 
 enum probe_kind {
-	PROBE_CALL, /* PROBE_CALLED at the entry */
+	PROBE_CALL, /* PROBE_CALLED at the entry; for native methods, see natives.h */
 	PROBE_TIME, /* PROBE_RETURNED before each return, and when an exception leaves the method */
 	PROBE_CREATE, /* PROBE_CREATED before each return; only for constructors of java.lang.Throwable */
 };

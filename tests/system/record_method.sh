@@ -70,6 +70,24 @@ jdk_case_beside_cpu() {
 	expect_sound_jvm
 }
 
+# Native methods: one whose compiled code calls its function, one without a function so far, one of a class that is
+# loaded later, and one of the platform. They get their arguments, and have their own functions back at the end.
+jdk_case_native_methods() {
+	local class=workload.NativeCalls
+	JVM_FLAGS=(-Xcheck:jni)
+	record_instrumented workload.NativeCalls 2000 -- --engine ctimer \
+		-e "$class.many,$class.length,$class\$Late.twice,java.lang.Runtime.gc"
+	expect "calls of many" "$(total "$here/out.collapsed")" == 2000
+	expect_share "from where it is called" \
+		"$(matching "$here/out.collapsed" 'NativeCalls[.]callMany;workload/NativeCalls[.]many ')" '>=' 100
+	expect "calls of length" "$(total "$here/out.workload_NativeCalls_length.collapsed")" == 2000
+	expect "calls of twice" "$(total "$here/out.workload_NativeCalls_Late_twice.collapsed")" == 2000
+	expect "calls of gc" "$(total "$here/out.java_lang_Runtime_gc.collapsed")" == 1
+	expect "SUM" "$(jvm_said SUM)" == $((2000 * 1015 + 15 * 1999 * 1000 + 2000 * 4 + 1999 * 2000))
+	expect_sound_jvm
+	expect_lacks "$here/stderr" 'instrumented'
+}
+
 # One in 10, however they are distributed.
 jdk_case_one_in_n() {
 	record_instrumented workload.Calls 1000 -- -e 'workload.Calls$Target.recursive=10' --total

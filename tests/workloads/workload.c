@@ -2,8 +2,8 @@
 /*
  * The native half of SystemCalls.java, system calls made without the JVM's own retry loops around them, that of
  * SecondProfiler.java, the least that a profiler does which lives on SIGPROF, that of Interleave.java, which calls
- * back into Java, that of Throws.java, which exceptions pass, that of ProfilerCalls.java, and that of Changed.java,
- * which asks for bytecode.
+ * back into Java, that of Throws.java, which exceptions pass, that of ProfilerCalls.java, that of Changed.java,
+ * which asks for bytecode, and that of NativeCalls.java.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -190,4 +190,33 @@ JNIEXPORT jlong JNICALL Java_workload_Changed_hashOfCode(JNIEnv *env, jclass sel
 	}
 	(*env)->ReleaseStringUTFChars(env, name, text);
 	return (jlong)hash;
+}
+
+/* More arguments than registers hold, of each kind. */
+JNIEXPORT jdouble JNICALL Java_workload_NativeCalls_many(JNIEnv *env, jclass class, jint a, jlong b, jdouble c,
+							 jfloat d, jbyte e, jshort f, jlong g, jdouble h,
+							 jdouble i, jdouble j, jdouble k, jdouble l, jdouble m,
+							 jdouble n, jint o);
+JNIEXPORT jdouble JNICALL Java_workload_NativeCalls_many(JNIEnv *env, jclass class, jint a, jlong b, jdouble c,
+							 jfloat d, jbyte e, jshort f, jlong g, jdouble h,
+							 jdouble i, jdouble j, jdouble k, jdouble l, jdouble m,
+							 jdouble n, jint o)
+{
+	(void)env, (void)class;
+	return a + 2.0 * (jdouble)b + 3 * c + 4 * (jdouble)d + 5 * e + 6 * f + 7.0 * (jdouble)g + 8 * h + 9 * i +
+	       10 * j + 11 * k + 12 * l + 13 * m + 14 * n + 15 * o;
+}
+
+JNIEXPORT jint JNICALL Java_workload_NativeCalls_length(JNIEnv *env, jobject self, jstring text);
+JNIEXPORT jint JNICALL Java_workload_NativeCalls_length(JNIEnv *env, jobject self, jstring text)
+{
+	(void)self;
+	return (*env)->GetStringLength(env, text);
+}
+
+JNIEXPORT jint JNICALL Java_workload_NativeCalls_00024Late_twice(JNIEnv *env, jclass class, jint number);
+JNIEXPORT jint JNICALL Java_workload_NativeCalls_00024Late_twice(JNIEnv *env, jclass class, jint number)
+{
+	(void)env, (void)class;
+	return 2 * number;
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions that the JVM calls in place of those of native methods: see native_calls.c. */
+#ifndef NATIVE_CALLS_H
+#define NATIVE_CALLS_H
+
+#include <stdint.h>
+
+#define NATIVE_CALLS 256 /* native methods that may ever be replaced in one JVM */
+
+uintptr_t native_calls_at(uint32_t place); /* address of the function for this place, < NATIVE_CALLS */
+/* In natives.c: called by that function with its place. Returns the function to go on to. */
+uintptr_t natives_called(uint32_t place);
+
+#endif
