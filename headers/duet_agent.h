@@ -13,6 +13,7 @@
  *   loader -> START    ring (memfd by SCM_RIGHTS), engine, events; for timer engines the unwind tables' memfd too
  *   agent  -> STARTED  the handler is installed, or the reason why not
  *   loader -> WANT     what samples contain and the loader does not know yet; any number of times; answered by records
+ *   loader -> TELL     write what there is at the end of a window, such as live objects; answered by FINISHED
  *   agent  -> ENDING   the JVM is shutting down; the agent waits a moment for the last WANTs and for STOP
  *   loader -> STOP     (after the tgid was removed from the BPF map `jvms`)
  *   agent  -> STOPPED  no more records will come; sent without a STOP when the JVM shuts down
@@ -57,6 +58,7 @@ enum duet_message_type {
 	DUET_MESSAGE_PROOF,
 	DUET_MESSAGE_FINISH,
 	DUET_MESSAGE_FINISHED,
+	DUET_MESSAGE_TELL,
 	DUET_MESSAGE_TYPE_MAX
 };
 
@@ -74,8 +76,8 @@ struct duet_message_proof {
 DUET_ASSERT_SIZE(struct duet_message_proof, 8 + DUET_SECRET_DIGITS);
 
 /*
- * Loader to agent: end the taps. The loader still asks for names afterwards. A wait that is not over counts up to
- * ended_ns.
+ * FINISH, loader to agent: end the taps. The loader still asks for names afterwards. A wait that is not over counts up
+ * to ended_ns. TELL is the same for the end of a window, whose samples have the time ended_ns: the taps go on.
  */
 struct duet_message_finish {
 	struct duet_message head;
@@ -108,7 +110,7 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_PAGE_FAULTS, /* engine perf ticks for it; engine bpf samples it without the agent */
 	/* this event and all that follow come from the JVM itself */
 	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
-	DUET_AGENT_EVENT_LIVE, /* the same, but only those that are still there when the event ends */
+	DUET_AGENT_EVENT_LIVE, /* the same, but only those that are still there when the event ends, or at a TELL */
 	DUET_AGENT_EVENT_LOCK, /* threads that waited for a lock of Java, in ns */
 	DUET_AGENT_EVENT_WAIT, /* threads that waited to be notified, in ns */
 	DUET_AGENT_EVENT_NATIVEMEM, /* malloc() and its family, in bytes; interval 1: every call */
@@ -139,6 +141,7 @@ enum duet_agent_event_flag {
 	 * that it stands for.
 	 */
 	DUET_AGENT_AS_CALLED = 1 << 0,
+	DUET_AGENT_WITH_AGE = 1 << 1, /* LIVE: a sample has a DUET_ATTRIBUTE_STATE, the age of the object */
 };
 
 struct duet_agent_event {
@@ -147,7 +150,7 @@ struct duet_agent_event {
 	uint32_t index;	   /* index in the recording, < DUET_MAX_EVENTS; its samples have it as duet_sample.event */
 	uint64_t threshold_ns; /* TRACE, else 0 */
 	uint32_t flags;	   /* enum duet_agent_event_flag */
-	uint32_t reserved;
+	uint32_t survivors; /* LIVE: only objects that have outlived so many pauses of the collector */
 	char target[DUET_MAX_TARGET_BYTES]; /* METHOD, TRACE: "CLASS.METHOD[(SIGNATURE)]" with a NUL; else empty */
 };
 DUET_ASSERT_SIZE(struct duet_agent_event, 32 + DUET_MAX_TARGET_BYTES);

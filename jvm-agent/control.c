@@ -219,6 +219,12 @@ static int stay_finish(int peer, const struct duet_message_finish *message)
 	return peer_send_finished(peer) ? -EPIPE : DUET_MESSAGE_FINISH;
 }
 
+static int stay_tell(int peer, const struct duet_message_finish *message)
+{
+	taps_tell(message->ended_ns);
+	return peer_send_finished(peer) ? -EPIPE : DUET_MESSAGE_TELL;
+}
+
 /*
  * Handles one message of the loader. Returns > 0 to go on, 0 after STOP, < 0 when the loader has closed the socket or
  * the message is malformed.
@@ -232,6 +238,8 @@ static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 		return 0;
 	if (type == DUET_MESSAGE_FINISH)
 		return stay_finish(peer, &message.finish);
+	if (type == DUET_MESSAGE_TELL)
+		return stay_tell(peer, &message.finish);
 	return type > 0 ? stay_answer_all(stay, env, peer, &message.want) : type;
 }
 

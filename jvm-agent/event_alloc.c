@@ -2,7 +2,7 @@
 /*
  * Objects allocated in Java's heap. The JVM samples them (JEP 331): it calls the agent for the object that takes the
  * byte at which the thread's next sample is due. The distances between those bytes are random, the interval on average.
- * There are two events: all objects, and the objects that are still in use at the end.
+ * There are two events: all objects, and the objects that are still in use at the end, or at the end of each window.
  */
 #include <errno.h>
 #include <limits.h>
@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attributes.h"
 #include "byte_clock.h"
 #include "clock.h"
+#include "collections.h"
 #include "jvm.h"
 #include "sample.h"
 #include "stay.h"
@@ -31,11 +33,24 @@ static struct heap_event {
 } alloc, live;
 static uint64_t sampled_interval; /* atomic */
 
+/* What is told of live objects. */
+static struct {
+	uint32_t survivors; /* least number of collections that they have outlived */
+	bool has_ages;
+} told;
+
+/* A state whose text has from 9 to 16 bytes, so that each takes the same room. */
+struct age_attribute {
+	struct duet_attribute head;
+	char text[16];
+};
+
 /* The attributes of a sample. */
 struct attributes {
 	struct duet_attribute size_head;
 	uint64_t size;
 	struct class_attribute class;
+	uint64_t room[(sizeof(struct age_attribute) + 7) / 8]; /* the age follows the class, however long that is */
 };
 
 /* Returns the size of the attributes in bytes. */
@@ -46,12 +61,42 @@ static uint32_t fill(struct attributes *to, uint64_t size, const char *class_nam
 	return offsetof(struct attributes, class) + class_attribute_set(&to->class, class_name);
 }
 
+/* ---- how old an object is ---- */
+
+#define SECOND 1000000000ull
+
+/* Texts of different length would need different room. */
+static const struct {
+	uint64_t below_ns;
+	const char *text;
+} ages[] = {
+	{SECOND, "age_below_1_s"},
+	{10 * SECOND, "age_1_to_10_s"},
+	{60 * SECOND, "age_10_to_60_s"},
+	{600 * SECOND, "age_1_to_10_min"},
+	{3600 * SECOND, "age_10_to_60_min"},
+	{36000 * SECOND, "age_1_to_10_h"},
+	{UINT64_MAX, "age_above_10_h"},
+};
+
+static void set_age(struct age_attribute *to, uint64_t age_ns)
+{
+	size_t i = 0;
+
+	while (age_ns >= ages[i].below_ns)
+		i++;
+	*to = (struct age_attribute){
+		.head = {.type = DUET_ATTRIBUTE_STATE, .bytes = (uint16_t)strlen(ages[i].text)}};
+	memcpy(to->text, ages[i].text, strlen(ages[i].text));
+}
+
 /* ---- objects that may still be there ---- */
 
 struct live_object {
 	struct live_object *next;
 	jweak object;
 	uint64_t weight;
+	uint32_t collections; /* pauses of the collector before it was allocated */
 	struct sample_kept *sample;
 };
 
@@ -119,6 +164,7 @@ static void keep_object(struct stay *stay, JNIEnv *env, jobject reference, const
 	if (!object)
 		return;
 	object->weight = from->weight;
+	object->collections = collections_count();
 	object->sample = sample_keep(stay, from, malloc);
 	object->object = object->sample ? (*env)->NewWeakGlobalRef(env, reference) : NULL;
 	if (object->object && add_object(object))
@@ -144,6 +190,16 @@ static bool is_chosen(const struct heap_event *event, uint64_t size, uint64_t we
 	return sampled >= weight || (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * weight >> 64) < sampled;
 }
 
+/* Adds the age, which is set when the object is told. Returns its bytes. */
+static uint32_t add_age(struct attributes *attributes, uint32_t bytes)
+{
+	struct age_attribute age;
+
+	set_age(&age, 0);
+	memcpy((unsigned char *)attributes + bytes, &age, sizeof(age));
+	return sizeof(age);
+}
+
 static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, uint64_t size)
 {
 	uint64_t alloc_weight = alloc.is_open ? byte_clock_weight(size, alloc.interval) : 0;
@@ -164,6 +220,8 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 		sample_here(stay, &from);
 	from.event = live.index;
 	from.weight = live_weight;
+	if (is_live && told.has_ages)
+		from.attribute_bytes += add_age(&attributes, from.attribute_bytes);
 	if (is_live)
 		keep_object(stay, env, object, &from);
 }
@@ -247,13 +305,29 @@ struct ending {
 	uint64_t ended_ns;
 };
 
-static void write_object(JNIEnv *env, struct live_object *object, void *context)
+static void write_object(const struct ending *ending, struct live_object *object)
 {
-	const struct ending *ending = context;
+	uint64_t begin_ns = object->sample->begin_ns;
+	unsigned char *end = (unsigned char *)(object->sample + 1) + object->sample->bytes;
 
-	if (ending->stay)
-		sample_write_kept(ending->stay, object->sample, ending->ended_ns, object->weight, true);
+	if (!ending->stay || collections_count() - object->collections < told.survivors)
+		return;
+	if (told.has_ages)
+		set_age((struct age_attribute *)(end - sizeof(struct age_attribute)),
+			ending->ended_ns > begin_ns ? ending->ended_ns - begin_ns : 0);
+	sample_write_kept(ending->stay, object->sample, ending->ended_ns, object->weight, true);
+}
+
+static void write_and_free(JNIEnv *env, struct live_object *object, void *context)
+{
+	write_object(context, object);
 	free_object(env, object);
+}
+
+static void write_and_put_back(JNIEnv *env, struct live_object *object, void *context)
+{
+	write_object(context, object);
+	put_back(env, object, NULL);
 }
 
 static uint32_t count_objects(void)
@@ -289,7 +363,20 @@ static int live_start(const struct duet_agent_event *event, const char **ret_why
 		return -ENOTSUP;
 	visit_objects(env, drop_object, NULL);
 	objects.sweep_at = FIRST_SWEEP;
-	return open_event(&live, event, ret_why);
+	told.survivors = event->survivors;
+	told.has_ages = event->flags & DUET_AGENT_WITH_AGE;
+	*ret_why = "the JVM refuses to report garbage collections";
+	return collections_open() ? open_event(&live, event, ret_why) : -ENOTSUP;
+}
+
+static void live_tell(uint64_t ended_ns)
+{
+	struct ending ending = {.stay = stay_enter(), .ended_ns = ended_ns};
+	JNIEnv *env = jvm_own_env();
+
+	if (env)
+		visit_objects(env, write_and_put_back, &ending);
+	stay_leave();
 }
 
 static void live_stop(uint64_t ended_ns)
@@ -299,8 +386,9 @@ static void live_stop(uint64_t ended_ns)
 
 	close_event(&live);
 	if (env)
-		visit_objects(env, write_object, &ending);
+		visit_objects(env, write_and_free, &ending);
 	stay_leave();
+	collections_close();
 }
 
 const struct agent_tap tap_alloc = {
@@ -317,10 +405,11 @@ const struct agent_tap tap_alloc = {
 const struct agent_tap tap_live = {
 	.kind = DUET_AGENT_EVENT_LIVE,
 	.first_version = 11,
-	.needs = {.can_generate_sampled_object_alloc_events = 1},
+	.needs = {.can_generate_sampled_object_alloc_events = 1, .can_generate_garbage_collection_events = 1},
 	.too_old = "a JVM before JDK 11 cannot sample allocations",
 	.refused = "another agent in this JVM samples allocations, and only one can",
 	.start = live_start,
 	.stop = live_stop,
 	.rescan = live_rescan,
+	.tell = live_tell,
 };

@@ -339,6 +339,8 @@ int peer_receive(int peer, union peer_message *ret)
 		return DUET_MESSAGE_STOP;
 	if (is_head(&ret->head, got, DUET_MESSAGE_FINISH, sizeof(ret->finish)))
 		return DUET_MESSAGE_FINISH;
+	if (is_head(&ret->head, got, DUET_MESSAGE_TELL, sizeof(ret->finish)))
+		return DUET_MESSAGE_TELL;
 	if (is_head(&ret->head, got, DUET_MESSAGE_WANT, sizeof(ret->want)) && ret->want.count <= DUET_WANTS_AT_ONCE)
 		return DUET_MESSAGE_WANT;
 	return -EPROTO;

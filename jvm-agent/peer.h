@@ -56,8 +56,8 @@ union peer_message {
 };
 /*
  * Reads the loader's next message, which must have arrived. Returns its type: DUET_MESSAGE_STOP, DUET_MESSAGE_FINISH,
- * or DUET_MESSAGE_WANT with at most DUET_WANTS_AT_ONCE entries. Returns -EPROTO for any other message, and when the
- * loader has closed the socket.
+ * DUET_MESSAGE_TELL, or DUET_MESSAGE_WANT with at most DUET_WANTS_AT_ONCE entries. Returns -EPROTO for any other
+ * message, and when the loader has closed the socket.
  */
 int peer_receive(int peer, union peer_message *ret);
 

@@ -100,6 +100,8 @@ static void open_jvms(struct session *session)
 					  .asks_always = options->signals == DUET_SIGNALS_ALWAYS,
 					  .asked = options->engine,
 					  .java_depth = options->java_depth,
+					  .survivors = options->survivors,
+					  .ages = options->ages,
 					  .loaded_agent = options->loaded_agent,
 					  .cpus = session->cpus,
 					  .processes = &session->processes,

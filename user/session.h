@@ -43,6 +43,8 @@ struct session_options {
 	uint64_t least_sleep_ns, most_sleep_ns; /* --off-cpu, as in struct collector_options */
 	enum duet_return sleep_hook; /* as in struct collector_options */
 	bool wakers; /* with who ended each sleep */
+	uint32_t survivors; /* --survivors: only objects that have outlived so many collections */
+	bool ages; /* --ages: live objects with their age */
 	bool spark_names; /* add Spark's names to applications */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;

@@ -58,6 +58,7 @@ struct session {
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */
 	struct windows windows;
+	uint64_t told_until_ns; /* the end of a window for which the agents were asked last */
 	struct notify notify;
 	uint64_t woke_ns; /* when the loop's last wait ended */
 	uint64_t longest_step_ns; /* longest time without a wait: meanwhile nobody reads BPF's ring and the agents */

@@ -129,6 +129,27 @@ void session_tell_vitals(struct session *session, uint64_t now_ns)
 	vitals->looked_ns = now_ns;
 }
 
+/*
+ * At the end of a window, the agents tell what there is, such as live objects. They write that before they say that
+ * they have told all.
+ */
+static void step_windows(struct session *session, uint64_t now_ns)
+{
+	uint64_t until_ns = session->profile.until_ns;
+
+	if (until_ns && now_ns >= until_ns && session->told_until_ns != until_ns &&
+	    event_list_has_taps(&session->options->events)) {
+		jvms_tell(&session->jvms, until_ns - 1);
+		session->told_until_ns = until_ns;
+	}
+	if (until_ns && session->told_until_ns == until_ns) {
+		if (jvms_any_finishing(&session->jvms) && now_ns < until_ns + LAST_NAMES_NS)
+			return;
+		intake_read(&session->intake);
+	}
+	windows_step(&session->windows, session->intake.read_ns);
+}
+
 void session_loop(struct session *session)
 {
 	uint64_t end_ns =
@@ -145,7 +166,7 @@ void session_loop(struct session *session)
 		}
 		session_step(session, step_ms(session, now_ns, end_ns));
 		sleep_edges_step(&session->edges, clock_monotonic_ns());
-		windows_step(&session->windows, session->intake.read_ns);
+		step_windows(session, clock_monotonic_ns());
 		now_ns = clock_monotonic_ns();
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);

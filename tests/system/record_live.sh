@@ -36,4 +36,58 @@ jdk_case_beside_alloc() {
 	expect_lacks "$jvm_out" 'FATAL|WARNING.*JNI'
 }
 
+# Each window has what is in use at its end, whenever it was allocated: first all, later nothing. The collection may
+# come while a window's end is told.
+jdk_case_windows() {
+	local file bytes want=$((2000 * 20000)) full=0 empty=0 between=0
+	need_jdk 11 "sampling of allocations"
+	JVM_OPTS=(-Dgate="$here/gate" -Dlingers=3200)
+	start_jvm "$jdk" workload.Live 20000
+	"$duet" record -e live=1k --ages --total --engine ctimer -p "$jvm" --continuous --window 1s -d 100 \
+		-f "$here/out" -o collapsed >"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
+	sleep 1
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	for file in $(find "$here/out" -name 'profile_20*.collapsed' -type f | sort -V); do
+		bytes=$(matching "$file" 'workload/Live[.]keep;byte\[\]_.i.;\[age_' | cut -d ' ' -f 1)
+		if is_near "$bytes" "$want" $((want / 50)); then
+			full=$((full + 1))
+			[ $empty = 0 ] || fail "$file has objects again"
+		elif [ $full -gt 0 ] && [ "$bytes" -gt 0 ]; then
+			expect "windows in between" $((between += 1)) == 1
+			expect "empty windows before" $empty == 0
+		elif [ $full -gt 0 ]; then
+			empty=$((empty + 1))
+		fi
+		expect_lacks "$file" 'Live[.]drop;byte.*age_1_to'
+	done
+	expect "windows with all" "$full" '>=' 2
+	expect "windows after the end" "$empty" '>=' 2
+	expect_contains <(cat "$here/out"/profile_20*.collapsed) 'keep;byte\[\]_.i.;\[age_1_to_10_s\] '
+	expect_lacks "$here/stderr" 'arrived when|dropped|refused'
+	expect_alive "$jvm"
+}
+
+# Objects that were there at the last collection have outlived one. None has outlived more than there were.
+jdk_case_survivors() {
+	local told
+	need_jdk 11 "sampling of allocations"
+	record_gated workload.Live 5000 -- -e live=1k --survivors 1 --engine ctimer
+	told=$(bytes_of "$here/out.collapsed" keep)
+	expect_near "bytes that stay" "${told% *}" "$(jvm_said BYTES)" $(($(jvm_said BYTES) / 50))
+	record_gated workload.Live 5000 -- -e live=1k --survivors 100000 --engine ctimer
+	expect "samples" "$(wc -l <"$here/out.collapsed")" == 0
+}
+
+case_usage() {
+	run_duet record -e alloc --ages -p $$ -d 1
+	expect_refusal 2 '--ages is about live objects'
+	run_duet record --live --survivors 0 -p $$ -d 1
+	expect_refusal 2 'survivors'
+}
+
 run_cases "$@"

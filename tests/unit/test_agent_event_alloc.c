@@ -19,6 +19,22 @@ uint64_t byte_clock_weight(uint64_t size, uint64_t interval)
 	return size;
 }
 
+static uint32_t collections;
+
+bool collections_open(void)
+{
+	return true;
+}
+
+void collections_close(void)
+{
+}
+
+uint32_t collections_count(void)
+{
+	return collections;
+}
+
 struct stay *stay_enter(void)
 {
 	return NULL;
@@ -55,9 +71,12 @@ struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from
 	return NULL;
 }
 
+static int written;
+
 void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight, bool waits)
 {
 	(void)stay, (void)kept, (void)end_ns, (void)weight, (void)waits;
+	written++;
 }
 
 /* The JVM samples at the shorter interval. An event with a longer one gets proportionally fewer samples. */
@@ -88,9 +107,62 @@ static void attributes_have_size_and_class(void **state)
 	assert_memory_equal(attributes.class.name, "[B\0\0\0\0\0\0", 8);
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(fill(&attributes, 24, name), sizeof(attributes));
+	assert_int_equal(fill(&attributes, 24, name), offsetof(struct attributes, room));
 	assert_true(sizeof(attributes) <= DUET_MAX_ATTRIBUTE_BYTES);
 	assert_int_equal(fill(&attributes, 24, NULL), 16);
+}
+
+/* All ages take the same room in a sample, which was made before they are known. */
+static void ages_have_one_size(void **state)
+{
+	uint64_t below_ns = 0;
+	struct age_attribute age;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
+		set_age(&age, below_ns);
+		assert_int_equal(age.head.bytes, strlen(ages[i].text));
+		assert_memory_equal(age.text, ages[i].text, age.head.bytes);
+		assert_int_equal(duet_attribute_size(age.head.bytes), sizeof(age));
+		assert_true(ages[i].below_ns > below_ns);
+		below_ns = ages[i].below_ns;
+	}
+}
+
+static void the_age_is_that_when_told(void **state)
+{
+	struct attributes attributes;
+	struct {
+		struct sample_kept kept;
+		unsigned char record[sizeof(attributes)];
+	} sample = {.kept = {.begin_ns = 5 * SECOND}};
+	struct live_object object = {.sample = &sample.kept};
+	struct ending ending = {.stay = (struct stay *)&sample, .ended_ns = 70 * SECOND};
+	uint32_t bytes = fill(&attributes, 24, "[B");
+
+	(void)state;
+	told.has_ages = true;
+	bytes += add_age(&attributes, bytes);
+	memcpy(sample.record, &attributes, bytes);
+	sample.kept.bytes = bytes;
+	write_object(&ending, &object);
+	assert_memory_equal(sample.record + bytes - 16, "age_1_to_10_min", 15);
+	told.has_ages = false;
+}
+
+static void young_objects_are_left_out(void **state)
+{
+	struct sample_kept kept = {.begin_ns = 0};
+	struct live_object object = {.sample = &kept, .collections = UINT32_MAX};
+	struct ending ending = {.stay = (struct stay *)&kept};
+
+	(void)state;
+	told.survivors = 3;
+	written = 0;
+	for (collections = UINT32_MAX; collections != 4; collections++)
+		write_object(&ending, &object);
+	assert_int_equal(written, 2); /* at 3 and 4 pauses, where the count has wrapped */
+	told.survivors = 0;
 }
 
 int main(void)
@@ -98,6 +170,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(longer_intervals_choose_fewer),
 		cmocka_unit_test(attributes_have_size_and_class),
+		cmocka_unit_test(ages_have_one_size),
+		cmocka_unit_test(the_age_is_that_when_told),
+		cmocka_unit_test(young_objects_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,8 @@ import java.util.List;
 
 /**
  * Live COUNT: allocates COUNT arrays of 20,000 bytes, of which every tenth stays in use, then collects garbage. Says
- * "BYTES kept dropped".
+ * "BYTES kept dropped". With -Dlingers=MS it then keeps them for so long, drops them, collects garbage again, and lives
+ * for as long.
  */
 public final class Live {
     static final int BYTES = 20000;
@@ -32,6 +33,14 @@ public final class Live {
         }
         last = null;
         System.gc();
+        long lingers = Long.getLong("lingers", 0);
+        if (lingers > 0) {
+            Workload.say("KEPT");
+            Thread.sleep(lingers);
+            kept.clear();
+            System.gc();
+            Thread.sleep(lingers);
+        }
         Workload.say("BYTES " + (long) (count / 10) * BYTES + " " + (long) (count - count / 10) * BYTES);
         Workload.done();
     }

@@ -109,6 +109,17 @@ static int set_sleeps(struct session_options *session, const struct record_optio
 	return -EINVAL;
 }
 
+/* What is about live objects only. */
+static int set_live(struct session_options *session, const struct record_options *options)
+{
+	session->survivors = options->survivors;
+	session->ages = options->ages;
+	if ((!options->survivors && !options->ages) || event_list_find(&session->events, event_by_name("live")))
+		return 0;
+	log_error("%s is about live objects: add --live", options->survivors ? "--survivors" : "--ages");
+	return -EINVAL;
+}
+
 static int set_engine(struct session_options *session, const struct record_options *options)
 {
 	int engine = options->engine ? engine_by_name(options->engine) : (int)session->engine;
@@ -401,6 +412,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_sleeps(session, options);
 	if (!err)
 		err = set_sleep_hook(session, options);
+	if (!err)
+		err = set_live(session, options);
 	if (!err)
 		err = set_engine(session, options);
 	if (!err)

@@ -28,9 +28,9 @@ struct record_options {
 	uint64_t window_ns, keep_age_ns, keep_bytes;
 	double max_overhead;
 	struct record_range off_cpu;
-	uint32_t freq, depth, keep_files, jfropts;
+	uint32_t freq, depth, keep_files, jfropts, survivors;
 	bool continuous, all;
-	bool host, all_user, no_attach, spark_names, verbose, wakers;
+	bool host, all_user, no_attach, spark_names, verbose, wakers, ages;
 	struct writer_options style;
 };
 

@@ -3,7 +3,7 @@
 
 const struct event event_live = {
 	.name = "live",
-	.help = "the part of alloc that is still in use when the recording ends",
+	.help = "the part of alloc that is still in use when the recording or a window ends",
 	.unit = EVENT_BYTES,
 	.default_interval = 512 << 10,
 	.least_interval = 1,

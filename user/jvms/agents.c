@@ -437,17 +437,27 @@ void agent_forget_asked(struct agent *agent)
 	agent->answered_before = agent->answered;
 }
 
-/* If the socket is full, the events end with STOP, and those that are not over then have no names. */
-void agent_finish(struct agent *agent, uint64_t ended_ns)
+static void send_time(struct agent *agent, enum duet_message_type type, uint64_t ended_ns)
 {
 	struct duet_message_finish finish = {
-		.head = {.size = sizeof(finish), .type = DUET_MESSAGE_FINISH, .version = DUET_AGENT_VERSION},
+		.head = {.size = sizeof(finish), .type = type, .version = DUET_AGENT_VERSION},
 		.ended_ns = ended_ns,
 	};
 
 	if (agent->state == AGENT_RUNNING && !agent->reader)
 		agent->is_finishing =
 			send(agent->socket, &finish, sizeof(finish), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+/* If the socket is full, the events end with STOP, and those that are not over then have no names. */
+void agent_finish(struct agent *agent, uint64_t ended_ns)
+{
+	send_time(agent, DUET_MESSAGE_FINISH, ended_ns);
+}
+
+void agent_tell(struct agent *agent, uint64_t ended_ns)
+{
+	send_time(agent, DUET_MESSAGE_TELL, ended_ns);
 }
 
 void agent_stop(struct agent *agent)

@@ -143,6 +143,7 @@ void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP 
 /* Forgets all requests. Call periodically: answers carry no request number, so a lost one would count as pending. */
 void agent_forget_asked(struct agent *agent);
 void agent_finish(struct agent *agent, uint64_t ended_ns); /* see jvms_finish() */
+void agent_tell(struct agent *agent, uint64_t ended_ns); /* see jvms_tell() */
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
 /*
  * Returns true if the agent is GONE, FAILED, or RUNNING; a reader must also have found the layout, or have run for a

@@ -359,7 +359,8 @@ static void list_agent_events(const struct jvms *jvms, struct agent_start *start
 		if (!is_agents(jvms, spec->event))
 			continue;
 		*to = (struct duet_agent_event){.interval = spec->interval, .kind = spec->event->agent, .index = i};
-		to->flags = jvms->of.as_called ? DUET_AGENT_AS_CALLED : 0;
+		to->flags = (jvms->of.as_called ? DUET_AGENT_AS_CALLED : 0) | (jvms->of.ages ? DUET_AGENT_WITH_AGE : 0);
+		to->survivors = jvms->of.survivors;
 		if (!event_has_ticks(spec->event) && place->name) {
 			snprintf(to->target, sizeof(to->target), "%s", place->name);
 			to->threshold_ns = place->offset;
@@ -659,6 +660,12 @@ void jvms_finish(struct jvms *jvms, uint64_t ended_ns)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++)
 		agent_finish(jvms->agents.items[i], ended_ns);
+}
+
+void jvms_tell(struct jvms *jvms, uint64_t ended_ns)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		agent_tell(jvms->agents.items[i], ended_ns);
 }
 
 void jvms_stop(struct jvms *jvms)

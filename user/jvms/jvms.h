@@ -40,6 +40,8 @@ struct jvms_parts {
 	bool asks_always; /* --signals always: the agent gives its half of each sample */
 	enum session_engine asked; /* the engine that the user named; the agent may use no other */
 	uint32_t java_depth;
+	uint32_t survivors; /* of live objects, see struct duet_agent_event */
+	bool ages;
 	const struct attach_control *loaded_agent; /* of the process in pids; NULL: agents are attached */
 	uint64_t cpus; /* online */
 	struct process_table *processes;
@@ -126,7 +128,9 @@ void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns);
  * now. The agents still answer requests.
  */
 void jvms_finish(struct jvms *jvms, uint64_t ended_ns);
-bool jvms_any_finishing(const struct jvms *jvms); /* true until all agents have confirmed it */
+/* Makes agents write what there is at the end of a window. */
+void jvms_tell(struct jvms *jvms, uint64_t ended_ns);
+bool jvms_any_finishing(const struct jvms *jvms); /* true until all agents have confirmed either */
 /* Forbids signals and stops all agents, which confirm it during the next steps. */
 void jvms_stop(struct jvms *jvms);
 
