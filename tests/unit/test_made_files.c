@@ -12,6 +12,9 @@
 
 #include "base/text.h"
 #include "out/jfr_bytes.h"
+#include "out/path.h"
+#include "out/stack_room.h"
+#include "out/writer.h"
 #include "profile/jfr.h"
 #include "profile/layout.h"
 #include "profile/perf_text.h"
@@ -548,6 +551,107 @@ static void long_names_are_written_fast(void **state)
 	free(text);
 }
 
+/* ---- stacks that are long for each sample ---- */
+
+/* A chain of frames with a sample at each: the frames of all stacks are the square of its length. */
+static void make_chain(uint32_t length, size_t name_bytes)
+{
+	uint32_t node = 0, thread;
+
+	assert_int_equal(profile_init(&profile), 0);
+	assert_int_equal(profile_event(&profile, "cpu", PROFILE_NS, 1), 0);
+	thread = profile_thread(&profile, 1, 1, "t", "p", 0);
+	for (uint32_t i = 0; i < length; i++) {
+		char name[1024];
+
+		snprintf(name, sizeof(name), "%0*u", (int)name_bytes, i);
+		node = profile_child(&profile, node,
+				     profile_frame(&profile, &(struct frame){.kind = FRAME_NATIVE,
+									     .name = intern_str(&profile.strings, name),
+									     .bci = -1}));
+		assert_int_equal(profile_add(&profile, &(struct profile_sample){.time_ns = i,
+										 .weight = 1,
+										 .thread = thread,
+										 .node = node,
+										 .count = 1}),
+				 0);
+	}
+}
+
+static ssize_t count_bytes(void *cookie, const char *bytes, size_t len)
+{
+	(void)bytes;
+	*(uint64_t *)cookie += len;
+	return (ssize_t)len;
+}
+
+static uint64_t bytes_as(const char *format)
+{
+	struct writer_options options;
+	uint64_t bytes = 0;
+	FILE *out = fopencookie(&bytes, "w", (cookie_io_functions_t){.write = count_bytes});
+	char buffer[1 << 16];
+
+	assert_non_null(out);
+	setvbuf(out, buffer, _IOFBF, sizeof(buffer));
+	writer_options_default(&options);
+	assert_int_equal(writer_by_name(format)->write(&profile, &options, out), 0);
+	fclose(out);
+	return bytes;
+}
+
+/* 2.4 GB in each of these formats without a limit. */
+static void chain_of_long_names(void **state)
+{
+	static const char *const formats[] = {"collapsed", "col", "perf"};
+	const uint64_t length = 4000, most = STACK_ROOM_MORE + (length + 1) * (STACK_ROOM_EACH + 1024);
+
+	(void)state;
+	make_chain((uint32_t)length, 300);
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		assert_in_range(bytes_as(formats[i]), STACK_ROOM_MORE / 2, most);
+	profile_release(&profile);
+}
+
+/* A stack that has room is whole; the frames nearest the leaf stay of one that has none. */
+static void chain_of_short_names(void **state)
+{
+	struct path_labels labels;
+	struct writer_options options;
+	struct path_maker path;
+	uint64_t frames = 0;
+	double begin = cpu_s();
+
+	(void)state;
+	make_chain(14000, 1);
+	writer_options_default(&options);
+	assert_int_equal(path_labels_init(&labels), 0);
+	assert_int_equal(path_maker_init(&path, &labels, &profile, &options), 0);
+	for (uint32_t node = 1; node < profile.nodes.len; node++) {
+		assert_int_equal(path_make(&path, 0, node), 1);
+		frames += path.depth;
+	}
+	assert_in_range(frames, PATH_DEEP_FRAMES, PATH_DEEP_FRAMES + (PATH_DEEP + 1) * profile.nodes.len);
+	assert_int_equal(path.depth, PATH_DEEP + 1);
+	assert_string_equal(labels.items[path.steps.items[0].label].text, "13999");
+	assert_string_equal(labels.items[path.steps.items[PATH_DEEP].label].text, PATH_TRUNCATED);
+	assert_true(cpu_s() - begin < MUCH_S);
+	path_maker_release(&path);
+	path_labels_release(&labels);
+	profile_release(&profile);
+}
+
+/* A line of collapsed stacks that stands for billions of samples. */
+static void one_line_for_all(void **state)
+{
+	(void)state;
+	make_chain(3, 3);
+	profile.samples.recent.items[2].count = UINT32_MAX;
+	profile.samples.recent.items[2].weight = UINT32_MAX;
+	assert_true(bytes_as("perf") < STACK_ROOM_MORE + 10 * STACK_ROOM_EACH);
+	profile_release(&profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -561,6 +665,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(jfr_methods, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(jfr_stacks_in_each_other, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(long_names_are_written_fast, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(chain_of_long_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(chain_of_short_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_line_for_all, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

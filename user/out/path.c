@@ -114,7 +114,9 @@ static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 		uint32_t frame = profile->nodes.items[node].frame;
 
 		if (maker->options->max_depth && depth == maker->options->max_depth)
-			return path_push(maker, path_mark(maker, "[truncated]"), NULL);
+			return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
+		if (depth >= PATH_DEEP && maker->deep_frames++ >= PATH_DEEP_FRAMES)
+			return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
 		err = path_push(maker, maker->frame_labels.items[frame], &profile->frames.items[frame]);
 	}
 	return err;

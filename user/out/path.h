@@ -16,6 +16,14 @@
 #include "out/writer.h"
 #include "profile/profile.h"
 
+/*
+ * Each stack may have PATH_DEEP frames, and all stacks together PATH_DEEP_FRAMES in addition: in a chain of frames with
+ * a sample at each, the frames of all stacks are the square of its length. Frames beyond that are under the mark.
+ */
+#define PATH_DEEP 1024
+#define PATH_DEEP_FRAMES (64u << 20)
+#define PATH_TRUNCATED "[truncated]" /* stands for the frames that are left out */
+
 struct path_label {
 	const char *text;     /* name and suffix; valid until path_labels_release() */
 	uint32_t name_len;    /* bytes of the name, without the suffix */
@@ -49,6 +57,7 @@ struct path_maker {
 	struct vec(struct path_step) steps; /* leaf first */
 	size_t depth; /* number of steps of the stack itself; the leading frames follow: thread, process, --by */
 	struct buf text;
+	uint64_t deep_frames; /* frames so far that were beyond PATH_DEEP */
 };
 
 int path_labels_init(struct path_labels *labels); /* 0 or -ENOMEM */

@@ -7,12 +7,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "out/json.h"
 #include "out/ordered.h"
 #include "out/path.h"
+#include "out/stack_room.h"
 #include "out/writers.h"
 
+#define SLICE_BYTES 96 /* of a slice without its name */
 #define TRACKS_FIRST (1u << 24) /* above all thread ids: tracks that are not threads, or not of the first event */
 
 struct slice {
@@ -31,6 +34,7 @@ struct trace {
 	const struct profile_sample *sample; /* of the track that is written */
 	uint32_t track, tracks;
 	struct buf text;
+	struct stack_room room;
 	bool has_events;
 };
 
@@ -105,6 +109,26 @@ static size_t common_depth(const struct trace *t)
 	return depth;
 }
 
+/* Opens slices for the frames that have none, as far as there is room. */
+static int open_slices(struct trace *t, uint64_t begin_ns)
+{
+	uint64_t most = stack_room_next(&t->room), bytes = 0;
+	int err = 0;
+
+	for (size_t i = t->open.len; !err && i < t->path.depth; i++) {
+		uint32_t label = t->path.steps.items[t->path.depth - 1 - i].label;
+
+		bytes += strlen(t->labels.items[label].text) + SLICE_BYTES;
+		if (bytes > most && i) {
+			label = path_mark(&t->path, PATH_TRUNCATED);
+			i = t->path.depth;
+		}
+		err = label ? vec_push(&t->open, (struct slice){label, begin_ns}) : -ENOMEM;
+	}
+	stack_room_took(&t->room, bytes);
+	return err;
+}
+
 /* A short time that belongs to no sample is added to the later one: clocks tick unevenly. */
 static int put_slices(struct trace *t, uint64_t time_ns, uint64_t weight)
 {
@@ -118,21 +142,28 @@ static int put_slices(struct trace *t, uint64_t time_ns, uint64_t weight)
 	if (time_ns <= begin)
 		return 0;
 	close_slices(t, common_depth(t));
-	for (size_t i = t->open.len; !err && i < t->path.depth; i++)
-		err = vec_push(&t->open, (struct slice){t->path.steps.items[t->path.depth - 1 - i].label, begin});
+	err = open_slices(t, begin);
 	t->end_ns = time_ns;
 	return err;
 }
 
 static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_sample *sample)
 {
+	uint64_t most = stack_room_next(&t->room), bytes = 0;
+	size_t depth = 0;
+
+	while (depth < t->path.depth && (!depth || bytes < most))
+		bytes += strlen(t->labels.items[t->path.steps.items[depth++].label].text) + 1;
+	stack_room_took(&t->room, bytes);
 	begin_event(t, "i");
 	put_time(t, "ts", time_ns);
 	fputs(",\"s\":\"t\",\"name\":", t->out);
 	json_foreign(t->out, text_of(t, t->profile->events.items[sample->event].name));
 	fprintf(t->out, ",\"args\":{\"weight\":%" PRIu64 ",\"stack\":", sample->weight);
 	buf_clear(&t->text);
-	for (size_t i = t->path.depth; i-- > 0;)
+	if (depth < t->path.depth)
+		buf_add_str(&t->text, PATH_TRUNCATED ";");
+	for (size_t i = depth; i-- > 0;)
 		buf_printf(&t->text, "%s%s", t->labels.items[t->path.steps.items[i].label].text, i ? ";" : "");
 	json_foreign(t->out, t->text.data);
 	fputs("}}", t->out);
@@ -182,7 +213,7 @@ static int put_all(struct trace *t)
 
 static int chrometrace_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct trace t = {.profile = profile, .out = out};
+	struct trace t = {.profile = profile, .out = out, .room = STACK_ROOM_NEW};
 	struct writer_options ours = *options;
 	int err = path_labels_init(&t.labels);
 

@@ -7,20 +7,33 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "base/buf.h"
+#include "out/stack_room.h"
 #include "out/tree_diff.h"
 #include "out/writers.h"
 
 struct path {
 	struct vec(uint32_t) nodes; /* leaf first */
+	bool is_cut;
+	struct stack_room room;
 };
 
+/* Takes the frames from the leaf on for which there is room, but at least one. */
 static int path_set(struct path *path, const struct tree *tree, uint32_t leaf)
 {
+	uint64_t room = stack_room_next(&path->room), bytes = 0;
+
 	vec_clear(&path->nodes);
-	for (uint32_t node = leaf; node; node = tree->nodes.items[node].parent)
-		if (vec_push(&path->nodes, node) < 0)
+	path->is_cut = false;
+	for (uint32_t node = leaf; node && !path->is_cut; node = tree->nodes.items[node].parent) {
+		bytes += strlen(tree_label(tree, node)->text) + 1;
+		path->is_cut = bytes > room && path->nodes.len;
+		if (!path->is_cut && vec_push(&path->nodes, node) < 0)
 			return -ENOMEM;
+	}
+	stack_room_took(&path->room, bytes);
 	return 0;
 }
 
@@ -28,6 +41,8 @@ static int write_path(struct path *path, const struct tree *tree, uint32_t leaf,
 {
 	int err = path_set(path, tree, leaf);
 
+	if (path->is_cut)
+		fputs(PATH_TRUNCATED ";", out);
 	for (size_t i = path->nodes.len; i-- > 0;)
 		fprintf(out, "%s%s", tree_label(tree, path->nodes.items[i])->text, i ? ";" : " ");
 	return err;
@@ -35,7 +50,7 @@ static int write_path(struct path *path, const struct tree *tree, uint32_t leaf,
 
 int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out)
 {
-	struct path path = {0};
+	struct path path = {.room = STACK_ROOM_NEW};
 	int err = 0;
 
 	for (uint32_t leaf = tree_next(tree, 0, false); leaf && !err; leaf = tree_next(tree, leaf, false)) {
@@ -80,7 +95,7 @@ static int write_diff_stacks(const struct tree_diff *diff, bool normalize, const
 	const struct tree *tree = &diff->tree;
 	uint64_t total_a = tree_value(&diff->a.items[0].total, options);
 	uint64_t total_b = tree_value(&tree->nodes.items[0].total, options);
-	struct path path = {0};
+	struct path path = {.room = STACK_ROOM_NEW};
 	int err = 0;
 
 	normalize = normalize && total_a && total_b;

@@ -11,11 +11,14 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "out/path.h"
+#include "out/stack_room.h"
 #include "out/writers.h"
 #include "profile/perf_text.h"
 
 #define STACKS_BYTES ((size_t)32 << 20) /* of the texts of stacks that are kept for later samples */
 #define DIGITS_MAX 20
+#define HEAD_BYTES 96 /* of a line before a stack, about */
+#define TRUNCATED "\t               0 " PATH_TRUNCATED " ([mark])\n\n" /* the end of a stack that is cut */
 
 struct text_place {
 	size_t at, len;
@@ -38,6 +41,7 @@ struct perf {
 	struct texts stacks; /* their frames; a text without any is of a stack that is left out */
 	struct map stack_ids; /* thread << 32 | node -> index in stacks */
 	struct buf text;
+	struct stack_room room;
 };
 
 /* ---- texts ---- */
@@ -193,14 +197,15 @@ static int make_stack(struct perf *p, const struct profile_sample *sample)
 {
 	uint32_t pid = p->profile->threads.items[sample->thread].pid;
 	int wanted = path_make(&p->path, sample->thread, sample->node);
+	size_t i = 0;
 
 	if (wanted < 0)
 		return wanted;
 	buf_clear(&p->text);
-	for (size_t i = 0; wanted && i < p->path.depth; i++)
+	for (; wanted && i < p->path.depth && p->text.len <= STACK_ROOM_MORE; i++)
 		add_frame(p, &p->path.steps.items[i], pid);
 	if (wanted)
-		buf_add_char(&p->text, '\n');
+		buf_add_str(&p->text, i < p->path.depth ? TRUNCATED : "\n");
 	return texts_add(&p->stacks, &p->text);
 }
 
@@ -223,25 +228,49 @@ static int64_t find_stack(struct perf *p, const struct profile_sample *sample)
 	return err ? err : (int64_t)p->stacks.places.len - 1;
 }
 
-/* A sample that stands for several is written as many times. */
+/* Writes the text of a stack, as far as there is room, but at least one frame. Returns its bytes. */
+static size_t put_stack(struct perf *p, size_t index, uint64_t most)
+{
+	const struct text_place *place = &p->stacks.places.items[index];
+	const char *text = p->stacks.bytes.data + place->at, *end;
+
+	if (place->len <= most) {
+		put_text(p->out, &p->stacks, index);
+		return place->len;
+	}
+	end = memrchr(text, '\n', most);
+	if (!end)
+		end = memchr(text, '\n', place->len);
+	fwrite(text, 1, (size_t)(end + 1 - text), p->out);
+	fputs(TRUNCATED, p->out);
+	return (size_t)(end + 1 - text) + strlen(TRUNCATED);
+}
+
+/* A sample that stands for several is written as many times, as long as there is room. */
 static int put_sample(void *context, const struct profile_sample *sample)
 {
 	struct perf *p = context;
-	uint64_t rest = sample->weight;
+	uint64_t rest = sample->weight, most;
 	int64_t stack = find_stack(p, sample);
+	size_t len;
 
 	if (stack < 0)
 		return (int)stack;
-	if (!p->stacks.places.items[stack].len)
+	len = p->stacks.places.items[stack].len;
+	if (!len)
 		return 0;
 	if (put_process(p, &p->profile->threads.items[sample->thread]) < 0)
 		return -ENOMEM;
+	most = stack_room_next(&p->room);
 	for (uint32_t left = sample->count; left; left--) {
-		uint64_t weight = rest / left;
+		uint64_t weight;
 
+		if (left < sample->count && p->room.bytes < len + HEAD_BYTES)
+			left = 1;
+		weight = rest / left;
 		rest -= weight;
 		put_head(p, sample, weight);
-		put_text(p->out, &p->stacks, (size_t)stack);
+		stack_room_took(&p->room, put_stack(p, (size_t)stack, most) + HEAD_BYTES);
 	}
 	return 0;
 }
@@ -321,7 +350,7 @@ static void release(struct perf *p)
 static int perf_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct writer_options ours = *options;
-	struct perf p = {.profile = profile, .options = &ours, .out = out};
+	struct perf p = {.profile = profile, .options = &ours, .out = out, .room = STACK_ROOM_NEW};
 	int err = path_labels_init(&p.labels);
 
 	ours.reverse = false;

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/text.h"
+#include "out/stack_room.h"
 #include "out/tree.h"
 #include "out/waits.h"
 #include "out/writers.h"
-#include "base/text.h"
 
 #define WAITS_MAX 50 /* rows of the table of wakers and sleepers */
 
@@ -68,7 +69,9 @@ static void print_line(const struct report *r, const char *text)
 static void print_facts(const struct report *r, uint64_t samples)
 {
 	const struct profile *profile = r->profile;
+	struct buf key;
 
+	buf_init(&key);
 	fprintf(r->out, "--- Execution profile ---\n");
 	if (r->options->title)
 		print_line(r, r->options->title);
@@ -76,25 +79,34 @@ static void print_facts(const struct report *r, uint64_t samples)
 	for (size_t i = 0; i < profile->facts.len; i++) {
 		const struct profile_fact *fact = &profile->facts.items[i];
 
-		fprintf(r->out, "%-20s: ", intern_text(&profile->strings, fact->key));
+		buf_clear(&key);
+		text_add_line(&key, intern_text(&profile->strings, fact->key));
+		fprintf(r->out, "%-20s: ", key.data);
 		print_line(r, intern_text(&profile->strings, fact->value));
 	}
+	buf_release(&key);
 }
 
-static void print_trace(const struct report *r, uint32_t leaf)
+static void print_trace(const struct report *r, uint32_t leaf, struct stack_room *room)
 {
 	const struct tree *tree = &r->tree;
 	const struct tree_node *node = &tree->nodes.items[leaf];
+	uint64_t most = stack_room_next(room), bytes = 0;
 	unsigned int depth = 0;
+	uint32_t i;
 
 	fprintf(r->out, "\n--- %" PRIu64 " %s (%.2f%%), %" PRIu64 " sample%s\n", node->self.amount, r->unit,
 		percent(r, &node->self), node->self.samples, node->self.samples == 1 ? "" : "s");
-	for (uint32_t i = leaf; i; i = tree->nodes.items[i].parent)
-		fprintf(r->out, "  [%2u] %s\n", depth++, tree_label(tree, i)->text);
+	for (i = leaf; i && bytes < most; i = tree->nodes.items[i].parent)
+		bytes += (uint64_t)fprintf(r->out, "  [%2u] %s\n", depth++, tree_label(tree, i)->text);
+	if (i)
+		fprintf(r->out, "  [%2u] " PATH_TRUNCATED "\n", depth);
+	stack_room_took(room, bytes);
 }
 
 static void print_traces(const struct report *r)
 {
+	struct stack_room room = STACK_ROOM_NEW;
 	size_t count = 0;
 
 	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
@@ -102,7 +114,7 @@ static void print_traces(const struct report *r)
 			r->order[count++] = i;
 	qsort_r(r->order, count, sizeof(*r->order), compare_nodes, (void *)r);
 	for (size_t i = 0; i < count && i < r->options->traces; i++)
-		print_trace(r, r->order[i]);
+		print_trace(r, r->order[i], &room);
 }
 
 static size_t order_labels(const struct report *r)

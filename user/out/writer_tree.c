@@ -13,6 +13,8 @@
 #include "out/tree.h"
 #include "out/writers.h"
 
+#define INDENT_MAX 1024 /* deeper frames are told by their number only */
+
 struct call_tree {
 	const struct profile *profile;
 	const struct writer_options *options;
@@ -85,8 +87,8 @@ static void print_tree(const struct call_tree *t)
 		uint64_t value = value_of(t, node), self = self_of(t, node);
 
 		fprintf(t->out, "%12" PRIu64 " %7.2f%% %12" PRIu64 " %7.2f%%  [%2u] %*s%s\n", value,
-			percent(value, all), self, percent(self, all), depth, (int)depth - 1, "",
-			tree_label(&t->tree, node)->text);
+			percent(value, all), self, percent(self, all), depth,
+			(int)(depth < INDENT_MAX ? depth : INDENT_MAX) - 1, "", tree_label(&t->tree, node)->text);
 	}
 }
 

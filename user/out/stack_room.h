@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits the stacks in a format of text. Such a format has the names of all frames of each stack, so the file may be as
+ * large as the square of the profile. Of a stack that has no room, the frames nearest the leaf are written, under
+ * PATH_TRUNCATED.
+ */
+#ifndef OUT_STACK_ROOM_H
+#define OUT_STACK_ROOM_H
+
+#include <stdint.h>
+
+#define STACK_ROOM_EACH 8192 /* bytes that each stack may take, and for all stacks together … */
+#define STACK_ROOM_MORE (256u << 20) /* … so many in addition */
+
+struct stack_room {
+	uint64_t bytes; /* that the stack may take */
+};
+
+#define STACK_ROOM_NEW {.bytes = STACK_ROOM_MORE}
+
+/* Call before each stack. Returns the bytes that it may take. */
+static inline uint64_t stack_room_next(struct stack_room *room)
+{
+	room->bytes += STACK_ROOM_EACH;
+	if (room->bytes > STACK_ROOM_MORE + STACK_ROOM_EACH)
+		room->bytes = STACK_ROOM_MORE + STACK_ROOM_EACH;
+	return room->bytes;
+}
+
+/* Call after each stack with the bytes that it took, which may be a frame too much. */
+static inline void stack_room_took(struct stack_room *room, uint64_t bytes)
+{
+	room->bytes -= bytes < room->bytes ? bytes : room->bytes;
+}
+
+#endif
