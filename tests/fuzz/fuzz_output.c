@@ -103,6 +103,7 @@ static void fill(struct profile *profile, struct input *input)
 	uint32_t thread = profile_thread(profile, 1, 2, name, name, profile_owner(profile, &owner));
 
 	profile_add_fact(profile, "command", "%s", name);
+	profile_add_fact(profile, name, "%s", name);
 	profile_add_loss(profile, 1, name);
 	for (size_t i = 0; i < FRAMES; i++)
 		frames[i] = fuzzed_frame(profile, input);
@@ -115,7 +116,8 @@ static void fill(struct profile *profile, struct input *input)
 			.thread = thread,
 			.node = node,
 			.count = 1,
-			.event = profile_event(profile, "cpu", PROFILE_NS, 0),
+			.event = depth % 2 ? profile_event(profile, name, PROFILE_COUNT, 0)
+					   : profile_event(profile, "cpu", PROFILE_NS, 0),
 		};
 
 		FUZZ_CHECK(!profile_add(profile, &sample));
@@ -159,8 +161,10 @@ static void check_pprof(const struct profile *profile, const struct writer_optio
 	free(file);
 }
 
-static void write_all(const struct profile *profile, const struct writer_options *options)
+static void write_all(const struct profile *profile, const struct writer_options *options, size_t one_of)
 {
+	static const char *const texts[] = {"traces",	   "flat",	"tree",	       "tree-text", "heatmap",
+					    "perf", "speedscope", "callgrind", "chrometrace", "otlp-json"};
 	char *collapsed = write_as("collapsed", profile, options);
 	char *page = write_as("flamegraph", profile, options);
 	char *col = write_as("col", profile, options);
@@ -173,6 +177,7 @@ static void write_all(const struct profile *profile, const struct writer_options
 	check_diff(profile, options);
 	check_pprof(profile, options);
 	free(write_as("text", profile, options));
+	free(write_as(texts[one_of % (sizeof(texts) / sizeof(*texts))], profile, options));
 	free(collapsed);
 	free(page);
 	free(col);
@@ -201,7 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.exclude = (struct opt_strings){(const char **)&patterns[1], bits >> 15 & 1};
 	FUZZ_CHECK(!profile_init(&profile));
 	fill(&profile, &input);
-	write_all(&profile, &options);
+	write_all(&profile, &options, size);
 	profile_release(&profile);
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		free(patterns[i]);

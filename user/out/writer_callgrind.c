@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "out/tree.h"
 #include "out/writers.h"
 
@@ -83,11 +84,12 @@ static int collect(struct callgrind *c)
 static void put_function(const struct callgrind *c, const char *prefix, uint32_t label)
 {
 	const struct path_label *row = &c->tree.labels.items[label];
+	struct buf module;
 
-	if (*row->module)
-		fprintf(c->out, "%sob=%s\n", prefix, row->module);
-	else
-		fprintf(c->out, "%sob=???\n", prefix);
+	buf_init(&module);
+	text_add_line(&module, *row->module ? row->module : "???");
+	fprintf(c->out, "%sob=%s\n", prefix, module.data);
+	buf_release(&module);
 	fprintf(c->out, "%sfn=(%u) %s\n", prefix, label, row->text);
 }
 

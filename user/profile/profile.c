@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
 #define NONE UINT32_MAX
 #define STACK_MAX 4096 /* frames by which one stack may grow the tables */
@@ -279,9 +280,13 @@ uint32_t profile_known_stack(const struct profile *profile, const uint32_t *fram
 
 uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval)
 {
-	const struct profile_event event = {
-		.name = intern_str(&profile->strings, name), .unit = unit, .interval = interval};
+	struct profile_event event = {.unit = unit, .interval = interval};
+	struct buf clean;
 
+	buf_init(&clean);
+	text_add_line(&clean, name);
+	event.name = clean.failed ? 0 : intern_str(&profile->strings, clean.data);
+	buf_release(&clean);
 	for (size_t i = 0; i < profile->events.len; i++)
 		if (profile->events.items[i].name == event.name)
 			return (uint32_t)i;
