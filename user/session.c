@@ -285,6 +285,7 @@ static int open_outputs(struct session *session)
 	session->style = options->style;
 	session->style.jfr.jdk_file = options->jfrsync ? &session->jdk.file : NULL;
 	output_files_init(&session->outputs, &session->profile, &session->style, &options->folder.access);
+	thinning_open(&session->profile.thinning, options->max_file);
 	for (size_t i = 0; !err && i < options->outputs.len; i++)
 		err = output_files_add(&session->outputs, options->outputs.items[i].writer,
 				       options->outputs.items[i].file);

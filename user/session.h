@@ -35,6 +35,7 @@ struct session_options {
 	enum session_engine engine;
 	uint32_t java_depth;
 	uint64_t max_memory; /* bytes; 0 = a share of the memory, see budget_open() */
+	uint64_t max_file; /* limit of the output files' bytes, which are of the format duet; 0 = no limit */
 	double max_overhead; /* percent of the host's CPU; 0 = no limit */
 	enum duet_signals signals;
 	bool all_user;

@@ -290,6 +290,44 @@ case_device_of_a_container() {
 	expect_contains "$here/inner/out.collapsed" ';burn'
 }
 
+has_used() { # PID TICKS
+	[ "$(cpu_ticks "$1")" -ge "$2" ]
+}
+
+# A process whose samples would fill the recorder's memory: it stays within its limit, and the sum of CPU time is right.
+case_memory_limit() {
+	local before after wanted_ns
+	need_bpf
+	need_root
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$workloads/busy" 2 60 >"$here/busy" 2>&1 &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/busy" '^READY' 10
+	run_asprof start -e cpu -i 20us --memlimit 64k "$jvm"
+	expect_status 0
+	before=$(cpu_ticks "$jvm")
+	wait_for 30 has_used "$jvm" $((before + 400))
+	after=$(cpu_ticks "$jvm")
+	run_asprof stop --total -o collapsed "$jvm"
+	expect_status 0
+	expect_contains "$here/stderr" 'WARN.*limit of memory \(memlimit\)'
+	wanted_ns=$(((after - before) * 10000000))
+	expect_near "CPU time in the recording" "$(total "$here/stdout")" "$wanted_ns" $((wanted_ns / 5))
+	run_asprof stop -o text "$jvm"
+	expect_contains "$here/stdout" 'samples left out'
+	expect_lacks "$here/stderr" 'memlimit' # told once
+	run_asprof metrics "$jvm"
+	expect "kB of the recording" "$(awk '$1 == "mem_calltracestorage_kb" { print $2 }' "$here/stdout")" '<=' 64
+	run_asprof resume -i 50us --memlimit 64k "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" 'has reached its limit of 64 kB'
+	run_asprof resume -i 1ms "$jvm"
+	expect_status 0
+	run_asprof stop --total -o collapsed "$jvm"
+	expect "CPU time with what was before" "$(total "$here/stdout")" '>' $((wanted_ns * 4 / 5))
+}
+
 # What HotSpot's attach mechanism offers, by the names that async-profiler has.
 case_commands_of_the_jvm() {
 	need_root

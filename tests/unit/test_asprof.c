@@ -97,6 +97,11 @@ static void actions_and_files(void **state)
 	assert_string_equal(arguments.writer->name, "text");
 	parse("");
 	assert_int_equal(arguments.action, ASPROF_NONE);
+	parse("start,memlimit=4m");
+	assert_int_equal(arguments.memory_bytes, 4 << 20);
+	parse("start,memlimit=5000000");
+	assert_int_equal(arguments.memory_bytes, 5000000);
+	assert_string_equal(refused("start,memlimit=much"), "Invalid value of memlimit: 'much'");
 }
 
 static void texts_have_rows(void **state)

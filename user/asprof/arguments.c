@@ -22,6 +22,7 @@ enum form {
 	FORM_STRING,	/* const char * */
 	FORM_DEPTH,	/* "N", or "N/M" */
 	FORM_PERCENT,	/* double */
+	FORM_SIZE,	/* uint64_t: bytes, or with a unit k m g */
 	FORM_LONG_TIME, /* uint64_t: seconds, or with a unit s m h d */
 	FORM_INTERVAL,	/* struct asprof_interval: a value with any unit; without a value, the default */
 	FORM_LIST,	/* struct opt_strings */
@@ -80,6 +81,7 @@ static const struct word words[] = {
 	{.name = "jstackdepth", .form = FORM_DEPTH, .offset = AT(depth)},
 	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
 	{.name = "loop", .form = FORM_LONG_TIME, .offset = AT(loop_ns)},
+	{.name = "memlimit", .form = FORM_SIZE, .offset = AT(memory_bytes)},
 
 	{.name = "file", .form = FORM_STRING, .offset = AT(file)},
 	{.name = "quiet", .form = FORM_SWITCH, .offset = AT(quiet)},
@@ -112,7 +114,6 @@ static const struct word words[] = {
 	{.name = "jfropts", .form = FORM_BITS, .offset = AT(style.jfr.without)},
 	{.name = "mcache", .form = FORM_ACCEPTED},
 	{.name = "nobatch", .form = FORM_ACCEPTED},
-	{.name = "memlimit", .form = FORM_ACCEPTED},
 	{.name = "chunksize", .form = FORM_ACCEPTED},
 	{.name = "chunktime", .form = FORM_ACCEPTED},
 	{.name = "framebuf", .form = FORM_ACCEPTED},
@@ -184,7 +185,7 @@ static bool parse_units(const char *text, const struct unit *known, size_t count
 /* Of sizes, m is a megabyte. */
 static bool parse_amount(const struct word *word, const char *text, uint64_t *ret)
 {
-	bool is_size = word->offset == AT(alloc) || word->offset == AT(nativemem);
+	bool is_size = word->offset == AT(alloc) || word->offset == AT(nativemem) || word->form == FORM_SIZE;
 	size_t length = strlen(text);
 	bool is_megabytes = is_size && length && (text[length - 1] | 0x20) == 'm';
 
@@ -371,6 +372,8 @@ static int set_word(struct asprof_arguments *to, const struct word *word, char *
 	case FORM_PERCENT:
 	case FORM_LONG_TIME:
 		return set_number(field, word, value, why);
+	case FORM_SIZE:
+		return value && parse_amount(word, value, field) ? 0 : bad_value(word, value, why);
 	case FORM_INTERVAL:
 		return set_interval(field, word, value, why);
 	case FORM_RATES:

@@ -53,6 +53,7 @@ struct asprof_arguments {
 	const char *jfrsync; /* settings of the JVM's own recording; NULL: none is made */
 	const char *clock; /* "tsc" or "monotonic"; NULL: not set */
 	struct buf settings; /* words that a JFR file repeats: "name=value\n" each */
+	uint64_t memory_bytes; /* memlimit; 0: the default */
 };
 
 /*

@@ -44,6 +44,12 @@ static bool is_of_library(const struct request *request)
 	return request->question->head.kind != DUET_QUESTION_COMMAND;
 }
 
+/* Where lines for people go. */
+static struct buf *lines_of(const struct request *request)
+{
+	return is_of_library(request) ? &request->answer->log : &request->answer->text;
+}
+
 /* ---- files ---- */
 
 /* A relative path is relative to the process's working directory, which may not be ours. */
@@ -334,9 +340,10 @@ static void tell_metrics(const struct request *request)
 	buf_printf(&request->answer->text,
 		   "mem_calltracestorage_kb %llu\n"
 		   "samples_total %llu\n"
-		   "calltracestorage_overflows_total 0\n",
+		   "calltracestorage_overflows_total %d\n",
 		   (unsigned long long)(recording_bytes(&request->profiling->recording) + 1023) >> 10,
-		   (unsigned long long)count_samples(request->profiling));
+		   (unsigned long long)count_samples(request->profiling),
+		   recording_is_thin(&request->profiling->recording));
 }
 
 static void write_text(const struct request *request, struct report_file *file)
@@ -446,6 +453,20 @@ static void settle_log(const struct request *request, const char *log, const cha
 		write_log(request->profiling, log, answer, is_agent);
 }
 
+/* ---- the limit of memory ---- */
+
+/* Once for each recording, with its first report. */
+static void tell_limit(const struct request *request)
+{
+	struct recording *recording = &request->profiling->recording;
+
+	if (request->answer->code || recording->is_told_thin || !recording_is_thin(recording))
+		return;
+	recording->is_told_thin = true;
+	buf_add_str(lines_of(request), "[WARN] The recording neared its limit of memory (memlimit): fewer samples "
+				       "were kept, and each stands for several\n");
+}
+
 /* ---- questions ---- */
 
 static void obey(struct request *request)
@@ -457,9 +478,11 @@ static void obey(struct request *request)
 		return;
 	case ASPROF_STOP:
 		stop(request);
+		tell_limit(request);
 		return;
 	case ASPROF_DUMP:
 		dump(request);
+		tell_limit(request);
 		return;
 	case ASPROF_NONE:
 		return;
@@ -488,7 +511,7 @@ static void obey_arguments(struct profiling *profiling, const struct meeting_que
 	} else {
 		log = arguments.log ? strdup(arguments.log) : NULL;
 		level = arguments.log_level ? strdup(arguments.log_level) : NULL;
-		buf_add_str(is_of_library(&request) ? &answer->log : &answer->text, warnings.data);
+		buf_add_str(lines_of(&request), warnings.data);
 		obey(&request);
 	}
 	if (is_of_library(&request))

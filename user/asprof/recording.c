@@ -2,6 +2,7 @@
 #include "asprof/recording.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "cmd/inputs.h"
 #include "cmd/record.h"
 #include "jvms/flight_recording.h"
+#include "out/output_files.h"
 #include "proc/process.h"
 
 #define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
@@ -27,7 +29,9 @@
 #define STEP_NS (5 * NS_PER_MS)
 #define LOG_MAX (64u << 10)
 #define MAX_WORDS 24
-#define MAX_PARTS 64 /* most parts of resumed recordings; the oldest is dropped */
+#define MAX_PARTS 64 /* most parts of resumed recordings; then they become one */
+#define PART_FORMAT "duet" /* no report has this format */
+#define MEMORY_BYTES (256u << 20) /* limit of all parts, if memlimit is not given */
 
 static void pause_a_step(void)
 {
@@ -93,20 +97,22 @@ static void add_words(struct words *words, const char *option, const char *value
 
 /* Does not return. */
 static void record(const struct recording_subject *subject, const struct asprof_arguments *arguments,
-		   const char *events, const char *engine)
+		   const char *events, const char *engine, uint64_t max_bytes)
 {
 	struct attach_control control = {0};
 	struct words words = {0};
-	char target[16], depth[16];
+	char target[16], depth[16], most[32];
 
 	snprintf(target, sizeof(target), "%d", subject->pid);
 	snprintf(depth, sizeof(depth), "%u", arguments->depth);
+	snprintf(most, sizeof(most), "%llu", (unsigned long long)max_bytes);
 	add_words(&words, "record", NULL);
 	add_words(&words, "--pid", target);
 	add_words(&words, "--event", events);
 	add_words(&words, "--engine", engine);
 	add_words(&words, "--duration", "3650d");
-	add_words(&words, "--output", "duet");
+	add_words(&words, "--output", PART_FORMAT);
+	add_words(&words, OUTPUT_FILES_LIMIT, most);
 	if (arguments->all_user)
 		add_words(&words, "--all-user", NULL);
 	if (arguments->depth > DUET_JAVA_DEPTH) /* reports of less are cut */
@@ -140,9 +146,17 @@ static int await_begin(struct recording *recording, int part, struct buf *why)
 	return 0;
 }
 
+static uint64_t memory_limit_of(const struct asprof_arguments *arguments)
+{
+	uint64_t asked = arguments->memory_bytes ? arguments->memory_bytes : MEMORY_BYTES;
+
+	return asked < RECORD_FILE_MIN_BYTES ? RECORD_FILE_MIN_BYTES : asked;
+}
+
 static int run_child(struct recording *recording, const struct recording_subject *subject,
 		     const struct asprof_arguments *arguments, int part, struct buf *why)
 {
+	const uint64_t max_bytes = memory_limit_of(arguments) - recording_bytes(recording);
 	const char *engine;
 	struct buf events;
 	int err;
@@ -154,7 +168,7 @@ static int run_child(struct recording *recording, const struct recording_subject
 		if (!recording->child) {
 			become(part, recording->log);
 			closefrom(STDERR_FILENO + 1); /* clients must see when the recorder has ended */
-			record(subject, arguments, events.data, engine);
+			record(subject, arguments, events.data, engine, max_bytes);
 		}
 		err = recording->child < 0 ? -errno : 0;
 		if (err)
@@ -169,10 +183,6 @@ static int add_part(struct recording *recording, struct buf *why)
 	int part = memfd_create("duet-recording", MFD_CLOEXEC);
 	int log = memfd_create("duet-log", MFD_CLOEXEC);
 
-	if (recording->parts.len == MAX_PARTS) {
-		close(recording->parts.items[0]);
-		memmove(recording->parts.items, recording->parts.items + 1, --recording->parts.len * sizeof(int));
-	}
 	if (part < 0 || log < 0 || vec_push(&recording->parts, part) < 0) {
 		if (part >= 0)
 			close(part);
@@ -184,6 +194,7 @@ static int add_part(struct recording *recording, struct buf *why)
 	if (recording->log >= 0)
 		close(recording->log);
 	recording->log = log;
+	recording->is_told_thin = false;
 	return part;
 }
 
@@ -192,6 +203,31 @@ static void forget_parts(struct recording *recording)
 	for (size_t i = 0; i < recording->parts.len; i++)
 		close(recording->parts.items[i]);
 	vec_clear(&recording->parts);
+}
+
+static int check_room(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+{
+	uint64_t most = memory_limit_of(arguments);
+
+	if (recording_bytes(recording) + RECORD_FILE_MIN_BYTES <= most)
+		return 0;
+	buf_printf(why, "the recording has reached its limit of %llu kB: start a new one, or give a larger memlimit",
+		   (unsigned long long)most >> 10);
+	return -ENOSPC;
+}
+
+static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
+
+/* Makes one part of all. No child may run. */
+static int merge_parts(struct recording *recording, struct buf *why)
+{
+	const struct asprof_arguments whole = {.writer = writer_by_name(PART_FORMAT)};
+	int merged = read_parts(recording, &whole, why);
+
+	if (merged < 0)
+		return merged;
+	forget_parts(recording);
+	return vec_push(&recording->parts, merged); /* cannot fail: there were more */
 }
 
 /* ---- JFR ---- */
@@ -291,9 +327,12 @@ void recording_init(struct recording *recording)
 int recording_resume(struct recording *recording, const struct recording_subject *subject,
 		     const struct asprof_arguments *arguments, struct buf *why)
 {
-	int part = add_part(recording, why);
-	int err;
+	int part = -1, err = check_room(recording, arguments, why);
 
+	if (!err && recording->parts.len == MAX_PARTS)
+		err = merge_parts(recording, why);
+	if (!err)
+		err = part = add_part(recording, why);
 	recording->shape = (struct report_shape){
 		.stacks = stack_shape_of(arguments->cstack),
 		.most_frames = arguments->depth,
@@ -301,8 +340,8 @@ int recording_resume(struct recording *recording, const struct recording_subject
 		.wall_ns = asprof_arguments_wall_ns(arguments),
 	};
 	recording->source = asprof_arguments_source(arguments);
-	err = part < 0 ? part : start_jdk(recording, subject->pid, arguments, why);
-
+	if (err >= 0)
+		err = start_jdk(recording, subject->pid, arguments, why);
 	keep_options(recording, arguments);
 	if (!err)
 		err = run_child(recording, subject, arguments, part, why);
@@ -375,12 +414,13 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 	struct writer_options style = arguments->style;
 	struct profile profile;
 	struct buf why;
-	int err;
+	int err = 0;
 
 	if (inputs_read_all(&profile, paths, count) < 0)
 		return 1;
 	buf_init(&why);
-	err = report_shape(&profile, &recording->shape, arguments->writer, &why);
+	if (strcmp(arguments->writer->name, PART_FORMAT) != 0)
+		err = report_shape(&profile, &recording->shape, arguments->writer, &why);
 	if (err) {
 		log_error("%s", why.data);
 		return 1;
@@ -398,13 +438,20 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 	return err < 0;
 }
 
+static int add_count(void *context, const struct profile_sample *sample)
+{
+	*(uint64_t *)context += sample->count;
+	return 0;
+}
+
 static int write_count(char **paths, size_t count)
 {
 	struct profile profile;
+	uint64_t samples = 0;
 
-	if (inputs_read_all(&profile, paths, count) < 0)
+	if (inputs_read_all(&profile, paths, count) < 0 || timeline_each(&profile.samples, add_count, &samples) < 0)
 		return 1;
-	printf("%zu", profile.samples.len);
+	printf("%llu", (unsigned long long)samples);
 	return fflush(stdout) != 0;
 }
 
@@ -470,6 +517,21 @@ int recording_count(struct recording *recording, uint64_t *ret_samples)
 	close(out);
 	*ret_samples = strtoull(text, NULL, 10);
 	return 0;
+}
+
+bool recording_is_thin(const struct recording *recording)
+{
+	struct buf log;
+	char path[32];
+	bool is_thin;
+
+	/* a descriptor with a position of its own: the child may be writing */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", recording->log);
+	buf_init(&log);
+	(void)io_read_file(AT_FDCWD, path, LOG_MAX, &log);
+	is_thin = log.len && strstr(log.data, OUTPUT_FILES_LIMIT);
+	buf_release(&log);
+	return is_thin;
 }
 
 uint64_t recording_bytes(const struct recording *recording)

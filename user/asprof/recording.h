@@ -29,6 +29,7 @@ struct recording {
 	struct buf settings; /* the same */
 	uint64_t begun_cycles; /* clock_cycles() at begun_ns; 0: nanoseconds are the ticks of JFR files */
 	const char *source; /* writer_options.source of all reports; static text */
+	bool is_told_thin; /* for the caller: the user was told of recording_is_thin() */
 	struct vec(int) parts; /* descriptors; the last one is the current recording, those before it were resumed */
 };
 
@@ -51,6 +52,8 @@ bool recording_has_ended(struct recording *recording);
 /* Makes a report of all samples until now. Returns its descriptor, or -errno with one sentence in `why`. */
 int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
 int recording_count(struct recording *recording, uint64_t *ret_samples); /* returns 0 or -errno */
+/* Returns true if the recording has neared its limit of memory, so that fewer samples are kept. */
+bool recording_is_thin(const struct recording *recording);
 uint64_t recording_bytes(const struct recording *recording); /* memory that it takes */
 void recording_release(struct recording *recording);
 

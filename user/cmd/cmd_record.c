@@ -255,6 +255,22 @@ static int check_memory(const struct session_options *session)
 	return -EINVAL;
 }
 
+/* Other formats cannot hold a sample that stands for several, or are written at the end. */
+static int check_file_limit(const struct session_options *session)
+{
+	bool is_duet = session->outputs.len && !session->window_ns;
+
+	for (size_t i = 0; i < session->outputs.len; i++)
+		is_duet &= !strcmp(session->outputs.items[i].writer->name, "duet");
+	if (session->max_file && !is_duet)
+		log_error("--max-file is for one recording of the format duet: add -o duet");
+	else if (session->max_file && session->max_file < RECORD_FILE_MIN_BYTES)
+		log_error("--max-file: at least %uk are needed", RECORD_FILE_MIN_BYTES >> 10);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 /* The writer cuts stacks to the depth, because it decides which end is kept. */
 static void set_depth(struct session_options *session, const struct record_options *options)
 {
@@ -400,6 +416,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->max_memory = options->max_memory;
 	if (options->continuous && !options->max_memory)
 		session->max_memory = CONTINUOUS_MEMORY;
+	session->max_file = options->max_file;
 	session->max_overhead = options->max_overhead;
 	session->metrics = options->metrics;
 	set_depth(session, options);
@@ -438,7 +455,9 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_access(session, options);
 	if (!err)
 		err = outputs_set(session, &options->files, options->format);
-	return err ? err : set_jfr(session, options);
+	if (!err)
+		err = set_jfr(session, options);
+	return err ? err : check_file_limit(session);
 }
 
 /* The command line for the output's facts, cut so that a long list of files does not hide the other facts. */

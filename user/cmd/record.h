@@ -8,6 +8,8 @@
 #include "base/opt.h"
 #include "session.h"
 
+#define RECORD_FILE_MIN_BYTES (64u << 10) /* least value of --max-file */
+
 struct record_options;
 
 const struct opt *record_option(const char *word); /* returns the row of a long option, or NULL */

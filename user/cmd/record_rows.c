@@ -188,6 +188,8 @@ const struct opt record_rows[] = {
 	{0, "jfropts", "BITS",
 		"left out of JFR files: 1 system, 2 properties, 4 libraries, 8 CPU load, 16 heap",
 		opt_u32, FIELD(jfropts), OPT_OF_FILES},
+	{0, "max-file", "SIZE", "limit of a file of the format duet; near it, fewer samples are kept", opt_bytes,
+		FIELD(max_file), OPT_NOT_CONFIG},
 	STYLE_ROWS(struct record_options),
 
 	OPT_GROUP("Continuous"),

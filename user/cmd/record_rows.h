@@ -24,7 +24,7 @@ struct record_options {
 	const char *event_options[RECORD_EVENT_OPTIONS]; /* by index in event_table; "" for a switch */
 	const char *event, *interval, *engine, *format, *pairing, *signals, *agent, *sleep_hook;
 	const char *cgroup, *container, *comm, *by, *metrics, *group, *jfrsync;
-	uint64_t duration_ns, max_memory;
+	uint64_t duration_ns, max_memory, max_file;
 	uint64_t window_ns, keep_age_ns, keep_bytes;
 	double max_overhead;
 	struct record_range off_cpu;

@@ -167,19 +167,24 @@ static int64_t resolve_waker(struct decided *decided, const struct decision *of)
  */
 static int add_weight(struct decided *decided, const struct decision *of, uint64_t weight, int64_t waker)
 {
-	int64_t node = resolve_node(&decided->resolver, of);
+	uint32_t times = thinning_take(&decided->of.profile->thinning);
 	const struct duet_sample *sample = of->sample;
+	int64_t node;
 
+	loader_counters[DUET_LOADER_LEFT_OUT] += !times;
+	if (!times)
+		return 0;
+	node = resolve_node(&decided->resolver, of);
 	if (node >= 0 && waker >= 0)
 		node = append_waker(decided, of, node, waker);
 	if (node < 0)
 		return (int)node;
 	return profile_add(decided->of.profile, &(struct profile_sample){
 							.time_ns = sample->head.time_ns,
-							.weight = weight,
+							.weight = weight * times,
 							.thread = sample_thread(decided, of->process, of->jvm, sample),
 							.node = (uint32_t)node,
-							.count = 1,
+							.count = times,
 							.event = sample->event,
 							.address = attribute_number(sample,
 										    DUET_ATTRIBUTE_ADDRESS),

@@ -11,6 +11,10 @@
 #include "profile/profile.h"
 
 #define STREAM_NS (2 * NS_PER_SEC) /* how often files of formats with stream_open() are appended to */
+/* A sample in memory will take about so many bytes of a file; the least that it can take there is a few. */
+#define SAMPLE_BYTES 4
+#define SAMPLE_BYTES_MIN 2
+#define RARER_MAX 8 /* the fewer samples are kept, the rarer they are appended: at most 2^8 times STREAM_NS apart */
 
 void output_files_init(struct output_files *files, struct profile *profile, const struct writer_options *style,
 		       const struct io_access *access)
@@ -157,9 +161,47 @@ void output_files_flush(struct output_files *files, uint64_t now_ns)
 	append_all(files, false);
 }
 
+/* The bytes that count for the limit: of the files, and a part of those of the timeline's own file. */
+static uint64_t used_bytes(const struct output_files *files)
+{
+	const struct timeline *samples = &files->profile->samples;
+	uint64_t bytes = (samples->len - samples->written) * SAMPLE_BYTES;
+
+	for (size_t i = 0; i < files->all.len; i++) {
+		off_t at = files->all.items[i].stream ? ftello(files->all.items[i].io.file) : 0;
+
+		bytes += at > 0 ? (uint64_t)at : 0;
+	}
+	return bytes > samples->len * SAMPLE_BYTES_MIN ? bytes : samples->len * SAMPLE_BYTES_MIN;
+}
+
+static void step_thinning(struct output_files *files)
+{
+	struct thinning *thinning = &files->profile->thinning;
+
+	thinning_step(thinning, used_bytes(files));
+	if (!thinning->shift || files->is_thin)
+		return;
+	files->is_thin = true;
+	log_warn("half of " OUTPUT_FILES_LIMIT " %llu kB is used: fewer samples are kept, and each stands for several",
+		 (unsigned long long)(thinning->max_bytes >> 10));
+}
+
+/* With a limit, rows without samples must not use it up. */
 void output_files_step(struct output_files *files, uint64_t now_ns)
 {
-	if (now_ns - files->streamed_ns >= STREAM_NS)
+	const struct profile *profile = files->profile;
+	uint32_t rarer;
+
+	if (!files->streamed_ns)
+		return;
+	if (profile->thinning.max_bytes) {
+		step_thinning(files);
+		if (profile->samples.len == profile->samples.written)
+			return;
+	}
+	rarer = profile->thinning.shift < RARER_MAX ? profile->thinning.shift : RARER_MAX;
+	if (now_ns - files->streamed_ns >= STREAM_NS << rarer)
 		output_files_flush(files, now_ns);
 }
 

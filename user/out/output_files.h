@@ -14,6 +14,8 @@
 #include "base/vec.h"
 #include "out/writer.h"
 
+#define OUTPUT_FILES_LIMIT "--max-file" /* begins the name of the limit in what is reported */
+
 /* One file. An output has one file, or one for each event. */
 struct output_file {
 	char *file; /* owned; NULL = stdout */
@@ -29,6 +31,7 @@ struct output_files {
 	const struct writer_options *style;
 	const struct io_access *access; /* permissions of the files */
 	struct vec(struct output_file) all;
+	bool is_thin; /* it was reported that fewer samples are kept */
 	uint64_t streamed_ns; /* last time that files were appended to; 0 = no file is written during the recording */
 };
 
@@ -43,7 +46,8 @@ bool output_files_have_notes(const struct output_files *files); /* true if one o
 bool output_files_have_streams(const struct output_files *files);
 /* Begins the files that are written during the recording. Call when ticks have started; reports errors. */
 void output_files_begin(struct output_files *files, uint64_t now_ns);
-void output_files_step(struct output_files *files, uint64_t now_ns); /* appends when it is time */
+/* Appends when it is time. As the files near profile.thinning.max_bytes, fewer samples are kept; reports that once. */
+void output_files_step(struct output_files *files, uint64_t now_ns);
 void output_files_flush(struct output_files *files, uint64_t now_ns); /* appends now */
 int output_files_write(
 	struct output_files *files); /* call at the end; returns 0, or -errno after reporting the error */

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "profile/frame.h"
+#include "profile/thinning.h"
 #include "profile/timeline.h"
 
 /* Root is node 0, without a frame. Children come after their parents. */
@@ -179,6 +180,7 @@ struct profile {
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
 	size_t max_bytes; /* limit of profile_bytes_soon(); 0 = no limit */
+	struct thinning thinning; /* which samples are still added; opened and stepped by the caller, else no limit */
 	struct profile_host host; /* all 0 unless the caller fills it */
 	enum profile_processes processes;
 	bool is_private; /* it describes processes of other users: only the owner may read files made from it */
@@ -228,7 +230,7 @@ uint32_t profile_stack(struct profile *profile, const uint32_t *frames, uint32_t
 uint32_t profile_known_stack(const struct profile *profile, const uint32_t *frames, uint32_t depth);
 /*
  * Returns the index of the event, which is added if there is none of this name; UINT32_MAX for one too many,
- * or when out of memory.
+ * or when out of memory. The name is kept as text for people (base/text.h), because all formats show it.
  */
 uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval);
 /*
