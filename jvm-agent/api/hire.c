@@ -36,10 +36,16 @@ static int read_stat(int fd, struct stat *ret)
 	return (int)syscall(SYS_fstat, fd, ret);
 }
 
-/* Returns true if other users cannot replace or change the file: the library may be in a folder like /tmp. */
+/*
+ * Returns true if other users cannot replace or change the file: the library may be in a folder like /tmp. Often a user
+ * has a group of his own, which may write to his files.
+ */
 static bool is_trusted(const struct stat *st)
 {
-	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH);
+	bool is_own_group = st->st_gid == 0 || st->st_gid == getegid();
+
+	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH) &&
+	       (is_own_group || !(st->st_mode & S_IWGRP));
 }
 
 /* Returns a descriptor, or -1. `folder` is changed. */

@@ -284,6 +284,10 @@ case_not_of_others() {
 	chmod 777 "$here/duet"
 	run_java -agentpath:"$here/alone.so=start,event=cpu,file=$here/out.collapsed" workload.ProfilerCalls work 500
 	expect_status 0 java
+	chgrp 65534 "$here/duet"
+	chmod 775 "$here/duet"
+	run_java -agentpath:"$here/alone.so=start,event=cpu,file=$here/out.collapsed" workload.ProfilerCalls work 500
+	expect_status 0 java
 	chmod 755 "$here/duet"
 	chmod 777 "$here"
 	run_java -agentpath:"$here/alone.so=start,event=cpu,file=$here/out.collapsed" workload.ProfilerCalls work 500
