@@ -304,10 +304,10 @@ case_memory_limit() {
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$here/busy" '^READY' 10
-	run_asprof start -e cpu -i 20us --memlimit 64k "$jvm"
+	run_asprof start -e cpu -i 50us --memlimit 64k "$jvm"
 	expect_status 0
 	before=$(cpu_ticks "$jvm")
-	wait_for 30 has_used "$jvm" $((before + 400))
+	wait_for 60 has_used "$jvm" $((before + 250))
 	after=$(cpu_ticks "$jvm")
 	run_asprof stop --total -o collapsed "$jvm"
 	expect_status 0

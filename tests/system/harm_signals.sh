@@ -160,6 +160,11 @@ jdk_case_words_of_all_kinds() {
 	record_crafted shuffle
 }
 
+# Words of a stack with deoptimized frames, on JDK 21 and later in a virtual thread: its continuation's entry, too.
+jdk_case_words_of_deoptimized_frames() {
+	record_crafted shift
+}
+
 record_crafted() { # WORDS JAVA-OPTIONS...
 	local engine words=$1 JVM_OPTS=("${@:2}")
 	[ -e "$workloads/libcrafted.so" ] || skip "x86-64 only"

@@ -157,6 +157,76 @@ case_silent_peers_make_room() {
 	expect_status 0
 }
 
+# Prints the number of answers to what the expression of perl says, and their codes.
+answers_to() { # EXPRESSION
+	# shellcheck disable=SC2016
+	setpriv --reuid 65534 --clear-groups perl -MIO::Socket::INET -e '
+		$SIG{PIPE} = "IGNORE";
+		my $get = "GET /metrics HTTP/1.1\r\n";
+		my $peer = IO::Socket::INET->new("127.0.0.1:$ARGV[0]") or die;
+		syswrite $peer, eval $ARGV[1];
+		my ($all, $bytes) = ("");
+		$all .= $bytes while sysread $peer, $bytes, 65536;
+		my @answers = $all =~ m{^HTTP/1.1 (\d+)}mg;
+		print join(" ", scalar @answers, @answers)' "$(port)" "$1"
+}
+
+expect_answers() { # ANSWERS EXPRESSION
+	local got
+	got=$(answers_to "$2")
+	[ "$got" = "$1" ] || fail "answers to $2: $got, expected $1"
+}
+
+# Each connection has one answer or none, whatever follows the first request in it.
+# shellcheck disable=SC2016 # for perl
+case_odd_requests() {
+	local before
+	need_bpf
+	need_root
+	start_crowd --metrics localhost:0
+	expect_answers '1 200' '"$get\r\n"'
+	expect_answers '1 200' '"$get\r\n" x 3'
+	expect_answers '1 200' '"${get}Content-Length: 40\r\n\r\n$get\r\n"'
+	expect_answers '1 200' '"${get}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n$get\r\n"'
+	expect_answers '1 404' '"POST /metrics HTTP/1.1\r\n\r\n"'
+	expect_answers '1 404' '"GET /metrics/../../etc/passwd HTTP/1.1\r\n\r\n"'
+	expect_answers 0 '$get . "X: y\r\n" x 20000 . "\r\n"'
+	before=$SECONDS
+	expect_answers 0 '"GET /\0metrics"'
+	expect "seconds until it is closed" $((SECONDS - before)) '<' 6
+	end_record INT
+	expect_status 0
+}
+
+# Anybody may ask as often as he likes, on many connections: the loader has time for its samples nevertheless.
+case_many_requests() {
+	local before
+	need_bpf
+	need_root
+	start_crowd --metrics localhost:0
+	for i in 1 2 3 4; do
+		# shellcheck disable=SC2016
+		setpriv --reuid 65534 --clear-groups perl -MIO::Socket::INET -e '
+			$SIG{PIPE} = "IGNORE";
+			for (my $end = time + 8; time < $end;) {
+				my @peers = map { IO::Socket::INET->new("127.0.0.1:$ARGV[0]") // () } 1 .. 64;
+				syswrite $_, "GET /metrics HTTP/1.1\r\n\r\n" for @peers;
+				for my $peer (@peers) {
+					1 while sysread $peer, my $bytes, 65536;
+				}
+			}' "$(port)" 2>/dev/null &
+		jvms+=($!)
+	done
+	sleep 1
+	before=$(cpu_ticks "$recorder")
+	sleep 4
+	expect "CPU time in 4 s, in 10 ms" $(($(cpu_ticks "$recorder") - before)) '<' 120
+	get "$(port)" /metrics
+	expect "samples" "$(metric duet_samples_total)" '>' 10
+	end_record INT
+	expect_status 0
+}
+
 case_status() {
 	need_bpf
 	start_crowd --max-memory 100m --max-overhead 50
