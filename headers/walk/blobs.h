@@ -111,13 +111,27 @@ static inline uint64_t java_const_field(const struct walk_java *java, uint32_t o
 	return width == 2 ? *(const uint16_t *)at : *(const uint64_t *)at;
 }
 
+/*
+ * Returns 1 if low <= pc < high, else 0. Needs no branch: BPF's verifier follows both sides of each one. Both
+ * differences are below 2^63 only if pc is within, because their sum is high - 1 - low.
+ */
+static inline uint32_t java_holds(uint64_t low, uint64_t high, uint64_t pc)
+{
+	return (uint32_t)(~((pc - low) | (high - 1 - pc)) >> 63);
+}
+
 /* Index of the heap that holds pc, or -1. */
 static inline int java_heap(const struct duet_jvm_layout *layout, uint64_t pc)
 {
-	for (int i = 0; i < DUET_JVM_HEAPS; i++)
-		if (pc - layout->heaps[i].low < layout->heaps[i].high - layout->heaps[i].low)
-			return i;
-	return -1;
+	uint32_t is_found = 0, index = 0;
+
+	for (uint32_t i = 0; i < DUET_JVM_HEAPS; i++) {
+		uint32_t holds = java_holds(layout->heaps[i].low, layout->heaps[i].high, pc);
+
+		is_found |= holds;
+		index |= i * holds;
+	}
+	return is_found ? (int)index : -1;
 }
 
 static inline int java_is_interpreter(const struct walk_java *java, uint64_t pc)

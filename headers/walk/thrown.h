@@ -24,16 +24,16 @@ static inline int java_is_catcher(const struct walk_java *java)
 /* Has the code before pc popped that address again, after add $8, %rsp? */
 static inline int java_has_popped(struct walk_java *java, uint64_t pc)
 {
-	uint64_t bytes = 0;
-	int is_popped = 0;
+	uint64_t bytes = 0, is_popped = 0;
 
 	if (walk_read(java, java->code, JAVA_POPPED_BYTES, pc - JAVA_POPPED_BYTES))
 		return 0;
 	for (uint32_t i = 0; i < JAVA_POPPED_BYTES; i++) {
 		bytes = bytes << 8 | java->code[i];
-		is_popped |= (bytes & 0xffffffffff) == 0x4883c4085a;
+		/* the top bit is set if the five bytes are equal; BPF's verifier would follow both sides of a branch */
+		is_popped |= ((bytes & 0xffffffffff) ^ 0x4883c4085a) - 1;
 	}
-	return is_popped;
+	return (int)(is_popped >> 63);
 }
 
 /* push %rdx; sub $8, %rsp; mov %rbp, (%rsp) ... mov (%rsp), %rbp; add $8, %rsp; pop %rdx ... jmp */

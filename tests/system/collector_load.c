@@ -28,7 +28,7 @@
  * One or two microseconds each. A loop costs its number of turns times the number of paths through it: see
  * bpf/unwind.bpf.h.
  */
-#define MOST_VERIFIED 90000
+#define MOST_VERIFIED 75000
 
 static uint64_t cpu_ns(void)
 {
