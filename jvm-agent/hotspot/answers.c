@@ -5,6 +5,7 @@
 
 #include "jvmstructs.h"
 #include "memory.h"
+#include "vtables.h"
 
 /* ---- what the loader has been sent ---- */
 
@@ -225,6 +226,7 @@ static void answer_compiled(const struct answers *answers, struct nmethod_record
 /* Copies the name, because the blob may be freed at any time. */
 static bool find_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
 {
+	struct vtable_stub vtable;
 	struct code_blob blob;
 
 	if (!jvmstructs_blob_at(pc, &blob))
@@ -232,6 +234,11 @@ static bool find_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_N
 	jvmstructs_blob_name(&blob, name, STUB_NAME_BYTES);
 	ret_stub->address = blob.start;
 	ret_stub->code_bytes = (uint32_t)blob.bytes;
+	if (!strcmp(name, VTABLES_BLOB) && vtables_find(pc, blob.start, &vtable)) {
+		strcpy(name, vtable.name);
+		ret_stub->address = vtable.start;
+		ret_stub->code_bytes = (uint32_t)vtable.bytes;
+	}
 	return name[0] && !jvmstructs_is_nmethod(name);
 }
 

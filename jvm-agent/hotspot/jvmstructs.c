@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "perf_counter.h"
 #include "vmstructs.h"
+#include "vtables.h"
 #include "walk/frame.h"
 
 #define MAX_CODE_HEAPS 8
@@ -546,7 +547,7 @@ static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigne
 		ret->adapter_name = address;
 	else if (!strncmp(name, continuations, strlen(continuations)))
 		ret->continuation_name = address;
-	else if (!strcmp(name, "vtable chunks"))
+	else if (!strcmp(name, VTABLES_BLOB))
 		ret->frameless_names[0] = address;
 	else if (is_frameless(name) && *count < DUET_JVM_FRAMELESS)
 		ret->frameless_names[(*count)++] = address;

@@ -46,4 +46,15 @@ jdk_case_stubs_from_the_start() {
 	expect_share "of them rooted" "$(matching "$here/main" "$entries")" '>=' 97
 }
 
+# The blobs with these stubs have one name. Read from outside, without the JVM's own events about its code.
+jdk_case_names_of_calls() {
+	need_bpf
+	start_jvm "$jdk" workload.Stubs 60
+	warm_up 2
+	record_cpu 3 --agent never -p "$jvm" -i 500us -o collapsed -f "$here/out"
+	expect "samples in vtable stubs" "$(grep -c 'Stubs[.]virtuals;vtable stub ' "$here/out")" '>' 0
+	expect "samples in itable stubs" "$(grep -c 'Stubs[.]interfaces;itable stub ' "$here/out")" '>' 0
+	expect_lacks "$here/out" 'virtuals;itable|interfaces;vtable|vtable chunks'
+}
+
 run_cases "$@"
