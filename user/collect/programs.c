@@ -205,6 +205,9 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 		{bpf->maps.unwind_processes, HASH_ENTRY_BYTES + sizeof(struct duet_unwind_process), 3},
 		{bpf->maps.jvms, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_target), 1},
 		{bpf->maps.jvm_layouts, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_entry), 2},
+		{bpf->maps.offcpu_tids, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_tids), 4},
+		{bpf->maps.offcpu_kernels, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_kernels), 2},
+		{bpf->maps.io_calls, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.io_calls), 1},
 	};
 	uint32_t ring = bpf_map__max_entries(bpf->maps.ring);
 	int err;
