@@ -89,6 +89,31 @@ jdk_case_all_at_once() {
 	expect_sound
 }
 
+# What is read back from JFR and from pprof is what was written.
+jdk_case_formats() {
+	local format event
+	JVM_OPTS=(-Dgate="$here/gate")
+	start_jvm "$jdk" workload.Inside 5 50 100000
+	"$duet" record -p "$jvm" -e class-load,gc,safepoint,compilation --engine ctimer -d 100 -f "$here/out.duet" \
+		>"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
+	sleep 0.5
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	for event in class-load gc safepoint compilation; do
+		"$duet" convert -e $event --total "$here/out.duet" "$here/want.collapsed" || fail "no $event in .duet"
+		expect "$event" "$(total "$here/want.collapsed")" '>' 0
+		for format in jfr pb.gz; do
+			"$duet" convert "$here/out.duet" "$here/out.$format" || fail "no $format"
+			"$duet" convert -e $event --total "$here/out.$format" "$here/got.collapsed" || fail "$format"
+			expect "$event of $format" "$(total "$here/got.collapsed")" == "$(total "$here/want.collapsed")"
+		done
+	done
+}
+
 case_usage() {
 	run_duet record -e gc --no-attach -p $$ -d 1
 	expect_refusal 2 'gc comes from the agent'
