@@ -181,6 +181,7 @@ static int session_open(struct session *session, const struct session_options *o
 static void session_close(struct session *session)
 {
 	flight_recording_release(&session->jdk);
+	vitals_release(&session->vitals);
 	jvms_release(&session->jvms);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
@@ -267,7 +268,6 @@ static int finish_windows(struct session *session)
 {
 	int err = windows_end(&session->windows, session->ended_ns);
 
-	vec_clear(&session->profile.losses);
 	session->profile.start_ns = session->started_ns;
 	report_losses(&session->report);
 	report_summary(&session->report);
@@ -373,9 +373,9 @@ static void begin_outputs(struct session *session)
 
 static int finish(struct session *session)
 {
-	end_jdk(session);
 	report_facts(&session->report);
 	report_losses(&session->report);
+	end_jdk(session);
 	report_summary(&session->report);
 	budget_tell_need(&session->budget);
 	budget_before_write(&session->budget);

@@ -154,7 +154,7 @@ void session_loop(struct session *session)
 {
 	uint64_t end_ns =
 		session->options->duration_ns ? session->started_ns + session->options->duration_ns : UINT64_MAX;
-	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0;
+	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0, told_ns = 0;
 
 	while (now_ns < end_ns && !session->interrupted) {
 		/* Not in each step: while names arrive, there may be hundreds of steps a second. */
@@ -172,6 +172,10 @@ void session_loop(struct session *session)
 		overhead_step(&session->overhead, now_ns);
 		if (session->vitals.profile && now_ns - session->vitals.looked_ns >= NS_PER_SEC)
 			session_tell_vitals(session, now_ns);
+		if (now_ns - told_ns >= NS_PER_SEC && output_files_have_streams(&session->outputs)) {
+			report_losses(&session->report);
+			told_ns = now_ns;
+		}
 		output_files_step(&session->outputs, now_ns);
 		tell_spent();
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {

@@ -420,6 +420,52 @@ static void killed_between_writes(void **state)
 	killed(5000 * MS, 3);
 }
 
+static void expect_told(const struct disk *disk, uint64_t lost, size_t facts)
+{
+	struct profile read;
+	struct buf why;
+
+	buf_init(&why);
+	assert_int_equal(read_bytes(&read, disk->bytes.data, disk->bytes.len, &why), 0);
+	assert_int_equal(read.losses.len, 1);
+	assert_int_equal(read.losses.items[0].count, lost);
+	assert_int_equal(read.facts.len, facts);
+	profile_release(&read);
+	buf_release(&why);
+}
+
+/* A recorder that is killed has told its facts, and what was lost until then; each is told once. */
+static void told_before_the_end(void **state)
+{
+	const struct writer *jfr = writer_by_name("jfr");
+	struct writer_options options;
+	struct writer_stream *stream;
+	struct disk disk;
+	struct profile p;
+	FILE *out;
+
+	(void)state;
+	writer_options_default(&options);
+	profile_of_everything(&p);
+	p.end_ns = p.start_ns + 1;
+	vec_clear(&p.losses);
+	vec_clear(&p.facts);
+	profile_add_fact(&p, "engine", "bpf");
+	disk_open(&disk, &out);
+	stream = jfr->stream_open(&p, &options, out);
+	profile_add_loss(&p, 3, "samples that were late");
+	assert_int_equal(jfr->stream_append(stream, false), 0);
+	expect_told(&disk, 3, 1);
+	p.losses.items[0].count = 8;
+	profile_add_fact(&p, "joined", "all");
+	assert_int_equal(jfr->stream_append(stream, true), 0);
+	expect_told(&disk, 8, 2);
+	jfr->stream_close(stream);
+	fclose(out);
+	profile_release(&p);
+	disk_release(&disk);
+}
+
 /* At each size of the disk, the file has what was whole before. */
 static void full_disk(void **state)
 {
@@ -623,6 +669,7 @@ int main(void)
 		cmocka_unit_test(cut_and_damaged),
 		cmocka_unit_test(refuses_what_does_not_fit),
 		cmocka_unit_test(killed_between_writes),
+		cmocka_unit_test(told_before_the_end),
 		cmocka_unit_test(full_disk),
 		cmocka_unit_test(chunks_of_the_jdk),
 		cmocka_unit_test(limits),

@@ -30,6 +30,8 @@ static const struct row {
 	{"jdk.JavaMonitorWait", "wait", PROFILE_NS, "duration", NULL, "monitorClass"},
 	{"jdk.ThreadSleep", "sleep", PROFILE_NS, "duration", NULL, NULL},
 	{"jdk.MethodTrace", "trace", PROFILE_NS, "duration", NULL, NULL},
+	{"jdk.JavaExceptionThrow", "exceptions", PROFILE_COUNT, NULL, NULL, "thrownClass"},
+	{"jdk.JavaErrorThrow", "exceptions", PROFILE_COUNT, NULL, NULL, "thrownClass"},
 	{"jdk.FileRead", "file-read", PROFILE_NS, "duration", NULL, NULL},
 	{"jdk.FileWrite", "file-write", PROFILE_NS, "duration", NULL, NULL},
 	{"jdk.SocketRead", "socket-read", PROFILE_NS, "duration", NULL, NULL},

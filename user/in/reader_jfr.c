@@ -123,6 +123,20 @@ static const char *text_of(struct jfr *j, const struct jfr_value *value)
 	return intern_text(&j->profile->strings, jfr_constants_string(&j->constants, &value->text));
 }
 
+/* A recording tells what it has lost several times, each time what came in addition. */
+static void add_loss(struct jfr *j, uint64_t count, const char *text)
+{
+	struct profile *profile = j->profile;
+	uint32_t id = intern_str(&profile->strings, text);
+
+	for (size_t i = 0; i < profile->losses.len; i++)
+		if (profile->losses.items[i].text == id) {
+			profile->losses.items[i].count += count;
+			return;
+		}
+	profile_add_loss(profile, count, text);
+}
+
 static void add_other(struct jfr *j, enum other other, const struct jfr_value values[JFR_SLOTS])
 {
 	const char *reason;
@@ -136,8 +150,7 @@ static void add_other(struct jfr *j, enum other other, const struct jfr_value va
 		break;
 	case LOSS:
 		reason = text_of(j, &values[LOSS_REASON]);
-		profile_add_loss(j->profile, values[LOSS_AMOUNT].number,
-				 *reason ? reason : "bytes of the flight recorder");
+		add_loss(j, values[LOSS_AMOUNT].number, *reason ? reason : "bytes of the flight recorder");
 		break;
 	case FACT:
 		profile_add_fact(j->profile, text_of(j, &values[FACT_KEY]), "%s", text_of(j, &values[FACT_VALUE]));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a JFR file says about its recording, the machine and the JVMs. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -356,6 +357,7 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns)
 		const struct profile_note *note = &profile->notes.items[j->notes];
 
 		j->has_load |= note->kind == PROFILE_NOTE_LOAD;
+		j->heap_bytes = note->kind == PROFILE_NOTE_HEAP ? note->numbers[1] : j->heap_bytes;
 		if (kinds[note->kind].put && !(j->options.jfr.without & kinds[note->kind].without) &&
 		    note->time_ns >= profile->start_ns)
 			kinds[note->kind].put(j, note);
@@ -384,16 +386,16 @@ static void put_load(struct writer_stream *j)
 }
 
 /* As data that were lost for the JDK's tools, and as a warning for async-profiler's. */
-static void put_loss(struct writer_stream *j, uint64_t count, uint64_t *total, const char *text)
+static void put_loss(struct writer_stream *j, uint64_t count, const char *text)
 {
 	struct buf message;
 
 	if (!count)
 		return;
-	*total += count;
+	j->lost += count;
 	jfr_begin_event(j, JFR_E_DATA_LOSS, 0);
 	jfr_put_number(&j->body, count);
-	jfr_put_number(&j->body, *total);
+	jfr_put_number(&j->body, j->lost);
 	jfr_put_text(&j->body, text);
 	jfr_end_event(j);
 	buf_init(&message);
@@ -405,21 +407,46 @@ static void put_loss(struct writer_stream *j, uint64_t count, uint64_t *total, c
 	buf_release(&message);
 }
 
-void jfr_put_report(struct writer_stream *j)
+void jfr_put_losses(struct writer_stream *j)
 {
 	const struct profile *profile = j->profile;
-	uint64_t total = 0;
 
-	jfr_put_notes(j, UINT64_MAX);
-	put_load(j);
+	for (size_t i = 0; i < profile->losses.len; i++) {
+		const struct profile_loss *loss = &profile->losses.items[i];
+		uint64_t known = 0;
+
+		(void)map_get(&j->losses, loss->text, &known);
+		if (loss->count <= known)
+			continue;
+		put_loss(j, loss->count - known, intern_text(&profile->strings, loss->text));
+		if (j->is_growing && map_put(&j->losses, loss->text, loss->count) < 0)
+			j->err = -ENOMEM;
+	}
+}
+
+/* Facts of the beginning may be there again at the end. */
+void jfr_put_facts(struct writer_stream *j)
+{
+	const struct profile *profile = j->profile;
+
 	for (size_t i = 0; i < profile->facts.len; i++) {
+		const struct profile_fact *fact = &profile->facts.items[i];
+		uint64_t key = (uint64_t)fact->key << 32 | fact->value, known;
+
+		if (j->is_growing && (map_get(&j->facts, key, &known) || map_put(&j->facts, key, 1) < 0))
+			continue;
 		jfr_begin_event(j, JFR_E_FACT, 0);
-		jfr_put_text(&j->body, intern_text(&profile->strings, profile->facts.items[i].key));
-		jfr_put_text(&j->body, intern_text(&profile->strings, profile->facts.items[i].value));
+		jfr_put_text(&j->body, intern_text(&profile->strings, fact->key));
+		jfr_put_text(&j->body, intern_text(&profile->strings, fact->value));
 		jfr_end_event(j);
 	}
-	for (size_t i = 0; i < profile->losses.len; i++)
-		put_loss(j, profile->losses.items[i].count, &total,
-			 intern_text(&profile->strings, profile->losses.items[i].text));
-	put_loss(j, j->over_limit, &total, "events above the limits of --ratelimit");
+}
+
+void jfr_put_report(struct writer_stream *j)
+{
+	jfr_put_notes(j, UINT64_MAX);
+	put_load(j);
+	jfr_put_facts(j);
+	jfr_put_losses(j);
+	put_loss(j, j->over_limit, "events above the limits of --ratelimit");
 }

@@ -25,6 +25,7 @@ static const struct form_row {
 	{"free", PROFILE_COUNT, FREE},
 	{"span", PROFILE_NS, SPAN},	 {"window", PROFILE_NS, WINDOW},
 	{"userevent", PROFILE_COUNT, USER_EVENT},
+	{"exceptions", PROFILE_COUNT, EXCEPTION},
 };
 
 /* The event's name has the method, too. */
@@ -95,6 +96,7 @@ enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event)
 		[WAIT] = JFR_E_MONITOR_WAIT,
 		[NATIVE_LOCK] = JFR_E_NATIVE_LOCK,
 		[TRACE] = JFR_E_METHOD_TRACE,
+		[EXCEPTION] = JFR_E_EXCEPTION,
 		[SPAN] = JFR_E_SPAN,
 		[WINDOW] = JFR_E_WINDOW,
 		[USER_EVENT] = JFR_E_USER_EVENT,
@@ -119,6 +121,7 @@ bool jfr_is_within_limit(struct writer_stream *j, const struct profile_sample *s
 		[WAIT] = JFR_RATE_LOCK,
 		[NATIVE_LOCK] = JFR_RATE_NATIVELOCK,
 		[TRACE] = JFR_RATE_TRACE,
+		[EXCEPTION] = JFR_RATES,
 		[SPAN] = JFR_RATE_SPAN,
 		[WINDOW] = JFR_RATES,
 		[USER_EVENT] = JFR_RATES,

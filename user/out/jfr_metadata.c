@@ -214,6 +214,14 @@ static const struct type types[] = {
 	{"jdk.MethodTrace", JFR_E_METHOD_TRACE, EVENT, "Method Trace", JVM, "Method Tracing", {
 		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
 		{"method", JFR_T_METHOD, "Trace Method", OF_POOL | CONTEXTUAL}}},
+	{"jdk.JavaExceptionThrow", JFR_E_EXCEPTION, EVENT, "Java Exception", APPLICATION, NULL, {
+		START_TIME, EVENT_THREAD, STACK_TRACE,
+		{"message", JFR_T_STRING, "Message", 0},
+		{"thrownClass", JFR_T_CLASS, "Class", OF_POOL}}},
+	{"jdk.JavaErrorThrow", JFR_E_ERROR, EVENT, "Java Error", APPLICATION, NULL, {
+		START_TIME, EVENT_THREAD, STACK_TRACE,
+		{"message", JFR_T_STRING, "Message", 0},
+		{"thrownClass", JFR_T_CLASS, "Class", OF_POOL}}},
 	{"profiler.Span", JFR_E_SPAN, EVENT, "Span", PROFILER, NULL, {
 		START_TIME, DURATION, EVENT_THREAD,
 		{"tag", JFR_T_STRING, "Tag", OF_POOL | CONTEXTUAL}}},

@@ -56,6 +56,8 @@ enum jfr_type {
 	JFR_E_THREAD_PARK,
 	JFR_E_NATIVE_LOCK,
 	JFR_E_METHOD_TRACE,
+	JFR_E_EXCEPTION,
+	JFR_E_ERROR, /* has no events: the JDK's view of exceptions asks for the type */
 	JFR_E_SPAN,
 	JFR_E_WINDOW,
 	JFR_E_USER_EVENT,

@@ -28,6 +28,7 @@ enum form {
 	WAIT,
 	NATIVE_LOCK,
 	TRACE,
+	EXCEPTION,
 	SPAN,
 	WINDOW,
 	USER_EVENT,
@@ -55,6 +56,10 @@ struct writer_stream {
 	size_t owners; /* rows of the profile whose JVMs the file has */
 	size_t notes; /* of the profile that the file has */
 	bool has_load; /* one of them is about CPU time */
+	uint64_t heap_bytes; /* Java's heap after the last collection; 0 = not known */
+	struct map facts; /* key << 32 | value -> 1: those that the file has, while the recording goes on */
+	struct map losses; /* text -> count: the same */
+	uint64_t lost; /* sum of these counts */
 	struct buf events, body;
 	uint64_t begin_ns, end_ns; /* times of the chunk, since the start of the recording */
 	int err;
@@ -72,6 +77,8 @@ void jfr_choose_forms(struct writer_stream *j); /* of all events of the profile 
 bool jfr_is_within_limit(struct writer_stream *j, const struct profile_sample *sample, uint64_t ns, uint64_t events);
 enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event); /* of the samples of an event */
 
+void jfr_put_facts(struct writer_stream *j); /* those that the file does not have yet */
+void jfr_put_losses(struct writer_stream *j); /* what was lost in addition to what the file has */
 void jfr_put_beginning(struct writer_stream *j); /* the recording, its settings, the machine */
 void jfr_put_jvms(struct writer_stream *j); /* those that the file does not have yet */
 /* Writes the notes up to this time, of the clock of the profile. */

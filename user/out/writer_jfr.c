@@ -217,7 +217,7 @@ static void put_live(struct writer_stream *j, const struct weighed *event)
 	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns));
 	jfr_put_number(&j->body, event->weight);
 	jfr_put_number(&j->body, 0); /* age */
-	jfr_put_number(&j->body, 0); /* the heap's use is not known */
+	jfr_put_number(&j->body, j->heap_bytes);
 	jfr_put_number(&j->body, jfr_object_of(&j->pools, event->class_id));
 	jfr_end_event(j);
 }
@@ -302,6 +302,28 @@ static void put_trace(struct writer_stream *j, const struct weighed *event)
 	jfr_put_number(&j->body, event->stack);
 	jfr_put_number(&j->body, event->method);
 	jfr_end_event(j);
+}
+
+/* The class is a field. Without one, it is a frame, as of exceptions that others have recorded. */
+static void put_exceptions(struct writer_stream *j, const struct profile_sample *sample)
+{
+	const struct profile_event *event = &j->profile->events.items[sample->event];
+	const struct frame *leaf = leaf_of(j, sample->node);
+	uint64_t events = events_of(j, sample), each = event->interval ? event->interval : 1;
+	uint32_t node = sample->node, class_id = 0;
+
+	if (leaf && leaf->kind == FRAME_CLASS) {
+		node = j->profile->nodes.items[node].parent;
+		class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
+	}
+	put_weight(j, sample, events, events * each);
+	jfr_begin_event(j, JFR_E_EXCEPTION, ns_of(j, sample));
+	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
+	jfr_put_number(&j->body, node || !class_id ? jfr_stack(&j->pools, sample->thread, node) : 0);
+	jfr_put_text(&j->body, NULL); /* the message is not known */
+	jfr_put_number(&j->body, class_id);
+	for (uint64_t i = 0; i < events; i++)
+		jfr_end_event(j);
 }
 
 /* The frame is a text, such as the tag of a span. The empty stack is null. */
@@ -442,6 +464,7 @@ static int put_sample(void *context, const struct profile_sample *sample)
 		[WAIT] = put_weighed,
 		[NATIVE_LOCK] = put_weighed,
 		[TRACE] = put_weighed,
+		[EXCEPTION] = put_exceptions,
 		[SPAN] = put_span,
 		[WINDOW] = put_window,
 		[USER_EVENT] = put_user_event,
@@ -522,6 +545,8 @@ static void stream_release(struct writer_stream *j)
 	jfr_file_release(&j->file);
 	jfr_pools_release(&j->pools);
 	map_release(&j->wanted);
+	map_release(&j->facts);
+	map_release(&j->losses);
 	free(j->forms);
 	free(j->own);
 	buf_release(&j->events);
@@ -594,6 +619,7 @@ static struct writer_stream *jfr_stream_open(const struct profile *profile, cons
 		return NULL;
 	}
 	jfr_put_beginning(stream);
+	jfr_put_facts(stream);
 	return stream;
 }
 
@@ -622,6 +648,7 @@ static int jfr_stream_append(struct writer_stream *stream, bool is_end)
 	if (err)
 		return err;
 	jfr_put_notes(stream, UINT64_MAX);
+	jfr_put_losses(stream);
 	if (is_end)
 		return put_end(stream);
 	end_part(stream);

@@ -342,6 +342,7 @@ static void report_loss(void *context, const char *name, const char *text, uint6
 
 void report_losses(const struct report *report)
 {
+	vec_clear(&report->profile->losses);
 	losses_each(report, report_loss, report->profile);
 }
 

@@ -37,9 +37,8 @@ struct report {
 
 /* Adds the facts known at the start, and describes the host: for files whose recording is cut short. */
 void report_beginning(const struct report *report);
-/* Add facts and losses to the profile. */
-void report_facts(const struct report *report);
-void report_losses(const struct report *report);
+void report_facts(const struct report *report); /* adds them to the profile */
+void report_losses(const struct report *report); /* the profile's losses become those until now */
 void report_summary(const struct report *report); /* prints the closing lines, with the profile's losses */
 void report_progress(const struct report *report);
 

@@ -28,6 +28,11 @@ void vitals_open(struct vitals *vitals, struct profile *profile)
 	host_read_cpu(&vitals->busy_ns, &vitals->all_ns);
 }
 
+void vitals_release(struct vitals *vitals)
+{
+	map_release(&vitals->libraries);
+}
+
 /* ---- CPU time ---- */
 
 static void read_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_system_ns)
@@ -170,26 +175,35 @@ static void tell_once(struct vitals *vitals, struct profile_note note, const str
 
 /* ---- libraries ---- */
 
-/* The files of executable mappings. All are told again when there are others, because they may have moved. */
+/* Returns true for a library that was not told yet, or not at this place. */
+static bool is_new(struct vitals *vitals, const struct vitals_jvm *jvm, const struct mapping *mapping)
+{
+	uint64_t key = hash_bytes(mapping->path, strlen(mapping->path), mapping->start ^ (uint64_t)jvm->pid << 48);
+	uint64_t known;
+
+	return vitals->libraries.len < VITALS_JVMS_MAX * LIBRARIES_MAX && !map_get(&vitals->libraries, key, &known) &&
+	       !map_put(&vitals->libraries, key, 1);
+}
+
+/* The files of executable mappings. */
 static void tell_libraries(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
 			   const struct process *process)
 {
 	const struct maps *maps = &process->maps;
-	size_t told = 0;
 
 	if (!process->maps_ns || (jvm->maps_version && jvm->maps_version == process->maps_version))
 		return;
 	note.kind = PROFILE_NOTE_LIBRARY;
-	for (size_t i = 0; i < maps->list.len && told < LIBRARIES_MAX; i++) {
+	for (size_t i = 0; i < maps->list.len && i < LIBRARIES_MAX; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
 		bool is_next = i && !strcmp(mapping[-1].path, mapping->path);
 
-		if (mapping->path[0] != '/' || is_next || !strstr(mapping->path, ".so"))
+		if (mapping->path[0] != '/' || is_next || !strstr(mapping->path, ".so") ||
+		    !is_new(vitals, jvm, mapping))
 			continue;
 		note.numbers[0] = mapping->start;
 		note.numbers[1] = mapping->end;
 		profile_add_note(vitals->profile, &note, mapping->path, NULL);
-		told++;
 	}
 	jvm->maps_version = process->maps_version;
 }

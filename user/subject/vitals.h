@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "base/map.h"
 #include "proc/process.h"
 #include "profile/profile.h"
 
@@ -19,7 +20,7 @@ struct vitals_jvm {
 	uint64_t start_ticks;
 	uint64_t user_ns, system_ns; /* CPU time when it was read last */
 	uint64_t collections;
-	uint32_t maps_version; /* libraries in mappings of this version are told; 0 = none */
+	uint32_t maps_version; /* new libraries in mappings of this version are told; 0 = none */
 	bool is_told; /* its properties are */
 };
 
@@ -29,10 +30,12 @@ struct vitals {
 	size_t count;
 	uint64_t busy_ns, all_ns; /* CPU time of the machine when it was read last */
 	uint64_t looked_ns; /* 0 = never */
+	struct map libraries; /* those that were told: hash of path, place and JVM -> 1 */
 };
 
 /* Call when the recording begins. */
 void vitals_open(struct vitals *vitals, struct profile *profile);
+void vitals_release(struct vitals *vitals);
 /* Adds a JVM, unless it is known or there are too many. Returns its state, or NULL. */
 struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *process);
 /* Tells what is new about the JVM. Call once a second for each. */
