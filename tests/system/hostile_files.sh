@@ -172,6 +172,20 @@ case_fuse_reports() {
 	write_report "$here/fuse_output/mount/out.collapsed"
 }
 
+# Windows in a folder over which somebody has mounted what answers nothing.
+case_fuse_windows() {
+	local begun
+	need_bpf
+	need_root
+	start_attacker fuse_library
+	begun=$SECONDS
+	record -p "$attacker" -d 3 --continuous -o collapsed -f "/proc/$attacker/root$here/fuse_library/mount"
+	expect_status 1
+	expect_contains "$here/stderr" 'cannot create files there: Connection timed out'
+	expect "seconds" $((SECONDS - begun)) '<' 60
+	end_attacker
+}
+
 # ---- one user chooses what all users of a file see ----------------------------------------------
 
 stranger=(setpriv --reuid=65534 --regid=65534 --clear-groups)

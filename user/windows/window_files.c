@@ -5,10 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #define STAMP_BYTES (sizeof(STAMP) - 1)
 #define SAME_SECOND_MAX 99 /* most windows with one stamp: they ended in the same second, or the clock was set back */
 #define NAME_BYTES 128
+#define OPEN_NS (10 * NS_PER_SEC) /* longest wait for the folder's file system */
 #define UNFINISHED_NS (600 * NS_PER_SEC) /* no writer takes this long for a window */
 
 /* ---- the folder ---- */
@@ -394,7 +397,7 @@ static int open_folder(const struct window_files *files)
 	return access->is_private && access->group != IO_NO_GROUP ? let_group_in(files->folder, access->group) : 0;
 }
 
-int window_files_open(const struct window_files *files)
+static int try_folder(const struct window_files *files)
 {
 	struct io_output output;
 	struct buf path;
@@ -411,4 +414,24 @@ int window_files_open(const struct window_files *files)
 	io_output_discard(&output);
 	remove_unfinished(files);
 	return 0;
+}
+
+/* A child tries the folder: whoever serves its file system may hold it up for ever. */
+int window_files_open(const struct window_files *files)
+{
+	const struct timespec step = {.tv_nsec = NS_PER_MS};
+	uint64_t until_ns = clock_monotonic_ns() + OPEN_NS;
+	pid_t child = fork(), ended;
+	int status;
+
+	if (!child)
+		_exit(-try_folder(files) & 0xff);
+	if (child < 0)
+		return -errno;
+	while (!(ended = waitpid(child, &status, WNOHANG)) && clock_monotonic_ns() < until_ns)
+		nanosleep(&step, NULL);
+	if (ended == child)
+		return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+	kill(child, SIGKILL); /* it may not end */
+	return -ETIMEDOUT;
 }

@@ -25,7 +25,7 @@ struct window_files {
 
 /*
  * Makes the folder if its parent exists, checks that files can be made in it, and removes unfinished files of killed
- * writers. Returns 0 or -errno.
+ * writers. A child does so. Returns 0 or -errno: -ETIMEDOUT when the folder's file system does not answer within 10 s.
  */
 int window_files_open(const struct window_files *files);
 /*
