@@ -205,10 +205,11 @@ $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/libduetuser.a
 		$(jni_includes) -o $@ $< $(O)/libduetuser.a $(user_libs)
 
 # Java workloads, and the native half of those that need one.
-$(O)/workloads/.made: $(wildcard tests/workloads/*.java)
+$(O)/workloads/.made: $(wildcard tests/workloads/*.java) $(O)/duet-api.jar
 	$(call msg,JAVAC,tests/workloads)
 	$(Q)mkdir -p $(@D) && rm -rf $(@D)/*/
-	$(Q)$(JAVA_HOME_BUILD)/bin/javac --release 8 -Xlint:-options -d $(@D) $^ && touch $@
+	$(Q)$(JAVA_HOME_BUILD)/bin/javac --release 8 -Xlint:-options -cp $(O)/duet-api.jar -d $(@D) \
+		$(filter %.java,$^) && touch $@
 
 $(O)/workloads/libworkload.so: tests/workloads/workload.c $(flags)
 	$(call msg,CC,$<)
@@ -391,6 +392,9 @@ bench-attach: ## for how long an attach holds a large JVM, beside async-profiler
 	$(Q)$(again) all workloads
 	$(Q)$(bench_settings) tests/bench/attach.sh
 
+bench-start: all workloads ## how long libasyncProfiler.so holds a JVM at its start and in calls: ROUNDS=3 JDK=HOME
+	$(Q)$(bench_settings) tests/bench/start.sh
+
 bench-loader: $(O)/tests/bench/loader_replay ## the records of 128 CPUs and 500 JVMs replayed: SECONDS=40 of that host
 	$(Q)tests/bench/loader.sh $(SECONDS)
 
@@ -437,5 +441,6 @@ help: ## this list
 
 FORCE:
 .PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-walk bench-offcpu \
-	bench-convert bench-peers bench-attach bench-loader bench-results cross install packages format clean help FORCE
+	bench-convert bench-peers bench-attach bench-start bench-loader bench-results cross install packages format \
+	clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

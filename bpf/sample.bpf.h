@@ -51,6 +51,9 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	sample->head.tid = ids->tid;
 	sample->ns_tgid = ids->ns_tgid;
 	sample->ns_tid = ids->ns_tid;
+	sample->cpu = bpf_get_smp_processor_id() + 1;
+	if (duet_config.tells_policy)
+		sample->policy = BPF_CORE_READ(task, policy) + 1;
 	sample->start_ns = start_ns;
 	sample->cgroup_id = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));

@@ -125,6 +125,7 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_CLASS_LOAD, /* classes that are loaded */
 	DUET_AGENT_EVENT_COMPILATION, /* methods that the JVM compiles */
 	DUET_AGENT_EVENT_FREE, /* memory of NATIVEMEM's samples that is freed again */
+	DUET_AGENT_EVENT_SPAN, /* spans that the program reports, in ns */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 

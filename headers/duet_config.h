@@ -101,7 +101,9 @@ struct duet_config {
 	uint8_t uses_index;
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
 	uint32_t signals; /* enum duet_signals */
-	uint32_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
+	uint8_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
+	uint8_t tells_policy; /* 1: samples have the thread's scheduling policy */
+	uint8_t reserved[2];
 	uint64_t least_sleep_ns, most_sleep_ns; /* shorter and longer sleeps are not sampled */
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */

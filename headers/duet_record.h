@@ -8,7 +8,7 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 9
+#define DUET_RECORD_VERSION 10
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
  * Most user frames in one sample. A sample of a deeper stack has the DUET_LEAF_FRAMES frames next to the leaf and the
@@ -27,6 +27,7 @@
 #define DUET_MAX_RESOURCE_TEXT 256 /* bytes of duet_resource's text */
 #define DUET_MAX_UNIX_PATH 108 /* sun_path, unix(7) */
 #define DUET_MAX_STATE_BYTES 32 /* of DUET_ATTRIBUTE_STATE */
+#define DUET_MAX_SPAN_BYTES 256 /* of DUET_ATTRIBUTE_SPAN */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -198,6 +199,7 @@ enum duet_attribute_type {
 	DUET_ATTRIBUTE_ADDRESS,	  /* of the memory that was taken or freed: uint64_t */
 	DUET_ATTRIBUTE_RESOURCE,  /* what an I/O call is about: struct duet_resource */
 	DUET_ATTRIBUTE_STATE,	  /* what the time was spent on, without NUL: the leaf of the stack */
+	DUET_ATTRIBUTE_SPAN,	  /* the sample is a span; its tag: UTF-8 without NUL, which may be empty */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */
@@ -249,6 +251,8 @@ struct duet_sample {
 	uint32_t ns_tid;
 	uint32_t event;	    /* index of the event in the recording, < DUET_MAX_EVENTS */
 	uint32_t attribute_bytes; /* <= DUET_MAX_ATTRIBUTE_BYTES, a multiple of 8 */
+	uint32_t cpu;	 /* 1 + the CPU on which BPF took the sample; 0: not known */
+	uint32_t policy; /* 1 + the thread's scheduling policy, SCHED_* of sched(7); 0: not known, or not asked for */
 	uint16_t flags;	    /* enum duet_sample_flag */
 	uint16_t no_signal; /* enum duet_no_signal */
 	uint16_t kernel_depth;
@@ -272,7 +276,7 @@ struct duet_sample {
 	 */
 	uint64_t stack[];
 };
-DUET_ASSERT_SIZE(struct duet_sample, 24 + 9 * 8 + 10 * 4 + 32 + sizeof(struct duet_virtual_thread));
+DUET_ASSERT_SIZE(struct duet_sample, 24 + 9 * 8 + 12 * 4 + 32 + sizeof(struct duet_virtual_thread));
 
 /*
  * FRAMES: the user frames between the first DUET_LEAF_FRAMES and the last DUET_ROOT_FRAMES of a stack, in the form that

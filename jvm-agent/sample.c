@@ -485,6 +485,7 @@ void sample_native(struct stay *stay, const struct tap_sample *from, const struc
 void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint64_t time_ns)
 {
 	struct duet_java_sample java = {.time_ns = time_ns, .tid = own_tid()};
+	const struct duet_jvm_layout *layout = __atomic_load_n(&stay->layout, __ATOMIC_ACQUIRE);
 	uint32_t bytes = (uint32_t)sizeof(struct duet_sample) + from->attribute_bytes;
 	struct duet_ring_record *record = reserve_sample(stay, bytes, from->waits);
 	struct duet_sample *sample = (struct duet_sample *)(record + 1);
@@ -500,6 +501,8 @@ void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint
 	sample->attribute_bytes = from->attribute_bytes;
 	sample->flags = DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED;
 	sample->walk_end = DUET_WALK_ENTRY;
+	if (layout)
+		virtual_threads_mounted(layout, jvm_current_thread(), &sample->virtual_thread);
 	memcpy(sample + 1, from->attributes, from->attribute_bytes);
 	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
 }

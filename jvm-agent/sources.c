@@ -39,6 +39,7 @@ static const struct agent_tap *const taps[] = {
 	&tap_safepoint,
 	&tap_class_load,
 	&tap_compilation,
+	&tap_span,
 	NULL,
 };
 

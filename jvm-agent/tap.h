@@ -60,5 +60,6 @@ extern const struct agent_tap tap_gc;
 extern const struct agent_tap tap_safepoint;
 extern const struct agent_tap tap_class_load;
 extern const struct agent_tap tap_compilation;
+extern const struct agent_tap tap_span;
 
 #endif

@@ -272,6 +272,7 @@ struct task_struct {
 	unsigned long nivcsw;
 	void *stack;
 	unsigned int flags;
+	unsigned int policy; /* SCHED_* of sched(7) */
 	struct sched_info sched_info;
 	struct mm_struct *mm;
 	unsigned int in_execve : 1;

@@ -114,6 +114,8 @@ static void kinds_are_annotated(void **state)
 		[FRAME_MARK] = "x",
 		[FRAME_CLASS] = "x_[i]",
 		[FRAME_STATE] = "x",
+		[FRAME_CPU] = "x",
+		[FRAME_SPAN] = "x",
 	};
 
 	(void)state;
@@ -157,7 +159,7 @@ static void no_name_is_empty(void **state)
 		buf_init(&text);
 		frame_name(&profile.strings, &(struct frame){.kind = (enum frame_kind)kind}, &(struct frame_style){0},
 			   &text);
-		assert_string_equal(text.data, "[unknown]");
+		assert_string_equal(text.data, kind == FRAME_SPAN ? "[no tag]" : "[unknown]");
 		buf_release(&text);
 	}
 }

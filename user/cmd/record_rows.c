@@ -2,6 +2,7 @@
 #include "cmd/record_rows.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,6 +11,8 @@
 #include "collect/returns.h"
 #include "engine/engines.h"
 #include "event/events.h"
+
+#define CPUS_MAX 8192 /* the kernel can have no more (NR_CPUS) */
 
 #define FIELD(name) .offset = offsetof(struct record_options, name)
 
@@ -93,6 +96,20 @@ static int opt_range(void *field, const char *value, struct buf *why)
 	return err;
 }
 
+/* [uint32_t] 1 + the number of a CPU */
+static int opt_cpu(void *field, const char *value, struct buf *why)
+{
+	char *end;
+	unsigned long cpu = strtoul(value, &end, 10);
+
+	if (*value >= '0' && *value <= '9' && !*end && cpu < CPUS_MAX) {
+		*(uint32_t *)field = (uint32_t)cpu + 1;
+		return 0;
+	}
+	buf_add_str(why, "the number of one CPU is accepted: 0, 7");
+	return -EINVAL;
+}
+
 static void signal_words(struct buf *out)
 {
 	buf_add_str(out, "needed\nalways\nnever\n");
@@ -142,6 +159,10 @@ const struct opt record_rows[] = {
 	{0, "survivors", "N", "with -e live: only objects that have outlived N pauses of the garbage collector",
 		opt_u32, FIELD(survivors)},
 	{0, "ages", NULL, "with -e live: show how old the objects are, above their class", opt_flag, FIELD(ages)},
+	{0, "record-cpu", NULL, "stacks of ticks and counters begin with the CPU: [CPU-1]", opt_flag, FIELD(cpus)},
+	{0, "target-cpu", "N", "ticks and counters of this CPU alone", opt_cpu, FIELD(only_cpu)},
+	{0, "sched", NULL, "stacks begin with the thread's scheduling policy: [SCHED_BATCH]", opt_flag,
+		FIELD(policies)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 		FIELD(duration_ns), OPT_NOT_CONFIG},
 	{0, "engine", "ENGINE", "what takes the samples; see `duet check`", opt_string, FIELD(engine),

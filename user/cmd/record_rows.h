@@ -30,7 +30,8 @@ struct record_options {
 	struct record_range off_cpu;
 	uint32_t freq, depth, keep_files, jfropts, survivors;
 	bool continuous, all;
-	bool host, all_user, no_attach, spark_names, verbose, wakers, ages;
+	uint32_t only_cpu; /* 1 + the CPU; 0: each */
+	bool host, all_user, no_attach, spark_names, verbose, wakers, ages, cpus, policies;
 	struct writer_options style;
 };
 

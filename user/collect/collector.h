@@ -37,6 +37,8 @@ struct collector_options {
 	size_t max_bytes; /* limit for all maps together; 0 = as large as a host may need */
 	uint64_t least_sleep_ns, most_sleep_ns; /* sleeps of other lengths are left out; most is 0: no limit */
 	enum duet_return sleep_hook; /* take the samples of sleeps there only; NONE: at the best hook that there is */
+	uint32_t only_cpu; /* perf events on CPU only_cpu - 1 alone; 0: on each CPU */
+	bool tells_policy; /* samples have the scheduling policy */
 	bool wakers; /* tell who ended each sleep, by records with a role (duet_record.h) */
 	bool plain; /* use no feature of newer kernels, such as signal cookies; for tests */
 };

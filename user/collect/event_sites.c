@@ -80,6 +80,53 @@ static int explain_file(const char *file, int err, struct buf *why)
 	return err;
 }
 
+#define ANY_FILE "*" /* in the place of a file: the first one of the process that has the function */
+
+/* Returns true if this mapping's file has the function; then both stay open. */
+static bool open_if_it_has(struct target_file *file, struct elf_reader *reader, const struct process *process,
+			   const struct mapping *mapping, const char *function)
+{
+	uint64_t vaddr;
+	int fd;
+
+	if (mapping->path[0] != '/' || target_file_find_mapping(file, process, mapping))
+		return false;
+	fd = target_file_read(file, 0);
+	if (fd >= 0 && !elf_reader_open(reader, fd)) {
+		if (!elf_places_symbol(reader, function, true, &vaddr, NULL))
+			return true;
+		elf_reader_close(reader);
+	}
+	target_file_release(file);
+	return false;
+}
+
+static int open_any(struct event_sites *ret, struct elf_reader *reader, const char *function, pid_t pid,
+		    struct buf *why)
+{
+	const struct process *process;
+	struct process_table table;
+	bool found = false;
+
+	process_table_init(&table);
+	process = pid && function ? process_get(&table, pid, 0) : NULL;
+	for (size_t i = 0; process && !found && i < process->maps.list.len; i++) {
+		const struct mapping *mapping = &process->maps.list.items[i];
+
+		/* the mappings of a file follow each other, and one of them is enough */
+		if (!i || strcmp(mapping->path, process->maps.list.items[i - 1].path))
+			found = open_if_it_has(&ret->file, reader, process, mapping, function);
+	}
+	process_table_release(&table);
+	if (!found) {
+		buf_printf(why, "no file that the process has mapped has a function '%s'", function ? function : "");
+		return -ENOENT;
+	}
+	ret->has_file = true;
+	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", ret->file.path_fd);
+	return 0;
+}
+
 /* Finds the file, keeps it open, and reads its head. The caller closes the reader after a 0. */
 static int open_file(struct event_sites *ret, struct elf_reader *reader, const char *name,
 		     const struct collector_options *options, struct buf *why)
@@ -211,7 +258,10 @@ static int find_in_file(struct event_sites *ret, const struct event *event, cons
 				 "tracepoints do not need them");
 		return -ENOTSUP;
 	}
-	err = open_file(ret, &reader, event->place.file, options, why);
+	if (strcmp(event->place.file, ANY_FILE))
+		err = open_file(ret, &reader, event->place.file, options, why);
+	else
+		err = open_any(ret, &reader, event->place.name, first_target(options), why);
 	if (err)
 		return err;
 	perf->type = (uint32_t)type;
@@ -411,7 +461,7 @@ int event_sites_open(const struct event_sites *sites, const struct event_spec *s
 		int err;
 
 		if (event->program == DUET_PROGRAM_PERF)
-			err = perf_events_open(ret, perf, programs_perf_period(spec));
+			err = perf_events_open(ret, perf, programs_perf_period(spec), options->only_cpu);
 		else if (in_file)
 			err = open_probes(sites, ret, options);
 		else

@@ -40,14 +40,17 @@ static int keep(struct perf_events *events, int fd)
 }
 
 /* ENODEV: the CPU is possible, but offline. EINVAL: this kernel cannot have such a CPU. Neither is a reason to fail. */
-int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period)
+int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period, uint32_t only_cpu)
 {
 	int cpus = libbpf_num_possible_cpus();
 	int err = 0;
 
 	for (int cpu = 0; cpu < cpus; cpu++) {
-		int fd = open_event(perf, period, -1, cpu);
+		int fd;
 
+		if (only_cpu && only_cpu - 1 != (uint32_t)cpu)
+			continue;
+		fd = open_event(perf, period, -1, cpu);
 		if (fd < 0) {
 			log_debug("perf event on CPU %d: %s", cpu, strerrordesc_np(-fd));
 			err = err ? err : fd;

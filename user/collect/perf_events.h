@@ -22,7 +22,7 @@ struct perf_events {
  * Opens an event on every CPU that is online, for all processes. Returns the number of events, or -errno if none could
  * be opened. The event of a CPU ends when the CPU goes offline. Release `events` also after an error.
  */
-int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period);
+int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period, uint32_t only_cpu);
 /* Opens a tracepoint or a probe of the kernel on all CPUs together, for all processes. 0 or -errno. */
 int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf);
 /*

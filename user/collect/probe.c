@@ -173,7 +173,7 @@ static bool probe_ring(struct buf *why)
 static bool probe_perf_event(struct buf *why)
 {
 	struct perf_events perf = {0};
-	int err = perf_events_open(&perf, &event_table[0]->perf, NS_PER_SEC);
+	int err = perf_events_open(&perf, &event_table[0]->perf, NS_PER_SEC, 0);
 
 	perf_events_release(&perf);
 	if (err > 0)
@@ -272,7 +272,7 @@ static bool lacks_counter(int err)
 static int try_event(const struct event *event)
 {
 	struct perf_events perf = {0};
-	int err = perf_events_open(&perf, &event->perf, event->default_interval);
+	int err = perf_events_open(&perf, &event->perf, event->default_interval, 0);
 
 	perf_events_release(&perf);
 	return err;

@@ -135,6 +135,7 @@ static void configure(struct duet_config *config, const struct collector_options
 		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
 	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
 	config->keep_all = options->keep_all;
+	config->tells_policy = options->tells_policy;
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;
 	config->cgroup_id = options->cgroup_id;

@@ -47,7 +47,8 @@ static bool attributes_check(const unsigned char *at, size_t bytes)
 		     attribute->bytes != sizeof(uint64_t)) ||
 		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES) ||
 		    (attribute->type == DUET_ATTRIBUTE_RESOURCE && !resource_check(attribute)) ||
-		    (attribute->type == DUET_ATTRIBUTE_STATE && attribute->bytes > DUET_MAX_STATE_BYTES))
+		    (attribute->type == DUET_ATTRIBUTE_STATE && attribute->bytes > DUET_MAX_STATE_BYTES) ||
+		    (attribute->type == DUET_ATTRIBUTE_SPAN && attribute->bytes > DUET_MAX_SPAN_BYTES))
 			return false;
 		at += size;
 		bytes -= size;

@@ -51,6 +51,7 @@ const struct event *const event_table[] = {
 	&event_safepoint,
 	&event_class_load,
 	&event_compilation,
+	&event_span,
 	NULL,
 };
 

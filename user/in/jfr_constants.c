@@ -284,7 +284,7 @@ static enum frame_kind kind_of_descriptor(const char *descriptor)
 		enum frame_kind kind;
 	} kinds[] = {{JFR_NOT_JAVA, FRAME_NATIVE}, {JFR_KERNEL, FRAME_KERNEL},	 {JFR_MARK, FRAME_MARK},
 		     {JFR_STATE, FRAME_STATE},	   {JFR_THREAD, FRAME_THREAD},	 {JFR_PROCESS, FRAME_PROCESS},
-		     {JFR_OBJECT, FRAME_CLASS},	   {JFR_CONTAINER, FRAME_CONTAINER}};
+		     {JFR_OBJECT, FRAME_CLASS},	   {JFR_CONTAINER, FRAME_CONTAINER}, {JFR_CPU, FRAME_CPU}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(descriptor, kinds[i].descriptor))
@@ -312,6 +312,18 @@ static struct jfr_meaning method_of(struct jfr_constants *c, uint64_t key)
 	return keep(c, constant, meaning);
 }
 
+/* The name of a CPU's frame has brackets, but not in the file. */
+static uint32_t in_brackets(struct jfr_constants *c, uint32_t name)
+{
+	struct buf text;
+
+	buf_init(&text);
+	buf_printf(&text, "[%s]", intern_text(&c->profile->strings, name));
+	name = intern_str(&c->profile->strings, text.failed ? "" : text.data);
+	buf_release(&text);
+	return name;
+}
+
 static void set_method(struct jfr_constants *c, uint64_t key, struct frame *frame)
 {
 	struct jfr_meaning method = method_of(c, key);
@@ -327,6 +339,7 @@ static void set_method(struct jfr_constants *c, uint64_t key, struct frame *fram
 		frame->signature = strcmp(descriptor, JFR_NOT_JAVA) ? method.descriptor : 0;
 		frame->module = method.source;
 	} else {
+		frame->name = frame->kind == FRAME_CPU ? in_brackets(c, frame->name) : frame->name;
 		frame->module = method.class_name;
 		frame->line = 0;
 		frame->bci = -1;

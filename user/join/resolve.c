@@ -2,6 +2,7 @@
 #include "join/resolve.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -237,6 +238,20 @@ static uint32_t class_row(struct resolver *r)
 	return frame_row(r, &frame);
 }
 
+/* The tag is the program's own text. A span without one has a frame without a name. */
+static int push_span(struct resolver *r)
+{
+	struct frame frame = {.kind = FRAME_SPAN, .bci = -1};
+	struct buf tag;
+
+	buf_init(&tag);
+	buf_add(&tag, r->span + 1, r->span->bytes);
+	if (tag.len)
+		frame.name = string_row(r, tag.data);
+	buf_release(&tag);
+	return vec_push(&r->frames, frame_row(r, &frame));
+}
+
 static int push_state_frame(struct resolver *r, const char *state)
 {
 	const struct frame frame = {.kind = FRAME_STATE, .bci = -1, .name = string_row(r, state)};
@@ -258,6 +273,35 @@ static int push_told(struct resolver *r)
 	err = name.failed ? -ENOMEM : push_state_frame(r, name.data);
 	buf_release(&name);
 	return err;
+}
+
+static int push_root(struct resolver *r, const char *name)
+{
+	const struct frame frame = {.kind = FRAME_CPU, .bci = -1, .name = string_row(r, name)};
+
+	return vec_push(&r->frames, frame_row(r, &frame));
+}
+
+/* The numbers of sched.h: an agent may send others. */
+static const char *policy_name(uint32_t policy)
+{
+	static const char *const names[] = {"[SCHED_OTHER]", "[SCHED_FIFO]", "[SCHED_RR]",	 "[SCHED_BATCH]",
+					    "[SCHED_ISO]",   "[SCHED_IDLE]", "[SCHED_DEADLINE]", "[SCHED_EXT]"};
+
+	return policy < sizeof(names) / sizeof(*names) ? names[policy] : "[unknown_policy]";
+}
+
+/* The outermost frames. */
+static int push_roots(struct resolver *r)
+{
+	char cpu[32];
+
+	if (r->cpu) {
+		snprintf(cpu, sizeof(cpu), "[CPU-%u]", r->cpu - 1);
+		if (push_root(r, cpu) < 0)
+			return -ENOMEM;
+	}
+	return r->policy ? push_root(r, policy_name(r->policy - 1)) : 0;
 }
 
 /* Makes the last of the frames the root. */
@@ -357,9 +401,13 @@ static uint32_t stack_row(struct resolver *r, struct process *process, const str
 	size_t first = r->is_called ? first_frame(r, jvm) : 0;
 
 	vec_clear(&r->frames);
+	if (push_roots(r) < 0)
+		return UINT32_MAX;
 	if (r->sleep & DUET_SAMPLE_IDLE && push_state_frame(r, STATE_IDLE) < 0)
 		return UINT32_MAX;
-	for (size_t i = r->splice.frames.len; i-- > first;) {
+	if (r->span && push_span(r) < 0)
+		return UINT32_MAX;
+	for (size_t i = r->splice.frames.len; !r->span && i-- > first;) {
 		uint32_t id = resolve_frame(r, process, jvm, &r->splice.frames.items[i]);
 
 		if (id == UINT32_MAX || vec_push(&r->frames, id) < 0)
@@ -403,6 +451,7 @@ static uint64_t stack_key(const struct resolver *r, const struct decision *decis
 		(uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal,
 		java ? (uint64_t)java->java_depth << 32 | java->flags : 0,
 		java ? (uint64_t)(uint32_t)java->status : 0,
+		(uint64_t)r->cpu << 32 | r->policy,
 	};
 	uint64_t key = hash_bytes(about, sizeof(about), r->seed);
 
@@ -418,13 +467,15 @@ static uint64_t stack_key(const struct resolver *r, const struct decision *decis
 		key = hash_bytes(r->resource + 1, r->resource->bytes, key);
 	if (r->spent_on)
 		key = hash_bytes(r->spent_on + 1, r->spent_on->bytes, key);
+	if (r->span)
+		key = hash_bytes(r->span, sizeof(*r->span) + r->span->bytes, key);
 	return key;
 }
 
 /* Replaces the stack by a mark, without class, file and state: a process can invent any number of them. */
 static int mark_too_many(struct resolver *r)
 {
-	r->object_class = r->resource = r->spent_on = NULL;
+	r->object_class = r->resource = r->spent_on = r->span = NULL;
 	return splice_mark(&r->splice, TOO_MANY);
 }
 
@@ -505,8 +556,11 @@ bool resolve_stack(struct resolver *r, const struct decision *decision)
 	r->object_class = attribute_find(decision->sample, DUET_ATTRIBUTE_CLASS);
 	r->resource = attribute_find(decision->sample, DUET_ATTRIBUTE_RESOURCE);
 	r->spent_on = attribute_find(decision->sample, DUET_ATTRIBUTE_STATE);
+	r->span = attribute_find(decision->sample, DUET_ATTRIBUTE_SPAN);
 	r->sleep = decision->sample->flags & SLEEP_FLAGS;
 	r->is_called = decision->sample->flags & DUET_SAMPLE_CALLED;
+	r->cpu = r->cpu_events >> decision->sample->event & 1 ? decision->sample->cpu : 0;
+	r->policy = r->tells_policy ? decision->sample->policy : 0;
 	r->key = stack_key(r, decision);
 	forget_old(r, r->then.time_ns);
 	vec_clear(&r->wants);

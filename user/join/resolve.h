@@ -37,11 +37,16 @@ struct resolver {
 	bool is_called; /* the last sample was taken where Java code called the agent */
 	/* set before resolve_stack(): only the part of a sleep in which the thread waited for a CPU */
 	bool is_runnable;
+	/* set before resolve_stack(): events, by index, whose stacks begin with the CPU; and whether with the policy */
+	uint32_t cpu_events;
+	bool tells_policy;
+	uint32_t cpu, policy; /* of the last sample, as it has them; 0: the stack has no such frame */
 	/* class of the object that the sample is about, which becomes the leaf; or NULL */
 	const struct duet_attribute *object_class;
 	const struct duet_attribute *resource; /* what the sample's I/O is about, which becomes the leaf; or NULL */
 	/* what the sample's time was spent on, which becomes the leaf; or NULL */
 	const struct duet_attribute *spent_on;
+	const struct duet_attribute *span; /* tag of a span, which is its only frame; NULL: the sample is no span */
 	struct vec(uint32_t) frames; /* its frames in the profile, root first */
 	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_stack() returned false */
 	struct map stacks; /* cache: hash of all that a stack depends on -> node of the profile */

@@ -42,8 +42,8 @@ static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_ev
 	/* Memory may be taken without being touched, up to the size of the address space. */
 	if (event->kind == DUET_AGENT_EVENT_NATIVEMEM || event->kind == DUET_AGENT_EVENT_LEAK)
 		return MOST_NATIVE_BYTES;
-	/* Any number of threads may wait in calls, one below the other. */
-	if (event->kind == DUET_AGENT_EVENT_TRACE)
+	/* Any number of threads may wait in calls, one below the other, and so may spans contain others. */
+	if (event->kind == DUET_AGENT_EVENT_TRACE || event->kind == DUET_AGENT_EVENT_SPAN)
 		return MOST_TRACED_NS;
 	/* A CPU clears no more memory than this in that time. Beyond that, samples have an error. */
 	return ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,6 +228,10 @@ static const char *descriptor_of(enum frame_kind kind)
 		return JFR_OBJECT;
 	case FRAME_STATE:
 		return JFR_STATE;
+	case FRAME_SPAN:
+		return JFR_SPAN;
+	case FRAME_CPU:
+		return JFR_CPU;
 	default:
 		return JFR_NOT_JAVA;
 	}
@@ -247,7 +252,12 @@ static uint32_t java_method(struct jfr_pools *p, const struct frame *frame)
 static uint32_t other_method(struct jfr_pools *p, enum frame_kind kind, const char *name, const char *module)
 {
 	struct jfr_method row = {.modifiers = JFR_ACC_NATIVE};
+	char bare[32];
 
+	if (kind == FRAME_CPU && *name == '[') { /* async-profiler's files have it without brackets */
+		snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(name + 1, "]"), name + 1);
+		name = bare;
+	}
 	row.class_id = class_row(p, module, "");
 	row.name = symbol_of(p, name);
 	row.descriptor = symbol_of(p, descriptor_of(kind));

@@ -194,20 +194,53 @@ static bool path_is_wanted(const struct path_maker *maker)
 	return included;
 }
 
-/* Sets the options that shape the frames of the stack itself. */
-static void path_shape(struct path_maker *maker)
+/* The stack's frames at the root that are no code: the CPU and the scheduling policy. */
+static size_t count_outer(const struct path_maker *maker)
+{
+	size_t count = 0;
+
+	while (count < maker->steps.len) {
+		const struct frame *frame = maker->steps.items[maker->steps.len - 1 - count].frame;
+
+		if (!frame || frame->kind != FRAME_CPU)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* Moves them outside of the leading frames: [CPU-1];[main tid=7];… */
+static void path_move_outer(struct path_maker *maker, size_t outer)
+{
+	struct path_step *steps = maker->steps.items + maker->depth - outer;
+	size_t len = maker->steps.len - (maker->depth - outer);
+
+	if (len == outer)
+		return;
+	path_reverse(steps, outer);
+	path_reverse(steps + outer, len - outer);
+	path_reverse(steps, len);
+	maker->depth -= outer;
+}
+
+/* Sets the options that shape the frames of the stack itself. `outer`: see count_outer(). */
+static void path_shape(struct path_maker *maker, size_t outer)
 {
 	uint32_t skip = maker->options->skip;
+	size_t frames = maker->steps.len - outer;
 
-	maker->steps.len -= skip < maker->steps.len ? skip : maker->steps.len;
+	skip = skip < frames ? skip : (uint32_t)frames;
+	memmove(maker->steps.items + frames - skip, maker->steps.items + frames, outer * sizeof(*maker->steps.items));
+	maker->steps.len -= skip;
 	if (maker->options->reverse)
-		path_reverse(maker->steps.items, maker->steps.len);
+		path_reverse(maker->steps.items, maker->steps.len - outer);
 	maker->depth = maker->steps.len;
 }
 
 int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf)
 {
 	const char *category = NULL;
+	size_t outer;
 	int err;
 
 	vec_clear(&maker->steps);
@@ -216,8 +249,10 @@ int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf)
 		return err;
 	if (maker->options->classify)
 		category = category_of(&maker->profile->strings, maker->steps.items, maker->steps.len);
-	path_shape(maker);
+	outer = count_outer(maker);
+	path_shape(maker, outer);
 	err = path_push_roots(maker, thread, category);
+	path_move_outer(maker, outer);
 	return err < 0 ? err : path_is_wanted(maker);
 }
 

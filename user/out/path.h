@@ -55,7 +55,11 @@ struct path_maker {
 	struct filter include, exclude; /* of the options */
 	struct vec(uint32_t) frame_labels;  /* by index of the frame */
 	struct vec(struct path_step) steps; /* leaf first */
-	size_t depth; /* number of steps of the stack itself; the leading frames follow: thread, process, --by */
+	/*
+	 * number of steps of the stack itself; the leading frames follow: thread, process, --by, and outside of these
+	 * the CPU and the policy, which belong to the stack if there are no other leading frames
+	 */
+	size_t depth;
 	struct buf text;
 	uint64_t deep_frames; /* frames so far that were beyond PATH_DEEP */
 };

@@ -326,12 +326,12 @@ static void put_exceptions(struct writer_stream *j, const struct profile_sample 
 		jfr_end_event(j);
 }
 
-/* The frame is a text, such as the tag of a span. The empty stack is null. */
+/* The frame is a text, such as the tag of a span. The empty stack and a frame without a name are null. */
 static const char *text_of_leaf(const struct writer_stream *j, uint32_t node)
 {
 	const struct frame *leaf = leaf_of(j, node);
 
-	return leaf ? intern_text(&j->profile->strings, leaf->name) : NULL;
+	return leaf && leaf->name ? intern_text(&j->profile->strings, leaf->name) : NULL;
 }
 
 static void begin_length(struct writer_stream *j, enum jfr_type type, const struct profile_sample *sample)

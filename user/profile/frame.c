@@ -29,6 +29,8 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_CLASS] = "class",
 		[FRAME_STATE] = "state",
 		[FRAME_WAKER] = "waker",
+		[FRAME_CPU] = "CPU",
+		[FRAME_SPAN] = "span",
 	};
 
 	return kind < FRAME_KIND_MAX ? names[kind] : "unknown";
@@ -164,7 +166,7 @@ void frame_name(const struct intern *strings, const struct frame *frame, const s
 	if (style->steady && (frame->kind == FRAME_THREAD || frame->kind == FRAME_PROCESS))
 		frame_cut_id(out, start);
 	if (out->len == start)
-		buf_add_str(out, "[unknown]");
+		buf_add_str(out, frame->kind == FRAME_SPAN ? "[no tag]" : "[unknown]");
 }
 
 /* A Java native method runs in the compiled wrapper that HotSpot makes for it. */

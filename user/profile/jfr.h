@@ -49,6 +49,8 @@ enum jfr_frame_type {
 /* duet's own descriptors, of frames that are not code. */
 #define JFR_MARK "(Lmark;)L;"
 #define JFR_STATE "(Lstate;)L;"
+#define JFR_SPAN "(Lspan;)L;"
+#define JFR_CPU "(Lcpu;)L;" /* names have no brackets */
 #define JFR_THREAD "(Lthread;)L;"
 #define JFR_PROCESS "(Lprocess;)L;"
 #define JFR_CONTAINER "(Lcontainer;)L;"

@@ -86,6 +86,7 @@ _Static_assert(sizeof(struct layout_section) == 16, "layout_section");
 /* The file stores kinds and units by number, so a new one must get the next number. */
 _Static_assert(FRAME_MARK == 10 && FRAME_CLASS == 11 && FRAME_STATE == 12 && FRAME_WAKER == 13, "as files have them");
 _Static_assert(PROFILE_NOTE_LIBRARY == 2 && PROFILE_NOTE_HEAP == 4, "as files have them");
+_Static_assert(FRAME_CPU == 14 && FRAME_SPAN == 15, "as files have them");
 _Static_assert(PROFILE_COUNT == 1 && PROFILE_BYTES == 2, "numbers that files have");
 
 /* Rows that have no struct in the profile. */

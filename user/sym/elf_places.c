@@ -29,10 +29,13 @@ struct search {
 /* A name of C++ is wanted as people write it, without parameters: Class::function. */
 static bool is_name(const struct search *search, const char *name, size_t len)
 {
+	size_t wanted = strlen(search->name);
 	bool is_same = false;
 	struct buf readable;
 
-	if (len == strlen(search->name) && !memcmp(name, search->name, len))
+	if (wanted && search->name[wanted - 1] == '*')
+		return len >= wanted - 1 && !memcmp(name, search->name, wanted - 1);
+	if (len == wanted && !memcmp(name, search->name, len))
 		return true;
 	if (!search->of_class || strncmp(name, "_Z", 2) != 0 || !strstr(name, search->of_class))
 		return false;

@@ -14,7 +14,8 @@
 #include "base/vec.h"
 
 /*
- * Finds the address of a defined symbol, with its mangled name. If there are several, prefers one that other files can
+ * Finds the address of a defined symbol, with its mangled name, of which a '*' at the end stands for any rest. If there
+ * are several, prefers one that other files can
  * use. Returns 0, or -ENOENT; then appends the most similar name to `nearest`, unless there is none or `nearest` is
  * NULL.
  */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* one.profiler.Recording: Java code asks it whether a recording runs that wants its spans. */
+#ifndef API_RECORDING_H
+#define API_RECORDING_H
+
+/*
+ * Tells the class, if the program has loaded it, whether spans are recorded now. Called on a thread that is attached to
+ * the JVM.
+ */
+void recording_tell_state(void);
+
+#endif

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Spans that the program reports: each of them is there, as long as the program's own clock says.
+. "$(dirname "$0")/lib.sh"
+
+library=$DUET_BUILD/libasyncProfiler.so
+jar=$DUET_BUILD/duet-api.jar
+
+need_spans() {
+	need_bpf
+	need_root
+	[ -e "$jar" ] || skip "no JDK built the jar"
+	# the jar's classes come before the older ones of the workloads
+	JVM_FLAGS=(-Xbootclasspath/a:"$jar")
+}
+
+spans_said() { # TAG COLUMN
+	awk -v tag="$1" -v column="$2" '$1 == "SPANS" && $2 == tag { print $column }' "$jvm_out"
+}
+
+# The class was used before the agent came.
+jdk_case_sums() {
+	need_spans
+	record_gated workload.Spans 4 2000 -- -e span -t
+	expect_contains "$jvm_out" '^STATE 0$'
+	expect_contains "$jvm_out" '^STATE 2$'
+	expect_near "ns of the spans that slept" "$(matching "$here/out.collapsed" ';slept ' | cut -d' ' -f1)" \
+		"$(spans_said slept 4)" "$(($(spans_said slept 4) / 100))"
+	expect "ns of the short ones" "$(matching "$here/out.collapsed" ';short ' | cut -d' ' -f1)" '<=' \
+		"$(spans_said short 4)"
+	expect "threads of the spans without a tag" "$(grep -c '^\[spans-[0-3] tid=[0-9]*\];\[no tag\] ' \
+		"$here/out.collapsed")" == 4
+	expect_lacks "$here/out.collapsed" 'before'
+}
+
+# In a JFR file, which is complete when the JVM has ended.
+jdk_case_jfr() {
+	need_spans
+	is_jdk 17 || skip "jfr prints tags since JDK 17"
+	JVM_OPTS=(-Dends=true "${JVM_FLAGS[@]}" -agentpath:"$library=start,event=cpu,interval=1ms,file=$here/out.jfr")
+	start_jvm "$jdk" workload.Spans 4 2000
+	wait "$jvm" || fail "java ended with $?"
+	expect_contains "$jvm_out" '^STATE 2$'
+	"$jdk/bin/jfr" print --events profiler.Span "$here/out.jfr" >"$here/spans"
+	expect "short spans" "$(grep -c '^ *tag = "short"' "$here/spans")" == 8000
+	expect "spans that slept" "$(grep -c '^ *tag = "slept"' "$here/spans")" == 80
+	expect "spans without a tag" "$(grep -c '^ *tag = null\|^ *tag = N/A' "$here/spans")" == 4
+	expect "spans before the recording" "$(grep -c '^ *tag = "before"' "$here/spans")" '<=' 1
+	"$jdk/bin/jfr" summary "$here/out.jfr" >"$here/summary"
+	expect_contains "$here/summary" 'jdk.ExecutionSample  *[1-9]'
+}
+
+# What a span takes while none is recorded, and while all are.
+jdk_case_cost() {
+	need_spans
+	JVM_OPTS=(-Dends=true "${JVM_FLAGS[@]}")
+	start_jvm "$jdk" workload.Spans cost
+	wait "$jvm"
+	expect "ns of a span that nobody records" "$(awk '$1 == "COST" { least = !n++ || $2 < least ? $2 : least }
+		END { print least }' "$jvm_out")" '<' 5
+}
+
+run_cases "$@"
