@@ -101,16 +101,15 @@ struct duet_config {
 	uint8_t uses_index;
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
 	uint32_t signals; /* enum duet_signals */
-	uint8_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
-	uint8_t tells_policy; /* 1: samples have the thread's scheduling policy */
-	uint8_t reserved[2];
+	uint32_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
 	uint64_t least_sleep_ns, most_sleep_ns; /* shorter and longer sleeps are not sampled */
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */
 	uint8_t event_of[8]; /* by enum duet_program: index of the event that the program samples */
 	uint8_t sleep_return; /* enum duet_return; with RSEQ, threads without rseq take their samples elsewhere */
 	uint8_t sleep_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
-	uint8_t reserved[6];
+	uint8_t tells_policy; /* 1: samples have the thread's scheduling policy */
+	uint8_t reserved[5];
 	struct duet_event events[DUET_MAX_EVENTS];
 };
 DUET_ASSERT_SIZE(struct duet_config, 88 + DUET_MAX_EVENTS * sizeof(struct duet_event));

@@ -26,6 +26,13 @@ enum duet_question_kind {
 	/* the process is about to end: stop, and write the file that was named at the start; no arguments */
 	DUET_QUESTION_EXIT,
 	DUET_QUESTION_ADOPT,   /* comes with a socket of the process's library, which is a client from now on */
+	/* the arguments may be sent as a command soon: what can be done before is done; the answer is empty */
+	DUET_QUESTION_PREPARE,
+	/*
+	 * like COMMAND, of a recorder of the same process that another user runs: for root's, the process's own user;
+	 * for that user's, root. Only commands about a recording that runs, which name no file.
+	 */
+	DUET_QUESTION_SHARED,
 	DUET_QUESTION_KIND_MAX
 };
 

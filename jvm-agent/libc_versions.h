@@ -19,6 +19,7 @@
 #define USE_OLDEST(name) __asm__(".symver " #name "," #name "@" OLDEST_GLIBC)
 
 USE_OLDEST(pthread_create);
+USE_OLDEST(pthread_join);
 USE_OLDEST(pthread_mutex_trylock);
 USE_OLDEST(pthread_mutex_timedlock);
 USE_OLDEST(pthread_rwlock_rdlock);

@@ -119,6 +119,27 @@ static void open_jvms(struct session *session)
 				  });
 }
 
+/* Bits of the events that have a CPU: a sleep is on none, and the JVM's own events do not tell it. */
+static uint32_t events_on_cpu(const struct event_list *events)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < events->len; i++) {
+		const struct event *event = events->items[i].event;
+
+		if (event->program < DUET_PROGRAM_OFFCPU && !event->with)
+			bits |= 1u << i;
+	}
+	return bits;
+}
+
+static void tell_resolver(struct session *session)
+{
+	session->decided.resolver.tells_policy = session->options->policies;
+	if (session->options->cpus)
+		session->decided.resolver.cpu_events = events_on_cpu(&session->options->events);
+}
+
 static int open_intake(struct session *session)
 {
 	return intake_open(&session->intake, &(struct intake_parts){
@@ -173,6 +194,7 @@ static int session_open(struct session *session, const struct session_options *o
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
 	}
+	tell_resolver(session);
 	session->profile.processes = processes_of(options);
 	session->profile.is_private = options->folder.access.is_private;
 	return add_events(&session->profile, &options->events);
@@ -413,12 +435,14 @@ int session_run(const struct session_options *options)
 
 	if (!err)
 		err = options->window_ns ? open_windows(&session) : open_outputs(&session);
-	if (!err)
+	if (!err && !options->await)
 		err = status_open(&session.status, options->metrics);
 	if (!err)
 		err = start_jdk(&session);
 	if (!err)
 		err = session_start(&session);
+	if (!err && options->await) /* while it waited, there was nothing to tell */
+		err = status_open(&session.status, options->metrics);
 	if (err < 0)
 		goto out;
 	session.profile.start_ns = session.started_ns;

@@ -27,8 +27,15 @@ struct session_options {
 	struct vec(pid_t) pids; /* -p */
 	bool host; /* --host; cgroup, container and comm select among the host's processes */
 	const char *cgroup, *container, *comm; /* NULL for any */
-	const struct attach_control *loaded_agent; /* of the one process in pids: where it listens; NULL: attach one */
 	bool as_called; /* for async-profiler's callers: DUET_AGENT_AS_CALLED */
+	/* of the one process in pids: where it listens; NULL, or an empty name after await(): attach one */
+	const struct attach_control *loaded_agent;
+	/*
+	 * Called for processes of `pids` when all is prepared that needs no agent. Waits until the recording may begin.
+	 * Returns 0, or -errno to end without a message. NULL: it may begin.
+	 */
+	int (*await)(void *context);
+	void *await_context;
 	char **command; /* -- CMD ARGS…; NULL for none */
 	struct event_list events;
 	uint64_t duration_ns; /* 0 = until the target ends or the user stops it */
@@ -46,6 +53,9 @@ struct session_options {
 	bool wakers; /* with who ended each sleep */
 	uint32_t survivors; /* --survivors: only objects that have outlived so many collections */
 	bool ages; /* --ages: live objects with their age */
+	bool cpus; /* stacks of ticks and counted events begin with the CPU */
+	bool policies; /* stacks begin with the thread's scheduling policy */
+	uint32_t only_cpu; /* ticks and counted events of CPU only_cpu - 1 alone; 0: of each CPU */
 	bool spark_names; /* add Spark's names to applications */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */
 	struct vec(struct session_output) outputs;

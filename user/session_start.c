@@ -51,6 +51,8 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 		.most_sleep_ns = session->options->most_sleep_ns,
 		.sleep_hook = session->options->sleep_hook,
 		.wakers = session->options->wakers,
+		.only_cpu = session->options->only_cpu,
+		.tells_policy = session->options->policies,
 		.max_bytes = budget_bpf_bytes(&session->budget),
 		.plain = session->options->interval_pairing,
 	};
@@ -81,6 +83,12 @@ static int open_instead(struct session *session, const char *why)
 	return engine == ENGINE_AUTO ? -EPERM : open_engine(session, engine, &session->engine_why);
 }
 
+/* Only BPF's samples have the CPU and the policy. */
+static bool needs_bpf(const struct session_options *options)
+{
+	return options->cpus || options->policies || options->only_cpu;
+}
+
 /*
  * Opens the engine that was asked for. If none was, opens BPF or, if that is refused, an engine that ticks in the
  * agent.
@@ -95,7 +103,7 @@ static int choose_engine(struct session *session)
 		buf_clear(&session->engine_why);
 		return 0;
 	}
-	if (options->engine == ENGINE_AUTO && !options->host && options->agent != AGENT_NEVER)
+	if (options->engine == ENGINE_AUTO && !options->host && options->agent != AGENT_NEVER && !needs_bpf(options))
 		return open_instead(session, session->engine_why.data);
 	log_error("%s", session->engine_why.data);
 	return err;
@@ -249,6 +257,20 @@ static void publish_pids(struct session *session)
 	}
 }
 
+/* Before that, reads what is known of the targets. It may have changed when the wait is over. */
+static int await(struct session *session)
+{
+	const struct session_options *options = session->options;
+	int err;
+
+	if (!options->await)
+		return 0;
+	publish_pids(session);
+	err = options->await(options->await_context);
+	session->command_ns = clock_monotonic_ns();
+	return err ? err : jvms_find_targets(&session->jvms);
+}
+
 int session_start(struct session *session)
 {
 	int err;
@@ -262,6 +284,8 @@ int session_start(struct session *session)
 		containers_scan(&session->owners.containers);
 	if (!err)
 		err = prepare_engine(session);
+	if (!err)
+		err = await(session);
 	if (!err)
 		err = session->options->host ? jvms_attach_host(&session->jvms, &session->selection)
 					     : jvms_attach_targets(&session->jvms);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "libc_versions.h"
 
 #define END_WAIT_MS 30000 /* the JVM's end waits for the file */
 #define COPY_BYTES 16384
@@ -19,6 +21,8 @@
 static struct {
 	pthread_mutex_t lock;
 	char *kept; /* arguments until the JVM runs; owned */
+	pthread_t preparer; /* sends the kept arguments ahead */
+	bool prepares; /* there is a preparer to join */
 	struct duet_question agent; /* where the agent listens; name[0] is 0: it does not listen yet */
 	pid_t owner; /* process of the agent's thread: a child of fork() has no such thread */
 } profiler = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -173,10 +177,35 @@ int profiler_execute_agent(const char *text)
 
 /* ---- with the JVM ---- */
 
+static void *prepare(void *text)
+{
+	struct link_answer answer;
+
+	link_ask(&(struct duet_question){.kind = DUET_QUESTION_PREPARE}, text, &answer);
+	link_answer_release(&answer);
+	return NULL;
+}
+
+/* The recorder starts and loads BPF while the JVM starts. All signals stay blocked: they are for the JVM's threads. */
+static bool start_preparer(char *text)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&profiler.preparer, NULL, prepare, text);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return !error;
+}
+
 int profiler_keep(const char *text)
 {
 	profiler.kept = strdup(text);
-	return profiler.kept ? 0 : -ENOMEM;
+	if (!profiler.kept)
+		return -ENOMEM;
+	profiler.prepares = has_word(text, "start") && start_preparer(profiler.kept);
+	return 0;
 }
 
 void profiler_begin(void)
@@ -184,6 +213,9 @@ void profiler_begin(void)
 	char *text = profiler.kept;
 
 	profiler.kept = NULL;
+	if (profiler.prepares)
+		pthread_join(profiler.preparer, NULL);
+	profiler.prepares = false;
 	if (text && *text)
 		(void)profiler_execute_agent(text);
 	free(text);

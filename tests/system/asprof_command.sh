@@ -15,7 +15,7 @@ begin() {
 }
 
 recorder_of() { # PID
-	ls "/run/duet-asprof/" 2>/dev/null | grep "^$1-"
+	ls "/run/duet-recorders/" 2>/dev/null | grep "^$1-"
 }
 
 # The workload spends 50, 30 and 20 % of its time in three methods.
@@ -204,6 +204,61 @@ case_another_user() {
 	run_asprof -d 2 -i 1ms -o collapsed "$jvm" # by root
 	expect_status 0
 	expect_shares "$here/stdout"
+}
+
+# Runs asprof as the user of the JVM.
+as_user() { # WORDS...
+	setpriv --reuid=65534 --regid=65534 --clear-groups env XDG_RUNTIME_DIR=/no/such "$here/asprof" "$@" \
+		>"$here/stdout" 2>"$here/stderr"
+	status=$?
+}
+
+# Root and the process's own user see one recording, whoever has started it. Others see none.
+case_two_users() {
+	local library=$here/alone.so
+	need_bpf
+	need_root
+	begin
+	kill "$jvm"
+	cp "$DUET_BUILD/libasyncProfiler.so" "$library"
+	chmod 755 "$here"
+	JVM_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	start_jvm "$(any_jdk)" workload.Shares 60
+	run_asprof start -i 1ms "$jvm"
+	as_user status "$jvm"
+	expect_contains "$here/stdout" '^Profiling is running for [0-9]* seconds$'
+	as_user start "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" 'Profiler already started'
+	sleep 1
+	as_user dump -o collapsed "$jvm"
+	expect_status 0
+	expect_shares "$here/stdout"
+	setpriv --reuid=65533 --regid=65533 --clear-groups "$here/asprof" status "$jvm" >"$here/stdout" 2>&1
+	expect_contains "$here/stdout" 'not active|not permitted|denied'
+	as_user stop -o collapsed "$jvm"
+	expect_contains "$here/stdout" 'workload/Shares'
+	run_asprof status "$jvm"
+	expect_contains "$here/stdout" '^Profiler is not active$'
+	as_user start -e ctimer -i 1ms "$jvm"
+	expect_status 0
+	run_asprof status "$jvm"
+	expect_contains "$here/stdout" '^Profiling is running'
+	run_asprof start "$jvm"
+	expect_contains "$here/stderr" 'Profiler already started'
+	sleep 1
+	run_asprof stop -o collapsed "$jvm"
+	expect_contains "$here/stdout" 'workload/Shares'
+	run_asprof start -i 1ms "$jvm" # and the library in the process, whose own recorder is that user's
+	run_asprof load "$jvm" "$library" true start,event=cpu
+	expect_status 200
+	expect_contains "$jvm_out" 'Profiler already started'
+	run_asprof load "$jvm" "$library" true "stop,file=/tmp/duet-two-users-$$.collapsed"
+	expect_contains "/tmp/duet-two-users-$$.collapsed" 'workload/Shares'
+	expect "owner of the file" "$(stat -c %u "/tmp/duet-two-users-$$.collapsed")" == 65534
+	rm -f "/tmp/duet-two-users-$$.collapsed"
+	run_asprof status "$jvm"
+	expect_contains "$here/stdout" '^Profiler is not active$'
 }
 
 after_case() {

@@ -21,7 +21,7 @@ expect_thirds() { # FILE
 }
 
 recorders_of() { # PID
-	find /run/duet-asprof -name "$1-*" 2>/dev/null
+	find /run/duet-recorders -name "$1-*" 2>/dev/null
 }
 
 # The file is whole when the JVM has ended.

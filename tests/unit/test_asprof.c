@@ -126,10 +126,9 @@ static void strange_words(void **state)
 	assert_true(arguments.style.style.annotate && arguments.style.style.signatures);
 	parse("stop,log=/tmp/l,mcache=30,meminfolog,includemm,includeln,file=/tmp/x,collapsed,ann,sig");
 	assert_string_equal(warnings.data, "");
-	parse("start,foo=1,sched");
+	parse("start,foo=1,tlab");
 	assert_string_equal(warnings.data, "[WARN] Unknown argument: foo\n"
-					   "[WARN] sched has no effect: "
-					   "stacks have no frame for the scheduling policy\n");
+					   "[WARN] tlab has no effect: allocations are sampled by bytes\n");
 }
 
 static void errors(void **state)
@@ -145,7 +144,6 @@ static void errors(void **state)
 	assert_string_equal(refused("start,jstackdepth=50/"), "Invalid value of jstackdepth: '50/'");
 	assert_string_equal(refused("start,jstackdepth=5/6"), "Invalid value of jstackdepth: '5/6'");
 	assert_string_equal(refused("start,timeout=1y"), "Invalid value of timeout: '1y'");
-	assert_string_equal(refused("start,target-cpu=1"), "target-cpu: duet cannot select a CPU");
 	assert_string_equal(refused("start,interval=99999999999999999999"), "Invalid interval");
 	assert_string_equal(refused("start,interval=99999999999s"), "Invalid interval");
 }
@@ -225,6 +223,10 @@ static void events_that_do_not_go(void **state)
 	assert_string_equal(events_refused("start,event=wall,wall=10ms"), "wall is given twice");
 	assert_string_equal(events_refused("start,event=cpu,trace=a.B.c,collapsed"),
 			    "Only JFR output supports multiple events");
+	assert_string_equal(events_refused("start,event=itimer,record-cpu"),
+			    "record-cpu is only supported with perf_events");
+	assert_string_equal(events_refused("start,event=ctimer,target-cpu=1"),
+			    "target-cpu is only supported with perf_events");
 }
 
 /* ---- the command line ---- */

@@ -83,12 +83,12 @@ public class ProfilerCalls {
         System.out.println("text: " + first(profiler.dumpTraces0(5)));
     }
 
-    static void cycles(int count) {
+    static void cycles(int count, long ms) {
         for (int i = 0; i < count; i++) {
             long begun = System.nanoTime();
             AsyncProfiler.getInstance().start("cpu", 1_000_000);
             System.out.println("start: " + (System.nanoTime() - begun) / 1000 + " us");
-            work(20);
+            work(ms);
             AsyncProfiler.getInstance().stop();
         }
     }
@@ -139,14 +139,16 @@ public class ProfilerCalls {
     }
 
     public static void main(String[] args) throws Exception {
-        if (args[0].equals("flink"))
+        if (args[0].equals("moment"))
+            System.out.println("main: " + System.currentTimeMillis());
+        else if (args[0].equals("flink"))
             flink(args[1]);
         else if (args[0].equals("errors"))
             errors();
         else if (args[0].equals("older"))
             older();
         else if (args[0].equals("cycles"))
-            cycles(Integer.parseInt(args[1]));
+            cycles(Integer.parseInt(args[1]), args.length > 2 ? Long.parseLong(args[2]) : 20);
         else if (args[0].equals("bean"))
             bean();
         else if (args[0].equals("closed"))

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "asprof/thread_filter.h"
 #include "base/clock.h"
 #include "event/event.h"
 
@@ -78,6 +79,14 @@ static const struct word words[] = {
 	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
 	{.name = "live", .form = FORM_SWITCH, .offset = AT(live)},
 	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(all_user)},
+	{.name = "filter", .form = FORM_STRING, .offset = AT(filter), .why = ""}, /* threads that the program adds */
+	{.name = "begin", .form = FORM_STRING, .offset = AT(begin)},
+	{.name = "end", .form = FORM_STRING, .offset = AT(end)},
+	{.name = "ttsp", .form = FORM_SWITCH, .offset = AT(ttsp)},
+	{.name = "nostop", .form = FORM_SWITCH, .offset = AT(nostop)},
+	{.name = "record-cpu", .form = FORM_SWITCH, .offset = AT(cpus)},
+	{.name = "sched", .form = FORM_SWITCH, .offset = AT(policies)},
+	{.name = "target-cpu", .form = FORM_STRING, .offset = AT(only_cpu)},
 	{.name = "jstackdepth", .form = FORM_DEPTH, .offset = AT(depth)},
 	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
 	{.name = "loop", .form = FORM_LONG_TIME, .offset = AT(loop_ns)},
@@ -124,17 +133,9 @@ static const struct word words[] = {
 	{.name = "includemm", .form = FORM_ACCEPTED},
 	{.name = "includeln", .form = FORM_ACCEPTED},
 
-	{.name = "sched", .form = FORM_IGNORED, .why = "stacks have no frame for the scheduling policy"},
 	{.name = "tlab", .form = FORM_IGNORED, .why = "allocations are sampled by bytes"},
 	{.name = "proc", .form = FORM_IGNORED, .why = "there are no samples of processes"},
-	{.name = "nostop", .form = FORM_IGNORED, .why = "there is no begin and no end"},
 
-	{.name = "filter", .form = FORM_REFUSED, .why = "duet cannot select threads"},
-	{.name = "record-cpu", .form = FORM_REFUSED, .why = "duet does not record the CPU of a sample"},
-	{.name = "target-cpu", .form = FORM_REFUSED, .why = "duet cannot select a CPU"},
-	{.name = "begin", .form = FORM_REFUSED, .why = "duet cannot begin at a function"},
-	{.name = "end", .form = FORM_REFUSED, .why = "duet cannot end at a function"},
-	{.name = "ttsp", .form = FORM_REFUSED, .why = "duet cannot record the time to safepoints"},
 };
 /* clang-format on */
 
@@ -262,6 +263,8 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 	if (word->offset == AT(event))
 		return set_event(to, value ? value : word->name, why);
 	if ((!value || !*value) && !word->why)
+		return bad_value(word, value, why);
+	if (word->offset == AT(filter) && value && !thread_filter_is_valid(value))
 		return bad_value(word, value, why);
 	if (word->offset == AT(style.title))
 		decode_entities(value);
@@ -454,6 +457,10 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 	if (!err && ret->action == ASPROF_NONE && ret->writer)
 		ret->action = ASPROF_DUMP;
 	ret->style.style.steady &= !ret->style.threads;
+	if (!err && ret->ttsp) {
+		ret->begin = "SafepointSynchronize::begin";
+		ret->end = "RuntimeService::record_safepoint_synchronized";
+	}
 	if (err)
 		asprof_arguments_release(ret);
 	return err;
@@ -518,7 +525,11 @@ static const char *main_event(const struct asprof_arguments *from)
 
 static int check_events(const struct asprof_arguments *from, const char *event, size_t count, struct buf *why)
 {
-	if (event && !strcmp(event, "wall") && from->wall.is_wanted)
+	if (from->begin && from->end && !strcmp(from->begin, from->end))
+		buf_add_str(why, "begin and end symbols should not resolve to the same address");
+	else if (strcmp(engine_of(from->event), "auto") && (from->cpus || from->only_cpu))
+		buf_printf(why, "%s is only supported with perf_events", from->cpus ? "record-cpu" : "target-cpu");
+	else if (event && !strcmp(event, "wall") && from->wall.is_wanted)
 		buf_add_str(why, "wall is given twice");
 	else if (count > 1 && from->writer && !from->writer->has_all_events)
 		buf_add_str(why, "Only JFR output supports multiple events");

@@ -45,6 +45,11 @@ struct asprof_arguments {
 	struct opt_strings traces; /* "CLASS.METHOD[:TIME]" */
 	bool all, live, all_user, quiet;
 	bool no_frees; /* no samples of memory that is freed again */
+	bool cpus, policies; /* record-cpu, sched */
+	const char *only_cpu; /* target-cpu; NULL: none */
+	const char *filter; /* threads of wall's samples: "120-127;132"; NULL: all */
+	const char *begin, *end; /* functions between whose calls samples are taken, also of ttsp; NULL: none */
+	bool ttsp, nostop; /* nostop: what lies outside is not left out */
 	const char *log; /* a file, "stdout", "stderr"; NULL: stdout */
 	const char *log_level; /* "none": nothing is logged; NULL: the default */
 	uint32_t depth, kept_depth; /* jstackdepth=N/M; 0: not set */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "asprof/applications.h"
+#include "asprof/elsewhere.h"
 #include "asprof/jvm_command.h"
 #include "asprof/meeting.h"
 #include "asprof/options.h"
@@ -63,19 +64,53 @@ static int connect_recorder(const struct run *run, bool begin, struct buf *why)
 	return err ? err : meeting_connect(run->pid, run->start_ticks, why);
 }
 
+/* Sends a request about the recording that another user's recorder makes. */
+static int ask_other(int connection, const char *words, bool begin, struct meeting_answer *ret, struct buf *why)
+{
+	struct asprof_arguments arguments;
+	struct buf ignored;
+	int err;
+
+	if (begin) {
+		buf_add_str(why, "Profiler already started");
+		return -EBUSY;
+	}
+	buf_init(&ignored);
+	err = asprof_arguments_parse(&arguments, words, &ignored, why);
+	if (!err) {
+		err = elsewhere_ask(connection, &arguments, words, ret, why);
+		asprof_arguments_release(&arguments);
+	}
+	buf_release(&ignored);
+	return err;
+}
+
+/* Returns 0 with the recorder's answer, or -errno: -ENOENT, without a sentence in `why`, when there is no recorder. */
+static int request(const struct run *run, const char *arguments, bool begin, struct meeting_answer *ret,
+		   struct buf *why)
+{
+	int err, fd = elsewhere_find(run->pid, run->start_ticks);
+	bool is_other = fd >= 0;
+
+	*ret = (struct meeting_answer)MEETING_ANSWER_NONE;
+	if (!is_other)
+		fd = connect_recorder(run, begin, why);
+	if (fd < 0)
+		return fd;
+	err = is_other ? ask_other(fd, arguments, begin, ret, why)
+		       : meeting_ask(fd, DUET_QUESTION_COMMAND, arguments, ret, why);
+	close(fd);
+	return err;
+}
+
 /* Sends a request to the recorder, and returns the exit code. The text of the answer has been printed by then. */
 static int ask(const struct run *run, const char *arguments, bool begin, struct meeting_answer *ret)
 {
 	struct buf why;
-	int fd, err;
+	int err;
 
-	*ret = (struct meeting_answer){.report = -1};
 	buf_init(&why);
-	err = fd = connect_recorder(run, begin, &why);
-	if (fd >= 0) {
-		err = meeting_ask(fd, arguments, ret, &why);
-		close(fd);
-	}
+	err = request(run, arguments, begin, ret, &why);
 	if (err == -ENOENT && !why.len)
 		buf_add_str(&why, "Profiler has not started");
 	if (err < 0 && !why.len)
@@ -255,22 +290,19 @@ static int collect(const struct run *run)
 /* "status" or "metrics" */
 static int tell(const struct run *run, const char *action)
 {
-	struct meeting_answer answer = {.report = -1};
+	struct meeting_answer answer;
 	struct buf why;
-	int fd, code = 0;
+	int code = 0, err;
 
 	buf_init(&why);
-	fd = meeting_connect(run->pid, run->start_ticks, &why);
-	if (fd < 0 && !why.len) {
+	err = request(run, action, false, &answer, &why);
+	if (err == -ENOENT && !why.len)
 		puts("Profiler is not active");
-	} else if (fd < 0 || meeting_ask(fd, action, &answer, &why)) {
+	else if (err)
 		code = say_error(&why);
-	} else {
+	else
 		fputs(answer.text.data, stdout);
-	}
 	meeting_answer_release(&answer);
-	if (fd >= 0)
-		close(fd);
 	buf_release(&why);
 	return code;
 }

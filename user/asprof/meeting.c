@@ -8,12 +8,29 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/packet.h"
+#include "proc/process.h"
 
 #define BACKLOG 16
+
+#define ROOT_FOLDER "/run/duet-recorders"
+#define OTHER_TIMEOUT_S 30 /* another user's recorder may be stopped */
+
+/* A folder whose path this user's environment does not change. */
+static bool usual_path(uid_t uid, unsigned int choice, struct buf *path)
+{
+	if (!uid)
+		buf_add_str(path, ROOT_FOLDER);
+	else if (choice == 0)
+		buf_printf(path, "/run/user/%u/duet-asprof", uid);
+	else
+		buf_printf(path, "/tmp/.duet-asprof-%u", uid);
+	return choice < (uid ? 2 : 1);
+}
 
 /*
  * Path of the folder; the first choice is tried first. Root's is below /run, where no other user can create a folder of
@@ -22,39 +39,46 @@
 static bool folder_path(unsigned int choice, struct buf *path)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
+	uid_t uid = geteuid();
 
-	if (!geteuid()) {
-		buf_add_str(path, "/run/duet-asprof");
-		return choice == 0;
-	}
-	if (choice == 0 && runtime && *runtime == '/')
+	if (uid && choice == 0 && runtime && *runtime == '/')
 		buf_printf(path, "%s/duet-asprof", runtime);
-	else if (choice == 0)
-		buf_printf(path, "/run/user/%u/duet-asprof", geteuid());
-	else if (choice == 1)
-		buf_printf(path, "/tmp/.duet-asprof-%u", geteuid());
-	else if (choice == 2 && home && *home == '/')
+	else if (uid && choice == 2 && home && *home == '/')
 		buf_printf(path, "%s/.duet-asprof", home);
 	else
-		return false;
+		return usual_path(uid, choice, path);
 	return true;
 }
 
-/* Returns a descriptor of the folder at `path`, or -errno: -EPERM when others may enter it or have made it. */
-static int open_own(const char *path, bool create)
+/* Others may use a name in root's folder if they know it; in other folders they may not. */
+static mode_t forbidden_to_others(uid_t uid)
+{
+	return uid ? 077 : 066;
+}
+
+/* Returns a descriptor of a user's folder at `path`, or -errno: -EPERM when others may enter it or have made it. */
+static int open_of(uid_t uid, const char *path)
 {
 	struct stat st;
-	int fd;
+	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & 077))
+	if (fstat(fd, &st) == 0 && st.st_uid == uid && !(st.st_mode & forbidden_to_others(uid)))
 		return fd;
 	close(fd);
 	return -EPERM;
+}
+
+static int open_own(const char *path, bool create)
+{
+	uid_t uid = geteuid();
+
+	if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	if (create && !uid && chmod(path, 0711) < 0)
+		return -errno;
+	return open_of(uid, path);
 }
 
 /*
@@ -126,6 +150,70 @@ int meeting_connect(pid_t pid, uint64_t start_ticks, struct buf *why)
 	return fd;
 }
 
+/* Root's recorder is open to the process's own user, too. */
+static int open_to_user(const char *path, pid_t pid)
+{
+	uid_t uid;
+
+	if (geteuid() || process_read_uid(pid, &uid) < 0)
+		return 0;
+	return chown(path, uid, (gid_t)-1) < 0 || chmod(path, 0600) < 0 ? -errno : 0;
+}
+
+/* Returns true if the user at the other end is this one. */
+static bool is_of(int connection, uid_t uid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return !getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.uid == uid;
+}
+
+/* Returns a connection to that user's recorder, or -errno. */
+static int connect_to(uid_t uid, pid_t pid, uint64_t start_ticks)
+{
+	const struct timeval patience = {.tv_sec = OTHER_TIMEOUT_S};
+	struct buf path;
+	int fd = -ENOENT;
+
+	buf_init(&path);
+	for (unsigned int choice = 0; fd < 0 && usual_path(uid, choice, &path) && !path.failed; choice++) {
+		int folder = open_of(uid, path.data);
+
+		fd = folder < 0 ? folder : connect_in(folder, pid, start_ticks);
+		if (folder >= 0)
+			close(folder);
+		buf_clear(&path);
+	}
+	buf_release(&path);
+	if (fd >= 0 && (!is_of(fd, uid) ||
+			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
+			setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+int meeting_connect_other(pid_t pid, uint64_t start_ticks)
+{
+	uid_t own = geteuid(), uid = 0;
+
+	if (!own && process_read_uid(pid, &uid) < 0)
+		return -ESRCH;
+	return uid == own ? -ENOENT : connect_to(uid, pid, start_ticks);
+}
+
+bool meeting_is_permitted(int connection, pid_t pid, bool *ret_is_other)
+{
+	uid_t uid;
+
+	*ret_is_other = !is_of(connection, geteuid());
+	if (!*ret_is_other || is_of(connection, 0))
+		return true;
+	return !process_read_uid(pid, &uid) && is_of(connection, uid);
+}
+
 static int listen_in(int folder, pid_t pid, uint64_t start_ticks)
 {
 	struct sockaddr_un address = address_of(folder, pid, start_ticks);
@@ -137,7 +225,8 @@ static int listen_in(int folder, pid_t pid, uint64_t start_ticks)
 	}
 	unlink(address.sun_path);
 	fd = new_socket();
-	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0)) {
+	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+			open_to_user(address.sun_path, pid) < 0 || listen(fd, BACKLOG) < 0)) {
 		int err = -errno;
 
 		close(fd);
@@ -179,8 +268,8 @@ void meeting_end(pid_t pid, uint64_t start_ticks)
 
 /* ---- packets ---- */
 
-/* Returns 0 or -errno. `fd`: -1 for none. Text that is too long is cut. */
-static int send_packet(int connection, const struct iovec *head, const struct buf *const texts[2], int fd)
+/* Returns 0 or -errno. `fd`: -1 for none. Text that is too long is cut. `flags`: of send(). */
+static int send_packet(int connection, const struct iovec *head, const struct buf *const texts[2], int fd, int flags)
 {
 	struct iovec parts[3] = {*head};
 	size_t room = DUET_RECORDER_TEXT_MAX;
@@ -192,7 +281,7 @@ static int send_packet(int connection, const struct iovec *head, const struct bu
 		parts[1 + i].iov_base = bytes ? texts[i]->data : NULL;
 		room -= parts[1 + i].iov_len;
 	}
-	return packet_send_parts(connection, parts, 3, &fd, fd >= 0, 0);
+	return packet_send_parts(connection, parts, 3, &fd, fd >= 0, flags);
 }
 
 /*
@@ -233,9 +322,10 @@ static int receive_answer(int connection, struct meeting_answer *ret)
 	return err;
 }
 
-int meeting_ask(int connection, const char *arguments, struct meeting_answer *ret, struct buf *why)
+int meeting_ask(int connection, enum duet_question_kind kind, const char *arguments, struct meeting_answer *ret,
+		struct buf *why)
 {
-	struct duet_question question = {.kind = DUET_QUESTION_COMMAND};
+	struct duet_question question = {.kind = kind};
 	struct iovec head = {&question, sizeof(question)};
 	struct buf text;
 	int err;
@@ -247,7 +337,7 @@ int meeting_ask(int connection, const char *arguments, struct meeting_answer *re
 	buf_add_str(&text, arguments);
 	err = text.failed ? -ENOMEM : text.len > DUET_RECORDER_TEXT_MAX ? -E2BIG : 0;
 	if (!err)
-		err = send_packet(connection, &head, (const struct buf *const[]){&text, NULL}, -1);
+		err = send_packet(connection, &head, (const struct buf *const[]){&text, NULL}, -1, 0);
 	if (!err)
 		err = receive_answer(connection, ret);
 	if (err < 0)
@@ -272,7 +362,9 @@ int meeting_reply(int connection, const struct meeting_answer *answer)
 		.code = answer->code, .stream = answer->stream, .log_bytes = (uint32_t)answer->log.len};
 	struct iovec head = {&packet, sizeof(packet)};
 
-	return send_packet(connection, &head, (const struct buf *const[]){&answer->log, &answer->text}, answer->report);
+	/* a client that reads no answers must not hold the recorder */
+	return send_packet(connection, &head, (const struct buf *const[]){&answer->log, &answer->text}, answer->report,
+			   MSG_DONTWAIT);
 }
 
 /* ---- questions ---- */
@@ -304,5 +396,5 @@ int meeting_hand_over(int connection, int socket)
 	struct duet_question question = {.kind = DUET_QUESTION_ADOPT};
 	struct iovec head = {&question, sizeof(question)};
 
-	return send_packet(connection, &head, (const struct buf *const[]){NULL, NULL}, socket);
+	return send_packet(connection, &head, (const struct buf *const[]){NULL, NULL}, socket, 0);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The socket through which a command reaches the recorder of a process. It is in a folder of the user who runs both,
- * which no other user may enter. A request is one packet, and so is its answer, which may carry a descriptor: the
- * report.
+ * which no other user may enter. Only root's sockets are also open to the user of the process that is recorded. A
+ * request is one packet, and so is its answer, which may carry a descriptor: the report.
  */
 #ifndef ASPROF_MEETING_H
 #define ASPROF_MEETING_H
@@ -19,6 +19,7 @@ struct meeting_question {
 	struct duet_question head; /* checked: kind is known, name is terminated */
 	struct buf arguments;
 	int socket; /* that came with it; -1: none */
+	bool is_other; /* it comes from another user: root, or the process's own user if the recorder is root's */
 };
 
 struct meeting_answer {
@@ -38,10 +39,19 @@ void meeting_end(pid_t pid, uint64_t start_ticks); /* removes the name of the so
 int meeting_connect(pid_t pid, uint64_t start_ticks, struct buf *why);
 
 /*
+ * The same for a recorder that another user runs: the process's own if we are root, else root's. A user may stop his
+ * recorder, so questions time out.
+ */
+int meeting_connect_other(pid_t pid, uint64_t start_ticks);
+/* Returns true if the user at the other end may ask us about the process. */
+bool meeting_is_permitted(int connection, pid_t pid, bool *ret_is_other);
+
+/*
  * Sends arguments of `asprof` and waits for the answer. Returns 0, or -errno with why. Release the answer in both
  * cases.
  */
-int meeting_ask(int connection, const char *arguments, struct meeting_answer *ret, struct buf *why);
+int meeting_ask(int connection, enum duet_question_kind kind, const char *arguments, struct meeting_answer *ret,
+		struct buf *why);
 void meeting_answer_release(struct meeting_answer *answer);
 
 /*

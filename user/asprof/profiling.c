@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include "asprof/asprof.h"
+#include "asprof/elsewhere.h"
 #include "asprof/report_file.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 
 #define COPY_BYTES 65536
+#define PREPARE_AFTER_NS (NS_PER_SEC / 5) /* a recording has begun by then */
+#define PREPARED_NS (600 * NS_PER_SEC) /* how long one that was prepared waits after the last command */
 
 /* One command: its words, its sender, and its answer. */
 struct request {
@@ -41,7 +44,8 @@ static void refuse(const struct request *request, const char *text)
 
 static bool is_of_library(const struct request *request)
 {
-	return request->question->head.kind != DUET_QUESTION_COMMAND;
+	return request->question->head.kind != DUET_QUESTION_COMMAND &&
+	       request->question->head.kind != DUET_QUESTION_SHARED;
 }
 
 /* Where lines for people go. */
@@ -156,7 +160,8 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 {
 	bool is_known = profiling->agent.name[0];
 
-	return (struct recording_subject){.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
+	return (struct recording_subject){
+		.pid = profiling->pid, .has_library = is_known, .agent = is_known ? &profiling->agent : NULL};
 }
 
 /* Callers know this sentence, and choose another event then. */
@@ -201,9 +206,42 @@ static void begin(struct request *request)
 		tell_not_begun(request, &why);
 	else
 		set_end(profiling);
+	/* a program that starts a recording itself will likely start another one */
+	if (!err && request->question->head.kind == DUET_QUESTION_API)
+		profiling->prepare_ns = clock_monotonic_ns() + PREPARE_AFTER_NS;
 	if (!err && !profiling->begun.quiet)
 		buf_add_str(&request->answer->text, "Profiling started\n");
 	buf_release(&why);
+}
+
+/* Only a start can be prepared. What is wrong with the arguments, the command itself will tell. */
+static void prepare(struct profiling *profiling, const char *text)
+{
+	const struct recording_subject subject = {.pid = profiling->pid, .has_library = true};
+	struct asprof_arguments arguments;
+	struct buf ignored;
+
+	buf_init(&ignored);
+	if (!profiling_is_running(profiling) && !asprof_arguments_parse(&arguments, text, &ignored, &ignored)) {
+		if (arguments.action == ASPROF_START || arguments.action == ASPROF_RESUME)
+			recording_prepare(&profiling->recording, &subject, &arguments);
+		asprof_arguments_release(&arguments);
+	}
+	buf_release(&ignored);
+}
+
+static void step_prepared(struct profiling *profiling)
+{
+	const struct recording_subject subject = subject_of(profiling);
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (profiling->prepare_ns && now_ns >= profiling->prepare_ns) {
+		profiling->prepare_ns = 0;
+		if (profiling_is_running(profiling))
+			recording_prepare(&profiling->recording, &subject, &profiling->begun);
+	} else if (now_ns - profiling->used_ns > PREPARED_NS) {
+		recording_child_end(&profiling->recording.waiting);
+	}
 }
 
 /* ---- reports ---- */
@@ -494,6 +532,65 @@ static void obey(struct request *request)
 	}
 }
 
+/* ---- the recording of another user's recorder ---- */
+
+/* The library writes no files, and the other recorder none for this user. */
+static void pass_on_to_file(const struct request *request, int connection)
+{
+	struct meeting_answer *answer = request->answer;
+	struct report_file file;
+
+	if (open_file(request->profiling, request->arguments->file, &file, &answer->text)) {
+		answer->code = DUET_ANSWER_NO_FILE;
+		return;
+	}
+	elsewhere_answer(connection, request->arguments, request->question->arguments.data, answer);
+	if (!answer->code && answer->report >= 0 && report_file_write(&file, answer->report, &answer->text))
+		answer->code = DUET_ANSWER_REFUSED;
+	if (!answer->code && answer->report >= 0 && request->question->head.kind == DUET_QUESTION_API)
+		buf_add_str(&answer->text, "OK");
+	if (answer->report >= 0)
+		close(answer->report);
+	answer->report = -1;
+	report_file_discard(&file);
+}
+
+/*
+ * Returns true if the command is about a recording of root's recorder, and was answered. Root's does not ask back: each
+ * would wait for the other one.
+ */
+static bool obey_elsewhere(const struct request *request)
+{
+	enum asprof_action action = request->arguments->action;
+	struct profiling *profiling = request->profiling;
+	int connection;
+
+	if (!geteuid() || profiling_is_running(profiling) || action == ASPROF_NONE || action == ASPROF_LIST ||
+	    action == ASPROF_VERSION || request->question->head.kind == DUET_QUESTION_SHARED)
+		return false;
+	connection = elsewhere_find(profiling->pid, profiling->start_ticks);
+	if (connection < 0)
+		return false;
+	if (action == ASPROF_START || action == ASPROF_RESUME)
+		refuse(request, "Profiler already started");
+	else if (is_of_library(request) && request->arguments->file)
+		pass_on_to_file(request, connection);
+	else
+		elsewhere_answer(connection, request->arguments, request->question->arguments.data, request->answer);
+	close(connection);
+	return true;
+}
+
+static void obey_if_permitted(struct request *request)
+{
+	bool is_shared = request->question->head.kind == DUET_QUESTION_SHARED;
+
+	if ((is_shared || request->question->is_other) && !(is_shared && elsewhere_may_ask(request->arguments)))
+		refuse(request, "another user's recording can only be told of, dumped and stopped");
+	else if (!obey_elsewhere(request))
+		obey(request);
+}
+
 static void obey_arguments(struct profiling *profiling, const struct meeting_question *question,
 			   struct meeting_answer *answer)
 {
@@ -512,7 +609,7 @@ static void obey_arguments(struct profiling *profiling, const struct meeting_que
 		log = arguments.log ? strdup(arguments.log) : NULL;
 		level = arguments.log_level ? strdup(arguments.log_level) : NULL;
 		buf_add_str(lines_of(&request), warnings.data);
-		obey(&request);
+		obey_if_permitted(&request);
 	}
 	if (is_of_library(&request))
 		settle_log(&request, log, level);
@@ -525,14 +622,16 @@ static void obey_arguments(struct profiling *profiling, const struct meeting_que
 void profiling_answer(struct profiling *profiling, const struct meeting_question *question,
 		      struct meeting_answer *answer)
 {
-	if (question->head.name[0])
+	if (question->head.name[0] && !question->is_other)
 		profiling->agent = question->head;
 	/* A JVM that is shutting down answers no requests any more. */
 	profiling->recording.is_ending |= question->head.kind == DUET_QUESTION_EXIT;
 	if (question->head.kind == DUET_QUESTION_SAMPLES)
 		buf_printf(&answer->text, "%llu", (unsigned long long)count_samples(profiling));
-	else if (question->head.kind == DUET_QUESTION_EXIT)
+	else if (question->head.kind == DUET_QUESTION_EXIT && !question->is_other)
 		profiling_end(profiling);
+	else if (question->head.kind == DUET_QUESTION_PREPARE && !question->is_other)
+		prepare(profiling, question->arguments.data);
 	else
 		obey_arguments(profiling, question, answer);
 	profiling->used_ns = clock_monotonic_ns();
@@ -557,6 +656,7 @@ void profiling_step(struct profiling *profiling)
 {
 	bool is_due = profiling->until_ns && clock_monotonic_ns() >= profiling->until_ns;
 
+	step_prepared(profiling);
 	if (recording_has_ended(&profiling->recording)) {
 		end_recording(profiling);
 		write_unasked(profiling);

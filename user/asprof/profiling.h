@@ -24,6 +24,7 @@ struct profiling {
 	unsigned int number; /* number of the file, for %n */
 	struct duet_question agent; /* where the loaded agent listens; name[0] is 0: no agent is known */
 	uint64_t used_ns; /* time of the last command or of the last end of a recording */
+	uint64_t prepare_ns; /* when the next recording is prepared, CLOCK_MONOTONIC; 0: it is not */
 };
 
 void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks);

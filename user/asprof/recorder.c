@@ -27,6 +27,7 @@
 struct client {
 	int fd; /* -1 = none */
 	bool is_library; /* in the process itself */
+	bool is_other; /* of another user */
 };
 
 struct recorder {
@@ -55,7 +56,7 @@ static void forget_client(struct recorder *recorder, size_t i)
 }
 
 /* The library stays; of the others the oldest goes. */
-static void add_client(struct recorder *recorder, int fd, bool is_library)
+static void add_client(struct recorder *recorder, int fd, bool is_library, bool is_other)
 {
 	size_t last = CLIENTS - 1;
 
@@ -64,21 +65,24 @@ static void add_client(struct recorder *recorder, int fd, bool is_library)
 	if (recorder->clients[last].fd >= 0)
 		forget_client(recorder, last);
 	memmove(recorder->clients + 1, recorder->clients, last * sizeof(struct client));
-	recorder->clients[0] = (struct client){fd, is_library};
+	recorder->clients[0] = (struct client){fd, is_library, is_other};
 }
 
-/* Only the recorder's user and root can enter the folder. */
 static void take_client(struct recorder *recorder)
 {
 	int fd = accept4(recorder->listener, NULL, NULL, SOCK_CLOEXEC);
+	bool is_other;
 
-	if (fd >= 0)
-		add_client(recorder, fd, false);
+	if (fd >= 0 && meeting_is_permitted(fd, recorder->profiling.pid, &is_other))
+		add_client(recorder, fd, false, is_other);
+	else if (fd >= 0)
+		close(fd);
 }
 
 /* Returns false when the client has gone. `fd` is not the client's any more when it returns, if another came. */
-static bool serve(struct recorder *recorder, int fd)
+static bool serve(struct recorder *recorder, struct client client)
 {
+	int fd = client.fd;
 	struct meeting_answer answer = MEETING_ANSWER_NONE;
 	struct meeting_question question;
 	bool goes_on;
@@ -86,9 +90,10 @@ static bool serve(struct recorder *recorder, int fd)
 	buf_init(&answer.log);
 	buf_init(&answer.text);
 	goes_on = !meeting_receive(fd, &question);
-	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT) {
+	question.is_other = client.is_other;
+	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT && !client.is_other) {
 		if (question.socket >= 0)
-			add_client(recorder, question.socket, true);
+			add_client(recorder, question.socket, true, false);
 		question.socket = -1;
 		goes_on = false;
 	} else if (goes_on) {
@@ -100,15 +105,24 @@ static bool serve(struct recorder *recorder, int fd)
 	return goes_on;
 }
 
+static size_t index_of(const struct recorder *recorder, int fd)
+{
+	size_t i = 0;
+
+	while (i < CLIENTS && recorder->clients[i].fd != fd)
+		i++;
+	return i;
+}
+
 static void serve_client(struct recorder *recorder, int fd)
 {
-	if (serve(recorder, fd))
+	size_t i = index_of(recorder, fd);
+
+	if (i == CLIENTS || serve(recorder, recorder->clients[i]))
 		return;
-	for (size_t i = 0; i < CLIENTS; i++)
-		if (recorder->clients[i].fd == fd) {
-			forget_client(recorder, i);
-			return;
-		}
+	i = index_of(recorder, fd);
+	if (i < CLIENTS)
+		forget_client(recorder, i);
 }
 
 static void look(struct recorder *recorder)
@@ -321,7 +335,7 @@ int recorder_be_hired(int socket)
 	buf_release(&why);
 	if (recorder.listener == -EADDRINUSE && !hand_over(process.pid, start_ticks, socket))
 		return 0;
-	add_client(&recorder, socket, true);
+	add_client(&recorder, socket, true, false);
 	run(&recorder);
 	return 0;
 }

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "asprof/marks.h"
+#include "asprof/thread_filter.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -28,7 +29,6 @@
 #define FLUSH_NS NS_PER_SEC
 #define STEP_NS (5 * NS_PER_MS)
 #define LOG_MAX (64u << 10)
-#define MAX_WORDS 24
 #define MAX_PARTS 64 /* most parts of resumed recordings; then they become one */
 #define PART_FORMAT "duet" /* no report has this format */
 #define MEMORY_BYTES (256u << 20) /* limit of all parts, if memlimit is not given */
@@ -74,56 +74,6 @@ static void tell_failure(int log, int status, struct buf *why)
 
 /* ---- the child ---- */
 
-/* stdin is closed, so that the child does not read what the user types for another program. */
-static void become(int out, int log)
-{
-	signal(SIGPIPE, SIG_DFL);
-	prctl(PR_SET_PDEATHSIG, SIGINT);
-	dup2(out, STDOUT_FILENO);
-	dup2(log, STDERR_FILENO);
-}
-
-struct words {
-	char *items[MAX_WORDS];
-	int count;
-};
-
-static void add_words(struct words *words, const char *option, const char *value)
-{
-	words->items[words->count++] = (char *)option;
-	if (value)
-		words->items[words->count++] = (char *)value;
-}
-
-/* Does not return. */
-static void record(const struct recording_subject *subject, const struct asprof_arguments *arguments,
-		   const char *events, const char *engine, uint64_t max_bytes)
-{
-	struct attach_control control = {0};
-	struct words words = {0};
-	char target[16], depth[16], most[32];
-
-	snprintf(target, sizeof(target), "%d", subject->pid);
-	snprintf(depth, sizeof(depth), "%u", arguments->depth);
-	snprintf(most, sizeof(most), "%llu", (unsigned long long)max_bytes);
-	add_words(&words, "record", NULL);
-	add_words(&words, "--pid", target);
-	add_words(&words, "--event", events);
-	add_words(&words, "--engine", engine);
-	add_words(&words, "--duration", "3650d");
-	add_words(&words, "--output", PART_FORMAT);
-	add_words(&words, OUTPUT_FILES_LIMIT, most);
-	if (arguments->all_user)
-		add_words(&words, "--all-user", NULL);
-	if (arguments->depth > DUET_JAVA_DEPTH) /* reports of less are cut */
-		add_words(&words, "--jstackdepth", depth);
-	if (!subject->agent)
-		_exit(record_for_asprof(words.count, words.items, NULL));
-	memcpy(control.name, subject->agent->name, sizeof(control.name));
-	memcpy(control.secret, subject->agent->secret, sizeof(subject->agent->secret));
-	_exit(record_for_asprof(words.count, words.items, &control));
-}
-
 /* The child begins its output when it begins to sample. */
 static int await_begin(struct recording *recording, int part, struct buf *why)
 {
@@ -153,49 +103,66 @@ static uint64_t memory_limit_of(const struct asprof_arguments *arguments)
 	return asked < RECORD_FILE_MIN_BYTES ? RECORD_FILE_MIN_BYTES : asked;
 }
 
-static int run_child(struct recording *recording, const struct recording_subject *subject,
-		     const struct asprof_arguments *arguments, int part, struct buf *why)
+/* What a child needs to know of the parts that were recorded before. */
+static struct recording_subject with_limit(const struct recording *recording, const struct recording_subject *subject,
+					   const struct asprof_arguments *arguments, bool is_first)
 {
-	const uint64_t max_bytes = memory_limit_of(arguments) - recording_bytes(recording);
-	const char *engine;
-	struct buf events;
+	struct recording_subject limited = *subject;
+
+	limited.max_bytes = memory_limit_of(arguments) - (is_first ? 0 : recording_bytes(recording));
+	return limited;
+}
+
+/* Takes the child that waits, if it makes this recording; otherwise starts another one. Tells it to begin. */
+static int begin_child(struct recording *recording, const struct recording_subject *of,
+		       const struct asprof_arguments *arguments, struct recording_child *ret, struct buf *why)
+{
+	const struct recording_subject subject = with_limit(recording, of, arguments, false);
 	int err;
 
-	buf_init(&events);
-	err = asprof_arguments_events(arguments, &events, &engine, why);
-	if (!err) {
-		recording->child = fork();
-		if (!recording->child) {
-			become(part, recording->log);
-			closefrom(STDERR_FILENO + 1); /* clients must see when the recorder has ended */
-			record(subject, arguments, events.data, engine, max_bytes);
-		}
-		err = recording->child < 0 ? -errno : 0;
-		if (err)
-			buf_printf(why, "no process for the recording: %s", strerror(-err));
-	}
-	buf_release(&events);
+	*ret = recording->waiting;
+	if (recording_child_fits(&recording->waiting, &subject, arguments) &&
+	    !recording_child_begin(&recording->waiting, subject.agent))
+		return 0;
+	recording_child_end(&recording->waiting);
+	err = recording_child_start(&recording->waiting, &subject, arguments, why);
+	if (err)
+		return err;
+	*ret = recording->waiting;
+	err = recording_child_begin(&recording->waiting, subject.agent);
+	if (err)
+		buf_printf(why, "the process of the recording has ended at once: %s", strerror(-err));
 	return err;
 }
 
-static int add_part(struct recording *recording, struct buf *why)
+/* Takes ownership of what the child writes. */
+static int add_part(struct recording *recording, const struct recording_child *child)
 {
-	int part = memfd_create("duet-recording", MFD_CLOEXEC);
-	int log = memfd_create("duet-log", MFD_CLOEXEC);
-
-	if (part < 0 || log < 0 || vec_push(&recording->parts, part) < 0) {
-		if (part >= 0)
-			close(part);
-		if (log >= 0)
-			close(log);
-		buf_add_str(why, "no memory for the recording");
-		return -ENOMEM;
-	}
 	if (recording->log >= 0)
 		close(recording->log);
-	recording->log = log;
+	recording->log = child->log;
+	recording->child = child->pid;
 	recording->is_told_thin = false;
-	return part;
+	if (vec_push(&recording->parts, child->part) == 0)
+		return 0;
+	close(child->part);
+	recording_stop(recording);
+	return -ENOMEM;
+}
+
+void recording_prepare(struct recording *recording, const struct recording_subject *of,
+		       const struct asprof_arguments *arguments)
+{
+	const struct recording_subject subject = with_limit(recording, of, arguments, true);
+	struct buf why;
+
+	if (recording_child_fits(&recording->waiting, &subject, arguments))
+		return;
+	buf_init(&why);
+	recording_child_end(&recording->waiting);
+	if (recording_child_start(&recording->waiting, &subject, arguments, &why))
+		log_debug("process %d: %s", subject.pid, why.data);
+	buf_release(&why);
 }
 
 static void forget_parts(struct recording *recording)
@@ -319,20 +286,38 @@ static void set_jfr(struct recording *recording, struct writer_options *style)
 
 void recording_init(struct recording *recording)
 {
-	*recording = (struct recording){.log = -1, .jdk = FLIGHT_RECORDING_NONE};
+	*recording = (struct recording){.log = -1, .jdk = FLIGHT_RECORDING_NONE, .waiting = RECORDING_CHILD_NONE};
 	buf_init(&recording->jdk_why);
 	buf_init(&recording->settings);
+}
+
+/* Starts the JVM's own recording and the child. Returns 0 and the child, or -errno with why. */
+static int begin_both(struct recording *recording, const struct recording_subject *subject,
+		      const struct asprof_arguments *arguments, struct recording_child *ret, struct buf *why)
+{
+	int err = start_jdk(recording, subject->pid, arguments, why);
+
+	keep_options(recording, arguments);
+	if (!err)
+		err = begin_child(recording, subject, arguments, ret, why);
+	if (err)
+		return err;
+	recording->begun_ns = clock_monotonic_ns();
+	err = add_part(recording, ret);
+	if (err)
+		buf_add_str(why, "no memory for the recording");
+	return err;
 }
 
 int recording_resume(struct recording *recording, const struct recording_subject *subject,
 		     const struct asprof_arguments *arguments, struct buf *why)
 {
-	int part = -1, err = check_room(recording, arguments, why);
+	struct recording_child child;
+	int err = check_room(recording, arguments, why);
 
 	if (!err && recording->parts.len == MAX_PARTS)
 		err = merge_parts(recording, why);
-	if (!err)
-		err = part = add_part(recording, why);
+	recording->begun = arguments;
 	recording->shape = (struct report_shape){
 		.stacks = stack_shape_of(arguments->cstack),
 		.most_frames = arguments->depth,
@@ -340,17 +325,13 @@ int recording_resume(struct recording *recording, const struct recording_subject
 		.wall_ns = asprof_arguments_wall_ns(arguments),
 	};
 	recording->source = asprof_arguments_source(arguments);
-	if (err >= 0)
-		err = start_jdk(recording, subject->pid, arguments, why);
-	keep_options(recording, arguments);
 	if (!err)
-		err = run_child(recording, subject, arguments, part, why);
+		err = begin_both(recording, subject, arguments, &child, why);
 	if (!err) {
-		recording->begun_ns = clock_monotonic_ns();
-		err = await_begin(recording, part, why);
+		err = await_begin(recording, child.part, why);
+		if (err)
+			close(recording->parts.items[--recording->parts.len]);
 	}
-	if (err && part >= 0)
-		close(recording->parts.items[--recording->parts.len]);
 	if (err)
 		flight_recording_release(&recording->jdk);
 	return err;
@@ -408,6 +389,20 @@ static void flush(const struct recording *recording)
 		pause_a_step();
 }
 
+/* Applies what the start command has asked of all reports. */
+static int apply_begun(const struct recording *recording, struct profile *profile, const struct writer *writer,
+		       struct buf *why)
+{
+	const struct asprof_arguments *begun = recording->begun;
+	int err = marks_apply(profile, begun, writer->has_all_events);
+
+	if (!err && begun->filter)
+		err = thread_filter_apply(profile, begun->filter);
+	if (err)
+		buf_add_str(why, "no memory for the report");
+	return err ? err : report_shape(profile, &recording->shape, writer, why);
+}
+
 static int write_report(struct recording *recording, const struct asprof_arguments *arguments, char **paths,
 			size_t count)
 {
@@ -420,7 +415,7 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 		return 1;
 	buf_init(&why);
 	if (strcmp(arguments->writer->name, PART_FORMAT) != 0)
-		err = report_shape(&profile, &recording->shape, arguments->writer, &why);
+		err = apply_begun(recording, &profile, arguments->writer, &why);
 	if (err) {
 		log_error("%s", why.data);
 		return 1;
@@ -479,7 +474,7 @@ static int read_parts(struct recording *recording, const struct asprof_arguments
 	if (out >= 0 && log >= 0)
 		child = fork();
 	if (!child) {
-		become(out, log);
+		recording_child_redirect(out, log);
 		report(recording, arguments);
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0)
@@ -546,6 +541,7 @@ uint64_t recording_bytes(const struct recording *recording)
 void recording_release(struct recording *recording)
 {
 	recording_stop(recording);
+	recording_child_end(&recording->waiting);
 	flight_recording_release(&recording->jdk);
 	buf_release(&recording->jdk_why);
 	buf_release(&recording->settings);

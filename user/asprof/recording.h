@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 #include "asprof/arguments.h"
+#include "asprof/recording_child.h"
 #include "asprof/report_shape.h"
 #include "base/vec.h"
-#include "duet_recorder.h"
 #include "jvms/flight_recording.h"
 
 struct recording {
@@ -21,6 +21,7 @@ struct recording {
 	int log; /* the child's messages; -1 = none */
 	uint64_t begun_ns; /* CLOCK_MONOTONIC */
 	uint64_t ended_ns;
+	const struct asprof_arguments *begun; /* of the last start or resume; not owned */
 	struct report_shape shape; /* of all reports */
 	bool is_ending; /* the process is ending or has ended */
 	struct flight_recording jdk; /* the JVM's own recording; started with jfrsync */
@@ -30,21 +31,26 @@ struct recording {
 	uint64_t begun_cycles; /* clock_cycles() at begun_ns; 0: nanoseconds are the ticks of JFR files */
 	const char *source; /* writer_options.source of all reports; static text */
 	bool is_told_thin; /* for the caller: the user was told of recording_is_thin() */
+	struct recording_child waiting; /* for the next recording */
 	struct vec(int) parts; /* descriptors; the last one is the current recording, those before it were resumed */
 };
 
-struct recording_subject {
-	pid_t pid;
-	const struct duet_question *agent; /* where the agent that the process has loaded listens; NULL: attach one */
-};
-
 void recording_init(struct recording *recording);
-/* Returns when the first sample may be taken: 0, or -errno with why it cannot be recorded. Forgets what was before. */
+/*
+ * Returns when the first sample may be taken: 0, or -errno with why it cannot be recorded. Forgets what was before. The
+ * arguments must stay until the recording is released or started again.
+ */
 int recording_start(struct recording *recording, const struct recording_subject *subject,
 		    const struct asprof_arguments *arguments, struct buf *why);
 /* The same; reports will also contain what was recorded before. */
 int recording_resume(struct recording *recording, const struct recording_subject *subject,
 		     const struct asprof_arguments *arguments, struct buf *why);
+/*
+ * Prepares a recording that may be started soon, so that its start takes less time. If this fails, or the arguments are
+ * others then, the start does the work.
+ */
+void recording_prepare(struct recording *recording, const struct recording_subject *subject,
+		       const struct asprof_arguments *arguments);
 /* Ends the child. What it recorded stays. */
 void recording_stop(struct recording *recording);
 /* Call after SIGCHLD. Returns true if the child has ended by itself because the process has ended. */

@@ -139,6 +139,16 @@ static int set_engine(struct session_options *session, const struct record_optio
 static int check_engine(const struct session_options *session)
 {
 	const struct engine *engine = &engines[session->engine];
+	const char *of_bpf = session->cpus	 ? "--record-cpu"
+			     : session->only_cpu ? "--target-cpu"
+			     : session->policies ? "--sched"
+						 : NULL;
+
+	if (engine->standalone && of_bpf) {
+		log_error("%s needs the bpf engine: samples of engine %s have no CPU and no policy", of_bpf,
+			  engine->name);
+		return -EINVAL;
+	}
 
 	if (engine->standalone && session->max_overhead > 0) {
 		log_error("--max-overhead needs the bpf engine: engine %s cannot change its rate", engine->name);
@@ -412,6 +422,9 @@ static int fill_session(struct session_options *session, const struct record_opt
 
 	session->style = options->style;
 	session->all_user = options->all_user;
+	session->cpus = options->cpus;
+	session->policies = options->policies;
+	session->only_cpu = options->only_cpu;
 	session->spark_names = options->spark_names;
 	session->max_memory = options->max_memory;
 	if (options->continuous && !options->max_memory)
@@ -549,9 +562,7 @@ static void release(void *options)
 	release_options(options);
 }
 
-/* Set by record_for_asprof(). */
-static const struct attach_control *loaded_agent;
-static bool is_for_asprof;
+static struct record_gate entrance; /* of record_when_told() */
 
 static int run(void *context, const struct command_words *words)
 {
@@ -563,8 +574,10 @@ static int run(void *context, const struct command_words *words)
 	buf_init(&line);
 	join_words(&line, words->argc, words->argv);
 	session.command_line = line.data;
-	session.loaded_agent = loaded_agent;
-	session.as_called = is_for_asprof;
+	session.loaded_agent = entrance.control;
+	session.await = entrance.await;
+	session.await_context = entrance.context;
+	session.as_called = entrance.await != NULL;
 	if (options->verbose)
 		log_set_level(LOG_DEBUG);
 	if (!fill_session(&session, options, words->items, words->count, words->dashdash))
@@ -588,9 +601,8 @@ const struct command cmd_record = {
 	.run = run,
 };
 
-int record_for_asprof(int argc, char **argv, const struct attach_control *control)
+int record_when_told(int argc, char **argv, const struct record_gate *gate)
 {
-	loaded_agent = control;
-	is_for_asprof = true;
+	entrance = *gate;
 	return command_run(&cmd_record, argc, argv);
 }

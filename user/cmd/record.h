@@ -22,12 +22,19 @@ int record_options_set(struct record_options *options, const char *word, const c
  * into `options`. Returns 0, or -EINVAL after reporting the error. In both cases call record_session_release().
  */
 int record_options_fill(struct record_options *options, const char *folder, struct session_options *session);
+/* Lets a recording wait until it may begin. */
+struct record_gate {
+	/* where the one process's loaded agent listens; read after await(); name[0] is 0: an agent is attached */
+	const struct attach_control *control;
+	int (*await)(void *context); /* see struct session_options */
+	void *context;
+};
+
 /*
- * Runs `duet record WORDS` for one process, with native memory as async-profiler's callers expect it. If `control` is
- * not NULL, the process's agent is loaded and listens there. Returns the exit code. For a process that does nothing
- * else.
+ * Runs `duet record WORDS` for one process, with a gate, and with native memory as async-profiler's callers expect it.
+ * Returns the exit code. For a process that does nothing else.
  */
-int record_for_asprof(int argc, char **argv, const struct attach_control *control);
+int record_when_told(int argc, char **argv, const struct record_gate *gate);
 void record_session_release(struct session_options *session);
 
 #endif

@@ -42,7 +42,7 @@ struct jvms_parts {
 	uint32_t java_depth;
 	uint32_t survivors; /* of live objects, see struct duet_agent_event */
 	bool ages;
-	const struct attach_control *loaded_agent; /* of the process in pids; NULL: agents are attached */
+	const struct attach_control *loaded_agent; /* of the process in pids; NULL, or no name: agents are attached */
 	uint64_t cpus; /* online */
 	struct process_table *processes;
 	struct profile *profile;

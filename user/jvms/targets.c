@@ -167,7 +167,7 @@ static int attach_target(struct jvms *jvms, struct process *process)
 	struct attach_control control;
 	int err;
 
-	if (jvms->of.loaded_agent)
+	if (jvms->of.loaded_agent && jvms->of.loaded_agent->name[0])
 		return jvms_attach(jvms, process, ATTACH_LOADED, "it is loaded", jvms->of.loaded_agent);
 	if (!cause) {
 		jvms_notice(jvms, process);

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Prints as a Markdown table for how long libasyncProfiler.so holds a JVM: at its start, with -agentpath and without by
+# turns, until main() runs and until the process has ended; and in execute("start,event=cpu"), for each start in one
+# JVM.
+#   ROUNDS=10 STARTS=6 WINDOW=1 (seconds of each recording) JDK=HOME
+. "$(dirname "$0")/lib.sh"
+
+library=$DUET_BUILD/libasyncProfiler.so
+rounds=${ROUNDS:-10}
+starts=${STARTS:-6}
+window=${WINDOW:-1}
+
+now_ms() {
+	date +%s%3N
+}
+
+# Notes the time from exec to main(), and to the end of the process.
+one_start() { # OPTIONS...
+	local began ended main
+	began=$(now_ms)
+	main=$("$jdk/bin/java" -Xmx256m -Dends=true "$@" -cp "$workloads" workload.ProfilerCalls moment |
+		sed -n 's/^main: //p')
+	ended=$(now_ms)
+	note main $((main - began))
+	note end $((ended - began))
+}
+
+duet() {
+	rm -f "$scratch/out.html"
+	one_start -agentpath:"$library=start,event=cpu,file=$scratch/out.html"
+	[ -s "$scratch/out.html" ] || die "the JVM has ended without its file"
+}
+
+nothing() {
+	one_start
+}
+
+# Line by line: the first start hires the recorder, later ones find it.
+note_calls() {
+	local number=0 us
+	"$jdk/bin/java" -Xmx256m -Dends=true -Djava.library.path="$DUET_BUILD" -cp "$workloads" \
+		workload.ProfilerCalls cycles "$starts" $((window * 1000)) |
+		sed -n 's/^start: \([0-9]*\) us$/\1/p' >"$scratch/calls"
+	while read -r us; do
+		number=$((number + 1))
+		note "$([ $number = 1 ] && echo first || echo later)" "$(calculate "$us / 1000")"
+	done <"$scratch/calls"
+}
+
+trap end_bench EXIT
+kind=start interval=once
+settings=("duet once" "nothing once")
+for ((round = 1; round <= rounds; round++)); do
+	progress "round $round of $rounds"
+	for profiler in nothing duet; do
+		"$profiler"
+	done
+done
+profiler=duet
+note_calls
+progress ""
+describe_host
+head_row "a JVM with libasyncProfiler.so"
+figure_rows <<-'END'
+	main %.0f until main() runs, ms
+	end %.0f until the process has ended, ms
+	first %.1f first execute("start,event=cpu"), ms
+	later %.1f later ones, ms
+END

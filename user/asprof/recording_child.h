@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that makes a recording: `duet record`. It first does all that needs no agent, such as loading BPF, and
+ * then waits until it is told to begin. One that was started ahead begins at once.
+ */
+#ifndef ASPROF_RECORDING_CHILD_H
+#define ASPROF_RECORDING_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "asprof/arguments.h"
+#include "base/buf.h"
+#include "duet_recorder.h"
+
+struct recording_subject {
+	pid_t pid;
+	bool has_library; /* the process has loaded libasyncProfiler.so */
+	uint64_t max_bytes; /* limit of the child's `part`; set by recording.c */
+	const struct duet_question *agent; /* where the agent that the process has loaded listens; NULL: attach one */
+};
+
+/* A child that waits. Initialize with RECORDING_CHILD_NONE. */
+struct recording_child {
+	pid_t pid; /* 0: none */
+	int gate; /* a socket; the child ends when it is closed */
+	int part; /* a file in memory that gets the samples, in the format duet */
+	int log; /* a file in memory that gets the child's messages */
+	struct buf words; /* its command line; each word ends with a NUL */
+};
+
+#define RECORDING_CHILD_NONE {.gate = -1, .part = -1, .log = -1}
+
+/*
+ * Starts a child. subject->agent is not used. Returns 0, or -errno with one sentence in `why` and nothing to release.
+ */
+int recording_child_start(struct recording_child *ret, const struct recording_subject *subject,
+			  const struct asprof_arguments *arguments, struct buf *why);
+/* Returns true if the child waits to make the recording that the arguments describe. */
+bool recording_child_fits(const struct recording_child *child, const struct recording_subject *subject,
+			  const struct asprof_arguments *arguments);
+/*
+ * Tells the child to begin, and where the agent listens (struct recording_subject). Returns 0 or -errno. On success the
+ * pid and the descriptors `part` and `log` belong to the caller, and *child is none.
+ */
+int recording_child_begin(struct recording_child *child, const struct duet_question *agent);
+void recording_child_end(struct recording_child *child); /* ends a child that waits; does nothing if there is none */
+
+/* For a new child process: replaces its stdout and stderr. It gets SIGINT when the recorder ends. */
+void recording_child_redirect(int out, int log);
+
+#endif
