@@ -263,8 +263,11 @@ static void put_stacks(struct firefox *f)
 	fputc('}', f->out);
 }
 
-/* Times are milliseconds. So are the weights of events in time, with six places for nanoseconds. */
-static void put_samples(struct firefox *f, enum profile_unit unit)
+/*
+ * Times are milliseconds. So are the weights of events in time, with six places for nanoseconds. CPU time is also what
+ * the thread used since its sample before, in microseconds, from which the profiler draws the graphs of the threads.
+ */
+static void put_samples(struct firefox *f, enum profile_unit unit, bool is_cpu)
 {
 	static const char *const types[PROFILE_UNIT_MAX] = {"tracing-ms", "samples", "bytes"};
 	const struct sample_row *rows = f->samples.items;
@@ -279,6 +282,8 @@ static void put_samples(struct firefox *f, enum profile_unit unit)
 			   (unsigned)(rows[i].weight % NS_PER_MS));
 	else
 		PUT_COLUMN(f, "weight", count, "%" PRIu64, rows[i].weight);
+	if (is_cpu)
+		PUT_COLUMN(f, "threadCPUDelta", count, "%" PRIu64, (uint64_t)(rows[i].weight / NS_PER_US));
 	fputc('}', f->out);
 }
 
@@ -313,12 +318,14 @@ static void put_thread_head(struct firefox *f, const struct profile_sample *samp
 /* Writes the thread of the samples that were added. */
 static void put_thread(struct firefox *f, const struct profile_sample *sample)
 {
+	const struct profile_event *event = &f->profile->events.items[sample->event];
+
 	put_thread_head(f, sample);
 	put_strings(f);
 	put_frames(f);
 	put_functions(f);
 	put_stacks(f);
-	put_samples(f, f->profile->events.items[sample->event].unit);
+	put_samples(f, event->unit, !strcmp(text_of(f, event->name), "cpu"));
 	fputs(",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]}"
 	      ",\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]}"
 	      ",\"markers\":{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],"
@@ -357,7 +364,8 @@ static void put_meta(struct firefox *f, const struct writer_options *options)
 	fprintf(f->out,
 		"{\"meta\":{\"interval\":%" PRIu64 ".%06u,\"startTime\":%" PRIu64
 		",\"processType\":0,\"stackwalk\":1,\"version\":%d,\"preprocessedProfileVersion\":%d,\"debug\":false,"
-		"\"symbolicated\":true,\"importedFrom\":\"duet\",\"product\":",
+		"\"symbolicated\":true,\"importedFrom\":\"duet\","
+		"\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"µs\"},\"product\":",
 		(uint64_t)(interval_ns / NS_PER_MS), (unsigned)(interval_ns % NS_PER_MS), start_ms, GECKO_VERSION,
 		PROCESSED_VERSION);
 	json_foreign(f->out, options->title ? options->title : "duet");
