@@ -69,6 +69,16 @@ test("a_range_is_a_flame_graph_and_back", async () => {
 	equal(await frames(), [["all", 3], ["leaf", 2], ["other", 1], ["run", 3]], "frames of the address");
 });
 
+test("the_map_says_what_it_shows", async () => {
+	await openMap("a.heatmap.html");
+	equal(await page.locator("#axis span").allInnerTexts(), ["00:01:40"], "times");
+	equal(await page.locator("#hint").innerText(), "A column is 1 s from top to bottom, a cell is 10 ms. " +
+		"Drag over cells to open them as a flame graph.", "the hint");
+	equal((await page.locator("#legend").innerText()).replace(/\s+/g, " "), "0 2 samples in a cell", "the legend");
+	await page.click("#out");
+	equal((await page.locator("#legend").innerText()).replace(/\s+/g, " "), "0 3 samples in a cell", "after zooming");
+});
+
 test("the_map_is_searched", async () => {
 	await openMap("a.heatmap.html");
 	await page.fill("#search", "leaf");
