@@ -217,36 +217,9 @@ int io_enter(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/*
- * Lets the next sample account for the amount, if it is chosen. Returns 1 + what it accounts for then, or 0. This and
- * the next function are not inline: the walk needs the BPF stack.
- */
-static __noinline u64 io_owe(u32 event, u64 amount)
-{
-	u64 weight = sample_weigh(event, amount);
-	struct duet_cost *cost = weight ? duet_cost(event) : NULL;
-
-	if (!cost)
-		return 0;
-	cost->pending += weight;
-	return cost->pending--; /* this run is the last tick */
-}
-
-/* `owed` is what io_owe() has returned: if there was no sample because of the filter, the amount is nobody's. */
-static __noinline int io_settle(u64 began_ns, u32 event, u64 amount, u64 owed, bool made_sample)
-{
-	struct duet_cost *cost = duet_cost(event);
-	u64 interval = sample_interval(event), weight = amount < interval ? interval : amount;
-
-	if (cost && cost->pending == owed - 1)
-		cost->pending = owed > weight ? owed - weight : 0;
-	sample_cost(&(struct sample_from){.began_ns = began_ns, .event = event}, made_sample);
-	return 0;
-}
-
 static __always_inline int io_sample(void *ctx, u32 event, struct pt_regs *regs, u64 amount)
 {
-	u64 began_ns = bpf_ktime_get_ns(), owed = io_owe(event, amount);
+	u64 began_ns = bpf_ktime_get_ns(), owed = sample_owe(event, amount);
 	struct duet_scratch *room;
 
 	if (!owed)
@@ -254,7 +227,7 @@ static __always_inline int io_sample(void *ctx, u32 event, struct pt_regs *regs,
 	room = sample_take(&(struct sample_from){.ctx = ctx, .began_ns = began_ns, .event = event});
 	if (room)
 		io_end(room, (u32)PT_REGS_PARM1_CORE_SYSCALL(regs));
-	return io_settle(began_ns, event, amount, owed, room != NULL);
+	return sample_settle(began_ns, event, amount, owed, room != NULL);
 }
 
 /* A call that has begun before the recording, or has been forgotten because of many others, is left out. */

@@ -53,7 +53,7 @@ int mmap_enter(struct bpf_raw_tracepoint_args *ctx)
 	};
 	u64 bytes = mmap_bytes((struct pt_regs *)ctx->args[0], ctx->args[1]);
 
-	return bytes ? sample_take_weight(&from, sample_weigh(from.event, bytes)) : 0;
+	return bytes ? sample_take_chosen(&from, bytes) : 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -33,7 +33,7 @@ int tracepoint_hit(void *ctx)
 	};
 
 	if (event->field_bytes)
-		return sample_take_weight(&from, sample_weigh(index, probe_field(ctx, event)));
+		return sample_take_chosen(&from, probe_field(ctx, event));
 	return sample_take_one(&from);
 }
 

@@ -265,37 +265,44 @@ static __always_inline int sample_take_one(const struct sample_from *from)
 }
 
 /*
- * Like sample_take(), for a sample that accounts for `weight` ticks. If there is none now because of the load, the next
- * one accounts for them.
+ * Lets the next sample account for the amount, if it is chosen. Returns 1 + what it accounts for then, or 0. This and
+ * the next function are not inline: the walk needs the BPF stack.
  */
-static __always_inline struct duet_scratch *sample_take_amount(const struct sample_from *from, u64 weight)
+static __noinline u64 sample_owe(u32 event, u64 amount)
 {
-	struct duet_cost *cost = duet_cost(from->event);
-	struct duet_scratch *room;
-	u64 kept;
+	u64 weight = sample_weigh(event, amount);
+	struct duet_cost *cost = weight ? duet_cost(event) : NULL;
 
 	if (!cost)
-		return NULL;
-	kept = cost->pending;
-	cost->pending = kept + weight - 1; /* this run is the last tick */
-	room = sample_take(from);
-	if (cost->pending == kept + weight - 1) /* the thread is not to be sampled */
-		cost->pending = kept;
-	return room;
+		return 0;
+	cost->pending += weight;
+	return cost->pending--; /* this run is the last tick */
 }
 
-/* Takes and writes such a sample. A weight of 0 makes none. */
-static __always_inline int sample_take_weight(const struct sample_from *from, u64 weight)
+/* `owed` is what sample_owe() has returned: if there was no sample because of the filter, the amount is nobody's. */
+static __noinline int sample_settle(u64 began_ns, u32 event, u64 amount, u64 owed, bool made_sample)
 {
+	struct duet_cost *cost = duet_cost(event);
+	u64 interval = sample_interval(event), weight = amount < interval ? interval : amount;
+
+	if (cost && cost->pending == owed - 1)
+		cost->pending = owed > weight ? owed - weight : 0;
+	sample_cost(&(struct sample_from){.began_ns = began_ns, .event = event}, made_sample);
+	return 0;
+}
+
+/* Takes and writes a sample of this amount, if it is chosen, see sample_weigh(). */
+static __always_inline int sample_take_chosen(const struct sample_from *from, u64 amount)
+{
+	u64 owed = sample_owe(from->event, amount);
 	struct duet_scratch *room;
 
-	if (!weight)
+	if (!owed)
 		return 0;
-	room = sample_take_amount(from, weight);
+	room = sample_take(from);
 	if (room)
 		sample_end(room);
-	sample_cost(from, room != NULL);
-	return 0;
+	return sample_settle(from->began_ns, from->event, amount, owed, room != NULL);
 }
 
 #endif
