@@ -261,6 +261,48 @@ case_two_users() {
 	expect_contains "$here/stdout" '^Profiler is not active$'
 }
 
+events_in() { # FILE TYPE
+	"$jdk/bin/jfr" summary "$1" | awk -v type="$2" '$1 == type { print $2 }'
+}
+
+collect_gcs() { # WORDS...: six collections while it records
+	local gcs
+	(
+		sleep 1
+		for _ in 1 2 3 4 5 6; do "$jdk/bin/jcmd" "$jvm" GC.run >/dev/null; done
+	) &
+	gcs=$!
+	run_asprof -d 5 -i 1ms "$@" "$jvm"
+	wait "$gcs"
+	expect_status 0
+}
+
+# Time to safepoints: a window for each, and samples between their ends only, unless all are wanted. Filters of threads.
+case_marks() {
+	local all tid
+	need_bpf
+	need_root
+	begin
+	jdk=$(any_jdk)
+	nm "$jdk/lib/server/libjvm.so" 2>/dev/null | grep -q SafepointSynchronize5begin || skip "libjvm.so has no symbols"
+	collect_gcs --ttsp --nostop -f "$here/all.jfr"
+	expect "windows" "$(events_in "$here/all.jfr" profiler.Window)" '>=' 5
+	all=$(events_in "$here/all.jfr" jdk.ExecutionSample)
+	collect_gcs --ttsp -f "$here/inside.jfr"
+	expect "windows" "$(events_in "$here/inside.jfr" profiler.Window)" '>=' 5
+	expect "samples in windows, of $all" "$(events_in "$here/inside.jfr" jdk.ExecutionSample)" '<' $((all / 2))
+	run_asprof -d 1 --begin malloc --end malloc "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" 'begin and end symbols should not resolve to the same address'
+	run_asprof -d 1 --begin No::such "$jvm"
+	expect_contains "$here/stderr" 'has a function'
+	tid=$(grep -lx main /proc/"$jvm"/task/*/comm | head -n 1)
+	tid=$(echo "${tid:-/proc/$jvm/task/$jvm/comm}" | cut -d/ -f5)
+	run_asprof -d 2 -e wall --filter "$tid" -t -o collapsed "$jvm"
+	expect_status 0
+	expect "stacks of other threads" "$(grep -cv " tid=$tid\]" "$here/stdout")" == 0
+}
+
 after_case() {
 	[ -z "${squatted:-}" ] || rmdir "$squatted"
 }
