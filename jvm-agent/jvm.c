@@ -280,7 +280,7 @@ void jvm_learn(JNIEnv *env)
 	jvm.version = java_version();
 	memory_open(libjvm);
 	if (!jvmstructs_open()) {
-		metadata_open(jvm.version, false);
+		jvm.reads_methods = metadata_open(jvm.version, false);
 		nmethods_open(jvm.version);
 	}
 	java_thread = own_java_thread(env);

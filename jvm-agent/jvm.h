@@ -37,6 +37,7 @@ struct agent_jvm {
 	jvmtiEnv *jvmti;
 	asgct_function asgct; /* NULL when libjvm lacks it, or handlers cannot call it */
 	int version; /* 8, 11, 17, …; known once the JVM is live */
+	bool reads_methods; /* metadata.h can read this JVM's methods */
 	bool at_start; /* loaded by -agentpath */
 	jfieldID eetop; /* java.lang.Thread.eetop: the JavaThread */
 	jfieldID thread_id; /* java.lang.Thread.tid; NULL when there is none */

@@ -48,7 +48,7 @@ static void read_source(struct metadata_names *names, jmethodID method, jclass c
 	}
 }
 
-static bool read_numbered(jmethodID method, struct metadata_names *ret)
+static bool ask_names(jmethodID method, struct metadata_names *ret)
 {
 	char *class_signature = NULL, *name = NULL, *signature = NULL;
 	jint modifiers = 0;
@@ -79,9 +79,14 @@ bool methods_ask_jvmti(void *context, uint64_t key, struct metadata_names *ret)
 	JNIEnv *env = context;
 	bool found;
 
-	if (jvm.version < NUMBERED_IDS || key & DUET_METHOD_BARE || (*env)->PushLocalFrame(env, LOCAL_REFS))
+	/*
+	 * In a JVM whose layout is not known, no walk finds a method: all ids are AsyncGetCallTrace's. HotSpot frees
+	 * none of these ids before JDK 26, and reports those of unloaded classes as not valid.
+	 */
+	if ((jvm.version < NUMBERED_IDS && jvm.reads_methods) || key & DUET_METHOD_BARE ||
+	    (*env)->PushLocalFrame(env, LOCAL_REFS))
 		return false;
-	found = read_numbered((jmethodID)(uintptr_t)key, ret);
+	found = ask_names((jmethodID)(uintptr_t)key, ret);
 	(*env)->PopLocalFrame(env, NULL);
 	return found;
 }
