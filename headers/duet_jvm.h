@@ -134,7 +134,7 @@ struct duet_jvm_layout {
 	/* Interpreter frame, in words from the frame pointer. The rest of the frame is the same in all JDKs. */
 	int16_t frame_bcp;
 	uint16_t frame_sender; /* arm64: number of the register that holds the caller's sp at the entry of a method */
-	uint16_t reserved;
+	uint16_t pool_version; /* 32 bits: how often the pool's class was redefined; 0: not known */
 
 	struct duet_method_entry entries[DUET_JVM_ENTRIES]; /* begin == end: unused */
 	/* x86-64: where the interpreter leaves a frame through which an exception passes */

@@ -145,8 +145,8 @@ enum duet_no_signal {
 
 /*
  * What tells apart the Methods that have the same address one after the other. `names` has the ConstMethod's 16-bit
- * fields from _code_size on: the size, and the constants that are the name and the signature. HotSpot changes none of
- * the arguments while a Method exists.
+ * fields from _code_size on: the size, and the constants that are the name and the signature; and above these, the
+ * lower bits of the constant pool's version. HotSpot changes none of the arguments while a Method exists.
  */
 static inline uint64_t duet_method_tag(uint64_t const_method, uint64_t pool, uint64_t names)
 {

@@ -27,14 +27,20 @@ static inline uint64_t java_method_id(const struct walk_java *java)
 	return id;
 }
 
-/* See duet_method_tag(). */
+/*
+ * See duet_method_tag(). When a class is redefined, the new version of a method may lie where an older one was, with
+ * its constants too, but the version of the pool is another one.
+ */
 static inline uint64_t java_method_tag(const struct walk_java *java)
 {
-	uint32_t at = java->layout.const_code_bytes;
+	uint32_t at = java->layout.const_code_bytes, version = 0;
 	uint64_t pool = java_const_field(java, java->layout.const_pool, 8);
 	uint64_t name = java_const_field(java, at + 2, 2), signature = java_const_field(java, at + 4, 2);
 
-	return duet_method_tag(java->const_at, pool, java->code_bytes | name << 16 | signature << 32);
+	if (java->layout.pool_version && walk_read(java, &version, sizeof(version), pool + java->layout.pool_version))
+		version = 0;
+	return duet_method_tag(java->const_at, pool,
+			       java->code_bytes | name << 16 | signature << 32 | (uint64_t)version << 48);
 }
 
 #define JAVA_FRAME_WORD(java, offset) ((java)->frame[DUET_FRAME_FIXED_BYTES / WALK_WORD + (offset)])

@@ -43,7 +43,7 @@ static struct {
 	struct offset blob_name, blob_bytes, blob_frame_complete, blob_frame_words, blob_code_begin, blob_code_offset;
 	struct offset nmethod_entry, nmethod_entry_offset, nmethod_stubs, nmethod_id, nmethod_original_pc;
 	struct offset queue_buffer, queue_end, codelet_text, codelet_bytes;
-	struct offset method_const, const_pool, const_id, const_code_bytes, pool_holder, holder_ids;
+	struct offset method_const, const_pool, const_id, const_code_bytes, pool_holder, pool_length, holder_ids;
 	struct offset thread_osthread, osthread_id, stack_base, stack_bytes;
 	struct offset thread_anchor, wrapper_anchor, anchor_sp, anchor_pc, anchor_fp;
 	struct offset thread_object, thread_current, thread_owner, thread_entry;
@@ -93,6 +93,7 @@ static const struct vmstructs_row rows[] = {
 	{"ConstMethod", "_method_idnum", &layout.const_id, NULL},
 	{"ConstMethod", "_code_size", &layout.const_code_bytes, NULL},
 	{"ConstantPool", "_pool_holder", &layout.pool_holder, NULL},
+	{"ConstantPool", "_length", &layout.pool_length, NULL},
 	{"InstanceKlass", "_methods_jmethod_ids", &layout.holder_ids, NULL},
 	{"JavaThread", "_osthread", &layout.thread_osthread, NULL},
 	{"Thread", "_osthread", &layout.thread_osthread, NULL},
@@ -192,8 +193,10 @@ bool jvmstructs_renew_heaps(void)
 
 int jvmstructs_open(void)
 {
-	int error = vmstructs_read(rows, sizeof(rows) / sizeof(rows[0]));
+	int error;
 
+	memset(&layout, 0, sizeof(layout));
+	error = vmstructs_read(rows, sizeof(rows) / sizeof(rows[0]));
 	if (error)
 		return error;
 	layout.block_header_bytes = vmstructs_type_bytes("HeapBlock");
@@ -304,7 +307,7 @@ bool jvmstructs_is_nmethod(const char *name)
 
 void jvmstructs_blob_name(const struct code_blob *blob, char *name, size_t size)
 {
-	name[memory_copy(name, (uintptr_t)blob->name, size - 1)] = '\0';
+	name[memory_take(name, (uintptr_t)blob->name, size - 1)] = '\0';
 }
 
 /* Reads the blob's name in place, which is safe only because a thread is running in the blob. */
@@ -511,6 +514,7 @@ static void publish_methods(struct duet_jvm_layout *ret)
 	ret->const_code_bytes = publish(&layout.const_code_bytes, 0);
 	ret->const_bytes = layout.const_method_bytes < DUET_MAX_OFFSET ? (uint16_t)layout.const_method_bytes : 0;
 	ret->pool_holder = publish(&layout.pool_holder, 0);
+	ret->pool_version = vmstructs_pool_version(&layout.pool_length);
 	ret->holder_ids = publish(&layout.holder_ids, 0);
 }
 

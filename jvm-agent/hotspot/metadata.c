@@ -12,6 +12,7 @@
 #define NUMBERED_IDS 26 /* since this JDK a jmethodID is not an address (JDK-8268406) */
 #define EXCESS_SINCE 20 /* struct unsigned5 */
 #define HAS_LINES 1 /* ConstMethod::_has_linenumber_table, in all JDKs */
+#define SYMBOL_BYTES 64 /* most symbols are shorter */
 #define MAX_LINES 8192
 #define LINES_MAX_BYTES 32768
 
@@ -21,7 +22,9 @@ static struct {
 	struct offset pool_holder, pool_length, pool_source;
 	struct offset holder_pool, holder_ids, holder_source;
 	struct offset klass_name, symbol_length, symbol_body;
-	size_t const_bytes, pool_bytes;
+	size_t const_bytes, pool_bytes; /* sizes */
+	size_t method_bytes, holder_bytes; /* up to the last field that is read */
+	uint16_t pool_version; /* struct duet_jvm_layout::pool_version */
 	int version;
 	bool by_address;
 } layout;
@@ -63,14 +66,36 @@ static bool layout_is_whole(void)
 	return layout.const_bytes && layout.pool_bytes;
 }
 
+static size_t last_byte(const struct offset *const fields[], size_t count)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (fields[i]->known && fields[i]->value + WORD > last)
+			last = fields[i]->value + WORD;
+	return last;
+}
+
+static void measure(void)
+{
+	const struct offset *const of_method[] = {&layout.method_const, &layout.method_flags};
+	const struct offset *const of_holder[] = {&layout.klass_name, &layout.holder_pool, &layout.holder_source};
+
+	layout.method_bytes = last_byte(of_method, sizeof(of_method) / sizeof(of_method[0]));
+	layout.holder_bytes = last_byte(of_holder, sizeof(of_holder) / sizeof(of_holder[0]));
+}
+
 bool metadata_open(int version, bool by_address)
 {
+	memset(&layout, 0, sizeof(layout));
 	if (vmstructs_read(wanted, sizeof(wanted) / sizeof(wanted[0])))
 		return false;
 	layout.const_bytes = vmstructs_type_bytes("ConstMethod");
 	layout.pool_bytes = vmstructs_type_bytes("ConstantPool");
+	layout.pool_version = vmstructs_pool_version(&layout.pool_length);
 	layout.version = version;
 	layout.by_address = by_address;
+	measure();
 	return layout_is_whole();
 }
 
@@ -84,11 +109,16 @@ static bool read_bytes(void *to, uintptr_t from, size_t bytes)
 	return true;
 }
 
-/* Copies the object and the bytes after it, as far as they can be read. Returns false when no byte can be read. */
-static bool read_object(struct metadata_object *object, uintptr_t address)
+/*
+ * Copies the object's first bytes, as far as they can be read. The agent copies more, which saves reads of what follows
+ * the fields. A reader from outside keeps pages, and more bytes would often be in one page more. Returns false when no
+ * byte can be read.
+ */
+static bool read_object(struct metadata_object *object, uintptr_t address, size_t bytes)
 {
+	bytes = bytes < sizeof(object->data) && layout.by_address ? bytes : sizeof(object->data);
 	object->address = address;
-	object->bytes = address ? memory_take(object->data, address, sizeof(object->data)) : 0;
+	object->bytes = address ? memory_take(object->data, address, bytes) : 0;
 	return object->bytes;
 }
 
@@ -146,10 +176,11 @@ bool metadata_prove(uintptr_t address, struct metadata_method *ret)
 {
 	if (!address || address % WORD || !layout.const_bytes)
 		return false;
-	return read_object(&ret->itself, address) &&
-	       read_object(&ret->const_method, read_address(&ret->itself, &layout.method_const)) &&
-	       read_object(&ret->pool, read_address(&ret->const_method, &layout.const_pool)) &&
-	       read_object(&ret->holder, read_address(&ret->pool, &layout.pool_holder)) && leads_back(ret);
+	return read_object(&ret->itself, address, layout.method_bytes) &&
+	       read_object(&ret->const_method, read_address(&ret->itself, &layout.method_const), layout.const_bytes) &&
+	       read_object(&ret->pool, read_address(&ret->const_method, &layout.const_pool), layout.pool_bytes) &&
+	       read_object(&ret->holder, read_address(&ret->pool, &layout.pool_holder), layout.holder_bytes) &&
+	       leads_back(ret);
 }
 
 /* Like InstanceKlass::jmethod_id_or_null(). The array of ids begins with their count. */
@@ -159,7 +190,7 @@ static uint64_t find_id(const struct metadata_method *method)
 	struct metadata_object ids;
 	uint64_t id = 0;
 
-	if (!read_object(&ids, read_address(&method->holder, &layout.holder_ids)) ||
+	if (!read_object(&ids, read_address(&method->holder, &layout.holder_ids), sizeof(ids.data)) ||
 	    !read_field(&ids, 0, &count, sizeof(count)) || number >= count ||
 	    !read_field(&ids, (number + 1) * WORD, &id, sizeof(id)))
 		return 0;
@@ -170,11 +201,14 @@ static uint64_t find_id(const struct metadata_method *method)
 static struct metadata_key bare_key(const struct metadata_method *method)
 {
 	uint16_t names[3] = {0};
+	uint32_t version = 0;
 	uint64_t tag;
 
 	(void)read_field(&method->const_method, layout.const_code_bytes.value, names, sizeof(names));
+	if (layout.pool_version)
+		(void)read_field(&method->pool, layout.pool_version, &version, sizeof(version));
 	tag = duet_method_tag(method->const_method.address, method->pool.address,
-			      names[0] | (uint64_t)names[1] << 16 | (uint64_t)names[2] << 32);
+			      names[0] | (uint64_t)names[1] << 16 | (uint64_t)names[2] << 32 | (uint64_t)version << 48);
 	return (struct metadata_key){duet_method_key(method->itself.address, tag), duet_method_check(tag)};
 }
 
@@ -214,7 +248,7 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 static char *read_symbol(uintptr_t address)
 {
 	struct metadata_object symbol;
-	uint32_t length = read_object(&symbol, address) ? read_half(&symbol, &layout.symbol_length) : 0;
+	uint32_t length = read_object(&symbol, address, SYMBOL_BYTES) ? read_half(&symbol, &layout.symbol_length) : 0;
 	char *text = length ? malloc(length + 1u) : NULL;
 
 	if (!text)
@@ -321,22 +355,21 @@ static size_t copy_table(const struct metadata_method *method, unsigned char *ta
 	return end;
 }
 
+/* Unpacks into memory that is reused: few methods have more than a hundred lines. */
 static void read_lines(const struct metadata_method *method, struct metadata_names *names)
 {
-	unsigned char *table = malloc(LINES_MAX_BYTES);
-	struct duet_line *lines = malloc(MAX_LINES * sizeof(*lines)), *fitting;
-	struct unsigned5 stream = {.at = table, .end = table, .excess = layout.version >= EXCESS_SINCE};
+	static unsigned char table[LINES_MAX_BYTES];
+	static struct duet_line lines[MAX_LINES];
+	struct unsigned5 stream = {
+		.at = table, .end = table + copy_table(method, table), .excess = layout.version >= EXCESS_SINCE};
+	uint32_t count = unpack_lines(&stream, lines);
 
-	if (table && lines) {
-		stream.end += copy_table(method, table);
-		names->line_count = unpack_lines(&stream, lines);
-		metadata_sort_lines(lines, names->line_count);
-		fitting = realloc(lines, (names->line_count + 1u) * sizeof(*lines));
-		names->lines = lines = fitting ? fitting : lines;
-	} else {
-		free(lines);
-	}
-	free(table);
+	names->lines = malloc((count + 1u) * sizeof(*lines));
+	if (!names->lines)
+		return;
+	metadata_sort_lines(lines, count);
+	memcpy(names->lines, lines, count * sizeof(*lines));
+	names->line_count = count;
 }
 
 bool metadata_names_read(const struct metadata_method *method, struct metadata_names *ret)
@@ -346,6 +379,7 @@ bool metadata_names_read(const struct metadata_method *method, struct metadata_n
 		.name = read_constant(&method->pool, read_half(&method->const_method, &layout.const_name)),
 		.signature = read_constant(&method->pool, read_half(&method->const_method, &layout.const_signature)),
 		.modifiers = read_half(&method->itself, &layout.method_flags),
+		.bare = bare_key(method).method,
 	};
 
 	if (!names.class_signature || !names.name || !names.signature) {

@@ -63,6 +63,7 @@ struct metadata_names {
 	struct duet_line *lines; /* ascending bci */
 	uint32_t line_count;
 	uint32_t modifiers;
+	uint64_t bare; /* the method's duet_method_key(), also if its key is a jmethodID; 0: not read from memory */
 };
 
 /* Returns false, with nothing to release, when class, name or signature cannot be read. */

@@ -120,3 +120,10 @@ size_t vmstructs_type_bytes(const char *type)
 	}
 	return 0;
 }
+
+uint16_t vmstructs_pool_version(const struct offset *length)
+{
+	size_t at = length->value + sizeof(uint32_t);
+
+	return length->known && at + sizeof(uint32_t) <= vmstructs_type_bytes("ConstantPool") ? (uint16_t)at : 0;
+}

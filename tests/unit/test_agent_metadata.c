@@ -31,9 +31,8 @@ struct klass {
 
 struct pool {
 	uintptr_t holder;
-	uint32_t length;
+	uint32_t length, version;
 	uint16_t source;
-	uint16_t unused;
 	uintptr_t constants[4];
 };
 
@@ -89,6 +88,7 @@ static void make_layout(void)
 	layout.symbol_body = KNOWN(struct symbol, body);
 	layout.const_bytes = offsetof(struct const_method, code);
 	layout.pool_bytes = offsetof(struct pool, constants);
+	layout.pool_version = offsetof(struct pool, version);
 	layout.version = 17;
 }
 
@@ -104,7 +104,7 @@ static int make_vm(void **state)
 	vm.signature = symbol("(I)V");
 	vm.source = symbol("Till.java");
 	vm.klass = (struct klass){(uintptr_t)&vm.class_name, (uintptr_t)&vm.pool, (uintptr_t)vm.ids};
-	vm.pool = (struct pool){.holder = (uintptr_t)&vm.klass, .length = 4, .source = 3};
+	vm.pool = (struct pool){.holder = (uintptr_t)&vm.klass, .length = 4, .version = 5, .source = 3};
 	vm.pool.constants[1] = (uintptr_t)&vm.name;
 	vm.pool.constants[2] = (uintptr_t)&vm.signature;
 	vm.pool.constants[3] = (uintptr_t)&vm.source;
@@ -117,6 +117,19 @@ static int make_vm(void **state)
 	vm.ids[0] = 2;
 	vm.ids[2] = (uintptr_t)&vm.slot;
 	return 0;
+}
+
+static uint64_t tag_of_method(void)
+{
+	return duet_method_tag((uintptr_t)&vm.const_method, (uintptr_t)&vm.pool,
+			       vm.const_method.code_bytes | (uint64_t)vm.const_method.name << 16 |
+				       (uint64_t)vm.const_method.signature << 32 |
+				       (uint64_t)vm.pool.version << 48);
+}
+
+static uint64_t bare_key_of_method(void)
+{
+	return duet_method_key((uintptr_t)&vm.method, tag_of_method());
 }
 
 static void test_names(void **state)
@@ -134,21 +147,10 @@ static void test_names(void **state)
 	assert_string_equal(names.signature, "(I)V");
 	assert_string_equal(names.source, "Till.java");
 	assert_int_equal(names.modifiers, 0x109);
+	assert_int_equal(names.bare, bare_key_of_method());
 	assert_int_equal(names.line_count, 3);
 	assert_memory_equal(names.lines, ((struct duet_line[]){{0, 10}, {3, 12}, {43, 9}}), 3 * sizeof(*names.lines));
 	metadata_names_release(&names);
-}
-
-static uint64_t tag_of_method(void)
-{
-	return duet_method_tag((uintptr_t)&vm.const_method, (uintptr_t)&vm.pool,
-			       vm.const_method.code_bytes | (uint64_t)vm.const_method.name << 16 |
-				       (uint64_t)vm.const_method.signature << 32);
-}
-
-static uint64_t bare_key_of_method(void)
-{
-	return duet_method_key((uintptr_t)&vm.method, tag_of_method());
 }
 
 static void test_method_without_an_id(void **state)
@@ -207,6 +209,9 @@ static void test_another_method_at_the_address(void **state)
 	assert_false(metadata_find(before, &method));
 	assert_true(metadata_find(bare_key_of_method(), &method));
 	vm.const_method.name = other.name;
+	vm.pool.version++; /* a later version of the class */
+	assert_false(metadata_find(before, &method));
+	vm.pool.version--;
 	vm.method.const_method = (uintptr_t)&other;
 	assert_false(metadata_find(before, &method));
 }

@@ -508,6 +508,7 @@ static void layout_is_bound(void **state)
 	REFUSE_LAYOUT(layout, const_bytes, 0);
 	REFUSE_LAYOUT(layout, const_bytes, DUET_CONST_METHOD_BYTES + 1);
 	REFUSE_LAYOUT(layout, holder_ids, DUET_MAX_OFFSET);
+	REFUSE_LAYOUT(layout, pool_version, DUET_MAX_OFFSET);
 	REFUSE_LAYOUT(layout, frame_bcp, -3);
 }
 

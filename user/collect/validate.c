@@ -220,7 +220,8 @@ static bool layout_fields_check(const struct duet_jvm_layout *layout)
 	const uint16_t in_blob[] = {layout->blob_name, layout->blob_bytes, layout->blob_frame_words,
 				    layout->blob_frame_complete, layout->nmethod_stubs, layout->nmethod_original_pc,
 				    layout->nmethod_id};
-	const uint16_t in_other[] = {layout->method_const, layout->pool_holder, layout->const_bytes};
+	const uint16_t in_other[] = {layout->method_const, layout->pool_holder, layout->pool_version,
+				     layout->const_bytes};
 	const uint16_t most = DUET_BLOB_BYTES - 8;
 	bool begins = layout->blob_code_begin <= most || layout->blob_code_offset <= most;
 	bool enters = layout->nmethod_entry <= most || layout->nmethod_entry_offset <= most;
