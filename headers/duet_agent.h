@@ -284,8 +284,10 @@ struct duet_method {
 	uint16_t is_extra;  /* 1: not an answer to a WANT, but a method that the CODE_LOAD after it refers to */
 	uint32_t check;	    /* of a duet_method_key(): duet_method_check() */
 	uint32_t reserved;
+	/* duet_method_key(), by which a reader from outside knows the method, also if `method` is a jmethodID; or 0 */
+	uint64_t bare;
 };
-DUET_ASSERT_SIZE(struct duet_method, 32);
+DUET_ASSERT_SIZE(struct duet_method, 40);
 
 struct duet_line {
 	uint32_t bci;

@@ -28,15 +28,33 @@ static inline size_t memory_copy(void *to, uintptr_t from, size_t bytes)
 	return safe_copy(to, from, bytes);
 }
 
+struct memory_piece {
+	uintptr_t from;
+	size_t bytes;
+};
+
+/* The same for several pieces of memory, one after the other. Stops at the first that cannot be copied whole. */
+static inline size_t memory_copy_pieces(void *to, const struct memory_piece *pieces, size_t count)
+{
+	size_t done = 0, copied;
+
+	for (size_t i = 0; i < count; i++) {
+		copied = safe_copy((char *)to + done, pieces[i].from, pieces[i].bytes);
+		done += copied;
+		if (copied < pieces[i].bytes)
+			break;
+	}
+	return done;
+}
+
 /* Like memory_copy(). The process's own memory is not cached, see user/outside/memory.h. */
 static inline size_t memory_take(void *to, uintptr_t from, size_t bytes)
 {
 	return safe_copy(to, from, bytes);
 }
 
-static inline bool memory_forget(void)
+static inline void memory_forget(void)
 {
-	return false;
 }
 
 static inline void memory_note_all(void)

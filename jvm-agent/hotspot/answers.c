@@ -54,29 +54,69 @@ static void write_gone(const struct answers *answers, const struct duet_want *wa
 
 /* ---- methods ---- */
 
-/*
- * Reads the names, then proves the method again. If it is still the same, it existed while it was read. Sets the check
- * of *key if that is 0.
- */
-static bool read_proven(const struct answers *answers, struct metadata_key *key, struct metadata_names *ret)
+/* Methods that are proven together: in a reader from outside each proof is a system call. */
+#define PROVEN_AT_ONCE 16
+#define TRIES 4 /* cached memory may be older in one place after the other */
+
+struct reading {
+	struct metadata_key key;
+	uintptr_t method, holder; /* their addresses */
+	struct metadata_names names;
+};
+
+/* Sets the check of the key if that is 0. */
+static bool read_names(struct reading *one)
 {
-	struct metadata_method method, again;
+	struct metadata_method method;
 	uint32_t check;
+
+	if (!metadata_find(one->key.method, &method))
+		return false;
+	check = metadata_check(&method, one->key.method);
+	if ((one->key.check && one->key.check != check) || !metadata_names_read(&method, &one->names))
+		return false;
+	one->key.check = check;
+	one->method = method.itself.address;
+	one->holder = method.holder.address;
+	return true;
+}
+
+static bool is_still_there(const struct reading *one)
+{
+	struct metadata_method again;
+
+	return metadata_find(one->key.method, &again) && again.itself.address == one->method &&
+	       again.holder.address == one->holder;
+}
+
+static void release_names(struct reading *all, size_t count)
+{
+	while (count)
+		metadata_names_release(&all[--count].names);
+}
+
+/*
+ * Reads the names, then proves the methods again. Methods that are still the same existed while they were read. Returns
+ * false, with nothing to release, if one of them is not. *ret_is_old: the memory was cached, and has changed since; try
+ * again.
+ */
+static bool read_proven(const struct answers *answers, struct reading *all, size_t count, bool *ret_is_old)
+{
+	size_t done = 0;
+	bool is_proven;
 
 	memory_note_all();
 	if (answers->note_loaded)
 		answers->note_loaded(answers->context);
-	if (!metadata_find(key->method, &method))
-		return false;
-	check = metadata_check(&method, key->method);
-	if ((key->check && key->check != check) || !metadata_names_read(&method, ret))
-		return false;
-	key->check = check;
-	if (memory_is_as_noted() && metadata_find(key->method, &again) &&
-	    again.itself.address == method.itself.address && again.holder.address == method.holder.address)
-		return true;
-	metadata_names_release(ret);
-	return false;
+	while (done < count && read_names(&all[done]))
+		done++;
+	*ret_is_old = !memory_is_as_noted();
+	is_proven = done == count && !*ret_is_old;
+	for (size_t i = 0; is_proven && i < count; i++)
+		is_proven = is_still_there(&all[i]);
+	if (!is_proven)
+		release_names(all, done);
+	return is_proven;
 }
 
 static struct ring_part string_part(const char *text, uint16_t *ret_length)
@@ -111,15 +151,16 @@ static void shorten(struct metadata_names *names, size_t most_bytes)
 		names->line_count = (uint32_t)lines_most;
 }
 
-static void write_method(struct ring *ring, const struct metadata_key *key, const struct metadata_names *names,
-			 bool is_extra)
+static void write_method(struct ring *ring, const struct reading *one, bool is_extra)
 {
+	const struct metadata_names *names = &one->names;
 	struct duet_method record = {
-		.method = key->method,
-		.check = key->check,
+		.method = one->key.method,
+		.check = one->key.check,
 		.modifiers = (uint16_t)names->modifiers,
 		.line_count = names->line_count,
 		.is_extra = is_extra,
+		.bare = names->bare,
 	};
 	struct ring_part parts[6];
 
@@ -132,38 +173,76 @@ static void write_method(struct ring *ring, const struct metadata_key *key, cons
 	ring_write(ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
 }
 
-static bool find_names(const struct answers *answers, struct metadata_key *key, struct metadata_names *ret)
+static bool find_names(const struct answers *answers, struct reading *one)
 {
-	return read_proven(answers, key, ret) || (memory_forget() && read_proven(answers, key, ret)) ||
-	       (answers->other_names && answers->other_names(answers->context, key->method, ret));
+	bool is_old = true;
+
+	for (int i = 0; i < TRIES && is_old; i++)
+		if (read_proven(answers, one, 1, &is_old))
+			return true;
+	return answers->other_names && answers->other_names(answers->context, one->key.method, &one->names);
+}
+
+/* Writes what was read, unless a class may have been unloaded. Takes ownership of the names. */
+static bool write_read(const struct answers *answers, struct reading *all, size_t count, bool is_extra)
+{
+	bool is_loaded = !answers->is_loaded || answers->is_loaded(answers->context, answers->unloads);
+
+	for (size_t i = 0; is_loaded && i < count && (!is_extra || ring_has_room(answers->ring)); i++) {
+		shorten(&all[i].names, ring_metadata_most(answers->ring));
+		write_method(answers->ring, &all[i], is_extra);
+	}
+	release_names(all, count);
+	return is_loaded;
 }
 
 static bool tell(const struct answers *answers, struct metadata_key key, bool is_extra)
 {
-	struct metadata_names names;
+	struct reading one = {.key = key};
 
 	memory_renew();
-	if (!find_names(answers, &key, &names))
-		return false;
-	if (answers->is_loaded && !answers->is_loaded(answers->context, answers->unloads)) {
-		metadata_names_release(&names);
-		return false;
-	}
-	shorten(&names, ring_metadata_most(answers->ring));
-	write_method(answers->ring, &key, &names, is_extra);
-	metadata_names_release(&names);
-	return true;
+	return find_names(answers, &one) && write_read(answers, &one, 1, is_extra);
 }
 
-void answer_method(const struct answers *answers, struct metadata_key key)
+static void answer_one(const struct answers *answers, struct metadata_key key)
 {
 	const struct duet_want want = {
 		.key = key.method, .id = key.check, .kind = DUET_WANT_METHOD, .unloads = answers->unloads};
 
-	told_add(&key);
-	if (tell(answers, key, false))
+	if (!tell(answers, key, false))
+		write_gone(answers, &want);
+}
+
+/* If one of the methods is not proven, reads each for itself. */
+static void answer_some(const struct answers *answers, const struct metadata_key *keys, size_t count)
+{
+	struct reading all[PROVEN_AT_ONCE];
+	bool is_old;
+
+	for (size_t i = 0; i < count; i++) {
+		all[i] = (struct reading){.key = keys[i]};
+		told_add(&keys[i]);
+	}
+	if (count > 1 && read_proven(answers, all, count, &is_old) && write_read(answers, all, count, false))
 		return;
-	write_gone(answers, &want);
+	for (size_t i = 0; i < count; i++)
+		answer_one(answers, keys[i]);
+}
+
+void answer_methods(const struct answers *answers, const struct metadata_key *keys, size_t count)
+{
+	while (count) {
+		size_t some = count < PROVEN_AT_ONCE ? count : PROVEN_AT_ONCE;
+
+		answer_some(answers, keys, some);
+		keys += some;
+		count -= some;
+	}
+}
+
+void answer_method(const struct answers *answers, struct metadata_key key)
+{
+	answer_methods(answers, &key, 1);
 }
 
 bool answer_unasked(const struct answers *answers, struct metadata_key key)
@@ -185,12 +264,41 @@ static const struct duet_code_pc *pc_behind(const struct nmethod_record *record,
 	return NULL;
 }
 
-/* Methods for which there is no room now are left out: the loader asks for them. */
-static void tell_some(const struct answers *answers, const struct duet_java_frame *frames, uint32_t count,
-		      unsigned int *left)
+/* Methods that are told unasked: those that are not told yet. */
+struct telling {
+	const struct answers *answers;
+	struct reading some[PROVEN_AT_ONCE];
+	size_t found;
+	unsigned int left; /* how many more may be told */
+};
+
+/* Methods that no longer exist, or for which there is no room now, are left out: the loader asks for them. */
+static void tell_found(struct telling *telling)
 {
-	for (uint32_t i = 0; i < count && *left && ring_has_room(answers->ring); i++)
-		*left -= answer_unasked(answers, (struct metadata_key){frames[i].method, frames[i].check});
+	const struct answers *answers = telling->answers;
+	size_t count = telling->found;
+	bool is_old, is_proven = count > 1 && ring_has_room(answers->ring) &&
+				 read_proven(answers, telling->some, count, &is_old);
+
+	if (is_proven)
+		(void)write_read(answers, telling->some, count, true);
+	for (size_t i = 0; !is_proven && i < count && ring_has_room(answers->ring); i++)
+		(void)tell(answers, telling->some[i].key, true);
+	telling->found = 0;
+}
+
+static void tell_methods_of(struct telling *telling, const struct duet_java_frame *frames, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && telling->left; i++) {
+		struct metadata_key key = {frames[i].method, frames[i].check};
+
+		if (!told_add(&key))
+			continue;
+		telling->some[telling->found++] = (struct reading){.key = key};
+		telling->left--;
+		if (telling->found == PROVEN_AT_ONCE)
+			tell_found(telling);
+	}
 }
 
 /*
@@ -201,12 +309,13 @@ static void tell_methods(const struct answers *answers, const struct nmethod_rec
 {
 	const struct duet_java_frame itself = {.method = record->load.method, .check = record->check};
 	const struct duet_code_pc *met = pc_behind(record, pc);
-	unsigned int left = METHODS_AT_ONCE;
+	struct telling telling = {.answers = answers, .left = METHODS_AT_ONCE};
 
 	if (met)
-		tell_some(answers, record->frames + met->frame, met->depth, &left);
-	tell_some(answers, &itself, 1, &left);
-	tell_some(answers, record->frames, record->load.frame_count, &left);
+		tell_methods_of(&telling, record->frames + met->frame, met->depth);
+	tell_methods_of(&telling, &itself, 1);
+	tell_methods_of(&telling, record->frames, record->load.frame_count);
+	tell_found(&telling);
 }
 
 /* Takes ownership of the record. */

@@ -39,6 +39,8 @@ struct answers {
  * ended.
  */
 void answer_method(const struct answers *answers, struct metadata_key key);
+/* The same for several WANTs with the same `unloads`. */
+void answer_methods(const struct answers *answers, const struct metadata_key *keys, size_t count);
 /*
  * Answers a WANT for the code at pc. Writes DUET_AGENT_CODE_LOAD if a compiled method is there and `id` is its
  * compilation's id or 0; records of the methods that it names come before it. Else writes DUET_AGENT_STUB if `id` is 0

@@ -12,6 +12,7 @@
 
 #define EXCESS_SINCE 20 /* struct unsigned5 */
 #define MAX_COPY (4u << 20) /* bytes of one table; the largest methods have a tenth of it */
+#define TRIES 4 /* cached memory may be older in one place after the other */
 #define MAX_SCOPES 256 /* methods inlined into each other; HotSpot's limit is far lower */
 
 static struct {
@@ -43,6 +44,7 @@ static const struct vmstructs_row wanted[] = {
 
 bool nmethods_open(int version)
 {
+	memset(&layout, 0, sizeof(layout));
 	if (vmstructs_read(wanted, sizeof(wanted) / sizeof(wanted[0])))
 		return false;
 	layout.pc_bytes = vmstructs_type_bytes("PcDesc");
@@ -134,54 +136,83 @@ static struct tables find_tables(const struct code_blob *blob)
 /* ---- copies of the tables ---- */
 
 struct copy {
-	unsigned char *data;
+	unsigned char *data; /* in struct debug's memory */
 	size_t bytes;
 };
 
-static struct copy copy_range(const struct range *range)
-{
-	size_t bytes = range->end > range->begin ? range->end - range->begin : 0;
-	struct copy copy = {0};
-
-	if (bytes > MAX_COPY || !bytes)
-		return copy;
-	copy.data = malloc(bytes);
-	while (copy.data && copy.bytes < bytes) {
-		size_t piece = bytes - copy.bytes < MEMORY_COPY_MAX ? bytes - copy.bytes : MEMORY_COPY_MAX;
-		size_t got = memory_copy(copy.data + copy.bytes, range->begin + copy.bytes, piece);
-
-		copy.bytes += got;
-		if (got < piece)
-			break;
-	}
-	return copy;
-}
+enum table { TABLE_PCS, TABLE_SCOPES, TABLE_METADATA, TABLES };
 
 struct debug {
+	unsigned char *memory;
 	struct copy pcs, scopes, metadata;
 	struct metadata_key *keys; /* of those metadata that are methods; zeros: not read yet */
-	bool has_missed; /* one of these methods was not proven */
 	struct nmethod_record *record;
 	size_t most_bytes;
 };
 
 static void debug_release(struct debug *debug)
 {
-	free(debug->pcs.data);
-	free(debug->scopes.data);
-	free(debug->metadata.data);
+	free(debug->memory);
 	free(debug->keys);
+}
+
+/* Copies a table that is too large for one read. Returns the number of bytes copied. */
+static size_t copy_large(unsigned char *to, const struct memory_piece *from)
+{
+	size_t done = 0, got = 1;
+
+	while (done < from->bytes && got) {
+		size_t piece = from->bytes - done < MEMORY_COPY_MAX ? from->bytes - done : MEMORY_COPY_MAX;
+
+		got = memory_copy(to + done, from->from + done, piece);
+		done += got;
+	}
+	return done;
+}
+
+/* Copies the tables one after the other. Most are small, and are read at once. */
+static void copy_tables(struct debug *debug, const struct memory_piece tables[TABLES], size_t bytes)
+{
+	struct copy *const copies[TABLES] = {&debug->pcs, &debug->scopes, &debug->metadata};
+	bool is_small = bytes <= MEMORY_COPY_MAX;
+	size_t got = is_small ? memory_copy_pieces(debug->memory, tables, TABLES) : 0, at = 0;
+
+	for (int i = 0; i < TABLES; i++) {
+		size_t left = got > at ? got - at : 0;
+
+		copies[i]->data = debug->memory + at;
+		copies[i]->bytes = is_small ? (left < tables[i].bytes ? left : tables[i].bytes)
+					    : copy_large(copies[i]->data, &tables[i]);
+		at += tables[i].bytes;
+	}
+}
+
+/* Returns the memory of a table, which is empty if it is not sound. */
+static struct memory_piece piece_of(const struct range *range)
+{
+	size_t bytes = range->end > range->begin ? range->end - range->begin : 0;
+
+	return (struct memory_piece){range->begin, bytes <= MAX_COPY ? bytes : 0};
 }
 
 static bool debug_copy(struct debug *debug, const struct code_blob *blob)
 {
 	struct tables tables = find_tables(blob);
+	const struct memory_piece pieces[TABLES] = {
+		[TABLE_PCS] = piece_of(&tables.pcs),
+		[TABLE_SCOPES] = piece_of(&tables.scopes),
+		[TABLE_METADATA] = piece_of(&tables.metadata),
+	};
+	size_t bytes = 0;
 
-	debug->pcs = copy_range(&tables.pcs);
-	debug->scopes = copy_range(&tables.scopes);
-	debug->metadata = copy_range(&tables.metadata);
-	debug->keys = calloc(debug->metadata.bytes / sizeof(uintptr_t) + 1, sizeof(*debug->keys));
-	return debug->keys != NULL;
+	for (int i = 0; i < TABLES; i++)
+		bytes += pieces[i].bytes;
+	debug->memory = malloc(bytes + 1);
+	debug->keys = calloc(pieces[TABLE_METADATA].bytes / sizeof(uintptr_t) + 1, sizeof(*debug->keys));
+	if (!debug->memory || !debug->keys)
+		return false;
+	copy_tables(debug, pieces, bytes);
+	return true;
 }
 
 /* ---- scopes ---- */
@@ -198,7 +229,6 @@ static struct metadata_key key_of(struct debug *debug, uint32_t index)
 	key = &debug->keys[index - 1];
 	if (!key->method)
 		*key = metadata_prove_key(address);
-	debug->has_missed |= !key->method;
 	return *key;
 }
 
@@ -326,8 +356,7 @@ bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
 	return find_compiled(pc, &blob) && metadata_prove(load_address(blob.start, &layout.method), ret);
 }
 
-/* *ret_missed: a method was not proven, that of the compilation or one that was inlined. */
-static bool read_once(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes, bool *ret_missed)
+static bool read_once(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
 {
 	struct debug debug = {.record = record, .most_bytes = most_bytes - sizeof(record->load)};
 	struct metadata_key key = metadata_prove_key(load_address(blob->start, &layout.method));
@@ -340,58 +369,66 @@ static bool read_once(struct nmethod_record *record, const struct code_blob *blo
 		record->load.code_bytes = (uint32_t)(blob->start + blob->bytes - blob->code_begin);
 		done = debug_copy(&debug, blob) && read_pcs(&debug);
 	}
-	*ret_missed = !record->load.method || debug.has_missed;
 	debug_release(&debug);
 	return done;
 }
 
 /*
- * The cached memory of the JVM may be older than the methods. Then a method may be missing at first, or another one may
- * have been at its address. So this reads again.
+ * Reads once more what is at pc. An id is never used twice. So if the id is still the same, the compilation existed
+ * while it was read.
  */
-static bool read_record(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
+static bool is_still_there(uintptr_t pc, const struct code_blob *blob, struct nmethod_record *record)
 {
-	const struct nmethod_record empty = *record;
-	bool has_missed, done;
+	struct code_blob again;
 
-	memory_note_all();
-	done = read_once(record, blob, most_bytes, &has_missed);
-	if ((memory_is_as_noted() && !has_missed) || !memory_forget())
-		return done;
-	nmethods_release(record);
-	*record = empty;
-	return read_once(record, blob, most_bytes, &has_missed);
+	if (!jvmstructs_blob_at(pc, &again) || again.start != blob->start ||
+	    jvmstructs_blob_id(&again) != record->load.id)
+		return false;
+	if (is_purged(&again)) /* perhaps purged while it was read; the method is still known */
+		record->load.pc_count = record->load.frame_count = 0;
+	return true;
 }
 
-static bool reads_again(uintptr_t pc, struct code_blob *ret)
+static enum nmethod_result find_once(uintptr_t pc, uint32_t id, size_t most_bytes, struct nmethod_record *record)
 {
-	memory_renew();
-	return jvmstructs_blob_at(pc, ret);
-}
-
-/* An id is never used twice. So if the id is still the same afterwards, the compilation existed while it was read. */
-enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
-				  struct nmethod_record *ret)
-{
-	struct nmethod_record record = {.load = {.time_ns = now_ns}};
-	struct code_blob blob, again;
-	uint32_t now;
+	struct code_blob blob;
 
 	if (!find_compiled(pc, &blob))
 		return NMETHOD_NONE;
-	now = jvmstructs_blob_id(&blob);
-	if (!now || (id && now != id))
+	record->load.id = jvmstructs_blob_id(&blob);
+	if (!record->load.id || (id && record->load.id != id) || !read_once(record, &blob, most_bytes))
 		return NMETHOD_GONE;
-	record.load.id = now;
-	if (read_record(&record, &blob, most_bytes) && reads_again(pc, &again) && again.start == blob.start &&
-	    jvmstructs_blob_id(&again) == now) {
-		if (is_purged(&again)) /* perhaps purged while it was read; the method is still known */
-			record.load.pc_count = record.load.frame_count = 0;
-		*ret = record;
-		return NMETHOD_FOUND;
+	memory_renew();
+	return is_still_there(pc, &blob, record) ? NMETHOD_FOUND : NMETHOD_GONE;
+}
+
+/*
+ * The memory that is read may be cached, so it is proven afterwards. The last try is for a compilation that is too large
+ * to be noted.
+ */
+enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
+				  struct nmethod_record *ret)
+{
+	struct nmethod_record record = {0};
+	enum nmethod_result result = NMETHOD_GONE;
+	bool is_proven = false;
+
+	for (int i = 0; i < TRIES && !is_proven; i++) {
+		nmethods_release(&record);
+		record = (struct nmethod_record){.load = {.time_ns = now_ns}};
+		if (i + 1 < TRIES)
+			memory_note_all();
+		else
+			memory_forget();
+		memory_renew();
+		result = find_once(pc, id, most_bytes, &record);
+		is_proven = i + 1 < TRIES && memory_is_as_noted();
 	}
-	nmethods_release(&record);
-	return NMETHOD_GONE;
+	if (result == NMETHOD_FOUND)
+		*ret = record;
+	else
+		nmethods_release(&record);
+	return result;
 }
 
 void nmethods_release(struct nmethod_record *record)

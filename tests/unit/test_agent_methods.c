@@ -19,7 +19,7 @@
 #define CODE 0x100000
 #define UNLOADED 999
 
-struct agent_jvm jvm = {.version = 17};
+struct agent_jvm jvm = {.version = 17, .reads_methods = true};
 
 static struct stay stay;
 static const struct answers answers = {
@@ -264,6 +264,26 @@ static void test_what_was_asked_for_is_always_told(void **state)
 	assert_null(next());
 }
 
+/* Methods are proven together. One that no longer exists keeps none of the others from being told. */
+static void test_several_at_once(void **state)
+{
+	struct metadata_key keys[40];
+
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++)
+		keys[i] = (struct metadata_key){10 + i, 0};
+	answer_methods(&answers, keys, 40);
+	for (uint32_t i = 0; i < 40; i++)
+		expect_method(10 + i, false);
+	keys[2].method = UNLOADED;
+	answer_methods(&answers, keys, 3);
+	expect_method(10, false);
+	expect_method(11, false);
+	expect_type(DUET_AGENT_GONE);
+	answer_methods(&answers, keys, 0);
+	assert_null(next());
+}
+
 /* Nobody waits for these records: there is no answer and no loss. */
 static void test_unloaded(void **state)
 {
@@ -404,6 +424,7 @@ int main(void)
 		WITH_RING(test_names_come_with_the_code),
 		WITH_RING(test_names_come_with_kept_code),
 		WITH_RING(test_what_was_asked_for_is_always_told),
+		WITH_RING(test_several_at_once),
 		WITH_RING(test_unloaded),
 		WITH_RING(test_another_method_with_the_key),
 		WITH_RING(test_unloaded_while_read),

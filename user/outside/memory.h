@@ -28,23 +28,36 @@ uintptr_t memory_symbol(const char *name);
  */
 size_t memory_copy(void *to, uintptr_t from, size_t bytes);
 
+struct memory_piece {
+	uintptr_t from;
+	size_t bytes;
+};
+
+#define MEMORY_PIECES_MAX 4
+/* The same for several pieces of memory, one after the other, in one system call; `bytes` are those of all of them. */
+size_t memory_copy_pieces(void *to, const struct memory_piece *pieces, size_t count);
+
 /*
  * Like memory_copy(), but keeps the pages that it has read until memory_forget(): objects that are read one after the
  * other lie close together. The result may be old, so the caller notes it (memory_note()), or can use old data.
  */
 size_t memory_take(void *to, uintptr_t from, size_t bytes);
-bool memory_forget(void); /* returns false if there was nothing to forget */
+void memory_forget(void);
 
 /*
  * After memory_note_all(), each memory_note() adds what memory_take() returned for an address. memory_is_as_noted()
- * ends that: it reads everything again in one system call, the first note last, and returns true if nothing has
- * changed.
+ * ends that: it reads everything again in one system call, the first note last. Returns true if nothing has changed.
+ * Otherwise drops what has changed from the memory that is kept, so that reading again helps; also false if there was
+ * too much to note.
  */
 void memory_note_all(void);
 void memory_note(uintptr_t address, const void *bytes, size_t count);
 bool memory_is_as_noted(void);
 
-/* These keep the pages that they have read until memory_renew(). */
+/*
+ * These keep the pages that they have read until memory_renew(). Between memory_note_all() and memory_is_as_noted()
+ * they take and note memory instead.
+ */
 uintptr_t memory_word(uintptr_t address);
 uint32_t memory_int(uintptr_t address);
 uint16_t memory_half(uintptr_t address);

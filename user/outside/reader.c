@@ -293,8 +293,21 @@ static bool await_room(const struct outside *outside)
 	return goes_on;
 }
 
+/* Returns how many of the WANTs from the first one on are for methods, and for the same moment. */
+static uint32_t methods_wanted(const struct duet_want *wants, uint32_t count, struct metadata_key *keys)
+{
+	uint32_t found = 0;
+
+	for (; found < count && wants[found].kind == DUET_WANT_METHOD && wants[found].unloads == wants[0].unloads;
+	     found++)
+		keys[found] = (struct metadata_key){wants[found].key, wants[found].id};
+	return found;
+}
+
 static void answer(struct outside *outside, const struct duet_message_want *want)
 {
+	uint32_t count = want->count < DUET_WANTS_AT_ONCE ? want->count : DUET_WANTS_AT_ONCE, some;
+	struct metadata_key keys[DUET_WANTS_AT_ONCE];
 	struct answers answers = {
 		.ring = &outside->ring,
 		.note_loaded = note_loaded,
@@ -303,14 +316,15 @@ static void answer(struct outside *outside, const struct duet_message_want *want
 		.context = outside,
 	};
 
-	for (uint32_t i = 0; i < want->count && i < DUET_WANTS_AT_ONCE; i++) {
+	for (uint32_t i = 0; i < count; i += some ? some : 1) {
 		const struct duet_want *one = &want->wants[i];
 
 		if (!await_room(outside))
 			return;
 		answers.unloads = one->unloads;
-		if (one->kind == DUET_WANT_METHOD)
-			answer_method(&answers, (struct metadata_key){one->key, one->id});
+		some = methods_wanted(one, count - i, keys);
+		if (some)
+			answer_methods(&answers, keys, some);
 		else
 			answer_code(&answers, one->key, one->id, clock_monotonic_ns());
 		outside->noted_ns = 0;
