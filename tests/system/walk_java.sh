@@ -17,6 +17,12 @@ reported_checked() {
 	sed -n 's/.*walked: .* \([0-9]*\) got one as a check.*/\1/p' "$here/stderr" | tail -n 1
 }
 
+# Prints "N M" of "agreed: ...; the same byte code indices in N of M (...)".
+reported_indices() {
+	sed -n 's/.*agreed: .* the same byte code indices in \([0-9]*\) of \([0-9]*\) .*/\1 \2/p' "$here/stderr" |
+		tail -n 1
+}
+
 # Prints where most of the cut walks end, for failures on other kinds of machines.
 unrooted_top() { # FILE
 	grep -Ev "$entries" "$1" | sed 's/ \([0-9]*\)$/;\1/' | awk -F ';' '{ n[$(NF - 2) ";" $(NF - 1)] += $NF }
@@ -48,6 +54,7 @@ expect_agreement() { # CONTRADICTED_PERCENT
 	expect "stacks walked twice" "${agreed#* }" '>=' 100
 	expect_share "agreed" "$agreed" '>=' 98
 	expect_share "contradicted" "$(reported_contradicted)" '<=' "$1"
+	expect_share "the same byte code indices" "$(reported_indices)" '>=' 99.9
 	expect_alive "$jvm"
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sources that describe the same compiled code: methods have other ids, but must have the same names. */
+/* Two sources that describe the same code: methods have other ids, but must have the same names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void add_method(struct jvm *jvm, uint64_t id, const char *name, uint32_t line)
+static void add_method_at(struct jvm *jvm, uint64_t id, const char *name, uint32_t line, uint64_t bare)
 {
 	uint64_t space[32] = {0};
 	struct duet_method *record = (struct duet_method *)space;
@@ -46,9 +46,14 @@ static void add_method(struct jvm *jvm, uint64_t id, const char *name, uint32_t 
 	char *at = (char *)(record + 1);
 
 	*record = (struct duet_method){
-		.method = id, .class_len = 5, .name_len = (uint16_t)strlen(name), .line_count = 1};
+		.method = id, .class_len = 5, .name_len = (uint16_t)strlen(name), .line_count = 1, .bare = bare};
 	memcpy(stpcpy(stpcpy(at, "La/B;"), name), &one, sizeof(one));
 	assert_int_equal(jvm_apply(jvm, DUET_AGENT_METHOD, record, sizeof(space)), 0);
+}
+
+static void add_method(struct jvm *jvm, uint64_t id, const char *name, uint32_t line)
+{
+	add_method_at(jvm, id, name, line, 0);
 }
 
 /* One pc, at which `inner` is inlined into `outer`. */
@@ -142,13 +147,35 @@ static void nothing_to_compare(void **state)
 	assert_int_equal(compare(), ALIKE_ALONE);
 }
 
+/* The agent has a jmethodID for the method, and reports its address. */
+static void interpreted(void **state)
+{
+	const struct jvm_moment then = {.time_ns = 5};
+
+	(void)state;
+	add_method_at(agent, 1, "outer", 10, OUTER);
+	assert_int_equal(alike_interpreted(agent, 1, 0, then), ALIKE_ALONE);
+	add_method(reader, INNER, "outer", 10);
+	assert_int_equal(alike_interpreted(agent, 1, 0, then), ALIKE_ALONE);
+	add_method(reader, OUTER, "outer", 10);
+	assert_int_equal(alike_interpreted(agent, 1, 0, then), ALIKE_AGREED);
+	assert_int_equal(alike_interpreted(agent, 2, 0, then), ALIKE_ALONE);
+	add_method_at(agent, 2, "inner", 10, OUTER);
+	assert_int_equal(alike_interpreted(agent, 2, 0, then), ALIKE_DISAGREED);
+	add_method_at(agent, 3, "outer", 11, OUTER);
+	assert_int_equal(alike_interpreted(agent, 3, 0, then), ALIKE_DISAGREED);
+	add_method(agent, 4, "outer", 10); /* its address is not known */
+	assert_int_equal(alike_interpreted(agent, 4, 0, then), ALIKE_ALONE);
+	assert_int_equal(alike_interpreted(reader, OUTER, 0, then), ALIKE_ALONE);
+}
+
 #define WITH_SOURCES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_SOURCES(same_names),  WITH_SOURCES(another_name),	     WITH_SOURCES(another_line),
-		WITH_SOURCES(another_bci), WITH_SOURCES(nothing_to_compare),
+		WITH_SOURCES(another_bci), WITH_SOURCES(nothing_to_compare), WITH_SOURCES(interpreted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,6 +312,29 @@ static void test_witnesses_agree(void **state)
 	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
 }
 
+/* Where the methods are the same, the byte code indices are compared, except the leaf's. */
+static void test_byte_code_indices(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+	struct half_java java = java_half(5, walked_frames);
+
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.bcis, ALIKE_AGREED);
+	java.frames[3].bci = 5;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.bcis, ALIKE_DISAGREED);
+	java.frames[3].bci = -1; /* not known */
+	java.frames[0].bci = 2;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.bcis, ALIKE_AGREED);
+	java.frames[4].method = 62;
+	splice_walk(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.bcis, ALIKE_ALONE);
+}
+
 /*
  * The other witness may end where native code called Java, and report other inlined methods for the topmost compiled
  * one.
@@ -587,6 +610,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_native_below_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_agree, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_byte_code_indices, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_sees_less, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_leaves_out_frames, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_entered_method_is_not_disputed, set_up, tear_down),

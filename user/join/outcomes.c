@@ -9,6 +9,7 @@ static void count_jvm_walk(struct outcomes *outcomes, const struct duet_sample *
 	if (sample->flags & DUET_SAMPLE_SIGNALLED)
 		(*(sample->flags & DUET_SAMPLE_WALKED ? &outcomes->checked : &outcomes->needed))++;
 	outcomes->witnesses[splice->witnesses]++;
+	outcomes->bcis[splice->bcis]++;
 	outcomes->names[splice->names]++;
 	loader_counters[DUET_LOADER_CODE_MISSING] += splice->is_missing_code;
 	/* count_outcome() has counted it as joined, but its frames have a gap */

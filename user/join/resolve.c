@@ -16,9 +16,10 @@
 
 #define MAX_STACKS (1u << 18) /* entries of each cache, at most 12 MB; a full cache of stacks empties both */
 #define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
-/* In a value of the cache, above the node: enum splice_witnesses and enum alike. */
+/* In a value of the cache, above the node: enum splice_witnesses, and enum alike of the names and of the indices. */
 #define WITNESSES_SHIFT 32
 #define NAMES_SHIFT 40
+#define BCIS_SHIFT 48
 #define NODE_UNKNOWN INT64_MAX
 #define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT | DUET_SAMPLE_IDLE)
 #define TOO_MANY "[too_many_stacks]"
@@ -543,7 +544,8 @@ static bool find_known(struct resolver *r, const struct decision *decision)
 		return false;
 	r->splice.is_missing_code = false;
 	r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT & 0xff);
-	r->splice.names = (enum alike)(known >> NAMES_SHIFT);
+	r->splice.names = (enum alike)(known >> NAMES_SHIFT & 0xff);
+	r->splice.bcis = (enum alike)(known >> BCIS_SHIFT);
 	r->node = (uint32_t)known;
 	return true;
 }
@@ -583,6 +585,7 @@ int64_t resolve_node(struct resolver *r, const struct decision *decision)
 	if (r->node >= 0 && r->is_current && r->is_final)
 		(void)map_put(&r->stacks, r->key,
 			      (uint64_t)r->node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT |
-				      (uint64_t)r->splice.names << NAMES_SHIFT);
+				      (uint64_t)r->splice.names << NAMES_SHIFT |
+				      (uint64_t)r->splice.bcis << BCIS_SHIFT);
 	return r->node;
 }

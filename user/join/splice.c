@@ -186,20 +186,37 @@ static bool same_method(uint64_t walked, uint64_t other)
 }
 
 /*
+ * Compares the byte code index with that of the other witness's next frame. The leaf's are not compared: where a thread
+ * is interrupted, AsyncGetCallTrace takes the debug information after pc, or what the interpreter has saved before.
+ */
+static void note_bci(struct splicing *s, int32_t bci)
+{
+	int32_t its = s->other[s->other_next].bci;
+	enum alike bcis = bci == its ? ALIKE_AGREED : ALIKE_DISAGREED;
+
+	if (s->other_next && bci >= 0 && its >= 0 && s->out->bcis < bcis)
+		s->out->bcis = bcis;
+}
+
+/*
  * True if the other witness's next frame has this method too. AsyncGetCallTrace may end where native code called Java;
  * the frames below that are not compared.
  */
-static bool confirm(struct splicing *s, uint64_t method)
+static bool confirm(struct splicing *s, const struct duet_java_frame *frame)
 {
 	if (!s->other || (s->other_next == s->other_depth && (s->after_call_stub || s->other_is_cut)))
 		return true;
 	s->after_call_stub = false;
-	return s->other_next < s->other_depth && same_method(method, s->other[s->other_next++].method);
+	if (s->other_next == s->other_depth || !same_method(frame->method, s->other[s->other_next].method))
+		return false;
+	note_bci(s, frame->bci);
+	s->other_next++;
+	return true;
 }
 
 static int push_confirmed(struct splicing *s, const struct duet_java_frame *frame, enum splice_kind kind)
 {
-	return confirm(s, frame->method) ? push_java(s, frame, kind) : -EILSEQ;
+	return confirm(s, frame) ? push_java(s, frame, kind) : -EILSEQ;
 }
 
 static bool will_name(const struct splicing *s, uint64_t method)
@@ -222,9 +239,11 @@ static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 		itself.bci = DUET_BCI_NATIVE;
 	while (!err && is_named && s->other[s->other_next].method != code->method)
 		err = push_java(s, &s->other[s->other_next++], SPLICE_INLINED);
-	if (!err && is_named)
-		itself.bci = s->other[s->other_next].bci;
-	return err ? err : push_confirmed(s, &itself, SPLICE_COMPILED);
+	if (err || !confirm(s, &itself))
+		return err ? err : -EILSEQ;
+	if (is_named)
+		itself.bci = s->other[s->other_next - 1].bci;
+	return push_java(s, &itself, SPLICE_COMPILED);
 }
 
 /*
@@ -248,12 +267,8 @@ static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, con
 }
 
 /* One frame with two names is enough to count the stack. */
-static void note_names(struct splicing *s, uint32_t index, const struct jvm_code *code,
-		       const struct duet_java_frame *frames, uint32_t depth)
+static void note_names(struct splicing *s, enum alike names)
 {
-	enum alike names =
-		alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->then, frames, depth);
-
 	if (s->out->names < names)
 		s->out->names = names;
 }
@@ -267,7 +282,7 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 
 	if (!depth)
 		return push_compiled_bare(s, code);
-	note_names(s, index, code, frames, depth);
+	note_names(s, alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->then, frames, depth));
 	if (topmost && !confirm_topmost(s, code, frames, depth))
 		return -EILSEQ;
 	for (uint32_t i = 0; !err && i < depth; i++) {
@@ -303,6 +318,7 @@ static int push_interpreted(struct splicing *s, uint32_t index)
 					.bci = bci == DUET_ID_BCI ? DUET_BCI_NATIVE : (int32_t)bci,
 					.check = s->ids[index] >> DUET_ID_CHECK_SHIFT & DUET_ID_CHECK};
 
+	note_names(s, alike_interpreted(s->jvm, frame.method, frame.bci, s->then));
 	return is_entered_unseen(s, index, &frame) ? push_java(s, &frame, SPLICE_INTERPRETED)
 						   : push_confirmed(s, &frame, SPLICE_INTERPRETED);
 }
@@ -462,8 +478,10 @@ static int push_agreed(struct splicing *s, const struct duet_java_frame *frames,
 		err = 0;
 	else
 		*ret_agreed = !err && s->other_next == depth && !s->out->is_missing_code;
-	if (!*ret_agreed)
+	if (!*ret_agreed) {
 		s->out->frames.len = before;
+		s->out->bcis = ALIKE_ALONE;
+	}
 	return err;
 }
 
@@ -571,7 +589,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	vec_clear(&splice->wants);
 	splice->is_missing_code = false;
 	splice->witnesses = SPLICE_ALONE;
-	splice->names = ALIKE_ALONE;
+	splice->names = splice->bcis = ALIKE_ALONE;
 	if (sample->id_depth)
 		s.ids = (const uint32_t *)(s.user + s.user_depth);
 	if (s.is_called && !s.user_depth && sample->flags & DUET_SAMPLE_USER_COMPLETE)

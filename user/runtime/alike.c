@@ -31,3 +31,15 @@ enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint
 	}
 	return is_same ? ALIKE_AGREED : ALIKE_DISAGREED;
 }
+
+/* The agent knows the method by its jmethodID, the reader by its address, which the agent reports too. */
+enum alike alike_interpreted(const struct jvm *jvm, uint64_t method, int32_t bci, struct jvm_moment then)
+{
+	const struct jvm *other = jvm_other(jvm);
+	const struct jvm_method *mine = other ? jvm_method(jvm, method, then) : NULL;
+	const struct jvm_method *its = mine && mine->bare ? jvm_method(other, mine->bare, then) : NULL;
+
+	if (!its)
+		return ALIKE_ALONE;
+	return same_names(mine, its, bci) ? ALIKE_AGREED : ALIKE_DISAGREED;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares what two sources report of one JVM: the reader from outside, and the agent that replaced it. Both have
- * described the compiled code that samples met during the change.
+ * described the compiled code and the methods that samples met during the change.
  */
 #ifndef RUNTIME_ALIKE_H
 #define RUNTIME_ALIKE_H
@@ -9,7 +9,7 @@
 #include "runtime/jvm.h"
 
 enum alike {
-	ALIKE_ALONE, /* only one source has described this code, with all names */
+	ALIKE_ALONE, /* only one source has described this code or method, with all names */
 	ALIKE_AGREED,
 	ALIKE_DISAGREED,
 	ALIKE_MAX
@@ -21,5 +21,10 @@ enum alike {
  */
 enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint64_t pc, bool is_return,
 			struct jvm_moment then, const struct duet_java_frame *frames, uint32_t depth);
+/*
+ * The same for an interpreted frame. `method` and `bci` are those of the walk, which reads the same memory for both
+ * sources.
+ */
+enum alike alike_interpreted(const struct jvm *jvm, uint64_t method, int32_t bci, struct jvm_moment then);
 
 #endif

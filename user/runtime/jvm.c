@@ -145,6 +145,7 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 	text += record->source_len;
 	method->modifiers = record->modifiers;
 	method->check = record->check;
+	method->bare = record->bare;
 	if (line_bytes)
 		memcpy(lines, text, line_bytes); /* unaligned in the record */
 	method->lines = lines;

@@ -38,6 +38,7 @@ struct jvm_method {
 	uint32_t source;
 	uint32_t modifiers;
 	uint32_t check; /* duet_method_check(); 0 with a jmethodID */
+	uint64_t bare; /* struct duet_method::bare */
 	uint32_t line_count;
 	uint32_t used; /* the round of make_room() in which it was last used */
 	const struct duet_line *lines; /* ascending bci */

@@ -90,6 +90,17 @@ static void walked_text(const struct report *report, char text[TEXT_MAX])
 		 percent(outcomes->needed, outcomes->jvm_samples), (unsigned long long)outcomes->checked);
 }
 
+/* Appends how many stacks have the same byte code indices as the witness's, if both had some. */
+static void add_bcis(const struct outcomes *outcomes, char text[TEXT_MAX])
+{
+	uint64_t alike = outcomes->bcis[ALIKE_AGREED], compared = alike + outcomes->bcis[ALIKE_DISAGREED];
+	size_t len = strlen(text);
+
+	if (compared)
+		snprintf(text + len, TEXT_MAX - len, "; the same byte code indices in %llu of %llu (%.2f %%)",
+			 (unsigned long long)alike, (unsigned long long)compared, percent(alike, compared));
+}
+
 /* Formats how often the witness agreed when both had a stack. */
 static void agreed_text(const struct report *report, char text[TEXT_MAX])
 {
@@ -106,6 +117,7 @@ static void agreed_text(const struct report *report, char text[TEXT_MAX])
 			 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
 			 witness_name(report->events), (unsigned long long)less, (unsigned long long)contradicted,
 			 percent(contradicted, compared));
+	add_bcis(outcomes, text);
 }
 
 /* Formats how the JVMs were read, and whether the two sources agreed where there were two. */
