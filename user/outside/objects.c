@@ -6,6 +6,7 @@
 #include "jvmstructs.h"
 #include "outside/fields.h"
 #include "outside/memory.h"
+#include "outside/moved.h"
 #include "vmstructs.h"
 
 #define SMALL_HEADERS_SINCE 23 /* since this JDK an array's bytes may follow its length at any multiple of 4 */
@@ -16,7 +17,8 @@
 static struct {
 	/* addresses of static fields */
 	uintptr_t thread_klass, string_klass, oop_base, oop_shift, klass_base, klass_shift, z_instance, x_instance;
-	struct offset klass, z_bad, z_shift, x_bad; /* offsets in the instances of the addresses of the numbers */
+	/* offsets in the instances of the addresses of the numbers */
+	struct offset klass, z_bad, z_shift, z_mask, x_bad;
 	int version;
 } layout;
 
@@ -52,6 +54,7 @@ static const struct vmstructs_row rows[] = {
 	{"ZGlobalsForVMStructs", "_instance_p", NULL, &layout.z_instance},
 	{"ZGlobalsForVMStructs", "_ZPointerLoadBadMask", &layout.z_bad, NULL}, /* JDK 21+, with generations */
 	{"ZGlobalsForVMStructs", "_ZPointerLoadShift", &layout.z_shift, NULL},
+	{"ZGlobalsForVMStructs", "_ZAddressOffsetMask", &layout.z_mask, NULL},
 	{"ZGlobalsForVMStructs", "_ZAddressBadMask", &layout.x_bad, NULL}, /* JDK 11-20 */
 	{"XGlobalsForVMStructs", "_instance_p", NULL, &layout.x_instance}, /* JDK 21-23, without generations */
 	{"XGlobalsForVMStructs", "_XAddressBadMask", &layout.x_bad, NULL},
@@ -69,6 +72,14 @@ bool objects_open(int version)
 
 /* ---- learning ---- */
 
+/* Returns a number whose address is in an instance, or 0. */
+static uintptr_t number_of(uintptr_t instance, const struct offset *field)
+{
+	uintptr_t at = instance && field->known ? memory_word(instance + field->value) : 0;
+
+	return at ? memory_word(at) : 0;
+}
+
 /* Returns false when this version of ZGC is not known. */
 static bool learn_colours(void)
 {
@@ -84,6 +95,8 @@ static bool learn_colours(void)
 	} else if (!has_generations && x && layout.x_bad.known) {
 		learnt.x_bad = memory_word(x + layout.x_bad.value);
 	}
+	if (has_generations || !layout.x_instance)
+		(void)moved_learn(number_of(z, &layout.z_mask));
 	return (learnt.z_bad && learnt.z_shift) || learnt.x_bad;
 }
 
@@ -166,12 +179,13 @@ static uintptr_t address_in(uintptr_t reference)
  */
 static uintptr_t without_colour(uintptr_t reference, bool *doubt)
 {
-	if (learnt.x_bad)
-		*doubt |= reference & memory_word(learnt.x_bad);
-	if (!learnt.z_bad)
-		return reference;
-	*doubt |= reference & memory_word(learnt.z_bad);
-	return address_in(reference);
+	uintptr_t bad_at = learnt.z_bad ? learnt.z_bad : learnt.x_bad;
+	uintptr_t address = learnt.z_bad ? address_in(reference) : reference;
+
+	if (!bad_at || !(reference & memory_word(bad_at)))
+		return address;
+	*doubt = true;
+	return moved_to(address);
 }
 
 uintptr_t objects_follow_root(uintptr_t at, bool *doubt)
