@@ -3,7 +3,8 @@
 #
 #   tests/corpus/capture.sh FOLDER [-k KIND]... [JDK...]
 #
-# Captures walks of each kind of JVM into FOLDER, one file each: VERSION-KIND.walks. JDK is a home on this host, or
+# Captures walks of each kind of JVM into FOLDER, one file each: VERSION-KIND.walks; and of one kind what a reader from
+# outside reads: VERSION-c2.image (tests/fixtures/outside/README.md). JDK is a home on this host, or
 # ROOT:HOME in a tree made by tests/matrix/root_tree.sh; without JDK, all JDKs of this host are used. WALKS and
 # SECONDS_EACH limit a file. tests/fixtures/walk/README.md has more.
 [ $# -ge 1 ] || { echo "usage: $0 FOLDER [-k KIND]... [JDK...]" >&2; exit 2; }
@@ -56,6 +57,7 @@ capture_kind() { # HOME VERSION KIND FIRST OPTION WORKLOAD...
 	timeout 120 "$DUET_BUILD/tests/corpus/capture" -w "$folder/$version.ways" \
 		"$jvm" "$file" "$kind: ${option#-} $*" "$WALKS" "$SECONDS_EACH"
 	status=$?
+	[ "$kind" != c2 ] || "$DUET_BUILD/tests/corpus/image" "$jvm" "$folder/$version-$kind.image" 3
 	kill -0 "$jvm" || echo "$file: the JVM died" >&2
 	kill -9 "$jvm" 2>/dev/null
 	[ $status = 0 ] || rm -f "$file"
