@@ -337,7 +337,7 @@ unit: $(if $(T),$(O)/tests/unit/test_$(T),$(unit_tests)) ## unit tests only, T=j
 	$(Q)tests/run $^
 
 # The walks in tests/fixtures/walk: which of them go there is for people to choose.
-capture: all workloads $(O)/tests/corpus/capture ## walks of the JVMs here, as files for test_walk_corpus: FOLDER=, JDK=
+capture: all workloads $(developer_programs) ## walks of the JVMs here, for tests: FOLDER=, JDK=
 	$(Q)tests/corpus/capture.sh "$(or $(FOLDER),$(O)/walks)" $(JDK)
 
 system: all workloads $(system_programs) $(O)/sanitized/duet ## real JVMs, real BPF; T=record_join C=one_stack: a case

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memory_piece.h"
 #include "safe_copy.h"
 
 #define MEMORY_COPY_MAX SAFE_COPY_MAX
@@ -27,11 +28,6 @@ static inline size_t memory_copy(void *to, uintptr_t from, size_t bytes)
 {
 	return safe_copy(to, from, bytes);
 }
-
-struct memory_piece {
-	uintptr_t from;
-	size_t bytes;
-};
 
 /* The same for several pieces of memory, one after the other. Stops at the first that cannot be copied whole. */
 static inline size_t memory_copy_pieces(void *to, const struct memory_piece *pieces, size_t count)

@@ -58,14 +58,14 @@ static void write_gone(const struct answers *answers, const struct duet_want *wa
 #define PROVEN_AT_ONCE 16
 #define TRIES 4 /* cached memory may be older in one place after the other */
 
-struct reading {
+struct method_reading {
 	struct metadata_key key;
 	uintptr_t method, holder; /* their addresses */
 	struct metadata_names names;
 };
 
 /* Sets the check of the key if that is 0. */
-static bool read_names(struct reading *one)
+static bool read_names(struct method_reading *one)
 {
 	struct metadata_method method;
 	uint32_t check;
@@ -81,7 +81,7 @@ static bool read_names(struct reading *one)
 	return true;
 }
 
-static bool is_still_there(const struct reading *one)
+static bool is_still_there(const struct method_reading *one)
 {
 	struct metadata_method again;
 
@@ -89,7 +89,7 @@ static bool is_still_there(const struct reading *one)
 	       again.holder.address == one->holder;
 }
 
-static void release_names(struct reading *all, size_t count)
+static void release_names(struct method_reading *all, size_t count)
 {
 	while (count)
 		metadata_names_release(&all[--count].names);
@@ -100,7 +100,7 @@ static void release_names(struct reading *all, size_t count)
  * false, with nothing to release, if one of them is not. *ret_is_old: the memory was cached, and has changed since; try
  * again.
  */
-static bool read_proven(const struct answers *answers, struct reading *all, size_t count, bool *ret_is_old)
+static bool read_proven(const struct answers *answers, struct method_reading *all, size_t count, bool *ret_is_old)
 {
 	size_t done = 0;
 	bool is_proven;
@@ -151,7 +151,7 @@ static void shorten(struct metadata_names *names, size_t most_bytes)
 		names->line_count = (uint32_t)lines_most;
 }
 
-static void write_method(struct ring *ring, const struct reading *one, bool is_extra)
+static void write_method(struct ring *ring, const struct method_reading *one, bool is_extra)
 {
 	const struct metadata_names *names = &one->names;
 	struct duet_method record = {
@@ -173,7 +173,7 @@ static void write_method(struct ring *ring, const struct reading *one, bool is_e
 	ring_write(ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
 }
 
-static bool find_names(const struct answers *answers, struct reading *one)
+static bool find_names(const struct answers *answers, struct method_reading *one)
 {
 	bool is_old = true;
 
@@ -184,7 +184,7 @@ static bool find_names(const struct answers *answers, struct reading *one)
 }
 
 /* Writes what was read, unless a class may have been unloaded. Takes ownership of the names. */
-static bool write_read(const struct answers *answers, struct reading *all, size_t count, bool is_extra)
+static bool write_read(const struct answers *answers, struct method_reading *all, size_t count, bool is_extra)
 {
 	bool is_loaded = !answers->is_loaded || answers->is_loaded(answers->context, answers->unloads);
 
@@ -198,7 +198,7 @@ static bool write_read(const struct answers *answers, struct reading *all, size_
 
 static bool tell(const struct answers *answers, struct metadata_key key, bool is_extra)
 {
-	struct reading one = {.key = key};
+	struct method_reading one = {.key = key};
 
 	memory_renew();
 	return find_names(answers, &one) && write_read(answers, &one, 1, is_extra);
@@ -216,11 +216,11 @@ static void answer_one(const struct answers *answers, struct metadata_key key)
 /* If one of the methods is not proven, reads each for itself. */
 static void answer_some(const struct answers *answers, const struct metadata_key *keys, size_t count)
 {
-	struct reading all[PROVEN_AT_ONCE];
+	struct method_reading all[PROVEN_AT_ONCE];
 	bool is_old;
 
 	for (size_t i = 0; i < count; i++) {
-		all[i] = (struct reading){.key = keys[i]};
+		all[i] = (struct method_reading){.key = keys[i]};
 		told_add(&keys[i]);
 	}
 	if (count > 1 && read_proven(answers, all, count, &is_old) && write_read(answers, all, count, false))
@@ -267,7 +267,7 @@ static const struct duet_code_pc *pc_behind(const struct nmethod_record *record,
 /* Methods that are told unasked: those that are not told yet. */
 struct telling {
 	const struct answers *answers;
-	struct reading some[PROVEN_AT_ONCE];
+	struct method_reading some[PROVEN_AT_ONCE];
 	size_t found;
 	unsigned int left; /* how many more may be told */
 };
@@ -294,7 +294,7 @@ static void tell_methods_of(struct telling *telling, const struct duet_java_fram
 
 		if (!told_add(&key))
 			continue;
-		telling->some[telling->found++] = (struct reading){.key = key};
+		telling->some[telling->found++] = (struct method_reading){.key = key};
 		telling->left--;
 		if (telling->found == PROVEN_AT_ONCE)
 			tell_found(telling);

@@ -140,7 +140,7 @@ struct copy {
 	size_t bytes;
 };
 
-enum table { TABLE_PCS, TABLE_SCOPES, TABLE_METADATA, TABLES };
+enum debug_table { TABLE_PCS, TABLE_SCOPES, TABLE_METADATA, TABLES };
 
 struct debug {
 	unsigned char *memory;
@@ -403,8 +403,8 @@ static enum nmethod_result find_once(uintptr_t pc, uint32_t id, size_t most_byte
 }
 
 /*
- * The memory that is read may be cached, so it is proven afterwards. The last try is for a compilation that is too large
- * to be noted.
+ * The memory that is read may be cached, so it is proven afterwards. The last try is for a compilation that is too
+ * large to be noted.
  */
 enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
 				  struct nmethod_record *ret)

@@ -41,7 +41,9 @@ static void edit(void)
 	*done = (struct edit){.address = address};
 	(void)corpus_get(&image.memory, address, &done->was, 1);
 	(void)corpus_put(&image.memory, address, &byte, 1);
-	run.reads_left = run.input.left && run.edit_count < MOST_EDITS ? 1 + (unsigned int)input_number(&run.input, 1) : 0;
+	run.reads_left = 0;
+	if (run.input.left && run.edit_count < MOST_EDITS)
+		run.reads_left = 1 + (unsigned int)input_number(&run.input, 1);
 }
 
 static void before_read(void)

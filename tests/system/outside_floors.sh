@@ -117,7 +117,8 @@ jdk_case_lines_with_each_collector() {
 	done
 }
 
-# The agent is attached when another duet ends. Until then the JVM is read from outside: both describe the same code.
+# The agent is attached when another duet ends. Until then the JVM is read from outside: both describe the same code,
+# and the same methods that are interpreted.
 named_by_both() { # WORKLOAD JAVA-OPTIONS...
 	local first workload=$1
 	shift
@@ -149,6 +150,22 @@ jdk_case_both_sources() { # apart
 	named_by_both workload.Mixed
 	named_by_both shop.Demo -XX:+UseParallelGC -XX:TieredStopAtLevel=1
 	named_by_both shop.Demo -XX:+UseSerialGC -Xcomp
+}
+
+jdk_case_both_sources_interpreted() { # apart
+	need_bpf
+	named_by_both shop.Demo -Xint
+	! is_jdk 21 || named_by_both workload.Virtual -Xint
+}
+
+# One way that is drawn. DUET_LONG=1: all, in five minutes.
+jdk_case_both_sources_each_way() { # apart
+	local count=1 way
+	need_bpf
+	[ "${DUET_LONG:-0}" = 0 ] || count=20
+	while read -r -a way; do
+		named_by_both shop.Demo "${way[@]}"
+	done < <(ways_to_run -Xint -Xmixed -XX:TieredStopAtLevel=1 -Xcomp | shuf -n $count)
 }
 
 jdk_case_both_sources_where_objects_move() { # apart
@@ -189,8 +206,8 @@ of_no_version() { # FILE
 		printf "%d %d %d\n", $bad, $all, $older' "$jvm_out" <"$1" 2>"$here/wrong"
 }
 
-# A thread runs a class while another redefines it. Names are never wrong. A method may have the lines of an older
-# version if HotSpot has put it where that was, with the same names and size.
+# A thread runs a class while another redefines it. HotSpot puts a version where an older one was, with the same names
+# and size. Names are never wrong, and lines are those of the version that ran.
 record_redefined() { # CPU_SECONDS JAVA-OPTIONS...
 	local cpu=$1 wrong all older
 	shift
@@ -198,10 +215,11 @@ record_redefined() { # CPU_SECONDS JAVA-OPTIONS...
 	start_jvm "$jdk" workload.Redefined 20
 	record_cpu "$cpu" -p "$jvm" --no-attach -i "$interval" --lines -o collapsed -f "$here/out"
 	read -r wrong all older < <(of_no_version "$here/out")
-	echo "# $*: of unloaded classes: $(matching "$here/out" unloaded), with an older line: $older"
+	echo "# $*: of unloaded classes: $(matching "$here/out" unloaded)"
 	sort -rn "$here/wrong" | cut -c 1-300 | sed 's/^/# wrong: /' | head -n 3
 	expect "samples with a line" "$all" '>=' $((cpu * 300))
 	expect "of them with a wrong method or line" "$wrong" == 0
+	expect_share "with a line of an older version" "$older $all" '<=' 0.1
 	kill -KILL "$jvm"
 	wait "$jvm" 2>/dev/null
 }
@@ -249,11 +267,11 @@ jdk_case_redefinition() {
 	record_redefined 3 -XX:+UseZGC
 }
 
-# Prints each collector with each way to compile.
-ways_to_run() {
+# Prints each collector with each of these options.
+ways_to_run() { # JAVA-OPTION...
 	local collector compiler
 	for collector in Serial Parallel G1 Z Shenandoah; do
-		for compiler in -Xint -Xmixed -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=3m; do
+		for compiler; do
 			echo "-XX:+Use${collector}GC $compiler"
 		done
 	done
@@ -269,7 +287,7 @@ jdk_case_storms() {
 		"$jdk/bin/java" "${way[@]}" -version 2>/dev/null >&2 || continue # a JVM without this collector
 		record_unloading "$cpu" "${way[@]}"
 		record_redefined "$cpu" "${way[@]}"
-	done < <(ways_to_run | shuf -n $count)
+	done < <(ways_to_run -Xint -Xmixed -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=3m | shuf -n $count)
 }
 
 # ---- every JVM ---------------------------------------------------------------------------------
@@ -302,20 +320,71 @@ case_in_other_namespaces() {
 	expect_read_outside
 }
 
-# The file of libjvm is replaced, as by an update of the JDK.
-case_libjvm_deleted_or_replaced() {
+# A JDK of links in $here/jdk, whose libjvm.so is a file of its own.
+copy_jdk() {
 	local home file
-	need_bpf
 	home=$(any_jdk)
 	cp -rs "$home/." "$here/jdk"
 	for file in bin/java lib/server/libjvm.so; do
 		cp --remove-destination "$(realpath "$home/$file")" "$here/jdk/$file"
 	done
+}
+
+# The file of libjvm is replaced, as by an update of the JDK.
+case_libjvm_deleted_or_replaced() {
+	need_bpf
+	copy_jdk
 	start_jvm "$here/jdk" workload.Shares 60
 	rm "$here/jdk/lib/server/libjvm.so"
 	expect_read_outside
 	cp "$workloads/libworkload.so" "$here/jdk/lib/server/libjvm.so"
 	expect_read_outside
+}
+
+case_stripped_libjvm() {
+	need_bpf
+	command -v strip >/dev/null || skip "no strip here"
+	copy_jdk
+	strip "$here/jdk/lib/server/libjvm.so"
+	start_jvm "$here/jdk" workload.Shares 60
+	expect_read_outside
+}
+
+# Without its counters, the JVM does not show when it has unloaded classes.
+jdk_case_without_counters() {
+	need_bpf
+	JVM_OPTS=(-XX:-UsePerfData)
+	start_jvm "$jdk" workload.Shares 60
+	expect_read_outside
+}
+
+# Expects that the JVM cannot be read for this reason, which is told once, and that it gets an agent.
+expect_agent_instead() { # REASON
+	expect_status 0
+	expect "times that the reason is told" "$(grep -cE "JVM $jvm: $1: it gets an agent" "$here/stderr")" == 1
+	expect_contains "$here/out" "JVM .*by an agent: $1"
+	expect_contains "$here/out" 'workload.Shares.main'
+	expect_alive "$jvm"
+}
+
+# The table of structures has another name, as in another vendor's JVM.
+case_unknown_layout() {
+	need_bpf
+	copy_jdk
+	LC_ALL=C sed -i 's/gHotSpotVMStructs/gHotSpotVMUnknown/g' "$here/jdk/lib/server/libjvm.so"
+	start_jvm "$here/jdk" workload.Shares 60
+	record_cpu 2 -p "$jvm" -i 2ms -o text -f "$here/out"
+	expect_agent_instead 'its libjvm.so does not describe its structures as HotSpot does'
+}
+
+# As with ptrace_scope 3, or a policy that protects the JVM's memory.
+case_memory_must_not_be_read() {
+	need_bpf
+	need_root
+	DUET_AS=("$DUET_BUILD/tests/matrix/refuse" EPERM process_vm_readv --)
+	start_jvm "$(any_jdk)" workload.Shares 60
+	record_cpu 2 -p "$jvm" -i 2ms -o text -f "$here/out"
+	expect_agent_instead 'its memory must not be read: .*'
 }
 
 # ---- what it costs -----------------------------------------------------------------------------

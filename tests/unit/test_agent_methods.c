@@ -99,6 +99,11 @@ void nmethods_release(struct nmethod_record *record)
 	free(record->frames);
 }
 
+void compilations_on_load(jmethodID method)
+{
+	(void)method;
+}
+
 bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
 {
 	(void)pc, (void)ret;

@@ -61,7 +61,8 @@ static int set_up(void **state)
 	memory_renew();
 	find_maps((uintptr_t)&heap, sizeof(heap));
 	/* page 3 was moved: the object at its byte 0x100, with all objects at multiples of 8 */
-	table = (struct table){.start = 3ull << GRANULE_SHIFT, .bytes = 1ull << GRANULE_SHIFT, .shift = 3, .length = ENTRIES};
+	table = (struct table){
+		.start = 3ull << GRANULE_SHIFT, .bytes = 1ull << GRANULE_SHIFT, .shift = 3, .length = ENTRIES};
 	young_map[3] = (uintptr_t)&table;
 	return 0;
 }

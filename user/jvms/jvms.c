@@ -21,7 +21,6 @@
 #define TAP_LANE_BYTES (8u << 20)
 /* the agent waits when the lane is full; it holds two polls' worth of a large JVM's code */
 #define METADATA_LANE_BYTES (4u << 20)
-#define UNREADABLE "it cannot be read from outside"
 #define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
 #define JAVA_SAMPLE_BYTES 2048 /* record of a typical stack, for the size of the lane */
 #define FIRST_RETRY_S 2
@@ -176,14 +175,7 @@ static void plan_retry(struct agent *agent)
 		  (int)delay_s);
 }
 
-/* See try_again(). */
-static void retry_with_agent(struct agent *reader)
-{
-	log_debug("%s", reader->why);
-	reader->retry_ns = clock_monotonic_ns();
-}
-
-static void on_failed(const struct jvms *jvms, struct agent *agent)
+static void on_failed(struct jvms *jvms, struct agent *agent)
 {
 	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->process);
 
@@ -191,7 +183,7 @@ static void on_failed(const struct jvms *jvms, struct agent *agent)
 	if (is_ended || jvm_process(agent->process)->agent != agent)
 		log_debug("%s", agent->why);
 	else if (agent->reader && jvms->of.policy == AGENT_NEEDED)
-		retry_with_agent(agent);
+		readers_give_way(jvms, agent);
 	else if (agent->reader && agent_may_try_again(agent))
 		readers_replace_later(jvms, agent);
 	else if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
@@ -504,7 +496,7 @@ static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
 	if (agent->reader && readers_replace(jvms, agent))
 		return;
 	loader_counters[DUET_LOADER_JVMS_ENDED] += agent->process->exited;
-	attach_instead(jvms, agent, agent->reader ? UNREADABLE : agent->cause);
+	attach_instead(jvms, agent, agent->reader ? readers_why_unread(agent) : agent->cause);
 }
 
 void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)

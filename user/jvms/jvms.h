@@ -66,6 +66,7 @@ struct jvms {
 	pid_t child; /* the command that is started; 0 = none */
 	uint64_t begun_ns; /* time before which no agent has sampled */
 	bool is_ticking; /* set when ticks have started */
+	bool has_told_unread; /* of a JVM that gets an agent because it cannot be read */
 	uint64_t hurry_ns; /* until this time the rings are read every JVMS_HURRY_MS */
 	uint64_t answers_ns; /* until this time JVMs that are no longer young may answer; … */
 	unsigned int answers_ms; /* … the time between two reads of the rings for them */

@@ -2,6 +2,7 @@
 #include "jvms/readers.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -118,4 +119,18 @@ bool readers_replace(struct jvms *jvms, struct agent *reader)
 	if (why)
 		log_warn("JVM %d: %s: native frames only", reader->process->pid, why);
 	return true;
+}
+
+void readers_give_way(struct jvms *jvms, struct agent *reader)
+{
+	log_print(jvms->has_told_unread ? LOG_DEBUG : LOG_INFO, "%s: it gets an agent", reader->why);
+	jvms->has_told_unread = true;
+	reader->retry_ns = clock_monotonic_ns();
+}
+
+const char *readers_why_unread(const struct agent *reader)
+{
+	const char *why = reader->state == AGENT_FAILED ? strstr(reader->why, ": ") : NULL;
+
+	return why ? why + 2 : "it cannot be read from outside";
 }

@@ -63,7 +63,8 @@ static struct {
 /* What is read to compare the notes: the part of a page in which notes lie. */
 static struct {
 	size_t count;
-	struct iovec pieces[SPANS_MAX]; /* in the other process; from the end of the array on, so that the last is first */
+	/* in the other process; from the end of the array on, so that the last is first */
+	struct iovec pieces[SPANS_MAX];
 	unsigned char *begins[SPANS_MAX]; /* where each is in `bytes` */
 	unsigned char bytes[SPAN_BYTES];
 } spans;
@@ -88,10 +89,12 @@ size_t memory_copy_pieces(void *to, const struct memory_piece *pieces, size_t co
 	ssize_t copied;
 
 	for (size_t i = 0; i < count && i < MEMORY_PIECES_MAX; i++) {
-		if (pieces[i].bytes > MEMORY_COPY_MAX - local.iov_len || pieces[i].from + pieces[i].bytes < pieces[i].from)
+		const struct memory_piece *piece = &pieces[i];
+
+		if (piece->bytes > MEMORY_COPY_MAX - local.iov_len || piece->from + piece->bytes < piece->from)
 			return 0;
-		used = add_pages(remote, used, pieces[i].from, pieces[i].bytes);
-		local.iov_len += pieces[i].bytes;
+		used = add_pages(remote, used, piece->from, piece->bytes);
+		local.iov_len += piece->bytes;
 	}
 	copied = process_vm_readv(memory.pid, &local, 1, remote, used, 0);
 	return copied > 0 ? (size_t)copied : 0;

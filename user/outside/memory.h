@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "memory_piece.h"
+
 #define MEMORY_COPY_MAX (64u << 10)
 
 /*
@@ -27,11 +29,6 @@ uintptr_t memory_symbol(const char *name);
  * unmapped page, and 0 when `bytes` is above MEMORY_COPY_MAX.
  */
 size_t memory_copy(void *to, uintptr_t from, size_t bytes);
-
-struct memory_piece {
-	uintptr_t from;
-	size_t bytes;
-};
 
 #define MEMORY_PIECES_MAX 4
 /* The same for several pieces of memory, one after the other, in one system call; `bytes` are those of all of them. */
