@@ -4,7 +4,7 @@
 
 #include <jvmti.h>
 
-/* In code.c: the JVM has compiled this method. */
+/* Called by code.c on a thread of the JVM when it has compiled this method. */
 void compilations_on_load(jmethodID method);
 
 #endif
