@@ -379,6 +379,7 @@ bench-walk: all workloads ## what BPF takes for a stack of 60 frames: ROUNDS=5 B
 bench-offcpu: all workloads ## what time off CPU costs, and how right its sums are: ROUNDS=3 RUNS=10
 	$(Q)$(bench_settings) RUNS=$(RUNS) tests/bench/offcpu.sh
 
+bench-convert: $(O)/tests/bench/heatmap_day
 bench-convert: all workloads $(O)/tests/system/peak_memory ## what converting ten million samples takes, for each format
 	$(Q)JFRCONV="$(JFRCONV)" tests/bench/convert.sh
 

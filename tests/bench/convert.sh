@@ -4,6 +4,7 @@
 # convert.sh [FILE.duet]: what `duet convert` takes for a recording of SAMPLES=10000000 samples, for each format, as a
 # Markdown table. The recording is FILE, or two seconds of a JVM, merged with itself until it has so many. With
 # JFRCONV=/path/to/jfrconv, that program converts the JFR file beside it. FORMATS="jfr html" takes these alone.
+# Else the last line is the heat map of a made-up day of DAY=100000000 samples.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 samples=${SAMPLES:-10000000}
@@ -65,4 +66,8 @@ if [ -n "${JFRCONV-}" ]; then
 		row "$format" "$duet" convert "$here/all.jfr" "$here/out.$format"
 		echo "from JFR, jfrconv: $(row "$format" "$JFRCONV" "$here/all.jfr" "$here/out.$format")"
 	done
+fi
+if [ -z "${FORMATS-}" ]; then
+	printf '\nHeat map of a day, '
+	TMPDIR=$here "$DUET_BUILD/tests/bench/heatmap_day" "${DAY:-100000000}" "$here/day.html"
 fi

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heatmap_day SAMPLES OUT.html: the heat map of a day with that many samples, of a made-up server with 64 threads and
+ * 4000 stacks, of which the first are the most frequent. It prints the size of the file and how long the writer took.
+ * With 100000000 it needs 3.2 GB below $TMPDIR for the samples.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "out/writer.h"
+#include "profile/profile.h"
+
+#define DAY_NS (86400ull * NS_PER_SEC)
+#define STACKS 4000
+#define THREADS 64
+#define DEPTH 24
+
+static uint64_t random_state = 20261125;
+
+static uint32_t random_below(uint32_t bound)
+{
+	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((random_state >> 32) * bound >> 32);
+}
+
+/* Stacks share their callers, as those of a server do. */
+static uint32_t make_stack(struct profile *profile, uint32_t number)
+{
+	uint32_t frames[DEPTH];
+	char name[64];
+
+	for (uint32_t depth = 0; depth < DEPTH; depth++) {
+		uint32_t choice = number >> (depth < 12 ? 12 - depth : 0);
+
+		snprintf(name, sizeof(name), "com.acme.shop.Service%u.step%u", choice % 199, depth);
+		frames[depth] = profile_frame(profile, &(struct frame){
+							       .kind = FRAME_COMPILED,
+							       .name = intern_str(&profile->strings, name),
+							       .bci = -1,
+						       });
+	}
+	return profile_stack(profile, frames, DEPTH);
+}
+
+static int add_samples(struct profile *profile, uint64_t count)
+{
+	uint32_t nodes[STACKS], threads[THREADS];
+	char name[32];
+	int err = 0;
+
+	for (uint32_t i = 0; i < STACKS; i++)
+		nodes[i] = make_stack(profile, i);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		snprintf(name, sizeof(name), "worker-%u", i);
+		threads[i] = profile_thread(profile, 1, 2 + i, name, "java", 0);
+	}
+	for (uint64_t i = 0; !err && i < count; i++) {
+		uint32_t rare = random_below(STACKS), rarer = random_below(rare + 1);
+
+		err = profile_add(profile, &(struct profile_sample){
+						   .time_ns = i * (DAY_NS / count) + random_below(NS_PER_MS),
+						   .weight = 10 * NS_PER_MS,
+						   .thread = threads[random_below(random_below(THREADS) + 1)],
+						   .node = nodes[random_below(rarer + 1)],
+						   .count = 1,
+						   .event = 0,
+					   });
+	}
+	return err;
+}
+
+static int write_map(const struct profile *profile, const char *path)
+{
+	FILE *out = fopen(path, "we");
+	struct writer_options options;
+	uint64_t start = clock_cpu_ns();
+	int err;
+
+	if (!out)
+		return -1;
+	writer_options_default(&options);
+	err = writer_by_name("heatmap")->write(profile, &options, out);
+	printf("%" PRIu64 " samples: %.1f MB, %.1f s of CPU time\n", profile->samples.len, (double)ftello(out) / 1e6,
+	       (double)(clock_cpu_ns() - start) / 1e9);
+	fclose(out);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct profile profile;
+	int err;
+
+	if (argc != 3 || profile_init(&profile) < 0)
+		return 2;
+	profile.end_ns = DAY_NS;
+	profile.start_realtime_ns = 1700000000ull * NS_PER_SEC;
+	(void)profile_event(&profile, "cpu", PROFILE_NS, 10 * NS_PER_MS);
+	err = add_samples(&profile, strtoull(argv[1], NULL, 10));
+	if (!err)
+		err = write_map(&profile, argv[2]);
+	profile_release(&profile);
+	return err ? 1 : 0;
+}
