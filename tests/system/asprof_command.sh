@@ -284,7 +284,8 @@ case_marks() {
 	need_root
 	begin
 	jdk=$(any_jdk)
-	nm "$jdk/lib/server/libjvm.so" 2>/dev/null | grep -q SafepointSynchronize5begin || skip "libjvm.so has no symbols"
+	nm "$jdk/lib/server/libjvm.so" 2>/dev/null | grep -q SafepointSynchronize5begin ||
+		skip "libjvm.so has no symbols"
 	collect_gcs --ttsp --nostop -f "$here/all.jfr"
 	expect "windows" "$(events_in "$here/all.jfr" profiler.Window)" '>=' 5
 	all=$(events_in "$here/all.jfr" jdk.ExecutionSample)
