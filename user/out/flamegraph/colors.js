@@ -17,6 +17,8 @@ const KIND_COLORS = {
 	"class": [30, 70],
 	"state": [262, 58],
 	"waker": [0, 84],
+	"CPU": [196, 30],
+	"span": [320, 64],
 };
 const ROOT_COLOR = [222, 12];
 const SHADES = 6;
