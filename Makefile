@@ -201,7 +201,7 @@ $(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc
 # Built by a make of its own, with clang and sanitizers in everything, see `fuzz` below.
 $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/libduetuser.a
 	$(call msg,FUZZ,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests/fuzz $(agent_includes) \
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -fsanitize=fuzzer -Itests -Itests/fuzz $(agent_includes) \
 		$(jni_includes) -o $@ $< $(O)/libduetuser.a $(user_libs)
 
 # Java workloads, and the native half of those that need one.
