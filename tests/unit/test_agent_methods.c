@@ -140,11 +140,6 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret, int version)
 	return false;
 }
 
-void compilations_on_load(jmethodID method)
-{
-	(void)method;
-}
-
 void jvmstructs_blob_name(const struct code_blob *blob, char *name, size_t size)
 {
 	(void)blob, (void)size;
