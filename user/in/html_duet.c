@@ -205,6 +205,16 @@ static uint32_t frame_of(struct event *e, size_t row, int32_t line)
 	return index;
 }
 
+#define WEIGHT_MAX (1ull << 53) /* the page counts in doubles */
+
+/* Returns count x period + rest, from 0 to WEIGHT_MAX. */
+static uint64_t weight_of(const struct event *e, int64_t count, int64_t rest)
+{
+	__int128 weight = (__int128)count * e->period + rest;
+
+	return weight < 0 ? 0 : weight > (__int128)WEIGHT_MAX ? WEIGHT_MAX : (uint64_t)weight;
+}
+
 /* A column of rows {distance from the row before, two values}. */
 struct sparse {
 	const struct column *column;
@@ -237,15 +247,12 @@ static bool is_row(const struct event *e, size_t row)
 	       e->columns[WIDTH].items[row] >= 0;
 }
 
-static int add_row(struct event *e, size_t row, int64_t depth, int64_t amount, int32_t line)
+static int add_row(struct event *e, size_t row, int64_t depth, uint64_t amount, int32_t line)
 {
 	uint32_t frame = frame_of(e, row, line);
 	int err;
 
-	if (amount < 0)
-		amount = 0;
-	err = page_tree_add(&e->tree, (uint32_t)depth, frame, (uint64_t)e->columns[WIDTH].items[row], (uint64_t)amount,
-			    e->why);
+	err = page_tree_add(&e->tree, (uint32_t)depth, frame, (uint64_t)e->columns[WIDTH].items[row], amount, e->why);
 	if (!err && e->has_samples) {
 		uint32_t node = page_tree_node(&e->tree);
 
@@ -269,10 +276,8 @@ static int add_rows(struct event *e)
 		sparse_take(&lines, (int64_t)row, line);
 		if (!is_row(e, row) || change > 1 || change < -UINT16_MAX - 1 || (depth += change) < 1)
 			return refuse(e, "a frame is not whole");
-		err = add_row(
-			e, row, depth,
-			(int64_t)((uint64_t)e->columns[WIDTH].items[row] * (uint64_t)e->period + (uint64_t)time[0]),
-			!line[1] && line[0] > 0 && line[0] < INT32_MAX ? (int32_t)line[0] : 0);
+		err = add_row(e, row, depth, weight_of(e, e->columns[WIDTH].items[row], time[0]),
+			      !line[1] && line[0] > 0 && line[0] < INT32_MAX ? (int32_t)line[0] : 0);
 	}
 	return err;
 }
@@ -308,6 +313,7 @@ struct samples {
 	struct sparse weights;
 	size_t thread; /* index in the list */
 	int64_t left; /* samples of this thread that follow */
+	uint64_t all; /* weight of the samples so far */
 	uint64_t time_us;
 	uint32_t row; /* in profile.threads */
 };
@@ -345,11 +351,14 @@ static int add_sample(struct samples *s, size_t i)
 	if (leaf < -1 || leaf >= (int64_t)e->nodes.len || e->columns[TIMES].items[i] < 0 || weight[0] < 0 ||
 	    weight[0] >= UINT32_MAX)
 		return refuse(e, "a sample is not whole");
+	s->all += weight_of(e, weight[0] + 1, weight[1]);
+	if (s->all > WEIGHT_MAX)
+		return refuse(e, "its samples weigh more than duet counts");
 	s->time_us += (uint64_t)e->columns[TIMES].items[i];
 	return profile_add(e->profile,
 			   &(struct profile_sample){
 				   .time_ns = (uint64_t)e->start_ms * NS_PER_MS + s->time_us * NS_PER_US,
-				   .weight = (uint64_t)(weight[0] + 1) * (uint64_t)e->period + (uint64_t)weight[1],
+				   .weight = weight_of(e, weight[0] + 1, weight[1]),
 				   .thread = s->row,
 				   .node = leaf < 0 ? 0 : e->nodes.items[leaf],
 				   .count = (uint32_t)weight[0] + 1,
