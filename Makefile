@@ -62,6 +62,7 @@ agent_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard jvm-agent/*.c jvm-agent/*
 # The library for those who call async-profiler's: the same, and the executable inside it.
 carried := jvm-agent/api/carried
 # The Java classes of async-profiler's API, where there is a JDK.
+api_java := $(wildcard jvm-agent/java/one/profiler/*.java)
 api_jar := $(if $(wildcard $(JAVA_HOME_BUILD)/bin/jar),$(O)/duet-api.jar)
 api_manifest := Premain-Class: one.profiler.Agent\nAgent-Class: one.profiler.Agent\n
 bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
@@ -160,7 +161,7 @@ $(O)/sanitized/duet: $(O)/user/main.o $(O)/sanitized/library.o $(O)/libduetuser.
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(sanitize) -o $@ $^ $(user_libs)
 
-$(O)/duet-api.jar: $(wildcard jvm-agent/java/one/profiler/*.java)
+$(O)/duet-api.jar: $(api_java)
 	$(call msg,JAR,$@)
 	$(Q)rm -rf $(O)/api && mkdir -p $(O)/api && printf '$(api_manifest)' >$(O)/api.manifest
 	$(Q)$(JAVA_HOME_BUILD)/bin/javac --release 8 -Xlint:-options -d $(O)/api $^
@@ -360,9 +361,9 @@ fuzz: ## hostile bytes for every parser, or TARGET=elf; SECONDS=20 each, under A
 
 # Classes for the rewriter to begin with, where there is a JDK.
 fuzz_classes := $(if $(wildcard $(JAVA_HOME_BUILD)/bin/javac),$(O)/tests/fuzz/fuzz_rewrite.corpus)
-$(O)/tests/fuzz/fuzz_rewrite.corpus: $(wildcard tests/workloads/*.java)
+$(O)/tests/fuzz/fuzz_rewrite.corpus: $(wildcard tests/workloads/*.java) $(api_java)
 	$(call msg,JAVAC,$@)
-	$(Q)rm -rf $@ && mkdir -p $@ && $(JAVA_HOME_BUILD)/bin/javac -g -Xlint:none -d $@ $^ && touch $@
+	$(Q)rm -rf $@ && mkdir -p $@ && $(JAVA_HOME_BUILD)/bin/javac -g -Xlint:none -d $@ $(filter %.java,$^) && touch $@
 
 .PHONY: fuzz fuzz-programs
 fuzz-programs: $(fuzz_targets:%=$(O)/tests/fuzz/%) $(fuzz_classes)
