@@ -21,7 +21,7 @@ spans_said() { # TAG COLUMN
 # The class was used before the agent came.
 jdk_case_sums() {
 	need_spans
-	record_gated workload.Spans 4 2000 -- -e span -t
+	record_gated workload.ProfiledSpans 4 2000 -- -e span -t
 	expect_contains "$jvm_out" '^STATE 0$'
 	expect_contains "$jvm_out" '^STATE 2$'
 	expect_near "ns of the spans that slept" "$(matching "$here/out.collapsed" ';slept ' | cut -d' ' -f1)" \
@@ -38,7 +38,7 @@ jdk_case_jfr() {
 	need_spans
 	is_jdk 17 || skip "jfr prints tags since JDK 17"
 	JVM_OPTS=(-Dends=true "${JVM_FLAGS[@]}" -agentpath:"$library=start,event=cpu,interval=1ms,file=$here/out.jfr")
-	start_jvm "$jdk" workload.Spans 4 2000
+	start_jvm "$jdk" workload.ProfiledSpans 4 2000
 	wait "$jvm" || fail "java ended with $?"
 	expect_contains "$jvm_out" '^STATE 2$'
 	"$jdk/bin/jfr" print --events profiler.Span "$here/out.jfr" >"$here/spans"
@@ -54,7 +54,7 @@ jdk_case_jfr() {
 jdk_case_cost() {
 	need_spans
 	JVM_OPTS=(-Dends=true "${JVM_FLAGS[@]}")
-	start_jvm "$jdk" workload.Spans cost
+	start_jvm "$jdk" workload.ProfiledSpans cost
 	wait "$jvm"
 	expect "ns of a span that nobody records" "$(awk '$1 == "COST" { least = !n++ || $2 < least ? $2 : least }
 		END { print least }' "$jvm_out")" '<' 5

@@ -6,16 +6,16 @@ import one.profiler.Recording;
 import one.profiler.Span;
 
 /**
- * Spans [THREADS [COUNT]]: each thread makes COUNT spans "short", 20 spans "slept", and one without a tag, of 30 ms.
+ * ProfiledSpans [THREADS [COUNT]]: each thread makes COUNT spans "short", 20 spans "slept", and one without a tag, of 30 ms.
  * Says how many there are, and how long they took by its own clock: "SPANS short n ns", "SPANS slept n ns".
  * "cost": says how many ns a span takes.
  */
-public final class Spans {
+public final class ProfiledSpans {
     private static final int SLEPT = 20;
 
     private static final AtomicLong shortNs = new AtomicLong(), sleptNs = new AtomicLong();
 
-    private Spans() {
+    private ProfiledSpans() {
     }
 
     private static void spans(int count) {
