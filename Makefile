@@ -363,7 +363,8 @@ fuzz: ## hostile bytes for every parser, or TARGET=elf; SECONDS=20 each, under A
 fuzz_classes := $(if $(wildcard $(JAVA_HOME_BUILD)/bin/javac),$(O)/tests/fuzz/fuzz_rewrite.corpus)
 $(O)/tests/fuzz/fuzz_rewrite.corpus: $(wildcard tests/workloads/*.java) $(api_java)
 	$(call msg,JAVAC,$@)
-	$(Q)rm -rf $@ && mkdir -p $@ && $(JAVA_HOME_BUILD)/bin/javac -g -Xlint:none -d $@ $(filter %.java,$^) && touch $@
+	$(Q)rm -rf $@ && mkdir -p $@
+	$(Q)$(JAVA_HOME_BUILD)/bin/javac -g -Xlint:none -d $@ $^ && touch $@
 
 .PHONY: fuzz fuzz-programs
 fuzz-programs: $(fuzz_targets:%=$(O)/tests/fuzz/%) $(fuzz_classes)

@@ -6,8 +6,8 @@ import one.profiler.Recording;
 import one.profiler.Span;
 
 /**
- * ProfiledSpans [THREADS [COUNT]]: each thread makes COUNT spans "short", 20 spans "slept", and one without a tag, of 30 ms.
- * Says how many there are, and how long they took by its own clock: "SPANS short n ns", "SPANS slept n ns".
+ * ProfiledSpans [THREADS [COUNT]]: each thread makes COUNT spans "short", 20 spans "slept", and one without a tag, of
+ * 30 ms. Says how many there are, and how long they took by its own clock: "SPANS short n ns", "SPANS slept n ns".
  * "cost": says how many ns a span takes.
  */
 public final class ProfiledSpans {
