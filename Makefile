@@ -361,10 +361,10 @@ fuzz: ## hostile bytes for every parser, or TARGET=elf; SECONDS=20 each, under A
 
 # Classes for the rewriter to begin with, where there is a JDK.
 fuzz_classes := $(if $(wildcard $(JAVA_HOME_BUILD)/bin/javac),$(O)/tests/fuzz/fuzz_rewrite.corpus)
-$(O)/tests/fuzz/fuzz_rewrite.corpus: $(wildcard tests/workloads/*.java) $(api_java)
+$(O)/tests/fuzz/fuzz_rewrite.corpus: $(wildcard tests/workloads/*.java)
 	$(call msg,JAVAC,$@)
 	$(Q)rm -rf $@ && mkdir -p $@
-	$(Q)$(JAVA_HOME_BUILD)/bin/javac -g -Xlint:none -d $@ $^ && touch $@
+	$(Q)$(JAVA_HOME_BUILD)/bin/javac -g -Xlint:none -sourcepath jvm-agent/java -d $@ $^ && touch $@
 
 .PHONY: fuzz fuzz-programs
 fuzz-programs: $(fuzz_targets:%=$(O)/tests/fuzz/%) $(fuzz_classes)

@@ -163,8 +163,8 @@ static void check_pprof(const struct profile *profile, const struct writer_optio
 
 static void write_all(const struct profile *profile, const struct writer_options *options, size_t one_of)
 {
-	static const char *const texts[] = {"traces",	   "flat",	"tree",	       "tree-text", "heatmap",
-					    "perf", "speedscope", "callgrind", "chrometrace", "otlp-json"};
+	static const char *const texts[] = {"traces", "flat",	    "tree",	 "tree-text",	"heatmap",
+					    "perf",   "speedscope", "callgrind", "chrometrace", "otlp-json"};
 	char *collapsed = write_as("collapsed", profile, options);
 	char *page = write_as("flamegraph", profile, options);
 	char *col = write_as("col", profile, options);
@@ -192,7 +192,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct profile profile;
 
 	writer_options_default(&options);
-	options.style = (struct frame_style){bits & 1, bits & 2, bits & 4, bits & 8, bits & 16, bits & 32, bits & 2048};
+	options.style = (struct frame_style){.simple = bits & 1,
+					     .signatures = bits & 2,
+					     .annotate = bits & 4,
+					     .libraries = bits & 8,
+					     .lines = bits & 16,
+					     .dotted = bits & 32,
+					     .steady = bits & 2048,
+					     .bci = bits & 4096};
 	options.threads = bits & 64;
 	options.processes = bits & 128;
 	options.total = bits & 256;

@@ -258,6 +258,26 @@ static void broken_utf8_is_text(void **state)
 	profile_release(&p);
 }
 
+/* A frame at the root that is no code comes after the columns, which other programs take apart. */
+static void columns_come_first(void **state)
+{
+	struct profile p;
+	struct profile_owner owner = {.pid = 1};
+	uint32_t cpu, run;
+	char *col;
+
+	(void)state;
+	assert_int_equal(profile_init(&p), 0);
+	profile_event(&p, "cpu", PROFILE_NS, 10 * MS);
+	cpu = frame_of(&p, FRAME_CPU, "[CPU-1]", "");
+	run = frame_of(&p, FRAME_NATIVE, "run", "");
+	ADD_STACK(&p, profile_thread(&p, 1, 1, "worker", "java", profile_owner(&p, &owner)), 1, cpu, run);
+	col = col_of(&p, 2);
+	assert_non_null(strstr(col, "\n0;;java;[CPU-1];run 1\n"));
+	free(col);
+	profile_release(&p);
+}
+
 static void an_empty_profile_is_a_header(void **state)
 {
 	struct profile empty;
@@ -279,6 +299,7 @@ int main(void)
 		cmocka_unit_test(the_header_has_every_key),
 		cmocka_unit_test(indices_are_of_the_header),
 		cmocka_unit_test(broken_utf8_is_text),
+		cmocka_unit_test(columns_come_first),
 		cmocka_unit_test(an_empty_profile_is_a_header),
 	};
 

@@ -209,13 +209,15 @@ static size_t count_outer(const struct path_maker *maker)
 	return count;
 }
 
-/* Moves them outside of the leading frames: [CPU-1];[main tid=7];… */
+/*
+ * Moves them outside of the leading frames: [CPU-1];[main tid=7];… A format's own columns (options->lead) stay first.
+ */
 static void path_move_outer(struct path_maker *maker, size_t outer)
 {
 	struct path_step *steps = maker->steps.items + maker->depth - outer;
 	size_t len = maker->steps.len - (maker->depth - outer);
 
-	if (len == outer)
+	if (len == outer || maker->options->lead)
 		return;
 	path_reverse(steps, outer);
 	path_reverse(steps + outer, len - outer);
