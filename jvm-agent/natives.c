@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The address of a method's function stands behind its Method in HotSpot's memory (Method::native_function_addr()).
- * Before the first call it is that of a function which looks for the method's own. All methods have the same one then,
- * and so has a method of the helper class that is never called. When the own function is found, JVMTI lets us replace
- * it; one that is known already is replaced by RegisterNatives(), which also drops compiled code that calls it.
+ * Before the first call it is the address of a function of HotSpot that looks up the method's own function. It is the
+ * same for all methods, and is read from a method of the helper class that is never called. JVMTI reports each lookup
+ * and lets the agent return another function. A method whose function is known already gets another one by
+ * RegisterNatives(), which also discards compiled code that calls it.
  */
 #include "natives.h"
 

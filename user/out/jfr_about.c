@@ -367,8 +367,8 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns)
 /* ---- the end ---- */
 
 /*
- * For the whole recording, where it has no notes about it. The use of JVMs comes from samples, that of all processes
- * from the host.
+ * Writes one CPULoad for the whole recording, if no notes of each second were taken. The load of the JVMs is that of
+ * their samples, the load of the machine is the host's.
  */
 static void put_load(struct writer_stream *j)
 {
