@@ -114,6 +114,8 @@ static void read_pool(struct class_file *class, struct class_reader *from)
 		else
 			class_read_bytes(from, constant_bytes[tag]);
 		i += tag == TAG_LONG || tag == TAG_DOUBLE; /* these take two numbers */
+		if (i == class->pool_count) /* the second number would be that of a constant added later */
+			from->failed = true;
 	}
 }
 

@@ -283,6 +283,36 @@ static const uint8_t nops[] = {0, 0, 0, 0xb1}; /* nop, nop, nop, return */
 #define MADE(...) ((struct made){.code = nops, .code_bytes = sizeof(nops), __VA_ARGS__})
 #define BYTES(name, ...) .name = (const uint8_t[]){__VA_ARGS__}
 
+/*
+ * A long takes two numbers. Where the pool has only one left, a constant that is added would get the other one, and the
+ * constants after it would have other numbers than the probes use.
+ */
+static void a_pool_that_ends_in_half_a_long_is_refused(void **state)
+{
+	static const uint8_t long_constant[9] = {TAG_LONG};
+	struct class_writer file = helper(), longer = {0};
+	struct class_file class, other;
+	int err;
+
+	(void)state;
+	assert_int_equal(class_open(&class, file.bytes, (uint32_t)file.len), 0);
+	for (uint16_t numbers = 1; numbers <= 2; numbers++) {
+		longer.len = 0;
+		class_write_bytes(&longer, file.bytes, 8);
+		class_write_u2(&longer, (uint16_t)(class.pool_count + numbers));
+		class_write_bytes(&longer, file.bytes + 10, class.pool_end - 10);
+		class_write_bytes(&longer, long_constant, sizeof(long_constant));
+		class_write_bytes(&longer, file.bytes + class.pool_end, class.size - class.pool_end);
+		err = class_open(&other, longer.bytes, (uint32_t)longer.len);
+		assert_int_equal(err, numbers == 2 ? 0 : -EINVAL);
+		if (!err)
+			class_close(&other);
+	}
+	class_close(&class);
+	class_writer_free(&longer);
+	class_writer_free(&file);
+}
+
 /* Code is put behind a method: what led behind it would lead there. */
 static void what_is_invalid_stays_invalid(void **state)
 {
@@ -463,6 +493,7 @@ int main(void)
 		cmocka_unit_test(a_call_is_timed_on_all_its_ways_out),
 		cmocka_unit_test(native_methods_are_left),
 		cmocka_unit_test(damaged_files_do_no_harm),
+		cmocka_unit_test(a_pool_that_ends_in_half_a_long_is_refused),
 		cmocka_unit_test(what_is_invalid_stays_invalid),
 		cmocka_unit_test(short_maps_do_not_grow_without_end),
 		cmocka_unit_test(switches_and_jumps_find_their_targets),
