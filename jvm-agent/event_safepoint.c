@@ -78,14 +78,17 @@ static uint64_t ns_of(uint64_t ticks)
 	return (uint64_t)((unsigned __int128)ticks * NS_PER_SEC / safepoints.ticks_per_second);
 }
 
-/* Writes the sample of the i-th of `count` safepoints that took `ns` together. */
+/*
+ * Writes the sample of the i-th of `count` safepoints that took `ns` together. A time below the step of the JVM's clock
+ * is 1 ns, so that every safepoint has its samples.
+ */
 static void take(struct stay *stay, const char *state, uint64_t ns, uint64_t i, uint64_t count)
 {
 	uint64_t part = ns * (i + 1) / count - ns * i / count;
 	struct state_attribute attribute;
 	struct tap_sample from = {
 		.event = safepoints.index,
-		.weight = wait_weight(part, safepoints.interval, clock_ns()),
+		.weight = wait_weight(part ? part : 1, safepoints.interval, clock_ns()),
 		.attributes = &attribute,
 		.attribute_bytes = state_attribute_set(&attribute, state),
 		.waits = true,
