@@ -354,10 +354,10 @@ test-matrix: ## JDKs, kernels, containers, rights, unit; keeps what it unpacks i
 chaos: all workloads ## storms in JVMs, killed loaders: SECONDS=180 SEED=random EPISODE=all of them
 	$(Q)tests/chaos/chaos.sh "$(or $(SECONDS),180)" "$(SEED)" "$(EPISODE)"
 
-fuzz: ## hostile bytes for every parser, or TARGET=elf; SECONDS=20 each, under ASan and UBSan
+fuzz: ## hostile bytes for every parser, or TARGET=elf; SECONDS=20 each, SEED=random
 	$(Q).ci/packages build fuzz
 	$(Q)$(again) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined fuzz-programs
-	$(Q)tests/fuzz/run $(O)/fuzz/tests/fuzz "$(SECONDS)" $(fuzz_targets)
+	$(Q)tests/fuzz/run $(O)/fuzz/tests/fuzz "$(SECONDS)" "$(SEED)" $(fuzz_targets)
 
 # Classes for the rewriter to begin with, where there is a JDK.
 fuzz_classes := $(if $(wildcard $(JAVA_HOME_BUILD)/bin/javac),$(O)/tests/fuzz/fuzz_rewrite.corpus)
