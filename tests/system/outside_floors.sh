@@ -409,46 +409,33 @@ jdk_case_the_jvm_notices_nothing() {
 	[ ! -s "$jvm_out.err" ] || fail "it said: $(head -n 3 "$jvm_out.err")"
 }
 
-# Prints the CPU time that the loader and the reader have used, in us.
-spent_us() {
-	awk '{ sum += $1 } END { printf "%d\n", sum / 1000 }' "/proc/$recorder/schedstat" "/proc/$(reader)/schedstat"
+# Prints for each batch but the first the us of the loader and the reader for each of its methods that samples met, the
+# us for a sample without new methods, and those methods' number. What a sample costs is taken from the phase in which
+# no method is new.
+us_of_batches() { # COLLAPSED CPU_MS_OF_A_PHASE
+	sed 's/ [0-9]*$//' "$1" | tr ';' '\n' | sed -n 's/.*Copy\([0-9]*\)\.\(\w*\).*/\1 \2/p' | sort -u |
+		awk -v ms="$2" 'FNR == NR { met[int($1 / 1000)]++; next }
+			$1 == "BATCH" && $2 > 0 && met[$2] { n = met[$2]
+				printf "%.1f %.1f %d\n", ($3 + $4 - 2 * $5) / n, $5 / ms / 2, n }' - "$jvm_out"
 }
 
-# Records a JVM with these arguments for 5 s of its CPU time. Sets the differences from the first tick on: $us of loader
-# and reader, $samples, and $methods that samples met.
-cost_of() { # CLASS ARGUMENTS...
-	local begin until
-	start_jvm "$jdk" "$@"
-	warm_up 4
-	start_record -p "$jvm" -d 90 -i 1ms -o collapsed -f "$here/out"
-	begin=$(spent_us)
-	until=$(($(cpu_ticks "$jvm") + 5 * ticks_per_second))
-	until [ "$(cpu_ticks "$jvm")" -ge $until ]; do
-		[ -d "/proc/$recorder" ] || fail "the JVM had less than 5 s of CPU time"
-		sleep 0.1
-	done
-	us=$(($(spent_us) - begin))
-	end_record INT
-	expect_status 0
-	samples=$(total "$here/out")
-	methods=$(sed 's/ [0-9]*$//' "$here/out" | tr ';' '\n' | grep -E '\w/[^.]*\.' | sort -u | wc -l)
-	kill -KILL "$jvm"
-	wait "$jvm" 2>/dev/null
-}
-
-# The cost of a method is what a JVM of many methods costs more than one of a few that takes as many samples. Most of it
-# is system calls that read a few words each.
+# Each batch is compared with itself, and the median counts: other work on the machine disturbs some batches only.
+# Most of what a method costs is system calls that read a few words each.
 jdk_case_cost_of_a_method() { # alone
-	local us samples methods few_us few_samples few_methods
 	need_bpf
 	need_root
-	cost_of workload.Shares 60
-	few_us=$us few_samples=$samples few_methods=$methods
-	cost_of workload.Many 1000 60
-	expect "methods met" "$methods" '>=' 1000
-	echo "# us a sample without new methods: $((few_us / few_samples))"
-	expect "us of loader and reader a method" \
-		$(((us - few_us * samples / few_samples) / (methods - few_methods))) '<=' 60
+	JVM_OPTS=(-Dgate="$here/gate" -XX:TieredStopAtLevel=1)
+	JVM_PATIENCE=60 start_jvm "$jdk" workload.Batches 9 60 500
+	start_record -p "$jvm" -d 300 -i 500us -o collapsed -f "$here/out"
+	echo "$recorder $(reader)" >"$here/gate.new"
+	mv "$here/gate.new" "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	us_of_batches "$here/out" 500 | sort -n >"$here/batches"
+	expect "methods met" "$(awk '{ sum += $3 } END { print sum }' "$here/batches")" '>=' 1000
+	sed 's/^/# us a method, us a sample, methods: /' "$here/batches"
+	expect "us of loader and reader a method" "$(sed -n 's/\..*//; 4p' "$here/batches")" '<=' 30
 }
 
 run_cases "$@"
