@@ -398,6 +398,9 @@ bench-attach: ## for how long an attach holds a large JVM, beside async-profiler
 bench-start: all workloads ## how long libasyncProfiler.so holds a JVM at its start and in calls: ROUNDS=3 JDK=HOME
 	$(Q)$(bench_settings) tests/bench/start.sh
 
+bench-outside: all ## what javac notices when it is read from outside, its CPU time and pauses: ROUNDS=10 JDK=HOME
+	$(Q)$(bench_settings) tests/bench/outside.sh
+
 bench-loader: $(O)/tests/bench/loader_replay ## the records of 128 CPUs and 500 JVMs replayed: SECONDS=40 of that host
 	$(Q)tests/bench/loader.sh $(SECONDS)
 
@@ -444,6 +447,6 @@ help: ## this list
 
 FORCE:
 .PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-walk bench-offcpu \
-	bench-convert bench-peers bench-attach bench-start bench-loader bench-results cross install packages format \
-	clean help FORCE
+	bench-convert bench-peers bench-attach bench-start bench-outside bench-loader bench-results cross install packages \
+	format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
