@@ -45,6 +45,9 @@ jdk_case_jfr() {
 	expect "short spans" "$(grep -c '^ *tag = "short"' "$here/spans")" == 8000
 	expect "spans that slept" "$(grep -c '^ *tag = "slept"' "$here/spans")" == 80
 	expect "spans without a tag" "$(grep -c '^ *tag = null\|^ *tag = N/A' "$here/spans")" == 4
+	run_duet convert -e span "$here/out.jfr" "$here/read.collapsed"
+	expect_status 0
+	expect "short spans of the file" "$(matching "$here/read.collapsed" 'short ' | cut -d' ' -f1)" == 8000
 	expect "spans before the recording" "$(grep -c '^ *tag = "before"' "$here/spans")" '<=' 1
 	"$jdk/bin/jfr" summary "$here/out.jfr" >"$here/summary"
 	expect_contains "$here/summary" 'jdk.ExecutionSample  *[1-9]'

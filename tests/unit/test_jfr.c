@@ -44,6 +44,8 @@ static void profile_of_events(struct profile *p)
 	(void)profile_event(p, "nativemem", PROFILE_BYTES, 2);
 	(void)profile_event(p, "leak", PROFILE_BYTES, 3);
 	(void)profile_event(p, "nativelock", PROFILE_NS, 4);
+	(void)profile_event(p, "span", PROFILE_NS, 1);
+	(void)profile_event(p, "window", PROFILE_NS, 1);
 	thread = profile_virtual_thread(p, 100, 5, "alone", "java", owner_of(p, 100, "prod/pod-1/app"));
 	two = profile_thread(p, 300, 101, "main", "java", 0); /* another process, the same tid */
 	run = java_frame(p, FRAME_COMPILED, "com.acme.Main", "run", "()V", 10);
@@ -68,6 +70,9 @@ static void profile_of_events(struct profile *p)
 	add(p, "nativemem", two, 1, 64, (uint32_t[]){run, wait}, 2);
 	add(p, "leak", thread, 3, 100, (uint32_t[]){run}, 1);
 	add(p, "nativelock", thread, 1, 2 * MS, (uint32_t[]){run}, 1);
+	add(p, "span", two, 1, 3 * MS, (uint32_t[]){frame_of(p, FRAME_SPAN, "GET /cart", "")}, 1);
+	add(p, "span", thread, 1, 2 * MS, (uint32_t[]){frame_of(p, FRAME_SPAN, "", "")}, 1);
+	add(p, "window", thread, 1, 6 * MS, NULL, 0);
 	add(p, "page-faults", two, 4, 4, (uint32_t[]){run}, 1);
 	add(p, "9/weight", two, 1, 1ull << 40, (uint32_t[]){run, run, run}, 3);
 	add(p, "cpu", thread, 7, 70 * MS, (uint32_t[]){run}, 1);
@@ -115,6 +120,45 @@ static void round_trip_keeps_all(void **state)
 	profile_release(&second);
 	buf_release(&why);
 	free(file);
+}
+
+static int one_time(void *context, const struct profile_sample *sample)
+{
+	*(uint64_t *)context = sample->time_ns;
+	return 0;
+}
+
+/* A sample's time is the end of its wait. The file has its start. */
+static void waits_end_at_their_time(void **state)
+{
+	static const char *const names[] = {"span", "lock", "window"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct profile_sample sample = {.weight = 7 * MS, .count = 1};
+		struct profile first, second;
+		uint64_t time_ns = 0;
+		struct buf why;
+		size_t len;
+		char *file;
+
+		buf_init(&why);
+		assert_int_equal(profile_init(&first), 0);
+		first.start_realtime_ns = 1700000000 * (1000 * MS);
+		first.end_ns = first.start_ns + 50 * MS;
+		sample.time_ns = first.start_ns + 20 * MS;
+		(void)profile_thread(&first, 100, 101, "main", "java", 0);
+		(void)profile_event(&first, names[i], PROFILE_NS, 1);
+		assert_int_equal(profile_add(&first, &sample), 0);
+		file = written_file("jfr", &first, &len);
+		assert_int_equal(read_bytes(&second, file, len, &why), 0);
+		assert_int_equal(timeline_each(&second.samples, one_time, &time_ns), 0);
+		assert_int_equal(time_ns - second.start_ns, 20 * MS);
+		profile_release(&first);
+		profile_release(&second);
+		buf_release(&why);
+		free(file);
+	}
 }
 
 /* The other forms of CPU time and allocations are read as the same; parks of waits alone are jdk.ThreadPark. */
@@ -665,6 +709,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip_keeps_all),
+		cmocka_unit_test(waits_end_at_their_time),
 		cmocka_unit_test(other_types),
 		cmocka_unit_test(cut_and_damaged),
 		cmocka_unit_test(refuses_what_does_not_fit),

@@ -250,6 +250,18 @@ int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_fra
 	return *ret_frame == NONE ? -ENOMEM : 0;
 }
 
+/* ---- spans ---- */
+
+int jfr_constants_span(struct jfr_constants *c, uint64_t key, uint32_t *ret_node)
+{
+	const struct jfr_text tag = {.encoding = JFR_OF_POOL, .key = key};
+	struct frame frame = {.kind = FRAME_SPAN, .name = key ? jfr_constants_string(c, &tag) : 0, .bci = -1};
+	uint32_t index = profile_frame(c->profile, &frame);
+
+	*ret_node = index == NONE ? NONE : profile_child(c->profile, 0, index);
+	return *ret_node == NONE ? -ENOMEM : 0;
+}
+
 /* ---- stacks ---- */
 
 static enum frame_kind kind_of_type(struct jfr_constants *c, uint64_t type)

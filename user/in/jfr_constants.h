@@ -61,11 +61,13 @@ int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor);
 /* The profile's string for a text that may be in the pool. */
 uint32_t jfr_constants_string(struct jfr_constants *c, const struct jfr_text *text);
 /*
- * Store the index of a thread, the node of a stack, the frame of an object's class. Key 0 means none: a thread without
- * a name, the empty stack, and UINT32_MAX for a class. Return 0, or -errno with the cause in `why`.
+ * Store the index of a thread, the node of a stack, the frame of an object's class, the node of a span's tag. Key 0
+ * means none: a thread without a name, the empty stack, UINT32_MAX for a class, and the frame of spans without a tag.
+ * Return 0, or -errno with the cause in `why`.
  */
 int jfr_constants_thread(struct jfr_constants *c, uint64_t key, uint32_t *ret);
 int jfr_constants_stack(struct jfr_constants *c, uint64_t key, uint32_t *ret_node);
 int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame);
+int jfr_constants_span(struct jfr_constants *c, uint64_t key, uint32_t *ret_node);
 
 #endif

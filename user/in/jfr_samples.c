@@ -13,29 +13,32 @@ static const struct row {
 	const char *type, *event;
 	enum profile_unit unit;
 	const char *weight, *samples, *class_name; /* fields; NULL: it has none */
+	const char *tag; /* the field that stands for the stack; "" = there is neither; NULL: it has a stack */
 } rows[] = {
-	{"jdk.ExecutionSample", "cpu", PROFILE_NS, NULL, NULL, NULL},
-	{"jdk.NativeMethodSample", "native", PROFILE_NS, NULL, NULL, NULL},
-	{"jdk.CPUTimeSample", "cpu-time", PROFILE_NS, "samplingPeriod", NULL, NULL},
-	{"profiler.WallClockSample", "wall", PROFILE_NS, "timeSpan", "samples", NULL},
-	{"jdk.ObjectAllocationSample", "alloc", PROFILE_BYTES, "weight", NULL, "objectClass"},
-	{"jdk.ObjectAllocationInNewTLAB", "alloc", PROFILE_BYTES, "tlabSize", NULL, "objectClass"},
-	{"jdk.ObjectAllocationOutsideTLAB", "alloc", PROFILE_BYTES, "allocationSize", NULL, "objectClass"},
-	{"profiler.LiveObject", "live", PROFILE_BYTES, "allocationSize", NULL, "objectClass"},
-	{"profiler.Malloc", "nativemem", PROFILE_BYTES, "size", NULL, NULL},
-	{"profiler.Free", "free", PROFILE_COUNT, NULL, NULL, NULL},
-	{"jdk.JavaMonitorEnter", "lock", PROFILE_NS, "duration", NULL, "monitorClass"},
-	{"profiler.NativeLock", "nativelock", PROFILE_NS, "duration", NULL, NULL},
-	{"jdk.ThreadPark", "park", PROFILE_NS, "duration", NULL, "parkedClass"},
-	{"jdk.JavaMonitorWait", "wait", PROFILE_NS, "duration", NULL, "monitorClass"},
-	{"jdk.ThreadSleep", "sleep", PROFILE_NS, "duration", NULL, NULL},
-	{"jdk.MethodTrace", "trace", PROFILE_NS, "duration", NULL, NULL},
-	{"jdk.JavaExceptionThrow", "exceptions", PROFILE_COUNT, NULL, NULL, "thrownClass"},
-	{"jdk.JavaErrorThrow", "exceptions", PROFILE_COUNT, NULL, NULL, "thrownClass"},
-	{"jdk.FileRead", "file-read", PROFILE_NS, "duration", NULL, NULL},
-	{"jdk.FileWrite", "file-write", PROFILE_NS, "duration", NULL, NULL},
-	{"jdk.SocketRead", "socket-read", PROFILE_NS, "duration", NULL, NULL},
-	{"jdk.SocketWrite", "socket-write", PROFILE_NS, "duration", NULL, NULL},
+	{"jdk.ExecutionSample", "cpu", PROFILE_NS, NULL, NULL, NULL, NULL},
+	{"jdk.NativeMethodSample", "native", PROFILE_NS, NULL, NULL, NULL, NULL},
+	{"jdk.CPUTimeSample", "cpu-time", PROFILE_NS, "samplingPeriod", NULL, NULL, NULL},
+	{"profiler.WallClockSample", "wall", PROFILE_NS, "timeSpan", "samples", NULL, NULL},
+	{"jdk.ObjectAllocationSample", "alloc", PROFILE_BYTES, "weight", NULL, "objectClass", NULL},
+	{"jdk.ObjectAllocationInNewTLAB", "alloc", PROFILE_BYTES, "tlabSize", NULL, "objectClass", NULL},
+	{"jdk.ObjectAllocationOutsideTLAB", "alloc", PROFILE_BYTES, "allocationSize", NULL, "objectClass", NULL},
+	{"profiler.LiveObject", "live", PROFILE_BYTES, "allocationSize", NULL, "objectClass", NULL},
+	{"profiler.Malloc", "nativemem", PROFILE_BYTES, "size", NULL, NULL, NULL},
+	{"profiler.Free", "free", PROFILE_COUNT, NULL, NULL, NULL, NULL},
+	{"jdk.JavaMonitorEnter", "lock", PROFILE_NS, "duration", NULL, "monitorClass", NULL},
+	{"profiler.NativeLock", "nativelock", PROFILE_NS, "duration", NULL, NULL, NULL},
+	{"jdk.ThreadPark", "park", PROFILE_NS, "duration", NULL, "parkedClass", NULL},
+	{"jdk.JavaMonitorWait", "wait", PROFILE_NS, "duration", NULL, "monitorClass", NULL},
+	{"jdk.ThreadSleep", "sleep", PROFILE_NS, "duration", NULL, NULL, NULL},
+	{"jdk.MethodTrace", "trace", PROFILE_NS, "duration", NULL, NULL, NULL},
+	{"jdk.JavaExceptionThrow", "exceptions", PROFILE_COUNT, NULL, NULL, "thrownClass", NULL},
+	{"jdk.JavaErrorThrow", "exceptions", PROFILE_COUNT, NULL, NULL, "thrownClass", NULL},
+	{"jdk.FileRead", "file-read", PROFILE_NS, "duration", NULL, NULL, NULL},
+	{"jdk.FileWrite", "file-write", PROFILE_NS, "duration", NULL, NULL, NULL},
+	{"jdk.SocketRead", "socket-read", PROFILE_NS, "duration", NULL, NULL, NULL},
+	{"jdk.SocketWrite", "socket-write", PROFILE_NS, "duration", NULL, NULL, NULL},
+	{"profiler.Span", "span", PROFILE_NS, "duration", NULL, NULL, "tag"},
+	{"profiler.Window", "window", PROFILE_NS, "duration", NULL, NULL, ""},
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -88,7 +91,8 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 {
 	struct jfr_kind *kind;
 
-	if (!jfr_want(types, type, "stackTrace", JFR_STACK) || !jfr_want(types, type, "startTime", JFR_TIME))
+	if ((!row->tag && !jfr_want(types, type, "stackTrace", JFR_STACK)) ||
+	    !jfr_want(types, type, "startTime", JFR_TIME))
 		return 0;
 	type->use = find_kind(kinds, jfr_type_name(types, type), row);
 	if (type->use < 0)
@@ -98,6 +102,8 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 		(void)jfr_want(types, type, "sampledThread", JFR_SAMPLED);
 	kind->has_weight = jfr_want(types, type, row->weight, JFR_WEIGHT);
 	kind->has_samples = jfr_want(types, type, row->samples, JFR_SAMPLES);
+	kind->has_tag = jfr_want(types, type, row->tag, JFR_TAG);
+	kind->is_duration = kind->has_weight && !strcmp(row->weight, "duration");
 	(void)jfr_want(types, type, row->class_name, JFR_CLASS);
 	if (is_of_memory(row))
 		(void)jfr_want(types, type, "address", JFR_ADDRESS);

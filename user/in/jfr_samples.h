@@ -5,7 +5,7 @@
 
 #include "in/jfr_constants.h"
 
-enum jfr_slot { JFR_TIME, JFR_SAMPLED, JFR_STACK, JFR_CLASS, JFR_WEIGHT, JFR_SAMPLES, JFR_ADDRESS };
+enum jfr_slot { JFR_TIME, JFR_SAMPLED, JFR_STACK, JFR_CLASS, JFR_WEIGHT, JFR_SAMPLES, JFR_ADDRESS, JFR_TAG };
 
 /* A type of samples. Settings stay from chunk to chunk. */
 struct jfr_kind {
@@ -17,6 +17,8 @@ struct jfr_kind {
 	bool is_ticks; /* the weight is a length of time */
 	/* the type has these fields; without them a sample counts once, and weighs the interval */
 	bool has_weight, has_samples;
+	bool has_tag; /* a string of the pool is the only frame */
+	bool is_duration; /* the weight is the time from the event's start to the sample's time */
 	bool is_met; /* the file has a sample of it */
 	uint32_t event; /* index in the profile; UINT32_MAX = not added yet */
 };

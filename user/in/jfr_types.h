@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "in/jfr_bytes.h"
 
-#define JFR_SLOTS 7
+#define JFR_SLOTS 8
 
 /* The fields of a type that the reader wants, at most JFR_SLOTS. */
 struct jfr_wanted {

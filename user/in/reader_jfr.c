@@ -197,6 +197,16 @@ static uint64_t time_of(const struct jfr *j, uint64_t ticks)
 	return j->start_ns + (ticks > j->start_ticks ? ns_of_ticks(j, ticks - j->start_ticks) : 0);
 }
 
+/* The time of a wait, a call or a span is its end. A length that no clock can have is ignored. */
+static uint64_t time_of_sample(const struct jfr *j, const struct jfr_kind *kind,
+			       const struct jfr_value values[JFR_SLOTS])
+{
+	uint64_t start_ns = time_of(j, values[JFR_TIME].number);
+	uint64_t length_ns = kind->is_duration ? ns_of_ticks(j, values[JFR_WEIGHT].number) : 0;
+
+	return start_ns < TIME_MAX && length_ns < TIME_MAX - start_ns ? start_ns + length_ns : start_ns;
+}
+
 /* Sets number and weight from the sample's fields. */
 static void weigh(const struct jfr *j, const struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS],
 		  uint64_t *ret_samples, uint64_t *ret_weight)
@@ -228,10 +238,15 @@ static int add_samples(struct jfr *j, struct profile_sample sample, uint64_t sam
 	return err;
 }
 
-static int find_stack(struct jfr *j, const struct jfr_value values[JFR_SLOTS], uint32_t *ret_node)
+static int find_stack(struct jfr *j, const struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS],
+		      uint32_t *ret_node)
 {
 	uint32_t frame = NONE;
-	int err = jfr_constants_stack(&j->constants, values[JFR_STACK].number, ret_node);
+	int err;
+
+	if (kind->has_tag)
+		return jfr_constants_span(&j->constants, values[JFR_TAG].number, ret_node);
+	err = jfr_constants_stack(&j->constants, values[JFR_STACK].number, ret_node);
 
 	if (!err && values[JFR_CLASS].number)
 		err = jfr_constants_class(&j->constants, values[JFR_CLASS].number, &frame);
@@ -244,11 +259,11 @@ static int add_sample(struct jfr *j, const struct jfr_kind *kind, const struct j
 {
 	struct profile_sample sample = {
 		.event = kind->event,
-		.time_ns = time_of(j, values[JFR_TIME].number),
+		.time_ns = time_of_sample(j, kind, values),
 		.address = values[JFR_ADDRESS].number,
 	};
 	uint64_t samples, weight;
-	int err = find_stack(j, values, &sample.node);
+	int err = find_stack(j, kind, values, &sample.node);
 
 	if (!err)
 		err = jfr_constants_thread(&j->constants, values[JFR_SAMPLED].number, &sample.thread);
