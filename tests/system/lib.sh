@@ -196,8 +196,8 @@ warm_up() { # CPU_SECONDS
 # Starts `duet record` of $jvm for events that come from the JVM itself. Without anything that ticks, only the JVM's
 # mappings show that the agent has been started. Stacks go to $here/out.collapsed.
 start_taps() { # RECORD-OPTIONS...
-	local end=$((SECONDS + 60))
-	"$duet" record "$@" --total -d 100 -o collapsed -f "$here/out.collapsed" >"$here/stdout" 2>"$here/stderr" &
+	local end=$((SECONDS + 60)) format=${taps_format:-collapsed}
+	"$duet" record "$@" --total -d 100 -o "$format" -f "$here/out.$format" >"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	until grep -qs memfd:duet-ring "/proc/$jvm/maps"; do
 		kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"

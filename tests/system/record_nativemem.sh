@@ -70,6 +70,22 @@ jdk_case_leak() {
 	expect "bytes of nativemem" "$(total "$here/out.nativemem.collapsed")" '>' 1000000
 }
 
+# The same pieces, found by the addresses of what was taken and freed, in a .duet and a JFR file.
+jdk_case_leak_by_address() {
+	local told file taps_format=duet
+	record_gated workload.NativeMemory 5000 64 -- -e nativemem=0,free --engine ctimer
+	run_duet convert "$here/out.duet" "$here/out.jfr"
+	expect_status 0
+	for file in out.duet out.jfr; do
+		run_duet convert --leak --total "$here/$file" "$here/leak.collapsed"
+		expect_status 0
+		told=$(matching "$here/leak.collapsed" 'NativeMemory[$]First[.]take;.*leak_one_in_thousand ')
+		expect "bytes that leak in $file" "${told% *}" == "$(jvm_said BYTES 11)"
+		told=$(matching "$here/leak.collapsed" 'NativeMemory[$](First|Late)[.]take;.*take_(malloc|calloc) ')
+		expect "bytes of what is freed in $file" "${told% *}" == 0
+	done
+}
+
 # More pieces than a table of waiting threads has places.
 jdk_case_many_leaks() {
 	local told

@@ -181,6 +181,57 @@ static void two_events_become_one(void **state)
 	assert_int_equal(all.samples.len, 2);
 }
 
+static void add_memory(uint32_t event, uint64_t time_ns, uint64_t address, uint32_t thread, uint64_t weight)
+{
+	const struct profile_sample sample = {
+		.event = event,
+		.time_ns = time_ns,
+		.address = address,
+		.thread = thread,
+		.weight = weight,
+		.count = 1,
+	};
+
+	assert_int_equal(profile_add(&a, &sample), 0);
+}
+
+static int sum_weights(void *context, const struct profile_sample *sample)
+{
+	*(uint64_t *)context += sample->weight;
+	return 0;
+}
+
+/* Each sample has its own bit as weight. Samples are not in the order of time, and two processes share addresses. */
+static void memory_that_was_not_freed(void **state)
+{
+	struct profile_part part = {.until_ns = 50, .event = 0, .also = UINT32_MAX, .is_unfreed = true, .freed = 1};
+	uint64_t sum = 0;
+	uint32_t one, two;
+
+	(void)state;
+	(void)profile_event(&a, "nativemem", PROFILE_BYTES, 1);
+	(void)profile_event(&a, "free", PROFILE_COUNT, 1);
+	one = profile_thread(&a, 7, 8, "one", "one", 0);
+	two = profile_thread(&a, 9, 9, "two", "two", 0);
+	add_memory(1, 20, 0x1000, one, 0);
+	add_memory(0, 10, 0x1000, one, 1); /* freed at 20 */
+	add_memory(0, 10, 0x1000, two, 2); /* kept: the other process freed */
+	add_memory(0, 30, 0x2000, one, 4); /* kept */
+	add_memory(0, 10, 0x3000, one, 8); /* taken again, so its end was not seen */
+	add_memory(0, 15, 0x3000, one, 16); /* kept */
+	add_memory(1, 5, 0x2000, one, 0); /* freed before it was taken */
+	add_memory(0, 49, 0x4000, one, 32); /* freed after the part */
+	add_memory(1, 60, 0x4000, one, 0);
+	add_memory(0, 50, 0x5000, one, 64); /* after the part */
+	add_memory(0, 10, 0, one, 128); /* no address */
+	assert_int_equal(profile_cut(&all, &a, &part, &why), 0);
+	assert_int_equal(timeline_each(&all.samples, sum_weights, &sum), 0);
+	assert_int_equal(sum, 2 + 4 + 16);
+	assert_int_equal(all.events.len, 1);
+	assert_int_equal(all.losses.len, 1);
+	assert_int_equal(all.losses.items[0].count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +240,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(events_are_one_by_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_part_is_of_its_time_and_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_events_become_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_that_was_not_freed, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,18 +86,30 @@ static int refuse(const struct profile *profile, const struct selection *selecti
 	return -EINVAL;
 }
 
+/* Without the event leak, what was not freed is found by the addresses of what was taken and freed. */
+static void find_unfreed(const struct profile *profile, struct profile_part *part)
+{
+	part->event = event_named(profile, "nativemem");
+	part->freed = event_named(profile, "free");
+	part->is_unfreed = part->event != NONE;
+	if (part->is_unfreed && part->freed == NONE)
+		log_warn("--leak: the recording does not tell what was freed: all that was taken is shown");
+}
+
 /* Sets `event` and `also` of the part. Returns 0, or -EINVAL after reporting the error. */
 static int find_events(const struct profile *profile, const struct selection *selection, struct profile_part *part)
 {
 	const struct word *word = chosen_word(selection);
 
-	part->event = part->also = NONE;
+	part->event = part->also = part->freed = NONE;
 	if (!word && !selection->event)
 		return 0;
 	if (!word)
 		part->event = event_named(profile, selection->event);
 	for (size_t i = 0; word && part->event == NONE && i < 6 && word->events[i]; i++)
 		part->event = event_named(profile, word->events[i]);
+	if (part->event == NONE && selection->words[SELECT_LEAK])
+		find_unfreed(profile, part);
 	if (part->event == NONE)
 		return word && is_unknown(profile) ? 0 : refuse(profile, selection);
 	if (word && word->also)

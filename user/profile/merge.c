@@ -7,11 +7,13 @@
 
 #include "profile/layout.h"
 #include "profile/mover.h"
+#include "profile/unfreed.h"
 
 struct merge {
 	struct mover mover;
 	struct profile_part part;
 	struct vec(uint32_t) events; /* index in `from` -> in `to`; UINT32_MAX: not selected */
+	struct unfreed unfreed;
 };
 
 static int out_of_memory(struct buf *why)
@@ -61,6 +63,8 @@ static int move_sample(void *context, const struct profile_sample *sample)
 	struct merge *merge = context;
 	struct profile_sample moved = *sample;
 
+	if (merge->part.is_unfreed && !unfreed_next(&merge->unfreed, sample))
+		return 0;
 	moved.event = merge->events.items[sample->event];
 	if (moved.event == UINT32_MAX || sample->time_ns < merge->part.from_ns ||
 	    sample->time_ns >= merge->part.until_ns)
@@ -70,12 +74,21 @@ static int move_sample(void *context, const struct profile_sample *sample)
 	return profile_add(merge->mover.to, &moved);
 }
 
+static int find_unfreed(struct merge *merge)
+{
+	merge->unfreed.taken = merge->part.event;
+	merge->unfreed.freed = merge->part.freed;
+	return merge->part.is_unfreed ? unfreed_find(&merge->unfreed, merge->mover.from) : 0;
+}
+
 static int move_samples(struct merge *merge, struct buf *why)
 {
 	int err = move_events(merge, why);
 
 	if (!err) {
-		err = timeline_each(&merge->mover.from->samples, move_sample, merge);
+		err = find_unfreed(merge);
+		if (!err)
+			err = timeline_each(&merge->mover.from->samples, move_sample, merge);
 		if (err < 0)
 			buf_printf(why, "%s", strerror(-err));
 	}
@@ -112,6 +125,9 @@ static int move_losses(struct merge *merge)
 
 	for (size_t i = 0; !err && i < from->losses.len; i++)
 		err = add_loss(merge, &from->losses.items[i]);
+	if (!err && merge->unfreed.unknown)
+		profile_add_loss(merge->mover.to, merge->unfreed.unknown,
+				 "allocations are left out, as their addresses are not known");
 	return err;
 }
 
@@ -252,13 +268,16 @@ static int merge_run(struct profile *to, const struct profile *from, const char 
 	err = move_all(&merge, name, why);
 	mover_release(&merge.mover);
 	vec_release(&merge.events);
+	unfreed_release(&merge.unfreed);
 	intern_move_release(&strings);
 	return err;
 }
 
 int profile_merge(struct profile *to, const struct profile *from, const char *name, struct buf *why)
 {
-	return merge_run(to, from, name, &(struct profile_part){0, UINT64_MAX, UINT32_MAX, UINT32_MAX}, why);
+	const struct profile_part part = {.until_ns = UINT64_MAX, .event = UINT32_MAX, .also = UINT32_MAX};
+
+	return merge_run(to, from, name, &part, why);
 }
 
 int profile_cut(struct profile *to, const struct profile *from, const struct profile_part *part, struct buf *why)

@@ -19,6 +19,9 @@ struct profile_part {
 	uint64_t from_ns, until_ns; /* the first time, and the first time after the last */
 	uint32_t event; /* index into profile.events; UINT32_MAX for all */
 	uint32_t also; /* an event of the same unit, whose samples become samples of `event`; UINT32_MAX for none */
+	/* only the samples of `event` whose memory no sample of `freed`, whatever its time, has freed (unfreed.h) */
+	bool is_unfreed;
+	uint32_t freed; /* UINT32_MAX for none */
 };
 
 /* Fills the empty profile `to` with the selected samples of `from`, its host, losses and facts. Returns as above. */
