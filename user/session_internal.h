@@ -62,6 +62,7 @@ struct session {
 	struct notify notify;
 	uint64_t woke_ns; /* when the loop's last wait ended */
 	uint64_t longest_step_ns; /* longest time without a wait: meanwhile nobody reads BPF's ring and the agents */
+	uint64_t flush_wanted_ns; /* when SIGUSR1 came; 0: the outputs were flushed since */
 	bool interrupted;
 	bool is_behind; /* BPF's ring was not emptied in time: the next step does not wait */
 };

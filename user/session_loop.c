@@ -19,6 +19,7 @@
 #define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
 #define POLL_MS 50 /* rings are emptied this often; they have room for seconds */
 #define PUBLISH_NS (NS_PER_SEC / 50)
+#define FLUSH_AFTER_NS (NS_PER_SEC / 50) /* after SIGUSR1: the agents' last records have arrived */
 
 static bool is_end(const struct session *session, int signo)
 {
@@ -35,10 +36,19 @@ static void on_signal(struct session *session)
 
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		session->interrupted |= is_end(session, (int)info.ssi_signo);
-		if (info.ssi_signo == SIGUSR1)
-			output_files_flush(&session->outputs, clock_monotonic_ns());
+		if (info.ssi_signo == SIGUSR1 && !session->flush_wanted_ns)
+			session->flush_wanted_ns = clock_monotonic_ns();
 	}
 	session_take_outputs(session); /* is_end() may have changed them */
+}
+
+/* Call after the rings were read. What a process did before it asked for its report is in there, or arrives soon. */
+static void flush_if_wanted(struct session *session, uint64_t now_ns)
+{
+	if (!session->flush_wanted_ns || now_ns - session->flush_wanted_ns < FLUSH_AFTER_NS)
+		return;
+	output_files_flush(&session->outputs, now_ns);
+	session->flush_wanted_ns = 0;
 }
 
 /* Call before the loop waits. A step begins after a wait. Steps before the first tick are not counted. */
@@ -62,6 +72,8 @@ void session_step(struct session *session, int timeout_ms)
 	fds[1] = (struct pollfd){.fd = session->engine.fd, .events = POLLIN};
 	for (size_t i = 2; i < count; i++)
 		fds[i] = (struct pollfd){.fd = agent_fd(session->jvms.agents.items[i - 2]), .events = POLLIN};
+	if (session->flush_wanted_ns && timeout_ms > POLL_ATTACH_MS)
+		timeout_ms = POLL_ATTACH_MS;
 	if (session->is_behind || session->unwinding.wanted.len)
 		timeout_ms = 0;
 	if (poll(fds, count, timeout_ms) > 0 && fds[0].revents)
@@ -69,6 +81,7 @@ void session_step(struct session *session, int timeout_ms)
 	session->woke_ns = clock_monotonic_ns();
 	jvms_step(&session->jvms, fds + 2, count - 2);
 	session->is_behind = !intake_read(&session->intake);
+	flush_if_wanted(session, session->woke_ns);
 	unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PUBLISH_NS);
 	notify_watchdog(&session->notify);
 	free(fds);

@@ -274,6 +274,15 @@ jdk_case_methods() {
 	[ ! -s "$here/stderr" ] || fail "the library wrote to stderr: $(head -n 3 "$here/stderr")"
 }
 
+# Calls that have just returned are counted.
+jdk_case_metrics_at_once() {
+	need_bpf
+	need_root
+	run_java workload.ProfilerCalls metrics 3
+	expect_status 0 java
+	expect "samples" "$(sed -n 's/^samples_total //p' "$here/stdout")" == 3
+}
+
 # An executable that somebody else may have put beside the library is not started.
 case_not_of_others() {
 	need_bpf

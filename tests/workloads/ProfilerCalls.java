@@ -93,6 +93,15 @@ public class ProfilerCalls {
         }
     }
 
+    // What was done before the question is counted in its answer.
+    static void countAtOnce(int count) throws IOException {
+        tell("start", "start,trace=workload.ProfilerCalls.one");
+        for (int i = 0; i < count; i++)
+            one();
+        System.out.println(AsyncProfiler.getInstance().execute("metrics"));
+        tell("stop", "stop");
+    }
+
     // All threads ask at once; one of them starts, the others are told so.
     static void crowd(int count) throws InterruptedException {
         Thread[] threads = new Thread[count];
@@ -149,6 +158,8 @@ public class ProfilerCalls {
             older();
         else if (args[0].equals("cycles"))
             cycles(Integer.parseInt(args[1]), args.length > 2 ? Long.parseLong(args[2]) : 20);
+        else if (args[0].equals("metrics"))
+            countAtOnce(Integer.parseInt(args[1]));
         else if (args[0].equals("bean"))
             bean();
         else if (args[0].equals("closed"))
