@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program that profiles itself with the functions of asprof.h: asprof_functions LIBRARY FILE. Says what is wrong and
- * returns 1 if they do not do what they should. With a third word, it takes memory and frees one of two pieces instead,
- * and FILE is a JFR file.
+ * returns 1 if they do not do what they should. With the third word `memory`, it takes memory and frees one of two
+ * pieces instead, and FILE is a JFR file. With a number, it records so many times, and prints the descriptors and
+ * threads that it has after the first time and after the last.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,6 +69,43 @@ static int record_memory(execute_function execute, error_function text, const ch
 	return error ? fail("stop", text(error)) : 0;
 }
 
+static int count_entries(const char *path)
+{
+	DIR *folder = opendir(path);
+	int count = 0;
+
+	while (folder && readdir(folder))
+		count++;
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+static void print_held(void)
+{
+	printf("HELD %d %d\n", count_entries("/proc/self/fd"), count_entries("/proc/self/task"));
+}
+
+static int record_often(execute_function execute, error_function text, const char *file, int times)
+{
+	char stop[4096];
+	const char *error;
+
+	snprintf(stop, sizeof(stop), "stop,collapsed,file=%s", file);
+	for (int i = 0; i < times; i++) {
+		error = execute("start,event=cpu,interval=1ms", NULL);
+		if (error)
+			return fail("start", text(error));
+		error = execute(stop, NULL);
+		if (error)
+			return fail("stop", text(error));
+		if (!i)
+			print_held();
+	}
+	print_held();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	void *library = argc >= 3 ? dlopen(argv[1], RTLD_NOW) : NULL;
@@ -79,6 +118,8 @@ int main(int argc, char **argv)
 	if (!init || !execute || !text)
 		return fail("the library or a function is missing", dlerror());
 	init();
+	if (argc > 3 && atoi(argv[3]) > 0)
+		return record_often(execute, text, argv[2], atoi(argv[3]));
 	if (argc > 3)
 		return record_memory(execute, text, argv[2]);
 	error = execute("stop", keep);

@@ -125,19 +125,21 @@ jdk_case_older() {
 	expect_contains "$here/stdout" '^text: --- Execution profile ---'
 }
 
-# Recordings leave nothing behind in the JVM, and send it no signal.
+# Recordings leave nothing behind in the JVM, and send it no signal. DUET_CYCLES is the number of recordings.
 jdk_case_cycles() {
-	local held
+	local held cycles=${DUET_CYCLES:-20}
 	need_bpf
 	need_root
 	start_cycles 3
 	held=$(held_by "$jvm")
 	kill "$jvm"
-	start_cycles 20
-	expect "descriptors and threads after 20 cycles" "$(held_by "$jvm" | awk '{ print $1 + $2 }')" '<=' \
+	start_cycles "$cycles"
+	expect "descriptors and threads after $cycles cycles" "$(held_by "$jvm" | awk '{ print $1 + $2 }')" '<=' \
 		"$(echo "$held" | awk '{ print $1 + $2 + 1 }')"
 	expect "children of the JVM" "$(pgrep -c -P "$jvm")" == 0
-	expect "starts" "$(grep -c '^start: ' "$jvm_out")" == 20
+	expect "recorders of the JVM" "$(recorders_of "$jvm" | wc -l)" '<=' 1
+	expect "files of the JVM in /tmp" "$(find /tmp -maxdepth 1 -name "*asprof*$jvm*" | wc -l)" == 0
+	expect "starts" "$(grep -c '^start: ' "$jvm_out")" == "$cycles"
 	awk '/^start: / && n++ { print $2 }' "$jvm_out" | sort -n |
 		awk '{ us[NR] = $1 } END { print "# median of the later starts: " us[int((NR + 1) / 2)] / 1000 " ms" }'
 }
@@ -148,7 +150,7 @@ start_cycles() { # COUNT
 		workload.ProfilerCalls cycles "$1" >"$jvm_out" 2>"$jvm_out.err" &
 	jvm=$!
 	jvms+=("$jvm")
-	wait_for_line "$jvm_out" '^END' 60
+	wait_for_line "$jvm_out" '^END' $((60 + $1))
 }
 
 jdk_case_crowd() {
@@ -216,6 +218,26 @@ case_c_functions() {
 	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.collapsed" >"$here/stdout" 2>"$here/stderr" ||
 		fail "$(cat "$here/stderr")"
 	expect_contains "$here/out.collapsed" ';spend '
+}
+
+# Many recordings by the C functions leave nothing behind either.
+case_cycles_of_c() {
+	local held cycles=${DUET_CYCLES:-20}
+	need_bpf
+	need_root
+	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.collapsed" "$cycles" >"$here/stdout" \
+		2>"$here/stderr" &
+	program=$!
+	wait "$program" || fail "$(cat "$here/stderr")"
+	mapfile -t held < <(grep '^HELD' "$here/stdout")
+	[ "${#held[@]}" = 2 ] || fail "the program has not told what it held"
+	expect "descriptors and threads after $cycles cycles" "${held[1]}" == "${held[0]}"
+	wait_for 20 has_no_recorder "$program"
+	expect "files of the program in /tmp" "$(find /tmp -maxdepth 1 -name "*asprof*$program*" | wc -l)" == 0
+}
+
+has_no_recorder() { # PID
+	[ -z "$(recorders_of "$1")" ]
 }
 
 # Memory of a process that has no JVM: what is taken, by its size, and whether it is freed, by its address.
