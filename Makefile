@@ -447,6 +447,6 @@ help: ## this list
 
 FORCE:
 .PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-walk bench-offcpu \
-	bench-convert bench-peers bench-attach bench-start bench-outside bench-loader bench-results cross install packages \
-	format clean help FORCE
+	bench-convert bench-peers bench-attach bench-start bench-outside bench-loader bench-results cross install \
+	packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
