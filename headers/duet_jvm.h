@@ -97,8 +97,8 @@ struct duet_jvm_layout {
 	/* address of HotSpot's counter of safepoints, raised as they begin; 0: there is none (-XX:-UsePerfData) */
 	uint64_t safepoints;
 	/*
-	 * address of HotSpot's counter of unloaded classes, raised before the memory of a class is freed; 0: there is
-	 * none
+	 * address of HotSpot's counter of unloaded classes, raised before the memory of a class is freed; 0: it is
+	 * not found
 	 */
 	uint64_t unloads;
 	struct duet_jvm_virtual virtual_threads;

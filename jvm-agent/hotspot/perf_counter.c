@@ -47,6 +47,13 @@ static uintptr_t value_of(uintptr_t at, const struct perf_entry *entry, const ch
 	return at + (uint32_t)entry->value;
 }
 
+uintptr_t perf_counter_of_entry(uintptr_t at, const char *name)
+{
+	struct perf_entry entry;
+
+	return memory_copy(&entry, at, sizeof(entry)) == sizeof(entry) ? value_of(at, &entry, name) : 0;
+}
+
 uintptr_t perf_counter(uintptr_t memory, const char *name)
 {
 	struct perf_prologue head;

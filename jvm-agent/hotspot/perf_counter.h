@@ -10,5 +10,7 @@
  * HotSpot's counter memory (perfMemory.hpp). The counter never moves.
  */
 uintptr_t perf_counter(uintptr_t memory, const char *name);
+/* The same for one entry, wherever that is; 0 when no entry of this counter is there. */
+uintptr_t perf_counter_of_entry(uintptr_t entry, const char *name);
 
 #endif

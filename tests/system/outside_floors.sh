@@ -258,6 +258,14 @@ record_unloading() { # CPU_SECONDS JAVA-OPTIONS...
 	wait "$jvm" 2>/dev/null
 }
 
+# The JVM has no counter memory then: its number of unloaded classes is on its C heap.
+jdk_case_unloading_without_counters() {
+	local interval=1ms
+	need_bpf
+	record_unloading 4 -XX:-UsePerfData
+	record_unloading 4 -XX:-UsePerfData -XX:+UseSerialGC -Xint
+}
+
 jdk_case_redefinition() {
 	local interval=1ms
 	need_bpf
@@ -350,7 +358,7 @@ case_stripped_libjvm() {
 	expect_read_outside
 }
 
-# Without its counters, the JVM does not show when it has unloaded classes.
+# The JVM has no counter memory then.
 jdk_case_without_counters() {
 	need_bpf
 	JVM_OPTS=(-XX:-UsePerfData)

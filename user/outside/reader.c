@@ -21,6 +21,7 @@
 #include "base/rights.h"
 #include "duet_agent.h"
 #include "jvmstructs.h"
+#include "outside/counters.h"
 #include "outside/image.h"
 #include "outside/java_threads.h"
 #include "outside/memory.h"
@@ -227,6 +228,17 @@ static bool tell_thread(void *context, uint32_t tid, const char *name, bool doub
 	return ring_write(&outside->ring, DUET_AGENT_THREAD, parts, 2, RING_DROP);
 }
 
+/* A JVM has the counter before it has code, so it is searched once. */
+static uintptr_t find_unloads(struct outside *outside)
+{
+	static const char name[] = "java.cls.unloadedClasses";
+	uintptr_t at = jvmstructs_counter(name);
+
+	if (at || outside->layout.call_stub_return)
+		return at ? at : outside->layout.unloads;
+	return counters_find(outside->image.libjvm, name);
+}
+
 /*
  * Sends the layout when it has changed. It has no jmethodIDs: the JVM makes them only when asked, and since JDK 26 they
  * lead nowhere.
@@ -242,7 +254,7 @@ static void send_layout(struct outside *outside)
 		return;
 	}
 	layout.holder_ids = DUET_JVM_NO_FIELD;
-	layout.unloads = jvmstructs_counter("java.cls.unloadedClasses");
+	layout.unloads = find_unloads(outside);
 	describe_virtual(outside, &layout.virtual_threads);
 	outside->described_virtual = outside->threads.vtable;
 	if (!memcmp(&layout, &outside->layout, sizeof(layout)))
