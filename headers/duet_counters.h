@@ -78,6 +78,7 @@
 	X(LOADER_NO_EARLY,      "sleeps without a stack: the record with it was missing") \
 	X(LOADER_NO_WAKER,      "sleeps without their waker: its record or its memory was missing") \
 	X(LOADER_LEFT_OUT,      "samples left out: the file neared its limit of size, and others stand for them, too") \
+	X(LOADER_NOT_LOOKED_AT, "samples of processes dropped: there were too many") \
 	X(LOADER_OUT_OF_MEMORY, "samples dropped: out of memory") \
 	X(LOADER_WINDOW_LATE,   "samples in the window after theirs: they arrived when it was already written") \
 	X(LOADER_WINDOW_LOST,   "samples lost with windows that could not be written")

@@ -204,6 +204,7 @@ static void session_close(struct session *session)
 {
 	flight_recording_release(&session->jdk);
 	vitals_release(&session->vitals);
+	census_release(&session->census);
 	jvms_release(&session->jvms);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
@@ -451,6 +452,7 @@ int session_run(const struct session_options *options)
 	if (options->window_ns)
 		start_windows(&session);
 	begin_vitals(&session);
+	census_open(&session.census, &session.profile, options->usages_ns);
 	begin_outputs(&session);
 	session_loop(&session);
 	session_stop(&session);

@@ -21,6 +21,7 @@
 #include "serve/report.h"
 #include "serve/status.h"
 #include "session.h"
+#include "subject/census.h"
 #include "subject/host.h"
 #include "subject/owners.h"
 #include "subject/vitals.h"
@@ -42,6 +43,7 @@ struct session {
 	struct owners owners;
 	struct host host;
 	struct vitals vitals; /* profile is NULL when no output keeps notes */
+	struct census census;
 	struct budget budget;
 	struct overhead overhead;
 	struct status status;

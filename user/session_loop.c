@@ -116,7 +116,7 @@ static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_
 	uint64_t left_ms = (end_ns - now_ns) / NS_PER_MS + 1;
 	unsigned int pace_ms = jvms_pace_ms(&session->jvms, now_ns, POLL_MS);
 
-	return left_ms < pace_ms ? (int)left_ms : (int)pace_ms;
+	return census_wait_ms(&session->census, now_ns, left_ms < pace_ms ? (int)left_ms : (int)pace_ms);
 }
 
 static void tell_spent(void)
@@ -181,6 +181,7 @@ void session_loop(struct session *session)
 		sleep_edges_step(&session->edges, clock_monotonic_ns());
 		step_windows(session, clock_monotonic_ns());
 		now_ns = clock_monotonic_ns();
+		census_step(&session->census, now_ns);
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);
 		if (session->vitals.profile && now_ns - session->vitals.looked_ns >= NS_PER_SEC)

@@ -131,6 +131,25 @@ static void strange_words(void **state)
 					   "[WARN] tlab has no effect: allocations are sampled by bytes\n");
 }
 
+static uint64_t proc_of(const char *text)
+{
+	parse(text);
+	return asprof_arguments_proc_ns(&arguments);
+}
+
+/* Seconds; 30 of them by default, also with all events in a JFR file. */
+static void samples_of_processes(void **state)
+{
+	(void)state;
+	assert_int_equal(proc_of("start,jfr,file=/tmp/x"), 0);
+	assert_int_equal(proc_of("start,jfr,proc"), 30000000000);
+	assert_int_equal(proc_of("start,jfr,proc=2"), 2000000000);
+	assert_int_equal(proc_of("start,jfr,proc=5m"), 300000000000);
+	assert_int_equal(proc_of("start,jfr,all"), 30000000000);
+	assert_int_equal(proc_of("start,jfr,all,proc=0"), 0);
+	assert_string_equal(refused("start,proc=x"), "Invalid value of proc: 'x'");
+}
+
 static void errors(void **state)
 {
 	(void)state;
@@ -333,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_BUFFERS(words_of_the_text), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
 		WITH_BUFFERS(actions_and_files), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
+		WITH_BUFFERS(samples_of_processes),
 		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines),
 		WITH_BUFFERS(sources),
 		WITH_BUFFERS(events_that_do_not_go), WITH_BUFFERS(command_lines), WITH_BUFFERS(bad_command_lines),

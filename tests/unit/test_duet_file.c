@@ -64,6 +64,14 @@ static void full_profile(struct profile *p)
 						.kind = PROFILE_NOTE_HEAP,
 						.pid = 100},
 			 NULL, NULL);
+	assert_int_equal(profile_add_usage(p, &(struct profile_usage){.time_ns = 50 + 2 * MS,
+								      .load_ppm = 1000000,
+								      .written_bytes = UINT64_MAX,
+								      .pid = 100,
+								      .name = intern_str(&p->strings, "java"),
+								      .command = intern_str(&p->strings, "java -v")}),
+			 0);
+	p->host.usages_ns = 1000 * MS;
 	p->start_ns = 50;
 	p->end_ns = 50 + 7500 * MS;
 	p->start_realtime_ns = 1700000001ull * 1000 * MS;
@@ -89,6 +97,11 @@ static void everything_comes_back(void **state)
 	assert_string_equal(intern_text(&after.strings, after.notes.items[0].texts[0]), "key");
 	assert_int_equal(after.notes.items[1].time_ns, after.start_ns + MS);
 	assert_memory_equal(after.notes.items[1].numbers, before.notes.items[1].numbers, 4 * sizeof(uint64_t));
+	assert_int_equal(after.usages.len, 1);
+	assert_int_equal(after.usages.items[0].time_ns, after.start_ns + 2 * MS);
+	assert_int_equal(after.usages.items[0].written_bytes, UINT64_MAX);
+	assert_string_equal(intern_text(&after.strings, after.usages.items[0].command), "java -v");
+	assert_int_equal(after.host.usages_ns, 1000 * MS);
 	assert_memory_equal(after.nodes.items, before.nodes.items, before.nodes.len * sizeof(*before.nodes.items));
 	assert_int_equal(after.samples.len, before.samples.len);
 	assert_int_equal(after.samples.recent.items[0].time_ns,

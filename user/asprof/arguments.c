@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "asprof/thread_filter.h"
+#include "asprof/units.h"
 #include "base/clock.h"
 #include "event/event.h"
 
@@ -16,6 +17,7 @@
 #define ALLOC_BYTES 524287
 #define LOCK_NS 10000
 #define WALL_NS (50 * NS_PER_MS)
+#define PROC_NS (30 * NS_PER_SEC)
 #define WALL_SAMPLES 20 /* of a thread in a period */
 
 enum form {
@@ -40,7 +42,7 @@ struct word {
 	const char *name;
 	enum form form;
 	size_t offset; /* offset in struct asprof_arguments */
-	uint64_t number; /* FORM_INTERVAL: the default; FORM_ACTION: enum asprof_action */
+	uint64_t number; /* FORM_INTERVAL, FORM_LONG_TIME: the default; FORM_ACTION: enum asprof_action */
 	const char *why; /* FORM_IGNORED, FORM_REFUSED; FORM_STRING: the value if there is none */
 };
 
@@ -90,6 +92,7 @@ static const struct word words[] = {
 	{.name = "jstackdepth", .form = FORM_DEPTH, .offset = AT(depth)},
 	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
 	{.name = "loop", .form = FORM_LONG_TIME, .offset = AT(loop_ns)},
+	{.name = "proc", .form = FORM_LONG_TIME, .offset = AT(proc_ns), .number = PROC_NS},
 	{.name = "memlimit", .form = FORM_SIZE, .offset = AT(memory_bytes)},
 
 	{.name = "file", .form = FORM_STRING, .offset = AT(file)},
@@ -134,8 +137,6 @@ static const struct word words[] = {
 	{.name = "includeln", .form = FORM_ACCEPTED},
 
 	{.name = "tlab", .form = FORM_IGNORED, .why = "allocations are sampled by bytes"},
-	{.name = "proc", .form = FORM_IGNORED, .why = "there are no samples of processes"},
-
 };
 /* clang-format on */
 
@@ -151,38 +152,6 @@ static const struct word *find_word(const char *name)
 
 /* ---- values ---- */
 
-struct unit {
-	const char *letters;
-	uint64_t factor;
-};
-
-/* Times in ns, sizes in bytes; one letter is enough. Of an interval, m is a millisecond. */
-static const struct unit units[] = {
-	{"", 1},	  {"n", 1},	      {"ns", 1},	  {"u", NS_PER_US},  {"us", NS_PER_US},
-	{"m", NS_PER_MS}, {"ms", NS_PER_MS},  {"s", NS_PER_SEC},  {"b", 1},	     {"k", 1u << 10},
-	{"kb", 1u << 10}, {"mb", 1u << 20},   {"g", 1u << 30},	  {"gb", 1u << 30},
-};
-
-static const struct unit long_units[] = {
-	{"", NS_PER_SEC}, {"s", NS_PER_SEC}, {"m", 60 * NS_PER_SEC}, {"h", 3600 * NS_PER_SEC},
-	{"d", 86400 * NS_PER_SEC},
-};
-
-static bool parse_units(const char *text, const struct unit *known, size_t count, uint64_t *ret)
-{
-	char *end;
-	uint64_t number;
-
-	if (!isdigit((unsigned char)*text))
-		return false;
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	for (size_t i = 0; !errno && i < count; i++)
-		if (!strcasecmp(end, known[i].letters))
-			return !__builtin_mul_overflow(number, known[i].factor, ret);
-	return false;
-}
-
 /* Of sizes, m is a megabyte. */
 static bool parse_amount(const struct word *word, const char *text, uint64_t *ret)
 {
@@ -190,7 +159,7 @@ static bool parse_amount(const struct word *word, const char *text, uint64_t *re
 	size_t length = strlen(text);
 	bool is_megabytes = is_size && length && (text[length - 1] | 0x20) == 'm';
 
-	return parse_units(text, units, sizeof(units) / sizeof(units[0]), ret) &&
+	return units_parse(text, ret) &&
 	       (!is_megabytes || !__builtin_mul_overflow(*ret / NS_PER_MS, 1u << 20, ret));
 }
 
@@ -321,10 +290,12 @@ static int set_number(void *field, const struct word *word, const char *value, s
 {
 	char *end = NULL;
 
+	if (word->form == FORM_LONG_TIME && word->number && (!value || !*value)) {
+		*(uint64_t *)field = word->number;
+		return 0;
+	}
 	if (word->form == FORM_LONG_TIME)
-		return value && parse_units(value, long_units, sizeof(long_units) / sizeof(long_units[0]), field)
-			       ? 0
-			       : bad_value(word, value, why);
+		return value && units_parse_long(value, field) ? 0 : bad_value(word, value, why);
 	if (value && isdigit((unsigned char)*value))
 		*(double *)field = strtod(value, &end);
 	return end && !*end ? 0 : bad_value(word, value, why);
@@ -441,7 +412,7 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 	char *rest;
 	int err = 0;
 
-	*ret = (struct asprof_arguments){.text = strdup(text)};
+	*ret = (struct asprof_arguments){.text = strdup(text), .proc_ns = ASPROF_NOT_SET};
 	buf_init(&ret->settings);
 	writer_options_default(&ret->style);
 	ret->style.tlab = true; /* as async-profiler writes allocations */
@@ -523,6 +494,14 @@ static const char *main_event(const struct asprof_arguments *from)
 	return !strcmp(from->event, "cpu-clock") || strcmp(engine_of(from->event), "auto") ? "cpu" : from->event;
 }
 
+/* Only JFR files have them for async-profiler. */
+uint64_t asprof_arguments_proc_ns(const struct asprof_arguments *from)
+{
+	if (from->proc_ns == ASPROF_NOT_SET)
+		return from->all && writes_jfr(from) ? PROC_NS : 0;
+	return from->proc_ns;
+}
+
 static int check_events(const struct asprof_arguments *from, const char *event, size_t count, struct buf *why)
 {
 	if (from->begin && from->end && !strcmp(from->begin, from->end))
@@ -531,6 +510,8 @@ static int check_events(const struct asprof_arguments *from, const char *event, 
 		buf_printf(why, "%s is only supported with perf_events", from->cpus ? "record-cpu" : "target-cpu");
 	else if (event && !strcmp(event, "wall") && from->wall.is_wanted)
 		buf_add_str(why, "wall is given twice");
+	else if (from->writer && !writes_jfr(from) && asprof_arguments_proc_ns(from))
+		buf_add_str(why, "Process sampling requires JFR output format");
 	else if (count > 1 && from->writer && !from->writer->has_all_events)
 		buf_add_str(why, "Only JFR output supports multiple events");
 	else

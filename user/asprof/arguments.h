@@ -13,6 +13,8 @@
 #include "base/buf.h"
 #include "out/writer.h"
 
+#define ASPROF_NOT_SET UINT64_MAX
+
 enum asprof_action {
 	ASPROF_NONE,
 	ASPROF_START,
@@ -55,6 +57,7 @@ struct asprof_arguments {
 	uint32_t depth, kept_depth; /* jstackdepth=N/M; 0: not set */
 	const char *cstack; /* NULL: the default */
 	uint64_t timeout_ns, loop_ns; /* 0: none */
+	uint64_t proc_ns; /* how often the machine's processes are looked at; ASPROF_NOT_SET */
 	const char *jfrsync; /* settings of the JVM's own recording; NULL: none is made */
 	const char *clock; /* "tsc" or "monotonic"; NULL: not set */
 	struct buf settings; /* words that a JFR file repeats: "name=value\n" each */
@@ -75,6 +78,8 @@ int asprof_arguments_events(const struct asprof_arguments *arguments, struct buf
 			    struct buf *why);
 /* Returns the period after which each thread has a sample of wall-clock time. */
 uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *arguments);
+/* Returns how often the machine's processes are looked at; 0: never. */
+uint64_t asprof_arguments_proc_ns(const struct asprof_arguments *arguments);
 /* Returns true if the main event is no event that is known, but may be a function of the process: A::b. */
 bool asprof_arguments_is_symbol(const struct asprof_arguments *arguments);
 /* Returns what async-profiler calls the source of the main event's samples. Static text. */

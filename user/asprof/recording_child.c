@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "asprof/marks.h"
+#include "base/clock.h"
 #include "cmd/record.h"
 #include "out/output_files.h"
 
@@ -37,7 +38,8 @@ static void add_mark(struct buf *events, const char *function)
 static int compose(struct buf *words, const struct recording_subject *subject,
 		   const struct asprof_arguments *arguments, struct buf *why)
 {
-	char target[16], depth[16], most[32];
+	uint64_t proc_ns = asprof_arguments_proc_ns(arguments);
+	char target[16], depth[16], most[32], proc[32];
 	const char *engine;
 	struct buf events;
 	int err;
@@ -61,6 +63,10 @@ static int compose(struct buf *words, const struct recording_subject *subject,
 		add_word(words, "--duration", "3650d");
 		add_word(words, "--output", "duet");
 		add_word(words, OUTPUT_FILES_LIMIT, most);
+		if (proc_ns) {
+			snprintf(proc, sizeof(proc), "%llu", (unsigned long long)(proc_ns / NS_PER_SEC));
+			add_word(words, "--proc", proc);
+		}
 		if (arguments->all_user)
 			add_word(words, "--all-user", NULL);
 		if (arguments->depth > DUET_JAVA_DEPTH) /* reports of less are cut */

@@ -23,6 +23,7 @@
 #include "limits/budget.h"
 #include "limits/overhead.h"
 #include "session.h"
+#include "subject/census.h"
 
 #define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's default */
 #define DEFAULT_WINDOW_NS (60 * NS_PER_SEC) /* gProfiler's default */
@@ -367,7 +368,7 @@ static int set_access(struct session_options *session, const struct record_optio
 {
 	struct io_access *access = &session->folder.access;
 
-	*access = (struct io_access){.is_private = session->host, .group = IO_NO_GROUP};
+	*access = (struct io_access){.is_private = session->host || options->proc_ns, .group = IO_NO_GROUP};
 	if (!options->group)
 		return 0;
 	if (session->host)
@@ -400,6 +401,29 @@ static bool has_jfr_file(const struct session_options *session)
 		if (!strcmp(session->outputs.items[i].writer->name, "jfr") && session->outputs.items[i].file)
 			return true;
 	return false;
+}
+
+static bool has_usages(const struct session_options *session)
+{
+	for (size_t i = 0; i < session->outputs.len; i++)
+		if (session->outputs.items[i].writer->has_usages)
+			return true;
+	return false;
+}
+
+/* What processes use. */
+static int set_usages(struct session_options *session, const struct record_options *options)
+{
+	session->usages_ns = options->proc_ns;
+	if (!options->proc_ns)
+		return 0;
+	if (options->proc_ns < CENSUS_INTERVAL_MIN_NS)
+		log_error("--proc: 100ms and more are accepted");
+	else if (!has_usages(session))
+		log_error("--proc is for the formats duet, jfr and text: add -o or -f with one of them");
+	else
+		return 0;
+	return -EINVAL;
 }
 
 /* The JVM's own recorder has what belongs to the machine and the JVM, unless --jfropts divides it. */
@@ -468,6 +492,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_access(session, options);
 	if (!err)
 		err = outputs_set(session, &options->files, options->format);
+	if (!err)
+		err = set_usages(session, options);
 	if (!err)
 		err = set_jfr(session, options);
 	return err ? err : check_file_limit(session);

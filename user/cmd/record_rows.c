@@ -189,6 +189,8 @@ const struct opt record_rows[] = {
 	{.rows = event_rows},
 	{0, "trace", "CLASS.METHOD[:TIME]",
 		"time of calls of a Java method that take TIME or longer; repeatable", opt_strings, FIELD(traces)},
+	{0, "proc", "TIME", "each TIME, what the machine's processes use: 1, 30; for the formats duet, jfr, text",
+		opt_seconds, FIELD(proc_ns)},
 	{0, "all", NULL, "cpu (without -e), wall, alloc, live, lock, nativemem, nativelock, if the engine has them",
 		opt_flag, FIELD(all)},
 

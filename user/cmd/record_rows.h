@@ -25,7 +25,7 @@ struct record_options {
 	const char *event, *interval, *engine, *format, *pairing, *signals, *agent, *sleep_hook;
 	const char *cgroup, *container, *comm, *by, *metrics, *group, *jfrsync;
 	uint64_t duration_ns, max_memory, max_file;
-	uint64_t window_ns, keep_age_ns, keep_bytes;
+	uint64_t window_ns, keep_age_ns, keep_bytes, proc_ns;
 	double max_overhead;
 	struct record_range off_cpu;
 	uint32_t freq, depth, keep_files, jfropts, survivors;

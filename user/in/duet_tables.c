@@ -94,6 +94,7 @@ union row {
 	struct profile_loss loss;
 	struct profile_fact fact;
 	struct profile_note note;
+	struct profile_usage usage;
 	struct profile_host host;
 	struct layout_times times;
 };
@@ -208,6 +209,15 @@ static uint32_t add_note(struct duet_tables *tables, const union row *row, struc
 	return vec_push(&tables->profile->notes, note) < 0 ? UINT32_MAX : 0;
 }
 
+static uint32_t add_usage(struct duet_tables *tables, const union row *row, struct buf *why)
+{
+	struct profile_usage usage = row->usage;
+
+	(void)why;
+	usage.time_ns += tables->times.start_realtime_ns;
+	return profile_add_usage(tables->profile, &usage) == -ENOMEM ? UINT32_MAX : 0;
+}
+
 static double percent(double value)
 {
 	return value >= 0 && value <= 100 ? value : 0;
@@ -248,6 +258,7 @@ static const struct kind {
 	[LAYOUT_LOSSES] = {add_loss, 0},
 	[LAYOUT_FACTS] = {add_fact, 0},
 	[LAYOUT_NOTES] = {add_note, 0},
+	[LAYOUT_USAGES] = {add_usage, 0},
 };
 
 static int add_row(struct duet_tables *tables, const struct kind *kind, const union row *row, struct buf *why)

@@ -187,11 +187,21 @@ static void put_absent(struct writer_stream *j)
 	}
 }
 
+static void put_usage_settings(struct writer_stream *j)
+{
+	uint64_t interval_ns = j->profile->host.usages_ns;
+
+	put_setting(j, JFR_E_PROCESS_SAMPLE, "enabled", interval_ns ? "true" : "false");
+	if (interval_ns)
+		put_number_setting(j, JFR_E_PROCESS_SAMPLE, "proc", interval_ns / NS_PER_SEC);
+}
+
 static void put_settings(struct writer_stream *j)
 {
 	put_recording_settings(j);
 	put_limits(j);
 	put_absent(j);
+	put_usage_settings(j);
 	for (size_t i = 0; i < j->profile->events.len; i++) {
 		put_event_settings(j, i, jfr_type_of(j, i));
 		if (j->forms[i] == LOCK || (j->forms[i] == WAIT && j->waits_park))
@@ -364,6 +374,47 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns)
 	}
 }
 
+/* ---- processes ---- */
+
+#define MILLION 1e6f
+
+static float seconds(uint64_t ns)
+{
+	return (float)((double)ns / NS_PER_SEC);
+}
+
+static void put_usage(struct writer_stream *j, const struct profile_usage *usage)
+{
+	const uint64_t numbers[] = {usage->size_bytes,	 usage->resident_bytes, usage->anonymous_bytes,
+				    usage->file_bytes,	 usage->shared_bytes,	usage->minor_faults,
+				    usage->major_faults, usage->read_bytes,	usage->written_bytes};
+
+	jfr_begin_event(j, JFR_E_PROCESS_SAMPLE, usage->time_ns - j->profile->start_ns);
+	jfr_put_number(&j->body, usage->pid);
+	jfr_put_number(&j->body, usage->parent);
+	jfr_put_text(&j->body, text_of(j, usage->name));
+	jfr_put_text(&j->body, text_of(j, usage->command));
+	jfr_put_number(&j->body, usage->uid);
+	buf_add_char(&j->body, (char)usage->state);
+	jfr_put_number(&j->body, usage->started_ms);
+	jfr_put_float(&j->body, seconds(usage->user_ns));
+	jfr_put_float(&j->body, seconds(usage->system_ns));
+	jfr_put_float(&j->body, (float)usage->load_ppm / MILLION);
+	jfr_put_number(&j->body, usage->threads);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		jfr_put_number(&j->body, numbers[i]);
+	jfr_end_event(j);
+}
+
+void jfr_put_usages(struct writer_stream *j, uint64_t until_ns)
+{
+	const struct profile *profile = j->profile;
+
+	for (; j->usages < profile->usages.len && profile->usages.items[j->usages].time_ns <= until_ns; j->usages++)
+		if (profile->usages.items[j->usages].time_ns >= profile->start_ns)
+			put_usage(j, &profile->usages.items[j->usages]);
+}
+
 /* ---- the end ---- */
 
 /*
@@ -445,6 +496,7 @@ void jfr_put_facts(struct writer_stream *j)
 void jfr_put_report(struct writer_stream *j)
 {
 	jfr_put_notes(j, UINT64_MAX);
+	jfr_put_usages(j, UINT64_MAX);
 	put_load(j);
 	jfr_put_facts(j);
 	jfr_put_losses(j);

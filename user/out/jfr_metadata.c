@@ -39,7 +39,7 @@ struct field {
 
 enum kind { STRUCTURE, SIMPLE, EVENT, ANNOTATION };
 
-#define FIELDS_MAX 11
+#define FIELDS_MAX 21
 
 struct type {
 	const char *name;
@@ -64,6 +64,7 @@ struct type {
 /* clang-format off */
 static const struct type types[] = {
 	{"boolean", JFR_T_BOOLEAN, STRUCTURE, .label = NULL},
+	{"byte", JFR_T_BYTE, STRUCTURE, .label = NULL},
 	{"float", JFR_T_FLOAT, STRUCTURE, .label = NULL},
 	{"int", JFR_T_INT, STRUCTURE, .label = NULL},
 	{"long", JFR_T_LONG, STRUCTURE, .label = NULL},
@@ -266,6 +267,28 @@ static const struct type types[] = {
 		{"jvmUser", JFR_T_FLOAT, "JVM User", PERCENTAGE},
 		{"jvmSystem", JFR_T_FLOAT, "JVM System", PERCENTAGE},
 		{"machineTotal", JFR_T_FLOAT, "Machine Total", PERCENTAGE}}},
+	{"profiler.ProcessSample", JFR_E_PROCESS_SAMPLE, EVENT, "Process Sample", "Operating System", "Process", {
+		START_TIME,
+		{"pid", JFR_T_INT, "Process Identifier", UNSIGNED},
+		{"ppid", JFR_T_INT, "Parent Process Identifier", UNSIGNED},
+		{"name", JFR_T_STRING, "Name", 0},
+		{"cmdLine", JFR_T_STRING, "Command Line", 0},
+		{"uid", JFR_T_INT, "User Identifier", UNSIGNED},
+		{"state", JFR_T_BYTE, "State", 0},
+		{"processStartTime", JFR_T_LONG, "Start of the Process", MILLISECONDS},
+		{"cpuUser", JFR_T_FLOAT, "CPU Time in User Mode (s)", 0},
+		{"cpuSystem", JFR_T_FLOAT, "CPU Time in the Kernel (s)", 0},
+		{"cpuPercent", JFR_T_FLOAT, "Load, as a Part of One CPU", PERCENTAGE},
+		{"threads", JFR_T_INT, "Threads", UNSIGNED},
+		{"vmSize", JFR_T_LONG, "Size of the Memory", BYTES},
+		{"vmRss", JFR_T_LONG, "Resident Memory", BYTES},
+		{"rssAnon", JFR_T_LONG, "Resident Anonymous Memory", BYTES},
+		{"rssFiles", JFR_T_LONG, "Resident Pages of Files", BYTES},
+		{"rssShmem", JFR_T_LONG, "Resident Shared Memory", BYTES},
+		{"minorFaults", JFR_T_LONG, "Minor Page Faults", UNSIGNED},
+		{"majorFaults", JFR_T_LONG, "Major Page Faults", UNSIGNED},
+		{"ioRead", JFR_T_LONG, "Bytes Read from Devices", BYTES},
+		{"ioWrite", JFR_T_LONG, "Bytes Written to Devices", BYTES}}},
 	{JFR_TYPE_WEIGHT, JFR_E_WEIGHT, EVENT, "Weight of the Samples Behind It", "duet", NULL, {
 		START_TIME,
 		{"events", JFR_T_INT, "Events", 0},

@@ -55,6 +55,7 @@ struct writer_stream {
 	uint64_t samples; /* written so far */
 	size_t owners; /* rows of the profile whose JVMs the file has */
 	size_t notes; /* of the profile that the file has */
+	size_t usages; /* the same */
 	bool has_load; /* one of them is about CPU time */
 	uint64_t heap_bytes; /* Java's heap after the last collection; 0 = not known */
 	struct map facts; /* key << 32 | value -> 1: those that the file has, while the recording goes on */
@@ -83,6 +84,7 @@ void jfr_put_beginning(struct writer_stream *j); /* the recording, its settings,
 void jfr_put_jvms(struct writer_stream *j); /* those that the file does not have yet */
 /* Writes the notes up to this time, of the clock of the profile. */
 void jfr_put_notes(struct writer_stream *j, uint64_t until_ns);
+void jfr_put_usages(struct writer_stream *j, uint64_t until_ns); /* the same for what processes used */
 bool jfr_has_form(const struct writer_stream *j, enum form form); /* of an event of the profile */
 void jfr_put_report(struct writer_stream *j); /* CPU load, facts and losses: at the end */
 

@@ -102,6 +102,7 @@ struct writer {
 	const char *lacks; /* "times and lines": parts of a recording that the format cannot hold; NULL = none */
 	size_t count_at; /* offset in struct writer_options of the uint32_t that -o NAME=N sets; 0 = none */
 	bool has_notes; /* the format keeps the profile's notes */
+	bool has_usages; /* the format shows the profile's usages */
 	bool has_all_events; /* one file has all events; otherwise each event has its own file, see options->event */
 	/* Returns 0 or the -errno of the stream. Reports nothing. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);

@@ -24,7 +24,7 @@ struct writer_stream {
 	struct vec(uint32_t) texts; /* id of a string -> its number in the file; 0 = not written yet */
 	uint32_t text_count;
 	size_t events, frames, owners, threads, nodes; /* numbers of rows of the profile that the file has */
-	size_t notes; /* the same; like samples, notes are not repeated */
+	size_t notes, usages; /* the same; like samples, these are not repeated */
 	bool is_begun; /* the file has the first profile->samples.written samples */
 	int64_t whole_bytes; /* of the file up to the last whole append; -1 = it is no regular file */
 	int err;
@@ -103,6 +103,14 @@ static void add_note(struct writer_stream *stream, size_t index)
 	add_row(stream, LAYOUT_NOTES, &row);
 }
 
+static void add_usage(struct writer_stream *stream, size_t index)
+{
+	struct profile_usage row = stream->profile->usages.items[index];
+
+	row.time_ns -= stream->profile->start_ns;
+	add_row(stream, LAYOUT_USAGES, &row);
+}
+
 static int add_sample(void *context, const struct profile_sample *sample)
 {
 	struct writer_stream *stream = context;
@@ -144,6 +152,8 @@ static void add_new_rows(struct writer_stream *stream)
 		add_node(stream, stream->nodes);
 	for (; stream->notes < profile->notes.len; stream->notes++)
 		add_note(stream, stream->notes);
+	for (; stream->usages < profile->usages.len; stream->usages++)
+		add_usage(stream, stream->usages);
 }
 
 /* Adds the losses and facts known so far. */
@@ -248,6 +258,7 @@ const struct writer writer_duet = {
 	.help = "all samples, written during the recording; duet convert makes the other formats from it",
 	.has_all_events = true,
 	.has_notes = true,
+	.has_usages = true,
 	.write = duet_write,
 	.stream_open = stream_open,
 	.stream_append = stream_append,

@@ -473,6 +473,7 @@ static int put_sample(void *context, const struct profile_sample *sample)
 	struct writer_stream *j = context;
 
 	jfr_put_notes(j, sample->time_ns);
+	jfr_put_usages(j, sample->time_ns);
 	add_load(j, sample);
 	if (!is_wanted(j, sample) || !jfr_is_within_limit(j, sample, ns_of(j, sample), events_of(j, sample)))
 		return j->err;
@@ -648,6 +649,7 @@ static int jfr_stream_append(struct writer_stream *stream, bool is_end)
 	if (err)
 		return err;
 	jfr_put_notes(stream, UINT64_MAX);
+	jfr_put_usages(stream, UINT64_MAX);
 	jfr_put_losses(stream);
 	if (is_end)
 		return put_end(stream);
@@ -661,6 +663,7 @@ const struct writer writer_jfr = {
 	.help = "Java Flight Recorder's format, for jfr, JDK Mission Control and async-profiler's converter",
 	.has_all_events = true,
 	.has_notes = true,
+	.has_usages = true,
 	.write = jfr_write,
 	.stream_open = jfr_stream_open,
 	.stream_append = jfr_stream_append,

@@ -8,9 +8,11 @@
 #include "base/text.h"
 #include "out/stack_room.h"
 #include "out/tree.h"
+#include "out/usage_table.h"
 #include "out/waits.h"
 #include "out/writers.h"
 
+#define USAGES_MAX 50 /* rows of the table of processes */
 #define WAITS_MAX 50 /* rows of the table of wakers and sleepers */
 
 /* The part of the report for one event. */
@@ -242,6 +244,8 @@ static int print_reports(struct event_report *reports, size_t count)
 	print_facts(&reports[0].report, samples);
 	for (size_t i = 0; !err && i < count; i++)
 		err = print_event(&reports[i].report);
+	if (!err)
+		err = usage_table_print(reports[0].report.profile, USAGES_MAX, reports[0].report.out);
 	if (err < 0)
 		return err;
 	print_losses(&reports[0].report);
@@ -273,6 +277,7 @@ const struct writer writer_text = {
 	.name = "text",
 	.extensions = "txt",
 	.has_all_events = true,
+	.has_usages = true,
 	.help = "hottest stacks, hottest methods and losses, to read in a terminal",
 	.write = text_write,
 };

@@ -41,6 +41,7 @@ static const struct layout_field host_fields[] = {
 	NUMBER(profile_host, window_ns),
 	NUMBER(profile_host, cpu_percent),
 	NUMBER(profile_host, memory_percent),
+	NUMBER(profile_host, usages_ns),
 	{0},
 };
 
@@ -138,10 +139,36 @@ static const struct layout_field note_fields[] = {
 	{0},
 };
 
+/* time_ns is relative to the start of the recording. */
+static const struct layout_field usage_fields[] = {
+	NUMBER(profile_usage, time_ns),
+	NUMBER(profile_usage, started_ms),
+	NUMBER(profile_usage, user_ns),
+	NUMBER(profile_usage, system_ns),
+	NUMBER(profile_usage, load_ppm),
+	NUMBER(profile_usage, size_bytes),
+	NUMBER(profile_usage, resident_bytes),
+	NUMBER(profile_usage, anonymous_bytes),
+	NUMBER(profile_usage, file_bytes),
+	NUMBER(profile_usage, shared_bytes),
+	NUMBER(profile_usage, minor_faults),
+	NUMBER(profile_usage, major_faults),
+	NUMBER(profile_usage, read_bytes),
+	NUMBER(profile_usage, written_bytes),
+	NUMBER(profile_usage, pid),
+	NUMBER(profile_usage, parent),
+	NUMBER(profile_usage, uid),
+	NUMBER(profile_usage, threads),
+	NUMBER(profile_usage, state),
+	TEXT(profile_usage, name),
+	TEXT(profile_usage, command),
+	{0},
+};
+
 /* Sizes of rows as this version writes them. They may only grow, by fields at the end. */
 const struct layout_rows layout_rows[LAYOUT_TYPES] = {
 	[LAYOUT_TIMES] = {times_fields, 24, sizeof(struct layout_times)},
-	[LAYOUT_HOST] = {host_fields, 112, sizeof(struct profile_host)},
+	[LAYOUT_HOST] = {host_fields, 120, sizeof(struct profile_host)},
 	[LAYOUT_EVENTS] = {event_fields, 16, sizeof(struct profile_event)},
 	[LAYOUT_FRAMES] = {frame_fields, 28, sizeof(struct frame)},
 	[LAYOUT_OWNERS] = {owner_fields, 72, sizeof(struct profile_owner)},
@@ -151,6 +178,7 @@ const struct layout_rows layout_rows[LAYOUT_TYPES] = {
 	[LAYOUT_LOSSES] = {loss_fields, 12, sizeof(struct profile_loss)},
 	[LAYOUT_FACTS] = {fact_fields, 8, sizeof(struct profile_fact)},
 	[LAYOUT_NOTES] = {note_fields, 56, sizeof(struct profile_note)},
+	[LAYOUT_USAGES] = {usage_fields, 140, sizeof(struct profile_usage)},
 };
 
 void layout_put(enum layout_type type, const void *row, layout_text text, void *context, struct buf *out)

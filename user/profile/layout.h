@@ -77,6 +77,7 @@ enum layout_type {
 	LAYOUT_LOSSES, /* a later section replaces it. The same for the facts */
 	LAYOUT_FACTS,
 	LAYOUT_NOTES,
+	LAYOUT_USAGES,
 	LAYOUT_TYPES
 };
 

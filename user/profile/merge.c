@@ -179,6 +179,23 @@ static int move_notes(struct merge *merge)
 	return err;
 }
 
+static int move_usages(struct merge *merge)
+{
+	const struct profile *from = merge->mover.from;
+	int err = 0;
+
+	for (size_t i = 0; err != -ENOMEM && i < from->usages.len; i++) {
+		struct profile_usage usage = from->usages.items[i];
+
+		if (usage.time_ns < merge->part.from_ns || usage.time_ns >= merge->part.until_ns)
+			continue;
+		usage.name = mover_text(&merge->mover, usage.name);
+		usage.command = mover_text(&merge->mover, usage.command);
+		err = profile_add_usage(merge->mover.to, &usage);
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
 /* The layout of files says which fields of the struct are strings. */
 static void move_host(struct merge *merge)
 {
@@ -252,6 +269,8 @@ static int move_all(struct merge *merge, const char *name, struct buf *why)
 		err = move_facts(merge, name);
 	if (!err)
 		err = move_notes(merge);
+	if (!err)
+		err = move_usages(merge);
 	return err ? out_of_memory(why) : 0;
 }
 

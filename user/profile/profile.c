@@ -48,6 +48,7 @@ void profile_release(struct profile *profile)
 	vec_release(&profile->losses);
 	vec_release(&profile->facts);
 	vec_release(&profile->notes);
+	vec_release(&profile->usages);
 	map_release(&profile->frame_ids);
 	map_release(&profile->owner_ids);
 	map_release(&profile->node_ids);
@@ -315,6 +316,13 @@ void profile_add_note(struct profile *profile, const struct profile_note *note, 
 	row.texts[0] = intern_str(&profile->strings, first ? first : "");
 	row.texts[1] = intern_str(&profile->strings, second ? second : "");
 	(void)vec_push(&profile->notes, row);
+}
+
+int profile_add_usage(struct profile *profile, const struct profile_usage *usage)
+{
+	if (profile->usages.len >= PROFILE_USAGES_MAX)
+		return -EFBIG;
+	return vec_push(&profile->usages, *usage);
 }
 
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text)

@@ -124,6 +124,26 @@ struct profile_note {
 	uint32_t texts[2];
 };
 
+/*
+ * What a process had used when it was looked at. Counts are since its start. Rows of a process are in order of time;
+ * texts are interned.
+ */
+struct profile_usage {
+	uint64_t time_ns; /* of the clock of profile.start_ns; no earlier than that */
+	uint64_t started_ms; /* since 1970 */
+	uint64_t user_ns, system_ns; /* CPU time */
+	uint64_t load_ppm; /* of one CPU, in millionths, since it was looked at before */
+	uint64_t size_bytes, resident_bytes; /* of its memory … */
+	uint64_t anonymous_bytes, file_bytes, shared_bytes; /* … and the parts of what is resident */
+	uint64_t minor_faults, major_faults;
+	uint64_t read_bytes, written_bytes; /* of devices; 0 if it was not allowed to read them */
+	uint32_t pid, parent, uid, threads;
+	uint32_t state; /* letter of /proc/PID/stat: 'R', 'S', … */
+	uint32_t name, command; /* command: its arguments with spaces between them; 0 = not known */
+};
+
+#define PROFILE_USAGES_MAX (1u << 18) /* more are dropped */
+
 /* The machine and the recording, for formats that describe them. The uint32_t texts are interned, 0 = not known. */
 struct profile_host {
 	uint32_t version; /* duet's version */
@@ -148,6 +168,7 @@ struct profile_host {
 	uint64_t window_ns; /* length of a continuous recording's windows; else 0 */
 	double cpu_percent; /* busy part of all CPUs during the recording */
 	double memory_percent; /* used part of the memory at the end */
+	uint64_t usages_ns; /* how often processes are looked at for profile.usages; 0 = never */
 };
 
 /* Whether stacks have a leading frame for their process. */
@@ -170,6 +191,7 @@ struct profile {
 	struct vec(struct profile_loss) losses;
 	struct vec(struct profile_fact) facts;
 	struct vec(struct profile_note) notes; /* in the order of adding */
+	struct vec(struct profile_usage) usages; /* of processes of the whole machine, in the order of adding */
 	struct map frame_ids;  /* hash of a frame -> index; the same for owners and threads */
 	struct map owner_ids;
 	struct map node_ids;   /* parent << 32 | frame -> node */
@@ -241,6 +263,8 @@ int profile_add(struct profile *profile, const struct profile_sample *sample);
 /* Adds a note with these texts, which may be NULL. Does nothing when there are too many, or when out of memory. */
 void profile_add_note(struct profile *profile, const struct profile_note *note, const char *first,
 		      const char *second);
+/* Adds the row. Returns 0, -EFBIG when there are too many, or -ENOMEM. */
+int profile_add_usage(struct profile *profile, const struct profile_usage *usage);
 void profile_add_loss(struct profile *profile, uint64_t count, const char *text); /* count 0 is not recorded */
 __attribute__((format(printf, 3, 4))) void profile_add_fact(struct profile *profile, const char *key,
 							    const char *format, ...);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole numbers with a unit, as async-profiler's arguments have them. */
+#ifndef ASPROF_UNITS_H
+#define ASPROF_UNITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Times in ns, sizes in bytes; m is a millisecond. Returns false, with *ret untouched, if the text is no such number. */
+bool units_parse(const char *text, uint64_t *ret);
+/* The same for long times: s m h d; a number without a unit is in seconds. */
+bool units_parse_long(const char *text, uint64_t *ret_ns);
+
+#endif
