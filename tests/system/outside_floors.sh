@@ -433,7 +433,7 @@ jdk_case_cost_of_a_method() { # alone
 	need_bpf
 	need_root
 	JVM_OPTS=(-Dgate="$here/gate" -XX:TieredStopAtLevel=1)
-	JVM_PATIENCE=60 start_jvm "$jdk" workload.Batches 9 60 500
+	JVM_PATIENCE=60 start_jvm "$jdk" workload.Batches 10 60 500
 	start_record -p "$jvm" -d 300 -i 500us -o collapsed -f "$here/out"
 	echo "$recorder $(reader)" >"$here/gate.new"
 	mv "$here/gate.new" "$here/gate"
@@ -443,7 +443,7 @@ jdk_case_cost_of_a_method() { # alone
 	us_of_batches "$here/out" 500 | sort -n >"$here/batches"
 	expect "methods met" "$(awk '{ sum += $3 } END { print sum }' "$here/batches")" '>=' 1000
 	sed 's/^/# us a method, us a sample, methods: /' "$here/batches"
-	expect "us of loader and reader a method" "$(sed -n 's/\..*//; 4p' "$here/batches")" '<=' 30
+	expect "us of loader and reader a method" "$(sed -n 's/\..*//; 5p' "$here/batches")" '<=' 20
 }
 
 run_cases "$@"
