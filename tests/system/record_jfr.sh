@@ -190,7 +190,8 @@ jdk_case_clocks() {
 
 # Prints a field of each sample of the burning process.
 burner_said() { # FIELD
-	awk -v field="$1" '/^profiler.ProcessSample/ { ours = 0 } /pid = / && $1 == "pid" && $3 == '"$burner"' { ours = 1 }
+	awk -v field="$1" -v pid="$burner" '/^profiler.ProcessSample/ { ours = 0 }
+		$1 == "pid" && $3 == pid { ours = 1 }
 		ours && $1 == field { sub(/^[^=]*= /, ""); sub(/%$/, ""); print }' "$here/print"
 }
 
