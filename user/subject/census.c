@@ -19,7 +19,7 @@
 #define MS_PER_TICK 10
 #define FIRST_NS (NS_PER_SEC / 2) /* so that N intervals have N - 1 looks with a load, as with async-profiler */
 #define SLICE_NS (5 * NS_PER_MS)
-#define REST_TIMES 4 /* a slice is followed by a rest of so many times its length */
+#define REST_TIMES 4 /* a slice is followed by a rest of so many times its CPU time */
 #define PROCESSES_MAX 65536 /* of one look */
 #define LEAST_PPM 50000 /* 5 % of a CPU */
 #define MEMORY_PARTS 20 /* 5 % of the memory */
@@ -230,7 +230,7 @@ static void begin_look(struct census *census, uint64_t now_ns)
 void census_step(struct census *census, uint64_t now_ns)
 {
 	const struct dirent *entry = NULL;
-	uint64_t end_ns = now_ns + SLICE_NS, at_ns = now_ns;
+	uint64_t end_ns = now_ns + SLICE_NS, at_ns = now_ns, cpu_ns = clock_cpu_ns();
 
 	if (!census->profile || now_ns < census->next_ns ||
 	    (census->profile->until_ns && now_ns >= census->profile->until_ns))
@@ -243,7 +243,7 @@ void census_step(struct census *census, uint64_t now_ns)
 	if (census->folder && !entry)
 		end_look(census);
 	else if (census->folder)
-		census->next_ns = at_ns + REST_TIMES * (at_ns - now_ns);
+		census->next_ns = at_ns + REST_TIMES * (clock_cpu_ns() - cpu_ns);
 }
 
 int census_wait_ms(const struct census *census, uint64_t now_ns, int wait_ms)
