@@ -5,6 +5,7 @@
 
 #include "jvmstructs.h"
 #include "memory.h"
+#include "stub_list.h"
 #include "vtables.h"
 
 /* ---- what the loader has been sent ---- */
@@ -332,10 +333,28 @@ static void answer_compiled(const struct answers *answers, struct nmethod_record
 	nmethods_release(record);
 }
 
+/* Replaces what is known of a blob by the part of it that holds pc. */
+static void find_part(uintptr_t pc, struct duet_stub *stub, char name[STUB_NAME_BYTES])
+{
+	struct listed_stub listed = {stub->address, stub->code_bytes, 0};
+	struct vtable_stub vtable;
+
+	if (!strcmp(name, VTABLES_BLOB) && vtables_find(pc, stub->address, &vtable)) {
+		strcpy(name, vtable.name);
+		stub->address = vtable.start;
+		stub->code_bytes = (uint32_t)vtable.bytes;
+	} else if (stub_list_has_blob(name)) {
+		stub_list_find(pc, &listed);
+		if (listed.name)
+			memory_text(name, listed.name, STUB_NAME_BYTES);
+		stub->address = listed.start;
+		stub->code_bytes = (uint32_t)listed.bytes;
+	}
+}
+
 /* Copies the name, because the blob may be freed at any time. */
 static bool find_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
 {
-	struct vtable_stub vtable;
 	struct code_blob blob;
 
 	if (!jvmstructs_blob_at(pc, &blob))
@@ -343,11 +362,7 @@ static bool find_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_N
 	jvmstructs_blob_name(&blob, name, STUB_NAME_BYTES);
 	ret_stub->address = blob.start;
 	ret_stub->code_bytes = (uint32_t)blob.bytes;
-	if (!strcmp(name, VTABLES_BLOB) && vtables_find(pc, blob.start, &vtable)) {
-		strcpy(name, vtable.name);
-		ret_stub->address = vtable.start;
-		ret_stub->code_bytes = (uint32_t)vtable.bytes;
-	}
+	find_part(pc, ret_stub, name);
 	return name[0] && !jvmstructs_is_nmethod(name);
 }
 

@@ -576,6 +576,11 @@ static void publish_names(struct duet_jvm_layout *ret)
 	}
 }
 
+uintptr_t jvmstructs_stub_variable(void)
+{
+	return layout.call_stub_return_address;
+}
+
 bool jvmstructs_flag_is_set(const char *name)
 {
 	uintptr_t flag = layout.flags_address ? memory_word(layout.flags_address) : 0;

@@ -85,6 +85,9 @@ bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor);
  */
 bool jvmstructs_caller_anchor(uintptr_t wrapper, struct frame_anchor *ret_anchor);
 
+/* Returns the address of a static field of HotSpot's class StubRoutines; 0: unknown. */
+uintptr_t jvmstructs_stub_variable(void);
+
 /* Returns the value of a JVM flag of type bool; false when it is not found. */
 bool jvmstructs_flag_is_set(const char *name);
 /*

@@ -46,8 +46,9 @@ jdk_case_stubs_from_the_start() {
 	expect_share "of them rooted" "$(matching "$here/main" "$entries")" '>=' 97
 }
 
-# The blobs with these stubs have one name. Read from outside, without the JVM's own events about its code.
-jdk_case_names_of_calls() {
+# Many stubs share a blob. Read from outside, without the JVM's own events about its code.
+jdk_case_names_from_outside() {
+	local of
 	need_bpf
 	start_jvm "$jdk" workload.Stubs 60
 	warm_up 2
@@ -55,6 +56,10 @@ jdk_case_names_of_calls() {
 	expect "samples in vtable stubs" "$(grep -c 'Stubs[.]virtuals;vtable stub ' "$here/out")" '>' 0
 	expect "samples in itable stubs" "$(grep -c 'Stubs[.]interfaces;itable stub ' "$here/out")" '>' 0
 	expect_lacks "$here/out" 'virtuals;itable|interfaces;vtable|vtable chunks'
+	for of in 'copies;.*(jbyte|jint|jlong).*_arraycopy' 'checksums;.*updateBytesCRC32' 'digests;.*_implCompress'; do
+		expect "samples of $of" "$(matching "$here/out" "Stubs[.]$of" | cut -d ' ' -f 1)" '>' 0
+	done
+	expect_lacks "$here/out" ';StubRoutines|;Stub Generator'
 }
 
 run_cases "$@"
