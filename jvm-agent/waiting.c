@@ -131,6 +131,7 @@ static struct wait *new_wait(const struct wait_event *event, struct stay *stay, 
 		return wait;
 	from = sample_from(event, wait, 0);
 	wait->kept = sample_keep(stay, &from, malloc);
+	ring_touch(&stay->ring); /* the thread that writes it has the lock */
 	if (wait->kept)
 		return wait;
 	free_wait(wait);

@@ -13,6 +13,7 @@
 /* The largest sample must fit while another one is being read. */
 #define LANE_MIN_BYTES (64u << 10)
 #define LANE_MAX_BYTES (1ull << 30)
+#define TOUCHED_BYTES (16u << 10) /* some samples of threads that go on at the same time */
 #define WAIT_STEP_NS 1000000
 #define WAIT_STEPS 500
 
@@ -160,4 +161,13 @@ bool ring_has_room(const struct ring *ring)
 	uint64_t used = __atomic_load_n(&view->lane->head, __ATOMIC_RELAXED) - tail;
 
 	return used + 2 * ring_metadata_most(ring) <= view->bytes;
+}
+
+void ring_touch(struct ring *ring)
+{
+	const struct duet_lane_view *view = &ring->lanes[DUET_LANE_SAMPLE];
+	uint64_t head = __atomic_load_n(&view->lane->head, __ATOMIC_RELAXED);
+
+	for (uint64_t at = head; at - head < TOUCHED_BYTES; at += DUET_RING_PAGE)
+		__atomic_fetch_or(&view->data[at & (view->bytes - 1)], 0, __ATOMIC_RELAXED);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -116,6 +117,31 @@ static void test_drop_when_full(void **state)
 	ring_write(&ring, DUET_AGENT_STUB, &part, 1, RING_DROP);
 	part.bytes = DUET_RING_MAX_RECORD;
 	ring_write(&ring, DUET_AGENT_STUB, &part, 1, RING_DROP);
+	ring_unmap(&ring);
+}
+
+/* The pages of the next samples are there, also those at the beginning of the lane, and their bytes are unchanged. */
+static void test_touch(void **state)
+{
+	int fd = make_file(F_SEAL_SHRINK);
+	struct duet_lane_view *view;
+	struct stat before, after;
+	struct ring ring;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(ring_map(&ring, fd, TOTAL_BYTES, &why), 0);
+	view = &ring.lanes[DUET_LANE_SAMPLE];
+	view->lane->head = view->lane->tail = 10 * LANE_BYTES - DUET_RING_PAGE - 8;
+	view->data[LANE_BYTES - DUET_RING_PAGE - 8] = 7;
+	assert_int_equal(fstat(fd, &before), 0);
+	ring_touch(&ring);
+	assert_int_equal(fstat(fd, &after), 0);
+	assert_int_equal((after.st_blocks - before.st_blocks) * 512, TOUCHED_BYTES - DUET_RING_PAGE);
+	assert_int_equal(view->data[LANE_BYTES - DUET_RING_PAGE - 8], 7);
+	for (size_t at = 0; at < LANE_BYTES - DUET_RING_PAGE - 8; at++)
+		assert_int_equal(view->data[at], 0);
+	close(fd);
 	ring_unmap(&ring);
 }
 
@@ -236,6 +262,7 @@ int main(void)
 		cmocka_unit_test(test_refuse_files),
 		cmocka_unit_test(test_refuse_pages),
 		cmocka_unit_test(test_drop_when_full),
+		cmocka_unit_test(test_touch),
 		cmocka_unit_test(test_wait_again_after_a_stall),
 		cmocka_unit_test(test_many_producers),
 	};
