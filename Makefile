@@ -237,7 +237,7 @@ CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
 	$(O)/workloads/liblocks.so $(crafted) \
-	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps throng mayfly \
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps odd_sleeps throng mayfly \
 	mayfly_child parked wakers transfers libnative.so libraries liblarge_small.so liblarge_large.so libliar.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
@@ -253,7 +253,7 @@ $(O)/workloads/events: tests/workloads/events.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 
-$(addprefix $(O)/workloads/,sleeps wakers parked transfers): $(O)/workloads/%: tests/workloads/%.c $(flags)
+$(addprefix $(O)/workloads/,sleeps odd_sleeps wakers parked transfers): $(O)/workloads/%: tests/workloads/%.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 
@@ -378,8 +378,8 @@ bench: all workloads ## what profiling costs, as tables: ROUNDS=3 SECONDS=3 ASPR
 bench-walk: all workloads ## what BPF takes for a stack of 60 frames: ROUNDS=5 BEFORE=/path/to/another/duet
 	$(Q)ROUNDS=$(ROUNDS) BEFORE="$(BEFORE)" tests/bench/walk_cost.sh
 
-bench-offcpu: all workloads ## what time off CPU costs, and how right its sums are: ROUNDS=3 RUNS=10
-	$(Q)$(bench_settings) RUNS=$(RUNS) tests/bench/offcpu.sh
+bench-offcpu: all workloads ## what time off CPU costs, and how right its sums are: ROUNDS=3 RUNS=10 BEFORE=/path/to/duet
+	$(Q)$(bench_settings) RUNS=$(RUNS) BEFORE="$(BEFORE)" tests/bench/offcpu.sh
 
 bench-convert: $(O)/tests/bench/heatmap_day
 bench-convert: all workloads $(O)/tests/system/peak_memory ## what converting ten million samples takes, for each format

@@ -467,6 +467,40 @@ static void fuse_output(void)
 	self.shared->silence = SILENT_WRITES;
 }
 
+static void *asleep_in_read(void *unused)
+{
+	char byte;
+	int fd;
+
+	prctl(PR_SET_NAME, "in_read");
+	fd = open(below("mount/file"), O_RDONLY);
+	touched = fd >= 0 && read(fd, &byte, 1) == 1;
+	return unused;
+}
+
+static void *asleep_in_fault(void *map)
+{
+	prctl(PR_SET_NAME, "in_fault");
+	touched = *(volatile char *)map;
+	return map;
+}
+
+/* One thread asks the server for a page. The others wait for that page, where no signal ends their sleep. */
+static void fuse_asleep(void)
+{
+	char *map = map_remote(PAGE, PROT_READ, NULL);
+	void *(*const ways[])(void *) = {asleep_in_read, asleep_in_read, asleep_in_fault};
+	pthread_t thread;
+
+	self.shared->silence = SILENT_READS;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		if (pthread_create(&thread, NULL, ways[i], map))
+			die("pthread_create");
+		while (!self.shared->withheld)
+			usleep(1000);
+	}
+}
+
 static struct {
 	char *page; /* a page that never arrives */
 	_Atomic int step; /* 1: one thread waits for the page, 2: another waits for that thread */
@@ -605,6 +639,7 @@ static const struct attack {
 	{.name = "fuse_stage", .run = fuse_stage, .serve = serve_overlay_to_jvm},
 	{.name = "fuse_stack_end", .run = fuse_stack_end, .serve = serve_everybody},
 	{.name = "fuse_arguments", .run = fuse_arguments, .serve = serve_everybody},
+	{.name = "fuse_asleep", .run = fuse_asleep, .serve = serve_everybody},
 	{.name = "fuse_root", .run = fuse_root, .serve = serve_alone},
 	{.name = "fuse_output", .run = fuse_output, .serve = serve_everybody},
 	{.name = "fuse_lock", .run = prepare_lock, .serve = serve_everybody, .finish = hold_lock},

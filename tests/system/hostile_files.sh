@@ -186,6 +186,32 @@ case_fuse_windows() {
 	end_attacker
 }
 
+is_asleep() { # THREADS
+	[ "$(grep -l '^State:.D ' "/proc/$attacker/task"/*/status | wc -l)" -ge "$1" ]
+} 2>/dev/null
+
+# Threads that sleep for a page of a file system that answers nothing: each is recorded with all its time.
+case_fuse_asleep() {
+	local name told
+	need_bpf
+	need_root
+	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no hook for sleeps"
+	start_attacker fuse_asleep
+	wait_for 10 is_asleep 2
+	SECONDS=0
+	record --no-attach -p "$attacker" -e offcpu --total -t -d 3 -o collapsed -f "$here/out"
+	expect_status 0
+	expect "seconds that it took" $SECONDS '<=' "$patience"
+	for name in in_read:2 in_fault:1; do
+		told=$(grep -F "[${name%:*} " "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')
+		expect_near "time of ${name%:*}, s" "$told" $((3 * ${name#*:})) 1
+	done
+	expect_contains "$here/out" '\[in_read .*;asleep_in_read;.*_\[k\];\[io\] '
+	expect_contains "$here/out" '\[in_fault .*;asleep_in_fault;.*_\[k\];\[(io|page fault)\] '
+	kill -0 "$attacker" || fail "the attacker ended before"
+	end_attacker
+}
+
 # ---- one user chooses what all users of a file see ----------------------------------------------
 
 stranger=(setpriv --reuid=65534 --regid=65534 --clear-groups)

@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 200
+# Sleeps that end in unusual ways, many sleepers, and other clocks: the sums are what the threads themselves have
+# measured.
+. "$(dirname "$0")/lib.sh"
+
+need_offcpu() {
+	need_bpf
+	"$duet" check 2>&1 | grep -qE 'yes +time off CPU' || skip "this kernel has no hook for sleeps"
+}
+
+# Records all processes of the workload by a name that no other run of it has. Its output is in $here/said.
+record_odd() { # exits|execs|forks
+	local name
+	name=odd.$(basename "$here")
+	cp "$workloads/odd_sleeps" "$here/$name"
+	start_record --comm "$name" --no-attach -e offcpu=1ms --total -t -d 100 -o collapsed -f "$here/out"
+	"$here/$name" "$1" 1500 >"$here/said" || fail "the workload failed"
+	sleep 0.5
+	end_record INT
+	expect_status 0
+}
+
+# Expects that the time recorded in a function is what the threads have measured.
+expect_time() { # FUNCTION
+	local told said
+	told=$(grep -E ";(run|main);$1;" "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')
+	said=$(awk -v name="$1" '$1 == name { print $2 / 1e9 }' "$here/said")
+	expect_near "time in $1, s" "$told" "$said" "$(awk "BEGIN { print 0.02 * $said }")"
+}
+
+case_threads_that_exit_asleep() {
+	need_offcpu
+	record_odd exits
+	expect_time in_old
+}
+
+# A process executes another program while its threads sleep; then those of that program do.
+case_exec_between() {
+	need_offcpu
+	record_odd execs
+	expect_time in_old
+	expect_time in_new
+}
+
+case_fork_between() {
+	need_offcpu
+	record_odd forks
+	expect_time in_old
+	expect_time in_child
+}
+
+# Each of many threads has all its time.
+case_five_thousand() {
+	need_offcpu
+	local threads least most seconds
+	"$workloads/parked" 5000 >"$here/parked" 2>&1 &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/parked" '^READY' 30
+	record --no-attach -p "$jvm" -e wall --total -t -d 3 -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/stderr" 'lost: nothing'
+	seconds=$(sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr")
+	read -r threads least most < <(awk 'match($0, "\\[parked_[^ ]*") { sum[substr($0, RSTART, RLENGTH)] += $NF / 1e9 }
+		END { for (thread in sum) {
+				threads++
+				least = threads == 1 || sum[thread] < least ? sum[thread] : least
+				most = sum[thread] > most ? sum[thread] : most
+			}
+			print threads + 0, least + 0, most + 0 }' "$here/out")
+	expect "threads" "$threads" == 5000
+	expect_near "time of the one with the least, s" "$least" "$seconds" 0.2
+	expect_near "time of the one with the most, s" "$most" "$seconds" 0.2
+	expect_lacks "$here/parked" INTERRUPTED
+}
+
+# A process whose clocks differ from the host's, as after it was moved from another machine.
+case_clocks_of_a_namespace() {
+	need_offcpu
+	need_root
+	local name told said outer
+	unshare --time --monotonic 500000 --boottime 700000 --fork "$workloads/sleeps" "$here/gate" 4 >"$here/said" &
+	outer=$! jvm=$!
+	jvms+=("$outer")
+	wait_for_line "$here/said" '^READY' 10
+	jvm=$(pgrep -P "$outer")
+	jvms+=("$jvm")
+	[ "$(readlink "/proc/$jvm/ns/time")" != "$(readlink /proc/self/ns/time)" ] || skip "no time namespaces"
+	start_record --no-attach -p "$jvm" -e offcpu=300us --total -t -d 100 -o collapsed -f "$here/out"
+	touch "$here/gate"
+	wait_for_line "$here/said" '^DONE' 60
+	end_record
+	expect_status 0
+	for name in in_nanosleep in_poll in_lock in_turns; do
+		said=$(awk -v name="$name" 'index($1, name) == 1 { sum += $2 } END { print sum / 1e9 }' "$here/said")
+		told=$(grep -F "[$name" "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')
+		expect_near "time of $name, s" "$told" "$said" "$(awk "BEGIN { print 0.02 * $said }")"
+	done
+}
+
+run_cases "$@"
