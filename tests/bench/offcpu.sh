@@ -3,9 +3,11 @@
 #
 # Prints as a Markdown table the cost of -e offcpu and -e wall and the errors of their sums:
 #   ROUNDS=3 (of alternating measurements) RUNS=10 (for the bias; 0: none)
+#   BEFORE=/path/to/another/duet (whose cost of a switch and of threads that wait is measured in turn with this one's)
 . "$(dirname "$0")/lib.sh"
 
 runs=${RUNS:-10}
+[ -z "${BEFORE:-}" ] || [ -x "$BEFORE" ] || die "no program $BEFORE"
 stats_before=$(cat /proc/sys/kernel/bpf_stats_enabled) # end_bench() restores it
 trap end_bench EXIT
 
@@ -65,19 +67,34 @@ measure_throughput() {
 	done
 }
 
-# Prints the time in ns that a context switch takes in duet's programs.
-measure_switch() {
-	local round before_ns before after_ns after
+# Prints the context switches of all CPUs, those to and from the idle thread included.
+context_switches() {
+	awk '/^ctxt/ { print $2 }' /proc/stat
+}
+
+# Measures the time in ns that duet's programs take for a context switch of any thread of the host. The statistics
+# themselves take a part of it (some 40 ns for each run of a program).
+measure_switch() { # NAME PROGRAM
+	local before_ns after_ns before after switches
+	duet=$2 start_offcpu
+	switches=$(context_switches)
+	read -r before_ns before < <(program_times)
+	turn_about 1 300000
+	read -r after_ns after < <(program_times)
+	switches=$(($(context_switches) - switches))
+	end_record INT
+	[ "$after" -gt "$before" ] || die "no statistics of BPF programs"
+	calculate "($after_ns - $before_ns) / $switches" >>"$scratch/switch.$1"
+	calculate "($after - $before) / $switches" >>"$scratch/runs.$1"
+}
+
+measure_switches() {
+	local round
 	echo 1 >/proc/sys/kernel/bpf_stats_enabled
 	for ((round = 0; round < rounds; round++)); do
 		progress "cost of a switch, round $((round + 1)) of $rounds"
-		start_offcpu
-		read -r before_ns before < <(program_times)
-		turn_about 1 300000
-		read -r after_ns after < <(program_times)
-		end_record INT
-		[ "$after" -gt "$before" ] || die "no statistics of BPF programs"
-		calculate "($after_ns - $before_ns) / $turns" >>"$scratch/switch"
+		[ -z "${BEFORE:-}" ] || measure_switch before "$BEFORE"
+		measure_switch now "$duet"
 	done
 	echo "$stats_before" >/proc/sys/kernel/bpf_stats_enabled
 }
@@ -102,32 +119,48 @@ measure_sums() {
 }
 
 # Prints the CPU time in s of a recording of this many threads that wait without end.
-cost_of_parked() { # THREADS
+cost_of_parked() { # THREADS PROGRAM
 	"$workloads/parked" "$1" >"$scratch/parked" &
 	jvm=$!
 	jvms=($jvm)
 	wait_for_line "$scratch/parked" '^READY' 10
 	TIMEFORMAT='%U %S'
-	{ time "$duet" record --no-attach -p $jvm -e wall -t -d 10 -o collapsed -f "$scratch/profile" \
+	{ time "$2" record --no-attach -p $jvm -e wall -t -d 10 -o collapsed -f "$scratch/profile" \
 		2>/dev/null; } 2>"$scratch/time"
 	kill $jvm
 	jvms=()
 	awk '{ print $1 + $2 }' "$scratch/time"
 }
 
-measure_parked() {
-	local round few many
+measure_parked() { # NAME PROGRAM
+	local few many
+	few=$(cost_of_parked 1 "$2")
+	many=$(cost_of_parked 1000 "$2")
+	calculate "($many - $few) * 10" >>"$scratch/parked.$1"
+}
+
+measure_all_parked() {
+	local round
 	for ((round = 0; round < rounds; round++)); do
 		progress "threads that wait, round $((round + 1)) of $rounds"
-		few=$(cost_of_parked 1)
-		many=$(cost_of_parked 1000)
-		calculate "($many - $few) * 10" >>"$scratch/parked_cost"
+		[ -z "${BEFORE:-}" ] || measure_parked before "$BEFORE"
+		measure_parked now "$duet"
 	done
 }
 
+# Prints the rows about what is measured of two programs.
+rows() { # NAME WHOSE
+	[ -e "$scratch/switch.$1" ] || return 0
+	echo "| a context switch in the programs$2, by the kernel's statistics, ns | $(spread %.0f "$scratch/switch.$1") |"
+	echo "| runs of programs for a context switch$2 | $(spread %.2f "$scratch/runs.$1") |"
+	awk '{ print $1 * 0.02 }' "$scratch/switch.$1" >"$scratch/switch.cpu"
+	echo "| 200,000 switches a second$2, by that, % of a CPU | $(spread %.1f "$scratch/switch.cpu") |"
+	echo "| 1,000 threads that wait for 10 s, more than one, -e wall$2, % of a CPU | $(spread %.2f "$scratch/parked.$1") |"
+}
+
 measure_throughput
-measure_switch
-measure_parked
+measure_switches
+measure_all_parked
 [ "$runs" = 0 ] || measure_sums
 progress ""
 describe_host
@@ -138,9 +171,7 @@ echo "| million switches a second of two pairs of threads without it | $(spread 
 echo "| throughput that they keep with it, % | $(spread %.1f "$scratch/kept") |"
 echo "| the same by their CPU time, % | $(spread %.1f "$scratch/kept_cpu") |"
 echo "| the same with --wakers, % | $(spread %.1f "$scratch/kept_wakers") |"
-echo "| a switch in the programs, by the kernel's statistics, ns | $(spread %.0f "$scratch/switch") |"
-awk '{ print $1 * 0.02 }' "$scratch/switch" >"$scratch/switch.cpu"
-echo "| 200,000 switches a second, by that, % of a CPU | $(spread %.1f "$scratch/switch.cpu") |"
-echo "| 1,000 threads that wait for 10 s, more than one, -e wall, % of a CPU | $(spread %.2f "$scratch/parked_cost") |"
+rows before " before"
+rows now ""
 [ "$runs" = 0 ] ||
 	echo "| error of the sum of all sleeps in $runs runs of 8 s, every 10 ms, % | $(spread %.2f "$scratch/error") |"
