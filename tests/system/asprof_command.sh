@@ -240,6 +240,10 @@ case_two_users() {
 	expect_contains "$here/stdout" 'workload/Shares'
 	run_asprof status "$jvm"
 	expect_contains "$here/stdout" '^Profiler is not active$'
+	run_asprof start --proc 1 -o jfr "$jvm"
+	as_user dump -o jfr "$jvm"
+	expect_contains "$here/stderr" 'processes of all users use: only root'
+	run_asprof stop -o collapsed "$jvm"
 	as_user start -e ctimer -i 1ms "$jvm"
 	expect_status 0
 	run_asprof status "$jvm"
