@@ -19,6 +19,12 @@ bool elsewhere_may_ask(const struct asprof_arguments *arguments)
 	return is_about_one && !arguments->file && !arguments->log;
 }
 
+bool elsewhere_would_show_others(const struct asprof_arguments *arguments, const struct asprof_arguments *begun)
+{
+	return !geteuid() && asprof_arguments_proc_ns(begun) &&
+	       (arguments->action == ASPROF_DUMP || arguments->action == ASPROF_STOP);
+}
+
 /* What is printed must not move a terminal's cursor. */
 static void clean(struct buf *text)
 {

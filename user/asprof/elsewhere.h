@@ -26,5 +26,7 @@ void elsewhere_answer(int connection, const struct asprof_arguments *arguments, 
 		      struct meeting_answer *answer);
 /* Returns true if the command may come from another user. */
 bool elsewhere_may_ask(const struct asprof_arguments *arguments);
+/* Returns true if the command reads from root's recording, which `begun` started, what processes of all users use. */
+bool elsewhere_would_show_others(const struct asprof_arguments *arguments, const struct asprof_arguments *begun);
 
 #endif

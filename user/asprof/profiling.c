@@ -581,22 +581,14 @@ static bool obey_elsewhere(const struct request *request)
 	return true;
 }
 
-/* Returns true if the report that is asked for has what processes of all users use, and root did not ask. */
-static bool would_show_others(const struct request *request)
-{
-	enum asprof_action action = request->arguments->action;
-
-	return request->question->is_other && !geteuid() && asprof_arguments_proc_ns(&request->profiling->begun) &&
-	       (action == ASPROF_DUMP || action == ASPROF_STOP);
-}
-
 static void obey_if_permitted(struct request *request)
 {
 	bool is_shared = request->question->head.kind == DUET_QUESTION_SHARED;
 
 	if ((is_shared || request->question->is_other) && !(is_shared && elsewhere_may_ask(request->arguments)))
 		refuse(request, "another user's recording can only be told of, dumped and stopped");
-	else if (would_show_others(request))
+	else if (request->question->is_other &&
+		 elsewhere_would_show_others(request->arguments, &request->profiling->begun))
 		refuse(request, "the recording has what processes of all users use: only root can dump or stop it");
 	else if (!obey_elsewhere(request))
 		obey(request);
