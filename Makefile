@@ -237,8 +237,9 @@ CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
 	$(O)/workloads/liblocks.so $(crafted) \
-	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps odd_sleeps throng mayfly \
-	mayfly_child parked wakers transfers libnative.so libraries liblarge_small.so liblarge_large.so libliar.so \
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps odd_sleeps throng \
+	mayfly mayfly_child parked wakers transfers libnative.so libraries liblarge_small.so liblarge_large.so \
+	libliar.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -378,7 +379,7 @@ bench: all workloads ## what profiling costs, as tables: ROUNDS=3 SECONDS=3 ASPR
 bench-walk: all workloads ## what BPF takes for a stack of 60 frames: ROUNDS=5 BEFORE=/path/to/another/duet
 	$(Q)ROUNDS=$(ROUNDS) BEFORE="$(BEFORE)" tests/bench/walk_cost.sh
 
-bench-offcpu: all workloads ## what time off CPU costs, and how right its sums are: ROUNDS=3 RUNS=10 BEFORE=/path/to/duet
+bench-offcpu: all workloads ## time off CPU: costs and sums; ROUNDS=3 RUNS=10 BEFORE=/path/to/duet
 	$(Q)$(bench_settings) RUNS=$(RUNS) BEFORE="$(BEFORE)" tests/bench/offcpu.sh
 
 bench-convert: $(O)/tests/bench/heatmap_day

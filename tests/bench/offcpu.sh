@@ -151,11 +151,13 @@ measure_all_parked() {
 # Prints the rows about what is measured of two programs.
 rows() { # NAME WHOSE
 	[ -e "$scratch/switch.$1" ] || return 0
-	echo "| a context switch in the programs$2, by the kernel's statistics, ns | $(spread %.0f "$scratch/switch.$1") |"
+	echo "| a context switch in the programs$2, by the kernel's statistics, ns |" \
+		"$(spread %.0f "$scratch/switch.$1") |"
 	echo "| runs of programs for a context switch$2 | $(spread %.2f "$scratch/runs.$1") |"
 	awk '{ print $1 * 0.02 }' "$scratch/switch.$1" >"$scratch/switch.cpu"
 	echo "| 200,000 switches a second$2, by that, % of a CPU | $(spread %.1f "$scratch/switch.cpu") |"
-	echo "| 1,000 threads that wait for 10 s, more than one, -e wall$2, % of a CPU | $(spread %.2f "$scratch/parked.$1") |"
+	echo "| 1,000 threads that wait for 10 s, more than one, -e wall$2, % of a CPU |" \
+		"$(spread %.2f "$scratch/parked.$1") |"
 }
 
 measure_throughput

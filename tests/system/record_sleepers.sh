@@ -63,7 +63,8 @@ case_five_thousand() {
 	expect_status 0
 	expect_contains "$here/stderr" 'lost: nothing'
 	seconds=$(sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr")
-	read -r threads least most < <(awk 'match($0, "\\[parked_[^ ]*") { sum[substr($0, RSTART, RLENGTH)] += $NF / 1e9 }
+	read -r threads least most < <(awk '
+		match($0, "\\[parked_[^ ]*") { sum[substr($0, RSTART, RLENGTH)] += $NF / 1e9 }
 		END { for (thread in sum) {
 				threads++
 				least = threads == 1 || sum[thread] < least ? sum[thread] : least
