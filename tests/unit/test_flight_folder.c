@@ -118,6 +118,10 @@ static void nothing_else_is_read(void **state)
 	assert_int_equal(chown(file, its_user(), (gid_t)-1), 0);
 	assert_true(flight_folder_take(&folder, to) < 0);
 	unlink(file);
+	write_file("with a hole", its_user());
+	assert_int_equal(truncate(file, 1ll << 40), 0);
+	assert_int_equal(flight_folder_take(&folder, to), -EFBIG);
+	unlink(file);
 	if (geteuid() == 0) {
 		write_file("another's", 0);
 		assert_true(flight_folder_take(&folder, to) < 0);

@@ -21,6 +21,7 @@
 #include "asprof/report_file.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "proc/process.h"
 
@@ -43,8 +44,10 @@ static void on_signal(int signo)
 	is_interrupted = 1;
 }
 
-static int say_error(const struct buf *why)
+/* The text may have parts that a JVM has answered. */
+static int say_error(struct buf *why)
 {
+	text_clean_lines(why);
 	fprintf(stderr, "[ERROR] %s\n", why->data);
 	return 1;
 }
@@ -99,6 +102,8 @@ static int request(const struct run *run, const char *arguments, bool begin, str
 		return fd;
 	err = is_other ? ask_other(fd, arguments, begin, ret, why)
 		       : meeting_ask(fd, DUET_QUESTION_COMMAND, arguments, ret, why);
+	if (!err)
+		text_clean_lines(&ret->text);
 	close(fd);
 	return err;
 }

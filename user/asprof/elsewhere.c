@@ -25,18 +25,6 @@ bool elsewhere_would_show_others(const struct asprof_arguments *arguments, const
 	       (arguments->action == ASPROF_DUMP || arguments->action == ASPROF_STOP);
 }
 
-/* What is printed must not move a terminal's cursor. */
-static void clean(struct buf *text)
-{
-	struct buf lines;
-
-	buf_init(&lines);
-	text_add_lines(&lines, text->data);
-	buf_clear(text);
-	buf_add(text, lines.data, lines.len);
-	buf_release(&lines);
-}
-
 /* Only what is in memory: a file of another kind could keep its reader waiting. */
 static void drop_file(struct meeting_answer *answer)
 {
@@ -53,7 +41,7 @@ static int ask(int connection, const char *words, struct meeting_answer *ret, st
 	if (!err)
 		drop_file(ret);
 	if (!err && ret->text.len)
-		clean(&ret->text);
+		text_clean_lines(&ret->text);
 	return err;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void work(int socket, int root, const void *path)
 
 	deputy_tell(socket, fd < 0 ? fd : 0);
 	if (fd >= 0 && packet_receive(socket, &none, sizeof(none), -1, &source) > 0 && source >= 0)
-		deputy_tell(socket, io_copy(source, fd));
+		deputy_tell(socket, io_copy(source, fd, UINT64_MAX));
 }
 
 /* ---- the parent ---- */

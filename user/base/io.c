@@ -95,15 +95,19 @@ int io_open_unlinked(void)
 	return fd;
 }
 
-int io_copy(int from, int to)
+int io_copy(int from, int to, uint64_t most)
 {
 	char bytes[COPY_BYTES];
-	ssize_t more = 0;
+	ssize_t more = 1;
 	int err = 0;
 
-	for (off_t at = 0; !err && (more = pread(from, bytes, sizeof(bytes), at)) > 0; at += more)
+	for (uint64_t at = 0; !err && at < most && more; at += (uint64_t)more) {
+		more = pread(from, bytes, most - at < sizeof(bytes) ? most - at : sizeof(bytes), (off_t)at);
+		if (more < 0)
+			return -errno;
 		err = io_write_all(to, bytes, (size_t)more);
-	return err || more == 0 ? err : -errno;
+	}
+	return err;
 }
 
 static ssize_t sink_write(void *cookie, const char *bytes, size_t len)

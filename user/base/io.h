@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -20,8 +21,8 @@ int io_read_again(int fd, size_t max, struct buf *buf); /* the same, from the be
 int io_write_all(int fd, const void *bytes, size_t len); /* returns 0 or -errno */
 /* Opens a new file without a name, below $TMPDIR or /var/tmp. Returns its descriptor or -errno. */
 int io_open_unlinked(void);
-/* Writes all of the file `from`, from its beginning, to the position of `to`. Returns 0 or -errno. */
-int io_copy(int from, int to);
+/* Writes the first `most` bytes of the file `from`, or all of them, to the position of `to`. Returns 0 or -errno. */
+int io_copy(int from, int to, uint64_t most);
 
 /*
  * Output goes to a temporary file beside the target, which is renamed on success. io_output_open() creates the

@@ -74,6 +74,17 @@ void text_add_lines(struct buf *out, const char *text)
 	add_clean(out, text, ';', '\n');
 }
 
+void text_clean_lines(struct buf *text)
+{
+	struct buf lines;
+
+	buf_init(&lines);
+	text_add_lines(&lines, text->data);
+	buf_clear(text);
+	buf_add(text, lines.data, lines.len);
+	buf_release(&lines);
+}
+
 void text_add_token(struct buf *out, const char *text)
 {
 	add_clean(out, text, '|', '?');

@@ -18,6 +18,8 @@
 void text_add_line(struct buf *out, const char *text);
 /* The same for several lines: '\n' is kept. */
 void text_add_lines(struct buf *out, const char *text);
+/* Replaces the text by what text_add_lines() makes of it. */
+void text_clean_lines(struct buf *text);
 /* The same for one token of a collapsed stack: ';' becomes '|' too. */
 void text_add_token(struct buf *out, const char *text);
 

@@ -18,6 +18,7 @@ static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm"};
 
 #define PLACES (sizeof(places) / sizeof(*places))
 #define PATIENCE_MS 5000
+#define HOLES_TIMES 64 /* a file of so many times what it occupies has holes, and was not written by a JVM */
 #define TAKE_MS (600 * 1000) /* for a recording of some gigabytes */
 
 /* What the child needs to know. */
@@ -77,6 +78,15 @@ static int make(int root, const struct task *task, struct made *ret)
 	return err;
 }
 
+static int copy(int from, const struct stat *st, int to)
+{
+	if (!root_is_stored(from, st))
+		return -EPERM;
+	if (st->st_size / HOLES_TIMES > st->st_blocks * 512)
+		return -EFBIG;
+	return io_copy(from, to, (uint64_t)st->st_size);
+}
+
 /*
  * Reads only a regular file of this user's, whatever has the name. Empties it, and does not remove it: the JVM appends
  * to it when it exits.
@@ -91,7 +101,7 @@ static int take(int folder, int to)
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		err = -EPERM;
 	else if (st.st_size)
-		err = root_is_stored(fd, &st) ? io_copy(fd, to) : -EPERM;
+		err = copy(fd, &st, to);
 	if (!err && ftruncate(fd, 0) < 0)
 		err = -errno;
 	close(fd);
