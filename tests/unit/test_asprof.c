@@ -46,6 +46,7 @@ static void parse(const char *text)
 /* Returns why it is refused. */
 static const char *refused(const char *text)
 {
+	asprof_arguments_release(&arguments);
 	buf_clear(&why);
 	assert_int_equal(asprof_arguments_parse(&arguments, text, &warnings, &why), -22);
 	return why.data;
