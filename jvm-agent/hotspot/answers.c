@@ -346,7 +346,7 @@ static void find_part(uintptr_t pc, struct duet_stub *stub, char name[STUB_NAME_
 	} else if (stub_list_has_blob(name)) {
 		stub_list_find(pc, &listed);
 		if (listed.name)
-			memory_text(name, listed.name, STUB_NAME_BYTES);
+			name[memory_take(name, listed.name, STUB_NAME_BYTES - 1)] = '\0';
 		stub->address = listed.start;
 		stub->code_bytes = (uint32_t)listed.bytes;
 	}
