@@ -43,6 +43,7 @@
  */
 #define LAST_WORDS_NS 100000000
 #define LAST_WORDS_TIMES 3
+#define LEAVE_NS 100000000
 #define ENDING_STEP_NS 1000000
 #define ENDING_STEPS 2000
 
@@ -483,6 +484,15 @@ static int start_thread(void)
 	return error;
 }
 
+/* Ends a thread that only listens. Call with the lock held. */
+static void end_listening(void)
+{
+	if (control.state != CONTROL_LISTENING || control.listener < 0)
+		return;
+	control.state = CONTROL_ENDING;
+	shutdown(control.listener, SHUT_RDWR); /* wakes the thread in poll() */
+}
+
 /*
  * Claims the agent if it is free. Ends a thread that only listens. Returns false while a thread is about to end because
  * its loader is gone or done. The caller then tries again. A thread that serves a loader is not disturbed.
@@ -496,9 +506,8 @@ static bool try_claim(void)
 	if (claimed) {
 		control.state = CONTROL_LISTENING;
 		control.settled = false;
-	} else if (control.state == CONTROL_LISTENING && control.listener >= 0) {
-		control.state = CONTROL_ENDING;
-		shutdown(control.listener, SHUT_RDWR); /* wakes the thread in poll() */
+	} else {
+		end_listening();
 	}
 	pthread_mutex_unlock(&control.lock);
 	return claimed;
@@ -614,6 +623,18 @@ void control_goodbye(void)
 	pthread_mutex_lock(&control.lock);
 	if (control.state == CONTROL_HELD)
 		peer_send_stopped(control.peer);
+	pthread_mutex_unlock(&control.lock);
+}
+
+void control_leave(void)
+{
+	struct timespec until = time_from_now(LEAVE_NS);
+	int error = 0;
+
+	pthread_mutex_lock(&control.lock);
+	end_listening();
+	while (control.state == CONTROL_ENDING && !error)
+		error = pthread_cond_timedwait(&control.changed, &control.lock, &until);
 	pthread_mutex_unlock(&control.lock);
 }
 

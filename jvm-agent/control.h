@@ -33,5 +33,11 @@ void control_last_words(void);
  * Called when the JVM goes down and handlers do nothing any more. Sends STOPPED, so that the loader stops signalling.
  */
 void control_goodbye(void);
+/*
+ * Called when the JVM goes down, last. Ends the agent's thread if it listens only, and waits a tenth of a second at
+ * most until it has detached. The JVM's end waits 300 ms for a thread that is attached and in native code
+ * (VM_Exit::wait_for_threads_in_native_to_block(), JDK 8 to 27).
+ */
+void control_leave(void);
 
 #endif

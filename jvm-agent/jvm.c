@@ -66,6 +66,7 @@ static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 	control_last_words();
 	stay_seal();
 	control_goodbye();
+	control_leave();
 }
 
 static const jvmtiEventCallbacks own_callbacks = {

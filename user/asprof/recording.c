@@ -27,7 +27,7 @@
 #define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
 #define END_NS (15 * NS_PER_SEC) /* longest wait for the end; longer than the session's own deadlines at its end */
 #define FLUSH_NS NS_PER_SEC
-#define STEP_NS (5 * NS_PER_MS)
+#define STEP_NS NS_PER_MS
 #define LOG_MAX (64u << 10)
 #define MAX_PARTS 64 /* most parts of resumed recordings; then they become one */
 #define PART_FORMAT "duet" /* no report has this format */

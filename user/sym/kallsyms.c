@@ -11,6 +11,7 @@
 
 #define MAX_FUNCTION_BYTES 65536 /* limits the last function before a gap */
 #define MAX_LINE 1024
+#define READ_BYTES 65536
 /* bytes; not fewer: on x86-64 the first addresses, of per-CPU data, are 0 even if the kernel hides nothing */
 #define MAX_HEAD 65536
 
@@ -55,6 +56,7 @@ static int read_table(struct symbol_table *table, const char *path)
 
 	if (!file)
 		return -errno;
+	setvbuf(file, NULL, _IOFBF, READ_BYTES); /* the file has 1024 bytes in a block, and several MB in all */
 	while (!err && fgets(line, sizeof(line), file))
 		err = parse_line(table, line);
 	fclose(file);
