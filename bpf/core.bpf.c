@@ -4,6 +4,7 @@
 #include "io.bpf.h"
 #include "offcpu.bpf.h"
 #include "sample.bpf.h"
+#include "tlab.bpf.h"
 
 const volatile struct duet_config duet_config = {};
 volatile uint32_t duet_every = 1;
@@ -36,6 +37,7 @@ struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
 struct duet_offcpu_kernel_map offcpu_kernel SEC(".maps");
 struct duet_offcpu_kernels_map offcpu_kernels SEC(".maps");
 struct duet_io_calls_map io_calls SEC(".maps");
+struct duet_tlab_threads_map tlab_threads SEC(".maps");
 struct duet_irqs_map irqs SEC(".maps");
 struct duet_unwind_known_map unwind_known SEC(".maps");
 

@@ -40,7 +40,8 @@ enum duet_signals {
 	X(MMAP, mmap_enter) \
 	X(IO, io_exit) \
 	X(IO_BYTES, io_exit_bytes) \
-	X(OFFCPU, offcpu_return)
+	X(OFFCPU, offcpu_return) \
+	X(TLAB, tlab_slow_path)
 
 #define DUET_PROGRAM_ENUM(name, program) DUET_PROGRAM_##name,
 enum duet_program {
@@ -48,6 +49,17 @@ enum duet_program {
 	DUET_PROGRAM_MAX,
 	DUET_PROGRAM_NONE = DUET_PROGRAM_MAX, /* BPF does not sample the event: the agent does */
 };
+
+/*
+ * Cookie of DUET_PROGRAM_TLAB, which samples calls of two functions of HotSpot: which one it is, and which of its
+ * arguments are the object's size and the JavaThread, counted from 1; 0: it has no such argument. The first argument is
+ * the Klass; the size of a new buffer comes before that of the object.
+ */
+#define DUET_TLAB_IS_NEW (1u << 8) /* the object begins a new buffer (TLAB); else it lies outside of all */
+#define DUET_TLAB_SIZE_AT(cookie) ((cookie) & 15)
+#define DUET_TLAB_THREAD_AT(cookie) ((cookie) >> 4 & 15)
+#define DUET_TLAB_COOKIE(is_new, size_at, thread_at) \
+	((is_new ? DUET_TLAB_IS_NEW : 0) | (uint32_t)(size_at) | (uint32_t)(thread_at) << 4)
 
 /*
  * The hook at which a thread that has slept takes its sample, before it executes an instruction in user mode. The best
@@ -105,11 +117,11 @@ struct duet_config {
 	uint64_t least_sleep_ns, most_sleep_ns; /* shorter and longer sleeps are not sampled */
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */
-	uint8_t event_of[8]; /* by enum duet_program: index of the event that the program samples */
+	uint8_t event_of[12]; /* by enum duet_program: index of the event that the program samples */
 	uint8_t sleep_return; /* enum duet_return; with RSEQ, threads without rseq take their samples elsewhere */
 	uint8_t sleep_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
 	uint8_t tells_policy; /* 1: samples have the thread's scheduling policy */
-	uint8_t reserved[5];
+	uint8_t reserved[1];
 	struct duet_event events[DUET_MAX_EVENTS];
 };
 DUET_ASSERT_SIZE(struct duet_config, 88 + DUET_MAX_EVENTS * sizeof(struct duet_event));

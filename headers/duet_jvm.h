@@ -79,6 +79,21 @@ struct duet_jvm_virtual {
 };
 DUET_ASSERT_SIZE(struct duet_jvm_virtual, 16 + 11 * 2 + 2);
 
+/*
+ * What a thread has allocated, and the name of a class. Fields that are not known are DUET_JVM_NO_FIELD. A thread
+ * allocates in its own buffer (TLAB). thread_allocated has the bytes of its earlier buffers and of all objects outside
+ * of them.
+ */
+struct duet_jvm_allocation {
+	uint16_t thread_allocated; /* Thread::_allocated_bytes, 64 bits */
+	uint16_t buffer_start, buffer_top, buffer_end; /* in the JavaThread: pointers; all NULL if there is no buffer */
+	uint16_t klass_name; /* Klass::_name, a pointer to a Symbol */
+	uint16_t symbol_length; /* 16 bits */
+	uint16_t symbol_body; /* the bytes of the name */
+	uint16_t reserved;
+};
+DUET_ASSERT_SIZE(struct duet_jvm_allocation, 16);
+
 struct duet_jvm_layout {
 	struct duet_jvm_heap heaps[DUET_JVM_HEAPS]; /* low == high: unused */
 	uint64_t interpreter_low; /* the template interpreter, whose frames are walked by frame pointer */
@@ -102,6 +117,7 @@ struct duet_jvm_layout {
 	 */
 	uint64_t unloads;
 	struct duet_jvm_virtual virtual_threads;
+	struct duet_jvm_allocation allocation;
 
 	/* HeapBlock and CodeBlob: offsets from the start of the block. All lie within DUET_BLOB_BYTES. */
 	uint16_t block_header_bytes;
@@ -141,7 +157,7 @@ struct duet_jvm_layout {
 	struct duet_method_entry thrown;
 };
 DUET_ASSERT_SIZE(struct duet_jvm_layout,
-		 4 * 32 + (17 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
+		 4 * 32 + (19 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid in the loader's pid namespace. */
 struct duet_jvm_entry {

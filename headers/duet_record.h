@@ -8,7 +8,7 @@
 
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 11
+#define DUET_RECORD_VERSION 12
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
  * Most user frames in one sample. A sample of a deeper stack has the DUET_LEAF_FRAMES frames next to the leaf and the
@@ -77,6 +77,11 @@ enum duet_sample_flag {
 	DUET_SAMPLE_IO = 1 << 11, /* the sleep was a wait for a device */
 	DUET_SAMPLE_FAULT = 1 << 12, /* the thread came into the kernel by an exception or interrupt, not by a call */
 	DUET_SAMPLE_IDLE = 1 << 13, /* the sleep fills the window, or the whole recording */
+	/*
+	 * The JVM did something for Java code, such as an allocation. Its own frames, above the first Java frame, are
+	 * not part of the stack.
+	 */
+	DUET_SAMPLE_FOR_JAVA = 1 << 14,
 };
 
 /* Whose stack a sample record has. */
@@ -192,7 +197,7 @@ struct duet_virtual_thread {
 };
 DUET_ASSERT_SIZE(struct duet_virtual_thread, 16 + DUET_MAX_VIRTUAL_NAME);
 
-/* What a sample has in addition to its stack. A reader skips types that it does not know. BPF writes the last one. */
+/* What a sample has in addition to its stack. A reader skips types that it does not know. */
 enum duet_attribute_type {
 	DUET_ATTRIBUTE_CLASS = 1, /* of an object: its JVM signature, "[Ljava/lang/String;", without NUL */
 	DUET_ATTRIBUTE_SIZE,	  /* of an object, in bytes: uint64_t */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "jvms/sources.h"
 #include "session_internal.h"
 #include "sym/kallsyms.h"
 
@@ -51,6 +52,7 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 		.most_sleep_ns = session->options->most_sleep_ns,
 		.sleep_hook = session->options->sleep_hook,
 		.wakers = session->options->wakers,
+		.probes_tlabs = sources_may_have_probes(&session->jvms),
 		.only_cpu = session->options->only_cpu,
 		.tells_policy = session->options->policies,
 		.max_bytes = budget_bpf_bytes(&session->budget),
@@ -83,10 +85,10 @@ static int open_instead(struct session *session, const char *why)
 	return engine == ENGINE_AUTO ? -EPERM : open_engine(session, engine, &session->engine_why);
 }
 
-/* Only BPF's samples have the CPU and the policy. */
+/* Only BPF's samples have the CPU and the policy, and only BPF sets probes. */
 static bool needs_bpf(const struct session_options *options)
 {
-	return options->cpus || options->policies || options->only_cpu;
+	return options->cpus || options->policies || options->only_cpu || options->tlab;
 }
 
 /*
@@ -215,18 +217,21 @@ static int explain_unstarted(const struct session *session, int err)
 static int launch_command(struct session *session)
 {
 	struct launch *launch = &session->launch;
+	const struct process *process;
 	const char *cause;
 	int err = launch_start(launch, session->options->command);
 
 	if (err < 0)
 		return explain_unstarted(session, err);
 	session->jvms.child = launch->pid;
+	session->jvms.child_libjvm = launch->libjvm;
+	process = process_get(&session->processes, launch->pid, 0);
 	err = prepare_engine(session);
 	if (!err && !launch->is_java && session->options->agent != AGENT_NEVER)
 		err = check_no_java(session);
 	if (err < 0)
 		return err;
-	cause = launch->is_java ? jvms_attach_cause(&session->jvms) : NULL;
+	cause = launch->is_java ? jvms_attach_cause(&session->jvms, process) : NULL;
 	if (cause)
 		err = launch_add_agent(launch);
 	if (err < 0)

@@ -47,6 +47,8 @@ static struct {
 	struct offset thread_osthread, osthread_id, stack_base, stack_bytes;
 	struct offset thread_anchor, wrapper_anchor, anchor_sp, anchor_pc, anchor_fp;
 	struct offset thread_object, thread_current, thread_owner, thread_entry;
+	struct offset thread_allocated, thread_buffer, buffer_start, buffer_top, buffer_end;
+	struct offset klass_name, symbol_length, symbol_body;
 	struct offset flag_name, flag_address;
 	size_t block_header_bytes, const_method_bytes, flag_bytes;
 } layout;
@@ -107,6 +109,14 @@ static const struct vmstructs_row rows[] = {
 	{"JavaThread", "_vthread", &layout.thread_current, NULL}, /* JDK 21+ */
 	{"JavaThread", "_monitor_owner_id", &layout.thread_owner, NULL}, /* JDK 25+, like the next */
 	{"JavaThread", "_cont_entry", &layout.thread_entry, NULL},
+	{"Thread", "_allocated_bytes", &layout.thread_allocated, NULL},
+	{"Thread", "_tlab", &layout.thread_buffer, NULL},
+	{"ThreadLocalAllocBuffer", "_start", &layout.buffer_start, NULL},
+	{"ThreadLocalAllocBuffer", "_top", &layout.buffer_top, NULL},
+	{"ThreadLocalAllocBuffer", "_end", &layout.buffer_end, NULL},
+	{"Klass", "_name", &layout.klass_name, NULL},
+	{"Symbol", "_length", &layout.symbol_length, NULL},
+	{"Symbol", "_body", &layout.symbol_body, NULL},
 	{"JVMFlag", "_name", &layout.flag_name, NULL},
 	{"JVMFlag", "_addr", &layout.flag_address, NULL},
 	{"JavaFrameAnchor", "_last_Java_sp", &layout.anchor_sp, NULL},
@@ -518,6 +528,19 @@ static void publish_methods(struct duet_jvm_layout *ret)
 	ret->holder_ids = publish(&layout.holder_ids, 0);
 }
 
+static void publish_allocation(struct duet_jvm_allocation *ret)
+{
+	size_t buffer = layout.thread_buffer.known ? layout.thread_buffer.value : DUET_MAX_OFFSET;
+
+	ret->thread_allocated = publish(&layout.thread_allocated, 0);
+	ret->buffer_start = publish(&layout.buffer_start, buffer);
+	ret->buffer_top = publish(&layout.buffer_top, buffer);
+	ret->buffer_end = publish(&layout.buffer_end, buffer);
+	ret->klass_name = publish(&layout.klass_name, 0);
+	ret->symbol_length = publish(&layout.symbol_length, 0);
+	ret->symbol_body = publish(&layout.symbol_body, 0);
+}
+
 /*
  * Returns true if the blobs of this name build no frame (JDK 8 to 27). The last name is a prefix: HotSpot appends each
  * type of field.
@@ -652,6 +675,7 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 	publish_blobs(&result);
 	publish_methods(&result);
 	publish_names(&result);
+	publish_allocation(&result.allocation);
 	result.safepoints = jvmstructs_counter("sun.rt.safepoints");
 	*ret_layout = result;
 	return layout_is_whole(&result);

@@ -5,7 +5,8 @@
 #
 # Prints the folder of a Debian root file system with these JREs and packages, and makes it if it does not exist.
 # Packages are unpacked, not installed: that takes seconds, and does not change the host's packages. The folder lies
-# below $DUET_SCRATCH and is kept between runs. Mount /proc in it before you start a JVM.
+# below $DUET_SCRATCH and is kept between runs. Mount /proc in it before you start a JVM. JDK 8 comes with its debug
+# symbols: without them, its functions have no names.
 [ $# -ge 2 ] || { echo "usage: $0 SUITE[:ARCHITECTURE] JDK... [PACKAGE...]" >&2; exit 2; }
 . "$(dirname "$0")/apt.sh"
 native=$(dpkg --print-architecture)
@@ -13,7 +14,7 @@ suite=${1%:*}
 arch=${1#"$suite"}
 arch=${arch#:}
 shift
-tree=$scratch/$suite-$(IFS=-; echo "$*")${arch:+-$arch}
+tree=$scratch/$suite-$(IFS=-; echo "${*/#8/8-dbg}")${arch:+-$arch}
 
 complete() { # FOLDER
 	local name
@@ -32,6 +33,7 @@ make_tree() { # JDK... [PACKAGE...]
 	local new=$tree.new jres=() packages=() what
 	for what; do
 		[[ $what = [0-9]* ]] && jres+=("openjdk-$what-jre-headless") || packages+=("$what")
+		[ "$what" != 8 ] || jres+=(openjdk-8-dbg)
 	done
 	rm -rf "$new"
 	mkdir "$new"

@@ -185,7 +185,7 @@ jdk_case_command_of_a_shell() {
 jdk_case_too_old() {
 	[ "$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "$jdk/release")" -lt 11 ] || skip "samples allocations"
 	start_jvm "$jdk" workload.TwoBusy
-	record -e cpu=1ms,alloc -d 2 -p "$jvm" -o collapsed -f "$here/out.collapsed"
+	record -e cpu=1ms,alloc -d 2 --engine ctimer -p "$jvm" -o collapsed -f "$here/out.collapsed"
 	expect_status 0
 	expect "sentences" "$(grep -c 'no samples of alloc: a JVM before JDK 11' "$here/stderr")" == 1
 	expect "CPU time" "$(total "$here/out.collapsed")" '>' 0

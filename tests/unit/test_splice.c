@@ -297,6 +297,23 @@ static void test_native_below_java(void **state)
 	EXPECT(f, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED);
 }
 
+/* Of a sample that the JVM took for Java code, the stack begins with the first Java frame, if it has one. */
+static void test_for_java(void **state)
+{
+	struct fixture *f = *state;
+	struct walk_sample sample = walk_half(f);
+
+	sample.head.flags |= DUET_SAMPLE_FOR_JAVA;
+	splice_walk(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_INTERPRETED, SPLICE_NATIVE, SPLICE_INTERPRETED); /* the compiled frames have no ids */
+	sample.ids[2] = 7;
+	sample.ids[3] = sample.ids[6] = 0;
+	sample.head.user_depth = sample.head.id_depth = 2;
+	memmove(sample.user + 2, sample.ids, sizeof(sample.ids[0]) * 2);
+	splice_walk(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE);
+}
+
 static void test_witnesses_agree(void **state)
 {
 	struct fixture *f = *state;
@@ -609,6 +626,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unjoined_is_marked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_native_below_java, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_for_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_agree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_byte_code_indices, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_sees_less, set_up, tear_down),

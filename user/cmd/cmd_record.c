@@ -121,6 +121,15 @@ static int set_live(struct session_options *session, const struct record_options
 	return -EINVAL;
 }
 
+static int set_tlab(struct session_options *session, const struct record_options *options)
+{
+	session->tlab = options->tlab;
+	if (!options->tlab || event_list_find(&session->events, event_by_name("alloc")))
+		return 0;
+	log_error("--tlab is about allocations: add -e alloc");
+	return -EINVAL;
+}
+
 static int set_engine(struct session_options *session, const struct record_options *options)
 {
 	int engine = options->engine ? engine_by_name(options->engine) : (int)session->engine;
@@ -151,12 +160,17 @@ static int check_engine(const struct session_options *session)
 		return -EINVAL;
 	}
 
+	if (engine->standalone && session->tlab) {
+		log_error("--tlab needs the bpf engine, which sets probes in HotSpot: engine %s cannot", engine->name);
+		return -EINVAL;
+	}
 	if (engine->standalone && session->max_overhead > 0) {
 		log_error("--max-overhead needs the bpf engine: engine %s cannot change its rate", engine->name);
 		return -EINVAL;
 	}
 	for (size_t i = 0; session->agent == AGENT_NEVER && i < session->events.len; i++)
-		if (!event_has_ticks(session->events.items[i].event)) {
+		if (!event_has_ticks(session->events.items[i].event) &&
+		    !(session->tlab && session->events.items[i].event == event_by_name("alloc"))) {
 			log_error("--agent never: %s comes from the agent in the JVM",
 				  session->events.items[i].event->name);
 			return -EINVAL;
@@ -468,6 +482,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_sleep_hook(session, options);
 	if (!err)
 		err = set_live(session, options);
+	if (!err)
+		err = set_tlab(session, options);
 	if (!err)
 		err = set_engine(session, options);
 	if (!err)

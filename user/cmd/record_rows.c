@@ -156,6 +156,8 @@ const struct opt record_rows[] = {
 		opt_range, FIELD(off_cpu)},
 	{0, "wakers", NULL, "with -e offcpu and wall: show who ended each wait, above the stack that waited", opt_flag,
 		FIELD(wakers)},
+	{0, "tlab", NULL, "with -e alloc: sample by BPF, where threads take new buffers of the heap", opt_flag,
+		FIELD(tlab)},
 	{0, "survivors", "N", "with -e live: only objects that have outlived N pauses of the garbage collector",
 		opt_u32, FIELD(survivors)},
 	{0, "ages", NULL, "with -e live: show how old the objects are, above their class", opt_flag, FIELD(ages)},

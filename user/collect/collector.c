@@ -20,6 +20,7 @@
 #include "collect/probe.h"
 #include "collect/programs.h"
 #include "collect/sleepers.h"
+#include "collect/tlab_probes.h"
 #include "collect/unwind_tables.h"
 #include "collect/validate.h"
 #include "proc/process.h"
@@ -48,6 +49,8 @@ struct collector {
 	struct bpf_link *io_enter; /* likewise, the first of those of DUET_PROGRAM_IO */
 	struct bpf_link *rest, *early, *thread_exit; /* likewise, see attach_rest() and bpf/event_offcpu.bpf.c */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if the event is a perf event, or is not attached */
+	bool probes_tlabs; /* collector_options.probes_tlabs */
+	struct tlab_probes tlabs;
 	struct sleepers *sleepers; /* NULL if no event needs them */
 	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
 
@@ -271,6 +274,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	expanded.events = &collector->events;
 	probe_init();
 	collector->wakers = options->wakers;
+	collector->probes_tlabs = options->probes_tlabs;
 	err = check_events(&collector->events, options->wakers, why);
 	if (err < 0)
 		goto out;
@@ -336,6 +340,16 @@ static int attach_io(struct collector *collector, struct bpf_link **ret)
 	return err ? err : attach(&collector->io_enter, collector->programs.bpf->progs.io_enter);
 }
 
+/* Threads that are younger than the recording are known from their first byte on. */
+static int start_tlabs(struct collector *collector)
+{
+	struct duet_bpf *bpf = collector->programs.bpf;
+
+	if (!bpf->bss->duet_started_ns)
+		bpf->bss->duet_started_ns = clock_monotonic_ns();
+	return tlab_probes_start(&collector->tlabs, collector->programs.of[DUET_PROGRAM_TLAB]);
+}
+
 /*
  * Attaches the program for threads that take no sample at the hook in use, once BPF has met one. It costs every switch
  * or system call of the host, so it is not attached before.
@@ -372,6 +386,8 @@ int collector_start(struct collector *collector)
 			err = attach_offcpu(collector, &collector->links[i]);
 		else if (program == DUET_PROGRAM_IO)
 			err = attach_io(collector, &collector->links[i]);
+		else if (program == DUET_PROGRAM_TLAB)
+			err = start_tlabs(collector);
 		else if (program != DUET_PROGRAM_NONE)
 			err = attach(&collector->links[i], collector->programs.of[program]);
 	}
@@ -387,6 +403,7 @@ void collector_stop(struct collector *collector)
 		bpf_link__destroy(*links[i]);
 		*links[i] = NULL;
 	}
+	tlab_probes_release(&collector->tlabs);
 	for (size_t i = 0; i < collector->events.len; i++) {
 		perf_events_stop(&collector->perf[i]);
 		bpf_link__destroy(collector->links[i]);
@@ -452,8 +469,17 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 	return put(collector->programs.bpf->maps.jvms, pid, target, sizeof(*target));
 }
 
+int collector_probe_tlabs(struct collector *collector, const struct process *process, struct buf *why)
+{
+	if (collector->probes_tlabs)
+		return tlab_probes_add(&collector->tlabs, process, collector->programs.of[DUET_PROGRAM_TLAB], why);
+	buf_add_str(why, "give --tlab");
+	return -ENOTSUP;
+}
+
 int collector_forbid(struct collector *collector, pid_t pid)
 {
+	tlab_probes_drop(&collector->tlabs, pid);
 	/* The process may have no layout. */
 	(void)bpf_map__delete_elem(collector->programs.bpf->maps.jvm_layouts, &pid, sizeof(pid), 0);
 	return bpf_map__delete_elem(collector->programs.bpf->maps.jvms, &pid, sizeof(pid), 0);

@@ -20,6 +20,7 @@
 
 struct collector;
 struct mapping_log;
+struct process;
 struct sleepers;
 struct unwind_tables;
 
@@ -39,6 +40,7 @@ struct collector_options {
 	enum duet_return sleep_hook; /* take the samples of sleeps there only; NONE: at the best hook that there is */
 	uint32_t only_cpu; /* perf events on CPU only_cpu - 1 alone; 0: on each CPU */
 	bool tells_policy; /* samples have the scheduling policy */
+	bool probes_tlabs; /* the allocations of JVMs may be sampled by BPF, see collector_probe_tlabs() */
 	bool wakers; /* tell who ended each sleep, by records with a role (duet_record.h) */
 	bool plain; /* use no feature of newer kernels, such as signal cookies; for tests */
 };
@@ -80,6 +82,11 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 int collector_forbid(struct collector *collector, pid_t pid);
 /* Gives BPF what it needs to walk the Java frames of a process. 0 or -errno. */
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
+/*
+ * Makes BPF sample the allocations of a JVM, which collector_describe() has described or will describe, until
+ * collector_forbid(). Returns 0, or -errno with one sentence appended to `why` (the cause and the way out).
+ */
+int collector_probe_tlabs(struct collector *collector, const struct process *process, struct buf *why);
 /* Returns true if the process is a target: given when opening, or a child of a target. */
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks);
 

@@ -102,21 +102,37 @@ int perf_events_open_probes(struct perf_events *events, const struct event_perf 
 	return 0;
 }
 
-int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie)
+/* Starts the next event. */
+static int start_next(struct perf_events *events, const struct bpf_program *program, uint64_t cookie)
 {
 	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = cookie);
+	struct bpf_link *link;
 
 	if (vec_reserve(&events->links, events->fds.len) < 0)
 		return -ENOMEM;
-	for (size_t i = events->links.len; i < events->fds.len; i++) {
-		struct bpf_link *link =
-			bpf_program__attach_perf_event_opts(program, events->fds.items[i], &options);
-
-		if (!link)
-			return -errno;
-		events->links.items[events->links.len++] = link;
-	}
+	link = bpf_program__attach_perf_event_opts(program, events->fds.items[events->links.len], &options);
+	if (!link)
+		return -errno;
+	events->links.items[events->links.len++] = link;
 	return 0;
+}
+
+int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie)
+{
+	int err = 0;
+
+	while (!err && events->links.len < events->fds.len)
+		err = start_next(events, program, cookie);
+	return err;
+}
+
+int perf_events_start_each(struct perf_events *events, const struct bpf_program *program, const uint64_t *cookies)
+{
+	int err = 0;
+
+	while (!err && events->links.len < events->fds.len)
+		err = start_next(events, program, cookies[events->links.len]);
+	return err;
 }
 
 void perf_events_stop(struct perf_events *events)

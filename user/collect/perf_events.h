@@ -33,6 +33,8 @@ int perf_events_open_probes(struct perf_events *events, const struct event_perf 
 			    const pid_t *pids, size_t pid_count, int file);
 /* bpf_get_attach_cookie() returns `cookie` in the program; it must be 0 before Linux 5.15. 0 or -errno. */
 int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie);
+/* The same, with a cookie for each event. */
+int perf_events_start_each(struct perf_events *events, const struct bpf_program *program, const uint64_t *cookies);
 void perf_events_stop(struct perf_events *events); /* no CPU ticks after it returns */
 void perf_events_release(struct perf_events *events); /* closes the events; each takes the kernel a while */
 

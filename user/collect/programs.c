@@ -32,6 +32,7 @@
 #define SLEEPERS_OF_HOST (128u << 10)
 #define SLEEPERS_OF_TARGETS (32u << 10)
 #define IO_CALLS (16u << 10) /* calls at the same time */
+#define TLAB_THREADS (16u << 10) /* threads that allocate, a row takes 130 bytes */
 
 /*
  * Returns the samples of one CPU in a second. The rate of events that are not clocks is not known in advance, so it is
@@ -209,6 +210,7 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 		{bpf->maps.offcpu_tids, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_tids), 4},
 		{bpf->maps.offcpu_kernels, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_kernels), 2},
 		{bpf->maps.io_calls, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.io_calls), 1},
+		{bpf->maps.tlab_threads, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.tlab_threads), 1},
 	};
 	uint32_t ring = bpf_map__max_entries(bpf->maps.ring);
 	int err;
@@ -256,6 +258,8 @@ static int size_maps(struct duet_bpf *bpf, const struct collector_options *optio
 		err = size_for_sleeps(bpf, options);
 	if (!err && event_list_count(options->events, DUET_PROGRAM_IO))
 		err = bpf_map__set_max_entries(bpf->maps.io_calls, IO_CALLS);
+	if (!err && options->probes_tlabs)
+		err = bpf_map__set_max_entries(bpf->maps.tlab_threads, TLAB_THREADS);
 	if (!err && options->targets)
 		err = size_for_targets(bpf, options);
 	if (!err && options->max_bytes)
@@ -305,7 +309,7 @@ static int choose(struct programs *chosen, const struct collector_options *optio
 	for (size_t i = 0; !err && i < events->len; i++) {
 		enum duet_program program = events->items[i].event->program;
 
-		if (program != DUET_PROGRAM_NONE)
+		if (program != DUET_PROGRAM_NONE && (program != DUET_PROGRAM_TLAB || options->probes_tlabs))
 			err = bpf_program__set_autoload(chosen->of[program], true);
 		if (!err && program == DUET_PROGRAM_IO)
 			err = bpf_program__set_autoload(bpf->progs.io_enter, true);

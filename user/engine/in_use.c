@@ -65,6 +65,14 @@ void engine_forbid(const struct engine_in_use *engine, pid_t pid)
 		(void)engine->row->forbid(engine->collector, pid);
 }
 
+int engine_probe_tlabs(const struct engine_in_use *engine, const struct process *process, struct buf *why)
+{
+	if (engine->row->probe_tlabs)
+		return engine->row->probe_tlabs(engine->collector, process, why);
+	buf_add_str(why, "that takes probes of HotSpot, which need the bpf engine: `duet check` says what it needs");
+	return -ENOTSUP;
+}
+
 int engine_counters(const struct engine_in_use *engine, uint64_t ret_counters[DUET_BPF_COUNTER_MAX])
 {
 	memset(ret_counters, 0, DUET_BPF_COUNTER_MAX * sizeof(*ret_counters));

@@ -32,6 +32,7 @@ extern const struct event event_io_bytes;
 extern const struct event event_rss;
 extern const struct event event_mmap;
 extern const struct event event_alloc;
+extern const struct event event_tlab; /* of event_alloc's samples; not in the table */
 extern const struct event event_live;
 extern const struct event event_lock;
 extern const struct event event_nativemem;

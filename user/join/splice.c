@@ -18,6 +18,7 @@ struct splicing {
 	const struct jvm *jvm;
 	const uint64_t *user; /* user frames, leaf first; [0] is a pc unless is_called, the rest are return addresses */
 	bool is_called; /* DUET_SAMPLE_CALLED */
+	uint32_t first; /* user frames before it are not shown */
 	uint32_t user_depth;
 	struct jvm_moment then;
 	const uint32_t *ids; /* of the user frames, or NULL */
@@ -367,7 +368,7 @@ static int push_physical(struct splicing *s)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < s->user_depth && !is_noise(s, i); i++) {
+	for (uint32_t i = s->first; !err && i < s->user_depth && !is_noise(s, i); i++) {
 		if (i == DUET_LEAF_FRAMES && s->has_gap)
 			err = push_gap(s);
 		if (!err)
@@ -570,6 +571,16 @@ static int push_joined(struct splicing *s, const struct duet_sample *sample, con
 	return push_mark(s, splice_failure_mark(java->status));
 }
 
+/* Returns the index of the first frame of a Java method; 0 if there is none. */
+static uint32_t first_java(const struct splicing *s)
+{
+	uint32_t i = 0;
+
+	while (s->ids && i < s->user_depth && !s->ids[i])
+		i++;
+	return s->ids && i < s->user_depth ? i : 0;
+}
+
 int splice_stack(struct splice *splice, struct process *process, const struct jvm *jvm,
 		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome)
 {
@@ -592,6 +603,8 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	splice->names = splice->bcis = ALIKE_ALONE;
 	if (sample->id_depth)
 		s.ids = (const uint32_t *)(s.user + s.user_depth);
+	if (sample->flags & DUET_SAMPLE_FOR_JAVA)
+		s.first = first_java(&s);
 	if (s.is_called && !s.user_depth && sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		return push_mark(&s, "[no_Java_frame]");
 	err = push_kernel(&s, sample);

@@ -13,6 +13,7 @@
 #include "event/event.h"
 #include "join/decided.h"
 #include "jvms/readers.h"
+#include "jvms/sources.h"
 #include "profile/profile.h"
 #include "subject/owners.h"
 
@@ -239,6 +240,7 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 		jvm_set_other(agent->jvm, agent->outside->jvm);
 	allow_signals(jvms, agent);
 	note_engine(jvms, agent);
+	sources_probe(jvms, agent->process);
 	tell_refused(jvms, agent);
 	hurry(jvms, answers_wait_ns(agent, clock_monotonic_ns()) > JVMS_HURRY_MS * NS_PER_MS ? HURRY_NS : YOUNG_NS);
 	if (jvm_process(agent->process)->attach_failures)
@@ -257,8 +259,10 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 		subject_of(agent->process)->vm = intern_str(&jvms->of.profile->strings, agent->vm);
 	if (agent->state == AGENT_RUNNING)
 		on_running(jvms, agent);
-	if (before == AGENT_RUNNING && !is_replaced(agent))
+	if (before == AGENT_RUNNING && !is_replaced(agent)) {
 		engine_forbid(jvms->of.engine, agent->process->pid);
+		jvm_process(agent->process)->has_tlabs = false;
+	}
 	if (agent->reader && before == AGENT_RUNNING && agent->state == AGENT_GONE)
 		readers_replace_later(jvms, agent);
 	if (agent->state == AGENT_FAILED && (agent->reader || goes_on_without(jvms)))
@@ -319,14 +323,8 @@ static int refuse(struct process *process, const char *why)
 	return 0;
 }
 
-/* Returns true if the agent makes the samples of the event. */
-static bool is_agents(const struct jvms *jvms, const struct event *event)
-{
-	return !event_has_ticks(event) || jvms->of.engine->row->standalone;
-}
-
 /* Returns the bytes of a lane for the samples of all events. Only the rate of a clock is known in advance. */
-static uint64_t lane_bytes(const struct jvms *jvms)
+static uint64_t lane_bytes(const struct jvms *jvms, const struct process *process)
 {
 	uint64_t typical = JAVA_SAMPLE_BYTES * (jvms->of.java_depth / DUET_JAVA_DEPTH), bytes = 0;
 
@@ -335,20 +333,20 @@ static uint64_t lane_bytes(const struct jvms *jvms)
 
 		if (spec->event->perf.is_clock)
 			bytes += NS_PER_SEC / spec->interval * jvms->of.cpus * typical;
-		else if (is_agents(jvms, spec->event))
+		else if (sources_is_agent(jvms, process, spec->event))
 			bytes += TAP_LANE_BYTES;
 	}
 	return bytes < SAMPLE_LANE_MIN ? SAMPLE_LANE_MIN : bytes > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX : bytes;
 }
 
-static void list_agent_events(const struct jvms *jvms, struct agent_start *start)
+static void list_agent_events(const struct jvms *jvms, const struct process *process, struct agent_start *start)
 {
 	for (uint32_t i = 0; i < jvms->of.events->len; i++) {
 		const struct event_spec *spec = &jvms->of.events->items[i];
 		const struct event_place *place = &spec->event->place;
 		struct duet_agent_event *to = &start->events[start->event_count];
 
-		if (!is_agents(jvms, spec->event))
+		if (!sources_is_agent(jvms, process, spec->event))
 			continue;
 		*to = (struct duet_agent_event){.interval = spec->interval, .kind = spec->event->agent, .index = i};
 		to->flags = (jvms->of.as_called ? DUET_AGENT_AS_CALLED : 0) | (jvms->of.ages ? DUET_AGENT_WITH_AGE : 0);
@@ -385,7 +383,7 @@ static bool is_jvm(struct process *process)
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control)
 {
-	bool has_ticks = event_list_has_ticks(jvms->of.events);
+	bool has_ticks = sources_needs_layout(jvms, process);
 	const struct engine *engine = jvms->of.engine->row;
 	bool takes_ticks = has_ticks && (engine->standalone || !jvms->of.loaded_agent || is_jvm(process));
 	struct agent_start start = {
@@ -393,11 +391,11 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		.is_engine_asked = engine == &engines[jvms->of.asked],
 		.java_depth = jvms->of.java_depth,
 		.tables_bytes = engine->standalone || event_list_needs_tables(jvms->of.events) ? TABLES_BYTES : 0,
-		.sample_lane_bytes = lane_bytes(jvms),
+		.sample_lane_bytes = lane_bytes(jvms, process),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
 
-	list_agent_events(jvms, &start);
+	list_agent_events(jvms, process, &start);
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return refuse(process, JVMS_NO_ROOM);
 	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, cause, control));
@@ -420,13 +418,13 @@ static bool is_left_alone(struct jvms *jvms, struct process *process)
 	return is_listed;
 }
 
-const char *jvms_attach_cause(const struct jvms *jvms)
+const char *jvms_attach_cause(const struct jvms *jvms, const struct process *process)
 {
 	if (jvms->of.policy == AGENT_NEVER)
 		return NULL;
 	if (jvms->of.engine->row->standalone)
 		return "it takes the samples";
-	if (event_list_has_taps(jvms->of.events))
+	if (sources_needs_agent(jvms, process))
 		return "an event comes from it";
 	if (jvms->of.asks_always)
 		return "--signals always";
@@ -447,11 +445,11 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 	if (jvm_process(process)->examined_version == process->maps_version + 1 || (agent && !awaits_jvm(agent)) ||
 	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
-	if (!jvms->of.engine->row->standalone && event_list_has_ticks(jvms->of.events))
+	if (!jvms->of.engine->row->standalone && sources_needs_layout(jvms, process))
 		unread = readers_start(jvms, process);
 	if (agent) /* the library is in the process already, and listens for one loader */
 		return;
-	cause = jvms_attach_cause(jvms);
+	cause = jvms_attach_cause(jvms, process);
 	if (!cause && jvms->of.policy == AGENT_NEEDED)
 		cause = unread;
 	if (cause && !is_left_alone(jvms, process))

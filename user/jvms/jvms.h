@@ -37,6 +37,7 @@ struct jvms_parts {
 	bool all_user;
 	enum agent_policy policy;
 	bool as_called; /* DUET_AGENT_AS_CALLED */
+	bool tlab; /* --tlab: BPF samples the allocations of every JVM, not only of those that cannot */
 	bool asks_always; /* --signals always: the agent gives its half of each sample */
 	enum session_engine asked; /* the engine that the user named; the agent may use no other */
 	uint32_t java_depth;
@@ -64,6 +65,7 @@ struct jvms {
 	struct agents agents;
 	size_t natives; /* number of -p processes that are not JVMs */
 	pid_t child; /* the command that is started; 0 = none */
+	const char *child_libjvm; /* the libjvm.so that it will map; "" = not known, or none; not owned; may be NULL */
 	uint64_t begun_ns; /* time before which no agent has sampled */
 	bool is_ticking; /* set when ticks have started */
 	bool has_told_unread; /* of a JVM that gets an agent because it cannot be read */
@@ -81,6 +83,7 @@ struct jvm_process {
 	uint32_t attach_failures; /* failed attaches that were tried again */
 	uint8_t source; /* enum jvm_source: how it was read so far */
 	uint8_t readers_lost; /* readers that ended before it, and were replaced */
+	bool has_tlabs; /* BPF samples its allocations, or it was said why not */
 	bool is_unread; /* its reader has ended, and nothing reads it yet */
 	bool is_refused; /* there was no memory for its agent */
 	bool was_exited; /* it had exited at the last jvms_release_dead() */
@@ -101,7 +104,7 @@ void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that 
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control);
 /* Returns why a JVM gets an agent as soon as it is known, part of a sentence; NULL if it gets none. Static text. */
-const char *jvms_attach_cause(const struct jvms *jvms);
+const char *jvms_attach_cause(const struct jvms *jvms, const struct process *process);
 /*
  * Call for each sample of a JVM. A JVM that is read from outside, and whose walks are cut too often, gets an agent if
  * --agent allows it.

@@ -95,7 +95,7 @@ static bool is_native(const struct process *process)
 /* Returns true if the process has no agent: it takes none, or what the agent in it could give is not wanted. */
 static bool has_no_agent(const struct jvms *jvms, const struct process *process)
 {
-	return is_native(process) && !(jvms->of.loaded_agent && jvms_attach_cause(jvms));
+	return is_native(process) && !(jvms->of.loaded_agent && jvms_attach_cause(jvms, process));
 }
 
 /* Formats "12 (redis), 13 (sleep)". */
@@ -163,7 +163,7 @@ static int take_natives(struct jvms *jvms)
  */
 static int attach_target(struct jvms *jvms, struct process *process)
 {
-	const char *cause = jvms_attach_cause(jvms);
+	const char *cause = jvms_attach_cause(jvms, process);
 	struct attach_control control;
 	int err;
 

@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 240
+# Allocations that BPF samples where HotSpot's threads take new buffers: the bytes of each site and class are those that
+# the workload has by construction, on JDK 8, and with --tlab on others.
+. "$(dirname "$0")/lib.sh"
+
+# A buffer of 8 kB makes a sample of 8 kB: the smallest part of all bytes that is compared, 9 %, has 45,000 samples,
+# whose sum has an error of 0.5 %. 2 % is four times that: one run of two thousand fails.
+buffers=(-XX:-ResizeTLAB -XX:TLABSize=8k)
+tolerance=2 # percent
+megabytes=4000
+
+# record_probed WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...: the gate opens when the probes are there.
+record_probed() {
+	local workload=()
+	while [ "$1" != -- ]; do
+		workload+=("$1")
+		shift
+	done
+	shift
+	rm -f "$here"/out* "$here/gate"
+	JVM_OPTS=(-Dgate="$here/gate" "${buffers[@]}" ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
+	start_jvm "$jdk" "${workload[@]}"
+	"$duet" record -v -p "$jvm" "$@" --total -d 100 -o collapsed -f "$here/out.collapsed" \
+		>"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	wait_for 60 grep -q "its allocations are probed" "$here/stderr"
+	sleep 0.5
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+}
+
+# Compares the bytes of each site and class with what the workload says.
+expect_sums() { # FILE PATTERN-OF-STACKS
+	local site class bytes told compared=0
+	while read -r _ site class bytes; do
+		told=$(awk -v frame="Sums\$Work.$site;" -v leaf="${class}_[i]" -v of="$2" '
+			index($0, frame) && $0 ~ of {
+				weight = $NF
+				sub(/ [0-9]+$/, "")
+				sub(/.*;/, "")
+				sum += $0 == leaf ? weight : 0
+			}
+			END { printf "%d", sum }' "$1")
+		[ "$bytes" -gt $((megabytes * 1048576 / 33)) ] || continue
+		compared=$((compared + 1))
+		expect_near "bytes of $class in $site" "$told" "$bytes" $((bytes * tolerance / 100))
+	done < <(grep '^SITE' "$jvm_out")
+	expect "compared sites" "$compared" == 7
+}
+
+expect_truth() {
+	expect_sums "$here/out.collapsed" '^[^;]*;.*workload/Sums.Work.run;workload/Sums.Work.one;'
+	expect_near "bytes in all" "$(total "$here/out.collapsed")" $((megabytes << 20)) $(((megabytes << 20) / 50))
+	expect_share "walks to the thread's entry" "$(reported walked)" '>=' 99.9
+	expect_contains "$here/stderr" 'read: 1 JVMs from outside, 0 by an agent'
+}
+
+jdk_case_sums() {
+	need_bpf
+	need_jdk 11 "symbols of HotSpot in these JDKs"
+	record_probed workload.Sums $megabytes -- -e alloc=1 --tlab --agent never
+	expect_truth
+}
+
+# Beside CPU time and locks, which come from an agent.
+jdk_case_beside_others() {
+	need_bpf
+	need_jdk 11 "symbols of HotSpot in these JDKs"
+	record_probed workload.Sums $megabytes 2 -- -e cpu=5ms,alloc=1,lock --tlab
+	expect_sums "$here/out.alloc.collapsed" 'Sums.Work.run;'
+	expect "CPU time, in ns" "$(total "$here/out.collapsed")" '>' 50000000
+}
+
+# ---- JDK 8, in a root file system of its own: its libjvm.so has names in a debug file alone ----
+
+need_jdk_8() {
+	local home folder
+	need_bpf
+	tree=$(timeout 90 "$(dirname "$0")/../matrix/root_tree.sh" sid 8 2>"$here/fetched") ||
+		skip "JDK 8 cannot be had: $(tail -n 1 "$here/fetched")"
+	mount -t proc proc "$tree/proc" && mount -t tmpfs tmpfs "$tree/tmp" || skip "no mounts here"
+	for folder in "$workloads" "$here"; do
+		mkdir -p "$tree$folder" && mount --bind "$folder" "$tree$folder"
+	done
+	for home in "$tree"/usr/lib/jvm/java-8-openjdk-*/jre; do jdk=${home#"$tree"}; done
+	JVM_AS=(chroot "$tree")
+}
+
+# Code of C1 gives a thread a new buffer without a call of HotSpot, with the collectors whose eden it can use, unless
+# FastTLABRefill is off.
+case_jdk_8() { # apart
+	local collector
+	need_jdk_8
+	for collector in Parallel G1; do
+		JVM_FLAGS=(-XX:+Use${collector}GC -XX:-FastTLABRefill)
+		record_probed workload.Sums $megabytes -- -e alloc=1
+		expect_truth
+		kill "$jvm"
+	done
+}
+
+case_jdk_8_as_a_command() { # apart
+	need_jdk_8
+	mount --bind "$DUET_BUILD" "$tree$(mkdir -p "$tree$DUET_BUILD" && echo "$DUET_BUILD")"
+	mount --bind /sys "$tree/sys"
+	chroot "$tree" "$duet" record -e cpu=5ms,alloc=64k --total -o collapsed -f "$here/out.collapsed" -- \
+		"$jdk/bin/java" -Dends=true -cp "$workloads" workload.Sums 1000 >"$here/stdout" 2>"$here/stderr"
+	expect "exit code" $? == 0
+	expect_contains "$here/out.alloc.collapsed" 'Sums.Work.longs;long\[\]_\[i\]'
+	expect_share "of the sites" "$(matching "$here/out.alloc.collapsed" 'Sums.Work.one;')" '>=' 90
+}
+
+# One sentence says what is missing; CPU time is recorded.
+case_no_symbols() { # apart
+	need_jdk_8
+	mount -t tmpfs tmpfs "$tree/usr/lib/debug"
+	JVM_OPTS=()
+	start_jvm "$jdk" workload.TwoBusy
+	record -e cpu=1ms,alloc -d 2 -p "$jvm" -o collapsed -f "$here/out.collapsed"
+	expect_status 0
+	expect "sentences" "$(grep -c 'no samples of alloc: its libjvm.so has no symbols' "$here/stderr")" == 1
+	expect "CPU time" "$(total "$here/out.collapsed")" '>' 0
+}
+
+case_usage() {
+	run_duet record -e cpu --tlab -p $$ -d 1
+	expect_refusal 2 'tlab is about allocations: add -e alloc'
+	run_duet record -e alloc --tlab --engine ctimer -p $$ -d 1
+	expect_refusal 2 'tlab needs the bpf engine'
+	run_duet record -e alloc --agent never -p $$ -d 1
+	expect_refusal 2 'alloc comes from the agent'
+}
+
+run_cases "$@"

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/tlab_probes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/perf_events.h"
+#include "collect/pmu.h"
+#include "collect/probe.h"
+#include "duet_config.h"
+#include "proc/maps.h"
+#include "sym/debug_file.h"
+#include "sym/elf_places.h"
+#include "sym/target_file.h"
+
+#define NAME_BYTES 128 /* longer than the names below */
+#define FUNCTIONS 2
+
+struct tlab_probe {
+	pid_t pid;
+	struct target_file file;
+	bool has_file;
+	char path[32]; /* of the file's descriptor */
+	struct event_perf perf[FUNCTIONS];
+	uint64_t cookies[FUNCTIONS];
+	struct perf_events events;
+};
+
+/* ---- the functions ---- */
+
+/* AllocTracer's functions (src/hotspot/share/gc/shared/allocTracer.hpp), mangled; JDK 8 and 9, then later ones. */
+static const char *const functions[FUNCTIONS][2] = {
+	{"_ZN11AllocTracer33send_allocation_in_new_tlab_event", "_ZN11AllocTracer27send_allocation_in_new_tlab"},
+	{"_ZN11AllocTracer34send_allocation_outside_tlab_event", "_ZN11AllocTracer28send_allocation_outside_tlab"},
+};
+
+/* Their arguments: a class, since JDK 8u262 and 11 the object, one or two sizes, since then the thread. */
+static const struct arguments {
+	const char *before, *after; /* the sizes */
+	bool has_object;
+} arguments[] = {
+	{"E11KlassHandle", "", false},
+	{"EP5Klass", "", false},
+	{"E11KlassHandleP8HeapWord", "P6Thread", true},
+	{"EP5KlassP8HeapWord", "P6Thread", true},
+	{"EP5KlassP8HeapWord", "P10JavaThread", true},
+	{"EP5KlassPP12HeapWordImpl", "P6Thread", true},
+	{"EP5KlassPP12HeapWordImpl", "P10JavaThread", true},
+};
+
+/* Finds one of the functions. Returns its cookie and address, or 0. */
+static uint64_t find_function(struct elf_reader *reader, bool is_new, uint64_t *ret_vaddr)
+{
+	char name[NAME_BYTES];
+
+	for (size_t i = 0; i < 2 * sizeof(arguments) / sizeof(*arguments); i++) {
+		const struct arguments *of = &arguments[i / 2];
+		uint32_t size_at = 2 + of->has_object + is_new;
+
+		snprintf(name, sizeof(name), "%s%s%s%s", functions[!is_new][i % 2], of->before, is_new ? "mm" : "m",
+			 of->after);
+		if (!elf_places_symbol(reader, name, true, ret_vaddr, NULL))
+			return DUET_TLAB_COOKIE(is_new, size_at, of->after[0] ? size_at + 1 : 0);
+	}
+	return 0;
+}
+
+struct found {
+	uint64_t vaddrs[FUNCTIONS];
+	uint64_t cookies[FUNCTIONS];
+};
+
+/* Returns true if this file has the symbols. */
+static bool find_functions(void *context, int fd)
+{
+	struct elf_reader reader;
+	struct found *found = context;
+	bool has_all = true;
+
+	if (elf_reader_open(&reader, fd))
+		return false;
+	for (int i = 0; has_all && i < FUNCTIONS; i++) {
+		found->cookies[i] = find_function(&reader, !i, &found->vaddrs[i]);
+		has_all = found->cookies[i] != 0;
+	}
+	elf_reader_close(&reader);
+	return has_all;
+}
+
+/* Finds the functions in libjvm.so or, if that is stripped, in its debug file. */
+static bool find_in_files(struct tlab_probe *probe, int fd, const char *path, struct found *ret)
+{
+	struct elf_identity identity;
+
+	if (find_functions(ret, fd))
+		return true;
+	return !elf_identity_read_fd(&identity, fd) &&
+	       debug_file_find(&identity, &probe->file, path, find_functions, ret);
+}
+
+/* Both functions are code of libjvm.so itself, whichever file names them. */
+static bool set_places(struct tlab_probe *probe, int fd, const struct found *found)
+{
+	struct elf_reader reader;
+	int type = pmu_type("uprobe");
+	bool ok = type >= 0;
+
+	if (elf_reader_open(&reader, fd))
+		return false;
+	for (int i = 0; ok && i < FUNCTIONS; i++) {
+		probe->cookies[i] = found->cookies[i];
+		probe->perf[i] = (struct event_perf){.type = (uint32_t)type, .config1 = (uintptr_t)probe->path};
+		ok = elf_places_offset(&reader, found->vaddrs[i], &probe->perf[i].config2);
+	}
+	elf_reader_close(&reader);
+	return ok;
+}
+
+static int find_places(struct tlab_probe *probe, const struct process *process, struct buf *why)
+{
+	const struct mapping *mapping = maps_find_file(&process->maps, "libjvm.so");
+	int err = mapping ? target_file_find_mapping(&probe->file, process, mapping) : -ENOENT, fd;
+	struct found found = {0};
+
+	if (!err) {
+		probe->has_file = true;
+		snprintf(probe->path, sizeof(probe->path), "/proc/self/fd/%d", probe->file.path_fd);
+	}
+	fd = err ? err : target_file_read(&probe->file, 0);
+	if (fd < 0) {
+		buf_printf(why, "its libjvm.so cannot be read: %s", strerror(-fd));
+		return fd;
+	}
+	if (!find_in_files(probe, fd, mapping->path, &found)) {
+		buf_add_str(why, "its libjvm.so has no symbols of HotSpot's AllocTracer: "
+				 "install the JDK's debug symbols (openjdk-8-dbg)");
+		return -ENOENT;
+	}
+	if (!set_places(probe, fd, &found)) {
+		buf_add_str(why, "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS)");
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+/* ---- a process ---- */
+
+static void free_probe(struct tlab_probe *probe)
+{
+	if (!probe)
+		return;
+	perf_events_release(&probe->events);
+	if (probe->has_file)
+		target_file_release(&probe->file);
+	free(probe);
+}
+
+static int start(struct tlab_probe *probe, const struct bpf_program *program)
+{
+	return perf_events_start_each(&probe->events, program, probe->cookies);
+}
+
+static int set(struct tlab_probes *probes, struct tlab_probe *probe, const struct process *process, struct buf *why)
+{
+	int err;
+
+	if (probes->has_given_up)
+		err = -ETIMEDOUT;
+	else
+		err = perf_events_open_probes(&probe->events, probe->perf, FUNCTIONS, &process->pid, 1,
+					      probe->file.path_fd);
+	probes->has_given_up |= err == -ETIMEDOUT;
+	if (err == -ETIMEDOUT)
+		buf_add_str(why, "the kernel did not set a probe in time: a process that maps libjvm.so holds it up");
+	else if (err)
+		buf_printf(why, "the kernel refuses probes in its libjvm.so: %s", strerror(-err));
+	return err;
+}
+
+int tlab_probes_add(struct tlab_probes *probes, const struct process *process, const struct bpf_program *program,
+		    struct buf *why)
+{
+	struct tlab_probe *probe;
+	int err;
+
+	for (size_t i = 0; i < probes->list.len; i++)
+		if (probes->list.items[i]->pid == process->pid)
+			return 0;
+	if (!probe_has_attach_cookie()) {
+		buf_add_str(why, "probes of its allocations need Linux 5.15");
+		return -ENOTSUP;
+	}
+	probe = calloc(1, sizeof(*probe));
+	err = probe ? vec_reserve(&probes->list, probes->list.len + 1) : -ENOMEM;
+	if (err) {
+		free(probe);
+		buf_add_str(why, "out of memory");
+		return err;
+	}
+	probe->pid = process->pid;
+	err = find_places(probe, process, why);
+	if (!err)
+		err = set(probes, probe, process, why);
+	if (!err && probes->has_started) {
+		err = start(probe, program);
+		if (err)
+			buf_printf(why, "the kernel refuses probes in its libjvm.so: %s", strerror(-err));
+	}
+	if (err)
+		free_probe(probe);
+	else
+		probes->list.items[probes->list.len++] = probe;
+	return err;
+}
+
+void tlab_probes_drop(struct tlab_probes *probes, pid_t pid)
+{
+	for (size_t i = 0; i < probes->list.len; i++) {
+		if (probes->list.items[i]->pid != pid)
+			continue;
+		free_probe(probes->list.items[i]);
+		probes->list.items[i] = probes->list.items[--probes->list.len];
+		return;
+	}
+}
+
+/* ---- all processes ---- */
+
+int tlab_probes_start(struct tlab_probes *probes, const struct bpf_program *program)
+{
+	int err = 0;
+
+	probes->has_started = true;
+	for (size_t i = 0; !err && i < probes->list.len; i++) {
+		err = start(probes->list.items[i], program);
+		if (err == -ESRCH) /* the process has ended */
+			err = 0;
+	}
+	return err;
+}
+
+void tlab_probes_release(struct tlab_probes *probes)
+{
+	for (size_t i = 0; i < probes->list.len; i++)
+		free_probe(probes->list.items[i]);
+	vec_release(&probes->list);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "jvms/sources.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "event/event.h"
+#include "jvms/jvms.h"
+
+/* The folders are lib/amd64/server before JDK 9, then lib/server. */
+bool sources_is_old(const char *libjvm)
+{
+	const char *at = strrchr(libjvm, '/'), *folders[3] = {NULL};
+
+	for (int i = 0; at && i < 3; i++) {
+		while (at > libjvm && at[-1] != '/')
+			at--;
+		folders[i] = at;
+		at = at > libjvm ? at - 1 : NULL;
+	}
+	return folders[2] && !strncmp(folders[2], "lib/", strlen("lib/"));
+}
+
+static bool wants_allocations(const struct jvms *jvms)
+{
+	for (size_t i = 0; i < jvms->of.events->len; i++)
+		if (jvms->of.events->items[i].event->agent == DUET_AGENT_EVENT_ALLOC)
+			return true;
+	return false;
+}
+
+static bool is_old(const struct jvms *jvms, const struct process *process)
+{
+	const struct mapping *mapping = process ? maps_find_file(&process->maps, "libjvm.so") : NULL;
+
+	if (mapping)
+		return sources_is_old(mapping->path);
+	return jvms->child && jvms->child_libjvm && process && process->pid == jvms->child &&
+	       sources_is_old(jvms->child_libjvm);
+}
+
+bool sources_has_probes(const struct jvms *jvms, const struct process *process)
+{
+	return !jvms->of.engine->row->standalone && wants_allocations(jvms) && (jvms->of.tlab || is_old(jvms, process));
+}
+
+bool sources_may_have_probes(const struct jvms *jvms)
+{
+	bool may_be_old = jvms->of.host || (jvms->child && !jvms->child_libjvm[0]);
+
+	if (jvms->child && jvms->child_libjvm[0])
+		may_be_old = sources_is_old(jvms->child_libjvm);
+	for (size_t i = 0; i < jvms->of.pid_count; i++)
+		may_be_old |= is_old(jvms, process_find(jvms->of.processes, jvms->of.pids[i]));
+	return wants_allocations(jvms) && (jvms->of.tlab || may_be_old);
+}
+
+bool sources_is_agent(const struct jvms *jvms, const struct process *process, const struct event *event)
+{
+	if (event->agent == DUET_AGENT_EVENT_ALLOC)
+		return !sources_has_probes(jvms, process);
+	return !event_has_ticks(event) || jvms->of.engine->row->standalone;
+}
+
+bool sources_needs_agent(const struct jvms *jvms, const struct process *process)
+{
+	for (size_t i = 0; i < jvms->of.events->len; i++) {
+		const struct event *event = jvms->of.events->items[i].event;
+
+		if (!event_has_ticks(event) && sources_is_agent(jvms, process, event))
+			return true;
+	}
+	return false;
+}
+
+bool sources_needs_layout(const struct jvms *jvms, const struct process *process)
+{
+	return event_list_has_ticks(jvms->of.events) || sources_has_probes(jvms, process);
+}
+
+void sources_probe(const struct jvms *jvms, struct process *process)
+{
+	struct buf why;
+
+	if (jvm_process(process)->has_tlabs || !sources_has_probes(jvms, process))
+		return;
+	jvm_process(process)->has_tlabs = true;
+	buf_init(&why);
+	if (!engine_probe_tlabs(jvms->of.engine, process, &why))
+		log_debug("JVM %d: its allocations are probed", process->pid);
+	else if (!process_is_ending(process))
+		log_warn("JVM %d: no samples of alloc: %s", process->pid, why.data);
+	buf_release(&why);
+}
