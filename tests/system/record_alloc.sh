@@ -60,7 +60,7 @@ beside_cpu() { # ENGINE
 	expect_truth "$here/out.alloc.collapsed"
 	expect "CPU time, in ns" "$(total "$here/out.collapsed")" '>' 50000000
 	expect "CPU samples in the methods, %" "$(share "$here/out.collapsed" 'Allocations[.]round')" '>' 5
-	expect_lacks "$here/out.collapsed" '_.i. '
+	expect_lacks "$here/out.collapsed" '_\[i\] '
 }
 
 jdk_case_beside_cpu_time() {
