@@ -232,6 +232,26 @@ jvm_said() { # KEY [COLUMN]
 	awk -v key="$1" -v column="${2:-2}" '$1 == key { value = $column } END { print value }' "$jvm_out"
 }
 
+# Compares the bytes of each class and site of workload.Sums with what the workload says, within 2 percent for those
+# that are more than 3 percent of all.
+expect_sums() { # FILE MEGABYTES PATTERN-OF-STACKS
+	local site class bytes told compared=0
+	while read -r _ site class bytes; do
+		told=$(awk -v frame="Sums\$Work.$site;" -v leaf="${class}_[i]" -v of="$3" '
+			index($0, frame) && $0 ~ of {
+				weight = $NF
+				sub(/ [0-9]+$/, "")
+				sub(/.*;/, "")
+				sum += $0 == leaf ? weight : 0
+			}
+			END { printf "%d", sum }' "$1")
+		[ "$bytes" -gt $((($2 << 20) / 33)) ] || continue
+		compared=$((compared + 1))
+		expect_near "bytes of $class in $site" "$told" "$bytes" $((bytes / 50))
+	done < <(grep '^SITE' "$jvm_out")
+	expect "compared sites" "$compared" == 7
+}
+
 expect_alive() {
 	kill -0 "$1" 2>/dev/null || fail "the JVM is gone${2:+ $2}: $(tail -n 3 "$jvm_out.err")"
 	[ "$(proc_state "$1")" != Z ] || fail "the JVM died${2:+ $2}: $(tail -n 3 "$jvm_out.err")"

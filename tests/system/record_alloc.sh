@@ -101,6 +101,26 @@ jdk_case_every_collector() {
 	done
 }
 
+# By construction, with each collector.
+jdk_case_sums() {
+	local collector
+	need_bpf
+	need_jdk 11 "sampling of allocations"
+	for collector in Serial Parallel G1 Z; do
+		JVM_FLAGS=(-XX:+Use${collector}GC -Xmx512m)
+		record_gated workload.Sums 3000 2 -- -e alloc=4k
+		expect_sums "$here/out.collapsed" 3000 'Thread[.]run.*;workload/Sums.Work[.]one;'
+		kill "$jvm"
+	done
+}
+
+jdk_case_sums_of_virtual_threads() {
+	need_bpf
+	need_jdk 21 "virtual threads"
+	record_gated workload.Sums 3000 20 virtual -- -e alloc=4k -t
+	expect_sums "$here/out.collapsed" 3000 '^.allocator-.*VirtualThread[.]run;.*workload/Sums.Work[.]one;'
+}
+
 # The event ends with the recording: another agent may have it, and the same one again.
 jdk_case_given_back() {
 	need_jdk 11 "sampling of allocations"
