@@ -470,7 +470,29 @@ static void write_leak(void *context, void *value)
 
 	if (leaks->stay && entry->sample)
 		sample_write_kept(leaks->stay, entry->sample, leaks->ended_ns, entry->weight, true);
-	drop(entry);
+}
+
+static void write_and_drop(void *context, void *value)
+{
+	write_leak(context, value);
+	drop(value);
+}
+
+/* For memory that was freed while it was written. */
+static void end_written(void *context, void *value)
+{
+	(void)context;
+	end_entry(value, clock_ns());
+}
+
+/* What is freed meanwhile may be told or not. */
+static void leaked_tell(uint64_t ended_ns)
+{
+	struct leaks leaks = {.stay = stay_enter(), .ended_ns = ended_ns};
+
+	for (int i = 0; i < HELD_TABLES; i++)
+		waits_visit(&held_samples[i], write_leak, end_written, &leaks);
+	stay_leave();
 }
 
 static void leaked_stop(uint64_t ended_ns)
@@ -478,7 +500,7 @@ static void leaked_stop(uint64_t ended_ns)
 	struct leaks leaks = {.stay = stay_enter(), .ended_ns = ended_ns};
 
 	stop(&leaked);
-	end_all(write_leak, &leaks);
+	end_all(write_and_drop, &leaks);
 	stay_leave();
 }
 
@@ -509,5 +531,6 @@ const struct agent_tap tap_leak = {
 	.too_old = "a JVM before JDK 8 is not known",
 	.start = leaked_start,
 	.stop = leaked_stop,
+	.tell = leaked_tell,
 	.rescan = linkage_install,
 };

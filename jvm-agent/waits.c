@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #define TRIES 64
+#define VISITED ((uintptr_t)1)
 
 static struct waits_place *place_at(struct waits *waits, uint64_t key, uint32_t try)
 {
@@ -26,13 +27,19 @@ bool waits_put(struct waits *waits, uint64_t key, void *value)
 	return false;
 }
 
+static bool is_visited(const void *value)
+{
+	return (uintptr_t)value & VISITED;
+}
+
+/* Frees the place if it has a value. Returns it, or NULL if its visitor owns it now. */
 static void *empty_place(struct waits_place *place)
 {
 	void *value = __atomic_exchange_n(&place->value, NULL, __ATOMIC_ACQ_REL);
 
 	if (value)
 		__atomic_store_n(&place->key, 0, __ATOMIC_RELEASE);
-	return value;
+	return is_visited(value) ? NULL : value;
 }
 
 /*
@@ -59,6 +66,32 @@ void waits_end(struct waits *waits, void (*take)(void *context, void *value), vo
 		void *value = __atomic_load_n(&place->key, __ATOMIC_RELAXED) ? empty_place(place) : NULL;
 
 		if (value)
+			take(context, value);
+	}
+}
+
+/* Returns true if the value is still kept. */
+static bool visit_place(struct waits_place *place, void *value, void (*visit)(void *context, void *value),
+			void *context)
+{
+	void *marked = (void *)((uintptr_t)value | VISITED);
+
+	if (!__atomic_compare_exchange_n(&place->value, &value, marked, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return true; /* it was taken before the visit */
+	visit(context, value);
+	return __atomic_compare_exchange_n(&place->value, &marked, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void waits_visit(struct waits *waits, void (*visit)(void *context, void *value),
+		 void (*take)(void *context, void *value), void *context)
+{
+	for (uint32_t i = 0; i < WAITS_MAX; i++) {
+		struct waits_place *place = &waits->places[i];
+		void *value = NULL;
+
+		if (__atomic_load_n(&place->key, __ATOMIC_RELAXED))
+			value = __atomic_load_n(&place->value, __ATOMIC_ACQUIRE);
+		if (value && !visit_place(place, value, visit, context))
 			take(context, value);
 	}
 }

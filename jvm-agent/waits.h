@@ -13,25 +13,33 @@
 
 /*
  * Only the key's thread sets both words. The thread that exchanges the value for NULL owns the value, and it alone
- * frees the place. All 0 is empty. Pages that no thread has used cost no memory.
+ * frees the place. If the value was marked as visited then, the visitor owns it instead. All 0 is empty. Pages that no
+ * thread has used cost no memory.
  */
 struct waits {
 	struct waits_place {
 		uint64_t key; /* 0: free */
-		void *value;
+		void *value; /* bit 0 is set while it is visited */
 	} places[WAITS_MAX];
 };
 
 /*
- * Stores a value under a key, until waits_take() or waits_end(). There must be no value under this key. Returns false
- * when there is no room; then the caller still owns the value.
+ * Stores a value under a key, until waits_take() or waits_end(). There must be no value under this key. The value is the
+ * address of a structure. Returns false when there is no room; then the caller still owns the value.
  */
 bool waits_put(struct waits *waits, uint64_t key, void *value); /* key != 0, value != NULL */
-void *waits_take(struct waits *waits, uint64_t key); /* the caller owns it again; NULL when there is none */
+/* The caller owns it again. Returns NULL when there is none, or when it is visited: the visitor owns it then. */
+void *waits_take(struct waits *waits, uint64_t key);
 /*
  * Passes the values that are kept now to `take`, which then owns them. Values that other threads put meanwhile may
  * stay.
  */
 void waits_end(struct waits *waits, void (*take)(void *context, void *value), void *context);
+/*
+ * Passes the values that are kept now to `visit`, and keeps them. One that was to be taken meanwhile is passed to `take`
+ * afterwards, which then owns it. One thread may visit at a time, and none may end.
+ */
+void waits_visit(struct waits *waits, void (*visit)(void *context, void *value),
+		 void (*take)(void *context, void *value), void *context);
 
 #endif

@@ -98,12 +98,64 @@ static void threads_do_not_disturb_each_other(void **state)
 	assert_int_equal(missing, released);
 }
 
+static int visited;
+
+static void visit_one(void *context, void *value)
+{
+	(void)value;
+	visited++;
+	if (context) /* the key's thread comes meanwhile */
+		assert_null(waits_take(&waits, *(uint64_t *)context));
+}
+
+/* A value that is taken during the visit is the visitor's, once. */
+static void visited_values_stay(void **state)
+{
+	uint64_t key = 5;
+	int a, b;
+
+	(void)state;
+	released = visited = 0;
+	assert_true(waits_put(&waits, 5, &a));
+	waits_visit(&waits, visit_one, count_one, NULL);
+	assert_int_equal(visited, 1);
+	assert_int_equal(released, 0);
+	waits_visit(&waits, visit_one, count_one, &key);
+	assert_int_equal(visited, 2);
+	assert_int_equal(released, 1);
+	assert_true(waits_put(&waits, 5, &b));
+	assert_ptr_equal(waits_take(&waits, 5), &b);
+}
+
+static void visits_do_not_disturb(void **state)
+{
+	struct worker workers[THREADS] = {{0}};
+	int missing = 0;
+
+	(void)state;
+	released = 0;
+	for (uint64_t i = 0; i < THREADS; i++) {
+		workers[i].first = 1 + i * 64;
+		assert_int_equal(pthread_create(&workers[i].thread, NULL, put_and_take, &workers[i]), 0);
+	}
+	for (int i = 0; i < 50; i++)
+		waits_visit(&waits, visit_one, count_one, NULL);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		missing += workers[i].missing;
+		assert_int_equal(workers[i].wrong, 0);
+	}
+	assert_int_equal(missing, released);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_found_by_key),
 		cmocka_unit_test(places_are_reused),
 		cmocka_unit_test(threads_do_not_disturb_each_other),
+		cmocka_unit_test(visited_values_stay),
+		cmocka_unit_test(visits_do_not_disturb),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 
 const struct event event_leak = {
 	.name = "leak",
-	.help = "the part of nativemem that is not freed when the recording ends",
+	.help = "the part of nativemem that is not freed when the recording or a window ends",
 	.unit = EVENT_BYTES,
 	.default_interval = 512 << 10,
 	.least_interval = 1,
