@@ -24,8 +24,8 @@ struct waits {
 };
 
 /*
- * Stores a value under a key, until waits_take() or waits_end(). There must be no value under this key. The value is the
- * address of a structure. Returns false when there is no room; then the caller still owns the value.
+ * Stores a value under a key, until waits_take() or waits_end(). There must be no value under this key. The value is
+ * the address of a structure. Returns false when there is no room; then the caller still owns the value.
  */
 bool waits_put(struct waits *waits, uint64_t key, void *value); /* key != 0, value != NULL */
 /* The caller owns it again. Returns NULL when there is none, or when it is visited: the visitor owns it then. */
@@ -36,8 +36,8 @@ void *waits_take(struct waits *waits, uint64_t key);
  */
 void waits_end(struct waits *waits, void (*take)(void *context, void *value), void *context);
 /*
- * Passes the values that are kept now to `visit`, and keeps them. One that was to be taken meanwhile is passed to `take`
- * afterwards, which then owns it. One thread may visit at a time, and none may end.
+ * Passes the values that are kept now to `visit`, and keeps them. One that was to be taken meanwhile is passed to
+ * `take` afterwards, which then owns it. One thread may visit at a time, and none may end.
  */
 void waits_visit(struct waits *waits, void (*visit)(void *context, void *value),
 		 void (*take)(void *context, void *value), void *context);

@@ -109,17 +109,17 @@ case_refusals() {
 	expect_refusal 1 'out.html could not be written: No such file'
 	run_duet diff "$a" "$b" /dev/full -o collapsed
 	expect_refusal 1 '/dev/full could not be written: No space left'
-	run_duet diff "$a" "$b" "$here/out.txt"
-	expect_refusal 2 'written to OUT.html or OUT.collapsed'
-	run_duet diff -o text "$a" "$b" "$here/out.html"
-	expect_refusal 2 '-o text: a difference is written as flamegraph or collapsed'
+	run_duet diff "$a" "$b" "$here/out.jfr"
+	expect_refusal 2 'written to OUT.html, OUT.collapsed or OUT.txt'
+	run_duet diff -o jfr "$a" "$b" "$here/out.html"
+	expect_refusal 2 '-o jfr: a difference is written as flamegraph, collapsed or text'
 	run_duet diff --by teapot "$a" "$b" "$here/out.html"
 	expect_refusal 2 "--by 'teapot'"
 	run_duet diff "$a" "$b"
 	expect_refusal 2 'duet diff takes two profiles and the file to write'
 	[ "$(cat "$here/out.html")" = kept ] || fail "out.html was written"
 	expect_no_leftover "$here/out.html"
-	[ ! -e "$here/out.txt" ] || fail "out.txt was written"
+	[ ! -e "$here/out.jfr" ] || fail "out.jfr was written"
 }
 
 run_cases "$@"

@@ -72,6 +72,33 @@ jdk_case_windows() {
 	expect_alive "$jvm"
 }
 
+# One array in a thousand stays, and 20 MB are held. What has grown most from an early window to a late one is the leak.
+jdk_case_growth() {
+	local windows grown first
+	need_jdk 11 "sampling of allocations"
+	JVM_OPTS=(-Dgate="$here/gate" -Dleaks=6000 -Xmn16m)
+	start_jvm "$jdk" workload.Live 0
+	"$duet" record -e live=2k --survivors 1 --engine ctimer -p "$jvm" --continuous --window 1s -d 100 \
+		-f "$here/out" -o duet >"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
+	sleep 0.5
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record INT
+	expect_status 0
+	mapfile -t windows < <(find "$here/out" -name 'profile_20*.duet' -type f | sort -V)
+	expect "windows" "${#windows[@]}" '>=' 6
+	run_duet diff "${windows[2]}" "${windows[-2]}" -o text
+	expect_status 0
+	grown=$(grep -m 1 -A 2 '^--- [+]' "$here/stdout")
+	first=$(sed -n '1s/^--- [+]\([0-9]*\) bytes.*/\1/p' <<<"$grown")
+	expect_contains <(echo "$grown") '0. byte\[\]'
+	expect_contains <(echo "$grown") '1. workload[.]Live[.]keep'
+	expect "bytes that have leaked" "$first" '>' $(($(jvm_said LEAKED) / 10))
+	expect "at most" "$first" '<=' "$(jvm_said LEAKED)"
+}
+
 # Objects that were there at the last collection have outlived one. None has outlived more than there were.
 jdk_case_survivors() {
 	local told

@@ -238,6 +238,33 @@ static void threads_and_lambdas_are_the_same(void **state)
 	two_release(&two);
 }
 
+/* What has grown comes first, with the weights as they are; what is equal is left out. */
+static void text_ranks_growth(void **state)
+{
+	static const char *const lines[] = {"cpu                 : +100000000 ns (100000000, then 200000000)\n",
+					    "     +70000000      50000000     120000000  app.Main.hot\n"
+					    "     +30000000      30000000      60000000  app.Main.same\n"
+					    "     +20000000             0      20000000  app.Main.fresh\n"
+					    "     -20000000      20000000             0  java.util.HashMap.get\n",
+					    "\n--- +70000000 ns (50000000, then 120000000)\n"
+					    "  [ 0] app.Main.hot\n  [ 1] app.Main.run\n"};
+	struct two two;
+	char *text;
+
+	(void)state;
+	two_of(&two, &before, &after);
+	text = written_diff("text", &two);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		assert_non_null(strstr(text, lines[i]));
+	free(text);
+	two_release(&two);
+	two_of(&two, &before, &before);
+	text = written_diff("text", &two);
+	assert_null(strstr(text, "Main"));
+	free(text);
+	two_release(&two);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +275,7 @@ int main(void)
 		cmocka_unit_test(output_matches_golden),
 		cmocka_unit_test(narrow_in_both_is_left_out),
 		cmocka_unit_test(threads_and_lambdas_are_the_same),
+		cmocka_unit_test(text_ranks_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,9 +150,10 @@ static const struct writer *choose_writer(const char *format, const char *path)
 	if (writer && writer->write_diff)
 		return writer;
 	if (format)
-		log_error("-o %s: a difference is written as flamegraph or collapsed", format);
+		log_error("-o %s: a difference is written as flamegraph, collapsed or text", format);
 	else
-		log_error("%s: a difference is written to OUT.html or OUT.collapsed; -o names the format of others",
+		log_error("%s: a difference is written to OUT.html, OUT.collapsed or OUT.txt; -o names the format of "
+			  "others",
 			  path);
 	return NULL;
 }
@@ -263,7 +264,7 @@ static void release(void *options)
 const struct command cmd_diff = {
 	.name = "diff",
 	.summary = "what changed: duet diff before.duet after.duet out.html",
-	.usage = "duet diff [OPTIONS] A B OUT.html|OUT.collapsed\n"
+	.usage = "duet diff [OPTIONS] A B OUT.html|OUT.collapsed|OUT.txt\n"
 		 "       duet diff [OPTIONS] A B -o FORMAT    writes to stdout; A and B may be patterns: 'a-*.duet'\n",
 	.rows = diff_rows,
 	.options_bytes = sizeof(struct diff_options),

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "out/stack_room.h"
+#include "out/text_diff.h"
 #include "out/tree.h"
 #include "out/usage_table.h"
 #include "out/waits.h"
@@ -280,6 +281,7 @@ const struct writer writer_text = {
 	.has_usages = true,
 	.help = "hottest stacks, hottest methods and losses, to read in a terminal",
 	.write = text_write,
+	.write_diff = text_diff_write,
 };
 
 /* Writes the report with only one of its lists. */
