@@ -47,7 +47,9 @@ static void flush_if_wanted(struct session *session, uint64_t now_ns)
 {
 	if (!session->flush_wanted_ns || now_ns - session->flush_wanted_ns < FLUSH_AFTER_NS)
 		return;
+	report_so_far(&session->report);
 	output_files_flush(&session->outputs, now_ns);
+	vec_clear(&session->profile.facts);
 	session->flush_wanted_ns = 0;
 }
 

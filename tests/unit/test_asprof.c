@@ -235,6 +235,27 @@ static void sources(void **state)
 	assert_string_equal(source_of("start,trace=a.B.c"), "instrument");
 }
 
+static bool has_feature(const char *text, const char *feature)
+{
+	bool has;
+
+	parse(text);
+	has = asprof_arguments_has(&arguments, feature);
+	asprof_arguments_release(&arguments);
+	return has;
+}
+
+static void features_are_words(void **state)
+{
+	(void)state;
+	assert_true(has_feature("start,features=stats", "stats"));
+	assert_true(has_feature("start,features=vtable+stats", "stats"));
+	assert_true(has_feature("start,features=vtable+stats+comptask", "comptask"));
+	assert_false(has_feature("start,features=stat+statss", "stats"));
+	assert_false(has_feature("start,features=", "stats"));
+	assert_false(has_feature("start", "stats"));
+}
+
 static void events_that_do_not_go(void **state)
 {
 	(void)state;
@@ -356,6 +377,7 @@ int main(void)
 		WITH_BUFFERS(samples_of_processes),
 		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines),
 		WITH_BUFFERS(sources),
+		WITH_BUFFERS(features_are_words),
 		WITH_BUFFERS(events_that_do_not_go), WITH_BUFFERS(command_lines), WITH_BUFFERS(bad_command_lines),
 		WITH_BUFFERS(file_names),
 	};

@@ -116,7 +116,7 @@ static const struct word words[] = {
 	{.name = "log", .form = FORM_STRING, .offset = AT(log)},
 	{.name = "loglevel", .form = FORM_STRING, .offset = AT(log_level)},
 	{.name = "cstack", .form = FORM_STRING, .offset = AT(cstack)},
-	{.name = "features", .form = FORM_ACCEPTED},
+	{.name = "features", .form = FORM_STRING, .offset = AT(features), .why = ""},
 	{.name = "safemode", .form = FORM_ACCEPTED},
 	{.name = "fdtransfer", .form = FORM_ACCEPTED},
 	{.name = "signal", .form = FORM_ACCEPTED},
@@ -450,6 +450,20 @@ char *asprof_arguments_word(const char *text, const char *name)
 		bytes = strcspn(found, ",");
 	}
 	return found && bytes ? strndup(found, bytes) : NULL;
+}
+
+bool asprof_arguments_has(const struct asprof_arguments *arguments, const char *feature)
+{
+	size_t length = strlen(feature);
+
+	for (const char *at = arguments->features; at && *at; at += strspn(at, "+")) {
+		size_t word = strcspn(at, "+");
+
+		if (word == length && !memcmp(at, feature, length))
+			return true;
+		at += word;
+	}
+	return false;
 }
 
 void asprof_arguments_release(struct asprof_arguments *arguments)

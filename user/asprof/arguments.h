@@ -56,6 +56,7 @@ struct asprof_arguments {
 	const char *log_level; /* "none": nothing is logged; NULL: the default */
 	uint32_t depth, kept_depth; /* jstackdepth=N/M; 0: not set */
 	const char *cstack; /* NULL: the default */
+	const char *features; /* words with "+" between them; NULL: none */
 	uint64_t timeout_ns, loop_ns; /* 0: none */
 	uint64_t proc_ns; /* how often the machine's processes are looked at; ASPROF_NOT_SET */
 	const char *jfrsync; /* settings of the JVM's own recording; NULL: none is made */
@@ -82,6 +83,8 @@ uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *arguments);
 uint64_t asprof_arguments_proc_ns(const struct asprof_arguments *arguments);
 /* Returns true if the main event is no event that is known, but may be a function of the process: A::b. */
 bool asprof_arguments_is_symbol(const struct asprof_arguments *arguments);
+/* Returns true if `features` has the word. */
+bool asprof_arguments_has(const struct asprof_arguments *arguments, const char *feature);
 /* Returns what async-profiler calls the source of the main event's samples. Static text. */
 const char *asprof_arguments_source(const struct asprof_arguments *arguments);
 /* Returns true if the main event is counted by perf, which may refuse it or lack it on this machine. */

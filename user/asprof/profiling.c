@@ -161,7 +161,7 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 	bool is_known = profiling->agent.name[0];
 
 	return (struct recording_subject){
-		.pid = profiling->pid, .has_library = is_known, .agent = is_known ? &profiling->agent : NULL};
+		.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
 }
 
 /* Callers know this sentence, and choose another event then. */
@@ -217,7 +217,7 @@ static void begin(struct request *request)
 /* Only a start can be prepared. What is wrong with the arguments, the command itself will tell. */
 static void prepare(struct profiling *profiling, const char *text)
 {
-	const struct recording_subject subject = {.pid = profiling->pid, .has_library = true};
+	const struct recording_subject subject = {.pid = profiling->pid};
 	struct asprof_arguments arguments;
 	struct buf ignored;
 
@@ -354,7 +354,9 @@ static void tell_list(const struct request *request)
 {
 	buf_add_str(&request->answer->text,
 		    "Basic events:\n"
-		    "  cpu\n  alloc\n  nativemem\n  lock\n  wall\n  itimer\n  ctimer\n"
+		    "  cpu\n  alloc\n  nativemem\n  lock\n  nativelock\n  wall\n  itimer\n  ctimer\n"
+		    "Java method calls:\n"
+		    "  ClassName.methodName\n"
 		    "Perf events:\n"
 		    "  page-faults\n  context-switches\n  cycles\n  instructions\n  cache-references\n"
 		    "  cache-misses\n  branch-instructions\n  branch-misses\n  bus-cycles\n"
@@ -363,25 +365,37 @@ static void tell_list(const struct request *request)
 		    "  uprobe:path\n");
 }
 
-static uint64_t count_samples(struct profiling *profiling)
+static struct recording_sums sums_of(struct profiling *profiling)
 {
-	uint64_t samples = 0;
+	struct recording_sums sums = {0};
 
 	if (profiling->recording.parts.len)
-		(void)recording_count(&profiling->recording, &samples);
-	return samples;
+		(void)recording_sum(&profiling->recording, &sums);
+	return sums;
+}
+
+static void tell_walks(const struct recording_sums *sums, struct buf *text)
+{
+	if (!sums->walk_ns || !sums->samples)
+		return;
+	buf_printf(text, "stackwalk_ns_total %llu\nstackwalk_ns_avg %llu\n", (unsigned long long)sums->walk_ns,
+		   (unsigned long long)(sums->walk_ns / sums->samples));
 }
 
 /* Of async-profiler's metrics, reports those that exist here: there are no tables in the process. */
 static void tell_metrics(const struct request *request)
 {
+	struct profiling *profiling = request->profiling;
+	const struct recording_sums sums = sums_of(profiling);
+
 	buf_printf(&request->answer->text,
 		   "mem_calltracestorage_kb %llu\n"
 		   "samples_total %llu\n"
 		   "calltracestorage_overflows_total %d\n",
-		   (unsigned long long)(recording_bytes(&request->profiling->recording) + 1023) >> 10,
-		   (unsigned long long)count_samples(request->profiling),
-		   recording_is_thin(&request->profiling->recording));
+		   (unsigned long long)(recording_bytes(&profiling->recording) + 1023) >> 10,
+		   (unsigned long long)sums.samples, recording_is_thin(&profiling->recording));
+	if (asprof_arguments_has(&profiling->begun, "stats"))
+		tell_walks(&sums, &request->answer->text);
 }
 
 static void write_text(const struct request *request, struct report_file *file)
@@ -630,7 +644,7 @@ void profiling_answer(struct profiling *profiling, const struct meeting_question
 	/* A JVM that is shutting down answers no requests any more. */
 	profiling->recording.is_ending |= question->head.kind == DUET_QUESTION_EXIT;
 	if (question->head.kind == DUET_QUESTION_SAMPLES)
-		buf_printf(&answer->text, "%llu", (unsigned long long)count_samples(profiling));
+		buf_printf(&answer->text, "%llu", (unsigned long long)sums_of(profiling).samples);
 	else if (question->head.kind == DUET_QUESTION_EXIT && !question->is_other)
 		profiling_end(profiling);
 	else if (question->head.kind == DUET_QUESTION_PREPARE && !question->is_other)

@@ -23,6 +23,7 @@
 #include "jvms/flight_recording.h"
 #include "out/output_files.h"
 #include "proc/process.h"
+#include "serve/report.h"
 
 #define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
 #define END_NS (15 * NS_PER_SEC) /* longest wait for the end; longer than the session's own deadlines at its end */
@@ -439,18 +440,28 @@ static int add_count(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
-static int write_count(char **paths, size_t count)
+static uint64_t walk_ns_of(const struct profile *profile)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < profile->facts.len; i++)
+		if (!strcmp(intern_text(&profile->strings, profile->facts.items[i].key), REPORT_WALKS))
+			sum_ns += strtoull(intern_text(&profile->strings, profile->facts.items[i].value), NULL, 10);
+	return sum_ns;
+}
+
+static int write_sums(char **paths, size_t count)
 {
 	struct profile profile;
 	uint64_t samples = 0;
 
 	if (inputs_read_all(&profile, paths, count) < 0 || timeline_each(&profile.samples, add_count, &samples) < 0)
 		return 1;
-	printf("%llu", (unsigned long long)samples);
+	printf("%llu %llu", (unsigned long long)samples, (unsigned long long)walk_ns_of(&profile));
 	return fflush(stdout) != 0;
 }
 
-/* Does not return. Reads the parts by name: each reader has its own position. `arguments`: NULL to count samples. */
+/* Does not return. Reads the parts by name: each reader has its own position. `arguments`: NULL for the sums. */
 static void report(struct recording *recording, const struct asprof_arguments *arguments)
 {
 	size_t count = recording->parts.len;
@@ -460,7 +471,7 @@ static void report(struct recording *recording, const struct asprof_arguments *a
 		snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", recording->parts.items[i]);
 		paths[i] = names[i];
 	}
-	_exit(arguments ? write_report(recording, arguments, paths, count) : write_count(paths, count));
+	_exit(arguments ? write_report(recording, arguments, paths, count) : write_sums(paths, count));
 }
 
 /* Returns the descriptor of what a child has written, or -errno with why. */
@@ -497,9 +508,9 @@ int recording_report(struct recording *recording, const struct asprof_arguments 
 	return read_parts(recording, arguments, why);
 }
 
-int recording_count(struct recording *recording, uint64_t *ret_samples)
+int recording_sum(struct recording *recording, struct recording_sums *ret)
 {
-	char text[32] = "";
+	char text[64] = "", *end;
 	struct buf why;
 	int out;
 
@@ -510,7 +521,8 @@ int recording_count(struct recording *recording, uint64_t *ret_samples)
 		return out;
 	(void)!pread(out, text, sizeof(text) - 1, 0);
 	close(out);
-	*ret_samples = strtoull(text, NULL, 10);
+	ret->samples = strtoull(text, &end, 10);
+	ret->walk_ns = strtoull(end, NULL, 10);
 	return 0;
 }
 

@@ -35,6 +35,12 @@ struct recording {
 	struct vec(int) parts; /* descriptors; the last one is the current recording, those before it were resumed */
 };
 
+/* Of all parts. */
+struct recording_sums {
+	uint64_t samples;
+	uint64_t walk_ns; /* CPU time of taking them */
+};
+
 void recording_init(struct recording *recording);
 /*
  * Returns when the first sample may be taken: 0, or -errno with why it cannot be recorded. Forgets what was before. The
@@ -57,7 +63,7 @@ void recording_stop(struct recording *recording);
 bool recording_has_ended(struct recording *recording);
 /* Makes a report of all samples until now. Returns its descriptor, or -errno with one sentence in `why`. */
 int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
-int recording_count(struct recording *recording, uint64_t *ret_samples); /* returns 0 or -errno */
+int recording_sum(struct recording *recording, struct recording_sums *ret); /* returns 0 or -errno */
 /* Returns true if the recording has neared its limit of memory, so that fewer samples are kept. */
 bool recording_is_thin(const struct recording *recording);
 uint64_t recording_bytes(const struct recording *recording); /* memory that it takes */

@@ -196,6 +196,19 @@ static void fact_of_bpf(const struct report *report)
 			 (unsigned long long)run_time_ns(counts, 99));
 }
 
+/* What taking the samples cost the sampled threads. */
+static void fact_of_walks(const struct report *report)
+{
+	struct duet_cost cost = {0};
+	uint64_t ns;
+
+	(void)engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &cost);
+	ns = cost.run_ns;
+	for (size_t i = 0; i < report->agents->len; i++)
+		ns += agent_handler_ns(report->agents->items[i]);
+	profile_add_fact(report->profile, REPORT_WALKS, "%llu ns", (unsigned long long)ns);
+}
+
 static void facts_of_join(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
@@ -209,6 +222,7 @@ static void facts_of_join(const struct report *report)
 		facts_of_walk(report);
 	fact_of_bpf(report);
 	fact_of_handler(report);
+	fact_of_walks(report);
 }
 
 /* Formats ", read by an agent: an event comes from it". */
@@ -331,6 +345,13 @@ void report_beginning(const struct report *report)
 	facts_of_command(report);
 	facts_of_sampling(report);
 	fact_of_host(report);
+}
+
+void report_so_far(const struct report *report)
+{
+	report_beginning(report);
+	fact_of_walks(report);
+	report_losses(report);
 }
 
 void report_facts(const struct report *report)

@@ -15,6 +15,9 @@ struct pool;
 struct process_table;
 struct profile;
 
+/* Key of the fact "N ns": CPU time of taking the samples, in BPF and in the JVMs. */
+#define REPORT_WALKS "taking samples"
+
 /* What the report is made from; not owned. Valid from the first tick on. */
 struct report {
 	const struct event_list *events;
@@ -37,6 +40,8 @@ struct report {
 
 /* Adds the facts known at the start, and describes the host: for files whose recording is cut short. */
 void report_beginning(const struct report *report);
+/* The same with what changes during a recording: losses, and the cost. For files that are read while they grow. */
+void report_so_far(const struct report *report);
 void report_facts(const struct report *report); /* adds them to the profile */
 void report_losses(const struct report *report); /* the profile's losses become those until now */
 void report_summary(const struct report *report); /* prints the closing lines, with the profile's losses */
