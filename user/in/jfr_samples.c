@@ -196,7 +196,7 @@ static void add_event(struct jfr_kinds *kinds, struct jfr_kind *kind)
 
 static bool is_interval(const struct jfr_kind *kind, const char *name)
 {
-	return !strcmp(name, JFR_SETTING_INTERVAL) || !strcmp(name, "period") ||
+	return !strcmp(name, JFR_SETTING_INTERVAL) || !strcmp(name, JFR_SETTING_PERIOD) ||
 	       (!strcmp(name, "wall") && kind->has_samples);
 }
 

@@ -66,6 +66,7 @@ enum jfr_frame_type {
 /* Names of jdk.ActiveSetting. */
 #define JFR_SETTING_EVENT "event"
 #define JFR_SETTING_INTERVAL "interval"
+#define JFR_SETTING_PERIOD "period"
 #define JFR_SETTING_UNIT "unit"
 #define JFR_SETTING_PROCESSES "processes"
 
