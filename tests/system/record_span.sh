@@ -53,6 +53,22 @@ jdk_case_jfr() {
 	expect_contains "$here/summary" 'jdk.ExecutionSample  *[1-9]'
 }
 
+# asprof comes while the program uses the class: a JFR file has the spans unasked.
+jdk_case_asprof_attaches() {
+	local settings
+	need_spans
+	is_jdk 17 || skip "jfr prints tags since JDK 17"
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	JVM_OPTS=("${JVM_FLAGS[@]}")
+	start_jvm "$jdk" workload.ProfiledSpans steady
+	"$here/asprof" -d 2 -e cpu -i 1ms -f "$here/out.jfr" "$jvm" 2>"$here/stderr" || fail "$(cat "$here/stderr")"
+	"$jdk/bin/jfr" summary "$here/out.jfr" >"$here/summary"
+	expect "spans" "$(awk '$1 == "profiler.Span" { print $2 }' "$here/summary")" '>' 50
+	# converters of others take any "interval" for that of the CPU's samples
+	settings=$("$jdk/bin/jfr" print --events ActiveSetting "$here/out.jfr" | grep -c 'name = "interval"')
+	expect "settings called interval" "$settings" == 1
+}
+
 # What a span takes while none is recorded, and while all are.
 jdk_case_cost() {
 	need_spans

@@ -8,7 +8,7 @@ import one.profiler.Span;
 /**
  * ProfiledSpans [THREADS [COUNT]]: each thread makes COUNT spans "short", 20 spans "slept", and one without a tag, of
  * 30 ms. Says how many there are, and how long they took by its own clock: "SPANS short n ns", "SPANS slept n ns".
- * "cost": says how many ns a span takes.
+ * "cost": says how many ns a span takes. "steady": spans of 5 ms until it is killed.
  */
 public final class ProfiledSpans {
     private static final int SLEPT = 20;
@@ -68,6 +68,14 @@ public final class ProfiledSpans {
         }
     }
 
+    private static void steady() throws InterruptedException {
+        while (true) {
+            long begun = Span.start();
+            Thread.sleep(5);
+            Span.end(begun, "steady");
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         Span.end(Span.start(), "before");
         Workload.say("STATE " + Recording.state());
@@ -75,6 +83,8 @@ public final class ProfiledSpans {
         Workload.say("STATE " + Recording.state());
         if (args.length > 0 && args[0].equals("cost"))
             cost(1_000_000);
+        else if (args.length > 0 && args[0].equals("steady"))
+            steady();
         else
             all((int) Workload.argument(args, 0, 4), (int) Workload.argument(args, 1, 1000));
         Workload.done();

@@ -49,8 +49,8 @@ static int compose(struct buf *words, const struct recording_subject *subject,
 	snprintf(depth, sizeof(depth), "%u", arguments->depth);
 	snprintf(most, sizeof(most), "%llu", (unsigned long long)subject->max_bytes);
 	err = asprof_arguments_events(arguments, &events, &engine, why);
-	if (!err && subject->has_library && arguments->writer && !strcmp(arguments->writer->name, "jfr"))
-		buf_add_str(&events, ",span"); /* as async-profiler does, unasked */
+	if (!err && arguments->writer && !strcmp(arguments->writer->name, "jfr"))
+		buf_add_str(&events, ",span"); /* as async-profiler does, unasked: a JVM needs the agent for them */
 	if (!err && arguments->begin)
 		add_mark(&events, arguments->begin);
 	if (!err && arguments->end)

@@ -16,7 +16,6 @@
 
 struct recording_subject {
 	pid_t pid;
-	bool has_library; /* the process has loaded libasyncProfiler.so */
 	uint64_t max_bytes; /* limit of the child's `part`; set by recording.c */
 	const struct duet_question *agent; /* where the agent that the process has loaded listens; NULL: attach one */
 };
