@@ -199,6 +199,16 @@ int jvm_open(JavaVM *vm, bool at_start)
 	return 0;
 }
 
+void jvm_set_alloc_interval(uint32_t bytes)
+{
+	const jvmtiCapabilities needs = {.can_generate_sampled_object_alloc_events = 1};
+
+	if (bytes > INT_MAX || (*jvm.jvmti)->AddCapabilities(jvm.jvmti, &needs))
+		return;
+	(void)(*jvm.jvmti)->SetHeapSamplingInterval(jvm.jvmti, (jint)bytes);
+	(void)(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &needs);
+}
+
 /* "1.8" is 8, "17" is 17. */
 static int java_version(void)
 {

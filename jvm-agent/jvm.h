@@ -51,6 +51,12 @@ extern struct agent_jvm jvm;
 
 /* Opens the JVMTI environment. Idempotent. Returns 0, or -ENOTSUP when the JVM refuses JVMTI or a capability. */
 int jvm_open(JavaVM *vm, bool at_start);
+/*
+ * A thread chooses its first sample of allocated memory when it is created, by the interval that the JVM has then. Call
+ * before there are threads: this sets it, so that the main thread's first objects are sampled. Does nothing where the
+ * JVM refuses: before JDK 11, or beside another agent that samples allocations.
+ */
+void jvm_set_alloc_interval(uint32_t bytes);
 /* Reads what only a live JVM shows. Called on a thread that is attached to the JVM. Idempotent. */
 void jvm_learn(JNIEnv *env);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "jvm.h"
 #include "libc_versions.h"
 
 #define END_WAIT_MS 30000 /* the JVM's end waits for the file */
@@ -199,8 +200,29 @@ static bool start_preparer(char *text)
 	return !error;
 }
 
+/* Returns the number of bytes of the last word "alloc=NUMBER[UNIT]", or 0. */
+static uint32_t alloc_bytes(const char *text)
+{
+	static const char word[] = "alloc=", units[] = "bkmg";
+	unsigned long long bytes = 0;
+	const char *unit;
+	char *end;
+
+	for (; *text; text += strcspn(text, ",")) {
+		text += *text == ',';
+		if (strncmp(text, word, strlen(word)) != 0)
+			continue;
+		bytes = strtoull(text + strlen(word), &end, 10);
+		unit = *end && *end != ',' ? strchr(units, *end | 0x20) : units;
+		bytes = unit && bytes <= UINT32_MAX ? bytes << 10 * (unit - units) : 0;
+	}
+	return bytes <= UINT32_MAX ? (uint32_t)bytes : 0;
+}
+
 int profiler_keep(const char *text)
 {
+	if (has_word(text, "start") && alloc_bytes(text))
+		jvm_set_alloc_interval(alloc_bytes(text));
 	profiler.kept = strdup(text);
 	if (!profiler.kept)
 		return -ENOMEM;

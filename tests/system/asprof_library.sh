@@ -309,13 +309,28 @@ jdk_case_methods() {
 	[ ! -s "$here/stderr" ] || fail "the library wrote to stderr: $(head -n 3 "$here/stderr")"
 }
 
-# Calls that have just returned are counted.
+# Calls that have just returned are counted, and so is the time that their samples took.
 jdk_case_metrics_at_once() {
 	need_bpf
 	need_root
 	run_java workload.ProfilerCalls metrics 3
 	expect_status 0 java
 	expect "samples" "$(sed -n 's/^samples_total //p' "$here/stdout")" == 3
+	expect "ns of samples" "$(sed -n 's/^stackwalk_ns_total //p' "$here/stdout")" '>' 0
+	expect "ns of a sample" "$(sed -n 's/^stackwalk_ns_avg //p' "$here/stdout")" '<' 20000000
+}
+
+# The main thread's first objects, and what the JVM allocates when it is almost ready.
+jdk_case_first_objects() {
+	need_bpf
+	need_root
+	run_java -XX:-UseTLAB -agentpath:"$library=start,alloc=1,collapsed,file=$here/first.collapsed" \
+		workload.ProfilerCalls markers 100
+	expect_status 0 java
+	expect "markers" "$(matching "$here/first.collapsed" "ProfilerCalls\\.mark;[^;]*Marker_\\[i\\] " |
+		cut -d' ' -f1)" '>=' 99
+	expect_contains "$here/first.collapsed" '^\[no_Java_frame\];java\.lang\.Thread_\[i\] '
+	expect_contains "$here/first.collapsed" 'java/lang/ClassLoader\.loadClass;'
 }
 
 # An executable that somebody else may have put beside the library is not started.

@@ -95,11 +95,21 @@ public class ProfilerCalls {
 
     // What was done before the question is counted in its answer.
     static void countAtOnce(int count) throws IOException {
-        tell("start", "start,trace=workload.ProfilerCalls.one");
+        tell("start", "start,trace=workload.ProfilerCalls.one,features=stats");
         for (int i = 0; i < count; i++)
             one();
         System.out.println(AsyncProfiler.getInstance().execute("metrics"));
         tell("stop", "stop");
+    }
+
+    static class Marker {
+    }
+
+    static volatile Object marker;
+
+    static void mark(int count) {
+        for (int i = 0; i < count; i++)
+            marker = new Marker();
     }
 
     // All threads ask at once; one of them starts, the others are told so.
@@ -150,6 +160,8 @@ public class ProfilerCalls {
     public static void main(String[] args) throws Exception {
         if (args[0].equals("moment"))
             System.out.println("main: " + System.currentTimeMillis());
+        else if (args[0].equals("markers"))
+            mark(Integer.parseInt(args[1]));
         else if (args[0].equals("flink"))
             flink(args[1]);
         else if (args[0].equals("errors"))
