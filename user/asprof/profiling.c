@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "asprof/asprof.h"
 #include "asprof/elsewhere.h"
 #include "asprof/report_file.h"
+#include "asprof/state.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -28,13 +28,6 @@ struct request {
 	const struct meeting_question *question;
 	struct meeting_answer *answer;
 };
-
-static unsigned long long seconds_of(const struct recording *recording)
-{
-	uint64_t end_ns = recording->child ? clock_monotonic_ns() : recording->ended_ns;
-
-	return (end_ns - recording->begun_ns) / NS_PER_SEC;
-}
 
 static void refuse(const struct request *request, const char *text)
 {
@@ -160,8 +153,7 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 {
 	bool is_known = profiling->agent.name[0];
 
-	return (struct recording_subject){
-		.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
+	return (struct recording_subject){.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
 }
 
 /* Callers know this sentence, and choose another event then. */
@@ -322,7 +314,7 @@ static void stop(const struct request *request)
 		refuse(request, "Profiler is not active");
 	if (was_running && !request->arguments->writer && !request->answer->code)
 		buf_printf(&request->answer->text, "Profiling stopped after %llu seconds. No dump options specified\n",
-			   seconds_of(&profiling->recording));
+			   (unsigned long long)state_seconds(&profiling->recording));
 }
 
 static void dump(const struct request *request)
@@ -338,65 +330,6 @@ static void dump(const struct request *request)
 }
 
 /* ---- answers about the state ---- */
-
-static void tell_status(const struct request *request)
-{
-	const struct recording *recording = &request->profiling->recording;
-
-	if (recording->child)
-		buf_printf(&request->answer->text, "Profiling is running for %llu seconds\n", seconds_of(recording));
-	else
-		buf_add_str(&request->answer->text, "Profiler is not active\n");
-}
-
-/* async-profiler's list. Programs read it by its headings. */
-static void tell_list(const struct request *request)
-{
-	buf_add_str(&request->answer->text,
-		    "Basic events:\n"
-		    "  cpu\n  alloc\n  nativemem\n  lock\n  nativelock\n  wall\n  itimer\n  ctimer\n"
-		    "Java method calls:\n"
-		    "  ClassName.methodName\n"
-		    "Perf events:\n"
-		    "  page-faults\n  context-switches\n  cycles\n  instructions\n  cache-references\n"
-		    "  cache-misses\n  branch-instructions\n  branch-misses\n  bus-cycles\n"
-		    "  L1-dcache-load-misses\n  LLC-load-misses\n  dTLB-load-misses\n"
-		    "  rNNN\n  pmu/event-descriptor/\n  mem:breakpoint\n  trace:tracepoint\n  kprobe:func\n"
-		    "  uprobe:path\n");
-}
-
-static struct recording_sums sums_of(struct profiling *profiling)
-{
-	struct recording_sums sums = {0};
-
-	if (profiling->recording.parts.len)
-		(void)recording_sum(&profiling->recording, &sums);
-	return sums;
-}
-
-static void tell_walks(const struct recording_sums *sums, struct buf *text)
-{
-	if (!sums->walk_ns || !sums->samples)
-		return;
-	buf_printf(text, "stackwalk_ns_total %llu\nstackwalk_ns_avg %llu\n", (unsigned long long)sums->walk_ns,
-		   (unsigned long long)(sums->walk_ns / sums->samples));
-}
-
-/* Of async-profiler's metrics, reports those that exist here: there are no tables in the process. */
-static void tell_metrics(const struct request *request)
-{
-	struct profiling *profiling = request->profiling;
-	const struct recording_sums sums = sums_of(profiling);
-
-	buf_printf(&request->answer->text,
-		   "mem_calltracestorage_kb %llu\n"
-		   "samples_total %llu\n"
-		   "calltracestorage_overflows_total %d\n",
-		   (unsigned long long)(recording_bytes(&profiling->recording) + 1023) >> 10,
-		   (unsigned long long)sums.samples, recording_is_thin(&profiling->recording));
-	if (asprof_arguments_has(&profiling->begun, "stats"))
-		tell_walks(&sums, &request->answer->text);
-}
 
 static void write_text(const struct request *request, struct report_file *file)
 {
@@ -420,19 +353,8 @@ static void tell(const struct request *request)
 {
 	struct report_file file;
 
-	switch (request->arguments->action) {
-	case ASPROF_STATUS:
-		tell_status(request);
-		break;
-	case ASPROF_LIST:
-		tell_list(request);
-		break;
-	case ASPROF_METRICS:
-		tell_metrics(request);
-		break;
-	default:
-		buf_add_str(&request->answer->text, ASPROF_VERSION_SPOKEN);
-	}
+	state_tell(&request->profiling->recording, &request->profiling->begun, request->arguments->action,
+		   &request->answer->text);
 	if (!request->arguments->file || !is_of_library(request))
 		return;
 	if (open_file(request->profiling, request->arguments->file, &file, &request->answer->text)) {
@@ -644,7 +566,7 @@ void profiling_answer(struct profiling *profiling, const struct meeting_question
 	/* A JVM that is shutting down answers no requests any more. */
 	profiling->recording.is_ending |= question->head.kind == DUET_QUESTION_EXIT;
 	if (question->head.kind == DUET_QUESTION_SAMPLES)
-		buf_printf(&answer->text, "%llu", (unsigned long long)sums_of(profiling).samples);
+		buf_printf(&answer->text, "%llu", (unsigned long long)state_sums(&profiling->recording).samples);
 	else if (question->head.kind == DUET_QUESTION_EXIT && !question->is_other)
 		profiling_end(profiling);
 	else if (question->head.kind == DUET_QUESTION_PREPARE && !question->is_other)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* async-profiler's answers about the state of a recording: status, metrics, list and version. */
+#ifndef ASPROF_STATE_H
+#define ASPROF_STATE_H
+
+#include <stdint.h>
+
+#include "asprof/arguments.h"
+#include "asprof/recording.h"
+#include "base/buf.h"
+
+/* Appends the answer. `begun`: arguments with which the recording was started. */
+void state_tell(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
+		struct buf *text);
+struct recording_sums state_sums(struct recording *recording); /* {0} before the first recording */
+uint64_t state_seconds(const struct recording *recording); /* since it began; of one that has ended, its length */
+
+#endif
