@@ -379,6 +379,9 @@ bench: all workloads ## what profiling costs, as tables: ROUNDS=3 SECONDS=3 ASPR
 bench-walk: all workloads ## what BPF takes for a stack of 60 frames: ROUNDS=5 BEFORE=/path/to/another/duet
 	$(Q)ROUNDS=$(ROUNDS) BEFORE="$(BEFORE)" tests/bench/walk_cost.sh
 
+bench-taps: all workloads ## CPU time, allocations and locks together: PEER=/path/to/libasyncProfiler.so ROUNDS=5
+	$(Q)$(bench_settings) PEER="$(PEER)" tests/bench/taps.sh
+
 bench-offcpu: all workloads ## time off CPU: costs and sums; ROUNDS=3 RUNS=10 BEFORE=/path/to/duet
 	$(Q)$(bench_settings) RUNS=$(RUNS) BEFORE="$(BEFORE)" tests/bench/offcpu.sh
 
@@ -447,7 +450,7 @@ help: ## this list
 	@printf '\n  O=DIR output folder  V=1 show commands  DEBUG=1 -O0  SAN=address,undefined  STATIC=1\n'
 
 FORCE:
-.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-walk bench-offcpu \
-	bench-convert bench-peers bench-attach bench-start bench-outside bench-loader bench-results cross install \
-	packages format clean help FORCE
+.PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-walk bench-taps \
+	bench-offcpu bench-convert bench-peers bench-attach bench-start bench-outside bench-loader bench-results cross \
+	install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

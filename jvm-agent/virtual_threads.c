@@ -18,8 +18,12 @@ static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread,
 			     struct duet_virtual_thread *ret)
 {
-	/* Continuation.enterSpecial is compiled only in a process that has had a virtual thread. */
-	if (layout->virtual_threads.thread_vtable && java_thread && virtual_word(layout->enter_special))
+	/*
+	 * Continuation.enterSpecial is compiled only in a process that has had a virtual thread. The variable is one of
+	 * libjvm.so's or of the agent's.
+	 */
+	if (layout->virtual_threads.thread_vtable && java_thread && layout->enter_special &&
+	    *(const volatile uint64_t *)layout->enter_special)
 		virtual_mounted(&layout->virtual_threads, java_thread, ret);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the agent's walks begin and end, and the functions that walk/loop.h needs for them. Memory that can be read
- * without a fault is read directly: the thread's own stack, or a copy of it, code, and the code heaps' segment maps.
- * Other memory, a handful of words for each interpreted method, is read by system calls.
+ * without a fault is read directly: the thread's own stack, or a copy of it, its own JavaThread, code, and the code
+ * heaps' segment maps. Other memory, a handful of words for each interpreted method, is read by system calls, and what
+ * was read of a method is kept for a while.
  */
 #include "walk.h"
 
@@ -97,6 +98,61 @@ int walk_memory_read(struct agent_walk *walk, void *to, size_t bytes, uintptr_t 
 	return read_lines(walk, to, bytes, address);
 }
 
+/* ---- methods that are known ---- */
+
+#define KNOWN_NS 10000000 /* as in BPF, see bpf/unwind_known.bpf.h: which says why a safepoint ends it, too */
+
+/* Returns 0 if the number is not known. The counter's memory goes away when the JVM ends. */
+static uint64_t safepoints(struct agent_walk *walk)
+{
+	uint64_t count;
+
+	if (walk->has_safepoints)
+		return walk->safepoints;
+	walk->has_safepoints = true;
+	walk->safepoints = 0;
+	if (walk->java.layout.safepoints &&
+	    !walk_memory_read(walk, &count, sizeof(count), walk->java.layout.safepoints))
+		walk->safepoints = count + 1;
+	return walk->safepoints;
+}
+
+static struct walk_method *known_place(struct agent_walk *walk, uint64_t method)
+{
+	return &walk->methods[method * 0x9e3779b97f4a7c15ull >> 32 & (WALK_METHODS - 1)];
+}
+
+bool walk_memory_known(struct walk_java *java, uint64_t method)
+{
+	struct agent_walk *walk = java->memory;
+	const struct walk_method *known = known_place(walk, method);
+
+	if (!method || known->at != method || walk->sample.head.time_ns - known->time_ns >= KNOWN_NS ||
+	    !safepoints(walk) || safepoints(walk) != known->safepoints)
+		return false;
+	java->const_at = known->const_at;
+	java->code_bytes = known->code_bytes;
+	java->found_method = known->id;
+	java->found_check = known->check;
+	return true;
+}
+
+void walk_memory_know(const struct walk_java *java, uint64_t method)
+{
+	struct agent_walk *walk = java->memory;
+
+	if (safepoints(walk))
+		*known_place(walk, method) = (struct walk_method){
+			.at = method,
+			.const_at = java->const_at,
+			.id = java->found_method,
+			.time_ns = walk->sample.head.time_ns,
+			.safepoints = safepoints(walk),
+			.code_bytes = java->code_bytes,
+			.check = java->found_check,
+		};
+}
+
 const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uint32_t index)
 {
 	return tables_row(&walk->stay->tables, index);
@@ -188,10 +244,23 @@ static bool read_anchor(struct agent_walk *walk, const struct frame_anchor *anch
 	return true;
 }
 
+/* The same for the whole thread. That of the calling thread exists while it runs, and is read directly. */
+static bool read_thread(struct agent_walk *walk, uintptr_t java_thread, struct regs *ret_at)
+{
+	struct frame_anchor anchor;
+
+	if (!java_thread || !jvmstructs_anchor(java_thread, &anchor))
+		return false;
+	if (walk->own.high && *anchor.sp && *anchor.pc) {
+		*ret_at = (struct regs){.sp = *anchor.sp, .pc = *anchor.pc, .fp = *anchor.fp};
+		return true;
+	}
+	return read_anchor(walk, &anchor, ret_at);
+}
+
 static void go_to(struct agent_walk *walk, const struct regs *at)
 {
-	walk->cursor = (struct unwind_cursor){
-		.pc = at->pc, .sp = at->sp, .fp = at->fp, .is_return = 1, .memory = walk};
+	walk->cursor = (struct unwind_cursor){.pc = at->pc, .sp = at->sp, .fp = at->fp, .is_return = 1, .memory = walk};
 }
 
 /*
@@ -248,6 +317,7 @@ static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy 
 	walk->stack->bytes = 0;
 	walk->calls_left = MAX_CALLS;
 	memset(walk->line_at, 0, sizeof(walk->line_at));
+	walk->has_safepoints = false;
 	walk->slice = tables_begin(&stay->tables);
 	walk->mapping = (struct duet_unwind_mapping){0};
 	walk->cursor = (struct unwind_cursor){.memory = walk};
@@ -298,7 +368,6 @@ static walk_result leave_stub(struct agent_walk *walk)
 void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread)
 {
 	struct duet_sample *sample = &walk->sample;
-	struct frame_anchor anchor;
 	struct regs at;
 
 	begin(walk, stay, stack);
@@ -306,7 +375,7 @@ void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *
 	walk->skips_native = !stay->tables.file;
 	sample->flags |= DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_REGS;
 	sample->walk_end = DUET_WALK_UNREADABLE;
-	if (!java_thread || !jvmstructs_anchor(java_thread, &anchor) || !read_anchor(walk, &anchor, &at))
+	if (!read_thread(walk, java_thread, &at))
 		return;
 	sample->user_pc = at.pc;
 	sample->user_sp = at.sp;
@@ -325,13 +394,11 @@ void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *
 
 bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread)
 {
-	struct frame_anchor anchor;
 	struct regs at;
 
 	walk->stack->bytes = 0; /* make the walk copy the stack again */
 	memset(walk->line_at, 0, sizeof(walk->line_at));
-	return jvmstructs_anchor(java_thread, &anchor) && read_anchor(walk, &anchor, &at) &&
-	       at.pc == walk->sample.user_pc && at.sp == walk->sample.user_sp;
+	return read_thread(walk, java_thread, &at) && at.pc == walk->sample.user_pc && at.sp == walk->sample.user_sp;
 }
 
 /* The loader names a caller by the byte before its address. */

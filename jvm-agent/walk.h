@@ -20,7 +20,29 @@ const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uin
 #define walk_read(at, to, bytes, address) walk_memory_read((at)->memory, to, bytes, address)
 #define walk_row(at, index) walk_memory_row((at)->memory, index)
 
+/* Methods that earlier walks have met, see walk/blobs.h. The frames of compiled code are read directly. */
+struct walk_java;
+bool walk_memory_known(struct walk_java *java, uint64_t method);
+void walk_memory_know(const struct walk_java *java, uint64_t method);
+#define walk_known_step(java, cursor) 0
+#define walk_know_frame(java, pc, frame_bytes) (void)0
+#define walk_known_method(java, method) walk_memory_known(java, method)
+#define walk_know_method(java, method) walk_memory_know(java, method)
+
 #include "walk/java.h"
+
+#define WALK_METHODS 64 /* a power of 2 */
+
+/* What was found out about a Method. It holds until HotSpot's next safepoint, and for 10 ms at most. */
+struct walk_method {
+	uint64_t at; /* 0: none */
+	uint64_t const_at;
+	uint64_t id; /* jmethodID or duet_method_key() */
+	uint64_t time_ns;
+	uint64_t safepoints;
+	uint32_t code_bytes;
+	uint32_t check;
+};
 
 #define WALK_LINES 64
 #define WALK_LINE_BYTES 512
@@ -34,6 +56,9 @@ struct agent_walk {
 		uintptr_t low, high;
 	} own;
 	/* Cache of the other memory that this walk has read: methods of one class lead to the same structures. */
+	struct walk_method methods[WALK_METHODS]; /* by a hash; of earlier walks, too */
+	uint64_t safepoints; /* 1 + HotSpot's number of safepoints during this walk; 0: not known; or … */
+	bool has_safepoints; /* … not read yet */
 	uintptr_t line_at[WALK_LINES]; /* 0: the line is empty */
 	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];
 	/*

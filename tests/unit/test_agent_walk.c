@@ -407,12 +407,51 @@ static void test_caller_that_cannot_be_walked(void **state)
 	assert_int_equal(taken.sample.user_sp, left_java.sp);
 }
 
+static uint64_t counter; /* address of the number of safepoints */
+
+/* As a walk of this time begins. */
+static bool is_known(uint64_t method, uint64_t time_ns)
+{
+	begin(&taken, &stay, &copied);
+	taken.java.layout.safepoints = counter;
+	taken.sample.head.time_ns = time_ns;
+	taken.java.const_at = taken.java.found_method = 0;
+	return walk_memory_known(&taken.java, method);
+}
+
+/* What was found out about a method holds until the next safepoint, and for 10 ms. */
+static void test_known_methods(void **state)
+{
+	uint64_t safepoints = 7, now_ns = clock_ns(), method = 0x7f0000001230;
+
+	(void)state;
+	counter = (uintptr_t)&safepoints;
+	assert_false(is_known(method, now_ns));
+	taken.java.const_at = 0x1000;
+	taken.java.found_method = 0x2000;
+	walk_memory_know(&taken.java, method);
+	assert_true(is_known(method, now_ns + 9000000));
+	assert_int_equal(taken.java.const_at, 0x1000);
+	assert_int_equal(taken.java.found_method, 0x2000);
+	assert_false(is_known(method + 8, now_ns));
+	assert_false(is_known(0, now_ns));
+	assert_false(is_known(method, now_ns + 10000000));
+	assert_false(is_known(method, now_ns - 1));
+	safepoints++;
+	assert_false(is_known(method, now_ns));
+	counter = 0; /* the JVM has none */
+	assert_false(is_known(method, now_ns));
+	walk_memory_know(&taken.java, method);
+	assert_false(is_known(method, now_ns));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_tables, drop_tables)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_own_stack),
+		CASE(test_known_methods),
 		CASE(test_trusted_stack),
 		CASE(test_deeper_than_a_record),
 		CASE(test_all_of_a_deep_stack),

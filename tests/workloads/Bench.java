@@ -20,9 +20,9 @@ import javax.tools.JavaCompiler;
 import javax.tools.ToolProvider;
 
 /**
- * Bench compute|mixed|churn|idle|javac FOLDER: as many busy threads as CPUs. Ten times a second says
- * "OPS operations nanoseconds", both since the start, the latter the CPU time of the whole process: throughput per
- * CPU-second between any two lines.
+ * Bench compute|mixed|churn|idle|alloc|lock|javac FOLDER: as many busy threads as CPUs, and with lock four times as
+ * many. Ten times a second says "OPS operations nanoseconds", both since the start, the latter the CPU time of the
+ * whole process: throughput per CPU-second between any two lines.
  */
 public final class Bench {
     private static final int IDLE_THREADS = 1000;
@@ -36,7 +36,8 @@ public final class Bench {
         LongAdder done = new LongAdder();
         if (args[0].equals("idle"))
             startIdle();
-        for (int i = 0; i < Runtime.getRuntime().availableProcessors(); i++) {
+        int threads = Runtime.getRuntime().availableProcessors() * (args[0].equals("lock") ? 4 : 1);
+        for (int i = 0; i < threads; i++) {
             Operation operation = operation(args, i);
             new Thread(() -> loop(operation, done), "bench-" + i).start();
         }
@@ -55,6 +56,10 @@ public final class Bench {
             return new Mixed(thread);
         case "churn":
             return Bench::shortThread;
+        case "alloc":
+            return new Allocating();
+        case "lock":
+            return new Locking(thread);
         case "javac":
             return new Javac(new File(args[1]));
         default:
@@ -116,6 +121,55 @@ public final class Bench {
 
         private static int fib(int n) {
             return n < 2 ? n : fib(n - 1) + fib(n - 2);
+        }
+    }
+
+    /** Objects of 16 bytes to 4 kB, some of which live for a while: 20 kB an operation. */
+    private static final class Allocating implements Operation {
+        private final Object[] kept = new Object[4096];
+        private int next;
+
+        private void keep(Object object) {
+            kept[next++ & 4095] = object;
+        }
+
+        @Override
+        public void run() {
+            for (int i = 0; i < 100; i++) {
+                keep(new int[i & 31]);
+                keep(Integer.valueOf(1000 + i));
+            }
+            for (int i = 0; i < 20; i++)
+                keep(new StringBuilder("operation ").append(next).toString());
+            keep(new byte[4096]);
+            keep(new Object[500]);
+        }
+    }
+
+    /** Threads that wait for two monitors and for a lock of java.util.concurrent most of the time. */
+    private static final class Locking implements Operation {
+        private static final Object[] MONITORS = {new Object(), new Object()};
+        private static final java.util.concurrent.locks.ReentrantLock LOCK =
+                new java.util.concurrent.locks.ReentrantLock();
+        private final int thread;
+        private int turn;
+
+        Locking(int thread) {
+            this.thread = thread;
+        }
+
+        @Override
+        public void run() {
+            synchronized (MONITORS[(thread + turn++) & 1]) {
+                sink += Compute.fib(10);
+            }
+            sink += Compute.fib(9);
+            LOCK.lock();
+            try {
+                sink += Compute.fib(10);
+            } finally {
+                LOCK.unlock();
+            }
         }
     }
 
