@@ -174,6 +174,7 @@ static void events(void **state)
 	assert_string_equal(events_of("start"), "cpu");
 	assert_string_equal(events_of("start,interval=500us"), "cpu=500000");
 	assert_string_equal(events_of("start,event=cpu-clock,interval=1m"), "cpu=1000000");
+	assert_string_equal(events_of("start,event=ctimer,interval=1us"), "cpu=10000"); /* the shortest there is */
 	assert_string_equal(events_of("start,event=alloc"), "alloc");
 	assert_string_equal(events_of("start,event=alloc,interval=512k"), "alloc=524288");
 	assert_string_equal(events_of("start,alloc=2m,live"), "live=2097152");
@@ -190,7 +191,7 @@ static void events(void **state)
 			    "a.B.c(Ljava/lang/Object;)V=3");
 	assert_string_equal(events_of("start,trace=a.B.c:1ms,trace=a.B.d,interval=2,collapsed"),
 			    "trace:a.B.c:1ms=2,trace:a.B.d=2");
-	assert_string_equal(events_of("start,event=cpu,interval=2,trace=a.B.c,jfr"), "cpu=2,trace:a.B.c");
+	assert_string_equal(events_of("start,event=cpu,interval=20us,trace=a.B.c,jfr"), "cpu=20000,trace:a.B.c");
 	/* more often than reports count */
 	assert_string_equal(events_of("start,event=wall"), "wall=2500000");
 	assert_string_equal(events_of("start,wall=10ms"), "wall=1000000");

@@ -137,6 +137,7 @@ static const struct word words[] = {
 	{.name = "includeln", .form = FORM_ACCEPTED},
 
 	{.name = "tlab", .form = FORM_IGNORED, .why = "allocations are sampled by bytes"},
+
 };
 /* clang-format on */
 
@@ -483,11 +484,19 @@ static bool writes_jfr(const struct asprof_arguments *from)
 	return from->writer && !strcmp(from->writer->name, "jfr");
 }
 
+/* Callers may ask for shorter intervals of CPU time than duet has. The weights are exact with any. */
+static uint64_t value_of(const char *name, const struct asprof_interval *interval)
+{
+	const struct event *clock = !strcmp(name, "cpu") ? event_by_name(name) : NULL;
+
+	return clock && interval->value < clock->least_interval ? clock->least_interval : interval->value;
+}
+
 static void add_event(struct buf *list, const char *name, const struct asprof_interval *interval)
 {
 	buf_printf(list, "%s%s", list->len ? "," : "", name);
 	if (interval->is_set)
-		buf_printf(list, "=%llu", (unsigned long long)interval->value);
+		buf_printf(list, "=%llu", (unsigned long long)value_of(name, interval));
 }
 
 /* The main event has `interval`, and so has an event that is the only one. */
