@@ -70,6 +70,25 @@ jdk_case_killed() {
 	"$here/asprof" status "$jvm" | grep -q 'not active' || fail "asprof sees a dead recording"
 }
 
+# The name of a recorder that was killed goes when another one begins, but not before its process has ended.
+jdk_case_left_names() {
+	local first second
+	need_bpf
+	need_root
+	JVM_OPTS=(-agentpath:"$library=start,event=cpu,quiet")
+	start_jvm "$jdk" workload.Shares 90
+	first=$jvm
+	pkill -KILL -P "$(recorder_pid "$first")"
+	kill -KILL "$(recorder_pid "$first")"
+	start_jvm "$jdk" workload.Shares 90
+	second=$jvm
+	[ -n "$(recorders_of "$first")" ] || fail "the name of a process that runs is gone"
+	kill -KILL "$first"; wait "$first" 2>/dev/null
+	run_java -agentpath:"$library=start,event=cpu,quiet" workload.ProfilerCalls work 100
+	[ -z "$(recorders_of "$first")" ] || fail "left behind: $(recorders_of "$first")"
+	[ -n "$(recorders_of "$second")" ] || fail "the name of a recorder that runs is gone"
+}
+
 recorder_pid() { # PID: prints whose the meeting's socket is
 	local name
 	name=$(basename "$(recorders_of "$1")")

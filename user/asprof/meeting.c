@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "asprof/meeting.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "proc/process.h"
 
 #define BACKLOG 16
+#define SWEEP_MAX 4096 /* names that a recorder looks at when it begins */
 
 #define ROOT_FOLDER "/run/duet-recorders"
 #define OTHER_TIMEOUT_S 30 /* another user's recorder may be stopped */
@@ -214,6 +216,39 @@ bool meeting_is_permitted(int connection, pid_t pid, bool *ret_is_other)
 	return !process_read_uid(pid, &uid) && is_of(connection, uid);
 }
 
+/* Returns true if the name is that of a process that has ended, and its recorder has, too. */
+static bool is_left(int folder, const char *name)
+{
+	unsigned long long start_ticks;
+	uint64_t now_ticks;
+	int pid, length = 0, fd;
+
+	if (sscanf(name, "%d-%llu%n", &pid, &start_ticks, &length) != 2 || name[length] || pid <= 0)
+		return false;
+	if (!process_read_start_ticks(pid, &now_ticks) && now_ticks == start_ticks)
+		return false;
+	fd = connect_in(folder, pid, start_ticks);
+	if (fd >= 0)
+		close(fd);
+	return fd == -ENOENT;
+}
+
+/* Removes what recorders have left that were killed. */
+static void sweep(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (fd >= 0 && !names)
+		close(fd);
+	for (unsigned int i = 0; names && i < SWEEP_MAX && (entry = readdir(names)); i++)
+		if (is_left(folder, entry->d_name))
+			unlinkat(folder, entry->d_name, 0);
+	if (names)
+		closedir(names);
+}
+
 static int listen_in(int folder, pid_t pid, uint64_t start_ticks)
 {
 	struct sockaddr_un address = address_of(folder, pid, start_ticks);
@@ -243,6 +278,7 @@ int meeting_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
 	if (folder < 0)
 		return folder;
 	fd = listen_in(folder, pid, start_ticks);
+	sweep(folder);
 	close(folder);
 	if (fd < 0)
 		buf_printf(why, "the recorder of process %d cannot listen: %s", pid, strerror(-fd));
