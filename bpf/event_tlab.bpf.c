@@ -243,6 +243,7 @@ static __noinline int tlab_end(struct duet_scratch *room, u64 klass, u64 size)
 		more = 0;
 	room->sample.attribute_bytes = more;
 	room->sample.flags |= DUET_SAMPLE_FOR_JAVA;
+	room->sample.no_signal = DUET_NO_SIGNAL_EVENT;
 	sample_emit(room, bytes + more);
 	return 0;
 }

@@ -79,16 +79,18 @@ static int open_instead(struct session *session, const char *why)
 		log_error("%s", why);
 	else
 		log_warn("using the %s engine, %s: %s", engines[engine].name, engines[engine].instead, why);
+	if (engine != ENGINE_AUTO && session->options->tlab)
+		log_warn("--tlab has no effect without BPF: JVMs sample their allocations themselves, from JDK 11 on");
 	if (refused.len)
 		log_info("the perf engine is refused, too: %s", refused.data);
 	buf_release(&refused);
 	return engine == ENGINE_AUTO ? -EPERM : open_engine(session, engine, &session->engine_why);
 }
 
-/* Only BPF's samples have the CPU and the policy, and only BPF sets probes. */
+/* Only BPF's samples have the CPU and the policy. */
 static bool needs_bpf(const struct session_options *options)
 {
-	return options->cpus || options->policies || options->only_cpu || options->tlab;
+	return options->cpus || options->policies || options->only_cpu;
 }
 
 /*

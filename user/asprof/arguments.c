@@ -88,6 +88,7 @@ static const struct word words[] = {
 	{.name = "nostop", .form = FORM_SWITCH, .offset = AT(nostop)},
 	{.name = "record-cpu", .form = FORM_SWITCH, .offset = AT(cpus)},
 	{.name = "sched", .form = FORM_SWITCH, .offset = AT(policies)},
+	{.name = "tlab", .form = FORM_SWITCH, .offset = AT(tlab)},
 	{.name = "target-cpu", .form = FORM_STRING, .offset = AT(only_cpu)},
 	{.name = "jstackdepth", .form = FORM_DEPTH, .offset = AT(depth)},
 	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
@@ -135,9 +136,6 @@ static const struct word words[] = {
 	{.name = "meminfolog", .form = FORM_ACCEPTED},
 	{.name = "includemm", .form = FORM_ACCEPTED},
 	{.name = "includeln", .form = FORM_ACCEPTED},
-
-	{.name = "tlab", .form = FORM_IGNORED, .why = "allocations are sampled by bytes"},
-
 };
 /* clang-format on */
 

@@ -48,6 +48,7 @@ struct asprof_arguments {
 	bool all, live, all_user, quiet;
 	bool no_frees; /* no samples of memory that is freed again */
 	bool cpus, policies; /* record-cpu, sched */
+	bool tlab; /* allocations by BPF, where they are recorded and BPF can be used */
 	const char *only_cpu; /* target-cpu; NULL: none */
 	const char *filter; /* threads of wall's samples: "120-127;132"; NULL: all */
 	const char *begin, *end; /* functions between whose calls samples are taken, also of ttsp; NULL: none */

@@ -34,6 +34,16 @@ static void add_mark(struct buf *events, const char *function)
 	marks_event(function, events);
 }
 
+/* Returns true if the list of events has alloc. */
+static bool has_alloc(const char *events)
+{
+	const char *at = strstr(events, "alloc");
+
+	while (at && at > events && at[-1] != ',')
+		at = strstr(at + 1, "alloc");
+	return at;
+}
+
 /* Returns 0, or -errno with one sentence in `why`. */
 static int compose(struct buf *words, const struct recording_subject *subject,
 		   const struct asprof_arguments *arguments, struct buf *why)
@@ -75,6 +85,8 @@ static int compose(struct buf *words, const struct recording_subject *subject,
 			add_word(words, "--record-cpu", NULL);
 		if (arguments->policies)
 			add_word(words, "--sched", NULL);
+		if (arguments->tlab && has_alloc(events.data))
+			add_word(words, "--tlab", NULL);
 		if (arguments->only_cpu)
 			add_word(words, "--target-cpu", arguments->only_cpu);
 	}
