@@ -268,6 +268,78 @@ case_cycles_of_c() {
 	expect "files of the program in /tmp" "$(find /tmp -maxdepth 1 -name "*asprof*$program*" | wc -l)" == 0
 }
 
+# What a JVM, and the recorder of its process, may keep: descriptors, threads and children.
+held_with_recorder() {
+	local recorder
+	recorder=$(recorder_pid "$jvm")
+	echo "$(held_by "$jvm" | awk '{ print $1 + $2 }') $(find "/proc/$recorder/fd" -mindepth 1 | wc -l)" \
+		"$(pgrep -c -P "$recorder") $(recorders_of "$jvm" | wc -l)" \
+		"$(find /tmp -maxdepth 1 -name "*asprof*" -newer "$here/asprof" | wc -l)"
+}
+
+# repeat COUNT START STOP: both are functions.
+repeat() {
+	local i
+	for ((i = 0; i < $1; i++)); do
+		$2 >>"$here/said" 2>&1 || fail "start $i: $(tail -n 3 "$here/said")"
+		$3 >>"$here/said" 2>&1 || fail "stop $i: $(tail -n 3 "$here/said")"
+	done
+}
+
+expect_cycles() { # START STOP
+	local before cycles=${DUET_CYCLES:-10}
+	need_bpf
+	need_root
+	cp "$DUET_BUILD/duet" "$here/asprof"
+	JVM_OPTS=()
+	start_jvm "$jdk" workload.Shares 600
+	repeat 3 "$1" "$2"
+	before=$(held_with_recorder)
+	repeat "$cycles" "$1" "$2"
+	expect_alive "$jvm" "after $cycles cycles"
+	expect "kept after $cycles cycles" "$(held_with_recorder)" == "$before"
+}
+
+start_by_asprof() {
+	"$here/asprof" start -e cpu -i 1ms "$jvm"
+}
+
+stop_by_asprof() {
+	"$here/asprof" stop -o collapsed "$jvm"
+}
+
+# With the agent, which JFR files need.
+start_jfr_by_asprof() {
+	"$here/asprof" start -e cpu -i 1ms -o jfr "$jvm"
+}
+
+stop_jfr_by_asprof() {
+	"$here/asprof" stop -f "$here/out.jfr" "$jvm"
+}
+
+start_by_arguments() {
+	"$here/asprof" load "$jvm" "$library" true "start,event=cpu,interval=1ms"
+}
+
+stop_by_arguments() {
+	"$here/asprof" load "$jvm" "$library" true "stop,file=$here/out.collapsed"
+}
+
+case_cycles_of_asprof() {
+	jdk=$(any_jdk)
+	expect_cycles start_by_asprof stop_by_asprof
+}
+
+case_cycles_of_jfr() {
+	jdk=$(any_jdk)
+	expect_cycles start_jfr_by_asprof stop_jfr_by_asprof
+}
+
+case_cycles_of_arguments() {
+	jdk=$(any_jdk)
+	expect_cycles start_by_arguments stop_by_arguments
+}
+
 has_no_recorder() { # PID
 	[ -z "$(recorders_of "$1")" ]
 }
