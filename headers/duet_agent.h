@@ -142,6 +142,8 @@ enum duet_agent_event_flag {
 	 * that it stands for.
 	 */
 	DUET_AGENT_AS_CALLED = 1 << 0,
+	/* ALLOC: with native frames, also where there is no Java frame, by the tables that START brings */
+	DUET_AGENT_WITH_NATIVE = 1 << 2,
 	DUET_AGENT_WITH_AGE = 1 << 1, /* LIVE: a sample has a DUET_ATTRIBUTE_STATE, the age of the object */
 };
 

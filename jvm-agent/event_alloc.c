@@ -16,6 +16,7 @@
 #include "byte_clock.h"
 #include "clock.h"
 #include "collections.h"
+#include "hooked.h"
 #include "jvm.h"
 #include "sample.h"
 #include "stay.h"
@@ -30,6 +31,7 @@ static struct heap_event {
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
 	uint64_t interval;
+	bool has_native; /* DUET_AGENT_WITH_NATIVE */
 } alloc, live;
 static uint64_t sampled_interval; /* atomic */
 
@@ -70,12 +72,8 @@ static const struct {
 	uint64_t below_ns;
 	const char *text;
 } ages[] = {
-	{SECOND, "age_below_1_s"},
-	{10 * SECOND, "age_1_to_10_s"},
-	{60 * SECOND, "age_10_to_60_s"},
-	{600 * SECOND, "age_1_to_10_min"},
-	{3600 * SECOND, "age_10_to_60_min"},
-	{36000 * SECOND, "age_1_to_10_h"},
+	{SECOND, "age_below_1_s"},	   {10 * SECOND, "age_1_to_10_s"},	{60 * SECOND, "age_10_to_60_s"},
+	{600 * SECOND, "age_1_to_10_min"}, {3600 * SECOND, "age_10_to_60_min"}, {36000 * SECOND, "age_1_to_10_h"},
 	{UINT64_MAX, "age_above_10_h"},
 };
 
@@ -85,8 +83,7 @@ static void set_age(struct age_attribute *to, uint64_t age_ns)
 
 	while (age_ns >= ages[i].below_ns)
 		i++;
-	*to = (struct age_attribute){
-		.head = {.type = DUET_ATTRIBUTE_STATE, .bytes = (uint16_t)strlen(ages[i].text)}};
+	*to = (struct age_attribute){.head = {.type = DUET_ATTRIBUTE_STATE, .bytes = (uint16_t)strlen(ages[i].text)}};
 	memcpy(to->text, ages[i].text, strlen(ages[i].text));
 }
 
@@ -200,7 +197,15 @@ static uint32_t add_age(struct attributes *attributes, uint32_t bytes)
 	return sizeof(age);
 }
 
-static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, uint64_t size)
+static void take_alloc(struct stay *stay, const struct tap_sample *from, const struct regs *caller)
+{
+	if (alloc.has_native && stay->tables.file)
+		sample_native(stay, from, caller, false);
+	else
+		sample_here(stay, from);
+}
+
+static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, uint64_t size, const struct regs *caller)
 {
 	uint64_t alloc_weight = alloc.is_open ? byte_clock_weight(size, alloc.interval) : 0;
 	uint64_t live_weight = live.is_open ? byte_clock_weight(size, live.interval) : 0;
@@ -217,7 +222,7 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 	from.event = alloc.index;
 	from.weight = alloc_weight;
 	if (is_alloc)
-		sample_here(stay, &from);
+		take_alloc(stay, &from, caller);
 	from.event = live.index;
 	from.weight = live_weight;
 	if (is_live && told.has_ages)
@@ -228,11 +233,12 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 
 static void JNICALL on_alloc(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jclass class, jlong size)
 {
+	struct regs caller = HOOK_CALLER();
 	struct stay *stay = stay_enter();
 
 	(void)jvmti, (void)thread;
 	if (stay && size > 0)
-		take(stay, env, object, class, (uint64_t)size);
+		take(stay, env, object, class, (uint64_t)size, &caller);
 	stay_leave();
 }
 
@@ -268,6 +274,7 @@ static int open_event(struct heap_event *event, const struct duet_agent_event *a
 {
 	event->index = asked->index;
 	event->interval = asked->interval;
+	event->has_native = asked->flags & DUET_AGENT_WITH_NATIVE;
 	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
 	if (set_sampling())
 		return 0;

@@ -96,6 +96,7 @@ static void open_jvms(struct session *session)
 					  .host = options->host,
 					  .all_user = options->all_user,
 					  .as_called = options->as_called,
+					  .alloc_native = options->alloc_native,
 					  .tlab = options->tlab,
 					  .policy = options->agent,
 					  .asks_always = options->signals == DUET_SIGNALS_ALWAYS,

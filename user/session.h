@@ -52,6 +52,7 @@ struct session_options {
 	enum duet_return sleep_hook; /* as in struct collector_options */
 	bool wakers; /* with who ended each sleep */
 	uint64_t usages_ns; /* --proc: how often the machine's processes are looked at; 0 = never */
+	bool alloc_native; /* --alloc-native: the native frames of allocations, too */
 	bool tlab; /* --tlab: BPF samples allocations, see bpf/event_tlab.bpf.c */
 	uint32_t survivors; /* --survivors: only objects that have outlived so many collections */
 	bool ages; /* --ages: live objects with their age */

@@ -422,6 +422,13 @@ jdk_case_first_objects() {
 		cut -d' ' -f1)" '>=' 99
 	expect_contains "$here/first.collapsed" '^\[no_Java_frame\];java\.lang\.Thread_\[i\] '
 	expect_contains "$here/first.collapsed" 'java/lang/ClassLoader\.loadClass;'
+	run_java -XX:-UseTLAB -agentpath:"$library=start,alloc=1,cstack=fp,collapsed,file=$here/native.collapsed" \
+		workload.ProfilerCalls markers 100
+	expect_status 0 java
+	expect "markers with native frames" "$(matching "$here/native.collapsed" \
+		"ProfilerCalls\\.mark;.*;[^;]*Marker_\\[i\\] " | cut -d' ' -f1)" '>=' 99
+	expect_contains "$here/native.collapsed" ';JNI_CreateJavaVM;.*java\.lang\.Thread_\[i\] '
+	expect_lacks "$here/native.collapsed" 'no_Java_frame'
 }
 
 # An executable that somebody else may have put beside the library is not started.

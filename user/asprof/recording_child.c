@@ -44,9 +44,20 @@ static bool has_alloc(const char *events)
 	return at;
 }
 
+/* As async-profiler has it: these walkers begin with the native frames. */
+static bool shows_native_allocations(const struct asprof_arguments *arguments, const char *events)
+{
+	static const char *const walkers[] = {"fp", "dwarf", "vmx"};
+
+	for (size_t i = 0; arguments->cstack && i < sizeof(walkers) / sizeof(*walkers); i++)
+		if (!strcmp(arguments->cstack, walkers[i]))
+			return has_alloc(events);
+	return false;
+}
+
 /* Returns 0, or -errno with one sentence in `why`. */
-static int compose(struct buf *words, const struct recording_subject *subject,
-		   const struct asprof_arguments *arguments, struct buf *why)
+static int compose(struct buf *words, const struct recording_subject *subject, const struct asprof_arguments *arguments,
+		   struct buf *why)
 {
 	uint64_t proc_ns = asprof_arguments_proc_ns(arguments);
 	char target[16], depth[16], most[32], proc[32];
@@ -77,6 +88,8 @@ static int compose(struct buf *words, const struct recording_subject *subject,
 			snprintf(proc, sizeof(proc), "%llu", (unsigned long long)(proc_ns / NS_PER_SEC));
 			add_word(words, "--proc", proc);
 		}
+		if (shows_native_allocations(arguments, events.data))
+			add_word(words, "--alloc-native", NULL);
 		if (arguments->all_user)
 			add_word(words, "--all-user", NULL);
 		if (arguments->depth > DUET_JAVA_DEPTH) /* reports of less are cut */

@@ -121,12 +121,13 @@ static int set_live(struct session_options *session, const struct record_options
 	return -EINVAL;
 }
 
-static int set_tlab(struct session_options *session, const struct record_options *options)
+static int set_alloc(struct session_options *session, const struct record_options *options)
 {
 	session->tlab = options->tlab;
-	if (!options->tlab || event_list_find(&session->events, event_by_name("alloc")))
+	session->alloc_native = options->alloc_native;
+	if ((!options->tlab && !options->alloc_native) || event_list_find(&session->events, event_by_name("alloc")))
 		return 0;
-	log_error("--tlab is about allocations: add -e alloc");
+	log_error("--%s is about allocations: add -e alloc", options->tlab ? "tlab" : "alloc-native");
 	return -EINVAL;
 }
 
@@ -183,10 +184,10 @@ static int check_engine(const struct session_options *session)
 	if (engine->standalone && (session->host || session->agent == AGENT_NEVER)) {
 		log_error("%s needs the bpf engine: engine %s sees only JVMs with an agent",
 			  session->agent == AGENT_NEVER ? "--agent never"
-			  : session->cgroup	  ? "--cgroup"
-			  : session->container ? "--container"
-			  : session->comm	  ? "--comm"
-						  : "--host",
+			  : session->cgroup		? "--cgroup"
+			  : session->container		? "--container"
+			  : session->comm		? "--comm"
+							: "--host",
 			  engine->name);
 		return -EINVAL;
 	}
@@ -483,7 +484,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	if (!err)
 		err = set_live(session, options);
 	if (!err)
-		err = set_tlab(session, options);
+		err = set_alloc(session, options);
 	if (!err)
 		err = set_engine(session, options);
 	if (!err)

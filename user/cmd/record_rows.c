@@ -158,6 +158,8 @@ const struct opt record_rows[] = {
 		FIELD(wakers)},
 	{0, "tlab", NULL, "with -e alloc: sample by BPF, where threads take new buffers of the heap", opt_flag,
 		FIELD(tlab)},
+	{0, "alloc-native", NULL, "with -e alloc: native frames too, of the JVM and of what called it", opt_flag,
+		FIELD(alloc_native)},
 	{0, "survivors", "N", "with -e live: only objects that have outlived N pauses of the garbage collector",
 		opt_u32, FIELD(survivors)},
 	{0, "ages", NULL, "with -e live: show how old the objects are, above their class", opt_flag, FIELD(ages)},

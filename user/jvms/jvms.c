@@ -349,7 +349,9 @@ static void list_agent_events(const struct jvms *jvms, const struct process *pro
 		if (!sources_is_agent(jvms, process, spec->event))
 			continue;
 		*to = (struct duet_agent_event){.interval = spec->interval, .kind = spec->event->agent, .index = i};
-		to->flags = (jvms->of.as_called ? DUET_AGENT_AS_CALLED : 0) | (jvms->of.ages ? DUET_AGENT_WITH_AGE : 0);
+		to->flags = (jvms->of.as_called ? DUET_AGENT_AS_CALLED : 0) |
+			    (jvms->of.alloc_native ? DUET_AGENT_WITH_NATIVE : 0) |
+			    (jvms->of.ages ? DUET_AGENT_WITH_AGE : 0);
 		to->survivors = jvms->of.survivors;
 		if (!event_has_ticks(spec->event) && place->name) {
 			snprintf(to->target, sizeof(to->target), "%s", place->name);
@@ -380,6 +382,11 @@ static bool is_jvm(struct process *process)
 	return maps_find_file(&process->maps, "libjvm.so") != NULL;
 }
 
+static bool needs_tables(const struct jvms *jvms)
+{
+	return jvms->of.engine->row->standalone || jvms->of.alloc_native || event_list_needs_tables(jvms->of.events);
+}
+
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control)
 {
@@ -390,7 +397,7 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		.engine = takes_ticks ? engine->agent : DUET_ENGINE_NONE,
 		.is_engine_asked = engine == &engines[jvms->of.asked],
 		.java_depth = jvms->of.java_depth,
-		.tables_bytes = engine->standalone || event_list_needs_tables(jvms->of.events) ? TABLES_BYTES : 0,
+		.tables_bytes = needs_tables(jvms) ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane_bytes(jvms, process),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
