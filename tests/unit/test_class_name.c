@@ -34,6 +34,8 @@ static void signatures_become_names(void **state)
 	expect("[F", "float[]");
 	expect("[[[D", "double[][][]");
 	expect("La/Main$$Lambda.0x00007f;", "a.Main$$Lambda.0x00007f");
+	expect("La/Main$$Lambda+0x00007f;", "a.Main$$Lambda.0x00007f");
+	expect("La+b/C+0x;", "a+b.C+0x");
 }
 
 static void what_is_none_is_kept(void **state)

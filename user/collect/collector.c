@@ -274,7 +274,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	expanded.events = &collector->events;
 	probe_init();
 	collector->wakers = options->wakers;
-	collector->probes_tlabs = options->probes_tlabs;
+	collector->probes_tlabs = expanded.probes_tlabs = options->probes_tlabs && probe_has_attach_cookie();
 	err = check_events(&collector->events, options->wakers, why);
 	if (err < 0)
 		goto out;
@@ -471,9 +471,9 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 
 int collector_probe_tlabs(struct collector *collector, const struct process *process, struct buf *why)
 {
-	if (collector->probes_tlabs)
+	if (collector->probes_tlabs || !probe_has_attach_cookie())
 		return tlab_probes_add(&collector->tlabs, process, collector->programs.of[DUET_PROGRAM_TLAB], why);
-	buf_add_str(why, "give --tlab");
+	buf_add_str(why, "it was another program when the recording began: give --tlab");
 	return -ENOTSUP;
 }
 

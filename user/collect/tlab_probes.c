@@ -190,7 +190,7 @@ int tlab_probes_add(struct tlab_probes *probes, const struct process *process, c
 		if (probes->list.items[i]->pid == process->pid)
 			return 0;
 	if (!probe_has_attach_cookie()) {
-		buf_add_str(why, "probes of its allocations need Linux 5.15");
+		buf_add_str(why, "only probes can sample them, and these need Linux 5.15");
 		return -ENOTSUP;
 	}
 	probe = calloc(1, sizeof(*probe));

@@ -29,9 +29,14 @@ static bool wants_allocations(const struct jvms *jvms)
 	return false;
 }
 
+static const struct mapping *libjvm_of(const struct process *process)
+{
+	return process ? maps_find_file(&process->maps, "libjvm.so") : NULL;
+}
+
 static bool is_old(const struct jvms *jvms, const struct process *process)
 {
-	const struct mapping *mapping = process ? maps_find_file(&process->maps, "libjvm.so") : NULL;
+	const struct mapping *mapping = libjvm_of(process);
 
 	if (mapping)
 		return sources_is_old(mapping->path);
@@ -50,8 +55,11 @@ bool sources_may_have_probes(const struct jvms *jvms)
 
 	if (jvms->child && jvms->child_libjvm[0])
 		may_be_old = sources_is_old(jvms->child_libjvm);
-	for (size_t i = 0; i < jvms->of.pid_count; i++)
-		may_be_old |= is_old(jvms, process_find(jvms->of.processes, jvms->of.pids[i]));
+	for (size_t i = 0; i < jvms->of.pid_count; i++) {
+		const struct process *process = process_find(jvms->of.processes, jvms->of.pids[i]);
+
+		may_be_old |= !libjvm_of(process) || is_old(jvms, process); /* what is no JVM yet may become one */
+	}
 	return wants_allocations(jvms) && (jvms->of.tlab || may_be_old);
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/class_name.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 #define MAX_DIMENSIONS 255 /* JVM specification, 4.4.1 */
 
 /* The type of the elements of an array, or NULL. */
@@ -28,6 +31,12 @@ static const char *primitive(char letter)
 	}
 }
 
+/* A '/' between packages, or the '+' of HotSpot's own name for a hidden class. */
+static bool is_dot(const char *text, size_t len)
+{
+	return *text == '/' || (len > 3 && !memcmp(text, "+0x", 3));
+}
+
 void class_name_add(struct buf *out, const char *signature, size_t len)
 {
 	size_t dimensions = 0;
@@ -45,7 +54,7 @@ void class_name_add(struct buf *out, const char *signature, size_t len)
 	if (element)
 		buf_add_str(out, element);
 	for (size_t i = 0; !element && i < len; i++)
-		buf_add_char(out, signature[i] == '/' ? '.' : signature[i]);
+		buf_add_char(out, is_dot(signature + i, len - i) ? '.' : signature[i]);
 	while (dimensions--)
 		buf_add_str(out, "[]");
 }

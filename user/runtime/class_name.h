@@ -9,7 +9,8 @@
 
 /*
  * Appends the name for a JVM signature of `len` untrusted bytes: java.lang.String for "Ljava/lang/String;", int[][] for
- * "[[I", and Name.0x… for a hidden class's "LName.0x…;". Text that is not a signature is kept.
+ * "[[I", and Name.0x… for a hidden class's "LName.0x…;" or, as HotSpot has it, "LName+0x…;". Text that is not a
+ * signature is kept.
  */
 void class_name_add(struct buf *out, const char *signature, size_t len);
 
