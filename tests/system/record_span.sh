@@ -69,6 +69,18 @@ jdk_case_asprof_attaches() {
 	expect "settings called interval" "$settings" == 1
 }
 
+# A JVM that takes no agent is recorded without spans.
+jdk_case_asprof_without_agent() {
+	need_spans
+	is_jdk 17 || skip "jfr prints stacks since JDK 17"
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	JVM_OPTS=("${JVM_FLAGS[@]}" -XX:+DisableAttachMechanism)
+	start_jvm "$jdk" workload.Shares 90
+	"$here/asprof" -d 2 -e cpu -i 1ms -f "$here/out.jfr" "$jvm" 2>"$here/stderr" || fail "$(cat "$here/stderr")"
+	"$jdk/bin/jfr" print --events ExecutionSample "$here/out.jfr" >"$here/samples"
+	expect "frames of the program" "$(grep -c 'workload\.Shares' "$here/samples")" '>' 100
+}
+
 # What a span takes while none is recorded, and while all are.
 jdk_case_cost() {
 	need_spans

@@ -152,7 +152,8 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
  */
 static bool goes_on_without(const struct jvms *jvms)
 {
-	return jvms->of.host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives;
+	return jvms->of.host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives ||
+	       jvms_agents_are_optional(jvms);
 }
 
 static const char *what_is_left(const struct agent *agent)

@@ -160,6 +160,8 @@ int jvms_find_targets(struct jvms *jvms);
 int jvms_attach_targets(struct jvms *jvms); /* attaches to the JVMs; reports what the other processes lack */
 /* Call when jvms_settled(). Returns true, and reports it, if all targets are JVMs and no agent could be attached. */
 bool jvms_all_failed(const struct jvms *jvms);
+/* Returns true if nobody asked for what agents alone have: `asprof` adds spans to JFR files, if they can be had. */
+bool jvms_agents_are_optional(const struct jvms *jvms);
 /* --host: notices all JVMs that the selection has. Returns 0 or -errno. */
 int jvms_attach_host(struct jvms *jvms, const struct selection *selection);
 

@@ -169,7 +169,7 @@ static int attach_target(struct jvms *jvms, struct process *process)
 
 	if (jvms->of.loaded_agent && jvms->of.loaded_agent->name[0])
 		return jvms_attach(jvms, process, ATTACH_LOADED, "it is loaded", jvms->of.loaded_agent);
-	if (!cause) {
+	if (!cause || jvms_agents_are_optional(jvms)) {
 		jvms_notice(jvms, process);
 		return 0;
 	}
@@ -205,12 +205,27 @@ static size_t count_failed(const struct agents *agents, const struct agent **ret
 	return failed;
 }
 
+bool jvms_agents_are_optional(const struct jvms *jvms)
+{
+	const struct event_list *events = jvms->of.events;
+	bool has_spans = false;
+
+	for (size_t i = 0; i < events->len; i++) {
+		enum duet_agent_event_kind kind = events->items[i].event->agent;
+
+		has_spans |= kind == DUET_AGENT_EVENT_SPAN;
+		if (kind >= DUET_AGENT_EVENT_ALLOC && kind != DUET_AGENT_EVENT_SPAN)
+			return false;
+	}
+	return has_spans && jvms->of.as_called && !jvms->of.engine->row->standalone;
+}
+
 bool jvms_all_failed(const struct jvms *jvms)
 {
 	const struct agent *agent = NULL;
 	size_t failed = count_failed(&jvms->agents, &agent);
 
-	if (!failed || jvms->natives)
+	if (!failed || jvms->natives || jvms_agents_are_optional(jvms))
 		return false;
 	if (failed == 1)
 		log_error("%s", agent->why);
