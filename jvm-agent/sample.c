@@ -295,7 +295,7 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 	set_own_stack(&slot->walk);
 	slot->walk.most_ns = stay->ticks.kind == DUET_AGENT_EVENT_CLOCK ? stay->ticks.interval / 2 : DEEP_WALK_NS;
 	walk_thread(&slot->walk, stay, &slot->stack, context);
-	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
+	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), false, &sample->virtual_thread);
 	if (needs_answer(sample)) {
 		java->cookie = sample->cookie;
 		answer(stay, slot, java, context);
@@ -353,7 +353,8 @@ static void walk_tapped(struct stay *stay, struct walk_slot *slot, const struct 
 {
 	begin_tapped(stay, &slot->walk, java, from);
 	walk_caller(&slot->walk, stay, &slot->stack, java_thread);
-	virtual_threads_mounted(&slot->walk.java.layout, java_thread, &slot->walk.sample.virtual_thread);
+	virtual_threads_mounted(&slot->walk.java.layout, java_thread, slot->walk.own.high,
+				&slot->walk.sample.virtual_thread);
 }
 
 /* Returns true if the walk has left out frames of a virtual thread, which are not on the stack now. */
@@ -464,7 +465,7 @@ static bool walk_native(struct stay *stay, struct walk_slot *slot, const struct 
 	walk_native_caller(&slot->walk, stay, &slot->stack, caller, from->callee);
 	if (is_agents_own(sample))
 		return false;
-	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), &sample->virtual_thread);
+	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), false, &sample->virtual_thread);
 	return true;
 }
 
@@ -502,7 +503,7 @@ void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint
 	sample->flags = DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED;
 	sample->walk_end = DUET_WALK_ENTRY;
 	if (layout)
-		virtual_threads_mounted(layout, jvm_current_thread(), &sample->virtual_thread);
+		virtual_threads_mounted(layout, jvm_current_thread(), false, &sample->virtual_thread);
 	memcpy(sample + 1, from->attributes, from->attribute_bytes);
 	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
 }

@@ -15,7 +15,17 @@ static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 
 #include "walk/virtual.h"
 
-void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread,
+/* JDK 25+: returns false if no virtual thread is mounted, as most often. */
+static bool may_be_mounted(const struct duet_jvm_virtual *layout, uint64_t java_thread, bool is_there)
+{
+	uint64_t entry = java_thread + layout->thread_entry;
+
+	if (layout->thread_entry == DUET_JVM_NO_FIELD)
+		return true;
+	return is_there ? *(const volatile uint64_t *)entry : virtual_word(entry);
+}
+
+void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread, bool is_there,
 			     struct duet_virtual_thread *ret)
 {
 	/*
@@ -23,7 +33,8 @@ void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java
 	 * libjvm.so's or of the agent's.
 	 */
 	if (layout->virtual_threads.thread_vtable && java_thread && layout->enter_special &&
-	    *(const volatile uint64_t *)layout->enter_special)
+	    *(const volatile uint64_t *)layout->enter_special &&
+	    may_be_mounted(&layout->virtual_threads, java_thread, is_there))
 		virtual_mounted(&layout->virtual_threads, java_thread, ret);
 }
 
