@@ -27,8 +27,8 @@ struct virtual_witness {
 /* Fills *ret: all 0 when this JVM has no virtual threads, or when they cannot be recognised. */
 void virtual_threads_learn(const struct virtual_witness *witness, struct duet_jvm_virtual *ret);
 /*
- * Stores in *ret which virtual thread is mounted on this JavaThread, if any; java_thread may be 0. `is_there`: it exists
- * while this runs, as that of a callback's thread. *ret must be all 0 before. Async-signal-safe.
+ * Stores in *ret which virtual thread is mounted on this JavaThread, if any; java_thread may be 0. `is_there`: it
+ * exists while this runs, as that of a callback's thread. *ret must be all 0 before. Async-signal-safe.
  */
 void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread, bool is_there,
 			     struct duet_virtual_thread *ret);
