@@ -33,6 +33,7 @@ enum duet_question_kind {
 	 * for that user's, root. Only commands about a recording that runs, which name no file.
 	 */
 	DUET_QUESTION_SHARED,
+	DUET_QUESTION_CHOOSE, /* arguments "+TID" or "-TID": the program adds a thread to its filter, or removes it */
 	DUET_QUESTION_KIND_MAX
 };
 

@@ -13,6 +13,7 @@
 
 #include "profiler.h"
 #include "jvm.h"
+#include "jvmstructs.h"
 
 #define EVENT_MAX 1024
 #define CALLERS 16 /* frames between JNI_OnLoad and the class that loads the library */
@@ -223,10 +224,17 @@ NATIVE(jlong, getSamples)(JNIEnv *env, jobject self)
 	return samples;
 }
 
-/* The words filter and wall select threads. duet samples all threads, so there is nothing to add or to remove. */
+/* `thread`: NULL is the calling thread. */
 NATIVE(void, filterThread0)(JNIEnv *env, jobject self, jthread thread, jboolean enable)
 {
-	(void)env, (void)self, (void)thread, (void)enable;
+	uintptr_t java_thread = thread ? jvm_java_thread(env, thread) : 0;
+	int tid = thread ? 0 : (int)syscall(SYS_gettid);
+
+	(void)self;
+	if (java_thread)
+		tid = jvmstructs_thread_id(java_thread);
+	if (tid > 0)
+		profiler_choose(tid, enable);
 }
 
 /* 1.x: its counters are 0 for samples and 1 for the total. */

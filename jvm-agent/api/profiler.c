@@ -25,6 +25,7 @@ static struct {
 	pthread_t preparer; /* sends the kept arguments ahead */
 	bool prepares; /* there is a preparer to join */
 	struct duet_question agent; /* where the agent listens; name[0] is 0: it does not listen yet */
+	bool has_begun; /* atomic: a recording was begun here */
 	pid_t owner; /* process of the agent's thread: a child of fork() has no such thread */
 } profiler = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -113,9 +114,24 @@ void profiler_execute(enum duet_question_kind kind, const char *text, struct lin
 		answer_version(ret);
 		return;
 	}
-	if (has_word(text, "start") || has_word(text, "resume"))
+	if (has_word(text, "start") || has_word(text, "resume")) {
+		__atomic_store_n(&profiler.has_begun, true, __ATOMIC_RELAXED);
 		add_agent(&question);
+	}
 	link_ask(&question, text, ret);
+}
+
+void profiler_choose(int tid, bool is_added)
+{
+	const struct duet_question question = {.kind = DUET_QUESTION_CHOOSE};
+	struct link_answer answer;
+	char text[16];
+
+	if (!__atomic_load_n(&profiler.has_begun, __ATOMIC_RELAXED))
+		return;
+	snprintf(text, sizeof(text), "%c%d", is_added ? '+' : '-', tid);
+	link_ask(&question, text, &answer);
+	link_answer_release(&answer);
 }
 
 static void print(int fd, const char *text, size_t bytes)

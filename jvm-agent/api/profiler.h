@@ -7,6 +7,7 @@
 #define API_PROFILER_H
 
 #include <jni.h>
+#include <stdbool.h>
 
 #include "recorder_link.h"
 
@@ -19,6 +20,8 @@ void profiler_execute(enum duet_question_kind kind, const char *text, struct lin
 void profiler_print_log(const struct link_answer *answer); /* to the stream that the arguments named */
 /* The same for arguments of an agent; prints the answer. Returns the code for Agent_OnAttach. */
 int profiler_execute_agent(const char *text);
+/* Adds the thread to the filter of the recording that this process has begun, or removes it. */
+void profiler_choose(int tid, bool is_added);
 /* Keeps the arguments of an agent until profiler_begin(). Returns 0 or -ENOMEM. */
 int profiler_keep(const char *text);
 void profiler_begin(void); /* call when the JVM runs: executes the kept arguments */

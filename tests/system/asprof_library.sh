@@ -431,6 +431,20 @@ jdk_case_first_objects() {
 	expect_lacks "$here/native.collapsed" 'no_Java_frame'
 }
 
+# Threads that the program adds to the filter, for as long as it wants.
+jdk_case_chosen_threads() {
+	local whole half
+	need_bpf
+	need_root
+	run_java workload.ProfilerCalls chosen "$here/chosen.collapsed"
+	expect_status 0 java
+	whole=$(matching "$here/chosen.collapsed" '^\[naps-1 ' | cut -d' ' -f1)
+	half=$(matching "$here/chosen.collapsed" '^\[main ' | cut -d' ' -f1)
+	expect "samples of the thread of a second" "$whole" '>=' 70
+	expect_near "percent of them of the thread of half a second" "$((100 * half / whole))" 50 15
+	expect_lacks "$here/chosen.collapsed" 'naps-[02]'
+}
+
 # An executable that somebody else may have put beside the library is not started.
 case_not_of_others() {
 	need_bpf

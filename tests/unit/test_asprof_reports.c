@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What async-profiler's begin=, end= and filter= leave of a recording. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -146,6 +148,7 @@ static void recordings_without_marks_stay(void **state)
 
 static void wall_is_filtered_by_thread(void **state)
 {
+	const struct thread_choices choices = {0};
 	uint32_t wall = event("wall"), cpu = event("cpu");
 
 	(void)state;
@@ -153,11 +156,37 @@ static void wall_is_filtered_by_thread(void **state)
 		add(wall, tid, tid);
 		add(cpu, tid, tid);
 	}
-	assert_int_equal(thread_filter_apply(&profile, "2-4;7"), 0);
+	assert_int_equal(thread_filter_apply(&profile, "2-4;7", &choices), 0);
 	assert_int_equal(sum_of("wall").times, 2 + 3 + 4 + 7);
 	assert_int_equal(sum_of("cpu").samples, 10);
-	assert_int_equal(thread_filter_apply(&profile, ""), 0);
+	assert_int_equal(thread_filter_apply(&profile, "", &choices), 0);
 	assert_int_equal(sum_of("wall").samples, 0);
+}
+
+/* The times of the samples are 3 and 30; the choices have other times than those of the calls. */
+static void threads_are_chosen_for_a_time(void **state)
+{
+	struct thread_choices choices = {0};
+	uint32_t wall = event("wall");
+
+	(void)state;
+	assert_int_equal(thread_filter_choose(&choices, "+1"), 0);
+	assert_int_equal(thread_filter_choose(&choices, "+2"), 0);
+	assert_int_equal(thread_filter_choose(&choices, "-1"), 0);
+	assert_int_equal(thread_filter_choose(&choices, "1"), -EINVAL);
+	assert_int_equal(thread_filter_choose(&choices, "+"), -EINVAL);
+	assert_int_equal(thread_filter_choose(&choices, "+1x"), -EINVAL);
+	assert_int_equal(thread_filter_choose(&choices, "+99999999999"), -EINVAL);
+	assert_int_equal(choices.all.len, 3);
+	choices.all.items[0].realtime_ns = choices.all.items[1].realtime_ns = 2;
+	choices.all.items[2].realtime_ns = 20;
+	for (uint32_t tid = 1; tid <= 3; tid++) {
+		add(wall, tid, 3);
+		add(wall, tid, 30);
+	}
+	assert_int_equal(thread_filter_apply(&profile, "", &choices), 0);
+	assert_int_equal(sum_of("wall").times, 3 + 3 + 30);
+	vec_release(&choices.all);
 }
 
 static void filters_are_checked(void **state)
@@ -182,6 +211,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_last_window_may_be_open, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(recordings_without_marks_stay, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wall_is_filtered_by_thread, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(threads_are_chosen_for_a_time, set_up, tear_down),
 		cmocka_unit_test(filters_are_checked),
 	};
 

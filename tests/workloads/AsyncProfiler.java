@@ -46,6 +46,14 @@ public final class AsyncProfiler {
         return execute0(command);
     }
 
+    public void addThread(Thread thread) {
+        filterThread0(thread == Thread.currentThread() ? null : thread, true);
+    }
+
+    public void removeThread(Thread thread) {
+        filterThread0(thread == Thread.currentThread() ? null : thread, false);
+    }
+
     public native long getSamples();
 
     private native void start0(String event, long interval, boolean reset);

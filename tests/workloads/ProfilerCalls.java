@@ -112,6 +112,41 @@ public class ProfilerCalls {
             marker = new Marker();
     }
 
+    static void nap(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    static void naps() {
+        while (true)
+            nap(5);
+    }
+
+    // Of three threads, one is in the filter for a second, and this one for half of it.
+    static void chosen(String file) throws IOException {
+        AsyncProfiler profiler = AsyncProfiler.getInstance();
+        Thread[] threads = new Thread[3];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = new Thread(ProfilerCalls::naps, "naps-" + i);
+            threads[i].setDaemon(true);
+            threads[i].start();
+        }
+        profiler.execute("start,event=wall,interval=10ms,filter,threads,collapsed,file=" + file);
+        profiler.addThread(threads[1]);
+        profiler.addThread(Thread.currentThread());
+        for (int i = 0; i < 100; i++)
+            nap(5);
+        profiler.removeThread(Thread.currentThread());
+        for (int i = 0; i < 100; i++)
+            nap(5);
+        profiler.removeThread(threads[1]);
+        nap(1000);
+        profiler.execute("stop,threads,collapsed,file=" + file);
+    }
+
     // All threads ask at once; one of them starts, the others are told so.
     static void crowd(int count) throws InterruptedException {
         Thread[] threads = new Thread[count];
@@ -162,6 +197,8 @@ public class ProfilerCalls {
             System.out.println("main: " + System.currentTimeMillis());
         else if (args[0].equals("markers"))
             mark(Integer.parseInt(args[1]));
+        else if (args[0].equals("chosen"))
+            chosen(args[1]);
         else if (args[0].equals("flink"))
             flink(args[1]);
         else if (args[0].equals("errors"))

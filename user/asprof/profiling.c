@@ -189,6 +189,8 @@ static void begin(struct request *request)
 	profiling->begun = *request->arguments;
 	*request->arguments = (struct asprof_arguments){0};
 	profiling->number = is_resumed ? profiling->number : 0;
+	if (!is_resumed)
+		vec_clear(&profiling->recording.choices.all);
 	buf_clear(&profiling->begun_file);
 	if (profiling->begun.file)
 		absolute_path(profiling, profiling->begun.file, &profiling->begun_file);
@@ -571,6 +573,8 @@ void profiling_answer(struct profiling *profiling, const struct meeting_question
 		profiling_end(profiling);
 	else if (question->head.kind == DUET_QUESTION_PREPARE && !question->is_other)
 		prepare(profiling, question->arguments.data);
+	else if (question->head.kind == DUET_QUESTION_CHOOSE && !question->is_other)
+		(void)thread_filter_choose(&profiling->recording.choices, question->arguments.data);
 	else
 		obey_arguments(profiling, question, answer);
 	profiling->used_ns = clock_monotonic_ns();

@@ -398,7 +398,7 @@ static int apply_begun(const struct recording *recording, struct profile *profil
 	int err = marks_apply(profile, begun, writer->has_all_events);
 
 	if (!err && begun->filter)
-		err = thread_filter_apply(profile, begun->filter);
+		err = thread_filter_apply(profile, begun->filter, &recording->choices);
 	if (err)
 		buf_add_str(why, "no memory for the report");
 	return err ? err : report_shape(profile, &recording->shape, writer, why);
@@ -553,6 +553,7 @@ uint64_t recording_bytes(const struct recording *recording)
 void recording_release(struct recording *recording)
 {
 	recording_stop(recording);
+	vec_release(&recording->choices.all);
 	recording_child_end(&recording->waiting);
 	flight_recording_release(&recording->jdk);
 	buf_release(&recording->jdk_why);

@@ -13,6 +13,7 @@
 #include "asprof/arguments.h"
 #include "asprof/recording_child.h"
 #include "asprof/report_shape.h"
+#include "asprof/thread_filter.h"
 #include "base/vec.h"
 #include "jvms/flight_recording.h"
 
@@ -29,6 +30,7 @@ struct recording {
 	struct writer_jfr jfr; /* options that JFR files have from the start command */
 	struct buf settings; /* the same */
 	uint64_t begun_cycles; /* clock_cycles() at begun_ns; 0: nanoseconds are the ticks of JFR files */
+	struct thread_choices choices; /* of the program; they apply if the filter has no text */
 	const char *source; /* writer_options.source of all reports; static text */
 	bool is_told_thin; /* for the caller: the user was told of recording_is_thin() */
 	struct recording_child waiting; /* for the next recording */
