@@ -55,6 +55,35 @@ jdk_case_beside_others() {
 	expect "CPU time, in ns" "$(total "$here/out.collapsed")" '>' 50000000
 }
 
+# The first byte of the function that is probed, in the JVM's memory.
+probed_byte() {
+	local library=$jdk/lib/server/libjvm.so base at
+	base=$(awk '/libjvm[.]so/ { sub(/-.*/, ""); print; exit }' "/proc/$jvm/maps")
+	at=$(readelf -Ws "$library" | awk '/AllocTracer27send_allocation_in_new_tlab/ { print $2; exit }')
+	dd if="/proc/$jvm/mem" bs=1 skip=$((16#$base + 16#$at)) count=1 2>/dev/null | od -An -tx1
+}
+
+# The JVM's code is as before when the recording has ended, also by SIGKILL.
+jdk_case_nothing_stays() {
+	local before
+	need_bpf
+	need_jdk 11 "symbols of HotSpot in these JDKs"
+	start_jvm "$jdk" workload.Allocations 100000
+	before=$(probed_byte)
+	[ -n "$before" ] || skip "this JVM's memory cannot be read"
+	for _ in 1 2 3; do
+		"$duet" record -v -p "$jvm" -e alloc=64k --tlab -d 100 -o collapsed -f "$here/out.collapsed" \
+			>"$here/stdout" 2>"$here/stderr" &
+		recorder=$!
+		wait_for 60 grep -q "its allocations are probed" "$here/stderr"
+		[ "$(probed_byte)" != "$before" ] || fail "no probe is set"
+		end_record KILL
+		# shellcheck disable=SC2016 # for eval
+		wait_for 10 eval '[ "$(probed_byte)" = "$before" ]'
+		expect_alive "$jvm"
+	done
+}
+
 # ---- JDK 8, in a root file system of its own: its libjvm.so has names in a debug file alone ----
 
 need_jdk_8() {
