@@ -287,7 +287,7 @@ repeat() {
 }
 
 expect_cycles() { # START STOP
-	local before cycles=${DUET_CYCLES:-10}
+	local before after cycles=${DUET_CYCLES:-10}
 	need_bpf
 	need_root
 	cp "$DUET_BUILD/duet" "$here/asprof"
@@ -297,7 +297,10 @@ expect_cycles() { # START STOP
 	before=$(held_with_recorder)
 	repeat "$cycles" "$1" "$2"
 	expect_alive "$jvm" "after $cycles cycles"
-	expect "kept after $cycles cycles" "$(held_with_recorder)" == "$before"
+	after=$(held_with_recorder)
+	# the JVM may start a compiler's thread meanwhile
+	expect "descriptors and threads after $cycles cycles" "${after%% *}" '<=' $((${before%% *} + 1))
+	expect "what the recorder keeps after $cycles cycles" "${after#* }" == "${before#* }"
 }
 
 start_by_asprof() {
