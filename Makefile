@@ -237,7 +237,7 @@ CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
 	$(O)/workloads/liblocks.so $(crafted) \
-	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy crowd events sleeps odd_sleeps throng \
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps odd_sleeps throng \
 	mayfly mayfly_child parked wakers transfers libnative.so libraries liblarge_small.so liblarge_large.so \
 	libliar.so \
 	$(if $(shell command -v $(CXX)),native_throw))
@@ -249,6 +249,10 @@ $(O)/workloads/native: tests/workloads/native.c $(flags)
 $(O)/workloads/busy: tests/workloads/busy.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
+
+$(O)/workloads/instructions: tests/workloads/instructions.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
 
 $(O)/workloads/events: tests/workloads/events.c $(flags)
 	$(call msg,CC,$@)

@@ -138,6 +138,7 @@ static uint32_t events_on_cpu(const struct event_list *events)
 static void tell_resolver(struct session *session)
 {
 	session->decided.resolver.tells_policy = session->options->policies;
+	session->decided.resolver.tells_offsets = session->options->offsets;
 	if (session->options->cpus)
 		session->decided.resolver.cpu_events = events_on_cpu(&session->options->events);
 }

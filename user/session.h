@@ -57,6 +57,7 @@ struct session_options {
 	uint32_t survivors; /* --survivors: only objects that have outlived so many collections */
 	bool ages; /* --ages: live objects with their age */
 	bool cpus; /* stacks of ticks and counted events begin with the CPU */
+	bool offsets; /* native frames have the offset of their instruction */
 	bool policies; /* stacks begin with the thread's scheduling policy */
 	uint32_t only_cpu; /* ticks and counted events of CPU only_cpu - 1 alone; 0: of each CPU */
 	bool spark_names; /* add Spark's names to applications */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# `duet annotate`: samples by source line and by index of the bytecode.
+# `duet annotate`: samples by source line, by index of the bytecode, by instruction.
 . "$(dirname "$0")/lib.sh"
 
 # Prints the samples of a class's methods, as callers too or only as leaves, from collapsed stacks.
@@ -49,6 +49,44 @@ jdk_case_lines_of_a_class() {
 	expect_contains "$here/a.html" '<h2>shop/Demo.java</h2>'
 	expect "rows with samples" "$(grep -c 'background' "$here/a.html")" '>' 1
 	expect_contains "$here/from_folder" '^ +[0-9. %]+ +@[0-9]+  line [0-9]+$'
+}
+
+# Two loops, of which one takes three quarters of the time; the instructions are those of objdump on the file itself.
+case_instructions() {
+	local workload=$DUET_BUILD/workloads/instructions first second
+	need_bpf
+	command -v objdump >/dev/null || skip "there is no objdump"
+	record --offsets -e cpu -i 1ms -d 2 -f "$here/a.duet" -f "$here/a.jfr" -- "$workload"
+	run_duet annotate --code "$workload" two_loops "$here/a.duet"
+	expect_status 0
+	sed -nE 's/^.{16} +\+0x([0-9a-f]+)  (.*)/\2/p' "$here/stdout" | sed 's/ *<.*//; s/0x[0-9a-f]*$//' >"$here/got"
+	objdump -d --no-show-raw-insn --disassemble=two_loops "$workload" |
+		sed -nE 's/^ +[0-9a-f]+:\t(.*)/\1/p' | sed 's/ *<.*//; s/[0-9a-f]*$//; s/0x$//' >"$here/want"
+	sed -i 's/[0-9a-f]*$//' "$here/got"
+	expect "instructions" "$(wc -l <"$here/want")" '>' 12
+	cmp -s "$here/got" "$here/want" || fail "other instructions: $(diff "$here/got" "$here/want" | head -n 4)"
+	# The first jump ends the first loop, the rest is the second.
+	read -r first second < <(awk '$1 ~ /%$/ && /\+0x/ { sum[jumps > 0] += $1 } /\+0x.*(jne|b\.ne)/ { jumps++ }
+		END { print sum[0] + 0, sum[1] + 0 }' "$here/stdout")
+	expect_near "percent in the first loop" "$first" 75 8
+	expect_near "percent in the second loop" "$second" 25 8
+	cp "$here/stdout" "$here/of_duet"
+	run_duet annotate --code "$workload" two_loops "$here/a.jfr"
+	expect_status 0
+	diff "$here/stdout" "$here/of_duet" >"$here/difference" || fail "JFR differs: $(head -n 4 "$here/difference")"
+	run_duet annotate --code "$workload" -f "$here/a.html" main "$here/a.duet"
+	expect_status 0
+	expect_contains "$here/a.html" '<td>\+0x[0-9a-f]+</td><td>(call|bl) .*&lt;two_loops&gt;</td>'
+	run_duet annotate --code "$0" --code "$DUET_BUILD/duet" two_loops "$here/a.duet"
+	expect_status 0
+	expect_contains "$here/stdout" '^ *[0-9.]+% +[0-9.]+% +\+0x[0-9a-f]+$'
+	cp "$DUET_BUILD/duet" "$here/instructions"
+	run_duet annotate --code "$here/instructions" two_loops "$here/a.duet"
+	expect_status 0
+	expect_contains "$here/stderr" 'has no function two_loops'
+	run_duet annotate --code "$here/instructions.none/instructions" two_loops "$here/a.duet"
+	expect_status 0
+	expect_contains "$here/stderr" 'could not be read: No such file'
 }
 
 case_refusals() {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples by line and by index of the bytecode. */
+/* Samples by line, by index of the bytecode, by instruction. */
 #include "out/annotation.h"
 
 #include "fixtures/profiles.h"
@@ -61,7 +61,7 @@ static int teardown(void **state)
 static char *text_of(const char *target, bool html, annotation_source source, void *context)
 {
 	struct writer_options options;
-	struct annotation annotation;
+	struct annotation annotation = {0};
 	struct annotation_view view = {
 		.annotation = &annotation, .options = &options, .source = source, .source_context = context};
 	char *text = NULL;
@@ -112,7 +112,7 @@ static void lines_and_bytecodes(void **state)
 static void others_have_no_samples(void **state)
 {
 	struct writer_options options;
-	struct annotation annotation;
+	struct annotation annotation = {0};
 
 	(void)state;
 	writer_options_default(&options);
@@ -157,12 +157,79 @@ static void with_the_source(void **state)
 	buf_release(&source.text);
 }
 
+static const struct code_text *find_code(void *context, const char *module, const char *name)
+{
+	return !strcmp(module, "libc.so.6") && !strcmp(name, "read") ? context : NULL;
+}
+
+static uint32_t native_at(const char *module, int32_t offset)
+{
+	return profile_frame(&profile, &(struct frame){
+					       .kind = FRAME_NATIVE,
+					       .name = intern_str(&profile.strings, "read"),
+					       .module = intern_str(&profile.strings, module),
+					       .bci = offset,
+				       });
+}
+
+/*
+ * A caller's offset is within its call, which a stack that ends there counts for as well; an offset may be behind what
+ * is known of the code; another library's function of the same name has no code.
+ */
+static void by_instruction(void **state)
+{
+	struct code_text code = {0};
+	struct annotation annotation = {.code = find_code, .code_context = &code};
+	struct writer_options options;
+	struct annotation_view view = {.annotation = &annotation, .options = &options};
+	uint32_t call = native_at("libc.so.6", 4 * 20), inside = native_at("libc.so.6", 4 * 20 + 3);
+	char *text = NULL;
+	FILE *out;
+	size_t len;
+
+	(void)state;
+	ADD_STACK(&profile, thread, 12, inside, call);
+	ADD_STACK(&profile, thread, 3, native_at("libc.so.6", 4 * 21 + 1), native_at("libc.so.6", 4 * 40));
+	ADD_STACK(&profile, thread, 4, native_at("other.so", 7));
+	buf_init(&code.text);
+	for (uint32_t i = 0; i < 30; i++) {
+		assert_int_equal(vec_push(&code, (struct code_line){4 * i, code.text.len}), 0);
+		buf_printf(&code.text, "insn%u", i);
+		buf_add(&code.text, "", 1);
+	}
+	writer_options_default(&options);
+	assert_int_equal(annotation_build(&annotation, &profile, "read", &options), 0);
+	out = open_memstream(&text, &len);
+	assert_int_equal(annotation_write_text(&view, out), 0);
+	fclose(out);
+	assert_string_equal(strstr(text, "libc.so.6: read\n   self    total     code"),
+			    "libc.so.6: read\n   self    total     code\n"
+			    "  2.56%    2.56%        -\n"
+			    "              ...\n"
+			    "                    +0x44  insn17\n"
+			    "                    +0x48  insn18\n"
+			    "                    +0x4c  insn19\n"
+			    " 30.77%   30.77%    +0x50  insn20\n"
+			    "           7.69%    +0x54  insn21\n"
+			    "                    +0x58  insn22\n"
+			    "                    +0x5c  insn23\n"
+			    "                    +0x60  insn24\n"
+			    "  7.69%    7.69%    +0xa0\n\n"
+			    "other.so: read\n   self    total     code\n"
+			    " 10.26%   10.26%     +0x7\n");
+	free(text);
+	annotation_release(&annotation);
+	vec_release(&code);
+	buf_release(&code.text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(lines_and_bytecodes, setup, teardown),
 		cmocka_unit_test_setup_teardown(others_have_no_samples, setup, teardown),
 		cmocka_unit_test_setup_teardown(with_the_source, setup, teardown),
+		cmocka_unit_test_setup_teardown(by_instruction, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `duet annotate CLASS|FUNCTION FILE`: samples by source line and by index of the bytecode. */
+/* `duet annotate CLASS|FUNCTION FILE`: samples by source line, by index of the bytecode, by instruction. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/disassembly.h"
 #include "cmd/inputs.h"
 #include "cmd/selection.h"
 #include "in/source_files.h"
@@ -16,7 +17,7 @@ struct annotate_options {
 	bool help; /* first: see struct command */
 	bool total, html;
 	const char *output;
-	struct opt_strings sources;
+	struct opt_strings sources, codes;
 	struct selection selection;
 };
 
@@ -31,6 +32,8 @@ static const struct opt rows[] = {
 	OPT_GROUP("Output"),
 	{0, "source", "DIR|JAR", "folders and jars with the source text, such as a JDK's lib/src.zip; repeatable",
 		opt_strings, FIELD(sources)},
+	{0, "code", "FILE", "executables and libraries whose instructions are shown, by objdump; repeatable", opt_strings,
+		FIELD(codes)},
 	{'f', "file", "FILE", "output file (default: stdout); HTML if it ends in .html", opt_string, FIELD(output)},
 	{0, "html", NULL, "HTML, whatever the name of the file", opt_flag, FIELD(html)},
 	COMMAND_HELP,
@@ -109,8 +112,9 @@ static int write_annotation(const struct annotate_options *options, const struct
 
 static int annotate(const struct annotate_options *options, const struct profile *profile, const char *target)
 {
+	struct disassembly disassembly = {.files = &options->codes};
+	struct annotation annotation = {.code = disassembly_find, .code_context = &disassembly};
 	struct writer_options style;
-	struct annotation annotation;
 	int err;
 
 	writer_options_default(&style);
@@ -121,10 +125,11 @@ static int annotate(const struct annotate_options *options, const struct profile
 			  *writer_event(profile, &style) ? writer_event(profile, &style) : "the recording");
 	else if (err < 0)
 		log_error("%s", strerror(-err));
-	if (err < 0)
-		return err;
-	err = write_annotation(options, &annotation, &style);
-	annotation_release(&annotation);
+	if (!err) {
+		err = write_annotation(options, &annotation, &style);
+		annotation_release(&annotation);
+	}
+	disassembly_release(&disassembly);
 	return err;
 }
 
@@ -157,6 +162,7 @@ static int run(void *context, const struct command_words *words)
 static void release(void *options)
 {
 	free(((struct annotate_options *)options)->sources.items);
+	free(((struct annotate_options *)options)->codes.items);
 }
 
 const struct command cmd_annotate = {

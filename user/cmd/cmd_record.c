@@ -463,6 +463,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->all_user = options->all_user;
 	session->cpus = options->cpus;
 	session->policies = options->policies;
+	session->offsets = options->offsets;
 	session->only_cpu = options->only_cpu;
 	session->spark_names = options->spark_names;
 	session->max_memory = options->max_memory;

@@ -354,7 +354,7 @@ static void set_method(struct jfr_constants *c, uint64_t key, struct frame *fram
 		frame->name = frame->kind == FRAME_CPU ? in_brackets(c, frame->name) : frame->name;
 		frame->module = method.class_name;
 		frame->line = 0;
-		frame->bci = -1;
+		frame->bci = frame->kind <= FRAME_JVM && frame->bci > 0 ? frame->bci : -1; /* 0: not known */
 	}
 }
 

@@ -78,6 +78,8 @@ static void resolve_symbol(struct resolver *r, const struct symbol *symbol, stru
 {
 	frame->name = string_row(r, symbol->name);
 	frame->module = string_row(r, symbol->module);
+	if (r->tells_offsets)
+		frame->bci = symbol->offset;
 }
 
 static void resolve_native(struct resolver *r, struct process *process, const struct splice_frame *from,

@@ -40,6 +40,7 @@ struct resolver {
 	/* set before resolve_stack(): events, by index, whose stacks begin with the CPU; and whether with the policy */
 	uint32_t cpu_events;
 	bool tells_policy;
+	bool tells_offsets; /* set before resolve_stack(): native frames have the offset of their instruction */
 	uint32_t cpu, policy; /* of the last sample, as it has them; 0: the stack has no such frame */
 	/* class of the object that the sample is about, which becomes the leaf; or NULL */
 	const struct duet_attribute *object_class;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONGEST_INSTRUCTION 16 /* bytes */
+
 /* For each frame of the target the rows that its samples count for. */
 struct place {
 	uint32_t line, code; /* index + 1; 0: not of the target */
@@ -82,6 +84,39 @@ static uint32_t package_of(struct annotation *annotation, uint32_t class_name)
 	return id;
 }
 
+/* The instruction that has the offset; NULL if there is none. */
+static const struct code_line *instruction_at(const struct code_text *code, int32_t offset)
+{
+	size_t low = 0, high = code->len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((int64_t)code->items[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || (low == code->len && (uint32_t)offset - code->items[low - 1].offset >= LONGEST_INSTRUCTION))
+		return NULL;
+	return &code->items[low - 1];
+}
+
+/* The offset of the instruction: that of a caller is within the call. */
+static int32_t start_of_instruction(const struct annotation *annotation, const struct frame *frame)
+{
+	const struct intern *strings = &annotation->profile->strings;
+	const struct code_text *code = NULL;
+	const struct code_line *line = NULL;
+
+	if (annotation->code && frame->bci >= 0 && !frame_kind_is_java(frame->kind))
+		code = annotation->code(annotation->code_context, intern_text(strings, frame->module),
+					intern_text(strings, frame->name));
+	if (code)
+		line = instruction_at(code, frame->bci);
+	return line ? (int32_t)line->offset : frame->bci;
+}
+
 /* Returns 0 or -ENOMEM. */
 static int place_frame(struct builder *b, const struct frame *frame)
 {
@@ -99,6 +134,7 @@ static int place_frame(struct builder *b, const struct frame *frame)
 			line.class_name = package_of(b->annotation, frame->class_name);
 		else
 			line.name = frame->name; /* functions have no lines of their own */
+		code.bci = start_of_instruction(b->annotation, frame);
 		place.line = row_of(b, &b->annotation->lines, line, 1);
 		place.code = row_of(b, &b->annotation->codes, code, 2);
 		if (!place.line || !place.code)
@@ -249,7 +285,8 @@ int annotation_build(struct annotation *annotation, const struct profile *profil
 	struct builder b = {.annotation = annotation, .options = options};
 	int err;
 
-	*annotation = (struct annotation){.profile = profile, .target = target};
+	annotation->profile = profile;
+	annotation->target = target;
 	err = intern_init(&annotation->packages);
 	if (err < 0)
 		return err;

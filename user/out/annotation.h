@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The samples of a class, a method or a function by source line, and by index of the bytecode, for `duet annotate`.
+ * The samples of a class, a method or a function by source line, and by index of the bytecode or by instruction, for
+ * `duet annotate`.
  */
 #ifndef OUT_ANNOTATION_H
 #define OUT_ANNOTATION_H
@@ -39,9 +40,30 @@ struct source_text {
 	size_t size;
 };
 
+struct code_line {
+	uint32_t offset; /* of the instruction from the function's start, in bytes */
+	size_t text_at; /* of its text, which ends with a NUL */
+};
+
+/* The instructions of a native function. A vec, by offset. */
+struct code_text {
+	struct buf text;
+	struct code_line *items;
+	size_t len;
+	size_t size;
+};
+
+/*
+ * Finds the instructions of a function of a module ("libc.so.6"). Returns NULL if they are not known. Owned by the
+ * context; it is the same for each call with these names.
+ */
+typedef const struct code_text *(*annotation_code)(void *context, const char *module, const char *name);
+
 struct annotation {
 	const struct profile *profile; /* not owned */
 	const char *target; /* as the user gave it */
+	annotation_code code; /* set before annotation_build(); NULL: no instructions are known */
+	void *code_context;
 	struct intern packages;
 	struct annotation_rows lines; /* sorted by file and line */
 	struct annotation_rows codes; /* sorted by method and index */
@@ -50,7 +72,7 @@ struct annotation {
 };
 
 /*
- * `target` is a class, with or without its package, whose inner classes belong to it; Class.method; or the name of a
+ * Fills `annotation`, which is {0} but for its code. `target` is a class, with or without its package, whose inner classes belong to it; Class.method; or the name of a
  * function. Returns 0, or -ENOENT if no frame of the event has the name, or -errno; there is nothing to release then.
  */
 int annotation_build(struct annotation *annotation, const struct profile *profile, const char *target,

@@ -171,7 +171,12 @@ static bool has_index(const struct annotation_row *rows, size_t count)
 	return false;
 }
 
-static void put_code(struct annotation_writing *w, const struct annotation_row *row)
+static bool is_java(const struct annotation_row *row)
+{
+	return row->class_name || row->signature;
+}
+
+static void put_bytecode(struct annotation_writing *w, const struct annotation_row *row)
 {
 	char where[16] = "-", line[32] = "";
 
@@ -182,6 +187,84 @@ static void put_code(struct annotation_writing *w, const struct annotation_row *
 	put_row(w, row, where, line);
 }
 
+/* `row` NULL: an instruction without samples. */
+static void put_instruction(struct annotation_writing *w, const struct annotation_row *row, int64_t offset,
+			    const char *text)
+{
+	char where[24] = "-";
+	struct buf clean;
+
+	if (offset >= 0)
+		snprintf(where, sizeof(where), "+0x%" PRIx64, (uint64_t)offset);
+	buf_init(&clean);
+	text_add_line(&clean, text);
+	put_row(w, row, where, clean.data);
+	buf_release(&clean);
+}
+
+/* True if an instruction near this one has samples. `row` is the first whose offset is not before the instruction's. */
+static bool is_near(const struct code_text *code, size_t at, const struct annotation_row *row,
+		    const struct annotation_row *first, const struct annotation_row *end)
+{
+	size_t from = at > CONTEXT_LINES ? at - CONTEXT_LINES : 0;
+	size_t until = at + CONTEXT_LINES < code->len ? at + CONTEXT_LINES : code->len - 1;
+
+	if (row < end && (int64_t)row->bci <= (int64_t)code->items[until].offset)
+		return true;
+	return row > first && (int64_t)row[-1].bci >= (int64_t)code->items[from].offset;
+}
+
+/* The instructions with samples, and those around them. The rows are sorted by offset. */
+static void put_instructions(struct annotation_writing *w, const struct annotation_row *row,
+			     const struct annotation_row *end, const struct code_text *code)
+{
+	const struct annotation_row *first = row;
+	bool is_shown = true;
+
+	for (; row < end && row->bci < 0; row++)
+		put_instruction(w, row, -1, "");
+	for (size_t i = 0; i < code->len; i++) {
+		const struct code_line *line = &code->items[i];
+		const char *text = code->text.data + line->text_at;
+		bool is_hit = row < end && row->bci == (int64_t)line->offset, was_shown = is_shown;
+
+		is_shown = is_hit || is_near(code, i, row, first, end);
+		if (is_shown && !was_shown)
+			w->form->gap(w->out);
+		if (is_shown)
+			put_instruction(w, is_hit ? row : NULL, line->offset, text);
+		row += is_hit;
+	}
+	for (; row < end; row++) /* behind the code that was read */
+		put_instruction(w, row, row->bci, "");
+}
+
+static void put_native(struct annotation_writing *w, const struct annotation_row *row, const struct annotation_row *end)
+{
+	const struct annotation *a = w->view->annotation;
+	const struct code_text *code = NULL;
+
+	if (a->code)
+		code = a->code(a->code_context, string_of(w, row->module), string_of(w, row->name));
+	if (code)
+		return put_instructions(w, row, end, code);
+	for (; row < end; row++)
+		put_instruction(w, row, row->bci, "");
+}
+
+static void put_code_heading(struct annotation_writing *w, const struct annotation_row *row)
+{
+	struct buf name;
+
+	buf_init(&name);
+	text_add_line(&name, string_of(w, is_java(row) ? row->class_name : row->module));
+	buf_add_str(&name, is_java(row) ? "." : ": ");
+	text_add_line(&name, string_of(w, row->name));
+	text_add_line(&name, string_of(w, row->signature));
+	w->form->begin(w->out, name.data, is_java(row) ? "bytecode" : "code");
+	buf_release(&name);
+}
+
 static void put_codes(struct annotation_writing *w)
 {
 	const struct annotation_rows *codes = &w->view->annotation->codes;
@@ -189,22 +272,17 @@ static void put_codes(struct annotation_writing *w)
 
 	for (size_t first = 0; first < codes->len; first = end) {
 		const struct annotation_row *row = &codes->items[first];
-		struct buf name;
 
 		for (end = first; end < codes->len && is_same_method(row, &codes->items[end]); end++)
 			;
 		if (!has_index(row, end - first))
 			continue;
-		buf_init(&name);
-		text_add_line(&name, string_of(w, row->class_name));
-		buf_add_str(&name, ".");
-		text_add_line(&name, string_of(w, row->name));
-		text_add_line(&name, string_of(w, row->signature));
-		w->form->begin(w->out, name.data, "bytecode");
-		for (size_t i = first; i < end; i++)
-			put_code(w, &codes->items[i]);
+		put_code_heading(w, row);
+		for (size_t i = first; is_java(row) && i < end; i++)
+			put_bytecode(w, &codes->items[i]);
+		if (!is_java(row))
+			put_native(w, row, &codes->items[end]);
 		w->form->end(w->out);
-		buf_release(&name);
 	}
 }
 

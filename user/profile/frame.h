@@ -40,7 +40,7 @@ struct frame {
 	uint32_t signature;  /* Java: JVM method signature, e.g. (I)V; else 0 */
 	uint32_t module;     /* native: file name of the library. Java: source file */
 	int32_t line;	     /* Java: source line; 0 = unknown */
-	int32_t bci;	     /* Java; -1 = unknown */
+	int32_t bci;	     /* Java; of native code the offset in its function, in bytes; -1 = unknown */
 };
 
 /* How names are written. The options are async-profiler's. */

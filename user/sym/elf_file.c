@@ -209,6 +209,11 @@ const char *elf_file_name(const struct elf_file *file, uint64_t vaddr)
 	return name ? name : symbol_table_find(&file->stubs, vaddr);
 }
 
+uint64_t elf_file_name_start(const struct elf_file *file, uint64_t vaddr)
+{
+	return symbol_table_start(symbol_table_find(&file->symbols, vaddr) ? &file->symbols : &file->stubs, vaddr);
+}
+
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)
 {
 	for (size_t i = 0; i < file->segments.len; i++) {

@@ -40,6 +40,8 @@ void elf_file_release(struct elf_file *file);
 
 /* The mangled name of the function at a virtual address, or NULL. Owned by the file. */
 const char *elf_file_name(const struct elf_file *file, uint64_t vaddr);
+/* The start of the function with that name; the address itself if it has no name. */
+uint64_t elf_file_name_start(const struct elf_file *file, uint64_t vaddr);
 /* Converts a file offset to a virtual address by the program headers. False if no segment contains it. */
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 /* The start of the function without a name at a virtual address, or the address itself if that is unknown. */

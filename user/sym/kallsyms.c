@@ -107,6 +107,11 @@ const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, con
 	return name;
 }
 
+uint64_t kallsyms_start(const struct kallsyms *kallsyms, uint64_t address)
+{
+	return symbol_table_start(&kallsyms->table, address);
+}
+
 static bool any_address(const char *lines)
 {
 	while (*lines && !strtoull(lines, NULL, 16)) {

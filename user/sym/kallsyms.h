@@ -27,6 +27,8 @@ void kallsyms_release(struct kallsyms *kallsyms);
 int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_ns);
 /* The name, or NULL, and its module ("kernel" if it is in none). Both are valid until the next refresh. */
 const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module);
+/* The start of the function with that name; the address itself if it has no name. */
+uint64_t kallsyms_start(const struct kallsyms *kallsyms, uint64_t address);
 
 /*
  * Finds the first symbol whose name is `name`, or `name` with a suffix such as ".isra.0" that a compiler gave it.

@@ -182,7 +182,7 @@ void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice)
 			rows[i].size = (uint32_t)(rows[i + 1].start - rows[i].start) & MAX_SIZE;
 }
 
-const char *symbol_table_find(const struct symbol_table *table, uint64_t address)
+static const struct symbol_row *find_row(const struct symbol_table *table, uint64_t address)
 {
 	const struct symbol_row *rows = table->rows.items;
 	size_t low = 0, high = table->rows.len;
@@ -198,6 +198,20 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 	/* rows[low - 1] is the last row that starts at or before the address. */
 	for (size_t i = low; i > 0 && low - i < MAX_NESTING; i--)
 		if (address - rows[i - 1].start < rows[i - 1].size)
-			return table->text.data + rows[i - 1].name;
+			return &rows[i - 1];
 	return NULL;
+}
+
+const char *symbol_table_find(const struct symbol_table *table, uint64_t address)
+{
+	const struct symbol_row *row = find_row(table, address);
+
+	return row ? table->text.data + row->name : NULL;
+}
+
+uint64_t symbol_table_start(const struct symbol_table *table, uint64_t address)
+{
+	const struct symbol_row *row = find_row(table, address);
+
+	return row ? row->start : address;
 }

@@ -270,20 +270,28 @@ static const char *jit_name(struct symbols *symbols, const struct process *proce
 	return name ? keep_name(symbols, name) : NULL;
 }
 
-/* Returns NULL if neither a file nor a perf-map has the address. */
-static const char *mapped_name(struct symbols *symbols, const struct process *process, const struct mapping *mapping,
-			       uint64_t address, const char *module)
+static int32_t offset_from(uint64_t start, uint64_t address)
+{
+	return start <= address && address - start <= INT32_MAX ? (int32_t)(address - start) : -1;
+}
+
+/* Sets the name and the offset. The name is NULL if neither a file nor a perf-map has the address. */
+static void find_mapped(struct symbols *symbols, const struct process *process, const struct mapping *mapping,
+			uint64_t address, struct symbol *ret)
 {
 	const struct elf_file *file = find_file(symbols, process, mapping);
-	uint64_t offset = address - mapping->start + mapping->offset;
+	uint64_t vaddr, start;
 	const char *name;
 
-	if (file != &symbols->unreadable && elf_file_vaddr(file, offset, &offset)) {
-		name = elf_file_name(file, offset);
-		return name ? readable_name(symbols, name) :
-			      offset_name(symbols, module, elf_file_function_start(file, offset));
+	if (file == &symbols->unreadable ||
+	    !elf_file_vaddr(file, address - mapping->start + mapping->offset, &vaddr)) {
+		ret->name = jit_name(symbols, process, address);
+		return;
 	}
-	return jit_name(symbols, process, address);
+	name = elf_file_name(file, vaddr);
+	start = name ? elf_file_name_start(file, vaddr) : elf_file_function_start(file, vaddr);
+	ret->name = name ? readable_name(symbols, name) : offset_name(symbols, ret->module, start);
+	ret->offset = offset_from(start, vaddr);
 }
 
 static const char *module_name(struct symbols *symbols, const struct mapping *mapping)
@@ -303,11 +311,11 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 	if (!mapping && process_refresh_maps(process, clock_monotonic_ns(), MAPS_MIN_AGE_NS) == 1)
 		mapping = maps_find(&process->maps, at);
 	if (!mapping) {
-		*ret = (struct symbol){offset_name(symbols, "[unmapped]", at), "", true};
+		*ret = (struct symbol){offset_name(symbols, "[unmapped]", at), "", -1, true};
 		return;
 	}
-	ret->module = module_name(symbols, mapping);
-	ret->name = mapped_name(symbols, process, mapping, at, ret->module);
+	*ret = (struct symbol){.module = module_name(symbols, mapping), .offset = -1};
+	find_mapped(symbols, process, mapping, at, ret);
 	ret->is_guess = !ret->name;
 	if (!ret->name)
 		ret->name = offset_name(symbols, ret->module[0] ? ret->module : "[anon]",
@@ -340,6 +348,7 @@ void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, s
 	/* The name is copied, since the table is freed when it is read again. */
 	ret->name = name ? readable_name(symbols, keep_name(symbols, name)) : offset_name(symbols, "[kernel]", at);
 	ret->module = keep_name(symbols, module);
+	ret->offset = name ? offset_from(kallsyms_start(&symbols->kernel, at), at) : -1;
 	ret->is_guess = false; /* hidden addresses stay hidden */
 }
 
