@@ -217,4 +217,26 @@ case_listed() {
 	expect_contains "$here/stdout" '^  (yes|no) +probes of programs and libraries'
 }
 
+# The JVM is init of its container, and never collects a process: none may be left to it.
+case_jvm_is_init() {
+	need_root
+	need_bpf
+	local inside words zombies
+	jdk=$(any_jdk)
+	JVM_AS=(unshare --fork --pid --mount-proc --kill-child)
+	start_jvm "$jdk" workload.Shares 60
+	inside=$(pgrep -P "$jvm")
+	for words in "--agent never" "-e lock,alloc,cpu" "-e uprobe:$(libc_of "$inside"):malloc"; do
+		# shellcheck disable=SC2086 # words
+		nsenter -t "$inside" -p -m "$DUET_BUILD/duet" record $words -d 1 -p 1 -f "$here/out.duet" \
+			2>"$here/stderr" || fail "$words: $(tail -n 3 "$here/stderr")"
+		zombies=$(ps --ppid "$inside" -o comm= | tr '\n' ' ')
+		expect "processes of init after $words: $zombies" "$(wc -w <<<"$zombies")" == 0
+	done
+}
+
+libc_of() { # PID
+	sed -n 's/.* \(\/.*libc[.]so[.]6\)$/\1/p' "/proc/$1/maps" | head -n 1
+}
+
 run_cases "$@"

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -40,15 +41,15 @@ static int open_copy(const void *context, size_t i)
 	return dup(probes->kept);
 }
 
-static int open_all(struct probes *probes, int fds[COUNT], int *ret_keeper)
+static int open_all(struct probes *probes, int fds[COUNT], struct probe_keeper *ret_keeper)
 {
 	int pipes[2];
 
 	assert_int_equal(pipe(pipes), 0);
 	probes->kept = pipes[0];
 	probes->writing = pipes[1];
-	*ret_keeper = probe_keeper_open(open_copy, probes, COUNT, probes->kept, fds);
-	return *ret_keeper < 0 ? *ret_keeper : 0;
+	*ret_keeper = (struct probe_keeper){0};
+	return probe_keeper_open(ret_keeper, open_copy, probes, COUNT, probes->kept, fds);
 }
 
 /* Returns true once nobody has the reading end any more. */
@@ -66,7 +67,8 @@ static void kept_until_the_end(void **state)
 {
 	struct probes probes = {.refused = COUNT, .hangs = COUNT};
 	struct pollfd end;
-	int fds[COUNT], keeper;
+	struct probe_keeper keeper;
+	int fds[COUNT];
 
 	(void)state;
 	assert_int_equal(open_all(&probes, fds, &keeper), 0);
@@ -76,15 +78,19 @@ static void kept_until_the_end(void **state)
 	end = (struct pollfd){.fd = probes.writing};
 	poll(&end, 1, 100);
 	assert_false(end.revents & POLLERR); /* the process has them */
-	close(keeper);
+	probe_keeper_close(&keeper);
 	assert_true(is_forgotten(&probes));
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* it was collected */
+	assert_int_equal(errno, ECHILD);
+	probe_keeper_close(&keeper); /* does nothing */
 	close(probes.writing);
 }
 
 static void refused(void **state)
 {
 	struct probes probes = {.refused = 1, .hangs = COUNT};
-	int fds[COUNT], keeper;
+	struct probe_keeper keeper;
+	int fds[COUNT];
 
 	(void)state;
 	assert_int_equal(open_all(&probes, fds, &keeper), -EACCES);
@@ -97,7 +103,8 @@ static void never_answers(void **state)
 {
 	struct probes probes = {.refused = COUNT, .hangs = 2};
 	uint64_t begun_ns = clock_monotonic_ns();
-	int fds[COUNT], keeper;
+	struct probe_keeper keeper;
+	int fds[COUNT];
 
 	(void)state;
 	assert_int_equal(open_all(&probes, fds, &keeper), -ETIMEDOUT);

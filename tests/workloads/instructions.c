@@ -14,7 +14,8 @@
 #if defined(__x86_64__)
 #define LOOP "1:\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0\n\tdec %1\n\tjnz 1b\n"
 #elif defined(__aarch64__)
-#define LOOP "1:\n\tmul %0, %0, %0\n\tmul %0, %0, %0\n\tmul %0, %0, %0\n\tmul %0, %0, %0\n\tsubs %1, %1, #1\n\tb.ne 1b\n"
+#define LOOP "1:\n\tmul %0, %0, %0\n\tmul %0, %0, %0\n\tmul %0, %0, %0\n\tmul %0, %0, %0\n" \
+	"\tsubs %1, %1, #1\n\tb.ne 1b\n"
 #endif
 
 __attribute__((noipa)) uint64_t two_loops(uint64_t value)

@@ -48,7 +48,7 @@ void disassembly_release(struct disassembly *disassembly)
 
 /* ---- the bytes of a function ---- */
 
-struct code {
+struct machine_code {
 	struct elf_file file;
 	uint64_t start; /* virtual address */
 	uint32_t machine; /* e_machine */
@@ -114,7 +114,8 @@ static bool find_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *r
 }
 
 /* Returns 0 or -errno: -ESRCH if the file has no such function, -ENODATA if it has no code for it. */
-static int copy_function(const struct elf_reader *reader, const char *module, const char *name, struct code *code)
+static int copy_function(const struct elf_reader *reader, const char *module, const char *name,
+			 struct machine_code *code)
 {
 	uint64_t bytes, offset;
 	GElf_Ehdr header;
@@ -132,7 +133,7 @@ static int copy_function(const struct elf_reader *reader, const char *module, co
 	return code->bytes.len ? 0 : -ENODATA;
 }
 
-static int read_function(const char *path, const char *module, const char *name, struct code *code)
+static int read_function(const char *path, const char *module, const char *name, struct machine_code *code)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
 	struct elf_reader reader;
@@ -194,7 +195,7 @@ static int drop_rights(void)
 }
 
 /* The child: the bytes are its stdin, which objdump opens again by name. Does not return. */
-static void run_objdump(const struct code *code, int in, int out)
+static void run_objdump(const struct machine_code *code, int in, int out)
 {
 	char vma[48];
 	char *words[] = {"objdump", "-D", "-z", "-w", "--no-show-raw-insn", "-b", "binary", "-m",
@@ -239,7 +240,7 @@ static int read_text(int fd, struct buf *text)
 }
 
 /* Returns 0, -ENOSYS if there is no objdump, or another -errno. */
-static int objdump_code(const struct code *code, int in, struct buf *text)
+static int objdump_code(const struct machine_code *code, int in, struct buf *text)
 {
 	int pipe_fds[2], status, err;
 	pid_t child;
@@ -265,7 +266,7 @@ static int objdump_code(const struct code *code, int in, struct buf *text)
 	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_MISSING ? -ENOSYS : -EIO;
 }
 
-static int disassemble(const struct code *code, struct buf *text)
+static int disassemble(const struct machine_code *code, struct buf *text)
 {
 	int in = memfd_create("duet-code", MFD_CLOEXEC), err;
 
@@ -345,7 +346,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void report(const char *path, const char *name, const struct code *code, int err)
+static void report(const char *path, const char *name, const struct machine_code *code, int err)
 {
 	if (err == -ESRCH)
 		log_warn("%s has no function %s: no instructions are shown", path, name);
@@ -361,7 +362,7 @@ static void report(const char *path, const char *name, const struct code *code, 
 
 static void read_code(const char *path, struct disassembly_function *function)
 {
-	struct code code = {0};
+	struct machine_code code = {0};
 	struct buf text;
 	int err;
 

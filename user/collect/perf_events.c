@@ -10,7 +10,6 @@
 #include <linux/perf_event.h>
 
 #include "base/log.h"
-#include "collect/probe_keeper.h"
 
 static int open_event(const struct event_perf *perf, uint64_t period, pid_t pid, int cpu)
 {
@@ -89,17 +88,15 @@ int perf_events_open_probes(struct perf_events *events, const struct event_perf 
 			    const pid_t *pids, size_t pid_count, int file)
 {
 	const struct probes context = {.perf = probes, .pids = pids, .pid_count = pid_count};
-	int keeper;
+	int err;
 
 	events->is_hook = true;
 	if (vec_reserve(&events->fds, count * pid_count) < 0)
 		return -ENOMEM;
-	keeper = probe_keeper_open(open_probe, &context, count * pid_count, file, events->fds.items);
-	if (keeper < 0)
-		return keeper;
-	events->fds.len = count * pid_count;
-	events->keeper = keeper;
-	return 0;
+	err = probe_keeper_open(&events->keeper, open_probe, &context, count * pid_count, file, events->fds.items);
+	if (!err)
+		events->fds.len = count * pid_count;
+	return err;
 }
 
 /* Starts the next event. */
@@ -151,7 +148,5 @@ void perf_events_release(struct perf_events *events)
 		close(events->fds.items[i]);
 	vec_release(&events->links);
 	vec_release(&events->fds);
-	if (events->keeper > 0)
-		close(events->keeper);
-	events->keeper = 0;
+	probe_keeper_close(&events->keeper);
 }

@@ -9,12 +9,13 @@
 #include <bpf/libbpf.h>
 
 #include "base/vec.h"
+#include "collect/probe_keeper.h"
 #include "event/event.h"
 
 struct perf_events {
 	struct vec(int) fds;
 	struct vec(struct bpf_link *) links; /* links[i] runs the program on fds[i], and closes fds[i] when destroyed */
-	int keeper; /* of probes in files, see probe_keeper.h; 0 = none */
+	struct probe_keeper keeper; /* of probes in files */
 	bool is_hook; /* the program runs as long as its link exists, whether the event is enabled or not */
 };
 

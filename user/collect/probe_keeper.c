@@ -6,11 +6,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/packet.h"
 
 #define PATIENCE_MS 5000 /* for each probe; one takes some milliseconds, on a busy machine some hundred */
+#define END_STEP_NS 2000000
+#define END_STEPS 100
 
 /* ---- the process ---- */
 
@@ -54,29 +57,26 @@ static void ignore_signals(void)
 
 /* ---- the loader ---- */
 
-/* Nobody waits for the process: its parent ends at once. Returns the socket to it, or -errno. */
-static int start(int (*open_probe)(const void *context, size_t i), const void *context, size_t count, int kept)
+static int start(struct probe_keeper *keeper, int (*open_probe)(const void *context, size_t i), const void *context,
+		 size_t count, int kept)
 {
 	int pair[2];
-	pid_t parent;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	parent = fork();
-	if (!parent) {
+	keeper->socket = pair[0];
+	keeper->pid = fork();
+	if (!keeper->pid) {
 		ignore_signals();
-		if (fork())
-			_exit(0);
 		keep_only(pair[1], kept);
 		run(pair[1], open_probe, context, count);
 		_exit(0);
 	}
 	close(pair[1]);
-	if (parent > 0) {
-		waitpid(parent, NULL, 0);
-		return pair[0];
-	}
+	if (keeper->pid > 0)
+		return 0;
 	close(pair[0]);
+	*keeper = (struct probe_keeper){0};
 	return -EAGAIN;
 }
 
@@ -92,21 +92,32 @@ static int receive(int socket, int *ret_fd)
 	return *ret_fd < 0 ? -EPROTO : 0;
 }
 
-int probe_keeper_open(int (*open_probe)(const void *context, size_t i), const void *context, size_t count, int kept,
-		      int *ret_fds)
+int probe_keeper_open(struct probe_keeper *keeper, int (*open_probe)(const void *context, size_t i),
+		      const void *context, size_t count, int kept, int *ret_fds)
 {
-	int socket = start(open_probe, context, count, kept), err = socket < 0 ? socket : 0;
+	int err = start(keeper, open_probe, context, count, kept);
 	size_t got = 0;
 
 	while (!err && got < count) {
-		err = receive(socket, &ret_fds[got]);
+		err = receive(keeper->socket, &ret_fds[got]);
 		got += !err;
 	}
 	if (!err)
-		return socket;
+		return 0;
 	while (got)
 		close(ret_fds[--got]);
-	if (socket >= 0)
-		close(socket);
+	probe_keeper_close(keeper);
 	return err;
+}
+
+void probe_keeper_close(struct probe_keeper *keeper)
+{
+	const struct timespec step = {.tv_nsec = END_STEP_NS};
+
+	if (keeper->socket <= 0)
+		return;
+	close(keeper->socket);
+	for (int i = 0; i < END_STEPS && !waitpid(keeper->pid, NULL, WNOHANG); i++)
+		nanosleep(&step, NULL);
+	*keeper = (struct probe_keeper){0};
 }

@@ -9,14 +9,22 @@
 #define COLLECT_PROBE_KEEPER_H
 
 #include <stddef.h>
+#include <sys/types.h>
+
+struct probe_keeper {
+	int socket; /* keeps the process alive; 0 = none */
+	pid_t pid;
+};
 
 /*
  * Calls open_probe(context, 0), … (context, count - 1) in the new process, each of which returns a descriptor or
- * -errno, and fills ret_fds. The process has only one descriptor of the loader's: `kept`. Returns the descriptor that
- * keeps the process alive: the caller closes it after those in ret_fds. Or -errno, with no descriptor left: -ETIMEDOUT
- * when the kernel has not set a probe for some seconds.
+ * -errno, and fills ret_fds. The process has only one descriptor of the loader's: `kept`. Returns 0, and the caller
+ * calls probe_keeper_close() after it has closed those in ret_fds. Or -errno, with no descriptor left: -ETIMEDOUT when
+ * the kernel has not set a probe for some seconds.
  */
-int probe_keeper_open(int (*open_probe)(const void *context, size_t i), const void *context, size_t count, int kept,
-		      int *ret_fds);
+int probe_keeper_open(struct probe_keeper *keeper, int (*open_probe)(const void *context, size_t i),
+		      const void *context, size_t count, int kept, int *ret_fds);
+/* Ends the process, and collects it if the kernel removes the probes within a fifth of a second. Takes one of zeros. */
+void probe_keeper_close(struct probe_keeper *keeper);
 
 #endif

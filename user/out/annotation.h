@@ -72,8 +72,9 @@ struct annotation {
 };
 
 /*
- * Fills `annotation`, which is {0} but for its code. `target` is a class, with or without its package, whose inner classes belong to it; Class.method; or the name of a
- * function. Returns 0, or -ENOENT if no frame of the event has the name, or -errno; there is nothing to release then.
+ * Fills `annotation`, which is {0} but for its code. `target` is a class, with or without its package, whose inner
+ * classes belong to it; Class.method; or the name of a function. Returns 0, or -ENOENT if no frame of the
+ * event has the name, or -errno; there is nothing to release then.
  */
 int annotation_build(struct annotation *annotation, const struct profile *profile, const char *target,
 		     const struct writer_options *options);

@@ -443,7 +443,10 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	java_threads_release(&outside.threads);
 }
 
-/* Forks the reader twice, so that init collects it. Its only descriptor is the socket. Returns its pid, or -1. */
+/*
+ * Forks the reader twice, so that the helper's keeper collects it. Its only descriptor is the socket. Returns its pid,
+ * or -1.
+ */
 static pid_t fork_reader(int socket, pid_t pid, uint64_t start_ticks)
 {
 	pid_t child, reader = -1;

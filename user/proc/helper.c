@@ -34,7 +34,8 @@
 #define BARS_MAX 1024
 #define LOST_MAX 32 /* helpers that cannot be killed; at this number no new one is started */
 #define KEEPER_NS (2 * NS_PER_SEC) /* the keeper never blocks: if it takes longer, it was stopped or has ended */
-#define END_STEPS 50 /* steps of 2 ms */
+#define ORPHAN_STEPS 100 /* of 2 ms: how long a keeper that ends waits for its processes … */
+#define END_STEPS 200 /* … and the loader for the keeper */
 #define TEXT_MAX (64u << 20) /* bytes of one answer */
 #define CHUNK_BYTES 65536
 
@@ -128,6 +129,16 @@ static void serve(int loader)
 
 /* ---- the keeper ---- */
 
+/* A helper has the usual signals again. */
+static void forget_orphans(void)
+{
+	sigset_t none;
+
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /*
  * Forks a helper and sends the loader its socket and pid. Returns the pid, or 0 on failure. Returns in the keeper only.
  */
@@ -141,6 +152,7 @@ static pid_t fork_helper(int orders)
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		forget_orphans();
 		close(orders);
 		close(pair[0]);
 		serve(pair[1]);
@@ -153,17 +165,80 @@ static pid_t fork_helper(int orders)
 	return pid > 0 ? pid : 0;
 }
 
-/* Returns false when the child has not ended after 100 ms; most end at once. */
-static bool await_end(pid_t child)
+static void pause_a_step(void)
 {
 	const struct timespec moment = {.tv_nsec = 2 * NS_PER_MS};
 
+	nanosleep(&moment, NULL);
+}
+
+/* Returns false when the child has not ended after 400 ms; most end at once. */
+static bool await_end(pid_t child)
+{
 	for (int i = 0; i < END_STEPS; i++) {
 		if (waitpid(child, NULL, WNOHANG))
 			return true;
-		nanosleep(&moment, NULL);
+		pause_a_step();
 	}
 	return false;
+}
+
+static void on_child(int signo)
+{
+	(void)signo; /* ends ppoll() */
+}
+
+/*
+ * The keeper collects what helpers have started and left to init. Init of a container may be a JVM, which would never
+ * collect it.
+ */
+static void adopt_orphans(void)
+{
+	const struct sigaction action = {.sa_handler = on_child};
+	sigset_t child;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL); /* ppoll() takes it */
+	sigaction(SIGCHLD, &action, NULL);
+}
+
+/* Collects those that have ended. Stores 0 if the helper is one of them. */
+static void collect(pid_t *helper_pid)
+{
+	pid_t ended;
+
+	while ((ended = waitpid(-1, NULL, WNOHANG)) > 0)
+		if (ended == *helper_pid)
+			*helper_pid = 0;
+}
+
+/* Returns false when the loader has closed the socket. */
+static bool await_order(int orders, pid_t *helper_pid)
+{
+	struct pollfd order = {.fd = orders, .events = POLLIN};
+	sigset_t none;
+	char byte;
+
+	sigemptyset(&none);
+	while (ppoll(&order, 1, NULL, &none) <= 0)
+		collect(helper_pid);
+	collect(helper_pid);
+	return recv(orders, &byte, 1, 0) == 1;
+}
+
+/* Waits 200 ms at most until no child is left. */
+static void await_all(void)
+{
+	for (int i = 0; i < ORPHAN_STEPS; i++) {
+		pid_t ended = waitpid(-1, NULL, WNOHANG);
+
+		if (ended < 0)
+			return;
+		if (!ended)
+			pause_a_step();
+	}
 }
 
 /*
@@ -173,21 +248,18 @@ static bool await_end(pid_t child)
 static void keep(int orders)
 {
 	pid_t current = 0;
-	char byte;
+	bool goes_on = true;
 
-	while (recv(orders, &byte, 1, 0) == 1) {
+	adopt_orphans();
+	while (goes_on && await_order(orders, &current)) {
 		if (current)
 			kill(current, SIGKILL);
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
 		current = fork_helper(orders);
-		if (!current)
-			break;
+		goes_on = current > 0;
 	}
-	if (!current)
-		return;
-	kill(current, SIGKILL);
-	(void)await_end(current);
+	if (current)
+		kill(current, SIGKILL);
+	await_all();
 }
 
 /* Closes everything inherited from the loader: rings, locks, and pipes on whose end a process waits. */
