@@ -50,7 +50,7 @@ void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, 
 
 	if (key) {
 		class_name = wait_class(env, object);
-		wait_begins(event, stay, key, class_name);
+		wait_begins(event, stay, key, class_name, wait_is_virtual(env, thread));
 		jvm_deallocate(class_name);
 	}
 	stay_leave();

@@ -9,6 +9,7 @@
 #include "jvm.h"
 #include "registering.h"
 #include "stay.h"
+#include "virtual_parks.h"
 #include "waiting.h"
 
 #define LISTENERS 2
@@ -51,7 +52,7 @@ static struct parked park_of(struct stay *stay, JNIEnv *env, jthread thread)
 	if (listener)
 		parked = (struct parked){listener->event, wait_key(env, thread)};
 	if (parked.key)
-		wait_begins(parked.event, stay, parked.key, class_name);
+		wait_begins(parked.event, stay, parked.key, class_name, wait_is_virtual(env, thread));
 	jvm_deallocate(class_name);
 	(*env)->DeleteLocalRef(env, blocker);
 	return parked;
@@ -89,6 +90,27 @@ static void JNICALL park(JNIEnv *env, jobject unsafe, jboolean is_absolute, jlon
 	if (parked.key)
 		park_ends(&parked);
 }
+
+/* ---- a virtual thread that parks without its carrier ---- */
+
+static void virtual_begins(struct stay *stay, JNIEnv *env, jthread thread)
+{
+	(void)park_of(stay, env, thread);
+}
+
+static void virtual_ended(struct stay *stay, JNIEnv *env, jthread thread)
+{
+	uint64_t key = wait_key(env, thread);
+
+	for (int i = 0; i < LISTENERS && key; i++) {
+		const struct park_listener *listener = __atomic_load_n(&parks.listeners[i], __ATOMIC_ACQUIRE);
+
+		if (listener && wait_event_is_open(listener->event))
+			wait_ends(listener->event, stay, key);
+	}
+}
+
+static const struct virtual_parks virtual_parks = {virtual_begins, virtual_ended};
 
 /* ---- the method ---- */
 
@@ -178,6 +200,8 @@ int parks_open(const struct park_listener *listener)
 		return -ENOTSUP;
 	if (!has_listeners() && !set_park(env, true))
 		return -ENOTSUP;
+	if (!has_listeners())
+		virtual_parks_open(&virtual_parks);
 	add(listener);
 	return 0;
 }
@@ -190,6 +214,8 @@ void parks_close(const struct park_listener *listener)
 	for (int i = 0; i < LISTENERS; i++)
 		if (parks.listeners[i] == listener)
 			__atomic_store_n(&parks.listeners[i], NULL, __ATOMIC_RELEASE);
-	if (env && had && !has_listeners())
-		set_park(env, false);
+	if (!env || !had || has_listeners())
+		return;
+	virtual_parks_close();
+	set_park(env, false);
 }

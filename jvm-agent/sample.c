@@ -374,7 +374,8 @@ static bool walk_here(struct stay *stay, struct walk_slot *slot, struct duet_jav
 
 	set_own_stack(&slot->walk);
 	walk_tapped(stay, slot, java, from, jvm_current_thread());
-	if (from->is_whole && has_frames_on_heap(&slot->walk)) /* JVMTI has them all, without the carrier's */
+	/* JVMTI has them all, without the carrier's */
+	if (from->is_whole && (from->is_on_heap || has_frames_on_heap(&slot->walk)))
 		sample->flags &= (uint16_t) ~(DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED);
 	if (!needs_answer(sample))
 		return false;

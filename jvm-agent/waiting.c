@@ -21,25 +21,29 @@ uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns)
 	return (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * interval >> 64) < waited_ns ? interval : 0;
 }
 
+#define VIRTUAL_KEPT_MAX 16384 /* stacks of virtual threads, of some hundred bytes to 2 kB each */
+
 struct wait {
 	uint64_t begin_ns;
 	struct sample_kept *kept; /* owned; NULL: the stack has not been walked */
-	struct sample_thread thread;
+	bool is_virtual;
+	struct sample_thread thread; /* of a virtual thread, its carrier's */
 	struct class_attribute class;
 	uint32_t attribute_bytes;
 };
 
-static void free_wait(struct wait *wait)
+static void free_wait(struct wait_event *event, struct wait *wait)
 {
+	if (wait && wait->kept && wait->is_virtual)
+		__atomic_fetch_sub(&event->virtual_kept, 1, __ATOMIC_RELAXED);
 	if (wait)
 		free(wait->kept);
 	free(wait);
 }
 
-static void drop_wait(void *context, void *wait)
+static void drop_wait(void *event, void *wait)
 {
-	(void)context;
-	free_wait(wait);
+	free_wait(event, wait);
 }
 
 static uint64_t weight_at(const struct wait_event *event, const struct wait *wait, uint64_t end_ns)
@@ -60,14 +64,14 @@ static struct tap_sample sample_from(const struct wait_event *event, const struc
 
 void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)
 {
-	waits_end(&event->waits, drop_wait, NULL); /* a late callback may have put a wait after wait_event_close() */
+	waits_end(&event->waits, drop_wait, event); /* a late callback may have put a wait after wait_event_close() */
 	event->index = from->index;
 	event->interval = from->interval;
 	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
 }
 
 struct closing {
-	const struct wait_event *event;
+	struct wait_event *event;
 	struct stay *stay;
 	uint64_t ended_ns;
 };
@@ -82,9 +86,11 @@ static void end_wait(void *context, void *value)
 
 	if (weight && wait->kept)
 		sample_write_kept(closing->stay, wait->kept, closing->ended_ns, weight, false);
+	else if (weight && wait->is_virtual)
+		duet_ring_count(closing->stay->ring.page, DUET_AGENT_NO_SLOT);
 	else if (weight)
 		sample_blocked(closing->stay, &from, &wait->thread, closing->ended_ns);
-	free_wait(wait);
+	free_wait(closing->event, wait);
 }
 
 void wait_event_close(struct wait_event *event, uint64_t ended_ns)
@@ -107,6 +113,12 @@ uint64_t wait_key(JNIEnv *env, jthread thread)
 	return thread && jvm.thread_id ? (uint64_t)(*env)->GetLongField(env, thread, jvm.thread_id) : 0;
 }
 
+/* A virtual thread has no JavaThread. */
+bool wait_is_virtual(JNIEnv *env, jthread thread)
+{
+	return !jvm_java_thread(env, thread);
+}
+
 char *wait_class(JNIEnv *env, jobject object)
 {
 	jclass class = (*env)->GetObjectClass(env, object);
@@ -116,38 +128,57 @@ char *wait_class(JNIEnv *env, jobject object)
 	return name;
 }
 
-static struct wait *new_wait(const struct wait_event *event, struct stay *stay, const char *class_name)
+/* Returns true if the stack is to be walked now. */
+static bool keeps(struct wait_event *event, const struct wait *wait)
+{
+	if (!wait->is_virtual)
+		return event->has_lock;
+	if (__atomic_fetch_add(&event->virtual_kept, 1, __ATOMIC_RELAXED) < VIRTUAL_KEPT_MAX)
+		return true;
+	__atomic_fetch_sub(&event->virtual_kept, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Returns false if there is no room. */
+static bool keep(struct wait_event *event, struct stay *stay, struct wait *wait)
+{
+	struct tap_sample from = sample_from(event, wait, 0);
+
+	wait->kept = sample_keep(stay, &from, malloc);
+	if (event->has_lock)
+		ring_touch(&stay->ring); /* the thread that writes it has the lock */
+	if (!wait->kept && wait->is_virtual)
+		__atomic_fetch_sub(&event->virtual_kept, 1, __ATOMIC_RELAXED);
+	return wait->kept;
+}
+
+static struct wait *new_wait(struct wait_event *event, struct stay *stay, const char *class_name, bool is_virtual)
 {
 	struct wait *wait = malloc(sizeof(*wait));
-	struct tap_sample from;
 
 	if (!wait)
 		return NULL;
 	wait->begin_ns = clock_ns();
 	wait->kept = NULL;
+	wait->is_virtual = is_virtual;
 	wait->thread = sample_own_thread();
 	wait->attribute_bytes = class_attribute_set(&wait->class, class_name);
-	if (!event->has_lock)
+	if (!keeps(event, wait) || keep(event, stay, wait))
 		return wait;
-	from = sample_from(event, wait, 0);
-	wait->kept = sample_keep(stay, &from, malloc);
-	ring_touch(&stay->ring); /* the thread that writes it has the lock */
-	if (wait->kept)
-		return wait;
-	free_wait(wait);
+	free_wait(event, wait);
 	return NULL;
 }
 
-void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name)
+void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name, bool is_virtual)
 {
 	struct wait *wait;
 
-	free_wait(waits_take(&event->waits, key));
-	wait = new_wait(event, stay, class_name);
+	free_wait(event, waits_take(&event->waits, key));
+	wait = new_wait(event, stay, class_name, is_virtual);
 	if (!wait || waits_put(&event->waits, key, wait))
 		return;
 	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
-	free_wait(wait);
+	free_wait(event, wait);
 }
 
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
@@ -160,7 +191,8 @@ void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
 		sample_write_kept(stay, wait->kept, now_ns, weight, false);
 	} else if (weight) {
 		from = sample_from(event, wait, weight);
+		from.is_on_heap = wait->is_virtual;
 		sample_here(stay, &from);
 	}
-	free_wait(wait);
+	free_wait(event, wait);
 }

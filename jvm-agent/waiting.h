@@ -2,7 +2,8 @@
 /*
  * Samples of threads that wait for something. Usually the stack is walked when the wait has ended and is long enough to
  * be sampled. A thread that has taken a lock by then must not hold it longer for that: its stack is walked before the
- * wait, and only written at the end.
+ * wait, and only written at the end. So is the stack of a virtual thread, which may be on no thread's stack when the
+ * recording ends; if too many wait, those whose waits do not end are dropped and counted.
  */
 #ifndef WAITING_H
 #define WAITING_H
@@ -22,6 +23,7 @@ struct wait_event {
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
 	uint64_t interval; /* ns */
+	uint32_t virtual_kept; /* atomic: waits of virtual threads whose stack is kept */
 	struct waits waits;
 };
 
@@ -36,6 +38,8 @@ bool wait_event_is_open(const struct wait_event *event);
  * may end its wait on another one.
  */
 uint64_t wait_key(JNIEnv *env, jthread thread);
+/* Returns true if the thread may continue on another carrier. */
+bool wait_is_virtual(JNIEnv *env, jthread thread);
 /* Returns the signature of the object's class, which the caller frees with jvm_deallocate(), or NULL. */
 char *wait_class(JNIEnv *env, jobject object);
 
@@ -49,7 +53,7 @@ uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns);
  * Both are for callers inside stay_enter(). `class_name` is the signature of the class of the object for which the
  * thread waits; NULL: not known. If the end of a wait is not reported, the thread's next wait replaces it.
  */
-void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name);
+void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name, bool is_virtual);
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key);
 
 #endif

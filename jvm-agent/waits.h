@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WAITS_MAX 16384
+#define WAITS_MAX 262144 /* virtual threads wait in such numbers */
 
 /*
  * Only the key's thread sets both words. The thread that exchanges the value for NULL owns the value, and it alone

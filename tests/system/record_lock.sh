@@ -101,6 +101,42 @@ jdk_case_virtual_threads() {
 	expect_lacks "$here/out.collapsed" 'frames_on_heap'
 }
 
+# Checks one kind of wait in VirtualParks, to 1 %.
+expect_virtual() { # FILE METHOD CLASS COLUMN
+	local told
+	told=$(matching "$1" "VirtualThread[.]run;.*VirtualParks[.]$2;.*$3 ")
+	expect_near "ns of $2" "${told% *}" "$(jvm_said WAITED "$4")" $(($(jvm_said WAITED "$4") / 100))
+}
+
+# Prints the time from the last change of one file to that of another.
+ns_between() { # FILE FILE
+	echo $(($(stat -c %.9Y "$2" | tr -d .) - $(stat -c %.9Y "$1" | tr -d .)))
+}
+
+# Most of these threads have no carrier while they wait. A sleep of a virtual thread is a park without an object.
+jdk_case_virtual_threads_that_park() {
+	local leaf='java[.]util[.]concurrent[.]' file lasted
+	local queue="${leaf}locks[.]AbstractQueuedSynchronizer[$]ConditionObject_.i."
+	need_jdk 21 "virtual threads"
+	record_gated workload.VirtualParks 20 3 -- -e lock,wait --total --engine ctimer
+	file=$here/out.collapsed
+	expect_virtual "$file" lock "${leaf}locks[.]ReentrantLock[$]NonfairSync_.i." 2
+	expect_virtual "$file" write "${leaf}locks[.]ReentrantReadWriteLock[$]NonfairSync_.i." 3
+	expect_virtual "$file" permit "${leaf}Semaphore[$]NonfairSync_.i." 4
+	expect_virtual "$file" monitor 'int\[\]_.i.' 5
+	file=$here/out.wait.collapsed
+	expect_virtual "$file" object 'java[.]lang[.]Object_.i.' 6
+	expect_virtual "$file" condition "$queue" 7
+	expect_virtual "$file" queue "$queue" 8
+	expect_virtual "$file" latch "${leaf}CountDownLatch[$]Sync_.i." 9
+	expect_virtual "$file" sleep 'java/lang/Thread[.]sleep;.*' 10
+	lasted=$(matching "$file" "VirtualParks.waitForEver;.*$queue")
+	expect "ns of the wait that does not end" "${lasted% *}" '>=' "$(jvm_said LASTED)"
+	expect "ns of the same" "${lasted% *}" '<=' $(($(jvm_said LASTED) + $(ns_between "$jvm_out" "$file")))
+	expect_lacks "$file" 'frames_on_heap'
+	expect_lacks "$here/stderr" 'refused|dropped|not shown'
+}
+
 # Threads wait for a lock all the time while recordings begin and end, and JNI is checked.
 jdk_case_start_and_stop() {
 	JVM_OPTS=(-Xcheck:jni)

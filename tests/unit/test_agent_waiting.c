@@ -13,6 +13,8 @@
 
 struct agent_jvm jvm;
 
+static bool keep_fails;
+
 struct stay *stay_enter(void)
 {
 	static struct stay stay;
@@ -22,6 +24,12 @@ struct stay *stay_enter(void)
 
 void stay_leave(void)
 {
+}
+
+uintptr_t jvm_java_thread(JNIEnv *env, jthread thread)
+{
+	(void)env, (void)thread;
+	return 0;
 }
 
 char *jvm_class_signature(jclass class)
@@ -38,7 +46,12 @@ void jvm_deallocate(void *memory)
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
 {
 	(void)stay, (void)from, (void)new_memory;
-	return NULL;
+	return keep_fails ? NULL : calloc(1, sizeof(struct sample_kept));
+}
+
+void ring_touch(struct ring *ring)
+{
+	(void)ring;
 }
 
 struct sample_thread sample_own_thread(void)
@@ -72,8 +85,9 @@ static struct wait *waiting;
 
 bool waits_put(struct waits *waits, uint64_t key, void *value)
 {
-	(void)waits, (void)key, (void)value;
-	return false;
+	(void)waits, (void)key;
+	waiting = value;
+	return true;
 }
 
 void *waits_take(struct waits *waits, uint64_t key)
@@ -175,6 +189,49 @@ static void a_wait_that_has_not_ended_is_told_at_the_end(void **state)
 	assert_int_equal(written + walked, 0);
 }
 
+/* The stack of a virtual thread is walked first, while it is on a carrier's. */
+static void a_virtual_thread_is_walked_before_its_wait(void **state)
+{
+	static struct stay stay;
+
+	(void)state;
+	wait_begins(&event, &stay, 1, NULL, true);
+	assert_non_null(waiting->kept);
+	assert_int_equal(event.virtual_kept, 1);
+	wait_begins(&event, &stay, 1, NULL, true); /* replaces the first one */
+	assert_int_equal(event.virtual_kept, 1);
+	waiting->begin_ns -= 5000;
+	written = walked = walked_by_other = 0;
+	wait_ends(&event, &stay, 1);
+	assert_true(written >= 5000);
+	assert_int_equal(walked + walked_by_other + event.virtual_kept, 0);
+	wait_begins(&event, &stay, 1, NULL, false);
+	assert_null(waiting->kept);
+	wait_ends(&event, &stay, 1);
+}
+
+static void too_many_virtual_threads_are_not_walked(void **state)
+{
+	static struct duet_ring_page page;
+	static struct stay stay = {.ring.page = &page};
+
+	(void)state;
+	event.virtual_kept = VIRTUAL_KEPT_MAX;
+	wait_begins(&event, &stay, 1, NULL, true);
+	assert_null(waiting->kept);
+	assert_int_equal(event.virtual_kept, VIRTUAL_KEPT_MAX);
+	waiting->begin_ns -= 7000;
+	written = walked = walked_by_other = 0;
+	wait_ends(&event, &stay, 1);
+	assert_true(walked >= 7000);
+	event.virtual_kept = 0;
+	keep_fails = true;
+	wait_begins(&event, &stay, 1, NULL, true);
+	keep_fails = false;
+	assert_null(waiting);
+	assert_int_equal(event.virtual_kept, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +240,8 @@ int main(void)
 		cmocka_unit_test(a_wait_is_written_once),
 		cmocka_unit_test(a_wait_without_a_stack_is_walked_at_its_end),
 		cmocka_unit_test(a_wait_that_has_not_ended_is_told_at_the_end),
+		cmocka_unit_test(a_virtual_thread_is_walked_before_its_wait),
+		cmocka_unit_test(too_many_virtual_threads_are_not_walked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "base/counters.h"
 
 #define MOST_BYTES_A_NS 64
-#define MOST_TRACED_NS (1ull << 56)
+#define MOST_LASTED_NS (1ull << 56)
 #define MOST_ERR_SAMPLES 4096
 #define MOST_NATIVE_BYTES (1ull << 56)
 
@@ -30,6 +30,21 @@ static bool is_ticked(const struct duet_agent_event *event)
 	return event->kind < DUET_AGENT_EVENT_ALLOC;
 }
 
+/* Returns true if any number of threads, or of calls on one thread, may be in the event at the same time. */
+static bool overlaps(const struct duet_agent_event *event)
+{
+	switch (event->kind) {
+	case DUET_AGENT_EVENT_LOCK: /* a JVM may have a million virtual threads that wait */
+	case DUET_AGENT_EVENT_WAIT:
+	case DUET_AGENT_EVENT_NATIVELOCK:
+	case DUET_AGENT_EVENT_TRACE: /* a call lasts as long as the calls that it makes, and so do spans */
+	case DUET_AGENT_EVENT_SPAN:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Returns the greatest possible sum of the weights of one agent's samples of this event by now. */
 static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_event *event)
 {
@@ -42,9 +57,8 @@ static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_ev
 	/* Memory may be taken without being touched, up to the size of the address space. */
 	if (event->kind == DUET_AGENT_EVENT_NATIVEMEM || event->kind == DUET_AGENT_EVENT_LEAK)
 		return MOST_NATIVE_BYTES;
-	/* Any number of threads may wait in calls, one below the other, and so may spans contain others. */
-	if (event->kind == DUET_AGENT_EVENT_TRACE || event->kind == DUET_AGENT_EVENT_SPAN)
-		return MOST_TRACED_NS;
+	if (overlaps(event))
+		return MOST_LASTED_NS;
 	/* A CPU clears no more memory than this in that time. Beyond that, samples have an error. */
 	return ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
 }
