@@ -402,7 +402,7 @@ const struct agent_tap tap_alloc = {
 	.kind = DUET_AGENT_EVENT_ALLOC,
 	.first_version = 11,
 	.needs = {.can_generate_sampled_object_alloc_events = 1},
-	.too_old = "a JVM before JDK 11 cannot sample allocations, the bpf engine can",
+	.too_old = "a JVM before JDK 11 cannot sample allocations; the bpf engine can, with --host if --tlab is given",
 	.refused = "another agent in this JVM samples allocations, and only one can",
 	.add_callbacks = alloc_add_callbacks,
 	.start = alloc_start,

@@ -44,14 +44,20 @@ static bool is_old(const struct jvms *jvms, const struct process *process)
 	       sources_is_old(jvms->child_libjvm);
 }
 
+/*
+ * While the kernel sets a probe in a file, a process that maps the file too can keep the host from forking. Whoever
+ * records the whole host says that he wants probes.
+ */
 bool sources_has_probes(const struct jvms *jvms, const struct process *process)
 {
-	return !jvms->of.engine->row->standalone && wants_allocations(jvms) && (jvms->of.tlab || is_old(jvms, process));
+	bool is_wanted = jvms->of.tlab || (!jvms->of.host && is_old(jvms, process));
+
+	return !jvms->of.engine->row->standalone && wants_allocations(jvms) && is_wanted;
 }
 
 bool sources_may_have_probes(const struct jvms *jvms)
 {
-	bool may_be_old = jvms->of.host || (jvms->child && !jvms->child_libjvm[0]);
+	bool may_be_old = jvms->child && !jvms->child_libjvm[0];
 
 	if (jvms->child && jvms->child_libjvm[0])
 		may_be_old = sources_is_old(jvms->child_libjvm);
