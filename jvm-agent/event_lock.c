@@ -12,7 +12,8 @@
 #include "tap.h"
 #include "waiting.h"
 
-static struct wait_event lock = {.has_lock = true};
+static struct waits lock_waits;
+static struct wait_event lock = {.has_lock = true, .waits = &lock_waits};
 
 /* ---- monitors ---- */
 

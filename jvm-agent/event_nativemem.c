@@ -26,7 +26,7 @@
 #include "tap.h"
 #include "waits.h"
 
-#define HELD_TABLES 64 /* a power of 2 */
+#define HELD_TABLES 4 /* a power of 2 */
 #define HELD_MOST_BYTES (256ull << 20) /* a stack of 100 frames takes 1.5 KB */
 
 struct memory_event {

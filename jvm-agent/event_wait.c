@@ -9,7 +9,8 @@
 #include "tap.h"
 #include "waiting.h"
 
-static struct wait_event notice;
+static struct waits notice_waits;
+static struct wait_event notice = {.waits = &notice_waits};
 
 static void JNICALL on_wait(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jlong timeout)
 {

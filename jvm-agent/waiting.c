@@ -64,7 +64,7 @@ static struct tap_sample sample_from(const struct wait_event *event, const struc
 
 void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)
 {
-	waits_end(&event->waits, drop_wait, event); /* a late callback may have put a wait after wait_event_close() */
+	waits_end(event->waits, drop_wait, event); /* a late callback may have put a wait after wait_event_close() */
 	event->index = from->index;
 	event->interval = from->interval;
 	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
@@ -99,7 +99,7 @@ void wait_event_close(struct wait_event *event, uint64_t ended_ns)
 
 	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
 	if (closing.stay)
-		waits_end(&event->waits, end_wait, &closing);
+		waits_end(event->waits, end_wait, &closing);
 	stay_leave();
 }
 
@@ -173,9 +173,9 @@ void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, cons
 {
 	struct wait *wait;
 
-	free_wait(event, waits_take(&event->waits, key));
+	free_wait(event, waits_take(event->waits, key));
 	wait = new_wait(event, stay, class_name, is_virtual);
-	if (!wait || waits_put(&event->waits, key, wait))
+	if (!wait || waits_put(event->waits, key, wait))
 		return;
 	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
 	free_wait(event, wait);
@@ -183,7 +183,7 @@ void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, cons
 
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
 {
-	struct wait *wait = waits_take(&event->waits, key);
+	struct wait *wait = waits_take(event->waits, key);
 	uint64_t now_ns = clock_ns(), weight = wait ? weight_at(event, wait, now_ns) : 0;
 	struct tap_sample from;
 

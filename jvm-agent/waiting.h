@@ -17,14 +17,14 @@
 
 struct stay;
 
-/* An event whose samples are waits. Static: threads may use it long after the recording. All 0 is closed. */
+/* An event whose samples are waits. Static: threads may use it long after the recording. All 0 but for `waits` is closed. */
 struct wait_event {
 	bool has_lock; /* at its end the thread holds a lock */
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
 	uint64_t interval; /* ns */
 	uint32_t virtual_kept; /* atomic: waits of virtual threads whose stack is kept */
-	struct waits waits;
+	struct waits *waits; /* static and without a value: its unused pages cost nothing, in memory or in the file */
 };
 
 /* Called on the agent's thread, when no callback of an earlier recording runs any more. */

@@ -53,6 +53,13 @@ case_agent_needs_libc_only() {
 	expect_newest_glibc "$DUET_BUILD/libasyncProfiler.so" 2.17
 }
 
+# What the library adds to each JVM. A large table belongs into .bss, whose unused pages take no room.
+case_agent_is_small() {
+	expect "bytes of code and initialized data" "$(size -B "$DUET_BUILD/libduet.so" | awk 'NR == 2 { print $1 + $2 }')" \
+		'<' 1000000
+	expect "bytes of the file" "$(stat -c %s "$DUET_BUILD/libduet.so")" '<' $((4 << 20)) # room of attach/stage.c
+}
+
 # All symbols are bound when the library is loaded: the first call may come from a signal handler that interrupted the
 # dynamic linker.
 case_agent_is_bound_at_load() {

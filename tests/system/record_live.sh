@@ -8,6 +8,14 @@ bytes_of() { # FILE METHOD
 	echo "$(matching "$1" "workload/Live[.]$2;byte\\[\\]_.i. ")"
 }
 
+# Prints the bytes of dropped arrays. HotSpot itself may allocate some that stay, when it resolves a call in this method,
+# but none of 20,000 bytes.
+expect_dropped() { # FILE [AGE]
+	local told
+	told=$(matching "$1" "workload/Live[.]drop;byte\\[\\]_.i.${2:-} ")
+	expect "bytes of drop() that stay" "${told% *}" '<' 20000
+}
+
 # 5000 objects stay: five times as many as the limit of other profilers. All are sampled.
 jdk_case_what_stays() {
 	local told
@@ -15,8 +23,7 @@ jdk_case_what_stays() {
 	record_gated workload.Live 50000 -- -e live=1k --engine ctimer
 	told=$(bytes_of "$here/out.collapsed" keep)
 	expect_near "bytes that stay" "${told% *}" "$(jvm_said BYTES)" $(($(jvm_said BYTES) / 100))
-	told=$(bytes_of "$here/out.collapsed" drop)
-	expect "bytes that do not" "${told% *}" == 0
+	expect_dropped "$here/out.collapsed"
 	expect_lacks "$here/stderr" 'refused|dropped'
 	expect_alive "$jvm"
 }
@@ -63,7 +70,7 @@ jdk_case_windows() {
 		elif [ $full -gt 0 ]; then
 			empty=$((empty + 1))
 		fi
-		expect_lacks "$file" 'Live[.]drop;byte.*age_1_to'
+		expect_dropped "$file" ';.age_1_to.*'
 	done
 	expect "windows with all" "$full" '>=' 2
 	expect "windows after the end" "$empty" '>=' 2

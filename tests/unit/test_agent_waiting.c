@@ -139,7 +139,8 @@ static void short_waits_are_sampled_at_random(void **state)
 	expect_mean(50000000, 1000000000, 12345);
 }
 
-static struct wait_event event = {.interval = 1};
+static struct waits waits;
+static struct wait_event event = {.interval = 1, .waits = &waits};
 
 static void wait_since(uint64_t ago_ns, bool is_kept)
 {

@@ -143,6 +143,7 @@ public final class Sums {
     static Object measured;
 
     /** Objects have headers of 8, 12 or 16 bytes, and references have 4 or 8: the JVM's own count tells which. */
+    @SuppressWarnings("deprecation") // JDK 8 has no Thread.threadId()
     static void measure() {
         com.sun.management.ThreadMXBean counter =
                 (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
