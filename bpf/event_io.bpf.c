@@ -192,8 +192,8 @@ static __noinline int io_end(struct duet_scratch *room, u32 fd)
 
 	/* The mask is for the verifier. The asm hides the value, else the compiler would remove the mask. */
 	__asm__("" : "+r"(more));
-	more &= DUET_MAX_ATTRIBUTE_BYTES - 1;
-	if (bytes > sizeof(room->room) - DUET_MAX_ATTRIBUTE_BYTES)
+	more &= DUET_MAX_BPF_ATTRIBUTE_BYTES - 1;
+	if (bytes > sizeof(room->room) - DUET_MAX_BPF_ATTRIBUTE_BYTES)
 		more = 0;
 	if (more && bpf_probe_read_kernel(room->room + bytes, more, attribute))
 		more = 0;

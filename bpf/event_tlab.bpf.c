@@ -180,7 +180,7 @@ struct tlab_attributes {
 };
 
 _Static_assert(sizeof(struct tlab_attributes) <= sizeof(((struct duet_scratch *)0)->part), "they are built there");
-_Static_assert(sizeof(struct tlab_attributes) < DUET_MAX_ATTRIBUTE_BYTES, "they must fit");
+_Static_assert(sizeof(struct tlab_attributes) < DUET_MAX_BPF_ATTRIBUTE_BYTES, "they must fit");
 
 /*
  * Writes the class's name as a signature, L and ; around that of a class that is no array. Returns its bytes, or 0. A
@@ -236,8 +236,8 @@ static __noinline int tlab_end(struct duet_scratch *room, u64 klass, u64 size)
 
 	/* The mask is for the verifier. The asm hides the value, else the compiler would remove the mask. */
 	__asm__("" : "+r"(more));
-	more &= DUET_MAX_ATTRIBUTE_BYTES - 1;
-	if (bytes > sizeof(room->room) - DUET_MAX_ATTRIBUTE_BYTES)
+	more &= DUET_MAX_BPF_ATTRIBUTE_BYTES - 1;
+	if (bytes > sizeof(room->room) - DUET_MAX_BPF_ATTRIBUTE_BYTES)
 		more = 0;
 	if (more && bpf_probe_read_kernel(room->room + bytes, more, attributes))
 		more = 0;

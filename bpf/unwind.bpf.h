@@ -145,7 +145,7 @@ struct duet_scratch {
 	union {
 		struct duet_sample sample;
 		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64) +
-			sizeof(u32[DUET_MAX_IDS]) + DUET_MAX_ATTRIBUTE_BYTES];
+			sizeof(u32[DUET_MAX_IDS]) + DUET_MAX_BPF_ATTRIBUTE_BYTES];
 	};
 };
 

@@ -31,7 +31,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 13	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 14	 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -126,6 +126,7 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_COMPILATION, /* methods that the JVM compiles */
 	DUET_AGENT_EVENT_FREE, /* memory of NATIVEMEM's samples that is freed again */
 	DUET_AGENT_EVENT_SPAN, /* spans that the program reports, in ns */
+	DUET_AGENT_EVENT_USER, /* other events that it reports, by asprof_emit_jfr_event() */
 	DUET_AGENT_EVENT_KIND_MAX
 };
 
@@ -142,9 +143,9 @@ enum duet_agent_event_flag {
 	 * that it stands for.
 	 */
 	DUET_AGENT_AS_CALLED = 1 << 0,
+	DUET_AGENT_WITH_AGE = 1 << 1, /* LIVE: a sample has a DUET_ATTRIBUTE_STATE, the age of the object */
 	/* ALLOC: with native frames, also where there is no Java frame, by the tables that START brings */
 	DUET_AGENT_WITH_NATIVE = 1 << 2,
-	DUET_AGENT_WITH_AGE = 1 << 1, /* LIVE: a sample has a DUET_ATTRIBUTE_STATE, the age of the object */
 };
 
 struct duet_agent_event {

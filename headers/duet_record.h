@@ -22,12 +22,16 @@
 #define DUET_MAX_WALK 16384
 #define DUET_MAX_CGROUP_PATH 320 /* bytes with the NUL; paths of Kubernetes under systemd have 200 */
 #define DUET_MAX_VIRTUAL_NAME 64 /* bytes of a virtual thread's name; the rest is cut */
-#define DUET_MAX_ATTRIBUTE_BYTES 512 /* of all attributes of one sample, with their heads and padding */
+/* of all attributes of one sample, with their heads and padding: of one of BPF's, and of an agent's */
+#define DUET_MAX_BPF_ATTRIBUTE_BYTES 512 /* a power of 2 */
+#define DUET_MAX_ATTRIBUTE_BYTES 2560
 #define DUET_MAX_CLASS_BYTES 256 /* of DUET_ATTRIBUTE_CLASS */
 #define DUET_MAX_RESOURCE_TEXT 256 /* bytes of duet_resource's text */
 #define DUET_MAX_UNIX_PATH 108 /* sun_path, unix(7) */
 #define DUET_MAX_STATE_BYTES 32 /* of DUET_ATTRIBUTE_STATE */
 #define DUET_MAX_SPAN_BYTES 256 /* of DUET_ATTRIBUTE_SPAN */
+#define DUET_MAX_USER_TYPE 255 /* bytes of the name of a type of the program's events */
+#define DUET_MAX_USER_DATA 2048 /* bytes of one, ASPROF_MAX_JFR_EVENT_LENGTH in asprof.h */
 
 enum duet_record_type {
 	DUET_RECORD_SAMPLE = 1,
@@ -205,6 +209,7 @@ enum duet_attribute_type {
 	DUET_ATTRIBUTE_RESOURCE,  /* what an I/O call is about: struct duet_resource */
 	DUET_ATTRIBUTE_STATE,	  /* what the time was spent on, without NUL: the leaf of the stack */
 	DUET_ATTRIBUTE_SPAN,	  /* the sample is a span; its tag: UTF-8 without NUL, which may be empty */
+	DUET_ATTRIBUTE_USER, /* the sample is an event of the program's own: the name of its type, NUL, its data */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */

@@ -40,6 +40,7 @@ static const struct agent_tap *const taps[] = {
 	&tap_class_load,
 	&tap_compilation,
 	&tap_span,
+	&tap_user,
 	NULL,
 };
 

@@ -61,5 +61,6 @@ extern const struct agent_tap tap_safepoint;
 extern const struct agent_tap tap_class_load;
 extern const struct agent_tap tap_compilation;
 extern const struct agent_tap tap_span;
+extern const struct agent_tap tap_user;
 
 #endif

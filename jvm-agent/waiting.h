@@ -17,7 +17,7 @@
 
 struct stay;
 
-/* An event whose samples are waits. Static: threads may use it long after the recording. All 0 but for `waits` is closed. */
+/* An event whose samples are waits. Static: threads may use it after the recording. All 0 but for `waits` is closed. */
 struct wait_event {
 	bool has_lock; /* at its end the thread holds a lock */
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */

@@ -15,9 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "duet_record.h"
+
 #include "jvm.h"
 #include "libc_versions.h"
 #include "profiler.h"
+#include "user_events.h"
 
 #define COMMAND_VARIABLE "ASPROF_COMMAND"
 #define COPY_BYTES 16384
@@ -144,14 +147,14 @@ JNIEXPORT void *asprof_get_thread_local_data(void)
 
 JNIEXPORT int asprof_register_jfr_event(const char *name)
 {
-	(void)name;
-	return -1;
+	return name ? user_events_type(name) : -1;
 }
 
 JNIEXPORT const char *asprof_emit_jfr_event(int type, const uint8_t *data, size_t count)
 {
-	(void)type, (void)data, (void)count;
-	return "duet records no events of the program's own";
+	if (count > DUET_MAX_USER_DATA)
+		return "The event has more than 2048 bytes";
+	return user_events_add(type, data, count) ? NULL : "There is no such type of events: register it first";
 }
 
 /* ---- LD_PRELOAD ---- */

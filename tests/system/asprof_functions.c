@@ -2,8 +2,8 @@
 /*
  * A program that profiles itself with the functions of asprof.h: asprof_functions LIBRARY FILE. Says what is wrong and
  * returns 1 if they do not do what they should. With the third word `memory`, it takes memory and frees one of two
- * pieces instead, and FILE is a JFR file. With a number, it records so many times, and prints the descriptors and
- * threads that it has after the first time and after the last.
+ * pieces instead, and FILE is a JFR file; with `events`, it reports events of its own there. With a number, it records
+ * so many times, and prints the descriptors and threads that it has after the first time and after the last.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -16,10 +16,13 @@
 #define SPEND_NS 1000000000
 #define FREED_BYTES 1234567
 #define KEPT_BYTES 2345678
+#define EVENTS 1000
 
 typedef const char *(*execute_function)(const char *command, void (*writer)(const char *bytes, size_t count));
 typedef const char *(*error_function)(const char *error);
 typedef void (*init_function)(void);
+typedef int (*register_function)(const char *name);
+typedef const char *(*emit_function)(int type, const uint8_t *data, size_t count);
 
 static volatile uint64_t turns;
 static char written[4096];
@@ -66,6 +69,47 @@ static int record_memory(execute_function execute, error_function text, const ch
 	free(freed);
 	error = execute("stop", keep);
 	free(kept);
+	return error ? fail("stop", text(error)) : 0;
+}
+
+static int emit_all(register_function add_type, emit_function emit)
+{
+	static const uint8_t odd[] = {'a', 0xe4, 0, 'z'};
+	static uint8_t longest[2049];
+	int order = add_type("order"), odds = add_type("odd \xc3\xa4");
+	char text[32];
+
+	if (order < 0 || odds < 0 || order == odds || add_type("order") != order)
+		return fail("types", NULL);
+	if (add_type("") >= 0 || !emit(-1, odd, 1) || !emit(odds + 1, odd, 1) || !emit(order, longest, sizeof(longest)))
+		return fail("wrong arguments were taken", NULL);
+	for (int i = 0; i < EVENTS; i++) {
+		snprintf(text, sizeof(text), "number %d", i);
+		if (emit(order, (const uint8_t *)text, strlen(text)))
+			return fail("an event", text);
+	}
+	memset(longest, 'x', sizeof(longest));
+	return emit(odds, odd, sizeof(odd)) || emit(odds, longest, sizeof(longest) - 1) || emit(odds, NULL, 0)
+		       ? fail("odd events", NULL)
+		       : 0;
+}
+
+static int record_events(void *library, execute_function execute, error_function text, const char *file)
+{
+	register_function add_type = (register_function)(uintptr_t)dlsym(library, "asprof_register_jfr_event");
+	emit_function emit = (emit_function)(uintptr_t)dlsym(library, "asprof_emit_jfr_event");
+	char start[4096];
+	const char *error;
+
+	if (!add_type || !emit || emit(add_type("before"), NULL, 0)) /* nothing is recorded yet */
+		return fail("the functions", dlerror());
+	snprintf(start, sizeof(start), "start,event=cpu,jfr,file=%s", file);
+	error = execute(start, keep);
+	if (error)
+		return fail("start", text(error));
+	if (emit_all(add_type, emit))
+		return 1;
+	error = execute("stop", keep);
 	return error ? fail("stop", text(error)) : 0;
 }
 
@@ -120,6 +164,8 @@ int main(int argc, char **argv)
 	init();
 	if (argc > 3 && atoi(argv[3]) > 0)
 		return record_often(execute, text, argv[2], atoi(argv[3]));
+	if (argc > 3 && !strcmp(argv[3], "events"))
+		return record_events(library, execute, text, argv[2]);
 	if (argc > 3)
 		return record_memory(execute, text, argv[2]);
 	error = execute("stop", keep);

@@ -361,6 +361,21 @@ case_memory_of_a_program() {
 	expect_contains "$here/out.collapsed" ';malloc_hook [0-9]+$'
 }
 
+# Events of the program's own: each with its type, its bytes as Latin-1, and its thread.
+case_events_of_a_program() {
+	need_bpf
+	need_root
+	jdk=$(any_jdk)
+	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.jfr" events >"$here/stdout" \
+		2>"$here/stderr" || fail "$(cat "$here/stderr")"
+	"$jdk/bin/jfr" print --json --events profiler.UserEvent "$here/out.jfr" >"$here/events.json"
+	expect "events" "$(grep -c '"type": "profiler.UserEvent"' "$here/events.json")" == 1003
+	expect "events of the type order" "$(grep -c '"type": "order"' "$here/events.json")" == 1000
+	expect "different data" "$(grep -oE '"data": "number [0-9]+"' "$here/events.json" | sort -u | wc -l)" == 1000
+	expect "the longest" "$(grep -cE '"data": "x{2048}"' "$here/events.json")" == 1
+	expect_lacks "$here/events.json" '"before"'
+}
+
 expect_memory() { # FILE
 	local freed kept
 	"$jdk/bin/jfr" print --json --events profiler.Malloc,profiler.Free "$1" >"$here/memory.json"

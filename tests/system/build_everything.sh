@@ -55,8 +55,9 @@ case_agent_needs_libc_only() {
 
 # What the library adds to each JVM. A large table belongs into .bss, whose unused pages take no room.
 case_agent_is_small() {
-	expect "bytes of code and initialized data" "$(size -B "$DUET_BUILD/libduet.so" | awk 'NR == 2 { print $1 + $2 }')" \
-		'<' 1000000
+	local bytes
+	bytes=$(size -B "$DUET_BUILD/libduet.so" | awk 'NR == 2 { print $1 + $2 }')
+	expect "bytes of code and initialized data" "$bytes" '<' 1000000
 	expect "bytes of the file" "$(stat -c %s "$DUET_BUILD/libduet.so")" '<' $((4 << 20)) # room of attach/stage.c
 }
 

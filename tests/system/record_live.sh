@@ -8,8 +8,8 @@ bytes_of() { # FILE METHOD
 	echo "$(matching "$1" "workload/Live[.]$2;byte\\[\\]_.i. ")"
 }
 
-# Prints the bytes of dropped arrays. HotSpot itself may allocate some that stay, when it resolves a call in this method,
-# but none of 20,000 bytes.
+# None of the dropped arrays of 20,000 bytes stays. HotSpot itself may allocate smaller ones that stay, when it resolves
+# a call in this method.
 expect_dropped() { # FILE [AGE]
 	local told
 	told=$(matching "$1" "workload/Live[.]drop;byte\\[\\]_.i.${2:-} ")

@@ -16,6 +16,7 @@
 #include "duet_record.h"
 
 #define ROOM 16384
+#define LARGEST DUET_MAX_ATTRIBUTE_BYTES
 
 static bool kernel_ok(const void *record, size_t bytes)
 {
@@ -153,7 +154,7 @@ static void attributes_lie_within_the_sample(void **state)
 	assert_true(attributes_ok(DUET_ATTRIBUTE_SIZE, 8, 0, 24));
 	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, 3, 9, 16 + 24)); /* one of a type that is not known */
 	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES, 0, 264 + 8));
-	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 496, DUET_MAX_ATTRIBUTE_BYTES));
+	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, LARGEST - 16, LARGEST));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES + 1, 0, 272 + 8));
 	assert_true(attributes_ok(DUET_ATTRIBUTE_STATE, DUET_MAX_STATE_BYTES, 0, 40 + 8));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_STATE, DUET_MAX_STATE_BYTES + 1, 0, 48 + 8));
@@ -162,7 +163,36 @@ static void attributes_lie_within_the_sample(void **state)
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 1, 16)); /* the last reaches beyond the end */
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, UINT16_MAX, 16));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 8, 0, 20));
-	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 504, DUET_MAX_ATTRIBUTE_BYTES + 8));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, LARGEST - 8, LARGEST + 8));
+}
+
+/* An event of the program's own whose type has so many bytes, and its data. */
+static bool user_event_ok(size_t type_bytes, size_t data_bytes)
+{
+	uint32_t bytes = duet_attribute_size((uint32_t)(type_bytes + 1 + data_bytes));
+	struct duet_sample *sample = make_sample(1, 1);
+	unsigned char *at = (unsigned char *)sample + sample->head.size;
+	bool ok;
+
+	*(struct duet_attribute *)at = (struct duet_attribute){
+		.type = DUET_ATTRIBUTE_USER, .bytes = (uint16_t)(type_bytes + 1 + data_bytes)};
+	memset(at + sizeof(struct duet_attribute), 'x', type_bytes);
+	at[sizeof(struct duet_attribute) + type_bytes] = '\0';
+	sample->attribute_bytes = bytes;
+	sample->head.size += bytes;
+	ok = kernel_ok(sample, sample->head.size);
+	free(sample);
+	return ok;
+}
+
+static void events_of_programs(void **state)
+{
+	(void)state;
+	assert_true(user_event_ok(1, 0));
+	assert_true(user_event_ok(DUET_MAX_USER_TYPE, DUET_MAX_USER_DATA));
+	assert_false(user_event_ok(DUET_MAX_USER_TYPE + 1, 0));
+	assert_false(user_event_ok(1, DUET_MAX_USER_DATA + 1));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_USER, 0, 0, 16)); /* no type */
 }
 
 static bool resource_ok(uint8_t kind, uint32_t text_bytes, uint16_t claimed)
@@ -596,6 +626,7 @@ int main(void)
 		cmocka_unit_test(header_fields_are_bound),
 		cmocka_unit_test(sample_fields_are_bound),
 		cmocka_unit_test(attributes_lie_within_the_sample),
+		cmocka_unit_test(events_of_programs),
 		cmocka_unit_test(resources_lie_within_their_attribute),
 		cmocka_unit_test(weights_of_early_stacks_are_bound),
 		cmocka_unit_test(sample_too_deep_fails),

@@ -71,7 +71,7 @@ static int compose(struct buf *words, const struct recording_subject *subject, c
 	snprintf(most, sizeof(most), "%llu", (unsigned long long)subject->max_bytes);
 	err = asprof_arguments_events(arguments, &events, &engine, why);
 	if (!err && arguments->writer && !strcmp(arguments->writer->name, "jfr"))
-		buf_add_str(&events, ",span"); /* as async-profiler does, unasked: a JVM needs the agent for them */
+		buf_add_str(&events, ",span,userevent"); /* as async-profiler does, unasked: both need the agent */
 	if (!err && arguments->begin)
 		add_mark(&events, arguments->begin);
 	if (!err && arguments->end)

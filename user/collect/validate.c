@@ -28,6 +28,14 @@ static bool resource_check(const struct duet_attribute *attribute)
 	       attribute->bytes == sizeof(*resource) + resource->text_bytes;
 }
 
+static bool user_check(const struct duet_attribute *attribute)
+{
+	size_t type = strnlen((const char *)(attribute + 1), attribute->bytes);
+
+	return type < attribute->bytes && type <= DUET_MAX_USER_TYPE &&
+	       attribute->bytes - type - 1 <= DUET_MAX_USER_DATA;
+}
+
 /*
  * Checks the attributes at the end of a sample. Each must lie within them, and those of a known type must be
  * well-formed.
@@ -48,7 +56,8 @@ static bool attributes_check(const unsigned char *at, size_t bytes)
 		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES) ||
 		    (attribute->type == DUET_ATTRIBUTE_RESOURCE && !resource_check(attribute)) ||
 		    (attribute->type == DUET_ATTRIBUTE_STATE && attribute->bytes > DUET_MAX_STATE_BYTES) ||
-		    (attribute->type == DUET_ATTRIBUTE_SPAN && attribute->bytes > DUET_MAX_SPAN_BYTES))
+		    (attribute->type == DUET_ATTRIBUTE_SPAN && attribute->bytes > DUET_MAX_SPAN_BYTES) ||
+		    (attribute->type == DUET_ATTRIBUTE_USER && !user_check(attribute)))
 			return false;
 		at += size;
 		bytes -= size;

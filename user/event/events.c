@@ -52,6 +52,7 @@ const struct event *const event_table[] = {
 	&event_class_load,
 	&event_compilation,
 	&event_span,
+	&event_user,
 	NULL,
 };
 

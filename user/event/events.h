@@ -46,5 +46,6 @@ extern const struct event event_safepoint;
 extern const struct event event_class_load;
 extern const struct event event_compilation;
 extern const struct event event_span;
+extern const struct event event_user;
 
 #endif

@@ -22,6 +22,7 @@
 #define BCIS_SHIFT 48
 #define NODE_UNKNOWN INT64_MAX
 #define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT | DUET_SAMPLE_IDLE)
+#define SHOWN_NUL "\xe2\x90\x80" /* U+2400, the symbol for it */
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
 
@@ -241,18 +242,60 @@ static uint32_t class_row(struct resolver *r)
 	return frame_row(r, &frame);
 }
 
+static int push_text(struct resolver *r, const struct buf *text)
+{
+	struct frame frame = {.kind = FRAME_SPAN, .bci = -1};
+
+	if (text->len)
+		frame.name = string_row(r, text->data);
+	return vec_push(&r->frames, frame_row(r, &frame));
+}
+
+/* The character of this number below 256, in UTF-8. A text has no NUL. */
+static void add_latin1(struct buf *out, unsigned char byte)
+{
+	if (!byte) {
+		buf_add_str(out, SHOWN_NUL);
+	} else if (byte < 0x80) {
+		buf_add_char(out, (char)byte);
+	} else {
+		buf_add_char(out, (char)(0xc0 | byte >> 6));
+		buf_add_char(out, (char)(0x80 | (byte & 0x3f)));
+	}
+}
+
+/* An event of the program's own: its type, and in it its data, which may be any bytes and is shown as Latin-1. */
+static int push_user_event(struct resolver *r)
+{
+	const char *type = (const char *)(r->span + 1), *end = type + r->span->bytes;
+	struct buf data;
+	int err;
+
+	buf_init(&data);
+	buf_add_str(&data, type);
+	err = push_text(r, &data);
+	buf_clear(&data);
+	for (const char *at = type + strlen(type) + 1; at < end; at++)
+		add_latin1(&data, (unsigned char)*at);
+	if (!err)
+		err = push_text(r, &data);
+	buf_release(&data);
+	return err;
+}
+
 /* The tag is the program's own text. A span without one has a frame without a name. */
 static int push_span(struct resolver *r)
 {
-	struct frame frame = {.kind = FRAME_SPAN, .bci = -1};
 	struct buf tag;
+	int err;
 
+	if (r->span->type == DUET_ATTRIBUTE_USER)
+		return push_user_event(r);
 	buf_init(&tag);
 	buf_add(&tag, r->span + 1, r->span->bytes);
-	if (tag.len)
-		frame.name = string_row(r, tag.data);
+	err = push_text(r, &tag);
 	buf_release(&tag);
-	return vec_push(&r->frames, frame_row(r, &frame));
+	return err;
 }
 
 static int push_state_frame(struct resolver *r, const char *state)
@@ -561,6 +604,8 @@ bool resolve_stack(struct resolver *r, const struct decision *decision)
 	r->resource = attribute_find(decision->sample, DUET_ATTRIBUTE_RESOURCE);
 	r->spent_on = attribute_find(decision->sample, DUET_ATTRIBUTE_STATE);
 	r->span = attribute_find(decision->sample, DUET_ATTRIBUTE_SPAN);
+	if (!r->span)
+		r->span = attribute_find(decision->sample, DUET_ATTRIBUTE_USER);
 	r->sleep = decision->sample->flags & SLEEP_FLAGS;
 	r->is_called = decision->sample->flags & DUET_SAMPLE_CALLED;
 	r->cpu = r->cpu_events >> decision->sample->event & 1 ? decision->sample->cpu : 0;

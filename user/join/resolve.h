@@ -47,7 +47,8 @@ struct resolver {
 	const struct duet_attribute *resource; /* what the sample's I/O is about, which becomes the leaf; or NULL */
 	/* what the sample's time was spent on, which becomes the leaf; or NULL */
 	const struct duet_attribute *spent_on;
-	const struct duet_attribute *span; /* tag of a span, which is its only frame; NULL: the sample is no span */
+	/* what the program has reported, which is the whole stack: the tag of a span, or an event; or NULL */
+	const struct duet_attribute *span;
 	struct vec(uint32_t) frames; /* its frames in the profile, root first */
 	struct vec(struct duet_want) wants; /* what to ask the agent for when resolve_stack() returned false */
 	struct map stacks; /* cache: hash of all that a stack depends on -> node of the profile */

@@ -208,16 +208,18 @@ static size_t count_failed(const struct agents *agents, const struct agent **ret
 bool jvms_agents_are_optional(const struct jvms *jvms)
 {
 	const struct event_list *events = jvms->of.events;
-	bool has_spans = false;
+	bool has_reported = false;
 
 	for (size_t i = 0; i < events->len; i++) {
 		enum duet_agent_event_kind kind = events->items[i].event->agent;
 
-		has_spans |= kind == DUET_AGENT_EVENT_SPAN;
-		if (kind >= DUET_AGENT_EVENT_ALLOC && kind != DUET_AGENT_EVENT_SPAN)
+		bool is_reported = kind == DUET_AGENT_EVENT_SPAN || kind == DUET_AGENT_EVENT_USER;
+
+		has_reported |= is_reported;
+		if (kind >= DUET_AGENT_EVENT_ALLOC && !is_reported)
 			return false;
 	}
-	return has_spans && jvms->of.as_called && !jvms->of.engine->row->standalone;
+	return has_reported && jvms->of.as_called && !jvms->of.engine->row->standalone;
 }
 
 bool jvms_all_failed(const struct jvms *jvms)
