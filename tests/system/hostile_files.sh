@@ -388,7 +388,7 @@ case_names_in_everything() {
 	[ -z "${cgroup:-}" ] || expect_contains "$here/out.collapsed" '^\?\[2J[^;]*\|<script>'
 	head -n 1 "$here/out.col" | sed 's/^# //' >"$here/head"
 	expect_json "$here/head"
-	perl -0777 -ne 'print $1 if m{id="profile">(.*?)</script>}s' "$here/out.html" >"$here/profile" # as browsers do
+	perl -0777 -ne 'print $1 if m{id="profiles">(.*?)</script>}s' "$here/out.html" >"$here/profile" # as browsers do
 	expect_json "$here/profile"
 	expect_lacks "$here/profile" '<'
 	expect "metrics out of their format" "$(grep -cvE '^(#|duet_[a-z_]+(\{[a-z]+="[^"\\]*"\})? [0-9.e+-]+$)' \

@@ -292,7 +292,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		explain(why, err);
 		goto out;
 	}
-	open_mappings(collector, &expanded);
+	open_mappings(collector, options);
 	err = add_targets(collector, &expanded, why);
 	if (err == 0)
 		*ret = collector;
