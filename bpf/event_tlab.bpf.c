@@ -77,7 +77,7 @@ static __always_inline void tlab_renew(struct tlab_thread *thread, const struct 
 }
 
 /*
- * An object that does not fit, however the objects before it were placed: it accounts for itself. If it gets a new
+ * Weighs an object that would not fit into any rest of the buffer. It accounts for its own size. If it gets a new
  * buffer, the objects that were put into the rest of the old one, all smaller, are left to the next sample of such.
  */
 static __always_inline u64 tlab_weigh_certain(struct tlab_thread *thread, const struct tlab_call *call)
