@@ -101,12 +101,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	make_file(&input, &file);
 	fd = input_file(file.data, file.len);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	FUZZ_CHECK(!profile_init(&profile) && !reader_open(&source, path, &why));
-	err = reader_read(&source, &profile, &why);
+	FUZZ_CHECK(!profile_init(&profile));
+	err = reader_open(&source, path, &why);
+	if (!err) {
+		err = reader_read(&source, &profile, &why);
+		reader_close(&source);
+	}
 	FUZZ_CHECK(err <= 0 && (err < 0) == (why.len > 0));
 	if (!err)
 		write_all(&profile);
-	reader_close(&source);
 	profile_release(&profile);
 	buf_release(&file);
 	buf_release(&why);

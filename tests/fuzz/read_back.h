@@ -18,11 +18,14 @@ static inline int fuzz_read(const struct reader *reader, struct profile *profile
 
 	buf_init(&why);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	FUZZ_CHECK(!profile_init(profile) && !reader_open(&source, path, &why));
-	(void)reader->claims(source.start, source.start_len);
-	err = reader->read(profile, &source, &why);
+	FUZZ_CHECK(!profile_init(profile));
+	err = reader_open(&source, path, &why);
+	if (!err) {
+		(void)reader->claims(source.start, source.start_len);
+		err = reader->read(profile, &source, &why);
+		reader_close(&source);
+	}
 	FUZZ_CHECK(err <= 0 && !err == !why.len);
-	reader_close(&source);
 	buf_release(&why);
 	close(fd);
 	return err;

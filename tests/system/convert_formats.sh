@@ -110,6 +110,9 @@ case_jfr_round_trip() {
 	head -c -100 "$here/two.jfr.gz" >"$here/cut.gz"
 	run_duet convert -e cpu "$here/cut.gz" "$here/none.collapsed"
 	expect_refusal 1 'the compressed data are damaged or end too early'
+	head -c 1000 "$here/two.jfr.gz" >"$here/cut.gz" # within what tells the format
+	run_duet convert -e cpu "$here/cut.gz" "$here/none.collapsed"
+	expect_refusal 1 'the compressed data are damaged or end too early'
 }
 
 # How many events of this type `jfr summary` counts.

@@ -84,6 +84,11 @@ static ssize_t decompress(struct reader_source *source, size_t len)
 	return source->gunzip ? read_whole(source, source->start, sizeof(source->start)) : -ENOMEM;
 }
 
+static void explain_damage(struct buf *why)
+{
+	buf_add_str(why, "the compressed data are damaged or end too early");
+}
+
 int reader_open(struct reader_source *source, const char *path, struct buf *why)
 {
 	int fd = open_path(path, why);
@@ -100,7 +105,10 @@ int reader_open(struct reader_source *source, const char *path, struct buf *why)
 		source->start_len = (size_t)got;
 		return 0;
 	}
-	buf_printf(why, "cannot be read: %s", strerror((int)-got));
+	if (got == -EILSEQ && source->gunzip)
+		explain_damage(why);
+	else
+		buf_printf(why, "cannot be read: %s", strerror((int)-got));
 	reader_close(source);
 	return (int)got;
 }
@@ -139,7 +147,7 @@ int reader_read(struct reader_source *source, struct profile *profile, struct bu
 		if (err != -EILSEQ || !source->gunzip)
 			return err;
 		buf_clear(why);
-		buf_add_str(why, "the compressed data are damaged or end too early");
+		explain_damage(why);
 		return err;
 	}
 	buf_printf(why, source->start_len ? "not a profile in a format that duet reads" : "the file is empty");
