@@ -20,7 +20,7 @@ static const struct word {
 	[SELECT_CPU_TIME] = {"cpu-time", {"cpu-time"}, NULL},
 	[SELECT_WALL] = {"wall", {"wall"}, NULL},
 	[SELECT_ALLOC] = {"alloc", {"alloc"}, NULL},
-	[SELECT_LIVE] = {"live", {"live"}, NULL},
+	[SELECT_LIVE] = {"live", {"live", "old-object"}, NULL},
 	[SELECT_LOCK] = {"lock", {"lock", "park"}, "park"}, /* two types of JFR */
 	[SELECT_NATIVEMEM] = {"nativemem", {"nativemem"}, NULL},
 	[SELECT_NATIVELOCK] = {"nativelock", {"nativelock"}, NULL},

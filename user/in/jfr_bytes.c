@@ -14,6 +14,15 @@ uint8_t jfr_byte(struct jfr_cursor *cursor)
 	return 0;
 }
 
+uint32_t jfr_four_bytes(struct jfr_cursor *cursor)
+{
+	uint32_t value = 0;
+
+	for (int i = 0; i < 4; i++)
+		value = value << 8 | jfr_byte(cursor);
+	return value;
+}
+
 /* Seven bits a byte, the lowest first; the ninth byte has eight. */
 uint64_t jfr_number(struct jfr_cursor *cursor)
 {

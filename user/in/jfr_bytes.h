@@ -26,6 +26,7 @@ struct jfr_text {
 
 uint64_t jfr_number(struct jfr_cursor *cursor);
 uint8_t jfr_byte(struct jfr_cursor *cursor);
+uint32_t jfr_four_bytes(struct jfr_cursor *cursor); /* the highest first */
 void jfr_skip(struct jfr_cursor *cursor, size_t bytes);
 struct jfr_text jfr_text(struct jfr_cursor *cursor);
 /* Appends the string as UTF-8, cut if it is very long. Nothing for strings without bytes. */

@@ -15,6 +15,7 @@ enum { PROCESS_PID, PROCESS_NAME, PROCESS_CONTAINER };
 enum { CLASS_NAME, CLASS_SOURCE };
 enum { METHOD_CLASS, METHOD_NAME, METHOD_DESCRIPTOR, METHOD_MODIFIERS };
 enum { STACK_FRAMES };
+enum { OBJECT_TYPE };
 enum { FRAME_METHOD, FRAME_LINE, FRAME_BCI, FRAME_TYPE };
 
 static const struct jfr_wanted wanted[JFR_POOL_TYPES] = {
@@ -27,6 +28,10 @@ static const struct jfr_wanted wanted[JFR_POOL_TYPES] = {
 	[JFR_POOL_STRING] = {"java.lang.String", {NULL}},
 	[JFR_POOL_FRAME_TYPE] = {"jdk.types.FrameType", {"description"}},
 	[JFR_POOL_STACK_TRACE] = {"jdk.types.StackTrace", {"frames"}},
+	[JFR_POOL_OLD_OBJECT] = {"jdk.types.OldObject", {"type"}},
+	[JFR_POOL_USER_EVENT_TYPE] = {"profiler.types.UserEventType", {"name"}},
+	[JFR_POOL_GC_WHEN] = {"jdk.types.GCWhen", {"when"}},
+	[JFR_POOL_FLAG_ORIGIN] = {"jdk.types.FlagValueOrigin", {"origin"}},
 	[JFR_POOL_STACK_FRAME] = {"jdk.types.StackFrame", {"method", "lineNumber", "bytecodeIndex", "type"}},
 };
 
@@ -43,6 +48,7 @@ void jfr_constants_release(struct jfr_constants *c)
 	vec_release(&c->all);
 	vec_release(&c->meanings);
 	vec_release(&c->stack);
+	vec_release(&c->jvms);
 	buf_release(&c->text);
 }
 
@@ -159,6 +165,16 @@ uint32_t jfr_constants_string(struct jfr_constants *c, const struct jfr_text *te
 	return string ? string->known : 0;
 }
 
+uint32_t jfr_constants_name(struct jfr_constants *c, enum jfr_pool pool, uint64_t key)
+{
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *name = find(c, pool, key, values);
+
+	if (name && name->known == NONE)
+		name->known = jfr_constants_string(c, &values[0].text);
+	return name ? name->known : 0;
+}
+
 /* Keeps what a constant means. Returns it. */
 static struct jfr_meaning keep(struct jfr_constants *c, struct jfr_constant *constant, struct jfr_meaning meaning)
 {
@@ -250,16 +266,44 @@ int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_fra
 	return *ret_frame == NONE ? -ENOMEM : 0;
 }
 
-/* ---- spans ---- */
+int jfr_constants_object(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame)
+{
+	struct jfr_value values[JFR_SLOTS];
+	struct jfr_constant *object = find(c, JFR_POOL_OLD_OBJECT, key, values);
+	int err = 0;
+
+	*ret_frame = object && object->known != NONE ? object->known : NONE;
+	if (object && object->known == NONE) {
+		err = jfr_constants_class(c, values[OBJECT_TYPE].number, ret_frame);
+		object->known = *ret_frame;
+	}
+	return err;
+}
+
+/* ---- texts of the program ---- */
+
+/* Stores the child of `parent` for the text. */
+static int text_node(struct jfr_constants *c, uint32_t parent, uint32_t text, uint32_t *ret_node)
+{
+	struct frame frame = {.kind = FRAME_SPAN, .name = text, .bci = -1};
+	uint32_t index = profile_frame(c->profile, &frame);
+
+	*ret_node = index == NONE ? NONE : profile_child(c->profile, parent, index);
+	return *ret_node == NONE ? -ENOMEM : 0;
+}
 
 int jfr_constants_span(struct jfr_constants *c, uint64_t key, uint32_t *ret_node)
 {
 	const struct jfr_text tag = {.encoding = JFR_OF_POOL, .key = key};
-	struct frame frame = {.kind = FRAME_SPAN, .name = key ? jfr_constants_string(c, &tag) : 0, .bci = -1};
-	uint32_t index = profile_frame(c->profile, &frame);
 
-	*ret_node = index == NONE ? NONE : profile_child(c->profile, 0, index);
-	return *ret_node == NONE ? -ENOMEM : 0;
+	return text_node(c, 0, key ? jfr_constants_string(c, &tag) : 0, ret_node);
+}
+
+int jfr_constants_user_event(struct jfr_constants *c, uint64_t type, const struct jfr_text *data, uint32_t *ret_node)
+{
+	int err = text_node(c, 0, jfr_constants_name(c, JFR_POOL_USER_EVENT_TYPE, type), ret_node);
+
+	return err ? err : text_node(c, *ret_node, jfr_constants_string(c, data), ret_node);
 }
 
 /* ---- stacks ---- */
@@ -436,6 +480,12 @@ static void set_process(struct jfr_constants *c, uint64_t key, struct profile_th
 	struct jfr_meaning process = process_of(c, key);
 	struct profile_owner owner = {.pid = process.pid, .container = process.container};
 
+	for (size_t i = 0; i < c->jvms.len; i++) {
+		if (c->jvms.items[i].pid != process.pid)
+			continue;
+		owner.runtime = c->jvms.items[i].runtime;
+		owner.vm_flags = c->jvms.items[i].vm_flags;
+	}
 	thread->pid = process.pid;
 	thread->process = process.name;
 	thread->owner = owner.pid || owner.container ? profile_owner(c->profile, &owner) : 0;

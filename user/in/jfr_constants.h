@@ -16,6 +16,10 @@ enum jfr_pool {
 	JFR_POOL_STRING,
 	JFR_POOL_FRAME_TYPE,
 	JFR_POOL_STACK_TRACE,
+	JFR_POOL_OLD_OBJECT,
+	JFR_POOL_USER_EVENT_TYPE,
+	JFR_POOL_GC_WHEN,
+	JFR_POOL_FLAG_ORIGIN,
 	JFR_POOL_STACK_FRAME, /* no pool: a structure in stack traces */
 	JFR_POOL_TYPES
 };
@@ -35,6 +39,12 @@ struct jfr_meaning {
 	uint32_t pid, container;
 };
 
+/* A JVM that the file describes. */
+struct jfr_jvm {
+	uint32_t pid;
+	uint32_t runtime, vm_flags; /* as in struct profile_owner */
+};
+
 struct jfr_constants {
 	struct profile *profile;
 	struct jfr_types *types;
@@ -47,6 +57,7 @@ struct jfr_constants {
 	struct vec(uint32_t) stack; /* leaf first */
 	struct buf text;
 	uint32_t pid; /* of the JVM that made the recording; 0 = not known */
+	struct vec(struct jfr_jvm) jvms; /* filled by the caller */
 	struct buf *why;
 };
 
@@ -60,6 +71,8 @@ int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor);
 
 /* The profile's string for a text that may be in the pool. */
 uint32_t jfr_constants_string(struct jfr_constants *c, const struct jfr_text *text);
+/* The profile's string for a row of a pool of texts: JFR_POOL_USER_EVENT_TYPE and those after it. 0: there is none. */
+uint32_t jfr_constants_name(struct jfr_constants *c, enum jfr_pool pool, uint64_t key);
 /*
  * Store the index of a thread, the node of a stack, the frame of an object's class, the node of a span's tag. Key 0
  * means none: a thread without a name, the empty stack, UINT32_MAX for a class, and the frame of spans without a tag.
@@ -69,5 +82,8 @@ int jfr_constants_thread(struct jfr_constants *c, uint64_t key, uint32_t *ret);
 int jfr_constants_stack(struct jfr_constants *c, uint64_t key, uint32_t *ret_node);
 int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame);
 int jfr_constants_span(struct jfr_constants *c, uint64_t key, uint32_t *ret_node);
+/* The same for the class of an old object, and for the data of an event of the program's own, below its type. */
+int jfr_constants_object(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame);
+int jfr_constants_user_event(struct jfr_constants *c, uint64_t type, const struct jfr_text *data, uint32_t *ret_node);
 
 #endif

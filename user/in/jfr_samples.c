@@ -23,6 +23,7 @@ static const struct row {
 	{"jdk.ObjectAllocationInNewTLAB", "alloc", PROFILE_BYTES, "tlabSize", NULL, "objectClass", NULL},
 	{"jdk.ObjectAllocationOutsideTLAB", "alloc", PROFILE_BYTES, "allocationSize", NULL, "objectClass", NULL},
 	{"profiler.LiveObject", "live", PROFILE_BYTES, "allocationSize", NULL, "objectClass", NULL},
+	{"jdk.OldObjectSample", "old-object", PROFILE_BYTES, "objectSize", NULL, "object", NULL},
 	{"profiler.Malloc", "nativemem", PROFILE_BYTES, "size", NULL, NULL, NULL},
 	{"profiler.Free", "free", PROFILE_COUNT, NULL, NULL, NULL, NULL},
 	{"jdk.JavaMonitorEnter", "lock", PROFILE_NS, "duration", NULL, "monitorClass", NULL},
@@ -39,6 +40,7 @@ static const struct row {
 	{"jdk.SocketWrite", "socket-write", PROFILE_NS, "duration", NULL, NULL, NULL},
 	{"profiler.Span", "span", PROFILE_NS, "duration", NULL, NULL, "tag"},
 	{"profiler.Window", "window", PROFILE_NS, "duration", NULL, NULL, ""},
+	{"profiler.UserEvent", "userevent", PROFILE_COUNT, NULL, NULL, "type", "data"},
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -51,10 +53,18 @@ void jfr_kinds_release(struct jfr_kinds *kinds)
 	vec_release(&kinds->items);
 }
 
+/* duet tells of a live object in two types. */
+static bool is_second(const struct jfr_types *types, const char *name)
+{
+	return !strcmp(name, "jdk.OldObjectSample") && jfr_type_index(types, "profiler.LiveObject") != NONE;
+}
+
 static const struct row *row_of(const struct jfr_types *types, const struct jfr_type *type)
 {
 	const char *name = jfr_type_name(types, type);
 
+	if (is_second(types, name))
+		return NULL;
 	for (size_t i = 0; i < ROWS; i++)
 		if (!strcmp(rows[i].type, name))
 			return &rows[i];
@@ -103,6 +113,8 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 	kind->has_weight = jfr_want(types, type, row->weight, JFR_WEIGHT);
 	kind->has_samples = jfr_want(types, type, row->samples, JFR_SAMPLES);
 	kind->has_tag = jfr_want(types, type, row->tag, JFR_TAG);
+	kind->is_object = row->class_name && !strcmp(row->class_name, "object");
+	kind->is_of_user = kind->has_tag && !strcmp(row->tag, "data");
 	kind->is_duration = kind->has_weight && !strcmp(row->weight, "duration");
 	(void)jfr_want(types, type, row->class_name, JFR_CLASS);
 	if (is_of_memory(row))

@@ -17,7 +17,9 @@ struct jfr_kind {
 	bool is_ticks; /* the weight is a length of time */
 	/* the type has these fields; without them a sample counts once, and weighs the interval */
 	bool has_weight, has_samples;
-	bool has_tag; /* a string of the pool is the only frame */
+	bool has_tag; /* a text is the only frame */
+	bool is_of_user; /* the text is the data of an event of the program's own, whose type is its caller */
+	bool is_object; /* the class is that of a row of jdk.types.OldObject */
 	bool is_duration; /* the weight is the time from the event's start to the sample's time */
 	bool is_met; /* the file has a sample of it */
 	uint32_t event; /* index in the profile; UINT32_MAX = not added yet */

@@ -249,7 +249,7 @@ static bool read_one(const struct jfr_types *types, const struct jfr_type *type,
 		ret->number = jfr_byte(cursor);
 		break;
 	case JFR_FOUR_BYTES:
-		jfr_skip(cursor, 4);
+		ret->number = jfr_four_bytes(cursor);
 		break;
 	case JFR_EIGHT_BYTES:
 		jfr_skip(cursor, 8);
@@ -296,19 +296,34 @@ static bool skip_structure(const struct jfr_types *types, const struct jfr_type 
 	return !cursor->failed;
 }
 
-bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
-	      struct jfr_value values[JFR_SLOTS])
+/* Reads the fields of a structure whose slot is below `slots`. */
+static bool read_fields(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
+			struct jfr_value *values, int slots)
 {
 	struct jfr_value ignored = {0};
 
-	memset(values, 0, JFR_SLOTS * sizeof(*values));
+	memset(values, 0, (size_t)slots * sizeof(*values));
 	if (type->primitive != JFR_STRUCTURE)
 		return read_one(types, type, cursor, 0, &values[0]);
 	for (size_t i = 0; i < type->count; i++) {
 		const struct jfr_field *field = &types->fields.items[type->first + i];
 
-		if (!read_field(types, field, cursor, 0, field->slot < 0 ? &ignored : &values[field->slot]))
+		bool is_wanted = field->slot >= 0 && field->slot < slots;
+
+		if (!read_field(types, field, cursor, 0, is_wanted ? &values[field->slot] : &ignored))
 			return false;
 	}
 	return true;
+}
+
+bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
+	      struct jfr_value values[JFR_SLOTS])
+{
+	return read_fields(types, type, cursor, values, JFR_SLOTS);
+}
+
+bool jfr_read_wide(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
+		   struct jfr_value values[JFR_SLOTS_WIDE])
+{
+	return read_fields(types, type, cursor, values, JFR_SLOTS_WIDE);
 }

@@ -10,11 +10,12 @@
 #include "in/jfr_bytes.h"
 
 #define JFR_SLOTS 8
+#define JFR_SLOTS_WIDE 24
 
-/* The fields of a type that the reader wants, at most JFR_SLOTS. */
+/* The fields of a type that the reader wants, at most JFR_SLOTS, or JFR_SLOTS_WIDE for jfr_read_wide(). */
 struct jfr_wanted {
 	const char *type;
-	const char *fields[JFR_SLOTS];
+	const char *fields[JFR_SLOTS_WIDE];
 };
 
 enum jfr_primitive { JFR_STRUCTURE, JFR_NUMBER, JFR_ONE_BYTE, JFR_FOUR_BYTES, JFR_EIGHT_BYTES, JFR_STRING };
@@ -43,7 +44,10 @@ struct jfr_types {
 	struct map ids; /* id of a type -> index */
 };
 
-/* The value of a field: a number, the key of a pool, or a string. `at` and `end`: where it begins and ends. */
+/*
+ * The value of a field: a number, the bits of a float, the key of a pool, or a string. `at` and `end`: where it begins
+ * and ends.
+ */
 struct jfr_value {
 	uint64_t number;
 	struct jfr_text text;
@@ -65,5 +69,8 @@ bool jfr_want(struct jfr_types *types, const struct jfr_type *type, const char *
  */
 bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
 	      struct jfr_value values[JFR_SLOTS]);
+/* The same for types with more fields. */
+bool jfr_read_wide(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
+		   struct jfr_value values[JFR_SLOTS_WIDE]);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * JFR files of duet, async-profiler and the JDK (11 and later). A file is a sequence of chunks, each with its own
  * types, constant pools and events. A chunk is held in memory and read twice: for constant pools and settings, then for
- * samples. Events that are not samples are skipped.
+ * samples. Events that neither are samples nor tell about the recording are skipped.
  */
 #include <endian.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "in/jfr_about.h"
 #include "in/jfr_samples.h"
 #include "in/readers.h"
 
@@ -20,17 +21,15 @@
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 /* Types that are not samples. */
-enum other { SETTING, JVM, LOSS, FACT, WEIGHT, OTHERS };
+enum other { SETTING, LOSS, FACT, WEIGHT, OTHERS };
 
 enum { SETTING_ID, SETTING_NAME, SETTING_VALUE };
-enum { JVM_PID };
 enum { LOSS_AMOUNT, LOSS_REASON };
 enum { FACT_KEY, FACT_VALUE };
 enum { WEIGHT_EVENTS, WEIGHT_SAMPLES, WEIGHT_WEIGHT };
 
 static const struct jfr_wanted wanted[OTHERS] = {
 	[SETTING] = {"jdk.ActiveSetting", {"id", "name", "value"}},
-	[JVM] = {"jdk.JVMInformation", {"pid"}},
 	[LOSS] = {"jdk.DataLoss", {"amount", "reason"}},
 	[FACT] = {JFR_TYPE_FACT, {"key", "value"}},
 	[WEIGHT] = {JFR_TYPE_WEIGHT, {"events", "samples", "weight"}},
@@ -45,6 +44,7 @@ struct jfr {
 	struct jfr_types types;
 	struct jfr_constants constants;
 	struct jfr_kinds kinds;
+	struct jfr_about about;
 	const struct jfr_type *others[OTHERS];
 	uint64_t weighed; /* number of events that the last duet.Weight is for and that have not come yet */
 	uint64_t samples, weight; /* its values; `is_new`: they are not added yet */
@@ -105,6 +105,20 @@ static int read_fields(struct jfr *j, const struct event *event, const struct jf
 	return jfr_read(&j->types, type, &cursor, values) ? 0 : refuse_event(j, event->at);
 }
 
+/* ---- times ---- */
+
+static uint64_t ns_of_ticks(const struct jfr *j, uint64_t ticks)
+{
+	unsigned __int128 ns = (unsigned __int128)ticks * NS_PER_SEC / j->ticks_per_second;
+
+	return ns < TIME_MAX ? (uint64_t)ns : TIME_MAX;
+}
+
+static uint64_t time_of(const struct jfr *j, uint64_t ticks)
+{
+	return j->start_ns + (ticks > j->start_ticks ? ns_of_ticks(j, ticks - j->start_ticks) : 0);
+}
+
 /* ---- other events ---- */
 
 static void add_setting(struct jfr *j, const struct jfr_value values[JFR_SLOTS], const char *name, const char *value)
@@ -114,6 +128,8 @@ static void add_setting(struct jfr *j, const struct jfr_value values[JFR_SLOTS],
 
 	if (!strcmp(name, JFR_SETTING_PROCESSES))
 		j->profile->processes = strcmp(value, "always") ? PROFILE_NEVER : PROFILE_ALWAYS;
+	else if (!strcmp(name, JFR_SETTING_USAGES))
+		j->profile->host.usages_ns = strtoul(value, NULL, 10) * NS_PER_SEC;
 	else if (is_samples || !strcmp(name, JFR_SETTING_EVENT))
 		jfr_kinds_set(&j->kinds, is_samples ? &j->kinds.items.items[type->use] : NULL, name, value);
 }
@@ -145,9 +161,6 @@ static void add_other(struct jfr *j, enum other other, const struct jfr_value va
 	case SETTING:
 		add_setting(j, values, text_of(j, &values[SETTING_NAME]), text_of(j, &values[SETTING_VALUE]));
 		break;
-	case JVM:
-		j->constants.pid = (uint32_t)values[JVM_PID].number;
-		break;
 	case LOSS:
 		reason = text_of(j, &values[LOSS_REASON]);
 		add_loss(j, values[LOSS_AMOUNT].number, *reason ? reason : "bytes of the flight recorder");
@@ -165,14 +178,30 @@ static int read_pools(struct jfr *j, const struct event *event)
 	return event->type == JFR_POOLS ? jfr_constants_add(&j->constants, event->fields) : 0;
 }
 
+static int read_about(struct jfr *j, const struct event *event, const struct jfr_type *type)
+{
+	struct jfr_cursor cursor = event->fields;
+	struct jfr_value values[JFR_SLOTS_WIDE];
+	int about = jfr_about_find(&j->about, type);
+
+	if (about < 0)
+		return 0;
+	if (!jfr_read_wide(&j->types, type, &cursor, values))
+		return refuse_event(j, event->at);
+	return jfr_about_add(&j->about, about, values, time_of(j, values[0].number));
+}
+
 static int read_other(struct jfr *j, const struct event *event)
 {
 	const struct jfr_type *type = jfr_type_by_id(&j->types, event->type);
 	struct jfr_value values[JFR_SLOTS];
 	int err = 0;
 
-	if (type && type->use >= 0)
+	if (type && type->use >= 0) {
 		j->kinds.items.items[type->use].is_met = true;
+		return 0;
+	}
+	err = read_about(j, event, type);
 	for (enum other other = 0; type && !err && other < WEIGHT; other++) {
 		if (j->others[other] != type)
 			continue;
@@ -184,18 +213,6 @@ static int read_other(struct jfr *j, const struct event *event)
 }
 
 /* ---- samples ---- */
-
-static uint64_t ns_of_ticks(const struct jfr *j, uint64_t ticks)
-{
-	unsigned __int128 ns = (unsigned __int128)ticks * NS_PER_SEC / j->ticks_per_second;
-
-	return ns < TIME_MAX ? (uint64_t)ns : TIME_MAX;
-}
-
-static uint64_t time_of(const struct jfr *j, uint64_t ticks)
-{
-	return j->start_ns + (ticks > j->start_ticks ? ns_of_ticks(j, ticks - j->start_ticks) : 0);
-}
 
 /* The time of a wait, a call or a span is its end. A length that no clock can have is ignored. */
 static uint64_t time_of_sample(const struct jfr *j, const struct jfr_kind *kind,
@@ -244,11 +261,15 @@ static int find_stack(struct jfr *j, const struct jfr_kind *kind, const struct j
 	uint32_t frame = NONE;
 	int err;
 
+	if (kind->is_of_user)
+		return jfr_constants_user_event(&j->constants, values[JFR_CLASS].number, &values[JFR_TAG].text,
+						ret_node);
 	if (kind->has_tag)
 		return jfr_constants_span(&j->constants, values[JFR_TAG].number, ret_node);
 	err = jfr_constants_stack(&j->constants, values[JFR_STACK].number, ret_node);
-
-	if (!err && values[JFR_CLASS].number)
+	if (!err && values[JFR_CLASS].number && kind->is_object)
+		err = jfr_constants_object(&j->constants, values[JFR_CLASS].number, &frame);
+	else if (!err && values[JFR_CLASS].number)
 		err = jfr_constants_class(&j->constants, values[JFR_CLASS].number, &frame);
 	if (!err && frame != NONE)
 		*ret_node = profile_child(j->profile, *ret_node, frame);
@@ -318,6 +339,7 @@ static int begin_types(struct jfr *j)
 			(void)jfr_want(&j->types, j->others[i], wanted[i].fields[slot], slot);
 	}
 	jfr_constants_begin(&j->constants, bytes, j->chunk.len);
+	jfr_about_begin(&j->about);
 	err = jfr_kinds_begin(&j->kinds, &j->types);
 	if (err == -E2BIG)
 		buf_printf(j->why, "it has more than %d types of samples", PROFILE_EVENTS_MAX);
@@ -356,6 +378,7 @@ static int read_chunk(struct jfr *j)
 		err = each_event(j, read_pools);
 	if (!err)
 		err = each_event(j, read_other);
+	jfr_about_end(&j->about);
 	if (!err)
 		err = jfr_kinds_add_events(&j->kinds);
 	return err ? err : each_event(j, read_sample);
@@ -432,6 +455,7 @@ static int jfr_read_file(struct profile *profile, struct reader_source *source, 
 
 	buf_init(&j.chunk);
 	jfr_constants_init(&j.constants, profile, &j.types, why);
+	j.about = (struct jfr_about){.profile = profile, .constants = &j.constants};
 	err = jfr_types_init(&j.types);
 	while (!err && (got = next_chunk(&j, source)) > 0)
 		err = read_chunk(&j);
@@ -443,6 +467,7 @@ static int jfr_read_file(struct profile *profile, struct reader_source *source, 
 	}
 	if (err && !why->len)
 		buf_add_str(why, strerror(-err));
+	jfr_about_release(&j.about);
 	jfr_constants_release(&j.constants);
 	jfr_types_release(&j.types);
 	jfr_kinds_release(&j.kinds);

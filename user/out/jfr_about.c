@@ -204,7 +204,7 @@ static void put_usage_settings(struct writer_stream *j)
 
 	put_setting(j, JFR_E_PROCESS_SAMPLE, "enabled", interval_ns ? "true" : "false");
 	if (interval_ns)
-		put_number_setting(j, JFR_E_PROCESS_SAMPLE, "proc", interval_ns / NS_PER_SEC);
+		put_number_setting(j, JFR_E_PROCESS_SAMPLE, JFR_SETTING_USAGES, interval_ns / NS_PER_SEC);
 }
 
 static void put_settings(struct writer_stream *j)

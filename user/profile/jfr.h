@@ -69,5 +69,6 @@ enum jfr_frame_type {
 #define JFR_SETTING_PERIOD "period"
 #define JFR_SETTING_UNIT "unit"
 #define JFR_SETTING_PROCESSES "processes"
+#define JFR_SETTING_USAGES "proc" /* of profiler.ProcessSample, in seconds */
 
 #endif

@@ -156,7 +156,8 @@ static int move_facts(struct merge *merge, const char *name)
 /* What has no time of its own is kept whatever part of the recording is wanted. */
 static bool is_of_part(const struct merge *merge, const struct profile_note *note)
 {
-	bool has_time = note->kind == PROFILE_NOTE_LOAD || note->kind == PROFILE_NOTE_HEAP;
+	bool has_time = note->kind == PROFILE_NOTE_LOAD || note->kind == PROFILE_NOTE_HEAP ||
+			note->kind == PROFILE_NOTE_THREADS;
 
 	return !has_time || (note->time_ns >= merge->part.from_ns && note->time_ns < merge->part.until_ns);
 }

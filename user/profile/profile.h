@@ -111,6 +111,8 @@ enum profile_note_kind {
 	PROFILE_NOTE_LOAD,
 	/* Java's heap after a collection; numbers: collections so far, bytes used, committed and reserved */
 	PROFILE_NOTE_HEAP,
+	/* Java threads; numbers: those alive, daemons among them, started so far, most at a time */
+	PROFILE_NOTE_THREADS,
 	PROFILE_NOTE_KINDS
 };
 
