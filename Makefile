@@ -37,7 +37,7 @@ user_cflags := $(common) $(sanitize) -Iuser -I$(O)/gen -fstack-protector-strong 
 jni_includes := $(addprefix -isystem $(JAVA_HOME_BUILD)/,include include/linux)
 agent_includes := -Ijvm-agent -Ijvm-agent/hotspot -Ijvm-agent/api
 agent_cflags := $(common) $(agent_includes) $(jni_includes) -fPIC \
-	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -ftls-model=initial-exec $(CFLAGS)
+	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -fno-plt -ftls-model=initial-exec $(CFLAGS)
 # -z now: binding a function at its first call takes locks of the dynamic linker, which a signal handler must not.
 agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--as-needed -Wl,-Bsymbolic \
 	-Wl,-soname,libduet.so -lpthread -lrt
@@ -386,6 +386,9 @@ bench-walk: all workloads ## what BPF takes for a stack of 60 frames: ROUNDS=5 B
 bench-taps: all workloads ## CPU time, allocations and locks together: PEER=/path/to/libasyncProfiler.so ROUNDS=5
 	$(Q)$(bench_settings) PEER="$(PEER)" tests/bench/taps.sh
 
+bench-events: all workloads ## what memory, locks and traced methods add to each call: ROUNDS=3 SECONDS=3
+	$(Q)$(bench_settings) tests/bench/events.sh
+
 bench-offcpu: all workloads ## time off CPU: costs and sums; ROUNDS=3 RUNS=10 BEFORE=/path/to/duet
 	$(Q)$(bench_settings) RUNS=$(RUNS) BEFORE="$(BEFORE)" tests/bench/offcpu.sh
 
@@ -455,6 +458,6 @@ help: ## this list
 
 FORCE:
 .PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-walk bench-taps \
-	bench-offcpu bench-convert bench-peers bench-attach bench-start bench-outside bench-loader bench-results cross \
-	install packages format clean help FORCE
+	bench-events bench-offcpu bench-convert bench-peers bench-attach bench-start bench-outside bench-loader \
+	bench-results cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -66,52 +66,78 @@ static uint64_t next_random(struct byte_countdown *countdown)
 	return x * 0x2545f4914f6cdd1dull;
 }
 
+/* The next sample is that of the last of these bytes. */
 static int64_t next_gap(const struct byte_clock *clock, struct byte_countdown *countdown)
 {
 	double x = (double)((next_random(countdown) >> 12) + 1) / (double)(1ull << 52);
 
-	return (int64_t)((double)clock->interval * minus_ln(x));
+	return (int64_t)((double)clock->interval * minus_ln(x)) + 1;
+}
+
+static void begin(const struct byte_clock *clock, struct byte_countdown *countdown, uint64_t seed)
+{
+	seed = (clock->seed + seed) * 0x9e3779b97f4a7c15ull;
+	__atomic_store_n(&countdown->random, (seed ^ seed >> 31) * 0xbf58476d1ce4e5b9ull | 1, __ATOMIC_RELAXED);
+	(void)next_random(countdown);
+	__atomic_store_n(&countdown->left, next_gap(clock, countdown), __ATOMIC_RELAXED);
 }
 
 void byte_clock_start(struct byte_clock *clock, uint64_t interval, uint64_t seed)
 {
 	clock->interval = interval;
-	for (int i = 0; i < BYTE_CLOCK_COUNTDOWNS; i++) {
-		struct byte_countdown *countdown = &clock->countdowns[i];
-
-		seed += 0x9e3779b97f4a7c15ull;
-		__atomic_store_n(&countdown->random, (seed ^ seed >> 31) * 0xbf58476d1ce4e5b9ull | 1, __ATOMIC_RELAXED);
-		(void)next_random(countdown);
-		__atomic_store_n(&countdown->left, next_gap(clock, countdown), __ATOMIC_RELAXED);
-	}
+	clock->seed = seed;
+	for (unsigned int i = 0; i < BYTE_CLOCK_THREADS; i++)
+		__atomic_store_n(&clock->own[i].owner, 0, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < BYTE_CLOCK_SHARED; i++)
+		begin(clock, &clock->shared[i], i);
 }
 
-static struct byte_countdown *own_countdown(struct byte_clock *clock)
+/* Returns false if another thread owns the place. */
+static bool owns(const struct byte_clock *clock, struct byte_countdown *own, uintptr_t thread)
 {
-	uint64_t thread = (uintptr_t)__builtin_thread_pointer();
+	uintptr_t owner = 0;
 
-	return &clock->countdowns[(thread * 0x9e3779b97f4a7c15ull >> 32) % BYTE_CLOCK_COUNTDOWNS];
+	if (__atomic_load_n(&own->owner, __ATOMIC_RELAXED) == thread)
+		return true;
+	if (!__atomic_compare_exchange_n(&own->owner, &owner, thread, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	begin(clock, own, thread);
+	return true;
+}
+
+static bool count_own(const struct byte_clock *clock, struct byte_countdown *own, int64_t bytes)
+{
+	int64_t left = __atomic_load_n(&own->left, __ATOMIC_RELAXED) - bytes;
+	bool is_due = left <= 0;
+
+	__atomic_store_n(&own->left, is_due ? next_gap(clock, own) : left, __ATOMIC_RELAXED);
+	return is_due;
 }
 
 /*
  * Only the thread that ends a countdown begins the next one. Bytes that other threads count meanwhile belong to the
  * next one.
  */
+static bool count_shared(const struct byte_clock *clock, struct byte_countdown *shared, int64_t bytes)
+{
+	int64_t left = __atomic_sub_fetch(&shared->left, bytes, __ATOMIC_RELAXED);
+
+	if (left > 0 || left + bytes <= 0)
+		return false;
+	while (left <= 0)
+		left = __atomic_add_fetch(&shared->left, next_gap(clock, shared) - left, __ATOMIC_RELAXED);
+	return true;
+}
+
 bool byte_clock_is_due(struct byte_clock *clock, uint64_t size)
 {
-	struct byte_countdown *countdown;
-	int64_t bytes = size < INT64_MAX / 4 ? (int64_t)size : INT64_MAX / 4, left;
+	int64_t bytes = size < INT64_MAX / 4 ? (int64_t)size : INT64_MAX / 4;
+	uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
+	struct byte_countdown *own = byte_clock_own(clock, thread);
 
 	if (clock->interval == 1)
 		return true;
-	countdown = own_countdown(clock);
-	left = __atomic_sub_fetch(&countdown->left, bytes, __ATOMIC_RELAXED);
-	if (left >= 0 || left + bytes < 0)
-		return false;
-	left = -left;
-	do {
-		left = __atomic_add_fetch(&countdown->left, left + next_gap(clock, countdown), __ATOMIC_RELAXED);
-		left = left < 0 ? -left : 0;
-	} while (left);
-	return true;
+	if (owns(clock, own, thread))
+		return count_own(clock, own, bytes);
+	return count_shared(clock, &clock->shared[(thread * 0x9e3779b97f4a7c15ull >> 41) % BYTE_CLOCK_SHARED], bytes);
 }

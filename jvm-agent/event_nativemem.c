@@ -104,13 +104,18 @@ static bool hold(const void *memory, struct held_memory *entry)
 	return false;
 }
 
+static inline bool may_be_held(const void *memory)
+{
+	return __atomic_load_n(held_count(memory), __ATOMIC_RELAXED);
+}
+
 /* Call before the memory is freed: another thread may get it immediately afterwards. */
 static struct held_memory *let_go(const void *memory)
 {
 	uint8_t *count = held_count(memory);
 	struct held_memory *entry;
 
-	if (!memory || !__atomic_load_n(count, __ATOMIC_RELAXED))
+	if (!memory || !may_be_held(memory))
 		return NULL;
 	entry = waits_take(table_of(memory), (uintptr_t)memory);
 	if (entry && __atomic_load_n(count, __ATOMIC_RELAXED) < UINT8_MAX)
@@ -174,17 +179,23 @@ static void end_entry(struct held_memory *entry, uint64_t time_ns)
 
 enum { TAKEN = 1, LEAKED = 2 }; /* events for which a piece of memory is sampled */
 
-static inline unsigned int due(const void *memory, size_t bytes)
+static inline bool passes(struct memory_event *event, size_t bytes)
 {
-	unsigned int events = 0;
+	return !is_open(event) || byte_clock_passes(&event->clock, bytes);
+}
 
-	if (!memory || !bytes)
-		return 0;
-	if (is_open(&taken) && byte_clock_is_due(&taken.clock, bytes))
-		events |= TAKEN;
-	if (is_open(&leaked) && byte_clock_is_due(&leaked.clock, bytes))
-		events |= LEAKED;
-	return events;
+/*
+ * Returns the events for which these bytes are not counted yet. Bytes that a failed call asked for may be counted: that
+ * changes which of the others are sampled, and not how many on average.
+ */
+static inline unsigned int not_passed(size_t bytes)
+{
+	return (passes(&taken, bytes) ? 0 : TAKEN) | (passes(&leaked, bytes) ? 0 : LEAKED);
+}
+
+static bool is_due(struct memory_event *event, size_t bytes)
+{
+	return is_open(event) && byte_clock_is_due(&event->clock, bytes);
 }
 
 /* A call of `function`, which has returned `memory`. */
@@ -245,17 +256,25 @@ static void sample(unsigned int events, const struct regs *caller, const struct 
 	errno = saved_errno;
 }
 
-/* A macro, because HOOK_CALLER() is about the function that contains it. */
-#define SAMPLE(called, result, size) \
+/* Call with what not_passed() returned. Not part of a hook, which saves fewer registers then. */
+__attribute__((noinline)) static void sample_if_due(unsigned int events, struct regs caller, struct memory_call call)
+{
+	if (events & TAKEN && !is_due(&taken, call.bytes))
+		events &= ~(unsigned int)TAKEN;
+	if (events & LEAKED && !is_due(&leaked, call.bytes))
+		events &= ~(unsigned int)LEAKED;
+	if (events && call.memory && call.bytes)
+		sample(events, &caller, &call);
+}
+
+/* A macro, because HOOK_CALLER() is about the function that contains it. `size` is named twice. */
+#define COUNT(called, result, size) \
 	do { \
-		const struct memory_call call = {(uintptr_t)(called), result, size}; \
-		unsigned int events = due(call.memory, call.bytes); \
-		struct regs caller; \
+		unsigned int events = not_passed(size); \
 \
-		if (events) { \
-			caller = HOOK_CALLER(); \
-			sample(events, &caller, &call); \
-		} \
+		if (__builtin_expect(events, 0)) \
+			sample_if_due(events, HOOK_CALLER(), \
+				      (struct memory_call){(uintptr_t)(called), result, size}); \
 	} while (0)
 
 /* ---- the hooks ---- */
@@ -264,7 +283,7 @@ static void *hook_malloc(size_t bytes)
 {
 	void *memory = malloc(bytes);
 
-	SAMPLE(malloc, memory, bytes);
+	COUNT(malloc, memory, bytes);
 	return memory;
 }
 
@@ -272,16 +291,23 @@ static void *hook_calloc(size_t count, size_t bytes)
 {
 	void *memory = calloc(count, bytes);
 
-	SAMPLE(calloc, memory, count * bytes);
+	COUNT(calloc, memory, count * bytes);
 	return memory;
 }
 
-static void hook_free(void *memory)
+/* Not part of the hook, which saves no registers then. */
+__attribute__((noinline)) static void end_held(const void *memory)
 {
 	struct held_memory *entry = let_go(memory);
 
 	if (entry)
 		end_entry(entry, clock_ns());
+}
+
+static void hook_free(void *memory)
+{
+	if (__builtin_expect(may_be_held(memory), 0))
+		end_held(memory);
 	free(memory);
 }
 
@@ -296,7 +322,7 @@ static void *hook_realloc(void *old, size_t bytes)
 		(void)hold((const void *)entry->address, entry);
 	else
 		end_entry(entry, freed_ns);
-	SAMPLE(realloc, memory, bytes);
+	COUNT(realloc, memory, bytes);
 	return memory;
 }
 
@@ -304,7 +330,7 @@ static int hook_posix_memalign(void **ret, size_t alignment, size_t bytes)
 {
 	int error = posix_memalign(ret, alignment, bytes);
 
-	SAMPLE(posix_memalign, error ? NULL : *ret, bytes);
+	COUNT(posix_memalign, error ? NULL : *ret, bytes);
 	return error;
 }
 
@@ -312,7 +338,7 @@ static void *hook_aligned_alloc(size_t alignment, size_t bytes)
 {
 	void *memory = aligned_alloc(alignment, bytes);
 
-	SAMPLE(aligned_alloc, memory, bytes);
+	COUNT(aligned_alloc, memory, bytes);
 	return memory;
 }
 
@@ -320,7 +346,7 @@ static void *hook_memalign(size_t alignment, size_t bytes)
 {
 	void *memory = memalign(alignment, bytes);
 
-	SAMPLE(memalign, memory, bytes);
+	COUNT(memalign, memory, bytes);
 	return memory;
 }
 
@@ -336,7 +362,7 @@ static void *hook_mmap(void *address, size_t bytes, int rights, int flags, int f
 
 	if (replaced)
 		end_entry(replaced, clock_ns());
-	SAMPLE(mmap, counts ? memory : NULL, bytes);
+	COUNT(mmap, counts ? memory : NULL, bytes);
 	return memory;
 }
 
