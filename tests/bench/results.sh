@@ -19,6 +19,9 @@ bench_block() {
 	echo "For how long an attach holds the JVM, beside what the JVM does anyway:"
 	echo
 	"$here/attach.sh"
+	echo "Events of memory, locks and methods:"
+	echo
+	"$here/events.sh"
 	echo "Time off CPU:"
 	echo
 	"$here/offcpu.sh"

@@ -3,9 +3,9 @@ package workload;
 
 /**
  * NativeMemory COUNT [BYTES]: takes native memory in each known way, COUNT times. Says "BYTES way=sum ...", where late
- * is the sum of a library that is loaded after the go, and left what was not freed. Then, for -Dcycles=true, goes on
- * taking memory and loading and unloading libraries, and says "HOOKED n" each time: how many of the two places that a
- * library calls by hold another function than the allocator's.
+ * is the sum of a library that is loaded after the go, and left what was not freed. For -Dextra=true also says "EXTRA
+ * malloc free", in ps. For -Dcycles=true, goes on taking memory and loading and unloading libraries, and says "HOOKED
+ * n" each time: how many of the two places that a library calls by hold another function than the allocator's.
  */
 public final class NativeMemory {
     static final String[] WAYS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign",
@@ -19,6 +19,8 @@ public final class NativeMemory {
         static native boolean visit(String path);
 
         static native int hooked();
+
+        static native long extra(boolean frees);
     }
 
     /** In one that is loaded late. */
@@ -56,6 +58,8 @@ public final class NativeMemory {
         sums.append(' ').append(First.take(LEAK, count, bytes));
         sums.append(' ').append(First.take(LEAK_ALL, Integer.getInteger("leaks", 0), bytes));
         Workload.say(sums.toString());
+        if (Boolean.getBoolean("extra"))
+            Workload.say("EXTRA " + First.extra(false) + " " + First.extra(true));
         Workload.done();
     }
 }

@@ -12,6 +12,8 @@
 
 #include <jni.h>
 
+#include "extra.h"
+
 #define NATIVE(name) Java_workload_NativeLocks_##name
 #define LOCK __attribute__((noinline)) static int
 #define NS_PER_SEC 1000000000ll
@@ -210,41 +212,24 @@ JNIEXPORT jint JNICALL NATIVE(broken)(JNIEnv *env, jclass class)
 
 /* ---- costs ---- */
 
-static int (*volatile direct)(pthread_mutex_t *);
-static int (*volatile called)(pthread_mutex_t *);
-
-static int64_t turn(int (*lock)(pthread_mutex_t *), int calls)
+static void lock_free_mutex(void *function, int calls)
 {
 	static pthread_mutex_t free_mutex = PTHREAD_MUTEX_INITIALIZER;
-	int64_t begin = now_ns(CLOCK_MONOTONIC);
+	int (*const lock)(pthread_mutex_t *) = (int (*)(pthread_mutex_t *))(uintptr_t)function;
 
 	for (int i = 0; i < calls; i++) {
 		lock(&free_mutex);
 		pthread_mutex_unlock(&free_mutex);
 	}
-	return now_ns(CLOCK_MONOTONIC) - begin;
 }
 
-/* Returns by how much a lock that nobody holds costs more by the linkage table than without it, in ps: the median. */
+/* Returns by how much a lock that nobody holds costs more while it is hooked, in ps. */
 JNIEXPORT jlong JNICALL NATIVE(extra)(JNIEnv *env, jclass class);
 JNIEXPORT jlong JNICALL NATIVE(extra)(JNIEnv *env, jclass class)
 {
-	enum { TURNS = 101, CALLS = 20000 };
-	int64_t extra[TURNS];
-
 	(void)env, (void)class;
-	direct = (int (*)(pthread_mutex_t *))(uintptr_t)dlsym(RTLD_DEFAULT, "pthread_mutex_lock");
-	for (int i = 0; i < TURNS; i++) {
-		called = pthread_mutex_lock; /* what the table has now */
-		extra[i] = turn(called, CALLS) - turn(direct, CALLS);
-		for (int at = i; at && extra[at] < extra[at - 1]; at--) {
-			int64_t other = extra[at];
-
-			extra[at] = extra[at - 1];
-			extra[at - 1] = other;
-		}
-	}
-	return extra[TURNS / 2] * 1000 / CALLS;
+	return extra_ps(lock_free_mutex, (void *)(uintptr_t)pthread_mutex_lock,
+			dlsym(RTLD_DEFAULT, "pthread_mutex_lock"));
 }
 
 /* Returns true if the lock that this library calls is not the one that the dynamic linker finds. */

@@ -12,6 +12,8 @@
 
 #include <jni.h>
 
+#include "extra.h"
+
 #ifndef TAKER
 #define TAKER First
 #endif
@@ -198,4 +200,39 @@ JNIEXPORT jint JNICALL NATIVE(hooked)(JNIEnv *env, jclass class)
 
 	(void)env, (void)class;
 	return (called != found) + ((void *)(uintptr_t)pointed != found);
+}
+
+struct allocator {
+	void *(*take)(size_t bytes);
+	void (*give)(void *memory);
+};
+
+static void take_and_give(void *from, int calls)
+{
+	const struct allocator allocator = *(const struct allocator *)from;
+
+	for (int i = 0; i < calls; i++) {
+		void *memory = allocator.take(64);
+
+		use(memory);
+		allocator.give(memory);
+	}
+}
+
+/* Returns by how much malloc(), or free(), costs more while it is hooked, in ps. */
+JNIEXPORT jlong JNICALL NATIVE(extra)(JNIEnv *env, jclass class, jboolean frees);
+JNIEXPORT jlong JNICALL NATIVE(extra)(JNIEnv *env, jclass class, jboolean frees)
+{
+	struct allocator direct = {
+		(void *(*)(size_t))(uintptr_t)dlsym(RTLD_DEFAULT, "malloc"),
+		(void (*)(void *))(uintptr_t)dlsym(RTLD_DEFAULT, "free"),
+	};
+	struct allocator called = direct;
+
+	(void)env, (void)class;
+	if (frees)
+		called.give = free;
+	else
+		called.take = malloc;
+	return extra_ps(take_and_give, &called, &direct);
 }
