@@ -3,9 +3,65 @@
  * Programs for perf events. The loader opens each event on each CPU. The program runs when the clock ticks or the
  * counter overflows, and samples the thread that the CPU runs.
  */
+#include "class.bpf.h"
 #include "core.bpf.h"
-#include "sample.bpf.h"
 #include "signal.bpf.h"
+
+/* The class of the object that a virtual call is about, as the sample has it. */
+struct receiver {
+	struct duet_attribute head;
+	u8 name[DUET_MAX_CLASS_BYTES];
+};
+
+_Static_assert(sizeof(struct receiver) <= sizeof(((struct duet_scratch *)0)->part), "it is built there");
+_Static_assert(sizeof(struct receiver) < DUET_MAX_BPF_ATTRIBUTE_BYTES, "it must fit");
+
+static __always_inline u64 receiver_class(const struct walk_java *java)
+{
+	const struct duet_jvm_object *at = &java->layout.object;
+	u64 word = class_word(java->regs[DUET_FRAME_RECEIVER], at->klass);
+
+	if (at->klass_bytes == 4)
+		word = (u32)word;
+	else if (at->klass_bytes != 8)
+		return 0;
+	word >>= at->klass_below & 63;
+	return word ? at->klass_base + (word << (at->klass_shift & 63)) : 0;
+}
+
+/* Returns the size of the attribute, or 0: the thread does not look for the method of a virtual call. */
+static __noinline u32 receiver_describe(struct duet_scratch *room)
+{
+	struct receiver *to = (struct receiver *)&room->part;
+	u64 klass;
+	u32 bytes;
+
+	if (!unwind_java_dispatches(room->level))
+		return 0;
+	klass = receiver_class(&room->java);
+	if (!klass)
+		return 0;
+	__builtin_memset(to, 0, sizeof(*to));
+	bytes = class_name(to->name, klass, &room->java.layout.allocation);
+	if (!bytes)
+		return 0;
+	to->head.type = DUET_ATTRIBUTE_CLASS;
+	to->head.bytes = bytes;
+	return sizeof(to->head) + ((bytes + 7) & ~7u);
+}
+
+/* Completes the sample. The walk's BPF stack frames do not exist any more. */
+static __noinline int perf_end(struct duet_scratch *room)
+{
+	bool is_wanted = duet_config.tells_receiver && !(room->sample.flags & DUET_SAMPLE_KERNEL);
+	u32 bytes = is_wanted ? receiver_describe(room) : 0;
+
+	if (bytes)
+		sample_end_with(room, &room->part, bytes);
+	else
+		sample_end(room);
+	return 0;
+}
 
 /* `has_cookie` is a constant, so that a kernel without bpf_send_signal_task() never sees the call. */
 static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has_cookie)
@@ -24,7 +80,7 @@ static __always_inline int perf_sample(struct bpf_perf_event_data *ctx, bool has
 			signal_java_thread_cookie(&room->sample);
 		else
 			signal_java_thread(&room->sample);
-		sample_end(room);
+		perf_end(room);
 	}
 	sample_cost(&from, room != NULL);
 	return 0;

@@ -4,8 +4,8 @@
  * allocates in a buffer of its own (TLAB). When an object does not fit, HotSpot gives the thread a new buffer, or keeps
  * the old one and allocates the object outside. It calls one of two functions then, which are probed.
  */
+#include "class.bpf.h"
 #include "core.bpf.h"
-#include "sample.bpf.h"
 #include "tlab.bpf.h"
 
 #define TLAB_SLACK 1024 /* what HotSpot keeps free at the end of a buffer: for prefetching, and to fill up the rest */
@@ -40,25 +40,16 @@ static __noinline u64 tlab_argument(struct pt_regs *regs, u32 number)
 	}
 }
 
-static __always_inline u64 tlab_word(u64 thread, u16 offset)
-{
-	u64 word = 0;
-
-	if (offset < DUET_MAX_OFFSET)
-		bpf_probe_read_user(&word, sizeof(word), (const void *)(thread + offset));
-	return word;
-}
-
 /*
  * Sets where the thread is. The JVM has counted the object already; JDK 8 not yet, in a new buffer, and the thread has
  * no buffer then.
  */
 static __always_inline void tlab_locate(struct tlab_call *call, u64 thread, const struct duet_jvm_allocation *at)
 {
-	u64 start = tlab_word(thread, at->buffer_start), top = tlab_word(thread, at->buffer_top);
-	u64 end = tlab_word(thread, at->buffer_end);
+	u64 start = class_word(thread, at->buffer_start), top = class_word(thread, at->buffer_top);
+	u64 end = class_word(thread, at->buffer_end);
 
-	call->position = tlab_word(thread, at->thread_allocated);
+	call->position = class_word(thread, at->thread_allocated);
 	if (start && top > start)
 		call->position += top - start;
 	if ((!call->buffer || start) && call->position >= call->size)
@@ -182,33 +173,6 @@ struct tlab_attributes {
 _Static_assert(sizeof(struct tlab_attributes) <= sizeof(((struct duet_scratch *)0)->part), "they are built there");
 _Static_assert(sizeof(struct tlab_attributes) < DUET_MAX_BPF_ATTRIBUTE_BYTES, "they must fit");
 
-/*
- * Writes the class's name as a signature, L and ; around that of a class that is no array. Returns its bytes, or 0. A
- * long name is cut.
- */
-static __noinline u32 tlab_name(struct tlab_attributes *to, u64 klass, const struct duet_jvm_allocation *at)
-{
-	u64 symbol = tlab_word(klass, at->klass_name);
-	u16 length = 0;
-	u8 first = 0;
-	u32 bytes;
-
-	if (!symbol || at->symbol_length >= DUET_MAX_OFFSET || at->symbol_body >= DUET_MAX_OFFSET ||
-	    bpf_probe_read_user(&length, sizeof(length), (const void *)(symbol + at->symbol_length)) || !length)
-		return 0;
-	symbol += at->symbol_body;
-	bytes = length <= DUET_MAX_CLASS_BYTES - 2 ? length : DUET_MAX_CLASS_BYTES - 2;
-	if (bpf_probe_read_user(&first, 1, (const void *)symbol))
-		return 0;
-	if (first == '[')
-		return bpf_probe_read_user(to->name, bytes, (const void *)symbol) ? 0 : bytes;
-	to->name[0] = 'L';
-	if (bpf_probe_read_user(to->name + 1, bytes, (const void *)symbol))
-		return 0;
-	to->name[1 + bytes] = ';';
-	return bytes + 2;
-}
-
 /* Returns the size of the attributes. */
 static __noinline u32 tlab_describe(struct tlab_attributes *to, u64 klass, u64 size,
 				    const struct duet_jvm_allocation *at)
@@ -219,7 +183,7 @@ static __noinline u32 tlab_describe(struct tlab_attributes *to, u64 klass, u64 s
 	to->size_head.type = DUET_ATTRIBUTE_SIZE;
 	to->size_head.bytes = sizeof(to->size);
 	to->size = size;
-	bytes = tlab_name(to, klass, at);
+	bytes = class_name(to->name, klass, at);
 	if (!bytes)
 		return __builtin_offsetof(struct tlab_attributes, class_head);
 	to->class_head.type = DUET_ATTRIBUTE_CLASS;
@@ -231,20 +195,11 @@ static __noinline u32 tlab_describe(struct tlab_attributes *to, u64 klass, u64 s
 static __noinline int tlab_end(struct duet_scratch *room, u64 klass, u64 size)
 {
 	struct tlab_attributes *attributes = (struct tlab_attributes *)&room->part;
-	u32 bytes = sizeof(room->sample) + stack_bytes(room);
 	u32 more = tlab_describe(attributes, klass, size, &room->java.layout.allocation);
 
-	/* The mask is for the verifier. The asm hides the value, else the compiler would remove the mask. */
-	__asm__("" : "+r"(more));
-	more &= DUET_MAX_BPF_ATTRIBUTE_BYTES - 1;
-	if (bytes > sizeof(room->room) - DUET_MAX_BPF_ATTRIBUTE_BYTES)
-		more = 0;
-	if (more && bpf_probe_read_kernel(room->room + bytes, more, attributes))
-		more = 0;
-	room->sample.attribute_bytes = more;
 	room->sample.flags |= DUET_SAMPLE_FOR_JAVA;
 	room->sample.no_signal = DUET_NO_SIGNAL_EVENT;
-	sample_emit(room, bytes + more);
+	sample_end_with(room, attributes, more);
 	return 0;
 }
 

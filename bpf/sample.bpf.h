@@ -253,6 +253,24 @@ static __always_inline void sample_end(struct duet_scratch *room)
 	sample_emit(room, bytes);
 }
 
+/* The same, with attributes of that size, which the caller has built outside of the sample. */
+static __always_inline void sample_end_with(struct duet_scratch *room, const void *attributes, u32 more)
+{
+	u32 bytes;
+
+	sample_add_missed(&room->sample, bpf_ktime_get_ns());
+	bytes = sizeof(room->sample) + stack_bytes(room);
+	/* The mask is for the verifier. The asm hides the value, else the compiler would remove the mask. */
+	__asm__("" : "+r"(more));
+	more &= DUET_MAX_BPF_ATTRIBUTE_BYTES - 1;
+	if (bytes > sizeof(room->room) - DUET_MAX_BPF_ATTRIBUTE_BYTES)
+		more = 0;
+	if (more && bpf_probe_read_kernel(room->room + bytes, more, attributes))
+		more = 0;
+	room->sample.attribute_bytes = more;
+	sample_emit(room, bytes + more);
+}
+
 /* Takes a sample of a thread that is not signalled, and writes it to the ring. */
 static __always_inline int sample_take_one(const struct sample_from *from)
 {

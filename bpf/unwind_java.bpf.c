@@ -162,4 +162,18 @@ __noinline int unwind_java_virtual(u32 level)
 	return 0;
 }
 
+__noinline int unwind_java_dispatches(u32 level)
+{
+	struct duet_scratch *room = scratch_get(level);
+	u64 name;
+
+	if (!room || !walk_java_owns(&room->java, room->sample.user_pc))
+		return 0;
+	room->java.blob = 0;
+	if (java_find_blob(&room->java, room->sample.user_pc))
+		return 0;
+	name = java_field(&room->java, room->java.layout.blob_name, 8);
+	return name && name == room->java.layout.frameless_names[0];
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -7,6 +7,11 @@
 
 /* Called after the walk. Stores in the sample which virtual thread was mounted on its thread. */
 int unwind_java_virtual(u32 level);
+/*
+ * Called after the walk, whose state it replaces. Returns 1 if the interrupted instruction is one of a vtable or itable
+ * stub, which finds the method that a virtual call runs.
+ */
+int unwind_java_dispatches(u32 level);
 
 /*
  * Stores the user-mode registers by their number in machine code; the interpreter keeps its state in some of them.

@@ -121,7 +121,7 @@ struct duet_config {
 	uint8_t sleep_return; /* enum duet_return; with RSEQ, threads without rseq take their samples elsewhere */
 	uint8_t sleep_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
 	uint8_t tells_policy; /* 1: samples have the thread's scheduling policy */
-	uint8_t reserved[1];
+	uint8_t tells_receiver; /* 1: ticks and counters have the class of the receiver of a virtual call */
 	struct duet_event events[DUET_MAX_EVENTS];
 };
 DUET_ASSERT_SIZE(struct duet_config, 88 + DUET_MAX_EVENTS * sizeof(struct duet_event));

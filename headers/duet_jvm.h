@@ -94,6 +94,17 @@ struct duet_jvm_allocation {
 };
 DUET_ASSERT_SIZE(struct duet_jvm_allocation, 16);
 
+/* How an object leads to its Klass: at klass_base + (the number in its header << klass_shift). */
+struct duet_jvm_object {
+	uint64_t klass_base;
+	uint16_t klass; /* where the number lies in the object */
+	uint8_t klass_bytes; /* of the word that has it, 4 or 8; 0: not known */
+	uint8_t klass_below; /* bits of the word below the number; compact headers (JDK 24+) have others there */
+	uint8_t klass_shift;
+	uint8_t reserved[3];
+};
+DUET_ASSERT_SIZE(struct duet_jvm_object, 16);
+
 struct duet_jvm_layout {
 	struct duet_jvm_heap heaps[DUET_JVM_HEAPS]; /* low == high: unused */
 	uint64_t interpreter_low; /* the template interpreter, whose frames are walked by frame pointer */
@@ -118,6 +129,7 @@ struct duet_jvm_layout {
 	uint64_t unloads;
 	struct duet_jvm_virtual virtual_threads;
 	struct duet_jvm_allocation allocation;
+	struct duet_jvm_object object;
 
 	/* HeapBlock and CodeBlob: offsets from the start of the block. All lie within DUET_BLOB_BYTES. */
 	uint16_t block_header_bytes;
@@ -157,7 +169,7 @@ struct duet_jvm_layout {
 	struct duet_method_entry thrown;
 };
 DUET_ASSERT_SIZE(struct duet_jvm_layout,
-		 4 * 32 + (19 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
+		 4 * 32 + (21 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid in the loader's pid namespace. */
 struct duet_jvm_entry {

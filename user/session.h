@@ -59,6 +59,7 @@ struct session_options {
 	bool cpus; /* stacks of ticks and counted events begin with the CPU */
 	bool offsets; /* native frames have the offset of their instruction */
 	bool policies; /* stacks begin with the thread's scheduling policy */
+	bool receivers; /* above vtable stubs comes the class of the object whose method is called */
 	uint32_t only_cpu; /* ticks and counted events of CPU only_cpu - 1 alone; 0: of each CPU */
 	bool spark_names; /* add Spark's names to applications */
 	bool interval_pairing; /* do not use cookies even where the kernel has them */

@@ -55,6 +55,7 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 		.probes_tlabs = sources_may_have_probes(&session->jvms),
 		.only_cpu = session->options->only_cpu,
 		.tells_policy = session->options->policies,
+		.tells_receiver = session->options->receivers,
 		.max_bytes = budget_bpf_bytes(&session->budget),
 		.plain = session->options->interval_pairing,
 	};

@@ -399,6 +399,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 #define DUET_FRAME_METHOD 12
 #define DUET_FRAME_BCP 22 /* in a method's own code, the pointer to its byte code */
 #define DUET_FRAME_THREAD 28
+#define DUET_FRAME_RECEIVER 1 /* of a virtual call: j_rarg0 */
 #define DUET_FRAME_SENDER(layout) (layout).frame_sender /* on the way into a method, its caller's sp */
 #define DUET_ARM64_ESP 20 /* the interpreter's stack pointer; on the way out of a method, its caller's sp */
 

@@ -300,6 +300,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 #define DUET_X86_RCX 1
 #define DUET_X86_RDX 2
 #define DUET_X86_RBX 3
+#define DUET_X86_RSI 6
 #define DUET_X86_R13 13
 #define DUET_X86_R15 15
 #define DUET_FRAME_REGISTERS DUET_X86_REGISTERS
@@ -307,6 +308,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 #define DUET_FRAME_METHOD DUET_X86_RBX
 #define DUET_FRAME_BCP DUET_X86_R13 /* in a method's own code, the pointer to its byte code */
 #define DUET_FRAME_THREAD DUET_X86_R15
+#define DUET_FRAME_RECEIVER DUET_X86_RSI /* of a virtual call: j_rarg0 */
 #define DUET_FRAME_SENDER(layout) DUET_X86_R13 /* on the way into a method, its caller's sp */
 
 #define DUET_FRAME_FIXED_BYTES 64 /* of an interpreter frame, below its frame pointer */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codelets.h"
+#include "jvmflags.h"
 #include "memory.h"
 #include "perf_counter.h"
 #include "vmstructs.h"
@@ -23,8 +24,9 @@
 #define MAX_ENTRIES 20000 /* JDK 25 has 2,000; a bound for a table that has no end */
 #define SEGMENT_FREE 0xff
 #define CODELET_TEXT_BYTES 128 /* longer than the names of the codelets that are searched */
-#define FLAG_TEXT_BYTES 64
 #define BLOB_NAME_BYTES 16 /* enough to recognise nmethods */
+#define COMPACT_KLASS_BITS_BELOW 42 /* markWord::klass_shift, markWord.hpp, JDK 24 to 27 */
+#define OBJECT_KLASS 8 /* the word after the mark, where JDK 27 does not export it */
 #define BLOB_HEADER_MAX 512 /* all fields that are read are in these first bytes of a blob; JDK 8's nmethod has 300 */
 
 static struct {
@@ -34,8 +36,9 @@ static struct {
 	uintptr_t interpreter_address; /* StubQueue * */
 	uintptr_t call_stub_return_address; /* address */
 	uintptr_t oop_base_address, oop_shift_address;
+	uintptr_t klass_base_address, klass_shift_address;
+	uintptr_t perf_memory_address; /* char * */
 	uintptr_t enter_special_address; /* JDK 22+: address, within the code of Continuation.enterSpecial */
-	uintptr_t flags_address, flag_count_address, perf_memory_address; /* JVMFlag *, size_t, char * */
 	struct offset array_length, array_data;
 	struct offset heap_memory, heap_segmap, heap_segment_shift;
 	struct offset space_low, space_high, space_low_boundary, space_high_boundary;
@@ -49,8 +52,8 @@ static struct {
 	struct offset thread_object, thread_current, thread_owner, thread_entry;
 	struct offset thread_allocated, thread_buffer, buffer_start, buffer_top, buffer_end;
 	struct offset klass_name, symbol_length, symbol_body;
-	struct offset flag_name, flag_address;
-	size_t block_header_bytes, const_method_bytes, flag_bytes;
+	struct offset object_klass;
+	size_t block_header_bytes, const_method_bytes;
 } layout;
 
 /* CodeHeap objects live as long as the JVM; only the committed end of each grows. */
@@ -117,8 +120,7 @@ static const struct vmstructs_row rows[] = {
 	{"Klass", "_name", &layout.klass_name, NULL},
 	{"Symbol", "_length", &layout.symbol_length, NULL},
 	{"Symbol", "_body", &layout.symbol_body, NULL},
-	{"JVMFlag", "_name", &layout.flag_name, NULL},
-	{"JVMFlag", "_addr", &layout.flag_address, NULL},
+	{"oopDesc", "_metadata._klass", &layout.object_klass, NULL},
 	{"JavaFrameAnchor", "_last_Java_sp", &layout.anchor_sp, NULL},
 	{"JavaFrameAnchor", "_last_Java_pc", &layout.anchor_pc, NULL},
 	{"JavaFrameAnchor", "_last_Java_fp", &layout.anchor_fp, NULL},
@@ -131,9 +133,13 @@ static const struct vmstructs_row rows[] = {
 	{"CompressedOops", "_narrow_oop._shift", NULL, &layout.oop_shift_address},
 	{"CompressedOops", "_base", NULL, &layout.oop_base_address},
 	{"CompressedOops", "_shift", NULL, &layout.oop_shift_address},
+	{"Universe", "_narrow_klass._base", NULL, &layout.klass_base_address}, /* JDK 8-12 */
+	{"Universe", "_narrow_klass._shift", NULL, &layout.klass_shift_address},
+	{"CompressedKlassPointers", "_narrow_klass._base", NULL, &layout.klass_base_address}, /* JDK 13-22 */
+	{"CompressedKlassPointers", "_narrow_klass._shift", NULL, &layout.klass_shift_address},
+	{"CompressedKlassPointers", "_base", NULL, &layout.klass_base_address},
+	{"CompressedKlassPointers", "_shift", NULL, &layout.klass_shift_address},
 	{"ContinuationEntry", "_return_pc", NULL, &layout.enter_special_address},
-	{"JVMFlag", "flags", NULL, &layout.flags_address},
-	{"JVMFlag", "numFlags", NULL, &layout.flag_count_address},
 	{"PerfMemory", "_start", NULL, &layout.perf_memory_address},
 };
 
@@ -211,7 +217,7 @@ int jvmstructs_open(void)
 		return error;
 	layout.block_header_bytes = vmstructs_type_bytes("HeapBlock");
 	layout.const_method_bytes = vmstructs_type_bytes("ConstMethod");
-	layout.flag_bytes = vmstructs_type_bytes("JVMFlag");
+	jvmflags_open();
 	jvmstructs_renew_heaps();
 	return 0;
 }
@@ -541,6 +547,32 @@ static void publish_allocation(struct duet_jvm_allocation *ret)
 	ret->symbol_body = publish(&layout.symbol_body, 0);
 }
 
+/* JDK 27 has no class pointers that are not compressed, and exports none. */
+static void publish_object(struct duet_jvm_object *ret)
+{
+	bool is_compact = jvmflags_is_set("UseCompactObjectHeaders");
+	bool is_narrow = is_compact || !layout.object_klass.known ||
+			 jvmflags_is_set("UseCompressedClassPointers");
+
+	*ret = (struct duet_jvm_object){.klass = OBJECT_KLASS, .klass_bytes = 8};
+	if (layout.object_klass.known)
+		ret->klass = publish(&layout.object_klass, 0);
+	if (!is_narrow)
+		return;
+	if (!layout.klass_base_address || !layout.klass_shift_address) {
+		ret->klass_bytes = 0;
+		return;
+	}
+	ret->klass_base = memory_word(layout.klass_base_address);
+	ret->klass_shift = memory_byte(layout.klass_shift_address); /* an int, little endian: one byte is enough */
+	if (is_compact) {
+		ret->klass = 0;
+		ret->klass_below = COMPACT_KLASS_BITS_BELOW;
+	} else {
+		ret->klass_bytes = 4;
+	}
+}
+
 /*
  * Returns true if the blobs of this name build no frame (JDK 8 to 27). The last name is a prefix: HotSpot appends each
  * type of field.
@@ -604,23 +636,6 @@ uintptr_t jvmstructs_stub_variable(void)
 	return layout.call_stub_return_address;
 }
 
-bool jvmstructs_flag_is_set(const char *name)
-{
-	uintptr_t flag = layout.flags_address ? memory_word(layout.flags_address) : 0;
-	size_t count = layout.flag_count_address ? memory_word(layout.flag_count_address) : 0;
-
-	if (!flag || !layout.flag_bytes || !layout.flag_name.known || !layout.flag_address.known)
-		return false;
-	for (size_t i = 0; i < count && i < MAX_ENTRIES; i++, flag += layout.flag_bytes) {
-		char text[FLAG_TEXT_BYTES];
-
-		memory_text(text, memory_word(flag + layout.flag_name.value), sizeof(text));
-		if (!strcmp(text, name))
-			return memory_byte(memory_word(flag + layout.flag_address.value));
-	}
-	return false;
-}
-
 bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects)
 {
 	struct duet_jvm_virtual result = {
@@ -636,7 +651,7 @@ bool jvmstructs_virtual(struct duet_jvm_virtual *ret, bool *ret_reads_objects)
 	result.oop_base = memory_word(layout.oop_base_address);
 	result.oop_shift = memory_byte(layout.oop_shift_address); /* an int, little endian: one byte is enough */
 	*ret = result;
-	*ret_reads_objects = !jvmstructs_flag_is_set("UseZGC");
+	*ret_reads_objects = !jvmflags_is_set("UseZGC");
 	return true;
 }
 
@@ -676,6 +691,7 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 	publish_methods(&result);
 	publish_names(&result);
 	publish_allocation(&result.allocation);
+	publish_object(&result.object);
 	result.safepoints = jvmstructs_counter("sun.rt.safepoints");
 	*ret_layout = result;
 	return layout_is_whole(&result);

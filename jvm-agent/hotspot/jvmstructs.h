@@ -88,8 +88,6 @@ bool jvmstructs_caller_anchor(uintptr_t wrapper, struct frame_anchor *ret_anchor
 /* Returns the address of a static field of HotSpot's class StubRoutines; 0: unknown. */
 uintptr_t jvmstructs_stub_variable(void);
 
-/* Returns the value of a JVM flag of type bool; false when it is not found. */
-bool jvmstructs_flag_is_set(const char *name);
 /*
  * Stores the part of the layout that recognises mounted virtual threads. Returns false when HotSpot does not export it.
  * *ret_reads_objects: references are addresses, so objects can be read (not with ZGC).

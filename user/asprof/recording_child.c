@@ -98,6 +98,8 @@ static int compose(struct buf *words, const struct recording_subject *subject, c
 			add_word(words, "--record-cpu", NULL);
 		if (arguments->policies)
 			add_word(words, "--sched", NULL);
+		if (asprof_arguments_has(arguments, "vtable"))
+			add_word(words, "--receivers", NULL);
 		if (arguments->tlab && has_alloc(events.data))
 			add_word(words, "--tlab", NULL);
 		if (arguments->only_cpu)

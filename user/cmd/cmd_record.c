@@ -161,6 +161,8 @@ static int check_engine(const struct session_options *session)
 		return -EINVAL;
 	}
 
+	if (engine->standalone && session->receivers)
+		log_info("--receivers needs the bpf engine: with %s, no class comes above vtable stubs", engine->name);
 	if (engine->standalone && session->tlab) {
 		log_error("--tlab needs the bpf engine, which sets probes in HotSpot: engine %s cannot", engine->name);
 		return -EINVAL;
@@ -463,6 +465,7 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->all_user = options->all_user;
 	session->cpus = options->cpus;
 	session->policies = options->policies;
+	session->receivers = options->receivers;
 	session->offsets = options->offsets;
 	session->only_cpu = options->only_cpu;
 	session->spark_names = options->spark_names;

@@ -167,6 +167,8 @@ const struct opt record_rows[] = {
 	{0, "target-cpu", "N", "ticks and counters of this CPU alone", opt_cpu, FIELD(only_cpu)},
 	{0, "sched", NULL, "stacks begin with the thread's scheduling policy: [SCHED_BATCH]", opt_flag,
 		FIELD(policies)},
+	{0, "receivers", NULL, "above vtable and itable stubs, the class of the object that is called", opt_flag,
+		FIELD(receivers)},
 	{0, "offsets", NULL, "native frames have the offset of their instruction, for `duet annotate`", opt_flag,
 		FIELD(offsets)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,

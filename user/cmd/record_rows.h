@@ -31,7 +31,8 @@ struct record_options {
 	uint32_t freq, depth, keep_files, jfropts, survivors;
 	bool continuous, all;
 	uint32_t only_cpu; /* 1 + the CPU; 0: each */
-	bool host, all_user, no_attach, spark_names, verbose, wakers, ages, cpus, policies, tlab, alloc_native, offsets;
+	bool host, all_user, no_attach, spark_names, verbose, wakers, ages, cpus, policies, receivers, tlab;
+	bool alloc_native, offsets;
 	struct writer_options style;
 };
 

@@ -40,6 +40,7 @@ struct collector_options {
 	enum duet_return sleep_hook; /* take the samples of sleeps there only; NONE: at the best hook that there is */
 	uint32_t only_cpu; /* perf events on CPU only_cpu - 1 alone; 0: on each CPU */
 	bool tells_policy; /* samples have the scheduling policy */
+	bool tells_receiver; /* ticks and counters have the class of the receiver of a virtual call */
 	bool probes_tlabs; /* the allocations of JVMs may be sampled by BPF, see collector_probe_tlabs() */
 	bool wakers; /* tell who ended each sleep, by records with a role (duet_record.h) */
 	bool plain; /* use no feature of newer kernels, such as signal cookies; for tests */

@@ -137,6 +137,7 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
 	config->keep_all = options->keep_all;
 	config->tells_policy = options->tells_policy;
+	config->tells_receiver = options->tells_receiver;
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;
 	config->cgroup_id = options->cgroup_id;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "jvmflags.h"
 #include "jvmstructs.h"
 #include "outside/fields.h"
 #include "outside/memory.h"
@@ -83,11 +84,11 @@ static uintptr_t number_of(uintptr_t instance, const struct offset *field)
 /* Returns false when this version of ZGC is not known. */
 static bool learn_colours(void)
 {
-	bool has_generations = layout.version >= GENERATIONS_ONLY_SINCE || jvmstructs_flag_is_set("ZGenerational");
+	bool has_generations = layout.version >= GENERATIONS_ONLY_SINCE || jvmflags_is_set("ZGenerational");
 	uintptr_t z = layout.z_instance ? memory_word(layout.z_instance) : 0;
 	uintptr_t x = layout.x_instance ? memory_word(layout.x_instance) : z;
 
-	if (!jvmstructs_flag_is_set("UseZGC"))
+	if (!jvmflags_is_set("UseZGC"))
 		return true;
 	if (has_generations && z && layout.z_bad.known && layout.z_shift.known) {
 		learnt.z_bad = memory_word(z + layout.z_bad.value);
@@ -102,9 +103,9 @@ static bool learn_colours(void)
 
 static void learn_headers(void)
 {
-	learnt.has_narrow_oops = jvmstructs_flag_is_set("UseCompressedOops");
-	learnt.is_compact = jvmstructs_flag_is_set("UseCompactObjectHeaders");
-	learnt.has_narrow_klasses = learnt.is_compact || jvmstructs_flag_is_set("UseCompressedClassPointers");
+	learnt.has_narrow_oops = jvmflags_is_set("UseCompressedOops");
+	learnt.is_compact = jvmflags_is_set("UseCompactObjectHeaders");
+	learnt.has_narrow_klasses = learnt.is_compact || jvmflags_is_set("UseCompressedClassPointers");
 	learnt.array_length = learnt.is_compact ? 8 : learnt.has_narrow_klasses ? 12 : 16;
 	learnt.array_data = learnt.array_length + 4;
 	if (!learnt.has_narrow_klasses && layout.version < SMALL_HEADERS_SINCE)
