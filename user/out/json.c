@@ -6,15 +6,19 @@
 
 void json_text(FILE *out, const char *text, size_t len)
 {
+	size_t start = 0;
+
 	fputc('"', out);
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		if (c == '"' || c == '\\' || c == '<' || c < 0x20)
-			fprintf(out, "\\u%04x", c);
-		else
-			fputc(c, out);
+		if (c != '"' && c != '\\' && c != '<' && c >= 0x20)
+			continue;
+		fwrite(text + start, 1, i - start, out);
+		fprintf(out, "\\u%04x", c);
+		start = i + 1;
 	}
+	fwrite(text + start, 1, len - start, out);
 	fputc('"', out);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STACKS_MAX 65536 /* different stacks that are merged before they are added to the tree */
+#define STACKS_MAX 524288 /* different stacks that are merged before they are added to the tree */
 
 /* Samples of one thread with one stack. They are merged by index, before any text is compared. */
 struct stack {
