@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static const uint32_t steps_ms[] = {10,	   20,	   100,	   200,	    1000,    2000
 #define STEPS (sizeof(steps_ms) / sizeof(*steps_ms))
 
 struct row {
-	uint32_t event, step, thread, node;
+	uint32_t step, event, thread, node;
 	uint64_t value;
 };
 
@@ -47,6 +48,8 @@ struct heatmap {
 	struct vec(struct stack_node) nodes;
 	struct map node_ids; /* parent << 32 | label -> node of the page */
 	struct vec(struct row) rows;
+	bool is_unordered; /* some row is of an earlier step than the one before it */
+	struct map recent; /* stack_key() -> index in rows, of the step of the last row */
 	size_t step; /* index in steps_ms */
 	struct gzip gzip;
 };
@@ -109,13 +112,36 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
 	if (x->step != y->step)
 		return x->step < y->step ? -1 : 1;
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
 	return (x->node > y->node) - (x->node < y->node);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return compare_rows(a, b);
+}
+
+/* Rows of a recording are in the order of time, so that those of each step are sorted on their own. */
+static void sort_rows(struct heatmap *h)
+{
+	struct row *rows = h->rows.items;
+	size_t end;
+
+	for (size_t first = 0; first < h->rows.len; first = end) {
+		for (end = first + 1; end < h->rows.len && (h->is_unordered || rows[end].step == rows[first].step);)
+			end++;
+		qsort(rows + first, end - first, sizeof(*rows), compare_rows);
+	}
+	h->is_unordered = false;
 }
 
 /* Sorts the rows and merges equal ones. */
@@ -124,49 +150,120 @@ static void merge_rows(struct heatmap *h)
 	struct row *rows = h->rows.items;
 	size_t kept = 0;
 
-	if (!h->rows.len)
-		return;
-	qsort(rows, h->rows.len, sizeof(*rows), compare_rows);
+	map_release(&h->recent);
+	sort_rows(h);
 	for (size_t i = 1; i < h->rows.len; i++) {
 		if (compare_rows(&rows[kept], &rows[i]))
 			rows[++kept] = rows[i];
 		else
 			rows[kept].value += rows[i].value;
 	}
-	h->rows.len = kept + 1;
+	if (h->rows.len)
+		h->rows.len = kept + 1;
 }
 
-/* Merges rows, and makes the steps longer until half of the room is free. */
-static void make_room(struct heatmap *h)
+static uint32_t longer_step(const struct heatmap *h, uint32_t step, size_t to)
 {
-	merge_rows(h);
-	while (h->rows.len > ROWS_MAX / 2 && h->step + 1 < STEPS) {
-		uint32_t from = steps_ms[h->step], to = steps_ms[++h->step];
+	return (uint32_t)((uint64_t)step * steps_ms[h->step] / steps_ms[to]);
+}
 
-		for (size_t i = 0; i < h->rows.len; i++)
-			h->rows.items[i].step = (uint32_t)((uint64_t)h->rows.items[i].step * from / to);
-		merge_rows(h);
+/* Returns the index in steps_ms of the shortest steps with which both are one. */
+static size_t common_step(const struct heatmap *h, uint32_t a, uint32_t b)
+{
+	size_t step = h->step;
+
+	while (step + 1 < STEPS && longer_step(h, a, step) != longer_step(h, b, step))
+		step++;
+	return step;
+}
+
+static uint64_t stack_key(const struct row *row)
+{
+	return hash_bytes(&row->event, offsetof(struct row, value) - offsetof(struct row, event), 0);
+}
+
+/* Sets *ret to the index of the shortest steps that leave half of the room free. Returns 0 or -ENOMEM. */
+static int find_step(const struct heatmap *h, size_t *ret)
+{
+	struct map last = {0}; /* stack_key() -> step of its last row */
+	size_t merged[STEPS] = {0}, left = h->rows.len;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < h->rows.len; i++) {
+		const struct row *row = &h->rows.items[i];
+		uint64_t key = stack_key(row), before;
+
+		if (map_get(&last, key, &before))
+			merged[common_step(h, (uint32_t)before, row->step)]++;
+		err = map_put(&last, key, row->step);
 	}
+	map_release(&last);
+	*ret = h->step;
+	while (*ret + 1 < STEPS && left > ROWS_MAX / 2)
+		left -= merged[++*ret];
+	return err;
+}
+
+/*
+ * Makes the steps as long as it takes to free half of the room, and merges rows. In the order of time, no two rows are
+ * equal before that: see put_row(). Returns 0 or -ENOMEM.
+ */
+static int make_room(struct heatmap *h)
+{
+	size_t to;
+	int err;
+
+	if (h->is_unordered)
+		merge_rows(h);
+	if (h->rows.len <= ROWS_MAX / 2)
+		return 0;
+	err = find_step(h, &to);
+	if (err)
+		return err;
+	for (size_t i = 0; i < h->rows.len; i++)
+		h->rows.items[i].step = longer_step(h, h->rows.items[i].step, to);
+	h->step = to;
+	merge_rows(h);
+	return 0;
+}
+
+/* Adds the row, or its value to an equal one. Rows that are equal to much older ones are merged later. */
+static int put_row(struct heatmap *h, const struct row *row)
+{
+	uint64_t key = stack_key(row), at;
+	uint32_t last = h->rows.len ? h->rows.items[h->rows.len - 1].step : 0;
+
+	if (row->step != last)
+		map_release(&h->recent);
+	h->is_unordered |= row->step < last;
+	if (map_get(&h->recent, key, &at) && !compare_rows(&h->rows.items[at], row)) {
+		h->rows.items[at].value += row->value;
+		return 0;
+	}
+	at = h->rows.len;
+	return vec_push(&h->rows, *row) < 0 ? -ENOMEM : map_put(&h->recent, key, at);
 }
 
 static int add_row(void *context, const struct profile_sample *sample)
 {
 	struct heatmap *h = context;
 	uint64_t since = sample->time_ns > h->profile->start_ns ? sample->time_ns - h->profile->start_ns : 0;
-	uint64_t step = since / ((uint64_t)steps_ms[h->step] * NS_PER_MS);
-	int wanted = is_wanted(h, sample);
+	struct row row = {
+		.event = sample->event,
+		.thread = sample->thread,
+		.node = h->page_nodes[sample->node],
+		.value = h->options->total ? sample->weight : sample->count,
+	};
+	int wanted = is_wanted(h, sample), err = 0;
+	uint64_t step;
 
 	if (wanted <= 0)
 		return wanted;
 	if (h->rows.len >= ROWS_MAX)
-		make_room(h);
-	return vec_push(&h->rows, (struct row){
-					  .event = sample->event,
-					  .step = step < UINT32_MAX ? (uint32_t)step : UINT32_MAX,
-					  .thread = sample->thread,
-					  .node = h->page_nodes[sample->node],
-					  .value = h->options->total ? sample->weight : sample->count,
-				  });
+		err = make_room(h);
+	step = since / ((uint64_t)steps_ms[h->step] * NS_PER_MS);
+	row.step = step < UINT32_MAX ? (uint32_t)step : UINT32_MAX;
+	return err ? err : put_row(h, &row);
 }
 
 /* ---- the compressed part ---- */
@@ -323,7 +420,12 @@ static int write_page(struct heatmap *h)
 		err = timeline_each(&h->profile->samples, add_row, h);
 	if (err)
 		return err;
-	make_room(h);
+	err = make_room(h);
+	if (err)
+		return err;
+	merge_rows(h);
+	if (h->profile->events.len > 1 && h->rows.len)
+		qsort(h->rows.items, h->rows.len, sizeof(*h->rows.items), compare_events);
 	return page_write(asset_heatmap, asset_heatmap_bytes, insertions, 2, h, h->out);
 }
 
@@ -345,6 +447,7 @@ static int heatmap_write(const struct profile *profile, const struct writer_opti
 	vec_release(&h.nodes);
 	map_release(&h.node_ids);
 	vec_release(&h.rows);
+	map_release(&h.recent);
 	return err;
 }
 
