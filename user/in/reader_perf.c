@@ -39,6 +39,7 @@ struct perf {
 	struct map processes; /* pid -> name, a string of the profile */
 	struct profile_sample sample; /* the sample whose frames are being read */
 	bool has_sample, has_start;
+	uint32_t count; /* of samples merged into the next one; 0 = 1 */
 	uint64_t samples, weight;
 	struct buf *why;
 };
@@ -355,14 +356,16 @@ static int begin_sample(struct perf *p, const struct head *head)
 	p->sample = (struct profile_sample){
 		.time_ns = head->time_ns,
 		.weight = head->period,
-		.count = 1,
+		.count = p->count ? p->count : 1,
 		.event = find_event(p, &head->event),
 		.thread = find_thread(p, head),
 	};
 	if (p->sample.event == UINT32_MAX)
 		return refuse(p, "has an event after %d others", PROFILE_EVENTS_MAX);
-	if (++p->samples > SUM_MAX || head->period > SUM_MAX * 1024 - p->weight)
+	p->samples += p->sample.count;
+	if (p->samples > SUM_MAX || head->period > SUM_MAX * 1024 - p->weight)
 		return refuse(p, "makes the sum of all samples too large");
+	p->count = 0;
 	p->weight += head->period;
 	if (!p->has_start && (!p->profile->start_ns || head->time_ns < p->profile->start_ns))
 		p->profile->start_ns = p->profile->start_realtime_ns = head->time_ns;
@@ -421,6 +424,15 @@ static int read_event_row(struct perf *p, const char *line, size_t len, size_t a
 	return 0;
 }
 
+static void read_count(struct perf *p, const char *line, size_t len, size_t at)
+{
+	struct word word = next_word(line, len, &at);
+	uint64_t count;
+
+	if (read_number(word.text, word.len, &count) && count <= UINT32_MAX)
+		p->count = (uint32_t)count;
+}
+
 /* Reads duet's comments, and skips others. */
 static int read_comment(struct perf *p, const char *line, size_t len)
 {
@@ -432,6 +444,8 @@ static int read_comment(struct perf *p, const char *line, size_t len)
 		return read_event_row(p, line, len, at);
 	if (begins_with(line, len, PERF_TEXT_START, &at))
 		read_start(p, line, len, at);
+	if (begins_with(line, len, PERF_TEXT_COUNT, &at))
+		read_count(p, line, len, at);
 	return 0;
 }
 

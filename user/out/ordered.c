@@ -45,10 +45,13 @@ static int merge(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
-static int merge_all(struct ordered *ordered, const struct profile *profile)
+int ordered_merge(struct ordered *ordered, const struct profile *profile)
 {
 	struct merger m = {.ordered = ordered, .rows = calloc(profile->events.len + 1, sizeof(*m.rows))};
-	int err = m.rows ? timeline_each(&profile->samples, merge, &m) : -ENOMEM;
+	int err;
+
+	*ordered = (struct ordered){.is_merged = true};
+	err = m.rows ? timeline_each(&profile->samples, merge, &m) : -ENOMEM;
 
 	for (size_t i = 0; m.rows && i < profile->events.len; i++)
 		map_release(&m.rows[i]);
@@ -60,9 +63,9 @@ int ordered_build(struct ordered *ordered, const struct profile *profile)
 {
 	int err;
 
-	*ordered = (struct ordered){.is_merged = profile->samples.len > ORDERED_MAX};
-	if (ordered->is_merged)
-		err = merge_all(ordered, profile);
+	*ordered = (struct ordered){0};
+	if (profile->samples.len > ORDERED_MAX)
+		err = ordered_merge(ordered, profile);
 	else
 		err = timeline_each(&profile->samples, add, ordered);
 	if (!err && ordered->samples.len)

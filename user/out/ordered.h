@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "profile/profile.h"
 
-/* if there are more samples, those with equal stacks are merged, and have the time of the first */
+/* if there are more samples, those of a thread with equal stacks are merged, and have the time of the first */
 #define ORDERED_MAX (1u << 20)
 
 struct ordered {
@@ -16,6 +16,8 @@ struct ordered {
 
 /* Returns 0 or -errno; call ordered_release() in both cases. */
 int ordered_build(struct ordered *ordered, const struct profile *profile);
+/* The merged samples, in the order in which their stacks are first in the profile. Else as ordered_build(). */
+int ordered_merge(struct ordered *ordered, const struct profile *profile);
 void ordered_release(struct ordered *ordered);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The text of perf script, for tools that read it: stackcollapse-perf.pl, speedscope, Firefox Profiler. A sample is a
- * line with thread, time, period and event, and then one line a frame, leaf first. The addresses are 0.
+ * line with thread, time, period and event, and then one line a frame, leaf first. The addresses are 0. Ten million
+ * samples would be some 16 GB, so too many samples are merged, as in other formats: see ordered.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "out/ordered.h"
 #include "out/path.h"
 #include "out/stack_room.h"
 #include "out/writers.h"
@@ -275,6 +277,37 @@ static int put_sample(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
+/* Writes a sample that others are merged into, once. */
+static int put_merged(struct perf *p, const struct profile_sample *sample)
+{
+	int64_t stack = find_stack(p, sample);
+	uint64_t most;
+
+	if (stack < 0 || !p->stacks.places.items[stack].len)
+		return stack < 0 ? (int)stack : 0;
+	if (put_process(p, &p->profile->threads.items[sample->thread]) < 0)
+		return -ENOMEM;
+	most = stack_room_next(&p->room);
+	fprintf(p->out, PERF_TEXT_COUNT "%u\n", sample->count);
+	put_head(p, sample, sample->weight);
+	stack_room_took(&p->room, put_stack(p, (size_t)stack, most) + HEAD_BYTES);
+	return 0;
+}
+
+static int put_samples(struct perf *p)
+{
+	struct ordered ordered;
+	int err;
+
+	if (p->profile->samples.len <= ORDERED_MAX)
+		return timeline_each(&p->profile->samples, put_sample, p);
+	err = ordered_merge(&ordered, p->profile);
+	for (size_t i = 0; !err && i < ordered.samples.len; i++)
+		err = put_merged(p, &ordered.samples.items[i]);
+	ordered_release(&ordered);
+	return err;
+}
+
 /* Makes what does not change from sample to sample. Returns 0 or -ENOMEM. */
 static int make_heads(struct perf *p)
 {
@@ -364,7 +397,7 @@ static int perf_write(const struct profile *profile, const struct writer_options
 		err = make_heads(&p);
 	if (!err) {
 		put_comments(&p);
-		err = timeline_each(&profile->samples, put_sample, &p);
+		err = put_samples(&p);
 	}
 	release(&p);
 	return err ? err : writer_finish(out);

@@ -6,6 +6,7 @@
 /* Comments at the beginning: duet's own, which other programs skip. */
 #define PERF_TEXT_EVENT "# event: " /* NAME UNIT INTERVAL, without spaces in the name */
 #define PERF_TEXT_PROCESS "# process: " /* PID NAME */
+#define PERF_TEXT_COUNT "# samples: " /* N: of how many samples the next one is the sum */
 #define PERF_TEXT_START "# start: " /* nanoseconds since 1970, then the length in nanoseconds */
 
 /* Modules of frames. For other kinds, the module is the kind's name in brackets. */
