@@ -392,7 +392,7 @@ bench-events: all workloads ## what memory, locks and traced methods add to each
 bench-offcpu: all workloads ## time off CPU: costs and sums; ROUNDS=3 RUNS=10 BEFORE=/path/to/duet
 	$(Q)$(bench_settings) RUNS=$(RUNS) BEFORE="$(BEFORE)" tests/bench/offcpu.sh
 
-bench-convert: $(O)/tests/bench/heatmap_day
+bench-convert: $(O)/tests/bench/made_up_day
 bench-convert: all workloads $(O)/tests/system/peak_memory ## what converting ten million samples takes, for each format
 	$(Q)JFRCONV="$(JFRCONV)" tests/bench/convert.sh
 

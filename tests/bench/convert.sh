@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 #
 # convert.sh [FILE.duet]: what `duet convert` takes for a recording of SAMPLES=10000000 samples, for each format, as a
-# Markdown table. The recording is FILE, or two seconds of a JVM, merged with itself until it has so many. With
-# JFRCONV=/path/to/jfrconv, that program converts the JFR file beside it. FORMATS="jfr html" takes these alone.
-# Else the last line is the heat map of a made-up day of DAY=100000000 samples.
+# Markdown table, and then for each format that can be read, to collapsed stacks. The recording is a made-up day, or
+# FILE, merged with itself until it has so many samples. With JFRCONV=/path/to/jfrconv, that program converts the JFR
+# file beside it. FORMATS="jfr html" takes these alone. Else the last line is the heat map of a made-up day of
+# DAY=100000000 samples.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 samples=${SAMPLES:-10000000}
-all="duet jfr pb.gz otlp otlp.json perf html heatmap.html tree.html collapsed col txt callgrind speedscope.json"
-all+=" firefox.json trace.json"
+all="duet jfr pb.gz otlp otlp.json perf html heatmap.html tree.html tree-text collapsed col txt flat traces callgrind"
+all+=" speedscope.json firefox.json trace.json"
+read -ra readable <<<"${READABLE-duet jfr pb.gz otlp otlp.json perf html collapsed}"
 read -ra formats <<<"${FORMATS:-$all}"
 
 samples_of() { # FILE
@@ -45,20 +47,32 @@ row() { # NAME COMMAND...: time, CPU time, peak memory, size of $here/out.NAME
 	rm -f "$here"/out*."$name"
 }
 
+# The name of a format without an extension is given by -o.
+convert_row() { # NAME
+	case $1 in
+	*-* | flat | traces) row "$1" "$duet" convert -e cpu -o "$1" "$here/all.duet" "$here/out.$1" ;;
+	*) row "$1" "$duet" convert -e cpu "$here/all.duet" "$here/out.$1" ;;
+	esac
+}
+
 if [ $# -gt 0 ]; then
-	input=$1
+	grow "$1"
 else
-	input=$here/short.duet
-	"$duet" record -i 1ms -d 2 -f "$input" -- "$jdk/bin/java" -cp "$DUET_BUILD/workloads" shop.Demo >/dev/null 2>&1
-	[ -e "$input" ] || die "nothing was recorded"
+	count=$samples
+	TMPDIR=$here "$DUET_BUILD/tests/bench/made_up_day" "$count" "$here/all.duet" >/dev/null
 fi
-grow "$input"
 echo "$count samples, $(du -b "$here/all.duet" | awk '{ printf "%.1f MB", $1 / 1e6 }'):"
 echo
 echo "| to | time | CPU time | most memory | size |"
 echo "|---|---|---|---|---|"
 for format in "${formats[@]}"; do
-	row "$format" "$duet" convert -e cpu "$here/all.duet" "$here/out.$format"
+	convert_row "$format"
+done
+printf '\n| from | time | CPU time | most memory | size as collapsed |\n|---|---|---|---|---|\n'
+for format in "${readable[@]}"; do
+	"$duet" convert -e cpu "$here/all.duet" "$here/in.$format" 2>/dev/null
+	row "$format" "$duet" convert -o collapsed "$here/in.$format" "$here/out.$format"
+	rm "$here/in.$format"
 done
 if [ -n "${JFRCONV-}" ]; then
 	"$duet" convert "$here/all.duet" "$here/all.jfr" 2>/dev/null

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heatmap_day SAMPLES OUT.html: the heat map of a day with that many samples, of a made-up server with 64 threads and
- * 4000 stacks, of which the first are the most frequent. It prints the size of the file and how long the writer took.
- * With 100000000 it needs 3.2 GB below $TMPDIR for the samples.
+ * made_up_day SAMPLES OUT: a recording of a day with that many samples, in the format of OUT's extension. The server is
+ * made up: it has 64 threads and 4000 stacks, of which the first are the most frequent. The size of the file and what
+ * the writer took are printed. 100000000 samples need 4 GB below $TMPDIR.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,17 +29,20 @@ static uint32_t random_below(uint32_t bound)
 /* Stacks share their callers, as those of a server do. */
 static uint32_t make_stack(struct profile *profile, uint32_t number)
 {
+	uint32_t class_name = intern_str(&profile->strings, "com.acme.shop.Service");
 	uint32_t frames[DEPTH];
 	char name[64];
 
 	for (uint32_t depth = 0; depth < DEPTH; depth++) {
 		uint32_t choice = number >> (depth < 12 ? 12 - depth : 0);
 
-		snprintf(name, sizeof(name), "com.acme.shop.Service%u.step%u", choice % 199, depth);
+		snprintf(name, sizeof(name), "step%u_%u", depth, choice % 199);
 		frames[depth] = profile_frame(profile, &(struct frame){
-							       .kind = FRAME_COMPILED,
+							       .kind = FRAME_COMPILED + number % 3,
 							       .name = intern_str(&profile->strings, name),
-							       .bci = -1,
+							       .class_name = class_name,
+							       .line = (int)(10 * depth + number % 7),
+							       .bci = (int)(4 * (number % 7)),
 						       });
 	}
 	return profile_stack(profile, frames, DEPTH);
@@ -72,7 +75,7 @@ static int add_samples(struct profile *profile, uint64_t count)
 	return err;
 }
 
-static int write_map(const struct profile *profile, const char *path)
+static int write_file(const struct profile *profile, const char *path)
 {
 	FILE *out = fopen(path, "we");
 	struct writer_options options;
@@ -82,7 +85,7 @@ static int write_map(const struct profile *profile, const char *path)
 	if (!out)
 		return -1;
 	writer_options_default(&options);
-	err = writer_by_name("heatmap")->write(profile, &options, out);
+	err = writer_by_path(path)->write(profile, &options, out);
 	printf("%" PRIu64 " samples: %.1f MB, %.1f s of CPU time\n", profile->samples.len, (double)ftello(out) / 1e6,
 	       (double)(clock_cpu_ns() - start) / 1e9);
 	fclose(out);
@@ -101,7 +104,7 @@ int main(int argc, char **argv)
 	(void)profile_event(&profile, "cpu", PROFILE_NS, 10 * NS_PER_MS);
 	err = add_samples(&profile, strtoull(argv[1], NULL, 10));
 	if (!err)
-		err = write_map(&profile, argv[2]);
+		err = write_file(&profile, argv[2]);
 	profile_release(&profile);
 	return err ? 1 : 0;
 }
