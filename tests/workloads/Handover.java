@@ -5,11 +5,11 @@ import java.util.Arrays;
 
 /**
  * Handover: two threads take a lock by turns, for ever. Who has it keeps it until the other one has been blocked for a
- * while. Says "HANDOVER ns" for each thousand turns: the median time from the last moment of one thread in the
+ * while. Says "HANDOVER ns" for each 200 turns: the median time from the last moment of one thread in the
  * synchronized code to the first moment of the other.
  */
 public final class Handover {
-    private static final int TURNS = 1000;
+    private static final int TURNS = 200;
     private static final long ASLEEP_NS = 200_000;
     private static final Object lock = new Object();
     private static final Thread[] threads = new Thread[2];
