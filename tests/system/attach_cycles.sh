@@ -88,6 +88,31 @@ case_cycles_perf() { # apart
 	cycles_leave_nothing --engine perf -i 1ms
 }
 
+# Every event of an agent at once, under storms of classes, code and locks, beside the JVM's own recorder, in a JVM that
+# checks each call of JNI. It computes the same sums afterwards, obeys its own commands, and has printed nothing.
+jdk_case_all_events() { # apart
+	local events=cpu=1ms,alloc=64k,live=64k,lock=10us,wait=10us,nativemem=64k,leak=64k,free,nativelock=10us
+	local round=0 tables commands
+	need_jdk 11 "sampled allocations"
+	mkfifo "$here/in"
+	exec {commands}<>"$here/in"
+	JVM_OPTS=(-Xcheck:jni -XX:+EnableDynamicAgentLoading "-XX:StartFlightRecording=filename=$here/jvm.jfr,maxsize=64m")
+	JVM_IN=$here/in start_jvm "$jdk" workload.Storm classes code locks
+	cycle -d 300ms -e "$events,exceptions,gc,safepoint,class-load,compilation" --trace 'workload.Storm.*:1ms'
+	wait_for_rest
+	tables=$(rights_of_tables)
+	for ((round = 1; round <= ${CYCLES:-5}; round++)); do
+		cycle -d 300ms -e "$events,exceptions,gc,safepoint,class-load,compilation" --trace 'workload.Storm.*:1ms'
+	done
+	wait_for_rest
+	expect "rights of the tables" "$(rights_of_tables)" == "$tables"
+	"$jdk/bin/jcmd" "$jvm" JFR.dump name=1 >"$here/jcmd" 2>&1 || fail "jcmd: $(cat "$here/jcmd")"
+	echo "ask 1" >&$commands
+	wait_for_line "$jvm_out" '^SOUND 1$' 60
+	expect_lacks "$jvm_out" 'WRONG|WARNING|FATAL'
+	expect_lacks "$jvm_out.err" 'WARNING|FATAL|duet'
+}
+
 # While it samples: no descriptor for a thread.
 jdk_case_descriptors_per_thread() {
 	start_jvm "$jdk" workload.Idle 20

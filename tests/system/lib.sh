@@ -146,6 +146,11 @@ need_jdk() { # VERSION WHAT
 	is_jdk "$1" || skip "no $2 before JDK $1"
 }
 
+# Prints a hash of the rights of all parts of the JVM's own libraries.
+rights_of_tables() {
+	awk '/libjvm|libjava|libjli|libnio|libc[.]so/ { print $1, $2, $6 }' "/proc/$jvm/maps" | cksum
+}
+
 any_jdk() {
 	jdks | head -n 1
 }

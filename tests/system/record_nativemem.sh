@@ -165,11 +165,6 @@ jdk_case_start_and_stop() {
 	expect_lacks "$jvm_out.err" 'FATAL|WARNING.*JNI'
 }
 
-# Prints a hash of the rights of all parts of the JVM's own libraries.
-rights_of_tables() {
-	awk '/libjvm|libjava|libjli|libnio|libc[.]so/ { print $1, $2, $6 }' "/proc/$jvm/maps" | cksum
-}
-
 case_usage() {
 	run_duet record -e nativemem --no-attach -p $$ -d 1
 	expect_refusal 2 'nativemem comes from the agent'
