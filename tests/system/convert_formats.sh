@@ -146,7 +146,7 @@ jdk_case_jfr_for_the_jdk() {
 	"$jdk/bin/jfr" print --json --events JVMInformation,ExecutionSample "$here/a.jfr" >"$here/json" 2>"$here/why" ||
 		fail "jfr print: $(cat "$here/why")"
 	expect_contains "$here/json" '"jvmName": ".*VM"'
-	! "$jdk/bin/jfr" view 2>/dev/null | grep -q hot-methods || compare_hot_methods
+	! "$jdk/bin/jfr" view 2>&1 | grep -q hot-methods || compare_hot_methods
 }
 
 # Each kind of event has the type that others know, and the JDK counts as many as duet does.
@@ -175,7 +175,7 @@ jdk_case_jfr_types() {
 		live a jdk.OldObjectSample
 		lock a jdk.JavaMonitorEnter
 	END
-	"$jdk/bin/jfr" view 2>/dev/null | grep -q hot-methods || return 0
+	"$jdk/bin/jfr" view 2>&1 | grep -q hot-methods || return 0
 	convert -e lock "$here/a.duet" "$here/lock.collapsed"
 	"$jdk/bin/jfr" view contention-by-class "$here/a.jfr" >"$here/view"
 	awk '/;shop.Till(_\[i\])? [0-9]+$/ { sum += $NF } END { print sum }' "$here/lock.collapsed" >"$here/want"

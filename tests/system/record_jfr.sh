@@ -229,4 +229,40 @@ jdk_case_processes() {
 	expect_contains "$here/stderr" "Process sampling requires JFR output format"
 }
 
+# Every view of `jfr view` finds what it asks for, and those are not empty whose data the recording has.
+jdk_case_views() {
+	local view
+	JVM_OPTS=(-Xmx64m)
+	begin
+	"$jdk/bin/jfr" view 2>&1 | grep -q all-views || skip "its jfr has no views"
+	record -p "$jvm" -d 4 -e cpu,alloc,live,lock,nativemem,gc,safepoint,compilation --proc 1 \
+		-f "$here/out.jfr" -f "$here/out.duet"
+	expect_status 0
+	"$jdk/bin/jfr" view --width 160 all-views "$here/out.jfr" >"$here/view" 2>&1 ||
+		fail "all-views: $(tail -n 3 "$here/view")"
+	! grep -E "Missing event|Can't find" "$here/view" >"$here/why" || fail "views: $(head -n 3 "$here/why")"
+	for view in 'Active Recordings' 'Active Settings' 'Allocation by Class' 'Allocation by Site' \
+		'Allocation by Thread' 'Contention by Site' 'Contention by Thread' 'Contention by Lock Class' \
+		'CPU Information' 'CPU Load' 'Event Types by Count' 'Garbage Collections' 'GC Pauses' \
+		'GC Pause Phases' 'Java Methods that Execute the Most' 'Command Line Flags' \
+		'JVM Information' 'Latencies by Type' \
+		'Memory Leak Candidates by Class' 'Memory Leak Candidates by Site' 'Java Thread Statistics' \
+		'Native Libraries' 'Recording Information' 'Safepoints' 'Longest Compilations' \
+		'System Properties at Startup' 'System Information' 'System Processes' 'Thread Allocation Statistics' \
+		'Thread CPU Load'; do
+		expect_contains "$here/view" "^ *$view\$"
+	done
+	expect_contains "$here/view" '^MaxHeapSize  *67,108,864'
+	run_duet convert -e alloc --total "$here/out.duet" "$here/alloc.collapsed"
+	"$jdk/bin/jfr" print --json --events ThreadAllocationStatistics "$here/out.jfr" >"$here/json"
+	expect "bytes of all threads" \
+		"$(awk '/"allocated":/ { sum += $2 } END { printf "%.0f", sum }' "$here/json")" == \
+		"$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$here/alloc.collapsed")"
+	run_duet convert -e gc "$here/out.duet" "$here/gc.collapsed"
+	expect "collections" "$(jfr_count "$here/out.jfr" jdk.GarbageCollection)" == "$(total "$here/gc.collapsed")"
+	expect "safepoints' ends" "$(jfr_count "$here/out.jfr" jdk.SafepointEnd)" == \
+		"$(jfr_count "$here/out.jfr" jdk.SafepointBegin)"
+}
+
 run_cases "$@"
+

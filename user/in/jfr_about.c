@@ -40,10 +40,12 @@ static uint64_t number_of(const struct about_event *event, int slot)
 static uint64_t scaled(const struct about_event *event, int slot, double factor)
 {
 	uint32_t bits = (uint32_t)number_of(event, slot);
+	double product;
 	float number;
 
 	memcpy(&number, &bits, sizeof(number));
-	return number > 0 && (double)number * factor < (double)INT64_MAX ? (uint64_t)((double)number * factor + 0.5) : 0;
+	product = (double)number * factor;
+	return product > 0 && product < (double)INT64_MAX ? (uint64_t)(product + 0.5) : 0;
 }
 
 /* ---- notes ---- */
@@ -119,9 +121,8 @@ enum { SPACE_COMMITTED, SPACE_RESERVED };
 static int add_heap(const struct about_event *event)
 {
 	struct jfr_about *about = event->about;
-	const char *when = intern_text(&about->profile->strings,
-				       jfr_constants_name(about->constants, JFR_POOL_GC_WHEN,
-							  number_of(event, HEAP_WHEN)));
+	const char *when = intern_text(&about->profile->strings, jfr_constants_name(about->constants, JFR_POOL_GC_WHEN,
+										    number_of(event, HEAP_WHEN)));
 	struct jfr_cursor space = {
 		.bytes = about->constants->bytes,
 		.at = event->values[HEAP_SPACE].at,
@@ -204,8 +205,8 @@ static int add_flag(const struct about_event *event, const char *value)
 {
 	struct jfr_about *about = event->about;
 	struct intern *strings = &about->profile->strings;
-	const char *origin = intern_text(strings, jfr_constants_name(about->constants, JFR_POOL_FLAG_ORIGIN,
-								     number_of(event, FLAG_ORIGIN)));
+	const char *origin = intern_text(
+		strings, jfr_constants_name(about->constants, JFR_POOL_FLAG_ORIGIN, number_of(event, FLAG_ORIGIN)));
 	struct buf flag;
 	uint32_t id;
 
@@ -296,11 +297,13 @@ static int add_memory(const struct about_event *event)
 	return 0;
 }
 
+/* clang-format off */
 enum {
 	PROCESS_PID = 1, PROCESS_PARENT, PROCESS_NAME, PROCESS_COMMAND, PROCESS_UID, PROCESS_STATE, PROCESS_START,
 	PROCESS_USER, PROCESS_SYSTEM, PROCESS_LOAD, PROCESS_THREADS, PROCESS_SIZE, PROCESS_RESIDENT, PROCESS_ANONYMOUS,
 	PROCESS_FILES, PROCESS_SHARED, PROCESS_MINOR, PROCESS_MAJOR, PROCESS_READ, PROCESS_WRITTEN,
 };
+/* clang-format on */
 
 static int add_process(const struct about_event *event)
 {
@@ -334,27 +337,31 @@ static int add_process(const struct about_event *event)
 
 /* ---- types ---- */
 
-#define FLAG_FIELDS {"startTime", "name", "value", "origin"}
+#define FLAG_FIELDS                                                                                                    \
+	{                                                                                                              \
+		"startTime", "name", "value", "origin"                                                                 \
+	}
 
 /* clang-format off */
 static const struct {
 	struct jfr_wanted type;
 	int (*add)(const struct about_event *event);
 } abouts[] = {
-	{{"jdk.JVMInformation", {"startTime", "pid", "jvmName", "jvmVersion", "jvmArguments", "javaArguments"}}, add_jvm},
+	{{"jdk.JVMInformation", {"startTime", "pid", "jvmName", "jvmVersion", "jvmArguments", "javaArguments"}},
+		add_jvm},
 	{{"jdk.InitialSystemProperty", {"startTime", "key", "value"}}, add_property},
 	{{"jdk.NativeLibrary", {"startTime", "name", "baseAddress", "topAddress"}}, add_library},
 	{{"jdk.CPULoad", {"startTime", "jvmUser", "jvmSystem", "machineTotal"}}, add_load},
 	{{"jdk.GCHeapSummary", {"startTime", "gcId", "when", "heapSpace", "heapUsed"}}, add_heap},
-	{{"jdk.JavaThreadStatistics", {"startTime", "activeCount", "daemonCount", "accumulatedCount", "peakCount"}},
-		add_threads},
+	{{"jdk.JavaThreadStatistics", {
+		"startTime", "activeCount", "daemonCount", "accumulatedCount", "peakCount"}}, add_threads},
 	{{"jdk.OSInformation", {"startTime", "osVersion"}}, add_system},
 	{{"jdk.CPUInformation", {"startTime", "cpu", "description", "hwThreads"}}, add_cpu},
 	{{"jdk.PhysicalMemory", {"startTime", "totalSize"}}, add_memory},
 	{{"profiler.ProcessSample", {
-		"startTime", "pid", "ppid", "name", "cmdLine", "uid", "state", "processStartTime", "cpuUser", "cpuSystem",
-		"cpuPercent", "threads", "vmSize", "vmRss", "rssAnon", "rssFiles", "rssShmem", "minorFaults",
-		"majorFaults", "ioRead", "ioWrite"}}, add_process},
+		"startTime", "pid", "ppid", "name", "cmdLine", "uid", "state", "processStartTime", "cpuUser",
+		"cpuSystem", "cpuPercent", "threads", "vmSize", "vmRss", "rssAnon", "rssFiles", "rssShmem",
+		"minorFaults", "majorFaults", "ioRead", "ioWrite"}}, add_process},
 	{{"jdk.BooleanFlag", FLAG_FIELDS}, add_switch},
 	{{"jdk.IntFlag", FLAG_FIELDS}, add_int},
 	{{"jdk.UnsignedIntFlag", FLAG_FIELDS}, add_unsigned_int},

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "in/jfr_constants.h"
 
-#define JFR_ABOUTS 18 /* types that are read */
+#define JFR_ABOUTS 15 /* types that are read */
 
 /* A zeroed struct with the two pointers set, which are not owned, is valid. */
 struct jfr_about {

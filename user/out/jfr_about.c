@@ -248,6 +248,12 @@ static void put_host(struct writer_stream *j)
 		jfr_put_number(&j->body, host->processors);
 		jfr_end_event(j);
 	}
+	if (host->memory_bytes) {
+		jfr_begin_event(j, JFR_E_PHYSICAL_MEMORY, 0);
+		jfr_put_number(&j->body, host->memory_bytes);
+		jfr_put_number(&j->body, (uint64_t)((double)host->memory_bytes * host->memory_percent / 100));
+		jfr_end_event(j);
+	}
 	buf_release(&system);
 }
 
@@ -286,6 +292,7 @@ static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
 	jfr_put_number(&j->body, start_of_process_ms(&j->profile->host, owner));
 	jfr_put_number(&j->body, owner->pid);
 	jfr_end_event(j);
+	jfr_views_flags(j, owner);
 	buf_release(&name);
 }
 
@@ -344,6 +351,16 @@ static void put_heap_note(struct writer_stream *j, const struct profile_note *no
 	jfr_end_event(j);
 }
 
+static void put_threads_note(struct writer_stream *j, const struct profile_note *note)
+{
+	if (!j->views.is_needed)
+		return;
+	jfr_begin_event(j, JFR_E_THREAD_STATISTICS, note->time_ns - j->profile->start_ns);
+	for (size_t i = 0; i < 4; i++)
+		jfr_put_number(&j->body, note->numbers[i]);
+	jfr_end_event(j);
+}
+
 static void put_property_note(struct writer_stream *j, const struct profile_note *note)
 {
 	jfr_begin_event(j, JFR_E_SYSTEM_PROPERTY, 0);
@@ -371,6 +388,7 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns)
 		[PROFILE_NOTE_LIBRARY] = {put_library_note, WRITER_WITHOUT_LIBRARIES},
 		[PROFILE_NOTE_LOAD] = {put_load_note, WRITER_WITHOUT_LOAD},
 		[PROFILE_NOTE_HEAP] = {put_heap_note, WRITER_WITHOUT_HEAP},
+		[PROFILE_NOTE_THREADS] = {put_threads_note, 0},
 	};
 	const struct profile *profile = j->profile;
 
@@ -378,7 +396,10 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns)
 		const struct profile_note *note = &profile->notes.items[j->notes];
 
 		j->has_load |= note->kind == PROFILE_NOTE_LOAD;
-		j->heap_bytes = note->kind == PROFILE_NOTE_HEAP ? note->numbers[1] : j->heap_bytes;
+		if (note->kind == PROFILE_NOTE_HEAP) {
+			j->heap_bytes = note->numbers[1];
+			j->views.collections = note->numbers[0];
+		}
 		if (kinds[note->kind].put && !(j->options.jfr.without & kinds[note->kind].without) &&
 		    note->time_ns >= profile->start_ns)
 			kinds[note->kind].put(j, note);
@@ -417,13 +438,19 @@ static void put_usage(struct writer_stream *j, const struct profile_usage *usage
 	jfr_end_event(j);
 }
 
+static void tell_usage(struct writer_stream *j, const struct profile_usage *usage)
+{
+	put_usage(j, usage);
+	jfr_views_process(j, usage);
+}
+
 void jfr_put_usages(struct writer_stream *j, uint64_t until_ns)
 {
 	const struct profile *profile = j->profile;
 
 	for (; j->usages < profile->usages.len && profile->usages.items[j->usages].time_ns <= until_ns; j->usages++)
 		if (profile->usages.items[j->usages].time_ns >= profile->start_ns)
-			put_usage(j, &profile->usages.items[j->usages]);
+			tell_usage(j, &profile->usages.items[j->usages]);
 }
 
 /* ---- the end ---- */
@@ -509,6 +536,7 @@ void jfr_put_report(struct writer_stream *j)
 	jfr_put_notes(j, UINT64_MAX);
 	jfr_put_usages(j, UINT64_MAX);
 	put_load(j);
+	jfr_views_end(j);
 	jfr_put_facts(j);
 	jfr_put_losses(j);
 	put_loss(j, j->over_limit, "events above the limits of --ratelimit");

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "out/jfr_bytes.h"
+#include "out/jfr_declared.h"
 #include "profile/jfr.h"
 
 enum flag {
@@ -56,6 +57,10 @@ struct type {
 #define DURATION {"duration", JFR_T_LONG, "Duration", TICKS_LONG}
 #define STACK_TRACE {"stackTrace", JFR_T_STACK_TRACE, "Stack Trace", OF_POOL}
 #define STATE {"state", JFR_T_THREAD_STATE, "Thread State", OF_POOL}
+#define FLAG_NAME {"name", JFR_T_STRING, "Name", 0}
+#define FLAG_ORIGIN {"origin", JFR_T_FLAG_ORIGIN, "Origin", OF_POOL}
+#define GC_ID {"gcId", JFR_T_INT, "GC Identifier", UNSIGNED}
+#define SAFEPOINT_ID {"safepointId", JFR_T_LONG, "Safepoint Identifier", UNSIGNED}
 #define JVM "Java Virtual Machine"
 #define APPLICATION "Java Application"
 #define RECORDER "Flight Recorder"
@@ -105,8 +110,7 @@ static const struct type types[] = {
 		{"hidden", JFR_T_BOOLEAN, "Hidden", 0}}},
 	{"jdk.types.Package", JFR_T_PACKAGE, STRUCTURE, "Package", .fields = {
 		{"name", JFR_T_SYMBOL, "Name", OF_POOL}}},
-	{"jdk.types.Symbol", JFR_T_SYMBOL, SIMPLE, "Symbol", .fields = {
-		{"string", JFR_T_STRING, "String", 0}}},
+	{"jdk.types.Symbol", JFR_T_SYMBOL, SIMPLE, "Symbol", .fields = {{"string", JFR_T_STRING, "String", 0}}},
 	{JFR_TYPE_PROCESS, JFR_T_PROCESS, STRUCTURE, "Process", .fields = {
 		{"pid", JFR_T_INT, "Process Identifier", 0},
 		{"name", JFR_T_STRING, "Name", 0},
@@ -123,22 +127,19 @@ static const struct type types[] = {
 		{"committedSize", JFR_T_LONG, "Committed Size", BYTES},
 		{"reservedEnd", JFR_T_LONG, "Reserved End Address", ADDRESS},
 		{"reservedSize", JFR_T_LONG, "Reserved Size", BYTES}}},
-	{"jdk.types.GCWhen", JFR_T_GC_WHEN, SIMPLE, "GC When", .fields = {
-		{"when", JFR_T_STRING, "When", 0}}},
+	{"jdk.types.GCWhen", JFR_T_GC_WHEN, SIMPLE, "GC When", .fields = {{"when", JFR_T_STRING, "When", 0}}},
+	{"jdk.types.FlagValueOrigin", JFR_T_FLAG_ORIGIN, SIMPLE, "Flag Value Origin", .fields = {
+		{"origin", JFR_T_STRING, "Origin", 0}}},
 	{"profiler.types.LogLevel", JFR_T_LOG_LEVEL, SIMPLE, "Log Level", .fields = {
 		{"name", JFR_T_STRING, "Name", 0}}},
 	{"profiler.types.UserEventType", JFR_T_USER_EVENT_TYPE, SIMPLE, "User-Defined Event Type", .fields = {
 		{"name", JFR_T_STRING, "Name", 0}}},
 
-	{"jdk.jfr.Label", JFR_T_LABEL, ANNOTATION, NULL, .fields = {
-		{"value", JFR_T_STRING, NULL, 0}}},
-	{"jdk.jfr.Category", JFR_T_CATEGORY, ANNOTATION, NULL, .fields = {
-		{"value", JFR_T_STRING, NULL, ARRAY}}},
+	{"jdk.jfr.Label", JFR_T_LABEL, ANNOTATION, NULL, .fields = {{"value", JFR_T_STRING, NULL, 0}}},
+	{"jdk.jfr.Category", JFR_T_CATEGORY, ANNOTATION, NULL, .fields = {{"value", JFR_T_STRING, NULL, ARRAY}}},
 	{"jdk.jfr.ContentType", JFR_T_CONTENT_TYPE, ANNOTATION, .label = "Content Type"},
-	{"jdk.jfr.Timestamp", JFR_T_TIMESTAMP, ANNOTATION, "Timestamp", .fields = {
-		{"value", JFR_T_STRING, NULL, 0}}},
-	{"jdk.jfr.Timespan", JFR_T_TIMESPAN, ANNOTATION, "Timespan", .fields = {
-		{"value", JFR_T_STRING, NULL, 0}}},
+	{"jdk.jfr.Timestamp", JFR_T_TIMESTAMP, ANNOTATION, "Timestamp", .fields = {{"value", JFR_T_STRING, NULL, 0}}},
+	{"jdk.jfr.Timespan", JFR_T_TIMESPAN, ANNOTATION, "Timespan", .fields = {{"value", JFR_T_STRING, NULL, 0}}},
 	{"jdk.jfr.DataAmount", JFR_T_DATA_AMOUNT, ANNOTATION, "Data Amount", .fields = {
 		{"value", JFR_T_STRING, NULL, 0}}},
 	{"jdk.jfr.MemoryAddress", JFR_T_MEMORY_ADDRESS, ANNOTATION, .label = "Memory Address"},
@@ -347,6 +348,55 @@ static const struct type types[] = {
 		{"amount", JFR_T_LONG, "Amount", 0},
 		{"total", JFR_T_LONG, "Total", 0},
 		{"reason", JFR_T_STRING, "Reason", 0}}},
+	{"jdk.JavaThreadStatistics", JFR_E_THREAD_STATISTICS, EVENT, "Java Thread Statistics", APPLICATION,
+		"Statistics", {
+		START_TIME,
+		{"activeCount", JFR_T_LONG, "Active Threads", 0}, {"daemonCount", JFR_T_LONG, "Daemon Threads", 0},
+		{"accumulatedCount", JFR_T_LONG, "Accumulated Threads", 0},
+		{"peakCount", JFR_T_LONG, "Peak Threads", 0}}},
+	{"jdk.ThreadCPULoad", JFR_E_THREAD_CPU_LOAD, EVENT, "Thread CPU Load", "Operating System", "Processor", {
+		START_TIME, EVENT_THREAD,
+		{"user", JFR_T_FLOAT, "User CPU Load", PERCENTAGE},
+		{"system", JFR_T_FLOAT, "System CPU Load", PERCENTAGE}}},
+	{"jdk.ThreadAllocationStatistics", JFR_E_THREAD_ALLOCATION, EVENT, "Thread Allocation Statistics", APPLICATION,
+		"Statistics", {
+		START_TIME,
+		{"allocated", JFR_T_LONG, "Allocated", BYTES},
+		{"thread", JFR_T_THREAD, "Thread", OF_POOL}}},
+	{"jdk.PhysicalMemory", JFR_E_PHYSICAL_MEMORY, EVENT, "Physical Memory", "Operating System", "Memory", {
+		START_TIME,
+		{"totalSize", JFR_T_LONG, "Total Size", BYTES}, {"usedSize", JFR_T_LONG, "Used Size", BYTES}}},
+	{"jdk.SystemProcess", JFR_E_SYSTEM_PROCESS, EVENT, "System Process", "Operating System", NULL, {
+		START_TIME,
+		{"pid", JFR_T_STRING, "Process Identifier", 0}, {"commandLine", JFR_T_STRING, "Command Line", 0}}},
+	{"jdk.BooleanFlag", JFR_E_BOOLEAN_FLAG, EVENT, "Boolean Flag", JVM, "Flag", {
+		START_TIME, FLAG_NAME, {"value", JFR_T_BOOLEAN, "Value", 0}, FLAG_ORIGIN}},
+	{"jdk.LongFlag", JFR_E_LONG_FLAG, EVENT, "Long Flag", JVM, "Flag", {
+		START_TIME, FLAG_NAME, {"value", JFR_T_LONG, "Value", 0}, FLAG_ORIGIN}},
+	{"jdk.StringFlag", JFR_E_STRING_FLAG, EVENT, "String Flag", JVM, "Flag", {
+		START_TIME, FLAG_NAME, {"value", JFR_T_STRING, "Value", 0}, FLAG_ORIGIN}},
+	{"jdk.GarbageCollection", JFR_E_GARBAGE_COLLECTION, EVENT, "Garbage Collection", JVM, "GC", {
+		START_TIME, DURATION, EVENT_THREAD, GC_ID,
+		{"name", JFR_T_STRING, "Name", 0}, {"cause", JFR_T_STRING, "Cause", 0},
+		{"sumOfPauses", JFR_T_LONG, "Sum of Pauses", TICKS_LONG},
+		{"longestPause", JFR_T_LONG, "Longest Pause", TICKS_LONG}}},
+	{"jdk.GCPhasePause", JFR_E_GC_PAUSE, EVENT, "GC Phase Pause", JVM, "GC", {
+		START_TIME, DURATION, EVENT_THREAD, GC_ID, {"name", JFR_T_STRING, "Name", 0}}},
+	{"jdk.SafepointBegin", JFR_E_SAFEPOINT_BEGIN, EVENT, "Safepoint Begin", JVM, "Runtime", {
+		START_TIME, DURATION, EVENT_THREAD, SAFEPOINT_ID,
+		{"totalThreadCount", JFR_T_INT, "Total Threads", 0},
+		{"jniCriticalThreadCount", JFR_T_INT, "JNI Critical Threads", 0}}},
+	{"jdk.SafepointStateSynchronization", JFR_E_SAFEPOINT_STOPPING, EVENT, "Safepoint State Synchronization",
+		JVM, "Runtime", {START_TIME, DURATION, EVENT_THREAD, SAFEPOINT_ID}},
+	{"jdk.SafepointEnd", JFR_E_SAFEPOINT_END, EVENT, "Safepoint End", JVM, "Runtime", {
+		START_TIME, DURATION, EVENT_THREAD, SAFEPOINT_ID}},
+	{"jdk.Compilation", JFR_E_COMPILATION, EVENT, "Compilation", JVM, "Compiler", {
+		START_TIME, DURATION, EVENT_THREAD,
+		{"method", JFR_T_METHOD, "Method", OF_POOL}, {"compileLevel", JFR_T_INT, "Compilation Level", 0},
+		{"succeded", JFR_T_BOOLEAN, "Succeeded", 0}}}, /* the JDK spells the name so */
+	{"jdk.ClassLoad", JFR_E_CLASS_LOAD, EVENT, "Class Load", JVM, "Class Loading", {
+		START_TIME, DURATION, EVENT_THREAD, STACK_TRACE,
+		{"loadedClass", JFR_T_CLASS, "Loaded Class", OF_POOL}}},
 	{JFR_TYPE_FACT, JFR_E_FACT, EVENT, "Fact of the Recording", "duet", NULL, {
 		START_TIME,
 		{"key", JFR_T_STRING, "Key", 0},
@@ -539,10 +589,64 @@ static void put_own_type(struct metadata *m, const struct profile *profile, size
 	buf_release(&full);
 }
 
+/* Fills a field from a word of the row, "name" or "name:type", which is copied to `text`. */
+static void set_declared_field(struct field *field, const char *word, char *text, size_t size)
+{
+	static const struct {
+		const char *word;
+		enum jfr_type type;
+		unsigned int flags;
+	} kinds[] = {
+		{"boolean", JFR_T_BOOLEAN, 0},		{"string", JFR_T_STRING, 0},
+		{"class", JFR_T_CLASS, OF_POOL},	{"thread", JFR_T_THREAD, OF_POOL},
+		{"stack", JFR_T_STACK_TRACE, OF_POOL},	{"method", JFR_T_METHOD, OF_POOL},
+		{"state", JFR_T_THREAD_STATE, OF_POOL}, {"origin", JFR_T_FLAG_ORIGIN, OF_POOL},
+		{"loader", JFR_T_CLASS_LOADER, OF_POOL}, {"package", JFR_T_PACKAGE, OF_POOL},
+	};
+	char *kind;
+
+	snprintf(text, size, "%.*s", (int)strcspn(word, " "), word);
+	*field = (struct field){.name = text, .type = JFR_T_LONG};
+	field->flags = strcmp(text, "duration") ? 0 : TICKS_LONG;
+	kind = strchr(text, ':');
+	if (!kind)
+		return;
+	*kind++ = '\0';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kind, kinds[i].word)) {
+			field->type = kinds[i].type;
+			field->flags = kinds[i].flags;
+		}
+}
+
+#define DECLARED_NAME_MAX 48
+
+static void put_declared_type(struct metadata *m, size_t index)
+{
+	char texts[FIELDS_MAX][DECLARED_NAME_MAX];
+	struct type type = {
+		.name = jfr_declared[index].name,
+		.id = (enum jfr_type)(JFR_E_DECLARED + index),
+		.kind = EVENT,
+		.fields = {START_TIME},
+	};
+	const char *word = jfr_declared[index].fields;
+
+	for (size_t i = 1; i < FIELDS_MAX && *word; i++) {
+		set_declared_field(&type.fields[i], word, texts[i], DECLARED_NAME_MAX);
+		word += strcspn(word, " ");
+		word += *word == ' ';
+	}
+	put_type(m, &type);
+}
+
 static void put_elements(struct metadata *m, const struct profile *profile, const bool *own)
 {
-	size_t count = sizeof(types) / sizeof(*types);
+	size_t count = sizeof(types) / sizeof(*types), declared = 0;
 
+	while (jfr_declared[declared].name)
+		declared++;
+	count += declared;
 	for (size_t i = 0; i < profile->events.len; i++)
 		count += own[i];
 	begin(m, "root", 0);
@@ -554,6 +658,8 @@ static void put_elements(struct metadata *m, const struct profile *profile, cons
 	for (size_t i = 0; i < profile->events.len; i++)
 		if (own[i])
 			put_own_type(m, profile, i);
+	for (size_t i = 0; i < declared; i++)
+		put_declared_type(m, i);
 	begin(m, "region", 2);
 	attribute(m, "locale", "en_US");
 	attribute(m, "gmtOffset", "0");

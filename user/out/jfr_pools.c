@@ -61,12 +61,24 @@ static bool name_row(struct jfr_pools *p, struct jfr_rows *rows, uint32_t id)
 	return id && mark(p, &rows->parts.items[id - 1]);
 }
 
+/* The loader of classes that are not the JDK's. Views tell by it which frames are the application's. */
+#define LOADER 1
+#define LOADER_NAME "application"
+
+static void name_loader(struct jfr_pools *p)
+{
+	if (mark(p, &p->loader_part))
+		name_row(p, &p->symbols, symbol_of(p, LOADER_NAME));
+}
+
 static void name_class(struct jfr_pools *p, uint32_t id)
 {
 	if (!name_row(p, &p->classes, id))
 		return;
 	name_row(p, &p->symbols, p->class_rows.items[id - 1].name);
 	name_row(p, &p->symbols, p->class_rows.items[id - 1].source);
+	if (!p->class_rows.items[id - 1].is_of_jdk)
+		name_loader(p);
 }
 
 static void name_method(struct jfr_pools *p, uint32_t id)
@@ -83,14 +95,14 @@ static void name_method(struct jfr_pools *p, uint32_t id)
 
 /* ---- classes and methods ---- */
 
-static uint32_t class_row(struct jfr_pools *p, const char *name, const char *source)
+static uint32_t class_row(struct jfr_pools *p, const char *name, const char *source, bool is_of_jdk)
 {
-	struct jfr_class row = {.name = symbol_of(p, name), .source = symbol_of(p, source)};
+	struct jfr_class row = {.name = symbol_of(p, name), .source = symbol_of(p, source), .is_of_jdk = is_of_jdk};
 	bool is_new;
 	uint32_t id;
 
 	buf_clear(&p->text);
-	buf_printf(&p->text, "%u %u", row.name, row.source);
+	buf_printf(&p->text, "%u %u %d", row.name, row.source, is_of_jdk);
 	id = row_of_text(p, &p->classes, &is_new);
 	if (id && is_new && vec_push(&p->class_rows, row) < 0)
 		p->failed = true;
@@ -104,6 +116,21 @@ static void with_slashes(struct buf *out, const char *name)
 		buf_add_char(out, *name == '.' && !isdigit((unsigned char)name[1]) ? '/' : *name);
 }
 
+/* `name` is the JVM's. Arrays of primitives have one letter. */
+static bool is_of_jdk(const char *name)
+{
+	static const char *const packages[] = {"java/", "javax/", "jdk/", "sun/", "com/sun/"};
+	const char *class_name = name + strspn(name, "[");
+
+	if (class_name != name && *class_name != 'L')
+		return true;
+	class_name += class_name != name;
+	for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++)
+		if (!strncmp(class_name, packages[i], strlen(packages[i])))
+			return true;
+	return !*name;
+}
+
 static uint32_t java_class(struct jfr_pools *p, const char *name, const char *source)
 {
 	struct buf slashes;
@@ -111,7 +138,7 @@ static uint32_t java_class(struct jfr_pools *p, const char *name, const char *so
 
 	buf_init(&slashes);
 	with_slashes(&slashes, name);
-	id = class_row(p, slashes.data, source);
+	id = class_row(p, slashes.data, source, is_of_jdk(slashes.data));
 	buf_release(&slashes);
 	return id;
 }
@@ -149,7 +176,7 @@ uint32_t jfr_class_of(struct jfr_pools *p, const char *name)
 
 	buf_init(&jvm_name);
 	add_jvm_name(&jvm_name, name);
-	id = class_row(p, jvm_name.data, "");
+	id = class_row(p, jvm_name.data, "", is_of_jdk(jvm_name.data));
 	buf_release(&jvm_name);
 	name_class(p, id);
 	return id;
@@ -258,7 +285,7 @@ static uint32_t other_method(struct jfr_pools *p, enum frame_kind kind, const ch
 		snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(name + 1, "]"), name + 1);
 		name = bare;
 	}
-	row.class_id = class_row(p, module, "");
+	row.class_id = class_row(p, module, "", true);
 	row.name = symbol_of(p, name);
 	row.descriptor = symbol_of(p, descriptor_of(kind));
 	return method_row(p, &row);
@@ -439,6 +466,7 @@ static void put_enums(struct jfr_pools *p, struct buf *out)
 		[JFR_BEFORE_GC] = "Before GC",
 		[JFR_AFTER_GC] = "After GC",
 	};
+	static const char *const origins[JFR_FLAG_ORIGINS] = {[JFR_FLAG_OF_OPTION] = "Command line"};
 	static const char *const levels[JFR_LOG_LEVELS] = {
 		[JFR_LOG_TRACE] = "TRACE", [JFR_LOG_DEBUG] = "DEBUG", [JFR_LOG_INFO] = "INFO",
 		[JFR_LOG_WARN] = "WARN",   [JFR_LOG_ERROR] = "ERROR",
@@ -447,6 +475,7 @@ static void put_enums(struct jfr_pools *p, struct buf *out)
 	put_names(p, out, JFR_T_FRAME_TYPE, frame_types, 0, JFR_FRAME_TYPES);
 	put_names(p, out, JFR_T_THREAD_STATE, states, 1, JFR_STATES);
 	put_names(p, out, JFR_T_GC_WHEN, whens, 1, JFR_GC_WHENS);
+	put_names(p, out, JFR_T_FLAG_ORIGIN, origins, 1, JFR_FLAG_ORIGINS);
 	put_names(p, out, JFR_T_LOG_LEVEL, levels, 1, JFR_LOG_LEVELS);
 }
 
@@ -499,12 +528,21 @@ static void put_classes(struct jfr_pools *p, struct buf *out)
 		if (!is_of_part(p, &p->classes, i))
 			continue;
 		jfr_put_number(out, i + 1);
-		jfr_put_number(out, 0); /* class loader */
+		jfr_put_number(out, p->class_rows.items[i].is_of_jdk ? 0 : LOADER);
 		jfr_put_number(out, p->class_rows.items[i].name);
 		jfr_put_number(out, 0); /* package */
 		jfr_put_number(out, 0); /* modifiers */
 		jfr_put_number(out, p->class_rows.items[i].source);
 	}
+}
+
+static void put_loader(struct jfr_pools *p, struct buf *out)
+{
+	if (!put_pool(p, out, JFR_T_CLASS_LOADER, p->loader_part == p->part))
+		return;
+	jfr_put_number(out, LOADER);
+	jfr_put_number(out, 0); /* type */
+	jfr_put_number(out, symbol_of(p, LOADER_NAME));
 }
 
 static void put_objects(struct jfr_pools *p, struct buf *out)
@@ -552,6 +590,7 @@ void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_
 		buf_add(&rows, p->stacks.data, p->stacks.len);
 	put_methods(p, &rows);
 	put_classes(p, &rows);
+	put_loader(p, &rows);
 	put_objects(p, &rows);
 	put_texts(p, &p->symbols, JFR_T_SYMBOL, &rows);
 	put_texts(p, &p->texts, JFR_T_STRING, &rows);

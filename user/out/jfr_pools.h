@@ -22,8 +22,11 @@ enum jfr_thread_state { JFR_STATE_DEFAULT = 1, JFR_STATE_RUNNABLE, JFR_STATE_SLE
 enum jfr_gc_when { JFR_BEFORE_GC = 1, JFR_AFTER_GC, JFR_GC_WHENS };
 enum jfr_log_level { JFR_LOG_TRACE = 1, JFR_LOG_DEBUG, JFR_LOG_INFO, JFR_LOG_WARN, JFR_LOG_ERROR, JFR_LOG_LEVELS };
 
+enum { JFR_FLAG_OF_OPTION = 1, JFR_FLAG_ORIGINS }; /* numbers of jdk.types.FlagValueOrigin */
+
 struct jfr_class {
 	uint32_t name, source; /* symbols */
+	bool is_of_jdk; /* or of no Java code: the JVM's own loader has it */
 };
 
 struct jfr_method {
@@ -60,6 +63,7 @@ struct jfr_pools {
 	struct jfr_marks stack_parts; /* by node */
 	struct buf stacks; /* the rows of this part */
 	uint32_t stack_count;
+	uint32_t loader_part; /* the last part that has the class loader of the other classes */
 	uint32_t pool_count; /* of the event that is being written */
 	struct buf text;
 	bool failed; /* out of memory */

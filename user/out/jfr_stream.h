@@ -12,6 +12,7 @@
 #include "out/jfr_file.h"
 #include "out/jfr_metadata.h"
 #include "out/jfr_pools.h"
+#include "out/jfr_views.h"
 #include "out/writer.h"
 
 /* How the samples of an event are written. */
@@ -61,6 +62,7 @@ struct writer_stream {
 	struct map facts; /* key << 32 | value -> 1: those that the file has, while the recording goes on */
 	struct map losses; /* text -> count: the same */
 	uint64_t lost; /* sum of these counts */
+	struct jfr_views views;
 	struct buf events, body;
 	uint64_t begin_ns, end_ns; /* times of the chunk, since the start of the recording */
 	int err;

@@ -437,18 +437,6 @@ static void put_own(struct writer_stream *j, const struct profile_sample *sample
 	jfr_end_event(j);
 }
 
-/* CPU time of JVMs, also of samples that the filters do not choose. */
-static void add_load(struct writer_stream *j, const struct profile_sample *sample)
-{
-	const struct profile_thread *thread = &j->profile->threads.items[sample->thread];
-	const struct frame *leaf = leaf_of(j, sample->node);
-
-	if (!j->profile->owners.items[thread->owner].runtime ||
-	    !jfr_is_event(j->profile, sample->event, "cpu", PROFILE_NS))
-		return;
-	*(leaf && leaf->kind == FRAME_KERNEL ? &j->system_ns : &j->user_ns) += sample->weight;
-}
-
 static int put_sample(void *context, const struct profile_sample *sample)
 {
 	static void (*const put[])(struct writer_stream *, const struct profile_sample *) = {
@@ -474,12 +462,13 @@ static int put_sample(void *context, const struct profile_sample *sample)
 
 	jfr_put_notes(j, sample->time_ns);
 	jfr_put_usages(j, sample->time_ns);
-	add_load(j, sample);
+	jfr_views_sum(j, sample);
 	if (!is_wanted(j, sample) || !jfr_is_within_limit(j, sample, ns_of(j, sample), events_of(j, sample)))
 		return j->err;
 	if (ns_of(j, sample) > j->end_ns)
 		j->end_ns = ns_of(j, sample);
 	put[j->forms[sample->event]](j, sample);
+	jfr_views_put(j, sample);
 	put_what_is_full(j);
 	return j->err;
 }
@@ -538,6 +527,7 @@ static int stream_init(struct writer_stream *j)
 	if (!j->forms || !j->own)
 		return -ENOMEM;
 	jfr_choose_forms(j);
+	jfr_views_init(j);
 	return jfr_pools_init(&j->pools, j->profile, &j->options);
 }
 
@@ -548,6 +538,7 @@ static void stream_release(struct writer_stream *j)
 	map_release(&j->wanted);
 	map_release(&j->facts);
 	map_release(&j->losses);
+	jfr_views_release(&j->views);
 	free(j->forms);
 	free(j->own);
 	buf_release(&j->events);

@@ -257,6 +257,22 @@ static void tell_heap(struct vitals *vitals, struct vitals_jvm *jvm, struct prof
 	profile_add_note(vitals->profile, &note, NULL, NULL);
 }
 
+/* ---- threads ---- */
+
+static void tell_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
+			 const struct buf *counters)
+{
+	static const char *const names[4] = {"live", "daemon", "started", "livePeak"};
+
+	note.kind = PROFILE_NOTE_THREADS;
+	for (int i = 0; i < 4; i++)
+		note.numbers[i] = number_of(counters, "java.threads.%s", names[i]);
+	if (!memcmp(note.numbers, jvm->threads, sizeof(jvm->threads)))
+		return;
+	memcpy(jvm->threads, note.numbers, sizeof(jvm->threads));
+	profile_add_note(vitals->profile, &note, NULL, NULL);
+}
+
 void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns)
 {
 	const struct profile_note note = {.time_ns = now_ns, .pid = (uint32_t)process->pid};
@@ -269,6 +285,7 @@ void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct pro
 			tell_once(vitals, note, process, &counters);
 		jvm->is_told = true;
 		tell_heap(vitals, jvm, note, &counters);
+		tell_threads(vitals, jvm, note, &counters);
 	}
 	tell_libraries(vitals, jvm, note, process);
 	buf_release(&counters);

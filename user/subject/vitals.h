@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What JVMs and the machine tell beside samples, as notes of the profile: once for each JVM its system properties and
- * how it was started, then each second the CPU time of the JVMs and of the machine, code that was mapped, and the heap
- * after a collection. All is read from /proc and from the JVM's performance counters: no JVM is asked.
+ * how it was started, then each second the CPU time of the JVMs and of the machine, code that was mapped, the heap
+ * after a collection, and how many threads there are. All is read from /proc and from the JVM's performance counters:
+ * no JVM is asked.
  */
 #ifndef SUBJECT_VITALS_H
 #define SUBJECT_VITALS_H
@@ -20,6 +21,7 @@ struct vitals_jvm {
 	uint64_t start_ticks;
 	uint64_t user_ns, system_ns; /* CPU time when it was read last */
 	uint64_t collections;
+	uint64_t threads[4]; /* numbers of the last PROFILE_NOTE_THREADS */
 	uint32_t maps_version; /* new libraries in mappings of this version are told; 0 = none */
 	bool is_told; /* its properties are */
 };
