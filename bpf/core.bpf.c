@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Defines all maps; the other files declare them. The linker of libbpf 1.1 requires definitions before uses. */
 #include "core.bpf.h"
+#include "holders.bpf.h"
 #include "io.bpf.h"
 #include "offcpu.bpf.h"
 #include "sample.bpf.h"
@@ -38,6 +39,7 @@ struct duet_offcpu_kernel_map offcpu_kernel SEC(".maps");
 struct duet_offcpu_kernels_map offcpu_kernels SEC(".maps");
 struct duet_io_calls_map io_calls SEC(".maps");
 struct duet_tlab_threads_map tlab_threads SEC(".maps");
+struct duet_lock_waiters_map lock_waiters SEC(".maps");
 struct duet_irqs_map irqs SEC(".maps");
 struct duet_unwind_known_map unwind_known SEC(".maps");
 

@@ -8,6 +8,7 @@
 #include "core.bpf.h"
 #include "offcpu.bpf.h"
 #include "sample.bpf.h"
+#include "waking.bpf.h"
 
 /* include/linux/preempt.h; Linux 5.10 to 7.2 have the same */
 #define SOFTIRQ_SERVED (1u << 8)
@@ -104,31 +105,6 @@ static __noinline struct duet_scratch *wakeup_begin(void *ctx, struct task_struc
 	return room;
 }
 
-/*
- * Writes the record, without waking the loader: the sleeper's run queue is about to be locked, and its sample follows.
- */
-static __always_inline void wakeup_end(struct duet_scratch *room)
-{
-	u32 bytes = sizeof(room->sample) + stack_bytes(room);
-
-	room->sample.event = duet_event(room->sample.event)->shown_as;
-	room->sample.head.size = bytes;
-	duet_emit(&room->sample.head, bytes, BPF_RB_NO_WAKEUP);
-	scratch_release(room);
-}
-
-static __noinline void wakeup_cost(u64 began_ns, bool made_record)
-{
-	sample_cost(&(struct sample_from){.began_ns = began_ns, .event = offcpu_event()}, made_record);
-}
-
-static __always_inline bool wakeup_may_run(u64 now_ns)
-{
-	const struct duet_cost *cost = duet_cost(offcpu_event());
-
-	return cost && now_ns >= cost->rest_until_ns;
-}
-
 /* `knows_interrupts` is a constant: a kernel without the variable refuses a program that refers to it. */
 static __always_inline int wakeup(void *ctx, struct task_struct *sleeper, bool knows_interrupts)
 {
@@ -145,7 +121,7 @@ static __always_inline int wakeup(void *ctx, struct task_struct *sleeper, bool k
 		thread->blocked = sample_weigh(offcpu_event(), thread->woken_ns - thread->left_ns);
 	if (!thread->blocked)
 		return 0;
-	if (wakeup_may_run(now_ns))
+	if (waking_may_run(offcpu_event(), now_ns))
 		room = wakeup_begin(ctx, sleeper, now_ns, knows_interrupts ? wakeup_preempt_count() : 0);
 	if (!room) {
 		duet_count(DUET_BPF_NO_WAKER);
@@ -154,8 +130,8 @@ static __always_inline int wakeup(void *ctx, struct task_struct *sleeper, bool k
 	thread->waker = room->sample.waker = offcpu_id(sleeper, now_ns);
 	if (room->sample.role == DUET_ROLE_WAKER)
 		stack_fill_user(room);
-	wakeup_end(room);
-	wakeup_cost(now_ns, true);
+	waking_end(room);
+	waking_cost(offcpu_event(), now_ns);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "core.bpf.h"
 #include "filter.bpf.h"
+#include "holders.bpf.h"
 #include "unwind_native.bpf.h"
 
 /*
@@ -17,6 +18,7 @@ static __always_inline bool proc_forget(u32 tgid, u64 start_ns)
 	bool was_known = bpf_map_delete_elem(&jvm_layouts, &tgid) == 0;
 	bool was_seen = bpf_map_delete_elem(&seen, &tgid) == 0;
 
+	bpf_map_delete_elem(&lock_waiters, &tgid);
 	bpf_map_delete_elem(&unwind_processes, &tgid);
 	bpf_map_delete_elem(&unwind_heirs, &tgid);
 	bpf_map_delete_elem(&unwind_learnt, &tgid);

@@ -11,6 +11,7 @@
 
 /* clang-format off */
 #ifdef __TARGET_ARCH_x86
+#define SYSCALL_FUTEX 202
 #define SYSCALLS_NOT_RESTARTED(X) \
 	X(7, poll) X(15, rt_sigreturn) X(23, select) X(34, pause) X(35, nanosleep) \
 	X(56, clone) X(57, fork) X(58, vfork) X(59, execve) X(60, exit) X(65, semop) \
@@ -19,6 +20,7 @@
 	X(270, pselect6) X(271, ppoll) X(281, epoll_pwait) X(322, execveat) X(333, io_pgetevents) \
 	X(435, clone3) X(441, epoll_pwait2)
 #else
+#define SYSCALL_FUTEX 98
 #define SYSCALLS_NOT_RESTARTED(X) \
 	X(4, io_getevents) X(22, epoll_pwait) X(72, pselect6) X(73, ppoll) X(93, exit) X(94, exit_group) \
 	X(101, nanosleep) X(115, clock_nanosleep) X(128, restart_syscall) X(133, rt_sigsuspend) \

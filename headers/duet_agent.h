@@ -146,6 +146,8 @@ enum duet_agent_event_flag {
 	DUET_AGENT_WITH_AGE = 1 << 1, /* LIVE: a sample has a DUET_ATTRIBUTE_STATE, the age of the object */
 	/* ALLOC: with native frames, also where there is no Java frame, by the tables that START brings */
 	DUET_AGENT_WITH_NATIVE = 1 << 2,
+	/* LOCK, NATIVELOCK: samples have a DUET_ATTRIBUTE_LOCK, and STARTED tells where waiting threads are shown */
+	DUET_AGENT_WITH_LOCK = 1 << 3,
 };
 
 struct duet_agent_event {
@@ -178,13 +180,14 @@ struct duet_message_started {
 	int32_t error;	/* 0, or -errno with the reason in `why` */
 	uint32_t signo;
 	uint64_t handler; /* address of the installed handler */
+	uint64_t lock_waiters; /* address of an array, see struct duet_lock_waiters; 0: there is none */
 	uint32_t tid;	  /* the agent's own thread, in the JVM's pid namespace; it takes no signals */
 	uint16_t engine;  /* enum duet_engine_id that ticks; if it is not the one asked for, `why` says why */
 	uint16_t refused; /* bit i: events[i] of START will have no samples, for the reason in `refused_why` */
 	char why[128];
 	char refused_why[128];
 };
-DUET_ASSERT_SIZE(struct duet_message_started, 32 + 2 * 128);
+DUET_ASSERT_SIZE(struct duet_message_started, 40 + 2 * 128);
 _Static_assert(DUET_MAX_EVENTS <= 16, "a bit of duet_message_started.refused for each event");
 
 enum duet_want_kind {

@@ -41,7 +41,8 @@ enum duet_signals {
 	X(IO, io_exit) \
 	X(IO_BYTES, io_exit_bytes) \
 	X(OFFCPU, offcpu_return) \
-	X(TLAB, tlab_slow_path)
+	X(TLAB, tlab_slow_path) \
+	X(HOLDERS, holder_waking)
 
 #define DUET_PROGRAM_ENUM(name, program) DUET_PROGRAM_##name,
 enum duet_program {

@@ -20,6 +20,7 @@
 	X(BPF_MOVED,            "sleeps without a stack: pc or sp had changed") \
 	X(BPF_NO_RETURN,        "sleeps not sampled: no hook was there for them, or they began at a time of rest") \
 	X(BPF_NO_WAKER,         "sleeps without their waker: its stack could not be taken because of the load") \
+	X(BPF_NO_HOLDER,        "releases of locks whose thread's stack could not be taken because of the load") \
 	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
 	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \
 	X(BPF_SIGNAL_FAILED,    "signals refused by the kernel for another reason") \

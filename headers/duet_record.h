@@ -6,9 +6,10 @@
 #ifndef DUET_RECORD_H
 #define DUET_RECORD_H
 
+#include "duet_locks.h"
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 12
+#define DUET_RECORD_VERSION 13
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
  * Most user frames in one sample. A sample of a deeper stack has the DUET_LEAF_FRAMES frames next to the leaf and the
@@ -108,6 +109,11 @@ enum duet_role {
 	 * `waker` as its id tells it.
 	 */
 	DUET_ROLE_EARLY,
+	/*
+	 * The thread in the head, which released the lock `waker` (the id in struct duet_lock) and woke a thread that
+	 * waits for it. No sample refers to the record.
+	 */
+	DUET_ROLE_HOLDER,
 	DUET_ROLE_MAX
 };
 
@@ -210,6 +216,7 @@ enum duet_attribute_type {
 	DUET_ATTRIBUTE_STATE,	  /* what the time was spent on, without NUL: the leaf of the stack */
 	DUET_ATTRIBUTE_SPAN,	  /* the sample is a span; its tag: UTF-8 without NUL, which may be empty */
 	DUET_ATTRIBUTE_USER, /* the sample is an event of the program's own: the name of its type, NUL, its data */
+	DUET_ATTRIBUTE_LOCK, /* the sample is a wait for a lock: struct duet_lock */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */
@@ -253,7 +260,10 @@ struct duet_sample {
 	uint64_t user_sp;
 	uint64_t cookie;
 	uint64_t unloads;   /* 1 + number of classes that the JVM had unloaded; 0: not known */
-	/* id of a record about a waker; in the sample of a sleep: the id of the record about who ended it; 0: none */
+	/*
+	 * id of a record about a waker, or of the lock that was released; in the sample of a sleep: the id of the
+	 * record about who ended it; 0: none
+	 */
 	uint64_t waker;
 	uint32_t role;	    /* enum duet_role */
 	uint32_t irq;	    /* of a record about a waker: the last interrupt of a device on its CPU */

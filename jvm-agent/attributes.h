@@ -19,7 +19,14 @@ struct address_attribute {
 	uint64_t address;
 };
 
-/* Returns the bytes to send. */
+/* A wait for a lock. */
+struct lock_attribute {
+	struct duet_attribute head;
+	struct duet_lock lock;
+};
+
+/* Both return the bytes to send. */
+uint32_t lock_attribute_set(struct lock_attribute *to, uint64_t id, uint64_t begin_ns);
 uint32_t address_attribute_set(struct address_attribute *to, uint64_t address);
 
 /* What the time of a sample was spent on. */

@@ -12,12 +12,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "attributes.h"
 #include "clock.h"
 #include "duet_record.h"
 #include "hooked.h"
 #include "libc_versions.h"
 #include "linkage.h"
 #include "loading.h"
+#include "lock_waiters.h"
 #include "pages.h"
 #include "sample.h"
 #include "stay.h"
@@ -35,7 +37,8 @@
 #define KEPT 512
 #define KEPT_TRIES 16
 #define KEPT_BYTES \
-	(sizeof(struct sample_kept) + sizeof(struct duet_sample) + DUET_MAX_USER_STACK * 12 + 64)
+	(sizeof(struct sample_kept) + sizeof(struct duet_sample) + DUET_MAX_USER_STACK * 12 + 64 + \
+	 sizeof(struct lock_attribute))
 
 struct kept_place {
 	bool is_taken; /* atomic; by a thread, until it has returned from its wait */
@@ -45,6 +48,7 @@ struct kept_place {
 
 static struct {
 	bool is_open; /* atomic */
+	bool tells_lock; /* DUET_AGENT_WITH_LOCK */
 	uint32_t index;
 	uint64_t interval, begun_ns;
 	struct kept_place *places; /* KEPT of them; they stay for the next recording */
@@ -91,20 +95,40 @@ struct lock_wait {
 	struct regs caller;
 	uint64_t begin_ns;
 	struct sample_kept *kept; /* NULL: the stack is walked when the wait has ended */
+	struct lock_attribute attribute; /* with tells_lock */
+	uint32_t attribute_bytes;
+	uint32_t tid; /* 0: BPF is not shown that the thread waits */
+	struct duet_lock_waiter shown_before;
 };
 
 static struct tap_sample sample_from(const struct lock_wait *wait, uint64_t weight)
 {
-	return (struct tap_sample){.event = locks.index, .weight = weight, .callee = wait->function};
+	return (struct tap_sample){.event = locks.index,
+				   .weight = weight,
+				   .callee = wait->function,
+				   .attributes = &wait->attribute,
+				   .attribute_bytes = wait->attribute_bytes};
+}
+
+static void show(struct lock_wait *wait)
+{
+	uint64_t from_ns = wait_release_of_interest(locks.interval, wait->begin_ns);
+
+	wait->attribute_bytes = lock_attribute_set(&wait->attribute, (uintptr_t)wait->lock, wait->begin_ns);
+	wait->tid = sample_own_thread().tid;
+	wait->shown_before = lock_waiters_show(wait->tid, (uintptr_t)wait->lock, from_ns);
 }
 
 /* A recording may end between is_open() and the store: then the next one, or the thread itself, finds the sample. */
 static void wait_begins_at(struct lock_wait *wait)
 {
 	struct stay *stay = stay_enter();
-	struct tap_sample from = sample_from(wait, 0);
+	struct tap_sample from;
 
 	wait->begin_ns = clock_ns();
+	if (stay && is_open() && locks.tells_lock)
+		show(wait);
+	from = sample_from(wait, 0);
 	if (stay && is_open() && !__atomic_load_n(was_short(wait->lock), __ATOMIC_RELAXED))
 		wait->kept = sample_keep_native(stay, &from, &wait->caller, take_place);
 	if (wait->kept)
@@ -139,6 +163,8 @@ static void wait_ends_at(const struct lock_wait *wait, int error)
 	uint64_t now_ns = clock_ns();
 	bool is_mine = !wait->kept || take_back(wait);
 
+	if (wait->tid)
+		lock_waiters_restore(wait->tid, &wait->shown_before);
 	__atomic_store_n(was_short(wait->lock), now_ns - wait->begin_ns < SHORT_NS, __ATOMIC_RELAXED);
 	if (stay && is_open() && is_mine && has_waited && wait->begin_ns >= locks.begun_ns)
 		write_wait(stay, wait, now_ns);
@@ -222,6 +248,8 @@ static void lock_stop(uint64_t ended_ns)
 	struct stay *stay = stay_enter();
 
 	__atomic_store_n(&locks.is_open, false, __ATOMIC_RELEASE);
+	if (locks.tells_lock)
+		lock_waiters_close();
 	linkage_close(&set);
 	loading_close();
 	for (int i = 0; i < KEPT; i++) {
@@ -254,6 +282,9 @@ static int lock_start(const struct duet_agent_event *event, const char **ret_why
 	locks.index = event->index;
 	locks.interval = event->interval;
 	locks.begun_ns = clock_ns();
+	locks.tells_lock = event->flags & DUET_AGENT_WITH_LOCK;
+	if (locks.tells_lock)
+		lock_waiters_open();
 	__atomic_store_n(&locks.is_open, true, __ATOMIC_RELEASE);
 	linkage_install();
 	return 0;

@@ -10,6 +10,8 @@
 #include "stay.h"
 #include "waiting.h"
 
+#define VIRTUAL_WAITS_VERSION 24 /* virtual threads wait for monitors without their carrier (JEP 491) */
+
 static bool set_events(const struct monitor_waits *waits, jvmtiEventMode mode)
 {
 	jvmtiError begin, end;
@@ -46,11 +48,16 @@ void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, 
 {
 	struct stay *stay = stay_enter();
 	uint64_t key = key_of(event, stay, env, thread);
+	struct wait_reason reason;
 	char *class_name;
 
 	if (key) {
 		class_name = wait_class(env, object);
-		wait_begins(event, stay, key, class_name, wait_is_virtual(env, thread));
+		reason = (struct wait_reason){.class_name = class_name,
+					      .lock = wait_lock(event, object),
+					      .is_virtual = wait_is_virtual(env, thread)};
+		reason.blocks_thread = !reason.is_virtual || jvm.version < VIRTUAL_WAITS_VERSION;
+		wait_begins(event, stay, key, &reason);
 		jvm_deallocate(class_name);
 	}
 	stay_leave();

@@ -42,17 +42,21 @@ static const struct park_listener *listener_for(const char *class_name)
 	return NULL;
 }
 
-static struct parked park_of(struct stay *stay, JNIEnv *env, jthread thread)
+static struct parked park_of(struct stay *stay, JNIEnv *env, jthread thread, bool blocks_thread)
 {
 	jobject blocker = (*env)->GetObjectField(env, thread, parks.blocker);
 	char *class_name = blocker ? wait_class(env, blocker) : NULL;
 	const struct park_listener *listener = listener_for(class_name);
 	struct parked parked = {0};
+	struct wait_reason reason = {.class_name = class_name, .blocks_thread = blocks_thread};
 
 	if (listener)
 		parked = (struct parked){listener->event, wait_key(env, thread)};
-	if (parked.key)
-		wait_begins(parked.event, stay, parked.key, class_name, wait_is_virtual(env, thread));
+	if (parked.key) {
+		reason.is_virtual = wait_is_virtual(env, thread);
+		reason.lock = blocker ? wait_lock(parked.event, blocker) : 0;
+		wait_begins(parked.event, stay, parked.key, &reason);
+	}
 	jvm_deallocate(class_name);
 	(*env)->DeleteLocalRef(env, blocker);
 	return parked;
@@ -65,7 +69,7 @@ static struct parked park_begins(JNIEnv *env)
 	jthread thread = NULL;
 
 	if (stay && !(*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &thread) && thread) {
-		parked = park_of(stay, env, thread);
+		parked = park_of(stay, env, thread, true);
 		(*env)->DeleteLocalRef(env, thread);
 	}
 	stay_leave();
@@ -95,7 +99,7 @@ static void JNICALL park(JNIEnv *env, jobject unsafe, jboolean is_absolute, jlon
 
 static void virtual_begins(struct stay *stay, JNIEnv *env, jthread thread)
 {
-	(void)park_of(stay, env, thread);
+	(void)park_of(stay, env, thread, false);
 }
 
 static void virtual_ended(struct stay *stay, JNIEnv *env, jthread thread)

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "engine.h"
 #include "jvm.h"
+#include "lock_waiters.h"
 #include "passed.h"
 #include "sample.h"
 #include "stay.h"
@@ -214,6 +215,7 @@ int peer_send_started(int peer, const struct peer_started *from)
 		started.signo = (uint32_t)from->stay->signo;
 		started.handler = (uintptr_t)sample_handler;
 		started.engine = (uint16_t)from->stay->engine->id;
+		started.lock_waiters = lock_waiters_address();
 	}
 	return send_message(peer, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
 }

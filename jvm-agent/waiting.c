@@ -7,20 +7,39 @@
 #include "attributes.h"
 #include "clock.h"
 #include "jvm.h"
+#include "lock_waiters.h"
 #include "sample.h"
 #include "stay.h"
 
-/* The low bits of the time at which a wait began are random enough, once they are mixed. */
-uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns)
+#define WAKE_NS 20000 /* a thread runs within this time after it was woken, unless the CPUs are busy */
+
+/*
+ * Returns the length above which a wait is sampled, evenly distributed below the interval. The low bits of the time at
+ * which a wait began are random enough, once they are mixed.
+ */
+static uint64_t least_sampled(uint64_t interval, uint64_t begin_ns)
 {
 	uint64_t hash = (begin_ns ^ begin_ns >> 29) * 0xbf58476d1ce4e5b9ull;
 
-	if (waited_ns >= interval)
-		return waited_ns;
 	hash = (hash ^ hash >> 32) * 0x94d049bb133111ebull;
-	return (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * interval >> 64) < waited_ns ? interval : 0;
+	return (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * interval >> 64);
 }
 
+uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns)
+{
+	if (waited_ns >= interval)
+		return waited_ns;
+	return least_sampled(interval, begin_ns) < waited_ns ? interval : 0;
+}
+
+uint64_t wait_release_of_interest(uint64_t interval, uint64_t begin_ns)
+{
+	uint64_t least_ns = least_sampled(interval, begin_ns);
+
+	return begin_ns + (least_ns > WAKE_NS ? least_ns - WAKE_NS : 0);
+}
+
+#define LOCK_IS_OBJECT (1ull << 63) /* no address of a native lock has this bit */
 #define VIRTUAL_KEPT_MAX 16384 /* stacks of virtual threads, of some hundred bytes to 2 kB each */
 
 struct wait {
@@ -28,12 +47,20 @@ struct wait {
 	struct sample_kept *kept; /* owned; NULL: the stack has not been walked */
 	bool is_virtual;
 	struct sample_thread thread; /* of a virtual thread, its carrier's */
-	struct class_attribute class;
-	uint32_t attribute_bytes;
+	struct lock_attribute lock; /* with tells_lock */
+	struct class_attribute class; /* after it, with or without */
+	uint32_t attribute_bytes; /* of both */
+	bool is_shown; /* to BPF */
+	struct duet_lock_waiter shown_before;
 };
+
+_Static_assert(offsetof(struct wait, class) == offsetof(struct wait, lock) + sizeof(struct lock_attribute),
+	       "one attribute follows the other");
 
 static void free_wait(struct wait_event *event, struct wait *wait)
 {
+	if (wait && wait->is_shown)
+		lock_waiters_restore(wait->thread.tid, &wait->shown_before);
 	if (wait && wait->kept && wait->is_virtual)
 		__atomic_fetch_sub(&event->virtual_kept, 1, __ATOMIC_RELAXED);
 	if (wait)
@@ -57,7 +84,7 @@ static struct tap_sample sample_from(const struct wait_event *event, const struc
 {
 	return (struct tap_sample){.event = event->index,
 				   .weight = weight,
-				   .attributes = &wait->class,
+				   .attributes = wait->lock.lock.id ? (const void *)&wait->lock : &wait->class,
 				   .attribute_bytes = wait->attribute_bytes,
 				   .is_whole = true};
 }
@@ -67,6 +94,9 @@ void wait_event_open(struct wait_event *event, const struct duet_agent_event *fr
 	waits_end(event->waits, drop_wait, event); /* a late callback may have put a wait after wait_event_close() */
 	event->index = from->index;
 	event->interval = from->interval;
+	event->tells_lock = from->flags & DUET_AGENT_WITH_LOCK;
+	if (event->tells_lock)
+		lock_waiters_open();
 	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
 }
 
@@ -98,6 +128,8 @@ void wait_event_close(struct wait_event *event, uint64_t ended_ns)
 	struct closing closing = {event, stay_enter(), ended_ns};
 
 	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
+	if (event->tells_lock)
+		lock_waiters_close();
 	if (closing.stay)
 		waits_end(event->waits, end_wait, &closing);
 	stay_leave();
@@ -117,6 +149,15 @@ uint64_t wait_key(JNIEnv *env, jthread thread)
 bool wait_is_virtual(JNIEnv *env, jthread thread)
 {
 	return !jvm_java_thread(env, thread);
+}
+
+uint64_t wait_lock(const struct wait_event *event, jobject object)
+{
+	jint hash = 0;
+
+	if (!event->tells_lock || (*jvm.jvmti)->GetObjectHashCode(jvm.jvmti, object, &hash))
+		return 0;
+	return LOCK_IS_OBJECT | (uint32_t)hash;
 }
 
 char *wait_class(JNIEnv *env, jobject object)
@@ -152,7 +193,7 @@ static bool keep(struct wait_event *event, struct stay *stay, struct wait *wait)
 	return wait->kept;
 }
 
-static struct wait *new_wait(struct wait_event *event, struct stay *stay, const char *class_name, bool is_virtual)
+static struct wait *new_wait(struct wait_event *event, struct stay *stay, const struct wait_reason *reason)
 {
 	struct wait *wait = malloc(sizeof(*wait));
 
@@ -160,21 +201,37 @@ static struct wait *new_wait(struct wait_event *event, struct stay *stay, const 
 		return NULL;
 	wait->begin_ns = clock_ns();
 	wait->kept = NULL;
-	wait->is_virtual = is_virtual;
+	wait->is_virtual = reason->is_virtual;
+	wait->is_shown = false;
 	wait->thread = sample_own_thread();
-	wait->attribute_bytes = class_attribute_set(&wait->class, class_name);
+	wait->attribute_bytes = class_attribute_set(&wait->class, reason->class_name);
+	wait->lock.lock.id = 0;
+	if (event->tells_lock && reason->lock)
+		wait->attribute_bytes += lock_attribute_set(&wait->lock, reason->lock, wait->begin_ns);
 	if (!keeps(event, wait) || keep(event, stay, wait))
 		return wait;
 	free_wait(event, wait);
 	return NULL;
 }
 
-void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name, bool is_virtual)
+/* Tells BPF of the wait. A thread that waits without its carrier is not woken itself. */
+static void show(const struct wait_event *event, struct wait *wait, const struct wait_reason *reason)
+{
+	if (!wait->lock.lock.id || !reason->blocks_thread)
+		return;
+	wait->shown_before = lock_waiters_show(wait->thread.tid, wait->lock.lock.id,
+					       wait_release_of_interest(event->interval, wait->begin_ns));
+	wait->is_shown = true;
+}
+
+void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const struct wait_reason *reason)
 {
 	struct wait *wait;
 
 	free_wait(event, waits_take(event->waits, key));
-	wait = new_wait(event, stay, class_name, is_virtual);
+	wait = new_wait(event, stay, reason);
+	if (wait)
+		show(event, wait, reason);
 	if (!wait || waits_put(event->waits, key, wait))
 		return;
 	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);

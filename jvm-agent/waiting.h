@@ -20,6 +20,7 @@ struct stay;
 /* An event whose samples are waits. Static: threads may use it after the recording. All 0 but for `waits` is closed. */
 struct wait_event {
 	bool has_lock; /* at its end the thread holds a lock */
+	bool tells_lock; /* DUET_AGENT_WITH_LOCK */
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
 	uint64_t interval; /* ns */
@@ -43,17 +44,29 @@ bool wait_is_virtual(JNIEnv *env, jthread thread);
 /* Returns the signature of the object's class, which the caller frees with jvm_deallocate(), or NULL. */
 char *wait_class(JNIEnv *env, jobject object);
 
+/* Returns the id of the object as a lock, see struct duet_lock; 0: nobody asks for it, or it is not known. */
+uint64_t wait_lock(const struct wait_event *event, jobject object);
+
 /*
  * Returns the weight of a wait; 0: it is not sampled. A wait as long as the interval or longer is always sampled. A
  * shorter wait is sampled with a probability of its length divided by the interval, and weighs the interval.
  */
 uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns);
+/* Returns the time before which the wait's end is of no interest: the wait would not be sampled, or hardly. */
+uint64_t wait_release_of_interest(uint64_t interval, uint64_t begin_ns);
+
+/* What a thread waits for. */
+struct wait_reason {
+	const char *class_name; /* signature of the class of the object; NULL: not known */
+	uint64_t lock; /* from wait_lock() */
+	bool is_virtual; /* a virtual thread waits */
+	bool blocks_thread; /* the calling thread is blocked; a virtual thread may wait without its carrier */
+};
 
 /*
- * Both are for callers inside stay_enter(). `class_name` is the signature of the class of the object for which the
- * thread waits; NULL: not known. If the end of a wait is not reported, the thread's next wait replaces it.
+ * Both are for callers inside stay_enter(). If the end of a wait is not reported, the thread's next wait replaces it.
  */
-void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const char *class_name, bool is_virtual);
+void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const struct wait_reason *reason);
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key);
 
 #endif

@@ -97,6 +97,7 @@ static void open_jvms(struct session *session)
 					  .all_user = options->all_user,
 					  .as_called = options->as_called,
 					  .alloc_native = options->alloc_native,
+					  .holders = options->holders,
 					  .tlab = options->tlab,
 					  .policy = options->agent,
 					  .asks_always = options->signals == DUET_SIGNALS_ALWAYS,
@@ -137,6 +138,7 @@ static uint32_t events_on_cpu(const struct event_list *events)
 
 static void tell_resolver(struct session *session)
 {
+	session->decided.tells_holders = session->options->holders;
 	session->decided.resolver.tells_policy = session->options->policies;
 	session->decided.resolver.tells_offsets = session->options->offsets;
 	if (session->options->cpus)

@@ -51,6 +51,7 @@ struct session_options {
 	uint64_t least_sleep_ns, most_sleep_ns; /* --off-cpu, as in struct collector_options */
 	enum duet_return sleep_hook; /* as in struct collector_options */
 	bool wakers; /* with who ended each sleep */
+	bool holders; /* with who held each lock that was waited for */
 	uint64_t usages_ns; /* --proc: how often the machine's processes are looked at; 0 = never */
 	bool alloc_native; /* --alloc-native: the native frames of allocations, too */
 	bool tlab; /* --tlab: BPF samples allocations, see bpf/event_tlab.bpf.c */

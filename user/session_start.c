@@ -52,6 +52,7 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 		.most_sleep_ns = session->options->most_sleep_ns,
 		.sleep_hook = session->options->sleep_hook,
 		.wakers = session->options->wakers,
+		.holders = session->options->holders,
 		.probes_tlabs = sources_may_have_probes(&session->jvms),
 		.only_cpu = session->options->only_cpu,
 		.tells_policy = session->options->policies,
@@ -82,6 +83,8 @@ static int open_instead(struct session *session, const char *why)
 		log_warn("using the %s engine, %s: %s", engines[engine].name, engines[engine].instead, why);
 	if (engine != ENGINE_AUTO && session->options->tlab)
 		log_warn("--tlab has no effect without BPF: JVMs sample their allocations themselves, from JDK 11 on");
+	if (engine != ENGINE_AUTO && session->options->holders)
+		log_warn("--holders has no effect without BPF: only the kernel sees who releases a lock");
 	if (refused.len)
 		log_info("the perf engine is refused, too: %s", refused.data);
 	buf_release(&refused);

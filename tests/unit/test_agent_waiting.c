@@ -9,9 +9,18 @@
 #include <cmocka.h>
 
 #include "attributes.c"
+#include "lock_waiters.c"
 #include "waiting.c"
 
 struct agent_jvm jvm;
+
+void *pages_new(size_t bytes)
+{
+	static struct duet_lock_waiter array[DUET_LOCK_WAITERS];
+
+	assert_int_equal(bytes, sizeof(array));
+	return array;
+}
 
 static bool keep_fails;
 
@@ -56,7 +65,7 @@ void ring_touch(struct ring *ring)
 
 struct sample_thread sample_own_thread(void)
 {
-	return (struct sample_thread){0};
+	return (struct sample_thread){.tid = 70003};
 }
 
 static uint64_t written, walked, walked_by_other;
@@ -196,17 +205,17 @@ static void a_virtual_thread_is_walked_before_its_wait(void **state)
 	static struct stay stay;
 
 	(void)state;
-	wait_begins(&event, &stay, 1, NULL, true);
+	wait_begins(&event, &stay, 1, &(struct wait_reason){.is_virtual = true});
 	assert_non_null(waiting->kept);
 	assert_int_equal(event.virtual_kept, 1);
-	wait_begins(&event, &stay, 1, NULL, true); /* replaces the first one */
+	wait_begins(&event, &stay, 1, &(struct wait_reason){.is_virtual = true}); /* replaces the first one */
 	assert_int_equal(event.virtual_kept, 1);
 	waiting->begin_ns -= 5000;
 	written = walked = walked_by_other = 0;
 	wait_ends(&event, &stay, 1);
 	assert_true(written >= 5000);
 	assert_int_equal(walked + walked_by_other + event.virtual_kept, 0);
-	wait_begins(&event, &stay, 1, NULL, false);
+	wait_begins(&event, &stay, 1, &(struct wait_reason){0});
 	assert_null(waiting->kept);
 	wait_ends(&event, &stay, 1);
 }
@@ -218,7 +227,7 @@ static void too_many_virtual_threads_are_not_walked(void **state)
 
 	(void)state;
 	event.virtual_kept = VIRTUAL_KEPT_MAX;
-	wait_begins(&event, &stay, 1, NULL, true);
+	wait_begins(&event, &stay, 1, &(struct wait_reason){.is_virtual = true});
 	assert_null(waiting->kept);
 	assert_int_equal(event.virtual_kept, VIRTUAL_KEPT_MAX);
 	waiting->begin_ns -= 7000;
@@ -227,10 +236,50 @@ static void too_many_virtual_threads_are_not_walked(void **state)
 	assert_true(walked >= 7000);
 	event.virtual_kept = 0;
 	keep_fails = true;
-	wait_begins(&event, &stay, 1, NULL, true);
+	wait_begins(&event, &stay, 1, &(struct wait_reason){.is_virtual = true});
 	keep_fails = false;
 	assert_null(waiting);
 	assert_int_equal(event.virtual_kept, 0);
+}
+
+#define LOCK 9
+
+/* A wait that BPF is shown, with one for a lock of native code in it. */
+static void a_wait_for_a_lock_is_shown(void **state)
+{
+	const struct duet_agent_event from = {.interval = 1000, .flags = DUET_AGENT_WITH_LOCK};
+	const struct wait_reason reason = {.lock = LOCK, .blocks_thread = true};
+	static struct stay stay;
+	struct duet_lock_waiter *shown, before;
+
+	(void)state;
+	wait_event_open(&event, &from);
+	shown = (void *)(uintptr_t)lock_waiters_address() + 70003 % DUET_LOCK_WAITERS * sizeof(*shown);
+	wait_begins(&event, &stay, 1, &reason);
+	assert_int_equal(shown->tid, 70003);
+	assert_int_equal(shown->lock, LOCK);
+	assert_in_range(shown->from_ns, waiting->begin_ns, waiting->begin_ns + 1000);
+	assert_int_equal(waiting->attribute_bytes, sizeof(struct lock_attribute));
+	before = lock_waiters_show(70003, LOCK + 1, 5);
+	assert_int_equal(shown->lock, LOCK + 1);
+	lock_waiters_restore(70003, &before);
+	assert_int_equal(shown->lock, LOCK);
+	wait_ends(&event, &stay, 1);
+	assert_int_equal(shown->tid, 0);
+	wait_begins(&event, &stay, 1, &(struct wait_reason){.lock = LOCK});
+	assert_int_equal(shown->tid, 0); /* a virtual thread waits without its carrier */
+	wait_event_close(&event, clock_ns());
+	assert_int_equal(lock_waiters_address(), 0);
+}
+
+/* Every wait that is sampled ends after the time from which its release is of interest. */
+static void releases_of_sampled_waits_are_of_interest(void **state)
+{
+	(void)state;
+	for (uint64_t begin_ns = 1000000; begin_ns < 3000000; begin_ns += 997)
+		for (uint64_t waited_ns = 1000; waited_ns < 200000; waited_ns += 9973)
+			if (wait_weight(waited_ns, 100000, begin_ns))
+				assert_true(wait_release_of_interest(100000, begin_ns) <= begin_ns + waited_ns);
 }
 
 int main(void)
@@ -243,6 +292,8 @@ int main(void)
 		cmocka_unit_test(a_wait_that_has_not_ended_is_told_at_the_end),
 		cmocka_unit_test(a_virtual_thread_is_walked_before_its_wait),
 		cmocka_unit_test(too_many_virtual_threads_are_not_walked),
+		cmocka_unit_test(a_wait_for_a_lock_is_shown),
+		cmocka_unit_test(releases_of_sampled_waits_are_of_interest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The native half of NativeLocks.java: threads that wait for mutexes and read-write locks, each for a time that it
- * measures itself; what locks must still do as POSIX says; and what a lock that nobody holds costs.
+ * The native half of NativeLocks.java and Holders.java: threads that wait for mutexes and read-write locks, each for
+ * a time that it measures itself; what locks must still do as POSIX says; and what a lock that nobody holds costs.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -269,4 +269,23 @@ JNIEXPORT jlong JNICALL NATIVE(threads)(JNIEnv *env, jclass class, jint rounds)
 		waited += (intptr_t)own;
 	}
 	return waited;
+}
+
+/* ---- the forks of Holders.java ---- */
+
+static pthread_mutex_t forks[5] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+				   PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+JNIEXPORT void JNICALL Java_workload_Holders_take(JNIEnv *env, jclass class, jint fork);
+JNIEXPORT void JNICALL Java_workload_Holders_take(JNIEnv *env, jclass class, jint fork)
+{
+	(void)env, (void)class;
+	pthread_mutex_lock(&forks[fork]);
+}
+
+JNIEXPORT void JNICALL Java_workload_Holders_drop(JNIEnv *env, jclass class, jint fork);
+JNIEXPORT void JNICALL Java_workload_Holders_drop(JNIEnv *env, jclass class, jint fork)
+{
+	(void)env, (void)class;
+	pthread_mutex_unlock(&forks[fork]);
 }

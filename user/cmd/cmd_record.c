@@ -110,6 +110,16 @@ static int set_sleeps(struct session_options *session, const struct record_optio
 	return -EINVAL;
 }
 
+/* What is about waits for locks only. */
+static int set_locks(struct session_options *session, const struct record_options *options)
+{
+	session->holders = options->holders;
+	if (!options->holders || event_list_has_holders(&session->events))
+		return 0;
+	log_error("--holders is about waits for locks: add -e lock or -e nativelock");
+	return -EINVAL;
+}
+
 /* What is about live objects only. */
 static int set_live(struct session_options *session, const struct record_options *options)
 {
@@ -163,6 +173,10 @@ static int check_engine(const struct session_options *session)
 
 	if (engine->standalone && session->receivers)
 		log_info("--receivers needs the bpf engine: with %s, no class comes above vtable stubs", engine->name);
+	if (engine->standalone && session->holders) {
+		log_error("--holders needs the bpf engine: engine %s does not see who releases a lock", engine->name);
+		return -EINVAL;
+	}
 	if (engine->standalone && session->tlab) {
 		log_error("--tlab needs the bpf engine, which sets probes in HotSpot: engine %s cannot", engine->name);
 		return -EINVAL;
@@ -485,6 +499,8 @@ static int fill_session(struct session_options *session, const struct record_opt
 		err = set_sleeps(session, options);
 	if (!err)
 		err = set_sleep_hook(session, options);
+	if (!err)
+		err = set_locks(session, options);
 	if (!err)
 		err = set_live(session, options);
 	if (!err)

@@ -156,6 +156,8 @@ const struct opt record_rows[] = {
 		opt_range, FIELD(off_cpu)},
 	{0, "wakers", NULL, "with -e offcpu and wall: show who ended each wait, above the stack that waited", opt_flag,
 		FIELD(wakers)},
+	{0, "holders", NULL, "with -e lock and nativelock: show who held the lock that was waited for", opt_flag,
+		FIELD(holders)},
 	{0, "tlab", NULL, "with -e alloc: sample by BPF, where threads take new buffers of the heap", opt_flag,
 		FIELD(tlab)},
 	{0, "alloc-native", NULL, "with -e alloc: native frames too, of the JVM and of what called it", opt_flag,

@@ -32,7 +32,7 @@ struct record_options {
 	bool continuous, all;
 	uint32_t only_cpu; /* 1 + the CPU; 0: each */
 	bool host, all_user, no_attach, spark_names, verbose, wakers, ages, cpus, policies, receivers, tlab;
-	bool alloc_native, offsets;
+	bool alloc_native, offsets, holders;
 	struct writer_options style;
 };
 

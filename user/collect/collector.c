@@ -223,13 +223,13 @@ static void explain(struct buf *why, int err)
 }
 
 /* Refuses events that this kernel cannot sample, and events that it cannot sample together. */
-static int check_events(const struct event_list *events, bool wakers, struct buf *why)
+static int check_events(const struct event_list *events, const struct collector_options *options, struct buf *why)
 {
 	if (programs_use_index(events) && !probe_has_attach_cookie()) {
 		buf_add_str(why, "several events of this kind in one recording need Linux 5.15: give one of them");
 		return -ENOTSUP;
 	}
-	if (wakers && !probe_has_wakers()) {
+	if (options->wakers && !probe_has_wakers()) {
 		buf_add_str(why, "--wakers tells interrupts by the names of the kernel's functions, which are hidden: "
 				 "see `duet check`, or leave it out");
 		return -ENOTSUP;
@@ -271,11 +271,13 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		return -ENOMEM;
 	}
 	event_list_expand(&collector->events, options->events);
+	if (options->holders)
+		event_list_add_holders(&collector->events);
 	expanded.events = &collector->events;
 	probe_init();
 	collector->wakers = options->wakers;
 	collector->probes_tlabs = expanded.probes_tlabs = options->probes_tlabs && probe_has_attach_cookie();
-	err = check_events(&collector->events, options->wakers, why);
+	err = check_events(&collector->events, options, why);
 	if (err < 0)
 		goto out;
 	err = check_sleeps(&expanded, why);
@@ -482,12 +484,18 @@ int collector_forbid(struct collector *collector, pid_t pid)
 	tlab_probes_drop(&collector->tlabs, pid);
 	/* The process may have no layout. */
 	(void)bpf_map__delete_elem(collector->programs.bpf->maps.jvm_layouts, &pid, sizeof(pid), 0);
+	(void)bpf_map__delete_elem(collector->programs.bpf->maps.lock_waiters, &pid, sizeof(pid), 0);
 	return bpf_map__delete_elem(collector->programs.bpf->maps.jvms, &pid, sizeof(pid), 0);
 }
 
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm)
 {
 	return put(collector->programs.bpf->maps.jvm_layouts, pid, jvm, sizeof(*jvm));
+}
+
+int collector_watch_locks(struct collector *collector, pid_t pid, const struct duet_lock_waiters *waiters)
+{
+	return put(collector->programs.bpf->maps.lock_waiters, pid, waiters, sizeof(*waiters));
 }
 
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks)

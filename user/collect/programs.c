@@ -315,6 +315,8 @@ static int choose(struct programs *chosen, const struct collector_options *optio
 		if (!err && program == DUET_PROGRAM_IO)
 			err = bpf_program__set_autoload(bpf->progs.io_enter, true);
 	}
+	if (!err && event_list_count(events, DUET_PROGRAM_HOLDERS))
+		err = bpf_map__set_max_entries(bpf->maps.lock_waiters, DUET_MAX_JVMS);
 	if (options->wakers)
 		chosen->waking = probe_has_preempt_count() ? bpf->progs.wakeup_waking : bpf->progs.wakeup_waking_plain;
 	return err ? err : choose_offcpu(chosen, event_list_count(events, DUET_PROGRAM_OFFCPU));

@@ -53,6 +53,7 @@ static bool attributes_check(const unsigned char *at, size_t bytes)
 			return false;
 		if (((attribute->type == DUET_ATTRIBUTE_SIZE || attribute->type == DUET_ATTRIBUTE_ADDRESS) &&
 		     attribute->bytes != sizeof(uint64_t)) ||
+		    (attribute->type == DUET_ATTRIBUTE_LOCK && attribute->bytes != sizeof(struct duet_lock)) ||
 		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES) ||
 		    (attribute->type == DUET_ATTRIBUTE_RESOURCE && !resource_check(attribute)) ||
 		    (attribute->type == DUET_ATTRIBUTE_STATE && attribute->bytes > DUET_MAX_STATE_BYTES) ||

@@ -55,6 +55,7 @@ struct engine {
 	int (*allow)(struct collector *collector, pid_t pid, const struct duet_jvm_target *target);
 	int (*describe)(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
 	int (*forbid)(struct collector *collector, pid_t pid);
+	int (*watch_locks)(struct collector *collector, pid_t pid, const struct duet_lock_waiters *waiters);
 	int (*probe_tlabs)(struct collector *collector, const struct process *process, struct buf *why);
 	int (*counters)(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 	int (*cost)(const struct collector *collector, uint32_t event, struct duet_cost *ret);
@@ -102,6 +103,7 @@ bool engine_is_target(const struct engine_in_use *engine, pid_t pid, uint64_t st
 int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target);
 int engine_describe(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_entry *jvm);
 void engine_forbid(const struct engine_in_use *engine, pid_t pid);
+int engine_watch_locks(const struct engine_in_use *engine, pid_t pid, const struct duet_lock_waiters *waiters);
 /* -ENOTSUP, with one sentence appended to `why`, if the row has no such function. */
 int engine_probe_tlabs(const struct engine_in_use *engine, const struct process *process, struct buf *why);
 /* These write zeros if the row has no such function. */

@@ -65,6 +65,11 @@ void engine_forbid(const struct engine_in_use *engine, pid_t pid)
 		(void)engine->row->forbid(engine->collector, pid);
 }
 
+int engine_watch_locks(const struct engine_in_use *engine, pid_t pid, const struct duet_lock_waiters *waiters)
+{
+	return engine->row->watch_locks ? engine->row->watch_locks(engine->collector, pid, waiters) : 0;
+}
+
 int engine_probe_tlabs(const struct engine_in_use *engine, const struct process *process, struct buf *why)
 {
 	if (engine->row->probe_tlabs)

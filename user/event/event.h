@@ -76,6 +76,7 @@ struct event {
 	bool is_chosen;
 	const struct event *with; /* one whose samples are shown as samples of this one, too; NULL: none */
 	const struct event *needed; /* one that must be recorded too: this one tells of its samples; NULL: none */
+	bool has_holders; /* its samples are waits for locks, which can be shown with who held the lock */
 	bool has_wakers; /* each sleep is shown with who ended it */
 	bool counts_pages; /* a tick of `perf` weighs a page of memory */
 	bool counts_calls; /* the interval is a number of calls, whatever the unit of their weights is */
@@ -141,6 +142,8 @@ int event_list_set(struct event_list *list, const struct event *event, const cha
 int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why);
 /* Copies a list that was parsed, and appends the events that its events show (`with`). */
 void event_list_expand(struct event_list *ret, const struct event_list *list);
+/* Appends the event of who releases locks, if the expanded list has room and an event with waits for locks. */
+void event_list_add_holders(struct event_list *list);
 /* Returns the list's entry, or NULL. */
 struct event_spec *event_list_find(struct event_list *list, const struct event *event);
 /* Returns the first event that is a clock, or NULL. */
@@ -151,6 +154,7 @@ size_t event_list_count(const struct event_list *list, enum duet_program program
 bool event_is_sleep(const struct event *event); /* true if its samples, or some of them, are the sleeps of threads */
 bool event_list_has_sleeps(const struct event_list *list); /* true if one of them is */
 bool event_list_has_wakers(const struct event_list *list); /* true if one of them has */
+bool event_list_has_holders(const struct event_list *list); /* true if one of them has */
 
 /* Returns true if BPF or a timer ticks for it. Other events come from the JVM itself, with every engine. */
 bool event_has_ticks(const struct event *event);

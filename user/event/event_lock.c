@@ -11,6 +11,7 @@ const struct event event_lock = {
 	.most_interval = NS_PER_SEC,
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_LOCK,
+	.has_holders = true,
 	.may_be_all = true,
 	.option = EVENT_INTERVAL,
 	.is_in_all = true,

@@ -12,6 +12,7 @@ const struct event event_nativelock = {
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_NATIVELOCK,
 	.needs_tables = true,
+	.has_holders = true,
 	.may_be_all = true,
 	.option = EVENT_INTERVAL,
 	.is_in_all = true,

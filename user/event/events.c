@@ -359,6 +359,14 @@ bool event_list_has_wakers(const struct event_list *list)
 	return false;
 }
 
+bool event_list_has_holders(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (list->items[i].event->has_holders)
+			return true;
+	return false;
+}
+
 void event_list_expand(struct event_list *ret, const struct event_list *list)
 {
 	*ret = *list;
@@ -368,6 +376,18 @@ void event_list_expand(struct event_list *ret, const struct event_list *list)
 		ret->items[i].shown_as = (uint8_t)i;
 		if (spec->event->with)
 			ret->items[ret->len++] = (struct event_spec){spec->event->with, spec->interval, (uint8_t)i};
+	}
+}
+
+void event_list_add_holders(struct event_list *list)
+{
+	for (size_t i = 0; i < list->len && list->len < DUET_MAX_EVENTS; i++) {
+		const struct event_spec *spec = &list->items[i];
+
+		if (!spec->event->has_holders)
+			continue;
+		list->items[list->len++] = (struct event_spec){&event_holders, spec->interval, spec->shown_as};
+		return;
 	}
 }
 

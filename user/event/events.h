@@ -27,6 +27,7 @@ extern const struct event event_syscalls;
 extern const struct event event_offcpu;
 extern const struct event event_wall;
 extern const struct event event_wakeup;
+extern const struct event event_holders; /* of no list that a user gives */
 extern const struct event event_io;
 extern const struct event event_io_bytes;
 extern const struct event event_rss;

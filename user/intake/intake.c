@@ -22,6 +22,7 @@
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
 #define FORGET_NS (2 * JOIN_WAIT_NS + DECIDED_WAIT_NS)
 #define READ_PART 256 /* most records that are read before memory is checked */
+#define DISORDER_NS NS_PER_MS /* a record is written when its stack was walked, so later than its time */
 #define READ_PARTS 4096
 #define READ_NS (NS_PER_SEC / 50)
 
@@ -209,6 +210,12 @@ static void on_agent_record(void *context, struct agent *agent, uint16_t type, c
 		parts_add(&agent->parts, payload);
 }
 
+/* Returns the time until which the ring of all CPUs has been read, if its newest record is of this time. */
+static uint64_t before_ns(uint64_t newest_ns)
+{
+	return newest_ns > DISORDER_NS ? newest_ns - DISORDER_NS : 0;
+}
+
 /*
  * Reads BPF's ring in parts and checks memory between them. Deep stacks take a millisecond each, so reading stops after
  * READ_NS: the next call reads on, and the recording may end before it. Returns true when the ring is empty.
@@ -220,6 +227,7 @@ static bool read_kernel(struct intake *intake, uint64_t now_ns)
 				      &loader_counters[DUET_LOADER_BAD_RECORD]);
 
 		decided_run(intake->of.decided, now_ns);
+		intake->of.decided->kernel_ns = got < READ_PART ? now_ns : before_ns(intake->newest_ns);
 		budget_step(intake->of.budget, now_ns);
 		if (got < READ_PART)
 			return true;

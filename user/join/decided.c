@@ -26,6 +26,7 @@ void decided_release(struct decided *decided)
 	join_free(decided->join);
 	nameless_release(&decided->nameless);
 	wakers_release(&decided->wakers);
+	holders_release(&decided->holders);
 	resolver_release(&decided->resolver);
 }
 
@@ -115,7 +116,7 @@ static void name_waker(struct decided *decided, const struct decision *waker, co
 	bool is_other = is_stranger ? strcmp(name, process) != 0 : waker->process != sleeper;
 	uint32_t thread;
 
-	if (waker->sample->role == DUET_ROLE_WAKER) {
+	if (waker->sample->role == DUET_ROLE_WAKER || waker->sample->role == DUET_ROLE_HOLDER) {
 		thread = sample_thread(decided, waker->process, waker->jvm, waker->sample);
 		if (thread != UINT32_MAX)
 			name = intern_text(&profile->strings, profile->threads.items[thread].name);
@@ -126,9 +127,9 @@ static void name_waker(struct decided *decided, const struct decision *waker, co
 }
 
 /* Returns the node of the stack `node` with the waker's stack after it, or `node` if the profile has no room for it. */
-static int64_t append_waker(struct decided *decided, const struct decision *of, int64_t node, int64_t waker_node)
+static int64_t append_waker(struct decided *decided, const struct decision *of, int64_t node,
+			    const struct decision *waker, int64_t waker_node)
 {
-	const struct decision *waker = wakers_find(&decided->wakers, of->sample->waker);
 	struct profile *profile = decided->of.profile;
 	size_t rows = profile->frames.len + profile->nodes.len;
 	struct buf who;
@@ -161,34 +162,79 @@ static int64_t resolve_waker(struct decided *decided, const struct decision *of)
 	return node < 0 ? -1 : node;
 }
 
+/* Returns 0 or -ENOMEM, or the negative `node`. The sample is one of `count`, which is 0 for a part of another one. */
+static int add_node(struct decided *decided, const struct decision *of, int64_t node, uint64_t weight, uint32_t count)
+{
+	const struct duet_sample *sample = of->sample;
+
+	if (node < 0)
+		return (int)node;
+	return profile_add(decided->of.profile, &(struct profile_sample){
+							.time_ns = sample->head.time_ns,
+							.weight = weight,
+							.thread = sample_thread(decided, of->process, of->jvm, sample),
+							.node = (uint32_t)node,
+							.count = count,
+							.event = sample->event,
+							.address = attribute_number(sample,
+										    DUET_ATTRIBUTE_ADDRESS),
+						});
+}
+
+/* Returns for how many samples this one stands; 0: it is left out, and counted. */
+static uint32_t thin(struct decided *decided)
+{
+	uint32_t times = thinning_take(&decided->of.profile->thinning);
+
+	loader_counters[DUET_LOADER_LEFT_OUT] += !times;
+	return times;
+}
+
 /*
  * Adds the sample of the last call of resolve_stack(), or a part of its weight. `waker` is the node of the waker's
  * stack, or -1. Returns 0 or -ENOMEM.
  */
 static int add_weight(struct decided *decided, const struct decision *of, uint64_t weight, int64_t waker)
 {
-	uint32_t times = thinning_take(&decided->of.profile->thinning);
-	const struct duet_sample *sample = of->sample;
+	uint32_t times = thin(decided);
 	int64_t node;
 
-	loader_counters[DUET_LOADER_LEFT_OUT] += !times;
 	if (!times)
 		return 0;
 	node = resolve_node(&decided->resolver, of);
 	if (node >= 0 && waker >= 0)
-		node = append_waker(decided, of, node, waker);
-	if (node < 0)
-		return (int)node;
-	return profile_add(decided->of.profile, &(struct profile_sample){
-							.time_ns = sample->head.time_ns,
-							.weight = weight * times,
-							.thread = sample_thread(decided, of->process, of->jvm, sample),
-							.node = (uint32_t)node,
-							.count = times,
-							.event = sample->event,
-							.address = attribute_number(sample,
-										    DUET_ATTRIBUTE_ADDRESS),
-						});
+		node = append_waker(decided, of, node, wakers_find(&decided->wakers, of->sample->waker), waker);
+	return add_node(decided, of, node, weight * times, times);
+}
+
+/* Adds a wait for a lock, in parts: one for each time that a thread held the lock. Returns 0 or -ENOMEM. */
+static int add_held(struct decided *decided, const struct decision *of, const struct holding *parts, size_t count)
+{
+	uint64_t all_ns = 0, told_ns = 0, told = 0, weight = of->sample->weight;
+	uint32_t times = thin(decided);
+	int64_t nodes[HOLDERS_PARTS], node;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		resolve_stack(&decided->resolver, parts[i].by);
+		nodes[i] = resolve_node(&decided->resolver, parts[i].by);
+		all_ns += parts[i].ns;
+	}
+	resolve_stack(&decided->resolver, of);
+	node = times ? resolve_node(&decided->resolver, of) : -1;
+	for (size_t i = 0; times && !err && i < count; i++) {
+		uint64_t until;
+		int64_t at = node;
+
+		told_ns += parts[i].ns;
+		until = (uint64_t)((unsigned __int128)weight * told_ns / all_ns);
+		if (node >= 0 && nodes[i] >= 0)
+			at = append_waker(decided, of, node, parts[i].by, nodes[i]);
+		err = add_node(decided, of, at, (until - told) * times, i + 1 == count ? times : 0);
+		told = until;
+	}
+	decided->outcomes.held_ns += weight;
+	return err;
 }
 
 /* Adds the part of a sleep in which the thread waited for a CPU, under its own leaf. Returns 0 or -ENOMEM. */
@@ -209,16 +255,22 @@ static void add(struct decided *decided, const struct decision *of)
 	const struct duet_sample *sample = of->sample;
 	int64_t waker = sample->waker ? resolve_waker(decided, of) : -1;
 	uint64_t time_ns = sample->head.time_ns;
+	struct holding parts[HOLDERS_PARTS];
+	size_t held = decided->tells_holders ? holders_split(&decided->holders, of, parts) : 0;
 	int err = 0;
 
 	if (sample->waker)
 		resolve_stack(&decided->resolver, of);
-	if (sample->weight > sample->runnable || !sample->runnable)
+	if (held)
+		err = add_held(decided, of, parts, held);
+	else if (sample->weight > sample->runnable || !sample->runnable)
 		err = add_weight(decided, of, sample->weight - sample->runnable, waker);
 	if (!err && sample->runnable)
 		err = add_runnable(decided, of);
 	if (sample->waker)
 		wakers_remove(&decided->wakers, sample->waker);
+	if (decided->tells_holders && holders_lock(sample))
+		decided->outcomes.lock_ns += sample->weight;
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
 	loader_counters[DUET_LOADER_WINDOW_LATE] += *decided->of.windows && time_ns < decided->of.profile->start_ns;
 	outcomes_add(&decided->outcomes, sample, of->java, of->outcome, of->jvm ? &decided->resolver.splice : NULL);
@@ -239,6 +291,23 @@ static bool awaits_waker(struct decided *decided, const struct duet_sample *samp
 	if (!waker)
 		return sample->waker != 0;
 	return !resolve_stack(&decided->resolver, waker) && ask(decided, waker->owner);
+}
+
+/* Returns true if releases during a wait for a lock, or names of their stacks, may still arrive. */
+static bool awaits_holders(struct decided *decided, const struct decision *of)
+{
+	struct holding parts[HOLDERS_PARTS];
+	bool awaits = false;
+	size_t count;
+
+	if (!decided->tells_holders || !holders_lock(of->sample))
+		return false;
+	if (of->sample->head.time_ns > decided->kernel_ns)
+		return true;
+	count = holders_split(&decided->holders, of, parts);
+	for (size_t i = 0; i < count; i++)
+		awaits |= !resolve_stack(&decided->resolver, parts[i].by) && ask(decided, parts[i].by->owner);
+	return awaits;
 }
 
 static bool awaits_names(struct decided *decided, const struct decision *of)
@@ -267,6 +336,7 @@ static bool try_again(void *context, const struct nameless_sample *held)
 
 	bool awaits = awaits_waker(decided, of->sample);
 
+	awaits |= awaits_holders(decided, of);
 	awaits |= awaits_names(decided, of);
 	if (awaits && !is_last)
 		return false;
@@ -274,16 +344,30 @@ static bool try_again(void *context, const struct nameless_sample *held)
 	return true;
 }
 
+/* A thread that releases a lock may be interrupted at that moment: then the interrupt has woken the other thread. */
+static void add_holder(struct decided *decided, const struct decision *holder)
+{
+	int64_t node;
+
+	(void)awaits_names(decided, holder); /* asks for them */
+	node = resolve_node(&decided->resolver, holder);
+	if (node < 0 || !wakers_is_interrupt(decided->of.profile, (uint32_t)node))
+		holders_add(&decided->holders, holder, clock_monotonic_ns());
+}
+
 void decided_add(struct decided *decided, const struct decision *decision)
 {
 	bool awaits;
 
+	if (decision->sample->role == DUET_ROLE_HOLDER)
+		return add_holder(decided, decision);
 	if (decision->sample->role != DUET_ROLE_SAMPLE) {
 		wakers_add(&decided->wakers, decision, clock_monotonic_ns());
 		(void)awaits_waker(decided, decision->sample); /* asks for its names */
 		return;
 	}
 	awaits = awaits_waker(decided, decision->sample);
+	awaits |= awaits_holders(decided, decision);
 	awaits |= awaits_names(decided, decision);
 	if (awaits && !is_crowded(decided) &&
 	    !nameless_hold(&decided->nameless, decision, clock_monotonic_ns()))
@@ -323,6 +407,8 @@ void decided_flush(struct decided *decided, void *owner)
 	nameless_sift(&decided->nameless, flush, &flushing);
 	if (owner)
 		wakers_forget(&decided->wakers, owner);
+	if (owner)
+		holders_forget(&decided->holders, owner);
 }
 
 uint64_t decided_oldest_ns(const struct decided *decided)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "join/holders.h"
 #include "join/join.h"
 #include "join/nameless.h"
 #include "join/outcomes.h"
@@ -47,6 +48,9 @@ struct decided {
 	struct join *join; /* owned; holds the samples that are not decided yet */
 	struct nameless nameless;
 	struct wakers wakers;
+	bool tells_holders; /* waits for locks are shown with who held them */
+	struct holders holders;
+	uint64_t kernel_ns; /* the kernel's records until then have been read and decided */
 	size_t max_bytes; /* bytes of all samples that wait; above, the oldest are added without their names */
 	uint64_t now_ns; /* now_ns of decided_run(), while it runs */
 	struct decided_comm comm;

@@ -149,6 +149,16 @@ static void name_interrupt(const struct duet_sample *sample, enum interrupt kind
 	snprintf(ret, room, "[irq: %s]", device);
 }
 
+bool wakers_is_interrupt(const struct profile *profile, uint32_t waker)
+{
+	size_t count;
+	uint32_t *frames = stack_frames(profile, waker, &count);
+	bool is_interrupt = frames && state_interrupt(profile, frames, &count) != INTERRUPT_NONE;
+
+	free(frames);
+	return is_interrupt;
+}
+
 uint32_t wakers_append(struct profile *profile, uint32_t node, uint32_t waker, const struct duet_sample *sample,
 		       const char *who)
 {
@@ -171,7 +181,8 @@ uint32_t wakers_append(struct profile *profile, uint32_t node, uint32_t waker, c
 			first = count; /* the frames of how the kernel runs a timer are left out */
 		who = interrupt;
 	}
-	node = push(profile, node, FRAME_WAKER, WAKERS_SEPARATOR);
+	node = push(profile, node, FRAME_WAKER,
+		    sample->role == DUET_ROLE_HOLDER ? HOLDERS_SEPARATOR : WAKERS_SEPARATOR);
 	for (size_t i = first; i < count && node != UINT32_MAX; i++)
 		node = profile_child(profile, node, frames[i]);
 	free(frames);

@@ -17,6 +17,7 @@
 #define WAKERS_WAIT_NS (2ull * 1000 * 1000 * 1000) /* longest wait of a sleep's sample for the record */
 #define WAKERS_KEEP_NS (12ull * 1000 * 1000 * 1000) /* longest time that a record is held: more than DECIDED_WAIT_NS */
 #define WAKERS_SEPARATOR "[woken by]"
+#define HOLDERS_SEPARATOR "[held by]" /* in its place, after the stack of a wait for a lock, see join/holders.h */
 
 struct wakers {
 	struct map by_id; /* duet_sample.waker -> struct waker, owned */
@@ -34,6 +35,9 @@ void wakers_remove(struct wakers *wakers, uint64_t id);
 void wakers_sweep(struct wakers *wakers, uint64_t now_ns);
 /* Removes the records of one owner, before it is freed. */
 void wakers_forget(struct wakers *wakers, const void *owner);
+
+/* Returns true if the kernel's frames of this stack of the profile are those of an interrupt. */
+bool wakers_is_interrupt(const struct profile *profile, uint32_t waker);
 
 /*
  * Returns the profile's node of the sleeper's stack `node` with the waker's after it, or UINT32_MAX when out of memory.

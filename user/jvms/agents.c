@@ -257,6 +257,7 @@ static void on_started(struct agent *agent, const struct duet_message_started *s
 	snprintf(agent->why, sizeof(agent->why), "%s", started->why);
 	agent->signo = started->signo;
 	agent->handler = started->handler;
+	agent->lock_waiters = started->lock_waiters;
 	agent->tid = started->tid;
 	agent->refused = started->refused & ((1u << agent->start.event_count) - 1);
 	snprintf(agent->refused_why, sizeof(agent->refused_why), "%s", started->refused_why);

@@ -74,6 +74,7 @@ struct agent {
 	/* the engine that ticks, when AGENT_RUNNING; if it is not start.engine, `why` says why */
 	enum duet_engine_id engine;
 	uint64_t signo;
+	uint64_t lock_waiters; /* duet_message_started.lock_waiters */
 	uint64_t handler;
 	uint32_t tid; /* the agent's own thread, as the JVM's pid namespace numbers it */
 	/* hash of a request -> time of the request in ms << 32 | its number; both are cut to 32 bits */

@@ -240,6 +240,7 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 	if (agent->outside)
 		jvm_set_other(agent->jvm, agent->outside->jvm);
 	allow_signals(jvms, agent);
+	sources_watch_locks(jvms, agent);
 	note_engine(jvms, agent);
 	sources_probe(jvms, agent->process);
 	tell_refused(jvms, agent);
@@ -352,7 +353,7 @@ static void list_agent_events(const struct jvms *jvms, const struct process *pro
 		*to = (struct duet_agent_event){.interval = spec->interval, .kind = spec->event->agent, .index = i};
 		to->flags = (jvms->of.as_called ? DUET_AGENT_AS_CALLED : 0) |
 			    (jvms->of.alloc_native ? DUET_AGENT_WITH_NATIVE : 0) |
-			    (jvms->of.ages ? DUET_AGENT_WITH_AGE : 0);
+			    (jvms->of.ages ? DUET_AGENT_WITH_AGE : 0) | (jvms->of.holders ? DUET_AGENT_WITH_LOCK : 0);
 		to->survivors = jvms->of.survivors;
 		if (!event_has_ticks(spec->event) && place->name) {
 			snprintf(to->target, sizeof(to->target), "%s", place->name);

@@ -38,6 +38,7 @@ struct jvms_parts {
 	enum agent_policy policy;
 	bool as_called; /* DUET_AGENT_AS_CALLED */
 	bool alloc_native; /* DUET_AGENT_WITH_NATIVE */
+	bool holders; /* DUET_AGENT_WITH_LOCK; for BPF only */
 	bool tlab; /* --tlab: BPF samples the allocations of every JVM, not only of those that cannot */
 	bool asks_always; /* --signals always: the agent gives its half of each sample */
 	enum session_engine asked; /* the engine that the user named; the agent may use no other */

@@ -106,3 +106,14 @@ void sources_probe(const struct jvms *jvms, struct process *process)
 		log_warn("JVM %d: no samples of alloc: %s", process->pid, why.data);
 	buf_release(&why);
 }
+
+void sources_watch_locks(struct jvms *jvms, const struct agent *agent)
+{
+	const struct duet_lock_waiters waiters = {agent->process->start_ticks, agent->lock_waiters};
+	int err = 0;
+
+	if (jvms->of.holders && agent->lock_waiters)
+		err = engine_watch_locks(jvms->of.engine, agent->process->pid, &waiters);
+	if (err < 0)
+		log_debug("%d: its locks are not watched: %s", agent->process->pid, strerrordesc_np(-err));
+}

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct event;
+struct agent;
 struct jvms;
 struct process;
 
@@ -29,5 +30,8 @@ bool sources_needs_layout(const struct jvms *jvms, const struct process *process
  * once for each run of an agent or reader why it cannot.
  */
 void sources_probe(const struct jvms *jvms, struct process *process);
+
+/* Shows BPF which threads of the process wait for locks, if that was asked for. Called when the agent runs. */
+void sources_watch_locks(struct jvms *jvms, const struct agent *agent);
 
 #endif

@@ -110,7 +110,7 @@ int waits_print(const struct profile *profile, const struct writer_options *opti
 	if (!err && waits.list.len) {
 		qsort(waits.list.items, waits.list.len, sizeof(*waits.list.items), longest_first);
 		fprintf(out, "\n  %12s  %7s  %7s  %s\n", writer_unit(profile, options), "percent", "samples",
-			"who waited  <-  who ended the wait");
+			"who waited  <-  who ended the wait, or held the lock");
 		fprintf(out, "  ------------  -------  -------  ----------------------------------\n");
 		for (size_t i = 0; i < waits.list.len && i < count; i++)
 			print(&waits, &waits.list.items[i], out);

@@ -220,6 +220,9 @@ static void facts_of_join(const struct report *report)
 				 percent(outcomes->joined, outcomes->jvm_samples));
 	if (outcomes->jvm_samples)
 		facts_of_walk(report);
+	if (outcomes->lock_ns)
+		profile_add_fact(report->profile, "lock holders", "known for %.2f %% of the time that threads waited",
+				 percent(outcomes->held_ns, outcomes->lock_ns));
 	fact_of_bpf(report);
 	fact_of_handler(report);
 	fact_of_walks(report);

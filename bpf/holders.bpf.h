@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DUET_HOLDERS_BPF_H
+#define DUET_HOLDERS_BPF_H
+
+#include "core.bpf.h"
+#include "duet_locks.h"
+
+/*
+ * Processes whose waits for locks have their holders. The loader inserts rows; the programs for exec and exit delete
+ * them.
+ */
+struct duet_lock_waiters_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct duet_lock_waiters);
+};
+extern struct duet_lock_waiters_map lock_waiters SEC(".maps");
+
+#endif

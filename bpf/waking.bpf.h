@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared by the programs that a thread or an interrupt runs when it wakes a thread. */
+#ifndef DUET_WAKING_BPF_H
+#define DUET_WAKING_BPF_H
+
+#include "core.bpf.h"
+#include "sample.bpf.h"
+
+/*
+ * Writes the record, without waking the loader: the sleeper's run queue is about to be locked, and its sample follows.
+ */
+static __always_inline void waking_end(struct duet_scratch *room)
+{
+	u32 bytes = sizeof(room->sample) + stack_bytes(room);
+
+	room->sample.event = duet_event(room->sample.event)->shown_as;
+	room->sample.head.size = bytes;
+	duet_emit(&room->sample.head, bytes, BPF_RB_NO_WAKEUP);
+	scratch_release(room);
+}
+
+/* Records what the run of the event's program has cost. Not inline: the walk needs the BPF stack. */
+static __noinline void waking_cost(u32 event, u64 began_ns)
+{
+	sample_cost(&(struct sample_from){.began_ns = began_ns, .event = event}, true);
+}
+
+/* Returns false while the CPU's programs for the event rest. */
+static __always_inline bool waking_may_run(u32 event, u64 now_ns)
+{
+	const struct duet_cost *cost = duet_cost(event);
+
+	return cost && now_ns >= cost->rest_until_ns;
+}
+
+#endif

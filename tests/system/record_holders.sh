@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# timeout: 200
+# --holders: who held the lock during each part of each wait. The workload's threads write down who had which lock when.
+. "$(dirname "$0")/lib.sh"
+
+# Prints how much of the waiting time that the workload knows is told of the same pair of threads, in %.
+right() { # FILE
+	awk 'FNR == NR { if ($1 == "PAIR") { want[$2 " " $3] = $4; all += $4 } next }
+		/\[held by\]/ {
+			waiter = $1
+			sub(/^\[/, "", waiter)
+			weight = $NF
+			sub(/ [0-9]+$/, "")
+			sub(/.*;/, "")
+			told[waiter " " $0] += weight
+		}
+		END {
+			for (pair in want)
+				sum += told[pair] < want[pair] ? told[pair] : want[pair]
+			printf "%.2f\n", all ? 100 * sum / all : 0
+		}' "$jvm_out" "$1"
+}
+
+expect_holders() { # FILE PATTERN-OF-HOLDERS
+	expect "waiting time under its holder, %" "$(right "$1")" '>=' "${least:-99}"
+	grep -E '^.phil-.*[[]held by[]]' "$1" >"$here/held"
+	expect "of which with the holder's stack, %" \
+		"$(share "$here/held" "\\[held by\\];.*futex.*;$2.*run.*;phil-.")" '>=' 99
+	grep '^.phil-' "$1" >"$here/waits"
+	expect "waiting time with a holder, %" "$(share "$here/waits" '\[held by\]')" '>=' "${least:-98}"
+	expect_lacks "$here/stderr" 'refused|dropped'
+}
+
+# Before JDK 24, the first thread that waits looks again by itself, after 1 ms and then after longer times: when it then
+# takes the lock while it is awake, nobody has woken it.
+jdk_case_philosophers_with_monitors() {
+	local least
+	need_bpf
+	is_jdk 24 || least=75
+	record_gated workload.Holders monitor 300 -- -e lock --holders -t
+	expect_holders "$here/out.collapsed" '.*workload/Holders[$]Philosopher.monitor;'
+	expect_contains "$here/out.collapsed" 'Philosopher.monitor;workload.Holders[$]Fork_.i.;\[held by\];'
+}
+
+jdk_case_philosophers_with_locks() {
+	need_bpf
+	record_gated workload.Holders lock 300 -- -e lock --holders -t
+	expect_holders "$here/out.collapsed" '.*ReentrantLock.unlock;workload/Holders[$]Philosopher.lock;'
+}
+
+jdk_case_philosophers_with_mutexes() {
+	need_bpf
+	record_gated workload.Holders native 300 -- -e nativelock --holders -t
+	expect_holders "$here/out.collapsed" '.*workload/Holders.drop;workload/Holders[$]Philosopher.mutex;'
+}
+
+jdk_case_one_keeper_and_three_who_wait() {
+	need_bpf
+	record_gated workload.Holders monitor 300 keeper -- -e lock,wall --holders --total -t
+	expect_holders "$here/out.collapsed" '.*workload/Holders[$]Philosopher.monitor;'
+}
+
+case_usage() {
+	run_duet record -e cpu --holders -p $$ -d 1
+	expect_refusal 2 'add -e lock or -e nativelock'
+	run_duet record -e lock --holders --engine ctimer -p $$ -d 1
+	expect_refusal 2 'does not see who releases a lock'
+}
+
+run_cases "$@"

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "join/holders.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "join/attributes.h"
+#include "proc/process.h"
+
+#define BYTES_MAX (64u << 20)
+#define SWEEP_NS (1000ull * 1000 * 1000)
+
+/* The samples are owned. */
+struct vec_of_releases vec(struct decision);
+
+struct lock_history {
+	uint64_t id;
+	pid_t pid;
+	uint64_t start_ticks;
+	struct vec_of_releases releases; /* oldest first */
+};
+
+/* ---- memory ---- */
+
+static size_t free_first(struct lock_history *history, size_t count)
+{
+	struct vec_of_releases *releases = &history->releases;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bytes += releases->items[i].sample->head.size;
+		free((void *)releases->items[i].sample);
+	}
+	memmove(releases->items, releases->items + count, (releases->len - count) * sizeof(*releases->items));
+	releases->len -= count;
+	return bytes;
+}
+
+static void free_history(struct holders *holders, struct lock_history *history)
+{
+	holders->bytes -= free_first(history, history->releases.len);
+	vec_release(&history->releases);
+	free(history);
+}
+
+void holders_release(struct holders *holders)
+{
+	uint64_t key, value;
+	size_t cursor = 0;
+
+	while (map_next(&holders->locks, &cursor, &key, &value))
+		free_history(holders, (void *)(uintptr_t)value);
+	map_release(&holders->locks);
+}
+
+/* Returns the index of the first release after this time. */
+static size_t first_after(const struct lock_history *history, uint64_t time_ns)
+{
+	size_t low = 0, high = history->releases.len;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (history->releases.items[middle].sample->head.time_ns > time_ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Removes the locks that have no releases any more. */
+static void remove_empty(struct holders *holders)
+{
+	struct vec(uint64_t) keys = {0};
+	uint64_t key, value;
+	size_t cursor = 0;
+
+	while (map_next(&holders->locks, &cursor, &key, &value))
+		if (!((const struct lock_history *)(uintptr_t)value)->releases.len)
+			(void)vec_push(&keys, key); /* out of memory: removed the next time */
+	for (size_t i = 0; i < keys.len; i++) {
+		free_history(holders, map_get_ptr(&holders->locks, keys.items[i]));
+		map_remove(&holders->locks, keys.items[i]);
+	}
+	vec_release(&keys);
+}
+
+/* Removes the releases until this time. */
+static void sweep(struct holders *holders, uint64_t until_ns)
+{
+	uint64_t key, value;
+	size_t cursor = 0;
+
+	while (map_next(&holders->locks, &cursor, &key, &value)) {
+		struct lock_history *history = (void *)(uintptr_t)value;
+
+		holders->bytes -= free_first(history, first_after(history, until_ns));
+	}
+	remove_empty(holders);
+}
+
+/* Removes what is too old, and the older half of the rest while there is too much. */
+static void make_room(struct holders *holders, uint64_t now_ns)
+{
+	if (now_ns < holders->swept_ns + SWEEP_NS && holders->bytes < BYTES_MAX)
+		return;
+	holders->swept_ns = now_ns;
+	for (uint64_t keep_ns = HOLDERS_KEEP_NS; keep_ns; keep_ns = holders->bytes < BYTES_MAX ? 0 : keep_ns / 2)
+		sweep(holders, now_ns - keep_ns);
+}
+
+void holders_forget(struct holders *holders, const void *owner)
+{
+	uint64_t key, value;
+	size_t cursor = 0;
+
+	while (map_next(&holders->locks, &cursor, &key, &value)) {
+		struct lock_history *history = (void *)(uintptr_t)value;
+
+		if (history->releases.len && history->releases.items[0].owner == owner)
+			holders->bytes -= free_first(history, history->releases.len);
+	}
+	remove_empty(holders);
+}
+
+/* ---- one lock ---- */
+
+static struct lock_history *find(const struct holders *holders, const struct process *process, uint64_t id,
+				 uint64_t *ret_key)
+{
+	struct lock_history *history;
+
+	*ret_key = (id ^ (uint64_t)process->pid << 40) * 0x9e3779b97f4a7c15ull;
+	history = map_get_ptr(&holders->locks, *ret_key);
+	return history && history->id == id && history->pid == process->pid &&
+			       history->start_ticks == process->start_ticks
+		       ? history
+		       : NULL;
+}
+
+static struct lock_history *find_or_make(struct holders *holders, const struct process *process, uint64_t id)
+{
+	uint64_t key;
+	struct lock_history *history = find(holders, process, id, &key);
+
+	if (history || map_get_ptr(&holders->locks, key)) /* two locks with one key: the second is not followed */
+		return history;
+	history = calloc(1, sizeof(*history));
+	if (!history)
+		return NULL;
+	history->id = id;
+	history->pid = process->pid;
+	history->start_ticks = process->start_ticks;
+	if (map_put_ptr(&holders->locks, key, history) < 0) {
+		free(history);
+		return NULL;
+	}
+	return history;
+}
+
+/* The records of several CPUs are not quite in the order of time. */
+static int insert(struct lock_history *history, const struct decision *decision)
+{
+	struct vec_of_releases *releases = &history->releases;
+	size_t at = first_after(history, decision->sample->head.time_ns);
+
+	if (vec_push(releases, *decision) < 0)
+		return -1;
+	memmove(releases->items + at + 1, releases->items + at, (releases->len - 1 - at) * sizeof(*releases->items));
+	releases->items[at] = *decision;
+	return 0;
+}
+
+void holders_add(struct holders *holders, const struct decision *decision, uint64_t now_ns)
+{
+	struct decision ours = *decision;
+	struct lock_history *history;
+
+	make_room(holders, now_ns);
+	history = find_or_make(holders, decision->process, decision->sample->waker);
+	ours.java = NULL;
+	ours.sample = history ? buf_duplicate(decision->sample, decision->sample->head.size) : NULL;
+	if (!ours.sample)
+		return;
+	if (insert(history, &ours) < 0)
+		free((void *)ours.sample);
+	else
+		holders->bytes += ours.sample->head.size;
+}
+
+/* ---- one wait ---- */
+
+const struct duet_lock *holders_lock(const struct duet_sample *sample)
+{
+	const struct duet_attribute *attribute = attribute_find(sample, DUET_ATTRIBUTE_LOCK);
+
+	return attribute ? (const struct duet_lock *)(attribute + 1) : NULL;
+}
+
+/* `first` and `end` are indices of the releases during the wait, HOLDERS_PARTS at most. */
+static size_t split_by_all(const struct lock_history *history, size_t first, size_t end, uint64_t begin_ns,
+			   uint64_t end_ns, struct holding *parts)
+{
+	for (size_t i = first; i < end; i++) {
+		const struct decision *by = &history->releases.items[i];
+		uint64_t until_ns = i + 1 < end ? by->sample->head.time_ns : end_ns;
+
+		parts[i - first] = (struct holding){by, until_ns - begin_ns};
+		begin_ns = until_ns;
+	}
+	return end - first;
+}
+
+static size_t split_by_some(const struct lock_history *history, size_t end, uint64_t begin_ns, uint64_t end_ns,
+			    struct holding *parts)
+{
+	uint64_t step_ns = (end_ns - begin_ns) / HOLDERS_PARTS;
+
+	for (size_t i = 0; i < HOLDERS_PARTS; i++) {
+		size_t at = first_after(history, begin_ns + i * step_ns + step_ns / 2);
+
+		parts[i] = (struct holding){&history->releases.items[at < end ? at : end - 1], step_ns};
+	}
+	return HOLDERS_PARTS;
+}
+
+size_t holders_split(const struct holders *holders, const struct decision *wait,
+		     struct holding ret_parts[HOLDERS_PARTS])
+{
+	const struct duet_lock *lock = holders_lock(wait->sample);
+	uint64_t end_ns = wait->sample->head.time_ns, key;
+	const struct lock_history *history = lock ? find(holders, wait->process, lock->id, &key) : NULL;
+	size_t first, end;
+
+	if (!history || lock->begin_ns >= end_ns)
+		return 0;
+	first = first_after(history, lock->begin_ns);
+	end = first_after(history, end_ns);
+	if (end - first <= HOLDERS_PARTS)
+		return split_by_all(history, first, end, lock->begin_ns, end_ns, ret_parts);
+	return split_by_some(history, end, lock->begin_ns, end_ns, ret_parts);
+}
