@@ -104,15 +104,22 @@ static const char *const counted[] = {
 	"jdk.module.upgrade.path",
 };
 
-static void tell_counted(struct vitals *vitals, const struct profile_note *note, const struct buf *counters)
+/* Returns false if there are none yet: JDK 8 counts them only after its agents have begun. */
+static bool tell_counted(struct vitals *vitals, struct profile_note note, const struct buf *counters)
 {
 	char name[64], value[TEXT_BYTES];
+	bool has_some = false;
+
+	note.kind = PROFILE_NOTE_PROPERTY;
 
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
 		snprintf(name, sizeof(name), "java.property.%s", counted[i]);
-		if (!hsperfdata_string(counters->data, counters->len, name, value, sizeof(value)))
-			profile_add_note(vitals->profile, note, counted[i], value);
+		if (hsperfdata_string(counters->data, counters->len, name, value, sizeof(value)))
+			continue;
+		profile_add_note(vitals->profile, &note, counted[i], value);
+		has_some = true;
 	}
+	return has_some;
 }
 
 /* Those that options of the command line set: -Dkey=value. */
@@ -158,14 +165,12 @@ static void tell_command(struct vitals *vitals, struct profile_note *note, const
 	buf_release(&command);
 }
 
-static void tell_once(struct vitals *vitals, struct profile_note note, const struct process *process,
-		      const struct buf *counters)
+static void tell_once(struct vitals *vitals, struct profile_note note, const struct process *process)
 {
 	struct buf arguments;
 
 	buf_init(&arguments);
 	note.kind = PROFILE_NOTE_PROPERTY;
-	tell_counted(vitals, &note, counters);
 	if (!program_arguments(process->pid, &arguments) && arguments.len) {
 		tell_given(vitals, &note, &arguments);
 		tell_command(vitals, &note, &arguments);
@@ -282,8 +287,9 @@ void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct pro
 	if (!process->exited) {
 		(void)program_counters(process, &counters);
 		if (!jvm->is_told)
-			tell_once(vitals, note, process, &counters);
+			tell_once(vitals, note, process);
 		jvm->is_told = true;
+		jvm->has_properties = jvm->has_properties || tell_counted(vitals, note, &counters);
 		tell_heap(vitals, jvm, note, &counters);
 		tell_threads(vitals, jvm, note, &counters);
 	}

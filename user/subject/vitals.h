@@ -23,7 +23,8 @@ struct vitals_jvm {
 	uint64_t collections;
 	uint64_t threads[4]; /* numbers of the last PROFILE_NOTE_THREADS */
 	uint32_t maps_version; /* new libraries in mappings of this version are told; 0 = none */
-	bool is_told; /* its properties are */
+	bool is_told; /* its command line is */
+	bool has_properties; /* those of its counters are told */
 };
 
 struct vitals {
