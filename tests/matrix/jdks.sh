@@ -239,8 +239,9 @@ cell_agentpath() {
 	expect_contains "$here/stdout" '^READY'
 	expect_joined 98
 	# JDK 8 counts its properties only when its agents have begun
-	timeout 60 "${JVM_AS[@]}" "$jdk/bin/java" -agentpath:"$DUET_BUILD/libasyncProfiler.so=start,file=$here/out.jfr" \
-		-cp "$workloads" shop.Demo 2 >"$here/stdout" 2>"$here/stderr" || fail "the JVM failed: $(head "$here/stderr")"
+	timeout 60 ${JVM_AS[@]+"${JVM_AS[@]}"} "$jdk/bin/java" \
+		-agentpath:"$DUET_BUILD/libasyncProfiler.so=start,file=$here/out.jfr" -cp "$workloads" shop.Demo 2 \
+		>"$here/stdout" 2>"$here/stderr" || fail "the JVM failed: $(head "$here/stderr")"
 	grep -qa 'java\.vm\.specification\.version' "$here/out.jfr" || fail "the JFR file has no system properties"
 }
 

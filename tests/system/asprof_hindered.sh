@@ -81,8 +81,8 @@ case_daemon() {
 case_long_arguments() {
 	need_recording
 	hinder long
-	expect_said 'start of 64 kB: Profiling started' 'stop of 64 kB: OK' 'start of 256 kB: The arguments are too long' \
-		'commas: '
+	expect_said 'start of 64 kB: Profiling started' 'stop of 64 kB: OK' \
+		'start of 256 kB: The arguments are too long' 'commas: '
 	expect_work "$here/out.collapsed"
 	expect_held
 }
@@ -187,7 +187,7 @@ jdk_case_no_free_thread() {
 	echo "$jvm" >"$group/cgroup.procs"
 	cat "$group/pids.current" >"$group/pids.max"
 	"$here/asprof" load "$jvm" "$library" true start,event=cpu >"$here/stdout" 2>"$here/stderr"
-	expect_contains "$here/stdout" '^200$|response code = 200'
+	expect_contains "$here/stdout" '^(return code: )?200$'
 	expect_alive "$jvm" "without a free thread"
 	echo max >"$group/pids.max"
 	"$here/asprof" load "$jvm" "$library" true start,event=cpu >"$here/stdout" 2>"$here/stderr"
@@ -214,17 +214,18 @@ jdk_case_security_manager() {
 	expect_contains "$here/stdout" '^Profiling started$'
 	expect_file "$here/agent.collapsed"
 	timeout 60 "$jdk/bin/java" -Djava.security.manager -Djava.security.policy=="$policy" \
-		-Dends=true -Djava.library.path="$DUET_BUILD" -cp "$workloads" workload.ProfilerCalls flink "$here" \
+		-Dends=true -Djava.library.path="$DUET_BUILD" -cp "$workloads" \
+		workload.ProfilerCalls flink "$here" \
 		>"$here/stdout" 2>"$here/stderr" || fail "exit code $?: $(head -n 3 "$here/stderr")"
 	expect_contains "$here/stdout" '^stop CPU: OK$'
-	timeout 60 "$jdk/bin/java" -Djava.security.manager -Dends=true -Djava.library.path="$DUET_BUILD" -cp "$workloads" \
-		workload.ProfilerCalls flink "$here" >"$here/stdout" 2>"$here/stderr" && fail "it needs no permission"
+	timeout 60 "$jdk/bin/java" -Djava.security.manager -Dends=true -Djava.library.path="$DUET_BUILD" \
+		-cp "$workloads" workload.ProfilerCalls flink "$here" >"$here/stdout" 2>"$here/stderr" && fail "it needs no permission"
 	expect_contains "$here/stderr" 'AccessControlException|access denied'
 }
 
 # async-profiler's library and ours, loaded by one JVM: each makes its own recording.
 case_two_libraries() { # apart
-	local home theirs
+	local home theirs ours order file
 	need_recording
 	tree=$(timeout 90 "$(dirname "$0")/../matrix/root_tree.sh" sid 17 async-profiler-java 2>"$here/fetched") ||
 		skip "async-profiler cannot be had: $(tail -n 1 "$here/fetched")"
@@ -235,14 +236,16 @@ case_two_libraries() { # apart
 	mount --bind "$DUET_BUILD" "$tree/mnt/duet"
 	for home in "$tree"/usr/lib/jvm/java-17-openjdk-*/; do jdk=${home#"$tree"}; done
 	for theirs in "$tree"/usr/lib/*/jni/libasyncProfiler.so; do theirs=${theirs#"$tree"}; done
-	for order in "theirs $theirs ours /mnt/duet/libasyncProfiler.so" "ours /mnt/duet/libasyncProfiler.so theirs $theirs"; do
+	ours=/mnt/duet/libasyncProfiler.so
+	for order in "theirs $theirs ours $ours" "ours $ours theirs $theirs"; do
 		# shellcheck disable=SC2086 # words
 		set -- $order
 		rm -f "$tree"/tmp/*.collapsed
 		timeout 90 chroot "$tree" "$jdk/bin/java" -Xmx256m -Dends=true -cp /mnt/workloads \
 			"-agentpath:$2=start,event=cpu,interval=1ms,file=/tmp/$1.collapsed" \
-			"-agentpath:$4=start,event=cpu,interval=1ms,file=/tmp/$3.collapsed" workload.ProfilerCalls work 1000 \
-			>"$here/stdout" 2>"$here/stderr" || fail "exit code $? with $1 first: $(tail -n 3 "$here/stderr")"
+			"-agentpath:$4=start,event=cpu,interval=1ms,file=/tmp/$3.collapsed" \
+			workload.ProfilerCalls work 1000 >"$here/stdout" 2>"$here/stderr" ||
+			fail "exit code $? with $1 first: $(tail -n 3 "$here/stderr")"
 		for file in ours theirs; do
 			expect "samples, $1 first: $file" \
 				"$(matching "$tree/tmp/$file.collapsed" 'ProfilerCalls' | cut -d ' ' -f 1)" '>' 300
