@@ -5,32 +5,7 @@
 # the workload has by construction, on JDK 8, and with --tlab on others.
 . "$(dirname "$0")/lib.sh"
 
-# A buffer of 8 kB makes a sample of 8 kB: the smallest part of all bytes that is compared, 9 %, has 45,000 samples,
-# whose sum has an error of 0.5 %. 2 % is four times that: one run of two thousand fails.
-buffers=(-XX:-ResizeTLAB -XX:TLABSize=8k)
 megabytes=4000
-
-# record_probed WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...: the gate opens when the probes are there.
-record_probed() {
-	local workload=()
-	while [ "$1" != -- ]; do
-		workload+=("$1")
-		shift
-	done
-	shift
-	rm -f "$here"/out* "$here/gate"
-	JVM_OPTS=(-Dgate="$here/gate" "${buffers[@]}" ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
-	start_jvm "$jdk" "${workload[@]}"
-	"$duet" record -v -p "$jvm" "$@" --total -d 100 -o collapsed -f "$here/out.collapsed" \
-		>"$here/stdout" 2>"$here/stderr" &
-	recorder=$!
-	wait_for 60 grep -q "its allocations are probed" "$here/stderr"
-	sleep 0.5
-	touch "$here/gate"
-	wait_for_line "$jvm_out" '^DONE' 60
-	end_record INT
-	expect_status 0
-}
 
 expect_truth() {
 	expect_sums "$here/out.collapsed" $megabytes '^[^;]*;.*workload/Sums.Work.run;workload/Sums.Work.one;'
