@@ -32,7 +32,9 @@ DUET_ASSERT_SIZE(struct duet_lock_waiters, 16);
 struct duet_lock {
 	uint64_t id; /* != 0; the same for all waits for the same lock of a process, however long it is in use */
 	uint64_t begin_ns; /* when the wait began, CLOCK_MONOTONIC; the sample's time is its end */
+	uint32_t owner; /* the thread that had the lock then, in the innermost pid namespace; 0: not known */
+	uint32_t reserved;
 };
-DUET_ASSERT_SIZE(struct duet_lock, 16);
+DUET_ASSERT_SIZE(struct duet_lock, 24);
 
 #endif

@@ -22,10 +22,10 @@ uint32_t address_attribute_set(struct address_attribute *to, uint64_t address)
 	return sizeof(*to);
 }
 
-uint32_t lock_attribute_set(struct lock_attribute *to, uint64_t id, uint64_t begin_ns)
+uint32_t lock_attribute_set(struct lock_attribute *to, uint64_t id, uint64_t begin_ns, uint32_t owner)
 {
 	*to = (struct lock_attribute){.head = {.type = DUET_ATTRIBUTE_LOCK, .bytes = sizeof(to->lock)},
-				      .lock = {.id = id, .begin_ns = begin_ns}};
+				      .lock = {.id = id, .begin_ns = begin_ns, .owner = owner}};
 	return sizeof(*to);
 }
 

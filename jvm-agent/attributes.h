@@ -26,7 +26,7 @@ struct lock_attribute {
 };
 
 /* Both return the bytes to send. */
-uint32_t lock_attribute_set(struct lock_attribute *to, uint64_t id, uint64_t begin_ns);
+uint32_t lock_attribute_set(struct lock_attribute *to, uint64_t id, uint64_t begin_ns, uint32_t owner);
 uint32_t address_attribute_set(struct address_attribute *to, uint64_t address);
 
 /* What the time of a sample was spent on. */

@@ -114,7 +114,7 @@ static void show(struct lock_wait *wait)
 {
 	uint64_t from_ns = wait_release_of_interest(locks.interval, wait->begin_ns);
 
-	wait->attribute_bytes = lock_attribute_set(&wait->attribute, (uintptr_t)wait->lock, wait->begin_ns);
+	wait->attribute_bytes = lock_attribute_set(&wait->attribute, (uintptr_t)wait->lock, wait->begin_ns, 0);
 	wait->tid = sample_own_thread().tid;
 	wait->shown_before = lock_waiters_show(wait->tid, (uintptr_t)wait->lock, from_ns);
 }

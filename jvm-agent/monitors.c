@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "jvm.h"
+#include "monitor_owner.h"
 #include "parks.h"
 #include "stay.h"
 #include "waiting.h"
@@ -25,6 +26,7 @@ int monitors_start(const struct monitor_waits *waits, const struct duet_agent_ev
 {
 	if (!jvm.thread_id)
 		return -ENOTSUP;
+	monitor_owner_open();
 	wait_event_open(waits->parks->event, event);
 	if (set_events(waits, JVMTI_ENABLE) && !parks_open(waits->parks))
 		return 0;
@@ -56,6 +58,7 @@ void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, 
 		reason = (struct wait_reason){.class_name = class_name,
 					      .lock = wait_lock(event, object),
 					      .is_virtual = wait_is_virtual(env, thread)};
+		reason.owner = reason.lock ? monitor_owner() : 0;
 		reason.blocks_thread = !reason.is_virtual || jvm.version < VIRTUAL_WAITS_VERSION;
 		wait_begins(event, stay, key, &reason);
 		jvm_deallocate(class_name);

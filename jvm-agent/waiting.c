@@ -207,7 +207,7 @@ static struct wait *new_wait(struct wait_event *event, struct stay *stay, const 
 	wait->attribute_bytes = class_attribute_set(&wait->class, reason->class_name);
 	wait->lock.lock.id = 0;
 	if (event->tells_lock && reason->lock)
-		wait->attribute_bytes += lock_attribute_set(&wait->lock, reason->lock, wait->begin_ns);
+		wait->attribute_bytes += lock_attribute_set(&wait->lock, reason->lock, wait->begin_ns, reason->owner);
 	if (!keeps(event, wait) || keep(event, stay, wait))
 		return wait;
 	free_wait(event, wait);

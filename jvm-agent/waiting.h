@@ -59,6 +59,7 @@ uint64_t wait_release_of_interest(uint64_t interval, uint64_t begin_ns);
 struct wait_reason {
 	const char *class_name; /* signature of the class of the object; NULL: not known */
 	uint64_t lock; /* from wait_lock() */
+	uint32_t owner; /* thread that has it; 0: not known */
 	bool is_virtual; /* a virtual thread waits */
 	bool blocks_thread; /* the calling thread is blocked; a virtual thread may wait without its carrier */
 };

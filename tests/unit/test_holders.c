@@ -33,6 +33,7 @@ static void released_in(struct process *by, uint32_t tid, uint64_t lock, uint64_
 
 	assert_non_null(sample);
 	sample->head = (struct duet_record){.size = bytes, .time_ns = time_ns, .tid = tid};
+	sample->ns_tid = tid;
 	sample->role = DUET_ROLE_HOLDER;
 	sample->waker = lock;
 	holders_add(&holders, &(struct decision){.owner = by, .process = by, .sample = sample}, NOW);
@@ -44,9 +45,10 @@ static void released(uint32_t tid, uint64_t lock, uint64_t time_ns)
 	released_in(&process, tid, lock, time_ns, sizeof(struct duet_sample));
 }
 
-/* Splits a wait of a thread of the process for the lock. */
-static size_t split(struct process *in, uint64_t begin_ns, uint64_t end_ns)
+/* Splits a wait of a thread of the process for the lock, which thread `owner` had when it began. */
+static size_t split_owned(struct process *in, uint64_t begin_ns, uint64_t end_ns, uint32_t owner)
 {
+	size_t count;
 	struct {
 		struct duet_sample sample;
 		struct duet_attribute head;
@@ -54,16 +56,24 @@ static size_t split(struct process *in, uint64_t begin_ns, uint64_t end_ns)
 	} wait = {
 		.sample = {.head = {.size = sizeof(wait), .time_ns = end_ns}},
 		.head = {.type = DUET_ATTRIBUTE_LOCK, .bytes = sizeof(struct duet_lock)},
-		.lock = {.id = LOCK, .begin_ns = begin_ns},
+		.lock = {.id = LOCK, .begin_ns = begin_ns, .owner = owner},
 	};
+	struct decision decision = {.owner = in, .process = in, .sample = &wait.sample};
 
 	wait.sample.attribute_bytes = sizeof(wait.head) + sizeof(wait.lock);
-	return holders_split(&holders, &(struct decision){.process = in, .sample = &wait.sample}, parts);
+	count = holders_split(&holders, &decision, parts);
+	holders_add_wait(&holders, &decision, NOW);
+	return count;
+}
+
+static size_t split(struct process *in, uint64_t begin_ns, uint64_t end_ns)
+{
+	return split_owned(in, begin_ns, end_ns, 0);
 }
 
 static void expect_part(size_t i, uint32_t tid, uint64_t ns)
 {
-	assert_int_equal(parts[i].by->sample->head.tid, tid);
+	assert_int_equal(parts[i].owner, tid);
 	assert_int_equal(parts[i].ns, ns);
 }
 
@@ -94,6 +104,22 @@ static void records_may_come_out_of_order(void **state)
 	expect_part(2, 3, 30);
 }
 
+/* A thread gets the lock while it is awake, so that nobody wakes it. */
+static void a_wait_that_nobody_ended_shows_the_owner(void **state)
+{
+	(void)state;
+	assert_int_equal(split_owned(&process, 100, 150, 9), 1);
+	expect_part(0, 9, 50);
+	assert_null(parts[0].by);
+	released(1, LOCK, 180);
+	assert_int_equal(split(&process, 120, 180), 2); /* of another thread that waited meanwhile */
+	expect_part(0, 9, 30);
+	expect_part(1, 1, 30);
+	assert_non_null(parts[1].by);
+	assert_int_equal(split_owned(&process, 160, 190, 9), 1);
+	expect_part(0, 1, 30);
+}
+
 static void a_lock_belongs_to_one_process(void **state)
 {
 	(void)state;
@@ -119,7 +145,7 @@ static void of_many_releases_some_are_looked_at(void **state)
 	count = split(&process, 13, time_ns);
 	assert_int_equal(count, HOLDERS_PARTS);
 	for (size_t i = 0; i < count; i++)
-		sums[parts[i].by->sample->head.tid] += parts[i].ns;
+		sums[parts[i].owner] += parts[i].ns;
 	assert_true(sums[1] + sums[2] > time_ns * 99 / 100);
 }
 
@@ -141,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_wait_has_a_part_for_each_release, release),
 		cmocka_unit_test_teardown(records_may_come_out_of_order, release),
+		cmocka_unit_test_teardown(a_wait_that_nobody_ended_shows_the_owner, release),
 		cmocka_unit_test_teardown(a_lock_belongs_to_one_process, release),
 		cmocka_unit_test_teardown(of_many_releases_some_are_looked_at, release),
 		cmocka_unit_test_teardown(old_releases_and_too_many_of_them_are_removed, release),

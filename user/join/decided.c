@@ -207,19 +207,45 @@ static int add_weight(struct decided *decided, const struct decision *of, uint64
 	return add_node(decided, of, node, weight * times, times);
 }
 
+/* Returns the node of the wait `node` with a thread's name after it, or `node` if the thread is not known. */
+static int64_t append_owner(struct decided *decided, const struct decision *of, int64_t node, uint32_t tid)
+{
+	struct profile *profile = decided->of.profile;
+	uint32_t name = of->jvm ? jvm_thread_name(of->jvm, tid, of->sample->head.time_ns, "") : 0;
+	size_t rows = profile->frames.len + profile->nodes.len;
+
+	if (!name || profile_is_full(profile) || !resolver_has_room(of->process))
+		return node;
+	node = wakers_append_name(profile, (uint32_t)node, intern_text(&profile->strings, name));
+	resolver_count(of->process, profile->frames.len + profile->nodes.len - rows);
+	return node == UINT32_MAX ? -ENOMEM : node;
+}
+
+/* Resolves the holders' stacks. Call resolve_stack() for the wait's sample afterwards. Returns the length of all. */
+static uint64_t resolve_holders(struct decided *decided, const struct holding *parts, size_t count, int64_t *ret_nodes)
+{
+	uint64_t all_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		all_ns += parts[i].ns;
+		ret_nodes[i] = -1;
+		if (!parts[i].by)
+			continue;
+		resolve_stack(&decided->resolver, parts[i].by);
+		ret_nodes[i] = resolve_node(&decided->resolver, parts[i].by);
+	}
+	return all_ns;
+}
+
 /* Adds a wait for a lock, in parts: one for each time that a thread held the lock. Returns 0 or -ENOMEM. */
 static int add_held(struct decided *decided, const struct decision *of, const struct holding *parts, size_t count)
 {
-	uint64_t all_ns = 0, told_ns = 0, told = 0, weight = of->sample->weight;
+	uint64_t told_ns = 0, told = 0, weight = of->sample->weight;
 	uint32_t times = thin(decided);
 	int64_t nodes[HOLDERS_PARTS], node;
+	uint64_t all_ns = resolve_holders(decided, parts, count, nodes);
 	int err = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		resolve_stack(&decided->resolver, parts[i].by);
-		nodes[i] = resolve_node(&decided->resolver, parts[i].by);
-		all_ns += parts[i].ns;
-	}
 	resolve_stack(&decided->resolver, of);
 	node = times ? resolve_node(&decided->resolver, of) : -1;
 	for (size_t i = 0; times && !err && i < count; i++) {
@@ -230,6 +256,8 @@ static int add_held(struct decided *decided, const struct decision *of, const st
 		until = (uint64_t)((unsigned __int128)weight * told_ns / all_ns);
 		if (node >= 0 && nodes[i] >= 0)
 			at = append_waker(decided, of, node, parts[i].by, nodes[i]);
+		else if (node >= 0 && !parts[i].by)
+			at = append_owner(decided, of, node, parts[i].owner);
 		err = add_node(decided, of, at, (until - told) * times, i + 1 == count ? times : 0);
 		told = until;
 	}
@@ -269,8 +297,10 @@ static void add(struct decided *decided, const struct decision *of)
 		err = add_runnable(decided, of);
 	if (sample->waker)
 		wakers_remove(&decided->wakers, sample->waker);
-	if (decided->tells_holders && holders_lock(sample))
+	if (decided->tells_holders && holders_lock(sample)) {
 		decided->outcomes.lock_ns += sample->weight;
+		holders_add_wait(&decided->holders, of, decided->now_ns);
+	}
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
 	loader_counters[DUET_LOADER_WINDOW_LATE] += *decided->of.windows && time_ns < decided->of.profile->start_ns;
 	outcomes_add(&decided->outcomes, sample, of->java, of->outcome, of->jvm ? &decided->resolver.splice : NULL);
@@ -306,7 +336,8 @@ static bool awaits_holders(struct decided *decided, const struct decision *of)
 		return true;
 	count = holders_split(&decided->holders, of, parts);
 	for (size_t i = 0; i < count; i++)
-		awaits |= !resolve_stack(&decided->resolver, parts[i].by) && ask(decided, parts[i].by->owner);
+		awaits |= parts[i].by && !resolve_stack(&decided->resolver, parts[i].by) &&
+			  ask(decided, parts[i].by->owner);
 	return awaits;
 }
 

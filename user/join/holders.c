@@ -12,8 +12,13 @@
 #define BYTES_MAX (64u << 20)
 #define SWEEP_NS (1000ull * 1000 * 1000)
 
-/* The samples are owned. */
-struct vec_of_releases vec(struct decision);
+struct release {
+	uint64_t time_ns;
+	struct decision by; /* its sample is owned; NULL: only the thread is known */
+	uint32_t owner; /* its tid */
+};
+
+struct vec_of_releases vec(struct release);
 
 struct lock_history {
 	uint64_t id;
@@ -24,14 +29,19 @@ struct lock_history {
 
 /* ---- memory ---- */
 
+static size_t release_bytes(const struct release *release)
+{
+	return sizeof(*release) + (release->by.sample ? release->by.sample->head.size : 0);
+}
+
 static size_t free_first(struct lock_history *history, size_t count)
 {
 	struct vec_of_releases *releases = &history->releases;
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		bytes += releases->items[i].sample->head.size;
-		free((void *)releases->items[i].sample);
+		bytes += release_bytes(&releases->items[i]);
+		free((void *)releases->items[i].by.sample);
 	}
 	memmove(releases->items, releases->items + count, (releases->len - count) * sizeof(*releases->items));
 	releases->len -= count;
@@ -63,7 +73,7 @@ static size_t first_after(const struct lock_history *history, uint64_t time_ns)
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (history->releases.items[middle].sample->head.time_ns > time_ns)
+		if (history->releases.items[middle].time_ns > time_ns)
 			high = middle;
 		else
 			low = middle + 1;
@@ -120,7 +130,7 @@ void holders_forget(struct holders *holders, const void *owner)
 	while (map_next(&holders->locks, &cursor, &key, &value)) {
 		struct lock_history *history = (void *)(uintptr_t)value;
 
-		if (history->releases.len && history->releases.items[0].owner == owner)
+		if (history->releases.len && history->releases.items[0].by.owner == owner)
 			holders->bytes -= free_first(history, history->releases.len);
 	}
 	remove_empty(holders);
@@ -161,34 +171,48 @@ static struct lock_history *find_or_make(struct holders *holders, const struct p
 	return history;
 }
 
-/* The records of several CPUs are not quite in the order of time. */
-static int insert(struct lock_history *history, const struct decision *decision)
+/* The records of several CPUs are not quite in the order of time. Owns the sample, also after a failure. */
+static void insert(struct holders *holders, struct lock_history *history, const struct release *release)
 {
 	struct vec_of_releases *releases = &history->releases;
-	size_t at = first_after(history, decision->sample->head.time_ns);
+	size_t at = first_after(history, release->time_ns);
 
-	if (vec_push(releases, *decision) < 0)
-		return -1;
+	if (vec_push(releases, *release) < 0)
+		return free((void *)release->by.sample);
 	memmove(releases->items + at + 1, releases->items + at, (releases->len - 1 - at) * sizeof(*releases->items));
-	releases->items[at] = *decision;
-	return 0;
+	releases->items[at] = *release;
+	holders->bytes += release_bytes(release);
 }
 
 void holders_add(struct holders *holders, const struct decision *decision, uint64_t now_ns)
 {
-	struct decision ours = *decision;
+	const struct duet_sample *sample = decision->sample;
+	struct release release = {.time_ns = sample->head.time_ns, .by = *decision, .owner = sample->ns_tid};
 	struct lock_history *history;
 
 	make_room(holders, now_ns);
-	history = find_or_make(holders, decision->process, decision->sample->waker);
-	ours.java = NULL;
-	ours.sample = history ? buf_duplicate(decision->sample, decision->sample->head.size) : NULL;
-	if (!ours.sample)
+	history = find_or_make(holders, decision->process, sample->waker);
+	release.by.java = NULL;
+	release.by.sample = history ? buf_duplicate(sample, sample->head.size) : NULL;
+	if (release.by.sample)
+		insert(holders, history, &release);
+}
+
+void holders_add_wait(struct holders *holders, const struct decision *wait, uint64_t now_ns)
+{
+	const struct duet_lock *lock = holders_lock(wait->sample);
+	struct release release = {.time_ns = wait->sample->head.time_ns, .by = *wait, .owner = lock ? lock->owner : 0};
+	struct lock_history *history;
+
+	if (!release.owner)
 		return;
-	if (insert(history, &ours) < 0)
-		free((void *)ours.sample);
-	else
-		holders->bytes += ours.sample->head.size;
+	make_room(holders, now_ns);
+	history = find_or_make(holders, wait->process, lock->id);
+	if (!history || first_after(history, lock->begin_ns) < first_after(history, release.time_ns))
+		return;
+	release.by.java = NULL;
+	release.by.sample = NULL;
+	insert(holders, history, &release);
 }
 
 /* ---- one wait ---- */
@@ -200,15 +224,19 @@ const struct duet_lock *holders_lock(const struct duet_sample *sample)
 	return attribute ? (const struct duet_lock *)(attribute + 1) : NULL;
 }
 
+static struct holding part_of(const struct release *release, uint64_t ns)
+{
+	return (struct holding){release->by.sample ? &release->by : NULL, release->owner, ns};
+}
+
 /* `first` and `end` are indices of the releases during the wait, HOLDERS_PARTS at most. */
 static size_t split_by_all(const struct lock_history *history, size_t first, size_t end, uint64_t begin_ns,
 			   uint64_t end_ns, struct holding *parts)
 {
 	for (size_t i = first; i < end; i++) {
-		const struct decision *by = &history->releases.items[i];
-		uint64_t until_ns = i + 1 < end ? by->sample->head.time_ns : end_ns;
+		uint64_t until_ns = i + 1 < end ? history->releases.items[i].time_ns : end_ns;
 
-		parts[i - first] = (struct holding){by, until_ns - begin_ns};
+		parts[i - first] = part_of(&history->releases.items[i], until_ns - begin_ns);
 		begin_ns = until_ns;
 	}
 	return end - first;
@@ -222,7 +250,7 @@ static size_t split_by_some(const struct lock_history *history, size_t end, uint
 	for (size_t i = 0; i < HOLDERS_PARTS; i++) {
 		size_t at = first_after(history, begin_ns + i * step_ns + step_ns / 2);
 
-		parts[i] = (struct holding){&history->releases.items[at < end ? at : end - 1], step_ns};
+		parts[i] = part_of(&history->releases.items[at < end ? at : end - 1], step_ns);
 	}
 	return HOLDERS_PARTS;
 }
@@ -235,10 +263,14 @@ size_t holders_split(const struct holders *holders, const struct decision *wait,
 	const struct lock_history *history = lock ? find(holders, wait->process, lock->id, &key) : NULL;
 	size_t first, end;
 
-	if (!history || lock->begin_ns >= end_ns)
+	if (!lock || lock->begin_ns >= end_ns)
 		return 0;
-	first = first_after(history, lock->begin_ns);
-	end = first_after(history, end_ns);
+	first = history ? first_after(history, lock->begin_ns) : 0;
+	end = history ? first_after(history, end_ns) : 0;
+	if (first == end && lock->owner)
+		ret_parts[0] = (struct holding){.owner = lock->owner, .ns = end_ns - lock->begin_ns};
+	if (first == end)
+		return lock->owner != 0;
 	if (end - first <= HOLDERS_PARTS)
 		return split_by_all(history, first, end, lock->begin_ns, end_ns, ret_parts);
 	return split_by_some(history, end, lock->begin_ns, end_ns, ret_parts);

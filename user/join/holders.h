@@ -24,7 +24,9 @@ struct holders {
 
 /* A part of a wait. */
 struct holding {
-	const struct decision *by; /* the release at its end; owned by struct holders, until the next change */
+	/* the release at its end; owned by struct holders, until the next change. NULL: only the thread is known */
+	const struct decision *by;
+	uint32_t owner; /* its tid, as struct duet_lock has it */
 	uint64_t ns;
 };
 
@@ -34,12 +36,18 @@ void holders_release(struct holders *holders);
 void holders_add(struct holders *holders, const struct decision *decision, uint64_t now_ns);
 void holders_forget(struct holders *holders, const void *owner); /* removes its records, before the owner is freed */
 
+/*
+ * Call once with each wait after holders_split(). One that nobody has ended tells when its thread got the lock, and so
+ * until when another one had it.
+ */
+void holders_add_wait(struct holders *holders, const struct decision *wait, uint64_t now_ns);
+
 /* Returns the lock for which the sample's thread waited, or NULL. */
 const struct duet_lock *holders_lock(const struct duet_sample *sample);
 /*
  * Splits a wait by the releases of its lock. What follows the last one belongs to that one: the thread had been woken.
  * Of a wait with more than HOLDERS_PARTS releases, so many moments in equal distances are looked at. Returns the number
- * of parts; 0: no release is known, or the sample is no wait for a lock.
+ * of parts; 0: nothing is known, or the sample is no wait for a lock.
  */
 size_t holders_split(const struct holders *holders, const struct decision *wait,
 		     struct holding ret_parts[HOLDERS_PARTS]);

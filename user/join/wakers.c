@@ -149,6 +149,11 @@ static void name_interrupt(const struct duet_sample *sample, enum interrupt kind
 	snprintf(ret, room, "[irq: %s]", device);
 }
 
+uint32_t wakers_append_name(struct profile *profile, uint32_t node, const char *who)
+{
+	return push(profile, push(profile, node, FRAME_WAKER, HOLDERS_SEPARATOR), FRAME_THREAD, who);
+}
+
 bool wakers_is_interrupt(const struct profile *profile, uint32_t waker)
 {
 	size_t count;

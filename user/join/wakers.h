@@ -46,4 +46,7 @@ bool wakers_is_interrupt(const struct profile *profile, uint32_t waker);
 uint32_t wakers_append(struct profile *profile, uint32_t node, uint32_t waker, const struct duet_sample *sample,
 		       const char *who);
 
+/* The same for the holder of a lock of whom only the name is known. */
+uint32_t wakers_append_name(struct profile *profile, uint32_t node, const char *who);
+
 #endif
