@@ -184,10 +184,38 @@ jdk_case_jfr_types() {
 	expect_contains "$here/view" 'JVM User [(]Average[)]: [1-9]'
 }
 
-# Recordings of the JDK: duet counts what jfr counts, and knows its stacks.
+# Prints how many events of this type there are, and the sum of a field in ns or bytes, as `jfr print` has them.
+jdk_sum() { # TYPE FIELD
+	"$jdk/bin/jfr" print --json --stack-depth 1 --events "$1" "$here/jdk.jfr" >"$here/json" 2>"$here/why" ||
+		fail "jfr print: $(cat "$here/why")"
+	awk -v field="\"$2\":" '/"type": "jdk/ { events++ }
+		$1 == field { gsub(/[",]|PT|S/, "", $2); sum += field ~ /duration/ ? $2 * 1e9 : $2 }
+		END { printf "%d %.0f\n", events, sum }' "$here/json"
+}
+
+# An event of duet's and the fields of types of the JDK that are its weight.
+expect_jdk() { # EVENT TYPE.FIELD...
+	local event=$1 count sum counts=0 sums=0
+	shift
+	for field; do
+		read -r count sum <<<"$(jdk_sum "${field%.*}" "${field#*.}")"
+		counts=$((counts + count)) sums=$((sums + sum))
+	done
+	[ "$counts" != 0 ] || return 0 # not each JVM has one in some seconds
+	convert -e "$event" "$here/jdk.duet" "$here/event.collapsed"
+	expect "number of $event" "$(total "$here/event.collapsed")" == "$counts"
+	convert -e "$event" --total "$here/jdk.duet" "$here/event.collapsed"
+	expect "weight of $event" "$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$here/event.collapsed")" == "$sums"
+}
+
+# Recordings of the JDK: duet counts and sums what jfr has, and knows its stacks. Allocations count once, whatever types
+# tell of them.
 jdk_case_jfr_of_the_jdk() {
 	need_jdk 11 "the flight recorder"
-	timeout 6 "$jdk/bin/java" -XX:StartFlightRecording=filename="$here/jdk.jfr",settings=profile \
+	local settings=settings=profile
+	! is_jdk 17 || settings+=,memory-leaks=stack-traces,jdk.ObjectAllocationInNewTLAB#enabled=true
+	! is_jdk 17 || settings+=,jdk.ObjectAllocationOutsideTLAB#enabled=true
+	timeout 6 "$jdk/bin/java" -XX:StartFlightRecording=filename="$here/jdk.jfr","$settings" \
 		-cp "$DUET_BUILD/workloads" shop.Demo >"$here/log" 2>&1
 	convert "$here/jdk.jfr" "$here/jdk.duet"
 	convert -e cpu "$here/jdk.duet" "$here/jdk.collapsed"
@@ -195,6 +223,13 @@ jdk_case_jfr_of_the_jdk() {
 	expect_share "in the workload's threads" "$(matching "$here/jdk.collapsed" ';shop/Worker[.]run;')" '>' 50
 	convert -e sleep "$here/jdk.duet" "$here/sleep.collapsed"
 	expect "ThreadSleep" "$(total "$here/sleep.collapsed")" == "$(count_of "$here/jdk.jfr" jdk.ThreadSleep)"
+	expect_jdk lock JavaMonitorEnter.duration
+	expect_jdk sleep ThreadSleep.duration
+	expect_jdk park ThreadPark.duration
+	is_jdk 17 || return 0
+	expect_jdk alloc ObjectAllocationInNewTLAB.tlabSize ObjectAllocationOutsideTLAB.allocationSize
+	expect_jdk alloc-sample ObjectAllocationSample.weight
+	! is_jdk 25 || expect_jdk old-object OldObjectSample.objectSize
 }
 
 # The text of perf script: of duet, and of perf itself.

@@ -230,8 +230,23 @@ void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *n
 	}
 }
 
+/*
+ * The JDK can write the same allocations as samples, and as the buffers and objects of which it takes the samples. Then
+ * the samples are another event, and no byte counts twice.
+ */
+static void separate_allocations(struct jfr_kinds *kinds)
+{
+	const struct jfr_kind *inside = kind_of(kinds, "jdk.ObjectAllocationInNewTLAB");
+	struct jfr_kind *sampled = kind_of(kinds, "jdk.ObjectAllocationSample");
+
+	if (inside && inside->is_met && sampled && sampled->event == NONE &&
+	    !strcmp(intern_text(&kinds->profile->strings, sampled->name), "alloc"))
+		sampled->name = intern_str(&kinds->profile->strings, "alloc-sample");
+}
+
 int jfr_kinds_add_events(struct jfr_kinds *kinds)
 {
+	separate_allocations(kinds);
 	for (size_t i = 0; i < ROWS; i++) {
 		struct jfr_kind *kind = kind_of(kinds, rows[i].type);
 
