@@ -114,7 +114,8 @@ void profiler_execute(enum duet_question_kind kind, const char *text, struct lin
 		answer_version(ret);
 		return;
 	}
-	if (has_word(text, "start") || has_word(text, "resume")) {
+	/* a server in the recorder may be told to start later */
+	if (has_word(text, "start") || has_word(text, "resume") || strstr(text, "server=")) {
 		__atomic_store_n(&profiler.has_begun, true, __ATOMIC_RELAXED);
 		add_agent(&question);
 	}

@@ -219,7 +219,8 @@ jdk_case_security_manager() {
 		>"$here/stdout" 2>"$here/stderr" || fail "exit code $?: $(head -n 3 "$here/stderr")"
 	expect_contains "$here/stdout" '^stop CPU: OK$'
 	timeout 60 "$jdk/bin/java" -Djava.security.manager -Dends=true -Djava.library.path="$DUET_BUILD" \
-		-cp "$workloads" workload.ProfilerCalls flink "$here" >"$here/stdout" 2>"$here/stderr" && fail "it needs no permission"
+		-cp "$workloads" workload.ProfilerCalls flink "$here" >"$here/stdout" 2>"$here/stderr" &&
+		fail "it needs no permission"
 	expect_contains "$here/stderr" 'AccessControlException|access denied'
 }
 

@@ -114,6 +114,7 @@ static const struct word words[] = {
 	{.name = "include", .form = FORM_LIST, .offset = AT(style.include)},
 	{.name = "exclude", .form = FORM_LIST, .offset = AT(style.exclude)},
 
+	{.name = "server", .form = FORM_STRING, .offset = AT(server)},
 	{.name = "log", .form = FORM_STRING, .offset = AT(log)},
 	{.name = "loglevel", .form = FORM_STRING, .offset = AT(log_level)},
 	{.name = "cstack", .form = FORM_STRING, .offset = AT(cstack)},

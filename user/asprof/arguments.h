@@ -53,6 +53,7 @@ struct asprof_arguments {
 	const char *filter; /* threads of wall's samples: "120-127;132"; NULL: all */
 	const char *begin, *end; /* functions between whose calls samples are taken, also of ttsp; NULL: none */
 	bool ttsp, nostop; /* nostop: what lies outside is not left out */
+	const char *server; /* where commands come by HTTP: PORT or HOST:PORT; NULL: nowhere */
 	const char *log; /* a file, "stdout", "stderr"; NULL: stdout */
 	const char *log_level; /* "none": nothing is logged; NULL: the default */
 	uint32_t depth, kept_depth; /* jstackdepth=N/M; 0: not set */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "asprof/elsewhere.h"
@@ -445,8 +446,52 @@ static void tell_limit(const struct request *request)
 
 /* ---- questions ---- */
 
+/* Another network than the process's is not the one that was meant. Namespaces are files: nsfs's numbers tell them. */
+static bool is_in_same_network(pid_t pid)
+{
+	struct stat own, other;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	return !stat("/proc/self/ns/net", &own) && !stat(path, &other) && own.st_ino == other.st_ino;
+}
+
+static void execute_for_server(void *context, const char *command, struct meeting_answer *answer)
+{
+	struct meeting_question question = {.head = {.kind = DUET_QUESTION_COMMAND}, .socket = -1};
+
+	buf_init(&question.arguments);
+	buf_add_str(&question.arguments, command);
+	profiling_answer(context, &question, answer);
+	meeting_question_release(&question);
+}
+
+/* Without a server, the command is executed all the same. */
+static void serve(const struct request *request)
+{
+	struct server *server = &request->profiling->server;
+	const char *address = request->arguments->server;
+	struct buf why;
+
+	if (!address)
+		return;
+	buf_init(&why);
+	server->execute = execute_for_server;
+	server->context = request->profiling;
+	if (!is_of_library(request))
+		buf_add_str(&why, "server= is for arguments of the library");
+	else if (!is_in_same_network(request->profiling->pid))
+		buf_printf(&why, "server=%s: this process's recorder runs in another network", address);
+	else
+		(void)server_open(server, address, &why);
+	buf_printf(lines_of(request), why.len ? "[ERROR] %s\n" : "[INFO] HTTP server started at %s\n",
+		   why.len ? why.data : address);
+	buf_release(&why);
+}
+
 static void obey(struct request *request)
 {
+	serve(request);
 	switch (request->arguments->action) {
 	case ASPROF_START:
 	case ASPROF_RESUME:
@@ -600,6 +645,7 @@ void profiling_step(struct profiling *profiling)
 	bool is_due = profiling->until_ns && clock_monotonic_ns() >= profiling->until_ns;
 
 	step_prepared(profiling);
+	server_step(&profiling->server);
 	if (recording_has_ended(&profiling->recording)) {
 		end_recording(profiling);
 		write_unasked(profiling);
@@ -613,6 +659,7 @@ void profiling_step(struct profiling *profiling)
 
 void profiling_end(struct profiling *profiling)
 {
+	server_close(&profiling->server); /* the next JVM needs the address */
 	if (!profiling_is_running(profiling))
 		return;
 	end_recording(profiling);

@@ -13,6 +13,7 @@
 #include "asprof/arguments.h"
 #include "asprof/meeting.h"
 #include "asprof/recording.h"
+#include "asprof/server.h"
 
 struct profiling {
 	pid_t pid;
@@ -24,6 +25,7 @@ struct profiling {
 	unsigned int number; /* number of the file, for %n */
 	struct duet_question agent; /* where the loaded agent listens; name[0] is 0: no agent is known */
 	uint64_t used_ns; /* time of the last command or of the last end of a recording */
+	struct server server; /* commands by HTTP */
 	uint64_t prepare_ns; /* when the next recording is prepared, CLOCK_MONOTONIC; 0: it is not */
 };
 

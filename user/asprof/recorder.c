@@ -127,21 +127,24 @@ static void serve_client(struct recorder *recorder, int fd)
 
 static void look(struct recorder *recorder)
 {
-	struct pollfd fds[CLIENTS + 2];
+	struct pollfd fds[CLIENTS + 2 + SERVER_CLIENTS + 1];
 
 	for (size_t i = 0; i < CLIENTS; i++)
 		fds[i] = (struct pollfd){.fd = recorder->clients[i].fd, .events = POLLIN};
 	fds[CLIENTS] = (struct pollfd){.fd = recorder->listener, .events = POLLIN};
 	fds[CLIENTS + 1] = (struct pollfd){.fd = recorder->gone_ns ? -1 : recorder->process, .events = POLLIN};
-	if (poll(fds, CLIENTS + 2, STEP_MS) <= 0)
+	server_poll(&recorder->profiling.server, fds + CLIENTS + 2);
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]), STEP_MS) <= 0)
 		return;
 	for (size_t i = CLIENTS; i-- > 0;)
 		if (fds[i].fd >= 0 && fds[i].revents)
 			serve_client(recorder, fds[i].fd);
 	if (fds[CLIENTS].revents)
 		take_client(recorder);
-	if (fds[CLIENTS + 1].revents)
+	if (fds[CLIENTS + 1].revents) {
 		recorder->gone_ns = clock_monotonic_ns();
+		server_close(&recorder->profiling.server); /* the next JVM needs the address */
+	}
 }
 
 /* ---- its life ---- */
@@ -164,6 +167,8 @@ static bool is_over(const struct recorder *recorder)
 	if (is_told_to_end)
 		return true;
 	if (profiling_is_running(profiling))
+		return false;
+	if (profiling->server.is_open)
 		return false;
 	if (recorder->gone_ns && now_ns - recorder->gone_ns > GONE_NS)
 		return true;
