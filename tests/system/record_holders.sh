@@ -61,6 +61,22 @@ jdk_case_one_keeper_and_three_who_wait() {
 	expect_holders "$here/out.collapsed" '.*workload/Holders[$]Philosopher.monitor;'
 }
 
+# A wait in parts is several samples, in each format that can be read.
+jdk_case_files() {
+	local format
+	need_bpf
+	taps_format=duet record_gated workload.Holders monitor 300 keeper -- -e lock --holders
+	run_duet convert --total "$here/out.duet" "$here/want.collapsed"
+	expect_status 0
+	for format in html jfr pb.gz otlp; do
+		run_duet convert "$here/out.duet" "$here/again.$format"
+		expect_status 0
+		run_duet convert --total "$here/again.$format" "$here/again.collapsed"
+		expect_status 0
+		expect "ns in $format" "$(total "$here/again.collapsed")" == "$(total "$here/want.collapsed")"
+	done
+}
+
 case_usage() {
 	run_duet record -e cpu --holders -p $$ -d 1
 	expect_refusal 2 'add -e lock or -e nativelock'

@@ -162,7 +162,7 @@ static int64_t resolve_waker(struct decided *decided, const struct decision *of)
 	return node < 0 ? -1 : node;
 }
 
-/* Returns 0 or -ENOMEM, or the negative `node`. The sample is one of `count`, which is 0 for a part of another one. */
+/* Returns 0 or -ENOMEM, or the negative `node`. */
 static int add_node(struct decided *decided, const struct decision *of, int64_t node, uint64_t weight, uint32_t count)
 {
 	const struct duet_sample *sample = of->sample;
@@ -237,7 +237,10 @@ static uint64_t resolve_holders(struct decided *decided, const struct holding *p
 	return all_ns;
 }
 
-/* Adds a wait for a lock, in parts: one for each time that a thread held the lock. Returns 0 or -ENOMEM. */
+/*
+ * Adds a wait for a lock, in parts: a sample for each time that a thread held the lock. A part of no weight is none.
+ * Returns 0 or -ENOMEM.
+ */
 static int add_held(struct decided *decided, const struct decision *of, const struct holding *parts, size_t count)
 {
 	uint64_t told_ns = 0, told = 0, weight = of->sample->weight;
@@ -258,7 +261,8 @@ static int add_held(struct decided *decided, const struct decision *of, const st
 			at = append_waker(decided, of, node, parts[i].by, nodes[i]);
 		else if (node >= 0 && !parts[i].by)
 			at = append_owner(decided, of, node, parts[i].owner);
-		err = add_node(decided, of, at, (until - told) * times, i + 1 == count ? times : 0);
+		if (until > told)
+			err = add_node(decided, of, at, (until - told) * times, times);
 		told = until;
 	}
 	decided->outcomes.held_ns += weight;
