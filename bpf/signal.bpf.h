@@ -30,15 +30,34 @@ static __always_inline u64 signal_handler(struct task_struct *task, u32 signo)
 	return (u64)BPF_CORE_READ(action, sa.sa_handler);
 }
 
+#define FUTEX_WAIT 0
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_COMMAND 127 /* include/uapi/linux/futex.h: the rest of the operation is flags */
+
+/* Returns true for futex() calls that wait no longer than a given time. After a handler, they return EINTR. */
+static __always_inline bool signal_breaks_futex(struct pt_regs *regs)
+{
+	u32 command = PT_REGS_PARM2_CORE_SYSCALL(regs) & FUTEX_COMMAND;
+
+	return (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && PT_REGS_PARM4_CORE_SYSCALL(regs);
+}
+
 /*
  * Returns true if the thread was interrupted in a system call that a signal would break, or if its registers could not
  * be read.
  */
 static __always_inline bool signal_breaks_syscall(struct task_struct *task, const struct duet_sample *sample)
 {
+	struct pt_regs *regs;
+	s64 number;
+
 	if (!(sample->flags & DUET_SAMPLE_KERNEL))
 		return false;
-	return !(sample->flags & DUET_SAMPLE_USER_REGS) || syscall_not_restarted(regs_syscall(task_user_regs(task)));
+	if (!(sample->flags & DUET_SAMPLE_USER_REGS))
+		return true;
+	regs = task_user_regs(task);
+	number = regs_syscall(regs);
+	return syscall_not_restarted(number) || (number == SYSCALL_FUTEX && signal_breaks_futex(regs));
 }
 
 static __always_inline enum duet_no_signal signal_refuse(struct duet_sample *sample, enum duet_no_signal why,

@@ -45,6 +45,36 @@ jdk_case_no_eintr() {
 	expect "samples" "$(total "$here/out")" '>=' 50
 }
 
+expect_no_eintr() { # PHASE
+	local kind column=2
+	for kind in poll select epoll_wait nanosleep futex read; do
+		column=$((column + 1))
+		expect "$kind interrupted, phase $1" \
+			"$(awk -v phase="$1" -v column=$column '$1 == "EINTR" && $2 == phase { print $column }' "$jvm_out")" \
+			'==' 0
+	done
+}
+
+# Waits of 1 ms, with the clock alone, and then with the time off CPU and who ends it: no signal ends one.
+jdk_case_no_wait_is_cut_short() {
+	need_bpf
+	local phase=0 events
+	JVM_OPTS=("-Dgate=$here/gate")
+	start_jvm "$jdk" workload.WaitingCalls 4000 2
+	for events in "-e cpu=500us" "-e cpu=500us,offcpu=100us --wakers"; do
+		phase=$((phase + 1))
+		# shellcheck disable=SC2086 # several words
+		start_record --signals always -p "$jvm" -d 60 $events --total -o collapsed -f "$here/out.$phase"
+		touch "$here/gate$phase"
+		wait_for_line "$jvm_out" "^WAITS $phase" 30
+		end_record INT
+		expect_status 0
+		expect_no_eintr $phase
+		expect "waits" "$(awk -v phase=$phase '$1 == "WAITS" && $2 == phase { print $3 }' "$jvm_out")" '>' 2000
+	done
+	expect_contains "$here/out.offcpu.2" 'WaitingCalls.waits;.*[[]woken by[]];'
+}
+
 # fork and exec in the JVM: a child has no handler, a signal would kill it.
 jdk_case_children() {
 	need_bpf

@@ -37,7 +37,7 @@ expect_holders() { # FILE PATTERN-OF-HOLDERS
 jdk_case_philosophers_with_monitors() {
 	local stacks
 	need_bpf
-	is_jdk 24 || stacks=75
+	is_jdk 24 || stacks=50
 	record_gated workload.Holders monitor 300 -- -e lock --holders -t
 	expect_holders "$here/out.collapsed" '.*workload/Holders[$]Philosopher.monitor;'
 	expect_contains "$here/out.collapsed" 'Philosopher.monitor;workload.Holders[$]Fork_.i.;\[held by\];'

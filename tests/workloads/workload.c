@@ -3,16 +3,20 @@
  * The native half of SystemCalls.java, system calls made without the JVM's own retry loops around them, that of
  * SecondProfiler.java, the least that a profiler does which lives on SIGPROF, that of Interleave.java, which calls
  * back into Java, that of Throws.java, which exceptions pass, that of ProfilerCalls.java, that of Changed.java,
- * which asks for bytecode, and that of NativeCalls.java.
+ * which asks for bytecode, and those of NativeCalls.java and WaitingCalls.java.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,6 +68,57 @@ JNIEXPORT jlongArray JNICALL Java_workload_SystemCalls_interrupted(JNIEnv *env, 
 	if (array)
 		(*env)->SetLongArrayRegion(env, array, 0, COUNT, counts);
 	return array;
+}
+
+/* ---- WaitingCalls.java ---- */
+
+struct waiting {
+	int epoll, timer;
+	uint32_t word;
+};
+
+/* Waits 1 ms. */
+static int wait_in(int kind, struct waiting *waiting)
+{
+	struct timespec ms = {.tv_nsec = 1000000};
+	struct timeval us = {.tv_usec = 1000};
+	const struct itimerspec once = {.it_value = ms};
+	struct epoll_event event;
+	uint64_t count;
+
+	switch (kind) {
+	case 0:
+		return poll(NULL, 0, 1);
+	case 1:
+		return select(0, NULL, NULL, NULL, &us);
+	case 2:
+		return epoll_wait(waiting->epoll, &event, 1, 1);
+	case 3:
+		return nanosleep(&ms, NULL);
+	case 4:
+		return (int)syscall(SYS_futex, &waiting->word, FUTEX_WAIT_PRIVATE, 0, &ms, NULL, 0);
+	default:
+		timerfd_settime(waiting->timer, 0, &once, NULL);
+		return (int)read(waiting->timer, &count, sizeof(count));
+	}
+}
+
+JNIEXPORT jlong JNICALL Java_workload_WaitingCalls_waits(JNIEnv *env, jclass klass, jint kind, jlong milliseconds,
+							 jlongArray waits);
+JNIEXPORT jlong JNICALL Java_workload_WaitingCalls_waits(JNIEnv *env, jclass klass, jint kind, jlong milliseconds,
+							 jlongArray waits)
+{
+	struct waiting waiting = {.epoll = epoll_create1(EPOLL_CLOEXEC),
+				  .timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
+	jlong end = now_ms() + milliseconds, seen = 0, all = 0;
+
+	(void)klass;
+	for (; (jlong)now_ms() < end; all++)
+		seen += interrupted(wait_in(kind, &waiting));
+	close(waiting.epoll);
+	close(waiting.timer);
+	(*env)->SetLongArrayRegion(env, waits, kind, 1, &all);
+	return seen;
 }
 
 JNIEXPORT jint JNICALL Java_workload_SystemCalls_exec(JNIEnv *env, jclass klass, jobjectArray command);
