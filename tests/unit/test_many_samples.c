@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "out/ordered.h"
+#include "out/path.h"
 
 #define STACKS 3
 #define SECOND 1000000000ull
@@ -199,12 +200,42 @@ static void heat_map_with_longer_steps(void **state)
 	expect_map(200, (uint64_t[]){count, 0}, (uint64_t[]){count / 20 * 6, 0}, (uint64_t[]){count / 20 - 1, 0});
 }
 
+/* ---- deep stacks ---- */
+
+/* Each cut stack has frames of its own in a tree: when they are many, they are short, and are counted. */
+static void stacks_that_are_cut(void **state)
+{
+	struct path_labels labels;
+	struct writer_options options;
+	struct path_maker path;
+	uint64_t cut = 0, short_ones = 0;
+	uint32_t node = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20000; i++)
+		node = profile_child(&profile, node, profile.nodes.items[stacks[i % STACKS]].frame);
+	writer_options_default(&options);
+	options.cut = &cut;
+	assert_int_equal(path_labels_init(&labels), 0);
+	assert_int_equal(path_maker_init(&path, &labels, &profile, &options), 0);
+	for (node = STACKS + 1; node < profile.nodes.len; node++) {
+		assert_int_equal(path_make(&path, 0, node), 1);
+		short_ones += path.depth == PATH_SHORT + 1 && node > PATH_DEEP;
+	}
+	assert_in_range(cut - short_ones, PATH_CUT_FRAMES / PATH_DEEP - 20, PATH_CUT_FRAMES / PATH_DEEP + 1);
+	assert_true(short_ones > 5000);
+	assert_string_equal(labels.items[path.steps.items[PATH_SHORT].label].text, PATH_TRUNCATED);
+	path_maker_release(&path);
+	path_labels_release(&labels);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(perf_is_merged_and_read_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(heat_map_of_any_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(heat_map_with_longer_steps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stacks_that_are_cut, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,7 @@ static int convert(const struct convert_options *options, struct writer_options 
 		   const struct target *target)
 {
 	struct profile profile;
+	uint64_t cut = 0;
 	int err = inputs_read_all(&profile, inputs->items, inputs->len);
 
 	if (err < 0)
@@ -151,10 +152,11 @@ static int convert(const struct convert_options *options, struct writer_options 
 	err = selection_cut(&profile, &options->selection);
 	if (!err && !profile.samples.len)
 		log_warn("no samples were selected");
+	style->cut = &cut;
 	if (!err)
 		err = write_events(&profile, style, target);
 	if (!err)
-		outputs_tell_lacks(target->writer);
+		outputs_tell_lacks(target->writer, &profile, cut);
 	profile_release(&profile);
 	return err;
 }

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "out/ordered.h"
+#include "out/path.h"
 
 #define FORMATS_MAX 16
 #define CONTINUOUS_FORMATS "col,flamegraph" /* gProfiler's default formats */
@@ -37,10 +39,16 @@ const struct writer *outputs_find_writer(const char *word, struct writer_options
 	return NULL;
 }
 
-void outputs_tell_lacks(const struct writer *writer)
+void outputs_tell_lacks(const struct writer *writer, const struct profile *profile, uint64_t cut)
 {
 	if (writer->lacks)
 		log_info("the format %s leaves out %s", writer->name, writer->lacks);
+	if (writer->merges && profile->samples.len > ORDERED_MAX)
+		log_info("samples of a thread with equal stacks are merged: %llu are more than the format %s can show",
+			 (unsigned long long)profile->samples.len, writer->name);
+	if (cut)
+		log_warn("%llu stacks are cut at " PATH_TRUNCATED ": the file would grow out of bounds",
+			 (unsigned long long)cut);
 }
 
 static bool has_format(const struct formats *formats, const struct writer *writer)

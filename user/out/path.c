@@ -101,6 +101,16 @@ static int path_push(struct path_maker *maker, uint32_t label, const struct fram
 	return label ? vec_push(&maker->steps, (struct path_step){.label = label, .frame = frame}) : -ENOMEM;
 }
 
+/* Ends a stack that has PATH_DEEP frames, and no room for more. */
+static int path_cut(struct path_maker *maker)
+{
+	if (maker->cut_frames >= PATH_CUT_FRAMES)
+		maker->steps.len = PATH_SHORT;
+	maker->cut_frames += maker->steps.len;
+	writer_left_out(maker->options);
+	return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
+}
+
 /* Pushes the frames of the stack, leaf first. A mark replaces the frames that are not shown. */
 static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 {
@@ -116,7 +126,7 @@ static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 		if (maker->options->max_depth && depth == maker->options->max_depth)
 			return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
 		if (depth >= PATH_DEEP && maker->deep_frames++ >= PATH_DEEP_FRAMES)
-			return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
+			return path_cut(maker);
 		err = path_push(maker, maker->frame_labels.items[frame], &profile->frames.items[frame]);
 	}
 	return err;

@@ -18,10 +18,14 @@
 
 /*
  * Each stack may have PATH_DEEP frames, and all stacks together PATH_DEEP_FRAMES in addition: in a chain of frames with
- * a sample at each, the frames of all stacks are the square of its length. Frames beyond that are under the mark.
+ * a sample at each, the frames of all stacks are the square of its length. Frames beyond that are under the mark. Such
+ * stacks have no callers in common any more: all together keep PATH_CUT_FRAMES, and then each the PATH_SHORT frames
+ * nearest the leaf.
  */
 #define PATH_DEEP 1024
 #define PATH_DEEP_FRAMES (64u << 20)
+#define PATH_CUT_FRAMES (2u << 20)
+#define PATH_SHORT 8
 #define PATH_TRUNCATED "[truncated]" /* stands for the frames that are left out */
 
 struct path_label {
@@ -61,7 +65,8 @@ struct path_maker {
 	 */
 	size_t depth;
 	struct buf text;
-	uint64_t deep_frames; /* frames so far that were beyond PATH_DEEP */
+	uint64_t deep_frames; /* frames so far that were beyond PATH_DEEP … */
+	uint64_t cut_frames; /* … and those of stacks that had no room for them */
 };
 
 int path_labels_init(struct path_labels *labels); /* 0 or -ENOMEM */

@@ -21,6 +21,8 @@ struct builder {
 	struct path_maker path;
 	struct vec(struct stack) stacks;
 	struct map stack_ids; /* thread << 32 | node -> index in stacks */
+	/* by node of the profile: the node of the tree, 0 = not known yet. NULL where options change the stacks */
+	uint32_t *nodes;
 	uint64_t carried; /* samples that --grain has taken from stacks and not yet given to one */
 	uint32_t others; /* node of the stacks for which there was no memory; 0 = none */
 	uint32_t others_label;
@@ -75,16 +77,43 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t label)
 	return (uint32_t)index;
 }
 
-/* Returns the node of the path's leaf. Adds the nodes of the path that are new. 0 when out of memory. */
-static uint32_t add_path(struct builder *b)
+/* Returns true if each step of the path is a node of the profile: none is a mark. */
+static bool is_whole(const struct builder *b)
 {
-	uint32_t node = 0;
+	return b->nodes && b->path.steps.len && b->path.steps.items[b->path.steps.len - 1].frame;
+}
 
-	for (size_t i = b->path.steps.len; i-- > 0;) {
+/* Notes the nodes of the first steps of the path, from `node` of the tree on. */
+static void note_nodes(struct builder *b, uint32_t leaf, uint32_t node, size_t steps)
+{
+	for (size_t i = 0; i < steps; i++) {
+		b->nodes[leaf] = node;
+		leaf = b->profile->nodes.items[leaf].parent;
+		node = b->tree->nodes.items[node].parent;
+	}
+}
+
+/*
+ * Returns the node of the path, which ends at this leaf of the profile. Adds the nodes of the path that are new. 0 when
+ * out of memory.
+ */
+static uint32_t add_path(struct builder *b, uint32_t leaf)
+{
+	uint32_t node = 0, at = leaf;
+	size_t steps = b->path.steps.len;
+
+	if (is_whole(b)) {
+		for (steps = 0; at && !b->nodes[at]; steps++)
+			at = b->profile->nodes.items[at].parent;
+		node = at ? b->nodes[at] : 0;
+	}
+	for (size_t i = steps; i-- > 0;) {
 		node = tree_child(b->tree, node, b->path.steps.items[i].label);
 		if (!node)
 			return 0;
 	}
+	if (is_whole(b))
+		note_nodes(b, leaf, node, steps);
 	return node;
 }
 
@@ -103,11 +132,11 @@ static uint32_t insert_other(struct builder *b, const struct tree_weight *weight
 	return b->others;
 }
 
-/* Returns the node of the path's leaf. */
-static uint32_t insert_path(struct builder *b, const struct tree_weight *weight)
+/* Returns the node of the path's leaf, of the stack that ends at this node of the profile. */
+static uint32_t insert_path(struct builder *b, uint32_t stack, const struct tree_weight *weight)
 {
 	struct tree *tree = b->tree;
-	uint32_t leaf = add_path(b), node = leaf;
+	uint32_t leaf = add_path(b, stack), node = leaf;
 
 	node_add(&tree->nodes.items[0], NULL, weight);
 	if (b->path.steps.len && !leaf)
@@ -152,7 +181,7 @@ static int insert_stacks(struct builder *b)
 		err = path_make(&b->path, stack->thread, stack->node);
 		if (err <= 0 || !coarsen(b, &stack->weight))
 			continue;
-		leaf = insert_path(b, &stack->weight);
+		leaf = insert_path(b, stack->node, &stack->weight);
 		if (keeps)
 			err = map_put(&b->tree->leaves, stack_key(b->tree, stack->thread, stack->node), leaf);
 	}
@@ -197,6 +226,16 @@ static int tree_init(struct tree *tree)
 	return 0;
 }
 
+/* Without memory for them, nodes are looked for by their parent and label. */
+static uint32_t *make_nodes(const struct builder *b)
+{
+	const struct writer_options *options = b->options;
+	bool is_changed =
+		b->tree->by_thread || options->reverse || options->skip || options->classify || options->max_depth;
+
+	return is_changed ? NULL : calloc(b->profile->nodes.len, sizeof(*b->nodes));
+}
+
 int tree_build(struct tree *tree, const struct profile *profile, const struct writer_options *options)
 {
 	struct builder b = {.tree = tree, .profile = profile, .options = options};
@@ -204,13 +243,13 @@ int tree_build(struct tree *tree, const struct profile *profile, const struct wr
 
 	if (err < 0)
 		return err;
-	tree->by_thread = options->threads || options->processes || options->lead ||
-			  options->by[0] != WRITER_BY_NONE;
+	tree->by_thread = options->threads || options->processes || options->lead || options->by[0] != WRITER_BY_NONE;
 	err = path_maker_init(&b.path, &tree->labels, profile, options);
 	if (err < 0) {
 		tree_release(tree);
 		return err;
 	}
+	b.nodes = make_nodes(&b);
 	b.others_label = path_mark(&b.path, "[too_many_stacks]");
 	err = b.others_label ? 0 : -ENOMEM;
 	if (!err)
@@ -222,6 +261,7 @@ int tree_build(struct tree *tree, const struct profile *profile, const struct wr
 	path_maker_release(&b.path);
 	vec_release(&b.stacks);
 	map_release(&b.stack_ids);
+	free(b.nodes);
 	return err;
 }
 

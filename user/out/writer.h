@@ -78,6 +78,7 @@ struct writer_options {
 	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size … */
 	uint64_t chunk_ns;	    /* … or at this age */
 	struct writer_jfr jfr;
+	uint64_t *cut; /* counts the stacks that were cut because the file would grow out of bounds; or NULL */
 	/* Appends a writer's own leading frame, which may be several tokens. Set by that writer; else NULL. */
 	void (*lead)(const void *context, const struct profile_thread *thread, struct buf *out);
 	const void *lead_context;
@@ -103,6 +104,7 @@ struct writer {
 	size_t count_at; /* offset in struct writer_options of the uint32_t that -o NAME=N sets; 0 = none */
 	bool has_notes; /* the format keeps the profile's notes */
 	bool has_usages; /* the format shows the profile's usages */
+	bool merges; /* it merges more than ORDERED_MAX samples: see ordered.h */
 	bool has_all_events; /* one file has all events; otherwise each event has its own file, see options->event */
 	/* Returns 0 or the -errno of the stream. Reports nothing. */
 	int (*write)(const struct profile *profile, const struct writer_options *options, FILE *out);
@@ -139,6 +141,13 @@ extern const struct writer *const writers[];
 /* The name of the event that is written ("" if none), and the unit of its weights: "ns", "bytes" or its name. */
 const char *writer_event(const struct profile *profile, const struct writer_options *options);
 const char *writer_unit(const struct profile *profile, const struct writer_options *options);
+/* Counts a stack of which the writer leaves out frames. */
+static inline void writer_left_out(const struct writer_options *options)
+{
+	if (options->cut)
+		++*options->cut;
+}
+
 /* Returns the value for options->processes. */
 bool writer_shows_processes(const struct profile *profile, const struct writer_options *options);
 /*

@@ -239,5 +239,6 @@ const struct writer writer_chrometrace = {
 	.extensions = "trace.json,trace",
 	.help = "for Perfetto and chrome://tracing: what each thread did, in the order of time",
 	.has_all_events = true,
+	.merges = true,
 	.write = chrometrace_write,
 };

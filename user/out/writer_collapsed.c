@@ -37,12 +37,15 @@ static int path_set(struct path *path, const struct tree *tree, uint32_t leaf)
 	return 0;
 }
 
-static int write_path(struct path *path, const struct tree *tree, uint32_t leaf, FILE *out)
+static int write_path(struct path *path, const struct tree *tree, uint32_t leaf, const struct writer_options *options,
+		      FILE *out)
 {
 	int err = path_set(path, tree, leaf);
 
-	if (path->is_cut)
+	if (path->is_cut) {
 		fputs(PATH_TRUNCATED ";", out);
+		writer_left_out(options);
+	}
 	for (size_t i = path->nodes.len; i-- > 0;)
 		fprintf(out, "%s%s", tree_label(tree, path->nodes.items[i])->text, i ? ";" : " ");
 	return err;
@@ -58,7 +61,7 @@ int collapsed_write_stacks(const struct tree *tree, const struct writer_options 
 
 		if (!node->self.samples)
 			continue;
-		err = write_path(&path, tree, leaf, out);
+		err = write_path(&path, tree, leaf, options, out);
 		fprintf(out, "%" PRIu64 "\n", tree_value(&node->self, options));
 	}
 	vec_release(&path.nodes);
@@ -105,7 +108,7 @@ static int write_diff_stacks(const struct tree_diff *diff, bool normalize, const
 
 		if (!a->samples && !b->samples)
 			continue;
-		err = write_path(&path, tree, leaf, out);
+		err = write_path(&path, tree, leaf, options, out);
 		fprintf(out, "%" PRIu64 " %" PRIu64 "\n", normalize ? scaled(value, total_a, total_b) : value,
 			tree_value(b, options));
 	}

@@ -418,5 +418,6 @@ const struct writer writer_firefox = {
 	.extensions = "firefox.json,firefox",
 	.help = "for profiler.firefox.com: what each thread did, in the order of time",
 	.has_all_events = true,
+	.merges = true,
 	.write = firefox_write,
 };

@@ -674,6 +674,7 @@ const struct writer writer_otlp = {
 	.help = "profiles of OpenTelemetry (OTLP, v1development)",
 	.lacks = "bytecode indexes, losses and facts",
 	.has_all_events = true,
+	.merges = true,
 	.write = otlp_write,
 };
 
@@ -683,5 +684,6 @@ const struct writer writer_otlp_json = {
 	.help = "the same as JSON",
 	.lacks = "bytecode indexes, losses and facts",
 	.has_all_events = true,
+	.merges = true,
 	.write = otlp_json_write,
 };

@@ -245,6 +245,7 @@ static size_t put_stack(struct perf *p, size_t index, uint64_t most)
 		end = memchr(text, '\n', place->len);
 	fwrite(text, 1, (size_t)(end + 1 - text), p->out);
 	fputs(TRUNCATED, p->out);
+	writer_left_out(p->options);
 	return (size_t)(end + 1 - text) + strlen(TRUNCATED);
 }
 
@@ -409,5 +410,6 @@ const struct writer writer_perf = {
 	.extensions = "perf",
 	.help = "the text of perf script, sample by sample",
 	.has_all_events = true,
+	.merges = true,
 	.write = perf_write,
 };

@@ -188,5 +188,6 @@ const struct writer writer_speedscope = {
 	.extensions = "speedscope.json,speedscope",
 	.help = "for speedscope: what each thread did, in the order of time",
 	.has_all_events = true,
+	.merges = true,
 	.write = speedscope_write,
 };

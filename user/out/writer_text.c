@@ -102,8 +102,10 @@ static void print_trace(const struct report *r, uint32_t leaf, struct stack_room
 		percent(r, &node->self), node->self.samples, node->self.samples == 1 ? "" : "s");
 	for (i = leaf; i && bytes < most; i = tree->nodes.items[i].parent)
 		bytes += (uint64_t)fprintf(r->out, "  [%2u] %s\n", depth++, tree_label(tree, i)->text);
-	if (i)
+	if (i) {
 		fprintf(r->out, "  [%2u] " PATH_TRUNCATED "\n", depth);
+		writer_left_out(r->options);
+	}
 	stack_room_took(room, bytes);
 }
 
