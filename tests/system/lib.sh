@@ -232,30 +232,6 @@ record_gated() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	expect_status 0
 }
 
-# Records a JVM whose allocations BPF samples. The gate opens when the probes are there. A buffer of 8 kB makes a sample
-# of 8 kB: of 4 GB, the smallest part that is compared, 9 %, has 45,000 samples, whose sum has an error of 0.5 %. 2 % is
-# four times that: one run of two thousand fails.
-record_probed() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
-	local workload=()
-	while [ "$1" != -- ]; do
-		workload+=("$1")
-		shift
-	done
-	shift
-	rm -f "$here"/out* "$here/gate"
-	JVM_OPTS=(-Dgate="$here/gate" -XX:-ResizeTLAB -XX:TLABSize=8k ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
-	start_jvm "$jdk" "${workload[@]}"
-	"$duet" record -v -p "$jvm" "$@" --total -d 600 -o collapsed -f "$here/out.collapsed" \
-		>"$here/stdout" 2>"$here/stderr" &
-	recorder=$!
-	wait_for 60 grep -q "its allocations are probed" "$here/stderr"
-	sleep 0.5
-	touch "$here/gate"
-	wait_for_line "$jvm_out" '^DONE' 60
-	end_record INT
-	expect_status 0
-}
-
 # Prints the number after KEY in the last line "KEY NUMBER..." of the workload's output.
 jvm_said() { # KEY [COLUMN]
 	awk -v key="$1" -v column="${2:-2}" '$1 == key { value = $column } END { print value }' "$jvm_out"
