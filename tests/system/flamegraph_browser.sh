@@ -38,6 +38,7 @@ make_graphs() {
 	title=$(printf 'recording-of-a-host-with-a-long-name-%d-' {1..4})
 	"$make_profile" 50000 "$shots/graph.html" "$shots/graph.collapsed" &&
 		"$make_profile" 0 "$shots/empty.html" &&
+		"$make_profile" 1000000 "$shots/large.html" &&
 		"$make_profile" -t "$title" 10 "$shots/small.html" &&
 		"$make_profile" -i 10 "$shots/small-inverted.html" &&
 		"$make_profile" -d $recursion 1000 "$shots/tall.html" &&
@@ -71,4 +72,4 @@ make_views() {
 }
 
 make_graphs && make_pages && make_views || { echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
-cd "$shots" && node test.mjs "$PWD" && node pages.mjs "$PWD" && node views.mjs "$PWD"
+cd "$shots" && node test.mjs "$PWD" && node pages.mjs "$PWD" && node views.mjs "$PWD" && node large.mjs "$PWD"
