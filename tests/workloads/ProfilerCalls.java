@@ -201,6 +201,11 @@ public class ProfilerCalls {
             chosen(args[1]);
         else if (args[0].equals("flink"))
             flink(args[1]);
+        else if (args[0].equals("tell"))
+            for (int i = 1; i < args.length; i++) {
+                tell(args[i], args[i]);
+                work(300);
+            }
         else if (args[0].equals("errors"))
             errors();
         else if (args[0].equals("older"))

@@ -54,7 +54,9 @@ static const struct word words[] = {
 	{.name = "resume", .form = FORM_ACTION, .number = ASPROF_RESUME},
 	{.name = "stop", .form = FORM_ACTION, .number = ASPROF_STOP},
 	{.name = "dump", .form = FORM_ACTION, .number = ASPROF_DUMP},
+	{.name = "check", .form = FORM_ACTION, .number = ASPROF_CHECK},
 	{.name = "status", .form = FORM_ACTION, .number = ASPROF_STATUS},
+	{.name = "meminfo", .form = FORM_ACTION, .number = ASPROF_MEMINFO},
 	{.name = "metrics", .form = FORM_ACTION, .number = ASPROF_METRICS},
 	{.name = "list", .form = FORM_ACTION, .number = ASPROF_LIST},
 	{.name = "version", .form = FORM_ACTION, .number = ASPROF_VERSION},
@@ -131,6 +133,7 @@ static const struct word words[] = {
 	{.name = "chunksize", .form = FORM_ACCEPTED},
 	{.name = "chunktime", .form = FORM_ACCEPTED},
 	{.name = "framebuf", .form = FORM_ACCEPTED},
+	{.name = "summary", .form = FORM_ACCEPTED},
 	{.name = "allkernel", .form = FORM_ACCEPTED},
 	{.name = "width", .form = FORM_ACCEPTED},
 	{.name = "height", .form = FORM_ACCEPTED},
@@ -275,6 +278,11 @@ static int set_format(struct asprof_arguments *to, const struct word *word, cons
 	const struct writer *writer = writer_by_name(word->name);
 	struct buf whole;
 
+	/* jfropts of versions before 3 */
+	if (value && *value && !strcmp(word->name, "jfr")) {
+		to->writer = writer;
+		return set_bits(&to->style.jfr.without, word, value, why);
+	}
 	buf_init(&whole);
 	buf_printf(&whole, value && *value ? "%s=%s" : "%s", word->name, value);
 	if (value && *value)

@@ -21,7 +21,9 @@ enum asprof_action {
 	ASPROF_RESUME, /* starts, and keeps the samples collected before */
 	ASPROF_STOP,
 	ASPROF_DUMP, /* makes a report without stopping */
+	ASPROF_CHECK, /* whether the start would succeed; nothing is recorded */
 	ASPROF_STATUS,
+	ASPROF_MEMINFO, /* of versions before 4: the memory that it takes */
 	ASPROF_METRICS,
 	ASPROF_LIST,
 	ASPROF_VERSION,

@@ -325,7 +325,7 @@ static int act(const struct run *run)
 
 	if (!strcmp(action, "collect"))
 		return collect(run);
-	if (!strcmp(action, "start") || !strcmp(action, "resume"))
+	if (!strcmp(action, "start") || !strcmp(action, "resume") || !strcmp(action, "check"))
 		return start(run, action);
 	if (!strcmp(action, "stop") || !strcmp(action, "dump"))
 		return report(run, action);

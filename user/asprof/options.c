@@ -16,6 +16,7 @@ const char asprof_usage[] =
 	"  collect           record for the duration, then report (default)\n"
 	"  start, resume     begin to record; resume keeps what was recorded before\n"
 	"  stop, dump        report, and stop or go on\n"
+	"  check             tell whether a start with these options would succeed\n"
 	"  status, metrics   tell whether a recording runs; its numbers\n"
 	"  list              the events\n"
 	"  load, jcmd, threaddump, dumpheap, inspectheap\n"
@@ -114,7 +115,7 @@ static const struct row rows[] = {
 };
 
 static const char *const actions[] = {
-	"collect", "start", "resume", "stop", "dump", "status", "metrics", "list",
+	"collect", "start", "resume", "stop", "dump", "check", "status", "metrics", "list",
 	"load", "jcmd", "threaddump", "dumpheap", "inspectheap",
 };
 /* clang-format on */

@@ -158,9 +158,8 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 }
 
 /* Callers know this sentence, and choose another event then. */
-static void tell_not_begun(const struct request *request, const struct buf *why)
+static void tell_not_begun(const struct request *request, const struct asprof_arguments *begun, const struct buf *why)
 {
-	const struct asprof_arguments *begun = &request->profiling->begun;
 	struct buf *text = &request->answer->text;
 
 	if (asprof_arguments_is_symbol(begun))
@@ -198,7 +197,7 @@ static void begin(struct request *request)
 	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
 								&why);
 	if (err)
-		tell_not_begun(request, &why);
+		tell_not_begun(request, &profiling->begun, &why);
 	else
 		set_end(profiling);
 	/* a program that starts a recording itself will likely start another one */
@@ -206,6 +205,28 @@ static void begin(struct request *request)
 		profiling->prepare_ns = clock_monotonic_ns() + PREPARE_AFTER_NS;
 	if (!err && !profiling->begun.quiet)
 		buf_add_str(&request->answer->text, "Profiling started\n");
+	buf_release(&why);
+}
+
+/* Starts a recording whose samples nobody sees. */
+static void check(const struct request *request)
+{
+	const struct recording_subject subject = subject_of(request->profiling);
+	struct recording trial;
+	struct buf why;
+
+	if (profiling_is_running(request->profiling)) {
+		refuse(request, "Profiler already started");
+		return;
+	}
+	buf_init(&why);
+	recording_init(&trial);
+	if (recording_start(&trial, &subject, request->arguments, &why))
+		tell_not_begun(request, request->arguments, &why);
+	else
+		buf_add_str(&request->answer->text, "OK\n");
+	recording_stop(&trial);
+	recording_release(&trial);
 	buf_release(&why);
 }
 
@@ -505,9 +526,13 @@ static void obey(struct request *request)
 		dump(request);
 		tell_limit(request);
 		return;
+	case ASPROF_CHECK:
+		check(request);
+		return;
 	case ASPROF_NONE:
 		return;
 	case ASPROF_STATUS:
+	case ASPROF_MEMINFO:
 	case ASPROF_METRICS:
 	case ASPROF_LIST:
 	case ASPROF_VERSION:

@@ -161,8 +161,8 @@ static bool names_file(const char *command)
 
 static bool is_command(const char *command)
 {
-	static const char *const actions[] = {"start",	"resume",  "stop", "dump",
-					      "status", "metrics", "list", "version"};
+	static const char *const actions[] = {"start",	 "resume", "stop",    "dump",  "status",
+					      "metrics", "list",   "version", "check", "meminfo"};
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (!strncmp(command, actions[i], strlen(actions[i])))

@@ -74,6 +74,9 @@ void state_tell(struct recording *recording, const struct asprof_arguments *begu
 	case ASPROF_STATUS:
 		tell_status(recording, text);
 		break;
+	case ASPROF_MEMINFO:
+		buf_printf(text, "Recording: %llu kB\n", (unsigned long long)(recording_bytes(recording) + 1023) >> 10);
+		break;
 	case ASPROF_LIST:
 		tell_list(text);
 		break;
