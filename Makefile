@@ -239,12 +239,24 @@ native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(
 	$(O)/workloads/liblocks.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
 	odd_sleeps throng mayfly mayfly_child parked wakers transfers libnative.so libraries liblarge_small.so \
-	liblarge_large.so libliar.so \
+	liblarge_large.so libliar.so contexts libcontexts_descriptor.so libcontexts_index.so libcontexts_distance.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl -lpthread
+
+# One variable, as the executable has it, and in the three ways that a library can.
+$(O)/workloads/contexts: tests/workloads/contexts.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -rdynamic -o $@ $< -ldl -lpthread
+
+tls_dialect = $(if $(filter x86_64,$(ARCH)),-mtls-dialect=$(if $(filter $1,descriptor),gnu2,gnu),\
+	-mtls-dialect=$(if $(filter $1,descriptor),desc,trad))
+$(O)/workloads/libcontexts_%.so: tests/workloads/contexts.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -DAS_LIBRARY -fPIC $(call tls_dialect,$*) \
+		-ftls-model=$(if $(filter distance,$*),initial-exec,global-dynamic) -shared -o $@ $<
 
 $(O)/workloads/busy: tests/workloads/busy.c $(flags)
 	$(call msg,CC,$@)

@@ -75,6 +75,16 @@ static __always_inline u64 regs_link_core(struct pt_regs *regs)
 #endif
 }
 
+/* Returns the address from which the thread-local variables of the current task are found. */
+static __always_inline u64 task_thread_pointer(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_x86
+	return BPF_CORE_READ((struct task_struct___x86 *)task, thread.fsbase);
+#else
+	return BPF_CORE_READ((struct task_struct___arm64 *)task, thread.uw.tp_value);
+#endif
+}
+
 static __always_inline bool task_in_exec(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);

@@ -19,6 +19,7 @@ volatile uint32_t duet_rest = DUET_RETURN_NONE;
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");
 struct duet_layouts_map jvm_layouts SEC(".maps");
+struct duet_contexts_map contexts SEC(".maps");
 struct duet_targets_map targets SEC(".maps");
 struct duet_seen_map seen SEC(".maps");
 struct duet_counters_map counters SEC(".maps");

@@ -60,6 +60,15 @@ struct duet_jvms_map {
 };
 extern struct duet_jvms_map jvms SEC(".maps");
 
+/* Processes that publish a context. The loader inserts rows; the programs for exec and exit delete them. */
+struct duet_contexts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, DUET_MAX_JVMS);
+	__type(key, u32);
+	__type(value, struct duet_context_sources);
+};
+extern struct duet_contexts_map contexts SEC(".maps");
+
 /* Layout of the Java frames of each JVM. A row is inserted and deleted together with its row in `jvms`. */
 struct duet_layouts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);

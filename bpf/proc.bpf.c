@@ -21,6 +21,7 @@ static __always_inline bool proc_forget(u32 tgid, u64 start_ns)
 	bpf_map_delete_elem(&lock_waiters, &tgid);
 	bpf_map_delete_elem(&unwind_processes, &tgid);
 	bpf_map_delete_elem(&unwind_heirs, &tgid);
+	bpf_map_delete_elem(&contexts, &tgid);
 	bpf_map_delete_elem(&unwind_learnt, &tgid);
 	return was_jvm || was_known || was_seen || filter_is_target(tgid, start_ns);
 }

@@ -6,6 +6,7 @@
 #ifndef DUET_SAMPLE_BPF_H
 #define DUET_SAMPLE_BPF_H
 
+#include "context.bpf.h"
 #include "filter.bpf.h"
 #include "stack.bpf.h"
 
@@ -148,6 +149,7 @@ static __noinline struct duet_scratch *sample_begin(void *ctx, const bpf_user_pt
 		room->sample.flags |= DUET_SAMPLE_JVM;
 	stack_user_regs(&from, task, room);
 	stack_fill_kernel(&from, room);
+	context_of(&room->sample);
 	filter_mark_seen(ids.tgid);
 	return room;
 }

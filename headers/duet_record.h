@@ -6,10 +6,11 @@
 #ifndef DUET_RECORD_H
 #define DUET_RECORD_H
 
+#include "duet_context.h"
 #include "duet_locks.h"
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 13
+#define DUET_RECORD_VERSION 14
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
  * Most user frames in one sample. A sample of a deeper stack has the DUET_LEAF_FRAMES frames next to the leaf and the
@@ -285,6 +286,7 @@ struct duet_sample {
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
 	struct duet_virtual_thread virtual_thread;
+	struct duet_context context; /* what the thread worked for, if it tells */
 	/*
 	 * kernel_depth kernel addresses, then user_depth user addresses, then id_depth ids of user frames (uint32_t,
 	 * DUET_ID_*, padded to 8 bytes), all leaf first; then attribute_bytes of struct duet_attribute.
@@ -296,7 +298,8 @@ struct duet_sample {
 	 */
 	uint64_t stack[];
 };
-DUET_ASSERT_SIZE(struct duet_sample, 24 + 9 * 8 + 12 * 4 + 32 + sizeof(struct duet_virtual_thread));
+DUET_ASSERT_SIZE(struct duet_sample, 24 + 9 * 8 + 12 * 4 + 32 + sizeof(struct duet_virtual_thread) +
+				       sizeof(struct duet_context));
 
 /*
  * FRAMES: the user frames between the first DUET_LEAF_FRAMES and the last DUET_ROOT_FRAMES of a stack, in the form that

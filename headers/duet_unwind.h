@@ -10,6 +10,7 @@
 #ifndef DUET_UNWIND_H
 #define DUET_UNWIND_H
 
+#include "duet_context.h"
 #include "duet_types.h"
 
 /*
@@ -122,7 +123,7 @@ struct duet_mapped_rows {
 DUET_ASSERT_SIZE(struct duet_mapped_rows, 24);
 
 #define DUET_UNWIND_MAGIC 0x64757477u /* "dutw" */
-#define DUET_UNWIND_VERSION 4
+#define DUET_UNWIND_VERSION 5
 #define DUET_UNWIND_FILE_PAGE 4096 /* rows, pages, modules and mappings each begin at a multiple of it */
 
 /*
@@ -139,8 +140,9 @@ struct duet_unwind_file {
 	uint32_t mappings;
 	uint64_t generation; /* 0: no slice yet; stored with release order after its slice has been written */
 	struct duet_unwind_process slices[2]; /* the current one is [generation % 2] */
+	struct duet_context_sources contexts; /* 0 until it is known; each `place` is stored last, with release order */
 };
-DUET_ASSERT_SIZE(struct duet_unwind_file, 80);
+DUET_ASSERT_SIZE(struct duet_unwind_file, 80 + sizeof(struct duet_context_sources));
 
 /* Offsets of the arrays in the file. */
 struct duet_unwind_offsets {

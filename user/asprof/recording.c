@@ -21,6 +21,7 @@
 #include "cmd/inputs.h"
 #include "cmd/record.h"
 #include "jvms/flight_recording.h"
+#include "out/grouping.h"
 #include "out/output_files.h"
 #include "proc/process.h"
 #include "serve/report.h"
@@ -426,7 +427,7 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 	set_jfr(recording, &style);
 	if (recording->jdk_why.len)
 		profile_add_loss(&profile, 1, recording->jdk_why.data);
-	err = arguments->writer->write(&profile, &style, stdout);
+	err = grouping_write(arguments->writer, &profile, &style, stdout);
 	if (!err && fflush(stdout))
 		err = -errno;
 	if (err < 0)

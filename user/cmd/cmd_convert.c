@@ -13,6 +13,7 @@
 #include "cmd/outputs.h"
 #include "cmd/selection.h"
 #include "cmd/style.h"
+#include "out/grouping.h"
 #include "out/writer.h"
 
 struct convert_options {
@@ -91,7 +92,7 @@ static int write_file(const struct profile *profile, const struct writer_options
 	int err = io_output_open(&output, path, &access);
 
 	if (!err)
-		err = io_output_end(&output, target->writer->write(profile, style, output.file));
+		err = io_output_end(&output, grouping_write(target->writer, profile, style, output.file));
 	if (err < 0)
 		log_error("%s could not be written: %s", strcmp(path, "-") ? path : "stdout", strerror(-err));
 	return err;

@@ -16,7 +16,7 @@ int style_rates(void *field, const char *value, struct buf *why)
 
 void style_group_names(struct buf *out)
 {
-	buf_add_str(out, "container\nprocess\nthread\n");
+	buf_add_str(out, "container\nprocess\nthread\ntrace\nspan\n");
 }
 
 void style_format_names(struct buf *out)
@@ -49,7 +49,8 @@ static int test_patterns(const struct writer_options *style)
 int style_set(struct writer_options *style, const char *by)
 {
 	if (by && writer_groups_parse(style->by, by) < 0) {
-		log_error("--by '%s': container, process and thread are accepted, each once, with commas", by);
+		log_error("--by '%s': container, process, thread, trace and span are accepted, each once, with commas",
+			  by);
 		return -EINVAL;
 	}
 	if (style->total && style->samples) {
@@ -78,4 +79,6 @@ void style_release(struct writer_options *style)
 {
 	free(style->include.items);
 	free(style->exclude.items);
+	free(style->spans.items);
+	free(style->traces_of.items);
 }

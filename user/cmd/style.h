@@ -23,6 +23,10 @@
 		"only stacks with a frame that matches; * at either end; repeatable", opt_strings, style.include), \
 	STYLE_ROW(type, 'X', "exclude", "PATTERN", "no stacks with a frame that matches; repeatable", opt_strings, \
 		style.exclude), \
+	STYLE_ROW(type, 0, "span", "PATTERN", \
+		"only samples in a span of this tag or id; * at either end; repeatable", opt_strings, style.spans), \
+	STYLE_ROW(type, 0, "trace-id", "PATTERN", "only samples of this trace; repeatable", opt_strings, \
+		style.traces_of), \
 	STYLE_ROW(type, 0, "regex", NULL, "-I and -X are extended regular expressions for whole names", opt_flag, \
 		style.regex), \
 	STYLE_ROW(type, 0, "skip", "N", "without the N frames nearest the root", opt_u32, style.skip), \

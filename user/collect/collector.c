@@ -100,6 +100,7 @@ static int open_unwind_tables(struct collector *collector)
 		.modules = unwind_map(bpf->maps.unwind_modules),
 		.mappings = unwind_map(bpf->maps.unwind_mappings),
 		.processes = unwind_map(bpf->maps.unwind_processes),
+		.contexts = unwind_map(bpf->maps.contexts),
 		.files = unwind_map(bpf->maps.unwind_files),
 	};
 

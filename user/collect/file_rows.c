@@ -7,12 +7,25 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "sym/context_symbol.h"
 #include "sym/debug_file.h"
+
+static void find_context(struct file_rows *rows, int fd)
+{
+	struct elf_reader reader;
+
+	if (elf_reader_open(&reader, fd) < 0)
+		return;
+	(void)context_symbol_find(&reader, &rows->context);
+	elf_reader_close(&reader);
+}
 
 static int begin(struct file_rows *rows)
 {
 	int fd = target_file_read(&rows->target, 0), err = fd < 0 ? fd : unwind_file_begin(&rows->reading, fd);
 
+	if (!err)
+		find_context(rows, fd);
 	return err == -EAGAIN ? -EBUSY : err; /* another process has a lease on the file */
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of a target's file and of its debug file, made a part at a time. */
+/* The rows of a target's file and of its debug file, made a part at a time. And what else is read of it. */
 #ifndef COLLECT_FILE_ROWS_H
 #define COLLECT_FILE_ROWS_H
 
+#include "duet_context.h"
 #include "sym/target_file.h"
 #include "unwind/unwind_file.h"
 
@@ -10,6 +11,7 @@ struct file_rows {
 	struct target_file target; /* owned */
 	char *path; /* owned: the file's path in the process */
 	struct unwind_reading *reading;
+	struct duet_context_source context; /* as context_symbol_find() sets it; NOWHERE: the file has none */
 	bool has_debug; /* its debug file has been looked for */
 	uint64_t started_ns;
 };

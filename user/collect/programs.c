@@ -161,6 +161,7 @@ static int size_by_targets(struct duet_bpf *bpf, size_t targets)
 		bpf->maps.jvms,
 		bpf->maps.jvm_layouts,
 		bpf->maps.unwind_processes,
+		bpf->maps.contexts,
 	};
 	int err = 0;
 
@@ -207,6 +208,7 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 		{bpf->maps.unwind_mappings, sizeof(struct duet_unwind_mapping), 6},
 		{bpf->maps.unwind_processes, HASH_ENTRY_BYTES + sizeof(struct duet_unwind_process), 3},
 		{bpf->maps.jvms, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_target), 1},
+		{bpf->maps.contexts, HASH_ENTRY_BYTES + sizeof(struct duet_context_sources), 1},
 		{bpf->maps.jvm_layouts, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_entry), 2},
 		{bpf->maps.offcpu_tids, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_tids), 4},
 		{bpf->maps.offcpu_kernels, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_kernels), 2},

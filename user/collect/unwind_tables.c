@@ -57,6 +57,7 @@ struct unwind_tables {
 	struct duet_unwind_module *modules;
 	struct duet_unwind_mapping *mappings;
 	int processes_fd; /* BPF's map of processes; unused for an agent */
+	int contexts_fd; /* the same of where they have contexts */
 	int files_fd; /* BPF's map of mapped files; -1: none */
 	uint64_t serial; /* serial of the file added last */
 	struct duet_unwind_file *file; /* the agent's file; NULL: the tables are BPF's */
@@ -164,6 +165,7 @@ int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_ma
 		return err;
 	}
 	tables->processes_fd = maps->processes.fd;
+	tables->contexts_fd = maps->contexts.fd;
 	if (maps->files.entries)
 		tables->files_fd = maps->files.fd;
 	*ret = tables;
@@ -675,8 +677,19 @@ int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t star
 	return err;
 }
 
+void unwind_tables_set_contexts(struct unwind_tables *tables, pid_t pid, const struct duet_context_sources *sources)
+{
+	if (tables->file)
+		tables->file->contexts = *sources;
+	else if (sources->of[0].place != DUET_CONTEXT_NOWHERE)
+		(void)bpf_map_update_elem(tables->contexts_fd, &pid, sources, BPF_ANY);
+	else
+		(void)bpf_map_delete_elem(tables->contexts_fd, &pid);
+}
+
 void unwind_tables_forget(struct unwind_tables *tables, pid_t pid)
 {
 	bpf_map_delete_elem(tables->processes_fd, &pid);
+	bpf_map_delete_elem(tables->contexts_fd, &pid);
 	drop_slice(tables, pid);
 }

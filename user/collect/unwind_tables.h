@@ -31,6 +31,7 @@ struct unwind_tables_maps {
 	struct unwind_tables_map modules; /* at most DUET_UNWIND_MAX_MODULES */
 	struct unwind_tables_map mappings;
 	struct unwind_tables_map processes;
+	struct unwind_tables_map contexts;
 	struct unwind_tables_map files; /* 0 entries: BPF does not ask the kernel for mappings */
 };
 
@@ -91,6 +92,8 @@ void unwind_tables_offer(const struct unwind_tables *tables, const struct duet_m
  */
 int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
 			  const struct duet_unwind_mapping *mappings, size_t count);
+/* Tells where the process has the contexts of its threads; with the first NOWHERE, it has none. */
+void unwind_tables_set_contexts(struct unwind_tables *tables, pid_t pid, const struct duet_context_sources *sources);
 void unwind_tables_forget(struct unwind_tables *tables, pid_t pid); /* call when the process has ended */
 
 #endif

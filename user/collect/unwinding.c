@@ -36,6 +36,7 @@ struct native_file {
 	bool has_rows; /* true also before the rows have been made; false: do not try again */
 	uint32_t rows; /* number of its rows and pages, once they have been made */
 	uint32_t pages;
+	struct duet_context_source context; /* with an address in the file */
 	bool is_refused; /* there was no room for its rows */
 	uint64_t made_ns; /* when its rows were made; 0: not yet */
 	uint64_t bytes; /* size of the file, and time of the last write to it */
@@ -179,6 +180,7 @@ static int take_made(struct unwinding *unwinding)
 
 	unwinding->made = NULL;
 	unwind_file_release(&file->elf);
+	file->context = making->context;
 	file_rows_end(making, &file->elf);
 	file->has_rows = file->elf.rows.rows.len != 0;
 	if (has_gaps)
@@ -367,6 +369,24 @@ static void offer(struct unwinding *unwinding, struct native_file *file, const s
 	unwind_tables_offer(unwinding->tables, &mapped, published);
 }
 
+/* Notes the file's variable of contexts, if it has one. A file has several mappings. */
+static void add_context(struct unwinding *unwinding, const struct native_file *file, uint64_t bias)
+{
+	struct duet_context_source source = file->context;
+	struct duet_context_source *of = unwinding->contexts.of;
+
+	if (source.place == DUET_CONTEXT_NOWHERE)
+		return;
+	if (source.place != DUET_CONTEXT_FIXED)
+		source.at += bias;
+	for (size_t i = 0; i < DUET_CONTEXT_SOURCES; i++) {
+		if (of[i].place == DUET_CONTEXT_NOWHERE)
+			of[i] = source;
+		if (of[i].place == source.place && of[i].at == source.at)
+			return;
+	}
+}
+
 /* Returns 0, also for a mapping without rows, or -EAGAIN if its rows are not finished. */
 static int set_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
 		      uint64_t until_ns, struct duet_unwind_mapping *published)
@@ -385,6 +405,7 @@ static int set_module(struct unwinding *unwinding, const struct process *process
 		return 0;
 	published->module = (uint32_t)module;
 	published->base = mapping->start - vaddr + file->elf.base;
+	add_context(unwinding, file, mapping->start - vaddr);
 	offer(unwinding, file, mapping, published);
 	return 0;
 }
@@ -437,6 +458,7 @@ static int collect_mappings(struct unwinding *unwinding, const struct process *p
 	int err = 0;
 
 	vec_clear(&unwinding->mappings);
+	unwinding->contexts = (struct duet_context_sources){.start_ticks = process->start_ticks};
 	if (count > DUET_UNWIND_PROCESS_MAPPINGS)
 		return -E2BIG;
 	if (unwinding->looked_up.len > MAX_LOOKED_UP)
@@ -457,6 +479,24 @@ static uint32_t *published_version(struct unwinding *unwinding, struct process *
 	return unwinding->is_agents ? &unwinding->published_version : &collected_of(process)->published_version;
 }
 
+/* musl's dynamic linker is a file of the process. Its name is the process's own word, and matters to it alone. */
+static bool has_musl(const struct process *process)
+{
+	for (size_t i = 0; i < process->maps.list.len; i++)
+		if (strstr(process->maps.list.items[i].path, "/ld-musl-"))
+			return true;
+	return false;
+}
+
+static void publish_contexts(struct unwinding *unwinding, const struct process *process)
+{
+	bool is_musl = unwinding->contexts.of[0].place != DUET_CONTEXT_NOWHERE && has_musl(process);
+
+	for (size_t i = 0; i < DUET_CONTEXT_SOURCES; i++)
+		unwinding->contexts.of[i].is_musl = is_musl;
+	unwind_tables_set_contexts(unwinding->tables, process->pid, &unwinding->contexts);
+}
+
 static int publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
 	int err = collect_mappings(unwinding, process, until_ns);
@@ -464,6 +504,8 @@ static int publish(struct unwinding *unwinding, struct process *process, uint64_
 	if (err == -EAGAIN)
 		return err;
 	*published_version(unwinding, process) = process->maps_version + 1;
+	if (!err)
+		publish_contexts(unwinding, process);
 	if (err < 0 || unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks,
 					     unwinding->mappings.items, unwinding->mappings.len) < 0)
 		loader_counters[DUET_LOADER_UNWIND_PROCESSES]++;

@@ -13,6 +13,7 @@
 
 #define JSON_MAX ((size_t)256 << 20) /* its values take some 20 times as much memory */
 #define KEY_MAX 64
+#define ID_BYTES_MAX 16
 
 static int put_message(const ProtobufCMessageDescriptor *type, const json_t *object, struct buf *out);
 
@@ -80,6 +81,34 @@ static unsigned wire_type(const ProtobufCFieldDescriptor *field)
 	}
 }
 
+static int digit_of(char letter)
+{
+	const char *digits = "0123456789abcdefABCDEF", *at = letter ? strchr(digits, letter) : NULL;
+
+	return !at ? -1 : at - digits < 16 ? (int)(at - digits) : (int)(at - digits) - 6;
+}
+
+/* Ids are hexadecimal digits. What is none is left out. */
+static int put_id(const ProtobufCFieldDescriptor *field, const json_t *value, struct buf *out)
+{
+	size_t len = json_is_string(value) ? json_string_length(value) / 2 : 0;
+	const char *text = json_string_value(value);
+	uint8_t id[ID_BYTES_MAX];
+
+	if (!len || len > sizeof(id))
+		return 0;
+	for (size_t i = 0; i < len; i++) {
+		int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return 0;
+		id[i] = (uint8_t)(high << 4 | low);
+	}
+	put_number(out, field->id << 3 | wire_type(field));
+	put_bytes(out, id, len);
+	return 0;
+}
+
 static int put_value(const ProtobufCFieldDescriptor *field, const json_t *value, struct buf *out)
 {
 	struct buf inner;
@@ -87,7 +116,7 @@ static int put_value(const ProtobufCFieldDescriptor *field, const json_t *value,
 	int err;
 
 	if (field->type == PROTOBUF_C_TYPE_BYTES)
-		return 0;
+		return put_id(field, value, out);
 	put_number(out, field->id << 3 | wire_type(field));
 	if (field->type == PROTOBUF_C_TYPE_STRING) {
 		if (!json_is_string(value))

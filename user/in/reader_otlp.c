@@ -5,6 +5,7 @@
  * each resource is a process, and each of its profiles one event. Fields that are not in profile/otlp.proto are
  * skipped.
  */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ struct otlp {
 	struct pprof_file tables; /* tables.file is the contents */
 	struct vec(struct attribute) attributes;
 	struct vec(struct stack) stacks;
+	struct vec(struct profile_sample) links; /* trace and span alone */
 	struct vec(uint64_t) locations; /* of one stack */
 	int64_t kernel, java; /* strings with the names of mappings that pprof has for this code */
 	struct profile_owner owner; /* of the resource */
@@ -160,6 +162,31 @@ static int add_stack(struct otlp *o, const struct wire_field *field)
 	return vec_push(&o->stacks, (struct stack){*field, NONE});
 }
 
+static uint64_t number_of(const uint8_t *bytes)
+{
+	uint64_t number;
+
+	memcpy(&number, bytes, sizeof(number));
+	return be64toh(number);
+}
+
+/* Ids of another length are none. */
+static int add_link(struct otlp *o, const struct wire_field *field)
+{
+	Otlp__Link *message = pprof_unpack(&o->tables, field, &otlp__link__descriptor);
+	struct profile_sample link = {0};
+	int err = !message || pprof_has_room(&o->tables, o->links.len) ? -EINVAL : 0;
+
+	if (!err && message->trace_id.len == 16) {
+		link.trace_high = number_of(message->trace_id.data);
+		link.trace_low = number_of(message->trace_id.data + 8);
+	}
+	if (!err && message->span_id.len == 8)
+		link.span = number_of(message->span_id.data);
+	pprof_drop(message);
+	return err ? err : vec_push(&o->links, link);
+}
+
 static int add_table(struct otlp *o, const struct wire_field *field)
 {
 	if (pprof_has_room(&o->tables, o->tables.mappings.len) || pprof_has_room(&o->tables, o->tables.functions.len))
@@ -169,6 +196,8 @@ static int add_table(struct otlp *o, const struct wire_field *field)
 		return add_mapping(o, field);
 	case TABLE_FUNCTIONS:
 		return add_function(o, field);
+	case TABLE_LINKS:
+		return add_link(o, field);
 	case TABLE_ATTRIBUTES:
 		return add_attribute(o, field);
 	case TABLE_STACKS:
@@ -408,11 +437,13 @@ static int add_value(struct otlp *o, struct profile_sample sample, int64_t value
 
 static int add_sample(struct otlp *o, const Otlp__Sample *message)
 {
-	struct profile_sample sample = {.event = o->value.event};
+	bool has_link = message->link_index > 0 && (size_t)message->link_index < o->links.len;
+	struct profile_sample sample = has_link ? o->links.items[message->link_index] : (struct profile_sample){0};
 	size_t times = message->n_timestamps_unix_nano, values = message->n_values;
 	uint64_t count = 0;
 	int err = find_stack(o, message->stack_index, &sample.node);
 
+	sample.event = o->value.event;
 	if (!err)
 		err = find_thread(o, message, &sample.thread, &count);
 	if (!err && values && times && values != times)
@@ -618,6 +649,7 @@ static int otlp_read(struct profile *profile, struct reader_source *source, stru
 	pprof_file_release(&o.tables);
 	vec_release(&o.attributes);
 	vec_release(&o.stacks);
+	vec_release(&o.links);
 	vec_release(&o.locations);
 	buf_release(&contents);
 	return err;

@@ -11,6 +11,7 @@
 #include "in/inflate.h"
 #include "in/pprof_tables.h"
 #include "in/readers.h"
+#include "profile/trace.h"
 
 #define COMMENTS_MAX 65536
 
@@ -64,6 +65,7 @@ struct labels {
 	uint32_t thread, process, container; /* the profile's strings */
 	uint64_t pid, tid, virtual_id;
 	bool is_virtual;
+	struct profile_sample context; /* trace and span alone */
 };
 
 /* The string in the profile. Not by pprof_intern(), whose strings may have 1 MB and would be hashed for each sample. */
@@ -77,9 +79,20 @@ static uint32_t label_text(struct pprof_file *p, int64_t string)
 
 static void read_label(struct pprof_file *p, const Pprof__Label *label, struct labels *ret)
 {
-	uint32_t text = label_text(p, label->text);
+	struct pprof_text id = pprof_text(p, label->text);
+	uint32_t text;
 	uint64_t number = label->number > 0 ? (uint64_t)label->number : 0;
 
+	/* there may be one for each sample, so they do not become strings of the profile */
+	if (pprof_is_text(p, label->key, PPROF_LABEL_TRACE)) {
+		(void)trace_id_parse(&ret->context, (const char *)id.bytes, id.len);
+		return;
+	}
+	if (pprof_is_text(p, label->key, PPROF_LABEL_SPAN)) {
+		(void)span_id_parse(&ret->context, (const char *)id.bytes, id.len);
+		return;
+	}
+	text = label_text(p, label->text);
 	if (pprof_is_text(p, label->key, PPROF_LABEL_THREAD) || pprof_is_text(p, label->key, "thread_name"))
 		ret->thread = text;
 	else if (pprof_is_text(p, label->key, PPROF_LABEL_PROCESS) || pprof_is_text(p, label->key, "comm"))
@@ -96,7 +109,8 @@ static void read_label(struct pprof_file *p, const Pprof__Label *label, struct l
 	}
 }
 
-static uint32_t find_thread(struct pprof_file *p, const Pprof__Sample *sample)
+/* Also sets the trace and the span of *ret. */
+static uint32_t find_thread(struct pprof_file *p, const Pprof__Sample *sample, struct profile_sample *ret)
 {
 	const struct intern *strings = &p->profile->strings;
 	struct labels labels = {0};
@@ -105,6 +119,9 @@ static uint32_t find_thread(struct pprof_file *p, const Pprof__Sample *sample)
 
 	for (size_t i = 0; i < sample->n_labels; i++)
 		read_label(p, sample->labels[i], &labels);
+	ret->trace_high = labels.context.trace_high;
+	ret->trace_low = labels.context.trace_low;
+	ret->span = labels.context.span;
 	owner.pid = (uint32_t)labels.pid;
 	owner.container = labels.container;
 	index = owner.pid || owner.container ? profile_owner(p->profile, &owner) : 0;
@@ -166,7 +183,7 @@ static int add_sample(struct pprof_file *p, const Pprof__Sample *message)
 	for (size_t i = 0; i < message->n_labels; i++)
 		if (!pprof_has_strings(p, (int64_t[]){message->labels[i]->key, message->labels[i]->text}, 2))
 			return pprof_refuse(p, "a label refers to a string that the file does not have");
-	sample.thread = find_thread(p, message);
+	sample.thread = find_thread(p, message, &sample);
 	p->sums.len = p->profile->events.len;
 	memset(p->sums.items, 0, p->sums.len * sizeof(*p->sums.items));
 	for (size_t i = 0; !err && i < p->values.len; i++)

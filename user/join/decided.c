@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "join/decided.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -166,9 +167,11 @@ static int64_t resolve_waker(struct decided *decided, const struct decision *of)
 static int add_node(struct decided *decided, const struct decision *of, int64_t node, uint64_t weight, uint32_t count)
 {
 	const struct duet_sample *sample = of->sample;
+	uint64_t context[3]; /* as struct duet_context has it */
 
 	if (node < 0)
 		return (int)node;
+	memcpy(context, &sample->context, sizeof(context));
 	return profile_add(decided->of.profile, &(struct profile_sample){
 							.time_ns = sample->head.time_ns,
 							.weight = weight,
@@ -178,6 +181,9 @@ static int add_node(struct decided *decided, const struct decision *of, int64_t 
 							.event = sample->event,
 							.address = attribute_number(sample,
 										    DUET_ATTRIBUTE_ADDRESS),
+							.trace_high = be64toh(context[0]),
+							.trace_low = be64toh(context[1]),
+							.span = be64toh(context[2]),
 						});
 }
 

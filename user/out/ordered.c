@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profile/trace.h"
+
 /* Merges samples of one event. */
 struct merger {
 	struct ordered *ordered;
@@ -42,6 +44,7 @@ static int merge(void *context, const struct profile_sample *sample)
 	row = &m->ordered->samples.items[index];
 	row->weight += sample->weight;
 	row->count += sample->count;
+	trace_keep_common(row, sample);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "out/grouping.h"
 #include "profile/profile.h"
 
 #define STREAM_NS (2 * NS_PER_SEC) /* how often files of formats with stream_open() are appended to */
@@ -227,7 +228,7 @@ static int write_to(const struct output_files *files, const struct output_file *
 
 	style.processes = writer_shows_processes(files->profile, &style);
 	style.event = written->event;
-	err = written->writer->write(files->profile, &style, output->file);
+	err = grouping_write(written->writer, files->profile, &style, output->file);
 	if (err < 0 && io_output_error(output))
 		err = io_output_error(output);
 	return err ? err : io_output_commit(output);

@@ -111,16 +111,39 @@ static int path_cut(struct path_maker *maker)
 	return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
 }
 
+/*
+ * Takes the frames at the root that grouping.c has put there, and sets *ret_root to the node of the innermost. Returns
+ * 0 or -ENOMEM.
+ */
+static int path_take_groups(struct path_maker *maker, uint32_t leaf, uint32_t *ret_root)
+{
+	const struct profile *profile = maker->profile;
+	uint32_t root = 0;
+
+	vec_clear(&maker->groups);
+	for (uint32_t i = 0; i < maker->group_count; i++) {
+		uint32_t node = leaf;
+
+		while (node && profile->nodes.items[node].parent != root)
+			node = profile->nodes.items[node].parent;
+		if (vec_push(&maker->groups, profile->nodes.items[node].frame) < 0)
+			return -ENOMEM;
+		root = node;
+	}
+	*ret_root = root;
+	return 0;
+}
+
 /* Pushes the frames of the stack, leaf first. A mark replaces the frames that are not shown. */
 static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 {
 	const struct profile *profile = maker->profile;
-	uint32_t node = leaf, depth = 0;
-	int err = 0;
+	uint32_t node = leaf, depth = 0, root;
+	int err = path_take_groups(maker, leaf, &root);
 
-	if (!leaf)
+	if (!err && leaf == root)
 		return path_push(maker, path_mark(maker, "[unknown]"), NULL);
-	for (; node && !err; node = profile->nodes.items[node].parent, depth++) {
+	for (; node != root && !err; node = profile->nodes.items[node].parent, depth++) {
 		uint32_t frame = profile->nodes.items[node].frame;
 
 		if (maker->options->max_depth && depth == maker->options->max_depth)
@@ -133,7 +156,8 @@ static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 }
 
 /* Returns the label of a leading frame of --by: a name without an id. */
-static uint32_t label_of_group(struct path_maker *maker, const struct profile_thread *thread, enum writer_group group)
+static uint32_t label_of_group(struct path_maker *maker, const struct profile_thread *thread, enum writer_group group,
+			       size_t *groups)
 {
 	static const enum frame_kind kinds[] = {
 		[WRITER_BY_CONTAINER] = FRAME_CONTAINER,
@@ -145,8 +169,11 @@ static uint32_t label_of_group(struct path_maker *maker, const struct profile_th
 		[WRITER_BY_PROCESS] = thread->process,
 		[WRITER_BY_THREAD] = thread->name,
 	};
-	const char *name = intern_text(&maker->profile->strings, names[group]);
+	const char *name;
 
+	if (group > WRITER_BY_THREAD)
+		return maker->frame_labels.items[maker->groups.items[--*groups]];
+	name = intern_text(&maker->profile->strings, names[group]);
 	buf_clear(&maker->text);
 	text_add_token(&maker->text, *name ? name : "[unknown]");
 	return label_of_text(maker, maker->text.len, kinds[group], "");
@@ -164,6 +191,7 @@ static int path_push_roots(struct path_maker *maker, uint32_t index, const char 
 {
 	const struct profile_thread *thread = &maker->profile->threads.items[index];
 	const enum writer_group *by = maker->options->by;
+	size_t groups = maker->groups.len; /* of those not pushed yet */
 	int err = 0;
 
 	if (category)
@@ -173,8 +201,8 @@ static int path_push_roots(struct path_maker *maker, uint32_t index, const char 
 	if (!err && maker->options->processes)
 		err = path_push(maker, label_of_id(maker, thread->process, "pid", thread->pid, FRAME_PROCESS), NULL);
 	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
-		if (by[i] != WRITER_BY_NONE)
-			err = path_push(maker, label_of_group(maker, thread, by[i]), NULL);
+		if (by[i] != WRITER_BY_NONE && (by[i] <= WRITER_BY_THREAD || groups))
+			err = path_push(maker, label_of_group(maker, thread, by[i], &groups), NULL);
 	if (!err && maker->options->lead)
 		err = path_push(maker, label_of_lead(maker, thread), NULL);
 	return err;
@@ -289,6 +317,8 @@ int path_maker_init(struct path_maker *maker, struct path_labels *labels, const 
 	int err;
 
 	*maker = (struct path_maker){.profile = profile, .options = options, .labels = labels};
+	for (size_t i = 0; options->is_grouped && i < WRITER_GROUPS; i++)
+		maker->group_count += options->by[i] > WRITER_BY_THREAD;
 	buf_init(&maker->text);
 	err = path_filters_init(maker);
 	if (!err)
@@ -304,6 +334,7 @@ void path_maker_release(struct path_maker *maker)
 	filter_release(&maker->exclude);
 	vec_release(&maker->frame_labels);
 	vec_release(&maker->steps);
+	vec_release(&maker->groups);
 	buf_release(&maker->text);
 }
 

@@ -59,6 +59,8 @@ struct path_maker {
 	struct filter include, exclude; /* of the options */
 	struct vec(uint32_t) frame_labels;  /* by index of the frame */
 	struct vec(struct path_step) steps; /* leaf first */
+	struct vec(uint32_t) groups; /* scratch: frames of the stack that are leading frames of --by, outermost first */
+	uint32_t group_count; /* how many each stack has */
 	/*
 	 * number of steps of the stack itself; the leading frames follow: thread, process, --by, and outside of these
 	 * the CPU and the policy, which belong to the stack if there are no other leading frames

@@ -12,8 +12,16 @@
 #include "profile/profile.h"
 
 /* Leading frames that stacks can be grouped by. Equal names are one frame, whatever their ids. */
-enum writer_group { WRITER_BY_NONE, WRITER_BY_CONTAINER, WRITER_BY_PROCESS, WRITER_BY_THREAD };
-#define WRITER_GROUPS 3
+enum writer_group {
+	WRITER_BY_NONE,
+	WRITER_BY_CONTAINER,
+	WRITER_BY_PROCESS,
+	WRITER_BY_THREAD,
+	WRITER_BY_TRACE, /* of these two, the profile's stacks have the frames: grouping.h */
+	WRITER_BY_SPAN,
+	WRITER_GROUP_MAX
+};
+#define WRITER_GROUPS (WRITER_GROUP_MAX - 1)
 
 /* Defaults and lower bounds of --chunksize and --chunktime; they are async-profiler's. */
 #define WRITER_CHUNK_BYTES (100ull << 20)
@@ -55,6 +63,10 @@ struct writer_options {
 	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */
 	struct opt_strings include; /* -I: keep stacks with a matching frame */
 	struct opt_strings exclude; /* -X */
+	/* set by grouping.c: stacks begin with the frames of --by trace and span; otherwise these are not shown */
+	bool is_grouped;
+	struct opt_strings spans; /* --span: only samples in a span whose tag or id matches; empty: all */
+	struct opt_strings traces_of; /* --trace-id: the same for traces */
 	bool regex;	    /* --regex: these are extended regular expressions; else '*' at either end */
 	uint32_t skip;	    /* --skip: leave out this many frames nearest the root */
 	bool classify;	    /* --classify: a leading frame for the kind of work, see category.h */

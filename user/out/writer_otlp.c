@@ -4,6 +4,7 @@
  * each event. All profiles share the tables of stacks, frames and texts. Threads are attributes of samples. They are
  * not frames of the stacks, but -I and -X can choose by them.
  */
+#include <endian.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "out/protobuf_json.h"
 #include "out/writers.h"
 #include "profile/otlp.h"
+#include "profile/trace.h"
 
 /* Fields of ProfilesData, ResourceProfiles, ScopeProfiles and Dictionary. */
 enum { DATA_RESOURCES = 1, DATA_DICTIONARY = 2 };
@@ -38,7 +40,7 @@ struct otlp {
 	struct path_maker path;
 	struct buf dictionary; /* packed */
 	/* tables other than strings, by the text of their elements */
-	struct intern strings, mappings, functions, attributes, stacks;
+	struct intern strings, mappings, functions, attributes, stacks, links;
 	uint32_t *frame_locations; /* by index of the frame; 0 = none yet */
 	struct map mark_locations; /* by label */
 	uint32_t location_count;
@@ -265,6 +267,26 @@ static int32_t stack_of(struct otlp *o)
 	return index;
 }
 
+static int32_t link_of(struct otlp *o, const struct profile_sample *sample)
+{
+	uint64_t ids[] = {htobe64(sample->trace_high), htobe64(sample->trace_low), htobe64(sample->span)};
+	Otlp__Link link = OTLP__LINK__INIT;
+	int32_t index;
+	bool is_new;
+
+	if (!trace_is_known(sample))
+		return 0;
+	buf_clear(&o->text);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		buf_printf(&o->text, "%llx ", (unsigned long long)ids[i]);
+	index = index_of(o, &o->links, &is_new);
+	link.trace_id = (ProtobufCBinaryData){2 * sizeof(ids[0]), (uint8_t *)ids};
+	link.span_id = (ProtobufCBinaryData){sizeof(ids[0]), (uint8_t *)&ids[2]};
+	if (is_new)
+		add_message(&o->dictionary, TABLE_LINKS, &link.base);
+	return index;
+}
+
 /*
  * Adds element 0 of each table. An empty string is element 0 of the interns, too; the other tables must not return it.
  */
@@ -326,6 +348,7 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 	ret->stack_index = stack_of(o);
 	ret->n_attribute_indices = sample_attributes(o, samples, attributes);
 	ret->attribute_indices = attributes;
+	ret->link_index = link_of(o, samples);
 	ret->n_values = count;
 	ret->values = values;
 	ret->n_timestamps_unix_nano = o->ordered.is_merged ? 0 : count;
@@ -339,10 +362,10 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 	return true;
 }
 
-/* One message has them: they are of one thread and stack, and each stands for one sample. */
+/* One message has them: they are of one thread, stack and span, and each stands for one sample. */
 static bool are_together(const struct profile_sample *a, const struct profile_sample *b)
 {
-	return a->count == 1 && b->count == 1 && a->thread == b->thread && a->node == b->node;
+	return a->count == 1 && b->count == 1 && a->thread == b->thread && a->node == b->node && trace_is_same(a, b);
 }
 
 static const char *unit_name(enum profile_unit unit)
@@ -611,6 +634,7 @@ static int otlp_init(struct otlp *o, const struct profile *profile, const struct
 	o->frame_locations = calloc(profile->frames.len + 1, sizeof(*o->frame_locations));
 	if (!o->frame_locations || intern_init(&o->strings) < 0 || intern_init(&o->mappings) < 0 ||
 	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->stacks) < 0 ||
+	    intern_init(&o->links) < 0 ||
 	    path_labels_init(&o->labels) < 0)
 		return -ENOMEM;
 	add_empty_elements(o);
@@ -626,6 +650,7 @@ static void otlp_release(struct otlp *o)
 	intern_release(&o->functions);
 	intern_release(&o->attributes);
 	intern_release(&o->stacks);
+	intern_release(&o->links);
 	path_labels_release(&o->labels);
 	path_maker_release(&o->path);
 	ordered_release(&o->ordered);

@@ -15,14 +15,17 @@
 #include "out/path.h"
 #include "out/writers.h"
 #include "profile/pprof.h"
+#include "profile/trace.h"
 
 #define ROWS_MAX 262144 /* stacks of threads whose samples are summed before they are written */
-#define LABELS_MAX 6
+#define LABELS_MAX 8
 
-/* One stack of one thread. Its values are the next 2 * events in `values`: samples and weight of each event. */
+/*
+ * The samples of one thread, stack and span; of the sample only these fields count. Their values are 2 * events in
+ * `values`: samples and weight of each event.
+ */
 struct row {
-	uint32_t thread;
-	uint32_t node;
+	struct profile_sample of;
 };
 
 struct pprof {
@@ -39,7 +42,7 @@ struct pprof {
 	uint64_t location_count;
 	struct vec(struct row) rows;
 	struct vec(int64_t) values;
-	struct map row_ids; /* thread << 32 | node -> index in rows */
+	struct map row_ids; /* row_key() -> index in rows */
 	struct vec(uint64_t) stack;
 	int err;
 };
@@ -220,6 +223,27 @@ static size_t label_thread(struct pprof *p, Pprof__Label labels[LABELS_MAX], uin
 	return (size_t)(at - labels);
 }
 
+static void label_id(struct pprof *p, Pprof__Label *label, const char *key, const char *digits)
+{
+	pprof__label__init(label);
+	label->key = string_of(p, key);
+	label->text = string_of(p, digits);
+}
+
+/* Returns the number of labels. */
+static size_t label_trace(struct pprof *p, Pprof__Label labels[2], const struct profile_sample *sample)
+{
+	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
+
+	if (!trace_is_known(sample))
+		return 0;
+	trace_id_text(sample, trace);
+	span_id_text(sample, span);
+	label_id(p, &labels[0], PPROF_LABEL_TRACE, trace);
+	label_id(p, &labels[1], PPROF_LABEL_SPAN, span);
+	return 2;
+}
+
 static size_t value_count(const struct pprof *p)
 {
 	return 2 * p->profile->events.len;
@@ -230,7 +254,7 @@ static void put_sample(struct pprof *p, size_t index)
 	const struct row *row = &p->rows.items[index];
 	Pprof__Sample sample = PPROF__SAMPLE__INIT;
 	Pprof__Label labels[LABELS_MAX], *pointers[LABELS_MAX];
-	int wanted = path_make(&p->path, row->thread, row->node);
+	int wanted = path_make(&p->path, row->of.thread, row->of.node);
 
 	if (wanted < 0)
 		p->err = wanted;
@@ -244,7 +268,8 @@ static void put_sample(struct pprof *p, size_t index)
 	sample.locations = p->stack.items;
 	sample.n_values = value_count(p);
 	sample.values = p->values.items + index * value_count(p);
-	sample.n_labels = label_thread(p, labels, row->thread);
+	sample.n_labels = label_thread(p, labels, row->of.thread);
+	sample.n_labels += label_trace(p, labels + sample.n_labels, &row->of);
 	sample.labels = pointers;
 	for (size_t i = 0; i < LABELS_MAX; i++)
 		pointers[i] = &labels[i];
@@ -261,13 +286,34 @@ static void put_samples(struct pprof *p)
 	map_release(&p->row_ids);
 }
 
+static uint64_t row_key(const struct profile_sample *sample)
+{
+	const uint64_t key[] = {(uint64_t)sample->thread << 32 | sample->node, sample->trace_high, sample->trace_low,
+				sample->span};
+
+	return trace_is_known(sample) ? hash_bytes(key, sizeof(key), 0) : key[0];
+}
+
+/* Returns the index of the sample's row; UINT64_MAX: it has none yet, or it is hidden by one of equal key. */
+static uint64_t find_row(const struct pprof *p, const struct profile_sample *sample)
+{
+	const struct profile_sample *of;
+	uint64_t index;
+
+	if (!map_get(&p->row_ids, row_key(sample), &index))
+		return UINT64_MAX;
+	of = &p->rows.items[index].of;
+	return of->thread == sample->thread && of->node == sample->node && trace_is_same(of, sample) ? index
+													: UINT64_MAX;
+}
+
 /* Returns the index of a new row whose values are 0, or UINT64_MAX when out of memory. */
-static uint64_t add_row(struct pprof *p, uint64_t key)
+static uint64_t add_row(struct pprof *p, const struct profile_sample *sample)
 {
 	size_t index = p->rows.len, end = p->values.len + value_count(p);
 
-	if (vec_reserve(&p->values, end) < 0 || map_put(&p->row_ids, key, index) < 0 ||
-	    vec_push(&p->rows, (struct row){.thread = (uint32_t)(key >> 32), .node = (uint32_t)key}) < 0)
+	if (vec_reserve(&p->values, end) < 0 || map_put(&p->row_ids, row_key(sample), index) < 0 ||
+	    vec_push(&p->rows, (struct row){.of = *sample}) < 0)
 		return UINT64_MAX;
 	memset(p->values.items + p->values.len, 0, value_count(p) * sizeof(*p->values.items));
 	p->values.len = end;
@@ -277,17 +323,18 @@ static uint64_t add_row(struct pprof *p, uint64_t key)
 static int collect(void *context, const struct profile_sample *sample)
 {
 	struct pprof *p = context;
-	uint64_t key = (uint64_t)sample->thread << 32 | sample->node, index;
+	uint64_t index;
 	int64_t *values;
 
 	if (p->rows.len >= ROWS_MAX)
 		put_samples(p);
-	if (!p->err && !map_get(&p->row_ids, key, &index)) {
-		index = add_row(p, key);
-		p->err = index == UINT64_MAX ? -ENOMEM : 0;
-	}
 	if (p->err)
 		return p->err;
+	index = find_row(p, sample);
+	if (index == UINT64_MAX)
+		index = add_row(p, sample);
+	if (index == UINT64_MAX)
+		return p->err = -ENOMEM;
 	values = p->values.items + index * value_count(p) + 2 * sample->event;
 	values[0] += sample->count;
 	values[1] += (int64_t)sample->weight;

@@ -218,9 +218,11 @@ static enum writer_group group_named(const char *name, size_t len)
 		[WRITER_BY_CONTAINER] = "container",
 		[WRITER_BY_PROCESS] = "process",
 		[WRITER_BY_THREAD] = "thread",
+		[WRITER_BY_TRACE] = "trace",
+		[WRITER_BY_SPAN] = "span",
 	};
 
-	for (enum writer_group group = WRITER_BY_CONTAINER; group <= WRITER_BY_THREAD; group++)
+	for (enum writer_group group = WRITER_BY_CONTAINER; group < WRITER_GROUP_MAX; group++)
 		if (strlen(names[group]) == len && !memcmp(names[group], name, len))
 			return group;
 	return WRITER_BY_NONE;

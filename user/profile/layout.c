@@ -112,6 +112,9 @@ static const struct layout_field sample_fields[] = {
 	NUMBER(profile_sample, count),
 	NUMBER(profile_sample, event),
 	NUMBER(profile_sample, address),
+	NUMBER(profile_sample, trace_high),
+	NUMBER(profile_sample, trace_low),
+	NUMBER(profile_sample, span),
 	{0},
 };
 
@@ -176,7 +179,7 @@ const struct layout_rows layout_rows[LAYOUT_TYPES] = {
 	[LAYOUT_OWNERS] = {owner_fields, 72, sizeof(struct profile_owner)},
 	[LAYOUT_THREADS] = {thread_fields, 32, sizeof(struct layout_thread)},
 	[LAYOUT_NODES] = {node_fields, 8, sizeof(struct layout_node)},
-	[LAYOUT_SAMPLES] = {sample_fields, 40, sizeof(struct profile_sample)},
+	[LAYOUT_SAMPLES] = {sample_fields, 64, sizeof(struct profile_sample)},
 	[LAYOUT_LOSSES] = {loss_fields, 12, sizeof(struct profile_loss)},
 	[LAYOUT_FACTS] = {fact_fields, 8, sizeof(struct profile_fact)},
 	[LAYOUT_NOTES] = {note_fields, 56, sizeof(struct profile_note)},

@@ -70,6 +70,8 @@ static int move_sample(void *context, const struct profile_sample *sample)
 	    sample->time_ns >= merge->part.until_ns)
 		return 0;
 	moved.node = mover_node(&merge->mover, sample->node);
+	if (merge->part.place && !merge->part.place(merge->part.context, merge->mover.to, sample, &moved.node))
+		return 0;
 	moved.thread = mover_thread(&merge->mover, sample->thread);
 	return profile_add(merge->mover.to, &moved);
 }

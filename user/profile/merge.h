@@ -22,6 +22,12 @@ struct profile_part {
 	/* only the samples of `event` whose memory no sample of `freed`, whatever its time, has freed (unfreed.h) */
 	bool is_unfreed;
 	uint32_t freed; /* UINT32_MAX for none */
+	/*
+	 * NULL, or called for each sample that is selected by the fields above: returns false to leave it out, and may
+	 * change the node, of `to`, that it gets.
+	 */
+	bool (*place)(void *context, struct profile *to, const struct profile_sample *from, uint32_t *node);
+	void *context;
 };
 
 /* Fills the empty profile `to` with the selected samples of `from`, its host, losses and facts. Returns as above. */

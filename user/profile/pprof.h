@@ -36,5 +36,7 @@ enum pprof_field {
 #define PPROF_LABEL_PROCESS "process"
 #define PPROF_LABEL_PID "pid"
 #define PPROF_LABEL_CONTAINER "container"
+#define PPROF_LABEL_TRACE "trace_id" /* hexadecimal digits, and so is the next */
+#define PPROF_LABEL_SPAN "span_id"
 
 #endif

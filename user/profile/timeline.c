@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "profile/trace.h"
 
 #define BLOCK 1024 /* samples read back at once */
 
@@ -87,6 +88,7 @@ static size_t merge_samples(struct profile_sample *samples, size_t count)
 			samples[kept].weight += samples[i].weight;
 			samples[kept].count += samples[i].count;
 			samples[kept].address = 0;
+			trace_keep_common(&samples[kept], &samples[i]);
 		} else {
 			samples[++kept] = samples[i];
 		}

@@ -12,7 +12,7 @@
 
 #include "base/vec.h"
 
-#define TIMELINE_RECENT 65536 /* samples in memory, 2.5 MB */
+#define TIMELINE_RECENT 32768 /* samples in memory, 2 MB */
 
 struct profile_sample {
 	uint64_t time_ns; /* of the clock of profile.start_ns */
@@ -22,6 +22,9 @@ struct profile_sample {
 	uint32_t count; /* samples merged into this one, else 1; time_ns is the first one's, weight their sum */
 	uint32_t event; /* index into profile.events */
 	uint64_t address; /* of memory that was taken or freed; 0: none, or of several */
+	/* what the thread worked for, as W3C's Trace Context numbers it; all 0: not known, or of several */
+	uint64_t trace_high, trace_low;
+	uint64_t span;
 };
 
 struct timeline {

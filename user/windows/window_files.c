@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "base/out_path.h"
 #include "event/event.h"
+#include "out/grouping.h"
 
 #define PREFIX "profile_"
 #define STAMP "dddd-dd-ddTdd:dd:dd" /* d: a digit */
@@ -294,7 +295,7 @@ static int write_format(const struct window_files *files, const struct profile *
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	if (err < 0)
 		goto out;
-	err = io_output_end(&output, writer->write(profile, style, output.file));
+	err = io_output_end(&output, grouping_write(writer, profile, style, output.file));
 	if (!err)
 		err = move_link(files, writer, event, path.data + folder_len);
 out:

@@ -23,8 +23,15 @@ struct thread_info {
 	u64 preempt_count; /* the upper half says whether to schedule */
 } __attribute__((preserve_access_index));
 
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+} __attribute__((preserve_access_index));
+
 struct task_struct___arm64 {
 	struct thread_info thread_info;
+	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
 typedef struct user_pt_regs bpf_user_pt_regs_t;

@@ -34,6 +34,14 @@ struct pt_regs {
 	unsigned long __ss;
 };
 
+struct thread_struct {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
+struct task_struct___x86 {
+	struct thread_struct thread;
+} __attribute__((preserve_access_index));
+
 typedef struct pt_regs bpf_user_pt_regs_t;
 
 struct bpf_perf_event_data {

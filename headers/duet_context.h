@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * The trace and the span that a thread works for, as its program publishes them: OpenTelemetry's "Thread Context" (OTEP
+ * 4947). An ELF file of the process exports the thread-local variable DUET_CONTEXT_SYMBOL. It is a pointer to a record,
+ * or NULL. Only the thread itself writes its record, and it is read only while the thread is interrupted or by itself.
+ */
+#ifndef DUET_CONTEXT_H
+#define DUET_CONTEXT_H
+
+#include "duet_types.h"
+
+#define DUET_CONTEXT_SYMBOL "otel_thread_ctx_v1"
+#define DUET_CONTEXT_VALID 1
+
+/* Both in the order of bytes of W3C's Trace Context; all 0: the thread has none. */
+struct duet_context {
+	uint8_t trace_id[16];
+	uint8_t span_id[8];
+};
+DUET_ASSERT_SIZE(struct duet_context, 24);
+
+/* Begins a record in the program's memory. Attributes, which are not read, may follow. */
+struct duet_context_record {
+	struct duet_context context;
+	uint8_t valid; /* DUET_CONTEXT_VALID; anything else: there is no context, or it is being written */
+	uint8_t trace_flags;
+	uint16_t attribute_bytes;
+};
+DUET_ASSERT_SIZE(struct duet_context_record, 28);
+
+/* How the variable is found. The ELF file's relocation tells which. Distances are from the thread pointer. */
+enum duet_context_place {
+	DUET_CONTEXT_NOWHERE,
+	DUET_CONTEXT_FIXED, /* `at` is the distance, as of a variable of the executable */
+	DUET_CONTEXT_DISTANCE, /* the word at the address `at` is the distance */
+	DUET_CONTEXT_INDEX, /* at `at` are the number of the module in the thread's vector, and an offset */
+	/* at `at` + 8 is a distance, or the address of what INDEX has at `at` */
+	DUET_CONTEXT_DESCRIPTOR,
+	DUET_CONTEXT_PLACES
+};
+
+struct duet_context_source {
+	uint64_t at;
+	uint32_t place; /* enum duet_context_place */
+	uint32_t is_musl; /* 1: the vector is musl's, 0: glibc's */
+};
+DUET_ASSERT_SIZE(struct duet_context_source, 16);
+
+#define DUET_CONTEXT_SOURCES 4 /* files of a process that export the variable; others are not read */
+
+/* Where a process has it. Value of the map `contexts`, key = tgid in the loader's pid namespace. */
+struct duet_context_sources {
+	uint64_t start_ticks; /* as in struct duet_jvm_target */
+	struct duet_context_source of[DUET_CONTEXT_SOURCES]; /* the first that is NOWHERE ends them */
+};
+DUET_ASSERT_SIZE(struct duet_context_sources, 8 + DUET_CONTEXT_SOURCES * sizeof(struct duet_context_source));
+
+#define DUET_CONTEXT_MODULES 65536 /* most modules of a vector, which the program may have overwritten */
+#define DUET_CONTEXT_DISTANCES (1ll << 24) /* no distance is longer, and no address lower */
+
+#endif

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Samples carry the trace and the span that their thread has published, in OpenTelemetry's layout: the CPU time of each
+# span is what the program's own clocks say.
+. "$(dirname "$0")/lib.sh"
+
+record_contexts() { # SECONDS [LIBRARY]
+	rm -rf "$here"/out* "$here/gate"
+	jvm_out=$here/contexts.out
+	"$workloads/contexts" "$here/gate" "$@" >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 10
+	start_record -p "$jvm" -e cpu -i 1ms -d 100 -f "$here/out.duet"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record
+	expect_status 0
+	run_duet convert --by trace,span --total "$here/out.duet" "$here/out.collapsed"
+	expect_status 0
+}
+
+told_of() { # FILE PATTERN
+	awk -v pattern="$2" '$0 ~ pattern { sum += $NF } END { printf "%.0f\n", sum }' "$1"
+}
+
+# For each trace and span that the program names: the recorded CPU time as a percentage of its own.
+expect_contexts() { # FILE
+	local word trace span ns count=0
+	while read -r word trace span ns; do
+		[[ $span == 0000000000000000 ]] && continue
+		expect_near "$word $span of ${trace:0:4}, % of what it has measured" \
+			"$(($(told_of "$1" "^$trace;$span;") * 100 / ns))" 100 15
+		count=$((count + 1))
+	done < <(grep '^CONTEXT' "$jvm_out")
+	expect "spans" "$count" == 6
+	ns=$(awk '/^CONTEXT 0000/ { sum += $4 } END { printf "%.0f\n", sum }' "$jvm_out")
+	expect_near "CPU time without a trace, % of what was measured" \
+		"$(($(told_of "$1" '^.no trace.;.no span.;') * 100 / ns))" 100 15
+}
+
+case_executable() {
+	need_bpf
+	record_contexts 0.8
+	expect_contexts "$here/out.collapsed"
+}
+
+# The three ways in which compilers let a library find its variable.
+case_libraries() {
+	need_bpf
+	local way
+	for way in descriptor index distance; do
+		record_contexts 0.5 "$workloads/libcontexts_$way.so"
+		expect_contexts "$here/out.collapsed"
+	done
+}
+
+# What other formats hold, and what the filters choose.
+case_formats() {
+	need_bpf
+	local trace format all one
+	record_contexts 0.5
+	trace=$(awk '/^CONTEXT a/ { print $2; exit }' "$jvm_out")
+	for format in pb.gz otlp; do
+		run_duet convert "$here/out.duet" "$here/out.$format"
+		run_duet convert --by trace,span --total "$here/out.$format" "$here/again.collapsed"
+		expect_contexts "$here/again.collapsed"
+	done
+	all=$(told_of "$here/out.collapsed" .)
+	run_duet convert --total --trace-id "$trace" --span '10*' "$here/out.duet" "$here/one.collapsed"
+	expect_status 0
+	one=$(told_of "$here/one.collapsed" .)
+	expect_near "CPU time of one of six spans, % of all" "$((one * 100 / all))" 8 3
+	run_duet convert --span nothing "$here/out.duet" "$here/none.collapsed"
+	expect "samples of a span that is not there" "$(wc -l <"$here/none.collapsed")" == 0
+}
+
+run_cases "$@"
