@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The agent's side: START with the ring's file, then STOP, from an untrusted loader. */
+#include "lock_waiters.c"
+#include "pages.c"
 #include "passed.c"
 #include "peer.c"
 #include "ring.c"

@@ -10,6 +10,9 @@
 
 #include "codelets.c"
 #include "vmstructs.c"
+#define rows flag_rows
+#include "jvmflags.c"
+#undef rows
 #include "jvmstructs.c"
 #include "perf_counter.c"
 #include "memory.c"

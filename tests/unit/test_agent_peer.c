@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "lock_waiters.c"
+#include "pages.c"
 #include "passed.c"
 #include "peer.c"
 

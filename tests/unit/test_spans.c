@@ -52,7 +52,8 @@ static void add_sample(struct profile *profile, uint32_t thread, uint64_t time_n
 
 static const char *tag_at(const struct spans *spans, uint32_t thread, uint64_t time_ns)
 {
-	const char *tag = spans_tag(spans, &(struct profile_sample){.event = cpu, .thread = thread, .time_ns = time_ns});
+	const struct profile_sample sample = {.event = cpu, .thread = thread, .time_ns = time_ns};
+	const char *tag = spans_tag(spans, &sample);
 
 	return tag ? tag : "-";
 }
@@ -193,7 +194,8 @@ static void ids_are_read_back(void **state)
 
 static void ids_as_texts(void **state)
 {
-	struct profile_sample sample = {.trace_high = 0x4bf92f3577b34da6, .trace_low = 0xa3ce929d0e0e4736, .span = 0xb7};
+	struct profile_sample sample = {
+		.trace_high = 0x4bf92f3577b34da6, .trace_low = 0xa3ce929d0e0e4736, .span = 0xb7};
 	char trace[TRACE_ID_DIGITS + 1], id[SPAN_ID_DIGITS + 1];
 	struct profile_sample read = {0};
 

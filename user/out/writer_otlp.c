@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "base/varint.h"
 #include "otlp.pb-c.h"
 #include "out/code.h"
 #include "out/ordered.h"
 #include "out/otlp_resource.h"
+#include "out/packing.h"
 #include "out/path.h"
 #include "out/protobuf_json.h"
 #include "out/writers.h"
@@ -50,33 +50,6 @@ struct otlp {
 	size_t resources; /* written so far */
 	int err;
 };
-
-/* ---- packing ---- */
-
-static void add_varint(struct buf *to, uint64_t value)
-{
-	unsigned char bytes[VARINT_BYTES];
-	size_t len = varint_put(bytes, value);
-
-	buf_add(to, (const char *)bytes, len);
-}
-
-static void add_bytes(struct buf *to, unsigned int field, const char *bytes, size_t len)
-{
-	add_varint(to, field << 3 | 2);
-	add_varint(to, len);
-	buf_add(to, bytes, len);
-}
-
-static void add_message(struct buf *to, unsigned int field, const ProtobufCMessage *message)
-{
-	size_t len = protobuf_c_message_get_packed_size(message);
-
-	add_varint(to, field << 3 | 2);
-	add_varint(to, len);
-	if (buf_reserve(to, len))
-		to->len += protobuf_c_message_pack(message, (uint8_t *)to->data + to->len);
-}
 
 /* ---- tables ---- */
 

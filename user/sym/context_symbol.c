@@ -118,7 +118,9 @@ static bool find_fixed(const struct elf_reader *reader, const GElf_Phdr *tls, co
 	GElf_Ehdr head;
 
 	if (!gelf_getehdr(reader->elf, &head) || align & (align - 1) || tls->p_memsz >= DUET_CONTEXT_DISTANCES ||
-	    symbol->st_value >= tls->p_memsz || (head.e_type != ET_EXEC && !find_segment(reader, PT_INTERP, &interpreter)))
+	    symbol->st_value >= tls->p_memsz)
+		return false;
+	if (head.e_type != ET_EXEC && !find_segment(reader, PT_INTERP, &interpreter))
 		return false;
 	*ret = (struct duet_context_source){.place = DUET_CONTEXT_FIXED};
 #if defined(__x86_64__)
