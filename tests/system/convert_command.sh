@@ -98,16 +98,24 @@ case_jfrconv() {
 		./jfrconv -o pb.gz a.jfr folder && "$duet" jfrconv --diff a.jfr a.jfr folder && ./jfrconv -h >usage) \
 		2>"$here/why" || fail "$(cat "$here/why")"
 	expect_contains "$here/a.html" 'id="profiles"'
-	expect_lines "$here/a.collapsed" 'main;a/B.call 1' 'main;a/B.call;leaf 2' 'main;leaf 1'
+	expect_lines "$here/a.collapsed" 'main;a/B.call_[j] 1' 'main;a/B.call_[j];leaf 2' 'main;leaf 1'
 	convert -e cpu-clock "$here/folder/a.pb.gz" "$here/b.collapsed"
 	expect_lines "$here/b.collapsed" 'main;a/B.call 1' 'main;a/B.call;leaf 2' 'main;leaf 1'
 	expect_contains "$here/folder/a.diff.html" '^"diff":\{"normalize":false'
 	expect_contains "$here/usage" '--nativemem'
 	run_duet jfrconv --cpu -I '.*call' -r -o collapsed "$here/a.jfr" -
 	expect_status 0
-	expect_lines "$here/stdout" 'main;a/B.call 1' 'main;a/B.call;leaf 2'
-	run_duet jfrconv --state runnable "$here/a.jfr"
-	expect_refusal 2 'does not read the states'
+	expect_lines "$here/stdout" 'main;a/B.call_[j] 1' 'main;a/B.call_[j];leaf 2'
+	run_duet jfrconv --state d,sleeping -o collapsed "$here/a.jfr" -
+	expect_status 0
+	cmp -s "$here/stdout" "$here/a.collapsed" || fail "CPU time is not in the state default"
+	run_duet jfrconv --state r -o collapsed "$here/a.jfr" -
+	expect_status 0
+	expect_contains "$here/stderr" 'no samples were selected'
+	run_duet jfrconv --state awake "$here/a.jfr"
+	expect_refusal 2 '--state awake: the states are runnable, sleeping and default'
+	run_duet jfrconv --latency 5 "$here/a.jfr"
+	expect_refusal 1 'the recording has no spans and no traced calls'
 }
 
 run_cases "$@"

@@ -205,7 +205,8 @@ expect_jdk() { # EVENT TYPE.FIELD...
 	convert -e "$event" "$here/jdk.duet" "$here/event.collapsed"
 	expect "number of $event" "$(total "$here/event.collapsed")" == "$counts"
 	convert -e "$event" --total "$here/jdk.duet" "$here/event.collapsed"
-	expect "weight of $event" "$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$here/event.collapsed")" == "$sums"
+	sum=$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$here/event.collapsed")
+	expect "weight of $event" "$sum" == "$sums"
 }
 
 # Recordings of the JDK: duet counts and sums what jfr has, and knows its stacks. Allocations count once, whatever types

@@ -44,8 +44,8 @@ static void words_become_duets(void **state)
 	} cases[] = {
 		{{"jfrconv", "a.jfr", "a.html"}, "convert --regex -- a.jfr a.html"},
 		{{"jfrconv", "--cpu", "-o", "html", "a.jfr", "b"}, "convert --cpu --regex --output=html -- a.jfr b"},
-		{{"jfrconv", "a.jfr", "a.collapsed"}, "convert --regex --execution -- a.jfr a.collapsed"},
-		{{"jfrconv", "--alloc", "a.jfr", "a.collapsed"}, "convert --alloc --regex -- a.jfr a.collapsed"},
+		{{"jfrconv", "a.jfr", "a.collapsed"}, "convert --regex --execution --ann -- a.jfr a.collapsed"},
+		{{"jfrconv", "--alloc", "a.jfr", "a.collapsed"}, "convert --alloc --regex --ann -- a.jfr a.collapsed"},
 		{{"jfrconv", "a.jfr", "b.jfr", "c.unknown"}, "convert --regex --output=html -- a.jfr b.jfr c.unknown"},
 		{{"jfrconv", "-r", "-i", "-t", "-I", "a.*b", "-X", ".*", "a.jfr", "a.html"},
 		 "convert --reverse --inverted --threads --include=a.*b --exclude=.* --regex -- a.jfr a.html"},
@@ -61,6 +61,9 @@ static void words_become_duets(void **state)
 		 "convert --skip=2 --regex -- a.jfr a.html"},
 		{{"jfrconv", "--diff", "a.jfr", "b.jfr", "c.html"},
 		 "diff --regex --no-normalize -- a.jfr b.jfr c.html"},
+		{{"jfrconv", "-s", "r,s", "--latency", "25", "--tag", "GET", "a.jfr", "a.html"},
+		 "convert --state=r,s --latency=25ms --tag=GET --regex -- a.jfr a.html"},
+		{{"jfrconv", "--latency", "0", "a.jfr", "a.html"}, "convert --latency=1 --regex -- a.jfr a.html"},
 		{{"jfrconv", "--tree", "a.jfr", "a.html"}, "convert --regex --output=tree -- a.jfr a.html"},
 	};
 
@@ -76,7 +79,7 @@ static void others_are_refused(void **state)
 		const char *argv[WORDS_MAX], *why;
 	} cases[] = {
 		{{"jfrconv", "--nothing", "a.jfr"}, "unknown option --nothing"},
-		{{"jfrconv", "-s", "runnable", "a.jfr"}, "--state: duet does not read the states of threads"},
+		{{"jfrconv", "--latency", "1.5", "a.jfr"}, "--latency 1.5: the value is not understood"},
 		{{"jfrconv", "a.jfr", "-o"}, "-o: a value is missing"},
 		{{"jfrconv", "a.jfr", "--skip"}, "--skip: a value is missing"},
 		{{"jfrconv", "--skip", "many", "a.jfr"}, "--skip many: the value is not understood"},

@@ -33,12 +33,15 @@ static const char usage[] =
 	"                        names of Java frames\n"
 	"     --from --to TIME   milliseconds since the start, before the end (negative), or since 1970; or\n"
 	"                        local time, hh:mm:ss or yyyy-MM-ddThh:mm:ss\n"
+	"     --latency MS       only samples within spans and traced calls of this length or longer\n"
+	"     --tag TEXT         only samples within spans with this tag\n"
+	"  -s --state LIST       only threads in these states: runnable, sleeping, default; r, s and d will do\n"
 	"  -I -X REGEX           only stacks with such a frame; none with it\n"
 	"     --title TEXT, --minwidth PERCENT, --grain N, --skip N, --highlight REGEX, --tree\n"
 	"  -r --reverse, -i --inverted\n"
 	"                        of the flame graph\n";
 
-enum value { VALUE_NONE, VALUE_TEXT, VALUE_TIME, VALUE_TAIL, VALUE_PERCENT, VALUE_COUNT, VALUE_REFUSED };
+enum value { VALUE_NONE, VALUE_TEXT, VALUE_TIME, VALUE_TAIL, VALUE_PERCENT, VALUE_COUNT, VALUE_LATENCY };
 
 /* clang-format off */
 static const struct row {
@@ -46,40 +49,40 @@ static const struct row {
 	const char *word;
 	enum value value;
 	bool is_event;
-	const char *ours; /* duet's word, with "--"; NULL: the same */
 } rows[] = {
-	{0, "cpu", VALUE_NONE, true, NULL},
-	{0, "cpu-time", VALUE_NONE, true, NULL},
-	{0, "wall", VALUE_NONE, true, NULL},
-	{0, "alloc", VALUE_NONE, true, NULL},
-	{0, "live", VALUE_NONE, true, NULL},
-	{0, "lock", VALUE_NONE, true, NULL},
-	{0, "nativemem", VALUE_NONE, true, NULL},
-	{0, "nativelock", VALUE_NONE, true, NULL},
-	{0, "leak", VALUE_NONE, true, NULL},
-	{0, "trace", VALUE_NONE, true, NULL},
-	{0, "tail", VALUE_TAIL, false, NULL},
-	{'t', "threads", VALUE_NONE, false, NULL},
-	{0, "classify", VALUE_NONE, false, NULL},
-	{0, "total", VALUE_NONE, false, NULL},
-	{0, "lines", VALUE_NONE, false, NULL},
-	{0, "bci", VALUE_NONE, false, NULL},
-	{0, "simple", VALUE_NONE, false, NULL},
-	{0, "norm", VALUE_NONE, false, NULL},
-	{0, "dot", VALUE_NONE, false, NULL},
-	{0, "from", VALUE_TIME, false, NULL},
-	{0, "to", VALUE_TIME, false, NULL},
-	{0, "title", VALUE_TEXT, false, NULL},
-	{0, "minwidth", VALUE_PERCENT, false, NULL},
-	{0, "grain", VALUE_COUNT, false, NULL},
-	{0, "skip", VALUE_COUNT, false, NULL},
-	{'r', "reverse", VALUE_NONE, false, NULL},
-	{'i', "inverted", VALUE_NONE, false, NULL},
-	{'I', "include", VALUE_TEXT, false, NULL},
-	{'X', "exclude", VALUE_TEXT, false, NULL},
-	{0, "highlight", VALUE_TEXT, false, NULL},
-	{'s', "state", VALUE_REFUSED, false, "duet does not read the states of threads"},
-	{0, "latency", VALUE_REFUSED, false, "duet does not select samples by the calls around them"},
+	{0, "cpu", VALUE_NONE, true},
+	{0, "cpu-time", VALUE_NONE, true},
+	{0, "wall", VALUE_NONE, true},
+	{0, "alloc", VALUE_NONE, true},
+	{0, "live", VALUE_NONE, true},
+	{0, "lock", VALUE_NONE, true},
+	{0, "nativemem", VALUE_NONE, true},
+	{0, "nativelock", VALUE_NONE, true},
+	{0, "leak", VALUE_NONE, true},
+	{0, "trace", VALUE_NONE, true},
+	{0, "tail", VALUE_TAIL, false},
+	{'t', "threads", VALUE_NONE, false},
+	{0, "classify", VALUE_NONE, false},
+	{0, "total", VALUE_NONE, false},
+	{0, "lines", VALUE_NONE, false},
+	{0, "bci", VALUE_NONE, false},
+	{0, "simple", VALUE_NONE, false},
+	{0, "norm", VALUE_NONE, false},
+	{0, "dot", VALUE_NONE, false},
+	{0, "from", VALUE_TIME, false},
+	{0, "to", VALUE_TIME, false},
+	{0, "title", VALUE_TEXT, false},
+	{0, "minwidth", VALUE_PERCENT, false},
+	{0, "grain", VALUE_COUNT, false},
+	{0, "skip", VALUE_COUNT, false},
+	{'r', "reverse", VALUE_NONE, false},
+	{'i', "inverted", VALUE_NONE, false},
+	{'I', "include", VALUE_TEXT, false},
+	{'X', "exclude", VALUE_TEXT, false},
+	{0, "highlight", VALUE_TEXT, false},
+	{'s', "state", VALUE_TEXT, false},
+	{0, "latency", VALUE_LATENCY, false},
+	{0, "tag", VALUE_TEXT, false},
 };
 /* clang-format on */
 
@@ -189,6 +192,21 @@ static bool take_count(const char *value, struct buf *out)
 	return true;
 }
 
+/* Whole milliseconds. 0 are spans of any length. */
+static bool take_latency(const char *value, struct buf *out)
+{
+	char *end;
+	long long ms = strtoll(value, &end, 10);
+
+	if (end == value || *end || ms < 0 || ms > INT32_MAX)
+		return false;
+	if (ms)
+		buf_printf(out, "%lldms", ms);
+	else
+		buf_add_str(out, "1"); /* ns */
+	return true;
+}
+
 static bool take_value(const struct row *row, const char *value, struct buf *out)
 {
 	switch (row->value) {
@@ -200,6 +218,8 @@ static bool take_value(const struct row *row, const char *value, struct buf *out
 		return take_ratio(value, 1, out);
 	case VALUE_COUNT:
 		return take_count(value, out);
+	case VALUE_LATENCY:
+		return take_latency(value, out);
 	default:
 		buf_add_str(out, value);
 		return true;
@@ -228,8 +248,8 @@ static int take_row(struct jfrconv *j, const struct row *row, const char *value,
 	struct buf text;
 	int err = 0;
 
-	if (row->value == VALUE_REFUSED || (row->value != VALUE_NONE && !value)) {
-		buf_printf(why, "--%s: %s", row->word, value ? row->ours : "a value is missing");
+	if (row->value != VALUE_NONE && !value) {
+		buf_printf(why, "--%s: a value is missing", row->word);
 		return -EINVAL;
 	}
 	j->has_event |= row->is_event;
@@ -327,7 +347,7 @@ static bool is_collapsed(const struct jfrconv *j, const char *output)
 
 /*
  * Makes the words of a call. Without a word for an event, collapsed stacks are those of CPU time and wall clock, as
- * async-profiler's converter has them; other formats hold all events.
+ * async-profiler's converter has them; other formats hold all events. It also says in collapsed stacks how code ran.
  */
 static int compose(const struct jfrconv *j, char **inputs, size_t count, const char *output, struct jfrconv_words *ret)
 {
@@ -341,6 +361,8 @@ static int compose(const struct jfrconv *j, char **inputs, size_t count, const c
 		err = add_word(ret, "--no-normalize");
 	if (!err && !j->has_event && is_collapsed(j, output))
 		err = add_word(ret, "--execution");
+	if (!err && !j->is_diff && is_collapsed(j, output))
+		err = add_word(ret, "--ann");
 	if (!err && (j->format || !strcmp(writer_by_path(output)->name, "text")))
 		err = add_text(ret, "--output=%s", j->format ? j->format : "html");
 	if (!err)

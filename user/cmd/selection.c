@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/log.h"
 #include "in/reader.h"
+#include "profile/intervals.h"
 #include "profile/merge.h"
+#include "profile/thread_state.h"
 
 #define NONE UINT32_MAX
 
@@ -37,6 +40,42 @@ static const struct word *chosen_word(const struct selection *selection)
 	return NULL;
 }
 
+/* Adds the states that a word of `len` bytes may be the beginning of. Returns false if there is none. */
+static bool add_state(const char *word, size_t len, uint32_t *states)
+{
+	static const char *const names[THREAD_STATES] = {
+		[THREAD_NOT_TOLD] = "",
+		[THREAD_DEFAULT] = "default",
+		[THREAD_RUNNABLE] = "runnable",
+		[THREAD_SLEEPING] = "sleeping",
+	};
+	bool is_known = false;
+
+	for (enum thread_state state = THREAD_DEFAULT; len && state < THREAD_STATES; state++) {
+		if (strncasecmp(names[state], word, len) != 0)
+			continue;
+		*states |= 1u << state;
+		is_known = true;
+	}
+	return is_known;
+}
+
+/* Returns the bits of a list, or 0 if it is no list of states, and for NULL. */
+static uint32_t states_of(const char *list)
+{
+	uint32_t states = 0;
+
+	for (bool is_known = true; list; list = *list ? list + 1 : NULL) {
+		size_t len = strcspn(list, ",");
+
+		is_known &= add_state(list, len, &states);
+		if (!is_known)
+			return 0;
+		list += len;
+	}
+	return states;
+}
+
 int selection_check(struct selection *selection)
 {
 	int chosen = selection->event != NULL;
@@ -45,6 +84,10 @@ int selection_check(struct selection *selection)
 		selection->words[SELECT_NATIVEMEM] = false;
 	for (size_t i = 0; i < SELECT_WORDS; i++)
 		chosen += selection->words[i];
+	if (selection->states && !states_of(selection->states)) {
+		log_error("--state %s: the states are runnable, sleeping and default", selection->states);
+		return -EINVAL;
+	}
 	if (chosen <= 1 && (!selection->tail || selection->words[SELECT_LEAK]))
 		return 0;
 	log_error(chosen > 1 ? "--event, --cpu, --wall and so on exclude each other: one event is selected, or all"
@@ -171,16 +214,49 @@ static int replace(struct profile *profile, const struct profile_part *part)
 	return err;
 }
 
+/* Finds the spans and calls. Returns 0, or -errno after reporting the error. */
+static int find_intervals(struct intervals *intervals, struct profile_part *part)
+{
+	int err = intervals_find(intervals);
+
+	if (err)
+		log_error("%s", strerror(-err));
+	else if (!intervals->met)
+		log_error("--latency and --tag: the recording has no spans and no traced calls");
+	part->within = intervals;
+	return err || intervals->met ? err : -ENOENT;
+}
+
+static int cut_within(struct profile *profile, const struct selection *selection, struct profile_part *part)
+{
+	struct intervals intervals = {.profile = profile, .least_ns = selection->latency_ns, .tag = selection->tag};
+	int err = 0;
+
+	if (selection->latency_ns || selection->tag)
+		err = find_intervals(&intervals, part);
+	if (!err)
+		err = replace(profile, part);
+	intervals_release(&intervals);
+	return err;
+}
+
+static bool is_whole(const struct profile_part *part, const struct selection *selection)
+{
+	return !part->from_ns && part->until_ns == UINT64_MAX && part->event == NONE && !part->states &&
+	       !selection->latency_ns && !selection->tag;
+}
+
 int selection_cut(struct profile *profile, const struct selection *selection)
 {
 	struct profile_part part = times_of(profile, selection);
 	int err = find_events(profile, selection, &part);
 
-	if (err || (!part.from_ns && part.until_ns == UINT64_MAX && part.event == NONE))
+	part.states = states_of(selection->states);
+	if (err || is_whole(&part, selection))
 		return err;
 	if (part.from_ns >= part.until_ns) {
 		log_error("--from is not before --to");
 		return -EINVAL;
 	}
-	return replace(profile, &part);
+	return cut_within(profile, selection, &part);
 }

@@ -27,6 +27,9 @@ struct selection {
 	const char *event; /* --event; NULL: not given */
 	bool words[SELECT_WORDS];
 	struct moment from, to;
+	uint64_t latency_ns; /* --latency; 0: not given */
+	const char *tag; /* --tag; NULL: not given */
+	const char *states; /* --state; NULL: not given */
 	double tail; /* --tail, percent of the time of the recording; 0: not given */
 };
 
@@ -51,6 +54,12 @@ struct selection {
 	SELECT_ROW(type, "leak", SELECT_LEAK, "only native allocations that were not freed"), \
 	SELECT_ROW(type, "trace", SELECT_TRACE, "only calls of traced methods"), \
 	SELECT_ROW(type, "execution", SELECT_EXECUTION, "only CPU time and the wall clock, together"), \
+	{0, "latency", "TIME", "only samples within spans and traced calls of this length or longer", opt_interval, \
+		.offset = offsetof(type, selection.latency_ns)}, \
+	{0, "tag", "TEXT", "only samples within spans with this tag", opt_string, \
+		.offset = offsetof(type, selection.tag)}, \
+	{0, "state", "LIST", "only threads that were runnable, sleeping, default (CPU time); with commas", opt_string, \
+		.offset = offsetof(type, selection.states)}, \
 	{0, "tail", "PERCENT", "of --leak, without what was allocated in this last part of the time", \
 		opt_percent, .offset = offsetof(type, selection.tail)}
 /* clang-format on */

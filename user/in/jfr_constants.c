@@ -32,6 +32,7 @@ static const struct jfr_wanted wanted[JFR_POOL_TYPES] = {
 	[JFR_POOL_USER_EVENT_TYPE] = {"profiler.types.UserEventType", {"name"}},
 	[JFR_POOL_GC_WHEN] = {"jdk.types.GCWhen", {"when"}},
 	[JFR_POOL_FLAG_ORIGIN] = {"jdk.types.FlagValueOrigin", {"origin"}},
+	[JFR_POOL_THREAD_STATE] = {"jdk.types.ThreadState", {"name"}},
 	[JFR_POOL_STACK_FRAME] = {"jdk.types.StackFrame", {"method", "lineNumber", "bytecodeIndex", "type"}},
 };
 

@@ -20,6 +20,7 @@ enum jfr_pool {
 	JFR_POOL_USER_EVENT_TYPE,
 	JFR_POOL_GC_WHEN,
 	JFR_POOL_FLAG_ORIGIN,
+	JFR_POOL_THREAD_STATE,
 	JFR_POOL_STACK_FRAME, /* no pool: a structure in stack traces */
 	JFR_POOL_TYPES
 };

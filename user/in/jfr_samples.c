@@ -81,6 +81,7 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 		.unit = row->unit,
 		.is_ticks = row->unit == PROFILE_NS,
 		.event = NONE,
+		.wall = NONE,
 	};
 
 	for (size_t i = 0; i < kinds->items.len; i++)
@@ -117,6 +118,7 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 	kind->is_of_user = kind->has_tag && !strcmp(row->tag, "data");
 	kind->is_duration = kind->has_weight && !strcmp(row->weight, "duration");
 	(void)jfr_want(types, type, row->class_name, JFR_CLASS);
+	kind->has_state = row->unit == PROFILE_NS && jfr_want(types, type, "state", JFR_ADDRESS);
 	if (is_of_memory(row))
 		(void)jfr_want(types, type, "address", JFR_ADDRESS);
 	return 0;
@@ -220,6 +222,8 @@ void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *n
 		set_event(kinds, of_recording, value);
 	if (!kind || kind->event != NONE || !*value)
 		return;
+	if (!strcmp(name, "wall") && !kind->has_samples)
+		kind->wall_interval = interval_of(value);
 	if (!strcmp(name, JFR_SETTING_UNIT))
 		set_unit(kind, value);
 	else if (is_interval(kind, name) && interval_of(value))

@@ -19,10 +19,14 @@ struct jfr_kind {
 	bool has_weight, has_samples;
 	bool has_tag; /* a text is the only frame */
 	bool is_of_user; /* the text is the data of an event of the program's own, whose type is its caller */
+	bool has_state; /* of the thread, in place of an address */
 	bool is_object; /* the class is that of a row of jdk.types.OldObject */
 	bool is_duration; /* the weight is the time from the event's start to the sample's time */
 	bool is_met; /* the file has a sample of it */
 	uint32_t event; /* index in the profile; UINT32_MAX = not added yet */
+	/* async-profiler can write wall clock and CPU time as jdk.ExecutionSample, which then differ in the state */
+	uint64_t wall_interval; /* 0: not told */
+	uint32_t wall; /* index of the event in the profile; UINT32_MAX = not added yet */
 };
 
 struct jfr_kinds {

@@ -13,6 +13,7 @@
 #include "in/jfr_about.h"
 #include "in/jfr_samples.h"
 #include "in/readers.h"
+#include "profile/thread_state.h"
 
 #define NONE UINT32_MAX
 #define CHUNK_MAX ((uint64_t)1 << 30)
@@ -276,7 +277,35 @@ static int find_stack(struct jfr *j, const struct jfr_kind *kind, const struct j
 	return err;
 }
 
-static int add_sample(struct jfr *j, const struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS])
+static enum thread_state state_of(struct jfr *j, uint64_t key)
+{
+	static const char *const names[THREAD_STATES] = {
+		[THREAD_NOT_TOLD] = "",
+		[THREAD_DEFAULT] = "STATE_DEFAULT",
+		[THREAD_RUNNABLE] = "STATE_RUNNABLE",
+		[THREAD_SLEEPING] = "STATE_SLEEPING",
+	};
+	const char *name =
+		intern_text(&j->profile->strings, jfr_constants_name(&j->constants, JFR_POOL_THREAD_STATE, key));
+
+	for (enum thread_state state = THREAD_DEFAULT; state < THREAD_STATES; state++)
+		if (!strcmp(names[state], name))
+			return state;
+	return THREAD_NOT_TOLD;
+}
+
+/* Sets the state. What async-profiler has taken by the wall clock, beside samples of CPU time, is one of wall. */
+static void set_state(struct jfr *j, struct jfr_kind *kind, struct profile_sample *sample)
+{
+	sample->address = state_of(j, sample->address);
+	if (!kind->wall_interval || sample->address <= THREAD_DEFAULT)
+		return;
+	if (kind->wall == NONE)
+		kind->wall = profile_event(j->profile, "wall", PROFILE_NS, kind->wall_interval);
+	sample->event = kind->wall;
+}
+
+static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS])
 {
 	struct profile_sample sample = {
 		.event = kind->event,
@@ -291,6 +320,10 @@ static int add_sample(struct jfr *j, const struct jfr_kind *kind, const struct j
 	if (err)
 		return err;
 	weigh(j, kind, values, &samples, &weight);
+	if (kind->has_state)
+		set_state(j, kind, &sample);
+	if (sample.event != kind->event)
+		weight = kind->wall_interval;
 	if (j->weighed) {
 		samples = j->is_new ? j->samples : 0;
 		weight = j->weight;
@@ -407,9 +440,8 @@ static int fill_chunk(struct jfr *j, struct reader_source *source)
 	buf_add(&j->chunk, &j->header, sizeof(j->header));
 	while (j->chunk.len < bytes) {
 		size_t left = (size_t)(bytes - j->chunk.len), piece = left < PIECE ? left : PIECE;
-		ssize_t got = buf_reserve(&j->chunk, piece)
-				      ? reader_bytes(source, j->chunk.data + j->chunk.len, piece)
-				      : -ENOMEM;
+		ssize_t got = buf_reserve(&j->chunk, piece) ? reader_bytes(source, j->chunk.data + j->chunk.len, piece)
+							    : -ENOMEM;
 
 		if (got < 0)
 			return (int)got;
@@ -429,8 +461,9 @@ static int next_chunk(struct jfr *j, struct reader_source *source)
 	if (got <= 0)
 		return (int)got;
 	if ((size_t)got == sizeof(j->header) && (!is_jfr(&j->header) || be16toh(j->header.major) != JFR_MAJOR)) {
-		buf_printf(j->why, is_jfr(&j->header) ? "JFR of version %d: duet reads version 2, of JDK 11 and later"
-						      : "there is no chunk where one must begin",
+		buf_printf(j->why,
+			   is_jfr(&j->header) ? "JFR of version %d: duet reads version 2, of JDK 11 and later"
+					      : "there is no chunk where one must begin",
 			   be16toh(j->header.major));
 		return -EINVAL;
 	}

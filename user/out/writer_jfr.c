@@ -16,6 +16,7 @@
 #include "out/jfr_stream.h"
 #include "out/writers.h"
 #include "profile/jfr.h"
+#include "profile/thread_state.h"
 
 #define PART_BYTES (16u << 20) /* of events or of stacks; then the part is written */
 #define EVENTS_MAX (1u << 24) /* more samples than that are written with several to an event */
@@ -144,24 +145,16 @@ static void put_executions(struct writer_stream *j, const struct profile_sample 
 		jfr_end_event(j);
 }
 
-/* Returns the leaf of the stack that waited: what follows FRAME_WAKER is another's. */
-static uint32_t sleeper_node(const struct profile *profile, uint32_t leaf)
+static enum jfr_thread_state state_of(const struct writer_stream *j, const struct profile_sample *sample)
 {
-	for (uint32_t node = leaf; node; node = profile->nodes.items[node].parent)
-		if (profile->frames.items[profile->nodes.items[node].frame].kind == FRAME_WAKER)
-			return profile->nodes.items[node].parent;
-	return leaf;
-}
+	static const enum jfr_thread_state states[THREAD_STATES] = {
+		[THREAD_NOT_TOLD] = JFR_STATE_RUNNABLE,
+		[THREAD_DEFAULT] = JFR_STATE_DEFAULT,
+		[THREAD_RUNNABLE] = JFR_STATE_RUNNABLE,
+		[THREAD_SLEEPING] = JFR_STATE_SLEEPING,
+	};
 
-/* A thread that waits for a CPU is runnable. So is one that has a CPU: its stack has no state. */
-static enum jfr_thread_state state_of(const struct writer_stream *j, uint32_t node)
-{
-	const struct frame *leaf = leaf_of(j, sleeper_node(j->profile, node));
-	const char *name = leaf ? intern_text(&j->profile->strings, leaf->name) : "";
-
-	if (leaf && leaf->kind == FRAME_STATE && strcmp(name, "[runnable]"))
-		return JFR_STATE_SLEEPING;
-	return JFR_STATE_RUNNABLE;
+	return states[thread_state_of(j->profile, sample)];
 }
 
 static void put_wall(struct writer_stream *j, const struct profile_sample *sample)
@@ -169,7 +162,7 @@ static void put_wall(struct writer_stream *j, const struct profile_sample *sampl
 	jfr_begin_event(j, JFR_E_WALL_CLOCK_SAMPLE, ns_of(j, sample));
 	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
 	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
-	jfr_put_number(&j->body, state_of(j, sample->node));
+	jfr_put_number(&j->body, state_of(j, sample));
 	jfr_put_number(&j->body, sample->count);
 	jfr_put_number(&j->body, jfr_ticks_long(j, sample->weight));
 	jfr_end_event(j);

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/intervals.h"
 #include "profile/layout.h"
 #include "profile/mover.h"
+#include "profile/thread_state.h"
 #include "profile/unfreed.h"
 
 struct merge {
@@ -58,6 +60,17 @@ static int move_events(struct merge *merge, struct buf *why)
 	return err;
 }
 
+static bool is_within(const struct merge *merge, const struct profile_sample *sample)
+{
+	const struct profile_part *part = &merge->part;
+
+	if (sample->time_ns < part->from_ns || sample->time_ns >= part->until_ns)
+		return false;
+	if (part->states && !(part->states >> thread_state_of(merge->mover.from, sample) & 1))
+		return false;
+	return !part->within || intervals_has(part->within, sample);
+}
+
 static int move_sample(void *context, const struct profile_sample *sample)
 {
 	struct merge *merge = context;
@@ -66,8 +79,7 @@ static int move_sample(void *context, const struct profile_sample *sample)
 	if (merge->part.is_unfreed && !unfreed_next(&merge->unfreed, sample))
 		return 0;
 	moved.event = merge->events.items[sample->event];
-	if (moved.event == UINT32_MAX || sample->time_ns < merge->part.from_ns ||
-	    sample->time_ns >= merge->part.until_ns)
+	if (moved.event == UINT32_MAX || !is_within(merge, sample))
 		return 0;
 	moved.node = mover_node(&merge->mover, sample->node);
 	if (merge->part.place && !merge->part.place(merge->part.context, merge->mover.to, sample, &moved.node))
@@ -277,8 +289,8 @@ static int move_all(struct merge *merge, const char *name, struct buf *why)
 	return err ? out_of_memory(why) : 0;
 }
 
-static int merge_run(struct profile *to, const struct profile *from, const char *name,
-		     const struct profile_part *part, struct buf *why)
+static int merge_run(struct profile *to, const struct profile *from, const char *name, const struct profile_part *part,
+		     struct buf *why)
 {
 	struct merge merge = {.part = *part};
 	struct intern_move strings;

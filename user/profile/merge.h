@@ -22,6 +22,8 @@ struct profile_part {
 	/* only the samples of `event` whose memory no sample of `freed`, whatever its time, has freed (unfreed.h) */
 	bool is_unfreed;
 	uint32_t freed; /* UINT32_MAX for none */
+	const struct intervals *within; /* only samples within these (intervals.h); NULL: all */
+	uint32_t states; /* only samples of these states, 1 << enum thread_state; 0: all */
 	/*
 	 * NULL, or called for each sample that is selected by the fields above: returns false to leave it out, and may
 	 * change the node, of `to`, that it gets.
