@@ -50,8 +50,8 @@ expect_no_eintr() { # PHASE
 	for kind in poll select epoll_wait nanosleep futex read; do
 		column=$((column + 1))
 		expect "$kind interrupted, phase $1" \
-			"$(awk -v phase="$1" -v column=$column '$1 == "EINTR" && $2 == phase { print $column }' "$jvm_out")" \
-			'==' 0
+			"$(awk -v phase="$1" -v column=$column '
+				$1 == "EINTR" && $2 == phase { print $column }' "$jvm_out")" '==' 0
 	done
 }
 

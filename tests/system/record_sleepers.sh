@@ -52,10 +52,9 @@ case_fork_between() {
 }
 
 # Each of many threads has all its time.
-case_five_thousand() {
-	need_offcpu
+expect_parked() { # THREADS
 	local threads least most seconds
-	"$workloads/parked" 5000 >"$here/parked" 2>&1 &
+	"$workloads/parked" "$1" >"$here/parked" 2>&1 &
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$here/parked" '^READY' 30
@@ -71,10 +70,47 @@ case_five_thousand() {
 				most = sum[thread] > most ? sum[thread] : most
 			}
 			print threads + 0, least + 0, most + 0 }' "$here/out")
-	expect "threads" "$threads" == 5000
+	expect "threads" "$threads" == "$1"
 	expect_near "time of the one with the least, s" "$least" "$seconds" 0.2
 	expect_near "time of the one with the most, s" "$most" "$seconds" 0.2
 	expect_lacks "$here/parked" INTERRUPTED
+}
+
+case_five_thousand() {
+	need_offcpu
+	expect_parked 5000
+}
+
+case_twenty_thousand() {
+	need_offcpu
+	[ "$(cat /proc/sys/kernel/pid_max)" -gt 30000 ] || skip "fewer thread ids"
+	[ "$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)" -gt 4000000 ] || skip "less than 4 GB of memory"
+	expect_parked 20000
+}
+
+# Threads that wait for a block device, by read(2) and by io_uring.
+case_a_block_device() {
+	need_offcpu
+	local name told said
+	"$workloads/disk_waits" "$here/data" 3 >"$here/said" 2>&1 &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/said" '^READY\|^no direct' 60
+	grep -q '^no direct' "$here/said" && skip "the file system of $here has no direct reads"
+	start_record --no-attach -p "$jvm" -e offcpu=1ms --total -t -d 100 -o collapsed -f "$here/out"
+	touch "$here/data.gate"
+	wait_for_line "$here/said" '^DONE' 60
+	end_record
+	expect_status 0
+	for name in in_direct in_uring; do
+		said=$(awk -v name="$name" '$1 == name { print $2 / 1e9 }' "$here/said")
+		[ "$said" ] || continue
+		told=$(grep -F "[$name " "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')
+		expect_near "time off CPU of $name, s" "$told" "$said" "$(awk "BEGIN { print 0.03 * $said + 0.05 }")"
+		grep -F "[$name " "$here/out" | grep -v '\[runnable\]' >"$here/blocked"
+		expect "of the time blocked as io in its function, %" \
+			"$(share "$here/blocked" ";$name;.*_\\[k\\];\\[io\\] ")" '>=' 95
+	done
 }
 
 # A process whose clocks differ from the host's, as after it was moved from another machine.

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define PAGE 4096
-#define THREADS_MAX 8192
+#define THREADS_MAX 32768
 
 static int pipe_ends[2];
 static uint32_t never;
