@@ -121,6 +121,20 @@ case_check() {
 	done
 }
 
+# Every event of the table is in one of the lines that say where BPF samples it; wall is in two.
+case_check_events() {
+	local hook event
+	need_bpf
+	run_duet check
+	sed -nE 's/^  (by|at|not) [^:]*: / /p' "$here/stdout" | tr ' ' '\n' | sort >"$here/placed"
+	for event in cpu offcpu wall wakeup page-faults io mmap alloc lock cycles; do
+		grep -qx "$event" "$here/placed" || fail "$event is in no place"
+	done
+	hook=$(sed -nE 's/^  yes  hook (.*)/\1/p' "$here/stdout" | head -n 1)
+	[ "$hook" ] || skip "this kernel has no hook for sleeps"
+	expect_contains "$here/stdout" "^  at hook $hook[:,].* offcpu wall wakeup\$"
+}
+
 case_check_as_ordinary_user() {
 	need_root
 	DUET_AS=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* `duet check`: for each engine, whether this host can run it, and if not, what to change. */
+/*
+ * `duet check`: for each engine, whether this host can run it, and if not, what to change; and where BPF samples each
+ * event.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "cmd/cmd.h"
 #include "collect/collector.h"
+#include "collect/returns.h"
 #include "engine/engines.h"
+#include "event/event.h"
 
 static void print_probe(const struct collector_probe *probe)
 {
@@ -13,6 +18,64 @@ static void print_probe(const struct collector_probe *probe)
 	if (!probe->ok && probe->detail[0])
 		printf("       %s\n", probe->detail);
 }
+
+/* ---- where each event is sampled ---- */
+
+static bool is_of_agent(const struct event *event)
+{
+	return event->program == DUET_PROGRAM_NONE;
+}
+
+static bool is_missing(const struct event *event)
+{
+	return !is_of_agent(event) && !collector_has_event(event);
+}
+
+static bool is_at_hook(const struct event *event)
+{
+	return event_is_sleep(event) && !is_missing(event);
+}
+
+static bool is_perf(const struct event *event)
+{
+	return event->program == DUET_PROGRAM_PERF && !is_missing(event);
+}
+
+static bool is_at_calls(const struct event *event)
+{
+	return !is_of_agent(event) && event->program != DUET_PROGRAM_PERF && !event_is_sleep(event);
+}
+
+/* Prints one line: the events that belong to a place. */
+static void print_place(const char *place, bool (*belongs)(const struct event *event))
+{
+	bool has_some = false;
+
+	for (size_t i = 0; event_table[i]; i++) {
+		if (!belongs(event_table[i]))
+			continue;
+		printf("%s%s%s", has_some ? " " : "  ", has_some ? "" : place, event_table[i]->name);
+		has_some = true;
+	}
+	if (has_some)
+		printf("\n");
+}
+
+static void print_places(void)
+{
+	struct returns hooks = returns_choose(DUET_RETURN_NONE);
+	char place[128];
+
+	print_place("by a perf event on each CPU: ", is_perf);
+	snprintf(place, sizeof(place), "at hook %s%s%s: ", return_name(hooks.first),
+		 hooks.rest ? ", and without rseq(2) at " : "", hooks.rest ? return_name(hooks.rest) : "");
+	print_place(place, is_at_hook);
+	print_place("at system calls: ", is_at_calls);
+	print_place("by an agent in the JVM: ", is_of_agent);
+	print_place("not on this machine: ", is_missing);
+}
+
+/* ---- the engines ---- */
 
 static bool check_bpf(void)
 {
@@ -23,6 +86,8 @@ static bool check_bpf(void)
 	printf("bpf: %s\n", ok ? "ready: kernel, native and Java frames of every process" : "not available here");
 	for (size_t i = 0; i < count; i++)
 		print_probe(&probes[i]);
+	if (ok)
+		print_places();
 	return ok;
 }
 
