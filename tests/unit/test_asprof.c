@@ -11,6 +11,7 @@
 #include "asprof/arguments.h"
 #include "asprof/options.h"
 #include "asprof/report_file.h"
+#include "asprof/wanted_events.h"
 #include "base/clock.h"
 
 static struct asprof_arguments arguments;

@@ -11,9 +11,16 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "out/writer.h"
 
 #define ASPROF_NOT_SET UINT64_MAX
+
+/* async-profiler's defaults */
+#define ASPROF_ALLOC_BYTES 524287
+#define ASPROF_LOCK_NS 10000
+#define ASPROF_WALL_NS (50 * NS_PER_MS)
+#define ASPROF_PROC_NS (30 * NS_PER_SEC)
 
 enum asprof_action {
 	ASPROF_NONE,
@@ -78,20 +85,7 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 char *asprof_arguments_word(const char *text, const char *name);
 void asprof_arguments_release(struct asprof_arguments *arguments);
 
-/* Appends the list for `duet record -e`. Sets *ret_engine to the value for --engine. Returns 0, or -EINVAL with why. */
-int asprof_arguments_events(const struct asprof_arguments *arguments, struct buf *ret_list, const char **ret_engine,
-			    struct buf *why);
-/* Returns the period after which each thread has a sample of wall-clock time. */
-uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *arguments);
-/* Returns how often the machine's processes are looked at; 0: never. */
-uint64_t asprof_arguments_proc_ns(const struct asprof_arguments *arguments);
-/* Returns true if the main event is no event that is known, but may be a function of the process: A::b. */
-bool asprof_arguments_is_symbol(const struct asprof_arguments *arguments);
 /* Returns true if `features` has the word. */
 bool asprof_arguments_has(const struct asprof_arguments *arguments, const char *feature);
-/* Returns what async-profiler calls the source of the main event's samples. Static text. */
-const char *asprof_arguments_source(const struct asprof_arguments *arguments);
-/* Returns true if the main event is counted by perf, which may refuse it or lack it on this machine. */
-bool asprof_arguments_need_perf(const struct asprof_arguments *arguments);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "asprof/wanted_events.h"
 #include "base/text.h"
 
 #define RUNNING "Profiling is running"

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "asprof/elsewhere.h"
 #include "asprof/report_file.h"
 #include "asprof/state.h"
+#include "asprof/wanted_events.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -467,16 +467,6 @@ static void tell_limit(const struct request *request)
 
 /* ---- questions ---- */
 
-/* Another network than the process's is not the one that was meant. Namespaces are files: nsfs's numbers tell them. */
-static bool is_in_same_network(pid_t pid)
-{
-	struct stat own, other;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	return !stat("/proc/self/ns/net", &own) && !stat(path, &other) && own.st_ino == other.st_ino;
-}
-
 static void execute_for_server(void *context, const char *command, struct meeting_answer *answer)
 {
 	struct meeting_question question = {.head = {.kind = DUET_QUESTION_COMMAND}, .socket = -1};
@@ -501,10 +491,8 @@ static void serve(const struct request *request)
 	server->context = request->profiling;
 	if (!is_of_library(request))
 		buf_add_str(&why, "server= is for arguments of the library");
-	else if (!is_in_same_network(request->profiling->pid))
-		buf_printf(&why, "server=%s: this process's recorder runs in another network", address);
 	else
-		(void)server_open(server, address, &why);
+		(void)server_open(server, address, request->profiling->pid, &why);
 	buf_printf(lines_of(request), why.len ? "[ERROR] %s\n" : "[INFO] HTTP server started at %s\n",
 		   why.len ? why.data : address);
 	buf_release(&why);

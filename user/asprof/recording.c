@@ -15,6 +15,7 @@
 
 #include "asprof/marks.h"
 #include "asprof/thread_filter.h"
+#include "asprof/wanted_events.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"

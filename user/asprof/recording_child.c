@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "asprof/marks.h"
+#include "asprof/wanted_events.h"
 #include "base/clock.h"
 #include "cmd/record.h"
 #include "out/output_files.h"

@@ -359,7 +359,17 @@ static int listen_at(const struct addrinfo *at)
 	return err ? err : fd;
 }
 
-int server_open(struct server *server, const char *address, struct buf *why)
+/* Another network than the process's is not the one that was meant. Namespaces are files: nsfs's numbers tell them. */
+static bool is_in_same_network(pid_t pid)
+{
+	struct stat own, other;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	return !stat("/proc/self/ns/net", &own) && !stat(path, &other) && own.st_ino == other.st_ino;
+}
+
+int server_open(struct server *server, const char *address, pid_t pid, struct buf *why)
 {
 	const struct addrinfo how = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
 	struct addrinfo *list = NULL;
@@ -369,6 +379,10 @@ int server_open(struct server *server, const char *address, struct buf *why)
 	if (server->is_open) {
 		buf_add_str(why, "the server runs already");
 		return -EALREADY;
+	}
+	if (!is_in_same_network(pid)) {
+		buf_printf(why, "server=%s: this process's recorder runs in another network", address);
+		return -EXDEV;
 	}
 	if (!parse_place(address, &place) || getaddrinfo(place.host, place.port, &how, &list)) {
 		buf_printf(why, "server=%s: PORT or HOST:PORT is accepted, with an address of this host", address);

@@ -43,10 +43,10 @@ struct server {
 };
 
 /*
- * Listens at "PORT" of the loopback interface, or at "HOST:PORT". Returns 0, or -errno with one sentence in `why`.
- * *server must be zeroed or closed.
+ * Listens at "PORT" of the loopback interface, or at "HOST:PORT". `pid`: the process that is recorded, whose
+ * network must be ours. Returns 0, or -errno with one sentence in `why`. *server must be zeroed or closed.
  */
-int server_open(struct server *server, const char *address, struct buf *why);
+int server_open(struct server *server, const char *address, pid_t pid, struct buf *why);
 /* Fills in what poll() waits for; entries without use have the descriptor -1. */
 void server_poll(const struct server *server, struct pollfd fds[SERVER_CLIENTS + 1]);
 void server_step(struct server *server); /* takes and answers what has come; sends without blocking */
