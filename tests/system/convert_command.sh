@@ -89,6 +89,16 @@ case_words() {
 	expect_contains "$here/a.html" '^"depth":\[1,1\]' # leaf has half of the samples
 }
 
+# Files in other compressions are named, with the program that unpacks them.
+case_other_compressions() {
+	printf '\x28\xb5\x2f\xfd\x04\x00' >"$here/a.pb.zst"
+	run_duet convert "$here/a.pb.zst" -o text
+	expect_refusal 1 'a.pb.zst: compressed with zstd, not gzip: unpack it first .zstd -d.'
+	printf '\xfd7zXZ\x00' >"$here/a.xz"
+	run_duet convert "$here/a.xz" -o text
+	expect_refusal 1 'compressed with xz, not gzip'
+}
+
 # async-profiler's converter, by name and by word.
 case_jfrconv() {
 	make_text

@@ -137,6 +137,30 @@ ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len)
 	return (ssize_t)ready + got;
 }
 
+/* Says what a file is that no reader claims. */
+static void explain_start(const unsigned char *start, size_t len, struct buf *why)
+{
+	static const struct {
+		const char *name, *unpack;
+		unsigned char magic[4];
+		size_t len;
+	} others[] = {
+		{"zstd", "zstd -d", {0x28, 0xb5, 0x2f, 0xfd}, 4},
+		{"xz", "xz -d", {0xfd, '7', 'z', 'X'}, 4},
+		{"bzip2", "bzip2 -d", {'B', 'Z', 'h'}, 3},
+		{"lz4", "lz4 -d", {0x04, 0x22, 0x4d, 0x18}, 4},
+		{"zip", "unzip", {'P', 'K', 3, 4}, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (len >= others[i].len && !memcmp(start, others[i].magic, others[i].len)) {
+			buf_printf(why, "compressed with %s, not gzip: unpack it first (%s)", others[i].name,
+				   others[i].unpack);
+			return;
+		}
+	buf_add_str(why, len ? "not a profile in a format that duet reads" : "the file is empty");
+}
+
 int reader_read(struct reader_source *source, struct profile *profile, struct buf *why)
 {
 	const struct reader *reader = claiming(source->start, source->start_len);
@@ -150,6 +174,6 @@ int reader_read(struct reader_source *source, struct profile *profile, struct bu
 		explain_damage(why);
 		return err;
 	}
-	buf_printf(why, source->start_len ? "not a profile in a format that duet reads" : "the file is empty");
+	explain_start(source->start, source->start_len, why);
 	return -EINVAL;
 }
