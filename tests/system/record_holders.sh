@@ -77,6 +77,21 @@ jdk_case_files() {
 	done
 }
 
+# A JFR file has the thread that held the monitor, and the stack of the one that waited alone.
+jdk_case_flight_recorder() {
+	need_bpf
+	local taps_format=jfr known all
+	[ -x "$jdk/bin/jfr" ] || skip "no jfr in $jdk"
+	record_gated workload.Holders monitor 100 -- -e lock --holders
+	"$jdk/bin/jfr" print --stack-depth 64 --events jdk.JavaMonitorEnter "$here/out.jfr" >"$here/events" ||
+		fail "jfr does not read the file"
+	all=$(grep -c '^jdk.JavaMonitorEnter' "$here/events")
+	known=$(grep -c 'previousOwner = "phil-' "$here/events")
+	expect "waits" "$all" '>' 200
+	expect_share "with the thread that held the monitor" "$known $all" '>=' 95
+	expect_lacks "$here/events" 'held by|futex'
+}
+
 case_usage() {
 	run_duet record -e cpu --holders -p $$ -d 1
 	expect_refusal 2 'add -e lock or -e nativelock'

@@ -164,7 +164,8 @@ static int64_t resolve_waker(struct decided *decided, const struct decision *of)
 }
 
 /* Returns 0 or -ENOMEM, or the negative `node`. */
-static int add_node(struct decided *decided, const struct decision *of, int64_t node, uint64_t weight, uint32_t count)
+static int add_node(struct decided *decided, const struct decision *of, uint64_t time_ns, int64_t node, uint64_t weight,
+		    uint32_t count)
 {
 	const struct duet_sample *sample = of->sample;
 	uint64_t context[3]; /* as struct duet_context has it */
@@ -173,7 +174,7 @@ static int add_node(struct decided *decided, const struct decision *of, int64_t 
 		return (int)node;
 	memcpy(context, &sample->context, sizeof(context));
 	return profile_add(decided->of.profile, &(struct profile_sample){
-							.time_ns = sample->head.time_ns,
+							.time_ns = time_ns,
 							.weight = weight,
 							.thread = sample_thread(decided, of->process, of->jvm, sample),
 							.node = (uint32_t)node,
@@ -210,7 +211,7 @@ static int add_weight(struct decided *decided, const struct decision *of, uint64
 	node = resolve_node(&decided->resolver, of);
 	if (node >= 0 && waker >= 0)
 		node = append_waker(decided, of, node, wakers_find(&decided->wakers, of->sample->waker), waker);
-	return add_node(decided, of, node, weight * times, times);
+	return add_node(decided, of, of->sample->head.time_ns, node, weight * times, times);
 }
 
 /* Returns the node of the wait `node` with a thread's name after it, or `node` if the thread is not known. */
@@ -244,12 +245,12 @@ static uint64_t resolve_holders(struct decided *decided, const struct holding *p
 }
 
 /*
- * Adds a wait for a lock, in parts: a sample for each time that a thread held the lock. A part of no weight is none.
- * Returns 0 or -ENOMEM.
+ * Adds a wait for a lock, in parts: a sample for each time that a thread held the lock, with the time of its end. A
+ * part of no weight is none. Returns 0 or -ENOMEM.
  */
 static int add_held(struct decided *decided, const struct decision *of, const struct holding *parts, size_t count)
 {
-	uint64_t told_ns = 0, told = 0, weight = of->sample->weight;
+	uint64_t begin_ns = holders_lock(of->sample)->begin_ns, told_ns = 0, told = 0, weight = of->sample->weight;
 	uint32_t times = thin(decided);
 	int64_t nodes[HOLDERS_PARTS], node;
 	uint64_t all_ns = resolve_holders(decided, parts, count, nodes);
@@ -268,7 +269,7 @@ static int add_held(struct decided *decided, const struct decision *of, const st
 		else if (node >= 0 && !parts[i].by)
 			at = append_owner(decided, of, node, parts[i].owner);
 		if (until > told)
-			err = add_node(decided, of, at, (until - told) * times, times);
+			err = add_node(decided, of, begin_ns + told_ns, at, (until - told) * times, times);
 		told = until;
 	}
 	decided->outcomes.held_ns += weight;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "out/jfr_bytes.h"
+#include "out/jfr_holder.h"
 #include "out/jfr_stream.h"
 #include "out/writers.h"
 #include "profile/jfr.h"
@@ -171,7 +172,7 @@ static void put_wall(struct writer_stream *j, const struct profile_sample *sampl
 /* A sample of an event whose weight is a field. The class is a field, too, and not a frame. */
 struct weighed {
 	uint64_t at_ns, weight, address;
-	uint32_t thread, stack, class_id, method;
+	uint32_t thread, stack, class_id, method, holder;
 	bool is_leak, is_park;
 };
 
@@ -261,7 +262,7 @@ static void put_lock(struct writer_stream *j, const struct weighed *event)
 		return put_park(j, event);
 	begin_wait(j, JFR_E_MONITOR_ENTER, event);
 	jfr_put_number(&j->body, event->class_id);
-	jfr_put_number(&j->body, 0); /* the thread that had the lock */
+	jfr_put_number(&j->body, event->holder);
 	jfr_put_number(&j->body, 0); /* address */
 	jfr_end_event(j);
 }
@@ -396,13 +397,14 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	};
 	enum form form = j->forms[sample->event];
 	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
-	const struct frame *leaf = leaf_of(j, sample->node);
+	uint32_t node = jfr_waiter(j->profile, sample->node), holder = jfr_holder(j->profile, sample);
+	const struct frame *leaf = leaf_of(j, node);
 	struct weighed event = {
 		.at_ns = ns_of(j, sample),
 		.address = sample->address,
 		.thread = jfr_thread(&j->pools, sample->thread),
+		.holder = holder == UINT32_MAX ? 0 : jfr_thread(&j->pools, holder),
 	};
-	uint32_t node = sample->node;
 
 	if (leaf && leaf->kind == FRAME_CLASS && form != MALLOC && form != NATIVE_LOCK) {
 		node = j->profile->nodes.items[node].parent;
