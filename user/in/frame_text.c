@@ -147,15 +147,33 @@ static void set_native(struct profile *profile, struct frame *frame, const char 
 	frame->name = intern_bytes(&profile->strings, text + name, len - name);
 }
 
+/*
+ * Classes of objects have the suffix of inlined code, as async-profiler writes them. They are arrays, or their last part
+ * begins with a capital letter, as that of a method does not.
+ */
+static bool is_object(const char *text, size_t len)
+{
+	size_t last = len;
+
+	if (len > 2 && !memcmp(text + len - 2, "[]", 2))
+		return true;
+	while (last && (text[last - 1] != '.' || isdigit((unsigned char)text[last])))
+		last--;
+	return len && isupper((unsigned char)text[last]) && !memchr(text, '/', len) && !memchr(text, '(', len);
+}
+
 struct frame frame_from_text(struct profile *profile, const char *text, size_t len)
 {
 	struct frame frame = {.kind = take_suffix(text, &len), .bci = -1};
 	struct java_text java;
 	bool reads_java;
 
+	if (frame.kind == FRAME_INLINED && is_object(text, len))
+		frame.kind = FRAME_CLASS;
 	if (frame.kind == FRAME_NATIVE && len > 1 && text[0] == '[' && text[len - 1] == ']')
 		frame.kind = frame_kind_of_brackets(text, len);
-	reads_java = frame.kind != FRAME_KERNEL && frame.kind != FRAME_MARK && read_java(&java, text, len);
+	reads_java = frame.kind != FRAME_KERNEL && frame.kind != FRAME_MARK && frame.kind != FRAME_CLASS &&
+		     read_java(&java, text, len);
 	if (frame.kind == FRAME_NATIVE && reads_java && java.slashes)
 		frame.kind = FRAME_COMPILED;
 	if (frame_kind_is_java(frame.kind) && reads_java)

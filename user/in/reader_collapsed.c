@@ -3,6 +3,9 @@
  * Collapsed stacks, one a line, root first: "a;b;c 12". duet, async-profiler and stackcollapse-perf.pl write them. The
  * format has no event and no times: all samples are of the event "samples", at time 0. A line that begins with '#' and
  * has no count is a comment.
+ *
+ * gProfiler's .col files begin with a comment of JSON. Each line has two more fields before its stack: a number, and the
+ * container, which may be empty. The number is left out.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,6 +27,7 @@ struct collapsed {
 	uint64_t samples;
 	uint32_t thread;
 	uint32_t event;
+	bool is_col;
 };
 
 /* The length of the stack, which a space and the count follow; 0 if the line is not "stack count". */
@@ -40,11 +44,41 @@ static size_t stack_len(const char *line, size_t len)
 
 /* ---- stacks -------------------------------------------------------------------- */
 
+/* Returns the length of the fields before a stack of a .col file, after pushing the container's frame. -ENOMEM. */
+static ssize_t push_container(struct collapsed *c, const char *text, size_t len)
+{
+	struct frame frame = {.kind = FRAME_CONTAINER, .bci = -1};
+	size_t digits = 0, name = 0;
+	uint32_t index;
+
+	while (digits < len && isdigit((unsigned char)text[digits]))
+		digits++;
+	if (!digits || digits == len || text[digits] != ';')
+		return 0;
+	while (digits + 1 + name < len && text[digits + 1 + name] != ';')
+		name++;
+	if (digits + 1 + name == len)
+		return 0;
+	if (name) {
+		frame.name = intern_bytes(&c->profile->strings, text + digits + 1, name);
+		index = profile_frame(c->profile, &frame);
+		if (index == UINT32_MAX || vec_push(&c->stack, index) < 0)
+			return -ENOMEM;
+	}
+	return (ssize_t)(digits + name + 2);
+}
+
 static int push_stack(struct collapsed *c, const char *text, size_t len, struct buf *why)
 {
+	ssize_t skipped;
 	int err = 0;
 
 	vec_clear(&c->stack);
+	skipped = c->is_col ? push_container(c, text, len) : 0;
+	if (skipped < 0)
+		return (int)skipped;
+	text += skipped;
+	len -= (size_t)skipped;
 	for (const char *end = text + len; !err && text <= end;) {
 		const char *semicolon = memchr(text, ';', (size_t)(end - text));
 		const char *stop = semicolon ? semicolon : end;
@@ -91,12 +125,21 @@ static uint64_t read_count(const char *digits, const char *end)
 	return count <= SAMPLES_MAX ? count : SAMPLES_MAX + 1;
 }
 
+/* "#{" or "# {" */
+static bool is_header(const char *line, size_t len)
+{
+	size_t brace = len > 1 && line[1] == ' ' ? 2 : 1;
+
+	return len > brace && line[0] == '#' && line[brace] == '{';
+}
+
 static int read_line(struct collapsed *c, const char *line, size_t len, struct buf *why)
 {
 	size_t stack = stack_len(line, len);
 	uint64_t count;
 	int err;
 
+	c->is_col |= c->lines.number == 1 && is_header(line, len) && !stack;
 	if (!len || (!stack && line[0] == '#'))
 		return 0;
 	if (!stack || memchr(line, '\0', len)) {
