@@ -551,8 +551,7 @@ static void publish_allocation(struct duet_jvm_allocation *ret)
 static void publish_object(struct duet_jvm_object *ret)
 {
 	bool is_compact = jvmflags_is_set("UseCompactObjectHeaders");
-	bool is_narrow = is_compact || !layout.object_klass.known ||
-			 jvmflags_is_set("UseCompressedClassPointers");
+	bool is_narrow = is_compact || !layout.object_klass.known || jvmflags_is_set("UseCompressedClassPointers");
 
 	*ret = (struct duet_jvm_object){.klass = OBJECT_KLASS, .klass_bytes = 8};
 	if (layout.object_klass.known)
