@@ -120,6 +120,13 @@ static void a_wait_that_nobody_ended_shows_the_owner(void **state)
 	expect_part(0, 1, 30);
 }
 
+static void the_future_is_not_kept(void **state)
+{
+	(void)state;
+	assert_int_equal(split_owned(&process, NOW, NOW + 50, 9), 1);
+	assert_int_equal(holders.bytes, 0);
+}
+
 static void a_lock_belongs_to_one_process(void **state)
 {
 	(void)state;
@@ -160,6 +167,9 @@ static void old_releases_and_too_many_of_them_are_removed(void **state)
 	for (int i = 0; i < 2000; i++)
 		released_in(&process, 4, LOCK, NOW - 800 + (uint64_t)i % 8, 100000);
 	assert_in_range(holders.bytes, 1, 65u << 20);
+	for (int i = 0; i < 2000; i++)
+		released_in(&process, 4, LOCK, NOW + 1000, 100000);
+	assert_in_range(holders.bytes, 1, 65u << 20);
 }
 
 int main(void)
@@ -168,6 +178,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_wait_has_a_part_for_each_release, release),
 		cmocka_unit_test_teardown(records_may_come_out_of_order, release),
 		cmocka_unit_test_teardown(a_wait_that_nobody_ended_shows_the_owner, release),
+		cmocka_unit_test_teardown(the_future_is_not_kept, release),
 		cmocka_unit_test_teardown(a_lock_belongs_to_one_process, release),
 		cmocka_unit_test_teardown(of_many_releases_some_are_looked_at, release),
 		cmocka_unit_test_teardown(old_releases_and_too_many_of_them_are_removed, release),

@@ -310,7 +310,7 @@ static void add(struct decided *decided, const struct decision *of)
 		wakers_remove(&decided->wakers, sample->waker);
 	if (decided->tells_holders && holders_lock(sample)) {
 		decided->outcomes.lock_ns += sample->weight;
-		holders_add_wait(&decided->holders, of, decided->now_ns);
+		holders_add_wait(&decided->holders, of, clock_monotonic_ns());
 	}
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
 	loader_counters[DUET_LOADER_WINDOW_LATE] += *decided->of.windows && time_ns < decided->of.profile->start_ns;

@@ -171,13 +171,16 @@ static struct lock_history *find_or_make(struct holders *holders, const struct p
 	return history;
 }
 
-/* The records of several CPUs are not quite in the order of time. Owns the sample, also after a failure. */
+/*
+ * The records of several CPUs are not quite in the order of time. Owns the sample, also if there is no room for the
+ * release.
+ */
 static void insert(struct holders *holders, struct lock_history *history, const struct release *release)
 {
 	struct vec_of_releases *releases = &history->releases;
 	size_t at = first_after(history, release->time_ns);
 
-	if (vec_push(releases, *release) < 0)
+	if (holders->bytes >= BYTES_MAX || vec_push(releases, *release) < 0)
 		return free((void *)release->by.sample);
 	memmove(releases->items + at + 1, releases->items + at, (releases->len - 1 - at) * sizeof(*releases->items));
 	releases->items[at] = *release;
@@ -204,7 +207,7 @@ void holders_add_wait(struct holders *holders, const struct decision *wait, uint
 	struct release release = {.time_ns = wait->sample->head.time_ns, .by = *wait, .owner = lock ? lock->owner : 0};
 	struct lock_history *history;
 
-	if (!release.owner)
+	if (!release.owner || release.time_ns > now_ns) /* the process tells the time */
 		return;
 	make_room(holders, now_ns);
 	history = find_or_make(holders, wait->process, lock->id);
@@ -245,7 +248,7 @@ static size_t split_by_all(const struct lock_history *history, size_t first, siz
 static size_t split_by_some(const struct lock_history *history, size_t end, uint64_t begin_ns, uint64_t end_ns,
 			    struct holding *parts)
 {
-	uint64_t step_ns = (end_ns - begin_ns) / HOLDERS_PARTS;
+	uint64_t step_ns = (end_ns - begin_ns) / HOLDERS_PARTS + 1;
 
 	for (size_t i = 0; i < HOLDERS_PARTS; i++) {
 		size_t at = first_after(history, begin_ns + i * step_ns + step_ns / 2);

@@ -11,8 +11,8 @@ struct profile_sample;
 /* Returns the node of the stack that waited. */
 uint32_t jfr_waiter(const struct profile *profile, uint32_t node);
 /*
- * Returns the row of the thread that held the lock or ended the wait; UINT32_MAX: not known, or it has no row. Of several
- * threads with the name, it is the first one.
+ * Returns the row of the thread that held the lock or ended the wait; UINT32_MAX: not known, or it has no row. Of
+ * several threads with the name, it is the first one.
  */
 uint32_t jfr_holder(const struct profile *profile, const struct profile_sample *sample);
 
