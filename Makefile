@@ -36,8 +36,11 @@ common := -std=gnu11 $(optimize) $(warnings) -Iheaders -MMD -MP -D_GNU_SOURCE -D
 user_cflags := $(common) $(sanitize) -Iuser -I$(O)/gen -fstack-protector-strong $(CFLAGS)
 jni_includes := $(addprefix -isystem $(JAVA_HOME_BUILD)/,include include/linux)
 agent_includes := -Ijvm-agent -Ijvm-agent/hotspot -Ijvm-agent/api
+# How the variable in context.c is found, whose model is not the one below; arm64's default.
+tls_descriptors := $(if $(filter x86_64,$(ARCH)),-mtls-dialect=gnu2)
 agent_cflags := $(common) $(agent_includes) $(jni_includes) -fPIC \
-	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -fno-plt -ftls-model=initial-exec $(CFLAGS)
+	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -fno-plt -ftls-model=initial-exec \
+	$(tls_descriptors) $(CFLAGS)
 # -z now: binding a function at its first call takes locks of the dynamic linker, which a signal handler must not.
 agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--as-needed -Wl,-Bsymbolic \
 	-Wl,-soname,libduet.so -lpthread -lrt
@@ -422,6 +425,9 @@ bench-attach: ## for how long an attach holds a large JVM, beside async-profiler
 
 bench-start: all workloads ## how long libasyncProfiler.so holds a JVM at its start and in calls: ROUNDS=3 JDK=HOME
 	$(Q)$(bench_settings) tests/bench/start.sh
+
+bench-span: all workloads ## what it takes to set a thread's trace and span, and to make a span: ROUNDS=3 JDK=HOME
+	$(Q)$(bench_settings) tests/bench/span.sh
 
 bench-outside: all ## what javac notices when it is read from outside, its CPU time and pauses: ROUNDS=10 JDK=HOME
 	$(Q)$(bench_settings) tests/bench/outside.sh

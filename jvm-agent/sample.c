@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "context.h"
 #include "duet_config.h"
 #include "engine.h"
 #include "java_walk.h"
@@ -278,6 +279,7 @@ static void begin_sample(const struct stay *stay, struct duet_sample *sample, co
 		.ns_tgid = stay->pid,
 		.ns_tid = java->tid,
 	};
+	context_here(&sample->context);
 }
 
 /* Takes a sample as BPF does. Where BPF would signal the thread, asks AsyncGetCallTrace. */
@@ -519,6 +521,7 @@ static bool walk_blocked(struct stay *stay, struct walk_slot *slot, const struct
 			 const struct tap_sample *from, uintptr_t java_thread)
 {
 	walk_tapped(stay, slot, java, from, java_thread);
+	slot->walk.sample.context = (struct duet_context){0}; /* it is that of the calling thread */
 	return slot->walk.sample.flags & DUET_SAMPLE_WALKED && walk_caller_is_there(&slot->walk, java_thread);
 }
 

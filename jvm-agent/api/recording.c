@@ -12,6 +12,7 @@
 
 #include "duet_record.h"
 
+#include "context.h"
 #include "jvm.h"
 #include "libc_versions.h"
 #include "spans.h"
@@ -29,6 +30,7 @@ static struct {
 
 JNIEXPORT jint JNICALL Java_one_profiler_Recording_registerNatives(JNIEnv *env, jclass class);
 JNIEXPORT jobject JNICALL Java_one_profiler_Recording_getThreadLocalBuffer(JNIEnv *env, jclass class);
+JNIEXPORT void JNICALL Java_one_profiler_TraceContext_bind(JNIEnv *env, jclass class, jobject record);
 JNIEXPORT void JNICALL Java_one_profiler_Recording_emitSpan(JNIEnv *env, jclass class, jlong start_ns, jlong end_ns,
 							     jstring tag);
 
@@ -89,6 +91,16 @@ JNIEXPORT void JNICALL Java_one_profiler_Recording_emitSpan(JNIEnv *env, jclass 
 	(void)class;
 	if (spans_are_recorded())
 		spans_add(start_ns, end_ns, text, copy_tag(env, tag, text));
+}
+
+/* The record is the thread's own: it lives as long as the thread's ThreadLocal. */
+JNIEXPORT void JNICALL Java_one_profiler_TraceContext_bind(JNIEnv *env, jclass class, jobject record)
+{
+	void *at = (*env)->GetDirectBufferAddress(env, record);
+
+	(void)class;
+	if (at && (*env)->GetDirectBufferCapacity(env, record) >= (jlong)sizeof(struct duet_context_record))
+		context_set(at);
 }
 
 /* ---- a class that was used before ---- */

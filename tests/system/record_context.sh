@@ -24,25 +24,32 @@ told_of() { # FILE PATTERN
 	awk -v pattern="$2" '$0 ~ pattern { sum += $NF } END { printf "%.0f\n", sum }' "$1"
 }
 
-# For each trace and span that the program names: the recorded CPU time as a percentage of its own.
+# For each trace and span that the program names, and for all together: the recorded CPU time as a percentage of its own.
+# One span has some hundred samples.
 expect_contexts() { # FILE
-	local word trace span ns count=0
+	local word trace span ns all=0 count=0
 	while read -r word trace span ns; do
 		[[ $span == 0000000000000000 ]] && continue
-		expect_near "$word $span of ${trace:0:4}, % of what it has measured" \
-			"$(($(told_of "$1" "^$trace;$span;") * 100 / ns))" 100 15
-		count=$((count + 1))
+		expect_near "$word $span of ${trace:0:16}, % of what it has measured" \
+			"$(($(told_of "$1" "^$trace;$span;") * 100 / ns))" 100 45
+		count=$((count + 1)) all=$((all + ns))
 	done < <(grep '^CONTEXT' "$jvm_out")
 	expect "spans" "$count" == 6
-	ns=$(awk '/^CONTEXT 0000/ { sum += $4 } END { printf "%.0f\n", sum }' "$jvm_out")
+	expect_near "all spans, % of what they have measured" "$(($(told_of "$1" '^a') * 100 / all))" 100 15
+}
+
+# What has neither, of a program that does nothing else.
+expect_none() { # FILE
 	expect_near "CPU time without a trace, % of what was measured" \
-		"$(($(told_of "$1" '^.no trace.;.no span.;') * 100 / ns))" 100 15
+		"$(($(told_of "$1" '^.no trace.;.no span.;') * 100 /
+		$(awk '/^CONTEXT 0000/ { sum += $4 } END { printf "%.0f\n", sum }' "$jvm_out")))" 100 25
 }
 
 case_executable() {
 	need_bpf
 	record_contexts 0.8
 	expect_contexts "$here/out.collapsed"
+	expect_none "$here/out.collapsed"
 }
 
 # The three ways in which compilers let a library find its variable.
@@ -73,6 +80,29 @@ case_formats() {
 	expect_near "CPU time of one of six spans, % of all" "$((one * 100 / all))" 8 3
 	run_duet convert --span nothing "$here/out.duet" "$here/none.collapsed"
 	expect "samples of a span that is not there" "$(wc -l <"$here/none.collapsed")" == 0
+}
+
+# ---- Java: one.profiler.TraceContext ------------------------------------------------------------
+
+record_java() { # RECORD-OPTIONS...
+	[ -e "$DUET_BUILD/duet-api.jar" ] || skip "no JDK built the jar"
+	# the jar's classes come before the older ones of the workloads
+	JVM_FLAGS=(-Xbootclasspath/a:"$DUET_BUILD/duet-api.jar")
+	record_gated workload.TraceContexts 0.8 -- "$@" --by trace,span
+}
+
+# The agent brings the library in which BPF finds the variable. The class was used before it came.
+jdk_case_java() {
+	need_bpf
+	record_java -e cpu,alloc --alloc 64k -i 1ms
+	expect_contexts "$here/out.collapsed"
+	expect "bytes allocated for spans, % of all" \
+		"$(($(told_of "$here/out.alloc.collapsed" '^a0') * 100 / $(told_of "$here/out.alloc.collapsed" .)))" '>=' 60
+}
+
+jdk_case_java_by_timers() {
+	record_java --engine ctimer -e cpu -i 1ms
+	expect_contexts "$here/out.collapsed"
 }
 
 run_cases "$@"
