@@ -234,14 +234,18 @@ void layout_get(enum layout_type type, const unsigned char *bytes, size_t row_by
 	}
 }
 
+/* Rows are read, and made again, in groups that fit the CPU's cache. */
 void layout_to_columns(unsigned char *to, const unsigned char *from, size_t rows, size_t row_bytes)
 {
-	for (size_t column = 0; column < row_bytes; column++)
-		for (size_t row = 0; row < rows; row++)
-			*to++ = from[row * row_bytes + column];
+	for (size_t first = 0; first < rows; first += ROWS_AT_ONCE) {
+		size_t end = rows - first < ROWS_AT_ONCE ? rows : first + ROWS_AT_ONCE;
+
+		for (size_t column = 0; column < row_bytes; column++)
+			for (size_t row = first; row < end; row++)
+				to[column * rows + row] = from[row * row_bytes + column];
+	}
 }
 
-/* Rows are made in groups that fit the CPU's cache. */
 void layout_from_columns(unsigned char *to, const unsigned char *from, size_t rows, size_t row_bytes)
 {
 	for (size_t first = 0; first < rows; first += ROWS_AT_ONCE) {
