@@ -77,7 +77,8 @@ developer_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/*.c tests/cor
 system_tests := $(patsubst %.c,$(O)/%,$(shell grep -ls '^#include <cmocka' tests/system/*.c)) \
 	$(sort $(filter-out tests/system/lib.sh,$(wildcard tests/system/*.sh)))
 # Each prints a table; the other scripts there fetch what they need.
-matrix_tests := $(wildcard $(addprefix tests/matrix/,jdks.sh kernels.sh containers.sh privileges.sh service.sh))
+matrix_tests := $(wildcard $(addprefix tests/matrix/,jdks.sh kernels.sh containers.sh privileges.sh service.sh \
+	collector.sh))
 fuzz_targets := $(addprefix fuzz_,$(or $(patsubst fuzz_%,%,$(TARGET)),$(patsubst tests/fuzz/fuzz_%.c,%,\
 	$(sort $(wildcard tests/fuzz/fuzz_*.c)))))
 # Objects made with other flags are stale: this file is rewritten, and all else after it, when a flag changes.
