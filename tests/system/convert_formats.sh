@@ -260,6 +260,9 @@ case_perf_of_perf() {
 	expect "periods" "$(total "$here/total.collapsed")" == \
 		"$(sed -nE 's/.*: +([0-9]+) cpu-clock.*: *$/\1/p' "$here/a.txt" | awk '{ n += $1 } END { print n }')"
 	expect_share "in the program" "$(matching "$here/a.collapsed" "burn")" ">" 50
+	perf script --header --show-mmap-events --show-task-events -i "$here/perf.data" >"$here/b.txt" 2>/dev/null
+	convert "$here/b.txt" "$here/b.collapsed"
+	expect_same "$here/b.collapsed" "$here/a.collapsed"
 }
 
 case_callgrind_annotate() {

@@ -148,8 +148,8 @@ static void set_native(struct profile *profile, struct frame *frame, const char 
 }
 
 /*
- * Classes of objects have the suffix of inlined code, as async-profiler writes them. They are arrays, or their last part
- * begins with a capital letter, as that of a method does not.
+ * Classes of objects have the suffix of inlined code, as async-profiler writes them. They are arrays, or their last
+ * part begins with a capital letter, as that of a method does not.
  */
 static bool is_object(const char *text, size_t len)
 {

@@ -4,8 +4,8 @@
  * format has no event and no times: all samples are of the event "samples", at time 0. A line that begins with '#' and
  * has no count is a comment.
  *
- * gProfiler's .col files begin with a comment of JSON. Each line has two more fields before its stack: a number, and the
- * container, which may be empty. The number is left out.
+ * gProfiler's .col files begin with a comment of JSON. Each line has two more fields before its stack: a number, and
+ * the container, which may be empty. The number is left out.
  */
 #include <ctype.h>
 #include <errno.h>

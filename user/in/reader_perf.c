@@ -392,8 +392,7 @@ static int read_process(struct perf *p, const char *line, size_t len, size_t at)
 	at += at < len;
 	if (!read_number(pid.text, pid.len, &number))
 		return 0;
-	return map_put(&p->processes, (uint32_t)number,
-		       intern_bytes(&p->profile->strings, line + at, len - at));
+	return map_put(&p->processes, (uint32_t)number, intern_bytes(&p->profile->strings, line + at, len - at));
 }
 
 static void read_start(struct perf *p, const char *line, size_t len, size_t at)
@@ -449,6 +448,14 @@ static int read_comment(struct perf *p, const char *line, size_t len)
 	return 0;
 }
 
+/* With --show-mmap-events and the like, perf script also has lines that are no samples. */
+static bool is_record(const char *line, size_t len)
+{
+	static const char record[] = " PERF_RECORD_";
+
+	return memmem(line, len, record, sizeof(record) - 1) != NULL;
+}
+
 static int read_line(struct perf *p, const char *line, size_t len)
 {
 	struct head head;
@@ -463,6 +470,8 @@ static int read_line(struct perf *p, const char *line, size_t len)
 	if (p->has_sample && isspace((unsigned char)line[0]))
 		return push_frame(p, line, len);
 	err = end_sample(p);
+	if (!err && is_record(line, len))
+		return 0;
 	if (!err && !read_head(line, len, &head))
 		return refuse(p, "is no sample, as \"comm 12/34 5.678901: 1 cycles:\"");
 	return err ? err : begin_sample(p, &head);
@@ -499,6 +508,8 @@ static int perf_read(struct profile *profile, struct reader_source *source, stru
 	return err;
 }
 
+#define PERF_HEADER "# captured on" /* of perf script --header, whose comments are long */
+
 /* Decided by the first line that is not a comment. */
 static bool perf_claims(const unsigned char *start, size_t len)
 {
@@ -512,8 +523,8 @@ static bool perf_claims(const unsigned char *start, size_t len)
 		size_t bytes = lines_without_return(line, (size_t)((newline ? newline : end) - line)), at;
 
 		if (bytes && *line != '#')
-			return read_head(line, bytes, &head);
-		if (begins_with(line, bytes, PERF_TEXT_START, &at))
+			return is_record(line, bytes) || read_head(line, bytes, &head);
+		if (begins_with(line, bytes, PERF_TEXT_START, &at) || begins_with(line, bytes, PERF_HEADER, &at))
 			return true;
 		line = newline ? newline + 1 : end;
 	}
