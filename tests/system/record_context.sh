@@ -68,7 +68,7 @@ case_formats() {
 	local trace format all one
 	record_contexts 0.5
 	trace=$(awk '/^CONTEXT a/ { print $2; exit }' "$jvm_out")
-	for format in pb.gz otlp; do
+	for format in pb.gz otlp jfr; do
 		run_duet convert "$here/out.duet" "$here/out.$format"
 		run_duet convert --by trace,span --total "$here/out.$format" "$here/again.collapsed"
 		expect_contexts "$here/again.collapsed"

@@ -165,7 +165,7 @@ static int look(void *context, const struct profile_sample *sample)
 /* Formats that hold the ids of a sample. */
 static void ids_are_read_back(void **state)
 {
-	static const char *const formats[] = {"duet", "pprof", "otlp", "otlp-json"};
+	static const char *const formats[] = {"duet", "pprof", "otlp", "otlp-json", "jfr"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {

@@ -14,6 +14,7 @@
 #include "in/jfr_samples.h"
 #include "in/readers.h"
 #include "profile/thread_state.h"
+#include "profile/trace.h"
 
 #define NONE UINT32_MAX
 #define CHUNK_MAX ((uint64_t)1 << 30)
@@ -22,18 +23,20 @@
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 /* Types that are not samples. */
-enum other { SETTING, LOSS, FACT, WEIGHT, OTHERS };
+enum other { SETTING, LOSS, FACT, WEIGHT, CONTEXT, OTHERS };
 
 enum { SETTING_ID, SETTING_NAME, SETTING_VALUE };
 enum { LOSS_AMOUNT, LOSS_REASON };
 enum { FACT_KEY, FACT_VALUE };
 enum { WEIGHT_EVENTS, WEIGHT_SAMPLES, WEIGHT_WEIGHT };
+enum { CONTEXT_EVENTS, CONTEXT_TRACE, CONTEXT_SPAN };
 
 static const struct jfr_wanted wanted[OTHERS] = {
 	[SETTING] = {"jdk.ActiveSetting", {"id", "name", "value"}},
 	[LOSS] = {"jdk.DataLoss", {"amount", "reason"}},
 	[FACT] = {JFR_TYPE_FACT, {"key", "value"}},
 	[WEIGHT] = {JFR_TYPE_WEIGHT, {"events", "samples", "weight"}},
+	[CONTEXT] = {JFR_TYPE_CONTEXT, {"events", "traceId", "spanId"}},
 };
 
 struct jfr {
@@ -50,6 +53,8 @@ struct jfr {
 	uint64_t weighed; /* number of events that the last duet.Weight is for and that have not come yet */
 	uint64_t samples, weight; /* its values; `is_new`: they are not added yet */
 	bool is_new;
+	uint64_t told; /* the same of the last duet.Context … */
+	struct profile_sample context; /* … and its trace and span */
 	uint64_t total_samples, total_weight;
 	bool is_begun; /* a chunk was read */
 };
@@ -313,7 +318,15 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 		.address = values[JFR_ADDRESS].number,
 	};
 	uint64_t samples, weight;
-	int err = find_stack(j, kind, values, &sample.node);
+	int err;
+
+	if (j->told) {
+		sample.trace_high = j->context.trace_high;
+		sample.trace_low = j->context.trace_low;
+		sample.span = j->context.span;
+		j->told--;
+	}
+	err = find_stack(j, kind, values, &sample.node);
 
 	if (!err)
 		err = jfr_constants_thread(&j->constants, values[JFR_SAMPLED].number, &sample.thread);
@@ -333,24 +346,42 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 	return samples ? add_samples(j, sample, samples, weight) : 0;
 }
 
+static void set_weight(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
+{
+	j->weighed = values[WEIGHT_EVENTS].number;
+	j->samples = values[WEIGHT_SAMPLES].number;
+	j->weight = values[WEIGHT_WEIGHT].number;
+	j->is_new = true;
+}
+
+/* What are no ids is left out. */
+static void set_context(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
+{
+	const struct jfr_text *trace = &values[CONTEXT_TRACE].text, *span = &values[CONTEXT_SPAN].text;
+
+	j->told = values[CONTEXT_EVENTS].number;
+	j->context = (struct profile_sample){0};
+	(void)trace_id_parse(&j->context, (const char *)trace->bytes, trace->len);
+	(void)span_id_parse(&j->context, (const char *)span->bytes, span->len);
+}
+
 static int read_sample(struct jfr *j, const struct event *event)
 {
 	const struct jfr_type *type = jfr_type_by_id(&j->types, event->type);
 	struct jfr_value values[JFR_SLOTS];
 	int err;
 
-	if (!type || (type->use < 0 && type != j->others[WEIGHT]))
+	if (!type || (type->use < 0 && type != j->others[WEIGHT] && type != j->others[CONTEXT]))
 		return 0;
 	err = read_fields(j, event, type, values);
 	if (err)
 		return err;
-	if (type == j->others[WEIGHT]) {
-		j->weighed = values[WEIGHT_EVENTS].number;
-		j->samples = values[WEIGHT_SAMPLES].number;
-		j->weight = values[WEIGHT_WEIGHT].number;
-		j->is_new = true;
+	if (type == j->others[WEIGHT])
+		set_weight(j, values);
+	else if (type == j->others[CONTEXT])
+		set_context(j, values);
+	if (type->use < 0)
 		return 0;
-	}
 	return add_sample(j, &j->kinds.items.items[type->use], values);
 }
 

@@ -17,6 +17,7 @@
 #include "out/jfr_stream.h"
 #include "out/writers.h"
 #include "profile/jfr.h"
+#include "profile/trace.h"
 #include "profile/thread_state.h"
 
 #define PART_BYTES (16u << 20) /* of events or of stacks; then the part is written */
@@ -108,6 +109,22 @@ static uint64_t events_of(const struct writer_stream *j, const struct profile_sa
 	uint64_t events = sample->count / j->per_event;
 
 	return events ? events : 1;
+}
+
+/* What the samples in the next events worked for. */
+static void put_context(struct writer_stream *j, const struct profile_sample *sample)
+{
+	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
+
+	if (!trace_is_known(sample))
+		return;
+	trace_id_text(sample, trace);
+	span_id_text(sample, span);
+	jfr_begin_event(j, JFR_E_CONTEXT, ns_of(j, sample));
+	jfr_put_number(&j->body, events_of(j, sample));
+	jfr_put_text(&j->body, trace);
+	jfr_put_text(&j->body, span);
+	jfr_end_event(j);
 }
 
 /* What follows from `events` events is not written. */
@@ -462,6 +479,7 @@ static int put_sample(void *context, const struct profile_sample *sample)
 		return j->err;
 	if (ns_of(j, sample) > j->end_ns)
 		j->end_ns = ns_of(j, sample);
+	put_context(j, sample);
 	put[j->forms[sample->event]](j, sample);
 	jfr_views_put(j, sample);
 	put_what_is_full(j);

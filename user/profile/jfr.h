@@ -59,6 +59,7 @@ enum jfr_frame_type {
 /* duet's own types. */
 #define JFR_TYPE_PROCESS "duet.types.Process"
 #define JFR_TYPE_WEIGHT "duet.Weight"
+#define JFR_TYPE_CONTEXT "duet.Context"
 #define JFR_TYPE_FACT "duet.Fact"
 /* Prefix of an event's name, as in duet.PageFaults, for samples for which the JDK has no type. */
 #define JFR_TYPE_OWN "duet."
