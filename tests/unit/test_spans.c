@@ -2,8 +2,10 @@
 /* Samples by the traces and spans that they worked for. */
 #include "fixtures/read_back.h"
 
+#include "in/inflate.h"
 #include "out/grouping.h"
 #include "out/spans.h"
+#include "profile/pprof.h"
 #include "profile/trace.h"
 
 static uint32_t cpu, span, stack, threads[2];
@@ -192,6 +194,70 @@ static void ids_are_read_back(void **state)
 	}
 }
 
+/* The sample with two times has the tag as its label. */
+static void expect_label(const struct buf *contents)
+{
+	Pprof__Profile *file = pprof__profile__unpack(NULL, contents->len, (const uint8_t *)contents->data);
+	size_t found = 0;
+
+	assert_non_null(file);
+	for (size_t i = 0; i < file->n_samples; i++)
+		for (size_t at = 0; at < file->samples[i]->n_labels; at++) {
+			const Pprof__Label *label = file->samples[i]->labels[at];
+
+			if (strcmp(file->strings[label->key], PPROF_LABEL_TAG) != 0)
+				continue;
+			assert_string_equal(file->strings[label->text], "request");
+			assert_int_equal(file->samples[i]->values[0], 2);
+			found++;
+		}
+	assert_int_equal(found, 1);
+	pprof__profile__free_unpacked(file, NULL);
+}
+
+static void tags_are_labels(void **state)
+{
+	struct reader_source source;
+	struct profile profile;
+	struct buf contents, why;
+	size_t len;
+	char *file;
+
+	(void)state;
+	begin(&profile);
+	add_span(&profile, threads[0], 100, 200, "request");
+	for (uint64_t time_ns = 150; time_ns <= 160; time_ns += 10)
+		add_sample(&profile, threads[0], time_ns, 0, 0);
+	file = written_file("pprof", &profile, &len);
+	buf_init(&contents);
+	buf_init(&why);
+	assert_int_equal(open_bytes(&source, file, len), 0);
+	assert_int_equal(inflate_source(&source, 1 << 20, &contents, &why), 0);
+	expect_label(&contents);
+	reader_close(&source);
+	buf_release(&contents);
+	buf_release(&why);
+	free(file);
+	profile_release(&profile);
+}
+
+static void tags_are_attributes(void **state)
+{
+	struct profile profile;
+	size_t len;
+	char *file;
+
+	(void)state;
+	begin(&profile);
+	add_span(&profile, threads[0], 100, 200, "request");
+	add_sample(&profile, threads[0], 150, 0, 0);
+	file = written_file("otlp-json", &profile, &len);
+	assert_non_null(memmem(file, len, "\"duet.span\"", 11));
+	assert_non_null(memmem(file, len, "{\"stringValue\":\"request\"}", 25));
+	free(file);
+	profile_release(&profile);
+}
+
 static void ids_as_texts(void **state)
 {
 	struct profile_sample sample = {
@@ -218,6 +284,8 @@ int main(void)
 		cmocka_unit_test(the_innermost),
 		cmocka_unit_test(leading_frames_and_filters),
 		cmocka_unit_test(ids_are_read_back),
+		cmocka_unit_test(tags_are_labels),
+		cmocka_unit_test(tags_are_attributes),
 		cmocka_unit_test(ids_as_texts),
 	};
 

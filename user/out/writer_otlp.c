@@ -18,6 +18,7 @@
 #include "out/packing.h"
 #include "out/path.h"
 #include "out/protobuf_json.h"
+#include "out/spans.h"
 #include "out/writers.h"
 #include "profile/otlp.h"
 #include "profile/trace.h"
@@ -29,7 +30,7 @@ enum { SCOPE_SCOPE = 1, SCOPE_PROFILES = 2 };
 enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, TABLE_STRINGS, TABLE_ATTRIBUTES,
 	     TABLE_STACKS };
 
-#define SAMPLE_ATTRIBUTES 4
+#define SAMPLE_ATTRIBUTES 5
 
 /* The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. */
 struct otlp {
@@ -38,6 +39,7 @@ struct otlp {
 	struct ordered ordered; /* by process, event, thread, stack and time */
 	struct path_labels labels;
 	struct path_maker path;
+	struct spans spans;
 	struct buf dictionary; /* packed */
 	/* tables other than strings, by the text of their elements */
 	struct intern strings, mappings, functions, attributes, stacks, links;
@@ -281,8 +283,11 @@ static size_t sample_attributes(struct otlp *o, const struct profile_sample *sam
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
 	uint64_t id = is_virtual ? profile_virtual_id(o->profile, sample->thread) : thread->tid;
+	const char *tag = spans_tag(&o->spans, sample);
 	size_t count = 0;
 
+	if (tag && *tag)
+		ret[count++] = attribute_of(o, OTLP_SPAN, tag, 0);
 	if (id)
 		ret[count++] = attribute_of(o, "thread.id", NULL, (int64_t)id);
 	if (sample->count != 1)
@@ -336,9 +341,10 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 }
 
 /* One message has them: they are of one thread, stack and span, and each stands for one sample. */
-static bool are_together(const struct profile_sample *a, const struct profile_sample *b)
+static bool are_together(const struct otlp *o, const struct profile_sample *a, const struct profile_sample *b)
 {
-	return a->count == 1 && b->count == 1 && a->thread == b->thread && a->node == b->node && trace_is_same(a, b);
+	return a->count == 1 && b->count == 1 && a->thread == b->thread && a->node == b->node && trace_is_same(a, b) &&
+	       spans_tag(&o->spans, a) == spans_tag(&o->spans, b);
 }
 
 static const char *unit_name(enum profile_unit unit)
@@ -421,7 +427,7 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 	for (size_t first = 0; !o->err && first < count; first = next) {
 		size_t at = profile.n_samples;
 
-		for (next = first + 1; next < count && are_together(&samples[first], &samples[next]);)
+		for (next = first + 1; next < count && are_together(o, &samples[first], &samples[next]);)
 			next++;
 		if (!fill_sample(o, samples + first, next - first, &room.samples[at], room.values + first,
 				 room.times + first, room.attributes[at]))
@@ -600,6 +606,8 @@ static void put_processes(struct otlp *o, FILE *out)
 
 static int otlp_init(struct otlp *o, const struct profile *profile, const struct writer_options *options)
 {
+	int err;
+
 	buf_init(&o->dictionary);
 	buf_init(&o->text);
 	o->profile = profile;
@@ -607,11 +615,11 @@ static int otlp_init(struct otlp *o, const struct profile *profile, const struct
 	o->frame_locations = calloc(profile->frames.len + 1, sizeof(*o->frame_locations));
 	if (!o->frame_locations || intern_init(&o->strings) < 0 || intern_init(&o->mappings) < 0 ||
 	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->stacks) < 0 ||
-	    intern_init(&o->links) < 0 ||
-	    path_labels_init(&o->labels) < 0)
+	    intern_init(&o->links) < 0 || path_labels_init(&o->labels) < 0)
 		return -ENOMEM;
 	add_empty_elements(o);
-	return path_maker_init(&o->path, &o->labels, profile, options);
+	err = spans_open(&o->spans, profile);
+	return err ? err : path_maker_init(&o->path, &o->labels, profile, options);
 }
 
 static void otlp_release(struct otlp *o)
@@ -626,6 +634,7 @@ static void otlp_release(struct otlp *o)
 	intern_release(&o->links);
 	path_labels_release(&o->labels);
 	path_maker_release(&o->path);
+	spans_release(&o->spans);
 	ordered_release(&o->ordered);
 	free(o->frame_locations);
 	map_release(&o->mark_locations);

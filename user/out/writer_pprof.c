@@ -13,12 +13,13 @@
 #include "out/code.h"
 #include "out/gzip.h"
 #include "out/path.h"
+#include "out/spans.h"
 #include "out/writers.h"
 #include "profile/pprof.h"
 #include "profile/trace.h"
 
 #define ROWS_MAX 262144 /* stacks of threads whose samples are summed before they are written */
-#define LABELS_MAX 8
+#define LABELS_MAX 9
 
 /*
  * The samples of one thread, stack and span; of the sample only these fields count. Their values are 2 * events in
@@ -26,12 +27,14 @@
  */
 struct row {
 	struct profile_sample of;
+	const char *tag; /* see spans_tag() */
 };
 
 struct pprof {
 	const struct profile *profile;
 	struct path_labels labels;
 	struct path_maker path;
+	struct spans spans;
 	struct gzip gzip;
 	struct buf packed, text;
 	struct intern strings; /* id = index in the file */
@@ -231,17 +234,20 @@ static void label_id(struct pprof *p, Pprof__Label *label, const char *key, cons
 }
 
 /* Returns the number of labels. */
-static size_t label_trace(struct pprof *p, Pprof__Label labels[2], const struct profile_sample *sample)
+static size_t label_trace(struct pprof *p, Pprof__Label labels[3], const struct row *row)
 {
 	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
+	size_t count = 0;
 
-	if (!trace_is_known(sample))
-		return 0;
-	trace_id_text(sample, trace);
-	span_id_text(sample, span);
-	label_id(p, &labels[0], PPROF_LABEL_TRACE, trace);
-	label_id(p, &labels[1], PPROF_LABEL_SPAN, span);
-	return 2;
+	if (row->tag && *row->tag)
+		label_id(p, &labels[count++], PPROF_LABEL_TAG, row->tag);
+	if (!trace_is_known(&row->of))
+		return count;
+	trace_id_text(&row->of, trace);
+	span_id_text(&row->of, span);
+	label_id(p, &labels[count++], PPROF_LABEL_TRACE, trace);
+	label_id(p, &labels[count++], PPROF_LABEL_SPAN, span);
+	return count;
 }
 
 static size_t value_count(const struct pprof *p)
@@ -269,7 +275,7 @@ static void put_sample(struct pprof *p, size_t index)
 	sample.n_values = value_count(p);
 	sample.values = p->values.items + index * value_count(p);
 	sample.n_labels = label_thread(p, labels, row->of.thread);
-	sample.n_labels += label_trace(p, labels + sample.n_labels, &row->of);
+	sample.n_labels += label_trace(p, labels + sample.n_labels, row);
 	sample.labels = pointers;
 	for (size_t i = 0; i < LABELS_MAX; i++)
 		pointers[i] = &labels[i];
@@ -286,34 +292,37 @@ static void put_samples(struct pprof *p)
 	map_release(&p->row_ids);
 }
 
-static uint64_t row_key(const struct profile_sample *sample)
+static uint64_t row_key(const struct row *row)
 {
-	const uint64_t key[] = {(uint64_t)sample->thread << 32 | sample->node, sample->trace_high, sample->trace_low,
-				sample->span};
+	const struct profile_sample *of = &row->of;
+	const uint64_t key[] = {(uint64_t)of->thread << 32 | of->node, of->trace_high, of->trace_low, of->span,
+				(uintptr_t)row->tag};
 
-	return trace_is_known(sample) ? hash_bytes(key, sizeof(key), 0) : key[0];
+	return row->tag || trace_is_known(of) ? hash_bytes(key, sizeof(key), 0) : key[0];
 }
 
-/* Returns the index of the sample's row; UINT64_MAX: it has none yet, or it is hidden by one of equal key. */
-static uint64_t find_row(const struct pprof *p, const struct profile_sample *sample)
+/* Returns the index of a row like this one; UINT64_MAX: there is none yet, or it is hidden by one of equal key. */
+static uint64_t find_row(const struct pprof *p, const struct row *row)
 {
-	const struct profile_sample *of;
+	const struct row *known;
 	uint64_t index;
 
-	if (!map_get(&p->row_ids, row_key(sample), &index))
+	if (!map_get(&p->row_ids, row_key(row), &index))
 		return UINT64_MAX;
-	of = &p->rows.items[index].of;
-	return of->thread == sample->thread && of->node == sample->node && trace_is_same(of, sample) ? index
-													: UINT64_MAX;
+	known = &p->rows.items[index];
+	return known->of.thread == row->of.thread && known->of.node == row->of.node && known->tag == row->tag &&
+			       trace_is_same(&known->of, &row->of)
+		       ? index
+		       : UINT64_MAX;
 }
 
 /* Returns the index of a new row whose values are 0, or UINT64_MAX when out of memory. */
-static uint64_t add_row(struct pprof *p, const struct profile_sample *sample)
+static uint64_t add_row(struct pprof *p, const struct row *row)
 {
 	size_t index = p->rows.len, end = p->values.len + value_count(p);
 
-	if (vec_reserve(&p->values, end) < 0 || map_put(&p->row_ids, row_key(sample), index) < 0 ||
-	    vec_push(&p->rows, (struct row){.of = *sample}) < 0)
+	if (vec_reserve(&p->values, end) < 0 || map_put(&p->row_ids, row_key(row), index) < 0 ||
+	    vec_push(&p->rows, *row) < 0)
 		return UINT64_MAX;
 	memset(p->values.items + p->values.len, 0, value_count(p) * sizeof(*p->values.items));
 	p->values.len = end;
@@ -323,6 +332,7 @@ static uint64_t add_row(struct pprof *p, const struct profile_sample *sample)
 static int collect(void *context, const struct profile_sample *sample)
 {
 	struct pprof *p = context;
+	const struct row row = {.of = *sample, .tag = spans_tag(&p->spans, sample)};
 	uint64_t index;
 	int64_t *values;
 
@@ -330,9 +340,9 @@ static int collect(void *context, const struct profile_sample *sample)
 		put_samples(p);
 	if (p->err)
 		return p->err;
-	index = find_row(p, sample);
+	index = find_row(p, &row);
 	if (index == UINT64_MAX)
-		index = add_row(p, sample);
+		index = add_row(p, &row);
 	if (index == UINT64_MAX)
 		return p->err = -ENOMEM;
 	values = p->values.items + index * value_count(p) + 2 * sample->event;
@@ -443,6 +453,8 @@ static int pprof_init(struct pprof *p, const struct profile *profile, const stru
 		err = -ENOMEM;
 	if (!err)
 		err = path_maker_init(&p->path, &p->labels, profile, options);
+	if (!err)
+		err = spans_open(&p->spans, profile);
 	return err ? err : gzip_open(&p->gzip, out);
 }
 
@@ -455,6 +467,7 @@ static void pprof_release(struct pprof *p)
 	intern_release(&p->functions);
 	path_labels_release(&p->labels);
 	path_maker_release(&p->path);
+	spans_release(&p->spans);
 	free(p->frame_locations);
 	map_release(&p->mark_locations);
 	map_release(&p->row_ids);

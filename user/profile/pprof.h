@@ -38,5 +38,6 @@ enum pprof_field {
 #define PPROF_LABEL_CONTAINER "container"
 #define PPROF_LABEL_TRACE "trace_id" /* hexadecimal digits, and so is the next */
 #define PPROF_LABEL_SPAN "span_id"
+#define PPROF_LABEL_TAG "span" /* the tag of the span that the sample was taken in */
 
 #endif
