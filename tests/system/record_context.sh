@@ -24,8 +24,8 @@ told_of() { # FILE PATTERN
 	awk -v pattern="$2" '$0 ~ pattern { sum += $NF } END { printf "%.0f\n", sum }' "$1"
 }
 
-# For each trace and span that the program names, and for all together: the recorded CPU time as a percentage of its own.
-# One span has some hundred samples.
+# For each trace and span that the program names, and for all together: the recorded CPU time as a percentage of its
+# own. One span has some hundred samples.
 expect_contexts() { # FILE
 	local word trace span ns all=0 count=0
 	while read -r word trace span ns; do
@@ -94,10 +94,12 @@ record_java() { # RECORD-OPTIONS...
 # The agent brings the library in which BPF finds the variable. The class was used before it came.
 jdk_case_java() {
 	need_bpf
+	local all
 	record_java -e cpu,alloc --alloc 64k -i 1ms
 	expect_contexts "$here/out.collapsed"
+	all=$(told_of "$here/out.alloc.collapsed" .)
 	expect "bytes allocated for spans, % of all" \
-		"$(($(told_of "$here/out.alloc.collapsed" '^a0') * 100 / $(told_of "$here/out.alloc.collapsed" .)))" '>=' 60
+		"$(($(told_of "$here/out.alloc.collapsed" '^a0') * 100 / all))" '>=' 60
 }
 
 jdk_case_java_by_timers() {

@@ -296,10 +296,8 @@ static const struct type types[] = {
 		{"samples", JFR_T_LONG, "Samples", 0},
 		{"weight", JFR_T_LONG, "Weight", 0}}},
 	{JFR_TYPE_CONTEXT, JFR_E_CONTEXT, EVENT, "Trace and Span of the Samples Behind It", "duet", NULL, {
-		START_TIME,
-		{"events", JFR_T_INT, "Events", 0},
-		{"traceId", JFR_T_STRING, "Trace Id", 0},
-		{"spanId", JFR_T_STRING, "Span Id", 0}}},
+		START_TIME, {"events", JFR_T_INT, "Events", 0},
+		{"traceId", JFR_T_STRING, "Trace Id", 0}, {"spanId", JFR_T_STRING, "Span Id", 0}}},
 	{"jdk.ActiveRecording", JFR_E_ACTIVE_RECORDING, EVENT, "Recording", RECORDER, NULL, {
 		START_TIME,
 		{"id", JFR_T_LONG, "Id", 0},
