@@ -8,8 +8,8 @@ import one.profiler.TraceContext;
 
 /**
  * TraceContexts [SECONDS]: three threads use so much CPU each: a part for each of two spans, the rest for none, by
- * their own clocks: "CONTEXT TRACE SPAN ns". They allocate as they go. "cost": what it takes to set a context, to make a span
- * that is not recorded or is, and beside them a write to a volatile field: "COST name ns".
+ * their own clocks: "CONTEXT TRACE SPAN ns". They allocate as they go. "cost": what it takes to set a context, and to
+ * make a span that is not recorded or is; beside them a write to a volatile field and the clock: "COST name ns".
  */
 public final class TraceContexts {
     private static final int SPANS = 2, ROUNDS = 7;
