@@ -92,17 +92,19 @@ case_cycles_perf() { # apart
 # checks each call of JNI. It computes the same sums afterwards, obeys its own commands, and has printed nothing.
 jdk_case_all_events() { # apart
 	local events=cpu=1ms,alloc=64k,live=64k,lock=10us,wait=10us,nativemem=64k,leak=64k,free,nativelock=10us
-	local round=0 tables commands
+	local round=0 tables commands options
+	events+=,exceptions,gc,safepoint,class-load,compilation
+	options=(-d 300ms -e "$events" --trace 'workload.Storm.*:1ms')
 	need_jdk 11 "sampled allocations"
 	mkfifo "$here/in"
 	exec {commands}<>"$here/in"
 	JVM_OPTS=(-Xcheck:jni -XX:+EnableDynamicAgentLoading "-XX:StartFlightRecording=filename=$here/jvm.jfr,maxsize=64m")
 	JVM_IN=$here/in start_jvm "$jdk" workload.Storm classes code locks
-	cycle -d 300ms -e "$events,exceptions,gc,safepoint,class-load,compilation" --trace 'workload.Storm.*:1ms'
+	cycle "${options[@]}"
 	wait_for_rest
 	tables=$(rights_of_tables)
 	for ((round = 1; round <= ${CYCLES:-5}; round++)); do
-		cycle -d 300ms -e "$events,exceptions,gc,safepoint,class-load,compilation" --trace 'workload.Storm.*:1ms'
+		cycle "${options[@]}"
 	done
 	wait_for_rest
 	expect "rights of the tables" "$(rights_of_tables)" == "$tables"
