@@ -98,7 +98,8 @@ jdk_case_all_events() { # apart
 	need_jdk 11 "sampled allocations"
 	mkfifo "$here/in"
 	exec {commands}<>"$here/in"
-	JVM_OPTS=(-Xcheck:jni -XX:+EnableDynamicAgentLoading "-XX:StartFlightRecording=filename=$here/jvm.jfr,maxsize=64m")
+	JVM_OPTS=(-Xcheck:jni -XX:+EnableDynamicAgentLoading
+		"-XX:StartFlightRecording=filename=$here/jvm.jfr,maxsize=64m")
 	JVM_IN=$here/in start_jvm "$jdk" workload.Storm classes code locks
 	cycle "${options[@]}"
 	wait_for_rest
