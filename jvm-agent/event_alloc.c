@@ -216,6 +216,7 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 
 	if (!is_alloc && !is_live)
 		return;
+	jvm_expect_references(env);
 	class_name = jvm_class_signature(class);
 	from.attribute_bytes = fill(&attributes, size, class_name);
 	jvm_deallocate(class_name);

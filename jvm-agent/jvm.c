@@ -13,6 +13,7 @@
 #include "code.h"
 #include "control.h"
 #include "instrument.h"
+#include "jvmflags.h"
 #include "jvmstructs.h"
 #include "libc_versions.h"
 #include "memory.h"
@@ -27,6 +28,7 @@
 /* HotSpot's own limit for one JNI local frame (MaxJNILocalCapacity). */
 #define LOCAL_REFS_MAX 65536
 #define LOCAL_REFS 16
+#define PLANNED_REFS 32
 #define CLASSES_AT_ONCE 64 /* takes less than a millisecond */
 
 struct agent_jvm jvm;
@@ -291,6 +293,7 @@ void jvm_learn(JNIEnv *env)
 	jvm.version = java_version();
 	memory_open(libjvm);
 	if (!jvmstructs_open()) {
+		jvm.checks_jni = jvmflags_is_set("CheckJNICalls");
 		jvm.reads_methods = metadata_open(jvm.version, false);
 		nmethods_open(jvm.version);
 	}
@@ -316,6 +319,13 @@ uintptr_t jvm_current_thread(void)
 	uintptr_t thread = jvm.thread_vtable ? (uintptr_t)pthread_getspecific(jvm.thread_key) : 0;
 
 	return thread && *(const uintptr_t *)thread == jvm.thread_vtable ? thread : 0;
+}
+
+/* HotSpot plans for 32 references, and counts anew only for a capacity that is larger (jniCheck.cpp). */
+void jvm_expect_references(JNIEnv *env)
+{
+	if (jvm.checks_jni)
+		(void)(*env)->EnsureLocalCapacity(env, PLANNED_REFS + 1);
 }
 
 bool jvm_prepare_begin(JNIEnv *env, struct jvm_preparing *ret)

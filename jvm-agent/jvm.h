@@ -38,6 +38,7 @@ struct agent_jvm {
 	asgct_function asgct; /* NULL when libjvm lacks it, or handlers cannot call it */
 	int version; /* 8, 11, 17, …; known once the JVM is live */
 	bool reads_methods; /* metadata.h can read this JVM's methods */
+	bool checks_jni; /* -Xcheck:jni */
 	bool at_start; /* loaded by -agentpath */
 	jfieldID eetop; /* java.lang.Thread.eetop: the JavaThread */
 	jfieldID thread_id; /* java.lang.Thread.tid; NULL when there is none */
@@ -81,6 +82,11 @@ void jvm_prepare_end(JNIEnv *env, struct jvm_preparing *preparing);
 void jvm_property(const char *name, char *text, size_t size);
 /* Returns the JavaThread of a java.lang.Thread, or 0 when it has none. */
 uintptr_t jvm_java_thread(JNIEnv *env, jthread thread);
+/*
+ * Call first in a callback of JVMTI that calls JNI. With -Xcheck:jni the JVM warns of a native method with more than 32
+ * local references, and it takes those of the code that the callback interrupts for the callback's own.
+ */
+void jvm_expect_references(JNIEnv *env);
 /*
  * Returns the JavaThread that runs this code. Returns 0 on all other threads, and on compiler threads and the like,
  * which have no Java frames. Async-signal-safe.

@@ -43,7 +43,10 @@ void monitors_stop(const struct monitor_waits *waits, uint64_t ended_ns)
 
 static uint64_t key_of(const struct wait_event *event, const struct stay *stay, JNIEnv *env, jthread thread)
 {
-	return stay && wait_event_is_open(event) ? wait_key(env, thread) : 0;
+	if (!stay || !wait_event_is_open(event))
+		return 0;
+	jvm_expect_references(env);
+	return wait_key(env, thread);
 }
 
 void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, jobject object)

@@ -71,8 +71,10 @@ static uintptr_t call_of(const struct native *native)
 
 static struct native *take_place(JNIEnv *env, jclass class, jmethodID method)
 {
-	struct native entry = {.id = PROBE_NONE, .class = (*env)->NewWeakGlobalRef(env, class)}, *place = NULL;
+	struct native entry = {.id = PROBE_NONE}, *place = NULL;
 
+	jvm_expect_references(env);
+	entry.class = (*env)->NewWeakGlobalRef(env, class);
 	if (!entry.class || (*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &entry.name, &entry.type, NULL)) {
 		(*env)->DeleteWeakGlobalRef(env, entry.class);
 		return NULL;

@@ -75,6 +75,7 @@ void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 	char *name;
 
 	(void)jvmti;
+	jvm_expect_references(env);
 	if (!stay || (*env)->PushLocalFrame(env, LOCAL_REFS))
 		goto out;
 	if (stay->engine->thread_start)

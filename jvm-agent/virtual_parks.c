@@ -66,6 +66,7 @@ static void JNICALL on_unmount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 	struct stay *stay = stay_enter();
 
 	(void)jvmti;
+	jvm_expect_references(env);
 	if (stay && parks(env, thread))
 		seen.to->begins(stay, env, thread);
 	stay_leave();
@@ -76,6 +77,7 @@ static void JNICALL on_mount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 	struct stay *stay = stay_enter();
 
 	(void)jvmti;
+	jvm_expect_references(env);
 	if (stay)
 		seen.to->ended(stay, env, thread);
 	stay_leave();

@@ -153,6 +153,17 @@ jdk_case_start_and_stop() {
 	expect_lacks "$jvm_out.err" 'FATAL|WARNING.*JNI'
 }
 
+# The callbacks of a wait in native code that has many local references: JNI's checks take these for the callbacks' own.
+jdk_case_in_native_code() {
+	local told
+	JVM_FLAGS=(-Xcheck:jni -Dreferences=true)
+	record_gated workload.NativeLocks 1 100 -- -e lock --engine ctimer
+	told=$(matching "$here/out.collapsed" 'NativeLocks[.]refer;.*java[.]lang[.]Object_.i. ')
+	expect "ns of waiting" "${told% *}" '>' 100000000
+	expect_lacks "$jvm_out" 'FATAL|WARNING'
+	expect_lacks "$jvm_out.err" 'FATAL|WARNING.*JNI'
+}
+
 case_usage() {
 	run_duet record -e lock --no-attach -p $$ -d 1
 	expect_refusal 2 'lock comes from the agent'

@@ -6,7 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * NativeLocks ROUNDS HOLD_US: four threads take a lock of native code in turn, and have it for HOLD_US each time. Says
  * "WAITED mutex timed read write native", in ns, as the threads have measured it, and then "BROKEN bits", "EXTRA ps".
- * With -Dcycles=true says "HOOKED true|false" again and again. With -Dlong=true a thread waits for ever.
+ * With -Dreferences=true native code that has many references waits for a Java lock. With -Dcycles=true says "HOOKED
+ * true|false" again and again. With -Dlong=true a thread waits for ever.
  */
 public final class NativeLocks {
     static final int MUTEX = 0, TIMED = 1, READ = 2, WRITE = 3, THREADS = 4;
@@ -20,6 +21,8 @@ public final class NativeLocks {
     static native long extra();
 
     static native boolean hooked();
+
+    static native void refer(Object lock);
 
     /** Each thread has its own name and way. Returns what they have waited, by way. */
     static AtomicLong[] run(int[] ways, int rounds, int hold) throws InterruptedException {
@@ -35,6 +38,17 @@ public final class NativeLocks {
         for (Thread thread : threads)
             thread.join();
         return waited;
+    }
+
+    /** Native code waits for a Java lock. */
+    static void waitWithReferences() throws InterruptedException {
+        Object lock = new Object();
+        Thread waiter = new Thread(() -> refer(lock), "waiter");
+        synchronized (lock) {
+            waiter.start();
+            Thread.sleep(300);
+        }
+        waiter.join();
     }
 
     static void waitForEver() throws InterruptedException {
@@ -54,6 +68,8 @@ public final class NativeLocks {
         }
         if (Boolean.getBoolean("long"))
             waitForEver();
+        if (Boolean.getBoolean("references"))
+            waitWithReferences();
         AtomicLong[] mutexes = run(new int[] {MUTEX, MUTEX, TIMED, TIMED}, rounds, hold);
         AtomicLong[] rwlocks = run(new int[] {READ, READ, WRITE, WRITE}, rounds, hold);
         Workload.say("WAITED " + mutexes[MUTEX] + " " + mutexes[TIMED] + " " + rwlocks[READ] + " " + rwlocks[WRITE]

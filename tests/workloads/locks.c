@@ -289,3 +289,18 @@ JNIEXPORT void JNICALL Java_workload_Holders_drop(JNIEnv *env, jclass class, jin
 	(void)env, (void)class;
 	pthread_mutex_unlock(&forks[fork]);
 }
+
+/* Takes and releases a Java lock while the function has more local references than a JVM plans for. */
+JNIEXPORT void JNICALL NATIVE(refer)(JNIEnv *env, jclass class, jobject lock);
+JNIEXPORT void JNICALL NATIVE(refer)(JNIEnv *env, jclass class, jobject lock)
+{
+	enum { REFERENCES = 5000 };
+
+	if ((*env)->PushLocalFrame(env, REFERENCES))
+		return;
+	for (int i = 0; i < REFERENCES; i++)
+		(*env)->NewLocalRef(env, class);
+	if (!(*env)->MonitorEnter(env, lock))
+		(*env)->MonitorExit(env, lock);
+	(*env)->PopLocalFrame(env, NULL);
+}
