@@ -14,7 +14,7 @@ record_contexts() { # SECONDS [LIBRARY]
 	start_record -p "$jvm" -e cpu -i 1ms -d 100 -f "$here/out.duet"
 	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 60
-	end_record
+	end_record INT
 	expect_status 0
 	run_duet convert --by trace,span --total "$here/out.duet" "$here/out.collapsed"
 	expect_status 0
