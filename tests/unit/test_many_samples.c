@@ -50,18 +50,13 @@ static void add(uint64_t time_ns, uint32_t event, uint32_t number)
 			 0);
 }
 
-static void perf_is_merged_and_read_back(void **state)
+static void expect_short_perf_text(void)
 {
 	struct profile copy;
 	struct buf why;
 	size_t len;
-	char *bytes;
+	char *bytes = written_file("perf", &profile, &len);
 
-	(void)state;
-	for (uint32_t i = 0; i < ORDERED_MAX + 7; i++)
-		add(i, i % 5 == 0, i);
-	profile.end_ns = ORDERED_MAX + 7;
-	bytes = written_file("perf", &profile, &len);
 	assert_true(len < 4096);
 	buf_init(&why);
 	assert_int_equal(read_bytes(&copy, bytes, len, &why), 0);
@@ -70,6 +65,26 @@ static void perf_is_merged_and_read_back(void **state)
 	free(bytes);
 	profile_release(&copy);
 	buf_release(&why);
+}
+
+static void perf_is_merged_and_read_back(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < ORDERED_MAX + 7; i++)
+		add(i, i % 5 == 0, i);
+	profile.end_ns = ORDERED_MAX + 7;
+	expect_short_perf_text();
+}
+
+/* A file may say that one sample stands for any number. */
+static void perf_does_not_repeat_one_of_many(void **state)
+{
+	struct profile_sample sample = {.weight = 5, .thread = threads[0], .node = stacks[1], .count = 200000001};
+
+	(void)state;
+	assert_int_equal(profile_add(&profile, &sample), 0);
+	profile.end_ns = 1;
+	expect_short_perf_text();
 }
 
 /* ---- the heat map's page ---- */
@@ -233,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(perf_is_merged_and_read_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(perf_does_not_repeat_one_of_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(heat_map_of_any_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(heat_map_with_longer_steps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(stacks_that_are_cut, set_up, tear_down),

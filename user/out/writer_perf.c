@@ -19,6 +19,7 @@
 
 #define STACKS_BYTES ((size_t)32 << 20) /* of the texts of stacks that are kept for later samples */
 #define DIGITS_MAX 20
+#define REPEATED_MAX 1000 /* times that a sample is written */
 #define HEAD_BYTES 96 /* of a line before a stack, about */
 #define TRUNCATED "\t               0 " PATH_TRUNCATED " ([mark])\n\n" /* the end of a stack that is cut */
 
@@ -249,7 +250,27 @@ static size_t put_stack(struct perf *p, size_t index, uint64_t most)
 	return (size_t)(end + 1 - text) + strlen(TRUNCATED);
 }
 
-/* A sample that stands for several is written as many times, as long as there is room. */
+/* Writes a sample that others are merged into, once. */
+static int put_merged(struct perf *p, const struct profile_sample *sample)
+{
+	int64_t stack = find_stack(p, sample);
+	uint64_t most;
+
+	if (stack < 0 || !p->stacks.places.items[stack].len)
+		return stack < 0 ? (int)stack : 0;
+	if (put_process(p, &p->profile->threads.items[sample->thread]) < 0)
+		return -ENOMEM;
+	most = stack_room_next(&p->room);
+	fprintf(p->out, PERF_TEXT_COUNT "%u\n", sample->count);
+	put_head(p, sample, sample->weight);
+	stack_room_took(&p->room, put_stack(p, (size_t)stack, most) + HEAD_BYTES);
+	return 0;
+}
+
+/*
+ * A sample that stands for several is written as many times, as long as there is room, but for one of very many: that
+ * is one that others were merged into.
+ */
 static int put_sample(void *context, const struct profile_sample *sample)
 {
 	struct perf *p = context;
@@ -257,6 +278,8 @@ static int put_sample(void *context, const struct profile_sample *sample)
 	int64_t stack = find_stack(p, sample);
 	size_t len;
 
+	if (sample->count > REPEATED_MAX)
+		return put_merged(p, sample);
 	if (stack < 0)
 		return (int)stack;
 	len = p->stacks.places.items[stack].len;
@@ -275,23 +298,6 @@ static int put_sample(void *context, const struct profile_sample *sample)
 		put_head(p, sample, weight);
 		stack_room_took(&p->room, put_stack(p, (size_t)stack, most) + HEAD_BYTES);
 	}
-	return 0;
-}
-
-/* Writes a sample that others are merged into, once. */
-static int put_merged(struct perf *p, const struct profile_sample *sample)
-{
-	int64_t stack = find_stack(p, sample);
-	uint64_t most;
-
-	if (stack < 0 || !p->stacks.places.items[stack].len)
-		return stack < 0 ? (int)stack : 0;
-	if (put_process(p, &p->profile->threads.items[sample->thread]) < 0)
-		return -ENOMEM;
-	most = stack_room_next(&p->room);
-	fprintf(p->out, PERF_TEXT_COUNT "%u\n", sample->count);
-	put_head(p, sample, sample->weight);
-	stack_room_took(&p->room, put_stack(p, (size_t)stack, most) + HEAD_BYTES);
 	return 0;
 }
 
