@@ -88,7 +88,8 @@ case_twenty_thousand() {
 	expect_parked 20000
 }
 
-# Threads that wait for a block device, by read(2) and by io_uring.
+# Threads that wait for a block device, by read(2) and by io_uring. Each sleep of 100 us or more has its exact length,
+# but a switch of threads is a part of it that the kernel counts as CPU time: 20 us for each of some 5,000.
 case_a_block_device() {
 	need_offcpu
 	local name told said
@@ -97,7 +98,7 @@ case_a_block_device() {
 	jvms+=("$jvm")
 	wait_for_line "$here/said" '^READY\|^no direct' 60
 	grep -q '^no direct' "$here/said" && skip "the file system of $here has no direct reads"
-	start_record --no-attach -p "$jvm" -e offcpu=1ms --total -t -d 100 -o collapsed -f "$here/out"
+	start_record --no-attach -p "$jvm" -e offcpu=100us --total -t -d 100 -o collapsed -f "$here/out"
 	touch "$here/data.gate"
 	wait_for_line "$here/said" '^DONE' 60
 	end_record
@@ -106,7 +107,7 @@ case_a_block_device() {
 		said=$(awk -v name="$name" '$1 == name { print $2 / 1e9 }' "$here/said")
 		[ "$said" ] || continue
 		told=$(grep -F "[$name " "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')
-		expect_near "time off CPU of $name, s" "$told" "$said" "$(awk "BEGIN { print 0.03 * $said + 0.05 }")"
+		expect_near "time off CPU of $name, s" "$told" "$said" "$(awk "BEGIN { print 0.03 * $said + 0.1 }")"
 		grep -F "[$name " "$here/out" | grep -v '\[runnable\]' >"$here/blocked"
 		expect "of the time blocked as io in its function, %" \
 			"$(share "$here/blocked" ";$name;.*_\\[k\\];\\[io\\] ")" '>=' 95
