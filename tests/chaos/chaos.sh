@@ -165,7 +165,10 @@ log=$scratch/log
 end_of_chaos=$((SECONDS + seconds))
 for ((number = 1; SECONDS < end_of_chaos; number++)); do
 	run_episode "${only:-$number}" > >(tee -a "$log") 2>&1
-	wait $!
+	tee=$!
+	# Children of a JVM 25 that is killed while it starts two of them wait for each other for ever, with our output.
+	pkill -KILL -P $$ -x jspawnhelper
+	wait "$tee"
 done
 count() {
 	grep -c "^$1 " "$log"

@@ -572,6 +572,7 @@ static void release_options(struct record_options *options)
 	free(options->pids.items);
 	free(options->files.items);
 	free(options->leave_alone.items);
+	free(options->traces.items);
 	style_release(&options->style);
 }
 
