@@ -268,8 +268,8 @@ static int put_merged(struct perf *p, const struct profile_sample *sample)
 }
 
 /*
- * A sample that stands for several is written as many times, as long as there is room, but for one of very many: that
- * is one that others were merged into.
+ * A sample that stands for several is written as many times, as long as there is room. One that stands for more than
+ * REPEATED_MAX is written once, with their number, as a merged sample is.
  */
 static int put_sample(void *context, const struct profile_sample *sample)
 {
