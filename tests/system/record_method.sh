@@ -13,12 +13,13 @@ expect_calls() { # METHOD OF-THE-FIRST [FILE]
 	expect "calls of $1 by the second thread" "${second% *}" == $((2 * $2))
 }
 
-# Returns when the agent waits for the loader: all classes that are loaded have been instrumented by then.
+# The agent waits for the loader: all classes that are loaded have been instrumented by then.
 agent_waits() {
 	local comm
-	for comm in /proc/"$jvm"/task/*/comm; do
-		[ "$(cat "$comm" 2>/dev/null)" != 'duet agent' ] || grep -qE '^(7|73) ' "${comm%comm}syscall"
+	for comm in $(grep -lsx 'duet agent' "/proc/$jvm/task"/*/comm); do
+		! grep -qsE '^(7|73) ' "${comm%comm}syscall" || return 0
 	done
+	return 1
 }
 
 # record_gated, but the gate opens when all is instrumented.
@@ -163,13 +164,16 @@ case_usage() {
 	grep -q 'CLASS.METHOD.*calls' "$here/stdout" || fail "duet list has no methods: $(cat "$here/stdout")"
 }
 
-# A native method cannot be instrumented; a method that is not there has no calls.
+# Calls of a native method are counted, but not timed; a method that is not there has no calls.
 jdk_case_nothing_to_count() {
-	record_instrumented workload.Calls 10 -- \
-		-e 'java.lang.System.nanoTime,no.such.Class.method,workload.Calls.nosuch'
+	local method
+	record_instrumented workload.Calls 10 -- --trace java.lang.System.nanoTime \
+		-e 'java.lang.Runtime.gc,no.such.Class.method,workload.Calls.nosuch'
 	expect "calls" "$(total "$here/out.collapsed")" == 0
 	expect_contains "$here/stderr" '1 methods or classes not instrumented: native'
-	expect_contains "$here/stderr" "no[.]such[.]Class[.]method: no call"
+	for method in java[.]lang[.]Runtime[.]gc no[.]such[.]Class[.]method workload[.]Calls[.]nosuch; do
+		expect_contains "$here/stderr" "$method: no call was recorded"
+	done
 	expect "SUM as without" "$(jvm_said SUM)" == 4551
 }
 
