@@ -2,7 +2,7 @@
 /*
  * made_up_day SAMPLES OUT: a recording of a day with that many samples, in the format of OUT's extension. The server is
  * made up: it has 64 threads and 4000 stacks, of which the first are the most frequent. The size of the file and what
- * the writer took are printed. 100000000 samples need 4 GB below $TMPDIR.
+ * the writer took are printed. 100000000 samples need 1 GB below $TMPDIR.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -200,6 +200,60 @@ static void what_cannot_be_read_back_is_an_error(void **state)
 	assert_int_equal(timeline_each(timeline, expect_next, &next), -EIO);
 }
 
+/* Values of any size, of which some stay for some samples. */
+static struct profile_sample sample_of_any_values(uint32_t i)
+{
+	uint64_t wide = (i * 0x9e3779b97f4a7c15ull) >> i % 64;
+	uint32_t half = (uint32_t)(i * 0x9e3779b9u) >> i % 32;
+
+	return (struct profile_sample){
+		.time_ns = i % 5 ? i * 1000 : wide,
+		.weight = i % 3 ? 10 : UINT64_MAX - wide,
+		.thread = half,
+		.node = i % 7 ? UINT32_MAX - half : 0,
+		.count = i % 2 ? 1 : UINT32_MAX,
+		.event = i / 1000,
+		.address = i % 11 ? 0 : wide,
+		.trace_high = i % 13 ? 0 : UINT64_MAX,
+		.trace_low = i % 17 ? 0 : wide,
+		.span = i % 19 ? 1 : wide,
+	};
+}
+
+static int expect_any_values(void *context, const struct profile_sample *sample)
+{
+	const struct profile_sample want = sample_of_any_values((*(uint32_t *)context)++);
+
+	assert_memory_equal(sample, &want, sizeof(want));
+	return 0;
+}
+
+static void every_field_is_read_back(void **state)
+{
+	struct timeline *timeline = *state;
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		const struct profile_sample sample = sample_of_any_values(i);
+
+		assert_int_equal(timeline_add(timeline, &sample), 0);
+	}
+	assert_int_equal(timeline_each(timeline, expect_any_values, &next), 0);
+	assert_int_equal(next, MANY);
+	next = TIMELINE_RECENT - 1;
+	assert_int_equal(timeline_rest(timeline, next, expect_any_values, &next), 0);
+	assert_int_equal(next, MANY);
+}
+
+/* A recording of a day has tens of millions: they take disk, and time to write. */
+static void what_is_alike_takes_few_bytes(void **state)
+{
+	struct timeline *timeline = *state;
+
+	add_many(timeline);
+	assert_true(lseek(timeline->fd, 0, SEEK_END) <= 2 * TIMELINE_RECENT * 8);
+}
+
 static void nothing_needs_no_file(void **state)
 {
 	struct timeline *timeline = *state;
@@ -222,6 +276,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_rest_may_begin_anywhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_visitor_may_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_read_back_is_an_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_field_is_read_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_alike_takes_few_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_needs_no_file, setup, teardown),
 	};
 

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "profile/sample_pack.h"
 #include "profile/trace.h"
 
-#define BLOCK 1024 /* samples read back at once */
+#define PACKED_BYTES 65536 /* written at once */
 
 void timeline_init(struct timeline *timeline)
 {
@@ -25,6 +26,7 @@ void timeline_release(struct timeline *timeline)
 	if (timeline->fd >= 0)
 		close(timeline->fd);
 	vec_release(&timeline->recent);
+	vec_release(&timeline->ends);
 	timeline_init(timeline);
 }
 
@@ -33,18 +35,46 @@ static uint64_t in_file(const struct timeline *timeline)
 	return timeline->len - timeline->recent.len;
 }
 
+/* Writes the recent samples at the descriptor's offset. Adds the number of bytes to *end. Returns 0 or -errno. */
+static int write_packed(struct timeline *timeline, uint64_t *end)
+{
+	unsigned char packed[PACKED_BYTES];
+	struct profile_sample before = {0};
+	size_t len = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < timeline->recent.len; i++) {
+		len += sample_pack(packed + len, &before, &timeline->recent.items[i]);
+		before = timeline->recent.items[i];
+		if (len <= sizeof(packed) - SAMPLE_PACK_BYTES && i + 1 < timeline->recent.len)
+			continue;
+		err = io_write_all(timeline->fd, packed, len);
+		*end += len;
+		len = 0;
+	}
+	return err;
+}
+
+static uint64_t block_start(const struct timeline *timeline, size_t block)
+{
+	return block ? timeline->ends.items[block - 1] : 0;
+}
+
+/* Makes a block of the file of the recent samples, of which there are TIMELINE_RECENT. */
 static int spill(struct timeline *timeline)
 {
-	off_t offset = (off_t)(in_file(timeline) * sizeof(struct profile_sample));
+	uint64_t end = block_start(timeline, timeline->ends.len);
 	int err;
 
 	if (timeline->fd < 0)
 		timeline->fd = io_open_unlinked();
 	if (timeline->fd < 0)
 		return timeline->fd;
-	if (lseek(timeline->fd, offset, SEEK_SET) < 0)
+	if (lseek(timeline->fd, (off_t)end, SEEK_SET) < 0)
 		return -errno;
-	err = io_write_all(timeline->fd, timeline->recent.items, timeline->recent.len * sizeof(struct profile_sample));
+	err = write_packed(timeline, &end);
+	if (!err)
+		err = vec_push(&timeline->ends, end);
 	if (!err)
 		vec_clear(&timeline->recent);
 	return err;
@@ -135,24 +165,48 @@ static int visit_all(const struct profile_sample *samples, size_t count, timelin
 	return err;
 }
 
-int timeline_rest(const struct timeline *timeline, uint64_t skip, timeline_visitor visit, void *context)
+/* Visits the samples of the block without the first `skip`. */
+static int visit_packed(const unsigned char *at, const unsigned char *end, size_t skip, timeline_visitor visit,
+			void *context)
 {
-	struct profile_sample block[BLOCK];
-	uint64_t stored = in_file(timeline), at = skip < stored ? skip : stored;
-	size_t skipped = (size_t)(skip - at);
+	struct profile_sample sample = {0};
 	int err = 0;
 
-	for (size_t count; !err && at < stored; at += count) {
-		size_t bytes;
-		ssize_t got;
-
-		count = stored - at < BLOCK ? stored - at : BLOCK;
-		bytes = count * sizeof(block[0]);
-		got = pread(timeline->fd, block, bytes, (off_t)(at * sizeof(block[0])));
-		if (got != (ssize_t)bytes)
-			return got < 0 ? -errno : -EIO;
-		err = visit_all(block, count, visit, context);
+	for (size_t i = 0; !err && i < TIMELINE_RECENT; i++) {
+		if (at >= end)
+			return -EIO;
+		at += sample_unpack(at, &sample);
+		if (i >= skip)
+			err = visit(context, &sample);
 	}
+	return err;
+}
+
+static int visit_block(const struct timeline *timeline, size_t block, size_t skip, timeline_visitor visit,
+		       void *context)
+{
+	uint64_t start = block_start(timeline, block);
+	size_t bytes = timeline->ends.items[block] - start;
+	unsigned char *packed = calloc(1, bytes + SAMPLE_PACK_BYTES);
+	ssize_t got = packed ? pread(timeline->fd, packed, bytes, (off_t)start) : -1;
+	int err;
+
+	if (got != (ssize_t)bytes)
+		err = !packed ? -ENOMEM : got < 0 ? -errno : -EIO;
+	else
+		err = visit_packed(packed, packed + bytes, skip, visit, context);
+	free(packed);
+	return err;
+}
+
+int timeline_rest(const struct timeline *timeline, uint64_t skip, timeline_visitor visit, void *context)
+{
+	uint64_t stored = in_file(timeline);
+	size_t skipped = (size_t)(skip < stored ? 0 : skip - stored);
+	int err = 0;
+
+	for (uint64_t at = skip; !err && at < stored; at += TIMELINE_RECENT - at % TIMELINE_RECENT)
+		err = visit_block(timeline, at / TIMELINE_RECENT, at % TIMELINE_RECENT, visit, context);
 	if (err || skipped >= timeline->recent.len)
 		return err;
 	return visit_all(timeline->recent.items + skipped, timeline->recent.len - skipped, visit, context);

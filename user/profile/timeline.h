@@ -33,7 +33,8 @@ struct timeline {
 	/* set by the caller: number of samples that a file has already; these are not merged with later ones */
 	uint64_t written;
 	struct vec(struct profile_sample) recent;
-	int fd; /* the file with the older samples; -1 = none yet */
+	int fd; /* the file with the older samples, packed; -1 = none yet */
+	struct vec(uint64_t) ends; /* where each block of TIMELINE_RECENT samples ends in the file */
 	size_t merge_at; /* recent.len at which to merge next, when `stuck` */
 	bool may_merge; /* set by the caller: memory matters more than the time of each sample */
 	bool stuck; /* the file could not be made or has no more room */
