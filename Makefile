@@ -73,7 +73,8 @@ api_manifest := Premain-Class: one.profiler.Agent\nAgent-Class: one.profiler.Age
 bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 # Of the C programs there, those with cmocka are tests, the others help a script.
-system_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/system/*.c tests/system/*/*.c tests/matrix/*.c))
+system_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/system/*.c tests/system/*/*.c tests/matrix/*.c)) \
+	$(O)/tests/bench/made_up_day
 # Run by hand only: built with the tests, so that they keep up with the code.
 developer_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/*.c tests/corpus/*.c))
 system_tests := $(patsubst %.c,$(O)/%,$(shell grep -ls '^#include <cmocka' tests/system/*.c)) \

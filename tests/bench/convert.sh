@@ -83,5 +83,5 @@ if [ -n "${JFRCONV-}" ]; then
 fi
 if [ -z "${FORMATS-}" ]; then
 	printf '\nHeat map of a day, '
-	TMPDIR=$here "$DUET_BUILD/tests/bench/heatmap_day" "${DAY:-100000000}" "$here/day.html"
+	TMPDIR=$here "$DUET_BUILD/tests/bench/made_up_day" "${DAY:-100000000}" "$here/day.heatmap.html"
 fi

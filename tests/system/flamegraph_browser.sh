@@ -54,7 +54,8 @@ make_pages() {
 		'1/2 103.000000' $'\t1 </script> (x)\n\t1 run (x)\n' >"$shots/a.perf"
 	"$duet" convert "$shots/a.perf" "$shots/a.heatmap.html" &&
 		"$duet" convert "$shots/a.perf" "$shots/a.tree.html" &&
-		"$duet" convert "$shots/nothing.collapsed" "$shots/nothing.heatmap.html"
+		"$duet" convert "$shots/nothing.collapsed" "$shots/nothing.heatmap.html" &&
+		"$DUET_BUILD/tests/bench/made_up_day" 2160000 "$shots/day.heatmap.html" >/dev/null
 }
 
 # Two events, two threads, recursion, two seconds.

@@ -146,49 +146,98 @@ static const unsigned char *rows_of(const unsigned char *at)
 	return at;
 }
 
-/* Reads an event's columns. Steps never go back. Returns the sum of the values. */
-static uint64_t sum_of(const unsigned char **at, uint64_t *ret_rows, uint64_t *ret_last_step)
+struct table {
+	unsigned int step_ms;
+	bool has_threads, has_stacks;
+	uint64_t samples[2], rows[2], last_step[2]; /* by event */
+};
+
+/* Reads series, then rows. The steps of a series rise. Returns the place behind them. */
+static const unsigned char *read_table(const unsigned char *at, struct table *table)
 {
-	uint64_t sum = 0;
+	uint64_t count = number(&at);
+	uint64_t *rows = calloc(count + 1, sizeof(*rows)), *events = calloc(count + 1, sizeof(*events));
 
-	*ret_rows = number(at);
-	*ret_last_step = 0;
-	for (uint64_t i = 0; i < *ret_rows; i++) {
-		uint64_t step = number(at);
-
-		assert_true(step < UINT32_MAX);
-		*ret_last_step += step;
+	assert_true(rows && events);
+	for (uint64_t i = 0; i < count; i++) {
+		events[i] = number(&at);
+		assert_true(events[i] < 2);
+		for (int skipped = table->has_threads + table->has_stacks; skipped; skipped--)
+			(void)number(&at);
+		rows[i] = number(&at);
+		table->rows[events[i]] += rows[i];
 	}
-	for (uint64_t i = 0; i < 2 * *ret_rows; i++)
-		(void)number(at);
-	for (uint64_t i = 0; i < *ret_rows; i++)
-		sum += number(at);
-	return sum;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t step = 0;
+
+		for (uint64_t row = 0; row < rows[i]; row++) {
+			uint64_t more = number(&at);
+
+			assert_true(!row || more);
+			step += more;
+		}
+		if (step > table->last_step[events[i]])
+			table->last_step[events[i]] = step;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		for (uint64_t row = 0; row < rows[i]; row++)
+			table->samples[events[i]] += number(&at);
+	free(rows);
+	free(events);
+	return at;
 }
 
-static void expect_map(uint64_t step_ms, const uint64_t samples[2], const uint64_t rows[2],
-		       const uint64_t last_steps[2])
+static void expect_table(const struct table *want, const struct table *got)
+{
+	assert_int_equal(got->step_ms, want->step_ms);
+	assert_int_equal(got->has_threads, want->has_threads);
+	assert_int_equal(got->has_stacks, want->has_stacks);
+	for (int event = 0; event < 2; event++) {
+		assert_int_equal(got->samples[event], want->samples[event]);
+		assert_int_equal(got->rows[event], want->rows[event]);
+		if (want->rows[event])
+			assert_int_equal(got->last_step[event], want->last_step[event]);
+	}
+}
+
+/* Reads the head's next table, or returns NULL. */
+static const char *next_head(const char *at, struct table *table)
+{
+	char has_threads[6], has_stacks[6];
+
+	at = strstr(at, "{\"stepMs\":");
+	if (!at)
+		return NULL;
+	*table = (struct table){0};
+	assert_int_equal(sscanf(at, "{\"stepMs\":%u,\"hasThreads\":%5[a-z],\"hasStacks\":%5[a-z]}", &table->step_ms,
+				has_threads, has_stacks),
+			 3);
+	table->has_threads = !strcmp(has_threads, "true");
+	table->has_stacks = !strcmp(has_stacks, "true");
+	return at + 1;
+}
+
+static void expect_map(const struct table *want, int count)
 {
 	size_t len;
-	char *packed, step[32];
+	const char *head;
+	char *packed;
 	unsigned char *bytes;
 	const unsigned char *at;
+	struct table got;
+	int i = 0;
 
 	page = written_file("heatmap", &profile, &len);
-	snprintf(step, sizeof(step), "\"stepMs\":%u,", (unsigned int)step_ms);
-	assert_non_null(strstr(page, step));
 	assert_non_null(strstr(page, "H4sI"));
 	packed = decoded(strstr(page, "H4sI"), &len);
 	bytes = inflate_all(packed, len, 64 << 20);
 	at = rows_of(bytes);
-	for (int event = 0; event < 2; event++) {
-		uint64_t ret_rows, ret_last;
-
-		assert_int_equal(sum_of(&at, &ret_rows, &ret_last), samples[event]);
-		assert_int_equal(ret_rows, rows[event]);
-		if (ret_rows)
-			assert_int_equal(ret_last, last_steps[event]);
+	for (head = next_head(page, &got); head; head = next_head(head, &got), i++) {
+		assert_true(i < count);
+		at = read_table(at, &got);
+		expect_table(&want[i], &got);
 	}
+	assert_int_equal(i, count);
 	free(bytes);
 	free(packed);
 	free(page);
@@ -197,22 +246,53 @@ static void expect_map(uint64_t step_ms, const uint64_t samples[2], const uint64
 /* Later samples of an earlier time, as in merged recordings, are in the row of the earlier ones. */
 static void heat_map_of_any_order(void **state)
 {
+	const struct table want = {10, true, true, {10000, 2000}, {5000, 1000}, {5998, 5999}};
+
 	(void)state;
 	for (uint32_t round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < 6000; i++)
 			add(i * SECOND / 100, i % 6 == 5, i);
-	expect_map(10, (uint64_t[]){10000, 2000}, (uint64_t[]){5000, 1000}, (uint64_t[]){5998, 5999});
+	expect_map(&want, 1);
 }
 
-/* A sample in each step of 10 ms is too much: 20 ms have two, of different threads and stacks, 100 ms have six rows. */
+/*
+ * A sample in each step of 10 ms is too much. 100 ms have one row by event and two by thread. By stack they have three,
+ * so that steps of 200 ms are needed, as with six rows of both; who needs stacks alone takes the same rows.
+ */
 static void heat_map_with_longer_steps(void **state)
 {
-	const uint64_t count = 5000000;
+	enum { COUNT = 5000000 };
+	const struct table want[] = {
+		{100, true, false, {COUNT}, {COUNT / 10 * 2}, {COUNT / 10 - 1}},
+		{200, true, true, {COUNT}, {COUNT / 20 * 6}, {COUNT / 20 - 1}},
+	};
 
 	(void)state;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < COUNT; i++)
 		add(i * (SECOND / 100), 0, i);
-	expect_map(200, (uint64_t[]){count, 0}, (uint64_t[]){count / 20 * 6, 0}, (uint64_t[]){count / 20 - 1, 0});
+	expect_map(want, 2);
+}
+
+/* Each sample is of another stack: there are more series than rows are wanted. The picture is as fine as before. */
+static void heat_map_of_more_stacks_than_rows(void **state)
+{
+	enum { COUNT = 2500000 };
+	const struct table want[] = {
+		{100, true, false, {COUNT}, {COUNT / 10 * 2}, {COUNT / 10 - 1}},
+		{43200000, true, true, {COUNT}, {COUNT}, {0}},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		struct frame frame = {.kind = FRAME_NATIVE, .bci = -1};
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		frame.name = intern_str(&profile.strings, name);
+		stacks[i % STACKS] = profile_child(&profile, 0, profile_frame(&profile, &frame));
+		add(i * (SECOND / 100), 0, i);
+	}
+	expect_map(want, 2);
 }
 
 /* ---- deep stacks ---- */
@@ -251,6 +331,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(perf_does_not_repeat_one_of_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(heat_map_of_any_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(heat_map_with_longer_steps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(heat_map_of_more_stacks_than_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(stacks_that_are_cut, set_up, tear_down),
 	};
 

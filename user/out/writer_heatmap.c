@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The heat map: how much was sampled at each moment, and the flame graph of the moments that the user selects. A row of
- * the page holds the samples of one stack of one thread in one step of time. Steps are as short as the number of rows
- * allows: the file of a day has longer ones than that of a minute. Columns of numbers are written one after the other,
- * compressed.
+ * The heat map: how much was sampled at each moment, and the flame graph of the moments that the user selects. The page
+ * has the same samples in four tables of rows: by event alone, also by thread, also by stack, by both. The fewer series
+ * a table has, the shorter are its steps: the picture of a day is fine, and its flame graph is one of many minutes.
+ * Columns of numbers are written one after the other, compressed.
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,24 +15,26 @@
 #include "base/varint.h"
 #include "out/assets.h"
 #include "out/gzip.h"
+#include "out/heat_rows.h"
 #include "out/json.h"
 #include "out/page.h"
 #include "out/path.h"
 #include "out/writers.h"
 
-#define ROWS_MAX 4000000 /* before rows are merged; the page has at most half of it */
+/* Before rows are merged; the page has at most half of them. */
+#define ROWS_MAX 2000000
+#define ROWS_MAX_ALL 4000000
 
-/*
- * Milliseconds. Each step divides the next one. Each also divides a second, a minute, an hour or a day, which is then a
- * column of the page.
- */
-static const uint32_t steps_ms[] = {10,	   20,	   100,	   200,	    1000,    2000,    10000,   20000,
-				    60000, 120000, 600000, 1200000, 3600000, 7200000, 21600000, 43200000};
-#define STEPS (sizeof(steps_ms) / sizeof(*steps_ms))
+enum table { BY_EVENT, BY_THREAD, BY_STACK, BY_ALL, TABLES };
 
-struct row {
-	uint32_t step, event, thread, node;
-	uint64_t value;
+static const struct table_kind {
+	size_t rows_max;
+	bool has_threads, has_stacks;
+} kinds[TABLES] = {
+	[BY_EVENT] = {ROWS_MAX, false, false},
+	[BY_THREAD] = {ROWS_MAX, true, false},
+	[BY_STACK] = {ROWS_MAX, false, true},
+	[BY_ALL] = {ROWS_MAX_ALL, true, true},
 };
 
 struct heatmap {
@@ -47,10 +48,8 @@ struct heatmap {
 	/* nodes of the page: parent, and label instead of a frame; [0] is the root */
 	struct vec(struct stack_node) nodes;
 	struct map node_ids; /* parent << 32 | label -> node of the page */
-	struct vec(struct row) rows;
-	bool is_unordered; /* some row is of an earlier step than the one before it */
-	struct map recent; /* stack_key() -> index in rows, of the step of the last row */
-	size_t step; /* index in steps_ms */
+	/* keys: event; event << 32 | thread; event << 32 | node; BY_ALL: the series by thread << 32 | that by stack */
+	struct heat_rows tables[TABLES];
 	struct gzip gzip;
 };
 
@@ -108,162 +107,43 @@ static int is_wanted(struct heatmap *h, const struct profile_sample *sample)
 
 /* ---- rows ---- */
 
-static int compare_rows(const void *a, const void *b)
+static int64_t add_to(struct heat_rows *table, uint64_t key, uint64_t since_ns, uint64_t value)
 {
-	const struct row *x = a, *y = b;
+	int64_t series = heat_rows_series(table, key);
 
-	if (x->step != y->step)
-		return x->step < y->step ? -1 : 1;
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return (x->node > y->node) - (x->node < y->node);
-}
-
-static int compare_events(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	return compare_rows(a, b);
-}
-
-/* Rows of a recording are in the order of time, so that those of each step are sorted on their own. */
-static void sort_rows(struct heatmap *h)
-{
-	struct row *rows = h->rows.items;
-	size_t end;
-
-	for (size_t first = 0; first < h->rows.len; first = end) {
-		for (end = first + 1; end < h->rows.len && (h->is_unordered || rows[end].step == rows[first].step);)
-			end++;
-		qsort(rows + first, end - first, sizeof(*rows), compare_rows);
-	}
-	h->is_unordered = false;
-}
-
-/* Sorts the rows and merges equal ones. */
-static void merge_rows(struct heatmap *h)
-{
-	struct row *rows = h->rows.items;
-	size_t kept = 0;
-
-	map_release(&h->recent);
-	sort_rows(h);
-	for (size_t i = 1; i < h->rows.len; i++) {
-		if (compare_rows(&rows[kept], &rows[i]))
-			rows[++kept] = rows[i];
-		else
-			rows[kept].value += rows[i].value;
-	}
-	if (h->rows.len)
-		h->rows.len = kept + 1;
-}
-
-static uint32_t longer_step(const struct heatmap *h, uint32_t step, size_t to)
-{
-	return (uint32_t)((uint64_t)step * steps_ms[h->step] / steps_ms[to]);
-}
-
-/* Returns the index in steps_ms of the shortest steps with which both are one. */
-static size_t common_step(const struct heatmap *h, uint32_t a, uint32_t b)
-{
-	size_t step = h->step;
-
-	while (step + 1 < STEPS && longer_step(h, a, step) != longer_step(h, b, step))
-		step++;
-	return step;
-}
-
-static uint64_t stack_key(const struct row *row)
-{
-	return hash_bytes(&row->event, offsetof(struct row, value) - offsetof(struct row, event), 0);
-}
-
-/* Sets *ret to the index of the shortest steps that leave half of the room free. Returns 0 or -ENOMEM. */
-static int find_step(const struct heatmap *h, size_t *ret)
-{
-	struct map last = {0}; /* stack_key() -> step of its last row */
-	size_t merged[STEPS] = {0}, left = h->rows.len;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < h->rows.len; i++) {
-		const struct row *row = &h->rows.items[i];
-		uint64_t key = stack_key(row), before;
-
-		if (map_get(&last, key, &before))
-			merged[common_step(h, (uint32_t)before, row->step)]++;
-		err = map_put(&last, key, row->step);
-	}
-	map_release(&last);
-	*ret = h->step;
-	while (*ret + 1 < STEPS && left > ROWS_MAX / 2)
-		left -= merged[++*ret];
-	return err;
-}
-
-/*
- * Makes the steps as long as it takes to free half of the room, and merges rows. In the order of time, no two rows are
- * equal before that: see put_row(). Returns 0 or -ENOMEM.
- */
-static int make_room(struct heatmap *h)
-{
-	size_t to;
-	int err;
-
-	if (h->is_unordered)
-		merge_rows(h);
-	if (h->rows.len <= ROWS_MAX / 2)
-		return 0;
-	err = find_step(h, &to);
-	if (err)
-		return err;
-	for (size_t i = 0; i < h->rows.len; i++)
-		h->rows.items[i].step = longer_step(h, h->rows.items[i].step, to);
-	h->step = to;
-	merge_rows(h);
-	return 0;
-}
-
-/* Adds the row, or its value to an equal one. Rows that are equal to much older ones are merged later. */
-static int put_row(struct heatmap *h, const struct row *row)
-{
-	uint64_t key = stack_key(row), at;
-	uint32_t last = h->rows.len ? h->rows.items[h->rows.len - 1].step : 0;
-
-	if (row->step != last)
-		map_release(&h->recent);
-	h->is_unordered |= row->step < last;
-	if (map_get(&h->recent, key, &at) && !compare_rows(&h->rows.items[at], row)) {
-		h->rows.items[at].value += row->value;
-		return 0;
-	}
-	at = h->rows.len;
-	return vec_push(&h->rows, *row) < 0 ? -ENOMEM : map_put(&h->recent, key, at);
+	if (series < 0 || heat_rows_add(table, (uint32_t)series, since_ns, value) < 0)
+		return -ENOMEM;
+	return series;
 }
 
 static int add_row(void *context, const struct profile_sample *sample)
 {
 	struct heatmap *h = context;
 	uint64_t since = sample->time_ns > h->profile->start_ns ? sample->time_ns - h->profile->start_ns : 0;
-	struct row row = {
-		.event = sample->event,
-		.thread = sample->thread,
-		.node = h->page_nodes[sample->node],
-		.value = h->options->total ? sample->weight : sample->count,
-	};
-	int wanted = is_wanted(h, sample), err = 0;
-	uint64_t step;
+	uint64_t value = h->options->total ? sample->weight : sample->count;
+	uint64_t event = (uint64_t)sample->event << 32;
+	int wanted = is_wanted(h, sample);
+	int64_t thread, stack;
 
 	if (wanted <= 0)
 		return wanted;
-	if (h->rows.len >= ROWS_MAX)
-		err = make_room(h);
-	step = since / ((uint64_t)steps_ms[h->step] * NS_PER_MS);
-	row.step = step < UINT32_MAX ? (uint32_t)step : UINT32_MAX;
-	return err ? err : put_row(h, &row);
+	thread = add_to(&h->tables[BY_THREAD], event | sample->thread, since, value);
+	stack = add_to(&h->tables[BY_STACK], event | h->page_nodes[sample->node], since, value);
+	if (thread < 0 || stack < 0 || add_to(&h->tables[BY_EVENT], event, since, value) < 0 ||
+	    add_to(&h->tables[BY_ALL], (uint64_t)thread << 32 | (uint64_t)stack, since, value) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* The page does without a table when one that says more has the same steps. */
+static bool is_written(const struct heatmap *h, enum table number)
+{
+	for (enum table other = number + 1; other < TABLES; other++)
+		if (kinds[other].has_threads >= kinds[number].has_threads &&
+		    kinds[other].has_stacks >= kinds[number].has_stacks &&
+		    heat_rows_step_ms(&h->tables[other]) == heat_rows_step_ms(&h->tables[number]))
+			return false;
+	return true;
 }
 
 /* ---- the compressed part ---- */
@@ -295,31 +175,42 @@ static void put_nodes(struct heatmap *h)
 		put_number(h, h->nodes.items[i].frame);
 }
 
-/* Writes four columns: steps since the previous row, thread, node, value. */
-static void put_rows(struct heatmap *h, size_t first, size_t end)
+/* Event, thread and node of each series, as far as the table has them, and the number of its rows. */
+static void put_series(struct heatmap *h, enum table number)
 {
-	const struct row *rows = h->rows.items;
+	const struct heat_rows *table = &h->tables[number];
+	uint32_t first = 0;
 
-	put_number(h, end - first);
-	for (size_t i = first; i < end; i++)
-		put_number(h, rows[i].step - (i > first ? rows[i - 1].step : 0));
-	for (size_t i = first; i < end; i++)
-		put_number(h, rows[i].thread);
-	for (size_t i = first; i < end; i++)
-		put_number(h, rows[i].node);
-	for (size_t i = first; i < end; i++)
-		put_number(h, rows[i].value);
+	put_number(h, table->series.len);
+	for (size_t i = 0; i < table->series.len; i++) {
+		const struct heat_series *one = &table->series.items[i];
+		uint64_t by_thread = one->key, by_stack = one->key;
+
+		if (number == BY_ALL) {
+			by_thread = h->tables[BY_THREAD].series.items[one->key >> 32].key;
+			by_stack = h->tables[BY_STACK].series.items[(uint32_t)one->key].key;
+		}
+		put_number(h, by_thread >> 32);
+		if (kinds[number].has_threads)
+			put_number(h, (uint32_t)by_thread);
+		if (kinds[number].has_stacks)
+			put_number(h, (uint32_t)by_stack);
+		put_number(h, one->end - first);
+		first = one->end;
+	}
 }
 
-static void put_events(struct heatmap *h)
+/* Two columns: steps since the row before of the same series, and values. */
+static void put_rows(struct heatmap *h, enum table number)
 {
-	size_t first = 0, end;
+	const struct heat_rows *table = &h->tables[number];
+	const struct heat_row *rows = table->rows.items;
 
-	for (uint32_t event = 0; event < h->profile->events.len; event++, first = end) {
-		for (end = first; end < h->rows.len && h->rows.items[end].event == event; end++)
-			;
-		put_rows(h, first, end);
-	}
+	put_series(h, number);
+	for (size_t i = 0; i < table->rows.len; i++)
+		put_number(h, rows[i].step - (i && rows[i - 1].series == rows[i].series ? rows[i - 1].step : 0));
+	for (size_t i = 0; i < table->rows.len; i++)
+		put_number(h, rows[i].value);
 }
 
 static void write_base64(const unsigned char *bytes, size_t len, FILE *out)
@@ -348,7 +239,9 @@ static int put_data(const void *context)
 
 	if (!err) {
 		put_nodes(h);
-		put_events(h);
+		for (enum table number = 0; number < TABLES; number++)
+			if (is_written(h, number))
+				put_rows(h, number);
 		gzip_close(&h->gzip);
 	}
 	if (stream && fclose(stream) == EOF)
@@ -393,14 +286,31 @@ static void put_threads(const struct heatmap *h)
 	buf_release(&text);
 }
 
+/* The tables in the order in which put_data() writes them. */
+static void put_tables(const struct heatmap *h)
+{
+	const char *comma = "";
+
+	fputs(",\"tables\":[", h->out);
+	for (enum table number = 0; number < TABLES; number++) {
+		if (!is_written(h, number))
+			continue;
+		fprintf(h->out, "%s{\"stepMs\":%u,\"hasThreads\":%s,\"hasStacks\":%s}", comma,
+			heat_rows_step_ms(&h->tables[number]), kinds[number].has_threads ? "true" : "false",
+			kinds[number].has_stacks ? "true" : "false");
+		comma = ",";
+	}
+	fputs("]", h->out);
+}
+
 static int put_head(const void *context)
 {
 	const struct heatmap *h = context;
 
 	fputs("{\"title\":", h->out);
 	json_foreign(h->out, h->options->title ? h->options->title : "Heat map");
-	fprintf(h->out, ",\"startMs\":%" PRIu64 ",\"stepMs\":%u", (uint64_t)(h->profile->start_realtime_ns / NS_PER_MS),
-		steps_ms[h->step]);
+	fprintf(h->out, ",\"startMs\":%" PRIu64, (uint64_t)(h->profile->start_realtime_ns / NS_PER_MS));
+	put_tables(h);
 	put_events_head(h);
 	put_threads(h);
 	fputs("}", h->out);
@@ -418,14 +328,10 @@ static int write_page(struct heatmap *h)
 		err = number_nodes(h);
 	if (!err)
 		err = timeline_each(&h->profile->samples, add_row, h);
+	for (enum table number = 0; !err && number < TABLES; number++)
+		err = heat_rows_finish(&h->tables[number]);
 	if (err)
 		return err;
-	err = make_room(h);
-	if (err)
-		return err;
-	merge_rows(h);
-	if (h->profile->events.len > 1 && h->rows.len)
-		qsort(h->rows.items, h->rows.len, sizeof(*h->rows.items), compare_events);
 	return page_write(asset_heatmap, asset_heatmap_bytes, insertions, 2, h, h->out);
 }
 
@@ -436,6 +342,8 @@ static int heatmap_write(const struct profile *profile, const struct writer_opti
 	struct heatmap h = {.profile = profile, .options = &ours, .out = out};
 	int err;
 
+	for (enum table number = 0; number < TABLES; number++)
+		h.tables[number].rows_max = kinds[number].rows_max;
 	ours.style.dotted = true;
 	ours.threads = ours.processes = ours.reverse = false;
 	memset(ours.by, 0, sizeof(ours.by));
@@ -446,8 +354,8 @@ static int heatmap_write(const struct profile *profile, const struct writer_opti
 	free(h.wanted);
 	vec_release(&h.nodes);
 	map_release(&h.node_ids);
-	vec_release(&h.rows);
-	map_release(&h.recent);
+	for (enum table number = 0; number < TABLES; number++)
+		heat_rows_release(&h.tables[number]);
 	return err;
 }
 

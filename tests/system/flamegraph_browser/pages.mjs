@@ -86,6 +86,34 @@ test("the_map_is_searched", async () => {
 	equal(await page.locator("#matched").innerText(), "60.00%", "share of the frame");
 });
 
+/* day.heatmap.html has a sample each 40 ms of a day, of more stacks than there are rows for. */
+test("a_day_has_fine_cells_and_coarse_stacks", async () => {
+	await openMap("day.heatmap.html");
+	equal(await page.evaluate(() => tables.map(table => [table.stepMs, table.hasThreads, table.hasStacks])),
+		[[100, false, false], [10000, true, false], [120000, false, true], [600000, true, true]], "steps");
+	equal(await page.evaluate(() => [cellMs(), Math.max(...cells.values()), Math.min(...cells.values())]),
+		[1000, 25, 25], "a cell of the picture and its samples");
+	await page.evaluate(() => select(3605000, 3607000));
+	equal(await page.evaluate(() => boxes[0].value), 3000, "samples of the flame graph");
+	equal(await page.locator("#status").innerText(), "23:13:25.000 to 23:13:27.000: 50 samples. Stacks are kept in " +
+		"steps of 2 min: the flame graph is of 23:13:20.000 to 23:15:20.000: 3,000 samples", "the range is told");
+	await page.evaluate(() => select(3600000, 3720000));
+	equal(await page.locator("#status").innerText(), "23:13:20.000 to 23:15:20.000: 3,000 samples", "a whole step");
+	await page.click("#in");
+	equal(await page.evaluate(() => [cellMs(), total]), [200, 2160000], "shorter cells");
+});
+
+test("a_search_and_a_thread_of_a_day", async () => {
+	await openMap("day.heatmap.html");
+	await page.fill("#search", "step23_7$");
+	equal(await page.evaluate(() => [cellMs(), total]), [120000, 2160000], "cells of a search");
+	equal((await page.locator("#hint").innerText()).endsWith("Shorter cells do not say which stacks they are of."), true,
+		"the hint of a search");
+	await page.fill("#search", "");
+	await page.selectOption("#thread", "3");
+	equal(await page.evaluate(() => cellMs()), 10000, "cells of a thread");
+});
+
 test("an_empty_map_says_so", async () => {
 	await openMap("nothing.heatmap.html");
 	equal(await filled(), [], "cells");
