@@ -64,12 +64,14 @@ static __always_inline void tlab_renew(struct tlab_thread *thread, const struct 
 {
 	thread->began = call->position;
 	thread->bytes = call->buffer;
+	thread->room = call->buffer > call->size ? call->buffer - call->size : 0;
 	thread->left = 0;
 }
 
 /*
- * Weighs an object that would not fit into any rest of the buffer. It accounts for its own size. If it gets a new
- * buffer, the objects that were put into the rest of the old one, all smaller, are left to the next sample of such.
+ * Weighs an object that would not fit into any rest of the buffer, not even right behind the object that began it: a
+ * buffer for a large object is larger by its size. It accounts for its own size. If it gets a new buffer, the objects
+ * that were put into the rest of the old one, all smaller, are left to the next sample of such.
  */
 static __always_inline u64 tlab_weigh_certain(struct tlab_thread *thread, const struct tlab_call *call)
 {
@@ -119,7 +121,7 @@ static __always_inline u64 tlab_weigh_crossing(struct tlab_thread *thread, const
  */
 static __noinline u64 tlab_weigh(struct tlab_thread *thread, const struct tlab_call *call)
 {
-	u64 used = call->position - thread->began, most = thread->left ? thread->left : thread->bytes, weight;
+	u64 used = call->position - thread->began, most = thread->left ? thread->left : thread->room, weight;
 	u64 rest = !call->buffer ? call->left : thread->bytes > used ? thread->bytes - used : 0;
 
 	if (call->position < thread->told || call->position < thread->began) { /* another thread has got its number */

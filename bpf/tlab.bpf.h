@@ -11,6 +11,7 @@ struct tlab_thread {
 	u64 owed; /* bytes before it that the next object which ends a buffer accounts for too */
 	u64 began; /* position at which its buffer began, with the bytes of objects outside of it since */
 	u64 bytes; /* size of the buffer; 0: not known */
+	u64 room; /* of the buffer, behind the object that began it */
 	u64 left; /* what was left of it when an object did not fit, and it was kept; 0: all objects have fit */
 	u64 small; /* bytes of objects of at most small_most bytes that a sample of such an object has to account for */
 	u64 small_most;

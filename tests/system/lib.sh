@@ -249,7 +249,7 @@ expect_sums() { # FILE MEGABYTES PATTERN-OF-STACKS
 				sub(/.*;/, "")
 				sum += $0 == leaf ? weight : 0
 			}
-			END { printf "%d", sum }' "$1")
+			END { printf "%.0f", sum }' "$1")
 		[ "$bytes" -gt $((($2 << 20) / 33)) ] || continue
 		compared=$((compared + 1))
 		expect_near "bytes of $class in $site" "$told" "$bytes" $((bytes / 50))

@@ -5,11 +5,12 @@
 # the workload has by construction, on JDK 8, and with --tlab on others.
 . "$(dirname "$0")/lib.sh"
 
-megabytes=4000
+megabytes=8000
 
-# Records a JVM whose allocations BPF samples. The gate opens when the probes are there. A buffer of 8 kB makes a sample
-# of 8 kB: of 4 GB, the smallest part that is compared, 9 %, has 45,000 samples, whose sum has an error of 0.5 %. 2 % is
-# four times that: one run of two thousand fails.
+# Records a JVM whose allocations BPF samples. The gate opens when the probes are there. Each 16 kB make a sample: of
+# 8 GB, the smallest part that is compared, 9 %, has 45,000 samples, whose sum has an error of 0.5 %. 2 % is four times
+# that: one run of two thousand fails. With a sample for each buffer of 8 kB, BPF would leave many to the next one, so
+# that half of the CPU is left to the thread; objects that are seen soon after others then get too little.
 record_probed() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	local workload=()
 	while [ "$1" != -- ]; do
@@ -31,7 +32,16 @@ record_probed() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	expect_status 0
 }
 
+# Each object that never fits into the rest of a buffer has a call of its own.
+expect_large() {
+	local told said
+	told=$(matching "$here/out.collapsed" 'Sums[$]Work[.]large;char')
+	said=$(awk '$2 == "large" { print $4 }' "$jvm_out")
+	expect_near "bytes of large objects" "${told% *}" "$said" $((said / 500))
+}
+
 expect_truth() {
+	expect_large
 	expect_sums "$here/out.collapsed" $megabytes '^[^;]*;.*workload/Sums.Work.run;workload/Sums.Work.one;'
 	expect_near "bytes in all" "$(total "$here/out.collapsed")" $((megabytes << 20)) $(((megabytes << 20) / 50))
 	expect_share "walks to the thread's entry" "$(reported walked)" '>=' 99.9
@@ -41,7 +51,7 @@ expect_truth() {
 jdk_case_sums() {
 	need_bpf
 	need_jdk 11 "symbols of HotSpot in these JDKs"
-	record_probed workload.Sums $megabytes -- -e alloc=1 --tlab --agent never
+	record_probed workload.Sums $megabytes -- -e alloc=16k --tlab --agent never
 	expect_truth
 }
 
@@ -49,7 +59,7 @@ jdk_case_sums() {
 jdk_case_beside_others() {
 	need_bpf
 	need_jdk 11 "symbols of HotSpot in these JDKs"
-	record_probed workload.Sums $megabytes 2 -- -e cpu=5ms,alloc=1,lock --tlab
+	record_probed workload.Sums $megabytes 2 -- -e cpu=5ms,alloc=16k,lock --tlab
 	expect_sums "$here/out.alloc.collapsed" $megabytes 'Sums.Work.run;'
 	expect "CPU time, in ns" "$(total "$here/out.collapsed")" '>' 50000000
 }
@@ -106,7 +116,7 @@ with_collectors() { # COLLECTOR...
 	need_jdk_8
 	for collector; do
 		JVM_FLAGS=(-XX:+Use${collector}GC -XX:-FastTLABRefill)
-		record_probed workload.Sums $megabytes -- -e alloc=1
+		record_probed workload.Sums $megabytes -- -e alloc=16k
 		expect_truth
 		kill "$jvm"
 	done
