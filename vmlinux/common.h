@@ -267,7 +267,7 @@ struct rseq;
 
 struct task_struct {
 	unsigned int __state; /* Linux 5.14 */
-	int on_cpu;
+	unsigned int on_cpu; /* an int; u8 since Linux 7.2, which libbpf reads only where this is unsigned */
 	unsigned long nvcsw; /* context switches, also those that it did not ask for */
 	unsigned long nivcsw;
 	void *stack;

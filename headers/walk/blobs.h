@@ -196,6 +196,11 @@ static inline walk_result java_find_blob(struct walk_java *java, uint64_t pc)
 	heap = java_heap(layout, pc);
 	if (heap < 0)
 		return DUET_WALK_NO_BLOB;
+	/*
+	 * The mask is for the verifier: that of Linux 5.10 knows no bounds of the | of two variables. The asm hides the
+	 * value, else the compiler would remove the mask as superfluous.
+	 */
+	__asm__("" : "+r"(heap));
 	return java_take_block(java, java_block(java, &layout->heaps[heap & (DUET_JVM_HEAPS - 1)], pc), pc);
 }
 
