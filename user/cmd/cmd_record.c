@@ -157,12 +157,12 @@ static int set_engine(struct session_options *session, const struct record_optio
 	return -EINVAL;
 }
 
-static int check_engine(const struct session_options *session)
+static int check_engine(struct session_options *session, const struct record_options *options)
 {
 	const struct engine *engine = &engines[session->engine];
-	const char *of_bpf = session->cpus	 ? "--record-cpu"
-			     : session->only_cpu ? "--target-cpu"
-			     : session->policies ? "--sched"
+	const char *of_bpf = options->cpus	 ? "--record-cpu"
+			     : options->only_cpu ? "--target-cpu"
+			     : options->policies ? "--sched"
 						 : NULL;
 
 	if (engine->standalone && of_bpf) {
@@ -171,7 +171,7 @@ static int check_engine(const struct session_options *session)
 		return -EINVAL;
 	}
 
-	if (engine->standalone && session->receivers)
+	if (engine->standalone && options->receivers)
 		log_info("--receivers needs the bpf engine: with %s, no class comes above vtable stubs", engine->name);
 	if (engine->standalone && session->holders) {
 		log_error("--holders needs the bpf engine: engine %s does not see who releases a lock", engine->name);
@@ -272,9 +272,9 @@ static int set_leave_alone(struct session_options *session, const struct record_
 }
 
 /* Lengthens intervals that are too short for --max-overhead. */
-static void slow_clocks(struct session_options *session)
+static int slow_clocks(struct session_options *session, const struct record_options *options)
 {
-	for (size_t i = 0; i < session->events.len; i++) {
+	for (size_t i = 0; options->max_overhead > 0 && i < session->events.len; i++) {
 		struct event_spec *spec = &session->events.items[i];
 
 		if (!spec->event->perf.is_clock || spec->interval >= OVERHEAD_TICK_MIN_NS)
@@ -282,12 +282,16 @@ static void slow_clocks(struct session_options *session)
 		log_info("the interval is 1 ms: --max-overhead allows none shorter");
 		spec->interval = OVERHEAD_TICK_MIN_NS;
 	}
+	return 0;
 }
 
-static int check_memory(const struct session_options *session)
+static int set_memory(struct session_options *session, const struct record_options *options)
 {
 	struct buf asked;
 
+	session->max_memory = options->max_memory;
+	if (options->continuous && !options->max_memory)
+		session->max_memory = CONTINUOUS_MEMORY;
 	if (!session->max_memory || session->max_memory >= BUDGET_MIN_BYTES)
 		return 0;
 	buf_init(&asked);
@@ -298,10 +302,11 @@ static int check_memory(const struct session_options *session)
 }
 
 /* Other formats cannot hold a sample that stands for several, or are written at the end. */
-static int check_file_limit(const struct session_options *session)
+static int set_file_limit(struct session_options *session, const struct record_options *options)
 {
 	bool is_duet = session->outputs.len && !session->window_ns;
 
+	session->max_file = options->max_file;
 	for (size_t i = 0; i < session->outputs.len; i++)
 		is_duet &= !strcmp(session->outputs.items[i].writer->name, "duet");
 	if (session->max_file && !is_duet)
@@ -470,12 +475,28 @@ static int set_jfr(struct session_options *session, const struct record_options 
 	return -EINVAL;
 }
 
-static int fill_session(struct session_options *session, const struct record_options *options, char **args, int count,
-			int dashdash)
+static int set_style(struct session_options *session, const struct record_options *options)
 {
-	int err = set_targets(session, options, args, count, dashdash);
-
 	session->style = options->style;
+	set_depth(session, options);
+	return style_set(&session->style, options->by);
+}
+
+static int set_outputs(struct session_options *session, const struct record_options *options)
+{
+	return outputs_set(session, &options->files, options->format);
+}
+
+static int set_duration(struct session_options *session, const struct record_options *options)
+{
+	session->duration_ns = options->duration_ns;
+	if (!options->duration_ns && !session->command && !options->continuous)
+		session->duration_ns = DEFAULT_DURATION_NS;
+	return 0;
+}
+
+static void copy_values(struct session_options *session, const struct record_options *options)
+{
 	session->all_user = options->all_user;
 	session->cpus = options->cpus;
 	session->policies = options->policies;
@@ -483,57 +504,29 @@ static int fill_session(struct session_options *session, const struct record_opt
 	session->offsets = options->offsets;
 	session->only_cpu = options->only_cpu;
 	session->spark_names = options->spark_names;
-	session->max_memory = options->max_memory;
-	if (options->continuous && !options->max_memory)
-		session->max_memory = CONTINUOUS_MEMORY;
-	session->max_file = options->max_file;
 	session->max_overhead = options->max_overhead;
 	session->metrics = options->metrics;
-	set_depth(session, options);
-	session->duration_ns = options->duration_ns;
-	if (!options->duration_ns && !session->command && !options->continuous)
-		session->duration_ns = DEFAULT_DURATION_NS;
-	if (!err)
-		err = record_events_set(session, options);
-	if (!err)
-		err = set_sleeps(session, options);
-	if (!err)
-		err = set_sleep_hook(session, options);
-	if (!err)
-		err = set_locks(session, options);
-	if (!err)
-		err = set_live(session, options);
-	if (!err)
-		err = set_alloc(session, options);
-	if (!err)
-		err = set_engine(session, options);
-	if (!err)
-		err = set_agent(session, options);
-	if (!err)
-		err = check_engine(session);
-	if (!err)
-		err = set_leave_alone(session, options);
-	if (!err && options->max_overhead > 0)
-		slow_clocks(session);
-	if (!err)
-		err = check_memory(session);
-	if (!err)
-		err = set_pairing(session, options);
-	if (!err)
-		err = style_set(&session->style, options->by);
-	if (!err)
-		err = set_signals(session, options);
-	if (!err)
-		err = set_windows(session, options);
-	if (!err)
-		err = set_access(session, options);
-	if (!err)
-		err = outputs_set(session, &options->files, options->format);
-	if (!err)
-		err = set_usages(session, options);
-	if (!err)
-		err = set_jfr(session, options);
-	return err ? err : check_file_limit(session);
+}
+
+typedef int (*session_setter)(struct session_options *session, const struct record_options *options);
+
+/* Each sets or checks one thing. They are called in this order: a check comes after what it looks at. */
+static const session_setter setters[] = {
+	set_duration, record_events_set, set_sleeps, set_sleep_hook, set_locks,	      set_live,
+	set_alloc,    set_engine,	 set_agent,  check_engine,   set_leave_alone, slow_clocks,
+	set_memory,   set_pairing,	 set_style,  set_signals,    set_windows,     set_access,
+	set_outputs,  set_usages,	 set_jfr,    set_file_limit,
+};
+
+static int fill_session(struct session_options *session, const struct record_options *options, char **args, int count,
+			int dashdash)
+{
+	int err = set_targets(session, options, args, count, dashdash);
+
+	copy_values(session, options);
+	for (size_t i = 0; !err && i < sizeof(setters) / sizeof(setters[0]); i++)
+		err = setters[i](session, options);
+	return err;
 }
 
 /* The command line for the output's facts, cut so that a long list of files does not hide the other facts. */
