@@ -7,6 +7,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <zlib.h>
 
@@ -641,6 +642,27 @@ static void chain_of_short_names(void **state)
 	profile_release(&profile);
 }
 
+static long most_memory_kb(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
+/* The file has the numbers of 64 million frames, 166 MB. Nothing else in memory grows with them. */
+static void chain_in_binary_tables(void **state)
+{
+	long before_kb = most_memory_kb();
+
+	(void)state;
+	make_chain(14000, 1);
+	assert_in_range(bytes_as("otlp"), 100 << 20, 200 << 20);
+	assert_true(bytes_as("otlp-json") > 300 << 20);
+	assert_true(most_memory_kb() - before_kb < 350 << 10);
+	profile_release(&profile);
+}
+
 /* A line of collapsed stacks that stands for billions of samples. */
 static void one_line_for_all(void **state)
 {
@@ -655,6 +677,7 @@ static void one_line_for_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chain_in_binary_tables), /* first: the most memory never gets less */
 		cmocka_unit_test_setup_teardown(perf_names_of_processes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(perf_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pprof_strings, set_up, tear_down),

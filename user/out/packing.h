@@ -4,6 +4,7 @@
 #define OUT_PACKING_H
 
 #include <protobuf-c/protobuf-c.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/varint.h"
@@ -31,6 +32,16 @@ static inline void add_message(struct buf *to, unsigned int field, const Protobu
 	add_varint(to, len);
 	if (buf_reserve(to, len))
 		to->len += protobuf_c_message_pack(message, (uint8_t *)to->data + to->len);
+}
+
+/* What comes before the bytes of a field. */
+static inline void write_head(FILE *out, unsigned int field, uint64_t bytes)
+{
+	unsigned char head[2 * VARINT_BYTES];
+	size_t len = varint_put(head, (uint64_t)field << 3 | 2);
+
+	len += varint_put(head + len, bytes);
+	fwrite(head, 1, len, out);
 }
 
 #endif

@@ -2,6 +2,7 @@
 #include "out/protobuf_json.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -132,4 +133,58 @@ void protobuf_json(FILE *out, const ProtobufCMessage *message)
 		put_field(out, message, field);
 	}
 	fputc('}', out);
+}
+
+static uint64_t take_number(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			break;
+	}
+	return value;
+}
+
+static int put_element(FILE *out, const ProtobufCFieldDescriptor *field, const uint8_t *bytes, size_t len)
+{
+	ProtobufCMessage *message;
+
+	if (field->type == PROTOBUF_C_TYPE_STRING) {
+		json_text(out, (const char *)bytes, len);
+		return 0;
+	}
+	message = protobuf_c_message_unpack(field->descriptor, NULL, len, bytes);
+	if (!message)
+		return -ENOMEM;
+	protobuf_json(out, message);
+	protobuf_c_message_free_unpacked(message, NULL);
+	return 0;
+}
+
+int protobuf_json_elements(FILE *out, const ProtobufCMessageDescriptor *type, unsigned int number, const char *bytes,
+			   size_t len)
+{
+	const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(type, number);
+	const uint8_t *at = (const uint8_t *)bytes, *end = at + len;
+	bool is_first = true;
+	int err = 0;
+
+	put_key(out, field->name);
+	fputc('[', out);
+	for (; !err && at < end; is_first = false) {
+		uint64_t element;
+
+		(void)take_number(&at, end); /* of the field */
+		element = take_number(&at, end);
+		if (!is_first)
+			fputc(',', out);
+		err = element <= (uint64_t)(end - at) ? put_element(out, field, at, element) : -ENOMEM;
+		at += element;
+	}
+	fputc(']', out);
+	return err;
 }

@@ -14,6 +14,7 @@
 #include "otlp.pb-c.h"
 #include "out/code.h"
 #include "out/ordered.h"
+#include "out/otlp_dictionary.h"
 #include "out/otlp_resource.h"
 #include "out/packing.h"
 #include "out/path.h"
@@ -23,16 +24,17 @@
 #include "profile/otlp.h"
 #include "profile/trace.h"
 
-/* Fields of ProfilesData, ResourceProfiles, ScopeProfiles and Dictionary. */
+/* Fields of ProfilesData, ResourceProfiles and ScopeProfiles. */
 enum { DATA_RESOURCES = 1, DATA_DICTIONARY = 2 };
 enum { RESOURCE_RESOURCE = 1, RESOURCE_SCOPES = 2 };
 enum { SCOPE_SCOPE = 1, SCOPE_PROFILES = 2 };
-enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, TABLE_STRINGS, TABLE_ATTRIBUTES,
-	     TABLE_STACKS };
 
 #define SAMPLE_ATTRIBUTES 5
 
-/* The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. */
+/*
+ * The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. An empty string is
+ * element 0 of the interns, too; the other tables must not return it.
+ */
 struct otlp {
 	const struct profile *profile;
 	const struct writer_options *options;
@@ -40,9 +42,11 @@ struct otlp {
 	struct path_labels labels;
 	struct path_maker path;
 	struct spans spans;
-	struct buf dictionary; /* packed */
+	struct otlp_dictionary dictionary;
 	/* tables other than strings, by the text of their elements */
-	struct intern strings, mappings, functions, attributes, stacks, links;
+	struct intern strings, mappings, functions, attributes, links;
+	struct map chains; /* number of the caller's chain << 32 | location -> number of the chain */
+	struct map stacks; /* number of a chain -> index of the stack */
 	uint32_t *frame_locations; /* by index of the frame; 0 = none yet */
 	struct map mark_locations; /* by label */
 	uint32_t location_count;
@@ -68,7 +72,7 @@ static int32_t string_of(struct otlp *o, const char *text)
 	if (clean.failed || (!id && clean.len))
 		o->err = -ENOMEM;
 	else if (id >= known)
-		add_bytes(&o->dictionary, TABLE_STRINGS, clean.data, clean.len);
+		add_bytes(&o->dictionary.tables[TABLE_STRINGS], TABLE_STRINGS, clean.data, clean.len);
 	buf_release(&clean);
 	return (int32_t)id;
 }
@@ -108,8 +112,8 @@ static int32_t attribute_of(struct otlp *o, const char *key, const char *text, i
 	attribute.key_strindex = string_of(o, key);
 	attribute.value = &value;
 	if (is_new)
-		add_message(&o->dictionary, TABLE_ATTRIBUTES, &attribute.base);
-	o->dictionary.failed |= clean.failed;
+		add_message(&o->dictionary.tables[TABLE_ATTRIBUTES], TABLE_ATTRIBUTES, &attribute.base);
+	o->dictionary.tables[TABLE_ATTRIBUTES].failed |= clean.failed;
 	buf_release(&clean);
 	return index;
 }
@@ -133,7 +137,7 @@ static int32_t mapping_of(struct otlp *o, const struct frame *frame)
 	attribute = *build_id ? attribute_of(o, "process.executable.build_id.gnu", build_id, 0) : 0;
 	mapping.n_attribute_indices = attribute != 0;
 	mapping.attribute_indices = &attribute;
-	add_message(&o->dictionary, TABLE_MAPPINGS, &mapping.base);
+	add_message(&o->dictionary.tables[TABLE_MAPPINGS], TABLE_MAPPINGS, &mapping.base);
 	return index;
 }
 
@@ -167,7 +171,7 @@ static int32_t function_of(struct otlp *o, const struct path_step *step)
 	end = strcspn(o->text.data, "\n");
 	o->text.data[end] = '\0';
 	function.system_name_strindex = string_of(o, end ? o->text.data : o->text.data + name);
-	add_message(&o->dictionary, TABLE_FUNCTIONS, &function.base);
+	add_message(&o->dictionary.tables[TABLE_FUNCTIONS], TABLE_FUNCTIONS, &function.base);
 	return index;
 }
 
@@ -197,7 +201,7 @@ static uint32_t add_location(struct otlp *o, const struct path_step *step)
 	location.lines = &lines;
 	location.n_attribute_indices = type != NULL;
 	location.attribute_indices = &attribute;
-	add_message(&o->dictionary, TABLE_LOCATIONS, &location.base);
+	add_message(&o->dictionary.tables[TABLE_LOCATIONS], TABLE_LOCATIONS, &location.base);
 	return ++o->location_count;
 }
 
@@ -218,28 +222,38 @@ static uint32_t location_of(struct otlp *o, const struct path_step *step)
 	return (uint32_t)index;
 }
 
-/* The stack of o->path. */
+/* Returns a number for the frames from the root to this one, the same for the same ones. The outermost has none, 0. */
+static uint64_t chain_of(struct otlp *o, uint64_t caller, uint32_t location)
+{
+	uint64_t key = caller << 32 | location, chain = o->chains.len + 1;
+
+	if (!map_get(&o->chains, key, &chain) && map_put(&o->chains, key, chain) < 0)
+		o->err = -ENOMEM;
+	return chain;
+}
+
+/* The stack of o->path. Stacks share their chains, so that deep ones take no more memory here than the profile does. */
 static int32_t stack_of(struct otlp *o)
 {
 	Otlp__Stack stack = OTLP__STACK__INIT;
-	int32_t index;
-	bool is_new;
+	uint64_t chain = 0, index = o->stacks.len + 1;
 
-	vec_clear(&o->stack);
-	for (size_t i = 0; i < o->path.depth; i++)
-		if (vec_push(&o->stack, (int32_t)location_of(o, &o->path.steps.items[i])) < 0)
-			o->err = -ENOMEM;
-	buf_clear(&o->text);
-	for (size_t i = 0; i < o->stack.len; i++)
-		buf_printf(&o->text, "%d ", o->stack.items[i]);
-	if (!o->text.len)
+	if (vec_reserve(&o->stack, o->path.depth) < 0) {
+		o->err = -ENOMEM;
 		return 0;
-	index = index_of(o, &o->stacks, &is_new);
-	stack.n_location_indices = o->stack.len;
+	}
+	for (size_t i = o->path.depth; i-- > 0;) {
+		o->stack.items[i] = (int32_t)location_of(o, &o->path.steps.items[i]);
+		chain = chain_of(o, chain, (uint32_t)o->stack.items[i]);
+	}
+	if (!chain || map_get(&o->stacks, chain, &index))
+		return chain ? (int32_t)index : 0;
+	stack.n_location_indices = o->path.depth;
 	stack.location_indices = o->stack.items;
-	if (is_new)
-		add_message(&o->dictionary, TABLE_STACKS, &stack.base);
-	return index;
+	add_message(&o->dictionary.tables[TABLE_STACKS], TABLE_STACKS, &stack.base);
+	if (map_put(&o->stacks, chain, index) < 0)
+		o->err = -ENOMEM;
+	return (int32_t)index;
 }
 
 static int32_t link_of(struct otlp *o, const struct profile_sample *sample)
@@ -258,17 +272,8 @@ static int32_t link_of(struct otlp *o, const struct profile_sample *sample)
 	link.trace_id = (ProtobufCBinaryData){2 * sizeof(ids[0]), (uint8_t *)ids};
 	link.span_id = (ProtobufCBinaryData){sizeof(ids[0]), (uint8_t *)&ids[2]};
 	if (is_new)
-		add_message(&o->dictionary, TABLE_LINKS, &link.base);
+		add_message(&o->dictionary.tables[TABLE_LINKS], TABLE_LINKS, &link.base);
 	return index;
-}
-
-/*
- * Adds element 0 of each table. An empty string is element 0 of the interns, too; the other tables must not return it.
- */
-static void add_empty_elements(struct otlp *o)
-{
-	for (unsigned int table = TABLE_MAPPINGS; table <= TABLE_STACKS; table++)
-		add_bytes(&o->dictionary, table, "", 0);
 }
 
 /* ---- one profile: the samples of a process and an event ---- */
@@ -468,40 +473,29 @@ static void add_scope(const struct otlp *o, struct buf *to)
 }
 
 /* In JSON, resources are an array, and the dictionary ends the file. */
-static void put_json(struct otlp *o, FILE *out, unsigned int field, const struct buf *bytes)
+static void put_json(struct otlp *o, FILE *out, const struct buf *resource)
 {
-	const ProtobufCMessageDescriptor *type =
-		field == DATA_DICTIONARY ? &otlp__dictionary__descriptor : &otlp__resource_profiles__descriptor;
-	ProtobufCMessage *message =
-		protobuf_c_message_unpack(type, NULL, bytes->len, (const uint8_t *)bytes->data);
+	ProtobufCMessage *message = protobuf_c_message_unpack(&otlp__resource_profiles__descriptor, NULL, resource->len,
+							      (const uint8_t *)resource->data);
 
 	if (!message) {
 		o->err = -ENOMEM;
 		return;
 	}
-	if (field == DATA_DICTIONARY)
-		fputs(o->resources ? "],\"dictionary\":" : "{\"dictionary\":", out);
-	else
-		fputs(o->resources++ ? "," : "{\"resourceProfiles\":[", out);
+	fputs(o->resources++ ? "," : "{\"resourceProfiles\":[", out);
 	protobuf_json(out, message);
-	if (field == DATA_DICTIONARY)
-		fputs("}\n", out);
 	protobuf_c_message_free_unpacked(message, NULL);
 }
 
-static void put(struct otlp *o, FILE *out, unsigned int field, const struct buf *bytes)
+static void put_dictionary(struct otlp *o, FILE *out)
 {
-	struct buf head;
-
-	if (o->is_json)
-		return put_json(o, out, field, bytes);
-
-	buf_init(&head);
-	add_varint(&head, field << 3 | 2);
-	add_varint(&head, bytes->len);
-	fwrite(head.data, 1, head.len, out);
-	fwrite(bytes->data, 1, bytes->len, out);
-	buf_release(&head);
+	if (!o->is_json) {
+		o->err = otlp_dictionary_write(&o->dictionary, DATA_DICTIONARY, out);
+		return;
+	}
+	fputs(o->resources ? "],\"dictionary\":" : "{\"dictionary\":", out);
+	o->err = otlp_dictionary_write_json(&o->dictionary, out);
+	fputs("}\n", out);
 }
 
 static void put_resource(struct otlp *o, FILE *out, struct buf *resource, const struct buf *scope)
@@ -509,8 +503,12 @@ static void put_resource(struct otlp *o, FILE *out, struct buf *resource, const 
 	add_bytes(resource, RESOURCE_SCOPES, scope->data, scope->len);
 	if (scope->failed || resource->failed)
 		o->err = -ENOMEM;
-	else if (!o->err)
-		put(o, out, DATA_RESOURCES, resource);
+	if (o->err)
+		return;
+	if (o->is_json)
+		return put_json(o, out, resource);
+	write_head(out, DATA_RESOURCES, resource->len);
+	fwrite(resource->data, 1, resource->len, out);
 }
 
 /* The samples are of one process. */
@@ -608,29 +606,29 @@ static int otlp_init(struct otlp *o, const struct profile *profile, const struct
 {
 	int err;
 
-	buf_init(&o->dictionary);
+	otlp_dictionary_init(&o->dictionary);
 	buf_init(&o->text);
 	o->profile = profile;
 	o->options = options;
 	o->frame_locations = calloc(profile->frames.len + 1, sizeof(*o->frame_locations));
 	if (!o->frame_locations || intern_init(&o->strings) < 0 || intern_init(&o->mappings) < 0 ||
-	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->stacks) < 0 ||
-	    intern_init(&o->links) < 0 || path_labels_init(&o->labels) < 0)
+	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->links) < 0 ||
+	    path_labels_init(&o->labels) < 0)
 		return -ENOMEM;
-	add_empty_elements(o);
 	err = spans_open(&o->spans, profile);
 	return err ? err : path_maker_init(&o->path, &o->labels, profile, options);
 }
 
 static void otlp_release(struct otlp *o)
 {
-	buf_release(&o->dictionary);
+	otlp_dictionary_release(&o->dictionary);
 	buf_release(&o->text);
 	intern_release(&o->strings);
 	intern_release(&o->mappings);
 	intern_release(&o->functions);
 	intern_release(&o->attributes);
-	intern_release(&o->stacks);
+	map_release(&o->chains);
+	map_release(&o->stacks);
 	intern_release(&o->links);
 	path_labels_release(&o->labels);
 	path_maker_release(&o->path);
@@ -657,8 +655,9 @@ static int write_form(const struct profile *profile, const struct writer_options
 		err = ordered_build(&o->ordered, profile);
 	if (!err) {
 		put_processes(o, out);
-		put(o, out, DATA_DICTIONARY, &o->dictionary);
-		err = o->dictionary.failed ? -ENOMEM : o->err;
+		if (!o->err)
+			put_dictionary(o, out);
+		err = o->err;
 	}
 	otlp_release(o);
 	free(o);
