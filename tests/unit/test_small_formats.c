@@ -108,6 +108,58 @@ static void perf_of_others(void **state)
 		    "line 4 is no sample, as \"comm 12/34 5.678901: 1 cycles:\"");
 }
 
+/* Without -g, the frame is in the sample's line, and the thread's name is aligned to the right. */
+static void perf_without_chains(void **state)
+{
+	(void)state;
+	assert_perf("               w 58 [001] 27.5: 5 cpu-clock:      559b5163416a leaf+0x21 (/tmp/w)\n"
+		    "            java 59 [001] 27.6: 7 cpu-clock:  ffffffff821f3125 do_exit+0x5 ([kernel.kallsyms])\n"
+		    "               w 58 [001] 27.7: 1 cpu-clock:      559b5163416a leaf+0x1e (/tmp/w)\n",
+		    true, "[java tid=59];kernel`do_exit_[k] 7\n[w tid=58];w`leaf 6\n", NULL);
+	assert_perf("   w 30902 [001] 22.19: sched:sched_switch: prev_comm=w prev_pid=30902 ==> next_comm=x\n"
+		    "   v 30903 [001] 22.20: sched:sched_switch: 559b5163416a prev_comm=w prev_pid=30902\n",
+		    false, "[v tid=30903];[unknown] 1\n[w tid=30902];[unknown] 1\n", NULL);
+}
+
+/* perf script -F with fewer fields, and with more. */
+static void perf_with_other_fields(void **state)
+{
+	(void)state;
+	assert_perf("w w  5.000001: cycles: \n\t1 f (g)\n\n  5.000002: cycles: \n\t1 f (g)\n\n", false,
+		    "[ tid=0];g`f 1\n[w w tid=0];g`f 1\n", NULL);
+	assert_perf("w w 18395 U      5.643336:    2 cycles: \n\t1 f (g)\n\n", false, "[w w tid=18395];g`f 2\n", NULL);
+	assert_perf("w 1/2 5.0: 1 cycles: \n\t\tleaf (g)\n\t\tmain (g)\n\n", false, "[w tid=2];g`main;g`leaf 1\n",
+		    NULL);
+	assert_perf("w 1/2 5.0: 1 cycles: \n\t            116a leaf+0x21 (g)\n ilen: 2 insn: 75 db\n"
+		    "\tffffffff81000e06 f (g)\n  [kernel.kallsyms][ffffffff81000e06]\n\n",
+		    false, "[w tid=2];g`f;g`leaf 1\n", NULL);
+}
+
+/* Lines of the source are those of the frames above them. */
+static void perf_with_lines(void **state)
+{
+	const char text[] = "w 1/2 5.0: 1 cycles: \n\t 116a leaf (g)\n  w.c:4\n\t 11ba main (g)\n  w.c:6\n\n"
+			    "  w 1 5.1: 1 cycles:      559b5163416a leaf (g)\n  w.c:5\n"
+			    "  w 1 5.2: 1 cycles:      559b5163416a leaf (g)\n";
+	struct profile profile;
+	struct buf why;
+	int lines[4] = {0}, count = 0;
+
+	(void)state;
+	buf_init(&why);
+	assert_int_equal(read_bytes(&profile, text, strlen(text), &why), 0);
+	assert_int_equal(profile.samples.len, 3);
+	for (uint32_t i = 0; i < profile.samples.len; i++) {
+		uint32_t node = profile.samples.recent.items[i].node;
+
+		for (; node; node = profile.nodes.items[node].parent)
+			lines[count++] = profile.frames.items[profile.nodes.items[node].frame].line;
+	}
+	assert_memory_equal(lines, ((int[]){4, 6, 5, 0}), sizeof(lines));
+	profile_release(&profile);
+	buf_release(&why);
+}
+
 static uint64_t sum_of(json_t *numbers)
 {
 	uint64_t sum = 0;
@@ -345,6 +397,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(perf_round_trip),
 		cmocka_unit_test(perf_of_others),
+		cmocka_unit_test(perf_without_chains),
+		cmocka_unit_test(perf_with_other_fields),
+		cmocka_unit_test(perf_with_lines),
 		cmocka_unit_test(speedscope),
 		cmocka_unit_test(callgrind),
 		cmocka_unit_test(chrome_trace),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The text of perf script, of perf and of duet. A sample is a line "comm pid/tid [cpu] time: period event:", in which
- * the pid, the CPU and the period may be missing, then one line a frame, leaf first, "address symbol+offset (module)",
- * and an empty line. Each event of the text is an event of the profile. The events of perf are counts, except its
- * clocks.
+ * the ids, the CPU and the period may be missing, then one line a frame, leaf first, "address symbol+offset (module)",
+ * and an empty line. Without call chains, the frame is in the sample's line, and there is no empty line. A frame may be
+ * followed by a line with its place in the source. Each event of the text is an event of the profile. The events of
+ * perf are counts, except its clocks.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -27,6 +28,7 @@ struct word {
 
 struct head {
 	struct word comm, event;
+	struct word frame; /* of a sample without a call chain, else empty */
 	uint32_t pid, tid;
 	uint64_t time_ns, period;
 };
@@ -39,6 +41,8 @@ struct perf {
 	struct map processes; /* pid -> name, a string of the profile */
 	struct profile_sample sample; /* the sample whose frames are being read */
 	bool has_sample, has_start;
+	bool is_flat; /* the sample has its only frame already */
+	bool has_addresses; /* its first frame has one */
 	uint32_t count; /* of samples merged into the next one; 0 = 1 */
 	uint64_t samples, weight;
 	struct buf *why;
@@ -124,6 +128,28 @@ static bool read_ids(const struct word *word, struct head *ret)
 
 /* ---- heads ---- */
 
+static bool is_address(const struct word *word)
+{
+	size_t digits = 0;
+
+	while (digits < word->len && isxdigit((unsigned char)word->text[digits]))
+		digits++;
+	return digits == word->len && digits > 0 && digits <= 16;
+}
+
+/*
+ * Reads "address symbol+offset (module)" behind the event. What follows a tracepoint is its text, which is skipped: it
+ * begins after one blank, where addresses are padded to 16 places.
+ */
+static void read_only_frame(const char *line, size_t len, size_t at, struct head *ret)
+{
+	size_t start = at;
+	struct word address = next_word(line, len, &at);
+
+	if (is_address(&address) && address.text - (line + start) + address.len >= 17 && at < len)
+		ret->frame = (struct word){line + start, len - start};
+}
+
 /* Reads what follows the time: "period event:", and more after a tracepoint. */
 static bool read_event(const char *line, size_t len, size_t at, struct head *ret)
 {
@@ -136,11 +162,24 @@ static bool read_event(const char *line, size_t len, size_t at, struct head *ret
 	if (word.len < 2 || word.text[word.len - 1] != ':')
 		return false;
 	ret->event = (struct word){word.text, word.len - 1};
+	read_only_frame(line, len, at, ret);
 	return true;
 }
 
-/* The words before the time are the name, which may have several words, the ids, and the CPU in brackets. */
-static bool read_head(const char *line, size_t len, struct head *ret)
+static struct word trimmed(const char *text, const char *end)
+{
+	while (text < end && isspace((unsigned char)*text))
+		text++;
+	while (text < end && isspace((unsigned char)end[-1]))
+		end--;
+	return (struct word){text, (size_t)(end - text)};
+}
+
+/*
+ * The words before the time are the name, which may have several words, the ids, and the CPU in brackets or the mode,
+ * as U. With `needs_ids`, it is no head without them.
+ */
+static bool read_head_with(const char *line, size_t len, bool needs_ids, struct head *ret)
 {
 	struct word last[2] = {{line, 0}, {line, 0}}; /* the two words before the current one */
 	size_t at = 0;
@@ -148,20 +187,27 @@ static bool read_head(const char *line, size_t len, struct head *ret)
 	*ret = (struct head){0};
 	for (;;) {
 		struct word word = next_word(line, len, &at);
-		const struct word *ids = last[1].len && *last[1].text == '[' ? &last[0] : &last[1];
+		const char *end = word.text;
 
 		if (!word.len)
 			return false;
-		if (read_time(&word, &ret->time_ns) && read_ids(ids, ret)) {
-			ret->comm = (struct word){line, (size_t)(ids->text - line)};
-			while (ret->comm.len && ret->comm.text[ret->comm.len - 1] == ' ')
-				ret->comm.len--;
-			if (read_event(line, len, at, ret))
+		if (read_time(&word, &ret->time_ns)) {
+			if (read_ids(&last[1], ret))
+				end = last[1].text;
+			else if (read_ids(&last[0], ret))
+				end = last[0].text;
+			ret->comm = trimmed(line, end);
+			if ((end < word.text || !needs_ids) && read_event(line, len, at, ret))
 				return true;
 		}
 		last[0] = last[1];
 		last[1] = word;
 	}
+}
+
+static bool read_head(const char *line, size_t len, struct head *ret)
+{
+	return read_head_with(line, len, true, ret) || read_head_with(line, len, false, ret);
 }
 
 /* ---- frames ---- */
@@ -296,15 +342,50 @@ static struct frame frame_of_perf(struct profile *profile, const char *text, siz
 static int push_frame(struct perf *p, const char *line, size_t len)
 {
 	size_t at = 0;
+	struct word address = next_word(line, len, &at);
 	uint32_t frame;
 
-	(void)next_word(line, len, &at); /* skip the address */
+	if (!p->stack.len)
+		p->has_addresses = is_address(&address);
+	if (!is_address(&address)) /* perf script -F sym */
+		at = (size_t)(address.text - line);
 	while (at < len && line[at] == ' ')
 		at++;
 	if (p->stack.len >= DEPTH_MAX)
 		return refuse(p, "is one of more than %d frames", DEPTH_MAX);
 	frame = frame_texts_find(&p->frames, line + at, len - at);
 	return frame == UINT32_MAX ? -ENOMEM : vec_push(&p->stack, frame);
+}
+
+/*
+ * Lines between frames that are none have no address: "  file.c:12", of which the number is taken, "ilen: 3", and what
+ * else perf script can be asked for.
+ */
+static bool is_detail(const struct perf *p, const char *line, size_t len, uint64_t *ret_line)
+{
+	const char *colon = memrchr(line, ':', len);
+	size_t at = 0;
+	struct word first = next_word(line, len, &at);
+
+	if (!p->stack.len || !p->has_addresses || is_address(&first))
+		return false;
+	if (!colon || !read_number(colon + 1, (size_t)(line + len - colon - 1), ret_line))
+		*ret_line = 0;
+	return true;
+}
+
+/* The last frame is in that line of its source. */
+static int set_line(struct perf *p, uint64_t line)
+{
+	uint32_t *last = &p->stack.items[p->stack.len - 1], index;
+	struct frame frame = p->profile->frames.items[*last];
+
+	frame.line = line <= INT32_MAX ? (int)line : 0;
+	index = profile_frame(p->profile, &frame);
+	if (index == UINT32_MAX)
+		return -ENOMEM;
+	*last = index;
+	return 0;
 }
 
 /* ---- samples ---- */
@@ -373,7 +454,8 @@ static int begin_sample(struct perf *p, const struct head *head)
 		p->profile->end_ns = head->time_ns;
 	p->has_sample = true;
 	vec_clear(&p->stack);
-	return 0;
+	p->is_flat = head->frame.len;
+	return p->is_flat ? push_frame(p, head->frame.text, head->frame.len) : 0;
 }
 
 /* ---- lines ---- */
@@ -456,6 +538,25 @@ static bool is_record(const char *line, size_t len)
 	return memmem(line, len, record, sizeof(record) - 1) != NULL;
 }
 
+/*
+ * A line that begins with a blank. perf script aligns the names of threads to the right, so that it may be the next
+ * sample if this one has no chain.
+ */
+static int read_indented(struct perf *p, const char *line, size_t len)
+{
+	struct head head;
+	uint64_t number;
+	int err;
+
+	if ((!p->stack.len || p->is_flat) && read_head(line, len, &head)) {
+		err = end_sample(p);
+		return err ? err : begin_sample(p, &head);
+	}
+	if (is_detail(p, line, len, &number))
+		return number ? set_line(p, number) : 0;
+	return push_frame(p, line, len);
+}
+
 static int read_line(struct perf *p, const char *line, size_t len)
 {
 	struct head head;
@@ -468,7 +569,7 @@ static int read_line(struct perf *p, const char *line, size_t len)
 	if (memchr(line, '\0', len))
 		return refuse(p, "is no text");
 	if (p->has_sample && isspace((unsigned char)line[0]))
-		return push_frame(p, line, len);
+		return read_indented(p, line, len);
 	err = end_sample(p);
 	if (!err && is_record(line, len))
 		return 0;
