@@ -61,8 +61,7 @@ static void a_stack_is_read_to_its_end(void **state)
 
 	(void)state;
 	foreign_open(&foreign, getpid());
-	foreign_read_stacks(&foreign, stacks, 3);
-	assert_int_equal(foreign.stack_count, 3);
+	assert_int_equal(foreign_read_stacks(&foreign, stacks, 3), 3);
 	expect_bytes(&foreign, at + 100, 16);
 	foreign.stack = 1;
 	expect_bytes(&foreign, at + 2 * PAGE - 16, 16);
@@ -73,11 +72,58 @@ static void a_stack_is_read_to_its_end(void **state)
 	munmap(at, 3 * PAGE);
 }
 
+static void stacks_after_one_that_cannot_be_read_are_read(void **state)
+{
+	unsigned char *at = make_pages(), got[8];
+	const uint64_t stacks[] = {(uintptr_t)at + 2 * PAGE, (uintptr_t)at + 64, (uintptr_t)at + 2 * PAGE - 32,
+				   (uintptr_t)at + PAGE - 64};
+	struct foreign foreign = {0};
+
+	(void)state;
+	foreign_open(&foreign, getpid());
+	assert_int_equal(foreign_read_stacks(&foreign, stacks, 4), 4);
+	assert_int_equal(foreign_read(&foreign, got, 8, stacks[0]), -1);
+	for (foreign.stack = 1; foreign.stack < 4; foreign.stack++)
+		expect_bytes(&foreign, at + (stacks[foreign.stack] - (uintptr_t)at), 32);
+	assert_int_equal(foreign.reads_left, 4095); /* the single page that was asked for could not be read */
+	foreign_close(&foreign);
+	munmap(at, 3 * PAGE);
+}
+
+/* Most stacks are read as far as the deepest one before was needed, and a deeper one is read all the same. */
+static void as_much_is_read_as_stacks_need(void **state)
+{
+	unsigned char *at = make_pages();
+	uint64_t stacks[FOREIGN_STACKS];
+	struct foreign foreign = {0};
+	size_t few;
+
+	(void)state;
+	for (size_t i = 0; i < FOREIGN_STACKS; i++)
+		stacks[i] = (uintptr_t)at + 8 * i;
+	foreign_open(&foreign, getpid());
+	few = foreign_read_stacks(&foreign, stacks, FOREIGN_STACKS);
+	assert_in_range(few, 1, 32);
+	for (foreign.stack = 0; foreign.stack < few; foreign.stack++)
+		expect_bytes(&foreign, at + 8 * foreign.stack + 400, 16);
+	assert_in_range(foreign_read_stacks(&foreign, stacks, FOREIGN_STACKS), 100, FOREIGN_STACKS);
+	foreign.stack = 3;
+	expect_bytes(&foreign, at + 8 * 3 + 500, 8);
+	assert_int_equal(foreign.reads_left, 4096);
+	expect_bytes(&foreign, at + 8 * 3 + 3000, 64);
+	assert_int_equal(foreign.reads_left, 4095);
+	assert_int_equal(foreign_read_stacks(&foreign, stacks, FOREIGN_STACKS), few);
+	foreign_close(&foreign);
+	munmap(at, 3 * PAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_are_read_and_kept),
 		cmocka_unit_test(a_stack_is_read_to_its_end),
+		cmocka_unit_test(stacks_after_one_that_cannot_be_read_are_read),
+		cmocka_unit_test(as_much_is_read_as_stacks_need),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

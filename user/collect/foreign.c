@@ -9,8 +9,14 @@
 #include <sys/uio.h>
 
 #define PAGE 4096u /* the smallest page size of any supported kernel */
-/* bytes of each stack that are read at once: 20 to 40 frames, which is what waiting threads of a JVM have */
+/*
+ * bytes of each stack that are read at once: 20 to 40 frames, which is what waiting threads of a JVM have. Once some
+ * stacks of a process have been walked, so many as the deepest of them needed.
+ */
 #define STACK_BYTES 3072u
+#define STACK_BYTES_LEAST 512u
+#define STACK_BYTES_STEP 256u
+#define PART_BYTES (64u << 10) /* of all stacks that are read at once: the helper answers so much with one message */
 #define READS_MAX 4096u /* most pages of one process: 16 MB */
 #define ADDRESS_CHARS 17 /* characters of an address in a task, with the blank */
 _Static_assert(FOREIGN_STACKS * ADDRESS_CHARS < PATH_MAX, "a task is as long as a path");
@@ -21,35 +27,86 @@ struct piece {
 	unsigned char data[];
 };
 
-/* Reads up to the first page that cannot be read. */
-static size_t read_piece(pid_t pid, unsigned char *to, uint64_t address, size_t bytes)
-{
-	size_t first = PAGE - address % PAGE;
-	struct iovec local = {to, bytes};
-	struct iovec remote[] = {{(void *)(uintptr_t)address, first < bytes ? first : bytes},
-				 {(void *)(uintptr_t)(address + first), first < bytes ? bytes - first : 0}};
-	ssize_t got = process_vm_readv(pid, &local, 1, remote, first < bytes ? 2 : 1, 0);
+/* ---- in the helper ---- */
 
-	return got > 0 ? (size_t)got : 0;
-}
+/* Pieces of memory to be read, in the order of the answer. */
+struct pieces {
+	uint64_t addresses[FOREIGN_STACKS];
+	size_t count;
+	size_t bytes; /* of each */
+	char *room;
+};
 
-/* Runs in the helper: `path` lists addresses, each of a piece of `number` bytes, at most PAGE. */
-static int read_pieces(const struct helper_task *task, struct helper_answer *answer)
+static size_t parse_addresses(const char *list, uint64_t *addresses)
 {
-	size_t bytes = task->number <= PAGE ? task->number : PAGE;
-	unsigned char room[sizeof(struct piece) + PAGE];
-	struct piece *piece = (void *)room;
-	const char *at = task->path;
+	size_t count = 0;
 	char *next;
 
-	for (uint64_t address = strtoull(at, &next, 16); next != at; address = strtoull(at, &next, 16)) {
-		memset(room, 0, sizeof(*piece) + bytes);
-		piece->bytes = read_piece(task->pid, piece->data, address, bytes);
-		buf_add(&answer->text, room, sizeof(*piece) + bytes);
-		at = next;
+	for (const char *at = list; count < FOREIGN_STACKS; at = next) {
+		addresses[count] = strtoull(at, &next, 16);
+		if (next == at)
+			break;
+		count++;
 	}
-	return answer->text.failed ? -ENOMEM : 0;
+	return count;
 }
+
+static struct piece *piece_in(const struct pieces *pieces, size_t index)
+{
+	return (void *)(pieces->room + index * (sizeof(struct piece) + pieces->bytes));
+}
+
+/*
+ * Reads pieces from this one on with one system call, which ends at the first page that cannot be read. Returns the
+ * index of the first piece that it has not come to.
+ */
+static size_t read_from(pid_t pid, const struct pieces *pieces, size_t first)
+{
+	struct iovec local[FOREIGN_STACKS], remote[2 * FOREIGN_STACKS]; /* a piece is in one or two pages */
+	size_t next, got;
+	ssize_t result;
+
+	for (size_t i = first; i < pieces->count; i++) {
+		uint64_t address = pieces->addresses[i];
+		size_t in_page = PAGE - address % PAGE < pieces->bytes ? PAGE - address % PAGE : pieces->bytes;
+		struct iovec *parts = &remote[2 * (i - first)];
+
+		local[i - first] = (struct iovec){piece_in(pieces, i)->data, pieces->bytes};
+		parts[0] = (struct iovec){(void *)(uintptr_t)address, in_page};
+		parts[1] = (struct iovec){(void *)(uintptr_t)(address + in_page), pieces->bytes - in_page};
+	}
+	next = pieces->count - first;
+	result = process_vm_readv(pid, local, next, remote, 2 * next, 0);
+	got = result > 0 ? (size_t)result : 0;
+	for (next = first; next < pieces->count; got -= pieces->bytes) {
+		struct piece *piece = piece_in(pieces, next++);
+
+		piece->bytes = got < pieces->bytes ? got : pieces->bytes;
+		if (piece->bytes < pieces->bytes)
+			break;
+	}
+	return next;
+}
+
+/* `path` lists addresses, each of a piece of `number` bytes, at most PAGE. */
+static int read_pieces(const struct helper_task *task, struct helper_answer *answer)
+{
+	struct pieces pieces = {.bytes = task->number <= PAGE ? task->number : PAGE};
+	size_t size;
+
+	pieces.count = parse_addresses(task->path, pieces.addresses);
+	size = pieces.count * (sizeof(struct piece) + pieces.bytes);
+	if (!buf_reserve(&answer->text, size))
+		return -ENOMEM;
+	pieces.room = answer->text.data;
+	memset(pieces.room, 0, size);
+	answer->text.len = size;
+	for (size_t next = 0; next < pieces.count;)
+		next = read_from(task->pid, &pieces, next);
+	return 0;
+}
+
+/* ---- in the loader ---- */
 
 static int ask(const struct foreign *foreign, const uint64_t *addresses, size_t count, size_t bytes,
 	       struct helper_answer *answer)
@@ -90,6 +147,7 @@ void foreign_open(struct foreign *foreign, pid_t pid)
 	forget_pages(foreign);
 	forget_stacks(foreign);
 	foreign->pid = pid;
+	foreign->deepest = 0;
 	foreign->reads_left = READS_MAX;
 }
 
@@ -98,18 +156,34 @@ void foreign_close(struct foreign *foreign)
 	foreign_open(foreign, 0);
 }
 
-void foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, size_t count)
+static size_t bytes_of_stacks(const struct foreign *foreign)
 {
+	size_t bytes = foreign->deepest ? foreign->deepest : STACK_BYTES;
+
+	bytes = (bytes + STACK_BYTES_STEP - 1) / STACK_BYTES_STEP * STACK_BYTES_STEP;
+	return bytes < STACK_BYTES_LEAST ? STACK_BYTES_LEAST : bytes;
+}
+
+size_t foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, size_t count)
+{
+	size_t bytes = bytes_of_stacks(foreign), most = PART_BYTES / (bytes + sizeof(struct piece));
+
 	forget_stacks(foreign);
-	if (!count || count > FOREIGN_STACKS || !foreign->reads_left)
-		return;
-	if (ask(foreign, addresses, count, STACK_BYTES, &foreign->answer)) {
+	if (most > FOREIGN_STACKS)
+		most = FOREIGN_STACKS;
+	if (count > most)
+		count = most;
+	if (!foreign->reads_left)
+		return count;
+	if (ask(foreign, addresses, count, bytes, &foreign->answer)) {
 		helper_answer_release(&foreign->answer);
 		foreign->reads_left = 0; /* the process has ended, or may not be read */
-		return;
+		return count;
 	}
 	memcpy(foreign->stacks, addresses, count * sizeof(*addresses));
 	foreign->stack_count = count;
+	foreign->stack_bytes = bytes;
+	return count;
 }
 
 static const struct piece *piece_at(const struct buf *text, size_t index, size_t bytes)
@@ -117,16 +191,18 @@ static const struct piece *piece_at(const struct buf *text, size_t index, size_t
 	return (const void *)(text->data + index * (sizeof(struct piece) + bytes));
 }
 
-static bool read_stack(const struct foreign *foreign, void *to, size_t bytes, uint64_t address)
+static bool read_stack(struct foreign *foreign, void *to, size_t bytes, uint64_t address)
 {
 	const struct piece *piece;
 	uint64_t offset;
 
 	if (foreign->stack >= foreign->stack_count)
 		return false;
-	piece = piece_at(&foreign->answer.text, foreign->stack, STACK_BYTES);
+	piece = piece_at(&foreign->answer.text, foreign->stack, foreign->stack_bytes);
 	offset = address - foreign->stacks[foreign->stack];
-	if (piece->bytes > STACK_BYTES || offset > piece->bytes || piece->bytes - offset < bytes)
+	if (offset < STACK_BYTES && offset + bytes <= STACK_BYTES && offset + bytes > foreign->deepest)
+		foreign->deepest = offset + bytes;
+	if (piece->bytes > foreign->stack_bytes || offset > piece->bytes || piece->bytes - offset < bytes)
 		return false;
 	memcpy(to, piece->data + offset, bytes);
 	return true;

@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "proc/helper.h"
 
-#define FOREIGN_STACKS 128 /* stacks read at a time */
+#define FOREIGN_STACKS 128 /* most stacks read at a time */
 
 struct foreign {
 	pid_t pid;
@@ -22,6 +22,8 @@ struct foreign {
 	uint64_t stacks[FOREIGN_STACKS]; /* their addresses, in the order of the answer */
 	size_t stack_count;
 	size_t stack; /* index of the stack that is being walked */
+	size_t stack_bytes; /* bytes that were read of each of these stacks */
+	size_t deepest; /* most bytes that the walk of a stack of this process has needed so far */
 	struct map pages; /* address / page size -> its bytes, owned */
 	size_t reads_left; /* single pages of this process that may still be read */
 };
@@ -30,10 +32,10 @@ struct foreign {
 void foreign_open(struct foreign *foreign, pid_t pid);
 void foreign_close(struct foreign *foreign);
 /*
- * Reads the stacks that begin at these addresses, at most FOREIGN_STACKS, at once. The caller then sets foreign->stack
- * to the index of the stack that foreign_read() searches first.
+ * Reads at once the first of the stacks that begin at these addresses. Returns how many, 1 to FOREIGN_STACKS; `count`
+ * is at least 1. The caller then sets foreign->stack to the index of the stack that foreign_read() searches first.
  */
-void foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, size_t count);
+size_t foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, size_t count);
 /* Returns 0, or -1 if the memory cannot be read. */
 int foreign_read(struct foreign *foreign, void *to, size_t bytes, uint64_t address);
 

@@ -255,25 +255,33 @@ static struct duet_sample *copy_record(const struct sleeper_walker *walker)
 	return copy;
 }
 
+/* Reads the first of these threads' stacks. Returns how many. */
+static size_t read_stacks(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count)
+{
+	uint64_t addresses[FOREIGN_STACKS];
+
+	if (count > FOREIGN_STACKS)
+		count = FOREIGN_STACKS;
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = sleepers[i]->sp;
+	return foreign_read_stacks(&walker->foreign, addresses, count);
+}
+
 void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
 		  struct duet_sample **ret_samples)
 {
-	uint64_t addresses[FOREIGN_STACKS];
 	uint16_t flags = count ? jvm_flag(walker, &sleepers[0]->sample) : 0;
 
 	if (count)
 		begin_process(walker, &sleepers[0]->sample);
 	walker_now = walker;
-	for (size_t i = 0; i < count; i++) {
-		size_t part = count - i < FOREIGN_STACKS ? count - i : FOREIGN_STACKS;
-
-		for (size_t j = 0; j < part && i % FOREIGN_STACKS == 0; j++)
-			addresses[j] = sleepers[i + j]->sp;
-		if (i % FOREIGN_STACKS == 0)
-			foreign_read_stacks(&walker->foreign, addresses, part);
-		walker->foreign.stack = i % FOREIGN_STACKS;
-		walk_one(walker, sleepers[i], flags);
-		ret_samples[i] = copy_record(walker);
+	for (size_t first = 0, part; first < count; first += part) {
+		part = read_stacks(walker, sleepers + first, count - first);
+		for (size_t i = 0; i < part; i++) {
+			walker->foreign.stack = i;
+			walk_one(walker, sleepers[first + i], flags);
+			ret_samples[first + i] = copy_record(walker);
+		}
 	}
 	walker_now = NULL;
 }
