@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "proc/selection.h"
 
+#define JUST_READ_NS NS_PER_MS /* age of the mappings of a process that process_get() has just met */
 #define LISTED_MAX 8 /* most processes without an agent that are listed by pid and name */
 
 /* ---- before anything is loaded ---- */
@@ -58,7 +59,7 @@ static int find_target(struct jvms *jvms, pid_t pid)
 	process = process_get(jvms->of.processes, pid, ticks);
 	if (!process)
 		return -ENOMEM;
-	process_refresh_maps(process, clock_monotonic_ns(), 0);
+	process_refresh_maps(process, clock_monotonic_ns(), JUST_READ_NS);
 	if (!jvms->of.all_user || !process_is_kernel_thread(process))
 		return 0;
 	log_error("process %d (%s) is a kernel thread, which has kernel frames only: leave out --all-user", pid,

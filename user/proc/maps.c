@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "proc/helper.h"
 
 /* The unread part of one line. */
@@ -148,16 +149,41 @@ int maps_parse(struct maps *maps, const char *text, size_t len)
 	return 0;
 }
 
+/* Leaves only the whole lines of executable mappings. A process with 1,000 threads has 2,000 others. */
+static void keep_executable(struct buf *text)
+{
+	char *to = text->data, *next, *end = text->data + text->len;
+
+	for (char *at = text->data; at < end && (next = memchr(at, '\n', (size_t)(end - at))); at = next + 1) {
+		const char *blank = memchr(at, ' ', (size_t)(next - at));
+		size_t len = (size_t)(next + 1 - at);
+
+		if (!blank || next - blank < 5 || blank[3] != 'x')
+			continue;
+		memmove(to, at, len);
+		to += len;
+	}
+	buf_cut(text, (size_t)(to - text->data));
+}
+
+/* Runs in the helper. */
+static int read_executable(const struct helper_task *task, struct helper_answer *answer)
+{
+	int err = io_read_file(task->fd, "maps", MAPS_MAX_FILE, &answer->text);
+
+	keep_executable(&answer->text);
+	return err;
+}
+
 int maps_read_at(struct maps *maps, pid_t pid, int proc_fd)
 {
-	struct buf text;
-	int err;
+	const struct helper_task task = {.work = read_executable, .pid = pid, .fd = proc_fd, .path = ""};
+	struct helper_answer answer;
+	int err = helper_run(&task, &answer);
 
-	buf_init(&text);
-	err = helper_read(pid, proc_fd, "maps", MAPS_MAX_FILE, &text);
 	if (!err)
-		err = maps_parse(maps, text.data, text.len);
-	buf_release(&text);
+		err = maps_parse(maps, answer.text.data, answer.text.len);
+	helper_answer_release(&answer);
 	return err == -ENOENT ? -ESRCH : err; /* a dead process's folder is empty */
 }
 
