@@ -59,17 +59,37 @@ static void node_add(struct tree_node *node, const struct frame *frame, const st
 		node->line_high = frame->line;
 }
 
+/* Most nodes have one child, for which the map has no entry. */
+static bool find_child(const struct tree *tree, uint32_t parent, uint32_t label, uint64_t *ret_node)
+{
+	uint32_t first = tree->nodes.items[parent].first_child;
+
+	*ret_node = first;
+	return first && (tree->nodes.items[first].label == label ||
+			 map_get(&tree->children, (uint64_t)parent << 32 | label, ret_node));
+}
+
+static int link_child(struct tree *tree, uint32_t parent, uint32_t label, uint32_t node)
+{
+	uint32_t *first = &tree->nodes.items[parent].first_child;
+
+	if (*first)
+		return map_put(&tree->children, (uint64_t)parent << 32 | label, node);
+	*first = node;
+	return 0;
+}
+
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t label)
 {
-	uint64_t key = (uint64_t)parent << 32 | label;
-	uint64_t index = tree->nodes.len;
+	uint64_t index;
 
-	if (map_get(&tree->children, key, &index))
+	if (find_child(tree, parent, label, &index))
 		return (uint32_t)index;
+	index = tree->nodes.len;
 	/* Keep room for one more node: insert_other() must not fail. */
 	if (index >= UINT32_MAX || vec_reserve(&tree->nodes, index + 2) < 0 ||
 	    vec_push(&tree->nodes, (struct tree_node){.parent = parent, .label = label}) < 0 ||
-	    map_put(&tree->children, key, index) < 0) {
+	    link_child(tree, parent, label, (uint32_t)index) < 0) {
 		tree->nodes.len = index;
 		return 0;
 	}
@@ -308,7 +328,7 @@ static int rank_labels(struct tree *tree)
 	return 0;
 }
 
-/* The order in which link_children() sorts. Without options, the texts decide. */
+/* The order in which link_children() sorts by value. */
 struct order {
 	const struct tree *tree;
 	const struct writer_options *options;
@@ -320,26 +340,57 @@ static int compare_nodes(const void *a, const void *b, void *arg)
 	const struct tree *tree = by->tree;
 	uint32_t x = tree_label(tree, *(const uint32_t *)a)->rank;
 	uint32_t y = tree_label(tree, *(const uint32_t *)b)->rank;
-	uint64_t p, q;
+	uint64_t p = tree_value(&tree->nodes.items[*(const uint32_t *)a].total, by->options);
+	uint64_t q = tree_value(&tree->nodes.items[*(const uint32_t *)b].total, by->options);
 
-	if (!by->options)
-		return (x > y) - (x < y);
-	p = tree_value(&tree->nodes.items[*(const uint32_t *)a].total, by->options);
-	q = tree_value(&tree->nodes.items[*(const uint32_t *)b].total, by->options);
 	return p != q ? (p < q) - (p > q) : (x > y) - (x < y);
 }
 
-static int link_children(struct tree *tree, const struct writer_options *options)
+/* Lists the nodes by value; those that are equal by their labels. */
+static void order_by_value(const struct tree *tree, const struct writer_options *options, uint32_t *order)
 {
 	struct order by = {tree, options};
 	uint32_t count = (uint32_t)tree->nodes.len - 1;
-	uint32_t *order = calloc(tree->nodes.len, sizeof(*order));
 
-	if (!order)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i + 1;
 	qsort_r(order, count, sizeof(*order), compare_nodes, &by);
+}
+
+/* Lists the nodes by the ranks of their labels: counts those of each rank first. */
+static int order_by_label(const struct tree *tree, uint32_t *order)
+{
+	uint32_t *places = calloc(tree->labels.len + 1, sizeof(*places));
+
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < tree->nodes.len; i++)
+		places[tree_label(tree, i)->rank + 1]++;
+	for (uint32_t rank = 0; rank < tree->labels.len; rank++)
+		places[rank + 1] += places[rank];
+	for (uint32_t i = 1; i < tree->nodes.len; i++)
+		order[places[tree_label(tree, i)->rank]++] = i;
+	free(places);
+	return 0;
+}
+
+/* Without options, the texts decide on the order. */
+static int link_children(struct tree *tree, const struct writer_options *options)
+{
+	uint32_t count = (uint32_t)tree->nodes.len - 1;
+	uint32_t *order = calloc(tree->nodes.len, sizeof(*order));
+	int err = order ? 0 : -ENOMEM;
+
+	if (!err && options)
+		order_by_value(tree, options, order);
+	else if (!err)
+		err = order_by_label(tree, order);
+	if (err) {
+		free(order);
+		return err;
+	}
+	for (uint32_t i = 0; i <= count; i++)
+		tree->nodes.items[i].first_child = 0;
 	/* From the last to the first, because each is inserted before its siblings. */
 	for (uint32_t i = count; i-- > 0;) {
 		struct tree_node *node = &tree->nodes.items[order[i]];

@@ -24,7 +24,7 @@ struct tree_weight {
 struct tree_node {
 	uint32_t parent;
 	uint32_t label;
-	uint32_t first_child; /* after tree_sort(); 0 = none */
+	uint32_t first_child; /* of the order after tree_sort(), of those added before it; 0 = none */
 	uint32_t next_sibling;
 	struct tree_weight total; /* with all nodes below */
 	struct tree_weight self;  /* stacks that end at this node */
@@ -42,14 +42,14 @@ struct tree_node {
 struct tree {
 	struct path_labels labels;
 	struct vec(struct tree_node) nodes;
-	struct map children; /* parent << 32 | label -> node */
+	struct map children; /* parent << 32 | label -> node; not the first that was added to each parent */
 	struct map leaves; /* thread << 32 | node of the profile -> node; empty for more than TREE_LEAVES_MAX samples */
 	bool by_thread; /* leading frames depend on the thread; else the thread in `leaves` is 0 */
 };
 
 /* Returns 0, or -errno: then there is nothing to release. The profile must outlive the tree. */
 int tree_build(struct tree *tree, const struct profile *profile, const struct writer_options *options);
-/* The child of `parent` with this label, added when new; 0 when out of memory. */
+/* The child of `parent` with this label, added when new; 0 when out of memory. Not after tree_sort(). */
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t label);
 /* The node where this sample's stack ends; -ENOENT if a filter left it out, or the profile has too many samples. */
 int64_t tree_leaf(const struct tree *tree, const struct profile_sample *sample);

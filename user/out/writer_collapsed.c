@@ -46,8 +46,10 @@ static int write_path(struct path *path, const struct tree *tree, uint32_t leaf,
 		fputs(PATH_TRUNCATED ";", out);
 		writer_left_out(options);
 	}
-	for (size_t i = path->nodes.len; i-- > 0;)
-		fprintf(out, "%s%s", tree_label(tree, path->nodes.items[i])->text, i ? ";" : " ");
+	for (size_t i = path->nodes.len; i-- > 0;) {
+		fputs(tree_label(tree, path->nodes.items[i])->text, out);
+		fputc(i ? ';' : ' ', out);
+	}
 	return err;
 }
 
