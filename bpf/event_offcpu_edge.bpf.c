@@ -98,9 +98,7 @@ int offcpu_look(struct bpf_iter__task *ctx)
 	struct filter_ids ids = {};
 	struct duet_scratch *room;
 
-	if (!task || !edge_is_asleep(task))
-		return 0;
-	if (duet_look_leaders && task->pid != task->tgid)
+	if (!task || (duet_look_leaders && task->pid != task->tgid) || !edge_is_asleep(task))
 		return 0;
 	thread = offcpu_sleeper(task);
 	if (!thread || thread->seen_switches == edge_switches(task) + 1 ||

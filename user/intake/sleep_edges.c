@@ -17,7 +17,8 @@
 #define FIRST_PREVIEW_NS (NS_PER_SEC / 10)
 /* The walk begins this long before an edge. Then few threads wake between the walk and the edge. */
 #define AHEAD_NS (NS_PER_SEC / 5)
-#define WALKS_AT_END 2 /* the second walk has the threads that fell asleep during a long first one */
+/* A walk at the end that takes longer is followed by a second one, for the threads that fell asleep meanwhile. */
+#define LONG_WALK_NS (2 * NS_PER_MS)
 #define PREPARE_NS NS_PER_SEC /* longest time at the end to prepare processes for the walk */
 
 /* Returns NULL if the engine or the events do not show threads that sleep. */
@@ -89,6 +90,15 @@ void sleep_edges_step(struct sleep_edges *edges, uint64_t now_ns)
 	}
 }
 
+static void walk_at_end(struct sleepers *sleepers)
+{
+	uint64_t began_ns = clock_monotonic_ns();
+
+	check(sleepers_walk(sleepers));
+	if (clock_monotonic_ns() - began_ns > LONG_WALK_NS)
+		check(sleepers_walk(sleepers));
+}
+
 void sleep_edges_end(struct sleep_edges *edges)
 {
 	struct sleepers *sleepers = sleepers_of(edges);
@@ -100,8 +110,7 @@ void sleep_edges_end(struct sleep_edges *edges)
 		preview(edges, sleepers, now_ns);
 	if (edges->of.unwinding->wanted.len)
 		unwinding_work(edges->of.unwinding, edges->of.processes, now_ns + PREPARE_NS);
-	for (int i = 0; i < WALKS_AT_END; i++)
-		check(sleepers_walk(sleepers));
+	walk_at_end(sleepers);
 	check(sleepers_tell(sleepers, clock_monotonic_ns()));
 }
 
