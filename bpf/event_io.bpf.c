@@ -5,6 +5,7 @@
  * and samples itself with a probability in proportion to the time or the bytes.
  */
 #include "core.bpf.h"
+#include "descriptor.bpf.h"
 #include "io.bpf.h"
 #include "sample.bpf.h"
 
@@ -12,9 +13,6 @@
 #define IO_AF_UNIX 1 /* include/linux/socket.h */
 #define IO_AF_INET 2
 #define IO_AF_INET6 10
-#define IO_S_IFMT 0170000 /* include/uapi/linux/stat.h */
-#define IO_S_IFSOCK 0140000
-#define IO_S_IFIFO 0010000
 
 /* ---- which calls ---- */
 
@@ -78,19 +76,6 @@ struct io_attribute {
 };
 
 _Static_assert(sizeof(struct io_attribute) <= sizeof(((struct duet_scratch *)0)->part), "it is built there");
-
-/* Returns NULL if the current thread has no such descriptor any more. */
-static __always_inline struct file *io_file(u32 fd)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file *file = NULL;
-
-	if (fd >= BPF_CORE_READ(table, max_fds))
-		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
-	return file;
-}
 
 /* Adds the components of the path, the last one first, each with its NUL. */
 static __always_inline void io_add_path(struct io_attribute *to, struct file *file)
@@ -166,17 +151,17 @@ static __always_inline void io_add_peer(struct io_attribute *to, struct file *fi
 /* Fills the attribute. Returns its size; 0: the descriptor is closed. Not inline, so that the program stays small. */
 static __noinline u32 io_describe(struct io_attribute *to, u32 fd)
 {
-	struct file *file = io_file(fd);
-	u32 type = file ? BPF_CORE_READ(file, f_inode, i_mode) & IO_S_IFMT : 0;
+	struct file *file = descriptor_file(fd);
+	u32 type = file ? descriptor_type(file) : 0;
 
 	if (!file)
 		return 0;
 	__builtin_memset(to, 0, sizeof(to->head) + sizeof(to->resource));
 	to->head.type = DUET_ATTRIBUTE_RESOURCE;
 	to->resource.kind = DUET_RESOURCE_FILE;
-	if (type == IO_S_IFSOCK)
+	if (type == S_IFSOCK)
 		io_add_peer(to, file);
-	else if (type == IO_S_IFIFO)
+	else if (type == S_IFIFO)
 		to->resource.kind = DUET_RESOURCE_PIPE;
 	else
 		io_add_path(to, file);

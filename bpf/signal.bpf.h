@@ -7,6 +7,7 @@
 #define DUET_SIGNAL_BPF_H
 
 #include "compat.bpf.h"
+#include "descriptor.bpf.h"
 #include "filter.bpf.h"
 #include "syscalls.bpf.h"
 
@@ -42,6 +43,22 @@ static __always_inline bool signal_breaks_futex(struct pt_regs *regs)
 	return (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && PT_REGS_PARM4_CORE_SYSCALL(regs);
 }
 
+#define NO_TIMEOUT ((long)(~0ul >> 1)) /* MAX_SCHEDULE_TIMEOUT, include/linux/sched.h */
+
+/* Returns true for a socket with SO_RCVTIMEO or SO_SNDTIMEO. After a handler, waiting for it returns EINTR. */
+static __always_inline bool signal_breaks_socket(u32 fd)
+{
+	struct file *file = descriptor_file(fd);
+	struct socket *socket;
+	struct sock *sock;
+
+	if (!file || descriptor_type(file) != S_IFSOCK)
+		return false;
+	socket = BPF_CORE_READ(file, private_data);
+	sock = BPF_CORE_READ(socket, sk);
+	return BPF_CORE_READ(sock, sk_rcvtimeo) != NO_TIMEOUT || BPF_CORE_READ(sock, sk_sndtimeo) != NO_TIMEOUT;
+}
+
 /*
  * Returns true if the thread was interrupted in a system call that a signal would break, or if its registers could not
  * be read.
@@ -57,6 +74,8 @@ static __always_inline bool signal_breaks_syscall(struct task_struct *task, cons
 		return true;
 	regs = task_user_regs(task);
 	number = regs_syscall(regs);
+	if (syscall_may_be_of_socket(number))
+		return signal_breaks_socket((u32)PT_REGS_PARM1_CORE_SYSCALL(regs));
 	return syscall_not_restarted(number) || (number == SYSCALL_FUTEX && signal_breaks_futex(regs));
 }
 

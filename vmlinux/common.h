@@ -203,6 +203,8 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	long sk_rcvtimeo;
+	long sk_sndtimeo;
 };
 
 struct socket {

@@ -7,16 +7,21 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,9 +78,106 @@ JNIEXPORT jlongArray JNICALL Java_workload_SystemCalls_interrupted(JNIEnv *env, 
 /* ---- WaitingCalls.java ---- */
 
 struct waiting {
-	int epoll, timer;
+	int epoll, timer, semaphore, ring;
+	int silent[2], full[2]; /* sockets: nothing comes from the first, and the third takes nothing more */
+	int listener;
+	aio_context_t aio;
 	uint32_t word;
 };
+
+/* The sockets' waits end after 1 ms, or a few where the kernel's jiffies are longer. */
+static void open_sockets(struct waiting *waiting)
+{
+	const struct timeval ms = {.tv_usec = 1000};
+	const struct sockaddr_un any = {.sun_family = AF_UNIX};
+	static const char bytes[4096];
+
+	waiting->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bind(waiting->listener, (const struct sockaddr *)&any, sizeof(any.sun_family));
+	listen(waiting->listener, 1);
+	setsockopt(waiting->listener, SOL_SOCKET, SO_RCVTIMEO, &ms, sizeof(ms));
+	socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, waiting->silent);
+	setsockopt(waiting->silent[0], SOL_SOCKET, SO_RCVTIMEO, &ms, sizeof(ms));
+	socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, waiting->full);
+	setsockopt(waiting->full[0], SOL_SOCKET, SO_SNDTIMEO, &ms, sizeof(ms));
+	while (send(waiting->full[0], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		continue;
+}
+
+static void open_waiting(struct waiting *waiting)
+{
+	struct io_uring_params params = {0};
+
+	waiting->epoll = epoll_create1(EPOLL_CLOEXEC);
+	waiting->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	waiting->semaphore = semget(IPC_PRIVATE, 1, 0600);
+	waiting->ring = (int)syscall(SYS_io_uring_setup, 1, &params);
+	syscall(SYS_io_setup, 1, &waiting->aio);
+	open_sockets(waiting);
+}
+
+static void close_waiting(struct waiting *waiting)
+{
+	const int all[] = {waiting->epoll,     waiting->timer,	 waiting->listener, waiting->silent[0],
+			   waiting->silent[1], waiting->full[0], waiting->full[1],  waiting->ring};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i] >= 0)
+			close(all[i]);
+	semctl(waiting->semaphore, 0, IPC_RMID);
+	syscall(SYS_io_destroy, waiting->aio);
+}
+
+static int wait_for_socket(int kind, struct waiting *waiting)
+{
+	static const char bytes[4096];
+	char byte;
+
+	switch (kind) {
+	case 6:
+		return (int)recv(waiting->silent[0], &byte, 1, 0);
+	case 7:
+		return (int)read(waiting->silent[0], &byte, 1);
+	case 8:
+		return (int)send(waiting->full[0], bytes, sizeof(bytes), MSG_NOSIGNAL);
+	default:
+		return accept(waiting->listener, NULL, NULL);
+	}
+}
+
+static int wait_for_ring(const struct waiting *waiting, const struct timespec *ms)
+{
+	struct __kernel_timespec time = {.tv_nsec = ms->tv_nsec};
+	const struct io_uring_getevents_arg wait = {.ts = (uintptr_t)&time};
+
+	if (waiting->ring < 0)
+		return nanosleep(ms, NULL); /* the kernel or the container refuses rings */
+	return (int)syscall(SYS_io_uring_enter, waiting->ring, 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+			    &wait, sizeof(wait));
+}
+
+static int wait_for_others(int kind, struct waiting *waiting, const struct timespec *ms)
+{
+	struct sembuf take = {.sem_op = -1};
+	struct epoll_event event;
+	struct io_event done;
+	sigset_t user;
+
+	switch (kind) {
+	case 10:
+		return semtimedop(waiting->semaphore, &take, 1, ms);
+	case 11:
+		sigemptyset(&user);
+		sigaddset(&user, SIGRTMAX);
+		return sigtimedwait(&user, NULL, ms);
+	case 12:
+		return (int)syscall(SYS_io_getevents, waiting->aio, 1, 1, &done, ms);
+	case 13:
+		return (int)syscall(SYS_epoll_pwait2, waiting->epoll, &event, 1, ms, NULL, 0);
+	default:
+		return wait_for_ring(waiting, ms);
+	}
+}
 
 /* Waits 1 ms. */
 static int wait_in(int kind, struct waiting *waiting)
@@ -97,9 +199,11 @@ static int wait_in(int kind, struct waiting *waiting)
 		return nanosleep(&ms, NULL);
 	case 4:
 		return (int)syscall(SYS_futex, &waiting->word, FUTEX_WAIT_PRIVATE, 0, &ms, NULL, 0);
-	default:
+	case 5:
 		timerfd_settime(waiting->timer, 0, &once, NULL);
 		return (int)read(waiting->timer, &count, sizeof(count));
+	default:
+		return kind < 10 ? wait_for_socket(kind, waiting) : wait_for_others(kind, waiting, &ms);
 	}
 }
 
@@ -108,15 +212,14 @@ JNIEXPORT jlong JNICALL Java_workload_WaitingCalls_waits(JNIEnv *env, jclass kla
 JNIEXPORT jlong JNICALL Java_workload_WaitingCalls_waits(JNIEnv *env, jclass klass, jint kind, jlong milliseconds,
 							 jlongArray waits)
 {
-	struct waiting waiting = {.epoll = epoll_create1(EPOLL_CLOEXEC),
-				  .timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
+	struct waiting waiting = {0};
 	jlong end = now_ms() + milliseconds, seen = 0, all = 0;
 
 	(void)klass;
+	open_waiting(&waiting);
 	for (; (jlong)now_ms() < end; all++)
 		seen += interrupted(wait_in(kind, &waiting));
-	close(waiting.epoll);
-	close(waiting.timer);
+	close_waiting(&waiting);
 	(*env)->SetLongArrayRegion(env, waits, kind, 1, &all);
 	return seen;
 }
