@@ -88,6 +88,20 @@ case_variable() {
 	expect_amount "writes to the address" '' ';(main|run|places) '
 }
 
+# Only the program's debug file has these names.
+case_debug_file() {
+	need_uprobes
+	command -v objcopy >/dev/null || skip "no objcopy"
+	local from=$program program=$here/events
+	objcopy --only-keep-debug "$from" "$program.debug" &&
+		objcopy --strip-all --add-gnu-debuglink="$program.debug" "$from" "$program" || fail "objcopy"
+	record_rounds "uprobe:events:counted,uretprobe:$program:counted,uprobe:*:counted,mem:watched:w"
+	expect_amount "calls" '' ';main;(run;)?(places;)?counted '
+	expect_amount "returns" "uretprobe:${program//[\/.]/_}:counted" ';(main|run|places) '
+	expect_amount "calls, in any file" 'uprobe:_:counted' ';counted '
+	expect_amount "writes" mem:watched:w ';(main|run|places) '
+}
+
 # A system call by its name and by its tracepoint. The tracepoint is weighed by a field, once exactly and once at
 # random: 9,990 samples of 1,000 bytes each, an error of 1 %.
 case_system_call() {

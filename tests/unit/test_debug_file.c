@@ -29,6 +29,23 @@ static int leave_folder(void **state)
 	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
+int main(void);
+
+/* Returns false if this host has no objcopy. */
+static bool make_files(void)
+{
+	char command[256];
+
+	if (system("objcopy --version >/dev/null 2>&1"))
+		return false;
+	snprintf(command, sizeof(command),
+		 "objcopy --only-keep-debug /proc/%d/exe app.debug && "
+		 "objcopy --strip-all --add-gnu-debuglink=app.debug /proc/%d/exe app",
+		 getpid(), getpid());
+	assert_int_equal(system(command), 0);
+	return true;
+}
+
 static bool is_taken(uid_t owner, uid_t debug_owner, mode_t debug_mode)
 {
 	struct target_file target;
@@ -49,19 +66,32 @@ static bool is_taken(uid_t owner, uid_t debug_owner, mode_t debug_mode)
 	return is_taken;
 }
 
+/* `app` is this program without its symbols. */
+static void test_symbol_of_debug_file(void **state)
+{
+	struct target_file target;
+	uint64_t vaddr = 0;
+	char path[64];
+
+	(void)state;
+	if (!make_files())
+		skip();
+	snprintf(path, sizeof(path), "%s/app", folder);
+	assert_int_equal(target_file_find(&target, getpid(), getpid(), path), 0);
+	assert_true(target_file_read(&target, 0) >= 0);
+	assert_true(debug_file_symbol(&target, path, "main", true, &vaddr));
+	assert_int_equal((vaddr ^ (uintptr_t)main) % 4096, 0);
+	assert_false(debug_file_symbol(&target, path, "no_such_function", true, &vaddr));
+	assert_false(debug_file_symbol(&target, "/elsewhere/app", "main", true, &vaddr));
+	target_file_release(&target);
+}
+
 /* The names are used for all users who run the program, so only its owner and root may provide them. */
 static void test_debug_file_of_another_user(void **state)
 {
-	char command[256];
-
 	(void)state;
-	if (system("objcopy --version >/dev/null 2>&1") || geteuid())
+	if (geteuid() || !make_files())
 		skip();
-	snprintf(command, sizeof(command),
-		 "objcopy --only-keep-debug /proc/%d/exe app.debug && "
-		 "objcopy --strip-all --add-gnu-debuglink=app.debug /proc/%d/exe app",
-		 getpid(), getpid());
-	assert_int_equal(system(command), 0);
 	assert_true(is_taken(0, 0, 0644));
 	assert_true(is_taken(65534, 65534, 0644));
 	assert_true(is_taken(65534, 0, 0644));
@@ -73,6 +103,7 @@ static void test_debug_file_of_another_user(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_symbol_of_debug_file),
 		cmocka_unit_test(test_debug_file_of_another_user),
 	};
 

@@ -13,6 +13,7 @@
 #include "collect/collector.h"
 #include "collect/pmu.h"
 #include "collect/programs.h"
+#include "sym/debug_file.h"
 #include "sym/elf_places.h"
 
 /* most probes that are opened for single processes; above, one is opened for all processes */
@@ -29,7 +30,7 @@ static pid_t first_target(const struct collector_options *options)
 }
 
 /* Finds the file of this name among those that the process has mapped. */
-static int find_mapped(struct target_file *file, pid_t pid, const char *name)
+static int find_mapped(struct event_sites *ret, pid_t pid, const char *name)
 {
 	struct process_table table;
 	const struct process *process;
@@ -40,31 +41,27 @@ static int find_mapped(struct target_file *file, pid_t pid, const char *name)
 	process = pid ? process_get(&table, pid, 0) : NULL;
 	mapping = process && !process->exited ? maps_find_file(&process->maps, name) : NULL;
 	if (mapping)
-		err = target_file_find_mapping(file, process, mapping);
+		err = target_file_find_mapping(&ret->file, process, mapping);
+	if (!err)
+		ret->place = strdup(mapping->path);
 	process_table_release(&table);
 	return err;
 }
 
 /* A path in another process's root is looked up in that root, and its links are followed there. */
-static int find_path(struct target_file *file, const char *path)
+static int find_path(struct event_sites *ret, const char *path)
 {
-	int pid = 0, root = 0, err;
-	char *whole = NULL;
+	char *folder = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
+	int pid = 0, root = 0;
 
 	if (sscanf(path, "/proc/%d/root/%n", &pid, &root) == 1 && root)
-		return target_file_find(file, getpid(), pid, path + root);
-	if (path[0] != '/') {
-		char *folder = getcwd(NULL, 0);
-
-		if (!folder || asprintf(&whole, "%s/%s", folder, path) < 0)
-			whole = NULL;
-		free(folder);
-		if (!whole)
-			return -ENOMEM;
-	}
-	err = target_file_find(file, getpid(), getpid(), whole ? whole : path);
-	free(whole);
-	return err;
+		path += root - 1;
+	else
+		pid = getpid();
+	if (!folder || asprintf(&ret->place, "%s%s%s", folder, path[0] == '/' ? "" : "/", path) < 0)
+		ret->place = NULL;
+	free(folder);
+	return ret->place ? target_file_find(&ret->file, getpid(), pid, ret->place) : -ENOMEM;
 }
 
 static int explain_file(const char *file, int err, struct buf *why)
@@ -82,10 +79,11 @@ static int explain_file(const char *file, int err, struct buf *why)
 
 #define ANY_FILE "*" /* in the place of a file: the first one of the process that has the function */
 
-/* Returns true if this mapping's file has the function; then both stay open. */
-static bool open_if_it_has(struct target_file *file, struct elf_reader *reader, const struct process *process,
-			   const struct mapping *mapping, const char *function)
+/* Returns true if this mapping's file, or its debug file, names the function. Then the file and its reader stay open. */
+static bool open_if_it_has(struct event_sites *ret, struct elf_reader *reader, const struct process *process,
+			   const struct mapping *mapping, const char *function, bool in_debug_file)
 {
+	struct target_file *file = &ret->file;
 	uint64_t vaddr;
 	int fd;
 
@@ -93,11 +91,28 @@ static bool open_if_it_has(struct target_file *file, struct elf_reader *reader, 
 		return false;
 	fd = target_file_read(file, 0);
 	if (fd >= 0 && !elf_reader_open(reader, fd)) {
-		if (!elf_places_symbol(reader, function, true, &vaddr, NULL))
+		if (in_debug_file ? debug_file_symbol(file, mapping->path, function, true, &vaddr)
+				  : !elf_places_symbol(reader, function, true, &vaddr, NULL)) {
+			ret->place = strdup(mapping->path);
 			return true;
+		}
 		elf_reader_close(reader);
 	}
 	target_file_release(file);
+	return false;
+}
+
+static bool open_first(struct event_sites *ret, struct elf_reader *reader, const struct process *process,
+		       const char *function, bool in_debug_file)
+{
+	for (size_t i = 0; i < process->maps.list.len; i++) {
+		const struct mapping *mapping = &process->maps.list.items[i];
+
+		/* the mappings of a file follow each other, and one of them is enough */
+		if ((!i || strcmp(mapping->path, process->maps.list.items[i - 1].path)) &&
+		    open_if_it_has(ret, reader, process, mapping, function, in_debug_file))
+			return true;
+	}
 	return false;
 }
 
@@ -110,13 +125,8 @@ static int open_any(struct event_sites *ret, struct elf_reader *reader, const ch
 
 	process_table_init(&table);
 	process = pid && function ? process_get(&table, pid, 0) : NULL;
-	for (size_t i = 0; process && !found && i < process->maps.list.len; i++) {
-		const struct mapping *mapping = &process->maps.list.items[i];
-
-		/* the mappings of a file follow each other, and one of them is enough */
-		if (!i || strcmp(mapping->path, process->maps.list.items[i - 1].path))
-			found = open_if_it_has(&ret->file, reader, process, mapping, function);
-	}
+	for (int in_debug_file = 0; process && !found && in_debug_file < 2; in_debug_file++)
+		found = open_first(ret, reader, process, function, in_debug_file);
 	process_table_release(&table);
 	if (!found) {
 		buf_printf(why, "no file that the process has mapped has a function '%s'", function ? function : "");
@@ -131,8 +141,7 @@ static int open_any(struct event_sites *ret, struct elf_reader *reader, const ch
 static int open_file(struct event_sites *ret, struct elf_reader *reader, const char *name,
 		     const struct collector_options *options, struct buf *why)
 {
-	int err = strchr(name, '/') ? find_path(&ret->file, name)
-				    : find_mapped(&ret->file, first_target(options), name);
+	int err = strchr(name, '/') ? find_path(ret, name) : find_mapped(ret, first_target(options), name);
 	int fd;
 
 	if (err)
@@ -191,8 +200,8 @@ static int find_kprobe(struct event_sites *ret, const struct event *event, struc
 	return add_site(ret, perf);
 }
 
-static int find_function(struct elf_reader *reader, const struct event_place *place, uint64_t *ret_offset,
-			 struct buf *why)
+static int find_function(const struct event_sites *sites, struct elf_reader *reader, const struct event_place *place,
+			 uint64_t *ret_offset, struct buf *why)
 {
 	struct buf nearest;
 	uint64_t vaddr = 0;
@@ -200,6 +209,8 @@ static int find_function(struct elf_reader *reader, const struct event_place *pl
 
 	buf_init(&nearest);
 	err = elf_places_symbol(reader, place->name, true, &vaddr, &nearest);
+	if (err && sites->place && debug_file_symbol(&sites->file, sites->place, place->name, true, &vaddr))
+		err = 0;
 	if (err)
 		buf_printf(why, "%s has no function '%s' in its symbols%s%s%s", place->file, place->name,
 			   nearest.len ? "; did you mean " : ": give an offset in the file, +0x…", nearest.data,
@@ -216,7 +227,7 @@ static int find_uprobe(struct event_sites *ret, const struct event_place *place,
 		       struct event_perf *perf, struct buf *why)
 {
 	uint64_t offset = 0;
-	int err = place->name ? find_function(reader, place, &offset, why) : 0;
+	int err = place->name ? find_function(ret, reader, place, &offset, why) : 0;
 
 	perf->config = place->at_return;
 	perf->config2 = offset + place->offset;
@@ -274,9 +285,9 @@ static int find_in_file(struct event_sites *ret, const struct event *event, cons
 
 /* ---- addresses of breakpoints ---- */
 
-/* Returns true if this mapping's file defines the name, and its address in the process. */
+/* Returns true if this mapping's file, or its debug file, defines the name, and its address in the process. */
 static bool find_in_mapping(const struct process *process, const struct mapping *mapping, const char *name,
-			    uint64_t *ret)
+			    bool in_debug_file, uint64_t *ret)
 {
 	struct elf_reader reader;
 	struct target_file file;
@@ -288,7 +299,8 @@ static bool find_in_mapping(const struct process *process, const struct mapping 
 		return false;
 	fd = target_file_read(&file, 0);
 	if (fd >= 0 && !elf_reader_open(&reader, fd)) {
-		found = !elf_places_symbol(&reader, name, false, &vaddr, NULL) &&
+		found = (in_debug_file ? debug_file_symbol(&file, mapping->path, name, false, &vaddr)
+				       : !elf_places_symbol(&reader, name, false, &vaddr, NULL)) &&
 			elf_places_vaddr(&reader, mapping->offset, &start);
 		if (found)
 			*ret = mapping->start - start + vaddr;
@@ -306,8 +318,9 @@ static int find_in_process(pid_t pid, const char *name, uint64_t *ret)
 
 	process_table_init(&table);
 	process = process_get(&table, pid, 0);
-	for (size_t i = 0; process && !found && i < process->maps.list.len; i++)
-		found = find_in_mapping(process, &process->maps.list.items[i], name, ret);
+	for (int in_debug_file = 0; process && in_debug_file < 2; in_debug_file++)
+		for (size_t i = 0; !found && i < process->maps.list.len; i++)
+			found = find_in_mapping(process, &process->maps.list.items[i], name, in_debug_file, ret);
 	process_table_release(&table);
 	return found ? 0 : -ENOENT;
 }
@@ -373,6 +386,7 @@ void event_sites_release(struct event_sites *sites)
 {
 	if (sites->has_file)
 		target_file_release(&sites->file);
+	free(sites->place);
 	vec_release(&sites->list);
 	*sites = (struct event_sites){0};
 }

@@ -22,6 +22,7 @@ struct event_sites {
 	struct target_file file; /* file of a probe; it must stay open until the probe is opened */
 	bool has_file;
 	char path[32]; /* of that descriptor */
+	char *place; /* its path in its process's root, beside which its debug file may lie; NULL without one */
 };
 
 /* Returns 0, or -errno with one sentence in `why`. Release `ret` in any case. */

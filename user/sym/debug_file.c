@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "sym/elf_places.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 #define MAX_CRC_BYTES (64 << 20) /* large files have build ids */
@@ -130,6 +131,35 @@ bool debug_file_find(const struct elf_identity *file, const struct target_file *
 }
 
 /* ---- symbols ---- */
+
+struct wanted_symbol {
+	const char *name;
+	bool is_function;
+	uint64_t *ret_vaddr;
+};
+
+static bool take_symbol(void *context, int fd)
+{
+	const struct wanted_symbol *wanted = context;
+	struct elf_reader reader;
+	bool found;
+
+	if (elf_reader_open(&reader, fd))
+		return false;
+	found = !elf_places_symbol(&reader, wanted->name, wanted->is_function, wanted->ret_vaddr, NULL);
+	elf_reader_close(&reader);
+	return found;
+}
+
+bool debug_file_symbol(const struct target_file *target, const char *path, const char *name, bool is_function,
+		       uint64_t *ret_vaddr)
+{
+	struct wanted_symbol wanted = {name, is_function, ret_vaddr};
+	struct elf_identity identity;
+
+	return !elf_identity_read_fd(&identity, target->fd) &&
+	       debug_file_find(&identity, target, path, take_symbol, &wanted);
+}
 
 static bool take_symbols(void *context, int fd)
 {
