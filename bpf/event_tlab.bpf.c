@@ -176,7 +176,7 @@ _Static_assert(sizeof(struct tlab_attributes) <= sizeof(((struct duet_scratch *)
 _Static_assert(sizeof(struct tlab_attributes) < DUET_MAX_BPF_ATTRIBUTE_BYTES, "they must fit");
 
 /* Returns the size of the attributes. */
-static __noinline u32 tlab_describe(struct tlab_attributes *to, u64 klass, u64 size,
+static __noinline u32 tlab_describe(struct tlab_attributes *to, u64 klass, u64 size, u32 about,
 				    const struct duet_jvm_allocation *at)
 {
 	u32 bytes;
@@ -190,14 +190,15 @@ static __noinline u32 tlab_describe(struct tlab_attributes *to, u64 klass, u64 s
 		return __builtin_offsetof(struct tlab_attributes, class_head);
 	to->class_head.type = DUET_ATTRIBUTE_CLASS;
 	to->class_head.bytes = bytes;
+	to->class_head.about = about;
 	return __builtin_offsetof(struct tlab_attributes, name) + ((bytes + 7) & ~7u);
 }
 
 /* Like sample_end(), for a sample with the object's size and class. */
-static __noinline int tlab_end(struct duet_scratch *room, u64 klass, u64 size)
+static __noinline int tlab_end(struct duet_scratch *room, u64 klass, u64 size, u32 about)
 {
 	struct tlab_attributes *attributes = (struct tlab_attributes *)&room->part;
-	u32 more = tlab_describe(attributes, klass, size, &room->java.layout.allocation);
+	u32 more = tlab_describe(attributes, klass, size, about, &room->java.layout.allocation);
 
 	room->sample.flags |= DUET_SAMPLE_FOR_JAVA;
 	room->sample.no_signal = DUET_NO_SIGNAL_EVENT;
@@ -245,7 +246,8 @@ int tlab_slow_path(struct pt_regs *ctx)
 	room = sample_take(&(struct sample_from){
 		.ctx = ctx, .regs = (const bpf_user_pt_regs_t *)ctx, .began_ns = began_ns, .event = event});
 	if (room)
-		tlab_end(room, PT_REGS_PARM1(ctx), tlab_argument(ctx, DUET_TLAB_SIZE_AT(cookie)));
+		tlab_end(room, PT_REGS_PARM1(ctx), tlab_argument(ctx, DUET_TLAB_SIZE_AT(cookie)),
+			 cookie & DUET_TLAB_IS_NEW ? 0 : DUET_CLASS_OUTSIDE);
 	return sample_settle(began_ns, event, amount, owed, room != NULL);
 }
 

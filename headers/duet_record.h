@@ -224,9 +224,13 @@ enum duet_attribute_type {
 struct duet_attribute {
 	uint16_t type; /* enum duet_attribute_type */
 	uint16_t bytes;
-	uint32_t reserved;
+	uint32_t about; /* of DUET_ATTRIBUTE_CLASS: enum duet_class_about; else 0 */
 };
 DUET_ASSERT_SIZE(struct duet_attribute, 8);
+
+enum duet_class_about {
+	DUET_CLASS_OUTSIDE = 1, /* the object lies outside of its thread's buffer */
+};
 
 enum duet_resource_kind {
 	DUET_RESOURCE_FILE = 1, /* text: the components of its path, the last one first, each with a NUL */

@@ -242,12 +242,12 @@ jvm_said() { # KEY [COLUMN]
 expect_sums() { # FILE MEGABYTES PATTERN-OF-STACKS
 	local site class bytes told compared=0
 	while read -r _ site class bytes; do
-		told=$(awk -v frame="Sums\$Work.$site;" -v leaf="${class}_[i]" -v of="$3" '
+		told=$(awk -v frame="Sums\$Work.$site;" -v class="$class" -v of="$3" '
 			index($0, frame) && $0 ~ of {
 				weight = $NF
 				sub(/ [0-9]+$/, "")
 				sub(/.*;/, "")
-				sum += $0 == leaf ? weight : 0
+				sum += $0 == class "_[i]" || $0 == class "_[k]" ? weight : 0
 			}
 			END { printf "%.0f", sum }' "$1")
 		[ "$bytes" -gt $((($2 << 20) / 33)) ] || continue

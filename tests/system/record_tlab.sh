@@ -55,6 +55,18 @@ jdk_case_sums() {
 	expect_truth
 }
 
+# Arrays of 32 kB fit into a buffer of 8 kB only if the thread gets a new one that is made larger for them.
+jdk_case_outside_of_buffers() {
+	local outside inside
+	need_bpf
+	need_jdk 11 "symbols of HotSpot in these JDKs"
+	record_probed workload.Sums 400 -- -e alloc=1 --tlab --agent never
+	expect_contains "$here/out.collapsed" ';long\[\]_\[i\]'
+	outside=$(matching "$here/out.collapsed" ';char\[\]_\[k\]')
+	inside=$(matching "$here/out.collapsed" ';char\[\]_\[i\]')
+	expect_share "of char[] outside" "${outside% *} $((${outside% *} + ${inside% *}))" '>=' 95
+}
+
 # Beside CPU time and locks, which come from an agent.
 jdk_case_beside_others() {
 	need_bpf

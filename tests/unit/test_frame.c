@@ -26,7 +26,7 @@ static void assert_text(uint32_t id, struct frame_style style, const char *want)
 
 	buf_init(&text);
 	frame_name(&profile.strings, frame, &style, &text);
-	buf_add_str(&text, frame_suffix(frame->kind, &style));
+	buf_add_str(&text, frame_suffix(frame, &style));
 	assert_string_equal(text.data, want);
 	buf_release(&text);
 }
@@ -136,6 +136,9 @@ static void classes_are_written_with_dots(void **state)
 	assert_text(frame, (struct frame_style){0}, "java.util.Map$Entry[][]_[i]");
 	assert_text(frame, (struct frame_style){.dotted = true, .annotate = true}, "java.util.Map$Entry[][]");
 	assert_text(frame, (struct frame_style){.simple = true}, "Map$Entry[][]_[i]");
+	profile.frames.items[frame].bci = FRAME_BCI_OUTSIDE;
+	assert_text(frame, (struct frame_style){0}, "java.util.Map$Entry[][]_[k]");
+	assert_text(frame, (struct frame_style){.dotted = true, .annotate = true}, "java.util.Map$Entry[][]");
 }
 
 static void libraries_stand_before_native_names(void **state)

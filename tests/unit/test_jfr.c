@@ -126,6 +126,7 @@ static void round_trip_keeps_all(void **state)
 static void other_types(void **state)
 {
 	struct writer_options options;
+	struct frame outside = {.kind = FRAME_CLASS, .bci = FRAME_BCI_OUTSIDE};
 	struct profile first, second;
 	char *bytes = NULL;
 	struct buf why;
@@ -145,6 +146,8 @@ static void other_types(void **state)
 			 frame_of(&first, FRAME_CLASS, "a.Lock", "")},
 	    2);
 	add(&first, "alloc", 0, 2, 99, (uint32_t[]){frame_of(&first, FRAME_CLASS, "a.Lock", "")}, 1);
+	outside.name = intern_str(&first.strings, "a.Lock");
+	add(&first, "alloc", 0, 1, 50, (uint32_t[]){profile_frame(&first, &outside)}, 1);
 	out = open_memstream(&bytes, &len);
 	assert_int_equal(writer_by_name("jfr")->write(&first, &options, out), 0);
 	fclose(out);

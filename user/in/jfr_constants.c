@@ -256,9 +256,11 @@ static struct jfr_meaning class_of(struct jfr_constants *c, uint64_t key)
 	return keep(c, constant, meaning);
 }
 
-int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame)
+int jfr_constants_class(struct jfr_constants *c, uint64_t key, bool is_outside, uint32_t *ret_frame)
 {
-	struct frame frame = {.kind = FRAME_CLASS, .name = class_of(c, key).java_name, .bci = -1};
+	struct frame frame = {.kind = FRAME_CLASS,
+			      .name = class_of(c, key).java_name,
+			      .bci = is_outside ? FRAME_BCI_OUTSIDE : -1};
 
 	*ret_frame = NONE;
 	if (!frame.name)
@@ -275,7 +277,7 @@ int jfr_constants_object(struct jfr_constants *c, uint64_t key, uint32_t *ret_fr
 
 	*ret_frame = object && object->known != NONE ? object->known : NONE;
 	if (object && object->known == NONE) {
-		err = jfr_constants_class(c, values[OBJECT_TYPE].number, ret_frame);
+		err = jfr_constants_class(c, values[OBJECT_TYPE].number, false, ret_frame);
 		object->known = *ret_frame;
 	}
 	return err;

@@ -81,7 +81,7 @@ uint32_t jfr_constants_name(struct jfr_constants *c, enum jfr_pool pool, uint64_
  */
 int jfr_constants_thread(struct jfr_constants *c, uint64_t key, uint32_t *ret);
 int jfr_constants_stack(struct jfr_constants *c, uint64_t key, uint32_t *ret_node);
-int jfr_constants_class(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame);
+int jfr_constants_class(struct jfr_constants *c, uint64_t key, bool is_outside, uint32_t *ret_frame);
 int jfr_constants_span(struct jfr_constants *c, uint64_t key, uint32_t *ret_node);
 /* The same for the class of an old object, and for the data of an event of the program's own, below its type. */
 int jfr_constants_object(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame);

@@ -115,6 +115,7 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 	kind->has_samples = jfr_want(types, type, row->samples, JFR_SAMPLES);
 	kind->has_tag = jfr_want(types, type, row->tag, JFR_TAG);
 	kind->is_object = row->class_name && !strcmp(row->class_name, "object");
+	kind->is_outside = row->type && !strcmp(row->type, "jdk.ObjectAllocationOutsideTLAB");
 	kind->is_of_user = kind->has_tag && !strcmp(row->tag, "data");
 	kind->is_duration = kind->has_weight && !strcmp(row->weight, "duration");
 	(void)jfr_want(types, type, row->class_name, JFR_CLASS);

@@ -276,7 +276,7 @@ static int find_stack(struct jfr *j, const struct jfr_kind *kind, const struct j
 	if (!err && values[JFR_CLASS].number && kind->is_object)
 		err = jfr_constants_object(&j->constants, values[JFR_CLASS].number, &frame);
 	else if (!err && values[JFR_CLASS].number)
-		err = jfr_constants_class(&j->constants, values[JFR_CLASS].number, &frame);
+		err = jfr_constants_class(&j->constants, values[JFR_CLASS].number, kind->is_outside, &frame);
 	if (!err && frame != NONE)
 		*ret_node = profile_child(j->profile, *ret_node, frame);
 	return err;

@@ -232,7 +232,8 @@ static void list_wants(struct resolver *r, const struct jvm *jvm)
 /* Returns the index of the frame for object_class, as frame_row() does. */
 static uint32_t class_row(struct resolver *r)
 {
-	struct frame frame = {.kind = FRAME_CLASS, .bci = -1};
+	bool is_outside = r->object_class->about == DUET_CLASS_OUTSIDE;
+	struct frame frame = {.kind = FRAME_CLASS, .bci = is_outside ? FRAME_BCI_OUTSIDE : -1};
 	struct buf name;
 
 	buf_init(&name);
@@ -508,7 +509,7 @@ static uint64_t stack_key(const struct resolver *r, const struct decision *decis
 	if (java)
 		key = hash_bytes(java + 1, java->java_depth * sizeof(struct duet_java_frame), key);
 	if (r->object_class)
-		key = hash_bytes(r->object_class + 1, r->object_class->bytes, key);
+		key = hash_bytes(r->object_class + 1, r->object_class->bytes, key ^ r->object_class->about);
 	if (r->resource)
 		key = hash_bytes(r->resource + 1, r->resource->bytes, key);
 	if (r->spent_on)

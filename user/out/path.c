@@ -32,7 +32,7 @@ static uint32_t label_of_frame(struct path_maker *maker, const struct frame *fra
 	buf_clear(&maker->text);
 	frame_name(&maker->profile->strings, frame, style, &maker->text);
 	name_len = maker->text.len;
-	buf_add_str(&maker->text, frame_suffix(frame->kind, style));
+	buf_add_str(&maker->text, frame_suffix(frame, style));
 	return label_of_text(maker, name_len, frame->kind, intern_text(&maker->profile->strings, frame->module));
 }
 

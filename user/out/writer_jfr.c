@@ -190,7 +190,7 @@ static void put_wall(struct writer_stream *j, const struct profile_sample *sampl
 struct weighed {
 	uint64_t at_ns, weight, address;
 	uint32_t thread, stack, class_id, method, holder;
-	bool is_leak, is_park;
+	bool is_leak, is_park, is_outside;
 };
 
 static void begin_object(struct writer_stream *j, enum jfr_type type, const struct weighed *event)
@@ -208,10 +208,11 @@ static void put_allocation(struct writer_stream *j, const struct weighed *event)
 	jfr_end_event(j);
 }
 
-static void put_in_tlab(struct writer_stream *j, const struct weighed *event)
+static void put_tlab(struct writer_stream *j, const struct weighed *event)
 {
-	begin_object(j, JFR_E_ALLOCATION_IN_NEW_TLAB, event);
-	jfr_put_number(&j->body, event->weight);
+	begin_object(j, event->is_outside ? JFR_E_ALLOCATION_OUTSIDE_TLAB : JFR_E_ALLOCATION_IN_NEW_TLAB, event);
+	if (!event->is_outside)
+		jfr_put_number(&j->body, event->weight);
 	jfr_end_event(j);
 }
 
@@ -408,7 +409,7 @@ static bool is_park(const struct writer_stream *j, uint32_t node)
 static void put_weighed(struct writer_stream *j, const struct profile_sample *sample)
 {
 	static void (*const put[])(struct writer_stream *, const struct weighed *) = {
-		[ALLOCATION] = put_allocation,	 [IN_TLAB] = put_in_tlab, [LIVE] = put_live,
+		[ALLOCATION] = put_allocation,	 [IN_TLAB] = put_tlab,	  [LIVE] = put_live,
 		[MALLOC] = put_malloc,		 [LOCK] = put_lock,	  [WAIT] = put_wait,
 		[NATIVE_LOCK] = put_native_lock, [TRACE] = put_trace,
 	};
@@ -426,6 +427,7 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	if (leaf && leaf->kind == FRAME_CLASS && form != MALLOC && form != NATIVE_LOCK) {
 		node = j->profile->nodes.items[node].parent;
 		event.class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
+		event.is_outside = leaf->bci == FRAME_BCI_OUTSIDE;
 	}
 	event.stack = node || !event.class_id ? jfr_stack(&j->pools, sample->thread, node) : 0;
 	event.is_park = (form == LOCK || form == WAIT) && is_park(j, node);

@@ -170,13 +170,15 @@ void frame_name(const struct intern *strings, const struct frame *frame, const s
 }
 
 /* A Java native method runs in the compiled wrapper that HotSpot makes for it. */
-const char *frame_suffix(enum frame_kind kind, const struct frame_style *style)
+const char *frame_suffix(const struct frame *frame, const struct frame_style *style)
 {
 	static const char *const suffixes[FRAME_KIND_MAX] = {
 		[FRAME_KERNEL] = "_[k]",      [FRAME_COMPILED] = "_[j]",    [FRAME_INLINED] = "_[i]",
 		[FRAME_INTERPRETED] = "_[0]", [FRAME_JAVA_NATIVE] = "_[j]", [FRAME_CLASS] = "_[i]",
 	};
-	const char *suffix = kind < FRAME_KIND_MAX ? suffixes[kind] : NULL;
+	enum frame_kind kind = frame->kind;
+	bool is_outside = kind == FRAME_CLASS && frame->bci == FRAME_BCI_OUTSIDE;
+	const char *suffix = kind < FRAME_KIND_MAX ? suffixes[is_outside ? FRAME_KERNEL : kind] : NULL;
 	bool is_shown = kind == FRAME_CLASS ? !style->dotted : style->annotate || kind == FRAME_KERNEL;
 
 	return suffix && is_shown ? suffix : "";

@@ -31,6 +31,7 @@ enum frame_kind {
 };
 
 #define FRAME_BCI_INTERPRETED 0 /* of a native method: the interpreter has called it, not compiled code */
+#define FRAME_BCI_OUTSIDE 0 /* of a class: the object was allocated outside of its thread's buffer */
 
 /* All strings are ids in the profile's intern table; 0 = none. */
 struct frame {
@@ -65,7 +66,7 @@ void frame_name(const struct intern *strings, const struct frame *frame, const s
  * Returns the suffix for how the code ran: "_[j]", "_[k]" …, or "" if the style has none. Kernel frames always have
  * one. Classes have one unless names are dotted: that of inlined code, as async-profiler writes it.
  */
-const char *frame_suffix(enum frame_kind kind, const struct frame_style *style);
+const char *frame_suffix(const struct frame *frame, const struct frame_style *style);
 /* Cuts the id out of the name of a thread or process that begins at `start`: [main tid=7] becomes [main]. */
 void frame_cut_id(struct buf *text, size_t start);
 const char *frame_kind_name(enum frame_kind kind); /* "kernel", "native", "JVM", … for legends */
