@@ -79,7 +79,7 @@ static int explain_file(const char *file, int err, struct buf *why)
 
 #define ANY_FILE "*" /* in the place of a file: the first one of the process that has the function */
 
-/* Returns true if this mapping's file, or its debug file, names the function. Then the file and its reader stay open. */
+/* Returns true if this mapping's file, or its debug file, has the function. Then the file and its reader stay open. */
 static bool open_if_it_has(struct event_sites *ret, struct elf_reader *reader, const struct process *process,
 			   const struct mapping *mapping, const char *function, bool in_debug_file)
 {
