@@ -167,6 +167,7 @@ static int start_ticks(struct session *session)
 				  .unwinding = &session->unwinding,
 				  .processes = &session->processes,
 				  .profile = &session->profile,
+				  .is_prepared = session->options->pids.len > 0,
 			  },
 			  session->started_ns, session->options->duration_ns);
 	return err;

@@ -57,6 +57,7 @@ void sleep_edges_start(struct sleep_edges *edges, const struct sleep_edges_parts
 		       uint64_t duration_ns)
 {
 	*edges = (struct sleep_edges){.of = *of, .started_ns = started_ns};
+	edges->prepared_ns = of->is_prepared ? started_ns : 0;
 	edges->end_ns = duration_ns ? started_ns + duration_ns : UINT64_MAX;
 }
 

@@ -3,6 +3,7 @@
 #ifndef INTAKE_SLEEP_EDGES_H
 #define INTAKE_SLEEP_EDGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct engine_in_use;
@@ -18,6 +19,7 @@ struct sleep_edges_parts {
 	struct unwinding *unwinding;
 	struct process_table *processes;
 	const struct profile *profile; /* of the window; its until_ns is 0 without windows */
+	bool is_prepared; /* all processes that are recorded were prepared for the walk just before the start */
 };
 
 struct sleep_edges {
