@@ -244,7 +244,7 @@ CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
 	$(O)/workloads/liblocks.so $(crafted) \
-	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps kinds \
 	odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers libnative.so libraries \
 	liblarge_small.so liblarge_large.so libliar.so contexts libcontexts_descriptor.so libcontexts_index.so \
 	libcontexts_distance.so \
@@ -267,6 +267,10 @@ $(O)/workloads/libcontexts_%.so: tests/workloads/contexts.c $(flags)
 		-ftls-model=$(if $(filter distance,$*),initial-exec,global-dynamic) -shared -o $@ $<
 
 $(O)/workloads/busy: tests/workloads/busy.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
+
+$(O)/workloads/kinds: tests/workloads/kinds.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 

@@ -60,6 +60,22 @@ case_all_time_once() {
 		"$(awk 'NF == 3 { sum += $3 } END { print sum + 0 }' "$jvm_out")" '==' 0
 }
 
+# Threads that wait in many ways, without end: each has all of its time, and what it waits for.
+case_kinds_of_waits() {
+	need_offcpu
+	start_workload kinds
+	record --no-attach -p "$jvm" -e wall --total -t -d 3 -o collapsed -f "$here/out"
+	expect_status 0
+	expect_lacks "$jvm_out" ENDED
+	expect "kinds" "$(grep -c ^KIND "$jvm_out")" '>=' 22
+	local _kind name state
+	while read -r _kind name state; do
+		expect_near "time of $name in $state, s" \
+			"$(grep -F "[$name tid=" "$here/out" | awk -v leaf=";$state " 'index($0, leaf) { sum += $NF }
+				END { print sum / 1e9 }')" "$(recorded)" 0.1
+	done < <(grep ^KIND "$jvm_out")
+}
+
 # Prints the context switches of all threads of a process.
 switches() { # PID
 	cat "/proc/$1/task"/*/status | awk '/ctxt_switches/ { sum += $2 } END { print sum }'

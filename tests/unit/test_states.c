@@ -52,6 +52,10 @@ static void functions_tell_the_state(void **state)
 	assert_string_equal(STATE(0, "vfs_read", "anon_pipe_read"), "[pipe]");
 	assert_string_equal(STATE(0, "vfs_read", "eventfd_read", "do_wait_intr_irq"), "[eventfd]");
 	assert_string_equal(STATE(0, "__x64_sys_wait4", "do_wait"), "[child]");
+	assert_string_equal(STATE(0, "__x64_sys_vfork", "kernel_clone"), "[child]");
+	assert_string_equal(STATE(0, "__do_sys_flock", "locks_lock_inode_wait"), "[file lock]");
+	assert_string_equal(STATE(0, "get_signal", "__refrigerator"), "[stopped]");
+	assert_string_equal(STATE(0, "__x64_sys_pause"), "[signal]");
 	assert_string_equal(STATE(0, "vfs_read", "something_new"), "[blocked]");
 	assert_string_equal(STATE(0, NULL), "[blocked]");
 }

@@ -45,7 +45,7 @@ static int interrupted(int result)
 
 static void one_round(int epoll, jlong counts[COUNT])
 {
-	struct timespec nap = { .tv_nsec = 200000 };
+	struct timespec nap = {.tv_nsec = 200000};
 	struct epoll_event event;
 
 	/* Timeout 0 keeps the thread on the CPU inside the call, where samples hit; 1 ms makes it wait now and then. */
@@ -62,7 +62,7 @@ JNIEXPORT jlongArray JNICALL Java_workload_SystemCalls_interrupted(JNIEnv *env, 
 JNIEXPORT jlongArray JNICALL Java_workload_SystemCalls_interrupted(JNIEnv *env, jclass klass, jlong milliseconds)
 {
 	uint64_t end = now_ms() + milliseconds;
-	jlong counts[COUNT] = { 0 };
+	jlong counts[COUNT] = {0};
 	jlongArray array = (*env)->NewLongArray(env, COUNT);
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
 
@@ -227,7 +227,7 @@ JNIEXPORT jlong JNICALL Java_workload_WaitingCalls_waits(JNIEnv *env, jclass kla
 JNIEXPORT jint JNICALL Java_workload_SystemCalls_exec(JNIEnv *env, jclass klass, jobjectArray command);
 JNIEXPORT jint JNICALL Java_workload_SystemCalls_exec(JNIEnv *env, jclass klass, jobjectArray command)
 {
-	const char *argv[16] = { NULL };
+	const char *argv[16] = {NULL};
 	jsize count = (*env)->GetArrayLength(env, command);
 
 	(void)klass;
@@ -276,8 +276,8 @@ static void on_tick(int signo, siginfo_t *info, void *context)
 JNIEXPORT void JNICALL Java_workload_SecondProfiler_start(JNIEnv *env, jclass klass);
 JNIEXPORT void JNICALL Java_workload_SecondProfiler_start(JNIEnv *env, jclass klass)
 {
-	struct sigaction action = { .sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART };
-	struct itimerval each_ms = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
+	struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct itimerval each_ms = {.it_interval.tv_usec = 1000, .it_value.tv_usec = 1000};
 
 	(void)env;
 	(void)klass;
@@ -352,13 +352,11 @@ JNIEXPORT jlong JNICALL Java_workload_Changed_hashOfCode(JNIEnv *env, jclass sel
 
 /* More arguments than registers hold, of each kind. */
 JNIEXPORT jdouble JNICALL Java_workload_NativeCalls_many(JNIEnv *env, jclass class, jint a, jlong b, jdouble c,
-							 jfloat d, jbyte e, jshort f, jlong g, jdouble h,
-							 jdouble i, jdouble j, jdouble k, jdouble l, jdouble m,
-							 jdouble n, jint o);
+							 jfloat d, jbyte e, jshort f, jlong g, jdouble h, jdouble i,
+							 jdouble j, jdouble k, jdouble l, jdouble m, jdouble n, jint o);
 JNIEXPORT jdouble JNICALL Java_workload_NativeCalls_many(JNIEnv *env, jclass class, jint a, jlong b, jdouble c,
-							 jfloat d, jbyte e, jshort f, jlong g, jdouble h,
-							 jdouble i, jdouble j, jdouble k, jdouble l, jdouble m,
-							 jdouble n, jint o)
+							 jfloat d, jbyte e, jshort f, jlong g, jdouble h, jdouble i,
+							 jdouble j, jdouble k, jdouble l, jdouble m, jdouble n, jint o)
 {
 	(void)env, (void)class;
 	return a + 2.0 * (jdouble)b + 3 * c + 4 * (jdouble)d + 5 * e + 6 * f + 7.0 * (jdouble)g + 8 * h + 9 * i +

@@ -34,6 +34,8 @@ static const struct {
 	{"nfs_", "[io]"},
 	{"nfs4_", "[io]"},
 	{"flock_", "[file lock]"},
+	{"locks_lock_inode_wait", "[file lock]"},
+	{"__break_lease", "[file lock]"},
 	{"fcntl_setlk", "[file lock]"},
 	{"do_msgrcv", "[message queue]"},
 	{"do_msgsnd", "[message queue]"},
@@ -55,11 +57,14 @@ static const struct {
 	{"do_wait", "[child]"},
 	{"__do_wait", "[child]"},
 	{"kernel_wait4", "[child]"},
+	{"kernel_clone", "[child]"}, /* vfork(2) */
 	{"do_sigtimedwait", "[signal]"},
 	{"sigsuspend", "[signal]"},
+	{"__x64_sys_pause", "[signal]"},
 	{"do_signal_stop", "[stopped]"},
 	{"ptrace_stop", "[stopped]"},
 	{"do_freezer_trap", "[stopped]"},
+	{"__refrigerator", "[stopped]"}, /* the freezer of cgroup v1 */
 	{"io_cqring_wait", "[io]"},
 	{"io_schedule", "[io]"},
 	{"jbd2_log_wait_commit", "[io]"},
@@ -71,6 +76,8 @@ static const struct {
 	{"__mutex_lock", "[kernel lock]"},
 	{"__down", "[kernel lock]"},
 	{"rwsem_", "[kernel lock]"},
+	{"percpu_rwsem_wait", "[kernel lock]"},
+	{"handle_userfault", "[page fault]"},
 };
 
 /*
