@@ -244,8 +244,8 @@ CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
 	$(O)/workloads/liblocks.so $(crafted) \
-	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps kinds \
-	odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers libnative.so libraries \
+	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
+	kinds odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers libnative.so libraries \
 	liblarge_small.so liblarge_large.so libliar.so contexts libcontexts_descriptor.so libcontexts_index.so \
 	libcontexts_distance.so \
 	$(if $(shell command -v $(CXX)),native_throw))
