@@ -40,6 +40,7 @@
 	X(AGENT_METADATA_FULL,  "thread and unload records dropped: the metadata ring was full") \
 	X(AGENT_TIMER_FAILED,   "threads not sampled: their timer or perf event could not be created") \
 	X(AGENT_NOT_INSTRUMENTED, "methods or classes not instrumented: native, too large, or refused by the JVM") \
+	X(AGENT_INTRINSIC,      "intrinsic methods: calls that compiled code does by itself are not seen") \
 	X(AGENT_NO_KERNEL_RING, "threads without kernel frames: kernel.perf_event_mlock_kb has no room for their ring")
 
 #define DUET_LOADER_COUNTERS(X) \

@@ -414,7 +414,7 @@ const struct agent_tap tap_live = {
 	.kind = DUET_AGENT_EVENT_LIVE,
 	.first_version = 11,
 	.needs = {.can_generate_sampled_object_alloc_events = 1, .can_generate_garbage_collection_events = 1},
-	.too_old = "a JVM before JDK 11 cannot sample allocations",
+	.too_old = "a JVM before JDK 11 does not show the objects that it allocates; alloc tells their bytes and sites",
 	.refused = "another agent in this JVM samples allocations, and only one can",
 	.start = live_start,
 	.stop = live_stop,

@@ -31,7 +31,7 @@ static struct {
 	uint32_t count; /* 0: nothing is instrumented any more */
 	struct class_names changed; /* classes that have probes, by name */
 	struct class_names left; /* classes whose new form the JVM has refused */
-	struct class_names told; /* classes with methods that were counted as not instrumented */
+	struct class_names told; /* classes whose methods were counted, see count_told() */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- which classes and methods ---- */
@@ -76,11 +76,23 @@ static bool is_chosen(const struct instrument *item, const struct rewrite_method
 	       !(method->is_native && (item->target.is_any_method || item->probe.kind == PROBE_CALL));
 }
 
+/* Returns true if probes of the method miss calls: its own code is not run by them. */
+static bool is_missed(const struct rewrite_method *method)
+{
+	bool is_missed = false;
+
+	for (uint32_t i = 0; i < all.count && !is_missed; i++)
+		is_missed = is_named(&all.items[i].target, method) &&
+			    !(method->is_native && all.items[i].target.is_any_method);
+	return is_missed && method->is_intrinsic;
+}
+
+/* `context` counts the intrinsic methods. */
 static uint32_t choose(void *context, const struct rewrite_method *method, struct probe probes[PROBES_MAX])
 {
-	uint32_t count = 0;
+	uint32_t *intrinsics = context, count = 0;
 
-	(void)context;
+	*intrinsics += is_missed(method);
 	for (uint32_t i = 0; i < all.count && count < PROBES_MAX; i++)
 		if (is_chosen(&all.items[i], method))
 			probes[count++] = all.items[i].probe;
@@ -96,18 +108,35 @@ static struct class_text text_of(const char *text)
 
 /* ---- the hook ---- */
 
-/* Counts methods of a class, or the class itself, as not instrumented. Once only, however often it is transformed. */
-static void count_left(struct class_text name, uint32_t methods)
+static void count(enum duet_agent_counter counter, uint32_t methods)
 {
 	struct stay *stay = stay_enter();
 
-	pthread_mutex_lock(&all.lock);
-	if (names_has(&all.told, name.at, name.len) || names_add(&all.told, name.at, name.len))
-		methods = 0;
-	pthread_mutex_unlock(&all.lock);
 	for (; stay && methods; methods--)
-		duet_ring_count(stay->ring.page, DUET_AGENT_NOT_INSTRUMENTED);
+		duet_ring_count(stay->ring.page, counter);
 	stay_leave();
+}
+
+/*
+ * Counts methods of a class as not instrumented (or the class itself), and as intrinsic. Once only, however often it is
+ * transformed.
+ */
+static void count_told(struct class_text name, uint32_t left, uint32_t intrinsics)
+{
+	bool is_new;
+
+	if (!left && !intrinsics)
+		return;
+	pthread_mutex_lock(&all.lock);
+	is_new = !names_has(&all.told, name.at, name.len) && !names_add(&all.told, name.at, name.len);
+	pthread_mutex_unlock(&all.lock);
+	count(DUET_AGENT_NOT_INSTRUMENTED, is_new ? left : 0);
+	count(DUET_AGENT_INTRINSIC, is_new ? intrinsics : 0);
+}
+
+static void count_left(struct class_text name)
+{
+	count_told(name, 1, 0);
 }
 
 /* Returns as rewrite_class(). A class that has no name yet, or is none of ours, does not change. */
@@ -132,7 +161,8 @@ static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined
 				  jobject domain, jint size, const unsigned char *bytes, jint *new_size,
 				  unsigned char **new_bytes)
 {
-	struct rewrite rewrite = {.choose = choose};
+	uint32_t intrinsics = 0;
+	struct rewrite rewrite = {.choose = choose, .context = &intrinsics};
 	unsigned char *copy = NULL;
 	uint8_t *changed;
 	uint32_t changed_size;
@@ -142,8 +172,7 @@ static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined
 	if (!name || size <= 0)
 		return;
 	err = rewrite_wanted(&rewrite, name, bytes, (uint32_t)size, &changed, &changed_size);
-	if (err < 0 || rewrite.left)
-		count_left(text_of(name), err < 0 ? 1 : rewrite.left);
+	count_told(text_of(name), err < 0 ? 1 : rewrite.left, intrinsics);
 	if (err <= 0)
 		return;
 	if (!(*jvmti)->Allocate(jvmti, (jlong)changed_size, &copy)) {
@@ -193,6 +222,7 @@ static bool has_own_file(jclass class, struct class_text name)
 
 static bool has_wanted_method(jclass class, struct class_text class_name)
 {
+	uint32_t intrinsics = 0;
 	bool has = false;
 	jmethodID *methods;
 	jint count;
@@ -208,7 +238,7 @@ static bool has_wanted_method(jclass class, struct class_text class_name)
 			continue;
 		method.name = text_of(name);
 		method.descriptor = text_of(descriptor);
-		has = choose(NULL, &method, probes);
+		has = choose(&intrinsics, &method, probes);
 		jvm_deallocate(name);
 		jvm_deallocate(descriptor);
 	}
@@ -242,7 +272,7 @@ static bool leave(jclass class, struct class_text name)
 	pthread_mutex_lock(&all.lock);
 	(void)names_add(&all.left, name.at, name.len); /* out of memory: refused again */
 	pthread_mutex_unlock(&all.lock);
-	count_left(name, 1);
+	count_left(name);
 	return true;
 }
 
@@ -306,7 +336,7 @@ static void add_native(JNIEnv *env, jclass class, struct class_text class_name, 
 	about.descriptor = text_of(descriptor);
 	id = native_probe(&about);
 	if (id != PROBE_NONE && !natives_add(env, class, method, id, is_new))
-		count_left(class_name, 1);
+		count_left(class_name);
 	jvm_deallocate(name);
 	jvm_deallocate(descriptor);
 }

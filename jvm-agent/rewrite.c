@@ -7,6 +7,7 @@
 
 #include "bytecode.h"
 #include "constructor.h"
+#include "intrinsic.h"
 #include "stackmap.h"
 
 #define ACC_STATIC 0x0008
@@ -518,6 +519,8 @@ static int write_methods(struct rewriting *r, struct class_reader *from)
 			.name = class_utf8(&r->class, class_u2_at(method.begin + 2)),
 			.descriptor = class_utf8(&r->class, class_u2_at(method.begin + 4)),
 			.is_native = method.access & ACC_NATIVE,
+			.is_intrinsic =
+				intrinsic_is_annotated(&r->class, method.attributes, method.attribute_count),
 		};
 
 		err = write_method(r, &method, &about);

@@ -37,7 +37,7 @@ struct probe {
 
 struct rewrite_method {
 	struct class_text class, name, descriptor;
-	bool is_native;
+	bool is_native, is_intrinsic;
 };
 
 struct rewrite {

@@ -6,6 +6,7 @@
 #include "bytecode.c"
 #include "classfile.c"
 #include "constructor.c"
+#include "intrinsic.c"
 #include "rewrite.c"
 #include "stackmap.c"
 

@@ -177,4 +177,14 @@ jdk_case_nothing_to_count() {
 	expect "SUM as without" "$(jvm_said SUM)" == 4551
 }
 
+# Some calls of such a method are not seen, whether it is native or not. This is told of each.
+jdk_case_intrinsic() {
+	need_jdk 9 "marks of intrinsic methods"
+	record_instrumented workload.Calls 10 -- \
+		-e 'java.lang.Math.abs(J)J,java.lang.System.nanoTime,workload.Calls$Target.plain' -t
+	expect_contains "$here/stderr" 'lost: 2 intrinsic methods: calls that'
+	expect_calls 'Target.plain' 20 "$here/out.workload_Calls_Target_plain.collapsed"
+	expect_sound_jvm
+}
+
 run_cases "$@"

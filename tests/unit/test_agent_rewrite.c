@@ -17,6 +17,7 @@
 #include "classfile.c"
 #include "constructor.c"
 #include "helper_class.c"
+#include "intrinsic.c"
 #include "names.c"
 #include "rewrite.c"
 #include "stackmap.c"
@@ -486,6 +487,36 @@ static void names_are_a_set(void **state)
 	assert_false(names_has(&names, "999", 3));
 }
 
+/* Of two annotations, the first has a string and a boolean. */
+static void intrinsic_methods_are_annotated(void **state)
+{
+	static const char name[] = "RuntimeVisibleAnnotations";
+	static const char type[] = "Ljdk/internal/vm/annotation/IntrinsicCandidate;";
+	uint8_t attribute[] = {0, 1, 0, 0, 0, 20, 0, 2, 0, 1, 0, 2, 0, 1, 's', 0, 1, 0, 1, 'Z', 0, 1, 0, 2, 0, 0};
+	struct class_writer file = {0};
+	uint32_t pool[] = {0, 0, 3 + sizeof(name) - 1};
+	struct class_file class = {.pool = pool, .pool_count = 3};
+	struct class_reader from = {.bytes = attribute, .size = sizeof(attribute)};
+
+	(void)state;
+	class_write_u1(&file, TAG_UTF8);
+	class_write_u2(&file, sizeof(name) - 1);
+	class_write_bytes(&file, name, sizeof(name) - 1);
+	class_write_u1(&file, TAG_UTF8);
+	class_write_u2(&file, sizeof(type) - 1);
+	class_write_bytes(&file, type, sizeof(type) - 1);
+	class.bytes = file.bytes - 1; /* an offset of 0 is none */
+	pool[1]++, pool[2]++;
+	assert_true(intrinsic_is_annotated(&class, from, 1));
+	assert_false(intrinsic_is_annotated(&class, from, 0));
+	attribute[14] = '['; /* an array: what follows is not read */
+	assert_false(intrinsic_is_annotated(&class, from, 1));
+	attribute[14] = 's';
+	attribute[23] = 1; /* another annotation */
+	assert_false(intrinsic_is_annotated(&class, from, 1));
+	free(file.bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -498,6 +529,7 @@ int main(void)
 		cmocka_unit_test(short_maps_do_not_grow_without_end),
 		cmocka_unit_test(switches_and_jumps_find_their_targets),
 		cmocka_unit_test(jumps_that_get_too_long_are_refused),
+		cmocka_unit_test(intrinsic_methods_are_annotated),
 		cmocka_unit_test(targets_match),
 		cmocka_unit_test(names_are_a_set),
 	};
