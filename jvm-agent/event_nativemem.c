@@ -319,7 +319,7 @@ static void *hook_realloc(void *old, size_t bytes)
 	void *memory = realloc(old, bytes);
 
 	if (!memory && bytes && entry)
-		(void)hold((const void *)entry->address, entry);
+		(void)hold(old, entry);
 	else
 		end_entry(entry, freed_ns);
 	COUNT(realloc, memory, bytes);
@@ -350,6 +350,14 @@ static void *hook_memalign(size_t alignment, size_t bytes)
 	return memory;
 }
 
+static void *hook_valloc(size_t bytes)
+{
+	void *memory = valloc(bytes);
+
+	COUNT(valloc, memory, bytes);
+	return memory;
+}
+
 /*
  * Anonymous memory that may be used counts. What is only reserved does not, and neither do files. Memory at an address
  * that is mapped already replaces what was there. Async-profiler does not count it.
@@ -363,6 +371,20 @@ static void *hook_mmap(void *address, size_t bytes, int rights, int flags, int f
 	if (replaced)
 		end_entry(replaced, clock_ns());
 	COUNT(mmap, counts ? memory : NULL, bytes);
+	return memory;
+}
+
+/* What is moved stays what was mapped before. A mapping of no bytes, which is shared, is mapped once more. */
+static void *hook_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *address)
+{
+	struct held_memory *entry = old_bytes ? let_go(old) : NULL;
+	void *memory = mremap(old, old_bytes, bytes, flags, address);
+	struct held_memory *replaced = memory != MAP_FAILED ? let_go(memory) : NULL;
+
+	if (replaced)
+		end_entry(replaced, clock_ns());
+	if (entry)
+		(void)hold(memory != MAP_FAILED ? memory : old, entry);
 	return memory;
 }
 
@@ -389,7 +411,9 @@ static struct linkage_hook hooks[] = {
 	HOOK(posix_memalign),
 	HOOK(aligned_alloc),
 	HOOK(memalign),
+	HOOK(valloc),
 	{"mmap", (uintptr_t)hook_mmap, false, 0, "mmap64"},
+	{"mremap", (uintptr_t)hook_mremap, false, 0, NULL},
 	{"munmap", (uintptr_t)hook_munmap, false, 0, NULL},
 };
 

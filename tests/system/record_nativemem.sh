@@ -4,7 +4,7 @@
 # Memory that native code allocates: exact when every call is recorded, right on average when calls are sampled.
 . "$(dirname "$0")/lib.sh"
 
-ways=(malloc calloc realloc posix_memalign aligned_alloc memalign by_pointer mmap)
+ways=(malloc calloc realloc posix_memalign aligned_alloc memalign valloc by_pointer mmap moved)
 
 # Prints the bytes of the stacks that lead from Java through this function of the library, and those of all with it.
 bytes_of() { # FILE WAY
@@ -43,7 +43,7 @@ jdk_case_beside_cpu_and_alloc() {
 
 # The threads wait for the loader when they are faster. CALLS: the number of calls, for longer runs.
 jdk_case_many_calls() {
-	record_gated workload.NativeMemory $((${CALLS:-90000} / 10)) -- -e nativemem=0 --engine ctimer
+	record_gated workload.NativeMemory $((${CALLS:-108000} / 12)) -- -e nativemem=0 --engine ctimer
 	expect_sums "$here/out.collapsed"
 }
 
@@ -68,7 +68,7 @@ jdk_case_leak() {
 	local told
 	record_gated workload.NativeMemory 5000 64 -- -e leak=0,nativemem=4k --engine ctimer
 	told=$(matching "$here/out.collapsed" 'NativeMemory[$]First[.]take;.*leak_one_in_thousand ')
-	expect "bytes that leak" "${told% *}" == "$(jvm_said BYTES 11)"
+	expect "bytes that leak" "${told% *}" == "$(jvm_said BYTES 13)"
 	told=$(matching "$here/out.collapsed" 'NativeMemory[$](First|Late)[.]take;.*take_')
 	expect "bytes of what is freed" "${told% *}" == 0
 	expect "bytes of nativemem" "$(total "$here/out.nativemem.collapsed")" '>' 1000000
@@ -93,7 +93,7 @@ jdk_case_leak_in_windows() {
 	for file in $(find "$here/out" -name 'profile_20*.collapsed' -type f | sort -V); do
 		bytes=$(matching "$file" 'NativeMemory[$]First[.]take;.*leak_one_in_thousand ' | cut -d ' ' -f 1)
 		[ "$bytes" != 0 ] || [ $full = 0 ] || fail "$file has no leak any more"
-		[ "$bytes" != "$(jvm_said BYTES 11)" ] || full=$((full + 1))
+		[ "$bytes" != "$(jvm_said BYTES 13)" ] || full=$((full + 1))
 		expect "bytes that were freed" "$(matching "$file" 'take_(malloc|calloc) ' | cut -d ' ' -f 1)" '<' 10000
 	done
 	expect "windows with the whole leak" "$full" '>=' 3
@@ -110,7 +110,7 @@ jdk_case_leak_by_address() {
 		run_duet convert --leak --total "$here/$file" "$here/leak.collapsed"
 		expect_status 0
 		told=$(matching "$here/leak.collapsed" 'NativeMemory[$]First[.]take;.*leak_one_in_thousand ')
-		expect "bytes that leak in $file" "${told% *}" == "$(jvm_said BYTES 11)"
+		expect "bytes that leak in $file" "${told% *}" == "$(jvm_said BYTES 13)"
 		told=$(matching "$here/leak.collapsed" 'NativeMemory[$](First|Late)[.]take;.*take_(malloc|calloc) ')
 		expect "bytes of what is freed in $file" "${told% *}" == 0
 	done
@@ -122,7 +122,7 @@ jdk_case_many_leaks() {
 	JVM_FLAGS=(-Dleaks=40000)
 	record_gated workload.NativeMemory 1 64 -- -e leak=0 --engine ctimer
 	told=$(matching "$here/out.collapsed" 'NativeMemory[$]First[.]take;.*leak_all ')
-	expect "bytes that leak" "${told% *}" == "$(jvm_said BYTES 12)"
+	expect "bytes that leak" "${told% *}" == "$(jvm_said BYTES 14)"
 	expect "bytes that leak" "${told% *}" == 2560000
 	expect_lacks "$here/stderr" 'refused|dropped|full'
 }

@@ -9,8 +9,8 @@ package workload;
  */
 public final class NativeMemory {
     static final String[] WAYS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign",
-        "by_pointer", "mmap"};
-    static final int LEAK = 8, LEAK_ALL = 9;
+        "valloc", "by_pointer", "mmap", "moved"};
+    static final int LEAK = WAYS.length, LEAK_ALL = LEAK + 1;
 
     /** In a library that is there from the start. */
     static final class First {

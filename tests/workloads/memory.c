@@ -100,6 +100,17 @@ WAY take_memalign(jint count, jint bytes)
 	return (uint64_t)count * (uint64_t)bytes;
 }
 
+WAY take_valloc(jint count, jint bytes)
+{
+	for (jint i = 0; i < count; i++) {
+		void *memory = valloc((size_t)bytes);
+
+		use(memory);
+		free(memory);
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
 static void *(*volatile pointed)(size_t) = malloc;
 
 WAY take_by_pointer(jint count, jint bytes)
@@ -123,6 +134,24 @@ WAY take_mmap(jint count, jint bytes)
 
 		memory = mmap(memory, (size_t)bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0);
 		if (memory == MAP_FAILED)
+			return 0;
+		use(memory);
+		munmap(memory, (size_t)bytes);
+	}
+	return (uint64_t)count * (uint64_t)bytes;
+}
+
+/* Each mapping is moved to where another one was reserved, and is freed there. */
+WAY take_moved(jint count, jint bytes)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS, how = MREMAP_MAYMOVE | MREMAP_FIXED;
+
+	for (jint i = 0; i < count; i++) {
+		void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+		void *place = mmap(NULL, (size_t)bytes, PROT_NONE, flags, -1, 0);
+
+		memory = mremap(memory, (size_t)bytes, (size_t)bytes, how, place);
+		if (memory != place)
 			return 0;
 		use(memory);
 		munmap(memory, (size_t)bytes);
@@ -168,7 +197,7 @@ JNIEXPORT jlong JNICALL NATIVE(take)(JNIEnv *env, jclass class, jint way, jint c
 {
 	static uint64_t (*const ways[])(jint, jint) = {
 		take_malloc, take_calloc, take_realloc, take_posix_memalign, take_aligned_alloc, take_memalign,
-		take_by_pointer, take_mmap, leak_one_in_thousand, leak_all,
+		take_valloc, take_by_pointer, take_mmap, take_moved, leak_one_in_thousand, leak_all,
 	};
 
 	(void)env, (void)class;
