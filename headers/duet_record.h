@@ -218,6 +218,7 @@ enum duet_attribute_type {
 	DUET_ATTRIBUTE_SPAN,	  /* the sample is a span; its tag: UTF-8 without NUL, which may be empty */
 	DUET_ATTRIBUTE_USER, /* the sample is an event of the program's own: the name of its type, NUL, its data */
 	DUET_ATTRIBUTE_LOCK, /* the sample is a wait for a lock: struct duet_lock */
+	DUET_ATTRIBUTE_AGE,  /* of an object that is still there, in nanoseconds: uint64_t */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */

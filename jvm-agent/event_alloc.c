@@ -47,12 +47,19 @@ struct age_attribute {
 	char text[16];
 };
 
+/* The same as a number. */
+struct age_number {
+	struct duet_attribute head;
+	uint64_t age_ns;
+};
+
 /* The attributes of a sample. */
 struct attributes {
 	struct duet_attribute size_head;
 	uint64_t size;
 	struct class_attribute class;
-	uint64_t room[(sizeof(struct age_attribute) + 7) / 8]; /* the age follows the class, however long that is */
+	/* the ages follow the class, however long that is, with the number at the end */
+	uint64_t room[(sizeof(struct age_attribute) + sizeof(struct age_number) + 7) / 8];
 };
 
 /* Returns the size of the attributes in bytes. */
@@ -187,14 +194,20 @@ static bool is_chosen(const struct heap_event *event, uint64_t size, uint64_t we
 	return sampled >= weight || (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * weight >> 64) < sampled;
 }
 
-/* Adds the age, which is set when the object is told. Returns its bytes. */
+/* Adds the age, as a text too if it is wanted. It is set when the object is told. Returns the bytes. */
 static uint32_t add_age(struct attributes *attributes, uint32_t bytes)
 {
+	const struct age_number number = {.head = {.type = DUET_ATTRIBUTE_AGE, .bytes = sizeof(number.age_ns)}};
+	unsigned char *begin = (unsigned char *)attributes + bytes, *at = begin;
 	struct age_attribute age;
 
-	set_age(&age, 0);
-	memcpy((unsigned char *)attributes + bytes, &age, sizeof(age));
-	return sizeof(age);
+	if (told.has_ages) {
+		set_age(&age, 0);
+		memcpy(at, &age, sizeof(age));
+		at += sizeof(age);
+	}
+	memcpy(at, &number, sizeof(number));
+	return (uint32_t)(at + sizeof(number) - begin);
 }
 
 static void take_alloc(struct stay *stay, const struct tap_sample *from, const struct regs *caller)
@@ -226,7 +239,7 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 		take_alloc(stay, &from, caller);
 	from.event = live.index;
 	from.weight = live_weight;
-	if (is_live && told.has_ages)
+	if (is_live)
 		from.attribute_bytes += add_age(&attributes, from.attribute_bytes);
 	if (is_live)
 		keep_object(stay, env, object, &from);
@@ -316,13 +329,15 @@ struct ending {
 static void write_object(const struct ending *ending, struct live_object *object)
 {
 	uint64_t begin_ns = object->sample->begin_ns;
+	uint64_t age_ns = ending->ended_ns > begin_ns ? ending->ended_ns - begin_ns : 0;
 	unsigned char *end = (unsigned char *)(object->sample + 1) + object->sample->bytes;
+	struct age_number *number = (struct age_number *)(end - sizeof(*number));
 
 	if (!ending->stay || collections_count() - object->collections < told.survivors)
 		return;
+	number->age_ns = age_ns;
 	if (told.has_ages)
-		set_age((struct age_attribute *)(end - sizeof(struct age_attribute)),
-			ending->ended_ns > begin_ns ? ending->ended_ns - begin_ns : 0);
+		set_age((struct age_attribute *)((unsigned char *)number - sizeof(struct age_attribute)), age_ns);
 	sample_write_kept(ending->stay, object->sample, ending->ended_ns, object->weight, true);
 }
 

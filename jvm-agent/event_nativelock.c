@@ -38,7 +38,7 @@
 #define KEPT_TRIES 16
 #define KEPT_BYTES \
 	(sizeof(struct sample_kept) + sizeof(struct duet_sample) + DUET_MAX_USER_STACK * 12 + 64 + \
-	 sizeof(struct lock_attribute))
+	 sizeof(struct address_attribute) + sizeof(struct lock_attribute))
 
 struct kept_place {
 	bool is_taken; /* atomic; by a thread, until it has returned from its wait */
@@ -95,18 +95,23 @@ struct lock_wait {
 	struct regs caller;
 	uint64_t begin_ns;
 	struct sample_kept *kept; /* NULL: the stack is walked when the wait has ended */
-	struct lock_attribute attribute; /* with tells_lock */
-	uint32_t attribute_bytes;
+	struct address_attribute address;
+	struct lock_attribute attribute; /* after it, with tells_lock */
+	uint32_t attribute_bytes; /* of both */
 	uint32_t tid; /* 0: BPF is not shown that the thread waits */
 	struct duet_lock_waiter shown_before;
 };
+
+_Static_assert(offsetof(struct lock_wait, attribute) ==
+		       offsetof(struct lock_wait, address) + sizeof(struct address_attribute),
+	       "one attribute follows the other");
 
 static struct tap_sample sample_from(const struct lock_wait *wait, uint64_t weight)
 {
 	return (struct tap_sample){.event = locks.index,
 				   .weight = weight,
 				   .callee = wait->function,
-				   .attributes = &wait->attribute,
+				   .attributes = &wait->address,
 				   .attribute_bytes = wait->attribute_bytes};
 }
 
@@ -114,7 +119,7 @@ static void show(struct lock_wait *wait)
 {
 	uint64_t from_ns = wait_release_of_interest(locks.interval, wait->begin_ns);
 
-	wait->attribute_bytes = lock_attribute_set(&wait->attribute, (uintptr_t)wait->lock, wait->begin_ns, 0);
+	wait->attribute_bytes += lock_attribute_set(&wait->attribute, (uintptr_t)wait->lock, wait->begin_ns, 0);
 	wait->tid = sample_own_thread().tid;
 	wait->shown_before = lock_waiters_show(wait->tid, (uintptr_t)wait->lock, from_ns);
 }
@@ -126,6 +131,7 @@ static void wait_begins_at(struct lock_wait *wait)
 	struct tap_sample from;
 
 	wait->begin_ns = clock_ns();
+	wait->attribute_bytes = address_attribute_set(&wait->address, (uintptr_t)wait->lock);
 	if (stay && is_open() && locks.tells_lock)
 		show(wait);
 	from = sample_from(wait, 0);

@@ -59,6 +59,7 @@ void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, 
 	if (key) {
 		class_name = wait_class(env, object);
 		reason = (struct wait_reason){.class_name = class_name,
+					      .address = wait_address(object),
 					      .lock = wait_lock(event, object),
 					      .is_virtual = wait_is_virtual(env, thread)};
 		reason.owner = reason.lock ? monitor_owner() : 0;

@@ -54,6 +54,7 @@ static struct parked park_of(struct stay *stay, JNIEnv *env, jthread thread, boo
 		parked = (struct parked){listener->event, wait_key(env, thread)};
 	if (parked.key) {
 		reason.is_virtual = wait_is_virtual(env, thread);
+		reason.address = wait_address(blocker);
 		reason.lock = blocker ? wait_lock(parked.event, blocker) : 0;
 		wait_begins(parked.event, stay, parked.key, &reason);
 	}

@@ -48,14 +48,17 @@ struct wait {
 	bool is_virtual;
 	struct sample_thread thread; /* of a virtual thread, its carrier's */
 	struct lock_attribute lock; /* with tells_lock */
+	struct address_attribute address; /* after it */
 	struct class_attribute class; /* after it, with or without */
-	uint32_t attribute_bytes; /* of both */
+	uint32_t attribute_bytes; /* of all */
 	bool is_shown; /* to BPF */
 	struct duet_lock_waiter shown_before;
 };
 
-_Static_assert(offsetof(struct wait, class) == offsetof(struct wait, lock) + sizeof(struct lock_attribute),
-	       "one attribute follows the other");
+_Static_assert(offsetof(struct wait, address) == offsetof(struct wait, lock) + sizeof(struct lock_attribute),
+	       "the address follows the lock");
+_Static_assert(offsetof(struct wait, class) == offsetof(struct wait, address) + sizeof(struct address_attribute),
+	       "the class follows the address");
 
 static void free_wait(struct wait_event *event, struct wait *wait)
 {
@@ -84,7 +87,7 @@ static struct tap_sample sample_from(const struct wait_event *event, const struc
 {
 	return (struct tap_sample){.event = event->index,
 				   .weight = weight,
-				   .attributes = wait->lock.lock.id ? (const void *)&wait->lock : &wait->class,
+				   .attributes = wait->lock.lock.id ? (const void *)&wait->lock : &wait->address,
 				   .attribute_bytes = wait->attribute_bytes,
 				   .is_whole = true};
 }
@@ -151,6 +154,11 @@ bool wait_is_virtual(JNIEnv *env, jthread thread)
 	return !jvm_java_thread(env, thread);
 }
 
+uint64_t wait_address(jobject object)
+{
+	return object ? *(const uint64_t *)object : 0;
+}
+
 uint64_t wait_lock(const struct wait_event *event, jobject object)
 {
 	jint hash = 0;
@@ -204,7 +212,8 @@ static struct wait *new_wait(struct wait_event *event, struct stay *stay, const 
 	wait->is_virtual = reason->is_virtual;
 	wait->is_shown = false;
 	wait->thread = sample_own_thread();
-	wait->attribute_bytes = class_attribute_set(&wait->class, reason->class_name);
+	wait->attribute_bytes = address_attribute_set(&wait->address, reason->address);
+	wait->attribute_bytes += class_attribute_set(&wait->class, reason->class_name);
 	wait->lock.lock.id = 0;
 	if (event->tells_lock && reason->lock)
 		wait->attribute_bytes += lock_attribute_set(&wait->lock, reason->lock, wait->begin_ns, reason->owner);

@@ -44,6 +44,11 @@ bool wait_is_virtual(JNIEnv *env, jthread thread);
 /* Returns the signature of the object's class, which the caller frees with jvm_deallocate(), or NULL. */
 char *wait_class(JNIEnv *env, jobject object);
 
+/*
+ * Returns where the object of a local reference is now, as the JVM keeps it in the reference; the collector may move it
+ * at any time. 0: it is NULL.
+ */
+uint64_t wait_address(jobject object);
 /* Returns the id of the object as a lock, see struct duet_lock; 0: nobody asks for it, or it is not known. */
 uint64_t wait_lock(const struct wait_event *event, jobject object);
 
@@ -58,6 +63,7 @@ uint64_t wait_release_of_interest(uint64_t interval, uint64_t begin_ns);
 /* What a thread waits for. */
 struct wait_reason {
 	const char *class_name; /* signature of the class of the object; NULL: not known */
+	uint64_t address; /* from wait_address(); 0: not known */
 	uint64_t lock; /* from wait_lock() */
 	uint32_t owner; /* thread that has it; 0: not known */
 	bool is_virtual; /* a virtual thread waits */

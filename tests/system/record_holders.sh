@@ -89,6 +89,7 @@ jdk_case_flight_recorder() {
 	known=$(grep -c 'previousOwner = "phil-' "$here/events")
 	expect "waits" "$all" '>' 200
 	expect_share "with the thread that held the monitor" "$known $all" '>=' 95
+	expect "with the monitor's address" "$(grep -c 'address = 0x0*[1-9A-F]' "$here/events")" == "$all"
 	expect_lacks "$here/events" 'held by|futex'
 }
 

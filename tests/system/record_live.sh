@@ -117,6 +117,27 @@ jdk_case_survivors() {
 	expect "samples" "$(wc -l <"$here/out.collapsed")" == 0
 }
 
+# Objects that are kept are told at the end, four seconds after they were allocated.
+jdk_case_ages_in_jfr() {
+	local old all
+	need_jdk 11 "sampling of allocations"
+	JVM_OPTS=(-Dgate="$here/gate" -Dlingers=20000)
+	start_jvm "$jdk" workload.Live 2000
+	"$duet" record -e live=1k --engine ctimer -p "$jvm" -d 100 -f "$here/out.jfr" >"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
+	sleep 1
+	touch "$here/gate"
+	sleep 4
+	end_record INT
+	expect_status 0
+	"$jdk/bin/jfr" print --events jdk.OldObjectSample "$here/out.jfr" >"$here/print"
+	all=$(grep -c 'objectAge = ' "$here/print")
+	old=$(grep -cE 'objectAge = [2-5]([.][0-9]+)? s' "$here/print")
+	expect "objects" "$all" '>=' 180
+	expect "objects of two seconds and more" "$old" '>=' $((all * 9 / 10))
+}
+
 case_usage() {
 	run_duet record -e alloc --ages -p $$ -d 1
 	expect_refusal 2 '--ages is about live objects'

@@ -139,6 +139,7 @@ static void the_age_is_that_when_told(void **state)
 	struct live_object object = {.sample = &sample.kept};
 	struct ending ending = {.stay = (struct stay *)&sample, .ended_ns = 70 * SECOND};
 	uint32_t bytes = fill(&attributes, 24, "[B");
+	const struct age_number *number;
 
 	(void)state;
 	told.has_ages = true;
@@ -146,15 +147,21 @@ static void the_age_is_that_when_told(void **state)
 	memcpy(sample.record, &attributes, bytes);
 	sample.kept.bytes = bytes;
 	write_object(&ending, &object);
-	assert_memory_equal(sample.record + bytes - 16, "age_1_to_10_min", 15);
+	number = (struct age_number *)(sample.record + bytes) - 1;
+	assert_memory_equal((char *)number - 16, "age_1_to_10_min", 15);
+	assert_int_equal(number->head.type, DUET_ATTRIBUTE_AGE);
+	assert_int_equal(number->age_ns, 65 * SECOND);
 	told.has_ages = false;
 }
 
 static void young_objects_are_left_out(void **state)
 {
-	struct sample_kept kept = {.begin_ns = 0};
-	struct live_object object = {.sample = &kept, .collections = UINT32_MAX};
-	struct ending ending = {.stay = (struct stay *)&kept};
+	struct {
+		struct sample_kept kept;
+		struct age_number age;
+	} sample = {.kept = {.bytes = sizeof(sample.age)}};
+	struct live_object object = {.sample = &sample.kept, .collections = UINT32_MAX};
+	struct ending ending = {.stay = (struct stay *)&sample};
 
 	(void)state;
 	told.survivors = 3;

@@ -248,7 +248,9 @@ static void too_many_virtual_threads_are_not_walked(void **state)
 static void a_wait_for_a_lock_is_shown(void **state)
 {
 	const struct duet_agent_event from = {.interval = 1000, .flags = DUET_AGENT_WITH_LOCK};
-	const struct wait_reason reason = {.lock = LOCK, .blocks_thread = true};
+	const uint64_t handle = 0x715001238;
+	const struct wait_reason reason = {
+		.lock = LOCK, .blocks_thread = true, .address = wait_address((jobject)&handle)};
 	static struct stay stay;
 	struct duet_lock_waiter *shown, before;
 
@@ -259,7 +261,8 @@ static void a_wait_for_a_lock_is_shown(void **state)
 	assert_int_equal(shown->tid, 70003);
 	assert_int_equal(shown->lock, LOCK);
 	assert_in_range(shown->from_ns, waiting->begin_ns, waiting->begin_ns + 1000);
-	assert_int_equal(waiting->attribute_bytes, sizeof(struct lock_attribute));
+	assert_int_equal(waiting->attribute_bytes, sizeof(struct lock_attribute) + sizeof(struct address_attribute));
+	assert_int_equal(waiting->address.address, 0x715001238);
 	before = lock_waiters_show(70003, LOCK + 1, 5);
 	assert_int_equal(shown->lock, LOCK + 1);
 	lock_waiters_restore(70003, &before);

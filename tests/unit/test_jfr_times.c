@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of samples in JFR files, written and read. */
+/* Times, addresses and ages of samples in JFR files, written and read. */
 #include "fixtures/read_back.h"
 
 static int one_time(void *context, const struct profile_sample *sample)
@@ -41,10 +41,60 @@ static void waits_end_at_their_time(void **state)
 	}
 }
 
+static int note_address(void *context, const struct profile_sample *sample)
+{
+	((uint64_t *)context)[sample->event] = sample->address;
+	return 0;
+}
+
+/* Addresses of memory and locks, and the ages of objects. */
+static void addresses_and_ages(void **state)
+{
+	static const struct {
+		const char *event;
+		enum profile_unit unit;
+		uint64_t address;
+	} rows[] = {{"nativemem", PROFILE_BYTES, 0x7f1234567890},
+		    {"lock", PROFILE_NS, 0x715001238},
+		    {"nativelock", PROFILE_NS, 0x7fff12345678},
+		    {"wait", PROFILE_NS, UINT64_MAX},
+		    {"live", PROFILE_BYTES, 3456 * MS}};
+	uint64_t got[sizeof(rows) / sizeof(*rows)] = {0};
+	struct profile first, second;
+	struct buf why;
+	size_t len;
+	char *file;
+
+	(void)state;
+	buf_init(&why);
+	assert_int_equal(profile_init(&first), 0);
+	first.start_realtime_ns = 1700000000 * (1000 * MS);
+	first.end_ns = 5000 * MS;
+	for (uint32_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct profile_sample sample = {.time_ns = 4000 * MS, .weight = MS, .count = 1, .event = i};
+
+		assert_int_equal(profile_event(&first, rows[i].event, rows[i].unit, 1), i);
+		sample.thread = profile_thread(&first, 1, 2, "main", "java", 0);
+		sample.node = profile_child(&first, 0, java_frame(&first, FRAME_COMPILED, "a.B", "run", "()V", 10));
+		sample.address = rows[i].address;
+		assert_int_equal(profile_add(&first, &sample), 0);
+	}
+	file = written_file("jfr", &first, &len);
+	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	assert_int_equal(timeline_each(&second.samples, note_address, got), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(got[i], rows[i].address);
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waits_end_at_their_time),
+		cmocka_unit_test(addresses_and_ages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

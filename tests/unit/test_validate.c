@@ -158,6 +158,8 @@ static void attributes_lie_within_the_sample(void **state)
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES + 1, 0, 272 + 8));
 	assert_true(attributes_ok(DUET_ATTRIBUTE_STATE, DUET_MAX_STATE_BYTES, 0, 40 + 8));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_STATE, DUET_MAX_STATE_BYTES + 1, 0, 48 + 8));
+	assert_true(attributes_ok(DUET_ATTRIBUTE_AGE, 8, 0, 24));
+	assert_false(attributes_ok(DUET_ATTRIBUTE_AGE, 4, 0, 24));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_SIZE, 7, 0, 24));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_SIZE, 16, 0, 32));
 	assert_false(attributes_ok(DUET_ATTRIBUTE_CLASS, 0, 1, 16)); /* the last reaches beyond the end */

@@ -36,6 +36,11 @@ static bool user_check(const struct duet_attribute *attribute)
 	       attribute->bytes - type - 1 <= DUET_MAX_USER_DATA;
 }
 
+static bool is_number(uint16_t type)
+{
+	return type == DUET_ATTRIBUTE_SIZE || type == DUET_ATTRIBUTE_ADDRESS || type == DUET_ATTRIBUTE_AGE;
+}
+
 /*
  * Checks the attributes at the end of a sample. Each must lie within them, and those of a known type must be
  * well-formed.
@@ -51,8 +56,7 @@ static bool attributes_check(const unsigned char *at, size_t bytes)
 		size = duet_attribute_size(attribute->bytes);
 		if (size > bytes)
 			return false;
-		if (((attribute->type == DUET_ATTRIBUTE_SIZE || attribute->type == DUET_ATTRIBUTE_ADDRESS) &&
-		     attribute->bytes != sizeof(uint64_t)) ||
+		if ((is_number(attribute->type) && attribute->bytes != sizeof(uint64_t)) ||
 		    (attribute->type == DUET_ATTRIBUTE_LOCK && attribute->bytes != sizeof(struct duet_lock)) ||
 		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES) ||
 		    (attribute->type == DUET_ATTRIBUTE_RESOURCE && !resource_check(attribute)) ||

@@ -92,9 +92,14 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 	return vec_push(&kinds->items, kind) < 0 ? -ENOMEM : (int)kinds->items.len - 1;
 }
 
-static bool is_of_memory(const struct row *row)
+static bool has_address(const struct row *row)
 {
-	return row->event && (!strcmp(row->event, "nativemem") || !strcmp(row->event, "free"));
+	static const char *const events[] = {"nativemem", "free", "lock", "nativelock", "park", "wait"};
+
+	for (size_t i = 0; row->event && i < sizeof(events) / sizeof(*events); i++)
+		if (!strcmp(row->event, events[i]))
+			return true;
+	return false;
 }
 
 /* duet's other types are not samples: they have no stack. */
@@ -120,8 +125,9 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 	kind->is_duration = kind->has_weight && !strcmp(row->weight, "duration");
 	(void)jfr_want(types, type, row->class_name, JFR_CLASS);
 	kind->has_state = row->unit == PROFILE_NS && jfr_want(types, type, "state", JFR_ADDRESS);
-	if (is_of_memory(row))
+	if (has_address(row))
 		(void)jfr_want(types, type, "address", JFR_ADDRESS);
+	kind->has_birth = row->unit == PROFILE_BYTES && jfr_want(types, type, "allocationTime", JFR_ADDRESS);
 	return 0;
 }
 

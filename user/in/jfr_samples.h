@@ -21,6 +21,7 @@ struct jfr_kind {
 	bool is_of_user; /* the text is the data of an event of the program's own, whose type is its caller */
 	bool has_state; /* of the thread, in place of an address */
 	bool is_outside; /* its objects were allocated outside of their thread's buffer */
+	bool has_birth; /* of the object, in place of an address */
 	bool is_object; /* the class is that of a row of jdk.types.OldObject */
 	bool is_duration; /* the weight is the time from the event's start to the sample's time */
 	bool is_met; /* the file has a sample of it */

@@ -310,6 +310,13 @@ static void set_state(struct jfr *j, struct jfr_kind *kind, struct profile_sampl
 	sample->event = kind->wall;
 }
 
+static uint64_t age_of(struct jfr *j, uint64_t time_ns, uint64_t birth_ticks)
+{
+	uint64_t birth_ns = birth_ticks ? time_of(j, birth_ticks) : time_ns;
+
+	return birth_ns < time_ns ? time_ns - birth_ns : 0;
+}
+
 static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS])
 {
 	struct profile_sample sample = {
@@ -335,6 +342,8 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 	weigh(j, kind, values, &samples, &weight);
 	if (kind->has_state)
 		set_state(j, kind, &sample);
+	if (kind->has_birth)
+		sample.address = age_of(j, sample.time_ns, values[JFR_ADDRESS].number);
 	if (sample.event != kind->event)
 		weight = kind->wall_interval;
 	if (j->weighed) {

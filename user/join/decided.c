@@ -163,6 +163,13 @@ static int64_t resolve_waker(struct decided *decided, const struct decision *of)
 	return node < 0 ? -1 : node;
 }
 
+static uint64_t address_or_age(const struct duet_sample *sample)
+{
+	uint64_t address = attribute_number(sample, DUET_ATTRIBUTE_ADDRESS);
+
+	return address ? address : attribute_number(sample, DUET_ATTRIBUTE_AGE);
+}
+
 /* Returns 0 or -ENOMEM, or the negative `node`. */
 static int add_node(struct decided *decided, const struct decision *of, uint64_t time_ns, int64_t node, uint64_t weight,
 		    uint32_t count)
@@ -180,8 +187,7 @@ static int add_node(struct decided *decided, const struct decision *of, uint64_t
 							.node = (uint32_t)node,
 							.count = count,
 							.event = sample->event,
-							.address = attribute_number(sample,
-										    DUET_ATTRIBUTE_ADDRESS),
+							.address = address_or_age(sample),
 							.trace_high = be64toh(context[0]),
 							.trace_low = be64toh(context[1]),
 							.span = be64toh(context[2]),

@@ -216,19 +216,21 @@ static void put_tlab(struct writer_stream *j, const struct weighed *event)
 	jfr_end_event(j);
 }
 
-/* async-profiler's event, and that of the JDK, which its views of leaks need. The age is not known. */
+/* async-profiler's event, and that of the JDK, which its views of leaks need. */
 static void put_live(struct writer_stream *j, const struct weighed *event)
 {
+	uint64_t age_ns = event->address < event->at_ns ? event->address : event->at_ns;
+
 	begin_object(j, JFR_E_LIVE_OBJECT, event);
-	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns));
+	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns - age_ns));
 	jfr_end_event(j);
 	jfr_begin_event(j, JFR_E_OLD_OBJECT_SAMPLE, event->at_ns);
 	jfr_put_number(&j->body, 0); /* duration */
 	jfr_put_number(&j->body, event->thread);
 	jfr_put_number(&j->body, event->stack);
-	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns));
+	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns - age_ns));
 	jfr_put_number(&j->body, event->weight);
-	jfr_put_number(&j->body, 0); /* age */
+	jfr_put_number(&j->body, jfr_ticks_long(j, age_ns));
 	jfr_put_number(&j->body, j->heap_bytes);
 	jfr_put_number(&j->body, jfr_object_of(&j->pools, event->class_id));
 	jfr_end_event(j);
@@ -270,7 +272,7 @@ static void put_park(struct writer_stream *j, const struct weighed *event)
 	jfr_put_number(&j->body, event->class_id);
 	jfr_put_number(&j->body, 0); /* timeout */
 	jfr_put_number(&j->body, 1ull << 63); /* until: Long.MIN_VALUE, not known */
-	jfr_put_number(&j->body, 0); /* address */
+	jfr_put_number(&j->body, event->address);
 	jfr_end_event(j);
 }
 
@@ -281,7 +283,7 @@ static void put_lock(struct writer_stream *j, const struct weighed *event)
 	begin_wait(j, JFR_E_MONITOR_ENTER, event);
 	jfr_put_number(&j->body, event->class_id);
 	jfr_put_number(&j->body, event->holder);
-	jfr_put_number(&j->body, 0); /* address */
+	jfr_put_number(&j->body, event->address);
 	jfr_end_event(j);
 }
 
@@ -294,14 +296,14 @@ static void put_wait(struct writer_stream *j, const struct weighed *event)
 	jfr_put_number(&j->body, 0); /* the thread that ended the wait */
 	jfr_put_number(&j->body, 0); /* timeout */
 	jfr_put_number(&j->body, 0); /* timed out */
-	jfr_put_number(&j->body, 0); /* address */
+	jfr_put_number(&j->body, event->address);
 	jfr_end_event(j);
 }
 
 static void put_native_lock(struct writer_stream *j, const struct weighed *event)
 {
 	begin_wait(j, JFR_E_NATIVE_LOCK, event);
-	jfr_put_number(&j->body, 0); /* address */
+	jfr_put_number(&j->body, event->address);
 	jfr_end_event(j);
 }
 

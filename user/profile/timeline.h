@@ -21,7 +21,10 @@ struct profile_sample {
 	uint32_t node; /* leaf of the stack */
 	uint32_t count; /* samples merged into this one, else 1; time_ns is the first one's, weight their sum */
 	uint32_t event; /* index into profile.events */
-	/* of memory that was taken or freed; of time the thread's state (thread_state.h); 0: none, or of several */
+	/*
+	 * of memory that was taken or freed, of the lock that was waited for; of time the thread's state
+	 * (thread_state.h); of an object that is still there its age in ns; 0: none, or of several
+	 */
 	uint64_t address;
 	/* what the thread worked for, as W3C's Trace Context numbers it; all 0: not known, or of several */
 	uint64_t trace_high, trace_low;
