@@ -36,12 +36,11 @@ common := -std=gnu11 $(optimize) $(warnings) -Iheaders -MMD -MP -D_GNU_SOURCE -D
 user_cflags := $(common) $(sanitize) -Iuser -I$(O)/gen -fstack-protector-strong $(CFLAGS)
 jni_includes := $(addprefix -isystem $(JAVA_HOME_BUILD)/,include include/linux)
 agent_includes := -Ijvm-agent -Ijvm-agent/hotspot -Ijvm-agent/api
-# How the variable in context.c is found, whose model is not the one below; arm64's default. Older clang, which builds
-# the fuzz targets, does not know it.
+# How the variable in context.c is found; arm64's default. Older clang, which builds the fuzz targets, does not know it.
 tls_descriptors := $(if $(filter x86_64,$(ARCH)),$(shell $(CC) -mtls-dialect=gnu2 -xc -fsyntax-only /dev/null \
 	2>/dev/null && echo -mtls-dialect=gnu2))
 agent_cflags := $(common) $(agent_includes) $(jni_includes) -fPIC \
-	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -fno-plt -ftls-model=initial-exec \
+	-fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector -fno-plt \
 	$(tls_descriptors) $(CFLAGS)
 # -z now: binding a function at its first call takes locks of the dynamic linker, which a signal handler must not.
 agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,--as-needed -Wl,-Bsymbolic \

@@ -24,6 +24,7 @@
 
 #define COMMAND_VARIABLE "ASPROF_COMMAND"
 #define COPY_BYTES 16384
+#define ERROR_BYTES 512
 #define CREATED_FUNCTION "JNI_GetCreatedJavaVMs"
 
 typedef void (*writer_function)(const char *bytes, size_t count);
@@ -109,12 +110,41 @@ static void pass_report(int report, writer_function writer)
 		writer(bytes, (size_t)more);
 }
 
+/* Thread-local variables of the linker's would need room that libraries which are loaded late cannot have. */
+static pthread_key_t error_key;
+static bool has_error_key;
+
+static void make_error_key(void)
+{
+	has_error_key = !pthread_key_create(&error_key, free);
+}
+
+/* Returns this thread's room for a text, or NULL. */
+static char *error_room(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	char *room;
+
+	pthread_once(&once, make_error_key);
+	room = has_error_key ? pthread_getspecific(error_key) : NULL;
+	if (room || !has_error_key)
+		return room;
+	room = malloc(ERROR_BYTES);
+	if (room && pthread_setspecific(error_key, room)) {
+		free(room);
+		room = NULL;
+	}
+	return room;
+}
+
 /* An error is its text. It stays valid until the same thread's next call. */
 static const char *keep_error(const char *text)
 {
-	static __thread char kept[512];
+	char *kept = error_room();
 
-	snprintf(kept, sizeof(kept), "%s", text);
+	if (!kept)
+		return "There is no memory for the error's text";
+	snprintf(kept, ERROR_BYTES, "%s", text);
 	return kept;
 }
 

@@ -68,6 +68,16 @@ case_agent_is_bound_at_load() {
 	expect_contains "$here/dynamic" 'Flags:.* NOW|BIND_NOW'
 }
 
+# Programs load the library late. Room beside the thread pointer is for the libraries that they began with: musl never
+# gives it later, glibc only while it has some left.
+case_library_is_loaded_late() {
+	local library
+	for library in libduet.so libasyncProfiler.so; do
+		readelf -dWr "$DUET_BUILD/$library" >"$here/dynamic"
+		expect_lacks "$here/dynamic" 'STATIC_TLS|TPOFF'
+	done
+}
+
 expect_newest_glibc() { # FILE VERSION
 	local newest
 	newest=$(readelf -V "$1" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -n 1)
