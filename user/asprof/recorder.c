@@ -21,7 +21,6 @@
 
 #define CLIENTS 8 /* a new client replaces the oldest one */
 #define STEP_MS 100
-#define IDLE_NS (600 * NS_PER_SEC)
 #define GONE_NS (10 * NS_PER_SEC) /* time after the end of the process in which its last report can be requested */
 
 struct client {
@@ -37,6 +36,8 @@ struct recorder {
 	struct client clients[CLIENTS]; /* newest first */
 	uint64_t gone_ns; /* when the process had ended; 0: it runs */
 };
+
+uint64_t recorder_idle_ns = 600 * NS_PER_SEC;
 
 static volatile sig_atomic_t is_told_to_end;
 
@@ -157,6 +158,15 @@ static bool has_library(const struct recorder *recorder)
 	return false;
 }
 
+/*
+ * The first process of a container becomes the parent of the recorder that it has hired. A JVM never collects it, so it
+ * would stay as a zombie, and so would each one after it.
+ */
+static bool is_child_of_process(const struct recorder *recorder)
+{
+	return !recorder->gone_ns && getppid() == recorder->profiling.pid;
+}
+
 /* What was recorded is kept for a library as long as its process runs. */
 static bool is_over(const struct recorder *recorder)
 {
@@ -172,7 +182,7 @@ static bool is_over(const struct recorder *recorder)
 		return false;
 	if (recorder->gone_ns && now_ns - recorder->gone_ns > GONE_NS)
 		return true;
-	return !is_kept && now_ns - profiling->used_ns > IDLE_NS;
+	return !is_kept && !is_child_of_process(recorder) && now_ns - profiling->used_ns > recorder_idle_ns;
 }
 
 static void run(struct recorder *recorder)

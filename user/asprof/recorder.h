@@ -2,7 +2,7 @@
 /*
  * The recorder of a process. It holds the state that all commands for that process share (idle or recording), and the
  * last recording. `asprof start` starts it, and it runs on. It ends some time after the process, or when for ten
- * minutes there was no recording and no command.
+ * minutes there was no recording and no command, unless the process would have to collect it.
  */
 #ifndef ASPROF_RECORDER_H
 #define ASPROF_RECORDER_H
@@ -11,6 +11,8 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+
+extern uint64_t recorder_idle_ns; /* the ten minutes; tests shorten it */
 
 /*
  * Starts the recorder of that process, detached from this one. Returns when it accepts commands: 0, also if there is
