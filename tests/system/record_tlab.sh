@@ -165,6 +165,17 @@ case_no_symbols() { # apart
 	expect "CPU time" "$(total "$here/out.collapsed")" '>' 0
 }
 
+# What BPF sees is the call before the object exists, so nothing tells later whether it is still in use.
+case_jdk_8_live() { # apart
+	need_jdk_8
+	JVM_OPTS=()
+	start_jvm "$jdk" workload.TwoBusy
+	record -e cpu=1ms,live -d 2 -p "$jvm" -o collapsed -f "$here/out.collapsed"
+	expect_status 0
+	expect_contains "$here/stderr" 'live: a JVM before JDK 11 does not show the objects that it allocates; alloc tells'
+	expect "CPU time" "$(total "$here/out.collapsed")" '>' 0
+}
+
 case_usage() {
 	run_duet record -e cpu --tlab -p $$ -d 1
 	expect_refusal 2 'tlab is about allocations: add -e alloc'
