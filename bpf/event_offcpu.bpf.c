@@ -90,11 +90,20 @@ static __always_inline void offcpu_leave(struct task_struct *task, bool is_preem
 
 /* ---- in ---- */
 
+/*
+ * How long it has waited for a CPU since it was woken. An edge that is a moment later than now may have moved woken_ns
+ * there.
+ */
+static __always_inline u64 offcpu_waited(const struct offcpu_thread *thread, u64 now_ns)
+{
+	return now_ns > thread->woken_ns ? now_ns - thread->woken_ns : 0;
+}
+
 /* Tells the weight of a sleep whose stack was taken when it began. */
 static __always_inline void offcpu_tell_early(struct offcpu_thread *thread, struct task_struct *task, u64 now_ns)
 {
 	struct duet_slept_record record = {};
-	u64 waited_ns = thread->is_runnable ? thread->slept_ns : thread->woken_ns ? now_ns - thread->woken_ns : 0;
+	u64 waited_ns = thread->is_runnable ? thread->slept_ns : thread->woken_ns ? offcpu_waited(thread, now_ns) : 0;
 
 	record.head.size = sizeof(record);
 	record.head.type = DUET_RECORD_SLEPT;
@@ -150,7 +159,7 @@ static __always_inline bool offcpu_come_back(struct task_struct *task, u64 now_n
 	if (!offcpu_has_length(thread, thread->woken_ns ? thread->woken_ns : now_ns)) {
 		thread->weight = 0;
 	} else if (thread->woken_ns) {
-		thread->waited = sample_weigh(offcpu_event(), now_ns - thread->woken_ns);
+		thread->waited = sample_weigh(offcpu_event(), offcpu_waited(thread, now_ns));
 		thread->weight = thread->blocked + thread->waited;
 	} else {
 		thread->weight = sample_weigh(offcpu_event(), thread->slept_ns);

@@ -160,10 +160,10 @@ case_targets() {
 	expect_lacks "$here/out" '^(duet|bash|kworker.*);'
 }
 
-# A perf event and a program of another kind at the same time, which Linux 5.10 supports too. The first calls may come
-# before their unwind rows.
+# A perf event and a program of another kind at the same time, which Linux 5.10 supports too. The workload waits for its
+# gate until the unwind rows are there: emulated, these may take longer than all its calls.
 case_events() {
-	touch "$here/gate"
+	(sleep 3; touch "$here/gate") &
 	record -e syscalls,cpu=10ms -o collapsed --total -f "$here/out.collapsed" -- \
 		"$workloads/events" "$here/gate" calls 1000
 	expect_status 0
