@@ -163,9 +163,11 @@ case_targets() {
 # A perf event and a program of another kind at the same time, which Linux 5.10 supports too. The workload waits for its
 # gate until the unwind rows are there: emulated, these may take longer than all its calls.
 case_events() {
-	(sleep 3; touch "$here/gate") &
-	record -e syscalls,cpu=10ms -o collapsed --total -f "$here/out.collapsed" -- \
+	start_record -e syscalls,cpu=10ms -o collapsed --total -f "$here/out.collapsed" -- \
 		"$workloads/events" "$here/gate" calls 1000
+	sleep 3
+	touch "$here/gate"
+	end_record
 	expect_status 0
 	expect_file "$here/out.cpu.collapsed"
 	expect "system calls" "$(matching "$here/out.collapsed" '(^|;)syscall [0-9]+$' | cut -d ' ' -f 1)" '==' 1000
