@@ -154,6 +154,25 @@ static void the_oldest_go_when_there_are_too_many(void **state)
 	assert_true(is_there(WINDOW "6.col") && is_there(WINDOW "6.html"));
 }
 
+/* The clock was set back by an hour after two windows, so their names are later than those of the next ones. */
+static void windows_from_before_the_clock_was_set_back_are_the_oldest(void **state)
+{
+	struct window_files files = {.keep_files = 4};
+	struct timespec times[2] = {{.tv_sec = time(NULL) + 3600}, {.tv_sec = time(NULL) + 3600}};
+	static const char *const before[] = {WINDOW "8.col", WINDOW "8.html", WINDOW "9.col", WINDOW "9.html"};
+
+	(void)state;
+	assert_int_equal(write_windows(&files, 8, 9), 0);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(utimensat(AT_FDCWD, at(before[i]), times, 0), 0);
+	assert_int_equal(write_windows(&files, 1, 1), 0);
+	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "9.html"));
+	assert_false(is_there(WINDOW "8.col"));
+	assert_int_equal(write_windows(&files, 2, 2), 0);
+	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "2.html"));
+	assert_false(is_there(WINDOW "9.col") || is_there(WINDOW "9.html"));
+}
+
 static void the_oldest_go_when_they_are_too_large(void **state)
 {
 	struct window_files files = {0};
@@ -274,6 +293,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(links_point_to_the_newest, setup, teardown),
 		cmocka_unit_test_setup_teardown(older_windows_are_never_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_oldest_go_when_there_are_too_many, setup, teardown),
+		cmocka_unit_test_setup_teardown(windows_from_before_the_clock_was_set_back_are_the_oldest, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(the_oldest_go_when_they_are_too_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_old_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, setup, teardown),

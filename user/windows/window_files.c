@@ -156,20 +156,25 @@ static bool is_unfinished(const char *name)
 
 /* ---- rotation ---- */
 
+#define AHEAD_NS NS_PER_SEC /* a file system's own clock may be ahead by less */
+
 struct window_file {
 	char name[NAME_BYTES];
 	uint64_t bytes;
 	uint64_t changed_ns; /* CLOCK_REALTIME */
+	bool is_ahead; /* changed later than now: before the clock was set back */
 };
 
 struct listing {
 	struct vec(struct window_file) files;
 };
 
-/* Compares by time, with which the names begin; "_10" sorts after "_9". */
+/* Compares by time, with which the names begin; "_10" sorts after "_9". Those that are ahead are the oldest. */
 static int compare_files(const void *a, const void *b)
 {
-	return strverscmp(((const struct window_file *)a)->name, ((const struct window_file *)b)->name);
+	const struct window_file *x = a, *y = b;
+
+	return x->is_ahead != y->is_ahead ? y->is_ahead - x->is_ahead : strverscmp(x->name, y->name);
 }
 
 static int list_file(int dir, const char *name, struct listing *listing)
@@ -183,6 +188,7 @@ static int list_file(int dir, const char *name, struct listing *listing)
 	strcpy(file.name, name);
 	file.bytes = (uint64_t)st.st_blocks * 512; /* the space that removing it frees */
 	file.changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	file.is_ahead = file.changed_ns > clock_realtime_ns() + AHEAD_NS;
 	return vec_push(&listing->files, file);
 }
 
