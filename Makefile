@@ -246,7 +246,7 @@ native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
 	kinds odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers libnative.so libraries \
 	liblarge_small.so liblarge_large.so libliar.so contexts libcontexts_descriptor.so libcontexts_index.so \
-	libcontexts_distance.so \
+	libcontexts_distance.so libclock_ahead.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -272,6 +272,10 @@ $(O)/workloads/busy: tests/workloads/busy.c $(flags)
 $(O)/workloads/kinds: tests/workloads/kinds.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
+
+$(O)/workloads/libclock_ahead.so: tests/workloads/clock_ahead.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -fPIC -shared -o $@ $<
 
 $(O)/workloads/instructions: tests/workloads/instructions.c $(flags)
 	$(call msg,CC,$@)

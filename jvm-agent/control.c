@@ -64,12 +64,24 @@ static struct {
 	bool persists; /* the listener stays open while a loader is served */
 	bool answers; /* a request is being answered; atomic */
 	bool settled; /* the start of the JVM may go on: the handler is live, or never will be */
-	pthread_cond_t changed; /* signalled when settled or state changes */
+	pthread_cond_t changed; /* signalled when settled or state changes; waits for it use CLOCK_MONOTONIC */
 } control = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.listener = -1,
 	.changed = PTHREAD_COND_INITIALIZER,
 };
+
+/* A clock that is set back by an hour must not hold the JVM for an hour. */
+static void make_monotonic(void)
+{
+	pthread_condattr_t attributes;
+
+	if (pthread_condattr_init(&attributes))
+		return;
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&control.changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
 
 /* ---- one loader's stay, on the agent's thread ---- */
 
@@ -544,6 +556,9 @@ static bool claim(void)
 
 int control_open(const struct agent_options *options)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_monotonic);
 	if (!claim())
 		return DUET_ATTACH_BUSY;
 	control.wait_ms = options->wait_ms;
@@ -578,7 +593,7 @@ static struct timespec time_from_now(uint64_t ns)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += (time_t)(ns / 1000000000);
 	until.tv_nsec += (long)(ns % 1000000000);
 	if (until.tv_nsec >= 1000000000l) {

@@ -501,6 +501,15 @@ case_agent_of_a_user_namespace() {
 	expect_alive "$jvm"
 }
 
+# The clock is set back by an hour while the start of a JVM waits for a loader: it waits no longer for that.
+case_clock_that_steps() {
+	JVM_AS=(env DUET_SECRET=0123456789abcdef0123456789abcdef LD_PRELOAD="$workloads/libclock_ahead.so")
+	JVM_OPTS=("-agentpath:$DUET_BUILD/libduet.so=control=duet-test-$$,wait=300")
+	local from=${EPOCHREALTIME/./}
+	start_jvm "$(any_jdk)" workload.Idle 2
+	expect "the start took, ms" $(((${EPOCHREALTIME/./} - from) / 1000)) '<' 8000
+}
+
 # Files about other users' processes are for their owner alone, and only the daemon may hold its lock.
 case_files_are_private() {
 	need_bpf
