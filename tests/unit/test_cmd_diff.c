@@ -63,10 +63,51 @@ static void events_are_chosen(void **state)
 	}
 }
 
+static void fill_with_traces(struct profile *profile, uint32_t of_one, uint32_t of_two)
+{
+	struct profile_sample sample = {.count = of_one, .trace_low = 1};
+
+	assert_int_equal(profile_init(profile), 0);
+	(void)profile_event(profile, "cpu", PROFILE_NS, 1);
+	(void)profile_thread(profile, 1, 1, "main", "java", 0);
+	sample.node = profile_child(profile, 0, frame_of(profile, FRAME_NATIVE, "f", ""));
+	assert_int_equal(profile_add(profile, &sample), 0);
+	sample.count = of_two;
+	sample.trace_low = 2;
+	assert_int_equal(profile_add(profile, &sample), 0);
+}
+
+static void traces_are_compared(void **state)
+{
+	struct profile a, b;
+	struct writer_diff two = {.a = {.profile = &a, .name = "a"}, .b = {.profile = &b, .name = "b"}};
+	const struct writer *writer = writer_by_name("collapsed");
+	struct writer_options style;
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	assert_non_null(out);
+	fill_with_traces(&a, 3, 4);
+	fill_with_traces(&b, 5, 6);
+	writer_options_default(&style);
+	assert_int_equal(writer_groups_parse(style.by, "trace"), 0);
+	assert_int_equal(group_both(&a, &b, writer, &style), 0);
+	assert_int_equal(writer->write_diff(&two, &style, out), 0);
+	fclose(out);
+	assert_string_equal(text, "00000000000000000000000000000001;f 3 5\n"
+				  "00000000000000000000000000000002;f 4 6\n");
+	free(text);
+	profile_release(&a);
+	profile_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_chosen),
+		cmocka_unit_test(traces_are_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

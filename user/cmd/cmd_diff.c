@@ -11,6 +11,7 @@
 #include "cmd/selection.h"
 #include "cmd/style.h"
 #include "in/reader.h"
+#include "out/grouping.h"
 #include "out/writer.h"
 
 #define FIELD(name) .offset = offsetof(struct diff_options, name)
@@ -208,7 +209,19 @@ static int read_side(struct profile *profile, char *word, const struct diff_opti
 	return err;
 }
 
-static int read_and_compare(const struct diff_options *options, const struct writer *writer, char **words,
+/* By trace and span, as the style says. Returns 0, or -errno after reporting the error. */
+static int group_both(struct profile *a, struct profile *b, const struct writer *writer, struct writer_options *style)
+{
+	int err = grouping_apply(a, writer, style);
+
+	if (!err)
+		err = grouping_apply(b, writer, style);
+	if (err)
+		log_error("the samples could not be grouped: %s", strerror(-err));
+	return err;
+}
+
+static int read_and_compare(struct diff_options *options, const struct writer *writer, char **words,
 			    const char *output)
 {
 	struct profile a, b;
@@ -223,7 +236,9 @@ static int read_and_compare(const struct diff_options *options, const struct wri
 		return err;
 	err = read_side(&b, words[1], options);
 	if (!err) {
-		err = compare(writer, &two, options, output);
+		err = group_both(&a, &b, writer, &options->style);
+		if (!err)
+			err = compare(writer, &two, options, output);
 		profile_release(&b);
 	}
 	profile_release(&a);

@@ -114,30 +114,64 @@ static int cut(struct grouping *g, const struct profile *from, struct profile *t
 	return err;
 }
 
-int grouping_write(const struct writer *writer, const struct profile *profile, const struct writer_options *options,
-		   FILE *out)
+static bool is_needed(const struct writer_options *options, bool has_groups)
 {
-	struct grouping g = {.options = options, .has_groups = has_groups(writer, options)};
-	struct writer_options ours = *options;
-	struct profile grouped;
-	int err;
+	return has_groups || options->spans.len || options->traces_of.len;
+}
 
-	if (!g.has_groups && !options->spans.len && !options->traces_of.len)
-		return writer->write(profile, options, out);
-	err = profile_init(&grouped);
+/* Returns 0, or -errno; then there is nothing to release. */
+static int group(const struct profile *profile, const struct writer_options *options, bool has_groups,
+		 struct profile *ret)
+{
+	struct grouping g = {.options = options, .has_groups = has_groups};
+	int err = profile_init(ret);
+
 	if (err < 0)
 		return err;
-	ours.is_grouped = g.has_groups;
 	buf_init(&g.trace);
 	buf_init(&g.span);
-	err = cut(&g, profile, &grouped);
-	if (!err)
-		err = writer->write(&grouped, &ours, out);
+	err = cut(&g, profile, ret);
 	spans_release(&g.spans);
 	buf_release(&g.trace);
 	buf_release(&g.span);
 	map_release(&g.nodes);
 	vec_release(&g.path);
+	if (err)
+		profile_release(ret);
+	return err;
+}
+
+int grouping_write(const struct writer *writer, const struct profile *profile, const struct writer_options *options,
+		   FILE *out)
+{
+	struct writer_options ours = *options;
+	struct profile grouped;
+	int err;
+
+	ours.is_grouped = has_groups(writer, options);
+	if (!is_needed(options, ours.is_grouped))
+		return writer->write(profile, options, out);
+	err = group(profile, options, ours.is_grouped, &grouped);
+	if (err)
+		return err;
+	err = writer->write(&grouped, &ours, out);
 	profile_release(&grouped);
 	return err;
+}
+
+int grouping_apply(struct profile *profile, const struct writer *writer, struct writer_options *options)
+{
+	bool is_grouped = has_groups(writer, options);
+	struct profile grouped;
+	int err;
+
+	if (!is_needed(options, is_grouped))
+		return 0;
+	err = group(profile, options, is_grouped, &grouped);
+	if (err)
+		return err;
+	profile_release(profile);
+	*profile = grouped;
+	options->is_grouped = is_grouped;
+	return 0;
 }
