@@ -298,6 +298,44 @@ static void chrome_trace(void **state)
 	profile_release(&p);
 }
 
+static void expect_slice(const char *text, const char *ts, const char *dur, const char *span)
+{
+	char want[256];
+
+	snprintf(want, sizeof(want),
+		 "\"ts\":%s,\"dur\":%s,\"cat\":\"cpu\",\"name\":\"run\","
+		 "\"args\":{\"trace\":\"000000000000000000000000000000ab\",\"span\":\"000000000000000%s\"}}",
+		 ts, dur, span);
+	assert_non_null(strstr(text, want));
+}
+
+/* A slice of each span: the same stack goes on in the next one. */
+static void chrome_trace_of_spans(void **state)
+{
+	struct writer_options options;
+	struct profile p;
+	char *text;
+
+	(void)state;
+	assert_int_equal(profile_init(&p), 0);
+	(void)profile_event(&p, "cpu", PROFILE_NS, 10 * MS);
+	(void)profile_thread(&p, 7, 8, "worker", "app", 0);
+	for (uint64_t i = 1; i <= 4; i++) {
+		uint32_t run = frame_of(&p, FRAME_NATIVE, "run", "");
+
+		assert_int_equal(add_at(&p, 0, 10 * i, 0, &run, 1), 0);
+		p.samples.recent.items[i - 1].trace_low = i < 4 ? 0xab : 0;
+		p.samples.recent.items[i - 1].span = i < 3 ? 1 : i < 4 ? 2 : 0;
+	}
+	writer_options_default(&options);
+	text = written("chrometrace", &p, &options);
+	expect_slice(text, "0.000", "20000.000", "1");
+	expect_slice(text, "20000.000", "10000.000", "2");
+	assert_non_null(strstr(text, "\"ts\":30000.000,\"dur\":10000.000,\"cat\":\"cpu\",\"name\":\"run\"}"));
+	free(text);
+	profile_release(&p);
+}
+
 /* Depth, name, total and self of each node in preorder, as "1 main 5 0\n", of the page. */
 static void list_tree(const char *page, struct buf *out)
 {
@@ -403,6 +441,7 @@ int main(void)
 		cmocka_unit_test(speedscope),
 		cmocka_unit_test(callgrind),
 		cmocka_unit_test(chrome_trace),
+		cmocka_unit_test(chrome_trace_of_spans),
 		cmocka_unit_test(trees),
 		cmocka_unit_test(formats_with_numbers),
 	};

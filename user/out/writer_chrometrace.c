@@ -14,8 +14,10 @@
 #include "out/path.h"
 #include "out/stack_room.h"
 #include "out/writers.h"
+#include "profile/trace.h"
 
 #define SLICE_BYTES 96 /* of a slice without its name */
+#define CONTEXT_BYTES 80 /* more, if its trace is known */
 #define TRACKS_FIRST (1u << 24) /* above all thread ids: tracks that are not threads, or not of the first event */
 
 struct slice {
@@ -31,6 +33,7 @@ struct trace {
 	struct path_maker path;
 	struct vec(struct slice) open; /* root first */
 	uint64_t end_ns; /* of the open slices */
+	const struct profile_sample *last; /* of the open slices, whose trace and span are its */
 	const struct profile_sample *sample; /* of the track that is written */
 	uint32_t track, tracks;
 	struct buf text;
@@ -81,6 +84,16 @@ static void begin_track(struct trace *t)
 	t->end_ns = 0;
 }
 
+/* Writes the ids of the trace and the span, as far as they are known, as members of an object. */
+static void put_context(const struct trace *t, const struct profile_sample *sample)
+{
+	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
+
+	trace_id_text(sample, trace);
+	span_id_text(sample, span);
+	fprintf(t->out, "\"trace\":\"%s\",\"span\":\"%s\"", trace, span);
+}
+
 /* Writes the slices from `depth` on. An outer slice comes before an inner one of the same length. */
 static void close_slices(struct trace *t, size_t depth)
 {
@@ -92,6 +105,11 @@ static void close_slices(struct trace *t, size_t depth)
 		json_foreign(t->out, text_of(t, t->profile->events.items[t->sample->event].name));
 		fputs(",\"name\":", t->out);
 		json_foreign(t->out, t->labels.items[t->open.items[i].label].text);
+		if (trace_is_known(t->last)) {
+			fputs(",\"args\":{", t->out);
+			put_context(t, t->last);
+			fputs("}", t->out);
+		}
 		fputs("}", t->out);
 	}
 	if (depth < t->open.len)
@@ -113,12 +131,13 @@ static size_t common_depth(const struct trace *t)
 static int open_slices(struct trace *t, uint64_t begin_ns)
 {
 	uint64_t most = stack_room_next(&t->room), bytes = 0;
+	uint64_t each = SLICE_BYTES + (trace_is_known(t->last) ? CONTEXT_BYTES : 0);
 	int err = 0;
 
 	for (size_t i = t->open.len; !err && i < t->path.depth; i++) {
 		uint32_t label = t->path.steps.items[t->path.depth - 1 - i].label;
 
-		bytes += strlen(t->labels.items[label].text) + SLICE_BYTES;
+		bytes += strlen(t->labels.items[label].text) + each;
 		if (bytes > most && i) {
 			label = path_mark(&t->path, PATH_TRUNCATED);
 			i = t->path.depth;
@@ -129,10 +148,13 @@ static int open_slices(struct trace *t, uint64_t begin_ns)
 	return err;
 }
 
-/* A short time that belongs to no sample is added to the later one: clocks tick unevenly. */
-static int put_slices(struct trace *t, uint64_t time_ns, uint64_t weight)
+/*
+ * A short time that belongs to no sample is added to the later one: clocks tick unevenly. Slices end where another
+ * trace or span begins.
+ */
+static int put_slices(struct trace *t, uint64_t time_ns, const struct profile_sample *sample)
 {
-	uint64_t begin = time_ns > weight ? time_ns - weight : 0;
+	uint64_t weight = sample->weight, begin = time_ns > weight ? time_ns - weight : 0;
 	int err = 0;
 
 	if (begin > t->end_ns + weight / 2)
@@ -141,7 +163,8 @@ static int put_slices(struct trace *t, uint64_t time_ns, uint64_t weight)
 		begin = t->end_ns;
 	if (time_ns <= begin)
 		return 0;
-	close_slices(t, common_depth(t));
+	close_slices(t, t->open.len && trace_is_same(t->last, sample) ? common_depth(t) : 0);
+	t->last = sample;
 	err = open_slices(t, begin);
 	t->end_ns = time_ns;
 	return err;
@@ -166,6 +189,10 @@ static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_s
 	for (size_t i = depth; i-- > 0;)
 		buf_printf(&t->text, "%s%s", t->labels.items[t->path.steps.items[i].label].text, i ? ";" : "");
 	json_foreign(t->out, t->text.data);
+	if (trace_is_known(sample)) {
+		fputc(',', t->out);
+		put_context(t, sample);
+	}
 	fputs("}}", t->out);
 	return t->text.failed ? -ENOMEM : 0;
 }
@@ -180,7 +207,7 @@ static int put_sample(struct trace *t, const struct profile_sample *sample)
 	if (t->profile->events.items[sample->event].unit != PROFILE_NS)
 		return put_instant(t, time, sample);
 	/* merged samples have no order, so they are written one after the other */
-	return put_slices(t, t->ordered.is_merged ? t->end_ns + sample->weight : time, sample->weight);
+	return put_slices(t, t->ordered.is_merged ? t->end_ns + sample->weight : time, sample);
 }
 
 static int put_samples(struct trace *t)
