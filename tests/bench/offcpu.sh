@@ -4,9 +4,12 @@
 # Prints as a Markdown table the cost of -e offcpu and -e wall and the errors of their sums:
 #   ROUNDS=3 (of alternating measurements) RUNS=10 (for the bias; 0: none)
 #   BEFORE=/path/to/another/duet (whose cost of a switch and of threads that wait is measured in turn with this one's)
+#   MEASURE="throughput switches all_parked sums" (some of these)
 . "$(dirname "$0")/lib.sh"
 
 runs=${RUNS:-10}
+quietly=(chrt -f 1) # a recorder that mostly sleeps is not held up by others, and finds more of its memory in the caches
+"${quietly[@]}" true 2>/dev/null || quietly=()
 [ -z "${BEFORE:-}" ] || [ -x "$BEFORE" ] || die "no program $BEFORE"
 stats_before=$(cat /proc/sys/kernel/bpf_stats_enabled) # end_bench() restores it
 trap end_bench EXIT
@@ -125,7 +128,7 @@ cost_of_parked() { # THREADS PROGRAM
 	jvms=($jvm)
 	wait_for_line "$scratch/parked" '^READY' 10
 	TIMEFORMAT='%U %S'
-	{ time "$2" record --no-attach -p $jvm -e wall -t -d 10 -o collapsed -f "$scratch/profile" \
+	{ time "${quietly[@]}" "$2" record --no-attach -p $jvm -e wall -t -d 10 -o collapsed -f "$scratch/profile" \
 		2>/dev/null; } 2>"$scratch/time"
 	kill $jvm
 	jvms=()
@@ -150,20 +153,19 @@ measure_all_parked() {
 
 # Prints the rows about what is measured of two programs.
 rows() { # NAME WHOSE
-	[ -e "$scratch/switch.$1" ] || return 0
+	[ -e "$scratch/switch.$1" ] || [ -e "$scratch/parked.$1" ] || return 0
 	echo "| a context switch in the programs$2, by the kernel's statistics, ns |" \
 		"$(spread %.0f "$scratch/switch.$1") |"
 	echo "| runs of programs for a context switch$2 | $(spread %.2f "$scratch/runs.$1") |"
-	awk '{ print $1 * 0.02 }' "$scratch/switch.$1" >"$scratch/switch.cpu"
+	[ ! -e "$scratch/switch.$1" ] || awk '{ print $1 * 0.02 }' "$scratch/switch.$1" >"$scratch/switch.cpu"
 	echo "| 200,000 switches a second$2, by that, % of a CPU | $(spread %.1f "$scratch/switch.cpu") |"
 	echo "| 1,000 threads that wait for 10 s, more than one, -e wall$2, % of a CPU |" \
 		"$(spread %.2f "$scratch/parked.$1") |"
 }
 
-measure_throughput
-measure_switches
-measure_all_parked
-[ "$runs" = 0 ] || measure_sums
+for part in ${MEASURE:-throughput switches all_parked sums}; do
+	"measure_$part"
+done
 progress ""
 describe_host
 echo
