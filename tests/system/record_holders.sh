@@ -91,6 +91,17 @@ jdk_case_flight_recorder() {
 	expect_share "with the thread that held the monitor" "$known $all" '>=' 95
 	expect "with the monitor's address" "$(grep -c 'address = 0x0*[1-9A-F]' "$here/events")" == "$all"
 	expect_lacks "$here/events" 'held by|futex'
+	expect_holders_read_back
+}
+
+# What duet reads from its file is what it has recorded.
+expect_holders_read_back() {
+	run_duet convert "$here/out.jfr" "$here/back.collapsed"
+	expect_status 0
+	expect_share "of the waiting time with the holder" \
+		"$(matching "$here/back.collapsed" ';[[]held by[]];.*phil-.')" '>=' 95
+	expect_share "and its stack, which a monitor taken while awake has not before JDK 24" \
+		"$(matching "$here/back.collapsed" ';[[]held by[]];.*Philosopher.run.*;phil-.')" '>=' 60
 }
 
 case_usage() {

@@ -27,7 +27,7 @@ static void add(struct profile *p, const char *event, uint32_t thread, uint32_t 
 /* CPU time with all kinds of frames, and events of each other form. */
 static void profile_of_events(struct profile *p)
 {
-	uint32_t run, wait, object, array, thread, two, park;
+	uint32_t run, wait, object, array, thread, two, park, held;
 
 	profile_of_everything(p);
 	p->processes = PROFILE_ALWAYS;
@@ -64,6 +64,11 @@ static void profile_of_events(struct profile *p)
 	park = java_frame(p, FRAME_JAVA_NATIVE, "jdk.internal.misc.Unsafe", "park", "(ZJ)V", -1);
 	add(p, "lock", two, 2, 11 * MS, (uint32_t[]){run, park, wait, object}, 4);
 	add(p, "wait", two, 1, 5 * MS, (uint32_t[]){run, park, object}, 3);
+	held = frame_of(p, FRAME_WAKER, "[held by]", "");
+	add(p, "lock", two, 3, 30 * MS, (uint32_t[]){run, object, held, run, array}, 5);
+	add(p, "lock", two, 1, 4 * MS, (uint32_t[]){run, park, object, held, run}, 5);
+	add(p, "lock", two, 1, 4 * MS, (uint32_t[]){run, object}, 2);
+	add(p, "nativelock", two, 1, 6 * MS, (uint32_t[]){run, held, run}, 3);
 	add(p, "wall", two, 3, 9 * MS, (uint32_t[]){run, wait}, 2);
 	add(p, "live", two, 2, 4001, (uint32_t[]){run, object}, 2);
 	add(p, "live", two, 1, 7, (uint32_t[]){array}, 1);
@@ -108,6 +113,9 @@ static void round_trip_keeps_all(void **state)
 		assert_int_equal(a->interval, b->interval);
 	}
 	assert_same_in_all_styles(&first, &second);
+	len = second.frames.len;
+	(void)frame_of(&second, FRAME_WAKER, "[held by]", "");
+	assert_int_equal(second.frames.len, len); /* that frame is there */
 	assert_int_equal(second.processes, PROFILE_ALWAYS);
 	assert_int_equal(second.losses.len, 1);
 	assert_int_equal(second.losses.items[0].count, 7);

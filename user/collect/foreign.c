@@ -19,7 +19,7 @@
 #define PART_BYTES (64u << 10) /* of all stacks that are read at once: the helper answers so much with one message */
 #define READS_MAX 4096u /* most pages of one process: 16 MB */
 #define ADDRESS_CHARS 17 /* characters of an address in a task, with the blank */
-_Static_assert(FOREIGN_STACKS *ADDRESS_CHARS < PATH_MAX, "a task is as long as a path");
+_Static_assert(FOREIGN_STACKS * ADDRESS_CHARS < PATH_MAX, "a task is as long as a path");
 
 /* The bytes that could be read come first, then zeros. */
 struct piece {

@@ -343,7 +343,8 @@ static enum frame_kind kind_of_descriptor(const char *descriptor)
 		enum frame_kind kind;
 	} kinds[] = {{JFR_NOT_JAVA, FRAME_NATIVE}, {JFR_KERNEL, FRAME_KERNEL},	 {JFR_MARK, FRAME_MARK},
 		     {JFR_STATE, FRAME_STATE},	   {JFR_THREAD, FRAME_THREAD},	 {JFR_PROCESS, FRAME_PROCESS},
-		     {JFR_OBJECT, FRAME_CLASS},	   {JFR_CONTAINER, FRAME_CONTAINER}, {JFR_CPU, FRAME_CPU}};
+		     {JFR_OBJECT, FRAME_CLASS},	   {JFR_CONTAINER, FRAME_CONTAINER}, {JFR_CPU, FRAME_CPU},
+		     {JFR_WAKER, FRAME_WAKER},	   {JFR_SPAN, FRAME_SPAN}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(descriptor, kinds[i].descriptor))

@@ -23,13 +23,14 @@
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 /* Types that are not samples. */
-enum other { SETTING, LOSS, FACT, WEIGHT, CONTEXT, OTHERS };
+enum other { SETTING, LOSS, FACT, WEIGHT, CONTEXT, HOLDER, OTHERS };
 
 enum { SETTING_ID, SETTING_NAME, SETTING_VALUE };
 enum { LOSS_AMOUNT, LOSS_REASON };
 enum { FACT_KEY, FACT_VALUE };
 enum { WEIGHT_EVENTS, WEIGHT_SAMPLES, WEIGHT_WEIGHT };
 enum { CONTEXT_EVENTS, CONTEXT_TRACE, CONTEXT_SPAN };
+enum { HOLDER_EVENTS, HOLDER_STACK };
 
 static const struct jfr_wanted wanted[OTHERS] = {
 	[SETTING] = {"jdk.ActiveSetting", {"id", "name", "value"}},
@@ -37,6 +38,7 @@ static const struct jfr_wanted wanted[OTHERS] = {
 	[FACT] = {JFR_TYPE_FACT, {"key", "value"}},
 	[WEIGHT] = {JFR_TYPE_WEIGHT, {"events", "samples", "weight"}},
 	[CONTEXT] = {JFR_TYPE_CONTEXT, {"events", "traceId", "spanId"}},
+	[HOLDER] = {JFR_TYPE_HOLDER, {"events", "stack"}},
 };
 
 struct jfr {
@@ -55,6 +57,8 @@ struct jfr {
 	bool is_new;
 	uint64_t told; /* the same of the last duet.Context … */
 	struct profile_sample context; /* … and its trace and span */
+	uint64_t held; /* the same of the last duet.Holder … */
+	uint32_t held_node; /* … and its stack */
 	uint64_t total_samples, total_weight;
 	bool is_begun; /* a chunk was read */
 };
@@ -334,7 +338,10 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 		j->told--;
 	}
 	err = find_stack(j, kind, values, &sample.node);
-
+	if (j->held) {
+		sample.node = j->held_node;
+		j->held--;
+	}
 	if (!err)
 		err = jfr_constants_thread(&j->constants, values[JFR_SAMPLED].number, &sample.thread);
 	if (err)
@@ -374,13 +381,20 @@ static void set_context(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
 	(void)span_id_parse(&j->context, (const char *)span->bytes, span->len);
 }
 
+static int set_holder(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
+{
+	j->held = values[HOLDER_EVENTS].number;
+	return jfr_constants_stack(&j->constants, values[HOLDER_STACK].number, &j->held_node);
+}
+
 static int read_sample(struct jfr *j, const struct event *event)
 {
 	const struct jfr_type *type = jfr_type_by_id(&j->types, event->type);
 	struct jfr_value values[JFR_SLOTS];
 	int err;
 
-	if (!type || (type->use < 0 && type != j->others[WEIGHT] && type != j->others[CONTEXT]))
+	if (!type || (type->use < 0 && type != j->others[WEIGHT] && type != j->others[CONTEXT] &&
+		      type != j->others[HOLDER]))
 		return 0;
 	err = read_fields(j, event, type, values);
 	if (err)
@@ -389,6 +403,8 @@ static int read_sample(struct jfr *j, const struct event *event)
 		set_weight(j, values);
 	else if (type == j->others[CONTEXT])
 		set_context(j, values);
+	else if (type == j->others[HOLDER])
+		return set_holder(j, values);
 	if (type->use < 0)
 		return 0;
 	return add_sample(j, &j->kinds.items.items[type->use], values);

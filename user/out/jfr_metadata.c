@@ -291,13 +291,13 @@ static const struct type types[] = {
 		{"ioRead", JFR_T_LONG, "Bytes Read from Devices", BYTES},
 		{"ioWrite", JFR_T_LONG, "Bytes Written to Devices", BYTES}}},
 	{JFR_TYPE_WEIGHT, JFR_E_WEIGHT, EVENT, "Weight of the Samples Behind It", "duet", NULL, {
-		START_TIME,
-		{"events", JFR_T_INT, "Events", 0},
-		{"samples", JFR_T_LONG, "Samples", 0},
-		{"weight", JFR_T_LONG, "Weight", 0}}},
+		START_TIME, {"events", JFR_T_INT, "Events", 0},
+		{"samples", JFR_T_LONG, "Samples", 0}, {"weight", JFR_T_LONG, "Weight", 0}}},
 	{JFR_TYPE_CONTEXT, JFR_E_CONTEXT, EVENT, "Trace and Span of the Samples Behind It", "duet", NULL, {
 		START_TIME, {"events", JFR_T_INT, "Events", 0},
 		{"traceId", JFR_T_STRING, "Trace Id", 0}, {"spanId", JFR_T_STRING, "Span Id", 0}}},
+	{JFR_TYPE_HOLDER, JFR_E_HOLDER, EVENT, "Whole Stack of the Waits Behind It", "duet", NULL, {
+		START_TIME, {"events", JFR_T_INT, "Events", 0}, {"stack", JFR_T_STACK_TRACE, "Stack", OF_POOL}}},
 	{"jdk.ActiveRecording", JFR_E_ACTIVE_RECORDING, EVENT, "Recording", RECORDER, NULL, {
 		START_TIME,
 		{"id", JFR_T_LONG, "Id", 0},

@@ -257,6 +257,8 @@ static const char *descriptor_of(enum frame_kind kind)
 		return JFR_STATE;
 	case FRAME_SPAN:
 		return JFR_SPAN;
+	case FRAME_WAKER:
+		return JFR_WAKER;
 	case FRAME_CPU:
 		return JFR_CPU;
 	default:

@@ -408,6 +408,15 @@ static bool is_park(const struct writer_stream *j, uint32_t node)
 	return class_len > 7 && !strcmp(intern_text(strings, frame->class_name) + class_len - 7, ".Unsafe");
 }
 
+/* The waits in the next events have a stack that goes on with that of the thread which had the lock. */
+static void put_holder(struct writer_stream *j, const struct profile_sample *sample, uint64_t events)
+{
+	jfr_begin_event(j, JFR_E_HOLDER, ns_of(j, sample));
+	jfr_put_number(&j->body, events);
+	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
+	jfr_end_event(j);
+}
+
 static void put_weighed(struct writer_stream *j, const struct profile_sample *sample)
 {
 	static void (*const put[])(struct writer_stream *, const struct weighed *) = {
@@ -419,6 +428,7 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
 	uint32_t node = jfr_waiter(j->profile, sample->node), holder = jfr_holder(j->profile, sample);
 	const struct frame *leaf = leaf_of(j, node);
+	bool has_holder = node != sample->node;
 	struct weighed event = {
 		.at_ns = ns_of(j, sample),
 		.address = sample->address,
@@ -436,6 +446,8 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	event.is_leak = form == MALLOC && jfr_is_event(j->profile, sample->event, "leak", PROFILE_BYTES);
 	event.method = jfr_leaf_method(&j->pools, node);
 	put_weight(j, sample, events, rest);
+	if (has_holder)
+		put_holder(j, sample, events);
 	for (uint64_t i = 0; i < events; i++) {
 		event.weight = rest / (events - i);
 		put[form](j, &event);

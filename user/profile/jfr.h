@@ -50,6 +50,7 @@ enum jfr_frame_type {
 #define JFR_MARK "(Lmark;)L;"
 #define JFR_STATE "(Lstate;)L;"
 #define JFR_SPAN "(Lspan;)L;"
+#define JFR_WAKER "(Lwaker;)L;"
 #define JFR_CPU "(Lcpu;)L;" /* names have no brackets */
 #define JFR_THREAD "(Lthread;)L;"
 #define JFR_PROCESS "(Lprocess;)L;"
@@ -60,6 +61,7 @@ enum jfr_frame_type {
 #define JFR_TYPE_PROCESS "duet.types.Process"
 #define JFR_TYPE_WEIGHT "duet.Weight"
 #define JFR_TYPE_CONTEXT "duet.Context"
+#define JFR_TYPE_HOLDER "duet.Holder"
 #define JFR_TYPE_FACT "duet.Fact"
 /* Prefix of an event's name, as in duet.PageFaults, for samples for which the JDK has no type. */
 #define JFR_TYPE_OWN "duet."
