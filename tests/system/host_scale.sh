@@ -130,7 +130,9 @@ jdk_case_threads() { # alone
 	[ -n "$first_ms" ] || fail "duet does not say when the first sample came"
 	few=$first_ms few_held=$held
 	start_threads 5000
-	[ "$held" = "$few_held" ] || fail "descriptors of duet and the JVM: $few_held with 10 threads, $held with 5000"
+	# duet may just be reading a file.
+	expect "more descriptors of duet" $((${held% *} - ${few_held% *})) '<=' 3
+	expect "descriptors of the JVM" "${held#* }" == "${few_held#* }"
 	expect "times as long as with 10 threads" $((first_ms / few)) '<=' 5
 }
 
