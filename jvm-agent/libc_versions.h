@@ -28,7 +28,10 @@ USE_OLDEST(pthread_rwlock_timedrdlock);
 USE_OLDEST(pthread_rwlock_wrlock);
 USE_OLDEST(pthread_rwlock_trywrlock);
 USE_OLDEST(pthread_rwlock_timedwrlock);
+USE_OLDEST(pthread_once);
+USE_OLDEST(pthread_key_create);
 USE_OLDEST(pthread_getspecific);
+USE_OLDEST(pthread_setspecific);
 USE_OLDEST(pthread_sigmask);
 USE_OLDEST(pthread_attr_setguardsize);
 USE_OLDEST(pthread_attr_setstacksize);
@@ -38,8 +41,10 @@ USE_OLDEST(dlsym);
 USE_OLDEST(dlclose);
 #if defined(__x86_64__)
 __asm__(".symver dlinfo,dlinfo@GLIBC_2.3.3");
+__asm__(".symver pthread_condattr_setclock,pthread_condattr_setclock@GLIBC_2.3.3");
 #elif defined(__aarch64__)
 USE_OLDEST(dlinfo);
+USE_OLDEST(pthread_condattr_setclock);
 #endif
 #endif
 
