@@ -102,8 +102,9 @@ static void perf_of_others(void **state)
 	assert_perf("a 1/2 5.0: PERF_RECORD_COMM exec: a:1/2\na 1/2 5.1: PERF_RECORD_FORK(1:3):(1:1)\n"
 		    "a 1/2 5.2: 1 x:\n\t1 f (g)\n\n"
 		    "a 1 5.3: PERF_RECORD_MMAP2 1/2: [0x400000(0x1000) @ 0 fe:00 1 2]: r-xp /a b\n"
-		    "a 1/2 5.4: 1 x:\n\t1 f (g)\n\n",
-		    false, "[a tid=2];g`f 2\n", NULL);
+		    "a 1 5.3: PERF_RECORD_COMM: b:1/2\n"
+		    "a 1/2 5.4: 1 x:\n\t1 f (g)\n\nx PERF_RECORD_ 1/3 5.4: 1 x:\n\t1 f (g)\n\n",
+		    false, "[a tid=2];g`f 2\n[x PERF_RECORD_ tid=3];g`f 1\n", NULL);
 	assert_perf("a 1/2 5.000001: 1 x:\n\t1 f (g)\n\nnothing\n", false, NULL,
 		    "line 4 is no sample, as \"comm 12/34 5.678901: 1 cycles:\"");
 }

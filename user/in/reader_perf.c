@@ -530,12 +530,19 @@ static int read_comment(struct perf *p, const char *line, size_t len)
 	return 0;
 }
 
+#define RECORD "PERF_RECORD_"
+
 /* With --show-mmap-events and the like, perf script also has lines that are no samples. */
 static bool is_record(const char *line, size_t len)
 {
-	static const char record[] = " PERF_RECORD_";
+	return memmem(line, len, " " RECORD, sizeof(RECORD)) != NULL;
+}
 
-	return memmem(line, len, record, sizeof(record) - 1) != NULL;
+/* The name of a sample's thread may have the word, too. */
+static bool read_sample(const char *line, size_t len, struct head *ret)
+{
+	return read_head(line, len, ret) &&
+	       (ret->event.len < sizeof(RECORD) - 1 || memcmp(ret->event.text, RECORD, sizeof(RECORD) - 1) != 0);
 }
 
 /*
@@ -571,11 +578,11 @@ static int read_line(struct perf *p, const char *line, size_t len)
 	if (p->has_sample && isspace((unsigned char)line[0]))
 		return read_indented(p, line, len);
 	err = end_sample(p);
-	if (!err && is_record(line, len))
-		return 0;
-	if (!err && !read_head(line, len, &head))
+	if (!err && read_sample(line, len, &head))
+		return begin_sample(p, &head);
+	if (!err && !is_record(line, len))
 		return refuse(p, "is no sample, as \"comm 12/34 5.678901: 1 cycles:\"");
-	return err ? err : begin_sample(p, &head);
+	return err;
 }
 
 static int read_lines(struct perf *p)
