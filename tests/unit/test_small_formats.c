@@ -105,6 +105,7 @@ static void perf_of_others(void **state)
 		    "a 1 5.3: PERF_RECORD_COMM: b:1/2\n"
 		    "a 1/2 5.4: 1 x:\n\t1 f (g)\n\nx PERF_RECORD_ 1/3 5.4: 1 x:\n\t1 f (g)\n\n",
 		    false, "[a tid=2];g`f 2\n[x PERF_RECORD_ tid=3];g`f 1\n", NULL);
+	assert_perf("a 1/2 5.0: 1 x:\n\t1 like 9 6.0: 1 y: (g)\n\n", false, "[a tid=2];g`like 9 6.0: 1 y: 1\n", NULL);
 	assert_perf("a 1/2 5.000001: 1 x:\n\t1 f (g)\n\nnothing\n", false, NULL,
 		    "line 4 is no sample, as \"comm 12/34 5.678901: 1 cycles:\"");
 }

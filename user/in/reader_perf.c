@@ -546,8 +546,8 @@ static bool read_sample(const char *line, size_t len, struct head *ret)
 }
 
 /*
- * A line that begins with a blank. perf script aligns the names of threads to the right, so that it may be the next
- * sample if this one has no chain.
+ * A line that begins with a blank or a tab. perf script aligns the names of threads to the right by blanks, so that it
+ * may be the next sample if this one has no chain. Frames of a chain begin with a tab.
  */
 static int read_indented(struct perf *p, const char *line, size_t len)
 {
@@ -555,7 +555,7 @@ static int read_indented(struct perf *p, const char *line, size_t len)
 	uint64_t number;
 	int err;
 
-	if ((!p->stack.len || p->is_flat) && read_head(line, len, &head)) {
+	if (line[0] != '\t' && (!p->stack.len || p->is_flat) && read_head(line, len, &head)) {
 		err = end_sample(p);
 		return err ? err : begin_sample(p, &head);
 	}
