@@ -31,6 +31,7 @@ struct head {
 	struct word frame; /* of a sample without a call chain, else empty */
 	uint32_t pid, tid;
 	uint64_t time_ns, period;
+	bool has_period; /* else it is 1 */
 };
 
 struct perf {
@@ -155,7 +156,8 @@ static bool read_event(const char *line, size_t len, size_t at, struct head *ret
 {
 	struct word word = next_word(line, len, &at);
 
-	if (read_number(word.text, word.len, &ret->period))
+	ret->has_period = read_number(word.text, word.len, &ret->period);
+	if (ret->has_period)
 		word = next_word(line, len, &at);
 	else
 		ret->period = 1;
@@ -538,11 +540,11 @@ static bool is_record(const char *line, size_t len)
 	return memmem(line, len, " " RECORD, sizeof(RECORD)) != NULL;
 }
 
-/* The name of a sample's thread may have the word, too. */
+/* The name of a sample's thread, and its event, may have the word too. A record has no period. */
 static bool read_sample(const char *line, size_t len, struct head *ret)
 {
-	return read_head(line, len, ret) &&
-	       (ret->event.len < sizeof(RECORD) - 1 || memcmp(ret->event.text, RECORD, sizeof(RECORD) - 1) != 0);
+	return read_head(line, len, ret) && (ret->has_period || ret->event.len < sizeof(RECORD) - 1 ||
+					     memcmp(ret->event.text, RECORD, sizeof(RECORD) - 1) != 0);
 }
 
 /*
