@@ -256,8 +256,9 @@ static void heat_map_of_any_order(void **state)
 }
 
 /*
- * A sample in each step of 10 ms is too much. 100 ms have one row by event and two by thread. By stack they have three,
- * so that steps of 200 ms are needed, as with six rows of both; who needs stacks alone takes the same rows.
+ * There are too many samples for rows of 10 ms. In 100 ms there is one row by event and there are two by thread, which
+ * is few enough. There are three by stack and six by thread and stack, which is too many: both tables need steps of
+ * 200 ms. A table by stack with the same steps as that by both is left out.
  */
 static void heat_map_with_longer_steps(void **state)
 {

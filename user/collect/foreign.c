@@ -10,13 +10,13 @@
 
 #define PAGE 4096u /* the smallest page size of any supported kernel */
 /*
- * bytes of each stack that are read at once: 20 to 40 frames, which is what waiting threads of a JVM have. Once some
- * stacks of a process have been walked, so many as the deepest of them needed.
+ * Bytes of each stack that are read at once: 20 to 40 frames, which is what waiting threads of a JVM have. Once stacks
+ * of a process have been walked, it is what the deepest of them has needed.
  */
 #define STACK_BYTES 3072u
 #define STACK_BYTES_LEAST 512u
 #define STACK_BYTES_STEP 256u
-#define PART_BYTES (64u << 10) /* of all stacks that are read at once: the helper answers so much with one message */
+#define PART_BYTES (64u << 10) /* of all stacks that are read at once: what one message of the helper holds */
 #define READS_MAX 4096u /* most pages of one process: 16 MB */
 #define ADDRESS_CHARS 17 /* characters of an address in a task, with the blank */
 _Static_assert(FOREIGN_STACKS * ADDRESS_CHARS < PATH_MAX, "a task is as long as a path");
