@@ -56,6 +56,55 @@ static void perf_round_trip(void **state)
 	free(file);
 }
 
+static int take_weight(void *context, const struct profile_sample *sample)
+{
+	*(uint64_t *)context = sample->weight;
+	return 0;
+}
+
+/* Of a thread, and of a sample that has all of a signed number. */
+static void perf_round_trip_of(const char *name, const char *want)
+{
+	const uint64_t weight = INT64_MAX;
+	uint64_t read = 0;
+	struct profile first, second;
+	struct buf why;
+	size_t len;
+	char *file;
+
+	buf_init(&why);
+	assert_int_equal(profile_init(&first), 0);
+	(void)profile_event(&first, "cycles", PROFILE_COUNT, 1);
+	assert_int_equal(profile_add(&first, &(struct profile_sample){
+						     .weight = weight, .count = 1,
+						     .thread = profile_thread(&first, 8, 9, name, "java", 0)}),
+			 0);
+	file = written_file("perf", &first, &len);
+	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	assert_int_equal(second.events.len, 1);
+	assert_int_equal(second.threads.len, 1);
+	assert_int_equal(second.threads.items[0].tid, 9);
+	assert_string_equal(intern_text(&second.strings, second.threads.items[0].name), want);
+	assert_int_equal(second.samples.len, 1);
+	assert_int_equal(timeline_each(&second.samples, take_weight, &read), 0);
+	assert_int_equal(read, weight);
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(file);
+}
+
+/* perf's text does not mark the end of a name. */
+static void perf_names_like_samples(void **state)
+{
+	(void)state;
+	perf_round_trip_of("a 1/2 6.1: sched:", "a 1/2 6.1_ sched:");
+	perf_round_trip_of("a 2 6.1: 7 sched\tswitch: x", "a 2 6.1_ 7 sched?switch: x");
+	perf_round_trip_of("7.5:", "7.5_");
+	perf_round_trip_of("# 1 [000] 7.5: x:  ", "_ 1 [000] 7.5_ x:");
+	perf_round_trip_of("GC Thread#12: 1.5:a", "GC Thread#12: 1.5:a");
+}
+
 static void assert_perf(const char *text, bool annotate, const char *want, const char *cause)
 {
 	struct writer_options options;
@@ -436,6 +485,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(perf_round_trip),
+		cmocka_unit_test(perf_names_like_samples),
 		cmocka_unit_test(perf_of_others),
 		cmocka_unit_test(perf_without_chains),
 		cmocka_unit_test(perf_with_other_fields),

@@ -86,9 +86,11 @@ static bool read_number(const char *text, size_t len, uint64_t *ret)
 {
 	*ret = 0;
 	for (size_t i = 0; i < len; i++) {
-		if (!isdigit((unsigned char)text[i]) || *ret > INT64_MAX / 10 - 1)
+		uint64_t digit = (uint64_t)(unsigned char)text[i] - '0';
+
+		if (digit > 9 || *ret > (INT64_MAX - digit) / 10)
 			return false;
-		*ret = *ret * 10 + (uint64_t)(text[i] - '0');
+		*ret = *ret * 10 + digit;
 	}
 	return len > 0;
 }

@@ -121,17 +121,30 @@ static void add_frame(struct perf *p, const struct path_step *step, uint32_t pid
 }
 
 /*
- * perf's format does not mark the end of a thread's name: a name with " 1/2 " in it would be read as a name with ids.
+ * A word of digits and dots that ends with ':' is read as the time, and the words before it as the name and the ids: in
+ * names, the ':' becomes '_'. `at` is where the name begins.
  */
+static void hide_times(struct buf *text, size_t at)
+{
+	for (; at < text->len; at++) {
+		char *end = text->data + at + strspn(text->data + at, "0123456789.");
+
+		if (*end == ':' && strchr(" ", end[1]))
+			*end = '_';
+		at += strcspn(text->data + at, " ");
+	}
+}
+
+/* The ids are behind the name. A name that begins with '#' or ' ' would make the line a comment or a frame. */
 static void add_thread(struct perf *p, const struct profile_thread *thread)
 {
 	const char *name = intern_text(&p->profile->strings, thread->name);
-
 	size_t start = p->text.len;
 
 	text_add_line(&p->text, *name ? name : ":-1");
-	if (strchr("# ", p->text.data[start])) /* the line would be read as a comment or a frame */
+	if (strchr("# ", p->text.data[start]))
 		p->text.data[start] = '_';
+	hide_times(&p->text, start);
 	buf_printf(&p->text, " %5u/%-5u ", thread->pid, thread->tid == PROFILE_VIRTUAL ? 0 : thread->tid);
 }
 
