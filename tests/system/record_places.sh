@@ -201,13 +201,20 @@ case_wrong() {
 	refuse "uprobe:$here/text:f" 'no program or library'
 	refuse "uprobe:$here/missing:f" 'missing cannot be read: No such file'
 	refuse "uprobe:$program:count" "no function 'count'.*did you mean counted"
-	refuse "uprobe:$program:+0x7fffffffff" 'cannot probe this place'
+	refuse "uprobe:/:f" '/ is no regular file'
+	refuse "uprobe:$program:+0x7fffffffff" 'no code at the offset 0x7fffffffff'
+	refuse "uprobe:$program:+0" 'no code at the offset 0x0'
+	refuse "uprobe:$program:counted+0x7fffffffff" 'no code at the offset'
 	refuse "uprobe:libnothing.so:f" "no file 'libnothing.so' mapped"
 	refuse "usdt:$program:duet_test:past" "no static probe duet_test:past; it has duet_test:passed"
 	refuse "usdt:/bin/sh:a:b" 'no static probe a:b'
 	refuse mem:nowhere:w "no variable or function 'nowhere'"
 	refuse mem:watched:r 'give :rw'
 	refuse mem:watched+1/8:w 'multiple of its 8 bytes'
+	refuse mem:0xffffffffffffffff:rw 'no program can have memory at 0xffffffffffffffff'
+	refuse mem:0:w 'no program can have memory at 0x0'
+	refuse mem:0x8000000000000000:x 'no program can have memory at'
+	refuse mem:99999999999999999999 'not of the form'
 	refuse nopmu/event=1/ "no PMU 'nopmu'"
 	refuse software/teapot/ "no event or term 'teapot'"
 	[ -e /sys/bus/event_source/devices/kprobe ] || refuse kprobe:do_exit 'without kprobes'

@@ -100,6 +100,9 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("kprobe:", "is not of the form");
 	expect_refusal("kprobe:+8", "is not of the form");
 	expect_refusal("mem:", "is not of the form");
+	expect_refusal("mem:99999999999999999999:w", "is not of the form");
+	expect_refusal("mem:-1", "is not of the form");
+	expect_refusal("uprobe:/x:+99999999999999999999", "is not of the form");
 	expect_refusal("mem:x/3", "is not of the form");
 	expect_refusal("mem:x:rwx", "is not of the form");
 	expect_refusal("mem:x:q", "is not of the form");

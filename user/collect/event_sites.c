@@ -51,13 +51,16 @@ static int find_mapped(struct event_sites *ret, pid_t pid, const char *name)
 /* A path in another process's root is looked up in that root, and its links are followed there. */
 static int find_path(struct event_sites *ret, const char *path)
 {
-	char *folder = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
+	char *folder;
 	int pid = 0, root = 0;
 
+	if (path[strspn(path, "/")] == '\0')
+		return -EINVAL; /* the root folder */
 	if (sscanf(path, "/proc/%d/root/%n", &pid, &root) == 1 && root)
 		path += root - 1;
 	else
 		pid = getpid();
+	folder = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
 	if (!folder || asprintf(&ret->place, "%s%s%s", folder, path[0] == '/' ? "" : "/", path) < 0)
 		ret->place = NULL;
 	free(folder);
@@ -223,6 +226,7 @@ static int find_function(const struct event_sites *sites, struct elf_reader *rea
 	return err;
 }
 
+/* The kernel would write a breakpoint into data, too, which programs then read. */
 static int find_uprobe(struct event_sites *ret, const struct event_place *place, struct elf_reader *reader,
 		       struct event_perf *perf, struct buf *why)
 {
@@ -231,6 +235,10 @@ static int find_uprobe(struct event_sites *ret, const struct event_place *place,
 
 	perf->config = place->at_return;
 	perf->config2 = offset + place->offset;
+	if (!err && !elf_places_is_code(reader, perf->config2)) {
+		buf_printf(why, "%s has no code at the offset 0x%lx", place->file, (unsigned long)perf->config2);
+		err = -EINVAL;
+	}
 	return err ? err : add_site(ret, perf);
 }
 
@@ -340,6 +348,17 @@ static int find_in_kernel(const char *name, uint64_t *ret)
 	return *ret ? 0 : -ENOENT;
 }
 
+#define PAGE_LEAST 4096ul
+#define ADDRESS_BITS 57 /* of the largest x86-64 and aarch64 address spaces, with the bit that the kernel's have set */
+
+/* Returns true if no program nor the kernel can have memory there. */
+static bool is_nowhere(uint64_t address)
+{
+	uint64_t half = (uint64_t)((int64_t)address >> (ADDRESS_BITS - 1));
+
+	return address < PAGE_LEAST || address >= -PAGE_LEAST || (half && half != UINT64_MAX);
+}
+
 static int find_breakpoint(struct event_sites *ret, const struct event *event, const struct collector_options *options,
 			   struct event_perf *perf, struct buf *why)
 {
@@ -354,6 +373,10 @@ static int find_breakpoint(struct event_sites *ret, const struct event *event, c
 		return -ENOENT;
 	}
 	perf->config1 = address + place->offset;
+	if (is_nowhere(perf->config1)) {
+		buf_printf(why, "%s: no program can have memory at 0x%lx", event->name, (unsigned long)perf->config1);
+		return -EINVAL;
+	}
 	return add_site(ret, perf);
 }
 

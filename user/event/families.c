@@ -102,6 +102,12 @@ static bool read_number(const char **text, uint64_t *ret)
 	return !errno;
 }
 
+/* A number that is too large is no symbol. */
+static bool begins_symbol(char c)
+{
+	return c && c != '-' && !isdigit((unsigned char)c);
+}
+
 /*
  * Reads SYMBOL, SYMBOL+OFFSET or an offset alone, with or without '+', from `len` bytes. *ret_symbol, which the caller
  * frees, is NULL for an offset alone.
@@ -114,7 +120,7 @@ static int read_place(const char *text, size_t len, char **ret_symbol, uint64_t 
 
 	if (symbol && has_offset && plus > symbol)
 		*plus = '\0';
-	else if (symbol && (has_offset || plus == symbol || !*symbol)) {
+	else if (symbol && (has_offset || plus == symbol || !begins_symbol(*symbol))) {
 		free(symbol);
 		return has_offset ? 0 : -EINVAL;
 	}

@@ -163,6 +163,13 @@ bool elf_places_vaddr(struct elf_reader *reader, uint64_t offset, uint64_t *ret_
 	return true;
 }
 
+bool elf_places_is_code(struct elf_reader *reader, uint64_t offset)
+{
+	GElf_Phdr segment;
+
+	return find_segment(reader, offset, true, &segment) && segment.p_flags & PF_X;
+}
+
 /* ---- static probes ---- */
 
 struct note {
