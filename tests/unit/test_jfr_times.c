@@ -18,11 +18,7 @@ static void waits_end_at_their_time(void **state)
 		struct profile_sample sample = {.weight = 7 * MS, .count = 1};
 		struct profile first, second;
 		uint64_t time_ns = 0;
-		struct buf why;
-		size_t len;
-		char *file;
 
-		buf_init(&why);
 		assert_int_equal(profile_init(&first), 0);
 		first.start_realtime_ns = 1700000000 * (1000 * MS);
 		first.end_ns = first.start_ns + 50 * MS;
@@ -30,14 +26,11 @@ static void waits_end_at_their_time(void **state)
 		(void)profile_thread(&first, 100, 101, "main", "java", 0);
 		(void)profile_event(&first, names[i], PROFILE_NS, 1);
 		assert_int_equal(profile_add(&first, &sample), 0);
-		file = written_file("jfr", &first, &len);
-		assert_int_equal(read_bytes(&second, file, len, &why), 0);
+		read_back("jfr", &first, &second);
 		assert_int_equal(timeline_each(&second.samples, one_time, &time_ns), 0);
 		assert_int_equal(time_ns - second.start_ns, 20 * MS);
 		profile_release(&first);
 		profile_release(&second);
-		buf_release(&why);
-		free(file);
 	}
 }
 
@@ -61,12 +54,8 @@ static void addresses_and_ages(void **state)
 		    {"live", PROFILE_BYTES, 3456 * MS}};
 	uint64_t got[sizeof(rows) / sizeof(*rows)] = {0};
 	struct profile first, second;
-	struct buf why;
-	size_t len;
-	char *file;
 
 	(void)state;
-	buf_init(&why);
 	assert_int_equal(profile_init(&first), 0);
 	first.start_realtime_ns = 1700000000 * (1000 * MS);
 	first.end_ns = 5000 * MS;
@@ -79,15 +68,12 @@ static void addresses_and_ages(void **state)
 		sample.address = rows[i].address;
 		assert_int_equal(profile_add(&first, &sample), 0);
 	}
-	file = written_file("jfr", &first, &len);
-	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	read_back("jfr", &first, &second);
 	assert_int_equal(timeline_each(&second.samples, note_address, got), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_int_equal(got[i], rows[i].address);
 	profile_release(&first);
 	profile_release(&second);
-	buf_release(&why);
-	free(file);
 }
 
 int main(void)

@@ -26,15 +26,10 @@ static void profile_of_events(struct profile *p)
 static void perf_round_trip(void **state)
 {
 	struct profile first, second;
-	struct buf why;
-	size_t len;
-	char *file;
 
 	(void)state;
-	buf_init(&why);
 	profile_of_events(&first);
-	file = written_file("perf", &first, &len);
-	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	read_back("perf", &first, &second);
 	assert_int_equal(second.events.len, 2);
 	assert_int_equal(second.events.items[0].interval, 10 * MS);
 	assert_int_equal(second.events.items[1].unit, PROFILE_BYTES);
@@ -52,8 +47,6 @@ static void perf_round_trip(void **state)
 	}
 	profile_release(&first);
 	profile_release(&second);
-	buf_release(&why);
-	free(file);
 }
 
 static int take_weight(void *context, const struct profile_sample *sample)
@@ -68,19 +61,14 @@ static void perf_round_trip_of(const char *name, const char *want)
 	const uint64_t weight = INT64_MAX;
 	uint64_t read = 0;
 	struct profile first, second;
-	struct buf why;
-	size_t len;
-	char *file;
 
-	buf_init(&why);
 	assert_int_equal(profile_init(&first), 0);
 	(void)profile_event(&first, "cycles", PROFILE_COUNT, 1);
 	assert_int_equal(profile_add(&first, &(struct profile_sample){
 						     .weight = weight, .count = 1,
 						     .thread = profile_thread(&first, 8, 9, name, "java", 0)}),
 			 0);
-	file = written_file("perf", &first, &len);
-	assert_int_equal(read_bytes(&second, file, len, &why), 0);
+	read_back("perf", &first, &second);
 	assert_int_equal(second.events.len, 1);
 	assert_int_equal(second.threads.len, 1);
 	assert_int_equal(second.threads.items[0].tid, 9);
@@ -90,8 +78,6 @@ static void perf_round_trip_of(const char *name, const char *want)
 	assert_int_equal(read, weight);
 	profile_release(&first);
 	profile_release(&second);
-	buf_release(&why);
-	free(file);
 }
 
 /* perf's text does not mark the end of a name. */

@@ -173,22 +173,15 @@ static void ids_are_read_back(void **state)
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		struct profile profile, read;
 		struct seen seen = {0};
-		struct buf why;
-		size_t len;
-		char *file;
 
 		begin(&profile);
 		for (int each = 0; each < 5; each++)
 			add_sample(&profile, threads[each % 2], 100 + 10 * (uint64_t)each, 0xaa, 0xbb);
 		add_sample(&profile, threads[0], 200, 0, 0);
-		file = written_file(formats[i], &profile, &len);
-		buf_init(&why);
-		assert_int_equal(read_bytes(&read, file, len, &why), 0);
+		read_back(formats[i], &profile, &read);
 		assert_int_equal(timeline_each(&read.samples, look, &seen), 0);
 		assert_int_equal(seen.of_trace, 5);
 		assert_int_equal(seen.of_none, 1);
-		buf_release(&why);
-		free(file);
 		profile_release(&profile);
 		profile_release(&read);
 	}
