@@ -33,14 +33,17 @@ static __always_inline void edge_fill_ids(struct duet_sample *sample, struct tas
 	sample->ns_tgid = ids->ns_tgid;
 	sample->ns_tid = ids->ns_tid;
 	sample->event = duet_event(offcpu_event())->shown_as;
-	sample->flags = DUET_SAMPLE_KERNEL | DUET_SAMPLE_USER_REGS;
+	sample->flags = DUET_SAMPLE_KERNEL;
 	sample->start_ns = BPF_CORE_READ(leader, start_boottime);
 	sample->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 	bpf_core_read_str(sample->comm, sizeof(sample->comm), &task->comm);
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
 
-/* The registers go through the scratch of a walk, as in a walk in BPF. */
+/*
+ * The registers go through the scratch of a walk, as in a walk in BPF. The pc is 0 in threads that the kernel has made
+ * for a process, as for io_uring: they have no user mode.
+ */
 static __always_inline void edge_fill_regs(struct duet_sleeper *sleeper, struct duet_scratch *room,
 					   struct pt_regs *regs)
 {
@@ -48,6 +51,8 @@ static __always_inline void edge_fill_regs(struct duet_sleeper *sleeper, struct 
 	sleeper->sp = sleeper->sample.user_sp = PT_REGS_SP_CORE(regs);
 	sleeper->fp = PT_REGS_FP_CORE(regs);
 	sleeper->lr = regs_link_core(regs);
+	if (sleeper->pc)
+		sleeper->sample.flags |= DUET_SAMPLE_USER_REGS;
 	unwind_java_regs_core(&room->java, regs);
 	bpf_probe_read_kernel(sleeper->regs, sizeof(room->java.regs), room->java.regs);
 }

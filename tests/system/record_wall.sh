@@ -74,6 +74,10 @@ case_kinds_of_waits() {
 			"$(grep -F "[$name tid=" "$here/out" | awk -v leaf=";$state " 'index($0, leaf) { sum += $NF }
 				END { print sum / 1e9 }')" "$(recorded)" 0.1
 	done < <(grep ^KIND "$jvm_out")
+	grep -F '[iou-' "$here/out" >"$here/workers" || return 0
+	expect_lacks "$here/workers" 'unmapped'
+	expect "io_uring's threads that wait for work, %" "$(share "$here/workers" '\[idle\];')" '==' 100
+	expect_lacks "$here/stderr" 'memory could not be read'
 }
 
 # Prints the context switches of all threads of a process.

@@ -69,6 +69,14 @@ static void work_that_waits_is_not_idle(void **state)
 	assert_false(IDLE("[futex]", "k:futex_wait"));
 }
 
+static void threads_of_io_uring_wait_for_work(void **state)
+{
+	(void)state;
+	assert_true(IDLE("[blocked]", "k:ret_from_fork_asm", "k:ret_from_fork", "k:io_wq_worker"));
+	assert_true(IDLE("[blocked]", "k:ret_from_fork", "k:io_sq_thread"));
+	assert_false(IDLE("[pipe]", "k:ret_from_fork", "k:io_wq_worker", "k:io_read", "k:anon_pipe_read"));
+}
+
 static void threads_of_the_jvm_wait_for_work(void **state)
 {
 	(void)state;
@@ -91,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(workers_wait_for_work),
 		cmocka_unit_test(work_that_waits_is_not_idle),
+		cmocka_unit_test(threads_of_io_uring_wait_for_work),
 		cmocka_unit_test(threads_of_the_jvm_wait_for_work),
 		cmocka_unit_test(loops_wait_by_poll_only),
 	};

@@ -56,6 +56,9 @@ static void functions_tell_the_state(void **state)
 	assert_string_equal(STATE(0, "__do_sys_flock", "locks_lock_inode_wait"), "[file lock]");
 	assert_string_equal(STATE(0, "get_signal", "__refrigerator"), "[stopped]");
 	assert_string_equal(STATE(0, "__x64_sys_pause"), "[signal]");
+	assert_string_equal(STATE(0, "unix_dgram_sendmsg", "sock_alloc_send_pskb"), "[socket]");
+	assert_string_equal(STATE(0, "n_tty_write", "wait_woken"), "[terminal]");
+	assert_string_equal(STATE(0, "sync_inodes_sb", "wb_wait_for_completion"), "[io]");
 	assert_string_equal(STATE(0, "vfs_read", "something_new"), "[blocked]");
 	assert_string_equal(STATE(0, NULL), "[blocked]");
 }

@@ -144,6 +144,28 @@ static void in_recv(void)
 		recv(pair[0], room, 1, 0);
 }
 
+static void in_full_datagram(void)
+{
+	int pair[2], bytes = 1;
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair))
+		return;
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	while (send(pair[0], room, 2000, 0) > 0)
+		;
+}
+
+static void in_full_terminal(void)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
+
+	if (master < 0 || unlockpt(master))
+		return;
+	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
+	while (write(slave, room, PAGE) > 0)
+		;
+}
+
 static void in_epoll(void)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
@@ -220,9 +242,10 @@ static void in_vfork(void)
 		until_the_parent_ends();
 }
 
+/* A thread of the kernel's, which has no user mode, waits for work of this ring: iou-sqp-TID. */
 static void in_ring(void)
 {
-	struct io_uring_params params = {0};
+	struct io_uring_params params = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 1};
 	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
 
 	syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
@@ -265,6 +288,8 @@ static struct kind kinds[] = {
 	{"in_full_pipe", in_full_pipe, "pipe", 0},
 	{"in_accept", in_accept, "socket", 0},
 	{"in_recv", in_recv, "socket", 0},
+	{"in_full_dgram", in_full_datagram, "socket", 0},
+	{"in_full_tty", in_full_terminal, "terminal", 0},
 	{"in_epoll", in_epoll, "epoll", 0},
 	{"in_poll", in_poll, "poll", 0},
 	{"in_select", in_select, "poll", 0},

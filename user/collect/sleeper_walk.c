@@ -228,6 +228,8 @@ static void walk_one(struct sleeper_walker *walker, const struct duet_sleeper *s
 {
 	memcpy(&walker->sample, &sleeper->sample, sleeper->sample.head.size);
 	walker->sample.flags |= flags;
+	if (!(sleeper->sample.flags & DUET_SAMPLE_USER_REGS))
+		return;
 	walker->cursor = (struct unwind_cursor){
 		.pc = sleeper->pc, .sp = sleeper->sp, .fp = sleeper->fp, .lr = sleeper->lr, .has_lr = 1};
 	memcpy(walker->java.regs, sleeper->regs, sizeof(walker->java.regs));

@@ -55,6 +55,9 @@ static const char *const loops[] = {
 	"ngx_epoll_process_events", "uv__io_poll",
 };
 
+/* Functions in which threads wait that the kernel has made for a process, for io_uring. */
+static const char *const kernel_loops[] = {"io_sq_thread", "io_wq_worker"};
+
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
 static bool begins(const char *text, const char *const *beginnings, size_t count)
@@ -82,6 +85,14 @@ static enum verdict judge_jvm(const char *function)
 	return begins(function, waiting_functions, COUNT(waiting_functions)) ? LOOK_FURTHER : IS_AT_WORK;
 }
 
+static enum verdict judge_kernel(const struct profile *profile, uint32_t leaf)
+{
+	const struct frame *frame = &profile->frames.items[leaf];
+	const char *name = intern_text(&profile->strings, frame->name);
+
+	return frame->kind == FRAME_KERNEL && begins(name, kernel_loops, COUNT(kernel_loops)) ? IS_IDLE : LOOK_FURTHER;
+}
+
 static enum verdict judge(const struct profile *profile, uint32_t index, bool polls)
 {
 	const struct frame *frame = &profile->frames.items[index];
@@ -97,7 +108,7 @@ static enum verdict judge(const struct profile *profile, uint32_t index, bool po
 bool idle_in_pool(const struct profile *profile, const uint32_t *frames, size_t count, const char *state)
 {
 	bool polls = !strcmp(state, "[epoll]") || !strcmp(state, "[poll]");
-	enum verdict verdict = LOOK_FURTHER;
+	enum verdict verdict = count ? judge_kernel(profile, frames[count - 1]) : LOOK_FURTHER;
 
 	while (verdict == LOOK_FURTHER && count)
 		verdict = judge(profile, frames[--count], polls);
