@@ -62,6 +62,8 @@ case_list() {
 	run_duet list
 	expect_status 0
 	expect_contains "$here/stdout" '\bcpu\b'
+	expect_contains "$here/stdout" '^  CLASS[.]METHOD.*[*]$'
+	expect_contains "$here/stdout" '^  trace:CLASS[.]METHOD.* or longer$'
 }
 
 # Commands, their options with help, and values; the same for the shell.

@@ -41,6 +41,7 @@ enum event_source {
 	EVENT_KPROBE, /* `name`: a function of the kernel; `offset` in it */
 	EVENT_UPROBE, /* `file`; `name`: a function of it, or NULL; `offset` in the function, or in the file */
 	EVENT_USDT, /* `file`; `field`: the provider; `name` */
+	EVENT_METHOD, /* of a family alone: the agent looks for methods, the host does not */
 	EVENT_SOURCE_MAX
 };
 

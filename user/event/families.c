@@ -289,9 +289,9 @@ static int make_breakpoint(struct event *event, const char *text, struct buf *wh
 
 const struct event_family event_families[] = {
 	{"CLASS.METHOD[(SIGNATURE)]", "calls of a Java method; '*' may end both names: my.App.<init>, java.util.*.get*",
-	 EVENT_COMPLETE, NULL, event_make_method},
+	 EVENT_METHOD, NULL, event_make_method},
 	{"trace:CLASS.METHOD[(SIGNATURE)][:TIME]", "time of calls of a Java method, of those that take TIME or longer",
-	 EVENT_COMPLETE, "trace:", event_make_trace},
+	 EVENT_METHOD, "trace:", event_make_trace},
 	{"CACHE-loads", "loads of a cache of the CPU (L1-dcache, L1-icache, LLC, dTLB, iTLB, branch, node); also "
 			"-load-misses, -stores, -store-misses, -prefetches, -prefetch-misses",
 	 EVENT_COMPLETE, NULL, make_cache},
