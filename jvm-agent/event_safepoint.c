@@ -34,7 +34,7 @@ static struct {
 	uint32_t index;
 	uint64_t interval;
 	uintptr_t safepoints, stopping, total; /* addresses of the counters */
-	uint64_t ticks_per_second;
+	uint64_t ticks_per_second; /* 0: not known yet */
 	struct counted told; /* what samples have been written for */
 } safepoints;
 
@@ -73,6 +73,16 @@ static bool read_counters(struct counted *ret)
 	return false;
 }
 
+/* A JVM that starts makes this counter after those of safepoints, and after an agent can come. */
+static bool knows_ticks(void)
+{
+	uintptr_t frequency = safepoints.ticks_per_second ? 0 : jvmstructs_counter("sun.os.hrt.frequency");
+
+	if (frequency)
+		safepoints.ticks_per_second = read_counter(frequency);
+	return safepoints.ticks_per_second;
+}
+
 static uint64_t ns_of(uint64_t ticks)
 {
 	return (uint64_t)((unsigned __int128)ticks * NS_PER_SEC / safepoints.ticks_per_second);
@@ -103,8 +113,9 @@ static void tell(struct stay *stay)
 	struct counted now;
 	uint64_t count, stopping, total;
 
-	if (read_counter(safepoints.safepoints) == safepoints.told.safepoints || !read_counters(&now) ||
-	    now.safepoints < safepoints.told.safepoints || now.total < safepoints.told.total)
+	if (read_counter(safepoints.safepoints) == safepoints.told.safepoints || !knows_ticks() ||
+	    !read_counters(&now) || now.safepoints < safepoints.told.safepoints ||
+	    now.total < safepoints.told.total)
 		return;
 	count = now.safepoints - safepoints.told.safepoints;
 	stopping = ns_of(now.stopping - safepoints.told.stopping);
@@ -135,16 +146,14 @@ static void safepoint_stop(uint64_t ended_ns)
 
 static int safepoint_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	uintptr_t frequency = jvmstructs_counter("sun.os.hrt.frequency");
-
 	safepoints.index = event->index;
 	safepoints.interval = event->interval;
 	safepoints.safepoints = jvmstructs_counter("sun.rt.safepoints");
 	safepoints.stopping = jvmstructs_counter("sun.rt.safepointSyncTime");
 	safepoints.total = jvmstructs_counter("sun.rt.safepointTime");
-	safepoints.ticks_per_second = frequency ? read_counter(frequency) : 0;
+	safepoints.ticks_per_second = 0;
 	*ret_why = "the JVM does not count safepoints (-XX:-UsePerfData)";
-	if (!safepoints.safepoints || !safepoints.stopping || !safepoints.total || !safepoints.ticks_per_second)
+	if (!safepoints.safepoints || !safepoints.stopping || !safepoints.total)
 		return -ENOTSUP;
 	*ret_why = "the JVM is in safepoints all the time";
 	return read_counters(&safepoints.told) ? 0 : -EBUSY;

@@ -55,6 +55,17 @@ jdk_case_safepoints() {
 	expect_sound
 }
 
+# A program that duet starts gets the agent before its JVM has made all its counters.
+jdk_case_safepoints_from_start() {
+	start_record -e cpu,safepoint --samples -o collapsed -f "$here/out.collapsed" -- \
+		"$jdk/bin/java" -Xmx64m -cp "$workloads" workload.Inside $collections 0 0
+	jvm=$recorder wait_for_line "$here/stdout" '^DONE' 60
+	jvms+=("$(pgrep -P "$recorder" -x java)")
+	end_record INT
+	expect_lacks "$here/stderr" 'does not count'
+	expect "samples, two of each safepoint" "$(total "$here/out.safepoint.collapsed")" '>=' $((2 * collections))
+}
+
 jdk_case_classes() {
 	local told
 	JVM_FLAGS=(-Xcheck:jni)
