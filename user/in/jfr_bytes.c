@@ -24,18 +24,19 @@ uint32_t jfr_four_bytes(struct jfr_cursor *cursor)
 }
 
 /* Seven bits a byte, the lowest first; the ninth byte has eight. */
-uint64_t jfr_number(struct jfr_cursor *cursor)
+uint64_t jfr_long_number(struct jfr_cursor *cursor)
 {
+	const unsigned char *bytes = cursor->bytes + cursor->at;
+	size_t left = cursor->end - cursor->at, last = NUMBER_BYTES - 1, i = 0;
 	uint64_t value = 0;
 
-	for (int i = 0; i < NUMBER_BYTES; i++) {
-		uint8_t byte = jfr_byte(cursor);
-		bool is_last = i == NUMBER_BYTES - 1;
-
-		value |= (uint64_t)(is_last ? byte : byte & 0x7f) << (7 * i);
-		if (is_last || !(byte & 0x80))
-			break;
-	}
+	for (; i < left && i < last && bytes[i] & 0x80; i++)
+		value |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
+	if (i < left)
+		value |= (uint64_t)bytes[i] << (7 * i);
+	else
+		cursor->failed = true;
+	cursor->at += i < left ? i + 1 : left;
 	return cursor->failed ? 0 : value;
 }
 

@@ -24,7 +24,15 @@ struct jfr_text {
 	uint64_t key; /* of JFR_OF_POOL */
 };
 
-uint64_t jfr_number(struct jfr_cursor *cursor);
+uint64_t jfr_long_number(struct jfr_cursor *cursor);
+/* Most numbers have one byte or two, and a file of 5 GB has billions of them. */
+static inline uint64_t jfr_number(struct jfr_cursor *cursor)
+{
+	if (cursor->failed || cursor->at >= cursor->end || cursor->bytes[cursor->at] & 0x80)
+		return jfr_long_number(cursor);
+	return cursor->bytes[cursor->at++];
+}
+
 uint8_t jfr_byte(struct jfr_cursor *cursor);
 uint32_t jfr_four_bytes(struct jfr_cursor *cursor); /* the highest first */
 void jfr_skip(struct jfr_cursor *cursor, size_t bytes);

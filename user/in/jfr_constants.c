@@ -8,6 +8,7 @@
 
 #define NONE UINT32_MAX
 #define DEPTH_MAX 65536 /* frames of a stack */
+#define NEAR_FREE 1024 /* keys below this are in a list, even if there are few */
 
 /* Indices in `fields`. */
 enum { THREAD_OS_NAME, THREAD_OS_ID, THREAD_JAVA_NAME, THREAD_JAVA_ID, THREAD_VIRTUAL, THREAD_PROCESS };
@@ -44,8 +45,10 @@ void jfr_constants_init(struct jfr_constants *c, struct profile *profile, struct
 
 void jfr_constants_release(struct jfr_constants *c)
 {
-	for (size_t i = 0; i < JFR_POOL_TYPES; i++)
+	for (size_t i = 0; i < JFR_POOL_TYPES; i++) {
 		map_release(&c->keys[i]);
+		vec_release(&c->near[i]);
+	}
 	vec_release(&c->all);
 	vec_release(&c->meanings);
 	vec_release(&c->stack);
@@ -63,6 +66,7 @@ void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, si
 		uint32_t index = jfr_type_index(c->types, wanted[i].type);
 
 		map_release(&c->keys[i]);
+		vec_clear(&c->near[i]);
 		c->pool_types[i] = index == NONE ? NULL : &c->types->types.items[index];
 		for (int slot = 0; c->pool_types[i] && slot < JFR_SLOTS; slot++)
 			(void)jfr_want(c->types, c->pool_types[i], wanted[i].fields[slot], slot);
@@ -71,12 +75,33 @@ void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, si
 
 /* ---- pools ---- */
 
+/* Most keys of a pool are small numbers, which need no map. The list is never much longer than the chunk's pools. */
+static int add_key(struct jfr_constants *c, enum jfr_pool pool, uint64_t key, uint32_t index)
+{
+	if (key >= NEAR_FREE + 4 * (uint64_t)c->all.len)
+		return map_put(&c->keys[pool], key, index);
+	while (c->near[pool].len <= key)
+		if (vec_push(&c->near[pool], NONE) < 0)
+			return -ENOMEM;
+	c->near[pool].items[key] = index;
+	return 0;
+}
+
 static int add_constant(struct jfr_constants *c, enum jfr_pool pool, uint64_t key, size_t at)
 {
-	if (c->all.len >= NONE || map_put(&c->keys[pool], key, c->all.len) < 0 ||
+	if (c->all.len >= NONE || add_key(c, pool, key, (uint32_t)c->all.len) < 0 ||
 	    vec_push(&c->all, (struct jfr_constant){.at = at, .known = NONE}) < 0)
 		return -ENOMEM;
 	return 0;
+}
+
+static struct jfr_constant *by_key(struct jfr_constants *c, enum jfr_pool pool, uint64_t key)
+{
+	uint64_t index;
+
+	if (key < c->near[pool].len && c->near[pool].items[key] != NONE)
+		return &c->all.items[c->near[pool].items[key]];
+	return map_get(&c->keys[pool], key, &index) ? &c->all.items[index] : NULL;
 }
 
 static enum jfr_pool pool_of(const struct jfr_constants *c, const struct jfr_type *type)
@@ -92,7 +117,6 @@ static int add_pool(struct jfr_constants *c, struct jfr_cursor *cursor)
 {
 	uint64_t id = jfr_number(cursor), left = jfr_number(cursor);
 	const struct jfr_type *type = jfr_type_by_id(c->types, id);
-	struct jfr_value values[JFR_SLOTS];
 	enum jfr_pool pool;
 	int err = 0;
 
@@ -105,7 +129,7 @@ static int add_pool(struct jfr_constants *c, struct jfr_cursor *cursor)
 
 		if (pool < JFR_POOL_STACK_FRAME)
 			err = add_constant(c, pool, key, cursor->at);
-		(void)jfr_read(c->types, type, cursor, values);
+		(void)jfr_skip_value(c->types, type, cursor);
 	}
 	return err;
 }
@@ -127,21 +151,24 @@ int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor)
 	return err;
 }
 
-/* Finds a constant. Returns NULL if the chunk does not have it, which is no error: the JVM loses some. */
+/*
+ * Finds a constant, and sets its values unless it is known. Returns NULL if the chunk does not have it, which is no
+ * error: the JVM loses some.
+ */
 static struct jfr_constant *find(struct jfr_constants *c, enum jfr_pool pool, uint64_t key,
 				 struct jfr_value values[JFR_SLOTS])
 {
 	struct jfr_cursor cursor = {.bytes = c->bytes, .end = c->len};
 	struct jfr_constant *constant;
-	uint64_t index;
 
-	memset(values, 0, JFR_SLOTS * sizeof(*values));
-	if (!c->pool_types[pool] || !map_get(&c->keys[pool], key, &index))
+	constant = c->pool_types[pool] ? by_key(c, pool, key) : NULL;
+	if (!constant) {
+		memset(values, 0, JFR_SLOTS * sizeof(*values));
 		return NULL;
-	constant = &c->all.items[index];
+	}
 	cursor.at = constant->at;
 	if (constant->known == NONE)
-		/* it was read before without an error */
+		/* it was skipped before without an error */
 		(void)jfr_read(c->types, c->pool_types[pool], &cursor, values);
 	return constant;
 }
@@ -258,14 +285,21 @@ static struct jfr_meaning class_of(struct jfr_constants *c, uint64_t key)
 
 int jfr_constants_class(struct jfr_constants *c, uint64_t key, bool is_outside, uint32_t *ret_frame)
 {
-	struct frame frame = {.kind = FRAME_CLASS,
-			      .name = class_of(c, key).java_name,
-			      .bci = is_outside ? FRAME_BCI_OUTSIDE : -1};
+	struct jfr_meaning meaning = class_of(c, key);
+	struct frame frame = {
+		.kind = FRAME_CLASS,
+		.name = meaning.java_name,
+		.bci = is_outside ? FRAME_BCI_OUTSIDE : -1,
+	};
+	struct jfr_constant *constant;
 
-	*ret_frame = NONE;
-	if (!frame.name)
+	*ret_frame = meaning.frames[is_outside] - 1; /* none is UINT32_MAX */
+	if (!frame.name || *ret_frame != NONE)
 		return 0;
 	*ret_frame = profile_frame(c->profile, &frame);
+	constant = by_key(c, JFR_POOL_CLASS, key);
+	if (constant && constant->known != NONE)
+		c->meanings.items[constant->known].frames[is_outside] = *ret_frame + 1;
 	return *ret_frame == NONE ? -ENOMEM : 0;
 }
 

@@ -38,6 +38,7 @@ struct jfr_meaning {
 	uint32_t class_name, java_name, source; /* of the method's class; java_name and source also of a class */
 	uint32_t descriptor, modifiers; /* of the method */
 	uint32_t pid, container;
+	uint32_t frames[2]; /* of a class, inside and outside of buffers: frame of the profile, plus 1 */
 };
 
 /* A JVM that the file describes. */
@@ -53,6 +54,7 @@ struct jfr_constants {
 	size_t len;
 	const struct jfr_type *pool_types[JFR_POOL_TYPES]; /* NULL: the chunk has none */
 	struct map keys[JFR_POOL_TYPES]; /* key -> index in `all` */
+	struct vec(uint32_t) near[JFR_POOL_TYPES]; /* the same of small keys, by key; UINT32_MAX = none */
 	struct vec(struct jfr_constant) all;
 	struct vec(struct jfr_meaning) meanings; /* of constants in `all` */
 	struct vec(uint32_t) stack; /* leaf first */

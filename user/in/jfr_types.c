@@ -108,6 +108,8 @@ static void add_type(struct metadata *m, const struct attribute_list *a)
 
 	if (map_put(&m->types->ids, type.id, m->types->types.len) < 0 || vec_push(&m->types->types, type) < 0)
 		m->err = -ENOMEM;
+	else if (type.id < JFR_TYPES_NEAR)
+		m->types->near[type.id] = (uint32_t)m->types->types.len;
 }
 
 /* Adds a field to the type that was added last. */
@@ -168,10 +170,13 @@ static void read_strings(struct metadata *m)
 static void resolve_fields(struct jfr_types *types)
 {
 	for (size_t i = 0; i < types->fields.len; i++) {
+		struct jfr_field *field = &types->fields.items[i];
 		uint64_t index;
-		bool is_known = map_get(&types->ids, types->fields.items[i].class_id, &index);
+		bool is_known = map_get(&types->ids, field->class_id, &index);
 
-		types->fields.items[i].type = is_known ? (uint32_t)index : UINT32_MAX;
+		field->type = is_known ? (uint32_t)index : UINT32_MAX;
+		field->is_number = field->is_of_pool || (is_known && types->types.items[index].primitive == JFR_NUMBER);
+		field->is_number = field->is_number && !field->is_array;
 	}
 }
 
@@ -202,6 +207,8 @@ struct jfr_type *jfr_type_by_id(const struct jfr_types *types, uint64_t id)
 {
 	uint64_t index;
 
+	if (id < JFR_TYPES_NEAR)
+		return types->near[id] ? &types->types.items[types->near[id] - 1] : NULL;
 	return map_get(&types->ids, id, &index) ? &types->types.items[index] : NULL;
 }
 
@@ -269,6 +276,11 @@ static bool read_field(const struct jfr_types *types, const struct jfr_field *fi
 	uint64_t left = 1;
 
 	ret->at = cursor->at;
+	if (field->is_number) {
+		ret->number = jfr_number(cursor);
+		ret->end = cursor->at;
+		return !cursor->failed;
+	}
 	if (field->is_array)
 		left = jfr_number(cursor);
 	if (field->type == UINT32_MAX && !field->is_of_pool)
@@ -320,6 +332,17 @@ bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct
 	      struct jfr_value values[JFR_SLOTS])
 {
 	return read_fields(types, type, cursor, values, JFR_SLOTS);
+}
+
+bool jfr_skip_value(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor)
+{
+	struct jfr_value ignored;
+
+	if (type->primitive != JFR_STRUCTURE)
+		return read_one(types, type, cursor, 0, &ignored);
+	for (size_t i = 0; i < type->count && !cursor->failed; i++)
+		(void)read_field(types, &types->fields.items[type->first + i], cursor, 0, &ignored);
+	return !cursor->failed;
 }
 
 bool jfr_read_wide(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,

@@ -11,6 +11,7 @@
 
 #define JFR_SLOTS 8
 #define JFR_SLOTS_WIDE 24
+#define JFR_TYPES_NEAR 4096
 
 /* The fields of a type that the reader wants, at most JFR_SLOTS, or JFR_SLOTS_WIDE for jfr_read_wide(). */
 struct jfr_wanted {
@@ -26,6 +27,7 @@ struct jfr_field {
 	uint32_t type; /* index in `types`; UINT32_MAX = not described */
 	int slot; /* index of the value in the reader's list; -1 = not wanted */
 	bool is_of_pool, is_array;
+	bool is_number; /* one number and nothing else: most fields */
 };
 
 struct jfr_type {
@@ -42,6 +44,7 @@ struct jfr_types {
 	struct vec(struct jfr_type) types;
 	struct vec(struct jfr_field) fields;
 	struct map ids; /* id of a type -> index */
+	uint32_t near[JFR_TYPES_NEAR]; /* the same of small ids, plus 1: each event looks its type up */
 };
 
 /*
@@ -69,7 +72,9 @@ bool jfr_want(struct jfr_types *types, const struct jfr_type *type, const char *
  */
 bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
 	      struct jfr_value values[JFR_SLOTS]);
-/* The same for types with more fields. */
+/* The same, and stores nothing. */
+bool jfr_skip_value(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor);
+/* As jfr_read(), for types with more fields. */
 bool jfr_read_wide(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
 		   struct jfr_value values[JFR_SLOTS_WIDE]);
 
