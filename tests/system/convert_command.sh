@@ -35,6 +35,9 @@ case_pipes() {
 	expect_refusal 1 'stdin can be read once'
 	run_duet convert "$here/a.perf"
 	expect_refusal 2 'usage'
+	"$duet" convert "$here/a.perf" - -o collapsed >"$here/first" 2>"$here/told"
+	expect_lines "$here/first" 'main;a/B.call 1' 'main;a/B.call;leaf 2' 'main;leaf 1'
+	grep -q 'stdout has only cpu-clock, the first of .* events' "$here/told" || fail "$(cat "$here/told")"
 }
 
 # A pattern stands for the files that match it. A file whose name looks like one is itself.

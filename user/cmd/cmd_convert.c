@@ -98,7 +98,7 @@ static int write_file(const struct profile *profile, const struct writer_options
 	return err;
 }
 
-/* One file, or one for each event. */
+/* One file, or one for each event. A pipe gets the first event, so that it works for every recording. */
 static int write_events(const struct profile *profile, const struct writer_options *style, const struct target *target)
 {
 	size_t count = target->writer->has_all_events || !profile->events.len ? 1 : profile->events.len;
@@ -106,9 +106,10 @@ static int write_events(const struct profile *profile, const struct writer_optio
 	int err = 0;
 
 	if (count > 1 && !strcmp(target->path, "-")) {
-		log_error("the %s format needs a file for each event: give --event, or a file name",
-			  target->writer->name);
-		return -EINVAL;
+		ours.event = 0;
+		log_warn("stdout has only %s, the first of %zu events: --event chooses another, a file name all",
+			 writer_event(profile, &ours), count);
+		count = 1;
 	}
 	for (uint32_t i = 0; !err && i < count; i++) {
 		struct buf path;
