@@ -233,6 +233,47 @@ jdk_case_jfr_of_the_jdk() {
 	! is_jdk 25 || expect_jdk old-object OldObjectSample.objectSize
 }
 
+# Prints "type events ns" of each type of which an event has a stack, as `jfr print` has them. Lengths of a type without
+# any are left out.
+types_with_stacks() { # FILE
+	"$jdk/bin/jfr" print --json --stack-depth 1 "$1" | awk '
+		/"type": "[a-zA-Z]+[.][a-zA-Z.]+"/ { gsub(/[",]/, ""); type = $2; events[type]++ }
+		/^ *"duration": "PT/ { gsub(/[",]|PT|S/, ""); ns[type] += $2 * 1e9 }
+		/^ *"stackTrace": [{]/ { has[type] = 1 }
+		END {
+			for (type in has)
+				printf "%s %d%s\n", type, events[type], ns[type] ? sprintf(" %.0f", ns[type]) : ""
+		}'
+}
+
+# The same of duet: its text has "=== event: 12 ns, 3 samples ===". Types that duet knows have names of its own.
+events_of_duet() { # FILE
+	convert "$1" "$here/every.txt"
+	sed -n 's/^=== \(jdk[^:]*\): \([0-9]*\) \([^,]*\), \([0-9]*\) samples\? ===$/\1 \4 \2 \3/p' "$here/every.txt" |
+		awk '{ print $1, $2 ($4 == "ns" ? " " $3 : "") }'
+}
+
+# All types of the JDK that have stacks come out, whether duet knows them or not, with their numbers and lengths.
+jdk_case_jfr_of_every_type() {
+	need_jdk 11 "the flight recorder"
+	local known='ExecutionSample|NativeMethodSample|CPUTimeSample|ObjectAllocation[a-zA-Z]*|OldObjectSample'
+	known+='|JavaMonitorEnter|JavaMonitorWait|JavaExceptionThrow|JavaErrorThrow|ThreadSleep|ThreadPark'
+	sed -E 's/(name="enabled"[^>]*>)[^<]*/\1true/; s/(name="threshold"[^>]*>)[^<]*/\10 ns/; s/ control="[^"]*"//
+		s/(name="stackTrace"[^>]*>)[^<]*/\1true/; s/(name="throttle"[^>]*>)[^<]*/\1off/' \
+		"$jdk/lib/jfr/profile.jfc" >"$here/all.jfc"
+	timeout 20 "$jdk/bin/java" -Xmx64m -XX:StartFlightRecording=filename="$here/jdk.jfr",settings="$here/all.jfc" \
+		-cp "$DUET_BUILD/workloads" shop.Demo 2 >"$here/log" 2>&1
+	types_with_stacks "$here/jdk.jfr" | grep -Ev "jdk[.]($known|(File|Socket)(Read|Write)) " |
+		sort >"$here/want"
+	events_of_duet "$here/jdk.jfr" | sort >"$here/got"
+	expect_contains "$here/want" '^jdk.ClassLoad [0-9]+ [0-9]+$'
+	expect_contains "$here/want" '^jdk.ThreadStart [0-9]+$'
+	expect_same "$here/got" "$here/want"
+	convert -e exceptions "$here/jdk.jfr" "$here/one.collapsed"
+	expect "exceptions, of which errors are some" "$(total "$here/one.collapsed")" == \
+		"$(count_of "$here/jdk.jfr" jdk.JavaExceptionThrow)"
+}
+
 # The text of perf script: of duet, and of perf itself.
 case_perf_round_trip() {
 	local style event

@@ -147,6 +147,8 @@ static void other_types(void **state)
 			 frame_of(&first, FRAME_CLASS, "a.Lock", "")},
 	    2);
 	add(&first, "alloc", 0, 2, 99, (uint32_t[]){frame_of(&first, FRAME_CLASS, "a.Lock", "")}, 1);
+	(void)profile_event(&first, "class-load", PROFILE_COUNT, 1);
+	add(&first, "class-load", 0, 1, 1, (uint32_t[]){frame_of(&first, FRAME_CLASS, "a.Lock", "")}, 1);
 	outside.name = intern_str(&first.strings, "a.Lock");
 	add(&first, "alloc", 0, 1, 50, (uint32_t[]){profile_frame(&first, &outside)}, 1);
 	out = open_memstream(&bytes, &len);

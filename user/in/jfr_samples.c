@@ -7,6 +7,7 @@
 
 #define NONE UINT32_MAX
 #define INTERVAL_MAX 32 /* bytes of its text */
+#define KINDS_MAX (PROFILE_EVENTS_MAX / 2) /* types of others; there is room for ours */
 
 /* Types of the JDK and of async-profiler. */
 static const struct row {
@@ -48,6 +49,12 @@ static const struct row {
 /* duet's own types, whose event is a setting. */
 static const struct row own = {.unit = PROFILE_COUNT, .weight = "weight", .samples = "samples"};
 
+/*
+ * Any other type with a stack, such as jdk.ClassLoad and those of the program, which is an event of the same name. Its
+ * unit is told by its events: the JDK gives a length to many types whose events have none.
+ */
+static const struct row other = {.unit = PROFILE_COUNT, .weight = "duration"};
+
 void jfr_kinds_release(struct jfr_kinds *kinds)
 {
 	vec_release(&kinds->items);
@@ -59,6 +66,17 @@ static bool is_second(const struct jfr_types *types, const char *name)
 	return !strcmp(name, "jdk.OldObjectSample") && jfr_type_index(types, "profiler.LiveObject") != NONE;
 }
 
+/* The JDK declares stacks for settings, too. duet tells a second time of what the views of the JDK show. */
+static bool is_read_elsewhere(const struct jfr_types *types, const struct jfr_type *type)
+{
+	if (jfr_type_index(types, JFR_TYPE_FACT) != NONE)
+		return true;
+	for (size_t i = 0; i < type->count; i++)
+		if (types->fields.items[type->first + i].slot >= 0)
+			return true;
+	return false;
+}
+
 static const struct row *row_of(const struct jfr_types *types, const struct jfr_type *type)
 {
 	const char *name = jfr_type_name(types, type);
@@ -68,7 +86,14 @@ static const struct row *row_of(const struct jfr_types *types, const struct jfr_
 	for (size_t i = 0; i < ROWS; i++)
 		if (!strcmp(rows[i].type, name))
 			return &rows[i];
-	return strncmp(name, JFR_TYPE_OWN, strlen(JFR_TYPE_OWN)) ? NULL : &own;
+	if (!strncmp(name, JFR_TYPE_OWN, strlen(JFR_TYPE_OWN)))
+		return &own;
+	return is_read_elsewhere(types, type) ? NULL : &other;
+}
+
+static const char *event_name(const struct row *row, const char *type)
+{
+	return row == &own ? type + strlen(JFR_TYPE_OWN) : row == &other ? type : row->event;
 }
 
 /* The index of the kind of this type, or -errno: -E2BIG when there are too many. */
@@ -77,9 +102,10 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 	struct intern *strings = &kinds->profile->strings;
 	struct jfr_kind kind = {
 		.type = intern_str(strings, type),
-		.name = intern_str(strings, row == &own ? type + strlen(JFR_TYPE_OWN) : row->event),
+		.name = intern_str(strings, event_name(row, type)),
 		.unit = row->unit,
-		.is_ticks = row->unit == PROFILE_NS,
+		.is_ticks = row->unit == PROFILE_NS || row == &other,
+		.is_other = row == &other,
 		.event = NONE,
 		.wall = NONE,
 	};
@@ -102,13 +128,15 @@ static bool has_address(const struct row *row)
 	return false;
 }
 
-/* duet's other types are not samples: they have no stack. */
+/* Types without a stack are not samples. */
 static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_type *type, const struct row *row)
 {
 	struct jfr_kind *kind;
 
 	if ((!row->tag && !jfr_want(types, type, "stackTrace", JFR_STACK)) ||
 	    !jfr_want(types, type, "startTime", JFR_TIME))
+		return 0;
+	if (row == &other && kinds->items.len >= KINDS_MAX)
 		return 0;
 	type->use = find_kind(kinds, jfr_type_name(types, type), row);
 	if (type->use < 0)
@@ -122,6 +150,8 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 	kind->is_object = row->class_name && !strcmp(row->class_name, "object");
 	kind->is_outside = row->type && !strcmp(row->type, "jdk.ObjectAllocationOutsideTLAB");
 	kind->is_of_user = kind->has_tag && !strcmp(row->tag, "data");
+	if (row == &other && kind->event != NONE && kind->unit == PROFILE_COUNT)
+		kind->has_weight = false;
 	kind->is_duration = kind->has_weight && !strcmp(row->weight, "duration");
 	(void)jfr_want(types, type, row->class_name, JFR_CLASS);
 	kind->has_state = row->unit == PROFILE_NS && jfr_want(types, type, "state", JFR_ADDRESS);
@@ -204,11 +234,21 @@ static struct jfr_kind *kind_of(struct jfr_kinds *kinds, const char *type_name)
 	return NULL;
 }
 
+void jfr_kind_meet(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS])
+{
+	if (!kind->is_other || values[JFR_STACK].number)
+		kind->is_met = true;
+	if (kind->is_other && kind->event == NONE && values[JFR_WEIGHT].number)
+		kind->unit = PROFILE_NS;
+}
+
 /* Without an interval, samples of a clock are only counted. */
 static void add_event(struct jfr_kinds *kinds, struct jfr_kind *kind)
 {
 	if (kind->event != NONE)
 		return;
+	if (kind->is_other && kind->unit == PROFILE_COUNT)
+		kind->has_weight = kind->is_duration = false;
 	if (!kind->has_weight && !kind->interval && !kind->has_unit)
 		kind->unit = PROFILE_COUNT;
 	kind->event = profile_event(kinds->profile, intern_text(&kinds->profile->strings, kind->name), kind->unit,
@@ -241,23 +281,29 @@ void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *n
 	}
 }
 
-/*
- * The JDK can write the same allocations as samples, and as the buffers and objects of which it takes the samples. Then
- * the samples are another event, and no byte counts twice.
- */
-static void separate_allocations(struct jfr_kinds *kinds)
+/* If there are events of both types, those of the second are an event of their own. */
+static void separate(struct jfr_kinds *kinds, const char *first, const char *second, const char *name)
 {
-	const struct jfr_kind *inside = kind_of(kinds, "jdk.ObjectAllocationInNewTLAB");
-	struct jfr_kind *sampled = kind_of(kinds, "jdk.ObjectAllocationSample");
+	const struct jfr_kind *met = kind_of(kinds, first);
+	struct jfr_kind *same = kind_of(kinds, second);
 
-	if (inside && inside->is_met && sampled && sampled->event == NONE &&
-	    !strcmp(intern_text(&kinds->profile->strings, sampled->name), "alloc"))
-		sampled->name = intern_str(&kinds->profile->strings, "alloc-sample");
+	if (met && met->is_met && same && same->event == NONE && same->name == met->name)
+		same->name = intern_str(&kinds->profile->strings, name);
+}
+
+/*
+ * The JDK can write the same allocations as samples, and as the buffers and objects of which it takes the samples. It
+ * writes an error both as an error and as an exception. No byte and no error counts twice.
+ */
+static void separate_same(struct jfr_kinds *kinds)
+{
+	separate(kinds, "jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationSample", "alloc-sample");
+	separate(kinds, "jdk.JavaExceptionThrow", "jdk.JavaErrorThrow", "errors");
 }
 
 int jfr_kinds_add_events(struct jfr_kinds *kinds)
 {
-	separate_allocations(kinds);
+	separate_same(kinds);
 	for (size_t i = 0; i < ROWS; i++) {
 		struct jfr_kind *kind = kind_of(kinds, rows[i].type);
 

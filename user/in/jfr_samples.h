@@ -24,6 +24,7 @@ struct jfr_kind {
 	bool has_birth; /* of the object, in place of an address */
 	bool is_object; /* the class is that of a row of jdk.types.OldObject */
 	bool is_duration; /* the weight is the time from the event's start to the sample's time */
+	bool is_other; /* its unit is told by its events */
 	bool is_met; /* the file has a sample of it */
 	uint32_t event; /* index in the profile; UINT32_MAX = not added yet */
 	/* async-profiler can write wall clock and CPU time as jdk.ExecutionSample, which then differ in the state */
@@ -41,6 +42,8 @@ void jfr_kinds_release(struct jfr_kinds *kinds);
 int jfr_kinds_begin(struct jfr_kinds *kinds, struct jfr_types *types);
 /* Applies a setting of an event; `kind` is NULL for a setting of the whole recording. */
 void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *name, const char *value);
+/* The chunk has an event of this kind, and these values if it is one of `is_other`, which may have no stack ever. */
+void jfr_kind_meet(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS]);
 /*
  * Adds the events of all kinds of which there are samples. CPU time is the first, whatever the order in the file. 0 or
  * -ENOMEM.

@@ -201,16 +201,25 @@ static int read_about(struct jfr *j, const struct event *event, const struct jfr
 	return jfr_about_add(&j->about, about, values, time_of(j, values[0].number));
 }
 
+/* Notes that there are samples of this type. */
+static int meet(struct jfr *j, const struct event *event, const struct jfr_type *type)
+{
+	struct jfr_kind *kind = &j->kinds.items.items[type->use];
+	struct jfr_value values[JFR_SLOTS] = {0};
+	int err = kind->is_other && kind->event == NONE ? read_fields(j, event, type, values) : 0;
+
+	jfr_kind_meet(kind, values);
+	return err;
+}
+
 static int read_other(struct jfr *j, const struct event *event)
 {
 	const struct jfr_type *type = jfr_type_by_id(&j->types, event->type);
 	struct jfr_value values[JFR_SLOTS];
 	int err = 0;
 
-	if (type && type->use >= 0) {
-		j->kinds.items.items[type->use].is_met = true;
-		return 0;
-	}
+	if (type && type->use >= 0)
+		return meet(j, event, type);
 	err = read_about(j, event, type);
 	for (enum other other = 0; type && !err && other < WEIGHT; other++) {
 		if (j->others[other] != type)
@@ -407,7 +416,7 @@ static int read_sample(struct jfr *j, const struct event *event)
 		return set_holder(j, values);
 	if (type->use < 0)
 		return 0;
-	return add_sample(j, &j->kinds.items.items[type->use], values);
+	return j->kinds.items.items[type->use].is_met ? add_sample(j, &j->kinds.items.items[type->use], values) : 0;
 }
 
 /* ---- chunks ---- */
