@@ -299,15 +299,16 @@ static void register_natives(JNIEnv *env, jclass class)
 			(*env)->ExceptionClear(env);
 }
 
-static bool is_profiler_class(jclass class)
+/*
+ * Its name may be any: JMH's is AsyncProfiler$JavaApi. All versions have this method. A class without it, of which
+ * there are several on the stack, only has an exception thrown.
+ */
+static bool is_profiler_class(JNIEnv *env, jclass class)
 {
-	static const char end[] = "AsyncProfiler;";
-	char *signature = jvm_class_signature(class);
-	size_t length = signature ? strlen(signature) : 0;
-	bool is = length >= strlen(end) && !strcmp(signature + length - strlen(end), end);
-
-	jvm_deallocate(signature);
-	return is;
+	if ((*env)->GetMethodID(env, class, "execute0", "(Ljava/lang/String;)Ljava/lang/String;"))
+		return true;
+	(*env)->ExceptionClear(env);
+	return false;
 }
 
 /* Libraries that contain the class have it in a package of their own. There the names of the functions do not bind. */
@@ -323,7 +324,7 @@ static void register_callers(JNIEnv *env)
 
 		if ((*jvm.jvmti)->GetMethodDeclaringClass(jvm.jvmti, frames[i].method, &class))
 			continue;
-		if (is_profiler_class(class))
+		if (is_profiler_class(env, class))
 			register_natives(env, class);
 		(*env)->DeleteLocalRef(env, class);
 	}

@@ -100,6 +100,30 @@ jdk_case_shell() {
 	expect_contains "$here/four.txt" '--- Execution profile ---'
 }
 
+# JMH's calls, from a class whose name does not end as the profiler's does.
+jdk_case_jmh() {
+	local folder=$here/workload.Jmh.iterate-AverageTime
+	need_recording
+	run_java workload.Jmh "$here"
+	expect_lacks "$here/stdout" 'WARN|ERROR'
+	expect "recordings" "$(grep -c '^start: Profiling started$' "$here/stdout")" == 8
+	expect "reports" "$(grep -cE '^(flat=200|flamegraph|collapsed|tree|otlp): OK$' "$here/stdout")" == 8
+	for file in summary-cpu.txt both-cpu.txt; do
+		expect_contains "$folder/$file" '^--- Execution profile ---'
+		expect_contains "$folder/$file" 'ProfilerCalls\.two'
+	done
+	expect_contains "$folder/collapsed-cpu.csv" 'workload/Jmh\.iterate\(J\)V_\['
+	expect_lacks "$folder/collapsed-cpu.csv" 'Jmh\.warmUp'
+	expect_contains "$folder/collapsed-alloc.csv" ';[a-zA-Z.]+(\[\])?_\[[ik]\] [0-9]+$'
+	for file in flame-cpu-forward.html flame-cpu-reverse.html tree-cpu.html; do
+		expect_contains "$folder/$file" '</html>'
+	done
+	! cmp -s "$folder/flame-cpu-forward.html" "$folder/flame-cpu-reverse.html" || fail "both directions are alike"
+	for file in jfr-cpu.jfr jfr-profile.jfr; do
+		expect "chunk of $file" "$(head -c 3 "$folder/$file")" == FLR
+	done
+}
+
 # Arguments that are sent to a JVM that runs, as a process of the same user does with its attach protocol.
 jdk_case_attached() {
 	need_recording

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 package workload.shaded;
 
-// The natives of async-profiler 1.2 to 1.5, in a package of its own: what a library makes of it that includes it.
+// The natives of async-profiler 1.2 to 1.5, in a package and with a name of its own: what a library makes of it that
+// includes it. JMH has it in a class within its own.
 public class ShadedAsyncProfiler {
     public ShadedAsyncProfiler() {
         System.loadLibrary("asyncProfiler");
