@@ -84,7 +84,7 @@ jdk_case_shell() {
 	expect_said version '4\.5'
 	expect_said list 'Basic events:'
 	expect_said check,event=cpu 'OK$'
-	expect_said check,event=no-such-event "IllegalStateException .*unknown event 'no-such-event'"
+	expect_said check,event=no-such-event "IllegalStateException Unsupported event type: 'no-such-event'"
 	expect_said start,event=cpu,interval=10ms,html 'Profiling started$'
 	expect_said status 'Profiling is running for [0-9]+ seconds$'
 	expect_said collapsed,total '.*;.* [0-9]+$'
@@ -148,6 +148,56 @@ jdk_case_attached() {
 send() { # CODE ARGUMENTS
 	"$here/asprof" load "$jvm" "$library" true "$2" >"$here/reply" 2>&1
 	expect "result of $2" "$(sed -nE 's/^(return code: )?([0-9]+)$/\2/p' "$here/reply" | tail -n 1)" == "$1"
+}
+
+# The word stands for the JVM that was started last. In a namespace of its own, the test knows all of them.
+case_jps() {
+	need_root
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	timeout 60 unshare --pid --fork --mount-proc bash -c '
+		"$0" -cp "$1" workload.Shares 60 >/dev/null 2>&1 & sleep 1
+		"$0" -cp "$1" workload.Idle >/dev/null 2>&1 & sleep 2
+		"$2" jcmd jps VM.command_line; kill %1 %2' \
+		"$(any_jdk)/bin/java" "$workloads" "$here/asprof" >"$here/stdout" 2>&1
+	expect_contains "$here/stdout" 'java_command: workload\.Idle'
+}
+
+asprof() { # ARGUMENTS...
+	timeout 60 "$here/asprof" "$@" >"$here/stdout" 2>"$here/stderr" ||
+		fail "asprof $*: exit code $?: $(head -n 3 "$here/stderr")"
+}
+
+# Options and actions that later versions do not have, in the order of scripts that people keep.
+jdk_case_older_scripts() {
+	need_recording
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	start_jvm "$jdk" workload.Shares 90
+	asprof start "$jvm" -b 4000000 --fdtransfer
+	asprof status "$jvm" --fdtransfer
+	expect_contains "$here/stdout" 'is running'
+	asprof meminfo "$jvm"
+	expect_contains "$here/stdout" '^Recording: [0-9]+ kB$'
+	asprof stop "$jvm" --fdtransfer -o flamegraph
+	expect_contains "$here/stdout" 'workload/Shares'
+	asprof -e wall -d 1 -b 10000000 -f "$here/%p_1.html" -s -o html --all-kernel --sync-walk "$jvm"
+	expect_file "$here/${jvm}_1.html"
+	asprof -d 1 -o summary,flat=3 "$jvm"
+	expect_contains "$here/stdout" '^--- Execution profile ---'
+}
+
+# An empty file or page is no failure, and says so.
+jdk_case_without_samples() {
+	need_recording
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	start_jvm "$jdk" workload.Shares 90
+	asprof -d 1 --trace workload.Shares.noSuchMethod -f "$here/a.html" "$jvm"
+	expect_contains "$here/stderr" '^\[INFO\] No samples were collected$'
+	expect_file "$here/a.html"
+	asprof -d 1 -f "$here/b.html" "$jvm"
+	expect_lacks "$here/stderr" INFO
+	agent status 'status,file=FILE'
+	expect "lines" "$(grep -vc '^END' "$here/stdout")" == 0
+	expect_contains "$here/status" '^Profiler is not active$'
 }
 
 run_cases "$@"

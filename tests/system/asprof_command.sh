@@ -128,9 +128,9 @@ case_refusals() {
 	run_asprof stop -o collapsed "$jvm"
 	run_asprof -e nonsense "$jvm"
 	expect_status 200
-	expect_contains "$here/stderr" "unknown event 'nonsense'"
+	expect_contains "$here/stderr" "^\[ERROR\] Unsupported event type: 'nonsense'"
 	run_asprof -e $'non\e[31msense' "$jvm"
-	expect_contains "$here/stderr" "unknown event 'non.\\[31msense'"
+	expect_contains "$here/stderr" "Unsupported event type: 'non.\\[31msense'"
 	expect_lacks "$here/stderr" $'\e'
 	run_asprof -i 0 "$jvm"
 	expect_status 100

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "proc/helper.h"
+#include "proc/process.h"
 #include "runtime/application.h"
 #include "subject/program.h"
 
@@ -52,11 +53,21 @@ static bool runs(const char *pid, const char *name)
 	return result;
 }
 
-/* `name`: NULL for any JVM. */
+/* A process that has ended is older than any other. */
+static uint64_t start_of(const char *pid)
+{
+	uint64_t ticks = 0;
+
+	(void)process_read_start_ticks(atoi(pid), &ticks);
+	return ticks;
+}
+
+/* `name`: NULL for the JVM that was started last, as async-profiler's command line takes it. */
 static pid_t find_one(const char *name, struct buf *why)
 {
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
+	uint64_t newest = 0;
 	pid_t found = 0;
 	size_t count = 0;
 
@@ -66,13 +77,16 @@ static pid_t find_one(const char *name, struct buf *why)
 			continue;
 		if (name && !runs(entry->d_name, name))
 			continue;
-		found = atoi(entry->d_name);
 		count++;
+		if (count > 1 && start_of(entry->d_name) < newest)
+			continue;
+		found = atoi(entry->d_name);
+		newest = start_of(entry->d_name);
 	}
 	if (proc)
 		closedir(proc);
 	helper_end();
-	if (count == 1)
+	if (count == 1 || (count && !name))
 		return found;
 	if (count)
 		buf_add_str(why, "Multiple Java processes found");

@@ -292,7 +292,7 @@ static int collect(const struct run *run)
 	return report(run, "stop");
 }
 
-/* "status" or "metrics" */
+/* "status", "metrics" or "meminfo" */
 static int tell(const struct run *run, const char *action)
 {
 	struct meeting_answer answer;
@@ -329,11 +329,9 @@ static int act(const struct run *run)
 		return start(run, action);
 	if (!strcmp(action, "stop") || !strcmp(action, "dump"))
 		return report(run, action);
-	if (!strcmp(action, "status"))
-		return tell(run, action);
 	if (!strcmp(action, "list"))
 		return list_events();
-	if (!strcmp(action, "metrics"))
+	if (!strcmp(action, "status") || !strcmp(action, "metrics") || !strcmp(action, "meminfo"))
 		return tell(run, action);
 	return jvm_command_run(run->pid, action, run->options->words, run->options->word_count);
 }

@@ -85,6 +85,9 @@ static const struct row rows[] = {
 	{NULL, "--chunksize", "chunksize", PLACE_PARAMS, true, 0},
 	{NULL, "--chunktime", "chunktime", PLACE_PARAMS, true, 0},
 	{NULL, "--cstack", "cstack", PLACE_PARAMS, true, 0},
+	{"-b", NULL, "framebuf", PLACE_PARAMS, true, 0}, /* 1.x */
+	{NULL, "--all-kernel", "allkernel", PLACE_PARAMS, false, 0}, /* 1.x, 2.x */
+	{NULL, "--sync-walk", NULL, PLACE_NOWHERE, false, 0}, /* 1.x */
 	{NULL, "--call-graph", "cstack", PLACE_PARAMS, true, 0}, /* 2.x */
 	{NULL, "--signal", "signal", PLACE_PARAMS, true, 0},
 	{NULL, "--clock", "clock", PLACE_PARAMS, true, 0},
@@ -115,7 +118,7 @@ static const struct row rows[] = {
 };
 
 static const char *const actions[] = {
-	"collect", "start", "resume", "stop", "dump", "check", "status", "metrics", "list",
+	"collect", "start", "resume", "stop", "dump", "check", "status", "metrics", "meminfo", "list",
 	"load", "jcmd", "threaddump", "dumpheap", "inspectheap",
 };
 /* clang-format on */

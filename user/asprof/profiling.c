@@ -163,7 +163,7 @@ static void tell_not_begun(const struct request *request, const struct asprof_ar
 	struct buf *text = &request->answer->text;
 
 	if (asprof_arguments_is_symbol(begun))
-		buf_printf(text, "unknown event '%s': ", begun->event);
+		buf_printf(text, "Unsupported event type: '%s': ", begun->event);
 	else if (asprof_arguments_need_perf(begun))
 		buf_add_str(text, "Perf events unavailable: ");
 	buf_add_str(text, why->data);
@@ -368,7 +368,7 @@ static void write_text(const struct request *request, struct report_file *file)
 		close(report);
 	if (err)
 		request->answer->code = DUET_ANSWER_REFUSED;
-	else
+	else if (request->question->head.kind == DUET_QUESTION_API)
 		buf_add_str(text, "OK");
 }
 
@@ -465,6 +465,12 @@ static void tell_limit(const struct request *request)
 				       "were kept, and each stands for several\n");
 }
 
+static void tell_empty(const struct request *request)
+{
+	if (!request->answer->code && request->profiling->recording.is_report_empty)
+		buf_add_str(lines_of(request), "[INFO] No samples were collected\n");
+}
+
 /* ---- questions ---- */
 
 static void execute_for_server(void *context, const char *command, struct meeting_answer *answer)
@@ -501,6 +507,7 @@ static void serve(const struct request *request)
 static void obey(struct request *request)
 {
 	serve(request);
+	request->profiling->recording.is_report_empty = false;
 	switch (request->arguments->action) {
 	case ASPROF_START:
 	case ASPROF_RESUME:
@@ -509,10 +516,12 @@ static void obey(struct request *request)
 	case ASPROF_STOP:
 		stop(request);
 		tell_limit(request);
+		tell_empty(request);
 		return;
 	case ASPROF_DUMP:
 		dump(request);
 		tell_limit(request);
+		tell_empty(request);
 		return;
 	case ASPROF_CHECK:
 		check(request);

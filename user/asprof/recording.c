@@ -33,6 +33,7 @@
 #define STEP_NS NS_PER_MS
 #define LOG_MAX (64u << 10)
 #define MAX_PARTS 64 /* most parts of resumed recordings; then they become one */
+#define EMPTY_STATUS 3 /* exit code of the child that has made an empty report */
 #define PART_FORMAT "duet" /* no report has this format */
 #define MEMORY_BYTES (256u << 20) /* limit of all parts, if memlimit is not given */
 
@@ -406,6 +407,22 @@ static int apply_begun(const struct recording *recording, struct profile *profil
 	return err ? err : report_shape(profile, &recording->shape, writer, why);
 }
 
+static int stop_at_first(void *context, const struct profile_sample *sample)
+{
+	(void)context, (void)sample;
+	return 1;
+}
+
+/* People take an empty file or page for a failure. The text report says how many samples there are. */
+static bool is_empty_picture(const struct profile *profile, const struct writer *writer)
+{
+	bool is_picture = !strcmp(writer->name, "collapsed") || !strcmp(writer->name, "flamegraph") ||
+			  !strcmp(writer->name, "tree");
+
+	return is_picture && !timeline_each(&profile->samples, stop_at_first, NULL);
+}
+
+/* Returns the exit code. */
 static int write_report(struct recording *recording, const struct asprof_arguments *arguments, char **paths,
 			size_t count)
 {
@@ -431,9 +448,10 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 	err = grouping_write(arguments->writer, &profile, &style, stdout);
 	if (!err && fflush(stdout))
 		err = -errno;
-	if (err < 0)
-		log_error("the report could not be made: %s", strerror(-err));
-	return err < 0;
+	if (err >= 0)
+		return is_empty_picture(&profile, arguments->writer) ? EMPTY_STATUS : 0;
+	log_error("the report could not be made: %s", strerror(-err));
+	return 1;
 }
 
 static int add_count(void *context, const struct profile_sample *sample)
@@ -492,7 +510,10 @@ static int read_parts(struct recording *recording, const struct asprof_arguments
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0)
 		buf_printf(why, "no process for the report: %s", strerror(errno));
-	else if (status)
+	recording->is_report_empty = WIFEXITED(status) && WEXITSTATUS(status) == EMPTY_STATUS;
+	if (recording->is_report_empty)
+		status = 0;
+	else if (status && child > 0)
 		tell_failure(log, status, why);
 	if (log >= 0)
 		close(log);
