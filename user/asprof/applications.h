@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * `target` is a pid; "jps" for the newest JVM; or the name of a program as jps prints it, a class without its package or
- * a jar. Returns the pid, or -errno with the message in `why`.
+ * `target` is a pid; "jps" for the newest JVM; or the name of a program as jps prints it, a class without its package
+ * or a jar. Returns the pid, or -errno with the message in `why`.
  */
 pid_t applications_find(const char *target, struct buf *why);
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "asprof/answer_log.h"
 #include "asprof/elsewhere.h"
 #include "asprof/report_file.h"
 #include "asprof/state.h"
@@ -18,7 +19,6 @@
 #include "base/io.h"
 #include "base/log.h"
 
-#define COPY_BYTES 65536
 #define PREPARE_AFTER_NS (NS_PER_SEC / 5) /* a recording has begun by then */
 #define PREPARED_NS (600 * NS_PER_SEC) /* how long one that was prepared waits after the last command */
 
@@ -396,37 +396,15 @@ static bool is_stream(const char *log)
 	return !log || !strcmp(log, "stdout") || !strcmp(log, "stderr");
 }
 
-static void append_report(int log, int report)
-{
-	char bytes[COPY_BYTES];
-	ssize_t more;
-
-	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
-		if (io_write_all(log, bytes, (size_t)more) < 0)
-			return;
-}
-
-/* Appends the lines that the library would print to the log file. If the file cannot be written, the lines are lost. */
 static void write_log(const struct profiling *profiling, const char *path, struct meeting_answer *answer,
 		      bool with_report)
 {
 	struct buf whole;
-	int log;
 
 	buf_init(&whole);
 	absolute_path(profiling, path, &whole);
-	log = open(whole.data, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+	answer_log_write(whole.data, answer, with_report);
 	buf_release(&whole);
-	if (log < 0)
-		return;
-	(void)io_write_all(log, answer->log.data, answer->log.len);
-	if (with_report && answer->report >= 0) {
-		append_report(log, answer->report);
-		close(answer->report);
-		answer->report = -1;
-	}
-	close(log);
-	buf_clear(&answer->log);
 }
 
 /* An agent has no caller for a returned text, so the whole answer goes to the log. */
