@@ -48,7 +48,7 @@ jdk_case_no_eintr() {
 expect_no_eintr() { # PHASE
 	local kind column=2
 	for kind in poll select epoll_wait nanosleep futex read recv socket_read send accept semtimedop sigtimedwait \
-		io_getevents epoll_pwait2 io_uring_enter; do
+		io_getevents epoll_pwait2 io_uring_enter futex_waitv connect msgrcv pause; do
 		column=$((column + 1))
 		expect "$kind interrupted, phase $1" \
 			"$(awk -v phase="$1" -v column=$column '

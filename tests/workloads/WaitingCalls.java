@@ -4,12 +4,12 @@ package workload;
 /**
  * WaitingCalls MILLISECONDS PHASES: threads whose native code waits 1 ms at a time, in poll, select, epoll_wait,
  * nanosleep, futex, read; recv, read, send and accept of sockets with a timeout; semtimedop, sigtimedwait,
- * io_getevents, epoll_pwait2 and io_uring_enter. Each phase begins when the file of the property "gate" with the
- * phase's number exists, and says "EINTR PHASE n...", how many calls of each kind a signal has ended, and "WAITS PHASE
- * n".
+ * io_getevents, epoll_pwait2, io_uring_enter, futex_waitv, connect with a timeout, msgrcv and pause. Each phase begins
+ * when the file of the property "gate" with the phase's number exists, and says "EINTR PHASE n...", how many calls of
+ * each kind a signal has ended that was not the program's own, and "WAITS PHASE n".
  */
 public final class WaitingCalls {
-    static final int KINDS = 15;
+    static final int KINDS = 19;
 
     /** Returns how many waits a signal has ended, and adds the number of all to waits[kind]. */
     static native long waits(int kind, long milliseconds, long[] waits);

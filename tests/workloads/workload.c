@@ -11,10 +11,12 @@
 #include <linux/futex.h>
 #include <linux/io_uring.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
@@ -77,12 +79,29 @@ JNIEXPORT jlongArray JNICALL Java_workload_SystemCalls_interrupted(JNIEnv *env, 
 
 /* ---- WaitingCalls.java ---- */
 
+#define KIND_MSGRCV 17
+#define KIND_PAUSE 18
+#define SIGNAL_OF_OURS SIGURG /* the JVM does not use it, and by default it does nothing */
+
+/* struct futex_waitv and its number, which older headers lack */
+struct futex_to_wait {
+	uint64_t value, address;
+	uint32_t flags, reserved;
+};
+#define FUTEX_PRIVATE_32 (2 | 128)
+#define NUMBER_FUTEX_WAITV 449
+
 struct waiting {
-	int epoll, timer, semaphore, ring;
+	int epoll, timer, semaphore, ring, queue;
 	int silent[2], full[2]; /* sockets: nothing comes from the first, and the third takes nothing more */
 	int listener;
+	int busy[4]; /* a listener that nobody can connect to any more, and those that have */
 	aio_context_t aio;
 	uint32_t word;
+	/* a thread that ends the waits that have no timeout */
+	pthread_t waker, waiter;
+	int kind;
+	volatile int is_over;
 };
 
 /* The sockets' waits end after 1 ms, or a few where the kernel's jiffies are longer. */
@@ -104,6 +123,73 @@ static void open_sockets(struct waiting *waiting)
 		continue;
 }
 
+static void open_busy_listener(struct waiting *waiting)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	socklen_t bytes = sizeof(at);
+
+	waiting->busy[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bind(waiting->busy[0], (const struct sockaddr *)&at, sizeof(at.sun_family));
+	listen(waiting->busy[0], 1);
+	getsockname(waiting->busy[0], (struct sockaddr *)&at, &bytes);
+	for (int i = 1; i < 4; i++) {
+		waiting->busy[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		(void)!connect(waiting->busy[i], (const struct sockaddr *)&at, bytes);
+	}
+}
+
+static volatile int signals_of_ours;
+
+static void on_signal_of_ours(int signo)
+{
+	(void)signo;
+	signals_of_ours++;
+}
+
+/* Ends a wait about each millisecond. */
+static void *wake(void *context)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	struct waiting *waiting = context;
+	const struct {
+		long type;
+		char text[8];
+	} message = {.type = 1};
+
+	while (!waiting->is_over) {
+		nanosleep(&ms, NULL);
+		if (waiting->kind == KIND_PAUSE)
+			pthread_kill(waiting->waiter, SIGNAL_OF_OURS);
+		else
+			msgsnd(waiting->queue, &message, sizeof(message.text), IPC_NOWAIT);
+	}
+	return NULL;
+}
+
+static int has_waker(int kind)
+{
+	return kind == KIND_MSGRCV || kind == KIND_PAUSE;
+}
+
+static void start_waker(struct waiting *waiting, int kind)
+{
+	const struct sigaction action = {.sa_handler = on_signal_of_ours};
+
+	waiting->kind = kind;
+	waiting->waiter = pthread_self();
+	if (kind == KIND_PAUSE)
+		sigaction(SIGNAL_OF_OURS, &action, NULL);
+	if (has_waker(kind))
+		pthread_create(&waiting->waker, NULL, wake, waiting);
+}
+
+static void end_waker(struct waiting *waiting, int kind)
+{
+	waiting->is_over = 1;
+	if (has_waker(kind))
+		pthread_join(waiting->waker, NULL);
+}
+
 static void open_waiting(struct waiting *waiting)
 {
 	struct io_uring_params params = {0};
@@ -112,19 +198,23 @@ static void open_waiting(struct waiting *waiting)
 	waiting->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	waiting->semaphore = semget(IPC_PRIVATE, 1, 0600);
 	waiting->ring = (int)syscall(SYS_io_uring_setup, 1, &params);
+	waiting->queue = msgget(IPC_PRIVATE, 0600);
 	syscall(SYS_io_setup, 1, &waiting->aio);
 	open_sockets(waiting);
+	open_busy_listener(waiting);
 }
 
 static void close_waiting(struct waiting *waiting)
 {
 	const int all[] = {waiting->epoll,     waiting->timer,	 waiting->listener, waiting->silent[0],
-			   waiting->silent[1], waiting->full[0], waiting->full[1],  waiting->ring};
+			   waiting->silent[1], waiting->full[0], waiting->full[1],  waiting->ring,
+			   waiting->busy[0],   waiting->busy[1], waiting->busy[2],  waiting->busy[3]};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i] >= 0)
 			close(all[i]);
 	semctl(waiting->semaphore, 0, IPC_RMID);
+	msgctl(waiting->queue, IPC_RMID, NULL);
 	syscall(SYS_io_destroy, waiting->aio);
 }
 
@@ -179,6 +269,65 @@ static int wait_for_others(int kind, struct waiting *waiting, const struct times
 	}
 }
 
+static int wait_for_futexes(struct waiting *waiting)
+{
+	const struct futex_to_wait one = {.address = (uintptr_t)&waiting->word, .flags = FUTEX_PRIVATE_32};
+	struct timespec late, ms = {.tv_nsec = 1000000};
+	int result;
+
+	clock_gettime(CLOCK_MONOTONIC, &late);
+	late.tv_sec += late.tv_nsec + ms.tv_nsec >= 1000000000;
+	late.tv_nsec = (late.tv_nsec + ms.tv_nsec) % 1000000000;
+	result = (int)syscall(NUMBER_FUTEX_WAITV, &one, 1, 0, &late, CLOCK_MONOTONIC);
+	return result < 0 && errno == ENOSYS ? nanosleep(&ms, NULL) : result; /* before Linux 5.16 */
+}
+
+/* Connects to the busy listener, which gives up after 1 ms. */
+static int wait_to_connect(const struct waiting *waiting)
+{
+	const struct timeval ms = {.tv_usec = 1000};
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	socklen_t bytes = sizeof(at);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), result, err;
+
+	getsockname(waiting->busy[0], (struct sockaddr *)&at, &bytes);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &ms, sizeof(ms));
+	result = connect(fd, (const struct sockaddr *)&at, bytes);
+	err = errno;
+	close(fd);
+	errno = err;
+	return result;
+}
+
+/* A signal always ends pause(): one of ours must have. */
+static int wait_for_signal(void)
+{
+	int before = signals_of_ours;
+
+	pause();
+	errno = EINTR;
+	return signals_of_ours == before ? -1 : 0;
+}
+
+static int wait_for_the_rest(int kind, struct waiting *waiting)
+{
+	struct {
+		long type;
+		char text[8];
+	} message;
+
+	switch (kind) {
+	case 15:
+		return wait_for_futexes(waiting);
+	case 16:
+		return wait_to_connect(waiting);
+	case KIND_MSGRCV:
+		return (int)msgrcv(waiting->queue, &message, sizeof(message.text), 0, 0);
+	default:
+		return wait_for_signal();
+	}
+}
+
 /* Waits 1 ms. */
 static int wait_in(int kind, struct waiting *waiting)
 {
@@ -203,6 +352,8 @@ static int wait_in(int kind, struct waiting *waiting)
 		timerfd_settime(waiting->timer, 0, &once, NULL);
 		return (int)read(waiting->timer, &count, sizeof(count));
 	default:
+		if (kind >= 15)
+			return wait_for_the_rest(kind, waiting);
 		return kind < 10 ? wait_for_socket(kind, waiting) : wait_for_others(kind, waiting, &ms);
 	}
 }
@@ -217,8 +368,10 @@ JNIEXPORT jlong JNICALL Java_workload_WaitingCalls_waits(JNIEnv *env, jclass kla
 
 	(void)klass;
 	open_waiting(&waiting);
+	start_waker(&waiting, kind);
 	for (; (jlong)now_ms() < end; all++)
 		seen += interrupted(wait_in(kind, &waiting));
+	end_waker(&waiting, kind);
 	close_waiting(&waiting);
 	(*env)->SetLongArrayRegion(env, waits, kind, 1, &all);
 	return seen;
