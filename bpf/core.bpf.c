@@ -36,6 +36,7 @@ struct duet_unwind_learnt_map unwind_learnt SEC(".maps");
 struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
 struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
 struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
+struct duet_offcpu_parked_map offcpu_parked SEC(".maps");
 struct duet_offcpu_kernel_map offcpu_kernel SEC(".maps");
 struct duet_offcpu_kernels_map offcpu_kernels SEC(".maps");
 struct duet_io_calls_map io_calls SEC(".maps");

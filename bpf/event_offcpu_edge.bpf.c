@@ -21,10 +21,11 @@ static __always_inline u64 edge_switches(struct task_struct *task)
 	return task->nvcsw + task->nivcsw;
 }
 
+/* The kernel gave the pointers to the program, so fields are read without a helper. */
 static __always_inline void edge_fill_ids(struct duet_sample *sample, struct task_struct *task,
 					  const struct filter_ids *ids)
 {
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct task_struct *leader = task->group_leader;
 
 	sample->head.type = DUET_RECORD_SAMPLE;
 	sample->head.version = DUET_RECORD_VERSION;
@@ -33,9 +34,8 @@ static __always_inline void edge_fill_ids(struct duet_sample *sample, struct tas
 	sample->ns_tgid = ids->ns_tgid;
 	sample->ns_tid = ids->ns_tid;
 	sample->event = duet_event(offcpu_event())->shown_as;
-	sample->flags = DUET_SAMPLE_KERNEL;
-	sample->start_ns = BPF_CORE_READ(leader, start_boottime);
-	sample->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	sample->start_ns = leader->start_boottime;
+	sample->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
 	bpf_core_read_str(sample->comm, sizeof(sample->comm), &task->comm);
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
@@ -45,16 +45,20 @@ static __always_inline void edge_fill_ids(struct duet_sample *sample, struct tas
  * for a process, as for io_uring: they have no user mode.
  */
 static __always_inline void edge_fill_regs(struct duet_sleeper *sleeper, struct duet_scratch *room,
-					   struct pt_regs *regs)
+					   struct task_struct *task)
 {
-	sleeper->pc = sleeper->sample.user_pc = PT_REGS_IP_CORE(regs);
-	sleeper->sp = sleeper->sample.user_sp = PT_REGS_SP_CORE(regs);
-	sleeper->fp = PT_REGS_FP_CORE(regs);
-	sleeper->lr = regs_link_core(regs);
+	struct pt_regs *regs = task_regs_of(task);
+	const bpf_user_pt_regs_t *copy = (void *)room->java.head;
+
+	unwind_java_regs_core(&room->java, regs);
+	sleeper->pc = sleeper->sample.user_pc = PT_REGS_IP(copy);
+	sleeper->sp = sleeper->sample.user_sp = PT_REGS_SP(copy);
+	sleeper->fp = PT_REGS_FP(copy);
+	sleeper->lr = regs_link(copy);
+	bpf_probe_read_kernel(sleeper->regs, sizeof(room->java.regs), room->java.regs);
+	sleeper->sample.flags = DUET_SAMPLE_KERNEL | offcpu_flags(task, regs);
 	if (sleeper->pc)
 		sleeper->sample.flags |= DUET_SAMPLE_USER_REGS;
-	unwind_java_regs_core(&room->java, regs);
-	bpf_probe_read_kernel(sleeper->regs, sizeof(room->java.regs), room->java.regs);
 }
 
 /* Returns the bytes of the kernel stack, which follows the sample. */
@@ -88,11 +92,47 @@ static __always_inline bool edge_show(struct bpf_iter__task *ctx, struct duet_sc
 
 	__builtin_memset(sleeper, 0, sizeof(*sleeper));
 	sleeper->switches = edge_switches(task);
+	sleeper->tid = task->pid;
 	edge_fill_ids(&sleeper->sample, task, ids);
-	edge_fill_regs(sleeper, room, task_regs_of(task));
+	edge_fill_regs(sleeper, room, task);
 	bytes += edge_fill_kernel(sleeper, task);
 	sleeper->sample.head.size = bytes - __builtin_offsetof(struct duet_sleeper, sample);
 	return !bpf_seq_write(ctx->meta->seq, sleeper, bytes);
+}
+
+/* Returns the note about a thread that has slept since before the recording, or NULL if there is no room for one. */
+static __always_inline struct offcpu_parked *edge_parked(struct task_struct *task)
+{
+	struct offcpu_parked *parked = offcpu_find_parked(task), none = {};
+	u32 tid = task->pid;
+
+	if (parked || task->start_time >= duet_started_ns)
+		return parked;
+	none.start_ns = task->start_time;
+	bpf_map_update_elem(&offcpu_parked, &tid, &none, BPF_ANY);
+	return offcpu_find_parked(task);
+}
+
+/*
+ * Shows the thread, if it has slept since `began_ns`. *seen_switches is of its offcpu_thread or
+ * offcpu_parked.
+ */
+static __always_inline void edge_look(struct bpf_iter__task *ctx, struct task_struct *task, u64 *seen_switches,
+				      u64 began_ns)
+{
+	struct filter_ids ids = {};
+	struct duet_scratch *room;
+
+	if (*seen_switches == edge_switches(task) + 1 ||
+	    (!duet_look_leaders && !offcpu_is_length(began_ns, bpf_ktime_get_ns())) ||
+	    !filter_identify(task, task_ids(task), &ids))
+		return;
+	room = scratch_take();
+	if (!room)
+		return;
+	if (edge_show(ctx, room, task, &ids) && !duet_look_leaders)
+		*seen_switches = edge_switches(task) + 1;
+	scratch_release(room);
 }
 
 SEC("?iter/task")
@@ -100,23 +140,76 @@ int offcpu_look(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct offcpu_thread *thread;
-	struct filter_ids ids = {};
-	struct duet_scratch *room;
+	struct offcpu_parked *parked;
 
 	if (!task || (duet_look_leaders && task->pid != task->tgid) || !edge_is_asleep(task))
 		return 0;
+	thread = offcpu_state(task, false);
+	parked = thread ? NULL : edge_parked(task);
+	if (parked) {
+		edge_look(ctx, task, &parked->seen_switches, duet_started_ns);
+		return 0;
+	}
 	thread = offcpu_sleeper(task);
-	if (!thread || thread->seen_switches == edge_switches(task) + 1 ||
-	    (!duet_look_leaders && !offcpu_has_length(thread, bpf_ktime_get_ns())) ||
-	    !filter_identify(task, task_ids(task), &ids))
-		return 0;
-	room = scratch_take();
-	if (!room)
-		return 0;
-	if (edge_show(ctx, room, task, &ids) && !duet_look_leaders)
-		thread->seen_switches = edge_switches(task) + 1;
-	scratch_release(room);
+	if (thread)
+		edge_look(ctx, task, &thread->seen_switches, thread->began_ns);
 	return 0;
+}
+
+/*
+ * Writes the report of a sleep up to the edge. `slept` has the time of which the thread waited for a CPU, and what it
+ * owes. Returns false as edge_show().
+ */
+static __always_inline bool edge_report(struct bpf_iter__task *ctx, struct task_struct *task, u64 left_ns,
+					struct duet_slept *slept)
+{
+	slept->switches = edge_switches(task);
+	slept->tid = task->pid;
+	if (left_ns == (duet_last_edge_ns ? duet_last_edge_ns : duet_started_ns))
+		slept->flags = DUET_SAMPLE_IDLE;
+	return !bpf_seq_write(ctx->meta->seq, slept, sizeof(*slept));
+}
+
+static __always_inline void edge_tell_parked(struct bpf_iter__task *ctx, struct task_struct *task)
+{
+	struct offcpu_parked *parked = offcpu_find_parked(task);
+	u64 left_ns = duet_started_ns;
+	struct duet_slept slept = {};
+
+	if (!parked || parked->seen_switches != edge_switches(task) + 1 ||
+	    !offcpu_is_length(duet_started_ns, duet_edge_ns))
+		return;
+	if (parked->told_ns)
+		left_ns = parked->told_ns;
+	if (left_ns >= duet_edge_ns)
+		return;
+	slept.weight = sample_weigh(offcpu_event(), duet_edge_ns - left_ns);
+	if (edge_report(ctx, task, left_ns, &slept))
+		parked->told_ns = duet_edge_ns;
+}
+
+static __always_inline void edge_tell(struct bpf_iter__task *ctx, struct task_struct *task,
+				      struct offcpu_thread *thread)
+{
+	struct duet_slept slept = {};
+	u64 slept_ns;
+
+	if (!thread->left_ns || thread->left_ns >= duet_edge_ns || !offcpu_has_length(thread, duet_edge_ns) ||
+	    thread->seen_switches != edge_switches(task) + 1)
+		return;
+	slept_ns = duet_edge_ns - thread->left_ns;
+	slept.weight = sample_weigh(offcpu_event(), slept_ns);
+	slept.runnable = offcpu_runnable(thread, task, slept_ns, slept.weight) + thread->owed_runnable;
+	slept.weight += thread->owed;
+	if (!edge_report(ctx, task, thread->left_ns, &slept))
+		return;
+	thread->left_ns = duet_edge_ns;
+	if (thread->woken_ns) { /* it waits for a CPU only; what it was blocked is told */
+		thread->woken_ns = duet_edge_ns;
+		thread->blocked = 0;
+	}
+	thread->run_delay = task->sched_info.run_delay;
+	thread->owed = thread->owed_runnable = 0;
 }
 
 /* Reports only threads that have been shown to the loader in this sleep. */
@@ -125,35 +218,14 @@ int offcpu_tell(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct offcpu_thread *thread;
-	struct filter_ids ids = {};
-	struct duet_slept slept = {};
-	u64 slept_ns;
 
 	if (!task || !edge_is_asleep(task))
 		return 0;
 	thread = offcpu_state(task, false);
-	if (!thread || !thread->left_ns || thread->left_ns >= duet_edge_ns ||
-	    !offcpu_has_length(thread, duet_edge_ns) ||
-	    thread->seen_switches != edge_switches(task) + 1 || !filter_identify(task, task_ids(task), &ids))
-		return 0;
-	slept_ns = duet_edge_ns - thread->left_ns;
-	slept.switches = edge_switches(task);
-	slept.tid = ids.tid;
-	slept.flags = offcpu_flags(task, task_regs_of(task));
-	if (thread->left_ns == (duet_last_edge_ns ? duet_last_edge_ns : duet_started_ns))
-		slept.flags |= DUET_SAMPLE_IDLE;
-	slept.weight = sample_weigh(offcpu_event(), slept_ns);
-	slept.runnable = offcpu_runnable(thread, task, slept_ns, slept.weight) + thread->owed_runnable;
-	slept.weight += thread->owed;
-	if (bpf_seq_write(ctx->meta->seq, &slept, sizeof(slept)))
-		return 0; /* as in edge_show() */
-	thread->left_ns = duet_edge_ns;
-	if (thread->woken_ns) { /* it waits for a CPU only; what it was blocked is told */
-		thread->woken_ns = duet_edge_ns;
-		thread->blocked = 0;
-	}
-	thread->run_delay = task->sched_info.run_delay;
-	thread->owed = thread->owed_runnable = 0;
+	if (thread)
+		edge_tell(ctx, task, thread);
+	else
+		edge_tell_parked(ctx, task);
 	return 0;
 }
 

@@ -58,6 +58,25 @@ struct duet_offcpu_tids_map {
 };
 extern struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
 
+/*
+ * A thread that has slept since before the recording has no offcpu_thread until it wakes. The kernel makes one of these
+ * ten times as fast.
+ */
+struct offcpu_parked {
+	u64 start_ns; /* of the thread: a later one may have the same tid */
+	u64 seen_switches; /* as in offcpu_thread */
+	u64 told_ns; /* the edge up to which its sleep was reported; 0: none yet */
+};
+
+/* By tid. The loader makes room for the threads that there are when the recording begins. */
+struct duet_offcpu_parked_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct offcpu_parked);
+};
+extern struct duet_offcpu_parked_map offcpu_parked SEC(".maps");
+
 /* The number of the last interrupt of a device. */
 struct duet_irqs_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -110,6 +129,15 @@ static __always_inline struct offcpu_thread *offcpu_state(struct task_struct *ta
 	return bpf_map_lookup_elem(&offcpu_tids, &tid);
 }
 
+/* Returns what was noted about a thread that has no state, or NULL. */
+static __always_inline struct offcpu_parked *offcpu_find_parked(struct task_struct *task)
+{
+	u32 tid = task->pid;
+	struct offcpu_parked *parked = bpf_map_lookup_elem(&offcpu_parked, &tid);
+
+	return parked && parked->start_ns == task->start_time ? parked : NULL;
+}
+
 /*
  * Returns the state of a thread that sleeps, or NULL if its sleep is not wanted. A thread that has no state yet and is
  * older than the recording has slept since before the recording.
@@ -117,6 +145,7 @@ static __always_inline struct offcpu_thread *offcpu_state(struct task_struct *ta
 static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *task)
 {
 	struct offcpu_thread *thread = offcpu_state(task, false);
+	struct offcpu_parked *parked;
 
 	if (thread)
 		return thread->left_ns ? thread : NULL;
@@ -127,15 +156,26 @@ static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *
 		return NULL;
 	thread->left_ns = thread->began_ns = duet_started_ns;
 	thread->run_delay = task->sched_info.run_delay;
+	parked = offcpu_find_parked(task);
+	if (parked) {
+		thread->seen_switches = parked->seen_switches;
+		if (parked->told_ns)
+			thread->left_ns = parked->told_ns;
+	}
 	return thread;
 }
 
-/* Returns true if sleeps that have this length by now are to be sampled (--off-cpu). */
-static __always_inline bool offcpu_has_length(const struct offcpu_thread *thread, u64 now_ns)
+/* Returns true if sleeps that have begun then, and last until now, are to be sampled (--off-cpu). */
+static __always_inline bool offcpu_is_length(u64 began_ns, u64 now_ns)
 {
-	u64 slept_ns = now_ns - thread->began_ns;
+	u64 slept_ns = now_ns - began_ns;
 
 	return slept_ns >= duet_config.least_sleep_ns && slept_ns <= duet_config.most_sleep_ns;
+}
+
+static __always_inline bool offcpu_has_length(const struct offcpu_thread *thread, u64 now_ns)
+{
+	return offcpu_is_length(thread->began_ns, now_ns);
 }
 
 /* Returns the part of a sleep's weight that was a wait for a CPU. */

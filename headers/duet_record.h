@@ -355,6 +355,7 @@ DUET_ASSERT_SIZE(struct duet_cgroup_record, 32 + DUET_MAX_CGROUP_PATH);
 struct duet_sleeper {
 	/* number of the thread's context switches; while it does not change, the thread still sleeps */
 	uint64_t switches;
+	uint64_t tid; /* in the initial pid namespace, as in duet_slept */
 	/* user-mode registers */
 	uint64_t pc;
 	uint64_t sp;
@@ -363,15 +364,15 @@ struct duet_sleeper {
 	uint64_t regs[DUET_SLEEPER_REGISTERS];
 	struct duet_sample sample; /* the head has the size; its only frames are kernel frames */
 };
-DUET_ASSERT_SIZE(struct duet_sleeper, (5 + DUET_SLEEPER_REGISTERS) * 8 + sizeof(struct duet_sample));
+DUET_ASSERT_SIZE(struct duet_sleeper, (6 + DUET_SLEEPER_REGISTERS) * 8 + sizeof(struct duet_sample));
 
 /* The weight of the sample of a thread that sleeps over an edge, as the program offcpu_tell reports it. */
 struct duet_slept {
 	uint64_t switches;
 	uint64_t weight;
 	uint64_t runnable;
-	uint32_t tid; /* in the loader's pid namespace */
-	uint32_t flags; /* enum duet_sample_flag */
+	uint32_t tid;
+	uint32_t flags; /* DUET_SAMPLE_IDLE or 0 */
 };
 DUET_ASSERT_SIZE(struct duet_slept, 32);
 

@@ -87,6 +87,23 @@ case_told_once() {
 	expect_lacks "$here/told" '\[idle\]'
 }
 
+# The same of threads that have slept since before the recording, and wake in the second window.
+case_asleep_before() {
+	need_offcpu
+	local file count=0
+	start_parked 20 1700 30
+	sleep 0.3
+	record --no-attach --continuous -p $jvm -e offcpu --total -t --window 1 -d 4500ms \
+		-o collapsed -f "$here/windows"
+	expect_status 0
+	for file in $(find "$here/windows" -type f -name 'profile_20*' | sort -V | head -n 4); do
+		expect_all "$file" napping_ 20 1000
+		count=$((count + 1))
+	done
+	expect "windows" $count == 4
+	expect_contains "$here/stderr" 'lost: nothing'
+}
+
 # A read of this thread's stack hangs until the reader is killed. The recording continues, and has the other thread.
 case_stack_that_hangs() {
 	need_offcpu

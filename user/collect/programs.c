@@ -31,6 +31,7 @@
 /* threads of the host, or of targets, whose state is kept in a hash; a row takes 200 bytes */
 #define SLEEPERS_OF_HOST (128u << 10)
 #define SLEEPERS_OF_TARGETS (32u << 10)
+#define MORE_THREADS 1024 /* those that start between the opening and the start of the recording */
 #define IO_CALLS (16u << 10) /* calls at the same time */
 #define TLAB_THREADS (16u << 10) /* threads that allocate, a row takes 130 bytes */
 
@@ -211,6 +212,7 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 		{bpf->maps.contexts, HASH_ENTRY_BYTES + sizeof(struct duet_context_sources), 1},
 		{bpf->maps.jvm_layouts, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_entry), 2},
 		{bpf->maps.offcpu_tids, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_tids), 4},
+		{bpf->maps.offcpu_parked, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_parked), 2},
 		{bpf->maps.offcpu_kernels, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_kernels), 2},
 		{bpf->maps.io_calls, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.io_calls), 1},
 		{bpf->maps.tlab_threads, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.tlab_threads), 1},
@@ -236,14 +238,29 @@ static int size_levels(struct duet_bpf *bpf, const struct event_list *events)
 	return err ? err : bpf_map__set_max_entries(bpf->maps.unwind_known, levels);
 }
 
-/* The maps that only some hooks for sleeps need. */
+/* Returns the number of threads of the host and its kernel. */
+static uint32_t threads_now(void)
+{
+	FILE *file = fopen("/proc/loadavg", "re");
+	unsigned threads = 0;
+
+	if (file && fscanf(file, "%*s %*s %*s %*u/%u", &threads) != 1)
+		threads = 0;
+	if (file)
+		fclose(file);
+	return threads < SLEEPERS_OF_HOST ? threads : SLEEPERS_OF_HOST;
+}
+
+/* The maps that only events or some hooks for sleeps need. */
 static int size_for_sleeps(struct duet_bpf *bpf, const struct collector_options *options)
 {
 	const struct duet_config *config = (const void *)&bpf->rodata->duet_config;
 	bool has_sleeps = event_list_count(options->events, DUET_PROGRAM_OFFCPU);
 	int err = 0;
 
-	if (!has_sleeps || config->sleep_return == DUET_RETURN_SWITCH_EXIT)
+	if (has_sleeps)
+		err = bpf_map__set_max_entries(bpf->maps.offcpu_parked, threads_now() + MORE_THREADS);
+	if (!err && (!has_sleeps || config->sleep_return == DUET_RETURN_SWITCH_EXIT))
 		err = bpf_map__set_max_entries(bpf->maps.offcpu_kernels, 1);
 	if (!err && has_sleeps && config->sleep_by_tid)
 		err = bpf_map__set_max_entries(bpf->maps.offcpu_tids,

@@ -35,7 +35,7 @@ struct sleepers {
 	uint32_t user_depth;
 	struct bpf_link *look;
 	struct bpf_link *tell;
-	struct map by_tid; /* tid -> struct walked, owned */
+	struct map by_tid; /* duet_sleeper.tid -> struct walked, owned */
 	size_t bytes; /* bytes of these samples */
 	struct vec(struct duet_sleeper *) shown; /* threads to walk; owned */
 
@@ -221,20 +221,20 @@ static int by_process(const void *a, const void *b)
 }
 
 /* Takes ownership of the sample. */
-static void keep(struct sleepers *sleepers, uint64_t switches, struct duet_sample *sample)
+static void keep(struct sleepers *sleepers, const struct duet_sleeper *sleeper, struct duet_sample *sample)
 {
 	struct walked *walked = NULL;
 
 	if (sample)
-		forget_walked(sleepers, sample->head.tid);
+		forget_walked(sleepers, sleeper->tid);
 	if (sample && sleepers->bytes + sample->head.size <= BYTES_MAX)
 		walked = calloc(1, sizeof(*walked));
-	if (!walked || map_put_ptr(&sleepers->by_tid, sample->head.tid, walked) < 0) {
+	if (!walked || map_put_ptr(&sleepers->by_tid, sleeper->tid, walked) < 0) {
 		free(walked);
 		free(sample);
 		return; /* the thread is counted when BPF reports its sleep */
 	}
-	walked->switches = switches;
+	walked->switches = sleeper->switches;
 	walked->sample = sample;
 	sleepers->bytes += sample->head.size;
 }
@@ -249,7 +249,7 @@ static void walk_process(struct sleepers *sleepers, struct sleeper_walker *walke
 		return;
 	sleeper_walk(walker, (const struct duet_sleeper *const *)threads, count, samples);
 	for (size_t i = 0; i < count; i++)
-		keep(sleepers, threads[i]->switches, samples[i]);
+		keep(sleepers, threads[i], samples[i]);
 	free(samples);
 }
 
