@@ -12,6 +12,8 @@
 #include "session_internal.h"
 #include "sym/kallsyms.h"
 
+#define PREPARE_NS NS_PER_SEC /* longest time to prepare the chosen processes of the host for the walk */
+
 static int find_selection(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -269,6 +271,24 @@ static void publish_pids(struct session *session)
 	}
 }
 
+/* Prepares for the walk those of the host's processes that were chosen by a name or a cgroup. The rest are too many. */
+static void publish_selected(struct session *session)
+{
+	struct process *process;
+	size_t count = 0;
+	pid_t *pids;
+
+	if ((!session->selection.comm && !session->selection.cgroup_id) || process_list(&pids, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		process = process_find(&session->processes, pids[i]);
+		if (process && selection_has(&session->selection, process))
+			unwinding_want(jvms_unwinding(&session->jvms, process), process);
+	}
+	free(pids);
+	unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PREPARE_NS);
+}
+
 /* Before that, reads what is known of the targets. It may have changed when the wait is over. */
 static int await(struct session *session)
 {
@@ -306,6 +326,7 @@ int session_start(struct session *session)
 	if (err < 0)
 		return err;
 	publish_pids(session);
+	publish_selected(session);
 	if (session->options->host)
 		prepare_kernel(session);
 	return start_ticks(session);

@@ -247,6 +247,21 @@ case_from_the_beginning() {
 	expect_contains "$here/out" 'nanosleep.*;\[sleep\] '
 }
 
+# Processes that are chosen by their name are prepared for the walk before the first sleep is sampled.
+case_by_name() {
+	need_offcpu
+	cp "$workloads/sleeps" "$here/named-$$"
+	touch "$here/gate"
+	"$here/named-$$" "$here/gate" 60 >"$here/sleeps.out" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/sleeps.out" '^READY' 10
+	record --comm "named-$$" -e offcpu=300us -d 1 -o collapsed -f "$here/out"
+	expect_status 0
+	expect "samples" "$(total "$here/out")" '>=' 300
+	expect_lacks "$here/stderr" 'stacks? cut'
+}
+
 jdk_case_java() {
 	need_offcpu
 	local name
