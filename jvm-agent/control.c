@@ -2,6 +2,7 @@
 #include "control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -85,12 +86,13 @@ static void make_monotonic(void)
 
 /* ---- one loader's stay, on the agent's thread ---- */
 
-static int stay_fill(struct stay *stay, const struct duet_message_start *start, const int fds[2],
-			const char **ret_why)
+static int stay_fill(struct stay *stay, int peer, const struct duet_message_start *start, const int fds[2],
+		     const char **ret_why)
 {
 	const struct duet_agent_event *ticks = peer_find_ticks(start);
 	int error;
 
+	stay->loader = fcntl(peer, F_DUPFD_CLOEXEC, 0);
 	stay->engine = engine_find(start->engine);
 	if (ticks)
 		stay->ticks = *ticks;
@@ -111,6 +113,8 @@ static void stay_free(struct stay *stay)
 	sample_slots_free(stay->slots, stay->java_depth);
 	tables_unmap(&stay->tables);
 	ring_unmap(&stay->ring);
+	if (stay->loader >= 0)
+		close(stay->loader);
 	free(stay);
 }
 
@@ -327,7 +331,7 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 	int error;
 
 	if (stay)
-		started.error = stay_fill(stay, start, fds, &started.why);
+		started.error = stay_fill(stay, peer, start, fds, &started.why);
 	peer_close_fds(fds);
 	if (started.error) {
 		peer_send_started(peer, &started);

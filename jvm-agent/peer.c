@@ -241,6 +241,13 @@ int peer_send_ending(int peer)
 	return send_message(peer, &message, DUET_MESSAGE_ENDING, sizeof(message));
 }
 
+void peer_send_mapped(int peer)
+{
+	struct duet_message message = {sizeof(message), DUET_MESSAGE_MAPPED, DUET_AGENT_VERSION};
+
+	(void)send(peer, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void peer_close_fds(const int fds[2])
 {
 	for (int i = 0; i < 2; i++)

@@ -21,6 +21,7 @@ struct walk_slot;
 
 struct stay {
 	struct ring ring;
+	int loader; /* the loader's socket, a descriptor of the stay's own; -1 = none */
 	struct tables tables; /* standalone engines: unwind rows for native frames */
 	struct walk_slot *slots; /* walk buffers, sample.c */
 	const struct agent_engine *engine;

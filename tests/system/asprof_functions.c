@@ -2,8 +2,9 @@
 /*
  * A program that profiles itself with the functions of asprof.h: asprof_functions LIBRARY FILE. Says what is wrong and
  * returns 1 if they do not do what they should. With the third word `memory`, it takes memory and frees one of two
- * pieces instead, and FILE is a JFR file; with `events`, it reports events of its own there. With a number, it records
- * so many times, and prints the descriptors and threads that it has after the first time and after the last.
+ * pieces instead, and FILE is a JFR file; with `events`, it reports events of its own there. With `late LATE`, the
+ * first thing that it calls in the library LATE takes memory. With a number, it records so many times, and prints the
+ * descriptors and threads that it has after the first time and after the last.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -69,6 +70,27 @@ static int record_memory(execute_function execute, error_function text, const ch
 	free(freed);
 	error = execute("stop", keep);
 	free(kept);
+	return error ? fail("stop", text(error)) : 0;
+}
+
+/* The library is libmemory_late.so of the workloads, which knows no JVM. */
+static int record_late(execute_function execute, error_function text, const char *file, const char *late)
+{
+	long (*take)(void *env, void *class, int way, int count, int bytes);
+	char start[4096];
+	const char *error;
+	void *library;
+
+	snprintf(start, sizeof(start), "start,nativemem,total,collapsed,file=%s", file);
+	error = execute(start, keep);
+	if (error)
+		return fail("start", text(error));
+	library = dlopen(late, RTLD_NOW);
+	*(void **)&take = library ? dlsym(library, "Java_workload_NativeMemory_00024Late_take") : NULL;
+	if (!take)
+		return fail(late, dlerror());
+	take(NULL, NULL, 0, 1, FREED_BYTES);
+	error = execute("stop", keep);
 	return error ? fail("stop", text(error)) : 0;
 }
 
@@ -166,6 +188,8 @@ int main(int argc, char **argv)
 		return record_often(execute, text, argv[2], atoi(argv[3]));
 	if (argc > 3 && !strcmp(argv[3], "events"))
 		return record_events(library, execute, text, argv[2]);
+	if (argc > 4 && !strcmp(argv[3], "late"))
+		return record_late(execute, text, argv[2], argv[4]);
 	if (argc > 3)
 		return record_memory(execute, text, argv[2]);
 	error = execute("stop", keep);

@@ -361,6 +361,15 @@ case_memory_of_a_program() {
 	expect_contains "$here/out.collapsed" ';malloc_hook [0-9]+$'
 }
 
+# The first call of a library that was loaded a moment before has its whole stack.
+case_memory_of_a_late_library() {
+	need_bpf
+	need_root
+	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.collapsed" late \
+		"$workloads/libmemory_late.so" >"$here/stdout" 2>"$here/stderr" || fail "$(cat "$here/stderr")"
+	expect_contains "$here/out.collapsed" ';main;(.*;)?take_malloc;malloc_hook 1234567$'
+}
+
 # Events of the program's own: each with its type, its bytes as Latin-1, and its thread.
 case_events_of_a_program() {
 	need_bpf

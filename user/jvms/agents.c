@@ -25,6 +25,7 @@
 #define METADATA_BUDGET 16384 /* metadata records read in one step: they cost more than samples, and other JVMs wait */
 #define LAYOUT_NS NS_PER_SEC /* wait for a reader to find the layout; a JVM that is starting may take longer */
 #define READER_BYTES (2u << 20) /* memory of its own that a reader touches */
+#define MAPPED_MIN_AGE_NS NS_PER_MS
 #define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* the agent's timeout for the loader is the same */
 
 static void agent_fail(struct agent *agent, int error, const char *why)
@@ -280,6 +281,15 @@ static void on_ending(struct agent *agent)
 	agent->is_ending = true;
 }
 
+/* A thread waits for the rows, and says so every millisecond. */
+static void on_mapped(struct agent *agent)
+{
+	if (agent->state != AGENT_RUNNING || !agent->unwinding.tables)
+		return;
+	process_refresh_maps(agent->process, clock_monotonic_ns(), MAPPED_MIN_AGE_NS);
+	unwinding_publish_now(&agent->unwinding, agent->process);
+}
+
 static void on_message(struct agent *agent, const struct duet_message *message)
 {
 	if (agent->state == AGENT_GREETING && message->type == DUET_MESSAGE_HELLO)
@@ -292,6 +302,8 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 		agent->is_finishing = false;
 	else if (message->type == DUET_MESSAGE_ENDING)
 		on_ending(agent);
+	else if (message->type == DUET_MESSAGE_MAPPED)
+		on_mapped(agent);
 	else
 		agent_fail(agent, -EPROTO, "the agent sent a message out of turn");
 }
