@@ -18,6 +18,7 @@
 #include "collections.h"
 #include "hooked.h"
 #include "jvm.h"
+#include "outside_objects.h"
 #include "sample.h"
 #include "stay.h"
 #include "tap.h"
@@ -34,6 +35,8 @@ static struct heap_event {
 	bool has_native; /* DUET_AGENT_WITH_NATIVE */
 } alloc, live;
 static uint64_t sampled_interval; /* atomic */
+
+static uint64_t closest_interval; /* see outside_objects.h; 0: none; used on the agent's thread only */
 
 /* What is told of live objects. */
 static struct {
@@ -227,6 +230,7 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 	struct tap_sample from = {.attributes = &attributes, .is_whole = true};
 	char *class_name;
 
+	outside_objects_count(stay, object, size, __atomic_load_n(&sampled_interval, __ATOMIC_RELAXED));
 	if (!is_alloc && !is_live)
 		return;
 	jvm_expect_references(env);
@@ -271,6 +275,8 @@ static bool set_sampling(void)
 
 	if (live.is_open && live.interval < interval)
 		interval = live.interval;
+	if (closest_interval && closest_interval < interval)
+		interval = closest_interval;
 	if (mode == JVMTI_DISABLE)
 		interval = JVM_INTERVAL;
 	__atomic_store_n(&sampled_interval, interval, __ATOMIC_RELAXED);
@@ -278,9 +284,26 @@ static bool set_sampling(void)
 	       !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL);
 }
 
+/* A callback must not do this: it could make the JVM sample after the end. */
+static void heap_rescan(void)
+{
+	uint64_t interval = __atomic_load_n(&sampled_interval, __ATOMIC_RELAXED);
+	uint64_t closer = outside_objects_interval(interval);
+
+	if (closer >= interval)
+		return;
+	closest_interval = closer;
+	outside_objects_begin();
+	(void)set_sampling();
+}
+
 static void close_event(struct heap_event *event)
 {
 	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
+	if (!alloc.is_open && !live.is_open) {
+		closest_interval = 0;
+		outside_objects_begin();
+	}
 	(void)set_sampling();
 }
 
@@ -369,6 +392,7 @@ static void live_rescan(void)
 	JNIEnv *env = jvm_own_env();
 	uint32_t kept;
 
+	heap_rescan();
 	if (!env || count_objects() < objects.sweep_at)
 		return;
 	visit_objects(env, put_back, NULL);
@@ -423,6 +447,7 @@ const struct agent_tap tap_alloc = {
 	.add_callbacks = alloc_add_callbacks,
 	.start = alloc_start,
 	.stop = alloc_stop,
+	.rescan = heap_rescan,
 };
 
 const struct agent_tap tap_live = {

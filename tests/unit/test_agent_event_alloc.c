@@ -19,6 +19,20 @@ uint64_t byte_clock_weight(uint64_t size, uint64_t interval)
 	return size;
 }
 
+void outside_objects_begin(void)
+{
+}
+
+void outside_objects_count(struct stay *stay, jobject object, uint64_t size, uint64_t interval)
+{
+	(void)stay, (void)object, (void)size, (void)interval;
+}
+
+uint64_t outside_objects_interval(uint64_t interval)
+{
+	return interval;
+}
+
 static uint32_t collections;
 
 bool collections_open(void)
