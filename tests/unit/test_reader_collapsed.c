@@ -166,6 +166,10 @@ static void lines_of_all_sorts(void **state)
 	}
 }
 
+#define NO_TEXT                                                                                              \
+	"not a profile in a format that duet reads; of texts, these are collapsed stacks and perf script's, with " \
+	"addresses or events (perf script -F ip,sym)"
+
 static void one_sentence_for_what_is_wrong(void **state)
 {
 	static const struct {
@@ -179,8 +183,9 @@ static void one_sentence_for_what_is_wrong(void **state)
 		{"a 9007199254740991\nb 1\nc 1\n", "line 3: more than 9007199254740992 samples in all"},
 		{"a 1\nb 18446744073709551617\n", "line 2: more than 9007199254740992 samples in all"},
 		{"", "the file is empty"},
-		{"# nothing\n", "not a profile in a format that duet reads"},
-		{"<svg>\n", "not a profile in a format that duet reads"},
+		{"# nothing\n", NO_TEXT},
+		{"<svg>\n", NO_TEXT},
+		{"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", NO_TEXT}, /* perf script -F sym */
 	};
 	struct profile profile;
 

@@ -172,6 +172,46 @@ static void perf_with_other_fields(void **state)
 		    false, "[w tid=2];g`f;g`leaf 1\n", NULL);
 }
 
+/* perf script -F without the time, with chains and, as -G makes them, without. */
+static void perf_without_times(void **state)
+{
+	static const char chain[] = "\t            1417 f (g)\n\tffffffff8142cccf h (g)\n\n";
+	static const struct {
+		const char *head, *want, *want_flat;
+	} cases[] = {
+		{"", "[ tid=0];g`h;g`f 2\n", "[ tid=0];g`f 2\n"},
+		{"w ", "[w tid=0];g`h;g`f 2\n", "[w tid=0];g`f 2\n"},
+		{"w w 7 ", "[w w tid=7];g`h;g`f 2\n", "[w w tid=7];g`f 2\n"},
+		{"   7 ", "[ tid=7];g`h;g`f 2\n", "[ tid=7];g`f 2\n"},
+		{"   2004008 ", "[ tid=0];g`h;g`f 4008016\n", "[ tid=0];g`f 4008016\n"},
+		{"w 3/7 cycles: ", "[w tid=7];g`h;g`f 2\n", "[w tid=7];g`f 2\n"},
+		{"w 3/7 [001]          9 cycles: ", "[w tid=7];g`h;g`f 18\n", "[w tid=7];g`f 18\n"},
+		{"cycles: ", "[ tid=0];g`h;g`f 2\n", "[ tid=0];g`f 2\n"},
+		{"w 7 5.000001: ", "[w tid=7];g`h;g`f 2\n", "[w tid=7];g`f 2\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char text[512];
+
+		snprintf(text, sizeof(text), "%s\n%s%s\n%s", cases[i].head, chain, cases[i].head, chain);
+		assert_perf(text, false, cases[i].want, NULL);
+		snprintf(text, sizeof(text), "%s    556891fc9417 f (g)\n%s    556891fc9417 f (g) 0x1/0x2/P/-/-/1\n",
+			 *cases[i].head ? cases[i].head : " ", *cases[i].head ? cases[i].head : " ");
+		assert_perf(text, false, cases[i].want_flat, NULL);
+	}
+	assert_perf("sched:sched_switch: prev_comm=a b 1\nsched:sched_switch: prev_comm=b c 2\n", false,
+		    "[ tid=0];[unknown] 2\n", NULL);
+	assert_perf("prev_comm=a prev_pid=7 ==> next_comm=b\n\tffffffff8142cccf h (g)\n\n", false,
+		    "[ tid=0];g`h 1\n", NULL);
+	assert_perf("  w 5.000001: \n  w 5.000002: \n", false, "[w tid=0];[unknown] 2\n", NULL);
+	assert_perf("\n\t            1417\n\n", false, "[ tid=0];1417 1\n", NULL);
+	assert_perf("w 7 \n\t            1417 f (g)\n\nx 7 \ny 7 \n", false, NULL,
+		    "line 5 follows a sample with neither an event nor a frame, which perf script -F +ip,sym shows");
+	assert_perf("\n0x108@perf.data [0x50]: event: 69\n.\n", false, NULL,
+		    "line 2 is of perf script -D, which duet does not read: leave out -D");
+}
+
 /* Lines of the source are those of the frames above them. */
 static void perf_with_lines(void **state)
 {
@@ -475,6 +515,7 @@ int main(void)
 		cmocka_unit_test(perf_of_others),
 		cmocka_unit_test(perf_without_chains),
 		cmocka_unit_test(perf_with_other_fields),
+		cmocka_unit_test(perf_without_times),
 		cmocka_unit_test(perf_with_lines),
 		cmocka_unit_test(speedscope),
 		cmocka_unit_test(callgrind),

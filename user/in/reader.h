@@ -52,6 +52,8 @@ int reader_open(struct reader_source *source, const char *path, struct buf *why)
 void reader_close(struct reader_source *source);
 /* Reads the next `len` bytes. Returns their number, which is smaller only at the end of the file, or -errno. */
 ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len);
+/* True if it has no bytes like those before the numbers of a binary message. */
+bool reader_is_text(const unsigned char *start, size_t len);
 /* Finds the reader for the file and calls it. Returns as reader.read(). */
 int reader_read(struct reader_source *source, struct profile *profile, struct buf *why);
 

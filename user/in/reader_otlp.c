@@ -672,6 +672,8 @@ static bool otlp_claims(const unsigned char *start, size_t len)
 		wire = (struct wire){.bytes = contents, .len = inflate_start(start, len, contents, sizeof(contents))};
 	if (is_json(wire.bytes, wire.len))
 		return true;
+	if (reader_is_text(wire.bytes, wire.len))
+		return false;
 	return wire_varint(&wire, &tag) > 0 && tag == (DATA_RESOURCES << 3 | WIRE_BYTES) &&
 	       wire_varint(&wire, &size) > 0 && size > 3 && wire.at < wire.len &&
 	       (wire.bytes[wire.at] == (RESOURCE_RESOURCE << 3 | WIRE_BYTES) ||

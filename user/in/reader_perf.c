@@ -3,7 +3,8 @@
  * The text of perf script, of perf and of duet. A sample is a line "comm pid/tid [cpu] time: period event:", in which
  * the ids, the CPU and the period may be missing, then one line a frame, leaf first, "address symbol+offset (module)",
  * and an empty line. Without call chains, the frame is in the sample's line, and there is no empty line. A frame may be
- * followed by a line with its place in the source. Each event of the text is an event of the profile. The events of
+ * followed by a line with its place in the source. Texts without a time, of perf script -F, have any part of the
+ * sample's line, or an empty one. Each event of the text is an event of the profile. The events of
  * perf are counts, except its clocks.
  */
 #include <ctype.h>
@@ -19,6 +20,9 @@
 
 #define DEPTH_MAX 65536
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
+#define ADDRESS_WIDTH 16 /* addresses and periods are padded to these */
+#define PERIOD_WIDTH 10
+#define COMM_MAX 15 /* bytes of the kernel's names of threads */
 
 /* A part of a line; not terminated. */
 struct word {
@@ -32,7 +36,10 @@ struct head {
 	uint32_t pid, tid;
 	uint64_t time_ns, period;
 	bool has_period; /* else it is 1 */
+	bool has_time;
 };
+
+enum heads { HEADS_UNKNOWN, HEADS_WITH_TIME, HEADS_BARE };
 
 struct perf {
 	struct profile *profile;
@@ -44,6 +51,8 @@ struct perf {
 	bool has_sample, has_start;
 	bool is_flat; /* the sample has its only frame already */
 	bool has_addresses; /* its first frame has one */
+	bool needs_frames; /* its head alone tells nothing */
+	enum heads heads; /* as the first one is */
 	uint32_t count; /* of samples merged into the next one; 0 = 1 */
 	uint64_t samples, weight;
 	struct buf *why;
@@ -140,6 +149,20 @@ static bool is_address(const struct word *word)
 	return digits == word->len && digits > 0 && digits <= 16;
 }
 
+/* The length without the branches at the end, "0x12/0x34/P/-/-/1 …". */
+static size_t without_branches(const char *text, size_t len)
+{
+	size_t at = 0, end = 0;
+	struct word word;
+
+	while ((word = next_word(text, len, &at)).len) {
+		if (word.len > 2 && !memcmp(word.text, "0x", 2) && memmem(word.text, word.len, "/0x", 3))
+			return end;
+		end = at;
+	}
+	return len;
+}
+
 /*
  * Reads "address symbol+offset (module)" behind the event. What follows a tracepoint is its text, which is skipped: it
  * begins after one blank, where addresses are padded to 16 places.
@@ -149,8 +172,8 @@ static void read_only_frame(const char *line, size_t len, size_t at, struct head
 	size_t start = at;
 	struct word address = next_word(line, len, &at);
 
-	if (is_address(&address) && address.text - (line + start) + address.len >= 17 && at < len)
-		ret->frame = (struct word){line + start, len - start};
+	if (is_address(&address) && address.text - (line + start) + address.len > ADDRESS_WIDTH && at < len)
+		ret->frame = (struct word){line + start, without_branches(line + start, len - start)};
 }
 
 /* Reads what follows the time: "period event:", and more after a tracepoint. */
@@ -200,6 +223,7 @@ static bool read_head_with(const char *line, size_t len, bool needs_ids, struct 
 				end = last[1].text;
 			else if (read_ids(&last[0], ret))
 				end = last[0].text;
+			ret->has_time = true;
 			ret->comm = trimmed(line, end);
 			if ((end < word.text || !needs_ids) && read_event(line, len, at, ret))
 				return true;
@@ -212,6 +236,80 @@ static bool read_head_with(const char *line, size_t len, bool needs_ids, struct 
 static bool read_head(const char *line, size_t len, struct head *ret)
 {
 	return read_head_with(line, len, true, ret) || read_head_with(line, len, false, ret);
+}
+
+static bool is_cpu(const struct word *word)
+{
+	uint64_t cpu;
+
+	return word->len > 2 && word->text[0] == '[' && word->text[word->len - 1] == ']' &&
+	       read_number(word->text + 1, word->len - 2, &cpu);
+}
+
+/* Reads a number before the event: the ids, or the period, which has more places. */
+static bool read_bare_number(const struct word *word, size_t places, struct head *ret)
+{
+	uint64_t number;
+
+	if (places < PERIOD_WIDTH || !read_number(word->text, word->len, &number))
+		return read_ids(word, ret);
+	ret->period = number;
+	ret->has_period = true;
+	return true;
+}
+
+/*
+ * Reads any parts of "comm pid/tid [cpu] time: period event: address symbol", in this order. Other words are the name,
+ * unless there are too many: then they are the text of a tracepoint.
+ */
+static void read_bare_head(const char *line, size_t len, struct head *ret)
+{
+	const char *name_end = line, *before = line;
+	size_t at = 0;
+	struct word word;
+
+	*ret = (struct head){.period = 1};
+	while (!ret->event.len && !ret->frame.len && (word = next_word(line, len, &at)).len) {
+		read_only_frame(line, len, (size_t)(before - line), ret);
+		if (ret->frame.len)
+			break;
+		if (read_time(&word, &ret->time_ns)) {
+			ret->has_time = true;
+		} else if (word.len > 1 && word.text[word.len - 1] == ':') {
+			ret->event = (struct word){word.text, word.len - 1};
+			read_only_frame(line, len, at, ret);
+		} else if (!is_cpu(&word) && !read_bare_number(&word, (size_t)(line + at - before), ret)) {
+			name_end = line + at;
+		}
+		before = line + at;
+	}
+	ret->comm = trimmed(line, name_end);
+	if (ret->comm.len > COMM_MAX)
+		ret->comm.len = 0;
+}
+
+/* "sched:sched_switch" */
+static bool is_tracepoint(const struct word *event)
+{
+	size_t colons = 0;
+
+	for (size_t i = 0; i < event->len; i++) {
+		char c = event->text[i];
+
+		colons += c == ':';
+		if (!isalnum((unsigned char)c) && c != '_' && c != '-' && c != ':')
+			return false;
+	}
+	return colons == 1;
+}
+
+/* A line of a call chain: a tab and a padded address. */
+static bool is_chain(const char *line, size_t len)
+{
+	size_t at = 0;
+	struct word address = next_word(line, len, &at);
+
+	return len && line[0] == '\t' && is_address(&address) && at > ADDRESS_WIDTH;
 }
 
 /* ---- frames ---- */
@@ -355,6 +453,8 @@ static int push_frame(struct perf *p, const char *line, size_t len)
 		at = (size_t)(address.text - line);
 	while (at < len && line[at] == ' ')
 		at++;
+	if (at == len) /* perf script -F ip */
+		at = (size_t)(address.text - line);
 	if (p->stack.len >= DEPTH_MAX)
 		return refuse(p, "is one of more than %d frames", DEPTH_MAX);
 	frame = frame_texts_find(&p->frames, line + at, len - at);
@@ -401,6 +501,8 @@ static int end_sample(struct perf *p)
 	if (!p->has_sample)
 		return 0;
 	p->has_sample = false;
+	if (p->needs_frames && !p->stack.len)
+		return refuse(p, "follows a sample with neither an event nor a frame, which perf script -F +ip,sym shows");
 	for (size_t i = p->stack.len; i-- > 0;) {
 		node = profile_child(p->profile, node, p->stack.items[i]);
 		if (node == UINT32_MAX)
@@ -438,11 +540,13 @@ static uint32_t find_thread(struct perf *p, const struct head *head)
 
 static int begin_sample(struct perf *p, const struct head *head)
 {
+	const struct word unnamed = {READER_SAMPLES, strlen(READER_SAMPLES)};
+
 	p->sample = (struct profile_sample){
 		.time_ns = head->time_ns,
 		.weight = head->period,
 		.count = p->count ? p->count : 1,
-		.event = find_event(p, &head->event),
+		.event = find_event(p, head->event.len ? &head->event : &unnamed),
 		.thread = find_thread(p, head),
 	};
 	if (p->sample.event == UINT32_MAX)
@@ -457,6 +561,7 @@ static int begin_sample(struct perf *p, const struct head *head)
 	if (!p->has_start && head->time_ns > p->profile->end_ns)
 		p->profile->end_ns = head->time_ns;
 	p->has_sample = true;
+	p->needs_frames = !head->event.len && !head->has_time;
 	vec_clear(&p->stack);
 	p->is_flat = head->frame.len;
 	return p->is_flat ? push_frame(p, head->frame.text, head->frame.len) : 0;
@@ -549,6 +654,20 @@ static bool read_sample(const char *line, size_t len, struct head *ret)
 					     memcmp(ret->event.text, RECORD, sizeof(RECORD) - 1) != 0);
 }
 
+/* The first head of a text tells what the others are like. */
+static bool read_next_head(struct perf *p, const char *line, size_t len, struct head *ret)
+{
+	if (p->heads != HEADS_BARE && read_sample(line, len, ret)) {
+		p->heads = HEADS_WITH_TIME;
+		return true;
+	}
+	if (p->heads == HEADS_WITH_TIME || is_record(line, len))
+		return false;
+	p->heads = HEADS_BARE;
+	read_bare_head(line, len, ret);
+	return true;
+}
+
 /*
  * A line that begins with a blank or a tab. perf script aligns the names of threads to the right by blanks, so that it
  * may be the next sample if this one has no chain. Frames of a chain begin with a tab.
@@ -559,13 +678,19 @@ static int read_indented(struct perf *p, const char *line, size_t len)
 	uint64_t number;
 	int err;
 
-	if (line[0] != '\t' && (!p->stack.len || p->is_flat) && read_head(line, len, &head)) {
+	if (line[0] != '\t' && (!p->stack.len || p->is_flat) && read_next_head(p, line, len, &head)) {
 		err = end_sample(p);
 		return err ? err : begin_sample(p, &head);
 	}
 	if (is_detail(p, line, len, &number))
 		return number ? set_line(p, number) : 0;
 	return push_frame(p, line, len);
+}
+
+/* perf script -D */
+static bool is_dump(const char *line, size_t len)
+{
+	return len > 2 && !memcmp(line, "0x", 2) && memmem(line, len, "]: event: ", 10);
 }
 
 static int read_line(struct perf *p, const char *line, size_t len)
@@ -579,10 +704,18 @@ static int read_line(struct perf *p, const char *line, size_t len)
 		return read_comment(p, line, len);
 	if (memchr(line, '\0', len))
 		return refuse(p, "is no text");
+	if (is_dump(line, len))
+		return refuse(p, "is of perf script -D, which duet does not read: leave out -D");
+	if (!p->has_sample && p->heads != HEADS_WITH_TIME && is_chain(line, len)) {
+		head = (struct head){.comm = {line, 0}, .period = 1};
+		p->heads = HEADS_BARE;
+		err = begin_sample(p, &head);
+		return err ? err : push_frame(p, line, len);
+	}
 	if (p->has_sample && isspace((unsigned char)line[0]))
 		return read_indented(p, line, len);
 	err = end_sample(p);
-	if (!err && read_sample(line, len, &head))
+	if (!err && read_next_head(p, line, len, &head))
 		return begin_sample(p, &head);
 	if (!err && !is_record(line, len))
 		return refuse(p, "is no sample, as \"comm 12/34 5.678901: 1 cycles:\"");
@@ -622,6 +755,16 @@ static int perf_read(struct profile *profile, struct reader_source *source, stru
 
 #define PERF_HEADER "# captured on" /* of perf script --header, whose comments are long */
 
+/* A text without times. `next` is the line after the first. */
+static bool claims_bare(const char *line, size_t len, const char *next, size_t next_len)
+{
+	struct head head;
+
+	read_bare_head(line, len, &head);
+	return is_chain(line, len) || is_chain(next, next_len) || head.frame.len || is_tracepoint(&head.event) ||
+	       (head.has_time && head.comm.len && !head.event.len);
+}
+
 /* Decided by the first line that is not a comment. */
 static bool perf_claims(const unsigned char *start, size_t len)
 {
@@ -631,14 +774,16 @@ static bool perf_claims(const unsigned char *start, size_t len)
 	if (memchr(start, '\0', len))
 		return false;
 	while (line < end) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *newline = memchr(line, '\n', (size_t)(end - line)), *next = newline ? newline + 1 : end;
 		size_t bytes = lines_without_return(line, (size_t)((newline ? newline : end) - line)), at;
+		const char *last = memchr(next, '\n', (size_t)(end - next));
 
 		if (bytes && *line != '#')
-			return is_record(line, bytes) || read_head(line, bytes, &head);
+			return is_record(line, bytes) || is_dump(line, bytes) || read_head(line, bytes, &head) ||
+			       claims_bare(line, bytes, next, (size_t)((last ? last : end) - next));
 		if (begins_with(line, bytes, PERF_TEXT_START, &at) || begins_with(line, bytes, PERF_HEADER, &at))
 			return true;
-		line = newline ? newline + 1 : end;
+		line = next;
 	}
 	return false;
 }

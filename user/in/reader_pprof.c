@@ -294,15 +294,6 @@ static int pprof_read(struct profile *profile, struct reader_source *source, str
 	return err;
 }
 
-/* Text has no bytes like those before the numbers of a message. */
-static bool is_text_file(const unsigned char *start, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (start[i] < ' ' && !memchr("\t\n\r\f", start[i], 4))
-			return false;
-	return true;
-}
-
 #define LAST_FIELD 20 /* later versions may have a few more fields */
 
 static bool is_field_of_pprof(const struct wire_field *field)
@@ -326,7 +317,7 @@ static bool pprof_claims(const unsigned char *start, size_t len)
 
 	if (inflate_is_gzip(start, len))
 		wire = (struct wire){.bytes = contents, .len = inflate_start(start, len, contents, sizeof(contents))};
-	if (is_text_file(wire.bytes, wire.len))
+	if (reader_is_text(wire.bytes, wire.len))
 		return false;
 	for (; wire_next(&wire, &field) > 0; fields++)
 		if (!is_field_of_pprof(&field))

@@ -137,6 +137,14 @@ ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len)
 	return (ssize_t)ready + got;
 }
 
+bool reader_is_text(const unsigned char *start, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (start[i] < ' ' && !memchr("\t\n\r\f", start[i], 4))
+			return false;
+	return true;
+}
+
 /* Says what a file is that no reader claims. */
 static void explain_start(const unsigned char *start, size_t len, struct buf *why)
 {
@@ -159,6 +167,9 @@ static void explain_start(const unsigned char *start, size_t len, struct buf *wh
 			return;
 		}
 	buf_add_str(why, len ? "not a profile in a format that duet reads" : "the file is empty");
+	if (len && reader_is_text(start, len))
+		buf_add_str(why, "; of texts, these are collapsed stacks and perf script's, with addresses or events "
+				 "(perf script -F ip,sym)");
 }
 
 int reader_read(struct reader_source *source, struct profile *profile, struct buf *why)
