@@ -226,6 +226,68 @@ static double read_long_text(struct profile *profile, size_t count, bool is_meth
 	return begin;
 }
 
+/* A heap of two values, of which `default_type` is the string of one, and code without a name. */
+static void read_heap(struct profile *profile, int64_t default_type)
+{
+	char *strings[] = {(char *)"", (char *)"alloc_space", (char *)"inuse_space", (char *)"bytes",
+			   (char *)"/usr/bin/app", (char *)"alloc_space"};
+	Pprof__Profile file = PPROF__PROFILE__INIT;
+	Pprof__ValueType alloc = PPROF__VALUE_TYPE__INIT, inuse = PPROF__VALUE_TYPE__INIT, *types[] = {&alloc, &inuse};
+	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings = &mapping;
+	Pprof__Location inside = PPROF__LOCATION__INIT, outside = PPROF__LOCATION__INIT;
+	Pprof__Location *locations[] = {&inside, &outside};
+	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples = &sample;
+	uint8_t bytes[512];
+	struct buf why;
+
+	buf_init(&why);
+	file.n_strings = 6, file.strings = strings, file.default_type = default_type;
+	alloc.type = 1, inuse.type = 2, alloc.unit = inuse.unit = 3, file.n_value_types = 2, file.value_types = types;
+	mapping.id = 1, mapping.file = 4, mapping.start = 0x400000, mapping.end = 0x500000;
+	mapping.file_offset = 0x2000, file.n_mappings = 1, file.mappings = &mappings;
+	inside.id = 1, inside.mapping = 1, inside.address = 0x401234;
+	outside.id = 2, outside.mapping = 1, outside.address = 0x5678;
+	file.n_locations = 2, file.locations = locations;
+	sample.n_locations = 2, sample.locations = (uint64_t[]){1, 2};
+	sample.n_values = 2, sample.values = (int64_t[]){10, 20};
+	file.n_samples = 1, file.samples = &samples;
+	assert_true(pprof__profile__get_packed_size(&file) < sizeof(bytes));
+	assert_int_equal(read_bytes(profile, bytes, pprof__profile__pack(&file, bytes), &why), 0);
+	buf_release(&why);
+}
+
+/* What go tool pprof shows without an option is the first event. Code without a name has its place in the file. */
+static void heap_of_others(void **state)
+{
+	static const struct {
+		int64_t default_type;
+		const char *first, *want;
+	} cases[] = {
+		{0, "inuse_space", "app+0x5678;app+0x3234 20\n"},
+		{1, "alloc_space", "app+0x5678;app+0x3234 10\n"},
+		{2, "inuse_space", "app+0x5678;app+0x3234 20\n"},
+		{5, "alloc_space", "app+0x5678;app+0x3234 10\n"}, /* the same text again */
+		{3, "inuse_space", "app+0x5678;app+0x3234 20\n"}, /* no type of the file */
+	};
+	struct writer_options options;
+
+	(void)state;
+	writer_options_default(&options);
+	options.total = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile profile;
+		char *text;
+
+		read_heap(&profile, cases[i].default_type);
+		assert_int_equal(profile.events.len, 2);
+		assert_string_equal(intern_text(&profile.strings, profile.events.items[0].name), cases[i].first);
+		text = written("collapsed", &profile, &options);
+		assert_string_equal(text, cases[i].want);
+		free(text);
+		profile_release(&profile);
+	}
+}
+
 static void long_names_are_read_once(void **state)
 {
 	double ratio = 1e9;
@@ -326,6 +388,7 @@ int main(void)
 		cmocka_unit_test(refuses_what_does_not_fit),
 		cmocka_unit_test(long_names_are_read_once),
 		cmocka_unit_test(names_of_addresses_are_short),
+		cmocka_unit_test(heap_of_others),
 		cmocka_unit_test(comments_are_bounded),
 		cmocka_unit_test(inflating_is_bounded),
 		cmocka_unit_test(names_of_files),

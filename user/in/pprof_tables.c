@@ -143,22 +143,25 @@ static int read_value_type(struct pprof_file *p, const struct wire_field *field)
 	return err;
 }
 
-int pprof_add_mapping(struct pprof_file *p, uint64_t id, int64_t file)
+int pprof_add_mapping(struct pprof_file *p, const Pprof__Mapping *mapping)
 {
-	Pprof__Mapping mapping = PPROF__MAPPING__INIT;
-	int err = check_strings(p, &file, 1, "mapping");
+	Pprof__Mapping copy = PPROF__MAPPING__INIT;
+	int err = check_strings(p, &mapping->file, 1, "mapping");
 
-	mapping.id = id;
-	mapping.file = file;
+	copy.id = mapping->id;
+	copy.start = mapping->start;
+	copy.end = mapping->end;
+	copy.file_offset = mapping->file_offset;
+	copy.file = mapping->file;
 	if (!err)
-		err = map_put(&p->mapping_ids, id, p->mappings.len);
-	return err ? err : vec_push(&p->mappings, mapping);
+		err = map_put(&p->mapping_ids, copy.id, p->mappings.len);
+	return err ? err : vec_push(&p->mappings, copy);
 }
 
 static int read_mapping(struct pprof_file *p, const struct wire_field *field)
 {
 	Pprof__Mapping *mapping = pprof_unpack(p, field, &pprof__mapping__descriptor);
-	int err = mapping ? pprof_add_mapping(p, mapping->id, mapping->file) : -EINVAL;
+	int err = mapping ? pprof_add_mapping(p, mapping) : -EINVAL;
 
 	pprof_drop(mapping);
 	return err;
@@ -206,6 +209,9 @@ static int read_table(struct pprof_file *p, const struct wire_field *field)
 		return 0;
 	case PPROF_PERIOD:
 		p->head.period = (int64_t)field->value;
+		return 0;
+	case PPROF_DEFAULT_TYPE:
+		p->head.default_type = (int64_t)field->value;
 		return 0;
 	}
 	return 0;
@@ -315,6 +321,14 @@ static struct frame frame_of(struct pprof_file *p, const Pprof__Function *functi
 	return frame;
 }
 
+/* The address in the mapping's file, as far as it is in the mapping. Programs that know only that have no range. */
+static uint64_t address_in_file(const Pprof__Mapping *mapping, uint64_t address)
+{
+	bool is_inside = mapping->file && mapping->start <= address && address < mapping->end;
+
+	return is_inside ? address - mapping->start + mapping->file_offset : address;
+}
+
 /* Code without a name: "file+0x1234". */
 static struct frame frame_of_address(struct pprof_file *p, uint64_t address, int64_t string)
 {
@@ -360,19 +374,20 @@ static int add_lines(struct pprof_file *p, const Pprof__Location *location, int6
 int pprof_add_location(struct pprof_file *p, const Pprof__Location *location)
 {
 	struct pprof_place place = {.first = (uint32_t)p->frames.len};
+	static const Pprof__Mapping none = PPROF__MAPPING__INIT;
+	const Pprof__Mapping *mapping = &none;
 	uint64_t index;
-	int64_t file = 0;
 	int err;
 
 	if (location->mapping && !map_get(&p->mapping_ids, location->mapping, &index))
 		return pprof_refuse(p, "a location refers to mapping %llu, which the file does not have",
 				    (unsigned long long)location->mapping);
 	if (location->mapping)
-		file = p->mappings.items[index].file;
+		mapping = &p->mappings.items[index];
 	if (location->n_lines) {
-		err = add_lines(p, location, file);
+		err = add_lines(p, location, mapping->file);
 	} else {
-		struct frame frame = frame_of_address(p, location->address, file);
+		struct frame frame = frame_of_address(p, address_in_file(mapping, location->address), mapping->file);
 
 		err = add_frame(p, &frame);
 	}

@@ -86,7 +86,7 @@ void pprof_file_release(struct pprof_file *p);
  * locations. Each returns 0 or -errno; the cause may be in p->why.
  */
 int pprof_add_string(struct pprof_file *p, struct pprof_text text);
-int pprof_add_mapping(struct pprof_file *p, uint64_t id, int64_t file);
+int pprof_add_mapping(struct pprof_file *p, const Pprof__Mapping *mapping);
 int pprof_add_function(struct pprof_file *p, const Pprof__Function *function);
 int pprof_add_location(struct pprof_file *p, const Pprof__Location *location);
 /* Stores the node of a stack of locations, leaf first. A stack of only "[unknown]" is the empty one. */

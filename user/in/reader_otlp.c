@@ -132,8 +132,17 @@ static int add_attribute(struct otlp *o, const struct wire_field *field)
 static int add_mapping(struct otlp *o, const struct wire_field *field)
 {
 	Otlp__Mapping *mapping = pprof_unpack(&o->tables, field, &otlp__mapping__descriptor);
-	int err = mapping ? pprof_add_mapping(&o->tables, o->tables.mappings.len, mapping->filename_strindex) : -EINVAL;
+	Pprof__Mapping row = PPROF__MAPPING__INIT;
+	int err;
 
+	if (!mapping)
+		return -EINVAL;
+	row.id = o->tables.mappings.len;
+	row.start = mapping->memory_start;
+	row.end = mapping->memory_limit;
+	row.file_offset = mapping->file_offset;
+	row.file = mapping->filename_strindex;
+	err = pprof_add_mapping(&o->tables, &row);
 	pprof_drop(mapping);
 	return err;
 }
@@ -289,10 +298,13 @@ static int add_known_mappings(struct otlp *o)
 
 	for (size_t i = 0; !err && i < 2; i++) {
 		const struct pprof_text text = {(const unsigned char *)names[i], strlen(names[i])};
+		Pprof__Mapping row = PPROF__MAPPING__INIT;
 
 		err = pprof_add_string(&o->tables, text);
+		row.id = o->tables.mappings.len;
+		row.file = (int64_t)o->tables.strings.len - 1;
 		if (!err)
-			err = pprof_add_mapping(&o->tables, o->tables.mappings.len, (int64_t)o->tables.strings.len - 1);
+			err = pprof_add_mapping(&o->tables, &row);
 	}
 	return err;
 }

@@ -35,19 +35,44 @@ static bool counts_the_next(const struct pprof_file *p, size_t i)
 	       (ends_in_samples(p, p->values.items[i].type) || !pprof_is_text(p, p->values.items[i + 1].unit, "count"));
 }
 
+/*
+ * The value of which the file wants to be shown, as go tool pprof takes it: that of the default type, else the last.
+ */
+static size_t default_value(const struct pprof_file *p)
+{
+	struct pprof_text wanted = pprof_text(p, p->head.default_type);
+
+	for (size_t i = 0; wanted.len && i < p->values.len; i++) {
+		struct pprof_text type = pprof_text(p, p->values.items[i].type);
+
+		if (type.len == wanted.len && !memcmp(type.bytes, wanted.bytes, type.len))
+			return i + counts_the_next(p, i);
+	}
+	return p->values.len - 1;
+}
+
+static uint32_t add_event(struct pprof_file *p, struct pprof_value *value)
+{
+	enum profile_unit unit = pprof_unit(p, value);
+	const char *name = intern_text(&p->profile->strings, pprof_intern(p, value->type));
+
+	return profile_event(p->profile, *name ? name : READER_SAMPLES, unit, 0);
+}
+
+/* The first event is that of the default type. */
 static int make_events(struct pprof_file *p)
 {
 	if (!p->values.len)
 		return pprof_refuse(p, "the file has no value types");
+	if (add_event(p, &p->values.items[default_value(p)]) == UINT32_MAX)
+		return -ENOMEM;
 	for (size_t i = 0; i < p->values.len; i++) {
 		bool has_counts = counts_the_next(p, i);
 		struct pprof_value *value = &p->values.items[i + has_counts];
-		enum profile_unit unit = pprof_unit(p, value);
-		const char *name = intern_text(&p->profile->strings, pprof_intern(p, value->type));
 
 		value->is_weight = true;
-		value->is_count = !has_counts && unit == PROFILE_COUNT;
-		value->event = profile_event(p->profile, *name ? name : READER_SAMPLES, unit, 0);
+		value->is_count = !has_counts && pprof_unit(p, value) == PROFILE_COUNT;
+		value->event = add_event(p, value);
 		if (value->event == UINT32_MAX)
 			return -ENOMEM;
 		if (has_counts) {
