@@ -207,7 +207,7 @@ static void perf_without_times(void **state)
 	assert_perf("  w 5.000001: \n  w 5.000002: \n", false, "[w tid=0];[unknown] 2\n", NULL);
 	assert_perf("\n\t            1417\n\n", false, "[ tid=0];1417 1\n", NULL);
 	assert_perf("w 7 \n\t            1417 f (g)\n\nx 7 \ny 7 \n", false, NULL,
-		    "line 5 follows a sample with neither an event nor a frame, which perf script -F +ip,sym shows");
+		    "line 5 follows a sample without event and frame, which perf script -F +ip,sym shows");
 	assert_perf("\n0x108@perf.data [0x50]: event: 69\n.\n", false, NULL,
 		    "line 2 is of perf script -D, which duet does not read: leave out -D");
 }

@@ -137,11 +137,8 @@ static int add_mapping(struct otlp *o, const struct wire_field *field)
 
 	if (!mapping)
 		return -EINVAL;
-	row.id = o->tables.mappings.len;
-	row.start = mapping->memory_start;
-	row.end = mapping->memory_limit;
-	row.file_offset = mapping->file_offset;
-	row.file = mapping->filename_strindex;
+	row.id = o->tables.mappings.len, row.file = mapping->filename_strindex;
+	row.start = mapping->memory_start, row.end = mapping->memory_limit, row.file_offset = mapping->file_offset;
 	err = pprof_add_mapping(&o->tables, &row);
 	pprof_drop(mapping);
 	return err;

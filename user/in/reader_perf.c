@@ -4,40 +4,22 @@
  * the ids, the CPU and the period may be missing, then one line a frame, leaf first, "address symbol+offset (module)",
  * and an empty line. Without call chains, the frame is in the sample's line, and there is no empty line. A frame may be
  * followed by a line with its place in the source. Texts without a time, of perf script -F, have any part of the
- * sample's line, or an empty one. Each event of the text is an event of the profile. The events of
- * perf are counts, except its clocks.
+ * sample's line, or an empty one. Each event of the text is an event of the profile. The events of perf are counts,
+ * except its clocks.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "in/frame_text.h"
 #include "in/lines.h"
+#include "in/perf_head.h"
 #include "in/readers.h"
 #include "profile/perf_text.h"
 
 #define DEPTH_MAX 65536
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
-#define ADDRESS_WIDTH 16 /* addresses and periods are padded to these */
-#define PERIOD_WIDTH 10
-#define COMM_MAX 15 /* bytes of the kernel's names of threads */
-
-/* A part of a line; not terminated. */
-struct word {
-	const char *text;
-	size_t len;
-};
-
-struct head {
-	struct word comm, event;
-	struct word frame; /* of a sample without a call chain, else empty */
-	uint32_t pid, tid;
-	uint64_t time_ns, period;
-	bool has_period; /* else it is 1 */
-	bool has_time;
-};
 
 enum heads { HEADS_UNKNOWN, HEADS_WITH_TIME, HEADS_BARE };
 
@@ -69,260 +51,26 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct perf *p, const ch
 	return -EINVAL;
 }
 
-/* ---- words ---- */
-
-static bool is_word(const struct word *word, const char *text)
-{
-	return word->len == strlen(text) && !memcmp(word->text, text, word->len);
-}
-
-/* Returns the next word of the line from *at on; its len is 0 at the end. */
-static struct word next_word(const char *line, size_t len, size_t *at)
-{
-	struct word word;
-
-	while (*at < len && isspace((unsigned char)line[*at]))
-		(*at)++;
-	word.text = line + *at;
-	while (*at < len && !isspace((unsigned char)line[*at]))
-		(*at)++;
-	word.len = (size_t)(line + *at - word.text);
-	return word;
-}
-
-/* Reads digits only. Returns false also if the number is too large. */
-static bool read_number(const char *text, size_t len, uint64_t *ret)
-{
-	*ret = 0;
-	for (size_t i = 0; i < len; i++) {
-		uint64_t digit = (uint64_t)(unsigned char)text[i] - '0';
-
-		if (digit > 9 || *ret > (INT64_MAX - digit) / 10)
-			return false;
-		*ret = *ret * 10 + digit;
-	}
-	return len > 0;
-}
-
-/* "12345.678901:" */
-static bool read_time(const struct word *word, uint64_t *ret_ns)
-{
-	const char *dot = memchr(word->text, '.', word->len);
-	size_t before = dot ? (size_t)(dot - word->text) : 0;
-	size_t digits = dot && word->text[word->len - 1] == ':' ? word->len - before - 2 : 0;
-	uint64_t seconds, rest;
-
-	if (digits < 1 || digits > 9 || !read_number(word->text, before, &seconds) ||
-	    !read_number(dot + 1, digits, &rest) || seconds > INT64_MAX / NS_PER_SEC / 4)
-		return false;
-	for (; digits < 9; digits++)
-		rest *= 10;
-	*ret_ns = seconds * NS_PER_SEC + rest;
-	return true;
-}
-
-/* "12/34" or "34" */
-static bool read_ids(const struct word *word, struct head *ret)
-{
-	const char *slash = memchr(word->text, '/', word->len);
-	size_t before = slash ? (size_t)(slash - word->text) : word->len;
-	uint64_t pid, tid;
-
-	if (!read_number(word->text, before, &pid))
-		return false;
-	tid = pid;
-	if (slash && !read_number(slash + 1, word->len - before - 1, &tid))
-		return false;
-	ret->pid = (uint32_t)pid;
-	ret->tid = (uint32_t)tid;
-	return true;
-}
-
-/* ---- heads ---- */
-
-static bool is_address(const struct word *word)
-{
-	size_t digits = 0;
-
-	while (digits < word->len && isxdigit((unsigned char)word->text[digits]))
-		digits++;
-	return digits == word->len && digits > 0 && digits <= 16;
-}
-
-/* The length without the branches at the end, "0x12/0x34/P/-/-/1 …". */
-static size_t without_branches(const char *text, size_t len)
-{
-	size_t at = 0, end = 0;
-	struct word word;
-
-	while ((word = next_word(text, len, &at)).len) {
-		if (word.len > 2 && !memcmp(word.text, "0x", 2) && memmem(word.text, word.len, "/0x", 3))
-			return end;
-		end = at;
-	}
-	return len;
-}
-
-/*
- * Reads "address symbol+offset (module)" behind the event. What follows a tracepoint is its text, which is skipped: it
- * begins after one blank, where addresses are padded to 16 places.
- */
-static void read_only_frame(const char *line, size_t len, size_t at, struct head *ret)
-{
-	size_t start = at;
-	struct word address = next_word(line, len, &at);
-
-	if (is_address(&address) && address.text - (line + start) + address.len > ADDRESS_WIDTH && at < len)
-		ret->frame = (struct word){line + start, without_branches(line + start, len - start)};
-}
-
-/* Reads what follows the time: "period event:", and more after a tracepoint. */
-static bool read_event(const char *line, size_t len, size_t at, struct head *ret)
-{
-	struct word word = next_word(line, len, &at);
-
-	ret->has_period = read_number(word.text, word.len, &ret->period);
-	if (ret->has_period)
-		word = next_word(line, len, &at);
-	else
-		ret->period = 1;
-	if (word.len < 2 || word.text[word.len - 1] != ':')
-		return false;
-	ret->event = (struct word){word.text, word.len - 1};
-	read_only_frame(line, len, at, ret);
-	return true;
-}
-
-static struct word trimmed(const char *text, const char *end)
-{
-	while (text < end && isspace((unsigned char)*text))
-		text++;
-	while (text < end && isspace((unsigned char)end[-1]))
-		end--;
-	return (struct word){text, (size_t)(end - text)};
-}
-
-/*
- * The words before the time are the name, which may have several words, the ids, and the CPU in brackets or the mode,
- * as U. With `needs_ids`, it is no head without them.
- */
-static bool read_head_with(const char *line, size_t len, bool needs_ids, struct head *ret)
-{
-	struct word last[2] = {{line, 0}, {line, 0}}; /* the two words before the current one */
-	size_t at = 0;
-
-	*ret = (struct head){0};
-	for (;;) {
-		struct word word = next_word(line, len, &at);
-		const char *end = word.text;
-
-		if (!word.len)
-			return false;
-		if (read_time(&word, &ret->time_ns)) {
-			if (read_ids(&last[1], ret))
-				end = last[1].text;
-			else if (read_ids(&last[0], ret))
-				end = last[0].text;
-			ret->has_time = true;
-			ret->comm = trimmed(line, end);
-			if ((end < word.text || !needs_ids) && read_event(line, len, at, ret))
-				return true;
-		}
-		last[0] = last[1];
-		last[1] = word;
-	}
-}
-
-static bool read_head(const char *line, size_t len, struct head *ret)
-{
-	return read_head_with(line, len, true, ret) || read_head_with(line, len, false, ret);
-}
-
-static bool is_cpu(const struct word *word)
-{
-	uint64_t cpu;
-
-	return word->len > 2 && word->text[0] == '[' && word->text[word->len - 1] == ']' &&
-	       read_number(word->text + 1, word->len - 2, &cpu);
-}
-
-/* Reads a number before the event: the ids, or the period, which has more places. */
-static bool read_bare_number(const struct word *word, size_t places, struct head *ret)
-{
-	uint64_t number;
-
-	if (places < PERIOD_WIDTH || !read_number(word->text, word->len, &number))
-		return read_ids(word, ret);
-	ret->period = number;
-	ret->has_period = true;
-	return true;
-}
-
-/*
- * Reads any parts of "comm pid/tid [cpu] time: period event: address symbol", in this order. Other words are the name,
- * unless there are too many: then they are the text of a tracepoint.
- */
-static void read_bare_head(const char *line, size_t len, struct head *ret)
-{
-	const char *name_end = line, *before = line;
-	size_t at = 0;
-	struct word word;
-
-	*ret = (struct head){.period = 1};
-	while (!ret->event.len && !ret->frame.len && (word = next_word(line, len, &at)).len) {
-		read_only_frame(line, len, (size_t)(before - line), ret);
-		if (ret->frame.len)
-			break;
-		if (read_time(&word, &ret->time_ns)) {
-			ret->has_time = true;
-		} else if (word.len > 1 && word.text[word.len - 1] == ':') {
-			ret->event = (struct word){word.text, word.len - 1};
-			read_only_frame(line, len, at, ret);
-		} else if (!is_cpu(&word) && !read_bare_number(&word, (size_t)(line + at - before), ret)) {
-			name_end = line + at;
-		}
-		before = line + at;
-	}
-	ret->comm = trimmed(line, name_end);
-	if (ret->comm.len > COMM_MAX)
-		ret->comm.len = 0;
-}
-
-/* "sched:sched_switch" */
-static bool is_tracepoint(const struct word *event)
-{
-	size_t colons = 0;
-
-	for (size_t i = 0; i < event->len; i++) {
-		char c = event->text[i];
-
-		colons += c == ':';
-		if (!isalnum((unsigned char)c) && c != '_' && c != '-' && c != ':')
-			return false;
-	}
-	return colons == 1;
-}
+/* ---- frames ---- */
 
 /* A line of a call chain: a tab and a padded address. */
 static bool is_chain(const char *line, size_t len)
 {
 	size_t at = 0;
-	struct word address = next_word(line, len, &at);
+	struct perf_word address = perf_word_next(line, len, &at);
 
-	return len && line[0] == '\t' && is_address(&address) && at > ADDRESS_WIDTH;
+	return len && line[0] == '\t' && perf_word_is_address(&address) && at > PERF_ADDRESS_WIDTH;
 }
-
-/* ---- frames ---- */
 
 /* Kernel modules are in brackets, and so are mappings of user space without a file. */
 static bool is_kernel(const char *module, size_t len)
 {
 	static const char *const others[] = {"[vdso]", "[vsyscall]", "[unknown]", "[anon]",
 					     "[heap]", "[stack]",    "[uprobes]"};
-	struct word word = {module, len};
+	struct perf_word word = {module, len};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (is_word(&word, others[i]))
+		if (perf_word_is(&word, others[i]))
 			return false;
 	return len > 2 && module[0] == '[' && module[len - 1] == ']';
 }
@@ -343,7 +91,7 @@ static enum frame_kind kind_of_module(const char *module, size_t len)
 }
 
 /* duet's names of addresses without a symbol are libc.so.6+0x1234 and [anon]+0x1234. These are kept. */
-static size_t without_offset(const char *symbol, size_t len, const struct word *module)
+static size_t without_offset(const char *symbol, size_t len, const struct perf_word *module)
 {
 	size_t digits = 0, name;
 
@@ -397,32 +145,33 @@ static struct frame maybe_java(struct profile *profile, enum frame_kind kind, co
 	return frame.class_name ? frame : plain_frame(profile, FRAME_NATIVE, symbol, len);
 }
 
-static void set_module(struct profile *profile, struct frame *frame, const struct word *module)
+static void set_module(struct profile *profile, struct frame *frame, const struct perf_word *module)
 {
-	if (is_word(module, PERF_TEXT_KERNEL))
+	if (perf_word_is(module, PERF_TEXT_KERNEL))
 		frame->module = intern_str(&profile->strings, "kernel");
 	else if (frame->kind == FRAME_KERNEL)
 		frame->module = intern_bytes(&profile->strings, module->text + 1, module->len - 2);
-	else if (!is_word(module, PERF_TEXT_UNKNOWN))
+	else if (!perf_word_is(module, PERF_TEXT_UNKNOWN))
 		frame->module = base_name(profile, module->text, module->len);
 	if (frame->kind == FRAME_NATIVE && !strncmp(intern_text(&profile->strings, frame->module), "libjvm", 6))
 		frame->kind = FRAME_JVM;
 }
 
 /* Finds the text in parentheses at the end. *ret_symbol is the length of the text before them. */
-static struct word module_of(const char *text, size_t len, size_t *ret_symbol)
+static struct perf_word module_of(const char *text, size_t len, size_t *ret_symbol)
 {
 	const char *paren = len && text[len - 1] == ')' ? memrchr(text, '(', len) : NULL;
 
 	*ret_symbol = !paren ? len : paren > text ? (size_t)(paren - text - 1) : 0;
-	return paren ? (struct word){paren + 1, (size_t)(text + len - paren - 2)} : (struct word){text + len, 0};
+	return paren ? (struct perf_word){paren + 1, (size_t)(text + len - paren - 2)}
+		     : (struct perf_word){text + len, 0};
 }
 
 /* "symbol+0x12 (module)" */
 static struct frame frame_of_perf(struct profile *profile, const char *text, size_t len)
 {
 	size_t symbol_len, map = strlen(PERF_TEXT_MAP);
-	struct word module = module_of(text, len, &symbol_len);
+	struct perf_word module = module_of(text, len, &symbol_len);
 	enum frame_kind kind = kind_of_module(module.text, module.len);
 	struct frame frame;
 
@@ -433,7 +182,7 @@ static struct frame frame_of_perf(struct profile *profile, const char *text, siz
 	symbol_len = without_offset(text, symbol_len, &module);
 	if (module.len >= map && !memcmp(module.text, PERF_TEXT_MAP, map))
 		return maybe_java(profile, FRAME_COMPILED, text, symbol_len);
-	if (is_word(&module, PERF_TEXT_INLINED))
+	if (perf_word_is(&module, PERF_TEXT_INLINED))
 		return maybe_java(profile, FRAME_INLINED, text, symbol_len);
 	kind = is_kernel(module.text, module.len) ? FRAME_KERNEL : FRAME_NATIVE;
 	frame = plain_frame(profile, kind, text, symbol_len);
@@ -444,12 +193,12 @@ static struct frame frame_of_perf(struct profile *profile, const char *text, siz
 static int push_frame(struct perf *p, const char *line, size_t len)
 {
 	size_t at = 0;
-	struct word address = next_word(line, len, &at);
+	struct perf_word address = perf_word_next(line, len, &at);
 	uint32_t frame;
 
 	if (!p->stack.len)
-		p->has_addresses = is_address(&address);
-	if (!is_address(&address)) /* perf script -F sym */
+		p->has_addresses = perf_word_is_address(&address);
+	if (!perf_word_is_address(&address)) /* perf script -F sym */
 		at = (size_t)(address.text - line);
 	while (at < len && line[at] == ' ')
 		at++;
@@ -469,11 +218,11 @@ static bool is_detail(const struct perf *p, const char *line, size_t len, uint64
 {
 	const char *colon = memrchr(line, ':', len);
 	size_t at = 0;
-	struct word first = next_word(line, len, &at);
+	struct perf_word first = perf_word_next(line, len, &at);
 
-	if (!p->stack.len || !p->has_addresses || is_address(&first))
+	if (!p->stack.len || !p->has_addresses || perf_word_is_address(&first))
 		return false;
-	if (!colon || !read_number(colon + 1, (size_t)(line + len - colon - 1), ret_line))
+	if (!colon || !perf_word_number(colon + 1, (size_t)(line + len - colon - 1), ret_line))
 		*ret_line = 0;
 	return true;
 }
@@ -502,7 +251,7 @@ static int end_sample(struct perf *p)
 		return 0;
 	p->has_sample = false;
 	if (p->needs_frames && !p->stack.len)
-		return refuse(p, "follows a sample with neither an event nor a frame, which perf script -F +ip,sym shows");
+		return refuse(p, "follows a sample without event and frame, which perf script -F +ip,sym shows");
 	for (size_t i = p->stack.len; i-- > 0;) {
 		node = profile_child(p->profile, node, p->stack.items[i]);
 		if (node == UINT32_MAX)
@@ -512,7 +261,7 @@ static int end_sample(struct perf *p)
 	return profile_add(p->profile, &p->sample);
 }
 
-static uint32_t find_event(struct perf *p, const struct word *name)
+static uint32_t find_event(struct perf *p, const struct perf_word *name)
 {
 	static const char *const clocks[] = {"cpu-clock", "task-clock"};
 	enum profile_unit unit = PROFILE_COUNT;
@@ -524,7 +273,7 @@ static uint32_t find_event(struct perf *p, const struct word *name)
 	return profile_event(p->profile, intern_text(&p->profile->strings, text), unit, 0);
 }
 
-static uint32_t find_thread(struct perf *p, const struct head *head)
+static uint32_t find_thread(struct perf *p, const struct perf_head *head)
 {
 	struct profile_owner owner = {.pid = head->pid};
 	struct intern *strings = &p->profile->strings;
@@ -538,9 +287,9 @@ static uint32_t find_thread(struct perf *p, const struct head *head)
 			      head->pid ? profile_owner(p->profile, &owner) : 0);
 }
 
-static int begin_sample(struct perf *p, const struct head *head)
+static int begin_sample(struct perf *p, const struct perf_head *head)
 {
-	const struct word unnamed = {READER_SAMPLES, strlen(READER_SAMPLES)};
+	const struct perf_word unnamed = {READER_SAMPLES, strlen(READER_SAMPLES)};
 
 	p->sample = (struct profile_sample){
 		.time_ns = head->time_ns,
@@ -577,22 +326,23 @@ static bool begins_with(const char *line, size_t len, const char *text, size_t *
 
 static int read_process(struct perf *p, const char *line, size_t len, size_t at)
 {
-	struct word pid = next_word(line, len, &at);
+	struct perf_word pid = perf_word_next(line, len, &at);
 	uint64_t number;
 
 	at += at < len;
-	if (!read_number(pid.text, pid.len, &number))
+	if (!perf_word_number(pid.text, pid.len, &number))
 		return 0;
 	return map_put(&p->processes, (uint32_t)number, intern_bytes(&p->profile->strings, line + at, len - at));
 }
 
 static void read_start(struct perf *p, const char *line, size_t len, size_t at)
 {
-	struct word start = next_word(line, len, &at), length = next_word(line, len, &at);
+	struct perf_word start = perf_word_next(line, len, &at), length = perf_word_next(line, len, &at);
 	uint64_t start_ns, length_ns;
 
-	if (!read_number(start.text, start.len, &start_ns) || !read_number(length.text, length.len, &length_ns) ||
-	    start_ns > INT64_MAX / 4 || length_ns > INT64_MAX / 4)
+	if (!perf_word_number(start.text, start.len, &start_ns) ||
+	    !perf_word_number(length.text, length.len, &length_ns) || start_ns > INT64_MAX / 4 ||
+	    length_ns > INT64_MAX / 4)
 		return;
 	p->has_start = true;
 	p->profile->start_ns = p->profile->start_realtime_ns = start_ns;
@@ -602,13 +352,13 @@ static void read_start(struct perf *p, const char *line, size_t len, size_t at)
 static int read_event_row(struct perf *p, const char *line, size_t len, size_t at)
 {
 	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
-	struct word name = next_word(line, len, &at), unit_name = next_word(line, len, &at);
-	struct word interval = next_word(line, len, &at);
+	struct perf_word name = perf_word_next(line, len, &at), unit_name = perf_word_next(line, len, &at);
+	struct perf_word interval = perf_word_next(line, len, &at);
 	uint32_t text = intern_bytes(&p->profile->strings, name.text, name.len);
 	uint64_t number;
 
 	for (enum profile_unit unit = 0; unit < PROFILE_UNIT_MAX; unit++)
-		if (is_word(&unit_name, units[unit]) && read_number(interval.text, interval.len, &number) &&
+		if (perf_word_is(&unit_name, units[unit]) && perf_word_number(interval.text, interval.len, &number) &&
 		    profile_event(p->profile, intern_text(&p->profile->strings, text), unit, number) == UINT32_MAX)
 			return -ENOMEM;
 	return 0;
@@ -616,10 +366,10 @@ static int read_event_row(struct perf *p, const char *line, size_t len, size_t a
 
 static void read_count(struct perf *p, const char *line, size_t len, size_t at)
 {
-	struct word word = next_word(line, len, &at);
+	struct perf_word word = perf_word_next(line, len, &at);
 	uint64_t count;
 
-	if (read_number(word.text, word.len, &count) && count <= UINT32_MAX)
+	if (perf_word_number(word.text, word.len, &count) && count <= UINT32_MAX)
 		p->count = (uint32_t)count;
 }
 
@@ -648,14 +398,14 @@ static bool is_record(const char *line, size_t len)
 }
 
 /* The name of a sample's thread, and its event, may have the word too. A record has no period. */
-static bool read_sample(const char *line, size_t len, struct head *ret)
+static bool read_sample(const char *line, size_t len, struct perf_head *ret)
 {
-	return read_head(line, len, ret) && (ret->has_period || ret->event.len < sizeof(RECORD) - 1 ||
-					     memcmp(ret->event.text, RECORD, sizeof(RECORD) - 1) != 0);
+	return perf_head_read(line, len, ret) && (ret->has_period || ret->event.len < sizeof(RECORD) - 1 ||
+						  memcmp(ret->event.text, RECORD, sizeof(RECORD) - 1) != 0);
 }
 
 /* The first head of a text tells what the others are like. */
-static bool read_next_head(struct perf *p, const char *line, size_t len, struct head *ret)
+static bool read_next_head(struct perf *p, const char *line, size_t len, struct perf_head *ret)
 {
 	if (p->heads != HEADS_BARE && read_sample(line, len, ret)) {
 		p->heads = HEADS_WITH_TIME;
@@ -664,7 +414,7 @@ static bool read_next_head(struct perf *p, const char *line, size_t len, struct 
 	if (p->heads == HEADS_WITH_TIME || is_record(line, len))
 		return false;
 	p->heads = HEADS_BARE;
-	read_bare_head(line, len, ret);
+	perf_head_read_bare(line, len, ret);
 	return true;
 }
 
@@ -674,7 +424,7 @@ static bool read_next_head(struct perf *p, const char *line, size_t len, struct 
  */
 static int read_indented(struct perf *p, const char *line, size_t len)
 {
-	struct head head;
+	struct perf_head head;
 	uint64_t number;
 	int err;
 
@@ -695,7 +445,7 @@ static bool is_dump(const char *line, size_t len)
 
 static int read_line(struct perf *p, const char *line, size_t len)
 {
-	struct head head;
+	struct perf_head head;
 	int err;
 
 	if (!len)
@@ -707,7 +457,7 @@ static int read_line(struct perf *p, const char *line, size_t len)
 	if (is_dump(line, len))
 		return refuse(p, "is of perf script -D, which duet does not read: leave out -D");
 	if (!p->has_sample && p->heads != HEADS_WITH_TIME && is_chain(line, len)) {
-		head = (struct head){.comm = {line, 0}, .period = 1};
+		head = (struct perf_head){.comm = {line, 0}, .period = 1};
 		p->heads = HEADS_BARE;
 		err = begin_sample(p, &head);
 		return err ? err : push_frame(p, line, len);
@@ -758,18 +508,18 @@ static int perf_read(struct profile *profile, struct reader_source *source, stru
 /* A text without times. `next` is the line after the first. */
 static bool claims_bare(const char *line, size_t len, const char *next, size_t next_len)
 {
-	struct head head;
+	struct perf_head head;
 
-	read_bare_head(line, len, &head);
-	return is_chain(line, len) || is_chain(next, next_len) || head.frame.len || is_tracepoint(&head.event) ||
-	       (head.has_time && head.comm.len && !head.event.len);
+	perf_head_read_bare(line, len, &head);
+	return is_chain(line, len) || is_chain(next, next_len) || head.frame.len ||
+	       perf_head_is_tracepoint(&head.event) || (head.has_time && head.comm.len && !head.event.len);
 }
 
 /* Decided by the first line that is not a comment. */
 static bool perf_claims(const unsigned char *start, size_t len)
 {
 	const char *line = (const char *)start, *end = line + len;
-	struct head head;
+	struct perf_head head;
 
 	if (memchr(start, '\0', len))
 		return false;
@@ -779,7 +529,7 @@ static bool perf_claims(const unsigned char *start, size_t len)
 		const char *last = memchr(next, '\n', (size_t)(end - next));
 
 		if (bytes && *line != '#')
-			return is_record(line, bytes) || is_dump(line, bytes) || read_head(line, bytes, &head) ||
+			return is_record(line, bytes) || is_dump(line, bytes) || perf_head_read(line, bytes, &head) ||
 			       claims_bare(line, bytes, next, (size_t)((last ? last : end) - next));
 		if (begins_with(line, bytes, PERF_TEXT_START, &at) || begins_with(line, bytes, PERF_HEADER, &at))
 			return true;
