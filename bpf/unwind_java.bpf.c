@@ -3,6 +3,12 @@
 #include "unwind_java.bpf.h"
 #include "unwind_loop.bpf.h"
 
+/*
+ * The verifier refuses a call of a global function without one of its arguments. clang does not pass an argument that
+ * the function does not use, as these on aarch64.
+ */
+#define NEEDED(argument) __asm__ volatile("" : : "r"(argument))
+
 __noinline int unwind_java_return(u32 level, u64 slot, int fp_is_live)
 {
 	struct duet_scratch *room = scratch_get(level);
@@ -35,6 +41,7 @@ __noinline int unwind_java_kept(u32 level, u64 slot)
 {
 	struct duet_scratch *room = scratch_get(level);
 
+	NEEDED(slot);
 	return room ? (int)java_kept_bytes(&room->java, &room->cursor, slot) : 0;
 }
 
@@ -49,6 +56,7 @@ __noinline int unwind_java_epilogue(u32 level, u64 pc)
 {
 	struct duet_scratch *room = scratch_get(level);
 
+	NEEDED(pc);
 	return room ? java_epilogue(&room->java, pc) : DUET_FRAME_BUILT;
 }
 
@@ -70,6 +78,8 @@ __noinline int unwind_java_kept_sp(u32 level, u64 at, int is_kept)
 {
 	struct duet_scratch *room = scratch_get(level);
 
+	NEEDED(at);
+	NEEDED(is_kept);
 	return room ? java_kept_sp(&room->java, at, is_kept) : 0;
 }
 
@@ -105,6 +115,7 @@ __noinline int unwind_java_odd(u32 level, u64 frame_bytes)
 {
 	struct duet_scratch *room = scratch_get(level);
 
+	NEEDED(frame_bytes);
 	return room ? java_leaf_odd(&room->java, &room->cursor, frame_bytes) : DUET_WALK_NO_BLOB;
 }
 

@@ -111,6 +111,39 @@ case_bpf_stack_fits() {
 		"$(tail -n 1 "$here/stacks" | cut -d ' ' -f 1)" '<=' 512
 }
 
+# The verifier refuses a call of a global function without one of its arguments, and clang does not pass an argument that
+# the function does not use. So each argument is used before the first call in the function, whatever the architecture.
+case_bpf_arguments_are_used() {
+	command -v llvm-objdump >/dev/null || skip "no llvm-objdump"
+	local arch object=$output/arguments/bpf/unwind_java.bpf.o
+	for arch in aarch64 x86_64; do
+		build ARCH=$arch O="$output/arguments" "$object"
+		sed -n 's/^__noinline int \([a-z_]*\)(\(.*\))$/\1 \2/p' bpf/unwind_java.bpf.c >"$here/functions"
+		llvm-objdump -d --no-show-raw-insn "$object" | awk '
+			FNR == NR { of[$1] = gsub(/,/, ","); next }
+			/^[0-9a-f]+ <[^>]*>:$/ && !/<LBB/ { name = substr($2, 2, length($2) - 3); is_over = !(name in of) }
+			/\tcall / { is_over = 1 }
+			is_over { next }
+			{
+				set = match($0, /\t[rw][0-9] = /) ? substr($0, RSTART + 2, 1) : ""
+				line = set == "" ? $0 : substr($0, RSTART + RLENGTH)
+				for (i = 2; i <= of[name] + 1; i++)
+					if (!((name, i) in is_set) && line ~ "(^|[^0-9a-z])[rw]" i "($|[^0-9])")
+						used[name, i] = 1
+				if (set != "")
+					is_set[name, set] = 1
+			}
+			END {
+				for (name in of)
+					for (i = 2; i <= of[name] + 1; i++)
+						if (!((name, i) in used))
+							print name, "does not use its argument", i
+			}' "$here/functions" - >"$here/unused"
+		expect "functions of $arch" "$(wc -l <"$here/functions")" '>=' 15
+		[ ! -s "$here/unused" ] || fail "$arch: $(cat "$here/unused")"
+	done
+}
+
 # A second make with the same flags has nothing to do.
 case_nothing_to_do() {
 	build O="$output" all
