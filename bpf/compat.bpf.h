@@ -53,28 +53,6 @@ static __always_inline s64 regs_syscall(struct pt_regs *regs)
 #endif
 }
 
-/*
- * Returns the link register, which may still hold the caller's pc; 0 on x86-64, which keeps it on the stack. These are
- * a program's context registers, which a program reads directly, without CO-RE.
- */
-static __always_inline u64 regs_link(const bpf_user_pt_regs_t *regs)
-{
-#ifdef __TARGET_ARCH_x86
-	return 0;
-#else
-	return PT_REGS_RET(regs);
-#endif
-}
-
-static __always_inline u64 regs_link_core(struct pt_regs *regs)
-{
-#ifdef __TARGET_ARCH_x86
-	return 0;
-#else
-	return PT_REGS_RET_CORE(regs);
-#endif
-}
-
 /* Returns the address from which the thread-local variables of the current task are found. */
 static __always_inline u64 task_thread_pointer(struct task_struct *task)
 {

@@ -54,7 +54,7 @@ static __always_inline void edge_fill_regs(struct duet_sleeper *sleeper, struct 
 	sleeper->pc = sleeper->sample.user_pc = PT_REGS_IP(copy);
 	sleeper->sp = sleeper->sample.user_sp = PT_REGS_SP(copy);
 	sleeper->fp = PT_REGS_FP(copy);
-	sleeper->lr = regs_link(copy);
+	sleeper->lr = room->java.regs[DUET_FRAME_LINK];
 	bpf_probe_read_kernel(sleeper->regs, sizeof(room->java.regs), room->java.regs);
 	sleeper->sample.flags = DUET_SAMPLE_KERNEL | offcpu_flags(task, regs);
 	if (sleeper->pc)

@@ -70,7 +70,6 @@ static __always_inline void stack_user_regs(const struct sample_from *from, stru
 		cursor.pc = PT_REGS_IP(from->regs);
 		cursor.sp = PT_REGS_SP(from->regs);
 		cursor.fp = PT_REGS_FP(from->regs);
-		cursor.lr = regs_link(from->regs);
 		unwind_java_regs(&room->java, from->regs);
 	} else if (BPF_CORE_READ(task, mm) && !(BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		struct pt_regs *regs = task_user_regs(task);
@@ -78,9 +77,9 @@ static __always_inline void stack_user_regs(const struct sample_from *from, stru
 		cursor.pc = PT_REGS_IP_CORE(regs);
 		cursor.sp = PT_REGS_SP_CORE(regs);
 		cursor.fp = PT_REGS_FP_CORE(regs);
-		cursor.lr = regs_link_core(regs);
 		unwind_java_regs_core(&room->java, regs);
 	}
+	cursor.lr = room->java.regs[DUET_FRAME_LINK];
 	room->cursor = cursor;
 	room->sample.user_pc = cursor.pc;
 	room->sample.user_sp = cursor.sp;

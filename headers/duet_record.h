@@ -360,7 +360,7 @@ struct duet_sleeper {
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
-	uint64_t lr; /* arm64 */
+	uint64_t lr; /* as in struct unwind_cursor */
 	uint64_t regs[DUET_SLEEPER_REGISTERS];
 	struct duet_sample sample; /* the head has the size; its only frames are kernel frames */
 };

@@ -41,7 +41,10 @@ enum duet_unwind_cfa {
 #define DUET_ROW_CFA 0x0f      /* enum duet_unwind_cfa */
 /* the caller's fp is at CFA + saved; without this flag or FP_AT_FP, fp still holds it */
 #define DUET_ROW_FP_SAVED 0x10
-/* arm64: the return address is at CFA + saved, or 8 bytes above the saved fp if fp is saved too; else it is in lr */
+/*
+ * arm64: the return address is at CFA + saved, or 8 bytes above the saved fp if fp is saved too; else it is in lr.
+ * x86-64: it is in rdi, not on the stack: vfork(3) of glibc.
+ */
 #define DUET_ROW_RA_SAVED 0x20
 #define DUET_ROW_FP_AT_FP 0x40 /* the caller's fp is where fp points */
 #define DUET_ROW_FROM_BASE 0x80 /* `saved` counts from the CFA's base, sp or fp: arm64 saves at a frame's lower end */

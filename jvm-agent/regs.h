@@ -12,7 +12,7 @@ struct regs {
 	uintptr_t pc;
 	uintptr_t sp;
 	uintptr_t fp;
-	uintptr_t lr; /* aarch64: the link register; 0 elsewhere */
+	uintptr_t lr; /* aarch64: the link register; x86-64: as in struct unwind_cursor */
 };
 
 #if defined(__x86_64__)
@@ -24,6 +24,7 @@ static inline struct regs regs_get(const ucontext_t *context)
 		.pc = (uintptr_t)gregs[REG_RIP],
 		.sp = (uintptr_t)gregs[REG_RSP],
 		.fp = (uintptr_t)gregs[REG_RBP],
+		.lr = (uintptr_t)gregs[REG_RDI],
 	};
 }
 

@@ -395,6 +395,7 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 
 /* Registers by their number, and what the interpreter keeps in them. No register has the number 31. */
 #define DUET_FRAME_REGISTERS 32
+#define DUET_FRAME_LINK 30 /* has the return address from the call on */
 #define DUET_FRAME_RETURN 30 /* the return address, while it is not on the stack */
 #define DUET_FRAME_METHOD 12
 #define DUET_FRAME_BCP 22 /* in a method's own code, the pointer to its byte code */

@@ -301,9 +301,11 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 #define DUET_X86_RDX 2
 #define DUET_X86_RBX 3
 #define DUET_X86_RSI 6
+#define DUET_X86_RDI 7
 #define DUET_X86_R13 13
 #define DUET_X86_R15 15
 #define DUET_FRAME_REGISTERS DUET_X86_REGISTERS
+#define DUET_FRAME_LINK DUET_X86_RDI /* see DUET_ROW_RA_SAVED */
 #define DUET_FRAME_RETURN DUET_X86_RAX /* the return address, while it is not on the stack */
 #define DUET_FRAME_METHOD DUET_X86_RBX
 #define DUET_FRAME_BCP DUET_X86_R13 /* in a method's own code, the pointer to its byte code */

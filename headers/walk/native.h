@@ -23,7 +23,7 @@ struct unwind_cursor {
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp; /* rbp, x29 */
-	uint64_t lr; /* arm64 */
+	uint64_t lr; /* x86-64: rdi, which has the return address in vfork(3) */
 	uint64_t signal_frame; /* of the signal handler's frame that the walk left last, or 0 */
 	uint8_t is_return; /* pc is a return address: the row in force is that of the call, which ends at pc */
 	uint8_t has_lr; /* lr still has the value that it had when the frame called, or was interrupted */
@@ -83,7 +83,7 @@ static inline walk_result walk_signal_frame(struct unwind_cursor *cursor)
 	cursor->pc = pc;
 	cursor->sp = sp;
 	cursor->fp = fp;
-	cursor->has_lr = 1;
+	cursor->has_lr = !WALK_X86;
 	cursor->is_return = 0;
 	return pc ? DUET_WALK_NONE : DUET_WALK_ENTRY;
 }
@@ -109,6 +109,12 @@ static inline uint64_t walk_cfa(const struct unwind_cursor *cursor, const struct
 	return 0;
 }
 
+/* Returns nonzero if the return address is in cursor->lr. */
+static inline int walk_is_linked(const struct duet_unwind_row *row)
+{
+	return WALK_X86 ? row->rule & DUET_ROW_RA_SAVED : !(row->rule & DUET_ROW_RA_SAVED);
+}
+
 /*
  * Reads the return address and the caller's fp that the row says are saved. *ret_fp is unchanged when fp was not saved.
  * Returns nonzero when they cannot be read.
@@ -124,9 +130,9 @@ static inline int walk_saved(const struct unwind_cursor *cursor, const struct du
 		err = walk_read_stack(cursor, ret_fp, 1, saved);
 	else if (row->rule & DUET_ROW_FP_AT_FP)
 		err = walk_read_word(cursor, ret_fp, cursor->fp);
-	if (WALK_X86)
+	if (WALK_X86 && !walk_is_linked(row))
 		return err || walk_read_stack(cursor, ret_pc, 1, cfa - WALK_WORD);
-	if (row->rule & DUET_ROW_RA_SAVED)
+	if (!walk_is_linked(row))
 		return err || walk_read_stack(cursor, ret_pc, 1,
 					      row->rule & DUET_ROW_FP_SAVED ? saved + WALK_WORD : saved);
 	*ret_pc = cursor->lr;
@@ -199,7 +205,7 @@ static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct
 		return DUET_WALK_ENTRY;
 	if (how == DUET_CFA_SIGNAL)
 		return walk_signal_frame(cursor);
-	if (!WALK_X86 && !(row->rule & DUET_ROW_RA_SAVED) && !cursor->has_lr)
+	if (walk_is_linked(row) && !cursor->has_lr)
 		return DUET_WALK_NO_ROW;
 	if (!WALK_X86 && cursor->no_sp && how != DUET_CFA_FP)
 		return DUET_WALK_NO_ROW;

@@ -143,6 +143,23 @@ static void gaps_are_filled(void **state)
 	unwind_rows_release(&rows);
 }
 
+/* vfork(3) of glibc: pop rdi; syscall; push rdi. */
+static void the_return_address_in_a_register(void **state)
+{
+	struct made made = {0};
+	size_t cie = CIE(&made, X86_CIE);
+	struct unwind_rows rows;
+
+	(void)state;
+	fde(&made, cie, CODE, 0x10, BYTES(0x41, 0x0e, 0, 0x09, 16, 5, 0x48, 0x0e, 8));
+	rows = rows_of(&made, &cfi_x86_64);
+	assert_int_equal(rows.rows.len, 4);
+	expect_row(&rows, 1, CODE + 1, DUET_CFA_SP | DUET_ROW_RA_SAVED, 0, 0);
+	expect_row(&rows, 2, CODE + 9, DUET_CFA_SP | DUET_ROW_RA_SAVED, 8, 0);
+	expect_row(&rows, 3, CODE + 0x10, DUET_CFA_NONE, 0, 0);
+	unwind_rows_release(&rows);
+}
+
 static void states_are_remembered(void **state)
 {
 	struct made made = {0};
@@ -222,7 +239,7 @@ static void what_rows_cannot_tell_is_not_told(void **state)
 	(void)state;
 	fde(&made, cie, CODE, 32, BYTES(0x44, 0x0c, 10, 0)); /* CFA = r10 */
 	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0e, 0x88, 0x80, 0x80, 1)); /* a frame of 2 MB */
-	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x09, 16, 5)); /* return address in rdi */
+	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x09, 16, 4)); /* return address in rsi */
 	fde(&made, cie, CODE + 192, 32, BYTES(0x44, 0x0e, 12)); /* no whole word */
 	fde(&made, cie, CODE + 256, 32, BYTES(0x44, 0x0e, 0x80, 0x40, 0x86, 0x80, 2)); /* rbp far from both ends */
 	rows = rows_of(&made, &cfi_x86_64);
@@ -504,6 +521,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_function_with_a_frame_pointer),
 		cmocka_unit_test(gaps_are_filled),
+		cmocka_unit_test(the_return_address_in_a_register),
 		cmocka_unit_test(states_are_remembered),
 		cmocka_unit_test(all_widths_of_advances_and_offsets),
 		cmocka_unit_test(known_expressions),

@@ -105,6 +105,20 @@ static void called_leaf(void **state)
 }
 #endif
 
+#if WALK_X86
+/* Only the leaf still has it. */
+static void by_the_return_address_in_rdi(void **state)
+{
+	const struct duet_unwind_row *row = ROW(.rule = DUET_CFA_SP | DUET_ROW_RA_SAVED);
+	struct unwind_cursor cursor = leaf_at(4, 40);
+
+	(void)state;
+	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x9999, 4, STACK + 40 * 8);
+	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NO_ROW);
+}
+#endif
+
 static void by_stack_pointer(void **state)
 {
 	struct unwind_cursor cursor = leaf_at(4, 40);
@@ -458,6 +472,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #if WALK_X86
 		cmocka_unit_test_setup(called_leaf, fresh_stack),
+		cmocka_unit_test_setup(by_the_return_address_in_rdi, fresh_stack),
 #endif
 		cmocka_unit_test_setup(by_stack_pointer, fresh_stack),
 		cmocka_unit_test_setup(by_frame_pointer_with_the_callers_saved, fresh_stack),

@@ -28,7 +28,7 @@
 #define DW_EH_PE_RELATION 0x70
 #define DW_EH_PE_OMIT 0xff
 
-const struct cfi_machine cfi_x86_64 = {.sp = 7, .fp = 6, .ra = 16, .ra_on_stack = true};
+const struct cfi_machine cfi_x86_64 = {.sp = 7, .fp = 6, .ra = 16, .ra_on_stack = true, .link = 5};
 const struct cfi_machine cfi_aarch64 = {.sp = 31, .fp = 29, .ra = 30};
 
 /* One CIE or FDE. */

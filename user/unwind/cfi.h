@@ -20,6 +20,7 @@ struct cfi_machine { /* DWARF's register numbers */
 	uint8_t fp;
 	uint8_t ra; /* the column of the return address */
 	bool ra_on_stack; /* a call pushes the return address: x86-64 */
+	uint8_t link; /* if so: the register that may have it instead, as in vfork(3) */
 };
 
 extern const struct cfi_machine cfi_x86_64;
@@ -30,6 +31,7 @@ enum cfi_rule {
 	CFI_UNDEFINED, /* lost; for the return address: there is no caller */
 	CFI_OFFSET,    /* at CFA + offset */
 	CFI_AT_FP,     /* where fp points */
+	CFI_LINKED,    /* the return address, in the machine's register for that */
 	CFI_UNKNOWN,   /* described in a way that rows cannot express */
 };
 

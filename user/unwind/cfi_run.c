@@ -147,6 +147,14 @@ static void set_expression(struct run *run, uint64_t number, struct bytes expres
 	set_register(run, number, at_fp && number == run->cfi->machine->fp ? CFI_AT_FP : CFI_UNKNOWN, 0);
 }
 
+static void set_in_register(struct run *run, uint64_t number, uint64_t holder)
+{
+	const struct cfi_machine *machine = run->cfi->machine;
+	bool linked = machine->ra_on_stack && number == machine->ra && holder == machine->link;
+
+	set_register(run, number, linked ? CFI_LINKED : CFI_UNKNOWN, 0);
+}
+
 /* ---- one instruction ---- */
 
 static void remember(struct run *run)
@@ -214,12 +222,14 @@ static void run_register(struct run *run, uint8_t op)
 		return set_register(run, number, CFI_UNDEFINED, 0);
 	case DW_CFA_SAME_VALUE:
 		return set_register(run, number, CFI_SAME, 0);
+	case DW_CFA_REGISTER:
+		return set_in_register(run, number, bytes_uleb(program));
 	case DW_CFA_EXPRESSION:
 		return set_expression(run, number, bytes_take(program, bytes_uleb(program)));
 	case DW_CFA_VAL_EXPRESSION:
 		bytes_take(program, bytes_uleb(program));
 		return set_register(run, number, CFI_UNKNOWN, 0);
-	default: /* the value is in another register, or is CFA + a number; such an instruction has one more operand */
+	default: /* the value is CFA + a number; such an instruction has one more operand */
 		bytes_uleb(program);
 		return set_register(run, number, CFI_UNKNOWN, 0);
 	}

@@ -56,9 +56,10 @@ static bool encode_saved(struct duet_unwind_row *row, const struct cfi_state *st
 
 static bool encode_frame(struct duet_unwind_row *row, const struct cfi_state *state, const struct cfi_machine *machine)
 {
+	bool linked = state->ra.rule == CFI_LINKED;
 	int64_t words;
 
-	if (machine->ra_on_stack ? state->ra.rule != CFI_OFFSET || state->ra.offset != -WORD
+	if (machine->ra_on_stack ? !linked && (state->ra.rule != CFI_OFFSET || state->ra.offset != -WORD)
 				 : state->ra.rule != CFI_OFFSET && state->ra.rule != CFI_SAME)
 		return false;
 	row->rule = state->cfa;
@@ -71,6 +72,7 @@ static bool encode_frame(struct duet_unwind_row *row, const struct cfi_state *st
 	if (!to_words(state->cfa_offset, INT16_MIN, INT16_MAX, &words))
 		return false;
 	row->cfa = (int16_t)words;
+	row->rule |= linked ? DUET_ROW_RA_SAVED : 0;
 	return true;
 }
 
