@@ -36,6 +36,14 @@ jdk_case_beside_cpu() {
 	expect_all 20000
 }
 
+# The JVM compiles the agent's own method, too, which has a name.
+jdk_case_beside_compilations() {
+	need_bpf
+	record_gated workload.Exceptions 20000 -- -e exceptions,compilation
+	expect_contains "$here/out.compilation.collapsed" 'DuetProbe'
+	expect_lacks "$here/out.compilation.collapsed" '\[unknown\]'
+}
+
 case_usage() {
 	run_duet record -e exceptions=0 -p $$ -d 1
 	expect_refusal 2 'above 0'

@@ -439,6 +439,8 @@ static size_t first_frame(const struct resolver *r, const struct jvm *jvm)
 		return 1;
 	while (first < r->splice.frames.len && is_helper(r, jvm, &r->splice.frames.items[first]))
 		first++;
+	if (first && first == r->splice.frames.len) /* it is what the JVM compiles */
+		return first - 1;
 	return first && r->object_class ? behind_constructors(r, jvm, first) : first;
 }
 
