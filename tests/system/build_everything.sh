@@ -111,8 +111,8 @@ case_bpf_stack_fits() {
 		"$(tail -n 1 "$here/stacks" | cut -d ' ' -f 1)" '<=' 512
 }
 
-# The verifier refuses a call of a global function without one of its arguments, and clang does not pass an argument that
-# the function does not use. So each argument is used before the first call in the function, whatever the architecture.
+# The verifier refuses a call of a global function without one of its arguments, and clang does not pass an argument
+# that the function does not use. So each argument is used before the first call in the function, whatever the architecture.
 case_bpf_arguments_are_used() {
 	command -v llvm-objdump >/dev/null || skip "no llvm-objdump"
 	local arch object=$output/arguments/bpf/unwind_java.bpf.o
@@ -121,7 +121,10 @@ case_bpf_arguments_are_used() {
 		sed -n 's/^__noinline int \([a-z_]*\)(\(.*\))$/\1 \2/p' bpf/unwind_java.bpf.c >"$here/functions"
 		llvm-objdump -d --no-show-raw-insn "$object" | awk '
 			FNR == NR { of[$1] = gsub(/,/, ","); next }
-			/^[0-9a-f]+ <[^>]*>:$/ && !/<LBB/ { name = substr($2, 2, length($2) - 3); is_over = !(name in of) }
+			/^[0-9a-f]+ <[^>]*>:$/ && !/<LBB/ {
+				name = substr($2, 2, length($2) - 3)
+				is_over = !(name in of)
+			}
 			/\tcall / { is_over = 1 }
 			is_over { next }
 			{
