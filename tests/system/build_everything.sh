@@ -112,7 +112,8 @@ case_bpf_stack_fits() {
 }
 
 # The verifier refuses a call of a global function without one of its arguments, and clang does not pass an argument
-# that the function does not use. So each argument is used before the first call in the function, whatever the architecture.
+# that the function does not use. So each argument is used before the first call in the function, on each
+# architecture.
 case_bpf_arguments_are_used() {
 	command -v llvm-objdump >/dev/null || skip "no llvm-objdump"
 	local arch object=$output/arguments/bpf/unwind_java.bpf.o
