@@ -162,7 +162,7 @@ static void tell_not_begun(const struct request *request, const struct asprof_ar
 {
 	struct buf *text = &request->answer->text;
 
-	if (asprof_arguments_is_symbol(begun))
+	if (asprof_arguments_are_unknown(begun))
 		buf_printf(text, "Unsupported event type: '%s': ", begun->event);
 	else if (asprof_arguments_need_perf(begun))
 		buf_add_str(text, "Perf events unavailable: ");

@@ -72,11 +72,22 @@ static int check_events(const struct asprof_arguments *from, const char *event, 
 	return -EINVAL;
 }
 
+bool asprof_arguments_are_unknown(const struct asprof_arguments *from)
+{
+	const char *name = main_event(from);
+	bool is_unknown;
+	struct buf why;
+
+	buf_init(&why);
+	is_unknown = name && !event_of_text(name, &why);
+	buf_release(&why);
+	return is_unknown;
+}
+
 bool asprof_arguments_is_symbol(const struct asprof_arguments *from)
 {
 	const char *name = main_event(from);
 	bool is_symbol = false;
-	struct buf why;
 
 	for (const char *at = name; at && *at; at++) {
 		is_symbol = isalnum((unsigned char)*at) || *at == '_' || (*at == ':' && at[1] == ':');
@@ -84,10 +95,7 @@ bool asprof_arguments_is_symbol(const struct asprof_arguments *from)
 			return false;
 		at += *at == ':';
 	}
-	buf_init(&why);
-	is_symbol = is_symbol && !event_of_text(name, &why);
-	buf_release(&why);
-	return is_symbol;
+	return is_symbol && asprof_arguments_are_unknown(from);
 }
 
 /* A sample each time that the code at the symbol is executed. */

@@ -16,7 +16,9 @@ int asprof_arguments_events(const struct asprof_arguments *arguments, struct buf
 uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *arguments);
 /* Returns how often the machine's processes are looked at; 0: never. */
 uint64_t asprof_arguments_proc_ns(const struct asprof_arguments *arguments);
-/* Returns true if the main event is no event that is known, but may be a function of the process: A::b. */
+/* Returns true if the main event is no event that is known. */
+bool asprof_arguments_are_unknown(const struct asprof_arguments *arguments);
+/* Returns true if it is none, but may be a function of the process: A::b. */
 bool asprof_arguments_is_symbol(const struct asprof_arguments *arguments);
 /* Returns what async-profiler calls the source of the main event's samples. Static text. */
 const char *asprof_arguments_source(const struct asprof_arguments *arguments);
