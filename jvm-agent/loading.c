@@ -41,8 +41,8 @@ static int search_code(struct dl_phdr_info *info, size_t size, void *context)
 }
 
 /*
- * Returns how many pieces of libraries' code have no rows yet. Without tables, or where they have just changed, there
- * is nothing to wait for, or another look tells more: 0, and the most there can be.
+ * Returns how many segments of the libraries' code have no rows yet. Returns 0 without tables, as no rows will come.
+ * Returns SIZE_MAX if the loader changed the tables meanwhile: the number is not known.
  */
 static size_t count_unknown(void)
 {

@@ -31,9 +31,9 @@ static uintptr_t field(uintptr_t thread, uint16_t offset)
 }
 
 /*
- * Returns how many objects outside of buffers there are for a sampled one, times UNIT. It stands for weight / size
- * objects. If it is in the buffer, others of its size are outside: those that meet a buffer without room for them. The
- * reference leads to the object's address, and the calling thread's own fields can be read.
+ * Returns how many objects outside of buffers a sampled object stands for, times UNIT. It stands for weight / size
+ * objects of its size. If it is outside, all of them are. If it is in the buffer, those are outside that met a buffer
+ * with less room than they need. The caller is a callback of the JVM, in the thread that allocates.
  */
 static uint64_t share_outside(const struct duet_jvm_allocation *fields, jobject object, uint64_t size, uint64_t weight)
 {

@@ -2,9 +2,9 @@
 /*
  * A program that profiles itself with the functions of asprof.h: asprof_functions LIBRARY FILE. Says what is wrong and
  * returns 1 if they do not do what they should. With the third word `memory`, it takes memory and frees one of two
- * pieces instead, and FILE is a JFR file; with `events`, it reports events of its own there. With `late LATE`, the
- * first thing that it calls in the library LATE takes memory. With a number, it records so many times, and prints the
- * descriptors and threads that it has after the first time and after the last.
+ * pieces instead, and FILE is a JFR file; with `events`, it reports events of its own there. With `late LATE`, it
+ * loads the library LATE, whose function takes memory in its first call. With a number, it records so many times, and
+ * prints the descriptors and threads that it has after the first time and after the last.
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -35,9 +35,7 @@ static bool counts_the_next(const struct pprof_file *p, size_t i)
 	       (ends_in_samples(p, p->values.items[i].type) || !pprof_is_text(p, p->values.items[i + 1].unit, "count"));
 }
 
-/*
- * The value of which the file wants to be shown, as go tool pprof takes it: that of the default type, else the last.
- */
+/* Returns the index of the value to show first, as go tool pprof does: that of the default type, or else the last. */
 static size_t default_value(const struct pprof_file *p)
 {
 	struct pprof_text wanted = pprof_text(p, p->head.default_type);
