@@ -113,6 +113,16 @@ static __always_inline struct offcpu_parked *edge_parked(struct task_struct *tas
 	return offcpu_find_parked(task);
 }
 
+/* Like filter_identify(), which reads all with a helper. Most threads are in the initial pid namespace. */
+static __always_inline bool edge_identify(struct task_struct *task, struct filter_ids *ids)
+{
+	if (duet_config.pidns_inum || task->thread_pid->level)
+		return filter_identify(task, task_ids(task), ids);
+	ids->tgid = ids->ns_tgid = task->tgid;
+	ids->tid = ids->ns_tid = task->pid;
+	return true;
+}
+
 /*
  * Shows the thread, if it has slept since `began_ns`. *seen_switches is of its offcpu_thread or
  * offcpu_parked.
@@ -125,7 +135,7 @@ static __always_inline void edge_look(struct bpf_iter__task *ctx, struct task_st
 
 	if (*seen_switches == edge_switches(task) + 1 ||
 	    (!duet_look_leaders && !offcpu_is_length(began_ns, bpf_ktime_get_ns())) ||
-	    !filter_identify(task, task_ids(task), &ids))
+	    !edge_identify(task, &ids))
 		return;
 	room = scratch_take();
 	if (!room)

@@ -137,8 +137,9 @@ struct duet_cost {
 	uint64_t rest_until_ns; /* no sample before this time, so that the threads get at least half of the CPU */
 	uint64_t gap;	  /* number of ticks between the last sample and the next */
 	uint64_t is_due; /* of sleeps: the thread that has just got this CPU is to take a sample */
+	uint64_t random; /* state of the event's random numbers; 0: not begun */
 };
-DUET_ASSERT_SIZE(struct duet_cost, 64);
+DUET_ASSERT_SIZE(struct duet_cost, 72);
 
 /*
  * The map `run_times` counts the runs that made a sample, by their duration. Entry n counts runs of n steps of

@@ -14,8 +14,8 @@
  * of a process have been walked, it is what the deepest of them has needed.
  */
 #define STACK_BYTES 3072u
-#define STACK_BYTES_LEAST 512u
-#define STACK_BYTES_STEP 256u
+#define STACK_BYTES_LEAST 256u
+#define STACK_BYTES_STEP 128u
 #define PART_BYTES (64u << 10) /* of all stacks that are read at once: what one message of the helper holds */
 #define READS_MAX 4096u /* most pages of one process: 16 MB */
 #define ADDRESS_CHARS 17 /* characters of an address in a task, with the blank */

@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "proc/helper.h"
 
-#define FOREIGN_STACKS 128 /* most stacks read at a time */
+#define FOREIGN_STACKS 240 /* most stacks read at a time */
 
 struct foreign {
 	pid_t pid;

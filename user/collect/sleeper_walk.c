@@ -242,19 +242,23 @@ static void walk_one(struct sleeper_walker *walker, const struct duet_sleeper *s
 }
 
 /* Returns a copy of the sample as a record: the ids follow the frames. */
-static struct duet_sample *copy_record(const struct sleeper_walker *walker)
+static struct sleeper_walked *copy_record(const struct sleeper_walker *walker, uint64_t switches)
 {
 	const struct duet_sample *sample = &walker->sample;
 	size_t frames = sizeof(*sample) + (sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]);
 	size_t ids = (sample->id_depth + 1u) / 2 * sizeof(uint64_t);
-	struct duet_sample *copy = calloc(1, frames + ids);
+	struct sleeper_walked *walked = malloc(offsetof(struct sleeper_walked, sample) + frames + ids);
 
-	if (!copy)
+	if (!walked)
 		return NULL;
-	memcpy(copy, sample, frames);
-	memcpy((char *)copy + frames, walker->ids, sample->id_depth * sizeof(walker->ids[0]));
-	copy->head.size = (uint32_t)(frames + ids);
-	return copy;
+	walked->switches = switches;
+	walked->is_told = false;
+	memcpy(&walked->sample, sample, frames);
+	if (ids) /* the last one is padding if their number is odd */
+		memset((char *)&walked->sample + frames + ids - sizeof(uint64_t), 0, sizeof(uint64_t));
+	memcpy((char *)&walked->sample + frames, walker->ids, sample->id_depth * sizeof(walker->ids[0]));
+	walked->sample.head.size = (uint32_t)(frames + ids);
+	return walked;
 }
 
 /* Reads the first of these threads' stacks. Returns how many. */
@@ -270,7 +274,7 @@ static size_t read_stacks(struct sleeper_walker *walker, const struct duet_sleep
 }
 
 void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
-		  struct duet_sample **ret_samples)
+		  sleeper_keeper keep, void *context)
 {
 	uint16_t flags = count ? jvm_flag(walker, &sleepers[0]->sample) : 0;
 
@@ -282,7 +286,7 @@ void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *cons
 		for (size_t i = 0; i < part; i++) {
 			walker->foreign.stack = i;
 			walk_one(walker, sleepers[first + i], flags);
-			ret_samples[first + i] = copy_record(walker);
+			keep(context, sleepers[first + i], copy_record(walker, sleepers[first + i]->switches));
 		}
 	}
 	walker_now = NULL;

@@ -6,6 +6,7 @@
 #ifndef COLLECT_SLEEPER_WALK_H
 #define COLLECT_SLEEPER_WALK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "duet_record.h"
@@ -17,11 +18,19 @@ struct sleeper_walker;
 struct sleeper_walker *sleeper_walker_open(const struct duet_bpf *bpf, uint32_t user_depth);
 void sleeper_walker_close(struct sleeper_walker *walker);
 
+/* A thread that was walked, in its last sleep that was. */
+struct sleeper_walked {
+	uint64_t switches; /* of the thread when it was shown */
+	bool is_told; /* BPF reported its sleep at the current edge; false after the walk */
+	struct duet_sample sample; /* with the user frames */
+};
+
 /*
- * Walks threads of one process. For each thread, stores in ret_samples a copy of its sample with the user frames, which
- * the caller frees; NULL when out of memory. A stack that cannot be read has no user frames but the leaf.
+ * Walks threads of one process. For each thread, passes to `keep` what was walked, which `keep` owns then and frees;
+ * NULL when out of memory. A stack that cannot be read has no user frames but the leaf.
  */
+typedef void (*sleeper_keeper)(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked);
 void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
-		  struct duet_sample **ret_samples);
+		  sleeper_keeper keep, void *context);
 
 #endif

@@ -20,24 +20,18 @@
 
 #include "duet.skel.h"
 
-#define READ_BYTES (64u << 10)
+#define READ_BYTES (128u << 10) /* the records of as many threads as one message of the helper answers */
 #define BYTES_MAX (64u << 20) /* of all walked samples together */
-
-/* A thread that was walked, and its sample. They are of the thread's last sleep that was walked. */
-struct walked {
-	uint64_t switches;
-	struct duet_sample *sample; /* owned */
-	bool is_told; /* BPF reported its sleep at the current edge */
-};
 
 struct sleepers {
 	struct duet_bpf *bpf; /* not owned */
 	uint32_t user_depth;
 	struct bpf_link *look;
 	struct bpf_link *tell;
-	struct map by_tid; /* duet_sleeper.tid -> struct walked, owned */
+	struct map by_tid; /* duet_sleeper.tid -> struct sleeper_walked, owned */
 	size_t bytes; /* bytes of these samples */
-	struct vec(struct duet_sleeper *) shown; /* threads to walk; owned */
+	struct vec(const struct duet_sleeper *) shown; /* threads to walk; they are in the bytes that were read last */
+	struct sleeper_walker *walker; /* not NULL while sleepers_walk() runs, once a thread was shown */
 
 	uint64_t edge_ns; /* the edge of the last sleepers_tell() */
 	sleepers_handler handler; /* handler of sleepers_preview(), while that runs */
@@ -75,22 +69,14 @@ int sleepers_open(struct sleepers **ret, struct duet_bpf *bpf, uint32_t user_dep
 	return err;
 }
 
-static void forget_shown(struct sleepers *sleepers)
-{
-	for (size_t i = 0; i < sleepers->shown.len; i++)
-		free(sleepers->shown.items[i]);
-	vec_clear(&sleepers->shown);
-}
-
 static void forget_walked(struct sleepers *sleepers, uint64_t tid)
 {
-	struct walked *walked = map_get_ptr(&sleepers->by_tid, tid);
+	struct sleeper_walked *walked = map_get_ptr(&sleepers->by_tid, tid);
 
 	if (!walked)
 		return;
 	map_remove(&sleepers->by_tid, tid);
-	sleepers->bytes -= walked->sample->head.size;
-	free(walked->sample);
+	sleepers->bytes -= walked->sample.head.size;
 	free(walked);
 }
 
@@ -99,12 +85,8 @@ static void forget_all_walked(struct sleepers *sleepers)
 	uint64_t tid, value;
 	size_t cursor = 0;
 
-	while (map_next(&sleepers->by_tid, &cursor, &tid, &value)) {
-		struct walked *walked = (void *)(uintptr_t)value;
-
-		free(walked->sample);
-		free(walked);
-	}
+	while (map_next(&sleepers->by_tid, &cursor, &tid, &value))
+		free((void *)(uintptr_t)value);
 	map_release(&sleepers->by_tid);
 	sleepers->bytes = 0;
 }
@@ -115,7 +97,6 @@ void sleepers_close(struct sleepers *sleepers)
 		return;
 	bpf_link__destroy(sleepers->look);
 	bpf_link__destroy(sleepers->tell);
-	forget_shown(sleepers);
 	vec_release(&sleepers->shown);
 	forget_all_walked(sleepers);
 	free(sleepers);
@@ -125,45 +106,58 @@ void sleepers_close(struct sleepers *sleepers)
 
 /* Takes one record from the bytes. Returns its size, 0 if there are too few bytes, or -errno. */
 typedef ssize_t (*taker)(struct sleepers *sleepers, const char *bytes, size_t count);
+/* Called before the bytes of the records that were taken go. May be NULL. */
+typedef void (*finisher)(struct sleepers *sleepers);
 
 /* Passes all whole records in `text` to `take`, and leaves the rest in `text`. */
-static int take_records(struct sleepers *sleepers, struct buf *text, taker take)
+static int take_records(struct sleepers *sleepers, struct buf *text, taker take, finisher finish)
 {
 	size_t done = 0;
 	ssize_t size;
 
 	while ((size = take(sleepers, text->data + done, text->len - done)) > 0)
 		done += (size_t)size;
+	if (finish)
+		finish(sleepers);
 	memmove(text->data, text->data + done, text->len - done);
 	text->len -= done;
 	return size < 0 ? (int)size : 0;
 }
 
-/* Runs a program for all threads of the host. */
-static int run(struct sleepers *sleepers, const struct bpf_link *link, taker take)
+/* Reads until `text` is full or there is no more. Returns 1 if there may be more, 0 at the end, or -errno. */
+static int fill(int fd, struct buf *text)
 {
-	int fd = bpf_iter_create(bpf_link__fd(link)), err = fd < 0 ? -errno : 0;
-	ssize_t got = 1;
+	ssize_t got;
+
+	while (text->len < READ_BYTES) {
+		got = read(fd, text->data + text->len, READ_BYTES - text->len);
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (!got)
+			return 0;
+		if (got > 0)
+			text->len += (size_t)got;
+	}
+	return 1;
+}
+
+/* Runs a program for all threads of the host. */
+static int run(struct sleepers *sleepers, const struct bpf_link *link, taker take, finisher finish)
+{
+	int fd = bpf_iter_create(bpf_link__fd(link)), more = fd < 0 ? -errno : 1, err = 0;
 	struct buf text;
 
 	buf_init(&text);
-	while (!err && got) {
-		if (!buf_reserve(&text, READ_BYTES)) {
-			err = -ENOMEM;
-			break;
-		}
-		got = read(fd, text.data + text.len, READ_BYTES);
-		if (got < 0 && errno != EAGAIN && errno != EINTR)
-			err = -errno;
-		else if (got > 0)
-			text.len += (size_t)got;
-		if (!err)
-			err = take_records(sleepers, &text, take);
+	if (!buf_reserve(&text, READ_BYTES))
+		err = -ENOMEM;
+	while (!err && more > 0) {
+		more = fill(fd, &text);
+		err = take_records(sleepers, &text, take, finish);
 	}
 	buf_release(&text);
 	if (fd >= 0)
 		close(fd);
-	return err;
+	return more < 0 ? more : err;
 }
 
 static ssize_t sleeper_size(const char *bytes, size_t count)
@@ -193,12 +187,9 @@ static ssize_t take_preview(struct sleepers *sleepers, const char *bytes, size_t
 static ssize_t take_shown(struct sleepers *sleepers, const char *bytes, size_t count)
 {
 	ssize_t size = sleeper_size(bytes, count);
-	struct duet_sleeper *copy = size > 0 ? buf_duplicate(bytes, (size_t)size) : NULL;
 
-	if (size > 0 && (!copy || vec_push(&sleepers->shown, copy) < 0)) {
-		free(copy);
+	if (size > 0 && vec_push(&sleepers->shown, (const void *)bytes) < 0)
 		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
-	}
 	return size;
 }
 
@@ -207,7 +198,7 @@ int sleepers_preview(struct sleepers *sleepers, sleepers_handler handler, void *
 	sleepers->bpf->bss->duet_look_leaders = true;
 	sleepers->handler = handler;
 	sleepers->context = context;
-	return run(sleepers, sleepers->look, take_preview);
+	return run(sleepers, sleepers->look, take_preview, NULL);
 }
 
 /* ---- walking ---- */
@@ -220,60 +211,47 @@ static int by_process(const void *a, const void *b)
 	return pid < other_pid ? -1 : pid > other_pid;
 }
 
-/* Takes ownership of the sample. */
-static void keep(struct sleepers *sleepers, const struct duet_sleeper *sleeper, struct duet_sample *sample)
+static void keep(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked)
 {
-	struct walked *walked = NULL;
+	struct sleepers *sleepers = context;
 
-	if (sample)
-		forget_walked(sleepers, sleeper->tid);
-	if (sample && sleepers->bytes + sample->head.size <= BYTES_MAX)
-		walked = calloc(1, sizeof(*walked));
-	if (!walked || map_put_ptr(&sleepers->by_tid, sleeper->tid, walked) < 0) {
+	if (!walked)
+		return;
+	forget_walked(sleepers, sleeper->tid);
+	if (sleepers->bytes + walked->sample.head.size > BYTES_MAX ||
+	    map_put_ptr(&sleepers->by_tid, sleeper->tid, walked) < 0) {
 		free(walked);
-		free(sample);
 		return; /* the thread is counted when BPF reports its sleep */
 	}
-	walked->switches = sleeper->switches;
-	walked->sample = sample;
-	sleepers->bytes += sample->head.size;
+	sleepers->bytes += walked->sample.head.size;
 }
 
-/* Walks the threads of one process. */
-static void walk_process(struct sleepers *sleepers, struct sleeper_walker *walker,
-			 struct duet_sleeper *const *threads, size_t count)
+/* Walks the threads in `shown`, process by process. */
+static void walk_shown(struct sleepers *sleepers)
 {
-	struct duet_sample **samples = calloc(count, sizeof(struct duet_sample *));
+	const struct duet_sleeper **shown = sleepers->shown.items;
+	size_t count = sleepers->shown.len, next;
 
-	if (!samples)
-		return;
-	sleeper_walk(walker, (const struct duet_sleeper *const *)threads, count, samples);
-	for (size_t i = 0; i < count; i++)
-		keep(sleepers, threads[i], samples[i]);
-	free(samples);
+	if (count && !sleepers->walker)
+		sleepers->walker = sleeper_walker_open(sleepers->bpf, sleepers->user_depth);
+	if (count && sleepers->walker)
+		qsort(shown, count, sizeof(*shown), by_process);
+	for (size_t first = 0; sleepers->walker && first < count; first = next) {
+		for (next = first + 1; next < count && !by_process(&shown[first], &shown[next]);)
+			next++;
+		sleeper_walk(sleepers->walker, shown + first, next - first, keep, sleepers);
+	}
+	vec_clear(&sleepers->shown);
 }
 
 int sleepers_walk(struct sleepers *sleepers)
 {
-	struct duet_sleeper **shown;
-	struct sleeper_walker *walker;
-	size_t count, next;
 	int err;
 
 	sleepers->bpf->bss->duet_look_leaders = false;
-	err = run(sleepers, sleepers->look, take_shown);
-	shown = sleepers->shown.items;
-	count = sleepers->shown.len;
-	walker = count ? sleeper_walker_open(sleepers->bpf, sleepers->user_depth) : NULL;
-	if (walker)
-		qsort(shown, count, sizeof(struct duet_sleeper *), by_process);
-	for (size_t first = 0; walker && first < count; first = next) {
-		for (next = first + 1; next < count && !by_process(&shown[first], &shown[next]);)
-			next++;
-		walk_process(sleepers, walker, shown + first, next - first);
-	}
-	sleeper_walker_close(walker);
-	forget_shown(sleepers);
+	err = run(sleepers, sleepers->look, take_shown, walk_shown);
+	sleeper_walker_close(sleepers->walker);
+	sleepers->walker = NULL;
 	return err;
 }
 
@@ -282,7 +260,7 @@ int sleepers_walk(struct sleepers *sleepers)
 static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t count)
 {
 	const struct duet_slept *slept = (const void *)bytes;
-	struct walked *walked;
+	struct sleeper_walked *walked;
 
 	if (count < sizeof(*slept))
 		return 0;
@@ -292,10 +270,10 @@ static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t c
 		return sizeof(*slept);
 	}
 	walked->is_told = true;
-	walked->sample->head.time_ns = sleepers->edge_ns - 1;
-	walked->sample->weight = slept->weight;
-	walked->sample->runnable = slept->runnable < slept->weight ? slept->runnable : slept->weight;
-	walked->sample->flags = (uint16_t)((walked->sample->flags & ~DUET_SAMPLE_IDLE) | slept->flags);
+	walked->sample.head.time_ns = sleepers->edge_ns - 1;
+	walked->sample.weight = slept->weight;
+	walked->sample.runnable = slept->runnable < slept->weight ? slept->runnable : slept->weight;
+	walked->sample.flags = (uint16_t)((walked->sample.flags & ~DUET_SAMPLE_IDLE) | slept->flags);
 	return sizeof(*slept);
 }
 
@@ -303,7 +281,7 @@ int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns)
 {
 	sleepers->bpf->bss->duet_last_edge_ns = sleepers->edge_ns;
 	sleepers->bpf->bss->duet_edge_ns = sleepers->edge_ns = edge_ns;
-	return run(sleepers, sleepers->tell, take_slept);
+	return run(sleepers, sleepers->tell, take_slept, NULL);
 }
 
 /* Also drops the threads that no longer sleep. */
@@ -314,10 +292,10 @@ void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *co
 	size_t cursor = 0;
 
 	while (map_next(&sleepers->by_tid, &cursor, &tid, &value)) {
-		struct walked *walked = (void *)(uintptr_t)value;
+		struct sleeper_walked *walked = (void *)(uintptr_t)value;
 
-		if (walked->is_told && walked->sample->weight)
-			handler(context, walked->sample);
+		if (walked->is_told && walked->sample.weight)
+			handler(context, &walked->sample);
 		else if (!walked->is_told)
 			(void)vec_push(&untold, tid); /* otherwise it is dropped after the next edge */
 		walked->is_told = false;
