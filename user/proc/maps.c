@@ -10,6 +10,7 @@
 
 #include "base/io.h"
 #include "proc/helper.h"
+#include "proc/maps_query.h"
 
 /* The unread part of one line. */
 struct line {
@@ -149,7 +150,7 @@ int maps_parse(struct maps *maps, const char *text, size_t len)
 	return 0;
 }
 
-/* Leaves only the whole lines of executable mappings. A process with 1,000 threads has 2,000 others. */
+/* Leaves only the whole lines of executable mappings. */
 static void keep_executable(struct buf *text)
 {
 	char *to = text->data, *next, *end = text->data + text->len;
@@ -169,9 +170,18 @@ static void keep_executable(struct buf *text)
 /* Runs in the helper. */
 static int read_executable(const struct helper_task *task, struct helper_answer *answer)
 {
-	int err = io_read_file(task->fd, "maps", MAPS_MAX_FILE, &answer->text);
+	struct buf *text = &answer->text;
+	int fd = openat(task->fd, "maps", O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
 
-	keep_executable(&answer->text);
+	if (!err)
+		err = maps_query_executable(fd, MAPS_MAX_FILE, text);
+	if (fd >= 0 && err && err != -EFBIG) { /* before Linux 6.11, or a name is longer than PATH_MAX */
+		buf_cut(text, 0);
+		err = io_read_again(fd, MAPS_MAX_FILE, text);
+		keep_executable(text);
+	}
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 
