@@ -4,6 +4,7 @@
 #include "holders.bpf.h"
 #include "io.bpf.h"
 #include "offcpu.bpf.h"
+#include "packets.bpf.h"
 #include "sample.bpf.h"
 #include "tlab.bpf.h"
 
@@ -43,6 +44,7 @@ struct duet_io_calls_map io_calls SEC(".maps");
 struct duet_tlab_threads_map tlab_threads SEC(".maps");
 struct duet_lock_waiters_map lock_waiters SEC(".maps");
 struct duet_irqs_map irqs SEC(".maps");
+struct duet_packets_map packets SEC(".maps");
 struct duet_unwind_known_map unwind_known SEC(".maps");
 
 char LICENSE[] SEC("license") = "GPL";

@@ -3,10 +3,11 @@
  * Programs for the threads and interrupts that end sleeps. The waker runs the first program, when it is known how long
  * the sleeper was blocked. So this program decides whether to sample that time, and takes the waker's stack only for
  * sleeps that will be sampled. An interrupt wakes threads on behalf of the kernel: the thread that it interrupted is
- * not the waker.
+ * not the waker, unless it delivers that thread's own packet (packets.bpf.h).
  */
 #include "core.bpf.h"
 #include "offcpu.bpf.h"
+#include "packets.bpf.h"
 #include "sample.bpf.h"
 #include "waking.bpf.h"
 
@@ -49,10 +50,14 @@ static __always_inline bool wakeup_is_wanted(struct task_struct *task)
 	       filter_is_target(filter_tgid(task), BPF_CORE_READ(task, group_leader, start_boottime));
 }
 
-/* Returns the role of the current stack, and stores the ids of the thread for DUET_ROLE_WAKER. */
-static __always_inline enum duet_role wakeup_role(struct task_struct *task, u32 preempt_count, struct filter_ids *ids)
+/*
+ * Returns the role of the current stack, and stores the ids of the thread for DUET_ROLE_WAKER. `is_own` tells that a
+ * softirq delivers what the thread has sent.
+ */
+static __always_inline enum duet_role wakeup_role(struct task_struct *task, u32 preempt_count, bool is_own,
+						  struct filter_ids *ids)
 {
-	if (preempt_count & (SOFTIRQ_SERVED | HARDIRQ_AND_NMI))
+	if (preempt_count & HARDIRQ_AND_NMI || (preempt_count & SOFTIRQ_SERVED && !is_own))
 		return DUET_ROLE_INTERRUPT;
 	if (!wakeup_is_wanted(task) || !filter_is_wanted(task) || !filter_identify(task, task_ids(task), ids))
 		return DUET_ROLE_STRANGER;
@@ -77,7 +82,8 @@ static __noinline struct duet_scratch *wakeup_begin(void *ctx, struct task_struc
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	const struct sample_from from = {ctx, NULL, now_ns, offcpu_event(), STACK_OF_CONTEXT};
 	struct filter_ids ids = {};
-	enum duet_role role = wakeup_role(task, preempt_count, &ids);
+	bool is_own = packets_are_of(task);
+	enum duet_role role = wakeup_role(task, preempt_count, is_own, &ids);
 	struct task_struct *subject = role == DUET_ROLE_WAKER ? task : sleeper;
 	struct duet_scratch *room;
 	u64 start_ns;
@@ -93,7 +99,7 @@ static __noinline struct duet_scratch *wakeup_begin(void *ctx, struct task_struc
 	room->sample.event = from.event;
 	room->sample.role = role;
 	room->sample.irq = wakeup_last_irq();
-	room->sample.flags = DUET_SAMPLE_KERNEL;
+	room->sample.flags = DUET_SAMPLE_KERNEL | (is_own ? DUET_SAMPLE_OWN_SOFTIRQ : 0);
 	if (role == DUET_ROLE_WAKER) {
 		if (filter_jvm(ids.tgid, start_ns))
 			room->sample.flags |= DUET_SAMPLE_JVM;

@@ -88,6 +88,8 @@ enum duet_sample_flag {
 	 * not part of the stack.
 	 */
 	DUET_SAMPLE_FOR_JAVA = 1 << 14,
+	/* of a waker: its stack has a softirq, which delivers what the thread itself has just sent */
+	DUET_SAMPLE_OWN_SOFTIRQ = 1 << 15,
 };
 
 /* Whose stack a sample record has. */

@@ -211,6 +211,23 @@ struct socket {
 	struct sock *sk;
 };
 
+struct Qdisc {
+	int (*enqueue)(void); /* NULL: the device has no queue */
+};
+
+struct netdev_queue {
+	struct Qdisc *qdisc;
+};
+
+struct net_device {
+	unsigned int flags;
+	struct netdev_queue *_tx; /* the first one */
+};
+
+struct sk_buff {
+	struct net_device *dev;
+};
+
 struct sockaddr_un {
 	char sun_path[108];
 };
@@ -293,6 +310,10 @@ struct task_struct {
 	struct sigpending pending;
 	struct css_set *cgroups;
 	struct rseq *rseq; /* Linux 6.19 has a struct of this name instead */
+};
+
+struct task_struct___preempt_rt {
+	int softirq_disable_cnt;
 };
 
 struct task_struct___before_5_14 {

@@ -9,10 +9,12 @@ need_wakers() {
 	"$duet" check 2>&1 | grep -qE 'yes +who ends the time off CPU' || skip "this kernel does not tell who wakes"
 }
 
+launch=()
+
 record_pairs() { # SECONDS RECORD-OPTIONS...
 	rm -f "$here"/out* "$here/gate"
 	jvm_out=$here/wakers.out
-	"$workloads/wakers" "$here/gate" "$1" >"$jvm_out" 2>"$jvm_out.err" &
+	"${launch[@]}" "$workloads/wakers" "$here/gate" "$1" >"$jvm_out" 2>"$jvm_out.err" &
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$jvm_out" '^READY' 10
@@ -34,12 +36,10 @@ expect_waker() { # FILE THREAD FUNCTION WAKER
 
 expect_pairs() { # FILE
 	local kind
-	for kind in futex pipe eventfd; do
+	for kind in futex pipe eventfd udp tcp; do
 		expect_waker "$1" in_$kind in_$kind by_$kind
 		expect_waker "$1" by_$kind naps '\[timer\]'
 	done
-	expect_waker "$1" in_udp in_udp '\[softirq\]'
-	expect_waker "$1" by_udp naps '\[timer\]'
 }
 
 # A program rests after a run that took long, as when the machine's host took the CPU away meanwhile. The sleeps that it
@@ -59,6 +59,7 @@ case_pairs() {
 	record_pairs 5 -e offcpu=100us --wakers
 	expect_pairs "$here/out.collapsed"
 	expect_contains "$here/out.collapsed" ';\[woken by\];.*futex_wake.*;by_futex;wakes;.*;by_futex '
+	expect_contains "$here/out.collapsed" ';\[woken by\];.*net_rx_action.*udp_sendmsg.*;by_udp;wakes;.*;by_udp '
 	expect_contains "$here/out.txt" 'in_futex  <-  by_futex$'
 	expect_few_rests
 	"$duet" convert "$here/out.duet" -o collapsed -t "$here/again" 2>"$here/stderr" || fail "cannot be converted"
@@ -90,6 +91,21 @@ case_no_call_is_interrupted() {
 	expect "calls that a signal interrupted" \
 		"$(awk 'NF == 3 { sum += $3 } END { print sum + 0 }' "$jvm_out")" '==' 0
 	expect_contains "$here/out.offcpu" '\[woken by\];.*;[a-z_]* [0-9]*$'
+}
+
+# The kernel hands packets of the loopback device over to another CPU than the sender's. Threads there send others all
+# the time, and their system calls deliver both: they are not the wakers.
+case_packets_on_another_cpu() {
+	local network=(unshare --net --mount) kind steer
+	need_wakers
+	steer='mount -t sysfs sysfs /sys && ip link set lo up && echo 2 >/sys/class/net/lo/queues/rx-0/rps_cpus'
+	[ "$(nproc)" -ge 2 ] && "${network[@]}" bash -c "$steer" 2>"$here/why_not" || skip "cannot steer packets"
+	steer+=' && { timeout 8 taskset -c 1 "$@" >/dev/null & exec taskset -c 0 "$@"; }'
+	launch=("${network[@]}" bash -c "$steer" -)
+	record_pairs 4 -e offcpu=100us --wakers
+	for kind in udp tcp; do
+		expect_waker "$here/out.collapsed" in_$kind in_$kind '\[softirq\]'
+	done
 }
 
 # Sleeps shorter than the interval are chosen when they end: each that was chosen has its waker.

@@ -5,13 +5,16 @@
  *   wakers GATE SECONDS
  *
  * Says READY, begins when the file GATE exists, says DONE, and waits for its end by a signal. The thread by_KIND ends
- * the waits of in_KIND, for the kinds futex, pipe and eventfd. The waits of in_udp are ended by a datagram from by_udp
- * over the loopback device, so by a softirq. All by_KIND sleep in between, until a timer ends the sleep. The threads
- * "bystander" keep CPUs busy: most timers interrupt them.
+ * the waits of in_KIND, for the kinds futex, pipe, eventfd, and udp and tcp over the loopback device. A softirq
+ * delivers their packets, in the system call of by_KIND. All by_KIND sleep in between, until a timer ends the sleep.
+ * The threads "bystander" keep CPUs busy, with packets for nobody: most timers interrupt them, and many softirqs run at
+ * the end of their calls.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +30,7 @@
 
 static volatile uint64_t end_ns, sink;
 static volatile uint32_t futex_word;
-static int pipe_ends[2], event_fd, udp_in, udp_out;
+static int pipe_ends[2], event_fd, udp_in, udp_out, udp_none, tcp_in, tcp_out;
 
 static uint64_t now_ns(void)
 {
@@ -89,6 +92,18 @@ static void by_udp(void)
 	sink += (uint64_t)send(udp_out, "", 1, 0);
 }
 
+static __attribute__((noipa)) void in_tcp(void)
+{
+	char byte;
+
+	sink += (uint64_t)recv(tcp_in, &byte, 1, 0);
+}
+
+static void by_tcp(void)
+{
+	sink += (uint64_t)send(tcp_out, "", 1, 0);
+}
+
 static __attribute__((noipa)) void naps(unsigned *seed)
 {
 	struct timespec time = {.tv_nsec = 200000 + rand_r(seed) % 3000000};
@@ -108,6 +123,7 @@ static struct pair {
 	{"in_pipe", "by_pipe", in_pipe, by_pipe},
 	{"in_eventfd", "by_eventfd", in_eventfd, by_eventfd},
 	{"in_udp", "by_udp", in_udp, by_udp},
+	{"in_tcp", "by_tcp", in_tcp, by_tcp},
 };
 
 static void *waits(void *context)
@@ -138,21 +154,47 @@ static void *stands_by(void *context)
 	(void)context;
 	pthread_setname_np(pthread_self(), "bystander");
 	for (;;)
-		sink++;
+		sink += (uint64_t)send(udp_none, "", 1, 0); /* refused, or dropped */
 	return NULL;
+}
+
+/* Returns a socket that has a port of the loopback device, and stores it. */
+static int open_bound(int type, struct sockaddr_in *ret)
+{
+	socklen_t size = sizeof(*ret);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	*ret = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	if (bind(fd, (struct sockaddr *)ret, size) || getsockname(fd, (struct sockaddr *)ret, &size))
+		abort();
+	return fd;
+}
+
+static int open_connected(int type, const struct sockaddr_in *to)
+{
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (const struct sockaddr *)to, sizeof(*to)))
+		abort();
+	return fd;
 }
 
 static void open_sockets(void)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(address);
+	struct sockaddr_in address;
+	const int yes = 1;
+	int listener;
 
-	udp_in = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	udp_out = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (bind(udp_in, (struct sockaddr *)&address, size) ||
-	    getsockname(udp_in, (struct sockaddr *)&address, &size) ||
-	    connect(udp_out, (struct sockaddr *)&address, size))
+	udp_in = open_bound(SOCK_DGRAM, &address);
+	udp_out = open_connected(SOCK_DGRAM, &address);
+	open_bound(SOCK_DGRAM, &address);
+	udp_none = open_connected(SOCK_DGRAM, &address);
+	listener = open_bound(SOCK_STREAM, &address);
+	if (listen(listener, 1))
 		abort();
+	tcp_out = open_connected(SOCK_STREAM, &address);
+	tcp_in = accept(listener, NULL, NULL);
+	setsockopt(tcp_out, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
 static void run(void)

@@ -30,6 +30,7 @@
 #define MAPPING_RINGS_BYTES (8u << 20) /* on all CPUs together */
 #define MAPPING_RINGS_SHARE 16 /* they may take this fraction of the limit: 1/16 */
 #define FDINFO_BYTES 4096
+#define WAKER_PROGRAMS 7
 
 struct collector {
 	struct event_list events;
@@ -45,7 +46,7 @@ struct collector {
 	/* by index in the list of events; empty if the event is not a perf event */
 	struct perf_events perf[DUET_MAX_EVENTS];
 	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
-	struct bpf_link *waking, *irq; /* likewise, those for wakers */
+	struct bpf_link *waking[WAKER_PROGRAMS]; /* likewise, those for wakers */
 	struct bpf_link *io_enter; /* likewise, the first of those of DUET_PROGRAM_IO */
 	struct bpf_link *rest, *early, *thread_exit; /* likewise, see attach_rest() and bpf/event_offcpu.bpf.c */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if the event is a perf event, or is not attached */
@@ -305,11 +306,25 @@ out:
 	return err;
 }
 
+/* Attaches the program that notes senders last: the others know what it has to know. */
 static int attach_wakers(struct collector *collector)
 {
-	int err = attach(&collector->irq, collector->programs.bpf->progs.wakeup_irq);
+	const struct duet_bpf *bpf = collector->programs.bpf;
+	const struct bpf_program *const programs[] = {
+		bpf->progs.wakeup_irq,
+		bpf->progs.packets_softirq_exit,
+		bpf->progs.packets_softirq_enter,
+		bpf->progs.packets_delivered,
+		bpf->progs.packets_arrive,
+		bpf->progs.packets_sent,
+		collector->programs.waking,
+	};
+	int err = 0;
 
-	return err ? err : attach(&collector->waking, collector->programs.waking);
+	_Static_assert(sizeof(programs) / sizeof(*programs) == WAKER_PROGRAMS, "one link each");
+	for (size_t i = 0; !err && i < WAKER_PROGRAMS; i++)
+		err = attach(&collector->waking[i], programs[i]);
+	return err;
 }
 
 static int attach_early(struct collector *collector, enum duet_return hook)
@@ -399,12 +414,16 @@ int collector_start(struct collector *collector)
 
 void collector_stop(struct collector *collector)
 {
-	struct bpf_link **links[] = {&collector->switches, &collector->waking, &collector->irq, &collector->rest,
-				     &collector->early, &collector->thread_exit, &collector->io_enter};
+	struct bpf_link **links[] = {&collector->switches, &collector->rest, &collector->early,
+				     &collector->thread_exit, &collector->io_enter};
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
 		bpf_link__destroy(*links[i]);
 		*links[i] = NULL;
+	}
+	for (size_t i = WAKER_PROGRAMS; i-- > 0;) {
+		bpf_link__destroy(collector->waking[i]);
+		collector->waking[i] = NULL;
 	}
 	tlab_probes_release(&collector->tlabs);
 	for (size_t i = 0; i < collector->events.len; i++) {

@@ -300,10 +300,18 @@ static int choose_offcpu(const struct programs *chosen, bool is_wanted)
 		return_program(bpf, chosen->returns.rest),
 		return_early_program(bpf, chosen->returns.first),
 		return_early_program(bpf, chosen->returns.rest),
-		chosen->waking ? bpf->progs.wakeup_irq : NULL,
 		chosen->waking,
+		chosen->waking ? bpf->progs.wakeup_irq : NULL,
+		chosen->waking ? bpf->progs.packets_sent : NULL,
+		chosen->waking ? bpf->progs.packets_arrive : NULL,
+		chosen->waking ? bpf->progs.packets_delivered : NULL,
+		chosen->waking ? bpf->progs.packets_softirq_enter : NULL,
+		chosen->waking ? bpf->progs.packets_softirq_exit : NULL,
 	};
 	int err = chosen->waking ? 0 : bpf_map__set_autocreate(bpf->maps.irqs, false);
+
+	if (!err && !chosen->waking)
+		err = bpf_map__set_autocreate(bpf->maps.packets, false);
 
 	if (!err && (!is_wanted || by_tid)) /* older kernels have no task storage */
 		err = bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);

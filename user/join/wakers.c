@@ -169,13 +169,18 @@ uint32_t wakers_append(struct profile *profile, uint32_t node, uint32_t waker, c
 {
 	char interrupt[DEVICE_BYTES + 16];
 	enum interrupt kind;
-	size_t count, first;
+	size_t count, whole, first;
 	uint32_t *frames = stack_frames(profile, waker, &count);
 
 	if (!frames)
 		return UINT32_MAX;
+	whole = count;
 	first = state_skip_waking(profile, frames, count);
 	kind = state_interrupt(profile, frames, &count);
+	if (kind == INTERRUPT_SOFT && sample->flags & DUET_SAMPLE_OWN_SOFTIRQ) {
+		kind = INTERRUPT_NONE;
+		count = whole;
+	}
 	if (kind == INTERRUPT_NONE && sample->role == DUET_ROLE_INTERRUPT) {
 		kind = INTERRUPT_OTHER; /* the frames have no names: they could be those of the interrupted thread */
 		count = 0;
