@@ -3,8 +3,10 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/text.h"
@@ -392,15 +394,34 @@ static bool try_again(void *context, const struct nameless_sample *held)
 	return true;
 }
 
+/* Returns true if the kernel's frames are those of an interrupt. Names of Java's frames may not have arrived yet. */
+static bool is_interrupt(struct decided *decided, const struct decision *holder)
+{
+	const struct duet_sample *sample = holder->sample;
+	struct decision in_kernel = *holder;
+	struct duet_sample *copy =
+		buf_duplicate(sample, sizeof(*sample) + sample->kernel_depth * sizeof(*sample->stack));
+	int64_t node;
+
+	if (!copy)
+		return false;
+	copy->user_depth = copy->id_depth = copy->left_out = 0;
+	copy->attribute_bytes = 0;
+	in_kernel.sample = copy;
+	in_kernel.java = NULL;
+	resolve_stack(&decided->resolver, &in_kernel);
+	node = resolve_node(&decided->resolver, &in_kernel);
+	free(copy);
+	return node >= 0 && wakers_is_interrupt(decided->of.profile, (uint32_t)node);
+}
+
 /* A thread that releases a lock may be interrupted at that moment: then the interrupt has woken the other thread. */
 static void add_holder(struct decided *decided, const struct decision *holder)
 {
-	int64_t node;
-
+	if (is_interrupt(decided, holder))
+		return;
 	(void)awaits_names(decided, holder); /* asks for them */
-	node = resolve_node(&decided->resolver, holder);
-	if (node < 0 || !wakers_is_interrupt(decided->of.profile, (uint32_t)node))
-		holders_add(&decided->holders, holder, clock_monotonic_ns());
+	holders_add(&decided->holders, holder, clock_monotonic_ns());
 }
 
 void decided_add(struct decided *decided, const struct decision *decision)
