@@ -44,6 +44,7 @@
 	X(AGENT_NO_KERNEL_RING, "threads without kernel frames: kernel.perf_event_mlock_kb has no room for their ring")
 
 #define DUET_LOADER_COUNTERS(X) \
+	X(LOADER_CPU_CAME,      "times that a CPU came online: up to a second of what it ran first was not sampled") \
 	X(LOADER_BAD_RECORD,    "kernel records refused: malformed") \
 	X(LOADER_BAD_AGENT_RECORD, "agent records refused: malformed") \
 	X(LOADER_MAPPINGS_LOST, "mappings of short-lived processes lost: the kernel's rings were full") \

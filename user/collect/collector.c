@@ -12,8 +12,10 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "collect/cpus.h"
 #include "collect/event_sites.h"
 #include "collect/mapping_events.h"
 #include "collect/perf_events.h"
@@ -54,6 +56,8 @@ struct collector {
 	struct tlab_probes tlabs;
 	struct sleepers *sleepers; /* NULL if no event needs them */
 	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
+	struct cpus cpus;
+	uint32_t only_cpu; /* collector_options.only_cpu */
 
 	/* valid during collector_read() */
 	collector_handler handler;
@@ -278,6 +282,8 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	expanded.events = &collector->events;
 	probe_init();
 	collector->wakers = options->wakers;
+	collector->only_cpu = options->only_cpu;
+	cpus_open(&collector->cpus, CPUS_FOLDER, libbpf_num_possible_cpus());
 	collector->probes_tlabs = expanded.probes_tlabs = options->probes_tlabs && probe_has_attach_cookie();
 	err = check_events(&collector->events, options, why);
 	if (err < 0)
@@ -389,6 +395,25 @@ static void attach_rest(struct collector *collector)
 		log_debug("%s: %s", return_name(returns->rest), strerrordesc_np(-err));
 }
 
+/* Events of a CPU that has come online do not run there yet. */
+static void renew_cpu(void *context, int cpu)
+{
+	struct collector *collector = context;
+	bool use_index = programs_use_index(&collector->events);
+	int err = 0;
+
+	if (collector->only_cpu && collector->only_cpu - 1 != (uint32_t)cpu)
+		return;
+	for (size_t i = 0; i < collector->events.len; i++) {
+		err = perf_events_renew(&collector->perf[i], cpu,
+					collector->programs.of[collector->events.items[i].event->program],
+					use_index ? i : 0);
+		if (err < 0)
+			log_debug("perf event on CPU %d, which has come: %s", cpu, strerrordesc_np(-err));
+	}
+	loader_counters[DUET_LOADER_CPU_CAME]++;
+}
+
 int collector_start(struct collector *collector)
 {
 	bool use_index = programs_use_index(&collector->events);
@@ -409,6 +434,7 @@ int collector_start(struct collector *collector)
 		else if (program != DUET_PROGRAM_NONE)
 			err = attach(&collector->links[i], collector->programs.of[program]);
 	}
+	collector->cpus.looked_ns = clock_monotonic_ns();
 	return err;
 }
 
@@ -417,6 +443,7 @@ void collector_stop(struct collector *collector)
 	struct bpf_link **links[] = {&collector->switches, &collector->rest, &collector->early,
 				     &collector->thread_exit, &collector->io_enter};
 
+	collector->cpus.looked_ns = 0;
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
 		bpf_link__destroy(*links[i]);
 		*links[i] = NULL;
@@ -450,6 +477,7 @@ void collector_close(struct collector *collector)
 	ring_buffer__free(collector->ring);
 	unwind_tables_close(collector->unwind);
 	mapping_events_close(collector->mappings);
+	cpus_release(&collector->cpus);
 	programs_unload(&collector->programs);
 	free(collector);
 }
@@ -473,6 +501,8 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 	if (budget <= 0)
 		return 0;
 	attach_rest(collector);
+	if (cpus_step(&collector->cpus, clock_monotonic_ns(), renew_cpu, collector))
+		mapping_events_renew(collector->mappings);
 	collector->handler = handler;
 	collector->context = context;
 	collector->budget = budget;

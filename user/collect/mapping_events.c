@@ -16,6 +16,8 @@
 
 struct mapping_events {
 	struct perf_buffer *rings;
+	struct perf_buffer *old_rings; /* until they have been read once more; NULL: there are none */
+	size_t pages; /* of each ring */
 	size_t bytes;
 	uint64_t count;
 	int map; /* libbpf needs a map for the events; it stays empty */
@@ -133,7 +135,8 @@ static size_t pages_each(size_t most_bytes)
 	return pages;
 }
 
-int mapping_events_open(struct mapping_events **ret, size_t most_bytes)
+/* Returns NULL with errno set on failure. */
+static struct perf_buffer *open_rings(struct mapping_events *events)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -151,22 +154,28 @@ int mapping_events_open(struct mapping_events **ret, size_t most_bytes)
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX, /* no wakeups: the loader reads these records by timer */
 	};
+
+	return perf_buffer__new_raw(events->map, events->pages, &attr, on_record, events, NULL);
+}
+
+int mapping_events_open(struct mapping_events **ret, size_t most_bytes)
+{
 	struct mapping_events *events = calloc(1, sizeof(*events));
-	size_t pages = pages_each(most_bytes);
 
 	if (!events)
 		return -ENOMEM;
+	events->pages = pages_each(most_bytes);
 	events->map = bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "duet_mappings", sizeof(int), sizeof(int),
 				     (uint32_t)libbpf_num_possible_cpus(), NULL);
 	if (events->map >= 0)
-		events->rings = perf_buffer__new_raw(events->map, pages, &attr, on_record, events, NULL);
+		events->rings = open_rings(events);
 	if (!events->rings) {
 		int err = -errno;
 
 		mapping_events_close(events);
 		return err;
 	}
-	events->bytes = pages * (size_t)sysconf(_SC_PAGESIZE) * perf_buffer__buffer_cnt(events->rings);
+	events->bytes = events->pages * (size_t)sysconf(_SC_PAGESIZE) * perf_buffer__buffer_cnt(events->rings);
 	*ret = events;
 	return 0;
 }
@@ -175,6 +184,7 @@ void mapping_events_close(struct mapping_events *events)
 {
 	if (!events)
 		return;
+	perf_buffer__free(events->old_rings);
 	perf_buffer__free(events->rings);
 	if (events->map >= 0)
 		close(events->map);
@@ -197,5 +207,21 @@ void mapping_events_read(struct mapping_events *events, struct mapping_log *log,
 		return;
 	events->log = log;
 	events->lost = lost;
+	if (events->old_rings) {
+		(void)perf_buffer__consume(events->old_rings);
+		perf_buffer__free(events->old_rings);
+		events->old_rings = NULL;
+	}
 	(void)perf_buffer__consume(events->rings);
+}
+
+void mapping_events_renew(struct mapping_events *events)
+{
+	struct perf_buffer *rings = events && !events->old_rings ? open_rings(events) : NULL;
+
+	if (!rings)
+		return;
+	events->old_rings = events->rings;
+	events->rings = rings;
+	events->bytes = events->pages * (size_t)sysconf(_SC_PAGESIZE) * perf_buffer__buffer_cnt(rings);
 }

@@ -16,6 +16,11 @@ void mapping_events_close(struct mapping_events *events);
 /* These functions take NULL, which has no records. */
 size_t mapping_events_bytes(const struct mapping_events *events); /* bytes of the rings */
 uint64_t mapping_events_count(const struct mapping_events *events); /* records made so far, lost ones included */
+/*
+ * Opens the rings again, when CPUs have come online: the kernel has ended theirs. Records of a moment come twice. Keeps
+ * the old rings if the kernel refuses.
+ */
+void mapping_events_renew(struct mapping_events *events);
 /* Adds the waiting records to `log`, and the number of records that were lost to *lost. */
 void mapping_events_read(struct mapping_events *events, struct mapping_log *log, uint64_t *lost);
 

@@ -38,6 +38,19 @@ static int keep(struct perf_events *events, int fd)
 	return -ENOMEM;
 }
 
+static int keep_of_cpu(struct perf_events *events, const struct perf_of_cpu *of, int fd)
+{
+	if (vec_push(&events->of_cpus, *of) == 0)
+		return keep(events, fd);
+	close(fd);
+	return -ENOMEM;
+}
+
+static int open_of_cpu(const struct perf_of_cpu *of)
+{
+	return open_event(&of->perf, of->period, -1, of->cpu);
+}
+
 /* ENODEV: the CPU is possible, but offline. EINVAL: this kernel cannot have such a CPU. Neither is a reason to fail. */
 int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period, uint32_t only_cpu)
 {
@@ -45,15 +58,16 @@ int perf_events_open(struct perf_events *events, const struct event_perf *perf, 
 	int err = 0;
 
 	for (int cpu = 0; cpu < cpus; cpu++) {
+		const struct perf_of_cpu of = {.perf = *perf, .period = period, .cpu = cpu};
 		int fd;
 
 		if (only_cpu && only_cpu - 1 != (uint32_t)cpu)
 			continue;
-		fd = open_event(perf, period, -1, cpu);
+		fd = open_of_cpu(&of);
 		if (fd < 0) {
 			log_debug("perf event on CPU %d: %s", cpu, strerrordesc_np(-fd));
 			err = err ? err : fd;
-		} else if (keep(events, fd) < 0) {
+		} else if (keep_of_cpu(events, &of, fd) < 0) {
 			return -ENOMEM;
 		}
 	}
@@ -99,15 +113,22 @@ int perf_events_open_probes(struct perf_events *events, const struct event_perf 
 	return err;
 }
 
+/* Runs the program on the event, from now on. Returns NULL with errno set on failure. */
+static struct bpf_link *start(int fd, const struct bpf_program *program, uint64_t cookie)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = cookie);
+
+	return bpf_program__attach_perf_event_opts(program, fd, &options);
+}
+
 /* Starts the next event. */
 static int start_next(struct perf_events *events, const struct bpf_program *program, uint64_t cookie)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = cookie);
 	struct bpf_link *link;
 
 	if (vec_reserve(&events->links, events->fds.len) < 0)
 		return -ENOMEM;
-	link = bpf_program__attach_perf_event_opts(program, events->fds.items[events->links.len], &options);
+	link = start(events->fds.items[events->links.len], program, cookie);
 	if (!link)
 		return -errno;
 	events->links.items[events->links.len++] = link;
@@ -132,6 +153,51 @@ int perf_events_start_each(struct perf_events *events, const struct bpf_program 
 	return err;
 }
 
+/* Ends the old event, which has no CPU any more. */
+static int renew(struct perf_events *events, size_t index, const struct bpf_program *program, uint64_t cookie)
+{
+	int fd = open_of_cpu(&events->of_cpus.items[index]);
+	struct bpf_link *link = fd < 0 ? NULL : start(fd, program, cookie);
+
+	if (!link) {
+		int err = fd < 0 ? fd : -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	bpf_link__destroy(events->links.items[index]);
+	events->links.items[index] = link;
+	events->fds.items[index] = fd;
+	return 0;
+}
+
+static int add_cpu(struct perf_events *events, int cpu, const struct bpf_program *program, uint64_t cookie)
+{
+	struct perf_of_cpu of = events->of_cpus.items[0];
+	int fd, err;
+
+	of.cpu = cpu;
+	fd = open_of_cpu(&of);
+	if (fd < 0)
+		return fd;
+	err = keep_of_cpu(events, &of, fd);
+	return err ? err : start_next(events, program, cookie);
+}
+
+int perf_events_renew(struct perf_events *events, int cpu, const struct bpf_program *program, uint64_t cookie)
+{
+	bool is_known = false;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < events->of_cpus.len && i < events->links.len; i++)
+		if (events->of_cpus.items[i].cpu == cpu) {
+			is_known = true;
+			err = renew(events, i, program, cookie);
+		}
+	return err || is_known || !events->of_cpus.len ? err : add_cpu(events, cpu, program, cookie);
+}
+
 void perf_events_stop(struct perf_events *events)
 {
 	for (size_t i = 0; !events->is_hook && i < events->links.len; i++)
@@ -148,5 +214,6 @@ void perf_events_release(struct perf_events *events)
 		close(events->fds.items[i]);
 	vec_release(&events->links);
 	vec_release(&events->fds);
+	vec_release(&events->of_cpus);
 	probe_keeper_close(&events->keeper);
 }

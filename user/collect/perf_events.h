@@ -12,8 +12,16 @@
 #include "collect/probe_keeper.h"
 #include "event/event.h"
 
+/* The event of one CPU, to begin it anew. */
+struct perf_of_cpu {
+	struct event_perf perf;
+	uint64_t period;
+	int cpu;
+};
+
 struct perf_events {
 	struct vec(int) fds;
+	struct vec(struct perf_of_cpu) of_cpus; /* of perf_events_open(): of_cpus[i] is the event of fds[i] */
 	struct vec(struct bpf_link *) links; /* links[i] runs the program on fds[i], and closes fds[i] when destroyed */
 	struct probe_keeper keeper; /* of probes in files */
 	bool is_hook; /* the program runs as long as its link exists, whether the event is enabled or not */
@@ -21,7 +29,8 @@ struct perf_events {
 
 /*
  * Opens an event on every CPU that is online, for all processes. Returns the number of events, or -errno if none could
- * be opened. The event of a CPU ends when the CPU goes offline. Release `events` also after an error.
+ * be opened. The event of a CPU ends when the CPU goes offline, see perf_events_renew(). Release `events` also after an
+ * error.
  */
 int perf_events_open(struct perf_events *events, const struct event_perf *perf, uint64_t period, uint32_t only_cpu);
 /* Opens a tracepoint or a probe of the kernel on all CPUs together, for all processes. 0 or -errno. */
@@ -36,6 +45,11 @@ int perf_events_open_probes(struct perf_events *events, const struct event_perf 
 int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie);
 /* The same, with a cookie for each event. */
 int perf_events_start_each(struct perf_events *events, const struct bpf_program *program, const uint64_t *cookies);
+/*
+ * Opens and starts again the events of perf_events_open() on a CPU that has come online. A CPU that had none gets one
+ * like that of the first CPU. 0 or -errno.
+ */
+int perf_events_renew(struct perf_events *events, int cpu, const struct bpf_program *program, uint64_t cookie);
 void perf_events_stop(struct perf_events *events); /* no CPU ticks after it returns */
 void perf_events_release(struct perf_events *events); /* closes the events; each takes the kernel a while */
 
