@@ -197,13 +197,26 @@ int offcpu_exit(struct bpf_raw_tracepoint_args *ctx)
 
 /* ---- the sample ---- */
 
-/* Returns true if the thread has not been in user mode since its sleep began. */
+#ifdef __TARGET_ARCH_x86
+#define OFFCPU_CALL_BYTES 2 /* length of the instruction for a system call */
+#else
+#define OFFCPU_CALL_BYTES 4
+#endif
+
+/*
+ * Returns true if the thread has not been in user mode since its sleep began. If a signal ended its call, or a suspend,
+ * the kernel may have moved pc back to make the thread repeat the call.
+ */
 static __always_inline bool offcpu_has_stack(const struct offcpu_thread *thread, struct task_struct *task)
 {
 	struct pt_regs *regs = task_user_regs(task);
+	u64 pc = PT_REGS_IP_CORE(regs);
 
-	return !offcpu_is_late() || !thread->user_pc ||
-	       (thread->user_pc == PT_REGS_IP_CORE(regs) && thread->user_sp == PT_REGS_SP_CORE(regs));
+	if (!offcpu_is_late() || !thread->user_pc)
+		return true;
+	if (pc == thread->user_pc - OFFCPU_CALL_BYTES)
+		pc = thread->user_pc;
+	return thread->user_pc == pc && thread->user_sp == PT_REGS_SP_CORE(regs);
 }
 
 /* Records what the run has cost. Not inline, like offcpu_settle(): the walk needs the BPF stack. */

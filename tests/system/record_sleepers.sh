@@ -51,6 +51,33 @@ case_fork_between() {
 	expect_time in_child
 }
 
+# Signals without a handler make the threads repeat their calls: their stacks are the same, and their pc is not. The
+# hook is one that older kernels have, too.
+case_stopped_between() {
+	need_offcpu
+	"$duet" check 2>&1 | grep -qE "yes +hook rseq_update\$" || skip "this kernel has no hook rseq_update"
+	"$workloads/parked" 10 300 8 >"$here/said" 2>&1 &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/said" '^READY' 10
+	start_record --no-attach -p "$jvm" -e offcpu --off-cpu-hook rseq_update --total -t -d 3 \
+		-o collapsed -f "$here/out"
+	for _ in 1 2 3 4 5; do
+		kill -STOP "$jvm"
+		sleep 0.1
+		kill -CONT "$jvm"
+		sleep 0.25
+	done
+	end_record
+	expect_status 0
+	expect_lacks "$here/stderr" 'pc or sp had changed'
+	expect_near "time of the threads, s" \
+		"$(grep -F '[napping_' "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')" \
+		"$(sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr" | awk '{ print 10 * $1 }')" 1.5
+	grep -F '[napping_' "$here/out" >"$here/naps"
+	expect "stacks with the thread's entry, %" "$(share "$here/naps" '\];(\[idle\];)?(__)?clone[0-9]*;.*;naps;')" '>=' 99
+}
+
 # Each of many threads has all its time.
 expect_parked() { # THREADS
 	local threads least most seconds
