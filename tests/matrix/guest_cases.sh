@@ -225,6 +225,54 @@ case_sleeps() {
 	figure "$used"
 }
 
+# Lets the machine sleep for so many seconds: all but one of its CPUs are switched off meanwhile.
+suspend() { # SECONDS
+	echo 0 >/sys/class/rtc/rtc0/wakealarm
+	echo "+$1" >/sys/class/rtc/rtc0/wakealarm
+	echo mem >/sys/power/state
+}
+
+record_over_a_suspend() { # PIDS
+	start_record -p "$1" --no-attach -e wall=10ms --total -t -d 9 -o collapsed -f "$here/out"
+	sleep 2
+	suspend 30 || fail "the machine refuses"
+	end_record
+	expect_status 0
+	sed 's/^/# /' "$here/stderr"
+}
+
+# Each thread has the time of the recording, which does not count the machine's sleep. A CPU that has come back is
+# sampled again: without that, the thread that computes there would have a quarter of its time.
+case_suspend() {
+	local pids=() name seconds clocks cpu
+	grep -qw mem /sys/power/state && [ -e /sys/class/rtc/rtc0/wakealarm ] || skip "no suspend to memory"
+	"$workloads/parked" 3 >"$here/parked" &
+	pids+=($!)
+	for ((cpu = 0; cpu < $(nproc); cpu++)); do
+		cp "$workloads/busy" "$here/on_cpu$cpu"
+		nice -n 19 taskset -c $cpu "$here/on_cpu$cpu" 1 1000 >/dev/null &
+		pids+=($!)
+	done
+	jvms+=("${pids[@]}")
+	clocks=$(cut -d . -f 1 /proc/uptime)
+	record_over_a_suspend "$(IFS=,; echo "${pids[*]}")"
+	clocks=$(($(cut -d . -f 1 /proc/uptime) - clocks))
+	seconds=$(sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr")
+	expect_near "the recording, s" "$seconds" 9 3
+	expect "what has passed, s" $clocks '>=' 35
+	for name in parked_0 parked_1 parked_2; do
+		expect_near "time of $name, s" \
+			"$(grep -F "[$name " "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')" "$seconds" 1
+	done
+	for ((cpu = 0; cpu < $(nproc); cpu++)); do
+		expect_near "time of the thread on CPU $cpu, s" \
+			"$(grep -F "[on_cpu$cpu " "$here/out" | grep -vF "[idle]" | awk '{ sum += $NF }
+				END { print sum / 1e9 }')" \
+			"$seconds" "$(awk "BEGIN { print $seconds / 4 + 1 }")"
+	done
+	figure "$(nproc) CPUs"
+}
+
 echo # the firmware's output does not end with a newline
 echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
 echo 3 >/proc/sys/kernel/perf_event_paranoid
