@@ -83,7 +83,10 @@ static __always_inline u32 edge_fill_kernel(struct duet_sleeper *sleeper, struct
 	return depth * sizeof(u64);
 }
 
-/* Returns false if there is no room for the record now: then the kernel runs the program again for this thread. */
+/*
+ * Without the stacks if the thread is shown for its process alone: then it need not sleep, and may have none. Returns
+ * false if there is no room for the record now: then the kernel runs the program again for this thread.
+ */
 static __always_inline bool edge_show(struct bpf_iter__task *ctx, struct duet_scratch *room, struct task_struct *task,
 				      const struct filter_ids *ids)
 {
@@ -94,8 +97,10 @@ static __always_inline bool edge_show(struct bpf_iter__task *ctx, struct duet_sc
 	sleeper->switches = edge_switches(task);
 	sleeper->tid = task->pid;
 	edge_fill_ids(&sleeper->sample, task, ids);
-	edge_fill_regs(sleeper, room, task);
-	bytes += edge_fill_kernel(sleeper, task);
+	if (!duet_look_leaders) {
+		edge_fill_regs(sleeper, room, task);
+		bytes += edge_fill_kernel(sleeper, task);
+	}
 	sleeper->sample.head.size = bytes - __builtin_offsetof(struct duet_sleeper, sample);
 	return !bpf_seq_write(ctx->meta->seq, sleeper, bytes);
 }
@@ -123,6 +128,27 @@ static __always_inline bool edge_identify(struct task_struct *task, struct filte
 	return true;
 }
 
+/* Returns true for the first thread of a process that has not ended, though that thread may have. */
+static __always_inline bool edge_is_leader(struct task_struct *task)
+{
+	return task->pid == task->tgid && !(task->flags & PF_KTHREAD) && task->signal->live.counter > 0 &&
+	       offcpu_is_wanted(task) && filter_is_wanted(task);
+}
+
+static __always_inline void edge_preview(struct bpf_iter__task *ctx, struct task_struct *task)
+{
+	struct filter_ids ids = {};
+	struct duet_scratch *room;
+
+	if (!edge_identify(task, &ids))
+		return;
+	room = scratch_take();
+	if (!room)
+		return;
+	(void)edge_show(ctx, room, task, &ids);
+	scratch_release(room);
+}
+
 /*
  * Shows the thread, if it has slept since `began_ns`. *seen_switches is of its offcpu_thread or
  * offcpu_parked.
@@ -133,14 +159,13 @@ static __always_inline void edge_look(struct bpf_iter__task *ctx, struct task_st
 	struct filter_ids ids = {};
 	struct duet_scratch *room;
 
-	if (*seen_switches == edge_switches(task) + 1 ||
-	    (!duet_look_leaders && !offcpu_is_length(began_ns, bpf_ktime_get_ns())) ||
+	if (*seen_switches == edge_switches(task) + 1 || !offcpu_is_length(began_ns, bpf_ktime_get_ns()) ||
 	    !edge_identify(task, &ids))
 		return;
 	room = scratch_take();
 	if (!room)
 		return;
-	if (edge_show(ctx, room, task, &ids) && !duet_look_leaders)
+	if (edge_show(ctx, room, task, &ids))
 		*seen_switches = edge_switches(task) + 1;
 	scratch_release(room);
 }
@@ -152,7 +177,14 @@ int offcpu_look(struct bpf_iter__task *ctx)
 	struct offcpu_thread *thread;
 	struct offcpu_parked *parked;
 
-	if (!task || (duet_look_leaders && task->pid != task->tgid) || !edge_is_asleep(task))
+	if (!task)
+		return 0;
+	if (duet_look_leaders) {
+		if (edge_is_leader(task))
+			edge_preview(ctx, task);
+		return 0;
+	}
+	if (!edge_is_asleep(task))
 		return 0;
 	thread = offcpu_state(task, false);
 	parked = thread ? NULL : edge_parked(task);

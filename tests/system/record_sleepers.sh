@@ -51,6 +51,32 @@ case_fork_between() {
 	expect_time in_child
 }
 
+is_leaderless() { # PID
+	grep -q '^State:.Z' "/proc/$1/status"
+}
+
+# The first thread of the process has ended: it has neither memory nor files in /proc, and the others live on.
+case_first_thread_ended() {
+	need_offcpu
+	local name option
+	name=odd.$(basename "$here")
+	cp "$workloads/odd_sleeps" "$here/$name"
+	"$here/$name" leaves 60000 >"$here/said" 2>&1 &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for 10 is_leaderless "$jvm"
+	for option in "-p $jvm" "--comm $name" --host; do
+		# shellcheck disable=SC2086
+		record $option --no-attach -e wall --total -t -d 2 -o collapsed -f "$here/all"
+		expect_status 0
+		grep -F "$name" "$here/all" >"$here/out"
+		expect_near "${option%% *}: time in in_old, s" \
+			"$(grep -F ';run;in_old;' "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')" \
+			"$(sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr" | awk '{ print 20 * $1 }')" 2
+		expect_lacks "$here/out" '\[unmapped\]'
+	done
+}
+
 # Signals without a handler make the threads repeat their calls: their stacks are the same, and their pc is not. The
 # hook is one that older kernels have, too.
 case_stopped_between() {
@@ -75,7 +101,8 @@ case_stopped_between() {
 		"$(grep -F '[napping_' "$here/out" | awk '{ sum += $NF } END { print sum / 1e9 }')" \
 		"$(sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr" | awk '{ print 10 * $1 }')" 1.5
 	grep -F '[napping_' "$here/out" >"$here/naps"
-	expect "stacks with the thread's entry, %" "$(share "$here/naps" '\];(\[idle\];)?(__)?clone[0-9]*;.*;naps;')" '>=' 99
+	expect "stacks with the thread's entry, %" \
+		"$(share "$here/naps" '\];(\[idle\];)?(__)?clone[0-9]*;.*;naps;')" '>=' 99
 }
 
 # Each of many threads has all its time.

@@ -412,6 +412,67 @@ static void test_kernel_threads(void **state)
 	assert_true(process_is_kernel_thread(process_get(&table, 2, 0)));
 }
 
+static void *lives_on(void *unused)
+{
+	pause();
+	return unused;
+}
+
+static void *leave_behind(void *pipe_end)
+{
+	(void)!write(*(int *)pipe_end, "", 1);
+	return lives_on(NULL);
+}
+
+/* A process whose first thread has ended, which has no memory and no files any more. */
+static pid_t start_leaderless(void)
+{
+	static int ends[2];
+	pthread_t thread;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!pthread_create(&thread, NULL, leave_behind, &ends[1]))
+			pthread_exit(NULL);
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	for (int i = 0; i < 1000 && process_read_state(pid) != 'Z'; i++)
+		usleep(10000);
+	return pid;
+}
+
+static void first_thread_ended(void **state)
+{
+	pid_t pid = start_leaderless();
+	struct process *process = process_get(&table, pid, 0);
+
+	(void)state;
+	assert_int_equal(process_read_state(pid), 'Z');
+	assert_non_null(process);
+	assert_int_not_equal(process_living_thread(pid), 0);
+	assert_int_not_equal(process_living_thread(pid), pid);
+	assert_int_equal(process->living, process_living_thread(pid));
+	assert_non_null(process->executable);
+	assert_true(process->maps.list.len > 0);
+	assert_false(process_is_ending(process));
+	assert_int_equal(process_refresh_maps(process, clock_monotonic_ns(), 0), 0);
+	assert_false(process->exited);
+	kill(pid, SIGKILL);
+	assert_int_equal(process_living_thread(pid), 0);
+	assert_true(process_is_ending(process));
+	waitpid(pid, NULL, 0);
+	assert_int_equal(process_living_thread(pid), 0);
+	assert_int_equal(process_living_thread(getpid()), getpid());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +481,7 @@ int main(void)
 		table_test(test_exec),	       table_test(test_refresh),      table_test(test_every_process),
 		table_test(test_sweep),	       table_test(test_kernel_threads),
 		cmocka_unit_test(test_leader_of_a_thread),
+		table_test(first_thread_ended),
 		table_test(test_user_namespaces_cost_their_maker), table_test(test_users_have_allowances),
 	};
 

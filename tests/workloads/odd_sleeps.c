@@ -6,6 +6,7 @@
  *   odd_sleeps execs MS    likewise until one of its threads executes this program, whose threads then sleep in
  *                          in_new() until it exits
  *   odd_sleeps forks MS    likewise until it exits; meanwhile it forks, and each child sleeps in in_child()
+ *   odd_sleeps leaves MS   likewise, but its first thread ends when the others sleep
  *
  * Each part takes MS milliseconds. Says "FUNCTION ns" for each function: how long all its threads were in it together.
  */
@@ -126,6 +127,15 @@ static void fork_children(void)
 	printf("in_child %llu\n", (unsigned long long)sum);
 }
 
+/* Ends the process, whose first thread has ended before. */
+static void *outlive(void *unused)
+{
+	nap(ms);
+	say("in_old");
+	_exit(0);
+	return unused;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc == 3 ? argv[1] : "";
@@ -141,6 +151,11 @@ int main(int argc, char **argv)
 			abort();
 		for (;;)
 			pause();
+	}
+	if (!strcmp(what, "leaves")) {
+		if (pthread_create(&thread, NULL, outlive, NULL))
+			abort();
+		pthread_exit(NULL);
 	}
 	if (!strcmp(what, "forks"))
 		fork_children();

@@ -15,6 +15,7 @@
 #include "duet_config.h"
 #include "duet_jvm.h"
 #include "duet_unwind.h"
+#include "proc/process.h"
 
 #include "duet.skel.h"
 
@@ -187,6 +188,7 @@ static bool look_up(const struct bpf_map *map, uint32_t pid, void *ret)
 static void begin_process(struct sleeper_walker *walker, const struct duet_sample *sample)
 {
 	uint64_t start_ticks = sample->start_ns / TICKS_NS;
+	pid_t pid = (pid_t)sample->head.tgid;
 	struct duet_jvm_entry entry;
 
 	walker->mapping = NULL;
@@ -196,7 +198,10 @@ static void begin_process(struct sleeper_walker *walker, const struct duet_sampl
 		walker->process = (struct duet_unwind_process){0};
 	if (look_up(walker->bpf->maps.jvm_layouts, sample->head.tgid, &entry) && entry.start_ticks == start_ticks)
 		walker->java.layout = entry.layout;
-	foreign_open(&walker->foreign, (pid_t)sample->head.tgid);
+	/* The first thread is listed first, if it sleeps. If it has ended, it has no memory any more. */
+	if (sample->head.tid != sample->head.tgid)
+		pid = process_living_thread(pid);
+	foreign_open(&walker->foreign, pid ? pid : (pid_t)sample->head.tgid);
 }
 
 static uint16_t jvm_flag(const struct sleeper_walker *walker, const struct duet_sample *sample)

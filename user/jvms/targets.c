@@ -33,7 +33,7 @@ static int check_number(pid_t pid)
 {
 	pid_t leader = pid;
 
-	if (process_read_state(pid) == 'Z') {
+	if (process_read_state(pid) == 'Z' && !process_living_thread(pid)) {
 		log_error("process %d has ended: it is a zombie, whose parent has not read its exit status yet", pid);
 		return -ESRCH;
 	}

@@ -21,11 +21,12 @@
 #define MAPS_COST_SHARE 20 /* … and in the long run a 20th of the time */
 #define PROC_MAX_FILE 65536 /* bytes of stat and status to read */
 #define SCHEDSTAT_MAX 128
+#define THREADS_ASKED 256 /* when the first one has ended: most threads that are asked whether they live */
 #define PF_EXITING 0x4 /* linux/sched.h: set in do_exit(), which closes files before the state shows it */
 #define PF_KTHREAD 0x200000
 
 /* Field numbers of /proc/PID/stat, as in proc(5). */
-enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_START = 22 };
+enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_START = 22, STAT_PENDING = 31 };
 
 /* Opens /proc/PID. Unlike the pid, the descriptor can never stand for another process. */
 static int proc_open(pid_t pid)
@@ -88,6 +89,15 @@ static int stat_number(const char *stat, int field, uint64_t *ret)
 		return -EPROTO;
 	*ret = strtoull(at, NULL, 10);
 	return 0;
+}
+
+/* Returns true if the thread has not begun to exit, and no signal is about to end it. */
+static bool is_living(const char *stat)
+{
+	uint64_t flags, pending;
+
+	return !stat_number(stat, STAT_FLAGS, &flags) && !stat_number(stat, STAT_PENDING, &pending) &&
+	       !(flags & PF_EXITING) && !(pending & 1u << (SIGKILL - 1));
 }
 
 static void stat_comm(const char *stat, char *comm, size_t size)
@@ -176,6 +186,28 @@ static void read_first_maps(struct process *process, int proc_fd)
 }
 
 /*
+ * Replaces the folder /proc/PID by that of a thread that has not ended, if the first one has: it has no memory and no
+ * files any more.
+ */
+static void find_living(struct process *process, int *proc_fd, const char *stat)
+{
+	pid_t tid = is_living(stat) ? process->pid : process_living_thread(process->pid);
+	char name[32];
+	int fd;
+
+	process->living = process->pid;
+	if (!tid || tid == process->pid)
+		return;
+	snprintf(name, sizeof(name), "task/%d", tid);
+	fd = openat(*proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	close(*proc_fd);
+	*proc_fd = fd;
+	process->living = tid;
+}
+
+/*
  * Reads all that can be read, if this is still the process with that start time (0 = any). Returns 0, -ESRCH, or
  * another -errno.
  */
@@ -198,6 +230,7 @@ static int process_read(struct process *process)
 		goto out;
 	process->start_ticks = start_ticks;
 	stat_comm(text.data, process->comm, sizeof(process->comm));
+	find_living(process, &proc_fd, text.data);
 	read_status(process, proc_fd, &text);
 	read_executable(process, proc_fd);
 	read_first_maps(process, proc_fd);
@@ -241,7 +274,7 @@ static struct process *process_add(struct process_table *table, pid_t pid, uint6
 	if (!process)
 		return NULL;
 	process->pid = pid;
-	process->ns_pid = pid;
+	process->ns_pid = process->living = pid;
 	process->start_ticks = start_ticks;
 	process->exited = process_read(process) == -ESRCH;
 	if (vec_push(&table->all, process) < 0) {
@@ -333,7 +366,7 @@ void process_table_sweep(struct process_table *table, bool (*is_done)(void *cont
 	vec_shrink(&table->all);
 }
 
-static int read_own_maps(const struct process *process, struct maps *ret)
+static int read_own_maps(struct process *process, struct maps *ret)
 {
 	int proc_fd = proc_open(process->pid);
 	uint64_t start_ticks = 0;
@@ -346,8 +379,12 @@ static int read_own_maps(const struct process *process, struct maps *ret)
 	err = proc_read(proc_fd, "stat", &stat);
 	if (!err)
 		err = stat_number(stat.data, STAT_START, &start_ticks);
-	if (!err)
-		err = start_ticks == process->start_ticks ? maps_read_at(ret, process->pid, proc_fd) : -ESRCH;
+	if (!err && start_ticks != process->start_ticks)
+		err = -ESRCH;
+	if (!err) {
+		find_living(process, &proc_fd, stat.data);
+		err = maps_read_at(ret, process->pid, proc_fd);
+	}
 	buf_release(&stat);
 	close(proc_fd);
 	return err;
@@ -528,11 +565,43 @@ static bool read_flags(const struct process *process, uint64_t *ret_flags)
 	return is_there;
 }
 
+static bool is_thread_living(int threads_fd, const char *tid, struct buf *stat)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.16s/stat", tid);
+	return isdigit((unsigned char)*tid) && !proc_read(threads_fd, name, stat) && is_living(stat->data);
+}
+
+pid_t process_living_thread(pid_t pid)
+{
+	const struct dirent *entry;
+	char name[32];
+	struct buf stat;
+	pid_t living = 0;
+	DIR *threads;
+
+	snprintf(name, sizeof(name), "/proc/%d/task", pid);
+	threads = opendir(name);
+	if (!threads)
+		return 0;
+	buf_init(&stat);
+	snprintf(name, sizeof(name), "%d", pid);
+	if (is_thread_living(dirfd(threads), name, &stat))
+		living = pid;
+	for (int i = 0; !living && i < THREADS_ASKED && (entry = readdir(threads)); i++)
+		if (is_thread_living(dirfd(threads), entry->d_name, &stat))
+			living = atoi(entry->d_name);
+	buf_release(&stat);
+	closedir(threads);
+	return living;
+}
+
 bool process_is_ending(const struct process *process)
 {
 	uint64_t flags;
 
-	return !read_flags(process, &flags) || flags & PF_EXITING;
+	return !read_flags(process, &flags) || (flags & PF_EXITING && !process_living_thread(process->pid));
 }
 
 bool process_is_kernel_thread(const struct process *process)

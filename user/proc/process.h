@@ -40,6 +40,7 @@ struct process {
 	uint64_t maps_cost_ns;
 	uint64_t maps_paid_ns; /* … this time */
 	uint32_t maps_version; /* incremented when `maps` changes */
+	pid_t living; /* a thread of it whose memory and files /proc shows: pid, unless its first thread has ended */
 	bool exited; /* exited, or known from records only: its stacks are kept, but /proc does not have it */
 	uint64_t states[PROCESS_STATE_WORDS]; /* see process_state() */
 };
@@ -106,6 +107,11 @@ int process_read_stat(int stat_fd, uint64_t *ret_ticks, char *ret_state);
 /* Reads the name of a thread; `tid` is as in the loader's pid namespace. "" when the thread has ended. */
 void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 uint64_t process_age_ns(const struct process *process); /* time since it was forked */
+/*
+ * Returns a thread of the process that has not ended: `pid`, unless the first thread has ended before the others.
+ * Returns 0 if all have ended, or a signal is about to end them.
+ */
+pid_t process_living_thread(pid_t pid);
 bool process_is_ending(const struct process *process); /* also true when the process has ended or its pid was reused */
 bool process_is_kernel_thread(const struct process *process);
 

@@ -301,7 +301,7 @@ static int find_same(struct target_file *file, pid_t pid, pid_t root, const stru
 
 int target_file_find_mapping(struct target_file *file, const struct process *process, const struct mapping *mapping)
 {
-	pid_t pid = process->pid;
+	pid_t pid = process->living;
 	int err = process->exited ? -ESRCH : find_mapped(file, pid, mapping);
 
 	if (!err)
