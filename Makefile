@@ -417,6 +417,7 @@ bench-taps: all workloads ## CPU time, allocations and locks together: PEER=/pat
 bench-events: all workloads ## what memory, locks and traced methods add to each call: ROUNDS=3 SECONDS=3
 	$(Q)$(bench_settings) tests/bench/events.sh
 
+bench-offcpu: $(O)/tests/bench/empty_program
 bench-offcpu: all workloads ## time off CPU: costs, sums; ROUNDS=3 RUNS=10 BEFORE=/path/to/duet MEASURE=all_parked
 	$(Q)$(bench_settings) RUNS=$(RUNS) BEFORE="$(BEFORE)" tests/bench/offcpu.sh
 

@@ -12,7 +12,7 @@ quietly=(chrt -f 1) # a recorder that mostly sleeps is not held up by others, an
 "${quietly[@]}" true 2>/dev/null || quietly=()
 [ -z "${BEFORE:-}" ] || [ -x "$BEFORE" ] || die "no program $BEFORE"
 stats_before=$(cat /proc/sys/kernel/bpf_stats_enabled) # end_bench() restores it
-trap end_bench EXIT
+trap 'kill ${empty_program:-} 2>/dev/null; end_bench' EXIT
 
 # Sets cpu_s to the processor time of all programs that the shell has waited for.
 children_time() {
@@ -75,20 +75,37 @@ context_switches() {
 	awk '/^ctxt/ { print $2 }' /proc/stat
 }
 
-# Measures the time in ns that duet's programs take for a context switch of any thread of the host. The statistics
-# themselves take a part of it (some 40 ns for each run of a program).
-measure_switch() { # NAME PROGRAM
-	local before_ns after_ns before after switches
-	duet=$2 start_offcpu
+# Sets took_ns and took_runs to what the recorder's programs take while two threads take turns, and switches.
+measure_programs() {
+	local before_ns before
 	switches=$(context_switches)
 	read -r before_ns before < <(program_times)
 	turn_about 1 300000
-	read -r after_ns after < <(program_times)
+	read -r took_ns took_runs < <(program_times)
 	switches=$(($(context_switches) - switches))
+	took_ns=$((took_ns - before_ns)) took_runs=$((took_runs - before))
+	[ "$took_runs" -gt 0 ] || die "no statistics of BPF programs"
+}
+
+# Sets empty_ns to what the kernel's statistics themselves take of a run.
+measure_statistics() {
+	"$DUET_BUILD/tests/bench/empty_program" >"$scratch/empty" &
+	empty_program=$!
+	jvm=$empty_program recorder=$empty_program
+	wait_for_line "$scratch/empty" '^READY' 10
+	measure_programs
+	empty_ns=$(calculate "$took_ns / $took_runs")
+	{ kill "$empty_program" && wait "$empty_program"; } 2>/dev/null
+	empty_program=
+}
+
+# Measures the time in ns that duet's programs take for a context switch of any thread of the host.
+measure_switch() { # NAME PROGRAM
+	duet=$2 start_offcpu
+	measure_programs
 	end_record INT
-	[ "$after" -gt "$before" ] || die "no statistics of BPF programs"
-	calculate "($after_ns - $before_ns) / $switches" >>"$scratch/switch.$1"
-	calculate "($after - $before) / $switches" >>"$scratch/runs.$1"
+	calculate "($took_ns - $took_runs * $empty_ns) / $switches" >>"$scratch/switch.$1"
+	calculate "$took_runs / $switches" >>"$scratch/runs.$1"
 }
 
 measure_switches() {
@@ -96,6 +113,8 @@ measure_switches() {
 	echo 1 >/proc/sys/kernel/bpf_stats_enabled
 	for ((round = 0; round < rounds; round++)); do
 		progress "cost of a switch, round $((round + 1)) of $rounds"
+		measure_statistics
+		echo "$empty_ns" >>"$scratch/empty_ns"
 		[ -z "${BEFORE:-}" ] || measure_switch before "$BEFORE"
 		measure_switch now "$duet"
 	done
@@ -154,7 +173,7 @@ measure_all_parked() {
 # Prints the rows about what is measured of two programs.
 rows() { # NAME WHOSE
 	[ -e "$scratch/switch.$1" ] || [ -e "$scratch/parked.$1" ] || return 0
-	echo "| a context switch in the programs$2, by the kernel's statistics, ns |" \
+	echo "| a context switch in the programs$2, by the kernel's statistics without their own time, ns |" \
 		"$(spread %.0f "$scratch/switch.$1") |"
 	echo "| runs of programs for a context switch$2 | $(spread %.2f "$scratch/runs.$1") |"
 	[ ! -e "$scratch/switch.$1" ] || awk '{ print $1 * 0.02 }' "$scratch/switch.$1" >"$scratch/switch.cpu"
@@ -175,6 +194,8 @@ echo "| million switches a second of two pairs of threads without it | $(spread 
 echo "| throughput that they keep with it, % | $(spread %.1f "$scratch/kept") |"
 echo "| the same by their CPU time, % | $(spread %.1f "$scratch/kept_cpu") |"
 echo "| the same with --wakers, % | $(spread %.1f "$scratch/kept_wakers") |"
+[ ! -e "$scratch/empty_ns" ] ||
+	echo "| a run of an empty program, by those statistics, ns | $(spread %.0f "$scratch/empty_ns") |"
 rows before " before"
 rows now ""
 [ "$runs" = 0 ] ||
