@@ -69,6 +69,7 @@ carried := jvm-agent/api/carried
 api_java := $(wildcard jvm-agent/java/one/profiler/*.java)
 api_jar := $(if $(wildcard $(JAVA_HOME_BUILD)/bin/jar),$(O)/duet-api.jar)
 api_manifest := Premain-Class: one.profiler.Agent\nAgent-Class: one.profiler.Agent\n
+skeletons := $(O)/gen/duet.skel.h $(O)/gen/duet_plain.skel.h $(O)/gen/names.skel.h
 bpf_obj := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 # Of the C programs there, those with cmocka are tests, the others help a script.
@@ -123,7 +124,7 @@ $(protobuf_gen:%=%.o): %.o: %.c
 	$(call msg,CC,$<)
 	$(Q)$(CC) $(user_cflags) -c -o $@ $<
 
-$(O)/user/%.o: user/%.c $(O)/gen/duet.skel.h $(O)/gen/duet_plain.skel.h $(protobuf_gen:%=%.h) $(flags)
+$(O)/user/%.o: user/%.c $(skeletons) $(protobuf_gen:%=%.h) $(flags)
 	$(call msg,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -c -o $@ $<
 
@@ -186,13 +187,14 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(flags)
 	$(Q)mkdir -p $(@D) && $(CLANG) $(bpf_cflags) -c -o $@ $<
 
 # The same programs twice, see bpf/unwind_vma.bpf.c: with what needs Linux 5.17, and without.
-$(O)/gen/duet.bpf.o: $(filter-out %/unwind_no_vma.bpf.o,$(bpf_obj))
-$(O)/gen/duet_plain.bpf.o: $(filter-out %/unwind_vma.bpf.o,$(bpf_obj))
+$(O)/gen/duet.bpf.o: $(filter-out %/unwind_no_vma.bpf.o %/names.bpf.o,$(bpf_obj))
+$(O)/gen/duet_plain.bpf.o: $(filter-out %/unwind_vma.bpf.o %/names.bpf.o,$(bpf_obj))
+$(O)/gen/names.bpf.o: $(O)/bpf/names.bpf.o
 $(O)/gen/%.bpf.o:
 	$(call msg,BPFLINK,$@)
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen object $@ $^
 
-.SECONDARY: $(O)/gen/duet.skel.h $(O)/gen/duet_plain.skel.h
+.SECONDARY: $(skeletons)
 $(O)/gen/%.skel.h: $(O)/gen/%.bpf.o
 	$(call msg,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@

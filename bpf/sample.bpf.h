@@ -27,8 +27,8 @@ static __always_inline u64 sample_interval(u32 event)
 }
 
 /*
- * Returns 32 random bits: the upper half of Marsaglia's xorshift64. bpf_get_prandom_u32() takes 40 ns, a fifth of what a
- * context switch costs with off-CPU time.
+ * Returns 32 random bits: the upper half of Marsaglia's xorshift64. bpf_get_prandom_u32() takes 40 ns, a fifth of what
+ * a context switch costs with off-CPU time.
  */
 static __always_inline u64 sample_random(u32 event)
 {

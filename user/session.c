@@ -223,6 +223,7 @@ static void session_close(struct session *session)
 	owners_release(&session->owners);
 	selection_release(&session->selection);
 	symbols_free(session->symbols);
+	kernel_names_close(&session->kernel_names);
 	profile_release(&session->profile);
 	process_table_release(&session->processes);
 	buf_release(&session->engine_why);

@@ -4,6 +4,7 @@
 #define SESSION_INTERNAL_H
 
 #include "base/io.h"
+#include "collect/kernel_names.h"
 #include "collect/unwinding.h"
 #include "intake/intake.h"
 #include "intake/sleep_edges.h"
@@ -35,6 +36,7 @@ struct session {
 	struct process_table processes;
 	struct jvms jvms;
 	struct symbols *symbols;
+	struct kernel_names kernel_names; /* for `symbols` */
 	struct unwinding unwinding;
 	struct profile profile;
 	struct decided decided;

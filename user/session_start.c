@@ -119,12 +119,14 @@ static int choose_engine(struct session *session)
 	return err;
 }
 
-static void warn_of_unnamed_kernel(const struct session *session)
+static void name_kernel(struct session *session)
 {
 	struct buf why;
 
+	if (kernel_names_open(&session->kernel_names))
+		return symbols_ask_kernel(session->symbols, kernel_names_find, &session->kernel_names);
 	buf_init(&why);
-	if (!session->options->all_user && kallsyms_hidden("/proc/kallsyms", &why))
+	if (kallsyms_hidden("/proc/kallsyms", &why))
 		log_warn("kernel frames show addresses, not names: %s", why.data);
 	buf_release(&why);
 }
@@ -147,8 +149,8 @@ static int prepare_engine(struct session *session)
 
 	if (err < 0)
 		return err;
-	if (session->engine.row->sees_kernel)
-		warn_of_unnamed_kernel(session);
+	if (session->engine.row->sees_kernel && !session->options->all_user)
+		name_kernel(session);
 	unwinding_init(&session->unwinding, session->engine.tables);
 	intake_begin(&session->intake);
 	return budget_start(&session->budget, &parts);

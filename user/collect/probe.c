@@ -22,6 +22,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "collect/collector.h"
+#include "collect/kernel_names.h"
 #include "collect/perf_events.h"
 #include "collect/pmu.h"
 #include "collect/returns.h"
@@ -189,7 +190,11 @@ static bool probe_perf_event(struct buf *why)
 
 static bool probe_kernel_names(struct buf *why)
 {
-	return !kallsyms_hidden("/proc/kallsyms", why);
+	struct kernel_names names = {0};
+	bool asks_kernel = kernel_names_open(&names);
+
+	kernel_names_close(&names);
+	return asks_kernel || !kallsyms_hidden("/proc/kallsyms", why);
 }
 
 static bool probe_task_pt_regs(struct buf *why)

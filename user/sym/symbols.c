@@ -39,7 +39,9 @@ struct symbols {
 	struct vec(struct shared_file *) owned;
 	uint32_t round; /* number of calls of symbols_trim() */
 	struct elf_file unreadable; /* replaces files that could not be read, so that each is tried only once */
-	struct kallsyms kernel;
+	kernel_namer namer; /* NULL: there is none */
+	void *namer_context;
+	struct kallsyms kallsyms;
 	struct intern names;
 	uint64_t work_ns; /* CPU time spent on reading files */
 };
@@ -56,7 +58,7 @@ struct symbols *symbols_new(void)
 	}
 	symbol_table_init(&symbols->unreadable.symbols);
 	symbol_table_init(&symbols->unreadable.stubs);
-	kallsyms_init(&symbols->kernel);
+	kallsyms_init(&symbols->kallsyms);
 	return symbols;
 }
 
@@ -95,7 +97,7 @@ void symbols_free(struct symbols *symbols)
 	if (!symbols)
 		return;
 	free_files(symbols);
-	kallsyms_release(&symbols->kernel);
+	kallsyms_release(&symbols->kallsyms);
 	free(symbols);
 }
 
@@ -322,33 +324,50 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 					at - mapping->start + mapping->offset);
 }
 
-static bool refresh_kernel(struct symbols *symbols)
+static bool refresh_kallsyms(struct symbols *symbols)
 {
 	uint64_t before_ns = clock_cpu_ns();
-	int is_new = kallsyms_refresh(&symbols->kernel, "/proc/kallsyms", clock_monotonic_ns());
+	int is_new = kallsyms_refresh(&symbols->kallsyms, "/proc/kallsyms", clock_monotonic_ns());
 
 	symbols->work_ns += clock_cpu_ns() - before_ns;
 	return is_new == 1;
 }
 
+void symbols_ask_kernel(struct symbols *symbols, kernel_namer namer, void *context)
+{
+	symbols->namer = namer;
+	symbols->namer_context = context;
+}
+
 void symbols_prepare_kernel(struct symbols *symbols)
 {
-	(void)refresh_kernel(symbols);
+	if (!symbols->namer)
+		(void)refresh_kallsyms(symbols);
+}
+
+/* If the kernel hides its addresses, there is no name. */
+static void find_in_kallsyms(struct symbols *symbols, uint64_t at, struct kernel_name *ret)
+{
+	ret->module = "kernel";
+	ret->name = kallsyms_find(&symbols->kallsyms, at, &ret->module);
+	if (!ret->name && refresh_kallsyms(symbols))
+		ret->name = kallsyms_find(&symbols->kallsyms, at, &ret->module);
+	ret->offset = at - kallsyms_start(&symbols->kallsyms, at);
 }
 
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret)
 {
 	uint64_t at = address - (is_return && address);
-	const char *module = "kernel";
-	const char *name = kallsyms_find(&symbols->kernel, at, &module);
+	struct kernel_name found;
 
-	/* If the kernel hides its addresses, the names are offsets. */
-	if (!name && refresh_kernel(symbols))
-		name = kallsyms_find(&symbols->kernel, at, &module);
-	/* The name is copied, since the table is freed when it is read again. */
-	ret->name = name ? readable_name(symbols, keep_name(symbols, name)) : offset_name(symbols, "[kernel]", at);
-	ret->module = keep_name(symbols, module);
-	ret->offset = name ? offset_from(kallsyms_start(&symbols->kernel, at), at) : -1;
+	/* The kernel does not tell the trampolines of ftrace, which are in kallsyms. */
+	if (!symbols->namer || symbols->namer(symbols->namer_context, at, &found) < 0 || !found.name)
+		find_in_kallsyms(symbols, at, &found);
+	/* The name is copied: the next call changes it. Without one, the name is the offset. */
+	ret->name = found.name ? readable_name(symbols, keep_name(symbols, found.name))
+			       : offset_name(symbols, "[kernel]", at);
+	ret->module = keep_name(symbols, found.module);
+	ret->offset = found.name ? offset_from(at - found.offset, at) : -1;
 	ret->is_guess = false; /* hidden addresses stay hidden */
 }
 

@@ -38,7 +38,16 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 		  struct symbol *ret);
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret);
 
-/* Reads the kernel's names, which the first symbols_kernel() would do: that takes tens of milliseconds. */
+/* A function of the kernel, as the kernel itself tells it. */
+struct kernel_name {
+	const char *name; /* valid until the next call; NULL: the kernel tells none */
+	const char *module; /* likewise; "kernel" if it is in none */
+	uint64_t offset; /* of the address in the function */
+};
+typedef int (*kernel_namer)(void *context, uint64_t address, struct kernel_name *ret); /* returns 0 or -errno */
+/* From now on, symbols_kernel() calls `namer`. Before, and for what it cannot tell, /proc/kallsyms is read. */
+void symbols_ask_kernel(struct symbols *symbols, kernel_namer namer, void *context);
+/* Without symbols_ask_kernel(), reads the kernel's names, which takes tens of milliseconds. */
 void symbols_prepare_kernel(struct symbols *symbols);
 
 uint64_t symbols_work_ns(const struct symbols *symbols); /* CPU time spent on reading files */
