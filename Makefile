@@ -48,7 +48,8 @@ agent_ldflags := -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack 
 # For a JVM that preloads the sanitizers' runtime: tests/system/agent_sanitized.sh. The rest of duet is as SAN says.
 agent_sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all
 # libbpf, libelf, zlib, liblzma, jansson and protobuf-c go into the executable: one file is a full installation.
-user_libs := -Wl,-Bstatic -lbpf -lelf -lz -llzma -liberty -ljansson -lprotobuf-c \
+user_libs := -Wl,--wrap=bpf_btf_get_next_id -Wl,-u,__wrap_bpf_btf_get_next_id \
+	-Wl,-Bstatic -lbpf -lelf -lz -llzma -liberty -ljansson -lprotobuf-c \
 	$(if $(STATIC),-static,-Wl,-Bdynamic) $(LDFLAGS)
 bpf_cflags := -std=gnu11 -O2 -g -target bpf -D__TARGET_ARCH_$(bpf_target_arch) -MMD -MP -Iheaders -Ibpf \
 	-Ivmlinux/$(vmlinux_arch) -idirafter /usr/include -Wall -Wextra -Wno-unused-parameter \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # timeout: 500
-# Without BPF: an ordinary user profiles a JVM of that user with the agent's own timers.
+# An ordinary user profiles a JVM of that user: without BPF, with the agent's own timers; and with BPF's capabilities.
 . "$(dirname "$0")/lib.sh"
 
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
@@ -197,6 +197,22 @@ jdk_case_root_profiles_a_users_jvm() {
 	record -p "$jvm" -d 3 -i 5ms -o collapsed -f "$here/out"
 	expect_status 0
 	expect_contains "$here/out" 'shop/Pricing'
+	expect_alive "$jvm"
+}
+
+# BPF takes these two, which systemd and containers give: not CAP_SYS_ADMIN, and names need not CAP_SYSLOG.
+jdk_case_two_capabilities() {
+	need_bpf
+	need_root
+	become_ordinary
+	DUET_AS=("${JVM_AS[@]:0:4}" --inh-caps=-all,+bpf,+perfmon --ambient-caps=-all,+bpf,+perfmon
+		--bounding-set=-all,+bpf,+perfmon)
+	start_jvm "$jdk" shop.Demo
+	record -p "$jvm" -d 3 -i 5ms --engine bpf -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" 'shop/Pricing.*_\[k\]'
+	expect_lacks "$here/out" '\[kernel\]\+0x'
+	expect_lacks "$here/stderr" 'not names'
 	expect_alive "$jvm"
 }
 
