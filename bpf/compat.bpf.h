@@ -7,6 +7,8 @@
 
 #define PF_EXITING 0x00000004 /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000
+#define TS_COMPAT 0x0002 /* arch/x86/include/asm/thread_info.h */
+#define PSR_MODE32_BIT 0x10 /* arch/arm64/include/uapi/asm/ptrace.h */
 #define EBUSY 16
 
 /*
@@ -50,6 +52,28 @@ static __always_inline s64 regs_syscall(struct pt_regs *regs)
 	return BPF_CORE_READ(regs, orig_ax);
 #else
 	return BPF_CORE_READ(regs, syscallno);
+#endif
+}
+
+/* Returns the sixth argument of the system call, which libbpf has no name for. */
+static __always_inline u64 regs_sixth(struct pt_regs *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	return BPF_CORE_READ(regs, r9);
+#else
+	return BPF_CORE_READ(regs, user_regs.regs[5]);
+#endif
+}
+
+/* Returns true if the current system call is one of the 32-bit architecture, whose calls have other numbers. */
+static __always_inline bool regs_are_of_32_bits(struct pt_regs *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	struct task_struct___x86 *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, thread_info.status) & TS_COMPAT;
+#else
+	return BPF_CORE_READ(regs, user_regs.pstate) & PSR_MODE32_BIT;
 #endif
 }
 

@@ -10,7 +10,7 @@
 #include "duet_locks.h"
 #include "duet_types.h"
 
-#define DUET_RECORD_VERSION 14
+#define DUET_RECORD_VERSION 15
 #define DUET_MAX_STACK 127 /* kernel frames; the kernel's default perf_event_max_stack */
 /*
  * Most user frames in one sample. A sample of a deeper stack has the DUET_LEAF_FRAMES frames next to the leaf and the
@@ -238,17 +238,24 @@ enum duet_class_about {
 enum duet_resource_kind {
 	DUET_RESOURCE_FILE = 1, /* text: the components of its path, the last one first, each with a NUL */
 	DUET_RESOURCE_PIPE,
-	DUET_RESOURCE_INET, /* text: the peer's address, 4 bytes; 0.0.0.0: it has none */
+	DUET_RESOURCE_NAME, /* a file that is in no folder; text: what the kernel calls it, with a NUL */
+	DUET_RESOURCE_INET, /* text: the address, 4 bytes */
 	DUET_RESOURCE_INET6, /* 16 bytes */
 	DUET_RESOURCE_UNIX, /* text: sun_path of the peer, or the socket's own */
-	DUET_RESOURCE_SOCKET, /* of another family */
+	DUET_RESOURCE_SOCKET, /* of another family: `port` is AF_* */
 	DUET_RESOURCE_MAX
+};
+
+enum duet_resource_flag {
+	DUET_RESOURCE_WHOLE = 1 << 0, /* of a path: it is not cut at its beginning */
+	DUET_RESOURCE_DELETED = 1 << 1, /* of a path: it leads there no longer */
+	DUET_RESOURCE_OWN = 1 << 2, /* of an address: the socket's own, as it has no peer */
 };
 
 struct duet_resource {
 	uint8_t kind; /* enum duet_resource_kind */
-	uint8_t is_whole; /* of a path: it is not cut at its beginning */
-	uint16_t port; /* the peer's, in the order of bytes of the machine */
+	uint8_t flags; /* enum duet_resource_flag */
+	uint16_t port; /* in the order of bytes of the machine */
 	uint32_t text_bytes; /* of the text that follows, <= DUET_MAX_RESOURCE_TEXT */
 };
 DUET_ASSERT_SIZE(struct duet_resource, 8);

@@ -153,7 +153,12 @@ struct qstr {
 	const unsigned char *name;
 };
 
+struct hlist_bl_node {
+	void *pprev; /* NULL: in no list */
+};
+
 struct dentry {
+	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
@@ -196,9 +201,12 @@ struct in6_addr {
 
 struct sock_common {
 	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
 	__be16 skc_dport;
+	u16 skc_num; /* its own port, in the order of bytes of the machine */
 	unsigned short skc_family;
 	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
 };
 
 struct sock {
@@ -233,6 +241,7 @@ struct sockaddr_un {
 };
 
 struct unix_address {
+	int len; /* of the family and the name */
 	struct sockaddr_un name[0];
 };
 

@@ -85,6 +85,47 @@ case_odd_names() {
 	kill "${jvms[-1]}"
 }
 
+record_odd_files() { # EVENTS
+	rm -rf "$here"/out* "$here/gate" "$here/files"
+	mkdir "$here/files"
+	jvm_out=$here/odd_files.out
+	"$workloads/odd_files" "$here/gate" "$here/files" >"$jvm_out" 2>"$jvm_out.err" &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$jvm_out" '^READY' 10
+	start_record -p "$jvm" -e "$1" --total -t -d 100 -o collapsed -f "$here/out.collapsed"
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 60
+	end_record
+	expect_status 0
+}
+
+# Prints the amount of a kind with this leaf, or with any.
+told_of_kind() { # NAME [LEAF]
+	awk -v name=";$1" -v leaf="${2:-}" '
+		{ amount = $NF; sub(/ [0-9]+$/, "") }
+		index($0, name) && (leaf == "" || substr($0, length($0) - length(leaf)) == ";" leaf) { sum += amount }
+		END { print sum + 0 }' "$here/out.collapsed"
+}
+
+# Files that are in no folder, connections, datagrams of sockets without a peer, calls that move several messages, and
+# calls of another architecture.
+case_odd_files() {
+	need_bpf
+	local name bytes leaf
+	record_odd_files io=1us
+	while read -r name bytes leaf; do
+		expect "time of $name" "$(told_of_kind "$name")" '>' 0
+		expect_near "time of $name with the leaf $leaf, %" \
+			"$((100 * $(told_of_kind "$name" "$leaf") / $(told_of_kind "$name")))" 100 1
+	done < <(grep '^in_' "$jvm_out")
+	record_odd_files io-bytes=1
+	while read -r name bytes leaf; do
+		expect "bytes of $name" "$(told_of_kind "$name" "$leaf")" '==' "$bytes"
+	done < <(grep '^in_' "$jvm_out")
+	expect "bytes of calls that are not of this architecture" "$(told_of_kind no_other)" '==' 0
+}
+
 # Both at once, and sampled: 64 kB a sample.
 case_both() {
 	need_bpf

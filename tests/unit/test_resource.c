@@ -16,7 +16,7 @@ static struct {
 	char text[DUET_MAX_RESOURCE_TEXT];
 } attribute;
 
-static void expect_name(enum duet_resource_kind kind, bool is_whole, uint16_t port, const char *text, size_t bytes,
+static void expect_name(enum duet_resource_kind kind, unsigned flags, uint16_t port, const char *text, size_t bytes,
 			const char *expected)
 {
 	struct buf name;
@@ -24,7 +24,7 @@ static void expect_name(enum duet_resource_kind kind, bool is_whole, uint16_t po
 	memset(&attribute, 0xff, sizeof(attribute));
 	attribute.head = (struct duet_attribute){.type = DUET_ATTRIBUTE_RESOURCE,
 						 .bytes = (uint16_t)(sizeof(struct duet_resource) + bytes)};
-	attribute.resource = (struct duet_resource){(uint8_t)kind, is_whole, port, (uint32_t)bytes};
+	attribute.resource = (struct duet_resource){(uint8_t)kind, (uint8_t)flags, port, (uint32_t)bytes};
 	memcpy(attribute.text, text, bytes);
 	buf_init(&name);
 	resource_name(&attribute.head, &name);
@@ -35,11 +35,12 @@ static void expect_name(enum duet_resource_kind kind, bool is_whole, uint16_t po
 static void paths_begin_at_the_root(void **state)
 {
 	(void)state;
-	expect_name(DUET_RESOURCE_FILE, true, 0, "messages\0log\0var\0", 17, "/var/log/messages");
-	expect_name(DUET_RESOURCE_FILE, true, 0, "a\0", 2, "/a");
-	expect_name(DUET_RESOURCE_FILE, true, 0, "", 0, "/");
-	expect_name(DUET_RESOURCE_FILE, false, 0, "messages\0log\0", 13, "…/log/messages");
-	expect_name(DUET_RESOURCE_FILE, false, 0, "", 0, "…");
+	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "messages\0log\0var\0", 17, "/var/log/messages");
+	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "a\0", 2, "/a");
+	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "", 0, "/");
+	expect_name(DUET_RESOURCE_FILE, 0, 0, "messages\0log\0", 13, "…/log/messages");
+	expect_name(DUET_RESOURCE_FILE, 0, 0, "", 0, "…");
+	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE | DUET_RESOURCE_DELETED, 0, "a\0", 2, "/a (deleted)");
 }
 
 /* BPF writes none of these, but nothing else is known of the bytes. */
@@ -48,19 +49,21 @@ static void odd_paths_are_read_within_their_bytes(void **state)
 	char longest[DUET_MAX_RESOURCE_TEXT], expected[2 + DUET_MAX_RESOURCE_TEXT] = "/";
 
 	(void)state;
-	expect_name(DUET_RESOURCE_FILE, true, 0, "b\0a", 3, "/a/b");
-	expect_name(DUET_RESOURCE_FILE, true, 0, "\0\0", 2, "/");
+	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "b\0a", 3, "/a/b");
+	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "\0\0", 2, "/");
 	memset(longest, 'x', sizeof(longest));
 	memset(expected + 1, 'x', sizeof(longest));
-	expect_name(DUET_RESOURCE_FILE, true, 0, longest, sizeof(longest), expected);
+	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, longest, sizeof(longest), expected);
 }
 
 static void peers_have_address_and_port(void **state)
 {
 	(void)state;
-	expect_name(DUET_RESOURCE_INET, false, 5432, "\x0a\0\0\x01", 4, "10.0.0.1:5432");
-	expect_name(DUET_RESOURCE_INET6, false, 80, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16, "[::1]:80");
-	expect_name(DUET_RESOURCE_INET, false, 1, "\x7f", 1, "127.0.0.0:1");
+	expect_name(DUET_RESOURCE_INET, 0, 5432, "\x0a\0\0\x01", 4, "10.0.0.1:5432");
+	expect_name(DUET_RESOURCE_INET6, 0, 80, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16, "[::1]:80");
+	expect_name(DUET_RESOURCE_INET, 0, 1, "\x7f", 1, "127.0.0.0:1");
+	expect_name(DUET_RESOURCE_INET6, 0, 80, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\1", 16, "10.0.0.1:80");
+	expect_name(DUET_RESOURCE_INET, DUET_RESOURCE_OWN, 80, "\0\0\0\0", 4, "[own 0.0.0.0:80]");
 }
 
 static void others_have_a_name(void **state)
@@ -68,15 +71,18 @@ static void others_have_a_name(void **state)
 	char full[DUET_MAX_UNIX_PATH], expected[6 + DUET_MAX_UNIX_PATH] = "unix:";
 
 	(void)state;
-	expect_name(DUET_RESOURCE_UNIX, false, 0, "/run/a\0\0", 8, "unix:/run/a");
-	expect_name(DUET_RESOURCE_UNIX, false, 0, "\0name\0", 6, "unix:@name");
-	expect_name(DUET_RESOURCE_UNIX, false, 0, "\0\0\0", 3, "[unix socket]");
-	expect_name(DUET_RESOURCE_UNIX, false, 0, "", 0, "[unix socket]");
-	expect_name(DUET_RESOURCE_PIPE, false, 0, "", 0, "[pipe]");
-	expect_name(DUET_RESOURCE_SOCKET, false, 0, "", 0, "[socket]");
+	expect_name(DUET_RESOURCE_UNIX, 0, 0, "/run/a\0\0", 8, "unix:/run/a");
+	expect_name(DUET_RESOURCE_UNIX, 0, 0, "\0name", 5, "unix:@name");
+	expect_name(DUET_RESOURCE_UNIX, 0, 0, "\0a\0b", 4, "unix:@a@b");
+	expect_name(DUET_RESOURCE_UNIX, 0, 0, "\0", 1, "[unix socket]");
+	expect_name(DUET_RESOURCE_UNIX, 0, 0, "", 0, "[unix socket]");
+	expect_name(DUET_RESOURCE_PIPE, 0, 0, "", 0, "[pipe]");
+	expect_name(DUET_RESOURCE_NAME, 0, 0, "[eventfd]\0", 10, "[eventfd]");
+	expect_name(DUET_RESOURCE_SOCKET, 0, 0, "", 0, "[socket]");
+	expect_name(DUET_RESOURCE_SOCKET, 0, 16, "", 0, "[netlink socket]");
 	memset(full, 'y', sizeof(full));
 	memset(expected + 5, 'y', sizeof(full));
-	expect_name(DUET_RESOURCE_UNIX, false, 0, full, sizeof(full), expected);
+	expect_name(DUET_RESOURCE_UNIX, 0, 0, full, sizeof(full), expected);
 }
 
 int main(void)

@@ -4,13 +4,14 @@
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* Appends the components in reverse order. */
-static void add_path(const char *text, size_t bytes, bool is_whole, struct buf *out)
+static void add_path(const char *text, size_t bytes, uint8_t flags, struct buf *out)
 {
 	size_t end = bytes && !text[bytes - 1] ? bytes - 1 : bytes;
 
-	if (!is_whole)
+	if (!(flags & DUET_RESOURCE_WHOLE))
 		buf_add_str(out, "…");
 	else if (!end)
 		buf_add_str(out, "/");
@@ -23,28 +24,50 @@ static void add_path(const char *text, size_t bytes, bool is_whole, struct buf *
 		buf_add(out, text + start, end - start);
 		end = start ? start - 1 : 0;
 	}
+	if (flags & DUET_RESOURCE_DELETED)
+		buf_add_str(out, " (deleted)");
 }
 
+/* An IPv6 socket may have an IPv4 peer, whose address is then at the end. It has the same name as with IPv4. */
 static void add_address(int family, const struct duet_resource *resource, const char *text, struct buf *out)
 {
 	char address[INET6_ADDRSTRLEN] = "";
-	unsigned char bytes[sizeof(struct in6_addr)] = {0};
+	struct in6_addr bytes = {0};
+	const void *from = &bytes;
+	bool is_own = resource->flags & DUET_RESOURCE_OWN;
 
-	memcpy(bytes, text, resource->text_bytes < sizeof(bytes) ? resource->text_bytes : sizeof(bytes));
-	if (!inet_ntop(family, bytes, address, sizeof(address)))
+	memcpy(&bytes, text, resource->text_bytes < sizeof(bytes) ? resource->text_bytes : sizeof(bytes));
+	if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&bytes)) {
+		family = AF_INET;
+		from = bytes.s6_addr + 12;
+	}
+	if (!inet_ntop(family, from, address, sizeof(address)))
 		address[0] = '\0';
+	buf_add_str(out, is_own ? "[own " : "");
 	buf_printf(out, family == AF_INET ? "%s:%u" : "[%s]:%u", address, resource->port);
+	buf_add_str(out, is_own ? "]" : "");
 }
 
-/* A name that begins with NUL is abstract: it is in no file system. */
+/* A name that begins with NUL is abstract: it is in no file system. Each NUL in it is shown as '@', as in /proc. */
 static void add_unix(const char *text, size_t bytes, struct buf *out)
 {
-	bool is_abstract = bytes > 1 && !text[0] && text[1];
-
-	if (bytes && (text[0] || is_abstract))
-		buf_printf(out, "unix:%s%.*s", is_abstract ? "@" : "", (int)(bytes - is_abstract), text + is_abstract);
-	else
+	if (!bytes || (!text[0] && bytes == 1)) {
 		buf_add_str(out, "[unix socket]");
+	} else if (text[0]) {
+		buf_printf(out, "unix:%.*s", (int)bytes, text);
+	} else {
+		buf_add_str(out, "unix:");
+		for (size_t i = 0; i < bytes; i++)
+			buf_add(out, text[i] ? &text[i] : "@", 1);
+	}
+}
+
+static void add_family(uint16_t family, struct buf *out)
+{
+	const char *name = family == AF_NETLINK ? "netlink" : family == AF_PACKET ? "packet" :
+			   family == AF_VSOCK   ? "vsock"   : NULL;
+
+	buf_printf(out, name ? "[%s socket]" : "[socket]", name);
 }
 
 void resource_name(const struct duet_attribute *attribute, struct buf *out)
@@ -53,13 +76,17 @@ void resource_name(const struct duet_attribute *attribute, struct buf *out)
 	const char *text = (const char *)(resource + 1);
 
 	if (resource->kind == DUET_RESOURCE_FILE)
-		add_path(text, resource->text_bytes, resource->is_whole, out);
+		add_path(text, resource->text_bytes, resource->flags, out);
 	else if (resource->kind == DUET_RESOURCE_INET)
 		add_address(AF_INET, resource, text, out);
 	else if (resource->kind == DUET_RESOURCE_INET6)
 		add_address(AF_INET6, resource, text, out);
 	else if (resource->kind == DUET_RESOURCE_UNIX)
 		add_unix(text, resource->text_bytes, out);
+	else if (resource->kind == DUET_RESOURCE_NAME)
+		buf_printf(out, "%.*s", (int)resource->text_bytes, text);
+	else if (resource->kind == DUET_RESOURCE_SOCKET)
+		add_family(resource->port, out);
 	else
-		buf_add_str(out, resource->kind == DUET_RESOURCE_PIPE ? "[pipe]" : "[socket]");
+		buf_add_str(out, "[pipe]");
 }

@@ -7,9 +7,10 @@
 #include "duet_record.h"
 
 /*
- * Appends "/var/log/messages", "…/messages" if the beginning of the path is missing, "[pipe]", "10.0.0.1:5432",
- * "[::1]:80", "unix:/run/socket", "unix:@name" or "[socket]". The attribute is a DUET_ATTRIBUTE_RESOURCE that has
- * passed record_check().
+ * Appends "/var/log/messages", "…/messages" if the beginning of the path is missing, "/tmp/a (deleted)", "[pipe]",
+ * "[eventfd]", "10.0.0.1:5432", "[::1]:80", "[own 0.0.0.0:80]" of a socket without a peer, "unix:/run/socket",
+ * "unix:@name", "[netlink socket]" or "[socket]". The attribute is a DUET_ATTRIBUTE_RESOURCE that has passed
+ * record_check().
  */
 void resource_name(const struct duet_attribute *attribute, struct buf *out);
 

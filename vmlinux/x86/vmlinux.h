@@ -38,7 +38,12 @@ struct thread_struct {
 	unsigned long fsbase;
 } __attribute__((preserve_access_index));
 
+struct thread_info {
+	unsigned int status;
+} __attribute__((preserve_access_index));
+
 struct task_struct___x86 {
+	struct thread_info thread_info;
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
