@@ -16,9 +16,10 @@
 static __always_inline struct inode *vma_inode(struct vm_area_struct *vma)
 {
 	struct file *file = BPF_CORE_READ(vma, vm_file);
+	struct backing_file *backing = (struct backing_file *)file;
 
-	if (file && BPF_CORE_READ(file, f_mode) & FMODE_BACKING)
-		return BPF_CORE_READ((struct backing_file *)file, user_path.dentry, d_inode);
+	if (file && bpf_core_field_exists(backing->user_path) && BPF_CORE_READ(file, f_mode) & FMODE_BACKING)
+		return BPF_CORE_READ(backing, user_path.dentry, d_inode);
 	return BPF_CORE_READ(file, f_inode);
 }
 
