@@ -247,9 +247,9 @@ native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
 	$(O)/workloads/liblocks.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
-	kinds odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers odd_files libnative.so libraries \
-	liblarge_small.so liblarge_large.so libliar.so contexts libcontexts_descriptor.so libcontexts_index.so \
-	libcontexts_distance.so libclock_ahead.so \
+	kinds odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers odd_files rings \
+	libnative.so libraries liblarge_small.so liblarge_large.so libliar.so contexts libcontexts_descriptor.so \
+	libcontexts_index.so libcontexts_distance.so libclock_ahead.so \
 	$(if $(shell command -v $(CXX)),native_throw))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
@@ -288,7 +288,7 @@ $(O)/workloads/events: tests/workloads/events.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread
 
-waiting_workloads := $(addprefix $(O)/workloads/,sleeps odd_sleeps disk_waits wakers parked transfers odd_files)
+waiting_workloads := $(addprefix $(O)/workloads/,sleeps odd_sleeps disk_waits wakers parked transfers odd_files rings)
 $(waiting_workloads): $(O)/workloads/%: tests/workloads/%.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -lpthread

@@ -78,8 +78,11 @@ static __noinline u32 io_result(s64 number)
 
 /* ---- what it has moved ---- */
 
-/* Returns the bytes of so many messages. `at` is the array that the program gave. */
-static __noinline u64 io_message_bytes(u64 at, s64 count)
+/*
+ * Returns the bytes of so many messages. `at` is the array that the program gave. Not static: the verifier goes through
+ * the loop once, and not through the caller's rest after each number of messages.
+ */
+__noinline u64 io_message_bytes(u64 at, s64 count)
 {
 	u64 sum = 0;
 	u32 bytes;

@@ -207,16 +207,18 @@ static __always_inline void resource_add_peer(struct resource_attribute *to, str
 
 /* ---- any ---- */
 
-/* Fills the attribute. Returns its size. Not inline, so that the programs stay small. */
+/* Fills the attribute. `file` may be NULL. Returns its size. Not inline, so that the programs stay small. */
 static __noinline u32 resource_describe(struct resource_attribute *to, struct file *file,
 					const struct resource_given *given)
 {
-	u32 type = descriptor_type(file);
+	u32 type = file ? descriptor_type(file) : 0;
 
 	__builtin_memset(to, 0, sizeof(to->head) + sizeof(to->resource));
 	to->head.type = DUET_ATTRIBUTE_RESOURCE;
 	to->resource.kind = DUET_RESOURCE_FILE;
-	if (type == S_IFSOCK)
+	if (!file)
+		to->resource.kind = DUET_RESOURCE_NOTHING;
+	else if (type == S_IFSOCK)
 		resource_add_peer(to, file, given);
 	else if (!resource_is_anonymous(file))
 		resource_add_path(to, file);

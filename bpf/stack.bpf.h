@@ -11,8 +11,12 @@
 enum stack_kernel_source {
 	STACK_NO_KERNEL, /* there are none: they would be those of the tracing */
 	STACK_OF_CONTEXT, /* from the program's context */
+	STACK_OF_TRACEPOINT, /* the same, without the STACK_TRACING_FRAMES */
 	STACK_KEPT, /* from stack_keep(), which another program has called */
 };
+
+/* The leaf frames in a raw tracepoint: sample_begin(), the program that calls it, and the kernel's bpf_trace_run*(). */
+#define STACK_TRACING_FRAMES 3
 
 /* The kernel frames of a thread that has slept, leaf first. */
 struct stack_kept {
@@ -88,17 +92,17 @@ static __always_inline void stack_user_regs(const struct sample_from *from, stru
 }
 
 /*
- * Writes the kernel frames to `stack` and returns their number. The bound is checked again here because the verifier
- * follows it into the caller's address arithmetic.
+ * Writes the kernel frames to `stack`, except `skip` of the leaf, and returns their number. The bound is checked again
+ * here because the verifier follows it into the caller's address arithmetic.
  */
-static __always_inline u32 stack_kernel(void *ctx, u64 *stack)
+static __always_inline u32 stack_kernel(void *ctx, u64 *stack, u64 skip)
 {
 	u32 depth = duet_config.kernel_stack_depth;
 	long bytes;
 
 	if (depth > DUET_MAX_STACK)
 		depth = DUET_MAX_STACK;
-	bytes = bpf_get_stack(ctx, stack, depth * sizeof(u64), 0);
+	bytes = bpf_get_stack(ctx, stack, depth * sizeof(u64), skip);
 	if (bytes < 0) {
 		duet_count(DUET_BPF_NO_KERNEL_STACK);
 		return 0;
@@ -169,7 +173,9 @@ static __always_inline void stack_fill_kernel(const struct sample_from *from, st
 	if (!duet_config.kernel_stack_depth || !(room->sample.flags & DUET_SAMPLE_KERNEL))
 		kernel = 0;
 	else if (from->kernel == STACK_OF_CONTEXT)
-		kernel = stack_kernel(from->ctx, room->sample.stack);
+		kernel = stack_kernel(from->ctx, room->sample.stack, 0);
+	else if (from->kernel == STACK_OF_TRACEPOINT)
+		kernel = stack_kernel(from->ctx, room->sample.stack, STACK_TRACING_FRAMES);
 	else if (from->kernel == STACK_KEPT)
 		kernel = stack_kept(room->sample.stack);
 	room->sample.kernel_depth = kernel;

@@ -76,6 +76,14 @@ enum duet_return {
 	DUET_RETURN_MAX
 };
 
+/* What is told of requests of io_uring, and how the kernel's tracepoint tells it. */
+enum duet_uring {
+	DUET_URING_TIME = 1 << 0,
+	DUET_URING_BYTES = 1 << 1,
+	/* the third argument of io_uring_complete is the entry of the ring (Linux 6.16), not its three fields */
+	DUET_URING_HAS_ENTRY = 1 << 2,
+};
+
 /* How BPF samples one event of the recording. A tick is one run of the program for the event. */
 struct duet_event {
 	uint64_t tick_weight; /* weight of a tick in the event's unit: the period of the perf event */
@@ -123,9 +131,11 @@ struct duet_config {
 	uint8_t sleep_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
 	uint8_t tells_policy; /* 1: samples have the thread's scheduling policy */
 	uint8_t tells_receiver; /* 1: ticks and counters have the class of the receiver of a virtual call */
+	uint8_t uring; /* enum duet_uring; 0: requests of io_uring are not sampled */
+	uint8_t reserved[7];
 	struct duet_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_config, 88 + DUET_MAX_EVENTS * sizeof(struct duet_event));
+DUET_ASSERT_SIZE(struct duet_config, 96 + DUET_MAX_EVENTS * sizeof(struct duet_event));
 
 /* Value of the map `costs`, one per CPU and event. `ticks` and `pending` count only ticks that passed the filter. */
 struct duet_cost {

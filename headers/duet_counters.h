@@ -21,6 +21,9 @@
 	X(BPF_NO_RETURN,        "sleeps not sampled: no hook was there for them, or they began at a time of rest") \
 	X(BPF_NO_WAKER,         "sleeps without their waker: its stack could not be taken because of the load") \
 	X(BPF_NO_HOLDER,        "releases of locks whose thread's stack could not be taken because of the load") \
+	X(BPF_URING_FULL,       "requests of io_uring not sampled: too many were under way") \
+	X(BPF_URING_UNENDED,    "requests of io_uring not sampled: their completion had no room in the ring") \
+	X(BPF_URING_SILENT,     "requests of io_uring not sampled: they complete without an entry in the ring") \
 	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
 	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \
 	X(BPF_SIGNAL_FAILED,    "signals refused by the kernel for another reason") \
@@ -78,7 +81,7 @@
 	X(LOADER_NAME_MISSING,  "Java frames without a name: it was not read before the JVM ended") \
 	X(LOADER_SLEEPERS_FULL, "sleeps over the end not shown: no memory for the stack of their thread") \
 	X(LOADER_SLEEPERS_UNLISTED, "lists of sleeping threads that were incomplete") \
-	X(LOADER_NO_EARLY,      "sleeps without a stack: the record with it was missing") \
+	X(LOADER_NO_EARLY,      "sleeps or requests without a stack: the record with it was missing") \
 	X(LOADER_NO_WAKER,      "sleeps without their waker: its record or its memory was missing") \
 	X(LOADER_LEFT_OUT,      "samples left out: the file neared its limit of size, and others stand for them, too") \
 	X(LOADER_NOT_LOOKED_AT, "samples of processes dropped: there were too many") \

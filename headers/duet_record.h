@@ -41,7 +41,7 @@ enum duet_record_type {
 	DUET_RECORD_EXIT,   /* a process ended: its last thread has exited */
 	DUET_RECORD_CGROUP, /* a cgroup was created; it may be deleted before its first sample is read */
 	DUET_RECORD_FRAMES, /* middle frames of a deep stack; its sample follows */
-	DUET_RECORD_SLEPT, /* the weight of a sleep whose stack a record with DUET_ROLE_EARLY has */
+	DUET_RECORD_SLEPT, /* the weight of a sleep or request whose stack a record with DUET_ROLE_EARLY has */
 	DUET_RECORD_TYPE_MAX
 };
 
@@ -108,8 +108,8 @@ enum duet_role {
 	 */
 	DUET_ROLE_INTERRUPT,
 	/*
-	 * The thread in the head, which begins to sleep. The stack has no weight yet: a DUET_RECORD_SLEPT with this
-	 * `waker` as its id tells it.
+	 * The thread in the head, which begins to sleep, or submits a request to io_uring. The stack has no weight yet:
+	 * a DUET_RECORD_SLEPT with this `waker` as its id tells it.
 	 */
 	DUET_ROLE_EARLY,
 	/*
@@ -243,6 +243,7 @@ enum duet_resource_kind {
 	DUET_RESOURCE_INET6, /* 16 bytes */
 	DUET_RESOURCE_UNIX, /* text: sun_path of the peer, or the socket's own */
 	DUET_RESOURCE_SOCKET, /* of another family: `port` is AF_* */
+	DUET_RESOURCE_NOTHING, /* a request has no file */
 	DUET_RESOURCE_MAX
 };
 
@@ -250,13 +251,16 @@ enum duet_resource_flag {
 	DUET_RESOURCE_WHOLE = 1 << 0, /* of a path: it is not cut at its beginning */
 	DUET_RESOURCE_DELETED = 1 << 1, /* of a path: it leads there no longer */
 	DUET_RESOURCE_OWN = 1 << 2, /* of an address: the socket's own, as it has no peer */
+	DUET_RESOURCE_BY_KERNEL = 1 << 3, /* of a request: a thread of the kernel has submitted it */
 };
 
 struct duet_resource {
 	uint8_t kind; /* enum duet_resource_kind */
 	uint8_t flags; /* enum duet_resource_flag */
 	uint16_t port; /* in the order of bytes of the machine */
-	uint32_t text_bytes; /* of the text that follows, <= DUET_MAX_RESOURCE_TEXT */
+	uint16_t text_bytes; /* of the text that follows, <= DUET_MAX_RESOURCE_TEXT */
+	uint8_t request; /* 1 + opcode of a request to io_uring; 0: it is a system call */
+	uint8_t reserved;
 };
 DUET_ASSERT_SIZE(struct duet_resource, 8);
 
@@ -337,8 +341,10 @@ struct duet_slept_record {
 	uint64_t weight;
 	uint64_t runnable; /* <= weight */
 	uint64_t waker; /* as in duet_sample */
+	uint32_t attribute_bytes; /* of what follows, as in duet_sample; <= DUET_MAX_BPF_ATTRIBUTE_BYTES */
+	uint32_t is_kept; /* 1: there will be other records with this id */
 };
-DUET_ASSERT_SIZE(struct duet_slept_record, 56);
+DUET_ASSERT_SIZE(struct duet_slept_record, 64);
 
 /* EXEC and EXIT */
 struct duet_process_record {

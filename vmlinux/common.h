@@ -344,6 +344,36 @@ struct pcpu_hot { /* x86-64, Linux 6.2 to 6.14 */
 	int preempt_count;
 };
 
+struct io_ring_ctx;
+
+struct io_cqe {
+	u64 user_data;
+};
+
+struct io_kiocb {
+	struct file *file;
+	u8 opcode;
+	u64 flags; /* 32 bits before Linux 6.9 */
+	struct io_cqe cqe; /* Linux 5.19 */
+	struct io_ring_ctx *ctx;
+};
+
+/* Both are what struct io_kiocb begins with, depending on the opcode. */
+struct io_accept {
+	u32 file_slot; /* not 0: the new connection gets no descriptor */
+};
+
+struct io_connect {
+	void *addr;
+	int addr_len;
+};
+
+struct io_uring_cqe {
+	u64 user_data;
+	s32 res;
+	u32 flags;
+};
+
 #pragma clang attribute pop
 
 #endif

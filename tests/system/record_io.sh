@@ -85,14 +85,17 @@ case_odd_names() {
 	kill "${jvms[-1]}"
 }
 
-record_odd_files() { # EVENTS
+record_kinds() { # WORKLOAD EVENTS
 	rm -rf "$here"/out* "$here/gate" "$here/files"
 	mkdir "$here/files"
-	jvm_out=$here/odd_files.out
-	"$workloads/odd_files" "$here/gate" "$here/files" >"$jvm_out" 2>"$jvm_out.err" &
+	jvm_out=$here/kinds.out
+	local workload=$1
+	"$workloads/$workload" "$here/gate" "$here/files" >"$jvm_out" 2>"$jvm_out.err" &
 	jvm=$!
 	jvms+=("$jvm")
-	wait_for_line "$jvm_out" '^READY' 10
+	wait_for_line "$jvm_out" '^READY\|^NONE' 10
+	! grep -q '^NONE' "$jvm_out" || skip "the kernel refuses what $workload does"
+	shift
 	start_record -p "$jvm" -e "$1" --total -t -d 100 -o collapsed -f "$here/out.collapsed"
 	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 60
@@ -113,17 +116,53 @@ told_of_kind() { # NAME [LEAF]
 case_odd_files() {
 	need_bpf
 	local name bytes leaf
-	record_odd_files io=1us
+	record_kinds odd_files io=1us
 	while read -r name bytes leaf; do
 		expect "time of $name" "$(told_of_kind "$name")" '>' 0
 		expect_near "time of $name with the leaf $leaf, %" \
 			"$((100 * $(told_of_kind "$name" "$leaf") / $(told_of_kind "$name")))" 100 1
 	done < <(grep '^in_' "$jvm_out")
-	record_odd_files io-bytes=1
+	record_kinds odd_files io-bytes=1
 	while read -r name bytes leaf; do
 		expect "bytes of $name" "$(told_of_kind "$name" "$leaf")" '==' "$bytes"
 	done < <(grep '^in_' "$jvm_out")
 	expect "bytes of calls that are not of this architecture" "$(told_of_kind no_other)" '==' 0
+}
+
+need_rings() {
+	"$duet" check | grep -q 'yes  *requests of io_uring' || skip "this kernel does not show requests of io_uring"
+}
+
+# Requests of io_uring: from the submission, whose stack they have, to each completion.
+case_rings() {
+	need_bpf
+	need_rings
+	local name ns bytes leaf
+	record_kinds rings io=1us
+	while read -r name ns bytes leaf; do
+		case $name in
+		in_pipe | in_worker | in_cancelled | in_repeated)
+			expect_near "time of $name with the leaf $leaf, %" \
+				"$((100 * $(told_of_kind "$name;" "$leaf") / ns))" 100 3
+			;;
+		in_kernel)
+			expect_near "time of $name, %" "$((100 * $(told_of_kind io_sq_thread "$leaf") / ns))" 100 25
+			;;
+		*)
+			expect "time of $name with the leaf $leaf" "$(told_of_kind "$name;" "$leaf")" '>' 0
+			expect "the same" "$(told_of_kind "$name;" "$leaf")" '<' "$ns"
+			;;
+		esac
+	done < <(grep '^in_' "$jvm_out")
+	expect_contains "$here/out.collapsed" ';in_pipe;.*;syscall;.*;io_submit_sqes_\[k\];\[io_uring read\];'
+	expect_lacks "$here/out.collapsed" 'bpf_'
+	record_kinds rings io-bytes=1
+	while read -r name ns bytes leaf; do
+		[ "$name" != in_kernel ] || continue
+		expect "bytes of $name" "$(told_of_kind "$name;" "$leaf")" '==' "$bytes"
+	done < <(grep '^in_' "$jvm_out")
+	expect "bytes of requests by the kernel" \
+		"$(told_of_kind io_sq_thread "[io_uring read, by the kernel's thread];[pipe]")" '==' 1000
 }
 
 # Both at once, and sampled: 64 kB a sample.

@@ -72,6 +72,37 @@ static void the_weight_finds_its_stack(void **state)
 	assert_int_equal(early.bytes, 0);
 }
 
+/* A request that completes several times: each completion has the stack, and a name of its own. */
+static void a_stack_is_kept_for_other_weights(void **state)
+{
+	struct {
+		struct duet_slept_record slept;
+		struct duet_attribute head;
+		struct duet_resource resource;
+	} record = {
+		.slept = {.head.time_ns = 2 * EARLY_KEEP_NS, .id = 4, .weight = 1, .attribute_bytes = 16, .is_kept = 1},
+		.head = {.type = DUET_ATTRIBUTE_RESOURCE, .bytes = sizeof(struct duet_resource)},
+		.resource = {.kind = DUET_RESOURCE_PIPE},
+	};
+	const struct duet_sample *sample;
+
+	(void)state;
+	add(4, 10);
+	for (uint32_t weight = 1; weight < 4; weight++) {
+		record.slept.weight = weight;
+		sample = early_take(&early, &record.slept);
+		assert_non_null(sample);
+		assert_int_equal(sample->weight, weight);
+		assert_int_equal(sample->attribute_bytes, 16);
+		assert_int_equal(sample->head.size, sizeof(*sample) + FRAMES * sizeof(uint64_t) + 16);
+		assert_memory_equal(&sample->stack[FRAMES], &record.head, 16);
+	}
+	add(5, 2 * EARLY_KEEP_NS + 1); /* it was asked for lately, so it is not old */
+	record.slept.is_kept = 0;
+	assert_non_null(early_take(&early, &record.slept));
+	assert_null(early_take(&early, &record.slept));
+}
+
 static void the_newest_of_an_id_stays(void **state)
 {
 	size_t one;
@@ -108,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_weight_finds_its_stack, begin, end),
+		cmocka_unit_test_setup_teardown(a_stack_is_kept_for_other_weights, begin, end),
 		cmocka_unit_test_setup_teardown(the_newest_of_an_id_stays, begin, end),
 		cmocka_unit_test_setup_teardown(memory_is_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(old_ones_are_dropped, begin, end),

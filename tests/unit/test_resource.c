@@ -24,7 +24,8 @@ static void expect_name(enum duet_resource_kind kind, unsigned flags, uint16_t p
 	memset(&attribute, 0xff, sizeof(attribute));
 	attribute.head = (struct duet_attribute){.type = DUET_ATTRIBUTE_RESOURCE,
 						 .bytes = (uint16_t)(sizeof(struct duet_resource) + bytes)};
-	attribute.resource = (struct duet_resource){(uint8_t)kind, (uint8_t)flags, port, (uint32_t)bytes};
+	attribute.resource = (struct duet_resource){
+		.kind = (uint8_t)kind, .flags = (uint8_t)flags, .port = port, .text_bytes = (uint16_t)bytes};
 	memcpy(attribute.text, text, bytes);
 	buf_init(&name);
 	resource_name(&attribute.head, &name);
@@ -85,6 +86,33 @@ static void others_have_a_name(void **state)
 	expect_name(DUET_RESOURCE_UNIX, 0, 0, full, sizeof(full), expected);
 }
 
+static void expect_request(uint8_t request, unsigned flags, const char *expected)
+{
+	struct buf text;
+
+	attribute.head = (struct duet_attribute){
+		.type = DUET_ATTRIBUTE_RESOURCE, .bytes = sizeof(struct duet_resource)};
+	attribute.resource = (struct duet_resource){
+		.kind = DUET_RESOURCE_NOTHING, .flags = (uint8_t)flags, .request = request};
+	buf_init(&text);
+	resource_request(&attribute.head, &text);
+	assert_string_equal(text.data, expected);
+	buf_clear(&text);
+	resource_name(&attribute.head, &text);
+	assert_string_equal(text.data, "");
+	buf_release(&text);
+}
+
+static void requests_have_their_kind(void **state)
+{
+	(void)state;
+	expect_request(0, 0, "");
+	expect_request(1 + 22, 0, "[io_uring read]");
+	expect_request(1 + 13, DUET_RESOURCE_BY_KERNEL, "[io_uring accept, by the kernel's thread]");
+	expect_request(1, 0, "[io_uring 0]");
+	expect_request(255, 0, "[io_uring 254]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +120,7 @@ int main(void)
 		cmocka_unit_test(odd_paths_are_read_within_their_bytes),
 		cmocka_unit_test(peers_have_address_and_port),
 		cmocka_unit_test(others_have_a_name),
+		cmocka_unit_test(requests_have_their_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,6 +238,31 @@ static void weights_of_early_stacks_are_bound(void **state)
 	REFUSE(&record, sizeof(record), record.head.size, sizeof(record) - 8);
 	REFUSE(&record, sizeof(record), record.id, 0);
 	REFUSE(&record, sizeof(record), record.runnable, 3);
+	REFUSE(&record, sizeof(record), record.attribute_bytes, 8);
+}
+
+static void attributes_of_weights_are_bound(void **state)
+{
+	struct {
+		struct duet_slept_record slept;
+		struct duet_attribute head;
+		struct duet_resource resource;
+	} record = {
+		.slept = {.head = {sizeof(record), DUET_RECORD_SLEPT, DUET_RECORD_VERSION, 1, 1, 1},
+			  .id = 5,
+			  .weight = 2,
+			  .attribute_bytes = sizeof(record) - sizeof(record.slept)},
+		.head = {.type = DUET_ATTRIBUTE_RESOURCE, .bytes = sizeof(record.resource)},
+		.resource = {.kind = DUET_RESOURCE_PIPE},
+	};
+
+	(void)state;
+	assert_true(kernel_ok(&record, sizeof(record)));
+	REFUSE(&record, sizeof(record), record.slept.attribute_bytes, 0);
+	REFUSE(&record, sizeof(record), record.slept.attribute_bytes, 8);
+	REFUSE(&record, sizeof(record), record.slept.attribute_bytes, UINT32_MAX);
+	REFUSE(&record, sizeof(record), record.resource.text_bytes, 1);
+	REFUSE(&record, sizeof(record), record.head.bytes, 16);
 }
 
 static void sample_fields_are_bound(void **state)
@@ -631,6 +656,7 @@ int main(void)
 		cmocka_unit_test(events_of_programs),
 		cmocka_unit_test(resources_lie_within_their_attribute),
 		cmocka_unit_test(weights_of_early_stacks_are_bound),
+		cmocka_unit_test(attributes_of_weights_are_bound),
 		cmocka_unit_test(sample_too_deep_fails),
 		cmocka_unit_test(ids_are_of_all_user_frames),
 		cmocka_unit_test(process_records_are_bound),

@@ -2,6 +2,7 @@
 #include "collect/early.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/vec.h"
@@ -52,16 +53,35 @@ void early_add(struct early *early, const struct duet_sample *sample)
 	early->bytes += copy->head.size;
 }
 
+/* Returns a copy of the sample with the attributes of the record at its end, or NULL without memory. */
+static struct duet_sample *join(const struct duet_sample *sample, const struct duet_slept_record *record)
+{
+	struct duet_sample *joined = malloc(sample->head.size + (size_t)record->attribute_bytes);
+
+	if (!joined)
+		return NULL;
+	memcpy(joined, sample, sample->head.size);
+	memcpy((char *)joined + sample->head.size, record + 1, record->attribute_bytes);
+	joined->head.size += record->attribute_bytes;
+	joined->attribute_bytes += record->attribute_bytes;
+	return joined;
+}
+
 const struct duet_sample *early_take(struct early *early, const struct duet_slept_record *record)
 {
-	struct duet_sample *sample = take_out(early, record->id);
+	struct duet_sample *kept = map_get_ptr(&early->by_id, record->id), *sample;
 
+	if (!kept)
+		return NULL;
+	kept->head.time_ns = record->head.time_ns;
+	sample = join(kept, record);
+	if (!record->is_kept)
+		free(take_out(early, record->id));
 	free(early->taken);
 	early->taken = sample;
 	if (!sample)
 		return NULL;
 	sample->role = DUET_ROLE_SAMPLE;
-	sample->head.time_ns = record->head.time_ns;
 	sample->weight = record->weight;
 	sample->runnable = record->runnable;
 	sample->waker = record->waker;

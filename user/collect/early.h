@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of sleeps that BPF had to take when the sleep began, because no hook runs before the thread continues
- * (DUET_ROLE_EARLY). They wait here for the record that tells how much the sleep weighs.
+ * Stacks that BPF had to take before it knew their weight (DUET_ROLE_EARLY): of sleeps where no hook runs before the
+ * thread continues, and of requests to io_uring. They wait here for the record that tells the weight.
  */
 #ifndef COLLECT_EARLY_H
 #define COLLECT_EARLY_H
@@ -25,8 +25,8 @@ struct early {
 /* Keeps a copy of a sample that has passed record_check(). Without memory it is missed by early_take(). */
 void early_add(struct early *early, const struct duet_sample *sample);
 /*
- * Returns the sample with the weight of the record, owned by `early` and valid until the next call; NULL if it was not
- * kept.
+ * Returns the sample with the weight and the attributes of the record, owned by `early` and valid until the next call.
+ * NULL if it was not kept, or without memory. The record has passed record_check().
  */
 const struct duet_sample *early_take(struct early *early, const struct duet_slept_record *record);
 void early_release(struct early *early);

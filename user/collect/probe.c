@@ -269,6 +269,16 @@ static bool probe_wakers(struct buf *why)
 	return false;
 }
 
+static bool probe_requests(struct buf *why)
+{
+	bool has_entry;
+
+	if (probe_uring(&has_entry))
+		return true;
+	buf_add_str(why, "-e io and io-bytes show requests of io_uring from Linux 5.19 on, if the kernel has io_uring");
+	return false;
+}
+
 static bool lacks_counter(int err)
 {
 	return err == -ENOENT || err == -ENODEV || err == -ENXIO || err == -EOPNOTSUPP || err == -EINVAL;
@@ -348,6 +358,7 @@ static const struct feature features[] = {
 	{"hook sys_exit", false, probe_sys_exit},
 	{"time off CPU", false, probe_sleeps},
 	{"who ends the time off CPU", false, probe_wakers},
+	{"requests of io_uring", false, probe_requests},
 	{"counters of the CPU", false, probe_counters},
 	{"tracepoints", false, probe_tracepoints},
 	{"breakpoints", false, probe_breakpoints},
@@ -451,6 +462,50 @@ bool probe_has_wakers(void)
 bool probe_has_sleeps(void)
 {
 	return returns_choose(DUET_RETURN_NONE).first != DUET_RETURN_NONE;
+}
+
+/* Returns the type of a tracepoint's function in the kernel's BTF, or NULL if there is no such tracepoint. */
+static const struct btf_type *type_of_tracepoint(const struct btf *btf, const char *name)
+{
+	char type_name[64];
+	const struct btf_type *type;
+	int id;
+
+	snprintf(type_name, sizeof(type_name), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type_name, BTF_KIND_TYPEDEF);
+	type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	type = type ? btf__type_by_id(btf, type->type) : NULL; /* the pointer */
+	type = type ? btf__type_by_id(btf, type->type) : NULL;
+	return type && btf_is_func_proto(type) ? type : NULL;
+}
+
+/* Returns true if the first argument, after the one that the kernel adds, is a pointer to struct io_kiocb. */
+static bool takes_request(const struct btf *btf, const struct btf_type *tracepoint)
+{
+	const struct btf_type *type = btf_vlen(tracepoint) > 1 ? btf__type_by_id(btf, btf_params(tracepoint)[1].type) :
+								 NULL;
+
+	type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type) : NULL;
+	return type && !strcmp(btf__name_by_offset(btf, type->name_off), "io_kiocb");
+}
+
+const char *probe_uring(bool *ret_has_entry)
+{
+	static const char *const names[] = {"io_uring_submit_req", "io_uring_submit_sqe"};
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *complete = btf ? type_of_tracepoint(btf, "io_uring_complete") : NULL;
+	const char *found = NULL;
+
+	for (size_t i = 0; complete && !found && i < sizeof(names) / sizeof(*names); i++) {
+		const struct btf_type *submit = type_of_tracepoint(btf, names[i]);
+
+		if (submit && takes_request(btf, submit))
+			found = names[i];
+	}
+	if (found)
+		*ret_has_entry = btf_vlen(complete) == 4;
+	btf__free(btf);
+	return found;
 }
 
 bool probe_has_task_storage(void)

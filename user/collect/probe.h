@@ -20,6 +20,11 @@ bool probe_has_find_vma(void); /* bpf_find_vma() in perf_event programs, 5.17 */
 bool probe_has_preempt_count(void); /* BPF sees whether an interrupt is being served */
 bool probe_has_wakers(void); /* the same, or the kernel's frames, which show it, have names */
 bool probe_has_sleeps(void); /* a hook at which threads that have slept can take their samples */
+/*
+ * The tracepoint at which requests of io_uring are submitted: "io_uring_submit_req", or its older name. NULL before
+ * Linux 5.19, where no tracepoint shows the request. *ret_has_entry: see DUET_URING_HAS_ENTRY.
+ */
+const char *probe_uring(bool *ret_has_entry);
 bool probe_has_task_storage(void); /* task storage that can be allocated while the scheduler runs, 6.4 */
 /* Returns true if the kernel's BTF has a type of this name and BTF_KIND_*. */
 bool probe_has_type(const char *name, uint32_t kind);

@@ -33,6 +33,7 @@
 #define SLEEPERS_OF_TARGETS (32u << 10)
 #define MORE_THREADS 1024 /* those that start between the opening and the start of the recording */
 #define IO_CALLS (16u << 10) /* calls at the same time */
+#define URING_REQUESTS (16u << 10) /* under way at the same time; a row takes 150 bytes */
 #define TLAB_THREADS (16u << 10) /* threads that allocate, a row takes 130 bytes */
 
 /*
@@ -151,6 +152,20 @@ static void configure(struct duet_config *config, const struct collector_options
 	config->kernel_stack_bytes = kernel_stack_bytes();
 }
 
+/* Chooses the tracepoint for requests of io_uring, if an event is about I/O and the kernel has it. */
+static void configure_uring(struct duet_config *config, const struct event_list *events, const char **ret_tracepoint)
+{
+	bool has_entry;
+
+	if (event_list_count(events, DUET_PROGRAM_IO))
+		config->uring |= DUET_URING_TIME;
+	if (event_list_count(events, DUET_PROGRAM_IO_BYTES))
+		config->uring |= DUET_URING_BYTES;
+	*ret_tracepoint = config->uring ? probe_uring(&has_entry) : NULL;
+	if (*ret_tracepoint && has_entry)
+		config->uring |= DUET_URING_HAS_ENTRY;
+}
+
 /*
  * Sets the size of the maps that hold only targets, if children do not become targets. The kernel allocates all entries
  * of these maps at once.
@@ -215,6 +230,8 @@ static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
 		{bpf->maps.offcpu_parked, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_parked), 2},
 		{bpf->maps.offcpu_kernels, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_kernels), 2},
 		{bpf->maps.io_calls, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.io_calls), 1},
+		{bpf->maps.uring_requests, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.uring_requests), 1},
+		{bpf->maps.uring_repeated, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.uring_repeated), 1},
 		{bpf->maps.tlab_threads, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.tlab_threads), 1},
 	};
 	uint32_t ring = bpf_map__max_entries(bpf->maps.ring);
@@ -268,16 +285,29 @@ static int size_for_sleeps(struct duet_bpf *bpf, const struct collector_options 
 	return err;
 }
 
-static int size_maps(struct duet_bpf *bpf, const struct collector_options *options)
+static int size_for_io(const struct programs *chosen, const struct event_list *events)
 {
+	const struct duet_bpf *bpf = chosen->bpf;
+	int err = 0;
+
+	if (event_list_count(events, DUET_PROGRAM_IO))
+		err = bpf_map__set_max_entries(bpf->maps.io_calls, IO_CALLS);
+	if (!err && chosen->uring)
+		err = bpf_map__set_max_entries(bpf->maps.uring_requests, URING_REQUESTS);
+	return err || !chosen->uring ? err : bpf_map__set_max_entries(bpf->maps.uring_repeated, URING_REQUESTS);
+}
+
+static int size_maps(const struct programs *chosen, const struct collector_options *options)
+{
+	struct duet_bpf *bpf = chosen->bpf;
 	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options));
 
 	if (!err)
 		err = size_levels(bpf, options->events);
 	if (!err)
 		err = size_for_sleeps(bpf, options);
-	if (!err && event_list_count(options->events, DUET_PROGRAM_IO))
-		err = bpf_map__set_max_entries(bpf->maps.io_calls, IO_CALLS);
+	if (!err)
+		err = size_for_io(chosen, options->events);
 	if (!err && options->probes_tlabs)
 		err = bpf_map__set_max_entries(bpf->maps.tlab_threads, TLAB_THREADS);
 	if (!err && options->targets)
@@ -342,6 +372,10 @@ static int choose(struct programs *chosen, const struct collector_options *optio
 		if (!err && program == DUET_PROGRAM_IO)
 			err = bpf_program__set_autoload(bpf->progs.io_enter, true);
 	}
+	if (!err && chosen->uring)
+		err = bpf_program__set_autoload(bpf->progs.uring_submit, true);
+	if (!err && chosen->uring)
+		err = bpf_program__set_autoload(bpf->progs.uring_complete, true);
 	if (!err && event_list_count(events, DUET_PROGRAM_HOLDERS))
 		err = bpf_map__set_max_entries(bpf->maps.lock_waiters, DUET_MAX_JVMS);
 	if (options->wakers)
@@ -368,11 +402,12 @@ static int load(struct programs *ret, const struct collector_options *options, c
 	if (event_list_count(options->events, DUET_PROGRAM_OFFCPU))
 		loaded.returns = returns_choose(options->sleep_hook);
 	configure(&loaded.bpf->rodata->duet_config, options, sites, &loaded.returns);
+	configure_uring(&loaded.bpf->rodata->duet_config, options->events, &loaded.uring);
 	err = choose(&loaded, options);
 	if (err == 0 && !asks_kernel)
 		err = bpf_map__set_autocreate(loaded.bpf->maps.unwind_files, false);
 	if (err == 0)
-		err = size_maps(loaded.bpf, options);
+		err = size_maps(&loaded, options);
 	if (err == 0)
 		err = duet_bpf__load(loaded.bpf);
 	if (err < 0)

@@ -21,6 +21,7 @@ struct programs {
 	struct bpf_program *of[DUET_PROGRAM_MAX];
 	struct bpf_program *waking; /* who ends sleeps; NULL if nobody asks */
 	struct returns returns; /* of sleeps */
+	const char *uring; /* the tracepoint where requests of io_uring are submitted; NULL if they are not sampled */
 	bool uses_cookie;
 };
 

@@ -114,7 +114,10 @@ static bool frames_record_check(const struct duet_frames_record *record, size_t 
 
 static bool slept_record_check(const struct duet_slept_record *record, size_t bytes)
 {
-	return bytes == sizeof(*record) && record->id && record->runnable <= record->weight;
+	return bytes >= sizeof(*record) && record->attribute_bytes <= DUET_MAX_BPF_ATTRIBUTE_BYTES &&
+	       record->attribute_bytes % 8 == 0 && bytes == sizeof(*record) + record->attribute_bytes &&
+	       attributes_check((const unsigned char *)(record + 1), record->attribute_bytes) && record->id &&
+	       record->runnable <= record->weight;
 }
 
 bool record_check(const void *data, size_t bytes)

@@ -5,7 +5,7 @@
 /* No signal: the thread is within a system call. */
 const struct event event_io = {
 	.name = "io",
-	.help = "time that calls take which read, write or send: of files, devices, sockets and pipes, with their name",
+	.help = "time that reading, writing and sending take: of files, devices, sockets and pipes, with their name",
 	.unit = EVENT_NS,
 	.default_interval = NS_PER_MS,
 	.least_interval = NS_PER_US,

@@ -4,7 +4,7 @@
 /* No signal: the thread is within a system call. */
 const struct event event_io_bytes = {
 	.name = "io-bytes",
-	.help = "bytes that such calls read, write or send",
+	.help = "bytes that are read, written or sent",
 	.unit = EVENT_BYTES,
 	.default_interval = 64 << 10,
 	.least_interval = 1,

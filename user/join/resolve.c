@@ -306,19 +306,32 @@ static int push_state_frame(struct resolver *r, const char *state)
 	return vec_push(&r->frames, frame_row(r, &frame));
 }
 
-/* What an attribute tells: the file of an I/O, or what time was spent on. */
+/* Pushes the text as a frame, unless it is empty, and empties it. */
+static int push_state_text(struct resolver *r, struct buf *text)
+{
+	int err = text->failed ? -ENOMEM : text->len ? push_state_frame(r, text->data) : 0;
+
+	buf_clear(text);
+	return err;
+}
+
+/* What an attribute tells: the request and the file of an I/O, or what time was spent on. */
 static int push_told(struct resolver *r)
 {
-	struct buf name;
-	int err;
+	struct buf text;
+	int err = 0;
 
-	buf_init(&name);
-	if (r->resource)
-		resource_name(r->resource, &name);
-	else
-		buf_printf(&name, "[%.*s]", (int)r->spent_on->bytes, (const char *)(r->spent_on + 1));
-	err = name.failed ? -ENOMEM : push_state_frame(r, name.data);
-	buf_release(&name);
+	buf_init(&text);
+	if (r->resource) {
+		resource_request(r->resource, &text);
+		err = push_state_text(r, &text);
+		resource_name(r->resource, &text);
+	} else {
+		buf_printf(&text, "[%.*s]", (int)r->spent_on->bytes, (const char *)(r->spent_on + 1));
+	}
+	if (!err)
+		err = push_state_text(r, &text);
+	buf_release(&text);
 	return err;
 }
 

@@ -87,6 +87,29 @@ void resource_name(const struct duet_attribute *attribute, struct buf *out)
 		buf_printf(out, "%.*s", (int)resource->text_bytes, text);
 	else if (resource->kind == DUET_RESOURCE_SOCKET)
 		add_family(resource->port, out);
-	else
+	else if (resource->kind == DUET_RESOURCE_PIPE)
 		buf_add_str(out, "[pipe]");
+}
+
+void resource_request(const struct duet_attribute *attribute, struct buf *out)
+{
+	/* by opcode: the kinds that BPF tells, see bpf/event_uring.bpf.c */
+	static const char *const names[] = {
+		[1] = "readv",	       [2] = "writev",	  [3] = "fsync",	   [4] = "read_fixed",
+		[5] = "write_fixed",   [8] = "sync_file_range", [9] = "sendmsg",   [10] = "recvmsg",
+		[13] = "accept",       [16] = "connect",  [22] = "read",	   [23] = "write",
+		[26] = "send",	       [27] = "recv",	  [30] = "splice",	   [33] = "tee",
+		[46] = "uring_cmd",    [47] = "send_zc",  [48] = "sendmsg_zc",	   [49] = "read_multishot",
+		[58] = "recv_zc",      [60] = "readv_fixed", [61] = "writev_fixed",
+	};
+	const struct duet_resource *resource = (const void *)(attribute + 1);
+	const char *by = resource->flags & DUET_RESOURCE_BY_KERNEL ? ", by the kernel's thread" : "";
+	unsigned opcode = resource->request - 1u;
+
+	if (!resource->request)
+		return;
+	if (opcode < sizeof(names) / sizeof(*names) && names[opcode])
+		buf_printf(out, "[io_uring %s%s]", names[opcode], by);
+	else
+		buf_printf(out, "[io_uring %u%s]", opcode, by);
 }
