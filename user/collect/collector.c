@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "collect/cpus.h"
 #include "collect/event_sites.h"
+#include "collect/io_requests.h"
 #include "collect/mapping_events.h"
 #include "collect/perf_events.h"
 #include "collect/probe.h"
@@ -50,7 +51,7 @@ struct collector {
 	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
 	struct bpf_link *waking[WAKER_PROGRAMS]; /* likewise, those for wakers */
 	struct bpf_link *io_enter; /* likewise, the first of those of DUET_PROGRAM_IO */
-	struct bpf_link *uring_submit, *uring_complete; /* likewise, for requests of io_uring */
+	struct io_requests io_requests;
 	struct bpf_link *rest, *early, *thread_exit; /* likewise, see attach_rest() and bpf/event_offcpu.bpf.c */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if the event is a perf event, or is not attached */
 	bool probes_tlabs; /* collector_options.probes_tlabs */
@@ -365,22 +366,6 @@ static int attach_io(struct collector *collector, struct bpf_link **ret)
 	return err ? err : attach(&collector->io_enter, collector->programs.bpf->progs.io_enter);
 }
 
-/* Each request that is seen to begin is seen to end. */
-static int attach_uring(struct collector *collector)
-{
-	const struct duet_bpf *bpf = collector->programs.bpf;
-	int err;
-
-	if (!collector->programs.uring)
-		return 0;
-	err = attach(&collector->uring_complete, bpf->progs.uring_complete);
-	if (err)
-		return err;
-	collector->uring_submit =
-		bpf_program__attach_raw_tracepoint(bpf->progs.uring_submit, collector->programs.uring);
-	return collector->uring_submit ? 0 : -errno;
-}
-
 /* Threads that are younger than the recording are known from their first byte on. */
 static int start_tlabs(struct collector *collector)
 {
@@ -434,7 +419,7 @@ static void renew_cpu(void *context, int cpu)
 int collector_start(struct collector *collector)
 {
 	bool use_index = programs_use_index(&collector->events);
-	int err = attach_uring(collector);
+	int err = io_requests_start(&collector->io_requests, &collector->programs);
 
 	for (size_t i = 0; !err && i < collector->events.len; i++) {
 		enum duet_program program = collector->events.items[i].event->program;
@@ -457,9 +442,8 @@ int collector_start(struct collector *collector)
 
 void collector_stop(struct collector *collector)
 {
-	struct bpf_link **links[] = {&collector->switches,     &collector->rest,     &collector->early,
-				     &collector->thread_exit,  &collector->io_enter, &collector->uring_submit,
-				     &collector->uring_complete};
+	struct bpf_link **links[] = {&collector->switches, &collector->rest, &collector->early,
+				     &collector->thread_exit, &collector->io_enter};
 
 	collector->cpus.looked_ns = 0;
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
@@ -470,6 +454,7 @@ void collector_stop(struct collector *collector)
 		bpf_link__destroy(collector->waking[i]);
 		collector->waking[i] = NULL;
 	}
+	io_requests_release(&collector->io_requests);
 	tlab_probes_release(&collector->tlabs);
 	for (size_t i = 0; i < collector->events.len; i++) {
 		perf_events_stop(&collector->perf[i]);
