@@ -245,10 +245,17 @@ static int check_events(const struct event_list *events, const struct collector_
 	return 0;
 }
 
-/* Refuses the sleeps of threads if there is no hook for them, or not the one that was asked for. */
-static int check_sleeps(const struct collector_options *options, struct buf *why)
+/*
+ * Chooses the hooks for the sleeps of threads. Refuses sleeps if there is no hook for them, or not the one that was
+ * asked for.
+ */
+static int choose_returns(struct returns *ret, const struct collector_options *options, struct buf *why)
 {
-	if (!event_list_count(options->events, DUET_PROGRAM_OFFCPU) || returns_choose(options->sleep_hook).first)
+	*ret = (struct returns){DUET_RETURN_NONE, DUET_RETURN_NONE};
+	if (!event_list_count(options->events, DUET_PROGRAM_OFFCPU))
+		return 0;
+	*ret = returns_choose(options->sleep_hook);
+	if (ret->first)
 		return 0;
 	if (options->sleep_hook)
 		buf_printf(why, "this kernel has no hook %s: leave out --off-cpu-hook",
@@ -272,6 +279,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	struct collector_options expanded = *options;
+	struct returns returns;
 	int err;
 
 	if (!collector) {
@@ -290,14 +298,14 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	err = check_events(&collector->events, options, why);
 	if (err < 0)
 		goto out;
-	err = check_sleeps(&expanded, why);
+	err = choose_returns(&returns, &expanded, why);
 	if (err < 0)
 		goto out;
 	err = check_rights(&collector->events, why);
 	if (err == 0)
 		err = find_sites(collector, &expanded, why);
 	if (err == 0)
-		err = programs_load(&collector->programs, &expanded, collector->sites);
+		err = programs_load(&collector->programs, &expanded, collector->sites, &returns);
 	if (err == 0)
 		err = open_channels(collector, &expanded, why);
 	if (err < 0) {

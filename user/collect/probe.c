@@ -47,7 +47,7 @@ struct feature {
 
 /* ---- helpers ---- */
 
-static unsigned kernel_version(void)
+unsigned probe_kernel_version(void)
 {
 	unsigned major = 0, minor = 0;
 	struct utsname name;
@@ -101,7 +101,7 @@ static void explain_refusal(struct buf *why, const char *call, int error, int ri
 
 static bool probe_kernel(struct buf *why)
 {
-	if (kernel_version() >= 5008)
+	if (probe_kernel_version() >= 5008)
 		return true;
 	buf_add_str(why, "the kernel is older than Linux 5.8: upgrade it, " WITHOUT_BPF);
 	return false;
@@ -138,7 +138,7 @@ static bool probe_locked_memory(struct buf *why)
 	struct rlimit limit;
 
 	/* Since Linux 5.11 BPF memory is charged to the cgroup instead. */
-	if (kernel_version() >= 5011 || has_capability(CAP_SYS_RESOURCE))
+	if (probe_kernel_version() >= 5011 || has_capability(CAP_SYS_RESOURCE))
 		return true;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max >= 64 << 20)
 		return true;
@@ -422,7 +422,7 @@ bool probe_has_type(const char *name, uint32_t kind)
 /* Distributions backport the function to older kernels. For these, looks it up in the BTF, which takes 10 ms. */
 bool probe_has_signal_cookie(void)
 {
-	if (kernel_version() >= 6013)
+	if (probe_kernel_version() >= 6013)
 		return true;
 	return probe_has_type("bpf_send_signal_task", BTF_KIND_FUNC);
 }
@@ -510,7 +510,7 @@ const char *probe_uring(bool *ret_has_entry)
 
 bool probe_has_task_storage(void)
 {
-	return kernel_version() >= 6004;
+	return probe_kernel_version() >= 6004;
 }
 
 bool probe_explain(struct buf *why)

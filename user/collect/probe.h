@@ -13,6 +13,7 @@
 
 void probe_init(void); /* sends libbpf's messages to the debug log; call before any other use of libbpf */
 
+unsigned probe_kernel_version(void); /* 6015 for Linux 6.15 */
 bool probe_has_task_pt_regs(void); /* bpf_task_pt_regs() in perf_event programs, 5.15 */
 bool probe_has_attach_cookie(void); /* bpf_get_attach_cookie() in perf_event programs, 5.15 */
 bool probe_has_signal_cookie(void); /* bpf_send_signal_task(), 6.13 */

@@ -392,15 +392,17 @@ static struct duet_bpf *open_object(bool asks_kernel)
 }
 
 static int load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
-		bool use_cookie, bool asks_kernel)
+		const struct returns *returns, bool use_cookie, bool asks_kernel)
 {
-	struct programs loaded = {.bpf = open_object(asks_kernel), .uses_cookie = use_cookie};
+	struct programs loaded = {
+		.bpf = open_object(asks_kernel),
+		.returns = *returns,
+		.uses_cookie = use_cookie,
+	};
 	int err;
 
 	if (!loaded.bpf)
 		return -errno;
-	if (event_list_count(options->events, DUET_PROGRAM_OFFCPU))
-		loaded.returns = returns_choose(options->sleep_hook);
 	configure(&loaded.bpf->rodata->duet_config, options, sites, &loaded.returns);
 	configure_uring(&loaded.bpf->rodata->duet_config, options->events, &loaded.uring);
 	err = choose(&loaded, options);
@@ -418,14 +420,15 @@ static int load(struct programs *ret, const struct collector_options *options, c
 }
 
 /* A kernel that has these functions may still refuse them to this kind of program. */
-int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites)
+int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
+		  const struct returns *returns)
 {
 	bool use_cookie = !options->plain && probe_has_signal_cookie();
 	bool asks_kernel = !options->plain && probe_has_find_vma();
 
-	if ((use_cookie || asks_kernel) && load(ret, options, sites, use_cookie, asks_kernel) == 0)
+	if ((use_cookie || asks_kernel) && load(ret, options, sites, returns, use_cookie, asks_kernel) == 0)
 		return 0;
-	return load(ret, options, sites, false, false);
+	return load(ret, options, sites, returns, false, false);
 }
 
 void programs_unload(struct programs *programs)

@@ -26,10 +26,11 @@ struct programs {
 };
 
 /*
- * Loads the programs, with signal cookies if the kernel has them. `sites` has an entry for each event. Returns 0, or
- * -errno and leaves *ret unchanged.
+ * Loads the programs, with signal cookies if the kernel has them. `sites` has an entry for each event. Sleeps, if there
+ * are any, are sampled at `returns`. Returns 0, or -errno and leaves *ret unchanged.
  */
-int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites);
+int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
+		  const struct returns *returns);
 void programs_unload(struct programs *programs);
 
 /* Returns true if a program samples several events, so that it needs to know which one ticked. */

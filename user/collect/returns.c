@@ -16,12 +16,16 @@
 #define SWITCH_FUNCTION "finish_task_switch"
 #define FUNCTION_BYTES 64
 
-/* `tracepoint` is the type in BTF; NULL for the kprobe. */
+/*
+ * `tracepoint` is the type in BTF; NULL for the kprobe. `since` is a version from which on every kernel has the hook,
+ * see probe_kernel_version(); 0: there is none.
+ */
 static const struct {
 	const char *name, *tracepoint, *lacks;
+	unsigned since;
 } hooks[DUET_RETURN_MAX] = {
 	[DUET_RETURN_SWITCH_EXIT] = {"sched_exit_tp", "btf_trace_sched_exit_tp",
-				     "needs Linux 6.15; without it, the next hooks are used"},
+				     "needs Linux 6.15; without it, the next hooks are used", 6015},
 	[DUET_RETURN_RSEQ] = {"rseq_update", "btf_trace_rseq_update",
 			      "needs a kernel with CONFIG_RSEQ (Linux 4.18), which is of use to threads of glibc 2.35"},
 	[DUET_RETURN_KPROBE] = {SWITCH_FUNCTION, NULL,
@@ -39,6 +43,8 @@ static bool has_hook(enum duet_return hook)
 {
 	char function[FUNCTION_BYTES];
 
+	if (hooks[hook].since && probe_kernel_version() >= hooks[hook].since)
+		return true;
 	if (hooks[hook].tracepoint)
 		return probe_has_type(hooks[hook].tracepoint, BTF_KIND_TYPEDEF);
 	return pmu_type("kprobe") >= 0 && find_switch_function(function, sizeof(function));
