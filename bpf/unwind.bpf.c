@@ -46,11 +46,11 @@ __noinline int unwind_native_turn(u32 level)
 	return room ? walk_native_turn(room) : DUET_WALK_NO_ROW;
 }
 
-__noinline int unwind_turns(u32 level)
+__noinline int unwind_turn(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
 
-	return room ? walk_turns(room) : 1;
+	return room ? walk_turn(room) : DUET_WALK_NO_ROW;
 }
 
 __noinline int unwind_round(u32 level)

@@ -44,6 +44,9 @@ static __always_inline u32 unwind_level(const struct walk_java *java);
  * Parts of walk_code_step() and walk_interpreter_step() as global functions, which work on the cursor of the level's
  * scratch. Defined in unwind_java.bpf.c. A pointer as argument would be shorter, but needs Linux 5.12.
  */
+int unwind_java_blob(u32 level, u64 pc);
+int unwind_java_called(u32 level, u64 return_address);
+int unwind_java_method(u32 level, u64 method, u64 bytecode, int is_leaf);
 int unwind_java_return(u32 level, u64 slot, int fp_is_live);
 int unwind_java_by_fp(u32 level);
 int unwind_java_leaf(u32 level, u64 frame_bytes);
@@ -61,6 +64,10 @@ int unwind_java_barrier(u32 level, u64 frame_bytes);
 int unwind_java_odd(u32 level, u64 frame_bytes);
 int unwind_java_forwarder(u32 level);
 int unwind_java_continuation(u32 level);
+#define WALK_JAVA_BLOB(java, pc) unwind_java_blob(unwind_level(java), pc)
+#define WALK_JAVA_CALLED(java, return_address) unwind_java_called(unwind_level(java), return_address)
+#define WALK_JAVA_METHOD(java, method, bytecode, is_leaf) \
+	unwind_java_method(unwind_level(java), method, bytecode, is_leaf)
 #define WALK_JAVA_RETURN(cursor, slot, fp_is_live) unwind_java_return(unwind_cursor_level(cursor), slot, fp_is_live)
 #define WALK_JAVA_BY_FP(cursor) unwind_java_by_fp(unwind_cursor_level(cursor))
 #define WALK_JAVA_LEAF(java, cursor, frame_bytes) unwind_java_leaf(unwind_level(java), frame_bytes)

@@ -9,6 +9,27 @@
  */
 #define NEEDED(argument) __asm__ volatile("" : : "r"(argument))
 
+__noinline int unwind_java_blob(u32 level, u64 pc)
+{
+	struct duet_scratch *room = scratch_get(level);
+
+	return room ? java_find_blob(&room->java, pc) : DUET_WALK_NO_BLOB;
+}
+
+__noinline int unwind_java_called(u32 level, u64 return_address)
+{
+	struct duet_scratch *room = scratch_get(level);
+
+	return room && java_is_called(&room->java, return_address);
+}
+
+__noinline int unwind_java_method(u32 level, u64 method, u64 bytecode, int is_leaf)
+{
+	struct duet_scratch *room = scratch_get(level);
+
+	return room ? java_read_method(&room->java, method, bytecode, is_leaf) : -1;
+}
+
 __noinline int unwind_java_return(u32 level, u64 slot, int fp_is_live)
 {
 	struct duet_scratch *room = scratch_get(level);
@@ -181,7 +202,7 @@ __noinline int unwind_java_dispatches(u32 level)
 	if (!room || !walk_java_owns(&room->java, room->sample.user_pc))
 		return 0;
 	room->java.blob = 0;
-	if (java_find_blob(&room->java, room->sample.user_pc))
+	if (unwind_java_blob(level, room->sample.user_pc))
 		return 0;
 	name = java_field(&room->java, room->java.layout.blob_name, 8);
 	return name && name == room->java.layout.frameless_names[0];

@@ -50,14 +50,14 @@ static __always_inline const struct duet_unwind_row *walk_look_up(struct duet_sc
 int unwind_native_turn(u32 level);
 int unwind_code_turn(u32 level);
 int unwind_interpreter_turn(u32 level);
-int unwind_turns(u32 level);
+int unwind_turn(u32 level);
 int unwind_round(u32 level);
 int unwind_order_root(u32 level);
 int unwind_hand_over(u32 level);
 #define WALK_NATIVE_TURN(room) unwind_native_turn((room)->level)
 #define WALK_CODE_TURN(room) unwind_code_turn((room)->level)
 #define WALK_INTERPRETER_TURN(room) unwind_interpreter_turn((room)->level)
-#define WALK_TURNS(room) unwind_turns((room)->level)
+#define WALK_TURN(room) unwind_turn((room)->level)
 #define WALK_ROUND(room) unwind_round((room)->level)
 #define WALK_ORDER_ROOT(room) unwind_order_root((room)->level)
 #define WALK_HAND_OVER(room) unwind_hand_over((room)->level)

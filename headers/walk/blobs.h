@@ -34,6 +34,9 @@
  * there.
  */
 #ifndef WALK_JAVA_LEAF
+#define WALK_JAVA_BLOB java_find_blob
+#define WALK_JAVA_CALLED java_is_called
+#define WALK_JAVA_METHOD java_read_method
 #define WALK_JAVA_RETURN java_return
 #define WALK_JAVA_BY_FP java_step_by_fp
 #define WALK_JAVA_LEAF java_step_leaf
@@ -78,7 +81,7 @@ struct walk_java {
 	uint8_t has_found;
 	uint8_t is_below_stub; /* the last step led from a stub without a frame size to its caller */
 	uint8_t may_be_empty; /* it led to an interpreter frame that deoptimization may not have filled yet */
-	uint8_t reserved;
+	uint8_t made; /* enum duet_frame_made: how much of its frame the interpreted method has at the last pc */
 	uint32_t code_id; /* if the last step left compiled code: HotSpot's compile id; else 0 or a DUET_ID_* */
 	uint32_t prologue_bytes; /* where the prologue of the current code ends */
 #ifndef __bpf__

@@ -62,7 +62,9 @@ static inline int java_pushed_bytes(struct walk_java *java, const struct unwind_
 	for (uint32_t i = 0; i <= JAVA_PUSHED_WORDS; i++) {
 		if (walk_read_word(java, &word, cursor->sp + slot + i * WALK_WORD))
 			return -1;
-		if (java_is_return(java, word))
+		word = walk_strip(word);
+		if (java_heap(&java->layout, word) >= 0 &&
+		    (java_keeps_fp(java, word) || WALK_JAVA_CALLED(java, word)))
 			return (int)(i * WALK_WORD);
 	}
 	return -1;
@@ -103,7 +105,7 @@ static inline int java_is_stub_return(struct walk_java *java, const struct unwin
 
 	if (walk_read_word(java, &to, cursor->sp + slot) || java_call_target(java, to) - java->stub >= java->stub_bytes)
 		return 0;
-	if (java_find_blob(java, to) || !java_is_compiled(java))
+	if (WALK_JAVA_BLOB(java, to) || !java_is_compiled(java))
 		return !slot;
 	return java_has_frame(java, to, cursor->sp + slot);
 }
@@ -111,7 +113,7 @@ static inline int java_is_stub_return(struct walk_java *java, const struct unwin
 /* Is `to` a return address into compiled code whose stack pointer was `sp` when it called? */
 static inline int java_is_sender(struct walk_java *java, uint64_t to, uint64_t sp)
 {
-	return java_heap(&java->layout, to) >= 0 && java_is_called(java, to) && !java_find_blob(java, to) &&
+	return java_heap(&java->layout, to) >= 0 && java_is_called(java, to) && !WALK_JAVA_BLOB(java, to) &&
 	       java_is_compiled(java) && java_has_frame(java, to, sp - WALK_WORD);
 }
 
@@ -121,7 +123,7 @@ static inline int java_is_sender(struct walk_java *java, uint64_t to, uint64_t s
  */
 static inline int java_is_thrower(struct walk_java *java, uint64_t to, uint64_t sp)
 {
-	return java_heap(&java->layout, to) >= 0 && !java_find_blob(java, to) && java_is_compiled(java) &&
+	return java_heap(&java->layout, to) >= 0 && !WALK_JAVA_BLOB(java, to) && java_is_compiled(java) &&
 	       java_has_frame(java, to, sp - WALK_WORD);
 }
 

@@ -141,7 +141,7 @@ static inline int java_is_entered_from(struct walk_java *java, uint64_t pc, uint
 	return java_is_called_natively(java, to) &&
 	       (above <= JAVA_ENTERED_LITTLE ||
 		pc - java->layout.call_stub_return + JAVA_CALL_STUB_BYTES < 2 * JAVA_CALL_STUB_BYTES ||
-		(!java_find_blob(java, pc) && java_enters(java) &&
+		(!WALK_JAVA_BLOB(java, pc) && java_enters(java) &&
 		 (duet_code_is(java->code, 4, 0x4881ec) || duet_code_is(java->code, 4, 0x4883ec))));
 }
 

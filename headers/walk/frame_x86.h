@@ -10,13 +10,16 @@
 #include "walk/frame.h"
 
 /*
- * Returns a byte of the code. The mask shows the verifier the bound. The asm hides `at`: else the compiler finds the
- * mask superfluous.
+ * Returns a byte of the code. The mask shows the verifier the bound of an `at` that is not constant. The asm hides such
+ * an `at`: else the compiler finds the mask superfluous.
  */
 static inline uint8_t duet_code_at(const uint8_t *code, uint32_t at)
 {
-	__asm__("" : "+r"(at));
-	return code[at & (DUET_FRAME_CODE_BYTES - 1)];
+	if (!__builtin_constant_p(at)) {
+		__asm__("" : "+r"(at));
+		at &= DUET_FRAME_CODE_BYTES - 1;
+	}
+	return code[at];
 }
 
 /* Are the three bytes at `at` these? */
@@ -129,12 +132,11 @@ static inline int duet_frame_has_left(const uint8_t *code)
  */
 static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
 {
-	uint32_t at = code[0] == 0x48;
+	uint32_t bytes = (uint32_t)walk_operand(code, 4);
 
-	return duet_code_at(code, at) == 0x8f && (duet_code_at(code, at + 1) & 0x3f) == 0x04 &&
-			       duet_code_at(code, at + 2) == 0x24
-		       ? 8
-		       : 0;
+	if (code[0] == 0x48)
+		bytes >>= 8;
+	return (bytes & 0xff3fff) == 0x24048f ? 8 : 0;
 }
 
 /*
@@ -252,11 +254,11 @@ static inline uint32_t duet_frame_operand_bytes(const uint8_t *code)
  */
 static inline uint32_t duet_frame_freed_here(const uint8_t *code)
 {
-	if (code[0] != 0x48 || code[2] != 0xc4)
-		return 0;
-	if (code[1] == 0x83 && (code[4] == 0xeb || code[4] == 0xe9))
-		return code[3] < 0x80 ? code[3] : 0;
-	return code[1] == 0x81 && (code[7] == 0xeb || code[7] == 0xe9) ? (uint32_t)walk_operand(code + 3, 4) : 0;
+	uint32_t operation = (uint32_t)walk_operand(code, 4) & 0xffffff;
+
+	if (operation == 0xc48348)
+		return (code[4] & 0xfd) == 0xe9 && code[3] < 0x80 ? code[3] : 0;
+	return operation == 0xc48148 && (code[7] & 0xfd) == 0xe9 ? (uint32_t)walk_operand(code + 3, 4) : 0;
 }
 
 /* Returns how many bytes are freed before the next jump, or 0. `code` has 8 bytes more than `bytes`. */

@@ -179,7 +179,7 @@ static inline walk_result java_step_entering(struct walk_java *java, struct unwi
 	/* The entry has called a mathematical function, so lr is not the caller's. */
 	if (!WALK_X86 && to >= java->layout.entries_low && to < java->layout.entries_high)
 		return DUET_WALK_LEAF;
-	if (made != DUET_FRAME_MADE_NEVER && java_read_method(java, java->regs[DUET_FRAME_METHOD], 0, 0))
+	if (made != DUET_FRAME_MADE_NEVER && WALK_JAVA_METHOD(java, java->regs[DUET_FRAME_METHOD], 0, 0))
 		return DUET_WALK_LEAF;
 	return walk_to_caller(cursor, to, sender, cursor->fp);
 }
@@ -214,7 +214,7 @@ static inline void java_finish_frame(struct walk_java *java, uint64_t pushed_byt
 /* Reads the method of the frame in java->frame. Returns nonzero when the frame holds none. */
 static inline int java_name_framed(struct walk_java *java, const struct unwind_cursor *cursor)
 {
-	return java_read_method(java, JAVA_FRAME_WORD(java, -3),
+	return WALK_JAVA_METHOD(java, JAVA_FRAME_WORD(java, -3),
 				java->layout.frame_bcp == -7 ? JAVA_FRAME_WORD(java, -7)
 							     : JAVA_FRAME_WORD(java, DUET_FRAME_BCP_WORD),
 				!cursor->is_return);
@@ -326,8 +326,12 @@ static inline walk_result java_step_thrown(struct walk_java *java, struct unwind
 static inline walk_result java_step_interpreter(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t at = cursor->pc - java->layout.interpreter_low;
-	enum duet_frame_made made = java_made(java, cursor->pc);
+	enum duet_frame_made made;
 
+	/* BPF's verifier does not know what memory holds: so it does not follow each value to the end of the step. */
+	java->made = (uint8_t)java_made(java, cursor->pc);
+	__asm__ volatile("" ::: "memory");
+	made = (enum duet_frame_made)java->made;
 	if (at >= java->layout.thrown.begin && at < java->layout.thrown.end)
 		return java_step_thrown(java, cursor, at);
 	if (!cursor->is_return && WALK_JAVA_LEAVING(java, cursor))

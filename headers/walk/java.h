@@ -435,8 +435,8 @@ static inline walk_result java_step_continuation(struct walk_java *java, struct 
 {
 	uint64_t entry = (cursor->sp + 15) & ~15ull, to, pc, words;
 
-	if (java_is_called(java, cursor->pc) || walk_read_word(java, &pc, java->layout.enter_special) ||
-	    java_find_blob(java, pc))
+	if (WALK_JAVA_CALLED(java, cursor->pc) || walk_read_word(java, &pc, java->layout.enter_special) ||
+	    WALK_JAVA_BLOB(java, pc))
 		return DUET_WALK_NO_FRAME;
 	words = java_field(java, java->layout.blob_frame_words, 4);
 	if (!java_is_native(java) || words < 2 || words > JAVA_ENTRY_WORDS)
@@ -444,7 +444,8 @@ static inline walk_result java_step_continuation(struct walk_java *java, struct 
 	for (int i = 0; i < JAVA_ENTRY_STEPS; i++, entry += 16) {
 		if (walk_read_word(java, &to, entry + (words - 1) * WALK_WORD))
 			return DUET_WALK_UNREADABLE;
-		if (java_heap(&java->layout, to) >= 0 && (java_is_interpreter(java, to) || java_is_called(java, to))) {
+		if (java_heap(&java->layout, to) >= 0 &&
+		    (java_is_interpreter(java, to) || WALK_JAVA_CALLED(java, to))) {
 			java->code_id = DUET_ID_ON_HEAP;
 			cursor->pc = pc;
 			cursor->sp = entry;
@@ -527,7 +528,7 @@ static inline walk_result java_step_code(struct walk_java *java, struct unwind_c
 {
 	int is_below_stub = java->is_below_stub;
 	uint64_t words, frame_bytes;
-	walk_result end = java_find_blob(java, cursor->pc);
+	walk_result end = WALK_JAVA_BLOB(java, cursor->pc);
 
 	if (end)
 		return end;

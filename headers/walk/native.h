@@ -172,7 +172,7 @@ static inline uint16_t walk_unmapped_flag(const struct unwind_cursor *cursor)
 static inline const struct duet_unwind_row *walk_search_rows(const struct unwind_cursor *cursor, uint32_t low,
 							     uint32_t high, uint32_t pc)
 {
-	const struct duet_unwind_row *found = 0;
+	uint32_t first = low;
 
 	for (uint32_t i = 0; i < WALK_ROW_STEPS && low < high; i++) {
 		uint32_t middle = low + (high - low) / 2;
@@ -180,14 +180,12 @@ static inline const struct duet_unwind_row *walk_search_rows(const struct unwind
 
 		if (!row)
 			return 0;
-		if (row->pc <= pc) {
-			found = row;
+		if (row->pc <= pc)
 			low = middle + 1;
-		} else {
+		else
 			high = middle;
-		}
 	}
-	return found;
+	return low > first ? walk_row(cursor, low - 1) : 0;
 }
 
 /*
