@@ -439,8 +439,8 @@ bench-attach: ## for how long an attach holds a large JVM, beside async-profiler
 	$(Q)$(again) all workloads
 	$(Q)$(bench_settings) tests/bench/attach.sh
 
-bench-start: all workloads ## how long libasyncProfiler.so holds a JVM at its start and in calls: ROUNDS=3 JDK=HOME
-	$(Q)$(bench_settings) tests/bench/start.sh
+bench-start: all workloads ## how long libasyncProfiler.so holds a JVM; CPU time of short recordings: ROUNDS=3 BEFORE=
+	$(Q)$(bench_settings) BEFORE="$(BEFORE)" tests/bench/start.sh
 
 bench-span: all workloads ## what it takes to set a thread's trace and span, and to make a span: ROUNDS=3 JDK=HOME
 	$(Q)$(bench_settings) tests/bench/span.sh

@@ -3,10 +3,11 @@
 #
 # Prints as a Markdown table for how long libasyncProfiler.so holds a JVM: at its start, with -agentpath and without by
 # turns, until main() runs and until the process has ended; and in execute("start,event=cpu"), for each start in one
-# JVM.
-#   ROUNDS=10 STARTS=6 WINDOW=1 (seconds of each recording) JDK=HOME
+# JVM. Then the CPU time that `duet record` takes from its start to its end, for a process that does nothing.
+#   ROUNDS=10 STARTS=6 WINDOW=1 (seconds of each recording) JDK=HOME BEFORE=/path/to/another/duet (by turns with this)
 . "$(dirname "$0")/lib.sh"
 
+[ -z "${BEFORE:-}" ] || [ -x "$BEFORE" ] || die "no program $BEFORE"
 library=$DUET_BUILD/libasyncProfiler.so
 rounds=${ROUNDS:-10}
 starts=${STARTS:-6}
@@ -49,6 +50,17 @@ note_calls() {
 	done <"$scratch/calls"
 }
 
+# Notes the CPU time of a recording of each kind. The process sleeps, so that nearly all of it is the start and the end.
+note_recordings() { # PROFILER PROGRAM
+	local event times
+	profiler=$1
+	for event in cpu offcpu wall; do
+		times=$( { TIMEFORMAT='%U %S' && time "$2" record --no-attach -p "$idle" -e "$event" -d 100ms -o text \
+			-f "$scratch/idle.txt" >"$scratch/stdout" 2>&1; } 2>&1) || die "$(cat "$scratch/stdout")"
+		note "record_$event" "$(calculate "1000 * (${times/ / + })")"
+	done
+}
+
 trap end_bench EXIT
 kind=start interval=once
 settings=("duet once" "nothing once")
@@ -60,6 +72,15 @@ for ((round = 1; round <= rounds; round++)); do
 done
 profiler=duet
 note_calls
+sleep 1000 &
+idle=$!
+jvms+=("$idle") # ended with the bench
+[ -z "${BEFORE:-}" ] || settings+=("before once")
+for ((round = 1; round <= rounds; round++)); do
+	progress "recordings, round $round of $rounds"
+	[ -z "${BEFORE:-}" ] || note_recordings before "$BEFORE"
+	note_recordings duet "$duet"
+done
 progress ""
 describe_host
 head_row "a JVM with libasyncProfiler.so"
@@ -68,4 +89,7 @@ figure_rows <<-'END'
 	end %.0f until the process has ended, ms
 	first %.1f first execute("start,event=cpu"), ms
 	later %.1f later ones, ms
+	record_cpu %.0f CPU time of a short `duet record -e cpu` of an idle process, ms
+	record_offcpu %.0f likewise, -e offcpu, ms
+	record_wall %.0f likewise, -e wall, ms
 END
