@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "collect/collector.h"
 #include "collect/event_sites.h"
+#include "collect/kernel_types.h"
 #include "collect/probe.h"
 #include "duet_unwind.h"
 
@@ -26,6 +28,7 @@
 #define LARGE_PARTS 16 /* DUET_RECORD_FRAMES records of a deep stack, 4,000 frames */
 #define ENTRIES_MIN 64
 #define HASH_ENTRY_BYTES 72 /* struct htab_elem and its bucket, kernel/bpf/hashtab.c */
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 #define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define THREAD_SIZE_MIN (16u << 10)
 /* threads of the host, or of targets, whose state is kept in a hash; a row takes 200 bytes */
@@ -383,26 +386,43 @@ static int choose(struct programs *chosen, const struct collector_options *optio
 	return err ? err : choose_offcpu(chosen, event_list_count(events, DUET_PROGRAM_OFFCPU));
 }
 
-/* Two objects have the same programs and maps. Returns the one that asks the kernel for mappings, or the other one. */
-static struct duet_bpf *open_object(bool asks_kernel)
+/*
+ * Two objects have the same programs and maps. Returns the one that asks the kernel for mappings, or the other one.
+ * libbpf reads the kernel's types from the file `types`; -1: all of them, where the kernel has them.
+ */
+static struct duet_bpf *open_object(bool asks_kernel, int types)
 {
-	_Static_assert(sizeof(struct duet_bpf) == sizeof(struct duet_plain_bpf), "the objects differ");
+	char path[32];
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = types >= 0 ? path : NULL);
 
-	return asks_kernel ? duet_bpf__open() : (struct duet_bpf *)duet_plain_bpf__open();
+	_Static_assert(sizeof(struct duet_bpf) == sizeof(struct duet_plain_bpf), "the objects differ");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
+	return asks_kernel ? duet_bpf__open_opts(&options) : (struct duet_bpf *)duet_plain_bpf__open_opts(&options);
+}
+
+/* Opens an object with the kernel's types that it names, if they can be selected. libbpf reads them when it loads. */
+static struct duet_bpf *open_with_types(bool asks_kernel, int *ret_types)
+{
+	int types = memfd_create("duet-types", MFD_CLOEXEC);
+	struct duet_bpf *bpf = open_object(asks_kernel, types);
+
+	*ret_types = types;
+	if (!bpf || types < 0 || !kernel_types_select(KERNEL_TYPES, bpf_object__btf(bpf->obj), types))
+		return bpf;
+	duet_bpf__destroy(bpf);
+	return open_object(asks_kernel, -1);
 }
 
 static int load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
 		const struct returns *returns, bool use_cookie, bool asks_kernel)
 {
-	struct programs loaded = {
-		.bpf = open_object(asks_kernel),
-		.returns = *returns,
-		.uses_cookie = use_cookie,
-	};
-	int err;
+	struct programs loaded = {.returns = *returns, .uses_cookie = use_cookie};
+	int types, err;
 
-	if (!loaded.bpf)
-		return -errno;
+	loaded.bpf = open_with_types(asks_kernel, &types);
+	err = loaded.bpf ? 0 : -errno;
+	if (err < 0)
+		goto out;
 	configure(&loaded.bpf->rodata->duet_config, options, sites, &loaded.returns);
 	configure_uring(&loaded.bpf->rodata->duet_config, options->events, &loaded.uring);
 	err = choose(&loaded, options);
@@ -416,6 +436,9 @@ static int load(struct programs *ret, const struct collector_options *options, c
 		duet_bpf__destroy(loaded.bpf);
 	else
 		*ret = loaded;
+out:
+	if (types >= 0)
+		close(types);
 	return err;
 }
 
