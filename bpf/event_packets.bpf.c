@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Programs that note who has sent the packet that a softirq delivers, for the wakers of threads that wait for it. They
- * run for each packet that the host receives and for each softirq, and take some ten ns. No interrupt of a device sends
- * a packet by itself: a softirq does that.
+ * run for each packet that the host receives and for each softirq. No interrupt of a device sends a packet by itself: a
+ * softirq does that.
  */
 #include "packets.bpf.h"
 
