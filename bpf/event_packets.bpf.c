@@ -11,12 +11,12 @@
 /* Returns true if the device sends at once. Out of a queue, each thread also takes the packets of others. */
 static __always_inline bool packets_have_no_queue(struct net_device *device)
 {
-	return !BPF_CORE_READ(device, _tx, qdisc, enqueue);
+	return !device->_tx->qdisc->enqueue;
 }
 
 static __always_inline bool packets_loop_back(struct sk_buff *skb)
 {
-	return BPF_CORE_READ(skb, dev, flags) & IFF_LOOPBACK;
+	return skb->dev->flags & IFF_LOOPBACK;
 }
 
 static __always_inline struct loop_packet *packets_row(struct packets *own, u64 skb)
@@ -66,7 +66,7 @@ int BPF_PROG(packets_sent, struct sk_buff *skb)
 		return 0;
 	packet = packets_row(own, address);
 	packet->skb = 0;
-	if (!packets_loop_back(skb) || !packets_have_no_queue(BPF_CORE_READ(skb, dev)))
+	if (!packets_loop_back(skb) || !packets_have_no_queue(skb->dev))
 		return 0;
 	packets_note(own, packet);
 	packet->skb = address;
