@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fanotify.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "proc/helper.h"
 #include "sym/target_file.h"
 
 static char folder[] = "/tmp/duet-target-XXXXXX";
@@ -177,6 +179,29 @@ static pid_t start_in_overlay(bool in_user_namespace)
 	return pid;
 }
 
+/* A scanner that answers nothing holds up each read of the file, though the kernel alone has it. */
+static void test_scanners_hold_up_nobody(void **state)
+{
+	struct target_file file;
+	int scanner;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	helper_start(); /* before the scanner, of which it would keep a descriptor */
+	scanner = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY);
+	if (scanner < 0 || fanotify_mark(scanner, FAN_MARK_ADD, FAN_ACCESS_PERM, AT_FDCWD, "root/secret") < 0) {
+		helper_end();
+		skip();
+	}
+	assert_int_equal(target_file_find(&file, target, target, "/secret"), 0);
+	assert_int_equal(target_file_read(&file, 0), -ETIMEDOUT);
+	close(scanner);
+	target_file_release(&file);
+	helper_end();
+	assert_reads("/secret", "inside");
+}
+
 /* A file that grows, on a file system whose users can delay reads: bytes that were read are not read again. */
 static void test_copies(void **state)
 {
@@ -242,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_only_regular_files),
 		cmocka_unit_test(test_only_stored_files),
 		cmocka_unit_test(test_leases_hold_up_nobody),
+		cmocka_unit_test(test_scanners_hold_up_nobody),
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_overlays_of_root_alone_are_read),
 		cmocka_unit_test(test_another_file_at_the_path),

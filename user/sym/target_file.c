@@ -216,6 +216,17 @@ static int copy(int from, const struct stat *st, off_t at, int *ret_fd)
 	return err;
 }
 
+/*
+ * Reads before the loader does. A scanner of files (fanotify) may withhold each read of any file: if it hangs, this
+ * hangs, and the loader sees no answer.
+ */
+static void try_read(int fd)
+{
+	char byte;
+
+	(void)!pread(fd, &byte, 1, 0);
+}
+
 /* With O_NONBLOCK, because a lease of the file's owner would otherwise stop us until it is broken. */
 static int read_work(const struct helper_task *task, struct helper_answer *answer)
 {
@@ -227,6 +238,7 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 	if (fd < 0 || fstat(fd, &answer->st) < 0) {
 		err = -errno;
 	} else if (nobody_can_hold(fd, task->pid, &answer->st)) {
+		try_read(fd);
 		answer->fd = fd;
 		return 0;
 	} else {
