@@ -15,8 +15,15 @@ enum stack_kernel_source {
 	STACK_KEPT, /* from stack_keep(), which another program has called */
 };
 
-/* The leaf frames in a raw tracepoint: sample_begin(), the program that calls it, and the kernel's bpf_trace_run*(). */
+/*
+ * The leaf frames in a raw tracepoint: sample_begin(), the program that calls it, and the kernel's bpf_trace_run*(). On
+ * arm64 there are two more of the kernel's.
+ */
+#ifdef __TARGET_ARCH_x86
 #define STACK_TRACING_FRAMES 3
+#else
+#define STACK_TRACING_FRAMES 5
+#endif
 
 /* The kernel frames of a thread that has slept, leaf first. */
 struct stack_kept {
