@@ -148,8 +148,8 @@ cpu_time_of() { # PID
 	done | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
 }
 
-# Sets cost_s to the CPU time of a recording of this many threads that wait without end, without its first second, which
-# takes the same for any number but some ms, and varies by more than what is measured here.
+# Sets cost_s to the CPU time of a recording of this many threads that wait without end, without its first two seconds,
+# which take the same for any number but some ms, and vary by more than what is measured here.
 cost_of_parked() { # THREADS PROGRAM
 	local before started_ns
 	"$workloads/parked" "$1" >"$scratch/parked" &
@@ -158,7 +158,8 @@ cost_of_parked() { # THREADS PROGRAM
 	wait_for_line "$scratch/parked" '^READY' 10
 	children_time
 	before=$cpu_s
-	"${quietly[@]}" "$2" record --no-attach -p $jvm -e wall -t -d 10 -o collapsed -f "$scratch/profile" 2>/dev/null &
+	"${quietly[@]}" "$2" record --no-attach -p $jvm -e wall -t -d 10 -o collapsed -f "$scratch/profile" \
+		2>/dev/null &
 	recorder=$!
 	sleep 2
 	started_ns=$(cpu_time_of $recorder)
@@ -189,7 +190,7 @@ measure_all_parked() {
 # Prints the rows about what is measured of two programs.
 rows() { # NAME WHOSE
 	[ -e "$scratch/switch.$1" ] || [ -e "$scratch/parked.$1" ] || return 0
-	echo "| a context switch in the programs$2, by the kernel's statistics without their own time, ns |" \
+	echo "| a context switch in the programs$2, by the statistics without their own time, ns |" \
 		"$(spread %.0f "$scratch/switch.$1") |"
 	echo "| runs of programs for a context switch$2 | $(spread %.2f "$scratch/runs.$1") |"
 	[ ! -e "$scratch/switch.$1" ] || awk '{ print $1 * 0.02 }' "$scratch/switch.$1" >"$scratch/switch.cpu"
