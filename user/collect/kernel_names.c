@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
+#include "collect/probe.h"
 #include "duet_names.h"
 
 #include "names.skel.h"
@@ -17,6 +18,7 @@ bool kernel_names_open(struct kernel_names *names)
 {
 	if (names->bpf || names->is_refused)
 		return names->bpf;
+	probe_init();
 	names->bpf = names_bpf__open_and_load();
 	if (!names->bpf) {
 		names->is_refused = true;
