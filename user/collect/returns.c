@@ -27,10 +27,12 @@ static const struct {
 	[DUET_RETURN_SWITCH_EXIT] = {"sched_exit_tp", "btf_trace_sched_exit_tp",
 				     "needs Linux 6.15; without it, the next hooks are used", 6015},
 	[DUET_RETURN_RSEQ] = {"rseq_update", "btf_trace_rseq_update",
-			      "needs a kernel with CONFIG_RSEQ (Linux 4.18), which is of use to threads of glibc 2.35"},
+			      "needs a kernel with CONFIG_RSEQ (Linux 4.18), which is of use to threads of glibc 2.35",
+			      0},
 	[DUET_RETURN_KPROBE] = {SWITCH_FUNCTION, NULL,
-				"needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17), and names of functions"},
-	[DUET_RETURN_SYS_EXIT] = {"sys_exit", "btf_trace_sys_exit", "needs a kernel with CONFIG_FTRACE_SYSCALLS"},
+				"needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17), and names of functions",
+				0},
+	[DUET_RETURN_SYS_EXIT] = {"sys_exit", "btf_trace_sys_exit", "needs a kernel with CONFIG_FTRACE_SYSCALLS", 0},
 };
 
 /* Compilers give the function a suffix. */
