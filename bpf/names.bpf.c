@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names an address of the kernel, as printk() does. The loader runs the program for one address after the other: that
- * takes microseconds for each, while /proc/kallsyms takes tens of milliseconds to read. An object of its own: it is
- * loaded when the first name is needed.
+ * Names an address of the kernel, as printk() does. The loader runs the program for one address after the other. Each
+ * takes microseconds, while /proc/kallsyms takes tens of milliseconds to read. The program is an object of its own,
+ * because it is also used where the other programs are not: by "duet check" and with --engine perf.
  */
 #include "vmlinux.h"
 

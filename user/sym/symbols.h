@@ -45,7 +45,7 @@ struct kernel_name {
 	uint64_t offset; /* of the address in the function */
 };
 typedef int (*kernel_namer)(void *context, uint64_t address, struct kernel_name *ret); /* returns 0 or -errno */
-/* From now on, symbols_kernel() calls `namer`. Before, and for what it cannot tell, /proc/kallsyms is read. */
+/* Makes symbols_kernel() call `namer`. What that does not tell is looked up in /proc/kallsyms, as all is without it. */
 void symbols_ask_kernel(struct symbols *symbols, kernel_namer namer, void *context);
 /* Without symbols_ask_kernel(), reads the kernel's names, which takes tens of milliseconds. */
 void symbols_prepare_kernel(struct symbols *symbols);
