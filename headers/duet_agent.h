@@ -337,12 +337,19 @@ struct duet_code_load {
 };
 DUET_ASSERT_SIZE(struct duet_code_load, 40);
 
+/*
+ * The code from the previous entry's offset up to this one's. A pc in it, and a return address above the former and up
+ * to the latter, belong to these frames.
+ */
 struct duet_code_pc {
-	uint32_t offset; /* offset of the pc from `address` */
-	uint32_t frame;	 /* index of its leaf frame */
+	uint32_t offset; /* end of the code, from `address` */
+	uint32_t frame;	 /* index of the leaf frame */
 	uint32_t depth;	 /* number of frames, starting at `frame` */
-	uint32_t reserved;
+	uint32_t flags;
 };
+#define DUET_PC_ESTIMATED (1u << 0) /* the compiler has not recorded the scope, and it may be another one */
+#define DUET_PC_EXACT (1u << 1) /* the compiler has recorded where the scope changes (-XX:+DebugNonSafepoints) */
+#define DUET_PC_FLAGS (DUET_PC_ESTIMATED | DUET_PC_EXACT)
 DUET_ASSERT_SIZE(struct duet_code_pc, 16);
 
 struct duet_code_unload {

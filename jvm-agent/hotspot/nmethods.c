@@ -7,6 +7,7 @@
 #include "jvmstructs.h"
 #include "memory.h"
 #include "metadata.h"
+#include "scopes.h"
 #include "unsigned5.h"
 #include "vmstructs.h"
 
@@ -60,6 +61,7 @@ struct range {
 
 struct tables {
 	struct range pcs, scopes, metadata;
+	struct range others; /* among them the table of null checks */
 };
 
 /* Reads in place, because the memory of blobs stays mapped: code heaps never shrink. */
@@ -75,7 +77,7 @@ static uintptr_t load_offset(uintptr_t blob, const struct offset *field)
 	return field->width == 2 ? memory_half(at) : memory_int(at);
 }
 
-static struct tables tables_in_blob(uintptr_t blob)
+static struct tables tables_in_blob(uintptr_t blob, uintptr_t end)
 {
 	uintptr_t scopes = layout.scopes_begin.known ? load_address(blob, &layout.scopes_begin)
 						     : blob + load_offset(blob, &layout.scopes_offset);
@@ -85,6 +87,7 @@ static struct tables tables_in_blob(uintptr_t blob)
 		.pcs = {pcs, blob + load_offset(blob, &layout.dependencies_offset)},
 		.scopes = {scopes, pcs},
 		.metadata = {blob + load_offset(blob, &layout.metadata_offset), scopes},
+		.others = {blob + load_offset(blob, &layout.dependencies_offset), end},
 	};
 }
 
@@ -114,6 +117,7 @@ static struct tables tables_apart(const struct code_blob *blob)
 		.pcs = {immutable + load_offset(blob->start, &layout.pcs_offset), scopes},
 		.scopes = {scopes, immutable + load_offset(blob->start, &layout.immutable_bytes)},
 		.metadata = metadata_apart(blob),
+		.others = {immutable, immutable + load_offset(blob->start, &layout.pcs_offset)},
 	};
 }
 
@@ -130,7 +134,7 @@ static struct tables find_tables(const struct code_blob *blob)
 {
 	if (is_purged(blob))
 		return (struct tables){0};
-	return layout.immutable.known ? tables_apart(blob) : tables_in_blob(blob->start);
+	return layout.immutable.known ? tables_apart(blob) : tables_in_blob(blob->start, blob->start + blob->bytes);
 }
 
 /* ---- copies of the tables ---- */
@@ -140,14 +144,15 @@ struct copy {
 	size_t bytes;
 };
 
-enum debug_table { TABLE_PCS, TABLE_SCOPES, TABLE_METADATA, TABLES };
+enum debug_table { TABLE_PCS, TABLE_SCOPES, TABLE_METADATA, TABLE_OTHERS, TABLES };
 
 struct debug {
 	unsigned char *memory;
-	struct copy pcs, scopes, metadata;
+	struct copy pcs, scopes, metadata, others;
 	struct metadata_key *keys; /* of those metadata that are methods; zeros: not read yet */
 	struct nmethod_record *record;
 	size_t most_bytes;
+	uint32_t without_values; /* number of entries in which no frame has values, see is_exact() */
 };
 
 static void debug_release(struct debug *debug)
@@ -173,7 +178,7 @@ static size_t copy_large(unsigned char *to, const struct memory_piece *from)
 /* Copies the tables one after the other. Most are small, and are read at once. */
 static void copy_tables(struct debug *debug, const struct memory_piece tables[TABLES], size_t bytes)
 {
-	struct copy *const copies[TABLES] = {&debug->pcs, &debug->scopes, &debug->metadata};
+	struct copy *const copies[TABLES] = {&debug->pcs, &debug->scopes, &debug->metadata, &debug->others};
 	bool is_small = bytes <= MEMORY_COPY_MAX;
 	size_t got = is_small ? memory_copy_pieces(debug->memory, tables, TABLES) : 0, at = 0;
 
@@ -202,6 +207,7 @@ static bool debug_copy(struct debug *debug, const struct code_blob *blob)
 		[TABLE_PCS] = piece_of(&tables.pcs),
 		[TABLE_SCOPES] = piece_of(&tables.scopes),
 		[TABLE_METADATA] = piece_of(&tables.metadata),
+		[TABLE_OTHERS] = piece_of(&tables.others),
 	};
 	size_t bytes = 0;
 
@@ -233,10 +239,11 @@ static struct metadata_key key_of(struct debug *debug, uint32_t index)
 }
 
 /*
- * Like ScopeDesc::decode_body(). A scope holds the offset of its caller's scope (0: none), the method, and bci + 1.
- * Returns the caller's offset.
+ * Like ScopeDesc::decode_body(). A scope holds the offset of its caller's scope (0: none), the method, bci + 1, and the
+ * offsets of the values of locals, operands and monitors (0: none). Returns the caller's offset.
  */
-static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_java_frame *ret, bool *ret_failed)
+static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_java_frame *ret, bool *ret_failed,
+			   uint32_t *values)
 {
 	struct unsigned5 stream = {
 		.at = debug->scopes.data + offset,
@@ -250,6 +257,8 @@ static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_jav
 	ret->check = key.check;
 	ret->bci = (int32_t)unsigned5_read(&stream) - 1;
 	*ret_failed = stream.failed || !ret->method;
+	for (int i = 0; i < 3; i++)
+		*values |= unsigned5_read(&stream);
 	return caller;
 }
 
@@ -260,18 +269,19 @@ static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_jav
 static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 {
 	struct duet_java_frame *frames = debug->record->frames + debug->record->load.frame_count;
-	uint32_t depth = 0;
+	uint32_t depth = 0, values = 0;
 
 	while (offset && offset < debug->scopes.bytes && depth < MAX_SCOPES) {
 		struct duet_java_frame frame = {0};
 		bool failed;
-		uint32_t caller = read_scope(debug, offset, &frame, &failed);
+		uint32_t caller = read_scope(debug, offset, &frame, &failed, &values);
 
 		if (failed || caller >= offset) /* a caller's scope is written before its callees' */
 			return 0;
 		frames[depth++] = frame;
 		offset = caller;
 	}
+	debug->without_values += !values;
 	return offset ? 0 : depth;
 }
 
@@ -337,6 +347,55 @@ static bool read_pcs(struct debug *debug)
 	return true;
 }
 
+/* ---- between two entries ---- */
+
+/*
+ * With -XX:+DebugNonSafepoints, or if an agent was there when the code was compiled, there is an entry wherever the
+ * scope changes. Those that are no calls have no values: with it 40 % of all, without it next to none.
+ */
+static bool is_exact(const struct debug *debug)
+{
+	return debug->without_values * 4 > debug->record->load.pc_count;
+}
+
+static void mark_exact(struct nmethod_record *record)
+{
+	for (uint32_t i = 0; i < record->load.pc_count; i++)
+		record->pcs[i].flags = DUET_PC_EXACT;
+}
+
+/* Without memory, or room for more entries, the table stays as it is. */
+static void estimate_scopes(struct debug *debug)
+{
+	struct nmethod_record *record = debug->record;
+	struct duet_code_load *load = &record->load;
+	size_t bytes = load->pc_count ? record->pcs[load->pc_count - 1].offset : 0;
+	size_t room = debug->most_bytes - load->frame_count * sizeof(*record->frames);
+	struct memory_piece from = {load->address, bytes};
+	unsigned char *code = bytes <= MAX_COPY ? malloc(bytes + 1) : NULL;
+	struct scopes scopes = {
+		.code = code,
+		.tables = debug->others.data,
+		.table_bytes = debug->others.bytes,
+		.pcs = record->pcs,
+		.pc_count = load->pc_count,
+		.frames = record->frames,
+	};
+	struct duet_code_pc *table;
+	uint32_t count;
+
+	if (!code)
+		return;
+	scopes.code_bytes = copy_large(code, &from);
+	table = scopes_estimate(&scopes, (uint32_t)(room / sizeof(*table)), &count);
+	if (table) {
+		free(record->pcs);
+		record->pcs = table;
+		load->pc_count = count;
+	}
+	free(code);
+}
+
 /* ---- one compilation ---- */
 
 static bool find_compiled(uintptr_t pc, struct code_blob *ret)
@@ -368,6 +427,10 @@ static bool read_once(struct nmethod_record *record, const struct code_blob *blo
 		record->load.address = blob->code_begin;
 		record->load.code_bytes = (uint32_t)(blob->start + blob->bytes - blob->code_begin);
 		done = debug_copy(&debug, blob) && read_pcs(&debug);
+		if (done && is_exact(&debug))
+			mark_exact(record);
+		else if (done)
+			estimate_scopes(&debug);
 	}
 	debug_release(&debug);
 	return done;

@@ -69,9 +69,10 @@ static void read_frames(uint64_t pc)
 {
 	struct duet_java_frame frames[JVM_INLINING_DEPTH];
 	const struct jvm_code *code = jvm_code_at(run.jvm, pc, 2, 0);
+	uint32_t flags;
 
 	if (code)
-		FUZZ_CHECK(jvm_code_frames(code, pc, false, frames) <= JVM_INLINING_DEPTH);
+		FUZZ_CHECK(jvm_code_frames(code, pc, false, frames, &flags) <= JVM_INLINING_DEPTH);
 }
 
 static void answer(const struct image_want *want)

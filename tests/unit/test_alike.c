@@ -76,10 +76,10 @@ static enum alike compare(void)
 {
 	const struct jvm_code *code = jvm_code_at(agent, RETURN - 1, 5, ID);
 	struct duet_java_frame frames[JVM_INLINING_DEPTH];
-	uint32_t depth;
+	uint32_t depth, flags;
 
 	assert_non_null(code);
-	depth = jvm_code_frames(code, RETURN, true, frames);
+	depth = jvm_code_frames(code, RETURN, true, frames, &flags);
 	return alike_frames(agent, code, RETURN, true, (struct jvm_moment){.time_ns = 5}, frames, depth);
 }
 

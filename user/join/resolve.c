@@ -20,6 +20,7 @@
 #define WITNESSES_SHIFT 32
 #define NAMES_SHIFT 40
 #define BCIS_SHIFT 48
+#define ESTIMATED_SHIFT 56
 #define NODE_UNKNOWN INT64_MAX
 #define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT | DUET_SAMPLE_IDLE)
 #define SHOWN_NUL "\xe2\x90\x80" /* U+2400, the symbol for it */
@@ -606,7 +607,8 @@ static bool find_known(struct resolver *r, const struct decision *decision)
 	r->splice.is_missing_code = false;
 	r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT & 0xff);
 	r->splice.names = (enum alike)(known >> NAMES_SHIFT & 0xff);
-	r->splice.bcis = (enum alike)(known >> BCIS_SHIFT);
+	r->splice.bcis = (enum alike)(known >> BCIS_SHIFT & 0xff);
+	r->splice.is_estimated = known >> ESTIMATED_SHIFT;
 	r->node = (uint32_t)known;
 	return true;
 }
@@ -649,6 +651,7 @@ int64_t resolve_node(struct resolver *r, const struct decision *decision)
 		(void)map_put(&r->stacks, r->key,
 			      (uint64_t)r->node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT |
 				      (uint64_t)r->splice.names << NAMES_SHIFT |
-				      (uint64_t)r->splice.bcis << BCIS_SHIFT);
+				      (uint64_t)r->splice.bcis << BCIS_SHIFT |
+				      (uint64_t)r->splice.is_estimated << ESTIMATED_SHIFT);
 	return r->node;
 }

@@ -248,16 +248,19 @@ static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 }
 
 /*
- * For the topmost compiled code, AsyncGetCallTrace uses the debug information that follows pc, even if pc is a return
- * address. Then it reports the methods inlined at that other place, and only the method itself can be compared.
+ * For the topmost compiled code, AsyncGetCallTrace uses the debug information that follows pc. If pc is a return
+ * address, or if the compiler has not recorded where the scope changes, these may be the methods inlined at another
+ * place, and only the method itself can be compared.
  */
 static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, const struct duet_java_frame *frames,
-			    uint32_t depth)
+			    uint32_t depth, bool is_exact)
 {
 	uint32_t next = 0;
 
 	while (next < depth && next < s->other_depth && same_method(frames[next].method, s->other[next].method))
 		next++;
+	if (next < depth && is_exact)
+		return false;
 	if (next < depth) {
 		for (next = 0; next < s->other_depth && !same_method(code->method, s->other[next].method);)
 			next++;
@@ -277,14 +280,15 @@ static void note_names(struct splicing *s, enum alike names)
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	struct duet_java_frame frames[JVM_INLINING_DEPTH];
-	uint32_t depth = jvm_code_frames(code, s->user[index], is_return(s, index), frames);
+	uint32_t flags, depth = jvm_code_frames(code, s->user[index], is_return(s, index), frames, &flags);
 	bool topmost = s->other && !s->other_next;
 	int err = 0;
 
+	s->out->is_estimated |= flags & DUET_PC_ESTIMATED;
 	if (!depth)
 		return push_compiled_bare(s, code);
 	note_names(s, alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->then, frames, depth));
-	if (topmost && !confirm_topmost(s, code, frames, depth))
+	if (topmost && !confirm_topmost(s, code, frames, depth, flags & DUET_PC_EXACT && !is_return(s, index)))
 		return -EILSEQ;
 	for (uint32_t i = 0; !err && i < depth; i++) {
 		enum splice_kind kind = i + 1 < depth ? SPLICE_INLINED : SPLICE_COMPILED;
@@ -419,11 +423,12 @@ static uint32_t leaf_compiled_depth(struct splicing *s, uint32_t index, const st
 {
 	const struct jvm_code *code = index == UINT32_MAX ? NULL : code_of(s, index);
 	struct duet_java_frame walked[JVM_INLINING_DEPTH];
-	uint32_t inlined;
+	uint32_t inlined, flags;
 
 	if (!code || !code->method)
 		return 0;
-	inlined = jvm_code_frames(code, s->user[index], is_return(s, index), walked);
+	inlined = jvm_code_frames(code, s->user[index], is_return(s, index), walked, &flags);
+	s->out->is_estimated |= flags & DUET_PC_ESTIMATED;
 	if (inlined && inlined <= depth && frames[inlined - 1].method == code->method)
 		return inlined;
 	for (uint32_t i = 0; i < depth && i < 64; i++)
@@ -598,7 +603,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 
 	vec_clear(&splice->frames);
 	vec_clear(&splice->wants);
-	splice->is_missing_code = false;
+	splice->is_missing_code = splice->is_estimated = false;
 	splice->witnesses = SPLICE_ALONE;
 	splice->names = splice->bcis = ALIKE_ALONE;
 	if (sample->id_depth)

@@ -16,10 +16,11 @@ enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint
 		other && code->id ? jvm_code_at(other, pc - is_return, then.time_ns, code->id) : NULL;
 	struct duet_java_frame others[JVM_INLINING_DEPTH];
 	bool is_same = true;
+	uint32_t flags;
 
 	if (!again || !again->inlining)
 		return ALIKE_ALONE;
-	if (jvm_code_frames(again, pc, is_return, others) != depth)
+	if (jvm_code_frames(again, pc, is_return, others, &flags) != depth)
 		return ALIKE_DISAGREED;
 	for (uint32_t i = 0; i < depth; i++) {
 		const struct jvm_method *mine = jvm_method(jvm, frames[i].method, then);

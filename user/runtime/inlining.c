@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "runtime/jvm.h"
 
+#define LEAF_STEP (DUET_PC_FLAGS + 1)
 #define BCI_BIAS 3 /* the least bci is DUET_BCI_NATIVE, -3: cells have no sign */
 
 /* ---- the table ---- */
@@ -16,7 +17,7 @@
 /* Nodes are counted from 1. */
 enum column {
 	PC_OFFSET, /* of each pc: from the start of the code, ascending */
-	PC_LEAF, /* node of its leaf frame */
+	PC_LEAF, /* node of its leaf frame, times LEAF_STEP, plus the flags DUET_PC_… */
 	NODE_CALLER, /* of each node: the node of the calling frame; 0: none */
 	NODE_METHOD, /* index in `methods` */
 	NODE_BCI, /* plus BCI_BIAS */
@@ -71,10 +72,10 @@ size_t inlining_bytes(const struct inlining *inlining)
 	return (size_t)(cell_at(inlining, COLUMNS, 0) - (const char *)inlining);
 }
 
-uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, bool is_exact,
-			 struct duet_java_frame *ret_frames)
+uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, struct duet_java_frame *ret_frames,
+			 uint32_t *ret_flags)
 {
-	uint32_t low = 0, high = inlining->pc_count, depth = 0;
+	uint32_t low = 0, high = inlining->pc_count, depth = 0, leaf;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -84,9 +85,11 @@ uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, bool 
 		else
 			high = middle;
 	}
-	if (low == inlining->pc_count || (is_exact && cell_get(inlining, PC_OFFSET, low) != offset))
+	if (low == inlining->pc_count)
 		return 0;
-	for (uint32_t node = cell_get(inlining, PC_LEAF, low); node && depth < JVM_INLINING_DEPTH;
+	leaf = cell_get(inlining, PC_LEAF, low);
+	*ret_flags = leaf & DUET_PC_FLAGS;
+	for (uint32_t node = leaf / LEAF_STEP; node && depth < JVM_INLINING_DEPTH;
 	     node = cell_get(inlining, NODE_CALLER, node - 1))
 		ret_frames[depth++] = (struct duet_java_frame){
 			.method = inlining->methods[cell_get(inlining, NODE_METHOD, node - 1)],
@@ -131,16 +134,18 @@ struct builder {
 	const struct duet_java_frame *frames; /* of the record */
 	uint64_t unread; /* number of frames that may still be read */
 	struct map known; /* hash -> a node or a method that has it */
+	struct map stacks_read; /* frame and depth of a pc -> the node of its leaf */
 	struct vec(struct node) nodes;
 	struct vec(uint64_t) methods;
 	struct vec(uint32_t) stacks;
-	struct vec(struct duet_code_pc) pcs; /* with the leaf's node in `frame` */
+	struct vec(struct duet_code_pc) pcs; /* with the cell of PC_LEAF in `frame` */
 	bool failed; /* out of memory */
 };
 
 static void builder_release(struct builder *b)
 {
 	map_release(&b->known);
+	map_release(&b->stacks_read);
 	vec_release(&b->nodes);
 	vec_release(&b->methods);
 	vec_release(&b->stacks);
@@ -212,22 +217,33 @@ static uint32_t add_stack(struct builder *b, const struct duet_code_pc *pc)
 	return node;
 }
 
-/* Only neighbours share frames, so all stacks that are read have no more frames than the record. */
+/* Returns the node of the leaf; 0 for a stack that is left out. */
+static uint32_t stack_of(struct builder *b, const struct duet_code_pc *pc)
+{
+	uint64_t key = (uint64_t)pc->frame << 32 | pc->depth, node;
+
+	if (map_get(&b->stacks_read, key, &node))
+		return (uint32_t)node;
+	if (!pc->depth || pc->depth > JVM_INLINING_DEPTH || pc->depth > b->unread)
+		return 0;
+	b->unread -= pc->depth;
+	node = add_stack(b, pc);
+	b->failed |= map_put(&b->stacks_read, key, node) < 0;
+	return (uint32_t)node;
+}
+
+/* Two stacks share all of their frames or none, so all stacks that are read have no more frames than the record. */
 static void add_pcs(struct builder *b, const struct duet_code_load *record)
 {
 	const struct duet_code_pc *pcs = (const void *)(record + 1);
-	uint32_t leaf = 0;
 
 	for (uint32_t i = 0; i < record->pc_count && !b->failed; i++) {
-		if (!pcs[i].depth || pcs[i].depth > JVM_INLINING_DEPTH)
-			continue;
-		if (!leaf || pcs[i].frame != pcs[i - 1].frame || pcs[i].depth != pcs[i - 1].depth) {
-			if (pcs[i].depth > b->unread)
-				continue;
-			b->unread -= pcs[i].depth;
-			leaf = add_stack(b, &pcs[i]);
-		}
-		b->failed |= vec_push(&b->pcs, (struct duet_code_pc){.offset = pcs[i].offset, .frame = leaf}) < 0;
+		uint32_t leaf = stack_of(b, &pcs[i]);
+		struct duet_code_pc pc = {
+			.offset = pcs[i].offset, .frame = leaf * LEAF_STEP + (pcs[i].flags & DUET_PC_FLAGS)};
+
+		if (leaf)
+			b->failed |= vec_push(&b->pcs, pc) < 0;
 	}
 }
 
@@ -237,8 +253,10 @@ static uint32_t cell_width(const struct builder *b)
 
 	for (size_t i = 0; i < b->nodes.len; i++)
 		most = b->nodes.items[i].bci > most ? b->nodes.items[i].bci : most;
-	for (size_t i = 0; i < b->pcs.len; i++)
+	for (size_t i = 0; i < b->pcs.len; i++) {
 		most = b->pcs.items[i].offset > most ? b->pcs.items[i].offset : most;
+		most = b->pcs.items[i].frame > most ? b->pcs.items[i].frame : most;
+	}
 	return most > UINT16_MAX ? sizeof(uint32_t) : sizeof(uint16_t);
 }
 

@@ -37,11 +37,11 @@ struct inlining {
 int inlining_new(const struct duet_code_load *record, struct inlining **ret);
 size_t inlining_bytes(const struct inlining *inlining); /* memory in use; 0 for NULL */
 /*
- * Stores the stack that is recorded for this offset from the start of the code. If there is none and `is_exact` is
- * false, stores the one for the next higher offset. Returns its depth; 0: there is none.
+ * Stores the stack of the first entry at this offset from the start of the code, or after it, and its flags
+ * (DUET_PC_…). Returns its depth; 0: there is none.
  */
-uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, bool is_exact,
-			 struct duet_java_frame *ret_frames);
+uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, struct duet_java_frame *ret_frames,
+			 uint32_t *ret_flags);
 /* Returns the hash of a stack with one more caller. Begin with 0. */
 uint64_t inlining_hash(uint64_t hash, const struct duet_java_frame *caller);
 /* True if a pc has a stack with this hash. Another stack has the same hash by chance in one of 10^8 cases. */

@@ -532,15 +532,16 @@ const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t 
 }
 
 /*
- * Debug information describes the code before its pc, so a leaf belongs to the first entry after the leaf's pc.
- * AsyncGetCallTrace finds it in the same way (pc_desc_near(pc + 1)).
+ * An entry describes the code before its own pc. So a return address may be that of its entry, and an instruction that
+ * was about to run belongs to the first entry after it, as for AsyncGetCallTrace (pc_desc_near(pc + 1)).
  */
 uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
-			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH])
+			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH], uint32_t *ret_flags)
 {
+	*ret_flags = code->inlining ? DUET_PC_ESTIMATED : 0;
 	if (!code->inlining)
 		return 0;
-	return inlining_frames(code->inlining, pc - code->address + !is_return, is_return, ret_frames);
+	return inlining_frames(code->inlining, pc - code->address + !is_return, ret_frames, ret_flags);
 }
 
 /* The blob is called "Interpreter" in every JDK; "return entry points" and the like are parts of it. */

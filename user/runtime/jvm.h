@@ -106,12 +106,12 @@ bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* true inside a code heap
  */
 const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t time_ns, uint32_t id);
 /*
- * Stores the inlining stack of the compiled code at `pc`, leaf first, the compiled method last. Returns its depth, or 0
- * if there is no debug information for pc. `is_return`: pc is a return address, so its debug information is recorded at
- * exactly that pc.
+ * Stores the inlining stack of the compiled code at `pc`, leaf first, the compiled method last, and the flags of its
+ * entry (DUET_PC_…). Returns its depth, or 0 if there is no debug information for pc: what is inlined there is not
+ * known, if the flags have DUET_PC_ESTIMATED. `is_return`: pc is a return address.
  */
 uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
-			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH]);
+			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH], uint32_t *ret_flags);
 /*
  * The time (CLOCK_MONOTONIC) of the last change of code or methods. It grows with every change. Until the next change,
  * two samples for which jvm_is_current() and that have equal addresses have equal methods.

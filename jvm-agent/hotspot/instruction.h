@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lengths and targets of machine instructions: as much of a disassembler as is needed to follow the ways through
+ * compiled code.
+ */
+#ifndef INSTRUCTION_H
+#define INSTRUCTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum instruction_kind {
+	INSTRUCTION_OTHER, /* the next one follows */
+	INSTRUCTION_CALL,
+	INSTRUCTION_BRANCH, /* goes to `target`, or on */
+	INSTRUCTION_JUMP, /* goes to `target` */
+	INSTRUCTION_END, /* does not go on: a return, a jump to a computed address, a trap */
+};
+
+struct instruction {
+	uint32_t bytes;
+	enum instruction_kind kind;
+	int64_t target; /* from the beginning of this instruction */
+};
+
+/*
+ * Reads the instruction at `code`, of which `bytes` bytes can be read. Returns its length in bytes; 0 when it is not
+ * known or not whole. Intel SDM volume 2, appendix A; Arm ARM C4.1.
+ */
+uint32_t instruction_x86(const uint8_t *code, size_t bytes, struct instruction *ret);
+uint32_t instruction_arm64(const uint8_t *code, size_t bytes, struct instruction *ret);
+
+#ifdef __aarch64__
+#define instruction_read instruction_arm64
+#else
+#define instruction_read instruction_x86
+#endif
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include "scopes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "instruction.h"
+
+#define NO_ENTRY UINT32_MAX
+#define CHECK_INSTRUCTIONS 40 /* most instructions, and jumps, from a check to the call that it may lead to; ... */
+#define CHECK_JUMPS 2 /* ... a trap's block saves some registers before it */
+#define NEAR_BLOCKS 2 /* an entry after more branches is less often right than the one before; measured */
+#define NULL_CHECKS_READ (1u << 18) /* most null checks that are read to find their table, right or not */
+#define JUMP_ROUNDS 2 /* jumps back are followed in the second */
+
+/* An entry that is met on a way through the code. */
+struct seen {
+	uint32_t entry; /* index in `pcs`, or NO_ENTRY */
+	uint16_t blocks; /* number of branches, jumps and targets on the way */
+	bool is_check; /* met at a branch */
+};
+
+struct step {
+	uint32_t offset, bytes;
+	enum instruction_kind kind;
+	uint32_t target; /* index of a step, or NO_ENTRY */
+	bool is_target;
+	struct seen own, next, previous;
+};
+
+struct steps {
+	struct step *items;
+	uint32_t count;
+	uint32_t budget; /* null checks that may still be read */
+	const struct scopes *of;
+};
+
+static const struct seen nothing = {.entry = NO_ENTRY};
+
+/* ---- the instructions ---- */
+
+/* Bytes that are no known instruction are passed one by one, and no way leads through them. */
+static struct instruction read_at(const struct scopes *scopes, size_t at)
+{
+	struct instruction one;
+
+	if (!instruction_read(scopes->code + at, scopes->code_bytes - at, &one))
+		one = (struct instruction){.bytes = 1, .kind = INSTRUCTION_END};
+	return one;
+}
+
+static uint32_t count_steps(const struct scopes *scopes)
+{
+	uint32_t count = 0;
+
+	for (size_t at = 0; at < scopes->code_bytes; at += read_at(scopes, at).bytes)
+		count++;
+	return count;
+}
+
+static uint32_t find_step(const struct steps *steps, int64_t offset)
+{
+	uint32_t low = 0, high = steps->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (steps->items[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < steps->count && steps->items[low].offset == offset ? low : NO_ENTRY;
+}
+
+static void read_steps(struct steps *steps)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < steps->count; i++, at += steps->items[i - 1].bytes) {
+		struct instruction one = read_at(steps->of, at);
+
+		steps->items[i] = (struct step){.offset = at,
+						.bytes = one.bytes,
+						.kind = one.kind,
+						.target = NO_ENTRY,
+						.own = nothing,
+						.next = nothing,
+						.previous = nothing};
+	}
+}
+
+static void find_targets(struct steps *steps)
+{
+	for (uint32_t i = 0; i < steps->count; i++) {
+		struct step *step = &steps->items[i];
+
+		if (step->kind != INSTRUCTION_BRANCH && step->kind != INSTRUCTION_JUMP)
+			continue;
+		step->target = find_step(steps, step->offset + read_at(steps->of, step->offset).target);
+		if (step->target != NO_ENTRY)
+			steps->items[step->target].is_target = true;
+	}
+}
+
+/* ---- the entries ---- */
+
+/* An entry belongs to the instruction that ends at its offset. That of a poll lies where the poll begins. */
+static void note_entries(struct steps *steps)
+{
+	const struct scopes *of = steps->of;
+	uint32_t entry = 0;
+
+	for (uint32_t i = 0; i < steps->count; i++) {
+		struct step *step = &steps->items[i];
+
+		while (entry < of->pc_count && of->pcs[entry].offset < step->offset + step->bytes)
+			entry++;
+		if (entry < of->pc_count && of->pcs[entry].offset == step->offset + step->bytes)
+			step->own.entry = entry;
+		else if (entry && of->pcs[entry - 1].offset == step->offset && i && step[-1].kind != INSTRUCTION_CALL)
+			step->own.entry = entry - 1;
+	}
+}
+
+/* Returns the entry of the call that the code from step `i` on leads to without another branch. */
+static uint32_t trap_at(const struct steps *steps, uint32_t i)
+{
+	uint32_t jumps = 0;
+
+	for (uint32_t done = 0; i < steps->count && done < CHECK_INSTRUCTIONS; done++) {
+		const struct step *step = &steps->items[i];
+
+		if (step->kind == INSTRUCTION_CALL)
+			return step->own.entry;
+		if (step->kind == INSTRUCTION_BRANCH || step->kind == INSTRUCTION_END ||
+		    (step->kind == INSTRUCTION_JUMP && ++jumps > CHECK_JUMPS))
+			break;
+		i = step->kind == INSTRUCTION_JUMP ? step->target : i + 1;
+	}
+	return NO_ENTRY;
+}
+
+static void note_check(struct step *step, uint32_t entry)
+{
+	if (step->own.entry == NO_ENTRY && entry != NO_ENTRY)
+		step->own = (struct seen){.entry = entry, .is_check = true};
+}
+
+static void note_branches(struct steps *steps)
+{
+	for (uint32_t i = 0; i < steps->count; i++)
+		if (steps->items[i].kind == INSTRUCTION_BRANCH)
+			note_check(&steps->items[i], trap_at(steps, steps->items[i].target));
+}
+
+/* ImplicitExceptionTable: a count, then for each access its offset and that of its trap. */
+struct null_check {
+	uint32_t access, trap;
+};
+
+/* Reads null check `index` of a table that begins at `words`. Returns false if it is none. */
+static bool read_null_check(const struct steps *steps, const uint8_t *words, size_t index, uint32_t *ret_access,
+			    uint32_t *ret_entry)
+{
+	struct null_check check;
+	uint32_t trap;
+
+	memcpy(&check, words + sizeof(uint32_t) + index * sizeof(check), sizeof(check));
+	*ret_access = find_step(steps, check.access);
+	trap = find_step(steps, check.trap);
+	*ret_entry = trap == NO_ENTRY ? NO_ENTRY : trap_at(steps, trap);
+	return *ret_access != NO_ENTRY && *ret_entry != NO_ENTRY;
+}
+
+/* The JVM does not export where the table begins. It is known by its contents: each of its traps leads to an entry. */
+static bool note_null_checks(struct steps *steps, const uint8_t *words, size_t bytes)
+{
+	uint32_t count, access, entry;
+
+	memcpy(&count, words, sizeof(count));
+	if (!count || count > (bytes - sizeof(count)) / sizeof(struct null_check))
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (!steps->budget || !--steps->budget || !read_null_check(steps, words, i, &access, &entry))
+			return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (read_null_check(steps, words, i, &access, &entry))
+			note_check(&steps->items[access], entry);
+	return true;
+}
+
+static void find_null_checks(struct steps *steps)
+{
+	const struct scopes *of = steps->of;
+
+	for (size_t at = 0; at + sizeof(uint32_t) <= of->table_bytes; at += sizeof(uint32_t))
+		if (note_null_checks(steps, of->tables + at, of->table_bytes - at))
+			return;
+}
+
+/* ---- the ways ---- */
+
+static struct seen after(struct seen seen, bool is_new_block)
+{
+	seen.blocks += is_new_block && seen.blocks < UINT16_MAX;
+	return seen;
+}
+
+static struct seen next_of(const struct steps *steps, uint32_t i)
+{
+	const struct step *step = &steps->items[i];
+
+	if (step->own.entry != NO_ENTRY)
+		return step->own;
+	if (step->kind == INSTRUCTION_JUMP)
+		return step->target == NO_ENTRY ? nothing : after(steps->items[step->target].next, true);
+	if (step->kind == INSTRUCTION_END || i + 1 == steps->count)
+		return nothing;
+	return after(step[1].next, step->kind == INSTRUCTION_BRANCH);
+}
+
+static void find_next(struct steps *steps)
+{
+	for (int round = 0; round < JUMP_ROUNDS; round++)
+		for (uint32_t i = steps->count; i-- > 0;)
+			steps->items[i].next = next_of(steps, i);
+}
+
+static void find_previous(struct steps *steps)
+{
+	struct seen seen = nothing;
+
+	for (uint32_t i = 0; i < steps->count; i++) {
+		struct step *step = &steps->items[i];
+		bool is_met = step->own.is_check || (step->own.entry != NO_ENTRY && step->kind == INSTRUCTION_CALL);
+
+		step->previous = seen = after(seen, step->is_target);
+		if (is_met)
+			seen = step->own;
+		else if (step->kind == INSTRUCTION_JUMP || step->kind == INSTRUCTION_END)
+			seen = nothing;
+		else
+			seen = after(seen, step->kind == INSTRUCTION_BRANCH);
+	}
+}
+
+/* ---- the choice ---- */
+
+/* True for the same methods with the same calls in them; the leaf may be elsewhere in its method. */
+static bool same_scope(const struct scopes *of, uint32_t a, uint32_t b)
+{
+	const struct duet_java_frame *left = of->frames + of->pcs[a].frame, *right = of->frames + of->pcs[b].frame;
+
+	if (of->pcs[a].depth != of->pcs[b].depth || left->method != right->method)
+		return false;
+	return !memcmp(left + 1, right + 1, (of->pcs[a].depth - 1) * sizeof(*left));
+}
+
+/* In which case which of the two entries is right most often was measured with -XX:+DebugNonSafepoints as the truth. */
+static uint32_t choose(const struct scopes *of, const struct step *step, bool *ret_estimated)
+{
+	const struct seen *next = &step->next, *previous = &step->previous;
+	bool has_next = next->entry != NO_ENTRY, has_previous = previous->entry != NO_ENTRY;
+	bool is_before_call = has_next && !next->blocks && !next->is_check;
+
+	*ret_estimated = false;
+	if (step->own.entry != NO_ENTRY)
+		return step->own.entry;
+	if (has_next && has_previous && same_scope(of, next->entry, previous->entry))
+		return next->entry;
+	*ret_estimated = !is_before_call;
+	if (has_previous && !previous->blocks && (previous->is_check || !is_before_call)) {
+		*ret_estimated = true;
+		return previous->entry;
+	}
+	if (has_next && next->blocks <= NEAR_BLOCKS)
+		return next->entry;
+	return has_previous ? previous->entry : next->entry;
+}
+
+/* Where no way leads to an entry, HotSpot's choice remains: the entry after the instruction. */
+static uint32_t entry_after(const struct scopes *of, const struct step *step, uint32_t from)
+{
+	while (from < of->pc_count && of->pcs[from].offset < step->offset + step->bytes)
+		from++;
+	return from;
+}
+
+/* Adds an instruction to the last entry, if that has its scope too, or to a new one. False: there is no room. */
+static bool add(struct duet_code_pc *table, uint32_t *count, uint32_t most, struct duet_code_pc pc)
+{
+	struct duet_code_pc *last = *count ? &table[*count - 1] : NULL;
+
+	if (last && last->frame == pc.frame && last->depth == pc.depth && last->flags == pc.flags) {
+		last->offset = pc.offset;
+		return true;
+	}
+	if (*count == most)
+		return false;
+	table[(*count)++] = pc;
+	return true;
+}
+
+static bool make_table(const struct steps *steps, struct duet_code_pc *table, uint32_t most, uint32_t *ret_count)
+{
+	const struct scopes *of = steps->of;
+	uint32_t after = 0;
+
+	for (uint32_t i = 0; i < steps->count; i++) {
+		const struct step *step = &steps->items[i];
+		bool is_estimated;
+		uint32_t entry = choose(of, step, &is_estimated);
+		struct duet_code_pc pc;
+
+		after = entry_after(of, step, after);
+		if (entry == NO_ENTRY)
+			entry = after;
+		if (entry == of->pc_count)
+			break;
+		pc = of->pcs[entry];
+		pc.offset = step->offset + step->bytes;
+		pc.flags = is_estimated ? DUET_PC_ESTIMATED : 0;
+		if (!add(table, ret_count, most, pc))
+			return false;
+	}
+	return true;
+}
+
+struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most, uint32_t *ret_count)
+{
+	struct steps steps = {.count = count_steps(scopes), .budget = NULL_CHECKS_READ, .of = scopes};
+	struct duet_code_pc *table = malloc((most + 1) * sizeof(*table));
+
+	*ret_count = 0;
+	steps.items = malloc((steps.count + 1) * sizeof(*steps.items));
+	if (!table || !steps.items)
+		goto out;
+	read_steps(&steps);
+	find_targets(&steps);
+	note_entries(&steps);
+	note_branches(&steps);
+	find_null_checks(&steps);
+	find_next(&steps);
+	find_previous(&steps);
+	if (!make_table(&steps, table, most, ret_count))
+		*ret_count = 0;
+out:
+	free(steps.items);
+	if (!*ret_count) {
+		free(table);
+		return NULL;
+	}
+	return table;
+}

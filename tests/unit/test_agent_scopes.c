@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Which inlined method code between two entries belongs to: small pieces of code whose source is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hotspot/scopes.h"
+
+#ifdef __x86_64__
+
+enum { OUTER = 1, FIRST, SECOND };
+
+static const struct duet_java_frame frames[] = {
+	{.method = FIRST, .bci = 3}, {.method = OUTER, .bci = 10}, /* 0 */
+	{.method = SECOND, .bci = 5}, {.method = OUTER, .bci = 20}, /* 2 */
+	{.method = OUTER, .bci = 30}, /* 4 */
+	{.method = FIRST, .bci = 8}, {.method = OUTER, .bci = 10}, /* 5 */
+};
+
+#define NOPS "\x90\x90\x90\x90"
+#define CALL "\xe8\x00\x01\x00\x00"
+
+/* outer() { first(); second(); third(); }, the first two inlined, with a trap at the end each */
+static const char code[] = "\x0f\x84\x1b\x00\x00\x00" /* 0: to 33, the trap of first() */
+			   NOPS /* 6 */
+			   CALL /* 10: a stub, without an entry */
+			   "\x90" NOPS /* 15 */
+			   "\x0f\x85\x0d\x00\x00\x00" /* 20: to 39, the trap of second() */
+			   "\x90" /* 26 */
+			   CALL /* 27: third() */
+			   "\xc3" /* 32 */
+			   CALL "\xf4" /* 33 */
+			   CALL; /* 39 */
+
+static const struct duet_code_pc entries[] = {
+	{.offset = 32, .frame = 4, .depth = 1},
+	{.offset = 38, .frame = 0, .depth = 2},
+	{.offset = 44, .frame = 2, .depth = 2},
+};
+
+static struct scopes scopes = {
+	.code = (const uint8_t *)code,
+	.code_bytes = sizeof(code) - 1,
+	.pcs = entries,
+	.pc_count = 3,
+	.frames = frames,
+};
+
+static const struct duet_code_pc *find(const struct duet_code_pc *table, uint32_t count, uint32_t offset)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (table[i].offset >= offset)
+			return &table[i];
+	return NULL;
+}
+
+static void expect(uint32_t offset, uint64_t method, bool is_estimated)
+{
+	uint32_t count;
+	struct duet_code_pc *table = scopes_estimate(&scopes, 100, &count);
+	const struct duet_code_pc *found = table ? find(table, count, offset) : NULL;
+
+	assert_non_null(found);
+	assert_int_equal(frames[found->frame].method, method);
+	assert_int_equal(found->flags, is_estimated ? DUET_PC_ESTIMATED : 0);
+	free(table);
+}
+
+/* HotSpot's own choice, the next entry, would be third()'s for all code before it. */
+static void test_after_a_check(void **state)
+{
+	(void)state;
+	expect(1, FIRST, false); /* the check itself */
+	expect(7, FIRST, true);
+	expect(15, FIRST, true); /* the stub's return address */
+	expect(20, FIRST, true);
+	expect(26, SECOND, false);
+	expect(27, SECOND, true);
+}
+
+static void test_entries_stay(void **state)
+{
+	(void)state;
+	expect(32, OUTER, false);
+	expect(38, FIRST, false);
+	expect(44, SECOND, false);
+}
+
+/* Between two checks of one method, there is no doubt. */
+static void test_between_equal_checks(void **state)
+{
+	static const struct duet_code_pc equal[] = {
+		{.offset = 32, .frame = 4, .depth = 1},
+		{.offset = 38, .frame = 0, .depth = 2},
+		{.offset = 44, .frame = 5, .depth = 2}, /* at another bci */
+	};
+
+	(void)state;
+	scopes.pcs = equal;
+	expect(15, FIRST, false);
+	scopes.pcs = entries;
+}
+
+static void test_null_checks(void **state)
+{
+	/* other words, then the table: its count, the access, the trap */
+	static const uint32_t tables[] = {7, 0, 2, 1, 15, 39};
+
+	(void)state;
+	scopes.tables = (const uint8_t *)tables;
+	scopes.table_bytes = sizeof(tables);
+	expect(16, SECOND, false);
+	expect(18, SECOND, false); /* the next check is second()'s, too */
+	scopes.table_bytes = 0;
+}
+
+static void test_no_room(void **state)
+{
+	uint32_t count;
+
+	(void)state;
+	assert_null(scopes_estimate(&scopes, 2, &count));
+	scopes.code_bytes = 0;
+	assert_null(scopes_estimate(&scopes, 100, &count));
+	scopes.code_bytes = sizeof(code) - 1;
+}
+
+/* Whatever the code and the tables are, it ends, and refers to no other entries. */
+static void test_any_bytes(void **state)
+{
+	static uint8_t bytes[4096];
+	struct scopes any = scopes;
+	uint32_t seed = 1, count;
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		struct duet_code_pc *table;
+
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (uint8_t)((seed = seed * 1103515245 + 12345) >> 16) & (i & 1 ? 0xff : 0x0f);
+		any.code = any.tables = bytes;
+		any.code_bytes = any.table_bytes = sizeof(bytes);
+		table = scopes_estimate(&any, 10000, &count);
+		for (uint32_t k = 0; k < count; k++)
+			assert_true(table[k].frame + table[k].depth <= sizeof(frames) / sizeof(frames[0]));
+		free(table);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_after_a_check),
+		cmocka_unit_test(test_entries_stay),
+		cmocka_unit_test(test_between_equal_checks),
+		cmocka_unit_test(test_null_checks),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_any_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+	print_message("skipped: the code in this test is for x86-64\n");
+	return 0;
+}
+
+#endif
