@@ -349,7 +349,8 @@ struct duet_code_pc {
 };
 #define DUET_PC_ESTIMATED (1u << 0) /* the compiler has not recorded the scope, and it may be another one */
 #define DUET_PC_EXACT (1u << 1) /* the compiler has recorded where the scope changes (-XX:+DebugNonSafepoints) */
-#define DUET_PC_FLAGS (DUET_PC_ESTIMATED | DUET_PC_EXACT)
+#define DUET_PC_MISSING (1u << 2) /* of a call: an unknown method that is inlined in the leaf frame's has made it */
+#define DUET_PC_FLAGS (DUET_PC_ESTIMATED | DUET_PC_EXACT | DUET_PC_MISSING)
 DUET_ASSERT_SIZE(struct duet_code_pc, 16);
 
 struct duet_code_unload {

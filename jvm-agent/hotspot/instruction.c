@@ -6,7 +6,7 @@
 
 /* ---- x86-64 ---- */
 
-#define MAX_BYTES 15
+#define X86_MAX_BYTES 15
 #define OPERAND_16 0x66
 #define ADDRESS_32 0x67
 #define REX_W 8
@@ -175,7 +175,7 @@ static enum instruction_kind kind_of(const struct x86_reading *r)
 
 uint32_t instruction_x86(const uint8_t *code, size_t bytes, struct instruction *ret)
 {
-	struct x86_reading r = {.code = code, .bytes = bytes < MAX_BYTES ? bytes : MAX_BYTES};
+	struct x86_reading r = {.code = code, .bytes = bytes < X86_MAX_BYTES ? bytes : X86_MAX_BYTES};
 	int32_t step = 0;
 	size_t operand;
 

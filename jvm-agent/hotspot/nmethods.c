@@ -153,6 +153,7 @@ struct debug {
 	struct nmethod_record *record;
 	size_t most_bytes;
 	uint32_t without_values; /* number of entries in which no frame has values, see is_exact() */
+	bool has_values; /* of the entry that was read last */
 };
 
 static void debug_release(struct debug *debug)
@@ -281,7 +282,7 @@ static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 		frames[depth++] = frame;
 		offset = caller;
 	}
-	debug->without_values += !values;
+	debug->has_values = values;
 	return offset ? 0 : depth;
 }
 
@@ -297,10 +298,16 @@ static bool is_repeated(const struct nmethod_record *record, uint32_t depth)
 }
 
 /* Adds a pc, whose frames have been stored after the first frame_count. */
-static void add_pc(struct nmethod_record *record, uint32_t offset, uint32_t depth)
+static void add_pc(struct debug *debug, uint32_t offset, uint32_t depth)
 {
+	struct nmethod_record *record = debug->record;
 	struct duet_code_load *load = &record->load;
-	struct duet_code_pc pc = {.offset = offset, .frame = load->frame_count, .depth = depth};
+	struct duet_code_pc pc = {
+		.offset = offset,
+		.frame = load->frame_count,
+		.depth = depth,
+		.flags = debug->has_values ? SCOPES_SAFEPOINT : 0,
+	};
 
 	if (load->pc_count && record->pcs[load->pc_count - 1].offset >= offset)
 		return;
@@ -309,6 +316,7 @@ static void add_pc(struct nmethod_record *record, uint32_t offset, uint32_t dept
 	else
 		load->frame_count += depth;
 	record->pcs[load->pc_count++] = pc;
+	debug->without_values += !debug->has_values;
 }
 
 static bool has_room(const struct debug *debug, size_t max_frames)
@@ -342,7 +350,7 @@ static bool read_pcs(struct debug *debug)
 			continue;
 		depth = read_scopes(debug, (uint32_t)words[1]);
 		if (depth)
-			add_pc(record, (uint32_t)words[0], depth);
+			add_pc(debug, (uint32_t)words[0], depth);
 	}
 	return true;
 }
@@ -358,10 +366,11 @@ static bool is_exact(const struct debug *debug)
 	return debug->without_values * 4 > debug->record->load.pc_count;
 }
 
-static void mark_exact(struct nmethod_record *record)
+static bool may_call(const struct duet_java_frame *frame)
 {
-	for (uint32_t i = 0; i < record->load.pc_count; i++)
-		record->pcs[i].flags = DUET_PC_EXACT;
+	struct metadata_method method;
+
+	return !metadata_find(frame->method, &method) || metadata_may_call(&method, frame->bci);
 }
 
 /* Without memory, or room for more entries, the table stays as it is. */
@@ -380,6 +389,8 @@ static void estimate_scopes(struct debug *debug)
 		.pcs = record->pcs,
 		.pc_count = load->pc_count,
 		.frames = record->frames,
+		.is_exact = is_exact(debug),
+		.may_call = may_call,
 	};
 	struct duet_code_pc *table;
 	uint32_t count;
@@ -427,9 +438,7 @@ static bool read_once(struct nmethod_record *record, const struct code_blob *blo
 		record->load.address = blob->code_begin;
 		record->load.code_bytes = (uint32_t)(blob->start + blob->bytes - blob->code_begin);
 		done = debug_copy(&debug, blob) && read_pcs(&debug);
-		if (done && is_exact(&debug))
-			mark_exact(record);
-		else if (done)
+		if (done)
 			estimate_scopes(&debug);
 	}
 	debug_release(&debug);

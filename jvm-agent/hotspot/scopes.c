@@ -10,6 +10,7 @@
 #define CHECK_INSTRUCTIONS 40 /* most instructions, and jumps, from a check to the call that it may lead to; ... */
 #define CHECK_JUMPS 2 /* ... a trap's block saves some registers before it */
 #define NEAR_BLOCKS 2 /* an entry after more branches is less often right than the one before; measured */
+#define NOP_BYTES 12 /* after each call since JDK 21; an entry for profilers comes after it */
 #define NULL_CHECKS_READ (1u << 18) /* most null checks that are read to find their table, right or not */
 #define JUMP_ROUNDS 2 /* jumps back are followed in the second */
 
@@ -105,6 +106,11 @@ static void find_targets(struct steps *steps)
 
 /* ---- the entries ---- */
 
+static bool is_safepoint(const struct scopes *of, uint32_t entry)
+{
+	return of->pcs[entry].flags & SCOPES_SAFEPOINT;
+}
+
 /* An entry belongs to the instruction that ends at its offset. That of a poll lies where the poll begins. */
 static void note_entries(struct steps *steps)
 {
@@ -118,8 +124,23 @@ static void note_entries(struct steps *steps)
 			entry++;
 		if (entry < of->pc_count && of->pcs[entry].offset == step->offset + step->bytes)
 			step->own.entry = entry;
-		else if (entry && of->pcs[entry - 1].offset == step->offset && i && step[-1].kind != INSTRUCTION_CALL)
+		else if (entry && of->pcs[entry - 1].offset == step->offset && i && step[-1].kind != INSTRUCTION_CALL &&
+			 is_safepoint(of, entry - 1))
 			step->own.entry = entry - 1;
+	}
+}
+
+/* Gives calls the entry that comes after the instructions that mark the place for HotSpot. */
+static void note_entries_after_nops(struct steps *steps)
+{
+	for (uint32_t i = 0; i < steps->count; i++) {
+		struct step *call = &steps->items[i];
+		uint32_t end = call->offset + call->bytes;
+
+		for (uint32_t k = i + 1; call->kind == INSTRUCTION_CALL && call->own.entry == NO_ENTRY &&
+					 k < steps->count && steps->items[k].kind == INSTRUCTION_OTHER &&
+					 steps->items[k].offset + steps->items[k].bytes <= end + NOP_BYTES; k++)
+			call->own = steps->items[k].own;
 	}
 }
 
@@ -233,7 +254,8 @@ static void find_previous(struct steps *steps)
 
 	for (uint32_t i = 0; i < steps->count; i++) {
 		struct step *step = &steps->items[i];
-		bool is_met = step->own.is_check || (step->own.entry != NO_ENTRY && step->kind == INSTRUCTION_CALL);
+		bool is_met = step->own.entry != NO_ENTRY &&
+			      (step->own.is_check || step->kind == INSTRUCTION_CALL || steps->of->is_exact);
 
 		step->previous = seen = after(seen, step->is_target);
 		if (is_met)
@@ -257,29 +279,98 @@ static bool same_scope(const struct scopes *of, uint32_t a, uint32_t b)
 	return !memcmp(left + 1, right + 1, (of->pcs[a].depth - 1) * sizeof(*left));
 }
 
-/* In which case which of the two entries is right most often was measured with -XX:+DebugNonSafepoints as the truth. */
-static uint32_t choose(const struct scopes *of, const struct step *step, bool *ret_estimated)
+struct choice {
+	uint32_t entry;
+	uint32_t flags;
+	uint32_t left_out; /* leaf frames of the entry */
+};
+
+/*
+ * In which case which of the two entries is right most often was measured with -XX:+DebugNonSafepoints as the truth.
+ * Where no way leads to an entry, HotSpot's choice remains: the entry after the instruction.
+ */
+static struct choice choose(const struct scopes *of, const struct step *step, uint32_t after)
 {
 	const struct seen *next = &step->next, *previous = &step->previous;
 	bool has_next = next->entry != NO_ENTRY, has_previous = previous->entry != NO_ENTRY;
 	bool is_before_call = has_next && !next->blocks && !next->is_check;
 
-	*ret_estimated = false;
+	if (of->is_exact)
+		return (struct choice){after, DUET_PC_EXACT, 0};
 	if (step->own.entry != NO_ENTRY)
-		return step->own.entry;
+		return (struct choice){step->own.entry, 0, 0};
 	if (has_next && has_previous && same_scope(of, next->entry, previous->entry))
-		return next->entry;
-	*ret_estimated = !is_before_call;
-	if (has_previous && !previous->blocks && (previous->is_check || !is_before_call)) {
-		*ret_estimated = true;
-		return previous->entry;
-	}
+		return (struct choice){next->entry, 0, 0};
+	if (has_previous && !previous->blocks && (previous->is_check || !is_before_call))
+		return (struct choice){previous->entry, DUET_PC_ESTIMATED, 0};
 	if (has_next && next->blocks <= NEAR_BLOCKS)
-		return next->entry;
-	return has_previous ? previous->entry : next->entry;
+		return (struct choice){next->entry, is_before_call ? 0 : DUET_PC_ESTIMATED, 0};
+	if (has_previous || has_next)
+		return (struct choice){has_previous ? previous->entry : next->entry, DUET_PC_ESTIMATED, 0};
+	return (struct choice){after, DUET_PC_ESTIMATED, 0};
 }
 
-/* Where no way leads to an entry, HotSpot's choice remains: the entry after the instruction. */
+static const struct duet_java_frame *leaf_of(const struct scopes *of, uint32_t entry)
+{
+	return &of->frames[of->pcs[entry].frame];
+}
+
+/* Returns the number of frames, from the outermost inward, that two entries share: at least the method itself. */
+static uint32_t common_depth(const struct scopes *of, uint32_t a, uint32_t b)
+{
+	const struct duet_code_pc *left = &of->pcs[a], *right = &of->pcs[b];
+	uint32_t least = left->depth < right->depth ? left->depth : right->depth, depth = 1;
+
+	while (depth < least && !memcmp(leaf_of(of, a) + left->depth - depth, leaf_of(of, b) + right->depth - depth,
+					sizeof(struct duet_java_frame)) &&
+	       leaf_of(of, a)[left->depth - depth - 1].method == leaf_of(of, b)[right->depth - depth - 1].method)
+		depth++;
+	return depth;
+}
+
+static bool entry_may_call(const struct scopes *of, uint32_t entry)
+{
+	return entry < of->pc_count && of->may_call(leaf_of(of, entry));
+}
+
+/*
+ * A call that is no safepoint: of a stub or of the runtime. An entry is not its scope if the byte code there calls
+ * nothing: the compilers give some of these calls the scope of other code, or none, if no method inlined there has
+ * another safepoint.
+ */
+static struct choice choose_for_call(const struct scopes *of, const struct step *step, uint32_t after)
+{
+	const struct seen *next = &step->next, *previous = &step->previous;
+	bool has_both = next->entry != NO_ENTRY && previous->entry != NO_ENTRY;
+	bool is_sure = of->is_exact && has_both && same_scope(of, next->entry, previous->entry);
+	const uint32_t candidates[] = {
+		is_sure ? next->entry : NO_ENTRY,
+		is_sure || (!previous->blocks && !of->is_exact) ? previous->entry : NO_ENTRY,
+		of->is_exact ? after : next->entry,
+		previous->entry,
+		after,
+	};
+	uint32_t outer = previous->entry != NO_ENTRY ? previous->entry : after;
+
+	if (of->is_exact && step->own.entry != NO_ENTRY && entry_may_call(of, step->own.entry))
+		return (struct choice){step->own.entry, DUET_PC_EXACT, 0};
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates); i++)
+		if (entry_may_call(of, candidates[i]))
+			return (struct choice){candidates[i], is_sure && i < 2 ? DUET_PC_EXACT : DUET_PC_ESTIMATED, 0};
+	if (outer >= of->pc_count)
+		return (struct choice){after, 0, 0};
+	return (struct choice){outer, DUET_PC_ESTIMATED | DUET_PC_MISSING,
+			       next->entry == NO_ENTRY
+				       ? 0
+				       : of->pcs[outer].depth - common_depth(of, outer, next->entry)};
+}
+
+static bool is_leaf_call(const struct scopes *of, const struct step *step)
+{
+	return step->kind == INSTRUCTION_CALL &&
+	       (step->own.entry == NO_ENTRY || !is_safepoint(of, step->own.entry));
+}
+
 static uint32_t entry_after(const struct scopes *of, const struct step *step, uint32_t from)
 {
 	while (from < of->pc_count && of->pcs[from].offset < step->offset + step->bytes)
@@ -309,18 +400,19 @@ static bool make_table(const struct steps *steps, struct duet_code_pc *table, ui
 
 	for (uint32_t i = 0; i < steps->count; i++) {
 		const struct step *step = &steps->items[i];
-		bool is_estimated;
-		uint32_t entry = choose(of, step, &is_estimated);
+		struct choice choice;
 		struct duet_code_pc pc;
 
 		after = entry_after(of, step, after);
-		if (entry == NO_ENTRY)
-			entry = after;
-		if (entry == of->pc_count)
+		choice = is_leaf_call(of, step) ? choose_for_call(of, step, after) : choose(of, step, after);
+		if (choice.entry == of->pc_count)
 			break;
-		pc = of->pcs[entry];
-		pc.offset = step->offset + step->bytes;
-		pc.flags = is_estimated ? DUET_PC_ESTIMATED : 0;
+		pc = (struct duet_code_pc){
+			.offset = step->offset + step->bytes,
+			.frame = of->pcs[choice.entry].frame + choice.left_out,
+			.depth = of->pcs[choice.entry].depth - choice.left_out,
+			.flags = choice.flags,
+		};
 		if (!add(table, ret_count, most, pc))
 			return false;
 	}
@@ -339,8 +431,12 @@ struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most,
 	read_steps(&steps);
 	find_targets(&steps);
 	note_entries(&steps);
-	note_branches(&steps);
-	find_null_checks(&steps);
+	if (scopes->is_exact) {
+		note_entries_after_nops(&steps);
+	} else {
+		note_branches(&steps);
+		find_null_checks(&steps);
+	}
 	find_next(&steps);
 	find_previous(&steps);
 	if (!make_table(&steps, table, most, ret_count))

@@ -4,7 +4,8 @@
  *
  * Without -XX:+DebugNonSafepoints there are entries for calls and polls only, and HotSpot gives each instruction the
  * scope of the next entry. That is often the scope of other code: of what comes after an inlined loop, or of a rare
- * path that lies at the end. The ways through the code tell more. A branch to a block that ends in a call belongs to
+ * path that lies at the end. (With the option, that is so only for calls before a jump.) The ways through the code tell
+ * more. A branch to a block that ends in a call belongs to
  * the scope of that call, because the compilers place the checks of an inlined method so: the block makes the check's
  * trap. So does an access that checks for null, whose trap is in a table. These are entries, too. An instruction then
  * has the scope of an entry before or after it on its way.
@@ -24,15 +25,21 @@ struct scopes {
 	size_t code_bytes;
 	const uint8_t *tables; /* a part of the debug information that has the table of null checks somewhere */
 	size_t table_bytes;
-	const struct duet_code_pc *pcs; /* ascending */
+	const struct duet_code_pc *pcs; /* ascending; flags: SCOPES_SAFEPOINT */
 	uint32_t pc_count;
 	const struct duet_java_frame *frames; /* that the pcs refer to */
+	bool is_exact; /* the compiler has recorded where the scope changes */
+	/* True if the frame's byte code, or what the compilers make of it, may call something. */
+	bool (*may_call)(const struct duet_java_frame *frame);
 };
+
+/* A call or poll at which the JVM knows all values; else the entry is there for profilers only. */
+#define SCOPES_SAFEPOINT (1u << 31)
 
 /*
  * Returns a table with an entry for each run of instructions with one scope, which the caller frees, and its length.
- * Returns NULL when out of memory, when it would have more than `most` entries, or without code. Entries that may be
- * wrong have the flag DUET_PC_ESTIMATED. At the offset of an entry of the old table, the new one has the same scope.
+ * Returns NULL when out of memory, when it would have more than `most` entries, or without code. The entries have the
+ * flags DUET_PC_…. At the offset of a safepoint's entry in the old table, the new one has the same scope.
  */
 struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most, uint32_t *ret_count);
 

@@ -12,6 +12,8 @@
 #include "vmstructs.c"
 #include "kept.c"
 #include "nmethods.c"
+#include "scopes.c"
+#include "instruction.c"
 #include "memory.c"
 #include "safe_copy.c"
 
@@ -72,6 +74,16 @@ bool metadata_prove(uintptr_t address, struct metadata_method *ret)
 struct metadata_key metadata_prove_key(uintptr_t address)
 {
 	return (struct metadata_key){address, 0};
+}
+
+bool metadata_find(uint64_t key, struct metadata_method *ret)
+{
+	return metadata_prove(key, ret);
+}
+
+bool metadata_may_call(const struct metadata_method *method, int32_t bci)
+{
+	return method->itself.address && bci;
 }
 
 /* ---- a compilation ---- */

@@ -37,12 +37,20 @@ static const char code[] = "\x0f\x84\x1b\x00\x00\x00" /* 0: to 33, the trap of f
 			   CALL; /* 39 */
 
 static const struct duet_code_pc entries[] = {
-	{.offset = 32, .frame = 4, .depth = 1},
-	{.offset = 38, .frame = 0, .depth = 2},
-	{.offset = 44, .frame = 2, .depth = 2},
+	{.offset = 32, .frame = 4, .depth = 1, .flags = SCOPES_SAFEPOINT},
+	{.offset = 38, .frame = 0, .depth = 2, .flags = SCOPES_SAFEPOINT},
+	{.offset = 44, .frame = 2, .depth = 2, .flags = SCOPES_SAFEPOINT},
 };
 
+static uint64_t silent; /* a method whose byte code calls nothing */
+
+static bool may_call(const struct duet_java_frame *frame)
+{
+	return frame->method != silent;
+}
+
 static struct scopes scopes = {
+	.may_call = may_call,
 	.code = (const uint8_t *)code,
 	.code_bytes = sizeof(code) - 1,
 	.pcs = entries,
@@ -58,7 +66,7 @@ static const struct duet_code_pc *find(const struct duet_code_pc *table, uint32_
 	return NULL;
 }
 
-static void expect(uint32_t offset, uint64_t method, bool is_estimated)
+static void expect_flags(uint32_t offset, uint64_t method, uint32_t flags)
 {
 	uint32_t count;
 	struct duet_code_pc *table = scopes_estimate(&scopes, 100, &count);
@@ -66,8 +74,13 @@ static void expect(uint32_t offset, uint64_t method, bool is_estimated)
 
 	assert_non_null(found);
 	assert_int_equal(frames[found->frame].method, method);
-	assert_int_equal(found->flags, is_estimated ? DUET_PC_ESTIMATED : 0);
+	assert_int_equal(found->flags, flags);
 	free(table);
+}
+
+static void expect(uint32_t offset, uint64_t method, bool is_estimated)
+{
+	expect_flags(offset, method, is_estimated ? DUET_PC_ESTIMATED : 0);
 }
 
 /* HotSpot's own choice, the next entry, would be third()'s for all code before it. */
@@ -90,19 +103,77 @@ static void test_entries_stay(void **state)
 	expect(44, SECOND, false);
 }
 
-/* Between two checks of one method, there is no doubt. */
+/* Between two checks of one method, there is no doubt; but a call may come from a method without a check. */
 static void test_between_equal_checks(void **state)
 {
 	static const struct duet_code_pc equal[] = {
-		{.offset = 32, .frame = 4, .depth = 1},
-		{.offset = 38, .frame = 0, .depth = 2},
-		{.offset = 44, .frame = 5, .depth = 2}, /* at another bci */
+		{.offset = 32, .frame = 4, .depth = 1, .flags = SCOPES_SAFEPOINT},
+		{.offset = 38, .frame = 0, .depth = 2, .flags = SCOPES_SAFEPOINT},
+		{.offset = 44, .frame = 5, .depth = 2, .flags = SCOPES_SAFEPOINT}, /* at another bci */
 	};
 
 	(void)state;
 	scopes.pcs = equal;
-	expect(15, FIRST, false);
+	expect(7, FIRST, false);
+	expect(15, FIRST, true);
+	expect(16, FIRST, false);
 	scopes.pcs = entries;
+}
+
+/* A scope whose byte code calls nothing has not made the call. */
+static void test_calls_of_byte_code(void **state)
+{
+	(void)state;
+	silent = FIRST;
+	expect(15, SECOND, true); /* the next check's */
+	expect(33 + 5, FIRST, false); /* a safepoint is certain */
+	silent = 0;
+}
+
+static bool calls_nothing(const struct duet_java_frame *frame)
+{
+	(void)frame;
+	return false;
+}
+
+/* If neither scope calls anything, what they have in common has called something unknown. */
+static void test_unknown_caller(void **state)
+{
+	(void)state;
+	scopes.may_call = calls_nothing;
+	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	scopes.may_call = may_call;
+}
+
+/* With all scopes recorded, that of a call before a jump is not the next one in the code but the one at the target. */
+static void test_exact(void **state)
+{
+	static const char jumping[] = "\x90" /* 0: first() */
+				      CALL /* 1: a stub */
+				      "\xeb\x04" /* 6: to 12 */
+				      NOPS /* 8: second() */
+				      NOPS; /* 12: first() */
+	static const struct duet_code_pc recorded[] = {
+		{.offset = 1, .frame = 0, .depth = 2},
+		{.offset = 12, .frame = 2, .depth = 2},
+		{.offset = 16, .frame = 5, .depth = 2},
+	};
+
+	(void)state;
+	scopes.code = (const uint8_t *)jumping;
+	scopes.code_bytes = sizeof(jumping) - 1;
+	scopes.pcs = recorded;
+	scopes.is_exact = true;
+	expect_flags(6, FIRST, DUET_PC_EXACT);
+	expect_flags(12, SECOND, DUET_PC_EXACT);
+	expect_flags(16, FIRST, DUET_PC_EXACT);
+	silent = FIRST; /* the entry that calls something is HotSpot's own choice */
+	expect_flags(6, SECOND, DUET_PC_ESTIMATED);
+	silent = 0;
+	scopes.code = (const uint8_t *)code;
+	scopes.code_bytes = sizeof(code) - 1;
+	scopes.pcs = entries;
+	scopes.is_exact = false;
 }
 
 static void test_null_checks(void **state)
@@ -158,6 +229,9 @@ int main(void)
 		cmocka_unit_test(test_entries_stay),
 		cmocka_unit_test(test_between_equal_checks),
 		cmocka_unit_test(test_null_checks),
+		cmocka_unit_test(test_calls_of_byte_code),
+		cmocka_unit_test(test_unknown_caller),
+		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_any_bytes),
 	};

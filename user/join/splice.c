@@ -10,6 +10,7 @@
 #define MAX_FRAMES 65536 /* DUET_MAX_WALK frames with inlined ones; also limits frames that an agent invents */
 
 static const char truncated[] = "[truncated]";
+static const char missing_inlined[] = "[inlined?]"; /* who called, the compiler has not recorded */
 
 /* The state of splice_stack(). */
 struct splicing {
@@ -290,6 +291,8 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 	note_names(s, alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->then, frames, depth));
 	if (topmost && !confirm_topmost(s, code, frames, depth, flags & DUET_PC_EXACT && !is_return(s, index)))
 		return -EILSEQ;
+	if (flags & DUET_PC_MISSING)
+		err = push_mark(s, missing_inlined);
 	for (uint32_t i = 0; !err && i < depth; i++) {
 		enum splice_kind kind = i + 1 < depth ? SPLICE_INLINED : SPLICE_COMPILED;
 
