@@ -34,26 +34,34 @@ static void apply_stub(struct fixture *f, uint64_t address, const char *name)
 	jvm_apply(f->jvm, DUET_AGENT_STUB, &record, sizeof(record));
 }
 
-static int set_up(void **state)
+/* Two entries: the method alone up to 8, and with 900 inlined up to 16. */
+static void apply_code(struct fixture *f, uint64_t address, uint32_t flags)
 {
-	static const char maps[] = "7e0000000000-7e0000010000 r-xp 00000000 08:01 77 /lib/libc.so.6\n";
-	struct fixture *f = calloc(1, sizeof(*f));
-	struct duet_code_heap heap = {.low = HEAP, .high = HEAP + 0x10000};
 	struct {
 		struct duet_code_load load;
 		struct duet_code_pc pcs[2];
 		struct duet_java_frame frames[3];
 	} code = {
-		.load = {.method = 1, .address = COMPILED, .code_bytes = 0x100, .pc_count = 2, .frame_count = 3},
-		.pcs = {{.offset = 8, .frame = 0, .depth = 1}, {.offset = 16, .frame = 1, .depth = 2}},
+		.load = {.method = 1, .address = address, .code_bytes = 0x100, .pc_count = 2, .frame_count = 3},
+		.pcs = {{.offset = 8, .frame = 0, .depth = 1, .flags = flags},
+			{.offset = 16, .frame = 1, .depth = 2, .flags = flags}},
 		.frames = {{.method = 1, .bci = 3}, {.method = 900, .bci = 1}, {.method = 1, .bci = 7}},
 	};
+
+	jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &code, sizeof(code));
+}
+
+static int set_up(void **state)
+{
+	static const char maps[] = "7e0000000000-7e0000010000 r-xp 00000000 08:01 77 /lib/libc.so.6\n";
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct duet_code_heap heap = {.low = HEAP, .high = HEAP + 0x10000};
 
 	intern_init(&f->strings);
 	f->jvm = jvm_new(&f->strings);
 	maps_parse(&f->process.maps, maps, strlen(maps));
 	jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap));
-	jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &code, sizeof(code));
+	apply_code(f, COMPILED, 0);
 	apply_stub(f, STUB, "jbyte_disjoint_arraycopy");
 	apply_stub(f, INTERPRETER, "Interpreter");
 	*state = f;
@@ -356,6 +364,49 @@ static void test_byte_code_indices(void **state)
  * The other witness may end where native code called Java, and report other inlined methods for the topmost compiled
  * one.
  */
+/* The entry after a leaf call's return address is its scope, whether it is certain or not. */
+static void test_leaf_calls(void **state)
+{
+	struct fixture *f = *state;
+	struct half_sample sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, COMPILED + 12});
+
+	splice(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_STUB, SPLICE_INLINED, SPLICE_COMPILED);
+	assert_false(f->splice.is_estimated);
+	apply_code(f, HEAP + 0x4000, DUET_PC_ESTIMATED);
+	sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, HEAP + 0x4000 + 12});
+	splice(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_STUB, SPLICE_INLINED, SPLICE_COMPILED);
+	assert_true(f->splice.is_estimated);
+	apply_code(f, HEAP + 0x5000, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, HEAP + 0x5000 + 12});
+	splice(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_STUB, SPLICE_MARK, SPLICE_INLINED, SPLICE_COMPILED);
+	assert_string_equal(f->splice.frames.items[1].mark, "[inlined?]");
+}
+
+/* Inlined frames are compared one by one where they are recorded, and byte code indices of the callers. */
+static void test_inlined_frames_are_compared(void **state)
+{
+	static const struct duet_java_frame other[] = {{.method = 901, .bci = 1}, {.method = 1, .bci = 7}};
+	struct fixture *f = *state;
+	struct half_java java = java_half(2, other);
+	struct half_sample sample = kernel_half(0, 1, (uint64_t[]){COMPILED + 12});
+
+	sample.head.flags = DUET_SAMPLE_USER_COMPLETE;
+	splice(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED); /* 901 may be inlined nearby */
+	apply_code(f, HEAP + 0x4000, DUET_PC_EXACT);
+	sample = kernel_half(0, 1, (uint64_t[]){HEAP + 0x4000 + 12});
+	sample.head.flags = DUET_SAMPLE_USER_COMPLETE;
+	splice(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	java = java_half(2, inlined_stack);
+	splice(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.bcis, ALIKE_AGREED);
+}
+
 static void test_witness_that_sees_less(void **state)
 {
 	struct fixture *f = *state;
@@ -629,6 +680,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_for_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witnesses_agree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_byte_code_indices, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_leaf_calls, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_inlined_frames_are_compared, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_sees_less, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_leaves_out_frames, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_entered_method_is_not_disputed, set_up, tear_down),

@@ -188,15 +188,15 @@ static bool same_method(uint64_t walked, uint64_t other)
 }
 
 /*
- * Compares the byte code index with that of the other witness's next frame. The leaf's are not compared: where a thread
+ * Compares the byte code index with that of one of the other witness's frames. The leaf's are not compared: where a thread
  * is interrupted, AsyncGetCallTrace takes the debug information after pc, or what the interpreter has saved before.
  */
-static void note_bci(struct splicing *s, int32_t bci)
+static void note_bci(struct splicing *s, uint32_t index, int32_t bci)
 {
-	int32_t its = s->other[s->other_next].bci;
+	int32_t its = s->other[index].bci;
 	enum alike bcis = bci == its ? ALIKE_AGREED : ALIKE_DISAGREED;
 
-	if (s->other_next && bci >= 0 && its >= 0 && s->out->bcis < bcis)
+	if (index && bci >= 0 && its >= 0 && s->out->bcis < bcis)
 		s->out->bcis = bcis;
 }
 
@@ -211,7 +211,7 @@ static bool confirm(struct splicing *s, const struct duet_java_frame *frame)
 	s->after_call_stub = false;
 	if (s->other_next == s->other_depth || !same_method(frame->method, s->other[s->other_next].method))
 		return false;
-	note_bci(s, frame->bci);
+	note_bci(s, s->other_next, frame->bci);
 	s->other_next++;
 	return true;
 }
@@ -260,6 +260,8 @@ static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, con
 
 	while (next < depth && next < s->other_depth && same_method(frames[next].method, s->other[next].method))
 		next++;
+	for (uint32_t i = 0; is_exact && i < next; i++)
+		note_bci(s, i, frames[i].bci);
 	if (next < depth && is_exact)
 		return false;
 	if (next < depth) {
