@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "instruction.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* ---- x86-64 ---- */
@@ -193,6 +192,7 @@ uint32_t instruction_x86(const uint8_t *code, size_t bytes, struct instruction *
 		memcpy(&step, code + r.at - 4, sizeof(step));
 	if (ret->kind == INSTRUCTION_BRANCH || ret->kind == INSTRUCTION_JUMP)
 		ret->target = (int64_t)r.at + step;
+	ret->is_request = r.at == 5 && code[0] == 0xbe && step < 0; /* mov esi, imm32 */
 	return ret->bytes;
 }
 
@@ -211,7 +211,8 @@ uint32_t instruction_arm64(const uint8_t *code, size_t bytes, struct instruction
 	if (bytes < sizeof(word))
 		return 0;
 	memcpy(&word, code, sizeof(word));
-	*ret = (struct instruction){.bytes = sizeof(word)};
+	/* movn w1 */
+	*ret = (struct instruction){.bytes = sizeof(word), .is_request = (word & 0xffe0001f) == 0x12800001};
 	if ((word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000) { /* BL, BLR */
 		ret->kind = INSTRUCTION_CALL;
 	} else if ((word & 0xfc000000) == 0x14000000) { /* B */

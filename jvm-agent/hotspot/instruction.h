@@ -6,6 +6,7 @@
 #ifndef INSTRUCTION_H
 #define INSTRUCTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct instruction {
 	uint32_t bytes;
 	enum instruction_kind kind;
 	int64_t target; /* from the beginning of this instruction */
+	bool is_request; /* the first argument becomes a negative constant: a call of C2's uncommon trap follows */
 };
 
 /*

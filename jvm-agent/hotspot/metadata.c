@@ -243,33 +243,14 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 	return metadata_prove(address, ret) && find_id(ret) == key;
 }
 
-/* ---- byte code ---- */
-
-/*
- * A letter for each instruction (JVM specification 6.5), 16 a row: 'c' may call. HotSpot's own ones, from 0xcb on, may.
- */
-static const char calling[] = "................" /* constants */
-			      "..ccc..........." /* ldc; loads */
-			      "................"
-			      "..c............." /* aaload */
-			      "................"
-			      "...c............" /* aastore */
-			      "................"
-			      "..cc............" /* frem, drem */
-			      "...........ccccc" /* conversions */
-			      "................"
-			      "............cccc" /* returns of synchronized methods, and their polls */
-			      "cccccccccccccc.c" /* fields, invoke, new; not arraylength */
-			      "cccc.c....c....."; /* checkcast, instanceof, monitors, multianewarray; breakpoint */
-
-bool metadata_may_call(const struct metadata_method *method, int32_t bci)
+uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci)
 {
 	uint8_t opcode;
 
 	if (bci < 0 || (uint32_t)bci >= read_half(&method->const_method, &layout.const_code_bytes) ||
 	    !read_bytes(&opcode, method->const_method.address + layout.const_bytes + (uint32_t)bci, 1))
-		return true;
-	return opcode >= 0xcb || calling[opcode] == 'c';
+		return 0;
+	return opcode;
 }
 
 /* ---- names ---- */

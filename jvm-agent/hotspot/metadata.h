@@ -54,11 +54,8 @@ bool metadata_find(uint64_t key, struct metadata_method *ret);
  */
 uint32_t metadata_check(const struct metadata_method *method, uint64_t key);
 
-/*
- * True if the byte code at `bci` may call something: another method, the runtime, or a stub that works for it, as the
- * garbage collector's barriers and some conversions do. Also if it cannot be read. The method's frame may have no bci.
- */
-bool metadata_may_call(const struct metadata_method *method, int32_t bci);
+/* The byte code at `bci`, as the interpreter has it; 0 if it cannot be read: a frame may have no bci. */
+uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci);
 
 /* What duet shows of a method. The texts and lines are allocated, and NULL where the method has none. */
 struct metadata_names {

@@ -366,11 +366,32 @@ static bool is_exact(const struct debug *debug)
 	return debug->without_values * 4 > debug->record->load.pc_count;
 }
 
-static bool may_call(const struct duet_java_frame *frame)
+/*
+ * A letter for each byte code (JVM specification 6.5), 16 a row: 'i' invokes a method; 'c' may call the runtime or a
+ * stub; nop stands for what is not known.
+ */
+static const char calling[] = "c..............." /* constants */
+			      "..ccc..........." /* ldc; loads */
+			      "................"
+			      "..c............." /* aaload */
+			      "................"
+			      "...c............" /* aastore */
+			      "................"
+			      "..cc............" /* frem, drem */
+			      "...........ccccc" /* conversions */
+			      "................"
+			      "............cccc" /* returns of synchronized methods, and their polls */
+			      "cccccciiiiiccc.c" /* fields, invoke, new; not arraylength */
+			      "cccc.c....c....."; /* checkcast, instanceof, monitors, multianewarray; breakpoint */
+
+static enum scopes_calls calls_of(const struct duet_java_frame *frame)
 {
 	struct metadata_method method;
+	uint8_t opcode = metadata_find(frame->method, &method) ? metadata_bytecode(&method, frame->bci) : 0;
 
-	return !metadata_find(frame->method, &method) || metadata_may_call(&method, frame->bci);
+	if (opcode >= sizeof(calling) - 1 || calling[opcode] == 'c') /* or one of HotSpot's own */
+		return SCOPES_CALLS_RUNTIME;
+	return calling[opcode] == 'i' ? SCOPES_CALLS_METHOD : SCOPES_CALLS_NOTHING;
 }
 
 /* Without memory, or room for more entries, the table stays as it is. */
@@ -390,7 +411,7 @@ static void estimate_scopes(struct debug *debug)
 		.pc_count = load->pc_count,
 		.frames = record->frames,
 		.is_exact = is_exact(debug),
-		.may_call = may_call,
+		.calls = calls_of,
 	};
 	struct duet_code_pc *table;
 	uint32_t count;

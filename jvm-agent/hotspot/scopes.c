@@ -26,6 +26,7 @@ struct step {
 	enum instruction_kind kind;
 	uint32_t target; /* index of a step, or NO_ENTRY */
 	bool is_target;
+	bool is_request; /* struct instruction */
 	struct seen own, next, previous;
 };
 
@@ -33,6 +34,7 @@ struct steps {
 	struct step *items;
 	uint32_t count;
 	uint32_t budget; /* null checks that may still be read */
+	bool *is_call; /* of each entry: it is that of a call that returns, not of a trap */
 	const struct scopes *of;
 };
 
@@ -85,6 +87,7 @@ static void read_steps(struct steps *steps)
 						.bytes = one.bytes,
 						.kind = one.kind,
 						.target = NO_ENTRY,
+						.is_request = one.is_request,
 						.own = nothing,
 						.next = nothing,
 						.previous = nothing};
@@ -111,6 +114,25 @@ static bool is_safepoint(const struct scopes *of, uint32_t entry)
 	return of->pcs[entry].flags & SCOPES_SAFEPOINT;
 }
 
+/* The block of a trap passes a request, and its call does not return. */
+static bool is_trap(const struct steps *steps, uint32_t i)
+{
+	for (uint32_t done = 0; done < CHECK_INSTRUCTIONS && i-- > 0; done++) {
+		if (steps->items[i].is_request)
+			return true;
+		if (steps->items[i].kind != INSTRUCTION_OTHER)
+			break;
+	}
+	return false;
+}
+
+static void note_own(struct steps *steps, uint32_t i, uint32_t entry)
+{
+	steps->items[i].own.entry = entry;
+	steps->is_call[entry] = steps->items[i].kind == INSTRUCTION_CALL && is_safepoint(steps->of, entry) &&
+				!is_trap(steps, i);
+}
+
 /* An entry belongs to the instruction that ends at its offset. That of a poll lies where the poll begins. */
 static void note_entries(struct steps *steps)
 {
@@ -123,7 +145,7 @@ static void note_entries(struct steps *steps)
 		while (entry < of->pc_count && of->pcs[entry].offset < step->offset + step->bytes)
 			entry++;
 		if (entry < of->pc_count && of->pcs[entry].offset == step->offset + step->bytes)
-			step->own.entry = entry;
+			note_own(steps, i, entry);
 		else if (entry && of->pcs[entry - 1].offset == step->offset && i && step[-1].kind != INSTRUCTION_CALL &&
 			 is_safepoint(of, entry - 1))
 			step->own.entry = entry - 1;
@@ -328,18 +350,23 @@ static uint32_t common_depth(const struct scopes *of, uint32_t a, uint32_t b)
 	return depth;
 }
 
-static bool entry_may_call(const struct scopes *of, uint32_t entry)
+/* True if the entry's byte code may have made the call of a stub: not if it calls a method that is no stub. */
+static bool may_call_stub(const struct steps *steps, uint32_t entry)
 {
-	return entry < of->pc_count && of->may_call(leaf_of(of, entry));
+	enum scopes_calls calls =
+		entry < steps->of->pc_count ? steps->of->calls(leaf_of(steps->of, entry)) : SCOPES_CALLS_NOTHING;
+
+	return calls == SCOPES_CALLS_RUNTIME || (calls == SCOPES_CALLS_METHOD && !steps->is_call[entry]);
 }
 
 /*
  * A call that is no safepoint: of a stub or of the runtime. An entry is not its scope if the byte code there calls
- * nothing: the compilers give some of these calls the scope of other code, or none, if no method inlined there has
+ * nothing of the kind: the compilers give some of these calls the scope of other code, or none, if no method inlined there has
  * another safepoint.
  */
-static struct choice choose_for_call(const struct scopes *of, const struct step *step, uint32_t after)
+static struct choice choose_for_call(const struct steps *steps, const struct step *step, uint32_t after)
 {
+	const struct scopes *of = steps->of;
 	const struct seen *next = &step->next, *previous = &step->previous;
 	bool has_both = next->entry != NO_ENTRY && previous->entry != NO_ENTRY;
 	bool is_sure = of->is_exact && has_both && same_scope(of, next->entry, previous->entry);
@@ -352,10 +379,10 @@ static struct choice choose_for_call(const struct scopes *of, const struct step 
 	};
 	uint32_t outer = previous->entry != NO_ENTRY ? previous->entry : after;
 
-	if (of->is_exact && step->own.entry != NO_ENTRY && entry_may_call(of, step->own.entry))
+	if (of->is_exact && step->own.entry != NO_ENTRY && may_call_stub(steps, step->own.entry))
 		return (struct choice){step->own.entry, DUET_PC_EXACT, 0};
 	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates); i++)
-		if (entry_may_call(of, candidates[i]))
+		if (may_call_stub(steps, candidates[i]))
 			return (struct choice){candidates[i], is_sure && i < 2 ? DUET_PC_EXACT : DUET_PC_ESTIMATED, 0};
 	if (outer >= of->pc_count)
 		return (struct choice){after, 0, 0};
@@ -404,7 +431,7 @@ static bool make_table(const struct steps *steps, struct duet_code_pc *table, ui
 		struct duet_code_pc pc;
 
 		after = entry_after(of, step, after);
-		choice = is_leaf_call(of, step) ? choose_for_call(of, step, after) : choose(of, step, after);
+		choice = is_leaf_call(of, step) ? choose_for_call(steps, step, after) : choose(of, step, after);
 		if (choice.entry == of->pc_count)
 			break;
 		pc = (struct duet_code_pc){
@@ -426,7 +453,8 @@ struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most,
 
 	*ret_count = 0;
 	steps.items = malloc((steps.count + 1) * sizeof(*steps.items));
-	if (!table || !steps.items)
+	steps.is_call = calloc(scopes->pc_count + 1, sizeof(*steps.is_call));
+	if (!table || !steps.items || !steps.is_call)
 		goto out;
 	read_steps(&steps);
 	find_targets(&steps);
@@ -442,6 +470,7 @@ struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most,
 	if (!make_table(&steps, table, most, ret_count))
 		*ret_count = 0;
 out:
+	free(steps.is_call);
 	free(steps.items);
 	if (!*ret_count) {
 		free(table);

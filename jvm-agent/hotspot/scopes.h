@@ -19,6 +19,12 @@
 
 #include "duet_agent.h"
 
+enum scopes_calls {
+	SCOPES_CALLS_NOTHING,
+	SCOPES_CALLS_METHOD, /* which the compilers may replace by a stub */
+	SCOPES_CALLS_RUNTIME, /* also stubs that do a part of its work, such as the barriers of garbage collectors */
+};
+
 /* An nmethod's debug information, and its code up to the last entry. */
 struct scopes {
 	const uint8_t *code;
@@ -29,8 +35,8 @@ struct scopes {
 	uint32_t pc_count;
 	const struct duet_java_frame *frames; /* that the pcs refer to */
 	bool is_exact; /* the compiler has recorded where the scope changes */
-	/* True if the frame's byte code, or what the compilers make of it, may call something. */
-	bool (*may_call)(const struct duet_java_frame *frame);
+	/* What the frame's byte code may call. */
+	enum scopes_calls (*calls)(const struct duet_java_frame *frame);
 };
 
 /* A call or poll at which the JVM knows all values; else the entry is there for profilers only. */

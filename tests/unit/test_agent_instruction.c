@@ -112,6 +112,18 @@ static void test_arm64(void **state)
 		expect(&rows[i], instruction_arm64);
 }
 
+static void test_requests(void **state)
+{
+	static const uint8_t trap[] = {0xbe, 0xc6, 0xff, 0xff, 0xff}, count[] = {0xbe, 0x10, 0, 0, 0};
+	static const uint8_t trap_arm64[] = {0x21, 0x07, 0x80, 0x12}; /* mov w1, #-58 */
+	struct instruction found;
+
+	(void)state;
+	assert_true(instruction_x86(trap, sizeof(trap), &found) && found.is_request);
+	assert_true(instruction_x86(count, sizeof(count), &found) && !found.is_request);
+	assert_true(instruction_arm64(trap_arm64, sizeof(trap_arm64), &found) && found.is_request);
+}
+
 /* Any bytes: no more are read than there are. */
 static void test_any_bytes(void **state)
 {
@@ -133,6 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_x86),
 		cmocka_unit_test(test_arm64),
+		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_any_bytes),
 	};
 

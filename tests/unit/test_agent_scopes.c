@@ -29,28 +29,28 @@ static const char code[] = "\x0f\x84\x1b\x00\x00\x00" /* 0: to 33, the trap of f
 			   NOPS /* 6 */
 			   CALL /* 10: a stub, without an entry */
 			   "\x90" NOPS /* 15 */
-			   "\x0f\x85\x0d\x00\x00\x00" /* 20: to 39, the trap of second() */
+			   "\x0f\x85\x0c\x00\x00\x00" /* 20: to 38, the trap of second() */
 			   "\x90" /* 26 */
 			   CALL /* 27: third() */
 			   "\xc3" /* 32 */
-			   CALL "\xf4" /* 33 */
-			   CALL; /* 39 */
+			   CALL "\xbe\xc6\xff\xff\xff" /* 33: mov esi, the request of the next trap */
+			   CALL; /* 43 */
 
 static const struct duet_code_pc entries[] = {
 	{.offset = 32, .frame = 4, .depth = 1, .flags = SCOPES_SAFEPOINT},
 	{.offset = 38, .frame = 0, .depth = 2, .flags = SCOPES_SAFEPOINT},
-	{.offset = 44, .frame = 2, .depth = 2, .flags = SCOPES_SAFEPOINT},
+	{.offset = 48, .frame = 2, .depth = 2, .flags = SCOPES_SAFEPOINT},
 };
 
 static uint64_t silent; /* a method whose byte code calls nothing */
 
-static bool may_call(const struct duet_java_frame *frame)
+static enum scopes_calls calls(const struct duet_java_frame *frame)
 {
-	return frame->method != silent;
+	return frame->method == silent ? SCOPES_CALLS_NOTHING : SCOPES_CALLS_RUNTIME;
 }
 
 static struct scopes scopes = {
-	.may_call = may_call,
+	.calls = calls,
 	.code = (const uint8_t *)code,
 	.code_bytes = sizeof(code) - 1,
 	.pcs = entries,
@@ -100,7 +100,7 @@ static void test_entries_stay(void **state)
 	(void)state;
 	expect(32, OUTER, false);
 	expect(38, FIRST, false);
-	expect(44, SECOND, false);
+	expect(48, SECOND, false);
 }
 
 /* Between two checks of one method, there is no doubt; but a call may come from a method without a check. */
@@ -109,7 +109,7 @@ static void test_between_equal_checks(void **state)
 	static const struct duet_code_pc equal[] = {
 		{.offset = 32, .frame = 4, .depth = 1, .flags = SCOPES_SAFEPOINT},
 		{.offset = 38, .frame = 0, .depth = 2, .flags = SCOPES_SAFEPOINT},
-		{.offset = 44, .frame = 5, .depth = 2, .flags = SCOPES_SAFEPOINT}, /* at another bci */
+		{.offset = 48, .frame = 5, .depth = 2, .flags = SCOPES_SAFEPOINT}, /* at another bci */
 	};
 
 	(void)state;
@@ -130,19 +130,34 @@ static void test_calls_of_byte_code(void **state)
 	silent = 0;
 }
 
-static bool calls_nothing(const struct duet_java_frame *frame)
+static enum scopes_calls calls_nothing(const struct duet_java_frame *frame)
 {
 	(void)frame;
-	return false;
+	return SCOPES_CALLS_NOTHING;
+}
+
+static enum scopes_calls calls_methods(const struct duet_java_frame *frame)
+{
+	(void)frame;
+	return SCOPES_CALLS_METHOD;
 }
 
 /* If neither scope calls anything, what they have in common has called something unknown. */
 static void test_unknown_caller(void **state)
 {
 	(void)state;
-	scopes.may_call = calls_nothing;
+	scopes.calls = calls_nothing;
 	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
-	scopes.may_call = may_call;
+	scopes.calls = calls;
+}
+
+/* What is called as a method is no stub; a trap's entry names a call that may be replaced by a stub. */
+static void test_calls_of_methods(void **state)
+{
+	(void)state;
+	scopes.calls = calls_methods;
+	expect(15, SECOND, true); /* the call at 33 is of a method, as there is no request before it */
+	scopes.calls = calls;
 }
 
 /* With all scopes recorded, that of a call before a jump is not the next one in the code but the one at the target. */
@@ -179,7 +194,7 @@ static void test_exact(void **state)
 static void test_null_checks(void **state)
 {
 	/* other words, then the table: its count, the access, the trap */
-	static const uint32_t tables[] = {7, 0, 2, 1, 15, 39};
+	static const uint32_t tables[] = {7, 0, 2, 1, 15, 38};
 
 	(void)state;
 	scopes.tables = (const uint8_t *)tables;
@@ -231,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_null_checks),
 		cmocka_unit_test(test_calls_of_byte_code),
 		cmocka_unit_test(test_unknown_caller),
+		cmocka_unit_test(test_calls_of_methods),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_any_bytes),
