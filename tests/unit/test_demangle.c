@@ -38,6 +38,15 @@ static void test_rust_without_hash(void **state)
 	assert_demangles("_RNvC6_123foo3bar", "123foo::bar");
 }
 
+/* These look as if they bound 62^3 lifetimes and more: the hashes of crates, and identifiers. */
+static void test_rust_with_a_g(void **state)
+{
+	(void)state;
+	assert_demangles("_RNvCsdKmGX6TnrLs_1a4main", "a::main");
+	assert_demangles("_RNvNtCsFGGGabc_1a12Glyph_GG_Baz4main", "a::Glyph_GG_Baz::main");
+	assert_demangles("_RINvCsdKmGX6TnrLs_1a5applyNCNvB2_4main0EB2_", "a::apply::<a::main::{closure#0}>");
+}
+
 static void test_linkage_entries_stay_so(void **state)
 {
 	(void)state;
@@ -105,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cplus_without_parameters),
 		cmocka_unit_test(test_rust_without_hash),
+		cmocka_unit_test(test_rust_with_a_g),
 		cmocka_unit_test(test_linkage_entries_stay_so),
 		cmocka_unit_test(test_others_stay),
 		cmocka_unit_test(test_lifetimes_without_end),

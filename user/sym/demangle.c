@@ -27,33 +27,11 @@ static void take_text(const char *text, size_t len, void *cookie)
 		longjmp(output->full, 1);
 }
 
-/*
- * In a Rust name, "G", a number in base 62 and "_" bind that many lifetimes plus one. rust_demangle_callback() counts
- * them one by one even if it prints none, so a hostile name could keep it busy for years. Real names bind a few. The
- * same text inside an identifier counts too, since a back reference may point there.
- */
-static bool binds_many_lifetimes(const char *name)
-{
-	for (const char *at = name; (at = strchr(at, 'G'));) {
-		const char *digits = ++at;
-
-		while (isalnum((unsigned char)*at))
-			at++;
-		if (*at == '_' && at - digits > 1)
-			return true;
-	}
-	return false;
-}
-
 static bool demangle_plain(const char *name, struct buf *out)
 {
 	size_t start = out->len;
 	struct demangle_output output = {.out = out, .max_len = start + DEMANGLE_MAX_OUTPUT};
 
-	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') ||
-	    strnlen(name, DEMANGLE_MAX_INPUT + 1) > DEMANGLE_MAX_INPUT ||
-	    (name[1] == 'R' && binds_many_lifetimes(name)))
-		return false;
 	if (setjmp(output.full))
 		return true;
 	/* Rust first: its older names are also valid C++ names, with a hash at the end that is of no use. */
@@ -66,6 +44,63 @@ static bool demangle_plain(const char *name, struct buf *out)
 	return false;
 }
 
+/*
+ * In a Rust name, "G", a number in base 62 and "_" bind that many lifetimes plus one. rust_demangle_callback() counts
+ * them one by one even if it prints none, so a hostile name could keep it busy for years. In real names such a number
+ * has one digit. Replaces "G" before longer ones by `letter`. Returns false if there are none.
+ */
+static bool replace_binders(char *name, char letter)
+{
+	size_t digits = 0;
+	bool is_number = false, is_replaced = false;
+
+	for (size_t i = strlen(name); i-- > 0;) {
+		if (!isalnum((unsigned char)name[i])) {
+			is_number = name[i] == '_';
+			digits = 0;
+			continue;
+		}
+		if (is_number && digits++ > 1 && name[i] == 'G') {
+			name[i] = letter;
+			is_replaced = true;
+		}
+	}
+	return is_replaced;
+}
+
+/*
+ * A crate's hash and an identifier may contain the text of such a binder. Then any other letter in the place of "G"
+ * gives a name too, which differs at most in that letter, and no tag of the grammar is "H" or "J".
+ */
+static bool demangle_rust(const char *name, struct buf *out)
+{
+	char with_h[DEMANGLE_MAX_INPUT + 1], with_j[DEMANGLE_MAX_INPUT + 1];
+	size_t start = out->len, same = 0;
+	struct buf other;
+
+	strcpy(with_h, name);
+	strcpy(with_j, name);
+	if (!replace_binders(with_h, 'H'))
+		return demangle_plain(name, out);
+	replace_binders(with_j, 'J');
+	buf_init(&other);
+	if (demangle_plain(with_h, out) && demangle_plain(with_j, &other) && out->len - start == other.len)
+		for (; same < other.len; same++)
+			if (out->data[start + same] != other.data[same])
+				out->data[start + same] = 'G';
+	if (!same)
+		buf_cut(out, start);
+	buf_release(&other);
+	return same;
+}
+
+static bool demangle_name(const char *name, struct buf *out)
+{
+	if (name[0] != '_' || strnlen(name, DEMANGLE_MAX_INPUT + 1) > DEMANGLE_MAX_INPUT)
+		return false;
+	return name[1] == 'R' ? demangle_rust(name, out) : name[1] == 'Z' && demangle_plain(name, out);
+}
+
 bool demangle(const char *name, struct buf *out)
 {
 	const char *suffix = strstr(name, DEMANGLE_PLT_SUFFIX);
@@ -73,10 +108,10 @@ bool demangle(const char *name, struct buf *out)
 	bool done;
 
 	if (!suffix || suffix[strlen(DEMANGLE_PLT_SUFFIX)])
-		return demangle_plain(name, out);
+		return demangle_name(name, out);
 	buf_init(&plain);
 	buf_add(&plain, name, (size_t)(suffix - name));
-	done = demangle_plain(plain.data, out);
+	done = demangle_name(plain.data, out);
 	if (done)
 		buf_add_str(out, suffix);
 	buf_release(&plain);
