@@ -73,16 +73,22 @@ static inline int walk_store(WALK *walk, uint64_t address, uint32_t id)
 static inline walk_result walk_native_turn(WALK *walk)
 {
 	enum duet_code code = DUET_CODE_UNKNOWN;
-	const struct duet_unwind_row *row;
+	const struct duet_unwind_row *row = walk_look_up(walk, &code);
+	uint64_t pc = walk->cursor.pc;
+	int is_return = walk->cursor.is_return;
+	walk_result end = walk_native_step(&walk->cursor, row, code, &walk->sample.guessed_depth);
 
 	/*
-	 * The loader names a caller by the byte before its address. A pc that a signal handler interrupted must be
-	 * named by its own byte, so it is stored as pc + 1.
+	 * A signal trampoline, below which is an interrupted pc: nothing has called it. A row for it begins at the byte
+	 * before it.
 	 */
-	if (!walk_store(walk, walk->cursor.pc + (walk->walked && !walk->cursor.is_return), 0))
-		return DUET_WALK_DEPTH;
-	row = walk_look_up(walk, &code);
-	return walk_native_step(&walk->cursor, row, code, &walk->sample.guessed_depth);
+	if (end == DUET_WALK_NONE && !walk->cursor.is_return && (!row || row->rule != DUET_CFA_SIGNAL))
+		is_return = 0;
+	/*
+	 * The loader names a caller by the byte before its address. A pc that is no return address must be named by its
+	 * own byte, so it is stored as pc + 1.
+	 */
+	return walk_store(walk, pc + (walk->walked && !is_return), 0) ? end : DUET_WALK_DEPTH;
 }
 
 static inline walk_result walk_code_turn(WALK *walk)

@@ -222,6 +222,31 @@ static inline int walk_is_outermost(const struct unwind_cursor *cursor)
 	return !cursor->fp && cursor->is_return && !cursor->is_guess;
 }
 
+#if WALK_X86
+#define WALK_SIGRETURN 0x0f0000000fc0c748ull /* mov $15, %rax; the first byte of syscall */
+#else
+#define WALK_SIGRETURN 0xd4000001d2801168ull /* mov x8, #139; svc #0 */
+#endif
+
+/* The trampoline to which a signal handler returns: it calls rt_sigreturn. */
+static inline int walk_is_trampoline(const struct unwind_cursor *cursor)
+{
+	uint64_t code;
+
+	return !walk_read_word(cursor, &code, cursor->pc) && code == WALK_SIGRETURN;
+}
+
+/*
+ * Returns nonzero for code that no row describes, and for a row that cannot be that of a call, because the function has
+ * no frame. Then it is the row of the code before a trampoline that has none.
+ */
+static inline int walk_is_undescribed(const struct unwind_cursor *cursor, const struct duet_unwind_row *row)
+{
+	if (!row || (row->rule & DUET_ROW_CFA) == DUET_CFA_NONE)
+		return 1;
+	return cursor->is_return && (WALK_X86 ? row->rule == DUET_CFA_SP && row->cfa == 1 : walk_is_linked(row));
+}
+
 #define WALK_CALL_BYTES 5 /* call rel32 */
 #define WALK_LEAF_BYTES 1024 /* no assembler function that has no frame is larger */
 
@@ -288,8 +313,12 @@ static inline walk_result walk_native_step(struct unwind_cursor *cursor, const s
 					   enum duet_code code, uint16_t *guessed)
 {
 	int is_file = code == DUET_CODE_FILE;
-	walk_result end = row ? walk_by_row(cursor, row) : DUET_WALK_NO_ROW;
+	walk_result end = DUET_WALK_NO_ROW;
 
+	if (is_file && walk_is_undescribed(cursor, row) && walk_is_trampoline(cursor))
+		return walk_signal_frame(cursor);
+	if (row)
+		end = walk_by_row(cursor, row);
 	if (end != DUET_WALK_NO_ROW)
 		return end;
 	if (is_file && walk_is_outermost(cursor))

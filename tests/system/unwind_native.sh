@@ -135,6 +135,37 @@ case_in_a_signal_handler_on_its_own_stack() {
 	signal_case signal_stack
 }
 
+# The trampoline of musl has no table, and is found by its bytes.
+case_in_a_signal_handler_of_musl() {
+	need_bpf
+	command -v musl-gcc >/dev/null || skip "no musl-gcc"
+	musl-gcc -O2 -pthread -static -o "$here/native_musl" "$(dirname "$0")/../workloads/native.c" ||
+		fail "musl-gcc cannot compile native.c"
+	start_native "$here/native_musl" signal
+	record_native -i 997us
+	expect_whole "main;run;${chain}leaf_interrupted;(leaf_compute;)?__restore_rt;handle;leaf_compute$kernel" \
+		';handle;leaf_compute' 95
+	# Below main, musl has no tables either.
+	expect_whole '^\[truncated\];([^;]+;)*main;' . 90
+	expect_contains "$here/stderr" 'lost: [0-9]+ user stacks cut'
+}
+
+# Neither the trampoline nor any other code of the stripped C library has a name of its own.
+case_names_of_a_stripped_musl() {
+	need_bpf
+	command -v musl-gcc >/dev/null || skip "no musl-gcc"
+	musl-gcc -O2 -pthread -o "$here/native_musl" "$(dirname "$0")/../workloads/native.c" ||
+		fail "musl-gcc cannot compile native.c"
+	start_native "$here/native_musl" sort
+	record_native
+	expect_whole ';libc\.so\+0x[0-9a-f]+;compare' ';compare'
+	expect_lacks "$here/out" ';libc\.so\+0x15000' # the linkage table
+	kill "$native"
+	start_native "$here/native_musl" signal
+	record_native -i 997us
+	expect_whole ';libc\.so\+0x[0-9a-f]+;handle' ';handle;leaf_compute'
+}
+
 # ---- files with fewer tables -----------------------------------------------------------------------
 
 # The tables are in a debug file, which the stripped file names, and compressed.

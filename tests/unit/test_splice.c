@@ -213,6 +213,26 @@ static void test_unjoined_is_marked(void **state)
 	assert_string_equal(f->splice.frames.items[2].mark, "[not_signalled]");
 }
 
+/* A thread that has no Java half, and whose walk did not reach its entry. */
+static void test_cut_is_marked(void **state)
+{
+	static const struct duet_java_frame none[] = {{0}};
+	struct fixture *f = *state;
+	struct half_sample sample = kernel_half(1, 1, (uint64_t[]){~0ull, LIBC + 8});
+	struct half_java java = java_half(0, none);
+
+	java.head.flags = DUET_JAVA_NO_THREAD;
+	for (int i = 0; i < 2; i++) {
+		sample.head.walk_end = DUET_WALK_BAD_FP;
+		splice(f, &sample, i ? &java : NULL, i ? JOIN_JOINED : JOIN_WALKED);
+		EXPECT(f, SPLICE_KERNEL, SPLICE_NATIVE, SPLICE_MARK);
+		assert_string_equal(f->splice.frames.items[2].mark, "[truncated]");
+		sample.head.walk_end = DUET_WALK_ENTRY;
+		splice(f, &sample, i ? &java : NULL, i ? JOIN_JOINED : JOIN_WALKED);
+		EXPECT(f, SPLICE_KERNEL, SPLICE_NATIVE);
+	}
+}
+
 /* ---- BPF's own walk ---- */
 
 #define CALL_STUB (HEAP + 0x4000)
@@ -675,6 +695,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failed_walk_is_marked_and_keeps_the_top, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_called_from_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unjoined_is_marked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cut_is_marked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_native_below_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_for_java, set_up, tear_down),

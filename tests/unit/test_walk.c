@@ -255,6 +255,38 @@ static void through_a_signal_frame(void **state)
 	assert_false(cursor.is_return);
 }
 
+/* musl's trampoline has no row. Other code before one has a row that says that it has no frame, so it cannot call. */
+static void through_a_trampoline(void **state)
+{
+	const struct duet_unwind_row *const described[] = {NULL, ROW(.rule = DUET_CFA_NONE),
+						      ROW(.rule = DUET_CFA_SP, .cfa = WALK_X86)};
+	const size_t code = 40, sp = 4, registers = sp + WALK_SIGNAL_FP / 8;
+
+	(void)state;
+	stack[registers + (WALK_SIGNAL_PC - WALK_SIGNAL_FP) / 8] = 0x5000;
+	stack[registers + (WALK_SIGNAL_SP - WALK_SIGNAL_FP) / 8] = STACK + 50 * 8;
+	for (size_t i = 0; i < sizeof(described) / sizeof(*described) && registers < WORDS; i++) {
+		struct unwind_cursor cursor = leaf_at(sp, 2);
+		uint16_t guessed = 0;
+
+		cursor.pc = STACK + code * 8;
+		cursor.is_return = 1;
+		cursor.has_lr = 0;
+		stack[code] = WALK_SIGRETURN;
+		assert_int_equal(walk_native_step(&cursor, described[i], DUET_CODE_FILE, &guessed), DUET_WALK_NONE);
+		assert_int_equal(cursor.pc, 0x5000);
+		assert_int_equal(cursor.sp, STACK + 50 * 8);
+		assert_false(cursor.is_return);
+		assert_int_equal(guessed, 0);
+		cursor = leaf_at(sp, 2);
+		stack[code]++; /* other code */
+		cursor.pc = STACK + code * 8;
+		cursor.is_return = 1;
+		(void)walk_native_step(&cursor, described[i], DUET_CODE_FILE, &guessed);
+		assert_int_not_equal(cursor.pc, 0x5000);
+	}
+}
+
 static void ends_have_reasons(void **state)
 {
 	const struct duet_unwind_row *outside = ROW(.rule = DUET_CFA_SP | RA_SAVED, .cfa = WORDS + 1, .saved = -1);
@@ -485,6 +517,7 @@ int main(void)
 		cmocka_unit_test_setup(after_a_guess_sp_is_not_known, fresh_stack),
 #endif
 		cmocka_unit_test_setup(through_a_signal_frame, fresh_stack),
+		cmocka_unit_test_setup(through_a_trampoline, fresh_stack),
 		cmocka_unit_test_setup(ends_have_reasons, fresh_stack),
 		cmocka_unit_test_setup(frame_pointers_are_a_guess, fresh_stack),
 		cmocka_unit_test_setup(code_in_memory_is_no_guess, fresh_stack),

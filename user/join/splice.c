@@ -568,6 +568,14 @@ static int push_java_half(struct splicing *s, const struct duet_sample *sample, 
 	return err;
 }
 
+/* Marks a stack whose walk ended before the thread's entry. */
+static int push_cut(struct splicing *s, const struct duet_sample *sample, const char *mark)
+{
+	bool is_cut = s->user_depth && sample->walk_end > DUET_WALK_ENTRY;
+
+	return push_mark(s, mark || !is_cut ? mark : truncated);
+}
+
 static int push_joined(struct splicing *s, const struct duet_sample *sample, const struct duet_java_sample *java)
 {
 	const struct duet_java_frame *frames = (const struct duet_java_frame *)(java + 1);
@@ -576,9 +584,9 @@ static int push_joined(struct splicing *s, const struct duet_sample *sample, con
 	if (java->java_depth)
 		return push_java_half(s, sample, java, frames);
 	err = push_physical(s);
-	if (err || java->flags & DUET_JAVA_NO_THREAD || sample->flags & DUET_SAMPLE_USER_COMPLETE)
+	if (err || sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		return err;
-	return push_mark(s, splice_failure_mark(java->status));
+	return push_cut(s, sample, java->flags & DUET_JAVA_NO_THREAD ? NULL : splice_failure_mark(java->status));
 }
 
 /* Returns the index of the first frame of a Java method; 0 if there is none. */
@@ -623,7 +631,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 	if (java)
 		return push_joined(&s, sample, java);
 	err = push_physical(&s);
-	return err ? err : push_mark(&s, unjoined_mark(outcome, sample));
+	return err ? err : push_cut(&s, sample, unjoined_mark(outcome, sample));
 }
 
 int splice_mark(struct splice *splice, const char *mark)

@@ -10,6 +10,7 @@
 #include "sym/stubs.h"
 
 #define MAX_SEGMENTS 256
+#define OPEN_CODE_BYTES 512 /* searched for the end of a function of unknown size */
 #define MAX_EH_FRAME_HDR_BYTES (64u << 20) /* 8 million functions */
 
 static int read_segments(struct elf_file *file, Elf *elf, GElf_Phdr *ret_eh_frame_hdr)
@@ -40,6 +41,21 @@ static void read_function_starts(struct elf_file *file, struct elf_reader *reade
 		data = elf_reader_chunk(reader, phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
 	if (data) /* a table that cannot be read is treated as missing */
 		(void)function_starts_read(&file->function_starts, phdr->p_vaddr, data->d_buf, data->d_size);
+}
+
+/* A file with .symtab has the names of its functions, so only another one needs their sizes. */
+static void read_function_sizes(struct elf_file *file, struct elf_reader *reader)
+{
+	Elf_Scn *section = NULL;
+	Elf_Data *data = NULL;
+	GElf_Shdr shdr;
+
+	if (file->function_starts.count && !file->has_symtab)
+		section = elf_reader_find(reader, ".eh_frame", &shdr);
+	if (section)
+		data = elf_reader_section(reader, section, &shdr);
+	if (data) /* without memory, their sizes are not known */
+		(void)function_starts_measure(&file->function_starts, shdr.sh_addr, data->d_buf, data->d_size);
 }
 
 /* Finds the code section of a symbol. False for data symbols, undefined and absolute ones. */
@@ -83,13 +99,38 @@ static size_t unversioned_len(const char *name, size_t len)
 	return version ? (size_t)(version - name) : len;
 }
 
-/* The most bytes that a symbol of unknown size can have. */
-static uint64_t symbol_limit(const struct elf_file *file, const GElf_Sym *symbol, const GElf_Shdr *section)
+/*
+ * Returns how much of the code is before its first return instruction, with that. On x86-64 the byte may also be part
+ * of another instruction.
+ */
+static uint64_t until_return(const struct elf_reader *reader, uint64_t offset, uint64_t most)
 {
-	uint64_t in_section = section->sh_size - (symbol->st_value - section->sh_addr);
-	uint64_t in_function = function_starts_next(&file->function_starts, symbol->st_value) - symbol->st_value;
+	static const unsigned char x86[] = {0xc3}, arm64[] = {0xc0, 0x03, 0x5f, 0xd6};
+	unsigned char code[OPEN_CODE_BYTES];
+	size_t len = elf_reader_copy(reader, offset, code, most < sizeof(code) ? most : sizeof(code));
+	const unsigned char *found;
+	GElf_Ehdr header;
+	bool is_x86 = gelf_getehdr(reader->elf, &header) && header.e_machine == EM_X86_64;
 
-	return in_section < in_function ? in_section : in_function;
+	found = is_x86 ? memmem(code, len, x86, sizeof(x86)) : memmem(code, len, arm64, sizeof(arm64));
+	return found ? (uint64_t)(found - code) + (is_x86 ? sizeof(x86) : sizeof(arm64)) : len;
+}
+
+/*
+ * The most bytes that a symbol of unknown size can have. .dynsym lacks functions that only the file itself calls, so
+ * there the code before the next symbol need not be this function's.
+ */
+static uint64_t symbol_limit(const struct elf_file *file, const struct elf_reader *reader, const GElf_Sym *symbol,
+			     const GElf_Shdr *section)
+{
+	uint64_t at = symbol->st_value - section->sh_addr, in_section = section->sh_size - at;
+	uint64_t in_function = function_starts_next(&file->function_starts, symbol->st_value) - symbol->st_value;
+	uint64_t most = in_section < in_function ? in_section : in_function, start;
+
+	if (file->has_symtab || symbol->st_size ||
+	    function_starts_find(&file->function_starts, symbol->st_value, &start))
+		return most;
+	return until_return(reader, section->sh_offset + at, most);
 }
 
 static int read_symbol(struct elf_file *file, struct elf_reader *reader, const GElf_Sym *symbol, const Elf_Data *names)
@@ -110,7 +151,7 @@ static int read_symbol(struct elf_file *file, struct elf_reader *reader, const G
 	plain_len = unversioned_len(name, len);
 	linkage = symbol_linkage(symbol, name + plain_len, len - plain_len);
 	return symbol_table_add(&file->symbols, symbol->st_value, symbol->st_size,
-				symbol_limit(file, symbol, &section), linkage, name, plain_len);
+				symbol_limit(file, reader, symbol, &section), linkage, name, plain_len);
 }
 
 static int read_symbols(struct elf_file *file, struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)
@@ -147,6 +188,7 @@ static int read_sections(struct elf_file *file, struct elf_reader *reader)
 		chosen_shdr = shdr;
 	}
 	file->has_symtab = chosen_shdr.sh_type == SHT_SYMTAB;
+	read_function_sizes(file, reader);
 	return chosen ? read_symbols(file, reader, chosen, &chosen_shdr) : 0;
 }
 
@@ -227,26 +269,9 @@ bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_
 	return false;
 }
 
-static bool in_one_segment(const struct elf_file *file, uint64_t a, uint64_t b)
-{
-	for (size_t i = 0; i < file->segments.len; i++) {
-		const struct elf_segment *segment = &file->segments.items[i];
-
-		if (a - segment->vaddr < segment->size && b - segment->vaddr < segment->size)
-			return true;
-	}
-	return false;
-}
-
 uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr)
 {
 	uint64_t start;
 
-	if (!function_starts_find(&file->function_starts, vaddr, &start) || !in_one_segment(file, start, vaddr))
-		return vaddr;
-	/*
-	 * If that function has a name, it ends before this address, as otherwise the address would have its name. Then
-	 * the address is in code without unwind information.
-	 */
-	return symbol_table_find(&file->symbols, start) ? vaddr : start;
+	return function_starts_find(&file->function_starts, vaddr, &start) ? start : vaddr;
 }

@@ -2,6 +2,7 @@
 #include "sym/function_starts.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,14 @@ struct eh_frame_hdr { /* as GNU ld, gold, lld and mold write it */
 struct eh_frame_row {
 	int32_t start;
 	int32_t fde;
+};
+
+/* An FDE of .eh_frame, as far as it is needed, with the encoding that compilers write: relative, 4 bytes. */
+struct eh_frame_fde {
+	uint32_t len; /* of what follows it; 0: the table ends */
+	uint32_t cie; /* 0: this is no FDE but a CIE */
+	int32_t start;
+	uint32_t size;
 };
 
 static bool is_supported(const struct eh_frame_hdr *header)
@@ -69,7 +78,7 @@ int function_starts_read(struct function_starts *starts, uint64_t vaddr, const v
 		free(offsets);
 		return -EINVAL;
 	}
-	*starts = (struct function_starts){vaddr, offsets, header.count};
+	*starts = (struct function_starts){.base = vaddr, .offsets = offsets, .count = header.count};
 	return 0;
 }
 
@@ -78,6 +87,7 @@ void function_starts_release(struct function_starts *starts)
 	if (!starts)
 		return;
 	free(starts->offsets);
+	free(starts->sizes);
 	*starts = (struct function_starts){0};
 }
 
@@ -103,11 +113,32 @@ static uint64_t start_at(const struct function_starts *starts, size_t i)
 	return starts->base + (uint64_t)(int64_t)starts->offsets[i];
 }
 
+int function_starts_measure(struct function_starts *starts, uint64_t vaddr, const void *bytes, size_t len)
+{
+	struct eh_frame_fde fde;
+
+	starts->sizes = calloc(starts->count, sizeof(*starts->sizes));
+	if (!starts->sizes)
+		return -ENOMEM;
+	for (size_t at = 0; len - at >= sizeof(fde); at += sizeof(fde.len) + fde.len) {
+		uint64_t start, i;
+
+		memcpy(&fde, (const char *)bytes + at, sizeof(fde));
+		if (!fde.len || fde.len > len - at - sizeof(fde.len))
+			break;
+		start = vaddr + at + offsetof(struct eh_frame_fde, start) + (uint64_t)(int64_t)fde.start;
+		i = count_up_to(starts, start);
+		if (fde.cie && i && start_at(starts, i - 1) == start) /* with another encoding it is not */
+			starts->sizes[i - 1] = fde.size;
+	}
+	return 0;
+}
+
 bool function_starts_find(const struct function_starts *starts, uint64_t vaddr, uint64_t *ret_start)
 {
 	size_t count = count_up_to(starts, vaddr);
 
-	if (!count)
+	if (!count || !starts->sizes || vaddr - start_at(starts, count - 1) >= starts->sizes[count - 1])
 		return false;
 	*ret_start = start_at(starts, count - 1);
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The start addresses of the functions of an ELF file, with or without a name. They come from the search table of
- * .eh_frame_hdr, which is loaded with the code and therefore survives strip.
+ * Where the functions of an ELF file are, with or without a name. Their starts come from the search table of
+ * .eh_frame_hdr, their sizes from .eh_frame. Both are loaded with the code and therefore survive strip.
  */
 #ifndef SYM_FUNCTION_STARTS_H
 #define SYM_FUNCTION_STARTS_H
@@ -13,6 +13,7 @@
 struct function_starts { /* all zero: none known */
 	uint64_t base;	  /* virtual address of .eh_frame_hdr */
 	int32_t *offsets; /* from base, ascending */
+	uint32_t *sizes; /* of the same functions, in bytes; 0: not known. NULL until function_starts_measure() */
 	size_t count;
 };
 
@@ -21,9 +22,11 @@ struct function_starts { /* all zero: none known */
  * linkers do not write, -EINVAL if it is damaged, or -ENOMEM. `bytes` may be freed after the call.
  */
 int function_starts_read(struct function_starts *starts, uint64_t vaddr, const void *bytes, size_t len);
+/* Reads the sizes from the `len` bytes of .eh_frame, which the file loads at `vaddr`. Returns 0 or -ENOMEM. */
+int function_starts_measure(struct function_starts *starts, uint64_t vaddr, const void *bytes, size_t len);
 void function_starts_release(struct function_starts *starts);
 
-/* Finds the last start at or before the address. False if there is none. */
+/* Finds the start of the function that holds the address. False if there is none, or if the sizes are not known. */
 bool function_starts_find(const struct function_starts *starts, uint64_t vaddr, uint64_t *ret_start);
 /* The first start after the address, or UINT64_MAX. */
 uint64_t function_starts_next(const struct function_starts *starts, uint64_t vaddr);
