@@ -36,6 +36,7 @@ enum duet_unwind_cfa {
 	DUET_CFA_DEREF_FP, /* the word at fp + cfa: functions that align their stack */
 	DUET_CFA_DEREF_SP, /* the word at sp + cfa, plus 8: assembly that switches to an aligned stack */
 	DUET_CFA_PLT,	   /* x86-64: sp + 8, or sp + 16 from byte `saved` of a 16-byte PLT entry on */
+	DUET_CFA_SWITCHED, /* x86-64: fp + 16, with the caller's fp at fp, on another stack than sp */
 };
 
 #define DUET_ROW_CFA 0x0f      /* enum duet_unwind_cfa */
@@ -126,7 +127,7 @@ struct duet_mapped_rows {
 DUET_ASSERT_SIZE(struct duet_mapped_rows, 24);
 
 #define DUET_UNWIND_MAGIC 0x64757477u /* "dutw" */
-#define DUET_UNWIND_VERSION 5
+#define DUET_UNWIND_VERSION 6
 #define DUET_UNWIND_FILE_PAGE 4096 /* rows, pages, modules and mappings each begin at a multiple of it */
 
 /*

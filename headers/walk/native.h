@@ -188,6 +188,28 @@ static inline const struct duet_unwind_row *walk_search_rows(const struct unwind
 	return low > first ? walk_row(cursor, low - 1) : 0;
 }
 
+#define WALK_GO_STACK_BYTES 16384 /* least size of the stack to which Go's runtime switches */
+#define WALK_GO_FRAMES 64 /* more do not fit there */
+
+/*
+ * Go's runtime has switched to another stack, which begins with this frame. Its tables do not say where fp is saved, so
+ * the cursor still has that of the leaf. The list of frames leads back to the first stack, which may lie anywhere.
+ */
+static inline walk_result walk_switched(struct unwind_cursor *cursor)
+{
+	uint64_t frame[2] = {0, 0}, fp = cursor->fp, end = cursor->sp;
+
+	for (uint32_t i = 0; i < WALK_GO_FRAMES; i++) {
+		if (walk_read(cursor, frame, sizeof(frame), fp))
+			return DUET_WALK_UNREADABLE;
+		if (fp >= end || end - fp > WALK_GO_STACK_BYTES)
+			break;
+		fp = frame[0];
+	}
+	cursor->sp = fp;
+	return walk_to_caller(cursor, frame[1], fp + sizeof(frame), frame[0]);
+}
+
 /*
  * A step by the row that is in force at the cursor's pc. Returns DUET_WALK_NO_ROW when the row does not say how to find
  * the caller.
@@ -203,6 +225,8 @@ static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct
 		return DUET_WALK_ENTRY;
 	if (how == DUET_CFA_SIGNAL)
 		return walk_signal_frame(cursor);
+	if (how == DUET_CFA_SWITCHED)
+		return walk_switched(cursor);
 	if (walk_is_linked(row) && !cursor->has_lr)
 		return DUET_WALK_NO_ROW;
 	if (!WALK_X86 && cursor->no_sp && how != DUET_CFA_FP)

@@ -166,6 +166,22 @@ case_names_of_a_stripped_musl() {
 	expect_whole ';libc\.so\+0x[0-9a-f]+;handle' ';handle;leaf_compute'
 }
 
+# Go's runtime calls on stacks of its own. What it does for a goroutine has the goroutine's stack below it.
+case_stacks_of_go() {
+	local root='^(\[truncated\];)?(runtime\.(goexit|mcall|morestack|clone|mstart|rt0_go)|_rt0_amd64)[^;]*[; ]'
+	need_bpf
+	command -v go >/dev/null || skip "no go"
+	GOCACHE=$here/cache GO111MODULE=off go build -o "$here/goroutines" \
+		"$(dirname "$0")/../workloads/goroutines.go" ||
+		fail "go cannot compile goroutines.go"
+	start_native "$here/goroutines"
+	record_native
+	expect_whole '^runtime.goexit[^;]*;runtime.main;main.main;' ';main.main;' 100
+	expect_whole '^runtime.(goexit|mcall|clone|mstart)[^;]*;' ';clock_gettime' 95
+	expect_whole '^runtime.goexit[^;]*;' ';runtime.systemstack' 95
+	expect_whole "$root" . 98
+}
+
 # ---- files with fewer tables -----------------------------------------------------------------------
 
 # The tables are in a debug file, which the stripped file names, and compressed.

@@ -287,6 +287,31 @@ static void through_a_trampoline(void **state)
 	}
 }
 
+#if WALK_X86
+/* Go's runtime has called on another stack, on which two functions have kept fp. */
+static void through_a_switch_of_stacks(void **state)
+{
+	struct unwind_cursor cursor = leaf_at(50, 40);
+	const struct duet_unwind_row *row = ROW(.rule = DUET_CFA_SWITCHED);
+
+	(void)state;
+	stack[40] = STACK + 45 * 8;
+	stack[45] = STACK + 55 * 8;
+	stack[55] = STACK + 20 * 8;
+	stack[56] = 0x5000;
+	cursor.is_return = 1;
+	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
+	expect_cursor(&cursor, 0x5000, 57, STACK + 20 * 8);
+	/* the list of frames is a ring, or leads nowhere */
+	cursor = leaf_at(50, 40);
+	stack[45] = STACK + 40 * 8;
+	(void)walk_by_row(&cursor, row);
+	cursor = leaf_at(50, 40);
+	stack[45] = 8;
+	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_UNREADABLE);
+}
+#endif
+
 static void ends_have_reasons(void **state)
 {
 	const struct duet_unwind_row *outside = ROW(.rule = DUET_CFA_SP | RA_SAVED, .cfa = WORDS + 1, .saved = -1);
@@ -518,6 +543,9 @@ int main(void)
 #endif
 		cmocka_unit_test_setup(through_a_signal_frame, fresh_stack),
 		cmocka_unit_test_setup(through_a_trampoline, fresh_stack),
+#if WALK_X86
+		cmocka_unit_test_setup(through_a_switch_of_stacks, fresh_stack),
+#endif
 		cmocka_unit_test_setup(ends_have_reasons, fresh_stack),
 		cmocka_unit_test_setup(frame_pointers_are_a_guess, fresh_stack),
 		cmocka_unit_test_setup(code_in_memory_is_no_guess, fresh_stack),

@@ -247,8 +247,9 @@ static int add_spans(struct unwind_rows *rows, const struct unwind_span *spans, 
 
 	for (size_t i = 0; !err && i < count; i++) {
 		bool is_cut = i + 1 < count && spans[i + 1].start <= spans[i].end;
+		struct duet_unwind_row other = {.rule = (uint8_t)spans[i].cfa};
 
-		err = add_row(rows, spans[i].start, framed);
+		err = add_row(rows, spans[i].start, spans[i].cfa == DUET_CFA_FP ? framed : other);
 		if (!err && !is_cut)
 			err = add_row(rows, spans[i].end, nothing);
 	}

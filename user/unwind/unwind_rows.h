@@ -48,6 +48,7 @@ bool unwind_rows_tell(const struct unwind_rows *rows, uint64_t vaddr);
 struct unwind_span { /* virtual addresses */
 	uint64_t start;
 	uint64_t end; /* exclusive */
+	enum duet_unwind_cfa cfa; /* DUET_CFA_FP, _SWITCHED or _ENTRY */
 };
 
 /*
