@@ -49,6 +49,33 @@ static void test_only_executable(void **state)
 	maps_release(NULL);
 }
 
+/* Huge pages in the middle of a file's code have its code. Other memory between files has not. */
+static void test_holes(void **state)
+{
+	struct maps maps = parse("1000-2000 r-xp 00001000 fe:00 7 /a\n"
+				 "2000-3000 r-xp 00000000 00:00 0 \n"
+				 "3000-5000 r-xs 00000000 00:01 9 /memfd:huge (deleted)\n"
+				 "5000-6000 r-xp 00005000 fe:00 7 /a\n"
+				 "6000-7000 r-xp 00000000 00:00 0 \n"
+				 "7000-8000 r-xp 00008000 fe:00 7 /a\n" /* another part than that which was there */
+				 "8000-9000 r-xp 00000000 00:00 0 \n"
+				 "a000-b000 r-xp 0000b000 fe:00 7 /a\n"); /* not adjacent */
+
+	(void)state;
+	for (uint64_t at = 0x1000; at < 0x6000; at += 0x1000) {
+		const struct mapping *mapping = maps_find(&maps, at);
+
+		assert_string_equal(mapping->path, "/a");
+		assert_int_equal(mapping->inode, 7);
+		assert_int_equal(mapping->dev_major, 0xfe);
+		assert_int_equal(mapping->offset, mapping->start);
+	}
+	assert_int_equal(maps_find(&maps, 0x6000)->inode, 0);
+	assert_int_equal(maps_find(&maps, 0x8000)->inode, 0);
+	assert_int_equal(maps.list.len, 8);
+	maps_release(&maps);
+}
+
 static void test_find(void **state)
 {
 	struct maps maps = parse("1000-2000 r-xp 0 0:0 0 \n2000-3000 r-xp 0 0:0 0 \n8000-9000 r-xp 0 0:0 0 \n");
@@ -200,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_executable), cmocka_unit_test(test_find),
+		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_paths),		cmocka_unit_test(test_malformed_lines_are_skipped),
 		cmocka_unit_test(test_equal),		cmocka_unit_test(test_self),
 		cmocka_unit_test(test_questions_and_file_agree),

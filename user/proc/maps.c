@@ -112,6 +112,60 @@ static int compare_starts(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
+static bool is_same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor &&
+	       !strcmp(a->path, b->path);
+}
+
+/* True if `behind` has the part of the file that it would have if the file were mapped from `before` on. */
+static bool continues(const struct mapping *before, const struct mapping *behind)
+{
+	return is_same_file(before, behind) && behind->offset - before->offset == behind->start - before->start;
+}
+
+/* Makes the mappings from `first` to `end` parts of the file before them. Returns 0 or -ENOMEM. */
+static int fill(struct mapping *first, const struct mapping *end)
+{
+	const struct mapping *before = first - 1;
+
+	for (struct mapping *hole = first; hole < end; hole++) {
+		char *path = strdup(before->path);
+
+		if (!path)
+			return -ENOMEM;
+		free(hole->path);
+		hole->path = path;
+		hole->offset = before->offset + (hole->start - before->start);
+		hole->inode = before->inode;
+		hole->dev_major = before->dev_major;
+		hole->dev_minor = before->dev_minor;
+	}
+	return 0;
+}
+
+/*
+ * Programs copy their code to huge pages, which replace the middle of the file's mapping. The file still has the names
+ * and the unwind rows of that code.
+ */
+static int fill_holes(struct maps *maps)
+{
+	struct mapping *all = maps->list.items;
+	int err = 0;
+
+	for (size_t before = 0, i = 1; !err && i < maps->list.len; i++) {
+		bool is_adjacent = all[i - 1].end == all[i].start;
+
+		if (!is_adjacent || !all[before].inode || all[before].path[0] != '/' ||
+		    is_same_file(&all[before], &all[i])) {
+			if (is_adjacent && i - before > 1 && continues(&all[before], &all[i]))
+				err = fill(&all[before + 1], &all[i]);
+			before = i;
+		}
+	}
+	return err;
+}
+
 static int parse_lines(struct maps *maps, const char *text, const char *end)
 {
 	const char *next;
@@ -133,7 +187,7 @@ static int parse_lines(struct maps *maps, const char *text, const char *end)
 	}
 	if (maps->list.len)
 		qsort(maps->list.items, maps->list.len, sizeof(*maps->list.items), compare_starts);
-	return 0;
+	return fill_holes(maps);
 }
 
 int maps_parse(struct maps *maps, const char *text, size_t len)
@@ -261,8 +315,7 @@ bool maps_equal(const struct maps *a, const struct maps *b)
 	for (size_t i = 0; i < a->list.len; i++) {
 		const struct mapping *x = &a->list.items[i], *y = &b->list.items[i];
 
-		if (x->start != y->start || x->end != y->end || x->offset != y->offset || x->inode != y->inode ||
-		    x->dev_major != y->dev_major || x->dev_minor != y->dev_minor || strcmp(x->path, y->path))
+		if (x->start != y->start || x->end != y->end || x->offset != y->offset || !is_same_file(x, y))
 			return false;
 	}
 	return true;

@@ -316,6 +316,15 @@ int target_file_find_mapping(struct target_file *file, const struct process *pro
 	pid_t pid = process->living;
 	int err = process->exited ? -ESRCH : find_mapped(file, pid, mapping);
 
+	/* Huge pages from a file in memory may hold the code of this one, see maps.c. */
+	if (!err && file->st.st_ino != mapping->inode) {
+		struct target_file same;
+
+		if (find_same(&same, pid, pid, mapping, true))
+			return 0;
+		target_file_release(file);
+		*file = same;
+	}
 	if (!err)
 		return 0;
 	err = process->exited ? -ESRCH : find_same(file, pid, pid, mapping, true);
