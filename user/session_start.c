@@ -9,10 +9,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "jvms/sources.h"
+#include "proc/running.h"
 #include "session_internal.h"
 #include "sym/kallsyms.h"
 
-#define PREPARE_NS NS_PER_SEC /* longest time to prepare the chosen processes of the host for the walk */
+/* most CPU time, and time, to prepare the host's processes for the walk, in slices */
+#define PREPARE_NS NS_PER_SEC
+#define PREPARE_BUSY_NS (4 * NS_PER_SEC)
+#define PREPARE_SLICE_NS (100 * NS_PER_MS)
 
 static int find_selection(struct session *session)
 {
@@ -273,22 +277,78 @@ static void publish_pids(struct session *session)
 	}
 }
 
-/* Prepares for the walk those of the host's processes that were chosen by a name or a cgroup. The rest are too many. */
-static void publish_selected(struct session *session)
+struct chosen { /* processes to prepare */
+	struct session *session;
+	struct vec(struct chosen_process {
+		struct process *process;
+		uint64_t bytes; /* of its code */
+	}) list;
+};
+
+static void choose(void *context, pid_t pid)
 {
-	struct process *process;
+	struct chosen *chosen = context;
+	struct session *session = chosen->session;
+	struct process *process = process_find(&session->processes, pid);
+	uint64_t bytes = 0;
+
+	if (!process || !selection_has(&session->selection, process))
+		return;
+	for (size_t i = 0; i < process->maps.list.len; i++)
+		bytes += process->maps.list.items[i].end - process->maps.list.items[i].start;
+	(void)vec_push(&chosen->list, (struct chosen_process){process, bytes}); /* without memory, it is met later */
+}
+
+static void choose_all(struct chosen *chosen)
+{
 	size_t count = 0;
 	pid_t *pids;
 
-	if ((!session->selection.comm && !session->selection.cgroup_id) || process_list(&pids, &count) < 0)
+	if (process_list(&pids, &count) < 0)
 		return;
-	for (size_t i = 0; i < count; i++) {
-		process = process_find(&session->processes, pids[i]);
-		if (process && selection_has(&session->selection, process))
-			unwinding_want(jvms_unwinding(&session->jvms, process), process);
-	}
+	for (size_t i = 0; i < count; i++)
+		choose(chosen, pids[i]);
 	free(pids);
-	unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PREPARE_NS);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct chosen_process *x = a, *y = b;
+
+	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* On a busy machine the same work takes longer. */
+static void work_on_wanted(struct session *session)
+{
+	uint64_t cpu_ns = clock_cpu_ns() + PREPARE_NS, until_ns = clock_monotonic_ns() + PREPARE_BUSY_NS;
+
+	while (session->unwinding.wanted.len && !session->interrupted && clock_cpu_ns() < cpu_ns &&
+	       clock_monotonic_ns() < until_ns)
+		unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PREPARE_SLICE_NS);
+}
+
+/*
+ * Prepares for the walk those of the host's processes that were chosen by a name or a cgroup, or else those that run:
+ * all would be too many. Small ones come first, so that a large one takes the time of no other.
+ */
+static void publish_host(struct session *session, const struct running *running)
+{
+	struct chosen chosen = {.session = session};
+
+	if (session->selection.comm || session->selection.cgroup_id)
+		choose_all(&chosen);
+	else
+		running_each(running, choose, &chosen);
+	if (chosen.list.len)
+		qsort(chosen.list.items, chosen.list.len, sizeof(*chosen.list.items), compare_bytes);
+	for (size_t i = 0; i < chosen.list.len; i++) {
+		struct process *process = chosen.list.items[i].process;
+
+		unwinding_want(jvms_unwinding(&session->jvms, process), process);
+	}
+	vec_release(&chosen.list);
+	work_on_wanted(session);
 }
 
 /* Before that, reads what is known of the targets. It may have changed when the wait is over. */
@@ -305,17 +365,16 @@ static int await(struct session *session)
 	return err ? err : jvms_find_targets(&session->jvms);
 }
 
-int session_start(struct session *session)
+static int start_targets(struct session *session, struct running *running)
 {
-	int err;
+	int err = jvms_find_targets(&session->jvms);
 
-	if (session->options->command)
-		return launch_command(session);
-	err = jvms_find_targets(&session->jvms);
 	if (!err)
 		err = find_selection(session);
-	if (session->options->host)
+	if (session->options->host) {
+		running_note(running);
 		containers_scan(&session->owners.containers);
+	}
 	if (!err)
 		err = prepare_engine(session);
 	if (!err)
@@ -328,8 +387,18 @@ int session_start(struct session *session)
 	if (err < 0)
 		return err;
 	publish_pids(session);
-	publish_selected(session);
-	if (session->options->host)
+	if (session->options->host) {
+		publish_host(session, running);
 		prepare_kernel(session);
+	}
 	return start_ticks(session);
+}
+
+int session_start(struct session *session)
+{
+	struct running running = {0};
+	int err = session->options->command ? launch_command(session) : start_targets(session, &running);
+
+	running_release(&running);
+	return err;
 }
