@@ -22,6 +22,8 @@
  * A reader from outside (user/outside/) takes the agent's part for a JVM without an agent. Its socket is one of a pair,
  * so there is no PROOF, and START names no event.
  *
+ *   reader -> UNNAMED  how this JVM keeps the names of its threads is not known; once
+ *
  * Either side may close at any time. If the loader dies, the agent stops and waits for the next attach. If the JVM
  * dies, the loader drains the ring.
  */
@@ -61,6 +63,7 @@ enum duet_message_type {
 	DUET_MESSAGE_FINISHED,
 	DUET_MESSAGE_TELL,
 	DUET_MESSAGE_MAPPED,
+	DUET_MESSAGE_UNNAMED,
 	DUET_MESSAGE_TYPE_MAX
 };
 
@@ -223,7 +226,7 @@ struct duet_message_want {
 };
 DUET_ASSERT_SIZE(struct duet_message_want, 16 + DUET_WANTS_AT_ONCE * 24);
 
-/* STOP, STOPPED and ENDING are bare struct duet_message. */
+/* STOP, STOPPED, ENDING, MAPPED and UNNAMED are bare struct duet_message. */
 
 /* ---- records in the ring (framing: duet_ring.h) ---- */
 

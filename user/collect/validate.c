@@ -335,6 +335,7 @@ bool agent_message_check(const void *data, size_t bytes)
 	case DUET_MESSAGE_FINISHED:
 	case DUET_MESSAGE_ENDING:
 	case DUET_MESSAGE_MAPPED:
+	case DUET_MESSAGE_UNNAMED:
 		return bytes == sizeof(*message);
 	default:
 		return false;

@@ -304,6 +304,8 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 		on_ending(agent);
 	else if (message->type == DUET_MESSAGE_MAPPED)
 		on_mapped(agent);
+	else if (message->type == DUET_MESSAGE_UNNAMED && agent->reader)
+		agent->is_unnamed = true;
 	else
 		agent_fail(agent, -EPROTO, "the agent sent a message out of turn");
 }

@@ -87,6 +87,7 @@ struct agent {
 	bool is_finishing; /* FINISH was sent, and is not answered */
 	bool stop_is_unsent; /* the socket was full; agent_ask() sends STOP later */
 	bool is_ending; /* the JVM is shutting down and waits briefly for our last requests */
+	bool is_unnamed; /* a reader: the names of its JVM's threads cannot be read */
 	bool layout_told; /* BPF has the JVM's newest layout */
 	uint64_t claimed[DUET_MAX_EVENTS]; /* sum of the weights of its own samples, by event of the recording */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */

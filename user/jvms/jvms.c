@@ -312,6 +312,7 @@ static void progress(struct jvms *jvms, struct agent *agent, bool readable)
 	let_end(jvms, agent);
 	agent_changed(jvms, agent, before);
 	retire_reader(jvms, agent);
+	readers_tell_unnamed(jvms, agent);
 }
 
 /* ---- attaching ---- */

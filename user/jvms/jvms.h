@@ -70,6 +70,7 @@ struct jvms {
 	const char *child_libjvm; /* the libjvm.so that it will map; "" = not known, or none; not owned; may be NULL */
 	uint64_t begun_ns; /* time before which no agent has sampled */
 	bool is_ticking; /* set when ticks have started */
+	bool has_told_unnamed; /* of a JVM whose threads have the kernel's names */
 	bool has_told_unread; /* of a JVM that gets an agent because it cannot be read */
 	uint64_t hurry_ns; /* until this time the rings are read every JVMS_HURRY_MS */
 	uint64_t answers_ns; /* until this time JVMs that are no longer young may answer; … */

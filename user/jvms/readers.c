@@ -134,3 +134,14 @@ const char *readers_why_unread(const struct agent *reader)
 
 	return why ? why + 2 : "it cannot be read from outside";
 }
+
+/* Warns only once: a host may have hundreds of such JVMs. */
+void readers_tell_unnamed(struct jvms *jvms, const struct agent *agent)
+{
+	if (!agent->is_unnamed || jvms->has_told_unnamed)
+		return;
+	jvms->has_told_unnamed = true;
+	log_warn("JVM %d: duet does not know where this JDK keeps the names of threads: they have the kernel's names, "
+		 "of at most 15 bytes, and virtual threads those of their carriers: record with --agent always",
+		 agent->process->pid);
+}

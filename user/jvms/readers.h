@@ -27,5 +27,7 @@ bool readers_replace(struct jvms *jvms, struct agent *reader);
 void readers_give_way(struct jvms *jvms, struct agent *reader);
 /* Returns why the JVM cannot be read, a part of a sentence; valid while the reader is. */
 const char *readers_why_unread(const struct agent *reader);
+/* Warns that the threads of this JVM have the kernel's names, if they do. */
+void readers_tell_unnamed(struct jvms *jvms, const struct agent *agent);
 
 #endif

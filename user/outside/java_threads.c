@@ -151,13 +151,13 @@ static void end_sweep(struct java_threads *threads, uint64_t now_ns)
 	threads->sweep_ns = now_ns + RENAMED_NS;
 }
 
-void java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_teller tell, void *context)
+/* Reads up to AT_ONCE threads of the list, and ends the sweep after the last one. */
+static void sweep(struct java_threads *threads, uintptr_t list, uint64_t now_ns, java_threads_teller tell,
+		  void *context)
 {
-	uintptr_t list = memory_word(layout.list_address), array;
+	uintptr_t array;
 	uint32_t length, end;
 
-	if (!list || (!threads->next && list == threads->list && now_ns < threads->sweep_ns) || !objects_learn())
-		return;
 	if (!threads->next)
 		threads->list = list;
 	length = memory_int(list + layout.length.value);
@@ -173,6 +173,19 @@ void java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threa
 	if (memory_word(layout.list_address) == threads->list)
 		tell_ended(threads, tell, context);
 	end_sweep(threads, now_ns);
+}
+
+int java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_teller tell, void *context)
+{
+	uintptr_t list = memory_word(layout.list_address);
+	int err;
+
+	if (!list || (!threads->next && list == threads->list && now_ns < threads->sweep_ns))
+		return 0;
+	err = objects_learn();
+	if (!err)
+		sweep(threads, list, now_ns, tell, context);
+	return err;
 }
 
 void java_threads_release(struct java_threads *threads)

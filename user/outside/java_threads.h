@@ -33,9 +33,9 @@ bool java_threads_open(int version);
 /*
  * Passes new and changed names, and threads that have ended, to `tell`. One call reads a limited number of threads. All
  * threads are read when there are new ones, otherwise once a second. now_ns is CLOCK_MONOTONIC. Call memory_renew()
- * before.
+ * before. Returns 0, or what objects_learn() does.
  */
-void java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_teller tell, void *context);
+int java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_teller tell, void *context);
 void java_threads_release(struct java_threads *threads);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "outside/objects.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "jvmflags.h"
@@ -19,7 +20,7 @@ static struct {
 	/* addresses of static fields */
 	uintptr_t thread_klass, string_klass, oop_base, oop_shift, klass_base, klass_shift, z_instance, x_instance;
 	/* offsets in the instances of the addresses of the numbers */
-	struct offset klass, z_bad, z_shift, z_mask, x_bad;
+	struct offset klass, narrow_klass, z_bad, z_shift, z_mask, x_bad;
 	int version;
 } layout;
 
@@ -27,6 +28,7 @@ static struct {
 	bool known, has_narrow_oops, has_narrow_klasses, is_compact, has_coders;
 	uintptr_t z_bad, z_shift, x_bad; /* addresses of ZGC's numbers; 0: another collector */
 	uintptr_t string_klass;
+	uint32_t klass;
 	uint16_t value, coder, array_length, array_data;
 	struct objects_thread_fields thread;
 } learnt;
@@ -51,7 +53,8 @@ static const struct vmstructs_row rows[] = {
 	{"CompressedKlassPointers", "_narrow_klass._shift", NULL, &layout.klass_shift},
 	{"CompressedKlassPointers", "_base", NULL, &layout.klass_base},
 	{"CompressedKlassPointers", "_shift", NULL, &layout.klass_shift},
-	{"oopDesc", "_metadata._klass", &layout.klass, NULL},
+	{"oopDesc", "_metadata._klass", &layout.klass, NULL}, /* JDK 8-26 */
+	{"oopDesc", "_compressed_klass", &layout.narrow_klass, NULL}, /* JDK 27+: classes are always compressed */
 	{"ZGlobalsForVMStructs", "_instance_p", NULL, &layout.z_instance},
 	{"ZGlobalsForVMStructs", "_ZPointerLoadBadMask", &layout.z_bad, NULL}, /* JDK 21+, with generations */
 	{"ZGlobalsForVMStructs", "_ZPointerLoadShift", &layout.z_shift, NULL},
@@ -67,8 +70,7 @@ bool objects_open(int version)
 	memset(&learnt, 0, sizeof(learnt));
 	layout.version = version;
 	return !vmstructs_read(rows, sizeof(rows) / sizeof(rows[0])) && layout.thread_klass && layout.string_klass &&
-	       layout.oop_base && layout.oop_shift && layout.klass_base && layout.klass_shift && layout.klass.known &&
-	       fields_open(version);
+	       layout.oop_base && layout.oop_shift && layout.klass_base && layout.klass_shift && (layout.klass.known || layout.narrow_klass.known) && fields_open(version);
 }
 
 /* ---- learning ---- */
@@ -105,7 +107,9 @@ static void learn_headers(void)
 {
 	learnt.has_narrow_oops = jvmflags_is_set("UseCompressedOops");
 	learnt.is_compact = jvmflags_is_set("UseCompactObjectHeaders");
-	learnt.has_narrow_klasses = learnt.is_compact || jvmflags_is_set("UseCompressedClassPointers");
+	learnt.has_narrow_klasses =
+		learnt.is_compact || layout.narrow_klass.known || jvmflags_is_set("UseCompressedClassPointers");
+	learnt.klass = layout.narrow_klass.known ? layout.narrow_klass.value : layout.klass.value;
 	learnt.array_length = learnt.is_compact ? 8 : learnt.has_narrow_klasses ? 12 : 16;
 	learnt.array_data = learnt.array_length + 4;
 	if (!learnt.has_narrow_klasses && layout.version < SMALL_HEADERS_SINCE)
@@ -127,16 +131,18 @@ static bool learn_threads(uintptr_t klass)
 	       fields_find(klass, "eetop", "J", &learnt.thread.eetop);
 }
 
-bool objects_learn(void)
+int objects_learn(void)
 {
 	uintptr_t thread = learnt.known ? 0 : memory_word(layout.thread_klass);
 	uintptr_t string = learnt.known ? 0 : memory_word(layout.string_klass);
 
-	if (thread && string) {
-		learn_headers();
-		learnt.known = learn_colours() && learn_strings(string) && learn_threads(thread);
-	}
-	return learnt.known;
+	if (learnt.known)
+		return 0;
+	if (!thread || !string)
+		return -EAGAIN;
+	learn_headers();
+	learnt.known = learn_colours() && learn_strings(string) && learn_threads(thread);
+	return learnt.known ? 0 : -ENOTSUP;
 }
 
 const struct objects_thread_fields *objects_thread_fields(void)
@@ -209,9 +215,9 @@ static uintptr_t klass_of(uintptr_t object)
 	uintptr_t narrow;
 
 	if (!learnt.has_narrow_klasses)
-		return memory_word(object + layout.klass.value);
+		return memory_word(object + learnt.klass);
 	narrow = learnt.is_compact ? memory_word(object) >> COMPACT_KLASS_SHIFT
-				   : memory_int(object + layout.klass.value);
+				   : memory_int(object + learnt.klass);
 	return memory_word(layout.klass_base) + (narrow << (memory_int(layout.klass_shift) & 63));
 }
 

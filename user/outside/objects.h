@@ -25,8 +25,11 @@ struct objects_thread_fields {
 
 /* `version` is the Java version. Returns false when this JVM does not export what is needed. */
 bool objects_open(int version);
-/* Finds the layout of objects. Returns false while the JVM has not loaded the classes of strings and threads. */
-bool objects_learn(void);
+/*
+ * Finds the layout of objects. Returns 0, -EAGAIN while the JVM has not loaded the classes of strings and threads, or
+ * -ENOTSUP when they are not as in any version that is known.
+ */
+int objects_learn(void);
 const struct objects_thread_fields *objects_thread_fields(void);
 /* Fills in how the names of virtual threads are read. Sets nothing when references carry colours (ZGC). */
 void objects_describe(struct duet_jvm_virtual *how);

@@ -36,6 +36,7 @@
 #define LOOK_LAST_NS (100 * NS_PER_MS)
 #define STEP_MS 1
 #define ARENA_BYTES (1 << 20)
+#define NAME_TRIES 10 /* failed looks at the names of threads, one after the other, after which they are not known */
 #define VIRTUAL_SINCE 21 /* this JDK has virtual threads */
 #define LINKED_STEPS 10 /* waits of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
 #define LINKED_NS NS_PER_SEC /* tables that take longer to read are not HotSpot's */
@@ -47,6 +48,7 @@ struct outside {
 	struct ring ring;
 	struct duet_jvm_layout layout; /* the layout that was sent last */
 	bool names_threads; /* the JVM exports where the names of its threads are */
+	uint32_t names_failed; /* looks at them since one succeeded */
 	struct java_threads threads;
 	bool described_virtual; /* the last layout was made when the threads' vtable was known */
 	uintptr_t unloads_at; /* address of the JVM's counter of unloaded classes; 0: it has none */
@@ -228,6 +230,26 @@ static bool tell_thread(void *context, uint32_t tid, const char *name, bool doub
 	return ring_write(&outside->ring, DUET_AGENT_THREAD, parts, 2, RING_DROP);
 }
 
+/* Without the names, the loader has those of the kernel. */
+static void give_up_names(struct outside *outside)
+{
+	struct duet_message message = {0};
+
+	outside->names_threads = false;
+	(void)send_packet(outside->loader, &message, DUET_MESSAGE_UNNAMED, sizeof(message));
+}
+
+static void look_at_threads(struct outside *outside, uint64_t now_ns)
+{
+	int err;
+
+	memory_renew();
+	err = java_threads_step(&outside->threads, now_ns, tell_thread, outside);
+	outside->names_failed = err == -ENOTSUP ? outside->names_failed + 1 : 0;
+	if (outside->names_failed == NAME_TRIES)
+		give_up_names(outside);
+}
+
 /* A JVM has the counter before it has code, so it is searched once. */
 static uintptr_t find_unloads(struct outside *outside)
 {
@@ -273,10 +295,8 @@ static void look(struct outside *outside, uint64_t now_ns)
 {
 	outside->look_ns = now_ns + outside->step_ns;
 	outside->step_ns = outside->step_ns < LOOK_LAST_NS / 2 ? outside->step_ns * 2 : LOOK_LAST_NS;
-	if (outside->names_threads && outside->layout.call_stub_return) {
-		memory_renew();
-		java_threads_step(&outside->threads, now_ns, tell_thread, outside);
-	}
+	if (outside->names_threads && outside->layout.call_stub_return)
+		look_at_threads(outside, now_ns);
 	if (!has_all_kinds(&outside->layout) || knows_more_of_threads(outside))
 		send_layout(outside);
 	(void)is_loaded(outside, 0);
@@ -438,7 +458,10 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 		err = open_image(&outside, pid, &why);
 	if (!err)
 		outside.names_threads = java_threads_open(outside.image.java_version);
-	if (!begin(&outside, err, why))
+	err = begin(&outside, err, why);
+	if (!err && !outside.names_threads)
+		give_up_names(&outside);
+	if (!err)
 		serve(&outside);
 	java_threads_release(&outside.threads);
 }
