@@ -228,6 +228,50 @@ case_refuse_stopped() {
 	expect_attached "$jvm"
 }
 
+# SIGQUIT would stay pending, and after the thaw the JVM would print a thread dump.
+refuse_frozen() { # KIND SWITCH FREEZE THAW
+	need_root
+	make_freezer 0 "$1" "$2"
+	start_idle "$(any_jdk)"
+	echo "$jvm" >"$freezer/cgroup.procs"
+	echo "$3" >"$freezer/$2"
+	expect_refused "JVM $jvm is frozen with its cgroup, as by docker pause: thaw it first" "$jvm"
+	echo "$4" >"$freezer/$2"
+	sleep 0.3
+	expect_quiet
+	expect_attached "$jvm"
+}
+
+case_refuse_frozen() {
+	refuse_frozen cgroup2 cgroup.freeze 1 0
+}
+
+case_refuse_frozen_v1() {
+	refuse_frozen freezer freezer.state FROZEN THAWED
+}
+
+# It gets no CPU time until the attach is over: frozen as soon as SIGQUIT was sent, or stopped.
+case_late_to_look() {
+	local i
+	need_root
+	make_freezer 0 freezer freezer.state
+	for i in 1 2 3 4 5 6; do
+		start_idle "$(any_jdk)"
+		echo "$jvm" >"$freezer/cgroup.procs"
+		"$attach_once" "$jvm" 2000 >"$here/stdout" 2>&1 &
+		until [ -e "/tmp/.attach_pid$jvm" ] || ! kill -0 $!; do
+			:
+		done 2>/dev/null
+		echo FROZEN >"$freezer/freezer.state"
+		wait $!
+		thaw
+		sleep 0.5
+		expect_quiet
+		! grep -q frozen "$here/stdout" || break
+	done
+	expect_attached "$jvm"
+}
+
 jdk_case_refuse_attach_disabled() {
 	start_idle "$jdk" -XX:+DisableAttachMechanism
 	expect_refused 'runs with -XX:\+DisableAttachMechanism' "$jvm"

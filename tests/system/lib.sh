@@ -57,11 +57,13 @@ end_case() {
 		sed 's/^/# stderr: /' "$here/stderr"
 	fi
 	{
+		[ -z "${freezer:-}" ] || thaw
 		! declare -F after_case >/dev/null || after_case
 		[ -z "${recorder:-}" ] || kill -KILL $(pgrep -P "$recorder") "$recorder" # with the command that it runs
 		[ ${#jvms[@]} = 0 ] || kill -KILL "${jvms[@]}"
 		wait
 		rm -f "${jvms[@]/#//tmp/.java_pid}"
+		[ -z "${freezer:-}" ] || rmdir "$freezer"
 	} 2>/dev/null # drops the shell's messages about killed processes
 	exit $code
 }
@@ -332,6 +334,21 @@ wait_for_agent() { # PID
 		sleep 0.05
 	done
 }
+
+# A cgroup that a user may freeze: $freezer. It goes with the case.
+make_freezer() { # UID KIND SWITCH
+	local tree
+	tree=$(awk -v kind="$2" '$3 == kind || (kind == "freezer" && $4 ~ /(^|,)freezer(,|$)/) { print $2; exit }' \
+		/proc/mounts)
+	[ -n "$tree" ] && mkdir "$tree/duet-test-$$" 2>/dev/null || skip "no $2 to write to"
+	freezer=$tree/duet-test-$$
+	[ -e "$freezer/$3" ] || skip "no freezer"
+	chown -R "$1" "$freezer"
+}
+
+thaw() {
+	echo 0 >"$freezer/cgroup.freeze" || echo THAWED >"$freezer/freezer.state"
+} 2>/dev/null
 
 # Prints the pid of the process that reads $jvm: it has a pidfd of it.
 reader() {

@@ -145,6 +145,22 @@ static void lines_of_proc(void **state)
 	buf_release(&paths);
 }
 
+static void path_of_a_controller(void **state)
+{
+	static const char text[] = "bad\n5:cpuset,freezer:/a\n6:freezers:/b\n7:cpu,cpuacct:/c:d\n8:x:no-slash\n0::/e\n";
+	char path[CGROUP_PATH_MAX];
+
+	(void)state;
+	assert_true(cgroup_parse_path(text, "freezer", path));
+	assert_string_equal(path, "/a");
+	assert_true(cgroup_parse_path(text, "cpuacct", path));
+	assert_string_equal(path, "/c:d");
+	assert_true(cgroup_parse_path(text, "", path));
+	assert_string_equal(path, "/e");
+	assert_false(cgroup_parse_path(text, "x", path));
+	assert_false(cgroup_parse_path(text, "memory", path));
+}
+
 static void below(void **state)
 {
 	(void)state;
@@ -374,6 +390,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_of_the_world),
 		cmocka_unit_test(lines_of_proc),
+		cmocka_unit_test(path_of_a_controller),
 		cmocka_unit_test(below),
 		cmocka_unit_test_setup_teardown(names_of_runtimes, root_setup, root_teardown),
 		cmocka_unit_test_setup_teardown(containerd_without_a_pattern, root_setup, root_teardown),

@@ -288,7 +288,9 @@ static int await_listener(struct visit *visit, int tmp)
 	while ((fd = connect_listener(visit, tmp)) == -ENOENT) {
 		err = visit_pause(visit, 5 * NS_PER_MS);
 		if (err == -ETIMEDOUT)
-			visit_fail(visit, err, "JVM %d did not open its attach socket /tmp/.java_pid%d: restart it",
+			visit_fail(visit, err,
+				   "JVM %d did not open its attach socket /tmp/.java_pid%d: does it get CPU time, or "
+				   "is it at a long safepoint?",
 				   visit->target->pid, visit->target->ns_pid);
 		if (err)
 			return err;
@@ -312,26 +314,55 @@ static void let_dispatcher_see_trigger(const struct visit *visit, int tmp)
 		nanosleep(&pause, NULL);
 }
 
+static void trigger_name(const struct visit *visit, char *name, size_t size)
+{
+	snprintf(name, size, ".attach_pid%d", visit->target->ns_pid);
+}
+
+/*
+ * A JVM that cannot run now, or not for long, handles the SIGQUIT later. Then it must still find the trigger file, or
+ * it prints a thread dump. The next attach removes the file.
+ */
+static bool will_look_later(int error)
+{
+	return error == -EAGAIN || error == -ETIMEDOUT;
+}
+
+/* Removes what will_look_later() has left, once the JVM listens. */
+static void remove_left_trigger(const struct visit *visit, int tmp)
+{
+	const int places[] = {tmp, visit->cwd};
+	char name[32];
+	struct stat st;
+
+	trigger_name(visit, name, sizeof(name));
+	for (int i = 0; i < 2; i++)
+		if (places[i] >= 0 && !fstatat(places[i], name, &st, AT_SYMLINK_NOFOLLOW) && st.st_uid == geteuid() &&
+		    S_ISREG(st.st_mode))
+			unlinkat(places[i], name, 0);
+}
+
 static int start_listener(struct visit *visit, const struct vm_options *options, int tmp)
 {
 	char name[32];
-	int dir, ret;
+	int dir, ret, waited = 0;
 
 	ret = check_options(visit, options);
 	if (!ret)
 		ret = wait_handler(visit);
 	if (ret)
 		return ret;
-	snprintf(name, sizeof(name), ".attach_pid%d", visit->target->ns_pid);
+	trigger_name(visit, name, sizeof(name));
 	dir = create_trigger(visit, tmp, name);
 	if (dir < 0)
 		return dir;
 	ret = visit_send_quit(visit);
 	if (!ret)
-		ret = await_listener(visit, tmp);
+		ret = waited = await_listener(visit, tmp);
 	if (ret == -ECANCELED)
 		let_dispatcher_see_trigger(visit, tmp);
-	unlinkat(dir, name, 0);
+	if (!will_look_later(waited))
+		unlinkat(dir, name, 0);
 	return ret;
 }
 
@@ -400,6 +431,8 @@ static int open_listener(struct visit *visit, const struct vm_options *options, 
 {
 	int fd = connect_listener(visit, tmp);
 
+	if (fd >= 0)
+		remove_left_trigger(visit, tmp);
 	return fd == -ENOENT ? start_listener(visit, options, tmp) : fd;
 }
 

@@ -84,6 +84,7 @@ int visit_open(struct visit *visit, const struct attach_target *target, uint64_t
 	int err;
 
 	*visit = (struct visit){.target = target, .deadline_ns = deadline_ns};
+	cgroup_freezer_open(&visit->freezer, target->pid);
 	visit->proc = visit->root = visit->cwd = visit->stat = visit->status = -1;
 	err = open_proc(visit);
 	if (!err)
@@ -104,6 +105,7 @@ void visit_release(struct visit *visit)
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	cgroup_freezer_release(&visit->freezer);
 }
 
 int visit_check(struct visit *visit)
@@ -123,6 +125,9 @@ int visit_check(struct visit *visit)
 				  pid);
 	if (state == 't')
 		return visit_fail(visit, -EAGAIN, "JVM %d is held by a debugger: let it continue first", pid);
+	if (cgroup_is_frozen(&visit->freezer))
+		return visit_fail(visit, -EAGAIN, "JVM %d is frozen with its cgroup, as by docker pause: thaw it first",
+				  pid);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "attach/attach.h"
+#include "proc/cgroup.h"
 
 /* Descriptors that the child inherits besides stdio: */
 #define VISIT_RESULT_FD 3 /* socket for its result */
@@ -22,6 +23,7 @@ struct visit {
 	int root; /* its root directory, O_PATH */
 	int cwd; /* its working directory, O_PATH; -1 when it could not be opened */
 	int stat, status; /* /proc/PID/stat and status, opened early: with hidepid the target's user cannot open them */
+	struct cgroup_freezer freezer; /* opened early, too: the target may see other cgroups */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
 	char why[sizeof(((struct attach_result *)0)->why)];
 };
@@ -30,7 +32,7 @@ struct visit {
 int visit_open(struct visit *visit, const struct attach_target *target, uint64_t deadline_ns);
 void visit_release(struct visit *visit);
 
-/* Returns 0 if this is still the same process and it runs, else -errno with the reason in visit->why. */
+/* Returns 0 if this is still the same process and it can handle signals now, else -errno with the reason in visit->why. */
 int visit_check(struct visit *visit);
 /* Returns 0 if the target maps HotSpot's libjvm.so, else -errno with the reason in visit->why. */
 int visit_check_hotspot(struct visit *visit);

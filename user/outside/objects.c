@@ -70,7 +70,8 @@ bool objects_open(int version)
 	memset(&learnt, 0, sizeof(learnt));
 	layout.version = version;
 	return !vmstructs_read(rows, sizeof(rows) / sizeof(rows[0])) && layout.thread_klass && layout.string_klass &&
-	       layout.oop_base && layout.oop_shift && layout.klass_base && layout.klass_shift && (layout.klass.known || layout.narrow_klass.known) && fields_open(version);
+	       layout.oop_base && layout.oop_shift && layout.klass_base && layout.klass_shift &&
+	       (layout.klass.known || layout.narrow_klass.known) && fields_open(version);
 }
 
 /* ---- learning ---- */

@@ -236,6 +236,89 @@ int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths)
 	return err;
 }
 
+/* Returns true if a list like "cpu,cpuacct" has this controller. */
+static bool lists(const char *list, size_t len, const char *controller)
+{
+	size_t bytes = strlen(controller);
+
+	for (size_t at = 0, next; at <= len; at = next + 1) {
+		next = at + strcspn(list + at, ",:");
+		if (next - at == bytes && !memcmp(list + at, controller, bytes))
+			return true;
+	}
+	return false;
+}
+
+bool cgroup_parse_path(const char *text, const char *controller, char path[CGROUP_PATH_MAX])
+{
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t len = strcspn(line, "\n");
+		const char *list = memchr(line, ':', len);
+		const char *end = list ? memchr(list + 1, ':', len - (size_t)(list + 1 - line)) : NULL;
+		size_t bytes = end ? (size_t)(line + len - (end + 1)) : 0;
+
+		if (!end || end[1] != '/' || bytes >= CGROUP_PATH_MAX ||
+		    !lists(list + 1, (size_t)(end - (list + 1)), controller))
+			continue;
+		memcpy(path, end + 1, bytes);
+		path[bytes] = '\0';
+		return true;
+	}
+	return false;
+}
+
+static int open_below(const char *mount, const char *membership, const char *controller, const char *name)
+{
+	char group[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX + 320];
+
+	if (!cgroup_parse_path(membership, controller, group))
+		return -1;
+	snprintf(path, sizeof(path), "%s%s/%s", mount, group, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void cgroup_freezer_open(struct cgroup_freezer *freezer, pid_t pid)
+{
+	struct cgroup_tree tree;
+	struct buf text;
+	char path[32];
+
+	*freezer = (struct cgroup_freezer){-1, -1};
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	if (!io_read_file(AT_FDCWD, path, MEMBERSHIP_MAX, &text)) {
+		freezer->v1 = open_below("/sys/fs/cgroup/freezer", text.data, "freezer", "freezer.state");
+		if (!cgroup_tree_open(&tree))
+			freezer->v2 = open_below(tree.mount, text.data, "", "cgroup.events");
+		cgroup_tree_release(&tree);
+	}
+	buf_release(&text);
+}
+
+void cgroup_freezer_release(struct cgroup_freezer *freezer)
+{
+	if (freezer->v1 >= 0)
+		close(freezer->v1);
+	if (freezer->v2 >= 0)
+		close(freezer->v2);
+	*freezer = (struct cgroup_freezer){-1, -1};
+}
+
+static bool file_says(int fd, const char *what)
+{
+	char text[128];
+	ssize_t len = fd < 0 ? 0 : pread(fd, text, sizeof(text) - 1, 0);
+
+	text[len > 0 ? len : 0] = '\0';
+	return strstr(text, what);
+}
+
+bool cgroup_is_frozen(const struct cgroup_freezer *freezer)
+{
+	return file_says(freezer->v1, "FROZEN") || file_says(freezer->v1, "FREEZING") ||
+	       file_says(freezer->v2, "frozen 1");
+}
+
 bool cgroup_is_below(const char *path, const char *top)
 {
 	size_t len = strlen(top);

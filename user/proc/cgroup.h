@@ -55,6 +55,18 @@ int cgroup_walk(const struct cgroup_tree *tree, cgroup_visitor visit, void *cont
  */
 int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths);
 void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths);
+
+/* The files that show whether a process's cgroup, or one above it, is frozen. -1: there is no such file. */
+struct cgroup_freezer {
+	int v1, v2;
+};
+void cgroup_freezer_open(struct cgroup_freezer *freezer, pid_t pid);
+void cgroup_freezer_release(struct cgroup_freezer *freezer);
+/* True also while it is being frozen. False when that is not known. */
+bool cgroup_is_frozen(const struct cgroup_freezer *freezer);
+/* Copies the path in the v1 hierarchy of a controller, or with "" in v2. False when there is none. */
+bool cgroup_parse_path(const char *text, const char *controller, char path[CGROUP_PATH_MAX]);
+
 /* True if `path` is `top` or below it. */
 bool cgroup_is_below(const char *path, const char *top);
 
