@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "proc/machine.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 
@@ -144,6 +145,7 @@ int visit_check_hotspot(struct visit *visit)
 	struct buf comm;
 	struct maps maps = {0};
 	pid_t pid = visit->target->pid;
+	const char *foreign = machine_foreign(pid);
 	int err;
 
 	buf_init(&comm);
@@ -156,8 +158,11 @@ int visit_check_hotspot(struct visit *visit)
 		err = visit_fail(visit, -ENOTSUP, "JVM %d is an OpenJ9 VM, not HotSpot: duet cannot attach to it", pid);
 		goto out;
 	}
-	if (maps_find_file(&maps, "libjvm.so"))
+	if (maps_find_file(&maps, "libjvm.so")) {
+		if (foreign)
+			err = visit_fail(visit, -ENOEXEC, "JVM %d: %s, which cannot load the agent", pid, foreign);
 		goto out;
+	}
 	io_read_file(visit->proc, "comm", 64, &comm);
 	comm.data[strcspn(comm.data, "\n")] = '\0';
 	err = visit_fail(visit, -ENOTSUP, "process %d (%s) is not a HotSpot JVM: it maps no libjvm.so", pid, comm.data);

@@ -32,9 +32,9 @@ struct visit {
 int visit_open(struct visit *visit, const struct attach_target *target, uint64_t deadline_ns);
 void visit_release(struct visit *visit);
 
-/* Returns 0 if this is still the same process and it can handle signals now, else -errno with the reason in visit->why. */
+/* Returns 0 if this is still the same process and it can run now, else -errno with the reason in visit->why. */
 int visit_check(struct visit *visit);
-/* Returns 0 if the target maps HotSpot's libjvm.so, else -errno with the reason in visit->why. */
+/* Returns 0 if the target is a HotSpot JVM that can load our agent, else -errno with the reason in visit->why. */
 int visit_check_hotspot(struct visit *visit);
 /* Returns 1 when the target catches SIGQUIT, 0 when the signal would kill it, or -errno. */
 int visit_catches_quit(const struct visit *visit);

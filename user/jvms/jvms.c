@@ -14,6 +14,7 @@
 #include "join/decided.h"
 #include "jvms/readers.h"
 #include "jvms/sources.h"
+#include "outside/reader.h"
 #include "profile/profile.h"
 #include "subject/owners.h"
 
@@ -184,7 +185,7 @@ static void on_failed(struct jvms *jvms, struct agent *agent)
 	loader_counters[DUET_LOADER_JVMS_ENDED] += is_ended;
 	if (is_ended || jvm_process(agent->process)->agent != agent)
 		log_debug("%s", agent->why);
-	else if (agent->reader && jvms->of.policy == AGENT_NEEDED)
+	else if (agent->reader && jvms->of.policy == AGENT_NEEDED && agent->error != -READER_FOREIGN)
 		readers_give_way(jvms, agent);
 	else if (agent->reader && agent_may_try_again(agent))
 		readers_replace_later(jvms, agent);
@@ -199,18 +200,6 @@ static void note_engine(struct jvms *jvms, const struct agent *agent)
 {
 	if (agent->engine != agent->start.engine && !jvms->agents.other_engine++)
 		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->process->pid, agent->why);
-}
-
-/* Reports the events for which this JVM gives no samples. */
-static void tell_refused(const struct jvms *jvms, const struct agent *agent)
-{
-	for (uint32_t i = 0; i < agent->start.event_count; i++) {
-		const struct event_spec *spec = &jvms->of.events->items[agent->start.events[i].index];
-
-		if (agent->refused & 1u << i)
-			log_warn("%s %d: no samples of %s: %s", agent->is_native ? "process" : "JVM",
-				 agent->process->pid, spec->event->name, agent->refused_why);
-	}
 }
 
 /* An agent may replace its reader, so each JVM is counted once. */
@@ -243,7 +232,7 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 	sources_watch_locks(jvms, agent);
 	note_engine(jvms, agent);
 	sources_probe(jvms, agent->process);
-	tell_refused(jvms, agent);
+	sources_tell_refused(jvms, agent);
 	hurry(jvms, answers_wait_ns(agent, clock_monotonic_ns()) > JVMS_HURRY_MS * NS_PER_MS ? HURRY_NS : YOUNG_NS);
 	if (jvm_process(agent->process)->attach_failures)
 		log_info("JVM %d: the agent is attached now", agent->process->pid);

@@ -117,3 +117,14 @@ void sources_watch_locks(struct jvms *jvms, const struct agent *agent)
 	if (err < 0)
 		log_debug("%d: its locks are not watched: %s", agent->process->pid, strerrordesc_np(-err));
 }
+
+void sources_tell_refused(const struct jvms *jvms, const struct agent *agent)
+{
+	for (uint32_t i = 0; i < agent->start.event_count; i++) {
+		const struct event_spec *spec = &jvms->of.events->items[agent->start.events[i].index];
+
+		if (agent->refused & 1u << i)
+			log_warn("%s %d: no samples of %s: %s", agent->is_native ? "process" : "JVM",
+				 agent->process->pid, spec->event->name, agent->refused_why);
+	}
+}

@@ -27,6 +27,7 @@
 #include "outside/memory.h"
 #include "outside/objects.h"
 #include "proc/helper.h"
+#include "proc/machine.h"
 #include "proc/process.h"
 
 /* seconds for one piece of work, which usually takes milliseconds; then SIGALRM ends the process */
@@ -435,6 +436,10 @@ static int open_image(struct outside *outside, pid_t pid, const char **ret_why)
 	uint64_t end_ns = clock_monotonic_ns() + LINKED_NS;
 	int err = image_open(&outside->image, pid, ret_why);
 
+	if (err && machine_foreign(pid)) {
+		*ret_why = machine_foreign(pid);
+		return -READER_FOREIGN;
+	}
 	for (int i = 0; i < LINKED_STEPS && err && err != -EPERM && clock_monotonic_ns() < end_ns &&
 			!is_over(outside, STEP_MS << i);
 	     i++)

@@ -9,8 +9,12 @@
 #ifndef OUTSIDE_READER_H
 #define OUTSIDE_READER_H
 
+#include <errno.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* The error in STARTED for a program of another kind than duet, into which no agent could be loaded either. */
+#define READER_FOREIGN ELIBBAD
 
 /*
  * Starts the reader of process `pid`, which must have started at start_ticks. Stores the reader's pid. Returns a

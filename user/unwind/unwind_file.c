@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/elf_reader.h"
+#include "proc/machine.h"
 #include "unwind/framed.h"
 
 #define MAX_SEGMENTS 256
@@ -17,10 +18,8 @@
 #define DW_EH_PE_PCREL_SDATA4 0x1b
 
 #ifdef __x86_64__
-#define HOST_MACHINE EM_X86_64
 #define HOST_CFI cfi_x86_64
 #else
-#define HOST_MACHINE EM_AARCH64
 #define HOST_CFI cfi_aarch64
 #endif
 
@@ -163,7 +162,7 @@ static int begin_debug_frame(struct unwind_reading *reading)
 
 static int begin_framed(struct unwind_reading *reading)
 {
-	if (HOST_MACHINE != EM_X86_64)
+	if (MACHINE_ELF != EM_X86_64)
 		return -ENODATA;
 	return framed_begin(&reading->framed, &reading->reader, reading->file.code_start, reading->file.code_end);
 }
@@ -235,7 +234,7 @@ static bool is_of_host(const struct elf_reader *reader)
 	GElf_Ehdr header;
 
 	return gelf_getehdr(reader->elf, &header) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-	       header.e_machine == HOST_MACHINE;
+	       header.e_machine == MACHINE_ELF;
 }
 
 /* Takes ownership of the reader, also after an error. */
