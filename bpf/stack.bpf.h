@@ -188,10 +188,23 @@ static __always_inline void stack_fill_kernel(const struct sample_from *from, st
 	room->sample.kernel_depth = kernel;
 }
 
+/* A thread in do_exit() behind exit_mm(). The sample is whole: it needs no signal. */
+static __always_inline void stack_of_exiting(struct duet_sample *sample)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	if ((BPF_CORE_READ(task, flags) & (PF_EXITING | PF_KTHREAD)) != PF_EXITING || BPF_CORE_READ(task, mm))
+		return;
+	sample->walk_end = DUET_WALK_EXITING;
+	sample->flags |= DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED;
+}
+
 static __always_inline void stack_fill_user(struct duet_scratch *room)
 {
-	if (!duet_config.user_stack_depth || !(room->sample.flags & DUET_SAMPLE_USER_REGS))
+	if (!duet_config.user_stack_depth)
 		return;
+	if (!(room->sample.flags & DUET_SAMPLE_USER_REGS))
+		return stack_of_exiting(&room->sample);
 	stack_find_tables(room);
 	unwind_java_begin(room);
 	unwind_user(room);

@@ -138,6 +138,8 @@ enum duet_walk_end {
 	DUET_WALK_BAD_INTERPRETED, /* the frame pointer does not lead to an interpreter frame */
 	/* Anywhere: */
 	DUET_WALK_LONG, /* the walk took longer than a thread may be held up */
+	/* The thread ends, and has no memory of its program any more: nothing is missing, there are no user frames */
+	DUET_WALK_EXITING,
 	DUET_WALK_END_MAX
 };
 

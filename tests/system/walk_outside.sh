@@ -158,6 +158,22 @@ case_agent_where_walks_are_cut() { # alone: a recording of the whole host may br
 	expect_contains "$here/stderr" 'read: 0 JVMs from outside, 0 by an agent, 1 from outside until an agent was in'
 }
 
+# Threads that have given up their memory, and only end: 2 % of this program. Nothing of them is missing. The agent's
+# own thread has one frame.
+case_threads_that_end() {
+	need_bpf
+	start_jvm "$(any_jdk)" workload.ShortThreads 60
+	record -p "$jvm" -d 2 -i 200us -o collapsed -f "$here/out"
+	expect_status 0
+	expect_share "ending threads" "$(matching "$here/out" '^\[exiting\];.*do_exit')" '>=' 0.2
+	expect_lacks "$here/out" 'not_signalled_exiting'
+	expect_lacks "$here/stderr" 'exiting or in exec|by an agent, [1-9]'
+	record -p "$jvm" -d 2 -i 200us --agent always -o collapsed -f "$here/out"
+	expect_status 0
+	expect_contains "$here/out" '^\[duet_agent\] [0-9]+$'
+	expect_lacks "$here/out" 'not_signalled_exiting'
+}
+
 # Prints the pid of our process that reads $jvm: it has a pidfd of it. Another test may read the JVM, too: its processes
 # are of another process group.
 reader() {

@@ -233,6 +233,20 @@ static void test_cut_is_marked(void **state)
 	}
 }
 
+static void test_nothing_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct half_sample sample = kernel_half(1, 0, (uint64_t[]){~0ull});
+
+	sample.head.walk_end = DUET_WALK_EXITING;
+	splice(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_KERNEL, SPLICE_STATE);
+	assert_string_equal(f->splice.frames.items[1].mark, "[exiting]");
+	splice(f, &sample, NULL, JOIN_OWN);
+	EXPECT(f, SPLICE_STATE);
+	assert_string_equal(f->splice.frames.items[0].mark, "[duet_agent]");
+}
+
 /* ---- BPF's own walk ---- */
 
 #define CALL_STUB (HEAP + 0x4000)
@@ -696,6 +710,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_called_from_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unjoined_is_marked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut_is_marked, set_up, tear_down),
+}
+
+		cmocka_unit_test_setup_teardown(test_nothing_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_walk_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_native_below_java, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_for_java, set_up, tear_down),

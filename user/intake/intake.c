@@ -100,6 +100,7 @@ void intake_on_sample(struct intake *intake, const struct duet_sample *record)
 {
 	const struct duet_sample *sample = parts_join(&intake->parts, record);
 	struct process *process = intake_meet(intake, sample);
+	enum join_outcome outcome = JOIN_STANDALONE;
 	struct agent *agent;
 
 	if (!process)
@@ -119,10 +120,11 @@ void intake_on_sample(struct intake *intake, const struct duet_sample *record)
 	if (agent && sample->ns_tid == agent->tid) {
 		agent->host_tid = (pid_t)sample->head.tid;
 		outcomes_add_own(&intake->of.decided->outcomes, sample);
+		outcome = JOIN_OWN;
 	}
 	loader_counters[DUET_LOADER_JVM_UNREAD] += jvm_process(process)->is_unread;
 	decided_add(intake->of.decided,
-		    &(struct decision){.process = process, .sample = sample, .outcome = JOIN_STANDALONE});
+		    &(struct decision){.process = process, .sample = sample, .outcome = outcome});
 }
 
 /* The process executed another program: its old JVM has ended, and the new program may be another JVM. */

@@ -35,6 +35,7 @@ enum join_outcome {
 	JOIN_NOT_SIGNALLED, /* sample->no_signal says why */
 	JOIN_NO_RECORD, /* the agent's half never arrived */
 	JOIN_MISMATCH, /* the agent's half has another pc or sp */
+	JOIN_OWN, /* of a thread of duet's agent */
 };
 
 /* Called once with each decided sample; `java` is NULL for unjoined ones. Both are valid during the call. */

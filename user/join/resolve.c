@@ -158,8 +158,8 @@ static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct
 
 static void resolve_text(struct resolver *r, const struct splice_frame *from, struct frame *frame)
 {
-	if (from->kind == SPLICE_MARK) {
-		frame->kind = FRAME_MARK;
+	if (from->kind == SPLICE_MARK || from->kind == SPLICE_STATE) {
+		frame->kind = from->kind == SPLICE_MARK ? FRAME_MARK : FRAME_STATE;
 		frame->name = intern_str(&r->profile->strings, from->mark);
 		return;
 	}
@@ -510,7 +510,7 @@ static uint64_t stack_key(const struct resolver *r, const struct decision *decis
 		decision->outcome,
 		sample->flags & (DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_CALLED | SLEEP_FLAGS),
 		r->sleep & DUET_SAMPLE_OFF_CPU && r->is_runnable,
-		sample->left_out != 0,
+		(uint64_t)sample->walk_end << 1 | (sample->left_out != 0),
 		(uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal,
 		java ? (uint64_t)java->java_depth << 32 | java->flags : 0,
 		java ? (uint64_t)(uint32_t)java->status : 0,

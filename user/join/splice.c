@@ -90,6 +90,11 @@ static int push_mark(struct splicing *s, const char *mark)
 	return mark ? push(s, (struct splice_frame){.kind = SPLICE_MARK, .mark = mark}) : 0;
 }
 
+static int push_state(struct splicing *s, const char *state)
+{
+	return push(s, (struct splice_frame){.kind = SPLICE_STATE, .mark = state});
+}
+
 static int push_kernel(struct splicing *s, const struct duet_sample *sample)
 {
 	int err = 0;
@@ -625,7 +630,11 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 		s.first = first_java(&s);
 	if (s.is_called && !s.user_depth && sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		return push_mark(&s, "[no_Java_frame]");
+	if (outcome == JOIN_OWN)
+		return push_state(&s, "[duet_agent]");
 	err = push_kernel(&s, sample);
+	if (!err && sample->walk_end == DUET_WALK_EXITING)
+		return push_state(&s, "[exiting]");
 	if (err)
 		return err;
 	if (java)

@@ -25,6 +25,7 @@ enum splice_kind {
 	SPLICE_INTERPRETED,
 	SPLICE_JAVA_NATIVE,
 	SPLICE_MARK, /* stands for frames that are missing; `mark` says why */
+	SPLICE_STATE, /* nothing is missing; `mark` says what the thread is about */
 };
 
 struct splice_frame {

@@ -23,7 +23,7 @@ enum frame_kind {
 	FRAME_CONTAINER, /* the container, or the cgroup of a process outside of containers */
 	FRAME_MARK, /* says why frames are missing: [unknown_Java], [not_signalled] */
 	FRAME_CLASS, /* not code: the class of the allocated object, java.lang.String[] */
-	FRAME_STATE, /* not code: what the thread waits for, [futex] or [runnable] */
+	FRAME_STATE, /* not code: what the thread waits for or does, [futex], [runnable] or [exiting] */
 	FRAME_WAKER, /* separates the stack that waited from the one that ended the wait, leaf first: [woken by] */
 	FRAME_CPU, /* not code: the CPU, or the thread's scheduling policy, as the root: [CPU-1], [SCHED_BATCH] */
 	FRAME_SPAN, /* not code: the tag of a span that the program reported; no name: it has none */

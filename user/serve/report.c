@@ -400,6 +400,7 @@ static void summary_of_walk(const struct report *report)
 		[DUET_WALK_LEAF] = "a Java frame that was being built or removed",
 		[DUET_WALK_BAD_INTERPRETED] = "an invalid interpreter frame",
 		[DUET_WALK_LONG] = "the time limit",
+		[DUET_WALK_EXITING] = "the end of their thread",
 	};
 	char text[TEXT_MAX];
 
