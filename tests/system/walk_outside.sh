@@ -158,6 +158,20 @@ case_agent_where_walks_are_cut() { # alone: a recording of the whole host may br
 	expect_contains "$here/stderr" 'read: 0 JVMs from outside, 0 by an agent, 1 from outside until an agent was in'
 }
 
+# The name of the moment: the kernel's, where the thread renames itself, which the first samples show; Java's, where
+# another one does.
+jdk_case_renamed_threads() {
+	need_bpf
+	start_jvm "$jdk" workload.Renamed 60
+	record -p "$jvm" -d 3 -i 2ms -t -o collapsed -f "$here/out"
+	expect_status 0
+	grep 'Renamed\.serve;' "$here/out" >"$here/server"
+	expect_share "requests under their names" "$(matching "$here/server" \
+		'^\[orders-a tid=[0-9]+\];.*Renamed\.orders|^\[billing-b tid=[0-9]+\];.*Renamed\.billing')" '>=' 90
+	grep 'Renamed\.paint' "$here/out" >"$here/painter"
+	expect_share "the painter" "$(matching "$here/painter" '^\[painter-of-the-fourth-hour tid=')" '>=' 98
+}
+
 # Threads that have given up their memory, and only end: 2 % of this program. Nothing of them is missing. The agent's
 # own thread has one frame.
 case_threads_that_end() {

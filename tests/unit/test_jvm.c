@@ -251,8 +251,73 @@ static void test_doubted_name_must_agree(void **state)
 	assert_int_not_equal(jvm_thread_name(f->jvm, 42, 1, "http"), 0);
 	assert_int_equal(jvm_thread_name(f->jvm, 42, 1, "http-nio"), 0);
 	record.thread.doubted = 0;
+	record.thread.tid = 43;
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
-	assert_int_not_equal(jvm_thread_name(f->jvm, 42, 1, "main"), 0);
+	assert_int_not_equal(jvm_thread_name(f->jvm, 43, 1, "main"), 0);
+}
+
+static void rename_thread(struct fixture *f, const char *name)
+{
+	struct {
+		struct duet_thread thread;
+		char name[32];
+	} record = {.thread = {.tid = 42, .name_len = (uint16_t)strlen(name)}};
+
+	memcpy(record.name, name, strlen(name));
+	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+}
+
+static void expect_name(struct fixture *f, const char *comm, const char *name)
+{
+	uint32_t found = jvm_thread_name(f->jvm, 42, 1, comm);
+
+	assert_string_equal(found ? intern_text(&f->strings, found) : "", name);
+}
+
+/* Its Java name is read once a second; the kernel's is of the sample. */
+static void test_thread_renames_itself(void **state)
+{
+	struct fixture *f = *state;
+
+	rename_thread(f, "pool-1");
+	expect_name(f, "java", "pool-1"); /* as when it was made; nothing shows that the kernel's name is right */
+	expect_name(f, "pool-1", "pool-1");
+	expect_name(f, "request-1", ""); /* the kernel's */
+	rename_thread(f, "request-2 of somebody");
+	expect_name(f, "request-2 of so", "request-2 of somebody");
+	expect_name(f, "request..mebody", "request-2 of somebody");
+	expect_name(f, "pool-1", "pool-1");
+	expect_name(f, "", "request-2 of somebody");
+	for (char name[] = "request-a"; name[8] < 'z'; name[8]++)
+		rename_thread(f, name);
+	expect_name(f, "request-y", "request-y");
+	expect_name(f, "request-x", "request-x");
+	expect_name(f, "request-a", ""); /* long ago */
+}
+
+/* No name is met twice. */
+static void test_thread_has_ever_new_names(void **state)
+{
+	struct fixture *f = *state;
+
+	rename_thread(f, "request-1");
+	expect_name(f, "request-2", "request-1");
+	expect_name(f, "request-3", "request-1"); /* another than Java may have named it */
+	rename_thread(f, "request-4");
+	expect_name(f, "request-5", "");
+}
+
+/* The kernel keeps the old name. */
+static void test_thread_is_renamed_by_others(void **state)
+{
+	struct fixture *f = *state;
+
+	rename_thread(f, "pool-1");
+	expect_name(f, "pool-1", "pool-1");
+	rename_thread(f, "boss");
+	expect_name(f, "pool-1", "boss");
+	rename_thread(f, "main");
+	expect_name(f, "pool-1", "main");
 }
 
 /* The kernel gives its tid to another thread, which may have no Java name. */
@@ -606,6 +671,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_heaps_and_stubs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_thread_is_renamed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubted_name_must_agree, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_thread_renames_itself, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_thread_has_ever_new_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_thread_is_renamed_by_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_thread_has_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_strings_move, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_tables_forget_what_is_unused, set_up, tear_down),

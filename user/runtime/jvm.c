@@ -14,10 +14,8 @@
 #include "runtime/class_name.h"
 #include "runtime/code_map.h"
 #include "runtime/inlining.h"
+#include "runtime/thread_names.h"
 
-/* time between a thread's report that it ends and the moment when it leaves its CPU for good */
-#define ENDING_NS (NS_PER_SEC / 10)
-#define DOUBTED (1ull << 32) /* bit of a thread's name in doubt, see struct duet_thread */
 #define LEAST_BYTES (1u << 20) /* lower limit for methods and code: the stacks of a moment need this much */
 
 struct jvm {
@@ -30,8 +28,7 @@ struct jvm {
 	uint64_t unloaded_until_ns; /* … this time */
 	uint64_t unloaded_unloads;
 	struct map gone; /* hash of a struct duet_want which the agent answered with DUET_AGENT_GONE -> 1 */
-	struct map threads; /* tid -> interned name, perhaps with DOUBTED */
-	struct map ended; /* threads that have ended: tid -> when */
+	struct thread_names threads;
 	struct arena arena;
 	uint32_t round; /* number of times that make_room() was called */
 	size_t most_bytes; /* limit for methods and code */
@@ -69,8 +66,7 @@ void jvm_free(struct jvm *jvm)
 	map_release(&jvm->bare);
 	map_release(&jvm->unloaded);
 	map_release(&jvm->gone);
-	map_release(&jvm->threads);
-	map_release(&jvm->ended);
+	thread_names_release(&jvm->threads);
 	arena_release(&jvm->arena);
 	code_map_release(&jvm->code);
 	vec_release(&jvm->heaps);
@@ -202,20 +198,6 @@ static int apply_heap(struct jvm *jvm, const struct duet_code_heap *heap)
 	return jvm->heaps.len < JVM_MAX_HEAPS ? vec_push(&jvm->heaps, *heap) : -ENOSPC;
 }
 
-static int apply_thread(struct jvm *jvm, const struct duet_thread *record)
-{
-	uint64_t known;
-	uint32_t name;
-
-	if (record->ended) /* its last samples may still be waiting */
-		return map_get(&jvm->threads, record->tid, &known) ?
-			       map_put(&jvm->ended, record->tid, record->time_ns + ENDING_NS) :
-			       0;
-	map_remove(&jvm->ended, record->tid);
-	name = intern_bytes(jvm->strings, (const char *)(record + 1), record->name_len);
-	return map_put(&jvm->threads, record->tid, name | (record->doubted ? DOUBTED : 0));
-}
-
 static int apply_layout(struct jvm *jvm, const struct duet_jvm_layout *layout)
 {
 	jvm->layout = *layout;
@@ -301,7 +283,7 @@ static size_t met_bytes(const struct jvm *jvm)
 
 static size_t all_bytes(const struct jvm *jvm)
 {
-	return met_bytes(jvm) + map_bytes(&jvm->threads) + jvm->string_bytes;
+	return met_bytes(jvm) + thread_names_bytes(&jvm->threads) + jvm->string_bytes;
 }
 
 static void count_bytes(struct jvm *jvm)
@@ -424,7 +406,7 @@ static int apply(struct jvm *jvm, uint16_t type, const void *payload)
 		note_change(jvm, 0);
 		return apply_heap(jvm, payload);
 	case DUET_AGENT_THREAD:
-		return apply_thread(jvm, payload);
+		return thread_names_apply(&jvm->threads, jvm->strings, payload);
 	case DUET_AGENT_LAYOUT:
 		note_change(jvm, 0);
 		return apply_layout(jvm, payload);
@@ -550,29 +532,9 @@ bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code)
 	return code->stub_name && !strncasecmp(intern_text(jvm->strings, code->stub_name), "Interpreter", 11);
 }
 
-/*
- * HotSpot gives the kernel the first 15 bytes of a name. Newer versions give the first 7 and the last 6 of a long name.
- */
-static bool agrees(const char *name, const char *comm)
-{
-	size_t length = strlen(name);
-	char middle[DUET_COMM_LEN];
-
-	if (length < DUET_COMM_LEN)
-		return !strcmp(name, comm);
-	snprintf(middle, sizeof(middle), "%.7s..%s", name, name + length - 6);
-	return !strncmp(name, comm, DUET_COMM_LEN - 1) || !strcmp(middle, comm);
-}
-
 uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns, const char *comm)
 {
-	uint64_t name = 0, ended_ns = UINT64_MAX;
-
-	map_get(&jvm->threads, tid, &name);
-	map_get(&jvm->ended, tid, &ended_ns);
-	if (time_ns > ended_ns || (name & DOUBTED && !agrees(intern_text(jvm->strings, (uint32_t)name), comm)))
-		return 0;
-	return (uint32_t)name;
+	return thread_names_find(&jvm->threads, jvm->strings, tid, time_ns, comm);
 }
 
 uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth)
@@ -580,21 +542,9 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 	return code_map_match(&jvm->code, frames, depth);
 }
 
-static void forget_threads(struct jvm *jvm, uint64_t time_ns)
-{
-	uint64_t tid, ended_ns;
-
-	for (size_t cursor = 0; map_next(&jvm->ended, &cursor, &tid, &ended_ns);) {
-		if (ended_ns >= time_ns)
-			continue;
-		map_remove(&jvm->threads, tid);
-		map_remove(&jvm->ended, tid);
-	}
-}
-
 void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 {
-	forget_threads(jvm, time_ns);
+	thread_names_forget(&jvm->threads, time_ns);
 	code_map_forget(&jvm->code, time_ns);
 	if (!jvm->bare_since_ns)
 		map_release(&jvm->bare);
@@ -623,9 +573,7 @@ void jvm_move_strings(struct jvm *jvm, struct intern_move *move)
 		move_method((struct jvm_method *)(uintptr_t)value, move);
 	for (size_t cursor = 0; map_next(&jvm->unloaded, &cursor, &key, &value);)
 		move_method((struct jvm_method *)(uintptr_t)value, move);
-	for (size_t cursor = 0; map_next(&jvm->threads, &cursor, &key, &value);)
-		(void)map_put(&jvm->threads, key, /* the key exists: no growth */
-			      intern_moved(move, (uint32_t)value) | (value & DOUBTED));
+	thread_names_move_strings(&jvm->threads, move);
 	code_map_move_strings(&jvm->code, move);
 	jvm->string_bytes = intern_memory(move->to) - before;
 	count_bytes(jvm);

@@ -120,8 +120,8 @@ uint64_t jvm_changed_ns(const struct jvm *jvm);
 bool jvm_is_current(const struct jvm *jvm, struct jvm_moment then); /* true if no change is known since then */
 bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* true for the template interpreter */
 /*
- * The name of the thread that had this tid at that time: interned; 0 = unknown. `comm` is the thread's name as the
- * kernel knows it; a name that is in doubt must agree with it.
+ * The name of the thread that had this tid at that time: interned; 0 = unknown, or none that is known agrees with
+ * `comm`, the name that the kernel has in the sample. Remembers what `comm` shows of the thread. "": it is not known.
  */
 uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns, const char *comm);
 
