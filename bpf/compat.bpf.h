@@ -7,6 +7,7 @@
 
 #define PF_EXITING 0x00000004 /* include/linux/sched.h */
 #define PF_IO_WORKER 0x00000010 /* a thread of io_uring that belongs to the process */
+#define PF_FORKNOEXEC 0x00000040 /* of a leader: the process runs the program that it was forked from */
 #define PF_KTHREAD 0x00200000
 #define TS_COMPAT 0x0002 /* arch/x86/include/asm/thread_info.h */
 #define PSR_MODE32_BIT 0x10 /* arch/arm64/include/uapi/asm/ptrace.h */

@@ -43,7 +43,7 @@ static __noinline struct duet_scratch *holder_begin(void *ctx, u64 lock, u64 now
 	room = scratch_take();
 	if (!room)
 		return NULL;
-	sample_fill(&room->sample, task, &ids, BPF_CORE_READ(task, group_leader, start_boottime), now_ns);
+	sample_fill(&room->sample, task, BPF_CORE_READ(task, group_leader), &ids, now_ns);
 	room->sample.event = from.event;
 	room->sample.role = DUET_ROLE_HOLDER;
 	room->sample.waker = lock;

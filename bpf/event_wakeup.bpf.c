@@ -86,22 +86,20 @@ static __noinline struct duet_scratch *wakeup_begin(void *ctx, struct task_struc
 	enum duet_role role = wakeup_role(task, preempt_count, is_own, &ids);
 	struct task_struct *subject = role == DUET_ROLE_WAKER ? task : sleeper;
 	struct duet_scratch *room;
-	u64 start_ns;
 
 	if (subject == sleeper && !filter_identify(sleeper, task_ids(sleeper), &ids))
 		return NULL;
 	room = scratch_take();
 	if (!room)
 		return NULL;
-	start_ns = BPF_CORE_READ(subject, group_leader, start_boottime);
-	sample_fill(&room->sample, subject, &ids, start_ns, now_ns);
+	sample_fill(&room->sample, subject, filter_leader(subject, &ids), &ids, now_ns);
 	wakeup_fill_comm(&room->sample, task);
 	room->sample.event = from.event;
 	room->sample.role = role;
 	room->sample.irq = wakeup_last_irq();
 	room->sample.flags = DUET_SAMPLE_KERNEL | (is_own ? DUET_SAMPLE_OWN_SOFTIRQ : 0);
 	if (role == DUET_ROLE_WAKER) {
-		if (filter_jvm(ids.tgid, start_ns))
+		if (filter_jvm(ids.tgid, room->sample.start_ns))
 			room->sample.flags |= DUET_SAMPLE_JVM;
 		room->sample.no_signal = DUET_NO_SIGNAL_EVENT;
 		stack_user_regs(&from, task, room);

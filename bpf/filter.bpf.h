@@ -142,4 +142,29 @@ static __always_inline bool filter_pass(struct task_struct *task, struct filter_
 	return !duet_config.filter_targets || filter_is_target(ids->tgid, start_ns);
 }
 
+/*
+ * Returns the leader of the process that the thread counts for. A child of vfork() that has not executed its program
+ * yet counts for its parent: it runs the parent's code in the parent's memory. Then *ids gets the parent's ids, but for
+ * the thread's own.
+ */
+static __always_inline struct task_struct *filter_leader(struct task_struct *task, struct filter_ids *ids)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader), *parent;
+	struct mm_struct *mm;
+	u32 tgid;
+
+	if (!(BPF_CORE_READ(leader, flags) & PF_FORKNOEXEC))
+		return leader;
+	parent = BPF_CORE_READ(leader, real_parent, group_leader);
+	mm = BPF_CORE_READ(task, mm);
+	if (!mm || mm != BPF_CORE_READ(leader, real_parent, mm))
+		return leader;
+	tgid = filter_tgid(parent);
+	if (!tgid)
+		return leader;
+	ids->tgid = tgid;
+	ids->ns_tgid = filter_innermost(BPF_CORE_READ(parent, thread_pid), BPF_CORE_READ(parent, tgid));
+	return parent;
+}
+
 #endif

@@ -58,11 +58,10 @@ static __always_inline u64 sample_weigh(u32 event, u64 amount)
 	return sample_random(event) * interval >> 32 < amount ? interval : 0;
 }
 
+/* `leader` is that of the thread's process, see filter_leader(). */
 static __always_inline void sample_fill(struct duet_sample *sample, struct task_struct *task,
-					const struct filter_ids *ids, u64 start_ns, u64 now_ns)
+					struct task_struct *leader, const struct filter_ids *ids, u64 now_ns)
 {
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-
 	__builtin_memset(sample, 0, sizeof(*sample));
 	sample->head.type = DUET_RECORD_SAMPLE;
 	sample->head.version = DUET_RECORD_VERSION;
@@ -74,7 +73,7 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	sample->cpu = bpf_get_smp_processor_id() + 1;
 	if (duet_config.tells_policy)
 		sample->policy = BPF_CORE_READ(task, policy) + 1;
-	sample->start_ns = start_ns;
+	sample->start_ns = BPF_CORE_READ(leader, start_boottime);
 	sample->cgroup_id = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
@@ -148,23 +147,24 @@ static __noinline struct duet_scratch *sample_begin(void *ctx, const bpf_user_pt
 {
 	const struct sample_from from = {ctx, regs, began_ns, event, kernel};
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	struct filter_ids ids = {};
+	struct task_struct *leader;
 	struct duet_scratch *room;
 	u64 ticks;
 
-	if (!filter_pass(task, &ids, start_ns))
+	if (!filter_pass(task, &ids, BPF_CORE_READ(task, group_leader, start_boottime)))
 		return NULL;
+	leader = filter_leader(task, &ids);
 	ticks = sample_ticks(event, began_ns);
 	room = ticks ? sample_room(event, ticks) : NULL;
 	if (!room)
 		return NULL;
-	sample_fill(&room->sample, task, &ids, start_ns, began_ns);
+	sample_fill(&room->sample, task, leader, &ids, began_ns);
 	room->sample.event = event;
 	room->sample.weight = ticks * duet_event(event)->tick_weight;
 	if (stack_in_kernel(&from))
 		room->sample.flags |= DUET_SAMPLE_KERNEL;
-	if (filter_jvm(ids.tgid, start_ns))
+	if (filter_jvm(ids.tgid, room->sample.start_ns))
 		room->sample.flags |= DUET_SAMPLE_JVM;
 	stack_user_regs(&from, task, room);
 	stack_fill_kernel(&from, room);

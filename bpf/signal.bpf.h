@@ -94,8 +94,11 @@ static __always_inline enum duet_no_signal signal_check(struct task_struct *task
 {
 	sigset_t blocked = BPF_CORE_READ(task, blocked);
 
-	/* After exec's point of no return the handler is gone, and the signal would kill the new program. */
-	if (BPF_CORE_READ(task, flags) & PF_EXITING || task_in_exec(task))
+	/*
+	 * After exec's point of no return the handler is gone, and the signal would kill the new program. A child of
+	 * vfork(), see filter_leader(), is no thread of the JVM.
+	 */
+	if (BPF_CORE_READ(task, flags) & PF_EXITING || task_in_exec(task) || filter_tgid(task) != sample->head.tgid)
 		return signal_refuse(sample, DUET_NO_SIGNAL_EXITING, DUET_BPF_SIGNAL_EXITING);
 	if (signal_breaks_syscall(task, sample))
 		return signal_refuse(sample, DUET_NO_SIGNAL_SYSCALL, DUET_BPF_SIGNAL_SYSCALL);

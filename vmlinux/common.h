@@ -307,6 +307,7 @@ struct task_struct {
 	unsigned int in_iowait : 1;
 	int pid;
 	int tgid;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	u64 start_time;

@@ -172,6 +172,22 @@ jdk_case_renamed_threads() {
 	expect_share "the painter" "$(matching "$here/painter" '^\[painter-of-the-fourth-hour tid=')" '>=' 98
 }
 
+# Children of vfork() run the JVM's code in its memory until they execute their program: they count for the JVM.
+jdk_case_vfork_children() {
+	need_bpf
+	need_root
+	JVM_OPTS=(-Djdk.lang.Process.launchMechanism=VFORK)
+	start_jvm "$jdk" workload.Spawner
+	make_freezer 0 cgroup2 cgroup.procs
+	echo "$jvm" >"$freezer/cgroup.procs"
+	record --cgroup "$freezer" -d 3 -i 200us -t -o collapsed -f "$here/out"
+	expect_status 0
+	grep ';childProcess' "$here/out" >"$here/children"
+	[ "$(total "$here/children")" -gt 20 ] || skip "too few samples of children"
+	expect_share "children under their caller" "$(matching "$here/children" \
+		"^\\[[^;]*pid=$jvm\\];.*Spawner\\.spawn;.*forkAndExec;")" '>=' 99
+}
+
 # Threads that have given up their memory, and only end: 2 % of this program. Nothing of them is missing. The agent's
 # own thread has one frame.
 case_threads_that_end() {
