@@ -62,7 +62,7 @@
 	X(LOADER_STACKS_FULL,   "stacks not kept: their process had too many different ones") \
 	X(LOADER_MEMORY_FULL,   "stacks not kept: --max-memory was reached, they are under [too_many_stacks]") \
 	X(LOADER_JVMS_REFUSED,  "JVMs without an agent: --max-memory had no room for their ring") \
-	X(LOADER_JVMS_ENDED,    "JVMs without an agent: they ended before it was attached") \
+	X(LOADER_JVMS_ENDED,    "JVMs not read: they ended too early") \
 	X(LOADER_READERS_LOST,  "readers of JVMs that ended before their JVM") \
 	X(LOADER_JVM_UNREAD,    "samples without Java frames: the reader of their JVM had ended") \
 	X(LOADER_THREADS_FULL,  "samples under [others]: --max-memory left no room for new threads") \
@@ -78,7 +78,9 @@
 	X(LOADER_UNWIND_FILES,  "files walked by frame pointer, at least for a while: the unwind tables were full") \
 	X(LOADER_UNWIND_PROCESSES, "processes walked by frame pointer: the unwind tables were full") \
 	X(LOADER_CODE_MISSING,  "Java stacks with a gap: the code of a frame was not read before the JVM ended") \
+	X(LOADER_CODE_LATE,     "Java stacks with a gap: the code of a frame was not read in time") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: it was not read before the JVM ended") \
+	X(LOADER_NAME_LATE,     "Java frames without a name: it was not read in time") \
 	X(LOADER_SLEEPERS_FULL, "sleeps over the end not shown: no memory for the stack of their thread") \
 	X(LOADER_SLEEPERS_UNLISTED, "lists of sleeping threads that were incomplete") \
 	X(LOADER_NO_EARLY,      "sleeps or requests without a stack: the record with it was missing") \

@@ -112,7 +112,7 @@ case_hello() {
 # Behaves as a JVM that shuts down early, which is no error of its agent.
 case_ending() {
 	start_honest
-	survive hello_ending 'ended before it was attached'
+	survive hello_ending 'ended too early'
 	expect_lacks "$here/stderr" 'out of turn'
 }
 

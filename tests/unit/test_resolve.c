@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/counters.h"
 #include "join/resolve.h"
@@ -242,6 +243,36 @@ static void what_is_missing_is_wanted(void **state)
 	assert_int_equal(f->resolver.stacks.len, 0);
 }
 
+static void name_without_answer(struct fixture *f)
+{
+	struct {
+		struct duet_sample head;
+		uint64_t pc;
+	} sample = {.head = {.head = {.size = sizeof(sample), .time_ns = 200}, .user_depth = 1}, .pc = PC};
+	const struct decision decision = {.process = &f->process, .jvm = f->jvm, .sample = &sample.head};
+
+	load_code(f, OLD, 100);
+	assert_false(resolve_stack(&f->resolver, &decision));
+	assert_true(resolve_node(&f->resolver, &decision) > 0);
+}
+
+/* Whether the JVM has ended, or is late. */
+static void missing_names_have_a_cause(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t missing = loader_counters[DUET_LOADER_NAME_MISSING], late = loader_counters[DUET_LOADER_NAME_LATE];
+
+	f->process.pid = getpid();
+	assert_int_equal(process_read_start_ticks(getpid(), &f->process.start_ticks), 0);
+	name_without_answer(f);
+	assert_int_equal(loader_counters[DUET_LOADER_NAME_MISSING], missing);
+	assert_int_equal(loader_counters[DUET_LOADER_NAME_LATE], late + 1);
+	f->process.start_ticks++; /* another process has its pid */
+	name_without_answer(f);
+	assert_int_equal(loader_counters[DUET_LOADER_NAME_MISSING], missing + 1);
+	assert_int_equal(loader_counters[DUET_LOADER_NAME_LATE], late + 1);
+}
+
 static void a_redefined_method_is_asked_for_again(void **state)
 {
 	struct fixture *f = *state;
@@ -340,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(recycled_code_has_its_own_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_missing_name_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_missing_is_wanted, setup, teardown),
+		cmocka_unit_test_setup_teardown(missing_names_have_a_cause, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_redefined_method_is_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_method_with_the_key_of_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_guess_is_not_remembered, setup, teardown),

@@ -322,6 +322,8 @@ static void add(struct decided *decided, const struct decision *of)
 	}
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
 	loader_counters[DUET_LOADER_WINDOW_LATE] += *decided->of.windows && time_ns < decided->of.profile->start_ns;
+	if (of->jvm && decided->resolver.splice.is_missing_code)
+		loader_counters[process_is_ending(of->process) ? DUET_LOADER_CODE_MISSING : DUET_LOADER_CODE_LATE]++;
 	outcomes_add(&decided->outcomes, sample, of->java, of->outcome, of->jvm ? &decided->resolver.splice : NULL);
 }
 

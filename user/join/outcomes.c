@@ -12,7 +12,6 @@ static void count_jvm_walk(struct outcomes *outcomes, const struct duet_sample *
 	outcomes->bcis[splice->bcis]++;
 	outcomes->names[splice->names]++;
 	outcomes->estimated += splice->is_estimated;
-	loader_counters[DUET_LOADER_CODE_MISSING] += splice->is_missing_code;
 	/* count_outcome() has counted it as joined, but its frames have a gap */
 	outcomes->joined -= splice->is_missing_code && outcome == JOIN_WALKED;
 	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)

@@ -555,6 +555,13 @@ static int splice_bounded(struct resolver *r, const struct decision *of)
 	return mark_too_many(r);
 }
 
+static void count_nameless(const struct process *process, uint64_t frames)
+{
+	bool has_ended = frames && process_is_ending(process);
+
+	loader_counters[has_ended ? DUET_LOADER_NAME_MISSING : DUET_LOADER_NAME_LATE] += frames;
+}
+
 /* Names the stack. If the profile is full and does not have the stack yet, the stack becomes a single mark. */
 static int64_t name_bounded(struct resolver *r, const struct decision *of)
 {
@@ -565,7 +572,7 @@ static int64_t name_bounded(struct resolver *r, const struct decision *of)
 	r->names_missing = 0;
 	node = name_stack(r, of->process, of->jvm);
 	if (node >= 0 || !r->is_closed) {
-		loader_counters[DUET_LOADER_NAME_MISSING] += r->names_missing;
+		count_nameless(of->process, r->names_missing);
 		return node;
 	}
 	loader_counters[DUET_LOADER_MEMORY_FULL]++;

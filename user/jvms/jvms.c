@@ -180,10 +180,13 @@ static void plan_retry(struct agent *agent)
 
 static void on_failed(struct jvms *jvms, struct agent *agent)
 {
-	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->process);
+	bool is_ended = agent->error == -ESRCH, is_current = jvm_process(agent->process)->agent == agent;
 
-	loader_counters[DUET_LOADER_JVMS_ENDED] += is_ended;
-	if (is_ended || jvm_process(agent->process)->agent != agent)
+	if (process_is_ending(agent->process)) { /* else it executes another program, which is no JVM */
+		loader_counters[DUET_LOADER_JVMS_ENDED] += is_current;
+		is_ended = true;
+	}
+	if (is_ended || !is_current)
 		log_debug("%s", agent->why);
 	else if (agent->reader && jvms->of.policy == AGENT_NEEDED && agent->error != -READER_FOREIGN)
 		readers_give_way(jvms, agent);
