@@ -15,6 +15,7 @@
  *   loader -> WANT     what samples contain and the loader does not know yet; any number of times; answered by records
  *   loader -> TELL     write what there is at the end of a window, such as live objects; answered by FINISHED
  *   agent  -> MAPPED   a library was loaded, whose calls are about to be sampled; any number of times
+ *   agent  -> HALF     the sample lane is half full; any number of times
  *   agent  -> ENDING   the JVM is shutting down; the agent waits a moment for the last WANTs and for STOP
  *   loader -> STOP     (after the tgid was removed from the BPF map `jvms`)
  *   agent  -> STOPPED  no more records will come; sent without a STOP when the JVM shuts down
@@ -34,7 +35,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 17	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 18	 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -64,6 +65,7 @@ enum duet_message_type {
 	DUET_MESSAGE_TELL,
 	DUET_MESSAGE_MAPPED,
 	DUET_MESSAGE_UNNAMED,
+	DUET_MESSAGE_HALF,
 	DUET_MESSAGE_TYPE_MAX
 };
 

@@ -77,7 +77,8 @@ struct duet_lane_view {
 
 /*
  * Reserve room for `payload` bytes. Returns the record header (its `size` still reads zero), or NULL when the lane is
- * full. Async-signal-safe and lock-free: it retries only when another producer has advanced `head`.
+ * full. Async-signal-safe and lock-free: it retries only when another producer has advanced `head`. When that happens
+ * between the two loads, `tail` may be past the `head` that was read.
  */
 static inline struct duet_ring_record *duet_ring_reserve(struct duet_lane_view *view, uint32_t payload)
 {
@@ -87,11 +88,19 @@ static inline struct duet_ring_record *duet_ring_reserve(struct duet_lane_view *
 	do {
 		uint64_t tail = __atomic_load_n(&view->lane->tail, __ATOMIC_ACQUIRE);
 
-		if (need > DUET_RING_MAX_RECORD || head + need - tail > view->bytes)
+		if (need > DUET_RING_MAX_RECORD || head + need > tail + view->bytes)
 			return 0;
 	} while (!__atomic_compare_exchange_n(&view->lane->head, &head, head + need, 1, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
 	return (struct duet_ring_record *)(view->data + (head & (view->bytes - 1)));
+}
+
+/* Returns true if more than half of the lane waits for the consumer. */
+static inline int duet_ring_is_half(const struct duet_lane_view *view)
+{
+	uint64_t tail = __atomic_load_n(&view->lane->tail, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&view->lane->head, __ATOMIC_RELAXED) > tail + view->bytes / 2;
 }
 
 /* Publish a record that was reserved for `payload` bytes. Async-signal-safe. */

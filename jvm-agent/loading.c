@@ -66,7 +66,7 @@ static void tell_loader(void)
 	const struct stay *stay = stay_enter();
 
 	if (stay && stay->loader >= 0)
-		peer_send_mapped(stay->loader);
+		peer_send_note(stay->loader, DUET_MESSAGE_MAPPED);
 	stay_leave();
 }
 

@@ -241,9 +241,9 @@ int peer_send_ending(int peer)
 	return send_message(peer, &message, DUET_MESSAGE_ENDING, sizeof(message));
 }
 
-void peer_send_mapped(int peer)
+void peer_send_note(int peer, enum duet_message_type type)
 {
-	struct duet_message message = {sizeof(message), DUET_MESSAGE_MAPPED, DUET_AGENT_VERSION};
+	struct duet_message message = {sizeof(message), (uint16_t)type, DUET_AGENT_VERSION};
 
 	(void)send(peer, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 }

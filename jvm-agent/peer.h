@@ -36,7 +36,8 @@ int peer_send_started(int peer, const struct peer_started *from);
 int peer_send_stopped(int peer);
 int peer_send_finished(int peer);
 int peer_send_ending(int peer);
-void peer_send_mapped(int peer); /* from any thread; does not wait: a message that does not fit is lost */
+/* MAPPED or HALF, from any thread. Does not wait: a message that does not fit is lost. Async-signal-safe. */
+void peer_send_note(int peer, enum duet_message_type type);
 
 /*
  * Waits for START, at most timeout_ms. Returns 0 and in ret_fds the files of the ring and of the unwind tables (-1:

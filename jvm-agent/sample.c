@@ -20,6 +20,7 @@
 #include "jvm.h"
 #include "jvmstructs.h"
 #include "pages.h"
+#include "peer.h"
 #include "stay.h"
 #include "virtual_threads.h"
 #include "walk.h"
@@ -186,6 +187,17 @@ static void answer(struct stay *stay, struct walk_slot *slot, struct duet_java_s
 
 /* ---- standalone engines ---- */
 
+/* The loader looks at the ring some times a second. It looks at once when it is told that half of it is full. */
+static void tell_half(struct stay *stay)
+{
+	bool is_half = duet_ring_is_half(&stay->ring.lanes[DUET_LANE_SAMPLE]);
+
+	if (__atomic_load_n(&stay->is_half, __ATOMIC_RELAXED) == is_half)
+		return;
+	if (!__atomic_exchange_n(&stay->is_half, is_half, __ATOMIC_RELAXED) && is_half)
+		peer_send_note(stay->loader, DUET_MESSAGE_HALF);
+}
+
 /*
  * Returns NULL when there is no room. With `waits`, the thread waits up to a tenth of a second for the loader to make
  * some. After a wait in vain, no thread waits until there has been room again.
@@ -196,6 +208,7 @@ static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes
 	struct duet_ring_record *record = duet_ring_reserve(lane, bytes);
 	const struct timespec step = {.tv_nsec = ROOM_STEP_NS};
 
+	tell_half(stay);
 	if (!waits)
 		return record;
 	for (int i = 0; !record && i < ROOM_STEPS && !__atomic_load_n(&stay->has_no_room, __ATOMIC_RELAXED); i++) {

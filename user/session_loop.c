@@ -17,7 +17,7 @@
 /* wait for the last signals: a thread may have been preempted before its handler ran, on a crowded CPU */
 #define LAST_SIGNALS_NS (NS_PER_SEC / 2)
 #define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
-#define POLL_MS 50 /* rings are emptied this often; they have room for seconds */
+#define POLL_MS 50 /* rings are emptied this often; an agent whose ring is half full wakes the loop */
 #define PUBLISH_NS (NS_PER_SEC / 50)
 #define FLUSH_AFTER_NS (NS_PER_SEC / 50) /* after SIGUSR1: the agents' last records have arrived */
 

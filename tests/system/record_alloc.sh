@@ -110,6 +110,7 @@ jdk_case_sums() {
 		JVM_FLAGS=(-XX:+Use${collector}GC -Xmx512m)
 		record_gated workload.Sums 3000 2 -- -e alloc=4k
 		expect_sums "$here/out.collapsed" 3000 'Thread[.]run.*;workload/Sums.Work[.]one;'
+		expect_lacks "$here/stderr" 'ring was full'
 		kill "$jvm"
 	done
 }

@@ -226,6 +226,36 @@ static void hole_holds_back_what_follows(void **state)
 	producer_close(&producer);
 }
 
+/* A producer that was interrupted between its two loads sees the consumer past the head that it has read. */
+static void an_old_head_is_not_a_full_lane(void **state)
+{
+	struct producer producer;
+
+	(void)state;
+	producer_open(&producer, DUET_LANE_SAMPLE);
+	producer.view.lane->tail = producer.view.lane->head + 64;
+	assert_true(produce(&producer.view, 1, 0));
+	producer_close(&producer);
+}
+
+static void half_of_a_lane_is_noticed(void **state)
+{
+	struct producer producer;
+	struct seen seen = {0};
+	uint64_t bad = 0;
+
+	(void)state;
+	producer_open(&producer, DUET_LANE_SAMPLE);
+	while (producer.view.lane->head <= SAMPLE_BYTES / 2) {
+		assert_false(duet_ring_is_half(&producer.view));
+		assert_true(produce(&producer.view, 1, 40));
+	}
+	assert_true(duet_ring_is_half(&producer.view));
+	assert_true(read_all(&producer, DUET_LANE_SAMPLE, &seen, &bad) > 0);
+	assert_false(duet_ring_is_half(&producer.view));
+	producer_close(&producer);
+}
+
 static void budget_is_kept(void **state)
 {
 	struct producer producer;
@@ -501,6 +531,7 @@ int main(void)
 		cmocka_unit_test(only_what_is_touched_takes_ram),
 		cmocka_unit_test(records_arrive_across_the_wrap),    cmocka_unit_test(full_lane_drops_and_recovers),
 		cmocka_unit_test(hole_holds_back_what_follows),	     cmocka_unit_test(budget_is_kept),
+		cmocka_unit_test(an_old_head_is_not_a_full_lane),    cmocka_unit_test(half_of_a_lane_is_noticed),
 		cmocka_unit_test(endless_producer_does_not_keep_us),
 		cmocka_unit_test(threads_keep_their_order),	     cmocka_unit_test(counters_are_read),
 		cmocka_unit_test(impossible_heads_are_refused),	     cmocka_unit_test(head_that_moves_back_is_refused),

@@ -306,7 +306,7 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 		on_mapped(agent);
 	else if (message->type == DUET_MESSAGE_UNNAMED && agent->reader)
 		agent->is_unnamed = true;
-	else
+	else if (message->type != DUET_MESSAGE_HALF) /* it has woken the loop, which reads the ring now */
 		agent_fail(agent, -EPROTO, "the agent sent a message out of turn");
 }
 
