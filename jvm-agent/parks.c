@@ -87,10 +87,23 @@ static void park_ends(const struct parked *parked)
 	stay_leave();
 }
 
+static bool has_listeners(void)
+{
+	for (int i = 0; i < LISTENERS; i++)
+		if (__atomic_load_n(&parks.listeners[i], __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
 static void JNICALL park(JNIEnv *env, jobject unsafe, jboolean is_absolute, jlong time)
 {
-	struct parked parked = park_begins(env);
+	struct parked parked;
 
+	if (!has_listeners()) {
+		parks.hotspot(env, unsafe, is_absolute, time); /* the compiler makes it a jump: no frame of ours */
+		return;
+	}
+	parked = park_begins(env);
 	parks.hotspot(env, unsafe, is_absolute, time);
 	if (parked.key)
 		park_ends(&parked);
@@ -147,10 +160,13 @@ static void find_hotspots(JNIEnv *env, jclass unsafe)
 	(*env)->ExceptionClear(env);
 }
 
-/* Makes Unsafe.park() our function, or HotSpot's again. Called on the agent's thread. */
-static bool set_park(JNIEnv *env, bool is_ours)
+/*
+ * Makes Unsafe.park() our function, and leaves it so: HotSpot never frees the compiled wrapper of a native method whose
+ * function is replaced (JDK-8369219), but does nothing when the function is the same. Called on the agent's thread.
+ */
+static bool take_park(JNIEnv *env)
 {
-	JNINativeMethod method = {(char *)"park", (char *)"(ZJ)V", NULL};
+	const JNINativeMethod method = {(char *)"park", (char *)"(ZJ)V", (void *)(uintptr_t)park};
 	bool is_done = false;
 	jclass unsafe;
 
@@ -159,20 +175,11 @@ static bool set_park(JNIEnv *env, bool is_ours)
 	unsafe = (*env)->FindClass(env, jvm.version < 9 ? "sun/misc/Unsafe" : "jdk/internal/misc/Unsafe");
 	if (unsafe && !parks.hotspot)
 		find_hotspots(env, unsafe);
-	method.fnPtr = (void *)(uintptr_t)(is_ours ? park : parks.hotspot);
 	if (unsafe && parks.hotspot)
 		is_done = registering_quietly(env, unsafe, &method);
 	(*env)->ExceptionClear(env);
 	(*env)->PopLocalFrame(env, NULL);
 	return is_done;
-}
-
-static bool has_listeners(void)
-{
-	for (int i = 0; i < LISTENERS; i++)
-		if (parks.listeners[i])
-			return true;
-	return false;
 }
 
 static jfieldID find_blocker(JNIEnv *env)
@@ -203,7 +210,7 @@ int parks_open(const struct park_listener *listener)
 		parks.blocker = find_blocker(env);
 	if (!env || !parks.blocker)
 		return -ENOTSUP;
-	if (!has_listeners() && !set_park(env, true))
+	if (!has_listeners() && !take_park(env))
 		return -ENOTSUP;
 	if (!has_listeners())
 		virtual_parks_open(&virtual_parks);
@@ -213,14 +220,11 @@ int parks_open(const struct park_listener *listener)
 
 void parks_close(const struct park_listener *listener)
 {
-	JNIEnv *env = jvm_own_env();
 	bool had = has_listeners();
 
 	for (int i = 0; i < LISTENERS; i++)
 		if (parks.listeners[i] == listener)
 			__atomic_store_n(&parks.listeners[i], NULL, __ATOMIC_RELEASE);
-	if (!env || !had || has_listeners())
-		return;
-	virtual_parks_close();
-	set_park(env, false);
+	if (had && !has_listeners())
+		virtual_parks_close();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads that park: LockSupport.park(), and the locks, conditions and queues of java.util.concurrent, which use it.
- * While an event listens, the native method Unsafe.park() is a function of ours that calls HotSpot's.
+ * Once an event has listened, the native method Unsafe.park() is a function of ours that calls HotSpot's.
  */
 #ifndef PARKS_H
 #define PARKS_H
