@@ -293,11 +293,8 @@ bool class_pool_is_full(const struct class_pool *pool)
 
 static uint16_t add_constant(struct class_pool *pool, enum tag tag)
 {
-	uint32_t index = pool->next;
-
 	class_write_u1(&pool->added, tag);
-	pool->next += tag == TAG_LONG ? 2 : 1;
-	return (uint16_t)index;
+	return (uint16_t)pool->next++;
 }
 
 uint16_t class_pool_utf8(struct class_pool *pool, const char *text, size_t len)
@@ -317,7 +314,8 @@ uint16_t class_pool_class(struct class_pool *pool, const char *name, size_t len)
 	return index;
 }
 
-uint16_t class_pool_method(struct class_pool *pool, uint16_t class, const char *name, const char *descriptor)
+static uint16_t add_member(struct class_pool *pool, enum tag tag, uint16_t class, const char *name,
+			   const char *descriptor)
 {
 	uint16_t name_text = class_pool_utf8(pool, name, strlen(name));
 	uint16_t type_text = class_pool_utf8(pool, descriptor, strlen(descriptor));
@@ -325,25 +323,18 @@ uint16_t class_pool_method(struct class_pool *pool, uint16_t class, const char *
 
 	class_write_u2(&pool->added, name_text);
 	class_write_u2(&pool->added, type_text);
-	index = add_constant(pool, TAG_METHOD);
+	index = add_constant(pool, tag);
 	class_write_u2(&pool->added, class);
 	class_write_u2(&pool->added, both);
 	return index;
 }
 
-uint16_t class_pool_int(struct class_pool *pool, int32_t value)
+uint16_t class_pool_method(struct class_pool *pool, uint16_t class, const char *name, const char *descriptor)
 {
-	uint16_t index = add_constant(pool, TAG_INTEGER);
-
-	class_write_u4(&pool->added, (uint32_t)value);
-	return index;
+	return add_member(pool, TAG_METHOD, class, name, descriptor);
 }
 
-uint16_t class_pool_long(struct class_pool *pool, int64_t value)
+uint16_t class_pool_field(struct class_pool *pool, uint16_t class, const char *name, const char *descriptor)
 {
-	uint16_t index = add_constant(pool, TAG_LONG);
-
-	class_write_u4(&pool->added, (uint32_t)((uint64_t)value >> 32));
-	class_write_u4(&pool->added, (uint32_t)value);
-	return index;
+	return add_member(pool, TAG_FIELD, class, name, descriptor);
 }

@@ -97,7 +97,6 @@ bool class_pool_is_full(const struct class_pool *pool);
 uint16_t class_pool_utf8(struct class_pool *pool, const char *text, size_t len);
 uint16_t class_pool_class(struct class_pool *pool, const char *name, size_t len);
 uint16_t class_pool_method(struct class_pool *pool, uint16_t class, const char *name, const char *descriptor);
-uint16_t class_pool_int(struct class_pool *pool, int32_t value);
-uint16_t class_pool_long(struct class_pool *pool, int64_t value);
+uint16_t class_pool_field(struct class_pool *pool, uint16_t class, const char *name, const char *descriptor);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +19,7 @@
  * loaded, however few it changes.
  */
 #define AT_ONCE 512
+#define NATIVE_NAME_BYTES 1024 /* of a native method; those with longer names are looked at each time */
 #define STEP_NS 2000000
 #define STEPS 10 /* for classes that are just being defined */
 
@@ -32,6 +34,11 @@ static struct {
 	struct class_names changed; /* classes that have probes, by name */
 	struct class_names left; /* classes whose new form the JVM has refused */
 	struct class_names told; /* classes whose methods were counted, see count_told() */
+	/*
+	 * Native methods whose class file was seen, for the life of the JVM. It is not seen again: each look at a class
+	 * that is loaded makes new methods, and the code that calls the native ones among the old is never freed.
+	 */
+	struct class_names plain, intrinsic;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- which classes and methods ---- */
@@ -76,15 +83,14 @@ static bool is_chosen(const struct instrument *item, const struct rewrite_method
 	       !(method->is_native && (item->target.is_any_method || item->probe.kind == PROBE_CALL));
 }
 
-/* Returns true if probes of the method miss calls: its own code is not run by them. */
-static bool is_missed(const struct rewrite_method *method)
+static bool is_asked(const struct rewrite_method *method)
 {
-	bool is_missed = false;
+	bool is_asked = false;
 
-	for (uint32_t i = 0; i < all.count && !is_missed; i++)
-		is_missed = is_named(&all.items[i].target, method) &&
-			    !(method->is_native && all.items[i].target.is_any_method);
-	return is_missed && method->is_intrinsic;
+	for (uint32_t i = 0; i < all.count && !is_asked; i++)
+		is_asked = is_named(&all.items[i].target, method) &&
+			   !(method->is_native && all.items[i].target.is_any_method);
+	return is_asked;
 }
 
 /* `context` counts the intrinsic methods. */
@@ -92,7 +98,8 @@ static uint32_t choose(void *context, const struct rewrite_method *method, struc
 {
 	uint32_t *intrinsics = context, count = 0;
 
-	*intrinsics += is_missed(method);
+	/* probes miss calls: its own code is not run by them */
+	*intrinsics += method->is_intrinsic && is_asked(method);
 	for (uint32_t i = 0; i < all.count && count < PROBES_MAX; i++)
 		if (is_chosen(&all.items[i], method))
 			probes[count++] = all.items[i].probe;
@@ -104,6 +111,25 @@ static struct class_text text_of(const char *text)
 	size_t len = strlen(text);
 
 	return (struct class_text){text, (uint16_t)(len < UINT16_MAX ? len : UINT16_MAX)};
+}
+
+/* Returns the bytes of a native method's name; 0: it does not fit. */
+static size_t native_name(const struct rewrite_method *method, char text[NATIVE_NAME_BYTES])
+{
+	int bytes = snprintf(text, NATIVE_NAME_BYTES, "%.*s.%.*s%.*s", method->class.len, method->class.at,
+			     method->name.len, method->name.at, method->descriptor.len, method->descriptor.at);
+
+	return bytes > 0 && bytes < NATIVE_NAME_BYTES ? (size_t)bytes : 0;
+}
+
+/* The same as choose(), for a class file. */
+static uint32_t choose_of_file(void *context, const struct rewrite_method *method, struct probe probes[PROBES_MAX])
+{
+	char name[NATIVE_NAME_BYTES];
+
+	if (method->is_native && is_asked(method))
+		(void)names_add(method->is_intrinsic ? &all.intrinsic : &all.plain, name, native_name(method, name));
+	return choose(context, method, probes);
 }
 
 /* ---- the hook ---- */
@@ -162,7 +188,7 @@ static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined
 				  unsigned char **new_bytes)
 {
 	uint32_t intrinsics = 0;
-	struct rewrite rewrite = {.choose = choose, .context = &intrinsics};
+	struct rewrite rewrite = {.choose = choose_of_file, .context = &intrinsics};
 	unsigned char *copy = NULL;
 	uint8_t *changed;
 	uint32_t changed_size;
@@ -220,30 +246,60 @@ static bool has_own_file(jclass class, struct class_text name)
 	return !(*jvm.jvmti)->IsModifiableClass(jvm.jvmti, class, &is_modifiable) && is_modifiable;
 }
 
+/* What the methods of a class come to. */
+struct wanted_methods {
+	bool has; /* the class file is needed */
+	uint32_t left, intrinsics; /* of native methods whose class file was seen */
+};
+
+static void add_wanted_native(struct wanted_methods *wanted, struct rewrite_method *method)
+{
+	struct probe probes[PROBES_MAX];
+	char name[NATIVE_NAME_BYTES];
+	size_t bytes = native_name(method, name);
+
+	pthread_mutex_lock(&all.lock);
+	method->is_intrinsic = bytes && names_has(&all.intrinsic, name, bytes);
+	wanted->has |= is_asked(method) && !method->is_intrinsic && !(bytes && names_has(&all.plain, name, bytes));
+	wanted->left += choose(&wanted->intrinsics, method, probes) != 0;
+	pthread_mutex_unlock(&all.lock);
+}
+
+static void add_wanted(struct wanted_methods *wanted, struct class_text class_name, jmethodID id)
+{
+	struct rewrite_method method = {.class = class_name};
+	struct probe probes[PROBES_MAX];
+	char *name = NULL, *descriptor = NULL;
+	jint modifiers = 0;
+
+	if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, id, &name, &descriptor, NULL))
+		return;
+	(void)(*jvm.jvmti)->GetMethodModifiers(jvm.jvmti, id, &modifiers);
+	method.is_native = modifiers & ACC_NATIVE;
+	method.name = text_of(name);
+	method.descriptor = text_of(descriptor);
+	if (method.is_native)
+		add_wanted_native(wanted, &method);
+	else
+		wanted->has |= choose(&wanted->intrinsics, &method, probes) != 0;
+	jvm_deallocate(name);
+	jvm_deallocate(descriptor);
+}
+
 static bool has_wanted_method(jclass class, struct class_text class_name)
 {
-	uint32_t intrinsics = 0;
-	bool has = false;
+	struct wanted_methods wanted = {0};
 	jmethodID *methods;
 	jint count;
 
 	if ((*jvm.jvmti)->GetClassMethods(jvm.jvmti, class, &count, &methods))
 		return true; /* it is not prepared yet */
-	for (jint i = 0; i < count && !has; i++) {
-		struct rewrite_method method = {.class = class_name};
-		struct probe probes[PROBES_MAX];
-		char *name = NULL, *descriptor = NULL;
-
-		if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, methods[i], &name, &descriptor, NULL))
-			continue;
-		method.name = text_of(name);
-		method.descriptor = text_of(descriptor);
-		has = choose(&intrinsics, &method, probes);
-		jvm_deallocate(name);
-		jvm_deallocate(descriptor);
-	}
+	for (jint i = 0; i < count && !wanted.has; i++)
+		add_wanted(&wanted, class_name, methods[i]);
 	jvm_deallocate(methods);
-	return has;
+	if (!wanted.has)
+		count_told(class_name, wanted.left, wanted.intrinsics);
+	return wanted.has;
 }
 
 static bool is_to_change(jclass class, struct class_text name)
@@ -327,18 +383,18 @@ static int32_t native_probe(const struct rewrite_method *method)
 static void add_native(JNIEnv *env, jclass class, struct class_text class_name, jmethodID method, bool is_new)
 {
 	struct rewrite_method about = {.class = class_name, .is_native = true};
-	char *name = NULL, *descriptor = NULL;
+	struct natives_method of = {.class = class, .method = method};
 	int32_t id;
 
-	if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &name, &descriptor, NULL))
+	if ((*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &of.name, &of.type, NULL))
 		return;
-	about.name = text_of(name);
-	about.descriptor = text_of(descriptor);
+	about.name = text_of(of.name);
+	about.descriptor = text_of(of.type);
 	id = native_probe(&about);
-	if (id != PROBE_NONE && !natives_add(env, class, method, id, is_new))
+	if (id != PROBE_NONE && !natives_add(env, &of, id, is_new))
 		count_left(class_name);
-	jvm_deallocate(name);
-	jvm_deallocate(descriptor);
+	jvm_deallocate(of.name);
+	jvm_deallocate(of.type);
 }
 
 static void add_natives(JNIEnv *env, jclass class, struct class_text name, bool is_new)
@@ -408,17 +464,16 @@ static void add_all_natives(JNIEnv *env)
 
 static int add_target(const struct duet_agent_event *event, enum probe_kind kind)
 {
-	struct instrument *item = &all.items[all.count];
-	int err;
+	struct instrument *item = &all.items[all.count]; /* nobody else looks at it yet */
+	int err = all.count < DUET_MAX_EVENTS ? target_parse(&item->target, event->target) : -ENOSPC;
 
+	if (err)
+		return err;
+	item->probe = (struct probe){kind, probes_add(event, kind)};
 	pthread_mutex_lock(&all.lock);
-	err = all.count < DUET_MAX_EVENTS ? target_parse(&item->target, event->target) : -ENOSPC;
-	if (!err) {
-		item->probe = (struct probe){kind, probes_add(event), (int64_t)event->threshold_ns};
-		all.count++;
-	}
+	all.count++;
 	pthread_mutex_unlock(&all.lock);
-	return err;
+	return 0;
 }
 
 int instrument_add(const struct duet_agent_event *event, enum probe_kind kind, const char **ret_why)
@@ -461,8 +516,7 @@ void instrument_remove(void)
 	all.count = 0;
 	pthread_mutex_unlock(&all.lock);
 	set_hook(JVMTI_DISABLE);
-	if (env)
-		natives_remove(env);
+	natives_remove();
 	for (int i = 0; env && i < STEPS && count_changed(); i++) {
 		if (transform_loaded(env, is_changed) >= count_changed())
 			break;

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each function stores its place, and goes on to one piece of code that is the same for all. This keeps the registers
- * that may hold arguments, asks natives_called() for the method's own function, and jumps there: the stack and all
- * arguments are then as the JVM left them. Their code is in the library, so no memory has to be made executable.
+ * Each function stores its place, and goes on to one piece of code that is the same for all. Without a probe, this
+ * jumps to the method's own function. Else it keeps the registers that may hold arguments, asks natives_called() for
+ * the method's own function, and jumps there: the stack and all arguments are then as the JVM left them. Their code is
+ * in the library, so no memory has to be made executable.
  */
 #include "native_calls.h"
 
+#include <stddef.h>
+
+#include "rewrite.h"
+
 #define BYTES 16 /* of each function */
+
+struct native_call native_calls[NATIVE_CALLS];
+
+_Static_assert(sizeof(struct native_call) == 16 && offsetof(struct native_call, function) == 0 &&
+		       offsetof(struct native_call, id) == 8 && PROBE_NONE == -1,
+	       "the code below reads it");
 
 extern const char native_calls_first[] __attribute__((visibility("hidden")));
 
@@ -35,7 +46,14 @@ __asm__(".pushsection .text\n"
 	".endr\n"
 	"native_calls_common:\n"
 	"	.cfi_startproc\n"
-	"	pushq %rbp\n"
+	"	movl %eax, %r11d\n"
+	"	shll $4, %r11d\n"
+	"	leaq native_calls(%rip), %r10\n"
+	"	addq %r10, %r11\n"
+	"	cmpl $-1, 8(%r11)\n"
+	"	jne 1f\n"
+	"	jmp *(%r11)\n"
+	"1:	pushq %rbp\n"
 	"	.cfi_def_cfa_offset 16\n"
 	"	.cfi_offset %rbp, -16\n"
 	"	movq %rsp, %rbp\n"
@@ -94,7 +112,15 @@ __asm__(".pushsection .text\n"
 	".endr\n"
 	"native_calls_common:\n"
 	"	.cfi_startproc\n"
-	"	stp x29, x30, [sp, #-224]!\n"
+	"	adrp x16, native_calls\n"
+	"	add x16, x16, :lo12:native_calls\n"
+	"	add x16, x16, x17, lsl #4\n"
+	"	ldr w15, [x16, #8]\n"
+	"	cmn w15, #1\n"
+	"	b.ne 1f\n"
+	"	ldr x16, [x16]\n"
+	"	br x16\n"
+	"1:	stp x29, x30, [sp, #-224]!\n"
 	"	.cfi_def_cfa_offset 224\n"
 	"	.cfi_offset x29, -224\n"
 	"	.cfi_offset x30, -216\n"

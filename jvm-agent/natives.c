@@ -4,7 +4,8 @@
  * Before the first call it is the address of a function of HotSpot that looks up the method's own function. It is the
  * same for all methods, and is read from a method of the helper class that is never called. JVMTI reports each lookup
  * and lets the agent return another function. A method whose function is known already gets another one by
- * RegisterNatives(), which also discards compiled code that calls it.
+ * RegisterNatives(), which also discards compiled code that calls it. HotSpot never frees that code (JDK-8369219), so a
+ * method keeps our function when its probe is gone, and gets it once.
  */
 #include "natives.h"
 
@@ -21,16 +22,10 @@
 #include "vmstructs.h"
 
 /*
- * A place is never given to another method: a thread may be about to call through it at any time. `method` is written
- * last, with release order; all members but those before `lock` are guarded by it.
+ * The method of each place of native_calls[]; NULL: free. A place is never given to another method: a thread may be
+ * about to call through it at any time.
  */
-static struct native {
-	jmethodID method; /* NULL: free */
-	uintptr_t function; /* the method's own; 0: not known yet. Atomic */
-	int32_t id; /* of the probe, or PROBE_NONE. Atomic */
-	jweak class;
-	char *name, *type; /* allocated by JVMTI */
-} natives[NATIVE_CALLS];
+static jmethodID methods[NATIVE_CALLS];
 
 static struct {
 	pthread_mutex_t lock; /* never held while the JVM is called */
@@ -42,58 +37,48 @@ static struct {
 
 uintptr_t natives_called(uint32_t place)
 {
-	int32_t id = __atomic_load_n(&natives[place].id, __ATOMIC_ACQUIRE);
+	const struct native_call *call = &native_calls[place];
+	int32_t id = __atomic_load_n(&call->id, __ATOMIC_ACQUIRE);
 
 	if (id != PROBE_NONE)
 		probes_called(id);
-	return __atomic_load_n(&natives[place].function, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&call->function, __ATOMIC_ACQUIRE);
 }
 
 /* ---- places ---- */
 
-static struct native *find(jmethodID method)
+static struct native_call *find(jmethodID method)
 {
 	for (size_t i = 0; i < NATIVE_CALLS; i++) {
-		jmethodID known = __atomic_load_n(&natives[i].method, __ATOMIC_ACQUIRE);
+		jmethodID known = __atomic_load_n(&methods[i], __ATOMIC_ACQUIRE);
 
 		if (known == method)
-			return &natives[i];
+			return &native_calls[i];
 		if (!known)
 			return NULL;
 	}
 	return NULL;
 }
 
-static uintptr_t call_of(const struct native *native)
+static uintptr_t address_of(const struct native_call *call)
 {
-	return native_calls_at((uint32_t)(native - natives));
+	return native_calls_at((uint32_t)(call - native_calls));
 }
 
-static struct native *take_place(JNIEnv *env, jclass class, jmethodID method)
+static struct native_call *take_place(jmethodID method)
 {
-	struct native entry = {.id = PROBE_NONE}, *place = NULL;
+	struct native_call *place = NULL;
 
-	jvm_expect_references(env);
-	entry.class = (*env)->NewWeakGlobalRef(env, class);
-	if (!entry.class || (*jvm.jvmti)->GetMethodName(jvm.jvmti, method, &entry.name, &entry.type, NULL)) {
-		(*env)->DeleteWeakGlobalRef(env, entry.class);
-		return NULL;
-	}
 	pthread_mutex_lock(&all.lock);
-	for (size_t i = 0; i < NATIVE_CALLS && !place; i++)
-		if (!natives[i].method)
-			place = &natives[i];
-	if (place) {
-		*place = entry;
-		__atomic_store_n(&place->method, method, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < NATIVE_CALLS && !place; i++) {
+		if (methods[i])
+			continue;
+		place = &native_calls[i];
+		place->id = PROBE_NONE;
+		__atomic_store_n(&methods[i], method, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&all.lock);
-	if (place)
-		return place;
-	jvm_deallocate(entry.name);
-	jvm_deallocate(entry.type);
-	(*env)->DeleteWeakGlobalRef(env, entry.class);
-	return NULL;
+	return place;
 }
 
 /* ---- functions ---- */
@@ -110,26 +95,24 @@ static uintptr_t read_function(jmethodID method)
 	return function;
 }
 
-static bool set_function(JNIEnv *env, jclass class, const struct native *native, uintptr_t function)
+static bool set_function(JNIEnv *env, jclass class, const JNINativeMethod *method)
 {
-	const JNINativeMethod method = {native->name, native->type, (void *)function};
-
 	if (jvm.version >= 15)
-		return registering_quietly(env, class, &method);
-	return !(*env)->RegisterNatives(env, class, &method, 1);
+		return registering_quietly(env, class, method);
+	return !(*env)->RegisterNatives(env, class, method, 1);
 }
 
 void JNICALL natives_on_bind(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jmethodID method, void *address,
 			     void **new_address)
 {
-	struct native *native = find(method);
+	struct native_call *call = find(method);
 
 	(void)jvmti, (void)env, (void)thread;
-	if (!native || (uintptr_t)address == call_of(native) ||
-	    __atomic_load_n(&native->id, __ATOMIC_ACQUIRE) == PROBE_NONE)
+	if (!call || (uintptr_t)address == address_of(call) ||
+	    __atomic_load_n(&call->id, __ATOMIC_ACQUIRE) == PROBE_NONE)
 		return;
-	__atomic_store_n(&native->function, (uintptr_t)address, __ATOMIC_RELEASE);
-	*new_address = (void *)call_of(native);
+	__atomic_store_n(&call->function, (uintptr_t)address, __ATOMIC_RELEASE);
+	*new_address = (void *)address_of(call);
 }
 
 /* ---- beginning and end ---- */
@@ -151,44 +134,31 @@ bool natives_open(JNIEnv *env, jclass helper)
 	return all.unbound && set_bind_event(JVMTI_ENABLE);
 }
 
-bool natives_add(JNIEnv *env, jclass class, jmethodID method, int32_t id, bool is_new)
+bool natives_add(JNIEnv *env, const struct natives_method *of, int32_t id, bool is_new)
 {
-	struct native *native = find(method);
+	struct native_call *call = all.unbound ? find(of->method) : NULL;
 	uintptr_t function;
 
-	if (!all.unbound)
+	if (!call && all.unbound)
+		call = take_place(of->method);
+	if (!call)
 		return false;
-	if (!native)
-		native = take_place(env, class, method);
-	if (!native)
-		return false;
-	__atomic_store_n(&native->id, id, __ATOMIC_RELEASE); /* from now on natives_on_bind() sees it */
-	function = is_new ? all.unbound : read_function(method);
-	if (function == all.unbound || function == call_of(native))
+	__atomic_store_n(&call->id, id, __ATOMIC_RELEASE); /* from now on natives_on_bind() sees it */
+	function = is_new ? all.unbound : read_function(of->method);
+	if (function == all.unbound || function == address_of(call))
 		return true;
 	if (function)
-		__atomic_store_n(&native->function, function, __ATOMIC_RELEASE);
-	if (function && set_function(env, class, native, call_of(native)))
+		__atomic_store_n(&call->function, function, __ATOMIC_RELEASE);
+	if (function && set_function(env, of->class,
+				     &(JNINativeMethod){of->name, of->type, (void *)address_of(call)}))
 		return true;
-	__atomic_store_n(&native->id, PROBE_NONE, __ATOMIC_RELEASE);
+	__atomic_store_n(&call->id, PROBE_NONE, __ATOMIC_RELEASE);
 	return false;
 }
 
-static void give_back(JNIEnv *env, struct native *native)
-{
-	jclass class = (*env)->NewLocalRef(env, native->class);
-	uintptr_t function = __atomic_load_n(&native->function, __ATOMIC_ACQUIRE);
-
-	if (class && function && read_function(native->method) == call_of(native))
-		(void)set_function(env, class, native, function);
-	(*env)->DeleteLocalRef(env, class);
-}
-
-void natives_remove(JNIEnv *env)
+void natives_remove(void)
 {
 	set_bind_event(JVMTI_DISABLE);
-	for (size_t i = 0; i < NATIVE_CALLS && natives[i].method; i++) {
-		if (__atomic_exchange_n(&natives[i].id, PROBE_NONE, __ATOMIC_ACQ_REL) != PROBE_NONE)
-			give_back(env, &natives[i]);
-	}
+	for (size_t i = 0; i < NATIVE_CALLS; i++)
+		__atomic_store_n(&native_calls[i].id, PROBE_NONE, __ATOMIC_RELEASE);
 }

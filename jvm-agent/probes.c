@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "attributes.h"
+#include "clock.h"
 #include "helper_class.h"
 #include "jvm.h"
 #include "one_in.h"
@@ -18,38 +19,33 @@
 /* ---- samples ---- */
 
 /*
- * An id is the number of the recording, and the event's index in it: so a method that was entered in an earlier
- * recording is told apart. All members are atomic.
+ * An id is the event's index in the recording, and a hash of what is asked for: so a method that has kept a probe for
+ * something else is told apart.
  */
 static struct {
-	int32_t recording;
-	struct {
-		bool is_open;
-		struct one_in every;
-	} events[DUET_MAX_EVENTS];
-} probes;
+	int32_t id; /* PROBE_NONE: closed; atomic */
+	uint64_t begin_ns; /* of the recording */
+	struct one_in every;
+} events[DUET_MAX_EVENTS] = {[0 ... DUET_MAX_EVENTS - 1] = {.id = PROBE_NONE}};
 
 _Static_assert((DUET_MAX_EVENTS & (DUET_MAX_EVENTS - 1)) == 0, "the index is the lower part of an id");
 
-static bool is_open(int32_t id)
+static uint32_t index_of(int32_t id)
 {
-	uint32_t index = (uint32_t)id % DUET_MAX_EVENTS;
-
-	return __atomic_load_n(&probes.events[index].is_open, __ATOMIC_ACQUIRE) &&
-	       (uint32_t)id / DUET_MAX_EVENTS == (uint32_t)__atomic_load_n(&probes.recording, __ATOMIC_RELAXED);
+	return (uint32_t)id % DUET_MAX_EVENTS;
 }
 
 static bool is_due(int32_t id)
 {
-	return is_open(id) && one_in_is_due(&probes.events[(uint32_t)id % DUET_MAX_EVENTS].every);
+	return __atomic_load_n(&events[index_of(id)].id, __ATOMIC_ACQUIRE) == id &&
+	       one_in_is_due(&events[index_of(id)].every);
 }
 
 static void take(struct stay *stay, int32_t id, uint64_t weight, const void *attributes, uint32_t attribute_bytes)
 {
-	uint32_t index = (uint32_t)id % DUET_MAX_EVENTS;
 	struct tap_sample from = {
-		.event = index,
-		.weight = weight * probes.events[index].every.interval,
+		.event = index_of(id),
+		.weight = weight * events[index_of(id)].every.interval,
 		.attributes = attributes,
 		.attribute_bytes = attribute_bytes,
 		.waits = true,
@@ -74,12 +70,13 @@ static void JNICALL called(JNIEnv *env, jclass class, jint id)
 	probes_called(id);
 }
 
-static void JNICALL timed(JNIEnv *env, jclass class, jlong duration_ns, jint id)
+/* A method that was entered in an earlier recording is not of this one. */
+static void JNICALL timed(JNIEnv *env, jclass class, jlong begin_ns, jlong duration_ns, jint id)
 {
 	struct stay *stay = stay_enter();
 
 	(void)env, (void)class;
-	if (stay && is_due(id))
+	if (stay && (uint64_t)begin_ns >= events[index_of(id)].begin_ns && is_due(id))
 		take(stay, id, duration_ns > 0 ? (uint64_t)duration_ns : 1, NULL, 0);
 	stay_leave();
 }
@@ -106,22 +103,6 @@ static void JNICALL created(JNIEnv *env, jclass class, jobject object, jint id)
 	stay_leave();
 }
 
-int32_t probes_add(const struct duet_agent_event *event)
-{
-	int32_t recording = __atomic_load_n(&probes.recording, __ATOMIC_RELAXED);
-
-	probes.events[event->index].every = (struct one_in){.interval = event->interval};
-	__atomic_store_n(&probes.events[event->index].is_open, true, __ATOMIC_RELEASE);
-	return (int32_t)((uint32_t)recording * DUET_MAX_EVENTS + event->index);
-}
-
-void probes_close(void)
-{
-	for (uint32_t i = 0; i < DUET_MAX_EVENTS; i++)
-		__atomic_store_n(&probes.events[i].is_open, false, __ATOMIC_RELEASE);
-	__atomic_store_n(&probes.recording, (probes.recording + 1) & (INT32_MAX / DUET_MAX_EVENTS), __ATOMIC_RELAXED);
-}
-
 /* ---- the helper class ---- */
 
 /* The preparation that the agent's thread is about to see, and its result. */
@@ -130,6 +111,7 @@ static struct {
 	jclass class;
 	bool is_done;
 	char name[32]; /* with slashes; empty until the class is ready */
+	jlongArray thresholds; /* PROBE_THRESHOLDS; a global reference */
 } helper;
 
 void probes_on_prepare(JNIEnv *env, jclass class)
@@ -186,8 +168,20 @@ static void prepare(JNIEnv *env, jclass class)
 	helper.class = (*env)->NewGlobalRef(env, class); /* a callback must not use a local reference of its caller */
 	helper.env = helper.class ? env : NULL;
 	(*env)->CallStaticObjectMethod(env, classes, for_name, text, JNI_TRUE, NULL);
+	(*env)->ExceptionClear(env);
 	helper.env = NULL;
 	(*env)->DeleteGlobalRef(env, helper.class);
+}
+
+static bool set_thresholds(JNIEnv *env, jclass class)
+{
+	jfieldID field = (*env)->GetStaticFieldID(env, class, PROBE_THRESHOLDS, PROBE_THRESHOLDS_TYPE);
+	jlongArray array = field ? (*env)->NewLongArray(env, DUET_MAX_EVENTS) : NULL;
+
+	helper.thresholds = array ? (*env)->NewGlobalRef(env, array) : NULL;
+	if (helper.thresholds)
+		(*env)->SetStaticObjectField(env, class, field, array);
+	return helper.thresholds;
 }
 
 const char *probes_open(JNIEnv *env)
@@ -201,7 +195,40 @@ const char *probes_open(JNIEnv *env)
 	class = define(env);
 	if (class)
 		prepare(env, class);
+	if (helper.is_done)
+		helper.is_done = set_thresholds(env, class);
 	(*env)->ExceptionClear(env);
 	(*env)->PopLocalFrame(env, NULL);
 	return helper.is_done ? helper.name : NULL;
 }
+
+/* ---- beginning and end ---- */
+
+static uint32_t hash_of(const struct duet_agent_event *event, enum probe_kind kind)
+{
+	uint64_t hash = kind;
+
+	for (const char *at = event->target; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(hash >> 32);
+}
+
+int16_t probes_add(const struct duet_agent_event *event, enum probe_kind kind)
+{
+	int16_t id = (int16_t)((hash_of(event, kind) * DUET_MAX_EVENTS + event->index) & INT16_MAX);
+	jlong threshold_ns = (jlong)event->threshold_ns;
+	JNIEnv *env = jvm_own_env();
+
+	(*env)->SetLongArrayRegion(env, helper.thresholds, (jsize)event->index, 1, &threshold_ns);
+	events[event->index].every = (struct one_in){.interval = event->interval};
+	events[event->index].begin_ns = clock_ns();
+	__atomic_store_n(&events[event->index].id, id, __ATOMIC_RELEASE);
+	return id;
+}
+
+void probes_close(void)
+{
+	for (uint32_t i = 0; i < DUET_MAX_EVENTS; i++)
+		__atomic_store_n(&events[i].id, PROBE_NONE, __ATOMIC_RELEASE);
+}
+

@@ -12,14 +12,18 @@
 #include <stdint.h>
 
 #include "duet_agent.h"
+#include "rewrite.h"
 
 /* Makes the helper class ready. Called on the agent's thread. Returns its name, or NULL if the JVM refuses it. */
 const char *probes_open(JNIEnv *env);
 /* In jvm.c: JVMTI reports each class that is prepared. */
 void probes_on_prepare(JNIEnv *env, jclass class);
 
-/* Samples of this event are taken from now on. Returns the id that its probes are to have. */
-int32_t probes_add(const struct duet_agent_event *event);
+/*
+ * Samples of this event are taken from now on. Returns the id that its probes are to have, which is the same in all
+ * recordings that ask for the same at the same place. Called on the agent's thread after probes_open().
+ */
+int16_t probes_add(const struct duet_agent_event *event, enum probe_kind kind);
 /* A thread that Java has called is in a method with this probe. */
 void probes_called(int32_t id);
 void probes_close(void); /* no samples are taken for any id that was given so far */

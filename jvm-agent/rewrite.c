@@ -13,7 +13,7 @@
 #define ACC_STATIC 0x0008
 #define ACC_ABSTRACT 0x0400
 #define FIRST_STACKMAP 50 /* version of class files that have StackMapTable */
-#define MOST_PUSHED 5 /* stack words of PROBE_RETURNED's arguments */
+#define MOST_PUSHED 3 /* stack words of PROBE_RETURNED's arguments */
 /* Bytes of new constants, and by which all methods together may grow. Methods beyond are left as they are. */
 #define POOL_MAX (4u << 20)
 #define GROWTH_MAX (16u << 20)
@@ -107,7 +107,7 @@ static void insert_call(struct changing *c, const struct probe *probe)
 {
 	struct class_writer *to = &c->insertion.entry;
 
-	put_op(to, OP_LDC_W, class_pool_int(&c->r->pool, probe->id));
+	put_op(to, OP_SIPUSH, (uint16_t)probe->id);
 	put_op(to, OP_INVOKESTATIC,
 	       helper_method(c->r, &c->r->constants.called, PROBE_CALLED, PROBE_CALLED_TYPE));
 }
@@ -117,8 +117,7 @@ static void insert_return(struct changing *c, const struct probe *probe)
 	struct class_writer *to = &c->insertion.exit;
 
 	put_local(to, OP_LLOAD, c->code.max_locals);
-	put_op(to, OP_LDC2_W, class_pool_long(&c->r->pool, probe->threshold_ns));
-	put_op(to, OP_LDC_W, class_pool_int(&c->r->pool, probe->id));
+	put_op(to, OP_SIPUSH, (uint16_t)probe->id);
 	put_op(to, OP_INVOKESTATIC,
 	       helper_method(c->r, &c->r->constants.returned, PROBE_RETURNED, PROBE_RETURNED_TYPE));
 	c->has_time = true;
@@ -129,7 +128,7 @@ static void insert_create(struct changing *c, const struct probe *probe)
 	struct class_writer *to = &c->insertion.exit;
 
 	class_write_u1(to, OP_ALOAD_0);
-	put_op(to, OP_LDC_W, class_pool_int(&c->r->pool, probe->id));
+	put_op(to, OP_SIPUSH, (uint16_t)probe->id);
 	put_op(to, OP_INVOKESTATIC,
 	       helper_method(c->r, &c->r->constants.created, PROBE_CREATED, PROBE_CREATED_TYPE));
 }

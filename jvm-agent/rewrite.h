@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Class files with calls of the agent's probes inserted into methods. Only the code of these methods changes, and
- * constants are added: what a JVM allows of a class that is loaded (JVMTI RetransformClasses).
+ * constants are added: what a JVM allows of a class that is loaded (JVMTI RetransformClasses). The JVM keeps each
+ * constant that a class has ever had, so the same ones are added each time: none of them is of one recording.
  */
 #ifndef REWRITE_H
 #define REWRITE_H
@@ -12,12 +13,15 @@
 #define PROBE_CALLED "called"
 #define PROBE_CALLED_TYPE "(I)V" /* id */
 #define PROBE_RETURNED "returned"
-#define PROBE_RETURNED_TYPE "(JJI)V" /* System.nanoTime() at the call, threshold in ns, id */
+#define PROBE_RETURNED_TYPE "(JI)V" /* System.nanoTime() at the call, id */
 #define PROBE_TIMED "timed" /* called by PROBE_RETURNED alone, when the threshold is reached */
-#define PROBE_TIMED_TYPE "(JI)V" /* duration in ns, id */
+#define PROBE_TIMED_TYPE "(JJI)V" /* System.nanoTime() at the call, duration in ns, id */
 #define PROBE_CREATED "created"
 #define PROBE_CREATED_TYPE "(Ljava/lang/Throwable;I)V" /* this, id */
 #define PROBE_NEVER "never" /* ()V, native and without a function: natives.c */
+/* A static field: for each event, by its index in the recording, the threshold in ns. */
+#define PROBE_THRESHOLDS "thresholds"
+#define PROBE_THRESHOLDS_TYPE "[J"
 
 #define PROBE_NONE (-1) /* no id of a probe */
 #define ACC_NATIVE 0x0100 /* of a method's access flags */
@@ -31,8 +35,7 @@ enum probe_kind {
 
 struct probe {
 	enum probe_kind kind;
-	int32_t id;
-	int64_t threshold_ns; /* PROBE_TIME */
+	int16_t id; /* of probes_add() */
 };
 
 struct rewrite_method {

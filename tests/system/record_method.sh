@@ -72,7 +72,7 @@ jdk_case_beside_cpu() {
 }
 
 # Native methods: one whose compiled code calls its function, one without a function so far, one of a class that is
-# loaded later, and one of the platform. They get their arguments, and have their own functions back at the end.
+# loaded later, and one of the platform. They get their arguments.
 jdk_case_native_methods() {
 	local class=workload.NativeCalls
 	JVM_FLAGS=(-Xcheck:jni)

@@ -98,8 +98,8 @@ static void a_call_is_counted_at_the_entry(void **state)
 	new = code_of(&after);
 	assert_int_equal(new.len, old.len + 6);
 	assert_int_equal(new.max_locals, old.max_locals);
-	assert_int_equal(new.bytes[0], OP_LDC_W);
-	assert_int_equal(class_u4_at(after.bytes + after.pool[class_u2_at(new.bytes + 1)] + 1), 7);
+	assert_int_equal(new.bytes[0], OP_SIPUSH);
+	assert_int_equal(class_u2_at(new.bytes + 1), 7);
 	assert_int_equal(new.bytes[3], OP_INVOKESTATIC);
 	assert_memory_equal(new.bytes + 6, old.bytes, old.len); /* its jump is as far as before */
 	/* One frame, where the return is now: 251, then the distance. */
@@ -112,9 +112,12 @@ static void a_call_is_counted_at_the_entry(void **state)
 	free(changed.bytes);
 }
 
+#define OLD 25 /* bytes of the method's code before its return */
+#define OLD_JUMP 16 /* where it jumps to the return */
+
 static void a_call_is_timed_on_all_its_ways_out(void **state)
 {
-	const struct wish wish = {PROBE_RETURNED, {{.kind = PROBE_TIME, .id = 7, .threshold_ns = 1000}}, 1};
+	const struct wish wish = {PROBE_RETURNED, {{.kind = PROBE_TIME, .id = 7}}, 1};
 	struct class_writer file = helper(), changed;
 	struct rewrite rewrite;
 	struct class_file after;
@@ -125,29 +128,55 @@ static void a_call_is_timed_on_all_its_ways_out(void **state)
 	assert_int_equal(rewritten(&file, &wish, &changed, &rewrite), 1);
 	assert_int_equal(class_open(&after, changed.bytes, (uint32_t)changed.len), 0);
 	new = code_of(&after);
-	assert_int_equal(new.max_locals, 7 + 2);
-	/* nanoTime, lstore 7 | the code | lload 7, ldc2_w, ldc_w, invokestatic, return | the same, athrow */
-	assert_int_equal(new.len, 5 + 21 + 11 + 1 + 11 + 1);
+	assert_int_equal(new.max_locals, 5 + 2);
+	/* nanoTime, lstore 5 | the code | lload 5, sipush, invokestatic, return | the same, athrow */
+	assert_int_equal(new.len, 5 + OLD + 8 + 1 + 8 + 1);
 	assert_int_equal(new.bytes[0], OP_INVOKESTATIC);
 	assert_int_equal(new.bytes[3], OP_LSTORE);
-	assert_int_equal(new.bytes[4], 7);
-	assert_int_equal(new.bytes[5 + 21], OP_LLOAD);
+	assert_int_equal(new.bytes[4], 5);
+	assert_int_equal(new.bytes[5 + OLD], OP_LLOAD);
 	/* The jump to the return leads to the code before it. */
-	assert_int_equal(class_u2_at(new.bytes + 5 + 11 + 1), 10);
+	assert_int_equal(new.bytes[5 + OLD_JUMP], OP_IFLT);
+	assert_int_equal(class_u2_at(new.bytes + 5 + OLD_JUMP + 1), OLD - OLD_JUMP);
 	assert_int_equal(new.bytes[new.len - 1], OP_ATHROW);
 	assert_int_equal(new.handler_count, 1);
 	assert_int_equal(class_u2_at(new.handlers), 5);
-	assert_int_equal(class_u2_at(new.handlers + 2), 5 + 21);
-	assert_int_equal(class_u2_at(new.handlers + 4), 5 + 21 + 12);
+	assert_int_equal(class_u2_at(new.handlers + 2), 5 + OLD);
+	assert_int_equal(class_u2_at(new.handlers + 4), 5 + OLD + 9);
 	frame = new.attributes.bytes + 8;
 	assert_int_equal(class_u2_at(frame), 2);
 	assert_int_equal(frame[2], FORM_FULL);
-	assert_int_equal(class_u2_at(frame + 3), 5 + 21);
-	assert_int_equal(class_u2_at(frame + 5), 6); /* long, long, int, two unused, and the time */
-	assert_memory_equal(frame + 7, ((uint8_t[]){4, 4, 1, 0, 0, 4, 0, 0}), 8);
+	assert_int_equal(class_u2_at(frame + 3), 5 + OLD);
+	assert_int_equal(class_u2_at(frame + 5), 5); /* long, int, two unused, and the time */
+	assert_memory_equal(frame + 7, ((uint8_t[]){4, 1, 0, 0, 4, 0, 0}), 7);
 	class_close(&after);
 	free(file.bytes);
 	free(changed.bytes);
+}
+
+/* The JVM keeps every constant that a class has ever had. */
+static void constants_are_the_same_for_all_recordings(void **state)
+{
+	const struct wish wishes[] = {
+		{PROBE_RETURNED, {{.kind = PROBE_CALL, .id = 7}, {.kind = PROBE_TIME, .id = 8}}, 2},
+		{PROBE_RETURNED, {{.kind = PROBE_CALL, .id = INT16_MAX}, {.kind = PROBE_TIME, .id = 300}}, 2},
+	};
+	struct class_writer file = helper(), changed[2];
+	struct class_file classes[2];
+	struct rewrite rewrite;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rewritten(&file, &wishes[i], &changed[i], &rewrite), 1);
+		assert_int_equal(class_open(&classes[i], changed[i].bytes, (uint32_t)changed[i].len), 0);
+	}
+	assert_int_equal(classes[0].pool_end, classes[1].pool_end);
+	assert_memory_equal(classes[0].bytes, classes[1].bytes, classes[0].pool_end);
+	for (int i = 0; i < 2; i++) {
+		class_close(&classes[i]);
+		free(changed[i].bytes);
+	}
+	free(file.bytes);
 }
 
 static void native_methods_are_left(void **state)
@@ -267,7 +296,7 @@ static struct class_writer make(const struct made *made)
 /* Returns whether the method gets its probe. */
 static bool gets_probe(const struct made *made)
 {
-	const struct wish wish = {"m", {{.kind = PROBE_TIME, .threshold_ns = 1}}, 1};
+	const struct wish wish = {"m", {{.kind = PROBE_TIME}}, 1};
 	struct class_writer file = make(made), changed;
 	struct rewrite rewrite;
 	int result = rewritten(&file, &wish, &changed, &rewrite);
@@ -522,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_is_counted_at_the_entry),
 		cmocka_unit_test(a_call_is_timed_on_all_its_ways_out),
+		cmocka_unit_test(constants_are_the_same_for_all_recordings),
 		cmocka_unit_test(native_methods_are_left),
 		cmocka_unit_test(damaged_files_do_no_harm),
 		cmocka_unit_test(a_pool_that_ends_in_half_a_long_is_refused),
