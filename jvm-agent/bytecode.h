@@ -11,9 +11,11 @@
 #define BYTECODE_MAX 65535 /* bytes of one method's code (JVM specification, 4.7.3) */
 
 enum bytecode_op {
+	OP_LCONST_0 = 0x09,
 	OP_BIPUSH = 0x10,
 	OP_SIPUSH = 0x11,
 	OP_LLOAD = 0x16,
+	OP_ILOAD_1 = 0x1b,
 	OP_ILOAD_2 = 0x1c,
 	OP_LLOAD_0 = 0x1e,
 	OP_LLOAD_3 = 0x21,

@@ -39,6 +39,8 @@ static struct {
 	 * that is loaded makes new methods, and the code that calls the native ones among the old is never freed.
 	 */
 	struct class_names plain, intrinsic;
+	/* Throwable has kept the probe of PROBE_CREATE, unless another agent has changed it since */
+	bool has_create;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- which classes and methods ---- */
@@ -165,17 +167,38 @@ static void count_left(struct class_text name)
 	count_told(name, 1, 0);
 }
 
+static bool is_throwable(struct class_text name)
+{
+	return class_text_is(name, "java/lang/Throwable");
+}
+
+/*
+ * Throwable keeps the probe of PROBE_CREATE when it has no other: its native method fillInStackTrace() is called often,
+ * and each change leaves the code that calls the method before. Without an event, the probe does nothing.
+ */
+static bool keeps_probe(struct class_text name)
+{
+	bool keeps = is_throwable(name);
+
+	for (uint32_t i = 0; i < all.count && keeps; i++)
+		keeps = all.items[i].probe.kind == PROBE_CREATE || !target_has_class(&all.items[i].target, name);
+	return keeps;
+}
+
 /* Returns as rewrite_class(). A class that has no name yet, or is none of ours, does not change. */
 static int rewrite_wanted(struct rewrite *rewrite, const char *name, const uint8_t *bytes, uint32_t size,
 			  uint8_t **ret, uint32_t *ret_size)
 {
+	bool is_kept;
 	int changed = 0;
 
 	pthread_mutex_lock(&all.lock);
 	rewrite->helper = all.helper;
 	if (is_wanted(text_of(name)))
 		changed = rewrite_class(rewrite, bytes, size, ret, ret_size);
-	if (changed > 0 && names_add(&all.changed, name, strlen(name))) {
+	is_kept = changed > 0 && keeps_probe(text_of(name));
+	all.has_create = is_throwable(text_of(name)) ? is_kept : all.has_create;
+	if (changed > 0 && !is_kept && names_add(&all.changed, name, strlen(name))) {
 		free(*ret); /* it could not be restored */
 		changed = -ENOMEM;
 	}
@@ -462,14 +485,14 @@ static void add_all_natives(JNIEnv *env)
 
 /* ---- beginning and end ---- */
 
-static int add_target(const struct duet_agent_event *event, enum probe_kind kind)
+static int add_target(JNIEnv *env, const struct duet_agent_event *event, enum probe_kind kind)
 {
 	struct instrument *item = &all.items[all.count]; /* nobody else looks at it yet */
 	int err = all.count < DUET_MAX_EVENTS ? target_parse(&item->target, event->target) : -ENOSPC;
 
 	if (err)
 		return err;
-	item->probe = (struct probe){kind, probes_add(event, kind)};
+	item->probe = (struct probe){kind, probes_add(env, event, kind)};
 	pthread_mutex_lock(&all.lock);
 	all.count++;
 	pthread_mutex_unlock(&all.lock);
@@ -485,12 +508,13 @@ int instrument_add(const struct duet_agent_event *event, enum probe_kind kind, c
 	if (!all.helper)
 		return -ENOTSUP;
 	*ret_why = "it names no method";
-	if (add_target(event, kind))
+	if (add_target(env, event, kind))
 		return -EINVAL;
 	*ret_why = "the JVM refuses to show classes that are loaded";
 	if (!set_hook(JVMTI_ENABLE))
 		return -ENOTSUP;
-	transform_loaded(env, is_to_change);
+	if (kind != PROBE_CREATE || !all.has_create || !probes_has_create(env))
+		transform_loaded(env, is_to_change);
 	if (kind == PROBE_CALL)
 		add_all_natives(env);
 	return 0;
@@ -511,7 +535,7 @@ void instrument_remove(void)
 	struct timespec step = {.tv_nsec = STEP_NS};
 	JNIEnv *env = jvm_own_env();
 
-	probes_close();
+	probes_close(env);
 	pthread_mutex_lock(&all.lock);
 	all.count = 0;
 	pthread_mutex_unlock(&all.lock);

@@ -16,36 +16,50 @@
 #define HELPERS 16 /* copies of this library that one JVM may have loaded */
 #define LOCAL_REFS 16
 
+/* The preparation that the agent's thread is about to see, and its result. */
+static struct {
+	JNIEnv *env; /* NULL: none */
+	jclass class;
+	bool is_done;
+	char name[32]; /* with slashes; empty until the class is ready */
+	jlongArray thresholds; /* PROBE_THRESHOLDS; a global reference */
+	JNIEnv *tried; /* atomic: this thread makes a Throwable to see whether it has a probe; NULL: none does */
+	bool is_tried; /* it has */
+} helper;
+
 /* ---- samples ---- */
 
 /*
- * An id is the event's index in the recording, and a hash of what is asked for: so a method that has kept a probe for
- * something else is told apart.
+ * The lower part of an id is its place, the rest is a hash of what is asked for: so a method that has kept a probe for
+ * something else is told apart. The place is the event's index in the recording; that of PROBE_CREATE never changes.
  */
 static struct {
 	int32_t id; /* PROBE_NONE: closed; atomic */
+	uint32_t index; /* of the event */
 	uint64_t begin_ns; /* of the recording */
 	struct one_in every;
-} events[DUET_MAX_EVENTS] = {[0 ... DUET_MAX_EVENTS - 1] = {.id = PROBE_NONE}};
+} events[PROBE_PLACES] = {[0 ... PROBE_PLACES - 1] = {.id = PROBE_NONE}};
 
-_Static_assert((DUET_MAX_EVENTS & (DUET_MAX_EVENTS - 1)) == 0, "the index is the lower part of an id");
+#define CREATE_PLACE DUET_MAX_EVENTS
 
-static uint32_t index_of(int32_t id)
+_Static_assert(CREATE_PLACE < PROBE_PLACES, "each event has a place of its own");
+
+static uint32_t place_of(int32_t id)
 {
-	return (uint32_t)id % DUET_MAX_EVENTS;
+	return (uint32_t)id % PROBE_PLACES;
 }
 
 static bool is_due(int32_t id)
 {
-	return __atomic_load_n(&events[index_of(id)].id, __ATOMIC_ACQUIRE) == id &&
-	       one_in_is_due(&events[index_of(id)].every);
+	return __atomic_load_n(&events[place_of(id)].id, __ATOMIC_ACQUIRE) == id &&
+	       one_in_is_due(&events[place_of(id)].every);
 }
 
 static void take(struct stay *stay, int32_t id, uint64_t weight, const void *attributes, uint32_t attribute_bytes)
 {
 	struct tap_sample from = {
-		.event = index_of(id),
-		.weight = weight * events[index_of(id)].every.interval,
+		.event = events[place_of(id)].index,
+		.weight = weight * events[place_of(id)].every.interval,
 		.attributes = attributes,
 		.attribute_bytes = attribute_bytes,
 		.waits = true,
@@ -76,7 +90,7 @@ static void JNICALL timed(JNIEnv *env, jclass class, jlong begin_ns, jlong durat
 	struct stay *stay = stay_enter();
 
 	(void)env, (void)class;
-	if (stay && (uint64_t)begin_ns >= events[index_of(id)].begin_ns && is_due(id))
+	if (stay && (uint64_t)begin_ns >= events[place_of(id)].begin_ns && is_due(id))
 		take(stay, id, duration_ns > 0 ? (uint64_t)duration_ns : 1, NULL, 0);
 	stay_leave();
 }
@@ -93,33 +107,26 @@ static void take_created(struct stay *stay, JNIEnv *env, jobject object, int32_t
 	take(stay, id, 1, &attribute, bytes);
 }
 
-static void JNICALL created(JNIEnv *env, jclass class, jobject object, jint id)
+static void JNICALL made(JNIEnv *env, jclass class, jobject object, jint id)
 {
 	struct stay *stay = stay_enter();
 
 	(void)class;
-	if (stay && object && is_due(id))
+	if (env == __atomic_load_n(&helper.tried, __ATOMIC_RELAXED))
+		helper.is_tried = true;
+	else if (stay && object && is_due(id))
 		take_created(stay, env, object, id);
 	stay_leave();
 }
 
 /* ---- the helper class ---- */
 
-/* The preparation that the agent's thread is about to see, and its result. */
-static struct {
-	JNIEnv *env; /* NULL: none */
-	jclass class;
-	bool is_done;
-	char name[32]; /* with slashes; empty until the class is ready */
-	jlongArray thresholds; /* PROBE_THRESHOLDS; a global reference */
-} helper;
-
 void probes_on_prepare(JNIEnv *env, jclass class)
 {
 	static const JNINativeMethod methods[] = {
 		{(char *)PROBE_CALLED, (char *)PROBE_CALLED_TYPE, (void *)(uintptr_t)called},
 		{(char *)PROBE_TIMED, (char *)PROBE_TIMED_TYPE, (void *)(uintptr_t)timed},
-		{(char *)PROBE_CREATED, (char *)PROBE_CREATED_TYPE, (void *)(uintptr_t)created},
+		{(char *)PROBE_MADE, (char *)PROBE_CREATED_TYPE, (void *)(uintptr_t)made},
 	};
 
 	if (env != helper.env || !(*env)->IsSameObject(env, class, helper.class))
@@ -176,7 +183,7 @@ static void prepare(JNIEnv *env, jclass class)
 static bool set_thresholds(JNIEnv *env, jclass class)
 {
 	jfieldID field = (*env)->GetStaticFieldID(env, class, PROBE_THRESHOLDS, PROBE_THRESHOLDS_TYPE);
-	jlongArray array = field ? (*env)->NewLongArray(env, DUET_MAX_EVENTS) : NULL;
+	jlongArray array = field ? (*env)->NewLongArray(env, PROBE_PLACES) : NULL;
 
 	helper.thresholds = array ? (*env)->NewGlobalRef(env, array) : NULL;
 	if (helper.thresholds)
@@ -213,22 +220,43 @@ static uint32_t hash_of(const struct duet_agent_event *event, enum probe_kind ki
 	return (uint32_t)(hash >> 32);
 }
 
-int16_t probes_add(const struct duet_agent_event *event, enum probe_kind kind)
+static void set_threshold(JNIEnv *env, uint32_t place, jlong threshold_ns)
 {
-	int16_t id = (int16_t)((hash_of(event, kind) * DUET_MAX_EVENTS + event->index) & INT16_MAX);
-	jlong threshold_ns = (jlong)event->threshold_ns;
-	JNIEnv *env = jvm_own_env();
+	(*env)->SetLongArrayRegion(env, helper.thresholds, (jsize)place, 1, &threshold_ns);
+}
 
-	(*env)->SetLongArrayRegion(env, helper.thresholds, (jsize)event->index, 1, &threshold_ns);
-	events[event->index].every = (struct one_in){.interval = event->interval};
-	events[event->index].begin_ns = clock_ns();
-	__atomic_store_n(&events[event->index].id, id, __ATOMIC_RELEASE);
+int16_t probes_add(JNIEnv *env, const struct duet_agent_event *event, enum probe_kind kind)
+{
+	uint32_t place = kind == PROBE_CREATE ? CREATE_PLACE : event->index;
+	int16_t id = (int16_t)((hash_of(event, kind) * PROBE_PLACES + place) & INT16_MAX);
+
+	set_threshold(env, place, (jlong)event->threshold_ns);
+	events[place].every = (struct one_in){.interval = event->interval};
+	events[place].index = event->index;
+	events[place].begin_ns = clock_ns();
+	__atomic_store_n(&events[place].id, id, __ATOMIC_RELEASE);
 	return id;
 }
 
-void probes_close(void)
+bool probes_has_create(JNIEnv *env)
 {
-	for (uint32_t i = 0; i < DUET_MAX_EVENTS; i++)
-		__atomic_store_n(&events[i].id, PROBE_NONE, __ATOMIC_RELEASE);
+	jclass class = (*env)->FindClass(env, "java/lang/Throwable");
+	jmethodID constructor = class ? (*env)->GetMethodID(env, class, "<init>", "()V") : NULL;
+
+	helper.is_tried = false;
+	__atomic_store_n(&helper.tried, env, __ATOMIC_RELAXED);
+	if (constructor)
+		(*env)->DeleteLocalRef(env, (*env)->NewObject(env, class, constructor));
+	__atomic_store_n(&helper.tried, NULL, __ATOMIC_RELAXED);
+	(*env)->ExceptionClear(env);
+	(*env)->DeleteLocalRef(env, class);
+	return helper.is_tried;
 }
 
+void probes_close(JNIEnv *env)
+{
+	for (uint32_t i = 0; i < PROBE_PLACES; i++) {
+		if (__atomic_exchange_n(&events[i].id, PROBE_NONE, __ATOMIC_RELEASE) != PROBE_NONE && env)
+			set_threshold(env, i, INT64_MAX);
+	}
+}

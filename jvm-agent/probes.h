@@ -23,9 +23,11 @@ void probes_on_prepare(JNIEnv *env, jclass class);
  * Samples of this event are taken from now on. Returns the id that its probes are to have, which is the same in all
  * recordings that ask for the same at the same place. Called on the agent's thread after probes_open().
  */
-int16_t probes_add(const struct duet_agent_event *event, enum probe_kind kind);
+int16_t probes_add(JNIEnv *env, const struct duet_agent_event *event, enum probe_kind kind);
+/* Returns true if Throwable's constructors have the probe of PROBE_CREATE, which is open. Makes a Throwable. */
+bool probes_has_create(JNIEnv *env);
 /* A thread that Java has called is in a method with this probe. */
 void probes_called(int32_t id);
-void probes_close(void); /* no samples are taken for any id that was given so far */
+void probes_close(JNIEnv *env); /* no samples are taken for any id that was given so far */
 
 #endif

@@ -18,10 +18,12 @@
 #define PROBE_TIMED_TYPE "(JJI)V" /* System.nanoTime() at the call, duration in ns, id */
 #define PROBE_CREATED "created"
 #define PROBE_CREATED_TYPE "(Ljava/lang/Throwable;I)V" /* this, id */
+#define PROBE_MADE "made" /* called by PROBE_CREATED alone, while the probe has an event; the same arguments */
 #define PROBE_NEVER "never" /* ()V, native and without a function: natives.c */
-/* A static field: for each event, by its index in the recording, the threshold in ns. */
+/* A static field: for each probe, by the lower part of its id, the threshold in ns, or INT64_MAX: it has no event. */
 #define PROBE_THRESHOLDS "thresholds"
 #define PROBE_THRESHOLDS_TYPE "[J"
+#define PROBE_PLACES 32 /* a power of 2; numbers of the lower part */
 
 #define PROBE_NONE (-1) /* no id of a probe */
 #define ACC_NATIVE 0x0100 /* of a method's access flags */
