@@ -229,4 +229,29 @@ case_host() { # apart
 	expect "processes" "$(cut -d ';' -f 1 "$here/out" | sort -u | wc -l)" '>=' 2
 }
 
+# Names with an emoji and a rare kanji, which class files and JVMTI encode in their own way: from outside, by the agent,
+# by name on the command line, and in formats that are read again.
+jdk_case_characters_above_ffff() {
+	local class='workload/Kanji[$]😀' file
+	need_bpf
+	start_jvm "$jdk" workload.Kanji
+	record -p "$jvm" -d 1 -i 1ms -t -f "$here/out.collapsed" -f "$here/out.jfr" -f "$here/out.pb.gz" -f "$here/out.html"
+	expect_status 0
+	for file in jfr pb.gz html; do
+		"$duet" convert -t "$here/out.$file" "$here/$file.collapsed" >"$here/stdout" 2>"$here/stderr" ||
+			fail "$file: $(cat "$here/stderr")"
+	done
+	for file in out jfr pb.gz html; do
+		expect_contains "$here/$file.collapsed" "𠮷 😀.*;$class[.]all;$class[.]𠮷[ _]"
+		! grep -q '[?][?]' "$here/$file.collapsed" || fail "$file: $(head -c 300 "$here/$file.collapsed")"
+	done
+	record -p "$jvm" -d 1 --engine ctimer -t -e 'workload.Kanji$😀.𠮷' -f "$here/calls.collapsed"
+	expect_status 0
+	expect_contains "$here/calls.collapsed" "𠮷 😀.*;$class[.]all;$class[.]𠮷[ _]"
+	is_jdk 11 || return 0
+	record -p "$jvm" -d 1 --engine ctimer -t -e alloc=1k -f "$here/alloc.collapsed"
+	expect_status 0
+	expect_contains "$here/alloc.collapsed" "$class[.]𠮷;workload.Kanji[$]😀"
+}
+
 run_cases "$@"

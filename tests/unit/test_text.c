@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -44,9 +45,36 @@ static void lines_are_cleaned(void **state)
 	buf_release(&text);
 }
 
+static void expect_joined(const char *from, const char *want)
+{
+	char text[64];
+
+	strcpy(text, from);
+	text[text_join_surrogates(text, strlen(text))] = '\0';
+	assert_string_equal(text, want);
+}
+
+static void surrogates_become_one_character(void **state)
+{
+	struct buf buf;
+
+	(void)state;
+	expect_joined("a\xed\xa0\xbd\xed\xb8\x80z", "a\xf0\x9f\x98\x80z");
+	expect_joined("\xed\xa1\x82\xed\xbe\xb7\xed\xa0\xbd\xed\xb8\x80", "\xf0\xa0\xae\xb7\xf0\x9f\x98\x80");
+	expect_joined("\xed\x95\x9c", "\xed\x95\x9c"); /* a letter of Korean */
+	expect_joined("\xed\xa0\xbd\xed\xa0\xbd", "\xed\xa0\xbd\xed\xa0\xbd"); /* two of the first kind */
+	expect_joined("\xed\xb8\x80\xed\xa0\xbd", "\xed\xb8\x80\xed\xa0\xbd");
+	expect_joined("\xed\xa0\xbd\xed\xb8", "\xed\xa0\xbd\xed\xb8"); /* cut */
+	buf_init(&buf);
+	text_add_surrogates(&buf, "a\xf0\x9f\x98\x80\xc3\xa4\xf0\xa0\xae\xb7\xf0\x9f");
+	assert_string_equal(buf.data, "a\xed\xa0\xbd\xed\xb8\x80\xc3\xa4\xed\xa1\x82\xed\xbe\xb7\xf0\x9f");
+	buf_release(&buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(surrogates_become_one_character),
 		cmocka_unit_test(distances),
 		cmocka_unit_test(long_words_are_far),
 		cmocka_unit_test(lines_are_cleaned),

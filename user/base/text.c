@@ -110,6 +110,64 @@ static char *add_code(char *to, uint32_t code)
 	return to;
 }
 
+/* Returns the surrogate of this kind, 0xd800 or 0xdc00, that the three bytes are; 0: they are none. */
+static uint32_t surrogate_at(const char *text, uint32_t kind)
+{
+	const uint8_t *s = (const uint8_t *)text;
+	uint32_t code = (s[0] & 0xfu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
+
+	return s[0] == 0xed && (s[1] & 0xc0) == 0x80 && (s[2] & 0xc0) == 0x80 && (code & 0xfc00) == kind ? code : 0;
+}
+
+#define SURROGATE_BYTES 3
+
+size_t text_join_surrogates(char *text, size_t len)
+{
+	char *to = memchr(text, 0xed, len);
+	size_t i = to ? (size_t)(to - text) : len;
+
+	if (!to)
+		return len;
+	while (i < len) {
+		bool has_two = len - i >= 2 * SURROGATE_BYTES;
+		uint32_t high = has_two ? surrogate_at(text + i, 0xd800) : 0;
+		uint32_t low = high ? surrogate_at(text + i + SURROGATE_BYTES, 0xdc00) : 0;
+
+		if (low) {
+			to = add_code(to, 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
+			i += 2 * SURROGATE_BYTES;
+		} else {
+			*to++ = text[i++];
+		}
+	}
+	return (size_t)(to - text);
+}
+
+static void add_surrogate(struct buf *out, uint32_t code)
+{
+	const char bytes[SURROGATE_BYTES] = {(char)0xed, (char)(0x80 | (code >> 6 & 0x3f)), (char)(0x80 | (code & 0x3f))};
+
+	buf_add(out, bytes, sizeof(bytes));
+}
+
+void text_add_surrogates(struct buf *out, const char *text)
+{
+	const uint8_t *s = (const uint8_t *)text;
+
+	for (; *s; s++) {
+		uint32_t code;
+
+		if (*s < 0xf0 || char_len(s) != 4) {
+			buf_add_char(out, (char)*s);
+			continue;
+		}
+		code = (s[0] & 7u) << 18 | (s[1] & 0x3fu) << 12 | (s[2] & 0x3fu) << 6 | (s[3] & 0x3fu);
+		add_surrogate(out, 0xd800 + ((code - 0x10000) >> 10));
+		add_surrogate(out, 0xdc00 + ((code - 0x10000) & 0x3ff));
+		s += 3;
+	}
+}
+
 static uint32_t unit_at(const uint8_t *value, size_t i)
 {
 	return value[i] | (uint32_t)value[i + 1] << 8;

@@ -30,6 +30,14 @@ void text_add_token(struct buf *out, const char *text);
 void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16);
 
 /*
+ * Class files, JNI and JVMTI have a character above U+FFFF as two surrogates of three bytes each ("modified UTF-8").
+ * Replaces each such pair by the character's four bytes, in place. Returns the new length; adds no NUL.
+ */
+size_t text_join_surrogates(char *text, size_t len);
+/* Appends UTF-8 as class files have it. */
+void text_add_surrogates(struct buf *out, const char *text);
+
+/*
  * Returns the number of letters to change, insert or remove to turn one text into the other (edit distance). SIZE_MAX
  * when one of them has more than 32 letters.
  */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 #define NUMBER_BYTES 9
 #define TEXT_MAX (1u << 20)
 
@@ -125,10 +127,12 @@ static void add_chars(struct buf *out, const struct jfr_text *text)
 
 void jfr_add_text(struct buf *out, const struct jfr_text *text)
 {
-	size_t len = text->len < TEXT_MAX ? text->len : TEXT_MAX;
+	size_t len = text->len < TEXT_MAX ? text->len : TEXT_MAX, start = out->len;
 
 	if (text->encoding == JFR_UTF8)
 		buf_add(out, text->bytes, strnlen((const char *)text->bytes, len));
+	if (text->encoding == JFR_UTF8 && out->len > start) /* the JVM's own recorder has names as class files have them */
+		buf_cut(out, start + text_join_surrogates(out->data + start, out->len - start));
 	for (size_t i = 0; text->encoding == JFR_LATIN1 && i < len; i++)
 		add_code(out, text->bytes[i]);
 	if (text->encoding == JFR_CHARS)

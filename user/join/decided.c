@@ -94,8 +94,12 @@ static uint32_t sample_thread(struct decided *decided, struct process *process, 
 {
 	uint32_t tid = sample->head.tid;
 	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid, sample->head.time_ns, sample->comm) : 0;
-	const char *text = name ? intern_text(&decided->of.profile->strings, name) : sample->comm;
+	char own[DUET_COMM_LEN] = "";
+	const char *text = name ? intern_text(&decided->of.profile->strings, name) : own;
 	const char *comm;
+
+	memcpy(own, sample->comm, strnlen(sample->comm, sizeof(own) - 1));
+	own[text_join_surrogates(own, strlen(own))] = '\0'; /* a JVM may have named it */
 
 	if (sample->virtual_thread.id)
 		return virtual_thread(decided, process, sample);

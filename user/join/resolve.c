@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/counters.h"
+#include "base/text.h"
 #include "join/attributes.h"
 #include "join/idle.h"
 #include "join/resource.h"
@@ -295,6 +296,8 @@ static int push_span(struct resolver *r)
 		return push_user_event(r);
 	buf_init(&tag);
 	buf_add(&tag, r->span + 1, r->span->bytes);
+	if (tag.len)
+		buf_cut(&tag, text_join_surrogates(tag.data, tag.len));
 	err = push_text(r, &tag);
 	buf_release(&tag);
 	return err;

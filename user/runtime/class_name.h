@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Class names in the JVM's form, and in that of Java's sources. */
+/* Names in the JVM's form, and in that of Java's sources. */
 #ifndef RUNTIME_CLASS_NAME_H
 #define RUNTIME_CLASS_NAME_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
+#include "base/intern.h"
 
 /*
  * Appends the name for a JVM signature of `len` untrusted bytes: java.lang.String for "Ljava/lang/String;", int[][] for
@@ -13,5 +15,7 @@
  * signature is kept.
  */
 void class_name_add(struct buf *out, const char *signature, size_t len);
+/* Interns a name of `len` untrusted bytes, in which JNI has written surrogates for characters beyond U+FFFF. */
+uint32_t java_text_intern(struct intern *strings, const char *text, uint32_t len);
 
 #endif

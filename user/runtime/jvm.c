@@ -133,11 +133,11 @@ static int apply_method(struct jvm *jvm, const struct duet_method *record)
 		return -ENOMEM;
 	method->class_name = intern_class(jvm, text, record->class_len);
 	text += record->class_len;
-	method->name = intern_bytes(jvm->strings, text, record->name_len);
+	method->name = java_text_intern(jvm->strings, text, record->name_len);
 	text += record->name_len;
-	method->signature = intern_bytes(jvm->strings, text, record->signature_len);
+	method->signature = java_text_intern(jvm->strings, text, record->signature_len);
 	text += record->signature_len;
-	method->source = intern_bytes(jvm->strings, text, record->source_len);
+	method->source = java_text_intern(jvm->strings, text, record->source_len);
 	text += record->source_len;
 	method->modifiers = record->modifiers;
 	method->check = record->check;

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/text.h"
+#include "runtime/class_name.h"
 
 #define KEPT 8 /* names of a thread that are kept; the last ones */
 /* time between a thread's report that it ends and the moment when it leaves its CPU for good */
@@ -76,23 +79,31 @@ int thread_names_apply(struct thread_names *names, struct intern *strings, const
 		map_remove(&names->ended, record->tid);
 		*thread = (struct thread_name){0};
 	}
-	put_first(thread, intern_bytes(strings, (const char *)(record + 1), record->name_len));
+	put_first(thread, java_text_intern(strings, (const char *)(record + 1), record->name_len));
 	thread->is_doubted = record->doubted;
 	return 0;
 }
 
 /*
- * HotSpot gives the kernel the first 15 bytes of a name. Newer versions give the first 7 and the last 6 of a long name.
+ * HotSpot gives the kernel the first 15 bytes of a name, with surrogates. Newer versions give the first 7 and the last 6
+ * of a long name.
  */
 static bool agrees(const char *name, const char *comm)
 {
-	size_t length = strlen(name);
 	char middle[DUET_COMM_LEN];
+	struct buf bytes;
+	bool agrees;
 
-	if (length < DUET_COMM_LEN)
-		return !strcmp(name, comm);
-	snprintf(middle, sizeof(middle), "%.7s..%s", name, name + length - 6);
-	return !strncmp(name, comm, DUET_COMM_LEN - 1) || !strcmp(middle, comm);
+	buf_init(&bytes);
+	text_add_surrogates(&bytes, name);
+	if (bytes.failed || bytes.len < DUET_COMM_LEN) {
+		agrees = !strcmp(bytes.data, comm);
+	} else {
+		snprintf(middle, sizeof(middle), "%.7s..%s", bytes.data, bytes.data + bytes.len - 6);
+		agrees = !strncmp(bytes.data, comm, DUET_COMM_LEN - 1) || !strcmp(middle, comm);
+	}
+	buf_release(&bytes);
+	return agrees;
 }
 
 /* Returns the newest name that agrees with the kernel's, or 0. */

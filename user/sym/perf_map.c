@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "sym/target_file.h"
 
 #define MAX_LINE_BYTES (64u << 10)
@@ -34,7 +35,9 @@ static int parse_line(struct perf_map *map, char *line)
 
 	if (size_text == line || name == size_text || *name != ' ' || !name[1] || !size)
 		return 0;
-	return symbol_table_add(&map->table, start, size, 0, SYMBOL_GLOBAL, name + 1, strlen(name + 1));
+	name++;
+	return symbol_table_add(&map->table, start, size, 0, SYMBOL_GLOBAL, name, /* a JVM may have written it */
+				text_join_surrogates(name, strlen(name)));
 }
 
 /* A last line without a newline may be incomplete, so it is left for the next time. */
