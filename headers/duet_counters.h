@@ -44,6 +44,7 @@
 	X(AGENT_TIMER_FAILED,   "threads not sampled: their timer or perf event could not be created") \
 	X(AGENT_NOT_INSTRUMENTED, "methods or classes not instrumented: native, too large, or refused by the JVM") \
 	X(AGENT_INTRINSIC,      "intrinsic methods: calls that compiled code does by itself are not seen") \
+	X(AGENT_LOADED_BEFORE, "classes not counted: the JVM had loaded them before it let the agent begin") \
 	X(AGENT_NO_KERNEL_RING, "threads without kernel frames: kernel.perf_event_mlock_kb has no room for their ring")
 
 #define DUET_LOADER_COUNTERS(X) \

@@ -111,9 +111,14 @@ static inline void duet_ring_commit(struct duet_ring_record *record, uint16_t ty
 	__atomic_store_n(&record->size, duet_ring_record_size(payload), __ATOMIC_RELEASE);
 }
 
+static inline void duet_ring_count_all(struct duet_ring_page *page, enum duet_agent_counter counter, uint64_t count)
+{
+	__atomic_fetch_add(&page->counters[counter], count, __ATOMIC_RELAXED);
+}
+
 static inline void duet_ring_count(struct duet_ring_page *page, enum duet_agent_counter counter)
 {
-	__atomic_fetch_add(&page->counters[counter], 1, __ATOMIC_RELAXED);
+	duet_ring_count_all(page, counter, 1);
 }
 
 #endif /* !__bpf__ */

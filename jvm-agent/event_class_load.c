@@ -54,11 +54,39 @@ static void class_load_add_callbacks(jvmtiEventCallbacks *callbacks)
 	callbacks->ClassLoad = on_load;
 }
 
+static bool is_array(jclass class)
+{
+	jboolean is_array = JNI_FALSE;
+
+	return !(*jvm.jvmti)->IsArrayClass(jvm.jvmti, class, &is_array) && is_array;
+}
+
+/*
+ * A JVM that is starting has loaded the classes that it needs itself, and with an AOT cache most of the program's, too.
+ * Nobody is told of them, and no code has asked for them.
+ */
+static void count_loaded_before(void)
+{
+	JNIEnv *env = jvm_own_env();
+	struct stay *stay = stay_enter();
+	struct jvm_preparing list;
+
+	if (stay && env && jvm_prepare_begin(env, &list)) {
+		for (jint i = 0; i < list.count; i++)
+			if (!is_array(list.classes[i]))
+				duet_ring_count(stay->ring.page, DUET_AGENT_LOADED_BEFORE);
+		jvm_prepare_end(env, &list);
+	}
+	stay_leave();
+}
+
 static int class_load_start(const struct duet_agent_event *event, const char **ret_why)
 {
 	(void)ret_why;
 	loads.index = event->index;
 	loads.every = (struct one_in){.interval = event->interval};
+	if (__atomic_load_n(&jvm.is_starting, __ATOMIC_ACQUIRE))
+		count_loaded_before();
 	__atomic_store_n(&loads.is_open, true, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -140,8 +140,8 @@ static void count(enum duet_agent_counter counter, uint32_t methods)
 {
 	struct stay *stay = stay_enter();
 
-	for (; stay && methods; methods--)
-		duet_ring_count(stay->ring.page, counter);
+	if (stay)
+		duet_ring_count_all(stay->ring.page, counter, methods);
 	stay_leave();
 }
 

@@ -57,8 +57,10 @@ static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *env, jthread threa
 static void JNICALL on_vm_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
 	(void)jvmti, (void)env, (void)thread;
+	__atomic_store_n(&jvm.is_starting, true, __ATOMIC_RELEASE);
 	control_run_at_start();
 	profiler_begin();
+	__atomic_store_n(&jvm.is_starting, false, __ATOMIC_RELEASE);
 }
 
 static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)

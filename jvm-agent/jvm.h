@@ -40,6 +40,7 @@ struct agent_jvm {
 	bool reads_methods; /* metadata.h can read this JVM's methods */
 	bool checks_jni; /* -Xcheck:jni */
 	bool at_start; /* loaded by -agentpath */
+	bool is_starting; /* atomic: the JVM waits for the agent before it runs the program */
 	jfieldID eetop; /* java.lang.Thread.eetop: the JavaThread */
 	jfieldID thread_id; /* java.lang.Thread.tid; NULL when there is none */
 	/* How handlers find the JavaThread that they interrupted, see jvm_current_thread(). */

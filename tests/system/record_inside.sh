@@ -76,6 +76,23 @@ jdk_case_classes() {
 	expect_sound
 }
 
+# With an AOT cache the JVM loads nearly all classes before it lets an agent begin: they are said to be missing.
+jdk_case_classes_of_a_cache() {
+	local all told lost java=("$jdk/bin/java" -Dends=true -cp "$here/all.jar")
+	need_jdk 25 "AOT cache that one command makes"
+	"$jdk/bin/jar" cf "$here/all.jar" -C "$workloads" workload
+	"${java[@]}" "-XX:AOTCacheOutput=$here/cache" workload.Inside 0 0 0 >"$here/made" 2>&1
+	[ -s "$here/cache" ] || fail "no cache: $(cat "$here/made")"
+	run_duet record -e class-load --total -o collapsed -f "$here/out.collapsed" --engine ctimer -- \
+		"${java[@]}" "-XX:AOTCache=$here/cache" "-Xlog:class+load:file=$here/log" workload.Inside 0 0 0
+	expect_status 0
+	all=$(grep -c 'source:' "$here/log")
+	told=$(total "$here/out.collapsed")
+	lost=$(sed -n 's/.*lost: \([0-9]*\) classes not counted: .*/\1/p' "$here/stderr")
+	expect "classes loaded at once" "$lost" '>' $((all / 2))
+	expect_near "classes, counted or not" $((told + lost)) "$all" $((all / 50))
+}
+
 # The compilers' log has a line when a compilation begins. A line that says what becomes of code has no size.
 jdk_case_compilations() {
 	local want
