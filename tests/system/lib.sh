@@ -122,7 +122,7 @@ run_apart() { # NAME
 		mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 		for place in "5 $1" "6 $2" "7 $(pwd)"; do
 			[ -e "${place#* }" ] && continue
-			mkdir -p "${place#* }" && mount -c --bind "/proc/self/fd/${place%% *}" "${place#* }" || exit 1
+			mkdir -p "${place#* }" && mount -c --rbind "/proc/self/fd/${place%% *}" "${place#* }" || exit 1
 		done
 		cd "$(pwd)" && exec "$3" "$4"' apart \
 		"$(realpath "$(dirname "$0")/../..")" "$DUET_BUILD" "$(realpath "$0")" "$1" </dev/null
