@@ -116,6 +116,8 @@ $(hotspot_obj): $(O)/user/outside/%.o: jvm-agent/%.c $(flags)
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Iuser/outside -c -o $@ $<
 
 $(O)/user/outside/%.o: private user_cflags += -Ijvm-agent/hotspot
+# The stack may have 128 kB.
+$(O)/user/%.o: private user_cflags += $(if $(SAN)$(DEBUG),,-Wframe-larger-than=32768)
 $(protobuf_gen:%=%.c): $(O)/gen/%.pb-c.c: user/profile/%.proto $(flags)
 	$(call msg,PROTO,$<)
 	$(Q)mkdir -p $(@D) && protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)

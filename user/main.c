@@ -7,6 +7,7 @@
 #include "asprof/asprof.h"
 #include "asprof/jfrconv.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 
@@ -153,6 +154,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 	bool has_verb;
 
+	signals_open();
 	if (by_word)
 		return by_word->run(argc - 1, argv + 1);
 	if (by_name)

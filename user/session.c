@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "proc/helper.h"
 #include "serve/stats.h"
 #include "session_internal.h"
@@ -19,12 +20,8 @@ static int open_signals(void)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	signals_ending(&set);
 	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGUSR1);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -437,35 +434,38 @@ static void tell_of(struct session *session)
 
 int session_run(const struct session_options *options)
 {
-	struct session session = {0};
-	int err = session_open(&session, options);
+	struct session *session = calloc(1, sizeof(*session)); /* large: the stack may be small */
+	int err = session ? session_open(session, options) : -ENOMEM;
 
+	if (!session)
+		return 1;
 	if (!err)
-		err = options->window_ns ? open_windows(&session) : open_outputs(&session);
+		err = options->window_ns ? open_windows(session) : open_outputs(session);
 	if (!err && !options->await)
-		err = status_open(&session.status, options->metrics);
+		err = status_open(&session->status, options->metrics);
 	if (!err)
-		err = start_jdk(&session);
+		err = start_jdk(session);
 	if (!err)
-		err = session_start(&session);
+		err = session_start(session);
 	if (!err && options->await) /* while it waited, there was nothing to tell */
-		err = status_open(&session.status, options->metrics);
+		err = status_open(&session->status, options->metrics);
 	if (err < 0)
 		goto out;
-	session.profile.start_ns = session.started_ns;
-	session.profile.start_realtime_ns = clock_realtime_ns();
-	tell_of(&session);
+	session->profile.start_ns = session->started_ns;
+	session->profile.start_realtime_ns = clock_realtime_ns();
+	tell_of(session);
 	if (options->window_ns)
-		start_windows(&session);
-	begin_vitals(&session);
-	census_open(&session.census, &session.profile, options->usages_ns);
-	begin_outputs(&session);
-	session_loop(&session);
-	session_stop(&session);
-	err = options->window_ns ? finish_windows(&session) : finish(&session);
+		start_windows(session);
+	begin_vitals(session);
+	census_open(&session->census, &session->profile, options->usages_ns);
+	begin_outputs(session);
+	session_loop(session);
+	session_stop(session);
+	err = options->window_ns ? finish_windows(session) : finish(session);
 out:
-	output_files_release(&session.outputs);
-	status_close(&session.status);
-	session_close(&session);
+	output_files_release(&session->outputs);
+	status_close(&session->status);
+	session_close(session);
+	free(session);
 	return err < 0 ? 1 : 0;
 }

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -30,12 +31,25 @@ static bool is_end(const struct session *session, int signo)
 	return !options->signalled || options->signalled(options->signalled_context, signo);
 }
 
+/* Those that people and init send need no word. */
+static void tell_signal(int signo)
+{
+	const char *name = sigabbrev_np(signo);
+
+	if (signo != SIGINT && signo != SIGTERM && signo != SIGHUP)
+		log_info("SIG%s ends the recording", name ? name : "RT");
+}
+
 static void on_signal(struct session *session)
 {
 	struct signalfd_siginfo info;
 
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		session->interrupted |= is_end(session, (int)info.ssi_signo);
+		if (is_end(session, (int)info.ssi_signo)) {
+			if (!session->interrupted)
+				tell_signal((int)info.ssi_signo);
+			session->interrupted = true;
+		}
 		if (info.ssi_signo == SIGUSR1 && !session->flush_wanted_ns)
 			session->flush_wanted_ns = clock_monotonic_ns();
 	}

@@ -241,6 +241,34 @@ case_disk_full_at_the_end() {
 	expect_contains "$here/stderr" '/dev/full.*No space left'
 }
 
+case_small_limits() {
+	need_bpf
+	local format
+	for format in html duet jfr collapsed; do
+		(
+			ulimit -s 128
+			record -e cpu -d 1 -f "$here/out.$format" -- "$workloads/busy" 1 1
+			exit "$status"
+		) || fail "with a stack of 128 kB: $? $(cat "$here/stderr")"
+		expect_file "$here/out.$format"
+	done
+	(
+		ulimit -f 8
+		record -e cpu -d 1 -f "$here/large.html" -- "$workloads/busy" 1 1
+		exit "$status"
+	) && fail "a page of 8 kB"
+	expect_contains "$here/stderr" 'large.html.*File too large.*ulimit -f'
+	expect_no_leftover "$here/large.html"
+}
+
+# Nobody can free space for a reader that has ended.
+case_closed_pipe() {
+	need_bpf
+	"$duet" record -e cpu -d 1 -o jfr -- "$workloads/busy" 1 1 2>"$here/stderr" | true
+	expect_contains "$here/stderr" 'stdout could not be written: Broken pipe'
+	expect_lacks "$here/stderr" 'free some space'
+}
+
 case_interval() {
 	local bad
 	for bad in 0 0ms -1 1parsec 99999999999999999999 1ns 100d; do

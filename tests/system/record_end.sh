@@ -32,6 +32,20 @@ case_sigterm() {
 	ends_by_signal TERM
 }
 
+# Signals that nobody sends on purpose.
+case_odd_signals() {
+	local signo
+	for signo in ALRM USR2 QUIT; do
+		start_record -d 60 -i 5ms -f "$here/out.html" -- "$workloads/busy" 1 60
+		end_record "$signo"
+		kill "$(pgrep -f "^$workloads/busy 1 60")" 2>/dev/null
+		expect_status 0
+		expect_complete
+		expect_contains "$here/stderr" "SIG$signo ends the recording"
+		rm "$here/out.html"
+	done
+}
+
 case_duration() {
 	start_jvm "$(any_jdk)" shop.Demo
 	record -p "$jvm" -d 3 -f "$here/out.html"

@@ -10,11 +10,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/signals.h"
 
 static char folder[] = "/tmp/duet-io-XXXXXX";
 
@@ -337,6 +339,72 @@ static void test_access(void **state)
 	umask(mask);
 }
 
+/* ---- signals and limits ---- */
+
+/* A process that writes a file, has a child that ends first, and gets the signal. Returns how it ended. */
+static int status_after(int signo)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		struct io_output out;
+
+		close(STDERR_FILENO);
+		signals_open();
+		if (io_output_open(&out, "out", NULL) < 0)
+			_exit(1);
+		if (!fork()) {
+			raise(signo);
+			_exit(0);
+		}
+		wait(&status);
+		if (count_files() != 1)
+			_exit(2);
+		raise(signo);
+		_exit(3);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void test_signals_leave_no_file(void **state)
+{
+	sigset_t ending;
+
+	(void)state;
+	signals_ending(&ending);
+	for (int signo = 1; signo < NSIG; signo++) {
+		if (sigismember(&ending, signo) != 1 && signo != SIGPIPE)
+			continue;
+		assert_int_equal(WTERMSIG(status_after(signo)), signo);
+		assert_int_equal(count_files(), 0);
+	}
+}
+
+static void test_limit_of_a_file_is_an_error(void **state)
+{
+	const struct rlimit limit = {.rlim_cur = 1000, .rlim_max = RLIM_INFINITY};
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (!child) {
+		struct io_output out;
+
+		signals_open();
+		setrlimit(RLIMIT_FSIZE, &limit);
+		if (io_output_open(&out, "out", NULL) < 0)
+			_exit(1);
+		for (int i = 0; i < 2000; i++)
+			fputc('a', out.file);
+		_exit(io_output_commit(&out) == -EFBIG ? 0 : 2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(count_files(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +418,8 @@ int main(void)
 		cmocka_unit_test(test_full_disk_is_reported),
 		cmocka_unit_test(test_stdout_is_never_replaced),
 		cmocka_unit_test(test_read_is_bounded),
+		cmocka_unit_test(test_signals_leave_no_file),
+		cmocka_unit_test(test_limit_of_a_file_is_an_error),
 		cmocka_unit_test_setup_teardown(test_traps_of_another_user, enter_sticky, leave_sticky),
 		cmocka_unit_test_setup_teardown(test_access, enter_sticky, leave_sticky),
 	};

@@ -6,7 +6,7 @@
 
 #include "base/io.h"
 
-#define COPY_BYTES 65536
+#define COPY_BYTES 16384
 
 static void append_report(int log, int report)
 {

@@ -25,7 +25,7 @@
 #include "cmd/cmd.h"
 #include "proc/process.h"
 
-#define COPY_BYTES 65536
+#define COPY_BYTES 16384
 #define TEXT ",traces=100,flat=200" /* lists of a report without a format */
 
 /* One command: its options, its process, and the recorder that it uses. */

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COPY_BYTES 65536
+#define COPY_BYTES 16384
 
 /* ---- names ---- */
 

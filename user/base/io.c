@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,17 @@
 #include <unistd.h>
 
 #define TEMPORARY_TRIES 16
-#define COPY_BYTES 65536
+#define COPY_BYTES 16384
+
+/* A handler of signals may read the list at any time. */
+struct io_temporary {
+	struct io_temporary *next;
+	pid_t owner;
+	int dir; /* of the output */
+	char name[NAME_MAX + 1];
+};
+
+static struct io_temporary *temporaries;
 
 /* Destination of the stream. Keeps the first error, which stdio does not. */
 struct io_sink {
@@ -190,10 +201,38 @@ static int sink_close(struct io_output *out)
 	return err;
 }
 
+/* The file has its name, or is removed. */
+static void forget_temporary(struct io_output *out)
+{
+	for (struct io_temporary **at = &temporaries; *at; at = &(*at)->next)
+		if (*at == out->temporary) {
+			__atomic_store_n(at, out->temporary->next, __ATOMIC_RELEASE);
+			break;
+		}
+	free(out->temporary);
+	out->temporary = NULL;
+}
+
+static void remove_temporary(struct io_output *out)
+{
+	if (!out->temporary)
+		return;
+	unlinkat(out->temporary->dir, out->temporary->name, 0);
+	forget_temporary(out);
+}
+
+void io_remove_temporaries(void)
+{
+	for (struct io_temporary *at = __atomic_load_n(&temporaries, __ATOMIC_ACQUIRE); at; at = at->next)
+		if (at->owner == getpid() && at->name[0])
+			unlinkat(at->dir, at->name, 0);
+}
+
 static void output_release(struct io_output *out)
 {
+	if (out->temporary)
+		forget_temporary(out);
 	out_path_release(&out->at);
-	free(out->temporary);
 	*out = (struct io_output){0};
 }
 
@@ -234,39 +273,48 @@ static bool is_trap(const struct out_path *at, const struct stat *target)
 	       target->st_uid != geteuid() && target->st_uid != dir.st_uid;
 }
 
-static int temporary_name(const char *name, char **ret_name)
+static int temporary_name(const char *name, struct io_temporary *temporary)
 {
 	uint32_t random = 0;
-	char *temporary;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
 		return -errno;
 	/* The target's name may have up to 255 bytes; this one must fit in 255 too. */
-	if (asprintf(&temporary, ".%.200s.duet-%06x", name, random & 0xffffff) < 0)
-		return -ENOMEM;
-	*ret_name = temporary;
+	snprintf(temporary->name, sizeof(temporary->name), ".%.200s.duet-%06x", name, random & 0xffffff);
 	return 0;
 }
 
 /* Returns the descriptor. Uses open() rather than mkostemp(), so that umask and the folder's ACL decide the mode. */
+static int open_name(const struct io_output *out, mode_t mode, struct io_temporary *temporary)
+{
+	int fd = -EEXIST;
+
+	for (int i = 0; i < TEMPORARY_TRIES && fd == -EEXIST; i++) {
+		fd = temporary_name(out->at.name, temporary);
+		if (fd < 0)
+			return fd;
+		fd = openat(out->at.dir, temporary->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (fd < 0)
+			fd = -errno;
+	}
+	return fd;
+}
+
+/* The list has the name before the file exists. */
 static int open_temporary(struct io_output *out, mode_t mode)
 {
-	int fd, err;
+	struct io_temporary *temporary = calloc(1, sizeof(*temporary));
+	int fd;
 
-	for (int i = 0; i < TEMPORARY_TRIES; i++) {
-		err = temporary_name(out->at.name, &out->temporary);
-		if (err < 0)
-			return err;
-		fd = openat(out->at.dir, out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-		if (fd >= 0)
-			return fd;
-		err = -errno;
-		free(out->temporary);
-		out->temporary = NULL;
-		if (err != -EEXIST)
-			return err;
-	}
-	return -EEXIST;
+	if (!temporary)
+		return -ENOMEM;
+	*temporary = (struct io_temporary){.next = temporaries, .owner = getpid(), .dir = out->at.dir};
+	out->temporary = temporary;
+	__atomic_store_n(&temporaries, temporary, __ATOMIC_RELEASE);
+	fd = open_name(out, mode, temporary);
+	if (fd < 0)
+		forget_temporary(out);
+	return fd;
 }
 
 /* Sets the group first: otherwise the new mode would let the old group in for a moment. */
@@ -345,7 +393,7 @@ int io_output_create(struct io_output *out, const char *path, const struct io_ac
 
 static int give_name(struct io_output *out)
 {
-	if (out->temporary && renameat(out->at.dir, out->temporary, out->at.dir, out->at.name) < 0)
+	if (out->temporary && renameat(out->at.dir, out->temporary->name, out->at.dir, out->at.name) < 0)
 		return -errno;
 	return 0;
 }
@@ -358,8 +406,7 @@ int io_output_publish(struct io_output *out)
 		err = give_name(out);
 	if (err || !out->temporary)
 		return err;
-	free(out->temporary);
-	out->temporary = NULL;
+	forget_temporary(out);
 	out->is_published = true;
 	return 0;
 }
@@ -370,8 +417,8 @@ int io_output_commit(struct io_output *out)
 
 	if (!err)
 		err = give_name(out);
-	if (err && out->temporary)
-		unlinkat(out->at.dir, out->temporary, 0);
+	if (err)
+		remove_temporary(out);
 	output_release(out);
 	return err;
 }
@@ -381,8 +428,7 @@ void io_output_discard(struct io_output *out)
 	if (!out)
 		return;
 	sink_close(out);
-	if (out->temporary)
-		unlinkat(out->at.dir, out->temporary, 0);
+	remove_temporary(out);
 	output_release(out);
 }
 
@@ -394,4 +440,19 @@ int io_output_end(struct io_output *out, int err)
 		err = io_output_commit(out);
 	io_output_discard(out);
 	return err;
+}
+
+const char *io_advice(int err)
+{
+	switch (-err) {
+	case ENOSPC:
+	case EDQUOT:
+		return "; free some space or choose another place";
+	case EFBIG:
+		return "; raise the limit of a file's size (ulimit -f)";
+	case EPIPE:
+		return ": who was to read it has ended";
+	default:
+		return "";
+	}
 }

@@ -31,6 +31,7 @@ int io_copy(int from, int to, uint64_t most);
  * regular file; after a write has failed, that makes later writes possible again.
  */
 struct io_sink;
+struct io_temporary;
 /* Who may read a new file. A NULL pointer means: as the umask decides. */
 struct io_access {
 	bool is_private; /* the contents concern others: only the owner and `group` may read */
@@ -42,7 +43,7 @@ struct io_output {
 	FILE *file;
 	struct io_sink *sink;
 	struct out_path at; /* its name is NULL for stdout */
-	char *temporary; /* name in the same folder; NULL when written directly, or published */
+	struct io_temporary *temporary; /* in the same folder; NULL when written directly, or published */
 	bool is_published;
 };
 
@@ -73,5 +74,9 @@ int io_output_end(struct io_output *out, int err);
  * Removes the temporary file and releases. A published file stays. Does nothing for NULL or after io_output_commit().
  */
 void io_output_discard(struct io_output *out);
+/* What to do about the error of an output, after its text: "; …", or "". */
+const char *io_advice(int err);
+/* Removes those of all outputs that this process has opened. For the handler of a signal that ends it. */
+void io_remove_temporaries(void);
 
 #endif

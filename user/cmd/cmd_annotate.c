@@ -104,7 +104,8 @@ static int write_annotation(const struct annotate_options *options, const struct
 		err = io_output_end(&output, is_html(options) ? annotation_write_html(&view, output.file)
 							      : annotation_write_text(&view, output.file));
 	if (err < 0)
-		log_error("%s could not be written: %s", strcmp(path, "-") ? path : "stdout", strerror(-err));
+		log_error("%s could not be written: %s%s", strcmp(path, "-") ? path : "stdout", strerror(-err),
+			  io_advice(err));
 	buf_release(&sources.current.text);
 	vec_release(&sources.current);
 	return err;

@@ -94,7 +94,8 @@ static int write_file(const struct profile *profile, const struct writer_options
 	if (!err)
 		err = io_output_end(&output, grouping_write(target->writer, profile, style, output.file));
 	if (err < 0)
-		log_error("%s could not be written: %s", strcmp(path, "-") ? path : "stdout", strerror(-err));
+		log_error("%s could not be written: %s%s", strcmp(path, "-") ? path : "stdout", strerror(-err),
+			  io_advice(err));
 	return err;
 }
 

@@ -173,7 +173,8 @@ static int write_diff(const char *path, const struct writer *writer, const struc
 	if (!err)
 		err = io_output_end(&output, writer->write_diff(two, style, output.file));
 	if (err < 0)
-		log_error("%s could not be written: %s", strcmp(path, "-") ? path : "stdout", strerror(-err));
+		log_error("%s could not be written: %s%s", strcmp(path, "-") ? path : "stdout", strerror(-err),
+			  io_advice(err));
 	else if (strcmp(path, "-"))
 		log_info("wrote %s", path);
 	return err;

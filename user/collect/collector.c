@@ -224,9 +224,9 @@ static void explain(struct buf *why, int err)
 	if (err == -EMFILE) {
 		buf_clear(why);
 		buf_add_str(why, "too many open files, BPF needs two a CPU: raise the limit, ulimit -n 65536");
-	} else if (!why->len && !probe_explain(why)) {
+	} else if (!why->len && !probe_explain(why)) { /* libbpf: ESRCH, when it has no memory for the kernel's types */
 		buf_printf(why, "the kernel refused the BPF programs (%s): -v shows why, --engine ctimer needs no BPF",
-			   strerror(-err));
+			   strerror(err == -ESRCH ? ENOMEM : -err));
 	}
 }
 

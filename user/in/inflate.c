@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-#define CHUNK 65536
+#define CHUNK 16384
 #define WINDOW_OF_GZIP (15 + 16) /* the largest, with gzip's header */
 
 struct inflater {

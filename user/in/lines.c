@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define CHUNK_BYTES 65536
+#define CHUNK_BYTES 16384
 #define LINE_BYTES_MAX (8u << 20)
 
 void lines_init(struct lines *lines, struct reader_source *source)

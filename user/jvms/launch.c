@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/signals.h"
+
 #ifdef __x86_64__
 #define JVM_ARCH "amd64"
 #else
@@ -122,11 +124,8 @@ static char **add_agent(struct launch *launch)
 static void child_run(struct launch *launch, int gate, int failed)
 {
 	char **argv = launch->argv;
-	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	signals_reset();
 	if (!await_word(gate, launch->option, sizeof(launch->option))) /* do not run the command unprofiled */
 		_exit(127);
 	if (launch->option[0])

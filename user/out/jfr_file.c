@@ -182,7 +182,7 @@ void jfr_file_end_chunk(struct jfr_file *file)
  */
 int jfr_file_add_chunks(struct jfr_file *file, int from)
 {
-	char bytes[65536];
+	char bytes[16384];
 	int64_t begin = file->begin;
 	ssize_t more = 0;
 

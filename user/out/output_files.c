@@ -267,8 +267,8 @@ static int write_one(const struct output_files *files, struct output_file *writt
 	int err = written->stream ? end_stream(written) : write_to(files, written, &written->io);
 
 	if (err < 0) {
-		log_error("%s could not be written: %s; free some space or choose another -f",
-			  written->file ? written->file : "stdout", strerror(-err));
+		log_error("%s could not be written: %s%s", written->file ? written->file : "stdout", strerror(-err),
+			  io_advice(err));
 		if (written->file)
 			rescue(files, written);
 	} else if (written->file) {

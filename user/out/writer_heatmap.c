@@ -339,23 +339,29 @@ static int write_page(struct heatmap *h)
 static int heatmap_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct writer_options ours = *options;
-	struct heatmap h = {.profile = profile, .options = &ours, .out = out};
+	struct heatmap *h = calloc(1, sizeof(*h));
 	int err;
 
+	if (!h)
+		return -ENOMEM;
+	h->profile = profile;
+	h->options = &ours;
+	h->out = out;
 	for (enum table number = 0; number < TABLES; number++)
-		h.tables[number].rows_max = kinds[number].rows_max;
+		h->tables[number].rows_max = kinds[number].rows_max;
 	ours.style.dotted = true;
 	ours.threads = ours.processes = ours.reverse = false;
 	memset(ours.by, 0, sizeof(ours.by));
-	err = write_page(&h);
-	path_maker_release(&h.path);
-	path_labels_release(&h.labels);
-	free(h.page_nodes);
-	free(h.wanted);
-	vec_release(&h.nodes);
-	map_release(&h.node_ids);
+	err = write_page(h);
+	path_maker_release(&h->path);
+	path_labels_release(&h->labels);
+	free(h->page_nodes);
+	free(h->wanted);
+	vec_release(&h->nodes);
+	map_release(&h->node_ids);
 	for (enum table number = 0; number < TABLES; number++)
-		heat_rows_release(&h.tables[number]);
+		heat_rows_release(&h->tables[number]);
+	free(h);
 	return err;
 }
 

@@ -37,7 +37,7 @@
 #define ORPHAN_STEPS 100 /* of 2 ms: how long a keeper that ends waits for its processes … */
 #define END_STEPS 200 /* … and the loader for the keeper */
 #define TEXT_MAX (64u << 20) /* bytes of one answer */
-#define CHUNK_BYTES 65536
+#define CHUNK_BYTES 16384
 
 /* A task, sent to the helper. The path follows. */
 struct request {

@@ -12,7 +12,7 @@
 #include "profile/sample_pack.h"
 #include "profile/trace.h"
 
-#define PACKED_BYTES 65536 /* written at once */
+#define PACKED_BYTES 16384 /* written at once */
 
 void timeline_init(struct timeline *timeline)
 {

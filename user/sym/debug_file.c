@@ -29,7 +29,7 @@ static bool has_build_id(const struct elf_identity *file, const struct elf_ident
 
 static bool has_crc(int fd, uint32_t expected)
 {
-	unsigned char chunk[65536];
+	unsigned char chunk[16384];
 	uLong crc = crc32(0, NULL, 0);
 	off_t at = 0;
 	ssize_t len = 1;

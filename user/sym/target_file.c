@@ -24,7 +24,7 @@
 #include "proc/helper.h"
 
 #define COPY_NS (NS_PER_SEC / 2) /* longest copy: below the helper's timeout, so that a slow disk does not bar a user */
-#define CHUNK_BYTES 65536
+#define CHUNK_BYTES 16384
 
 /* ---- in the helper ---- */
 
