@@ -166,6 +166,39 @@ static void lines_of_all_sorts(void **state)
 	}
 }
 
+/* Sums stay: in thousandths, in more decimals where the counts have them, in fewer where the sum has no room. */
+static void decimals(void **state)
+{
+	static const struct {
+		const char *text, *event, *want;
+	} cases[] = {
+		{"a 0.5\nb 1\na .25\n", "samples of 0.001", "a 750\nb 1000\n"},
+		{"a 1.5e-3\nb 2E+3\n", "samples of 0.000001", "a 1500\nb 2000000000\n"},
+		{"a 1e3\nb 2.50e1\nc 3.\n", "samples of 0.001", "a 1000000\nb 25000\nc 3000\n"},
+		{"a 1e3\nb 2\n", "samples", "a 1000\nb 2\n"},
+		{"a 0.3333\nb 0.3333\nc 0.3334\n", "samples of 0.000001", "a 333300\nb 333300\nc 333400\n"},
+		{"a 4000000000000.4\nb 0.4\nc 0.2\n", "samples of 0.001", "a 4000000000000400\nb 400\nc 200\n"},
+		{"a 9000000000000000.0\nb 0.4\nc 0.3\nd 0.3\n", "samples", "a 9000000000000000\nc 1\n"},
+		{"a 0.25e-18\nb 0.5e-18\nc 0.25e-18\n", "samples of 0.000000000000000001", "b 1\n"},
+	};
+	struct writer_options options;
+
+	(void)state;
+	writer_options_default(&options);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile profile;
+		char *text;
+
+		read_text(&profile, cases[i].text);
+		text = written("collapsed", &profile, &options);
+		assert_string_equal(text, cases[i].want);
+		assert_int_equal(profile.events.len, 1);
+		assert_string_equal(intern_text(&profile.strings, profile.events.items[0].name), cases[i].event);
+		free(text);
+		profile_release(&profile);
+	}
+}
+
 #define NO_TEXT                                                                                              \
 	"not a profile in a format that duet reads; of texts, these are collapsed stacks and perf script's, with " \
 	"addresses or events (perf script -F ip,sym)"
@@ -176,8 +209,13 @@ static void one_sentence_for_what_is_wrong(void **state)
 		const char *text, *why;
 	} cases[] = {
 		{"a;b 1\na;b\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
-		{"a;b 1\na;b 1.5\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
+		{"a;b 1\na;b 1.5.2\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
 		{"a;b 1\na;b -5\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
+		{"a;b 1\na;b 1e\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
+		{"a;b 1\na;b .\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
+		{"a;b 1\na;b nan\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
+		{"a;b 1\na;b 0x10\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
+		{"a;b 1\na;b 1e999\n", "line 2: more than 9007199254740992 samples in all"},
 		{"a;b 1\n 5\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
 		{"a;b 1\n12\n", "line 2 is not a stack and a count, as \"a;b;c 12\""},
 		{"a 9007199254740991\nb 1\nc 1\n", "line 3: more than 9007199254740992 samples in all"},
@@ -260,6 +298,7 @@ int main(void)
 		cmocka_unit_test(what_duet_writes_comes_back),
 		cmocka_unit_test(frames_are_taken_apart),
 		cmocka_unit_test(lines_of_all_sorts),
+		cmocka_unit_test(decimals),
 		cmocka_unit_test(one_sentence_for_what_is_wrong),
 		cmocka_unit_test(sizes_are_bounded),
 		cmocka_unit_test(long_lines_are_read),

@@ -64,7 +64,7 @@ static const char *event_name(const struct profile *profile, size_t event)
 /* A file that does not say what was sampled has one event, which is compared with any. */
 static bool is_unknown(const struct profile *profile)
 {
-	return profile->events.len == 1 && !strcmp(event_name(profile, 0), READER_SAMPLES);
+	return profile->events.len == 1 && !strncmp(event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
 }
 
 /* False when the profile has no event of this name. NULL: any. */

@@ -15,7 +15,8 @@
 #include "profile/profile.h"
 
 #define READER_START 4096 /* size of the beginning of a file by which its format is recognised */
-#define READER_SAMPLES "samples" /* the event of files that do not say what was sampled; its unit is PROFILE_COUNT */
+/* The event of files that do not say what was sampled; its unit is PROFILE_COUNT. Its name may go on: " of 0.001". */
+#define READER_SAMPLES "samples"
 
 struct gunzip;
 
