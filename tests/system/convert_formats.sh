@@ -216,8 +216,11 @@ jdk_case_jfr_of_the_jdk() {
 	local settings=settings=profile
 	! is_jdk 17 || settings+=,memory-leaks=stack-traces,jdk.ObjectAllocationInNewTLAB#enabled=true
 	! is_jdk 17 || settings+=,jdk.ObjectAllocationOutsideTLAB#enabled=true
-	timeout 6 "$jdk/bin/java" -XX:StartFlightRecording=filename="$here/jdk.jfr","$settings" \
-		-cp "$DUET_BUILD/workloads" shop.Demo >"$here/log" 2>&1
+	JVM_OPTS=(-XX:StartFlightRecording=filename="$here/jdk.jfr","$settings")
+	start_jvm "$jdk" shop.Demo
+	warm_up 4
+	kill "$jvm"
+	wait "$jvm"
 	convert "$here/jdk.jfr" "$here/jdk.duet"
 	convert -e cpu "$here/jdk.duet" "$here/jdk.collapsed"
 	expect "ExecutionSample" "$(total "$here/jdk.collapsed")" == "$(count_of "$here/jdk.jfr" jdk.ExecutionSample)"
@@ -261,7 +264,7 @@ jdk_case_jfr_of_every_type() {
 	sed -E 's/(name="enabled"[^>]*>)[^<]*/\1true/; s/(name="threshold"[^>]*>)[^<]*/\10 ns/; s/ control="[^"]*"//
 		s/(name="stackTrace"[^>]*>)[^<]*/\1true/; s/(name="throttle"[^>]*>)[^<]*/\1off/' \
 		"$jdk/lib/jfr/profile.jfc" >"$here/all.jfc"
-	timeout 20 "$jdk/bin/java" -Xmx64m -XX:StartFlightRecording=filename="$here/jdk.jfr",settings="$here/all.jfc" \
+	timeout 90 "$jdk/bin/java" -Xmx64m -XX:StartFlightRecording=filename="$here/jdk.jfr",settings="$here/all.jfc" \
 		-cp "$DUET_BUILD/workloads" shop.Demo 2 >"$here/log" 2>&1
 	types_with_stacks "$here/jdk.jfr" | grep -Ev "jdk[.]($known|(File|Socket)(Read|Write)) " |
 		sort >"$here/want"

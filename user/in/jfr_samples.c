@@ -91,6 +91,23 @@ static const struct row *row_of(const struct jfr_types *types, const struct jfr_
 	return is_read_elsewhere(types, type) ? NULL : &other;
 }
 
+/*
+ * The JDK can write the same allocations as samples, and as the buffers and objects of which it takes the samples, and
+ * another profiler can write either beside it. The JDK writes an error both as an error and as an exception. So that no
+ * byte and no error counts twice, those of the type are an event of their own, unless they are the only ones.
+ */
+static const struct same {
+	const char *type, *apart;
+} sames[] = {{"jdk.ObjectAllocationSample", "alloc-sample"}, {"jdk.JavaErrorThrow", "errors"}};
+
+static const char *name_apart(const char *type)
+{
+	for (size_t i = 0; i < sizeof(sames) / sizeof(*sames); i++)
+		if (!strcmp(sames[i].type, type))
+			return sames[i].apart;
+	return NULL;
+}
+
 static const char *event_name(const struct row *row, const char *type)
 {
 	return row == &own ? type + strlen(JFR_TYPE_OWN) : row == &other ? type : row->event;
@@ -100,9 +117,12 @@ static const char *event_name(const struct row *row, const char *type)
 static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row *row)
 {
 	struct intern *strings = &kinds->profile->strings;
+	const char *name = event_name(row, type), *apart = name_apart(type);
 	struct jfr_kind kind = {
 		.type = intern_str(strings, type),
-		.name = intern_str(strings, event_name(row, type)),
+		.maker = kinds->maker,
+		.name = intern_str(strings, apart ? apart : name),
+		.usual = apart ? intern_str(strings, name) : 0,
 		.unit = row->unit,
 		.is_ticks = row->unit == PROFILE_NS || row == &other,
 		.is_other = row == &other,
@@ -111,7 +131,7 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 	};
 
 	for (size_t i = 0; i < kinds->items.len; i++)
-		if (kinds->items.items[i].type == kind.type)
+		if (kinds->items.items[i].type == kind.type && kinds->items.items[i].maker == kind.maker)
 			return (int)i;
 	if (kinds->items.len >= PROFILE_EVENTS_MAX)
 		return -E2BIG;
@@ -161,10 +181,21 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 	return 0;
 }
 
+static enum jfr_maker maker_of(const struct jfr_types *types)
+{
+	if (jfr_type_index(types, JFR_TYPE_FACT) != NONE)
+		return JFR_OF_DUET;
+	for (size_t i = 0; i < types->types.len; i++)
+		if (!strncmp(jfr_type_name(types, &types->types.items[i]), "profiler.", strlen("profiler.")))
+			return JFR_OF_ASYNC_PROFILER;
+	return JFR_OF_JDK;
+}
+
 int jfr_kinds_begin(struct jfr_kinds *kinds, struct jfr_types *types)
 {
 	int err = 0;
 
+	kinds->maker = maker_of(types);
 	for (size_t i = 0; !err && i < types->types.len; i++) {
 		struct jfr_type *type = &types->types.items[i];
 		const struct row *row = row_of(types, type);
@@ -229,7 +260,7 @@ static struct jfr_kind *kind_of(struct jfr_kinds *kinds, const char *type_name)
 	uint32_t type = intern_known(&kinds->profile->strings, type_name);
 
 	for (size_t i = 0; type && i < kinds->items.len; i++)
-		if (kinds->items.items[i].type == type)
+		if (kinds->items.items[i].type == type && kinds->items.items[i].maker == kinds->maker)
 			return &kinds->items.items[i];
 	return NULL;
 }
@@ -277,33 +308,13 @@ void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *n
 		kind->interval = interval_of(value);
 	if (!strcmp(name, JFR_SETTING_EVENT)) {
 		kind->name = intern_str(&kinds->profile->strings, value);
+		kind->usual = 0;
 		add_event(kinds, kind);
 	}
 }
 
-/* If there are events of both types, those of the second are an event of their own. */
-static void separate(struct jfr_kinds *kinds, const char *first, const char *second, const char *name)
-{
-	const struct jfr_kind *met = kind_of(kinds, first);
-	struct jfr_kind *same = kind_of(kinds, second);
-
-	if (met && met->is_met && same && same->event == NONE && same->name == met->name)
-		same->name = intern_str(&kinds->profile->strings, name);
-}
-
-/*
- * The JDK can write the same allocations as samples, and as the buffers and objects of which it takes the samples. It
- * writes an error both as an error and as an exception. No byte and no error counts twice.
- */
-static void separate_same(struct jfr_kinds *kinds)
-{
-	separate(kinds, "jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationSample", "alloc-sample");
-	separate(kinds, "jdk.JavaExceptionThrow", "jdk.JavaErrorThrow", "errors");
-}
-
 int jfr_kinds_add_events(struct jfr_kinds *kinds)
 {
-	separate_same(kinds);
 	for (size_t i = 0; i < ROWS; i++) {
 		struct jfr_kind *kind = kind_of(kinds, rows[i].type);
 
@@ -319,4 +330,19 @@ int jfr_kinds_add_events(struct jfr_kinds *kinds)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+void jfr_kinds_end(struct jfr_kinds *kinds)
+{
+	struct profile *profile = kinds->profile;
+
+	for (size_t i = 0; i < kinds->items.len; i++) {
+		const struct jfr_kind *kind = &kinds->items.items[i];
+		bool is_taken = !kind->usual || kind->event == NONE;
+
+		for (size_t event = 0; event < profile->events.len; event++)
+			is_taken |= profile->events.items[event].name == kind->usual;
+		if (!is_taken)
+			profile->events.items[kind->event].name = kind->usual;
+	}
 }

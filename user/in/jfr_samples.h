@@ -7,10 +7,15 @@
 
 enum jfr_slot { JFR_TIME, JFR_SAMPLED, JFR_STACK, JFR_CLASS, JFR_WEIGHT, JFR_SAMPLES, JFR_ADDRESS, JFR_TAG };
 
-/* A type of samples. Settings stay from chunk to chunk. */
+/* Who wrote a chunk. A file may have chunks of several, in any order. */
+enum jfr_maker { JFR_OF_JDK, JFR_OF_ASYNC_PROFILER, JFR_OF_DUET };
+
+/* A type of samples of one maker. Settings stay from chunk to chunk. */
 struct jfr_kind {
 	uint32_t type; /* its name, one of the profile's strings */
+	enum jfr_maker maker;
 	uint32_t name; /* name of its event */
+	uint32_t usual; /* its event has this name, if no other event has it at the end of the file; 0 = none */
 	enum profile_unit unit;
 	uint64_t interval; /* 0 = not known */
 	bool has_unit; /* a setting has the unit */
@@ -34,6 +39,7 @@ struct jfr_kind {
 
 struct jfr_kinds {
 	struct profile *profile;
+	enum jfr_maker maker; /* of this chunk */
 	struct vec(struct jfr_kind) items;
 };
 
@@ -49,5 +55,7 @@ void jfr_kind_meet(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOT
  * -ENOMEM.
  */
 int jfr_kinds_add_events(struct jfr_kinds *kinds);
+/* Names the events that depend on what else is in the file. */
+void jfr_kinds_end(struct jfr_kinds *kinds);
 
 #endif

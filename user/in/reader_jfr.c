@@ -559,6 +559,7 @@ static int jfr_read_file(struct profile *profile, struct reader_source *source, 
 		err = read_chunk(&j);
 	if (!err)
 		err = got;
+	jfr_kinds_end(&j.kinds);
 	if (!err && !j.is_begun) {
 		buf_add_str(why, "the recording was not finished: it has no complete chunk");
 		err = -EINVAL;
