@@ -190,7 +190,7 @@ case_large_jvms() { # apart
 		pids+=("$jvm")
 	done
 	jvm=
-	start_record --host --continuous --window 10s -i 10ms -d 300 -v -f "$here/windows"
+	start_record --host --continuous --window 10s -i 10ms -d 300 -v -o col -f "$here/windows"
 	watch_memory $((${DUET_LONG:-0} ? 60 : 4))
 	end_record INT
 	expect_status 0
@@ -216,7 +216,7 @@ case_jvms_come_and_go() { # apart
 	setsid bash -c 'while "$@"; do :; done' bash "$(any_jdk)/bin/java" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true \
 		-cp "$workloads" workload.Many 100 1 >"$here/jvms" 2>&1 &
 	jvms+=($!)
-	start_record --host --continuous --window 2s -i 5ms -d 600 -f "$here/windows"
+	start_record --host --continuous --window 2s -i 5ms -d 600 -o col -f "$here/windows"
 	wait_for_jvms 4
 	first=$(($(all_kb) + $(maps_bytes) / 1024))
 	wait_for_jvms $((${DUET_LONG:-0} ? 100 : 9))

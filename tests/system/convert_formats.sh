@@ -9,11 +9,6 @@ convert() {
 	expect_status 0
 }
 
-expect_same() { # FILE FILE
-	cmp -s "$1" "$2" || fail "$(basename "$1") and $(basename "$2") differ: $(diff "$1" "$2" | head -n 4)"
-	expect_file "$1"
-}
-
 # A JVM and other processes, CPU time and page faults: $here/a.duet
 record_mixed() {
 	need_bpf

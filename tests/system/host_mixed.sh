@@ -74,7 +74,7 @@ jdk_case_a_huge_jvm() {
 	mkdir "$here/windows"
 	JVM_OPTS=("${huge_options[@]}")
 	JVM_PATIENCE=100 start_jvm "$jdk" "${huge_arguments[@]}"
-	start_record --agent always -p "$jvm" --continuous --window 1s -d 60 -i 1ms -v -f "$here/windows"
+	start_record --agent always -p "$jvm" --continuous --window 1s -d 60 -i 1ms -v -o col -f "$here/windows"
 	expect "ms of CPU time for the agent, once attached" "$(agent_ms "$jvm")" '<=' 300
 	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 3))
 	end_record INT
@@ -92,7 +92,7 @@ jdk_case_a_huge_jvm() {
 jdk_case_a_huge_jvm_from_start() {
 	need_bpf
 	mkdir "$here/windows"
-	start_record --continuous --window 1s -d 60 -i 1ms -v -f "$here/windows" -- \
+	start_record --continuous --window 1s -d 60 -i 1ms -v -o col -f "$here/windows" -- \
 		"$jdk/bin/java" "${huge_options[@]}" -cp "$workloads" "${huge_arguments[@]}"
 	wait_for 20 pgrep -P "$recorder" -x java >"$here/pid"
 	jvm=$(cat "$here/pid")
@@ -131,7 +131,7 @@ case_jvms_that_end() { # apart
 	need_bpf
 	java=("$(any_jdk)/bin/java" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true -cp "$workloads" workload.Many 150 1)
 	mkdir "$here/windows"
-	start_record --host --continuous --window 5s -i 1ms -d 1200 -v -f "$here/windows"
+	start_record --host --continuous --window 5s -i 1ms -d 1200 -v -o col -f "$here/windows"
 	"${java[@]}" >"$here/first" 2>&1 </dev/null
 	for ((i = 0; i < 3; i++)); do
 		# shellcheck disable=SC2016 # $@ is the inner shell's

@@ -517,6 +517,11 @@ expect_file() {
 	[ -s "$1" ] || fail "no output file $(basename "$1"); duet said: $(tail -n 3 "$here/stderr")"
 }
 
+expect_same() { # FILE FILE
+	cmp -s "$1" "$2" || fail "$(basename "$1") and $(basename "$2") differ: $(diff "$1" "$2" | head -n 4)"
+	expect_file "$1"
+}
+
 # Expects that the recording has left no file but the finished one.
 expect_no_leftover() { # FILE
 	local found

@@ -19,11 +19,6 @@ samples_of() { # FILE.duet OPTIONS...
 	total "$here/stdout"
 }
 
-expect_same() { # FILE FILE
-	cmp -s "$1" "$2" || fail "$(basename "$1") and $(basename "$2") differ: $(diff "$1" "$2" | head -n 4)"
-	expect_file "$1"
-}
-
 # Records once in every format, then converts the .duet file to each of them with the same options of style.
 record_and_convert() { # RECORD-OPTIONS...
 	local file

@@ -63,7 +63,7 @@ read_links() { # FOLDER
 # Two processes spin from before their first sample until they are stopped: the windows, one recording beside them and
 # the scheduler count the same CPU time. The scheduler does not count the time of interrupts and of the hypervisor.
 case_windows_are_the_whole() {
-	local pids=() pid truth=0 file sum=0 full=0 out=$here/out whole
+	local pids=() pid truth=0 file col sum=0 full=0 out=$here/out whole
 	need_bpf
 	"$duet" record --comm $spinning --no-attach -i 500us -d 60 -f "$here/whole.collapsed" 2>/dev/null &
 	whole=$!
@@ -93,7 +93,8 @@ case_windows_are_the_whole() {
 	expect_status 0
 	recorder=
 	while read -r file; do
-		[ "$(total "$file")" = "$(total <(tail -n +2 "${file%.*}.col"))" ] || fail "formats differ: $file"
+		col=$(sed -E 's/(T..)-(..)-(..)(.*)[.]collapsed$/\1:\2:\3\4.col/' <<<"$file") # gProfiler's name
+		[ "$(total "$file")" = "$(total <(tail -n +2 "$col"))" ] || fail "formats differ: $file"
 		sum=$((sum + $(total "$file")))
 		full=$((full + 1))
 	done < <(windows "$out" collapsed)
@@ -176,7 +177,7 @@ case_rotation() {
 	echo old >"$out/profile_2020-01-01T00:00:01.col"
 	spin
 	touch "$here/go"
-	start_record --comm $spinning --no-attach --continuous --window 1s -f "$out" --keep-files 4
+	start_record --comm $spinning --no-attach --continuous --window 1s -f "$out" --keep-files 4 -o col,flamegraph
 	wait_for 20 has_windows "$out" col 2
 	sleep 3
 	end_record TERM
@@ -190,6 +191,34 @@ case_rotation() {
 	[ ! -e "$out/profile_2020-01-01T00:00:01.col" ] || fail "the oldest is still there"
 	[ "$(readlink "$out/last_profile.col")" = "$(basename "$(windows "$out" col | tail -n 1)")" ] ||
 		fail "the link does not lead to the newest"
+}
+
+# A folder of windows is an input: the windows of a time, cut at it. Its index has a link to each file.
+case_folder_and_index() {
+	local out=$here/out middle file parts=0
+	need_bpf
+	record -e cpu -i 1ms --continuous --window 1s -d 4 -f "$out" -- "$workloads/busy" 2 6
+	expect_status 0
+	grep -o 'href="[^"]*"' "$out/index.html" | sed 's/href="[.]\///; s/"//' | sort >"$here/linked"
+	(cd "$out" && printf '%s\n' profile_*) | sort >"$here/files"
+	expect_same "$here/linked" "$here/files"
+	run_duet convert "$out" "$here/all.collapsed"
+	expect_status 0
+	run_duet convert "$out"/profile_*.duet "$here/each.collapsed"
+	expect_same "$here/all.collapsed" "$here/each.collapsed"
+	expect "samples" "$(total "$here/all.collapsed")" '>' 100
+	middle=$(sed -nE '2s/.*T(..)-(..)-(..)[.]duet/\1:\2:\3/p' "$here/files")
+	for part in "--to=$middle" "--from=$middle"; do
+		run_duet convert "$part" "$out" "$here/part.collapsed"
+		expect_status 0
+		expect "samples $part" "$(total "$here/part.collapsed")" '>' 0
+		parts=$((parts + $(total "$here/part.collapsed")))
+	done
+	expect "samples of both parts" $parts == "$(total "$here/all.collapsed")"
+	run_duet convert --from 2020-01-01 --to 2020-01-02 "$out" "$here/none.html"
+	expect_refusal 1 'no window of this time: it has windows from'
+	run_duet convert "$here" "$here/none.html"
+	expect_refusal 1 'no window in the format duet or jfr'
 }
 
 case_sigterm_writes_the_last_window() {
@@ -243,20 +272,21 @@ case_daemon_reloads() {
 	touch "$here/go"
 	printf '%s\n' "file = $here/a" "comm = $spinning" 'window = 1s' 'no-attach = yes' >"$here/conf"
 	start_daemon --config "$here/conf" --lock "$here/lock"
-	wait_for 20 has_windows "$here/a" col 1
+	wait_for 20 has_windows "$here/a" duet 1 # the default
 	run_second
 	printf '%s\n' "file = $here/b" "comm = $spinning" '' 'widow = 1s' >"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 grep -q 'stays in force' "$here/stderr"
 	expect_contains "$here/stderr" "$here/conf:4: unknown word 'widow'"
-	wait_for 20 has_windows "$here/a" col $(($(windows "$here/a" col | wc -l) + 2))
+	wait_for 20 has_windows "$here/a" duet $(($(windows "$here/a" duet | wc -l) + 2))
 	[ ! -e "$here/b" ] || fail "a broken configuration was used"
 	printf '%s\n' "file = $here/c" 'window = 2s' 'no-attach = yes' "comm = $spinning" 'output = text' >"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 has_windows "$here/c" txt 2
 	expect_lacks "$here/stderr" 'samples in' # the recording continues
 	expect_contains "$here/c/last_profile.txt" '^duration +: 2\.0[0-9]* s'
-	printf '%s\n' "file = $here/b" "comm = $spinning" 'window = 1s' 'no-attach = yes' 'freq = 500' >"$here/conf"
+	printf '%s\n' "file = $here/b" "comm = $spinning" 'window = 1s' 'no-attach = yes' 'freq = 500' 'output = col' \
+		>"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 has_windows "$here/b" col 2
 	expect_contains "$here/b/last_profile.col" '"sampling_frequency": 500'
@@ -332,7 +362,7 @@ case_memory_is_flat() {
 	bash -c 'while :; do /bin/true; /bin/true; /bin/true; sleep 0.001; done' >/dev/null 2>&1 &
 	jvms+=($!)
 	start_record --host --no-attach --continuous --window 1s -i 2ms -f "$here/out" --keep-files 40
-	wait_for 40 has_windows "$here/out" html 6
+	wait_for 40 has_windows "$here/out" duet 6
 	early=$(resident_kb "$recorder")
 	sleep 9
 	late=$(resident_kb "$recorder")

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "limits/pace.h"
+#include "limits/overhead.h"
 
 #define CPUS 2
 
@@ -139,6 +139,26 @@ static void never_less_often_than_the_slowest(void **state)
 	assert_int_equal(pace.every, 1);
 }
 
+/* Of a window: as the samples in it, whenever the changes were. */
+static void how_rare_samples_were(void **state)
+{
+	struct overhead_change changes[] = {
+		{.time_ns = 100 * NS_PER_SEC, .every = 4},
+		{.time_ns = 120 * NS_PER_SEC, .every = 1},
+		{.time_ns = 150 * NS_PER_SEC, .every = 10},
+	};
+	const struct overhead overhead = {.changes = {.items = changes, .len = 3}}, none = {0};
+
+	(void)state;
+	assert_float_equal(overhead_rarer(&none, NS_PER_SEC, 2 * NS_PER_SEC), 1, 0.001);
+	assert_float_equal(overhead_rarer(&overhead, 50 * NS_PER_SEC, 90 * NS_PER_SEC), 1, 0.001);
+	assert_float_equal(overhead_rarer(&overhead, 100 * NS_PER_SEC, 110 * NS_PER_SEC), 4, 0.001);
+	assert_float_equal(overhead_rarer(&overhead, 90 * NS_PER_SEC, 110 * NS_PER_SEC), 20 / 12.5, 0.001);
+	assert_float_equal(overhead_rarer(&overhead, 110 * NS_PER_SEC, 160 * NS_PER_SEC), 50 / 33.5, 0.001);
+	assert_float_equal(overhead_rarer(&overhead, 200 * NS_PER_SEC, 260 * NS_PER_SEC), 10, 0.001);
+	assert_float_equal(overhead_rarer(&overhead, 200 * NS_PER_SEC, 200 * NS_PER_SEC), 1, 0.001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +168,7 @@ int main(void)
 		cmocka_unit_test(steady_beside_a_busy_second),
 		cmocka_unit_test(more_often_again_when_it_fits),
 		cmocka_unit_test(never_less_often_than_the_slowest),
+		cmocka_unit_test(how_rare_samples_were),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,17 +3,20 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "windows/window_files.h"
+#include "windows/window_list.h"
 
 #define NOON (1763640000ull * 1000 * MS) /* 2025-11-20T12:00:00 UTC */
-#define WINDOW "profile_2025-11-20T12:00:0"
+#define WINDOW "profile_2025-11-20T12:00:0" /* .col */
+#define DASHED "profile_2025-11-20T12-00-0" /* other formats */
 
-static char folder[64];
+static char folder[128];
 static struct profile profile;
 
 static int setup(void **state)
@@ -25,7 +28,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	char command[128];
+	char command[160];
 
 	(void)state;
 	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
@@ -84,7 +87,8 @@ static int write_windows(struct window_files *files, int from, int to)
 static void names_are_recognised(void **state)
 {
 	static const char *const ours[] = {
-		WINDOW "1.col", WINDOW "1.html", WINDOW "1.collapsed", WINDOW "1.txt", WINDOW "1_2.col",
+		WINDOW "1.col",	  WINDOW "1.html", WINDOW "1.collapsed", WINDOW "1.txt",
+		WINDOW "1_2.col", DASHED "1.col",  DASHED "1_2.duet",
 	};
 	static const char *const others[] = {
 		"last_profile.col",
@@ -107,9 +111,9 @@ static void names_are_recognised(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-		assert_true(window_files_named(ours[i]));
+		assert_true(window_list_named(ours[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		assert_false(window_files_named(others[i]));
+		assert_false(window_list_named(others[i]));
 }
 
 static void links_point_to_the_newest(void **state)
@@ -119,12 +123,12 @@ static void links_point_to_the_newest(void **state)
 
 	(void)state;
 	assert_int_equal(write_windows(&files, 1, 3), 0);
-	assert_int_equal(count_files(), 8);
+	assert_int_equal(count_files(), 9);
 	assert_true(readlink(at("last_profile.col"), target, sizeof(target) - 1) > 0);
 	assert_string_equal(target, WINDOW "3.col");
 	memset(target, 0, sizeof(target));
 	assert_true(readlink(at("last_flamegraph.html"), target, sizeof(target) - 1) > 0);
-	assert_string_equal(target, WINDOW "3.html");
+	assert_string_equal(target, DASHED "3.html");
 }
 
 /* Two windows in a second, or a clock that was set back. */
@@ -133,10 +137,10 @@ static void older_windows_are_never_replaced(void **state)
 	struct window_files files = {0};
 
 	(void)state;
-	make(WINDOW "1.txt");
+	make(DASHED "1.txt");
 	assert_int_equal(write_windows(&files, 1, 1), 0);
 	assert_int_equal(write_windows(&files, 1, 1), 0);
-	assert_true(is_there(WINDOW "1_2.col") && is_there(WINDOW "1_2.html") && is_there(WINDOW "1_3.col"));
+	assert_true(is_there(WINDOW "1_2.col") && is_there(DASHED "1_2.html") && is_there(WINDOW "1_3.col"));
 	assert_false(is_there(WINDOW "1.col"));
 }
 
@@ -146,12 +150,12 @@ static void the_oldest_go_when_there_are_too_many(void **state)
 
 	(void)state;
 	assert_int_equal(write_windows(&files, 1, 5), 0);
-	assert_int_equal(count_files(), 4 + 2);
-	assert_true(is_there(WINDOW "4.col") && is_there(WINDOW "5.html"));
+	assert_int_equal(count_files(), 4 + 3);
+	assert_true(is_there(WINDOW "4.col") && is_there(DASHED "5.html"));
 	files.keep_files = 1; /* the newest window is whole, whatever the limit */
 	assert_int_equal(write_windows(&files, 6, 6), 0);
-	assert_int_equal(count_files(), 2 + 2);
-	assert_true(is_there(WINDOW "6.col") && is_there(WINDOW "6.html"));
+	assert_int_equal(count_files(), 2 + 3);
+	assert_true(is_there(WINDOW "6.col") && is_there(DASHED "6.html"));
 }
 
 /* The clock was set back by an hour after two windows, so their names are later than those of the next ones. */
@@ -159,18 +163,18 @@ static void windows_from_before_the_clock_was_set_back_are_the_oldest(void **sta
 {
 	struct window_files files = {.keep_files = 4};
 	struct timespec times[2] = {{.tv_sec = time(NULL) + 3600}, {.tv_sec = time(NULL) + 3600}};
-	static const char *const before[] = {WINDOW "8.col", WINDOW "8.html", WINDOW "9.col", WINDOW "9.html"};
+	static const char *const before[] = {WINDOW "8.col", DASHED "8.html", WINDOW "9.col", DASHED "9.html"};
 
 	(void)state;
 	assert_int_equal(write_windows(&files, 8, 9), 0);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(utimensat(AT_FDCWD, at(before[i]), times, 0), 0);
 	assert_int_equal(write_windows(&files, 1, 1), 0);
-	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "9.html"));
+	assert_true(is_there(WINDOW "1.col") && is_there(DASHED "9.html"));
 	assert_false(is_there(WINDOW "8.col"));
 	assert_int_equal(write_windows(&files, 2, 2), 0);
-	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "2.html"));
-	assert_false(is_there(WINDOW "9.col") || is_there(WINDOW "9.html"));
+	assert_true(is_there(WINDOW "1.col") && is_there(DASHED "2.html"));
+	assert_false(is_there(WINDOW "9.col") || is_there(DASHED "9.html"));
 }
 
 static void the_oldest_go_when_they_are_too_large(void **state)
@@ -180,11 +184,11 @@ static void the_oldest_go_when_they_are_too_large(void **state)
 
 	(void)state;
 	assert_int_equal(write_windows(&files, 1, 1), 0);
-	assert_int_equal(stat(at(WINDOW "1.html"), &st), 0);
+	assert_int_equal(stat(at(DASHED "1.html"), &st), 0);
 	files.keep_bytes = (uint64_t)st.st_blocks * 512 * 5 / 2; /* two windows and a bit */
 	assert_int_equal(write_windows(&files, 2, 5), 0);
-	assert_false(is_there(WINDOW "1.html") || is_there(WINDOW "3.html"));
-	assert_true(is_there(WINDOW "5.col") && is_there(WINDOW "5.html") && is_there(WINDOW "4.html"));
+	assert_false(is_there(DASHED "1.html") || is_there(DASHED "3.html"));
+	assert_true(is_there(WINDOW "5.col") && is_there(DASHED "5.html") && is_there(DASHED "4.html"));
 }
 
 static void the_old_go(void **state)
@@ -197,7 +201,7 @@ static void the_old_go(void **state)
 	assert_int_equal(utimensat(AT_FDCWD, at(WINDOW "2.col"), times, 0), 0);
 	assert_int_equal(write_windows(&files, 3, 3), 0);
 	assert_false(is_there(WINDOW "2.col"));
-	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "2.html"));
+	assert_true(is_there(WINDOW "1.col") && is_there(DASHED "2.html"));
 }
 
 /* Files with other names, files with similar names, and targets of links are not removed. */
@@ -229,7 +233,76 @@ static void a_foreign_file_in_a_links_place_stays(void **state)
 	assert_int_equal(write_windows(&files, 1, 1), -EEXIST);
 	assert_int_equal(lstat(at("last_profile.col"), &st), 0);
 	assert_true(S_ISREG(st.st_mode) && st.st_size == 4);
-	assert_true(is_there(WINDOW "1.col") && is_there(WINDOW "1.html") && is_there("last_flamegraph.html"));
+	assert_true(is_there(WINDOW "1.col") && is_there(DASHED "1.html") && is_there("last_flamegraph.html"));
+}
+
+/* ---- index.html ---- */
+
+static void read_index(struct buf *text)
+{
+	buf_init(text);
+	assert_int_equal(io_read_file(AT_FDCWD, at("index.html"), 1 << 20, text), 0);
+}
+
+static void the_index_has_each_window(void **state)
+{
+	struct window_files files = {.keep_files = 4};
+	const char *newer, *older;
+	struct buf text;
+
+	(void)state;
+	assert_int_equal(write_windows(&files, 1, 3), 0);
+	read_index(&text);
+	newer = strstr(text.data, "<td>until 12:00:03</td><td><a href=\"./" WINDOW "3.col\">col</a> "
+				  "<a href=\"./" DASHED "3.html\">html</a> </td>");
+	older = strstr(text.data, "./" DASHED "2.html");
+	assert_true(newer && older && newer < older);
+	assert_null(strstr(text.data, DASHED "1.html")); /* it has gone */
+	newer = strstr(text.data, "2025-11-20</th>");
+	assert_non_null(newer);
+	assert_null(strstr(newer + strlen("2025-11-20</th>"), "</th>"));
+	buf_release(&text);
+}
+
+/* The folder's name is the only text that is not made of letters that duet chose. */
+static void the_index_is_escaped(void **state)
+{
+	char odd[128];
+	struct window_files files = {0};
+	struct buf text;
+
+	(void)state;
+	strcpy(odd, at("<script>\"&\x1b"));
+	assert_int_equal(mkdir(odd, 0755), 0);
+	make("<script>\"&\x1b/" DASHED "1.<i>.html");
+	strcpy(folder, odd);
+	assert_int_equal(write_windows(&files, 1, 1), 0);
+	read_index(&text);
+	*strrchr(folder, '/') = '\0';
+	assert_null(strstr(text.data, "<script>"));
+	assert_null(strstr(text.data, "<i>"));
+	assert_non_null(strstr(text.data, "&lt;script&gt;&quot;&amp;?"));
+	buf_release(&text);
+}
+
+static void a_foreign_index_stays(void **state)
+{
+	struct window_files files = {0};
+	struct buf text;
+
+	(void)state;
+	make("index.html");
+	assert_int_equal(write_windows(&files, 1, 1), 0);
+	read_index(&text);
+	assert_string_equal(text.data, "mine");
+	buf_release(&text);
+	assert_int_equal(unlink(at("index.html")), 0);
+	make("target");
+	assert_int_equal(symlink("target", at("index.html")), 0);
+	assert_int_equal(write_windows(&files, 2, 2), 0);
+	read_index(&text);
+	assert_string_equal(text.data, "mine");
+	buf_release(&text);
 }
 
 static void a_vanished_folder_is_an_error(void **state)
@@ -297,6 +370,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(the_oldest_go_when_they_are_too_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_old_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_index_has_each_window, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_index_is_escaped, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_foreign_index_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_ours_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_foreign_file_in_a_links_place_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(unfinished_files_of_the_past_go, setup, teardown),

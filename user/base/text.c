@@ -90,6 +90,21 @@ void text_add_token(struct buf *out, const char *text)
 	add_clean(out, text, '|', '?');
 }
 
+void text_add_html(struct buf *out, const char *text)
+{
+	for (; *text; text++)
+		if (*text == '<')
+			buf_add_str(out, "&lt;");
+		else if (*text == '>')
+			buf_add_str(out, "&gt;");
+		else if (*text == '&')
+			buf_add_str(out, "&amp;");
+		else if (*text == '"')
+			buf_add_str(out, "&quot;");
+		else
+			buf_add_char(out, *text);
+}
+
 /* Appends one code point. A Latin-1 byte becomes at most two bytes of UTF-8, a UTF-16 unit at most three. */
 static char *add_code(char *to, uint32_t code)
 {

@@ -22,6 +22,8 @@ void text_add_lines(struct buf *out, const char *text);
 void text_clean_lines(struct buf *text);
 /* The same for one token of a collapsed stack: ';' becomes '|' too. */
 void text_add_token(struct buf *out, const char *text);
+/* Appends what is such text already as text, or as an attribute's value, of HTML. */
+void text_add_html(struct buf *out, const char *text);
 
 /*
  * Writes the value of a java.lang.String, Latin-1 or UTF-16, as UTF-8 with a NUL: at most `bytes` * 2 + 1 bytes. A NUL,

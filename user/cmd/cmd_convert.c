@@ -196,6 +196,8 @@ static int run_words(struct convert_options *options, const struct command_words
 		return 2;
 	err = inputs_expand(&inputs, words->items, (size_t)count);
 	if (!err)
+		err = inputs_expand_folders(&inputs, &options->selection.from, &options->selection.to);
+	if (!err)
 		err = convert(options, &style, &inputs, &target);
 	inputs_release(&inputs);
 	return err < 0 ? 1 : 0;
@@ -212,6 +214,7 @@ const struct command cmd_convert = {
 	.name = "convert",
 	.summary = "write recordings in another format: duet convert a.duet a.html",
 	.usage = "duet convert [OPTIONS] IN… OUT    several inputs, or patterns such as '*.jfr', are merged\n"
+		 "       duet convert [OPTIONS] --from 14:05 --to 14:20 FOLDER OUT    of a folder of windows\n"
 		 "       duet convert [OPTIONS] IN -o FORMAT    writes to stdout; - is stdin or stdout\n",
 	.rows = rows,
 	.options_bytes = sizeof(struct convert_options),

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cmd/folder.h"
 #include "in/reader.h"
 #include "profile/merge.h"
 
@@ -126,6 +127,19 @@ int inputs_expand(struct inputs *inputs, char **words, size_t count)
 		return err;
 	log_error("stdin can be read once: - is given %zu times", stdins);
 	return -EINVAL;
+}
+
+int inputs_expand_folders(struct inputs *inputs, struct moment *from, struct moment *to)
+{
+	struct inputs words = *inputs;
+	int err = 0;
+
+	*inputs = (struct inputs){0};
+	for (size_t i = 0; !err && i < words.len; i++)
+		err = folder_is(words.items[i]) ? folder_expand(inputs, words.items[i], from, to)
+						: add_copy(inputs, words.items[i]);
+	inputs_release(&words);
+	return err;
 }
 
 void inputs_release(struct inputs *inputs)

@@ -4,6 +4,7 @@
 #define CMD_INPUTS_H
 
 #include "base/vec.h"
+#include "cmd/moment.h"
 #include "profile/profile.h"
 
 /*
@@ -26,6 +27,8 @@ struct inputs {
  * Returns 0, or -errno after reporting the error. Call inputs_release() in both cases.
  */
 int inputs_expand(struct inputs *inputs, char **words, size_t count);
+/* Replaces each folder by its windows of this time, and the times by dates. Returns as above. */
+int inputs_expand_folders(struct inputs *inputs, struct moment *from, struct moment *to);
 void inputs_release(struct inputs *inputs);
 
 #endif

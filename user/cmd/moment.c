@@ -59,7 +59,7 @@ int opt_moment(void *field, const char *value, struct buf *why)
 {
 	if (parse_distance(value, field) || parse_clock(value, field))
 		return 0;
-	buf_add_str(why, "a time since the start (10s, 0.5s, 5m), before the end (-10s), or in UTC (10:00:00, "
+	buf_add_str(why, "a time since the start (10s, 0.5s, 5m), before the end (-10s), or in UTC (10:00, 10:00:00, "
 			 "2026-11-22T10:00:00) is accepted");
 	return -EINVAL;
 }
@@ -73,6 +73,20 @@ static uint64_t time_of_day(uint64_t of_day_ns, uint64_t start_ns, uint64_t end_
 	uint64_t ns = start_ns - start_ns % DAY_NS + of_day_ns;
 
 	return ns < start_ns && ns + DAY_NS <= end_ns ? ns + DAY_NS : ns;
+}
+
+uint64_t moment_last_of_day(const struct moment *moment, uint64_t end_ns)
+{
+	uint64_t ns = end_ns - end_ns % DAY_NS + moment->ns;
+
+	return ns > end_ns && ns >= DAY_NS ? ns - DAY_NS : ns;
+}
+
+uint64_t moment_next_of_day(const struct moment *moment, uint64_t ns)
+{
+	uint64_t of_day_ns = ns - ns % DAY_NS + moment->ns;
+
+	return of_day_ns <= ns ? of_day_ns + DAY_NS : of_day_ns;
 }
 
 uint64_t moment_ns(const struct moment *moment, uint64_t start_ns, uint64_t end_ns, uint64_t otherwise)

@@ -14,7 +14,7 @@
 #include "out/path.h"
 
 #define FORMATS_MAX 16
-#define CONTINUOUS_FORMATS "col,flamegraph" /* gProfiler's default formats */
+#define CONTINUOUS_FORMATS "duet"
 
 struct formats {
 	const struct writer *items[FORMATS_MAX];

@@ -40,7 +40,7 @@ struct selection {
 #define SELECTION_ROWS(type) \
 	{0, "from", "TIME", "only samples from this time on: 10s (after the start), -10s (before the end), or UTC", \
 		opt_moment, .offset = offsetof(type, selection.from)}, \
-	{0, "to", "TIME", "only samples before this time: 20s, 10:00:00, 2026-11-22T10:00:00", opt_moment, \
+	{0, "to", "TIME", "only samples before this time: 20s, 10:00, 10:00:00, 2026-11-22T10:00:00", opt_moment, \
 		.offset = offsetof(type, selection.to)}, \
 	{'e', "event", "EVENT", "only samples of this event", opt_string, .offset = offsetof(type, selection.event)}, \
 	SELECT_ROW(type, "cpu", SELECT_CPU, "only CPU time"), \

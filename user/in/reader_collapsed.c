@@ -4,9 +4,9 @@
  * format has no event and no times: all samples are of the event "samples", at time 0. A line that begins with '#' and
  * has no count is a comment.
  *
- * Counts may have decimals and powers of ten, "0.5" or "1.5e-3", as those that are times have. Weights are whole numbers,
- * so the event is then "samples of 0.001", or smaller by thousands until the file's decimals have room. What even these
- * do not hold is handed on to the next stack, so that the sum stays.
+ * Counts may have decimals and powers of ten, "0.5" or "1.5e-3", as those that are times have. Weights are whole
+ * numbers, so the event is then "samples of 0.001", or smaller by thousands until the file's decimals have room. What
+ * even these do not hold is handed on to the next stack, so that the sum stays.
  *
  * gProfiler's .col files begin with a comment of JSON. Each line has two more fields before its stack: a number, and
  * the container, which may be empty. The number is left out.

@@ -162,6 +162,27 @@ uint64_t overhead_interval_ns(const struct overhead *overhead)
 	return clock ? clock->interval * overhead->pace.every : 0;
 }
 
+double overhead_rarer(const struct overhead *overhead, uint64_t start_ns, uint64_t end_ns)
+{
+	double ticks = 0, samples = 0;
+	uint64_t from_ns = start_ns;
+	uint32_t every = 1;
+
+	for (size_t i = 0; i <= overhead->changes.len; i++) {
+		const struct overhead_change *change = i < overhead->changes.len ? &overhead->changes.items[i] : NULL;
+		uint64_t until_ns = change && change->time_ns < end_ns ? change->time_ns : end_ns;
+
+		if (until_ns > from_ns) {
+			ticks += (double)(until_ns - from_ns);
+			samples += (double)(until_ns - from_ns) / every;
+			from_ns = until_ns;
+		}
+		if (change)
+			every = change->every;
+	}
+	return samples > 0 ? ticks / samples : 1;
+}
+
 /* ---- the reaction ---- */
 
 static void tell_change(struct overhead *overhead, uint64_t now_ns)

@@ -77,6 +77,11 @@ void overhead_note_sample(struct overhead *overhead); /* call for each sample: n
 void overhead_forget(struct overhead *overhead, const struct agent *agent);
 uint64_t overhead_usage_ns(const struct rusage *usage);
 uint64_t overhead_sum(const struct overhead_cost *cost); /* ns */
+/*
+ * How many times rarer than asked samples were in this time, CLOCK_MONOTONIC: 1, or more. Of the changes that are kept,
+ * the first one's time is the earliest that is known.
+ */
+double overhead_rarer(const struct overhead *overhead, uint64_t start_ns, uint64_t end_ns);
 /* current interval of the clock event; 0 = no event is a clock */
 uint64_t overhead_interval_ns(const struct overhead *overhead);
 

@@ -348,15 +348,12 @@ int annotation_write_text(const struct annotation_view *view, FILE *out)
 
 static void put_escaped(FILE *out, const char *text)
 {
-	for (; *text; text++)
-		if (*text == '<')
-			fputs("&lt;", out);
-		else if (*text == '>')
-			fputs("&gt;", out);
-		else if (*text == '&')
-			fputs("&amp;", out);
-		else
-			fputc(*text, out);
+	struct buf html;
+
+	buf_init(&html);
+	text_add_html(&html, text);
+	fputs(html.data, out);
+	buf_release(&html);
 }
 
 static void html_title(FILE *out, const char *text)

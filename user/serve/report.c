@@ -293,6 +293,23 @@ static void facts_of_changes(const struct report *report)
 	}
 }
 
+/* For the page: a profile of few samples looks like one of many. */
+static void fact_of_rarity(const struct report *report)
+{
+	const struct profile *profile = report->profile;
+	double rarer = overhead_rarer(report->overhead, profile->start_ns, profile->end_ns);
+	struct buf events;
+
+	if (rarer < 2)
+		return;
+	buf_init(&events);
+	event_list_text(report->events, (uint64_t)(rarer + 0.5), &events);
+	profile_add_fact(report->profile, "sampled rarely",
+			 "%s on average, %.0f times as long as asked, to stay within %.6g %% of the CPU", events.data,
+			 rarer, report->overhead->pace.max_percent);
+	buf_release(&events);
+}
+
 static void facts_of_overhead(const struct report *report)
 {
 	double all = (double)(report->profile->end_ns - report->command_ns) * (double)report->overhead->cpus / 100;
@@ -306,6 +323,7 @@ static void facts_of_overhead(const struct report *report)
 			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
 			 (double)cost.loader_ns / all, (double)cost.agents_ns / all, (double)cost.once_ns / all);
 	facts_of_changes(report);
+	fact_of_rarity(report);
 	if (report->overhead->change_count && !report->window_ns &&
 	    !engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &bpf))
 		profile_add_fact(report->profile, "ticks",

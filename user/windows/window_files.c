@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "windows/window_files.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,44 +16,14 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/out_path.h"
-#include "event/event.h"
 #include "out/grouping.h"
+#include "windows/window_index.h"
+#include "windows/window_list.h"
 
-#define PREFIX "profile_"
-#define STAMP "dddd-dd-ddTdd:dd:dd" /* d: a digit */
-#define STAMP_BYTES (sizeof(STAMP) - 1)
 #define SAME_SECOND_MAX 99 /* most windows with one stamp: they ended in the same second, or the clock was set back */
-#define NAME_BYTES 128
+#define NAME_BYTES WINDOW_NAME_BYTES
 #define OPEN_NS (10 * NS_PER_SEC) /* longest wait for the folder's file system */
 #define UNFINISHED_NS (600 * NS_PER_SEC) /* no writer takes this long for a window */
-
-/* ---- the folder ---- */
-
-/* Opens the folder by the rules of base/out_path.h: another user's link does not lead us elsewhere. */
-static int open_by_rules(const char *folder, int flags)
-{
-	struct out_path at;
-	int fd, err = out_path_open(&at, folder, true);
-
-	if (err < 0)
-		return err;
-	fd = at.found < 0 ? -1 : openat(at.found, ".", flags | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		fd = at.found < 0 ? -ENOENT : -errno;
-	out_path_release(&at);
-	return fd;
-}
-
-/* Returns NULL with errno set on failure. */
-static DIR *open_entries(const char *folder)
-{
-	int fd = open_by_rules(folder, O_RDONLY);
-
-	if (fd >= 0)
-		return fdopendir(fd);
-	errno = -fd;
-	return NULL;
-}
 
 /* ---- names ---- */
 
@@ -65,11 +34,20 @@ static void window_name(char *name, uint64_t end_realtime_ns, unsigned number)
 	struct tm utc;
 
 	if (gmtime_r(&seconds, &utc))
-		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
+		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H-%M-%S", &utc);
 	if (number > 1)
-		snprintf(name, NAME_BYTES, PREFIX "%s_%u", stamp, number);
+		snprintf(name, NAME_BYTES, WINDOW_PREFIX "%s_%u", stamp, number);
 	else
-		snprintf(name, NAME_BYTES, PREFIX "%s", stamp);
+		snprintf(name, NAME_BYTES, WINDOW_PREFIX "%s", stamp);
+}
+
+/* gProfiler's scripts look for its names; elsewhere a colon is in the way of scp, tar and other systems. */
+static const char *name_for(char *ours, const struct writer *writer, const char *name)
+{
+	snprintf(ours, NAME_BYTES, "%s", name);
+	if (!strcmp(writer->name, "col"))
+		ours[WINDOW_FIRST_COLON] = ours[WINDOW_FIRST_COLON + 3] = ':';
+	return ours;
 }
 
 /* `event` is what event_part() makes. */
@@ -96,49 +74,6 @@ static void event_part(char *part, const struct profile *profile, const struct w
 	buf_release(&name);
 }
 
-/* Returns the end of the event's part of a name; `text` itself if there is none. */
-static const char *skip_event(const char *text)
-{
-	const char *dot = *text == '.' ? strchr(text + 1, '.') : NULL;
-	char name[NAME_BYTES];
-
-	if (!dot)
-		return text;
-	snprintf(name, sizeof(name), "%.*s", (int)(dot - text - 1), text + 1);
-	return event_is_file_part(name) ? dot : text;
-}
-
-static bool is_extension(const char *text)
-{
-	for (size_t i = 0; writers[i]; i++) {
-		size_t len;
-		const char *extension = writer_extension(writers[i], &len);
-
-		if (!strncmp(text, extension, len) && !text[len])
-			return true;
-	}
-	return false;
-}
-
-static bool is_stamp(const char *text)
-{
-	for (size_t i = 0; i < STAMP_BYTES; i++)
-		if (STAMP[i] == 'd' ? !isdigit((unsigned char)text[i]) : text[i] != STAMP[i])
-			return false;
-	return true;
-}
-
-bool window_files_named(const char *name)
-{
-	if (strncmp(name, PREFIX, strlen(PREFIX)) || !is_stamp(name + strlen(PREFIX)))
-		return false;
-	name += strlen(PREFIX) + STAMP_BYTES;
-	if (*name == '_' && name[1] >= '1' && name[1] <= '9')
-		name += 1 + strspn(name + 1, "0123456789");
-	name = skip_event(name);
-	return *name == '.' && is_extension(name + 1);
-}
-
 /*
  * Returns true for a name such as ".profile_….col.duet-0123ab", which base/io.c gives to a file that is not complete
  * yet.
@@ -151,80 +86,32 @@ static bool is_unfinished(const char *name)
 	if (name[0] != '.' || !end || end - name > NAME_BYTES)
 		return false;
 	snprintf(window, sizeof(window), "%.*s", (int)(end - name - 1), name + 1);
-	return window_files_named(window);
+	return window_list_named(window) || !strcmp(window, WINDOW_INDEX);
 }
 
 /* ---- rotation ---- */
 
-#define AHEAD_NS NS_PER_SEC /* a file system's own clock may be ahead by less */
-
-struct window_file {
-	char name[NAME_BYTES];
-	uint64_t bytes;
-	uint64_t changed_ns; /* CLOCK_REALTIME */
-	bool is_ahead; /* changed later than now: before the clock was set back */
-};
-
-struct listing {
-	struct vec(struct window_file) files;
-};
-
-/* Compares by time, with which the names begin; "_10" sorts after "_9". Those that are ahead are the oldest. */
-static int compare_files(const void *a, const void *b)
-{
-	const struct window_file *x = a, *y = b;
-
-	return x->is_ahead != y->is_ahead ? y->is_ahead - x->is_ahead : strverscmp(x->name, y->name);
-}
-
-static int list_file(int dir, const char *name, struct listing *listing)
-{
-	struct window_file file = {0};
-	struct stat st;
-
-	if (strlen(name) >= sizeof(file.name) || !window_files_named(name) ||
-	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	strcpy(file.name, name);
-	file.bytes = (uint64_t)st.st_blocks * 512; /* the space that removing it frees */
-	file.changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
-	file.is_ahead = file.changed_ns > clock_realtime_ns() + AHEAD_NS;
-	return vec_push(&listing->files, file);
-}
-
-static int list_files(DIR *dir, struct listing *listing)
-{
-	struct dirent *entry;
-	int err = 0;
-
-	while (!err && (entry = readdir(dir)))
-		err = list_file(dirfd(dir), entry->d_name, listing);
-	if (listing->files.len)
-		qsort(listing->files.items, listing->files.len, sizeof(*listing->files.items), compare_files);
-	return err;
-}
-
 /* Returns true for files of the newest window, in any format. */
-static bool is_newest(const char *name, const char *newest)
+static bool is_newest(const struct window_file *file, const char *newest)
 {
 	size_t len = strlen(newest);
 
-	return !strncmp(name, newest, len) && name[len] == '.';
+	return !strncmp(file->key, newest, len) && file->key[len] == '.';
 }
 
-static int remove_over(const struct window_files *limits, int dir, const struct listing *listing, const char *newest)
+static int remove_over(const struct window_files *limits, int dir, const struct window_list *list, const char *newest)
 {
-	uint64_t now_ns = clock_realtime_ns(), count = listing->files.len, bytes = 0;
+	uint64_t now_ns = clock_realtime_ns(), count = list->len, bytes = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < listing->files.len; i++)
-		bytes += listing->files.items[i].bytes;
-	for (size_t i = 0; i < listing->files.len; i++) {
-		const struct window_file *file = &listing->files.items[i];
+	for (size_t i = 0; i < list->len; i++)
+		bytes += list->items[i].bytes;
+	for (size_t i = 0; i < list->len; i++) {
+		const struct window_file *file = &list->items[i];
 		bool is_old = limits->keep_age_ns && file->changed_ns + limits->keep_age_ns < now_ns;
 
-		if (is_newest(file->name, newest) || !(is_old || (limits->keep_files && count > limits->keep_files) ||
-						       (limits->keep_bytes && bytes > limits->keep_bytes)))
+		if (is_newest(file, newest) || !(is_old || (limits->keep_files && count > limits->keep_files) ||
+						 (limits->keep_bytes && bytes > limits->keep_bytes)))
 			continue;
 		if (unlinkat(dir, file->name, 0) < 0 && errno != ENOENT)
 			err = -errno;
@@ -237,20 +124,19 @@ static int remove_over(const struct window_files *limits, int dir, const struct 
 /* Removes files over the limits, oldest first, except those of the window named `newest`. Returns 0 or -errno. */
 static int rotate(const struct window_files *files, const char *newest)
 {
-	struct listing listing = {0};
-	DIR *dir;
-	int err;
+	struct window_list list = {0};
+	int err, dir;
 
 	if (!files->keep_files && !files->keep_age_ns && !files->keep_bytes)
 		return 0;
-	dir = open_entries(files->folder);
-	if (!dir)
-		return -errno;
-	err = list_files(dir, &listing);
+	dir = window_folder_open(files->folder, O_RDONLY);
+	if (dir < 0)
+		return dir;
+	err = window_list_read(dir, &list);
 	if (!err)
-		err = remove_over(files, dirfd(dir), &listing, newest);
-	closedir(dir);
-	vec_release(&listing.files);
+		err = remove_over(files, dir, &list, newest);
+	close(dir);
+	vec_release(&list);
 	return err;
 }
 
@@ -264,7 +150,7 @@ static int move_link(const struct window_files *files, const struct writer *writ
 		     const char *target)
 {
 	char link[NAME_BYTES], temporary[NAME_BYTES + 32];
-	int dir = open_by_rules(files->folder, O_PATH);
+	int dir = window_folder_open(files->folder, O_PATH);
 	struct stat st;
 	int err = 0;
 
@@ -292,12 +178,13 @@ static int write_format(const struct window_files *files, const struct profile *
 	const char *extension = writer_extension(writer, &extension_len);
 	struct buf path;
 	size_t folder_len = strlen(files->folder) + 1;
-	char event[NAME_BYTES];
+	char event[NAME_BYTES], ours[NAME_BYTES];
 	int err;
 
 	event_part(event, profile, style);
 	buf_init(&path);
-	buf_printf(&path, "%s/%s%s.%.*s", files->folder, name, event, (int)extension_len, extension);
+	buf_printf(&path, "%s/%s%s.%.*s", files->folder, name_for(ours, writer, name), event, (int)extension_len,
+		   extension);
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	if (err < 0)
 		goto out;
@@ -329,6 +216,7 @@ static int write_events(const struct window_files *files, const struct profile *
 static bool is_free(const struct window_files *files, const char *name)
 {
 	bool is_free = true;
+	char ours[NAME_BYTES];
 	struct buf path;
 	struct stat st;
 	size_t len;
@@ -338,7 +226,7 @@ static bool is_free(const struct window_files *files, const char *name)
 		const char *extension = writer_extension(writers[i], &len);
 
 		buf_clear(&path);
-		buf_printf(&path, "%s/%s.%.*s", files->folder, name, (int)len, extension);
+		buf_printf(&path, "%s/%s.%.*s", files->folder, name_for(ours, writers[i], name), (int)len, extension);
 		is_free = lstat(path.data, &st) < 0;
 	}
 	buf_release(&path);
@@ -361,6 +249,8 @@ int window_files_write(const struct window_files *files, const struct profile *p
 		err = err ? err : result;
 	}
 	result = rotate(files, name);
+	err = err ? err : result;
+	result = window_index_write(files);
 	return err ? err : result;
 }
 
@@ -368,7 +258,8 @@ int window_files_write(const struct window_files *files, const struct profile *p
 static void remove_unfinished(const struct window_files *files)
 {
 	uint64_t now_ns = clock_realtime_ns();
-	DIR *dir = open_entries(files->folder);
+	int fd = window_folder_open(files->folder, O_RDONLY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	struct stat st;
 
@@ -383,7 +274,7 @@ static void remove_unfinished(const struct window_files *files)
 /* Lets the readers' group into the folder, if we own it. */
 static int let_group_in(const char *folder, gid_t group)
 {
-	int err = 0, fd = open_by_rules(folder, O_RDONLY);
+	int err = 0, fd = window_folder_open(folder, O_RDONLY);
 	struct stat st;
 
 	if (fd < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The folder of a continuous recording. For each window and format it has a file profile_<UTC end>.<ext>; the link
- * last_profile.<ext> (for HTML last_flamegraph.html) points to the newest. Limits say how long older files stay. duet
- * removes only files with names that it gives itself.
+ * last_profile.<ext> (for HTML last_flamegraph.html) points to the newest, and index.html lists all. Limits say how
+ * long older files stay. duet removes only files with names that it gives itself.
  */
 #ifndef WINDOWS_WINDOW_FILES_H
 #define WINDOWS_WINDOW_FILES_H
@@ -36,7 +36,5 @@ int window_files_open(const struct window_files *files);
 int window_files_write(const struct window_files *files, const struct profile *profile,
 		       const struct writer_options *style, const struct writer *const *formats, size_t count,
 		       uint64_t end_realtime_ns);
-/* Returns true if window_files_write() gives files such a name. */
-bool window_files_named(const char *name);
 
 #endif
