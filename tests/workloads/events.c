@@ -5,9 +5,10 @@
  *   events GATE faults N        one_page() touches N new pages, three_pages() 3 N
  *   events GATE switches N      ping() and pong() wait for each other N times; "SWITCHES n m": how often each left
  *                               its CPU
- *   events GATE storm SECONDS   uses so much CPU, with a page fault every 5 us: "BURNT ns ns", and how long it took
+ *   events GATE storm SECONDS   uses so much CPU, with a page fault every 5 us: "BURNT ns ns ns", how long it took, and
+ *                               for how long it had a CPU, whether the hypervisor ran that or not
  *   events GATE calls N         ask() makes N system calls, burn() computes between them; each of the two has called
- *                               itself 60 times by then: "BURNT ns ns"
+ *                               itself 60 times by then: "BURNT ns ns ns"
  *   events GATE places N        N times: writes the variable watched, calls counted(), passes the static probe
  *                               duet_test:passed while somebody uses it, and writes i % 1000 bytes to /dev/null
  *
@@ -147,29 +148,58 @@ static __attribute__((noipa)) void burn(int callers)
 	sink++;
 }
 
-static void say_burnt(uint64_t began_ns, uint64_t from_ns)
+/* What a thread has used, and the times from which it is known for how long it had a CPU. */
+struct burnt {
+	uint64_t cpu_ns, clock_ns, waited_ns;
+};
+
+/* While it had none. */
+static uint64_t waited_ns(void)
 {
-	printf("BURNT %llu %llu\n", (unsigned long long)(now_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns),
-	       (unsigned long long)(now_ns(CLOCK_MONOTONIC) - from_ns));
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+	unsigned long long ns = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %llu", &ns) != 1)
+		ns = 0;
+	fclose(file);
+	return ns;
+}
+
+static struct burnt burnt(void)
+{
+	uint64_t waited = waited_ns();
+
+	return (struct burnt){now_ns(CLOCK_THREAD_CPUTIME_ID), now_ns(CLOCK_MONOTONIC), waited};
+}
+
+static void say_burnt(const struct burnt *before)
+{
+	struct burnt now = burnt();
+	uint64_t took_ns = now.clock_ns - before->clock_ns;
+
+	printf("BURNT %llu %llu %llu\n", (unsigned long long)(now.cpu_ns - before->cpu_ns),
+	       (unsigned long long)took_ns, (unsigned long long)(took_ns - (now.waited_ns - before->waited_ns)));
 }
 
 static void calls(void)
 {
-	uint64_t from_ns = now_ns(CLOCK_MONOTONIC), began_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct burnt before = burnt();
 
 	for (long i = 0; i < rounds; i++) {
 		burn(CALLERS);
 		ask(CALLERS);
 	}
-	say_burnt(began_ns, from_ns);
+	say_burnt(&before);
 }
 
 static void storm(uint64_t wanted_ns)
 {
-	uint64_t from_ns = now_ns(CLOCK_MONOTONIC), began_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	uint64_t used_ns = began_ns, next_ns = began_ns;
+	struct burnt before = burnt();
+	uint64_t used_ns = before.cpu_ns, next_ns = used_ns;
 
-	while (used_ns - began_ns < wanted_ns) {
+	while (used_ns - before.cpu_ns < wanted_ns) {
 		volatile char *pages = new_pages(PAGES);
 
 		for (size_t i = 0; i < PAGES; i++) {
@@ -179,7 +209,7 @@ static void storm(uint64_t wanted_ns)
 		}
 		munmap((void *)pages, PAGES * PAGE);
 	}
-	say_burnt(began_ns, from_ns);
+	say_burnt(&before);
 }
 
 volatile long watched;

@@ -454,6 +454,8 @@ void collector_stop(struct collector *collector)
 				     &collector->thread_exit, &collector->io_enter};
 
 	collector->cpus.looked_ns = 0;
+	for (size_t i = 0; i < collector->events.len; i++)
+		perf_events_stop(&collector->perf[i]); /* first: to close a link takes long */
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
 		bpf_link__destroy(*links[i]);
 		*links[i] = NULL;
@@ -465,7 +467,6 @@ void collector_stop(struct collector *collector)
 	io_requests_release(&collector->io_requests);
 	tlab_probes_release(&collector->tlabs);
 	for (size_t i = 0; i < collector->events.len; i++) {
-		perf_events_stop(&collector->perf[i]);
 		bpf_link__destroy(collector->links[i]);
 		collector->links[i] = NULL;
 	}
