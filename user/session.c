@@ -16,12 +16,16 @@
 #include "serve/stats.h"
 #include "session_internal.h"
 
-static int open_signals(void)
+/* Under nohup(1), a recording goes on. The daemon reads its configuration at SIGHUP in any case. */
+static int open_signals(const struct session_options *options)
 {
+	struct sigaction hangup;
 	sigset_t set;
 
 	signals_ending(&set);
 	sigaddset(&set, SIGCHLD);
+	if (!options->signalled && !sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler == SIG_IGN)
+		sigdelset(&set, SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -172,7 +176,7 @@ static int session_open(struct session *session, const struct session_options *o
 	session->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	session->launch = (struct launch)LAUNCH_NONE;
 	session->jdk = (struct flight_recording)FLIGHT_RECORDING_NONE;
-	session->signal_fd = open_signals();
+	session->signal_fd = open_signals(options);
 	helper_start();
 	buf_init(&session->engine_why);
 	process_table_init(&session->processes);

@@ -32,6 +32,19 @@ case_sigterm() {
 	ends_by_signal TERM
 }
 
+# As nohup(1) starts it.
+case_hangup_is_ignored() {
+	trap '' HUP
+	start_demo_record
+	trap - HUP
+	kill -HUP "$recorder"
+	sleep 1
+	kill -0 "$recorder" || fail "it ended: $(cat "$here/stderr")"
+	end_record INT
+	expect_status 0
+	expect_complete
+}
+
 # Signals that nobody sends on purpose.
 case_odd_signals() {
 	local signo

@@ -17,6 +17,7 @@
 #include "asprof/meeting.h"
 #include "asprof/profiling.h"
 #include "base/clock.h"
+#include "base/signals.h"
 #include "proc/process.h"
 
 #define CLIENTS 8 /* a new client replaces the oldest one */
@@ -297,6 +298,7 @@ static void forget_inherited_signals(void)
 		signal(signo, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_open();
 }
 
 /* The library has our version, or it looks for another executable. */

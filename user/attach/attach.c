@@ -228,6 +228,7 @@ static void shed_inheritance(int result, int life, uint64_t timeout_ns)
 	for (int signo = 1; signo < NSIG; signo++)
 		signal(signo, SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole process group; the loader decides what to do */
+	signal(SIGQUIT, SIG_IGN); /* Ctrl-\ too */
 	sigaction(SIGTERM, &tidy, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

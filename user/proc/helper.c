@@ -272,6 +272,7 @@ static void shed_inheritance(int orders)
 		signal(signo, SIG_DFL);
 	/* These signals reach the whole process group. The loader decides when the keeper ends. */
 	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
