@@ -92,21 +92,17 @@ static const struct command cmd_complete = {
 	.run = run_complete,
 };
 
-/* Returns the command with the fewest differences from `name`, at most two; NULL if there is none. */
-static const struct command *nearest(const char *name)
+static void refuse(const char *name)
 {
-	const struct command *found = NULL;
-	size_t least = 3;
+	struct text_guess guess = {.typed = name};
+	struct buf help;
 
-	for (size_t i = 0; i < COMMANDS; i++) {
-		size_t changes = text_distance(commands[i]->name, name);
-
-		if (changes < least) {
-			least = changes;
-			found = commands[i];
-		}
-	}
-	return found;
+	buf_init(&help);
+	for (size_t i = 0; i < COMMANDS; i++)
+		text_guess(&guess, commands[i]->name);
+	text_add_guess(&guess, "duet ", "duet help shows the commands", &help);
+	log_error("unknown command '%s'%s", name, help.data);
+	buf_release(&help);
 }
 
 /*
@@ -123,10 +119,7 @@ static const struct command *find(const char *name)
 		return command_by_name(name);
 	if (!isalpha((unsigned char)*name))
 		return commands[0];
-	if (nearest(name))
-		log_error("unknown command '%s': did you mean duet %s?", name, nearest(name)->name);
-	else
-		log_error("unknown command '%s': duet help shows the commands", name);
+	refuse(name);
 	return NULL;
 }
 

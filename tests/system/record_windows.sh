@@ -277,7 +277,7 @@ case_daemon_reloads() {
 	printf '%s\n' "file = $here/b" "comm = $spinning" '' 'widow = 1s' >"$here/conf"
 	kill -HUP "$recorder"
 	wait_for 20 grep -q 'stays in force' "$here/stderr"
-	expect_contains "$here/stderr" "$here/conf:4: unknown word 'widow'"
+	expect_contains "$here/stderr" "$here/conf:4: unknown word 'widow': did you mean window"
 	wait_for 20 has_windows "$here/a" duet $(($(windows "$here/a" duet | wc -l) + 2))
 	[ ! -e "$here/b" ] || fail "a broken configuration was used"
 	printf '%s\n' "file = $here/c" 'window = 2s' 'no-attach = yes' "comm = $spinning" 'output = text' >"$here/conf"

@@ -118,7 +118,9 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("kprobe:f,kprobe:f=2", "'kprobe:f' is given twice");
 	expect_refusal("cycles,cpu-cycles", "'cycles' is given twice");
 	expect_refusal("cpu,", "unknown event ''");
-	expect_refusal("cpu,teapot", "unknown event 'teapot'");
+	expect_refusal("cpu,teapot", "unknown event 'teapot': `duet list`");
+	expect_refusal("cup", "unknown event 'cup': did you mean cpu?");
+	expect_refusal("cpu,native-mem", "unknown event 'native-mem': did you mean nativemem?");
 	expect_refusal(name, "unknown event 'xxx");
 	expect_refusal("cpu,cpu=1s", "'cpu' is given twice");
 	expect_refusal("wall,offcpu", "wall has the samples of offcpu");

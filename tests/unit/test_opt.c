@@ -126,9 +126,12 @@ static void refuses(const char *line, const char *expected)
 static void test_wrong_usage_is_named(void **state)
 {
 	(void)state;
-	refuses("--intervall 1ms", "unknown option '--intervall', see --help");
-	refuses("-x", "unknown option '-x', see --help");
-	refuses("-tf out", "unknown option '-tf', see --help");
+	refuses("--intervall 1ms", "unknown option '--intervall': did you mean --interval?");
+	refuses("-interval 1ms", "unknown option '-interval': did you mean --interval?");
+	refuses("-file=x", "unknown option '-file=x': did you mean --file?");
+	refuses("--szie=5", "did you mean --size?");
+	refuses("-x", "unknown option '-x': --help lists the options");
+	refuses("-tf out", "unknown option '-tf': --help");
 	refuses("-5", "unknown option '-5'");
 	refuses("--=5", "unknown option '--=5'");
 	refuses("--interva=5", "unknown option '--interva=5'");

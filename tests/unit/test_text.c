@@ -30,6 +30,34 @@ static void long_words_are_far(void **state)
 	assert_true(text_distance("a word that is longer than thirty-two letters", "list") == SIZE_MAX);
 }
 
+/* Returns what `typed` is taken for, among some words. */
+static const char *guess_of(const char *typed)
+{
+	static const char *const words[] = {"cpu", "cpu-clock", "wall", "alloc", "flamegraph", "page-faults"};
+	static struct text_guess guess;
+
+	guess = (struct text_guess){.typed = typed};
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		text_guess(&guess, words[i]);
+	return guess.word;
+}
+
+static void mistyped_words_are_guessed(void **state)
+{
+	(void)state;
+	assert_string_equal(guess_of("cup"), "cpu");
+	assert_string_equal(guess_of("wal"), "wall");
+	assert_string_equal(guess_of("flame"), "flamegraph");
+	assert_string_equal(guess_of("page_fault"), "page-faults");
+	assert_string_equal(guess_of("aloc"), "alloc");
+	assert_string_equal(guess_of("cp"), "cpu");
+	assert_string_equal(guess_of("c"), "");
+	assert_string_equal(guess_of(""), "");
+	assert_string_equal(guess_of("gpu"), "cpu");
+	assert_string_equal(guess_of("tea"), "");
+	assert_string_equal(guess_of("a word that is longer than thirty-two letters"), "");
+}
+
 /* Lines stay; what moves a terminal's cursor does not. */
 static void lines_are_cleaned(void **state)
 {
@@ -77,6 +105,7 @@ int main(void)
 		cmocka_unit_test(surrogates_become_one_character),
 		cmocka_unit_test(distances),
 		cmocka_unit_test(long_words_are_far),
+		cmocka_unit_test(mistyped_words_are_guessed),
 		cmocka_unit_test(lines_are_cleaned),
 	};
 

@@ -3,10 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #define HELP_COLUMN 30
 #define BILLION 1000000000u
@@ -40,13 +42,18 @@ static const struct opt *next_row(struct row_cursor *at)
 	}
 }
 
+static bool is_word(const struct opt *row, const char *text, size_t len)
+{
+	return row->word && strlen(row->word) == len && !memcmp(row->word, text, len);
+}
+
 static const struct opt *find_word(const struct opt *rows, const char *word, size_t len)
 {
 	struct row_cursor at = {rows, NULL};
 	const struct opt *row;
 
 	while ((row = next_row(&at)))
-		if (row->word && strlen(row->word) == len && !memcmp(row->word, word, len))
+		if (is_word(row, word, len))
 			return row;
 	return NULL;
 }
@@ -74,6 +81,22 @@ const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling)
 	return spelling[0] == '-' && strlen(spelling) == 2 ? find_letter(rows, spelling[1]) : NULL;
 }
 
+/* Appends what a word that no row has may have been meant to be, in a command line or in a configuration. */
+static void guess_word(const struct opt *rows, const char *word, size_t len, bool is_config, struct buf *why)
+{
+	struct row_cursor at = {rows, NULL};
+	char typed[TEXT_DISTANCE_MAX + 2];
+	struct text_guess guess = {.typed = typed};
+	const struct opt *row;
+
+	snprintf(typed, sizeof(typed), "%.*s", (int)len, word);
+	while ((row = next_row(&at)))
+		if (row->word && !(is_config && row->scope & OPT_NOT_CONFIG))
+			text_guess(&guess, row->word);
+	text_add_guess(&guess, is_config ? "" : "--",
+		       is_config ? "duet.conf(5) lists the words" : "--help lists the options", why);
+}
+
 bool opt_is_repeated(const struct opt *row)
 {
 	return row->parse == opt_strings;
@@ -95,6 +118,8 @@ static const struct opt *find_option(const struct opt *rows, const char *arg, co
 	}
 	row = find_letter(rows, arg[1]);
 	*ret_glued = arg[2] ? arg + 2 : NULL;
+	if (row && *ret_glued && is_word(row, arg + 1, strcspn(arg + 1, "="))) /* -event is not -e vent */
+		return NULL;
 	return row && !row->value && *ret_glued ? NULL : row;
 }
 
@@ -120,7 +145,9 @@ static int parse_option(const struct opt *rows, struct opt_cursor *cursor, void 
 	const struct opt *row = find_option(rows, arg, &value);
 
 	if (!row) {
-		buf_printf(why, "unknown option '%s', see --help", arg);
+		buf_printf(why, "unknown option '%s'", arg);
+		arg += strspn(arg, "-");
+		guess_word(rows, arg, strcspn(arg, "="), false, why);
 		return -EINVAL;
 	}
 	if (!row->value && value) {
@@ -170,6 +197,7 @@ int opt_set(const struct opt *rows, const char *word, const char *value, void *o
 
 	if (!row) {
 		buf_printf(why, "unknown word '%s'", word);
+		guess_word(rows, word, strlen(word), true, why);
 		return -EINVAL;
 	}
 	if (row->value)

@@ -204,14 +204,12 @@ void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16)
 	*to = '\0';
 }
 
-#define DISTANCE_MAX 32
-
 /* Levenshtein distance, row by row: row[j] is the distance between the letters of `a` so far and the first j of `b`. */
 size_t text_distance(const char *a, const char *b)
 {
-	size_t len = strlen(b), row[DISTANCE_MAX + 1], before;
+	size_t len = strlen(b), row[TEXT_DISTANCE_MAX + 1], before;
 
-	if (len > DISTANCE_MAX || strlen(a) > DISTANCE_MAX)
+	if (len > TEXT_DISTANCE_MAX || strlen(a) > TEXT_DISTANCE_MAX)
 		return SIZE_MAX;
 	for (size_t j = 0; j <= len; j++)
 		row[j] = j;
@@ -226,4 +224,42 @@ size_t text_distance(const char *a, const char *b)
 		}
 	}
 	return row[len];
+}
+
+#define BEGINNING_MIN 3 /* letters */
+
+/* Of a short word, few letters may differ. */
+static size_t most_changes(size_t len)
+{
+	return len < 4 ? 1 : len < 8 ? 2 : 3;
+}
+
+/* True if two neighbours have changed places, which is one mistake. */
+static bool is_swapped(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a && *b && a[0] == b[1] && a[1] == b[0] && !strcmp(a + 2, b + 2);
+}
+
+void text_guess(struct text_guess *guess, const char *word)
+{
+	size_t len = strlen(guess->typed), changes = text_distance(guess->typed, word);
+
+	if (changes == SIZE_MAX)
+		return;
+	if (is_swapped(guess->typed, word) || (len >= BEGINNING_MIN && !strncmp(word, guess->typed, len)))
+		changes = 1;
+	if (changes > most_changes(len) || (guess->word[0] && changes >= guess->changes))
+		return;
+	guess->changes = changes;
+	strcpy(guess->word, word);
+}
+
+void text_add_guess(const struct text_guess *guess, const char *prefix, const char *otherwise, struct buf *out)
+{
+	if (guess->word[0])
+		buf_printf(out, ": did you mean %s%s?", prefix, guess->word);
+	else if (otherwise)
+		buf_printf(out, ": %s", otherwise);
 }

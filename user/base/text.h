@@ -45,4 +45,18 @@ void text_add_surrogates(struct buf *out, const char *text);
  */
 size_t text_distance(const char *a, const char *b);
 
+#define TEXT_DISTANCE_MAX 32
+
+/* Finds the word that a mistyped one may have been meant to be. */
+struct text_guess {
+	const char *typed;
+	size_t changes; /* that turn it into `word` */
+	char word[TEXT_DISTANCE_MAX + 1]; /* "": none is near */
+};
+
+/* Compares `typed` with one more word, of which it may be the beginning. */
+void text_guess(struct text_guess *guess, const char *word);
+/* Appends ": did you mean PREFIX+WORD?", or, if no word is near, ": OTHERWISE" unless that is NULL. */
+void text_add_guess(const struct text_guess *guess, const char *prefix, const char *otherwise, struct buf *out);
+
 #endif

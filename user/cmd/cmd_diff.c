@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/inputs.h"
+#include "cmd/outputs.h"
 #include "cmd/selection.h"
 #include "cmd/style.h"
 #include "in/reader.h"
@@ -145,6 +146,8 @@ static const struct writer *choose_writer(const char *format, const char *path)
 {
 	const struct writer *writer;
 
+	if (outputs_check_name(path) < 0)
+		return NULL;
 	if (!format && !strcmp(path, "-"))
 		format = "collapsed";
 	writer = format ? writer_by_name(format) : writer_by_path(path);

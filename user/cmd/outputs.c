@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "out/ordered.h"
 #include "out/path.h"
 
@@ -20,6 +22,46 @@ struct formats {
 	const struct writer *items[FORMATS_MAX];
 	size_t len;
 };
+
+/* What people draw stacks as. A browser makes it of the page. */
+static bool is_picture(const char *extension)
+{
+	static const char *const pictures[] = {"svg", "png", "jpg", "jpeg", "gif", "webp", "pdf"};
+
+	for (size_t i = 0; i < sizeof(pictures) / sizeof(*pictures); i++)
+		if (!strcasecmp(extension, pictures[i]))
+			return true;
+	return false;
+}
+
+int outputs_check_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+
+	if (!dot || !is_picture(dot + 1))
+		return 0;
+	log_error("%s: duet writes no pictures: name the file %.*s.html, a page that can save itself as SVG or PNG",
+		  path, (int)(dot - path), path);
+	return -EINVAL;
+}
+
+static void refuse_format(const char *word, size_t len)
+{
+	char name[64];
+	struct text_guess guess = {.typed = name};
+	struct buf help;
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, word);
+	buf_init(&help);
+	for (size_t i = 0; writers[i]; i++)
+		text_guess(&guess, writers[i]->name);
+	if (is_picture(name))
+		buf_add_str(&help, ": flamegraph is a page that can save itself as SVG or PNG");
+	else
+		text_add_guess(&guess, "", "`duet list` shows the formats", &help);
+	log_error("unknown format '%.*s'%s", (int)len, word, help.data);
+	buf_release(&help);
+}
 
 const struct writer *outputs_find_writer(const char *word, struct writer_options *style)
 {
@@ -35,7 +77,7 @@ const struct writer *outputs_find_writer(const char *word, struct writer_options
 					   : "-o %s: the format %s takes no number",
 			  word, writer->name);
 	else
-		log_error("unknown format '%s': `duet list` shows the formats", word);
+		refuse_format(word, strcspn(word, "="));
 	return NULL;
 }
 
@@ -67,7 +109,7 @@ static int add_format(struct formats *formats, const char *name, size_t len, str
 	snprintf(word, sizeof(word), "%.*s", (int)len, name);
 	writer = strlen(word) == len ? outputs_find_writer(word, style) : NULL;
 	if (strlen(word) != len)
-		log_error("unknown format '%.*s': `duet list` shows the formats", (int)len, name);
+		refuse_format(name, len);
 	if (!writer)
 		return -EINVAL;
 	if (has_format(formats, writer) || formats->len == FORMATS_MAX) {
@@ -202,6 +244,8 @@ int outputs_set(struct session_options *session, const struct opt_strings *files
 	struct formats formats = {0};
 	int err = parse_formats(&formats, list || !session->window_ns ? list : CONTINUOUS_FORMATS, &session->style);
 
+	for (size_t i = 0; !err && i < files->len; i++)
+		err = outputs_check_name(files->items[i]);
 	if (err < 0)
 		return err;
 	if (session->window_ns)

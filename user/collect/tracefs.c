@@ -17,7 +17,6 @@
 
 #define FORMAT_MAX_BYTES (256u << 10)
 #define NAMES_SHOWN 12
-#define NEAREST_CHANGES 4 /* a name that differs in more letters than this is not suggested */
 
 static int open_folder(int at, const char *path)
 {
@@ -64,38 +63,22 @@ int tracefs_open(struct buf *why)
 
 /* ---- suggestions for a name that does not exist ---- */
 
-struct names {
-	const char *wanted;
-	size_t changes; /* changes of the nearest name */
-	char nearest[256];
-};
-
-static void look(struct names *names, const struct dirent *entry)
-{
-	size_t changes = text_distance(names->wanted, entry->d_name);
-
-	if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || changes >= names->changes)
-		return;
-	names->changes = changes;
-	snprintf(names->nearest, sizeof(names->nearest), "%s", entry->d_name);
-}
-
-/* Appends "; did you mean NAME?" if a folder below `folder` has a similar name. */
+/* Appends ": did you mean NAME?" if a folder below `folder` has a similar name. */
 static void add_nearest(int folder, const char *path, const char *wanted, struct buf *why)
 {
-	struct names names = {.wanted = wanted, .changes = NEAREST_CHANGES};
+	struct text_guess guess = {.typed = wanted};
 	int fd = open_folder(folder, path);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
-		look(&names, entry);
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			text_guess(&guess, entry->d_name);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
 		close(fd);
-	if (names.nearest[0])
-		buf_printf(why, "; did you mean %s?", names.nearest);
+	text_add_guess(&guess, "", NULL, why);
 }
 
 static int explain_unknown(int folder, const char *group, const char *name, struct buf *why)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/opt.h"
+#include "base/text.h"
 
 #define NAME_MAX_BYTES 512 /* bytes of a name, which may be the path of a file */
 
@@ -108,6 +109,18 @@ static void free_made(struct made *made)
 	free(made);
 }
 
+static void explain_unknown(const char *text, struct buf *why)
+{
+	struct text_guess guess = {.typed = text};
+
+	buf_printf(why, "unknown event '%s'", text);
+	for (size_t i = 0; event_table[i]; i++)
+		text_guess(&guess, event_table[i]->name);
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
+		text_guess(&guess, aliases[i].name);
+	text_add_guess(&guess, "", "`duet list` shows the events", why);
+}
+
 static const struct event *make(const char *text, struct buf *why)
 {
 	struct made *made = calloc(1, sizeof(*made));
@@ -127,7 +140,7 @@ static const struct event *make(const char *text, struct buf *why)
 	if (err == -ENOMEM)
 		buf_add_str(why, "out of memory");
 	else if (err == -ENOENT)
-		buf_printf(why, "unknown event '%s': `duet list` shows the events", text);
+		explain_unknown(text, why);
 	return NULL;
 }
 
