@@ -439,7 +439,7 @@ static void tell_of(struct session *session)
 int session_run(const struct session_options *options)
 {
 	struct session *session = calloc(1, sizeof(*session)); /* large: the stack may be small */
-	int err = session ? session_open(session, options) : -ENOMEM;
+	int err = session ? session_open(session, options) : -ENOMEM, code;
 
 	if (!session)
 		return 1;
@@ -470,6 +470,8 @@ out:
 	output_files_release(&session->outputs);
 	status_close(&session->status);
 	session_close(session);
+	/* what the user ends is the recording, whatever his signal does to the command */
+	code = err < 0 ? 1 : session->interrupted ? 0 : launch_exit_code(&session->launch);
 	free(session);
-	return err < 0 ? 1 : 0;
+	return code;
 }

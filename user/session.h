@@ -77,7 +77,7 @@ struct session_options {
 	struct window_files folder;
 };
 
-/* Reports to the user on stderr. Returns the exit code: 0 done, 1 failed. */
+/* Reports to the user on stderr. Returns the exit code: 0 done, 1 failed; of a command that ended, its own. */
 int session_run(const struct session_options *options);
 
 #endif

@@ -57,7 +57,7 @@ struct session {
 	struct flight_recording jdk; /* the JVM's own recording */
 	uint64_t cpus; /* online */
 	int signal_fd;
-	struct launch launch; /* -- CMD; its pid is 0 without a command, and after the command has ended */
+	struct launch launch; /* -- CMD; its pid is 0 without a command */
 	uint64_t started_ns; /* time of the earliest possible tick; 0 = not started */
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */

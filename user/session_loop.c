@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,6 +19,8 @@
 #define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
 #define POLL_MS 50 /* rings are emptied this often; an agent whose ring is half full wakes the loop */
 #define PUBLISH_NS (NS_PER_SEC / 50)
+#define LEFT_NS (NS_PER_SEC / 10)
+#define LEFT_LISTED 4
 #define FLUSH_AFTER_NS (NS_PER_SEC / 50) /* after SIGUSR1: the agents' last records have arrived */
 
 static bool is_end(const struct session *session, int signo)
@@ -103,20 +104,57 @@ void session_step(struct session *session, int timeout_ms)
 	free(fds);
 }
 
-static bool targets_alive(struct session *session)
+/* Reports the processes that the command has left behind, some of them by name. */
+static void tell_left(struct session *session, const pid_t *left, size_t count)
+{
+	const char *name = session->options->command[0];
+	struct buf list;
+	char comm[16];
+
+	buf_init(&list);
+	for (size_t i = 0; i < count && i < LEFT_LISTED; i++) {
+		process_read_thread_comm(left[i], left[i], comm, sizeof(comm));
+		buf_printf(&list, "%s%d (%s)", i ? ", " : "", left[i], comm);
+	}
+	if (count > LEFT_LISTED)
+		buf_printf(&list, " and %zu more", count - LEFT_LISTED);
+	if (session->options->duration_ns)
+		log_info("%s has ended and left %s behind: recorded until -d is over", name, list.data);
+	else
+		log_info("%s has ended and left %s behind: so ends the recording; -d TIME goes on with them", name,
+			 list.data);
+	buf_release(&list);
+}
+
+/*
+ * Returns true if what the command has left behind is to be recorded on: -d says how long. Processes that end at once
+ * were not left behind.
+ */
+static bool goes_on_without(struct session *session)
 {
 	struct launch *launch = &session->launch;
-	struct rusage usage;
-	int status;
+	pid_t left[LEFT_LISTED];
+	size_t count = engine_targets(&session->engine, left, LEFT_LISTED);
+
+	if (count && clock_monotonic_ns() - launch->ended_ns < LEFT_NS)
+		return true;
+	if (count && !launch->has_told_left)
+		tell_left(session, left, count);
+	launch->has_told_left = true;
+	return count && session->options->duration_ns;
+}
+
+static bool targets_alive(struct session *session)
+{
+	struct rusage usage = {0};
 
 	if (session->options->host)
 		return true;
 	if (session->options->command) {
-		if (launch->pid && wait4(launch->pid, &status, WNOHANG, &usage) == launch->pid) {
-			launch->pid = 0;
-			session->overhead.command_ns = overhead_usage_ns(&usage);
-		}
-		return launch->pid != 0;
+		if (!launch_has_ended(&session->launch, &usage))
+			return true;
+		session->overhead.command_ns += overhead_usage_ns(&usage);
+		return goes_on_without(session);
 	}
 	for (size_t i = 0; i < session->options->pids.len; i++) {
 		struct process *process = process_find(&session->processes, session->options->pids.items[i]);

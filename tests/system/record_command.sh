@@ -72,21 +72,54 @@ case_command_killed() {
 	start_demo
 	kill -KILL "$child"
 	end_record
+	expect_status 137
 	expect_file "$here/out"
 	expect_contains "$here/out" 'shop/Pricing'
 }
 
 case_command_fails() {
 	java_command no.such.Class
-	record -d 5 -o collapsed -f "$here/out" -- "${java[@]}"
+	record -d 50 -o collapsed -f "$here/out" -- "${java[@]}"
+	expect_status 1
 	expect_contains "$here/stderr" 'no.such.Class'
 	expect_file "$here/out"
+}
+
+# The status is the command's, if the recording ends with it.
+case_exit_status() {
+	need_bpf
+	record -o collapsed -f "$here/out" -- sh -c 'exit 42'
+	expect_status 42
+	record -o collapsed -f "$here/out" -- sh -c 'kill -TERM $$'
+	expect_status 143
+	record -d 1 -o collapsed -f "$here/out" -- sh -c 'sleep 5; exit 42'
+	expect_status 0 "a recording that ends before its command"
+	record -o collapsed -f /dev/full -- sh -c 'while [ $((i += 1)) -lt 300000 ]; do :; done; exit 42'
+	expect_status 1 "a recording that cannot be written"
+}
+
+# What a command leaves behind is named, and recorded on if -d says how long.
+case_left_behind() {
+	need_bpf
+	local started=$SECONDS leave='(exec timeout 20 "$0" 1 20) & exit 3'
+	record -o collapsed -f "$here/out" -- sh -c "$leave" "$workloads/busy"
+	expect_status 3
+	expect_contains "$here/stderr" 'sh has ended and left .*[0-9]+ \(busy\).* -d TIME goes on'
+	record -d 2 -i 1ms -o collapsed -f "$here/out" -- sh -c "$leave" "$workloads/busy"
+	expect_status 3
+	expect_contains "$here/stderr" 'sh has ended and left .*[0-9]+ \(busy\).* recorded until -d is over'
+	expect "seconds" $((SECONDS - started)) '<' 20
+	expect "samples" "$(total "$here/out")" '>' 50
+	record -d 60 -o collapsed -f "$here/out" -- sh -c '(exec sleep 1) & exit 3'
+	expect_status 3 "when they end before the time"
+	expect "seconds" $((SECONDS - started)) '<' 40
 }
 
 case_interrupt() {
 	java_command shop.Demo
 	start_demo
 	end_record INT
+	expect_status 0
 	expect_file "$here/out"
 	expect_contains "$here/out" 'shop/Pricing'
 }

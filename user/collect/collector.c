@@ -568,6 +568,22 @@ bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t 
 	return !bpf_map__lookup_elem(targets, &pid, sizeof(pid), &ticks, sizeof(ticks), 0) && ticks == start_ticks;
 }
 
+size_t collector_targets(const struct collector *collector, pid_t *ret_pids, size_t most)
+{
+	const struct bpf_map *targets = collector->programs.bpf->maps.targets;
+	size_t count = 0;
+	pid_t before, pid;
+
+	while (count < DUET_MAX_TARGETS &&
+	       !bpf_map__get_next_key(targets, count ? &before : NULL, &pid, sizeof(pid))) {
+		if (count < most)
+			ret_pids[count] = pid;
+		count++;
+		before = pid;
+	}
+	return count;
+}
+
 /* Reads the line "memlock:", which bpf_map_show_fdinfo() writes (kernel/bpf/syscall.c). */
 static size_t map_memory(const struct bpf_map *map)
 {

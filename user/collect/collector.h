@@ -93,6 +93,8 @@ int collector_probe_tlabs(struct collector *collector, const struct process *pro
 int collector_watch_locks(struct collector *collector, pid_t pid, const struct duet_lock_waiters *waiters);
 /* Returns true if the process is a target: given when opening, or a child of a target. */
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks);
+/* Returns the number of targets that have not ended, and the first `most` of them. */
+size_t collector_targets(const struct collector *collector, pid_t *ret_pids, size_t most);
 
 /*
  * Returns the bytes of kernel memory in BPF maps and perf rings, and those of them that count a second time because the

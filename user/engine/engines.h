@@ -52,6 +52,7 @@ struct engine {
 	int (*read)(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad);
 	void (*read_mappings)(struct collector *collector, struct mapping_log *log, uint64_t *lost);
 	bool (*is_target)(const struct collector *collector, pid_t pid, uint64_t start_ticks);
+	size_t (*targets)(const struct collector *collector, pid_t *ret_pids, size_t most);
 	int (*allow)(struct collector *collector, pid_t pid, const struct duet_jvm_target *target);
 	int (*describe)(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm);
 	int (*forbid)(struct collector *collector, pid_t pid);
@@ -98,8 +99,9 @@ void engine_stop(const struct engine_in_use *engine);
 int engine_read(const struct engine_in_use *engine, collector_handler handler, void *context, int budget,
 		uint64_t *bad);
 void engine_read_mappings(const struct engine_in_use *engine, struct mapping_log *log, uint64_t *lost);
-/* Returns false if the row has no such function. */
+/* Return false and 0 if the row has no such function. */
 bool engine_is_target(const struct engine_in_use *engine, pid_t pid, uint64_t start_ticks);
+size_t engine_targets(const struct engine_in_use *engine, pid_t *ret_pids, size_t most);
 int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target);
 int engine_describe(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_entry *jvm);
 void engine_forbid(const struct engine_in_use *engine, pid_t pid);

@@ -49,6 +49,11 @@ bool engine_is_target(const struct engine_in_use *engine, pid_t pid, uint64_t st
 	return engine->row->is_target && engine->row->is_target(engine->collector, pid, start_ticks);
 }
 
+size_t engine_targets(const struct engine_in_use *engine, pid_t *ret_pids, size_t most)
+{
+	return engine->row->targets ? engine->row->targets(engine->collector, ret_pids, most) : 0;
+}
+
 int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target)
 {
 	return engine->row->allow ? engine->row->allow(engine->collector, pid, target) : 0;

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/signals.h"
 
 #ifdef __x86_64__
@@ -202,6 +204,21 @@ int launch_run(struct launch *launch)
 	close(launch->exec_error);
 	launch->exec_error = -1;
 	return err;
+}
+
+bool launch_has_ended(struct launch *launch, struct rusage *ret_usage)
+{
+	if (launch->has_ended || wait4(launch->pid, &launch->status, WNOHANG, ret_usage) != launch->pid)
+		return launch->has_ended;
+	launch->ended_ns = clock_monotonic_ns();
+	return launch->has_ended = true;
+}
+
+int launch_exit_code(const struct launch *launch)
+{
+	if (!launch->has_ended)
+		return 0;
+	return WIFSIGNALED(launch->status) ? 128 + WTERMSIG(launch->status) : WEXITSTATUS(launch->status);
 }
 
 void launch_release(struct launch *launch)

@@ -11,6 +11,8 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "attach/attach.h"
@@ -24,6 +26,9 @@ struct launch {
 	int gate; /* closing it ends a child that still waits */
 	int exec_error; /* pipe: holds errno when exec failed, ends empty when it worked */
 	bool is_java;
+	bool has_ended, has_told_left;
+	int status; /* of waitpid(), when it has ended, … */
+	uint64_t ended_ns; /* … which was noticed at this time */
 	char library[256]; /* path of the agent library that was placed for it; else "" */
 	char libjvm[PATH_MAX]; /* of the JDK of a java command, if found; else "" */
 };
@@ -35,6 +40,9 @@ int launch_start(struct launch *launch, char **argv);
 int launch_add_agent(struct launch *launch); /* a java command will load the agent; 0 or -errno */
 /* Lets the child execute CMD. Returns 0 when CMD runs, -errno when exec failed. */
 int launch_run(struct launch *launch);
+/* Returns true if CMD has ended. Fills *ret_usage the first time. */
+bool launch_has_ended(struct launch *launch, struct rusage *ret_usage);
+int launch_exit_code(const struct launch *launch); /* as a shell has it: 128 + N for signal N; 0 while it runs */
 void launch_release(struct launch *launch); /* ends a child that still waits, and removes the library */
 
 #endif
