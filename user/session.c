@@ -401,8 +401,45 @@ static void begin_outputs(struct session *session)
 	vec_clear(&session->profile.facts);
 }
 
+/* Appends a sentence if the recording has met nobody. A process that was met and had no sample is an answer. */
+static void explain_nobody(struct session *session, struct buf *none)
+{
+	const struct event_list *events = &session->options->events;
+
+	if (session->decided.outcomes.samples)
+		return;
+	if (session->options->host && !session->selection.found)
+		selection_count(&session->selection, &session->processes, none);
+	else if (!event_list_has_ticks(events) && !session->jvms.has_met) {
+		buf_add_str(none, "no JVM ran, and only JVMs have samples of ");
+		event_list_names(events, none);
+	}
+}
+
+/* Returns -ESRCH, after reporting it, if there is nothing to write. A file that exists already is ended properly. */
+static int check_met(struct session *session)
+{
+	struct buf none;
+	int err = 0;
+
+	buf_init(&none);
+	explain_nobody(session, &none);
+	if (none.len) {
+		log_error("nothing was recorded: %s", none.data);
+		err = -ESRCH;
+		if (output_files_have_streams(&session->outputs))
+			(void)output_files_write(&session->outputs);
+	}
+	buf_release(&none);
+	return err;
+}
+
 static int finish(struct session *session)
 {
+	int err = check_met(session);
+
+	if (err < 0)
+		return err;
 	report_facts(&session->report);
 	report_losses(&session->report);
 	end_jdk(session);

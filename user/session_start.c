@@ -195,6 +195,18 @@ static int prepare_library(struct dl_phdr_info *info, size_t size, void *unwindi
 	return 0;
 }
 
+/* What --comm or --cgroup selects may start during the recording: short-lived programs do. */
+static void tell_if_nobody(struct session *session)
+{
+	struct buf none;
+
+	buf_init(&none);
+	selection_count(&session->selection, &session->processes, &none);
+	if (none.len)
+		log_info("%s: the recording waits for one", none.data);
+	buf_release(&none);
+}
+
 /*
  * Before the command runs, reads what every command needs: a short command would end before its code is known. Most
  * programs share the C library and the dynamic linker with us.
@@ -389,6 +401,7 @@ static int start_targets(struct session *session, struct running *running)
 	publish_pids(session);
 	if (session->options->host) {
 		publish_host(session, running);
+		tell_if_nobody(session);
 		prepare_kernel(session);
 	}
 	return start_ticks(session);

@@ -4,38 +4,6 @@
 # Every error is reported in one sentence with its cause and what to do. The JVM is never harmed.
 . "$(dirname "$0")/lib.sh"
 
-case_no_such_pid() {
-	record -p 4194303 -d 1 -f "$here/out"
-	expect_refusal 1 '4194303'
-	[ ! -e "$here/out" ] || fail "an output file was written"
-}
-
-case_pid_is_no_number() {
-	record -p twelve -d 1
-	expect_refusal 2 'twelve'
-}
-
-case_pid_is_absurd() {
-	record -p 99999999999999999999 -d 1
-	expect_refusal 2 '99999999999999999999'
-	record -p -5 -d 1
-	expect_refusal 2 '-5'
-	record -p 0 -d 1
-	expect_refusal 2 '0'
-}
-
-case_leave_alone_what_is_named() {
-	record -p $$ --leave-alone 'x*' -d 1
-	expect_refusal 2 'leave-alone is for --host'
-	record --leave-alone 'x*' -- /bin/true
-	expect_refusal 2 'leave-alone is for --host'
-}
-
-case_no_target() {
-	record -d 1
-	expect_refusal 2 '-p|pid'
-}
-
 # Sets $native to its pid.
 start_native() {
 	bash -c 'while :; do :; done' &
@@ -89,6 +57,33 @@ case_jvms_and_others_by_timer() {
 	expect_status 0
 	expect_contains "$here/stderr" "process $native \(bash\) is not a JVM, and left out"
 	expect_contains "$here/out" 'shop/Pricing'
+}
+
+# The other events are recorded.
+case_event_of_nobody() {
+	need_bpf
+	start_native
+	record -p "$native" -e cpu=1ms,alloc,lock -d 1 -o collapsed -f "$here/out"
+	expect_status 0
+	expect_line "process $native \(bash\) is not a JVM: kernel and native frames only, and no samples of alloc, lock"
+	expect_file "$here/out"
+}
+
+# Short-lived programs may have the name during the recording.
+case_name_of_nobody() {
+	need_bpf
+	record --comm "slep-$$" -d 1 -o collapsed -f "$here/out"
+	expect_refusal 1 "nothing was recorded: no process of the name 'slep-$$'"
+	[ ! -e "$here/out" ] || fail "an output file was written"
+	cp "$(command -v sleep)" "$here/sleep-$$"
+	"$here/sleep-$$" 60 &
+	jvms+=($!)
+	start_record --comm "slep-$$" -i 1ms -d 60 -o collapsed -f "$here/out"
+	expect_contains "$here/stderr" "no process of the name 'slep-$$' \(did you mean sleep-$$\?\): the recording waits for one"
+	bash -c "printf '%s' 'slep-$$' >/proc/self/comm; for ((i = 0; i < 100000; i++)); do :; done"
+	end_record INT
+	expect_status 0
+	expect_file "$here/out"
 }
 
 # A process that becomes a JVM during the recording has Java frames from then on.
@@ -287,37 +282,6 @@ case_frequency_and_duration() {
 	done
 	record -p $$ -d 1 --freq 100001
 	expect_refusal 2 "freq '100001': .* from 1 to 100000"
-}
-
-case_unknown_event() {
-	record -p $$ -d 1 -e coffee
-	expect_refusal 2 'coffee.*(list|cpu)'
-}
-
-case_unknown_format() {
-	record -p $$ -d 1 -o papyrus
-	expect_refusal 2 'papyrus.*(list|flamegraph)'
-}
-
-case_unknown_option() {
-	record -p $$ --colour
-	expect_refusal 2 'colour'
-	record -p $$ -Q
-	expect_refusal 2 'Q'
-	run_duet dance
-	expect_refusal 2 'dance'
-}
-
-case_unknown_engine() {
-	record -p $$ -d 1 --engine steam
-	expect_refusal 2 'steam.*(bpf|ctimer|itimer)'
-}
-
-case_option_without_its_value() {
-	record -p
-	expect_refusal 2 '-p|pid'
-	record -p $$ --freq
-	expect_refusal 2 'freq'
 }
 
 # A JVM has one agent at a time, and any number of duets that read it from outside.

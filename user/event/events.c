@@ -484,6 +484,12 @@ void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out)
 		buf_printf(out, "%llu", (unsigned long long)amount);
 }
 
+void event_list_names(const struct event_list *list, struct buf *out)
+{
+	for (size_t i = 0; i < list->len; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", list->items[i].event->name);
+}
+
 void event_list_text(const struct event_list *list, uint64_t every, struct buf *out)
 {
 	for (size_t i = 0; i < list->len; i++) {

@@ -376,6 +376,7 @@ static int add_agent(struct jvms *jvms, struct process *process, struct agent *a
 {
 	if (!agent)
 		return -ENOMEM;
+	jvms->has_met = true;
 	jvm_share_room(agent->jvm, jvms->of.names);
 	agent->outside = reader_of(jvm_process(process)->agent);
 	jvm_process(process)->agent = agent;
@@ -459,6 +460,7 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 	if (jvm_process(process)->examined_version == process->maps_version + 1 || (agent && !awaits_jvm(agent)) ||
 	    process->exited || process->pid == getpid() || !is_jvm(process))
 		return;
+	jvms->has_met = true;
 	if (!jvms->of.engine->row->standalone && sources_needs_layout(jvms, process))
 		unread = readers_start(jvms, process);
 	if (agent) /* the library is in the process already, and listens for one loader */

@@ -123,17 +123,28 @@ static const struct process *first_native(const struct jvms *jvms)
 	return target(jvms, i);
 }
 
+/* Returns true if none of the targets can be sampled: not by a standalone engine, or not for these events. */
+static bool has_nobody(const struct jvms *jvms)
+{
+	return jvms->natives == jvms->of.pid_count &&
+	       (jvms->of.engine->row->standalone || !event_list_has_ticks(jvms->of.events));
+}
+
 /* Reports all of them in one line. Without BPF, they cannot be sampled. */
-static void say_natives(const struct jvms *jvms, const char *list)
+static void say_natives(const struct jvms *jvms, const char *list, const char *missing)
 {
 	const struct engine *engine = jvms->of.engine->row;
 	bool is_one = jvms->natives == 1, all = jvms->natives == jvms->of.pid_count;
 	const char *subject = is_one ? "process" : "processes", *verb = is_one ? "is not a JVM" : "are not JVMs";
 
-	if (!engine->standalone && is_one && process_is_kernel_thread(first_native(jvms)))
-		log_info("process %s is a kernel thread: kernel frames only", list);
+	if (!event_list_has_ticks(jvms->of.events))
+		log_print(all ? LOG_ERROR : LOG_WARN, "%s %s %s%s: only JVMs have samples of %s", subject, list, verb,
+			  all ? "" : ", and left out", missing);
+	else if (!engine->standalone && is_one && process_is_kernel_thread(first_native(jvms)))
+		log_info("process %s is a kernel thread: kernel frames only%s", list, missing);
 	else if (!engine->standalone)
-		log_info("%s %s %s: %snative frames only", subject, list, verb, jvms->of.all_user ? "" : "kernel and ");
+		log_info("%s %s %s: %snative frames only%s", subject, list, verb,
+			 jvms->of.all_user ? "" : "kernel and ", missing);
 	else
 		log_print(all ? LOG_ERROR : LOG_WARN,
 			  "%s %s %s%s: the %s engine ticks in an agent, which only JVMs take; --engine bpf profiles "
@@ -141,19 +152,34 @@ static void say_natives(const struct jvms *jvms, const char *list)
 			  subject, list, verb, all ? "" : ", and left out", engine->name);
 }
 
+/* Appends the events that only a JVM has: "alloc, lock", or if there are others, ", and no samples of alloc, lock". */
+static void add_missing(const struct event_list *events, struct buf *list)
+{
+	const char *before = event_list_has_ticks(events) ? ", and no samples of " : "";
+
+	for (size_t i = 0; i < events->len; i++)
+		if (!event_has_ticks(events->items[i].event)) {
+			buf_printf(list, "%s%s", before, events->items[i].event->name);
+			before = ", ";
+		}
+}
+
 static int take_natives(struct jvms *jvms)
 {
-	struct buf list;
+	struct buf list, missing;
 
 	for (size_t i = 0; i < jvms->of.pid_count; i++)
 		jvms->natives += has_no_agent(jvms, target(jvms, i));
 	if (!jvms->natives)
 		return 0;
 	buf_init(&list);
+	buf_init(&missing);
 	list_natives(jvms, &list);
-	say_natives(jvms, list.data);
+	add_missing(jvms->of.events, &missing);
+	say_natives(jvms, list.data, missing.data);
+	buf_release(&missing);
 	buf_release(&list);
-	return jvms->of.engine->row->standalone && jvms->natives == jvms->of.pid_count ? -ENOTSUP : 0;
+	return has_nobody(jvms) ? -ENOTSUP : 0;
 }
 
 /* ---- JVMs ---- */
@@ -180,7 +206,8 @@ static int attach_target(struct jvms *jvms, struct process *process)
 
 int jvms_attach_targets(struct jvms *jvms)
 {
-	int err = jvms->of.policy == AGENT_NEVER ? 0 : take_natives(jvms);
+	bool is_quiet = jvms->of.policy == AGENT_NEVER && event_list_has_ticks(jvms->of.events);
+	int err = is_quiet ? 0 : take_natives(jvms);
 
 	for (size_t i = 0; !err && i < jvms->of.pid_count; i++)
 		if (!has_no_agent(jvms, target(jvms, i)))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "proc/cgroup.h"
 
 void selection_open(struct selection *selection, const char *comm)
@@ -51,4 +52,25 @@ bool selection_has(const struct selection *selection, const struct process *proc
 		   cgroup_is_below(path.data, selection->cgroup.data);
 	buf_release(&path);
 	return is_below;
+}
+
+void selection_count(struct selection *selection, const struct process_table *processes, struct buf *none)
+{
+	struct text_guess guess = {.typed = selection->comm};
+
+	selection->found = 0;
+	for (size_t i = 0; i < processes->all.len; i++) {
+		const struct process *process = processes->all.items[i];
+
+		selection->found += selection_has(selection, process);
+		if (selection->comm)
+			text_guess(&guess, process->comm);
+	}
+	if (selection->found)
+		return;
+	buf_printf(none, "no process%s%s%s%s%s", selection->comm ? " of the name '" : "",
+		   selection->comm ? selection->comm : "", selection->comm ? "'" : "",
+		   selection->cgroup_id ? " in the cgroup " : "", selection->cgroup_id ? selection->cgroup.data : "");
+	if (guess.word[0])
+		buf_printf(none, " (did you mean %s?)", guess.word);
 }

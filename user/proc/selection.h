@@ -14,6 +14,7 @@ struct selection {
 	const char *comm; /* not owned; NULL for any */
 	uint64_t cgroup_id; /* 0 for any */
 	struct buf cgroup; /* path of that cgroup */
+	size_t found; /* processes that it had when selection_count() looked */
 };
 
 void selection_open(struct selection *selection, const char *comm);
@@ -26,5 +27,7 @@ int selection_find(struct selection *selection, struct containers *containers, c
 		   const char *container, struct buf *why);
 /* Makes the choice that BPF makes for each sample. Returns false for a process that cannot be read. */
 bool selection_has(const struct selection *selection, const struct process *process);
+/* Counts those of the table that it has. If there are none, appends that as a sentence, with a name that is near. */
+void selection_count(struct selection *selection, const struct process_table *processes, struct buf *none);
 
 #endif
