@@ -10,6 +10,8 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/record_targets.h"
+#include "jvms/launch.h"
 
 static const struct command cmd_help, cmd_complete;
 
@@ -26,7 +28,7 @@ static int run_help(void *options, const struct command_words *words)
 	(void)words;
 	puts("duet: one profile from the kernel to Java\n\n"
 	     "usage: duet COMMAND [OPTIONS]    each command has --help\n"
-	     "       duet [OPTIONS] PID        the same as duet record\n");
+	     "       duet [OPTIONS] PID|NAME   the same as duet record; NAME: a jar or main class\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	return 0;
@@ -94,30 +96,38 @@ static const struct command cmd_complete = {
 
 static void refuse(const char *name)
 {
+	bool is_program = launch_is_program(name);
 	struct text_guess guess = {.typed = name};
 	struct buf help;
 
 	buf_init(&help);
 	for (size_t i = 0; i < COMMANDS; i++)
 		text_guess(&guess, commands[i]->name);
-	text_add_guess(&guess, "duet ", "duet help shows the commands", &help);
+	text_add_guess(&guess, "duet ",
+		       is_program ? "to profile a program, give duet record -- and then its command line"
+				  : "duet help shows the commands, duet list the JVMs that run",
+		       &help);
 	log_error("unknown command '%s'%s", name, help.data);
 	buf_release(&help);
 }
 
 /*
- * Returns the command of this name. Options, or a process id, without a command are for the first command. Returns NULL
- * after reporting the error.
+ * Returns the command of this name. Without a command, options, a process id and the name of what a JVM runs are for
+ * the first command; then *ret_is_named is false. Returns NULL after reporting the error.
  */
-static const struct command *find(const char *name)
+static const struct command *find(const char *name, bool *ret_is_named)
 {
+	const struct command *command;
+
 	if (!strcmp(name, "--version"))
 		name = "version";
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
-	if (command_by_name(name))
-		return command_by_name(name);
-	if (!isalpha((unsigned char)*name))
+	command = command_by_name(name);
+	*ret_is_named = command;
+	if (command)
+		return command;
+	if (!isalpha((unsigned char)*name) || strchr(name, '.') || record_targets_has(name))
 		return commands[0];
 	refuse(name);
 	return NULL;
@@ -145,14 +155,14 @@ int main(int argc, char **argv)
 	const struct other *by_word = argc > 1 ? other_by_path(argv[1]) : NULL;
 	const struct other *by_name = argc ? other_by_path(argv[0]) : NULL;
 	const struct command *command;
-	bool has_verb;
+	bool is_named;
 
 	signals_open();
 	if (by_word)
 		return by_word->run(argc - 1, argv + 1);
 	if (by_name)
 		return by_name->run(argc, argv);
-	command = find(argc > 1 ? argv[1] : "help");
-	has_verb = command && argc > 1 && (isalpha((unsigned char)*argv[1]) || command != commands[0]);
-	return command ? command_run(command, argc - has_verb, argv + has_verb) : 2;
+	command = find(argc > 1 ? argv[1] : "help", &is_named);
+	is_named &= argc > 1;
+	return command ? command_run(command, argc - is_named, argv + is_named) : 2;
 }

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "jvms/sources.h"
-#include "proc/running.h"
+#include "proc/busy.h"
 #include "session_internal.h"
 #include "sym/kallsyms.h"
 
@@ -251,6 +251,7 @@ static int launch_command(struct session *session)
 	if (err < 0)
 		return explain_unstarted(session, err);
 	session->jvms.child = launch->pid;
+	session->jvms.has_met = launch->is_java;
 	session->jvms.child_libjvm = launch->libjvm;
 	process = process_get(&session->processes, launch->pid, 0);
 	err = prepare_engine(session);
@@ -344,14 +345,14 @@ static void work_on_wanted(struct session *session)
  * Prepares for the walk those of the host's processes that were chosen by a name or a cgroup, or else those that run:
  * all would be too many. Small ones come first, so that a large one takes the time of no other.
  */
-static void publish_host(struct session *session, const struct running *running)
+static void publish_host(struct session *session, const struct busy *busy)
 {
 	struct chosen chosen = {.session = session};
 
 	if (session->selection.comm || session->selection.cgroup_id)
 		choose_all(&chosen);
 	else
-		running_each(running, choose, &chosen);
+		busy_each(busy, choose, &chosen);
 	if (chosen.list.len)
 		qsort(chosen.list.items, chosen.list.len, sizeof(*chosen.list.items), compare_bytes);
 	for (size_t i = 0; i < chosen.list.len; i++) {
@@ -377,14 +378,14 @@ static int await(struct session *session)
 	return err ? err : jvms_find_targets(&session->jvms);
 }
 
-static int start_targets(struct session *session, struct running *running)
+static int start_targets(struct session *session, struct busy *busy)
 {
 	int err = jvms_find_targets(&session->jvms);
 
 	if (!err)
 		err = find_selection(session);
 	if (session->options->host) {
-		running_note(running);
+		busy_note(busy);
 		containers_scan(&session->owners.containers);
 	}
 	if (!err)
@@ -400,7 +401,7 @@ static int start_targets(struct session *session, struct running *running)
 		return err;
 	publish_pids(session);
 	if (session->options->host) {
-		publish_host(session, running);
+		publish_host(session, busy);
 		tell_if_nobody(session);
 		prepare_kernel(session);
 	}
@@ -409,9 +410,9 @@ static int start_targets(struct session *session, struct running *running)
 
 int session_start(struct session *session)
 {
-	struct running running = {0};
-	int err = session->options->command ? launch_command(session) : start_targets(session, &running);
+	struct busy busy = {0};
+	int err = session->options->command ? launch_command(session) : start_targets(session, &busy);
 
-	running_release(&running);
+	busy_release(&busy);
 	return err;
 }

@@ -65,7 +65,7 @@ case_event_of_nobody() {
 	start_native
 	record -p "$native" -e cpu=1ms,alloc,lock -d 1 -o collapsed -f "$here/out"
 	expect_status 0
-	expect_line "process $native \(bash\) is not a JVM: kernel and native frames only, and no samples of alloc, lock"
+	expect_line "process $native \(bash\) is not a JVM: .* frames only, and no samples of alloc, lock$"
 	expect_file "$here/out"
 }
 
@@ -79,7 +79,7 @@ case_name_of_nobody() {
 	"$here/sleep-$$" 60 &
 	jvms+=($!)
 	start_record --comm "slep-$$" -i 1ms -d 60 -o collapsed -f "$here/out"
-	expect_contains "$here/stderr" "no process of the name 'slep-$$' \(did you mean sleep-$$\?\): the recording waits for one"
+	expect_contains "$here/stderr" "'slep-$$' \(did you mean sleep-$$\?\): the recording waits for one"
 	bash -c "printf '%s' 'slep-$$' >/proc/self/comm; for ((i = 0; i < 100000; i++)); do :; done"
 	end_record INT
 	expect_status 0

@@ -3,8 +3,8 @@
 # Every wrong usage has an exit code, one sentence that names what is wrong and the way out, and no output file.
 . "$(dirname "$0")/lib.sh"
 
-# Words of the rows: SELF is a process that is no JVM, NONE a pid that nobody has, AN and ANOTHER files of profiles, CONF
-# the configuration in front of the row.
+# Words of the rows: SELF is a process that is no JVM, NONE a pid that nobody has, AN and ANOTHER are files of profiles,
+# CONF is the configuration in front of the row.
 rows() {
 	cat <<'EOF'
 # the command
@@ -30,6 +30,12 @@ rows() {
 # targets
 2 | record -d 1                                  | nothing to profile: give -p PID
 2 | record -d 1 --                               | nothing to profile: give -p PID.* -- CMD
+2 | record -p nobody.runs.this -d 1              | no JVM runs 'nobody.runs.this': `duet list` shows
+2 | nobody-runs-this.jar -d 1                    | no JVM runs 'nobody-runs-this.jar'
+2 | record -d 5 java -jar x.jar                  | java is a program.* after --: duet record -d 5 -- java -jar x.jar
+2 | record java -Xmx1g Main                      | duet record -- java -Xmx1g Main
+2 | record sleep 5                               | duet record -- sleep 5
+2 | sleep 5                                      | unknown command .sleep.: to profile a program
 2 | record -p SELF --host                        | more than one kind of target
 2 | record --comm a --cgroup b                   | more than one kind of target
 2 | record -p 0                                  | '0' is not a process id

@@ -5,81 +5,31 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "subject/running.h"
 
-#include "proc/running.h"
-
-struct seen {
-	pid_t busy, idle;
-	int busy_count, idle_count, all;
-};
-
-static void see(void *context, pid_t pid)
+static void names_of_programs(void **state)
 {
-	struct seen *seen = context;
-
-	seen->busy_count += pid == seen->busy;
-	seen->idle_count += pid == seen->idle;
-	seen->all++;
-}
-
-/* Returns when the child has begun. */
-static pid_t start_child(int is_busy)
-{
-	int began[2];
-	char byte;
-	pid_t pid;
-
-	assert_int_equal(pipe(began), 0);
-	pid = fork();
-	if (!pid) {
-		volatile unsigned long turns = 0;
-
-		if (write(began[1], "", 1) != 1)
-			_exit(1);
-		while (is_busy)
-			turns++;
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(began[0], &byte, 1), 1);
-	close(began[0]);
-	close(began[1]);
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
-static void test_who_runs(void **state)
-{
-	struct seen seen = {.busy = start_child(1), .idle = start_child(0)};
-	struct running running = {0};
-
 	(void)state;
-	running_each(&running, see, &seen);
-	assert_int_equal(seen.all, 0);
-	usleep(50000); /* the idle one reaches pause() */
-	running_note(&running);
-	end_child(start_child(0)); /* ends between the looks, or is not noted */
-	usleep(50000);
-	running_each(&running, see, &seen);
-	end_child(seen.busy);
-	end_child(seen.idle);
-	running_release(&running);
-	assert_int_equal(seen.busy_count, 1);
-	assert_int_equal(seen.idle_count, 0);
+	assert_true(running_is_called("shop.jar", "shop.jar"));
+	assert_true(running_is_called("shop-1.2.jar", "shop-1.2.jar"));
+	assert_false(running_is_called("shop-1.2.jar", "jar"));
+	assert_false(running_is_called("shop-1.2.jar", "2.jar"));
+	assert_true(running_is_called("com.acme.Main", "com.acme.Main"));
+	assert_true(running_is_called("com.acme.Main", "Main"));
+	assert_false(running_is_called("com.acme.Main", "acme.Main"));
+	assert_false(running_is_called("com.acme.Main", ""));
+	assert_true(running_is_called("acme.shop/com.acme.Main", "acme.shop/com.acme.Main"));
+	assert_true(running_is_called("acme.shop/com.acme.Main", "com.acme.Main"));
+	assert_true(running_is_called("acme.shop/com.acme.Main", "Main"));
+	assert_true(running_is_called("shop/Main", "Main"));
+	assert_false(running_is_called("", "Main"));
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_who_runs)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_programs),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

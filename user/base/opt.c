@@ -168,27 +168,24 @@ int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char
 	      int *ret_dashdash, struct buf *why)
 {
 	struct opt_cursor cursor = {argc, argv, 1};
-	int count = 0, dashdash = -1;
-	int err;
+	int err = 0;
 
-	while (cursor.at < argc) {
+	*ret_count = 0;
+	*ret_dashdash = -1;
+	while (!err && cursor.at < argc) {
 		char *arg = argv[cursor.at];
 
-		if (dashdash < 0 && !strcmp(arg, "--")) {
-			dashdash = count;
+		if (*ret_dashdash < 0 && !strcmp(arg, "--")) {
+			*ret_dashdash = *ret_count;
 			cursor.at++;
-		} else if (dashdash >= 0 || arg[0] != '-' || !arg[1]) {
-			ret_args[count++] = arg;
+		} else if (*ret_dashdash >= 0 || arg[0] != '-' || !arg[1]) {
+			ret_args[(*ret_count)++] = arg;
 			cursor.at++;
 		} else {
 			err = parse_option(rows, &cursor, options, why);
-			if (err < 0)
-				return err;
 		}
 	}
-	*ret_count = count;
-	*ret_dashdash = dashdash;
-	return 0;
+	return err;
 }
 
 int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why)
@@ -254,7 +251,7 @@ static void help_row(const struct opt *row, struct buf *out)
 		columns = 0;
 	}
 	buf_printf(out, "%*s%s", (int)(HELP_COLUMN - columns), "", row->help);
-	if (row->choices)
+	if (row->choices && !(row->scope & OPT_OF_HOST))
 		help_choices(row, out);
 	buf_add_char(out, '\n');
 	buf_release(&spelling);

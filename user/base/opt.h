@@ -34,6 +34,7 @@ struct opt {
 enum opt_scope {
 	OPT_OF_FILES = 1 << 0, /* it shapes the output, so it may change during a recording */
 	OPT_NOT_CONFIG = 1 << 1, /* not allowed in the configuration file */
+	OPT_OF_HOST = 1 << 2, /* its choices are what runs here now: --help does not have them */
 };
 
 /* clang-format off */
@@ -45,7 +46,7 @@ enum opt_scope {
  * Parses argv[1..argc) into `options`, the caller's struct with defaults already set. `rows` ends with OPT_END. Words
  * that are not options are appended in order to ret_args, which has room for argc. After "--" every word is copied, and
  * *ret_dashdash is the index of the first of them in ret_args (-1 without "--"). Returns 0, or -EINVAL with one
- * sentence in `why`.
+ * sentence in `why`; then the words are those before the wrong one.
  */
 int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char **ret_args, int *ret_count,
 	      int *ret_dashdash, struct buf *why);

@@ -25,6 +25,8 @@ struct command {
 	size_t options_bytes; /* size of the struct that the rows fill; it starts zeroed and with `bool help` */
 	int most_words;
 	const char *takes; /* end of the message "duet NAME takes …", for words that the command does not take */
+	/* Called when an option is wrong. Returns true after reporting a likelier cause. May be NULL. */
+	bool (*explain)(const struct command_words *words);
 	void (*init)(void *options); /* sets the defaults that are not 0; may be NULL */
 	void (*release)(void *options); /* may be NULL */
 	int (*run)(void *options, const struct command_words *words); /* returns the exit code */

@@ -16,6 +16,7 @@
 #include "cmd/record.h"
 #include "cmd/record_events.h"
 #include "cmd/record_rows.h"
+#include "cmd/record_targets.h"
 #include "cmd/style.h"
 #include "collect/returns.h"
 #include "duet_agent.h"
@@ -32,68 +33,8 @@
 #define CONTINUOUS_MEMORY (128u << 20)
 #define DAEMON_OVERHEAD 1.0 /* percent */
 #define COMMAND_LINE_MAX 400 /* bytes of the command line that go into the output */
-#define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
 
 /* ---- from the command line to the session's options; each function reports its own errors ---- */
-
-static int add_pid(struct session_options *session, const char *text, size_t len)
-{
-	char *end;
-	long pid;
-
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (errno || !len || end != text + len || pid <= 0 || pid > INT32_MAX) {
-		log_error("'%.*s' is not a process id: give a number, several with commas: -p 123,456", (int)len, text);
-		return -EINVAL;
-	}
-	for (size_t i = 0; i < session->pids.len; i++)
-		if (session->pids.items[i] == pid)
-			return 0;
-	if (session->pids.len >= PIDS_MAX) {
-		log_error("more than %d processes: use --host for all of them", PIDS_MAX);
-		return -EINVAL;
-	}
-	return vec_push(&session->pids, (pid_t)pid);
-}
-
-static int add_pids(struct session_options *session, const char *list)
-{
-	for (;;) {
-		size_t len = strcspn(list, ",");
-		int err = add_pid(session, list, len);
-
-		if (err < 0 || !list[len])
-			return err;
-		list += len + 1;
-	}
-}
-
-static int set_targets(struct session_options *session, const struct record_options *options, char **args, int count,
-		       int dashdash)
-{
-	int err = 0, kinds, plain = dashdash < 0 ? count : dashdash;
-
-	for (size_t i = 0; !err && i < options->pids.len; i++)
-		err = add_pids(session, options->pids.items[i]);
-	for (int i = 0; !err && i < plain; i++)
-		err = add_pids(session, args[i]);
-	if (err < 0)
-		return err;
-	if (dashdash >= 0 && dashdash < count)
-		session->command = args + dashdash;
-	session->cgroup = options->cgroup;
-	session->container = options->container;
-	session->comm = options->comm;
-	kinds = (session->pids.len > 0) + options->host + (options->cgroup != NULL) + (options->container != NULL) +
-		(options->comm != NULL) + (session->command != NULL);
-	session->host = !session->pids.len && !session->command;
-	if (kinds == 1)
-		return 0;
-	log_error("%s: give -p PID, --host, --cgroup, --container, --comm or -- CMD",
-		  kinds ? "more than one kind of target" : "nothing to profile");
-	return -EINVAL;
-}
 
 /* What is about sleeps only. */
 static int set_sleeps(struct session_options *session, const struct record_options *options)
@@ -518,10 +459,10 @@ static const session_setter setters[] = {
 	set_outputs,  set_usages,	 set_jfr,    set_file_limit,
 };
 
-static int fill_session(struct session_options *session, const struct record_options *options, char **args, int count,
-			int dashdash)
+static int fill_session(struct session_options *session, const struct record_options *options,
+			const struct command_words *words)
 {
-	int err = set_targets(session, options, args, count, dashdash);
+	int err = record_targets_set(session, options, words);
 
 	copy_values(session, options);
 	for (size_t i = 0; !err && i < sizeof(setters) / sizeof(setters[0]); i++)
@@ -606,7 +547,7 @@ int record_options_fill(struct record_options *options, const char *folder, stru
 		filled.files.items = only;
 		filled.files.len = 1;
 	}
-	return fill_session(session, &filled, NULL, 0, -1);
+	return fill_session(session, &filled, &(struct command_words){.dashdash = -1});
 }
 
 static void init(void *options)
@@ -637,7 +578,7 @@ static int run(void *context, const struct command_words *words)
 	session.as_called = entrance.await != NULL;
 	if (options->verbose)
 		log_set_level(LOG_DEBUG);
-	if (!fill_session(&session, options, words->items, words->count, words->dashdash))
+	if (!fill_session(&session, options, words))
 		code = session_run(&session);
 	record_session_release(&session);
 	buf_release(&line);
@@ -647,12 +588,13 @@ static int run(void *context, const struct command_words *words)
 const struct command cmd_record = {
 	.name = "record",
 	.summary = "profile processes: duet record -p PID -d 30 -f out.html",
-	.usage = "duet record [OPTIONS] (-p PID[,PID…] | --host | --cgroup PATH |\n"
+	.usage = "duet record [OPTIONS] (-p PID|NAME[,…] | --host | --cgroup PATH |\n"
 		 "                              --container ID|NAME | --comm NAME | -- CMD [ARGS…])\n"
-		 "       duet [OPTIONS] PID\n",
+		 "       duet [OPTIONS] PID|NAME    NAME: the jar or main class that a JVM runs\n",
 	.rows = record_rows,
 	.options_bytes = sizeof(struct record_options),
 	.most_words = INT_MAX,
+	.explain = record_targets_lack_dashes,
 	.init = init,
 	.release = release,
 	.run = run,

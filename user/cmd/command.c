@@ -31,7 +31,7 @@ static int parse_and_run(const struct command *command, void *options, struct co
 	buf_init(&why);
 	err = opt_parse(command->rows, words->argc, words->argv, options, words->items, &words->count,
 			&words->dashdash, &why);
-	if (err < 0)
+	if (err < 0 && !(command->explain && command->explain(words)))
 		log_error("%s", why.data);
 	buf_release(&why);
 	if (err < 0)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cmd/cmd.h"
+#include "cmd/list_jvms.h"
 #include "cmd/style.h"
 #include "collect/returns.h"
 #include "engine/engines.h"
@@ -140,10 +141,12 @@ static void hook_words(struct buf *out)
 /* clang-format off */
 const struct opt record_rows[] = {
 	OPT_GROUP("Target"),
-	{'p', "pid", "PID[,PID…]", "profile these processes", opt_strings, FIELD(pids), OPT_NOT_CONFIG},
+	{'p', "pid", "PID|NAME[,…]", "profile these processes, or the JVM that runs this jar or main class",
+		opt_strings, FIELD(pids), OPT_NOT_CONFIG | OPT_OF_HOST, list_jvm_choices},
 	{0, "host", NULL, "profile every process of the host", opt_flag, FIELD(host), OPT_NOT_CONFIG},
 	{0, "cgroup", "PATH", "profile every process in this cgroup (v2) and below it", opt_string, FIELD(cgroup)},
-	{0, "container", "ID|NAME", "profile every process of this container", opt_string, FIELD(container)},
+	{0, "container", "ID|NAME", "profile every process of this container", opt_string, FIELD(container),
+		OPT_OF_HOST, list_container_choices},
 	{0, "comm", "NAME", "profile every process of this name", opt_string, FIELD(comm)},
 
 	OPT_GROUP("Sampling"),

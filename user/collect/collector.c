@@ -196,29 +196,6 @@ static int put(const struct bpf_map *map, pid_t pid, const void *value, size_t b
 	return bpf_map__update_elem(map, &pid, sizeof(pid), value, bytes, BPF_ANY);
 }
 
-static int add_target(struct collector *collector, pid_t pid)
-{
-	uint64_t start_ticks;
-	int err = process_read_start_ticks(pid, &start_ticks);
-
-	if (err < 0)
-		return err;
-	return put(collector->programs.bpf->maps.targets, pid, &start_ticks, sizeof(start_ticks));
-}
-
-static int add_targets(struct collector *collector, const struct collector_options *options, struct buf *why)
-{
-	for (size_t i = 0; options->targets && i < options->target_count; i++) {
-		int err = add_target(collector, options->targets[i]);
-
-		if (err < 0) {
-			buf_printf(why, "process %d cannot be profiled: %s", options->targets[i], strerror(-err));
-			return err;
-		}
-	}
-	return 0;
-}
-
 static void explain(struct buf *why, int err)
 {
 	if (err == -EMFILE) {
@@ -313,7 +290,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		goto out;
 	}
 	open_mappings(collector, options);
-	err = add_targets(collector, &expanded, why);
+	err = programs_add_targets(&collector->programs, &expanded, why);
 	if (err == 0)
 		*ret = collector;
 out:
@@ -562,26 +539,12 @@ int collector_watch_locks(struct collector *collector, pid_t pid, const struct d
 
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks)
 {
-	const struct bpf_map *targets = collector->programs.bpf->maps.targets;
-	uint64_t ticks = 0;
-
-	return !bpf_map__lookup_elem(targets, &pid, sizeof(pid), &ticks, sizeof(ticks), 0) && ticks == start_ticks;
+	return programs_have_target(&collector->programs, pid, start_ticks);
 }
 
 size_t collector_targets(const struct collector *collector, pid_t *ret_pids, size_t most)
 {
-	const struct bpf_map *targets = collector->programs.bpf->maps.targets;
-	size_t count = 0;
-	pid_t before, pid;
-
-	while (count < DUET_MAX_TARGETS &&
-	       !bpf_map__get_next_key(targets, count ? &before : NULL, &pid, sizeof(pid))) {
-		if (count < most)
-			ret_pids[count] = pid;
-		count++;
-		before = pid;
-	}
-	return count;
+	return programs_targets(&collector->programs, ret_pids, most);
 }
 
 /* Reads the line "memlock:", which bpf_map_show_fdinfo() writes (kernel/bpf/syscall.c). */

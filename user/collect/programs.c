@@ -463,3 +463,52 @@ uint64_t programs_perf_period(const struct event_spec *spec)
 {
 	return spec->event->perf.is_clock || spec->event->perf.by_period ? spec->interval : 1;
 }
+
+/* ---- targets ---- */
+
+static int add_target(const struct programs *programs, pid_t pid)
+{
+	uint64_t start_ticks;
+	int err = process_read_start_ticks(pid, &start_ticks);
+
+	if (err < 0)
+		return err;
+	return bpf_map__update_elem(programs->bpf->maps.targets, &pid, sizeof(pid), &start_ticks, sizeof(start_ticks),
+				    BPF_ANY);
+}
+
+int programs_add_targets(const struct programs *programs, const struct collector_options *options, struct buf *why)
+{
+	for (size_t i = 0; options->targets && i < options->target_count; i++) {
+		int err = add_target(programs, options->targets[i]);
+
+		if (err < 0) {
+			buf_printf(why, "process %d cannot be profiled: %s", options->targets[i], strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+bool programs_have_target(const struct programs *programs, pid_t pid, uint64_t start_ticks)
+{
+	uint64_t ticks = 0;
+
+	return !bpf_map__lookup_elem(programs->bpf->maps.targets, &pid, sizeof(pid), &ticks, sizeof(ticks), 0) &&
+	       ticks == start_ticks;
+}
+
+size_t programs_targets(const struct programs *programs, pid_t *ret_pids, size_t most)
+{
+	size_t count = 0;
+	pid_t before, pid;
+
+	while (count < DUET_MAX_TARGETS &&
+	       !bpf_map__get_next_key(programs->bpf->maps.targets, count ? &before : NULL, &pid, sizeof(pid))) {
+		if (count < most)
+			ret_pids[count] = pid;
+		count++;
+		before = pid;
+	}
+	return count;
+}

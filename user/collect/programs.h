@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "base/buf.h"
 #include "collect/returns.h"
 #include "duet_config.h"
 
@@ -32,6 +34,12 @@ struct programs {
 int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
 		  const struct returns *returns);
 void programs_unload(struct programs *programs);
+
+/* The processes that are sampled, if not all are: those of the options, and with follow_forks their children. */
+int programs_add_targets(const struct programs *programs, const struct collector_options *options, struct buf *why);
+bool programs_have_target(const struct programs *programs, pid_t pid, uint64_t start_ticks);
+/* Returns the number of those that have not ended, and the first `most` of them. */
+size_t programs_targets(const struct programs *programs, pid_t *ret_pids, size_t most);
 
 /* Returns true if a program samples several events, so that it needs to know which one ticked. */
 bool programs_use_index(const struct event_list *events);

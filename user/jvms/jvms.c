@@ -376,7 +376,6 @@ static int add_agent(struct jvms *jvms, struct process *process, struct agent *a
 {
 	if (!agent)
 		return -ENOMEM;
-	jvms->has_met = true;
 	jvm_share_room(agent->jvm, jvms->of.names);
 	agent->outside = reader_of(jvm_process(process)->agent);
 	jvm_process(process)->agent = agent;

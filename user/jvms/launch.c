@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,14 @@ static bool find_program(const char *name, char *path, size_t size)
 			return true;
 	}
 	return false;
+}
+
+bool launch_is_program(const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return find_program(name, path, sizeof(path)) && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
 /* Returns true for the java launcher itself, not for a script of that name, which might not take the option. */

@@ -35,6 +35,7 @@ struct launch {
 
 #define LAUNCH_NONE {.gate = -1}
 
+bool launch_is_program(const char *name); /* true if execvp() would find it */
 /* Forks the waiting child, which will execute `argv`. Returns 0 or -errno. */
 int launch_start(struct launch *launch, char **argv);
 int launch_add_agent(struct launch *launch); /* a java command will load the agent; 0 or -errno */

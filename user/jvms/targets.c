@@ -194,6 +194,7 @@ static int attach_target(struct jvms *jvms, struct process *process)
 	struct attach_control control;
 	int err;
 
+	jvms->has_met = true;
 	if (jvms->of.loaded_agent && jvms->of.loaded_agent->name[0])
 		return jvms_attach(jvms, process, ATTACH_LOADED, "it is loaded", jvms->of.loaded_agent);
 	if (!cause || jvms_agents_are_optional(jvms)) {

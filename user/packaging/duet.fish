@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: MIT
 # fish completion for duet(1): commands, options and values are what `duet complete` says.
 
-function __duet_jvms
-    for exe in /proc/[0-9]*/exe
-        string match -q '*/java' (readlink $exe 2>/dev/null); and basename (dirname $exe)
-    end
-end
-
 function __duet_words
     set -l words (commandline -opc)
     set -l command record
@@ -26,7 +20,7 @@ function __duet_words
     end
     duet complete $command 2>/dev/null
     if test $command = record
-        __duet_jvms
+        duet complete record -- -p 2>/dev/null # numbers of JVMs, with what they run
     end
 end
 

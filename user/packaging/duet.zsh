@@ -2,13 +2,9 @@
 # SPDX-License-Identifier: MIT
 # zsh completion for duet(1): commands, options and values are what `duet complete` says.
 
-_duet_jvms() {
-	local exe
-	local -a jvms
-	for exe in /proc/[0-9]*/exe(N); do
-		[[ ${exe:A:t} != java ]] || jvms+=(${exe:h:t})
-	done
-	compadd -a jvms
+# The numbers of JVMs, with what they run.
+_duet_jvms() { # PROGRAM
+	_duet_described jvm ${(f)"$($1 complete record -- -p 2>/dev/null)"}
 }
 
 # Of lines "word<TAB>help".
@@ -25,7 +21,7 @@ _duet() {
 	local -a values
 	(( CURRENT == 2 )) || [[ $words[2] != [a-z]* ]] || command=$words[2]
 	case $before in
-	-p|--pid) _duet_jvms; return ;;
+	-p|--pid) _duet_jvms $program; return ;;
 	-f|--file|--config|--lock) _files; return ;;
 	-*) values=(${(f)"$($program complete $command -- $before 2>/dev/null)"}) ;;
 	esac
@@ -35,7 +31,7 @@ _duet() {
 		_duet_described option ${(f)"$($program complete $command 2>/dev/null)"}
 	else
 		(( CURRENT != 2 )) || _duet_described command ${(f)"$($program complete 2>/dev/null)"}
-		[[ $command != record ]] || _duet_jvms
+		[[ $command != record ]] || _duet_jvms $program
 		[[ $command != (convert|diff) ]] || _files
 	fi
 }

@@ -188,14 +188,22 @@ static bool is_meant(const struct container *container, const char *wanted)
 	       container_is_hex(container->ref.id, strlen(container->ref.id));
 }
 
-/* Matches only a container's own root cgroup, not the cgroups inside of it. */
+/* Returns the container whose own root cgroup this is, not a cgroup inside of it; or NULL. */
+static const struct container *container_at(struct containers *containers, uint64_t id, const char *path)
+{
+	const struct container *container = containers_get(containers, id);
+	bool is_root = container->ref.kind != CONTAINER_NONE && !strcmp(container->path, path) &&
+		       strlen(path) == container->ref.root_len;
+
+	return is_root ? container : NULL;
+}
+
 static bool match_visited(void *context, uint64_t id, const char *path)
 {
 	struct search *search = context;
-	const struct container *container = containers_get(search->containers, id);
+	const struct container *container = container_at(search->containers, id, path);
 
-	if (container->ref.kind == CONTAINER_NONE || strcmp(container->path, path) ||
-	    strlen(path) != container->ref.root_len || !is_meant(container, search->wanted))
+	if (!container || !is_meant(container, search->wanted))
 		return true;
 	if (search->matches++)
 		return true;
@@ -230,6 +238,33 @@ int containers_find(struct containers *containers, const char *wanted, uint64_t 
 	}
 	free(search.path);
 	return err;
+}
+
+/* ---- all of them ---- */
+
+struct each {
+	struct containers *containers;
+	void (*visit)(void *context, const struct container *container);
+	void *context;
+};
+
+static bool visit_if_container(void *context, uint64_t id, const char *path)
+{
+	const struct each *each = context;
+	const struct container *container = container_at(each->containers, id, path);
+
+	if (container)
+		each->visit(each->context, container);
+	return true;
+}
+
+void containers_each(struct containers *containers, void (*visit)(void *context, const struct container *container),
+		     void *context)
+{
+	struct each each = {containers, visit, context};
+
+	containers_scan(containers);
+	(void)cgroup_walk(&containers->tree, visit_if_container, &each);
 }
 
 /* ---- names ---- */

@@ -56,6 +56,10 @@ const struct container *containers_of_process(struct containers *containers, pid
 int containers_find(struct containers *containers, const char *wanted, uint64_t *ret_id, struct buf *ret_path,
 		    struct buf *why);
 
+/* Visits all running containers that cgroup v2 has, each once. */
+void containers_each(struct containers *containers, void (*visit)(void *context, const struct container *container),
+		     void *context);
+
 /*
  * Appends the name that people use: "namespace/pod/name", "name", or the short id; the path for a plain cgroup. The
  * bytes are not made safe to print.

@@ -496,6 +496,17 @@ int process_read_uid(pid_t pid, uid_t *ret_uid)
 	return err;
 }
 
+/* Any process may read the clock of another. It is to the nanosecond, where /proc/PID/stat counts ticks. */
+uint64_t process_cpu_ns(pid_t pid)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
+		return 0;
+	return (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
 {
 	struct buf text;

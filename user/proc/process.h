@@ -98,6 +98,7 @@ void process_cost_end(struct process *process, uint64_t begin_ns);
 int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
 int process_read_leader(pid_t tid, pid_t *ret_pid); /* the process (thread group) that thread `tid` belongs to */
 int process_read_uid(pid_t pid, uid_t *ret_uid); /* the effective user id */
+uint64_t process_cpu_ns(pid_t pid); /* CPU time of its threads so far; 0 when it has ended */
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as in the loader's pid namespace */
 /* true if the process runs, but /proc is mounted with hidepid and does not show it to us */
 bool process_is_hidden(pid_t pid);

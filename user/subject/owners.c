@@ -182,6 +182,11 @@ static const struct container *container_of(struct owners *owners, const struct 
 	return by_v1 && is_still(process) ? by_v1 : container;
 }
 
+const struct container *owners_container(struct owners *owners, const struct process *process)
+{
+	return container_of(owners, process, cgroup_of(owners, process));
+}
+
 /* ---- lists of names ---- */
 
 static bool is_container_listed(struct owners *owners, const struct process *process,

@@ -57,6 +57,8 @@ uint32_t owners_row(struct owners *owners, struct process *process, const struct
 void owners_exec(struct process *process);
 /* Call when the profile is exchanged: rows are no longer valid. `move` gives the strings' new ids; NULL: they stay. */
 void owners_new_profile(struct process *process, struct intern_move *move);
+/* Returns the container or plain cgroup that the process is in now, as /proc shows it. Never NULL. */
+const struct container *owners_container(struct owners *owners, const struct process *process);
 /*
  * Returns true if the list names the JVM: by its user, process name, main class or jar, container (name, id, label) or
  * cgroup. Also returns true while the JVM is too young to know what it runs: ask again later.

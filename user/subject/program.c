@@ -20,7 +20,7 @@
 #define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
 #define COMMAND_MAX 4096 /* bytes of a text counter */
 #define COUNTER_CUT 1024 /* HotSpot's default of PerfMaxStringConstLength, where it cuts text counters */
-#define PROPERTIES_MAX (1u << 20) /* bytes read of one of Spark's files, which usually has some kilobytes */
+#define PROPERTIES_MAX (1u << 20) /* bytes read of a file of text, which usually has some kilobytes */
 #define SPARK_PREFIX ", spark: " /* gProfiler's form */
 
 /* ---- the application's name ---- */
@@ -205,25 +205,90 @@ int program_vm_flags(const struct process *process, bool is_young, struct buf *o
 	return err;
 }
 
-/* ---- Spark's name of the application ---- */
+/* ---- files of text ---- */
 
 /*
- * Opens the file as the process sees it. Only the name in it is used: a hostile process may have linked it to any file
- * in its own root.
+ * Reads the file as the process sees it. Only what is looked for in it is used: a hostile process may have linked it to
+ * any file in its own root.
  */
-static int read_properties(pid_t pid, const char *path, struct buf *name)
+static int read_text(pid_t pid, const char *path, struct buf *text)
 {
-	struct buf text;
 	int err, fd = target_file_open(pid, pid, path);
 
 	if (fd < 0)
 		return fd;
+	err = io_read_again(fd, PROPERTIES_MAX, text);
+	close(fd);
+	return err;
+}
+
+/* ---- the version ---- */
+
+/* `home`: a JDK. */
+static int version_of_release(pid_t pid, const char *home, struct buf *version)
+{
+	static const char key[] = "JAVA_VERSION=\"";
+	const char *at;
+	struct buf path, text;
+	int err;
+
+	buf_init(&path);
 	buf_init(&text);
-	err = io_read_again(fd, PROPERTIES_MAX, &text);
+	buf_printf(&path, "%s/release", home);
+	err = read_text(pid, path.data, &text);
+	at = err ? NULL : strstr(text.data, key);
+	if (at)
+		buf_add(version, at + strlen(key), strcspn(at + strlen(key), "\"\n"));
+	buf_release(&text);
+	buf_release(&path);
+	return at ? 0 : err ? err : -ENOENT;
+}
+
+static int version_by_release(const struct process *process, struct buf *version)
+{
+	const struct mapping *libjvm = maps_find_file(&process->maps, "libjvm.so");
+	const char *lib = libjvm ? strstr(libjvm->path, "/lib/") : NULL;
+	char home[PATH_MAX];
+
+	for (const char *next = lib; next; next = strstr(next + 1, "/lib/"))
+		lib = next;
+	if (!lib || (size_t)(lib - libjvm->path) >= sizeof(home))
+		return -ENOENT;
+	snprintf(home, sizeof(home), "%.*s", (int)(lib - libjvm->path), libjvm->path);
+	if (strlen(home) > 4 && !strcmp(home + strlen(home) - 4, "/jre"))
+		home[strlen(home) - 4] = '\0';
+	return version_of_release(process->pid, home, version);
+}
+
+int program_java_version(const struct process *process, struct buf *version)
+{
+	char text[64] = "";
+	struct buf counters;
+	int err;
+
+	buf_init(&counters);
+	err = program_counters(process, &counters);
+	if (!err)
+		err = hsperfdata_string(counters.data, counters.len, "java.property.java.version", text, sizeof(text));
+	buf_release(&counters);
+	if (err < 0)
+		return version_by_release(process, version);
+	buf_add_str(version, text);
+	return 0;
+}
+
+/* ---- Spark's name of the application ---- */
+
+static int read_properties(pid_t pid, const char *path, struct buf *name)
+{
+	struct buf text;
+	int err;
+
+	buf_init(&text);
+	err = read_text(pid, path, &text);
 	if (!err)
 		err = spark_from_properties(text.data, text.len, name);
 	buf_release(&text);
-	close(fd);
 	return err;
 }
 

@@ -24,6 +24,8 @@ void program_libjvm(const struct process *process, const struct mapping *libjvm,
 int program_vm_flags(const struct process *process, bool is_young, struct buf *out);
 /* Appends the JVM's performance counters (attach/hsperfdata.h). Returns 0 or -errno. */
 int program_counters(const struct process *process, struct buf *counters);
+/* Appends "17.0.15": by its counters, or as the file `release` of its JDK has it. Returns 0 or -errno. */
+int program_java_version(const struct process *process, struct buf *version);
 /* Appends ", spark: NAME" for a Spark application; its id if the name is unknown. */
 void program_add_spark(pid_t pid, struct buf *application);
 

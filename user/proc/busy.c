@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "proc/running.h"
+#include "proc/busy.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static bool read_moment(pid_t pid, struct moment *ret)
 	return at && fields[STAT_FLAGS] && !(fields[STAT_FLAGS] & PF_KTHREAD);
 }
 
-void running_note(struct running *running)
+void busy_note(struct busy *busy)
 {
 	struct moment moment;
 	size_t count;
@@ -53,22 +53,22 @@ void running_note(struct running *running)
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (read_moment(pids[i], &moment))
-			(void)map_put(&running->ticks, (uint64_t)pids[i], moment.ticks + 1);
+			(void)map_put(&busy->ticks, (uint64_t)pids[i], moment.ticks + 1);
 	free(pids);
 }
 
-void running_each(const struct running *running, running_visit visit, void *context)
+void busy_each(const struct busy *busy, busy_visit visit, void *context)
 {
 	uint64_t pid, ticks;
 	size_t cursor = 0;
 	struct moment now;
 
-	while (map_next(&running->ticks, &cursor, &pid, &ticks))
+	while (map_next(&busy->ticks, &cursor, &pid, &ticks))
 		if (read_moment((pid_t)pid, &now) && (now.ticks + 1 > ticks || now.state == 'R'))
 			visit(context, (pid_t)pid);
 }
 
-void running_release(struct running *running)
+void busy_release(struct busy *busy)
 {
-	map_release(&running->ticks);
+	map_release(&busy->ticks);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which of the machine's processes run: those whose CPU time grows from one look to the next. */
-#ifndef PROC_RUNNING_H
-#define PROC_RUNNING_H
+#ifndef PROC_BUSY_H
+#define PROC_BUSY_H
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -9,15 +9,15 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-struct running { /* all zero: nothing noted */
+struct busy { /* all zero: nothing noted */
 	struct map ticks; /* pid -> 1 + CPU time of the process, in the kernel's ticks */
 };
 
 /* Notes the CPU time of all processes but kernel threads. Without memory, fewer are noted. */
-void running_note(struct running *running);
-typedef void (*running_visit)(void *context, pid_t pid);
+void busy_note(struct busy *busy);
+typedef void (*busy_visit)(void *context, pid_t pid);
 /* Calls `visit` for the noted processes that have run since, or run now. */
-void running_each(const struct running *running, running_visit visit, void *context);
-void running_release(struct running *running);
+void busy_each(const struct busy *busy, busy_visit visit, void *context);
+void busy_release(struct busy *busy);
 
 #endif

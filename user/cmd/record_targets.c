@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/record_targets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cmd/record_rows.h"
+#include "jvms/launch.h"
+#include "session.h"
+#include "subject/running.h"
+
+#define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
+#define SHOWN_MAX 400 /* bytes of a command line in a message */
+
+/* ---- a command without "--" ---- */
+
+static void add_words(struct buf *line, char **words, int count)
+{
+	for (int i = 0; i < count && line->len <= SHOWN_MAX; i++)
+		buf_printf(line, " %s", line->len + strlen(words[i]) > SHOWN_MAX ? "…" : words[i]);
+}
+
+static bool is_number(const char *text)
+{
+	return !text[strspn(text, "0123456789,")];
+}
+
+bool record_targets_lack_dashes(const struct command_words *words)
+{
+	char *first = words->count && words->dashdash ? words->items[0] : NULL;
+	struct buf line;
+	int at = 1;
+
+	if (!first || is_number(first) || !launch_is_program(first))
+		return false;
+	while (at < words->argc && words->argv[at] != first)
+		at++;
+	buf_init(&line);
+	add_words(&line, words->argv + 1, at - 1);
+	buf_add_str(&line, " --");
+	add_words(&line, words->argv + at, words->argc - at);
+	log_error("%s is a program, and a command comes after --: duet record%s", first, line.data);
+	buf_release(&line);
+	return true;
+}
+
+/* ---- processes ---- */
+
+static int add_pid(struct session_options *session, pid_t pid)
+{
+	for (size_t i = 0; i < session->pids.len; i++)
+		if (session->pids.items[i] == pid)
+			return 0;
+	if (session->pids.len >= PIDS_MAX) {
+		log_error("more than %d processes: use --host for all of them", PIDS_MAX);
+		return -EINVAL;
+	}
+	return vec_push(&session->pids, pid);
+}
+
+static int add_number(struct session_options *session, const char *text)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (!errno && *text && !*end && pid > 0 && pid <= INT32_MAX)
+		return add_pid(session, (pid_t)pid);
+	log_error("'%s' is not a process id: give a number, several with commas: -p 123,456", text);
+	return -EINVAL;
+}
+
+static void refuse_name(const char *name)
+{
+	struct text_guess guess = {.typed = name};
+	struct running running;
+	struct buf help;
+
+	buf_init(&help);
+	(void)running_find(&running, NULL);
+	for (size_t i = 0; i < running.jvms.len; i++) {
+		text_guess(&guess, running.jvms.items[i].program);
+		text_guess(&guess, running_short_name(running.jvms.items[i].program));
+	}
+	running_release(&running);
+	text_add_guess(&guess, "", "`duet list` shows the JVMs and what they run", &help);
+	log_error("no JVM runs '%s'%s", name, help.data);
+	buf_release(&help);
+}
+
+static void ask_for_choice(const char *name, const struct running *running)
+{
+	struct buf list;
+
+	buf_init(&list);
+	running_list(running, &list);
+	log_error("%zu JVMs run '%s': choose one by its number: %s", running->jvms.len, name, list.data);
+	buf_release(&list);
+}
+
+static int add_name(struct session_options *session, const char *name)
+{
+	struct running running;
+	int err = running_find(&running, name);
+
+	if (!err && running.jvms.len == 1)
+		err = add_pid(session, running.jvms.items[0].process->pid);
+	else if (!err && running.jvms.len)
+		ask_for_choice(name, &running);
+	else
+		refuse_name(name);
+	if (!err && running.jvms.len != 1)
+		err = -EINVAL;
+	running_release(&running);
+	return err;
+}
+
+/* Returns true if the text is the name of a program and no number: names have letters. */
+static bool is_name(const char *text)
+{
+	return *text != '-' && strspn(text, "0123456789") < strlen(text);
+}
+
+static int add_processes(struct session_options *session, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *one;
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && (one = strsep(&rest, ",")))
+		err = is_name(one) ? add_name(session, one) : add_number(session, one);
+	free(copy);
+	return err;
+}
+
+bool record_targets_has(const char *name)
+{
+	struct running running;
+	bool has_some;
+
+	(void)running_find(&running, name);
+	has_some = running.jvms.len;
+	running_release(&running);
+	return has_some;
+}
+
+/* ---- all of them ---- */
+
+static int count_kinds(const struct session_options *session, const struct record_options *options)
+{
+	return (session->pids.len > 0) + options->host + (options->cgroup != NULL) + (options->container != NULL) +
+	       (options->comm != NULL) + (session->command != NULL);
+}
+
+int record_targets_set(struct session_options *session, const struct record_options *options,
+		       const struct command_words *words)
+{
+	int err = 0, kinds, plain = words->dashdash < 0 ? words->count : words->dashdash;
+
+	for (size_t i = 0; !err && i < options->pids.len; i++)
+		err = add_processes(session, options->pids.items[i]);
+	for (int i = 0; !err && i < plain; i++) {
+		if (is_name(words->items[i]) && !record_targets_has(words->items[i]) &&
+		    record_targets_lack_dashes(words))
+			return -EINVAL;
+		err = add_processes(session, words->items[i]);
+	}
+	if (err < 0)
+		return err;
+	if (words->dashdash >= 0 && words->dashdash < words->count)
+		session->command = words->items + words->dashdash;
+	session->cgroup = options->cgroup;
+	session->container = options->container;
+	session->comm = options->comm;
+	kinds = count_kinds(session, options);
+	session->host = !session->pids.len && !session->command;
+	if (kinds == 1)
+		return 0;
+	log_error("%s: give -p PID, --host, --cgroup, --container, --comm or -- CMD",
+		  kinds ? "more than one kind of target" : "nothing to profile");
+	return -EINVAL;
+}
