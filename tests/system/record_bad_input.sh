@@ -155,6 +155,35 @@ case_attach_disabled_under_bpf() {
 	expect_alive "$jvm"
 }
 
+# What needs no agent is recorded without one.
+case_no_agent_no_alloc() {
+	need_bpf
+	JVM_OPTS=(-XX:+DisableAttachMechanism)
+	start_jvm "$(any_jdk)" shop.Demo
+	record_cpu 1 -p "$jvm" -e cpu=2ms,alloc -o collapsed -f "$here/out"
+	expect_contains "$here/stderr" 'DisableAttachMechanism.*: its Java frames are read from outside, no samples of alloc'
+	expect_contains "$here/out" 'shop/Pricing'
+	record -p "$jvm" -e alloc,lock -d 1 -o collapsed -f "$here/none"
+	expect_refusal 1 'DisableAttachMechanism'
+	[ ! -e "$here/none" ] || fail "an output file was written"
+}
+
+# The library that would be attached finds no room.
+case_full_tmp() {
+	need_bpf
+	need_root
+	[[ $DUET_BUILD != /tmp/* ]] || skip "the build is below /tmp, which the JVM does not see"
+	JVM_OPTS=(-XX:-UsePerfData)
+	# shellcheck disable=SC2016 # for the inner shell
+	JVM_AS=(unshare --mount sh -c 'for place in /tmp /dev/shm /var/tmp /run; do
+		mount -t tmpfs -o size=40k tmpfs $place; done; exec "$@"' sh)
+	start_jvm "$(any_jdk)" shop.Demo
+	record_cpu 1 -p "$jvm" -e cpu=2ms,alloc -o collapsed -f "$here/out"
+	expect_contains "$here/stderr" "JVM $jvm.* read from outside, no samples of alloc"
+	expect_contains "$here/out" 'shop/Pricing'
+	expect_alive "$jvm"
+}
+
 case_suspended_jvm() {
 	start_jvm "$(any_jdk)" shop.Demo
 	kill -STOP "$jvm"

@@ -13,9 +13,9 @@
 #include "base/text.h"
 #include "event/event.h"
 #include "join/decided.h"
+#include "jvms/failures.h"
 #include "jvms/readers.h"
 #include "jvms/sources.h"
-#include "outside/reader.h"
 #include "profile/profile.h"
 #include "subject/owners.h"
 
@@ -26,9 +26,6 @@
 #define METADATA_LANE_BYTES (4u << 20)
 #define TABLES_BYTES (16u << 20) /* pages are touched only as far as they are filled; libjvm.so takes 1.5 MB */
 #define JAVA_SAMPLE_BYTES 2048 /* record of a typical stack, for the size of the lane */
-#define FIRST_RETRY_S 2
-#define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */
-#define RETRIES 3
 /* A JVM that is read from outside gets an agent when this share of its last walks was cut. */
 #define WALKS_TO_JUDGE 200
 #define CUT_PERCENT 3
@@ -146,58 +143,7 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 	return engine_allow(jvms->of.engine, agent->process->pid, &target);
 }
 
-/* ---- failures ---- */
-
-/*
- * Returns false if the failure of this agent may end the recording before it begins. Then the start of the session
- * reports the failure.
- */
-static bool goes_on_without(const struct jvms *jvms)
-{
-	return jvms->of.host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives ||
-	       jvms_agents_are_optional(jvms);
-}
-
-static const char *what_is_left(const struct agent *agent)
-{
-	return agent->outside && agent->outside->state <= AGENT_RUNNING ? "its Java frames are read from outside"
-									: "native frames only";
-}
-
-/* Warns only at the first failure, and on_failed() when it gives up: the user can do nothing in between. */
-static void plan_retry(struct agent *agent)
-{
-	struct process *process = agent->process;
-	uint64_t delay_s = FIRST_RETRY_S;
-	bool is_told = jvm_process(process)->attach_failures;
-
-	for (uint32_t i = 0; i < jvm_process(process)->attach_failures; i++)
-		delay_s *= RETRY_GROWTH;
-	jvm_process(process)->attach_failures++;
-	agent->retry_ns = clock_monotonic_ns() + delay_s * NS_PER_SEC;
-	log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: %s, trying again in %d s", agent->why, what_is_left(agent),
-		  (int)delay_s);
-}
-
-static void on_failed(struct jvms *jvms, struct agent *agent)
-{
-	bool is_ended = agent->error == -ESRCH, is_current = jvm_process(agent->process)->agent == agent;
-
-	if (process_is_ending(agent->process)) { /* else it executes another program, which is no JVM */
-		loader_counters[DUET_LOADER_JVMS_ENDED] += is_current;
-		is_ended = true;
-	}
-	if (is_ended || !is_current)
-		log_debug("%s", agent->why);
-	else if (agent->reader && jvms->of.policy == AGENT_NEEDED && agent->error != -READER_FOREIGN)
-		readers_give_way(jvms, agent);
-	else if (agent->reader && agent_may_try_again(agent))
-		readers_replace_later(jvms, agent);
-	else if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
-		plan_retry(agent);
-	else
-		log_warn("%s: %s", agent->why, what_is_left(agent));
-}
+/* ---- what it has ---- */
 
 /* Warns only once: a host may have hundreds of such JVMs. */
 static void note_engine(struct jvms *jvms, const struct agent *agent)
@@ -260,8 +206,8 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 	}
 	if (agent->reader && before == AGENT_RUNNING && agent->state == AGENT_GONE)
 		readers_replace_later(jvms, agent);
-	if (agent->state == AGENT_FAILED && (agent->reader || goes_on_without(jvms)))
-		on_failed(jvms, agent);
+	if (agent->state == AGENT_FAILED)
+		failures_note(jvms, agent);
 }
 
 /*

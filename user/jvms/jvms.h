@@ -165,6 +165,11 @@ int jvms_attach_targets(struct jvms *jvms); /* attaches to the JVMs; reports wha
 bool jvms_all_failed(const struct jvms *jvms);
 /* Returns true if nobody asked for what agents alone have: `asprof` adds spans to JFR files, if they can be had. */
 bool jvms_agents_are_optional(const struct jvms *jvms);
+/*
+ * Returns true if a JVM without the agent that it needs is recorded all the same: BPF has some of the events. Whoever
+ * asks for agents always wants those.
+ */
+bool jvms_have_rest(const struct jvms *jvms);
 /* --host: notices all JVMs that the selection has. Returns 0 or -errno. */
 int jvms_attach_host(struct jvms *jvms, const struct selection *selection);
 

@@ -251,12 +251,18 @@ bool jvms_agents_are_optional(const struct jvms *jvms)
 	return has_reported && jvms->of.as_called && !jvms->of.engine->row->standalone;
 }
 
+bool jvms_have_rest(const struct jvms *jvms)
+{
+	return !jvms->of.engine->row->standalone && event_list_has_ticks(jvms->of.events) &&
+	       jvms->of.policy == AGENT_NEEDED && !jvms->of.asks_always;
+}
+
 bool jvms_all_failed(const struct jvms *jvms)
 {
 	const struct agent *agent = NULL;
 	size_t failed = count_failed(&jvms->agents, &agent);
 
-	if (!failed || jvms->natives || jvms_agents_are_optional(jvms))
+	if (!failed || jvms->natives || jvms_agents_are_optional(jvms) || jvms_have_rest(jvms))
 		return false;
 	if (failed == 1)
 		log_error("%s", agent->why);
