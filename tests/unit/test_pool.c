@@ -201,6 +201,36 @@ static void the_limit_that_would_do_does(void **state)
 	assert_int_equal(again, 0);
 }
 
+/* Who had refused stacks may have given its room back at the end, when the advice is given. */
+static void the_advice_is_more_than_the_limit(void **state)
+{
+	struct loader loader = {.names = 88 * MB, .stacks = 2 * MB};
+	struct pool pool = pool_of(128 * MB);
+	struct pool_demand demand;
+	struct pool enough;
+
+	(void)state;
+	step(&pool, &loader, 100);
+	assert_false(takes_stacks(&pool, &loader));
+	loader = (struct loader){.names = MB, .stacks = 2 * MB};
+	step(&pool, &loader, 200);
+	measure(&loader, &demand);
+	pool_note_refused(&pool, &demand, 2000, 10);
+	assert_true(pool.needed_bytes > 128 * MB);
+	enough = pool_of(pool.needed_bytes);
+	loader.names = 88 * MB;
+	step(&enough, &loader, 100);
+	assert_true(takes_stacks(&enough, &loader));
+
+	/* so is what the heap needs at the start */
+	for (size_t limit = 32 * MB; limit < 1024 * MB; limit += 5 * MB) {
+		pool = pool_of(limit);
+		assert_true(pool_limit_for(&pool, pool.heap_max) > limit);
+		enough = pool_of(pool_limit_for(&pool, 300 * MB));
+		assert_true(enough.heap_max >= 300 * MB);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +242,7 @@ int main(void)
 		cmocka_unit_test(dropping_in_vain_becomes_rare),
 		cmocka_unit_test(rings_leave_room_for_rings),
 		cmocka_unit_test(the_limit_that_would_do_does),
+		cmocka_unit_test(the_advice_is_more_than_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,8 +147,8 @@ int budget_start(struct budget *budget, const struct budget_parts *of)
 	look(budget);
 	if (!pool->max_bytes || memory_data() < pool->heap_max / 2)
 		return 0;
-	log_error("--max-memory %zu MB is too little: duet needs %zu MB before the recording begins",
-		  pool->max_bytes >> 20, (pool->max_bytes - pool->heap_max + memory_data()) >> 20);
+	log_error("--max-memory %zu MB is too little: duet needs about %zu MB here",
+		  pool->max_bytes >> 20, pool_limit_for(pool, 2 * memory_data()) >> 20);
 	return -ENOMEM;
 }
 

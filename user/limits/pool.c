@@ -30,9 +30,14 @@ static size_t usable(const struct pool *pool)
 	return pool->heap_max - pool->heap_max / 8;
 }
 
+static size_t others_of(const struct pool_demand *demand)
+{
+	return demand->heap - demand->stacks + demand->writing;
+}
+
 static size_t stacks_max(const struct pool_demand *demand, size_t room)
 {
-	size_t others = demand->heap - demand->stacks + demand->writing;
+	size_t others = others_of(demand);
 
 	return room > others ? (room - others) / (1 + POOL_WRITER) : 0;
 }
@@ -65,6 +70,8 @@ void pool_step(struct pool *pool, const struct pool_user *user, uint64_t now_ns)
 			pool->drop_again_ns = DROP_AGAIN_NS;
 	}
 	pool->names_full = is_tight(pool, &demand);
+	if (pool->names_full && others_of(&demand) > pool->others_peak)
+		pool->others_peak = others_of(&demand);
 	pool->stacks_max = stacks_max(&demand, usable(pool));
 }
 
@@ -83,20 +90,30 @@ size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least)
 	return asked;
 }
 
+/* The size of BPF's maps is proportional to the limit. */
+size_t pool_limit_for(const struct pool *pool, size_t heap)
+{
+	size_t most = pool->max_bytes, needed = heap + pool->parts.rings + pool->parts.files;
+
+	if (pool->parts.maps < most)
+		needed = (size_t)((double)needed * (double)most / (double)(most - pool->parts.maps));
+	return ((needed > most ? needed : most) / NEEDED_STEP + 1) * NEEDED_STEP;
+}
+
 /*
- * A growing table doubles, and exists twice while it is copied: GROWTH times its contents is always enough. The size of
- * BPF's maps is proportional to the limit.
+ * A growing table doubles, and exists twice while it is copied: GROWTH times its contents is always enough. The rest of
+ * the heap may have shrunk since stacks were refused.
  */
 void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint64_t kept, uint64_t refused)
 {
-	size_t each = kept ? demand->stacks / kept + 1 : 0, heap, needed;
+	size_t each = kept ? demand->stacks / kept + 1 : 0, others = others_of(demand), heap, needed;
 
 	if (!pool->max_bytes || !refused || pool->parts.maps >= pool->max_bytes)
 		return;
-	heap = demand->heap - demand->stacks + (demand->stacks + refused * each) * GROWTH * (1 + POOL_WRITER);
-	needed = heap / 7 * 8 + pool->parts.rings + pool->parts.files;
-	needed = (size_t)((double)needed * (double)pool->max_bytes / (double)(pool->max_bytes - pool->parts.maps));
-	needed = (needed / NEEDED_STEP + 1) * NEEDED_STEP;
+	if (others < pool->others_peak)
+		others = pool->others_peak;
+	heap = others + (demand->stacks + refused * each) * GROWTH * (1 + POOL_WRITER);
+	needed = pool_limit_for(pool, heap / 7 * 8);
 	if (needed > pool->needed_bytes)
 		pool->needed_bytes = needed;
 }

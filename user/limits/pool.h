@@ -40,6 +40,7 @@ struct pool {
 	size_t promised_bytes; /* size of all rings, touched or not */
 	size_t heap_max; /* what the other parts leave for the heap */
 	size_t stacks_max; /* limit for the profile */
+	size_t others_peak; /* the most that the heap had beside the profile, with a writer's, when stacks were short */
 	bool names_full; /* the tables of names must not grow */
 	uint64_t dropped_ns; /* when caches were last dropped */
 	uint64_t drop_again_ns; /* least time until they may be dropped again */
@@ -60,6 +61,8 @@ void pool_look(struct pool *pool, const struct pool_parts *parts);
 void pool_step(struct pool *pool, const struct pool_user *user, uint64_t now_ns);
 /* Returns the bytes for a ring's lane: `asked`, halved until LANES such lanes fit; 0 if not even `least` fits. */
 size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least);
+/* Returns the limit that leaves so much for the heap, rounded up: more than the present one, which did not. */
+size_t pool_limit_for(const struct pool *pool, size_t heap);
 /* Estimates the limit that would be enough, from the numbers of stacks that the profile kept and refused. */
 void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint64_t kept, uint64_t refused);
 
