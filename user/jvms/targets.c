@@ -254,7 +254,7 @@ bool jvms_agents_are_optional(const struct jvms *jvms)
 bool jvms_have_rest(const struct jvms *jvms)
 {
 	return !jvms->of.engine->row->standalone && event_list_has_ticks(jvms->of.events) &&
-	       jvms->of.policy == AGENT_NEEDED && !jvms->of.asks_always;
+	       jvms->of.policy == AGENT_NEEDED && !jvms->of.asks_always && !jvms->of.as_called;
 }
 
 bool jvms_all_failed(const struct jvms *jvms)
