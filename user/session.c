@@ -412,7 +412,7 @@ static void explain_nobody(struct session *session, struct buf *none)
 		selection_count(&session->selection, &session->processes, none);
 	else if (!event_list_has_ticks(events) && !session->jvms.has_met) {
 		buf_add_str(none, "no JVM ran, and only JVMs have samples of ");
-		event_list_names(events, none);
+		event_list_tap_names(events, none);
 	}
 }
 

@@ -19,8 +19,8 @@
 #define LAST_NAMES_NS (5 * NS_PER_SEC) /* wait for an agent that is still answering on a crowded CPU */
 #define POLL_MS 50 /* rings are emptied this often; an agent whose ring is half full wakes the loop */
 #define PUBLISH_NS (NS_PER_SEC / 50)
-#define LEFT_NS (NS_PER_SEC / 10)
-#define LEFT_LISTED 4
+#define LEFT_NS (NS_PER_SEC / 10) /* what a command has left behind lives longer after its end */
+#define LEFT_LISTED 4 /* processes that are named */
 #define FLUSH_AFTER_NS (NS_PER_SEC / 50) /* after SIGUSR1: the agents' last records have arrived */
 
 static bool is_end(const struct session *session, int signo)

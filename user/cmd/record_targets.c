@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -87,7 +88,10 @@ static void refuse_name(const char *name)
 		text_guess(&guess, running_short_name(running.jvms.items[i].program));
 	}
 	running_release(&running);
-	text_add_guess(&guess, "", "`duet list` shows the JVMs and what they run", &help);
+	text_add_guess(&guess, "",
+		       geteuid() ? "`duet list` shows the JVMs that you may read, as root all"
+				 : "`duet list` shows what the JVMs run",
+		       &help);
 	log_error("no JVM runs '%s'%s", name, help.data);
 	buf_release(&help);
 }

@@ -484,10 +484,15 @@ void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out)
 		buf_printf(out, "%llu", (unsigned long long)amount);
 }
 
-void event_list_names(const struct event_list *list, struct buf *out)
+void event_list_tap_names(const struct event_list *list, struct buf *out)
 {
+	const char *before = "";
+
 	for (size_t i = 0; i < list->len; i++)
-		buf_printf(out, "%s%s", i ? ", " : "", list->items[i].event->name);
+		if (!event_has_ticks(list->items[i].event)) {
+			buf_printf(out, "%s%s", before, list->items[i].event->name);
+			before = ", ";
+		}
 }
 
 void event_list_text(const struct event_list *list, uint64_t every, struct buf *out)

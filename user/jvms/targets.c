@@ -152,18 +152,6 @@ static void say_natives(const struct jvms *jvms, const char *list, const char *m
 			  subject, list, verb, all ? "" : ", and left out", engine->name);
 }
 
-/* Appends the events that only a JVM has: "alloc, lock", or if there are others, ", and no samples of alloc, lock". */
-static void add_missing(const struct event_list *events, struct buf *list)
-{
-	const char *before = event_list_has_ticks(events) ? ", and no samples of " : "";
-
-	for (size_t i = 0; i < events->len; i++)
-		if (!event_has_ticks(events->items[i].event)) {
-			buf_printf(list, "%s%s", before, events->items[i].event->name);
-			before = ", ";
-		}
-}
-
 static int take_natives(struct jvms *jvms)
 {
 	struct buf list, missing;
@@ -175,7 +163,9 @@ static int take_natives(struct jvms *jvms)
 	buf_init(&list);
 	buf_init(&missing);
 	list_natives(jvms, &list);
-	add_missing(jvms->of.events, &missing);
+	if (event_list_has_ticks(jvms->of.events) && event_list_has_taps(jvms->of.events))
+		buf_add_str(&missing, ", and no samples of ");
+	event_list_tap_names(jvms->of.events, &missing);
 	say_natives(jvms, list.data, missing.data);
 	buf_release(&missing);
 	buf_release(&list);
