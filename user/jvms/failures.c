@@ -29,7 +29,8 @@ static void read_instead(struct jvms *jvms, struct agent *agent)
 {
 	const char *why;
 
-	if (agent->reader || agent->outside || jvms->of.engine->row->standalone || !sources_needs_layout(jvms, agent->process))
+	if (agent->reader || agent->outside || jvms->of.engine->row->standalone ||
+	    !sources_needs_layout(jvms, agent->process))
 		return;
 	why = readers_start(jvms, agent->process);
 	if (why)
