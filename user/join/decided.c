@@ -182,11 +182,12 @@ static int add_node(struct decided *decided, const struct decision *of, uint64_t
 {
 	const struct duet_sample *sample = of->sample;
 	uint64_t context[3]; /* as struct duet_context has it */
+	int err;
 
 	if (node < 0)
 		return (int)node;
 	memcpy(context, &sample->context, sizeof(context));
-	return profile_add(decided->of.profile, &(struct profile_sample){
+	err = profile_add(decided->of.profile, &(struct profile_sample){
 							.time_ns = time_ns,
 							.weight = weight,
 							.thread = sample_thread(decided, of->process, of->jvm, sample),
@@ -198,6 +199,8 @@ static int add_node(struct decided *decided, const struct decision *of, uint64_t
 							.trace_low = be64toh(context[1]),
 							.span = be64toh(context[2]),
 						});
+	decided->outcomes.samples += err ? 0 : count;
+	return err;
 }
 
 /* Returns for how many samples this one stands; 0: it is left out, and counted. */

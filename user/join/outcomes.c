@@ -26,7 +26,6 @@ static void count_outcome(struct outcomes *outcomes, const struct duet_sample *s
 	bool is_joined = outcome == JOIN_JOINED || outcome == JOIN_WALKED;
 	int code = java ? -java->status : 0;
 
-	outcomes->samples++;
 	outcomes->jvm_samples += jvm && (is_joined || sample->no_signal != DUET_NO_SIGNAL_EVENT);
 	outcomes->joined += is_joined;
 	/* If the walk is whole, a failure of AsyncGetCallTrace lost nothing. */

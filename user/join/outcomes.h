@@ -14,6 +14,7 @@
 
 /* All fields are uint64_t, see outcomes_since(). Initialize with {0}. */
 struct outcomes {
+	/* added to the profile; one that is decided may be several: a sleep, and its wait for a CPU at the end */
 	uint64_t samples;
 	uint64_t jvm_samples; /* samples of threads of JVMs with an agent */
 	uint64_t joined;

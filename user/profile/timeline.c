@@ -153,6 +153,7 @@ int timeline_add(struct timeline *timeline, const struct profile_sample *sample)
 	if (vec_push(&timeline->recent, *sample) < 0)
 		return -ENOMEM;
 	timeline->len++;
+	timeline->count += sample->count;
 	return 0;
 }
 

@@ -32,7 +32,8 @@ struct profile_sample {
 };
 
 struct timeline {
-	uint64_t len; /* all samples; merged ones count once */
+	uint64_t len; /* all rows; merged samples are one */
+	uint64_t count; /* all samples: the sum of the rows' counts. This is the number that people are shown */
 	/* set by the caller: number of samples that a file has already; these are not merged with later ones */
 	uint64_t written;
 	struct vec(struct profile_sample) recent;
