@@ -23,8 +23,6 @@ echo "  duet record -p $jvm -d 10 -i 2ms -t -f $build/demo.html -f $build/demo.t
 	--title "duet demo: a small shop"
 
 echo
-echo "Where the time went:"
-awk '/percent +samples +top$/ { on = 1 } on && NF == 0 { exit } on && n++ < 22' "$build/demo.txt" | cut -c 1-110
-sed -n '/^--- Lost/,$p' "$build/demo.txt"
+cat "$build/demo.txt"
 echo
 echo "Flame graph: $build/demo.html"

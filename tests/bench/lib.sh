@@ -110,7 +110,7 @@ descriptors() {
 duet_start() { # INTERVAL OPTION...
 	local before
 	before=$(descriptors)
-	start_record -p "$jvm" -d 3600 -i "$1" -v -o text -f "$scratch/duet.txt" "${@:2}"
+	start_record -p "$jvm" -d 3600 -i "$1" -o text=full -f "$scratch/duet.txt" "${@:2}"
 	note descriptors $(($(descriptors) - before))
 	watch "$recorder"
 }

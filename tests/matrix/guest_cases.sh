@@ -98,7 +98,7 @@ expect_walked() {
 
 # The file has what was chosen as a fact.
 expect_engine_and_pairing() {
-	record -p "$jvm" -d 1 -o text -f "$here/text"
+	record -p "$jvm" -d 1 -o text=full -f "$here/text"
 	expect_contains "$here/text" '^engine +: bpf$'
 	expect_contains "$here/text" "^pairing +: $(pairing)\$"
 }

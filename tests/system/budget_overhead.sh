@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 outputs() {
-	echo --total -f "$here/out.txt" -f "$here/out.collapsed"
+	echo --total -f "$here/out.full.txt" -f "$here/out.collapsed"
 }
 
 crowd() { # SECONDS OPTIONS...
@@ -16,7 +16,7 @@ crowd() { # SECONDS OPTIONS...
 }
 
 fact() { # NAME
-	sed -n "s/^$1 *: //p" "$here/out.txt"
+	sed -n "s/^$1 *: //p" "$here/out.full.txt"
 }
 
 # CPU time in ns of the process's first thread: the loader has no other.
@@ -115,7 +115,7 @@ case_steady_within_seconds() {
 	need_bpf
 	crowd 8 -i 1ms --max-overhead 0.5
 	expect "changes" "$(fact interval | wc -l)" '>=' 1
-	expect "the first, in seconds" "$(sed -n 's/^interval *: .* from \([0-9.]*\) s on.*/\1/p' "$here/out.txt" |
+	expect "the first, in seconds" "$(sed -n 's/^interval *: .* from \([0-9.]*\) s on.*/\1/p' "$here/out.full.txt" |
 		head -n 1)" '<' 2
 	expect "factor between the rate after 3.5 s and the last rate" "$(late_factor)" '<=' 3
 }

@@ -400,7 +400,7 @@ case_application() {
 	"$(jdks | tail -n 1)/bin/java" "@$here/arguments" >/dev/null 2>&1 </dev/null &
 	jvms+=($!)
 	sleep 1
-	record -p "$first,$!" -d 2 -i 5ms -o text -f "$here/out"
+	record -p "$first,$!" -d 2 -i 5ms -o text=full -f "$here/out"
 	expect_status 0
 	expect_contains "$here/out" "^JVM +: $first: .*, java: workload\.Locks, read from outside\$"
 	expect_contains "$here/out" "^JVM +: $!: .*, java: workload\.TwoBusy, read from outside\$"

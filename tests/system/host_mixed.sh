@@ -37,7 +37,7 @@ jdk_case_many_methods() {
 # Checks each window by its own report; the last one may be short.
 expect_good_windows() {
 	local file joined contradicted
-	for file in "$here/windows"/profile_*.txt; do
+	for file in "$here/windows"/profile_*.full.txt; do
 		joined=$(sed -n 's/^joined .*: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p' "$file")
 		[ "0${joined#* }" -ge 1000 ] || continue
 		expect_share "$(basename "$file"): joined" "$joined" '>=' 99.9
@@ -270,7 +270,7 @@ case_debian_programs() { # apart
 	start_tomcat
 	start_languages
 	mkdir "$here/windows"
-	start_record --host --continuous --window 10s -i 5ms -d $((long ? 1200 : 40)) -v -o col,text \
+	start_record --host --continuous --window 10s -i 5ms -d $((long ? 1200 : 40)) -v -o col,text=full \
 		-f "$here/windows"
 	end_record
 	expect_status 0

@@ -131,7 +131,7 @@ named_by_both() { # WORKLOAD JAVA-OPTIONS...
 		2>&1 </dev/null &
 	first=$! recorder=$!
 	wait_for_agent "$jvm"
-	start_record --host --agent always -d 90 -i 1ms -o text -f "$here/out"
+	start_record --host --agent always -d 90 -i 1ms -o text=full -f "$here/out"
 	wait_for_line "$here/stderr" 'another duet .*trying again in 2 s' 20
 	kill -INT "$first"
 	wait_for_line "$here/stderr" 'the agent is attached now' 20
@@ -382,7 +382,7 @@ case_unknown_layout() {
 	copy_jdk
 	LC_ALL=C sed -i 's/gHotSpotVMStructs/gHotSpotVMUnknown/g' "$here/jdk/lib/server/libjvm.so"
 	start_jvm "$here/jdk" workload.Shares 60
-	record_cpu 2 -p "$jvm" -i 2ms -o text -f "$here/out"
+	record_cpu 2 -p "$jvm" -i 2ms -o text=full -f "$here/out"
 	expect_agent_instead 'its libjvm.so does not describe its structures as HotSpot does'
 }
 
@@ -392,7 +392,7 @@ case_memory_must_not_be_read() {
 	need_root
 	DUET_AS=("$DUET_BUILD/tests/matrix/refuse" EPERM process_vm_readv --)
 	start_jvm "$(any_jdk)" workload.Shares 60
-	record_cpu 2 -p "$jvm" -i 2ms -o text -f "$here/out"
+	record_cpu 2 -p "$jvm" -i 2ms -o text=full -f "$here/out"
 	expect_agent_instead 'its memory must not be read: .*'
 }
 

@@ -144,13 +144,13 @@ case_system_calls_seldom() {
 # A recording of several events has a file for each, or one with all of them.
 case_files() {
 	need_bpf
-	record -e cpu=1ms,page-faults -o collapsed,text -f "$here/out" -- "$workloads/events" "$here" faults 2000
+	record -e cpu=1ms,page-faults -o collapsed,text=full -f "$here/out" -- "$workloads/events" "$here" faults 2000
 	expect_status 0
 	expect_file "$here/out.collapsed"
 	expect_file "$here/out.page-faults.collapsed"
-	expect_contains "$here/out.txt" '^event +: cpu every 1 ms, page-faults every 1$'
-	expect_contains "$here/out.txt" '^=== cpu: [0-9]+ ns, [0-9]+ samples? ===$'
-	expect_contains "$here/out.txt" '^=== page-faults: [0-9]+ page-faults, [0-9]+ samples ===$'
+	expect_contains "$here/out.full.txt" '^event +: cpu every 1 ms, page-faults every 1$'
+	expect_contains "$here/out.full.txt" '^=== cpu: [0-9]+ ns, [0-9]+ samples? ===$'
+	expect_contains "$here/out.full.txt" '^=== page-faults: [0-9]+ page-faults, [0-9]+ samples ===$'
 	run_duet record -e cpu,page-faults -o collapsed -d 1 -p $$
 	expect_refusal 2 'give -f FILE'
 }

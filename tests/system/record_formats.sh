@@ -20,7 +20,7 @@ case_formats() {
 	start_demo
 	collapsed
 	collapsed_by_extension
-	text
+	whole_text
 	text_on_stdout
 	flamegraph
 	several_formats
@@ -54,8 +54,8 @@ collapsed_by_extension() {
 	expect "lines that are no stack" "$(grep -cvE ' [1-9][0-9]*$' "$here/out.collapsed")" '==' 0
 }
 
-text() {
-	record_demo -o text -f "$here/out"
+whole_text() {
+	record_demo -o text=full -f "$here/out"
 	expect_contains "$here/out" '^--- Execution profile ---'
 	expect_contains "$here/out" '^Total samples +: [1-9]'
 	expect_contains "$here/out" '^--- [0-9]+ ns \([0-9.]+%\), [0-9]+ samples?$'
@@ -66,8 +66,12 @@ text() {
 
 text_on_stdout() {
 	record_demo -o text
-	expect_contains "$here/stdout" '^--- Execution profile ---'
-	expect_lacks "$here/stderr" '^--- Execution'
+	expect_contains "$here/stdout" '^[0-9]+ samples of shop.Demo in '
+	expect_contains "$here/stdout" '^  +[0-9.]+ % +[0-9.]+ ms +[0-9.]+ % +[0-9.]+ ms +shop[.]'
+	expect_contains "$here/stdout" '^  +[0-9.]+ % +[0-9.]+ ms +[^ ]+ < .*Worker.run'
+	expect_contains "$here/stdout" '^  +[0-9.]+ % +[0-9.]+ ms +.cashier'
+	expect "lines" "$(wc -l <"$here/stdout")" '<=' 60
+	expect_lacks "$here/stderr" ' share '
 }
 
 flamegraph() {
@@ -121,7 +125,7 @@ several_formats() {
 	expect_file "$here/out.html"
 	expect_file "$here/out.col"
 	[ "$(total "$here/out.collapsed")" = "$(total <(tail -n +2 "$here/out.col"))" ] || fail "the formats differ"
-	record -p "$jvm" -d 1 -o collapsed,text -f "$here/a" -f "$here/b"
+	record -p "$jvm" -d 1 -o collapsed,text=full -f "$here/a" -f "$here/b"
 	expect_contains "$here/b" '^Total samples'
 	expect_lacks "$here/a" '^Total samples'
 	record -p "$jvm" -d 1 -o collapsed,text

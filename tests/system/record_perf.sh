@@ -117,7 +117,7 @@ case_refused_in_the_jvm() {
 	become_powerless
 	DUET_AS=("${with_perfmon[@]}")
 	start_jvm "$(any_jdk)" shop.Demo
-	record_cpu 1 -p "$jvm" -o text -f "$here/out"
+	record_cpu 1 -p "$jvm" -o text=full -f "$here/out"
 	expect_contains "$here/stderr" "JVM $jvm: its ticks are timers, .*: kernel.perf_event_paranoid"
 	expect_contains "$here/out" '^engine of others +: ctimer in 1 JVM'
 	expect_contains "$here/out" 'shop'

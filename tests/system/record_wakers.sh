@@ -18,7 +18,7 @@ record_pairs() { # SECONDS RECORD-OPTIONS...
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$jvm_out" '^READY' 10
-	start_record --no-attach -p "$jvm" "${@:2}" -t -d 100 -o collapsed,duet,text -f "$here/out.collapsed" \
+	start_record --no-attach -p "$jvm" "${@:2}" -t -d 100 -o collapsed,duet,text=full -f "$here/out.collapsed" \
 		-f "$here/out.duet" -f "$here/out.txt"
 	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 60

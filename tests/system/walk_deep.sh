@@ -88,7 +88,7 @@ jdk_case_cost_of_60_frames() {
 		'-XX:CompileCommand=dontinline,workload.Mixed::c*')
 	start_jvm "$jdk" workload.Mixed
 	warm_up 2
-	record_cpu 4 -p "$jvm" -i 1ms -o text -f "$here/out"
+	record_cpu 4 -p "$jvm" -i 1ms -o text=full -f "$here/out"
 	read -r median tail <<<"$(sed -n \
 		's/^BPF time.*: median \([0-9]*\) ns, 99 of 100 within \([0-9]*\) ns.*/\1 \2/p' "$here/out")"
 	expect "ns of BPF a sample of 60 frames, median" "${median:-0}" '>' 0

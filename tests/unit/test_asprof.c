@@ -96,7 +96,7 @@ static void actions_and_files(void **state)
 	parse("stop,file=x.folded");
 	assert_string_equal(arguments.writer->name, "collapsed");
 	parse("stop,file=x.txt");
-	assert_string_equal(arguments.writer->name, "text");
+	assert_string_equal(arguments.writer->name, "text=full");
 	parse("");
 	assert_int_equal(arguments.action, ASPROF_NONE);
 	parse("start,memlimit=4m");
@@ -113,7 +113,7 @@ static void texts_have_rows(void **state)
 	assert_string_equal(arguments.writer->name, "traces");
 	assert_int_equal(arguments.style.traces, 5);
 	parse("dump,flat=10,traces=5");
-	assert_string_equal(arguments.writer->name, "text");
+	assert_string_equal(arguments.writer->name, "text=full");
 	assert_int_equal(arguments.style.traces, 5);
 	assert_int_equal(arguments.style.flat, 10);
 }

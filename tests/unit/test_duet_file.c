@@ -307,7 +307,7 @@ static void tables_are_repeated(void **state)
 	assert_true(part_0 > START);
 	read_whole(&after, &g.file);
 	assert_same_file(writer_by_name("collapsed"), &g.profile, &after, 1); /* the repeated threads and stacks */
-	assert_same_file(writer_by_name("text"), &g.profile, &after, 4);
+	assert_same_file(writer_by_name("text=full"), &g.profile, &after, 4);
 	profile_release(&after);
 	g.file.data[START + 100] ^= 1;
 	assert_int_equal(read_bytes(&after, g.file.data, g.file.len, &why, &warning), 0);

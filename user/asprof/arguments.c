@@ -262,11 +262,17 @@ static void note_setting(struct asprof_arguments *to, const char *name, const ch
 			buf_printf(&to->settings, "%s=%s\n", name, value);
 }
 
+/* async-profiler's text is the whole report. */
+static const struct writer *whole_text(const struct writer *writer)
+{
+	return writer == writer_by_name("text") ? writer_by_name("text=full") : writer;
+}
+
 /* "traces=5,flat=10" is one text with both lists. */
 static int set_format(struct asprof_arguments *to, const struct word *word, const char *value, struct buf *why)
 {
 	bool had_rows = to->writer && to->writer->count_at;
-	const struct writer *writer = writer_by_name(word->name);
+	const struct writer *writer = whole_text(writer_by_name(word->name));
 	struct buf whole;
 
 	/* jfropts of versions before 3 */
@@ -281,7 +287,7 @@ static int set_format(struct asprof_arguments *to, const struct word *word, cons
 	buf_release(&whole);
 	if (!writer)
 		return bad_value(word, value, why);
-	to->writer = had_rows && writer->count_at && writer != to->writer ? writer_by_name("text") : writer;
+	to->writer = had_rows && writer->count_at && writer != to->writer ? writer_by_name("text=full") : writer;
 	return 0;
 }
 
@@ -402,7 +408,7 @@ static int settle_format(struct asprof_arguments *arguments, struct buf *why)
 		return -EINVAL;
 	}
 	arguments->writer = dot && !strcmp(dot, ".folded") ? writer_by_name("collapsed")
-							   : writer_by_path(arguments->file);
+							   : whole_text(writer_by_path(arguments->file));
 	return 0;
 }
 

@@ -1,279 +1,399 @@
 /* SPDX-License-Identifier: MIT */
-/* The report for the terminal: facts, hottest stacks, hottest methods, marks, losses. */
+/* The report for a terminal: what takes most, in at most 60 lines. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "out/stack_room.h"
+#include "out/headline.h"
+#include "out/ranking.h"
 #include "out/text_diff.h"
-#include "out/tree.h"
 #include "out/usage_table.h"
 #include "out/waits.h"
 #include "out/writers.h"
 
-#define USAGES_MAX 50 /* rows of the table of processes */
-#define WAITS_MAX 50 /* rows of the table of wakers and sleepers */
+#define NAME_BYTES 78 /* of a method; lines have at most 118 columns, if one byte is one column */
+#define STACK_BYTES 96
+#define USAGES_MAX 10
+#define ELLIPSIS "…"
+
+/* How many rows the lists of each event have, by the number of events: at most 60 lines together. */
+struct rooms {
+	size_t methods, stacks, leaves, table;
+};
+static const struct rooms rooms[] = {
+	{20, 10, 4, 8}, {8, 4, 3, 3}, {7, 3, 1, 0}, {5, 2, 0, 0}, {4, 1, 0, 0},
+	{3, 1, 0, 0},	{4, 0, 0, 0}, {4, 0, 0, 0}, {3, 0, 0, 0},
+};
+#define EVENTS_MAX (sizeof(rooms) / sizeof(*rooms)) /* more are in the whole report only */
+
+/* A unit in which amounts are printed; the largest that leaves the sum at least `from` of the event's own unit. */
+struct scale {
+	const char *name;
+	uint64_t from;
+	double divisor;
+	int decimals;
+};
+static const struct scale times[] = {
+	{"s", 1000 * NS_PER_SEC, 1e9, 0},
+	{"ms", NS_PER_SEC, 1e6, 0},
+	{"ms", 10 * NS_PER_MS, 1e6, 1},
+	{"us", 0, 1e3, 1},
+};
+static const struct scale sizes[] = {
+	{"GiB", 100ull << 30, 1 << 30, 1},
+	{"MiB", 1 << 20, 1 << 20, 1},
+	{"KiB", 10 << 10, 1 << 10, 1},
+	{"B", 0, 1, 0},
+};
+static const struct scale numbers[] = {{"", 0, 1, 0}};
 
 /* The part of the report for one event. */
-struct report {
+struct part {
 	const struct profile *profile;
 	const struct writer_options *options;
-	const char *unit; /* of weights */
 	FILE *out;
 	struct tree tree;
-	struct tree_weight *labels; /* self of each label, or of all stacks with the mark */
-	uint32_t *order;	    /* room for every node and label */
+	struct ranking ranking;
+	enum profile_unit unit;
+	const struct scale *scale;
+	const struct rooms *rooms;
 };
 
-/* Percent of the amount that is printed before it: samples may differ in weight. */
-static double percent(const struct report *r, const struct tree_weight *weight)
+static void choose_scale(struct part *part)
 {
-	uint64_t all = r->tree.nodes.items[0].total.amount;
+	uint64_t all = part->ranking.all + part->ranking.idle;
 
-	return all ? 100.0 * (double)weight->amount / (double)all : 0;
+	part->scale = part->unit == PROFILE_NS ? times : part->unit == PROFILE_BYTES ? sizes : numbers;
+	while (part->scale->from > all)
+		part->scale++;
 }
 
-/* Hottest first; equal ones in the order in which they were first seen. */
-static int compare(const struct tree_weight *a, const struct tree_weight *b, uint32_t x, uint32_t y)
+static void print_amount(const struct part *part, uint64_t amount)
 {
-	if (a->amount != b->amount)
-		return a->amount < b->amount ? 1 : -1;
-	return (x > y) - (x < y);
+	fprintf(part->out, "%9.*f %-3s", part->scale->decimals, (double)amount / part->scale->divisor,
+		part->scale->name);
 }
 
-static int compare_nodes(const void *a, const void *b, void *arg)
+static void print_share(const struct part *part, uint64_t amount)
 {
-	const struct report *r = arg;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return compare(&r->tree.nodes.items[x].self, &r->tree.nodes.items[y].self, x, y);
+	fprintf(part->out, "  %5.1f %%", part->ranking.all ? 100.0 * (double)amount / (double)part->ranking.all : 0);
 }
 
-static int compare_labels(const void *a, const void *b, void *arg)
-{
-	const struct report *r = arg;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+/* ---- names ---- */
 
-	return compare(&r->labels[x], &r->labels[y], x, y);
+/* Moves back to the beginning of a character. */
+static size_t whole_characters(const char *text, size_t len)
+{
+	while (len && (text[len] & 0xc0) == 0x80)
+		len--;
+	return len;
 }
 
-static void print_line(const struct report *r, const char *text)
+/* Appends the text, without its middle if it is longer than `most` bytes. */
+static void add_fitting(struct buf *out, const char *text, size_t most)
+{
+	size_t len = strlen(text), head, tail;
+
+	if (len <= most)
+		return buf_add_str(out, text);
+	head = whole_characters(text, (most - strlen(ELLIPSIS)) / 2);
+	tail = whole_characters(text, len - (most - strlen(ELLIPSIS) - head));
+	buf_add(out, text, head);
+	buf_add_str(out, ELLIPSIS);
+	buf_add_str(out, text + tail);
+}
+
+/* Returns a Java method's name from its class on: "Position.build" of "com.sun.tools.javac.util.Position.build". */
+static const char *without_package(const struct path_label *label)
+{
+	const char *name = label->text, *end = name + label->name_len;
+
+	if (!frame_kind_is_java(label->kind) && label->kind != FRAME_CLASS)
+		return name;
+	for (const char *c = name; c < end && *c != '('; c++) {
+		const char *dot = memchr(c, '.', (size_t)(end - c));
+
+		/* the names of packages begin with a small letter; after them come the class and its method */
+		if (!dot || *c < 'a' || *c > 'z' ||
+		    (label->kind != FRAME_CLASS && !memchr(dot + 1, '.', (size_t)(end - dot - 1))))
+			return c;
+		c = dot;
+	}
+	return name;
+}
+
+static void print_name(const struct part *part, const struct path_label *label)
+{
+	bool is_long = label->name_len > NAME_BYTES || part->options->style.simple;
+	struct buf name;
+
+	buf_init(&name);
+	add_fitting(&name, is_long ? without_package(label) : label->text, NAME_BYTES);
+	fprintf(part->out, "  %s\n", name.data);
+	buf_release(&name);
+}
+
+/* Appends "a < b ×2 < c < …" as far as there is room: the innermost first, without packages. */
+static void add_stack(const struct part *part, uint32_t node, struct buf *out)
+{
+	const struct tree_node *nodes = part->tree.nodes.items;
+	struct buf one;
+
+	buf_init(&one);
+	while (node && !ranking_is_leading(tree_label(&part->tree, node)->kind)) {
+		uint32_t label = nodes[node].label;
+		unsigned int times_called = 0;
+
+		for (; node && nodes[node].label == label; node = nodes[node].parent)
+			times_called++;
+		buf_clear(&one);
+		add_fitting(&one, without_package(&part->tree.labels.items[label]), STACK_BYTES / 2);
+		if (times_called > 1)
+			buf_printf(&one, " ×%u", times_called);
+		if (out->len && out->len + strlen(" < ") + one.len > STACK_BYTES) {
+			buf_add_str(out, " < " ELLIPSIS);
+			break;
+		}
+		buf_printf(out, "%s%s", out->len ? " < " : "", one.data);
+	}
+	buf_release(&one);
+}
+
+/* ---- lists ---- */
+
+static void print_methods(const struct part *part)
+{
+	const struct ranking *ranking = &part->ranking;
+
+	if (!ranking->method_count)
+		return;
+	fprintf(part->out, "     self                  total                method\n");
+	for (size_t i = 0; i < ranking->method_count && i < part->rooms->methods; i++) {
+		print_share(part, ranking->methods[i].self);
+		print_amount(part, ranking->methods[i].self);
+		print_share(part, ranking->methods[i].total);
+		print_amount(part, ranking->methods[i].total);
+		print_name(part, &part->tree.labels.items[ranking->methods[i].id]);
+	}
+}
+
+static void print_stacks(const struct part *part)
+{
+	const struct ranking *ranking = &part->ranking;
+	struct buf stack;
+
+	if (!ranking->stack_count || !part->rooms->stacks)
+		return;
+	fprintf(part->out, "\n    share               stack: a method, then its callers\n");
+	buf_init(&stack);
+	for (size_t i = 0; i < ranking->stack_count && i < part->rooms->stacks; i++) {
+		buf_clear(&stack);
+		add_stack(part, ranking->stacks[i].id, &stack);
+		print_share(part, ranking->stacks[i].self);
+		print_amount(part, ranking->stacks[i].self);
+		fprintf(part->out, "  %s\n", stack.data);
+	}
+	buf_release(&stack);
+}
+
+static void print_table(const struct part *part, const struct tree *tree, const struct ranking_row *rows, size_t count,
+			size_t most, const char *title)
+{
+	if (!count || !most)
+		return;
+	fprintf(part->out, "\n    share               %s", title);
+	if (count > most)
+		fprintf(part->out, ", the first %zu", most);
+	fputc('\n', part->out);
+	for (size_t i = 0; i < count && i < most; i++) {
+		print_share(part, rows[i].self);
+		print_amount(part, rows[i].self);
+		print_name(part, &tree->labels.items[rows[i].id]);
+	}
+}
+
+/* The classes of objects or locks; files; or what threads waited for in the kernel. */
+static const char *title_of_leaves(const struct part *part)
+{
+	const struct path_label *first = &part->tree.labels.items[part->ranking.leaves[0].id];
+
+	if (first->kind == FRAME_STATE)
+		return *first->text == '[' ? "waited for" : "file, socket or pipe";
+	return part->unit == PROFILE_NS ? "class of the lock" : "class";
+}
+
+static int print_leaves(const struct part *part)
+{
+	if (part->ranking.leaf_count)
+		print_table(part, &part->tree, part->ranking.leaves, part->ranking.leaf_count, part->rooms->leaves,
+			    title_of_leaves(part));
+	return part->rooms->leaves ? waits_print(part->profile, part->options, part->rooms->leaves, part->out) : 0;
+}
+
+static int print_kind(const struct part *part, const struct tree *tree, enum frame_kind kind, size_t most,
+		      const char *title)
+{
+	struct ranking_row *rows = NULL;
+	int64_t count = ranking_of_kind(tree, kind, &rows);
+
+	if (count > 1)
+		print_table(part, tree, rows, (size_t)count, most, title);
+	free(rows);
+	return count < 0 ? (int)count : 0;
+}
+
+/* Threads are in no other list, so they have a tree of their own. */
+static int print_owners(const struct part *part)
+{
+	bool has_processes = part->options->processes;
+	bool has_threads = part->options->threads || (!has_processes && part->profile->threads.len > 1);
+	size_t most = has_threads && has_processes ? part->rooms->table / 2 : part->rooms->table;
+	struct writer_options ours = *part->options;
+	struct tree tree;
+	int err;
+
+	if (!most || (!has_threads && !has_processes))
+		return 0;
+	ours.threads = has_threads;
+	err = tree_build(&tree, part->profile, &ours);
+	if (err)
+		return err;
+	if (has_processes)
+		err = print_kind(part, &tree, FRAME_PROCESS, most, "process");
+	if (!err && has_threads)
+		err = print_kind(part, &tree, FRAME_THREAD, most, "thread");
+	tree_release(&tree);
+	return err;
+}
+
+/* ---- events ---- */
+
+static void print_sum(const struct part *part, uint64_t amount)
+{
+	fprintf(part->out, "%.*f%s%s", part->scale->decimals, (double)amount / part->scale->divisor,
+		*part->scale->name ? " " : "", part->scale->name);
+}
+
+static void print_part_head(const struct part *part)
+{
+	const struct tree_weight *all = &part->tree.nodes.items[0].total;
+
+	fprintf(part->out, "\n%s: ", writer_event(part->profile, part->options));
+	print_sum(part, all->amount);
+	fprintf(part->out, " in %" PRIu64 " sample%s", all->samples, all->samples == 1 ? "" : "s");
+	if (part->ranking.idle) {
+		fprintf(part->out, "; ");
+		print_sum(part, part->ranking.idle);
+		fprintf(part->out, " of it are left out here: threads that only waited for work, [idle]");
+	}
+	fputc('\n', part->out);
+}
+
+static int print_part(struct part *part)
+{
+	int err = ranking_make(&part->ranking, &part->tree, part->unit == PROFILE_NS);
+
+	if (err)
+		return err;
+	choose_scale(part);
+	print_part_head(part);
+	print_methods(part);
+	print_stacks(part);
+	err = print_leaves(part);
+	if (!err)
+		err = print_owners(part);
+	ranking_release(&part->ranking);
+	return err;
+}
+
+/* An event of which there is nothing takes a line. */
+static int print_event(const struct part *shared, uint32_t event)
+{
+	struct writer_options options = *shared->options;
+	struct part part = *shared;
+	int err;
+
+	options.event = event;
+	options.threads = false;
+	part.options = &options;
+	if (event < part.profile->events.len)
+		part.unit = part.profile->events.items[event].unit;
+	err = tree_build(&part.tree, part.profile, &options);
+	if (err)
+		return err;
+	options.threads = shared->options->threads;
+	if (part.tree.nodes.items[0].total.samples)
+		err = print_part(&part);
+	else if (part.profile->events.len > 1)
+		fprintf(part.out, "\n%s: nothing was sampled\n", writer_event(part.profile, &options));
+	tree_release(&part.tree);
+	return err;
+}
+
+/* ---- the report ---- */
+
+/* That the profile is a part of a recording. Other facts are in the whole report. */
+static void print_warnings(const struct profile *profile, FILE *out)
 {
 	struct buf line;
 
 	buf_init(&line);
-	text_add_line(&line, text);
-	fprintf(r->out, "%s\n", line.data);
+	for (size_t i = 0; i < profile->facts.len; i++) {
+		const char *key = intern_text(&profile->strings, profile->facts.items[i].key);
+
+		if (strcmp(key, "incomplete") != 0 && strcmp(key, "part") != 0)
+			continue;
+		buf_clear(&line);
+		text_add_line(&line, intern_text(&profile->strings, profile->facts.items[i].value));
+		fprintf(out, "%s: %s\n", key, line.data);
+	}
 	buf_release(&line);
 }
 
-static void print_facts(const struct report *r, uint64_t samples)
+static void print_headline(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	const struct profile *profile = r->profile;
-	struct buf key;
+	struct headline headline;
+	struct buf line;
 
-	buf_init(&key);
-	fprintf(r->out, "--- Execution profile ---\n");
-	if (r->options->title)
-		print_line(r, r->options->title);
-	fprintf(r->out, "%-20s: %" PRIu64 "\n", "Total samples", samples);
-	for (size_t i = 0; i < profile->facts.len; i++) {
-		const struct profile_fact *fact = &profile->facts.items[i];
-
-		buf_clear(&key);
-		text_add_line(&key, intern_text(&profile->strings, fact->key));
-		fprintf(r->out, "%-20s: ", key.data);
-		print_line(r, intern_text(&profile->strings, fact->value));
+	headline_of_profile(&headline, profile);
+	buf_init(&line);
+	if (options->title) {
+		text_add_line(&line, options->title);
+		buf_add_char(&line, '\n');
 	}
-	buf_release(&key);
+	headline_text(&headline, "-o text=full lists all", &line);
+	fprintf(out, "%s\n", line.data);
+	buf_release(&line);
+	print_warnings(profile, out);
 }
 
-static void print_trace(const struct report *r, uint32_t leaf, struct stack_room *room)
-{
-	const struct tree *tree = &r->tree;
-	const struct tree_node *node = &tree->nodes.items[leaf];
-	uint64_t most = stack_room_next(room), bytes = 0;
-	unsigned int depth = 0;
-	uint32_t i;
-
-	fprintf(r->out, "\n--- %" PRIu64 " %s (%.2f%%), %" PRIu64 " sample%s\n", node->self.amount, r->unit,
-		percent(r, &node->self), node->self.samples, node->self.samples == 1 ? "" : "s");
-	for (i = leaf; i && bytes < most; i = tree->nodes.items[i].parent)
-		bytes += (uint64_t)fprintf(r->out, "  [%2u] %s\n", depth++, tree_label(tree, i)->text);
-	if (i) {
-		fprintf(r->out, "  [%2u] " PATH_TRUNCATED "\n", depth);
-		writer_left_out(r->options);
-	}
-	stack_room_took(room, bytes);
-}
-
-static void print_traces(const struct report *r)
-{
-	struct stack_room room = STACK_ROOM_NEW;
-	size_t count = 0;
-
-	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
-		if (r->tree.nodes.items[i].self.samples)
-			r->order[count++] = i;
-	qsort_r(r->order, count, sizeof(*r->order), compare_nodes, (void *)r);
-	for (size_t i = 0; i < count && i < r->options->traces; i++)
-		print_trace(r, r->order[i], &room);
-}
-
-static size_t order_labels(const struct report *r)
-{
-	size_t count = 0;
-
-	for (uint32_t i = 1; i < r->tree.labels.len; i++)
-		if (r->labels[i].samples)
-			r->order[count++] = i;
-	qsort_r(r->order, count, sizeof(*r->order), compare_labels, (void *)r);
-	return count;
-}
-
-static void print_labels(const struct report *r, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct tree_weight *weight = &r->labels[r->order[i]];
-
-		fprintf(r->out, "  %12" PRIu64 "  %6.2f%%  %7" PRIu64 "  %s\n", weight->amount, percent(r, weight),
-			weight->samples, r->tree.labels.items[r->order[i]].text);
-	}
-}
-
-static void print_flat(const struct report *r)
-{
-	size_t count;
-
-	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
-		tree_weight_add(&r->labels[r->tree.nodes.items[i].label], &r->tree.nodes.items[i].self);
-	count = order_labels(r);
-	if (!count || !r->options->flat)
-		return;
-	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", r->unit, "percent", "samples", "top");
-	fprintf(r->out, "  ------------  -------  -------  ---\n");
-	print_labels(r, count < r->options->flat ? count : r->options->flat);
-}
-
-/* Prints the marks, with the weight of all stacks that contain them at any depth. */
-static void print_marks(const struct report *r)
-{
-	size_t count;
-
-	for (uint32_t i = 0; i < r->tree.labels.len; i++)
-		r->labels[i] = (struct tree_weight){0};
-	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
-		if (tree_label(&r->tree, i)->kind == FRAME_MARK)
-			tree_weight_add(&r->labels[r->tree.nodes.items[i].label], &r->tree.nodes.items[i].total);
-	count = order_labels(r);
-	if (!count)
-		return;
-	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", r->unit, "percent", "samples", "incomplete stacks");
-	fprintf(r->out, "  ------------  -------  -------  -----------------\n");
-	print_labels(r, count);
-}
-
-static void print_losses(const struct report *r)
-{
-	const struct profile *profile = r->profile;
-
-	fprintf(r->out, "\n--- Lost ---\n");
-	if (!profile->losses.len)
-		fprintf(r->out, "nothing was lost\n");
-	for (size_t i = 0; i < profile->losses.len; i++) {
-		fprintf(r->out, "%12" PRIu64 "  ", profile->losses.items[i].count);
-		print_line(r, intern_text(&profile->strings, profile->losses.items[i].text));
-	}
-}
-
-static int print_event(struct report *r)
-{
-	const struct tree_weight *all = &r->tree.nodes.items[0].total;
-	size_t rows = r->tree.nodes.len + r->tree.labels.len;
-	int err = 0;
-
-	r->labels = calloc(r->tree.labels.len, sizeof(*r->labels));
-	r->order = calloc(rows, sizeof(*r->order));
-	if (!r->labels || !r->order) {
-		err = -ENOMEM;
-		goto out;
-	}
-	if (r->profile->events.len > 1)
-		fprintf(r->out, "\n=== %s: %" PRIu64 " %s, %" PRIu64 " sample%s ===\n",
-			writer_event(r->profile, r->options), all->amount, r->unit, all->samples,
-			all->samples == 1 ? "" : "s");
-	print_traces(r);
-	print_flat(r);
-	if (r->options->flat)
-		err = waits_print(r->profile, r->options, WAITS_MAX, r->out);
-	print_marks(r);
-out:
-	free(r->labels);
-	free(r->order);
-	return err;
-}
-
-struct event_report {
-	struct writer_options options;
-	struct report report;
-};
-
-static int build_reports(struct event_report *reports, size_t count, const struct report *shared)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < count; i++) {
-		struct event_report *one = &reports[i];
-
-		one->options = *shared->options;
-		one->options.event = (uint32_t)i;
-		one->report = *shared;
-		one->report.options = &one->options;
-		one->report.unit = writer_unit(shared->profile, &one->options);
-		err = tree_build(&one->report.tree, shared->profile, &one->options);
-	}
-	return err;
-}
-
-static int print_reports(struct event_report *reports, size_t count)
-{
-	uint64_t samples = 0;
-	int err = 0;
-
-	for (size_t i = 0; i < count; i++)
-		samples += reports[i].report.tree.nodes.items[0].total.samples;
-	print_facts(&reports[0].report, samples);
-	for (size_t i = 0; !err && i < count; i++)
-		err = print_event(&reports[i].report);
-	if (!err)
-		err = usage_table_print(reports[0].report.profile, USAGES_MAX, reports[0].report.out);
-	if (err < 0)
-		return err;
-	print_losses(&reports[0].report);
-	return writer_finish(reports[0].report.out);
-}
-
-/* Writes facts, one part for each event, and losses. */
 static int text_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	size_t count = profile->events.len > 0 ? profile->events.len : 1;
-	struct event_report *reports = calloc(count, sizeof(*reports));
+	size_t shown = count < EVENTS_MAX ? count : EVENTS_MAX;
 	struct writer_options ours = *options;
-	int err;
+	struct part shared = {.profile = profile, .options = &ours, .out = out};
+	int err = 0;
 
-	if (!reports)
-		return -ENOMEM;
 	ours.style.dotted = true;
+	ours.style.simple = false; /* packages say whose code it is; print_name() leaves them out */
 	ours.reverse = false;
-	err = build_reports(reports, count, &(struct report){.profile = profile, .options = &ours, .out = out});
+	shared.rooms = &rooms[shown - 1];
+	print_headline(profile, options, out);
+	for (uint32_t i = 0; !err && i < shown; i++)
+		err = print_event(&shared, i);
 	if (!err)
-		err = print_reports(reports, count);
-	for (size_t i = 0; i < count; i++)
-		tree_release(&reports[i].report.tree);
-	free(reports);
-	return err;
+		err = usage_table_print(profile, USAGES_MAX, out);
+	if (err < 0)
+		return err;
+	if (profile->samples.count)
+		fprintf(out, "\nAll stacks, methods and facts: -o text=full%s; a flame graph: -f FILE.html\n",
+			count > shown ? ", the other events, too" : "");
+	return writer_finish(out);
 }
 
 const struct writer writer_text = {
@@ -281,42 +401,7 @@ const struct writer writer_text = {
 	.extensions = "txt",
 	.has_all_events = true,
 	.has_usages = true,
-	.help = "hottest stacks, hottest methods and losses, to read in a terminal",
+	.help = "what takes most, in 60 lines: methods, stacks, threads, processes, classes",
 	.write = text_write,
 	.write_diff = text_diff_write,
-};
-
-/* Writes the report with only one of its lists. */
-static int traces_write(const struct profile *profile, const struct writer_options *options, FILE *out)
-{
-	struct writer_options ours = *options;
-
-	ours.flat = 0;
-	return text_write(profile, &ours, out);
-}
-
-static int flat_write(const struct profile *profile, const struct writer_options *options, FILE *out)
-{
-	struct writer_options ours = *options;
-
-	ours.traces = 0;
-	return text_write(profile, &ours, out);
-}
-
-const struct writer writer_traces = {
-	.name = "traces",
-	.count_at = offsetof(struct writer_options, traces),
-	.extensions = "traces",
-	.has_all_events = true,
-	.help = "the report without its list of methods; traces=N: N stacks",
-	.write = traces_write,
-};
-
-const struct writer writer_flat = {
-	.name = "flat",
-	.count_at = offsetof(struct writer_options, flat),
-	.extensions = "flat",
-	.has_all_events = true,
-	.help = "the report without its list of stacks; flat=N: N methods",
-	.write = flat_write,
 };

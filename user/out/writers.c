@@ -20,6 +20,7 @@ const struct writer *const writers[] = {
 	&writer_collapsed,
 	&writer_col,
 	&writer_text,
+	&writer_text_full,
 	&writer_duet,
 	&writer_pprof,
 	&writer_jfr,
@@ -62,12 +63,12 @@ const struct writer *writer_by_name(const char *name)
 const struct writer *writer_by_word(const char *word, struct writer_options *options)
 {
 	const char *equals = strchr(word, '=');
-	const struct writer *writer;
+	const struct writer *writer = writer_by_name(word);
 	unsigned long count;
 	char name[32], *end;
 
-	if (!equals)
-		return writer_by_name(word);
+	if (writer || !equals)
+		return writer;
 	snprintf(name, sizeof(name), "%.*s", (int)(equals - word), word);
 	writer = writer_by_name(name);
 	count = strtoul(equals + 1, &end, 10);

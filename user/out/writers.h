@@ -23,6 +23,7 @@ extern const struct writer writer_perf;
 extern const struct writer writer_pprof;
 extern const struct writer writer_speedscope;
 extern const struct writer writer_text;
+extern const struct writer writer_text_full;
 extern const struct writer writer_traces;
 extern const struct writer writer_tree;
 extern const struct writer writer_tree_text;
