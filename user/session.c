@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "proc/helper.h"
+#include "serve/closing.h"
 #include "serve/stats.h"
 #include "session_internal.h"
 
@@ -297,11 +298,17 @@ static void start_windows(struct session *session)
 static int finish_windows(struct session *session)
 {
 	int err = windows_end(&session->windows, session->ended_ns);
+	struct buf where;
 
 	session->profile.start_ns = session->started_ns;
 	report_losses(&session->report);
-	report_summary(&session->report);
-	log_info("%llu windows in %s", (unsigned long long)session->windows.written, session->options->folder.folder);
+	if (log_level() >= LOG_DEBUG)
+		report_details(&session->report);
+	buf_init(&where);
+	buf_printf(&where, "%llu windows in %s", (unsigned long long)session->windows.written,
+		   session->options->folder.folder);
+	closing_print(&session->report, where.data);
+	buf_release(&where);
 	return err;
 }
 
@@ -436,6 +443,7 @@ static int check_met(struct session *session)
 
 static int finish(struct session *session)
 {
+	struct buf where;
 	int err = check_met(session);
 
 	if (err < 0)
@@ -443,10 +451,15 @@ static int finish(struct session *session)
 	report_facts(&session->report);
 	report_losses(&session->report);
 	end_jdk(session);
-	report_summary(&session->report);
+	if (log_level() >= LOG_DEBUG)
+		report_details(&session->report);
 	budget_tell_need(&session->budget);
 	budget_before_write(&session->budget);
-	return output_files_write(&session->outputs);
+	buf_init(&where);
+	err = output_files_write(&session->outputs, &where);
+	closing_print(&session->report, where.data);
+	buf_release(&where);
+	return err;
 }
 
 /* ---- the recipe ---- */
@@ -459,6 +472,7 @@ static void tell_of(struct session *session)
 		.engine = &session->engine,
 		.engine_why = session->engine_why.data,
 		.window_ns = session->options->window_ns,
+		.duration_ns = session->options->duration_ns,
 		.command_ns = session->command_ns,
 		.started_ns = session->started_ns,
 		.profile = &session->profile,

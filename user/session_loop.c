@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/allowance.h"
+#include "serve/closing.h"
 #include "session_internal.h"
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
@@ -247,7 +248,7 @@ void session_loop(struct session *session)
 		output_files_step(&session->outputs, now_ns);
 		tell_spent();
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
-			report_progress(&session->report);
+			closing_progress(&session->report);
 			progress_ns = now_ns;
 		}
 	}

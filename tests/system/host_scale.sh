@@ -143,7 +143,7 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 # While another user starts as many threads as possible, the loader's cost is bounded and samples arrive.
 record_beside() { # WHAT
 	local peak_kb cpu_ms
-	timeout --kill-after=5 90 "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record --host -t -d 5 \
+	timeout --kill-after=5 90 "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record -v --host -t -d 5 \
 		-i 1ms -o collapsed -f "$here/out" >"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?
 	expect_status 0 "$1"

@@ -51,7 +51,7 @@ record_both() { # RECORD-OPTIONS...
 	local started=$SECONDS begin ticks seconds=2
 	begin=$(milliseconds) ticks=$(cpu_ticks "$jvm")
 	[[ " $* " != *" -d 4 "* ]] || seconds=4
-	"$duet" record --agent always -p "$attacker,$jvm" -d 2 -i 2ms -t -o collapsed -f "$here/out" "$@" \
+	"$duet" record -v --agent always -p "$attacker,$jvm" -d 2 -i 2ms -t -o collapsed -f "$here/out" "$@" \
 		>"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
 	peak=$(peak_memory "$recorder")
@@ -186,7 +186,7 @@ case_walk() {
 	need_bpf
 	need_root
 	start_attacker walk_long
-	jvm= start_record --agent always -p "$attacker" -d 60 -i 10ms -o text -f "$here/out"
+	jvm= start_record --agent always -p "$attacker" -d 60 -i 10ms -o text=full -f "$here/out"
 	until=$(($(cpu_ticks "$attacker") + ticks_per_second))
 	until [ "$(cpu_ticks "$attacker")" -ge $until ] || ! kill -0 "$recorder" 2>/dev/null; do
 		sleep 0.1
@@ -352,7 +352,7 @@ case_frozen() {
 	for when in before during asked storm; do
 		started=$SECONDS
 		[ $when != before ] || freeze
-		"$duet" record --agent always -p "$frozen,$honest" -d 3 -i 2ms -t -o collapsed -f "$here/out" \
+		"$duet" record -v --agent always -p "$frozen,$honest" -d 3 -i 2ms -t -o collapsed -f "$here/out" \
 			>"$here/stdout" 2>"$here/stderr" </dev/null &
 		recorder=$!
 		freeze_$when

@@ -64,7 +64,7 @@ survive() { # ATTACK RECORD-OPTIONS...
 	shift
 	start_attacker "$attack"
 	started=$SECONDS
-	timeout --kill-after=1 $patience "$duet" record -p "$attacker,$honest" --no-attach -d 2 -i 2ms -t -o collapsed \
+	timeout --kill-after=1 $patience "$duet" record -v -p "$attacker,$honest" --no-attach -d 2 -i 2ms -t -o collapsed \
 		-f "$here/out" "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
 	# A reader that is blocked for ever cannot even be killed: only the end of the server frees it.
@@ -277,7 +277,7 @@ case_many_mappings() {
 	local peak_kb cpu_ms
 	start_honest
 	start_attacker many_mappings
-	timeout --kill-after=5 60 "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record \
+	timeout --kill-after=5 60 "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record -v \
 		-p "$attacker,$honest" --no-attach -d 5 -i 2ms -t -o collapsed -f "$here/out" \
 		>"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?
@@ -299,7 +299,7 @@ case_many_files() {
 	attacker=$!
 	jvms+=("$attacker")
 	wait_for_line "$here/attacker" '^READY' 10
-	timeout --kill-after=1 $patience "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record \
+	timeout --kill-after=1 $patience "$DUET_BUILD/tests/system/peak_memory" "$here/peak" "$duet" record -v \
 		-p "$attacker,$honest" --no-attach -d 6 -i 2ms -t -o collapsed -f "$here/out" \
 		>"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?

@@ -162,7 +162,7 @@ jdk_case_command() {
 
 # No event takes samples of a JVM that starts later: it is noticed by its mappings.
 starts_later() { # COMMAND RECORD-OPTIONS...
-	"$duet" record "${@:2}" -e alloc=4k --total -d 100 -o collapsed -f "$here/out.collapsed" \
+	"$duet" record -v "${@:2}" -e alloc=4k --total -d 100 -o collapsed -f "$here/out.collapsed" \
 		>"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	# shellcheck disable=SC2016 # for the function

@@ -24,9 +24,10 @@ record_and_convert() { # RECORD-OPTIONS...
 	local file
 	mkdir "$here/direct" "$here/made"
 	record ${style[@]+"${style[@]}"} -f "$here/direct/a.duet" -f "$here/direct/a.html" \
-		-f "$here/direct/a.collapsed" -f "$here/direct/a.col" -f "$here/direct/a.txt" "$@"
+		-f "$here/direct/a.collapsed" -f "$here/direct/a.col" -f "$here/direct/a.txt" \
+		-f "$here/direct/a.full.txt" "$@"
 	expect_status 0
-	for file in html collapsed col txt; do
+	for file in html collapsed col txt full.txt; do
 		convert ${style[@]+"${style[@]}"} "$here/direct/a.duet" "$here/made/a.$file"
 		expect_status 0
 	done
@@ -41,7 +42,7 @@ case_same_as_written_at_once() {
 	need_bpf
 	local style=()
 	record_and_convert -e cpu,page-faults -i 1ms -- bash -c 'for i in 1 2 3; do ls -lR /usr/lib >/dev/null; done'
-	expect "files: col and collapsed have one for each event" "$(find "$here/made" -type f | wc -l)" == 6
+	expect "files: col and collapsed have one for each event" "$(find "$here/made" -type f | wc -l)" == 7
 	[ "$(samples_of "$here/a.duet" --event page-faults)" = "$(total "$here/made/a.page-faults.collapsed")" ] ||
 		fail "--event has other samples than the recording"
 	"$duet" convert - - -o collapsed -e cpu <"$here/a.duet" >"$here/piped" || fail "no pipe: $?"
@@ -86,12 +87,12 @@ case_killed_recorder() {
 	killed=$(date +%s)
 	wait "$recorder" 2>/dev/null
 	recorder=
-	convert "$here/out.duet" "$here/out.txt"
+	convert "$here/out.duet" "$here/out.full.txt"
 	expect_status 0
 	expect_contains "$here/stderr" 'out.duet: the recording was cut short'
-	expect_contains "$here/out.txt" '^incomplete +: the recording was cut short'
-	expect_contains "$here/out.txt" 'shop\.Pricing'
-	expect_contains "$here/out.txt" '^command +: duet record'
+	expect_contains "$here/out.full.txt" '^incomplete +: the recording was cut short'
+	expect_contains "$here/out.full.txt" 'shop\.Pricing'
+	expect_contains "$here/out.full.txt" '^command +: duet record'
 	expect "age of the last chunk" $((killed - $(stat -c %Y "$here/out.duet"))) '<=' 5
 	expect_no_leftover "$here/out.duet"
 }
@@ -114,8 +115,8 @@ case_killed_at_the_end() {
 		if grep -q 'was cut short' "$here/stderr"; then
 			cut=$((cut + 1))
 		else
-			convert "$here/out.duet" "$here/out.txt"
-			expect_contains "$here/out.txt" '^walked +: '
+			convert "$here/out.duet" "$here/out.full.txt"
+			expect_contains "$here/out.full.txt" '^walked +: '
 		fi
 	done
 	expect "of 6 recordings, cut short" "$cut" '>' 0
@@ -223,7 +224,7 @@ case_full_disk_of_jfr() {
 	expect_status 1
 	expect "samples on the full disk" "$(samples_of "$here/cut.jfr")" '>=' "$samples"
 	rm -f "$(sed -n 's/.*was written to \([^ ]*-out.jfr\) instead/\1/p' "$here/stderr")"
-	"$duet" record -p "$jvm" -i 1ms -d 3 -o jfr 2>"$here/stderr" | cat >"$here/pipe.jfr"
+	"$duet" record -v -p "$jvm" -i 1ms -d 3 -o jfr 2>"$here/stderr" | cat >"$here/pipe.jfr"
 	expect "samples in a pipe" "$(samples_of "$here/pipe.jfr")" '>' 100
 }
 
@@ -265,7 +266,7 @@ case_parts_of_a_recording() {
 	samples_of "$here/out.duet" --from -1s >/dev/null
 	expect_share "of bash in the last second" "$(matching "$here/stdout" '^.bash pid')" '<=' 2
 	convert "$here/out.duet" "$here/part.txt" --from 1s --to 2s
-	expect_contains "$here/part.txt" '^part +: 1.000 s to 2.000 s of the recording'
+	expect_contains "$here/part.txt" '^part: 1.000 s to 2.000 s of the recording'
 }
 
 case_windows_add_up() {

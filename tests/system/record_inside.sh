@@ -122,7 +122,7 @@ jdk_case_formats() {
 	local format event
 	JVM_OPTS=(-Dgate="$here/gate")
 	start_jvm "$jdk" workload.Inside 5 50 100000
-	"$duet" record -p "$jvm" -e class-load,gc,safepoint,compilation --engine ctimer -d 100 -f "$here/out.duet" \
+	"$duet" record -v -p "$jvm" -e class-load,gc,safepoint,compilation --engine ctimer -d 100 -f "$here/out.duet" \
 		>"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"

@@ -50,7 +50,7 @@ jdk_case_windows() {
 	need_jdk 11 "sampling of allocations"
 	JVM_OPTS=(-Dgate="$here/gate" -Dlingers=3200)
 	start_jvm "$jdk" workload.Live 20000
-	"$duet" record -e live=1k --ages --total --engine ctimer -p "$jvm" --continuous --window 1s -d 100 \
+	"$duet" record -v -e live=1k --ages --total --engine ctimer -p "$jvm" --continuous --window 1s -d 100 \
 		-f "$here/out" -o collapsed >"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
@@ -85,7 +85,7 @@ jdk_case_growth() {
 	need_jdk 11 "sampling of allocations"
 	JVM_OPTS=(-Dgate="$here/gate" -Dleaks=6000 -Xmn16m)
 	start_jvm "$jdk" workload.Live 0
-	"$duet" record -e live=2k --survivors 1 --engine ctimer -p "$jvm" --continuous --window 1s -d 100 \
+	"$duet" record -v -e live=2k --survivors 1 --engine ctimer -p "$jvm" --continuous --window 1s -d 100 \
 		-f "$here/out" -o duet >"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
@@ -123,7 +123,7 @@ jdk_case_ages_in_jfr() {
 	need_jdk 11 "sampling of allocations"
 	JVM_OPTS=(-Dgate="$here/gate" -Dlingers=20000)
 	start_jvm "$jdk" workload.Live 2000
-	"$duet" record -e live=1k --engine ctimer -p "$jvm" -d 100 -f "$here/out.jfr" >"$here/stdout" 2>"$here/stderr" &
+	"$duet" record -v -e live=1k --engine ctimer -p "$jvm" -d 100 -f "$here/out.jfr" >"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
 	sleep 1

@@ -80,7 +80,7 @@ jdk_case_leak_in_windows() {
 	local file bytes full=0
 	JVM_OPTS=(-Dgate="$here/gate")
 	start_jvm "$jdk" workload.NativeMemory 20000 64
-	"$duet" record -e leak=0 --total --engine ctimer -p "$jvm" --continuous --window 1s -d 100 -f "$here/out" \
+	"$duet" record -v -e leak=0 --total --engine ctimer -p "$jvm" --continuous --window 1s -d 100 -f "$here/out" \
 		-o collapsed >"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"

@@ -56,7 +56,7 @@ record_into() { # FILE [virtual] -- RECORD-OPTIONS...
 	shift
 	JVM_OPTS=(-Dgate="$here/gate" ${JVM_FLAGS[@]+"${JVM_FLAGS[@]}"})
 	start_jvm "$jdk" workload.Traced $rounds ${workload[@]+"${workload[@]}"}
-	"$duet" record -p "$jvm" -d 100 "$@" -f "$file" >"$here/stdout" 2>"$here/stderr" &
+	"$duet" record -v -p "$jvm" -d 100 "$@" -f "$file" >"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
 	sleep 0.5

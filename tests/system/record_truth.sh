@@ -28,7 +28,7 @@ record_gated() { # HOME INTERVAL CLASS ARGS... (RECORD_OPTS: array of further op
 # takes longer.
 start_sampling() { # ENGINE OPTIONS...
 	local signals end=$((SECONDS + 30))
-	"$duet" record --engine "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
+	"$duet" record -v --engine "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
 	until has_ticks "$recorder" "$jvm" || ((0x${signals:-0} & 1 << 26)); do
 		kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"

@@ -102,7 +102,7 @@ jdk_case_short_lives() {
 	need_bpf
 	[ -x "$jdk/bin/javac" ] || skip "no javac in $jdk"
 	mkdir "$here/classes"
-	run_duet record --no-attach -t -i 2ms -o collapsed -f "$here/out" -- sh -c "for i in 1 2 3; do
+	record --no-attach -t -i 2ms -o collapsed -f "$here/out" -- sh -c "for i in 1 2 3; do
 		'$jdk/bin/javac' -proc:none -d '$here/classes' -cp '$workloads' $PWD/tests/workloads/S*.java; done"
 	expect_status 0
 	expect_share "needed a signal" "$(reported_needed)" '<=' 0

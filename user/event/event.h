@@ -168,6 +168,8 @@ bool event_list_has_taps(const struct event_list *list); /* true if one of them 
 void event_amount_text(enum event_unit unit, uint64_t amount, struct buf *out);
 /* Appends "alloc, lock": those events that come from the JVM itself. */
 void event_list_tap_names(const struct event_list *list, struct buf *out);
+/* Appends the interval as -i takes it: "500us", "64k", "10". */
+void event_interval_text(const struct event *event, uint64_t interval, struct buf *out);
 /* Appends "cpu every 10 ms, page-faults every 100"; `every` is a factor of all intervals. */
 void event_list_text(const struct event_list *list, uint64_t every, struct buf *out);
 

@@ -495,6 +495,21 @@ void event_list_tap_names(const struct event_list *list, struct buf *out)
 		}
 }
 
+void event_interval_text(const struct event *event, uint64_t interval, struct buf *out)
+{
+	enum event_unit unit = interval_unit(event);
+
+	if (unit == EVENT_NS && interval % NS_PER_MS)
+		buf_printf(out, interval % NS_PER_US ? "%lluns" : "%lluus",
+			   (unsigned long long)(interval % NS_PER_US ? interval : interval / NS_PER_US));
+	else if (unit == EVENT_NS)
+		buf_printf(out, "%llums", (unsigned long long)(interval / NS_PER_MS));
+	else if (unit == EVENT_BYTES && interval && interval % 1024 == 0)
+		buf_printf(out, "%lluk", (unsigned long long)(interval >> 10));
+	else
+		buf_printf(out, "%llu", (unsigned long long)interval);
+}
+
 void event_list_text(const struct event_list *list, uint64_t every, struct buf *out)
 {
 	for (size_t i = 0; i < list->len; i++) {

@@ -271,13 +271,11 @@ static int write_one(const struct output_files *files, struct output_file *writt
 			  io_advice(err));
 		if (written->file)
 			rescue(files, written);
-	} else if (written->file) {
-		log_info("wrote %s", written->file);
 	}
 	return err;
 }
 
-int output_files_write(struct output_files *files)
+int output_files_write(struct output_files *files, struct buf *written)
 {
 	int result = 0;
 
@@ -286,6 +284,8 @@ int output_files_write(struct output_files *files)
 
 		if (err < 0)
 			result = err;
+		else if (files->all.items[i].file)
+			buf_printf(written, "%s%s", written->len ? ", " : "", files->all.items[i].file);
 	}
 	return result;
 }

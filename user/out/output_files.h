@@ -49,8 +49,8 @@ void output_files_begin(struct output_files *files, uint64_t now_ns);
 /* Appends when it is time. As the files near profile.thinning.max_bytes, fewer samples are kept; reports that once. */
 void output_files_step(struct output_files *files, uint64_t now_ns);
 void output_files_flush(struct output_files *files, uint64_t now_ns); /* appends now */
-int output_files_write(
-	struct output_files *files); /* call at the end; returns 0, or -errno after reporting the error */
+/* Call at the end. Appends the names of the files, with commas. Returns 0, or -errno after reporting the error. */
+int output_files_write(struct output_files *files, struct buf *written);
 void output_files_release(struct output_files *files); /* discards what was not written */
 
 #endif

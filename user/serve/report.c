@@ -15,7 +15,6 @@
 #include "limits/pool.h"
 #include "profile/profile.h"
 #include "serve/losses.h"
-#include "serve/stats.h"
 #include "subject/host.h"
 #include "subject/owners.h"
 
@@ -213,7 +212,7 @@ static void facts_of_join(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 
-	profile_add_fact(report->profile, "samples", "%llu", (unsigned long long)report->profile->samples.len);
+	profile_add_fact(report->profile, "samples", "%llu", (unsigned long long)report->profile->samples.count);
 	if (!report->engine->row->standalone && outcomes->jvm_samples)
 		profile_add_fact(report->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
 				 (unsigned long long)outcomes->joined, (unsigned long long)outcomes->jvm_samples,
@@ -400,7 +399,7 @@ void report_losses(const struct report *report)
 	losses_each(report, report_loss, report->profile);
 }
 
-/* ---- the closing lines ---- */
+/* ---- the lines of -v ---- */
 
 static void summary_of_walk(const struct report *report)
 {
@@ -431,29 +430,7 @@ static void summary_of_walk(const struct report *report)
 			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)outcomes->walk_ends[i]);
 }
 
-static int note_event(void *context, const struct profile_sample *sample)
-{
-	bool *has_samples = context;
-
-	has_samples[sample->event] = true;
-	return 0;
-}
-
-/* A name that nothing has, and a method that nobody calls, look alike: the JVM may load its class any time. */
-static void tell_uncalled(const struct report *report)
-{
-	bool has_samples[DUET_MAX_EVENTS] = {false};
-
-	if (report->window_ns)
-		return;
-	timeline_each(&report->profile->samples, note_event, has_samples);
-	for (size_t i = 0; i < report->events->len; i++)
-		if (event_is_of_methods(report->events->items[i].event) && !has_samples[i])
-			log_info("%s: no call was recorded: there is no such method, or nobody called it",
-				 report->events->items[i].event->name);
-}
-
-void report_summary(const struct report *report)
+void report_details(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 	const struct profile *profile = report->profile;
@@ -479,14 +456,4 @@ void report_summary(const struct report *report)
 			 intern_text(&profile->strings, profile->losses.items[i].text));
 	if (!profile->losses.len)
 		log_info("lost: nothing");
-	tell_uncalled(report);
-}
-
-void report_progress(const struct report *report)
-{
-	const struct outcomes *outcomes = report->outcomes;
-
-	log_progress("%.0f s, %llu samples, %.1f %% joined, %llu lost",
-		     (double)(clock_monotonic_ns() - report->started_ns) / 1e9, (unsigned long long)outcomes->samples,
-		     percent(outcomes->joined, outcomes->jvm_samples), (unsigned long long)stats_lost(report));
 }

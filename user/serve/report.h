@@ -25,6 +25,7 @@ struct report {
 	const struct engine_in_use *engine;
 	const char *engine_why; /* why the engine is not bpf; "" if it is bpf, or if the user chose another one */
 	uint64_t window_ns; /* length of a window; 0 = one recording */
+	uint64_t duration_ns; /* 0 = until the target ends or the user stops it */
 	uint64_t command_ns; /* when the command began */
 	uint64_t started_ns; /* the earliest possible tick */
 	struct profile *profile; /* receives facts and losses */
@@ -44,7 +45,6 @@ void report_beginning(const struct report *report);
 void report_so_far(const struct report *report);
 void report_facts(const struct report *report); /* adds them to the profile */
 void report_losses(const struct report *report); /* the profile's losses become those until now */
-void report_summary(const struct report *report); /* prints the closing lines, with the profile's losses */
-void report_progress(const struct report *report);
+void report_details(const struct report *report); /* prints the lines of -v, with the profile's losses */
 
 #endif

@@ -16,7 +16,9 @@
 #include "jvms/agents.h"
 #include "limits/overhead.h"
 #include "limits/pool.h"
+#include "out/headline.h"
 #include "proc/process.h"
+#include "serve/closing.h"
 #include "serve/losses.h"
 #include "serve/report.h"
 
@@ -160,16 +162,6 @@ static void release(struct stats *stats)
 	vec_release(&stats->rows);
 }
 
-uint64_t stats_lost(const struct report *report)
-{
-	const struct outcomes *outcomes = report->outcomes;
-	uint64_t counters[DUET_BPF_COUNTER_MAX];
-
-	(void)engine_counters(report->engine, counters);
-	return outcomes->jvm_samples - outcomes->joined + loader_counters[DUET_LOADER_OUT_OF_MEMORY] +
-	       counters[DUET_BPF_RING_FULL];
-}
-
 /* ---- texts ---- */
 
 static bool is_total(const char *name)
@@ -220,10 +212,23 @@ static void add_status(const struct stats *stats, struct buf *text)
 	}
 }
 
+static void add_headline(const struct report *report, struct buf *text)
+{
+	struct headline now;
+
+	if (!report->started_ns)
+		return;
+	closing_now(report, clock_monotonic_ns(), &now);
+	headline_text(&now, "see below", text);
+	buf_add_char(text, '\n');
+}
+
 void stats_answer(void *context, bool for_people, struct buf *text)
 {
 	struct stats stats;
 
+	if (for_people)
+		add_headline(context, text);
 	if (!gather(&stats, context))
 		for_people ? add_status(&stats, text) : add_metrics(&stats, text);
 	release(&stats);

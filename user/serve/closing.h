@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user of a recording reads on stderr: its progress, its end in one line, and what to do next. */
+#ifndef SERVE_CLOSING_H
+#define SERVE_CLOSING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_spec;
+struct headline;
+struct report;
+
+/* The headline of the whole recording until now. Its losses are those counted now, not the profile's. */
+void closing_now(const struct report *report, uint64_t now_ns, struct headline *ret);
+void closing_progress(const struct report *report);
+/* Prints the end of a recording whose facts and losses are in the profile. `where` are its files; "" = none. */
+/*
+ * The interval that would have given about 1000 samples instead of `count`, as short as the event permits, and as
+ * --max-overhead does if that is set.
+ */
+uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is_limited);
+void closing_print(const struct report *report, const char *where);
+
+#endif
