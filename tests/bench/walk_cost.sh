@@ -19,7 +19,7 @@ measure() { # NAME PROGRAM
 	sleep 3
 	read -r ns _ < <(program_times $perf_event)
 	end_record INT
-	samples=$(sed -n 's/^duet: \([0-9]*\) samples in .*/\1/p' "$scratch/stderr")
+	samples=$(sed -n 's/^duet: \([0-9]*\) samples in .* s (engine.*/\1/p' "$scratch/stderr")
 	[ "${samples:-0}" -gt 0 ] && [ "$ns" -gt 0 ] || die "no samples, or no statistics of BPF programs"
 	calculate "$ns / $samples" >>"$scratch/ns.$1"
 }

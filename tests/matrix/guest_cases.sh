@@ -199,7 +199,7 @@ told_of_said() { # HOOK NAME
 # What the ring had no room for is missing in each kind alike; the recorder has told how much.
 expect_sleeps() { # HOOK
 	local name lost made tolerance=20
-	made=$(awk '/^duet: [0-9]+ samples in/ { print $2 }' "$here/stderr")
+	made=$(awk '/^duet: [0-9]+ samples in .*engine/ { print $2 }' "$here/stderr")
 	lost=$(awk '/samples dropped: the kernel ring was full/ { print $3 }' "$here/stderr")
 	tolerance=$((tolerance + 100 * ${lost:-0} / (made + ${lost:-0})))
 	for name in in_nanosleep in_poll in_lock in_pipe; do

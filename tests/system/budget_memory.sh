@@ -23,7 +23,7 @@ record_peak() { # OPTIONS...
 # CPU time, as precisely as a machine with other load shows it.
 expect_all_cpu_time() { # FILE ns
 	local samples told ticks
-	samples=$(sed -n 's/^duet: \([0-9]*\) samples in.*/\1/p' "$here/stderr")
+	samples=$(reported_samples)
 	told=$(awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$1")
 	ticks=$((told / (interval_us * 1000)))
 	[ "$told" = $((ticks * interval_us * 1000)) ] || fail "$told ns are told of, of $samples samples"

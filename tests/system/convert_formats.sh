@@ -246,8 +246,8 @@ types_with_stacks() { # FILE
 
 # The same of duet: its whole text has "=== event: 12 ns, 3 samples ===". Types that duet knows have names of its own.
 events_of_duet() { # FILE
-	convert "$1" "$here/every.full.txt"
-	sed -n 's/^=== \(jdk[^:]*\): \([0-9]*\) \([^,]*\), \([0-9]*\) samples\? ===$/\1 \4 \2 \3/p' "$here/every.full.txt" |
+	convert "$1" "$here/a.full.txt"
+	sed -n 's/^=== \(jdk[^:]*\): \([0-9]*\) \([^,]*\), \([0-9]*\) samples\? ===$/\1 \4 \2 \3/p' "$here/a.full.txt" |
 		awk '{ print $1, $2 ($4 == "ns" ? " " $3 : "") }'
 }
 

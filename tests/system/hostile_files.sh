@@ -64,8 +64,8 @@ survive() { # ATTACK RECORD-OPTIONS...
 	shift
 	start_attacker "$attack"
 	started=$SECONDS
-	timeout --kill-after=1 $patience "$duet" record -v -p "$attacker,$honest" --no-attach -d 2 -i 2ms -t -o collapsed \
-		-f "$here/out" "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
+	timeout --kill-after=1 $patience "$duet" record -v -p "$attacker,$honest" --no-attach -d 2 -i 2ms -t \
+		-o collapsed -f "$here/out" "$@" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
 	# A reader that is blocked for ever cannot even be killed: only the end of the server frees it.
 	while kill -0 "$recorder" 2>/dev/null && [ $((SECONDS - started)) -le $patience ]; do

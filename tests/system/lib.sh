@@ -435,6 +435,11 @@ copy_library() { # small|large NUMBER FILE
 		"$workloads/liblarge_$1.so" >"$3"
 }
 
+# Prints N of the closing line "N samples in S s (engine E)".
+reported_samples() {
+	sed -n 's/^duet: \([0-9]*\) samples in .*(engine.*/\1/p' "$here/stderr"
+}
+
 # Prints "N M" of a closing line like "joined: N of M samples of JVM threads (P %)".
 reported() { # joined|walked|agreed
 	sed -n "s/.*$1: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p" "$here/stderr" | tail -n 1

@@ -36,7 +36,7 @@ case_page_faults() {
 	local rested
 	need_bpf
 	record_events page-faults faults 20000
-	rested=$((80001 - $(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$here/stderr")))
+	rested=$((80001 - $(reported_samples)))
 	rested=$((rested > 0 ? rested : 0))
 	expect "faults that are no sample of their own" "$rested" '<=' 4000
 	expect_near "faults in one_page" "$(amount "$here/out.collapsed" 'main;.*one_page')" 20000 $((20 + rested))

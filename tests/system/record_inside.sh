@@ -48,7 +48,7 @@ jdk_case_safepoints() {
 	told=$(matching "$here/out.collapsed" 'at_safepoint')
 	at=$(($(sum_of_log ', At safepoint: *' ' ns' "$before") / 1000))
 	expect_near "ns at safepoints" "${told% *}" "$at" $((at / 5))
-	told=$(sed -n 's/^duet: \([0-9]*\) samples.*/\1/p' "$here/stderr")
+	told=$(reported_samples)
 	expect "samples, two of each safepoint" "$told" '>=' $((2 * collections))
 	expect "of all safepoints" "$told" '<=' $((2 * $(grep -c 'Safepoint "' "$here/jvm.log")))
 	expect_contains "$here/out.collapsed" 'time_to_safepoint'

@@ -123,7 +123,8 @@ jdk_case_ages_in_jfr() {
 	need_jdk 11 "sampling of allocations"
 	JVM_OPTS=(-Dgate="$here/gate" -Dlingers=20000)
 	start_jvm "$jdk" workload.Live 2000
-	"$duet" record -v -e live=1k --engine ctimer -p "$jvm" -d 100 -f "$here/out.jfr" >"$here/stdout" 2>"$here/stderr" &
+	"$duet" record -v -e live=1k --engine ctimer -p "$jvm" -d 100 -f "$here/out.jfr" \
+		>"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	wait_for 60 grep -qs memfd:duet-ring "/proc/$jvm/maps"
 	sleep 1

@@ -5,7 +5,7 @@
 
 # The program is a JVM's, so that the line has its name.
 record_briefly() { # RECORD-OPTIONS...
-	run_duet record -p "$jvm" "$@"
+	run_duet record "$@"
 	expect_status 0
 	cat "$here/stderr"
 }
@@ -13,10 +13,10 @@ record_briefly() { # RECORD-OPTIONS...
 case_one_line() {
 	need_bpf
 	start_jvm "$(any_jdk)" shop.Demo
-	record_briefly -d 2 -i 1ms -f "$here/a.html" -f "$here/a.collapsed"
+	record_briefly -p "$jvm" -d 2 -i 1ms -f "$here/a.html" -f "$here/a.collapsed"
 	expect "lines" "$(wc -l <"$here/stderr")" == 1
 	expect_contains "$here/stderr" \
-		"^duet: [0-9]+ samples of shop.Demo in [0-9.]+ s, .*, [0-9.]+ % overhead → $here/a.html, $here/a.collapsed\$"
+		"^duet: [0-9]+ samples of shop.Demo in [0-9.]+ s, .* % overhead → $here/a.html, $here/a.collapsed\$"
 	run_duet record -v -p "$jvm" -d 1 -i 1ms -f "$here/a.html"
 	expect_contains "$here/stderr" '^duet: [0-9]+ samples in [0-9.]+ s \(engine bpf\)$'
 	expect_contains "$here/stderr" '^duet: walked: '
@@ -28,7 +28,7 @@ case_one_total() {
 	local said
 	need_bpf
 	start_jvm "$(any_jdk)" shop.Demo
-	record_briefly -d 2 -e wall=1ms -f "$here/a.txt" -f "$here/a.collapsed" -f "$here/a.duet"
+	record_briefly -p "$jvm" -d 2 -e wall=1ms -f "$here/a.txt" -f "$here/a.collapsed" -f "$here/a.duet"
 	said=$(sed -nE 's/^duet: ([0-9]+) samples of .*/\1/p' "$here/stderr")
 	expect "samples" "$said" '>' 100
 	expect "samples of the file" "$(total "$here/a.collapsed")" == "$said"
@@ -47,19 +47,28 @@ case_few_samples() {
 	"$workloads/crowd" stacks 120 120 >/dev/null 2>&1 </dev/null &
 	jvm=$!
 	jvms+=("$jvm")
-	record_briefly -d 1 -i 50ms --no-attach -o collapsed -f "$here/few"
+	record_cpu 1 -p "$jvm" -i 50ms --no-attach -o collapsed -f "$here/few"
 	read -r interval promised < <(
-		sed -nE 's/^duet: [0-9]+ samples? (is|are) too few .*: -i ([0-9]+us) gives about ([0-9]+)$/\2 \3/p' "$here/stderr")
+		sed -nE 's/^duet: [0-9]+ samples are too few .*: -i ([0-9]+us|1ms) gives about ([0-9]+)$/\1 \2/p' \
+			"$here/stderr")
 	expect "samples promised" "$promised" '>=' 500
-	record_briefly -d 1 -i "$interval" --no-attach -o collapsed -f "$here/many"
-	expect "samples" "$(total "$here/many")" '>=' $((promised / 4)) # as the load of the machine allows
+	record_cpu 1 -p "$jvm" -i "$interval" --no-attach -o collapsed -f "$here/many"
+	expect_near "samples" "$(total "$here/many")" "$promised" $((promised / 2))
 	expect_lacks "$here/stderr" 'too few'
+}
+
+case_windows() {
+	need_bpf
+	record_briefly -p $$ -v -d 2 --no-attach --continuous --window 1s -f "$here/windows" -o collapsed
+	expect_contains "$here/stderr" '^duet: debug: window 1: [0-9]+ samples? .*none lost'
+	expect_contains "$here/stderr" "none lost, [0-9.]+ % overhead → 2 windows in $here/windows\$"
 }
 
 case_progress() {
 	need_bpf
 	command -v script >/dev/null || skip "no script(1)"
-	script -qefc "$duet record -p $$ -d 2 --no-attach -o collapsed -f $here/out" /dev/null >"$here/stderr" </dev/null
+	script -qefc "$duet record -p $$ -d 2 --no-attach -o collapsed -f $here/out" /dev/null \
+		>"$here/stderr" </dev/null
 	expect_contains "$here/stderr" '[01] of 2 s, Ctrl-C ends; [0-9]+ samples'
 }
 

@@ -50,7 +50,7 @@ expect_few_rests() {
 	expect "other losses" "$(grep -vc 'sleeps without their waker: .* because of the load$' "$here/lost")" '==' 0
 	missed=$(sed -nE 's/.*lost: ([0-9]+) sleeps without.*/\1/p' "$here/lost")
 	expect "wakers missed, of 1,000 samples" \
-		"$(sed -nE 's/^duet: ([0-9]+) samples in .*/\1/p' "$here/stderr" | awk -v missed="${missed:-0}" \
+		"$(reported_samples | awk -v missed="${missed:-0}" \
 			'{ print missed * 1000 / $1 }')" '<=' 10
 }
 

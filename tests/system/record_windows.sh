@@ -102,7 +102,7 @@ case_windows_are_the_whole() {
 	expect_near "samples of all windows, by CPU time" $sum $truth $((truth / 20))
 	whole=$(total "$here/whole.collapsed")
 	expect_near "samples of all windows, by one recording" $sum "$whole" $((whole / 10))
-	[ "$sum" = "$(sed -n 's/^duet: \([0-9]*\) samples in .*/\1/p' "$here/stderr")" ] ||
+	[ "$sum" = "$(reported_samples)" ] ||
 		fail "a sample is in no window or in two: $sum in all; $(grep 'samples in' "$here/stderr")"
 	expect_lacks "$here/stderr" 'arrived when it was already written'
 	expect "reads of the links" "$(grep -c whole "$here/read")" '>=' 50
@@ -348,7 +348,7 @@ case_jvms_come_and_go() {
 	status=$?
 	expect_status 0
 	windows "$here/out" collapsed | xargs cat >"$all"
-	[ "$(total "$all")" = "$(sed -n 's/^duet: \([0-9]*\) samples in .*/\1/p' "$here/stderr")" ] ||
+	[ "$(total "$all")" = "$(reported_samples)" ] ||
 		fail "a sample is in no window or in two"
 	expect "share of Shares" "$(share "$all" 'workload/Shares\.(fifty|thirty|twenty)')" '>=' 20
 	expect "share of TwoBusy" "$(share "$all" 'workload/TwoBusy\.')" '>=' 10
@@ -403,8 +403,8 @@ case_folder_is_replaced_all_the_time() {
 		i=$((i + 1))
 	done; echo $i' bash "$here" >"$here/rounds" 2>/dev/null &
 	jvms+=($!)
-	timeout --kill-after=1 60 "$duet" record -v --comm $spinning --no-attach --continuous --window 1s --keep-files 2 \
-		-d 8 -f "$here/all/out" -o collapsed >"$here/stdout" 2>"$here/stderr" </dev/null
+	timeout --kill-after=1 60 "$duet" record -v --comm $spinning --no-attach --continuous --window 1s \
+		--keep-files 2 -d 8 -f "$here/all/out" -o collapsed >"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?
 	expect "exit code" $status '<=' 1 # the last window may be one that could not be written
 	rm "$here/go"

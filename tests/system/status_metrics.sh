@@ -71,7 +71,7 @@ case_metrics() {
 	get "$(port)" /etc/passwd
 	expect_contains "$here/page" '^HTTP/1.1 404'
 	end_record INT
-	expect "samples at the end" "$(sed -n 's/^duet: \([0-9]*\) samples in.*/\1/p' "$here/stderr")" '>' "$first"
+	expect "samples at the end" "$(reported_samples)" '>' "$first"
 }
 
 case_only_this_host() {
@@ -235,6 +235,7 @@ case_status() {
 	expect "samples" "$(awk '$2 == "samples" && NF == 2 { print $1 }' "$here/status")" '>' 10
 	expect_contains "$here/status" ' 104857600  --max-memory'
 	expect_contains "$here/status" ' bpf  engine'
+	expect_contains "$here/status" '^[0-9]+ samples in [0-9.]+ s, .* % overhead$'
 	# The socket of a recording that has just ended refuses connections.
 	perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un("\0duet-status-$$")) or die;
 		sleep 60' &

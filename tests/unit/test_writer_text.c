@@ -160,7 +160,7 @@ static void a_wait_counts_for_the_program(void **state)
 	assert_non_null(strstr(text, " 75.0 %     3000 ms    75.0 %     3000 ms   shop.Queue.take\n"));
 	assert_non_null(
 		strstr(text, " 25.0 %     1000 ms   100.0 %     4000 ms   java.util.concurrent.locks.LockSupport"));
-	assert_non_null(strstr(text, "100.0 %     4000 ms   [futex]\n"));
+	assert_non_null(strstr(text, "100.0 %     4000 ms   [futex]: a lock, or to be notified\n"));
 	assert_null(strstr(text, "pthread_cond_wait"));
 	free(text);
 }

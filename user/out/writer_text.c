@@ -126,6 +126,25 @@ static const char *without_package(const struct path_label *label)
 	return name;
 }
 
+/* What a thread waited for, where the name of the state needs an explanation; else "". */
+static const char *explained(const struct path_label *label)
+{
+	static const char *const states[][2] = {
+		{"[runnable]", ": a CPU"},
+		{"[futex]", ": a lock, or to be notified"},
+		{"[epoll]", ": something to read or write"},
+		{"[poll]", ": something to read or write"},
+		{"[sleep]", ": a time"},
+		{"[child]", ": a child process"},
+		{"[io]", ": a device or file system"},
+	};
+
+	for (size_t i = 0; label->kind == FRAME_STATE && i < sizeof(states) / sizeof(*states); i++)
+		if (!strcmp(states[i][0], label->text))
+			return states[i][1];
+	return "";
+}
+
 static void print_name(const struct part *part, const struct path_label *label)
 {
 	bool is_long = label->name_len > NAME_BYTES || part->options->style.simple;
@@ -133,7 +152,7 @@ static void print_name(const struct part *part, const struct path_label *label)
 
 	buf_init(&name);
 	add_fitting(&name, is_long ? without_package(label) : label->text, NAME_BYTES);
-	fprintf(part->out, "  %s\n", name.data);
+	fprintf(part->out, "  %s%s\n", name.data, explained(label));
 	buf_release(&name);
 }
 

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "join/decided.h"
 #include "jvms/agents.h"
+#include "out/headline.h"
 #include "profile/exchange.h"
 #include "subject/owners.h"
 #include "windows/window_files.h"
@@ -47,11 +48,27 @@ static void subtract_losses(struct windows *windows, struct profile *profile)
 	profile->losses.len = kept;
 }
 
+/* For the journal, with -v: a line a minute is too much for most. */
+static void log_window(const struct windows *windows)
+{
+	struct headline headline;
+	struct buf line;
+
+	if (log_level() < LOG_DEBUG)
+		return;
+	headline_of_profile(&headline, windows->of.profile);
+	buf_init(&line);
+	headline_text(&headline, "its file lists all", &line);
+	log_debug("window %llu: %s", (unsigned long long)windows->written + 1, line.data);
+	buf_release(&line);
+}
+
 static void tell(struct windows *windows)
 {
 	windows->of.tell(windows->of.context);
 	windows->of.profile->host.window_ns = windows->of.window_ns;
 	subtract_losses(windows, windows->of.profile);
+	log_window(windows);
 }
 
 static uint64_t realtime_of(uint64_t monotonic_ns)
