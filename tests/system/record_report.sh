@@ -40,7 +40,7 @@ case_one_total() {
 	expect_lacks "$here/a.txt" '__futex_abstimed_wait_common|futex_do_wait'
 }
 
-# The advised interval has about as many samples as was said.
+# The advised interval has as many samples as was said; or more, as a busy machine is late to end a recording.
 case_few_samples() {
 	local interval promised
 	need_bpf
@@ -53,7 +53,18 @@ case_few_samples() {
 			"$here/stderr")
 	expect "samples promised" "$promised" '>=' 500
 	record_cpu 1 -p "$jvm" -i "$interval" --no-attach -o collapsed -f "$here/many"
-	expect_near "samples" "$(total "$here/many")" "$promised" $((promised / 2))
+	expect "samples" "$(total "$here/many")" '>=' $((promised / 2))
+	expect_lacks "$here/stderr" 'too few'
+}
+
+# A shorter interval does not help to see why a program does nothing.
+case_idle() {
+	need_bpf
+	sleep 60 &
+	jvm=$!
+	jvms+=("$jvm")
+	record_briefly -p "$jvm" -d 1.5 --no-attach -o collapsed -f "$here/out"
+	expect_contains "$here/stderr" '^duet: it hardly used the CPU: -e wall shows what its threads wait for$'
 	expect_lacks "$here/stderr" 'too few'
 }
 

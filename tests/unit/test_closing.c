@@ -124,7 +124,7 @@ static void the_advised_interval_is_permitted(void **state)
 	(void)state;
 	assert_interval(&event_cpu, 10 * MS, 50, false, "500us");
 	assert_interval(&event_cpu, 10 * MS, 99, false, "1ms");
-	assert_interval(&event_cpu, 10 * MS, 1, false, "10us");
+	assert_interval(&event_cpu, 10 * MS, 1, false, "100us");
 	assert_interval(&event_cpu, 10 * MS, 1, true, "1ms");
 	assert_interval(&event_cpu, 10000, 5, false, "10us");
 	assert_interval(&event_alloc, 512 << 10, 50, false, "20k");

@@ -38,7 +38,7 @@ struct scale {
 	int decimals;
 };
 static const struct scale times[] = {
-	{"s", 1000 * NS_PER_SEC, 1e9, 0},
+	{"s", 1000 * NS_PER_SEC, 1e9, 1},
 	{"ms", NS_PER_SEC, 1e6, 0},
 	{"ms", 10 * NS_PER_MS, 1e6, 1},
 	{"us", 0, 1e3, 1},

@@ -16,6 +16,8 @@
 
 #define FEW_SAMPLES 100 /* below that, a share may be wrong by a fifth and more */
 #define MANY_SAMPLES 1000 /* what the advice aims at */
+#define MOST_TIMES 100 /* as often; more would cost too much for a program that hardly runs */
+#define IDLE_PART 20 /* it hardly runs: it takes less of one CPU than one part in this many */
 
 /* ---- the headline ---- */
 
@@ -88,11 +90,11 @@ static uint64_t round_down(uint64_t number)
 
 uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is_limited)
 {
-	uint64_t least = spec->event->least_interval, interval;
+	uint64_t least = spec->event->least_interval, interval, times = MANY_SAMPLES / (count ? count : 1);
 
 	if (is_limited && spec->event->perf.is_clock && least < OVERHEAD_TICK_MIN_NS)
 		least = OVERHEAD_TICK_MIN_NS;
-	interval = spec->interval / (MANY_SAMPLES / (count ? count : 1));
+	interval = spec->interval / (times < MOST_TIMES ? times : MOST_TIMES);
 	if (spec->event->unit == EVENT_BYTES && !spec->event->counts_calls && interval >= 1024)
 		interval = round_down(interval >> 10) << 10;
 	else
@@ -124,6 +126,19 @@ static void tell_few(const struct report *report, const uint64_t *counts, uint64
 	}
 }
 
+/* A program that hardly runs needs another event. */
+static bool tell_idle(const struct report *report, uint64_t all)
+{
+	const struct event_spec *spec = &report->events->items[0];
+	uint64_t duration_ns = report->profile->end_ns - report->profile->start_ns;
+
+	if (report->events->len != 1 || !spec->event->perf.is_clock || spec->event->with || all >= FEW_SAMPLES ||
+	    duration_ns < NS_PER_SEC || all * spec->interval * IDLE_PART >= duration_ns)
+		return false;
+	log_info("it hardly used the CPU: -e wall shows what its threads wait for");
+	return true;
+}
+
 static void tell_next(const struct report *report)
 {
 	uint64_t counts[DUET_MAX_EVENTS] = {0}, all = report->profile->samples.count;
@@ -132,7 +147,8 @@ static void tell_next(const struct report *report)
 		return;
 	timeline_each(&report->profile->samples, count_event, counts);
 	tell_uncalled(report, counts);
-	tell_few(report, counts, all);
+	if (!tell_idle(report, all))
+		tell_few(report, counts, all);
 }
 
 void closing_print(const struct report *report, const char *where)
