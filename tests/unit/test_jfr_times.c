@@ -34,6 +34,43 @@ static void waits_end_at_their_time(void **state)
 	}
 }
 
+static int note_thread(void *context, const struct profile_sample *sample)
+{
+	((uint32_t *)context)[sample->time_ns / MS % 100] = sample->thread;
+	return 0;
+}
+
+/* A thread that was renamed is one thread, under its last name; one of the same id in another process is another. */
+static void renamed_threads(void **state)
+{
+	static const struct {
+		uint32_t pid;
+		const char *name;
+	} rows[] = {{100, "java"}, {100, "main"}, {200, "main"}, {100, "worker-7"}};
+	struct profile first, second;
+	uint32_t got[4];
+
+	(void)state;
+	assert_int_equal(profile_init(&first), 0);
+	first.start_realtime_ns = 1700000000 * (1000 * MS);
+	first.end_ns = first.start_ns + 50 * MS;
+	(void)profile_event(&first, "cpu", PROFILE_NS, 10 * MS);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct profile_sample sample = {.weight = 10 * MS, .count = 1, .time_ns = first.start_ns + i * MS};
+
+		sample.thread = profile_thread(&first, rows[i].pid, 101, rows[i].name, "java", 0);
+		assert_int_equal(profile_add(&first, &sample), 0);
+	}
+	read_back("jfr", &first, &second);
+	assert_int_equal(timeline_each(&second.samples, note_thread, got), 0);
+	assert_int_equal(second.samples.len, 4);
+	assert_true(got[0] == got[1] && got[1] == got[3] && got[2] != got[0]);
+	assert_string_equal(intern_text(&second.strings, second.threads.items[got[0]].name), "worker-7");
+	assert_int_equal(second.threads.items[got[2]].pid, 200);
+	profile_release(&first);
+	profile_release(&second);
+}
+
 static int note_address(void *context, const struct profile_sample *sample)
 {
 	((uint64_t *)context)[sample->event] = sample->address;
@@ -80,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waits_end_at_their_time),
+		cmocka_unit_test(renamed_threads),
 		cmocka_unit_test(addresses_and_ages),
 	};
 

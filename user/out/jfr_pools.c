@@ -12,8 +12,6 @@
 #include "out/jfr_metadata.h"
 #include "profile/jfr.h"
 
-/* Threads without a tid of their own get numbers from here on; all tids are smaller. */
-#define OTHER_THREADS (1u << 30)
 
 /* ---- rows ---- */
 
@@ -369,18 +367,10 @@ uint32_t jfr_leaf_method(struct jfr_pools *p, uint32_t node)
 
 uint32_t jfr_thread(struct jfr_pools *p, uint32_t thread)
 {
-	(void)mark(p, &p->thread_parts.items[thread]);
-	return p->thread_ids.items[thread];
-}
+	uint32_t row = jfr_thread_row(p, thread);
 
-/* The number is the tid, as async-profiler's converter shows it, if no other row has the same. */
-static int number_thread(struct jfr_pools *p, uint32_t thread)
-{
-	uint32_t tid = p->profile->threads.items[thread].tid;
-	bool is_free = tid && tid < OTHER_THREADS && !map_get(&p->thread_numbers, tid, &(uint64_t){0});
-	int err = vec_push(&p->thread_ids, is_free ? tid : OTHER_THREADS + thread);
-
-	return !err && is_free ? map_put(&p->thread_numbers, tid, thread) : err;
+	(void)mark(p, &p->thread_parts.items[row]);
+	return p->thread_ids.items[row];
 }
 
 static uint32_t process_of(struct jfr_pools *p, uint32_t index)
@@ -399,14 +389,16 @@ static uint32_t process_of(struct jfr_pools *p, uint32_t index)
 	return p->failed ? 0 : id;
 }
 
-static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t index)
+/* Under its last name. */
+static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
+	uint32_t index = p->thread_lasts.items[row];
 	const struct profile_thread *thread = &p->profile->threads.items[index];
 	const char *name = intern_text(&p->profile->strings, thread->name);
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
 	bool is_java = is_virtual || p->profile->owners.items[thread->owner].runtime;
 
-	jfr_put_number(out, p->thread_ids.items[index]);
+	jfr_put_number(out, p->thread_ids.items[row]);
 	jfr_put_text(out, name);
 	jfr_put_number(out, is_virtual ? 0 : thread->tid);
 	jfr_put_text(out, is_java ? name : NULL);
@@ -638,7 +630,7 @@ int jfr_pools_extend(struct jfr_pools *p)
 	    extend_marks(&p->stack_parts, p->profile->nodes.len) < 0)
 		return -ENOMEM;
 	while (p->thread_ids.len < p->profile->threads.len)
-		if (number_thread(p, (uint32_t)p->thread_ids.len) < 0)
+		if (jfr_thread_add(p, (uint32_t)p->thread_ids.len) < 0)
 			return -ENOMEM;
 	return path_maker_extend(&p->path);
 }
@@ -675,6 +667,8 @@ void jfr_pools_release(struct jfr_pools *p)
 	vec_release(&p->process_threads);
 	vec_release(&p->frame_methods);
 	vec_release(&p->thread_ids);
+	vec_release(&p->thread_rows);
+	vec_release(&p->thread_lasts);
 	vec_release(&p->thread_parts);
 	map_release(&p->thread_numbers);
 	vec_release(&p->stack_parts);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Which threads of the profile are one in a JFR file, and their numbers. */
+#include <errno.h>
+#include <string.h>
+
+#include "out/jfr_pools.h"
+
+/* Threads without a tid of their own get numbers from here on; all tids are smaller. */
+#define OTHER_THREADS (1u << 30)
+
+uint32_t jfr_thread_row(const struct jfr_pools *p, uint32_t thread)
+{
+	return p->thread_rows.items[thread];
+}
+
+/* A thread that was renamed has several rows in the profile. */
+static bool is_same_thread(const struct profile *profile, uint32_t a, uint32_t b)
+{
+	const struct profile_thread *x = &profile->threads.items[a], *y = &profile->threads.items[b];
+
+	return x->pid == y->pid && x->process == y->process &&
+	       profile->owners.items[x->owner].container == profile->owners.items[y->owner].container;
+}
+
+/* The number is the tid, as async-profiler's converter shows it, if no other thread has the same. */
+int jfr_thread_add(struct jfr_pools *p, uint32_t thread)
+{
+	uint32_t tid = p->profile->threads.items[thread].tid, row = thread;
+	bool has_id = tid && tid < OTHER_THREADS;
+	uint64_t first = thread;
+
+	if (has_id && !map_get(&p->thread_numbers, tid, &first) && map_put(&p->thread_numbers, tid, thread) < 0)
+		return -ENOMEM;
+	if (is_same_thread(p->profile, (uint32_t)first, thread))
+		row = (uint32_t)first;
+	if (vec_push(&p->thread_ids, has_id && row == first ? tid : OTHER_THREADS + thread) < 0 ||
+	    vec_push(&p->thread_rows, row) < 0 || vec_push(&p->thread_lasts, thread) < 0)
+		return -ENOMEM;
+	p->thread_lasts.items[row] = thread;
+	return 0;
+}
