@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file format of speedscope. Each thread of each event is a profile of its own, with its samples in the order of
- * time. The frames are at the end, because all of them are known then.
+ * The file format of speedscope. Of each event, a profile has all threads, and the next ones a thread each, the busiest
+ * first, with its samples in the order of time. The first is what speedscope opens with: there, equal stacks are one
+ * sample. The frames are at the end, because all of them are known then.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/map.h"
 #include "out/json.h"
 #include "out/ordered.h"
 #include "out/path.h"
 #include "out/writers.h"
 
+/* Samples of one thread. */
+struct part {
+	size_t first, count;
+	uint64_t weight;
+};
+
 struct speedscope {
 	const struct profile *profile;
 	FILE *out;
 	struct ordered ordered;
+	struct vec(struct part) parts; /* of one event */
 	struct path_labels labels;
 	struct path_maker path;
 	struct vec(uint32_t) indices; /* of frames in the file, from 1, by label; 0 = none yet */
@@ -47,20 +55,21 @@ static const char *unit_of(const struct profile *profile, uint32_t event)
 	return units[profile->events.items[event].unit];
 }
 
-/* "cpu: java 12/34 main" */
-static void put_name(struct speedscope *s, const struct profile_sample *sample)
+/* "cpu: java 12/34 main", "cpu: all threads" without a thread */
+static void put_name(struct speedscope *s, const struct profile_sample *sample, bool has_thread)
 {
 	const struct profile *profile = s->profile;
 	const struct profile_thread *thread = &profile->threads.items[sample->thread];
 
 	buf_clear(&s->text);
-	buf_printf(&s->text, "%s: %s ", intern_text(&profile->strings, profile->events.items[sample->event].name),
-		   intern_text(&profile->strings, thread->process));
-	if (thread->tid == PROFILE_VIRTUAL)
-		buf_printf(&s->text, "%u virtual ", thread->pid);
-	else if (thread->tid)
-		buf_printf(&s->text, "%u/%u ", thread->pid, thread->tid);
-	buf_add_str(&s->text, intern_text(&profile->strings, thread->name));
+	buf_printf(&s->text, "%s: ", intern_text(&profile->strings, profile->events.items[sample->event].name));
+	if (!has_thread)
+		buf_add_str(&s->text, "all threads");
+	else if (thread->tid == PROFILE_VIRTUAL)
+		buf_printf(&s->text, "%s %u virtual %s", intern_text(&profile->strings, thread->process), thread->pid,
+			   intern_text(&profile->strings, thread->name));
+	else
+		writer_thread_text(profile, sample->thread, &s->text);
 	json_foreign(s->out, s->text.data);
 }
 
@@ -83,10 +92,9 @@ static int put_stack(struct speedscope *s, const struct profile_sample *sample, 
 	return 1;
 }
 
-/* The samples [first, end) are of one thread and event. */
-static int put_profile(struct speedscope *s, size_t first, size_t end)
+/* The samples are of one event; of all threads, each stands for a stack. */
+static int put_profile(struct speedscope *s, const struct profile_sample *samples, size_t count, bool has_thread)
 {
-	const struct profile_sample *samples = s->ordered.samples.items;
 	uint64_t total = 0;
 	int put = 0;
 	struct buf weights;
@@ -94,10 +102,10 @@ static int put_profile(struct speedscope *s, size_t first, size_t end)
 	fputs(s->has_profile ? ",\n{" : "\n{", s->out);
 	s->has_profile = true;
 	fputs("\"type\":\"sampled\",\"name\":", s->out);
-	put_name(s, &samples[first]);
-	fprintf(s->out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[", unit_of(s->profile, samples[first].event));
+	put_name(s, samples, has_thread);
+	fprintf(s->out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[", unit_of(s->profile, samples->event));
 	buf_init(&weights);
-	for (size_t i = first; put >= 0 && i < end; i++) {
+	for (size_t i = 0; put >= 0 && i < count; i++) {
 		put = put_stack(s, &samples[i], !weights.len);
 		if (put <= 0)
 			continue;
@@ -111,6 +119,59 @@ static int put_profile(struct speedscope *s, size_t first, size_t end)
 	return put < 0 ? put : 0;
 }
 
+/* A sample of each stack of these samples, whatever their threads. */
+static int put_all_threads(struct speedscope *s, const struct profile_sample *samples, size_t count)
+{
+	struct vec(struct profile_sample) merged = {0};
+	struct map rows = {0};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		uint64_t row = merged.len;
+
+		if (map_get(&rows, samples[i].node, &row))
+			merged.items[row].weight += samples[i].weight;
+		else if (map_put(&rows, samples[i].node, row) < 0 || vec_push(&merged, samples[i]) < 0)
+			err = -ENOMEM;
+	}
+	if (!err)
+		err = put_profile(s, merged.items, merged.len, false);
+	vec_release(&merged);
+	map_release(&rows);
+	return err;
+}
+
+static int busiest_first(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* The samples of one event, in the order of threads. */
+static int put_event(struct speedscope *s, const struct profile_sample *samples, size_t count)
+{
+	int err = 0;
+
+	vec_clear(&s->parts);
+	for (size_t i = 0; !err && i < count; i++) {
+		if (!i || samples[i].thread != samples[i - 1].thread)
+			err = vec_push(&s->parts, (struct part){.first = i});
+		if (err)
+			return err;
+		s->parts.items[s->parts.len - 1].count++;
+		s->parts.items[s->parts.len - 1].weight += samples[i].weight;
+	}
+	if (s->parts.len > 1)
+		err = put_all_threads(s, samples, count);
+	qsort(s->parts.items, s->parts.len, sizeof(*s->parts.items), busiest_first);
+	for (size_t i = 0; !err && i < s->parts.len; i++)
+		err = put_profile(s, samples + s->parts.items[i].first, s->parts.items[i].count, true);
+	return err;
+}
+
 static int put_profiles(struct speedscope *s)
 {
 	const struct profile_sample *samples = s->ordered.samples.items;
@@ -118,11 +179,9 @@ static int put_profiles(struct speedscope *s)
 	int err = 0;
 
 	for (size_t first = 0; !err && first < s->ordered.samples.len; first = end) {
-		for (end = first; end < s->ordered.samples.len && samples[end].event == samples[first].event &&
-				  samples[end].thread == samples[first].thread;
-		     end++)
+		for (end = first; end < s->ordered.samples.len && samples[end].event == samples[first].event; end++)
 			;
-		err = put_profile(s, first, end);
+		err = put_event(s, samples + first, end - first);
 	}
 	return err;
 }
@@ -176,6 +235,7 @@ static int speedscope_write(const struct profile *profile, const struct writer_o
 	ordered_release(&s.ordered);
 	path_maker_release(&s.path);
 	path_labels_release(&s.labels);
+	vec_release(&s.parts);
 	vec_release(&s.indices);
 	vec_release(&s.frames);
 	buf_release(&s.text);
@@ -186,7 +246,7 @@ const struct writer writer_speedscope = {
 	.name = "speedscope",
 	.lacks = "containers, lines, losses and facts",
 	.extensions = "speedscope.json,speedscope",
-	.help = "for speedscope: what each thread did, in the order of time",
+	.help = "for speedscope: all threads together, and what each did in the order of time",
 	.has_all_events = true,
 	.merges = true,
 	.write = speedscope_write,
