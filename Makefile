@@ -184,7 +184,7 @@ $(O)/user/%.o: user/%.S
 	$(Q)mkdir -p $(@D) && $(CC) -DAGENT_FILE='"$(O)/libduet.so"' -c -o $@ $<
 
 $(O)/user/attach/library.o: $(O)/libduet.so
-$(O)/user/out/assets.o: $(wildcard user/out/flamegraph/* user/out/pages/*)
+$(O)/user/out/assets.o: $(wildcard user/out/flamegraph/*)
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(flags)
 	$(call msg,BPF,$<)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The flame graph, the call tree and the heat map in a real browser: Debian's Chromium, driven by playwright-core.
+# The page with its flame graph, call tree and heat map in a real browser: Debian's Chromium, driven by playwright-core.
 . "$(dirname "$0")/lib.sh"
 driver=$(dirname "$(realpath "$0")")/flamegraph_browser
 shots=$DUET_BUILD/tests/flamegraph
@@ -22,15 +22,16 @@ command -v node >/dev/null && command -v "${CHROMIUM:-chromium}" >/dev/null || s
 prepare || skip_all "playwright-core could not be installed"
 make_profile=$DUET_BUILD/tests/system/flamegraph_profile
 
-# Profiles of 100 and 200 samples: hot has 50 and 60 %, same 30 % of both; gone is only in A, new only in B.
+# Profiles of 10000 and 20000 samples: hot has 50 and 60 %, same 30 % of both but for what chance explains; gone is only
+# in before, new only in after.
 make_diff() {
-	local run='main;app/Main.run_[j];app/Main'
-	printf '%s\n' "$run.hot_[j] 50" "$run.same_[j] 30" "$run.gone_[0];java/util/HashMap.get_[i] 20" \
-		>"$shots/a.collapsed"
-	printf '%s\n' "$run.hot_[j] 120" "$run.same_[j] 60" "$run.new_[j] 20" >"$shots/b.collapsed"
+	local run='main;app/Main.run_[j];app/Main' before=$shots/before.collapsed after=$shots/after.collapsed
+	printf '%s\n' "$run.hot_[j] 5000" "$run.same_[j] 2970" "$run.same_[j];leaf 30" \
+		"$run.gone_[0];java/util/HashMap.get_[i] 2000" >"$before"
+	printf '%s\n' "$run.hot_[j] 12000" "$run.same_[j] 5930" "$run.same_[j];leaf 70" "$run.new_[j] 2000" >"$after"
 	echo 'main;idle 0' >"$shots/nothing.collapsed"
-	"$duet" diff "$shots/a.collapsed" "$shots/b.collapsed" "$shots/diff.html" &&
-		"$duet" diff "$shots/a.collapsed" "$shots/nothing.collapsed" "$shots/diff-gone.html"
+	"$duet" diff "$before" "$after" "$shots/diff.html" &&
+		"$duet" diff "$before" "$shots/nothing.collapsed" "$shots/diff-gone.html"
 }
 
 make_graphs() {
@@ -46,8 +47,8 @@ make_graphs() {
 		make_diff
 }
 
-# The pages of the call tree and the heat map. Of 5 samples, 2 are in the same 10 ms, and 4 of thread 2.
-make_pages() {
+# Pages that open with the call tree and the heat map. Of 5 samples, 2 are in the same 10 ms, and 4 of thread 2.
+make_shapes() {
 	printf 't %s: 1 cycles:\n%s\n' \
 		'1/2 100.000000' $'\t1 leaf (x)\n\t1 run (x)\n' '1/2 100.005000' $'\t1 leaf (x)\n\t1 run (x)\n' \
 		'1/2 100.010000' $'\t1 other (x)\n\t1 run (x)\n' '1/3 101.500000' $'\t1 leaf (x)\n\t1 run (x)\n' \
@@ -72,5 +73,19 @@ make_views() {
 		"$duet" convert "$shots/waits.perf" "$shots/waits.html"
 }
 
-make_graphs && make_pages && make_views || { echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
-cd "$shots" && node test.mjs "$PWD" && node pages.mjs "$PWD" && node views.mjs "$PWD" && node large.mjs "$PWD"
+# A sleep of three seconds. Long names, below the JVM's entry and beside it.
+make_others() {
+	local leaves='a/A.main_[j];java/util/List.forEach_[j]'
+	local long='a/very/long/name/of/Type$Inner.methodWithALongName_[j]'
+	local template='std::map<std::string, std::vector<std::pair<int, std::string> > >::emplace_hint'
+	printf '%s\n' "clone3;JavaThread::run;$leaves;$long 9" "clone3;GangWorker::loop;$template 5" \
+		"$leaves;read;vfs_read_[k] 4" "b/B.b_[j] 2" >"$shots/names.collapsed"
+	printf 't 1/2 %s cpu-clock:\n%s\n' "10.0: 1000000" $'\t1 tick (x)\n' "14.0: 3000000000" $'\t1 sleep (x)\n' \
+		>"$shots/sleep.perf"
+	"$duet" convert "$shots/sleep.perf" "$shots/sleep.html" &&
+		"$duet" convert "$shots/names.collapsed" "$shots/names.html"
+}
+
+make_graphs && make_shapes && make_views && make_others ||
+	{ echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
+cd "$shots" && node test.mjs "$PWD" && node seen.mjs "$PWD" && node views.mjs "$PWD" && node large.mjs "$PWD"

@@ -2,6 +2,7 @@
 /* Recordings of so many samples that writers merge them: nothing gets lost, and the file stays small. */
 #include "fixtures/read_back.h"
 
+#include <inttypes.h>
 #include <zlib.h>
 
 #include "out/ordered.h"
@@ -136,37 +137,27 @@ static uint64_t number(const unsigned char **at)
 	return value | (uint64_t) * (*at)++ << shift;
 }
 
-/* Skips names and nodes. */
-static const unsigned char *rows_of(const unsigned char *at)
-{
-	for (uint64_t names = number(&at); names; names--)
-		at += number(&at);
-	for (uint64_t nodes = 2 * number(&at); nodes; nodes--)
-		(void)number(&at);
-	return at;
-}
-
+/* Rows are those of the file. */
 struct table {
 	unsigned int step_ms;
 	bool has_threads, has_stacks;
-	uint64_t samples[2], rows[2], last_step[2]; /* by event */
+	uint64_t samples, rows, last_step, weight;
 };
 
 /* Reads series, then rows. The steps of a series rise. Returns the place behind them. */
 static const unsigned char *read_table(const unsigned char *at, struct table *table)
 {
-	uint64_t count = number(&at);
-	uint64_t *rows = calloc(count + 1, sizeof(*rows)), *events = calloc(count + 1, sizeof(*events));
+	uint64_t count = number(&at), all = 0;
+	uint64_t *rows = calloc(count + 1, sizeof(*rows));
 
-	assert_true(rows && events);
+	assert_non_null(rows);
 	for (uint64_t i = 0; i < count; i++) {
-		events[i] = number(&at);
-		assert_true(events[i] < 2);
 		for (int skipped = table->has_threads + table->has_stacks; skipped; skipped--)
 			(void)number(&at);
 		rows[i] = number(&at);
-		table->rows[events[i]] += rows[i];
+		all += rows[i];
 	}
+	assert_int_equal(all, table->rows);
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t step = 0;
 
@@ -176,63 +167,66 @@ static const unsigned char *read_table(const unsigned char *at, struct table *ta
 			assert_true(!row || more);
 			step += more;
 		}
-		if (step > table->last_step[events[i]])
-			table->last_step[events[i]] = step;
+		if (step > table->last_step)
+			table->last_step = step;
 	}
-	for (uint64_t i = 0; i < count; i++)
-		for (uint64_t row = 0; row < rows[i]; row++)
-			table->samples[events[i]] += number(&at);
+	for (uint64_t row = 0; row < all; row++)
+		table->samples += number(&at);
+	for (uint64_t row = 0; row < all; row++) {
+		uint64_t rest = number(&at);
+
+		table->weight += rest % 2 ? -(rest + 1) / 2 : rest / 2;
+	}
 	free(rows);
-	free(events);
 	return at;
 }
 
+/* Weights are differences to 10 a sample of cpu, and to 1 of alloc. */
 static void expect_table(const struct table *want, const struct table *got)
 {
 	assert_int_equal(got->step_ms, want->step_ms);
 	assert_int_equal(got->has_threads, want->has_threads);
 	assert_int_equal(got->has_stacks, want->has_stacks);
-	for (int event = 0; event < 2; event++) {
-		assert_int_equal(got->samples[event], want->samples[event]);
-		assert_int_equal(got->rows[event], want->rows[event]);
-		if (want->rows[event])
-			assert_int_equal(got->last_step[event], want->last_step[event]);
-	}
+	assert_int_equal(got->samples, want->samples);
+	assert_int_equal(got->rows, want->rows);
+	assert_int_equal(got->last_step, want->last_step);
+	assert_int_equal(got->weight, want->weight);
 }
 
-/* Reads the head's next table, or returns NULL. */
-static const char *next_head(const char *at, struct table *table)
+/* Reads the next table of this heat map, or returns NULL. */
+static const char *next_head(const char *at, const char *end, struct table *table)
 {
 	char has_threads[6], has_stacks[6];
 
 	at = strstr(at, "{\"stepMs\":");
-	if (!at)
+	if (!at || at > end)
 		return NULL;
 	*table = (struct table){0};
-	assert_int_equal(sscanf(at, "{\"stepMs\":%u,\"hasThreads\":%5[a-z],\"hasStacks\":%5[a-z]}", &table->step_ms,
-				has_threads, has_stacks),
-			 3);
+	assert_int_equal(sscanf(at, "{\"stepMs\":%u,\"hasThreads\":%5[a-z],\"hasStacks\":%5[a-z],\"rows\":%" SCNu64 "}",
+				&table->step_ms, has_threads, has_stacks, &table->rows),
+			 4);
 	table->has_threads = !strcmp(has_threads, "true");
 	table->has_stacks = !strcmp(has_stacks, "true");
 	return at + 1;
 }
 
-static void expect_map(const struct table *want, int count)
+/* Checks the heat map of the next event. Returns the place behind it. */
+static const char *expect_map(const char *text, const struct table *want, int count)
 {
-	size_t len;
-	const char *head;
-	char *packed;
+	const char *begin = strstr(text, "\"heat\":"), *rows, *head;
 	unsigned char *bytes;
 	const unsigned char *at;
 	struct table got;
+	char *packed;
+	size_t len;
 	int i = 0;
 
-	page = written_file("heatmap", &profile, &len);
-	assert_non_null(strstr(page, "H4sI"));
-	packed = decoded(strstr(page, "H4sI"), &len);
-	bytes = inflate_all(packed, len, 64 << 20);
-	at = rows_of(bytes);
-	for (head = next_head(page, &got); head; head = next_head(head, &got), i++) {
+	assert_non_null(begin);
+	rows = strstr(begin, "H4sI");
+	assert_non_null(rows);
+	packed = decoded(rows, &len);
+	at = bytes = inflate_all(packed, len, 64 << 20);
+	for (head = next_head(begin, rows, &got); head; head = next_head(head, rows, &got), i++) {
 		assert_true(i < count);
 		at = read_table(at, &got);
 		expect_table(&want[i], &got);
@@ -240,19 +234,34 @@ static void expect_map(const struct table *want, int count)
 	assert_int_equal(i, count);
 	free(bytes);
 	free(packed);
+	return rows;
+}
+
+static void expect_first_map(const struct table *want, int count)
+{
+	size_t len;
+
+	page = written_file("heatmap", &profile, &len);
+	(void)expect_map(page, want, count);
 	free(page);
 }
 
 /* Later samples of an earlier time, as in merged recordings, are in the row of the earlier ones. */
 static void heat_map_of_any_order(void **state)
 {
-	const struct table want = {10, true, true, {10000, 2000}, {5000, 1000}, {5998, 5999}};
+	const struct table cpu = {10, true, true, 125000, 62500, 74998, 100000};
+	const struct table alloc = {10, true, true, 25000, 12500, 74999, 275000};
+	const char *rest;
+	size_t len;
 
 	(void)state;
 	for (uint32_t round = 0; round < 2; round++)
-		for (uint32_t i = 0; i < 6000; i++)
+		for (uint32_t i = 0; i < 75000; i++)
 			add(i * SECOND / 100, i % 6 == 5, i);
-	expect_map(&want, 1);
+	page = written_file("heatmap", &profile, &len);
+	rest = expect_map(page, &cpu, 1);
+	(void)expect_map(rest, &alloc, 1);
+	free(page);
 }
 
 /*
@@ -264,23 +273,23 @@ static void heat_map_with_longer_steps(void **state)
 {
 	enum { COUNT = 5000000 };
 	const struct table want[] = {
-		{100, true, false, {COUNT}, {COUNT / 10 * 2}, {COUNT / 10 - 1}},
-		{200, true, true, {COUNT}, {COUNT / 20 * 6}, {COUNT / 20 - 1}},
+		{100, true, false, COUNT, COUNT / 10 * 2, COUNT / 10 - 1, COUNT - 1},
+		{200, true, true, COUNT, COUNT / 20 * 6, COUNT / 20 - 1, COUNT - 1},
 	};
 
 	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++)
 		add(i * (SECOND / 100), 0, i);
-	expect_map(want, 2);
+	expect_first_map(want, 2);
 }
 
 /* Each sample is of another stack: there are more series than rows are wanted. The picture is as fine as before. */
 static void heat_map_of_more_stacks_than_rows(void **state)
 {
-	enum { COUNT = 2500000 };
+	enum { COUNT = 2100000 };
 	const struct table want[] = {
-		{100, true, false, {COUNT}, {COUNT / 10 * 2}, {COUNT / 10 - 1}},
-		{43200000, true, true, {COUNT}, {COUNT}, {0}},
+		{100, true, false, COUNT, COUNT / 10 * 2, COUNT / 10 - 1, COUNT - 1},
+		{43200000, true, true, COUNT, COUNT, 0, COUNT - 1},
 	};
 
 	(void)state;
@@ -293,7 +302,7 @@ static void heat_map_of_more_stacks_than_rows(void **state)
 		stacks[i % STACKS] = profile_child(&profile, 0, profile_frame(&profile, &frame));
 		add(i * (SECOND / 100), 0, i);
 	}
-	expect_map(want, 2);
+	expect_first_map(want, 2);
 }
 
 /* ---- deep stacks ---- */

@@ -246,13 +246,28 @@ static uint64_t sum_of(json_t *numbers)
 	return sum;
 }
 
-/* Every profile has a weight for each stack, and stacks have frames of the file. */
+/* Weights of the profile's samples, whose frames are of the file. */
+static uint64_t check_speedscope(json_t *one, size_t frames, size_t *stacks)
+{
+	json_t *samples = json_object_get(one, "samples"), *weights = json_object_get(one, "weights");
+
+	assert_int_equal(json_array_size(samples), json_array_size(weights));
+	assert_int_equal(sum_of(weights), json_integer_value(json_object_get(one, "endValue")));
+	for (size_t i = 0; i < json_array_size(samples); i++)
+		for (size_t j = 0; j < json_array_size(json_array_get(samples, i)); j++)
+			assert_true((size_t)json_integer_value(json_array_get(json_array_get(samples, i), j)) < frames);
+	*stacks += json_array_size(samples);
+	return sum_of(weights);
+}
+
+/* Of CPU time all threads, then two of them, the busier one first; of allocations the only thread. */
 static void speedscope(void **state)
 {
+	static const char *const names[] = {"cpu: all threads", "cpu: ", "cpu: ", "alloc: "};
 	struct profile profile;
-	json_t *root, *frames, *profiles;
-	uint64_t sum = 0, stacks = 0;
-	size_t len;
+	json_t *root, *profiles;
+	uint64_t sums[4];
+	size_t len, frames, stacks = 0;
 	char *file;
 
 	(void)state;
@@ -260,25 +275,21 @@ static void speedscope(void **state)
 	file = written_file("speedscope", &profile, &len);
 	root = json_loadb(file, len, 0, NULL);
 	assert_non_null(root);
-	frames = json_object_get(json_object_get(root, "shared"), "frames");
+	frames = json_array_size(json_object_get(json_object_get(root, "shared"), "frames"));
 	profiles = json_object_get(root, "profiles");
-	assert_int_equal(json_array_size(profiles), 3); /* two threads with CPU time, one that allocates */
-	for (size_t i = 0; i < json_array_size(profiles); i++) {
-		json_t *one = json_array_get(profiles, i), *samples = json_object_get(one, "samples");
+	assert_int_equal(json_array_size(profiles), 4);
+	for (size_t i = 0; i < 4; i++) {
+		json_t *one = json_array_get(profiles, i);
+		const char *name = json_string_value(json_object_get(one, "name"));
 
-		assert_int_equal(json_array_size(samples), json_array_size(json_object_get(one, "weights")));
-		assert_int_equal(sum_of(json_object_get(one, "weights")),
-				 json_integer_value(json_object_get(one, "endValue")));
-		sum += sum_of(json_object_get(one, "weights"));
-		stacks += json_array_size(samples);
-		for (size_t j = 0; j < json_array_size(samples); j++)
-			for (size_t k = 0; k < json_array_size(json_array_get(samples, j)); k++)
-				assert_true((size_t)json_integer_value(
-						    json_array_get(json_array_get(samples, j), k)) <
-					    json_array_size(frames));
+		assert_memory_equal(name, names[i], strlen(names[i]));
+		stacks = i == 1 ? 0 : stacks; /* those of all threads are not counted */
+		sums[i] = check_speedscope(one, frames, &stacks);
 	}
+	assert_int_equal(sums[0], sums[1] + sums[2]);
+	assert_true(sums[1] > sums[2] && sums[2]);
 	assert_int_equal(stacks, 21);
-	assert_int_equal(sum, 19 * 10 * MS + 123456789 + 1003);
+	assert_int_equal(sums[1] + sums[2] + sums[3], 19 * 10 * MS + 123456789 + 1003);
 	json_decref(root);
 	profile_release(&profile);
 	free(file);
@@ -413,29 +424,6 @@ static void chrome_trace_of_spans(void **state)
 	profile_release(&p);
 }
 
-/* Depth, name, total and self of each node in preorder, as "1 main 5 0\n", of the page. */
-static void list_tree(const char *page, struct buf *out)
-{
-	const char *start = strstr(page, "const profile = "), *end;
-	json_t *root, *rows;
-
-	assert_non_null(start);
-	start += strlen("const profile = ");
-	end = strstr(start, "]};\n");
-	assert_non_null(end);
-	root = json_loadb(start, (size_t)(end + 2 - start), 0, NULL);
-	assert_non_null(root);
-	rows = json_object_get(root, "rows");
-	for (size_t i = 0; i < json_array_size(rows); i += 4)
-		buf_printf(out, "%lld %s %lld %lld\n", json_integer_value(json_array_get(rows, i)),
-			   json_string_value(json_array_get(
-				   json_object_get(root, "names"),
-				   (size_t)json_integer_value(json_array_get(rows, i + 1)))),
-			   json_integer_value(json_array_get(rows, i + 2)),
-			   json_integer_value(json_array_get(rows, i + 3)));
-	json_decref(root);
-}
-
 static void profile_of_tree(struct profile *p)
 {
 	uint32_t a, b, c, thread;
@@ -451,34 +439,52 @@ static void profile_of_tree(struct profile *p)
 	ADD_STACK(p, thread, 2, a);
 }
 
-/* The callees with more samples stand first, in both forms; --reverse has the callers below the leaves. */
+/* The callees with more samples stand first; --reverse has the callers below the leaves. */
 static void trees(void **state)
 {
 	struct writer_options options;
 	struct profile profile;
-	struct buf rows;
 	char *text;
 
 	(void)state;
-	buf_init(&rows);
 	profile_of_tree(&profile);
 	writer_options_default(&options);
-	text = written("tree", &profile, &options);
-	list_tree(text, &rows);
-	assert_string_equal(rows.data, "1 a 6 2\n2 </script> 3 0\n3 b 3 3\n2 b 1 1\n");
-	free(text);
 	text = written("tree-text", &profile, &options);
 	assert_non_null(strstr(text, "Call tree of cpu: 6 samples\n"));
 	assert_non_null(strstr(text, "           3   50.00%            3   50.00%  [ 3]   b\n"
 				     "           1   16.67%            1   16.67%  [ 2]  b\n"));
 	free(text);
 	options.reverse = true;
-	buf_clear(&rows);
-	text = written("tree", &profile, &options);
-	list_tree(text, &rows);
-	assert_string_equal(rows.data, "1 b 4 0\n2 </script> 3 0\n3 a 3 3\n2 a 1 1\n1 a 2 2\n");
+	text = written("tree-text", &profile, &options);
+	assert_non_null(strstr(text, "Backtraces of cpu: 6 samples\n"));
+	assert_non_null(strstr(text, "           4   66.67%            0    0.00%  [ 1] b\n"));
 	free(text);
-	buf_release(&rows);
+	profile_release(&profile);
+}
+
+/* Tree and heat map are the flame graph's page, and say in which view it opens. */
+static void views_of_one_page(void **state)
+{
+	static const struct {
+		const char *format, *view;
+	} cases[] = {{"tree", ",\"view\":\"tree\""}, {"heatmap", ",\"view\":\"heat\""}};
+	struct writer_options options;
+	struct profile profile;
+	char *flames, *text, *view;
+
+	(void)state;
+	profile_of_tree(&profile);
+	writer_options_default(&options);
+	flames = written("flamegraph", &profile, &options);
+	for (size_t i = 0; i < 2; i++) {
+		text = written(cases[i].format, &profile, &options);
+		view = strstr(text, cases[i].view);
+		assert_non_null(view);
+		memmove(view, view + strlen(cases[i].view), strlen(view + strlen(cases[i].view)) + 1);
+		assert_string_equal(text, flames);
+		free(text);
+	}
+	free(flames);
 	profile_release(&profile);
 }
 
@@ -522,6 +528,7 @@ int main(void)
 		cmocka_unit_test(chrome_trace),
 		cmocka_unit_test(chrome_trace_of_spans),
 		cmocka_unit_test(trees),
+		cmocka_unit_test(views_of_one_page),
 		cmocka_unit_test(formats_with_numbers),
 	};
 

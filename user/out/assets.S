@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pages, with the flame graph's style and script, in read-only data. Paths are relative to the top of the source tree. */
+/* The page, its style and its script, in read-only data. Paths are relative to the top of the source tree. */
 	.macro asset name
 	.balign 8
 	.global \name
@@ -33,19 +33,15 @@
 	.incbin "user/out/flamegraph/views.js"
 	.incbin "user/out/flamegraph/colors.js"
 	.incbin "user/out/flamegraph/graph.js"
+	.incbin "user/out/flamegraph/tree.js"
+	.incbin "user/out/flamegraph/heat.js"
+	.incbin "user/out/flamegraph/tooltip.js"
+	.incbin "user/out/flamegraph/methods.js"
 	.incbin "user/out/flamegraph/panel.js"
 	.incbin "user/out/flamegraph/frame_menu.js"
 	.incbin "user/out/flamegraph/page.js"
 	.incbin "user/out/flamegraph/address.js"
 	.incbin "user/out/flamegraph/start.js"
 	asset_end asset_script
-
-	asset asset_tree
-	.incbin "user/out/pages/tree.html"
-	asset_end asset_tree
-
-	asset asset_heatmap
-	.incbin "user/out/pages/heatmap.html"
-	asset_end asset_heatmap
 
 	.section .note.GNU-stack, "", %progbits

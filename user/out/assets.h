@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of user/out/flamegraph/ and user/out/pages/, embedded by assets.S. */
+/* Files of user/out/flamegraph/, embedded by assets.S. */
 #ifndef OUT_ASSETS_H
 #define OUT_ASSETS_H
 
 #include <stdint.h>
 
-extern const char asset_tree[], asset_heatmap[];
-extern const uint64_t asset_tree_bytes, asset_heatmap_bytes;
 extern const char asset_page[], asset_style[], asset_script[];
 extern const uint64_t asset_page_bytes, asset_style_bytes, asset_script_bytes;
 

@@ -10,7 +10,7 @@
  * Milliseconds. Each step divides the next one. Each also divides a second, a minute, an hour or a day, of which a
  * column of the page is made.
  */
-static const uint32_t steps_ms[] = {10,	   20,	   100,	   200,	    1000,    2000,    10000,   20000,
+static const uint32_t steps_ms[] = {10,	   20,	   100,	   200,	    1000,    2000,    10000,	20000,
 				    60000, 120000, 600000, 1200000, 3600000, 7200000, 21600000, 43200000};
 #define STEPS (sizeof(steps_ms) / sizeof(*steps_ms))
 
@@ -98,10 +98,12 @@ static void merge_rows(struct heat_rows *table)
 	size_t kept = 0;
 
 	for (size_t i = 1; i < table->rows.len; i++) {
-		if (rows[kept].series == rows[i].series && rows[kept].step == rows[i].step)
-			rows[kept].value += rows[i].value;
-		else
+		if (rows[kept].series == rows[i].series && rows[kept].step == rows[i].step) {
+			rows[kept].samples += rows[i].samples;
+			rows[kept].weight += rows[i].weight;
+		} else {
 			rows[++kept] = rows[i];
+		}
 	}
 	if (table->rows.len)
 		table->rows.len = kept + 1;
@@ -139,9 +141,10 @@ static int close_step(struct heat_rows *table, uint32_t series)
 {
 	struct heat_series *one = &table->series.items[series];
 
-	if (one->value && vec_push(&table->rows, (struct heat_row){series, one->step, one->value}) < 0)
+	if ((one->samples || one->weight) &&
+	    vec_push(&table->rows, (struct heat_row){series, one->step, one->samples, one->weight}) < 0)
 		return -ENOMEM;
-	one->value = 0;
+	one->samples = one->weight = 0;
 	return 0;
 }
 
@@ -198,7 +201,7 @@ static uint32_t step_of(struct heat_rows *table, uint64_t since_ns)
 	return table->current;
 }
 
-int heat_rows_add(struct heat_rows *table, uint32_t series, uint64_t since_ns, uint64_t value)
+int heat_rows_add(struct heat_rows *table, uint32_t series, uint64_t since_ns, const struct profile_sample *sample)
 {
 	uint32_t step = step_of(table, since_ns);
 	struct heat_series *one = &table->series.items[series];
@@ -213,6 +216,7 @@ int heat_rows_add(struct heat_rows *table, uint32_t series, uint64_t since_ns, u
 		}
 		one->step = step;
 	}
-	one->value += value;
+	one->samples += sample->count;
+	one->weight += sample->weight;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of each series fell into each step of time, in rows of {series, step, value}. What a series is, its key
- * says: an event, a thread of it, a stack. Steps are as short as the number of rows allows: the table of a day has
+ * How much of each series fell into each step of time, in rows of {series, step, samples, weight}. What a series is,
+ * its key says: a thread, a stack. Steps are as short as the number of rows allows: the table of a day has
  * longer ones than that of a minute.
  */
 #ifndef OUT_HEAT_ROWS_H
@@ -13,15 +13,16 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "profile/profile.h"
 
 struct heat_row {
 	uint32_t series, step;
-	uint64_t value;
+	uint64_t samples, weight;
 };
 
 struct heat_series {
 	uint64_t key;
-	uint64_t value; /* in the step that was added to last, which has no row yet */
+	uint64_t samples, weight; /* in the step that was added to last, which has no row yet */
 	uint32_t step;
 	uint32_t end; /* after heat_rows_finish(): one past the last of its rows */
 };
@@ -43,8 +44,8 @@ void heat_rows_release(struct heat_rows *table);
 /* Returns the number of the series, a new one if need be, or -ENOMEM. */
 int64_t heat_rows_series(struct heat_rows *table, uint64_t key);
 
-/* Adds to the value of the series in the step of `since_ns`. Returns 0 or -ENOMEM. */
-int heat_rows_add(struct heat_rows *table, uint32_t series, uint64_t since_ns, uint64_t value);
+/* Adds the sample to the series, in the step of `since_ns`. Returns 0 or -ENOMEM. */
+int heat_rows_add(struct heat_rows *table, uint32_t series, uint64_t since_ns, const struct profile_sample *sample);
 
 /*
  * Orders the rows by series and then by step, merges equal ones and makes the steps as long as it takes. To be called

@@ -21,8 +21,7 @@ struct columns {
 	struct vec(struct row) rows;
 };
 
-/* A node that is too narrow for the page is left out with all below. Its samples go to the nearest caller. */
-static uint32_t leaf_of(const struct page_samples *of, uint32_t node)
+uint32_t page_leaf(const struct page_samples *of, uint32_t node)
 {
 	uint32_t ends_here = 1;
 
@@ -41,8 +40,7 @@ static int collect_rows(struct columns *columns)
 		const struct profile_sample *sample = &of->ordered->samples.items[i];
 		int64_t node = sample->event == of->event ? tree_leaf(of->tree, sample) : -ENOENT;
 
-		if (node >= 0 &&
-		    vec_push(&columns->rows, (struct row){sample, leaf_of(of, (uint32_t)node)}) < 0)
+		if (node >= 0 && vec_push(&columns->rows, (struct row){sample, page_leaf(of, (uint32_t)node)}) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -79,7 +77,7 @@ static void write_threads(const struct columns *columns)
 	fputs("]", columns->out);
 }
 
-/* A sample's time may be before the start: the time of a wait is that of its begin. */
+/* A sample's time may be before the start: of a part of a recording, or of one that others have made. */
 static uint64_t microseconds(const struct columns *columns, size_t i)
 {
 	uint64_t start = columns->of->profile->start_ns, time = columns->rows.items[i].sample->time_ns;

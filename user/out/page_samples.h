@@ -14,12 +14,18 @@
 
 struct page_samples {
 	const struct profile *profile;
-	const struct ordered *ordered; /* of the whole profile */
-	const struct tree *tree; /* of one event, built without more samples than TREE_LEAVES_MAX */
+	const struct ordered *ordered; /* of the whole profile; page_heat.h does without */
+	const struct tree *tree; /* of one event, with tree_leaf() */
 	uint32_t event;
 	const uint32_t *rows; /* by node of the tree: row of the page; 0: the root, or not in the page */
 	uint64_t period; /* the weight that most samples have */
 };
+
+/*
+ * Twice the row of the page that shows this node of the tree, plus 1 if it is the node's own: a node that is too narrow
+ * for the page is left out with all below, and its nearest caller shows its samples.
+ */
+uint32_t page_leaf(const struct page_samples *of, uint32_t node);
 
 /*
  * Writes columns of JSON, each after a comma. "threads" has {name, number of samples} for each thread. Samples follow

@@ -191,7 +191,7 @@ static bool coarsen(struct builder *b, struct tree_weight *weight)
 
 static int insert_stacks(struct builder *b)
 {
-	bool keeps = b->profile->samples.len <= TREE_LEAVES_MAX && !b->options->grain;
+	bool keeps = (b->options->leaves || b->profile->samples.len <= TREE_LEAVES_MAX) && !b->options->grain;
 	int err = 0;
 
 	for (size_t i = 0; i < b->stacks.len && err >= 0; i++) {

@@ -36,14 +36,14 @@ struct tree_node {
 	int32_t line_high;
 };
 
-#define TREE_LEAVES_MAX 131072 /* most samples of a profile for tree_leaf() */
+#define TREE_LEAVES_MAX 131072 /* most samples of a profile for tree_leaf(), but with options->leaves */
 
 /* Node 0 is the root, without a label; children come after their parents. */
 struct tree {
 	struct path_labels labels;
 	struct vec(struct tree_node) nodes;
 	struct map children; /* parent << 32 | label -> node; not the first that was added to each parent */
-	struct map leaves; /* thread << 32 | node of the profile -> node; empty for more than TREE_LEAVES_MAX samples */
+	struct map leaves; /* thread << 32 | node of the profile -> node; empty for too many samples */
 	bool by_thread; /* leading frames depend on the thread; else the thread in `leaves` is 0 */
 };
 

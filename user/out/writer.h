@@ -85,6 +85,7 @@ struct writer_options {
 	 * number of its samples or with `total` their weight, and a profile without samples is written, too. NULL: no
 	 */
 	const char *source;
+	bool leaves;		    /* set by a writer: tree_leaf() for any number of samples */
 	bool frame_list;	    /* flamegraph: the page has a list for async-profiler's tools, too */
 	bool tlab;		    /* jfr: allocations are jdk.ObjectAllocationInNewTLAB, not …Sample */
 	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size … */

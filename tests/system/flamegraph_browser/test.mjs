@@ -144,12 +144,17 @@ test("the graph is drawn in many colours", async () => {
 });
 
 test("the footer says how it was taken and what was lost", async () => {
+	check((await text("#taken")).includes("cpu every 10 ms"), "no facts in the first line");
+	check((await text("#lost")).includes("17 samples not joined"), "no losses in the first line");
+	equal(await page.locator("#facts").isVisible(), false, "facts before they are asked for");
+	await page.locator("#details .more").click();
 	check((await text("#facts")).includes("cpu every 10 ms"), "no facts");
 	check((await text("#losses")).includes("17 samples not joined"), "no losses");
 });
 
 test("names from outside are text", async () => {
 	check((await text("#facts")).includes("</script><script>throw"), "the fact is not shown as it is");
+	await page.locator("#details summary").click();
 	check(await inPage(() => profile.names.some(name => name.startsWith("</script>"))), "the frame is missing");
 	equal(await inPage(() => document.scripts.length), 2, "scripts");
 });
@@ -339,7 +344,7 @@ test("an empty profile is a page too", async () => {
 	await page.goto(address("empty"));
 	check(await page.locator("#empty").isVisible(), "nothing says that there are no samples");
 	await press("ArrowUp", "Enter", "i", "m", "/");
-	equal(await text("#losses"), "17 samples not joined: no agent record arrived for them", "losses");
+	equal(await text("#lost"), "17 samples not joined: no agent record arrived for them", "losses");
 });
 
 /*
@@ -420,8 +425,8 @@ test("chromium --screenshot has the whole picture", async () => {
 
 test("a long title is cut, and can be read", async () => {
 	await openIn(PHONE, "small");
-	const shown = await inPage(() => [byId("title").scrollWidth > byId("title").clientWidth, document.body.scrollWidth]);
-	equal(shown.join(), `true,${PHONE.width}`, "cut, and no wider than the window");
+	const shown = await inPage(() => [byId("title").scrollHeight > byId("title").clientHeight, document.body.scrollWidth]);
+	equal(shown.join(), `true,${PHONE.width}`, "cut after two lines, and no wider than the window");
 	equal(await page.locator("#title").getAttribute("title"), await page.locator("#title").textContent(), "tooltip");
 });
 
@@ -460,12 +465,12 @@ function contains(got, parts, what) {
 test("diff: widths are those of B, and of A after the switch", async () => {
 	await openDiff();
 	equal((await widths(["hot", "same", "new", "gone"])).join(), "0.6,0.3,0.1,0", "of B");
-	equal(await text("#side"), "Widths of B", "button");
-	contains(await text("#summary"), ["A: 100 samples", "B: 200 samples"], "the summary");
+	equal(await text("#side"), "Widths of after", "button");
+	contains(await text("#summary"), ["before: 10,000 samples", "after: 20,000 samples"], "the summary");
 	await press("b");
 	await settle();
 	equal((await widths(["hot", "same", "new", "gone"])).join(), "0.5,0.3,0,0.2", "of A");
-	equal(await text("#side"), "Widths of A", "button");
+	equal(await text("#side"), "Widths of before", "button");
 	await page.locator("#side").click();
 	await settle();
 	equal((await widths(["hot", "same", "new", "gone"])).join(), "0.6,0.3,0.1,0", "of B again");
@@ -492,15 +497,15 @@ test("diff: red where B has more, blue where it has less, neither where they are
 
 test("diff: the tooltip has both values, their shares and the difference", async () => {
 	await openDiff();
-	contains(await tipOf("app.Main.hot"), ["compiled · more in B", "A B B − A", "Share 50.00 % 60.00 % +10.00 %",
-		"Samples 50 120 +70"], "the tooltip");
-	contains(await tipOf("app.Main.same"), ["the same", "Share 30.00 % 30.00 % 0.00 %"], "the tooltip");
-	contains(await tipOf("app.Main.new"), ["only in B", "Samples 0 20 +20"], "the tooltip");
+	contains(await tipOf("app.Main.hot"), ["compiled · more in after", "before after Change",
+		"Share 50.00 % 60.00 % +10.00 %", "Samples 5,000 12,000 +7,000"], "the tooltip");
+	contains(await tipOf("app.Main.same"), ["no clear change", "Share 30.00 % 30.00 % 0.00 %"], "the tooltip");
+	contains(await tipOf("app.Main.new"), ["only in after", "Samples 0 2,000 +2,000"], "the tooltip");
 	await screenshot("diff-tooltip");
 	await press("b");
 	await settle();
-	contains(await tipOf("app.Main.gone"), ["interpreted · only in A", "Share 20.00 % 0.00 % −20.00 %",
-		"Samples 20 0 −20"], "the tooltip");
+	contains(await tipOf("app.Main.gone"), ["interpreted · only in before", "Share 20.00 % 0.00 % −20.00 %",
+		"Samples 2,000 0 −2,000"], "the tooltip");
 });
 
 test("diff: search, zoom, removal and methods follow the profile that is shown", async () => {
@@ -513,13 +518,13 @@ test("diff: search, zoom, removal and methods follow the profile that is shown",
 	equal(await text("#matched"), "50.00 % · 1", "found in A");
 	await reset();
 	await clickFrame("app.Main.hot");
-	equal((await view()).to - (await view()).from, 50, "zoomed in A");
+	equal((await view()).to - (await view()).from, 5000, "zoomed in A");
 	await press("b");
 	await settle();
-	equal((await view()).to - (await view()).from, 120, "zoomed in B");
+	equal((await view()).to - (await view()).from, 12000, "zoomed in B");
 	await reset();
 	await clickFrame("app.Main.hot", ["Alt"]);
-	equal(await inPage(() => profile.sides.map(side => side.width[0]).join()), "50,80", "samples without hot");
+	equal(await inPage(() => profile.sides.map(side => side.width[0]).join()), "5000,8000", "samples without hot");
 	await press("u", "m");
 	await page.locator("[data-sort=change]").click();
 	const rows = await page.locator("#rows tr").allInnerTexts();
@@ -532,17 +537,44 @@ test("diff: search, zoom, removal and methods follow the profile that is shown",
 test("diff: the legend leads to what only A has", async () => {
 	await openDiff();
 	equal((await page.locator("#legend button:visible").allInnerTexts()).map(name => name.replace(/\s+/g, " ")).join(),
-		"more in B 60.00 %,the same 30.00 %,only in B 10.00 %,only in A 20.00 %", "legend");
-	await page.locator("#legend button", { hasText: "only in A" }).click();
+		"more in after 60.00 %,no clear change 30.00 %,only in after 10.00 %,only in before 20.00 %", "legend");
+	await page.locator("#legend button", { hasText: "only in before" }).click();
 	await settle();
 	equal((await widths(["gone"])).join(), "0.2", "shown");
 	equal(await inPage(() => graph.isDimmed(profile.label.findIndex(label => profile.names[label] === "app.Main.hot"))),
 		true, "the others are dimmed");
 });
 
+/* 30 of 10000 samples and 70 of 20000 differ by less than chance explains. */
+test("diff: what chance explains is no change, unless it is asked for", async () => {
+	await openDiff();
+	const leaf = () => inPage(() => profile.groups[profile.group[profile.label.findIndex(label => profile.names[label] === "leaf")]]);
+	contains(await tipOf("leaf"), ["no clear change", "Share 0.30 % 0.35 % +0.05 %"], "the tooltip");
+	await press("v");
+	await page.locator("#noise").uncheck();
+	equal(await leaf(), "more in after", "without the threshold");
+	contains(await text("#legend"), ["the same"], "the legend");
+	await page.locator("#noise").check();
+	equal(await leaf(), "no clear change", "with the threshold");
+	await press("Escape");
+});
+
+/* An amount has the unit of its event, and never that of another row. */
+test("diff: weights have their unit", async () => {
+	await openDiff();
+	const cells = await inPage(() => {
+		for (const side of profile.sides)
+			side.unit = profile.unit = "bytes";
+		return comparedRows(profile.label.findIndex(label => profile.names[label] === "app.Main.hot"), graph)
+			.find(([head]) => head === "Weight");
+	});
+	equal(cells.length, 4, "cells");
+	check(cells.slice(1).every(cell => / (bytes|KiB|MiB)$/.test(cell)), `weights: ${cells}`);
+});
+
 test("diff: where B has nothing, A is shown", async () => {
 	await openDiff("diff-gone");
-	equal(await text("#side"), "Widths of A", "button");
+	equal(await text("#side"), "Widths of before", "button");
 	equal(await page.locator("#empty").isVisible(), false, "nothing says that there are no samples");
 	equal((await widths(["hot", "same", "gone"])).join(), "0.5,0.3,0.2", "of A");
 	await press("b");

@@ -55,7 +55,7 @@ test("the event is switched", async () => {
 	await open();
 	await page.selectOption("#event", { label: "faults" });
 	equal(await stacks(), ["all 1", "all;main 1"], "frames of faults");
-	equal(await page.title(), "faults profile", "title");
+	equal(await page.title(), "t 1, faults, 1970-01-01 00:01:40 UTC", "title");
 	equal(await address(), "#event=faults", "address");
 	await page.selectOption("#event", { label: "cycles" });
 	equal(await stacks(), WHOLE, "frames of cycles");
@@ -180,7 +180,8 @@ test("a right click lists what can be done", async () => {
 	const at = await page.evaluate(() => graph.place(profile.label.findIndex(id => profile.names[id] === "java.util.C.leaf")));
 	await page.mouse.click(at.x + 4, at.y + 8, { button: "right" });
 	equal(await page.locator("#menu button").allInnerTexts(), ["Zoom", "Callers and callees", "Copy name", "Copy stack",
-		"Search for it", "Remove stack", "Collapse java.util.*", "Hide java.util.*"], "menu");
+		"Search for it", "Remove stack", "Collapse java.util.*", "Hide java.util.*",
+		"Only java.util.*"], "menu");
 	await page.locator("#menu button", { hasText: "Copy stack" }).click();
 	equal(await page.evaluate(() => navigator.clipboard.readText()), "java.util.C.leaf\njava.util.B.call\n" +
 		"java.util.B.call\nmain", "copied");
@@ -197,11 +198,11 @@ test("pictures are saved", async () => {
 		return [download.suggestedFilename(), readFileSync(await download.path())];
 	};
 	const [svgName, svg] = await saved("#save-svg");
-	equal(svgName, "cycles-profile.svg", "name");
+	equal(svgName, "t-1-cycles-1970-01-01-00-01-40-UTC.svg", "name");
 	equal(svg.toString().split("<rect").length - 1, 7, "frames in the SVG");
 	equal(svg.includes("java.util.B.call (4 samples, 66.67 %)"), true, "a title in the SVG");
 	const [pngName, png] = await saved("#save-png");
-	equal(pngName, "cycles-profile.png", "name");
+	equal(pngName, "t-1-cycles-1970-01-01-00-01-40-UTC.png", "name");
 	equal([...png.subarray(0, 4)], [137, 80, 78, 71], "the PNG's first bytes");
 });
 

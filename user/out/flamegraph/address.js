@@ -17,9 +17,13 @@ function addressText() {
 	put("turned", graph.inverted !== profile.inverted && 1);
 	put("side", profile.compares && "AB"[profile.shown]);
 	put("methods", !byId("methods").hidden && 1);
+	put("view", view.shape !== (sources[0].view || "flames") && view.shape);
+	put("cell", view.shape === "heat" && heat.cell);
+	put("presets", view.presets.join("-"));
+	put("noise", profile.compares && !profile.noise && "counts");
 	put("search", byId("search").value);
 	for (const rule of view.rules)
-		words.append(rule.hide ? "hide" : "collapse", rule.prefix);
+		words.append(rule.does, rule.prefix);
 	put("zoom", graph.focus && profile.ancestors(graph.focus).slice(1).map(node => profile.label[node]).join("-"));
 	return words.toString();
 }
@@ -61,11 +65,14 @@ function nodeOfPath(labels) {
 
 function viewOfAddress(words) {
 	const event = Math.max(0, sources.findIndex(source => source.event === words.get("event")));
-	const rules = [...words].filter(([key, prefix]) => (key === "hide" || key === "collapse") && prefix)
-		.map(([key, prefix]) => ({ prefix, hide: key === "hide" }));
-	const samples = eventProfile(event).samplesInTime, range = numbersOf(words.get("time"));
+	const samples = eventProfile(event).samplesInTime;
+	const rules = [...words].filter(([key, prefix]) => ["hide", "collapse", "only"].includes(key) && prefix)
+		.map(([does, prefix]) => ({ prefix, does }));
+	const presets = (words.get("presets") || "").split("-").filter(name => Object.hasOwn(PRESETS, name));
+	const shapes = { tree: "tree", flames: "flames", ...samples && { heat: "heat" } };
+	const range = numbersOf(words.get("time"));
 	const threads = numbersOf(words.get("threads")).filter(index => samples && index < samples.threads.length);
-	return { event, rules, method: words.get("method") || "", reverse: words.has("reverse"),
+	return { event, rules, presets, shape: shapes[words.get("view")] || sources[0].view || "flames", method: words.get("method") || "", reverse: words.has("reverse"),
 		recursion: words.has("recursion"), threads: words.has("threads") && samples ? new Set(threads) : null,
 		range: samples && range.length === 2 ? range : null };
 }
@@ -75,7 +82,9 @@ function readAddress() {
 	const words = new URLSearchParams(location.hash.slice(1));
 	if (location.hash.slice(1) === addressText())
 		return;
-	const change = viewOfAddress(words), width = words.get("width");
+	const change = viewOfAddress(words), width = words.get("width"), [cell] = numbersOf(words.get("cell"));
+	heat.cell = CELLS.includes(cell) ? cell : 0;
+	eventProfile(change.event).noise = words.get("noise") !== "counts";
 	eventProfile(change.event).measure(width ? width === "weight" : startsWeighed[change.event]);
 	changeView(change);
 	if (words.has("turned") !== (graph.inverted !== profile.inverted))

@@ -29,12 +29,14 @@ const THEMES = {
 		text: "#14171f", dimText: "#3b4252", outline: "#14171f", dim: 0.32,
 		match: "#7c3aed", matchText: "#ffffff",
 		same: [224, 228, 236], more: [239, 83, 80], less: [79, 140, 245],
+		cold: [255, 236, 190], hot: [190, 18, 24], still: "rgb(20 23 31 / 6%)",
 	},
 	dark: {
-		lightness: 59, spread: 1.8, saturation: 0.6,
+		lightness: 65, spread: 1.8, saturation: 0.6,
 		text: "#0d1017", dimText: "#b4bccb", outline: "#f4f6fb", dim: 0.3,
 		match: "#7c3aed", matchText: "#ffffff",
 		same: [188, 194, 206], more: [226, 78, 74], less: [82, 134, 232],
+		cold: [74, 40, 32], hot: [255, 214, 120], still: "rgb(233 237 245 / 7%)",
 	},
 };
 const CHANGE_STEPS = 32;
@@ -47,11 +49,18 @@ class Palette {
 		this.changes = Array.from({ length: 2 * CHANGE_STEPS + 1 }, (_, step) => this.mixed(step / CHANGE_STEPS - 1));
 	}
 
+	static mix(from, to, part) {
+		return `rgb(${from.map((value, i) => Math.round(value + (to[i] - value) * part)).join(", ")})`;
+	}
+
 	/* -1: all blue, 0: neither, 1: all red. */
 	mixed(strength) {
-		const end = strength < 0 ? this.less : this.more;
-		const parts = this.same.map((from, i) => Math.round(from + (end[i] - from) * Math.abs(strength)));
-		return `rgb(${parts.join(", ")})`;
+		return Palette.mix(this.same, strength < 0 ? this.less : this.more, Math.abs(strength));
+	}
+
+	/* Of a cell with this part of what the fullest has, 0 to 1. */
+	heat(part) {
+		return part > 0 ? Palette.mix(this.cold, this.hot, Math.sqrt(part)) : this.still;
 	}
 
 	/* Of a change relative to the greatest; only where there is none at all it is neither red nor blue. */

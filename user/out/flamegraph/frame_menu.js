@@ -2,6 +2,7 @@
 "use strict";
 
 /* What can be done with the frame under the pointer, and copies of text. */
+const TOAST_MS = 2000;
 
 /* "java.util." of java.util.HashMap.put, "JavaThread::" of JavaThread::run(); the name itself where there is no more. */
 function prefixOf(name) {
@@ -16,6 +17,16 @@ async function copy(text, what) {
 		copyBySelection(text); // for browsers that refuse the clipboard to pages from disk
 	}
 	byId("announce").textContent = `Copied ${what}`;
+	showToast(`Copied ${what}`);
+}
+
+let toast = 0; // the timer that hides it
+
+function showToast(text) {
+	byId("toast").textContent = text;
+	byId("toast").hidden = false;
+	clearTimeout(toast);
+	toast = setTimeout(() => { byId("toast").hidden = true; }, TOAST_MS);
 }
 
 function copyBySelection(text) {
@@ -35,14 +46,15 @@ function copyStack(of, node) {
 function menuItems(of, node) {
 	const name = nodeName(node, of), prefix = prefixOf(name);
 	return [
-		["Zoom", () => of === graph ? zoom(node) : callers.zoom(node)],
+		["Zoom", () => of === callers ? callers.zoom(node) : zoom(node)],
 		[view.method === name ? "Back from callers and callees" : "Callers and callees", () => showAround(name)],
 		["Copy name", () => copy(name, "the name")],
 		["Copy stack", () => copyStack(of, node)],
 		["Search for it", () => searchFor(exactly(name))],
-		...(of === graph && node ? [["Remove stack", () => remove(node)]] : []),
-		[`Collapse ${prefix}*`, () => addRule(prefix, false)],
-		[`Hide ${prefix}*`, () => addRule(prefix, true)],
+		...(of !== callers && node ? [["Remove stack", () => remove(node)]] : []),
+		[`Collapse ${prefix}*`, () => addRule(prefix, "collapse")],
+		[`Hide ${prefix}*`, () => addRule(prefix, "hide")],
+		[`Only ${prefix}*`, () => addRule(prefix, "only")],
 	];
 }
 

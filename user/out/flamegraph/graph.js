@@ -10,6 +10,12 @@ const ZOOM_MS = 180;
 const PRINT_HEIGHT = 12000; // what a canvas can surely hold
 const FONT = '12px "Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 
+/* At most so many characters of a text, and an ellipsis in its middle: names differ at both ends. */
+function middle(text, room) {
+	const end = room < 8 ? 0 : room >> 1;
+	return text.length <= room ? text : text.slice(0, room - end).trimEnd() + "…" + text.slice(text.length - end).trimStart();
+}
+
 /*
  * Draws the part of the profile that is in view. The canvas is as large as the window onto it and stays in
  * place, `spacer` gives the scroll bar its length: stacks may be deeper than any canvas is high.
@@ -53,6 +59,8 @@ class Graph {
 
 	/* Draws at once: a canvas that changes its size is blank, and no animation frame may follow. */
 	resize() {
+		if (!this.scroller.clientWidth)
+			return; // another view is shown
 		const ratio = window.devicePixelRatio || 1, fromRoot = this.distanceFromRoot();
 		this.width = this.scroller.clientWidth;
 		this.height = this.printing || this.scroller.clientHeight;
@@ -297,6 +305,16 @@ class Graph {
 		return !java || form === 0 ? name : form === 1 ? java[2] + java[3] : java[3];
 	}
 
+	/* As much of a name as fits into so many pixels of a list: without its package, or with an ellipsis. */
+	shorten(name, width) {
+		const size = text => this.context.measureText(text).width;
+		this.context.font = FONT;
+		if (size(name) <= width)
+			return name;
+		const short = Graph.form(name, 1), whole = size(short);
+		return whole <= width ? short : this.cut(short, Math.floor(short.length * width / whole), width) || short;
+	}
+
 	/* The longest form of the name that fits into the width, cut when none does. */
 	fit(label, width) {
 		const name = this.profile.names[label];
@@ -310,11 +328,11 @@ class Graph {
 		return this.cut(text, Math.floor(text.length * width / size), width);
 	}
 
-	/* As many of `room` characters as fit with an ellipsis, "" when that says nothing. */
+	/* As many of `room` characters as fit, "" when they say nothing. */
 	cut(text, room, width) {
-		while (room > 1 && this.context.measureText(text.slice(0, room) + "…").width > width)
+		while (room > 1 && this.context.measureText(middle(text, room)).width > width)
 			room--;
-		return room < 2 ? "" : text.slice(0, room) + "…";
+		return room < 2 ? "" : middle(text, room);
 	}
 
 	measure(place, text) {

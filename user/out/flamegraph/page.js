@@ -2,16 +2,19 @@
 "use strict";
 
 const PATH_ENDS = 4;	 // frames shown at each end of a long path
-const METHOD_ROWS = 500;
 const THEME_KEY = "duet-flamegraph-theme";
 
 const byId = id => document.getElementById(id);
 const sources = JSON.parse(byId("profiles").textContent), loaded = []; // by event
 let profile = eventProfile(0); // what is shown
 const graph = new Graph(profile, byId("scroller"), byId("spacer"), byId("graph"));
+const tree = new Tree(graph, byId("tree"), byId("tree-heads"), byId("tree-room"), byId("tree-rows"));
 const callers = new Graph(profile, byId("callers"), byId("callers-spacer"), byId("callers-graph"));
-/* What is shown of which event; method is the name of the one whose callers and callees are shown, or "". */
-const view = { ...NO_VIEW, event: 0, threads: null, range: null, method: "" };
+/*
+ * What is shown of which event; method is the name of the one whose callers and callees are shown, or "". `shape` is
+ * how: "flames", "tree" or "heat".
+ */
+const view = { ...NO_VIEW, event: 0, threads: null, range: null, method: "", shape: sources[0].view || "flames" };
 const search = { expression: null, hits: [], at: -1 };
 const sorting = { by: "self", up: false };
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
@@ -35,15 +38,48 @@ function applyView() {
 	}
 	byId("callers").hidden = label < 0;
 	graph.setProfile(profile);
+	showShape();
 	showNames();
 	showFooter();
 	turn(graph.inverted);
 	afterLayout();
 	showView();
-	graph.resize();
-	callers.resize();
+	resizeAll();
 	graph.scrollToRoot();
 	callers.scrollToRoot();
+}
+
+/* Shows the graph or the tree, and the time as a line or as the heat map. */
+function showShape() {
+	const isTree = view.shape === "tree";
+	byId("tree").hidden = !isTree;
+	byId("scroller").hidden = isTree;
+	for (const button of document.querySelectorAll("[data-shape]")) {
+		button.setAttribute("aria-pressed", String(button.dataset.shape === view.shape));
+		button.hidden = button.dataset.shape === "heat" && !samplesInTime();
+	}
+	byId("invert").hidden = isTree;
+}
+
+function changeShape(shape) {
+	if (shape === "heat" && !samplesInTime())
+		return;
+	view.shape = shape;
+	showShape();
+	showTimes();
+	showHeat();
+	resizeAll();
+	if (shape === "tree")
+		tree.openWidest();
+	saveAddress();
+}
+
+/* After the room of the graph has changed. */
+function resizeAll() {
+	graph.resize();
+	callers.resize();
+	tree.update();
+	showMethods();
 }
 
 /* Changes the view, and removes from it what the other event or method does not have. */
@@ -55,8 +91,13 @@ function changeView(change) {
 	applyView();
 }
 
-function addRule(prefix, hide) {
-	changeView({ rules: [...view.rules.filter(rule => rule.prefix !== prefix), { prefix, hide }] });
+function addRule(prefix, does) {
+	changeView({ rules: [...view.rules.filter(rule => rule.prefix !== prefix), { prefix, does }] });
+}
+
+function togglePreset(name) {
+	const { presets } = view;
+	changeView({ presets: presets.includes(name) ? presets.filter(other => other !== name) : [...presets, name] });
 }
 
 function showAround(name) {
@@ -64,165 +105,12 @@ function showAround(name) {
 		changeView({ method: view.method === name ? "" : name });
 }
 
-/* ---- text ------------------------------------------------------------------- */
-
-const numbers = new Intl.NumberFormat("en-US");
-
-function percent(share) {
-	return (100 * share).toFixed(2) + " %";
-}
-
-function duration(ns) {
-	const [size, unit] = ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : ns >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-	return numbers.format(Number((ns / size).toPrecision(ns >= 1e12 ? 7 : 4))) + " " + unit;
-}
-
-function bytes(value) {
-	const power = value >= 2 ** 30 ? 3 : value >= 2 ** 20 ? 2 : value >= 2 ** 10 ? 1 : 0;
-	const rounded = Number((value / 1024 ** power).toPrecision(4));
-	return numbers.format(rounded) + " " + ["bytes", "KiB", "MiB", "GiB"][power];
-}
-
-/* What samples weigh, in the unit of their event. */
-function amount(value, unit = profile.unit) {
-	if (unit === "ns")
-		return duration(value);
-	return unit === "bytes" ? bytes(value) : `${numbers.format(value)} ${unit}`;
-}
-
-/* False for files that do not say what their samples weigh. */
-function isWeighed(unit) {
-	return unit !== "samples";
-}
-
-function element(tag, text, className) {
-	const made = document.createElement(tag);
-	if (text !== undefined)
-		made.textContent = text;
-	if (className)
-		made.className = className;
-	return made;
-}
-
-function swatch(color) {
-	const made = element("span", "", "swatch");
-	made.style.background = color;
-	return made;
-}
-
-/* The colour of a group in the legend. */
-function groupColor(group) {
-	if (!profile.compares)
-		return graph.palette.swatch(group);
-	return graph.palette.change(group === SAME ? 0 : group === MORE || group === ONLY_B ? 1 : -1);
-}
-
-function nodeName(node, { profile } = graph) {
-	return profile.names[profile.label[node]];
-}
-
-function share(part, whole) {
-	return whole ? part / whole : 0;
-}
-
-/* ---- tooltip ------------------------------------------------------------------ */
-
-function kindText(node, { profile } = graph) {
-	const kind = profile.kinds[profile.kind[node]] || "everything";
-	const all = profile.sides.reduce((sum, side) => sum + (side.full || side).allSamples[node], 0);
-	const mix = [["interpreted", profile.interpreted[node]], ["inlined", profile.inlined[node]]];
-	if (mix[0][1] + mix[1][1] === 0)
-		return kind;
-	mix.push(["compiled", all - mix[0][1] - mix[1][1]]);
-	const seen = mix.filter(([, count]) => count > 0);
-	return seen.map(([name, count]) => `${name} ${percent(share(count, all))}`).join(" · ");
-}
-
-function signed(text, change) {
-	return (change > 0 ? "+" : change < 0 ? "−" : "") + text;
-}
-
-/* Cells of A, of B and of their difference. */
-function comparedRow(head, values, format) {
-	const change = values[B] - values[A];
-	return [head, ...values.map(format), signed(format(Math.abs(change)), change)];
-}
-
-function comparedRows(node, { profile, focus }) {
-	const { sides } = profile, of = read => sides.map(read), count = value => numbers.format(value);
-	const rows = [
-		["", "A", "B", "B − A"],
-		comparedRow("Share", of(side => share(side.width[node], side.whole)), percent),
-		comparedRow("Self", of(side => share(side.self[node], side.whole)), percent),
-		comparedRow("Samples", of(side => side.samples[node]), count),
-	];
-	if (sides[A].unit === sides[B].unit && isWeighed(profile.unit))
-		rows.push(comparedRow(profile.unit === "ns" ? "Time" : "Weight", of(side => side.amounts[node]), amount));
-	if (focus && profile.isBelow(node, focus))
-		rows.push(comparedRow("Of the zoomed frame",
-			of(side => share(side.width[node], side.width[focus])), percent));
-	return rows;
-}
-
-function tooltipRows(node, of) {
-	const { profile, focus } = of;
-	if (profile.compares)
-		return comparedRows(node, of);
-	const value = profile.width[node], self = profile.self[node];
-	const rows = [
-		["Samples", numbers.format(profile.samples[node]), percent(share(value, profile.whole))],
-		["Self", numbers.format(profile.selfSamples[node]), percent(share(self, profile.whole))],
-	];
-	if (isWeighed(profile.unit))
-		rows.push([{ns: "Time", bytes: "Size"}[profile.unit] || "Weight", amount(profile.amounts[node]), ""]);
-	if (focus && profile.isBelow(node, focus))
-		rows.push(["Of the zoomed frame", "", percent(share(value, profile.width[focus]))]);
-	if (node)
-		rows.push(["Of its caller", "", percent(share(value, profile.width[profile.parent[node]]))]);
-	return rows;
-}
-
-function fillTooltip(node, of) {
-	const { profile } = of;
-	const tooltip = byId("tooltip"), kind = tooltip.querySelector(".kind");
-	tooltip.querySelector(".name").textContent = nodeName(node, of);
-	const change = profile.compares && profile.groups[profile.group[node]];
-	kind.replaceChildren(swatch(profile.compares ? of.color(node) : of.palette.swatch(profile.kind[node])),
-		kindText(node, of) + (change ? " · " + change : ""));
-	tooltip.querySelector("tbody").replaceChildren(...tooltipRows(node, of).map(([head, ...cells]) => {
-		const row = element("tr");
-		row.append(element("th", head), ...cells.map(cell => element("td", cell)));
-		return row;
-	}));
-	tooltip.querySelector(".source").textContent = profile.source(node);
-}
-
-function showTooltip(node, x, y, of = graph) {
-	const tooltip = byId("tooltip");
-	tooltip.hidden = node < 0;
-	if (node < 0)
-		return;
-	fillTooltip(node, of);
-	const { width, height } = tooltip.getBoundingClientRect();
-	const above = y + height + 22 > innerHeight;
-	tooltip.style.left = Math.max(6, Math.min(x + 14, innerWidth - width - 6)) + "px";
-	tooltip.style.top = Math.max(6, above ? y - height - 12 : y + 18) + "px";
-}
-
-function hover(of, node, x, y) {
-	if (of.hovered !== node) {
-		of.hovered = node;
-		of.redraw();
-	}
-	of.canvas.classList.toggle("over", node >= 0);
-	showTooltip(node, x, y, of);
-}
-
 /* ---- zoom, selection, removal --------------------------------------------------- */
 
 function zoom(node) {
 	graph.zoom(node);
 	showTooltip(-1);
+	tree.update();
 	showPath();
 	showMatched();
 	showMethods();
@@ -250,10 +138,15 @@ function select(node) {
 	if (node < 0)
 		return;
 	graph.selected = node;
-	graph.reveal(node);
+	if (view.shape === "tree")
+		tree.reveal(node);
+	else
+		graph.reveal(node);
 	showPath();
 	const part = percent(share(profile.width[node], profile.whole));
 	byId("announce").textContent = `${nodeName(node)}, ${kindText(node)}, ${part}`;
+	if (view.shape === "tree")
+		return;
 	const place = graph.place(node);
 	showTooltip(node, place.x, place.y + ROW);
 }
@@ -271,6 +164,7 @@ function walk(key) {
 function afterLayout() {
 	graph.relayout();
 	callers.relayout();
+	tree.update();
 	byId("undo").hidden = profile.removed.length === 0;
 	showTooltip(-1);
 	showSide();
@@ -296,6 +190,12 @@ function undo() {
 	afterLayout();
 }
 
+function changeNoise(is) {
+	eventProfile(view.event).noise = is;
+	eventProfile(view.event).layout();
+	applyView();
+}
+
 /* Lays out the other of two profiles: what only one has is only there. */
 function switchSide() {
 	if (!profile.compares)
@@ -308,10 +208,11 @@ function switchSide() {
 
 /* ---- search -------------------------------------------------------------------------- */
 
+/* A '/' is any sign, so that names of classes are found in both of their forms. */
 function readExpression(text) {
 	try {
 		byId("search").parentNode.classList.remove("wrong");
-		return text ? new RegExp(text, "i") : null;
+		return text ? new RegExp(text.replace(/\\?\//g, "."), "i") : null;
 	} catch (error) {
 		byId("search").parentNode.classList.add("wrong");
 		return null;
@@ -331,6 +232,10 @@ function refreshSearch() {
 	saveAddress();
 	graph.redraw();
 	callers.redraw();
+	if (view.shape === "tree" && search.hits.length)
+		tree.reveal(search.hits[0]);
+	tree.draw();
+	showHeat();
 }
 
 function showMatched() {
@@ -368,67 +273,17 @@ function clearSearch() {
 	showTooltip(-1);
 	showLegend();
 	graph.redraw();
+	tree.draw();
 }
 
-/* ---- hot methods ------------------------------------------------------------------------ */
-
-function compareMethods(a, b) {
-	const order = sorting.by === "name" ? a.label - b.label : b[sorting.by] - a[sorting.by];
-	return sorting.up ? -order : order;
-}
-
-function aroundButton(name) {
-	const button = element("button", "⇅", "around");
-	button.title = `Callers and callees of ${name}`;
-	button.setAttribute("aria-label", button.title);
-	button.addEventListener("click", () => showAround(name));
-	return button;
-}
-
-function methodRow(method, whole) {
-	const row = element("tr"), cell = element("td"), button = element("button"), name = profile.names[method.label];
-	const color = profile.compares ? graph.palette.change(profile.strength(method.change)) : groupColor(method.group);
-	button.append(swatch(color), name);
-	button.title = name;
-	button.addEventListener("click", () => searchFor(exactly(name)));
-	cell.append(aroundButton(name), button);
-	for (const part of [method.self, method.total])
-		row.append(element("td", percent(share(part, whole))));
-	if (profile.compares) {
-		const format = profile.normalizes ? percent : profile.total ? amount : value => numbers.format(value);
-		row.append(element("td", signed(format(Math.abs(method.change)), method.change)));
-	}
-	row.append(cell);
-	return row;
-}
-
-function showMethods() {
-	if (byId("methods").hidden)
-		return;
-	const whole = profile.width[graph.focus];
-	const methods = profile.methods(graph.focus).sort(compareMethods).slice(0, METHOD_ROWS);
-	byId("rows").replaceChildren(...methods.map(method => methodRow(method, whole)));
-}
-
-function toggleMethods() {
-	byId("methods").hidden = !byId("methods").hidden;
-	byId("hot").setAttribute("aria-pressed", String(!byId("methods").hidden));
-	showMethods();
-	saveAddress();
-	graph.resize();
-	callers.resize();
-}
-
-function sortMethods(by) {
-	sorting.up = sorting.by === by && !sorting.up;
-	sorting.by = by;
-	const rises = (by === "name") !== sorting.up;
-	for (const button of document.querySelectorAll("[data-sort]")) {
-		button.parentNode.removeAttribute("aria-sort");
-		if (button.dataset.sort === by)
-			button.parentNode.setAttribute("aria-sort", rises ? "ascending" : "descending");
-	}
-	showMethods();
+/* Closes what is open above the graph and beside it; returns false if nothing is. */
+function closeOpen() {
+	const open = ["menu", "panel", "methods"].filter(id => !byId(id).hidden);
+	if (open[0] === "menu")
+		hideMenu();
+	else
+		open.forEach(id => id === "panel" ? toggleView() : toggleMethods());
+	return open.length > 0;
 }
 
 /* ---- legend, footer, theme ---------------------------------------------------------------- */
@@ -438,7 +293,7 @@ function showLegend() {
 	byId("legend").replaceChildren(...profile.groups.map((name, group) => {
 		const button = element("button");
 		button.append(swatch(groupColor(group)), name, element("small", percent(shares[group])));
-		button.title = profile.compares ? `Self share of frames that are ${name}; click to highlight them` :
+		button.title = profile.compares ? `Self share of frames with this change: ${name}; click to highlight them` :
 			`Self time in ${name} frames; click to highlight them`;
 		button.setAttribute("aria-pressed", String(graph.highlight === group));
 		button.hidden = !profile.nodesOfGroup(group);
@@ -453,6 +308,7 @@ function highlight(group) {
 		switchSide();
 	showLegend();
 	graph.redraw();
+	tree.draw();
 }
 
 function sumText({ unit, samples, amounts }) {
@@ -461,25 +317,34 @@ function sumText({ unit, samples, amounts }) {
 }
 
 function showSummary() {
-	const sums = profile.sides.map((side, i) => (profile.compares ? `${"AB"[i]}: ` : "") + sumText(side));
+	const sums = profile.sides.map((side, i) => (profile.compares ? `${profile.sideNames[i]}: ` : "") + sumText(side));
 	byId("summary").textContent = [...sums, `${numbers.format(profile.count - 1)} frames`].join(" · ");
 }
 
 function showSide() {
 	byId("side").hidden = byId("changes").hidden = !profile.compares;
-	byId("side").textContent = `Widths of ${"AB"[profile.shown]}`;
+	byId("side").textContent = `Widths of ${profile.sideNames[profile.shown]}`;
+	byId("noise-part").hidden = !profile.compares;
+	byId("noise").checked = profile.noise;
 	byId("empty").hidden = profile.samples[0] > 0;
 }
 
+/* "cpu every 10 ms for 95.4 s", and what weighs most of what was lost. */
 function showFooter() {
-	byId("facts").replaceChildren(...profile.facts.map(([key, value]) => {
-		const fact = element("div");
-		fact.append(element("dt", key), element("dd", value));
-		return fact;
+	const { facts, losses } = profile, fact = new Map(facts);
+	const parts = [fact.get("event"), fact.has("duration") && `for ${fact.get("duration")}`,
+		fact.has("started") && `from ${fact.get("started")}`].filter(Boolean);
+	const loss = losses.reduce((most, other) => !most || other[0] > most[0] ? other : most, null);
+	const more = losses.length > 1 ? `, and ${losses.length - 1} more` : "";
+	byId("taken").textContent = parts.join(" ");
+	byId("lost").textContent = loss ? `${numbers.format(loss[0])} ${loss[1]}${more}` : "nothing was lost";
+	byId("lost").classList.toggle("none", !loss);
+	byId("facts").replaceChildren(...facts.map(([key, value]) => {
+		const row = element("div");
+		row.append(element("dt", key), element("dd", value));
+		return row;
 	}));
-	const losses = profile.losses.map(([count, text]) => element("li", `${numbers.format(count)} ${text}`));
-	byId("losses").classList.toggle("none", losses.length === 0);
-	byId("losses").replaceChildren(...(losses.length ? losses : [element("li", "nothing was lost")]));
+	byId("losses").replaceChildren(...losses.map(([count, text]) => element("li", `${numbers.format(count)} ${text}`)));
 }
 
 /* Storage is refused to pages from disk by some browsers: the theme then lasts as long as the page. */
@@ -501,6 +366,8 @@ function setTheme(theme) {
 	showLegend();
 	showMethods();
 	showTimes();
+	showHeat();
+	tree.draw();
 }
 
 function systemTheme() {
@@ -548,7 +415,10 @@ const KEYS = {
 	"u": undo,
 	"n": () => nextMatch(1),
 	"N": () => nextMatch(-1),
-	"Escape": () => byId("menu").hidden ? clearSearch() : hideMenu(),
+	"f": () => changeShape("flames"),
+	"t": () => changeShape("tree"),
+	"h": () => changeShape("heat"),
+	"Escape": () => closeOpen() || clearSearch(),
 	"Enter": () => graph.selected >= 0 && zoom(graph.selected),
 	"Backspace": () => zoom(profile.parent[graph.focus]),
 	"Delete": () => remove(graph.selected),
@@ -578,9 +448,12 @@ function onKey(event) {
 		return;
 	if (event.target === byId("search") && !(event.ctrlKey || event.metaKey))
 		return onSearchKey(event);
-	if (event.key === "Enter" && event.target.tagName === "BUTTON")
+	if (event.key === "Enter" && ["BUTTON", "SUMMARY"].includes(event.target.tagName))
 		return;
-	const plain = KEYS[event.key] || (event.shiftKey ? null : KEYS[event.key.toLowerCase()]);
+	if (["INPUT", "SELECT"].includes(event.target.tagName) && event.target.type !== "checkbox" && event.key !== "Escape")
+		return;
+	const own = view.shape === "tree" && tree.profile ? tree.keys() : {};
+	const plain = own[event.key] || KEYS[event.key] || (event.shiftKey ? null : KEYS[event.key.toLowerCase()]);
 	const action = event.ctrlKey || event.metaKey ? controlAction(event) : event.altKey ? null : plain;
 	if (!action)
 		return;
@@ -614,13 +487,27 @@ function onClick(event) {
 		zoom(node);
 }
 
+function onTreeClick(event) {
+	const node = tree.nodeAt(event.clientX, event.clientY);
+	if (node < 0)
+		return;
+	if (event.altKey || event.ctrlKey)
+		remove(node);
+	else
+		tree.toggle(node);
+}
+
 function listen() {
-	for (const each of [graph, callers]) {
+	for (const each of [graph, callers, tree]) {
 		each.canvas.addEventListener("mousemove", ({ clientX: x, clientY: y }) => hover(each, each.nodeAt(x, y), x, y));
 		each.canvas.addEventListener("mouseleave", () => hover(each, -1));
 		each.canvas.addEventListener("contextmenu", event => showMenu(each, event));
-		new ResizeObserver(() => each.printing || each.resize()).observe(each.scroller);
+		new ResizeObserver(() => each === tree ? tree.update() : each.printing || each.resize()).observe(each.scroller);
 	}
+	byId("tree").addEventListener("click", onTreeClick);
+	for (const button of document.querySelectorAll("[data-shape]"))
+		button.addEventListener("click", () => changeShape(button.dataset.shape));
+	byId("noise").addEventListener("change", () => changeNoise(byId("noise").checked));
 	graph.canvas.addEventListener("click", onClick);
 	callers.canvas.addEventListener("click", onCallersClick);
 	document.addEventListener("keydown", onKey);
@@ -638,6 +525,7 @@ function listen() {
 		button.addEventListener("click", () => sortMethods(button.dataset.sort));
 	darkQuery.addEventListener("change", () => storedTheme() || setTheme(systemTheme()));
 	listenToView();
+	listenToHeat();
 	addEventListener("hashchange", readAddress);
 	addEventListener("beforeprint", () => { setTheme("light"); graph.print(true); });
 	addEventListener("afterprint", () => { setTheme(storedTheme() || systemTheme()); graph.print(false); });
@@ -648,8 +536,17 @@ function showNames() {
 	graph.canvas.setAttribute("aria-label", `Flame graph, ${profile.title}: arrow keys walk, Enter zooms`);
 }
 
-function start() {
+/* Some pages have their samples in compressed tables. */
+async function readTables() {
+	for (let event = 0; event < sources.length; event++)
+		if (sources[event].heat)
+			eventProfile(event).samplesInTime = await SamplesInTables.of(sources[event], Profile.lasts(sources[event]));
+}
+
+async function start() {
+	await readTables();
 	showNames();
+	showShape();
 	setTheme(storedTheme() || systemTheme());
 	turn(profile.inverted);
 	showSide();
@@ -660,6 +557,7 @@ function start() {
 	showView();
 	listen();
 	graph.resize();
+	changeShape(view.shape);
 	if (!location.hash)
 		searchFor(sources[0].highlight || "");
 	readAddress();

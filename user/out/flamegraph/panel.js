@@ -4,6 +4,8 @@
 /* What is chosen beside the graph: event, range of time, threads, the form of the stacks, pictures. */
 const THREAD_ROWS = 500;
 const BAR = 3; // CSS pixels of a bar of the timeline
+const PRESET_TEXTS = { java: "Java only", mine: "my packages only", entry: "JVM entry hidden", jdk: "JDK hidden",
+	kernel: "kernel hidden" };
 
 function samplesInTime() {
 	return eventProfile(view.event).samplesInTime;
@@ -19,6 +21,7 @@ function showView() {
 	showRules();
 	showThreads();
 	showTimes();
+	showHeat();
 	showChanged();
 }
 
@@ -30,7 +33,8 @@ function showChanged() {
 		view.recursion && "recursion taken together",
 		view.threads && `${view.threads.size} of ${samplesInTime().threads.length} threads`,
 		view.range && rangeText(view.range),
-		...view.rules.map(rule => `${rule.prefix}* ${rule.hide ? "hidden" : "collapsed"}`),
+		...view.presets.map(name => PRESET_TEXTS[name]),
+		...view.rules.map(ruleText),
 	].filter(Boolean);
 	const reset = element("button", "Show all");
 	reset.addEventListener("click", () => changeView({ ...NO_VIEW, threads: null, range: null, method: "" }));
@@ -38,12 +42,18 @@ function showChanged() {
 	byId("changed").replaceChildren(parts.join(" · ") + " ", reset);
 }
 
+function ruleText({ prefix, does }) {
+	return does === "only" ? `only ${prefix}*` : `${prefix}* ${does === "hide" ? "hidden" : "collapsed"}`;
+}
+
 function showRules() {
+	for (const button of document.querySelectorAll("[data-preset]"))
+		button.setAttribute("aria-pressed", String(view.presets.includes(button.dataset.preset)));
 	byId("rules").replaceChildren(...view.rules.map(rule => {
 		const item = element("li"), remove = element("button", "×");
 		remove.title = `Show ${rule.prefix}* as it was`;
 		remove.addEventListener("click", () => changeView({ rules: view.rules.filter(other => other !== rule) }));
-		item.append(remove, ` ${rule.prefix}* ${rule.hide ? "hidden" : "collapsed"}`);
+		item.append(remove, ` ${ruleText(rule)}`);
 		return item;
 	}));
 }
@@ -89,18 +99,19 @@ function toggleThread(index, on) {
 const drag = { from: -1, to: -1 }; // CSS pixels
 
 function rangeText([from, to]) {
-	return `${duration(from * 1e3)} to ${duration(to * 1e3)}`;
+	return `${from ? duration(from * 1e3) : 0} to ${duration(to * 1e3)}`;
 }
 
 function showTimes() {
 	const samples = samplesInTime(), canvas = byId("times");
-	byId("timeline").hidden = !samples || !samples.lastTime;
+	byId("timeline").hidden = !samples || !samples.lastTime || isHeat();
 	if (byId("timeline").hidden)
 		return;
 	const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
 	canvas.width = Math.round(width * ratio);
 	canvas.height = Math.round(height * ratio);
-	const context = canvas.getContext("2d"), bars = samples.histogram(Math.max(1, width / BAR | 0), view.threads, profile.total);
+	const count = Math.max(1, width / BAR | 0), context = canvas.getContext("2d");
+	const bars = samples.histogram((samples.lastTime + 1) / count, count, { threads: view.threads, total: profile.total });
 	const highest = bars.reduce((most, bar) => Math.max(most, bar), 1);
 	context.setTransform(ratio, 0, 0, ratio, 0, 0);
 	context.fillStyle = graph.palette.match;
@@ -183,8 +194,7 @@ function toggleView() {
 	byId("panel").hidden = !byId("panel").hidden;
 	byId("view").setAttribute("aria-pressed", String(!byId("panel").hidden));
 	showThreads();
-	graph.resize();
-	callers.resize();
+	resizeAll();
 }
 
 function changeWidths(total) {
@@ -192,11 +202,18 @@ function changeWidths(total) {
 	applyView();
 }
 
-function addRuleOfForm(hide) {
-	const prefix = byId("prefix").value.replace(/\*$/, "");
+function addRuleOfForm(does) {
+	const prefix = byId("prefix").value.replace(/\*$/, "").replace(/\//g, ".");
 	byId("prefix").value = "";
 	if (prefix)
-		addRule(prefix, hide);
+		addRule(prefix, does);
+}
+
+function presetButton([name, text]) {
+	const button = element("button", text);
+	button.dataset.preset = name;
+	button.addEventListener("click", () => togglePreset(name));
+	return button;
 }
 
 function listenToView() {
@@ -209,9 +226,11 @@ function listenToView() {
 	byId("total").addEventListener("change", () => changeWidths(byId("total").checked));
 	byId("new-rule").addEventListener("submit", event => {
 		event.preventDefault();
-		addRuleOfForm(false);
+		addRuleOfForm("collapse");
 	});
-	byId("hide").addEventListener("click", () => addRuleOfForm(true));
+	byId("hide").addEventListener("click", () => addRuleOfForm("hide"));
+	byId("only").addEventListener("click", () => addRuleOfForm("only"));
+	byId("presets").replaceChildren(...Object.entries(PRESETS).map(presetButton));
 	byId("all-threads").addEventListener("click", () => changeView({ threads: null }));
 	byId("all-times").addEventListener("click", () => changeView({ range: null }));
 	byId("save-png").addEventListener("click", savePng);

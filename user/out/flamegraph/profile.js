@@ -2,9 +2,10 @@
 "use strict";
 
 /* Groups of the frames of two profiles. */
-const CHANGES = ["more in B", "less in B", "the same", "only in B", "only in A"];
-const MORE = 0, LESS = 1, SAME = 2, ONLY_B = 3, ONLY_A = 4;
+const MORE = 0, LESS = 1, SAME = 2, ONLY_B = 3, ONLY_A = 4, CHANGES = 5;
 const A = 0, B = 1;
+const NOISE = 2; // standard deviations of a difference that chance explains
+const LEADING = ["thread", "process", "container"]; // kinds that stay at the root of stacks from their leaves
 const ROUNDING = 1e-9; // shares that differ by less are equal
 const LIKE = 0.02; // part of the weight by which samples may differ and still be alike
 
@@ -29,6 +30,8 @@ class Profile {
 		this.compares = Boolean(data.diff);
 		this.normalizes = this.compares && data.diff.normalize;
 		this.inverted = data.inverted;
+		this.reversed = data.reverse;
+		this.noise = true; // differences within noise are no change
 		this.count = data.depth.length + 1;
 		this.names = Profile.decodeLabels(data.labels);
 		this.rootLabel = this.names.push(data.reverse ? "all, leaf first" : "all") - 1;
@@ -36,8 +39,8 @@ class Profile {
 		this.readNodes(data);
 		this.readRows(data);
 		this.sides = (this.compares ? [data.diff, data] : [data]).map(part => this.readSide(part));
-		this.samplesInTime = data.times ? new SamplesInTime(data) : null;
-		this.groups = this.compares ? CHANGES : this.kinds;
+		this.samplesInTime = data.times ? SamplesInTime.of(data, Profile.lasts(data)) : null;
+		this.sideNames = this.compares ? Profile.shortNames(data.diff.names) : [];
 		this.removed = [];
 		this.shown = this.sides.length - 1;
 		this.layout();
@@ -65,6 +68,31 @@ class Profile {
 		let unlike = 0;
 		Profile.eachRow(data.self, (node, samples, difference) => { unlike += Math.abs(difference); });
 		return (data.unit === "ns" || data.unit === "bytes") && !data.diff && unlike > LIKE * data.amount;
+	}
+
+	/* Whether a sample weighs as much as the time before it. */
+	static lasts(data) {
+		return data.unit === "ns" && Profile.isWeighed(data);
+	}
+
+	/* The shortest ends of two paths that differ, without what they end in alike. */
+	static shortNames(paths) {
+		const parts = paths.map(path => path.split("/"));
+		let kept = 1;
+		while (kept < Math.max(parts[A].length, parts[B].length) &&
+			parts[A].slice(-kept).join("/") === parts[B].slice(-kept).join("/"))
+			kept++;
+		const names = parts.map(part => part.slice(-kept).join("/"));
+		const short = names.map(name => name.replace(/(?<=.)\.(duet|jfr|html|collapsed|pb\.gz)$/, ""));
+		const best = short[A] === short[B] ? names : short;
+		return best[A] === best[B] ? ["A", "B"] : best.map(name => middle(name, 28));
+	}
+
+	/* What groups are called: kinds of frames, or the changes between two profiles. */
+	get groups() {
+		const [a, b] = this.sideNames;
+		return !this.compares ? this.kinds : [`more in ${b}`, `less in ${b}`,
+			this.noise ? "no clear change" : "the same", `only in ${b}`, `only in ${a}`];
 	}
 
 	/* Makes frames as wide as their weight, or as the number of their samples. */
@@ -105,9 +133,10 @@ class Profile {
 	/* A profile for another tree of the frames of `base`, without nodes and weights. */
 	static like(base) {
 		const { title, event, kinds, facts, losses, total, compares, normalizes, inverted, names, rootLabel, modules,
-			groups, shown } = base;
+			reversed, noise, sideNames, shown } = base;
 		return Object.assign(Object.create(Profile.prototype), { base, title, event, kinds, facts, losses, total,
-			compares, normalizes, inverted, names, rootLabel, modules, groups, shown, removed: [], samplesInTime: null });
+			compares, normalizes, inverted, names, rootLabel, modules, reversed, noise, sideNames, shown,
+			removed: [], samplesInTime: null });
 	}
 
 	/* Sets what follows from the parents and depths of all nodes. */
@@ -164,8 +193,9 @@ class Profile {
 		this.hidden = new Uint8Array(this.count);
 		for (const side of this.sides)
 			this.subtractRemoved(side);
-		const { unit, samples, amounts, selfSamples, selfAmounts, width, self, whole } = this.sides[this.shown];
-		Object.assign(this, { unit, samples, amounts, selfSamples, selfAmounts, width, self, whole });
+		const side = this.sides[this.shown], { unit, samples, amounts, width, self, whole } = side;
+		Object.assign(this, { unit, samples, amounts, width, self, whole,
+			selfSamples: this.own(side.selfSamples, samples), selfAmounts: this.own(side.selfAmounts, amounts) });
 		this.hideUnselected();
 		this.compareSides();
 		this.left = new Float64Array(this.count);
@@ -191,9 +221,24 @@ class Profile {
 		side.amounts = side.allAmounts.slice();
 		side.width = this.total ? side.amounts : side.samples;
 		side.whole = this.base ? this.base.sides[this.sides.indexOf(side)].width[0] : side.width[0];
-		side.self = this.total ? side.selfAmounts : side.selfSamples;
 		for (const node of this.removed)
 			this.subtract(side, node);
+		side.self = this.total ? this.own(side.selfAmounts, side.amounts) : this.own(side.selfSamples, side.samples);
+	}
+
+	/* What ends in each frame. In stacks from their leaves, these are the frames at the root. */
+	own(ends, all) {
+		if (!this.reversed)
+			return ends;
+		const own = new Float64Array(this.count), leads = new Uint8Array(this.count);
+		leads[0] = 1;
+		for (let node = 1; node < this.count; node++) {
+			if (!leads[this.parent[node]])
+				continue;
+			leads[node] = LEADING.includes(this.kinds[this.kind[node]]) ? 1 : 0;
+			own[node] = leads[node] ? ends[node] : all[node];
+		}
+		return own;
 	}
 
 	subtract(side, removed) {
@@ -223,19 +268,33 @@ class Profile {
 		this.group = new Uint8Array(this.count);
 		this.change = new Float64Array(this.count);
 		for (let node = 0; node < this.count; node++) {
-			this.change[node] = this.difference(this.part(a[node], a[0]), this.part(b[node], b[0]));
-			this.group[node] = node ? Profile.changeGroup(a[node], b[node], this.change[node]) : CHANGES.length;
+			this.change[node] = this.difference([a[node], b[node]], this.sides.map(side => side.samples[node]), [a[0], b[0]]);
+			this.group[node] = node ? this.changeGroup(a[node], b[node], this.change[node]) : CHANGES;
 			if (node && !this.width[node])
 				this.hidden[node] = 1;
 		}
 		this.greatestChange = this.change.reduce((most, change) => Math.max(most, Math.abs(change)), 0);
 	}
 
-	difference(a, b) {
-		return Math.abs(b - a) <= ROUNDING * Math.max(a, b) ? 0 : b - a;
+	/*
+	 * By how much the part of B is greater. 0 where the numbers of samples are too small to tell: a part that n samples
+	 * show is uncertain by a share of it that falls with the root of n.
+	 */
+	difference(values, samples, wholes) {
+		const [a, b] = values.map((value, i) => this.part(value, wholes[i]));
+		if (Math.abs(b - a) <= ROUNDING * Math.max(a, b))
+			return 0;
+		let variance = 0;
+		[a, b].forEach((part, i) => {
+			const rest = this.normalizes ? 1 - values[i] / wholes[i] : 1;
+			variance += samples[i] ? part * part * rest / samples[i] : 0;
+		});
+		return this.noise && Math.abs(b - a) <= NOISE * Math.sqrt(variance) ? 0 : b - a;
 	}
 
-	static changeGroup(a, b, change) {
+	changeGroup(a, b, change) {
+		if (this.noise && !change)
+			return SAME;
 		if (!a || !b)
 			return b ? ONLY_B : a ? ONLY_A : SAME;
 		return change > 0 ? MORE : change < 0 ? LESS : SAME;
@@ -351,6 +410,14 @@ class Profile {
 		return match;
 	}
 
+	/* One byte a node: 1 at and below each match. */
+	matchedNodes(match) {
+		const nodes = new Uint8Array(this.count);
+		for (let node = 0; node < this.count; node++)
+			nodes[node] = match[this.label[node]] || nodes[this.parent[node]] ? 1 : 0;
+		return nodes;
+	}
+
 	/* Calls visit for the matching nodes at or below `root` that have no matching node between them and it. */
 	eachTopMatch(match, root, visit) {
 		for (let node = root; node < this.end[root];) {
@@ -384,9 +451,13 @@ class Profile {
 			const label = this.label[node];
 			let row = rows.get(label);
 			if (!row)
-				rows.set(label, row = { label, group: this.group[node], self: 0, totals: this.sides.map(() => 0) });
+				rows.set(label, row = { label, group: this.group[node], self: 0, totals: this.sides.map(() => 0),
+					samples: this.sides.map(() => 0) });
 			row.self += this.self[node];
-			this.sides.forEach((side, i) => { row.totals[i] += open[label] ? 0 : side.width[node]; });
+			this.sides.forEach((side, i) => {
+				row.totals[i] += open[label] ? 0 : side.width[node];
+				row.samples[i] += open[label] ? 0 : side.samples[node];
+			});
 			open[label]++;
 			path.push(label);
 		}
@@ -394,9 +465,9 @@ class Profile {
 	}
 
 	finishMethod(row, root) {
-		const [a, b] = row.totals.map((total, i) => this.part(total, this.sides[i].width[root]));
 		row.total = row.totals[this.shown];
-		row.change = this.compares ? this.difference(a, b) : 0;
+		row.change = this.compares ?
+			this.difference(row.totals, row.samples, this.sides.map(side => side.width[root])) : 0;
 		return row;
 	}
 

@@ -6,11 +6,22 @@
  * taken together. A view has
  *   reverse    leaf first
  *   recursion  a frame that is on its own stack already is taken together with that one
- *   rules      {prefix, hide}: frames whose name begins with the prefix are left out, or, if they follow each other,
- *              are taken together
+ *   rules      {prefix, does}: frames whose name begins with the prefix are left out ("hide"), are taken together if
+ *              they follow each other ("collapse"), or all others are left out ("only")
+ *   presets    names of PRESETS
  */
+const PRESETS = {
+	java: "Java only",
+	mine: "My packages",
+	entry: "Hide JVM entry",
+	jdk: "Hide JDK",
+	kernel: "Hide kernel",
+};
+const KERNEL = ["kernel"], BELOW_JAVA = ["native", "JVM"], JAVA = ["compiled", "inlined", "interpreted", "Java native"];
+const JDK_NAME = /^(java|javax|jdk|sun|com\.sun)\./;
 const FEW = 24; // stacks that are sorted by insertion
-const NO_VIEW = { reverse: false, recursion: false, rules: [] };
+const NO_VIEW = { reverse: false, recursion: false, rules: [], presets: [] };
+const HIDE = { does: "hide" };
 
 /* A tree that grows by paths. Node 0 is the root. */
 class TreeMaker {
@@ -309,7 +320,8 @@ class CallersMaker {
 class Views {
 	/* Returns the profile itself where there is nothing to change. */
 	static of(base, view) {
-		const changed = view.rules.length || view.recursion ? Views.forward(base, view) : base;
+		const isChanged = view.rules.length || view.presets.length || view.recursion;
+		const changed = isChanged ? Views.forward(base, view) : base;
 		return view.reverse ? Views.reversed(changed, base) : changed;
 	}
 
@@ -322,10 +334,37 @@ class Views {
 			({ samples: selfSamples[node], amounts: selfAmounts[node] }));
 	}
 
-	/* For each label: the rule that holds, or null. The first that fits counts. */
-	static ruleOfLabels(profile, rules) {
-		return profile.names.map((name, label) =>
-			label === profile.rootLabel ? null : rules.find(rule => name.startsWith(rule.prefix)) || null);
+	/* Returns what tells for a node the rule that holds, or null. Of prefixes, the first that fits counts. */
+	static rulesOfNodes(profile, { rules, presets }) {
+		const chosen = rules.filter(rule => rule.does !== "only"), only = rules.filter(rule => rule.does === "only");
+		const fits = (some, name) => some.find(rule => name.startsWith(rule.prefix)) || null;
+		const ofLabel = profile.names.map((name, label) => label === profile.rootLabel ? null : fits(chosen, name));
+		const isOther = profile.names.map(name => only.length > 0 && !fits(only, name));
+		const isJdk = profile.names.map(name => JDK_NAME.test(name));
+		const [java, mine, entry, jdk, kernel] = Object.keys(PRESETS).map(name => presets.includes(name));
+		const kinds = names => profile.kinds.map(kind => names.includes(kind)), isJava = kinds(JAVA);
+		const isHidden = kinds([...(java || mine || kernel ? KERNEL : []), ...(java || mine ? BELOW_JAVA : [])]);
+		const isCode = kinds([...KERNEL, ...BELOW_JAVA, ...JAVA]), isEntry = entry ? Views.entryNodes(profile) : null;
+		return node => {
+			const label = profile.label[node], kind = profile.kind[node];
+			const hides = isHidden[kind] || (isEntry && isEntry[node]) || (isOther[label] && isCode[kind]) ||
+				((jdk || mine) && isJava[kind] && isJdk[label]);
+			return hides ? HIDE : ofLabel[label];
+		};
+	}
+
+	/* One byte a node: 1 for frames of the JVM and native code through which threads come to their first Java frame. */
+	static entryNodes(profile) {
+		const entry = new Uint8Array(profile.count), above = new Uint8Array(profile.count);
+		const below = new Uint8Array(profile.count), isJava = profile.kinds.map(kind => JAVA.includes(kind));
+		for (let node = 1; node < profile.count; node++)
+			above[node] = above[profile.parent[node]] || isJava[profile.kind[node]] ? 1 : 0;
+		for (let node = profile.count - 1; node > 0; node--) {
+			const kind = profile.kind[node], [before, after] = profile.reversed ? [below, above] : [above, below];
+			entry[node] = BELOW_JAVA.includes(profile.kinds[kind]) && !before[node] && after[node] ? 1 : 0;
+			below[profile.parent[node]] |= below[node] || isJava[kind] ? 1 : 0;
+		}
+		return entry;
 	}
 
 	/* The label of frames that are taken together: the prefix and "*". */
@@ -340,13 +379,13 @@ class Views {
 	}
 
 	static forward(base, view) {
-		const rules = Views.ruleOfLabels(base, view.rules), maker = new TreeMaker(base, base.rootLabel, base.kinds.length);
+		const ruleOf = Views.rulesOfNodes(base, view), maker = new TreeMaker(base, base.rootLabel, base.kinds.length);
 		const made = new Uint32Array(base.count);
 		maker.add(0, 0, Views.weights(base, 0));
 		for (let node = 1; node < base.count; node++) {
-			const caller = made[base.parent[node]], rule = rules[base.label[node]];
-			const label = rule && !rule.hide ? Views.labelOfRule(base, rule) : base.label[node];
-			const same = rule && rule.hide ? caller : Views.sameFrame(maker, caller, label, view.recursion, rule);
+			const caller = made[base.parent[node]], rule = ruleOf(node), hides = rule && rule.does === "hide";
+			const label = rule && !hides ? Views.labelOfRule(base, rule) : base.label[node];
+			const same = hides ? caller : Views.sameFrame(maker, caller, label, view.recursion, rule);
 			made[node] = same >= 0 ? same : maker.child(caller, label);
 			if (base.hidden[node])
 				continue;
@@ -379,7 +418,7 @@ class Views {
 			if (!profile.hidden[node] && rest.some(({ samples, amounts }) => samples[node] > 0 || amounts[node] > 0))
 				maker.add(node, node, rest);
 		maker.setRoot(0, Views.weights(profile, 0));
-		return Views.based(maker.finish(), base);
+		return Views.based(Object.assign(maker.finish(), { reversed: !profile.reversed }), base);
 	}
 
 	/* The outermost frames of a label. */
@@ -399,7 +438,7 @@ class Views {
 			callers.add(profile.parent[node], node, profile.sides);
 			Views.addCallees(callees, profile, node);
 		});
-		return [callers, callees].map(maker => Views.based(maker.finish(), base));
+		return [callers, callees].map(maker => Views.based(Object.assign(maker.finish(), { reversed: false }), base));
 	}
 
 	static addCallees(maker, profile, root) {

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The call tree, callees with the largest value first: as a page in which nodes open and close, and as text. With
- * --reverse it is the tree of backtraces.
- */
+/* The call tree as text, callees with the largest value first. With --reverse it is the tree of backtraces. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "out/assets.h"
-#include "out/json.h"
-#include "out/page.h"
 #include "out/tree.h"
 #include "out/writers.h"
 
@@ -20,7 +14,6 @@ struct call_tree {
 	const struct writer_options *options;
 	FILE *out;
 	struct tree tree;
-	struct vec(uint32_t) numbers; /* of names in the page, by label */
 };
 
 static uint64_t value_of(const struct call_tree *t, uint32_t node)
@@ -67,8 +60,6 @@ static int build(struct call_tree *t, const struct profile *profile, const struc
 	return err;
 }
 
-/* ---- text ---- */
-
 static double percent(uint64_t value, uint64_t all)
 {
 	return all ? 100.0 * (double)value / (double)all : 0;
@@ -104,88 +95,9 @@ static int tree_text_write(const struct profile *profile, const struct writer_op
 	return writer_finish(out);
 }
 
-/* ---- page ---- */
-
-static int put_names(struct call_tree *t)
-{
-	uint32_t count = 0;
-
-	fputs(",\n\"names\":[", t->out);
-	for (uint32_t label = 0; label < t->tree.labels.len; label++) {
-		const struct path_label *row = &t->tree.labels.items[label];
-
-		if (vec_push(&t->numbers, count) < 0)
-			return -ENOMEM;
-		if (!row->used)
-			continue;
-		fputs(count++ ? ",\n" : "\n", t->out);
-		json_foreign(t->out, row->text);
-	}
-	fputs("]", t->out);
-	return 0;
-}
-
-/* Four numbers a node in preorder: depth, name, total, self. */
-static void put_rows(const struct call_tree *t)
-{
-	uint32_t depth = 0;
-	bool is_first = true;
-
-	fputs(",\n\"rows\":[", t->out);
-	for (uint32_t node = next_shown(t, 0, &depth); node; node = next_shown(t, node, &depth)) {
-		fprintf(t->out, "%s%u,%u,%" PRIu64 ",%" PRIu64, is_first ? "\n" : ",\n", depth,
-			t->numbers.items[t->tree.nodes.items[node].label], value_of(t, node), self_of(t, node));
-		is_first = false;
-	}
-	fputs("]", t->out);
-}
-
-static int put_profile(const void *context)
-{
-	struct call_tree *t = (struct call_tree *)context;
-	int err;
-
-	fputs("{\"title\":", t->out);
-	json_foreign(t->out, t->options->title ? t->options->title : t->options->reverse ? "Backtraces" : "Call tree");
-	fputs(",\"event\":", t->out);
-	json_foreign(t->out, writer_event(t->profile, t->options));
-	fputs(",\"unit\":", t->out);
-	json_foreign(t->out, t->options->total ? writer_unit(t->profile, t->options) : "samples");
-	fprintf(t->out, ",\"all\":%" PRIu64, value_of(t, 0));
-	err = put_names(t);
-	if (!err)
-		put_rows(t);
-	fputs("}", t->out);
-	return err;
-}
-
-static int tree_write(const struct profile *profile, const struct writer_options *options, FILE *out)
-{
-	static const struct page_insertion insertions[] = {{"@profile@", put_profile}};
-	struct writer_options ours = *options;
-	struct call_tree t = {0};
-	int err;
-
-	ours.style.dotted = true;
-	err = build(&t, profile, &ours, out);
-	if (err < 0)
-		return err;
-	err = page_write(asset_tree, asset_tree_bytes, insertions, 1, &t, out);
-	tree_release(&t.tree);
-	vec_release(&t.numbers);
-	return err;
-}
-
-const struct writer writer_tree = {
-	.name = "tree",
-	.extensions = "tree.html",
-	.help = "call tree in one HTML file; with --reverse backtraces",
-	.write = tree_write,
-};
-
 const struct writer writer_tree_text = {
 	.name = "tree-text",
 	.extensions = "tree.txt",
-	.help = "the same as text",
+	.help = "the call tree as text",
 	.write = tree_text_write,
 };
