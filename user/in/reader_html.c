@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Flame graphs in HTML, of duet and of async-profiler. */
+/* Pages of duet, in whatever view they open, and flame graphs of async-profiler. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -44,8 +44,9 @@ static int read_page(struct profile *profile, const struct buf *text, struct buf
 	}
 	got = html_async_read(profile, text->data, text->len, why);
 	if (!got)
-		buf_add_str(why, "an HTML page without a flame graph of duet or async-profiler; trees and heat maps "
-				 "cannot be read");
+		buf_add_str(why,
+			    "neither a page of duet nor a flame graph of async-profiler; other trees and heat maps "
+			    "cannot be read");
 	return got > 0 ? 0 : got ? got : -EINVAL;
 }
 
@@ -83,7 +84,7 @@ static bool html_claims(const unsigned char *start, size_t len)
 
 const struct reader reader_html = {
 	.name = "html",
-	.help = "flame graphs of duet and of async-profiler",
+	.help = "pages of duet, and flame graphs of async-profiler",
 	.claims = html_claims,
 	.read = html_read,
 };
