@@ -160,7 +160,7 @@ static void other_pages_are_refused(void **state)
 		snprintf(page, sizeof(page), "%s%s", duet, rows[i].text);
 		assert_refused(page, rows[i].cause);
 	}
-	assert_refused("<html><body>nothing", "without a flame graph");
+	assert_refused("<html><body>nothing", "neither a page of duet");
 	assert_refused("<html>\nf(0,0,10,3,'all')\nf(2,0,1,1,'x')\n", "a frame has no caller");
 	assert_refused("<html>\nconst cpool = [\n'all',\n'\x7fx'\n];\nn(3,1)\n", "line 4 shares more");
 	assert_refused("<html>\nconst cpool = [\n'all'\n];\nn(3,1)\nu(8,1)\n", "line 6 has no such name");

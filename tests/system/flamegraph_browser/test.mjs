@@ -545,6 +545,14 @@ test("diff: the legend leads to what only A has", async () => {
 		true, "the others are dimmed");
 });
 
+test("diff: facts and losses have the names of the files", async () => {
+	await openDiff();
+	await page.locator("#details .more").click();
+	contains((await text("#facts")).replace(/\s+/g, " "), ["before ", "before.collapsed", "after.collapsed"], "the facts");
+	equal(await inPage(() => [ofSide("7 lost (A)", /(?<=\()([AB])(?=\)$)/), ofSide("B: host", /^([AB])(?=: |$)/)].join()),
+		"7 lost (before),after: host", "sides");
+});
+
 /* 30 of 10000 samples and 70 of 20000 differ by less than chance explains. */
 test("diff: what chance explains is no change, unless it is asked for", async () => {
 	await openDiff();

@@ -3,6 +3,7 @@
 
 /* The list of hot methods. */
 const METHOD_ROWS = 500;
+let listWidth = 0; // for which the names were shortened
 const SHARE = 74, BESIDE_NAME = 66; // CSS pixels of a column of numbers, and of all that stands beside a name
 
 function compareMethods(a, b) {
@@ -41,6 +42,7 @@ function showMethods() {
 	const whole = profile.width[graph.focus];
 	const methods = profile.methods(graph.focus).sort(compareMethods).slice(0, METHOD_ROWS);
 	const numbers = profile.compares ? 3 : 2, room = byId("methods").clientWidth - numbers * SHARE - BESIDE_NAME;
+	listWidth = byId("methods").clientWidth;
 	byId("rows").replaceChildren(...methods.map(method => methodRow(method, whole, room)));
 }
 
@@ -49,6 +51,7 @@ function toggleMethods() {
 	byId("hot").setAttribute("aria-pressed", String(!byId("methods").hidden));
 	saveAddress();
 	resizeAll();
+	showMethods();
 }
 
 function sortMethods(by) {

@@ -79,7 +79,6 @@ function resizeAll() {
 	graph.resize();
 	callers.resize();
 	tree.update();
-	showMethods();
 }
 
 /* Changes the view, and removes from it what the other event or method does not have. */
@@ -329,9 +328,15 @@ function showSide() {
 	byId("empty").hidden = profile.samples[0] > 0;
 }
 
+/* Of two profiles, A and B have the names of their files. */
+function ofSide(text, pattern) {
+	return profile.compares ? text.replace(pattern, (_, side) => profile.sideNames["AB".indexOf(side)]) : text;
+}
+
 /* "cpu every 10 ms for 95.4 s", and what weighs most of what was lost. */
 function showFooter() {
-	const { facts, losses } = profile, fact = new Map(facts);
+	const facts = profile.facts.map(([key, value]) => [ofSide(key, /^([AB])(?=: |$)/), value]), fact = new Map(facts);
+	const losses = profile.losses.map(([count, text]) => [count, ofSide(text, /(?<=\()([AB])(?=\)$)/)]);
 	const parts = [fact.get("event"), fact.has("duration") && `for ${fact.get("duration")}`,
 		fact.has("started") && `from ${fact.get("started")}`].filter(Boolean);
 	const loss = losses.reduce((most, other) => !most || other[0] > most[0] ? other : most, null);
@@ -504,6 +509,7 @@ function listen() {
 		each.canvas.addEventListener("contextmenu", event => showMenu(each, event));
 		new ResizeObserver(() => each === tree ? tree.update() : each.printing || each.resize()).observe(each.scroller);
 	}
+	new ResizeObserver(() => byId("methods").clientWidth !== listWidth && showMethods()).observe(byId("methods"));
 	byId("tree").addEventListener("click", onTreeClick);
 	for (const button of document.querySelectorAll("[data-shape]"))
 		button.addEventListener("click", () => changeShape(button.dataset.shape));
@@ -557,7 +563,8 @@ async function start() {
 	showView();
 	listen();
 	graph.resize();
-	changeShape(view.shape);
+	if (view.shape === "tree")
+		tree.openWidest();
 	if (!location.hash)
 		searchFor(sources[0].highlight || "");
 	readAddress();
