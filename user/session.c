@@ -426,17 +426,19 @@ static void explain_nobody(struct session *session, struct buf *none)
 /* Returns -ESRCH, after reporting it, if there is nothing to write. A file that exists already is ended properly. */
 static int check_met(struct session *session)
 {
-	struct buf none;
+	struct buf none, written;
 	int err = 0;
 
 	buf_init(&none);
+	buf_init(&written);
 	explain_nobody(session, &none);
 	if (none.len) {
 		log_error("nothing was recorded: %s", none.data);
 		err = -ESRCH;
 		if (output_files_have_streams(&session->outputs))
-			(void)output_files_write(&session->outputs);
+			(void)output_files_write(&session->outputs, &written);
 	}
+	buf_release(&written);
 	buf_release(&none);
 	return err;
 }

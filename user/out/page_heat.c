@@ -204,24 +204,30 @@ static void put_tables(const struct heat *h)
 
 int page_heat_write(const struct page_samples *samples, FILE *out)
 {
-	struct heat h = {.of = samples, .out = out};
-	int err = share_rows(&h);
+	struct heat *h = calloc(1, sizeof(*h)); /* large: the stack may be small */
+	int err;
 
+	if (!h)
+		return -ENOMEM;
+	h->of = samples;
+	h->out = out;
+	err = share_rows(h);
 	if (!err)
-		err = timeline_each(&samples->profile->samples, add_row, &h);
+		err = timeline_each(&samples->profile->samples, add_row, h);
 	for (enum table number = 0; !err && number < TABLES; number++)
-		err = heat_rows_finish(&h.tables[number]);
+		err = heat_rows_finish(&h->tables[number]);
 	if (!err) {
 		fprintf(out, ",\n\"start\":%" PRIu64 ",\"heat\":{\"threads\":[",
 			(uint64_t)(samples->profile->start_realtime_ns / NS_PER_MS));
-		put_threads(&h);
+		put_threads(h);
 		fputs("],\n\"tables\":[", out);
-		put_tables(&h);
+		put_tables(h);
 		fputs("],\n\"rows\":\"", out);
-		err = put_data(&h);
+		err = put_data(h);
 		fputs("\"}", out);
 	}
 	for (enum table number = 0; number < TABLES; number++)
-		heat_rows_release(&h.tables[number]);
+		heat_rows_release(&h->tables[number]);
+	free(h);
 	return err;
 }
