@@ -239,7 +239,8 @@ jdk_case_characters_above_ffff() {
 	local class='workload/Kanji[$]😀' file
 	need_bpf
 	start_jvm "$jdk" workload.Kanji
-	record -p "$jvm" -d 1 -i 1ms -t -f "$here/out.collapsed" -f "$here/out.jfr" -f "$here/out.pb.gz" -f "$here/out.html"
+	record -p "$jvm" -d 1 -i 1ms -t -f "$here/out.collapsed" -f "$here/out.jfr" -f "$here/out.pb.gz" \
+		-f "$here/out.html"
 	expect_status 0
 	for file in jfr pb.gz html; do
 		"$duet" convert -t "$here/out.$file" "$here/$file.collapsed" >"$here/stdout" 2>"$here/stderr" ||

@@ -8,7 +8,8 @@ package workload;
 public final class Kanji {
     /** As long as the names that replace them: six bytes for each character. */
     private static final String CLASS = "Face01", METHOD = "yoshi1";
-    private static final String EMOJI = "\u00ed\u00a0\u00bd\u00ed\u00b8\u0080", KANJI = "\u00ed\u00a1\u0082\u00ed\u00be\u00b7";
+    private static final String EMOJI = "\u00ed\u00a0\u00bd\u00ed\u00b8\u0080";
+    private static final String KANJI = "\u00ed\u00a1\u0082\u00ed\u00be\u00b7";
 
     private Kanji() {
     }

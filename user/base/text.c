@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool code_is_printable(uint32_t code)
@@ -160,9 +161,9 @@ size_t text_join_surrogates(char *text, size_t len)
 
 static void add_surrogate(struct buf *out, uint32_t code)
 {
-	const char bytes[SURROGATE_BYTES] = {(char)0xed, (char)(0x80 | (code >> 6 & 0x3f)), (char)(0x80 | (code & 0x3f))};
-
-	buf_add(out, bytes, sizeof(bytes));
+	buf_add_char(out, (char)0xed);
+	buf_add_char(out, (char)(0x80 | (code >> 6 & 0x3f)));
+	buf_add_char(out, (char)(0x80 | (code & 0x3f)));
 }
 
 void text_add_surrogates(struct buf *out, const char *text)
@@ -181,6 +182,16 @@ void text_add_surrogates(struct buf *out, const char *text)
 		add_surrogate(out, 0xdc00 + ((code - 0x10000) & 0x3ff));
 		s += 3;
 	}
+}
+
+void text_copy_surrogates(char *to, size_t size, const char *text)
+{
+	struct buf copy;
+
+	buf_init(&copy);
+	text_add_surrogates(&copy, text);
+	snprintf(to, size, "%s", copy.data);
+	buf_release(&copy);
 }
 
 static uint32_t unit_at(const uint8_t *value, size_t i)

@@ -38,6 +38,7 @@ void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16)
 size_t text_join_surrogates(char *text, size_t len);
 /* Appends UTF-8 as class files have it. */
 void text_add_surrogates(struct buf *out, const char *text);
+void text_copy_surrogates(char *to, size_t size, const char *text); /* the same; cut where it does not fit */
 
 /*
  * Returns the number of letters to change, insert or remove to turn one text into the other (edit distance). SIZE_MAX

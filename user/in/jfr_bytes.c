@@ -131,7 +131,8 @@ void jfr_add_text(struct buf *out, const struct jfr_text *text)
 
 	if (text->encoding == JFR_UTF8)
 		buf_add(out, text->bytes, strnlen((const char *)text->bytes, len));
-	if (text->encoding == JFR_UTF8 && out->len > start) /* the JVM's own recorder has names as class files have them */
+	/* the JVM's own recorder has names as class files have them */
+	if (text->encoding == JFR_UTF8 && out->len > start)
 		buf_cut(out, start + text_join_surrogates(out->data + start, out->len - start));
 	for (size_t i = 0; text->encoding == JFR_LATIN1 && i < len; i++)
 		add_code(out, text->bytes[i]);

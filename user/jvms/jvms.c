@@ -281,17 +281,6 @@ static uint64_t lane_bytes(const struct jvms *jvms, const struct process *proces
 	return bytes < SAMPLE_LANE_MIN ? SAMPLE_LANE_MIN : bytes > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX : bytes;
 }
 
-/* A target that does not fit matches no method. */
-static void set_target(struct duet_agent_event *event, const char *name)
-{
-	struct buf text;
-
-	buf_init(&text);
-	text_add_surrogates(&text, name);
-	snprintf(event->target, sizeof(event->target), "%s", text.data);
-	buf_release(&text);
-}
-
 static void list_agent_events(const struct jvms *jvms, const struct process *process, struct agent_start *start)
 {
 	for (uint32_t i = 0; i < jvms->of.events->len; i++) {
@@ -307,7 +296,7 @@ static void list_agent_events(const struct jvms *jvms, const struct process *pro
 			    (jvms->of.ages ? DUET_AGENT_WITH_AGE : 0) | (jvms->of.holders ? DUET_AGENT_WITH_LOCK : 0);
 		to->survivors = jvms->of.survivors;
 		if (!event_has_ticks(spec->event) && place->name) {
-			set_target(to, place->name);
+			text_copy_surrogates(to->target, sizeof(to->target), place->name);
 			to->threshold_ns = place->offset;
 		}
 		start->event_count++;
