@@ -38,6 +38,7 @@
 #define STEP_MS 1
 #define ARENA_BYTES (1 << 20)
 #define NAME_TRIES 10 /* failed looks at the names of threads, one after the other, after which they are not known */
+#define NAMES_SINCE 10 /* since this JDK a list of threads can be read without its lock; the manual tells of JDK 8 */
 #define VIRTUAL_SINCE 21 /* this JDK has virtual threads */
 #define LINKED_STEPS 10 /* waits of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
 #define LINKED_NS NS_PER_SEC /* tables that take longer to read are not HotSpot's */
@@ -464,7 +465,7 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	if (!err)
 		outside.names_threads = java_threads_open(outside.image.java_version);
 	err = begin(&outside, err, why);
-	if (!err && !outside.names_threads)
+	if (!err && !outside.names_threads && outside.image.java_version >= NAMES_SINCE)
 		give_up_names(&outside);
 	if (!err)
 		serve(&outside);
