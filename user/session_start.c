@@ -208,14 +208,18 @@ static void tell_if_nobody(struct session *session)
 }
 
 /*
- * Before the command runs, reads what every command needs: a short command would end before its code is known. Most
- * programs share the C library and the dynamic linker with us.
+ * Before the command runs, reads its program and what every command needs: a short command would end before its code is
+ * known. Most programs share the C library and the dynamic linker with us.
  */
-static void prepare_command(struct session *session, const char *libjvm)
+static void prepare_command(struct session *session)
 {
+	const struct launch *launch = &session->launch;
+
 	prepare_kernel(session);
-	if (libjvm[0])
-		unwinding_prepare(&session->unwinding, libjvm);
+	if (launch->program[0])
+		unwinding_prepare(&session->unwinding, launch->program);
+	if (launch->libjvm[0])
+		unwinding_prepare(&session->unwinding, launch->libjvm);
 	dl_iterate_phdr(prepare_library, &session->unwinding);
 }
 
@@ -268,7 +272,7 @@ static int launch_command(struct session *session)
 	}
 	if (err < 0)
 		return explain_unstarted(session, err);
-	prepare_command(session, launch->libjvm);
+	prepare_command(session);
 	err = start_ticks(session);
 	if (err < 0)
 		return err;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -305,15 +306,6 @@ static int file_module(struct unwinding *unwinding, const struct process *proces
 	return module;
 }
 
-void unwinding_prepare(struct unwinding *unwinding, const char *path)
-{
-	struct target_file target;
-	struct native_file *file;
-
-	if (unwinding->tables && !target_file_find(&target, getpid(), getpid(), path))
-		(void)module_of(unwinding, &target, path, UINT64_MAX, &file);
-}
-
 static struct native_file *identify_vdso(struct unwinding *unwinding)
 {
 	struct native_file *file = map_get_ptr(&unwinding->files, VDSO_IDENTITY);
@@ -359,7 +351,6 @@ static void offer(struct unwinding *unwinding, struct native_file *file, const s
 		.changed_nsec = (uint32_t)file->changed.tv_nsec,
 		.device = mapping->dev_major << 20 | mapping->dev_minor, /* MKDEV() in include/linux/kdev_t.h */
 	};
-
 	uint64_t serial = unwind_tables_serial(unwinding->tables, published->module);
 
 	if (!mapping->inode || (serial == file->offered_serial && !memcmp(&mapped, &file->offered, sizeof(mapped))))
@@ -410,15 +401,37 @@ static int set_module(struct unwinding *unwinding, const struct process *process
 	return 0;
 }
 
-/* Named memory does not count as a file: .NET puts its code into a memfd, to write it where it is not executable. */
-static bool mapping_is_file(const struct mapping *mapping)
+/* Offers the mappings that the kernel makes of a file's code when the file is run. */
+static void offer_code(struct unwinding *unwinding, struct native_file *file, const struct stat *st, int module)
 {
-	static const char *const memory[] = {"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV"};
+	for (size_t i = 0; i < file->elf.segments.len; i++) {
+		const struct unwind_segment *segment = &file->elf.segments.items[i];
+		uint64_t before = segment->offset % (uint64_t)sysconf(_SC_PAGESIZE);
+		uint64_t base = file->elf.base - (segment->vaddr - before);
+		struct duet_unwind_mapping code = {.base = base, .module = (uint32_t)module};
+		struct mapping mapping = {.offset = segment->offset - before,
+					  .inode = st->st_ino,
+					  .dev_major = major(st->st_dev),
+					  .dev_minor = minor(st->st_dev)};
 
-	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
-		if (!strncmp(mapping->path, memory[i], strlen(memory[i])))
-			return false;
-	return mapping->inode != 0 || !strcmp(mapping->path, "[vdso]");
+		if (segment->executable)
+			offer(unwinding, file, &mapping, &code);
+	}
+}
+
+void unwinding_prepare(struct unwinding *unwinding, const char *path)
+{
+	struct target_file target;
+	struct native_file *file;
+	struct stat st;
+	int module;
+
+	if (!unwinding->tables || target_file_find(&target, getpid(), getpid(), path))
+		return;
+	st = target.st;
+	module = module_of(unwinding, &target, path, UINT64_MAX, &file);
+	if (module >= 0)
+		offer_code(unwinding, file, &st, module);
 }
 
 /*

@@ -42,7 +42,10 @@ void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables);
 void unwinding_release(struct unwinding *unwinding); /* does not close the tables */
 void unwinding_forget_files(struct unwinding *unwinding); /* forgets the cached files; their rows stay in the tables */
 
-/* Makes the rows of a file before a process maps it: a large file takes tens of milliseconds. */
+/*
+ * Makes the rows of a file before a process maps it: a large file takes tens of milliseconds. BPF finds them in a
+ * process whose mappings are not published yet.
+ */
 void unwinding_prepare(struct unwinding *unwinding, const char *path);
 /*
  * Publishes process->maps, unless this version of them is already published or the user's allowance is used up. If the

@@ -61,11 +61,11 @@ bool launch_is_program(const char *name)
 }
 
 /* Returns true for the java launcher itself, not for a script of that name, which might not take the option. */
-static bool is_java_launcher(const char *name, char *path, size_t size)
+static bool is_java_launcher(const char *name, const char *path)
 {
 	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 
-	return !strcmp(base, "java") && find_program(name, path, size) && is_elf(path);
+	return !strcmp(base, "java") && path[0] && is_elf(path);
 }
 
 /*
@@ -179,15 +179,16 @@ fail:
 
 int launch_start(struct launch *launch, char **argv)
 {
-	char launcher[PATH_MAX];
 	int err = attach_control_new(&launch->control, getpid());
 
 	if (err < 0)
 		return err;
 	launch->argv = argv;
-	launch->is_java = is_java_launcher(argv[0], launcher, sizeof(launcher));
+	if (!find_program(argv[0], launch->program, sizeof(launch->program)))
+		launch->program[0] = '\0';
+	launch->is_java = is_java_launcher(argv[0], launch->program);
 	if (launch->is_java)
-		find_libjvm(launcher, launch->libjvm, sizeof(launch->libjvm));
+		find_libjvm(launch->program, launch->libjvm, sizeof(launch->libjvm));
 	return fork_waiting(launch);
 }
 

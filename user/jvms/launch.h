@@ -30,6 +30,7 @@ struct launch {
 	int status; /* of waitpid(), when it has ended, … */
 	uint64_t ended_ns; /* … which was noticed at this time */
 	char library[256]; /* path of the agent library that was placed for it; else "" */
+	char program[PATH_MAX]; /* path of the command, if found; else "" */
 	char libjvm[PATH_MAX]; /* of the JDK of a java command, if found; else "" */
 };
 

@@ -340,3 +340,13 @@ const struct mapping *maps_find_file(const struct maps *maps, const char *name)
 	}
 	return NULL;
 }
+
+bool mapping_is_file(const struct mapping *mapping)
+{
+	static const char *const memory[] = {"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV"};
+
+	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
+		if (!strncmp(mapping->path, memory[i], strlen(memory[i])))
+			return false;
+	return mapping->inode != 0 || !strcmp(mapping->path, "[vdso]");
+}
