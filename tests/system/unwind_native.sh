@@ -311,6 +311,15 @@ need_find_vma() {
 	"$duet" check 2>&1 | grep -q 'yes *mappings of new processes' || skip "this kernel has no bpf_find_vma()"
 }
 
+# The rows of its program are there before it runs, however long the loader then needs to see its mappings.
+case_start_of_a_command() {
+	need_find_vma
+	cp "$workloads/native" "$here/native_once"
+	record --engine bpf --no-attach -i 1ms -d 500ms -o collapsed -f "$here/out" -- "$here/native_once" compute
+	jvms+=("$(pgrep -f "^$here/native_once")") # the command goes on
+	expect_whole "${entry}run;${chain}leaf_compute$kernel" 'leaf_compute' 98
+}
+
 # Each lives for less than a millisecond, so that the loader never knows the mappings of a living one. It makes the rows
 # of their common file on behalf of one that has ended.
 case_processes_of_a_millisecond() {

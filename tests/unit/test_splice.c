@@ -150,6 +150,11 @@ static void test_noise_below_native_is_cut(void **state)
 
 	splice(f, &sample, &java, JOIN_JOINED);
 	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE);
+	splice(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_NATIVE);
+	sample.head.flags |= DUET_SAMPLE_USER_COMPLETE; /* in a library that is not known to be mapped yet */
+	splice(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_NATIVE, SPLICE_NATIVE, SPLICE_NATIVE);
 }
 
 static void test_leaf_stub_is_shown_interpreter_is_not(void **state)

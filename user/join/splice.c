@@ -26,6 +26,7 @@ struct splicing {
 	const struct jvm_code *code; /* result of the last lookup */
 	uint64_t code_pc; /* key of the last lookup; 0 = none yet */
 	uint32_t code_id; /* id of the last lookup */
+	bool is_whole; /* DUET_SAMPLE_USER_COMPLETE */
 	bool has_gap; /* frames after the first DUET_LEAF_FRAMES user frames were left out */
 	const struct duet_java_frame *other; /* AsyncGetCallTrace's frames to compare with, or NULL */
 	uint32_t other_depth;
@@ -169,13 +170,13 @@ static const struct jvm_code *code_of(struct splicing *s, uint32_t index)
 
 /*
  * A walk by frame pointer through code that keeps none soon reads data as frames. An address that is not in mapped code
- * is such noise, and so are all frames below it.
+ * is such noise, and so are all frames below it. In a walk by rows alone, it is code that we have not seen mapped yet.
  */
 static bool is_noise(struct splicing *s, uint32_t index)
 {
 	uint64_t address = s->user[index];
 
-	if (!index || in_jvm_code(s, index) || maps_find(&s->process->maps, address))
+	if (!index || s->is_whole || in_jvm_code(s, index) || maps_find(&s->process->maps, address))
 		return false;
 	process_refresh_maps(s->process, s->then.time_ns, MAPS_AGE_NS);
 	return !maps_find(&s->process->maps, address);
@@ -615,6 +616,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 		.user_depth = sample->user_depth,
 		.has_gap = sample->left_out != 0,
 		.is_called = sample->flags & DUET_SAMPLE_CALLED,
+		.is_whole = sample->flags & DUET_SAMPLE_USER_COMPLETE,
 		.then = {sample->head.time_ns, sample->unloads},
 	};
 	int err;
