@@ -450,6 +450,11 @@ bench-span: all workloads ## what it takes to set a thread's trace and span, and
 bench-outside: all ## what javac notices when it is read from outside, its CPU time and pauses: ROUNDS=10 JDK=HOME
 	$(Q)$(bench_settings) tests/bench/outside.sh
 
+bench-inline: ## how right inlined methods are, beside async-profiler: ROUNDS=2 JDK=HOME ASPROF=/path WORKLOADS=leafs
+	$(Q).ci/packages build bench
+	$(Q)$(again) all workloads
+	$(Q)ASPROF="$(ASPROF)" ROUNDS=$(ROUNDS) WINDOW=$(SECONDS) tests/bench/inline.sh
+
 bench-loader: $(O)/tests/bench/loader_replay ## the records of 128 CPUs and 500 JVMs replayed: SECONDS=40 of that host
 	$(Q)tests/bench/loader.sh $(SECONDS)
 
@@ -496,6 +501,6 @@ help: ## this list
 
 FORCE:
 .PHONY: all workloads demo check test test-all unit capture system test-matrix chaos bench bench-walk bench-taps \
-	bench-events bench-offcpu bench-convert bench-peers bench-attach bench-start bench-outside bench-loader \
-	bench-results cross install packages format clean help FORCE
+	bench-events bench-offcpu bench-convert bench-peers bench-attach bench-start bench-outside bench-inline \
+	bench-loader bench-results cross install packages format clean help FORCE
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
