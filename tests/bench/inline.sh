@@ -76,7 +76,8 @@ clock_now() {
 }
 
 note_clock() { # BEFORE WAY EXACT ROUND
-	join -a 2 <(echo "$1") <(clock_now) | awk '{ printf "%s %.0f\n", $1, $NF - (NF > 2 ? $2 : 0) }' >"$(file_of clock "${@:2}")"
+	join -a 2 <(echo "$1") <(clock_now) | awk '{ printf "%s %.0f\n", $1, $NF - (NF > 2 ? $2 : 0) }' \
+		>"$(file_of clock "${@:2}")"
 }
 
 record_attached() { # WAY EXACT ROUND
@@ -119,8 +120,9 @@ run_started() { # EXACT ROUND
 		kill -0 "$recorder" 2>/dev/null || die "duet failed: $(cat "$jvm_out.err")"
 		sleep 0.1
 	done
-	jvms=()
+	jvms=("$jvm")
 	load_it
+	burn 1 # a JVM that has just begun refuses agents
 	peer_does start -e cpu -i "$interval" -t
 	burn $((warm + window))
 	peer_does stop -t -a -o collapsed -f "$(file_of peer start "$@")"
@@ -153,14 +155,17 @@ against_clock() { # WAY PROFILE
 }
 
 one_row() { # WORDS PROFILER WAY
-	local test=$scratch/test true=$scratch/true peer=$scratch/peer first=$scratch/first others=$scratch/others figures=()
+	local test=$scratch/test true=$scratch/true first=$scratch/first others=$scratch/others figures=()
 	all_rounds "$2" "$3" no >"$test" && all_rounds "$2" "$3" yes >"$true" || return
 	cat "$files/$kind.$2.$3.yes.1" >"$first"
 	cat /dev/null "$files/$kind.$2.$3.yes".[2-9]* >"$others"
 	[ -s "$others" ] || cp "$first" "$others"
 	figures+=("$(judge difference "$test" "$true")")
-	[ ${#asprof[@]} = 0 ] || { all_rounds peer "$3" yes >"$peer" && figures+=("$(judge difference "$test" "$peer")"); }
-	[ ${#figures[@]} = 2 ] || figures+=(-)
+	if [ ${#asprof[@]} != 0 ]; then
+		figures+=("$(judge difference "$test" <(all_rounds peer "$3" yes))")
+	else
+		figures+=(-)
+	fi
 	figures+=("$(judge difference "$first" "$others")")
 	if is_known; then
 		figures+=("$(judge lacking "$test")" "$(judge leaf_lacking "$test")" "$(judge silent "$test")"
@@ -195,7 +200,8 @@ mkdir -p "$files"
 echo "$(date +%Y-%m-%d), Linux $(uname -r), $(uname -m), $(nproc) CPUs, $("$jdk/bin/java" -version 2>&1 | sed -n 2p)," \
 	"$rounds rounds of $window s of CPU time, each $interval"
 echo
-echo "| program, way | own | peer's | exact | lacking | leaf | silent | leaf silent | exact | leaf exact | marked | clock |"
+echo "| program, way | own | peer's | exact | lacking | leaf | silent | leaf silent | exact | leaf exact | marked |" \
+	"clock |"
 echo "|---|---|---|---|---|---|---|---|---|---|---|---|"
 for kind in "${kinds[@]}"; do
 	for ((round = 1; round <= rounds; round++)); do

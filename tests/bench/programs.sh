@@ -47,7 +47,7 @@ command_scalac() {
 			package made
 			sealed trait T$i[+X] { def size: Int }
 			case class Leaf$i[X](x: X) extends T$i[X] { def size = 1 }
-			case class Node$i[X](l: T$i[X], r: T$i[X]) extends T$i[X] { lazy val size = l.size + r.size }
+			case class Node$i[X](l: T$i[X], r: T$i[X]) extends T$i[X] { def size = l.size + r.size }
 			object T$i {
 			  def fold[X, Y](t: T$i[X])(f: X => Y)(g: (Y, Y) => Y): Y = t match {
 			    case Leaf$i(x) => f(x)
@@ -55,8 +55,8 @@ command_scalac() {
 			  }
 			  implicit class Rich[X](val t: T$i[X]) { def map[Y](f: X => Y): T$i[Y] =
 			    fold[X, T$i[Y]](t)(x => Leaf$i(f(x)))(Node$i(_, _)) }
-			  def pairs(xs: List[Int]) = for (x <- xs; y <- xs if x > y; z <- Option(x - y)) yield (x, y, z.toString)
-			  def words(s: String) = s.split(" ").groupBy(_.length).mapValues(_.map(_.toUpperCase).toList).toMap
+			  def pairs(xs: List[Int]) = for (x <- xs; y <- xs if x > y) yield (x, y.toString)
+			  def words(s: String) = s.split(" ").groupBy(_.length).mapValues(_.map(_.trim).toList).toMap
 			}
 		END
 	done

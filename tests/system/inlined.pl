@@ -53,7 +53,8 @@ sub stack_of {
 			$call = $frame;
 		}
 	}
-	return @java ? {weight => $weight, call => $call, frames => \@java, marked => scalar($text =~ /\[inlined\?\]/)} : ();
+	return unless @java;
+	return {weight => $weight, call => $call, frames => \@java, marked => scalar($text =~ /\[inlined\?\]/)};
 }
 
 sub stacks_of {
@@ -63,28 +64,31 @@ sub stacks_of {
 
 sub bare { return $_[0] =~ s/$typed//r }
 
-# Prints which of the stacks are at fault: all, and those in leaf calls, with and without a mark.
-sub print_faults { # NAMES-OF-FIGURES TEST STACKS...
-	my ($names, $fault_of, @stacks) = @_;
-	my %sum = map { $_ => 0 } qw(all call fault call_fault silent call_silent);
+sub percent { return $_[1] ? sprintf('%.3f', 100 * $_[0] / $_[1]) : '-' }
+
+# Prints the share of the stacks that are at fault, and of those without a mark, and the same of those in leaf calls.
+sub print_faults {
+	my ($lacking, $silent, $fault_of, @stacks) = @_;
+	my @sums = ([0, 0, 0], [0, 0, 0]); # of all, of leaf calls: samples, at fault, without a mark
 	for my $stack (@stacks) {
 		my $fault = $fault_of->($stack);
-		my @to = ('', $stack->{call} ne '' ? 'call_' : ());
-		for my $of (@to) {
-			my %hits = (($of eq '' ? 'all' : 'call') => 1, "${of}fault" => $fault, "${of}silent" => $fault && !$stack->{marked});
-			$sum{$_} += $stack->{weight} for grep { $hits{$_} } keys %hits;
+		for my $sum (@sums[0 .. ($stack->{call} ne '')]) {
+			$sum->[0] += $stack->{weight};
+			$sum->[1] += $stack->{weight} if $fault;
+			$sum->[2] += $stack->{weight} if $fault && !$stack->{marked};
 		}
 		$faults{($stack->{marked} ? 'marked ' : '') . $fault} += $stack->{weight} if $fault;
 	}
-	my $percent = sub { return $_[1] ? sprintf('%.3f', 100 * $_[0] / $_[1]) : '-' };
-	printf "$names->[0] %s\n$names->[1] %s\nleaf_calls %d\nleaf_$names->[0] %s\nleaf_$names->[1] %s\n",
-		$percent->($sum{fault}, $sum{all}), $percent->($sum{silent}, $sum{all}), $sum{call},
-		$percent->($sum{call_fault}, $sum{call}), $percent->($sum{call_silent}, $sum{call});
+	print "leaf_calls $sums[1][0]\n";
+	for (['', $sums[0]], ['leaf_', $sums[1]]) {
+		my ($of, $sum) = @$_;
+		print "$of$lacking ", percent($sum->[1], $sum->[0]), "\n$of$silent ", percent($sum->[2], $sum->[0]), "\n";
+	}
 }
 
 # ---- programs that are known ----
 
-# Returns the loop's method and the frame above it. Without a loop, or where it is the program's clock that runs, nothing.
+# Returns the loop's method and the frame above it; nothing if there is none, or if the program's clock runs.
 sub loop_of {
 	my ($stack) = @_;
 	my $frames = $stack->{frames};
@@ -92,7 +96,7 @@ sub loop_of {
 		my ($method) = $frames->[$at] =~ m{^workload/(?:Leafs|Intrinsics)\.(\w+)_\[[ij1]\]$};
 		next unless $method && $kinds{$method};
 		my $above = $at ? bare($frames->[$at - 1]) : '';
-		return if $above =~ m{Intrinsics\.note$|System\.nanoTime$} || "$above$stack->{call}" =~ /nanoTime|javaTimeNanos|clock_gettime/i;
+		return if $above =~ /Intrinsics\.note$/ || "$above$stack->{call}" =~ /nanoTime|javaTimeNanos|clock_gettime/;
 		return ($method, $above);
 	}
 	return;
@@ -119,7 +123,7 @@ sub judge_known {
 		$of{$kind} += $_->{weight} if $kind;
 	}
 	print "known $sum\n";
-	print_faults(['lacking', 'silent'], \&known_fault, @stacks);
+	print_faults('lacking', 'silent', \&known_fault, @stacks);
 	printf "of %s %.2f\n", $_, 100 * $of{$_} / $sum for sort keys %of;
 }
 
@@ -153,7 +157,7 @@ sub judge_against {
 	my %known = map { $_ => 1 } map { pairs($_) } @truth;
 	$difference += abs(($mine->{$_} // 0) - ($true->{$_} // 0)) for keys %{{%$mine, %$true}};
 	printf "difference %.2f\n", $difference;
-	print_faults(['unseen', 'silent_unseen'], sub { return (grep { !$known{$_} } pairs($_[0]))[0] // '' }, @$test);
+	print_faults('unseen', 'silent_unseen', sub { return (grep { !$known{$_} } pairs($_[0]))[0] // '' }, @$test);
 }
 
 my ($profile, @truths) = @ARGV;

@@ -28,7 +28,7 @@ record_compiled() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	need_bpf
 	start_jvm "$jdk" "${workload[@]}"
 	warm_up 4
-	record_cpu 3 -p "$jvm" -i 500us -t -a -v -o collapsed -f "$here/out" "$@"
+	record_cpu 3 -p "$jvm" -i 500us -t -a -o collapsed -f "$here/out" "$@"
 	judge
 }
 
@@ -45,8 +45,8 @@ expect_leafs() {
 	expect_right 500
 	expect "samples that lack their caller, %" "$(figure lacking)" '<=' 1
 	expect_near "samples in copyRows, %, and its time" "$(figure of copyRows)" \
-		"$(awk '$1 == "TRUTH" { ns[$2] = $3 } END { print 100 * ns["copyRows"] / (ns["copyRows"] + ns["trig"]) }' \
-			"$jvm_out")" 5
+		"$(awk '$1 == "TRUTH" { ns[$2] = $3 }
+			END { print 100 * ns["copyRows"] / (ns["copyRows"] + ns["trig"]) }' "$jvm_out")" 5
 }
 
 jdk_case_leaf_calls() {
@@ -72,7 +72,7 @@ jdk_case_leaf_calls_exact() {
 
 jdk_case_leaf_calls_from_the_start() {
 	need_bpf
-	record -d 80 -i 500us -t -a -v -o collapsed -f "$here/out" -- \
+	record -d 80 -i 500us -t -a -o collapsed -f "$here/out" -- \
 		"$jdk/bin/java" -Dends=true -cp "$workloads" workload.Leafs 6
 	expect_status 0
 	jvm_out=$here/stdout

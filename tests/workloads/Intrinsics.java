@@ -13,17 +13,18 @@ import javax.crypto.Cipher;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Intrinsics [SECONDS [main|virtual|contended [GROUP...]]]: kinds of work that HotSpot's compilers do by stubs, by calls
- * of the JVM, or in place. Each kind is a small method of its own, which the compiler inlines into the loop of its group
- * (sums, strings, arrays, maths, memory, locks). "TRUTH KIND NANOSECONDS" is said once a second: the time of each
- * kind since the start, by the program's clock. Runs in the main thread or in a virtual thread. With "contended", two
- * threads fight for the lock.
+ * Intrinsics [SECONDS [main|virtual|contended [GROUP...]]]: kinds of work that HotSpot's compilers do by stubs, by
+ * calls of the JVM, or in place. Each kind is a small method of its own, which the compiler inlines into the loop of
+ * its group (sums, strings, arrays, maths, memory, locks). "TRUTH KIND NANOSECONDS" is said once a second: the time of
+ * each kind since the start, by the program's clock. Runs in the main thread or in a virtual thread. With "contended",
+ * two threads fight for the lock.
  */
 public final class Intrinsics {
     private static final int PREEMPTED = 2_000_000; // ns: longer than any block of work takes
     private static final String[] KINDS = {
-        "crc32", "adler", "aes", "bigs", "find", "order", "same", "concat", "fill", "equal", "differ", "copy", "overlap",
-        "objects", "vector", "pow", "log", "sine", "round", "rest", "small", "large", "store", "buffer", "locked"};
+        "crc32", "adler", "aes", "bigs", "find", "order", "same", "concat", "fill", "equal", "differ", "copy",
+        "overlap", "objects", "vector", "pow", "log", "sine", "round", "rest", "small", "large", "store", "buffer",
+        "locked"};
     static volatile long sink;
     static volatile double sum;
     private static final byte[] BYTES = new byte[4096], OTHER = new byte[4096];
