@@ -62,7 +62,8 @@ sub stacks_of {
 	return map { chomp; stack_of($_) } <$in>;
 }
 
-sub bare { return $_[0] =~ s/$typed//r }
+# Without its type, and without the address in the name of a hidden class.
+sub bare { return $_[0] =~ s/$typed//r =~ s/[.\/+]0x[0-9a-f]+//r }
 
 sub percent { return $_[1] ? sprintf('%.3f', 100 * $_[0] / $_[1]) : '-' }
 
