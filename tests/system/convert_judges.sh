@@ -35,7 +35,7 @@ case_speedscope() {
 		expect_status 0
 	done
 	cd "$judges" || fail "no folder $judges"
-	node speedscope.mjs "$here" a.speedscope.json leaf a/B.call '30.00ms (75%)' '40.00ms (100%)' 2>"$here/why" ||
+	node speedscope.mjs "$here" a.speedscope.json leaf a/B.call '30.00ms (60%)' '50.00ms (100%)' 2>"$here/why" ||
 		fail "a.speedscope.json: $(cat "$here/why")"
 	for file in a.pb.gz a.collapsed; do
 		node speedscope.mjs "$here" $file leaf main 2>"$here/why" || fail "$file: $(cat "$here/why")"

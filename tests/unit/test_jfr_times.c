@@ -40,31 +40,46 @@ static int note_thread(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
-/* A thread that was renamed is one thread, under its last name; one of the same id in another process is another. */
+/*
+ * A thread that was renamed is one thread, under its last name, with the container that was known once; one of the same
+ * id in another process is another.
+ */
 static void renamed_threads(void **state)
 {
 	static const struct {
 		uint32_t pid;
 		const char *name;
-	} rows[] = {{100, "java"}, {100, "main"}, {200, "main"}, {100, "worker-7"}};
+		bool is_late; /* the process has ended: its cgroup is not known any more */
+	} rows[] = {
+		{100, "java", true},	  {100, "main", false},	   {200, "main", false},
+		{100, "worker-7", false}, {100, "worker-7", true},
+	};
 	struct profile first, second;
-	uint32_t got[4];
+	const struct profile_owner *owner;
+	uint32_t got[5], owners[2];
 
 	(void)state;
 	assert_int_equal(profile_init(&first), 0);
 	first.start_realtime_ns = 1700000000 * (1000 * MS);
 	first.end_ns = first.start_ns + 50 * MS;
 	(void)profile_event(&first, "cpu", PROFILE_NS, 10 * MS);
-	for (uint32_t i = 0; i < 4; i++) {
+	owners[false] = profile_owner(&first, &(struct profile_owner){.pid = 100,
+								      .cgroup = intern_str(&first.strings, "/c"),
+								      .container = intern_str(&first.strings, "c")});
+	owners[true] = profile_owner(
+		&first, &(struct profile_owner){.pid = 100, .container = intern_str(&first.strings, "none")});
+	for (uint32_t i = 0; i < 5; i++) {
 		struct profile_sample sample = {.weight = 10 * MS, .count = 1, .time_ns = first.start_ns + i * MS};
 
-		sample.thread = profile_thread(&first, rows[i].pid, 101, rows[i].name, "java", 0);
+		sample.thread = profile_thread(&first, rows[i].pid, 101, rows[i].name, "java", owners[rows[i].is_late]);
 		assert_int_equal(profile_add(&first, &sample), 0);
 	}
 	read_back("jfr", &first, &second);
 	assert_int_equal(timeline_each(&second.samples, note_thread, got), 0);
-	assert_int_equal(second.samples.len, 4);
-	assert_true(got[0] == got[1] && got[1] == got[3] && got[2] != got[0]);
+	assert_int_equal(second.samples.len, 5);
+	assert_true(got[0] == got[1] && got[1] == got[3] && got[3] == got[4] && got[2] != got[0]);
+	owner = &second.owners.items[second.threads.items[got[0]].owner];
+	assert_string_equal(intern_text(&second.strings, owner->container), "c");
 	assert_string_equal(intern_text(&second.strings, second.threads.items[got[0]].name), "worker-7");
 	assert_int_equal(second.threads.items[got[2]].pid, 200);
 	profile_release(&first);

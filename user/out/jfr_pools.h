@@ -59,7 +59,8 @@ struct jfr_pools {
 	struct vec(uint32_t) process_threads; /* a thread of each process */
 	struct jfr_marks frame_methods; /* by index of the frame; 0 = not known yet */
 	struct jfr_marks thread_rows; /* by index of the thread: the first index of the same thread */
-	struct jfr_marks thread_ids, thread_parts, thread_lasts; /* by that first index; the last one of the thread */
+	struct jfr_marks thread_ids, thread_parts; /* by that first index */
+	struct jfr_marks thread_lasts; /* the same: the last index, of those with a cgroup if any has one */
 	struct map thread_numbers; /* those in use */
 	struct jfr_marks stack_parts; /* by node */
 	struct buf stacks; /* the rows of this part */

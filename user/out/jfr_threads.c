@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which threads of the profile are one in a JFR file, and their numbers. */
 #include <errno.h>
-#include <string.h>
 
 #include "out/jfr_pools.h"
 
@@ -13,13 +12,17 @@ uint32_t jfr_thread_row(const struct jfr_pools *p, uint32_t thread)
 	return p->thread_rows.items[thread];
 }
 
-/* A thread that was renamed has several rows in the profile. */
+/* A thread has several rows in the profile if it was renamed, or if its container was not known at all times. */
 static bool is_same_thread(const struct profile *profile, uint32_t a, uint32_t b)
 {
-	const struct profile_thread *x = &profile->threads.items[a], *y = &profile->threads.items[b];
+	return profile->threads.items[a].pid == profile->threads.items[b].pid;
+}
 
-	return x->pid == y->pid && x->process == y->process &&
-	       profile->owners.items[x->owner].container == profile->owners.items[y->owner].container;
+static bool has_cgroup(const struct profile *profile, uint32_t thread)
+{
+	const struct profile_owner *owner = &profile->owners.items[profile->threads.items[thread].owner];
+
+	return *intern_text(&profile->strings, owner->cgroup);
 }
 
 /* The number is the tid, as async-profiler's converter shows it, if no other thread has the same. */
@@ -36,6 +39,7 @@ int jfr_thread_add(struct jfr_pools *p, uint32_t thread)
 	if (vec_push(&p->thread_ids, has_id && row == first ? tid : OTHER_THREADS + thread) < 0 ||
 	    vec_push(&p->thread_rows, row) < 0 || vec_push(&p->thread_lasts, thread) < 0)
 		return -ENOMEM;
-	p->thread_lasts.items[row] = thread;
+	if (has_cgroup(p->profile, thread) || !has_cgroup(p->profile, p->thread_lasts.items[row]))
+		p->thread_lasts.items[row] = thread;
 	return 0;
 }

@@ -309,6 +309,10 @@ test("the tree closes, opens, is searched and walked by keys", async () => {
 
 test("the tree follows threads, time, leaf first and two profiles", async () => {
 	await open("views", { hash: "#view=tree" });
+	await press("-");
+	equal((await rows()).length, 4, "all closed but what has no choice");
+	await press("+");
+	equal((await rows()).length, 7, "all open");
 	await inPage(() => changeView({ threads: new Set([1]) }));
 	equal((await rows())[0], "100.00 % 0.00 % 2 all", "of a thread");
 	await inPage(() => changeView({ threads: null, reverse: true }));

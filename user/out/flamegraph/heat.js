@@ -14,7 +14,7 @@ const SECOND = 1e6, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 const CELLS = [1e4, 2e4, 1e5, 2e5, 1e6, 2e6, 1e7, 2e7, MINUTE, 2 * MINUTE, 10 * MINUTE, 20 * MINUTE, HOUR, 2 * HOUR,
 	6 * HOUR, 12 * HOUR];
 const COLUMNS = [SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 12 * HOUR, DAY];
-const LEAST_CELLS = 24, MOST_CELLS = 60, MOST_COLUMNS = 2000;
+const LEAST_CELLS = 24, MOST_CELLS = 60, MOST_COLUMNS = 2000, MOST_CELLS_IN_ALL = 2e7;
 const heat = { cell: 0, bars: new Float64Array(0), most: 0, drag: -1, hovered: -1 }; // cell: 0 is what fits
 
 const columnOf = cell => COLUMNS.find(time => time % cell === 0 && time / cell >= LEAST_CELLS) || DAY;
@@ -149,7 +149,8 @@ function onMapUp() {
 
 /* To the next length of cells, a shorter or a longer one. */
 function changeCells(by) {
-	const next = CELLS.find((cell, i) => by < 0 ? CELLS[i + 1] >= cellTime() : cell > cellTime());
+	const now = cellTime(), least = samplesInTime().lastTime / MOST_CELLS_IN_ALL;
+	const next = CELLS.find((cell, i) => by < 0 ? CELLS[i + 1] >= now && cell >= least : cell > now);
 	heat.cell = next || heat.cell;
 	showHeat();
 	saveAddress();

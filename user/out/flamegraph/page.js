@@ -51,11 +51,11 @@ function applyView() {
 
 /* Shows the graph or the tree, and the time as a line or as the heat map. */
 function showShape() {
-	const isTree = view.shape === "tree";
+	const isTree = view.shape === "tree", shown = view.shape === "heat" && !samplesInTime() ? "flames" : view.shape;
 	byId("tree").hidden = !isTree;
 	byId("scroller").hidden = isTree;
 	for (const button of document.querySelectorAll("[data-shape]")) {
-		button.setAttribute("aria-pressed", String(button.dataset.shape === view.shape));
+		button.setAttribute("aria-pressed", String(button.dataset.shape === shown));
 		button.hidden = button.dataset.shape === "heat" && !samplesInTime();
 	}
 	byId("invert").hidden = isTree;

@@ -187,6 +187,8 @@ class Tree {
 			ArrowRight: () => this.open[at] ? this.move(1) : this.toggle(at, true),
 			ArrowLeft: () => this.open[at] && this.callees(at).length ? this.toggle(at, false) : this.toggle(parent[at], true),
 			Enter: () => this.toggle(at),
+			"+": () => this.openAll(1),
+			"-": () => this.openAll(0),
 		};
 	}
 }
