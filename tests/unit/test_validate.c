@@ -642,7 +642,7 @@ static void agents_send_no_orders(void **state)
 		assert_int_equal(message_ok(&message, sizeof(message)),
 				 type == DUET_MESSAGE_STOPPED || type == DUET_MESSAGE_FINISHED ||
 					 type == DUET_MESSAGE_ENDING || type == DUET_MESSAGE_MAPPED ||
-					 type == DUET_MESSAGE_UNNAMED);
+					 type == DUET_MESSAGE_UNNAMED || type == DUET_MESSAGE_HALF);
 	}
 }
 

@@ -194,8 +194,9 @@ static bool same_method(uint64_t walked, uint64_t other)
 }
 
 /*
- * Compares the byte code index with that of one of the other witness's frames. The leaf's are not compared: where a thread
- * is interrupted, AsyncGetCallTrace takes the debug information after pc, or what the interpreter has saved before.
+ * Compares the byte code index with that of one of the other witness's frames. The leaf's are not compared: where a
+ * thread is interrupted, AsyncGetCallTrace takes the debug information after pc, or what the interpreter has saved
+ * before.
  */
 static void note_bci(struct splicing *s, uint32_t index, int32_t bci)
 {

@@ -85,8 +85,8 @@ int thread_names_apply(struct thread_names *names, struct intern *strings, const
 }
 
 /*
- * HotSpot gives the kernel the first 15 bytes of a name, with surrogates. Newer versions give the first 7 and the last 6
- * of a long name.
+ * HotSpot gives the kernel the first 15 bytes of a name, with surrogates. Newer versions give the first 7 and the last
+ * 6 of a long name.
  */
 static bool agrees(const char *name, const char *comm)
 {

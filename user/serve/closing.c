@@ -17,6 +17,7 @@
 #define FEW_SAMPLES 100 /* below that, a share may be wrong by a fifth and more */
 #define MANY_SAMPLES 1000 /* what the advice aims at */
 #define MOST_TIMES 100 /* as often; more would cost too much for a program that hardly runs */
+#define MOST_ESTIMATED 2 /* percent of the stacks of JVMs that may be estimates before it is said */
 #define IDLE_PART 20 /* it hardly runs: it takes less of one CPU than one part in this many */
 
 /* ---- the headline ---- */
@@ -139,6 +140,17 @@ static bool tell_idle(const struct report *report, uint64_t all)
 	return true;
 }
 
+/* Which methods are inlined where, the compilers record only if they are asked to. */
+static void tell_estimated(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+
+	if (outcomes->estimated * 100 > outcomes->jvm_samples * MOST_ESTIMATED)
+		log_info("the inlined methods in %llu %% of the JVMs' stacks are estimates: with java "
+			 "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints they are exact",
+			 (unsigned long long)(outcomes->estimated * 100 / outcomes->jvm_samples));
+}
+
 static void tell_next(const struct report *report)
 {
 	uint64_t counts[DUET_MAX_EVENTS] = {0}, all = report->profile->samples.count;
@@ -149,6 +161,7 @@ static void tell_next(const struct report *report)
 	tell_uncalled(report, counts);
 	if (!tell_idle(report, all))
 		tell_few(report, counts, all);
+	tell_estimated(report);
 }
 
 void closing_print(const struct report *report, const char *where)

@@ -142,6 +142,17 @@ static bool has_jvms(const struct report *report)
 	return sources[JVM_OUTSIDE] || sources[JVM_AGENT] || sources[JVM_BOTH];
 }
 
+/* Says how many stacks have inlined methods that the compilers have not recorded. */
+static void fact_of_inlining(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+
+	if (outcomes->estimated)
+		profile_add_fact(report->profile, "inlining", "estimated in %llu of %llu samples of JVM threads (%.2f %%)",
+				 (unsigned long long)outcomes->estimated, (unsigned long long)outcomes->jvm_samples,
+				 percent(outcomes->estimated, outcomes->jvm_samples));
+}
+
 static void facts_of_walk(const struct report *report)
 {
 	char text[TEXT_MAX];
@@ -150,6 +161,7 @@ static void facts_of_walk(const struct report *report)
 	profile_add_fact(report->profile, "walked", "%s", text);
 	agreed_text(report, text);
 	profile_add_fact(report->profile, "agreed", "%s", text);
+	fact_of_inlining(report);
 }
 
 /* The handlers' times are values that the JVMs claim. */
