@@ -148,7 +148,8 @@ static void fact_of_inlining(const struct report *report)
 	const struct outcomes *outcomes = report->outcomes;
 
 	if (outcomes->estimated)
-		profile_add_fact(report->profile, "inlining", "estimated in %llu of %llu samples of JVM threads (%.2f %%)",
+		profile_add_fact(report->profile, "inlining",
+				 "estimated in %llu of %llu samples of JVM threads (%.2f %%)",
 				 (unsigned long long)outcomes->estimated, (unsigned long long)outcomes->jvm_samples,
 				 percent(outcomes->estimated, outcomes->jvm_samples));
 }
