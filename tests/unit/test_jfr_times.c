@@ -42,21 +42,21 @@ static int note_thread(void *context, const struct profile_sample *sample)
 
 /*
  * A thread that was renamed is one thread, under its last name, with the container that was known once; one of the same
- * id in another process is another.
+ * id in another process, or of another program in the same process, is another.
  */
 static void renamed_threads(void **state)
 {
 	static const struct {
 		uint32_t pid;
-		const char *name;
+		const char *name, *process;
 		bool is_late; /* the process has ended: its cgroup is not known any more */
 	} rows[] = {
-		{100, "java", true},	  {100, "main", false},	   {200, "main", false},
-		{100, "worker-7", false}, {100, "worker-7", true},
+		{100, "java", "java", true},	  {100, "main", "java", false},	   {200, "main", "java", false},
+		{100, "worker-7", "java", false}, {100, "worker-7", "java", true}, {100, "sh", "sh", false},
 	};
 	struct profile first, second;
 	const struct profile_owner *owner;
-	uint32_t got[5], owners[2];
+	uint32_t got[6], owners[2];
 
 	(void)state;
 	assert_int_equal(profile_init(&first), 0);
@@ -68,16 +68,18 @@ static void renamed_threads(void **state)
 								      .container = intern_str(&first.strings, "c")});
 	owners[true] = profile_owner(
 		&first, &(struct profile_owner){.pid = 100, .container = intern_str(&first.strings, "none")});
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		struct profile_sample sample = {.weight = 10 * MS, .count = 1, .time_ns = first.start_ns + i * MS};
 
-		sample.thread = profile_thread(&first, rows[i].pid, 101, rows[i].name, "java", owners[rows[i].is_late]);
+		sample.thread = profile_thread(&first, rows[i].pid, 101, rows[i].name, rows[i].process,
+					       owners[rows[i].is_late]);
 		assert_int_equal(profile_add(&first, &sample), 0);
 	}
 	read_back("jfr", &first, &second);
 	assert_int_equal(timeline_each(&second.samples, note_thread, got), 0);
-	assert_int_equal(second.samples.len, 5);
+	assert_int_equal(second.samples.len, 6);
 	assert_true(got[0] == got[1] && got[1] == got[3] && got[3] == got[4] && got[2] != got[0]);
+	assert_true(got[5] != got[0] && got[5] != got[2]);
 	owner = &second.owners.items[second.threads.items[got[0]].owner];
 	assert_string_equal(intern_text(&second.strings, owner->container), "c");
 	assert_string_equal(intern_text(&second.strings, second.threads.items[got[0]].name), "worker-7");

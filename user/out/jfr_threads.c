@@ -25,18 +25,32 @@ static bool has_cgroup(const struct profile *profile, uint32_t thread)
 	return *intern_text(&profile->strings, owner->cgroup);
 }
 
-/* The number is the tid, as async-profiler's converter shows it, if no other thread has the same. */
+/* Stores the first thread that has this key. */
+static int find_first(struct map *numbers, uint64_t key, uint32_t thread, uint32_t *ret_first)
+{
+	uint64_t first = thread;
+	int err = map_get(numbers, key, &first) ? 0 : map_put(numbers, key, thread);
+
+	*ret_first = (uint32_t)first;
+	return err;
+}
+
+/*
+ * The number is the tid, as async-profiler's converter shows it, if no other thread has the same. What runs another
+ * program from now on is another thread.
+ */
 int jfr_thread_add(struct jfr_pools *p, uint32_t thread)
 {
-	uint32_t tid = p->profile->threads.items[thread].tid, row = thread;
-	bool has_id = tid && tid < OTHER_THREADS;
-	uint64_t first = thread;
+	const struct profile_thread *of = &p->profile->threads.items[thread];
+	bool has_id = of->tid && of->tid < OTHER_THREADS;
+	uint32_t owner = thread, row = thread;
 
-	if (has_id && !map_get(&p->thread_numbers, tid, &first) && map_put(&p->thread_numbers, tid, thread) < 0)
+	if (has_id && (find_first(&p->thread_numbers, of->tid, thread, &owner) < 0 ||
+		       find_first(&p->thread_numbers, (of->process + 1ull) << 32 | of->tid, thread, &row) < 0))
 		return -ENOMEM;
-	if (is_same_thread(p->profile, (uint32_t)first, thread))
-		row = (uint32_t)first;
-	if (vec_push(&p->thread_ids, has_id && row == first ? tid : OTHER_THREADS + thread) < 0 ||
+	if (!is_same_thread(p->profile, row, thread))
+		row = thread;
+	if (vec_push(&p->thread_ids, has_id && row == owner ? of->tid : OTHER_THREADS + thread) < 0 ||
 	    vec_push(&p->thread_rows, row) < 0 || vec_push(&p->thread_lasts, thread) < 0)
 		return -ENOMEM;
 	if (has_cgroup(p->profile, thread) || !has_cgroup(p->profile, p->thread_lasts.items[row]))
