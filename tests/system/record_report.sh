@@ -14,7 +14,8 @@ case_one_line() {
 	need_bpf
 	start_jvm "$(any_jdk)" shop.Demo
 	record_briefly -p "$jvm" -d 2 -i 1ms -f "$here/a.html" -f "$here/a.collapsed"
-	expect "lines" "$(wc -l <"$here/stderr")" == 1
+	# and how to have exact inlined methods, which depends on what is compiled
+	expect "lines" "$(grep -vc 'the inlined methods in [0-9]* % of' "$here/stderr")" == 1
 	expect_contains "$here/stderr" \
 		"^duet: [0-9]+ samples of shop.Demo in [0-9.]+ s, .* % overhead → $here/a.html, $here/a.collapsed\$"
 	run_duet record -v -p "$jvm" -d 1 -i 1ms -f "$here/a.html"
