@@ -323,9 +323,9 @@ static void trigger_name(const struct visit *visit, char *name, size_t size)
  * A JVM that cannot run now, or not for long, handles the SIGQUIT later. Then it must still find the trigger file, or
  * it prints a thread dump. The next attach removes the file.
  */
-static bool will_look_later(int error)
+static bool will_look_later(const struct visit *visit, int error)
 {
-	return error == -EAGAIN || error == -ETIMEDOUT;
+	return error == -EAGAIN || (error == -ETIMEDOUT && visit_quit_is_pending(visit));
 }
 
 /* Removes what will_look_later() has left, once the JVM listens. */
@@ -361,7 +361,7 @@ static int start_listener(struct visit *visit, const struct vm_options *options,
 		ret = waited = await_listener(visit, tmp);
 	if (ret == -ECANCELED)
 		let_dispatcher_see_trigger(visit, tmp);
-	if (!will_look_later(waited))
+	if (!will_look_later(visit, waited))
 		unlinkat(dir, name, 0);
 	return ret;
 }

@@ -172,20 +172,31 @@ out:
 	return err;
 }
 
-int visit_catches_quit(const struct visit *visit)
+/* Returns 1 if SIGQUIT is in this set of /proc/PID/status, 0 if not, or -errno. */
+static int has_quit(const struct visit *visit, const char *set)
 {
-	unsigned long long caught = 0;
+	unsigned long long signals = 0;
 	const char *line;
 	struct buf status;
 	int err;
 
 	buf_init(&status);
 	err = io_read_again(visit->status, STATUS_MAX, &status);
-	line = err ? NULL : strstr(status.data, "\nSigCgt:");
+	line = err ? NULL : strstr(status.data, set);
 	if (line)
-		caught = strtoull(line + strlen("\nSigCgt:"), NULL, 16);
+		signals = strtoull(line + strlen(set), NULL, 16);
 	buf_release(&status);
-	return err ? err : (int)(caught >> (SIGQUIT - 1) & 1);
+	return err ? err : (int)(signals >> (SIGQUIT - 1) & 1);
+}
+
+int visit_catches_quit(const struct visit *visit)
+{
+	return has_quit(visit, "\nSigCgt:");
+}
+
+bool visit_quit_is_pending(const struct visit *visit)
+{
+	return has_quit(visit, "\nShdPnd:") == 1;
 }
 
 /*

@@ -38,6 +38,8 @@ int visit_check(struct visit *visit);
 int visit_check_hotspot(struct visit *visit);
 /* Returns 1 when the target catches SIGQUIT, 0 when the signal would kill it, or -errno. */
 int visit_catches_quit(const struct visit *visit);
+/* True while no thread of the target has taken the SIGQUIT that visit_send_quit() has sent. */
+bool visit_quit_is_pending(const struct visit *visit);
 /* Sends SIGQUIT to this process if it catches the signal. Returns 0, or -errno with the reason in visit->why. */
 int visit_send_quit(struct visit *visit);
 
