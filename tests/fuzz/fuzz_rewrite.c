@@ -201,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct wish wishes[] = {
 		{{{.kind = PROBE_CALL, .id = 1}}, 1},
-		{{{.kind = PROBE_CALL, .id = 1}, {.kind = PROBE_TIME, .id = 2, .threshold_ns = 1000}}, 2},
+		{{{.kind = PROBE_CALL, .id = 1}, {.kind = PROBE_TIME, .id = 2}}, 2},
 		{{{.kind = PROBE_CREATE, .id = 3}}, 1},
 	};
 	struct input input = {data, size};

@@ -96,6 +96,18 @@ static void assert_time(uint64_t ns, const char *want)
 	buf_release(&text);
 }
 
+/* A recording may come from a stranger: its texts do not reach the terminal as they are. */
+static void causes_are_cleaned(void **state)
+{
+	struct profile profile;
+
+	(void)state;
+	assert_int_equal(profile_init(&profile), 0);
+	profile_add_loss(&profile, 3, "samples lost: \x1b[31mred");
+	assert_headline(&profile, "0 samples, 3 lost (?[31mred)");
+	profile_release(&profile);
+}
+
 static void times_are_short(void **state)
 {
 	(void)state;
@@ -138,6 +150,7 @@ int main(void)
 		cmocka_unit_test(the_line_names_program_time_and_overhead),
 		cmocka_unit_test(merged_samples_count_as_many),
 		cmocka_unit_test(losses_are_counted_by_what_they_mean),
+		cmocka_unit_test(causes_are_cleaned),
 		cmocka_unit_test(times_are_short),
 		cmocka_unit_test(the_advised_interval_is_permitted),
 	};

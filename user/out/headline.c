@@ -82,8 +82,13 @@ void headline_add_loss(struct headline *headline, uint64_t count, const char *te
 	const char *colon = strstr(text, ": ");
 
 	if (count > losses->most) {
+		struct buf line; /* the text may come from a file */
+
+		buf_init(&line);
+		text_add_line(&line, colon ? colon + 2 : text);
 		losses->most = count;
-		snprintf(losses->cause, sizeof(losses->cause), "%s", colon ? colon + 2 : text);
+		snprintf(losses->cause, sizeof(losses->cause), "%s", line.data);
+		buf_release(&line);
 	}
 	losses->count += count;
 	headline->causes += count && kind != HEADLINE_ASIDE;

@@ -93,18 +93,23 @@ static size_t whole_characters(const char *text, size_t len)
 	return len;
 }
 
-/* Appends the text, without its middle if it is longer than `most` bytes. */
+/* Appends the text as it may be shown, without its middle if it is longer than `most` bytes. */
 static void add_fitting(struct buf *out, const char *text, size_t most)
 {
-	size_t len = strlen(text), head, tail;
+	size_t head, tail;
+	struct buf line;
 
-	if (len <= most)
-		return buf_add_str(out, text);
-	head = whole_characters(text, (most - strlen(ELLIPSIS)) / 2);
-	tail = whole_characters(text, len - (most - strlen(ELLIPSIS) - head));
-	buf_add(out, text, head);
-	buf_add_str(out, ELLIPSIS);
-	buf_add_str(out, text + tail);
+	buf_init(&line);
+	text_add_line(&line, text);
+	head = tail = line.len;
+	if (line.len > most) {
+		head = whole_characters(line.data, (most - strlen(ELLIPSIS)) / 2);
+		tail = whole_characters(line.data, line.len - (most - strlen(ELLIPSIS) - head));
+	}
+	buf_add(out, line.data, head);
+	buf_add_str(out, head < line.len ? ELLIPSIS : "");
+	buf_add(out, line.data + tail, line.len - tail);
+	buf_release(&line);
 }
 
 /* Returns a Java method's name from its class on: "Position.build" of "com.sun.tools.javac.util.Position.build". */
