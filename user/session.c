@@ -307,7 +307,7 @@ static int finish_windows(struct session *session)
 	buf_init(&where);
 	buf_printf(&where, "%llu windows in %s", (unsigned long long)session->windows.written,
 		   session->options->folder.folder);
-	closing_print(&session->report, where.data);
+	closing_print(&session->report, where.data, false);
 	buf_release(&where);
 	return err;
 }
@@ -459,7 +459,7 @@ static int finish(struct session *session)
 	budget_before_write(&session->budget);
 	buf_init(&where);
 	err = output_files_write(&session->outputs, &where);
-	closing_print(&session->report, where.data);
+	closing_print(&session->report, where.data, output_files_show_headline(&session->outputs));
 	buf_release(&where);
 	return err;
 }

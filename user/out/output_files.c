@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "out/grouping.h"
+#include "out/writers.h"
 #include "profile/profile.h"
 
 #define STREAM_NS (2 * NS_PER_SEC) /* how often files of formats with stream_open() are appended to */
@@ -260,6 +261,15 @@ static void rescue(const struct output_files *files, const struct output_file *w
 	if (!err)
 		log_warn("the recording was written to %s instead", path.data);
 	buf_release(&path);
+}
+
+bool output_files_show_headline(const struct output_files *files)
+{
+	bool is_shown = false;
+
+	for (size_t i = 0; i < files->all.len; i++)
+		is_shown |= !files->all.items[i].file && files->all.items[i].writer == &writer_text;
+	return is_shown && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
 }
 
 static int write_one(const struct output_files *files, struct output_file *written)

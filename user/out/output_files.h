@@ -44,6 +44,8 @@ void output_files_init(struct output_files *files, struct profile *profile, cons
 int output_files_add(struct output_files *files, const struct writer *writer, const char *file);
 bool output_files_have_notes(const struct output_files *files); /* true if one of the formats keeps notes */
 bool output_files_have_streams(const struct output_files *files);
+/* True if the report for people, which begins with the headline, goes to the terminal that stderr is. */
+bool output_files_show_headline(const struct output_files *files);
 /* Begins the files that are written during the recording. Call when ticks have started; reports errors. */
 void output_files_begin(struct output_files *files, uint64_t now_ns);
 /* Appends when it is time. As the files near profile.thinning.max_bytes, fewer samples are kept; reports that once. */

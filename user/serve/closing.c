@@ -164,7 +164,7 @@ static void tell_next(const struct report *report)
 	tell_estimated(report);
 }
 
-void closing_print(const struct report *report, const char *where)
+void closing_print(const struct report *report, const char *where, bool is_shown)
 {
 	struct headline headline;
 	struct buf line;
@@ -173,7 +173,8 @@ void closing_print(const struct report *report, const char *where)
 	headline.samples = report->outcomes->samples; /* of all windows */
 	buf_init(&line);
 	headline_text(&headline, "-v lists all", &line);
-	log_info("%s%s%s", line.data, *where ? " → " : "", where);
+	if (!is_shown)
+		log_info("%s%s%s", line.data, *where ? " → " : "", where);
 	buf_release(&line);
 	tell_next(report);
 }

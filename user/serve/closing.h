@@ -13,12 +13,15 @@ struct report;
 /* The headline of the whole recording until now. Its losses are those counted now, not the profile's. */
 void closing_now(const struct report *report, uint64_t now_ns, struct headline *ret);
 void closing_progress(const struct report *report);
-/* Prints the end of a recording whose facts and losses are in the profile. `where` are its files; "" = none. */
 /*
  * The interval that would have given about 1000 samples instead of `count`, as short as the event permits, and as
  * --max-overhead does if that is set.
  */
 uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is_limited);
-void closing_print(const struct report *report, const char *where);
+/*
+ * Prints the end of a recording whose facts and losses are in the profile. `where` are its files; "" = none. `is_shown`:
+ * the reader has the headline already.
+ */
+void closing_print(const struct report *report, const char *where, bool is_shown);
 
 #endif
