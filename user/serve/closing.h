@@ -19,8 +19,8 @@ void closing_progress(const struct report *report);
  */
 uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is_limited);
 /*
- * Prints the end of a recording whose facts and losses are in the profile. `where` are its files; "" = none. `is_shown`:
- * the reader has the headline already.
+ * Prints the end of a recording whose facts and losses are in the profile. `where` are its files; "" = none. With
+ * `is_shown`, the reader has the headline already.
  */
 void closing_print(const struct report *report, const char *where, bool is_shown);
 
