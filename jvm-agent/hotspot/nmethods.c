@@ -394,7 +394,7 @@ static enum scopes_calls calls_of(const struct duet_java_frame *frame)
 	return calling[opcode] == 'i' ? SCOPES_CALLS_METHOD : SCOPES_CALLS_NOTHING;
 }
 
-/* Without memory, or room for more entries, the table stays as it is. */
+/* Without memory, room for more entries, or all of the code, the table stays as it is. */
 static void estimate_scopes(struct debug *debug)
 {
 	struct nmethod_record *record = debug->record;
@@ -413,13 +413,14 @@ static void estimate_scopes(struct debug *debug)
 		.is_exact = is_exact(debug),
 		.calls = calls_of,
 	};
-	struct duet_code_pc *table;
+	struct duet_code_pc *table = NULL;
 	uint32_t count;
 
 	if (!code)
 		return;
 	scopes.code_bytes = copy_large(code, &from);
-	table = scopes_estimate(&scopes, (uint32_t)(room / sizeof(*table)), &count);
+	if (scopes.code_bytes == bytes)
+		table = scopes_estimate(&scopes, (uint32_t)(room / sizeof(*table)), &count);
 	if (table) {
 		free(record->pcs);
 		record->pcs = table;
