@@ -26,10 +26,34 @@ case_help() {
 case_help_of_record() {
 	local option
 	run_duet record --help
+	for option in -p --host --cgroup --container --comm -e -i -d -f -o -t; do
+		expect_contains "$here/stdout" "(^|[ ,])$option\\b"
+	done
+	expect_contains "$here/stdout" '^  duet record .* -- java -jar'
+	run_duet record --help=all
 	expect_status 0
 	for option in -p -e -i -d -f -o -t -j -s -g -a -l -I -X -v --host --freq --all-user --title --engine; do
 		expect_contains "$here/stdout" "(^|[ ,])$option\\b"
 	done
+}
+
+# What a command prints for --help fits a screen of 50 lines and 80 columns; --help=all has every option.
+case_help_fits_a_screen() {
+	local command long
+	for command in record convert diff annotate daemon check list status version help complete; do
+		run_duet $command --help
+		[ "$(fold -w 80 "$here/stdout" | wc -l)" -le 50 ] || fail "duet $command --help is longer than a screen"
+		cp "$here/stdout" "$here/short"
+		run_duet complete $command
+		long=$(cut -f 1 "$here/stdout" | grep -c '^--')
+		run_duet $command --help=all
+		[ "$(grep -cE '^  (-., |    )--' "$here/stdout")" = "$long" ] ||
+			fail "duet $command --help=all lacks options"
+		cmp -s "$here/short" "$here/stdout" ||
+			expect_contains "$here/short" "^duet $command --help=all lists all $long options"
+	done
+	run_duet record --help=some
+	expect_refusal 2 "--help 'some': all is accepted"
 }
 
 # Each command has --help, and refuses words that it does not take.

@@ -150,7 +150,7 @@ static int parse_option(const struct opt *rows, struct opt_cursor *cursor, void 
 		guess_word(rows, arg, strcspn(arg, "="), false, why);
 		return -EINVAL;
 	}
-	if (!row->value && value) {
+	if (!row->value && value && !(row->scope & OPT_MAY_HAVE_VALUE)) {
 		buf_printf(why, "option '%.*s' takes no value, see --help", name_len, arg);
 		return -EINVAL;
 	}
@@ -230,7 +230,7 @@ static void help_choices(const struct opt *row, struct buf *out)
 	buf_release(&words);
 }
 
-static void help_row(const struct opt *row, struct buf *out)
+static void help_row(const struct opt *row, bool has_choices, struct buf *out)
 {
 	struct buf spelling;
 	size_t columns;
@@ -251,7 +251,7 @@ static void help_row(const struct opt *row, struct buf *out)
 		columns = 0;
 	}
 	buf_printf(out, "%*s%s", (int)(HELP_COLUMN - columns), "", row->help);
-	if (row->choices && !(row->scope & OPT_OF_HOST))
+	if (has_choices && row->choices && !(row->scope & OPT_OF_HOST))
 		help_choices(row, out);
 	buf_add_char(out, '\n');
 	buf_release(&spelling);
@@ -264,10 +264,32 @@ void opt_help(const struct opt *rows, struct buf *out)
 
 	while ((row = next_row(&at))) {
 		if (row->letter || row->word)
-			help_row(row, out);
+			help_row(row, true, out);
 		else
 			buf_printf(out, "%s%s:\n", row == rows ? "" : "\n", row->help);
 	}
+}
+
+size_t opt_short_help(const struct opt *rows, struct buf *out)
+{
+	struct row_cursor at = {rows, NULL};
+	const struct opt *row, *heading = NULL;
+	size_t count = 0;
+
+	while ((row = next_row(&at))) {
+		bool is_option = row->letter || row->word;
+
+		count += is_option;
+		if (!is_option)
+			heading = row;
+		if (!is_option || !row->is_short)
+			continue;
+		if (heading)
+			buf_printf(out, "\n%s:\n", heading->help);
+		heading = NULL;
+		help_row(row, false, out);
+	}
+	return count;
 }
 
 void opt_spellings(const struct opt *rows, struct buf *out)

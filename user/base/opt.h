@@ -29,12 +29,14 @@ struct opt {
 	void (*choices)(struct buf *out);
 	/* For a row that stands for others, and has nothing else: rows made of another table, ending with OPT_END. */
 	const struct opt *(*rows)(void);
+	bool is_short; /* it is in the short help of a long table */
 };
 
 enum opt_scope {
 	OPT_OF_FILES = 1 << 0, /* it shapes the output, so it may change during a recording */
 	OPT_NOT_CONFIG = 1 << 1, /* not allowed in the configuration file */
 	OPT_OF_HOST = 1 << 2, /* its choices are what runs here now: --help does not have them */
+	OPT_MAY_HAVE_VALUE = 1 << 3, /* a switch that also takes --word=value */
 };
 
 /* clang-format off */
@@ -58,6 +60,8 @@ const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling);
 bool opt_is_repeated(const struct opt *row); /* true if each use adds a value */
 /* Appends two columns, option and help, one row per option. */
 void opt_help(const struct opt *rows, struct buf *out);
+/* The same for the rows that are short, without their choices. Returns the number of all options. */
+size_t opt_short_help(const struct opt *rows, struct buf *out);
 /* Appends one line per spelling, for completion: "-x\thelp" or "--word\thelp". */
 void opt_spellings(const struct opt *rows, struct buf *out);
 

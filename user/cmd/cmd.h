@@ -8,6 +8,12 @@
 
 #include "base/opt.h"
 
+enum command_help {
+	COMMAND_HELP_NONE,
+	COMMAND_HELP_SHORT, /* of a table longer than a screen: only the rows that are short */
+	COMMAND_HELP_ALL,
+};
+
 /* The words of the command line that are not options, and the command line itself. */
 struct command_words {
 	char **items;
@@ -21,8 +27,9 @@ struct command {
 	const char *name;
 	const char *summary; /* its line in `duet help` */
 	const char *usage; /* what follows "usage: " in --help, with a newline */
+	const char *examples; /* lines at the end of the short help; NULL: none */
 	const struct opt *rows; /* must contain COMMAND_HELP */
-	size_t options_bytes; /* size of the struct that the rows fill; it starts zeroed and with `bool help` */
+	size_t options_bytes; /* of the struct that the rows fill: zeroed, and `enum command_help help` is first */
 	int most_words;
 	const char *takes; /* end of the message "duet NAME takes …", for words that the command does not take */
 	/* Called when an option is wrong. Returns true after reporting a likelier cause. May be NULL. */
@@ -33,9 +40,11 @@ struct command {
 };
 
 /* clang-format off */
-#define COMMAND_HELP {'h', "help", NULL, "this text", opt_flag, .scope = OPT_NOT_CONFIG}
+#define COMMAND_HELP {'h', "help", NULL, "this text; --help=all has all options", command_help, \
+	.scope = OPT_NOT_CONFIG | OPT_MAY_HAVE_VALUE, .is_short = true}
 /* clang-format on */
 
+int command_help(void *field, const char *value, struct buf *why); /* a parser: [enum command_help] */
 /* Returns the exit code: 0 done, 1 failed, 2 wrong usage. Errors have been reported. */
 int command_run(const struct command *command, int argc, char **argv);
 
@@ -51,7 +60,7 @@ extern const struct command cmd_version;
 
 /* For commands whose only option is --help. */
 struct command_no_options {
-	bool help;
+	enum command_help help;
 };
 extern const struct opt command_no_rows[];
 

@@ -14,7 +14,7 @@
 #include "out/annotation.h"
 
 struct annotate_options {
-	bool help; /* first: see struct command */
+	enum command_help help; /* first: see struct command */
 	bool total, html;
 	const char *output;
 	struct opt_strings sources, codes;

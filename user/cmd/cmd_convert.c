@@ -17,7 +17,7 @@
 #include "out/writer.h"
 
 struct convert_options {
-	bool help; /* first: see struct command */
+	enum command_help help; /* first: see struct command */
 	const char *format, *by, *group;
 	struct selection selection;
 	uint32_t depth;
@@ -33,7 +33,7 @@ static const struct opt rows[] = {
 
 	OPT_GROUP("Output"),
 	{'o', "output", "FORMAT", "format (default: by OUT's extension, else text)", opt_string, FIELD(format),
-		.choices = style_format_names},
+		.choices = style_format_names, .is_short = true},
 	{0, "group", "GROUP", "group that may read the output, where the recording is for its owner alone", opt_string,
 		FIELD(group)},
 	{'j', "jstackdepth", "N", "deepest stack", opt_u32, FIELD(depth)},

@@ -22,7 +22,7 @@
 #define LOCK RUNTIME_FOLDER "/daemon.lock"
 
 struct daemon_options {
-	bool help; /* first: see struct command */
+	enum command_help help; /* first: see struct command */
 	const char *config, *lock;
 	bool check, verbose;
 };

@@ -18,7 +18,7 @@
 #define FIELD(name) .offset = offsetof(struct diff_options, name)
 
 struct diff_options {
-	bool help; /* first: see struct command */
+	enum command_help help; /* first: see struct command */
 	bool raw;
 	const char *format, *by;
 	struct selection selection;
@@ -37,11 +37,12 @@ static void format_names(struct buf *out)
 static const struct opt diff_rows[] = {
 	OPT_GROUP("What is compared"),
 	SELECTION_ROWS(struct diff_options),
-	{0, "no-normalize", NULL, "compare weights, not their parts of each profile's total", opt_flag, FIELD(raw)},
+	{0, "no-normalize", NULL, "compare weights, not their parts of each profile's total", opt_flag, FIELD(raw),
+		.is_short = true},
 
 	OPT_GROUP("Output"),
 	{'o', "output", "FORMAT", "format (default: by OUT's extension; of - collapsed)", opt_string, FIELD(format),
-		.choices = format_names},
+		.choices = format_names, .is_short = true},
 	{'j', "jstackdepth", "N", "deepest stack: only the frames nearest the leaf (default: all)", opt_u32,
 		FIELD(depth)},
 	STYLE_ROWS(struct diff_options),

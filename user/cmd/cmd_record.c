@@ -591,6 +591,9 @@ const struct command cmd_record = {
 	.usage = "duet record [OPTIONS] (-p PID|NAME[,…] | --host | --cgroup PATH |\n"
 		 "                              --container ID|NAME | --comm NAME | -- CMD [ARGS…])\n"
 		 "       duet [OPTIONS] PID|NAME    NAME: the jar or main class that a JVM runs\n",
+	.examples = "  duet -d 10 -f out.html PID                        a flame graph of one process, ten seconds\n"
+		    "  duet record --host -e cpu,offcpu -f host.html     the whole host, running and waiting\n"
+		    "  duet record -f start.html -- java -jar app.jar    a program from its first instruction\n",
 	.rows = record_rows,
 	.options_bytes = sizeof(struct record_options),
 	.most_words = INT_MAX,

@@ -1,23 +1,57 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "cmd/cmd.h"
+
+#define SCREEN_LINES 50 /* a longer help is cut to the rows that are short */
 
 const struct opt command_no_rows[] = {
 	COMMAND_HELP,
 	OPT_END,
 };
 
-static int print_help(const struct command *command)
+int command_help(void *field, const char *value, struct buf *why)
+{
+	if (value && strcmp(value, "all") != 0) {
+		buf_add_str(why, "all is accepted");
+		return -EINVAL;
+	}
+	*(enum command_help *)field = value ? COMMAND_HELP_ALL : COMMAND_HELP_SHORT;
+	return 0;
+}
+
+static size_t lines_of(const struct buf *text)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		lines += text->data[i] == '\n';
+	return lines;
+}
+
+static int print_help(const struct command *command, enum command_help wanted)
 {
 	struct buf text;
+	size_t usage, options;
 
 	buf_init(&text);
-	buf_printf(&text, "usage: %s\n", command->usage);
+	buf_printf(&text, "usage: %s", command->usage);
+	usage = text.len;
+	buf_add_char(&text, '\n');
 	opt_help(command->rows, &text);
+	if (wanted == COMMAND_HELP_SHORT && lines_of(&text) > SCREEN_LINES) {
+		buf_cut(&text, usage);
+		options = opt_short_help(command->rows, &text);
+		if (command->examples)
+			buf_printf(&text, "\nExamples:\n%s", command->examples);
+		buf_printf(&text, "\nduet %s --help=all lists all %zu options; duet(1) explains them.\n",
+			   command->name, options);
+	}
 	fputs(text.data, stdout);
 	buf_release(&text);
 	return 0;
@@ -36,8 +70,8 @@ static int parse_and_run(const struct command *command, void *options, struct co
 	buf_release(&why);
 	if (err < 0)
 		return 2;
-	if (*(const bool *)options)
-		return print_help(command);
+	if (*(const enum command_help *)options)
+		return print_help(command, *(const enum command_help *)options);
 	if (words->count <= command->most_words)
 		return command->run(options, words);
 	log_error("'%s': duet %s takes %s", words->items[command->most_words], command->name, command->takes);

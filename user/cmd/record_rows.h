@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/opt.h"
+#include "cmd/cmd.h"
 #include "out/writer.h"
 
 #define RECORD_EVENT_OPTIONS 64 /* most rows of event_table */
@@ -16,7 +16,7 @@ struct record_range {
 };
 
 struct record_options {
-	bool help; /* first: see struct command */
+	enum command_help help; /* first: see struct command */
 	struct opt_strings pids;
 	struct opt_strings files;
 	struct opt_strings leave_alone;

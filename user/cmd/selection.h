@@ -39,10 +39,11 @@ struct selection {
 /* Rows for a struct `type` with `struct selection selection`. */
 #define SELECTION_ROWS(type) \
 	{0, "from", "TIME", "only samples from this time on: 10s (after the start), -10s (before the end), or UTC", \
-		opt_moment, .offset = offsetof(type, selection.from)}, \
+		opt_moment, .offset = offsetof(type, selection.from), .is_short = true}, \
 	{0, "to", "TIME", "only samples before this time: 20s, 10:00, 10:00:00, 2026-11-22T10:00:00", opt_moment, \
-		.offset = offsetof(type, selection.to)}, \
-	{'e', "event", "EVENT", "only samples of this event", opt_string, .offset = offsetof(type, selection.event)}, \
+		.offset = offsetof(type, selection.to), .is_short = true}, \
+	{'e', "event", "EVENT", "only samples of this event", opt_string, .offset = offsetof(type, selection.event), \
+		.is_short = true}, \
 	SELECT_ROW(type, "cpu", SELECT_CPU, "only CPU time"), \
 	SELECT_ROW(type, "cpu-time", SELECT_CPU_TIME, "only jdk.CPUTimeSample of JFR"), \
 	SELECT_ROW(type, "wall", SELECT_WALL, "only the wall clock"), \

@@ -11,7 +11,8 @@
 #define STYLE_ROW(type, letter, word, value, help, parse, field, ...) \
 	{letter, word, value, help, parse, .offset = offsetof(type, field), .scope = OPT_OF_FILES, __VA_ARGS__}
 #define STYLE_ROWS(type) \
-	STYLE_ROW(type, 't', "threads", NULL, "a frame for each thread", opt_flag, style.threads), \
+	STYLE_ROW(type, 't', "threads", NULL, "a frame for each thread", opt_flag, style.threads, \
+		.is_short = true), \
 	STYLE_ROW(type, 0, "by", "LIST", "leading frames, outermost first, with commas", opt_string, by, \
 		.choices = style_group_names), \
 	STYLE_ROW(type, 's', "simple", NULL, "class names without packages", opt_flag, style.style.simple), \
@@ -20,9 +21,10 @@
 		style.style.annotate), \
 	STYLE_ROW(type, 'l', "lib", NULL, "library names before native frames", opt_flag, style.style.libraries), \
 	STYLE_ROW(type, 'I', "include", "PATTERN", \
-		"only stacks with a frame that matches; * at either end; repeatable", opt_strings, style.include), \
+		"only stacks with a frame that matches; * at either end; repeatable", opt_strings, style.include, \
+		.is_short = true), \
 	STYLE_ROW(type, 'X', "exclude", "PATTERN", "no stacks with a frame that matches; repeatable", opt_strings, \
-		style.exclude), \
+		style.exclude, .is_short = true), \
 	STYLE_ROW(type, 0, "span", "PATTERN", \
 		"only samples in a span of this tag or id; * at either end; repeatable", opt_strings, style.spans), \
 	STYLE_ROW(type, 0, "trace-id", "PATTERN", "only samples of this trace; repeatable", opt_strings, \
