@@ -158,9 +158,16 @@ case_top_level() {
 	none "at the top level" "$(sources | cut -d / -f 1 | sort -u | grep -vxE "$allowed")"
 }
 
-# Further text belongs in headers/README.md, duet(1) or RESULTS.md.
-case_readme_length() {
-	[ "$(wc -l <README.md)" -le 150 ] || fail "README.md has $(wc -l <README.md) lines, more than 150"
+# Further text belongs in headers/README.md, RESULTS.md or the log of git.
+case_text_length() {
+	local file most
+	while read -r file most; do
+		[ "$(wc -l <"$file")" -le "$most" ] || fail "$file has $(wc -l <"$file") lines, more than $most"
+	done <<-'END'
+		README.md 150
+		CHANGELOG.md 60
+		user/man/duet.1 2000
+	END
 	none "lines of more than 120 columns" "$(awk 'length > 120 && !/^!?\[|^\|/ { print FILENAME ":" FNR }' \
 		README.md CHANGELOG.md headers/*.md)"
 }
