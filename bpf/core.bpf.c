@@ -15,8 +15,8 @@ volatile uint64_t duet_started_ns = 0;
 volatile uint64_t duet_edge_ns = 0;
 volatile uint64_t duet_last_edge_ns = 0;
 volatile bool duet_look_leaders = false;
-volatile bool duet_needs_rest = false;
-volatile uint32_t duet_rest = DUET_RETURN_NONE;
+volatile bool duet_needs_fallback_hook = false;
+volatile uint32_t duet_fallback_hook = DUET_RETURN_NONE;
 
 struct duet_ring_map ring SEC(".maps");
 struct duet_jvms_map jvms SEC(".maps");

@@ -41,8 +41,8 @@ extern volatile bool duet_look_leaders;
  * Set when a thread has slept that takes no sample at the hook in use, because it has not registered rseq(2). Then the
  * loader attaches the program of the next hook.
  */
-extern volatile bool duet_needs_rest;
-extern volatile uint32_t duet_rest; /* enum duet_return of that hook, once it is attached */
+extern volatile bool duet_needs_fallback_hook;
+extern volatile uint32_t duet_fallback_hook; /* enum duet_return of that hook, once it is attached */
 
 /* Ring buffer for records to the loader. The loader sets its size. */
 struct duet_ring_map {

@@ -17,7 +17,7 @@
 
 /* What the result of a call is. */
 enum io_result {
-	IO_ERROR, /* it tells whether the call has failed */
+	IO_ERROR, /* whether the call has failed */
 	IO_MOVED, /* the number of bytes that it has moved */
 	IO_MESSAGES, /* the number of messages that it has sent or received */
 	IO_PEER, /* the descriptor of a new connection */
@@ -176,11 +176,11 @@ int io_enter(struct bpf_raw_tracepoint_args *ctx)
 
 static __always_inline int io_sample(struct bpf_raw_tracepoint_args *ctx, u32 event, u64 amount)
 {
-	u64 began_ns = bpf_ktime_get_ns(), owed = sample_owe(event, amount);
+	u64 began_ns = bpf_ktime_get_ns(), pending = sample_add_pending(event, amount);
 	struct resource_attribute *attribute;
 	struct duet_scratch *room;
 
-	if (!owed)
+	if (!pending)
 		return 0;
 	room = sample_take(&(struct sample_from){.ctx = ctx, .began_ns = began_ns, .event = event});
 	if (room) {
@@ -188,7 +188,7 @@ static __always_inline int io_sample(struct bpf_raw_tracepoint_args *ctx, u32 ev
 		sample_end_with(room, attribute,
 				io_describe(attribute, (struct pt_regs *)ctx->args[0], ctx->args[1]));
 	}
-	return sample_settle(began_ns, event, amount, owed, room != NULL);
+	return sample_end_chosen(began_ns, event, amount, pending, room != NULL);
 }
 
 /* A call that has begun before the recording, or has been forgotten because of many others, is left out. */

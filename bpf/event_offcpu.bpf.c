@@ -35,12 +35,12 @@ static __always_inline void offcpu_note_regs(struct offcpu_thread *thread, struc
 	thread->is_in_call = !thread->is_runnable && regs_syscall(regs) >= 0;
 }
 
-/* Adds the thread's last sleep to what it owes. */
-static __always_inline void offcpu_owe(struct task_struct *task, struct offcpu_thread *thread)
+/* Adds the thread's last sleep to what its next sample accounts for. */
+static __always_inline void offcpu_carry_over(struct task_struct *task, struct offcpu_thread *thread)
 {
-	thread->owed_runnable += thread->woken_ns ? thread->waited
+	thread->carried_runnable += thread->woken_ns ? thread->waited
 						   : offcpu_runnable(thread, task, thread->slept_ns, thread->weight);
-	thread->owed += thread->weight;
+	thread->carried += thread->weight;
 	thread->weight = 0;
 }
 
@@ -54,13 +54,13 @@ static __always_inline u32 offcpu_hook(struct task_struct *task)
 {
 	if (duet_config.sleep_return != DUET_RETURN_RSEQ || offcpu_has_rseq(task))
 		return duet_config.sleep_return;
-	if (!duet_rest)
-		duet_needs_rest = true;
-	return duet_rest;
+	if (!duet_fallback_hook)
+		duet_needs_fallback_hook = true;
+	return duet_fallback_hook;
 }
 
 /* Returns true if the thread will take no sample although it has slept: it is in no system call. */
-static __always_inline bool offcpu_is_lone(const struct offcpu_thread *thread, struct task_struct *task)
+static __always_inline bool offcpu_has_no_late_hook(const struct offcpu_thread *thread, struct task_struct *task)
 {
 	return offcpu_is_late() && !thread->is_in_call && offcpu_hook(task) == DUET_RETURN_SYS_EXIT;
 }
@@ -80,7 +80,7 @@ static __always_inline void offcpu_leave(struct task_struct *task, bool is_preem
 	thread->is_runnable = is_preempted || task_state(task) == TASK_RUNNING;
 	if (offcpu_is_late()) {
 		if (thread->weight) /* it sleeps again before it continues: one sample accounts for both sleeps */
-			offcpu_owe(task, thread);
+			offcpu_carry_over(task, thread);
 		offcpu_note_regs(thread, task);
 	}
 	thread->run_delay = task->sched_info.run_delay;
@@ -99,8 +99,8 @@ static __always_inline u64 offcpu_waited(const struct offcpu_thread *thread, u64
 	return now_ns > thread->woken_ns ? now_ns - thread->woken_ns : 0;
 }
 
-/* Tells the weight of a sleep whose stack was taken when it began. */
-static __always_inline void offcpu_tell_early(struct offcpu_thread *thread, struct task_struct *task, u64 now_ns)
+/* Reports the weight of a sleep whose stack was taken when it began. */
+static __always_inline void offcpu_emit_weight(struct offcpu_thread *thread, struct task_struct *task, u64 now_ns)
 {
 	struct duet_slept_record record = {};
 	u64 waited_ns = thread->is_runnable ? thread->slept_ns : thread->woken_ns ? offcpu_waited(thread, now_ns) : 0;
@@ -119,20 +119,20 @@ static __always_inline void offcpu_tell_early(struct offcpu_thread *thread, stru
 }
 
 /* Returns true if the sleep was left to chance when it began. */
-static __always_inline bool offcpu_was_lone(struct offcpu_thread *thread, struct task_struct *task, u64 now_ns)
+static __always_inline bool offcpu_had_no_late_hook(struct offcpu_thread *thread, struct task_struct *task, u64 now_ns)
 {
-	if (!offcpu_is_lone(thread, task))
+	if (!offcpu_has_no_late_hook(thread, task))
 		return false;
 	thread->foreseen_ns -= thread->foreseen_ns / 16;
 	if (thread->slept_ns > thread->foreseen_ns)
 		thread->foreseen_ns = thread->slept_ns;
 	if (thread->early && offcpu_has_length(thread, thread->woken_ns ? thread->woken_ns : now_ns))
-		offcpu_tell_early(thread, task, now_ns);
+		offcpu_emit_weight(thread, task, now_ns);
 	return true;
 }
 
 /* Prepares the sample of a thread that takes it late. */
-static __always_inline void offcpu_make_due(struct offcpu_thread *thread, struct task_struct *task)
+static __always_inline void offcpu_request_sample(struct offcpu_thread *thread, struct task_struct *task)
 {
 	if (!offcpu_hook(task)) {
 		thread->weight = 0;
@@ -152,7 +152,7 @@ static __always_inline bool offcpu_come_back(struct task_struct *task, u64 now_n
 	/* The sleep may have been reported up to an edge that is a moment later than now. */
 	thread->slept_ns = now_ns > thread->left_ns ? now_ns - thread->left_ns : 0;
 	thread->left_ns = 0;
-	if (offcpu_was_lone(thread, task, now_ns)) {
+	if (offcpu_had_no_late_hook(thread, task, now_ns)) {
 		thread->weight = 0;
 		return false;
 	}
@@ -165,7 +165,7 @@ static __always_inline bool offcpu_come_back(struct task_struct *task, u64 now_n
 		thread->weight = sample_weigh(offcpu_event(), thread->slept_ns);
 	}
 	if (thread->weight && offcpu_is_late())
-		offcpu_make_due(thread, task);
+		offcpu_request_sample(thread, task);
 	return thread->weight;
 }
 
@@ -219,7 +219,7 @@ static __always_inline bool offcpu_has_stack(const struct offcpu_thread *thread,
 	return thread->user_pc == pc && thread->user_sp == PT_REGS_SP_CORE(regs);
 }
 
-/* Records what the run has cost. Not inline, like offcpu_settle(): the walk needs the BPF stack. */
+/* Records what the run has cost. Not inline, like offcpu_prepare(): the walk needs the BPF stack. */
 static __noinline void offcpu_cost(u64 began_ns, bool made_sample)
 {
 	const struct sample_from from = {.began_ns = began_ns, .event = offcpu_event()};
@@ -230,31 +230,31 @@ static __noinline void offcpu_cost(u64 began_ns, bool made_sample)
 	sample_cost(&from, made_sample);
 }
 
-/* Adds the sleep to what the thread owes. Returns true if a sample can be taken now. */
-static __noinline bool offcpu_settle(struct task_struct *task, struct offcpu_thread *thread)
+/* Adds the sleep to what the sample accounts for. Returns true if a sample can be taken now. */
+static __noinline bool offcpu_prepare(struct task_struct *task, struct offcpu_thread *thread)
 {
 	struct duet_cost *cost = duet_cost(offcpu_event());
 
 	thread->is_due = 0;
 	if (thread->weight)
-		offcpu_owe(task, thread);
+		offcpu_carry_over(task, thread);
 	if (!offcpu_has_stack(thread, task)) {
-		thread->owed = thread->owed_runnable = 0;
+		thread->carried = thread->carried_runnable = 0;
 		duet_count(DUET_BPF_MOVED);
 		return false;
 	}
 	if (cost)
-		cost->pending = thread->owed - 1; /* the ticks before this run, which is the last one */
-	return cost && thread->owed;
+		cost->pending = thread->carried - 1; /* the ticks before this run, which is the last one */
+	return cost && thread->carried;
 }
 
-/* If there is no sample now, because of the load or the memory, the thread still owes all of it. */
+/* If there is no sample now, because of the load or the memory, the weight is carried over to the next one. */
 static __noinline void offcpu_finish(struct duet_scratch *room, struct task_struct *task, struct offcpu_thread *thread)
 {
 	room->sample.flags |= offcpu_flags(task, task_user_regs(task));
-	room->sample.runnable = thread->owed_runnable;
+	room->sample.runnable = thread->carried_runnable;
 	room->sample.waker = thread->waker;
-	thread->owed = thread->owed_runnable = 0;
+	thread->carried = thread->carried_runnable = 0;
 	sample_end(room);
 }
 
@@ -265,7 +265,7 @@ static __always_inline int offcpu_take(void *ctx, struct offcpu_thread *thread, 
 	u64 began_ns = bpf_ktime_get_ns();
 	struct duet_scratch *room;
 
-	if (!offcpu_settle(task, thread))
+	if (!offcpu_prepare(task, thread))
 		return 0;
 	room = sample_take(&(struct sample_from){ctx, NULL, began_ns, offcpu_event(), kernel});
 	if (room)
@@ -364,8 +364,8 @@ static __noinline void offcpu_emit_early(struct duet_scratch *room, struct task_
 }
 
 /*
- * Takes the stack of a thread that begins to sleep. Its weight is told when it runs again, so it is in the proportion
- * of its length to the chance, whatever that was. A run queue is locked, so the loader is not woken.
+ * Takes the stack of a thread that begins to sleep. Its weight is reported when it runs again, so it is in the
+ * proportion of its length to the chance, whatever that was. A run queue is locked, so the loader is not woken.
  */
 static __always_inline int offcpu_take_early(void *ctx, struct offcpu_thread *thread, struct task_struct *task)
 {
@@ -392,7 +392,7 @@ int BPF_PROG(offcpu_early, bool is_preempted, struct task_struct *prev)
 {
 	struct offcpu_thread *thread = offcpu_is_wanted(prev) ? offcpu_state(prev, false) : NULL;
 
-	return thread && offcpu_is_lone(thread, prev) ? offcpu_take_early(ctx, thread, prev) : 0;
+	return thread && offcpu_has_no_late_hook(thread, prev) ? offcpu_take_early(ctx, thread, prev) : 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";

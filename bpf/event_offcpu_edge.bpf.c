@@ -3,7 +3,7 @@
  * Programs for threads that sleep over an edge: the end of the recording or of a window. Such a thread cannot take its
  * sample itself. The loader runs these programs for every thread of the host: they are iterators. First offcpu_look
  * shows the threads' kernel stacks and registers, and the loader walks their user stacks from outside, once for each
- * sleep. Then offcpu_tell reports the time slept up to the edge, and makes the rest of the sleep begin there.
+ * sleep. Then offcpu_report_edge reports the time slept up to the edge, and makes the rest of the sleep begin there.
  */
 #include "core.bpf.h"
 #include "offcpu.bpf.h"
@@ -199,8 +199,8 @@ int offcpu_look(struct bpf_iter__task *ctx)
 }
 
 /*
- * Writes the report of a sleep up to the edge. `slept` has the time of which the thread waited for a CPU, and what it
- * owes. Returns false as edge_show().
+ * Writes the report of a sleep up to the edge. `slept` has the time of which the thread waited for a CPU, and the
+ * weight that was carried over. Returns false as edge_show().
  */
 static __always_inline bool edge_report(struct bpf_iter__task *ctx, struct task_struct *task, u64 left_ns,
 					struct duet_slept *slept)
@@ -212,7 +212,7 @@ static __always_inline bool edge_report(struct bpf_iter__task *ctx, struct task_
 	return !bpf_seq_write(ctx->meta->seq, slept, sizeof(*slept));
 }
 
-static __always_inline void edge_tell_parked(struct bpf_iter__task *ctx, struct task_struct *task)
+static __always_inline void edge_report_parked(struct bpf_iter__task *ctx, struct task_struct *task)
 {
 	struct offcpu_parked *parked = offcpu_find_parked(task);
 	u64 left_ns = duet_started_ns;
@@ -221,17 +221,17 @@ static __always_inline void edge_tell_parked(struct bpf_iter__task *ctx, struct 
 	if (!parked || parked->seen_switches != edge_switches(task) + 1 ||
 	    !offcpu_is_length(duet_started_ns, duet_edge_ns))
 		return;
-	if (parked->told_ns)
-		left_ns = parked->told_ns;
+	if (parked->reported_ns)
+		left_ns = parked->reported_ns;
 	if (left_ns >= duet_edge_ns)
 		return;
 	slept.weight = sample_weigh(offcpu_event(), duet_edge_ns - left_ns);
 	if (edge_report(ctx, task, left_ns, &slept))
-		parked->told_ns = duet_edge_ns;
+		parked->reported_ns = duet_edge_ns;
 }
 
-static __always_inline void edge_tell(struct bpf_iter__task *ctx, struct task_struct *task,
-				      struct offcpu_thread *thread)
+static __always_inline void edge_report_known(struct bpf_iter__task *ctx, struct task_struct *task,
+					      struct offcpu_thread *thread)
 {
 	struct duet_slept slept = {};
 	u64 slept_ns;
@@ -241,22 +241,22 @@ static __always_inline void edge_tell(struct bpf_iter__task *ctx, struct task_st
 		return;
 	slept_ns = duet_edge_ns - thread->left_ns;
 	slept.weight = sample_weigh(offcpu_event(), slept_ns);
-	slept.runnable = offcpu_runnable(thread, task, slept_ns, slept.weight) + thread->owed_runnable;
-	slept.weight += thread->owed;
+	slept.runnable = offcpu_runnable(thread, task, slept_ns, slept.weight) + thread->carried_runnable;
+	slept.weight += thread->carried;
 	if (!edge_report(ctx, task, thread->left_ns, &slept))
 		return;
 	thread->left_ns = duet_edge_ns;
-	if (thread->woken_ns) { /* it waits for a CPU only; what it was blocked is told */
+	if (thread->woken_ns) { /* it waits for a CPU only; its blocked time is reported */
 		thread->woken_ns = duet_edge_ns;
 		thread->blocked = 0;
 	}
 	thread->run_delay = task->sched_info.run_delay;
-	thread->owed = thread->owed_runnable = 0;
+	thread->carried = thread->carried_runnable = 0;
 }
 
 /* Reports only threads that have been shown to the loader in this sleep. */
 SEC("?iter/task")
-int offcpu_tell(struct bpf_iter__task *ctx)
+int offcpu_report_edge(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct offcpu_thread *thread;
@@ -265,9 +265,9 @@ int offcpu_tell(struct bpf_iter__task *ctx)
 		return 0;
 	thread = offcpu_state(task, false);
 	if (thread)
-		edge_tell(ctx, task, thread);
+		edge_report_known(ctx, task, thread);
 	else
-		edge_tell_parked(ctx, task);
+		edge_report_parked(ctx, task);
 	return 0;
 }
 

@@ -76,11 +76,11 @@ static __always_inline void tlab_renew(struct tlab_thread *thread, const struct 
 static __always_inline u64 tlab_weigh_certain(struct tlab_thread *thread, const struct tlab_call *call)
 {
 	if (call->buffer && thread->left) {
-		thread->small += call->position - thread->told;
+		thread->small += call->position - thread->accounted;
 		thread->small_most = thread->left;
-		thread->told = call->position;
+		thread->accounted = call->position;
 	}
-	thread->told += call->size;
+	thread->accounted += call->size;
 	return call->size;
 }
 
@@ -91,15 +91,15 @@ static __always_inline u64 tlab_weigh_certain(struct tlab_thread *thread, const 
  */
 static __always_inline u64 tlab_weigh_crossing(struct tlab_thread *thread, const struct tlab_call *call, u64 rest)
 {
-	u64 weight = call->position - thread->told;
+	u64 weight = call->position - thread->accounted;
 
 	if (rest > call->size)
 		rest = call->size;
 	weight += rest;
-	thread->told = call->position + rest;
+	thread->accounted = call->position + rest;
 	if (!thread->left) {
-		weight += thread->owed;
-		thread->owed = 0;
+		weight += thread->carried;
+		thread->carried = 0;
 	}
 	if (call->size <= thread->small_most) {
 		weight += thread->small;
@@ -108,8 +108,8 @@ static __always_inline u64 tlab_weigh_crossing(struct tlab_thread *thread, const
 	if (call->buffer)
 		return weight;
 	if (!thread->left) {
-		thread->owed = call->size - rest;
-		thread->told = call->position + call->size;
+		thread->carried = call->size - rest;
+		thread->accounted = call->position + call->size;
 	}
 	thread->left = call->left;
 	return weight;
@@ -124,8 +124,9 @@ static __noinline u64 tlab_weigh(struct tlab_thread *thread, const struct tlab_c
 	u64 used = call->position - thread->began, most = thread->left ? thread->left : thread->room, weight;
 	u64 rest = !call->buffer ? call->left : thread->bytes > used ? thread->bytes - used : 0;
 
-	if (call->position < thread->told || call->position < thread->began) { /* another thread has got its number */
-		*thread = (struct tlab_thread){.told = call->position + call->size};
+	/* another thread has got its number */
+	if (call->position < thread->accounted || call->position < thread->began) {
+		*thread = (struct tlab_thread){.accounted = call->position + call->size};
 		weight = call->size;
 	} else if (call->buffer && thread->bytes && used + call->size + TLAB_SLACK <= thread->bytes) {
 		weight = 0;
@@ -149,7 +150,7 @@ static __always_inline u64 tlab_weigh_first(const struct tlab_call *call)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 weight = call->buffer ? call->buffer : call->size;
-	struct tlab_thread thread = {.told = call->position};
+	struct tlab_thread thread = {.accounted = call->position};
 	u32 tid = (u32)bpf_get_current_pid_tgid();
 
 	if (BPF_CORE_READ(task, start_time) > duet_started_ns && call->position > weight)
@@ -157,7 +158,7 @@ static __always_inline u64 tlab_weigh_first(const struct tlab_call *call)
 	if (call->buffer)
 		tlab_renew(&thread, call);
 	else
-		thread.told += call->size;
+		thread.accounted += call->size;
 	bpf_map_update_elem(&tlab_threads, &tid, &thread, BPF_ANY);
 	return weight;
 }
@@ -238,17 +239,17 @@ int tlab_slow_path(struct pt_regs *ctx)
 {
 	u64 began_ns = bpf_ktime_get_ns(), cookie = bpf_get_attach_cookie(ctx), amount = tlab_amount(ctx, cookie);
 	u32 event = duet_config.event_of[DUET_PROGRAM_TLAB];
-	u64 owed = amount ? sample_owe(event, amount) : 0;
+	u64 pending = amount ? sample_add_pending(event, amount) : 0;
 	struct duet_scratch *room;
 
-	if (!owed)
+	if (!pending)
 		return 0;
 	room = sample_take(&(struct sample_from){
 		.ctx = ctx, .regs = (const bpf_user_pt_regs_t *)ctx, .began_ns = began_ns, .event = event});
 	if (room)
 		tlab_end(room, PT_REGS_PARM1(ctx), tlab_argument(ctx, DUET_TLAB_SIZE_AT(cookie)),
 			 cookie & DUET_TLAB_IS_NEW ? 0 : DUET_CLASS_OUTSIDE);
-	return sample_settle(began_ns, event, amount, owed, room != NULL);
+	return sample_end_chosen(began_ns, event, amount, pending, room != NULL);
 }
 
 char LICENSE[] SEC("license") = "GPL";

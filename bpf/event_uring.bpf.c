@@ -2,7 +2,7 @@
 /*
  * Programs for I/O by io_uring: from the submission of a request to its completion. Nobody knows at the submission how
  * long the request will take or what it will move, but only there is the submitter's stack. So a request is chosen
- * then, by chance, and its stack is sent to the loader. The completion tells the weight: the time or the bytes divided
+ * then, by chance, and its stack is sent to the loader. The completion has the weight: the time or the bytes divided
  * by the chance, whatever that was.
  */
 #include "core.bpf.h"
@@ -109,8 +109,8 @@ static __noinline u64 uring_emit_stack(struct duet_scratch *room)
 }
 
 /*
- * Takes the stack, if the request is chosen. It counts for nothing before the completion, so what the next sample has
- * to account for remains.
+ * Takes the stack, if the request is chosen. Its weight is unknown until completion, so pending ticks are not consumed
+ * here.
  */
 static __always_inline void uring_take(void *ctx, struct uring_request *request, enum uring_amount amount)
 {
@@ -119,13 +119,13 @@ static __always_inline void uring_take(void *ctx, struct uring_request *request,
 	struct duet_scratch *room;
 	u64 pending;
 
-	if (!request->told[amount].chance || !cost)
+	if (!request->chosen[amount].chance || !cost)
 		return;
 	pending = cost->pending;
 	room = sample_take(&from);
 	cost->pending = pending;
 	if (room)
-		request->told[amount].id = uring_emit_stack(room);
+		request->chosen[amount].id = uring_emit_stack(room);
 	sample_cost(&from, room != NULL);
 }
 
@@ -173,14 +173,14 @@ static __noinline struct uring_request *uring_begin(struct io_kiocb *kernel)
 
 	if (!uring_is_io(request.opcode))
 		return NULL;
-	/* The kernel uses the memory again. A completion that had no room in the ring is not told. */
+	/* The kernel uses the memory again. A completion that had no room in the ring is not reported. */
 	if (!bpf_map_delete_elem(&uring_requests, &key))
 		duet_count(DUET_BPF_URING_UNENDED);
 	if (duet_config.uring & DUET_URING_TIME)
-		request.told[URING_TIME].chance = uring_choose(URING_TIME, request.opcode);
+		request.chosen[URING_TIME].chance = uring_choose(URING_TIME, request.opcode);
 	if (duet_config.uring & DUET_URING_BYTES && uring_moves_bytes(request.opcode))
-		request.told[URING_BYTES].chance = uring_choose(URING_BYTES, request.opcode);
-	if (!request.told[URING_TIME].chance && !request.told[URING_BYTES].chance)
+		request.chosen[URING_BYTES].chance = uring_choose(URING_BYTES, request.opcode);
+	if (!request.chosen[URING_TIME].chance && !request.chosen[URING_BYTES].chance)
 		return NULL;
 	return uring_store(kernel, &request);
 }
@@ -202,7 +202,7 @@ int uring_submit(struct bpf_raw_tracepoint_args *ctx)
 
 /* One completion, whatever form the kernel's tracepoint has. */
 struct uring_completion {
-	u64 key; /* the request's address; 0: there will be others, and nothing tells it */
+	u64 key; /* the request's address; 0: there will be others, and it is not known */
 	struct uring_name name;
 	s64 result;
 	bool is_last;
@@ -227,7 +227,7 @@ static __always_inline void uring_read(struct bpf_raw_tracepoint_args *ctx, stru
 	completion->is_last = !(flags & URING_MORE);
 }
 
-/* Finds the request. The first of the two completions of SEND_ZC tells the result, and the other only a release. */
+/* Finds the request. The first of the two completions of SEND_ZC has the result, the other only a release. */
 static __always_inline struct uring_request *uring_find(struct uring_completion *completion)
 {
 	struct uring_request *request;
@@ -325,30 +325,30 @@ static __always_inline void uring_emit(struct uring_record *record, u64 id, u64 
 	duet_emit(&record->slept.head, bytes, duet_wakeup_flag());
 }
 
-/* Tells a weight, with those of requests that were chosen but could not be told. `record` may be NULL. */
-static __always_inline void uring_tell(struct uring_record *record, const struct uring_request *request,
-				       enum uring_amount amount, u64 value)
+/* Reports a weight, with those of chosen requests that could not be reported. `record` may be NULL. */
+static __always_inline void uring_emit_weight(struct uring_record *record, const struct uring_request *request,
+					      enum uring_amount amount, u64 value)
 {
-	const struct uring_told *told = &request->told[amount];
+	const struct uring_chosen *chosen = &request->chosen[amount];
 	struct duet_cost *cost = duet_cost(uring_event(amount));
 
 	uring_foresee(amount, request->opcode, value);
-	if (!told->chance || !cost || !value)
+	if (!chosen->chance || !cost || !value)
 		return;
-	cost->pending += value * URING_CHANCES / told->chance;
-	if (!record || !told->id)
+	cost->pending += value * URING_CHANCES / chosen->chance;
+	if (!record || !chosen->id)
 		return;
-	uring_emit(record, told->id, cost->pending);
+	uring_emit(record, chosen->id, cost->pending);
 	cost->pending = 0;
 }
 
-static __always_inline void uring_tell_all(struct uring_record *record, const struct uring_request *request,
-					   u64 took_ns, s64 result)
+static __always_inline void uring_emit_weights(struct uring_record *record, const struct uring_request *request,
+					       u64 took_ns, s64 result)
 {
 	if (duet_config.uring & DUET_URING_TIME)
-		uring_tell(record, request, URING_TIME, took_ns);
+		uring_emit_weight(record, request, URING_TIME, took_ns);
 	if (duet_config.uring & DUET_URING_BYTES && result > 0)
-		uring_tell(record, request, URING_BYTES, result);
+		uring_emit_weight(record, request, URING_BYTES, result);
 }
 
 SEC("?raw_tracepoint/io_uring_complete")
@@ -368,11 +368,11 @@ int uring_complete(struct bpf_raw_tracepoint_args *ctx)
 	room = scratch_take();
 	if (room) {
 		uring_fill((struct uring_record *)&room->part, request, &completion);
-		uring_tell_all((struct uring_record *)&room->part, request, took_ns, completion.result);
+		uring_emit_weights((struct uring_record *)&room->part, request, took_ns, completion.result);
 		scratch_release(room);
 	} else {
 		duet_count(DUET_BPF_NO_LEVEL);
-		uring_tell_all(NULL, request, took_ns, completion.result);
+		uring_emit_weights(NULL, request, took_ns, completion.result);
 	}
 	if (completion.is_last)
 		uring_forget(&completion, request);

@@ -51,7 +51,7 @@ static __always_inline bool wakeup_is_wanted(struct task_struct *task)
 }
 
 /*
- * Returns the role of the current stack, and stores the ids of the thread for DUET_ROLE_WAKER. `is_own` tells that a
+ * Returns the role of the current stack, and stores the ids of the thread for DUET_ROLE_WAKER. `is_own`: a
  * softirq delivers what the thread has sent.
  */
 static __always_inline enum duet_role wakeup_role(struct task_struct *task, u32 preempt_count, bool is_own,

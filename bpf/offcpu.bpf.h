@@ -25,7 +25,7 @@ struct offcpu_thread {
 	/*
 	 * weights of sleeps that were not sampled because of the load or the memory; its next sample accounts for them
 	 */
-	u64 owed, owed_runnable;
+	u64 carried, carried_runnable;
 	u64 is_runnable; /* 1: it waited for a CPU only */
 	u64 is_in_call; /* 1: it blocked in a system call; not known with DUET_RETURN_SWITCH_EXIT */
 	u64 is_due; /* 1: its sleep must be sampled before it continues; not used with DUET_RETURN_SWITCH_EXIT */
@@ -65,7 +65,7 @@ extern struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
 struct offcpu_parked {
 	u64 start_ns; /* of the thread: a later one may have the same tid */
 	u64 seen_switches; /* as in offcpu_thread */
-	u64 told_ns; /* the edge up to which its sleep was reported; 0: none yet */
+	u64 reported_ns; /* the edge up to which its sleep was reported; 0: none yet */
 };
 
 /* By tid. The loader makes room for the threads that there are when the recording begins. */
@@ -159,8 +159,8 @@ static __always_inline struct offcpu_thread *offcpu_sleeper(struct task_struct *
 	parked = offcpu_find_parked(task);
 	if (parked) {
 		thread->seen_switches = parked->seen_switches;
-		if (parked->told_ns)
-			thread->left_ns = parked->told_ns;
+		if (parked->reported_ns)
+			thread->left_ns = parked->reported_ns;
 	}
 	return thread;
 }

@@ -6,7 +6,7 @@
 #include "descriptor.bpf.h"
 #include "unwind.bpf.h"
 
-#define RESOURCE_COMPONENTS 24 /* most components of a path that are told, from its end; the rest is cut */
+#define RESOURCE_COMPONENTS 24 /* most components of a path that are reported, from its end; the rest is cut */
 #define RESOURCE_AF_UNIX 1 /* include/linux/socket.h */
 #define RESOURCE_AF_INET 2
 #define RESOURCE_AF_INET6 10
@@ -182,7 +182,7 @@ static __always_inline bool resource_add_given(struct resource_attribute *to, co
 	return !bpf_probe_read_user(to->text, sizeof(address.address6), from + 8);
 }
 
-/* Adds the peer. What the program has given tells it where the socket has none of its own. */
+/* Adds the peer. It is what the program has given where the socket has none of its own. */
 static __always_inline void resource_add_peer(struct resource_attribute *to, struct file *file,
 					      const struct resource_given *given)
 {

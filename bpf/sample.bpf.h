@@ -114,7 +114,7 @@ static __always_inline u64 sample_ticks(u32 event, u64 now_ns)
 	cost->ticks++;
 	ticks = ++cost->pending;
 	gap = sample_is_counted(event) ? cost->gap : duet_event(event)->is_clock ? duet_every : 0;
-	if (ticks < gap || now_ns < cost->rest_until_ns)
+	if (ticks < gap || now_ns < cost->pause_until_ns)
 		return 0;
 	cost->pending = 0;
 	if (sample_is_counted(event))
@@ -203,20 +203,20 @@ static __always_inline void sample_add_missed(struct duet_sample *sample, u64 no
 	sample->weight += missed * event->tick_weight;
 }
 
-#define SAMPLE_BURST_NS 1000000 /* runs and rests that are due, together, before a rest is taken */
+#define SAMPLE_BURST_NS 1000000 /* runs and pauses that are due, together, before a pause begins */
 
 /*
- * Leaves the threads at least half of the CPU, however deep the stacks and however many the ticks. Each run earns a
- * rest as long as itself on average. The rests are postponed until runs and earned rests together exceed
- * SAMPLE_BURST_NS. The length of each rest is random, so that rests do not keep step with threads that take turns.
+ * Leaves the threads at least half of the CPU, however deep the stacks and however many the ticks. Each run adds a
+ * pause as long as itself on average. Pauses are postponed until runs and pauses together exceed SAMPLE_BURST_NS. The
+ * length of each pause is random, so that pauses do not keep step with threads that take turns.
  */
-static __always_inline void sample_rest(struct duet_cost *cost, u64 began_ns, u64 run_ns)
+static __always_inline void sample_pause(struct duet_cost *cost, u64 began_ns, u64 run_ns)
 {
 	u64 from_ns = began_ns - SAMPLE_BURST_NS;
 
-	if (cost->rest_until_ns > from_ns)
-		from_ns = cost->rest_until_ns;
-	cost->rest_until_ns = from_ns + run_ns + bpf_get_prandom_u32() % (2 * (u32)run_ns + 1);
+	if (cost->pause_until_ns > from_ns)
+		from_ns = cost->pause_until_ns;
+	cost->pause_until_ns = from_ns + run_ns + bpf_get_prandom_u32() % (2 * (u32)run_ns + 1);
 }
 
 /* Records what the run has cost, without the kernel's work before and after it. */
@@ -236,7 +236,7 @@ static __always_inline void sample_cost(const struct sample_from *from, bool mad
 	if (!count)
 		return;
 	(*count)++;
-	sample_rest(cost, from->began_ns, run_ns);
+	sample_pause(cost, from->began_ns, run_ns);
 }
 
 #define SAMPLE_WAKE_NS 5000000 /* code outside of all files must not wake the loader for every sample */
@@ -307,7 +307,7 @@ static __always_inline int sample_take_one(const struct sample_from *from)
  * Lets the next sample account for the amount, if it is chosen. Returns 1 + what it accounts for then, or 0. This and
  * the next function are not inline: the walk needs the BPF stack.
  */
-static __noinline u64 sample_owe(u32 event, u64 amount)
+static __noinline u64 sample_add_pending(u32 event, u64 amount)
 {
 	u64 weight = sample_weigh(event, amount);
 	struct duet_cost *cost = weight ? duet_cost(event) : NULL;
@@ -318,14 +318,17 @@ static __noinline u64 sample_owe(u32 event, u64 amount)
 	return cost->pending--; /* this run is the last tick */
 }
 
-/* `owed` is what sample_owe() has returned: if there was no sample because of the filter, the amount is nobody's. */
-static __noinline int sample_settle(u64 began_ns, u32 event, u64 amount, u64 owed, bool made_sample)
+/*
+ * `pending` is what sample_add_pending() has returned: if there was no sample because of the filter, the amount is
+ * nobody's.
+ */
+static __noinline int sample_end_chosen(u64 began_ns, u32 event, u64 amount, u64 pending, bool made_sample)
 {
 	struct duet_cost *cost = duet_cost(event);
 	u64 interval = sample_interval(event), weight = amount < interval ? interval : amount;
 
-	if (cost && cost->pending == owed - 1)
-		cost->pending = owed > weight ? owed - weight : 0;
+	if (cost && cost->pending == pending - 1)
+		cost->pending = pending > weight ? pending - weight : 0;
 	sample_cost(&(struct sample_from){.began_ns = began_ns, .event = event}, made_sample);
 	return 0;
 }
@@ -333,15 +336,15 @@ static __noinline int sample_settle(u64 began_ns, u32 event, u64 amount, u64 owe
 /* Takes and writes a sample of this amount, if it is chosen, see sample_weigh(). */
 static __always_inline int sample_take_chosen(const struct sample_from *from, u64 amount)
 {
-	u64 owed = sample_owe(from->event, amount);
+	u64 pending = sample_add_pending(from->event, amount);
 	struct duet_scratch *room;
 
-	if (!owed)
+	if (!pending)
 		return 0;
 	room = sample_take(from);
 	if (room)
 		sample_end(room);
-	return sample_settle(from->began_ns, from->event, amount, owed, room != NULL);
+	return sample_end_chosen(from->began_ns, from->event, amount, pending, room != NULL);
 }
 
 #endif

@@ -7,8 +7,8 @@
 
 /* What samples account for of what a thread allocates. A position is the number of bytes that it has allocated. */
 struct tlab_thread {
-	u64 told; /* position up to which samples account for what the thread has allocated */
-	u64 owed; /* bytes before it that the next object which ends a buffer accounts for too */
+	u64 accounted; /* position up to which samples account for what the thread has allocated */
+	u64 carried; /* bytes before it that the next object which ends a buffer accounts for too */
 	u64 began; /* position at which its buffer began, with the bytes of objects outside of it since */
 	u64 bytes; /* size of the buffer; 0: not known */
 	u64 room; /* of the buffer, behind the object that began it */

@@ -16,8 +16,8 @@
 #define UNWIND_WORK_OF_LEAF 128
 
 /*
- * Returns true if the walk has taken too long. This bounds a walk whatever the process's memory contains; sample_rest()
- * bounds the total time of all walks.
+ * Returns true if the walk has taken too long. This bounds a walk whatever the process's memory contains;
+ * sample_pause() bounds the total time of all walks.
  */
 static __always_inline bool walk_takes_long(struct duet_scratch *room)
 {

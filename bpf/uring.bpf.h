@@ -7,7 +7,7 @@
 
 #define URING_OPCODES 64 /* a power of 2; the newest kernel has fewer */
 
-/* What of a request is told: by the index of its event here. */
+/* What of a request is chosen: by the index of its event here. */
 enum uring_amount {
 	URING_TIME,
 	URING_BYTES,
@@ -15,7 +15,7 @@ enum uring_amount {
 };
 
 /* The stack of a request, which was taken when it was submitted. */
-struct uring_told {
+struct uring_chosen {
 	u64 id; /* of the record with the stack; 0: it could not be taken, and the next request stands for this one */
 	u64 chance; /* of this request to be sampled, in URING_CHANCES; 0: it is not sampled */
 };
@@ -28,7 +28,7 @@ struct uring_request {
 	u32 tid;
 	u8 opcode;
 	bool by_kernel; /* a thread of the kernel has submitted it */
-	struct uring_told told[URING_AMOUNTS];
+	struct uring_chosen chosen[URING_AMOUNTS];
 };
 
 /* By the address of the kernel's request. The loader sets the size. */
@@ -45,7 +45,7 @@ struct uring_name {
 	u64 user_data;
 };
 
-/* The addresses of requests that may complete several times: only the final completion tells the address. */
+/* The addresses of requests that may complete several times: only the final completion has the address. */
 struct duet_uring_repeated_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);

@@ -25,12 +25,12 @@ static __noinline void waking_cost(u32 event, u64 began_ns)
 	sample_cost(&(struct sample_from){.began_ns = began_ns, .event = event}, true);
 }
 
-/* Returns false while the CPU's programs for the event rest. */
+/* Returns false while sampling of the event is paused on this CPU. */
 static __always_inline bool waking_may_run(u32 event, u64 now_ns)
 {
 	const struct duet_cost *cost = duet_cost(event);
 
-	return cost && now_ns >= cost->rest_until_ns;
+	return cost && now_ns >= cost->pause_until_ns;
 }
 
 #endif

@@ -153,7 +153,7 @@ enum duet_agent_event_flag {
 	DUET_AGENT_WITH_AGE = 1 << 1, /* LIVE: a sample has a DUET_ATTRIBUTE_STATE, the age of the object */
 	/* ALLOC: with native frames, also where there is no Java frame, by the tables that START brings */
 	DUET_AGENT_WITH_NATIVE = 1 << 2,
-	/* LOCK, NATIVELOCK: samples have a DUET_ATTRIBUTE_LOCK, and STARTED tells where waiting threads are shown */
+	/* LOCK, NATIVELOCK: samples have a DUET_ATTRIBUTE_LOCK, and STARTED says where waiting threads are shown */
 	DUET_AGENT_WITH_LOCK = 1 << 3,
 };
 

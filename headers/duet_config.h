@@ -76,7 +76,7 @@ enum duet_return {
 	DUET_RETURN_MAX
 };
 
-/* What is told of requests of io_uring, and how the kernel's tracepoint tells it. */
+/* What is sampled of requests of io_uring, and where the kernel's tracepoint has it. */
 enum duet_uring {
 	DUET_URING_TIME = 1 << 0,
 	DUET_URING_BYTES = 1 << 1,
@@ -144,7 +144,7 @@ struct duet_cost {
 	uint64_t runs;	  /* runs of the sampling program, filtered ones included */
 	uint64_t run_ns;
 	uint64_t longest_ns; /* longest run */
-	uint64_t rest_until_ns; /* no sample before this time, so that the threads get at least half of the CPU */
+	uint64_t pause_until_ns; /* no sample before this time, so that the threads get at least half of the CPU */
 	uint64_t gap;	  /* number of ticks between the last sample and the next */
 	uint64_t is_due; /* of sleeps: the thread that has just got this CPU is to take a sample */
 	uint64_t random; /* state of the event's random numbers; 0: not begun */

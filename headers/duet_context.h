@@ -28,7 +28,7 @@ struct duet_context_record {
 };
 DUET_ASSERT_SIZE(struct duet_context_record, 28);
 
-/* How the variable is found. The ELF file's relocation tells which. Distances are from the thread pointer. */
+/* How the variable is found. The ELF file's relocation says which. Distances are from the thread pointer. */
 enum duet_context_place {
 	DUET_CONTEXT_NOWHERE,
 	DUET_CONTEXT_FIXED, /* `at` is the distance, as of a variable of the executable */

@@ -18,7 +18,7 @@
 	X(BPF_NO_LEVEL,         "samples left to the next one: they interrupted others, which had all the memory") \
 	X(BPF_NO_THREAD_STATE,  "sleeps not seen: no memory for the state of their thread") \
 	X(BPF_MOVED,            "sleeps without a stack: pc or sp had changed") \
-	X(BPF_NO_RETURN,        "sleeps not sampled: no hook was there for them, or they began at a time of rest") \
+	X(BPF_NO_RETURN,        "sleeps not sampled: no hook could take them, or a pause limited the overhead") \
 	X(BPF_NO_WAKER,         "sleeps without their waker: its stack could not be taken because of the load") \
 	X(BPF_NO_HOLDER,        "releases of locks whose thread's stack could not be taken because of the load") \
 	X(BPF_URING_FULL,       "requests of io_uring not sampled: too many were under way") \

@@ -95,7 +95,7 @@ enum duet_sample_flag {
 /* Whose stack a sample record has. */
 enum duet_role {
 	DUET_ROLE_SAMPLE, /* that of the thread in its head, which was sampled */
-	/* The records below tell who ended a sleep. They have no weight, and precede the sleep's sample in the ring. */
+	/* The records below say who ended a sleep. They have no weight, and precede the sleep's sample in the ring. */
 	DUET_ROLE_WAKER, /* the thread in the head, which is one of those to sample */
 	/*
 	 * Another thread: of the kernel, or of a process that is not to be sampled. comm and process_comm are its own,
@@ -104,12 +104,12 @@ enum duet_role {
 	DUET_ROLE_STRANGER,
 	/*
 	 * An interrupt. The head is that of the sleeper. The kernel frames go on to what was interrupted. Where BPF
-	 * does not see interrupts, what was interrupted is told as WAKER or STRANGER: the kernel frames show it.
+	 * does not see interrupts, what was interrupted is reported as WAKER or STRANGER: the kernel frames show it.
 	 */
 	DUET_ROLE_INTERRUPT,
 	/*
 	 * The thread in the head, which begins to sleep, or submits a request to io_uring. The stack has no weight yet:
-	 * a DUET_RECORD_SLEPT with this `waker` as its id tells it.
+	 * a DUET_RECORD_SLEPT has this `waker` as its id.
 	 */
 	DUET_ROLE_EARLY,
 	/*
@@ -306,7 +306,7 @@ struct duet_sample {
 	char comm[DUET_COMM_LEN];	  /* of the thread */
 	char process_comm[DUET_COMM_LEN]; /* of the group leader */
 	struct duet_virtual_thread virtual_thread;
-	struct duet_context context; /* what the thread worked for, if it tells */
+	struct duet_context context; /* what the thread worked for, if known */
 	/*
 	 * kernel_depth kernel addresses, then user_depth user addresses, then id_depth ids of user frames (uint32_t,
 	 * DUET_ID_*, padded to 8 bytes), all leaf first; then attribute_bytes of struct duet_attribute.
@@ -383,7 +383,7 @@ struct duet_sleeper {
 };
 DUET_ASSERT_SIZE(struct duet_sleeper, (6 + DUET_SLEEPER_REGISTERS) * 8 + sizeof(struct duet_sample));
 
-/* The weight of the sample of a thread that sleeps over an edge, as the program offcpu_tell reports it. */
+/* The weight of the sample of a thread that sleeps over an edge, as the program offcpu_report_edge reports it. */
 struct duet_slept {
 	uint64_t switches;
 	uint64_t weight;

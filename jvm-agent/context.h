@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trace and the span that the calling thread works for, as the program has told this library or others. */
+/* The trace and the span that the calling thread works for, as the program has set them in this library or others. */
 #ifndef CONTEXT_H
 #define CONTEXT_H
 

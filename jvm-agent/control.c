@@ -176,7 +176,7 @@ static void stay_stop(struct stay *stay)
 	jvm_events_disable();
 	threads_forget();
 	kept_forget();
-	answers_forget_told();
+	answers_reset();
 	if (!stay_close())
 		return;
 	if (stay->engine->release)
@@ -236,9 +236,9 @@ static int stay_finish(int peer, const struct duet_message_finish *message)
 	return peer_send_finished(peer) ? -EPIPE : DUET_MESSAGE_FINISH;
 }
 
-static int stay_tell(int peer, const struct duet_message_finish *message)
+static int stay_flush(int peer, const struct duet_message_finish *message)
 {
-	taps_tell(message->ended_ns);
+	taps_flush(message->ended_ns);
 	return peer_send_finished(peer) ? -EPIPE : DUET_MESSAGE_TELL;
 }
 
@@ -256,7 +256,7 @@ static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 	if (type == DUET_MESSAGE_FINISH)
 		return stay_finish(peer, &message.finish);
 	if (type == DUET_MESSAGE_TELL)
-		return stay_tell(peer, &message.finish);
+		return stay_flush(peer, &message.finish);
 	return type > 0 ? stay_answer_all(stay, env, peer, &message.want) : type;
 }
 

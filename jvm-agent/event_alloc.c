@@ -38,11 +38,11 @@ static uint64_t sampled_interval; /* atomic */
 
 static uint64_t closest_interval; /* see outside_objects.h; 0: none; used on the agent's thread only */
 
-/* What is told of live objects. */
+/* What is shown of live objects. */
 static struct {
 	uint32_t survivors; /* least number of collections that they have outlived */
 	bool has_ages;
-} told;
+} shown;
 
 /* A state whose text has from 9 to 16 bytes, so that each takes the same room. */
 struct age_attribute {
@@ -197,14 +197,14 @@ static bool is_chosen(const struct heap_event *event, uint64_t size, uint64_t we
 	return sampled >= weight || (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * weight >> 64) < sampled;
 }
 
-/* Adds the age, as a text too if it is wanted. It is set when the object is told. Returns the bytes. */
+/* Adds the age, as a text too if it is wanted. It is set when the object is shown. Returns the bytes. */
 static uint32_t add_age(struct attributes *attributes, uint32_t bytes)
 {
 	const struct age_number number = {.head = {.type = DUET_ATTRIBUTE_AGE, .bytes = sizeof(number.age_ns)}};
 	unsigned char *begin = (unsigned char *)attributes + bytes, *at = begin;
 	struct age_attribute age;
 
-	if (told.has_ages) {
+	if (shown.has_ages) {
 		set_age(&age, 0);
 		memcpy(at, &age, sizeof(age));
 		at += sizeof(age);
@@ -356,10 +356,10 @@ static void write_object(const struct ending *ending, struct live_object *object
 	unsigned char *end = (unsigned char *)(object->sample + 1) + object->sample->bytes;
 	struct age_number *number = (struct age_number *)(end - sizeof(*number));
 
-	if (!ending->stay || collections_count() - object->collections < told.survivors)
+	if (!ending->stay || collections_count() - object->collections < shown.survivors)
 		return;
 	number->age_ns = age_ns;
-	if (told.has_ages)
+	if (shown.has_ages)
 		set_age((struct age_attribute *)((unsigned char *)number - sizeof(struct age_attribute)), age_ns);
 	sample_write_kept(ending->stay, object->sample, ending->ended_ns, object->weight, true);
 }
@@ -410,13 +410,13 @@ static int live_start(const struct duet_agent_event *event, const char **ret_why
 		return -ENOTSUP;
 	visit_objects(env, drop_object, NULL);
 	objects.sweep_at = FIRST_SWEEP;
-	told.survivors = event->survivors;
-	told.has_ages = event->flags & DUET_AGENT_WITH_AGE;
+	shown.survivors = event->survivors;
+	shown.has_ages = event->flags & DUET_AGENT_WITH_AGE;
 	*ret_why = "the JVM refuses to report garbage collections";
 	return collections_open() ? open_event(&live, event, ret_why) : -ENOTSUP;
 }
 
-static void live_tell(uint64_t ended_ns)
+static void live_flush(uint64_t ended_ns)
 {
 	struct ending ending = {.stay = stay_enter(), .ended_ns = ended_ns};
 	JNIEnv *env = jvm_own_env();
@@ -454,10 +454,10 @@ const struct agent_tap tap_live = {
 	.kind = DUET_AGENT_EVENT_LIVE,
 	.first_version = 11,
 	.needs = {.can_generate_sampled_object_alloc_events = 1, .can_generate_garbage_collection_events = 1},
-	.too_old = "a JVM before JDK 11 does not show the objects that it allocates; alloc tells their bytes and sites",
+	.too_old = "a JVM before JDK 11 does not show the objects that it allocates; alloc has their bytes and sites",
 	.refused = "another agent in this JVM samples allocations, and only one can",
 	.start = live_start,
 	.stop = live_stop,
 	.rescan = live_rescan,
-	.tell = live_tell,
+	.flush = live_flush,
 };

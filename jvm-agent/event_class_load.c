@@ -63,7 +63,7 @@ static bool is_array(jclass class)
 
 /*
  * A JVM that is starting has loaded the classes that it needs itself, and with an AOT cache most of the program's, too.
- * Nobody is told of them, and no code has asked for them.
+ * They are not reported, and no code has asked for them.
  */
 static void count_loaded_before(void)
 {

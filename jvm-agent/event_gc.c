@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pauses in which the garbage collector works. The JVM calls the agent at the begin and at the end of a pause, on the
- * thread that collects. The stack is that of this thread: it tells which collection it is. Nothing of the JVM may be
+ * thread that collects. The stack is that of this thread: it shows which collection it is. Nothing of the JVM may be
  * called there, and the thread does not wait for room in the ring: it would make the pause longer.
  */
 #include <errno.h>

@@ -48,7 +48,7 @@ struct kept_place {
 
 static struct {
 	bool is_open; /* atomic */
-	bool tells_lock; /* DUET_AGENT_WITH_LOCK */
+	bool with_lock; /* DUET_AGENT_WITH_LOCK */
 	uint32_t index;
 	uint64_t interval, begun_ns;
 	struct kept_place *places; /* KEPT of them; they stay for the next recording */
@@ -96,7 +96,7 @@ struct lock_wait {
 	uint64_t begin_ns;
 	struct sample_kept *kept; /* NULL: the stack is walked when the wait has ended */
 	struct address_attribute address;
-	struct lock_attribute attribute; /* after it, with tells_lock */
+	struct lock_attribute attribute; /* after it, with with_lock */
 	uint32_t attribute_bytes; /* of both */
 	uint32_t tid; /* 0: BPF is not shown that the thread waits */
 	struct duet_lock_waiter shown_before;
@@ -132,7 +132,7 @@ static void wait_begins_at(struct lock_wait *wait)
 
 	wait->begin_ns = clock_ns();
 	wait->attribute_bytes = address_attribute_set(&wait->address, (uintptr_t)wait->lock);
-	if (stay && is_open() && locks.tells_lock)
+	if (stay && is_open() && locks.with_lock)
 		show(wait);
 	from = sample_from(wait, 0);
 	if (stay && is_open() && !__atomic_load_n(was_short(wait->lock), __ATOMIC_RELAXED))
@@ -254,7 +254,7 @@ static void lock_stop(uint64_t ended_ns)
 	struct stay *stay = stay_enter();
 
 	__atomic_store_n(&locks.is_open, false, __ATOMIC_RELEASE);
-	if (locks.tells_lock)
+	if (locks.with_lock)
 		lock_waiters_close();
 	linkage_close(&set);
 	loading_close();
@@ -288,8 +288,8 @@ static int lock_start(const struct duet_agent_event *event, const char **ret_why
 	locks.index = event->index;
 	locks.interval = event->interval;
 	locks.begun_ns = clock_ns();
-	locks.tells_lock = event->flags & DUET_AGENT_WITH_LOCK;
-	if (locks.tells_lock)
+	locks.with_lock = event->flags & DUET_AGENT_WITH_LOCK;
+	if (locks.with_lock)
 		lock_waiters_open();
 	__atomic_store_n(&locks.is_open, true, __ATOMIC_RELEASE);
 	linkage_install();

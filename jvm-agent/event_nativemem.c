@@ -57,7 +57,7 @@ struct held_memory {
 	uintptr_t address;
 	uint64_t weight;
 	struct sample_kept *sample; /* of `leaked`, or NULL */
-	bool is_taken; /* `taken` has sampled it, and `freed` tells when it is freed */
+	bool is_taken; /* `taken` has sampled it, and `freed` reports when it is freed */
 };
 
 static uint8_t *held_count(const void *memory)
@@ -148,7 +148,7 @@ static void keep_sample(struct stay *stay, struct held_memory *entry, const stru
 }
 
 /* Another thread may get the memory as soon as it is freed, so `time_ns` is from before that. */
-static void tell_freed(uintptr_t address, uint64_t time_ns)
+static void record_freed(uintptr_t address, uint64_t time_ns)
 {
 	int saved_errno = errno;
 	struct stay *stay = stay_enter();
@@ -171,7 +171,7 @@ static void tell_freed(uintptr_t address, uint64_t time_ns)
 static void end_entry(struct held_memory *entry, uint64_t time_ns)
 {
 	if (entry && entry->is_taken)
-		tell_freed(entry->address, time_ns);
+		record_freed(entry->address, time_ns);
 	drop(entry);
 }
 
@@ -535,8 +535,8 @@ static void end_written(void *context, void *value)
 	end_entry(value, clock_ns());
 }
 
-/* What is freed meanwhile may be told or not. */
-static void leaked_tell(uint64_t ended_ns)
+/* What is freed meanwhile may be reported or not. */
+static void leaked_flush(uint64_t ended_ns)
 {
 	struct leaks leaks = {.stay = stay_enter(), .ended_ns = ended_ns};
 
@@ -581,6 +581,6 @@ const struct agent_tap tap_leak = {
 	.too_old = "a JVM before JDK 8 is not known",
 	.start = leaked_start,
 	.stop = leaked_stop,
-	.tell = leaked_tell,
+	.flush = leaked_flush,
 	.rescan = linkage_install,
 };

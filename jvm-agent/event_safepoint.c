@@ -35,7 +35,7 @@ static struct {
 	uint64_t interval;
 	uintptr_t safepoints, stopping, total; /* addresses of the counters */
 	uint64_t ticks_per_second; /* 0: not known yet */
-	struct counted told; /* what samples have been written for */
+	struct counted reported; /* what samples have been written for */
 } safepoints;
 
 /* Returns 0 for a counter that cannot be read: the JVM may free them when it ends. */
@@ -108,19 +108,19 @@ static void take(struct stay *stay, const char *state, uint64_t ns, uint64_t i, 
 		sample_without_stack(stay, &from, clock_ns());
 }
 
-static void tell(struct stay *stay)
+static void report(struct stay *stay)
 {
 	struct counted now;
 	uint64_t count, stopping, total;
 
-	if (read_counter(safepoints.safepoints) == safepoints.told.safepoints || !knows_ticks() ||
-	    !read_counters(&now) || now.safepoints < safepoints.told.safepoints ||
-	    now.total < safepoints.told.total)
+	if (read_counter(safepoints.safepoints) == safepoints.reported.safepoints || !knows_ticks() ||
+	    !read_counters(&now) || now.safepoints < safepoints.reported.safepoints ||
+	    now.total < safepoints.reported.total)
 		return;
-	count = now.safepoints - safepoints.told.safepoints;
-	stopping = ns_of(now.stopping - safepoints.told.stopping);
-	total = ns_of(now.total - safepoints.told.total);
-	safepoints.told = now;
+	count = now.safepoints - safepoints.reported.safepoints;
+	stopping = ns_of(now.stopping - safepoints.reported.stopping);
+	total = ns_of(now.total - safepoints.reported.total);
+	safepoints.reported = now;
 	for (uint64_t i = 0; i < count; i++) {
 		take(stay, "time_to_safepoint", stopping, i, count);
 		take(stay, "at_safepoint", total > stopping ? total - stopping : 0, i, count);
@@ -134,7 +134,7 @@ static void safepoint_rescan(void)
 	struct stay *stay = stay_enter();
 
 	if (stay)
-		tell(stay);
+		report(stay);
 	stay_leave();
 }
 
@@ -156,7 +156,7 @@ static int safepoint_start(const struct duet_agent_event *event, const char **re
 	if (!safepoints.safepoints || !safepoints.stopping || !safepoints.total)
 		return -ENOTSUP;
 	*ret_why = "the JVM is in safepoints all the time";
-	return read_counters(&safepoints.told) ? 0 : -EBUSY;
+	return read_counters(&safepoints.reported) ? 0 : -EBUSY;
 }
 
 const struct agent_tap tap_safepoint = {

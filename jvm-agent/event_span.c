@@ -60,7 +60,7 @@ static int span_start(const struct duet_agent_event *event, const char **ret_why
 	(void)ret_why;
 	span_event = event->index;
 	__atomic_store_n(&is_open, true, __ATOMIC_RELEASE);
-	recording_tell_state();
+	recording_notify_state();
 	return 0;
 }
 
@@ -68,7 +68,7 @@ static void span_stop(uint64_t ended_ns)
 {
 	(void)ended_ns;
 	__atomic_store_n(&is_open, false, __ATOMIC_RELEASE);
-	recording_tell_state();
+	recording_notify_state();
 }
 
 const struct agent_tap tap_span = {

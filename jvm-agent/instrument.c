@@ -33,7 +33,7 @@ static struct {
 	uint32_t count; /* 0: nothing is instrumented any more */
 	struct class_names changed; /* classes that have probes, by name */
 	struct class_names left; /* classes whose new form the JVM has refused */
-	struct class_names told; /* classes whose methods were counted, see count_told() */
+	struct class_names counted; /* classes whose methods were counted, see count_once() */
 	/*
 	 * Native methods whose class file was seen, for the life of the JVM. It is not seen again: each look at a class
 	 * that is loaded makes new methods, and the code that calls the native ones among the old is never freed.
@@ -149,14 +149,14 @@ static void count(enum duet_agent_counter counter, uint32_t methods)
  * Counts methods of a class as not instrumented (or the class itself), and as intrinsic. Once only, however often it is
  * transformed.
  */
-static void count_told(struct class_text name, uint32_t left, uint32_t intrinsics)
+static void count_once(struct class_text name, uint32_t left, uint32_t intrinsics)
 {
 	bool is_new;
 
 	if (!left && !intrinsics)
 		return;
 	pthread_mutex_lock(&all.lock);
-	is_new = !names_has(&all.told, name.at, name.len) && !names_add(&all.told, name.at, name.len);
+	is_new = !names_has(&all.counted, name.at, name.len) && !names_add(&all.counted, name.at, name.len);
 	pthread_mutex_unlock(&all.lock);
 	count(DUET_AGENT_NOT_INSTRUMENTED, is_new ? left : 0);
 	count(DUET_AGENT_INTRINSIC, is_new ? intrinsics : 0);
@@ -164,7 +164,7 @@ static void count_told(struct class_text name, uint32_t left, uint32_t intrinsic
 
 static void count_left(struct class_text name)
 {
-	count_told(name, 1, 0);
+	count_once(name, 1, 0);
 }
 
 static bool is_throwable(struct class_text name)
@@ -221,7 +221,7 @@ static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined
 	if (!name || size <= 0)
 		return;
 	err = rewrite_wanted(&rewrite, name, bytes, (uint32_t)size, &changed, &changed_size);
-	count_told(text_of(name), err < 0 ? 1 : rewrite.left, intrinsics);
+	count_once(text_of(name), err < 0 ? 1 : rewrite.left, intrinsics);
 	if (err <= 0)
 		return;
 	if (!(*jvmti)->Allocate(jvmti, (jlong)changed_size, &copy)) {
@@ -321,7 +321,7 @@ static bool has_wanted_method(jclass class, struct class_text class_name)
 		add_wanted(&wanted, class_name, methods[i]);
 	jvm_deallocate(methods);
 	if (!wanted.has)
-		count_told(class_name, wanted.left, wanted.intrinsics);
+		count_once(class_name, wanted.left, wanted.intrinsics);
 	return wanted.has;
 }
 
@@ -549,6 +549,6 @@ void instrument_remove(void)
 	pthread_mutex_lock(&all.lock);
 	names_free(&all.changed);
 	names_free(&all.left);
-	names_free(&all.told);
+	names_free(&all.counted);
 	pthread_mutex_unlock(&all.lock);
 }

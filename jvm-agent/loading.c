@@ -61,7 +61,7 @@ static size_t count_unknown(void)
 	return search.unknown;
 }
 
-static void tell_loader(void)
+static void notify_loader(void)
 {
 	const struct stay *stay = stay_enter();
 
@@ -76,7 +76,7 @@ static void await_rows(size_t unknown_before)
 	const struct timespec step = {.tv_nsec = ROWS_STEP_NS};
 
 	for (int i = 0; i < ROWS_MOST_STEPS && count_unknown() > unknown_before; i++) {
-		tell_loader();
+		notify_loader();
 		nanosleep(&step, NULL);
 	}
 }

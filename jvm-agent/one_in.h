@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One of each `interval` occurrences, chosen at random: exactly so many, whatever their rhythm is. */
+/*
+ * Picks exactly one occurrence at random from every `interval` of them, so that periodic patterns cannot bias it.
+ */
 #ifndef ONE_IN_H
 #define ONE_IN_H
 

@@ -31,7 +31,7 @@ static struct {
 
 /*
  * The lower part of an id is its place, the rest is a hash of what is asked for: so a method that has kept a probe for
- * something else is told apart. The place is the event's index in the recording; that of PROBE_CREATE never changes.
+ * something else is distinguished. The place is the event's index in the recording; that of PROBE_CREATE never changes.
  */
 static struct {
 	int32_t id; /* PROBE_NONE: closed; atomic */

@@ -260,7 +260,7 @@ static bool finish_frame(const struct regs *now, const struct stack_copy *stack,
 
 /*
  * Returns true if pc is in a compiled method. In its body the return address is not near sp; only the method's own
- * frame could tell where it is.
+ * frame could show where it is.
  */
 static bool is_method_body(uintptr_t pc)
 {

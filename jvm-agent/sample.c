@@ -187,8 +187,8 @@ static void answer(struct stay *stay, struct walk_slot *slot, struct duet_java_s
 
 /* ---- standalone engines ---- */
 
-/* The loader looks at the ring some times a second. It looks at once when it is told that half of it is full. */
-static void tell_half(struct stay *stay)
+/* The loader looks at the ring some times a second. It looks at once when it is notified that half of it is full. */
+static void notify_half_full(struct stay *stay)
 {
 	bool is_half = duet_ring_is_half(&stay->ring.lanes[DUET_LANE_SAMPLE]);
 
@@ -208,7 +208,7 @@ static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes
 	struct duet_ring_record *record = duet_ring_reserve(lane, bytes);
 	const struct timespec step = {.tv_nsec = ROOM_STEP_NS};
 
-	tell_half(stay);
+	notify_half_full(stay);
 	if (!waits)
 		return record;
 	for (int i = 0; !record && i < ROOM_STEPS && !__atomic_load_n(&stay->has_no_room, __ATOMIC_RELAXED); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The StackMapTable of a method (JVM specification, 4.7.4) after code was inserted: its frames are where their code is
- * now. If the method has got a local variable more, of type long, behind all others, the frames have it too.
+ * now. If a local variable of type long was appended to the method, every frame gets it too.
  */
 #ifndef STACKMAP_H
 #define STACKMAP_H

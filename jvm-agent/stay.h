@@ -29,7 +29,7 @@ struct stay {
 	int signo;
 	uint32_t pid;
 	bool has_no_room; /* atomic: a thread has waited in vain for room in the sample lane */
-	bool is_half; /* atomic: the loader was told that the sample lane is half full */
+	bool is_half; /* atomic: the loader was notified that the sample lane is half full */
 	/* frames to ask AsyncGetCallTrace for; above DUET_JAVA_DEPTH, our own walks keep all frames too */
 	int java_depth;
 	struct duet_jvm_layout layouts[STAY_LAYOUTS]; /* written by code_publish_layout() */

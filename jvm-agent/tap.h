@@ -29,7 +29,7 @@ struct agent_tap {
 	void (*stop)(uint64_t ended_ns); /* events that are not over count up to ended_ns */
 	void (*rescan)(void); /* called every 100 ms on the agent's thread; may be NULL */
 	/* called at the end of a window: writes samples of what is there, with this time; may be NULL */
-	void (*tell)(uint64_t ended_ns);
+	void (*flush)(uint64_t ended_ns);
 };
 
 /* Returns NULL when there is no tap of this kind. */
@@ -42,7 +42,7 @@ void taps_add_callbacks(jvmtiEventCallbacks *callbacks);
  */
 uint32_t taps_start(const struct duet_agent_event *events, uint32_t count, const char **ret_why);
 void taps_rescan(void); /* calls the rescan() of the taps that were started */
-void taps_tell(uint64_t ended_ns); /* calls their tell() */
+void taps_flush(uint64_t ended_ns); /* calls their flush() */
 void taps_stop(uint64_t ended_ns); /* stops the taps that were started and have not been stopped */
 
 extern const struct agent_tap tap_alloc;

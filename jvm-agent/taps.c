@@ -61,11 +61,11 @@ void taps_rescan(void)
 			open_taps[i]->rescan();
 }
 
-void taps_tell(uint64_t ended_ns)
+void taps_flush(uint64_t ended_ns)
 {
 	for (uint32_t i = 0; i < open_count; i++)
-		if (open_taps[i]->tell)
-			open_taps[i]->tell(ended_ns);
+		if (open_taps[i]->flush)
+			open_taps[i]->flush(ended_ns);
 }
 
 void taps_stop(uint64_t ended_ns)

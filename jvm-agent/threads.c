@@ -44,7 +44,7 @@ static struct known_thread *find_known(struct known_thread *slots, size_t mask, 
 	return &slots[i];
 }
 
-static void write_thread(struct stay *stay, int tid, const char *name, bool ended, enum ring_patience patience)
+static void write_thread(struct stay *stay, int tid, const char *name, bool ended, enum ring_when_full when_full)
 {
 	struct duet_thread record = {
 		.time_ns = clock_ns(),
@@ -54,7 +54,7 @@ static void write_thread(struct stay *stay, int tid, const char *name, bool ende
 	};
 	struct ring_part parts[] = {{&record, sizeof(record)}, {name, record.name_len}};
 
-	ring_write(&stay->ring, DUET_AGENT_THREAD, parts, 2, patience);
+	ring_write(&stay->ring, DUET_AGENT_THREAD, parts, 2, when_full);
 }
 
 /*

@@ -47,7 +47,7 @@ struct wait {
 	struct sample_kept *kept; /* owned; NULL: the stack has not been walked */
 	bool is_virtual;
 	struct sample_thread thread; /* of a virtual thread, its carrier's */
-	struct lock_attribute lock; /* with tells_lock */
+	struct lock_attribute lock; /* with with_lock */
 	struct address_attribute address; /* after it */
 	struct class_attribute class; /* after it, with or without */
 	uint32_t attribute_bytes; /* of all */
@@ -97,8 +97,8 @@ void wait_event_open(struct wait_event *event, const struct duet_agent_event *fr
 	waits_end(event->waits, drop_wait, event); /* a late callback may have put a wait after wait_event_close() */
 	event->index = from->index;
 	event->interval = from->interval;
-	event->tells_lock = from->flags & DUET_AGENT_WITH_LOCK;
-	if (event->tells_lock)
+	event->with_lock = from->flags & DUET_AGENT_WITH_LOCK;
+	if (event->with_lock)
 		lock_waiters_open();
 	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
 }
@@ -131,7 +131,7 @@ void wait_event_close(struct wait_event *event, uint64_t ended_ns)
 	struct closing closing = {event, stay_enter(), ended_ns};
 
 	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
-	if (event->tells_lock)
+	if (event->with_lock)
 		lock_waiters_close();
 	if (closing.stay)
 		waits_end(event->waits, end_wait, &closing);
@@ -163,7 +163,7 @@ uint64_t wait_lock(const struct wait_event *event, jobject object)
 {
 	jint hash = 0;
 
-	if (!event->tells_lock || (*jvm.jvmti)->GetObjectHashCode(jvm.jvmti, object, &hash))
+	if (!event->with_lock || (*jvm.jvmti)->GetObjectHashCode(jvm.jvmti, object, &hash))
 		return 0;
 	return LOCK_IS_OBJECT | (uint32_t)hash;
 }
@@ -215,7 +215,7 @@ static struct wait *new_wait(struct wait_event *event, struct stay *stay, const 
 	wait->attribute_bytes = address_attribute_set(&wait->address, reason->address);
 	wait->attribute_bytes += class_attribute_set(&wait->class, reason->class_name);
 	wait->lock.lock.id = 0;
-	if (event->tells_lock && reason->lock)
+	if (event->with_lock && reason->lock)
 		wait->attribute_bytes += lock_attribute_set(&wait->lock, reason->lock, wait->begin_ns, reason->owner);
 	if (!keeps(event, wait) || keep(event, stay, wait))
 		return wait;
@@ -223,7 +223,7 @@ static struct wait *new_wait(struct wait_event *event, struct stay *stay, const 
 	return NULL;
 }
 
-/* Tells BPF of the wait. A thread that waits without its carrier is not woken itself. */
+/* Publishes the wait to BPF. A thread that waits without its carrier is not woken itself. */
 static void show(const struct wait_event *event, struct wait *wait, const struct wait_reason *reason)
 {
 	if (!wait->lock.lock.id || !reason->blocks_thread)

@@ -20,7 +20,7 @@ struct stay;
 /* An event whose samples are waits. Static: threads may use it after the recording. All 0 but for `waits` is closed. */
 struct wait_event {
 	bool has_lock; /* at its end the thread holds a lock */
-	bool tells_lock; /* DUET_AGENT_WITH_LOCK */
+	bool with_lock; /* DUET_AGENT_WITH_LOCK */
 	bool is_open; /* atomic: a callback may come late, when another recording has begun */
 	uint32_t index;
 	uint64_t interval; /* ns */

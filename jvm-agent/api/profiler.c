@@ -114,7 +114,7 @@ void profiler_execute(enum duet_question_kind kind, const char *text, struct lin
 		answer_version(ret);
 		return;
 	}
-	/* a server in the recorder may be told to start later */
+	/* a server in the recorder may get a request to start later */
 	if (has_word(text, "start") || has_word(text, "resume") || strstr(text, "server=")) {
 		__atomic_store_n(&profiler.has_begun, true, __ATOMIC_RELAXED);
 		add_agent(&question);
@@ -262,5 +262,5 @@ void profiler_begin(void)
 
 void profiler_end(void)
 {
-	link_ask_if_hired(&(struct duet_question){.kind = DUET_QUESTION_EXIT}, END_WAIT_MS);
+	link_ask_if_started(&(struct duet_question){.kind = DUET_QUESTION_EXIT}, END_WAIT_MS);
 }

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hire.h"
+#include "start_recorder.h"
 #include "clock.h"
 #include "passed.h"
 
@@ -23,12 +23,12 @@
 
 static struct {
 	pthread_mutex_t lock; /* guards all members below */
-	struct hired hired; /* socket -1: none */
-	pid_t owner; /* the process that hired it: a child of fork() has its own */
+	struct started_recorder recorder; /* socket -1: none */
+	pid_t owner; /* the process that recorder it: a child of fork() has its own */
 	/* identity of the socket: the application may have closed the descriptor and use its number itself */
 	char identity[32];
 	bool records; /* a start was answered, and no stop since */
-} link_state = {.lock = PTHREAD_MUTEX_INITIALIZER, .hired = {.socket = -1}};
+} link_state = {.lock = PTHREAD_MUTEX_INITIALIZER, .recorder = {.socket = -1}};
 
 /* "socket:[INODE]" */
 static void identify(int socket, char ret[32])
@@ -45,9 +45,9 @@ static bool is_connected(void)
 {
 	char now[32];
 
-	if (link_state.hired.socket < 0 || link_state.owner != getpid())
+	if (link_state.recorder.socket < 0 || link_state.owner != getpid())
 		return false;
-	identify(link_state.hired.socket, now);
+	identify(link_state.recorder.socket, now);
 	return !strcmp(now, link_state.identity);
 }
 
@@ -55,10 +55,10 @@ static bool is_connected(void)
 static void forget_recorder(void)
 {
 	if (is_connected()) {
-		close(link_state.hired.socket);
-		waitpid(link_state.hired.pid, NULL, WNOHANG | __WALL);
+		close(link_state.recorder.socket);
+		waitpid(link_state.recorder.pid, NULL, WNOHANG | __WALL);
 	}
-	link_state.hired.socket = -1;
+	link_state.recorder.socket = -1;
 }
 
 static void refuse(struct link_answer *ret, const char *why)
@@ -75,15 +75,15 @@ static bool connect_recorder(struct link_answer *ret)
 
 	if (is_connected())
 		return true;
-	link_state.hired.socket = -1;
+	link_state.recorder.socket = -1;
 	link_state.records = false;
-	if (hire_recorder(&link_state.hired, why, sizeof(why))) {
-		link_state.hired.socket = -1;
+	if (start_recorder(&link_state.recorder, why, sizeof(why))) {
+		link_state.recorder.socket = -1;
 		refuse(ret, why);
 		return false;
 	}
 	link_state.owner = getpid();
-	identify(link_state.hired.socket, link_state.identity);
+	identify(link_state.recorder.socket, link_state.identity);
 	return true;
 }
 
@@ -97,14 +97,14 @@ static int send_question(const struct duet_question *question, const char *text)
 	ssize_t sent;
 
 	do
-		sent = sendmsg(link_state.hired.socket, &message, MSG_NOSIGNAL);
+		sent = sendmsg(link_state.recorder.socket, &message, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : 0;
 }
 
 static int await(uint64_t until_ns)
 {
-	struct pollfd fd = {.fd = link_state.hired.socket, .events = POLLIN};
+	struct pollfd fd = {.fd = link_state.recorder.socket, .events = POLLIN};
 
 	for (;;) {
 		uint64_t now_ns = clock_ns();
@@ -130,7 +130,7 @@ static int receive_answer(struct link_answer *ret)
 
 	if (!text)
 		return -ENOMEM;
-	bytes = recvmsg(link_state.hired.socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	bytes = recvmsg(link_state.recorder.socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (bytes >= 0)
 		passed_take(&message, &ret->report, 1);
 	if (bytes < (ssize_t)sizeof(ret->head)) {
@@ -220,7 +220,7 @@ void link_ask(const struct duet_question *question, const char *text, struct lin
 	pthread_mutex_unlock(&link_state.lock);
 }
 
-void link_ask_if_hired(const struct duet_question *question, int wait_ms)
+void link_ask_if_started(const struct duet_question *question, int wait_ms)
 {
 	struct link_answer answer = {.report = -1};
 

@@ -24,7 +24,7 @@ struct link_answer {
  */
 void link_ask(const struct duet_question *question, const char *text, struct link_answer *ret);
 /* The same, but does nothing if there was never a question. Waits for at most wait_ms. */
-void link_ask_if_hired(const struct duet_question *question, int wait_ms);
+void link_ask_if_started(const struct duet_question *question, int wait_ms);
 const char *link_reply(const struct link_answer *answer); /* the text after the log */
 void link_answer_release(struct link_answer *answer);
 

@@ -163,7 +163,7 @@ static void bind_loaded(JNIEnv *env)
 		keep(env, class);
 }
 
-void recording_tell_state(void)
+void recording_notify_state(void)
 {
 	JNIEnv *env = jvm_own_env();
 

@@ -4,9 +4,9 @@
 #define API_RECORDING_H
 
 /*
- * Tells the class, if the program has loaded it, whether spans are recorded now. Called on a thread that is attached to
- * the JVM.
+ * Notifies the class, if the program has loaded it, whether spans are recorded now. Called on a thread that is attached
+ * to the JVM.
  */
-void recording_tell_state(void);
+void recording_notify_state(void);
 
 #endif

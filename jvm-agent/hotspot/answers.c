@@ -10,35 +10,35 @@
 
 /* ---- what the loader has been sent ---- */
 
-#define MAX_TOLD 2048 /* when there are more, all are dropped */
+#define MAX_ANSWERED 2048 /* when there are more, all are dropped */
 
 static struct {
-	uint64_t keys[2 * MAX_TOLD]; /* a key is at its hash or after it; 0: free */
+	uint64_t keys[2 * MAX_ANSWERED]; /* a key is at its hash or after it; 0: free */
 	uint32_t count;
-} told;
+} answered;
 
-void answers_forget_told(void)
+void answers_reset(void)
 {
-	memset(&told, 0, sizeof(told));
+	memset(&answered, 0, sizeof(answered));
 }
 
 /*
  * Returns false when the key is already there. Another check is another method, whose names replace the first one's in
  * the loader.
  */
-static bool told_add(const struct metadata_key *of)
+static bool answered_add(const struct metadata_key *of)
 {
 	uint64_t key = of->method ^ of->check * 0xd6e8feb86659fd93ull;
 	size_t place = (key * 0x9e3779b97f4a7c15ull) >> 52;
 
-	if (told.count == MAX_TOLD)
-		answers_forget_told();
-	while (told.keys[place] && told.keys[place] != key)
-		place = (place + 1) % (2 * MAX_TOLD);
-	if (told.keys[place] == key)
+	if (answered.count == MAX_ANSWERED)
+		answers_reset();
+	while (answered.keys[place] && answered.keys[place] != key)
+		place = (place + 1) % (2 * MAX_ANSWERED);
+	if (answered.keys[place] == key)
 		return false;
-	told.keys[place] = key;
-	told.count++;
+	answered.keys[place] = key;
+	answered.count++;
 	return true;
 }
 
@@ -197,7 +197,7 @@ static bool write_read(const struct answers *answers, struct method_reading *all
 	return is_loaded;
 }
 
-static bool tell(const struct answers *answers, struct metadata_key key, bool is_extra)
+static bool answer(const struct answers *answers, struct metadata_key key, bool is_extra)
 {
 	struct method_reading one = {.key = key};
 
@@ -210,7 +210,7 @@ static void answer_one(const struct answers *answers, struct metadata_key key)
 	const struct duet_want want = {
 		.key = key.method, .id = key.check, .kind = DUET_WANT_METHOD, .unloads = answers->unloads};
 
-	if (!tell(answers, key, false))
+	if (!answer(answers, key, false))
 		write_gone(answers, &want);
 }
 
@@ -222,7 +222,7 @@ static void answer_some(const struct answers *answers, const struct metadata_key
 
 	for (size_t i = 0; i < count; i++) {
 		all[i] = (struct method_reading){.key = keys[i]};
-		told_add(&keys[i]);
+		answered_add(&keys[i]);
 	}
 	if (count > 1 && read_proven(answers, all, count, &is_old) && write_read(answers, all, count, false))
 		return;
@@ -248,7 +248,7 @@ void answer_method(const struct answers *answers, struct metadata_key key)
 
 bool answer_unasked(const struct answers *answers, struct metadata_key key)
 {
-	return told_add(&key) && tell(answers, key, true);
+	return answered_add(&key) && answer(answers, key, true);
 }
 
 /* ---- compiled methods ---- */
@@ -265,40 +265,40 @@ static const struct duet_code_pc *pc_behind(const struct nmethod_record *record,
 	return NULL;
 }
 
-/* Methods that are told unasked: those that are not told yet. */
-struct telling {
+/* Methods that are answered unasked: those that are not answered yet. */
+struct answering {
 	const struct answers *answers;
 	struct method_reading some[PROVEN_AT_ONCE];
 	size_t found;
-	unsigned int left; /* how many more may be told */
+	unsigned int left; /* how many more may be answered */
 };
 
 /* Methods that no longer exist, or for which there is no room now, are left out: the loader asks for them. */
-static void tell_found(struct telling *telling)
+static void answer_found(struct answering *answering)
 {
-	const struct answers *answers = telling->answers;
-	size_t count = telling->found;
+	const struct answers *answers = answering->answers;
+	size_t count = answering->found;
 	bool is_old, is_proven = count > 1 && ring_has_room(answers->ring) &&
-				 read_proven(answers, telling->some, count, &is_old);
+				 read_proven(answers, answering->some, count, &is_old);
 
 	if (is_proven)
-		(void)write_read(answers, telling->some, count, true);
+		(void)write_read(answers, answering->some, count, true);
 	for (size_t i = 0; !is_proven && i < count && ring_has_room(answers->ring); i++)
-		(void)tell(answers, telling->some[i].key, true);
-	telling->found = 0;
+		(void)answer(answers, answering->some[i].key, true);
+	answering->found = 0;
 }
 
-static void tell_methods_of(struct telling *telling, const struct duet_java_frame *frames, uint32_t count)
+static void answer_methods_of(struct answering *answering, const struct duet_java_frame *frames, uint32_t count)
 {
-	for (uint32_t i = 0; i < count && telling->left; i++) {
+	for (uint32_t i = 0; i < count && answering->left; i++) {
 		struct metadata_key key = {frames[i].method, frames[i].check};
 
-		if (!told_add(&key))
+		if (!answered_add(&key))
 			continue;
-		telling->some[telling->found++] = (struct method_reading){.key = key};
-		telling->left--;
-		if (telling->found == PROVEN_AT_ONCE)
-			tell_found(telling);
+		answering->some[answering->found++] = (struct method_reading){.key = key};
+		answering->left--;
+		if (answering->found == PROVEN_AT_ONCE)
+			answer_found(answering);
 	}
 }
 
@@ -306,17 +306,17 @@ static void tell_methods_of(struct telling *telling, const struct duet_java_fram
  * Sends names with the code, because the JVM may end before the loader asks for them. The methods at the sampled pc
  * come first. ring_has_room() asks for room for two records, so there is still room for the code after the last method.
  */
-static void tell_methods(const struct answers *answers, const struct nmethod_record *record, uint64_t pc)
+static void answer_inlined(const struct answers *answers, const struct nmethod_record *record, uint64_t pc)
 {
 	const struct duet_java_frame itself = {.method = record->load.method, .check = record->check};
 	const struct duet_code_pc *met = pc_behind(record, pc);
-	struct telling telling = {.answers = answers, .left = METHODS_AT_ONCE};
+	struct answering answering = {.answers = answers, .left = METHODS_AT_ONCE};
 
 	if (met)
-		tell_methods_of(&telling, record->frames + met->frame, met->depth);
-	tell_methods_of(&telling, &itself, 1);
-	tell_methods_of(&telling, record->frames, record->load.frame_count);
-	tell_found(&telling);
+		answer_methods_of(&answering, record->frames + met->frame, met->depth);
+	answer_methods_of(&answering, &itself, 1);
+	answer_methods_of(&answering, record->frames, record->load.frame_count);
+	answer_found(&answering);
 }
 
 /* Takes ownership of the record. */
@@ -328,7 +328,7 @@ static void answer_compiled(const struct answers *answers, struct nmethod_record
 		{record->frames, record->load.frame_count * sizeof(*record->frames)},
 	};
 
-	tell_methods(answers, record, pc);
+	answer_inlined(answers, record, pc);
 	ring_write(answers->ring, DUET_AGENT_CODE_LOAD, parts, 3, RING_WAIT);
 	nmethods_release(record);
 }

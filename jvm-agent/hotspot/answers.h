@@ -58,6 +58,6 @@ void answer_heaps(const struct answers *answers);
  * Forgets which records were sent. Called for a new loader, which has none of them, and when the loader may have
  * dropped some.
  */
-void answers_forget_told(void);
+void answers_reset(void);
 
 #endif

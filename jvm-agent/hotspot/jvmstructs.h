@@ -67,8 +67,8 @@ int jvmstructs_thread_id(uintptr_t java_thread);
 /* The same for a JavaThread that is not freed meanwhile, such as that of the caller. */
 int jvmstructs_living_id(uintptr_t java_thread);
 /*
- * Stores the end of the JavaThread's stack, the higher one, and its size. Returns false when this JVM does not tell.
- * The JavaThread must not be freed meanwhile.
+ * Stores the end of the JavaThread's stack, the higher one, and its size. Returns false when this JVM does not publish
+ * it. The JavaThread must not be freed meanwhile.
  */
 bool jvmstructs_stack(uintptr_t java_thread, uintptr_t *ret_base, uintptr_t *ret_bytes);
 

@@ -99,13 +99,13 @@ void ring_unmap(struct ring *ring)
 	memset(ring, 0, sizeof(*ring));
 }
 
-static struct duet_ring_record *reserve(struct ring *ring, uint32_t payload, enum ring_patience patience)
+static struct duet_ring_record *reserve(struct ring *ring, uint32_t payload, enum ring_when_full when_full)
 {
 	struct duet_lane_view *view = &ring->lanes[DUET_LANE_METADATA];
 	struct duet_ring_record *record = duet_ring_reserve(view, payload);
 	struct timespec step = {.tv_nsec = WAIT_STEP_NS};
 
-	if (patience == RING_DROP)
+	if (when_full == RING_DROP)
 		return record;
 	for (int i = 0; !record && !ring->stalled && i < WAIT_STEPS; i++) {
 		nanosleep(&step, NULL);
@@ -116,7 +116,7 @@ static struct duet_ring_record *reserve(struct ring *ring, uint32_t payload, enu
 }
 
 bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
-		enum ring_patience patience)
+		enum ring_when_full when_full)
 {
 	struct duet_ring_record *record = NULL;
 	unsigned char *cursor;
@@ -125,7 +125,7 @@ bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struc
 	for (size_t i = 0; i < count; i++)
 		payload += parts[i].bytes;
 	if (payload < ring->lanes[DUET_LANE_METADATA].bytes && payload < DUET_RING_MAX_RECORD)
-		record = reserve(ring, (uint32_t)payload, patience);
+		record = reserve(ring, (uint32_t)payload, when_full);
 	if (!record) {
 		duet_ring_count(ring->page, DUET_AGENT_METADATA_FULL);
 		return false;

@@ -34,7 +34,7 @@ int ring_map(struct ring *ring, int fd, uint64_t bytes, const char **ret_why);
 void ring_unmap(struct ring *ring);
 
 /* Whether ring_write() may wait for room. */
-enum ring_patience { RING_DROP, RING_WAIT };
+enum ring_when_full { RING_DROP, RING_WAIT };
 
 /*
  * Writes one record into the metadata lane. When there is no room, RING_WAIT (only on the agent's own thread) sleeps up
@@ -42,7 +42,7 @@ enum ring_patience { RING_DROP, RING_WAIT };
  * is returned.
  */
 bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
-		enum ring_patience patience);
+		enum ring_when_full when_full);
 /* Answers a WANT for something that does not exist. Agent's thread only. */
 void ring_write_gone(struct ring *ring, const struct duet_want *want);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The routines of hand-written code by which HotSpot copies arrays, computes checksums and so on. Many of them share a
- * code blob; this tells them apart.
+ * code blob; this distinguishes them.
  */
 #ifndef AGENT_STUB_LIST_H
 #define AGENT_STUB_LIST_H

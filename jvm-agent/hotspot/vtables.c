@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A stub is an object without virtual functions, followed by its code (class VtableStub, vtableStubs.hpp, JDK 8 to 27).
- * Nothing tells where one begins, so the words before a pc are tried.
+ * It is not known where one begins, so the words before a pc are tried.
  */
 #include "vtables.h"
 

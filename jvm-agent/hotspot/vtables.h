@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The stubs by which compiled code calls methods of a class or an interface. All code blobs that hold them have one
- * name; this tells them apart.
+ * name; this distinguishes them.
  */
 #ifndef AGENT_VTABLES_H
 #define AGENT_VTABLES_H

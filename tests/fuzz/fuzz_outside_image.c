@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(run.jvm);
 	memory_renew();
 	FUZZ_CHECK(jvmstructs_renew_heaps());
-	answers_forget_told();
+	answers_reset();
 	memory_forget();
 	edit();
 	for (int i = 0; i < 4; i++)

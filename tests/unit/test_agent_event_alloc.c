@@ -156,7 +156,7 @@ static void the_age_is_that_when_told(void **state)
 	const struct age_number *number;
 
 	(void)state;
-	told.has_ages = true;
+	shown.has_ages = true;
 	bytes += add_age(&attributes, bytes);
 	memcpy(sample.record, &attributes, bytes);
 	sample.kept.bytes = bytes;
@@ -165,7 +165,7 @@ static void the_age_is_that_when_told(void **state)
 	assert_memory_equal((char *)number - 16, "age_1_to_10_min", 15);
 	assert_int_equal(number->head.type, DUET_ATTRIBUTE_AGE);
 	assert_int_equal(number->age_ns, 65 * SECOND);
-	told.has_ages = false;
+	shown.has_ages = false;
 }
 
 static void young_objects_are_left_out(void **state)
@@ -178,12 +178,12 @@ static void young_objects_are_left_out(void **state)
 	struct ending ending = {.stay = (struct stay *)&sample};
 
 	(void)state;
-	told.survivors = 3;
+	shown.survivors = 3;
 	written = 0;
 	for (collections = UINT32_MAX; collections != 4; collections++)
 		write_object(&ending, &object);
 	assert_int_equal(written, 2); /* at 3 and 4 pauses, where the count has wrapped */
-	told.survivors = 0;
+	shown.survivors = 0;
 }
 
 int main(void)

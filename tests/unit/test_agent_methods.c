@@ -165,7 +165,7 @@ static int open_ring(void **state)
 	stay.ring.lanes[DUET_LANE_METADATA] =
 		(struct duet_lane_view){.lane = lane, .data = calloc(2, LANE_BYTES), .bytes = LANE_BYTES};
 	name_bytes = 4;
-	answers_forget_told();
+	answers_reset();
 	return 0;
 }
 
@@ -237,7 +237,7 @@ static void test_names_come_with_the_code(void **state)
 	expect_type(DUET_AGENT_CODE_LOAD);
 	answer_code(&answers, CODE + 32, 7, 0);
 	expect_type(DUET_AGENT_CODE_LOAD); /* all names were sent before */
-	answers_forget_told();
+	answers_reset();
 	answer_code(&answers, CODE + 47, 7, 0);
 	expect_method(3, true);
 }
@@ -312,7 +312,7 @@ static void test_another_method_with_the_key(void **state)
 	assert_false(answer_unasked(&answers, (struct metadata_key){5, CHECK}));
 	assert_false(answer_unasked(&answers, (struct metadata_key){5, CHECK + 2}));
 	assert_null(next());
-	answers_forget_told();
+	answers_reset();
 	answer_method(&answers, (struct metadata_key){5, 0});
 	expect_method(5, false);
 	assert_true(answer_unasked(&answers, (struct metadata_key){5, CHECK}));
@@ -414,7 +414,7 @@ static void test_a_method_fits_the_ring(void **state)
 static void test_more_methods_than_are_remembered(void **state)
 {
 	(void)state;
-	for (uint64_t key = 1; key <= 3 * MAX_TOLD; key++) {
+	for (uint64_t key = 1; key <= 3 * MAX_ANSWERED; key++) {
 		assert_true(answer_unasked(&answers, (struct metadata_key){key << 3, 0}));
 		lane->head = lane->tail = 0;
 		memset(stay.ring.lanes[DUET_LANE_METADATA].data, 0, 256);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "asprof/marks.h"
+#include "asprof/begin_end.h"
 #include "asprof/thread_filter.h"
 
 #define BEGIN "uprobe:*:_ZN1A5beginE*"
@@ -94,7 +94,7 @@ static void samples_between_the_marks_stay(void **state)
 {
 	(void)state;
 	record_windows();
-	assert_int_equal(marks_apply(&profile, &begun, true), 0);
+	assert_int_equal(begin_end_apply(&profile, &begun, true), 0);
 	assert_int_equal(profile.events.len, 2);
 	assert_int_equal(sum_of("cpu").samples, 22);
 	assert_int_equal(sum_of("cpu").times, 11 * 15 + 11 * 35);
@@ -106,7 +106,7 @@ static void formats_of_one_event_get_no_windows(void **state)
 {
 	(void)state;
 	record_windows();
-	assert_int_equal(marks_apply(&profile, &begun, false), 0);
+	assert_int_equal(begin_end_apply(&profile, &begun, false), 0);
 	assert_int_equal(profile.events.len, 1);
 	assert_int_equal(profile.samples.len, 22);
 }
@@ -118,7 +118,7 @@ static void nostop_keeps_all(void **state)
 	(void)state;
 	all.nostop = true;
 	record_windows();
-	assert_int_equal(marks_apply(&profile, &all, true), 0);
+	assert_int_equal(begin_end_apply(&profile, &all, true), 0);
 	assert_int_equal(sum_of("cpu").samples, 49);
 	assert_int_equal(sum_of("window").samples, 2);
 }
@@ -133,7 +133,7 @@ static void the_last_window_may_be_open(void **state)
 	add(event(BEGIN), 1, 10);
 	add(cpu, 1, 9);
 	add(cpu, 1, 11);
-	assert_int_equal(marks_apply(&profile, &once, true), 0);
+	assert_int_equal(begin_end_apply(&profile, &once, true), 0);
 	assert_int_equal(sum_of("cpu").times, 11);
 	assert_int_equal(sum_of("window").samples, 0);
 }
@@ -142,7 +142,7 @@ static void recordings_without_marks_stay(void **state)
 {
 	(void)state;
 	add(event("cpu"), 1, 10);
-	assert_int_equal(marks_apply(&profile, &(struct asprof_arguments){0}, true), 0);
+	assert_int_equal(begin_end_apply(&profile, &(struct asprof_arguments){0}, true), 0);
 	assert_int_equal(profile.samples.len, 1);
 }
 

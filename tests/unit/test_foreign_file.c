@@ -128,7 +128,7 @@ static void child_is_stopped(void **state)
 
 	(void)state;
 	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
-	child = file.deputy.child;
+	child = file.child.pid;
 	kill(child, SIGSTOP);
 	assert_int_equal(foreign_file_write(&file, report), -ETIMEDOUT);
 	foreign_file_release(&file);
@@ -142,7 +142,7 @@ static void child_is_killed(void **state)
 
 	(void)state;
 	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
-	kill(file.deputy.child, SIGKILL);
+	kill(file.child.pid, SIGKILL);
 	usleep(20000);
 	assert_true(foreign_file_write(&file, report) < 0);
 	foreign_file_release(&file);

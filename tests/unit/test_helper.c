@@ -185,7 +185,7 @@ static void wait_for_uid(pid_t pid, uid_t uid)
 	usleep(10000);
 }
 
-static void test_a_silent_user_is_barred(void **state)
+static void test_a_silent_user_is_refused(void **state)
 {
 	pid_t hostile, other;
 	uint64_t before = loader_counters[DUET_LOADER_SILENT_TARGETS];
@@ -209,7 +209,7 @@ static void test_a_silent_user_is_barred(void **state)
 }
 
 /* However many targets hang, they cost some seconds at most. */
-static void test_patience_ends(void **state)
+static void test_wait_budget_ends(void **state)
 {
 	uint64_t begun_ns = clock_monotonic_ns();
 
@@ -246,8 +246,8 @@ int main(void)
 		helper_test(test_descriptors),
 		helper_test(test_one_that_is_ready_to_run_is_waited_for),
 		helper_test(test_a_helper_that_dies),
-		helper_test(test_a_silent_user_is_barred),
-		helper_test(test_patience_ends),
+		helper_test(test_a_silent_user_is_refused),
+		helper_test(test_wait_budget_ends),
 		helper_test(test_nothing_of_the_callers_is_held),
 	};
 

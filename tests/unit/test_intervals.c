@@ -113,7 +113,7 @@ static void states(void **state)
 	(void)add("wall", 10, 10, thread, FRAME_NATIVE, "main");
 	assert_int_equal(state_of_last(), THREAD_RUNNABLE);
 	(void)add("lock", 10, 10, thread, FRAME_NATIVE, "main");
-	assert_int_equal(state_of_last(), THREAD_NOT_TOLD);
+	assert_int_equal(state_of_last(), THREAD_STATE_UNKNOWN);
 }
 
 int main(void)

@@ -41,7 +41,7 @@ static void drop_caches(void *context)
 
 static struct pool pool_of(size_t max_bytes)
 {
-	const struct pool_parts parts = {.maps = 20 * MB, .rings = 2 * MB, .files = 3 * MB, .heap = 10 * MB};
+	const struct pool_shares parts = {.maps = 20 * MB, .rings = 2 * MB, .files = 3 * MB, .heap = 10 * MB};
 	struct pool pool = {.max_bytes = max_bytes};
 
 	pool_look(&pool, &parts);
@@ -62,7 +62,7 @@ static bool takes_stacks(const struct pool *pool, const struct loader *loader)
 
 static void what_others_leave_is_the_heaps(void **state)
 {
-	const struct pool_parts parts = {.maps = 30 * MB, .rings = 40 * MB, .files = 3 * MB, .heap = 20 * MB};
+	const struct pool_shares parts = {.maps = 30 * MB, .rings = 40 * MB, .files = 3 * MB, .heap = 20 * MB};
 	struct pool pool = pool_of(128 * MB);
 
 	(void)state;
@@ -172,7 +172,7 @@ static void rings_leave_room_for_rings(void **state)
 /* Returns how many stacks of 1 KB a loader keeps that wants `stacks`, with this limit, of which BPF takes a fifth. */
 static uint64_t kept_with(size_t max_bytes, uint64_t stacks, size_t *ret_needed)
 {
-	const struct pool_parts parts = {.maps = max_bytes / 5, .rings = 2 * MB, .files = 3 * MB};
+	const struct pool_shares parts = {.maps = max_bytes / 5, .rings = 2 * MB, .files = 3 * MB};
 	struct loader loader = {.names = 20 * MB};
 	struct pool pool = {.max_bytes = max_bytes};
 	struct pool_demand demand;

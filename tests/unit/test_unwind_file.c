@@ -101,11 +101,11 @@ static void code_shows_that_it_makes_frames(void **state)
 	mapping = maps_find(&maps, (uintptr_t)framed);
 	assert_true(unwind_file_vaddr(&file, mapping->offset, mapping->end - mapping->start, &slide));
 	slide = mapping->start - slide;
-	assert_false(unwind_rows_tell(&file.rows, (uintptr_t)framed - slide)); /* what it has pushed is not known */
-	assert_true(unwind_rows_tell(&file.rows, (uintptr_t)framed_body - slide));
-	assert_true(unwind_rows_tell(&file.rows, (uintptr_t)framed_end - 1 - slide));
-	assert_false(unwind_rows_tell(&file.rows, (uintptr_t)framed_end - slide));
-	assert_false(unwind_rows_tell(&file.rows, (uintptr_t)frameless + 2 - slide));
+	assert_false(unwind_rows_cover(&file.rows, (uintptr_t)framed - slide)); /* what it has pushed is not known */
+	assert_true(unwind_rows_cover(&file.rows, (uintptr_t)framed_body - slide));
+	assert_true(unwind_rows_cover(&file.rows, (uintptr_t)framed_end - 1 - slide));
+	assert_false(unwind_rows_cover(&file.rows, (uintptr_t)framed_end - slide));
+	assert_false(unwind_rows_cover(&file.rows, (uintptr_t)frameless + 2 - slide));
 	maps_release(&maps);
 	unwind_file_release(&file);
 }

@@ -18,7 +18,7 @@ static void append_report(int log, int report)
 			return;
 }
 
-void answer_log_write(const char *path, struct meeting_answer *answer, bool with_report)
+void answer_log_write(const char *path, struct recorder_answer *answer, bool with_report)
 {
 	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
 

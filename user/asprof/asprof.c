@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "asprof/applications.h"
-#include "asprof/elsewhere.h"
+#include "asprof/peer_recorder.h"
 #include "asprof/jvm_command.h"
-#include "asprof/meeting.h"
+#include "asprof/recorder_socket.h"
 #include "asprof/options.h"
 #include "asprof/recorder.h"
 #include "asprof/report_file.h"
@@ -59,16 +59,16 @@ static int say_error(struct buf *why)
  */
 static int connect_recorder(const struct run *run, bool begin, struct buf *why)
 {
-	int err, fd = meeting_connect(run->pid, run->start_ticks, why);
+	int err, fd = recorder_connect(run->pid, run->start_ticks, why);
 
 	if (!begin || fd != -ENOENT)
 		return fd;
 	err = recorder_start(run->pid, run->start_ticks, why);
-	return err ? err : meeting_connect(run->pid, run->start_ticks, why);
+	return err ? err : recorder_connect(run->pid, run->start_ticks, why);
 }
 
 /* Sends a request about the recording that another user's recorder makes. */
-static int ask_other(int connection, const char *words, bool begin, struct meeting_answer *ret, struct buf *why)
+static int ask_other(int connection, const char *words, bool begin, struct recorder_answer *ret, struct buf *why)
 {
 	struct asprof_arguments arguments;
 	struct buf ignored;
@@ -81,7 +81,7 @@ static int ask_other(int connection, const char *words, bool begin, struct meeti
 	buf_init(&ignored);
 	err = asprof_arguments_parse(&arguments, words, &ignored, why);
 	if (!err) {
-		err = elsewhere_ask(connection, &arguments, words, ret, why);
+		err = peer_recorder_request(connection, &arguments, words, ret, why);
 		asprof_arguments_release(&arguments);
 	}
 	buf_release(&ignored);
@@ -89,19 +89,19 @@ static int ask_other(int connection, const char *words, bool begin, struct meeti
 }
 
 /* Returns 0 with the recorder's answer, or -errno: -ENOENT, without a sentence in `why`, when there is no recorder. */
-static int request(const struct run *run, const char *arguments, bool begin, struct meeting_answer *ret,
+static int request(const struct run *run, const char *arguments, bool begin, struct recorder_answer *ret,
 		   struct buf *why)
 {
-	int err, fd = elsewhere_find(run->pid, run->start_ticks);
+	int err, fd = peer_recorder_find(run->pid, run->start_ticks);
 	bool is_other = fd >= 0;
 
-	*ret = (struct meeting_answer)MEETING_ANSWER_NONE;
+	*ret = (struct recorder_answer)RECORDER_ANSWER_NONE;
 	if (!is_other)
 		fd = connect_recorder(run, begin, why);
 	if (fd < 0)
 		return fd;
 	err = is_other ? ask_other(fd, arguments, begin, ret, why)
-		       : meeting_ask(fd, DUET_QUESTION_COMMAND, arguments, ret, why);
+		       : recorder_request(fd, DUET_QUESTION_COMMAND, arguments, ret, why);
 	if (!err)
 		text_clean_lines(&ret->text);
 	close(fd);
@@ -109,7 +109,7 @@ static int request(const struct run *run, const char *arguments, bool begin, str
 }
 
 /* Sends a request to the recorder, and returns the exit code. The text of the answer has been printed by then. */
-static int ask(const struct run *run, const char *arguments, bool begin, struct meeting_answer *ret)
+static int ask(const struct run *run, const char *arguments, bool begin, struct recorder_answer *ret)
 {
 	struct buf why;
 	int err;
@@ -146,7 +146,7 @@ static int print_report(int report)
 /* Requests a report and writes it. Opens the file first: if that fails, nothing has been stopped. */
 static int fetch_report(const struct run *run, const char *arguments)
 {
-	struct meeting_answer answer = {.report = -1};
+	struct recorder_answer answer = {.report = -1};
 	struct report_file file;
 	struct buf path, why;
 	int code;
@@ -154,7 +154,7 @@ static int fetch_report(const struct run *run, const char *arguments)
 	if (!run->file) {
 		code = ask(run, arguments, false, &answer);
 		code = code || answer.report < 0 ? code : print_report(answer.report);
-		meeting_answer_release(&answer);
+		recorder_answer_release(&answer);
 		return code;
 	}
 	buf_init(&path);
@@ -165,7 +165,7 @@ static int fetch_report(const struct run *run, const char *arguments)
 		code = ask(run, arguments, false, &answer);
 		if (!code && report_file_write(&file, answer.report, &why))
 			code = DUET_ANSWER_REFUSED;
-		meeting_answer_release(&answer);
+		recorder_answer_release(&answer);
 		report_file_discard(&file);
 	}
 	if (why.len)
@@ -208,14 +208,14 @@ static bool names_format(const char *words)
 
 static int start(const struct run *run, const char *action)
 {
-	struct meeting_answer answer;
+	struct recorder_answer answer;
 	struct buf arguments;
 	int code;
 
 	buf_init(&arguments);
 	compose(run, action, true, &arguments);
 	code = ask(run, arguments.data, true, &answer);
-	meeting_answer_release(&answer);
+	recorder_answer_release(&answer);
 	buf_release(&arguments);
 	return code;
 }
@@ -293,9 +293,9 @@ static int collect(const struct run *run)
 }
 
 /* "status", "metrics" or "meminfo" */
-static int tell(const struct run *run, const char *action)
+static int print_action(const struct run *run, const char *action)
 {
-	struct meeting_answer answer;
+	struct recorder_answer answer;
 	struct buf why;
 	int code = 0, err;
 
@@ -307,7 +307,7 @@ static int tell(const struct run *run, const char *action)
 		code = say_error(&why);
 	else
 		fputs(answer.text.data, stdout);
-	meeting_answer_release(&answer);
+	recorder_answer_release(&answer);
 	buf_release(&why);
 	return code;
 }
@@ -332,7 +332,7 @@ static int act(const struct run *run)
 	if (!strcmp(action, "list"))
 		return list_events();
 	if (!strcmp(action, "status") || !strcmp(action, "metrics") || !strcmp(action, "meminfo"))
-		return tell(run, action);
+		return print_action(run, action);
 	return jvm_command_run(run->pid, action, run->options->words, run->options->word_count);
 }
 
@@ -392,7 +392,7 @@ int asprof_main(int argc, char **argv)
 	int code = 0;
 
 	if (argc == 3 && !strcmp(argv[1], DUET_RECORDER_WORD))
-		return recorder_be_hired(atoi(argv[2]));
+		return recorder_run_for(atoi(argv[2]));
 	buf_init(&why);
 	if (asprof_options_parse(&options, argc, argv, &why) < 0) {
 		fprintf(stderr, "%s\n", why.data);

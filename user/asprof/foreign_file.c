@@ -15,8 +15,8 @@
 #include "base/packet.h"
 #include "base/root.h"
 
-#define PATIENCE_MS 5000
-#define MEGABYTE_MS 1000 /* for each megabyte that is written, in addition to PATIENCE_MS */
+#define TIMEOUT_MS 5000
+#define MEGABYTE_MS 1000 /* for each megabyte that is written, in addition to TIMEOUT_MS */
 
 /* ---- the child ---- */
 
@@ -61,19 +61,19 @@ static void work(int socket, int root, const void *path)
 	int source, fd = create_in(root, path);
 	char none;
 
-	deputy_tell(socket, fd < 0 ? fd : 0);
+	user_child_answer(socket, fd < 0 ? fd : 0);
 	if (fd >= 0 && packet_receive(socket, &none, sizeof(none), -1, &source) > 0 && source >= 0)
-		deputy_tell(socket, io_copy(source, fd, UINT64_MAX));
+		user_child_answer(socket, io_copy(source, fd, UINT64_MAX));
 }
 
 /* ---- the parent ---- */
 
 int foreign_file_create(struct foreign_file *file, pid_t pid, uint64_t start_ticks, const char *path)
 {
-	int err = deputy_start(&file->deputy, pid, start_ticks, work, path);
+	int err = user_child_start(&file->child, pid, start_ticks, work, path);
 
 	if (!err)
-		err = deputy_await(&file->deputy, PATIENCE_MS);
+		err = user_child_await(&file->child, TIMEOUT_MS);
 	if (err)
 		foreign_file_release(file);
 	return err;
@@ -82,12 +82,12 @@ int foreign_file_create(struct foreign_file *file, pid_t pid, uint64_t start_tic
 int foreign_file_write(const struct foreign_file *file, int source)
 {
 	struct stat st;
-	int err = fstat(source, &st) < 0 ? -errno : packet_send(file->deputy.socket, "", 1, source, MSG_DONTWAIT);
+	int err = fstat(source, &st) < 0 ? -errno : packet_send(file->child.socket, "", 1, source, MSG_DONTWAIT);
 
-	return err ? err : deputy_await(&file->deputy, PATIENCE_MS + ((uint64_t)st.st_size >> 20) * MEGABYTE_MS);
+	return err ? err : user_child_await(&file->child, TIMEOUT_MS + ((uint64_t)st.st_size >> 20) * MEGABYTE_MS);
 }
 
 void foreign_file_release(struct foreign_file *file)
 {
-	deputy_release(&file->deputy);
+	user_child_release(&file->child);
 }

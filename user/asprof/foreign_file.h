@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file in the root directory of another process, created and written by a deputy. Only regular files are opened: a
+ * A file in the root directory of another process, created and written by a child. Only regular files are opened: a
  * container's root can make devices that the kernel would open for the loader, but not for the container.
  */
 #ifndef ASPROF_FOREIGN_FILE_H
@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach/deputy.h"
+#include "attach/user_child.h"
 
 struct foreign_file {
-	struct deputy deputy; /* without a child: no file is open */
+	struct user_child child; /* without a child: no file is open */
 };
 
-#define FOREIGN_FILE_NONE {.deputy = DEPUTY_NONE}
+#define FOREIGN_FILE_NONE {.child = USER_CHILD_NONE}
 
 /*
  * Creates or truncates the file; `path` is absolute, as the process sees it. Returns 0 or -errno: -ESRCH when the

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "asprof/answer_log.h"
-#include "asprof/elsewhere.h"
+#include "asprof/peer_recorder.h"
 #include "asprof/report_file.h"
 #include "asprof/state.h"
 #include "asprof/wanted_events.h"
@@ -26,8 +26,8 @@
 struct request {
 	struct profiling *profiling;
 	struct asprof_arguments *arguments;
-	const struct meeting_question *question;
-	struct meeting_answer *answer;
+	const struct recorder_question *question;
+	struct recorder_answer *answer;
 };
 
 static void refuse(const struct request *request, const char *text)
@@ -158,7 +158,7 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 }
 
 /* Callers know this sentence, and choose another event then. */
-static void tell_not_begun(const struct request *request, const struct asprof_arguments *begun, const struct buf *why)
+static void report_not_begun(const struct request *request, const struct asprof_arguments *begun, const struct buf *why)
 {
 	struct buf *text = &request->answer->text;
 
@@ -197,7 +197,7 @@ static void begin(struct request *request)
 	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
 								&why);
 	if (err)
-		tell_not_begun(request, &profiling->begun, &why);
+		report_not_begun(request, &profiling->begun, &why);
 	else
 		set_end(profiling);
 	/* a program that starts a recording itself will likely start another one */
@@ -222,7 +222,7 @@ static void check(const struct request *request)
 	buf_init(&why);
 	recording_init(&trial);
 	if (recording_start(&trial, &subject, request->arguments, &why))
-		tell_not_begun(request, request->arguments, &why);
+		report_not_begun(request, request->arguments, &why);
 	else
 		buf_add_str(&request->answer->text, "OK\n");
 	recording_stop(&trial);
@@ -230,7 +230,7 @@ static void check(const struct request *request)
 	buf_release(&why);
 }
 
-/* Only a start can be prepared. What is wrong with the arguments, the command itself will tell. */
+/* Only a start can be prepared. What is wrong with the arguments, the command itself will report_state. */
 static void prepare(struct profiling *profiling, const char *text)
 {
 	const struct recording_subject subject = {.pid = profiling->pid};
@@ -373,12 +373,12 @@ static void write_text(const struct request *request, struct report_file *file)
 }
 
 /* Answers can also be written to a file. */
-static void tell(const struct request *request)
+static void report_state(const struct request *request)
 {
 	struct report_file file;
 
-	state_tell(&request->profiling->recording, &request->profiling->begun, request->arguments->action,
-		   &request->answer->text);
+	state_print(&request->profiling->recording, &request->profiling->begun, request->arguments->action,
+		    &request->answer->text);
 	if (!request->arguments->file || !is_of_library(request))
 		return;
 	if (open_file(request->profiling, request->arguments->file, &file, &request->answer->text)) {
@@ -396,7 +396,7 @@ static bool is_stream(const char *log)
 	return !log || !strcmp(log, "stdout") || !strcmp(log, "stderr");
 }
 
-static void write_log(const struct profiling *profiling, const char *path, struct meeting_answer *answer,
+static void write_log(const struct profiling *profiling, const char *path, struct recorder_answer *answer,
 		      bool with_report)
 {
 	struct buf whole;
@@ -408,7 +408,7 @@ static void write_log(const struct profiling *profiling, const char *path, struc
 }
 
 /* An agent has no caller for a returned text, so the whole answer goes to the log. */
-static void move_to_log(struct meeting_answer *answer)
+static void move_to_log(struct recorder_answer *answer)
 {
 	if (answer->text.len)
 		buf_printf(&answer->log, answer->code ? "[ERROR] %s\n" : "%s", answer->text.data);
@@ -417,7 +417,7 @@ static void move_to_log(struct meeting_answer *answer)
 
 static void settle_log(const struct request *request, const char *log, const char *level)
 {
-	struct meeting_answer *answer = request->answer;
+	struct recorder_answer *answer = request->answer;
 	bool is_agent = request->question->head.kind == DUET_QUESTION_AGENT;
 
 	if (is_agent)
@@ -432,18 +432,18 @@ static void settle_log(const struct request *request, const char *log, const cha
 /* ---- the limit of memory ---- */
 
 /* Once for each recording, with its first report. */
-static void tell_limit(const struct request *request)
+static void report_limit(const struct request *request)
 {
 	struct recording *recording = &request->profiling->recording;
 
-	if (request->answer->code || recording->is_told_thin || !recording_is_thin(recording))
+	if (request->answer->code || recording->is_thin_reported || !recording_is_thin(recording))
 		return;
-	recording->is_told_thin = true;
+	recording->is_thin_reported = true;
 	buf_add_str(lines_of(request), "[WARN] The recording neared its limit of memory (memlimit): fewer samples "
 				       "were kept, and each stands for several\n");
 }
 
-static void tell_empty(const struct request *request)
+static void report_empty(const struct request *request)
 {
 	if (!request->answer->code && request->profiling->recording.is_report_empty)
 		buf_add_str(lines_of(request), "[INFO] No samples were collected\n");
@@ -451,14 +451,14 @@ static void tell_empty(const struct request *request)
 
 /* ---- questions ---- */
 
-static void execute_for_server(void *context, const char *command, struct meeting_answer *answer)
+static void execute_for_server(void *context, const char *command, struct recorder_answer *answer)
 {
-	struct meeting_question question = {.head = {.kind = DUET_QUESTION_COMMAND}, .socket = -1};
+	struct recorder_question question = {.head = {.kind = DUET_QUESTION_COMMAND}, .socket = -1};
 
 	buf_init(&question.arguments);
 	buf_add_str(&question.arguments, command);
 	profiling_answer(context, &question, answer);
-	meeting_question_release(&question);
+	recorder_question_release(&question);
 }
 
 /* Without a server, the command is executed all the same. */
@@ -493,13 +493,13 @@ static void obey(struct request *request)
 		return;
 	case ASPROF_STOP:
 		stop(request);
-		tell_limit(request);
-		tell_empty(request);
+		report_limit(request);
+		report_empty(request);
 		return;
 	case ASPROF_DUMP:
 		dump(request);
-		tell_limit(request);
-		tell_empty(request);
+		report_limit(request);
+		report_empty(request);
 		return;
 	case ASPROF_CHECK:
 		check(request);
@@ -511,7 +511,7 @@ static void obey(struct request *request)
 	case ASPROF_METRICS:
 	case ASPROF_LIST:
 	case ASPROF_VERSION:
-		tell(request);
+		report_state(request);
 	}
 }
 
@@ -520,14 +520,14 @@ static void obey(struct request *request)
 /* The library writes no files, and the other recorder none for this user. */
 static void pass_on_to_file(const struct request *request, int connection)
 {
-	struct meeting_answer *answer = request->answer;
+	struct recorder_answer *answer = request->answer;
 	struct report_file file;
 
 	if (open_file(request->profiling, request->arguments->file, &file, &answer->text)) {
 		answer->code = DUET_ANSWER_NO_FILE;
 		return;
 	}
-	elsewhere_answer(connection, request->arguments, request->question->arguments.data, answer);
+	peer_recorder_answer(connection, request->arguments, request->question->arguments.data, answer);
 	if (!answer->code && answer->report >= 0 && report_file_write(&file, answer->report, &answer->text))
 		answer->code = DUET_ANSWER_REFUSED;
 	if (!answer->code && answer->report >= 0 && request->question->head.kind == DUET_QUESTION_API)
@@ -542,7 +542,7 @@ static void pass_on_to_file(const struct request *request, int connection)
  * Returns true if the command is about a recording of root's recorder, and was answered. Root's does not ask back: each
  * would wait for the other one.
  */
-static bool obey_elsewhere(const struct request *request)
+static bool obey_peer(const struct request *request)
 {
 	enum asprof_action action = request->arguments->action;
 	struct profiling *profiling = request->profiling;
@@ -551,7 +551,7 @@ static bool obey_elsewhere(const struct request *request)
 	if (!geteuid() || profiling_is_running(profiling) || action == ASPROF_NONE || action == ASPROF_LIST ||
 	    action == ASPROF_VERSION || request->question->head.kind == DUET_QUESTION_SHARED)
 		return false;
-	connection = elsewhere_find(profiling->pid, profiling->start_ticks);
+	connection = peer_recorder_find(profiling->pid, profiling->start_ticks);
 	if (connection < 0)
 		return false;
 	if (action == ASPROF_START || action == ASPROF_RESUME)
@@ -559,7 +559,8 @@ static bool obey_elsewhere(const struct request *request)
 	else if (is_of_library(request) && request->arguments->file)
 		pass_on_to_file(request, connection);
 	else
-		elsewhere_answer(connection, request->arguments, request->question->arguments.data, request->answer);
+		peer_recorder_answer(connection, request->arguments, request->question->arguments.data,
+				     request->answer);
 	close(connection);
 	return true;
 }
@@ -568,17 +569,17 @@ static void obey_if_permitted(struct request *request)
 {
 	bool is_shared = request->question->head.kind == DUET_QUESTION_SHARED;
 
-	if ((is_shared || request->question->is_other) && !(is_shared && elsewhere_may_ask(request->arguments)))
-		refuse(request, "another user's recording can only be told of, dumped and stopped");
+	if ((is_shared || request->question->is_other) && !(is_shared && peer_recorder_may_request(request->arguments)))
+		refuse(request, "another user's recording can only be queried (status, metrics), dumped and stopped");
 	else if (request->question->is_other &&
-		 elsewhere_would_show_others(request->arguments, &request->profiling->begun))
+		 peer_recorder_shows_others(request->arguments, &request->profiling->begun))
 		refuse(request, "the recording has what processes of all users use: only root can dump or stop it");
-	else if (!obey_elsewhere(request))
+	else if (!obey_peer(request))
 		obey(request);
 }
 
-static void obey_arguments(struct profiling *profiling, const struct meeting_question *question,
-			   struct meeting_answer *answer)
+static void obey_arguments(struct profiling *profiling, const struct recorder_question *question,
+			   struct recorder_answer *answer)
 {
 	struct asprof_arguments arguments = {0};
 	struct request request = {profiling, &arguments, question, answer};
@@ -605,8 +606,8 @@ static void obey_arguments(struct profiling *profiling, const struct meeting_que
 	asprof_arguments_release(&arguments);
 }
 
-void profiling_answer(struct profiling *profiling, const struct meeting_question *question,
-		      struct meeting_answer *answer)
+void profiling_answer(struct profiling *profiling, const struct recorder_question *question,
+		      struct recorder_answer *answer)
 {
 	if (question->head.name[0] && !question->is_other)
 		profiling->agent = question->head;

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "asprof/arguments.h"
-#include "asprof/meeting.h"
+#include "asprof/recorder_socket.h"
 #include "asprof/recording.h"
 #include "asprof/server.h"
 
@@ -31,8 +31,8 @@ struct profiling {
 
 void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks);
 /* Executes the question. Fills *answer, which was initialized empty; the caller releases it. */
-void profiling_answer(struct profiling *profiling, const struct meeting_question *question,
-		      struct meeting_answer *answer);
+void profiling_answer(struct profiling *profiling, const struct recorder_question *question,
+		      struct recorder_answer *answer);
 /* Call some times a second: ends recordings that are due, writes their files, and begins again for a loop. */
 void profiling_step(struct profiling *profiling);
 void profiling_end(struct profiling *profiling); /* ends a running recording, and writes its file */

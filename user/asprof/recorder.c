@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "asprof/meeting.h"
+#include "asprof/recorder_socket.h"
 #include "asprof/profiling.h"
 #include "base/clock.h"
 #include "base/signals.h"
@@ -40,12 +40,12 @@ struct recorder {
 
 uint64_t recorder_idle_ns = 600 * NS_PER_SEC;
 
-static volatile sig_atomic_t is_told_to_end;
+static volatile sig_atomic_t is_asked_to_end;
 
 static void on_term(int signo)
 {
 	(void)signo;
-	is_told_to_end = 1;
+	is_asked_to_end = 1;
 }
 
 /* ---- clients ---- */
@@ -75,7 +75,7 @@ static void take_client(struct recorder *recorder)
 	int fd = accept4(recorder->listener, NULL, NULL, SOCK_CLOEXEC);
 	bool is_other;
 
-	if (fd >= 0 && meeting_is_permitted(fd, recorder->profiling.pid, &is_other))
+	if (fd >= 0 && recorder_permits(fd, recorder->profiling.pid, &is_other))
 		add_client(recorder, fd, false, is_other);
 	else if (fd >= 0)
 		close(fd);
@@ -85,13 +85,13 @@ static void take_client(struct recorder *recorder)
 static bool serve(struct recorder *recorder, struct client client)
 {
 	int fd = client.fd;
-	struct meeting_answer answer = MEETING_ANSWER_NONE;
-	struct meeting_question question;
+	struct recorder_answer answer = RECORDER_ANSWER_NONE;
+	struct recorder_question question;
 	bool goes_on;
 
 	buf_init(&answer.log);
 	buf_init(&answer.text);
-	goes_on = !meeting_receive(fd, &question);
+	goes_on = !recorder_receive(fd, &question);
 	question.is_other = client.is_other;
 	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT && !client.is_other) {
 		if (question.socket >= 0)
@@ -100,10 +100,10 @@ static bool serve(struct recorder *recorder, struct client client)
 		goes_on = false;
 	} else if (goes_on) {
 		profiling_answer(&recorder->profiling, &question, &answer);
-		goes_on = !meeting_reply(fd, &answer);
+		goes_on = !recorder_reply(fd, &answer);
 	}
-	meeting_answer_release(&answer);
-	meeting_question_release(&question);
+	recorder_answer_release(&answer);
+	recorder_question_release(&question);
 	return goes_on;
 }
 
@@ -160,8 +160,8 @@ static bool has_library(const struct recorder *recorder)
 }
 
 /*
- * The first process of a container becomes the parent of the recorder that it has hired. A JVM never collects it, so it
- * would stay as a zombie, and so would each one after it.
+ * The first process of a container becomes the parent of the recorder that it has started. A JVM never collects it, so
+ * it would stay as a zombie, and so would each one after it.
  */
 static bool is_child_of_process(const struct recorder *recorder)
 {
@@ -175,7 +175,7 @@ static bool is_over(const struct recorder *recorder)
 	bool is_kept = has_library(recorder) && profiling->recording.parts.len;
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (is_told_to_end)
+	if (is_asked_to_end)
 		return true;
 	if (profiling_is_running(profiling))
 		return false;
@@ -194,7 +194,7 @@ static void run(struct recorder *recorder)
 	}
 	profiling_end(&recorder->profiling);
 	if (recorder->listener >= 0)
-		meeting_end(recorder->profiling.pid, recorder->profiling.start_ticks);
+		recorder_unlink_socket(recorder->profiling.pid, recorder->profiling.start_ticks);
 	profiling_release(&recorder->profiling);
 }
 
@@ -234,7 +234,7 @@ static int detach(int kept)
 }
 
 /* Reports to the waiting command whether the recorder has begun; an empty text means yes. */
-static void tell_begun(int pipe, const struct buf *why)
+static void report_begun(int pipe, const struct buf *why)
 {
 	(void)!write(pipe, why->data, why->len);
 	close(pipe);
@@ -248,12 +248,12 @@ static void live(pid_t pid, uint64_t start_ticks, int pipe)
 	pipe = detach(pipe);
 	buf_init(&why);
 	recorder_init(&recorder, pid, start_ticks);
-	recorder.listener = meeting_listen(pid, start_ticks, &why);
+	recorder.listener = recorder_listen(pid, start_ticks, &why);
 	if (recorder.process < 0 && !why.len)
 		buf_printf(&why, "process %d has ended", pid);
 	if (recorder.listener == -EADDRINUSE) /* another command has started a recorder meanwhile */
 		buf_clear(&why);
-	tell_begun(pipe, &why);
+	report_begun(pipe, &why);
 	if (recorder.listener >= 0 && recorder.process >= 0)
 		run(&recorder);
 	buf_release(&why);
@@ -287,7 +287,7 @@ int recorder_start(pid_t pid, uint64_t start_ticks, struct buf *why)
 	return why->len ? -ECHILD : 0;
 }
 
-/* ---- hired by a library ---- */
+/* ---- started by a library ---- */
 
 /* What the process had ignored or blocked must not be so here. */
 static void forget_inherited_signals(void)
@@ -304,14 +304,14 @@ static void forget_inherited_signals(void)
 /* The library has our version, or it looks for another executable. */
 static int greet(int socket)
 {
-	struct meeting_answer answer = MEETING_ANSWER_NONE;
+	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	int err;
 
 	buf_init(&answer.log);
 	buf_init(&answer.text);
 	buf_add_str(&answer.text, DUET_VERSION);
-	err = meeting_reply(socket, &answer);
-	meeting_answer_release(&answer);
+	err = recorder_reply(socket, &answer);
+	recorder_answer_release(&answer);
 	return err;
 }
 
@@ -322,16 +322,16 @@ static int hand_over(pid_t pid, uint64_t start_ticks, int socket)
 	int err, connection;
 
 	buf_init(&why);
-	err = connection = meeting_connect(pid, start_ticks, &why);
+	err = connection = recorder_connect(pid, start_ticks, &why);
 	buf_release(&why);
 	if (connection < 0)
 		return err;
-	err = meeting_hand_over(connection, socket);
+	err = recorder_hand_over(connection, socket);
 	close(connection);
 	return err;
 }
 
-int recorder_be_hired(int socket)
+int recorder_run_for(int socket)
 {
 	struct recorder recorder;
 	uint64_t start_ticks = 0;
@@ -348,7 +348,7 @@ int recorder_be_hired(int socket)
 	if (recorder.process < 0)
 		return 1;
 	buf_init(&why);
-	recorder.listener = meeting_listen(process.pid, start_ticks, &why);
+	recorder.listener = recorder_listen(process.pid, start_ticks, &why);
 	buf_release(&why);
 	if (recorder.listener == -EADDRINUSE && !hand_over(process.pid, start_ticks, socket))
 		return 0;

@@ -24,6 +24,6 @@ int recorder_start(pid_t pid, uint64_t start_ticks, struct buf *why);
  * The same for a library, which started this process with one end of a socket pair. Returns the exit code when the
  * recorder ends, or when the process has a recorder, which has taken over the socket.
  */
-int recorder_be_hired(int socket);
+int recorder_run_for(int socket);
 
 #endif

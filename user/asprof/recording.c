@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "asprof/marks.h"
+#include "asprof/begin_end.h"
 #include "asprof/thread_filter.h"
 #include "asprof/wanted_events.h"
 #include "base/clock.h"
@@ -57,7 +57,7 @@ static bool has_ended(pid_t child, int *ret_status)
 }
 
 /* Appends the last error that the child logged, without its prefix; without an error, how the child ended. */
-static void tell_failure(int log, int status, struct buf *why)
+static void report_failure(int log, int status, struct buf *why)
 {
 	static const char prefix[] = "duet: error: ";
 	const char *line = NULL;
@@ -86,7 +86,7 @@ static int await_begin(struct recording *recording, int part, struct buf *why)
 
 	while (!size_of(part)) {
 		if (has_ended(recording->child, &status)) {
-			tell_failure(recording->log, status, why);
+			report_failure(recording->log, status, why);
 			recording->child = 0;
 			return -ECHILD;
 		}
@@ -117,7 +117,7 @@ static struct recording_subject with_limit(const struct recording *recording, co
 	return limited;
 }
 
-/* Takes the child that waits, if it makes this recording; otherwise starts another one. Tells it to begin. */
+/* Takes the child that waits, if it makes this recording; otherwise starts another one. Lets it begin. */
 static int begin_child(struct recording *recording, const struct recording_subject *of,
 		       const struct asprof_arguments *arguments, struct recording_child *ret, struct buf *why)
 {
@@ -146,7 +146,7 @@ static int add_part(struct recording *recording, const struct recording_child *c
 		close(recording->log);
 	recording->log = child->log;
 	recording->child = child->pid;
-	recording->is_told_thin = false;
+	recording->is_thin_reported = false;
 	if (vec_push(&recording->parts, child->part) == 0)
 		return 0;
 	close(child->part);
@@ -398,7 +398,7 @@ static int apply_begun(const struct recording *recording, struct profile *profil
 		       struct buf *why)
 {
 	const struct asprof_arguments *begun = recording->begun;
-	int err = marks_apply(profile, begun, writer->has_all_events);
+	int err = begin_end_apply(profile, begun, writer->has_all_events);
 
 	if (!err && begun->filter)
 		err = thread_filter_apply(profile, begun->filter, &recording->choices);
@@ -514,7 +514,7 @@ static int read_parts(struct recording *recording, const struct asprof_arguments
 	if (recording->is_report_empty)
 		status = 0;
 	else if (status && child > 0)
-		tell_failure(log, status, why);
+		report_failure(log, status, why);
 	if (log >= 0)
 		close(log);
 	if (child > 0 && !status)

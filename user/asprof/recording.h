@@ -33,7 +33,7 @@ struct recording {
 	struct thread_choices choices; /* of the program; they apply if the filter has no text */
 	const char *source; /* writer_options.source of all reports; static text */
 	bool is_report_empty; /* the last report shows stacks alone, and has none */
-	bool is_told_thin; /* for the caller: the user was told of recording_is_thin() */
+	bool is_thin_reported; /* for the caller: recording_is_thin() was reported to the user */
 	struct recording_child waiting; /* for the next recording */
 	struct vec(int) parts; /* descriptors; the last one is the current recording, those before it were resumed */
 };

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "asprof/marks.h"
+#include "asprof/begin_end.h"
 #include "asprof/wanted_events.h"
 #include "base/clock.h"
 #include "cmd/record.h"
@@ -32,7 +32,7 @@ static void add_word(struct buf *words, const char *option, const char *value)
 static void add_mark(struct buf *events, const char *function)
 {
 	buf_add_char(events, ',');
-	marks_event(function, events);
+	begin_end_event(function, events);
 }
 
 /* Returns true if the list of events has alloc. */
@@ -157,7 +157,7 @@ static void become(const struct recording_child *child, int gate, struct buf *wo
 	recording_child_redirect(child->part, child->log);
 	dup2(gate, GATE);
 	closefrom(GATE + 1);
-	_exit(record_when_told(count, items, &(struct record_gate){&control, await, &control}));
+	_exit(record_behind_gate(count, items, &(struct record_gate){&control, await, &control}));
 }
 
 /* ---- the recorder's side ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The process that makes a recording: `duet record`. It first does all that needs no agent, such as loading BPF, and
- * then waits until it is told to begin. One that was started ahead begins at once.
+ * then waits for the request to begin. One that was started ahead begins at once.
  */
 #ifndef ASPROF_RECORDING_CHILD_H
 #define ASPROF_RECORDING_CHILD_H
@@ -40,8 +40,8 @@ int recording_child_start(struct recording_child *ret, const struct recording_su
 bool recording_child_fits(const struct recording_child *child, const struct recording_subject *subject,
 			  const struct asprof_arguments *arguments);
 /*
- * Tells the child to begin, and where the agent listens (struct recording_subject). Returns 0 or -errno. On success the
- * pid and the descriptors `part` and `log` belong to the caller, and *child is none.
+ * Requests the child to begin, and says where the agent listens (struct recording_subject). Returns 0 or -errno. On
+ * success the pid and the descriptors `part` and `log` belong to the caller, and *child is none.
  */
 int recording_child_begin(struct recording_child *child, const struct duet_question *agent);
 void recording_child_end(struct recording_child *child); /* ends a child that waits; does nothing if there is none */

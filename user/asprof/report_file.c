@@ -130,7 +130,7 @@ static int copy(struct report_file *file, int report)
 
 int report_file_write(struct report_file *file, int report, struct buf *why)
 {
-	int err = file->foreign.deputy.child ? foreign_file_write(&file->foreign, report) : copy(file, report);
+	int err = file->foreign.child.pid ? foreign_file_write(&file->foreign, report) : copy(file, report);
 
 	report_file_discard(file);
 	if (err < 0)

@@ -19,7 +19,7 @@
 
 #define BACKLOG 32
 #define REQUEST_MAX (80 << 10) /* bytes: 64 kB of arguments and the lines of the head */
-#define PATIENCE_NS (10 * NS_PER_SEC)
+#define CLIENT_TIMEOUT_NS (10 * NS_PER_SEC)
 #define PAGE "<!DOCTYPE html>"
 #define FLIGHT_RECORDING "FLR"
 
@@ -175,7 +175,7 @@ static bool is_command(const char *command)
 /* Returns the status code. The answer's report, if there is one, is the client's. */
 static int execute(const struct server *server, struct server_client *client, const char *command, struct buf *body)
 {
-	struct meeting_answer answer = MEETING_ANSWER_NONE;
+	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	int code;
 
 	buf_init(&answer.log);
@@ -185,7 +185,7 @@ static int execute(const struct server *server, struct server_client *client, co
 	buf_add(body, answer.text.data, answer.text.len);
 	client->report = answer.report;
 	answer.report = -1;
-	meeting_answer_release(&answer);
+	recorder_answer_release(&answer);
 	return code;
 }
 
@@ -258,7 +258,7 @@ static void answer(const struct server *server, struct server_client *client)
 		   (unsigned long long)body.len + (unsigned long long)client->report_bytes);
 	buf_add(&client->answer, body.data, body.len);
 	buf_release(&body);
-	client->until_ns = clock_monotonic_ns() + PATIENCE_NS;
+	client->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
 }
 
 /* ---- clients ---- */
@@ -312,7 +312,7 @@ static bool send_more(struct server_client *client)
 				(size_t)(client->report_bytes - client->report_sent));
 		if (sent <= 0)
 			return sent < 0 && (errno == EAGAIN || errno == EINTR);
-		client->until_ns = clock_monotonic_ns() + PATIENCE_NS;
+		client->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
 	}
 	return false;
 }
@@ -339,7 +339,7 @@ static void take_client(struct server *server, int fd)
 	}
 	forget_client(place);
 	place->fd = fd;
-	place->until_ns = clock_monotonic_ns() + PATIENCE_NS;
+	place->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
 	buf_init(&place->request);
 	buf_init(&place->answer);
 	step_client(server, place);
@@ -359,7 +359,9 @@ static int listen_at(const struct addrinfo *at)
 	return err ? err : fd;
 }
 
-/* Another network than the process's is not the one that was meant. Namespaces are files: nsfs's numbers tell them. */
+/*
+ * Another network than the process's is not the one that was meant. Namespaces are files: nsfs's numbers identify them.
+ */
 static bool is_in_same_network(pid_t pid)
 {
 	struct stat own, other;

@@ -14,11 +14,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "asprof/meeting.h"
+#include "asprof/recorder_socket.h"
 #include "base/buf.h"
 
 /* Executes a command, and fills *answer, which is initialized empty. */
-typedef void (*server_execute)(void *context, const char *command, struct meeting_answer *answer);
+typedef void (*server_execute)(void *context, const char *command, struct recorder_answer *answer);
 
 #define SERVER_CLIENTS 8 /* a new client replaces the oldest one */
 

@@ -11,7 +11,7 @@ uint64_t state_seconds(const struct recording *recording)
 	return (end_ns - recording->begun_ns) / NS_PER_SEC;
 }
 
-static void tell_status(const struct recording *recording, struct buf *text)
+static void print_status(const struct recording *recording, struct buf *text)
 {
 	if (recording->child)
 		buf_printf(text, "Profiling is running for %llu seconds\n",
@@ -21,7 +21,7 @@ static void tell_status(const struct recording *recording, struct buf *text)
 }
 
 /* async-profiler's list. Programs read it by its headings. */
-static void tell_list(struct buf *text)
+static void print_list(struct buf *text)
 {
 	buf_add_str(text, "Basic events:\n"
 			  "  cpu\n  alloc\n  nativemem\n  lock\n  nativelock\n  wall\n  itimer\n  ctimer\n"
@@ -44,7 +44,7 @@ struct recording_sums state_sums(struct recording *recording)
 	return sums;
 }
 
-static void tell_walks(const struct recording_sums *sums, struct buf *text)
+static void print_walks(const struct recording_sums *sums, struct buf *text)
 {
 	if (!sums->walk_ns || !sums->samples)
 		return;
@@ -53,7 +53,7 @@ static void tell_walks(const struct recording_sums *sums, struct buf *text)
 }
 
 /* Of async-profiler's metrics, reports those that exist here: there are no tables in the process. */
-static void tell_metrics(struct recording *recording, bool has_stats, struct buf *text)
+static void print_metrics(struct recording *recording, bool has_stats, struct buf *text)
 {
 	const struct recording_sums sums = state_sums(recording);
 
@@ -64,24 +64,24 @@ static void tell_metrics(struct recording *recording, bool has_stats, struct buf
 		   (unsigned long long)(recording_bytes(recording) + 1023) >> 10, (unsigned long long)sums.samples,
 		   recording_is_thin(recording));
 	if (has_stats)
-		tell_walks(&sums, text);
+		print_walks(&sums, text);
 }
 
-void state_tell(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
-		struct buf *text)
+void state_print(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
+		 struct buf *text)
 {
 	switch (action) {
 	case ASPROF_STATUS:
-		tell_status(recording, text);
+		print_status(recording, text);
 		break;
 	case ASPROF_MEMINFO:
 		buf_printf(text, "Recording: %llu kB\n", (unsigned long long)(recording_bytes(recording) + 1023) >> 10);
 		break;
 	case ASPROF_LIST:
-		tell_list(text);
+		print_list(text);
 		break;
 	case ASPROF_METRICS:
-		tell_metrics(recording, asprof_arguments_has(begun, "stats"), text);
+		print_metrics(recording, asprof_arguments_has(begun, "stats"), text);
 		break;
 	default:
 		buf_add_str(text, ASPROF_VERSION_SPOKEN);

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 
 /* Appends the answer. `begun`: arguments with which the recording was started. */
-void state_tell(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
-		struct buf *text);
+void state_print(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
+		 struct buf *text);
 struct recording_sums state_sums(struct recording *recording); /* {0} before the first recording */
 uint64_t state_seconds(const struct recording *recording); /* since it began; of one that has ended, its length */
 

@@ -20,13 +20,13 @@
 #include "attach/hotspot.h"
 #include "attach/namespaces.h"
 #include "attach/place.h"
-#include "attach/stage.h"
+#include "attach/place_mount.h"
 #include "attach/visit.h"
 #include "base/clock.h"
 #include "base/packet.h"
 #include "base/root.h"
 
-#define PATIENCE_NS NS_PER_SEC /* extra time for a child on a busy machine, after the child's own deadline */
+#define GRACE_NS NS_PER_SEC /* extra time for a child on a busy machine, after the child's own deadline */
 #define LEFT_MAX 8 /* most hanging attaches to JVMs of one user */
 #define ABORT_GRACE_NS (1500 * NS_PER_MS) /* longer than the child waits for a JVM to which it has sent SIGQUIT */
 #define EXIT_PAUSE_NS (20 * NS_PER_MS)
@@ -34,7 +34,7 @@
  * Both causes last only a moment: an agent that has not yet noticed the end of its last loader, and a JVM that is still
  * starting.
  */
-#define BUSY_PATIENCE_NS NS_PER_SEC
+#define BUSY_TIMEOUT_NS NS_PER_SEC
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
 #define SETTLE_STEPS 10
 #define SETTLE_STEP_NS (100 * NS_PER_MS)
@@ -68,23 +68,23 @@ int attach_control_new(struct attach_control *ret_control, pid_t pid)
 static int load_from(struct visit *visit, const struct vm_options *options, const char *path,
 		     const struct attach_control *control)
 {
-	uint64_t patience_ns = clock_monotonic_ns() + BUSY_PATIENCE_NS;
+	uint64_t busy_until_ns = clock_monotonic_ns() + BUSY_TIMEOUT_NS;
 	int err;
 
 	do {
 		err = hotspot_load(visit, options, path, control);
-	} while (err == -EBUSY && clock_monotonic_ns() < patience_ns && visit_pause(visit, BUSY_PAUSE_NS) == 0);
+	} while (err == -EBUSY && clock_monotonic_ns() < busy_until_ns && visit_pause(visit, BUSY_PAUSE_NS) == 0);
 	return err;
 }
 
-static int load_agent(struct visit *visit, const struct vm_options *options, const struct stage *stage,
+static int load_agent(struct visit *visit, const struct vm_options *options, const struct place_mount *mount,
 		      const struct attach_control *control)
 {
 	struct place place;
 	int err;
 
-	if (stage->helper)
-		return load_from(visit, options, stage->path, control);
+	if (mount->helper)
+		return load_from(visit, options, mount->path, control);
 	err = place_library(visit, &place);
 	if (err)
 		return err;
@@ -121,9 +121,9 @@ static int settle(struct visit *visit, struct vm_options *options)
 }
 
 /* Ignores most failures: place_library() then reports what is wrong with every place. */
-static int open_stage(struct visit *visit, struct stage *ret_stage)
+static int open_place_mount(struct visit *visit, struct place_mount *ret_mount)
 {
-	if (stage_open(visit, ret_stage) != -ENOSYS)
+	if (place_mount_open(visit, ret_mount) != -ENOSYS)
 		return 0;
 	return visit_fail(visit, -ENOSYS,
 			  "no place for the agent in JVM %d: /tmp, /dev/shm, /var/tmp, /run are read-only or noexec, "
@@ -156,7 +156,7 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	const struct attach_target *target = visit->target;
 	struct vm_options options = {0};
 	struct vm_words words;
-	struct stage stage = {0};
+	struct place_mount mount = {0};
 	bool is_loaded = target->kind == ATTACH_LOADED, is_command = target->kind == ATTACH_COMMAND;
 	int tmp = -1, fd = -1, err = is_loaded ? 0 : visit_check_hotspot(visit);
 
@@ -167,7 +167,7 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	if (!err && !is_loaded)
 		tmp = root_open(visit->root, "tmp", O_PATH | O_DIRECTORY, true);
 	if (!err && !is_loaded && !is_command && !place_exists(visit))
-		err = open_stage(visit, &stage);
+		err = open_place_mount(visit, &mount);
 	if (!err)
 		err = namespaces_become_user(visit);
 	end_with(loader);
@@ -181,10 +181,10 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	if (!err && is_command)
 		err = fd = hotspot_command(visit, &options, target->command);
 	else if (!err && !is_loaded)
-		err = load_agent(visit, &options, &stage, control);
+		err = load_agent(visit, &options, &mount, control);
 	if (err < 0 && tmp >= 0)
 		err = blame_tmp(visit, tmp, err);
-	stage_close(&stage);
+	place_mount_close(&mount);
 	if (tmp >= 0)
 		close(tmp);
 	return err < 0 || is_command ? err : connect_control(visit, control);
@@ -308,7 +308,7 @@ int attach_start(struct attach *attach, const struct attach_target *target, cons
 		.pid = target->pid,
 		.uid = target->uid,
 		.timeout_ns = timeout_ns,
-		.deadline_ns = clock_monotonic_ns() + timeout_ns + PATIENCE_NS,
+		.deadline_ns = clock_monotonic_ns() + timeout_ns + GRACE_NS,
 	};
 	return 0;
 }
@@ -359,15 +359,15 @@ static void blame_child(const struct attach *attach, int status, struct attach_r
 void attach_finish(struct attach *attach, struct attach_result *ret)
 {
 	int status = 0;
-	bool told;
+	bool received;
 
 	*ret = (struct attach_result){.socket = -1};
-	told = receive_packet(attach->fd, ret);
+	received = receive_packet(attach->fd, ret);
 	close(attach->fd);
-	if (told)
+	if (received)
 		kill(attach->child, SIGKILL);
 	end_child(attach, &status, &ret->cpu_ns);
-	if (!told)
+	if (!received)
 		blame_child(attach, status, ret);
 }
 

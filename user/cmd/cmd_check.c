@@ -68,7 +68,7 @@ static void print_places(void)
 
 	print_place("by a perf event on each CPU: ", is_perf);
 	snprintf(place, sizeof(place), "at hook %s%s%s: ", return_name(hooks.first),
-		 hooks.rest ? ", and without rseq(2) at " : "", hooks.rest ? return_name(hooks.rest) : "");
+		 hooks.fallback ? ", and without rseq(2) at " : "", hooks.fallback ? return_name(hooks.fallback) : "");
 	print_place(place, is_at_hook);
 	print_place("at system calls: ", is_at_calls);
 	print_place("by an agent in the JVM: ", is_of_agent);

@@ -159,7 +159,7 @@ static int convert(const struct convert_options *options, struct writer_options 
 	if (!err)
 		err = write_events(&profile, style, target);
 	if (!err)
-		outputs_tell_lacks(target->writer, &profile, cut);
+		outputs_report_lacks(target->writer, &profile, cut);
 	profile_release(&profile);
 	return err;
 }

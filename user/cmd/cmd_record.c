@@ -36,7 +36,7 @@
 
 /* ---- from the command line to the session's options; each function reports its own errors ---- */
 
-/* What is about sleeps only. */
+/* Checks the options that need an off-CPU event. */
 static int set_sleeps(struct session_options *session, const struct record_options *options)
 {
 	bool has_range = options->off_cpu.least_ns || options->off_cpu.most_ns;
@@ -51,7 +51,7 @@ static int set_sleeps(struct session_options *session, const struct record_optio
 	return -EINVAL;
 }
 
-/* What is about waits for locks only. */
+/* Checks --holders, which needs an event of locks. */
 static int set_locks(struct session_options *session, const struct record_options *options)
 {
 	session->holders = options->holders;
@@ -61,7 +61,7 @@ static int set_locks(struct session_options *session, const struct record_option
 	return -EINVAL;
 }
 
-/* What is about live objects only. */
+/* Checks the options that need the event live. */
 static int set_live(struct session_options *session, const struct record_options *options)
 {
 	session->survivors = options->survivors;
@@ -560,7 +560,7 @@ static void release(void *options)
 	release_options(options);
 }
 
-static struct record_gate entrance; /* of record_when_told() */
+static struct record_gate entrance; /* of record_behind_gate() */
 
 static int run(void *context, const struct command_words *words)
 {
@@ -603,7 +603,7 @@ const struct command cmd_record = {
 	.run = run,
 };
 
-int record_when_told(int argc, char **argv, const struct record_gate *gate)
+int record_behind_gate(int argc, char **argv, const struct record_gate *gate)
 {
 	entrance = *gate;
 	return command_run(&cmd_record, argc, argv);

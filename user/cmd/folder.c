@@ -78,7 +78,7 @@ struct span {
 	uint64_t start_ns, end_ns;
 };
 
-/* Names tell ends alone, and these to a second: when a window began is in the file. */
+/* Names have ends alone, and these to a second: when a window began is in the file. */
 static struct span span_of(const char *folder, const struct window_file *file)
 {
 	struct span span = {file->end_ns, file->end_ns + NS_PER_SEC};

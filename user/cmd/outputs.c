@@ -81,7 +81,7 @@ const struct writer *outputs_find_writer(const char *word, struct writer_options
 	return NULL;
 }
 
-void outputs_tell_lacks(const struct writer *writer, const struct profile *profile, uint64_t cut)
+void outputs_report_lacks(const struct writer *writer, const struct profile *profile, uint64_t cut)
 {
 	if (writer->lacks)
 		log_info("the format %s leaves out %s", writer->name, writer->lacks);

@@ -17,7 +17,7 @@ const struct writer *outputs_find_writer(const char *word, struct writer_options
 /* Refuses the name of a picture. Returns 0, or -EINVAL after reporting the error. */
 int outputs_check_name(const char *path);
 /* Reports what the format cannot hold, and how many stacks were cut, if any: see struct writer_options. */
-void outputs_tell_lacks(const struct writer *writer, const struct profile *profile, uint64_t cut);
+void outputs_report_lacks(const struct writer *writer, const struct profile *profile, uint64_t cut);
 void outputs_release(struct session_options *session);
 /* Finds a group of /etc/group, and looks nowhere else. Returns 0, or -EINVAL after reporting the error. */
 int outputs_find_group(const char *name, gid_t *ret_gid);

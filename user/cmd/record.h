@@ -34,7 +34,7 @@ struct record_gate {
  * Runs `duet record WORDS` for one process, with a gate, and with native memory as async-profiler's callers expect it.
  * Returns the exit code. For a process that does nothing else.
  */
-int record_when_told(int argc, char **argv, const struct record_gate *gate);
+int record_behind_gate(int argc, char **argv, const struct record_gate *gate);
 void record_session_release(struct session_options *session);
 
 #endif

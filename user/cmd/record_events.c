@@ -182,16 +182,16 @@ static int set_intervals(struct session_options *session, const struct record_op
 	return options->interval ? set_interval(session, options->interval) : 0;
 }
 
-/* An event that tells of another's samples has none without that one. */
+/* An event that is about another's samples has none without that one. */
 static int check_needed(struct session_options *session)
 {
 	for (size_t i = 0; i < session->events.len; i++) {
 		const struct event *event = session->events.items[i].event;
 
-		if (!event->needed || event_list_find(&session->events, event->needed))
+		if (!event->requires || event_list_find(&session->events, event->requires))
 			continue;
-		log_error("-e %s tells of the samples of %s: add -e %s,%s", event->name, event->needed->name,
-			  event->needed->name, event->name);
+		log_error("-e %s is about the samples of %s: add -e %s,%s", event->name, event->requires->name,
+			  event->requires->name, event->name);
 		return -EINVAL;
 	}
 	return 0;

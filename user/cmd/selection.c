@@ -44,7 +44,7 @@ static const struct word *chosen_word(const struct selection *selection)
 static bool add_state(const char *word, size_t len, uint32_t *states)
 {
 	static const char *const names[THREAD_STATES] = {
-		[THREAD_NOT_TOLD] = "",
+		[THREAD_STATE_UNKNOWN] = "",
 		[THREAD_DEFAULT] = "default",
 		[THREAD_RUNNABLE] = "runnable",
 		[THREAD_SLEEPING] = "sleeping",
@@ -136,7 +136,7 @@ static void find_unfreed(const struct profile *profile, struct profile_part *par
 	part->freed = event_named(profile, "free");
 	part->is_unfreed = part->event != NONE;
 	if (part->is_unfreed && part->freed == NONE)
-		log_warn("--leak: the recording does not tell what was freed: all that was taken is shown");
+		log_warn("--leak: the recording does not say what was freed: all that was taken is shown");
 }
 
 /* Sets `event` and `also` of the part. Returns 0, or -EINVAL after reporting the error. */
@@ -185,7 +185,7 @@ static struct profile_part times_of(const struct profile *profile, const struct 
 }
 
 /* The other facts describe the whole recording. */
-static void tell_part(struct profile *part, const struct profile *whole)
+static void note_part(struct profile *part, const struct profile *whole)
 {
 	profile_add_fact(part, "part", "%.3f s to %.3f s of the recording",
 			 (double)(part->start_ns - whole->start_ns) / 1e9,
@@ -203,7 +203,7 @@ static int replace(struct profile *profile, const struct profile_part *part)
 	if (!err) {
 		err = profile_cut(&chosen, profile, part, &why);
 		if (!err && (part->from_ns || part->until_ns != UINT64_MAX))
-			tell_part(&chosen, profile);
+			note_part(&chosen, profile);
 		profile_release(err ? &chosen : profile);
 	}
 	if (err < 0)

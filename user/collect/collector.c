@@ -52,7 +52,8 @@ struct collector {
 	struct bpf_link *waking[WAKER_PROGRAMS]; /* likewise, those for wakers */
 	struct bpf_link *io_enter; /* likewise, the first of those of DUET_PROGRAM_IO */
 	struct io_requests io_requests;
-	struct bpf_link *rest, *early, *thread_exit; /* likewise, see attach_rest() and bpf/event_offcpu.bpf.c */
+	struct bpf_link *fallback; /* likewise, see attach_fallback() */
+	struct bpf_link *early, *thread_exit; /* likewise, see bpf/event_offcpu.bpf.c */
 	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if the event is a perf event, or is not attached */
 	bool probes_tlabs; /* collector_options.probes_tlabs */
 	struct tlab_probes tlabs;
@@ -215,7 +216,7 @@ static int check_events(const struct event_list *events, const struct collector_
 		return -ENOTSUP;
 	}
 	if (options->wakers && !probe_has_wakers()) {
-		buf_add_str(why, "--wakers tells interrupts by the names of the kernel's functions, which are hidden: "
+		buf_add_str(why, "--wakers finds interrupts by the names of the kernel's functions, which are hidden: "
 				 "see `duet check`, or leave it out");
 		return -ENOTSUP;
 	}
@@ -365,21 +366,21 @@ static int start_tlabs(struct collector *collector)
  * Attaches the program for threads that take no sample at the hook in use, once BPF has met one. It costs every switch
  * or system call of the host, so it is not attached before.
  */
-static void attach_rest(struct collector *collector)
+static void attach_fallback(struct collector *collector)
 {
 	const struct returns *returns = &collector->programs.returns;
 	struct duet_bpf *bpf = collector->programs.bpf;
 	int err;
 
-	if (!returns->rest || collector->rest || !collector->switches || !bpf->bss->duet_needs_rest)
+	if (!returns->fallback || collector->fallback || !collector->switches || !bpf->bss->duet_needs_fallback_hook)
 		return;
-	err = return_attach(&collector->rest, bpf, returns->rest);
+	err = return_attach(&collector->fallback, bpf, returns->fallback);
 	if (!err)
-		err = attach_early(collector, returns->rest);
+		err = attach_early(collector, returns->fallback);
 	if (!err)
-		bpf->bss->duet_rest = returns->rest;
+		bpf->bss->duet_fallback_hook = returns->fallback;
 	else
-		log_debug("%s: %s", return_name(returns->rest), strerrordesc_np(-err));
+		log_debug("%s: %s", return_name(returns->fallback), strerrordesc_np(-err));
 }
 
 /* Events of a CPU that has come online do not run there yet. */
@@ -427,7 +428,7 @@ int collector_start(struct collector *collector)
 
 void collector_stop(struct collector *collector)
 {
-	struct bpf_link **links[] = {&collector->switches, &collector->rest, &collector->early,
+	struct bpf_link **links[] = {&collector->switches, &collector->fallback, &collector->early,
 				     &collector->thread_exit, &collector->io_enter};
 
 	collector->cpus.looked_ns = 0;
@@ -489,7 +490,7 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 
 	if (budget <= 0)
 		return 0;
-	attach_rest(collector);
+	attach_fallback(collector);
 	if (cpus_step(&collector->cpus, clock_monotonic_ns(), renew_cpu, collector))
 		mapping_events_renew(collector->mappings);
 	collector->handler = handler;

@@ -42,8 +42,8 @@ struct collector_options {
 	bool tells_policy; /* samples have the scheduling policy */
 	bool tells_receiver; /* ticks and counters have the class of the receiver of a virtual call */
 	bool probes_tlabs; /* the allocations of JVMs may be sampled by BPF, see collector_probe_tlabs() */
-	bool holders; /* tell who releases locks that threads wait for, see collector_watch_locks() */
-	bool wakers; /* tell who ended each sleep, by records with a role (duet_record.h) */
+	bool holders; /* report who releases locks that threads wait for, see collector_watch_locks() */
+	bool wakers; /* report who ended each sleep, by records with a role (duet_record.h) */
 	bool plain; /* use no feature of newer kernels, such as signal cookies; for tests */
 };
 
@@ -89,7 +89,7 @@ int collector_describe(struct collector *collector, pid_t pid, const struct duet
  * collector_forbid(). Returns 0, or -errno with one sentence appended to `why` (the cause and the way out).
  */
 int collector_probe_tlabs(struct collector *collector, const struct process *process, struct buf *why);
-/* With `holders`: makes BPF tell who releases the locks for which threads of the process wait. 0 or -errno. */
+/* With `holders`: makes BPF report who releases the locks for which threads of the process wait. 0 or -errno. */
 int collector_watch_locks(struct collector *collector, pid_t pid, const struct duet_lock_waiters *waiters);
 /* Returns true if the process is a target: given when opening, or a child of a target. */
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks);

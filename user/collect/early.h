@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks that BPF had to take before it knew their weight (DUET_ROLE_EARLY): of sleeps where no hook runs before the
- * thread continues, and of requests to io_uring. They wait here for the record that tells the weight.
+ * thread continues, and of requests to io_uring. They wait here for the record that has the weight.
  */
 #ifndef COLLECT_EARLY_H
 #define COLLECT_EARLY_H

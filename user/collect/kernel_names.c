@@ -35,7 +35,7 @@ void kernel_names_close(struct kernel_names *names)
 
 /*
  * System calls without arguments. On x86 such a function has two names (SYSCALL_DEFINE0 of asm/syscall_wrapper.h): the
- * one here, which people look for, and __do_sys_NAME, which the kernel tells.
+ * one here, which people look for, and __do_sys_NAME, which the kernel reports.
  */
 static const char *const usual_names[] = {
 	"__x64_sys_fork",	     "__x64_sys_getegid",      "__x64_sys_geteuid",	 "__x64_sys_getgid",

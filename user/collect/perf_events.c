@@ -107,7 +107,8 @@ int perf_events_open_probes(struct perf_events *events, const struct event_perf 
 	events->is_hook = true;
 	if (vec_reserve(&events->fds, count * pid_count) < 0)
 		return -ENOMEM;
-	err = probe_keeper_open(&events->keeper, open_probe, &context, count * pid_count, file, events->fds.items);
+	err = probe_process_open(&events->probe_process, open_probe, &context, count * pid_count, file,
+				 events->fds.items);
 	if (!err)
 		events->fds.len = count * pid_count;
 	return err;
@@ -215,5 +216,5 @@ void perf_events_release(struct perf_events *events)
 	vec_release(&events->links);
 	vec_release(&events->fds);
 	vec_release(&events->of_cpus);
-	probe_keeper_close(&events->keeper);
+	probe_process_close(&events->probe_process);
 }

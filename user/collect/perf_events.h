@@ -9,7 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/vec.h"
-#include "collect/probe_keeper.h"
+#include "collect/probe_process.h"
 #include "event/event.h"
 
 /* The event of one CPU, to begin it anew. */
@@ -23,7 +23,7 @@ struct perf_events {
 	struct vec(int) fds;
 	struct vec(struct perf_of_cpu) of_cpus; /* of perf_events_open(): of_cpus[i] is the event of fds[i] */
 	struct vec(struct bpf_link *) links; /* links[i] runs the program on fds[i], and closes fds[i] when destroyed */
-	struct probe_keeper keeper; /* of probes in files */
+	struct probe_process probe_process; /* of probes in files */
 	bool is_hook; /* the program runs as long as its link exists, whether the event is enabled or not */
 };
 
@@ -37,7 +37,7 @@ int perf_events_open(struct perf_events *events, const struct event_perf *perf, 
 int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf);
 /*
  * Opens probes in the file of which `file` is a descriptor, each for each of `pids`; pid -1: for all processes. 0 or
- * -errno, see probe_keeper.h.
+ * -errno, see probe_process.h.
  */
 int perf_events_open_probes(struct perf_events *events, const struct event_perf *probes, size_t count,
 			    const pid_t *pids, size_t pid_count, int file);

@@ -264,7 +264,7 @@ static bool probe_wakers(struct buf *why)
 		return probe_sleeps(why);
 	if (probe_has_wakers())
 		return true;
-	buf_add_str(why, "--wakers and -e wakeup tell interrupts by the names of the kernel's functions, see above: "
+	buf_add_str(why, "--wakers and -e wakeup find interrupts by the names of the kernel's functions, see above: "
 			 "-e offcpu needs none");
 	return false;
 }

@@ -86,7 +86,7 @@ struct returns returns_choose(enum duet_return only)
 			break;
 		}
 	if (returns.first == DUET_RETURN_RSEQ)
-		returns.rest = has_hook(DUET_RETURN_KPROBE)	? DUET_RETURN_KPROBE
+		returns.fallback = has_hook(DUET_RETURN_KPROBE)	? DUET_RETURN_KPROBE
 			       : has_hook(DUET_RETURN_SYS_EXIT) ? DUET_RETURN_SYS_EXIT
 								: DUET_RETURN_NONE;
 	return returns;

@@ -18,7 +18,7 @@ struct duet_bpf;
 /* The hooks of a recording. */
 struct returns {
 	enum duet_return first; /* NONE: this kernel has none */
-	enum duet_return rest; /* with RSEQ: for threads without rseq; NONE: there is none */
+	enum duet_return fallback; /* with RSEQ: for threads without rseq; NONE: there is none */
 };
 
 /* Returns the best hooks of this kernel. If `only` is not NONE, that hook is used, or none if the kernel lacks it. */

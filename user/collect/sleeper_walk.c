@@ -257,7 +257,7 @@ static struct sleeper_walked *copy_record(const struct sleeper_walker *walker, u
 	if (!walked)
 		return NULL;
 	walked->switches = switches;
-	walked->is_told = false;
+	walked->is_reported = false;
 	memcpy(&walked->sample, sample, frames);
 	if (ids) /* the last one is padding if their number is odd */
 		memset((char *)&walked->sample + frames + ids - sizeof(uint64_t), 0, sizeof(uint64_t));
@@ -279,7 +279,7 @@ static size_t read_stacks(struct sleeper_walker *walker, const struct duet_sleep
 }
 
 void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
-		  sleeper_keeper keep, void *context)
+		  sleeper_keep keep, void *context)
 {
 	uint16_t flags = count ? jvm_flag(walker, &sleepers[0]->sample) : 0;
 

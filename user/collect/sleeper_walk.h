@@ -21,7 +21,7 @@ void sleeper_walker_close(struct sleeper_walker *walker);
 /* A thread that was walked, in its last sleep that was. */
 struct sleeper_walked {
 	uint64_t switches; /* of the thread when it was shown */
-	bool is_told; /* BPF reported its sleep at the current edge; false after the walk */
+	bool is_reported; /* BPF reported its sleep at the current edge; false after the walk */
 	struct duet_sample sample; /* with the user frames */
 };
 
@@ -29,8 +29,8 @@ struct sleeper_walked {
  * Walks threads of one process. For each thread, passes to `keep` what was walked, which `keep` owns then and frees;
  * NULL when out of memory. A stack that cannot be read has no user frames but the leaf.
  */
-typedef void (*sleeper_keeper)(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked);
+typedef void (*sleeper_keep)(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked);
 void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
-		  sleeper_keeper keep, void *context);
+		  sleeper_keep keep, void *context);
 
 #endif

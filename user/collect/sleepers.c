@@ -27,7 +27,7 @@ struct sleepers {
 	struct duet_bpf *bpf; /* not owned */
 	uint32_t user_depth;
 	struct bpf_link *look;
-	struct bpf_link *tell;
+	struct bpf_link *report;
 	struct map by_tid; /* duet_sleeper.tid -> struct sleeper_walked, owned */
 	size_t bytes; /* bytes of these samples */
 	struct vec(const struct duet_sleeper *) shown; /* threads to walk; they are in the bytes that were read last */
@@ -61,7 +61,7 @@ int sleepers_open(struct sleepers **ret, struct duet_bpf *bpf, uint32_t user_dep
 	sleepers->user_depth = user_depth;
 	err = attach(&sleepers->look, bpf->progs.offcpu_look);
 	if (!err)
-		err = attach(&sleepers->tell, bpf->progs.offcpu_tell);
+		err = attach(&sleepers->report, bpf->progs.offcpu_report_edge);
 	if (err)
 		sleepers_close(sleepers);
 	else
@@ -96,7 +96,7 @@ void sleepers_close(struct sleepers *sleepers)
 	if (!sleepers)
 		return;
 	bpf_link__destroy(sleepers->look);
-	bpf_link__destroy(sleepers->tell);
+	bpf_link__destroy(sleepers->report);
 	vec_release(&sleepers->shown);
 	forget_all_walked(sleepers);
 	free(sleepers);
@@ -269,7 +269,7 @@ static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t c
 		loader_counters[DUET_LOADER_SLEEPERS_FULL] += slept->weight != 0;
 		return sizeof(*slept);
 	}
-	walked->is_told = true;
+	walked->is_reported = true;
 	walked->sample.head.time_ns = sleepers->edge_ns - 1;
 	walked->sample.weight = slept->weight;
 	walked->sample.runnable = slept->runnable < slept->weight ? slept->runnable : slept->weight;
@@ -281,26 +281,26 @@ int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns)
 {
 	sleepers->bpf->bss->duet_last_edge_ns = sleepers->edge_ns;
 	sleepers->bpf->bss->duet_edge_ns = sleepers->edge_ns = edge_ns;
-	return run(sleepers, sleepers->tell, take_slept, NULL);
+	return run(sleepers, sleepers->report, take_slept, NULL);
 }
 
 /* Also drops the threads that no longer sleep. */
 void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context)
 {
-	struct vec(uint64_t) untold = {0};
+	struct vec(uint64_t) unreported = {0};
 	uint64_t tid, value;
 	size_t cursor = 0;
 
 	while (map_next(&sleepers->by_tid, &cursor, &tid, &value)) {
 		struct sleeper_walked *walked = (void *)(uintptr_t)value;
 
-		if (walked->is_told && walked->sample.weight)
+		if (walked->is_reported && walked->sample.weight)
 			handler(context, &walked->sample);
-		else if (!walked->is_told)
-			(void)vec_push(&untold, tid); /* otherwise it is dropped after the next edge */
-		walked->is_told = false;
+		else if (!walked->is_reported)
+			(void)vec_push(&unreported, tid); /* otherwise it is dropped after the next edge */
+		walked->is_reported = false;
 	}
-	for (size_t i = 0; i < untold.len; i++)
-		forget_walked(sleepers, untold.items[i]);
-	vec_release(&untold);
+	for (size_t i = 0; i < unreported.len; i++)
+		forget_walked(sleepers, unreported.items[i]);
+	vec_release(&unreported);
 }

@@ -92,7 +92,7 @@ void unwind_tables_offer(const struct unwind_tables *tables, const struct duet_m
  */
 int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
 			  const struct duet_unwind_mapping *mappings, size_t count);
-/* Tells where the process has the contexts of its threads; with the first NOWHERE, it has none. */
+/* Publishes where the process has the contexts of its threads; with the first NOWHERE, it has none. */
 void unwind_tables_set_contexts(struct unwind_tables *tables, pid_t pid, const struct duet_context_sources *sources);
 void unwind_tables_forget(struct unwind_tables *tables, pid_t pid); /* call when the process has ended */
 

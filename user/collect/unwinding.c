@@ -28,7 +28,7 @@
 #define REMAKE_NS NS_PER_SEC
 #define MAX_FILES 16384 /* about 8 MB; above, all files are dropped, but their rows stay in the tables */
 #define MAX_LOOKED_UP (4 * DUET_UNWIND_PROCESS_MAPPINGS)
-#define TAUGHT_NS (10 * NS_PER_SEC) /* after this time the file is looked up again: it may have changed */
+#define OFFERED_NS (10 * NS_PER_SEC) /* after this time the file is looked up again: it may have changed */
 
 /* What is cached of a file. Its rows are only in the tables, as long as there is room. */
 struct native_file {
@@ -62,7 +62,7 @@ void unwinding_forget_files(struct unwinding *unwinding)
 	vec_release(&unwinding->owned);
 	map_release(&unwinding->files);
 	map_release(&unwinding->looked_up);
-	map_release(&unwinding->taught);
+	map_release(&unwinding->offered_for_dead);
 	if (unwinding->made)
 		file_rows_end(&unwinding->making, NULL);
 	unwinding->made = NULL;
@@ -526,35 +526,36 @@ static int publish(struct unwinding *unwinding, struct process *process, uint64_
 }
 
 /* Returns true if BPF has been offered this part of the file lately. *ret_key is the key under which that is noted. */
-static bool is_taught(const struct unwinding *unwinding, const struct mapping *mapping, uint64_t *ret_key)
+static bool was_offered(const struct unwinding *unwinding, const struct mapping *mapping, uint64_t *ret_key)
 {
 	const uint64_t place[] = {mapping->inode, mapping->offset,
 				  ((uint64_t)mapping->dev_major << 32) | mapping->dev_minor};
-	uint64_t taught_ns;
+	uint64_t offered_ns;
 
 	*ret_key = hash_bytes(place, sizeof(place), 0);
-	return map_get(&unwinding->taught, *ret_key, &taught_ns) && clock_monotonic_ns() < taught_ns + TAUGHT_NS;
+	return map_get(&unwinding->offered_for_dead, *ret_key, &offered_ns) &&
+	       clock_monotonic_ns() < offered_ns + OFFERED_NS;
 }
 
 /*
  * Offers the files of an ended process. Later processes that run the same program may live as short, and BPF walks them
  * by these offers.
  */
-static int teach(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
+static int offer_files(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
 	uint64_t key;
 
-	if (unwinding->taught.len > MAX_LOOKED_UP)
-		map_release(&unwinding->taught);
+	if (unwinding->offered_for_dead.len > MAX_LOOKED_UP)
+		map_release(&unwinding->offered_for_dead);
 	for (size_t i = 0; i < process->maps.list.len; i++) {
 		const struct mapping *mapping = &process->maps.list.items[i];
 		struct duet_unwind_mapping offered = {.start = mapping->start};
 
-		if (!mapping_is_file(mapping) || is_taught(unwinding, mapping, &key))
+		if (!mapping_is_file(mapping) || was_offered(unwinding, mapping, &key))
 			continue;
 		if (set_module(unwinding, process, mapping, until_ns, &offered))
 			return -EAGAIN;
-		(void)map_put(&unwinding->taught, key, clock_monotonic_ns()); /* may fail: it is a cache */
+		(void)map_put(&unwinding->offered_for_dead, key, clock_monotonic_ns()); /* may fail: it is a cache */
 	}
 	collected_of(process)->published_version = process->maps_version + 1;
 	return 0;
@@ -589,7 +590,7 @@ int unwinding_publish(struct unwinding *unwinding, struct process *process, uint
 		return 0;
 	before_ns = clock_cpu_ns();
 	begin_ns = process_cost_begin();
-	err = process->exited ? teach(unwinding, process, until_ns) : publish(unwinding, process, until_ns);
+	err = process->exited ? offer_files(unwinding, process, until_ns) : publish(unwinding, process, until_ns);
 	process_cost_end(process, begin_ns);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
 	return err;

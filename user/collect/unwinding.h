@@ -25,11 +25,12 @@ struct unwinding {
 	uint32_t published_version; /* is_agents: 1 + the maps_version that the tables have; 0: none */
 	struct map files; /* hash of a file's identity -> struct native_file */
 	struct vec(struct native_file *) owned;
-	struct vec(struct duet_unwind_mapping) mappings; /* scratch: mappings of the process being published … */
-	struct duet_context_sources contexts; /* … and where it has the contexts of its threads */
+	struct vec(struct duet_unwind_mapping) mappings; /* scratch: mappings of the process being published */
+	struct duet_context_sources contexts; /* scratch: where that process has the contexts of its threads */
 	/* hash of a process's mapping -> struct native_file; saves time, because a process is published often */
 	struct map looked_up;
-	struct map taught; /* hash of a file's mapping -> when it was offered to BPF on behalf of an ended process */
+	/* hash of a file's mapping -> when it was offered to BPF on behalf of a process that had ended */
+	struct map offered_for_dead;
 	struct native_file *made; /* the file whose rows are being made; NULL: none */
 	struct file_rows making;
 	struct vec(pid_t) wanted; /* processes that unwinding_work() must publish */

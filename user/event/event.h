@@ -76,14 +76,14 @@ struct event {
 	 */
 	bool is_chosen;
 	const struct event *with; /* one whose samples are shown as samples of this one, too; NULL: none */
-	const struct event *needed; /* one that must be recorded too: this one tells of its samples; NULL: none */
+	const struct event *requires; /* one that must be recorded too: this one is about its samples; NULL: none */
 	bool has_holders; /* its samples are waits for locks, which can be shown with who held the lock */
 	bool has_wakers; /* each sleep is shown with who ended it */
 	bool counts_pages; /* a tick of `perf` weighs a page of memory */
 	bool counts_calls; /* the interval is a number of calls, whatever the unit of their weights is */
 	bool may_be_all; /* interval 0 is accepted, and the same as 1: all is sampled */
 	enum event_option option;
-	const struct event *like; /* EVENT_SWITCH: has the interval of this one where both are sampled; may be NULL */
+	const struct event *interval_of; /* EVENT_SWITCH: has its interval where both are sampled; NULL: none */
 	bool is_in_all; /* --all adds it */
 	bool needs_tables; /* the agent walks native frames for it, whoever ticks */
 	bool may_signal; /* the sampled thread continues to run, so a signal may make the agent add Java frames */

@@ -10,5 +10,5 @@ const struct event event_free = {
 	.most_interval = 1,
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_FREE,
-	.needed = &event_nativemem,
+	.requires = &event_nativemem,
 };

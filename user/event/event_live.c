@@ -11,6 +11,6 @@ const struct event event_live = {
 	.program = DUET_PROGRAM_NONE,
 	.agent = DUET_AGENT_EVENT_LIVE,
 	.option = EVENT_SWITCH,
-	.like = &event_alloc,
+	.interval_of = &event_alloc,
 	.is_in_all = true,
 };

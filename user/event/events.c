@@ -334,9 +334,9 @@ struct event_spec *event_list_find(struct event_list *list, const struct event *
 /* For an event that is not in the list. */
 static struct event_spec spec_in(struct event_list *list, const struct event *event)
 {
-	struct event_spec *like = event->like ? event_list_find(list, event->like) : NULL;
+	struct event_spec *source = event->interval_of ? event_list_find(list, event->interval_of) : NULL;
 
-	return (struct event_spec){.event = event, .interval = like ? like->interval : event->default_interval};
+	return (struct event_spec){.event = event, .interval = source ? source->interval : event->default_interval};
 }
 
 int event_list_set(struct event_list *list, const struct event *event, const char *interval, struct buf *why)

@@ -17,8 +17,8 @@ enum frame_kind frame_kind_of_brackets(const char *text, size_t len);
 struct frame_texts {
 	struct profile *profile;
 	struct frame (*from_text)(struct profile *profile, const char *text, size_t len);
-	struct intern tokens; /* the texts, as the file has them … */
-	struct vec(uint32_t) frames; /* … and the index of the frame, by id of the token */
+	struct intern tokens; /* the texts, as the file has them */
+	struct vec(uint32_t) frames; /* index of the frame, by id of the token */
 };
 
 int frame_texts_init(struct frame_texts *texts, struct profile *profile,

@@ -51,7 +51,7 @@ static const struct row own = {.unit = PROFILE_COUNT, .weight = "weight", .sampl
 
 /*
  * Any other type with a stack, such as jdk.ClassLoad and those of the program, which is an event of the same name. Its
- * unit is told by its events: the JDK gives a length to many types whose events have none.
+ * unit follows from its events: the JDK gives a length to many types whose events have none.
  */
 static const struct row other = {.unit = PROFILE_COUNT, .weight = "duration"};
 
@@ -60,13 +60,13 @@ void jfr_kinds_release(struct jfr_kinds *kinds)
 	vec_release(&kinds->items);
 }
 
-/* duet tells of a live object in two types. */
+/* duet writes a live object in two types. */
 static bool is_second(const struct jfr_types *types, const char *name)
 {
 	return !strcmp(name, "jdk.OldObjectSample") && jfr_type_index(types, "profiler.LiveObject") != NONE;
 }
 
-/* The JDK declares stacks for settings, too. duet tells a second time of what the views of the JDK show. */
+/* The JDK declares stacks for settings, too. duet writes what the views of the JDK show a second time. */
 static bool is_read_elsewhere(const struct jfr_types *types, const struct jfr_type *type)
 {
 	if (jfr_type_index(types, JFR_TYPE_FACT) != NONE)

@@ -29,11 +29,11 @@ struct jfr_kind {
 	bool has_birth; /* of the object, in place of an address */
 	bool is_object; /* the class is that of a row of jdk.types.OldObject */
 	bool is_duration; /* the weight is the time from the event's start to the sample's time */
-	bool is_other; /* its unit is told by its events */
+	bool is_other; /* its unit follows from its events */
 	bool is_met; /* the file has a sample of it */
 	uint32_t event; /* index in the profile; UINT32_MAX = not added yet */
 	/* async-profiler can write wall clock and CPU time as jdk.ExecutionSample, which then differ in the state */
-	uint64_t wall_interval; /* 0: not told */
+	uint64_t wall_interval; /* 0: not known */
 	uint32_t wall; /* index of the event in the profile; UINT32_MAX = not added yet */
 };
 

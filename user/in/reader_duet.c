@@ -224,7 +224,7 @@ static int read_start(struct duet_file *file, struct buf *why)
 }
 
 /* Also adds what is missing to the facts, so that output files report it. */
-static void tell_missing(struct duet_file *file)
+static void report_missing(struct duet_file *file)
 {
 	struct profile *profile = file->tables.profile;
 	struct buf *warning = &file->source->warning;
@@ -259,7 +259,7 @@ static int read_file(struct duet_file *file, struct buf *why)
 		return refuse(why, -ENODATA, file->left_out ? "its first chunk is damaged" :
 							      "it ends before the end of its first chunk");
 	duet_tables_finish(&file->tables);
-	tell_missing(file);
+	report_missing(file);
 	return 0;
 }
 

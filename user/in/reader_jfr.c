@@ -2,7 +2,7 @@
 /*
  * JFR files of duet, async-profiler and the JDK (11 and later). A file is a sequence of chunks, each with its own
  * types, constant pools and events. A chunk is held in memory and read twice: for constant pools and settings, then for
- * samples. Events that neither are samples nor tell about the recording are skipped.
+ * samples. Events that neither are samples nor describe the recording are skipped.
  */
 #include <endian.h>
 #include <errno.h>
@@ -55,10 +55,10 @@ struct jfr {
 	uint64_t weighed; /* number of events that the last duet.Weight is for and that have not come yet */
 	uint64_t samples, weight; /* its values; `is_new`: they are not added yet */
 	bool is_new;
-	uint64_t told; /* the same of the last duet.Context … */
-	struct profile_sample context; /* … and its trace and span */
-	uint64_t held; /* the same of the last duet.Holder … */
-	uint32_t held_node; /* … and its stack */
+	uint64_t reported; /* the same of the last duet.Context */
+	struct profile_sample context; /* trace and span of that duet.Context */
+	uint64_t held; /* the same of the last duet.Holder */
+	uint32_t held_node; /* stack of that duet.Holder */
 	uint64_t total_samples, total_weight;
 	bool is_begun; /* a chunk was read */
 };
@@ -149,7 +149,7 @@ static const char *text_of(struct jfr *j, const struct jfr_value *value)
 	return intern_text(&j->profile->strings, jfr_constants_string(&j->constants, &value->text));
 }
 
-/* A recording tells what it has lost several times, each time what came in addition. */
+/* A recording reports what it has lost several times, each time what came in addition. */
 static void add_loss(struct jfr *j, uint64_t count, const char *text)
 {
 	struct profile *profile = j->profile;
@@ -298,7 +298,7 @@ static int find_stack(struct jfr *j, const struct jfr_kind *kind, const struct j
 static enum thread_state state_of(struct jfr *j, uint64_t key)
 {
 	static const char *const names[THREAD_STATES] = {
-		[THREAD_NOT_TOLD] = "",
+		[THREAD_STATE_UNKNOWN] = "",
 		[THREAD_DEFAULT] = "STATE_DEFAULT",
 		[THREAD_RUNNABLE] = "STATE_RUNNABLE",
 		[THREAD_SLEEPING] = "STATE_SLEEPING",
@@ -309,7 +309,7 @@ static enum thread_state state_of(struct jfr *j, uint64_t key)
 	for (enum thread_state state = THREAD_DEFAULT; state < THREAD_STATES; state++)
 		if (!strcmp(names[state], name))
 			return state;
-	return THREAD_NOT_TOLD;
+	return THREAD_STATE_UNKNOWN;
 }
 
 /* Sets the state. What async-profiler has taken by the wall clock, beside samples of CPU time, is one of wall. */
@@ -340,11 +340,11 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 	uint64_t samples, weight;
 	int err;
 
-	if (j->told) {
+	if (j->reported) {
 		sample.trace_high = j->context.trace_high;
 		sample.trace_low = j->context.trace_low;
 		sample.span = j->context.span;
-		j->told--;
+		j->reported--;
 	}
 	err = find_stack(j, kind, values, &sample.node);
 	if (j->held) {
@@ -384,7 +384,7 @@ static void set_context(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
 {
 	const struct jfr_text *trace = &values[CONTEXT_TRACE].text, *span = &values[CONTEXT_SPAN].text;
 
-	j->told = values[CONTEXT_EVENTS].number;
+	j->reported = values[CONTEXT_EVENTS].number;
 	j->context = (struct profile_sample){0};
 	(void)trace_id_parse(&j->context, (const char *)trace->bytes, trace->len);
 	(void)span_id_parse(&j->context, (const char *)span->bytes, span->len);

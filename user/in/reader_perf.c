@@ -33,7 +33,7 @@ struct perf {
 	bool has_sample, has_start;
 	bool is_flat; /* the sample has its only frame already */
 	bool has_addresses; /* its first frame has one */
-	bool needs_frames; /* its head alone tells nothing */
+	bool needs_frames; /* its head alone does not suffice */
 	enum heads heads; /* as the first one is */
 	uint32_t count; /* of samples merged into the next one; 0 = 1 */
 	uint64_t samples, weight;
@@ -404,7 +404,7 @@ static bool read_sample(const char *line, size_t len, struct perf_head *ret)
 						  memcmp(ret->event.text, RECORD, sizeof(RECORD) - 1) != 0);
 }
 
-/* The first head of a text tells what the others are like. */
+/* The first head of a text shows what the others are like. */
 static bool read_next_head(struct perf *p, const char *line, size_t len, struct perf_head *ret)
 {
 	if (p->heads != HEADS_BARE && read_sample(line, len, ret)) {

@@ -31,7 +31,7 @@ static const char *const waiting_classes[] = {
 	"sun.nio.ch.",	    "io.netty.channel.epoll.",
 };
 
-/* The same of libjvm: functions of its own threads (JDK 8 to 27) … */
+/* The same of libjvm: functions of its own threads (JDK 8 to 27). */
 static const char *const jvm_functions[] = {
 	"AttachListener::dequeue",   "CompileQueue::get",     "ConcurrentGCThread::",
 	"G1ConcurrentMarkThread::run_service", "G1ConcurrentRefineThread::", "G1PrimaryConcurrentRefineThread::",
@@ -42,7 +42,7 @@ static const char *const jvm_functions[] = {
 	"WorkerThread::run",	     "ZDirector::",	      "os::signal_wait",
 };
 
-/* … and those that only wait on behalf of their caller. */
+/* Functions of libjvm that only wait on behalf of their caller. */
 static const char *const waiting_functions[] = {
 	"JVM_MonitorWait",   "JVM_WaitForReferencePendingList", "Monitor::",   "ObjectMonitor::wait",
 	"ObjectSynchronizer::wait", "Parker::park",		"Platform",    "PosixSemaphore::",

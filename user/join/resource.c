@@ -93,7 +93,7 @@ void resource_name(const struct duet_attribute *attribute, struct buf *out)
 
 void resource_request(const struct duet_attribute *attribute, struct buf *out)
 {
-	/* by opcode: the kinds that BPF tells, see bpf/event_uring.bpf.c */
+	/* by opcode: the kinds that BPF reports, see bpf/event_uring.bpf.c */
 	static const char *const names[] = {
 		[1] = "readv",	       [2] = "writev",	  [3] = "fsync",	   [4] = "read_fixed",
 		[5] = "write_fixed",   [8] = "sync_file_range", [9] = "sendmsg",   [10] = "recvmsg",

@@ -54,7 +54,7 @@ static const struct {
 	{"__skb_wait_for_more_packets", "[socket]"},
 	{"tcp_", "[socket]"},
 	{"vsock_", "[socket]"},
-	{"do_wait_intr", NULL}, /* of eventfd and timerfd: the caller tells */
+	{"do_wait_intr", NULL}, /* of eventfd and timerfd: the caller shows which */
 	{"do_wait", "[child]"},
 	{"__do_wait", "[child]"},
 	{"kernel_wait4", "[child]"},

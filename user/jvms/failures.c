@@ -69,14 +69,14 @@ static uint64_t plan_retry(struct agent *agent)
 /* Warns only at the first failure, and when it gives up: the user can do nothing in between. */
 static void on_failed_agent(struct jvms *jvms, struct agent *agent)
 {
-	bool is_told = jvm_process(agent->process)->attach_failures;
+	bool is_reported = jvm_process(agent->process)->attach_failures;
 	struct buf left;
 
 	buf_init(&left);
 	read_instead(jvms, agent);
 	add_left(jvms, agent, &left);
 	if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
-		log_print(is_told ? LOG_DEBUG : LOG_WARN, "%s: %s, trying again in %d s", agent->why, left.data,
+		log_print(is_reported ? LOG_DEBUG : LOG_WARN, "%s: %s, trying again in %d s", agent->why, left.data,
 			  (int)plan_retry(agent));
 	else
 		log_warn("%s: %s", agent->why, left.data);

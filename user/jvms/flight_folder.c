@@ -17,7 +17,7 @@
 static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm"};
 
 #define PLACES (sizeof(places) / sizeof(*places))
-#define PATIENCE_MS 5000
+#define TIMEOUT_MS 5000
 #define HOLES_TIMES 64 /* a file of so many times what it occupies has holes, and was not written by a JVM */
 #define TAKE_MS (600 * 1000) /* for a recording of some gigabytes */
 
@@ -123,15 +123,15 @@ static void work(int socket, int root, const void *context)
 	char none;
 	int to, place = make(root, task, &made);
 
-	deputy_tell(socket, place);
+	user_child_answer(socket, place);
 	if (place < 0)
 		return;
 	while (packet_receive(socket, &none, sizeof(none), -1, &to) > 0 && to >= 0) {
-		deputy_tell(socket, take(made.folder, to));
+		user_child_answer(socket, take(made.folder, to));
 		close(to);
 	}
 	clear(&made, task->name);
-	deputy_tell(socket, 0);
+	user_child_answer(socket, 0);
 }
 
 /* ---- the parent ---- */
@@ -149,13 +149,13 @@ int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_t
 	snprintf(name, sizeof(name), ".duet-jfr-%016llx%016llx", (unsigned long long)random[0],
 		 (unsigned long long)random[1]);
 	task.name = name;
-	place = deputy_start(&folder->deputy, pid, start_ticks, work, &task);
+	place = user_child_start(&folder->child, pid, start_ticks, work, &task);
 	if (!place)
-		place = deputy_await(&folder->deputy, PATIENCE_MS);
+		place = user_child_await(&folder->child, TIMEOUT_MS);
 	if (place >= (int)PLACES)
 		place = -EPROTO;
 	if (place < 0)
-		deputy_release(&folder->deputy);
+		user_child_release(&folder->child);
 	else
 		snprintf(folder->path, sizeof(folder->path), "%s/%s", places[place], name);
 	return place < 0 ? place : 0;
@@ -163,15 +163,15 @@ int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_t
 
 int flight_folder_take(const struct flight_folder *folder, int to)
 {
-	int err = packet_send(folder->deputy.socket, "", 1, to, MSG_DONTWAIT);
+	int err = packet_send(folder->child.socket, "", 1, to, MSG_DONTWAIT);
 
-	return err ? err : deputy_await(&folder->deputy, TAKE_MS);
+	return err ? err : user_child_await(&folder->child, TAKE_MS);
 }
 
 void flight_folder_release(struct flight_folder *folder)
 {
-	if (folder->deputy.child && !packet_send(folder->deputy.socket, "", 1, -1, MSG_DONTWAIT))
-		(void)deputy_await(&folder->deputy, PATIENCE_MS);
-	deputy_release(&folder->deputy);
+	if (folder->child.pid && !packet_send(folder->child.socket, "", 1, -1, MSG_DONTWAIT))
+		(void)user_child_await(&folder->child, TIMEOUT_MS);
+	user_child_release(&folder->child);
 	*folder = (struct flight_folder)FLIGHT_FOLDER_NONE;
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A folder in a JVM's root directory for the files that the JVM's flight recorder reads and writes by their paths. A
- * deputy makes it, so only the JVM's user can enter it, and removes it with all files when it is released or when the
+ * child makes it, so only the JVM's user can enter it, and removes it with all files when it is released or when the
  * loader dies.
  */
 #ifndef JVMS_FLIGHT_FOLDER_H
 #define JVMS_FLIGHT_FOLDER_H
 
-#include "attach/deputy.h"
+#include "attach/user_child.h"
 
 struct flight_folder {
-	struct deputy deputy;
+	struct user_child child;
 	char path[64]; /* as the JVM sees it; empty: there is no folder */
 };
 
-#define FLIGHT_FOLDER_NONE {.deputy = DEPUTY_NONE}
+#define FLIGHT_FOLDER_NONE {.child = USER_CHILD_NONE}
 #define FLIGHT_SETTINGS "duet.jfc" /* in the folder */
 #define FLIGHT_FILE "duet.jfr" /* the recording; the JVM writes it there */
 
-/* Makes the folder, with `settings` in FLIGHT_SETTINGS. Returns 0 or -errno as deputy_start() and deputy_await(). */
+/*
+ * Makes the folder, with `settings` in FLIGHT_SETTINGS. Returns 0 or -errno as user_child_start() and
+ * user_child_await().
+ */
 int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_ticks, const char *settings);
 /*
  * Appends the contents of FLIGHT_FILE to `to`, and empties the file. The JVM may have ended by then. Returns 0 or

@@ -27,8 +27,8 @@ struct launch {
 	int exec_error; /* pipe: holds errno when exec failed, ends empty when it worked */
 	bool is_java;
 	bool has_ended, has_told_left;
-	int status; /* of waitpid(), when it has ended, … */
-	uint64_t ended_ns; /* … which was noticed at this time */
+	int status; /* of waitpid(), when it has ended */
+	uint64_t ended_ns; /* when the end was noticed */
 	char library[256]; /* path of the agent library that was placed for it; else "" */
 	char program[PATH_MAX]; /* path of the command, if found; else "" */
 	char libjvm[PATH_MAX]; /* of the JDK of a java command, if found; else "" */

@@ -21,8 +21,8 @@ void readers_replace_later(const struct jvms *jvms, struct agent *reader);
 bool readers_replace(struct jvms *jvms, struct agent *reader);
 
 /*
- * Lets the JVM of a reader that has failed get an agent. Tells the reason once: a host may have hundreds of JVMs of one
- * kind.
+ * Lets the JVM of a reader that has failed get an agent. Reports the reason once: a host may have hundreds of JVMs of
+ * one kind.
  */
 void readers_give_way(struct jvms *jvms, struct agent *reader);
 /* Returns why the JVM cannot be read, a part of a sentence; valid while the reader is. */

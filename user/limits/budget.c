@@ -116,7 +116,7 @@ size_t budget_bpf_bytes(const struct budget *budget)
 
 static void look(struct budget *budget)
 {
-	struct pool_parts parts = {.maps = budget->of.engine->maps_bytes};
+	struct pool_shares parts = {.maps = budget->of.engine->maps_bytes};
 	struct memory_resident resident;
 
 	memory_resident(&resident);
@@ -294,9 +294,9 @@ void budget_tell_need(struct budget *budget)
 
 	measure(budget, &demand);
 	pool_note_refused(&budget->pool, &demand, resolver->kept, distinct_count(&resolver->refused));
-	if (!budget->pool.needed_bytes || budget->is_told)
+	if (!budget->pool.needed_bytes || budget->is_reported)
 		return;
-	budget->is_told = true;
+	budget->is_reported = true;
 	log_warn("--max-memory %zu MB is too little: new stacks are under [too_many_stacks], about %zu MB are enough",
 		 budget->pool.max_bytes >> 20, budget->pool.needed_bytes >> 20);
 }

@@ -54,7 +54,7 @@ struct budget {
 	uint64_t stepped_ns;
 	uint64_t released_ns; /* when dead processes and agents were last freed */
 	size_t sweep_at; /* number of processes at which to look for ended ones next */
-	bool is_told; /* a sufficient limit was reported */
+	bool is_reported; /* a sufficient limit was reported */
 };
 
 /* Call before anything large is allocated. `asked`: bytes of --max-memory; 0: a share of the memory. */

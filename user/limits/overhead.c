@@ -185,7 +185,7 @@ double overhead_rarer(const struct overhead *overhead, uint64_t start_ns, uint64
 
 /* ---- the reaction ---- */
 
-static void tell_change(struct overhead *overhead, uint64_t now_ns)
+static void report_change(struct overhead *overhead, uint64_t now_ns)
 {
 	const struct overhead_change row = {
 		.time_ns = now_ns,
@@ -247,5 +247,5 @@ void overhead_step(struct overhead *overhead, uint64_t now_ns)
 	if (is_first || !pace_look(&overhead->pace, &spent))
 		return;
 	engine->row->sample_every(engine->collector, overhead->pace.every);
-	tell_change(overhead, now_ns);
+	report_change(overhead, now_ns);
 }

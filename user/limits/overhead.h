@@ -60,8 +60,8 @@ struct overhead {
 	uint64_t signals; /* signals sent to sampled threads */
 	struct overhead_cost before; /* cost at the last look */
 	uint64_t looked_ns; /* time of the last look */
-	uint64_t first_sample_ns; /* time of the first sample, 0 = none yet, … */
-	uint64_t first_sample_cpu_ns; /* … and the loader's CPU time until then */
+	uint64_t first_sample_ns; /* time of the first sample; 0: none yet */
+	uint64_t first_sample_cpu_ns; /* the loader's CPU time until first_sample_ns */
 	uint64_t gone_ns; /* CPU time of agents that were freed */
 	uint64_t gone_once_ns;
 	struct vec(struct overhead_change) changes;

@@ -9,16 +9,16 @@
 #define NEEDED_STEP (16u << 20) /* the estimate is rounded up to this */
 #define LANES 128 /* lanes of this size must fit: a host has many JVMs */
 
-size_t pool_sum(const struct pool_parts *parts)
+size_t pool_sum(const struct pool_shares *parts)
 {
 	return parts->maps + parts->rings + parts->files + parts->heap;
 }
 
-void pool_look(struct pool *pool, const struct pool_parts *parts)
+void pool_look(struct pool *pool, const struct pool_shares *parts)
 {
 	size_t sum = pool_sum(parts), taken = sum - parts->heap;
 
-	pool->parts = *parts;
+	pool->shares = *parts;
 	if (sum > pool->peak_bytes)
 		pool->peak_bytes = sum;
 	pool->heap_max = pool->max_bytes > taken ? pool->max_bytes - taken : 0;
@@ -77,8 +77,8 @@ void pool_step(struct pool *pool, const struct pool_user *user, uint64_t now_ns)
 
 size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least)
 {
-	size_t untouched = pool->promised_bytes > pool->parts.rings ? pool->promised_bytes - pool->parts.rings : 0;
-	size_t taken = pool->parts.heap + untouched;
+	size_t untouched = pool->promised_bytes > pool->shares.rings ? pool->promised_bytes - pool->shares.rings : 0;
+	size_t taken = pool->shares.heap + untouched;
 	size_t room = usable(pool) > taken ? usable(pool) - taken : 0;
 
 	if (!pool->max_bytes)
@@ -93,10 +93,10 @@ size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least)
 /* The size of BPF's maps is proportional to the limit. */
 size_t pool_limit_for(const struct pool *pool, size_t heap)
 {
-	size_t most = pool->max_bytes, needed = heap + pool->parts.rings + pool->parts.files;
+	size_t most = pool->max_bytes, needed = heap + pool->shares.rings + pool->shares.files;
 
-	if (pool->parts.maps < most)
-		needed = (size_t)((double)needed * (double)most / (double)(most - pool->parts.maps));
+	if (pool->shares.maps < most)
+		needed = (size_t)((double)needed * (double)most / (double)(most - pool->shares.maps));
 	return ((needed > most ? needed : most) / NEEDED_STEP + 1) * NEEDED_STEP;
 }
 
@@ -108,7 +108,7 @@ void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint
 {
 	size_t each = kept ? demand->stacks / kept + 1 : 0, others = others_of(demand), heap, needed;
 
-	if (!pool->max_bytes || !refused || pool->parts.maps >= pool->max_bytes)
+	if (!pool->max_bytes || !refused || pool->shares.maps >= pool->max_bytes)
 		return;
 	if (others < pool->others_peak)
 		others = pool->others_peak;

@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of RAM. No byte is in two parts. */
-struct pool_parts {
+/* Bytes of RAM. No byte is counted twice. */
+struct pool_shares {
 	size_t maps; /* the kernel's maps and buffers for BPF and perf, including those that the loader maps */
 	size_t rings; /* pages of rings that agents or the loader have touched */
 	size_t files; /* the executable and libraries */
@@ -35,7 +35,7 @@ struct pool_demand {
 
 struct pool {
 	size_t max_bytes; /* 0 = no limit */
-	struct pool_parts parts; /* at the last pool_look() */
+	struct pool_shares shares; /* at the last pool_look() */
 	size_t peak_bytes; /* largest sum of all parts */
 	size_t promised_bytes; /* size of all rings, touched or not */
 	size_t heap_max; /* what the other parts leave for the heap */
@@ -55,8 +55,8 @@ struct pool_user {
 	void (*drop_caches)(void *context);
 };
 
-size_t pool_sum(const struct pool_parts *parts);
-void pool_look(struct pool *pool, const struct pool_parts *parts);
+size_t pool_sum(const struct pool_shares *parts);
+void pool_look(struct pool *pool, const struct pool_shares *parts);
 /* Call between samples: drops caches if needed, then sets stacks_max and names_full. */
 void pool_step(struct pool *pool, const struct pool_user *user, uint64_t now_ns);
 /* Returns the bytes for a ring's lane: `asked`, halved until LANES such lanes fit; 0 if not even `least` fits. */

@@ -438,7 +438,7 @@ static void put_usage(struct writer_stream *j, const struct profile_usage *usage
 	jfr_end_event(j);
 }
 
-static void tell_usage(struct writer_stream *j, const struct profile_usage *usage)
+static void write_usage(struct writer_stream *j, const struct profile_usage *usage)
 {
 	put_usage(j, usage);
 	jfr_views_process(j, usage);
@@ -450,7 +450,7 @@ void jfr_put_usages(struct writer_stream *j, uint64_t until_ns)
 
 	for (; j->usages < profile->usages.len && profile->usages.items[j->usages].time_ns <= until_ns; j->usages++)
 		if (profile->usages.items[j->usages].time_ns >= profile->start_ns)
-			tell_usage(j, &profile->usages.items[j->usages]);
+			write_usage(j, &profile->usages.items[j->usages]);
 }
 
 /* ---- the end ---- */

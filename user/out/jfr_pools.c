@@ -59,7 +59,7 @@ static bool name_row(struct jfr_pools *p, struct jfr_rows *rows, uint32_t id)
 	return id && mark(p, &rows->parts.items[id - 1]);
 }
 
-/* The loader of classes that are not the JDK's. Views tell by it which frames are the application's. */
+/* The loader of classes that are not the JDK's. Views find by it which frames are the application's. */
 #define LOADER 1
 #define LOADER_NAME "application"
 

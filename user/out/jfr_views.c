@@ -167,7 +167,7 @@ static void put_safepoint_part(struct writer_stream *j, enum jfr_type type, cons
 	jfr_end_event(j);
 }
 
-/* Two samples tell of a safepoint: how long the threads took to stop, and then how long they were stopped. */
+/* A safepoint has two samples: how long the threads took to stop, and then how long they were stopped. */
 static void put_safepoint(struct writer_stream *j, const struct profile_sample *sample)
 {
 	const struct frame *leaf = leaf_of(j->profile, sample->node);

@@ -24,7 +24,7 @@ struct jfr_thread_sums {
 struct jfr_views {
 	uint32_t cpu, alloc, gc, safepoint, compilation, class_load; /* events of the profile; UINT32_MAX: not there */
 	struct vec(struct jfr_thread_sums) threads; /* by index */
-	struct map processes; /* pid and start of those that were told -> 1 */
+	struct map processes; /* pid and start of those that were written -> 1 */
 	uint64_t collections; /* the number of the last one */
 	uint64_t safepoints; /* in the file so far */
 	bool is_needed; /* the JDK does not write them */

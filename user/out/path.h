@@ -67,8 +67,8 @@ struct path_maker {
 	 */
 	size_t depth;
 	struct buf text;
-	uint64_t deep_frames; /* frames so far that were beyond PATH_DEEP … */
-	uint64_t cut_frames; /* … and those of stacks that had no room for them */
+	uint64_t deep_frames; /* frames so far that were beyond PATH_DEEP */
+	uint64_t cut_frames; /* frames of stacks that had no room for them */
 };
 
 int path_labels_init(struct path_labels *labels); /* 0 or -ENOMEM */

@@ -31,7 +31,7 @@ int spans_open(struct spans *spans, const struct profile *profile); /* 0 or -err
 void spans_release(struct spans *spans);
 /* Returns the tag, "" for a span without one; NULL: the sample is in no span, or is one. Valid as the profile. */
 const char *spans_tag(const struct spans *spans, const struct profile_sample *sample);
-/* Appends what the sample worked for: the tag; else the id of the span that the thread told; else nothing. */
+/* Appends what the sample worked for: the tag; else the id of the thread's span; else nothing. */
 void spans_name(const struct spans *spans, const struct profile_sample *sample, struct buf *out);
 
 #endif

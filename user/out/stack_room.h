@@ -9,9 +9,9 @@
 
 #include <stdint.h>
 
-#define STACK_ROOM_EACH 8192 /* bytes that each stack may take, and for all stacks together … */
-#define STACK_ROOM_MORE (256u << 20) /* … so many in addition */
-#define STACK_ROOM_ALL (1ull << 30) /* then each may take … */
+#define STACK_ROOM_EACH 8192 /* bytes that each stack may take */
+#define STACK_ROOM_MORE (256u << 20) /* bytes in addition, for all stacks together */
+#define STACK_ROOM_ALL (1ull << 30) /* above this, each stack may take less */
 #define STACK_ROOM_LITTLE 512
 
 struct stack_room {

@@ -32,14 +32,14 @@ static bool has_wakers(const struct profile *profile)
 /* Returns the node of the thread on the path of this leaf, or 0 if the stack does not show who ended the wait. */
 static uint32_t find_sleeper(const struct tree *tree, uint32_t leaf)
 {
-	bool is_told = false;
+	bool is_below_waker = false;
 
 	for (uint32_t node = leaf; node; node = tree->nodes.items[node].parent) {
 		uint32_t parent = tree->nodes.items[node].parent;
 
-		is_told |= tree_label(tree, node)->kind == FRAME_WAKER;
+		is_below_waker |= tree_label(tree, node)->kind == FRAME_WAKER;
 		if (parent && !tree->nodes.items[parent].parent)
-			return is_told ? node : 0;
+			return is_below_waker ? node : 0;
 	}
 	return 0;
 }

@@ -88,8 +88,8 @@ struct writer_options {
 	bool leaves;		    /* set by a writer: tree_leaf() for any number of samples */
 	bool frame_list;	    /* flamegraph: the page has a list for async-profiler's tools, too */
 	bool tlab;		    /* jfr: allocations are jdk.ObjectAllocationInNewTLAB, not …Sample */
-	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size … */
-	uint64_t chunk_ns;	    /* … or at this age */
+	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size */
+	uint64_t chunk_ns;	    /* jfr: or at this age */
 	struct writer_jfr jfr;
 	uint64_t *cut; /* counts the stacks that were cut because the file would grow out of bounds; or NULL */
 	/* Appends a writer's own leading frame, which may be several tokens. Set by that writer; else NULL. */

@@ -166,7 +166,7 @@ static void put_executions(struct writer_stream *j, const struct profile_sample 
 static enum jfr_thread_state state_of(const struct writer_stream *j, const struct profile_sample *sample)
 {
 	static const enum jfr_thread_state states[THREAD_STATES] = {
-		[THREAD_NOT_TOLD] = JFR_STATE_RUNNABLE,
+		[THREAD_STATE_UNKNOWN] = JFR_STATE_RUNNABLE,
 		[THREAD_DEFAULT] = JFR_STATE_DEFAULT,
 		[THREAD_RUNNABLE] = JFR_STATE_RUNNABLE,
 		[THREAD_SLEEPING] = JFR_STATE_SLEEPING,

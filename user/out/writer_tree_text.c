@@ -7,7 +7,7 @@
 #include "out/tree.h"
 #include "out/writers.h"
 
-#define INDENT_MAX 1024 /* deeper frames are told by their number only */
+#define INDENT_MAX 1024 /* of deeper frames only the number is written */
 
 struct call_tree {
 	const struct profile *profile;

@@ -87,10 +87,10 @@ static bool read_twice(uintptr_t java_thread, struct found *ret)
 static void keep(struct java_threads *threads, uintptr_t java_thread)
 {
 	int tid = jvmstructs_thread_id(java_thread);
-	uint64_t told;
+	uint64_t reported;
 
-	if (tid > 0 && map_get(&threads->told, (uint32_t)tid, &told))
-		(void)map_put(&threads->seen, (uint32_t)tid, told);
+	if (tid > 0 && map_get(&threads->reported, (uint32_t)tid, &reported))
+		(void)map_put(&threads->seen, (uint32_t)tid, reported);
 }
 
 /* The upper half is a hash of the thread. The lowest bit is set when the name is in doubt. */
@@ -106,53 +106,53 @@ static uint64_t hash_of(uintptr_t java_thread, const struct found *found)
  * Returns true if this name need not be reported. A name in doubt may be an old one, so it does not replace a certain
  * name.
  */
-static bool is_told(const struct found *found, uintptr_t java_thread, uint64_t told)
+static bool is_reported(const struct found *found, uintptr_t java_thread, uint64_t reported)
 {
 	uint64_t hash = hash_of(java_thread, found);
 
-	return told == hash || (found->doubt && !(told & 1) && told >> 32 == hash >> 32);
+	return reported == hash || (found->doubt && !(reported & 1) && reported >> 32 == hash >> 32);
 }
 
-static void look_at(struct java_threads *threads, uintptr_t java_thread, java_threads_teller tell, void *context)
+static void look_at(struct java_threads *threads, uintptr_t java_thread, java_threads_report report, void *context)
 {
 	struct found found;
-	uint64_t told;
+	uint64_t reported;
 
 	if (!java_thread)
 		return;
 	if (!read_once(java_thread, &found))
 		return keep(threads, java_thread);
-	if (!map_get(&threads->told, found.tid, &told) || !is_told(&found, java_thread, told)) {
-		if (!read_twice(java_thread, &found) || !tell(context, found.tid, found.name, found.doubt))
+	if (!map_get(&threads->reported, found.tid, &reported) || !is_reported(&found, java_thread, reported)) {
+		if (!read_twice(java_thread, &found) || !report(context, found.tid, found.name, found.doubt))
 			return keep(threads, java_thread);
-		told = hash_of(java_thread, &found);
+		reported = hash_of(java_thread, &found);
 		if (!strcmp(found.name, PLAIN))
 			threads->vtable = memory_word(java_thread);
 	}
-	(void)map_put(&threads->seen, found.tid, told);
+	(void)map_put(&threads->seen, found.tid, reported);
 }
 
 /* Threads that were not seen in this sweep have ended. Other threads may get their tids soon. */
-static void tell_ended(struct java_threads *threads, java_threads_teller tell, void *context)
+static void report_ended(struct java_threads *threads, java_threads_report report, void *context)
 {
 	uint64_t tid, hash;
 
-	for (size_t cursor = 0; map_next(&threads->told, &cursor, &tid, &hash);)
-		if (!map_get(&threads->seen, tid, &hash) && !tell(context, (uint32_t)tid, NULL, false))
+	for (size_t cursor = 0; map_next(&threads->reported, &cursor, &tid, &hash);)
+		if (!map_get(&threads->seen, tid, &hash) && !report(context, (uint32_t)tid, NULL, false))
 			(void)map_put(&threads->seen, tid, 0); /* reported again in the next sweep */
 }
 
 static void end_sweep(struct java_threads *threads, uint64_t now_ns)
 {
-	map_release(&threads->told);
-	threads->told = threads->seen;
+	map_release(&threads->reported);
+	threads->reported = threads->seen;
 	threads->seen = (struct map){0};
 	threads->next = 0;
 	threads->sweep_ns = now_ns + RENAMED_NS;
 }
 
 /* Reads up to AT_ONCE threads of the list, and ends the sweep after the last one. */
-static void sweep(struct java_threads *threads, uintptr_t list, uint64_t now_ns, java_threads_teller tell,
+static void sweep(struct java_threads *threads, uintptr_t list, uint64_t now_ns, java_threads_report report,
 		  void *context)
 {
 	uintptr_t array;
@@ -165,17 +165,17 @@ static void sweep(struct java_threads *threads, uintptr_t list, uint64_t now_ns,
 	array = memory_word(list + layout.threads.value);
 	end = length - threads->next < AT_ONCE || threads->next > length ? length : threads->next + AT_ONCE;
 	for (; threads->next < end; threads->next++)
-		look_at(threads, memory_word(array + threads->next * sizeof(uintptr_t)), tell, context);
+		look_at(threads, memory_word(array + threads->next * sizeof(uintptr_t)), report, context);
 	if (threads->next < length)
 		return;
 	memory_renew();
 	/* otherwise the list was perhaps freed while it was read */
 	if (memory_word(layout.list_address) == threads->list)
-		tell_ended(threads, tell, context);
+		report_ended(threads, report, context);
 	end_sweep(threads, now_ns);
 }
 
-int java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_teller tell, void *context)
+int java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_report report, void *context)
 {
 	uintptr_t list = memory_word(layout.list_address);
 	int err;
@@ -184,12 +184,12 @@ int java_threads_step(struct java_threads *threads, uint64_t now_ns, java_thread
 		return 0;
 	err = objects_learn();
 	if (!err)
-		sweep(threads, list, now_ns, tell, context);
+		sweep(threads, list, now_ns, report, context);
 	return err;
 }
 
 void java_threads_release(struct java_threads *threads)
 {
-	map_release(&threads->told);
+	map_release(&threads->reported);
 	map_release(&threads->seen);
 }

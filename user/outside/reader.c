@@ -31,14 +31,14 @@
 #include "proc/process.h"
 
 /* seconds for one piece of work, which usually takes milliseconds; then SIGALRM ends the process */
-#define PATIENCE_S 10
+#define WORK_TIMEOUT_S 10
 /* Interval between two looks at the JVM: at first, while it may be starting, and later. */
 #define LOOK_FIRST_NS (2 * NS_PER_MS)
 #define LOOK_LAST_NS (100 * NS_PER_MS)
 #define STEP_MS 1
 #define ARENA_BYTES (1 << 20)
 #define NAME_TRIES 10 /* failed looks at the names of threads, one after the other, after which they are not known */
-#define NAMES_SINCE 10 /* since this JDK a list of threads can be read without its lock; the manual tells of JDK 8 */
+#define NAMES_SINCE 10 /* since this JDK a list of threads can be read without its lock; see the manual for JDK 8 */
 #define VIRTUAL_SINCE 21 /* this JDK has virtual threads */
 #define LINKED_STEPS 10 /* waits of 1, 2, 4, … ms: the dynamic linker takes a few milliseconds */
 #define LINKED_NS NS_PER_SEC /* tables that take longer to read are not HotSpot's */
@@ -54,11 +54,11 @@ struct outside {
 	struct java_threads threads;
 	bool described_virtual; /* the last layout was made when the threads' vtable was known */
 	uintptr_t unloads_at; /* address of the JVM's counter of unloaded classes; 0: it has none */
-	uint64_t unloads; /* its value at … */
-	uint64_t unloads_ns; /* … this time; 0: not read yet */
+	uint64_t unloads; /* its value at unloads_ns */
+	uint64_t unloads_ns; /* 0: not read yet */
 	uint64_t noted_ns; /* when that value was noted, to be proven with what is read; 0: it was not */
-	uint64_t look_ns; /* when to look at the JVM again, … */
-	uint64_t step_ns; /* … and the interval after that */
+	uint64_t look_ns; /* when to look at the JVM again */
+	uint64_t step_ns; /* interval of later looks */
 };
 
 union packet {
@@ -221,7 +221,7 @@ static void describe_virtual(const struct outside *outside, struct duet_jvm_virt
 		*ret = how;
 }
 
-static bool tell_thread(void *context, uint32_t tid, const char *name, bool doubt)
+static bool report_thread(void *context, uint32_t tid, const char *name, bool doubt)
 {
 	struct outside *outside = context;
 	struct duet_thread record = {
@@ -246,7 +246,7 @@ static void look_at_threads(struct outside *outside, uint64_t now_ns)
 	int err;
 
 	memory_renew();
-	err = java_threads_step(&outside->threads, now_ns, tell_thread, outside);
+	err = java_threads_step(&outside->threads, now_ns, report_thread, outside);
 	outside->names_failed = err == -ENOTSUP ? outside->names_failed + 1 : 0;
 	if (outside->names_failed == NAME_TRIES)
 		give_up_names(outside);
@@ -323,7 +323,7 @@ static bool await_room(const struct outside *outside)
 	alarm(0); /* the loader may be stopped for longer than the alarm */
 	while (goes_on && !ring_has_room(&outside->ring))
 		goes_on = !is_over(outside, STEP_MS);
-	alarm(PATIENCE_S);
+	alarm(WORK_TIMEOUT_S);
 	return goes_on;
 }
 
@@ -400,7 +400,7 @@ static void serve(struct outside *outside)
 		alarm(0);
 		if (poll(fds, 2, until(outside->look_ns)) < 0)
 			return;
-		alarm(PATIENCE_S);
+		alarm(WORK_TIMEOUT_S);
 		if (fds[0].revents)
 			goes_on = serve_packet(outside);
 		if (fds[1].revents)
@@ -457,7 +457,7 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	prctl(PR_SET_NAME, "duet-outside");
 	mallopt(M_MMAP_THRESHOLD, ARENA_BYTES); /* memory for a record is allocated and freed for each answer */
 	mallopt(M_TRIM_THRESHOLD, ARENA_BYTES);
-	alarm(PATIENCE_S);
+	alarm(WORK_TIMEOUT_S);
 	outside.jvm = open_jvm(pid, start_ticks);
 	err = outside.jvm < 0 ? outside.jvm : rights_keep(RIGHT(CAP_SYS_PTRACE));
 	if (!err)
@@ -473,8 +473,8 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 }
 
 /*
- * Forks the reader twice, so that the helper's keeper collects it. Its only descriptor is the socket. Returns its pid,
- * or -1.
+ * Forks the reader twice, so that the helper's supervisor collects it. Its only descriptor is the socket. Returns its
+ * pid, or -1.
  */
 static pid_t fork_reader(int socket, pid_t pid, uint64_t start_ticks)
 {

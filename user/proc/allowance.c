@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/counters.h"
 
-#define USER_NS (2 * NS_PER_SEC) /* longest CPU time that a user's processes may cost at once … */
-#define USER_SHARE 10 /* … and in the long run a 10th of the time */
-#define ALL_NS (4 * NS_PER_SEC) /* the same for all users together … */
+#define USER_NS (2 * NS_PER_SEC) /* most CPU time that a user's processes may cost at once */
+#define USER_SHARE 10 /* in the long run a 10th of the time */
+#define ALL_NS (4 * NS_PER_SEC) /* the same for all users together */
 #define ALL_SHARE 5
 #define LEAST_NS (300 * NS_PER_MS) /* a payer that has used less than this is always served */
 #define PAYERS_MAX 1024
@@ -21,8 +21,8 @@
 #define DEPTH_MAX 32 /* of user and pid namespaces, as in the kernel */
 
 struct debt {
-	uint64_t cost_ns; /* CPU time spent, minus the allowance that had grown until … */
-	uint64_t paid_ns; /* … this time */
+	uint64_t cost_ns; /* CPU time spent minus allowance accrued up to paid_ns */
+	uint64_t paid_ns;
 };
 
 struct account {

@@ -24,18 +24,19 @@
 #include "proc/process.h"
 
 #define DEADLINE_NS NS_PER_SEC
-/* shortest deadline, after patience is used up; an honest answer takes far less */
+/* shortest deadline, after the wait budget is used up; an honest answer takes far less */
 #define LEAST_DEADLINE_NS (10 * NS_PER_MS)
-#define PATIENCE_NS (3 * NS_PER_SEC) /* time that may be lost on waiting before deadlines get shorter … */
-#define PATIENCE_SHARE 20 /* … and which is regained over 20 times as long */
+#define WAIT_BUDGET_NS (3 * NS_PER_SEC) /* time that may be lost on waiting before deadlines get shorter */
+#define WAIT_BUDGET_SHARE 20 /* that time is regained over 20 times as long */
 #define BUSY_NS (5 * NS_PER_SEC) /* extra time for a helper that only waits for a CPU: at load 30 that took 3 s */
 #define BUSY_STEP_NS (50 * NS_PER_MS)
-#define BARRED_NS (60 * NS_PER_SEC)
-#define BARS_MAX 1024
+#define REFUSED_NS (60 * NS_PER_SEC)
+#define REFUSALS_MAX 1024
 #define LOST_MAX 32 /* helpers that cannot be killed; at this number no new one is started */
-#define KEEPER_NS (2 * NS_PER_SEC) /* the keeper never blocks: if it takes longer, it was stopped or has ended */
-#define ORPHAN_STEPS 100 /* of 2 ms: how long a keeper that ends waits for its processes … */
-#define END_STEPS 200 /* … and the loader for the keeper */
+/* The supervisor never blocks: if it takes longer, it was stopped or has ended. */
+#define SUPERVISOR_NS (2 * NS_PER_SEC)
+#define ORPHAN_STEPS 100 /* of 2 ms: how long a supervisor that ends waits for its processes */
+#define END_STEPS 200 /* of 2 ms: how long the loader waits for the supervisor */
 #define TEXT_MAX (64u << 20) /* bytes of one answer */
 #define CHUNK_BYTES 16384
 
@@ -55,22 +56,22 @@ struct reply {
 	struct stat st;
 };
 
-struct bar {
+struct refusal {
 	uint64_t key;
 	uint64_t until_ns;
 };
 
 static struct {
 	pid_t owner; /* the process that called helper_start(); 0 = none */
-	pid_t keeper;
-	int orders; /* socket to the keeper */
+	pid_t supervisor;
+	int orders; /* socket to the supervisor */
 	int worker; /* socket to the current helper, or -1 */
 	pid_t worker_pid;
 	uint64_t worker_cpu_ns;
 	struct vec(int) lost; /* sockets to helpers that were given up and have not ended yet */
-	struct vec(struct bar) bars;
-	uint64_t patience_ns;
-	uint64_t patience_seen_ns;
+	struct vec(struct refusal) refusals;
+	uint64_t wait_budget_ns;
+	uint64_t wait_budget_seen_ns;
 	uint64_t cpu_ns;
 } helper = {.orders = -1, .worker = -1};
 
@@ -127,7 +128,7 @@ static void serve(int loader)
 	}
 }
 
-/* ---- the keeper ---- */
+/* ---- the supervisor ---- */
 
 /* A helper has the usual signals again. */
 static void forget_orphans(void)
@@ -140,7 +141,8 @@ static void forget_orphans(void)
 }
 
 /*
- * Forks a helper and sends the loader its socket and pid. Returns the pid, or 0 on failure. Returns in the keeper only.
+ * Forks a helper and sends the loader its socket and pid. Returns the pid, or 0 on failure. Returns in the supervisor
+ * only.
  */
 static pid_t fork_helper(int orders)
 {
@@ -189,8 +191,8 @@ static void on_child(int signo)
 }
 
 /*
- * The keeper collects what helpers have started and left to init. Init of a container may be a JVM, which would never
- * collect it.
+ * The supervisor collects what helpers have started and left to init. Init of a container may be a JVM, which would
+ * never collect it.
  */
 static void adopt_orphans(void)
 {
@@ -242,8 +244,8 @@ static void await_all(void)
 }
 
 /*
- * The keeper's loop: replaces the helper for every byte it receives. Only the keeper waits for helpers, so a helper's
- * pid cannot be reused before kill().
+ * The supervisor's loop: replaces the helper for every byte it receives. Only the supervisor waits for helpers, so a
+ * helper's pid cannot be reused before kill().
  */
 static void keep(int orders)
 {
@@ -270,7 +272,7 @@ static void shed_inheritance(int orders)
 	prctl(PR_SET_NAME, "duet-reader");
 	for (int signo = 1; signo < NSIG; signo++)
 		signal(signo, SIG_DFL);
-	/* These signals reach the whole process group. The loader decides when the keeper ends. */
+	/* These signals reach the whole process group. The loader decides when the supervisor ends. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
@@ -291,7 +293,7 @@ void helper_start(void)
 	if (helper.owner == getpid() && helper.orders >= 0)
 		return;
 	if (!helper.owner)
-		helper.patience_ns = PATIENCE_NS;
+		helper.wait_budget_ns = WAIT_BUDGET_NS;
 	/* Set even if the rest fails: then the next task tries again instead of running in the loader. */
 	helper.owner = getpid();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -307,7 +309,7 @@ void helper_start(void)
 		close(pair[0]);
 		return;
 	}
-	helper.keeper = pid;
+	helper.supervisor = pid;
 	helper.orders = pair[0];
 }
 
@@ -318,35 +320,35 @@ static void close_worker(void)
 	helper.worker = -1;
 }
 
-static void end_keeper(void)
+static void end_supervisor(void)
 {
 	close_worker();
 	if (helper.orders >= 0)
 		close(helper.orders);
 	helper.orders = -1;
-	if (helper.keeper && !await_end(helper.keeper)) {
-		kill(helper.keeper, SIGKILL); /* its helper is killed with it (PR_SET_PDEATHSIG) */
-		waitpid(helper.keeper, NULL, 0);
+	if (helper.supervisor && !await_end(helper.supervisor)) {
+		kill(helper.supervisor, SIGKILL); /* its helper is killed with it (PR_SET_PDEATHSIG) */
+		waitpid(helper.supervisor, NULL, 0);
 	}
-	helper.keeper = 0;
+	helper.supervisor = 0;
 }
 
 void helper_end(void)
 {
 	if (helper.owner != getpid())
 		return;
-	end_keeper();
+	end_supervisor();
 	for (size_t i = 0; i < helper.lost.len; i++)
 		close(helper.lost.items[i]);
 	vec_release(&helper.lost);
-	vec_release(&helper.bars);
+	vec_release(&helper.refusals);
 	helper.owner = 0;
 }
 
-/* ---- patience ---- */
+/* ---- time for waiting ---- */
 
 /*
- * Returns the key for barring: the user of the process. Processes of our own user are barred one by one: not all of
+ * Returns the key for refusals: the user of the process. Processes of our own user are refused one by one: not all of
  * root's processes belong together.
  */
 static uint64_t key_of(pid_t pid)
@@ -358,34 +360,34 @@ static uint64_t key_of(pid_t pid)
 	return uid;
 }
 
-static bool is_barred(pid_t pid, uint64_t now_ns)
+static bool is_refused(pid_t pid, uint64_t now_ns)
 {
 	uint64_t key;
 	size_t kept = 0;
 	bool found = false;
 
-	if (!helper.bars.len)
+	if (!helper.refusals.len)
 		return false;
 	key = key_of(pid);
-	for (size_t i = 0; i < helper.bars.len; i++) {
-		if (now_ns >= helper.bars.items[i].until_ns)
+	for (size_t i = 0; i < helper.refusals.len; i++) {
+		if (now_ns >= helper.refusals.items[i].until_ns)
 			continue;
-		found |= helper.bars.items[i].key == key;
-		helper.bars.items[kept++] = helper.bars.items[i];
+		found |= helper.refusals.items[i].key == key;
+		helper.refusals.items[kept++] = helper.refusals.items[i];
 	}
-	helper.bars.len = kept;
+	helper.refusals.len = kept;
 	return found;
 }
 
 static uint64_t deadline(uint64_t now_ns)
 {
-	helper.patience_ns += (now_ns - helper.patience_seen_ns) / PATIENCE_SHARE;
-	helper.patience_seen_ns = now_ns;
-	if (helper.patience_ns > PATIENCE_NS)
-		helper.patience_ns = PATIENCE_NS;
-	if (helper.patience_ns < LEAST_DEADLINE_NS)
+	helper.wait_budget_ns += (now_ns - helper.wait_budget_seen_ns) / WAIT_BUDGET_SHARE;
+	helper.wait_budget_seen_ns = now_ns;
+	if (helper.wait_budget_ns > WAIT_BUDGET_NS)
+		helper.wait_budget_ns = WAIT_BUDGET_NS;
+	if (helper.wait_budget_ns < LEAST_DEADLINE_NS)
 		return now_ns + LEAST_DEADLINE_NS;
-	return now_ns + (helper.patience_ns < DEADLINE_NS ? helper.patience_ns : DEADLINE_NS);
+	return now_ns + (helper.wait_budget_ns < DEADLINE_NS ? helper.wait_budget_ns : DEADLINE_NS);
 }
 
 /*
@@ -395,13 +397,13 @@ static uint64_t deadline(uint64_t now_ns)
 static void give_up(pid_t pid, uint64_t begun_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns(), waited_ns = now_ns - begun_ns;
-	const struct bar bar = {key_of(pid), now_ns + BARRED_NS};
+	const struct refusal refusal = {key_of(pid), now_ns + REFUSED_NS};
 
 	log_debug("reading for process %d is given up after %.2f s", pid, (double)waited_ns / NS_PER_SEC);
-	helper.patience_ns -= waited_ns < helper.patience_ns ? waited_ns : helper.patience_ns;
-	if (helper.bars.len == BARS_MAX)
-		memmove(helper.bars.items, helper.bars.items + 1, --helper.bars.len * sizeof(bar));
-	(void)vec_push(&helper.bars, bar);
+	helper.wait_budget_ns -= waited_ns < helper.wait_budget_ns ? waited_ns : helper.wait_budget_ns;
+	if (helper.refusals.len == REFUSALS_MAX)
+		memmove(helper.refusals.items, helper.refusals.items + 1, --helper.refusals.len * sizeof(refusal));
+	(void)vec_push(&helper.refusals, refusal);
 	if (vec_push(&helper.lost, helper.worker) < 0)
 		close(helper.worker);
 	helper.worker = -1;
@@ -487,9 +489,9 @@ static int order_helper(void)
 		return -EBUSY;
 	helper_start();
 	if (helper.orders >= 0 && send(helper.orders, "", 1, MSG_NOSIGNAL) == 1)
-		len = await_message(helper.orders, &part, &fd, clock_monotonic_ns() + KEEPER_NS);
+		len = await_message(helper.orders, &part, &fd, clock_monotonic_ns() + SUPERVISOR_NS);
 	if (len != sizeof(helper.worker_pid) || fd < 0) {
-		end_keeper(); /* the next task starts another keeper */
+		end_supervisor(); /* the next task starts another supervisor */
 		return -EIO;
 	}
 	helper.worker = fd;
@@ -552,7 +554,7 @@ static int run_aside(const struct helper_task *task, struct helper_answer *answe
 	uint64_t now_ns = clock_monotonic_ns();
 	int result = 0, err = 0;
 
-	if (is_barred(task->pid, now_ns))
+	if (is_refused(task->pid, now_ns))
 		return -EBUSY;
 	if (helper.worker < 0)
 		err = order_helper();

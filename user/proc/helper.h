@@ -7,10 +7,11 @@
  * helper does all of this. The loader waits one second for it, or six while the helper is runnable. A helper that does
  * not answer is killed and replaced.
  *
- * loader -> keeper "another helper": the keeper is forked while the loader is small, and never blocks loader -> helper
- * a task: a descriptor, a path, a number helper -> loader an answer: a text, or a descriptor
+ * The loader asks the supervisor for another helper. The supervisor is forked while the loader is small, and never
+ * blocks. The loader sends the helper a task: a descriptor, a path, a number. The helper answers with a text or a
+ * descriptor.
  *
- * A user whose process blocked a helper is barred for a minute. All such waits together take at most a 20th of the
+ * A user whose process blocked a helper is refused for a minute. All such waits together take at most a 20th of the
  * loader's time.
  */
 #ifndef PROC_HELPER_H
@@ -33,7 +34,7 @@ struct helper_answer {
 struct helper_task {
 	/* Runs in the helper and fills the answer. Returns 0 or -errno. */
 	int (*work)(const struct helper_task *task, struct helper_answer *answer);
-	pid_t pid; /* the target; its user is barred if the task is not answered */
+	pid_t pid; /* the target; its user is refused if the task is not answered */
 	int fd; /* opened in a way that cannot block (O_PATH), or -1; owned by the caller */
 	const char *path; /* may be "" */
 	uint64_t number;
@@ -44,12 +45,12 @@ struct helper_task {
  * calling process.
  */
 void helper_start(void);
-/* Ends the keeper and the helper. */
+/* Ends the supervisor and the helper. */
 void helper_end(void);
 
 /*
  * Runs a task and fills `answer`, which the caller must release in any case. Returns what `work` returned, -ETIMEDOUT
- * when there was no answer, -EBUSY when the user is barred, or another -errno.
+ * when there was no answer, -EBUSY when the user is refused, or another -errno.
  */
 int helper_run(const struct helper_task *task, struct helper_answer *answer);
 void helper_answer_release(struct helper_answer *answer);

@@ -17,8 +17,8 @@
 #include "base/io.h"
 #include "proc/helper.h"
 
-#define MAPS_COST_NS (200 * NS_PER_MS) /* CPU time that one process's mappings may cost at once … */
-#define MAPS_COST_SHARE 20 /* … and in the long run a 20th of the time */
+#define MAPS_COST_NS (200 * NS_PER_MS) /* CPU time that one process's mappings may cost at once */
+#define MAPS_COST_SHARE 20 /* in the long run a 20th of the time */
 #define PROC_MAX_FILE 65536 /* bytes of stat and status to read */
 #define SCHEDSTAT_MAX 128
 #define THREADS_ASKED 256 /* when the first one has ended: most threads that are asked whether they live */

@@ -36,9 +36,8 @@ struct process {
 	struct payer payer; /* whose allowance pays for reading the process */
 	struct maps maps; /* as of maps_ns */
 	uint64_t maps_ns; /* 0 = not read since the program was started */
-	/* CPU time that reading and publishing them took, minus the allowance that had grown until … */
-	uint64_t maps_cost_ns;
-	uint64_t maps_paid_ns; /* … this time */
+	uint64_t maps_cost_ns; /* CPU time of reading and publishing them minus allowance accrued up to maps_paid_ns */
+	uint64_t maps_paid_ns;
 	uint32_t maps_version; /* incremented when `maps` changes */
 	pid_t living; /* a thread of it whose memory and files /proc shows: pid, unless its first thread has ended */
 	bool exited; /* exited, or known from records only: its stacks are kept, but /proc does not have it */

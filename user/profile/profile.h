@@ -100,8 +100,8 @@ struct profile_fact {
 };
 
 /*
- * What JVMs and the machine tell beside samples. Texts are interned. .duet files contain these numbers: never change
- * them.
+ * What is known of JVMs and the machine beside samples. Texts are interned. .duet files contain these numbers: never
+ * change them.
  */
 enum profile_note_kind {
 	PROFILE_NOTE_PROPERTY, /* a system property of the JVM; texts: key, value */
@@ -135,8 +135,8 @@ struct profile_usage {
 	uint64_t started_ms; /* since 1970 */
 	uint64_t user_ns, system_ns; /* CPU time */
 	uint64_t load_ppm; /* of one CPU, in millionths, since it was looked at before */
-	uint64_t size_bytes, resident_bytes; /* of its memory … */
-	uint64_t anonymous_bytes, file_bytes, shared_bytes; /* … and the parts of what is resident */
+	uint64_t size_bytes, resident_bytes; /* of its memory */
+	uint64_t anonymous_bytes, file_bytes, shared_bytes; /* shares of resident_bytes */
 	uint64_t minor_faults, major_faults;
 	uint64_t read_bytes, written_bytes; /* of devices; 0 if it was not allowed to read them */
 	uint32_t pid, parent, uid, threads;
@@ -165,8 +165,8 @@ struct profile_host {
 	uint32_t processors;
 	uint32_t loader; /* duet's own process id */
 	uint64_t memory_bytes;
-	uint64_t spawned_realtime_ns; /* when duet was started … */
-	uint64_t spawned_boot_ns; /* … and CLOCK_BOOTTIME at that time */
+	uint64_t spawned_realtime_ns; /* when duet was started */
+	uint64_t spawned_boot_ns; /* CLOCK_BOOTTIME at that time */
 	uint64_t window_ns; /* length of a continuous recording's windows; else 0 */
 	double cpu_percent; /* busy part of all CPUs during the recording */
 	double memory_percent; /* used part of the memory at the end */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps a recording within a limit of bytes. When half of the limit is used, one of two samples is kept, chosen at
- * random, and stands for two. With each further 32nd of the limit it is half as many, and each stands for twice as
- * many. So sums stay right, what was recorded stays as it is, and there is room for thousands of times the limit.
+ * random, with twice its weight. After each further 1/32 of the limit the sampling rate halves and the weight of a kept
+ * sample doubles. So sums stay right, what was recorded stays as it is, and there is room for thousands of times the
+ * limit.
  */
 #ifndef PROFILE_THINNING_H
 #define PROFILE_THINNING_H

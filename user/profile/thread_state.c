@@ -43,5 +43,5 @@ enum thread_state thread_state_of(const struct profile *profile, const struct pr
 			return sample->address && sample->address < THREAD_STATES
 				       ? (enum thread_state)sample->address
 				       : state_of_stack(profile, sample->node);
-	return THREAD_NOT_TOLD;
+	return THREAD_STATE_UNKNOWN;
 }

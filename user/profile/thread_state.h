@@ -7,7 +7,7 @@
 
 /* Numbers of profile_sample.address, for events of time. .duet files contain them: never change them. */
 enum thread_state {
-	THREAD_NOT_TOLD,
+	THREAD_STATE_UNKNOWN,
 	THREAD_DEFAULT, /* it had a CPU: a sample of CPU time */
 	THREAD_RUNNABLE,
 	THREAD_SLEEPING,
@@ -15,7 +15,7 @@ enum thread_state {
 };
 
 /*
- * Returns the state that the sample has, or else the one that its stack tells: a frame for what the thread waits for.
+ * Returns the state that the sample has, or else the one that its stack shows: a frame for what the thread waits for.
  * Samples of other events than CPU time, wall clock and sleeps have none.
  */
 enum thread_state thread_state_of(const struct profile *profile, const struct profile_sample *sample);

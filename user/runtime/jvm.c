@@ -21,11 +21,11 @@
 struct jvm {
 	struct intern *strings;
 	struct map methods; /* jmethodID -> struct jvm_method *, in the arena */
-	struct map bare; /* the same for methods that have no id, by their address … */
-	uint64_t bare_since_ns; /* … from this time on; 0: it is not known when classes are unloaded */
+	struct map bare; /* the same for methods that have no id, by their address */
+	uint64_t bare_since_ns; /* start of validity of `bare`; 0: it is not known when classes are unloaded */
 	uint64_t bare_unloads; /* struct duet_unloaded::unloads of these; 0: not known */
-	struct map unloaded; /* methods of before the last unloading, valid up to … */
-	uint64_t unloaded_until_ns; /* … this time */
+	struct map unloaded; /* methods of before the last unloading */
+	uint64_t unloaded_until_ns; /* end of validity of `unloaded` */
 	uint64_t unloaded_unloads;
 	struct map gone; /* hash of a struct duet_want which the agent answered with DUET_AGENT_GONE -> 1 */
 	struct thread_names threads;
@@ -256,7 +256,7 @@ static enum names names_of(const struct jvm *jvm, struct jvm_moment then)
 	return then.time_ns <= jvm->unloaded_until_ns ? NAMES_BEFORE : NAMES_LOST;
 }
 
-/* The reader tells once at its beginning how many there were before. */
+/* The reader reports once at its beginning how many there were before. */
 uint64_t jvm_unloaded_ns(const struct jvm *jvm)
 {
 	return jvm->unloaded_until_ns ? jvm->bare_since_ns : 0;

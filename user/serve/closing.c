@@ -71,7 +71,7 @@ static int count_event(void *context, const struct profile_sample *sample)
 }
 
 /* A name that nothing has, and a method that nobody calls, look alike: the JVM may load its class any time. */
-static void tell_uncalled(const struct report *report, const uint64_t *counts)
+static void report_uncalled(const struct report *report, const uint64_t *counts)
 {
 	for (size_t i = 0; i < report->events->len; i++)
 		if (event_is_of_methods(report->events->items[i].event) && !counts[i])
@@ -104,7 +104,7 @@ uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is
 }
 
 /* Names the interval that gives enough samples, if the event permits a shorter one. */
-static void tell_few(const struct report *report, const uint64_t *counts, uint64_t all)
+static void report_few(const struct report *report, const uint64_t *counts, uint64_t all)
 {
 	struct buf interval;
 
@@ -128,7 +128,7 @@ static void tell_few(const struct report *report, const uint64_t *counts, uint64
 }
 
 /* A program that hardly runs needs another event. */
-static bool tell_idle(const struct report *report, uint64_t all)
+static bool report_idle(const struct report *report, uint64_t all)
 {
 	const struct event_spec *spec = &report->events->items[0];
 	uint64_t duration_ns = report->profile->end_ns - report->profile->start_ns;
@@ -141,7 +141,7 @@ static bool tell_idle(const struct report *report, uint64_t all)
 }
 
 /* Which methods are inlined where, the compilers record only if they are asked to. */
-static void tell_estimated(const struct report *report)
+static void report_estimated(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 
@@ -151,17 +151,17 @@ static void tell_estimated(const struct report *report)
 			 (unsigned long long)(outcomes->estimated * 100 / outcomes->jvm_samples));
 }
 
-static void tell_next(const struct report *report)
+static void report_next(const struct report *report)
 {
 	uint64_t counts[DUET_MAX_EVENTS] = {0}, all = report->profile->samples.count;
 
 	if (report->window_ns)
 		return;
 	timeline_each(&report->profile->samples, count_event, counts);
-	tell_uncalled(report, counts);
-	if (!tell_idle(report, all))
-		tell_few(report, counts, all);
-	tell_estimated(report);
+	report_uncalled(report, counts);
+	if (!report_idle(report, all))
+		report_few(report, counts, all);
+	report_estimated(report);
 }
 
 void closing_print(const struct report *report, const char *where, bool is_shown)
@@ -176,5 +176,5 @@ void closing_print(const struct report *report, const char *where, bool is_shown
 	if (!is_shown)
 		log_info("%s%s%s", line.data, *where ? " → " : "", where);
 	buf_release(&line);
-	tell_next(report);
+	report_next(report);
 }

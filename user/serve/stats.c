@@ -101,11 +101,11 @@ static void add_memory(struct gathering *to, const struct pool *pool)
 {
 	static const char name[] = "duet_memory_part_bytes", help[] = "bytes of RAM, by part";
 
-	add_one(to, "duet_memory_bytes", "bytes of RAM that duet uses", (double)pool_sum(&pool->parts));
-	add(to, name, help, "part", "maps", (double)pool->parts.maps);
-	add(to, name, help, "part", "rings", (double)pool->parts.rings);
-	add(to, name, help, "part", "files", (double)pool->parts.files);
-	add(to, name, help, "part", "heap", (double)pool->parts.heap);
+	add_one(to, "duet_memory_bytes", "bytes of RAM that duet uses", (double)pool_sum(&pool->shares));
+	add(to, name, help, "part", "maps", (double)pool->shares.maps);
+	add(to, name, help, "part", "rings", (double)pool->shares.rings);
+	add(to, name, help, "part", "files", (double)pool->shares.files);
+	add(to, name, help, "part", "heap", (double)pool->shares.heap);
 	add_one(to, "duet_memory_peak_bytes", "most bytes of RAM that duet has used", (double)pool->peak_bytes);
 	add_one(to, "duet_memory_limit_bytes", "--max-memory, or its default: most bytes of RAM",
 		(double)pool->max_bytes);

@@ -18,7 +18,7 @@
 
 #define BACKLOG 128 /* many peers may connect and send nothing */
 #define ACCEPT_AT_ONCE 64
-#define PATIENCE_NS (2 * NS_PER_SEC)
+#define CLIENT_TIMEOUT_NS (2 * NS_PER_SEC)
 #define ASK_MS 15000 /* `duet status` waits this long for the next piece: at load 30 it took more than 3 s */
 #define ANSWER_MAX (1u << 20) /* bytes */
 #define FULL_NS (3 * NS_PER_SEC) /* longest wait of `duet status` for all sockets whose queue is full */
@@ -285,7 +285,7 @@ static void accept_metrics(struct status *status, uint64_t now_ns)
 			return;
 		client = make_place(status);
 		client->fd = fd;
-		client->until_ns = now_ns + PATIENCE_NS + i; /* keeps the order among clients of one step */
+		client->until_ns = now_ns + CLIENT_TIMEOUT_NS + i; /* keeps the order among clients of one step */
 		client->len = 0;
 		serve(status, client, now_ns);
 	}
@@ -330,14 +330,14 @@ static int connect_in_time(int fd, const union address *address, socklen_t len)
 	static uint64_t waited_ns;
 	uint64_t begin_ns = clock_monotonic_ns();
 	uint64_t left_us = waited_ns < FULL_NS ? (FULL_NS - waited_ns) / NS_PER_US : 0;
-	struct timeval patience = {
+	struct timeval timeout = {
 		.tv_sec = (time_t)(left_us / 1000000),
 		/* both fields 0 would mean an endless wait */
 		.tv_usec = left_us ? (suseconds_t)(left_us % 1000000) : 1,
 	};
 	int err;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
 		return -errno;
 	err = connect(fd, &address->any, len) < 0 ? -errno : 0;
 	if (err == -EAGAIN)

@@ -115,7 +115,7 @@ static int read_stat(struct profile *profile, int proc_fd, struct profile_usage 
 }
 
 /*
- * The kernel takes the command from the process's memory, and waits for a process in exec before it tells of I/O: the
+ * The kernel takes the command from the process's memory, and waits for a process in exec before it reports I/O: the
  * helper reads both.
  */
 static void read_rest(struct profile *profile, int proc_fd, struct profile_usage *usage)
@@ -169,7 +169,7 @@ static uint64_t load_of(const struct census_seen *before, const struct census_se
 	return (uint64_t)((double)(now->cpu_ns - before->cpu_ns) * 1e6 / (double)(now->time_ns - before->time_ns));
 }
 
-static bool is_told(const struct census *census, const struct profile_usage *usage)
+static bool is_recorded(const struct census *census, const struct profile_usage *usage)
 {
 	return usage->load_ppm >= LEAST_PPM || (census->memory_bytes &&
 						usage->resident_bytes >= census->memory_bytes / MEMORY_PARTS);
@@ -190,7 +190,7 @@ static void look_at(struct census *census, int pid)
 		before = remember(census, usage.pid, start_ticks, &now);
 		usage.load_ppm = before ? load_of(before, &now) : 0;
 		usage.started_ms = census->boot_ms + start_ticks * MS_PER_TICK;
-		if (before && is_told(census, &usage)) {
+		if (before && is_recorded(census, &usage)) {
 			read_rest(census->profile, proc_fd, &usage);
 			loader_counters[DUET_LOADER_NOT_LOOKED_AT] += profile_add_usage(census->profile, &usage) < 0;
 		}

@@ -39,7 +39,7 @@ struct census {
 };
 
 /*
- * Call when the recording begins. The first look, which only tells what was used before, is made half a second later.
+ * Call when the recording begins. The first look, which only finds what was used before, is made half a second later.
  * An interval of 0: there are no looks.
  */
 void census_open(struct census *census, struct profile *profile, uint64_t interval_ns);

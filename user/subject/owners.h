@@ -26,10 +26,10 @@ struct subject {
 	uint32_t libjvm; /* the build of its JVM */
 	uint32_t vm_flags; /* the VM flags set by options */
 	uint32_t vm; /* name and version of the VM, as its agent reported them */
-	uint32_t owner; /* row of the profile for the owner of its last sample, … */
-	uint32_t owner_version; /* … when maps_version was this, … */
-	uint64_t owner_cgroup; /* … which was in this cgroup, … */
-	uint64_t owner_ns; /* … and was looked up at this time; 0 = never */
+	uint32_t owner; /* row of the profile for the owner of its last sample */
+	uint32_t owner_version; /* maps_version of that sample */
+	uint64_t owner_cgroup; /* cgroup of that sample */
+	uint64_t owner_ns; /* when it was looked up; 0: never */
 };
 _Static_assert(sizeof(struct subject) <= PROCESS_STATE_BYTES(PROCESS_OF_SUBJECT, PROCESS_OF_JOIN), "too large");
 

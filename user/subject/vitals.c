@@ -105,7 +105,7 @@ static const char *const counted[] = {
 };
 
 /* Returns false if there are none yet: JDK 8 counts them only after its agents have begun. */
-static bool tell_counted(struct vitals *vitals, struct profile_note note, const struct buf *counters)
+static bool add_counted(struct vitals *vitals, struct profile_note note, const struct buf *counters)
 {
 	char name[64], value[TEXT_BYTES];
 	bool has_some = false;
@@ -123,7 +123,7 @@ static bool tell_counted(struct vitals *vitals, struct profile_note note, const 
 }
 
 /* Those that options of the command line set: -Dkey=value. */
-static void tell_given(struct vitals *vitals, const struct profile_note *note, const struct buf *arguments)
+static void add_given(struct vitals *vitals, const struct profile_note *note, const struct buf *arguments)
 {
 	const char *program = application_find(arguments->data, arguments->len);
 	const char *end = program ? program : arguments->data + arguments->len;
@@ -146,7 +146,7 @@ static void add_words(struct buf *out, const char *from, const char *to)
 		buf_printf(out, "%s%s", out->len ? " " : "", from);
 }
 
-static void tell_command(struct vitals *vitals, struct profile_note *note, const struct buf *arguments)
+static void add_command(struct vitals *vitals, struct profile_note *note, const struct buf *arguments)
 {
 	const char *end = arguments->data + arguments->len, *first = arguments->data + strlen(arguments->data) + 1;
 	const char *program = application_find(arguments->data, arguments->len);
@@ -165,22 +165,22 @@ static void tell_command(struct vitals *vitals, struct profile_note *note, const
 	buf_release(&command);
 }
 
-static void tell_once(struct vitals *vitals, struct profile_note note, const struct process *process)
+static void add_once(struct vitals *vitals, struct profile_note note, const struct process *process)
 {
 	struct buf arguments;
 
 	buf_init(&arguments);
 	note.kind = PROFILE_NOTE_PROPERTY;
 	if (!program_arguments(process->pid, &arguments) && arguments.len) {
-		tell_given(vitals, &note, &arguments);
-		tell_command(vitals, &note, &arguments);
+		add_given(vitals, &note, &arguments);
+		add_command(vitals, &note, &arguments);
 	}
 	buf_release(&arguments);
 }
 
 /* ---- libraries ---- */
 
-/* Returns true for a library that was not told yet, or not at this place. */
+/* Returns true for a library that was not added yet, or not at this place. */
 static bool is_new(struct vitals *vitals, const struct vitals_jvm *jvm, const struct mapping *mapping)
 {
 	uint64_t key = hash_bytes(mapping->path, strlen(mapping->path), mapping->start ^ (uint64_t)jvm->pid << 48);
@@ -191,8 +191,8 @@ static bool is_new(struct vitals *vitals, const struct vitals_jvm *jvm, const st
 }
 
 /* The files of executable mappings. */
-static void tell_libraries(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
-			   const struct process *process)
+static void add_libraries(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
+			  const struct process *process)
 {
 	const struct maps *maps = &process->maps;
 
@@ -238,8 +238,8 @@ static bool shares_range(const struct buf *counters)
 	       !strstr(name, "Parallel") && !strstr(name, "Serial");
 }
 
-static void tell_heap(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
-		      const struct buf *counters)
+static void add_heap(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
+		     const struct buf *counters)
 {
 	uint64_t collections = 0, most = 0, sum = 0;
 
@@ -264,8 +264,8 @@ static void tell_heap(struct vitals *vitals, struct vitals_jvm *jvm, struct prof
 
 /* ---- threads ---- */
 
-static void tell_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
-			 const struct buf *counters)
+static void add_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
+			const struct buf *counters)
 {
 	static const char *const names[4] = {"live", "daemon", "started", "livePeak"};
 
@@ -286,13 +286,13 @@ void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct pro
 	buf_init(&counters);
 	if (!process->exited) {
 		(void)program_counters(process, &counters);
-		if (!jvm->is_told)
-			tell_once(vitals, note, process);
-		jvm->is_told = true;
-		jvm->has_properties = jvm->has_properties || tell_counted(vitals, note, &counters);
-		tell_heap(vitals, jvm, note, &counters);
-		tell_threads(vitals, jvm, note, &counters);
+		if (!jvm->is_recorded)
+			add_once(vitals, note, process);
+		jvm->is_recorded = true;
+		jvm->has_properties = jvm->has_properties || add_counted(vitals, note, &counters);
+		add_heap(vitals, jvm, note, &counters);
+		add_threads(vitals, jvm, note, &counters);
 	}
-	tell_libraries(vitals, jvm, note, process);
+	add_libraries(vitals, jvm, note, process);
 	buf_release(&counters);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What JVMs and the machine tell beside samples, as notes of the profile: once for each JVM its system properties and
- * how it was started, then each second the CPU time of the JVMs and of the machine, code that was mapped, the heap
- * after a collection, and how many threads there are. All is read from /proc and from the JVM's performance counters:
- * no JVM is asked.
+ * What is known of JVMs and the machine beside samples, as notes of the profile: once for each JVM its system
+ * properties and how it was started, then each second the CPU time of the JVMs and of the machine, code that was
+ * mapped, the heap after a collection, and how many threads there are. All is read from /proc and from the JVM's
+ * performance counters: no JVM is asked.
  */
 #ifndef SUBJECT_VITALS_H
 #define SUBJECT_VITALS_H
@@ -22,9 +22,9 @@ struct vitals_jvm {
 	uint64_t user_ns, system_ns; /* CPU time when it was read last */
 	uint64_t collections;
 	uint64_t threads[4]; /* numbers of the last PROFILE_NOTE_THREADS */
-	uint32_t maps_version; /* new libraries in mappings of this version are told; 0 = none */
-	bool is_told; /* its command line is */
-	bool has_properties; /* those of its counters are told */
+	uint32_t maps_version; /* new libraries in mappings of this version were added; 0 = none */
+	bool is_recorded; /* its command line is */
+	bool has_properties; /* those of its counters were added */
 };
 
 struct vitals {
@@ -33,7 +33,7 @@ struct vitals {
 	size_t count;
 	uint64_t busy_ns, all_ns; /* CPU time of the machine when it was read last */
 	uint64_t looked_ns; /* 0 = never */
-	struct map libraries; /* those that were told: hash of path, place and JVM -> 1 */
+	struct map libraries; /* those that were added: hash of path, place and JVM -> 1 */
 };
 
 /* Call when the recording begins. */
@@ -41,9 +41,9 @@ void vitals_open(struct vitals *vitals, struct profile *profile);
 void vitals_release(struct vitals *vitals);
 /* Adds a JVM, unless it is known or there are too many. Returns its state, or NULL. */
 struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *process);
-/* Tells what is new about the JVM. Call once a second for each. */
+/* Adds notes of what is new about the JVM. Call once a second for each. */
 void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns);
-/* Adds a note about the CPU time since the last call. Call after all JVMs were told. */
+/* Adds a note about the CPU time since the last call. Call after vitals_tell() of all JVMs. */
 void vitals_tell_load(struct vitals *vitals, uint64_t now_ns);
 
 #endif

@@ -360,7 +360,7 @@ void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, s
 	uint64_t at = address - (is_return && address);
 	struct kernel_name found;
 
-	/* The kernel does not tell the trampolines of ftrace, which are in kallsyms. */
+	/* The kernel does not report the trampolines of ftrace, which are in kallsyms. */
 	if (!symbols->namer || symbols->namer(symbols->namer_context, at, &found) < 0 || !found.name)
 		find_in_kallsyms(symbols, at, &found);
 	/* The name is copied: the next call changes it. Without one, the name is the offset. */

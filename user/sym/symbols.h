@@ -38,14 +38,14 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 		  struct symbol *ret);
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret);
 
-/* A function of the kernel, as the kernel itself tells it. */
+/* A function of the kernel, as the kernel itself reports it. */
 struct kernel_name {
-	const char *name; /* valid until the next call; NULL: the kernel tells none */
+	const char *name; /* valid until the next call; NULL: the kernel has none */
 	const char *module; /* likewise; "kernel" if it is in none */
 	uint64_t offset; /* of the address in the function */
 };
 typedef int (*kernel_namer)(void *context, uint64_t address, struct kernel_name *ret); /* returns 0 or -errno */
-/* Makes symbols_kernel() call `namer`. What that does not tell is looked up in /proc/kallsyms, as all is without it. */
+/* Makes symbols_kernel() call `namer`. What that does not find is looked up in /proc/kallsyms, as all is without it. */
 void symbols_ask_kernel(struct symbols *symbols, kernel_namer namer, void *context);
 /* Without symbols_ask_kernel(), reads the kernel's names, which takes tens of milliseconds. */
 void symbols_prepare_kernel(struct symbols *symbols);

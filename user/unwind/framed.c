@@ -97,7 +97,7 @@ static int look_at(struct framed *framed, const struct unwind_rows *known, const
 	    symbol->st_value < framed->code_start || symbol->st_value >= framed->code_end ||
 	    symbol->st_size > framed->code_end - symbol->st_value || framed->looked_at > MAX_CODE)
 		return 0;
-	if (unwind_rows_tell(known, symbol->st_value))
+	if (unwind_rows_cover(known, symbol->st_value))
 		return look_for_switches(framed, symbol);
 	made = memmem(code, symbol_code(framed, symbol, code), makes_frame, sizeof(makes_frame));
 	if (!made)

@@ -219,7 +219,7 @@ int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine
 
 /* ---- rows for code that makes frames ---- */
 
-bool unwind_rows_tell(const struct unwind_rows *rows, uint64_t vaddr)
+bool unwind_rows_cover(const struct unwind_rows *rows, uint64_t vaddr)
 {
 	uint64_t pc = vaddr - rows->base, page = pc / PAGE_BYTES;
 	size_t low, high;

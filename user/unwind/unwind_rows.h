@@ -43,7 +43,7 @@ int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine
  */
 int unwind_rows_merge(struct unwind_rows *rows, const struct unwind_rows *more);
 /* Returns true if the rows describe the code at a virtual address. */
-bool unwind_rows_tell(const struct unwind_rows *rows, uint64_t vaddr);
+bool unwind_rows_cover(const struct unwind_rows *rows, uint64_t vaddr);
 
 struct unwind_span { /* virtual addresses */
 	uint64_t start;

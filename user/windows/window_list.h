@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The windows in a folder, as the names of their files tell: profile_<UTC end>.<ext>. */
+/* The windows in a folder, as the names of their files say: profile_<UTC end>.<ext>. */
 #ifndef WINDOWS_WINDOW_LIST_H
 #define WINDOWS_WINDOW_LIST_H
 

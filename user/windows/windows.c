@@ -20,7 +20,7 @@
 #include "subject/owners.h"
 #include "windows/window_files.h"
 
-#define WRITER_PATIENCE_NS (60 * NS_PER_SEC) /* longest time to write one window; after that the disk counts as hung */
+#define WRITER_TIMEOUT_NS (60 * NS_PER_SEC) /* longest time to write one window; after that the disk counts as hung */
 #define NEVER_NS (UINT64_MAX / 2)
 #define LIVE_STRINGS_MIN (4u << 20) /* bytes; below this, unused strings are not worth a new table */
 
@@ -137,7 +137,7 @@ static void reap_writer(struct windows *windows)
 		windows->writer = 0;
 		windows->writer_bytes = 0;
 		report_written(windows, error_of(windows, status));
-	} else if (windows->writer && age_ns > WRITER_PATIENCE_NS && !windows->is_killed) {
+	} else if (windows->writer && age_ns > WRITER_TIMEOUT_NS && !windows->is_killed) {
 		windows->is_killed = true;
 		kill(windows->writer, SIGKILL);
 	}
@@ -248,7 +248,7 @@ void windows_step(struct windows *windows, uint64_t read_ns)
 	if (!windows->of.window_ns)
 		return;
 	reap_writer(windows);
-	is_late = windows->writer && read_ns > windows->of.profile->until_ns + WRITER_PATIENCE_NS;
+	is_late = windows->writer && read_ns > windows->of.profile->until_ns + WRITER_TIMEOUT_NS;
 	if (is_complete(windows, read_ns) && (!windows->writer || is_late))
 		end_window(windows, is_late);
 }

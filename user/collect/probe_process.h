@@ -5,13 +5,13 @@
  * to, and no signal ends the wait. A process can hold that lock for ever, with a page that never comes. So the
  * loader neither sets a probe nor closes the last descriptor of one.
  */
-#ifndef COLLECT_PROBE_KEEPER_H
-#define COLLECT_PROBE_KEEPER_H
+#ifndef COLLECT_PROBE_PROCESS_H
+#define COLLECT_PROBE_PROCESS_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-struct probe_keeper {
+struct probe_process {
 	int socket; /* keeps the process alive; 0 = none */
 	pid_t pid;
 };
@@ -19,12 +19,12 @@ struct probe_keeper {
 /*
  * Calls open_probe(context, 0), … (context, count - 1) in the new process, each of which returns a descriptor or
  * -errno, and fills ret_fds. The process has only one descriptor of the loader's: `kept`. Returns 0, and the caller
- * calls probe_keeper_close() after it has closed those in ret_fds. Or -errno, with no descriptor left: -ETIMEDOUT when
+ * calls probe_process_close() after it has closed those in ret_fds. Or -errno, with no descriptor left: -ETIMEDOUT when
  * the kernel has not set a probe for some seconds.
  */
-int probe_keeper_open(struct probe_keeper *keeper, int (*open_probe)(const void *context, size_t i),
-		      const void *context, size_t count, int kept, int *ret_fds);
+int probe_process_open(struct probe_process *process, int (*open_probe)(const void *context, size_t i),
+		       const void *context, size_t count, int kept, int *ret_fds);
 /* Ends the process, and collects it if the kernel removes the probes within a fifth of a second. Takes one of zeros. */
-void probe_keeper_close(struct probe_keeper *keeper);
+void probe_process_close(struct probe_process *process);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/stage.h"
+#include "attach/place_mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +119,7 @@ static void take_down(const struct scene *scene)
 static void help(const struct visit *visit, int tmp, int socket)
 {
 	struct scene scene = {.tmp = tmp, .mount = -1, .folder = -1};
-	struct stage_outcome outcome = {.error = set_up(visit, &scene)};
+	struct place_mount_outcome outcome = {.error = set_up(visit, &scene)};
 	char none;
 
 	snprintf(outcome.path, sizeof(outcome.path), "/tmp/%s/" PLACE_LIBRARY, scene.name);
@@ -129,56 +129,56 @@ static void help(const struct visit *visit, int tmp, int socket)
 	take_down(&scene);
 }
 
-static int start_helper(const struct visit *visit, int tmp, struct stage *stage)
+static int start_helper(const struct visit *visit, int tmp, struct place_mount *mount)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	stage->helper = fork();
-	if (stage->helper == 0) {
+	mount->helper = fork();
+	if (mount->helper == 0) {
 		close(VISIT_RESULT_FD); /* only the attach child itself may hold the result socket open */
 		close(pair[0]);
 		help(visit, tmp, pair[1]);
 		_exit(0);
 	}
 	close(pair[1]);
-	stage->socket = pair[0];
-	if (stage->helper > 0)
+	mount->socket = pair[0];
+	if (mount->helper > 0)
 		return 0;
 	close(pair[0]);
-	stage->helper = 0;
+	mount->helper = 0;
 	return -EAGAIN;
 }
 
-int stage_open(const struct visit *visit, struct stage *ret_stage)
+int place_mount_open(const struct visit *visit, struct place_mount *ret_mount)
 {
-	struct stage stage = {.socket = -1};
-	struct stage_outcome outcome;
+	struct place_mount mount = {.socket = -1};
+	struct place_mount_outcome outcome;
 	int tmp = root_open(visit->root, "/tmp", O_RDONLY | O_DIRECTORY, false);
 	int err;
 
 	if (tmp < 0)
 		return tmp;
-	err = start_helper(visit, tmp, &stage);
+	err = start_helper(visit, tmp, &mount);
 	close(tmp);
 	if (!err)
-		err = recv(stage.socket, &outcome, sizeof(outcome), 0) == sizeof(outcome) ? outcome.error : -EIO;
+		err = recv(mount.socket, &outcome, sizeof(outcome), 0) == sizeof(outcome) ? outcome.error : -EIO;
 	if (err) {
-		stage_close(&stage);
+		place_mount_close(&mount);
 		return err;
 	}
-	snprintf(stage.path, sizeof(stage.path), "%s", outcome.path);
-	*ret_stage = stage;
+	snprintf(mount.path, sizeof(mount.path), "%s", outcome.path);
+	*ret_mount = mount;
 	return 0;
 }
 
-void stage_close(struct stage *stage)
+void place_mount_close(struct place_mount *mount)
 {
-	if (!stage || !stage->helper)
+	if (!mount || !mount->helper)
 		return;
-	close(stage->socket);
-	while (waitpid(stage->helper, NULL, 0) < 0 && errno == EINTR)
+	close(mount->socket);
+	while (waitpid(mount->helper, NULL, 0) < 0 && errno == EINTR)
 		;
-	stage->helper = 0;
+	mount->helper = 0;
 }

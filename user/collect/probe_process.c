@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/probe_keeper.h"
+#include "collect/probe_process.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "base/packet.h"
 
-#define PATIENCE_MS 5000 /* for each probe; one takes some milliseconds, on a busy machine some hundred */
+#define TIMEOUT_MS 5000 /* for each probe; one takes some milliseconds, on a busy machine some hundred */
 #define END_STEP_NS 2000000
 #define END_STEPS 100
 
@@ -28,7 +28,7 @@ static void keep_only(int a, int b)
 	close_range(high + 1, ~0u, 0);
 }
 
-/* Ends when the loader has closed the other end of the socket, or has ended. Returns then. */
+/* Returns when the loader closes its end of the socket or exits. */
 static void run(int socket, int (*open_probe)(const void *context, size_t i), const void *context, size_t count)
 {
 	int fd = 0, none;
@@ -57,33 +57,33 @@ static void ignore_signals(void)
 
 /* ---- the loader ---- */
 
-static int start(struct probe_keeper *keeper, int (*open_probe)(const void *context, size_t i), const void *context,
+static int start(struct probe_process *process, int (*open_probe)(const void *context, size_t i), const void *context,
 		 size_t count, int kept)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	keeper->socket = pair[0];
-	keeper->pid = fork();
-	if (!keeper->pid) {
+	process->socket = pair[0];
+	process->pid = fork();
+	if (!process->pid) {
 		ignore_signals();
 		keep_only(pair[1], kept);
 		run(pair[1], open_probe, context, count);
 		_exit(0);
 	}
 	close(pair[1]);
-	if (keeper->pid > 0)
+	if (process->pid > 0)
 		return 0;
 	close(pair[0]);
-	*keeper = (struct probe_keeper){0};
+	*process = (struct probe_process){0};
 	return -EAGAIN;
 }
 
 static int receive(int socket, int *ret_fd)
 {
 	int result = 0;
-	ssize_t len = packet_receive(socket, &result, sizeof(result), PATIENCE_MS, ret_fd);
+	ssize_t len = packet_receive(socket, &result, sizeof(result), TIMEOUT_MS, ret_fd);
 
 	if (len != sizeof(result))
 		return len < 0 ? (int)len : -ECHILD;
@@ -92,32 +92,32 @@ static int receive(int socket, int *ret_fd)
 	return *ret_fd < 0 ? -EPROTO : 0;
 }
 
-int probe_keeper_open(struct probe_keeper *keeper, int (*open_probe)(const void *context, size_t i),
-		      const void *context, size_t count, int kept, int *ret_fds)
+int probe_process_open(struct probe_process *process, int (*open_probe)(const void *context, size_t i),
+		       const void *context, size_t count, int kept, int *ret_fds)
 {
-	int err = start(keeper, open_probe, context, count, kept);
+	int err = start(process, open_probe, context, count, kept);
 	size_t got = 0;
 
 	while (!err && got < count) {
-		err = receive(keeper->socket, &ret_fds[got]);
+		err = receive(process->socket, &ret_fds[got]);
 		got += !err;
 	}
 	if (!err)
 		return 0;
 	while (got)
 		close(ret_fds[--got]);
-	probe_keeper_close(keeper);
+	probe_process_close(process);
 	return err;
 }
 
-void probe_keeper_close(struct probe_keeper *keeper)
+void probe_process_close(struct probe_process *process)
 {
 	const struct timespec step = {.tv_nsec = END_STEP_NS};
 
-	if (keeper->socket <= 0)
+	if (process->socket <= 0)
 		return;
-	close(keeper->socket);
-	for (int i = 0; i < END_STEPS && !waitpid(keeper->pid, NULL, WNOHANG); i++)
+	close(process->socket);
+	for (int i = 0; i < END_STEPS && !waitpid(process->pid, NULL, WNOHANG); i++)
 		nanosleep(&step, NULL);
-	*keeper = (struct probe_keeper){0};
+	*process = (struct probe_process){0};
 }

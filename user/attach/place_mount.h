@@ -9,20 +9,20 @@
  * tmpfs is filled while it is mounted nowhere (fsopen(2), Linux 5.2), the folder is made with the rights of the
  * target's user, and no file is written and no mode changed by a path through the target's files.
  */
-#ifndef ATTACH_STAGE_H
-#define ATTACH_STAGE_H
+#ifndef ATTACH_PLACE_MOUNT_H
+#define ATTACH_PLACE_MOUNT_H
 
 #include <sys/types.h>
 
 #include "attach/visit.h"
 
-struct stage {
-	pid_t helper; /* 0 = no stage is open */
-	int socket; /* closing it makes the helper remove the stage */
+struct place_mount {
+	pid_t helper; /* 0 = no mount is open */
+	int socket; /* closing it makes the helper remove the mount */
 	char path[128]; /* the library's path in the target's root */
 };
 
-struct stage_outcome { /* sent by the helper */
+struct place_mount_outcome { /* sent by the helper */
 	int error;
 	char path[128];
 };
@@ -31,7 +31,7 @@ struct stage_outcome { /* sent by the helper */
  * Call with the loader's rights. Returns 0 or -errno: -EPERM without CAP_SYS_ADMIN, -ENOSYS before Linux 5.2. On
  * failure nothing is left behind.
  */
-int stage_open(const struct visit *visit, struct stage *ret_stage);
-void stage_close(struct stage *stage);
+int place_mount_open(const struct visit *visit, struct place_mount *ret_mount);
+void place_mount_close(struct place_mount *mount);
 
 #endif

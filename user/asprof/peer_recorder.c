@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "asprof/elsewhere.h"
+#include "asprof/peer_recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #define RUNNING "Profiling is running"
 
-bool elsewhere_may_ask(const struct asprof_arguments *arguments)
+bool peer_recorder_may_request(const struct asprof_arguments *arguments)
 {
 	bool is_about_one = arguments->action == ASPROF_STATUS || arguments->action == ASPROF_STOP ||
 			    arguments->action == ASPROF_DUMP || arguments->action == ASPROF_METRICS;
@@ -20,14 +20,14 @@ bool elsewhere_may_ask(const struct asprof_arguments *arguments)
 	return is_about_one && !arguments->file && !arguments->log;
 }
 
-bool elsewhere_would_show_others(const struct asprof_arguments *arguments, const struct asprof_arguments *begun)
+bool peer_recorder_shows_others(const struct asprof_arguments *arguments, const struct asprof_arguments *begun)
 {
 	return !geteuid() && asprof_arguments_proc_ns(begun) &&
 	       (arguments->action == ASPROF_DUMP || arguments->action == ASPROF_STOP);
 }
 
 /* Only what is in memory: a file of another kind could keep its reader waiting. */
-static void drop_file(struct meeting_answer *answer)
+static void drop_file(struct recorder_answer *answer)
 {
 	if (answer->report < 0 || fcntl(answer->report, F_GET_SEALS) >= 0)
 		return;
@@ -35,9 +35,9 @@ static void drop_file(struct meeting_answer *answer)
 	answer->report = -1;
 }
 
-static int ask(int connection, const char *words, struct meeting_answer *ret, struct buf *why)
+static int ask(int connection, const char *words, struct recorder_answer *ret, struct buf *why)
 {
-	int err = meeting_ask(connection, DUET_QUESTION_SHARED, words, ret, why);
+	int err = recorder_request(connection, DUET_QUESTION_SHARED, words, ret, why);
 
 	if (!err)
 		drop_file(ret);
@@ -46,10 +46,10 @@ static int ask(int connection, const char *words, struct meeting_answer *ret, st
 	return err;
 }
 
-int elsewhere_find(pid_t pid, uint64_t start_ticks)
+int peer_recorder_find(pid_t pid, uint64_t start_ticks)
 {
-	struct meeting_answer answer = MEETING_ANSWER_NONE;
-	int connection = meeting_connect_other(pid, start_ticks), err;
+	struct recorder_answer answer = RECORDER_ANSWER_NONE;
+	int connection = recorder_connect_peer(pid, start_ticks), err;
 	struct buf why;
 
 	if (connection < 0)
@@ -58,7 +58,7 @@ int elsewhere_find(pid_t pid, uint64_t start_ticks)
 	err = ask(connection, "status", &answer, &why);
 	if (!err && (answer.code || strncmp(answer.text.data, RUNNING, strlen(RUNNING))))
 		err = -ENOENT;
-	meeting_answer_release(&answer);
+	recorder_answer_release(&answer);
 	buf_release(&why);
 	if (err)
 		close(connection);
@@ -88,8 +88,8 @@ static void compose(const struct asprof_arguments *arguments, const char *words,
 		buf_printf(ret, ",%s", arguments->writer->name);
 }
 
-int elsewhere_ask(int connection, const struct asprof_arguments *arguments, const char *words,
-		  struct meeting_answer *ret, struct buf *why)
+int peer_recorder_request(int connection, const struct asprof_arguments *arguments, const char *words,
+			  struct recorder_answer *ret, struct buf *why)
 {
 	struct buf left;
 	int err;
@@ -101,14 +101,14 @@ int elsewhere_ask(int connection, const struct asprof_arguments *arguments, cons
 	return err;
 }
 
-void elsewhere_answer(int connection, const struct asprof_arguments *arguments, const char *words,
-		      struct meeting_answer *answer)
+void peer_recorder_answer(int connection, const struct asprof_arguments *arguments, const char *words,
+			  struct recorder_answer *answer)
 {
-	struct meeting_answer got = MEETING_ANSWER_NONE;
+	struct recorder_answer got = RECORDER_ANSWER_NONE;
 	struct buf why;
 
 	buf_init(&why);
-	if (elsewhere_ask(connection, arguments, words, &got, &why)) {
+	if (peer_recorder_request(connection, arguments, words, &got, &why)) {
 		answer->code = DUET_ANSWER_REFUSED;
 		buf_add_str(&answer->text, why.data);
 	} else {
@@ -117,6 +117,6 @@ void elsewhere_answer(int connection, const struct asprof_arguments *arguments, 
 		answer->report = got.report;
 		got.report = -1;
 	}
-	meeting_answer_release(&got);
+	recorder_answer_release(&got);
 	buf_release(&why);
 }

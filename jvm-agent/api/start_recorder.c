@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "hire.h"
+#include "start_recorder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -71,7 +71,7 @@ static bool own_folder(char folder[PATH_MAX])
 	Dl_info info;
 	char *slash;
 
-	if (!dladdr((const void *)(uintptr_t)hire_recorder, &info) || !info.dli_fname ||
+	if (!dladdr((const void *)(uintptr_t)start_recorder, &info) || !info.dli_fname ||
 	    !realpath(info.dli_fname, folder))
 		return false;
 	slash = strrchr(folder, '/');
@@ -204,7 +204,7 @@ static bool has_greeted(int socket)
 }
 
 /* Returns 0 or -errno. */
-static int try_candidate(int executable, struct hired *ret)
+static int try_candidate(int executable, struct started_recorder *ret)
 {
 	int ends[2];
 
@@ -219,7 +219,7 @@ static int try_candidate(int executable, struct hired *ret)
 	return ret->pid < 0 ? ret->pid : -EPROTO;
 }
 
-int hire_recorder(struct hired *ret, char *why, size_t size)
+int start_recorder(struct started_recorder *ret, char *why, size_t size)
 {
 	int error = -ENOENT;
 

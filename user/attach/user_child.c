@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/deputy.h"
+#include "attach/user_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,48 +35,49 @@ static int become(const struct stat *process)
 	return rights_keep(RIGHTS_NONE);
 }
 
-void deputy_tell(int socket, int result)
+void user_child_answer(int socket, int result)
 {
 	(void)packet_send(socket, &result, sizeof(result), -1, 0);
 }
 
 /* ---- the parent ---- */
 
-int deputy_await(const struct deputy *deputy, uint64_t timeout_ms)
+int user_child_await(const struct user_child *child, uint64_t timeout_ms)
 {
 	int result, none, ms = timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;
 
-	if (packet_receive(deputy->socket, &result, sizeof(result), ms, &none) != sizeof(result))
+	if (packet_receive(child->socket, &result, sizeof(result), ms, &none) != sizeof(result))
 		return -ETIMEDOUT; /* a child that is killed by its user has not answered either */
 	return result;
 }
 
 /* `root` and `process` belong to one process. */
-static int start(struct deputy *deputy, int root, const struct stat *process, deputy_work work, const void *context)
+static int start(struct user_child *child, int root, const struct stat *process, user_child_work work,
+		 const void *context)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	deputy->child = fork();
-	if (!deputy->child) {
+	child->pid = fork();
+	if (!child->pid) {
 		int err;
 
 		signal(SIGPIPE, SIG_IGN);
 		close(pair[0]);
 		err = become(process);
 		if (err < 0)
-			deputy_tell(pair[1], err);
+			user_child_answer(pair[1], err);
 		else
 			work(pair[1], root, context);
 		_exit(0);
 	}
 	close(pair[1]);
-	deputy->socket = pair[0];
-	deputy->uid = process->st_uid;
-	if (deputy->child > 0)
+	child->socket = pair[0];
+	child->uid = process->st_uid;
+	if (child->pid > 0)
 		return 0;
-	deputy->child = 0;
+	child->pid = 0;
 	return -EAGAIN;
 }
 
@@ -106,36 +107,37 @@ static int open_process(pid_t pid, uint64_t start_ticks, struct stat *ret_proces
 	return err ? err : root;
 }
 
-int deputy_start(struct deputy *deputy, pid_t pid, uint64_t start_ticks, deputy_work work, const void *context)
+int user_child_start(struct user_child *child, pid_t pid, uint64_t start_ticks, user_child_work work,
+		     const void *context)
 {
 	struct stat process;
 	int err, root = open_process(pid, start_ticks, &process);
 
-	*deputy = (struct deputy)DEPUTY_NONE;
+	*child = (struct user_child)USER_CHILD_NONE;
 	if (root < 0)
 		return root;
 	children_collect(clock_monotonic_ns());
-	err = children_left(process.st_uid) < LEFT_MAX ? start(deputy, root, &process, work, context) : -EBUSY;
+	err = children_left(process.st_uid) < LEFT_MAX ? start(child, root, &process, work, context) : -EBUSY;
 	close(root);
 	if (err)
-		deputy_release(deputy);
+		user_child_release(child);
 	return err;
 }
 
-void deputy_release(struct deputy *deputy)
+void user_child_release(struct user_child *child)
 {
 	uint64_t cpu_ns;
 	int status;
 
-	if (deputy->child) {
-		kill(deputy->child, SIGKILL);
-		fcntl(deputy->socket, F_SETFL, O_NONBLOCK);
-		if (!children_collect_soon(deputy->child, &status, &cpu_ns)) {
-			children_leave(deputy->child, deputy->socket, deputy->uid, clock_monotonic_ns());
-			deputy->socket = -1;
+	if (child->pid) {
+		kill(child->pid, SIGKILL);
+		fcntl(child->socket, F_SETFL, O_NONBLOCK);
+		if (!children_collect_soon(child->pid, &status, &cpu_ns)) {
+			children_leave(child->pid, child->socket, child->uid, clock_monotonic_ns());
+			child->socket = -1;
 		}
 	}
-	if (deputy->socket >= 0)
-		close(deputy->socket);
-	*deputy = (struct deputy)DEPUTY_NONE;
+	if (child->socket >= 0)
+		close(child->socket);
+	*child = (struct user_child)USER_CHILD_NONE;
 }

@@ -3,18 +3,18 @@
  * Recordings between the calls of two functions (begin=, end=, ttsp): the calls are events of the recording, and the
  * report leaves out what lies outside.
  */
-#ifndef ASPROF_MARKS_H
-#define ASPROF_MARKS_H
+#ifndef ASPROF_BEGIN_END_H
+#define ASPROF_BEGIN_END_H
 
 #include "asprof/arguments.h"
 #include "profile/profile.h"
 
 /* Appends the event for `duet record -e` that is hit when this function of the process is called. */
-void marks_event(const char *function, struct buf *ret_event);
+void begin_end_event(const char *function, struct buf *ret_event);
 /*
  * Replaces the events of the marks by an event "window", whose samples are the times between them. Without `windows`,
  * there is none. `begun`: the arguments with which the recording was started. Returns 0 or -errno.
  */
-int marks_apply(struct profile *profile, const struct asprof_arguments *begun, bool windows);
+int begin_end_apply(struct profile *profile, const struct asprof_arguments *begun, bool windows);
 
 #endif

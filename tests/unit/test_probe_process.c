@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collect/probe_keeper.h"
+#include "collect/probe_process.h"
 
 #define COUNT 3
 #define MUCH_MS 30000
@@ -41,15 +41,15 @@ static int open_copy(const void *context, size_t i)
 	return dup(probes->kept);
 }
 
-static int open_all(struct probes *probes, int fds[COUNT], struct probe_keeper *ret_keeper)
+static int open_all(struct probes *probes, int fds[COUNT], struct probe_process *ret_process)
 {
 	int pipes[2];
 
 	assert_int_equal(pipe(pipes), 0);
 	probes->kept = pipes[0];
 	probes->writing = pipes[1];
-	*ret_keeper = (struct probe_keeper){0};
-	return probe_keeper_open(ret_keeper, open_copy, probes, COUNT, probes->kept, fds);
+	*ret_process = (struct probe_process){0};
+	return probe_process_open(ret_process, open_copy, probes, COUNT, probes->kept, fds);
 }
 
 /* Returns true once nobody has the reading end any more. */
@@ -67,33 +67,33 @@ static void kept_until_the_end(void **state)
 {
 	struct probes probes = {.refused = COUNT, .hangs = COUNT};
 	struct pollfd end;
-	struct probe_keeper keeper;
+	struct probe_process process;
 	int fds[COUNT];
 
 	(void)state;
-	assert_int_equal(open_all(&probes, fds, &keeper), 0);
+	assert_int_equal(open_all(&probes, fds, &process), 0);
 	close(probes.kept);
 	for (int i = 0; i < COUNT; i++)
 		close(fds[i]);
 	end = (struct pollfd){.fd = probes.writing};
 	poll(&end, 1, 100);
 	assert_false(end.revents & POLLERR); /* the process has them */
-	probe_keeper_close(&keeper);
+	probe_process_close(&process);
 	assert_true(is_forgotten(&probes));
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* it was collected */
 	assert_int_equal(errno, ECHILD);
-	probe_keeper_close(&keeper); /* does nothing */
+	probe_process_close(&process); /* does nothing */
 	close(probes.writing);
 }
 
 static void refused(void **state)
 {
 	struct probes probes = {.refused = 1, .hangs = COUNT};
-	struct probe_keeper keeper;
+	struct probe_process process;
 	int fds[COUNT];
 
 	(void)state;
-	assert_int_equal(open_all(&probes, fds, &keeper), -EACCES);
+	assert_int_equal(open_all(&probes, fds, &process), -EACCES);
 	close(probes.kept);
 	assert_true(is_forgotten(&probes));
 	close(probes.writing);
@@ -103,11 +103,11 @@ static void never_answers(void **state)
 {
 	struct probes probes = {.refused = COUNT, .hangs = 2};
 	uint64_t begun_ns = clock_monotonic_ns();
-	struct probe_keeper keeper;
+	struct probe_process process;
 	int fds[COUNT];
 
 	(void)state;
-	assert_int_equal(open_all(&probes, fds, &keeper), -ETIMEDOUT);
+	assert_int_equal(open_all(&probes, fds, &process), -ETIMEDOUT);
 	assert_true(clock_monotonic_ns() - begun_ns < MUCH_MS * NS_PER_MS);
 	close(probes.kept);
 	assert_true(is_forgotten(&probes)); /* once it hangs no more */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "asprof/meeting.h"
+#include "asprof/recorder_socket.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -139,7 +139,7 @@ static int connect_in(int folder, pid_t pid, uint64_t start_ticks)
 	return err;
 }
 
-int meeting_connect(pid_t pid, uint64_t start_ticks, struct buf *why)
+int recorder_connect(pid_t pid, uint64_t start_ticks, struct buf *why)
 {
 	int folder, fd = -ENOENT;
 
@@ -174,7 +174,7 @@ static bool is_of(int connection, uid_t uid)
 /* Returns a connection to that user's recorder, or -errno. */
 static int connect_to(uid_t uid, pid_t pid, uint64_t start_ticks)
 {
-	const struct timeval patience = {.tv_sec = OTHER_TIMEOUT_S};
+	const struct timeval timeout = {.tv_sec = OTHER_TIMEOUT_S};
 	struct buf path;
 	int fd = -ENOENT;
 
@@ -189,15 +189,15 @@ static int connect_to(uid_t uid, pid_t pid, uint64_t start_ticks)
 	}
 	buf_release(&path);
 	if (fd >= 0 && (!is_of(fd, uid) ||
-			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
-			setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)) {
+			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||
+			setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)) {
 		close(fd);
 		return -EPERM;
 	}
 	return fd;
 }
 
-int meeting_connect_other(pid_t pid, uint64_t start_ticks)
+int recorder_connect_peer(pid_t pid, uint64_t start_ticks)
 {
 	uid_t own = geteuid(), uid = 0;
 
@@ -206,7 +206,7 @@ int meeting_connect_other(pid_t pid, uint64_t start_ticks)
 	return uid == own ? -ENOENT : connect_to(uid, pid, start_ticks);
 }
 
-bool meeting_is_permitted(int connection, pid_t pid, bool *ret_is_other)
+bool recorder_permits(int connection, pid_t pid, bool *ret_is_other)
 {
 	uid_t uid;
 
@@ -270,7 +270,7 @@ static int listen_in(int folder, pid_t pid, uint64_t start_ticks)
 	return fd;
 }
 
-int meeting_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
+int recorder_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
 {
 	unsigned int choice = 0;
 	int fd, folder = open_folder(&choice, true, why);
@@ -285,14 +285,14 @@ int meeting_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
 	return fd;
 }
 
-void meeting_end(pid_t pid, uint64_t start_ticks)
+void recorder_unlink_socket(pid_t pid, uint64_t start_ticks)
 {
 	unsigned int choice = 0;
 	struct buf why;
 	int folder;
 
 	buf_init(&why);
-	folder = open_folder(&choice, true, &why); /* the folder that meeting_listen() has used */
+	folder = open_folder(&choice, true, &why); /* the folder that recorder_listen() has used */
 	buf_release(&why);
 	if (folder >= 0) {
 		struct sockaddr_un address = address_of(folder, pid, start_ticks);
@@ -347,7 +347,7 @@ static int receive_packet(int connection, const struct iovec *head, struct buf *
 
 /* ---- answers ---- */
 
-static int receive_answer(int connection, struct meeting_answer *ret)
+static int receive_answer(int connection, struct recorder_answer *ret)
 {
 	struct duet_answer answer;
 	struct iovec head = {&answer, sizeof(answer)};
@@ -358,15 +358,15 @@ static int receive_answer(int connection, struct meeting_answer *ret)
 	return err;
 }
 
-int meeting_ask(int connection, enum duet_question_kind kind, const char *arguments, struct meeting_answer *ret,
-		struct buf *why)
+int recorder_request(int connection, enum duet_question_kind kind, const char *arguments, struct recorder_answer *ret,
+		     struct buf *why)
 {
 	struct duet_question question = {.kind = kind};
 	struct iovec head = {&question, sizeof(question)};
 	struct buf text;
 	int err;
 
-	*ret = (struct meeting_answer)MEETING_ANSWER_NONE;
+	*ret = (struct recorder_answer)RECORDER_ANSWER_NONE;
 	buf_init(&ret->text);
 	buf_init(&ret->log);
 	buf_init(&text);
@@ -383,7 +383,7 @@ int meeting_ask(int connection, enum duet_question_kind kind, const char *argume
 	return err;
 }
 
-void meeting_answer_release(struct meeting_answer *answer)
+void recorder_answer_release(struct recorder_answer *answer)
 {
 	buf_release(&answer->text);
 	buf_release(&answer->log);
@@ -392,7 +392,7 @@ void meeting_answer_release(struct meeting_answer *answer)
 	answer->report = -1;
 }
 
-int meeting_reply(int connection, const struct meeting_answer *answer)
+int recorder_reply(int connection, const struct recorder_answer *answer)
 {
 	struct duet_answer packet = {
 		.code = answer->code, .stream = answer->stream, .log_bytes = (uint32_t)answer->log.len};
@@ -405,7 +405,7 @@ int meeting_reply(int connection, const struct meeting_answer *answer)
 
 /* ---- questions ---- */
 
-int meeting_receive(int connection, struct meeting_question *ret)
+int recorder_receive(int connection, struct recorder_question *ret)
 {
 	struct iovec head = {&ret->head, sizeof(ret->head)};
 	int err;
@@ -419,7 +419,7 @@ int meeting_receive(int connection, struct meeting_question *ret)
 	return 0;
 }
 
-void meeting_question_release(struct meeting_question *question)
+void recorder_question_release(struct recorder_question *question)
 {
 	buf_release(&question->arguments);
 	if (question->socket >= 0)
@@ -427,7 +427,7 @@ void meeting_question_release(struct meeting_question *question)
 	question->socket = -1;
 }
 
-int meeting_hand_over(int connection, int socket)
+int recorder_hand_over(int connection, int socket)
 {
 	struct duet_question question = {.kind = DUET_QUESTION_ADOPT};
 	struct iovec head = {&question, sizeof(question)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "asprof/marks.h"
+#include "asprof/begin_end.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct marks {
  * A function of C++ is named A::b, without its parameters. Its symbol begins with _ZN, the names with their lengths,
  * and E (Itanium C++ ABI, 5.1.4).
  */
-void marks_event(const char *function, struct buf *ret_event)
+void begin_end_event(const char *function, struct buf *ret_event)
 {
 	size_t length;
 
@@ -50,7 +50,7 @@ void marks_event(const char *function, struct buf *ret_event)
 	buf_add_str(ret_event, "E*");
 }
 
-/* Returns the index of the event that marks_event() has made. */
+/* Returns the index of the event that begin_end_event() has made. */
 static uint32_t find_event(const struct profile *profile, const char *function)
 {
 	uint32_t found = NONE;
@@ -59,7 +59,7 @@ static uint32_t find_event(const struct profile *profile, const char *function)
 	if (!function)
 		return NONE;
 	buf_init(&name);
-	marks_event(function, &name);
+	begin_end_event(function, &name);
 	for (uint32_t i = 0; i < profile->events.len; i++)
 		if (!strcmp(intern_text(&profile->strings, profile->events.items[i].name), name.data))
 			found = i;
@@ -171,7 +171,7 @@ static int replace_events(struct marks *marks, bool windows)
 	return add_windows(marks, first);
 }
 
-int marks_apply(struct profile *profile, const struct asprof_arguments *begun, bool windows)
+int begin_end_apply(struct profile *profile, const struct asprof_arguments *begun, bool windows)
 {
 	struct marks marks = {
 		.profile = profile,
