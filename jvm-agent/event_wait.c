@@ -15,8 +15,8 @@ static struct wait_event notice = {.waits = &notice_waits};
 static void JNICALL on_wait(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jlong timeout)
 {
 	(void)jvmti, (void)timeout;
-	registering_on_wait(env);
-	monitors_begin_wait(&notice, env, thread, object);
+	if (!registering_on_wait(env))
+		monitors_begin_wait(&notice, env, thread, object);
 }
 
 /* Called before the thread takes the monitor again; that is a wait for a lock. */

@@ -17,10 +17,12 @@ static struct {
 	bool is_done;
 } registration;
 
-void registering_on_wait(JNIEnv *env)
+bool registering_on_wait(JNIEnv *env)
 {
-	if (env == registration.env)
-		registration.is_done = !(*env)->RegisterNatives(env, registration.class, registration.method, 1);
+	if (env != registration.env)
+		return false;
+	registration.is_done = !(*env)->RegisterNatives(env, registration.class, registration.method, 1);
+	return true;
 }
 
 /* Waits for an object that no other thread knows. */

@@ -12,7 +12,10 @@
  * thread, with the capability can_generate_monitor_events. Takes some milliseconds.
  */
 bool registering_quietly(JNIEnv *env, jclass class, const JNINativeMethod *method);
-/* In event_wait.c: JVMTI reports that a thread is in Object.wait(). */
-void registering_on_wait(JNIEnv *env);
+/*
+ * In event_wait.c: JVMTI reports that a thread is in Object.wait(). Returns true if registering_quietly() made it wait,
+ * which is no wait of the program's.
+ */
+bool registering_on_wait(JNIEnv *env);
 
 #endif

@@ -63,6 +63,7 @@ expect_notices() { # FILE
 	expect_park "$1" queue "$queue" 7
 	expect_park "$1" latch 'java[.]util[.]concurrent[.]CountDownLatch[$]Sync' 8
 	expect_lacks "$1" 'Parks[.](lock|write|permit);'
+	expect_lacks "$1" 'duet agent'
 	# Checks the thread that is never notified: it waits until the end of the recording.
 	lasted=$(matching "$1" "Parks[.]waitForEver;.*$queue")
 	expect "ns of the wait that does not end" "${lasted% *}" '>=' $(($(jvm_said LASTED) * 95 / 100))
