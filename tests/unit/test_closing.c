@@ -144,6 +144,16 @@ static void the_advised_interval_is_permitted(void **state)
 	assert_interval(&event_page_faults, 1, 50, false, "1");
 }
 
+/* A shorter interval finds more of what is sampled by chance, and none of what was longer than it. */
+static void long_waits_do_not_become_more(void **state)
+{
+	const struct event_spec spec = {.event = &event_lock, .interval = 10000};
+
+	(void)state;
+	assert_int_equal(closing_given(&spec, &(struct closing_count){.all = 53, .whole = 53}, 200), 53);
+	assert_int_equal(closing_given(&spec, &(struct closing_count){.all = 53, .whole = 3}, 200), 2503);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +163,7 @@ int main(void)
 		cmocka_unit_test(causes_are_cleaned),
 		cmocka_unit_test(times_are_short),
 		cmocka_unit_test(the_advised_interval_is_permitted),
+		cmocka_unit_test(long_waits_do_not_become_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

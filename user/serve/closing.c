@@ -62,19 +62,28 @@ void closing_progress(const struct report *report)
 
 /* ---- what to do next ---- */
 
+struct closing_seen {
+	const struct event_list *events;
+	struct closing_count counts[DUET_MAX_EVENTS];
+};
+
 static int count_event(void *context, const struct profile_sample *sample)
 {
-	uint64_t *counts = context;
+	struct closing_seen *seen = context;
+	struct closing_count *count = &seen->counts[sample->event];
 
-	counts[sample->event] += sample->count;
+	count->all += sample->count;
+	if (sample->event < seen->events->len &&
+	    sample->weight > sample->count * seen->events->items[sample->event].interval)
+		count->whole += sample->count;
 	return 0;
 }
 
 /* A name that nothing has, and a method that nobody calls, look alike: the JVM may load its class any time. */
-static void report_uncalled(const struct report *report, const uint64_t *counts)
+static void report_uncalled(const struct report *report, const struct closing_count *counts)
 {
 	for (size_t i = 0; i < report->events->len; i++)
-		if (event_is_of_methods(report->events->items[i].event) && !counts[i])
+		if (event_is_of_methods(report->events->items[i].event) && !counts[i].all)
 			log_info("%s: no call was recorded: there is no such method, or nobody called it",
 				 report->events->items[i].event->name);
 }
@@ -103,16 +112,25 @@ uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is
 	return interval < least ? least : interval;
 }
 
-/* Names the interval that gives enough samples, if the event permits a shorter one. */
-static void report_few(const struct report *report, const uint64_t *counts, uint64_t all)
+uint64_t closing_given(const struct event_spec *spec, const struct closing_count *count, uint64_t shorter)
+{
+	return count->whole + (count->all - count->whole) * spec->interval / shorter;
+}
+
+/*
+ * Names the interval that gives enough samples, if the event permits a shorter one. Waits that were longer than theirs
+ * are all there, and stay as few.
+ */
+static void report_few(const struct report *report, const struct closing_count *counts, uint64_t all)
 {
 	struct buf interval;
 
 	for (size_t i = 0; all && all < FEW_SAMPLES && i < report->events->len; i++) {
 		const struct event_spec *spec = &report->events->items[i];
-		uint64_t shorter = closing_interval(spec, counts[i], report->overhead->pace.max_percent > 0);
+		uint64_t shorter = closing_interval(spec, counts[i].all, report->overhead->pace.max_percent > 0);
+		uint64_t given = closing_given(spec, &counts[i], shorter);
 
-		if (!counts[i] || shorter >= spec->interval)
+		if (!counts[i].all || shorter >= spec->interval || given < FEW_SAMPLES)
 			continue;
 		buf_init(&interval);
 		buf_add_str(&interval, report->events->len > 1 ? "-e " : "-i ");
@@ -121,7 +139,7 @@ static void report_few(const struct report *report, const uint64_t *counts, uint
 		event_interval_text(spec->event, shorter, &interval);
 		log_info("%llu sample%s too few for shares that can be trusted: %s gives about %llu",
 			 (unsigned long long)all, all == 1 ? " is" : "s are", interval.data,
-			 (unsigned long long)(counts[i] * spec->interval / shorter));
+			 (unsigned long long)given);
 		buf_release(&interval);
 		return;
 	}
@@ -153,14 +171,15 @@ static void report_estimated(const struct report *report)
 
 static void report_next(const struct report *report)
 {
-	uint64_t counts[DUET_MAX_EVENTS] = {0}, all = report->profile->samples.count;
+	struct closing_seen seen = {.events = report->events};
+	uint64_t all = report->profile->samples.count;
 
 	if (report->window_ns)
 		return;
-	timeline_each(&report->profile->samples, count_event, counts);
-	report_uncalled(report, counts);
+	timeline_each(&report->profile->samples, count_event, &seen);
+	report_uncalled(report, seen.counts);
 	if (!report_idle(report, all))
-		report_few(report, counts, all);
+		report_few(report, seen.counts, all);
 	report_estimated(report);
 }
 
@@ -171,6 +190,8 @@ void closing_print(const struct report *report, const char *where, bool is_shown
 
 	headline_of_profile(&headline, report->profile);
 	headline.samples = report->outcomes->samples; /* of all windows */
+	if (report->window_ns) /* the profile has those of the last window */
+		headline.subject[0] = '\0';
 	buf_init(&line);
 	headline_text(&headline, "-v lists all", &line);
 	if (!is_shown)

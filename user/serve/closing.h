@@ -18,6 +18,13 @@ void closing_progress(const struct report *report);
  * --max-overhead does if that is set.
  */
 uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is_limited);
+/* Samples of an event; `whole` of them weigh more than the interval, as long waits do. */
+struct closing_count {
+	uint64_t all, whole;
+};
+
+/* How many samples the shorter interval would have given, at most. */
+uint64_t closing_given(const struct event_spec *spec, const struct closing_count *count, uint64_t shorter);
 /*
  * Prints the end of a recording whose facts and losses are in the profile. `where` are its files; "" = none. With
  * `is_shown`, the reader has the headline already.
