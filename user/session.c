@@ -305,8 +305,8 @@ static int finish_windows(struct session *session)
 	if (log_level() >= LOG_DEBUG)
 		report_details(&session->report);
 	buf_init(&where);
-	buf_printf(&where, "%llu windows in %s", (unsigned long long)session->windows.written,
-		   session->options->folder.folder);
+	buf_printf(&where, "%llu window%s in %s", (unsigned long long)session->windows.written,
+		   session->windows.written == 1 ? "" : "s", session->options->folder.folder);
 	closing_print(&session->report, where.data, false);
 	buf_release(&where);
 	return err;

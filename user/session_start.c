@@ -259,7 +259,8 @@ static int launch_command(struct session *session)
 	session->jvms.child_libjvm = launch->libjvm;
 	process = process_get(&session->processes, launch->pid, 0);
 	err = prepare_engine(session);
-	if (!err && !launch->is_java && session->options->agent != AGENT_NEVER)
+	/* launch_run() reports a program that does not exist */
+	if (!err && !launch->is_java && launch->program[0] && session->options->agent != AGENT_NEVER)
 		err = check_no_java(session);
 	if (err < 0)
 		return err;

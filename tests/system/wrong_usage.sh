@@ -53,7 +53,10 @@ rows() {
 2 | record -p SELF -e coffee                     | unknown event 'coffee': `duet list`
 2 | record -p SELF -e cup                        | unknown event 'cup': did you mean cpu
 2 | record -p SELF -e cpu,native-mem             | unknown event 'native-mem': did you mean nativemem
+2 | record -p SELF -e CPU                        | unknown event 'CPU': did you mean cpu
+2 | record -p SELF -e cpu,                       | -e cpu,: the name of an event is missing
 2 | record -p SELF -e cpu,cpu                    | event 'cpu' is given twice
+2 | record -p SELF -e cpu -e lock,cpu            | -e cpu,lock,cpu: event 'cpu' is given twice
 2 | record -p SELF -e cpu=1parsec                | -e cpu=1parsec
 2 | record -p SELF -e wall,offcpu                | wall has the samples of offcpu
 2 | record -p SELF -i 1parsec                    | -i 1parsec
@@ -78,6 +81,11 @@ rows() {
 2 | record -p SELF -f a/x.PNG -o flamegraph      | a/x.PNG: duet writes no pictures: name the file a/x.html
 2 | convert AN x.pdf                             | x.pdf: duet writes no pictures
 2 | diff AN ANOTHER x.svg                        | x.svg: duet writes no pictures
+2 | record -p SELF -f x.json                     | x.json: no format has this ending: .* x.otlp.json or
+2 | record -p SELF -f x.pb                       | no format has this ending: name the file x.pb.gz,
+2 | record -p SELF -f x.htmll                    | x.htmll: no format has this ending: name the file x.html
+2 | convert AN x.heatmap                         | name the file x.heatmap.html
+2 | record -p SELF --continuous -f x.html        | --continuous writes a file for each window into a folder
 2 | record -p SELF -o svg                        | unknown format 'svg': flamegraph is a page
 2 | record -p SELF -o flame                      | unknown format 'flame': did you mean flamegraph
 2 | record -p SELF -o papyrus                    | unknown format 'papyrus': `duet list`

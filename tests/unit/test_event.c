@@ -93,7 +93,7 @@ static void what_makes_no_sense_is_refused(void **state)
 
 	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
-	expect_refusal("", "unknown event ''");
+	expect_refusal("", "the name of an event is missing");
 	expect_refusal("uprobe:/bin/true", "'/bin/true' is not of the form");
 	expect_refusal("uprobe::f", "is not of the form");
 	expect_refusal("usdt:/bin/true:name", "is not of the form");
@@ -117,7 +117,8 @@ static void what_makes_no_sense_is_refused(void **state)
 	expect_refusal("LLC-load", "unknown event");
 	expect_refusal("kprobe:f,kprobe:f=2", "'kprobe:f' is given twice");
 	expect_refusal("cycles,cpu-cycles", "'cycles' is given twice");
-	expect_refusal("cpu,", "unknown event ''");
+	expect_refusal("cpu,", "the name of an event is missing");
+	expect_refusal("CPU", "unknown event 'CPU': did you mean cpu?");
 	expect_refusal("cpu,teapot", "unknown event 'teapot': `duet list`");
 	expect_refusal("cup", "unknown event 'cup': did you mean cpu?");
 	expect_refusal("cpu,native-mem", "unknown event 'native-mem': did you mean nativemem?");

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static bool code_is_printable(uint32_t code)
 {
@@ -259,7 +260,9 @@ void text_guess(struct text_guess *guess, const char *word)
 
 	if (changes == SIZE_MAX)
 		return;
-	if (is_swapped(guess->typed, word) || (len >= BEGINNING_MIN && !strncmp(word, guess->typed, len)))
+	if (!strcasecmp(guess->typed, word))
+		changes = 0;
+	else if (is_swapped(guess->typed, word) || (len >= BEGINNING_MIN && !strncmp(word, guess->typed, len)))
 		changes = 1;
 	if (changes > most_changes(len) || (guess->word[0] && changes >= guess->changes))
 		return;

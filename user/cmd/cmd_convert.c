@@ -79,7 +79,7 @@ static int find_target(const struct convert_options *options, const char *path, 
 		.writer = options->format ? outputs_find_writer(options->format, style) : writer_by_path(path),
 		.group = IO_NO_GROUP,
 	};
-	if (!ret->writer || outputs_check_name(path) < 0)
+	if (!ret->writer || outputs_check_name(path, options->format) < 0)
 		return -EINVAL;
 	return options->group ? outputs_find_group(options->group, &ret->group) : 0;
 }

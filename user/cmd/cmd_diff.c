@@ -147,7 +147,7 @@ static const struct writer *choose_writer(const char *format, const char *path)
 {
 	const struct writer *writer;
 
-	if (outputs_check_name(path) < 0)
+	if (outputs_check_name(path, format) < 0)
 		return NULL;
 	if (!format && !strcmp(path, "-"))
 		format = "collapsed";

@@ -504,6 +504,7 @@ struct record_options *record_options_new(void)
 static void release_options(struct record_options *options)
 {
 	free(options->pids.items);
+	free(options->events.items);
 	free(options->files.items);
 	free(options->leave_alone.items);
 	free(options->traces.items);

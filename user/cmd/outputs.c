@@ -12,11 +12,13 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/folder.h"
 #include "out/ordered.h"
 #include "out/path.h"
 
 #define FORMATS_MAX 16
 #define CONTINUOUS_FORMATS "duet"
+#define EXTENSION_SHORT 3 /* letters; words of so few are near to many others */
 
 struct formats {
 	const struct writer *items[FORMATS_MAX];
@@ -34,15 +36,62 @@ static bool is_picture(const char *extension)
 	return false;
 }
 
-int outputs_check_name(const char *path)
+/* True if `typed` begins or ends the extension, which has several parts: "json" of "otlp.json". */
+static bool is_part(const char *extension, const char *typed)
+{
+	size_t whole = strlen(extension), len = strlen(typed);
+
+	return len && whole > len + 1 &&
+	       ((extension[len] == '.' && !strncasecmp(extension, typed, len)) ||
+		(extension[whole - len - 1] == '.' && !strcasecmp(extension + whole - len, typed)));
+}
+
+/* Appends the names of files that `typed` may have meant, which is the end of `path` and of no format. */
+static void add_meant(const char *path, const char *typed, struct buf *out)
+{
+	int stem = (int)(typed - path);
+	struct text_guess guess = {.typed = typed};
+
+	for (size_t i = 0; writers[i]; i++) {
+		const char *list = writers[i]->extensions;
+
+		for (; list && *list; list += strcspn(list, ","), list += *list == ',') {
+			char name[32];
+
+			snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
+			if (is_part(name, typed))
+				buf_printf(out, "%s%.*s%s", out->len ? " or " : "", stem, path, name);
+			else if (strlen(typed) > EXTENSION_SHORT && writers[i] != writer_by_path(path))
+				text_guess(&guess, name);
+		}
+	}
+	if (!out->len && guess.word[0])
+		buf_printf(out, "%.*s%s", stem, path, guess.word);
+}
+
+int outputs_check_name(const char *path, bool has_format)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	struct buf meant;
+	int err = 0;
 
-	if (!dot || !is_picture(dot + 1))
+	if (!dot)
 		return 0;
-	log_error("%s: duet writes no pictures: name the file %.*s.html, a page that can save itself as SVG or PNG",
-		  path, (int)(dot - path), path);
-	return -EINVAL;
+	if (is_picture(dot + 1)) {
+		log_error("%s: duet writes no pictures: name the file %.*s.html, a page that can save itself as SVG "
+			  "or PNG",
+			  path, (int)(dot - path), path);
+		return -EINVAL;
+	}
+	buf_init(&meant);
+	if (!has_format && !path[writer_stem(path)])
+		add_meant(path, dot + 1, &meant);
+	if (meant.len) {
+		log_error("%s: no format has this ending: name the file %s, or the format with -o", path, meant.data);
+		err = -EINVAL;
+	}
+	buf_release(&meant);
+	return err;
 }
 
 static void refuse_format(const char *word, size_t len)
@@ -233,6 +282,12 @@ static int add_continuous(struct session_options *session, const struct opt_stri
 		log_error("--continuous writes into one folder: give -f once");
 		return -EINVAL;
 	}
+	if (files->len && files->items[0][writer_stem(files->items[0])] && !folder_is(files->items[0])) {
+		log_error("-f %s: --continuous writes a file for each window into a folder: name the folder, and the "
+			  "format with -o",
+			  files->items[0]);
+		return -EINVAL;
+	}
 	session->folder.folder = files->len ? files->items[0] : ".";
 	for (size_t i = 0; !err && i < formats->len; i++)
 		err = add_output(session, formats->items[i], NULL);
@@ -245,7 +300,7 @@ int outputs_set(struct session_options *session, const struct opt_strings *files
 	int err = parse_formats(&formats, list || !session->window_ns ? list : CONTINUOUS_FORMATS, &session->style);
 
 	for (size_t i = 0; !err && i < files->len; i++)
-		err = outputs_check_name(files->items[i]);
+		err = outputs_check_name(files->items[i], list || session->window_ns);
 	if (err < 0)
 		return err;
 	if (session->window_ns)

@@ -14,8 +14,11 @@
 int outputs_set(struct session_options *session, const struct opt_strings *files, const char *formats);
 /* The writer of "NAME" or "NAME=N", see writer_by_word(). NULL after reporting the error. */
 const struct writer *outputs_find_writer(const char *word, struct writer_options *style);
-/* Refuses the name of a picture. Returns 0, or -EINVAL after reporting the error. */
-int outputs_check_name(const char *path);
+/*
+ * Refuses the name of a picture and, where the name chooses the format, an ending that is nearly one of a format.
+ * Returns 0, or -EINVAL after reporting the error.
+ */
+int outputs_check_name(const char *path, bool has_format);
 /* Reports what the format cannot hold, and how many stacks were cut, if any: see struct writer_options. */
 void outputs_report_lacks(const struct writer *writer, const struct profile *profile, uint64_t cut);
 void outputs_release(struct session_options *session);

@@ -21,15 +21,20 @@ static const char *event_text(struct session_options *session, const char *text)
 	return event_table[0]->name;
 }
 
-static int set_list(struct session_options *session, const char *text)
+/* One list, from however many -e. */
+static int set_list(struct session_options *session, const struct opt_strings *lists)
 {
-	struct buf why;
+	struct buf text, why;
 	int err;
 
+	buf_init(&text);
 	buf_init(&why);
-	err = event_list_parse(&session->events, event_text(session, text), &why);
+	for (size_t i = 0; i < lists->len; i++)
+		buf_printf(&text, "%s%s", i ? "," : "", event_text(session, lists->items[i]));
+	err = text.failed ? -ENOMEM : event_list_parse(&session->events, text.data, &why);
 	if (err < 0)
-		log_error("-e %s: %s", text, why.data);
+		log_error("-e %s: %s", text.failed ? "" : text.data, text.failed ? "out of memory" : why.data);
+	buf_release(&text);
 	buf_release(&why);
 	return err;
 }
@@ -199,9 +204,10 @@ static int check_needed(struct session_options *session)
 
 int record_events_set(struct session_options *session, const struct record_options *options)
 {
-	const char *cpu = event_table[0]->name;
-	const char *text = options->event ? options->event : options->all ? cpu : NULL;
-	int err = text ? set_list(session, text) : 0;
+	const char *first = event_table[0]->name;
+	const struct opt_strings cpu = {.items = &first, .len = 1};
+	const struct opt_strings *lists = options->events.len ? &options->events : options->all ? &cpu : NULL;
+	int err = lists ? set_list(session, lists) : 0;
 
 	if (!err)
 		err = set_options(session, options);
@@ -210,7 +216,7 @@ int record_events_set(struct session_options *session, const struct record_optio
 	if (!err && options->all)
 		err = add_all(session, options);
 	if (!err && !session->events.len)
-		err = set_list(session, cpu);
+		err = set_list(session, &cpu);
 	if (!err)
 		err = check_needed(session);
 	return err ? err : set_intervals(session, options);

@@ -152,8 +152,8 @@ const struct opt record_rows[] = {
 	{0, "comm", "NAME", "profile every process of this name", opt_string, FIELD(comm), .is_short = true},
 
 	OPT_GROUP("Sampling"),
-	{'e', "event", "EVENT[=N][,…]", "events of `duet list` (default: cpu); =N: interval", opt_string,
-		FIELD(event), .choices = event_names, .is_short = true},
+	{'e', "event", "EVENT[=N][,…]", "events of `duet list` (default: cpu); =N: interval", opt_strings,
+		FIELD(events), .choices = event_names, .is_short = true},
 	{'i', "interval", "TIME|N", "one sample in TIME of CPU time (default: 10ms), or in N events",
 		opt_string, FIELD(interval), .is_short = true},
 	{0, "freq", "HZ", "the interval of cpu as a rate, up to 100000: 99, 1000", opt_freq, FIELD(freq)},

@@ -18,11 +18,12 @@ struct record_range {
 struct record_options {
 	enum command_help help; /* first: see struct command */
 	struct opt_strings pids;
+	struct opt_strings events; /* the lists of -e */
 	struct opt_strings files;
 	struct opt_strings leave_alone;
 	struct opt_strings traces;
 	const char *event_options[RECORD_EVENT_OPTIONS]; /* by index in event_table; "" for a switch */
-	const char *event, *interval, *engine, *format, *pairing, *signals, *agent, *sleep_hook;
+	const char *interval, *engine, *format, *pairing, *signals, *agent, *sleep_hook;
 	const char *cgroup, *container, *comm, *by, *metrics, *group, *jfrsync;
 	uint64_t duration_ns, max_memory, max_file;
 	uint64_t window_ns, keep_age_ns, keep_bytes, proc_ns;

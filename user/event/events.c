@@ -113,6 +113,8 @@ static void explain_unknown(const char *text, struct buf *why)
 {
 	struct text_guess guess = {.typed = text};
 
+	if (!*text)
+		return buf_add_str(why, "the name of an event is missing");
 	buf_printf(why, "unknown event '%s'", text);
 	for (size_t i = 0; event_table[i]; i++)
 		text_guess(&guess, event_table[i]->name);
