@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of commands, and the dispatch to them. */
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "asprof/asprof.h"
 #include "asprof/jfrconv.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -150,6 +154,29 @@ static const struct other *other_by_path(const char *path)
 	return NULL;
 }
 
+/* A file that is opened must not become a standard stream that was closed, and receive what is printed. */
+static void fill_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Returns the exit status: an error if what was printed is not written. */
+static int end(int code)
+{
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return code;
+	log_error("stdout could not be written%s%s%s", errno ? ": " : "", errno ? strerror(errno) : "",
+		  io_advice(-errno));
+	return code ? code : 1;
+}
+
 int main(int argc, char **argv)
 {
 	const struct other *by_word = argc > 1 ? other_by_path(argv[1]) : NULL;
@@ -157,6 +184,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 	bool is_named;
 
+	fill_standard();
 	signals_open();
 	if (by_word)
 		return by_word->run(argc - 1, argv + 1);
@@ -164,5 +192,5 @@ int main(int argc, char **argv)
 		return by_name->run(argc, argv);
 	command = find(argc > 1 ? argv[1] : "help", &is_named);
 	is_named &= argc > 1;
-	return command ? command_run(command, argc - is_named, argv + is_named) : 2;
+	return command ? end(command_run(command, argc - is_named, argv + is_named)) : 2;
 }

@@ -39,7 +39,10 @@ static int wait_for_agents(struct session *session)
 		session_step(session, POLL_ATTACH_MS);
 	if (!session->options->host && jvms_all_failed(&session->jvms))
 		return -EPERM;
-	return session->interrupted ? -EINTR : 0;
+	if (!session->interrupted)
+		return 0;
+	log_error("ended before the first sample: nothing was recorded");
+	return -EINTR;
 }
 
 static int open_engine(struct session *session, enum session_engine engine, struct buf *why)

@@ -184,4 +184,16 @@ case_closed_pipe() {
 	[ "$status" -lt 128 ] || [ "$status" = 141 ] || fail "died"
 }
 
+# What cannot be printed is an error, whoever prints it.
+case_stdout_without_room() {
+	local command
+	for command in list help version 'record --help'; do
+		# shellcheck disable=SC2086
+		"$duet" $command >/dev/full 2>"$here/stderr" && fail "$command: exit code 0"
+		expect_contains "$here/stderr" 'error: stdout could not be written'
+	done
+	"$duet" list >&- 2>"$here/stderr" && fail "closed: exit code 0"
+	expect_contains "$here/stderr" 'stdout could not be written: .* it is closed; name a file'
+}
+
 run_cases "$@"

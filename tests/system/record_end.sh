@@ -45,6 +45,25 @@ case_hangup_is_ignored() {
 	expect_complete
 }
 
+# Whoever ends a recording before its first sample learns that there is no file.
+case_before_the_first_sample() {
+	need_bpf
+	local pause said=0
+	start_jvm "$(any_jdk)" workload.Idle 60
+	for pause in 0.05 0.1 0.2 0.3 0.4 0.6; do
+		"$duet" record -p "$jvm" -d 60 -f "$here/out.html" 2>"$here/stderr" &
+		recorder=$!
+		sleep $pause
+		end_record TERM
+		[ "$status" != 0 ] || expect_file "$here/out.html"
+		[ "$status" = 0 ] || expect_contains "$here/stderr" 'ended (before the first sample|by SIGTERM)'
+		[ "$status" = 0 ] || [ ! -e "$here/out.html" ] || fail "a file without a recording"
+		said=$((said + (status == 1)))
+		rm -f "$here/out.html"
+	done
+	expect "recordings that had not begun" $said '>' 0
+}
+
 # Signals that nobody sends on purpose.
 case_odd_signals() {
 	local signo

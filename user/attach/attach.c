@@ -229,6 +229,7 @@ static void shed_inheritance(int result, int life, uint64_t timeout_ns)
 		signal(signo, SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole process group; the loader decides what to do */
 	signal(SIGQUIT, SIG_IGN); /* Ctrl-\ too */
+	signal(SIGXFSZ, SIG_IGN); /* the error has a sentence */
 	sigaction(SIGTERM, &tidy, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

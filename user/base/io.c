@@ -452,6 +452,8 @@ const char *io_advice(int err)
 		return "; raise the limit of a file's size (ulimit -f)";
 	case EPIPE:
 		return ": who was to read it has ended";
+	case EBADF:
+		return ": it is closed; name a file";
 	default:
 		return "";
 	}

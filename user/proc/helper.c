@@ -277,6 +277,7 @@ static void shed_inheritance(int orders)
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* the error is reported */
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
 	if (null > 2)
