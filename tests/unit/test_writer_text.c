@@ -211,13 +211,37 @@ static void it_fits_on_a_screen(void **state)
 	}
 }
 
+/* "java" says little of a process. */
+static void processes_have_their_program(void **state)
+{
+	struct profile profile;
+	uint32_t owner, frame;
+	char *text;
+
+	(void)state;
+	assert_int_equal(profile_init(&profile), 0);
+	profile_event(&profile, "cpu", PROFILE_NS, 1);
+	owner = profile_owner(&profile, &(struct profile_owner){
+						.pid = 1,
+						.application = intern_str(&profile.strings, "java: shop.jar"),
+					});
+	frame = frame_of(&profile, FRAME_NATIVE, "f", "");
+	add_stack(&profile, profile_thread(&profile, 1, 1, "main", "java", owner), 3, &frame, 1);
+	add_stack(&profile, profile_thread(&profile, 2, 2, "main", "bash", 0), 1, &frame, 1);
+	text = short_report(&profile, NULL);
+	assert_non_null(strstr(text, "  [java pid=1] shop.jar\n"));
+	assert_non_null(strstr(text, "  [bash pid=2]\n"));
+	free(text);
+	profile_release(&profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_report_matches_golden), cmocka_unit_test(an_empty_profile_says_so),
 		cmocka_unit_test(one_sample_is_all),	     cmocka_unit_test(ten_thousand_frames_are_printed),
 		cmocka_unit_test(recursion_counts_once),     cmocka_unit_test(a_wait_counts_for_the_program),
-		cmocka_unit_test(it_fits_on_a_screen),
+		cmocka_unit_test(it_fits_on_a_screen),	     cmocka_unit_test(processes_have_their_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

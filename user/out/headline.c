@@ -96,8 +96,7 @@ void headline_add_loss(struct headline *headline, uint64_t count, const char *te
 
 /* ---- from a profile ---- */
 
-/* The program that a JVM runs, without "java: "; else the name of the process. */
-static const char *program_of(const struct profile *profile, const struct profile_thread *thread)
+const char *headline_program(const struct profile *profile, const struct profile_thread *thread)
 {
 	const struct intern *strings = &profile->strings;
 	const char *application = intern_text(strings, profile->owners.items[thread->owner].application);
@@ -130,7 +129,7 @@ static void note_subject(struct headline *headline, const struct profile *profil
 	if (count != 1)
 		return;
 	buf_init(&name);
-	text_add_line(&name, program_of(profile, &profile->threads.items[0]));
+	text_add_line(&name, headline_program(profile, &profile->threads.items[0]));
 	snprintf(headline->subject, sizeof(headline->subject), "%s", name.data);
 	buf_release(&name);
 }

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 
 struct profile;
+struct profile_thread;
 
 /* What a loss means for the samples. */
 enum headline_loss {
@@ -34,6 +35,8 @@ struct headline {
 
 /* Fills the headline from what the profile holds; the overhead is a fact. */
 void headline_of_profile(struct headline *headline, const struct profile *profile);
+/* The program that a JVM runs, without "java: "; else the name of the process. */
+const char *headline_program(const struct profile *profile, const struct profile_thread *thread);
 /* Adds one loss, with its text from duet_counters.h or from the loader. A count of 0 is none. */
 void headline_add_loss(struct headline *headline, uint64_t count, const char *text);
 /* Appends the line, without a newline. `rest` is where all losses are listed, such as "-v lists all". */

@@ -16,6 +16,7 @@
 #include "out/writers.h"
 
 #define NAME_BYTES 78 /* of a method; lines have at most 118 columns, if one byte is one column */
+#define PROGRAM_AT (NAME_BYTES / 2) /* what a process runs needs some room */
 #define STACK_BYTES 96
 #define USAGES_MAX 10
 #define ELLIPSIS "…"
@@ -150,13 +151,34 @@ static const char *explained(const struct path_label *label)
 	return "";
 }
 
+/* What the process runs, where its name says less, as "java"; else "". */
+static const char *program_in(const struct profile *profile, const struct path_label *label)
+{
+	const char *pid = label->kind == FRAME_PROCESS ? strrchr(label->text, '=') : NULL;
+
+	for (size_t i = 0; pid && i < profile->threads.len; i++) {
+		const struct profile_thread *thread = &profile->threads.items[i];
+		const char *program = headline_program(profile, thread);
+
+		if (thread->pid == strtoul(pid + 1, NULL, 10) &&
+		    strcmp(program, intern_text(&profile->strings, thread->process)) != 0)
+			return program;
+	}
+	return "";
+}
+
 static void print_name(const struct part *part, const struct path_label *label)
 {
 	bool is_long = label->name_len > NAME_BYTES || part->options->style.simple;
+	const char *program = program_in(part->profile, label);
 	struct buf name;
 
 	buf_init(&name);
 	add_fitting(&name, is_long ? without_package(label) : label->text, NAME_BYTES);
+	if (*program && name.len < PROGRAM_AT) {
+		buf_add_char(&name, ' ');
+		add_fitting(&name, program, NAME_BYTES - name.len);
+	}
 	fprintf(part->out, "  %s%s\n", name.data, explained(label));
 	buf_release(&name);
 }
