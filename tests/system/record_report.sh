@@ -73,6 +73,7 @@ case_windows() {
 	need_bpf
 	record_briefly -p $$ -v -d 2 --no-attach --continuous --window 1s -f "$here/windows" -o collapsed
 	expect_contains "$here/stderr" '^duet: debug: window 1: [0-9]+ samples? .*none lost'
+	expect_contains "$here/stderr" '^duet: [0-9]+ samples? in .*, none lost, .* [0-9]+ windows? in '
 	expect_contains "$here/stderr" "none lost, [0-9.]+ % overhead → 2 windows in $here/windows\$"
 }
 

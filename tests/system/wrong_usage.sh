@@ -115,6 +115,7 @@ rows() {
 2 | record -p SELF --pairing maybe               | unknown pairing 'maybe'
 2 | record -p SELF --max-memory 1m               | at least 32m are needed
 2 | record -p SELF --max-overhead 200            | at most 100
+1 | record -p SELF --target-cpu 4095 -f x.html   | cpu: there is no such CPU, or it is offline: /sys/devices
 1 | record -d 1 -- /no/such/program              | /no/such/program
 # the configuration: its line comes first
 = | widow = 5s

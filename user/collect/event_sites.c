@@ -444,6 +444,8 @@ static void explain_counter(const struct event_perf *perf, int err, struct buf *
 	else if (perf->type != PERF_TYPE_SOFTWARE && (err == -ENOENT || err == -ENODEV || err == -ENXIO))
 		buf_printf(why, "no counter of this machine counts it%s" INSTEAD,
 			   pmu_type("cpu") < 0 ? " (virtual machines often have none)" : "");
+	else if (err == -ENODEV)
+		buf_add_str(why, "there is no such CPU, or it is offline: /sys/devices/system/cpu/online has them all");
 	else
 		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
 }
