@@ -143,7 +143,7 @@ case_length_of_some_windows() {
 	record --comm $spinning --no-attach --continuous --window 1s -d 3 -f "$here/out" -o collapsed
 	expect_status 0
 	expect "windows" "$(windows "$here/out" collapsed | wc -l)" '==' 3
-	expect_contains "$here/stderr" '^duet: 3 windows in '
+	expect_contains "$here/stderr" '→ 3 windows in '
 }
 
 case_windows_have_no_gap() { # alone
