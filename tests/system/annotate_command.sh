@@ -94,8 +94,9 @@ case_refusals() {
 	run_duet annotate B "$here/a.collapsed"
 	expect_status 0
 	expect_contains "$here/stdout" '^100[.]00%  100[.]00%        7$'
+	expect_contains "$here/stdout" '^B: 100.00% of 3 samples pass through it, 100.00% end in it'
 	run_duet annotate Nothing "$here/a.collapsed"
-	expect_refusal 1 'no sample of samples has a class, method or function of this name'
+	expect_refusal 1 'Nothing: no class, method or function of this name is in the samples$'
 	run_duet annotate B
 	expect_refusal 2 'takes a name and recordings'
 	run_duet annotate --alloc B "$here/none"

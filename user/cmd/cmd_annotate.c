@@ -122,8 +122,7 @@ static int annotate(const struct annotate_options *options, const struct profile
 	style.total = options->total;
 	err = annotation_build(&annotation, profile, target, &style);
 	if (err == -ENOENT)
-		log_error("%s: no sample of %s has a class, method or function of this name", target,
-			  *writer_event(profile, &style) ? writer_event(profile, &style) : "the recording");
+		log_error("%s: no class, method or function of this name is in the samples", target);
 	else if (err < 0)
 		log_error("%s", strerror(-err));
 	if (!err) {

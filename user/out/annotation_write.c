@@ -290,15 +290,18 @@ static int put_all(const struct annotation_view *view, const struct form *form, 
 {
 	struct annotation_writing w = {.view = view, .form = form, .out = out};
 	const struct annotation *a = view->annotation;
+	const char *event = writer_event(a->profile, view->options);
 	struct buf title;
 
 	buf_init(&w.text);
 	buf_init(&title);
 	text_add_line(&title, a->target);
-	buf_printf(&title, ": %.2f%% of %" PRIu64 " %s of ", percent_of(&w, &a->total),
-		   tree_value(&a->all, view->options),
+	buf_printf(&title, ": %.2f%% of %" PRIu64 " %s", percent_of(&w, &a->total), tree_value(&a->all, view->options),
 		   view->options->total ? writer_unit(a->profile, view->options) : "samples");
-	text_add_line(&title, writer_event(a->profile, view->options));
+	if (strcmp(event, "samples") != 0) { /* the file says what was sampled */
+		buf_add_str(&title, " of ");
+		text_add_line(&title, event);
+	}
 	buf_printf(&title, " pass through it, %.2f%% end in it", percent_of(&w, &a->self));
 	form->title(out, title.data);
 	put_lines(&w);
