@@ -283,6 +283,14 @@ case_small_limits() {
 	) && fail "a page of 8 kB"
 	expect_contains "$here/stderr" 'large.html.*File too large.*ulimit -f'
 	expect_no_leftover "$here/large.html"
+	start_jvm "$(any_jdk)" shop.Demo
+	(
+		ulimit -f 20
+		record -p "$jvm" -d 1 -o collapsed -f "$here/out.collapsed"
+		exit "$status"
+	) || fail "the size of files is limited: $(cat "$here/stderr")"
+	expect_contains "$here/stderr" 'the shared ring is larger than a file may be: raise ulimit -f'
+	expect_lacks "$here/stderr" 'ended early'
 }
 
 # Nobody can free space for a reader that has ended.

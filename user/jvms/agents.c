@@ -207,13 +207,18 @@ static int send_start(struct agent *agent)
 
 static void on_hello(struct agent *agent, const struct duet_message_hello *hello)
 {
+	int err;
+
 	agent->is_native = !agent->reader && !hello->vm_name[0];
 	if (!agent->is_native)
 		snprintf(agent->vm, sizeof(agent->vm), "%s %s", hello->vm_name, hello->vm_version);
 	if (!hello->has_asgct && !agent->reader && !agent->is_native)
 		return agent_fail(agent, -ENOTSUP,
 				  "the JVM has no AsyncGetCallTrace: HotSpot is needed for Java frames");
-	if (agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, agent->start.metadata_lane_bytes) < 0)
+	err = agent_ring_new(&agent->ring, agent->start.sample_lane_bytes, agent->start.metadata_lane_bytes);
+	if (err == -EFBIG)
+		return agent_fail(agent, err, "the shared ring is larger than a file may be: raise ulimit -f");
+	if (err < 0)
 		return agent_fail(agent, -EMFILE, "the shared ring could not be created: out of memory or descriptors");
 	if (send_start(agent) < 0)
 		return agent_fail(agent, -EPIPE, "the agent closed the control socket before it was started");
