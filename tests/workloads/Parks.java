@@ -11,8 +11,9 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 /**
  * Parks ROUNDS: a thread waits in turn for three locks of java.util.concurrent and for four notices of another
  * thread, each for about 10 ms. Says "WAITED lock write permit object condition queue latch", in ns: how long it
- * waited for each, by its own clock. Another thread waits for a queue from the first to the last moment, which is
- * "LASTED ns".
+ * waited for each, by its own clock; and "LEAST", the same by the other thread's: from when it has seen the first one
+ * wait. On a busy machine the first one may have no CPU before and after a wait. Another thread waits for a queue from
+ * the first to the last moment, which is "LASTED ns".
  */
 public final class Parks {
     static final int KINDS = 7;
@@ -25,10 +26,11 @@ public final class Parks {
     static final LinkedBlockingQueue<Integer> queue = new LinkedBlockingQueue<>();
     static final LinkedBlockingQueue<Integer> never = new LinkedBlockingQueue<>();
     static final long[] waited = new long[KINDS];
+    static final long[] least = new long[KINDS];
+    static Thread waiter;
     static volatile CountDownLatch latch;
     static volatile int turn; /* odd: the waiter may come; even: it has done its part */
     static boolean isNoticed; /* guarded by object, or by guard */
-    static volatile long idleSince;
     static volatile boolean isOver;
 
     static void lock() {
@@ -98,9 +100,11 @@ public final class Parks {
         isOver = true;
     }
 
-    static void letCome() throws InterruptedException {
+    static void letCome(int kind) throws InterruptedException {
         turn++;
+        long since = Workload.seen(waiter, Thread.State.WAITING);
         Thread.sleep(10);
+        least[kind] += System.nanoTime() - since;
     }
 
     static void notifyObject() {
@@ -120,23 +124,29 @@ public final class Parks {
     /** Holds the lock while the waiter comes, or lets it come and notifies it. */
     static void serve(int kind) throws InterruptedException {
         switch (kind) {
-        case 0: lock.lock(); letCome(); lock.unlock(); break;
-        case 1: both.writeLock().lock(); letCome(); both.writeLock().unlock(); break;
-        case 2: semaphore.acquire(); letCome(); semaphore.release(); break;
-        case 3: letCome(); notifyObject(); break;
-        case 4: letCome(); notifyCondition(); break;
-        case 5: letCome(); queue.add(kind); break;
-        default: latch = new CountDownLatch(1); letCome(); latch.countDown();
+        case 0: lock.lock(); letCome(kind); lock.unlock(); break;
+        case 1: both.writeLock().lock(); letCome(kind); both.writeLock().unlock(); break;
+        case 2: semaphore.acquire(); letCome(kind); semaphore.release(); break;
+        case 3: letCome(kind); notifyObject(); break;
+        case 4: letCome(kind); notifyCondition(); break;
+        case 5: letCome(kind); queue.add(kind); break;
+        default: latch = new CountDownLatch(1); letCome(kind); latch.countDown();
         }
     }
 
     static void waitForEver() {
-        idleSince = System.nanoTime();
         try {
             never.take();
         } catch (InterruptedException end) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    static void say(String what, long[] times) {
+        StringBuilder text = new StringBuilder(what);
+        for (long ns : times)
+            text.append(' ').append(ns);
+        Workload.say(text.toString());
     }
 
     public static void main(String[] args) throws Exception {
@@ -145,7 +155,9 @@ public final class Parks {
         Thread idle = new Thread(Parks::waitForEver, "idle");
         idle.setDaemon(true);
         idle.start();
-        new Thread(() -> waitForAll(rounds), "waiter").start();
+        long idleSince = Workload.seen(idle, Thread.State.WAITING);
+        waiter = new Thread(() -> waitForAll(rounds), "waiter");
+        waiter.start();
         for (int i = 0; i < rounds; i++)
             for (int kind = 0; kind < KINDS; kind++) {
                 int after = turn + 2;
@@ -155,10 +167,8 @@ public final class Parks {
             }
         while (!isOver)
             Thread.sleep(1);
-        StringBuilder text = new StringBuilder("WAITED");
-        for (long ns : waited)
-            text.append(' ').append(ns);
-        Workload.say(text.toString());
+        say("WAITED", waited);
+        say("LEAST", least);
         Workload.say("LASTED " + (System.nanoTime() - idleSince));
         Workload.done();
     }

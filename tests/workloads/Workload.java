@@ -31,6 +31,13 @@ final class Workload {
         System.out.flush();
     }
 
+    /** Returns the time at which the thread is in this state. */
+    static long seen(Thread thread, Thread.State state) {
+        while (thread.getState() != state)
+            Thread.yield();
+        return System.nanoTime();
+    }
+
     static long argument(String[] args, int index, long otherwise) {
         return args.length > index ? Long.parseLong(args[index]) : otherwise;
     }
