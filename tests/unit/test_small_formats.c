@@ -424,6 +424,42 @@ static void chrome_trace_of_spans(void **state)
 	profile_release(&p);
 }
 
+/* Formats that list threads have a renamed one once, under its last name, and its samples in the order of time. */
+static void renamed_thread(void **state)
+{
+	static const struct {
+		const char *format, *thread, *listed;
+	} cases[] = {
+		{"speedscope", " 7/8 ", "\"cpu: app 7/8 last\""},
+		{"firefox", "\"tid\":8,", "{\"name\":\"last\""},
+		{"chrometrace", "\"thread_name\"", "{\"name\":\"last\"}"},
+		{"flamegraph", " 7/8 ", "\"app 7/8 last\",4"},
+	};
+	static const char *const names[] = {"app", "first", "app", "last"};
+	struct writer_options options;
+	struct profile p;
+
+	(void)state;
+	assert_int_equal(profile_init(&p), 0);
+	(void)profile_event(&p, "cpu", PROFILE_NS, 10 * MS);
+	for (uint64_t i = 0; i < 4; i++) {
+		uint32_t frame = frame_of(&p, FRAME_NATIVE, names[i], ""),
+			 thread = profile_thread(&p, 7, 8, names[i], "app", 0);
+
+		assert_int_equal(add_at(&p, thread, 10 * i + 10, 0, &frame, 1), 0);
+	}
+	writer_options_default(&options);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *text = written(cases[i].format, &p, &options), *found = strstr(text, cases[i].thread);
+
+		assert_non_null(found);
+		assert_null(strstr(found + 1, cases[i].thread));
+		assert_non_null(strstr(text, cases[i].listed));
+		free(text);
+	}
+	profile_release(&p);
+}
+
 static void profile_of_tree(struct profile *p)
 {
 	uint32_t a, b, c, thread;
@@ -527,6 +563,7 @@ int main(void)
 		cmocka_unit_test(callgrind),
 		cmocka_unit_test(chrome_trace),
 		cmocka_unit_test(chrome_trace_of_spans),
+		cmocka_unit_test(renamed_thread),
 		cmocka_unit_test(trees),
 		cmocka_unit_test(views_of_one_page),
 		cmocka_unit_test(formats_with_numbers),

@@ -62,6 +62,8 @@ static bool name_row(struct jfr_pools *p, struct jfr_rows *rows, uint32_t id)
 /* The loader of classes that are not the JDK's. Views find by it which frames are the application's. */
 #define LOADER 1
 #define LOADER_NAME "application"
+/* Threads without a tid of their own get numbers from here on; all tids are smaller. */
+#define OTHER_THREADS (1u << 30)
 
 static void name_loader(struct jfr_pools *p)
 {
@@ -367,7 +369,7 @@ uint32_t jfr_leaf_method(struct jfr_pools *p, uint32_t node)
 
 uint32_t jfr_thread(struct jfr_pools *p, uint32_t thread)
 {
-	uint32_t row = jfr_thread_row(p, thread);
+	uint32_t row = p->threads.rows.items[thread];
 
 	(void)mark(p, &p->thread_parts.items[row]);
 	return p->thread_ids.items[row];
@@ -392,7 +394,7 @@ static uint32_t process_of(struct jfr_pools *p, uint32_t index)
 /* Under its last name. */
 static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
-	uint32_t index = p->thread_lasts.items[row];
+	uint32_t index = p->threads.lasts.items[row];
 	const struct profile_thread *thread = &p->profile->threads.items[index];
 	const char *name = intern_text(&p->profile->strings, thread->name);
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
@@ -623,14 +625,27 @@ static void rows_release(struct jfr_rows *rows)
 	vec_release(&rows->parts);
 }
 
+/* The number is the tid, as async-profiler's converter shows it, if no other thread has the same. */
+static int number_thread(struct jfr_pools *p, uint32_t thread)
+{
+	uint32_t tid = p->profile->threads.items[thread].tid;
+	uint64_t owner = p->threads.rows.items[thread];
+	bool has_id = tid && tid < OTHER_THREADS;
+
+	if (has_id && !map_get(&p->thread_numbers, tid, &owner) && map_put(&p->thread_numbers, tid, owner) < 0)
+		return -ENOMEM;
+	return vec_push(&p->thread_ids,
+			has_id && owner == p->threads.rows.items[thread] ? tid : OTHER_THREADS + thread);
+}
+
 int jfr_pools_extend(struct jfr_pools *p)
 {
 	if (extend_marks(&p->frame_methods, p->profile->frames.len) < 0 ||
 	    extend_marks(&p->thread_parts, p->profile->threads.len) < 0 ||
-	    extend_marks(&p->stack_parts, p->profile->nodes.len) < 0)
+	    extend_marks(&p->stack_parts, p->profile->nodes.len) < 0 || threads_extend(&p->threads, p->profile) < 0)
 		return -ENOMEM;
 	while (p->thread_ids.len < p->profile->threads.len)
-		if (jfr_thread_add(p, (uint32_t)p->thread_ids.len) < 0)
+		if (number_thread(p, (uint32_t)p->thread_ids.len) < 0)
 			return -ENOMEM;
 	return path_maker_extend(&p->path);
 }
@@ -667,8 +682,7 @@ void jfr_pools_release(struct jfr_pools *p)
 	vec_release(&p->process_threads);
 	vec_release(&p->frame_methods);
 	vec_release(&p->thread_ids);
-	vec_release(&p->thread_rows);
-	vec_release(&p->thread_lasts);
+	threads_release(&p->threads);
 	vec_release(&p->thread_parts);
 	map_release(&p->thread_numbers);
 	vec_release(&p->stack_parts);

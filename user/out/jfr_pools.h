@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "out/path.h"
+#include "out/threads.h"
 #include "profile/profile.h"
 
 /* Numbers of jdk.types.ThreadState. async-profiler's converter takes samples of the first as CPU time. */
@@ -58,9 +59,8 @@ struct jfr_pools {
 	struct jfr_marks objects; /* by id of the class: an object of each */
 	struct vec(uint32_t) process_threads; /* a thread of each process */
 	struct jfr_marks frame_methods; /* by index of the frame; 0 = not known yet */
-	struct jfr_marks thread_rows; /* by index of the thread: the first index of the same thread */
-	struct jfr_marks thread_ids, thread_parts; /* by that first index */
-	struct jfr_marks thread_lasts; /* the same: the last index, of those with a cgroup if any has one */
+	struct threads threads;
+	struct jfr_marks thread_ids, thread_parts; /* by the first index of the thread */
 	struct map thread_numbers; /* those in use */
 	struct jfr_marks stack_parts; /* by node */
 	struct buf stacks; /* the rows of this part */
@@ -79,10 +79,6 @@ int jfr_pools_extend(struct jfr_pools *pools);
 
 /* The number by which an event names a row, which the chunk then has. 0 is none. */
 uint32_t jfr_thread(struct jfr_pools *pools, uint32_t thread);
-/* Numbers the next thread of the profile. Returns 0 or -ENOMEM. */
-int jfr_thread_add(struct jfr_pools *pools, uint32_t thread);
-/* The first index in the profile of what is the same thread under another name. */
-uint32_t jfr_thread_row(const struct jfr_pools *pools, uint32_t thread);
 uint32_t jfr_stack(struct jfr_pools *pools, uint32_t thread, uint32_t node);
 /* The method of a stack's leaf; call it after jfr_stack(). 0 for an empty stack. */
 uint32_t jfr_leaf_method(struct jfr_pools *pools, uint32_t node);

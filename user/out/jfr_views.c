@@ -78,7 +78,7 @@ void jfr_views_sum(struct writer_stream *j, const struct profile_sample *sample)
 	if (!j->profile->owners.items[thread->owner].runtime ||
 	    (sample->event != j->views.cpu && sample->event != j->views.alloc))
 		return;
-	sums = sums_of(j, jfr_thread_row(&j->pools, sample->thread));
+	sums = sums_of(j, j->pools.threads.rows.items[sample->thread]);
 	if (sums && sample->event == j->views.cpu)
 		add_cpu(j, sums, sample);
 	else if (sums)

@@ -12,14 +12,16 @@ struct merger {
 	struct map *rows; /* by event: thread << 32 | node -> index */
 };
 
-static int compare(const void *a, const void *b)
+static int compare(const void *a, const void *b, void *context)
 {
 	const struct profile_sample *x = a, *y = b;
+	const struct ordered *ordered = context;
+	uint32_t thread = ordered->threads.rows.items[x->thread], other = ordered->threads.rows.items[y->thread];
 
 	if (x->event != y->event)
 		return x->event < y->event ? -1 : 1;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
+	if (thread != other)
+		return thread < other ? -1 : 1;
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
@@ -71,12 +73,21 @@ int ordered_build(struct ordered *ordered, const struct profile *profile)
 		err = ordered_merge(ordered, profile);
 	else
 		err = timeline_each(&profile->samples, add, ordered);
+	if (!err)
+		err = threads_extend(&ordered->threads, profile);
 	if (!err && ordered->samples.len)
-		qsort(ordered->samples.items, ordered->samples.len, sizeof(*ordered->samples.items), compare);
+		qsort_r(ordered->samples.items, ordered->samples.len, sizeof(*ordered->samples.items), compare,
+			ordered);
 	return err;
+}
+
+uint32_t ordered_thread(const struct ordered *ordered, const struct profile_sample *sample)
+{
+	return ordered->threads.lasts.items[ordered->threads.rows.items[sample->thread]];
 }
 
 void ordered_release(struct ordered *ordered)
 {
 	vec_release(&ordered->samples);
+	threads_release(&ordered->threads);
 }

@@ -4,6 +4,7 @@
 #define OUT_ORDERED_H
 
 #include "base/vec.h"
+#include "out/threads.h"
 #include "profile/profile.h"
 
 /* if there are more samples, those of a thread with equal stacks are merged, and have the time of the first */
@@ -11,6 +12,7 @@
 
 struct ordered {
 	struct vec(struct profile_sample) samples;
+	struct threads threads;
 	bool is_merged;
 };
 
@@ -18,6 +20,8 @@ struct ordered {
 int ordered_build(struct ordered *ordered, const struct profile *profile);
 /* The merged samples, in the order in which their stacks are first in the profile. Else as ordered_build(). */
 int ordered_merge(struct ordered *ordered, const struct profile *profile);
+/* The index in the profile under which the sample's thread is listed: all samples of one thread have the same. */
+uint32_t ordered_thread(const struct ordered *ordered, const struct profile_sample *sample);
 void ordered_release(struct ordered *ordered);
 
 #endif

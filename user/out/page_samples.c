@@ -46,9 +46,14 @@ static int collect_rows(struct columns *columns)
 	return 0;
 }
 
+static uint32_t thread_of(const struct columns *columns, size_t i)
+{
+	return ordered_thread(columns->of->ordered, columns->rows.items[i].sample);
+}
+
 static bool is_first_of_thread(const struct columns *columns, size_t i)
 {
-	return !i || columns->rows.items[i].sample->thread != columns->rows.items[i - 1].sample->thread;
+	return !i || thread_of(columns, i) != thread_of(columns, i - 1);
 }
 
 static void write_thread(const struct columns *columns, uint32_t thread, size_t count, bool first)
@@ -71,7 +76,7 @@ static void write_threads(const struct columns *columns)
 	for (size_t i = 1; i <= columns->rows.len; i++) {
 		if (i < columns->rows.len && !is_first_of_thread(columns, i))
 			continue;
-		write_thread(columns, columns->rows.items[first].sample->thread, i - first, !first);
+		write_thread(columns, thread_of(columns, first), i - first, !first);
 		first = i;
 	}
 	fputs("]", columns->out);

@@ -71,7 +71,7 @@ static void put_name(struct trace *t, const char *what, const char *name)
 /* Names the track of the thread and event of t->sample. */
 static void begin_track(struct trace *t)
 {
-	const struct profile_thread *thread = &t->profile->threads.items[t->sample->thread];
+	const struct profile_thread *thread = &t->profile->threads.items[ordered_thread(&t->ordered, t->sample)];
 	bool is_own = thread->tid != PROFILE_VIRTUAL && !t->sample->event;
 
 	t->track = is_own ? thread->tid : TRACKS_FIRST + t->tracks++;
@@ -217,7 +217,8 @@ static int put_samples(struct trace *t)
 	for (size_t i = 0; !err && i < t->ordered.samples.len; i++) {
 		const struct profile_sample *sample = &t->ordered.samples.items[i];
 
-		if (!i || sample->event != t->sample->event || sample->thread != t->sample->thread) {
+		if (!i || sample->event != t->sample->event ||
+		    ordered_thread(&t->ordered, sample) != ordered_thread(&t->ordered, t->sample)) {
 			close_slices(t, 0);
 			t->sample = sample;
 			begin_track(t);

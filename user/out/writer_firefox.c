@@ -296,7 +296,7 @@ static const char *text_of(const struct firefox *f, uint32_t id)
 
 static void put_thread_head(struct firefox *f, const struct profile_sample *sample)
 {
-	const struct profile_thread *thread = &f->profile->threads.items[sample->thread];
+	const struct profile_thread *thread = &f->profile->threads.items[ordered_thread(&f->ordered, sample)];
 	const char *event = text_of(f, f->profile->events.items[sample->event].name);
 
 	buf_clear(&f->text);
@@ -341,7 +341,7 @@ static int put_threads(struct firefox *f)
 
 	for (size_t i = 0; !err && i < count; i++) {
 		bool is_last = i + 1 == count || samples[i + 1].event != samples[i].event ||
-			       samples[i + 1].thread != samples[i].thread;
+			       ordered_thread(&f->ordered, &samples[i + 1]) != ordered_thread(&f->ordered, &samples[i]);
 
 		err = add_sample(f, &samples[i]);
 		if (!err && is_last && f->samples.len)

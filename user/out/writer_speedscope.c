@@ -59,7 +59,8 @@ static const char *unit_of(const struct profile *profile, uint32_t event)
 static void put_name(struct speedscope *s, const struct profile_sample *sample, bool has_thread)
 {
 	const struct profile *profile = s->profile;
-	const struct profile_thread *thread = &profile->threads.items[sample->thread];
+	uint32_t index = ordered_thread(&s->ordered, sample);
+	const struct profile_thread *thread = &profile->threads.items[index];
 
 	buf_clear(&s->text);
 	buf_printf(&s->text, "%s: ", intern_text(&profile->strings, profile->events.items[sample->event].name));
@@ -69,7 +70,7 @@ static void put_name(struct speedscope *s, const struct profile_sample *sample, 
 		buf_printf(&s->text, "%s %u virtual %s", intern_text(&profile->strings, thread->process), thread->pid,
 			   intern_text(&profile->strings, thread->name));
 	else
-		writer_thread_text(profile, sample->thread, &s->text);
+		writer_thread_text(profile, index, &s->text);
 	json_foreign(s->out, s->text.data);
 }
 
@@ -157,7 +158,7 @@ static int put_event(struct speedscope *s, const struct profile_sample *samples,
 
 	vec_clear(&s->parts);
 	for (size_t i = 0; !err && i < count; i++) {
-		if (!i || samples[i].thread != samples[i - 1].thread)
+		if (!i || ordered_thread(&s->ordered, &samples[i]) != ordered_thread(&s->ordered, &samples[i - 1]))
 			err = vec_push(&s->parts, (struct part){.first = i});
 		if (err)
 			return err;
