@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts of a process from /proc are read again when they are old, not at each sample. */
+/* What is known of a process from /proc: when it is read, and what is left of it when the process has ended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -39,10 +41,52 @@ static void an_old_membership_is_read_once(void **state)
 	process_table_release(&processes);
 }
 
+static void end(struct process_table *processes, struct process *process)
+{
+	pid_t child = process->pid;
+
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	process_exit(processes, child);
+}
+
+/* An agent's samples have no cgroup. They may be decided when their process has ended, and /proc has nothing of it. */
+static void a_process_that_has_ended(void **state)
+{
+	struct process_table processes;
+	struct profile profile;
+	struct owners owners;
+	struct process *process;
+	uint64_t start_ticks;
+	const char *label;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	process_table_init(&processes);
+	assert_int_equal(profile_init(&profile), 0);
+	owners_open(&owners, &profile, false);
+	assert_int_equal(process_read_start_ticks(child, &start_ticks), 0);
+	process = process_get(&processes, child, start_ticks);
+	assert_non_null(process);
+	owners_note(&owners, process);
+	end(&processes, process);
+	label = intern_text(&profile.strings, profile.owners.items[owners_row(&owners, process, NULL)].container);
+	if (owners.containers.tree.fd >= 0) /* cgroup v2 is mounted */
+		assert_string_not_equal(label, "[unknown cgroup]");
+	owners_release(&owners);
+	profile_release(&profile);
+	process_table_release(&processes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_old_membership_is_read_once),
+		cmocka_unit_test(a_process_that_has_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,7 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 	if (!is_in_charge(agent)) /* a reader that comes too late, see retire_reader() */
 		return;
 	note_source(jvms, agent);
+	owners_note(jvms->of.owners, agent->process);
 	if (agent->outside)
 		jvm_set_other(agent->jvm, agent->outside->jvm);
 	allow_signals(jvms, agent);

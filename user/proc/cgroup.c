@@ -126,17 +126,17 @@ static int find_below(const struct cgroup_tree *tree, const char *name, uint64_t
 
 int cgroup_find(const struct cgroup_tree *tree, const char *name, uint64_t *ret_id, struct buf *path)
 {
-	int err = -ENOENT;
+	int err = -ENOENT, below = 0;
 
 	if (tree->fd < 0)
 		return -ENOENT;
-	if (*name == '/') /* perhaps a path that starts with the mount point */
+	if (*name == '/') /* perhaps a path that starts with the mount point; or the root's own */
 		err = find_below(tree, name, ret_id, path);
-	if (err == -ENOENT || err == -ENOTDIR) {
+	if (err) {
 		name += strspn(name, "/");
-		err = find_below(tree, *name ? name : ".", ret_id, path);
+		below = find_below(tree, *name ? name : ".", ret_id, path);
 	}
-	return err;
+	return below && err == -EXDEV ? err : below;
 }
 
 /* ---- all of them ---- */

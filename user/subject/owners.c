@@ -264,16 +264,24 @@ static bool is_incomplete(const struct subject *subject)
 	return subject->application && !subject->vm_flags;
 }
 
+void owners_note(struct owners *owners, struct process *process)
+{
+	uint64_t id = cgroup_of(owners, process);
+
+	subject_of(process)->owner_cgroup = id ? id : subject_of(process)->owner_cgroup;
+}
+
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample)
 {
 	struct subject *subject = subject_of(process);
 	uint64_t now_ns = clock_monotonic_ns();
 	bool is_known, is_old = now_ns - subject->owner_ns > MEMBERSHIP_AGE_NS;
-	uint64_t cgroup_id = sample ? sample->cgroup_id : subject->owner_cgroup;
+	uint64_t last_id = subject->owner_cgroup, cgroup_id;
 
 	if (!sample && is_old && !process->exited)
-		cgroup_id = cgroup_of(owners, process);
-	is_known = subject->owner_ns && subject->owner_cgroup == cgroup_id &&
+		owners_note(owners, process);
+	cgroup_id = sample ? sample->cgroup_id : subject->owner_cgroup;
+	is_known = subject->owner_ns && last_id == cgroup_id &&
 		   subject->owner_version == process->maps_version;
 	if (!is_known || (is_old && !process->exited && (cgroup_id == CGROUP_ROOT_ID || is_incomplete(subject))))
 		subject->owner = make_row(owners, process, sample, cgroup_id);

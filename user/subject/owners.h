@@ -53,6 +53,11 @@ void owners_release(struct owners *owners);
  * is by the cgroup that /proc showed at most a second ago.
  */
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample);
+/*
+ * Call while the process runs, for rows without a cgroup in the sample: /proc shows none of a process that has ended,
+ * and samples may be decided after that.
+ */
+void owners_note(struct owners *owners, struct process *process);
 /* Call after an exec: the process runs another program. */
 void owners_exec(struct process *process);
 /* Call when the profile is exchanged: rows are no longer valid. `move` gives the strings' new ids; NULL: they stay. */
