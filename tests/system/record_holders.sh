@@ -4,6 +4,13 @@
 # --holders: who held the lock during each part of each wait. The workload's threads write down who had which lock when.
 . "$(dirname "$0")/lib.sh"
 
+# BPF sees releases from the start of the recording on. The agent takes waits since it was attached, which may be long
+# before on a busy machine.
+releases_are_seen() {
+	grep -qsE '^(tp_name|raw_tracepoint):.*sched_waking$' "/proc/$recorder/fdinfo"/*
+}
+gate_waits=releases_are_seen
+
 # Prints how much of the waiting time that the workload knows is told of the same pair of threads, in %.
 right() { # FILE
 	awk 'FNR == NR { if ($1 == "PAIR") { want[$2 " " $3] = $4; all += $4 } next }
