@@ -122,12 +122,30 @@ until_jvms_have_ended() { # COUNT
 	done
 }
 
+# Prints for how much of its time the loader has waited for a CPU, in percent.
+loader_waited() {
+	awk -v ticks="$ticks_per_second" 'FILENAME ~ /uptime/ { now = $1 } FILENAME ~ /schedstat/ { waited = $2 / 1e9 }
+		FILENAME ~ /[0-9][/]stat$/ { sub(/.*[)] /, ""); begun = $20 / ticks }
+		END { printf "%.1f\n", 100 * waited / (now - begun) }' \
+		/proc/uptime "/proc/$recorder/stat" "/proc/$recorder/schedstat"
+}
+
+# What has not been joined is counted; a sample may have two causes.
+expect_causes() {
+	local joined=($(reported joined))
+	expect "samples not joined, by their causes" "$(awk '/lost: .*(not joined|stacks with a gap)/ {
+			sub(/.*lost: /, ""); sum += $1 } END { print sum + 0 }' "$here/stderr")" '>=' \
+		$((joined[1] - joined[0]))
+}
+
 # Nearly each sample of such a JVM meets methods that were not asked for before. For the first JVM the loader reads
 # libjvm's tables; then three run at a time, with more running threads than CPUs. JVMs that have ended leave nothing in
 # the loader. A JVM takes 450 samples. In its first three or so the kernel returns one file each, and the methods of its
-# last ones may be freed before they are read. DUET_LONG=1: 1,000 JVMs, for some ten minutes.
+# last ones may be freed before they are read. So it is where the loader gets a CPU when it wants one, as on a machine
+# without other programs, where it waits for 11 % of the time. What it cannot do while it waits is allowed for: at 60 %,
+# 15 of 100 samples were of JVMs that had ended meanwhile. DUET_LONG=1: 1,000 JVMs, for some ten minutes.
 case_jvms_that_end() { # apart
-	local i java early_kb late_kb jvms=$((long ? 1000 : 30)) nameless=3
+	local i java early_kb late_kb waited allowed jvms=$((long ? 1000 : 30)) nameless
 	need_bpf
 	java=("$(any_jdk)/bin/java" -Xmx64m -XX:TieredStopAtLevel=1 -Dends=true -cp "$workloads" workload.Many 150 1)
 	mkdir "$here/windows"
@@ -142,11 +160,17 @@ case_jvms_that_end() { # apart
 	early_kb=$(loader_kb)
 	until_jvms_have_ended "$jvms"
 	late_kb=$(loader_kb)
+	waited=$(loader_waited)
+	allowed=$(awk -v waited="$waited" 'BEGIN { print (waited > 15 ? 0.3 * (waited - 15) : 0) }')
+	nameless=$(awk -v allowed="$allowed" 'BEGIN { print 3 + allowed }')
 	end_record INT
 	expect_status 0
-	expect "kB of the loader after $jvms JVMs, $early_kb after half of them" "$late_kb" '<=' $((early_kb * 11 / 10))
+	expect "kB of the loader after $jvms JVMs, $early_kb after half of them" "$late_kb" '<=' \
+		"$(awk -v kb="$early_kb" -v allowed="$allowed" 'BEGIN { print int(kb * (110 + allowed) / 100) }')"
 	expect_lacks "$here/stderr" 'dropped: .*(ring|tables|out of memory)'
-	expect_share "joined" "$(reported joined)" '>=' 96.5
+	expect_share "joined by a loader that waited for a CPU for $waited % of the time" "$(reported joined)" '>=' \
+		"$(awk -v allowed="$allowed" 'BEGIN { print 96.5 - allowed }')"
+	expect_causes
 	cat "$here/windows"/profile_*.col >"$here/all"
 	expect_named "$here/all"
 }
