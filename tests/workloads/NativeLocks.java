@@ -46,6 +46,7 @@ public final class NativeLocks {
         Thread waiter = new Thread(() -> refer(lock), "waiter");
         synchronized (lock) {
             waiter.start();
+            Workload.seen(waiter, Thread.State.BLOCKED);
             Thread.sleep(300);
         }
         waiter.join();
