@@ -10,8 +10,8 @@
 rounds=40
 tolerance=8
 
-# Checks a wait: its time is between the two that the workload prints. On a busy machine, a thread may have no CPU before
-# and after a wait, so its own clock is an upper bound.
+# Checks a wait: its time is between the two that the workload prints. On a busy machine, a thread may have no CPU
+# before and after a wait, so its own clock is an upper bound.
 expect_told() { # METHOD NS COLUMN
 	expect "ns of $1" "$2" '<=' $(($(jvm_said WAITED "$3") * 102 / 100))
 	expect "ns of $1" "$2" '>=' $(($(jvm_said LEAST "$3") * (100 - tolerance) / 100))
