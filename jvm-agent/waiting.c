@@ -135,6 +135,7 @@ void wait_event_close(struct wait_event *event, uint64_t ended_ns)
 		lock_waiters_close();
 	if (closing.stay)
 		waits_end(event->waits, end_wait, &closing);
+	waits_trim(event->waits);
 	stay_leave();
 }
 

@@ -2,6 +2,8 @@
 #include "waits.h"
 
 #include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define TRIES 64
 #define VISITED ((uintptr_t)1)
@@ -68,6 +70,24 @@ void waits_end(struct waits *waits, void (*take)(void *context, void *value), vo
 		if (value)
 			take(context, value);
 	}
+}
+
+static bool is_empty(const struct waits_place *place, const struct waits_place *end)
+{
+	while (place < end && !__atomic_load_n(&place->key, __ATOMIC_RELAXED))
+		place++;
+	return place == end;
+}
+
+/* Only whole pages: the first and the last one may hold other variables, too. */
+void waits_trim(struct waits *waits)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t page = ((uintptr_t)waits + bytes - 1) / bytes * bytes, end = (uintptr_t)(waits + 1);
+
+	for (; page + bytes <= end; page += bytes)
+		if (is_empty((const void *)page, (const void *)(page + bytes)))
+			madvise((void *)page, bytes, MADV_DONTNEED);
 }
 
 /* Returns true if the value is still kept. */

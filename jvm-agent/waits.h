@@ -36,6 +36,11 @@ void *waits_take(struct waits *waits, uint64_t key);
  */
 void waits_end(struct waits *waits, void (*take)(void *context, void *value), void *context);
 /*
+ * Gives back the memory of pages that hold no value; each thread that has waited has touched one. Call when no thread
+ * begins to wait any more: a value that is put at this very moment is lost, and never freed.
+ */
+void waits_trim(struct waits *waits);
+/*
  * Passes the values that are kept now to `visit`, and keeps them. One that was to be taken meanwhile is passed to
  * `take` afterwards, which then owns it. One thread may visit at a time, and none may end.
  */

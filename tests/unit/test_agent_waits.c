@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Each thread finds its own value, whatever other threads do, and no value is lost or released twice. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -33,6 +35,36 @@ static void values_are_found_by_key(void **state)
 	assert_ptr_equal(waits_take(&waits, 1), &a);
 	assert_null(waits_take(&waits, 1));
 	assert_ptr_equal(waits_take(&waits, 2), &b);
+}
+
+static size_t touched_pages(void)
+{
+	uintptr_t bytes = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)&waits / bytes * bytes;
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	size_t count = 0;
+	uint64_t entry;
+
+	for (uintptr_t page = begin; page < (uintptr_t)(&waits + 1); page += bytes)
+		count += pread(fd, &entry, sizeof(entry), (off_t)(page / bytes * sizeof(entry))) == sizeof(entry) &&
+			 entry >> 62; /* in memory, or swapped out */
+	close(fd);
+	return count;
+}
+
+/* Threads come and go; the pages in which they waited do not stay, and what others wait for does. */
+static void memory_is_given_back(void **state)
+{
+	int value;
+
+	(void)state;
+	for (uint64_t key = 1; key < 5000; key++)
+		assert_true(waits_put(&waits, key, &value));
+	for (uint64_t key = 2; key < 5000; key++)
+		assert_ptr_equal(waits_take(&waits, key), &value);
+	assert_true(touched_pages() > 500);
+	waits_trim(&waits);
+	assert_true(touched_pages() < 500);
+	assert_ptr_equal(waits_take(&waits, 1), &value);
 }
 
 /* Keys with the same place follow each other: the later ones are found after the first was removed. */
@@ -153,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_found_by_key),
 		cmocka_unit_test(places_are_reused),
+		cmocka_unit_test(memory_is_given_back),
 		cmocka_unit_test(threads_do_not_disturb_each_other),
 		cmocka_unit_test(visited_values_stay),
 		cmocka_unit_test(visits_do_not_disturb),
