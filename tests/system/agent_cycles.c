@@ -18,6 +18,7 @@
 #define SAMPLE_LANE_BYTES (1u << 20)
 #define METADATA_LANE_BYTES (1u << 20)
 #define TABLES_BYTES (8u << 20)
+#define TRIES 5 /* a busy machine may take longer to attach than the loader waits; a JVM that hangs does not recover */
 
 static int list_events(const char *text, struct agent_start *start)
 {
@@ -110,9 +111,12 @@ int main(int argc, char **argv)
 	process_table_init(&table);
 	intern_init(&strings);
 	process = process_get(&table, atoi(argv[1]), 0);
-	for (int i = 0; process && i < atoi(argv[3]); i++)
-		if (!cycle(process, &strings, &start, ms))
+	for (int i = 0, tries = 0; process && i < atoi(argv[3]); tries++) {
+		if (cycle(process, &strings, &start, ms))
+			i++, tries = -1;
+		else if (tries == TRIES)
 			return 1;
+	}
 	printf("ok\n");
 	return !process;
 }
