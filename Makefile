@@ -247,13 +247,15 @@ $(O)/workloads/libcrafted.so: tests/workloads/crafted.c $(flags)
 # Native workloads without frame pointers; the C++ one where there is a compiler for it.
 CXX := $(CROSS)g++
 native_cflags := $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(common)) -O2 -fomit-frame-pointer -Wno-shadow
+musl_gcc := $(if $(CROSS),,$(shell command -v musl-gcc))
 native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(O)/workloads/libmemory_late.so \
 	$(O)/workloads/liblocks.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
 	kinds odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers odd_files rings \
 	libnative.so libraries liblarge_small.so liblarge_large.so libliar.so contexts libcontexts_descriptor.so \
 	libcontexts_index.so libcontexts_distance.so libclock_ahead.so \
-	$(if $(shell command -v $(CXX)),native_throw))
+	$(if $(shell command -v $(CXX)),native_throw) $(if $(musl_gcc),native_musl native_musl_static) \
+	$(if $(shell command -v go),goroutines))
 
 $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(call msg,CC,$@)
@@ -344,6 +346,16 @@ $(O)/workloads/libliar.so: tests/workloads/liar.c $(flags)
 $(O)/workloads/native_throw: tests/workloads/native_throw.cc $(flags)
 	$(call msg,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(filter-out -std=%,$(native_cflags)) -o $@ $<
+
+$(O)/workloads/native_musl_static: private native_cflags += -static
+$(O)/workloads/native_musl $(O)/workloads/native_musl_static: tests/workloads/native.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(musl_gcc) $(native_cflags) -o $@ $< -lpthread
+
+$(O)/workloads/goroutines: tests/workloads/goroutines.go $(flags)
+	$(call msg,GO,$@)
+	$(Q)mkdir -p $(@D) && GOCACHE=$(abspath $(O))/go GO111MODULE=off CGO_ENABLED=0 \
+		GOARCH=$(if $(filter x86_64,$(ARCH)),amd64,arm64) go build -o $@ $<
 
 # ---- what people type ----------------------------------------------------------
 workloads: $(O)/workloads/.made $(native_workloads) ## what demo, tests and bench profile

@@ -138,10 +138,8 @@ case_in_a_signal_handler_on_its_own_stack() {
 # The trampoline of musl has no table, and is found by its bytes.
 case_in_a_signal_handler_of_musl() {
 	need_bpf
-	command -v musl-gcc >/dev/null || skip "no musl-gcc"
-	musl-gcc -O2 -pthread -static -o "$here/native_musl" "$(dirname "$0")/../workloads/native.c" ||
-		fail "musl-gcc cannot compile native.c"
-	start_native "$here/native_musl" signal
+	[ -x "$workloads/native_musl_static" ] || skip "no musl-gcc"
+	start_native "$workloads/native_musl_static" signal
 	record_native -i 997us
 	expect_whole "main;run;${chain}leaf_interrupted;(leaf_compute;)?__restore_rt;handle;leaf_compute$kernel" \
 		';handle;leaf_compute' 95
@@ -153,15 +151,13 @@ case_in_a_signal_handler_of_musl() {
 # Neither the trampoline nor any other code of the stripped C library has a name of its own.
 case_names_of_a_stripped_musl() {
 	need_bpf
-	command -v musl-gcc >/dev/null || skip "no musl-gcc"
-	musl-gcc -O2 -pthread -o "$here/native_musl" "$(dirname "$0")/../workloads/native.c" ||
-		fail "musl-gcc cannot compile native.c"
-	start_native "$here/native_musl" sort
+	[ -x "$workloads/native_musl" ] || skip "no musl-gcc"
+	start_native "$workloads/native_musl" sort
 	record_native
 	expect_whole ';libc\.so\+0x[0-9a-f]+;compare' ';compare'
 	expect_lacks "$here/out" ';libc\.so\+0x15000' # the linkage table
 	kill "$native"
-	start_native "$here/native_musl" signal
+	start_native "$workloads/native_musl" signal
 	record_native -i 997us
 	expect_whole ';libc\.so\+0x[0-9a-f]+;handle' ';handle;leaf_compute'
 }
@@ -170,11 +166,8 @@ case_names_of_a_stripped_musl() {
 case_stacks_of_go() {
 	local root='^(\[truncated\];)?(runtime\.(goexit|mcall|morestack|clone|mstart|rt0_go)|_rt0_amd64)[^;]*[; ]'
 	need_bpf
-	command -v go >/dev/null || skip "no go"
-	GOCACHE=$here/cache GO111MODULE=off go build -o "$here/goroutines" \
-		"$(dirname "$0")/../workloads/goroutines.go" ||
-		fail "go cannot compile goroutines.go"
-	start_native "$here/goroutines"
+	[ -x "$workloads/goroutines" ] || skip "no go"
+	start_native "$workloads/goroutines"
 	record_native
 	expect_whole '^runtime.goexit[^;]*;runtime.main;main.main;' ';main.main;' 100
 	expect_whole '^runtime.(goexit|mcall|clone|mstart)[^;]*;' ';clock_gettime' 95
