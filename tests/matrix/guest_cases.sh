@@ -6,7 +6,7 @@
 export PATH=/usr/sbin:/usr/bin DUET_BUILD=/run/build
 . /run/tests/system/lib.sh
 trap '/usr/bin/busybox poweroff -f' EXIT
-JVM_PATIENCE=600 # the clock jumps when the machine only waits for the host's disk
+export JVM_PATIENCE=600 # the clock jumps when the machine only waits for the host's disk
 JVM_AS=(nice -n 19) # emulated, duet would wait long for a CPU
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
 
@@ -273,9 +273,87 @@ case_suspend() {
 	figure "$(nproc) CPUs"
 }
 
+# ---- frames that the walk knows of ----
+
+busy_native() { # PROGRAM ARGS...
+	[ -x "$workloads/$1" ] || return
+	nice -n 19 "$workloads/$1" "${@:2}" >"$here/native.${#jvms[@]}" &
+	jvms+=($!)
+}
+
+# Expects that nearly all samples that match OF match PATTERN, too.
+expect_frames() { # WHAT OF PATTERN
+	grep -E "$2" "$here/out" >"$here/of"
+	grep -vE "$3" "$here/of" | head -n 3 | cut -c 1-600 | sed "s/^/# not $1: /"
+	expect_share "$1" "$(matching "$here/of" "$3")" '>=' 90
+}
+
+# One recording of programs whose frames are known: functions that call each other, signal handlers, with trampolines
+# that no table describes, too, goroutines on the stacks of Go's runtime, threads that end, children of vfork().
+case_frames() {
+	local links trampoline='(__restore_rt|__kernel_rt_sigreturn)' spawner
+	links=$(printf 'link_%d;' {30..0})
+	JVM_OPTS=(-Djdk.lang.Process.launchMechanism=VFORK)
+	start_jvm "$(oldest_jdk)" workload.Spawner
+	spawner=$jvm
+	start_jvm "$(oldest_jdk)" workload.ShortThreads 1000
+	busy_native native compute
+	busy_native native signal
+	busy_native native_musl_static signal
+	busy_native goroutines
+	record --host --no-attach -d 15 -i 2ms -t -o collapsed -f "$here/out"
+	expect_status 0
+	grep -v ' debug: ' "$here/stderr" | sed 's/^/# /'
+	expect_frames "all calls" ';link_0;leaf_compute' ";main;run;${links}leaf_compute"
+	expect_frames "below a handler" ';handle;leaf_compute' \
+		";run;${links}leaf_interrupted;(leaf_compute;)?$trampoline;handle;leaf_compute"
+	expect_frames "children of vfork()" ';childProcess' \
+		"^\\[[^;]*pid=$spawner\\];.*Spawner\\.spawn;.*forkAndExec;"
+	expect "threads that end" "$(total <(grep -E ';\[exiting\];.*do_exit' "$here/out"))" '>=' 5
+	expect_lacks "$here/out" 'not_signalled_exiting'
+	[ ! -x "$workloads/goroutines" ] ||
+		expect_frames "goroutines" ';main.main;' ';runtime.goexit[^;]*;runtime.main;main.main;'
+}
+
+# Inlined methods above leaf calls, judged by a program of which it is known which method makes which call.
+jdk_case_inlined() {
+	local how figures
+	for how in -XX:-DebugNonSafepoints -XX:+DebugNonSafepoints; do
+		JVM_OPTS=(-XX:+UnlockDiagnosticVMOptions "$how")
+		start_jvm "$jdk" workload.Leafs 1000 10 6
+		warm_up 8
+		record -p "$jvm" --no-attach -d 6 -i 4ms -t -a -o collapsed -f "$here/out"
+		expect_status 0
+		kill -KILL "$jvm" && wait "$jvm" 2>/dev/null
+		perl /run/tests/system/inlined.pl "$here/out" >"$here/figures" 2>"$here/faults"
+		sed "s/^/# $how: /" "$here/figures" "$here/faults"
+		figures+=" $(awk '$1 == "leaf_silent" { print $2 }' "$here/figures")"
+		expect "samples in the loop" "$(awk '$1 == "known" { print $2 }' "$here/figures")" '>=' 100
+		expect "leaf calls that lack their caller without a mark, %" "${figures##* }" '<=' 2
+	done
+	figure "$figures"
+}
+
+# ---- the agent's machine code ----
+
+# Runs cases of the host's tests, which count calls.
+of_host() { # SCRIPT CASE...
+	(cd /run && exec bash "tests/system/$1.sh" "${@:2}") 2>&1 | tee "$here/cases" | sed -u 's/^/# /'
+	! grep -q '^not ok' "$here/cases" || fail "$(grep -m 1 '^not ok' "$here/cases" | cut -c 8-)"
+	grep -q '^ok' "$here/cases" || skip "$(grep -m 1 '^skip' "$here/cases" | cut -c 6-)"
+}
+
+case_native_methods() {
+	of_host record_method "native_methods@$(basename "$(newest_jdk)")"
+}
+
+case_native_memory() {
+	of_host record_nativemem "every_call@$(basename "$(newest_jdk)")"
+}
+
 echo # the firmware's output does not end with a newline
 echo 2 >/proc/sys/kernel/unprivileged_bpf_disabled
 echo 3 >/proc/sys/kernel/perf_event_paranoid
 echo "cases begin"
-run_cases
+run_cases "$@"
 echo "cases are over"

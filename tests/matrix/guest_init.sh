@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The first process of a virtual machine, in its initial memory file system. It mounts the disk, which has JVMs and a
-# shell, makes it the root, and executes the cases.
+# shell, makes it the root, and executes the cases that the kernel's command line names.
 /busybox mkdir -p /dev /root
 /busybox mount -t devtmpfs devtmpfs /dev
 for module in /modules/*.ko; do
@@ -16,4 +16,4 @@ done
 /busybox mount -t tmpfs tmpfs /root/run
 /busybox mount -t tmpfs -o mode=1777 tmpfs /root/tmp
 /busybox cp -r /build /tests /root/run
-exec /busybox switch_root /root /bin/bash /run/tests/matrix/guest_cases.sh
+exec /busybox switch_root /root /bin/bash /run/tests/matrix/guest_cases.sh "$@"

@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# timeout: 1500
+# timeout: 3000
 #
 # Debian's kernels from 5.10 to the newest, in virtual machines with JVMs and the static duet, and one for aarch64 with
 # the cross-built files. Machines are emulated: they show that the BPF object loads, stacks are walked and halves are
-# joined, but no rates. Arguments choose rows: 6.1@bookworm:amd64.
+# joined, but no rates. Arguments choose rows: 6.1@bookworm:amd64. Only the cases of the chosen columns are run.
 . "$(dirname "$0")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 
 all_rows=(5.10@bullseye:amd64 6.1@bookworm:amd64 6.12@trixie:amd64 6.18@trixie-backports:amd64 newest@sid:amd64
 	6.12@trixie:arm64)
-columns=(release check check_as_user joined_21 joined_25 ctimer fallback command targets events sleeps suspend)
-packages=(bash busybox-static coreutils findutils grep libc-bin mawk sed util-linux)
-# Seconds of CPU time. A machine boots in 5 and ends after 60, or 200 beside others that use the caches. A machine that
-# hangs spins until it has used up its time.
-boot_limit=150 cpu_limit=500 machine_limit=1200
+columns=(release check check_as_user joined_21 joined_25 ctimer fallback command targets events sleeps suspend
+	frames inlined_21 inlined_25 native_methods native_memory)
+packages=(bash busybox-static coreutils findutils grep libc-bin mawk perl-base procps sed util-linux)
+# Seconds of CPU time. A machine boots in 5, or 15 beside others that use the caches. There the cases of frames and of
+# inlined methods take 200, and all others as much. A machine that hangs spins until it has used up its time.
+boot_limit=60 cpu_limit=1000
 
 # What differs between the architectures, by Debian's name for them.
 declare -A jdks_of=([amd64]="21 25" [arm64]=21)
@@ -39,6 +40,7 @@ make_disk() { # ARCHITECTURE
 # Makes the initial memory file system: the script that mounts the disk, the static duet, workloads, cases.
 make_memory() { # ARCHITECTURE
 	local built=$DUET_BUILD/static-$1 files=$scratch/files.$1
+	mkdir -p "$DUET_BUILD"
 	env -u MAKEFLAGS -u MAKELEVEL make -s -C "$matrix/../.." -j "$(nproc)" STATIC=1 ARCH="${machine_of[$1]}" \
 		O="$built" all workloads >"$built.log" 2>&1 || { tail -n 5 "$built.log"; exit 1; }
 	mkdir -p "$files"/build "$files"/tests/{matrix,system}
@@ -46,7 +48,7 @@ make_memory() { # ARCHITECTURE
 	cp "$scratch/busybox.$1" "$files/busybox"
 	cp -r "$built"/{duet,workloads} "$files/build"
 	cp "$matrix/guest_cases.sh" "$files/tests/matrix"
-	cp "$matrix/../system/lib.sh" "$files/tests/system"
+	cp "$matrix/../system"/*.{sh,pl} "$files/tests/system"
 	(cd "$files" && find . | cpio --quiet -o -H newc) >"$scratch/memory.$1"
 }
 
@@ -83,21 +85,20 @@ cpu_model() {
 # The machine's clock counts instructions of 4 ns, so that its timers leave it time to work, however slow the host is.
 # The machine is turned off when the cases have not begun within $boot_limit.
 run_machine() { # ARCHITECTURE KERNEL
-	local waited machine
+	local machine cases
 	: >"$console"
-	# In the foreground: a signal to this script's process group ends its machines too.
-	timeout --foreground --kill-after=5 "$machine_limit" prlimit --cpu="$cpu_limit" \
+	cases=$(printf '%s\n' "${columns[@]%_[0-9]*}" | sort -u)
+	prlimit --cpu="$cpu_limit" \
 		"qemu-system-${machine_of[$1]}" ${emulator_options[$1]:--cpu "$(cpu_model)"} -accel tcg,thread=single \
 		-icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot \
 		-kernel "$2/vmlinuz" -initrd "$figures/memory" \
 		-drive "file=$(realpath "$scratch/disk.$1"),if=virtio,format=raw,readonly=on" \
-		-append "console=${console_of[$1]} panic=-1 quiet" >"$console" 2>&1 </dev/null &
+		-append "console=${console_of[$1]} panic=-1 quiet -- ${cases//$'\n'/ }" >"$console" 2>&1 </dev/null &
 	machine=$!
-	for ((waited = 0; waited < boot_limit; waited++)); do
-		! grep -q "$begun" "$console" && kill -0 $machine 2>/dev/null || break
+	until grep -q "$begun" "$console" || ! kill -0 $machine 2>/dev/null; do
+		[ "$(cpu_ticks $machine)" -lt $((boot_limit * ticks_per_second)) ] || kill $machine
 		sleep 1
 	done
-	grep -q "$begun" "$console" || kill $machine 2>/dev/null
 	wait $machine
 }
 
