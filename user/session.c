@@ -64,14 +64,7 @@ static bool take_ring(void *context, struct agent_start *start)
 	return budget_take_ring(&session->budget, start);
 }
 
-static bool read_rings(void *context)
-{
-	struct session *session = context;
-
-	return intake_read(&session->intake);
-}
-
-static void forget_agent(void *context, struct agent *agent)
+static void on_free_agent(void *context, struct agent *agent)
 {
 	struct session *session = context;
 
@@ -114,12 +107,11 @@ static void open_jvms(struct session *session)
 					  .symbols = session->symbols,
 					  .owners = &session->owners,
 					  .leave_alone = &options->leave_alone,
-					  .decided = &session->decided,
+					  .pending = &session->pending,
 					  .unwinding = &session->unwinding,
 					  .names = &session->budget.names,
 					  .take_ring = take_ring,
-					  .read = read_rings,
-					  .forget = forget_agent,
+					  .on_free = on_free_agent,
 					  .context = session,
 				  });
 }
@@ -140,11 +132,11 @@ static uint32_t events_on_cpu(const struct event_list *events)
 
 static void tell_resolver(struct session *session)
 {
-	session->decided.tells_holders = session->options->holders;
-	session->decided.resolver.tells_policy = session->options->policies;
-	session->decided.resolver.tells_offsets = session->options->offsets;
+	session->pending.has_holders = session->options->holders;
+	session->pending.sink.resolver.has_policies = session->options->policies;
+	session->pending.sink.resolver.has_offsets = session->options->offsets;
 	if (session->options->cpus)
-		session->decided.resolver.cpu_events = events_on_cpu(&session->options->events);
+		session->pending.sink.resolver.cpu_events = events_on_cpu(&session->options->events);
 }
 
 static int open_intake(struct session *session)
@@ -154,7 +146,7 @@ static int open_intake(struct session *session)
 						     .processes = &session->processes,
 						     .jvms = &session->jvms,
 						     .unwinding = &session->unwinding,
-						     .decided = &session->decided,
+						     .pending = &session->pending,
 						     .profile = &session->profile,
 						     .symbols = session->symbols,
 						     .owners = &session->owners,
@@ -212,6 +204,7 @@ static void session_close(struct session *session)
 	flight_recording_release(&session->jdk);
 	vitals_release(&session->vitals);
 	census_release(&session->census);
+	pending_release(&session->pending);
 	jvms_release(&session->jvms);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
@@ -220,7 +213,6 @@ static void session_close(struct session *session)
 	windows_release(&session->windows);
 	budget_close(&session->budget);
 	notify_close(&session->notify);
-	decided_release(&session->decided);
 	intake_release(&session->intake);
 	owners_release(&session->owners);
 	selection_release(&session->selection);
@@ -238,13 +230,13 @@ static void session_close(struct session *session)
 static void tell_window(void *context)
 {
 	struct session *session = context;
-	struct outcomes own = outcomes_since(&session->decided.outcomes, &session->told);
+	struct outcomes own = outcomes_since(&session->pending.sink.outcomes, &session->told);
 	struct report report = session->report;
 
 	report.outcomes = &own;
 	budget_tell_need(&session->budget);
 	report_facts(&report);
-	session->told = session->decided.outcomes;
+	session->told = session->pending.sink.outcomes;
 	report_losses(&session->report);
 }
 
@@ -273,7 +265,7 @@ static int open_windows(struct session *session)
 		.files = &options->folder,
 		.style = &options->style,
 		.profile = &session->profile,
-		.decided = &session->decided,
+		.pending = &session->pending,
 		.processes = &session->processes,
 		.agents = &session->jvms.agents,
 		.tell = tell_window,
@@ -413,7 +405,7 @@ static void explain_nobody(struct session *session, struct buf *none)
 {
 	const struct event_list *events = &session->options->events;
 
-	if (session->decided.outcomes.samples)
+	if (session->pending.sink.outcomes.samples)
 		return;
 	if (session->options->host && !session->selection.found)
 		selection_count(&session->selection, &session->processes, none);
@@ -481,7 +473,7 @@ static void tell_of(struct session *session)
 		.host = &session->host,
 		.agents = &session->jvms.agents,
 		.processes = &session->processes,
-		.outcomes = &session->decided.outcomes,
+		.outcomes = &session->pending.sink.outcomes,
 		.overhead = &session->overhead,
 		.pool = &session->budget.pool,
 		.windows = &session->windows.written,

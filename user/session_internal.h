@@ -8,7 +8,7 @@
 #include "collect/unwinding.h"
 #include "intake/intake.h"
 #include "intake/sleep_edges.h"
-#include "join/decided.h"
+#include "join/pending.h"
 #include "jvms/flight_recording.h"
 #include "jvms/jvms.h"
 #include "jvms/launch.h"
@@ -39,7 +39,7 @@ struct session {
 	struct kernel_names kernel_names; /* for `symbols` */
 	struct unwinding unwinding;
 	struct profile profile;
-	struct decided decided;
+	struct pending pending;
 	struct intake intake;
 	struct sleep_edges edges;
 	struct owners owners;

@@ -99,6 +99,7 @@ void session_step(struct session *session, int timeout_ms)
 	session->woke_ns = clock_monotonic_ns();
 	jvms_step(&session->jvms, fds + 2, count - 2);
 	session->is_behind = !intake_read(&session->intake);
+	jvms_let_end(&session->jvms, session->intake.read_ns);
 	flush_if_wanted(session, session->woke_ns);
 	unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PUBLISH_NS);
 	notify_watchdog(&session->notify);
@@ -187,7 +188,7 @@ void session_tell_vitals(struct session *session, uint64_t now_ns)
 	struct vitals *vitals = &session->vitals;
 
 	for (size_t i = 0; i < session->jvms.agents.len; i++) {
-		struct process *process = session->jvms.agents.items[i]->process;
+		struct process *process = session->jvms.agents.items[i]->origin.process;
 		struct vitals_jvm *jvm = vitals_jvm(vitals, process);
 
 		if (jvm)
@@ -265,7 +266,7 @@ static void await_last_signals(struct session *session)
 	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
 
 	intake_read(&session->intake);
-	while ((decided_waiting(&session->decided) || jvms_any_finishing(&session->jvms)) &&
+	while ((pending_count(&session->pending) || jvms_any_finishing(&session->jvms)) &&
 	       jvms_any(&session->jvms, AGENT_RUNNING) &&
 	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_busy(&session->jvms)))) {
 		session_step(session, POLL_ATTACH_MS);
@@ -298,6 +299,6 @@ void session_stop(struct session *session)
 	jvms_tell_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
 	while (!intake_read(&session->intake))
 		;
-	decided_flush(&session->decided, NULL);
+	pending_flush(&session->pending, NULL);
 	tell_spent();
 }

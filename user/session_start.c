@@ -143,7 +143,7 @@ static int prepare_engine(struct session *session)
 	const struct budget_parts parts = {
 		.engine = &session->engine,
 		.profile = &session->profile,
-		.decided = &session->decided,
+		.pending = &session->pending,
 		.symbols = session->symbols,
 		.unwinding = &session->unwinding,
 		.agents = &session->jvms.agents,

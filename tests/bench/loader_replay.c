@@ -40,7 +40,7 @@
 #define WARM_SECONDS 10 /* of the host: time to meet nearly every stack */
 
 struct java_process {
-	struct process *process;
+	struct origin origin; /* first: the join passes it on */
 	struct jvm *jvm;
 };
 
@@ -194,9 +194,9 @@ static void start_jvm(struct replay *replay, uint32_t jvm, const struct buf *map
 	const struct duet_code_heap heap = {FIRST_ADDRESS, code_address(METHODS)};
 	struct java_process *java = &replay->jvms[jvm];
 
-	java->process = must(process_get(&replay->processes, FIRST_PID + (pid_t)jvm, 1));
+	java->origin.process = must(process_get(&replay->processes, FIRST_PID + (pid_t)jvm, 1));
 	java->jvm = must(jvm_new(&replay->profile.strings));
-	if (maps_parse(&java->process->maps, maps->data, maps->len) < 0)
+	if (maps_parse(&java->origin.process->maps, maps->data, maps->len) < 0)
 		die("out of memory");
 	apply(replay, jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap));
 	for (uint32_t method = 0; method < METHODS; method++) {
@@ -316,20 +316,21 @@ static uint32_t sample_thread(struct replay *replay, const struct java_process *
 {
 	uint32_t name = jvm_thread_name(java->jvm, sample->ns_tid, sample->head.time_ns, sample->comm);
 
-	return profile_thread(&replay->profile, (uint32_t)java->process->pid, sample->head.tid,
-			      intern_text(&replay->profile.strings, name), java->process->comm, 0);
+	return profile_thread(&replay->profile, (uint32_t)java->origin.process->pid, sample->head.tid,
+			      intern_text(&replay->profile.strings, name), java->origin.process->comm, 0);
 }
 
-static void on_decided(void *context, void *owner, const struct duet_sample *sample,
+static void on_decided(void *context, struct origin *origin, const struct duet_sample *sample,
 		       const struct duet_java_sample *record, enum join_outcome outcome)
 {
 	struct replay *replay = context;
-	struct java_process *java = owner;
-	const struct decision decision = {java, java->process, java->jvm, sample, record, outcome};
+	struct java_process *java = (struct java_process *)origin;
+	const struct decision decision = {origin, java->origin.process, java->jvm, sample, record, outcome, false};
+	struct resolved resolved;
 	int64_t node;
 
-	resolve_stack(&replay->resolver, &decision);
-	node = resolve_node(&replay->resolver, &decision);
+	resolved = resolve_stack(&replay->resolver, &decision);
+	node = resolve_node(&replay->resolver, &decision, &resolved);
 	if (node < 0 || profile_add(&replay->profile, &(struct profile_sample){
 							      .time_ns = sample->head.time_ns,
 							      .weight = sample->weight,
@@ -346,7 +347,8 @@ static void offer(struct replay *replay, const struct window *window, uint32_t i
 	const struct duet_java_sample *record = &window->agent[i].sample;
 
 	if (!agent_record_check(DUET_AGENT_JAVA_SAMPLE, record, window->java_bytes[i]) ||
-	    join_offer(replay->join, &replay->jvms[window->jvm[i]], record, window->java_bytes[i], replay->now_ns) < 0)
+	    join_offer(replay->join, &replay->jvms[window->jvm[i]].origin, record, window->java_bytes[i],
+		       replay->now_ns) < 0)
 		replay->refused++;
 }
 
@@ -359,7 +361,8 @@ static void take(struct replay *replay, const struct duet_sample *sample)
 		return;
 	}
 	process = process_get(&replay->processes, (pid_t)sample->head.tgid, sample->start_ns / 10000000);
-	if (!process || join_sample(replay->join, &replay->jvms[process->pid - FIRST_PID], sample, replay->now_ns) < 0)
+	if (!process ||
+	    join_sample(replay->join, &replay->jvms[process->pid - FIRST_PID].origin, sample, replay->now_ns) < 0)
 		replay->refused++;
 }
 

@@ -135,7 +135,7 @@ static bool splice_both(const struct duet_java_sample *java)
 		if (splice_stack(&capture.splice, capture.process, capture.agent->jvm, make_sample(), java,
 				 JOIN_JOINED) < 0)
 			return false;
-		if (!capture.splice.is_missing_code)
+		if (!capture.splice.verdict.is_missing_code)
 			return true;
 		usleep(20000);
 		agent_read(capture.agent, on_java_sample, NULL);
@@ -150,23 +150,24 @@ static const char *verdict(const struct duet_java_sample *java)
 		return NULL;
 	if (!has_java())
 		return java->java_depth ? NULL : "without Java";
-	if (capture.splice.witnesses == SPLICE_AGREED || capture.splice.witnesses == SPLICE_SAW_LESS)
+	if (capture.splice.verdict.witnesses == SPLICE_AGREED || capture.splice.verdict.witnesses == SPLICE_SAW_LESS)
 		note_agreed();
-	if (capture.splice.witnesses == SPLICE_AGREED)
+	if (capture.splice.verdict.witnesses == SPLICE_AGREED)
 		return "agreed";
-	if (capture.splice.witnesses == SPLICE_SAW_LESS)
+	if (capture.splice.verdict.witnesses == SPLICE_SAW_LESS)
 		return "AsyncGetCallTrace saw less";
-	return capture.splice.witnesses == SPLICE_ALONE && has_known_callers() ? "its callers agreed elsewhere" : NULL;
+	return capture.splice.verdict.witnesses == SPLICE_ALONE && has_known_callers() ? "its callers agreed elsewhere"
+										       : NULL;
 }
 
 /* The same for a wrong one. */
 static const char *objection(void)
 {
-	if (capture.splice.is_missing_code)
+	if (capture.splice.verdict.is_missing_code)
 		return NULL;
 	if (!is_complete())
 		return "not complete";
-	return capture.splice.witnesses == SPLICE_DISAGREED ? "contradicted" : NULL;
+	return capture.splice.verdict.witnesses == SPLICE_DISAGREED ? "contradicted" : NULL;
 }
 
 #endif

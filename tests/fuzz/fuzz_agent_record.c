@@ -11,16 +11,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!symbols)
 		symbols = symbols_new();
-	sink_open(&sink, symbols);
+	jvm_sink_open(&sink, symbols);
 	while (input.left) {
 		uint16_t type = (uint16_t)input_number(&input, 1);
 		uint32_t len = (uint32_t)input_number(&input, 2);
 		void *payload = input_block(&input, len);
 
 		if (agent_record_check(type, payload, len))
-			sink_take(&sink, type, payload, len);
+			jvm_sink_take(&sink, type, payload, len);
 		free(payload);
 	}
-	sink_close(&sink);
+	jvm_sink_close(&sink);
 	return 0;
 }

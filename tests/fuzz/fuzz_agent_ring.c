@@ -48,14 +48,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!symbols)
 		symbols = symbols_new();
 	ring_renew();
-	sink_open(&sink, symbols);
+	jvm_sink_open(&sink, symbols);
 	while (input.left && err >= 0) {
 		scribble(&input);
-		err = agent_ring_read(ring, DUET_LANE_METADATA, sink_take, &sink, 100, &bad);
+		err = agent_ring_read(ring, DUET_LANE_METADATA, jvm_sink_take, &sink, 100, &bad);
 		if (err >= 0)
-			err = agent_ring_read(ring, DUET_LANE_SAMPLE, sink_take, &sink, 100, &bad);
+			err = agent_ring_read(ring, DUET_LANE_SAMPLE, jvm_sink_take, &sink, 100, &bad);
 		FUZZ_CHECK(err >= 0 || err == -EPROTO);
 	}
-	sink_close(&sink);
+	jvm_sink_close(&sink);
 	return 0;
 }

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!symbols)
 		symbols = symbols_new();
-	sink_open(&sink, symbols);
+	jvm_sink_open(&sink, symbols);
 	while (input.left) {
 		size_t len = input_number(&input, 2);
 		void *record = input_block(&input, len);
@@ -29,6 +29,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			take(&sink, record);
 		free(record);
 	}
-	sink_close(&sink);
+	jvm_sink_close(&sink);
 	return 0;
 }

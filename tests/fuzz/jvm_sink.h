@@ -7,7 +7,7 @@
 #include "collect/parts.h"
 #include "fuzz.h"
 #include "join/join.h"
-#include "join/nameless.h"
+#include "join/held.h"
 #include "join/resolve.h"
 #include "runtime/jvm.h"
 
@@ -15,16 +15,17 @@ struct jvm_sink {
 	struct profile profile;
 	struct jvm *jvm;
 	struct join *join;
-	struct nameless nameless;
+	struct vec(struct held *) held;
 	struct parts parts;
 	struct resolver resolver;
 	struct process process;
+	struct origin origin;
 	uint64_t time_ns;
 };
 
-static inline void sink_add(struct jvm_sink *sink, const struct decision *decision)
+static inline void jvm_sink_add(struct jvm_sink *sink, const struct decision *decision, struct resolved resolved)
 {
-	int64_t node = resolve_node(&sink->resolver, decision);
+	int64_t node = resolve_node(&sink->resolver, decision, &resolved);
 	const struct profile_sample added = {
 		.time_ns = 1,
 		.weight = 1,
@@ -36,46 +37,50 @@ static inline void sink_add(struct jvm_sink *sink, const struct decision *decisi
 	FUZZ_CHECK(node >= 0 && !profile_add(&sink->profile, &added));
 }
 
-static inline void sink_decide(void *context, void *owner, const struct duet_sample *sample,
-			       const struct duet_java_sample *java, enum join_outcome outcome)
+static inline void jvm_sink_decide(void *context, struct origin *origin, const struct duet_sample *sample,
+				   const struct duet_java_sample *java, enum join_outcome outcome)
 {
 	struct jvm_sink *sink = context;
-	const struct decision decision = {owner, &sink->process, sink->jvm, sample, java, outcome};
+	const struct decision decision = {origin, &sink->process, sink->jvm, sample, java, outcome, false};
+	struct resolved resolved = resolve_stack(&sink->resolver, &decision);
 
-	if (resolve_stack(&sink->resolver, &decision))
-		return sink_add(sink, &decision);
-	FUZZ_CHECK(!nameless_hold(&sink->nameless, &decision, sink->time_ns));
+	if (!resolved.want_count)
+		return jvm_sink_add(sink, &decision, resolved);
+	FUZZ_CHECK(!vec_push(&sink->held, held_new(&decision, sink->time_ns)));
 }
 
-static inline bool sink_name(void *context, const struct nameless_sample *held)
+static inline void jvm_sink_name(struct jvm_sink *sink)
 {
-	struct jvm_sink *sink = context;
+	for (size_t i = 0; i < sink->held.len; i++) {
+		struct held *held = sink->held.items[i];
 
-	resolve_stack(&sink->resolver, &held->decision);
-	sink_add(sink, &held->decision);
-	return true;
+		FUZZ_CHECK(held);
+		jvm_sink_add(sink, &held->decision, resolve_stack(&sink->resolver, &held->decision));
+		held_free(held);
+	}
+	vec_release(&sink->held);
 }
 
-static inline void sink_open(struct jvm_sink *sink, struct symbols *symbols)
+static inline void jvm_sink_open(struct jvm_sink *sink, struct symbols *symbols)
 {
-	*sink = (struct jvm_sink){.process = {.pid = 1, .exited = true}};
+	*sink = (struct jvm_sink){.process = {.pid = 1, .exited = true}, .origin = {.process = &sink->process}};
 	FUZZ_CHECK(!profile_init(&sink->profile));
 	FUZZ_CHECK(profile_event(&sink->profile, "cpu", PROFILE_NS, 0) == 0);
 	sink->jvm = jvm_new(&sink->profile.strings);
-	sink->join = join_new(sink_decide, sink);
+	sink->join = join_new(jvm_sink_decide, sink);
 	FUZZ_CHECK(sink->jvm && sink->join && symbols);
 	resolver_init(&sink->resolver, &sink->profile, symbols);
 }
 
 /* An agent_ring_handler. */
-static inline void sink_take(void *context, uint16_t type, const void *payload, uint32_t size)
+static inline void jvm_sink_take(void *context, uint16_t type, const void *payload, uint32_t size)
 {
 	struct jvm_sink *sink = context;
 
 	if (type == DUET_AGENT_JAVA_SAMPLE)
-		join_offer(sink->join, sink, payload, size, sink->time_ns++);
+		join_offer(sink->join, &sink->origin, payload, size, sink->time_ns++);
 	else if (type == DUET_AGENT_SAMPLE)
-		join_sample(sink->join, sink, parts_join(&sink->parts, payload), sink->time_ns++);
+		join_sample(sink->join, &sink->origin, parts_join(&sink->parts, payload), sink->time_ns++);
 	else if (type == DUET_AGENT_FRAMES)
 		parts_add(&sink->parts, payload);
 	else
@@ -83,7 +88,7 @@ static inline void sink_take(void *context, uint16_t type, const void *payload, 
 }
 
 /* A kernel half for addresses and threads that the records are likely to name. */
-static inline void sink_sample(struct jvm_sink *sink, uint64_t address, uint32_t tid)
+static inline void jvm_sink_sample(struct jvm_sink *sink, uint64_t address, uint32_t tid)
 {
 	const uint64_t stack[] = {0xffffffff81000000, address, address + 1, address + 8, 0x1000};
 	struct duet_sample *sample = calloc(1, sizeof(*sample) + sizeof(stack));
@@ -102,20 +107,20 @@ static inline void sink_sample(struct jvm_sink *sink, uint64_t address, uint32_t
 	sample->kernel_depth = 1;
 	sample->user_depth = 4;
 	memcpy(sample->stack, stack, sizeof(stack));
-	join_sample(sink->join, sink, sample, sink->time_ns);
+	join_sample(sink->join, &sink->origin, sample, sink->time_ns);
 	free(sample);
 }
 
-static inline void sink_close(struct jvm_sink *sink)
+static inline void jvm_sink_close(struct jvm_sink *sink)
 {
 	for (uint64_t address = 0; address < 64; address += 7)
-		sink_sample(sink, address << 8, (uint32_t)address / 7);
+		jvm_sink_sample(sink, address << 8, (uint32_t)address / 7);
 	join_run(sink->join, sink->time_ns);
 	jvm_forget(sink->jvm, 1000);
 	join_flush(sink->join, NULL);
-	nameless_sift(&sink->nameless, sink_name, sink);
+	jvm_sink_name(sink);
 	join_free(sink->join);
-	nameless_release(&sink->nameless);
+	FUZZ_CHECK(!sink->process.references && !sink->origin.references && !sink->origin.awaited);
 	parts_release(&sink->parts);
 	jvm_free(sink->jvm);
 	resolver_release(&sink->resolver);

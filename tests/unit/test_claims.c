@@ -15,7 +15,7 @@
 
 static struct process process = {.pid = 1};
 static struct jvms jvms = {.of.cpus = 2};
-static struct agent agent = {.process = &process};
+static struct agent agent = {.origin = {.process = &process}};
 
 /* Returns how many samples of this weight the loader takes, of `count`. */
 static unsigned int taken(enum duet_agent_event_kind kind, uint64_t weight, unsigned int count)

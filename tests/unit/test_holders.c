@@ -36,7 +36,7 @@ static void released_in(struct process *by, uint32_t tid, uint64_t lock, uint64_
 	sample->ns_tid = tid;
 	sample->role = DUET_ROLE_HOLDER;
 	sample->waker = lock;
-	holders_add(&holders, &(struct decision){.owner = by, .process = by, .sample = sample}, NOW);
+	holders_add(&holders, &(struct decision){.process = by, .sample = sample}, NOW);
 	free(sample);
 }
 
@@ -58,7 +58,7 @@ static size_t split_owned(struct process *in, uint64_t begin_ns, uint64_t end_ns
 		.head = {.type = DUET_ATTRIBUTE_LOCK, .bytes = sizeof(struct duet_lock)},
 		.lock = {.id = LOCK, .begin_ns = begin_ns, .owner = owner},
 	};
-	struct decision decision = {.owner = in, .process = in, .sample = &wait.sample};
+	struct decision decision = {.process = in, .sample = &wait.sample};
 
 	wait.sample.attribute_bytes = sizeof(wait.head) + sizeof(wait.lock);
 	count = holders_split(&holders, &decision, parts);
@@ -133,9 +133,29 @@ static void a_lock_belongs_to_one_process(void **state)
 	released(1, LOCK, 150);
 	assert_int_equal(split(&other, 100, 200), 0);
 	assert_int_equal(split(&process, 100, 200), 1);
-	holders_forget(&holders, &process);
-	assert_int_equal(split(&process, 100, 200), 0);
+}
+
+static void a_record_holds_its_process(void **state)
+{
+	(void)state;
+	released(1, LOCK, NOW - 100);
+	assert_int_equal(process.references, 1);
+	holders_sweep(&holders, NOW + HOLDERS_KEEP_NS / 2);
+	assert_int_equal(process.references, 1);
+	holders_sweep(&holders, NOW + HOLDERS_KEEP_NS);
+	assert_int_equal(process.references, 0);
 	assert_int_equal(holders.bytes, 0);
+}
+
+/* The stack of the release belongs to a program whose functions can no longer be named. */
+static void after_an_exec_only_the_thread_is_known(void **state)
+{
+	(void)state;
+	released(1, LOCK, 150);
+	process.programs++;
+	assert_int_equal(split(&process, 100, 200), 1);
+	assert_null(parts[0].by);
+	assert_int_equal(parts[0].owner, 1);
 }
 
 /* Two threads release the lock in turn; one holds it three times as long. */
@@ -180,6 +200,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_wait_that_nobody_ended_shows_the_owner, release),
 		cmocka_unit_test_teardown(the_future_is_not_kept, release),
 		cmocka_unit_test_teardown(a_lock_belongs_to_one_process, release),
+		cmocka_unit_test_teardown(a_record_holds_its_process, release),
+		cmocka_unit_test_teardown(after_an_exec_only_the_thread_is_known, release),
 		cmocka_unit_test_teardown(of_many_releases_some_are_looked_at, release),
 		cmocka_unit_test_teardown(old_releases_and_too_many_of_them_are_removed, release),
 	};

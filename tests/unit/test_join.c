@@ -30,10 +30,11 @@ struct outcome_count {
 	unsigned joined, wrong, no_record, mismatch, not_signalled, walked;
 };
 
-static int owner_a, owner_b;
+static struct process process_a, process_b;
+static struct origin owner_a = {.process = &process_a}, owner_b = {.process = &process_b};
 
-static void count(void *context, void *owner, const struct duet_sample *sample, const struct duet_java_sample *java,
-		  enum join_outcome outcome)
+static void count(void *context, struct origin *owner, const struct duet_sample *sample,
+		  const struct duet_java_sample *java, enum join_outcome outcome)
 {
 	struct outcome_count *counts = context;
 
@@ -154,7 +155,7 @@ static void test_interval_excludes_the_next(void **state)
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 100);
 	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED, 0, 2), 200);
 	offer(join, record_at(210, 0, 2), 300);
-	join_flush(join, &owner_a);
+	join_flush(join, &process_a);
 	assert_int_equal(counts.joined, 1);
 	assert_int_equal(counts.no_record, 1);
 	assert_int_equal(counts.wrong, 0);
@@ -244,15 +245,15 @@ static void test_the_oldest_is_told(void **state)
 	struct join *join = join_new(count, &counts);
 
 	(void)state;
-	assert_true(join_oldest_ns(join) == UINT64_MAX && !join_holds(join, &owner_a));
+	assert_true(join_oldest_ns(join) == UINT64_MAX && !owner_a.references);
 	offer(join, record_at(40, 0, 1), 90); /* half a sample does not count */
-	assert_true(join_oldest_ns(join) == UINT64_MAX && join_holds(join, &owner_a) && !join_holds(join, &owner_b));
+	assert_true(join_oldest_ns(join) == UINT64_MAX && owner_a.awaited && owner_a.references &&
+		    !owner_b.references);
 	sample(join, sample_at(120, DUET_SAMPLE_SIGNALLED, 0, 1), 120);
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 130);
 	assert_true(join_oldest_ns(join) == 100);
 	join_flush(join, NULL);
-	assert_true(join_oldest_ns(join) == UINT64_MAX && !join_holds(join, &owner_a));
-	join_forget(join, &owner_a);
+	assert_true(join_oldest_ns(join) == UINT64_MAX && !owner_a.awaited && !owner_a.references);
 	join_free(join);
 }
 

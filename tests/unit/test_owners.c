@@ -47,7 +47,7 @@ static void end(struct process_table *processes, struct process *process)
 
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	process_exit(processes, child);
+	process_exit(process_find(processes, child));
 }
 
 /* An agent's samples have no cgroup. They may be decided when their process has ended, and /proc has nothing of it. */

@@ -160,7 +160,7 @@ static void test_users_have_allowances(void **state)
 	assert_true(spent->payer.key && spent->payer.uid == 65534);
 	assert_true(spent->maps.list.len && spent->maps_ns);
 	allowance_charge(&spent->payer, 100 * NS_PER_SEC);
-	process_exec(&table, spent_pid);
+	process_exec(process_find(&table, spent_pid));
 	assert_false(spent->maps.list.len || spent->maps_ns || spent->exited);
 	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 1), 0);
 	assert_int_equal(spent->maps.list.len, 0);
@@ -172,7 +172,7 @@ static void test_users_have_allowances(void **state)
 	assert_true(other->maps.list.len && process_get(&table, getpid(), 0)->maps.list.len);
 	/* this user's allowance is enough, but all users together have spent too much */
 	allowance_charge(&other->payer, NS_PER_SEC);
-	process_exec(&table, other_pid);
+	process_exec(process_find(&table, other_pid));
 	assert_int_equal(other->maps.list.len, 0);
 	/* a read that is requested explicitly is done */
 	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 0), 1);
@@ -262,8 +262,7 @@ static void test_never_seen_alive(void **state)
 	assert_int_equal(process->start_ticks, 1234);
 	assert_null(process->executable);
 	assert_string_equal(process->comm, "");
-	process_exec(&table, 0x7ffffff);
-	process_exit(&table, 0x7fffffe);
+	process_exec(process_find(&table, 0x7ffffff));
 	assert_null(process_find(&table, 0x7fffffe));
 }
 
@@ -307,7 +306,7 @@ static void test_exec(void **state)
 	assert_int_equal(write(pipe_fds[1], "", 1), 1);
 	for (int i = 0; i < 500 && strcmp(process->comm, "sleep"); i++) {
 		usleep(10000);
-		process_exec(&table, pid);
+		process_exec(process_find(&table, pid));
 	}
 	assert_string_equal(process->comm, "sleep");
 	assert_null(strstr(process->executable, "test_process"));
@@ -333,29 +332,32 @@ static void test_refresh(void **state)
 	munmap(code, 4096);
 }
 
-/* Includes kernel threads and processes that even root may not read. */
-static bool is_exited(void *context, struct process *process)
+static void count_freed(void *context, struct process *process)
 {
+	assert_true(process->exited && !process->references);
 	(*(int *)context)++;
-	return process->exited;
 }
 
 static void test_sweep(void **state)
 {
 	struct process_table sweep_table;
-	struct process *self;
-	int asked = 0;
+	struct process *self, *held;
+	int freed = 0;
 
 	(void)state;
 	process_table_init(&sweep_table);
 	self = process_get(&sweep_table, getpid(), 0);
 	for (pid_t pid = 1 << 23; pid < (1 << 23) + 10; pid++)
 		process_get(&sweep_table, pid, 1); /* above the largest pid there can be */
-	process_table_sweep(&sweep_table, is_exited, &asked);
-	assert_int_equal(asked, 11);
-	assert_int_equal(sweep_table.all.len, 1);
+	held = process_ref(process_find(&sweep_table, 1 << 23));
+	assert_int_equal(process_table_sweep(&sweep_table, held->exited_ns, count_freed, &freed), 0);
+	assert_int_equal(process_table_sweep(&sweep_table, UINT64_MAX, count_freed, &freed), 9);
+	assert_int_equal(freed, 9);
 	assert_ptr_equal(process_find(&sweep_table, getpid()), self);
-	assert_null(process_find(&sweep_table, 1 << 23));
+	assert_ptr_equal(process_find(&sweep_table, 1 << 23), held);
+	assert_null(process_find(&sweep_table, (1 << 23) + 1));
+	process_unref(held);
+	assert_int_equal(process_table_sweep(&sweep_table, UINT64_MAX, count_freed, &freed), 1);
 	process_table_release(&sweep_table);
 }
 

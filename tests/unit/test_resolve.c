@@ -90,12 +90,14 @@ static const char *leaf_with_id(struct fixture *f, uint64_t pc, uint32_t id, uin
 	} sample = {.head = {.head = {.size = sizeof(sample), .time_ns = time_ns}, .user_depth = 1}, .stack = {pc, id}};
 	const struct decision decision = {
 		.process = &f->process, .jvm = jvm, .sample = &sample.head, .outcome = JOIN_STANDALONE};
+	struct resolved resolved;
 	int64_t node;
 
 	sample.head.id_depth = id != 0;
-	if (!resolve_stack(&f->resolver, &decision))
+	resolved = resolve_stack(&f->resolver, &decision);
+	if (resolved.want_count)
 		return NULL;
-	node = resolve_node(&f->resolver, &decision);
+	node = resolve_node(&f->resolver, &decision, &resolved);
 	assert_true(node > 0);
 	return intern_text(&f->profile.strings, f->profile.frames.items[f->profile.nodes.items[node].frame].name);
 }
@@ -124,11 +126,13 @@ static uint32_t node_of_object(struct fixture *f, const char *signature, uint64_
 	};
 	const struct decision decision = {
 		.process = &f->process, .jvm = f->jvm, .sample = &sample.head, .outcome = JOIN_STANDALONE};
+	struct resolved resolved;
 	int64_t node;
 
 	memcpy(sample.name, signature, strlen(signature));
-	assert_true(resolve_stack(&f->resolver, &decision));
-	node = resolve_node(&f->resolver, &decision);
+	resolved = resolve_stack(&f->resolver, &decision);
+	assert_int_equal(resolved.want_count, 0);
+	node = resolve_node(&f->resolver, &decision, &resolved);
 	assert_true(node > 0);
 	return (uint32_t)node;
 }
@@ -173,10 +177,12 @@ static void the_state_is_the_leaf(void **state)
 	};
 	const struct decision decision = {
 		.process = &f->process, .jvm = f->jvm, .sample = &sample.head, .outcome = JOIN_WALKED};
+	struct resolved resolved;
 	uint32_t node;
 
-	assert_true(resolve_stack(&f->resolver, &decision));
-	node = (uint32_t)resolve_node(&f->resolver, &decision);
+	resolved = resolve_stack(&f->resolver, &decision);
+	assert_int_equal(resolved.want_count, 0);
+	node = (uint32_t)resolve_node(&f->resolver, &decision, &resolved);
 	assert_int_equal(frame_at(f, node)->kind, FRAME_STATE);
 	assert_string_equal(intern_text(&f->profile.strings, frame_at(f, node)->name), "[at_it]");
 	assert_int_equal(f->profile.nodes.items[node].parent, 0);
@@ -250,10 +256,12 @@ static void name_without_answer(struct fixture *f)
 		uint64_t pc;
 	} sample = {.head = {.head = {.size = sizeof(sample), .time_ns = 200}, .user_depth = 1}, .pc = PC};
 	const struct decision decision = {.process = &f->process, .jvm = f->jvm, .sample = &sample.head};
+	struct resolved resolved;
 
 	load_code(f, OLD, 100);
-	assert_false(resolve_stack(&f->resolver, &decision));
-	assert_true(resolve_node(&f->resolver, &decision) > 0);
+	resolved = resolve_stack(&f->resolver, &decision);
+	assert_true(resolved.want_count > 0);
+	assert_true(resolve_node(&f->resolver, &decision, &resolved) > 0);
 }
 
 /* Whether the JVM has ended, or is late. */

@@ -131,8 +131,8 @@ static void test_walk_alone(void **state)
 
 	splice_walk(f, &sample, NULL, JOIN_WALKED);
 	EXPECT_WALK(f);
-	assert_false(f->splice.is_missing_code);
-	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+	assert_false(f->splice.verdict.is_missing_code);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_ALONE);
 	assert_int_equal(f->splice.frames.items[4].method, 60);
 	assert_int_equal(f->splice.frames.items[6].bci, 9);
 }
@@ -194,7 +194,7 @@ static void test_frames_on_the_heap(void **state)
 	sample.ids[4] = DUET_ID_ON_HEAP;
 	sample.user[5] = CALL_STUB;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED, SPLICE_MARK,
 	       SPLICE_INTERPRETED);
 	assert_string_equal(f->splice.frames.items[5].mark, "[frames_on_heap]");
@@ -238,7 +238,7 @@ static void test_walk_without_its_middle(void **state)
 		java.head.flags = cut ? DUET_JAVA_TRUNCATED : 0;
 		assert_int_equal(
 			splice_stack(&f->splice, &f->process, f->jvm, &sample.head, &java.head, JOIN_JOINED), 0);
-		assert_int_equal(f->splice.witnesses, cut ? SPLICE_AGREED : SPLICE_SAW_LESS);
+		assert_int_equal(f->splice.verdict.witnesses, cut ? SPLICE_AGREED : SPLICE_SAW_LESS);
 	}
 	assert_int_equal(f->splice.frames.len, DUET_MAX_USER_STACK + 1);
 	assert_int_equal(f->splice.frames.items[DUET_LEAF_FRAMES].kind, SPLICE_MARK);
@@ -274,14 +274,14 @@ static void test_code_of_another_compilation_is_missing(void **state)
 	jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &wrapper, sizeof(wrapper));
 	sample.ids[1] = 7;
 	splice_walk(f, &sample, NULL, JOIN_WALKED);
-	assert_false(f->splice.is_missing_code);
+	assert_false(f->splice.verdict.is_missing_code);
 	sample.ids[1] = 8;
 	splice_walk(f, &sample, NULL, JOIN_WALKED);
-	assert_true(f->splice.is_missing_code);
+	assert_true(f->splice.verdict.is_missing_code);
 	assert_string_equal(f->splice.frames.items[1].mark, "[unknown_code]");
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_true(f->splice.is_missing_code);
-	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+	assert_true(f->splice.verdict.is_missing_code);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_ALONE);
 }
 
 static void test_walk_stands_where_the_other_fails(void **state)

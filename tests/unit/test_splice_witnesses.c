@@ -10,11 +10,11 @@ static void test_witnesses_agree(void **state)
 
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	sample.user[2] = COMPILED + 17; /* no debug information at this pc: the other witness has the inlined methods */
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 }
 
 /* Where the methods are the same, the byte code indices are compared, except the leaf's. */
@@ -25,19 +25,19 @@ static void test_byte_code_indices(void **state)
 	struct half_java java = java_half(5, walked_frames);
 
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.bcis, ALIKE_AGREED);
+	assert_int_equal(f->splice.verdict.bcis, ALIKE_AGREED);
 	java.frames[3].bci = 5;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
-	assert_int_equal(f->splice.bcis, ALIKE_DISAGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.bcis, ALIKE_DISAGREED);
 	java.frames[3].bci = -1; /* not known */
 	java.frames[0].bci = 2;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.bcis, ALIKE_AGREED);
+	assert_int_equal(f->splice.verdict.bcis, ALIKE_AGREED);
 	java.frames[4].method = 62;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
-	assert_int_equal(f->splice.bcis, ALIKE_ALONE);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.verdict.bcis, ALIKE_ALONE);
 }
 
 /*
@@ -52,12 +52,12 @@ static void test_leaf_calls(void **state)
 
 	splice(f, &sample, NULL, JOIN_WALKED);
 	EXPECT(f, SPLICE_STUB, SPLICE_INLINED, SPLICE_COMPILED);
-	assert_false(f->splice.is_estimated);
+	assert_false(f->splice.verdict.is_estimated);
 	apply_code(f, HEAP + 0x4000, DUET_PC_ESTIMATED);
 	sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, HEAP + 0x4000 + 12});
 	splice(f, &sample, NULL, JOIN_WALKED);
 	EXPECT(f, SPLICE_STUB, SPLICE_INLINED, SPLICE_COMPILED);
-	assert_true(f->splice.is_estimated);
+	assert_true(f->splice.verdict.is_estimated);
 	apply_code(f, HEAP + 0x5000, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, HEAP + 0x5000 + 12});
 	splice(f, &sample, NULL, JOIN_WALKED);
@@ -75,16 +75,16 @@ static void test_inlined_frames_are_compared(void **state)
 
 	sample.head.flags = DUET_SAMPLE_USER_COMPLETE;
 	splice(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED); /* 901 may be inlined nearby */
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED); /* 901 may be inlined nearby */
 	apply_code(f, HEAP + 0x4000, DUET_PC_EXACT);
 	sample = kernel_half(0, 1, (uint64_t[]){HEAP + 0x4000 + 12});
 	sample.head.flags = DUET_SAMPLE_USER_COMPLETE;
 	splice(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_DISAGREED);
 	java = java_half(2, inlined_stack);
 	splice(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
-	assert_int_equal(f->splice.bcis, ALIKE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.bcis, ALIKE_AGREED);
 }
 
 static void test_witness_that_sees_less(void **state)
@@ -95,18 +95,18 @@ static void test_witness_that_sees_less(void **state)
 
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	sample.user[1] = LIBC + 9;
 	java = java_half(4, walked_frames + 1);
 	java.frames[0].method = 901;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT(f, SPLICE_NATIVE, SPLICE_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED, SPLICE_NATIVE,
 	       SPLICE_INTERPRETED);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	assert_int_equal(f->splice.frames.items[2].method, 900);
 	java.frames[1].method = 2;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_DISAGREED);
 }
 
 /*
@@ -121,21 +121,21 @@ static void test_witness_that_leaves_out_frames(void **state)
 
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
-	assert_int_equal(f->splice.witnesses, SPLICE_SAW_LESS);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_SAW_LESS);
 	java = java_half(4, walked_frames);
 	memmove(java.frames + 1, walked_frames + 2, 3 * sizeof(*java.frames));
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
-	assert_int_equal(f->splice.witnesses, SPLICE_SAW_LESS);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_SAW_LESS);
 	java = java_half(3, walked_frames); /* two of them */
 	memmove(java.frames + 1, walked_frames + 3, 2 * sizeof(*java.frames));
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_DISAGREED);
 	java = java_half(4, walked_frames); /* further down */
 	java.frames[3] = walked_frames[4];
 	java.frames[2] = walked_frames[3];
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_DISAGREED);
 }
 
 /* A method that the interpreter has entered, without a frame yet: the other witness sees its caller. */
@@ -156,14 +156,14 @@ static void test_entered_method_is_not_disputed(void **state)
 	java = java_half(3, walked_frames + 1);
 	java.frames[2] = walked_frames[4];
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	assert_int_equal(f->splice.frames.items[0].method, 70);
 	java.head.java_depth = 2; /* and ends early */
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	java.head.java_depth = 1;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_SAW_LESS);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_SAW_LESS);
 }
 
 /* With another method, or one frame more, AsyncGetCallTrace's frames follow the native ones above Java. */
@@ -175,14 +175,14 @@ static void test_witnesses_disagree(void **state)
 
 	java.frames[3].method = 62;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_DISAGREED);
 	EXPECT(f, SPLICE_NATIVE, SPLICE_JAVA_NATIVE, SPLICE_INLINED, SPLICE_COMPILED, SPLICE_INTERPRETED,
 	       SPLICE_INTERPRETED);
 	java = java_half(5, walked_frames);
 	java.head.java_depth = 6;
 	java.frames[5].method = 63;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_DISAGREED);
 }
 
 /* One of the witnesses lacks an id, so nothing is contradicted. */
@@ -195,14 +195,14 @@ static void test_witness_without_names(void **state)
 	java.frames[1].method = java.frames[3].method = 0;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	java = java_half(5, walked_frames);
 	for (uint32_t i = 0; i < 7; i++)
 		if (sample.ids[i] & DUET_ID_INTERPRETED)
 			sample.user[i] = 0x5555000 | DUET_METHOD_BARE;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 }
 
 /* The walk has frames without names. */
@@ -215,14 +215,14 @@ static void test_truncated_witness(void **state)
 	java.head.flags = DUET_JAVA_TRUNCATED;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
 	EXPECT_WALK(f);
-	assert_int_equal(f->splice.witnesses, SPLICE_AGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	java.frames[2].method = 62;
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_DISAGREED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_DISAGREED);
 	java = java_half(5, walked_frames);
 	sample.head.flags = 0; /* a walk that is not whole is not compared */
 	splice_walk(f, &sample, &java, JOIN_JOINED);
-	assert_int_equal(f->splice.witnesses, SPLICE_ALONE);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_ALONE);
 }
 
 int main(void)

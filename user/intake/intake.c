@@ -9,7 +9,7 @@
 #include "collect/collected.h"
 #include "collect/unwinding.h"
 #include "engine/engines.h"
-#include "join/decided.h"
+#include "join/pending.h"
 #include "jvms/claims.h"
 #include "jvms/jvms.h"
 #include "jvms/new_jvms.h"
@@ -20,7 +20,7 @@
 #include "subject/owners.h"
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
-#define FORGET_NS (2 * JOIN_WAIT_NS + DECIDED_WAIT_NS)
+#define FORGET_NS (2 * JOIN_WAIT_NS + PENDING_WAIT_NS)
 #define READ_PART 256 /* most records that are read before memory is checked */
 #define DISORDER_NS NS_PER_MS /* a record is written when its stack was walked, so later than its time */
 #define READ_PARTS 4096
@@ -28,19 +28,23 @@
 
 /* ---- one sample, decided ---- */
 
-static void on_decided(void *context, void *owner, const struct duet_sample *sample,
+static void on_decided(void *context, struct origin *origin, const struct duet_sample *sample,
 		       const struct duet_java_sample *java, enum join_outcome outcome)
 {
 	struct intake *intake = context;
-	struct agent *agent = owner;
 
-	decided_add(intake->of.decided, &(struct decision){agent, agent->process, agent->jvm, sample, java, outcome});
+	pending_add(intake->of.pending, &(struct decision){.origin = origin,
+							   .process = origin->process,
+							   .jvm = agent_of(origin)->jvm,
+							   .sample = sample,
+							   .java = java,
+							   .outcome = outcome});
 }
 
-static bool ask_agent(void *context, void *owner, const struct duet_want *wants, size_t count)
+static bool ask_agent(void *context, struct origin *origin, const struct duet_want *wants, size_t count)
 {
 	struct intake *intake = context;
-	struct agent *agent = owner;
+	struct agent *agent = agent_of(origin);
 
 	if (agent->state == AGENT_GONE || agent->state == AGENT_FAILED)
 		return false;
@@ -52,11 +56,8 @@ int intake_open(struct intake *intake, const struct intake_parts *of)
 {
 	intake->of = *of;
 	intake->short_lived.processes = of->processes;
-	return decided_open(of->decided, &(struct decided_parts){
-						 .profile = of->profile,
-						 .symbols = of->symbols,
-						 .owners = of->owners,
-						 .windows = of->windows,
+	return pending_open(of->pending, &(struct pending_deps){
+						 .sink = {of->profile, of->symbols, of->owners, of->windows},
 						 .handler = on_decided,
 						 .ask = ask_agent,
 						 .context = intake,
@@ -72,7 +73,7 @@ void intake_release(struct intake *intake)
 
 void intake_begin(struct intake *intake)
 {
-	intake->of.decided->has_bpf = !intake->of.engine->row->standalone;
+	intake->of.pending->sink.has_bpf = !intake->of.engine->row->standalone;
 	intake->short_lived.collector = intake->of.engine->collector;
 }
 
@@ -115,15 +116,15 @@ void intake_on_sample(struct intake *intake, const struct duet_sample *record)
 	}
 	if (agent && sample->flags & DUET_SAMPLE_JVM && sample->ns_tid != agent->tid) {
 		jvms_note_walk(intake->of.jvms, agent, sample);
-		return (void)join_sample(intake->of.decided->join, agent, sample, clock_monotonic_ns());
+		return (void)join_sample(intake->of.pending->join, &agent->origin, sample, clock_monotonic_ns());
 	}
 	if (agent && sample->ns_tid == agent->tid) {
 		agent->host_tid = (pid_t)sample->head.tid;
-		outcomes_add_own(&intake->of.decided->outcomes, sample);
+		outcomes_add_own(&intake->of.pending->sink.outcomes, sample);
 		outcome = JOIN_OWN;
 	}
 	loader_counters[DUET_LOADER_JVM_UNREAD] += jvm_process(process)->is_unread;
-	decided_add(intake->of.decided,
+	pending_add(intake->of.pending,
 		    &(struct decision){.process = process, .sample = sample, .outcome = outcome});
 }
 
@@ -132,24 +133,28 @@ static void on_exec(struct intake *intake, const struct duet_process_record *rec
 {
 	pid_t pid = (pid_t)record->head.tgid;
 	struct process *process = process_find(intake->of.processes, pid);
+	bool is_read; /* /proc has shown the new program already */
 
-	if (process && process->start_ticks != record->start_ns / NS_PER_TICK)
+	if (!process || process->start_ticks != record->start_ns / NS_PER_TICK)
 		return; /* the record is of a new process with this pid, which has no sample yet */
-	if (process) {
-		jvms_exec(intake->of.jvms, process, record->head.time_ns);
-		owners_exec(process);
-		unwinding_forget(intake->of.unwinding, process);
-	}
-	process_exec(intake->of.processes, pid);
+	is_read = process->read_ns > record->head.time_ns;
+	if (!is_read)
+		pending_flush(intake->of.pending, process);
+	jvms_exec(intake->of.jvms, process, record->head.time_ns);
+	owners_exec(process);
+	unwinding_forget(intake->of.unwinding, process);
+	if (!is_read)
+		process_exec(process);
 }
 
 static void on_end(struct intake *intake, pid_t pid)
 {
 	struct process *process = process_find(intake->of.processes, pid);
 
-	if (process)
-		unwinding_forget(intake->of.unwinding, process);
-	process_exit(intake->of.processes, pid);
+	if (!process)
+		return;
+	unwinding_forget(intake->of.unwinding, process);
+	process_exit(process);
 }
 
 static void on_cgroup(struct intake *intake, const struct duet_cgroup_record *record)
@@ -195,7 +200,7 @@ static void on_agent_sample(struct intake *intake, struct agent *agent, const st
 		return;
 	overhead_note_sample(intake->of.overhead);
 	intake->of.overhead->signals += !(sample->flags & DUET_SAMPLE_CALLED);
-	join_sample(intake->of.decided->join, agent, sample, clock_monotonic_ns());
+	join_sample(intake->of.pending->join, &agent->origin, sample, clock_monotonic_ns());
 }
 
 static void on_agent_record(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size)
@@ -205,7 +210,7 @@ static void on_agent_record(void *context, struct agent *agent, uint16_t type, c
 	if (!claims_check(agent, type, payload))
 		return;
 	if (type == DUET_AGENT_JAVA_SAMPLE)
-		join_offer(intake->of.decided->join, agent, payload, size, clock_monotonic_ns());
+		join_offer(intake->of.pending->join, &agent->origin, payload, size, clock_monotonic_ns());
 	else if (type == DUET_AGENT_SAMPLE)
 		on_agent_sample(intake, agent, payload);
 	else
@@ -228,8 +233,8 @@ static bool read_kernel(struct intake *intake, uint64_t now_ns)
 		int got = engine_read(intake->of.engine, on_kernel_record, intake, READ_PART,
 				      &loader_counters[DUET_LOADER_BAD_RECORD]);
 
-		decided_run(intake->of.decided, now_ns);
-		intake->of.decided->kernel_ns = got < READ_PART ? now_ns : before_ns(intake->newest_ns);
+		pending_run(intake->of.pending, now_ns);
+		intake->of.pending->kernel_ns = got < READ_PART ? now_ns : before_ns(intake->newest_ns);
 		budget_step(intake->of.budget, now_ns);
 		if (got < READ_PART)
 			return true;

@@ -12,7 +12,7 @@
 #include "duet_record.h"
 
 struct budget;
-struct decided;
+struct pending;
 struct engine_in_use;
 struct jvms;
 struct overhead;
@@ -29,7 +29,7 @@ struct intake_parts {
 	struct process_table *processes;
 	struct jvms *jvms;
 	struct unwinding *unwinding;
-	struct decided *decided;
+	struct pending *pending;
 	struct profile *profile;
 	struct symbols *symbols;
 	struct owners *owners;
@@ -51,7 +51,7 @@ struct intake {
 	uint64_t read_ns; /* all samples taken before then have been read */
 };
 
-/* Opens `decided`, into which the records go. Returns 0 or -ENOMEM. Release in any case. */
+/* Opens `pending`, into which the records go. Returns 0 or -ENOMEM. Release in any case. */
 int intake_open(struct intake *intake, const struct intake_parts *of);
 void intake_release(struct intake *intake);
 /* Call when the engine is open, before anything is read. */

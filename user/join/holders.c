@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/vec.h"
 #include "join/attributes.h"
 #include "proc/process.h"
@@ -14,7 +13,7 @@
 
 struct release {
 	uint64_t time_ns;
-	struct decision by; /* its sample is owned; NULL: only the thread is known */
+	struct held *by; /* owned; NULL: only the thread is known */
 	uint32_t owner; /* its tid */
 };
 
@@ -31,7 +30,7 @@ struct lock_history {
 
 static size_t release_bytes(const struct release *release)
 {
-	return sizeof(*release) + (release->by.sample ? release->by.sample->head.size : 0);
+	return sizeof(*release) + (release->by ? release->by->bytes : 0);
 }
 
 static size_t free_first(struct lock_history *history, size_t count)
@@ -41,7 +40,7 @@ static size_t free_first(struct lock_history *history, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		bytes += release_bytes(&releases->items[i]);
-		free((void *)releases->items[i].by.sample);
+		held_free(releases->items[i].by);
 	}
 	memmove(releases->items, releases->items + count, (releases->len - count) * sizeof(*releases->items));
 	releases->len -= count;
@@ -81,24 +80,7 @@ static size_t first_after(const struct lock_history *history, uint64_t time_ns)
 	return low;
 }
 
-/* Removes the locks that have no releases any more. */
-static void remove_empty(struct holders *holders)
-{
-	struct vec(uint64_t) keys = {0};
-	uint64_t key, value;
-	size_t cursor = 0;
-
-	while (map_next(&holders->locks, &cursor, &key, &value))
-		if (!((const struct lock_history *)(uintptr_t)value)->releases.len)
-			(void)vec_push(&keys, key); /* out of memory: removed the next time */
-	for (size_t i = 0; i < keys.len; i++) {
-		free_history(holders, map_get_ptr(&holders->locks, keys.items[i]));
-		map_remove(&holders->locks, keys.items[i]);
-	}
-	vec_release(&keys);
-}
-
-/* Removes the releases until this time. */
+/* Removes the releases until this time, and the locks that have none after it. */
 static void sweep(struct holders *holders, uint64_t until_ns)
 {
 	uint64_t key, value;
@@ -108,32 +90,21 @@ static void sweep(struct holders *holders, uint64_t until_ns)
 		struct lock_history *history = (void *)(uintptr_t)value;
 
 		holders->bytes -= free_first(history, first_after(history, until_ns));
+		if (history->releases.len)
+			continue;
+		free_history(holders, history);
+		map_remove(&holders->locks, key);
 	}
-	remove_empty(holders);
 }
 
-/* Removes what is too old, and the older half of the rest while there is too much. */
-static void make_room(struct holders *holders, uint64_t now_ns)
+/* While there is too much, removes the older half of the rest, too. */
+void holders_sweep(struct holders *holders, uint64_t now_ns)
 {
 	if (now_ns < holders->swept_ns + SWEEP_NS && holders->bytes < BYTES_MAX)
 		return;
 	holders->swept_ns = now_ns;
 	for (uint64_t keep_ns = HOLDERS_KEEP_NS; keep_ns; keep_ns = holders->bytes < BYTES_MAX ? 0 : keep_ns / 2)
 		sweep(holders, now_ns - keep_ns);
-}
-
-void holders_forget(struct holders *holders, const void *owner)
-{
-	uint64_t key, value;
-	size_t cursor = 0;
-
-	while (map_next(&holders->locks, &cursor, &key, &value)) {
-		struct lock_history *history = (void *)(uintptr_t)value;
-
-		if (history->releases.len && history->releases.items[0].by.owner == owner)
-			holders->bytes -= free_first(history, history->releases.len);
-	}
-	remove_empty(holders);
 }
 
 /* ---- one lock ---- */
@@ -172,7 +143,7 @@ static struct lock_history *find_or_make(struct holders *holders, const struct p
 }
 
 /*
- * The records of several CPUs are not quite in the order of time. Owns the sample, also if there is no room for the
+ * The records of several CPUs are not quite in the order of time. Owns release->by, also if there is no room for the
  * release.
  */
 static void insert(struct holders *holders, struct lock_history *history, const struct release *release)
@@ -181,7 +152,7 @@ static void insert(struct holders *holders, struct lock_history *history, const 
 	size_t at = first_after(history, release->time_ns);
 
 	if (holders->bytes >= BYTES_MAX || vec_push(releases, *release) < 0)
-		return free((void *)release->by.sample);
+		return held_free(release->by);
 	memmove(releases->items + at + 1, releases->items + at, (releases->len - 1 - at) * sizeof(*releases->items));
 	releases->items[at] = *release;
 	holders->bytes += release_bytes(release);
@@ -189,32 +160,30 @@ static void insert(struct holders *holders, struct lock_history *history, const 
 
 void holders_add(struct holders *holders, const struct decision *decision, uint64_t now_ns)
 {
-	const struct duet_sample *sample = decision->sample;
-	struct release release = {.time_ns = sample->head.time_ns, .by = *decision, .owner = sample->ns_tid};
+	struct release release = {.time_ns = decision->sample->head.time_ns, .owner = decision->sample->ns_tid};
+	struct decision by = *decision;
 	struct lock_history *history;
 
-	make_room(holders, now_ns);
-	history = find_or_make(holders, decision->process, sample->waker);
-	release.by.java = NULL;
-	release.by.sample = history ? buf_duplicate(sample, sample->head.size) : NULL;
-	if (release.by.sample)
+	holders_sweep(holders, now_ns);
+	history = find_or_make(holders, decision->process, decision->sample->waker);
+	by.java = NULL;
+	release.by = history ? held_new(&by, now_ns) : NULL;
+	if (release.by)
 		insert(holders, history, &release);
 }
 
 void holders_add_wait(struct holders *holders, const struct decision *wait, uint64_t now_ns)
 {
 	const struct duet_lock *lock = holders_lock(wait->sample);
-	struct release release = {.time_ns = wait->sample->head.time_ns, .by = *wait, .owner = lock ? lock->owner : 0};
+	struct release release = {.time_ns = wait->sample->head.time_ns, .owner = lock ? lock->owner : 0};
 	struct lock_history *history;
 
 	if (!release.owner || release.time_ns > now_ns) /* the process tells the time */
 		return;
-	make_room(holders, now_ns);
+	holders_sweep(holders, now_ns);
 	history = find_or_make(holders, wait->process, lock->id);
 	if (!history || first_after(history, lock->begin_ns) < first_after(history, release.time_ns))
 		return;
-	release.by.java = NULL;
-	release.by.sample = NULL;
 	insert(holders, history, &release);
 }
 
@@ -229,7 +198,9 @@ const struct duet_lock *holders_lock(const struct duet_sample *sample)
 
 static struct holding part_of(const struct release *release, uint64_t ns)
 {
-	return (struct holding){release->by.sample ? &release->by : NULL, release->owner, ns};
+	bool is_known = release->by && held_is_current(release->by);
+
+	return (struct holding){is_known ? &release->by->decision : NULL, release->owner, ns};
 }
 
 /* `first` and `end` are indices of the releases during the wait, HOLDERS_PARTS at most. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "join/resolve.h"
+#include "join/held.h"
 
 #define HOLDERS_PARTS 64 /* most parts of one wait */
 #define HOLDERS_KEEP_NS (60ull * 1000 * 1000 * 1000) /* for this long, longer waits lack their beginning */
@@ -34,7 +34,7 @@ struct holding {
 void holders_release(struct holders *holders);
 /* Adds a copy of the decision, which has no Java half. When there is no memory, it is lost. */
 void holders_add(struct holders *holders, const struct decision *decision, uint64_t now_ns);
-void holders_forget(struct holders *holders, const void *owner); /* removes its records, before the owner is freed */
+void holders_sweep(struct holders *holders, uint64_t now_ns); /* removes what is too old; call often */
 
 /*
  * Call once with each wait after holders_split(). One that nobody has ended tells when its thread got the lock, and so

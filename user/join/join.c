@@ -29,7 +29,7 @@ struct held_record {
 
 /* Halves of one thread that wait for each other, in order of arrival. */
 struct join_thread {
-	void *owner;
+	struct origin *origin; /* awaited */
 	uint64_t key; /* in join->threads */
 	uint64_t last_cookie; /* cookie of the newest signalled sample */
 	struct vec(struct held_sample) samples;
@@ -39,10 +39,9 @@ struct join_thread {
 struct join {
 	join_handler handler;
 	void *context;
-	struct map threads; /* owner and tid -> struct join_thread *, for threads that hold a half */
+	struct map threads; /* origin and tid -> struct join_thread *, for threads that hold a half */
 	struct vec(struct join_thread *) busy; /* the same threads, in order of arrival */
 	struct vec(struct join_thread *) spare; /* structs without halves, for reuse */
-	struct map record_bytes; /* owner -> bytes of its records */
 	size_t held;
 	size_t held_bytes; /* bytes of all samples and records */
 	size_t max_bytes;
@@ -75,23 +74,24 @@ void join_free(struct join *join)
 {
 	if (!join)
 		return;
-	for (size_t i = 0; i < join->busy.len; i++)
+	for (size_t i = 0; i < join->busy.len; i++) {
+		origin_unawait(join->busy.items[i]->origin);
 		thread_free(join->busy.items[i]);
+	}
 	vec_release(&join->busy);
 	join_forget_spare(join);
 	map_release(&join->threads);
-	map_release(&join->record_bytes);
 	free(join);
 }
 
-static uint64_t thread_key(const void *owner, uint32_t tid)
+static uint64_t thread_key(const struct origin *origin, uint32_t tid)
 {
-	return hash_u64((uint64_t)(uintptr_t)owner) ^ tid; /* owners are few: a 64-bit collision is not a concern */
+	return hash_u64((uint64_t)(uintptr_t)origin) ^ tid; /* origins are few: a 64-bit collision is not a concern */
 }
 
-static struct join_thread *thread_get(struct join *join, void *owner, uint32_t tid)
+static struct join_thread *thread_get(struct join *join, struct origin *origin, uint32_t tid)
 {
-	uint64_t key = thread_key(owner, tid);
+	uint64_t key = thread_key(origin, tid);
 	struct join_thread *thread = map_get_ptr(&join->threads, key);
 
 	if (thread)
@@ -101,12 +101,12 @@ static struct join_thread *thread_get(struct join *join, void *owner, uint32_t t
 	thread = join->spare.len ? join->spare.items[--join->spare.len] : calloc(1, sizeof(*thread));
 	if (!thread)
 		return NULL;
-	thread->owner = owner;
 	thread->key = key;
 	if (map_put_ptr(&join->threads, key, thread) < 0) {
 		thread_free(thread);
 		return NULL;
 	}
+	thread->origin = origin_await(origin);
 	join->busy.items[join->busy.len++] = thread;
 	return thread;
 }
@@ -130,9 +130,9 @@ static void classify(struct join_thread *thread, struct held_sample *held)
 		held->cookie = thread->last_cookie;
 }
 
-int join_sample(struct join *join, void *owner, const struct duet_sample *sample, uint64_t now_ns)
+int join_sample(struct join *join, struct origin *origin, const struct duet_sample *sample, uint64_t now_ns)
 {
-	struct join_thread *thread = thread_get(join, owner, sample->ns_tid);
+	struct join_thread *thread = thread_get(join, origin, sample->ns_tid);
 	struct held_sample held = {
 		.arrived_ns = now_ns, .until_ns = UINT64_MAX, .sample = buf_duplicate(sample, sample->head.size)};
 
@@ -153,44 +153,40 @@ lost:
 /* Bytes counted for a record in addition to its own: it may be the only half of its thread. */
 #define RECORD_OVERHEAD 256
 
-static void count_bytes(struct join *join, const void *owner, int64_t change)
+static void count_bytes(struct join *join, struct origin *origin, int64_t change)
 {
-	uint64_t bytes = 0;
-
 	join->held_bytes += (size_t)change;
-	map_get(&join->record_bytes, (uintptr_t)owner, &bytes);
-	/* the first call for an owner can fail, later ones cannot */
-	(void)map_put(&join->record_bytes, (uintptr_t)owner, bytes + (uint64_t)change);
+	origin->record_bytes += (size_t)change;
 }
 
-static bool has_room(const struct join *join, void *owner, uint32_t tid)
+static bool has_room(const struct join *join, const struct origin *origin, uint32_t tid)
 {
-	const struct join_thread *thread = map_get_ptr(&join->threads, thread_key(owner, tid));
-	uint64_t bytes = 0;
+	const struct join_thread *thread = map_get_ptr(&join->threads, thread_key(origin, tid));
 
-	map_get(&join->record_bytes, (uintptr_t)owner, &bytes);
 	if (join->held_bytes >= join->max_bytes)
 		return false;
-	return bytes < JOIN_MAX_RECORD_BYTES && (!thread || thread->records.len < JOIN_MAX_THREAD_RECORDS);
+	return origin->record_bytes < JOIN_MAX_RECORD_BYTES &&
+	       (!thread || thread->records.len < JOIN_MAX_THREAD_RECORDS);
 }
 
-int join_offer(struct join *join, void *owner, const struct duet_java_sample *record, uint32_t size, uint64_t now_ns)
+int join_offer(struct join *join, struct origin *origin, const struct duet_java_sample *record, uint32_t size,
+	       uint64_t now_ns)
 {
 	struct held_record held = {.arrived_ns = now_ns, .bytes = size + RECORD_OVERHEAD};
 	struct join_thread *thread;
 
-	if (!has_room(join, owner, record->tid)) {
+	if (!has_room(join, origin, record->tid)) {
 		loader_counters[DUET_LOADER_RECORDS_FULL]++;
 		return -ENOSPC;
 	}
-	thread = thread_get(join, owner, record->tid);
+	thread = thread_get(join, origin, record->tid);
 	held.record = buf_duplicate(record, size);
 	if (!thread || !held.record || vec_push(&thread->records, held) < 0) {
 		free(held.record);
 		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
 		return -ENOMEM;
 	}
-	count_bytes(join, owner, held.bytes);
+	count_bytes(join, origin, held.bytes);
 	return 0;
 }
 
@@ -263,7 +259,7 @@ static bool decide(struct join *join, struct join_thread *thread, struct held_sa
 		java = answer->record;
 	else if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		outcome = JOIN_WALKED;
-	join->handler(join->context, thread->owner, sample, java, outcome);
+	join->handler(join->context, thread->origin, sample, java, outcome);
 	if (answer)
 		answer->used = true;
 	loader_counters[DUET_LOADER_NO_AGENT_RECORD] += outcome == JOIN_NO_RECORD;
@@ -327,7 +323,7 @@ static void run_records(struct join *join, struct join_thread *thread, uint64_t 
 		struct held_record *held = &thread->records.items[i];
 
 		if (record_done(thread, held, now_ns, flush)) {
-			count_bytes(join, thread->owner, -(int64_t)held->bytes);
+			count_bytes(join, thread->origin, -(int64_t)held->bytes);
 			free(held->record);
 		} else {
 			thread->records.items[kept++] = *held;
@@ -339,19 +335,20 @@ static void run_records(struct join *join, struct join_thread *thread, uint64_t 
 static void thread_retire(struct join *join, struct join_thread *thread)
 {
 	map_remove(&join->threads, thread->key);
+	origin_unawait(thread->origin);
 	thread->last_cookie = 0;
 	if (join->spare.len >= MAX_SPARE || vec_push(&join->spare, thread) < 0)
 		thread_free(thread);
 }
 
-static void run_threads(struct join *join, void *owner, uint64_t now_ns, bool flush)
+static void run_threads(struct join *join, const struct process *process, uint64_t now_ns, bool flush)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < join->busy.len; i++) {
 		struct join_thread *thread = join->busy.items[i];
 
-		if (!owner || thread->owner == owner) {
+		if (!process || thread->origin->process == process) {
 			run_samples(join, thread, now_ns, flush);
 			run_records(join, thread, now_ns, flush);
 		}
@@ -368,9 +365,9 @@ void join_run(struct join *join, uint64_t now_ns)
 	run_threads(join, NULL, now_ns, false);
 }
 
-void join_flush(struct join *join, void *owner)
+void join_flush(struct join *join, const struct process *process)
 {
-	run_threads(join, owner, UINT64_MAX, true);
+	run_threads(join, process, UINT64_MAX, true);
 }
 
 void join_set_max_bytes(struct join *join, size_t bytes)
@@ -405,19 +402,6 @@ uint64_t join_oldest_ns(const struct join *join)
 		oldest_ns = ns < oldest_ns ? ns : oldest_ns;
 	}
 	return oldest_ns;
-}
-
-bool join_holds(const struct join *join, const void *owner)
-{
-	for (size_t i = 0; i < join->busy.len; i++)
-		if (join->busy.items[i]->owner == owner)
-			return true;
-	return false;
-}
-
-void join_forget(struct join *join, const void *owner)
-{
-	map_remove(&join->record_bytes, (uintptr_t)owner);
 }
 
 size_t join_held(const struct join *join)

@@ -20,10 +20,11 @@
 
 #include "duet_agent.h"
 #include "duet_record.h"
+#include "join/origin.h"
 
 #define JOIN_WAIT_NS (2ull * 1000 * 1000 * 1000) /* longest wait of a sample for the agent's half */
 #define JOIN_MAX_HELD 65536 /* samples held at once; above, the oldest are decided unjoined */
-#define JOIN_MAX_RECORD_BYTES (32u << 20) /* bytes of one owner's records; above, new ones are dropped */
+#define JOIN_MAX_RECORD_BYTES (32u << 20) /* bytes of one origin's records; above, new ones are dropped */
 #define JOIN_MAX_BYTES (1u << 30) /* default of join_set_max_bytes() */
 /* records of one thread, because each of its samples is compared with all; above, new ones are dropped */
 #define JOIN_MAX_THREAD_RECORDS 16384
@@ -39,7 +40,7 @@ enum join_outcome {
 };
 
 /* Called once with each decided sample; `java` is NULL for unjoined ones. Both are valid during the call. */
-typedef void (*join_handler)(void *context, void *owner, const struct duet_sample *sample,
+typedef void (*join_handler)(void *context, struct origin *origin, const struct duet_sample *sample,
 			     const struct duet_java_sample *java, enum join_outcome outcome);
 
 struct join;
@@ -48,11 +49,12 @@ struct join *join_new(join_handler handler, void *context); /* NULL when out of 
 void join_free(struct join *join);
 
 /*
- * These copy a half: a sample, or an agent's record of `size` bytes. `owner` identifies the JVM and is passed to the
- * handler. They return 0, or -ENOMEM or -ENOSPC: then the half is lost, and counted.
+ * These copy a half: a sample, or an agent's record of `size` bytes. `origin`, which wrote or describes it, is passed
+ * to the handler. They return 0, or -ENOMEM or -ENOSPC: then the half is lost, and counted.
  */
-int join_sample(struct join *join, void *owner, const struct duet_sample *sample, uint64_t now_ns);
-int join_offer(struct join *join, void *owner, const struct duet_java_sample *record, uint32_t size, uint64_t now_ns);
+int join_sample(struct join *join, struct origin *origin, const struct duet_sample *sample, uint64_t now_ns);
+int join_offer(struct join *join, struct origin *origin, const struct duet_java_sample *record, uint32_t size,
+	       uint64_t now_ns);
 
 /*
  * Limits the bytes of all halves held at once. Above the limit, samples are decided with the halves that have arrived.
@@ -62,14 +64,11 @@ void join_forget_spare(struct join *join); /* frees the memory kept for the next
 
 /* Decides the samples that have both halves, need no other half, or have waited long enough. */
 void join_run(struct join *join, uint64_t now_ns);
-/* Decides all samples of `owner` (of all owners when NULL). Called when no more halves will arrive from it. */
-void join_flush(struct join *join, void *owner);
+/* Decides all samples of the process (of all processes if NULL). Called when no more halves of them will arrive. */
+void join_flush(struct join *join, const struct process *process);
 
 /* The time of the oldest undecided sample, CLOCK_MONOTONIC; UINT64_MAX when there is none. */
 uint64_t join_oldest_ns(const struct join *join);
-bool join_holds(const struct join *join, const void *owner); /* true if a half of this owner is held */
-/* Called before `owner` is freed, when join_holds() is false for it. */
-void join_forget(struct join *join, const void *owner);
 size_t join_held(const struct join *join); /* undecided samples */
 size_t join_held_bytes(const struct join *join); /* of all halves */
 

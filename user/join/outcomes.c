@@ -4,16 +4,16 @@
 #include "base/counters.h"
 
 static void count_jvm_walk(struct outcomes *outcomes, const struct duet_sample *sample, enum join_outcome outcome,
-			   const struct splice *splice)
+			   const struct splice_verdict *verdict)
 {
 	if (sample->flags & DUET_SAMPLE_SIGNALLED)
 		(*(sample->flags & DUET_SAMPLE_WALKED ? &outcomes->checked : &outcomes->needed))++;
-	outcomes->witnesses[splice->witnesses]++;
-	outcomes->bcis[splice->bcis]++;
-	outcomes->names[splice->names]++;
-	outcomes->estimated += splice->is_estimated;
+	outcomes->witnesses[verdict->witnesses]++;
+	outcomes->bcis[verdict->bcis]++;
+	outcomes->names[verdict->names]++;
+	outcomes->estimated += verdict->is_estimated;
 	/* count_outcome() has counted it as joined, but its frames have a gap */
-	outcomes->joined -= splice->is_missing_code && outcome == JOIN_WALKED;
+	outcomes->joined -= verdict->is_missing_code && outcome == JOIN_WALKED;
 	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		outcomes->rooted++;
 	else
@@ -52,11 +52,11 @@ static void count_losses(const struct duet_sample *sample, const struct duet_jav
 }
 
 void outcomes_add(struct outcomes *outcomes, const struct duet_sample *sample, const struct duet_java_sample *java,
-		  enum join_outcome outcome, const struct splice *splice)
+		  enum join_outcome outcome, const struct splice_verdict *verdict)
 {
-	count_outcome(outcomes, sample, java, outcome, splice != NULL);
-	if (splice)
-		count_jvm_walk(outcomes, sample, outcome, splice);
+	count_outcome(outcomes, sample, java, outcome, verdict != NULL);
+	if (verdict)
+		count_jvm_walk(outcomes, sample, outcome, verdict);
 	count_losses(sample, java);
 }
 

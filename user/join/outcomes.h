@@ -33,11 +33,11 @@ struct outcomes {
 };
 
 /*
- * Counts a decided sample. Arguments are as for join_handler; `splice` is its stack, NULL if it has no JVM. Counts the
- * losses of its stack too.
+ * Counts a decided sample. Arguments are as for join_handler; `verdict` is about its stack, NULL if it has no JVM.
+ * Counts the losses of its stack too.
  */
 void outcomes_add(struct outcomes *outcomes, const struct duet_sample *sample, const struct duet_java_sample *java,
-		  enum join_outcome outcome, const struct splice *splice);
+		  enum join_outcome outcome, const struct splice_verdict *verdict);
 /* Counts a sample of an agent's own thread, which takes no signals. That BPF did not signal it is no loss. */
 void outcomes_add_own(struct outcomes *outcomes, const struct duet_sample *sample);
 /* Returns the counts since `before`. */

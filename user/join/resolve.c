@@ -22,11 +22,34 @@
 #define NAMES_SHIFT 40
 #define BCIS_SHIFT 48
 #define ESTIMATED_SHIFT 56
-#define NODE_UNKNOWN INT64_MAX
 #define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT | DUET_SAMPLE_IDLE)
 #define SHOWN_NUL "\xe2\x90\x80" /* U+2400, the symbol for it */
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
+
+/* A stack while it is named. */
+struct naming {
+	struct resolver *resolver;
+	struct profile *profile;
+	struct splice *splice; /* the stack as addresses */
+	struct resolver_rows *rows; /* its frames in the profile, root first */
+	struct process *process;
+	const struct jvm *jvm; /* NULL for a sample of no JVM */
+	struct jvm_moment then; /* time and state of classes of the sample */
+	uint16_t sleep; /* its flags that are about a sleep */
+	bool is_called; /* it was taken where Java code called the agent */
+	bool is_runnable; /* see struct decision */
+	uint32_t cpu, policy; /* as the sample has them; 0: the stack has no such frame */
+	/* class of the object that the sample is about, which becomes the leaf; or NULL */
+	const struct duet_attribute *object_class;
+	const struct duet_attribute *resource; /* what its I/O is about, which becomes the leaf; or NULL */
+	const struct duet_attribute *spent_on; /* what its time was spent on, which becomes the leaf; or NULL */
+	/* what the program has reported, which is the whole stack: the tag of a span, or an event; or NULL */
+	const struct duet_attribute *span;
+	bool is_closed; /* nothing new is added to the profile, because it is full */
+	bool is_final; /* no name in it can change, so it may be cached */
+	uint64_t names_missing; /* Java frames that stay without a name */
+};
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols)
 {
@@ -41,7 +64,7 @@ void resolver_release(struct resolver *resolver)
 	if (!resolver)
 		return;
 	splice_release(&resolver->splice);
-	vec_release(&resolver->frames);
+	vec_release(&resolver->rows);
 	vec_release(&resolver->wants);
 	map_release(&resolver->stacks);
 	map_release(&resolver->addresses);
@@ -72,71 +95,67 @@ void resolver_forget_process(struct process *process)
 /* ---- one frame ---- */
 
 /* Returns the id of a string, or 0 if it is new and the profile is closed. */
-static uint32_t string_row(struct resolver *r, const char *text)
+static uint32_t string_row(struct naming *n, const char *text)
 {
-	return r->is_closed ? intern_known(&r->profile->strings, text) : intern_str(&r->profile->strings, text);
+	return n->is_closed ? intern_known(&n->profile->strings, text) : intern_str(&n->profile->strings, text);
 }
 
-static void resolve_symbol(struct resolver *r, const struct symbol *symbol, struct frame *frame)
+static void resolve_symbol(struct naming *n, const struct symbol *symbol, struct frame *frame)
 {
-	frame->name = string_row(r, symbol->name);
-	frame->module = string_row(r, symbol->module);
-	if (r->tells_offsets)
+	frame->name = string_row(n, symbol->name);
+	frame->module = string_row(n, symbol->module);
+	if (n->resolver->has_offsets)
 		frame->bci = symbol->offset;
 }
 
-static void resolve_native(struct resolver *r, struct process *process, const struct splice_frame *from,
-			   struct frame *frame)
+static void resolve_native(struct naming *n, const struct splice_frame *from, struct frame *frame)
 {
 	struct symbol symbol;
 
-	symbols_user(r->symbols, process, from->address, from->is_return, &symbol);
-	resolve_symbol(r, &symbol, frame);
-	r->is_final &= !symbol.is_guess;
+	symbols_user(n->resolver->symbols, n->process, from->address, from->is_return, &symbol);
+	resolve_symbol(n, &symbol, frame);
+	n->is_final &= !symbol.is_guess;
 	frame->kind = strcmp(symbol.module, "libjvm.so") ? FRAME_NATIVE : FRAME_JVM;
 }
 
-static void resolve_kernel(struct resolver *r, const struct splice_frame *from, struct frame *frame)
+static void resolve_kernel(struct naming *n, const struct splice_frame *from, struct frame *frame)
 {
 	struct symbol symbol;
 
-	symbols_kernel(r->symbols, from->address, from->is_return, &symbol);
-	resolve_symbol(r, &symbol, frame);
+	symbols_kernel(n->resolver->symbols, from->address, from->is_return, &symbol);
+	resolve_symbol(n, &symbol, frame);
 	frame->kind = FRAME_KERNEL;
 }
 
-static struct duet_want method_want(const struct resolver *r, const struct splice_frame *from)
+static struct duet_want method_want(const struct naming *n, const struct splice_frame *from)
 {
 	return (struct duet_want){
 		.key = from->method,
 		.id = from->check,
 		.kind = DUET_WANT_METHOD,
-		.unloads = from->method & DUET_METHOD_BARE ? (uint32_t)r->then.unloads : 0,
+		.unloads = from->method & DUET_METHOD_BARE ? (uint32_t)n->then.unloads : 0,
 	};
 }
 
 /* Returns NULL when the method is not known, or when the one that is known is another with the same key. */
-static const struct jvm_method *find_method(const struct resolver *r, const struct jvm *jvm,
-					    const struct splice_frame *from)
+static const struct jvm_method *find_method(const struct naming *n, const struct splice_frame *from)
 {
-	const struct jvm_method *method = jvm_method(jvm, from->method, r->then);
+	const struct jvm_method *method = jvm_method(n->jvm, from->method, n->then);
 
-	return method && from->check && method->check && from->check != method->check ? NULL : method;
+	return method && jvm_method_is(method, from->check) ? method : NULL;
 }
 
-static void resolve_nameless(struct resolver *r, const struct jvm *jvm, const struct splice_frame *from,
-			     struct frame *frame)
+static void resolve_nameless(struct naming *n, const struct splice_frame *from, struct frame *frame)
 {
-	const struct duet_want want = method_want(r, from);
-	bool is_gone = jvm_is_gone(jvm, &want, r->then);
+	const struct duet_want want = method_want(n, from);
+	bool is_gone = jvm_is_gone(n->jvm, &want, n->then);
 
-	r->names_missing += !is_gone;
-	r->is_final = false;
-	frame->name = intern_str(&r->profile->strings, is_gone ? "[unloaded_class]" : "[unknown_method]");
+	n->names_missing += !is_gone;
+	n->is_final = false;
+	frame->name = intern_str(&n->profile->strings, is_gone ? "[unloaded_class]" : "[unknown_method]");
 }
 
-static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct splice_frame *from,
-			 struct frame *frame)
+static void resolve_java(struct naming *n, const struct splice_frame *from, struct frame *frame)
 {
 	static const enum frame_kind kinds[] = {
 		[SPLICE_COMPILED] = FRAME_COMPILED,
@@ -144,12 +163,12 @@ static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct
 		[SPLICE_INTERPRETED] = FRAME_INTERPRETED,
 		[SPLICE_JAVA_NATIVE] = FRAME_JAVA_NATIVE,
 	};
-	const struct jvm_method *method = find_method(r, jvm, from);
+	const struct jvm_method *method = find_method(n, from);
 
 	frame->kind = kinds[from->kind];
 	frame->bci = from->is_interpreted ? FRAME_BCI_INTERPRETED : from->bci;
 	if (!method)
-		return resolve_nameless(r, jvm, from, frame);
+		return resolve_nameless(n, from, frame);
 	frame->class_name = method->class_name;
 	frame->name = method->name;
 	frame->signature = method->signature;
@@ -157,59 +176,58 @@ static void resolve_java(struct resolver *r, const struct jvm *jvm, const struct
 	frame->line = jvm_method_line(method, from->bci);
 }
 
-static void resolve_text(struct resolver *r, const struct splice_frame *from, struct frame *frame)
+static void resolve_text(struct naming *n, const struct splice_frame *from, struct frame *frame)
 {
 	if (from->kind == SPLICE_MARK || from->kind == SPLICE_STATE) {
 		frame->kind = from->kind == SPLICE_MARK ? FRAME_MARK : FRAME_STATE;
-		frame->name = intern_str(&r->profile->strings, from->mark);
+		frame->name = intern_str(&n->profile->strings, from->mark);
 		return;
 	}
 	frame->kind = FRAME_JVM;
-	frame->name = from->text ? from->text : intern_str(&r->profile->strings, "[stub]");
+	frame->name = from->text ? from->text : intern_str(&n->profile->strings, "[stub]");
 }
 
 /* Returns the index of a frame, or UINT32_MAX when out of memory, or if it is new and the profile is closed. */
-static uint32_t frame_row(struct resolver *r, const struct frame *frame)
+static uint32_t frame_row(struct naming *n, const struct frame *frame)
 {
-	return r->is_closed ? profile_known_frame(r->profile, frame) : profile_frame(r->profile, frame);
+	return n->is_closed ? profile_known_frame(n->profile, frame) : profile_frame(n->profile, frame);
 }
 
 /* Many stacks share callers: the cache lets each address be looked up, and its name demangled, once. */
-static uint32_t resolve_address(struct resolver *r, struct process *process, const struct splice_frame *from)
+static uint32_t resolve_address(struct naming *n, const struct splice_frame *from)
 {
-	const uint64_t about[] = {(uintptr_t)process, process->maps_version, from->address,
+	const uint64_t about[] = {(uintptr_t)n->process, n->process->maps_version, from->address,
 				  (uint64_t)from->kind << 1 | from->is_return};
-	uint64_t key = hash_bytes(about, sizeof(about), r->seed), known;
+	uint64_t key = hash_bytes(about, sizeof(about), n->resolver->seed), known;
 	struct frame frame = {.bci = -1};
-	bool was_final = r->is_final;
+	bool was_final = n->is_final;
 	uint32_t id;
 
-	if (map_get(&r->addresses, key, &known))
+	if (map_get(&n->resolver->addresses, key, &known))
 		return (uint32_t)known;
-	r->is_final = true;
+	n->is_final = true;
 	if (from->kind == SPLICE_KERNEL)
-		resolve_kernel(r, from, &frame);
+		resolve_kernel(n, from, &frame);
 	else
-		resolve_native(r, process, from, &frame);
-	id = frame_row(r, &frame);
-	if (r->is_final && id != UINT32_MAX && r->addresses.len < MAX_STACKS)
-		(void)map_put(&r->addresses, key, id); /* out of memory: looked up again next time */
-	r->is_final &= was_final;
+		resolve_native(n, from, &frame);
+	id = frame_row(n, &frame);
+	if (n->is_final && id != UINT32_MAX && n->resolver->addresses.len < MAX_STACKS)
+		(void)map_put(&n->resolver->addresses, key, id); /* out of memory: looked up again next time */
+	n->is_final &= was_final;
 	return id;
 }
 
-static uint32_t resolve_frame(struct resolver *r, struct process *process, const struct jvm *jvm,
-			      const struct splice_frame *from)
+static uint32_t resolve_frame(struct naming *n, const struct splice_frame *from)
 {
 	struct frame frame = {.bci = -1};
 
 	if (from->kind == SPLICE_KERNEL || from->kind == SPLICE_NATIVE)
-		return resolve_address(r, process, from);
+		return resolve_address(n, from);
 	if (splice_is_java(from->kind))
-		resolve_java(r, jvm, from, &frame);
+		resolve_java(n, from, &frame);
 	else
-		resolve_text(r, from, &frame);
-	return frame_row(r, &frame);
+		resolve_text(n, from, &frame);
+	return frame_row(n, &frame);
 }
 
 /* ---- the whole stack ---- */
@@ -217,41 +235,40 @@ static uint32_t resolve_frame(struct resolver *r, struct process *process, const
 /*
  * Lists the code and the methods to ask the agent for. Method 0 has no name: AsyncGetCallTrace could not identify it.
  */
-static void list_wants(struct resolver *r, const struct jvm *jvm)
+static void list_wants(struct naming *n)
 {
-	for (size_t i = 0; i < r->splice.wants.len; i++)
-		(void)vec_push(&r->wants, r->splice.wants.items[i]);
-	for (size_t i = 0; i < r->splice.frames.len; i++) {
-		const struct splice_frame *frame = &r->splice.frames.items[i];
-		const struct duet_want want = method_want(r, frame);
+	for (size_t i = 0; i < n->splice->wants.len; i++)
+		(void)vec_push(&n->resolver->wants, n->splice->wants.items[i]);
+	for (size_t i = 0; i < n->splice->frames.len; i++) {
+		const struct splice_frame *frame = &n->splice->frames.items[i];
+		const struct duet_want want = method_want(n, frame);
 
-		if (splice_is_java(frame->kind) && frame->method && !find_method(r, jvm, frame) &&
-		    !jvm_is_gone(jvm, &want, r->then))
-			(void)vec_push(&r->wants, want);
+		if (splice_is_java(frame->kind) && frame->method && jvm_lacks(n->jvm, &want, n->then))
+			(void)vec_push(&n->resolver->wants, want);
 	}
 }
 
 /* Returns the index of the frame for object_class, as frame_row() does. */
-static uint32_t class_row(struct resolver *r)
+static uint32_t class_row(struct naming *n)
 {
-	bool is_outside = r->object_class->about == DUET_CLASS_OUTSIDE;
+	bool is_outside = n->object_class->about == DUET_CLASS_OUTSIDE;
 	struct frame frame = {.kind = FRAME_CLASS, .bci = is_outside ? FRAME_BCI_OUTSIDE : -1};
 	struct buf name;
 
 	buf_init(&name);
-	class_name_add(&name, (const char *)(r->object_class + 1), r->object_class->bytes);
-	frame.name = string_row(r, name.data);
+	class_name_add(&name, (const char *)(n->object_class + 1), n->object_class->bytes);
+	frame.name = string_row(n, name.data);
 	buf_release(&name);
-	return frame_row(r, &frame);
+	return frame_row(n, &frame);
 }
 
-static int push_text(struct resolver *r, const struct buf *text)
+static int push_text(struct naming *n, const struct buf *text)
 {
 	struct frame frame = {.kind = FRAME_SPAN, .bci = -1};
 
 	if (text->len)
-		frame.name = string_row(r, text->data);
-	return vec_push(&r->frames, frame_row(r, &frame));
+		frame.name = string_row(n, text->data);
+	return vec_push(n->rows, frame_row(n, &frame));
 }
 
 /* The character of this number below 256, in UTF-8. A text has no NUL. */
@@ -268,82 +285,82 @@ static void add_latin1(struct buf *out, unsigned char byte)
 }
 
 /* An event of the program's own: its type, and in it its data, which may be any bytes and is shown as Latin-1. */
-static int push_user_event(struct resolver *r)
+static int push_user_event(struct naming *n)
 {
-	const char *type = (const char *)(r->span + 1), *end = type + r->span->bytes;
+	const char *type = (const char *)(n->span + 1), *end = type + n->span->bytes;
 	struct buf data;
 	int err;
 
 	buf_init(&data);
 	buf_add_str(&data, type);
-	err = push_text(r, &data);
+	err = push_text(n, &data);
 	buf_clear(&data);
 	for (const char *at = type + strlen(type) + 1; at < end; at++)
 		add_latin1(&data, (unsigned char)*at);
 	if (!err)
-		err = push_text(r, &data);
+		err = push_text(n, &data);
 	buf_release(&data);
 	return err;
 }
 
 /* The tag is the program's own text. A span without one has a frame without a name. */
-static int push_span(struct resolver *r)
+static int push_span(struct naming *n)
 {
 	struct buf tag;
 	int err;
 
-	if (r->span->type == DUET_ATTRIBUTE_USER)
-		return push_user_event(r);
+	if (n->span->type == DUET_ATTRIBUTE_USER)
+		return push_user_event(n);
 	buf_init(&tag);
-	buf_add(&tag, r->span + 1, r->span->bytes);
+	buf_add(&tag, n->span + 1, n->span->bytes);
 	if (tag.len)
 		buf_cut(&tag, text_join_surrogates(tag.data, tag.len));
-	err = push_text(r, &tag);
+	err = push_text(n, &tag);
 	buf_release(&tag);
 	return err;
 }
 
-static int push_state_frame(struct resolver *r, const char *state)
+static int push_state_frame(struct naming *n, const char *state)
 {
-	const struct frame frame = {.kind = FRAME_STATE, .bci = -1, .name = string_row(r, state)};
+	const struct frame frame = {.kind = FRAME_STATE, .bci = -1, .name = string_row(n, state)};
 
-	return vec_push(&r->frames, frame_row(r, &frame));
+	return vec_push(n->rows, frame_row(n, &frame));
 }
 
 /* Pushes the text as a frame, unless it is empty, and empties it. */
-static int push_state_text(struct resolver *r, struct buf *text)
+static int push_state_text(struct naming *n, struct buf *text)
 {
-	int err = text->failed ? -ENOMEM : text->len ? push_state_frame(r, text->data) : 0;
+	int err = text->failed ? -ENOMEM : text->len ? push_state_frame(n, text->data) : 0;
 
 	buf_clear(text);
 	return err;
 }
 
 /* What an attribute tells: the request and the file of an I/O, or what time was spent on. */
-static int push_told(struct resolver *r)
+static int push_told(struct naming *n)
 {
 	struct buf text;
 	int err = 0;
 
 	buf_init(&text);
-	if (r->resource) {
-		resource_request(r->resource, &text);
-		err = push_state_text(r, &text);
-		resource_name(r->resource, &text);
+	if (n->resource) {
+		resource_request(n->resource, &text);
+		err = push_state_text(n, &text);
+		resource_name(n->resource, &text);
 	} else {
-		buf_printf(&text, "[%.*s]", (int)r->spent_on->bytes, (const char *)(r->spent_on + 1));
+		buf_printf(&text, "[%.*s]", (int)n->spent_on->bytes, (const char *)(n->spent_on + 1));
 	}
 	if (!err)
-		err = push_state_text(r, &text);
+		err = push_state_text(n, &text);
 	buf_release(&text);
 	return err;
 }
 
-static int push_root(struct resolver *r, const char *name)
+static int push_root(struct naming *n, const char *name)
 {
-	const struct frame frame = {.kind = FRAME_CPU, .bci = -1, .name = string_row(r, name)};
+	const struct frame frame = {.kind = FRAME_CPU, .bci = -1, .name = string_row(n, name)};
 
-	return vec_push(&r->frames, frame_row(r, &frame));
+	return vec_push(n->rows, frame_row(n, &frame));
 }
 
 /* The numbers of sched.h: an agent may send others. */
@@ -356,45 +373,45 @@ static const char *policy_name(uint32_t policy)
 }
 
 /* The outermost frames. */
-static int push_roots(struct resolver *r)
+static int push_roots(struct naming *n)
 {
 	char cpu[32];
 
-	if (r->cpu) {
-		snprintf(cpu, sizeof(cpu), "[CPU-%u]", r->cpu - 1);
-		if (push_root(r, cpu) < 0)
+	if (n->cpu) {
+		snprintf(cpu, sizeof(cpu), "[CPU-%u]", n->cpu - 1);
+		if (push_root(n, cpu) < 0)
 			return -ENOMEM;
 	}
-	return r->policy ? push_root(r, policy_name(r->policy - 1)) : 0;
+	return n->policy ? push_root(n, policy_name(n->policy - 1)) : 0;
 }
 
 /* Makes the last of the frames the root. */
-static void move_to_root(struct resolver *r)
+static void move_to_root(struct naming *n)
 {
-	uint32_t last = r->frames.items[r->frames.len - 1];
+	uint32_t last = n->rows->items[n->rows->len - 1];
 
-	memmove(r->frames.items + 1, r->frames.items, (r->frames.len - 1) * sizeof(*r->frames.items));
-	r->frames.items[0] = last;
+	memmove(n->rows->items + 1, n->rows->items, (n->rows->len - 1) * sizeof(*n->rows->items));
+	n->rows->items[0] = last;
 }
 
 /*
  * Replaces the frames of the tracing by what the thread waited for, as the leaf. A wait for work gets the root
  * STATE_IDLE. 0 or -ENOMEM.
  */
-static int push_state(struct resolver *r)
+static int push_state(struct naming *n)
 {
 	const char *state;
 
-	r->frames.len = state_trim(r->profile, r->frames.items, r->frames.len);
-	state = state_of(r->profile, r->frames.items, r->frames.len, r->sleep);
-	if (r->is_runnable)
-		return push_state_frame(r, STATE_RUNNABLE);
-	if (!(r->sleep & DUET_SAMPLE_IDLE) && idle_in_pool(r->profile, r->frames.items, r->frames.len, state)) {
-		if (push_state_frame(r, STATE_IDLE) < 0)
+	n->rows->len = state_trim(n->profile, n->rows->items, n->rows->len);
+	state = state_of(n->profile, n->rows->items, n->rows->len, n->sleep);
+	if (n->is_runnable)
+		return push_state_frame(n, STATE_RUNNABLE);
+	if (!(n->sleep & DUET_SAMPLE_IDLE) && idle_in_pool(n->profile, n->rows->items, n->rows->len, state)) {
+		if (push_state_frame(n, STATE_IDLE) < 0)
 			return -ENOMEM;
-		move_to_root(r);
+		move_to_root(n);
 	}
-	return push_state_frame(r, state);
+	return push_state_frame(n, state);
 }
 
 static bool is_one_mark(const struct splice *splice)
@@ -403,38 +420,38 @@ static bool is_one_mark(const struct splice *splice)
 }
 
 /* Returns true for a frame of the class that instrumented methods call. */
-static bool is_helper(const struct resolver *r, const struct jvm *jvm, const struct splice_frame *frame)
+static bool is_helper(const struct naming *n, const struct splice_frame *frame)
 {
 	static const char helper[] = "java.lang.DuetProbe";
-	const struct jvm_method *method = splice_is_java(frame->kind) ? jvm_method(jvm, frame->method, r->then) : NULL;
+	const struct jvm_method *method = splice_is_java(frame->kind) ? jvm_method(n->jvm, frame->method, n->then) : NULL;
 
 	return method &&
-	       !strncmp(intern_text(&r->profile->strings, method->class_name), helper, strlen(helper));
+	       !strncmp(intern_text(&n->profile->strings, method->class_name), helper, strlen(helper));
 }
 
 /* Returns the name of the class of a constructor's frame; 0 for other frames. */
-static uint32_t constructed_class(const struct resolver *r, const struct jvm *jvm, const struct splice_frame *frame)
+static uint32_t constructed_class(const struct naming *n, const struct splice_frame *frame)
 {
-	const struct jvm_method *method = splice_is_java(frame->kind) ? jvm_method(jvm, frame->method, r->then) : NULL;
+	const struct jvm_method *method = splice_is_java(frame->kind) ? jvm_method(n->jvm, frame->method, n->then) : NULL;
 
-	return method && !strcmp(intern_text(&r->profile->strings, method->name), "<init>") ? method->class_name : 0;
+	return method && !strcmp(intern_text(&n->profile->strings, method->name), "<init>") ? method->class_name : 0;
 }
 
 /*
  * Returns the index of the first frame behind the constructors of the object that the sample is about, which call each
  * other, the one of its class last.
  */
-static size_t behind_constructors(const struct resolver *r, const struct jvm *jvm, size_t first)
+static size_t behind_constructors(const struct naming *n, size_t first)
 {
 	size_t behind = first;
 	uint32_t wanted, class;
 	struct buf name;
 
 	buf_init(&name);
-	class_name_add(&name, (const char *)(r->object_class + 1), r->object_class->bytes);
-	wanted = intern_known(&r->profile->strings, name.data);
-	for (; first < r->splice.frames.len; first++) {
-		class = constructed_class(r, jvm, &r->splice.frames.items[first]);
+	class_name_add(&name, (const char *)(n->object_class + 1), n->object_class->bytes);
+	wanted = intern_known(&n->profile->strings, name.data);
+	for (; first < n->splice->frames.len; first++) {
+		class = constructed_class(n, &n->splice->frames.items[first]);
 		if (!class)
 			break;
 		if (class == wanted)
@@ -448,78 +465,78 @@ static size_t behind_constructors(const struct resolver *r, const struct jvm *jv
  * Returns the index of the first frame that is the application's. The mark of a sample without frames is none, if the
  * sample has something else.
  */
-static size_t first_frame(const struct resolver *r, const struct jvm *jvm)
+static size_t first_frame(const struct naming *n)
 {
 	size_t first = 0;
 
-	if (r->spent_on && is_one_mark(&r->splice))
+	if (n->spent_on && is_one_mark(n->splice))
 		return 1;
-	while (first < r->splice.frames.len && is_helper(r, jvm, &r->splice.frames.items[first]))
+	while (first < n->splice->frames.len && is_helper(n, &n->splice->frames.items[first]))
 		first++;
-	if (first && first == r->splice.frames.len) /* it is what the JVM compiles */
+	if (first && first == n->splice->frames.len) /* it is what the JVM compiles */
 		return first - 1;
-	return first && r->object_class ? behind_constructors(r, jvm, first) : first;
+	return first && n->object_class ? behind_constructors(n, first) : first;
 }
 
 /* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
-static uint32_t stack_row(struct resolver *r, struct process *process, const struct jvm *jvm)
+static uint32_t stack_row(struct naming *n)
 {
-	size_t first = r->is_called ? first_frame(r, jvm) : 0;
+	size_t first = n->is_called ? first_frame(n) : 0;
 
-	vec_clear(&r->frames);
-	if (push_roots(r) < 0)
+	vec_clear(n->rows);
+	if (push_roots(n) < 0)
 		return UINT32_MAX;
-	if (r->sleep & DUET_SAMPLE_IDLE && push_state_frame(r, STATE_IDLE) < 0)
+	if (n->sleep & DUET_SAMPLE_IDLE && push_state_frame(n, STATE_IDLE) < 0)
 		return UINT32_MAX;
-	if (r->span && push_span(r) < 0)
+	if (n->span && push_span(n) < 0)
 		return UINT32_MAX;
-	for (size_t i = r->splice.frames.len; !r->span && i-- > first;) {
-		uint32_t id = resolve_frame(r, process, jvm, &r->splice.frames.items[i]);
+	for (size_t i = n->splice->frames.len; !n->span && i-- > first;) {
+		uint32_t id = resolve_frame(n, &n->splice->frames.items[i]);
 
-		if (id == UINT32_MAX || vec_push(&r->frames, id) < 0)
+		if (id == UINT32_MAX || vec_push(n->rows, id) < 0)
 			return UINT32_MAX;
 	}
-	if (r->object_class && vec_push(&r->frames, class_row(r)) < 0)
+	if (n->object_class && vec_push(n->rows, class_row(n)) < 0)
 		return UINT32_MAX;
-	if ((r->resource || r->spent_on) && push_told(r) < 0)
+	if ((n->resource || n->spent_on) && push_told(n) < 0)
 		return UINT32_MAX;
-	if (r->sleep & DUET_SAMPLE_OFF_CPU && push_state(r) < 0)
+	if (n->sleep & DUET_SAMPLE_OFF_CPU && push_state(n) < 0)
 		return UINT32_MAX;
-	return r->is_closed ? profile_known_stack(r->profile, r->frames.items, (uint32_t)r->frames.len)
-			    : profile_stack(r->profile, r->frames.items, (uint32_t)r->frames.len);
+	return n->is_closed ? profile_known_stack(n->profile, n->rows->items, (uint32_t)n->rows->len)
+			    : profile_stack(n->profile, n->rows->items, (uint32_t)n->rows->len);
 }
 
-static int64_t name_stack(struct resolver *r, struct process *process, const struct jvm *jvm)
+static int64_t name_stack(struct naming *n)
 {
-	size_t rows = r->profile->frames.len + r->profile->nodes.len;
-	uint32_t node = stack_row(r, process, jvm);
+	size_t rows = n->profile->frames.len + n->profile->nodes.len;
+	uint32_t node = stack_row(n);
 
-	rows = r->profile->frames.len + r->profile->nodes.len - rows;
-	resolver_count(process, rows);
-	r->kept += rows != 0;
+	rows = n->profile->frames.len + n->profile->nodes.len - rows;
+	resolver_count(n->process, rows);
+	n->resolver->kept += rows != 0;
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
 
 /* Hashes everything that the result of splice_stack() and the names depend on. */
-static uint64_t stack_key(const struct resolver *r, const struct decision *decision)
+static uint64_t stack_key(const struct naming *n, const struct decision *decision)
 {
 	const struct duet_sample *sample = decision->sample;
 	const struct duet_java_sample *java = decision->java;
 	uint64_t about[] = {
-		(uintptr_t)decision->process,
-		decision->process->maps_version,
-		(uintptr_t)decision->jvm,
-		decision->jvm ? jvm_changed_ns(decision->jvm) : 0,
+		(uintptr_t)n->process,
+		n->process->maps_version,
+		(uintptr_t)n->jvm,
+		n->jvm ? jvm_changed_ns(n->jvm) : 0,
 		decision->outcome,
 		sample->flags & (DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_CALLED | SLEEP_FLAGS),
-		r->sleep & DUET_SAMPLE_OFF_CPU && r->is_runnable,
+		n->sleep & DUET_SAMPLE_OFF_CPU && n->is_runnable,
 		(uint64_t)sample->walk_end << 1 | (sample->left_out != 0),
 		(uint64_t)sample->kernel_depth << 32 | (uint64_t)sample->user_depth << 16 | sample->no_signal,
 		java ? (uint64_t)java->java_depth << 32 | java->flags : 0,
 		java ? (uint64_t)(uint32_t)java->status : 0,
-		(uint64_t)r->cpu << 32 | r->policy,
+		(uint64_t)n->cpu << 32 | n->policy,
 	};
-	uint64_t key = hash_bytes(about, sizeof(about), r->seed);
+	uint64_t key = hash_bytes(about, sizeof(about), n->resolver->seed);
 
 	key = hash_bytes(sample->stack,
 			 (sample->kernel_depth + sample->user_depth) * sizeof(uint64_t) +
@@ -527,35 +544,15 @@ static uint64_t stack_key(const struct resolver *r, const struct decision *decis
 			 key);
 	if (java)
 		key = hash_bytes(java + 1, java->java_depth * sizeof(struct duet_java_frame), key);
-	if (r->object_class)
-		key = hash_bytes(r->object_class + 1, r->object_class->bytes, key ^ r->object_class->about);
-	if (r->resource)
-		key = hash_bytes(r->resource + 1, r->resource->bytes, key);
-	if (r->spent_on)
-		key = hash_bytes(r->spent_on + 1, r->spent_on->bytes, key);
-	if (r->span)
-		key = hash_bytes(r->span, sizeof(*r->span) + r->span->bytes, key);
+	if (n->object_class)
+		key = hash_bytes(n->object_class + 1, n->object_class->bytes, key ^ n->object_class->about);
+	if (n->resource)
+		key = hash_bytes(n->resource + 1, n->resource->bytes, key);
+	if (n->spent_on)
+		key = hash_bytes(n->spent_on + 1, n->spent_on->bytes, key);
+	if (n->span)
+		key = hash_bytes(n->span, sizeof(*n->span) + n->span->bytes, key);
 	return key;
-}
-
-/* Replaces the stack by a mark, without class, file and state: a process can invent any number of them. */
-static int mark_too_many(struct resolver *r)
-{
-	r->object_class = r->resource = r->spent_on = r->span = NULL;
-	return splice_mark(&r->splice, TOO_MANY);
-}
-
-/*
- * Splices the stack. If the process has added too many stacks, adds no new one: one process must not use up the
- * profile.
- */
-static int splice_bounded(struct resolver *r, const struct decision *of)
-{
-	r->is_final = resolver_has_room(of->process);
-	if (r->is_final)
-		return splice_stack(&r->splice, of->process, of->jvm, of->sample, of->java, of->outcome);
-	loader_counters[DUET_LOADER_STACKS_FULL]++;
-	return mark_too_many(r);
 }
 
 static void count_nameless(const struct process *process, uint64_t frames)
@@ -565,24 +562,30 @@ static void count_nameless(const struct process *process, uint64_t frames)
 	loader_counters[has_ended ? DUET_LOADER_NAME_MISSING : DUET_LOADER_NAME_LATE] += frames;
 }
 
+/* Replaces the stack by a mark, without class, file and state: a process can invent any number of them. */
+static int mark_too_many(struct naming *n)
+{
+	n->object_class = n->resource = n->spent_on = n->span = NULL;
+	return splice_mark(n->splice, TOO_MANY);
+}
+
 /* Names the stack. If the profile is full and does not have the stack yet, the stack becomes a single mark. */
-static int64_t name_bounded(struct resolver *r, const struct decision *of)
+static int64_t name_bounded(struct naming *n, uint64_t key)
 {
 	int64_t node;
 	int err;
 
-	r->is_closed = profile_is_full(r->profile) && !is_one_mark(&r->splice);
-	r->names_missing = 0;
-	node = name_stack(r, of->process, of->jvm);
-	if (node >= 0 || !r->is_closed) {
-		count_nameless(of->process, r->names_missing);
+	n->is_closed = profile_is_full(n->profile) && !is_one_mark(n->splice);
+	node = name_stack(n);
+	if (node >= 0 || !n->is_closed) {
+		count_nameless(n->process, n->names_missing);
 		return node;
 	}
 	loader_counters[DUET_LOADER_MEMORY_FULL]++;
-	distinct_add(&r->refused, r->key);
-	r->is_closed = r->is_final = false; /* not cached: there may be room later */
-	err = mark_too_many(r);
-	return err < 0 ? err : name_stack(r, of->process, of->jvm);
+	distinct_add(&n->resolver->refused, key);
+	n->is_closed = n->is_final = false; /* not cached: there may be room later */
+	err = mark_too_many(n);
+	return err < 0 ? err : name_stack(n);
 }
 
 void resolver_forget(struct resolver *r)
@@ -606,62 +609,122 @@ static void forget_old(struct resolver *r, uint64_t time_ns)
 	r->epoch = time_ns >> EPOCH_SHIFT;
 }
 
-/* Takes the stack from the cache. A sample older than the last change of its JVM may have hit code unloaded since. */
-static bool find_known(struct resolver *r, const struct decision *decision)
+/* ---- one decision ---- */
+
+static struct naming naming_of(struct resolver *r, const struct decision *of)
+{
+	const struct duet_sample *sample = of->sample;
+	struct naming n = {
+		.resolver = r,
+		.profile = r->profile,
+		.splice = &r->splice,
+		.rows = &r->rows,
+		.process = of->process,
+		.jvm = of->jvm,
+		.then = {sample->head.time_ns, sample->unloads},
+		.sleep = sample->flags & SLEEP_FLAGS,
+		.is_called = sample->flags & DUET_SAMPLE_CALLED,
+		.is_runnable = of->is_runnable,
+		.cpu = r->cpu_events >> sample->event & 1 ? sample->cpu : 0,
+		.policy = r->has_policies ? sample->policy : 0,
+		.object_class = attribute_find(sample, DUET_ATTRIBUTE_CLASS),
+		.resource = attribute_find(sample, DUET_ATTRIBUTE_RESOURCE),
+		.spent_on = attribute_find(sample, DUET_ATTRIBUTE_STATE),
+		.span = attribute_find(sample, DUET_ATTRIBUTE_SPAN),
+	};
+
+	if (!n.span)
+		n.span = attribute_find(sample, DUET_ATTRIBUTE_USER);
+	return n;
+}
+
+/* Returns true if nothing in the JVM has changed since: an older sample may have hit code unloaded since. */
+static bool is_current(const struct naming *n)
+{
+	return !n->jvm || jvm_is_current(n->jvm, n->then);
+}
+
+static void put_known(struct resolver *r, const struct resolved *resolved)
+{
+	const struct splice_verdict *verdict = &resolved->verdict;
+
+	/* When out of memory, the stack is resolved again next time. */
+	(void)map_put(&r->stacks, resolved->key,
+		      (uint64_t)resolved->node | (uint64_t)verdict->witnesses << WITNESSES_SHIFT |
+			      (uint64_t)verdict->names << NAMES_SHIFT | (uint64_t)verdict->bcis << BCIS_SHIFT |
+			      (uint64_t)verdict->is_estimated << ESTIMATED_SHIFT);
+}
+
+/* Takes the stack from the cache. */
+static bool find_known(const struct naming *n, struct resolved *resolved)
 {
 	uint64_t known;
 
-	r->is_current = !decision->jvm || jvm_is_current(decision->jvm, r->then);
-	if (!r->is_current || !map_get(&r->stacks, r->key, &known))
+	if (!is_current(n) || !map_get(&n->resolver->stacks, resolved->key, &known))
 		return false;
-	r->splice.is_missing_code = false;
-	r->splice.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT & 0xff);
-	r->splice.names = (enum alike)(known >> NAMES_SHIFT & 0xff);
-	r->splice.bcis = (enum alike)(known >> BCIS_SHIFT & 0xff);
-	r->splice.is_estimated = known >> ESTIMATED_SHIFT;
-	r->node = (uint32_t)known;
+	resolved->verdict = (struct splice_verdict){
+		.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT & 0xff),
+		.names = (enum alike)(known >> NAMES_SHIFT & 0xff),
+		.bcis = (enum alike)(known >> BCIS_SHIFT & 0xff),
+		.is_estimated = known >> ESTIMATED_SHIFT,
+	};
+	resolved->node = (uint32_t)known;
 	return true;
 }
 
-bool resolve_stack(struct resolver *r, const struct decision *decision)
+/*
+ * Splices the stack. If the process has added too many stacks, adds no new one: one process must not use up the
+ * profile.
+ */
+static void splice_bounded(struct naming *n, const struct decision *of, struct resolved *resolved)
 {
+	struct resolver *r = n->resolver;
 	int err;
 
-	r->then = (struct jvm_moment){decision->sample->head.time_ns, decision->sample->unloads};
-	r->object_class = attribute_find(decision->sample, DUET_ATTRIBUTE_CLASS);
-	r->resource = attribute_find(decision->sample, DUET_ATTRIBUTE_RESOURCE);
-	r->spent_on = attribute_find(decision->sample, DUET_ATTRIBUTE_STATE);
-	r->span = attribute_find(decision->sample, DUET_ATTRIBUTE_SPAN);
-	if (!r->span)
-		r->span = attribute_find(decision->sample, DUET_ATTRIBUTE_USER);
-	r->sleep = decision->sample->flags & SLEEP_FLAGS;
-	r->is_called = decision->sample->flags & DUET_SAMPLE_CALLED;
-	r->cpu = r->cpu_events >> decision->sample->event & 1 ? decision->sample->cpu : 0;
-	r->policy = r->tells_policy ? decision->sample->policy : 0;
-	r->key = stack_key(r, decision);
-	forget_old(r, r->then.time_ns);
-	vec_clear(&r->wants);
-	if (find_known(r, decision))
-		return true;
-	err = splice_bounded(r, decision);
-	r->node = err < 0 ? err : NODE_UNKNOWN;
-	if (!err && decision->jvm)
-		list_wants(r, decision->jvm);
-	return !r->wants.len;
+	resolved->is_refused = !resolver_has_room(n->process);
+	if (resolved->is_refused) {
+		loader_counters[DUET_LOADER_STACKS_FULL]++;
+		err = mark_too_many(n);
+	} else {
+		err = splice_stack(n->splice, n->process, n->jvm, of->sample, of->java, of->outcome);
+	}
+	resolved->node = err < 0 ? err : RESOLVED_NODE_UNKNOWN;
+	resolved->verdict = n->splice->verdict;
+	resolved->splice = ++r->splices;
 }
 
-int64_t resolve_node(struct resolver *r, const struct decision *decision)
+struct resolved resolve_stack(struct resolver *r, const struct decision *decision)
 {
-	if (r->node != NODE_UNKNOWN)
-		return r->node;
-	r->is_final &= !r->splice.is_missing_code && !r->splice.wants.len;
-	r->node = name_bounded(r, decision);
-	/* When out of memory, the stack is resolved again next time. */
-	if (r->node >= 0 && r->is_current && r->is_final)
-		(void)map_put(&r->stacks, r->key,
-			      (uint64_t)r->node | (uint64_t)r->splice.witnesses << WITNESSES_SHIFT |
-				      (uint64_t)r->splice.names << NAMES_SHIFT |
-				      (uint64_t)r->splice.bcis << BCIS_SHIFT |
-				      (uint64_t)r->splice.is_estimated << ESTIMATED_SHIFT);
-	return r->node;
+	struct naming n = naming_of(r, decision);
+	struct resolved resolved = {.key = stack_key(&n, decision)};
+
+	forget_old(r, n.then.time_ns);
+	vec_clear(&r->wants);
+	if (find_known(&n, &resolved))
+		return resolved;
+	splice_bounded(&n, decision, &resolved);
+	if (resolved.node == RESOLVED_NODE_UNKNOWN && n.jvm)
+		list_wants(&n);
+	resolved.wants = r->wants.items;
+	resolved.want_count = r->wants.len;
+	return resolved;
+}
+
+int64_t resolve_node(struct resolver *r, const struct decision *decision, struct resolved *resolved)
+{
+	struct naming n = naming_of(r, decision);
+
+	if (resolved->node != RESOLVED_NODE_UNKNOWN)
+		return resolved->node;
+	if (resolved->splice != r->splices)
+		splice_bounded(&n, decision, resolved);
+	else if (resolved->is_refused)
+		(void)mark_too_many(&n);
+	if (resolved->node != RESOLVED_NODE_UNKNOWN)
+		return resolved->node;
+	n.is_final = !resolved->is_refused && !resolved->verdict.is_missing_code && !n.splice->wants.len;
+	resolved->node = name_bounded(&n, resolved->key);
+	if (resolved->node >= 0 && is_current(&n) && n.is_final)
+		put_known(r, resolved);
+	return resolved->node;
 }

@@ -203,8 +203,8 @@ static void note_bci(struct splicing *s, uint32_t index, int32_t bci)
 	int32_t its = s->other[index].bci;
 	enum alike bcis = bci == its ? ALIKE_AGREED : ALIKE_DISAGREED;
 
-	if (index && bci >= 0 && its >= 0 && s->out->bcis < bcis)
-		s->out->bcis = bcis;
+	if (index && bci >= 0 && its >= 0 && s->out->verdict.bcis < bcis)
+		s->out->verdict.bcis = bcis;
 }
 
 /*
@@ -283,8 +283,8 @@ static bool confirm_topmost(struct splicing *s, const struct jvm_code *code, con
 /* One frame with two names is enough to count the stack. */
 static void note_names(struct splicing *s, enum alike names)
 {
-	if (s->out->names < names)
-		s->out->names = names;
+	if (s->out->verdict.names < names)
+		s->out->verdict.names = names;
 }
 
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
@@ -294,7 +294,7 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 	bool topmost = s->other && !s->other_next;
 	int err = 0;
 
-	s->out->is_estimated |= flags & DUET_PC_ESTIMATED;
+	s->out->verdict.is_estimated |= flags & DUET_PC_ESTIMATED;
 	if (!depth)
 		return push_compiled_bare(s, code);
 	note_names(s, alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->then, frames, depth));
@@ -344,7 +344,7 @@ static int push_missing_code(struct splicing *s, uint32_t index)
 {
 	struct duet_want want = code_key(s, index);
 
-	s->out->is_missing_code = true;
+	s->out->verdict.is_missing_code = true;
 	if (s->other)
 		return -EILSEQ;
 	return push_mark(s, jvm_is_gone(s->jvm, &want, s->then) ? "[unloaded_code]" : "[unknown_code]");
@@ -440,7 +440,7 @@ static uint32_t leaf_compiled_depth(struct splicing *s, uint32_t index, const st
 	if (!code || !code->method)
 		return 0;
 	inlined = jvm_code_frames(code, s->user[index], is_return(s, index), walked, &flags);
-	s->out->is_estimated |= flags & DUET_PC_ESTIMATED;
+	s->out->verdict.is_estimated |= flags & DUET_PC_ESTIMATED;
 	if (inlined && inlined <= depth && frames[inlined - 1].method == code->method)
 		return inlined;
 	for (uint32_t i = 0; i < depth && i < 64; i++)
@@ -495,10 +495,10 @@ static int push_agreed(struct splicing *s, const struct duet_java_frame *frames,
 	if (err == -EILSEQ)
 		err = 0;
 	else
-		*ret_agreed = !err && s->other_next == depth && !s->out->is_missing_code;
+		*ret_agreed = !err && s->other_next == depth && !s->out->verdict.is_missing_code;
 	if (!*ret_agreed) {
 		s->out->frames.len = before;
-		s->out->bcis = ALIKE_ALONE;
+		s->out->verdict.bcis = ALIKE_ALONE;
 	}
 	return err;
 }
@@ -538,7 +538,7 @@ static int push_undisputed(struct splicing *s, const struct duet_java_frame *fra
 	size_t before = s->out->frames.len;
 	int err = push_physical(s);
 
-	*ret_keeps = !err && !s->out->is_missing_code && saw_less(s->out, before, frames, depth);
+	*ret_keeps = !err && !s->out->verdict.is_missing_code && saw_less(s->out, before, frames, depth);
 	if (!*ret_keeps)
 		s->out->frames.len = before;
 	return err;
@@ -555,13 +555,13 @@ static int push_java_half(struct splicing *s, const struct duet_sample *sample, 
 	s->other_is_cut = java->flags & (DUET_JAVA_TRUNCATED | DUET_JAVA_MOUNTED);
 	if (is_complete) {
 		err = push_agreed(s, frames, java->java_depth, &agreed);
-		if (!s->out->is_missing_code)
-			s->out->witnesses = agreed ? SPLICE_AGREED : SPLICE_DISAGREED;
+		if (!s->out->verdict.is_missing_code)
+			s->out->verdict.witnesses = agreed ? SPLICE_AGREED : SPLICE_DISAGREED;
 	}
-	if (!err && s->out->witnesses == SPLICE_DISAGREED) {
+	if (!err && s->out->verdict.witnesses == SPLICE_DISAGREED) {
 		err = push_undisputed(s, frames, java->java_depth, &agreed);
 		if (agreed)
-			s->out->witnesses = SPLICE_SAW_LESS;
+			s->out->verdict.witnesses = SPLICE_SAW_LESS;
 	}
 	if (err || agreed)
 		return err;
@@ -624,9 +624,7 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 
 	vec_clear(&splice->frames);
 	vec_clear(&splice->wants);
-	splice->is_missing_code = splice->is_estimated = false;
-	splice->witnesses = SPLICE_ALONE;
-	splice->names = splice->bcis = ALIKE_ALONE;
+	splice->verdict = (struct splice_verdict){0};
 	if (sample->id_depth)
 		s.ids = (const uint32_t *)(s.user + s.user_depth);
 	if (sample->flags & DUET_SAMPLE_FOR_JAVA)
@@ -650,6 +648,7 @@ int splice_mark(struct splice *splice, const char *mark)
 {
 	vec_clear(&splice->frames);
 	vec_clear(&splice->wants);
+	splice->verdict = (struct splice_verdict){0};
 	return vec_push(&splice->frames, (struct splice_frame){.kind = SPLICE_MARK, .mark = mark});
 }
 

@@ -55,12 +55,17 @@ enum splice_witnesses {
 	SPLICE_WITNESSES_MAX
 };
 
-struct splice {
-	enum splice_witnesses witnesses;
+/* How sure a stack is. */
+struct splice_verdict {
+	enum splice_witnesses witnesses; /* {0}: nothing was compared */
 	enum alike names; /* whether two sources gave its Java frames the same names */
 	enum alike bcis; /* whether the two witnesses, where they agreed, have the same byte code indices */
 	bool is_estimated; /* the compiler has not recorded what is inlined at one of its pcs */
 	bool is_missing_code; /* the code of a frame is unknown: not described yet, or unloaded */
+};
+
+struct splice {
+	struct splice_verdict verdict;
 	struct vec(struct duet_want) wants; /* code to ask the agent for */
 	struct vec(struct splice_frame) frames; /* leaf first; reused from sample to sample */
 };

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "join/wakers.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/counters.h"
 #include "join/states.h"
 #include "proc/interrupts.h"
 
@@ -15,18 +12,7 @@
 #define DEVICE_BYTES 64
 #define DEPTH_MAX 65536 /* limit of splice_stack() */
 
-struct waker {
-	struct decision decision; /* its sample is owned */
-	uint64_t since_ns;
-};
-
 /* ---- held ---- */
-
-static void free_waker(struct waker *waker)
-{
-	free((void *)waker->decision.sample);
-	free(waker);
-}
 
 void wakers_release(struct wakers *wakers)
 {
@@ -34,77 +20,53 @@ void wakers_release(struct wakers *wakers)
 	size_t cursor = 0;
 
 	while (map_next(&wakers->by_id, &cursor, &id, &value))
-		free_waker((void *)(uintptr_t)value);
+		held_free((void *)(uintptr_t)value);
 	map_release(&wakers->by_id);
 	wakers->bytes = 0;
 }
 
 void wakers_add(struct wakers *wakers, const struct decision *decision, uint64_t now_ns)
 {
-	const struct duet_sample *sample = decision->sample;
-	struct waker *waker = wakers->bytes + sample->head.size <= BYTES_MAX ? calloc(1, sizeof(*waker)) : NULL;
+	struct decision waker = *decision;
+	struct held *held;
 
-	wakers_remove(wakers, sample->waker);
-	if (waker) {
-		*waker = (struct waker){*decision, now_ns};
-		waker->decision.java = NULL;
-		waker->decision.sample = buf_duplicate(sample, sample->head.size);
-	}
-	if (!waker || !waker->decision.sample || map_put_ptr(&wakers->by_id, sample->waker, waker) < 0) {
-		if (waker)
-			free_waker(waker);
-		return; /* counted when the sleeper's sample looks for it */
-	}
-	wakers->bytes += sample->head.size;
+	waker.java = NULL;
+	wakers_remove(wakers, waker.sample->waker);
+	held = wakers->bytes + waker.sample->head.size <= BYTES_MAX ? held_new(&waker, now_ns) : NULL;
+	if (!held || map_put_ptr(&wakers->by_id, waker.sample->waker, held) < 0)
+		return held_free(held); /* counted when the sleeper's sample looks for it */
+	wakers->bytes += held->bytes;
 }
 
 const struct decision *wakers_find(const struct wakers *wakers, uint64_t id)
 {
-	const struct waker *waker = map_get_ptr(&wakers->by_id, id);
+	const struct held *held = map_get_ptr(&wakers->by_id, id);
 
-	return waker ? &waker->decision : NULL;
+	return held && held_is_current(held) ? &held->decision : NULL;
 }
 
 void wakers_remove(struct wakers *wakers, uint64_t id)
 {
-	struct waker *waker = map_get_ptr(&wakers->by_id, id);
+	struct held *held = map_get_ptr(&wakers->by_id, id);
 
-	if (!waker)
+	if (!held)
 		return;
 	map_remove(&wakers->by_id, id);
-	wakers->bytes -= waker->decision.sample->head.size;
-	free_waker(waker);
-}
-
-/* Removes records from before `since_ns`, and those of the owner unless it is NULL. */
-static void remove_some(struct wakers *wakers, uint64_t since_ns, const void *owner)
-{
-	struct vec(uint64_t) ids = {0};
-	uint64_t id, value;
-	size_t cursor = 0;
-
-	while (map_next(&wakers->by_id, &cursor, &id, &value)) {
-		const struct waker *waker = (const void *)(uintptr_t)value;
-
-		if (waker->since_ns < since_ns || (owner && waker->decision.owner == owner))
-			(void)vec_push(&ids, id); /* out of memory: removed the next time */
-	}
-	for (size_t i = 0; i < ids.len; i++)
-		wakers_remove(wakers, ids.items[i]);
-	vec_release(&ids);
+	wakers->bytes -= held->bytes;
+	held_free(held);
 }
 
 void wakers_sweep(struct wakers *wakers, uint64_t now_ns)
 {
+	uint64_t id, value;
+	size_t cursor = 0;
+
 	if (now_ns < wakers->swept_ns + WAKERS_WAIT_NS)
 		return;
 	wakers->swept_ns = now_ns;
-	remove_some(wakers, now_ns - WAKERS_KEEP_NS, NULL);
-}
-
-void wakers_forget(struct wakers *wakers, const void *owner)
-{
-	remove_some(wakers, 0, owner);
+	while (map_next(&wakers->by_id, &cursor, &id, &value))
+		if (((const struct held *)(uintptr_t)value)->since_ns < now_ns - WAKERS_KEEP_NS)
+			wakers_remove(wakers, id);
 }
 
 /* ---- one stack made of two ---- */

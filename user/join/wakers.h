@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "join/resolve.h"
+#include "join/held.h"
+#include "profile/profile.h"
 
 #define WAKERS_WAIT_NS (2ull * 1000 * 1000 * 1000) /* longest wait of a sleep's sample for the record */
 #define WAKERS_KEEP_NS (12ull * 1000 * 1000 * 1000) /* longest time that a record is held: more than DECIDED_WAIT_NS */
@@ -20,7 +21,7 @@
 #define HOLDERS_SEPARATOR "[held by]" /* in its place, after the stack of a wait for a lock, see join/holders.h */
 
 struct wakers {
-	struct map by_id; /* duet_sample.waker -> struct waker, owned */
+	struct map by_id; /* duet_sample.waker -> struct held, owned */
 	size_t bytes;
 	uint64_t swept_ns; /* when records that no sample needed were removed last */
 };
@@ -29,12 +30,11 @@ struct wakers {
 void wakers_release(struct wakers *wakers);
 /* Adds a copy of the decision, which has no Java half. When there is no memory, it is lost and counted. */
 void wakers_add(struct wakers *wakers, const struct decision *decision, uint64_t now_ns);
-const struct decision *wakers_find(const struct wakers *wakers, uint64_t id); /* returns NULL if it has not arrived */
+/* Returns NULL if it has not arrived, or if its process executed another program since. */
+const struct decision *wakers_find(const struct wakers *wakers, uint64_t id);
 void wakers_remove(struct wakers *wakers, uint64_t id);
 /* Removes records that have waited too long. Call often. */
 void wakers_sweep(struct wakers *wakers, uint64_t now_ns);
-/* Removes the records of one owner, before it is freed. */
-void wakers_forget(struct wakers *wakers, const void *owner);
 
 /* Returns true if the kernel's frames of this stack of the profile are those of an interrupt. */
 bool wakers_is_interrupt(const struct profile *profile, uint32_t waker);

@@ -31,7 +31,7 @@
 static void agent_fail(struct agent *agent, int error, const char *why)
 {
 	agent->error = error;
-	snprintf(agent->why, sizeof(agent->why), "JVM %d: %s", agent->process->pid, why);
+	snprintf(agent->why, sizeof(agent->why), "JVM %d: %s", agent->origin.process->pid, why);
 	if (agent->socket >= 0)
 		close(agent->socket);
 	agent->socket = -1;
@@ -44,15 +44,26 @@ static struct agent *agent_alloc(struct process *process, struct intern *strings
 
 	if (!agent)
 		return NULL;
-	agent->process = process;
+	agent->origin.process = process_ref(process);
 	agent->start = *start;
 	agent->socket = -1;
 	agent->begun_ns = clock_monotonic_ns();
 	agent->jvm = jvm_new(strings);
 	if (agent->jvm)
 		return agent;
+	process_unref(process);
 	free(agent);
 	return NULL;
+}
+
+void agent_set_outside(struct agent *agent, struct agent *reader)
+{
+	if (reader)
+		origin_ref(&reader->origin);
+	if (agent->outside)
+		origin_unref(&agent->outside->origin);
+	agent->outside = reader;
+	jvm_set_other(agent->jvm, NULL);
 }
 
 struct agent *agent_new_outside(struct process *process, struct intern *strings, const struct agent_start *start)
@@ -106,6 +117,8 @@ void agent_free(struct agent *agent)
 		attach_abort(&agent->attach);
 	if (agent->socket >= 0)
 		close(agent->socket);
+	agent_set_outside(agent, NULL);
+	process_unref(agent->origin.process);
 	agent_ring_free(agent->ring);
 	parts_release(&agent->parts);
 	unwinding_release(&agent->unwinding);
@@ -172,13 +185,13 @@ static int open_tables(struct agent *agent)
 	int err = agent->start.tables_bytes ? unwind_tables_open_file(&tables, agent->start.tables_bytes) : 0;
 
 	if (err)
-		log_debug("JVM %d: no unwind tables: %s", agent->process->pid, strerror(-err));
+		log_debug("JVM %d: no unwind tables: %s", agent->origin.process->pid, strerror(-err));
 	unwinding_init(&agent->unwinding, tables);
 	agent->unwinding.is_agents = true;
 	loader_counters[DUET_LOADER_UNWIND_PROCESSES] += err != 0;
 	if (tables)
-		process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
-	unwinding_publish_now(&agent->unwinding, agent->process);
+		process_refresh_maps(agent->origin.process, clock_monotonic_ns(), 0);
+	unwinding_publish_now(&agent->unwinding, agent->origin.process);
 	return tables ? unwind_tables_fd(tables) : -1;
 }
 
@@ -283,7 +296,7 @@ static void on_ending(struct agent *agent)
 {
 	if (agent->state < AGENT_RUNNING)
 		return agent_fail(agent, -ESRCH, "the JVM went down during the handshake");
-	agent->is_ending = true;
+	agent->ending_ns = clock_monotonic_ns();
 }
 
 /* A thread waits for the rows, and says so every millisecond. */
@@ -291,8 +304,8 @@ static void on_mapped(struct agent *agent)
 {
 	if (agent->state != AGENT_RUNNING || !agent->unwinding.tables)
 		return;
-	process_refresh_maps(agent->process, clock_monotonic_ns(), MAPPED_MIN_AGE_NS);
-	unwinding_publish_now(&agent->unwinding, agent->process);
+	process_refresh_maps(agent->origin.process, clock_monotonic_ns(), MAPPED_MIN_AGE_NS);
+	unwinding_publish_now(&agent->unwinding, agent->origin.process);
 }
 
 static void on_message(struct agent *agent, const struct duet_message *message)

@@ -7,6 +7,7 @@
 #define JVMS_AGENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "attach/attach.h"
@@ -16,6 +17,7 @@
 #include "collect/parts.h"
 #include "collect/unwinding.h"
 #include "duet_agent.h"
+#include "join/origin.h"
 #include "proc/process.h"
 #include "runtime/jvm.h"
 
@@ -50,7 +52,7 @@ struct agent_start {
 };
 
 struct agent {
-	struct process *process; /* not owned */
+	struct origin origin; /* what waits in join/ refers to it */
 	struct jvm *jvm;
 	struct agent_start start;
 	enum agent_state state;
@@ -60,8 +62,8 @@ struct agent {
 	pid_t reader;
 	uint32_t walks, cut; /* of a reader: samples of its JVM, and those whose walk was cut; see jvms_note_walk() */
 	/*
-	 * Reads the JVM from outside until this agent is running, or for good if it fails or is_native; or NULL. Not
-	 * owned: it is in the list of agents, too.
+	 * Reads the JVM from outside until this agent is running, or for good if it fails or is_native; or NULL. It has
+	 * a reference; see agent_set_outside().
 	 */
 	struct agent *outside;
 	int socket;
@@ -86,7 +88,7 @@ struct agent {
 	struct duet_message_want wants; /* the next packet of requests */
 	bool is_finishing; /* FINISH was sent, and is not answered */
 	bool stop_is_unsent; /* the socket was full; agent_ask() sends STOP later */
-	bool is_ending; /* the JVM is shutting down and waits briefly for our last requests */
+	uint64_t ending_ns; /* since then the JVM, which shuts down, waits for our last requests; 0: it does not */
 	bool is_unnamed; /* a reader: the names of its JVM's threads cannot be read */
 	bool layout_told; /* BPF has the JVM's newest layout */
 	uint64_t claimed[DUET_MAX_EVENTS]; /* sum of the weights of its own samples, by event of the recording */
@@ -107,6 +109,12 @@ struct agent {
 	uint64_t signalled; /* samples that signalled the handler */
 };
 
+/* The agent of which this is the origin. */
+static inline struct agent *agent_of(struct origin *origin)
+{
+	return (struct agent *)((char *)origin - offsetof(struct agent, origin));
+}
+
 /* All agents of a recording. Initialize with {0}. */
 struct agents {
 	struct agent **items; /* with len and size a vec; owned */
@@ -119,7 +127,7 @@ struct agents {
 
 /*
  * Starts the attach. ATTACH_LOADED: the JVM loads the agent itself (-agentpath) and uses `control`. `cause` is a part
- * of a sentence. Returns NULL when out of memory. `process`, which is not owned, must outlive the agent.
+ * of a sentence. Returns NULL when out of memory. It has a reference to `process`.
  */
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
 			enum attach_kind kind, const char *cause, const struct attach_control *control);
@@ -128,6 +136,8 @@ struct agent *agent_new(struct process *process, struct intern *strings, const s
  * witness.
  */
 struct agent *agent_new_outside(struct process *process, struct intern *strings, const struct agent_start *start);
+/* Makes `reader` (NULL: none) the agent's reader from outside. */
+void agent_set_outside(struct agent *agent, struct agent *reader);
 void agent_free(struct agent *agent); /* aborts an attach that is under way; NULL is allowed */
 
 /* Returns the agent that describes the JVM now: the agent itself, or its reader from outside. NULL for NULL. */

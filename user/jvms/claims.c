@@ -139,16 +139,16 @@ const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *age
 	if (jvms->of.all_user)
 		drop_kernel_frames(sample);
 	agent->claimed[sample->event] += sample->weight;
-	sample->head.tgid = (uint32_t)agent->process->pid;
+	sample->head.tgid = (uint32_t)agent->origin.process->pid;
 	sample->head.tid = sample->ns_tid;
 	sample->flags = (sample->flags & CLAIMABLE) | DUET_SAMPLE_JVM;
 	if (sample->flags & DUET_SAMPLE_SIGNALLED)
 		sample->flags |= DUET_SAMPLE_COOKIE;
 	sample->no_signal = DUET_NO_SIGNAL_NONE;
 	sample->comm[0] = '\0';
-	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->process->comm);
+	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->origin.process->comm);
 	agent->signalled++;
 	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && agent->unwinding.tables)
-		unwinding_refresh(&agent->unwinding, agent->process);
+		unwinding_refresh(&agent->unwinding, agent->origin.process);
 	return parts_join(&agent->parts, sample);
 }

@@ -30,11 +30,11 @@ static void read_instead(struct jvms *jvms, struct agent *agent)
 	const char *why;
 
 	if (agent->reader || agent->outside || jvms->of.engine->row->standalone ||
-	    !sources_needs_layout(jvms, agent->process))
+	    !sources_needs_layout(jvms, agent->origin.process))
 		return;
-	why = readers_start(jvms, agent->process);
+	why = readers_start(jvms, agent->origin.process);
 	if (why)
-		log_debug("JVM %d: %s", agent->process->pid, why);
+		log_debug("JVM %d: %s", agent->origin.process->pid, why);
 }
 
 /* Appends "its Java frames are read from outside, no samples of alloc, lock". */
@@ -47,7 +47,7 @@ static void add_left(const struct jvms *jvms, const struct agent *agent, struct 
 	for (size_t i = 0; !agent->reader && i < jvms->of.events->len; i++) {
 		const struct event *event = jvms->of.events->items[i].event;
 
-		if (event_has_ticks(event) || !sources_is_agent(jvms, agent->process, event))
+		if (event_has_ticks(event) || !sources_is_agent(jvms, agent->origin.process, event))
 			continue;
 		buf_printf(left, "%s%s", before, event->name);
 		before = ", ";
@@ -56,7 +56,7 @@ static void add_left(const struct jvms *jvms, const struct agent *agent, struct 
 
 static uint64_t plan_retry(struct agent *agent)
 {
-	struct jvm_process *process = jvm_process(agent->process);
+	struct jvm_process *process = jvm_process(agent->origin.process);
 	uint64_t delay_s = FIRST_RETRY_S;
 
 	for (uint32_t i = 0; i < process->attach_failures; i++)
@@ -69,13 +69,13 @@ static uint64_t plan_retry(struct agent *agent)
 /* Warns only at the first failure, and when it gives up: the user can do nothing in between. */
 static void on_failed_agent(struct jvms *jvms, struct agent *agent)
 {
-	bool is_reported = jvm_process(agent->process)->attach_failures;
+	bool is_reported = jvm_process(agent->origin.process)->attach_failures;
 	struct buf left;
 
 	buf_init(&left);
 	read_instead(jvms, agent);
 	add_left(jvms, agent, &left);
-	if (agent_may_try_again(agent) && jvm_process(agent->process)->attach_failures < RETRIES)
+	if (agent_may_try_again(agent) && jvm_process(agent->origin.process)->attach_failures < RETRIES)
 		log_print(is_reported ? LOG_DEBUG : LOG_WARN, "%s: %s, trying again in %d s", agent->why, left.data,
 			  (int)plan_retry(agent));
 	else
@@ -85,11 +85,11 @@ static void on_failed_agent(struct jvms *jvms, struct agent *agent)
 
 void failures_note(struct jvms *jvms, struct agent *agent)
 {
-	bool is_ended = agent->error == -ESRCH, is_current = jvm_process(agent->process)->agent == agent;
+	bool is_ended = agent->error == -ESRCH, is_current = jvm_process(agent->origin.process)->agent == agent;
 
 	if (!agent->reader && !goes_on_without(jvms))
 		return;
-	if (process_is_ending(agent->process)) { /* else it executes another program, which is no JVM */
+	if (process_is_ending(agent->origin.process)) { /* else it executes another program, which is no JVM */
 		loader_counters[DUET_LOADER_JVMS_ENDED] += is_current;
 		is_ended = true;
 	}

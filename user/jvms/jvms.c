@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "event/event.h"
-#include "join/decided.h"
 #include "jvms/failures.h"
 #include "jvms/readers.h"
 #include "jvms/sources.h"
@@ -32,6 +31,7 @@
 #define HURRY_NS (NS_PER_SEC / 5) /* a requested name arrives within this time */
 /* A JVM that has just begun meets new methods all the time, and may end before they are read. */
 #define YOUNG_NS (2 * NS_PER_SEC)
+#define LET_END_NS (3 * NS_PER_SEC / 10) /* a JVM that shuts down waits no longer: LAST_WORDS_NS of the agent */
 #define LIVES_TO_WAIT 200 /* half a percent of a JVM's life so far is what may be lost at its end */
 
 void jvms_open(struct jvms *jvms, const struct jvms_parts *of)
@@ -42,6 +42,8 @@ void jvms_open(struct jvms *jvms, const struct jvms_parts *of)
 
 void jvms_release(struct jvms *jvms)
 {
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		agent_set_outside(jvms->agents.items[i], NULL);
 	for (size_t i = 0; i < jvms->agents.len; i++)
 		agent_free(jvms->agents.items[i]);
 	attach_wait_aborted();
@@ -75,7 +77,7 @@ static uint64_t answers_wait_ns(const struct agent *agent, uint64_t now_ns)
 
 	if (!agent->reader || (unloaded_ns && now_ns - unloaded_ns < YOUNG_NS))
 		return 0;
-	return process_age_ns(agent->process) / LIVES_TO_WAIT;
+	return process_age_ns(agent->origin.process) / LIVES_TO_WAIT;
 }
 
 static void expect_answers(struct jvms *jvms, const struct agent *agent, uint64_t now_ns)
@@ -91,13 +93,13 @@ static void expect_answers(struct jvms *jvms, const struct agent *agent, uint64_
 
 static bool is_in_charge(const struct agent *agent)
 {
-	return agent_in_charge(jvm_process(agent->process)->agent) == agent;
+	return agent_in_charge(jvm_process(agent->origin.process)->agent) == agent;
 }
 
 /* Returns true if the agent or reader belongs to the program that its process runs now. */
 static bool is_current(const struct agent *agent)
 {
-	const struct agent *current = jvm_process(agent->process)->agent;
+	const struct agent *current = jvm_process(agent->origin.process)->agent;
 
 	return current == agent || (current && current->outside == agent);
 }
@@ -105,7 +107,7 @@ static bool is_current(const struct agent *agent)
 /* Returns true for a reader whose JVM has a running agent. */
 static bool is_replaced(const struct agent *agent)
 {
-	const struct agent *current = jvm_process(agent->process)->agent;
+	const struct agent *current = jvm_process(agent->origin.process)->agent;
 
 	return agent->reader && current && current != agent && current->state == AGENT_RUNNING;
 }
@@ -115,32 +117,32 @@ static bool is_replaced(const struct agent *agent)
 /* Gives BPF the JVM's newest frame layout. */
 static void tell_layout(struct jvms *jvms, struct agent *agent)
 {
-	struct duet_jvm_entry entry = {.start_ticks = agent->process->start_ticks};
+	struct duet_jvm_entry entry = {.start_ticks = agent->origin.process->start_ticks};
 
 	if (agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
 		return;
 	entry.layout = *jvm_layout(agent->jvm);
-	agent->layout_told = !engine_describe(jvms->of.engine, agent->process->pid, &entry);
-	jvm_process(agent->process)->is_unread &= !agent->layout_told;
+	agent->layout_told = !engine_describe(jvms->of.engine, agent->origin.process->pid, &entry);
+	jvm_process(agent->origin.process)->is_unread &= !agent->layout_told;
 }
 
 /* Allows BPF to signal the process. Called when the handler is installed. */
 static int allow_signals(struct jvms *jvms, struct agent *agent)
 {
 	struct duet_jvm_target target = {
-		.start_ticks = agent->process->start_ticks,
+		.start_ticks = agent->origin.process->start_ticks,
 		.handler = agent->handler,
 		.signo = (uint32_t)agent->signo,
 	};
 
-	process_refresh_maps(agent->process, clock_monotonic_ns(), 0);
+	process_refresh_maps(agent->origin.process, clock_monotonic_ns(), 0);
 	if (agent->unwinding.tables)
-		unwinding_publish_now(&agent->unwinding, agent->process);
+		unwinding_publish_now(&agent->unwinding, agent->origin.process);
 	if (!jvms->of.engine->row->standalone)
-		unwinding_want(jvms->of.unwinding, agent->process);
+		unwinding_want(jvms->of.unwinding, agent->origin.process);
 	if ((agent->start.engine == DUET_ENGINE_NONE && !agent->reader) || agent->is_native)
 		return 0;
-	return engine_allow(jvms->of.engine, agent->process->pid, &target);
+	return engine_allow(jvms->of.engine, agent->origin.process->pid, &target);
 }
 
 /* ---- what it has ---- */
@@ -149,13 +151,14 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 static void note_engine(struct jvms *jvms, const struct agent *agent)
 {
 	if (agent->engine != agent->start.engine && !jvms->agents.other_engine++)
-		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->process->pid, agent->why);
+		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->origin.process->pid,
+			 agent->why);
 }
 
 /* An agent may replace its reader, so each JVM is counted once. */
 static void note_source(struct jvms *jvms, const struct agent *agent)
 {
-	uint8_t *source = &jvm_process(agent->process)->source;
+	uint8_t *source = &jvm_process(agent->origin.process)->source;
 	uint64_t *count = jvms->agents.sources;
 
 	if (agent->is_native)
@@ -176,20 +179,20 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 	if (!is_in_charge(agent)) /* a reader that comes too late, see retire_reader() */
 		return;
 	note_source(jvms, agent);
-	owners_note(jvms->of.owners, agent->process);
+	owners_note(jvms->of.owners, agent->origin.process);
 	if (agent->outside)
 		jvm_set_other(agent->jvm, agent->outside->jvm);
 	allow_signals(jvms, agent);
 	sources_watch_locks(jvms, agent);
 	note_engine(jvms, agent);
-	sources_probe(jvms, agent->process);
+	sources_probe(jvms, agent->origin.process);
 	sources_tell_refused(jvms, agent);
 	hurry(jvms, answers_wait_ns(agent, clock_monotonic_ns()) > JVMS_HURRY_MS * NS_PER_MS ? HURRY_NS : YOUNG_NS);
-	if (jvm_process(agent->process)->attach_failures)
-		log_info("JVM %d: the agent is attached now", agent->process->pid);
+	if (jvm_process(agent->origin.process)->attach_failures)
+		log_info("JVM %d: the agent is attached now", agent->origin.process->pid);
 	if (agent->is_native) { /* it may have a JVM that the library has not found */
-		jvm_process(agent->process)->examined_version = 0;
-		jvms_notice(jvms, agent->process);
+		jvm_process(agent->origin.process)->examined_version = 0;
+		jvms_notice(jvms, agent->origin.process);
 	}
 }
 
@@ -198,12 +201,12 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 	if (agent->state == before)
 		return;
 	if (agent->vm[0] && is_in_charge(agent))
-		subject_of(agent->process)->vm = intern_str(&jvms->of.profile->strings, agent->vm);
+		subject_of(agent->origin.process)->vm = intern_str(&jvms->of.profile->strings, agent->vm);
 	if (agent->state == AGENT_RUNNING)
 		on_running(jvms, agent);
 	if (before == AGENT_RUNNING && !is_replaced(agent)) {
-		engine_forbid(jvms->of.engine, agent->process->pid);
-		jvm_process(agent->process)->has_tlabs = false;
+		engine_forbid(jvms->of.engine, agent->origin.process->pid);
+		jvm_process(agent->origin.process)->has_tlabs = false;
 	}
 	if (agent->reader && before == AGENT_RUNNING && agent->state == AGENT_GONE)
 		readers_replace_later(jvms, agent);
@@ -212,18 +215,27 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 }
 
 /*
- * Stops the agent of a JVM that shuts down as soon as all names for its samples are known, so that the JVM does not
- * wait longer.
+ * Stops the agent of a JVM that shuts down as soon as its samples have been read and all their names are known, so that
+ * the JVM does not wait longer.
  */
-static void let_end(struct jvms *jvms, struct agent *agent)
+static void let_end(struct jvms *jvms, struct agent *agent, uint64_t read_ns)
 {
-	if (!agent->is_ending || agent->state != AGENT_RUNNING)
+	uint64_t ending_ns = agent->ending_ns;
+	bool is_late = clock_monotonic_ns() > ending_ns + LET_END_NS;
+
+	if (!ending_ns || agent->state != AGENT_RUNNING)
 		return;
 	hurry(jvms, HURRY_NS);
-	while (!jvms->of.read(jvms->of.context))
-		;
-	if (!decided_awaits(jvms->of.decided, agent))
-		agent_stop(agent);
+	if (!is_late && (read_ns <= ending_ns || agent->origin.awaited || agent->unanswered))
+		return;
+	agent_stop(agent);
+	agent_changed(jvms, agent, AGENT_RUNNING);
+}
+
+void jvms_let_end(struct jvms *jvms, uint64_t read_ns)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		let_end(jvms, jvms->agents.items[i], read_ns);
 }
 
 /* Stops the reader of a JVM whose agent is running, as soon as the reader has answered for the earlier samples. */
@@ -233,7 +245,7 @@ static void retire_reader(struct jvms *jvms, struct agent *agent)
 	enum agent_state before = reader ? reader->state : AGENT_GONE;
 
 	if (agent->state != AGENT_RUNNING || agent->is_native || before > AGENT_RUNNING ||
-	    decided_awaits(jvms->of.decided, reader))
+	    reader->origin.awaited)
 		return;
 	agent_stop(reader);
 	agent_changed(jvms, reader, before);
@@ -247,9 +259,6 @@ static void progress(struct jvms *jvms, struct agent *agent, bool readable)
 		agent_step(agent);
 	else
 		agent_expire(agent, clock_monotonic_ns());
-	agent_changed(jvms, agent, before);
-	before = agent->state;
-	let_end(jvms, agent);
 	agent_changed(jvms, agent, before);
 	retire_reader(jvms, agent);
 	readers_tell_unnamed(jvms, agent);
@@ -313,7 +322,7 @@ static int add_agent(struct jvms *jvms, struct process *process, struct agent *a
 	if (!agent)
 		return -ENOMEM;
 	jvm_share_room(agent->jvm, jvms->of.names);
-	agent->outside = reader_of(jvm_process(process)->agent);
+	agent_set_outside(agent, reader_of(jvm_process(process)->agent));
 	jvm_process(process)->agent = agent;
 	return vec_push(&jvms->agents, agent);
 }
@@ -415,9 +424,9 @@ void jvms_notice(struct jvms *jvms, struct process *process)
  */
 static void attach_instead(struct jvms *jvms, struct agent *agent, const char *cause)
 {
-	if (jvm_process(agent->process)->agent == agent && !agent->process->exited &&
-	    !is_left_alone(jvms, agent->process))
-		attach(jvms, agent->process, ATTACH_RUNNING, cause);
+	if (jvm_process(agent->origin.process)->agent == agent && !agent->origin.process->exited &&
+	    !is_left_alone(jvms, agent->origin.process))
+		attach(jvms, agent->origin.process, ATTACH_RUNNING, cause);
 }
 
 void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample)
@@ -444,7 +453,7 @@ static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
 	agent->retry_ns = 0;
 	if (agent->reader && readers_replace(jvms, agent))
 		return;
-	loader_counters[DUET_LOADER_JVMS_ENDED] += agent->process->exited;
+	loader_counters[DUET_LOADER_JVMS_ENDED] += agent->origin.process->exited;
 	attach_instead(jvms, agent, agent->reader ? readers_why_unread(agent) : agent->cause);
 }
 
@@ -470,7 +479,7 @@ void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
  */
 static bool survives_exec(const struct jvms *jvms, const struct agent *agent, uint64_t exec_ns)
 {
-	return agent->begun_ns > exec_ns || (agent->process->pid == jvms->child && agent->state < AGENT_RUNNING);
+	return agent->begun_ns > exec_ns || (agent->origin.process->pid == jvms->child && agent->state < AGENT_RUNNING);
 }
 
 /* Stops the agent in case its JVM still runs: otherwise it would block the next attach. */
@@ -478,7 +487,6 @@ static void drop_agent(struct jvms *jvms, struct agent *agent)
 {
 	enum agent_state before = agent->state;
 
-	decided_flush(jvms->of.decided, agent);
 	if (before != AGENT_RUNNING && !agent->reader)
 		return; /* on_running() stops it later */
 	agent_stop(agent);
@@ -495,8 +503,7 @@ void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns)
 	jvm_process(process)->source = JVM_UNREAD;
 	if (agent->outside)
 		drop_agent(jvms, agent->outside);
-	agent->outside = NULL;
-	jvm_set_other(agent->jvm, NULL);
+	agent_set_outside(agent, NULL);
 	drop_agent(jvms, agent);
 }
 
@@ -612,7 +619,7 @@ void jvms_tell(struct jvms *jvms, uint64_t ended_ns)
 void jvms_stop(struct jvms *jvms)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++) {
-		engine_forbid(jvms->of.engine, jvms->agents.items[i]->process->pid);
+		engine_forbid(jvms->of.engine, jvms->agents.items[i]->origin.process->pid);
 		agent_stop(jvms->agents.items[i]);
 		jvms->agents.items[i]->retry_ns = 0;
 	}
@@ -623,8 +630,8 @@ void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const
 	for (size_t i = 0; i < jvms->agents.len; i++) {
 		const struct agent *agent = jvms->agents.items[i];
 
-		if (agent->state == state && !agent->reader && !process_is_ending(agent->process))
-			log_warn("JVM %d: its agent %s: Java frames may be missing", agent->process->pid, what);
+		if (agent->state == state && !agent->reader && !process_is_ending(agent->origin.process))
+			log_warn("JVM %d: its agent %s: Java frames may be missing", agent->origin.process->pid, what);
 	}
 }
 
@@ -635,6 +642,6 @@ void jvms_tell_unwalked(const struct jvms *jvms)
 
 		if (agent->handler && !jvm_layout(agent->jvm))
 			log_warn("JVM %d: its layout of Java frames is unknown: every sample is signalled",
-				 agent->process->pid);
+				 agent->origin.process->pid);
 	}
 }

@@ -16,7 +16,7 @@
 #include "proc/process.h"
 
 struct event_list;
-struct decided;
+struct pending;
 struct owners;
 struct owners_list;
 struct profile;
@@ -52,13 +52,12 @@ struct jvms_parts {
 	struct symbols *symbols;
 	struct owners *owners;
 	const struct owners_list *leave_alone; /* these JVMs get no agent */
-	struct decided *decided;
+	struct pending *pending;
 	struct unwinding *unwinding; /* BPF's */
 	struct jvm_room *names; /* room for the names of all JVMs */
 	/* Reserves memory for an agent's ring and may reduce its sizes. Returns false when there is none. */
 	bool (*take_ring)(void *context, struct agent_start *start);
-	bool (*read)(void *context); /* reads all rings; false: call again, there is more */
-	void (*forget)(void *context, struct agent *agent); /* called before the agent is freed */
+	void (*on_free)(void *context, struct agent *agent); /* called before the agent is freed */
 	void *context;
 };
 
@@ -90,7 +89,6 @@ struct jvm_process {
 	bool has_tlabs; /* BPF samples its allocations, or it was said why not */
 	bool is_unread; /* its reader has ended, and nothing reads it yet */
 	bool is_refused; /* there was no memory for its agent */
-	bool was_exited; /* it had exited at the last jvms_release_dead() */
 };
 _Static_assert(sizeof(struct jvm_process) <= PROCESS_STATE_BYTES(PROCESS_OF_JVMS, PROCESS_OF_SUBJECT), "too large");
 
@@ -120,6 +118,11 @@ void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sa
  */
 void jvms_notice(struct jvms *jvms, struct process *process);
 void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count); /* fds[i] polls agent_fd() of agent i */
+/*
+ * Lets go of JVMs that shut down and wait for us. Call after each step in which the rings were read: all samples taken
+ * before `read_ns` are known.
+ */
+void jvms_let_end(struct jvms *jvms, uint64_t read_ns);
 /*
  * Reads the rings of all agents. Passes each record to `handler` with its `agent` as context. From time to time drops
  * data that no sample can need unless it has waited for longer than forget_ns.

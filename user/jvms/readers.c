@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "join/decided.h"
+#include "profile/profile.h"
 
 /* a reader takes no samples and waits when its lane is full; most run only until the agent is in */
 #define SAMPLE_LANE_BYTES (256u << 10)
@@ -37,7 +37,7 @@ static void put_in_place(struct process *process, struct agent *reader)
 	struct agent **current = &jvm_process(process)->agent;
 
 	if (*current && !(*current)->reader)
-		(*current)->outside = reader;
+		agent_set_outside(*current, reader);
 	else
 		*current = reader;
 }
@@ -77,20 +77,20 @@ static uint64_t pause_ns(uint32_t tries)
 
 static void give_up(const struct jvms *jvms, struct agent *reader)
 {
-	jvm_process(reader->process)->readers_lost = TRIES + 1;
+	jvm_process(reader->origin.process)->readers_lost = TRIES + 1;
 	if (jvms->of.policy == AGENT_NEEDED)
 		reader->retry_ns = clock_monotonic_ns();
 	else
 		log_warn("JVM %d: the process that reads it has ended %d times: native frames only",
-			 reader->process->pid, TRIES + 1);
+			 reader->origin.process->pid, TRIES + 1);
 }
 
 void readers_replace_later(const struct jvms *jvms, struct agent *reader)
 {
-	struct jvm_process *process = jvm_process(reader->process);
+	struct jvm_process *process = jvm_process(reader->origin.process);
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (agent_in_charge(process->agent) != reader || process_is_ending(reader->process))
+	if (agent_in_charge(process->agent) != reader || process_is_ending(reader->origin.process))
 		return;
 	loader_counters[DUET_LOADER_READERS_LOST]++;
 	process->is_unread = true;
@@ -101,23 +101,22 @@ void readers_replace_later(const struct jvms *jvms, struct agent *reader)
 	reader->retry_ns = now_ns + pause_ns(process->readers_lost);
 	log_print(process->readers_lost++ ? LOG_DEBUG : LOG_WARN,
 		  "JVM %d: the process that reads it has ended: native frames only, trying again in %.1f s",
-		  reader->process->pid, (double)(reader->retry_ns - now_ns) / NS_PER_SEC);
+		  reader->origin.process->pid, (double)(reader->retry_ns - now_ns) / NS_PER_SEC);
 }
 
 bool readers_replace(struct jvms *jvms, struct agent *reader)
 {
-	struct jvm_process *process = jvm_process(reader->process);
+	struct jvm_process *process = jvm_process(reader->origin.process);
 	bool is_lost = reader->state == AGENT_GONE && process->readers_lost <= TRIES;
 	const char *why;
 
 	if (jvms->of.policy == AGENT_NEEDED && !is_lost)
 		return false;
-	if (agent_in_charge(process->agent) != reader || process_is_ending(reader->process))
+	if (agent_in_charge(process->agent) != reader || process_is_ending(reader->origin.process))
 		return true;
-	decided_flush(jvms->of.decided, reader);
-	why = readers_start(jvms, reader->process);
+	why = readers_start(jvms, reader->origin.process);
 	if (why)
-		log_warn("JVM %d: %s: native frames only", reader->process->pid, why);
+		log_warn("JVM %d: %s: native frames only", reader->origin.process->pid, why);
 	return true;
 }
 
@@ -143,5 +142,5 @@ void readers_tell_unnamed(struct jvms *jvms, const struct agent *agent)
 	jvms->has_told_unnamed = true;
 	log_warn("JVM %d: duet does not know where this JDK keeps the names of threads: they have the kernel's names, "
 		 "of at most 15 bytes, and virtual threads those of their carriers: record with --agent always",
-		 agent->process->pid);
+		 agent->origin.process->pid);
 }

@@ -109,13 +109,13 @@ void sources_probe(const struct jvms *jvms, struct process *process)
 
 void sources_watch_locks(struct jvms *jvms, const struct agent *agent)
 {
-	const struct duet_lock_waiters waiters = {agent->process->start_ticks, agent->lock_waiters};
+	const struct duet_lock_waiters waiters = {agent->origin.process->start_ticks, agent->lock_waiters};
 	int err = 0;
 
 	if (jvms->of.holders && agent->lock_waiters)
-		err = engine_watch_locks(jvms->of.engine, agent->process->pid, &waiters);
+		err = engine_watch_locks(jvms->of.engine, agent->origin.process->pid, &waiters);
 	if (err < 0)
-		log_debug("%d: its locks are not watched: %s", agent->process->pid, strerrordesc_np(-err));
+		log_debug("%d: its locks are not watched: %s", agent->origin.process->pid, strerrordesc_np(-err));
 }
 
 void sources_tell_refused(const struct jvms *jvms, const struct agent *agent)
@@ -125,6 +125,6 @@ void sources_tell_refused(const struct jvms *jvms, const struct agent *agent)
 
 		if (agent->refused & 1u << i)
 			log_warn("%s %d: no samples of %s: %s", agent->is_native ? "process" : "JVM",
-				 agent->process->pid, spec->event->name, agent->refused_why);
+				 agent->origin.process->pid, spec->event->name, agent->refused_why);
 	}
 }

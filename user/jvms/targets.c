@@ -59,6 +59,7 @@ static int find_target(struct jvms *jvms, pid_t pid)
 	process = process_get(jvms->of.processes, pid, ticks);
 	if (!process)
 		return -ENOMEM;
+	process_ref(process); /* the report names it, also when it has ended */
 	process_refresh_maps(process, clock_monotonic_ns(), JUST_READ_NS);
 	if (!jvms->of.all_user || !process_is_kernel_thread(process))
 		return 0;

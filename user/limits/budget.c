@@ -14,7 +14,7 @@
 #include "collect/unwind_tables.h"
 #include "collect/unwinding.h"
 #include "engine/engines.h"
-#include "join/decided.h"
+#include "join/pending.h"
 #include "jvms/agents.h"
 #include "proc/cgroup.h"
 #include "proc/process.h"
@@ -129,7 +129,7 @@ static void look(struct budget *budget)
 	if (!budget->pool.max_bytes)
 		return;
 	(void)memory_limit(budget->pool.heap_max); /* cannot fail: the limit is lower than that of the start */
-	decided_set_max_bytes(budget->of.decided, budget->pool.heap_max / JOIN_SHARE);
+	pending_set_max_bytes(budget->of.pending, budget->pool.heap_max / JOIN_SHARE);
 	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
 }
 
@@ -208,15 +208,11 @@ void budget_give_ring(struct budget *budget, const struct agent *agent)
 
 /* ---- when memory is short ---- */
 
-/*
- * Frees agents and processes that have ended. The resolver remembers processes by address, so it must forget them too.
- */
 static void release_dead(struct budget *budget, uint64_t now_ns)
 {
 	size_t left;
 
 	budget->of.release_dead(budget->of.context);
-	resolver_forget(&budget->of.decided->resolver);
 	left = budget->of.processes->all.len;
 	budget->sweep_at = 2 * left > SWEEP_MIN ? 2 * left : SWEEP_MIN;
 	budget->released_ns = now_ns;
@@ -243,7 +239,7 @@ static void drop_caches(void *context)
 	unwinding_forget_files(of->unwinding);
 	for (size_t i = 0; i < of->agents->len; i++)
 		unwinding_forget_files(&of->agents->items[i]->unwinding);
-	join_forget_spare(of->decided->join);
+	join_forget_spare(of->pending->join);
 	memory_trim();
 }
 
@@ -281,15 +277,15 @@ void budget_before_write(struct budget *budget)
 {
 	if (!budget->pool.max_bytes)
 		return;
-	resolver_forget(&budget->of.decided->resolver);
+	resolver_forget(&budget->of.pending->sink.resolver);
 	symbols_forget(budget->of.symbols);
-	join_forget_spare(budget->of.decided->join);
+	join_forget_spare(budget->of.pending->join);
 	memory_trim();
 }
 
 void budget_tell_need(struct budget *budget)
 {
-	const struct resolver *resolver = &budget->of.decided->resolver;
+	const struct resolver *resolver = &budget->of.pending->sink.resolver;
 	struct pool_demand demand;
 
 	measure(budget, &demand);

@@ -23,7 +23,7 @@
 struct agent;
 struct agent_start;
 struct agents;
-struct decided;
+struct pending;
 struct engine_in_use;
 struct process_table;
 struct profile;
@@ -35,7 +35,7 @@ struct budget_parts {
 	const struct engine_in_use *engine;
 	struct profile *profile;
 	struct symbols *symbols;
-	struct decided *decided;
+	struct pending *pending;
 	struct unwinding *unwinding;
 	const struct agents *agents;
 	const struct process_table *processes;

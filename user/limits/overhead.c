@@ -79,7 +79,7 @@ static int read_thread(const struct agent *agent, uint64_t *ret_ns)
 {
 	if (agent->reader)
 		return process_read_thread_cpu(agent->reader, agent->reader, ret_ns);
-	return agent->host_tid ? process_read_thread_cpu(agent->process->pid, agent->host_tid, ret_ns) : -ESRCH;
+	return agent->host_tid ? process_read_thread_cpu(agent->origin.process->pid, agent->host_tid, ret_ns) : -ESRCH;
 }
 
 /*

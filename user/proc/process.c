@@ -228,6 +228,7 @@ static int process_read(struct process *process)
 		err = -ESRCH;
 	if (err)
 		goto out;
+	process->read_ns = clock_monotonic_ns();
 	process->start_ticks = start_ticks;
 	stat_comm(text.data, process->comm, sizeof(process->comm));
 	find_living(process, &proc_fd, text.data);
@@ -267,6 +268,13 @@ void process_table_release(struct process_table *table)
 	map_release(&table->by_pid);
 }
 
+void process_exit(struct process *process)
+{
+	if (!process->exited)
+		process->exited_ns = clock_monotonic_ns();
+	process->exited = true;
+}
+
 static struct process *process_add(struct process_table *table, pid_t pid, uint64_t start_ticks)
 {
 	struct process *process = calloc(1, sizeof(*process));
@@ -276,7 +284,8 @@ static struct process *process_add(struct process_table *table, pid_t pid, uint6
 	process->pid = pid;
 	process->ns_pid = process->living = pid;
 	process->start_ticks = start_ticks;
-	process->exited = process_read(process) == -ESRCH;
+	if (process_read(process) == -ESRCH)
+		process_exit(process);
 	if (vec_push(&table->all, process) < 0) {
 		process_free(process);
 		return NULL;
@@ -310,7 +319,7 @@ struct process *process_get(struct process_table *table, pid_t pid, uint64_t sta
 	if (map_put_ptr(&table->by_pid, (uint64_t)pid, process) < 0)
 		return NULL;
 	if (current)
-		current->exited = true;
+		process_exit(current);
 	return process;
 }
 
@@ -319,15 +328,14 @@ struct process *process_find(const struct process_table *table, pid_t pid)
 	return map_get_ptr(&table->by_pid, (uint64_t)pid);
 }
 
-void process_exec(struct process_table *table, pid_t pid)
+void process_exec(struct process *process)
 {
-	struct process *process = process_find(table, pid);
-
-	if (!process)
-		return;
 	maps_release(&process->maps);
 	process->maps_version++;
-	process->exited = process_read(process) == -ESRCH;
+	process->programs++;
+	process->exited = false;
+	if (process_read(process) == -ESRCH)
+		process_exit(process);
 }
 
 void process_adopt_maps(struct process *process, struct maps *maps)
@@ -338,32 +346,26 @@ void process_adopt_maps(struct process *process, struct maps *maps)
 	*maps = (struct maps){0};
 }
 
-void process_exit(struct process_table *table, pid_t pid)
+size_t process_table_sweep(struct process_table *table, uint64_t before_ns,
+			   void (*on_free)(void *context, struct process *process), void *context)
 {
-	struct process *process = process_find(table, pid);
+	size_t kept = 0, count = table->all.len;
 
-	if (process)
-		process->exited = true;
-}
-
-void process_table_sweep(struct process_table *table, bool (*is_done)(void *context, struct process *process),
-			 void *context)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < table->all.len; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct process *process = table->all.items[i];
 
-		if (!is_done(context, process)) {
+		if (!process->exited || process->references || process->exited_ns >= before_ns) {
 			table->all.items[kept++] = process;
 			continue;
 		}
+		on_free(context, process);
 		if (process_find(table, process->pid) == process)
 			map_remove(&table->by_pid, (uint64_t)process->pid);
 		process_free(process);
 	}
 	table->all.len = kept;
 	vec_shrink(&table->all);
+	return count - kept;
 }
 
 static int read_own_maps(struct process *process, struct maps *ret)
@@ -430,7 +432,8 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 	err = read_own_maps(process, &fresh);
 	process_cost_end(process, begin_ns);
 	if (err < 0) {
-		process->exited = err == -ESRCH;
+		if (err == -ESRCH)
+			process_exit(process);
 		return err;
 	}
 	/* No mappings: the process has dropped its memory while exiting. Its last samples still need the old ones. */

@@ -41,6 +41,10 @@ struct process {
 	uint32_t maps_version; /* incremented when `maps` changes */
 	pid_t living; /* a thread of it whose memory and files /proc shows: pid, unless its first thread has ended */
 	bool exited; /* exited, or known from records only: its stacks are kept, but /proc does not have it */
+	uint64_t read_ns; /* when it was read from /proc, as a whole */
+	uint64_t exited_ns; /* when we learned that, CLOCK_MONOTONIC */
+	uint32_t programs; /* incremented when it executes another program: `maps` is of the newest one */
+	uint32_t references; /* see process_ref() */
 	uint64_t states[PROCESS_STATE_WORDS]; /* see process_state() */
 };
 
@@ -48,6 +52,21 @@ struct process_table {
 	struct map by_pid; /* pid -> the current struct process */
 	struct vec(struct process *) all; /* owned; includes processes that have exited */
 };
+
+/*
+ * Whoever keeps a pointer to a process has a reference to it: from one record to the next, an ended process without
+ * references may be freed.
+ */
+static inline struct process *process_ref(struct process *process)
+{
+	process->references++;
+	return process;
+}
+
+static inline void process_unref(struct process *process)
+{
+	process->references--;
+}
 
 void process_table_init(struct process_table *table);
 void process_table_release(struct process_table *table);
@@ -68,15 +87,15 @@ void *process_state(struct process *process, enum process_folder folder);
 /* Moves mappings from the mapping log into a process whose own can no longer be read. Empties `maps`. */
 void process_adopt_maps(struct process *process, struct maps *maps);
 /* Call after an exec: same pid and start time, another program. Reads names and mappings again. */
-void process_exec(struct process_table *table, pid_t pid);
-void process_exit(struct process_table *table, pid_t pid);
+void process_exec(struct process *process);
+void process_exit(struct process *process); /* call when it has exited */
 
 /*
- * Frees the processes for which `is_done` returns true; no pointer to them may be left. `is_done` is called for every
- * process, running ones included.
+ * Frees the processes that have exited before `before_ns` and have no references. Calls `on_free` for each of them
+ * first. Returns their number.
  */
-void process_table_sweep(struct process_table *table, bool (*is_done)(void *context, struct process *process),
-			 void *context);
+size_t process_table_sweep(struct process_table *table, uint64_t before_ns,
+			   void (*on_free)(void *context, struct process *process), void *context);
 
 /*
  * Reads the mappings again, if the last read is at least `min_age_ns` old (0 = always). Returns 1 if they changed

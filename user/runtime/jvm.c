@@ -41,6 +41,7 @@ struct jvm {
 	size_t counted; /* our bytes that room->used includes */
 	size_t string_bytes; /* bytes that our records added to `strings` */
 	uint64_t changed_ns;
+	uint64_t records;
 };
 
 struct jvm *jvm_new(struct intern *strings)
@@ -420,6 +421,7 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 	size_t before = intern_memory(jvm->strings);
 	int err;
 
+	jvm->records++;
 	(void)size; /* agent_record_check() has compared it with the counts inside */
 	if (type == DUET_AGENT_CODE_UNLOAD) {
 		if (code_map_unload(&jvm->code, payload))
@@ -434,6 +436,11 @@ int jvm_apply(struct jvm *jvm, uint16_t type, const void *payload, uint32_t size
 	jvm->string_bytes += intern_memory(jvm->strings) - before;
 	count_bytes(jvm);
 	return err;
+}
+
+uint64_t jvm_records(const struct jvm *jvm)
+{
+	return jvm->records;
 }
 
 uint64_t jvm_changed_ns(const struct jvm *jvm)
@@ -477,6 +484,16 @@ const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, struct j
 	if (method)
 		method->used = jvm->round;
 	return method;
+}
+
+bool jvm_lacks(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then)
+{
+	const struct jvm_method *method;
+
+	if (want->kind == DUET_WANT_CODE)
+		return !jvm_code_at(jvm, want->key, then.time_ns, want->id) && !jvm_is_gone(jvm, want, then);
+	method = jvm_method(jvm, want->key, then);
+	return !(method && jvm_method_is(method, want->id)) && !jvm_is_gone(jvm, want, then);
 }
 
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci)

@@ -92,12 +92,21 @@ struct jvm_moment {
  */
 bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then);
 
+/* Returns true if the name or code is not known, but the JVM may still answer a request for it. */
+bool jvm_lacks(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then);
+uint64_t jvm_records(const struct jvm *jvm); /* number of calls of jvm_apply() */
+
 /* When classes were unloaded last, as the reader has noticed; 0: never. */
 uint64_t jvm_unloaded_ns(const struct jvm *jvm);
 /* The newest layout of the JVM's structures that the agent sent, or NULL if it sent none. */
 const struct duet_jvm_layout *jvm_layout(const struct jvm *jvm);
 /* The method that had this id at that time. NULL: unknown, or dropped. */
 const struct jvm_method *jvm_method(const struct jvm *jvm, uint64_t id, struct jvm_moment then);
+/* Returns false if the method is another one with the same id: `check` is duet_method_check(), or 0 if not known. */
+static inline bool jvm_method_is(const struct jvm_method *method, uint32_t check)
+{
+	return !check || !method->check || check == method->check;
+}
 int32_t jvm_method_line(const struct jvm_method *method, int32_t bci); /* 0 = unknown */
 bool jvm_owns_pc(const struct jvm *jvm, uint64_t pc); /* true inside a code heap */
 /*

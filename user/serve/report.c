@@ -249,7 +249,7 @@ static void source_text(const struct agent *agent, char text[TEXT_MAX])
 		[JVM_AGENT] = ", read by an agent: ",
 		[JVM_BOTH] = ", read from outside, then by an agent: ",
 	};
-	uint8_t source = jvm_process(agent->process)->source;
+	uint8_t source = jvm_process(agent->origin.process)->source;
 
 	snprintf(text, TEXT_MAX, "%s%s", words[source], source >= JVM_AGENT ? agent->cause : "");
 }
@@ -261,13 +261,13 @@ static void facts_of_jvms(const struct report *report)
 
 	for (size_t i = 0; i < report->agents->len; i++) {
 		const struct agent *agent = report->agents->items[i];
-		uint32_t name = subject_of(agent->process)->application;
+		uint32_t name = subject_of(agent->origin.process)->application;
 		const char *application = intern_text(&report->profile->strings, name);
 
-		if (!agent->vm[0] || agent_in_charge(jvm_process(agent->process)->agent) != agent)
+		if (!agent->vm[0] || agent_in_charge(jvm_process(agent->origin.process)->agent) != agent)
 			continue;
 		source_text(agent, text);
-		profile_add_fact(report->profile, "JVM", "%d: %s%s%s%s", agent->process->pid, agent->vm,
+		profile_add_fact(report->profile, "JVM", "%d: %s%s%s%s", agent->origin.process->pid, agent->vm,
 				 *application ? ", " : "", application, text);
 	}
 	if (!has_jvms(report))

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "join/decided.h"
+#include "join/pending.h"
 #include "jvms/agents.h"
 #include "out/headline.h"
 #include "profile/exchange.h"
@@ -157,7 +157,7 @@ static bool is_complete(const struct windows *windows, uint64_t read_ns)
 {
 	uint64_t until_ns = windows->of.profile->until_ns;
 
-	return read_ns >= until_ns + WINDOWS_SLACK_NS && decided_oldest_ns(windows->of.decided) >= until_ns;
+	return read_ns >= until_ns + WINDOWS_SLACK_NS && pending_oldest_ns(windows->of.pending) >= until_ns;
 }
 
 /* Drops cached row numbers of the profile, whose rows no longer exist, and moves cached strings to the new table. */
@@ -167,7 +167,7 @@ static void forget_rows(const struct windows_parts *of, struct intern_move *move
 		owners_new_profile(of->processes->all.items[i], move);
 		resolver_forget_process(of->processes->all.items[i]);
 	}
-	resolver_new_profile(&of->decided->resolver);
+	resolver_new_profile(&of->pending->sink.resolver);
 }
 
 /* Returns true when the string table has doubled, so that much of it may belong to ended processes. */

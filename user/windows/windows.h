@@ -22,7 +22,7 @@
 
 struct agents;
 struct intern_move;
-struct decided;
+struct pending;
 struct process_table;
 struct window_files;
 
@@ -34,7 +34,7 @@ struct windows_parts {
 	const struct window_files *files;
 	const struct writer_options *style;
 	struct profile *profile;
-	struct decided *decided;
+	struct pending *pending;
 	const struct process_table *processes;
 	const struct agents *agents;
 	void (*tell)(void *context); /* adds the window's facts, and the losses since the start, to the profile */

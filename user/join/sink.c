@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+#include "join/sink.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/text.h"
+#include "join/attributes.h"
+#include "join/wakers.h"
+#include "runtime/jvm.h"
+#include "subject/owners.h"
+
+#define COMM_AGE_NS (NS_PER_SEC / 10) /* a thread may rename itself */
+
+void sink_open(struct sink *sink, const struct sink_deps *of)
+{
+	*sink = (struct sink){.of = *of};
+	resolver_init(&sink->resolver, of->profile, of->symbols);
+}
+
+void sink_release(struct sink *sink)
+{
+	resolver_release(&sink->resolver);
+}
+
+/* ---- its thread ---- */
+
+static uint32_t known_thread(struct sink *sink, struct process *process, uint32_t tid, const char *name,
+			     const char *comm)
+{
+	uint32_t owner = subject_of(process)->owner;
+	uint32_t thread = profile_known_thread(sink->of.profile, (uint32_t)process->pid, tid, name, comm, owner);
+
+	if (thread != UINT32_MAX && sink->of.profile->threads.items[thread].pid != (uint32_t)process->pid)
+		loader_counters[DUET_LOADER_THREADS_FULL]++;
+	return thread;
+}
+
+/* An agent's sample has no cgroup. */
+static uint32_t owner_row(struct sink *sink, struct process *process, const struct duet_sample *sample)
+{
+	bool is_bpfs = sink->has_bpf && !(sample->flags & DUET_SAMPLE_CALLED);
+
+	return owners_row(sink->of.owners, process, is_bpfs ? sample : NULL);
+}
+
+/*
+ * Returns the row of the virtual thread that was mounted. The carrier's own name is used only for work that the carrier
+ * does itself.
+ */
+static uint32_t virtual_thread(struct sink *sink, struct process *process, const struct duet_sample *sample)
+{
+	const struct duet_virtual_thread *thread = &sample->virtual_thread;
+	char name[2 * DUET_MAX_VIRTUAL_NAME + 1];
+
+	text_from_java(name, thread->name, thread->name_bytes, thread->is_utf16);
+	if (profile_is_full(sink->of.profile))
+		return known_thread(sink, process, PROFILE_VIRTUAL, *name ? name : PROFILE_NO_NAME,
+				    sample->process_comm);
+	return profile_virtual_thread(sink->of.profile, (uint32_t)process->pid, thread->id, name,
+				      sample->process_comm, owner_row(sink, process, sample));
+}
+
+static const char *read_comm(struct sink *sink, const struct process *process, uint32_t tid)
+{
+	struct sink_comm *comm = &sink->comm;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (comm->pid == process->pid && comm->tid == tid && now_ns - comm->read_ns < COMM_AGE_NS)
+		return comm->text;
+	*comm = (struct sink_comm){.pid = process->pid, .tid = tid, .read_ns = now_ns};
+	process_read_thread_comm(process->pid, (pid_t)tid, comm->text, sizeof(comm->text));
+	return comm->text;
+}
+
+static uint32_t sample_thread(struct sink *sink, struct process *process, const struct jvm *jvm,
+			      const struct duet_sample *sample)
+{
+	uint32_t tid = sample->head.tid;
+	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid, sample->head.time_ns, sample->comm) : 0;
+	char own[DUET_COMM_LEN] = "";
+	const char *text = name ? intern_text(&sink->of.profile->strings, name) : own;
+	const char *comm;
+
+	memcpy(own, sample->comm, strnlen(sample->comm, sizeof(own) - 1));
+	own[text_join_surrogates(own, strlen(own))] = '\0'; /* a JVM may have named it */
+
+	if (sample->virtual_thread.id)
+		return virtual_thread(sink, process, sample);
+	if (!text[0]) /* a thread of the JVM itself, sampled by a timer engine */
+		text = read_comm(sink, process, tid);
+	/* Use the process's name at the time of the sample: by now the process may run another program. */
+	comm = sample->process_comm;
+	if (profile_is_full(sink->of.profile))
+		return known_thread(sink, process, tid, text, comm);
+	return profile_thread(sink->of.profile, (uint32_t)process->pid, tid, text, comm,
+			      owner_row(sink, process, sample));
+}
+
+/* The thread's name, and its process if that is not the sleeper's. */
+static void name_waker(struct sink *sink, const struct decision *waker, const struct process *sleeper,
+		       struct buf *who)
+{
+	const struct profile *profile = sink->of.profile;
+	const char *name = waker->sample->comm, *process = waker->sample->process_comm;
+	bool is_stranger = waker->sample->role == DUET_ROLE_STRANGER;
+	bool is_other = is_stranger ? strcmp(name, process) != 0 : waker->process != sleeper;
+	uint32_t thread;
+
+	if (waker->sample->role == DUET_ROLE_WAKER || waker->sample->role == DUET_ROLE_HOLDER) {
+		thread = sample_thread(sink, waker->process, waker->jvm, waker->sample);
+		if (thread != UINT32_MAX)
+			name = intern_text(&profile->strings, profile->threads.items[thread].name);
+	}
+	buf_add_str(who, name);
+	if (is_other)
+		buf_printf(who, " (%s)", process);
+}
+
+/* Returns the node of the stack `node` with the waker's stack after it, or `node` if the profile has no room for it. */
+static int64_t append_waker(struct sink *sink, const struct decision *of, int64_t node,
+			    const struct decision *waker, int64_t below)
+{
+	struct profile *profile = sink->of.profile;
+	size_t rows = profile->frames.len + profile->nodes.len;
+	struct buf who;
+
+	if (profile_is_full(profile) || !resolver_has_room(of->process)) {
+		loader_counters[DUET_LOADER_NO_WAKER]++;
+		return node;
+	}
+	buf_init(&who);
+	name_waker(sink, waker, of->process, &who);
+	node = who.failed ? UINT32_MAX
+			  : wakers_append(profile, (uint32_t)node, (uint32_t)below, waker->sample, who.data);
+	buf_release(&who);
+	resolver_count(of->process, profile->frames.len + profile->nodes.len - rows);
+	return node == UINT32_MAX ? -ENOMEM : node;
+}
+
+/* Returns the node of a record's stack, with the names that are known now, or -errno. */
+static int64_t node_of(struct sink *sink, const struct decision *of)
+{
+	struct resolved resolved = resolve_stack(&sink->resolver, of);
+
+	return resolve_node(&sink->resolver, of, &resolved);
+}
+
+/* Returns the node of the stack that ended the sleep, or -1. */
+static int64_t waker_node(struct sink *sink, const struct decision *waker)
+{
+	int64_t node = waker ? node_of(sink, waker) : -1;
+
+	if (node < 0)
+		loader_counters[DUET_LOADER_NO_WAKER]++;
+	return node < 0 ? -1 : node;
+}
+
+static uint64_t address_or_age(const struct duet_sample *sample)
+{
+	uint64_t address = attribute_number(sample, DUET_ATTRIBUTE_ADDRESS);
+
+	return address ? address : attribute_number(sample, DUET_ATTRIBUTE_AGE);
+}
+
+/* Returns 0 or -ENOMEM, or the negative `node`. */
+static int add_node(struct sink *sink, const struct decision *of, uint64_t time_ns, int64_t node, uint64_t weight,
+		    uint32_t count)
+{
+	const struct duet_sample *sample = of->sample;
+	uint64_t context[3]; /* as struct duet_context has it */
+	int err;
+
+	if (node < 0)
+		return (int)node;
+	memcpy(context, &sample->context, sizeof(context));
+	err = profile_add(sink->of.profile, &(struct profile_sample){
+							.time_ns = time_ns,
+							.weight = weight,
+							.thread = sample_thread(sink, of->process, of->jvm, sample),
+							.node = (uint32_t)node,
+							.count = count,
+							.event = sample->event,
+							.address = address_or_age(sample),
+							.trace_high = be64toh(context[0]),
+							.trace_low = be64toh(context[1]),
+							.span = be64toh(context[2]),
+						});
+	sink->outcomes.samples += err ? 0 : count;
+	return err;
+}
+
+/* Returns for how many samples this one stands; 0: it is left out, and counted. */
+static uint32_t thin(struct sink *sink)
+{
+	uint32_t times = thinning_take(&sink->of.profile->thinning);
+
+	loader_counters[DUET_LOADER_LEFT_OUT] += !times;
+	return times;
+}
+
+/*
+ * Adds the sample, or a part of its weight. `below` is the node of the waker's stack, or -1. Returns 0 or
+ * -ENOMEM.
+ */
+static int add_weight(struct sink *sink, const struct decision *of, struct resolved *resolved, uint64_t weight,
+		      const struct decision *waker, int64_t below)
+{
+	uint32_t times = thin(sink);
+	int64_t node;
+
+	if (!times)
+		return 0;
+	node = resolve_node(&sink->resolver, of, resolved);
+	if (node >= 0 && below >= 0)
+		node = append_waker(sink, of, node, waker, below);
+	return add_node(sink, of, of->sample->head.time_ns, node, weight * times, times);
+}
+
+/* Returns the node of the wait `node` with a thread's name after it, or `node` if the thread is not known. */
+static int64_t append_owner(struct sink *sink, const struct decision *of, int64_t node, uint32_t tid)
+{
+	struct profile *profile = sink->of.profile;
+	uint32_t name = of->jvm ? jvm_thread_name(of->jvm, tid, of->sample->head.time_ns, "") : 0;
+	size_t rows = profile->frames.len + profile->nodes.len;
+
+	if (!name || profile_is_full(profile) || !resolver_has_room(of->process))
+		return node;
+	node = wakers_append_name(profile, (uint32_t)node, intern_text(&profile->strings, name));
+	resolver_count(of->process, profile->frames.len + profile->nodes.len - rows);
+	return node == UINT32_MAX ? -ENOMEM : node;
+}
+
+/* Resolves the holders' stacks. Returns the length of all parts. */
+static uint64_t resolve_holders(struct sink *sink, const struct holding *parts, size_t count, int64_t *ret_nodes)
+{
+	uint64_t all_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		all_ns += parts[i].ns;
+		ret_nodes[i] = parts[i].by ? node_of(sink, parts[i].by) : -1;
+	}
+	return all_ns;
+}
+
+/*
+ * Adds a wait for a lock, in parts: a sample for each time that a thread held the lock, with the time of its end. A
+ * part of no weight is none. Returns 0 or -ENOMEM.
+ */
+static int add_held(struct sink *sink, const struct decision *of, struct resolved *resolved,
+		    const struct holding *parts, size_t count)
+{
+	uint64_t begin_ns = holders_lock(of->sample)->begin_ns, passed_ns = 0, added = 0, weight = of->sample->weight;
+	uint32_t times = thin(sink);
+	int64_t nodes[HOLDERS_PARTS], node;
+	uint64_t all_ns = resolve_holders(sink, parts, count, nodes);
+	int err = 0;
+
+	node = times ? resolve_node(&sink->resolver, of, resolved) : -1;
+	for (size_t i = 0; times && !err && i < count; i++) {
+		uint64_t until;
+		int64_t at = node;
+
+		passed_ns += parts[i].ns;
+		until = (uint64_t)((unsigned __int128)weight * passed_ns / all_ns);
+		if (node >= 0 && nodes[i] >= 0)
+			at = append_waker(sink, of, node, parts[i].by, nodes[i]);
+		else if (node >= 0 && !parts[i].by)
+			at = append_owner(sink, of, node, parts[i].owner);
+		if (until > added)
+			err = add_node(sink, of, begin_ns + passed_ns, at, (until - added) * times, times);
+		added = until;
+	}
+	sink->outcomes.held_ns += weight;
+	return err;
+}
+
+/* Adds the part of a sleep in which the thread waited for a CPU, under its own leaf. Returns 0 or -ENOMEM. */
+static int add_runnable(struct sink *sink, const struct decision *of)
+{
+	struct decision part = *of;
+	struct resolved resolved;
+
+	part.is_runnable = true;
+	resolved = resolve_stack(&sink->resolver, &part);
+	return add_weight(sink, &part, &resolved, of->sample->runnable, NULL, -1);
+}
+
+static void count(struct sink *sink, const struct decision *of, const struct splice_verdict *verdict)
+{
+	const struct profile *profile = sink->of.profile;
+
+	loader_counters[DUET_LOADER_WINDOW_LATE] +=
+		*sink->of.windows && of->sample->head.time_ns < profile->start_ns;
+	if (of->jvm && verdict->is_missing_code)
+		loader_counters[process_is_ending(of->process) ? DUET_LOADER_CODE_MISSING : DUET_LOADER_CODE_LATE]++;
+	if (holders_lock(of->sample))
+		sink->outcomes.lock_ns += of->sample->weight;
+	outcomes_add(&sink->outcomes, of->sample, of->java, of->outcome, of->jvm ? verdict : NULL);
+}
+
+void sink_add(struct sink *sink, const struct decision *of, const struct sink_company *with)
+{
+	const struct duet_sample *sample = of->sample;
+	struct resolved resolved = resolve_stack(&sink->resolver, of);
+	int64_t waker = sample->waker ? waker_node(sink, with->waker) : -1;
+	int err = 0;
+
+	if (with->part_count)
+		err = add_held(sink, of, &resolved, with->parts, with->part_count);
+	else if (sample->weight > sample->runnable || !sample->runnable)
+		err = add_weight(sink, of, &resolved, sample->weight - sample->runnable, with->waker, waker);
+	if (!err && sample->runnable)
+		err = add_runnable(sink, of);
+	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
+	count(sink, of, &resolved.verdict);
+}
+
+/* Names of Java's frames may not have arrived yet. */
+bool sink_is_interrupt(struct sink *sink, const struct decision *of)
+{
+	const struct duet_sample *sample = of->sample;
+	struct decision in_kernel = *of;
+	struct duet_sample *copy =
+		buf_duplicate(sample, sizeof(*sample) + sample->kernel_depth * sizeof(*sample->stack));
+	int64_t node;
+
+	if (!copy)
+		return false;
+	copy->user_depth = copy->id_depth = copy->left_out = 0;
+	copy->attribute_bytes = 0;
+	in_kernel.sample = copy;
+	in_kernel.java = NULL;
+	node = node_of(sink, &in_kernel);
+	free(copy);
+	return node >= 0 && wakers_is_interrupt(sink->of.profile, (uint32_t)node);
+}
