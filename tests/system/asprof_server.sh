@@ -107,11 +107,17 @@ case_refusals() {
 	expect_answer 404 '^Unknown command$'
 	ask '/status%0a'
 	expect_answer 404 '^Unknown command$'
+	ask /statuses
+	expect_answer 404 '^Unknown command$'
+	ask '/status?title=jfrsync'
+	expect_answer 200 'not active'
 	ask '/start?interval=x'
 	expect_answer 400 'Invalid interval'
 	ask "/start?event=cpu&file=$here/written"
 	expect_answer 400 'writes no files'
 	ask "/status?log=$here/written"
+	expect_answer 400 'writes no files'
+	ask '/start?event=cpu&jfrsync'
 	expect_answer 400 'writes no files'
 	[ ! -e "$here/written" ] || fail "a file was written"
 	ask /status -X DELETE

@@ -5,17 +5,32 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "asprof/recorder.h"
+#include "asprof/recording.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "proc/process.h"
 
 #define IDLE_NS (NS_PER_SEC / 5)
+
+static pid_t only_parent; /* in its children, fork() fails; 0: fork() works */
+
+/* In place of libc's. */
+pid_t fork(void)
+{
+	if (!only_parent || getpid() == only_parent)
+		return _Fork();
+	errno = EAGAIN;
+	return -1;
+}
 
 /* Orphans become children of this process, as of the first process of a container. */
 static int become_init(void **state)
@@ -37,20 +52,22 @@ static pid_t only_child(void)
 	return pid;
 }
 
+static int start_with_why(pid_t pid, struct buf *why)
+{
+	uint64_t start_ticks = 0;
+
+	buf_init(why);
+	assert_int_equal(process_read_start_ticks(pid, &start_ticks), 0);
+	return recorder_start(pid, start_ticks, why);
+}
+
 static void start(pid_t pid)
 {
-	struct process_table table;
-	const struct process *process;
 	struct buf why;
 
-	process_table_init(&table);
-	buf_init(&why);
-	process = process_get(&table, pid, 0);
-	assert_non_null(process);
-	assert_int_equal(recorder_start(pid, process->start_ticks, &why), 0);
+	assert_int_equal(start_with_why(pid, &why), 0);
 	assert_string_equal(why.data, "");
 	buf_release(&why);
-	process_table_release(&table);
 }
 
 /* Its parent does not collect children: it would be a zombie. */
@@ -88,9 +105,48 @@ static void ends_when_it_is_idle(void **state)
 	assert_int_equal(waitpid(process, &status, 0), process);
 }
 
+/* The recorder is a child's child. */
+static void says_why_there_is_no_process(void **state)
+{
+	struct buf why;
+
+	(void)state;
+	only_parent = getpid();
+	assert_int_equal(start_with_why(getpid(), &why), -ECHILD);
+	only_parent = 0;
+	assert_string_equal(why.data, "no process for the recorder: Resource temporarily unavailable");
+	buf_release(&why);
+}
+
+static void on_signal(int signo)
+{
+	(void)signo;
+}
+
+/* A signal such as the SIGTERM that ends a recorder arrives while a child makes a report. */
+static void a_report_survives_signals(void **state)
+{
+	const struct sigaction take = {.sa_handler = on_signal}; /* without SA_RESTART */
+	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	struct recording recording;
+	struct recording_sums sums;
+
+	(void)state;
+	recording_init(&recording);
+	sigaction(SIGALRM, &take, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(recording_sum(&recording, &sums), 0);
+	setitimer(ITIMER_REAL, &never, NULL);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	recording_release(&recording);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(says_why_there_is_no_process),
+		cmocka_unit_test(a_report_survives_signals),
 		cmocka_unit_test(stays_with_its_parent),
 		cmocka_unit_test(ends_when_it_is_idle),
 	};

@@ -11,11 +11,11 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "asprof/recorder_socket.h"
 #include "asprof/profiling.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/signals.h"
 #include "proc/process.h"
@@ -215,7 +215,7 @@ static void recorder_init(struct recorder *recorder, pid_t pid, uint64_t start_t
  */
 static int detach(int kept)
 {
-	struct sigaction term = {.sa_handler = on_term};
+	struct sigaction term = {.sa_handler = on_term, .sa_flags = SA_RESTART}; /* a command is answered to its end */
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const int first = STDERR_FILENO + 1;
 
@@ -233,10 +233,10 @@ static int detach(int kept)
 	return first;
 }
 
-/* Reports to the waiting command whether the recorder has begun; an empty text means yes. */
+/* Reports to the waiting command whether the recorder has begun; an empty text, with its end, means yes. */
 static void report_begun(int pipe, const struct buf *why)
 {
-	(void)!write(pipe, why->data, why->len);
+	(void)!write(pipe, why->data, why->len + 1);
 	close(pipe);
 }
 
@@ -259,31 +259,42 @@ static void live(pid_t pid, uint64_t start_ticks, int pipe)
 	buf_release(&why);
 }
 
+/* Forks again and ends: the recorder is nobody's child. Does not return. */
+static void fork_recorder(pid_t pid, uint64_t start_ticks, int pipe, struct buf *why)
+{
+	pid_t recorder = fork();
+
+	if (!recorder)
+		live(pid, start_ticks, pipe);
+	if (recorder < 0) {
+		buf_printf(why, "no process for the recorder: %s", strerror(errno));
+		report_begun(pipe, why);
+	}
+	_exit(0);
+}
+
 int recorder_start(pid_t pid, uint64_t start_ticks, struct buf *why)
 {
 	int between[2], status;
-	char text[512];
-	ssize_t len;
+	char text[512] = "";
+	ssize_t len = 0;
 	pid_t child;
 
 	if (pipe2(between, O_CLOEXEC) < 0)
 		return -errno;
 	child = fork();
-	if (!child) {
-		if (fork())
-			_exit(0);
-		live(pid, start_ticks, between[1]);
-		_exit(0);
-	}
+	if (!child)
+		fork_recorder(pid, start_ticks, between[1], why);
 	close(between[1]);
-	if (child > 0)
-		waitpid(child, &status, 0);
-	len = child < 0 ? -1 : read(between[0], text, sizeof(text) - 1);
-	close(between[0]);
-	if (len < 0)
+	if (child < 0)
 		buf_printf(why, "no process for the recorder: %s", strerror(errno));
-	else
-		buf_add(why, text, (size_t)len);
+	else if (!child_await(child, &status))
+		len = read(between[0], text, sizeof(text) - 1);
+	close(between[0]);
+	if (len > 0)
+		buf_add_str(why, text);
+	else if (!why->len)
+		buf_add_str(why, "the recorder ended at once: try again");
 	return why->len ? -ECHILD : 0;
 }
 

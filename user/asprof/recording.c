@@ -16,6 +16,7 @@
 #include "asprof/begin_end.h"
 #include "asprof/thread_filter.h"
 #include "asprof/wanted_events.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -498,18 +499,20 @@ static void report(struct recording *recording, const struct asprof_arguments *a
 static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
 {
 	int out = memfd_create("duet-report", MFD_CLOEXEC), log = memfd_create("duet-log", MFD_CLOEXEC), status = 1;
-	pid_t child = -1;
+	pid_t child = -1, recorder = getpid();
 
 	if (recording->child)
 		flush(recording);
 	if (out >= 0 && log >= 0)
 		child = fork();
 	if (!child) {
-		recording_child_redirect(out, log);
+		recording_child_redirect(recorder, out, log);
 		report(recording, arguments);
 	}
-	if (child < 0 || waitpid(child, &status, 0) < 0)
+	if (child < 0)
 		buf_printf(why, "no process for the report: %s", strerror(errno));
+	else
+		(void)child_await(child, &status);
 	recording->is_report_empty = WIFEXITED(status) && WEXITSTATUS(status) == EMPTY_STATUS;
 	if (recording->is_report_empty)
 		status = 0;

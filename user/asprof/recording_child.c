@@ -6,13 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "asprof/begin_end.h"
 #include "asprof/wanted_events.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "cmd/record.h"
 #include "out/output_files.h"
@@ -121,10 +120,11 @@ static int split(struct buf *words, char *items[MAX_WORDS])
 
 /* ---- the child ---- */
 
-void recording_child_redirect(int out, int log)
+void recording_child_redirect(pid_t recorder, int out, int log)
 {
 	signal(SIGPIPE, SIG_DFL);
-	prctl(PR_SET_PDEATHSIG, SIGINT);
+	signal(SIGINT, SIG_DFL); /* which the recorder ignores */
+	child_end_with(recorder, SIGINT);
 	dup2(out, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
 }
@@ -148,13 +148,13 @@ static int await(void *context)
 }
 
 /* Does not return. Keeps no descriptor of the recorder: its clients must see when it has ended. */
-static void become(const struct recording_child *child, int gate, struct buf *words)
+static void become(const struct recording_child *child, pid_t recorder, int gate, struct buf *words)
 {
 	struct attach_control control = {0};
 	char *items[MAX_WORDS];
 	int count = split(words, items);
 
-	recording_child_redirect(child->part, child->log);
+	recording_child_redirect(recorder, child->part, child->log);
 	dup2(gate, GATE);
 	closefrom(GATE + 1);
 	_exit(record_behind_gate(count, items, &(struct record_gate){&control, await, &control}));
@@ -175,6 +175,7 @@ static void close_all(struct recording_child *child)
 
 static int fork_child(struct recording_child *child)
 {
+	pid_t recorder = getpid();
 	int gates[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gates) < 0)
@@ -183,7 +184,7 @@ static int fork_child(struct recording_child *child)
 	child->pid = fork();
 	err = child->pid < 0 ? -errno : 0;
 	if (!child->pid)
-		become(child, gates[1], &child->words);
+		become(child, recorder, gates[1], &child->words);
 	close(gates[1]);
 	return err;
 }
@@ -243,10 +244,11 @@ int recording_child_begin(struct recording_child *child, const struct duet_quest
 void recording_child_end(struct recording_child *child)
 {
 	pid_t pid = child->pid;
+	int status;
 
 	close_all(child);
 	if (!pid)
 		return;
 	kill(pid, SIGKILL); /* it has changed nothing yet, and may not see its gate closed before BPF is loaded */
-	(void)waitpid(pid, NULL, 0);
+	(void)child_await(pid, &status);
 }

@@ -46,7 +46,7 @@ bool recording_child_fits(const struct recording_child *child, const struct reco
 int recording_child_begin(struct recording_child *child, const struct duet_question *agent);
 void recording_child_end(struct recording_child *child); /* ends a child that waits; does nothing if there is none */
 
-/* For a new child process: replaces its stdout and stderr. It gets SIGINT when the recorder ends. */
-void recording_child_redirect(int out, int log);
+/* For a new child process of the recorder: replaces its stdout and stderr. It gets SIGINT when the recorder ends. */
+void recording_child_redirect(pid_t recorder, int out, int log);
 
 #endif

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "asprof/arguments.h"
 #include "base/clock.h"
 
 #define BACKLOG 32
@@ -144,19 +143,26 @@ static bool make_command(const char *request, struct buf *command)
 	return true;
 }
 
+/* Returns true if this is the first word of the arguments, which ends where asprof_arguments_parse() ends it. */
+static bool is_word(const char *arguments, const char *word)
+{
+	size_t length = strcspn(arguments, ",=");
+
+	return length == strlen(word) && !memcmp(arguments, word, length);
+}
+
 /* Whoever reaches the server may not write files as this user. */
 static bool names_file(const char *command)
 {
 	static const char *const words[] = {"file", "log", "server", "jfrsync"};
-	bool is_named = strstr(command, "jfrsync") != NULL;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !is_named; i++) {
-		char *value = asprof_arguments_word(command, words[i]);
-
-		is_named = value != NULL;
-		free(value);
+	for (const char *at = command; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (is_word(at, words[i]))
+				return true;
 	}
-	return is_named;
+	return false;
 }
 
 static bool is_command(const char *command)
@@ -165,7 +171,7 @@ static bool is_command(const char *command)
 					      "metrics", "list",   "version", "check", "meminfo"};
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (!strncmp(command, actions[i], strlen(actions[i])))
+		if (is_word(command, actions[i]))
 			return true;
 	return false;
 }

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +21,7 @@
 #include "attach/place.h"
 #include "attach/place_mount.h"
 #include "attach/visit.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/packet.h"
 #include "base/root.h"
@@ -94,17 +94,6 @@ static int load_agent(struct visit *visit, const struct vm_options *options, con
 }
 
 /*
- * When the loader dies, the child must still remove its files. Call again after every change of user: the kernel then
- * clears PR_SET_PDEATHSIG.
- */
-static void end_with(pid_t loader)
-{
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != loader)
-		visit_cancel(SIGTERM);
-}
-
-/*
  * Waits a moment before attaching to a new JVM. One that ends within the first step, such as java -version, is not
  * worth an agent. A JVM that prints a warning when an agent is loaded gets a second: if it still runs then, it is
  * hardly one whose output a script reads. Its hsperfdata shows the JDK version after about 50 ms.
@@ -170,7 +159,7 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 		err = open_place_mount(visit, &mount);
 	if (!err)
 		err = namespaces_become_user(visit);
-	end_with(loader);
+	child_end_with(loader, SIGTERM); /* again, after the change of user */
 	if (!err)
 		vm_options_read(&options, &words, visit);
 	vm_words_release(&words);
@@ -249,7 +238,7 @@ static void child(const struct attach_target *target, const struct attach_contro
 
 	memset(&packet, 0, sizeof(packet));
 	shed_inheritance(result, life, timeout_ns);
-	end_with(loader);
+	child_end_with(loader, SIGTERM); /* it must still remove its files */
 	ret = visit_open(&visit, target, deadline_ns);
 	if (!ret)
 		ret = run(&visit, control, loader);

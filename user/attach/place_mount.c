@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/place.h"
+#include "base/child.h"
 #include "base/rights.h"
 #include "base/root.h"
 
@@ -175,10 +175,11 @@ int place_mount_open(const struct visit *visit, struct place_mount *ret_mount)
 
 void place_mount_close(struct place_mount *mount)
 {
+	int status;
+
 	if (!mount || !mount->helper)
 		return;
 	close(mount->socket);
-	while (waitpid(mount->helper, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)child_await(mount->helper, &status);
 	mount->helper = 0;
 }

@@ -19,6 +19,7 @@ int packet_send_parts(int socket, const struct iovec *parts, size_t count, const
 {
 	union rights rights = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
 	struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = count};
+	ssize_t len;
 
 	if (fd_count > PACKET_FDS_MAX)
 		return -EINVAL;
@@ -28,7 +29,10 @@ int packet_send_parts(int socket, const struct iovec *parts, size_t count, const
 		message.msg_control = rights.bytes;
 		message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
 	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL | flags) < 0 ? -errno : 0;
+	do
+		len = sendmsg(socket, &message, MSG_NOSIGNAL | flags);
+	while (len < 0 && errno == EINTR);
+	return len < 0 ? -errno : 0;
 }
 
 int packet_send(int socket, const void *bytes, size_t len, int fd, int flags)

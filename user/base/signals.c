@@ -51,6 +51,7 @@ void signals_open(void)
 		take(signo);
 	take(SIGPIPE);
 	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* whose parent ignores it could not wait for its own children */
 }
 
 void signals_reset(void)

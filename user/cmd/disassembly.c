@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/elf_reader.h"
 #include "base/io.h"
@@ -259,8 +260,7 @@ static int objdump_code(const struct machine_code *code, int in, struct buf *tex
 		return err;
 	if (err < 0)
 		kill(child, SIGKILL);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	(void)child_await(child, &status);
 	if (err || (WIFEXITED(status) && !WEXITSTATUS(status)))
 		return err;
 	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_MISSING ? -ENOSYS : -EIO;

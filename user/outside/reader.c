@@ -12,10 +12,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "answers.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/packet.h"
 #include "base/rights.h"
@@ -479,7 +479,7 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 static pid_t fork_reader(int socket, pid_t pid, uint64_t start_ticks)
 {
 	pid_t child, reader = -1;
-	int between[2];
+	int between[2], status;
 
 	if (pipe2(between, O_CLOEXEC) < 0)
 		return -1;
@@ -500,7 +500,7 @@ static pid_t fork_reader(int socket, pid_t pid, uint64_t start_ticks)
 		reader = -1;
 	close(between[0]);
 	if (child > 0)
-		waitpid(child, NULL, 0);
+		(void)child_await(child, &status);
 	return reader;
 }
 

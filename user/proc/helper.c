@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/io.h"
@@ -146,14 +147,14 @@ static void forget_orphans(void)
  */
 static pid_t fork_helper(int orders)
 {
+	pid_t pid, keeper = getpid();
 	int pair[2];
-	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return 0;
 	pid = fork();
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		child_end_with(keeper, SIGKILL);
 		forget_orphans();
 		close(orders);
 		close(pair[0]);
@@ -323,13 +324,15 @@ static void close_worker(void)
 
 static void end_supervisor(void)
 {
+	int status;
+
 	close_worker();
 	if (helper.orders >= 0)
 		close(helper.orders);
 	helper.orders = -1;
 	if (helper.supervisor && !await_end(helper.supervisor)) {
-		kill(helper.supervisor, SIGKILL); /* its helper is killed with it (PR_SET_PDEATHSIG) */
-		waitpid(helper.supervisor, NULL, 0);
+		kill(helper.supervisor, SIGKILL); /* its helper is killed with it */
+		(void)child_await(helper.supervisor, &status);
 	}
 	helper.supervisor = 0;
 }
