@@ -132,7 +132,8 @@ bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struc
 	}
 	cursor = (unsigned char *)(record + 1);
 	for (size_t i = 0; i < count; i++) {
-		memcpy(cursor, parts[i].data, parts[i].bytes);
+		if (parts[i].bytes) /* else there may be no data */
+			memcpy(cursor, parts[i].data, parts[i].bytes);
 		cursor += parts[i].bytes;
 	}
 	duet_ring_commit(record, type, (uint32_t)payload);

@@ -104,6 +104,7 @@ int main(int argc, char **argv)
 	struct process_table table;
 	struct process *process;
 	struct intern strings;
+	bool done = false;
 	uint64_t ms = argc > 4 ? strtoull(argv[4], NULL, 10) : 5;
 
 	if (argc < 4 || list_events(argv[2], &start))
@@ -111,12 +112,14 @@ int main(int argc, char **argv)
 	process_table_init(&table);
 	intern_init(&strings);
 	process = process_get(&table, atoi(argv[1]), 0);
-	for (int i = 0, tries = 0; process && i < atoi(argv[3]); tries++) {
+	for (int i = 0, tries = 0; process && tries <= TRIES && i < atoi(argv[3]); tries++) {
 		if (cycle(process, &strings, &start, ms))
 			i++, tries = -1;
-		else if (tries == TRIES)
-			return 1;
+		done = i == atoi(argv[3]);
 	}
-	printf("ok\n");
-	return !process;
+	if (done)
+		printf("ok\n");
+	process_table_release(&table);
+	intern_release(&strings);
+	return !done;
 }
