@@ -165,8 +165,6 @@ static void rings_leave_room_for_rings(void **state)
 	}
 	assert_in_range(count, 100, 300);
 	assert_true(pool.promised_bytes < 100 * MB);
-	pool = (struct pool){0};
-	assert_int_equal(pool_lane_bytes(&pool, 64 * MB, MB / 4), 64 * MB);
 }
 
 /* Returns how many stacks of 1 KB a loader keeps that wants `stacks`, with this limit, of which BPF takes a fifth. */

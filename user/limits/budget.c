@@ -36,7 +36,6 @@
 #define SWEEP_MIN 4096 /* number of processes at which ended ones are searched first */
 #define RELEASE_AGAIN_NS (10 * NS_PER_SEC)
 #define MANY_RINGS 8 /* above 1/8 of the limit in rings, the rings of ended JVMs are freed */
-#define MANY_RINGS_BYTES (64u << 20) /* the same bound if there is no limit */
 
 /*
  * Returns the smallest memory limit of the cgroup and its ancestors; SIZE_MAX: no limit could be read. Shortens `path`.
@@ -103,8 +102,7 @@ void budget_open(struct budget *budget, size_t asked)
 
 void budget_close(struct budget *budget)
 {
-	if (budget->pool.max_bytes)
-		(void)memory_limit(budget->limit_before);
+	(void)memory_limit(budget->limit_before);
 }
 
 size_t budget_bpf_bytes(const struct budget *budget)
@@ -126,8 +124,6 @@ static void look(struct budget *budget)
 	for (size_t i = 0; i < budget->of.agents->len; i++)
 		parts.rings += agent_shared_bytes(budget->of.agents->items[i]);
 	pool_look(&budget->pool, &parts);
-	if (!budget->pool.max_bytes)
-		return;
 	(void)memory_limit(budget->pool.heap_max); /* cannot fail: the limit is lower than that of the start */
 	pending_set_max_bytes(budget->of.pending, budget->pool.heap_max / JOIN_SHARE);
 	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
@@ -138,14 +134,9 @@ int budget_start(struct budget *budget, const struct budget_parts *of)
 	struct pool *pool = &budget->pool;
 
 	budget->of = *of;
-	if (!budget->is_asked && memory_data() >= pool->max_bytes / 2) {
-		log_debug("no limit of memory: address space is taken already, as sanitizers do");
-		pool->max_bytes = 0;
-	}
-	if (pool->max_bytes)
-		memory_trim();
+	memory_trim();
 	look(budget);
-	if (!pool->max_bytes || memory_data() < pool->heap_max / 2)
+	if (memory_data() < pool->heap_max / 2)
 		return 0;
 	log_error("--max-memory %zu MB is too little: duet needs about %zu MB here",
 		  pool->max_bytes >> 20, pool_limit_for(pool, 2 * memory_data()) >> 20);
@@ -220,7 +211,7 @@ static void release_dead(struct budget *budget, uint64_t now_ns)
 
 static bool wants_release(const struct budget *budget, uint64_t now_ns)
 {
-	size_t max_bytes = budget->pool.max_bytes, many = max_bytes ? max_bytes / MANY_RINGS : MANY_RINGS_BYTES;
+	size_t many = budget->pool.max_bytes / MANY_RINGS;
 
 	return budget->of.processes->all.len >= budget->sweep_at ||
 	       (budget->pool.promised_bytes > many && now_ns - budget->released_ns > RELEASE_AGAIN_NS);
@@ -264,7 +255,7 @@ void budget_step(struct budget *budget, uint64_t now_ns)
 		look(budget);
 		budget->looked_ns = now_ns;
 	}
-	if (!budget->pool.max_bytes || now_ns - budget->stepped_ns < STEP_NS)
+	if (now_ns - budget->stepped_ns < STEP_NS)
 		return;
 	budget->stepped_ns = now_ns;
 	pool_step(&budget->pool, &user, now_ns);
@@ -275,8 +266,6 @@ void budget_step(struct budget *budget, uint64_t now_ns)
 
 void budget_before_write(struct budget *budget)
 {
-	if (!budget->pool.max_bytes)
-		return;
 	resolver_forget(&budget->of.pending->sink.resolver);
 	symbols_forget(budget->of.symbols);
 	join_forget_spare(budget->of.pending->join);

@@ -81,8 +81,6 @@ size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least)
 	size_t taken = pool->shares.heap + untouched;
 	size_t room = usable(pool) > taken ? usable(pool) - taken : 0;
 
-	if (!pool->max_bytes)
-		return asked;
 	if (room / 4 < least)
 		return 0;
 	while (asked > least && asked > room / LANES)
@@ -108,7 +106,7 @@ void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint
 {
 	size_t each = kept ? demand->stacks / kept + 1 : 0, others = others_of(demand), heap, needed;
 
-	if (!pool->max_bytes || !refused || pool->shares.maps >= pool->max_bytes)
+	if (!refused || pool->shares.maps >= pool->max_bytes)
 		return;
 	if (others < pool->others_peak)
 		others = pool->others_peak;

@@ -34,7 +34,7 @@ struct pool_demand {
 #define POOL_WRITER 3
 
 struct pool {
-	size_t max_bytes; /* 0 = no limit */
+	size_t max_bytes;
 	struct pool_shares shares; /* at the last pool_look() */
 	size_t peak_bytes; /* largest sum of all parts */
 	size_t promised_bytes; /* size of all rings, touched or not */
