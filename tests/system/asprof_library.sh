@@ -350,6 +350,7 @@ has_no_recorder() { # PID
 # Memory of a process that has no JVM: what is taken, by its size, and whether it is freed, by its address.
 case_memory_of_a_program() {
 	need_bpf
+	need_plain "they have malloc() of the program"
 	need_root
 	jdk=$(any_jdk)
 	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.jfr" memory >"$here/stdout" \
@@ -365,6 +366,7 @@ case_memory_of_a_program() {
 case_memory_of_a_late_library() {
 	need_bpf
 	need_root
+	need_plain "they have malloc() of the program"
 	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.collapsed" late \
 		"$workloads/libmemory_late.so" >"$here/stdout" 2>"$here/stderr" || fail "$(cat "$here/stderr")"
 	expect_contains "$here/out.collapsed" ';main;(.*;)?take_malloc;malloc_hook 1234567$'

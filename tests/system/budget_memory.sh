@@ -12,6 +12,7 @@ interval_us=613 # no multiple of what else ticks
 
 # The most RAM the recorder ever had, as the kernel reports it to its parent, is in $peak_kb, its CPU time in $cpu_ms.
 record_peak() { # OPTIONS...
+	need_plain "they take RAM"
 	timeout --kill-after=5 90 "$peak_memory" "$here/peak" "$duet" record -v "$@" \
 		>"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?

@@ -27,6 +27,7 @@ loader_ns() { # PID
 case_rate_follows_the_budget() {
 	local ticks pending told slowest
 	need_bpf
+	need_plain "they take CPU time of the budget"
 	crowd 6 -i 1ms --max-overhead 0.02
 	expect "changes told of" "$(fact interval | wc -l)" '>=' 2
 	expect "the same in words" "$(grep -c 'from now on' "$here/stderr")" '==' "$(fact interval | wc -l)"

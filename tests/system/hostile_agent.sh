@@ -8,6 +8,7 @@
 
 hostile=$DUET_BUILD/tests/system/hostile_agent
 memory_cap_kb=$((256 << 10))
+! is_sanitized || memory_cap_kb=$((memory_cap_kb + (2 << 20)))
 
 # The attacker runs as nobody: it must gain nothing from a loader that is root. Its pid is $attacker.
 start_attacker() { # ATTACK

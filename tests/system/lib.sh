@@ -300,6 +300,15 @@ need_bpf() {
 		skip "no BPF: $(grep -A1 '  NO ' <<<"$verdict" | head -n 2 | tr -s ' \n' ' ')"
 }
 
+# For `make test-sanitized`, where memory and CPU time of duet are not its own.
+is_sanitized() {
+	grep -q __asan_init "$duet"
+}
+
+need_plain() { # WHAT
+	! is_sanitized || skip "not under sanitizers: $1"
+}
+
 need_root() {
 	[ "$(id -u)" = 0 ] || skip "needs root to change users"
 }

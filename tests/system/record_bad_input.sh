@@ -267,6 +267,7 @@ case_disk_full_at_the_end() {
 
 case_small_limits() {
 	need_bpf
+	need_plain "they take more of the stack"
 	local format
 	for format in html duet jfr collapsed; do
 		(
