@@ -9,6 +9,11 @@ minutes=${MINUTES:-1}
 pipes=4
 nodes=() # pids of the JVMs, by their number
 
+# shellcheck disable=SC2317 # called by lib.sh
+after_case() {
+	pkill -KILL -P $BASHPID
+}
+
 # A JVM reads its own pipe, and writes to the next one's. Half of them live for some moments only.
 start_node() { # NUMBER
 	local homes next=$((($1 + 1) % pipes))
@@ -72,6 +77,7 @@ expect_every_window() {
 case_edges_of_windows() { # apart
 	local i until=$((SECONDS + minutes * 60))
 	need_bpf
+	need_root # which gives the case process ids of its own
 	for ((i = 0; i < pipes; i++)); do
 		mkfifo "$here/pipe.$i"
 		exec {fd}<>"$here/pipe.$i"

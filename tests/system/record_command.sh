@@ -96,6 +96,9 @@ case_exit_status() {
 	expect_status 0 "a recording that ends before its command"
 	record -o collapsed -f /dev/full -- sh -c 'while [ $((i += 1)) -lt 300000 ]; do :; done; exit 42'
 	expect_status 1 "a recording that cannot be written"
+	DUET_AS=(perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV')
+	record -d 20 -o collapsed -f "$here/out" -- sh -c 'exit 42'
+	expect_status 42 "a parent that ignores its children"
 }
 
 # What a command leaves behind is named, and recorded on if -d says how long.
