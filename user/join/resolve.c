@@ -8,14 +8,9 @@
 #include <sys/random.h>
 
 #include "base/counters.h"
-#include "base/text.h"
 #include "join/attributes.h"
-#include "join/idle.h"
-#include "join/resource.h"
-#include "join/states.h"
-#include "runtime/class_name.h"
+#include "join/naming.h"
 
-#define MAX_STACKS (1u << 18) /* entries of each cache, at most 12 MB; a full cache of stacks empties both */
 #define PROCESS_MAX_ROWS (1u << 19) /* frames and stack nodes that one process may add to the profile */
 /* In a value of the cache, above the node: enum splice_witnesses, and enum alike of the names and of the indices. */
 #define WITNESSES_SHIFT 32
@@ -23,33 +18,8 @@
 #define BCIS_SHIFT 48
 #define ESTIMATED_SHIFT 56
 #define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT | DUET_SAMPLE_IDLE)
-#define SHOWN_NUL "\xe2\x90\x80" /* U+2400, the symbol for it */
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
-
-/* A stack while it is named. */
-struct naming {
-	struct resolver *resolver;
-	struct profile *profile;
-	struct splice *splice; /* the stack as addresses */
-	struct resolver_rows *rows; /* its frames in the profile, root first */
-	struct process *process;
-	const struct jvm *jvm; /* NULL for a sample of no JVM */
-	struct jvm_moment then; /* time and state of classes of the sample */
-	uint16_t sleep; /* its flags that are about a sleep */
-	bool is_called; /* it was taken where Java code called the agent */
-	bool is_runnable; /* see struct decision */
-	uint32_t cpu, policy; /* as the sample has them; 0: the stack has no such frame */
-	/* class of the object that the sample is about, which becomes the leaf; or NULL */
-	const struct duet_attribute *object_class;
-	const struct duet_attribute *resource; /* what its I/O is about, which becomes the leaf; or NULL */
-	const struct duet_attribute *spent_on; /* what its time was spent on, which becomes the leaf; or NULL */
-	/* what the program has reported, which is the whole stack: the tag of a span, or an event; or NULL */
-	const struct duet_attribute *span;
-	bool is_closed; /* nothing new is added to the profile, because it is full */
-	bool is_final; /* no name in it can change, so it may be cached */
-	uint64_t names_missing; /* Java frames that stay without a name */
-};
 
 void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols)
 {
@@ -90,431 +60,6 @@ void resolver_count(struct process *process, size_t rows)
 void resolver_forget_process(struct process *process)
 {
 	*stack_rows(process) = 0;
-}
-
-/* ---- one frame ---- */
-
-/* Returns the id of a string, or 0 if it is new and the profile is closed. */
-static uint32_t string_row(struct naming *n, const char *text)
-{
-	return n->is_closed ? intern_known(&n->profile->strings, text) : intern_str(&n->profile->strings, text);
-}
-
-static void resolve_symbol(struct naming *n, const struct symbol *symbol, struct frame *frame)
-{
-	frame->name = string_row(n, symbol->name);
-	frame->module = string_row(n, symbol->module);
-	if (n->resolver->has_offsets)
-		frame->bci = symbol->offset;
-}
-
-static void resolve_native(struct naming *n, const struct splice_frame *from, struct frame *frame)
-{
-	struct symbol symbol;
-
-	symbols_user(n->resolver->symbols, n->process, from->address, from->is_return, &symbol);
-	resolve_symbol(n, &symbol, frame);
-	n->is_final &= !symbol.is_guess;
-	frame->kind = strcmp(symbol.module, "libjvm.so") ? FRAME_NATIVE : FRAME_JVM;
-}
-
-static void resolve_kernel(struct naming *n, const struct splice_frame *from, struct frame *frame)
-{
-	struct symbol symbol;
-
-	symbols_kernel(n->resolver->symbols, from->address, from->is_return, &symbol);
-	resolve_symbol(n, &symbol, frame);
-	frame->kind = FRAME_KERNEL;
-}
-
-static struct duet_want method_want(const struct naming *n, const struct splice_frame *from)
-{
-	return (struct duet_want){
-		.key = from->method,
-		.id = from->check,
-		.kind = DUET_WANT_METHOD,
-		.unloads = from->method & DUET_METHOD_BARE ? (uint32_t)n->then.unloads : 0,
-	};
-}
-
-/* Returns NULL when the method is not known, or when the one that is known is another with the same key. */
-static const struct jvm_method *find_method(const struct naming *n, const struct splice_frame *from)
-{
-	const struct jvm_method *method = jvm_method(n->jvm, from->method, n->then);
-
-	return method && jvm_method_is(method, from->check) ? method : NULL;
-}
-
-static void resolve_nameless(struct naming *n, const struct splice_frame *from, struct frame *frame)
-{
-	const struct duet_want want = method_want(n, from);
-	bool is_gone = jvm_is_gone(n->jvm, &want, n->then);
-
-	n->names_missing += !is_gone;
-	n->is_final = false;
-	frame->name = intern_str(&n->profile->strings, is_gone ? "[unloaded_class]" : "[unknown_method]");
-}
-
-static void resolve_java(struct naming *n, const struct splice_frame *from, struct frame *frame)
-{
-	static const enum frame_kind kinds[] = {
-		[SPLICE_COMPILED] = FRAME_COMPILED,
-		[SPLICE_INLINED] = FRAME_INLINED,
-		[SPLICE_INTERPRETED] = FRAME_INTERPRETED,
-		[SPLICE_JAVA_NATIVE] = FRAME_JAVA_NATIVE,
-	};
-	const struct jvm_method *method = find_method(n, from);
-
-	frame->kind = kinds[from->kind];
-	frame->bci = from->is_interpreted ? FRAME_BCI_INTERPRETED : from->bci;
-	if (!method)
-		return resolve_nameless(n, from, frame);
-	frame->class_name = method->class_name;
-	frame->name = method->name;
-	frame->signature = method->signature;
-	frame->module = method->source;
-	frame->line = jvm_method_line(method, from->bci);
-}
-
-static void resolve_text(struct naming *n, const struct splice_frame *from, struct frame *frame)
-{
-	if (from->kind == SPLICE_MARK || from->kind == SPLICE_STATE) {
-		frame->kind = from->kind == SPLICE_MARK ? FRAME_MARK : FRAME_STATE;
-		frame->name = intern_str(&n->profile->strings, from->mark);
-		return;
-	}
-	frame->kind = FRAME_JVM;
-	frame->name = from->text ? from->text : intern_str(&n->profile->strings, "[stub]");
-}
-
-/* Returns the index of a frame, or UINT32_MAX when out of memory, or if it is new and the profile is closed. */
-static uint32_t frame_row(struct naming *n, const struct frame *frame)
-{
-	return n->is_closed ? profile_known_frame(n->profile, frame) : profile_frame(n->profile, frame);
-}
-
-/* Many stacks share callers: the cache lets each address be looked up, and its name demangled, once. */
-static uint32_t resolve_address(struct naming *n, const struct splice_frame *from)
-{
-	const uint64_t about[] = {(uintptr_t)n->process, n->process->maps_version, from->address,
-				  (uint64_t)from->kind << 1 | from->is_return};
-	uint64_t key = hash_bytes(about, sizeof(about), n->resolver->seed), known;
-	struct frame frame = {.bci = -1};
-	bool was_final = n->is_final;
-	uint32_t id;
-
-	if (map_get(&n->resolver->addresses, key, &known))
-		return (uint32_t)known;
-	n->is_final = true;
-	if (from->kind == SPLICE_KERNEL)
-		resolve_kernel(n, from, &frame);
-	else
-		resolve_native(n, from, &frame);
-	id = frame_row(n, &frame);
-	if (n->is_final && id != UINT32_MAX && n->resolver->addresses.len < MAX_STACKS)
-		(void)map_put(&n->resolver->addresses, key, id); /* out of memory: looked up again next time */
-	n->is_final &= was_final;
-	return id;
-}
-
-static uint32_t resolve_frame(struct naming *n, const struct splice_frame *from)
-{
-	struct frame frame = {.bci = -1};
-
-	if (from->kind == SPLICE_KERNEL || from->kind == SPLICE_NATIVE)
-		return resolve_address(n, from);
-	if (splice_is_java(from->kind))
-		resolve_java(n, from, &frame);
-	else
-		resolve_text(n, from, &frame);
-	return frame_row(n, &frame);
-}
-
-/* ---- the whole stack ---- */
-
-/*
- * Lists the code and the methods to ask the agent for. Method 0 has no name: AsyncGetCallTrace could not identify it.
- */
-static void list_wants(struct naming *n)
-{
-	for (size_t i = 0; i < n->splice->wants.len; i++)
-		(void)vec_push(&n->resolver->wants, n->splice->wants.items[i]);
-	for (size_t i = 0; i < n->splice->frames.len; i++) {
-		const struct splice_frame *frame = &n->splice->frames.items[i];
-		const struct duet_want want = method_want(n, frame);
-
-		if (splice_is_java(frame->kind) && frame->method && jvm_lacks(n->jvm, &want, n->then))
-			(void)vec_push(&n->resolver->wants, want);
-	}
-}
-
-/* Returns the index of the frame for object_class, as frame_row() does. */
-static uint32_t class_row(struct naming *n)
-{
-	bool is_outside = n->object_class->about == DUET_CLASS_OUTSIDE;
-	struct frame frame = {.kind = FRAME_CLASS, .bci = is_outside ? FRAME_BCI_OUTSIDE : -1};
-	struct buf name;
-
-	buf_init(&name);
-	class_name_add(&name, (const char *)(n->object_class + 1), n->object_class->bytes);
-	frame.name = string_row(n, name.data);
-	buf_release(&name);
-	return frame_row(n, &frame);
-}
-
-static int push_text(struct naming *n, const struct buf *text)
-{
-	struct frame frame = {.kind = FRAME_SPAN, .bci = -1};
-
-	if (text->len)
-		frame.name = string_row(n, text->data);
-	return vec_push(n->rows, frame_row(n, &frame));
-}
-
-/* The character of this number below 256, in UTF-8. A text has no NUL. */
-static void add_latin1(struct buf *out, unsigned char byte)
-{
-	if (!byte) {
-		buf_add_str(out, SHOWN_NUL);
-	} else if (byte < 0x80) {
-		buf_add_char(out, (char)byte);
-	} else {
-		buf_add_char(out, (char)(0xc0 | byte >> 6));
-		buf_add_char(out, (char)(0x80 | (byte & 0x3f)));
-	}
-}
-
-/* An event of the program's own: its type, and in it its data, which may be any bytes and is shown as Latin-1. */
-static int push_user_event(struct naming *n)
-{
-	const char *type = (const char *)(n->span + 1), *end = type + n->span->bytes;
-	struct buf data;
-	int err;
-
-	buf_init(&data);
-	buf_add_str(&data, type);
-	err = push_text(n, &data);
-	buf_clear(&data);
-	for (const char *at = type + strlen(type) + 1; at < end; at++)
-		add_latin1(&data, (unsigned char)*at);
-	if (!err)
-		err = push_text(n, &data);
-	buf_release(&data);
-	return err;
-}
-
-/* The tag is the program's own text. A span without one has a frame without a name. */
-static int push_span(struct naming *n)
-{
-	struct buf tag;
-	int err;
-
-	if (n->span->type == DUET_ATTRIBUTE_USER)
-		return push_user_event(n);
-	buf_init(&tag);
-	buf_add(&tag, n->span + 1, n->span->bytes);
-	if (tag.len)
-		buf_cut(&tag, text_join_surrogates(tag.data, tag.len));
-	err = push_text(n, &tag);
-	buf_release(&tag);
-	return err;
-}
-
-static int push_state_frame(struct naming *n, const char *state)
-{
-	const struct frame frame = {.kind = FRAME_STATE, .bci = -1, .name = string_row(n, state)};
-
-	return vec_push(n->rows, frame_row(n, &frame));
-}
-
-/* Pushes the text as a frame, unless it is empty, and empties it. */
-static int push_state_text(struct naming *n, struct buf *text)
-{
-	int err = text->failed ? -ENOMEM : text->len ? push_state_frame(n, text->data) : 0;
-
-	buf_clear(text);
-	return err;
-}
-
-/* What an attribute tells: the request and the file of an I/O, or what time was spent on. */
-static int push_told(struct naming *n)
-{
-	struct buf text;
-	int err = 0;
-
-	buf_init(&text);
-	if (n->resource) {
-		resource_request(n->resource, &text);
-		err = push_state_text(n, &text);
-		resource_name(n->resource, &text);
-	} else {
-		buf_printf(&text, "[%.*s]", (int)n->spent_on->bytes, (const char *)(n->spent_on + 1));
-	}
-	if (!err)
-		err = push_state_text(n, &text);
-	buf_release(&text);
-	return err;
-}
-
-static int push_root(struct naming *n, const char *name)
-{
-	const struct frame frame = {.kind = FRAME_CPU, .bci = -1, .name = string_row(n, name)};
-
-	return vec_push(n->rows, frame_row(n, &frame));
-}
-
-/* The numbers of sched.h: an agent may send others. */
-static const char *policy_name(uint32_t policy)
-{
-	static const char *const names[] = {"[SCHED_OTHER]", "[SCHED_FIFO]", "[SCHED_RR]",	 "[SCHED_BATCH]",
-					    "[SCHED_ISO]",   "[SCHED_IDLE]", "[SCHED_DEADLINE]", "[SCHED_EXT]"};
-
-	return policy < sizeof(names) / sizeof(*names) ? names[policy] : "[unknown_policy]";
-}
-
-/* The outermost frames. */
-static int push_roots(struct naming *n)
-{
-	char cpu[32];
-
-	if (n->cpu) {
-		snprintf(cpu, sizeof(cpu), "[CPU-%u]", n->cpu - 1);
-		if (push_root(n, cpu) < 0)
-			return -ENOMEM;
-	}
-	return n->policy ? push_root(n, policy_name(n->policy - 1)) : 0;
-}
-
-/* Makes the last of the frames the root. */
-static void move_to_root(struct naming *n)
-{
-	uint32_t last = n->rows->items[n->rows->len - 1];
-
-	memmove(n->rows->items + 1, n->rows->items, (n->rows->len - 1) * sizeof(*n->rows->items));
-	n->rows->items[0] = last;
-}
-
-/*
- * Replaces the frames of the tracing by what the thread waited for, as the leaf. A wait for work gets the root
- * STATE_IDLE. 0 or -ENOMEM.
- */
-static int push_state(struct naming *n)
-{
-	const char *state;
-
-	n->rows->len = state_trim(n->profile, n->rows->items, n->rows->len);
-	state = state_of(n->profile, n->rows->items, n->rows->len, n->sleep);
-	if (n->is_runnable)
-		return push_state_frame(n, STATE_RUNNABLE);
-	if (!(n->sleep & DUET_SAMPLE_IDLE) && idle_in_pool(n->profile, n->rows->items, n->rows->len, state)) {
-		if (push_state_frame(n, STATE_IDLE) < 0)
-			return -ENOMEM;
-		move_to_root(n);
-	}
-	return push_state_frame(n, state);
-}
-
-static bool is_one_mark(const struct splice *splice)
-{
-	return splice->frames.len == 1 && splice->frames.items[0].kind == SPLICE_MARK;
-}
-
-/* Returns true for a frame of the class that instrumented methods call. */
-static bool is_helper(const struct naming *n, const struct splice_frame *frame)
-{
-	static const char helper[] = "java.lang.DuetProbe";
-	const struct jvm_method *method = splice_is_java(frame->kind) ? jvm_method(n->jvm, frame->method, n->then) : NULL;
-
-	return method &&
-	       !strncmp(intern_text(&n->profile->strings, method->class_name), helper, strlen(helper));
-}
-
-/* Returns the name of the class of a constructor's frame; 0 for other frames. */
-static uint32_t constructed_class(const struct naming *n, const struct splice_frame *frame)
-{
-	const struct jvm_method *method = splice_is_java(frame->kind) ? jvm_method(n->jvm, frame->method, n->then) : NULL;
-
-	return method && !strcmp(intern_text(&n->profile->strings, method->name), "<init>") ? method->class_name : 0;
-}
-
-/*
- * Returns the index of the first frame behind the constructors of the object that the sample is about, which call each
- * other, the one of its class last.
- */
-static size_t behind_constructors(const struct naming *n, size_t first)
-{
-	size_t behind = first;
-	uint32_t wanted, class;
-	struct buf name;
-
-	buf_init(&name);
-	class_name_add(&name, (const char *)(n->object_class + 1), n->object_class->bytes);
-	wanted = intern_known(&n->profile->strings, name.data);
-	for (; first < n->splice->frames.len; first++) {
-		class = constructed_class(n, &n->splice->frames.items[first]);
-		if (!class)
-			break;
-		if (class == wanted)
-			behind = first + 1;
-	}
-	buf_release(&name);
-	return behind;
-}
-
-/*
- * Returns the index of the first frame that is the application's. The mark of a sample without frames is none, if the
- * sample has something else.
- */
-static size_t first_frame(const struct naming *n)
-{
-	size_t first = 0;
-
-	if (n->spent_on && is_one_mark(n->splice))
-		return 1;
-	while (first < n->splice->frames.len && is_helper(n, &n->splice->frames.items[first]))
-		first++;
-	if (first && first == n->splice->frames.len) /* it is what the JVM compiles */
-		return first - 1;
-	return first && n->object_class ? behind_constructors(n, first) : first;
-}
-
-/* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
-static uint32_t stack_row(struct naming *n)
-{
-	size_t first = n->is_called ? first_frame(n) : 0;
-
-	vec_clear(n->rows);
-	if (push_roots(n) < 0)
-		return UINT32_MAX;
-	if (n->sleep & DUET_SAMPLE_IDLE && push_state_frame(n, STATE_IDLE) < 0)
-		return UINT32_MAX;
-	if (n->span && push_span(n) < 0)
-		return UINT32_MAX;
-	for (size_t i = n->splice->frames.len; !n->span && i-- > first;) {
-		uint32_t id = resolve_frame(n, &n->splice->frames.items[i]);
-
-		if (id == UINT32_MAX || vec_push(n->rows, id) < 0)
-			return UINT32_MAX;
-	}
-	if (n->object_class && vec_push(n->rows, class_row(n)) < 0)
-		return UINT32_MAX;
-	if ((n->resource || n->spent_on) && push_told(n) < 0)
-		return UINT32_MAX;
-	if (n->sleep & DUET_SAMPLE_OFF_CPU && push_state(n) < 0)
-		return UINT32_MAX;
-	return n->is_closed ? profile_known_stack(n->profile, n->rows->items, (uint32_t)n->rows->len)
-			    : profile_stack(n->profile, n->rows->items, (uint32_t)n->rows->len);
-}
-
-static int64_t name_stack(struct naming *n)
-{
-	size_t rows = n->profile->frames.len + n->profile->nodes.len;
-	uint32_t node = stack_row(n);
-
-	rows = n->profile->frames.len + n->profile->nodes.len - rows;
-	resolver_count(n->process, rows);
-	n->resolver->kept += rows != 0;
-	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
 
 /* Hashes everything that the result of splice_stack() and the names depend on. */
@@ -575,8 +120,8 @@ static int64_t name_bounded(struct naming *n, uint64_t key)
 	int64_t node;
 	int err;
 
-	n->is_closed = profile_is_full(n->profile) && !is_one_mark(n->splice);
-	node = name_stack(n);
+	n->is_closed = profile_is_full(n->profile) && !naming_is_one_mark(n->splice);
+	node = naming_stack(n);
 	if (node >= 0 || !n->is_closed) {
 		count_nameless(n->process, n->names_missing);
 		return node;
@@ -585,7 +130,7 @@ static int64_t name_bounded(struct naming *n, uint64_t key)
 	distinct_add(&n->resolver->refused, key);
 	n->is_closed = n->is_final = false; /* not cached: there may be room later */
 	err = mark_too_many(n);
-	return err < 0 ? err : name_stack(n);
+	return err < 0 ? err : naming_stack(n);
 }
 
 void resolver_forget(struct resolver *r)
@@ -603,7 +148,7 @@ void resolver_new_profile(struct resolver *r)
 
 static void forget_old(struct resolver *r, uint64_t time_ns)
 {
-	if (r->stacks.len < MAX_STACKS && time_ns >> EPOCH_SHIFT <= r->epoch)
+	if (r->stacks.len < NAMING_MAX_ROWS && time_ns >> EPOCH_SHIFT <= r->epoch)
 		return;
 	resolver_forget(r);
 	r->epoch = time_ns >> EPOCH_SHIFT;
@@ -704,7 +249,7 @@ struct resolved resolve_stack(struct resolver *r, const struct decision *decisio
 		return resolved;
 	splice_bounded(&n, decision, &resolved);
 	if (resolved.node == RESOLVED_NODE_UNKNOWN && n.jvm)
-		list_wants(&n);
+		naming_list_wants(&n);
 	resolved.wants = r->wants.items;
 	resolved.want_count = r->wants.len;
 	return resolved;
