@@ -45,6 +45,7 @@ struct lack {
 	const struct jvm *jvm; /* of the origin, as is … */
 	struct duet_want want; /* … this, of a record of … */
 	struct jvm_moment then; /* … this time */
+	struct resolved own; /* the sample's own stack */
 };
 
 int pending_open(struct pending *pending, const struct pending_deps *of)
@@ -153,16 +154,17 @@ static bool ask(struct pending *pending, struct origin *origin, const struct due
 }
 
 /* Requests the names of a record's stack. The first one that may arrive is what the sample lacks. */
-static void look_for_names(struct pending *pending, const struct decision *of, struct lack *lack)
+static struct resolved look_for_names(struct pending *pending, const struct decision *of, struct lack *lack)
 {
 	struct resolved resolved = resolve_stack(&pending->sink.resolver, of);
 
 	if (!ask(pending, of->origin, resolved.wants, resolved.want_count) || lack->origin)
-		return;
+		return resolved;
 	lack->origin = of->origin;
 	lack->jvm = of->jvm;
 	lack->want = resolved.wants[0];
 	lack->then = (struct jvm_moment){of->sample->head.time_ns, of->sample->unloads};
+	return resolved;
 }
 
 static void look_for_holders(struct pending *pending, const struct decision *of, struct lack *lack)
@@ -172,7 +174,7 @@ static void look_for_holders(struct pending *pending, const struct decision *of,
 
 	for (size_t i = 0; i < count; i++)
 		if (parts[i].by)
-			look_for_names(pending, parts[i].by, lack);
+			(void)look_for_names(pending, parts[i].by, lack);
 }
 
 /* Requests all names at once, also if something else is missing. */
@@ -185,10 +187,10 @@ static struct lack look(struct pending *pending, const struct decision *of)
 
 	lack.releases = has_holders && sample->head.time_ns > pending->kernel_ns;
 	if (waker)
-		look_for_names(pending, waker, &lack);
+		(void)look_for_names(pending, waker, &lack);
 	if (has_holders && !lack.releases)
 		look_for_holders(pending, of, &lack);
-	look_for_names(pending, of, &lack);
+	lack.own = look_for_names(pending, of, &lack);
 	return lack;
 }
 
@@ -232,8 +234,8 @@ static bool is_crowded(const struct pending *pending)
 	       pending->bytes + join_held_bytes(pending->join) > pending->max_bytes;
 }
 
-/* Adds a sample to the profile. */
-static void add(struct pending *pending, const struct decision *of)
+/* Adds a sample to the profile. `own`: its stack as it was resolved just now. */
+static void add(struct pending *pending, const struct decision *of, struct resolved own)
 {
 	const struct duet_sample *sample = of->sample;
 	struct holding parts[HOLDERS_PARTS];
@@ -243,7 +245,7 @@ static void add(struct pending *pending, const struct decision *of)
 		.part_count = pending->has_holders ? holders_split(&pending->holders, of, parts) : 0,
 	};
 
-	sink_add(&pending->sink, of, &with);
+	sink_add(&pending->sink, of, own, &with);
 	if (sample->waker)
 		wakers_remove(&pending->wakers, sample->waker);
 	if (pending->has_holders)
@@ -261,9 +263,9 @@ static void free_sample(struct pending *pending, struct pending_sample *sample)
 }
 
 /* Takes a sample, which is in no list of what it lacks, out of the store. */
-static void finish(struct pending *pending, struct pending_sample *sample)
+static void finish(struct pending *pending, struct pending_sample *sample, struct resolved own)
 {
-	add(pending, &sample->held->decision);
+	add(pending, &sample->held->decision, own);
 	free_sample(pending, sample);
 }
 
@@ -295,13 +297,13 @@ static void try_again(struct pending *pending, struct pending_sample *sample)
 	take(pending, sample);
 	lack = look(pending, &sample->held->decision);
 	if (is_nothing(&lack) || put(pending, sample, &lack) < 0)
-		finish(pending, sample);
+		finish(pending, sample, lack.own);
 }
 
 static void give_up(struct pending *pending, struct pending_sample *sample)
 {
 	take(pending, sample);
-	finish(pending, sample);
+	finish(pending, sample, resolve_stack(&pending->sink.resolver, &sample->held->decision));
 }
 
 /* ---- records ---- */
@@ -313,7 +315,7 @@ static void add_holder(struct pending *pending, const struct decision *holder)
 
 	if (sink_is_interrupt(&pending->sink, holder))
 		return;
-	look_for_names(pending, holder, &lack);
+	(void)look_for_names(pending, holder, &lack);
 	holders_add(&pending->holders, holder, clock_monotonic_ns());
 }
 
@@ -326,7 +328,7 @@ static void add_waker(struct pending *pending, const struct decision *waker)
 	if (sample)
 		try_again(pending, sample);
 	else
-		look_for_names(pending, waker, &lack);
+		(void)look_for_names(pending, waker, &lack);
 }
 
 void pending_add(struct pending *pending, const struct decision *decision)
@@ -339,7 +341,7 @@ void pending_add(struct pending *pending, const struct decision *decision)
 		return add_waker(pending, decision);
 	lack = look(pending, decision);
 	if (is_nothing(&lack) || is_crowded(pending) || !hold(pending, decision, &lack))
-		add(pending, decision);
+		add(pending, decision, lack.own);
 }
 
 /* ---- time ---- */

@@ -304,21 +304,20 @@ static void count(struct sink *sink, const struct decision *of, const struct spl
 	outcomes_add(&sink->outcomes, of->sample, of->java, of->outcome, of->jvm ? verdict : NULL);
 }
 
-void sink_add(struct sink *sink, const struct decision *of, const struct sink_company *with)
+void sink_add(struct sink *sink, const struct decision *of, struct resolved own, const struct sink_company *with)
 {
 	const struct duet_sample *sample = of->sample;
-	struct resolved resolved = resolve_stack(&sink->resolver, of);
 	int64_t waker = sample->waker ? waker_node(sink, with->waker) : -1;
 	int err = 0;
 
 	if (with->part_count)
-		err = add_held(sink, of, &resolved, with->parts, with->part_count);
+		err = add_held(sink, of, &own, with->parts, with->part_count);
 	else if (sample->weight > sample->runnable || !sample->runnable)
-		err = add_weight(sink, of, &resolved, sample->weight - sample->runnable, with->waker, waker);
+		err = add_weight(sink, of, &own, sample->weight - sample->runnable, with->waker, waker);
 	if (!err && sample->runnable)
 		err = add_runnable(sink, of);
 	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += err < 0;
-	count(sink, of, &resolved.verdict);
+	count(sink, of, &own.verdict);
 }
 
 /* Names of Java's frames may not have arrived yet. */

@@ -47,8 +47,8 @@ struct sink_company {
 
 void sink_open(struct sink *sink, const struct sink_deps *of);
 void sink_release(struct sink *sink);
-/* Adds the sample with the names that are known now. */
-void sink_add(struct sink *sink, const struct decision *of, const struct sink_company *with);
+/* Adds the sample with the names that are known now. `own`: what resolve_stack() returned for it just now. */
+void sink_add(struct sink *sink, const struct decision *of, struct resolved own, const struct sink_company *with);
 /* Returns true if the kernel's frames of the record are those of an interrupt. */
 bool sink_is_interrupt(struct sink *sink, const struct decision *of);
 
