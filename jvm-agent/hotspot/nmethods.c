@@ -152,6 +152,7 @@ struct debug {
 	struct metadata_key *keys; /* of those metadata that are methods; zeros: not read yet */
 	struct nmethod_record *record;
 	size_t most_bytes;
+	size_t code_bytes; /* at most: constants may follow */
 	uint32_t without_values; /* number of entries in which no frame has values, see is_exact() */
 	bool has_values; /* of the entry that was read last */
 };
@@ -201,6 +202,14 @@ static struct memory_piece piece_of(const struct range *range)
 	return (struct memory_piece){range->begin, bytes <= MAX_COPY ? bytes : 0};
 }
 
+/* Compilers put rare code, without entries, behind the last entry. The metadata may follow it in the blob. */
+static uintptr_t code_end(const struct code_blob *blob, const struct range *metadata)
+{
+	uintptr_t end = blob->start + blob->bytes;
+
+	return metadata->begin > blob->code_begin && metadata->begin < end ? metadata->begin : end;
+}
+
 static bool debug_copy(struct debug *debug, const struct code_blob *blob)
 {
 	struct tables tables = find_tables(blob);
@@ -212,6 +221,7 @@ static bool debug_copy(struct debug *debug, const struct code_blob *blob)
 	};
 	size_t bytes = 0;
 
+	debug->code_bytes = code_end(blob, &tables.metadata) - blob->code_begin;
 	for (int i = 0; i < TABLES; i++)
 		bytes += pieces[i].bytes;
 	debug->memory = malloc(bytes + 1);
@@ -399,7 +409,7 @@ static void estimate_scopes(struct debug *debug)
 {
 	struct nmethod_record *record = debug->record;
 	struct duet_code_load *load = &record->load;
-	size_t bytes = load->pc_count ? record->pcs[load->pc_count - 1].offset : 0;
+	size_t bytes = load->pc_count ? debug->code_bytes : 0;
 	size_t room = debug->most_bytes - load->frame_count * sizeof(*record->frames);
 	struct memory_piece from = {load->address, bytes};
 	unsigned char *code = bytes <= MAX_COPY ? malloc(bytes + 1) : NULL;

@@ -385,7 +385,7 @@ static struct choice choose_for_call(const struct steps *steps, const struct ste
 		if (may_call_stub(steps, candidates[i]))
 			return (struct choice){candidates[i], is_sure && i < 2 ? DUET_PC_EXACT : DUET_PC_ESTIMATED, 0};
 	if (outer >= of->pc_count)
-		return (struct choice){after, 0, 0};
+		outer = next->entry;
 	return (struct choice){outer, DUET_PC_ESTIMATED | DUET_PC_MISSING,
 			       next->entry == NO_ENTRY
 				       ? 0
@@ -432,8 +432,8 @@ static bool make_table(const struct steps *steps, struct duet_code_pc *table, ui
 
 		after = entry_after(of, step, after);
 		choice = is_leaf_call(of, step) ? choose_for_call(steps, step, after) : choose(of, step, after);
-		if (choice.entry == of->pc_count)
-			break;
+		if (choice.entry >= of->pc_count)
+			continue;
 		pc = (struct duet_code_pc){
 			.offset = step->offset + step->bytes,
 			.frame = of->pcs[choice.entry].frame + choice.left_out,

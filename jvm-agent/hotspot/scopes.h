@@ -25,7 +25,7 @@ enum scopes_calls {
 	SCOPES_CALLS_RUNTIME, /* also stubs that do a part of its work, such as the barriers of garbage collectors */
 };
 
-/* An nmethod's debug information, and its code up to the last entry. */
+/* An nmethod's debug information, and its code; other bytes may follow that. */
 struct scopes {
 	const uint8_t *code;
 	size_t code_bytes;

@@ -141,6 +141,22 @@ static void test_inlining(void **state)
 	nmethods_release(&record);
 }
 
+/* What lies behind the last entry is read as well, up to the metadata. */
+static void test_code_behind_the_last_entry(void **state)
+{
+	struct nmethod_record record;
+
+	(void)state;
+	own.scopes[4] = 1; /* there are locals: a safepoint */
+	memcpy(heap.blob.code + 60, "\xeb\xc2", 2); /* jumps to 0, before the entry */
+	record = find();
+	memset(heap.blob.code + 60, 0, 2);
+	assert_int_equal(record.load.pc_count, 2);
+	assert_int_equal(record.pcs[1].offset, 62);
+	assert_int_equal(record.pcs[1].frame, record.pcs[0].frame);
+	nmethods_release(&record);
+}
+
 /* HotSpot has freed the tables, but not the code yet: the memory after it belongs to another blob. */
 static void test_tables_that_are_gone(void **state)
 {
@@ -174,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_inlining, make_code),
+		cmocka_unit_test_setup(test_code_behind_the_last_entry, make_code),
 		cmocka_unit_test_setup(test_tables_that_are_gone, make_code),
 		cmocka_unit_test_setup(test_kept_without_spare_room, make_code),
 	};

@@ -160,6 +160,38 @@ static void test_calls_of_methods(void **state)
 	scopes.calls = calls;
 }
 
+/* Rare code lies behind the last entry and jumps back: its call has the scope of what comes after. */
+static void test_behind_the_last_entry(void **state)
+{
+	static const char rare[] = "\x0f\x84\x06\x00\x00\x00" /* 0: to 12 */
+				   CALL "\xc3" /* 6: second() */
+				   CALL "\xeb\xf3" /* 12: a stub; back to 6 */
+				   CALL "\xc3"; /* 19: no way leads to an entry */
+	static const struct duet_code_pc one[] = {{.offset = 11, .frame = 2, .depth = 2, .flags = SCOPES_SAFEPOINT}};
+	struct duet_code_pc *table;
+	uint32_t count;
+
+	(void)state;
+	scopes.code = (const uint8_t *)rare;
+	scopes.code_bytes = sizeof(rare) - 1;
+	scopes.pcs = one;
+	scopes.pc_count = 1;
+	expect(17, SECOND, true);
+	scopes.calls = calls_nothing;
+	expect_flags(17, SECOND, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	table = scopes_estimate(&scopes, 100, &count);
+	assert_non_null(table);
+	for (uint32_t i = 0; i < count; i++)
+		assert_true(table[i].depth == 2 && table[i].frame == 2);
+	assert_int_equal(table[count - 1].offset, 19);
+	free(table);
+	scopes.calls = calls;
+	scopes.code = (const uint8_t *)code;
+	scopes.code_bytes = sizeof(code) - 1;
+	scopes.pcs = entries;
+	scopes.pc_count = 3;
+}
+
 /* With all scopes recorded, that of a call before a jump is not the next one in the code but the one at the target. */
 static void test_exact(void **state)
 {
@@ -228,6 +260,7 @@ static void test_any_bytes(void **state)
 
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)((seed = seed * 1103515245 + 12345) >> 16) & (i & 1 ? 0xff : 0x0f);
+		any.calls = i & 2 ? calls_nothing : calls;
 		any.code = any.tables = bytes;
 		any.code_bytes = any.table_bytes = sizeof(bytes);
 		table = scopes_estimate(&any, 10000, &count);
@@ -247,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_calls_of_byte_code),
 		cmocka_unit_test(test_unknown_caller),
 		cmocka_unit_test(test_calls_of_methods),
+		cmocka_unit_test(test_behind_the_last_entry),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_any_bytes),
