@@ -13,6 +13,7 @@
 #define EXCESS_SINCE 20 /* struct unsigned5 */
 #define HAS_LINES 1 /* ConstMethod::_has_linenumber_table, in all JDKs */
 #define SYMBOL_BYTES 64 /* most symbols are shorter */
+#define FIRST_OF_HOTSPOT 203 /* after the byte codes of the JVM specification */
 #define MAX_LINES 8192
 #define LINES_MAX_BYTES 32768
 
@@ -243,6 +244,19 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 	return metadata_prove(address, ret) && find_id(ret) == key;
 }
 
+/* What the instructions stand for that only HotSpot has, by which its interpreter replaces others. JDK 8 to 27. */
+static const uint8_t originals[] = {
+	0xb4, 0xb4, 0xb4, 0xb4, 0xb4, 0xb4, 0xb4, 0xb4, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0x2a,
+	0x2a, 0x2a, 0x2a, 0x15, 0x15, 0x15, 0xb6, 0xab, 0xab, 0x12, 0x13, 0xb1, 0xb6, 0xb4, 0xb5, 0x2a, 0x15,
+};
+
+static uint8_t original(uint8_t opcode)
+{
+	size_t own = opcode - (size_t)FIRST_OF_HOTSPOT;
+
+	return own < sizeof(originals) ? originals[own] : opcode;
+}
+
 uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci)
 {
 	uint8_t opcode;
@@ -250,7 +264,7 @@ uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci)
 	if (bci < 0 || (uint32_t)bci >= read_half(&method->const_method, &layout.const_code_bytes) ||
 	    !read_bytes(&opcode, method->const_method.address + layout.const_bytes + (uint32_t)bci, 1))
 		return 0;
-	return opcode;
+	return original(opcode);
 }
 
 /* ---- names ---- */

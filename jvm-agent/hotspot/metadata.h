@@ -54,7 +54,7 @@ bool metadata_find(uint64_t key, struct metadata_method *ret);
  */
 uint32_t metadata_check(const struct metadata_method *method, uint64_t key);
 
-/* The byte code at `bci`, as the interpreter has it; 0 if it cannot be read: a frame may have no bci. */
+/* The byte code at `bci`, none of HotSpot's own; 0 if it cannot be read: a frame may have no bci. */
 uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci);
 
 /* What duet shows of a method. The texts and lines are allocated, and NULL where the method has none. */

@@ -399,7 +399,7 @@ static enum scopes_calls calls_of(const struct duet_java_frame *frame)
 	struct metadata_method method;
 	uint8_t opcode = metadata_find(frame->method, &method) ? metadata_bytecode(&method, frame->bci) : 0;
 
-	if (opcode >= sizeof(calling) - 1 || calling[opcode] == 'c') /* or one of HotSpot's own */
+	if (opcode >= sizeof(calling) - 1 || calling[opcode] == 'c')
 		return SCOPES_CALLS_RUNTIME;
 	return calling[opcode] == 'i' ? SCOPES_CALLS_METHOD : SCOPES_CALLS_NOTHING;
 }

@@ -132,6 +132,30 @@ static uint64_t bare_key_of_method(void)
 	return duet_method_key((uintptr_t)&vm.method, tag_of_method());
 }
 
+/* The interpreter replaces instructions; what they stood for is given. */
+static void test_byte_codes_of_hotspot(void **state)
+{
+	static const struct {
+		uint8_t kept, given;
+	} rows[] = {
+		{0x2a, 0x2a}, {202, 202}, /* not of HotSpot */
+		{203, 0xb4}, {210, 0xb4}, {211, 0xb5}, {219, 0xb5}, /* fields */
+		{220, 0x2a}, {223, 0x2a}, {224, 0x15}, {226, 0x15}, /* loads */
+		{227, 0xb6}, {228, 0xab}, {229, 0xab}, {230, 0x12}, {231, 0x13}, {232, 0xb1}, {233, 0xb6},
+		{234, 0xb4}, {235, 0xb5}, {236, 0x2a}, {237, 0x15}, /* of shared archives */
+		{238, 238}, {255, 255}, /* unknown */
+	};
+	struct metadata_method method;
+
+	(void)state;
+	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		vm.const_method.code[1] = rows[i].kept;
+		assert_int_equal(metadata_bytecode(&method, 1), rows[i].given);
+	}
+	assert_int_equal(metadata_bytecode(&method, -1), 0);
+}
+
 static void test_names(void **state)
 {
 	struct metadata_method method;
@@ -303,6 +327,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_names, make_vm),
+		cmocka_unit_test_setup(test_byte_codes_of_hotspot, make_vm),
 		cmocka_unit_test_setup(test_method_without_an_id, make_vm),
 		cmocka_unit_test_setup(test_method_that_gets_an_id, make_vm),
 		cmocka_unit_test_setup(test_unloaded_class, make_vm),
