@@ -195,6 +195,15 @@ static void waits_count_once_a_period(void **state)
 	assert_int_equal(profile.events.items[0].interval, 25);
 }
 
+/* They stand for a stack: without them it would be without any frame. */
+static void other_states_are_shown(void **state)
+{
+	(void)state;
+	ADD("cpu", PROFILE_NS, frame_of(&profile, FRAME_STATE, "[duet_agent]", ""));
+	ADD("cpu", PROFILE_NS, frame_of(&profile, FRAME_STATE, "[exiting]", ""), native("do_exit"));
+	expect(STACK_VM, "[duet_agent] 1\n[exiting];do_exit 1\n");
+}
+
 static void traces_are_one_event(void **state)
 {
 	(void)state;
@@ -241,6 +250,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(deep_stacks_keep_fewer_under_a_mark, setup, teardown),
 		cmocka_unit_test_setup_teardown(waits_are_in_hooks, setup, teardown),
 		cmocka_unit_test_setup_teardown(waits_count_once_a_period, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_states_are_shown, setup, teardown),
 		cmocka_unit_test_setup_teardown(traces_are_one_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(freed_memory_is_told_in_jfr, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_event_in_one_text, setup, teardown),

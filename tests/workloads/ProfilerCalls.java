@@ -38,7 +38,11 @@ public class ProfilerCalls {
     }
 
     static String first(String text) {
-        return text.split("\n", 2)[0];
+        String[] lines = text.split("\n");
+        for (String line : lines)
+            if (line.startsWith("workload/"))
+                return line; // of collapsed stacks, the program's own: the agent's thread may come before it
+        return lines.length == 0 ? "" : lines[0];
     }
 
     static void tell(String what, String command) {

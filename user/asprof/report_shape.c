@@ -8,6 +8,7 @@
 #define TRACE "trace"
 #define FREE "free"
 #define TRUNCATED "[truncated]"
+#define IDLE "[idle]"
 #define NO_JAVA "[no_Java_frame]"
 #define CALL_STUB "call_stub" /* HotSpot's code between JavaCalls::call_helper() and Java */
 #define CALL_HELPER "JavaCalls::call_helper"
@@ -145,8 +146,8 @@ static void shape_node(struct shaping *s, uint32_t node)
 	const struct frame frame = typed(s, frame_of(s, node));
 	struct shaped *shaped = &s->nodes[node];
 
-	if (frame.kind == FRAME_STATE && !s->profile->nodes.items[node].parent)
-		*shaped = parent; /* that the thread was idle for the whole time */
+	if (frame.kind == FRAME_STATE && !strcmp(intern_text(&s->profile->strings, frame.name), IDLE))
+		*shaped = parent; /* the root of a thread that was idle for the whole time */
 	else if (s->shape->stacks == STACK_VMX)
 		shape_everything(s, node, shaped);
 	else if (frame_kind_is_java(frame.kind))
