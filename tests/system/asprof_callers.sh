@@ -167,6 +167,11 @@ asprof() { # ARGUMENTS...
 		fail "asprof $*: exit code $?: $(head -n 3 "$here/stderr")"
 }
 
+has_stacks() { # PID
+	asprof dump "$1" -o collapsed
+	grep -q 'workload/Shares' "$here/stdout"
+}
+
 # Options and actions that later versions do not have, in the order of scripts that people keep.
 jdk_case_older_scripts() {
 	need_recording
@@ -177,6 +182,7 @@ jdk_case_older_scripts() {
 	expect_contains "$here/stdout" 'is running'
 	asprof meminfo "$jvm"
 	expect_contains "$here/stdout" '^Recording: [0-9]+ kB$'
+	wait_for 20 has_stacks "$jvm"
 	asprof stop "$jvm" --fdtransfer -o flamegraph
 	expect_contains "$here/stdout" 'workload/Shares'
 	asprof -e wall -d 1 -b 10000000 -f "$here/%p_1.html" -s -o html --all-kernel --sync-walk "$jvm"
