@@ -655,7 +655,8 @@ static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks
 		return (int)first;
 	process.first = (uint32_t)first;
 	process.generation = ++tables->generation;
-	memcpy(tables->mappings + first, mappings, count * sizeof(*mappings));
+	if (count)
+		memcpy(tables->mappings + first, mappings, count * sizeof(*mappings));
 	err = put_in_force(tables, pid, &process);
 	if (err < 0) {
 		extents_give(&tables->mappings_array.free, process.first, count, 0);
