@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	FUZZ_CHECK(agent && !intern_init(&strings) && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	*agent = (struct agent){
-		.process = &process,
+		.origin.process = process_ref(&process),
 		.jvm = jvm_new(&strings),
 		.start = {DUET_ENGINE_BPF, .java_depth = 100, .sample_lane_bytes = 65536},
 		.state = AGENT_GREETING,

@@ -6,7 +6,7 @@
 static void take(struct jvm_sink *sink, const struct duet_record *record)
 {
 	if (record->type == DUET_RECORD_SAMPLE)
-		join_sample(sink->join, sink, parts_join(&sink->parts, (const struct duet_sample *)record),
+		join_sample(sink->join, &sink->origin, parts_join(&sink->parts, (const struct duet_sample *)record),
 			    sink->time_ns++);
 	else if (record->type == DUET_RECORD_FRAMES)
 		parts_add(&sink->parts, (const struct duet_frames_record *)record);
