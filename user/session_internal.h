@@ -82,10 +82,9 @@ void session_release_dead(void *session); /* frees agents and processes that hav
 
 /* session_loop.c. Waits at most `timeout_ms` for an event, and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);
-/* Steps until the recording is to end. */
 /* Adds notes about the JVMs and the machine. Call at the beginning; session_loop() and session_stop() call it, too. */
 void session_tell_vitals(struct session *session, uint64_t now_ns);
-void session_loop(struct session *session);
+void session_loop(struct session *session); /* steps until the recording is to end */
 /* Stops the ticks, then the signals, then the agents, so that the last signal still finds its handler. */
 void session_stop(struct session *session);
 

@@ -370,6 +370,22 @@ static void a_full_profile_takes_no_strings(void **state)
 	assert_int_equal(intern_known(&f->profile.strings, "[unmapped]+0x400010"), 0);
 }
 
+/* A stack that is spliced a second time, because another one was in between, is lost once. */
+static void a_refused_stack_is_counted_once(void **state)
+{
+	struct fixture *f = *state;
+	const struct duet_sample sample = {.head = {.size = sizeof(sample), .time_ns = 200}};
+	const struct decision decision = {.process = &f->process, .sample = &sample};
+	struct resolved first, second;
+
+	resolver_count(&f->process, 1u << 20);
+	first = resolve_stack(&f->resolver, &decision);
+	second = resolve_stack(&f->resolver, &decision);
+	assert_true(resolve_node(&f->resolver, &decision, &first) > 0);
+	assert_int_equal(loader_counters[DUET_LOADER_STACKS_FULL], 1);
+	assert_int_equal(resolve_node(&f->resolver, &decision, &second), first.node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_missing_name_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_missing_is_wanted, setup, teardown),
 		cmocka_unit_test_setup_teardown(missing_names_have_a_cause, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_refused_stack_is_counted_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_redefined_method_is_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_method_with_the_key_of_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_guess_is_not_remembered, setup, teardown),

@@ -227,12 +227,10 @@ static void splice_bounded(struct naming *n, const struct decision *of, struct r
 	int err;
 
 	resolved->is_refused = !resolver_has_room(n->process);
-	if (resolved->is_refused) {
-		loader_counters[DUET_LOADER_STACKS_FULL]++;
+	if (resolved->is_refused)
 		err = mark_too_many(n);
-	} else {
+	else
 		err = splice_stack(n->splice, n->process, n->jvm, of->sample, of->java, of->outcome);
-	}
 	resolved->node = err < 0 ? err : RESOLVED_NODE_UNKNOWN;
 	resolved->verdict = n->splice->verdict;
 	resolved->splice = ++r->splices;
@@ -257,14 +255,17 @@ struct resolved resolve_stack(struct resolver *r, const struct decision *decisio
 
 int64_t resolve_node(struct resolver *r, const struct decision *decision, struct resolved *resolved)
 {
-	struct naming n = naming_of(r, decision);
+	struct naming n;
 
 	if (resolved->node != RESOLVED_NODE_UNKNOWN)
 		return resolved->node;
+	n = naming_of(r, decision);
 	if (resolved->splice != r->splices)
 		splice_bounded(&n, decision, resolved);
-	else if (resolved->is_refused)
+	if (resolved->is_refused) {
+		loader_counters[DUET_LOADER_STACKS_FULL]++;
 		(void)mark_too_many(&n);
+	}
 	if (resolved->node != RESOLVED_NODE_UNKNOWN)
 		return resolved->node;
 	n.is_final = !resolved->is_refused && !resolved->verdict.is_missing_code && !n.splice->wants.len;

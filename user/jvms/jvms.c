@@ -220,13 +220,13 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
  */
 static void let_end(struct jvms *jvms, struct agent *agent, uint64_t read_ns)
 {
-	uint64_t ending_ns = agent->ending_ns;
-	bool is_late = clock_monotonic_ns() > ending_ns + LET_END_NS;
+	bool is_waiting;
 
-	if (!ending_ns || agent->state != AGENT_RUNNING)
+	if (!agent->ending_ns || agent->state != AGENT_RUNNING)
 		return;
 	hurry(jvms, HURRY_NS);
-	if (!is_late && (read_ns <= ending_ns || agent->origin.awaited || agent->unanswered))
+	is_waiting = read_ns <= agent->ending_ns || agent->origin.awaited || agent->unanswered;
+	if (is_waiting && clock_monotonic_ns() <= agent->ending_ns + LET_END_NS)
 		return;
 	agent_stop(agent);
 	agent_changed(jvms, agent, AGENT_RUNNING);
