@@ -35,7 +35,7 @@ sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
 common := -std=gnu11 $(optimize) $(warnings) -Iheaders -MMD -MP -D_GNU_SOURCE -DDUET_VERSION='"$(VERSION)"'
 user_cflags := $(common) $(sanitize) -Iuser -I$(O)/gen -fstack-protector-strong $(CFLAGS)
 jni_includes := $(addprefix -isystem $(JAVA_HOME_BUILD)/,include include/linux)
-agent_includes := -Ijvm-agent -Ijvm-agent/hotspot -Ijvm-agent/api
+agent_includes := -Ijvm-agent
 # How the variable in context.c is found; arm64's default. Older clang, which builds the fuzz targets, does not know it.
 tls_descriptors := $(if $(filter x86_64,$(ARCH)),$(shell $(CC) -mtls-dialect=gnu2 -xc -fsyntax-only /dev/null \
 	2>/dev/null && echo -mtls-dialect=gnu2))
@@ -61,10 +61,10 @@ bpf_cflags := -std=gnu11 -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(bpf_targe
 	-Wno-missing-declarations -Werror
 
 # ---- files -------------------------------------------------------------------
-user_src := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
-# Reads JVMs from outside: the agent's code, with the memory of another process (user/outside/memory.h).
-hotspot_obj := $(patsubst jvm-agent/%.c,$(O)/user/outside/%.o,$(wildcard jvm-agent/hotspot/*.c))
-user_obj := $(user_src:%.c=$(O)/%.o) $(hotspot_obj) $(patsubst %.S,$(O)/%.o,$(wildcard user/*/*.S))
+user_src := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c user/*/*/*.c)))
+# Reads JVMs from outside: the agent's code, with the memory of another process (user/reader/memory.h).
+hotspot_obj := $(patsubst jvm-agent/%.c,$(O)/user/reader/%.o,$(wildcard jvm-agent/hotspot/*.c))
+user_obj := $(user_src:%.c=$(O)/%.o) $(hotspot_obj) $(patsubst %.S,$(O)/%.o,$(wildcard user/*/*.S user/*/*/*.S))
 # Formats of protobuf messages, user/profile/x.proto.
 protobuf_gen := $(patsubst user/profile/%.proto,$(O)/gen/%.pb-c,$(wildcard user/profile/*.proto))
 user_obj += $(protobuf_gen:%=%.o)
@@ -115,11 +115,11 @@ $(O)/libduetuser.a: $(user_obj)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@ && $(CROSS)ar rcs $@ $^
 
-$(hotspot_obj): $(O)/user/outside/%.o: jvm-agent/%.c $(flags)
+$(hotspot_obj): $(O)/user/reader/%.o: jvm-agent/%.c $(flags)
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Iuser/outside -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -c -o $@ $<
 
-$(O)/user/outside/%.o: private user_cflags += -Ijvm-agent/hotspot
+$(O)/user/reader/%.o: private user_cflags += -Iuser/reader -Ijvm-agent
 # The stack may have 128 kB.
 $(O)/user/%.o: private user_cflags += $(if $(SAN)$(DEBUG),,-Wframe-larger-than=32768)
 $(protobuf_gen:%=%.c): $(O)/gen/%.pb-c.c: user/profile/%.proto $(flags)
@@ -188,7 +188,7 @@ $(O)/user/%.o: user/%.S
 	$(Q)mkdir -p $(@D) && $(CC) -DAGENT_FILE='"$(O)/libduet.so"' -c -o $@ $<
 
 $(O)/user/attach/library.o: $(O)/libduet.so
-$(O)/user/out/assets.o: $(wildcard user/out/flamegraph/*)
+$(O)/user/writers/html/assets.o: $(wildcard user/writers/html/flamegraph/*)
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(flags)
 	$(call msg,BPF,$<)

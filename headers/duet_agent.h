@@ -20,7 +20,7 @@
  *   loader -> STOP     (after the tgid was removed from the BPF map `jvms`)
  *   agent  -> STOPPED  no more records will come; sent without a STOP when the JVM shuts down
  *
- * A reader from outside (user/outside/) takes the agent's part for a JVM without an agent. Its socket is one of a pair,
+ * A reader from outside (user/reader/) takes the agent's part for a JVM without an agent. Its socket is one of a pair,
  * so there is no PROOF, and START names no event.
  *
  *   reader -> UNNAMED  how this JVM keeps the names of its threads is not known; once

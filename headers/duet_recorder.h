@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The questions to the recorder of a process (user/asprof/recorder.h), and its answers. One question is one packet of a
- * SOCK_SEQPACKET socket, and so is its answer.
+ * The questions to the recorder of a process (user/recorder/recorder.h), and its answers. One question is one packet of
+ * a SOCK_SEQPACKET socket, and so is its answer.
  *
  *   client -> question   struct duet_question, then the arguments: text without NUL
  *   recorder -> answer   struct duet_answer, then text; a report comes as a descriptor (SCM_RIGHTS)

@@ -3,11 +3,12 @@
 #include <jvmti.h>
 #include <stdio.h>
 
-#include "profiler.h"
-#include "control.h"
-#include "jvm.h"
+#include "api/profiler.h"
+#include "callbacks.h"
+#include "control/control.h"
+#include "jvm/jvm.h"
+#include "jvm/stay.h"
 #include "options.h"
-#include "stay.h"
 
 /*
  * Prints only when the agent is loaded at start. An attaching loader gets a code and words the error itself; the
@@ -28,7 +29,7 @@ static int open_agent(JavaVM *vm, const char *text, bool at_start)
 		complain(at_start, why);
 		return DUET_ATTACH_BAD_OPTIONS;
 	}
-	if (jvm_open(vm, at_start)) {
+	if (callbacks_open(vm, at_start)) {
 		complain(at_start, "this JVM refuses what the agent needs of JVMTI");
 		return DUET_ATTACH_NO_JVMTI;
 	}
@@ -40,7 +41,7 @@ static int open_profiler(JavaVM *vm, const char *text, bool at_start)
 {
 	bool begins = at_start && text && *text;
 
-	if (jvm_open(vm, begins)) {
+	if (callbacks_open(vm, begins)) {
 		complain(at_start, "this JVM refuses what the agent needs of JVMTI");
 		return DUET_ANSWER_REFUSED;
 	}

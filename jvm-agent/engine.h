@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An engine decides when threads are sampled: it chooses the signal, makes it arrive, and stops it. To add one, write a
- * file engine_<name>.c that ends in a `const struct agent_engine`, and add a row to sources.c.
+ * file engine/<name>.c that ends in a `const struct agent_engine`, and add a row to sources.c.
  */
 #ifndef ENGINE_H
 #define ENGINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The JVM's memory, as the code in hotspot/ reads it: in the agent it is the process's own memory. The loader compiles
- * the same code with user/outside/memory.h, where it is another process's memory. All functions are async-signal-safe,
+ * the same code with user/reader/memory.h, where it is another process's memory. All functions are async-signal-safe,
  * except memory_symbol().
  */
 #ifndef MEMORY_H
@@ -43,7 +43,7 @@ static inline size_t memory_copy_pieces(void *to, const struct memory_piece *pie
 	return done;
 }
 
-/* Like memory_copy(). The process's own memory is not cached, see user/outside/memory.h. */
+/* Like memory_copy(). The process's own memory is not cached, see user/reader/memory.h. */
 static inline size_t memory_take(void *to, uintptr_t from, size_t bytes)
 {
 	return safe_copy(to, from, bytes);

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "signals.h"
+#include "engine/signals.h"
 
 static const struct agent_engine *const engines[] = {
 	&engine_none,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tap takes samples from the JVM itself, in callbacks of JVMTI. Several taps and an engine can be open at once. To
- * add one, write a file event_<name>.c that ends in a `const struct agent_tap`, and add a row to sources.c.
+ * add one, write a file event/<name>.c that ends in a `const struct agent_tap`, and add a row to sources.c.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -20,7 +20,7 @@ struct agent_tap {
 	/* Message for the user if the version is too low or the capabilities are refused; constant text. */
 	const char *too_old;
 	const char *refused;
-	void (*add_callbacks)(jvmtiEventCallbacks *callbacks); /* called once, in jvm_open(); may be NULL */
+	void (*add_callbacks)(jvmtiEventCallbacks *callbacks); /* called once, in callbacks_open(); may be NULL */
 	/*
 	 * Both are called on the agent's thread, between stay_open() and stay_close(). start() returns 0, or -errno and
 	 * one sentence in *ret_why (constant text). Callbacks use the stay only between stay_enter() and stay_leave().

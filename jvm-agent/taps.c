@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "jvm.h"
+#include "jvm/jvm.h"
 
 static const struct agent_tap *open_taps[DUET_MAX_EVENTS];
 static uint32_t open_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "profiler.h"
+#include "api/profiler.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "jvm.h"
+#include "control/control.h"
+#include "jvm/jvm.h"
 #include "libc_versions.h"
 
 #define END_WAIT_MS 30000 /* the JVM's end waits for the file */

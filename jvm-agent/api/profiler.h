@@ -9,7 +9,7 @@
 #include <jni.h>
 #include <stdbool.h>
 
-#include "recorder_link.h"
+#include "api/recorder_link.h"
 
 #define PROFILER_VERSION "4.5" /* version of async-profiler with the same commands */
 

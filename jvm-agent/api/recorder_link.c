@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recorder_link.h"
+#include "api/recorder_link.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "start_recorder.h"
-#include "clock.h"
-#include "passed.h"
+#include "api/start_recorder.h"
+#include "hotspot/clock.h"
+#include "peer/passed.h"
 
 #define WAIT_MS 180000 /* a start waits for an agent, a report for many samples */
 #define WHY_MAX 256

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "start_recorder.h"
+#include "api/start_recorder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,8 +18,8 @@
 
 #include "duet_recorder.h"
 
-#include "carried.h"
-#include "spawn.h"
+#include "api/carried.h"
+#include "api/spawn.h"
 #include "libc_versions.h"
 
 #define GREETING_MS 10000

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "answers.h"
+#include "hotspot/answers.h"
 
 #include <string.h>
 
-#include "jvmstructs.h"
+#include "hotspot/jvmstructs.h"
+#include "hotspot/stub_list.h"
+#include "hotspot/vtables.h"
 #include "memory.h"
-#include "stub_list.h"
-#include "vtables.h"
 
 /* ---- what the loader has been sent ---- */
 

@@ -4,15 +4,15 @@
  * that samples hit are named, not the tens of thousands that are loaded or compiled. Nothing here is called by a signal
  * handler; all of it is called by one thread.
  */
-#ifndef ANSWERS_H
-#define ANSWERS_H
+#ifndef HOTSPOT_ANSWERS_H
+#define HOTSPOT_ANSWERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "metadata.h"
-#include "nmethods.h"
-#include "ring.h"
+#include "hotspot/metadata.h"
+#include "hotspot/nmethods.h"
+#include "hotspot/ring.h"
 
 #define STUB_NAME_BYTES 104
 

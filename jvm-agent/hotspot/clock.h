@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLOCK_H
-#define CLOCK_H
+#ifndef HOTSPOT_CLOCK_H
+#define HOTSPOT_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The interpreter's codelets: the places in its code where a frame is not complete. */
-#ifndef AGENT_CODELETS_H
-#define AGENT_CODELETS_H
+#ifndef HOTSPOT_CODELETS_H
+#define HOTSPOT_CODELETS_H
 
 #include "duet_jvm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "instruction.h"
+#include "hotspot/instruction.h"
 
 #include <string.h>
 

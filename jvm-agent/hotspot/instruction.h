@@ -3,8 +3,8 @@
  * Lengths and targets of machine instructions: as much of a disassembler as is needed to follow the ways through
  * compiled code.
  */
-#ifndef INSTRUCTION_H
-#define INSTRUCTION_H
+#ifndef HOTSPOT_INSTRUCTION_H
+#define HOTSPOT_INSTRUCTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

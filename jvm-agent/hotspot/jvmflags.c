@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvmflags.h"
+#include "hotspot/jvmflags.h"
 
 #include <stdint.h>
 #include <string.h>
 
+#include "hotspot/vmstructs.h"
 #include "memory.h"
-#include "vmstructs.h"
 
 #define MAX_FLAGS 20000 /* JDK 25 has 2,000; a bound for a table that has no end */
 #define FLAG_TEXT_BYTES 64

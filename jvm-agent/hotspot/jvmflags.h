@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The JVM's flags (-XX:+Flag), as they are set. */
-#ifndef JVMFLAGS_H
-#define JVMFLAGS_H
+#ifndef HOTSPOT_JVMFLAGS_H
+#define HOTSPOT_JVMFLAGS_H
 
 #include <stdbool.h>
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvmstructs.h"
+#include "hotspot/jvmstructs.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "codelets.h"
-#include "jvmflags.h"
+#include "hotspot/codelets.h"
+#include "hotspot/jvmflags.h"
+#include "hotspot/perf_counter.h"
+#include "hotspot/vmstructs.h"
+#include "hotspot/vtables.h"
 #include "memory.h"
-#include "perf_counter.h"
-#include "vmstructs.h"
-#include "vtables.h"
 #include "walk/frame.h"
 
 #define MAX_CODE_HEAPS 8

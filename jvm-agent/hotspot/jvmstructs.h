@@ -4,8 +4,8 @@
  * holds a pc, a thread's frame anchor and OS thread id. The tables are read once. A field that this JDK lacks stays
  * unknown, and a function that needs it says so by its return value. Lookups are async-signal-safe.
  */
-#ifndef JVMSTRUCTS_H
-#define JVMSTRUCTS_H
+#ifndef HOTSPOT_JVMSTRUCTS_H
+#define HOTSPOT_JVMSTRUCTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "metadata.h"
+#include "hotspot/metadata.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "hotspot/unsigned5.h"
+#include "hotspot/vmstructs.h"
 #include "memory.h"
-#include "unsigned5.h"
-#include "vmstructs.h"
 
 #define WORD sizeof(uintptr_t)
 #define NUMBERED_IDS 26 /* since this JDK a jmethodID is not an address (JDK-8268406) */

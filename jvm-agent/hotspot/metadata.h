@@ -6,8 +6,8 @@
  * from outside is passed to JVMTI, which would trust it (methods.c). A method's key is its jmethodID. If it has none,
  * the key is its duet_method_key().
  */
-#ifndef METADATA_H
-#define METADATA_H
+#ifndef HOTSPOT_METADATA_H
+#define HOTSPOT_METADATA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "nmethods.h"
+#include "hotspot/nmethods.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "jvmstructs.h"
+#include "hotspot/jvmstructs.h"
+#include "hotspot/metadata.h"
+#include "hotspot/scopes.h"
+#include "hotspot/unsigned5.h"
+#include "hotspot/vmstructs.h"
 #include "memory.h"
-#include "metadata.h"
-#include "scopes.h"
-#include "unsigned5.h"
-#include "vmstructs.h"
 
 #define EXCESS_SINCE 20 /* struct unsigned5 */
 #define MAX_COPY (4u << 20) /* bytes of one table; the largest methods have a tenth of it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads compiled methods as HotSpot keeps them: the method, and what the compiler inlined at which pc. */
-#ifndef NMETHODS_H
-#define NMETHODS_H
+#ifndef HOTSPOT_NMETHODS_H
+#define HOTSPOT_NMETHODS_H
 
 #include <stdbool.h>
 #include <stddef.h>

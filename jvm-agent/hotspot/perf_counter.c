@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "perf_counter.h"
+#include "hotspot/perf_counter.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* HotSpot's own counters, which jcmd PerfCounter.print shows. */
-#ifndef PERF_COUNTER_H
-#define PERF_COUNTER_H
+#ifndef HOTSPOT_PERF_COUNTER_H
+#define HOTSPOT_PERF_COUNTER_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ring.h"
+#include "hotspot/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "hotspot/clock.h"
 
 /* The largest sample must fit while another one is being read. */
 #define LANE_MIN_BYTES (64u << 10)

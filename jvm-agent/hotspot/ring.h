@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The agent's end of the ring (headers/duet_ring.h): mapping it, and writing metadata records. */
-#ifndef RING_H
-#define RING_H
+#ifndef HOTSPOT_RING_H
+#define HOTSPOT_RING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "scopes.h"
+#include "hotspot/scopes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "instruction.h"
+#include "hotspot/instruction.h"
 
 #define NO_ENTRY UINT32_MAX
 #define CHECK_INSTRUCTIONS 40 /* most instructions, and jumps, from a check to the call that it may lead to; ... */

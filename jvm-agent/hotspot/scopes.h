@@ -10,8 +10,8 @@
  * trap. So does an access that checks for null, whose trap is in a table. These are entries, too. An instruction then
  * has the scope of an entry before or after it on its way.
  */
-#ifndef SCOPES_H
-#define SCOPES_H
+#ifndef HOTSPOT_SCOPES_H
+#define HOTSPOT_SCOPES_H
 
 #include <stdbool.h>
 #include <stddef.h>

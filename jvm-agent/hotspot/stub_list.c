@@ -4,11 +4,11 @@
  * its head nor its fields. The head is a variable of stubCodeGenerator.o, which is linked before stubRoutines.o, so it
  * lies up to 2 kB before the variables of StubRoutines, which are exported. The words there are tried.
  */
-#include "stub_list.h"
+#include "hotspot/stub_list.h"
 
 #include <string.h>
 
-#include "jvmstructs.h"
+#include "hotspot/jvmstructs.h"
 #include "memory.h"
 
 #define BEFORE_BYTES 8192 /* the head was 1,512 (JDK 25) and 1,752 (JDK 17) bytes before */

@@ -3,8 +3,8 @@
  * The routines of hand-written code by which HotSpot copies arrays, computes checksums and so on. Many of them share a
  * code blob; this distinguishes them.
  */
-#ifndef AGENT_STUB_LIST_H
-#define AGENT_STUB_LIST_H
+#ifndef HOTSPOT_STUB_LIST_H
+#define HOTSPOT_STUB_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

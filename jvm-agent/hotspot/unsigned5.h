@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* HotSpot's packed streams (unsigned5.hpp): integers of 1 to 5 bytes, the last of which is below a limit. */
-#ifndef UNSIGNED5_H
-#define UNSIGNED5_H
+#ifndef HOTSPOT_UNSIGNED5_H
+#define HOTSPOT_UNSIGNED5_H
 
 #include <stdbool.h>
 #include <stddef.h>

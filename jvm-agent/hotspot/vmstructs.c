@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "vmstructs.h"
+#include "hotspot/vmstructs.h"
 
 #include <errno.h>
 #include <string.h>

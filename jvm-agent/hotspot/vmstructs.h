@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the tables in which libjvm describes its own structures to debuggers: gHotSpotVMStructs and gHotSpotVMTypes. */
-#ifndef VMSTRUCTS_H
-#define VMSTRUCTS_H
+#ifndef HOTSPOT_VMSTRUCTS_H
+#define HOTSPOT_VMSTRUCTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,9 +3,9 @@
  * A stub is an object without virtual functions, followed by its code (class VtableStub, vtableStubs.hpp, JDK 8 to 27).
  * It is not known where one begins, so the words before a pc are tried.
  */
-#include "vtables.h"
+#include "hotspot/vtables.h"
 
-#include "jvmstructs.h"
+#include "hotspot/jvmstructs.h"
 #include "memory.h"
 
 #define STUB_MOST_BYTES 512 /* of its code; stubs for interfaces have about 120 bytes */

@@ -3,8 +3,8 @@
  * The stubs by which compiled code calls methods of a class or an interface. All code blobs that hold them have one
  * name; this distinguishes them.
  */
-#ifndef AGENT_VTABLES_H
-#define AGENT_VTABLES_H
+#ifndef HOTSPOT_VTABLES_H
+#define HOTSPOT_VTABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "collect/validate.h"
+#include "collect/records/validate.h"
 #include "join/join.h"
 #include "join/resolve.h"
 #include "profile/profile.h"

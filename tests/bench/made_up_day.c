@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "out/writer.h"
 #include "profile/profile.h"
+#include "writers/writer.h"
 
 #define DAY_NS (86400ull * NS_PER_SEC)
 #define STACKS 4000

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collect/mapping_events.h"
+#include "collect/tables/mapping_events.h"
 
 #define ROUNDS 401
 #define MAPPINGS 100 /* a round: less than what the rings hold */

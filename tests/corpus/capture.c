@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "collect/unwind_tables.h"
+#include "collect/tables/unwind_tables.h"
 #include "corpus/witness.h"
 #include "corpus/writer.h"
 

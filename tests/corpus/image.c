@@ -5,12 +5,12 @@
  *	image PID FILE COMPILATIONS
  *
  * tests/unit/test_outside_images.c and tests/fuzz/fuzz_outside_image.c read the file: tests/fixtures/outside/README.md.
- * The functions of outside/memory.h are those below, which note each byte that is used.
+ * The functions of reader/memory.h are those below, which note each byte that is used.
  */
 #include "fixtures/outside_image.h"
-#include "outside/exports.h"
-#include "outside/image.h"
-#include "vmstructs.h"
+#include "hotspot/vmstructs.h"
+#include "reader/exports.h"
+#include "reader/image.h"
 
 #define METHODS_EACH 8 /* methods kept of a compilation */
 #define PCS_MOST 120 /* of a compilation that is chosen */
@@ -39,7 +39,7 @@ static size_t copy(void *to, uintptr_t from, size_t bytes)
 	return copied > 0 ? (size_t)copied : 0;
 }
 
-/* ---- outside/memory.h ---- */
+/* ---- reader/memory.h ---- */
 
 size_t memory_copy(void *to, uintptr_t from, size_t bytes)
 {

@@ -5,7 +5,7 @@
 
 #include <sys/uio.h>
 
-#include "collect/unwinding.h"
+#include "collect/tables/unwinding.h"
 #include "corpus/tracee.h"
 #include "fixtures/walk_corpus.h"
 #include "join/splice.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The agent's side: START with the ring's file, then STOP, from an untrusted loader. */
-#include "lock_waiters.c"
-#include "pages.c"
-#include "passed.c"
-#include "peer.c"
-#include "ring.c"
+#include "peer/passed.c"
+#include "peer/peer.c"
+#include "hotspot/ring.c"
 
 #include "fuzz.h"
 
@@ -13,13 +11,6 @@ struct agent_jvm jvm;
 void jvm_property(const char *name, char *text, size_t size)
 {
 	snprintf(text, size, "%s", name);
-}
-
-void sample_handler(int signo, siginfo_t *info, void *context)
-{
-	(void)signo;
-	(void)info;
-	(void)context;
 }
 
 const struct agent_engine *engine_find(uint32_t id)
@@ -76,7 +67,7 @@ static void use_ring(int fd, uint64_t bytes)
 	ring_unmap(&ring);
 }
 
-#include "tables.c" /* last: includes sigsafe.h */
+#include "jvm/tables.c" /* last: includes sigsafe.h */
 
 /* Makes the tables, a page for each array, filled from the input. */
 static int make_tables(struct input *input)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of an agent, one after the other: {type, length, payload}. */
-#include "collect/validate.h"
+#include "collect/records/validate.h"
 #include "jvm_sink.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 /* The shared memory as an agent may leave it: heads, tails and both lanes, changed between two readings. */
 #include <errno.h>
 
-#include "collect/agent_ring.h"
+#include "collect/records/agent_ring.h"
 #include "jvm_sink.h"
 
 #define LANE_BYTES 4096u

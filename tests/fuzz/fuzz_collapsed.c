@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "in/readers.h"
-#include "out/writer.h"
+#include "readers/readers.h"
+#include "writers/writer.h"
 
 static int read_again(struct profile *profile, const void *bytes, size_t len)
 {

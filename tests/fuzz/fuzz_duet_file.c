@@ -8,9 +8,9 @@
 #include <zlib.h>
 
 #include "fuzz.h"
-#include "in/reader.h"
-#include "out/writer.h"
 #include "profile/layout.h"
+#include "readers/reader.h"
+#include "writers/writer.h"
 
 static uint32_t crc_of(const void *bytes, size_t len)
 {

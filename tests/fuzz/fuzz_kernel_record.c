@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records as they might stand in the BPF ring: {length, bytes}, checked, joined and named. */
-#include "collect/validate.h"
+#include "collect/records/validate.h"
 #include "jvm_sink.h"
 
 static void take(struct jvm_sink *sink, const struct duet_record *record)

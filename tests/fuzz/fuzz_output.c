@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "out/writer.h"
 #include "profile/profile.h"
 #include "read_back.h"
+#include "writers/writer.h"
 
 #define FRAMES 12
 

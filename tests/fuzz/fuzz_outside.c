@@ -6,12 +6,12 @@
 #include "base/clock.h"
 #include "fixtures/outside_tables.h"
 #include "fuzz.h"
-#include "jvmstructs.h"
-#include "metadata.h"
-#include "nmethods.h"
-#include "outside/java_threads.h"
-#include "outside/memory.h"
-#include "outside/objects.h"
+#include "hotspot/jvmstructs.h"
+#include "hotspot/metadata.h"
+#include "hotspot/nmethods.h"
+#include "reader/java_threads.h"
+#include "reader/memory.h"
+#include "reader/objects.h"
 
 #define HEAP_BYTES 4096u
 #define MOST_BYTES 65536u /* of a record */

@@ -3,11 +3,11 @@
  * Compilations and methods of real JVMs, as they were captured (tests/fixtures/outside), with bytes that a process has
  * changed: before they are read, and between two reads. What the reader answers must be what the loader takes.
  */
-#include "answers.h"
 #include "base/intern.h"
-#include "collect/agent_ring.h"
+#include "collect/records/agent_ring.h"
 #include "fixtures/outside_image.h"
 #include "fuzz.h"
+#include "hotspot/answers.h"
 #include "runtime/jvm.h"
 
 #define LANE_BYTES (1u << 20)

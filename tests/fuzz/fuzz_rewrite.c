@@ -3,12 +3,12 @@
  * A class file, whose methods all get probes. The corpus is the classes of tests/workloads. What is made of a class is
  * a class file; each method that was changed is sound: instructions, jumps, handlers, lines and stack maps.
  */
-#include "bytecode.c"
-#include "classfile.c"
-#include "constructor.c"
-#include "intrinsic.c"
-#include "rewrite.c"
-#include "stackmap.c"
+#include "method/bytecode.c"
+#include "method/classfile.c"
+#include "method/constructor.c"
+#include "method/intrinsic.c"
+#include "method/rewrite.c"
+#include "method/stackmap.c"
 
 #include "fuzz.h"
 

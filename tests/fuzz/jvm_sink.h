@@ -4,7 +4,7 @@
 #define JVM_SINK_H
 
 #include "base/intern.h"
-#include "collect/parts.h"
+#include "collect/records/parts.h"
 #include "fuzz.h"
 #include "join/join.h"
 #include "join/held.h"

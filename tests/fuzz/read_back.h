@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "in/readers.h"
-#include "out/writer.h"
+#include "readers/readers.h"
+#include "writers/writer.h"
 
 static inline int fuzz_read(const struct reader *reader, struct profile *profile, const void *bytes, size_t len)
 {

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "out/writer.h"
 #include "profile/profile.h"
+#include "writers/writer.h"
 
 #define DEEPEST 90
 #define DEEPEST_RECURSION 1000

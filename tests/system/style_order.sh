@@ -16,54 +16,84 @@ none() { # WHAT LINES
 }
 
 # A folder may include those of a lower rank. Folders of one rank do not include each other.
-rank() {
+user_rank() {
 	case $1 in
 	base) echo 1 ;;
 	profile) echo 2 ;;
-	in | out) echo 3 ;;
+	readers | writers) echo 3 ;;
 	proc) echo 4 ;;
 	sym | unwind | event) echo 5 ;;
-	collect | attach | outside | runtime) echo 6 ;;
-	engine | subject) echo 7 ;;
+	attach | collect | reader | runtime) echo 6 ;;
+	subject) echo 7 ;;
 	join) echo 8 ;;
 	jvms) echo 9 ;;
 	limits | windows) echo 10 ;;
-	serve | intake) echo 11 ;;
+	status) echo 11 ;;
 	session) echo 12 ;;
 	cmd) echo 13 ;;
-	asprof) echo 14 ;;
-	main) echo 15 ;;
+	recorder) echo 14 ;;
+	asprof) echo 15 ;;
+	main) echo 16 ;;
 	esac
 }
 
-# user/cmd/x.c belongs to cmd; the files of user/ itself belong to the session, except main.c.
-layer_of() { # path below user/
+# Beside the folders are what all use, the interfaces of taps and engines, and what HotSpot calls.
+agent_rank() {
 	case $1 in
-	main.c) echo main ;;
-	*/*) echo "${1%%/*}" ;;
-	*) echo session ;;
+	memory_piece | safe_copy | sigsafe | libc_versions | memory) echo 1 ;;
+	hotspot) echo 2 ;;
+	tap.h | engine.h | options) echo 3 ;;
+	jvm) echo 4 ;;
+	peer) echo 5 ;;
+	sample) echo 6 ;;
+	engine | hook | method) echo 7 ;;
+	wait) echo 8 ;;
+	event) echo 9 ;;
+	control) echo 10 ;;
+	api) echo 11 ;;
+	callbacks | agent | c_api | java_api | sources | taps) echo 12 ;;
 	esac
+}
+
+layer_of() { # PATH, below user/ or jvm-agent/
+	case $1 in
+	tap.h | engine.h) echo "$1" ;;
+	*/*) echo "${1%%/*}" ;;
+	*) echo "${1%.*}" ;;
+	esac
+}
+
+against_order() { # PROGRAM FOLDER: prints the includes of a layer that is not lower
+	local file include mine theirs
+	while read -r file include; do
+		mine=$(layer_of "${file#"$2"/}")
+		[ -e "$2/$include" ] || continue # of libc, a library or headers/
+		theirs=$(layer_of "$include")
+		[ "$2/$theirs" = "${file%.*}" ] || [[ $mine == "$theirs" && $include == */* ]] ||
+			[ "$("$1_rank" "$theirs")" -lt "$("$1_rank" "$mine")" ] ||
+			# These files have one row, and no order among them.
+			[[ $include != */* && $("$1_rank" "$theirs") == "$("$1_rank" "$mine")" ]] ||
+			echo "$file includes $include"
+	done < <(sources "$2/*.c" "$2/*.h" | xargs grep -H '^#include "' /dev/null |
+		sed 's/:#include "\([^"]*\)".*/ \1/')
 }
 
 case_include_order() {
-	local file include mine theirs bad=
-	while read -r file include; do
-		mine=$(layer_of "${file#user/}")
-		[ -e "user/$include" ] || continue # of libc, a library or headers/
-		theirs=$(layer_of "$include")
-		[ "$mine" != "$theirs" ] || continue
-		[ "$(rank "$theirs")" -lt "$(rank "$mine")" ] || bad+="$file includes $include"$'\n'
-	done < <(sources 'user/*.c' 'user/*.h' | xargs grep -H '^#include "' /dev/null |
-		sed 's/:#include "\([^"]*\)".*/ \1/')
-	none "against the order of layers" "$bad"
+	none "against the order of layers" "$(against_order user user)"
+}
+
+case_include_order_of_the_agent() {
+	none "against the order of layers" "$(against_order agent jvm-agent)"
 }
 
 case_every_folder_has_a_rank() {
 	local folder
-	for folder in user/*/; do
-		folder=$(basename "$folder")
-		[ -n "$(sources "user/$folder/*.c")" ] || continue
-		[ -n "$(rank "$folder")" ] || fail "user/$folder has no place in the order of layers"
+	for folder in user/*/ jvm-agent/*/; do
+		[ -n "$(sources "$folder*.c")" ] || continue
+		case $folder in
+		user/*) [ -n "$(user_rank "$(basename "$folder")")" ] ;;
+		*) [ -n "$(agent_rank "$(basename "$folder")")" ] ;;
+		esac || fail "$folder has no place in the order of layers"
 	done
 }
 
@@ -78,8 +108,11 @@ case_libbpf_stays_in_collect() {
 }
 
 case_agent_is_alone() {
-	none "the agent includes the loader's headers" "$(sources 'jvm-agent/*.[ch]' |
-		xargs grep -HE '^#include "[a-z]+/' | grep -v '"walk/')"
+	local file include bad=
+	while read -r file include; do
+		[ -e "jvm-agent/$include" ] || [ -e "headers/$include" ] || bad+="$file includes $include"$'\n'
+	done < <(sources 'jvm-agent/*.[ch]' | xargs grep -H '^#include "' | sed 's/:#include "\([^"]*\)".*/ \1/')
+	none "the agent includes what is neither its own nor in headers/" "$bad"
 }
 
 case_headers_without_libc() {

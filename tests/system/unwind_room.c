@@ -15,7 +15,7 @@
 #include <bpf/bpf.h>
 
 #include "base/clock.h"
-#include "collect/unwinding.h"
+#include "collect/tables/unwinding.h"
 
 #define ENTRIES 4096 /* of each map except that of the rows */
 #define OTHER 1000000000 /* a pid that no process has */

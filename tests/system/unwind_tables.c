@@ -18,7 +18,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
-#include "collect/unwind_tables.h"
+#include "collect/tables/unwind_tables.h"
 
 #define ROWS 64
 #define PAGES 16

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "attributes.c"
+#include "sample/attributes.c"
 
 static void names_are_padded_and_cut(void **state)
 {

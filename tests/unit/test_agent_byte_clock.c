@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "byte_clock.c"
+#include "event/byte_clock.c"
 
 /* As a caller does. */
 static bool due(struct byte_clock *clock, uint64_t size)

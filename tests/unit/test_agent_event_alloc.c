@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "attributes.c"
-#include "event_alloc.c"
+#include "sample/attributes.c"
+#include "event/alloc.c"
 
 struct agent_jvm jvm;
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "event_lock.c"
+#include "event/lock.c"
 
 int monitors_start(const struct monitor_waits *waits, const struct duet_agent_event *event)
 {

@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-#include "codelets.c"
-#include "vmstructs.c"
+#include "hotspot/codelets.c"
+#include "hotspot/vmstructs.c"
 #define rows flag_rows
-#include "jvmflags.c"
+#include "hotspot/jvmflags.c"
 #undef rows
-#include "jvmstructs.c"
-#include "perf_counter.c"
+#include "hotspot/jvmstructs.c"
+#include "hotspot/perf_counter.c"
 #include "memory.c"
 #include "safe_copy.c"
 

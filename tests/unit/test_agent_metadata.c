@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "vmstructs.c"
-#include "metadata.c"
+#include "hotspot/vmstructs.c"
+#include "hotspot/metadata.c"
 #include "memory.c"
 #include "safe_copy.c"
 

@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "answers.c"
-#include "code.c"
-#include "kept.c"
-#include "methods.c"
-#include "ring.c"
+#include "hotspot/answers.c"
+#include "jvm/code.c"
+#include "jvm/kept.c"
+#include "jvm/methods.c"
+#include "hotspot/ring.c"
 
 #define LANE_BYTES (256u << 10)
 #define CODE 0x100000
@@ -97,11 +97,6 @@ void nmethods_release(struct nmethod_record *record)
 {
 	free(record->pcs);
 	free(record->frames);
-}
-
-void compilations_on_load(jmethodID method)
-{
-	(void)method;
 }
 
 bool nmethods_method(uintptr_t pc, struct metadata_method *ret)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../jvm-agent/native_calls.c"
+#include "../../jvm-agent/method/native_calls.c"
 
 #define PROBE 7
 

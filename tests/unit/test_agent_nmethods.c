@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "vmstructs.c"
-#include "kept.c"
-#include "nmethods.c"
-#include "scopes.c"
-#include "instruction.c"
+#include "hotspot/vmstructs.c"
+#include "jvm/kept.c"
+#include "hotspot/nmethods.c"
+#include "hotspot/scopes.c"
+#include "hotspot/instruction.c"
 #include "memory.c"
 #include "safe_copy.c"
 

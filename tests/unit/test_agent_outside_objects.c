@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "outside_objects.c"
+#include "event/outside_objects.c"
 
 #define INTERVAL (512u << 10)
 #define KIB 1024u

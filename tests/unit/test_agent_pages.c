@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "pages.c"
+#include "sample/pages.c"
 
 #define BYTES (4u << 20)
 

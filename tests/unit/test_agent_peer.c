@@ -8,21 +8,14 @@
 
 #include <cmocka.h>
 
-#include "lock_waiters.c"
-#include "pages.c"
-#include "passed.c"
-#include "peer.c"
+#include "peer/passed.c"
+#include "peer/peer.c"
 
 struct agent_jvm jvm;
 
 void jvm_property(const char *name, char *text, size_t size)
 {
 	snprintf(text, size, "%s", name);
-}
-
-void sample_handler(int signo, siginfo_t *info, void *context)
-{
-	(void)signo, (void)info, (void)context;
 }
 
 const struct agent_engine *engine_find(uint32_t id)

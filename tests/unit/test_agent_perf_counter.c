@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "perf_counter.c"
+#include "hotspot/perf_counter.c"
 #include "memory.c"
 #include "safe_copy.c"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "perf_ring.c"
+#include "sample/perf_ring.c"
 
 #define KERNEL_ADDRESS 0xffffffff81000000ull
 #define ALL UINT64_MAX /* of time */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "regs.h"
+#include "sample/regs.h"
 
 static struct regs outer, inner_raw, inner;
 static volatile sig_atomic_t order, outer_at, inner_at;

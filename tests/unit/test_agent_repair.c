@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "repair.c"
+#include "sample/repair.c"
 #include "safe_copy.c"
-#include "stack.c"
+#include "sample/stack.c"
 
 static unsigned char code[4096];
 static struct code_blob method;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 /* Replaces regs.h, whose mcontext_t is that of the build machine. */
-#define REGS_H
+#define SAMPLE_REGS_H
 struct regs {
 	uintptr_t pc;
 	uintptr_t sp;
@@ -21,14 +21,14 @@ struct regs {
 };
 
 #include "safe_copy.c"
-#include "stack.c"
+#include "sample/stack.c"
 
 #undef __x86_64__
 #ifndef __aarch64__
 #define __aarch64__ 1
 #endif
 #define WALK_X86 0
-#include "repair.c"
+#include "sample/repair.c"
 
 #define CALLER ((uintptr_t)code + 2048)
 #define CALLER_FP ((uintptr_t)0x7777)

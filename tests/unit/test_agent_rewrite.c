@@ -13,15 +13,15 @@
 
 #include <sys/resource.h>
 
-#include "bytecode.c"
-#include "classfile.c"
-#include "constructor.c"
-#include "helper_class.c"
-#include "intrinsic.c"
-#include "names.c"
-#include "rewrite.c"
-#include "stackmap.c"
-#include "targets.c"
+#include "method/bytecode.c"
+#include "method/classfile.c"
+#include "method/constructor.c"
+#include "method/helper_class.c"
+#include "method/intrinsic.c"
+#include "method/names.c"
+#include "method/rewrite.c"
+#include "method/stackmap.c"
+#include "method/targets.c"
 
 /* ---- whole classes ---- */
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ring.c"
+#include "hotspot/ring.c"
 
 #define LANE_BYTES (64u << 10)
 #define TOTAL_BYTES (DUET_RING_PAGE + 2 * LANE_BYTES)

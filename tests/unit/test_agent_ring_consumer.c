@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "collect/agent_ring.h"
+#include "collect/records/agent_ring.h"
 
 #define SAMPLE_BYTES 16384
 #define METADATA_BYTES 8192

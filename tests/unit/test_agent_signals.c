@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "signals.c"
+#include "engine/signals.c"
 
 void sample_handler(int signo, siginfo_t *info, void *context)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../jvm-agent/stay.c" /* the loader has one too */
+#include "../../jvm-agent/jvm/stay.c" /* the loader has one too */
 
 static struct stay stay;
 

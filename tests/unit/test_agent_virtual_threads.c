@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "safe_copy.c"
-#include "virtual_threads.c"
+#include "jvm/virtual_threads.c"
 
 #define VTABLE 0x7700
 #define OWN_ID 29

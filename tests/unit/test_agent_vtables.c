@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "vtables.c"
+#include "hotspot/vtables.c"
 #include "memory.c"
 #include "safe_copy.c"
 

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "attributes.c"
-#include "lock_waiters.c"
-#include "waiting.c"
+#include "sample/attributes.c"
+#include "wait/lock_waiters.c"
+#include "wait/waiting.c"
 
 struct agent_jvm jvm;
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "waits.c"
+#include "wait/waits.c"
 
 #define THREADS 4
 #define ROUNDS 20000

@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collect/unwinding.h"
-#include "walk.h" /* before sigsafe.h, which the files below include */
+#include "collect/tables/unwinding.h"
+#include "sample/walk.h" /* before sigsafe.h, which the files below include */
 
-#include "ring.c"
+#include "hotspot/ring.c"
 #include "safe_copy.c"
-#include "stack.c"
-#include "tables.c"
-#include "walk.c"
+#include "sample/stack.c"
+#include "jvm/tables.c"
+#include "sample/walk.c"
 
 #define DEEP 100
 #define DEEP_BYTES 600 /* bytes of a frame: all frames together do not fit the window */

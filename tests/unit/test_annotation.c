@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples by line, by index of the bytecode, by instruction. */
-#include "out/annotation.h"
+#include "writers/text/annotation.h"
 
 #include "fixtures/profiles.h"
 

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "asprof/arguments.h"
 #include "asprof/options.h"
-#include "asprof/report_file.h"
-#include "asprof/wanted_events.h"
 #include "base/clock.h"
+#include "recorder/arguments.h"
+#include "recorder/report_file.h"
+#include "recorder/wanted_events.h"
 
 static struct asprof_arguments arguments;
 static struct buf warnings, why, list;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "asprof/begin_end.h"
-#include "asprof/thread_filter.h"
+#include "recorder/begin_end.h"
+#include "recorder/thread_filter.h"
 
 #define BEGIN "uprobe:*:_ZN1A5beginE*"
 #define END "uprobe:*:leave"

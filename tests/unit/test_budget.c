@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "collect/agent_ring.h"
-#include "collect/unwind_tables.h"
+#include "collect/records/agent_ring.h"
+#include "collect/tables/unwind_tables.h"
 #include "jvms/agents.h"
 #include "limits/budget.h"
 

@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "fixtures/profiles.h"
-#include "out/category.h"
-#include "out/filter.h"
-#include "out/path.h"
+#include "writers/shared/category.h"
+#include "writers/shared/filter.h"
+#include "writers/shared/path.h"
 
 struct row {
 	const char *category;

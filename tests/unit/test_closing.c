@@ -11,8 +11,8 @@
 #include "event/event.h"
 #include "event/events.h"
 #include "fixtures/profiles.h"
-#include "out/headline.h"
-#include "serve/closing.h"
+#include "status/closing.h"
+#include "writers/text/headline.h"
 
 static void assert_headline(const struct profile *profile, const char *want)
 {

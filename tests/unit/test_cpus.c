@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/cpus.h"
+#include "collect/kernel/cpus.h"
 
 static char root[] = "/tmp/duet-cpus.XXXXXX";
 

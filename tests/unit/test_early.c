@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collect/early.h"
+#include "collect/records/early.h"
 
 #define FRAMES 100
 

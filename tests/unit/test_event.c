@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "engine/engines.h"
+#include "collect/engines.h"
 #include "event/event.h"
 
 static void cpu_is_the_default(void **state)

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "collect/extents.h"
+#include "collect/tables/extents.h"
 #include "duet_unwind.h"
 
 #define LATER (DUET_UNWIND_GRACE_NS + 1)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "collect/foreign.h"
+#include "collect/sleepers/foreign.h"
 
 #define PAGE 4096
 

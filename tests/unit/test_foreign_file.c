@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "asprof/foreign_file.h"
 #include "base/clock.h"
 #include "proc/process.h"
+#include "recorder/foreign_file.h"
 
 #define NOBODY 65534
 #define MUCH_MS 60000

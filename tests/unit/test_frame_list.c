@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixtures/profiles.h"
 
-#include "out/frame_list.h"
+#include "writers/html/frame_list.h"
 
 static char *listed(const struct profile *profile, const struct writer_options *options)
 {

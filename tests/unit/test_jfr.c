@@ -5,9 +5,9 @@
 #include <endian.h>
 #include <errno.h>
 
-#include "in/jfr_bytes.h"
-#include "out/jfr_bytes.h"
 #include "profile/jfr.h"
+#include "readers/jfr/bytes.h"
+#include "writers/jfr/bytes.h"
 
 static void add(struct profile *p, const char *event, uint32_t thread, uint32_t count, uint64_t weight,
 		const uint32_t *frames, uint32_t depth)

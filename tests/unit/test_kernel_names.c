@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/kernel_names.h"
+#include "collect/kernel/kernel_names.h"
 #include "sym/kallsyms.h"
 
 #define EVERY 97 /* one line of so many is looked at */

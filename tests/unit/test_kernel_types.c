@@ -14,7 +14,7 @@
 
 #include <bpf/btf.h>
 
-#include "collect/kernel_types.h"
+#include "collect/kernel/kernel_types.h"
 
 struct file {
 	int fd;

@@ -12,14 +12,14 @@
 #include <zlib.h>
 
 #include "base/text.h"
-#include "out/jfr_bytes.h"
-#include "out/path.h"
-#include "out/stack_room.h"
-#include "out/writer.h"
 #include "profile/jfr.h"
 #include "profile/layout.h"
 #include "profile/perf_text.h"
 #include "profile/pprof.h"
+#include "writers/jfr/bytes.h"
+#include "writers/shared/path.h"
+#include "writers/text/stack_room.h"
+#include "writers/writer.h"
 
 #define MUCH_S 6.0 /* on a busy machine, under a sanitizer; each took longer than a minute */
 #define LONG_TEXT (4u << 20)

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <zlib.h>
 
-#include "out/ordered.h"
-#include "out/path.h"
+#include "writers/shared/ordered.h"
+#include "writers/shared/path.h"
 
 #define STACKS 3
 #define SECOND 1000000000ull

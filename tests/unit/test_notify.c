@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "serve/notify.h"
+#include "status/notify.h"
 
 /* A listener under that address, which NOTIFY_SOCKET names. */
 static int listen_at(const char *address)

@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "outside/exports.h"
-#include "outside/memory.h"
+#include "reader/exports.h"
+#include "reader/memory.h"
 
 #define PAGE 4096
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "outside/counters.c"
+#include "reader/counters.c"
 
 #define NAME "java.cls.unloadedClasses"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "outside/moved.c"
+#include "reader/moved.c"
 
 #define KNOWN(type, member) ((struct offset){true, 8, (uint32_t)offsetof(type, member)})
 #define COLOUR (1ull << 44)

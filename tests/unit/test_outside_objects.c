@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "outside/objects.c"
+#include "reader/objects.c"
 
 #define KLASS_BASE 0x700000000ull
 #define KLASS_SHIFT 6

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "collect/validate.h"
-#include "collect/parts.h"
+#include "collect/records/validate.h"
+#include "collect/records/parts.h"
 
 #define KERNEL 2
 #define TID 7

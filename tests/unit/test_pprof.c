@@ -6,8 +6,8 @@
 #include <time.h>
 #include <zlib.h>
 
-#include "in/inflate.h"
 #include "profile/pprof.h"
+#include "readers/inflate.h"
 
 /* Every kind of frame, hostile names, threads, weights, losses and facts. */
 static void round_trip_keeps_all_but_times(void **state)

@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "asprof/recorder.h"
-#include "asprof/recording.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "proc/process.h"
+#include "recorder/recorder.h"
+#include "recorder/recording.h"
 
 #define IDLE_NS (NS_PER_SEC / 5)
 

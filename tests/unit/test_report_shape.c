@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "asprof/report_shape.h"
+#include "recorder/report_shape.h"
 
 static struct profile profile;
 static struct buf why;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Source files in folders, and in jars that are made here byte by byte. */
-#include "in/source_files.h"
+#include "readers/source_files.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,11 +2,11 @@
 /* Samples by the traces and spans that they worked for. */
 #include "fixtures/read_back.h"
 
-#include "in/inflate.h"
-#include "out/grouping.h"
-#include "out/spans.h"
 #include "profile/pprof.h"
 #include "profile/trace.h"
+#include "readers/inflate.h"
+#include "writers/shared/grouping.h"
+#include "writers/shared/spans.h"
 
 static uint32_t cpu, span, stack, threads[2];
 

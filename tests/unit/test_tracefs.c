@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collect/tracefs.h"
+#include "collect/kernel/tracefs.h"
 
 static const char format[] =
 	"name: net_dev_xmit\nID: 1234\nformat:\n"

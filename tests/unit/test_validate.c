@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/validate.h"
+#include "collect/records/validate.h"
 #include "duet_agent.h"
 #include "duet_config.h"
 #include "duet_jvm.h"

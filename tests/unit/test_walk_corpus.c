@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "collect/validate.h"
+#include "collect/records/validate.h"
 #include "duet_agent.h"
 #include "fixtures/walk_corpus.h"
 

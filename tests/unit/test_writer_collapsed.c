@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "out/filter.h"
+#include "writers/shared/filter.h"
 
 static struct profile everything;
 

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "asprof/applications.h"
-#include "asprof/peer_recorder.h"
+#include "recorder/peer_recorder.h"
 #include "asprof/jvm_command.h"
-#include "asprof/recorder_socket.h"
+#include "recorder/recorder_socket.h"
 #include "asprof/options.h"
-#include "asprof/recorder.h"
-#include "asprof/report_file.h"
+#include "recorder/recorder.h"
+#include "recorder/report_file.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/text.h"

@@ -6,8 +6,6 @@
 #ifndef ASPROF_ASPROF_H
 #define ASPROF_ASPROF_H
 
-#define ASPROF_VERSION_SPOKEN "4.5" /* of the command line and of the arguments */
-
 /*
  * Returns the exit code: 0; 1 for a command line or process that is none; DUET_ANSWER_NOT_UNDERSTOOD and
  * DUET_ANSWER_REFUSED as async-profiler has them.

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "out/writer.h"
+#include "writers/writer.h"
 
 /* Times in milliseconds below this are distances from the start; async-profiler's converter has the same bound. */
 #define EPOCH_MS 1500000000000ll

@@ -10,8 +10,8 @@
 #include "cmd/disassembly.h"
 #include "cmd/inputs.h"
 #include "cmd/selection.h"
-#include "in/source_files.h"
-#include "out/annotation.h"
+#include "readers/source_files.h"
+#include "writers/text/annotation.h"
 
 struct annotate_options {
 	enum command_help help; /* first: see struct command */

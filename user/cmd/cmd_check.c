@@ -8,8 +8,8 @@
 
 #include "cmd/cmd.h"
 #include "collect/collector.h"
-#include "collect/returns.h"
-#include "engine/engines.h"
+#include "collect/engines.h"
+#include "collect/kernel/returns.h"
 #include "event/event.h"
 
 static void print_probe(const struct collector_probe *probe)

@@ -13,8 +13,8 @@
 #include "cmd/outputs.h"
 #include "cmd/selection.h"
 #include "cmd/style.h"
-#include "out/grouping.h"
-#include "out/writer.h"
+#include "writers/shared/grouping.h"
+#include "writers/writer.h"
 
 struct convert_options {
 	enum command_help help; /* first: see struct command */

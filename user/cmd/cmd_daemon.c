@@ -13,8 +13,8 @@
 #include "base/opt.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
-#include "serve/notify.h"
-#include "session.h"
+#include "session/session.h"
+#include "status/notify.h"
 
 #define CONFIG "/etc/duet/duet.conf"
 #define FOLDER "/var/lib/duet"

@@ -11,9 +11,9 @@
 #include "cmd/outputs.h"
 #include "cmd/selection.h"
 #include "cmd/style.h"
-#include "in/reader.h"
-#include "out/grouping.h"
-#include "out/writer.h"
+#include "readers/reader.h"
+#include "writers/shared/grouping.h"
+#include "writers/writer.h"
 
 #define FIELD(name) .offset = offsetof(struct diff_options, name)
 

@@ -5,10 +5,10 @@
 #include "cmd/cmd.h"
 #include "cmd/list_jvms.h"
 #include "collect/collector.h"
-#include "engine/engines.h"
+#include "collect/engines.h"
 #include "event/event.h"
-#include "in/reader.h"
-#include "out/writer.h"
+#include "readers/reader.h"
+#include "writers/writer.h"
 
 static void print_event(const char *name, const char *help, bool is_available)
 {

@@ -18,12 +18,12 @@
 #include "cmd/record_rows.h"
 #include "cmd/record_targets.h"
 #include "cmd/style.h"
-#include "collect/returns.h"
+#include "collect/kernel/returns.h"
 #include "duet_agent.h"
 #include "event/event.h"
 #include "limits/budget.h"
 #include "limits/overhead.h"
-#include "session.h"
+#include "session/session.h"
 #include "subject/census.h"
 
 #define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's default */

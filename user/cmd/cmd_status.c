@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "serve/status.h"
+#include "status/status.h"
 
 /* Returns 0 or -errno, without a message. */
 static int print_one(int pid)

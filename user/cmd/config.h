@@ -6,7 +6,7 @@
 #ifndef CMD_CONFIG_H
 #define CMD_CONFIG_H
 
-#include "session.h"
+#include "session/session.h"
 
 struct config {
 	char *text; /* the file's text, cut into words */

@@ -9,8 +9,8 @@
 
 #include "base/opt.h"
 #include "base/vec.h"
-#include "out/annotation.h"
 #include "sym/elf_file.h"
+#include "writers/text/annotation.h"
 
 struct disassembly_function {
 	char *module, *name;

@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "cmd/folder.h"
-#include "in/reader.h"
 #include "profile/merge.h"
+#include "readers/reader.h"
 
 static int read_source(struct reader_source *source, struct profile *profile, struct buf *why)
 {

@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/folder.h"
-#include "out/ordered.h"
-#include "out/path.h"
+#include "writers/shared/ordered.h"
+#include "writers/shared/path.h"
 
 #define FORMATS_MAX 16
 #define CONTINUOUS_FORMATS "duet"

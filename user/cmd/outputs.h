@@ -4,7 +4,7 @@
 #define CMD_OUTPUTS_H
 
 #include "base/opt.h"
-#include "session.h"
+#include "session/session.h"
 
 /*
  * Fills session->outputs, and for a continuous recording (session->window_ns is set) also session->folder. `formats` is

@@ -6,7 +6,7 @@
 #include "attach/attach.h"
 #include "base/buf.h"
 #include "base/opt.h"
-#include "session.h"
+#include "session/session.h"
 
 #define RECORD_FILE_MIN_BYTES (64u << 10) /* least value of --max-file */
 

@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "cmd/record_rows.h"
 #include "collect/collector.h"
-#include "engine/engines.h"
+#include "collect/engines.h"
 #include "event/event.h"
-#include "session.h"
+#include "session/session.h"
 
 /* async-profiler's users name the engine by -e. */
 static const char *event_text(struct session_options *session, const char *text)

@@ -9,8 +9,8 @@
 #include "cmd/cmd.h"
 #include "cmd/list_jvms.h"
 #include "cmd/style.h"
-#include "collect/returns.h"
-#include "engine/engines.h"
+#include "collect/engines.h"
+#include "collect/kernel/returns.h"
 #include "event/events.h"
 
 #define CPUS_MAX 8192 /* the kernel can have no more (NR_CPUS) */

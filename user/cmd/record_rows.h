@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/cmd.h"
-#include "out/writer.h"
+#include "writers/writer.h"
 
 #define RECORD_EVENT_OPTIONS 64 /* most rows of event_table */
 

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cmd/record_rows.h"
 #include "jvms/launch.h"
-#include "session.h"
+#include "session/session.h"
 #include "subject/running.h"
 
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */

@@ -6,10 +6,10 @@
 #include <strings.h>
 
 #include "base/log.h"
-#include "in/reader.h"
 #include "profile/intervals.h"
 #include "profile/merge.h"
 #include "profile/thread_state.h"
+#include "readers/reader.h"
 
 #define NONE UINT32_MAX
 

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "duet_agent.h"
-#include "out/filter.h"
+#include "writers/shared/filter.h"
 
 int style_rates(void *field, const char *value, struct buf *why)
 {

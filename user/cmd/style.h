@@ -4,7 +4,7 @@
 #define CMD_STYLE_H
 
 #include "base/opt.h"
-#include "out/writer.h"
+#include "writers/writer.h"
 
 /* Rows for a struct `type` with `const char *by` and `struct writer_options style`. */
 /* clang-format off */

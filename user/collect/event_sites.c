@@ -11,7 +11,7 @@
 #include <linux/perf_event.h>
 
 #include "collect/collector.h"
-#include "collect/pmu.h"
+#include "collect/kernel/pmu.h"
 #include "collect/programs.h"
 #include "sym/debug_file.h"
 #include "sym/elf_places.h"

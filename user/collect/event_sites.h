@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "collect/kernel/tracefs.h"
 #include "collect/perf_events.h"
-#include "collect/tracefs.h"
 #include "event/event.h"
 #include "sym/target_file.h"
 

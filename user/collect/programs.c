@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "collect/collector.h"
 #include "collect/event_sites.h"
-#include "collect/kernel_types.h"
-#include "collect/probe.h"
+#include "collect/kernel/kernel_types.h"
+#include "collect/kernel/probe.h"
 #include "duet_unwind.h"
 
 #include "duet.skel.h"

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "collect/returns.h"
+#include "collect/kernel/returns.h"
 #include "duet_config.h"
 
 struct bpf_program;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/kernel/pmu.h"
+#include "collect/kernel/probe.h"
 #include "collect/perf_events.h"
-#include "collect/pmu.h"
-#include "collect/probe.h"
 #include "duet_config.h"
 #include "proc/maps.h"
 #include "sym/debug_file.h"

@@ -13,8 +13,8 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/packet.h"
-#include "collect/validate.h"
-#include "outside/reader.h"
+#include "collect/records/validate.h"
+#include "reader/reader.h"
 
 #define MAX_ASKED 65536
 #define MAX_UNANSWERED 1024 /* requests above this wait in the loader: the agent may hardly get a CPU */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "jvms/readers.h"
 #include "jvms/sources.h"
-#include "outside/reader.h"
+#include "reader/reader.h"
 
 #define FIRST_RETRY_S 2
 #define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */

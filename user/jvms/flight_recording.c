@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "out/jfr_file.h"
-#include "out/writer.h"
+#include "writers/jfr/file.h"
+#include "writers/writer.h"
 
 #define ASK_NS (10 * NS_PER_SEC) /* until the JVM has taken the command */
 #define REPLY_NS (60 * NS_PER_SEC) /* the first command loads the JVM's recorder; others write a file */

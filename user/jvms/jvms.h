@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "engine/engines.h"
+#include "collect/engines.h"
 #include "jvms/agents.h"
 #include "proc/process.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "collect/unwinding.h"
-#include "engine/engines.h"
+#include "collect/engines.h"
+#include "collect/tables/unwinding.h"
 #include "event/event.h"
 #include "jvms/agents.h"
 #include "proc/helper.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One JVM as its agent describes it: its code heaps, its thread names, and those methods, pieces of compiled code and
- * stubs that samples have met. It is filled from validated agent records (collect/validate.h) and used while samples
- * are joined. Strings are interned in the caller's table. The tables grow with the code that samples meet. When there
- * is no room, entries that no sample has met for the longest time are dropped; the loader can ask the agent for them
- * again.
+ * stubs that samples have met. It is filled from validated agent records (collect/records/validate.h) and used while
+ * samples are joined. Strings are interned in the caller's table. The tables grow with the code that samples meet. When
+ * there is no room, entries that no sample has met for the longest time are dropped; the loader can ask the agent for
+ * them again.
  */
 #ifndef RUNTIME_JVM_H
 #define RUNTIME_JVM_H

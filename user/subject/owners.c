@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "out/filter.h"
 #include "runtime/application.h"
 #include "subject/program.h"
+#include "writers/shared/filter.h"
 
 #define MEMBERSHIP_AGE_NS NS_PER_SEC /* facts that only /proc has are read again at most this often */
 #define NAMELESS_NS (3 * NS_PER_SEC) /* a JVM may need this long to publish what it runs */

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/out_path.h"
-#include "out/grouping.h"
 #include "windows/window_index.h"
 #include "windows/window_list.h"
+#include "writers/shared/grouping.h"
 
 #define SAME_SECOND_MAX 99 /* most windows with one stamp: they ended in the same second, or the clock was set back */
 #define NAME_BYTES WINDOW_NAME_BYTES

@@ -13,7 +13,7 @@
 
 #include "base/io.h"
 #include "base/vec.h"
-#include "out/writer.h"
+#include "writers/writer.h"
 
 struct window_files {
 	const char *folder;

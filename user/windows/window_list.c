@@ -16,7 +16,7 @@
 #include "base/out_path.h"
 #include "base/vec.h"
 #include "event/event.h"
-#include "out/writer.h"
+#include "writers/writer.h"
 
 #define STAMP "dddd-dd-ddTddcddcdd" /* d: a digit, c: "-", or ":" in .col files and in those of older versions */
 #define STAMP_BYTES (sizeof(STAMP) - 1)

@@ -15,10 +15,10 @@
 #include "base/log.h"
 #include "join/pending.h"
 #include "jvms/agents.h"
-#include "out/headline.h"
 #include "profile/exchange.h"
 #include "subject/owners.h"
 #include "windows/window_files.h"
+#include "writers/text/headline.h"
 
 #define WRITER_TIMEOUT_NS (60 * NS_PER_SEC) /* longest time to write one window; after that the disk counts as hung */
 #define NEVER_NS (UINT64_MAX / 2)

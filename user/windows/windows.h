@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/map.h"
-#include "out/writer.h"
+#include "writers/writer.h"
 
 /* upper bound of the time from a sample to its record in the ring; it is much less */
 #define WINDOWS_SLACK_NS (100ull * 1000 * 1000)

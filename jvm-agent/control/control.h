@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control socket, and the only thread of the agent, which serves it.
+ *
+ *   attach:  control_open(), control_run()                  the thread listens, serves one loader, ends
+ *   start:   control_open() in Agent_OnLoad                 a loader may connect from here on
+ *            control_run_at_start() in VMInit, before main()
+ *                                                    starts the same thread, waits for the handler to be live
+ */
+#ifndef CONTROL_CONTROL_H
+#define CONTROL_CONTROL_H
+
+#include <stdbool.h>
+
+#include "options.h"
+
+/* Claims the agent and binds the socket. Returns an enum duet_attach_code. */
+int control_open(const struct agent_options *options);
+/* Starts the agent's thread on the socket of control_open(). Returns an enum duet_attach_code. */
+int control_run(void);
+bool control_listens(void); /* true if a loader can come, now or when the one that is there has left */
+/*
+ * Called on the thread that will run main(). Calls control_run(), then waits at most options.wait_ms for the loader's
+ * START.
+ */
+void control_run_at_start(void);
+/*
+ * Called when the JVM is about to go down. Gives the loader a tenth of a second to ask for what will be lost with the
+ * JVM, and up to three tenths while answers are due.
+ */
+void control_last_words(void);
+/*
+ * Called when the JVM goes down and handlers do nothing any more. Sends STOPPED, so that the loader stops signalling.
+ */
+void control_goodbye(void);
+/*
+ * Called when the JVM goes down, last. Ends the agent's thread if it listens only, and waits a tenth of a second at
+ * most until it has detached. The JVM's end waits 300 ms for a thread that is attached and in native code
+ * (VM_Exit::wait_for_threads_in_native_to_block(), JDK 8 to 27).
+ */
+void control_leave(void);
+
+#endif

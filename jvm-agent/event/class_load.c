@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Classes that are loaded, each once for each class loader that defines it. The leaf is the class, below it is the code
+ * that needed it.
+ */
+#include <stdbool.h>
+
+#include "jvm/jvm.h"
+#include "jvm/stay.h"
+#include "sample/attributes.h"
+#include "sample/one_in.h"
+#include "sample/sample.h"
+#include "tap.h"
+
+static struct {
+	bool is_open; /* atomic: a callback may come late, when another recording has begun */
+	uint32_t index;
+	struct one_in every;
+} loads;
+
+static void take(struct stay *stay, jclass class)
+{
+	char *name = jvm_class_signature(class);
+	struct class_attribute attribute;
+	struct tap_sample from = {
+		.event = loads.index,
+		.weight = loads.every.interval,
+		.attributes = &attribute,
+		.attribute_bytes = class_attribute_set(&attribute, name),
+		.waits = true,
+		.is_whole = true,
+	};
+
+	jvm_deallocate(name);
+	sample_here(stay, &from);
+}
+
+/* jvm.c enables this event while a loader is there, whatever is recorded. */
+static void JNICALL on_load(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass class)
+{
+	struct stay *stay;
+
+	(void)jvmti, (void)env, (void)thread;
+	if (!__atomic_load_n(&loads.is_open, __ATOMIC_ACQUIRE))
+		return;
+	stay = stay_enter();
+	if (stay && one_in_is_due(&loads.every))
+		take(stay, class);
+	stay_leave();
+}
+
+static void class_load_add_callbacks(jvmtiEventCallbacks *callbacks)
+{
+	callbacks->ClassLoad = on_load;
+}
+
+static bool is_array(jclass class)
+{
+	jboolean is_array = JNI_FALSE;
+
+	return !(*jvm.jvmti)->IsArrayClass(jvm.jvmti, class, &is_array) && is_array;
+}
+
+/*
+ * A JVM that is starting has loaded the classes that it needs itself, and with an AOT cache most of the program's, too.
+ * They are not reported, and no code has asked for them.
+ */
+static void count_loaded_before(void)
+{
+	JNIEnv *env = jvm_own_env();
+	struct stay *stay = stay_enter();
+	struct jvm_preparing list;
+
+	if (stay && env && jvm_prepare_begin(env, &list)) {
+		for (jint i = 0; i < list.count; i++)
+			if (!is_array(list.classes[i]))
+				duet_ring_count(stay->ring.page, DUET_AGENT_LOADED_BEFORE);
+		jvm_prepare_end(env, &list);
+	}
+	stay_leave();
+}
+
+static int class_load_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	(void)ret_why;
+	loads.index = event->index;
+	loads.every = (struct one_in){.interval = event->interval};
+	if (__atomic_load_n(&jvm.is_starting, __ATOMIC_ACQUIRE))
+		count_loaded_before();
+	__atomic_store_n(&loads.is_open, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void class_load_stop(uint64_t ended_ns)
+{
+	(void)ended_ns;
+	__atomic_store_n(&loads.is_open, false, __ATOMIC_RELEASE);
+}
+
+const struct agent_tap tap_class_load = {
+	.kind = DUET_AGENT_EVENT_CLASS_LOAD,
+	.first_version = 8,
+	.too_old = "a JVM before JDK 8 is not known",
+	.add_callbacks = class_load_add_callbacks,
+	.start = class_load_start,
+	.stop = class_load_stop,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pauses in which the garbage collector works. The JVM calls the agent at the begin and at the end of a pause, on the
+ * thread that collects. The stack is that of this thread: it shows which collection it is. Nothing of the JVM may be
+ * called there, and the thread does not wait for room in the ring: it would make the pause longer.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/collections.h"
+#include "hook/hooked.h"
+#include "hotspot/clock.h"
+#include "jvm/jvm.h"
+#include "jvm/stay.h"
+#include "sample/sample.h"
+#include "tap.h"
+#include "wait/waiting.h"
+
+static struct {
+	bool is_open; /* atomic: a callback may come late, when another recording has begun */
+	uint32_t index;
+	uint64_t interval;
+	uint64_t begin_ns; /* of the pause; 0: none that began in this recording. Pauses do not overlap. Atomic */
+} gc;
+
+static void JNICALL on_start(jvmtiEnv *jvmti)
+{
+	(void)jvmti;
+	__atomic_store_n(&gc.begin_ns, clock_ns(), __ATOMIC_RELAXED);
+}
+
+static struct {
+	uint32_t users;
+	uint32_t count; /* atomic */
+} collections;
+
+uint32_t collections_count(void)
+{
+	return __atomic_load_n(&collections.count, __ATOMIC_RELAXED);
+}
+
+static void take(struct stay *stay, const struct regs *caller, uint64_t begin_ns)
+{
+	struct tap_sample from = {.event = gc.index};
+
+	from.weight = wait_weight(clock_ns() - begin_ns, gc.interval, begin_ns);
+	if (from.weight)
+		sample_native(stay, &from, caller, false);
+}
+
+static void JNICALL on_finish(jvmtiEnv *jvmti)
+{
+	uint64_t begin_ns = __atomic_exchange_n(&gc.begin_ns, 0, __ATOMIC_RELAXED);
+	struct regs caller = HOOK_CALLER();
+	struct stay *stay = stay_enter();
+
+	(void)jvmti;
+	__atomic_fetch_add(&collections.count, 1, __ATOMIC_RELAXED);
+	if (stay && begin_ns && __atomic_load_n(&gc.is_open, __ATOMIC_ACQUIRE))
+		take(stay, &caller, begin_ns);
+	stay_leave();
+}
+
+static void gc_add_callbacks(jvmtiEventCallbacks *callbacks)
+{
+	callbacks->GarbageCollectionStart = on_start;
+	callbacks->GarbageCollectionFinish = on_finish;
+}
+
+static bool set_events(jvmtiEventMode mode)
+{
+	jvmtiEnv *jvmti = jvm.jvmti;
+
+	return !(*jvmti)->SetEventNotificationMode(jvmti, mode, JVMTI_EVENT_GARBAGE_COLLECTION_START, NULL) &&
+	       !(*jvmti)->SetEventNotificationMode(jvmti, mode, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, NULL);
+}
+
+bool collections_open(void)
+{
+	if (!collections.users && !set_events(JVMTI_ENABLE)) {
+		set_events(JVMTI_DISABLE);
+		return false;
+	}
+	collections.users++;
+	return true;
+}
+
+void collections_close(void)
+{
+	if (!--collections.users)
+		set_events(JVMTI_DISABLE);
+}
+
+/* ---- the tap ---- */
+
+static void gc_stop(uint64_t ended_ns)
+{
+	(void)ended_ns;
+	__atomic_store_n(&gc.is_open, false, __ATOMIC_RELEASE);
+	collections_close();
+}
+
+static int gc_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	*ret_why = "the JVM refuses to report garbage collections";
+	if (!collections_open())
+		return -ENOTSUP;
+	gc.index = event->index;
+	gc.interval = event->interval;
+	__atomic_store_n(&gc.begin_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&gc.is_open, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+const struct agent_tap tap_gc = {
+	.kind = DUET_AGENT_EVENT_GC,
+	.first_version = 8,
+	.needs = {.can_generate_garbage_collection_events = 1},
+	.too_old = "a JVM before JDK 8 is not known",
+	.refused = "another agent in this JVM has the events of garbage collections, and only one can",
+	.add_callbacks = gc_add_callbacks,
+	.start = gc_start,
+	.stop = gc_stop,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that wait for a lock: to enter synchronized code, and in java.util.concurrent.locks. The JVM calls the agent
+ * for monitors for which spinning was not enough: before the thread blocks, and when it has the lock.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "tap.h"
+#include "wait/monitors.h"
+#include "wait/parks.h"
+#include "wait/waiting.h"
+
+static struct waits lock_waits;
+static struct wait_event lock = {.has_lock = true, .waits = &lock_waits};
+
+/* ---- monitors ---- */
+
+static void JNICALL on_enter(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject monitor)
+{
+	(void)jvmti;
+	monitors_begin_wait(&lock, env, thread, monitor);
+}
+
+static void JNICALL on_entered(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject monitor)
+{
+	(void)jvmti, (void)monitor;
+	monitors_end_wait(&lock, env, thread);
+}
+
+static void lock_add_callbacks(jvmtiEventCallbacks *callbacks)
+{
+	callbacks->MonitorContendedEnter = on_enter;
+	callbacks->MonitorContendedEntered = on_entered;
+}
+
+/* ---- locks whose threads park ---- */
+
+bool lock_parks_for(const char *class_name)
+{
+	static const char *const synchronizers[] = {
+		"Ljava/util/concurrent/locks/ReentrantLock$",
+		"Ljava/util/concurrent/locks/ReentrantReadWriteLock$",
+		"Ljava/util/concurrent/locks/StampedLock;",
+		"Ljava/util/concurrent/Semaphore$",
+	};
+
+	for (size_t i = 0; class_name && i < sizeof(synchronizers) / sizeof(synchronizers[0]); i++)
+		if (!strncmp(class_name, synchronizers[i], strlen(synchronizers[i])))
+			return true;
+	return false;
+}
+
+static const struct park_listener parks_for_locks = {&lock, lock_parks_for};
+
+/* ---- the tap ---- */
+
+static const struct monitor_waits contention = {
+	&parks_for_locks,
+	JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
+	JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+};
+
+static void lock_stop(uint64_t ended_ns)
+{
+	monitors_stop(&contention, ended_ns);
+}
+
+static int lock_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	*ret_why = "the JVM refuses to report waits for locks";
+	return monitors_start(&contention, event);
+}
+
+const struct agent_tap tap_lock = {
+	.kind = DUET_AGENT_EVENT_LOCK,
+	.first_version = 8,
+	.needs = {.can_generate_monitor_events = 1},
+	.too_old = "a JVM before JDK 8 is not known",
+	.refused = "another agent in this JVM has the events of locks, and only one can",
+	.add_callbacks = lock_add_callbacks,
+	.start = lock_start,
+	.stop = lock_stop,
+};

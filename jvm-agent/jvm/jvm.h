@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The agent's access to the JVM: one JVMTI environment for the agent's life, its capabilities and events. */
+#ifndef JVM_JVM_H
+#define JVM_JVM_H
+
+#include <jvmti.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "duet_jvm.h"
+
+struct asgct_frame {
+	jint bci;
+	jmethodID method;
+};
+
+/* AsyncGetCallTrace is exported by libjvm but declared nowhere. */
+struct asgct_trace {
+	JNIEnv *env;
+	jint frame_count; /* > 0, or a failure code <= 0 */
+	struct asgct_frame *frames;
+};
+typedef void (*asgct_function)(struct asgct_trace *trace, jint depth, void *ucontext);
+
+/* AsyncGetCallTrace's failure codes that the agent acts on (forte.cpp, ticks_*). */
+enum asgct_failure {
+	ASGCT_NO_JAVA_FRAME = 0,
+	ASGCT_UNKNOWN_NOT_JAVA = -3,
+	ASGCT_NOT_WALKABLE_NOT_JAVA = -4,
+	ASGCT_UNKNOWN_JAVA = -5,
+	ASGCT_NOT_WALKABLE_JAVA = -6,
+};
+
+struct agent_jvm {
+	JavaVM *vm; /* NULL, like the next: the process has no JVM, or none yet */
+	jvmtiEnv *jvmti;
+	asgct_function asgct; /* NULL when libjvm lacks it, or handlers cannot call it */
+	int version; /* 8, 11, 17, …; known once the JVM is live */
+	bool reads_methods; /* metadata.h can read this JVM's methods */
+	bool checks_jni; /* -Xcheck:jni */
+	bool at_start; /* loaded by -agentpath */
+	bool is_starting; /* atomic: the JVM waits for the agent before it runs the program */
+	jfieldID eetop; /* java.lang.Thread.eetop: the JavaThread */
+	jfieldID thread_id; /* java.lang.Thread.tid; NULL when there is none */
+	/* How handlers find the JavaThread that they interrupted, see jvm_current_thread(). */
+	pthread_key_t thread_key;
+	uintptr_t thread_vtable; /* vtable of plain JavaThreads; 0: handlers cannot find them, or cannot walk them */
+	intptr_t env_offset; /* offset of the JNIEnv within a JavaThread */
+	struct duet_jvm_virtual virtual_threads; /* see virtual_threads.h */
+};
+extern struct agent_jvm jvm;
+
+/* Opens the JVMTI environment. Idempotent. Returns 0, or -ENOTSUP when the JVM refuses JVMTI or a capability. */
+int jvm_open(JavaVM *vm, const jvmtiEventCallbacks *callbacks, bool at_start);
+/*
+ * A thread chooses its first sample of allocated memory when it is created, by the interval that the JVM has then. Call
+ * before there are threads: this sets it, so that the main thread's first objects are sampled. Does nothing where the
+ * JVM refuses: before JDK 11, or beside another agent that samples allocations.
+ */
+void jvm_set_alloc_interval(uint32_t bytes);
+/* Reads what only a live JVM shows. Called on a thread that is attached to the JVM. Idempotent. */
+void jvm_learn(JNIEnv *env);
+
+/* Enable and disable the events that the agent needs only while a stay is open. Without a JVM, they do nothing. */
+void jvm_events_enable(void);
+void jvm_events_disable(void);
+
+/* Creates the jmethodIDs of a class's methods. */
+void jvm_prepare_class(jclass class);
+
+/*
+ * Does so for all loaded classes. AsyncGetCallTrace cannot create them, and reports a frame whose method
+ * has none as unknown. A JVM has tens of thousands, so each call of jvm_prepare_some() creates some of them. When
+ * jvm_prepare_begin() returns false, jvm_prepare_end() must not be called.
+ */
+struct jvm_preparing {
+	jclass *classes;
+	jint count, done;
+};
+bool jvm_prepare_begin(JNIEnv *env, struct jvm_preparing *ret);
+bool jvm_prepare_some(struct jvm_preparing *preparing); /* returns false when none are left */
+void jvm_prepare_end(JNIEnv *env, struct jvm_preparing *preparing);
+
+/* Copies a system property into `text`, truncated to `size`; an empty string when it is not set. */
+void jvm_property(const char *name, char *text, size_t size);
+/* Returns the JavaThread of a java.lang.Thread, or 0 when it has none. */
+uintptr_t jvm_java_thread(JNIEnv *env, jthread thread);
+/*
+ * Call first in a callback of JVMTI that calls JNI. With -Xcheck:jni the JVM warns of a native method with more than 32
+ * local references, and it takes those of the code that the callback interrupts for the callback's own.
+ */
+void jvm_expect_references(JNIEnv *env);
+/*
+ * Returns the JavaThread that runs this code. Returns 0 on all other threads, and on compiler threads and the like,
+ * which have no Java frames. Async-signal-safe.
+ */
+uintptr_t jvm_current_thread(void);
+/* Returns the JNIEnv of the calling thread, or NULL if the thread is not attached to the JVM. */
+JNIEnv *jvm_own_env(void);
+/* Returns the signature of a class, such as "[B", which the caller frees with jvm_deallocate(); NULL: none. */
+char *jvm_class_signature(jclass class);
+/* Frees memory that JVMTI allocated; NULL is fine. */
+void jvm_deallocate(void *memory);
+
+#endif

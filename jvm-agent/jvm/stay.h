@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One loader's stay: everything that signal handlers and JVMTI callbacks may use between START and STOP, and the gate
+ * that keeps it alive while they do.
+ */
+#ifndef JVM_STAY_H
+#define JVM_STAY_H
+
+#include <stdbool.h>
+
+#include "duet_agent.h"
+#include "duet_jvm.h"
+
+#include "hotspot/ring.h"
+#include "jvm/tables.h"
+
+struct agent_engine;
+struct walk_slot;
+
+#define STAY_LAYOUTS 4 /* the first layout, and one more for each kind of code that it lacked */
+
+struct stay {
+	struct ring ring;
+	int loader; /* the loader's socket, a descriptor of the stay's own; -1 = none */
+	struct tables tables; /* standalone engines: unwind rows for native frames */
+	struct walk_slot *slots; /* walk buffers, sample.c */
+	const struct agent_engine *engine;
+	struct duet_agent_event ticks; /* the event that the engine ticks for; all 0: none, or BPF ticks */
+	int signo;
+	uint32_t pid;
+	bool has_no_room; /* atomic: a thread has waited in vain for room in the sample lane */
+	bool is_half; /* atomic: the loader was notified that the sample lane is half full */
+	/* frames to ask AsyncGetCallTrace for; above DUET_JAVA_DEPTH, our own walks keep all frames too */
+	int java_depth;
+	struct duet_jvm_layout layouts[STAY_LAYOUTS]; /* written by code_publish_layout() */
+	/* For handlers: the newest of the layouts, or NULL. Set with release order, read with acquire (walk.c). */
+	const struct duet_jvm_layout *layout;
+	uint32_t layout_count;
+	uint32_t kinds_published;
+};
+
+/*
+ * Called by handlers and callbacks. Returns the open stay, or NULL when none is open, or in a child of fork() (Linux
+ * 4.14 and later). The caller must call stay_leave() in either case. Both are async-signal-safe.
+ */
+struct stay *stay_enter(void);
+void stay_leave(void);
+
+/* From now on stay_enter() returns `stay`. The caller still owns it. */
+void stay_open(struct stay *stay);
+/*
+ * From now on stay_enter() returns NULL. Waits at most a second for all who entered to leave. Returns false when
+ * somebody has not left: then the stay must never be freed.
+ */
+bool stay_close(void);
+/* Like stay_close(), and no stay can be opened any more: the JVM is going down. */
+void stay_seal(void);
+
+#endif

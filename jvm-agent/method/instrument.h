@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Classes of the JVM whose methods call probes. JVMTI lets classes that are loaded be transformed again, and shows each
+ * class that is loaded later. At the end all are transformed once more, without us: then they are as they were.
+ */
+#ifndef METHOD_INSTRUMENT_H
+#define METHOD_INSTRUMENT_H
+
+#include <jvmti.h>
+
+#include "method/rewrite.h"
+#include "method/targets.h"
+
+#define INSTRUMENT_NEEDS                                                                                              \
+	{                                                                                                             \
+		.can_retransform_classes = 1, .can_retransform_any_class = 1                                          \
+	}
+
+/* For natives.h, and what it uses. */
+#define INSTRUMENT_CALL_NEEDS                                                                                         \
+	{                                                                                                             \
+		.can_retransform_classes = 1, .can_retransform_any_class = 1,                                         \
+		.can_generate_native_method_bind_events = 1, .can_generate_monitor_events = 1                         \
+	}
+
+void instrument_add_callbacks(jvmtiEventCallbacks *callbacks);
+/* In jvm.c: JVMTI reports each class that is prepared. */
+void instrument_on_prepare(JNIEnv *env, jclass class);
+/*
+ * Adds the target of an event, with probes of this kind, to classes that are loaded and to those that will be. Called
+ * on the agent's thread, between stay_open() and stay_close(). Returns 0, or -errno and one sentence in *ret_why.
+ */
+int instrument_add(const struct duet_agent_event *event, enum probe_kind kind, const char **ret_why);
+/* Removes all. Classes that the JVM is just defining may be missed once, so it waits for them for some milliseconds. */
+void instrument_remove(void);
+
+#endif

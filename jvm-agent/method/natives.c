@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The address of a method's function stands behind its Method in HotSpot's memory (Method::native_function_addr()).
+ * Before the first call it is the address of a function of HotSpot that looks up the method's own function. It is the
+ * same for all methods, and is read from a method of the helper class that is never called. JVMTI reports each lookup
+ * and lets the agent return another function. A method whose function is known already gets another one by
+ * RegisterNatives(), which also discards compiled code that calls it. HotSpot never frees that code (JDK-8369219), so a
+ * method keeps our function when its probe is gone, and gets it once.
+ */
+#include "method/natives.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "hotspot/metadata.h"
+#include "hotspot/vmstructs.h"
+#include "jvm/jvm.h"
+#include "memory.h"
+#include "method/native_calls.h"
+#include "method/probes.h"
+#include "method/registering.h"
+#include "method/rewrite.h"
+
+/*
+ * The method of each place of native_calls[]; NULL: free. A place is never given to another method: a thread may be
+ * about to call through it at any time.
+ */
+static jmethodID methods[NATIVE_CALLS];
+
+static struct {
+	pthread_mutex_t lock; /* never held while the JVM is called */
+	size_t method_bytes; /* sizeof(Method) */
+	uintptr_t unbound; /* function of methods that have not been called */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- the calls ---- */
+
+uintptr_t natives_called(uint32_t place)
+{
+	const struct native_call *call = &native_calls[place];
+	int32_t id = __atomic_load_n(&call->id, __ATOMIC_ACQUIRE);
+
+	if (id != PROBE_NONE)
+		probes_called(id);
+	return __atomic_load_n(&call->function, __ATOMIC_ACQUIRE);
+}
+
+/* ---- places ---- */
+
+static struct native_call *find(jmethodID method)
+{
+	for (size_t i = 0; i < NATIVE_CALLS; i++) {
+		jmethodID known = __atomic_load_n(&methods[i], __ATOMIC_ACQUIRE);
+
+		if (known == method)
+			return &native_calls[i];
+		if (!known)
+			return NULL;
+	}
+	return NULL;
+}
+
+static uintptr_t address_of(const struct native_call *call)
+{
+	return native_calls_at((uint32_t)(call - native_calls));
+}
+
+static struct native_call *take_place(jmethodID method)
+{
+	struct native_call *place = NULL;
+
+	pthread_mutex_lock(&all.lock);
+	for (size_t i = 0; i < NATIVE_CALLS && !place; i++) {
+		if (methods[i])
+			continue;
+		place = &native_calls[i];
+		place->id = PROBE_NONE;
+		__atomic_store_n(&methods[i], method, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&all.lock);
+	return place;
+}
+
+/* ---- functions ---- */
+
+/* Returns the function of the method; 0: it cannot be read. */
+static uintptr_t read_function(jmethodID method)
+{
+	struct metadata_method found;
+	uintptr_t function;
+
+	if (!all.method_bytes || !metadata_find((uintptr_t)method, &found) ||
+	    memory_copy(&function, found.itself.address + all.method_bytes, sizeof(function)) < sizeof(function))
+		return 0;
+	return function;
+}
+
+static bool set_function(JNIEnv *env, jclass class, const JNINativeMethod *method)
+{
+	if (jvm.version >= 15)
+		return registering_quietly(env, class, method);
+	return !(*env)->RegisterNatives(env, class, method, 1);
+}
+
+void JNICALL natives_on_bind(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jmethodID method, void *address,
+			     void **new_address)
+{
+	struct native_call *call = find(method);
+
+	(void)jvmti, (void)env, (void)thread;
+	if (!call || (uintptr_t)address == address_of(call) ||
+	    __atomic_load_n(&call->id, __ATOMIC_ACQUIRE) == PROBE_NONE)
+		return;
+	__atomic_store_n(&call->function, (uintptr_t)address, __ATOMIC_RELEASE);
+	*new_address = (void *)address_of(call);
+}
+
+/* ---- beginning and end ---- */
+
+static bool set_bind_event(jvmtiEventMode mode)
+{
+	return !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_NATIVE_METHOD_BIND, NULL);
+}
+
+bool natives_open(JNIEnv *env, jclass helper)
+{
+	jmethodID never = (*env)->GetStaticMethodID(env, helper, PROBE_NEVER, "()V");
+
+	(*env)->ExceptionClear(env);
+	if (!all.method_bytes)
+		all.method_bytes = vmstructs_type_bytes("Method");
+	if (never && !all.unbound)
+		all.unbound = read_function(never);
+	return all.unbound && set_bind_event(JVMTI_ENABLE);
+}
+
+bool natives_add(JNIEnv *env, const struct natives_method *of, int32_t id, bool is_new)
+{
+	struct native_call *call = all.unbound ? find(of->method) : NULL;
+	uintptr_t function;
+
+	if (!call && all.unbound)
+		call = take_place(of->method);
+	if (!call)
+		return false;
+	__atomic_store_n(&call->id, id, __ATOMIC_RELEASE); /* from now on natives_on_bind() sees it */
+	function = is_new ? all.unbound : read_function(of->method);
+	if (function == all.unbound || function == address_of(call))
+		return true;
+	if (function)
+		__atomic_store_n(&call->function, function, __ATOMIC_RELEASE);
+	if (function && set_function(env, of->class,
+				     &(JNINativeMethod){of->name, of->type, (void *)address_of(call)}))
+		return true;
+	__atomic_store_n(&call->id, PROBE_NONE, __ATOMIC_RELEASE);
+	return false;
+}
+
+void natives_remove(void)
+{
+	set_bind_event(JVMTI_DISABLE);
+	for (size_t i = 0; i < NATIVE_CALLS; i++)
+		__atomic_store_n(&native_calls[i].id, PROBE_NONE, __ATOMIC_RELEASE);
+}

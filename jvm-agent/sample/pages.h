@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SAMPLE_PAGES_H
+#define SAMPLE_PAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Allocates zeroed memory for signal handlers. The system provides each page when it is first touched. Huge pages are
+ * never used (transparent_hugepage=always): the first touch would clear 2 MiB inside a handler. Returns NULL with errno
+ * set.
+ */
+void *pages_new(size_t bytes);
+void pages_free(void *pages, size_t bytes); /* NULL is fine */
+/* Returns the PROT_* of the page at the address, or -errno. Not for signal handlers. */
+int pages_rights(uintptr_t address);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* One sample of the calling thread: in the signal handler, or in a callback of JVMTI. */
+#ifndef SAMPLE_SAMPLE_H
+#define SAMPLE_SAMPLE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct regs;
+struct stay;
+struct walk_slot;
+
+void sample_handler(int signo, siginfo_t *info, void *context);
+
+/* What a tap gives for its sample. */
+struct tap_sample {
+	uint32_t event; /* index in the recording */
+	uint64_t weight; /* in the event's unit */
+	const void *attributes; /* struct duet_attribute, one after the other */
+	uint32_t attribute_bytes; /* <= DUET_MAX_ATTRIBUTE_BYTES, a multiple of 8 */
+	uintptr_t callee; /* sample_native(): address of the function that is shown as the leaf; 0: the caller is it */
+	bool waits; /* for functions that do not take it as an argument: as for sample_native() */
+	/* for sample_here() and sample_keep(): JVMTI is asked for frames of a virtual thread that are on the heap */
+	bool is_whole;
+	/*
+	 * For sample_here(): with is_whole, all frames of the virtual thread may be on the heap. When JDK 24 and later
+	 * report the end of a wait at a monitor, only the carrier's frames are on the stack.
+	 */
+	bool is_on_heap;
+};
+
+/*
+ * Takes a sample of the calling thread, which is in a callback of JVMTI. The stack begins at the method that called the
+ * JVM. The caller is inside stay_enter(). If there is no room for the sample, it is dropped and counted.
+ */
+void sample_here(struct stay *stay, const struct tap_sample *from);
+
+/*
+ * Like sample_here(), but called on another thread than the sampled one, which is blocked in native code that Java
+ * called. If that thread continues before its stack is read, the sample is dropped and counted.
+ */
+struct sample_thread {
+	uintptr_t java_thread;
+	uint32_t tid;
+};
+struct sample_thread sample_own_thread(void);
+void sample_blocked(struct stay *stay, const struct tap_sample *from, const struct sample_thread *thread,
+		    uint64_t time_ns);
+
+/*
+ * Like sample_here() for a thread that called a function of the agent from native code, at `caller`. Only the walk
+ * gives the stack. Takes no sample if the agent itself caused the call. `waits`: when there is no room, the thread
+ * waits up to a tenth of a second for the loader to make some. After a wait in vain, it does not wait again until there
+ * has been room.
+ */
+void sample_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller, bool waits);
+
+/* Takes a sample of the calling thread at this time, without its stack. The caller is inside stay_enter(). */
+void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint64_t time_ns);
+
+/* The same, with the method of this jmethodID as its only frame, and without attributes. */
+void sample_method(struct stay *stay, const struct tap_sample *from, uintptr_t method);
+
+/*
+ * For an event that lasts. When the event begins, sample_keep() takes the sample of the calling thread, as
+ * sample_here() does. When the event has ended, sample_write_kept() writes the sample, on any thread; the time and the
+ * weight are known then. Of a stack of more than DUET_MAX_USER_STACK frames, only both ends are kept.
+ */
+struct sample_kept {
+	uint64_t begin_ns;
+	uint32_t bytes; /* of the struct duet_sample that follows */
+	uint32_t half; /* bytes of the struct duet_java_sample that follows it; 0: there is none */
+};
+/*
+ * Returns NULL when there is no room. The caller frees the memory, which `new_memory` gave (malloc, which sample.c must
+ * not name). Both functions are for callers inside stay_enter(). `waits` is as for sample_native().
+ */
+struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes));
+/* Like sample_keep(), for a thread of which sample_native() would take the sample. */
+struct sample_kept *sample_keep_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller,
+				       void *(*new_memory)(size_t bytes));
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
+		       bool waits);
+
+/* Allocates the walk buffers for the handlers and callbacks of one stay. Returns NULL when there is no memory. */
+struct walk_slot *sample_slots_new(int java_depth);
+void sample_slots_free(struct walk_slot *slots, int java_depth);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "wait/monitors.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "jvm/jvm.h"
+#include "jvm/stay.h"
+#include "wait/monitor_owner.h"
+#include "wait/parks.h"
+#include "wait/waiting.h"
+
+#define VIRTUAL_WAITS_VERSION 24 /* virtual threads wait for monitors without their carrier (JEP 491) */
+
+static bool set_events(const struct monitor_waits *waits, jvmtiEventMode mode)
+{
+	jvmtiError begin, end;
+
+	begin = (*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, waits->begin, NULL);
+	end = (*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, waits->end, NULL);
+	return !begin && !end;
+}
+
+int monitors_start(const struct monitor_waits *waits, const struct duet_agent_event *event)
+{
+	if (!jvm.thread_id)
+		return -ENOTSUP;
+	monitor_owner_open();
+	wait_event_open(waits->parks->event, event);
+	if (set_events(waits, JVMTI_ENABLE) && !parks_open(waits->parks))
+		return 0;
+	monitors_stop(waits, 0);
+	return -ENOTSUP;
+}
+
+void monitors_stop(const struct monitor_waits *waits, uint64_t ended_ns)
+{
+	wait_event_close(waits->parks->event, ended_ns);
+	set_events(waits, JVMTI_DISABLE);
+	parks_close(waits->parks);
+}
+
+static uint64_t key_of(const struct wait_event *event, const struct stay *stay, JNIEnv *env, jthread thread)
+{
+	if (!stay || !wait_event_is_open(event))
+		return 0;
+	jvm_expect_references(env);
+	return wait_key(env, thread);
+}
+
+void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, jobject object)
+{
+	struct stay *stay = stay_enter();
+	uint64_t key = key_of(event, stay, env, thread);
+	struct wait_reason reason;
+	char *class_name;
+
+	if (key) {
+		class_name = wait_class(env, object);
+		reason = (struct wait_reason){.class_name = class_name,
+					      .address = wait_address(object),
+					      .lock = wait_lock(event, object),
+					      .is_virtual = wait_is_virtual(env, thread)};
+		reason.owner = reason.lock ? monitor_owner() : 0;
+		reason.blocks_thread = !reason.is_virtual || jvm.version < VIRTUAL_WAITS_VERSION;
+		wait_begins(event, stay, key, &reason);
+		jvm_deallocate(class_name);
+	}
+	stay_leave();
+}
+
+void monitors_end_wait(struct wait_event *event, JNIEnv *env, jthread thread)
+{
+	struct stay *stay = stay_enter();
+	uint64_t key = key_of(event, stay, env, thread);
+
+	if (key)
+		wait_ends(event, stay, key);
+	stay_leave();
+}

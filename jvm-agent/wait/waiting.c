@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "wait/waiting.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "hotspot/clock.h"
+#include "jvm/jvm.h"
+#include "jvm/stay.h"
+#include "sample/attributes.h"
+#include "sample/sample.h"
+#include "wait/lock_waiters.h"
+
+#define WAKE_NS 20000 /* a thread runs within this time after it was woken, unless the CPUs are busy */
+
+/*
+ * Returns the length above which a wait is sampled, evenly distributed below the interval. The low bits of the time at
+ * which a wait began are random enough, once they are mixed.
+ */
+static uint64_t least_sampled(uint64_t interval, uint64_t begin_ns)
+{
+	uint64_t hash = (begin_ns ^ begin_ns >> 29) * 0xbf58476d1ce4e5b9ull;
+
+	hash = (hash ^ hash >> 32) * 0x94d049bb133111ebull;
+	return (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * interval >> 64);
+}
+
+uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns)
+{
+	if (waited_ns >= interval)
+		return waited_ns;
+	return least_sampled(interval, begin_ns) < waited_ns ? interval : 0;
+}
+
+uint64_t wait_release_of_interest(uint64_t interval, uint64_t begin_ns)
+{
+	uint64_t least_ns = least_sampled(interval, begin_ns);
+
+	return begin_ns + (least_ns > WAKE_NS ? least_ns - WAKE_NS : 0);
+}
+
+#define LOCK_IS_OBJECT (1ull << 63) /* no address of a native lock has this bit */
+#define VIRTUAL_KEPT_MAX 16384 /* stacks of virtual threads, of some hundred bytes to 2 kB each */
+
+struct wait {
+	uint64_t begin_ns;
+	struct sample_kept *kept; /* owned; NULL: the stack has not been walked */
+	bool is_virtual;
+	struct sample_thread thread; /* of a virtual thread, its carrier's */
+	struct lock_attribute lock; /* with with_lock */
+	struct address_attribute address; /* after it */
+	struct class_attribute class; /* after it, with or without */
+	uint32_t attribute_bytes; /* of all */
+	bool is_shown; /* to BPF */
+	struct duet_lock_waiter shown_before;
+};
+
+_Static_assert(offsetof(struct wait, address) == offsetof(struct wait, lock) + sizeof(struct lock_attribute),
+	       "the address follows the lock");
+_Static_assert(offsetof(struct wait, class) == offsetof(struct wait, address) + sizeof(struct address_attribute),
+	       "the class follows the address");
+
+static void free_wait(struct wait_event *event, struct wait *wait)
+{
+	if (wait && wait->is_shown)
+		lock_waiters_restore(wait->thread.tid, &wait->shown_before);
+	if (wait && wait->kept && wait->is_virtual)
+		__atomic_fetch_sub(&event->virtual_kept, 1, __ATOMIC_RELAXED);
+	if (wait)
+		free(wait->kept);
+	free(wait);
+}
+
+static void drop_wait(void *event, void *wait)
+{
+	free_wait(event, wait);
+}
+
+static uint64_t weight_at(const struct wait_event *event, const struct wait *wait, uint64_t end_ns)
+{
+	uint64_t waited_ns = end_ns > wait->begin_ns ? end_ns - wait->begin_ns : 0;
+
+	return wait_weight(waited_ns, event->interval, wait->begin_ns);
+}
+
+static struct tap_sample sample_from(const struct wait_event *event, const struct wait *wait, uint64_t weight)
+{
+	return (struct tap_sample){.event = event->index,
+				   .weight = weight,
+				   .attributes = wait->lock.lock.id ? (const void *)&wait->lock : &wait->address,
+				   .attribute_bytes = wait->attribute_bytes,
+				   .is_whole = true};
+}
+
+void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)
+{
+	waits_end(event->waits, drop_wait, event); /* a late callback may have put a wait after wait_event_close() */
+	event->index = from->index;
+	event->interval = from->interval;
+	event->with_lock = from->flags & DUET_AGENT_WITH_LOCK;
+	if (event->with_lock)
+		lock_waiters_open();
+	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
+}
+
+struct closing {
+	struct wait_event *event;
+	struct stay *stay;
+	uint64_t ended_ns;
+};
+
+/* Samples a thread that still waits. */
+static void end_wait(void *context, void *value)
+{
+	struct closing *closing = context;
+	struct wait *wait = value;
+	uint64_t weight = weight_at(closing->event, wait, closing->ended_ns);
+	struct tap_sample from = sample_from(closing->event, wait, weight);
+
+	if (weight && wait->kept)
+		sample_write_kept(closing->stay, wait->kept, closing->ended_ns, weight, false);
+	else if (weight && wait->is_virtual)
+		duet_ring_count(closing->stay->ring.page, DUET_AGENT_NO_SLOT);
+	else if (weight)
+		sample_blocked(closing->stay, &from, &wait->thread, closing->ended_ns);
+	free_wait(closing->event, wait);
+}
+
+void wait_event_close(struct wait_event *event, uint64_t ended_ns)
+{
+	struct closing closing = {event, stay_enter(), ended_ns};
+
+	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
+	if (event->with_lock)
+		lock_waiters_close();
+	if (closing.stay)
+		waits_end(event->waits, end_wait, &closing);
+	waits_trim(event->waits);
+	stay_leave();
+}
+
+bool wait_event_is_open(const struct wait_event *event)
+{
+	return __atomic_load_n(&event->is_open, __ATOMIC_ACQUIRE);
+}
+
+uint64_t wait_key(JNIEnv *env, jthread thread)
+{
+	return thread && jvm.thread_id ? (uint64_t)(*env)->GetLongField(env, thread, jvm.thread_id) : 0;
+}
+
+/* A virtual thread has no JavaThread. */
+bool wait_is_virtual(JNIEnv *env, jthread thread)
+{
+	return !jvm_java_thread(env, thread);
+}
+
+uint64_t wait_address(jobject object)
+{
+	return object ? *(const uint64_t *)object : 0;
+}
+
+uint64_t wait_lock(const struct wait_event *event, jobject object)
+{
+	jint hash = 0;
+
+	if (!event->with_lock || (*jvm.jvmti)->GetObjectHashCode(jvm.jvmti, object, &hash))
+		return 0;
+	return LOCK_IS_OBJECT | (uint32_t)hash;
+}
+
+char *wait_class(JNIEnv *env, jobject object)
+{
+	jclass class = (*env)->GetObjectClass(env, object);
+	char *name = jvm_class_signature(class);
+
+	(*env)->DeleteLocalRef(env, class);
+	return name;
+}
+
+/* Returns true if the stack is to be walked now. */
+static bool keeps(struct wait_event *event, const struct wait *wait)
+{
+	if (!wait->is_virtual)
+		return event->has_lock;
+	if (__atomic_fetch_add(&event->virtual_kept, 1, __ATOMIC_RELAXED) < VIRTUAL_KEPT_MAX)
+		return true;
+	__atomic_fetch_sub(&event->virtual_kept, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Returns false if there is no room. */
+static bool keep(struct wait_event *event, struct stay *stay, struct wait *wait)
+{
+	struct tap_sample from = sample_from(event, wait, 0);
+
+	wait->kept = sample_keep(stay, &from, malloc);
+	if (event->has_lock)
+		ring_touch(&stay->ring); /* the thread that writes it has the lock */
+	if (!wait->kept && wait->is_virtual)
+		__atomic_fetch_sub(&event->virtual_kept, 1, __ATOMIC_RELAXED);
+	return wait->kept;
+}
+
+static struct wait *new_wait(struct wait_event *event, struct stay *stay, const struct wait_reason *reason)
+{
+	struct wait *wait = malloc(sizeof(*wait));
+
+	if (!wait)
+		return NULL;
+	wait->begin_ns = clock_ns();
+	wait->kept = NULL;
+	wait->is_virtual = reason->is_virtual;
+	wait->is_shown = false;
+	wait->thread = sample_own_thread();
+	wait->attribute_bytes = address_attribute_set(&wait->address, reason->address);
+	wait->attribute_bytes += class_attribute_set(&wait->class, reason->class_name);
+	wait->lock.lock.id = 0;
+	if (event->with_lock && reason->lock)
+		wait->attribute_bytes += lock_attribute_set(&wait->lock, reason->lock, wait->begin_ns, reason->owner);
+	if (!keeps(event, wait) || keep(event, stay, wait))
+		return wait;
+	free_wait(event, wait);
+	return NULL;
+}
+
+/* Publishes the wait to BPF. A thread that waits without its carrier is not woken itself. */
+static void show(const struct wait_event *event, struct wait *wait, const struct wait_reason *reason)
+{
+	if (!wait->lock.lock.id || !reason->blocks_thread)
+		return;
+	wait->shown_before = lock_waiters_show(wait->thread.tid, wait->lock.lock.id,
+					       wait_release_of_interest(event->interval, wait->begin_ns));
+	wait->is_shown = true;
+}
+
+void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const struct wait_reason *reason)
+{
+	struct wait *wait;
+
+	free_wait(event, waits_take(event->waits, key));
+	wait = new_wait(event, stay, reason);
+	if (wait)
+		show(event, wait, reason);
+	if (!wait || waits_put(event->waits, key, wait))
+		return;
+	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
+	free_wait(event, wait);
+}
+
+void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
+{
+	struct wait *wait = waits_take(event->waits, key);
+	uint64_t now_ns = clock_ns(), weight = wait ? weight_at(event, wait, now_ns) : 0;
+	struct tap_sample from;
+
+	if (weight && wait->kept) {
+		sample_write_kept(stay, wait->kept, now_ns, weight, false);
+	} else if (weight) {
+		from = sample_from(event, wait, weight);
+		from.is_on_heap = wait->is_virtual;
+		sample_here(stay, &from);
+	}
+	free_wait(event, wait);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples of threads that wait for something. Usually the stack is walked when the wait has ended and is long enough to
+ * be sampled. A thread that has taken a lock by then must not hold it longer for that: its stack is walked before the
+ * wait, and only written at the end. So is the stack of a virtual thread, which may be on no thread's stack when the
+ * recording ends; if too many wait, those whose waits do not end are dropped and counted.
+ */
+#ifndef WAIT_WAITING_H
+#define WAIT_WAITING_H
+
+#include <jvmti.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "duet_agent.h"
+#include "wait/waits.h"
+
+struct stay;
+
+/* An event whose samples are waits. Static: threads may use it after the recording. All 0 but for `waits` is closed. */
+struct wait_event {
+	bool has_lock; /* at its end the thread holds a lock */
+	bool with_lock; /* DUET_AGENT_WITH_LOCK */
+	bool is_open; /* atomic: a callback may come late, when another recording has begun */
+	uint32_t index;
+	uint64_t interval; /* ns */
+	uint32_t virtual_kept; /* atomic: waits of virtual threads whose stack is kept */
+	struct waits *waits; /* static and without a value: its unused pages cost nothing, in memory or in the file */
+};
+
+/* Called on the agent's thread, when no callback of an earlier recording runs any more. */
+void wait_event_open(struct wait_event *event, const struct duet_agent_event *from);
+/* Samples the waits that have not ended, as if they ended at ended_ns. */
+void wait_event_close(struct wait_event *event, uint64_t ended_ns);
+bool wait_event_is_open(const struct wait_event *event);
+
+/*
+ * Returns a key of a thread for the calls below; 0: it has none. A virtual thread has the same key on each carrier, and
+ * may end its wait on another one.
+ */
+uint64_t wait_key(JNIEnv *env, jthread thread);
+/* Returns true if the thread may continue on another carrier. */
+bool wait_is_virtual(JNIEnv *env, jthread thread);
+/* Returns the signature of the object's class, which the caller frees with jvm_deallocate(), or NULL. */
+char *wait_class(JNIEnv *env, jobject object);
+
+/*
+ * Returns where the object of a local reference is now, as the JVM keeps it in the reference; the collector may move it
+ * at any time. 0: it is NULL.
+ */
+uint64_t wait_address(jobject object);
+/* Returns the id of the object as a lock, see struct duet_lock; 0: nobody asks for it, or it is not known. */
+uint64_t wait_lock(const struct wait_event *event, jobject object);
+
+/*
+ * Returns the weight of a wait; 0: it is not sampled. A wait as long as the interval or longer is always sampled. A
+ * shorter wait is sampled with a probability of its length divided by the interval, and weighs the interval.
+ */
+uint64_t wait_weight(uint64_t waited_ns, uint64_t interval, uint64_t begin_ns);
+/* Returns the time before which the wait's end is of no interest: the wait would not be sampled, or hardly. */
+uint64_t wait_release_of_interest(uint64_t interval, uint64_t begin_ns);
+
+/* What a thread waits for. */
+struct wait_reason {
+	const char *class_name; /* signature of the class of the object; NULL: not known */
+	uint64_t address; /* from wait_address(); 0: not known */
+	uint64_t lock; /* from wait_lock() */
+	uint32_t owner; /* thread that has it; 0: not known */
+	bool is_virtual; /* a virtual thread waits */
+	bool blocks_thread; /* the calling thread is blocked; a virtual thread may wait without its carrier */
+};
+
+/*
+ * Both are for callers inside stay_enter(). If the end of a wait is not reported, the thread's next wait replaces it.
+ */
+void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const struct wait_reason *reason);
+void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/kernel/kernel_types.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/btf.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+#define MOST_BYTES (64u << 20)
+#define OF_A_MODULE "unix_sock" /* CONFIG_UNIX may be a module before Linux 6.4 */
+
+/* The types of the kernel, as read. They are trusted no more than any file: offsets and sizes are checked. */
+struct kernel_types {
+	struct buf file;
+	const char *types, *strings;
+	uint32_t type_bytes, string_bytes;
+	struct vec(uint32_t) at; /* by id: offset of the type in `types`; id 0 is void and has none */
+	struct vec(uint32_t) chosen; /* ids; the types that they hold are added behind them */
+	struct map ids; /* id -> id in the result, which is 1 + the place in `chosen` */
+	struct map names; /* hashes of the names in the programs */
+	struct buf result_types, result_strings;
+};
+
+static void release(struct kernel_types *kernel)
+{
+	buf_release(&kernel->file);
+	vec_release(&kernel->at);
+	vec_release(&kernel->chosen);
+	map_release(&kernel->ids);
+	map_release(&kernel->names);
+	buf_release(&kernel->result_types);
+	buf_release(&kernel->result_strings);
+}
+
+/* Returns the bytes after struct btf_type, or -1 for a kind that is not known. */
+static int64_t bytes_behind(const struct btf_type *type)
+{
+	int64_t count = btf_vlen(type);
+
+	switch (btf_kind(type)) {
+	case BTF_KIND_FWD:
+	case BTF_KIND_CONST:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_PTR:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_FUNC:
+	case BTF_KIND_FLOAT:
+	case BTF_KIND_TYPE_TAG:
+		return 0;
+	case BTF_KIND_INT:
+		return sizeof(uint32_t);
+	case BTF_KIND_ARRAY:
+		return sizeof(struct btf_array);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		return count * (int64_t)sizeof(struct btf_member);
+	case BTF_KIND_ENUM:
+		return count * (int64_t)sizeof(struct btf_enum);
+	case BTF_KIND_ENUM64:
+		return count * (int64_t)sizeof(struct btf_enum64);
+	case BTF_KIND_FUNC_PROTO:
+		return count * (int64_t)sizeof(struct btf_param);
+	case BTF_KIND_VAR:
+		return sizeof(struct btf_var);
+	case BTF_KIND_DATASEC:
+		return count * (int64_t)sizeof(struct btf_var_secinfo);
+	case BTF_KIND_DECL_TAG:
+		return sizeof(struct btf_decl_tag);
+	default:
+		return -1;
+	}
+}
+
+/* Returns "" for an offset that is not valid. */
+static const char *string_at(const struct kernel_types *kernel, uint32_t offset)
+{
+	return offset < kernel->string_bytes ? kernel->strings + offset : "";
+}
+
+static const struct btf_type *type_of(const struct kernel_types *kernel, uint32_t id)
+{
+	return (const void *)(kernel->types + kernel->at.items[id]);
+}
+
+static int read_head(struct kernel_types *kernel)
+{
+	const struct btf_header *head = (const void *)kernel->file.data;
+	size_t room = kernel->file.len;
+
+	if (room < sizeof(*head) || head->magic != BTF_MAGIC || head->hdr_len > room)
+		return -EINVAL;
+	room -= head->hdr_len;
+	if (head->type_off > room || head->type_len > room - head->type_off || head->str_off > room ||
+	    head->str_len > room - head->str_off || !head->str_len || (head->hdr_len + head->type_off) % 4)
+		return -EINVAL;
+	kernel->types = kernel->file.data + head->hdr_len + head->type_off;
+	kernel->type_bytes = head->type_len;
+	kernel->strings = kernel->file.data + head->hdr_len + head->str_off;
+	kernel->string_bytes = head->str_len;
+	return kernel->strings[head->str_len - 1] ? -EINVAL : 0;
+}
+
+static int find_types(struct kernel_types *kernel)
+{
+	int err = vec_push(&kernel->at, 0);
+
+	for (uint32_t at = 0; !err && at < kernel->type_bytes;) {
+		int64_t behind = -1, room = (int64_t)kernel->type_bytes - at - (int64_t)sizeof(struct btf_type);
+
+		if (room >= 0)
+			behind = bytes_behind((const void *)(kernel->types + at));
+		if (behind < 0 || behind > room)
+			return -EINVAL;
+		err = vec_push(&kernel->at, at);
+		at += (uint32_t)(sizeof(struct btf_type) + (size_t)behind);
+	}
+	return err;
+}
+
+/* Hashes a name without what follows "___": that is only for the programs. */
+static uint64_t hash_name(const char *name)
+{
+	const char *flavor = strstr(name, "___");
+	size_t len = flavor && flavor > name ? (size_t)(flavor - name) : strlen(name);
+
+	return hash_bytes(name, len, 0);
+}
+
+static int note_names(struct kernel_types *kernel, const struct btf *programs)
+{
+	int err = 0;
+
+	for (uint32_t id = 1; !err && id < btf__type_cnt(programs); id++) {
+		const char *name = btf__name_by_offset(programs, btf__type_by_id(programs, id)->name_off);
+
+		if (name && name[0])
+			err = map_put(&kernel->names, hash_name(name), 1);
+	}
+	return err;
+}
+
+/* ---- which types ---- */
+
+/* Calls `on` for the id of each type that the type holds. Returns 0, or what `on` has returned. */
+static int each_held(struct kernel_types *kernel, struct btf_type *type, int (*on)(struct kernel_types *, uint32_t *id))
+{
+	int err = 0;
+
+	switch (btf_kind(type)) {
+	case BTF_KIND_CONST:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_TYPE_TAG:
+		return on(kernel, &type->type);
+	case BTF_KIND_ARRAY:
+		err = on(kernel, &btf_array(type)->type);
+		return err ? err : on(kernel, &btf_array(type)->index_type);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		for (uint32_t i = 0; !err && i < btf_vlen(type); i++)
+			err = on(kernel, &btf_members(type)[i].type);
+		return err;
+	default:
+		return 0;
+	}
+}
+
+static int choose(struct kernel_types *kernel, uint32_t *id)
+{
+	uint64_t known;
+	int err;
+
+	if (*id >= kernel->at.len)
+		return -EINVAL;
+	if (!*id || map_get(&kernel->ids, *id, &known))
+		return 0;
+	err = vec_push(&kernel->chosen, *id);
+	return err ? err : map_put(&kernel->ids, *id, kernel->chosen.len);
+}
+
+static bool is_named(const struct kernel_types *kernel, const struct btf_type *type)
+{
+	const char *name = string_at(kernel, type->name_off);
+	uint16_t kind = btf_kind(type);
+	uint64_t known;
+
+	return name[0] && kind != BTF_KIND_FUNC && kind != BTF_KIND_VAR && kind != BTF_KIND_DATASEC &&
+	       kind != BTF_KIND_DECL_TAG && kind != BTF_KIND_TYPE_TAG &&
+	       map_get(&kernel->names, hash_name(name), &known);
+}
+
+static int choose_all(struct kernel_types *kernel)
+{
+	bool has_module = false;
+	int err = 0;
+
+	for (uint32_t id = 1; !err && id < kernel->at.len; id++) {
+		if (!is_named(kernel, type_of(kernel, id)))
+			continue;
+		has_module = has_module || !strcmp(string_at(kernel, type_of(kernel, id)->name_off), OF_A_MODULE);
+		err = choose(kernel, &id);
+	}
+	for (size_t i = 0; !err && i < kernel->chosen.len; i++)
+		err = each_held(kernel, (struct btf_type *)type_of(kernel, kernel->chosen.items[i]), choose);
+	return err || has_module ? err : -ENOENT;
+}
+
+/* ---- the result ---- */
+
+static int rename_held(struct kernel_types *kernel, uint32_t *id)
+{
+	uint64_t renamed = 0;
+
+	if (*id && !map_get(&kernel->ids, *id, &renamed))
+		return -EINVAL;
+	*id = (uint32_t)renamed;
+	return 0;
+}
+
+static void move_name(struct kernel_types *kernel, uint32_t *offset)
+{
+	const char *name = string_at(kernel, *offset);
+
+	*offset = name[0] ? (uint32_t)kernel->result_strings.len : 0;
+	if (name[0])
+		buf_add(&kernel->result_strings, name, strlen(name) + 1);
+}
+
+static void move_names(struct kernel_types *kernel, struct btf_type *type)
+{
+	uint32_t count = btf_vlen(type);
+
+	move_name(kernel, &type->name_off);
+	for (uint32_t i = 0; btf_is_composite(type) && i < count; i++)
+		move_name(kernel, &btf_members(type)[i].name_off);
+	for (uint32_t i = 0; btf_is_enum(type) && i < count; i++)
+		move_name(kernel, &btf_enum(type)[i].name_off);
+	for (uint32_t i = 0; btf_is_enum64(type) && i < count; i++)
+		move_name(kernel, &btf_enum64(type)[i].name_off);
+}
+
+static int add_type(struct kernel_types *kernel, const struct btf_type *from)
+{
+	size_t at = kernel->result_types.len, bytes = sizeof(*from) + (size_t)bytes_behind(from);
+	struct btf_type *type;
+
+	buf_add(&kernel->result_types, from, bytes);
+	if (kernel->result_types.failed)
+		return -ENOMEM;
+	type = (void *)(kernel->result_types.data + at);
+	move_names(kernel, type);
+	if (btf_is_ptr(type))
+		type->type = 0;
+	return each_held(kernel, type, rename_held);
+}
+
+static int write_result(struct kernel_types *kernel, int fd)
+{
+	struct btf_header head = {
+		.magic = BTF_MAGIC,
+		.version = BTF_VERSION,
+		.hdr_len = sizeof(head),
+		.type_len = (uint32_t)kernel->result_types.len,
+		.str_off = (uint32_t)kernel->result_types.len,
+		.str_len = (uint32_t)kernel->result_strings.len,
+	};
+	int err = kernel->result_strings.failed ? -ENOMEM : io_write_all(fd, &head, sizeof(head));
+
+	if (!err)
+		err = io_write_all(fd, kernel->result_types.data, kernel->result_types.len);
+	return err ? err : io_write_all(fd, kernel->result_strings.data, kernel->result_strings.len);
+}
+
+static int make_result(struct kernel_types *kernel)
+{
+	int err = 0;
+
+	buf_add_char(&kernel->result_strings, '\0'); /* the name at offset 0 is empty */
+	for (size_t i = 0; !err && i < kernel->chosen.len; i++)
+		err = add_type(kernel, type_of(kernel, kernel->chosen.items[i]));
+	return err;
+}
+
+int kernel_types_select(const char *path, const struct btf *programs, int fd)
+{
+	struct kernel_types kernel = {0};
+	int err;
+
+	buf_init(&kernel.file);
+	buf_init(&kernel.result_types);
+	buf_init(&kernel.result_strings);
+	err = io_read_file(AT_FDCWD, path, MOST_BYTES, &kernel.file);
+	if (!err)
+		err = read_head(&kernel);
+	if (!err)
+		err = find_types(&kernel);
+	if (!err)
+		err = note_names(&kernel, programs);
+	if (!err)
+		err = choose_all(&kernel);
+	if (!err)
+		err = make_result(&kernel);
+	if (!err)
+		err = write_result(&kernel, fd);
+	release(&kernel);
+	return err;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/kernel/tracefs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/mount.h>
+
+#include "base/io.h"
+#include "base/text.h"
+
+#define FORMAT_MAX_BYTES (256u << 10)
+#define NAMES_SHOWN 12
+
+static int open_folder(int at, const char *path)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Mounts tracefs without a folder: the mount ends with its descriptors. */
+static int open_own_mount(void)
+{
+	int fd = -1, mount = -1, context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+
+	if (context >= 0 && syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	fd = mount < 0 ? -errno : open_folder(mount, "events");
+	if (mount >= 0)
+		close(mount);
+	if (context >= 0)
+		close(context);
+	return fd;
+}
+
+int tracefs_open(struct buf *why)
+{
+	static const char *const places[] = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
+	int fd = -ENOENT, own;
+
+	for (size_t i = 0; fd < 0 && i < sizeof(places) / sizeof(*places); i++)
+		fd = open_folder(AT_FDCWD, places[i]);
+	if (fd >= 0)
+		return fd;
+	own = open_own_mount();
+	if (own >= 0)
+		return own;
+	if (own == -ENODEV)
+		buf_add_str(why, "this kernel has no tracepoints (it lacks tracefs)");
+	else
+		buf_printf(why, "tracefs, which describes tracepoints, cannot be read (%s): %s", strerror(-own),
+			   geteuid() ? "run as root, or make /sys/kernel/tracing readable"
+				     : "mount -t tracefs nodev /sys/kernel/tracing");
+	return own;
+}
+
+/* ---- suggestions for a name that does not exist ---- */
+
+/* Appends ": did you mean NAME?" if a folder below `folder` has a similar name. */
+static void add_nearest(int folder, const char *path, const char *wanted, struct buf *why)
+{
+	struct text_guess guess = {.typed = wanted};
+	int fd = open_folder(folder, path);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			text_guess(&guess, entry->d_name);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	text_add_guess(&guess, "", NULL, why);
+}
+
+static int explain_unknown(int folder, const char *group, const char *name, struct buf *why)
+{
+	int fd = open_folder(folder, group);
+
+	if (fd >= 0) {
+		close(fd);
+		buf_printf(why, "the kernel has no tracepoint '%s' in the group %s", name, group);
+		add_nearest(folder, group, name, why);
+	} else if (!strcmp(group, "syscalls")) {
+		buf_add_str(why, "this kernel has no tracepoints of single system calls (CONFIG_FTRACE_SYSCALLS): "
+				 "-e syscalls samples all of them");
+	} else {
+		buf_printf(why, "the kernel has no group of tracepoints '%s'", group);
+		add_nearest(folder, ".", group, why);
+	}
+	return -ENOENT;
+}
+
+/* ---- formats ---- */
+
+/* Finds the number after `key` in a line. */
+static bool number_after(const char *line, const char *end, const char *key, uint32_t *ret)
+{
+	const char *found = memmem(line, (size_t)(end - line), key, strlen(key));
+
+	if (!found)
+		return false;
+	*ret = (uint32_t)strtoul(found + strlen(key), NULL, 10);
+	return true;
+}
+
+/* A line is "field:unsigned int bytes; offset:28; size:4; signed:0;", with tabs. */
+static int parse_line(const char *line, const char *end, const char *field, struct tracefs_field *ret)
+{
+	const char *declared = memmem(line, (size_t)(end - line), "field:", strlen("field:"));
+	const char *semicolon = declared ? memchr(declared, ';', (size_t)(end - declared)) : NULL;
+	const char *name = semicolon ? memrchr(declared, ' ', (size_t)(semicolon - declared)) : NULL;
+	size_t len = name ? (size_t)(semicolon - ++name) : 0, wanted = strlen(field);
+	uint32_t is_signed = 0;
+
+	if (!name || len < wanted || memcmp(name, field, wanted) || (len > wanted && name[wanted] != '['))
+		return -ENOENT;
+	if (!number_after(semicolon, end, "offset:", &ret->offset) ||
+	    !number_after(semicolon, end, "size:", &ret->bytes))
+		return -EINVAL;
+	ret->is_signed = number_after(semicolon, end, "signed:", &is_signed) && is_signed;
+	if (len > wanted || memmem(declared, (size_t)(semicolon - declared), "__data_loc", strlen("__data_loc")) ||
+	    ret->bytes > 8 || !ret->bytes || ret->bytes & (ret->bytes - 1) || ret->offset > UINT16_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+int tracefs_parse_field(const char *format, const char *field, struct tracefs_field *ret)
+{
+	int err = -ENOENT;
+
+	while (err == -ENOENT && *format) {
+		const char *end = strchrnul(format, '\n');
+
+		err = parse_line(format, end, field, ret);
+		format = *end ? end + 1 : end;
+	}
+	return err;
+}
+
+/*
+ * Appends the names of the fields that are whole numbers. The kernel's own fields, common_…, come first and are left
+ * out.
+ */
+static void add_fields(const char *format, struct buf *why)
+{
+	size_t shown = 0;
+
+	for (const char *at = format; (at = strstr(at, "field:")) && shown < NAMES_SHOWN; at++) {
+		const char *semicolon = strchrnul(at, ';'), *name = memrchr(at, ' ', (size_t)(semicolon - at));
+		struct tracefs_field found;
+		char text[64];
+
+		if (!name)
+			continue;
+		snprintf(text, sizeof(text), "%.*s", (int)(semicolon - name - 1), name + 1);
+		if (!strncmp(text, "common_", strlen("common_")) || tracefs_parse_field(format, text, &found))
+			continue;
+		buf_printf(why, "%s%s", shown++ ? ", " : "; it has ", text);
+	}
+}
+
+static int read_format(int folder, const char *group, const char *name, struct buf *text)
+{
+	char path[300];
+
+	if (snprintf(path, sizeof(path), "%s/%s/format", group, name) >= (int)sizeof(path))
+		return -ENOENT;
+	return io_read_file(folder, path, FORMAT_MAX_BYTES, text);
+}
+
+static int find_field(const char *format, const char *group, const char *name, const char *field,
+		      struct tracefs_field *ret, struct buf *why)
+{
+	int err = tracefs_parse_field(format, field, ret);
+
+	if (!err)
+		return 0;
+	if (err == -EINVAL)
+		buf_printf(why, "the field %s of %s:%s is no whole number", field, group, name);
+	else
+		buf_printf(why, "the tracepoint %s:%s has no field %s", group, name, field);
+	add_fields(format, why);
+	return err;
+}
+
+int tracefs_find(int folder, const char *group, const char *name, const char *field, uint64_t *ret_id,
+		 struct tracefs_field *ret_field, struct buf *why)
+{
+	const char *id;
+	struct buf text;
+	int err;
+
+	buf_init(&text);
+	err = read_format(folder, group, name, &text);
+	if (err == -ENOENT) {
+		err = explain_unknown(folder, group, name, why);
+	} else if (err) {
+		buf_printf(why, "the description of %s:%s cannot be read: %s", group, name, strerror(-err));
+	} else if (!(id = strstr(text.data, "ID: "))) {
+		buf_printf(why, "%s:%s cannot be sampled: it has no number", group, name);
+		err = -ENOENT;
+	} else {
+		*ret_id = strtoull(id + strlen("ID: "), NULL, 10);
+		if (field)
+			err = find_field(text.data, group, name, field, ret_field, why);
+	}
+	buf_release(&text);
+	return err;
+}

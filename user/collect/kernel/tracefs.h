@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's tracepoints, as tracefs describes them. Used inside collect/ only. */
+#ifndef COLLECT_KERNEL_TRACEFS_H
+#define COLLECT_KERNEL_TRACEFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/*
+ * Opens the folder of all tracepoints. If tracefs is not mounted, makes a mount that no other process sees (Linux 5.2).
+ * Returns a descriptor, or -errno with the cause and the way out in `why`.
+ */
+int tracefs_open(struct buf *why);
+
+struct tracefs_field {
+	uint32_t offset, bytes; /* position in the tracepoint's record */
+	bool is_signed;
+};
+
+/*
+ * Finds the tracepoint's number and, unless `field` is NULL, that field, which must be a whole number. `folder` is from
+ * tracefs_open(). Returns 0, or -errno with one sentence in `why`.
+ */
+int tracefs_find(int folder, const char *group, const char *name, const char *field, uint64_t *ret_id,
+		 struct tracefs_field *ret_field, struct buf *why);
+
+/*
+ * Reads a field from the text of a tracepoint's file "format". Returns 0, -ENOENT, or -EINVAL if the field is not a
+ * whole number.
+ */
+int tracefs_parse_field(const char *format, const char *field, struct tracefs_field *ret);
+
+#endif

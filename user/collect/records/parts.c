@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/records/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void stack_release(struct parts_stack *stack)
+{
+	vec_release(&stack->addresses);
+	vec_release(&stack->ids);
+}
+
+static void drop(struct parts *parts, size_t index)
+{
+	stack_release(&parts->stacks.items[index]);
+	parts->stacks.items[index] = parts->stacks.items[--parts->stacks.len];
+}
+
+void parts_release(struct parts *parts)
+{
+	while (parts->stacks.len)
+		drop(parts, 0);
+	vec_release(&parts->stacks);
+	free(parts->whole);
+	*parts = (struct parts){0};
+}
+
+/*
+ * Returns the index of the thread's stack, or stacks.len. A thread has at most one: if it had an older one, that one's
+ * sample is lost.
+ */
+static size_t find(const struct parts *parts, uint32_t tid)
+{
+	size_t i = 0;
+
+	while (i < parts->stacks.len && parts->stacks.items[i].tid != tid)
+		i++;
+	return i;
+}
+
+static void drop_oldest(struct parts *parts)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 1; i < parts->stacks.len; i++)
+		if (parts->stacks.items[i].time_ns < parts->stacks.items[oldest].time_ns)
+			oldest = i;
+	drop(parts, oldest);
+}
+
+static struct parts_stack *begin(struct parts *parts, const struct duet_record *head)
+{
+	struct parts_stack stack = {.tid = head->tid, .time_ns = head->time_ns};
+	size_t index = find(parts, head->tid);
+
+	if (index < parts->stacks.len)
+		drop(parts, index);
+	if (parts->stacks.len == PARTS_MAX)
+		drop_oldest(parts);
+	return vec_push(&parts->stacks, stack) < 0 ? NULL : &parts->stacks.items[parts->stacks.len - 1];
+}
+
+/* Returns the stack that these frames continue, or NULL when frames before them are missing. */
+static struct parts_stack *continued(struct parts *parts, const struct duet_frames_record *record)
+{
+	size_t index = find(parts, record->head.tid);
+	struct parts_stack *stack = index < parts->stacks.len ? &parts->stacks.items[index] : NULL;
+
+	if (!stack || stack->time_ns != record->head.time_ns ||
+	    stack->addresses.len != record->first - DUET_LEAF_FRAMES)
+		return NULL;
+	return stack;
+}
+
+void parts_add(struct parts *parts, const struct duet_frames_record *record)
+{
+	struct parts_stack *stack =
+		record->first == DUET_LEAF_FRAMES ? begin(parts, &record->head) : continued(parts, record);
+	size_t len = stack ? stack->addresses.len : 0;
+
+	if (!stack || vec_reserve(&stack->addresses, len + DUET_ROOT_FRAMES) < 0 ||
+	    vec_reserve(&stack->ids, len + DUET_ROOT_FRAMES) < 0)
+		return;
+	memcpy(stack->addresses.items + len, record->stack, sizeof(record->stack));
+	memcpy(stack->ids.items + len, record->ids, sizeof(record->ids));
+	stack->addresses.len = stack->ids.len = len + DUET_ROOT_FRAMES;
+}
+
+static struct duet_sample *whole_room(struct parts *parts, size_t bytes)
+{
+	struct duet_sample *grown = bytes > parts->whole_bytes ? realloc(parts->whole, bytes) : parts->whole;
+
+	if (!grown)
+		return NULL;
+	parts->whole = grown;
+	parts->whole_bytes = bytes > parts->whole_bytes ? bytes : parts->whole_bytes;
+	return grown;
+}
+
+/*
+ * Copies the sample's DUET_MAX_USER_STACK items to `to` and inserts the `count` items of `middle` before the last
+ * DUET_ROOT_FRAMES. Returns the end of the copy.
+ */
+static unsigned char *put(unsigned char *to, const void *sample, const void *middle, size_t count, size_t item_bytes)
+{
+	const unsigned char *from = sample;
+
+	memcpy(to, from, DUET_LEAF_FRAMES * item_bytes);
+	to += DUET_LEAF_FRAMES * item_bytes;
+	memcpy(to, middle, count * item_bytes);
+	to += count * item_bytes;
+	memcpy(to, from + DUET_LEAF_FRAMES * item_bytes, DUET_ROOT_FRAMES * item_bytes);
+	return to + DUET_ROOT_FRAMES * item_bytes;
+}
+
+static const struct duet_sample *put_together(struct parts *parts, const struct duet_sample *sample,
+					      const struct parts_stack *stack)
+{
+	const uint64_t *user = sample->stack + sample->kernel_depth;
+	const size_t kernel_bytes = sizeof(*sample) + sample->kernel_depth * sizeof(uint64_t);
+	const uint32_t depth = (uint32_t)sample->user_depth + sample->left_out;
+	const uint32_t ids = sample->id_depth ? depth : 0;
+	const size_t frames_end = kernel_bytes + depth * sizeof(uint64_t) + (ids + 1) / 2 * sizeof(uint64_t);
+	const size_t bytes = frames_end + sample->attribute_bytes;
+	struct duet_sample *whole = whole_room(parts, bytes);
+	unsigned char *to = (unsigned char *)whole;
+
+	if (!whole)
+		return sample;
+	memcpy(whole, sample, kernel_bytes);
+	to = put(to + kernel_bytes, user, stack->addresses.items, sample->left_out, sizeof(uint64_t));
+	if (ids) {
+		memset((unsigned char *)whole + frames_end - sizeof(uint64_t), 0, sizeof(uint64_t)); /* padding */
+		put(to, user + sample->user_depth, stack->ids.items, sample->left_out, sizeof(uint32_t));
+	}
+	memcpy((unsigned char *)whole + frames_end,
+	       (const unsigned char *)sample + sample->head.size - sample->attribute_bytes, sample->attribute_bytes);
+	whole->head.size = (uint32_t)bytes;
+	whole->user_depth = (uint16_t)depth;
+	whole->id_depth = (uint16_t)ids;
+	whole->left_out = 0;
+	return whole;
+}
+
+const struct duet_sample *parts_join(struct parts *parts, const struct duet_sample *sample)
+{
+	size_t index = sample->left_out ? find(parts, sample->head.tid) : parts->stacks.len;
+	const struct duet_sample *result = sample;
+	const struct parts_stack *stack;
+
+	if (index == parts->stacks.len)
+		return sample;
+	stack = &parts->stacks.items[index];
+	if (stack->time_ns == sample->head.time_ns && stack->addresses.len >= sample->left_out)
+		result = put_together(parts, sample, stack);
+	drop(parts, index);
+	return result;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/sleepers/sleeper_walk.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "collect/sleepers/foreign.h"
+#include "duet_config.h"
+#include "duet_jvm.h"
+#include "duet_unwind.h"
+#include "proc/process.h"
+
+#include "duet.skel.h"
+
+#define TICKS_NS 10000000 /* USER_HZ is 100 */
+#define LONG_NS (50 * NS_PER_MS) /* longest walk: reading a page of memory that is not cached takes 50 us */
+
+static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address);
+static const struct duet_unwind_row *walk_row(const void *at, uint32_t index);
+
+#include "walk/java.h"
+#include "walk/native.h"
+#include "walk/virtual.h"
+
+/* A BPF array map, mapped into our memory. */
+struct table {
+	void *at;
+	size_t entries;
+	size_t bytes;
+};
+
+struct sleeper_walker {
+	struct unwind_cursor cursor;
+	struct walk_java java;
+	uint32_t walked;
+	uint32_t user_depth;
+	uint32_t ids[DUET_MAX_USER_STACK];
+	struct duet_frames_record part;
+	uint64_t began_ns;
+	struct duet_unwind_process process; /* the process's slice of the mappings */
+	const struct duet_unwind_mapping *mapping; /* the mapping found last */
+	struct foreign foreign;
+	const struct duet_bpf *bpf;
+	struct table rows, pages, modules, mappings;
+	union { /* last, because of its flexible member */
+		struct duet_sample sample;
+		uint64_t room[sizeof(struct duet_sample) / 8 + DUET_MAX_STACK + DUET_MAX_USER_STACK];
+	};
+};
+
+static struct sleeper_walker *walker_now; /* the walk's functions that read get no other pointer to the walker */
+
+/* ---- what the walk reads ---- */
+
+static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
+{
+	(void)at;
+	return foreign_read(&walker_now->foreign, to, bytes, address);
+}
+
+static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
+{
+	const struct duet_unwind_row *rows = walker_now->rows.at;
+
+	(void)at;
+	return index < walker_now->rows.entries ? &rows[index] : NULL;
+}
+
+static const struct duet_unwind_mapping *walk_mapping(const void *at, uint32_t index)
+{
+	const struct duet_unwind_mapping *mappings = walker_now->mappings.at;
+
+	(void)at;
+	return index < walker_now->mappings.entries ? &mappings[index] : NULL;
+}
+
+/* Marks the file as used, as BPF does. */
+static const struct duet_unwind_module *walk_module(const void *at, uint32_t index)
+{
+	struct duet_unwind_module *modules = walker_now->modules.at;
+
+	(void)at;
+	if (index >= walker_now->modules.entries)
+		return NULL;
+	modules[index].used = 1;
+	return &modules[index];
+}
+
+static const struct duet_unwind_page *walk_page(const void *at, uint32_t index)
+{
+	const struct duet_unwind_page *pages = walker_now->pages.at;
+
+	(void)at;
+	return index < walker_now->pages.entries ? &pages[index] : NULL;
+}
+
+#include "walk/tables.h"
+
+static const struct duet_unwind_row *walk_look_up(struct sleeper_walker *walker, enum duet_code *ret_code)
+{
+	uint64_t pc = walker->cursor.pc - walker->cursor.is_return;
+	const struct duet_unwind_process *process = &walker->process;
+
+	if (!walker->mapping || !walk_is_inside(walker->mapping, pc))
+		walker->mapping = walk_find_mapping(&walker->cursor, process->first, process->mappings, pc);
+	if (!walker->mapping) {
+		walker->sample.flags |= walk_unmapped_flag(&walker->cursor);
+		return NULL;
+	}
+	*ret_code = (enum duet_code)walker->mapping->code;
+	return walk_find_row(&walker->cursor, walker->mapping, pc);
+}
+
+static bool walk_takes_long(const struct sleeper_walker *walker)
+{
+	return clock_monotonic_ns() - walker->began_ns > LONG_NS;
+}
+
+#define WALK struct sleeper_walker
+#define walk_most(walker) (walker)->user_depth
+#define walk_keeps_all(walker) false
+#define walk_emit(walker) (void)0
+#define walk_copy(to, bytes, from) memcpy(to, from, bytes)
+
+#include "walk/loop.h"
+
+/* ---- opening ---- */
+
+static bool map_table(struct table *table, const struct bpf_map *map)
+{
+	table->entries = bpf_map__max_entries(map);
+	table->bytes = table->entries * bpf_map__value_size(map);
+	table->at = mmap(NULL, table->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (table->at == MAP_FAILED)
+		table->at = NULL;
+	return table->at != NULL;
+}
+
+static void unmap_table(struct table *table)
+{
+	if (table->at)
+		munmap(table->at, table->bytes);
+}
+
+struct sleeper_walker *sleeper_walker_open(const struct duet_bpf *bpf, uint32_t user_depth)
+{
+	struct sleeper_walker *walker = calloc(1, sizeof(*walker));
+
+	if (!walker)
+		return NULL;
+	walker->bpf = bpf;
+	walker->user_depth = user_depth;
+	if (map_table(&walker->rows, bpf->maps.unwind_rows) && map_table(&walker->pages, bpf->maps.unwind_pages) &&
+	    map_table(&walker->modules, bpf->maps.unwind_modules) &&
+	    map_table(&walker->mappings, bpf->maps.unwind_mappings))
+		return walker;
+	sleeper_walker_close(walker);
+	return NULL;
+}
+
+void sleeper_walker_close(struct sleeper_walker *walker)
+{
+	if (!walker)
+		return;
+	foreign_close(&walker->foreign);
+	unmap_table(&walker->rows);
+	unmap_table(&walker->pages);
+	unmap_table(&walker->modules);
+	unmap_table(&walker->mappings);
+	free(walker);
+}
+
+/* ---- one thread ---- */
+
+static bool look_up(const struct bpf_map *map, uint32_t pid, void *ret)
+{
+	return !bpf_map_lookup_elem(bpf_map__fd(map), &pid, ret);
+}
+
+/* Reads what BPF knows of the process now: its mappings, and its JVM if it has one. */
+static void begin_process(struct sleeper_walker *walker, const struct duet_sample *sample)
+{
+	uint64_t start_ticks = sample->start_ns / TICKS_NS;
+	pid_t pid = (pid_t)sample->head.tgid;
+	struct duet_jvm_entry entry;
+
+	walker->mapping = NULL;
+	memset(&walker->java.layout, 0, sizeof(walker->java.layout));
+	if (!look_up(walker->bpf->maps.unwind_processes, sample->head.tgid, &walker->process) ||
+	    walker->process.start_ticks != start_ticks)
+		walker->process = (struct duet_unwind_process){0};
+	if (look_up(walker->bpf->maps.jvm_layouts, sample->head.tgid, &entry) && entry.start_ticks == start_ticks)
+		walker->java.layout = entry.layout;
+	/* The first thread is listed first, if it sleeps. If it has ended, it has no memory any more. */
+	if (sample->head.tid != sample->head.tgid)
+		pid = process_living_thread(pid);
+	foreign_open(&walker->foreign, pid ? pid : (pid_t)sample->head.tgid);
+}
+
+static uint16_t jvm_flag(const struct sleeper_walker *walker, const struct duet_sample *sample)
+{
+	struct duet_jvm_target target;
+
+	return look_up(walker->bpf->maps.jvms, sample->head.tgid, &target) &&
+			       target.start_ticks == sample->start_ns / TICKS_NS
+		       ? DUET_SAMPLE_JVM
+		       : 0;
+}
+
+/* Like unwind_java_virtual() in BPF. */
+static void find_virtual_thread(struct sleeper_walker *walker)
+{
+	const struct duet_jvm_virtual *jvm = &walker->java.layout.virtual_threads;
+	uint64_t thread;
+
+	if (!jvm->thread_vtable || !virtual_word(walker->java.layout.enter_special))
+		return;
+	thread = virtual_carrier(jvm, walker->java.thread);
+	if (!thread && walker->java.thread_at)
+		thread = virtual_carrier(jvm, virtual_word(walker->java.thread_at));
+	if (thread)
+		virtual_mounted(jvm, thread, &walker->sample.virtual_thread);
+}
+
+static void walk_one(struct sleeper_walker *walker, const struct duet_sleeper *sleeper, uint16_t flags)
+{
+	memcpy(&walker->sample, &sleeper->sample, sleeper->sample.head.size);
+	walker->sample.flags |= flags;
+	if (!(sleeper->sample.flags & DUET_SAMPLE_USER_REGS))
+		return;
+	walker->cursor = (struct unwind_cursor){
+		.pc = sleeper->pc, .sp = sleeper->sp, .fp = sleeper->fp, .lr = sleeper->lr, .has_lr = 1};
+	memcpy(walker->java.regs, sleeper->regs, sizeof(walker->java.regs));
+	walker->java.thread = walk_java_owns(&walker->java, sleeper->pc) ? sleeper->regs[DUET_FRAME_THREAD] : 0;
+	walk_java_begin(&walker->java);
+	walker->began_ns = clock_monotonic_ns();
+	walk_all(walker);
+	if (walker->java.layout.call_stub_return)
+		find_virtual_thread(walker);
+}
+
+/* Returns a copy of the sample as a record: the ids follow the frames. */
+static struct sleeper_walked *copy_record(const struct sleeper_walker *walker, uint64_t switches)
+{
+	const struct duet_sample *sample = &walker->sample;
+	size_t frames = sizeof(*sample) + (sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]);
+	size_t ids = (sample->id_depth + 1u) / 2 * sizeof(uint64_t);
+	struct sleeper_walked *walked = malloc(offsetof(struct sleeper_walked, sample) + frames + ids);
+
+	if (!walked)
+		return NULL;
+	walked->switches = switches;
+	walked->is_reported = false;
+	memcpy(&walked->sample, sample, frames);
+	if (ids) /* the last one is padding if their number is odd */
+		memset((char *)&walked->sample + frames + ids - sizeof(uint64_t), 0, sizeof(uint64_t));
+	memcpy((char *)&walked->sample + frames, walker->ids, sample->id_depth * sizeof(walker->ids[0]));
+	walked->sample.head.size = (uint32_t)(frames + ids);
+	return walked;
+}
+
+/* Reads the first of these threads' stacks. Returns how many. */
+static size_t read_stacks(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count)
+{
+	uint64_t addresses[FOREIGN_STACKS];
+
+	if (count > FOREIGN_STACKS)
+		count = FOREIGN_STACKS;
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = sleepers[i]->sp;
+	return foreign_read_stacks(&walker->foreign, addresses, count);
+}
+
+void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
+		  sleeper_keep keep, void *context)
+{
+	uint16_t flags = count ? jvm_flag(walker, &sleepers[0]->sample) : 0;
+
+	if (count)
+		begin_process(walker, &sleepers[0]->sample);
+	walker_now = walker;
+	for (size_t first = 0, part; first < count; first += part) {
+		part = read_stacks(walker, sleepers + first, count - first);
+		for (size_t i = 0; i < part; i++) {
+			walker->foreign.stack = i;
+			walk_one(walker, sleepers[first + i], flags);
+			keep(context, sleepers[first + i], copy_record(walker, sleepers[first + i]->switches));
+		}
+	}
+	walker_now = NULL;
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "collect/tables/extents.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "duet_unwind.h"
+
+int extents_init(struct extents *extents, uint32_t count)
+{
+	*extents = (struct extents){0};
+	return vec_push(&extents->free, (struct extent){0, count});
+}
+
+void extents_release(struct extents *extents)
+{
+	vec_release(&extents->free);
+	vec_release(&extents->given);
+}
+
+static void remove_free(struct extents *extents, size_t i)
+{
+	memmove(&extents->free.items[i], &extents->free.items[i + 1],
+		(--extents->free.len - i) * sizeof(extents->free.items[0]));
+}
+
+/* Joins extent i with the next when they touch. */
+static void join_next(struct extents *extents, size_t i)
+{
+	struct extent *items = extents->free.items;
+
+	if (i + 1 >= extents->free.len || items[i].start + items[i].count != items[i + 1].start)
+		return;
+	items[i].count += items[i + 1].count;
+	remove_free(extents, i + 1);
+}
+
+static int insert_free(struct extents *extents, struct extent extent)
+{
+	size_t i = 0;
+
+	while (i < extents->free.len && extents->free.items[i].start < extent.start)
+		i++;
+	if (vec_push(&extents->free, extent) < 0)
+		return -ENOMEM;
+	memmove(&extents->free.items[i + 1], &extents->free.items[i],
+		(extents->free.len - 1 - i) * sizeof(extent));
+	extents->free.items[i] = extent;
+	join_next(extents, i);
+	if (i)
+		join_next(extents, i - 1);
+	return 0;
+}
+
+static void collect_given(struct extents *extents, uint64_t now_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < extents->given.len; i++) {
+		struct extent_given given = extents->given.items[i];
+
+		if (now_ns < given.time_ns + DUET_UNWIND_GRACE_NS || insert_free(extents, given.extent) < 0)
+			extents->given.items[kept++] = given;
+	}
+	extents->given.len = kept;
+}
+
+bool extents_has(struct extents *extents, uint32_t count, uint64_t now_ns)
+{
+	collect_given(extents, now_ns);
+	for (size_t i = 0; i < extents->free.len; i++)
+		if (extents->free.items[i].count >= count)
+			return true;
+	return false;
+}
+
+int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns)
+{
+	collect_given(extents, now_ns);
+	for (size_t i = 0; i < extents->free.len; i++) {
+		struct extent *extent = &extents->free.items[i];
+		uint32_t start = extent->start;
+
+		if (extent->count < count)
+			continue;
+		extent->start += count;
+		extent->count -= count;
+		if (!extent->count)
+			remove_free(extents, i);
+		return start;
+	}
+	return -ENOSPC;
+}
+
+void extents_give(struct extents *extents, uint32_t start, uint32_t count, uint64_t now_ns)
+{
+	if (count)
+		(void)vec_push(&extents->given, (struct extent_given){{start, count}, now_ns});
+}

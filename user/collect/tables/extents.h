@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocates ranges of a flat array that BPF reads. BPF may still read a range for a moment after it was given back, so
+ * it is taken again DUET_UNWIND_GRACE_NS later at the earliest.
+ */
+#ifndef COLLECT_TABLES_EXTENTS_H
+#define COLLECT_TABLES_EXTENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct extent {
+	uint32_t start;
+	uint32_t count;
+};
+
+struct extent_given { /* a range that was given back, and when */
+	struct extent extent;
+	uint64_t time_ns;
+};
+
+struct extents {
+	struct vec(struct extent) free; /* sorted by start; neighbours are joined */
+	struct vec(struct extent_given) given; /* not free until the grace period has passed */
+};
+
+int extents_init(struct extents *extents, uint32_t count); /* 0 or -ENOMEM */
+void extents_release(struct extents *extents);
+/* True if extents_take() would find `count` elements in a row. */
+bool extents_has(struct extents *extents, uint32_t count, uint64_t now_ns);
+/* Returns the index of the first of `count` elements, or -ENOSPC. */
+int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns);
+/*
+ * Gives elements back. When out of memory, they are never taken again. `now_ns` 0: nobody can be reading them, so they
+ * are free at once.
+ */
+void extents_give(struct extents *extents, uint32_t start, uint32_t count, uint64_t now_ns);
+
+#endif

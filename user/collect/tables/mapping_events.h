@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's records of exec, fork and executable mappings of every process. Used inside collect/ only. */
+#ifndef COLLECT_TABLES_MAPPING_EVENTS_H
+#define COLLECT_TABLES_MAPPING_EVENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proc/mapping_log.h"
+
+struct mapping_events;
+
+/* The rings of all CPUs together take at most `most_bytes`, except that each has at least two pages. 0 or -errno. */
+int mapping_events_open(struct mapping_events **ret, size_t most_bytes);
+void mapping_events_close(struct mapping_events *events);
+/* These functions take NULL, which has no records. */
+size_t mapping_events_bytes(const struct mapping_events *events); /* bytes of the rings */
+uint64_t mapping_events_count(const struct mapping_events *events); /* records made so far, lost ones included */
+/*
+ * Opens the rings again, when CPUs have come online: the kernel has ended theirs. Records of a moment come twice. Keeps
+ * the old rings if the kernel refuses.
+ */
+void mapping_events_renew(struct mapping_events *events);
+/* Adds the waiting records to `log`, and the number of records that were lost to *lost. */
+void mapping_events_read(struct mapping_events *events, struct mapping_log *log, uint64_t *lost);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exported symbols of a library in another process, read from its image in memory. The file is not needed: it may
+ * be deleted, replaced, or on another user's file system. Reads through reader/memory.h.
+ */
+#ifndef READER_EXPORTS_H
+#define READER_EXPORTS_H
+
+#include <stdint.h>
+
+/* Addresses in the process. */
+struct exports {
+	uintptr_t bias; /* difference to the file's virtual addresses */
+	uintptr_t symbols; /* DT_SYMTAB */
+	uintptr_t strings; /* DT_STRTAB */
+	uintptr_t gnu_hash; /* DT_GNU_HASH; 0: there is none */
+	uintptr_t hash; /* DT_HASH; 0: there is none */
+};
+
+/* `image` is where the ELF header is mapped. Returns 0, or -ENOEXEC when it has no symbols or neither hash table. */
+int exports_open(struct exports *exports, uintptr_t image);
+/* Returns the symbol's address; 0 when there is none. */
+uintptr_t exports_find(const struct exports *exports, const char *name);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens the JVM in a process for reading: finds its libjvm and reads its version. */
+#ifndef READER_IMAGE_H
+#define READER_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct image {
+	uintptr_t libjvm; /* address of its ELF header in the process */
+	int java_version; /* 8, 11, 17, … */
+	char name[64]; /* "OpenJDK 64-Bit Server VM" */
+	char release[64]; /* "17.0.15+6-Debian-1deb12u1" */
+};
+
+/*
+ * Opens the JVM of process `pid` in jvm-agent/hotspot/. Returns 0, or -errno and a sentence without a subject in *why
+ * (constant text).
+ */
+int image_open(struct image *image, pid_t pid, const char **ret_why);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames of formats that have only the frames' names: java/lang/String.length_[j], libc.so.6`read, [main tid=7]. */
+#ifndef READERS_FRAME_TEXT_H
+#define READERS_FRAME_TEXT_H
+
+#include "base/intern.h"
+#include "base/vec.h"
+#include "profile/profile.h"
+
+/* Makes a frame from its text. A frame without a suffix is Java if no other form fits: java/lang/String.length. */
+struct frame frame_from_text(struct profile *profile, const char *text, size_t len);
+
+/* Returns the kind of a name in brackets: "[main tid=1]", "[java pid=1]", or a mark as "[unknown_Java]". */
+enum frame_kind frame_kind_of_brackets(const char *text, size_t len);
+
+/* The texts of frames in a file. Each is parsed once. */
+struct frame_texts {
+	struct profile *profile;
+	struct frame (*from_text)(struct profile *profile, const char *text, size_t len);
+	struct intern tokens; /* the texts, as the file has them */
+	struct vec(uint32_t) frames; /* index of the frame, by id of the token */
+};
+
+int frame_texts_init(struct frame_texts *texts, struct profile *profile,
+		     struct frame (*from_text)(struct profile *profile, const char *text, size_t len));
+void frame_texts_release(struct frame_texts *texts);
+/* The frame's index, added when new; UINT32_MAX when out of memory. */
+uint32_t frame_texts_find(struct frame_texts *texts, const char *text, size_t len);
+
+#endif

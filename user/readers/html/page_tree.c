@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "readers/html/page_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/frame_text.h"
+
+#define DEPTH_MAX 65536
+#define STEPS_MAX (1u << 28) /* of all reversed stacks together */
+#define SAMPLES_MAX (1ull << 53) /* the flame graph's page counts in doubles */
+
+int page_tree_init(struct page_tree *tree, uint64_t samples, uint64_t amount)
+{
+	return vec_push(&tree->open, (struct page_level){.samples = samples, .amount = amount});
+}
+
+void page_tree_release(struct page_tree *tree)
+{
+	vec_release(&tree->open);
+	vec_release(&tree->stack);
+}
+
+static int refuse(struct buf *why, const char *text)
+{
+	buf_add_str(why, text);
+	return -EINVAL;
+}
+
+static bool is_leading(enum frame_kind kind)
+{
+	return kind == FRAME_THREAD || kind == FRAME_PROCESS || kind == FRAME_CONTAINER;
+}
+
+/* Returns the node of the open frames from the first leaf to the root, below the leading frames. */
+static uint32_t reversed_node(struct page_tree *tree)
+{
+	const struct profile *profile = tree->profile;
+	size_t lead = 1;
+
+	vec_clear(&tree->stack);
+	while (lead < tree->open.len && is_leading(profile->frames.items[tree->open.items[lead].frame].kind))
+		lead++;
+	for (size_t i = 1; i < lead; i++)
+		if (vec_push(&tree->stack, tree->open.items[i].frame) < 0)
+			return UINT32_MAX;
+	for (size_t i = tree->open.len; i-- > lead;)
+		if (vec_push(&tree->stack, tree->open.items[i].frame) < 0)
+			return UINT32_MAX;
+	return profile_stack(tree->profile, tree->stack.items, (uint32_t)tree->stack.len);
+}
+
+uint32_t page_tree_node(struct page_tree *tree)
+{
+	return tree->is_reversed ? reversed_node(tree) : tree->open.items[tree->open.len - 1].node;
+}
+
+/* Adds samples in parts that fit their field. */
+static int add_samples(struct page_tree *tree, uint32_t node, uint64_t samples, uint64_t amount)
+{
+	int err = 0;
+
+	while (samples && !err) {
+		uint32_t part = samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX;
+		uint64_t weight = part == samples ? amount : amount / samples * part;
+
+		err = profile_add(tree->profile, &(struct profile_sample){
+							 .time_ns = tree->time_ns,
+							 .weight = weight,
+							 .thread = tree->thread,
+							 .node = node,
+							 .count = part,
+							 .event = tree->event,
+						 });
+		samples -= part;
+		amount -= weight;
+	}
+	return err;
+}
+
+static int close_level(struct page_tree *tree, struct buf *why)
+{
+	const struct page_level level = tree->open.items[tree->open.len - 1];
+	int err = 0;
+
+	tree->samples += level.samples;
+	tree->steps += tree->is_reversed && level.samples ? tree->open.len : 0;
+	if (tree->samples > SAMPLES_MAX)
+		err = refuse(why, "more samples than duet counts");
+	else if (tree->steps > STEPS_MAX)
+		err = refuse(why, "the stacks from their leaves are too many and too deep to be turned round");
+	else if (level.samples && !tree->is_dry)
+		err = add_samples(tree, page_tree_node(tree), level.samples, level.amount);
+	tree->open.len--;
+	return err;
+}
+
+static int close_levels(struct page_tree *tree, size_t depth, struct buf *why)
+{
+	int err = 0;
+
+	while (!err && tree->open.len > depth)
+		err = close_level(tree, why);
+	return err;
+}
+
+int page_tree_add(struct page_tree *tree, uint32_t depth, uint32_t frame, uint64_t samples, uint64_t amount,
+		  struct buf *why)
+{
+	struct page_level level = {.frame = frame, .samples = samples, .amount = amount};
+	struct page_level *parent;
+	int err;
+
+	if (!depth || depth > tree->open.len || depth > DEPTH_MAX)
+		return refuse(why, depth > DEPTH_MAX ? "a stack is too deep" : "a frame has no caller");
+	err = close_levels(tree, depth, why);
+	if (err < 0)
+		return err;
+	parent = &tree->open.items[depth - 1];
+	if (samples > parent->samples)
+		return refuse(why, "a frame is wider than its caller");
+	parent->samples -= samples;
+	parent->amount -= amount < parent->amount ? amount : parent->amount;
+	if (!tree->is_reversed)
+		level.node = profile_child(tree->profile, parent->node, frame);
+	if (level.node == UINT32_MAX || frame == UINT32_MAX)
+		return -ENOMEM;
+	return vec_push(&tree->open, level);
+}
+
+int page_tree_end(struct page_tree *tree, struct buf *why)
+{
+	return close_levels(tree, 0, why);
+}
+
+/* "libc.so.6`read" of this module */
+static const char *without_module(const char *name, const char *module)
+{
+	size_t len = strlen(module);
+
+	return len && !strncmp(name, module, len) && name[len] == '`' ? name + len + 1 : name;
+}
+
+/* Both texts are copied first: they may be of the table that grows. */
+struct frame page_frame(struct profile *profile, enum frame_kind kind, const char *name, const char *module)
+{
+	struct frame frame = {.kind = kind, .bci = -1};
+	struct buf text, file;
+
+	buf_init(&text);
+	buf_init(&file);
+	buf_add_str(&file, module);
+	buf_printf(&text, "%s%s", without_module(name, module), frame_kind_is_java(kind) ? "_[j]" : "");
+	if (frame_kind_is_java(kind)) {
+		frame = frame_from_text(profile, text.data, text.len);
+		frame.kind = kind;
+	} else {
+		frame.name = intern_bytes(&profile->strings, text.data, text.len);
+	}
+	frame.module = intern_str(&profile->strings, file.data);
+	buf_release(&text);
+	buf_release(&file);
+	return frame;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "readers/source_files.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define TEXT_MAX ((size_t)16 << 20) /* bytes of a source file */
+#define DIRECTORY_MAX ((size_t)128 << 20) /* bytes of a jar's list of files */
+
+/* ---- folders ---- */
+
+static int read_whole(int fd, size_t bytes, struct buf *text)
+{
+	ssize_t got = 1;
+
+	while (bytes && got > 0) {
+		if (!buf_reserve(text, bytes))
+			return -ENOMEM;
+		got = read(fd, text->data + text->len, bytes);
+		if (got < 0)
+			return -errno;
+		text->len += (size_t)got;
+		text->data[text->len] = '\0';
+		bytes -= (size_t)got;
+	}
+	return 0;
+}
+
+static int read_file(int folder, const char *path, struct buf *text)
+{
+	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		err = -ENOENT;
+	else
+		err = (size_t)st.st_size > TEXT_MAX ? -EFBIG : read_whole(fd, (size_t)st.st_size, text);
+	close(fd);
+	return err;
+}
+
+/* Tries the folders in this one, which are modules. */
+static int read_below(int folder, const char *path, struct buf *text)
+{
+	DIR *dir = fdopendir(openat(folder, ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+	const struct dirent *entry;
+	int err = -ENOENT;
+
+	while (dir && err == -ENOENT && (entry = readdir(dir))) {
+		struct buf whole;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		buf_init(&whole);
+		buf_printf(&whole, "%s/%s", entry->d_name, path);
+		err = read_file(folder, whole.data, text);
+		buf_release(&whole);
+		err = err == -ENOTDIR ? -ENOENT : err;
+	}
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+static int find_in_folder(int folder, const char *path, const char *file, struct buf *text)
+{
+	int err = read_file(folder, path, text);
+
+	if (err == -ENOENT)
+		err = read_below(folder, path, text);
+	return err == -ENOENT ? read_file(folder, file, text) : err;
+}
+
+/* ---- jars: the format ZIP, without its extension for more than 65535 files ---- */
+
+#define END_SIGNATURE 0x06054b50
+#define ENTRY_SIGNATURE 0x02014b50
+#define LOCAL_SIGNATURE 0x04034b50
+#define END_BYTES 22
+#define ENTRY_BYTES 46
+#define LOCAL_BYTES 30
+#define COMMENT_MAX 65535
+
+static uint32_t u16_at(const unsigned char *at)
+{
+	return at[0] | (uint32_t)at[1] << 8;
+}
+
+static uint32_t u32_at(const unsigned char *at)
+{
+	return u16_at(at) | u16_at(at + 2) << 16;
+}
+
+static int read_at(int fd, uint64_t offset, size_t bytes, struct buf *to)
+{
+	buf_clear(to);
+	if (!buf_reserve(to, bytes))
+		return -ENOMEM;
+	while (to->len < bytes) {
+		ssize_t got = pread(fd, to->data + to->len, bytes - to->len, (off_t)(offset + to->len));
+
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return -EBADMSG;
+		to->len += (size_t)got;
+	}
+	return 0;
+}
+
+/* Reads the list of files. Returns 0, or -EBADMSG if the file is no jar, or another -errno. */
+static int read_directory(int fd, uint64_t size, struct buf *directory)
+{
+	size_t tail = size < END_BYTES + COMMENT_MAX ? (size_t)size : END_BYTES + COMMENT_MAX;
+	int err = read_at(fd, size - tail, tail, directory);
+	const unsigned char *bytes = (const unsigned char *)directory->data;
+
+	for (size_t i = tail; !err && i-- > 0;) {
+		if (i + END_BYTES > tail || u32_at(bytes + i) != END_SIGNATURE)
+			continue;
+		if (u32_at(bytes + i + 12) > DIRECTORY_MAX)
+			return -EFBIG;
+		return read_at(fd, u32_at(bytes + i + 16), u32_at(bytes + i + 12), directory);
+	}
+	return err ? err : -EBADMSG;
+}
+
+static int unpack(const struct buf *packed, size_t bytes, struct buf *text)
+{
+	z_stream stream = {.next_in = (unsigned char *)packed->data, .avail_in = (uInt)packed->len};
+	int code;
+
+	if (!buf_reserve(text, bytes) || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+		return -ENOMEM;
+	stream.next_out = (unsigned char *)text->data + text->len;
+	stream.avail_out = (uInt)bytes;
+	code = inflate(&stream, Z_FINISH);
+	text->len += bytes - stream.avail_out;
+	text->data[text->len] = '\0';
+	inflateEnd(&stream);
+	return code == Z_STREAM_END ? 0 : -EBADMSG;
+}
+
+/* Reads the file of an entry of the list. */
+static int read_entry(int fd, const unsigned char *entry, struct buf *text)
+{
+	size_t packed_bytes = u32_at(entry + 20), bytes = u32_at(entry + 24);
+	uint64_t offset = u32_at(entry + 42);
+	struct buf packed;
+	int err;
+
+	if (packed_bytes > TEXT_MAX || bytes > TEXT_MAX)
+		return -EFBIG;
+	buf_init(&packed);
+	err = read_at(fd, offset, LOCAL_BYTES, &packed);
+	if (!err && u32_at((const unsigned char *)packed.data) != LOCAL_SIGNATURE)
+		err = -EBADMSG;
+	if (!err) {
+		const unsigned char *local = (const unsigned char *)packed.data;
+
+		offset += LOCAL_BYTES + u16_at(local + 26) + u16_at(local + 28);
+		err = read_at(fd, offset, packed_bytes, &packed);
+	}
+	if (!err && u16_at(entry + 10) == 8)
+		err = unpack(&packed, bytes, text);
+	else if (!err)
+		buf_add(text, packed.data, packed.len);
+	buf_release(&packed);
+	return err;
+}
+
+/* "com/acme/Main.java", or the same below a folder */
+static bool is_entry(const char *name, size_t len, const char *path)
+{
+	size_t bytes = strlen(path);
+
+	return len >= bytes && !memcmp(name + len - bytes, path, bytes) &&
+	       (len == bytes || name[len - bytes - 1] == '/');
+}
+
+static int find_in_jar(int fd, uint64_t size, const char *path, struct buf *text)
+{
+	struct buf directory;
+	int err;
+
+	buf_init(&directory);
+	err = read_directory(fd, size, &directory);
+	for (size_t at = 0; !err;) {
+		const unsigned char *entry = (const unsigned char *)directory.data + at;
+		size_t name_len;
+
+		if (at + ENTRY_BYTES > directory.len || u32_at(entry) != ENTRY_SIGNATURE) {
+			err = -ENOENT;
+			break;
+		}
+		name_len = u16_at(entry + 28);
+		if (at + ENTRY_BYTES + name_len > directory.len) {
+			err = -EBADMSG;
+			break;
+		}
+		if (is_entry((const char *)entry + ENTRY_BYTES, name_len, path)) {
+			err = read_entry(fd, entry, text);
+			break;
+		}
+		at += ENTRY_BYTES + name_len + u16_at(entry + 30) + u16_at(entry + 32);
+	}
+	buf_release(&directory);
+	return err;
+}
+
+/* ---- one of the paths ---- */
+
+static int find_in(const char *place, const char *path, const char *file, struct buf *text)
+{
+	int fd = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = -ENOENT;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		err = -errno;
+	else if (S_ISDIR(st.st_mode))
+		err = find_in_folder(fd, path, file, text);
+	else if (S_ISREG(st.st_mode))
+		err = find_in_jar(fd, (uint64_t)st.st_size, path, text);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int source_files_find(const struct opt_strings *paths, const char *package, const char *file, struct buf *text)
+{
+	struct buf path;
+	int err = -ENOENT;
+
+	if (!*file || strchr(file, '/') || *file == '.' || *package == '/' || strstr(package, ".."))
+		return err;
+	buf_init(&path);
+	buf_printf(&path, "%s%s%s", package, *package ? "/" : "", file);
+	for (size_t i = 0; err && i < paths->len; i++) {
+		buf_clear(text);
+		err = find_in(paths->items[i], path.data, file, text);
+	}
+	buf_release(&path);
+	return err;
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/arguments.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "recorder/thread_filter.h"
+#include "recorder/units.h"
+
+enum form {
+	FORM_SWITCH,	/* bool */
+	FORM_STRING,	/* const char * */
+	FORM_DEPTH,	/* "N", or "N/M" */
+	FORM_PERCENT,	/* double */
+	FORM_SIZE,	/* uint64_t: bytes, or with a unit k m g */
+	FORM_LONG_TIME, /* uint64_t: seconds, or with a unit s m h d */
+	FORM_INTERVAL,	/* struct asprof_interval: a value with any unit; without a value, the default */
+	FORM_LIST,	/* struct opt_strings */
+	FORM_RATES,	/* limits of JFR's events */
+	FORM_BITS,	/* unsigned int; words change nothing */
+	FORM_ACTION,	/* sets the action to `number` */
+	FORM_FORMAT,	/* sets the writer to the one called `name`, and its number of rows */
+	FORM_ACCEPTED,	/* changes nothing, because duet has one way */
+	FORM_IGNORED,	/* a warning */
+	FORM_REFUSED,	/* an error: the result would not be what was asked for */
+};
+
+struct word {
+	const char *name;
+	enum form form;
+	size_t offset; /* offset in struct asprof_arguments */
+	uint64_t number; /* FORM_INTERVAL, FORM_LONG_TIME: the default; FORM_ACTION: enum asprof_action */
+	const char *why; /* FORM_IGNORED, FORM_REFUSED; FORM_STRING: the value if there is none */
+};
+
+#define AT(member) offsetof(struct asprof_arguments, member)
+
+/* clang-format off */
+static const struct word words[] = {
+	{.name = "start", .form = FORM_ACTION, .number = ASPROF_START},
+	{.name = "resume", .form = FORM_ACTION, .number = ASPROF_RESUME},
+	{.name = "stop", .form = FORM_ACTION, .number = ASPROF_STOP},
+	{.name = "dump", .form = FORM_ACTION, .number = ASPROF_DUMP},
+	{.name = "check", .form = FORM_ACTION, .number = ASPROF_CHECK},
+	{.name = "status", .form = FORM_ACTION, .number = ASPROF_STATUS},
+	{.name = "meminfo", .form = FORM_ACTION, .number = ASPROF_MEMINFO},
+	{.name = "metrics", .form = FORM_ACTION, .number = ASPROF_METRICS},
+	{.name = "list", .form = FORM_ACTION, .number = ASPROF_LIST},
+	{.name = "version", .form = FORM_ACTION, .number = ASPROF_VERSION},
+
+	{.name = "collapsed", .form = FORM_FORMAT},
+	{.name = "flamegraph", .form = FORM_FORMAT},
+	{.name = "tree", .form = FORM_FORMAT},
+	{.name = "jfr", .form = FORM_FORMAT},
+	{.name = "otlp", .form = FORM_FORMAT},
+	{.name = "traces", .form = FORM_FORMAT},
+	{.name = "flat", .form = FORM_FORMAT},
+	{.name = "text", .form = FORM_FORMAT},
+
+	{.name = "event", .form = FORM_STRING, .offset = AT(event)},
+	{.name = "cpu", .form = FORM_STRING, .offset = AT(event)}, /* the word itself is the value */
+	{.name = "interval", .form = FORM_INTERVAL, .offset = AT(interval)},
+	{.name = "alloc", .form = FORM_INTERVAL, .offset = AT(alloc), .number = ASPROF_ALLOC_BYTES},
+	{.name = "lock", .form = FORM_INTERVAL, .offset = AT(lock), .number = ASPROF_LOCK_NS},
+	{.name = "nativelock", .form = FORM_INTERVAL, .offset = AT(nativelock), .number = ASPROF_LOCK_NS},
+	{.name = "wall", .form = FORM_INTERVAL, .offset = AT(wall), .number = ASPROF_WALL_NS},
+	{.name = "nativemem", .form = FORM_INTERVAL, .offset = AT(nativemem), .number = 0},
+	{.name = "nofree", .form = FORM_SWITCH, .offset = AT(no_frees)},
+	{.name = "trace", .form = FORM_LIST, .offset = AT(traces)},
+	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
+	{.name = "live", .form = FORM_SWITCH, .offset = AT(live)},
+	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(all_user)},
+	{.name = "filter", .form = FORM_STRING, .offset = AT(filter), .why = ""}, /* threads that the program adds */
+	{.name = "begin", .form = FORM_STRING, .offset = AT(begin)},
+	{.name = "end", .form = FORM_STRING, .offset = AT(end)},
+	{.name = "ttsp", .form = FORM_SWITCH, .offset = AT(ttsp)},
+	{.name = "nostop", .form = FORM_SWITCH, .offset = AT(nostop)},
+	{.name = "record-cpu", .form = FORM_SWITCH, .offset = AT(cpus)},
+	{.name = "sched", .form = FORM_SWITCH, .offset = AT(policies)},
+	{.name = "tlab", .form = FORM_SWITCH, .offset = AT(tlab)},
+	{.name = "target-cpu", .form = FORM_STRING, .offset = AT(only_cpu)},
+	{.name = "jstackdepth", .form = FORM_DEPTH, .offset = AT(depth)},
+	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
+	{.name = "loop", .form = FORM_LONG_TIME, .offset = AT(loop_ns)},
+	{.name = "proc", .form = FORM_LONG_TIME, .offset = AT(proc_ns), .number = ASPROF_PROC_NS},
+	{.name = "memlimit", .form = FORM_SIZE, .offset = AT(memory_bytes)},
+
+	{.name = "file", .form = FORM_STRING, .offset = AT(file)},
+	{.name = "quiet", .form = FORM_SWITCH, .offset = AT(quiet)},
+	{.name = "threads", .form = FORM_SWITCH, .offset = AT(style.threads)},
+	{.name = "simple", .form = FORM_SWITCH, .offset = AT(style.style.simple)},
+	{.name = "norm", .form = FORM_SWITCH, .offset = AT(style.style.steady)},
+	{.name = "dot", .form = FORM_SWITCH, .offset = AT(style.style.dotted)},
+	{.name = "sig", .form = FORM_SWITCH, .offset = AT(style.style.signatures)},
+	{.name = "ann", .form = FORM_SWITCH, .offset = AT(style.style.annotate)},
+	{.name = "lib", .form = FORM_SWITCH, .offset = AT(style.style.libraries)},
+	{.name = "total", .form = FORM_SWITCH, .offset = AT(style.total)},
+	{.name = "samples", .form = FORM_SWITCH, .offset = AT(style.samples)},
+	{.name = "reverse", .form = FORM_SWITCH, .offset = AT(style.reverse)},
+	{.name = "inverted", .form = FORM_SWITCH, .offset = AT(style.inverted)},
+	{.name = "title", .form = FORM_STRING, .offset = AT(style.title)},
+	{.name = "minwidth", .form = FORM_PERCENT, .offset = AT(style.min_width)},
+	{.name = "include", .form = FORM_LIST, .offset = AT(style.include)},
+	{.name = "exclude", .form = FORM_LIST, .offset = AT(style.exclude)},
+
+	{.name = "server", .form = FORM_STRING, .offset = AT(server)},
+	{.name = "log", .form = FORM_STRING, .offset = AT(log)},
+	{.name = "loglevel", .form = FORM_STRING, .offset = AT(log_level)},
+	{.name = "cstack", .form = FORM_STRING, .offset = AT(cstack)},
+	{.name = "features", .form = FORM_STRING, .offset = AT(features), .why = ""},
+	{.name = "safemode", .form = FORM_ACCEPTED},
+	{.name = "fdtransfer", .form = FORM_ACCEPTED},
+	{.name = "signal", .form = FORM_ACCEPTED},
+	{.name = "clock", .form = FORM_STRING, .offset = AT(clock)},
+	{.name = "ratelimit", .form = FORM_RATES},
+	{.name = "jfrsync", .form = FORM_STRING, .offset = AT(jfrsync), .why = "default"},
+	{.name = "jfropts", .form = FORM_BITS, .offset = AT(style.jfr.without)},
+	{.name = "mcache", .form = FORM_ACCEPTED},
+	{.name = "nobatch", .form = FORM_ACCEPTED},
+	{.name = "chunksize", .form = FORM_ACCEPTED},
+	{.name = "chunktime", .form = FORM_ACCEPTED},
+	{.name = "framebuf", .form = FORM_ACCEPTED},
+	{.name = "summary", .form = FORM_ACCEPTED},
+	{.name = "allkernel", .form = FORM_ACCEPTED},
+	{.name = "width", .form = FORM_ACCEPTED},
+	{.name = "height", .form = FORM_ACCEPTED},
+	{.name = "meminfolog", .form = FORM_ACCEPTED},
+	{.name = "includemm", .form = FORM_ACCEPTED},
+	{.name = "includeln", .form = FORM_ACCEPTED},
+};
+/* clang-format on */
+
+#define WORDS (sizeof(words) / sizeof(words[0]))
+
+static const struct word *find_word(const char *name)
+{
+	for (size_t i = 0; i < WORDS; i++)
+		if (!strcmp(words[i].name, name))
+			return &words[i];
+	return NULL;
+}
+
+/* ---- values ---- */
+
+/* Of sizes, m is a megabyte. */
+static bool parse_amount(const struct word *word, const char *text, uint64_t *ret)
+{
+	bool is_size = word->offset == AT(alloc) || word->offset == AT(nativemem) || word->form == FORM_SIZE;
+	size_t length = strlen(text);
+	bool is_megabytes = is_size && length && (text[length - 1] | 0x20) == 'm';
+
+	return units_parse(text, ret) &&
+	       (!is_megabytes || !__builtin_mul_overflow(*ret / NS_PER_MS, 1u << 20, ret));
+}
+
+static int bad_value(const struct word *word, const char *value, struct buf *why)
+{
+	if (word->offset == AT(interval))
+		buf_add_str(why, "Invalid interval");
+	else if (word->offset == AT(file))
+		buf_add_str(why, "file must not be empty");
+	else
+		buf_printf(why, "Invalid value of %s: '%s'", word->name, value ? value : "");
+	return -EINVAL;
+}
+
+static int set_interval(struct asprof_interval *interval, const struct word *word, const char *value, struct buf *why)
+{
+	interval->is_wanted = interval->is_set = true;
+	interval->value = word->number;
+	if (value && *value && !parse_amount(word, value, &interval->value))
+		return bad_value(word, value, why);
+	if (word->offset == AT(interval) && !interval->value)
+		return bad_value(word, value, why);
+	return 0;
+}
+
+/* Each of these only enables its own event, which may come in addition to another one. */
+static int set_event(struct asprof_arguments *to, const char *value, struct buf *why)
+{
+	static const char *const beside[] = {"alloc", "lock", "nativelock", "nativemem"};
+
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+		if (!strcmp(value, beside[i])) {
+			const struct word *word = find_word(value);
+			struct asprof_interval *own = (struct asprof_interval *)((char *)to + word->offset);
+
+			own->is_wanted = true;
+			return 0;
+		}
+	if (to->event && strcmp(to->event, value)) {
+		buf_add_str(why, "Duplicate event argument");
+		return -EINVAL;
+	}
+	to->event = value;
+	return 0;
+}
+
+/* Replaces the entities for characters that arguments or HTML cannot contain; writers escape these themselves. */
+static void decode_entities(char *text)
+{
+	static const struct {
+		const char *entity;
+		char character;
+	} known[] = {{"&amp;", '&'}, {"&lt;", '<'},  {"&gt;", '>'},  {"&#38;", '&'},
+		     {"&#60;", '<'}, {"&#62;", '>'}, {"&#44;", ','}};
+
+	for (; (text = strchr(text, '&')) != NULL; text++)
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+			size_t length = strlen(known[i].entity);
+
+			if (strncmp(text, known[i].entity, length) != 0)
+				continue;
+			*text = known[i].character;
+			memmove(text + 1, text + length, strlen(text + length) + 1);
+			break;
+		}
+}
+
+static int set_string(struct asprof_arguments *to, const struct word *word, char *value, struct buf *why)
+{
+	if (word->offset == AT(event))
+		return set_event(to, value ? value : word->name, why);
+	if ((!value || !*value) && !word->why)
+		return bad_value(word, value, why);
+	if (word->offset == AT(filter) && value && !thread_filter_is_valid(value))
+		return bad_value(word, value, why);
+	if (word->offset == AT(style.title))
+		decode_entities(value);
+	if (word->offset == AT(clock) && strcmp(value, "tsc") != 0 && strcmp(value, "monotonic") != 0)
+		return bad_value(word, value, why);
+	if (word->offset == AT(jfrsync)) /* the JVM has what belongs to it */
+		to->style.jfr.without = WRITER_WITHOUT_ALL;
+	*(const char **)((char *)to + word->offset) = value && *value ? value : word->why;
+	return 0;
+}
+
+/* Words such as "mem" are about async-profiler's own buffers. */
+static int set_bits(unsigned int *field, const struct word *word, const char *value, struct buf *why)
+{
+	char *end;
+
+	if (!value || !*value)
+		return bad_value(word, value, why);
+	if (isalpha((unsigned char)*value))
+		return 0;
+	*field = (unsigned int)strtoul(value, &end, 0) & WRITER_WITHOUT_ALL;
+	return *end ? bad_value(word, value, why) : 0;
+}
+
+/* Words of which a JFR file says how they were set. */
+static void note_setting(struct asprof_arguments *to, const char *name, const char *value)
+{
+	static const char *const noted[] = {"cstack", "features", "memlimit", "filter", "begin", "end", "signal"};
+
+	for (size_t i = 0; value && i < sizeof(noted) / sizeof(*noted); i++)
+		if (!strcmp(noted[i], name))
+			buf_printf(&to->settings, "%s=%s\n", name, value);
+}
+
+/* async-profiler's text is the whole report. */
+static const struct writer *whole_text(const struct writer *writer)
+{
+	return writer == writer_by_name("text") ? writer_by_name("text=full") : writer;
+}
+
+/* "traces=5,flat=10" is one text with both lists. */
+static int set_format(struct asprof_arguments *to, const struct word *word, const char *value, struct buf *why)
+{
+	bool had_rows = to->writer && to->writer->count_at;
+	const struct writer *writer = whole_text(writer_by_name(word->name));
+	struct buf whole;
+
+	/* jfropts of versions before 3 */
+	if (value && *value && !strcmp(word->name, "jfr")) {
+		to->writer = writer;
+		return set_bits(&to->style.jfr.without, word, value, why);
+	}
+	buf_init(&whole);
+	buf_printf(&whole, value && *value ? "%s=%s" : "%s", word->name, value);
+	if (value && *value)
+		writer = writer_by_word(whole.data, &to->style);
+	buf_release(&whole);
+	if (!writer)
+		return bad_value(word, value, why);
+	to->writer = had_rows && writer->count_at && writer != to->writer ? writer_by_name("text=full") : writer;
+	return 0;
+}
+
+static int set_number(void *field, const struct word *word, const char *value, struct buf *why)
+{
+	char *end = NULL;
+
+	if (word->form == FORM_LONG_TIME && word->number && (!value || !*value)) {
+		*(uint64_t *)field = word->number;
+		return 0;
+	}
+	if (word->form == FORM_LONG_TIME)
+		return value && units_parse_long(value, field) ? 0 : bad_value(word, value, why);
+	if (value && isdigit((unsigned char)*value))
+		*(double *)field = strtod(value, &end);
+	return end && !*end ? 0 : bad_value(word, value, why);
+}
+
+/* Reads a whole number above 0, and moves *text past it. */
+static bool read_depth(const char **text, uint32_t *ret)
+{
+	char *end;
+	unsigned long number;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	errno = 0;
+	number = strtoul(*text, &end, 10);
+	*text = end;
+	*ret = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+	return number;
+}
+
+/* Of stacks deeper than N, M frames are kept; M is not more than N. */
+static int set_depth(struct asprof_arguments *to, const struct word *word, const char *value, struct buf *why)
+{
+	const char *rest = value ? value : "";
+	bool is_valid = read_depth(&rest, &to->depth);
+
+	to->kept_depth = 0;
+	if (is_valid && *rest == '/') {
+		rest++;
+		is_valid = read_depth(&rest, &to->kept_depth) && to->kept_depth <= to->depth;
+	}
+	return is_valid && !*rest ? 0 : bad_value(word, value, why);
+}
+
+static int set_word(struct asprof_arguments *to, const struct word *word, char *value, struct buf *warnings,
+		    struct buf *why)
+{
+	void *field = (char *)to + word->offset;
+
+	switch (word->form) {
+	case FORM_SWITCH:
+		*(bool *)field = true;
+		return 0;
+	case FORM_STRING:
+		return set_string(to, word, value, why);
+	case FORM_DEPTH:
+		return set_depth(to, word, value, why);
+	case FORM_PERCENT:
+	case FORM_LONG_TIME:
+		return set_number(field, word, value, why);
+	case FORM_SIZE:
+		return value && parse_amount(word, value, field) ? 0 : bad_value(word, value, why);
+	case FORM_INTERVAL:
+		return set_interval(field, word, value, why);
+	case FORM_RATES:
+		return value ? jfr_rates_parse(to->style.jfr.rate_limits, value, why) : bad_value(word, value, why);
+	case FORM_BITS:
+		return set_bits(field, word, value, why);
+	case FORM_LIST:
+		return value ? opt_strings(field, value, why) : bad_value(word, value, why);
+	case FORM_ACTION:
+		to->action = (enum asprof_action)word->number;
+		return 0;
+	case FORM_FORMAT:
+		return set_format(to, word, value, why);
+	case FORM_ACCEPTED:
+		return 0;
+	case FORM_IGNORED:
+		buf_printf(warnings, "[WARN] %s has no effect: %s\n", word->name, word->why);
+		return 0;
+	case FORM_REFUSED:
+		break;
+	}
+	buf_printf(why, "%s: %s", word->name, word->why);
+	return -EINVAL;
+}
+
+/* ---- all words ---- */
+
+static int parse_word(struct asprof_arguments *to, char *text, struct buf *warnings, struct buf *why)
+{
+	char *value = strchr(text, '=');
+	const struct word *word;
+
+	if (!*text)
+		return 0;
+	if (value)
+		*value++ = '\0';
+	word = find_word(text);
+	note_setting(to, text, value);
+	if (word)
+		return set_word(to, word, value, warnings, why);
+	buf_printf(warnings, "[WARN] Unknown argument: %s\n", text);
+	return 0;
+}
+
+static int settle_format(struct asprof_arguments *arguments, struct buf *why)
+{
+	const char *dot = arguments->file ? strrchr(arguments->file, '.') : NULL;
+
+	if (arguments->writer || !arguments->file)
+		return 0;
+	if (dot && !strcmp(dot, ".svg")) {
+		buf_add_str(why, "SVG format is obsolete, use .html for FlameGraph");
+		return -EINVAL;
+	}
+	arguments->writer = dot && !strcmp(dot, ".folded") ? writer_by_name("collapsed")
+							   : whole_text(writer_by_path(arguments->file));
+	return 0;
+}
+
+int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struct buf *warnings, struct buf *why)
+{
+	char *rest;
+	int err = 0;
+
+	*ret = (struct asprof_arguments){.text = strdup(text), .proc_ns = ASPROF_NOT_SET};
+	buf_init(&ret->settings);
+	writer_options_default(&ret->style);
+	ret->style.tlab = true; /* as async-profiler writes allocations */
+	ret->style.frame_list = true; /* its converter reads pages */
+	if (!ret->text) {
+		buf_add_str(why, "out of memory");
+		return -EINVAL;
+	}
+	for (rest = ret->text; !err && rest;)
+		err = parse_word(ret, strsep(&rest, ","), warnings, why);
+	if (!err)
+		err = settle_format(ret, why);
+	if (!err && ret->action == ASPROF_NONE && ret->writer)
+		ret->action = ASPROF_DUMP;
+	ret->style.style.steady &= !ret->style.threads;
+	if (!err && ret->ttsp) {
+		ret->begin = "SafepointSynchronize::begin";
+		ret->end = "RuntimeService::record_safepoint_synchronized";
+	}
+	if (err)
+		asprof_arguments_release(ret);
+	return err;
+}
+
+char *asprof_arguments_word(const char *text, const char *name)
+{
+	size_t length = strlen(name), bytes = 0;
+	const char *found = NULL;
+
+	for (const char *word = text; *word; word += strcspn(word, ",")) {
+		word += *word == ',';
+		if (strncmp(word, name, length) || word[length] != '=')
+			continue;
+		found = word + length + 1;
+		bytes = strcspn(found, ",");
+	}
+	return found && bytes ? strndup(found, bytes) : NULL;
+}
+
+bool asprof_arguments_has(const struct asprof_arguments *arguments, const char *feature)
+{
+	size_t length = strlen(feature);
+
+	for (const char *at = arguments->features; at && *at; at += strspn(at, "+")) {
+		size_t word = strcspn(at, "+");
+
+		if (word == length && !memcmp(at, feature, length))
+			return true;
+		at += word;
+	}
+	return false;
+}
+
+void asprof_arguments_release(struct asprof_arguments *arguments)
+{
+	free(arguments->style.include.items);
+	free(arguments->style.exclude.items);
+	free(arguments->traces.items);
+	buf_release(&arguments->settings);
+	free(arguments->text);
+	*arguments = (struct asprof_arguments){0};
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/begin_end.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct mark {
+	uint64_t time_ns;
+	uint32_t thread;
+	bool is_begin;
+};
+
+struct window {
+	uint64_t begin_ns, end_ns; /* end UINT64_MAX: it has not ended */
+	uint32_t thread; /* the one that ended it */
+};
+
+struct marks {
+	struct profile *profile;
+	uint32_t begin, end; /* indices of events; NONE: the recording has no such mark */
+	bool keeps_all;
+	struct vec(struct mark) hits;
+	struct vec(struct window) windows;
+	struct timeline kept;
+};
+
+/*
+ * A function of C++ is named A::b, without its parameters. Its symbol begins with _ZN, the names with their lengths,
+ * and E (Itanium C++ ABI, 5.1.4).
+ */
+void begin_end_event(const char *function, struct buf *ret_event)
+{
+	size_t length;
+
+	buf_add_str(ret_event, "uprobe:*:");
+	if (!strstr(function, "::")) {
+		buf_add_str(ret_event, function);
+		return;
+	}
+	buf_add_str(ret_event, "_ZN");
+	for (; *function; function += length + (function[length] ? 2 : 0)) {
+		const char *next = strstr(function, "::");
+
+		length = next ? (size_t)(next - function) : strlen(function);
+		buf_printf(ret_event, "%zu%.*s", length, (int)length, function);
+	}
+	buf_add_str(ret_event, "E*");
+}
+
+/* Returns the index of the event that begin_end_event() has made. */
+static uint32_t find_event(const struct profile *profile, const char *function)
+{
+	uint32_t found = NONE;
+	struct buf name;
+
+	if (!function)
+		return NONE;
+	buf_init(&name);
+	begin_end_event(function, &name);
+	for (uint32_t i = 0; i < profile->events.len; i++)
+		if (!strcmp(intern_text(&profile->strings, profile->events.items[i].name), name.data))
+			found = i;
+	buf_release(&name);
+	return found;
+}
+
+/* ---- windows ---- */
+
+static int take_hit(void *context, const struct profile_sample *sample)
+{
+	struct marks *marks = context;
+	const struct mark hit = {sample->time_ns, sample->thread, sample->event == marks->begin};
+
+	return sample->event == marks->begin || sample->event == marks->end ? vec_push(&marks->hits, hit) : 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct mark *one = a, *other = b;
+
+	return one->time_ns < other->time_ns ? -1 : one->time_ns > other->time_ns;
+}
+
+/* Without a function for the begin, the window is open from the start. */
+static int make_windows(struct marks *marks)
+{
+	struct window open = {.begin_ns = 0, .end_ns = UINT64_MAX};
+	bool is_open = marks->begin == NONE;
+	int err = 0;
+
+	if (marks->hits.len)
+		qsort(marks->hits.items, marks->hits.len, sizeof(*marks->hits.items), by_time);
+	for (size_t i = 0; !err && i < marks->hits.len; i++) {
+		const struct mark *hit = &marks->hits.items[i];
+
+		if (hit->is_begin && !is_open) {
+			open.begin_ns = hit->time_ns;
+			is_open = true;
+		} else if (!hit->is_begin && is_open) {
+			err = vec_push(&marks->windows, (struct window){open.begin_ns, hit->time_ns, hit->thread});
+			is_open = false;
+		}
+	}
+	if (!err && is_open)
+		err = vec_push(&marks->windows, open);
+	return err;
+}
+
+/* They are in the order of time, and do not overlap. */
+static bool is_inside(const struct marks *marks, uint64_t time_ns)
+{
+	size_t low = 0, high = marks->windows.len;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (marks->windows.items[middle].end_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < marks->windows.len && marks->windows.items[low].begin_ns <= time_ns;
+}
+
+/* ---- samples ---- */
+
+static int keep(void *context, const struct profile_sample *sample)
+{
+	struct marks *marks = context;
+
+	if (sample->event == marks->begin || sample->event == marks->end)
+		return 0;
+	return marks->keeps_all || is_inside(marks, sample->time_ns) ? timeline_add(&marks->kept, sample) : 0;
+}
+
+static int add_windows(struct marks *marks, uint32_t event)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < marks->windows.len; i++) {
+		const struct window *window = &marks->windows.items[i];
+		const struct profile_sample sample = {
+			.time_ns = window->end_ns,
+			.weight = window->end_ns - window->begin_ns,
+			.thread = window->thread,
+			.count = 1,
+			.event = event,
+		};
+
+		if (window->begin_ns && window->end_ns != UINT64_MAX)
+			err = timeline_add(&marks->kept, &sample);
+	}
+	return err;
+}
+
+/* The marks are the last events. The first of them becomes the windows. */
+static int replace_events(struct marks *marks, bool windows)
+{
+	struct profile *profile = marks->profile;
+	uint32_t first = marks->begin < marks->end ? marks->begin : marks->end;
+
+	profile->events.len = first;
+	if (!windows)
+		return 0;
+	profile->events.items[first] = (struct profile_event){
+		.name = intern_str(&profile->strings, "window"), .unit = PROFILE_NS, .interval = 1};
+	profile->events.len++;
+	return add_windows(marks, first);
+}
+
+int begin_end_apply(struct profile *profile, const struct asprof_arguments *begun, bool windows)
+{
+	struct marks marks = {
+		.profile = profile,
+		.begin = find_event(profile, begun->begin),
+		.end = find_event(profile, begun->end),
+		.keeps_all = begun->nostop,
+	};
+	int err;
+
+	if (marks.begin == NONE && marks.end == NONE)
+		return 0;
+	timeline_init(&marks.kept);
+	err = timeline_each(&profile->samples, take_hit, &marks);
+	if (!err)
+		err = make_windows(&marks);
+	if (!err)
+		err = timeline_each(&profile->samples, keep, &marks);
+	if (!err)
+		err = replace_events(&marks, windows);
+	if (!err) {
+		timeline_release(&profile->samples);
+		profile->samples = marks.kept;
+	} else {
+		timeline_release(&marks.kept);
+	}
+	vec_release(&marks.hits);
+	vec_release(&marks.windows);
+	return err;
+}

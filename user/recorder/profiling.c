@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/profiling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "recorder/answer_log.h"
+#include "recorder/peer_recorder.h"
+#include "recorder/report_file.h"
+#include "recorder/state.h"
+#include "recorder/wanted_events.h"
+
+#define PREPARE_AFTER_NS (NS_PER_SEC / 5) /* a recording has begun by then */
+#define PREPARED_NS (600 * NS_PER_SEC) /* how long one that was prepared waits after the last command */
+
+/* One command: its words, its sender, and its answer. */
+struct request {
+	struct profiling *profiling;
+	struct asprof_arguments *arguments;
+	const struct recorder_question *question;
+	struct recorder_answer *answer;
+};
+
+static void refuse(const struct request *request, const char *text)
+{
+	request->answer->code = DUET_ANSWER_REFUSED;
+	buf_add_str(&request->answer->text, text);
+}
+
+static bool is_of_library(const struct request *request)
+{
+	return request->question->head.kind != DUET_QUESTION_COMMAND &&
+	       request->question->head.kind != DUET_QUESTION_SHARED;
+}
+
+/* Where lines for people go. */
+static struct buf *lines_of(const struct request *request)
+{
+	return is_of_library(request) ? &request->answer->log : &request->answer->text;
+}
+
+/* ---- files ---- */
+
+/* A relative path is relative to the process's working directory, which may not be ours. */
+static void absolute_path(const struct profiling *profiling, const char *path, struct buf *ret)
+{
+	char link[32], folder[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/cwd", profiling->pid);
+	length = *path == '/' ? -1 : readlink(link, folder, sizeof(folder));
+	if (length > 0)
+		buf_printf(ret, "%.*s/", (int)length, folder);
+	buf_add_str(ret, path);
+}
+
+static int open_file(const struct profiling *profiling, const char *name, struct report_file *ret, struct buf *why)
+{
+	struct buf whole, path;
+	int err;
+
+	buf_init(&whole);
+	buf_init(&path);
+	absolute_path(profiling, name, &whole);
+	report_file_name(whole.data, profiling->pid, profiling->number, &path);
+	err = report_file_open(ret, profiling->pid, profiling->start_ticks, path.data, why);
+	buf_release(&whole);
+	buf_release(&path);
+	return err;
+}
+
+/* Writes the report that `how` describes. Returns 0, or -errno with one sentence in `why`. */
+static int write_report(struct profiling *profiling, const struct asprof_arguments *how, struct report_file *file,
+			struct buf *why)
+{
+	int report = recording_report(&profiling->recording, how, why);
+	int err = report < 0 ? report : report_file_write(file, report, why);
+
+	if (report >= 0)
+		close(report);
+	return err;
+}
+
+/* Writes the file that the start command named. */
+static int write_begun(struct profiling *profiling, struct buf *why)
+{
+	struct report_file file;
+	int err = open_file(profiling, profiling->begun_file.data, &file, why);
+
+	if (err)
+		return err;
+	err = write_report(profiling, &profiling->begun, &file, why);
+	report_file_discard(&file);
+	return err;
+}
+
+static bool has_begun_file(const struct profiling *profiling)
+{
+	return profiling->begun_file.len && profiling->begun.writer;
+}
+
+/* Writes it at an end that no command waits for. */
+static void write_unasked(struct profiling *profiling)
+{
+	struct buf why;
+
+	if (!has_begun_file(profiling))
+		return;
+	buf_init(&why);
+	if (write_begun(profiling, &why))
+		log_error("process %d: %s", profiling->pid, why.data);
+	profiling->number++;
+	buf_release(&why);
+}
+
+/* ---- the recording ---- */
+
+static void end_recording(struct profiling *profiling)
+{
+	recording_stop(&profiling->recording);
+	profiling->until_ns = 0;
+	profiling->used_ns = clock_monotonic_ns();
+}
+
+static void set_end(struct profiling *profiling)
+{
+	const struct asprof_arguments *begun = &profiling->begun;
+	uint64_t after_ns = begun->loop_ns ? begun->loop_ns : begun->timeout_ns;
+
+	profiling->until_ns = after_ns ? clock_monotonic_ns() + after_ns : 0;
+}
+
+static const char *why_not_begun(const struct request *request)
+{
+	const struct asprof_arguments *arguments = request->arguments;
+
+	if (profiling_is_running(request->profiling))
+		return "Profiler already started";
+	if (is_of_library(request) && arguments->writer && !strcmp(arguments->writer->name, "jfr") && !arguments->file)
+		return "Flight Recorder output file is not specified";
+	return NULL;
+}
+
+static struct recording_subject subject_of(const struct profiling *profiling)
+{
+	bool is_known = profiling->agent.name[0];
+
+	return (struct recording_subject){.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
+}
+
+/* Callers know this sentence, and choose another event then. */
+static void report_not_begun(const struct request *request, const struct asprof_arguments *begun, const struct buf *why)
+{
+	struct buf *text = &request->answer->text;
+
+	if (asprof_arguments_are_unknown(begun))
+		buf_printf(text, "Unsupported event type: '%s': ", begun->event);
+	else if (asprof_arguments_need_perf(begun))
+		buf_add_str(text, "Perf events unavailable: ");
+	buf_add_str(text, why->data);
+	request->answer->code = DUET_ANSWER_REFUSED;
+}
+
+/* Takes ownership of the arguments. */
+static void begin(struct request *request)
+{
+	struct profiling *profiling = request->profiling;
+	bool is_resumed = request->arguments->action == ASPROF_RESUME;
+	const struct recording_subject subject = subject_of(profiling);
+	const char *refusal = why_not_begun(request);
+	struct buf why;
+	int err;
+
+	if (refusal) {
+		refuse(request, refusal);
+		return;
+	}
+	buf_init(&why);
+	asprof_arguments_release(&profiling->begun);
+	profiling->begun = *request->arguments;
+	*request->arguments = (struct asprof_arguments){0};
+	profiling->number = is_resumed ? profiling->number : 0;
+	if (!is_resumed)
+		vec_clear(&profiling->recording.choices.all);
+	buf_clear(&profiling->begun_file);
+	if (profiling->begun.file)
+		absolute_path(profiling, profiling->begun.file, &profiling->begun_file);
+	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
+								&why);
+	if (err)
+		report_not_begun(request, &profiling->begun, &why);
+	else
+		set_end(profiling);
+	/* a program that starts a recording itself will likely start another one */
+	if (!err && request->question->head.kind == DUET_QUESTION_API)
+		profiling->prepare_ns = clock_monotonic_ns() + PREPARE_AFTER_NS;
+	if (!err && !profiling->begun.quiet)
+		buf_add_str(&request->answer->text, "Profiling started\n");
+	buf_release(&why);
+}
+
+/* Starts a recording whose samples nobody sees. */
+static void check(const struct request *request)
+{
+	const struct recording_subject subject = subject_of(request->profiling);
+	struct recording trial;
+	struct buf why;
+
+	if (profiling_is_running(request->profiling)) {
+		refuse(request, "Profiler already started");
+		return;
+	}
+	buf_init(&why);
+	recording_init(&trial);
+	if (recording_start(&trial, &subject, request->arguments, &why))
+		report_not_begun(request, request->arguments, &why);
+	else
+		buf_add_str(&request->answer->text, "OK\n");
+	recording_stop(&trial);
+	recording_release(&trial);
+	buf_release(&why);
+}
+
+/* Only a start can be prepared. What is wrong with the arguments, the command itself will report_state. */
+static void prepare(struct profiling *profiling, const char *text)
+{
+	const struct recording_subject subject = {.pid = profiling->pid};
+	struct asprof_arguments arguments;
+	struct buf ignored;
+
+	buf_init(&ignored);
+	if (!profiling_is_running(profiling) && !asprof_arguments_parse(&arguments, text, &ignored, &ignored)) {
+		if (arguments.action == ASPROF_START || arguments.action == ASPROF_RESUME)
+			recording_prepare(&profiling->recording, &subject, &arguments);
+		asprof_arguments_release(&arguments);
+	}
+	buf_release(&ignored);
+}
+
+static void step_prepared(struct profiling *profiling)
+{
+	const struct recording_subject subject = subject_of(profiling);
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (profiling->prepare_ns && now_ns >= profiling->prepare_ns) {
+		profiling->prepare_ns = 0;
+		if (profiling_is_running(profiling))
+			recording_prepare(&profiling->recording, &subject, &profiling->begun);
+	} else if (now_ns - profiling->used_ns > PREPARED_NS) {
+		recording_child_end(&profiling->recording.waiting);
+	}
+}
+
+/* ---- reports ---- */
+
+static void answer_report(const struct request *request)
+{
+	if (!request->profiling->recording.parts.len) {
+		refuse(request, "Profiler has not started");
+		return;
+	}
+	request->answer->report =
+		recording_report(&request->profiling->recording, request->arguments, &request->answer->text);
+	if (request->answer->report < 0)
+		request->answer->code = DUET_ANSWER_REFUSED;
+}
+
+/*
+ * For the library, which writes no files. Opens the file first: if that fails, the recording continues. `ends`: stop
+ * the recording.
+ */
+static void answer_file(const struct request *request, bool ends)
+{
+	struct profiling *profiling = request->profiling;
+	struct report_file file;
+
+	if (!profiling->recording.parts.len) {
+		refuse(request, "Profiler has not started");
+		return;
+	}
+	if (open_file(profiling, request->arguments->file, &file, &request->answer->text)) {
+		request->answer->code = DUET_ANSWER_NO_FILE;
+		return;
+	}
+	if (ends)
+		end_recording(profiling);
+	if (write_report(profiling, request->arguments, &file, &request->answer->text))
+		request->answer->code = DUET_ANSWER_REFUSED;
+	else if (request->question->head.kind == DUET_QUESTION_API)
+		buf_add_str(&request->answer->text, "OK");
+	report_file_discard(&file);
+}
+
+/*
+ * Returns true for a report without a file, if the start command named one: that file is written when the recording
+ * ends.
+ */
+static bool goes_to_begun(const struct request *request)
+{
+	const struct profiling *profiling = request->profiling;
+
+	if (!is_of_library(request) || request->arguments->file || !has_begun_file(profiling))
+		return false;
+	return !request->arguments->writer ||
+	       (request->arguments->writer == profiling->begun.writer && !strcmp(profiling->begun.writer->name, "jfr"));
+}
+
+static void answer_begun(const struct request *request)
+{
+	if (write_begun(request->profiling, &request->answer->text))
+		request->answer->code = DUET_ANSWER_REFUSED;
+}
+
+static void stop(const struct request *request)
+{
+	struct profiling *profiling = request->profiling;
+	bool was_running = profiling_is_running(profiling);
+
+	if (is_of_library(request) && request->arguments->file && request->arguments->writer) {
+		answer_file(request, true);
+		return;
+	}
+	end_recording(profiling);
+	if (was_running && goes_to_begun(request))
+		answer_begun(request);
+	else if (request->arguments->writer)
+		answer_report(request);
+	else if (!was_running)
+		refuse(request, "Profiler is not active");
+	if (was_running && !request->arguments->writer && !request->answer->code)
+		buf_printf(&request->answer->text, "Profiling stopped after %llu seconds. No dump options specified\n",
+			   (unsigned long long)state_seconds(&profiling->recording));
+}
+
+static void dump(const struct request *request)
+{
+	if (!request->arguments->writer)
+		refuse(request, "No output format selected");
+	else if (is_of_library(request) && request->arguments->file)
+		answer_file(request, false);
+	else if (profiling_is_running(request->profiling) && goes_to_begun(request))
+		answer_begun(request);
+	else
+		answer_report(request);
+}
+
+/* ---- answers about the state ---- */
+
+static void write_text(const struct request *request, struct report_file *file)
+{
+	struct buf *text = &request->answer->text;
+	int report = memfd_create("duet-report", MFD_CLOEXEC);
+	int err = report < 0 ? -errno : io_write_all(report, text->data, text->len);
+
+	buf_clear(text);
+	if (!err)
+		err = report_file_write(file, report, text);
+	if (report >= 0)
+		close(report);
+	if (err)
+		request->answer->code = DUET_ANSWER_REFUSED;
+	else if (request->question->head.kind == DUET_QUESTION_API)
+		buf_add_str(text, "OK");
+}
+
+/* Answers can also be written to a file. */
+static void report_state(const struct request *request)
+{
+	struct report_file file;
+
+	state_print(&request->profiling->recording, &request->profiling->begun, request->arguments->action,
+		    &request->answer->text);
+	if (!request->arguments->file || !is_of_library(request))
+		return;
+	if (open_file(request->profiling, request->arguments->file, &file, &request->answer->text)) {
+		request->answer->code = DUET_ANSWER_NO_FILE;
+		return;
+	}
+	write_text(request, &file);
+	report_file_discard(&file);
+}
+
+/* ---- the log ---- */
+
+static bool is_stream(const char *log)
+{
+	return !log || !strcmp(log, "stdout") || !strcmp(log, "stderr");
+}
+
+static void write_log(const struct profiling *profiling, const char *path, struct recorder_answer *answer,
+		      bool with_report)
+{
+	struct buf whole;
+
+	buf_init(&whole);
+	absolute_path(profiling, path, &whole);
+	answer_log_write(whole.data, answer, with_report);
+	buf_release(&whole);
+}
+
+/* An agent has no caller for a returned text, so the whole answer goes to the log. */
+static void move_to_log(struct recorder_answer *answer)
+{
+	if (answer->text.len)
+		buf_printf(&answer->log, answer->code ? "[ERROR] %s\n" : "%s", answer->text.data);
+	buf_clear(&answer->text);
+}
+
+static void settle_log(const struct request *request, const char *log, const char *level)
+{
+	struct recorder_answer *answer = request->answer;
+	bool is_agent = request->question->head.kind == DUET_QUESTION_AGENT;
+
+	if (is_agent)
+		move_to_log(answer);
+	answer->stream = log && !strcmp(log, "stderr") ? DUET_ANSWER_STDERR : DUET_ANSWER_STDOUT;
+	if (level && !strcmp(level, "none"))
+		buf_clear(&answer->log);
+	if (!is_stream(log))
+		write_log(request->profiling, log, answer, is_agent);
+}
+
+/* ---- the limit of memory ---- */
+
+/* Once for each recording, with its first report. */
+static void report_limit(const struct request *request)
+{
+	struct recording *recording = &request->profiling->recording;
+
+	if (request->answer->code || recording->is_thin_reported || !recording_is_thin(recording))
+		return;
+	recording->is_thin_reported = true;
+	buf_add_str(lines_of(request), "[WARN] The recording neared its limit of memory (memlimit): fewer samples "
+				       "were kept, and each stands for several\n");
+}
+
+static void report_empty(const struct request *request)
+{
+	if (!request->answer->code && request->profiling->recording.is_report_empty)
+		buf_add_str(lines_of(request), "[INFO] No samples were collected\n");
+}
+
+/* ---- questions ---- */
+
+static void execute_for_server(void *context, const char *command, struct recorder_answer *answer)
+{
+	struct recorder_question question = {.head = {.kind = DUET_QUESTION_COMMAND}, .socket = -1};
+
+	buf_init(&question.arguments);
+	buf_add_str(&question.arguments, command);
+	profiling_answer(context, &question, answer);
+	recorder_question_release(&question);
+}
+
+/* Without a server, the command is executed all the same. */
+static void serve(const struct request *request)
+{
+	struct server *server = &request->profiling->server;
+	const char *address = request->arguments->server;
+	struct buf why;
+
+	if (!address)
+		return;
+	buf_init(&why);
+	server->execute = execute_for_server;
+	server->context = request->profiling;
+	if (!is_of_library(request))
+		buf_add_str(&why, "server= is for arguments of the library");
+	else
+		(void)server_open(server, address, request->profiling->pid, &why);
+	buf_printf(lines_of(request), why.len ? "[ERROR] %s\n" : "[INFO] HTTP server started at %s\n",
+		   why.len ? why.data : address);
+	buf_release(&why);
+}
+
+static void obey(struct request *request)
+{
+	serve(request);
+	request->profiling->recording.is_report_empty = false;
+	switch (request->arguments->action) {
+	case ASPROF_START:
+	case ASPROF_RESUME:
+		begin(request);
+		return;
+	case ASPROF_STOP:
+		stop(request);
+		report_limit(request);
+		report_empty(request);
+		return;
+	case ASPROF_DUMP:
+		dump(request);
+		report_limit(request);
+		report_empty(request);
+		return;
+	case ASPROF_CHECK:
+		check(request);
+		return;
+	case ASPROF_NONE:
+		return;
+	case ASPROF_STATUS:
+	case ASPROF_MEMINFO:
+	case ASPROF_METRICS:
+	case ASPROF_LIST:
+	case ASPROF_VERSION:
+		report_state(request);
+	}
+}
+
+/* ---- the recording of another user's recorder ---- */
+
+/* The library writes no files, and the other recorder none for this user. */
+static void pass_on_to_file(const struct request *request, int connection)
+{
+	struct recorder_answer *answer = request->answer;
+	struct report_file file;
+
+	if (open_file(request->profiling, request->arguments->file, &file, &answer->text)) {
+		answer->code = DUET_ANSWER_NO_FILE;
+		return;
+	}
+	peer_recorder_answer(connection, request->arguments, request->question->arguments.data, answer);
+	if (!answer->code && answer->report >= 0 && report_file_write(&file, answer->report, &answer->text))
+		answer->code = DUET_ANSWER_REFUSED;
+	if (!answer->code && answer->report >= 0 && request->question->head.kind == DUET_QUESTION_API)
+		buf_add_str(&answer->text, "OK");
+	if (answer->report >= 0)
+		close(answer->report);
+	answer->report = -1;
+	report_file_discard(&file);
+}
+
+/*
+ * Returns true if the command is about a recording of root's recorder, and was answered. Root's does not ask back: each
+ * would wait for the other one.
+ */
+static bool obey_peer(const struct request *request)
+{
+	enum asprof_action action = request->arguments->action;
+	struct profiling *profiling = request->profiling;
+	int connection;
+
+	if (!geteuid() || profiling_is_running(profiling) || action == ASPROF_NONE || action == ASPROF_LIST ||
+	    action == ASPROF_VERSION || request->question->head.kind == DUET_QUESTION_SHARED)
+		return false;
+	connection = peer_recorder_find(profiling->pid, profiling->start_ticks);
+	if (connection < 0)
+		return false;
+	if (action == ASPROF_START || action == ASPROF_RESUME)
+		refuse(request, "Profiler already started");
+	else if (is_of_library(request) && request->arguments->file)
+		pass_on_to_file(request, connection);
+	else
+		peer_recorder_answer(connection, request->arguments, request->question->arguments.data,
+				     request->answer);
+	close(connection);
+	return true;
+}
+
+static void obey_if_permitted(struct request *request)
+{
+	bool is_shared = request->question->head.kind == DUET_QUESTION_SHARED;
+
+	if ((is_shared || request->question->is_other) && !(is_shared && peer_recorder_may_request(request->arguments)))
+		refuse(request, "another user's recording can only be queried (status, metrics), dumped and stopped");
+	else if (request->question->is_other &&
+		 peer_recorder_shows_others(request->arguments, &request->profiling->begun))
+		refuse(request, "the recording has what processes of all users use: only root can dump or stop it");
+	else if (!obey_peer(request))
+		obey(request);
+}
+
+static void obey_arguments(struct profiling *profiling, const struct recorder_question *question,
+			   struct recorder_answer *answer)
+{
+	struct asprof_arguments arguments = {0};
+	struct request request = {profiling, &arguments, question, answer};
+	const char *text = question->arguments.data;
+	char *log = NULL, *level = NULL;
+	struct buf warnings;
+
+	buf_init(&warnings);
+	if (asprof_arguments_parse(&arguments, text, &warnings, &answer->text)) {
+		answer->code = DUET_ANSWER_NOT_UNDERSTOOD;
+		log = asprof_arguments_word(text, "log");
+		level = asprof_arguments_word(text, "loglevel");
+	} else {
+		log = arguments.log ? strdup(arguments.log) : NULL;
+		level = arguments.log_level ? strdup(arguments.log_level) : NULL;
+		buf_add_str(lines_of(&request), warnings.data);
+		obey_if_permitted(&request);
+	}
+	if (is_of_library(&request))
+		settle_log(&request, log, level);
+	free(log);
+	free(level);
+	buf_release(&warnings);
+	asprof_arguments_release(&arguments);
+}
+
+void profiling_answer(struct profiling *profiling, const struct recorder_question *question,
+		      struct recorder_answer *answer)
+{
+	if (question->head.name[0] && !question->is_other)
+		profiling->agent = question->head;
+	/* A JVM that is shutting down answers no requests any more. */
+	profiling->recording.is_ending |= question->head.kind == DUET_QUESTION_EXIT;
+	if (question->head.kind == DUET_QUESTION_SAMPLES)
+		buf_printf(&answer->text, "%llu", (unsigned long long)state_sums(&profiling->recording).samples);
+	else if (question->head.kind == DUET_QUESTION_EXIT && !question->is_other)
+		profiling_end(profiling);
+	else if (question->head.kind == DUET_QUESTION_PREPARE && !question->is_other)
+		prepare(profiling, question->arguments.data);
+	else if (question->head.kind == DUET_QUESTION_CHOOSE && !question->is_other)
+		(void)thread_filter_choose(&profiling->recording.choices, question->arguments.data);
+	else
+		obey_arguments(profiling, question, answer);
+	profiling->used_ns = clock_monotonic_ns();
+}
+
+/* ---- timeouts and ends ---- */
+
+static void restart(struct profiling *profiling)
+{
+	const struct recording_subject subject = subject_of(profiling);
+	struct buf why;
+
+	buf_init(&why);
+	if (recording_start(&profiling->recording, &subject, &profiling->begun, &why))
+		log_error("process %d: %s", profiling->pid, why.data);
+	else
+		set_end(profiling);
+	buf_release(&why);
+}
+
+void profiling_step(struct profiling *profiling)
+{
+	bool is_due = profiling->until_ns && clock_monotonic_ns() >= profiling->until_ns;
+
+	step_prepared(profiling);
+	server_step(&profiling->server);
+	if (recording_has_ended(&profiling->recording)) {
+		end_recording(profiling);
+		write_unasked(profiling);
+	} else if (is_due) {
+		end_recording(profiling);
+		write_unasked(profiling);
+		if (profiling->begun.loop_ns)
+			restart(profiling);
+	}
+}
+
+void profiling_end(struct profiling *profiling)
+{
+	server_close(&profiling->server); /* the next JVM needs the address */
+	if (!profiling_is_running(profiling))
+		return;
+	end_recording(profiling);
+	write_unasked(profiling);
+}
+
+void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks)
+{
+	*profiling = (struct profiling){
+		.pid = pid,
+		.start_ticks = start_ticks,
+		.used_ns = clock_monotonic_ns(),
+	};
+	recording_init(&profiling->recording);
+	buf_init(&profiling->begun_file);
+}
+
+void profiling_release(struct profiling *profiling)
+{
+	recording_release(&profiling->recording);
+	asprof_arguments_release(&profiling->begun);
+	buf_release(&profiling->begun_file);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state of a process that async-profiler's commands share (idle or recording), and what each command does.
+ * `asprof`, Java and the JVM's command line see the same state.
+ */
+#ifndef RECORDER_PROFILING_H
+#define RECORDER_PROFILING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "recorder/arguments.h"
+#include "recorder/recorder_socket.h"
+#include "recorder/recording.h"
+#include "recorder/server.h"
+
+struct profiling {
+	pid_t pid;
+	uint64_t start_ticks;
+	struct recording recording;
+	struct asprof_arguments begun; /* the arguments with which the recording was started */
+	struct buf begun_file; /* its file, absolute; empty: none */
+	uint64_t until_ns; /* timeout or loop, CLOCK_MONOTONIC; 0: none */
+	unsigned int number; /* number of the file, for %n */
+	struct duet_question agent; /* where the loaded agent listens; name[0] is 0: no agent is known */
+	uint64_t used_ns; /* time of the last command or of the last end of a recording */
+	struct server server; /* commands by HTTP */
+	uint64_t prepare_ns; /* when the next recording is prepared, CLOCK_MONOTONIC; 0: it is not */
+};
+
+void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks);
+/* Executes the question. Fills *answer, which was initialized empty; the caller releases it. */
+void profiling_answer(struct profiling *profiling, const struct recorder_question *question,
+		      struct recorder_answer *answer);
+/* Call some times a second: ends recordings that are due, writes their files, and begins again for a loop. */
+void profiling_step(struct profiling *profiling);
+void profiling_end(struct profiling *profiling); /* ends a running recording, and writes its file */
+void profiling_release(struct profiling *profiling);
+
+static inline bool profiling_is_running(const struct profiling *profiling)
+{
+	return profiling->recording.child;
+}
+
+#endif

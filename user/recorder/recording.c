@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "cmd/inputs.h"
+#include "cmd/record.h"
+#include "jvms/flight_recording.h"
+#include "proc/process.h"
+#include "recorder/begin_end.h"
+#include "recorder/thread_filter.h"
+#include "recorder/wanted_events.h"
+#include "status/report.h"
+#include "writers/output_files.h"
+#include "writers/shared/grouping.h"
+
+#define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
+#define END_NS (15 * NS_PER_SEC) /* longest wait for the end; longer than the session's own deadlines at its end */
+#define FLUSH_NS NS_PER_SEC
+#define STEP_NS NS_PER_MS
+#define LOG_MAX (64u << 10)
+#define MAX_PARTS 64 /* most parts of resumed recordings; then they become one */
+#define EMPTY_STATUS 3 /* exit code of the child that has made an empty report */
+#define PART_FORMAT "duet" /* no report has this format */
+#define MEMORY_BYTES (256u << 20) /* limit of all parts, if memlimit is not given */
+
+static void pause_a_step(void)
+{
+	const struct timespec step = {.tv_nsec = STEP_NS};
+
+	nanosleep(&step, NULL);
+}
+
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : st.st_size;
+}
+
+static bool has_ended(pid_t child, int *ret_status)
+{
+	return waitpid(child, ret_status, WNOHANG) != 0;
+}
+
+/* Appends the last error that the child logged, without its prefix; without an error, how the child ended. */
+static void report_failure(int log, int status, struct buf *why)
+{
+	static const char prefix[] = "duet: error: ";
+	const char *line = NULL;
+	struct buf text;
+
+	buf_init(&text);
+	(void)io_read_again(log, LOG_MAX, &text);
+	for (const char *next = text.data; (next = strstr(next, prefix)) != NULL; next++)
+		line = next + strlen(prefix);
+	if (line)
+		buf_printf(why, "%.*s", (int)strcspn(line, "\n"), line);
+	else if (WIFSIGNALED(status))
+		buf_printf(why, "the recording was ended by signal %d", WTERMSIG(status));
+	else
+		buf_printf(why, "the recording ended at once");
+	buf_release(&text);
+}
+
+/* ---- the child ---- */
+
+/* The child begins its output when it begins to sample. */
+static int await_begin(struct recording *recording, int part, struct buf *why)
+{
+	uint64_t until_ns = clock_monotonic_ns() + BEGIN_NS;
+	int status;
+
+	while (!size_of(part)) {
+		if (has_ended(recording->child, &status)) {
+			report_failure(recording->log, status, why);
+			recording->child = 0;
+			return -ECHILD;
+		}
+		if (clock_monotonic_ns() > until_ns) {
+			recording_stop(recording);
+			buf_printf(why, "the recording did not begin within %llu s", BEGIN_NS / NS_PER_SEC);
+			return -ETIMEDOUT;
+		}
+		pause_a_step();
+	}
+	return 0;
+}
+
+static uint64_t memory_limit_of(const struct asprof_arguments *arguments)
+{
+	uint64_t asked = arguments->memory_bytes ? arguments->memory_bytes : MEMORY_BYTES;
+
+	return asked < RECORD_FILE_MIN_BYTES ? RECORD_FILE_MIN_BYTES : asked;
+}
+
+/* What a child needs to know of the parts that were recorded before. */
+static struct recording_subject with_limit(const struct recording *recording, const struct recording_subject *subject,
+					   const struct asprof_arguments *arguments, bool is_first)
+{
+	struct recording_subject limited = *subject;
+
+	limited.max_bytes = memory_limit_of(arguments) - (is_first ? 0 : recording_bytes(recording));
+	return limited;
+}
+
+/* Takes the child that waits, if it makes this recording; otherwise starts another one. Lets it begin. */
+static int begin_child(struct recording *recording, const struct recording_subject *of,
+		       const struct asprof_arguments *arguments, struct recording_child *ret, struct buf *why)
+{
+	const struct recording_subject subject = with_limit(recording, of, arguments, false);
+	int err;
+
+	*ret = recording->waiting;
+	if (recording_child_fits(&recording->waiting, &subject, arguments) &&
+	    !recording_child_begin(&recording->waiting, subject.agent))
+		return 0;
+	recording_child_end(&recording->waiting);
+	err = recording_child_start(&recording->waiting, &subject, arguments, why);
+	if (err)
+		return err;
+	*ret = recording->waiting;
+	err = recording_child_begin(&recording->waiting, subject.agent);
+	if (err)
+		buf_printf(why, "the process of the recording has ended at once: %s", strerror(-err));
+	return err;
+}
+
+/* Takes ownership of what the child writes. */
+static int add_part(struct recording *recording, const struct recording_child *child)
+{
+	if (recording->log >= 0)
+		close(recording->log);
+	recording->log = child->log;
+	recording->child = child->pid;
+	recording->is_thin_reported = false;
+	if (vec_push(&recording->parts, child->part) == 0)
+		return 0;
+	close(child->part);
+	recording_stop(recording);
+	return -ENOMEM;
+}
+
+void recording_prepare(struct recording *recording, const struct recording_subject *of,
+		       const struct asprof_arguments *arguments)
+{
+	const struct recording_subject subject = with_limit(recording, of, arguments, true);
+	struct buf why;
+
+	if (recording_child_fits(&recording->waiting, &subject, arguments))
+		return;
+	buf_init(&why);
+	recording_child_end(&recording->waiting);
+	if (recording_child_start(&recording->waiting, &subject, arguments, &why))
+		log_debug("process %d: %s", subject.pid, why.data);
+	buf_release(&why);
+}
+
+static void forget_parts(struct recording *recording)
+{
+	for (size_t i = 0; i < recording->parts.len; i++)
+		close(recording->parts.items[i]);
+	vec_clear(&recording->parts);
+}
+
+static int check_room(const struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+{
+	uint64_t most = memory_limit_of(arguments);
+
+	if (recording_bytes(recording) + RECORD_FILE_MIN_BYTES <= most)
+		return 0;
+	buf_printf(why, "the recording has reached its limit of %llu kB: start a new one, or give a larger memlimit",
+		   (unsigned long long)most >> 10);
+	return -ENOSPC;
+}
+
+static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
+
+/* Makes one part of all. No child may run. */
+static int merge_parts(struct recording *recording, struct buf *why)
+{
+	const struct asprof_arguments whole = {.writer = writer_by_name(PART_FORMAT)};
+	int merged = read_parts(recording, &whole, why);
+
+	if (merged < 0)
+		return merged;
+	forget_parts(recording);
+	return vec_push(&recording->parts, merged); /* cannot fail: there were more */
+}
+
+/* ---- JFR ---- */
+
+static bool is_event(const struct asprof_arguments *arguments, const char *name)
+{
+	return arguments->event && !strcmp(arguments->event, name);
+}
+
+/* async-profiler's name of what samples the main event */
+static const char *engine_of(const struct asprof_arguments *arguments)
+{
+	static const char *const same[] = {"ctimer", "itimer", "wall"};
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		if (is_event(arguments, same[i]))
+			return same[i];
+	return "perf_events";
+}
+
+/* Keeps what the start command says about JFR files: the command that ends the recording does not repeat it. */
+static void keep_options(struct recording *recording, const struct asprof_arguments *arguments)
+{
+	recording->jfr = arguments->style.jfr;
+	recording->begun_cycles = arguments->clock && !strcmp(arguments->clock, "tsc") ? clock_cycles() : 0;
+	buf_clear(&recording->settings);
+	buf_printf(&recording->settings, "engine=%s\nevent=%s\n%s", engine_of(arguments),
+		   arguments->event ? arguments->event : "cpu",
+		   strstr(arguments->settings.data, "cstack=") ? "" : "cstack=vm\n");
+	buf_add_str(&recording->settings, arguments->settings.data);
+}
+
+static unsigned int without_of(const struct asprof_arguments *arguments)
+{
+	bool has_cpu = arguments->event || arguments->all, has_alloc = arguments->alloc.is_wanted || arguments->live;
+	unsigned int without = (arguments->style.jfr.without ^ WRITER_WITHOUT_ALL) & WRITER_WITHOUT_ALL;
+
+	if (has_cpu || !(has_alloc || arguments->lock.is_wanted || arguments->wall.is_wanted))
+		without |= FLIGHT_WITHOUT_CPU;
+	if (has_alloc || arguments->all)
+		without |= FLIGHT_WITHOUT_ALLOC;
+	if (arguments->lock.is_wanted || arguments->all)
+		without |= FLIGHT_WITHOUT_LOCK;
+	return without;
+}
+
+static int start_jdk(struct recording *recording, pid_t pid, const struct asprof_arguments *arguments, struct buf *why)
+{
+	struct process_table processes;
+	const struct process *process;
+	int err = -ESRCH;
+
+	flight_recording_release(&recording->jdk);
+	buf_clear(&recording->jdk_why);
+	if (!arguments->jfrsync)
+		return 0;
+	process_table_init(&processes);
+	process = process_get(&processes, pid, 0);
+	if (process)
+		err = flight_recording_start(&recording->jdk, process, arguments->jfrsync, without_of(arguments), why);
+	else
+		buf_printf(why, "process %d has ended", pid);
+	process_table_release(&processes);
+	return err;
+}
+
+/* Reads what the JVM has recorded until now. If that fails, the report says so. */
+static void update_jdk(struct recording *recording, bool is_end)
+{
+	if (!recording->jdk.is_running)
+		return;
+	buf_clear(&recording->jdk_why);
+	(void)flight_recording_update(&recording->jdk, is_end, recording->is_ending, &recording->jdk_why);
+}
+
+static void set_jfr(struct recording *recording, struct writer_options *style)
+{
+	uint64_t cycles = clock_cycles(), ns = clock_monotonic_ns();
+
+	style->jfr = recording->jfr;
+	style->jfr.settings = recording->settings.data;
+	style->jfr.jdk_file = recording->jdk.file >= 0 ? &recording->jdk.file : NULL;
+	if (recording->begun_cycles && ns > recording->begun_ns)
+		style->jfr.ticks_per_second = (uint64_t)((double)(cycles - recording->begun_cycles) * NS_PER_SEC /
+							  (double)(ns - recording->begun_ns));
+}
+
+/* ---- begin and end ---- */
+
+void recording_init(struct recording *recording)
+{
+	*recording = (struct recording){.log = -1, .jdk = FLIGHT_RECORDING_NONE, .waiting = RECORDING_CHILD_NONE};
+	buf_init(&recording->jdk_why);
+	buf_init(&recording->settings);
+}
+
+/* Starts the JVM's own recording and the child. Returns 0 and the child, or -errno with why. */
+static int begin_both(struct recording *recording, const struct recording_subject *subject,
+		      const struct asprof_arguments *arguments, struct recording_child *ret, struct buf *why)
+{
+	int err = start_jdk(recording, subject->pid, arguments, why);
+
+	keep_options(recording, arguments);
+	if (!err)
+		err = begin_child(recording, subject, arguments, ret, why);
+	if (err)
+		return err;
+	recording->begun_ns = clock_monotonic_ns();
+	err = add_part(recording, ret);
+	if (err)
+		buf_add_str(why, "no memory for the recording");
+	return err;
+}
+
+int recording_resume(struct recording *recording, const struct recording_subject *subject,
+		     const struct asprof_arguments *arguments, struct buf *why)
+{
+	struct recording_child child;
+	int err = check_room(recording, arguments, why);
+
+	if (!err && recording->parts.len == MAX_PARTS)
+		err = merge_parts(recording, why);
+	recording->begun = arguments;
+	recording->shape = (struct report_shape){
+		.stacks = stack_shape_of(arguments->cstack),
+		.most_frames = arguments->depth,
+		.kept_frames = arguments->kept_depth,
+		.wall_ns = asprof_arguments_wall_ns(arguments),
+	};
+	recording->source = asprof_arguments_source(arguments);
+	if (!err)
+		err = begin_both(recording, subject, arguments, &child, why);
+	if (!err) {
+		err = await_begin(recording, child.part, why);
+		if (err)
+			close(recording->parts.items[--recording->parts.len]);
+	}
+	if (err)
+		flight_recording_release(&recording->jdk);
+	return err;
+}
+
+int recording_start(struct recording *recording, const struct recording_subject *subject,
+		    const struct asprof_arguments *arguments, struct buf *why)
+{
+	forget_parts(recording);
+	return recording_resume(recording, subject, arguments, why);
+}
+
+void recording_stop(struct recording *recording)
+{
+	uint64_t until_ns = clock_monotonic_ns() + END_NS;
+	int status;
+
+	if (!recording->child)
+		return;
+	recording->ended_ns = clock_monotonic_ns();
+	kill(recording->child, SIGINT);
+	while (!has_ended(recording->child, &status)) {
+		if (clock_monotonic_ns() > until_ns)
+			kill(recording->child, SIGKILL);
+		pause_a_step();
+	}
+	recording->child = 0;
+	update_jdk(recording, true);
+}
+
+bool recording_has_ended(struct recording *recording)
+{
+	int status;
+
+	if (!recording->child || !has_ended(recording->child, &status))
+		return false;
+	recording->ended_ns = clock_monotonic_ns();
+	recording->child = 0;
+	recording->is_ending = true;
+	update_jdk(recording, true);
+	return true;
+}
+
+/* ---- reports ---- */
+
+/* The file grows with each flush, even if there are no new samples. */
+static void flush(const struct recording *recording)
+{
+	int part = recording->parts.items[recording->parts.len - 1];
+	uint64_t until_ns = clock_monotonic_ns() + FLUSH_NS;
+	off_t before = size_of(part);
+
+	kill(recording->child, SIGUSR1);
+	while (size_of(part) == before && clock_monotonic_ns() < until_ns)
+		pause_a_step();
+}
+
+/* Applies what the start command has asked of all reports. */
+static int apply_begun(const struct recording *recording, struct profile *profile, const struct writer *writer,
+		       struct buf *why)
+{
+	const struct asprof_arguments *begun = recording->begun;
+	int err = begin_end_apply(profile, begun, writer->has_all_events);
+
+	if (!err && begun->filter)
+		err = thread_filter_apply(profile, begun->filter, &recording->choices);
+	if (err)
+		buf_add_str(why, "no memory for the report");
+	return err ? err : report_shape(profile, &recording->shape, writer, why);
+}
+
+static int stop_at_first(void *context, const struct profile_sample *sample)
+{
+	(void)context, (void)sample;
+	return 1;
+}
+
+/* People take an empty file or page for a failure. The text report says how many samples there are. */
+static bool is_empty_picture(const struct profile *profile, const struct writer *writer)
+{
+	bool is_picture = !strcmp(writer->name, "collapsed") || !strcmp(writer->name, "flamegraph") ||
+			  !strcmp(writer->name, "tree");
+
+	return is_picture && !timeline_each(&profile->samples, stop_at_first, NULL);
+}
+
+/* Returns the exit code. */
+static int write_report(struct recording *recording, const struct asprof_arguments *arguments, char **paths,
+			size_t count)
+{
+	struct writer_options style = arguments->style;
+	struct profile profile;
+	struct buf why;
+	int err = 0;
+
+	if (inputs_read_all(&profile, paths, count) < 0)
+		return 1;
+	buf_init(&why);
+	if (strcmp(arguments->writer->name, PART_FORMAT) != 0)
+		err = apply_begun(recording, &profile, arguments->writer, &why);
+	if (err) {
+		log_error("%s", why.data);
+		return 1;
+	}
+	style.source = recording->source;
+	style.processes = false; /* there is one process only */
+	set_jfr(recording, &style);
+	if (recording->jdk_why.len)
+		profile_add_loss(&profile, 1, recording->jdk_why.data);
+	err = grouping_write(arguments->writer, &profile, &style, stdout);
+	if (!err && fflush(stdout))
+		err = -errno;
+	if (err >= 0)
+		return is_empty_picture(&profile, arguments->writer) ? EMPTY_STATUS : 0;
+	log_error("the report could not be made: %s", strerror(-err));
+	return 1;
+}
+
+static int add_count(void *context, const struct profile_sample *sample)
+{
+	*(uint64_t *)context += sample->count;
+	return 0;
+}
+
+static uint64_t walk_ns_of(const struct profile *profile)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < profile->facts.len; i++)
+		if (!strcmp(intern_text(&profile->strings, profile->facts.items[i].key), REPORT_WALKS))
+			sum_ns += strtoull(intern_text(&profile->strings, profile->facts.items[i].value), NULL, 10);
+	return sum_ns;
+}
+
+static int write_sums(char **paths, size_t count)
+{
+	struct profile profile;
+	uint64_t samples = 0;
+
+	if (inputs_read_all(&profile, paths, count) < 0 || timeline_each(&profile.samples, add_count, &samples) < 0)
+		return 1;
+	printf("%llu %llu", (unsigned long long)samples, (unsigned long long)walk_ns_of(&profile));
+	return fflush(stdout) != 0;
+}
+
+/* Does not return. Reads the parts by name: each reader has its own position. `arguments`: NULL for the sums. */
+static void report(struct recording *recording, const struct asprof_arguments *arguments)
+{
+	size_t count = recording->parts.len;
+	char names[MAX_PARTS][32], *paths[MAX_PARTS];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", recording->parts.items[i]);
+		paths[i] = names[i];
+	}
+	_exit(arguments ? write_report(recording, arguments, paths, count) : write_sums(paths, count));
+}
+
+/* Returns the descriptor of what a child has written, or -errno with why. */
+static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+{
+	int out = memfd_create("duet-report", MFD_CLOEXEC), log = memfd_create("duet-log", MFD_CLOEXEC), status = 1;
+	pid_t child = -1, recorder = getpid();
+
+	if (recording->child)
+		flush(recording);
+	if (out >= 0 && log >= 0)
+		child = fork();
+	if (!child) {
+		recording_child_redirect(recorder, out, log);
+		report(recording, arguments);
+	}
+	if (child < 0)
+		buf_printf(why, "no process for the report: %s", strerror(errno));
+	else
+		(void)child_await(child, &status);
+	recording->is_report_empty = WIFEXITED(status) && WEXITSTATUS(status) == EMPTY_STATUS;
+	if (recording->is_report_empty)
+		status = 0;
+	else if (status && child > 0)
+		report_failure(log, status, why);
+	if (log >= 0)
+		close(log);
+	if (child > 0 && !status)
+		return out;
+	if (out >= 0)
+		close(out);
+	return -EIO;
+}
+
+int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
+{
+	if (recording->child && arguments->writer && !strcmp(arguments->writer->name, "jfr"))
+		update_jdk(recording, false);
+	return read_parts(recording, arguments, why);
+}
+
+int recording_sum(struct recording *recording, struct recording_sums *ret)
+{
+	char text[64] = "", *end;
+	struct buf why;
+	int out;
+
+	buf_init(&why);
+	out = read_parts(recording, NULL, &why);
+	buf_release(&why);
+	if (out < 0)
+		return out;
+	(void)!pread(out, text, sizeof(text) - 1, 0);
+	close(out);
+	ret->samples = strtoull(text, &end, 10);
+	ret->walk_ns = strtoull(end, NULL, 10);
+	return 0;
+}
+
+bool recording_is_thin(const struct recording *recording)
+{
+	struct buf log;
+	char path[32];
+	bool is_thin;
+
+	/* a descriptor with a position of its own: the child may be writing */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", recording->log);
+	buf_init(&log);
+	(void)io_read_file(AT_FDCWD, path, LOG_MAX, &log);
+	is_thin = log.len && strstr(log.data, OUTPUT_FILES_LIMIT);
+	buf_release(&log);
+	return is_thin;
+}
+
+uint64_t recording_bytes(const struct recording *recording)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < recording->parts.len; i++)
+		bytes += (uint64_t)size_of(recording->parts.items[i]);
+	return bytes;
+}
+
+void recording_release(struct recording *recording)
+{
+	recording_stop(recording);
+	vec_release(&recording->choices.all);
+	recording_child_end(&recording->waiting);
+	flight_recording_release(&recording->jdk);
+	buf_release(&recording->jdk_why);
+	buf_release(&recording->settings);
+	forget_parts(recording);
+	vec_release(&recording->parts);
+	if (recording->log >= 0)
+		close(recording->log);
+}

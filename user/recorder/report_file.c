@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/report_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COPY_BYTES 16384
+
+/* ---- names ---- */
+
+static void add_time(struct buf *ret)
+{
+	time_t now = time(NULL);
+	char stamp[32] = "";
+	struct tm local;
+
+	if (localtime_r(&now, &local))
+		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
+	buf_add_str(ret, stamp);
+}
+
+/* Appends the value of the variable in braces. Returns the text after the braces. */
+static const char *add_variable(const char *braces, struct buf *ret)
+{
+	size_t length = strcspn(braces + 1, "}");
+	char *name = strndup(braces + 1, length);
+	const char *value = name ? getenv(name) : NULL;
+
+	if (value)
+		buf_add_str(ret, value);
+	free(name);
+	return braces + 1 + length + (braces[1 + length] == '}');
+}
+
+static const char *add_number(const char *after, unsigned int number, struct buf *ret)
+{
+	char *end;
+	unsigned long most;
+
+	if (*after != '{' || !isdigit((unsigned char)after[1])) {
+		buf_printf(ret, "%u", number);
+		return after;
+	}
+	most = strtoul(after + 1, &end, 10);
+	buf_printf(ret, "%lu", most ? number % most : number);
+	return end + (*end == '}');
+}
+
+void report_file_name(const char *path, pid_t pid, unsigned int number, struct buf *ret)
+{
+	while (*path) {
+		char kind = *path == '%' ? path[1] : '\0';
+
+		path += kind && strchr("ptn{%", kind) ? 2 : 1;
+		if (kind == 'p')
+			buf_printf(ret, "%d", pid);
+		else if (kind == 't')
+			add_time(ret);
+		else if (kind == 'n')
+			path = add_number(path, number, ret);
+		else if (kind == '{')
+			path = add_variable(path - 1, ret);
+		else
+			buf_add_char(ret, path[-1]);
+	}
+}
+
+/* ---- files of the process ---- */
+
+/* Does not ask a file system for attributes: that of the process's root may never answer. */
+static int identify(const char *process, const char *name, struct statx *ret)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%s/%s", process, name);
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, ret);
+}
+
+static bool is_same(pid_t pid, const char *name)
+{
+	struct statx its, ours;
+	char process[16];
+
+	snprintf(process, sizeof(process), "%d", pid);
+	return identify(process, name, &its) < 0 || identify("self", name, &ours) < 0 ||
+	       (its.stx_dev_major == ours.stx_dev_major && its.stx_dev_minor == ours.stx_dev_minor &&
+		its.stx_ino == ours.stx_ino);
+}
+
+/* In the root of a process that has ended nothing can be created, so its files are looked up in ours. */
+static bool same_files(pid_t pid)
+{
+	return is_same(pid, "root") && is_same(pid, "ns/mnt");
+}
+
+/* ---- the file ---- */
+
+int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, struct buf *why)
+{
+	int err;
+
+	*file = (struct report_file){.foreign = FOREIGN_FILE_NONE};
+	if (same_files(pid))
+		err = io_output_open(&file->own, path, NULL);
+	else
+		err = foreign_file_create(&file->foreign, pid, start_ticks, path);
+	if (err < 0)
+		buf_printf(why, "Could not open output file: %s: %s", path, strerror(-err));
+	return err;
+}
+
+static int copy(struct report_file *file, int report)
+{
+	char bytes[COPY_BYTES];
+	ssize_t more;
+
+	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
+		if (fwrite(bytes, 1, (size_t)more, file->own.file) != (size_t)more)
+			return io_output_error(&file->own) ? io_output_error(&file->own) : -EIO;
+	return io_output_commit(&file->own);
+}
+
+int report_file_write(struct report_file *file, int report, struct buf *why)
+{
+	int err = file->foreign.child.pid ? foreign_file_write(&file->foreign, report) : copy(file, report);
+
+	report_file_discard(file);
+	if (err < 0)
+		buf_printf(why, "Could not write output file: %s", strerror(-err));
+	return err;
+}
+
+void report_file_discard(struct report_file *file)
+{
+	foreign_file_release(&file->foreign);
+	io_output_discard(&file->own);
+	*file = (struct report_file){.foreign = FOREIGN_FILE_NONE};
+}

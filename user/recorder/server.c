@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/server.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define BACKLOG 32
+#define REQUEST_MAX (80 << 10) /* bytes: 64 kB of arguments and the lines of the head */
+#define CLIENT_TIMEOUT_NS (10 * NS_PER_SEC)
+#define PAGE "<!DOCTYPE html>"
+#define FLIGHT_RECORDING "FLR"
+
+/* ---- addresses ---- */
+
+struct place {
+	char host[256];
+	char port[8];
+};
+
+static bool parse_place(const char *address, struct place *ret)
+{
+	const char *colon = strrchr(address, ':'), *port = colon ? colon + 1 : address, *host = address;
+	size_t length = colon ? (size_t)(colon - address) : 0, digits = strspn(port, "0123456789");
+	unsigned long number = strtoul(port, NULL, 10);
+
+	if (!digits || digits >= sizeof(ret->port) || port[digits] || !number || number > UINT16_MAX)
+		return false;
+	if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
+		host++;
+		length -= 2;
+	}
+	if (length >= sizeof(ret->host))
+		return false;
+	snprintf(ret->host, sizeof(ret->host), "%.*s", (int)length, host);
+	if (!length)
+		strcpy(ret->host, "127.0.0.1");
+	strcpy(ret->port, port);
+	return true;
+}
+
+/* Returns true for a name of the loopback interface. */
+static bool is_local_name(const char *name, size_t length)
+{
+	static const char *const names[] = {"localhost", "[::1]", "::1"};
+	char text[sizeof("255.255.255.255")];
+	struct in_addr v4;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (length == strlen(names[i]) && !strncasecmp(name, names[i], length))
+			return true;
+	if (length >= sizeof(text))
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)length, name);
+	return inet_pton(AF_INET, text, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
+}
+
+/* ---- requests ---- */
+
+/* Returns the value of a line of the request's head, with its length, or NULL. */
+static const char *find_header(const char *request, const char *name, size_t *ret_length)
+{
+	const size_t length = strlen(name);
+
+	for (const char *line = strstr(request, "\r\n"); line; line = strstr(line, "\r\n")) {
+		line += 2;
+		if (strncasecmp(line, name, length) || line[length] != ':')
+			continue;
+		line += length + 1;
+		line += strspn(line, " \t");
+		*ret_length = strcspn(line, "\r\n");
+		return line;
+	}
+	return NULL;
+}
+
+/* Of "HOST:PORT". */
+static size_t host_length(const char *host, size_t length)
+{
+	size_t before = length;
+
+	while (before && isdigit((unsigned char)host[before - 1]))
+		before--;
+	return before && host[before - 1] == ':' ? before - 1 : length;
+}
+
+/*
+ * Returns true for a request that a page of another site has made a browser send. If only this host is served, the
+ * name in the request must be one of this host, else the page's own name leads here.
+ */
+static bool is_of_other_site(const struct server *server, const char *request)
+{
+	size_t length = 0;
+	const char *site = find_header(request, "Sec-Fetch-Site", &length), *host;
+
+	if (site && strncmp(site, "none", length) != 0 && strncmp(site, "same-origin", length) != 0)
+		return true;
+	if (find_header(request, "Origin", &length))
+		return true;
+	host = find_header(request, "Host", &length);
+	return server->is_local && host && !is_local_name(host, host_length(host, length));
+}
+
+static int hex_digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/*
+ * Makes "start,event=cpu,threads" of "GET /start?event=cpu&threads HTTP/1.1". Returns false for other requests, and for
+ * control characters.
+ */
+static bool make_command(const char *request, struct buf *command)
+{
+	const char *at =
+		strncmp(request, "GET /", 5) ? strncmp(request, "POST /", 6) ? NULL : request + 6 : request + 5;
+	size_t length = at ? strcspn(at, " \r\n") : 0;
+
+	if (!at || strncmp(at + length, " HTTP/1.", 8) != 0)
+		return false;
+	for (const char *end = at + length; at < end; at++) {
+		char c = *at == '?' || *at == '&' ? ',' : *at;
+
+		if (c == '%' && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0) {
+			c = (char)(hex_digit(at[1]) << 4 | hex_digit(at[2]));
+			at += 2;
+		}
+		if (iscntrl((unsigned char)c))
+			return false;
+		buf_add_char(command, c);
+	}
+	return true;
+}
+
+/* Returns true if this is the first word of the arguments, which ends where asprof_arguments_parse() ends it. */
+static bool is_word(const char *arguments, const char *word)
+{
+	size_t length = strcspn(arguments, ",=");
+
+	return length == strlen(word) && !memcmp(arguments, word, length);
+}
+
+/* Whoever reaches the server may not write files as this user. */
+static bool names_file(const char *command)
+{
+	static const char *const words[] = {"file", "log", "server", "jfrsync"};
+
+	for (const char *at = command; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (is_word(at, words[i]))
+				return true;
+	}
+	return false;
+}
+
+static bool is_command(const char *command)
+{
+	static const char *const actions[] = {"start",	 "resume", "stop",    "dump",  "status",
+					      "metrics", "list",   "version", "check", "meminfo"};
+
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (is_word(command, actions[i]))
+			return true;
+	return false;
+}
+
+/* ---- answers ---- */
+
+/* Returns the status code. The answer's report, if there is one, is the client's. */
+static int execute(const struct server *server, struct server_client *client, const char *command, struct buf *body)
+{
+	struct recorder_answer answer = RECORDER_ANSWER_NONE;
+	int code;
+
+	buf_init(&answer.log);
+	buf_init(&answer.text);
+	server->execute(server->context, command, &answer);
+	code = !answer.code ? 200 : answer.code == DUET_ANSWER_NOT_UNDERSTOOD ? 400 : 500;
+	buf_add(body, answer.text.data, answer.text.len);
+	client->report = answer.report;
+	answer.report = -1;
+	recorder_answer_release(&answer);
+	return code;
+}
+
+/* Fills the body. Returns the status code. */
+static int answer_command(const struct server *server, struct server_client *client, struct buf *body)
+{
+	struct buf command;
+	int code = 404;
+
+	buf_init(&command);
+	if (!make_command(client->request.data, &command) || (command.len && !is_command(command.data))) {
+		buf_add_str(body, "Unknown command\n");
+	} else if (is_of_other_site(server, client->request.data)) {
+		buf_add_str(body, "pages of other sites may not send commands\n");
+		code = 403;
+	} else if (!command.len) {
+		buf_add_str(body, "Async-profiler server\n");
+		code = 200;
+	} else if (names_file(command.data)) {
+		buf_add_str(body, "the server writes no files: leave out file=, log=, jfrsync and server=; "
+				  "the answer is the report\n");
+		code = 400;
+	} else {
+		code = execute(server, client, command.data, body);
+	}
+	buf_release(&command);
+	return code;
+}
+
+static const char *type_of(const struct server_client *client, const struct buf *body)
+{
+	char begin[sizeof(PAGE)] = "";
+
+	if (client->report >= 0)
+		(void)!pread(client->report, begin, sizeof(begin) - 1, 0);
+	else
+		snprintf(begin, sizeof(begin), "%s", body->data);
+	if (!strcmp(begin, PAGE))
+		return "text/html; charset=utf-8";
+	return strncmp(begin, FLIGHT_RECORDING, strlen(FLIGHT_RECORDING)) ? "text/plain; charset=utf-8"
+									  : "application/octet-stream";
+}
+
+static void answer(const struct server *server, struct server_client *client)
+{
+	static const struct {
+		int code;
+		const char *text;
+	} codes[] = {{200, "OK"},
+		     {400, "Bad Request"},
+		     {403, "Forbidden"},
+		     {404, "Not Found"},
+		     {500, "Internal Server Error"}};
+	const char *text = "";
+	struct buf body;
+	struct stat st;
+	int code;
+
+	buf_init(&body);
+	code = answer_command(server, client, &body);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i].code == code)
+			text = codes[i].text;
+	if (client->report >= 0 && !fstat(client->report, &st))
+		client->report_bytes = st.st_size;
+	buf_printf(&client->answer,
+		   "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %llu\r\nX-Content-Type-Options: nosniff\r\n"
+		   "Connection: close\r\n\r\n",
+		   code, text, type_of(client, &body),
+		   (unsigned long long)body.len + (unsigned long long)client->report_bytes);
+	buf_add(&client->answer, body.data, body.len);
+	buf_release(&body);
+	client->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
+}
+
+/* ---- clients ---- */
+
+static void forget_client(struct server_client *client)
+{
+	if (client->fd < 0)
+		return;
+	close(client->fd);
+	if (client->report >= 0)
+		close(client->report);
+	buf_release(&client->request);
+	buf_release(&client->answer);
+	*client = (struct server_client){.fd = -1, .report = -1};
+}
+
+/* Returns false when the client is to be forgotten. */
+static bool receive(const struct server *server, struct server_client *client)
+{
+	char bytes[4096];
+	ssize_t more;
+
+	while ((more = recv(client->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		if (memchr(bytes, '\0', (size_t)more) || client->request.len + (size_t)more > REQUEST_MAX)
+			return false;
+		else
+			buf_add(&client->request, bytes, (size_t)more);
+	if (client->request.failed)
+		return false;
+	if (strstr(client->request.data, "\r\n\r\n"))
+		answer(server, client);
+	else if (more == 0 || (errno != EAGAIN && errno != EINTR))
+		return false;
+	return true;
+}
+
+/* Returns false when all is sent, or the client has gone. Each piece that the client takes gives it more time. */
+static bool send_more(struct server_client *client)
+{
+	ssize_t sent;
+
+	while (client->sent < client->answer.len) {
+		sent = send(client->fd, client->answer.data + client->sent, client->answer.len - client->sent,
+			    MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent < 0)
+			return errno == EAGAIN || errno == EINTR;
+		client->sent += (size_t)sent;
+	}
+	while (client->report >= 0 && client->report_sent < client->report_bytes) {
+		sent = sendfile(client->fd, client->report, &client->report_sent,
+				(size_t)(client->report_bytes - client->report_sent));
+		if (sent <= 0)
+			return sent < 0 && (errno == EAGAIN || errno == EINTR);
+		client->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
+	}
+	return false;
+}
+
+static void step_client(const struct server *server, struct server_client *client)
+{
+	bool goes_on = client->answer.len || receive(server, client);
+
+	if (goes_on && client->answer.len)
+		goes_on = send_more(client);
+	if (!goes_on || clock_monotonic_ns() > client->until_ns)
+		forget_client(client);
+}
+
+static void take_client(struct server *server, int fd)
+{
+	struct server_client *place = &server->clients[0];
+
+	for (size_t i = 0; i < SERVER_CLIENTS && place->fd >= 0; i++) {
+		struct server_client *client = &server->clients[i];
+
+		if (client->fd < 0 || client->until_ns < place->until_ns)
+			place = client;
+	}
+	forget_client(place);
+	place->fd = fd;
+	place->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
+	buf_init(&place->request);
+	buf_init(&place->answer);
+	step_client(server, place);
+}
+
+/* ---- its life ---- */
+
+static int listen_at(const struct addrinfo *at)
+{
+	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1, err = 0;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
+	    bind(fd, at->ai_addr, at->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
+		err = -errno;
+	if (err && fd >= 0)
+		close(fd);
+	return err ? err : fd;
+}
+
+/*
+ * Another network than the process's is not the one that was meant. Namespaces are files: nsfs's numbers identify them.
+ */
+static bool is_in_same_network(pid_t pid)
+{
+	struct stat own, other;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	return !stat("/proc/self/ns/net", &own) && !stat(path, &other) && own.st_ino == other.st_ino;
+}
+
+int server_open(struct server *server, const char *address, pid_t pid, struct buf *why)
+{
+	const struct addrinfo how = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	struct addrinfo *list = NULL;
+	struct place place;
+	int fd = -EINVAL;
+
+	if (server->is_open) {
+		buf_add_str(why, "the server runs already");
+		return -EALREADY;
+	}
+	if (!is_in_same_network(pid)) {
+		buf_printf(why, "server=%s: this process's recorder runs in another network", address);
+		return -EXDEV;
+	}
+	if (!parse_place(address, &place) || getaddrinfo(place.host, place.port, &how, &list)) {
+		buf_printf(why, "server=%s: PORT or HOST:PORT is accepted, with an address of this host", address);
+		return -EINVAL;
+	}
+	fd = listen_at(list);
+	freeaddrinfo(list);
+	if (fd < 0) {
+		buf_printf(why, "server=%s: %s", address, strerror(-fd));
+		return fd;
+	}
+	server->is_open = true;
+	server->listener = fd;
+	server->is_local = is_local_name(place.host, strlen(place.host));
+	for (size_t i = 0; i < SERVER_CLIENTS; i++)
+		server->clients[i] = (struct server_client){.fd = -1, .report = -1};
+	return 0;
+}
+
+void server_poll(const struct server *server, struct pollfd fds[SERVER_CLIENTS + 1])
+{
+	for (size_t i = 0; i < SERVER_CLIENTS; i++)
+		fds[i] = (struct pollfd){.fd = server->is_open ? server->clients[i].fd : -1,
+					 .events = server->clients[i].answer.len ? POLLOUT : POLLIN};
+	fds[SERVER_CLIENTS] = (struct pollfd){.fd = server->is_open ? server->listener : -1, .events = POLLIN};
+}
+
+void server_step(struct server *server)
+{
+	int fd;
+
+	if (!server->is_open)
+		return;
+	for (size_t i = 0; i < SERVER_CLIENTS; i++)
+		if (server->clients[i].fd >= 0)
+			step_client(server, &server->clients[i]);
+	for (int i = 0; i < SERVER_CLIENTS; i++) {
+		fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		take_client(server, fd);
+	}
+}
+
+void server_close(struct server *server)
+{
+	if (!server->is_open)
+		return;
+	for (size_t i = 0; i < SERVER_CLIENTS; i++)
+		forget_client(&server->clients[i]);
+	close(server->listener);
+	server->is_open = false;
+}

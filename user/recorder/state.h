@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* async-profiler's answers about the state of a recording: status, metrics, list and version. */
+#ifndef RECORDER_STATE_H
+#define RECORDER_STATE_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "recorder/arguments.h"
+#include "recorder/recording.h"
+
+/* Appends the answer. `begun`: arguments with which the recording was started. */
+void state_print(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
+		 struct buf *text);
+struct recording_sums state_sums(struct recording *recording); /* {0} before the first recording */
+uint64_t state_seconds(const struct recording *recording); /* since it began; of one that has ended, its length */
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+#include "status/report.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "join/splice.h"
+#include "event/event.h"
+#include "join/outcomes.h"
+#include "jvms/jvms.h"
+#include "limits/overhead.h"
+#include "limits/pool.h"
+#include "profile/profile.h"
+#include "status/losses.h"
+#include "subject/host.h"
+#include "subject/owners.h"
+
+#define TEXT_MAX 240
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* ---- facts ---- */
+
+static void fact_of_start(const struct report *report)
+{
+	time_t start = (time_t)(report->profile->start_realtime_ns / NS_PER_SEC);
+	struct tm utc;
+	char text[32] = "";
+
+	if (gmtime_r(&start, &utc))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
+	profile_add_fact(report->profile, "started", "%s", text);
+}
+
+static void fact_of_duration(const struct report *report)
+{
+	profile_add_fact(report->profile, "duration", "%.3f s",
+			 (double)(report->profile->end_ns - report->profile->start_ns) / 1e9);
+}
+
+static void facts_of_sampling(const struct report *report)
+{
+	struct profile *profile = report->profile;
+	struct buf events;
+
+	buf_init(&events);
+	event_list_text(report->events, 1, &events);
+	profile_add_fact(profile, "event", "%s", events.data);
+	buf_release(&events);
+	if (report->engine_why[0])
+		profile_add_fact(profile, "engine", "%s (%s)", report->engine->row->name, report->engine_why);
+	else
+		profile_add_fact(profile, "engine", "%s", report->engine->row->name);
+	if (report->agents->other_engine)
+		profile_add_fact(profile, "engine of others", "ctimer in %llu JVMs that may not open perf events",
+				 (unsigned long long)report->agents->other_engine);
+	if (!report->engine->row->standalone)
+		profile_add_fact(profile, "pairing", "%s", report->engine->uses_cookie ? "cookie" : "interval");
+}
+
+/*
+ * Returns the name of the second witness: AsyncGetCallTrace for the samples of a clock, JVMTI for those of a callback.
+ */
+static const char *witness_name(const struct event_list *events)
+{
+	if (!event_list_has_taps(events))
+		return "AsyncGetCallTrace";
+	return event_list_has_ticks(events) ? "AsyncGetCallTrace or JVMTI" : "JVMTI";
+}
+
+/* Formats how far the walks got. */
+static void walked_text(const struct report *report, char text[TEXT_MAX])
+{
+	bool is_signal = !report->engine->row->standalone && event_list_has_ticks(report->events);
+	const struct outcomes *outcomes = report->outcomes;
+
+	snprintf(text, TEXT_MAX,
+		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
+		 "%llu needed a %s%s (%.2f %%), %llu got one as a check",
+		 (unsigned long long)outcomes->rooted, (unsigned long long)outcomes->jvm_samples,
+		 percent(outcomes->rooted, outcomes->jvm_samples), (unsigned long long)outcomes->needed,
+		 is_signal ? "signal" : "call of ", is_signal ? "" : witness_name(report->events),
+		 percent(outcomes->needed, outcomes->jvm_samples), (unsigned long long)outcomes->checked);
+}
+
+/* Appends how many stacks have the same byte code indices as the witness's, if both had some. */
+static void add_bcis(const struct outcomes *outcomes, char text[TEXT_MAX])
+{
+	uint64_t alike = outcomes->bcis[ALIKE_AGREED], compared = alike + outcomes->bcis[ALIKE_DISAGREED];
+	size_t len = strlen(text);
+
+	if (compared)
+		snprintf(text + len, TEXT_MAX - len, "; the same byte code indices in %llu of %llu (%.2f %%)",
+			 (unsigned long long)alike, (unsigned long long)compared, percent(alike, compared));
+}
+
+/* Formats how often the witness agreed when both had a stack. */
+static void agreed_text(const struct report *report, char text[TEXT_MAX])
+{
+	const struct outcomes *outcomes = report->outcomes;
+	uint64_t agreeing = outcomes->witnesses[SPLICE_AGREED], less = outcomes->witnesses[SPLICE_SAW_LESS];
+	uint64_t contradicted = outcomes->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
+
+	if (!compared && report->agents->sources[JVM_OUTSIDE])
+		snprintf(text, TEXT_MAX, "read from outside: no witness");
+	else
+		snprintf(text, TEXT_MAX,
+			 "%llu of %llu Java stacks walked twice (%.2f %%), %s left out frames of %llu and "
+			 "contradicted %llu (%.2f %%)",
+			 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
+			 witness_name(report->events), (unsigned long long)less, (unsigned long long)contradicted,
+			 percent(contradicted, compared));
+	add_bcis(outcomes, text);
+}
+
+/* Formats how the JVMs were read, and whether the two sources agreed where there were two. */
+static void read_text(const struct report *report, char text[TEXT_MAX])
+{
+	const uint64_t *sources = report->agents->sources, *names = report->outcomes->names;
+	uint64_t compared = names[ALIKE_AGREED] + names[ALIKE_DISAGREED];
+	int len = snprintf(text, TEXT_MAX,
+			   "%llu JVMs from outside, %llu by an agent, %llu from outside until an agent was in",
+			   (unsigned long long)sources[JVM_OUTSIDE], (unsigned long long)sources[JVM_AGENT],
+			   (unsigned long long)sources[JVM_BOTH]);
+
+	if (compared)
+		snprintf(text + len, TEXT_MAX - (size_t)len, "; both named %llu of %llu Java stacks alike (%.2f %%)",
+			 (unsigned long long)names[ALIKE_AGREED], (unsigned long long)compared,
+			 percent(names[ALIKE_AGREED], compared));
+}
+
+static bool has_jvms(const struct report *report)
+{
+	const uint64_t *sources = report->agents->sources;
+
+	return sources[JVM_OUTSIDE] || sources[JVM_AGENT] || sources[JVM_BOTH];
+}
+
+/* Says how many stacks have inlined methods that the compilers have not recorded. */
+static void fact_of_inlining(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+
+	if (outcomes->estimated)
+		profile_add_fact(report->profile, "inlining",
+				 "estimated in %llu of %llu samples of JVM threads (%.2f %%)",
+				 (unsigned long long)outcomes->estimated, (unsigned long long)outcomes->jvm_samples,
+				 percent(outcomes->estimated, outcomes->jvm_samples));
+}
+
+static void facts_of_walk(const struct report *report)
+{
+	char text[TEXT_MAX];
+
+	walked_text(report, text);
+	profile_add_fact(report->profile, "walked", "%s", text);
+	agreed_text(report, text);
+	profile_add_fact(report->profile, "agreed", "%s", text);
+	fact_of_inlining(report);
+}
+
+/* The handlers' times are values that the JVMs claim. */
+static void fact_of_handler(const struct report *report)
+{
+	uint64_t handler_ns = 0, signals = 0;
+
+	for (size_t i = 0; i < report->agents->len; i++) {
+		handler_ns += agent_handler_ns(report->agents->items[i]);
+		signals += report->agents->items[i]->signalled;
+	}
+	if (signals)
+		profile_add_fact(report->profile, "signal handler", "%llu ns a signal (%llu signals)",
+				 (unsigned long long)(handler_ns / signals), (unsigned long long)signals);
+}
+
+/* Returns a percentile of the run times. Histogram steps are short, so the middle of the step is exact enough. */
+static uint64_t run_time_ns(const uint64_t counts[DUET_RUN_TIMES], unsigned per_cent)
+{
+	uint64_t all = 0, so_far = 0;
+	uint64_t step = 0;
+
+	for (size_t i = 0; i < DUET_RUN_TIMES; i++)
+		all += counts[i];
+	while (step + 1 < DUET_RUN_TIMES && (so_far += counts[step]) * 100 < all * per_cent)
+		step++;
+	return (2 * step + 1) << DUET_RUN_TIME_SHIFT >> 1;
+}
+
+static void fact_of_bpf(const struct report *report)
+{
+	uint64_t counts[DUET_RUN_TIMES] = {0};
+	struct duet_cost cost;
+
+	if (engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &cost) || !cost.runs ||
+	    report->engine->row->run_times(report->engine->collector, counts))
+		return;
+	profile_add_fact(report->profile, "BPF time",
+			 "%llu ns a run (%llu runs, the longest %llu ns), those with a sample: median %llu ns, "
+			 "99 of 100 within %llu ns",
+			 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs,
+			 (unsigned long long)cost.longest_ns, (unsigned long long)run_time_ns(counts, 50),
+			 (unsigned long long)run_time_ns(counts, 99));
+}
+
+/* What taking the samples cost the sampled threads. */
+static void fact_of_walks(const struct report *report)
+{
+	struct duet_cost cost = {0};
+	uint64_t ns;
+
+	(void)engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &cost);
+	ns = cost.run_ns;
+	for (size_t i = 0; i < report->agents->len; i++)
+		ns += agent_handler_ns(report->agents->items[i]);
+	profile_add_fact(report->profile, REPORT_WALKS, "%llu ns", (unsigned long long)ns);
+}
+
+static void facts_of_join(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+
+	profile_add_fact(report->profile, "samples", "%llu", (unsigned long long)report->profile->samples.count);
+	if (!report->engine->row->standalone && outcomes->jvm_samples)
+		profile_add_fact(report->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
+				 (unsigned long long)outcomes->joined, (unsigned long long)outcomes->jvm_samples,
+				 percent(outcomes->joined, outcomes->jvm_samples));
+	if (outcomes->jvm_samples)
+		facts_of_walk(report);
+	if (outcomes->lock_ns)
+		profile_add_fact(report->profile, "lock holders", "known for %.2f %% of the time that threads waited",
+				 percent(outcomes->held_ns, outcomes->lock_ns));
+	fact_of_bpf(report);
+	fact_of_handler(report);
+	fact_of_walks(report);
+}
+
+/* Formats ", read by an agent: an event comes from it". */
+static void source_text(const struct agent *agent, char text[TEXT_MAX])
+{
+	static const char *const words[JVM_SOURCES] = {
+		[JVM_UNREAD] = "",
+		[JVM_OUTSIDE] = ", read from outside",
+		[JVM_AGENT] = ", read by an agent: ",
+		[JVM_BOTH] = ", read from outside, then by an agent: ",
+	};
+	uint8_t source = jvm_process(agent->origin.process)->source;
+
+	snprintf(text, TEXT_MAX, "%s%s", words[source], source >= JVM_AGENT ? agent->cause : "");
+}
+
+/* Adds "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar, read from outside" for each JVM. */
+static void facts_of_jvms(const struct report *report)
+{
+	char text[TEXT_MAX];
+
+	for (size_t i = 0; i < report->agents->len; i++) {
+		const struct agent *agent = report->agents->items[i];
+		uint32_t name = subject_of(agent->origin.process)->application;
+		const char *application = intern_text(&report->profile->strings, name);
+
+		if (!agent->vm[0] || agent_in_charge(jvm_process(agent->origin.process)->agent) != agent)
+			continue;
+		source_text(agent, text);
+		profile_add_fact(report->profile, "JVM", "%d: %s%s%s%s", agent->origin.process->pid, agent->vm,
+				 *application ? ", " : "", application, text);
+	}
+	if (!has_jvms(report))
+		return;
+	read_text(report, text);
+	profile_add_fact(report->profile, "read", "%s", text);
+}
+
+static void fact_of_interval(const struct report *report, const struct overhead_change *change)
+{
+	uint64_t start_ns = report->profile->start_ns;
+	struct buf events;
+
+	buf_init(&events);
+	event_list_text(report->events, change->every, &events);
+	if (change->time_ns < start_ns)
+		profile_add_fact(report->profile, "interval", "%s at the start", events.data);
+	else
+		profile_add_fact(report->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
+				 events.data, (double)(change->time_ns - start_ns) / 1e9, change->percent);
+	buf_release(&events);
+}
+
+/* Adds the interval at the start of this window and its changes during it. */
+static void facts_of_changes(const struct report *report)
+{
+	const struct overhead *overhead = report->overhead;
+
+	for (size_t i = 0; i < overhead->changes.len; i++) {
+		const struct overhead_change *change = &overhead->changes.items[i];
+		bool is_before = i + 1 < overhead->changes.len && change[1].time_ns < report->profile->start_ns;
+
+		if (!is_before && change->time_ns <= report->profile->end_ns)
+			fact_of_interval(report, change);
+	}
+}
+
+/* For the page: a profile of few samples looks like one of many. */
+static void fact_of_rarity(const struct report *report)
+{
+	const struct profile *profile = report->profile;
+	double rarer = overhead_rarer(report->overhead, profile->start_ns, profile->end_ns);
+	struct buf events;
+
+	if (rarer < 2)
+		return;
+	buf_init(&events);
+	event_list_text(report->events, (uint64_t)(rarer + 0.5), &events);
+	profile_add_fact(report->profile, "sampled rarely",
+			 "%s on average, %.0f times as long as asked, to stay within %.6g %% of the CPU", events.data,
+			 rarer, report->overhead->pace.max_percent);
+	buf_release(&events);
+}
+
+static void facts_of_overhead(const struct report *report)
+{
+	double all = (double)(report->profile->end_ns - report->command_ns) * (double)report->overhead->cpus / 100;
+	struct duet_cost bpf;
+	struct overhead_cost cost;
+
+	overhead_cost(report->overhead, &cost);
+	profile_add_fact(report->profile, "overhead",
+			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, "
+			 "loader %.2f, agents %.2f; of that, once for each file and process %.2f",
+			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
+			 (double)cost.loader_ns / all, (double)cost.agents_ns / all, (double)cost.once_ns / all);
+	facts_of_changes(report);
+	fact_of_rarity(report);
+	if (report->overhead->change_count && !report->window_ns &&
+	    !engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &bpf))
+		profile_add_fact(report->profile, "ticks",
+				 "%llu, of which %llu came after the last sample of their CPU",
+				 (unsigned long long)bpf.ticks, (unsigned long long)bpf.pending);
+}
+
+static void facts_of_memory(const struct report *report)
+{
+	const struct pool *pool = report->pool;
+	double peak_mb = (double)pool->peak_bytes / (1 << 20);
+
+	if (pool->max_bytes)
+		profile_add_fact(report->profile, "memory", "%.1f of %zu MB at most, caches dropped %llu times",
+				 peak_mb, pool->max_bytes >> 20, (unsigned long long)pool->drops);
+	else
+		profile_add_fact(report->profile, "memory", "%.1f MB at most", peak_mb);
+}
+
+static void facts_of_command(const struct report *report)
+{
+	profile_add_fact(report->profile, "duet", "%s", DUET_VERSION);
+	profile_add_fact(report->profile, "command", "%s", report->command_line);
+	fact_of_start(report);
+}
+
+static void fact_of_host(const struct report *report)
+{
+	const struct profile_host *host = &report->profile->host;
+	const struct intern *strings = &report->profile->strings;
+
+	profile_add_fact(report->profile, "host", "%s, Linux %s, %s, %u CPUs", intern_text(strings, host->name),
+			 intern_text(strings, host->kernel_release), intern_text(strings, host->machine),
+			 host->processors);
+}
+
+void report_beginning(const struct report *report)
+{
+	host_describe_machine(report->host, report->profile);
+	facts_of_command(report);
+	facts_of_sampling(report);
+	fact_of_host(report);
+}
+
+void report_so_far(const struct report *report)
+{
+	report_beginning(report);
+	fact_of_walks(report);
+	report_losses(report);
+}
+
+void report_facts(const struct report *report)
+{
+	host_describe(report->host, report->profile);
+	facts_of_command(report);
+	fact_of_duration(report);
+	facts_of_sampling(report);
+	facts_of_jvms(report);
+	fact_of_host(report);
+	facts_of_join(report);
+	facts_of_memory(report);
+	facts_of_overhead(report);
+}
+
+static void report_loss(void *context, const char *name, const char *text, uint64_t count)
+{
+	(void)name;
+	profile_add_loss(context, count, text);
+}
+
+void report_losses(const struct report *report)
+{
+	vec_clear(&report->profile->losses);
+	losses_each(report, report_loss, report->profile);
+}
+
+/* ---- the lines of -v ---- */
+
+static void summary_of_walk(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+	static const char *const ends[DUET_WALK_END_MAX] = {
+		[DUET_WALK_NONE] = "no user registers",
+		[DUET_WALK_ENTRY] = "the entry, with guessed frames",
+		[DUET_WALK_DEPTH] = "too many frames",
+		[DUET_WALK_UNREADABLE] = "unreadable memory",
+		[DUET_WALK_NO_ROW] = "no unwind row",
+		[DUET_WALK_BAD_CFA] = "a frame out of order",
+		[DUET_WALK_BAD_FP] = "an invalid frame pointer",
+		[DUET_WALK_NO_BLOB] = "unknown JVM code",
+		[DUET_WALK_NO_FRAME] = "JVM code without a frame size",
+		[DUET_WALK_LEAF] = "a Java frame that was being built or removed",
+		[DUET_WALK_BAD_INTERPRETED] = "an invalid interpreter frame",
+		[DUET_WALK_LONG] = "the time limit",
+		[DUET_WALK_EXITING] = "the end of their thread",
+	};
+	char text[TEXT_MAX];
+
+	walked_text(report, text);
+	log_info("walked: %s", text);
+	agreed_text(report, text);
+	log_info("agreed: %s", text);
+	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
+		if (outcomes->walk_ends[i])
+			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)outcomes->walk_ends[i]);
+}
+
+void report_details(const struct report *report)
+{
+	const struct outcomes *outcomes = report->outcomes;
+	const struct profile *profile = report->profile;
+	char text[TEXT_MAX];
+
+	log_info("%llu samples in %.1f s (engine %s)", (unsigned long long)outcomes->samples,
+		 (double)(profile->end_ns - profile->start_ns) / 1e9, report->engine->row->name);
+	if (!report->engine->row->standalone && outcomes->jvm_samples)
+		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)outcomes->joined,
+			 (unsigned long long)outcomes->jvm_samples, percent(outcomes->joined, outcomes->jvm_samples));
+	if (outcomes->jvm_samples)
+		summary_of_walk(report);
+	if (has_jvms(report)) {
+		read_text(report, text);
+		log_info("read: %s", text);
+	}
+	if (report->overhead->first_sample_ns)
+		log_debug("first sample %.0f ms after the command, for %.0f ms of CPU time",
+			  (double)(report->overhead->first_sample_ns - report->command_ns) / 1e6,
+			  (double)report->overhead->first_sample_cpu_ns / 1e6);
+	for (size_t i = 0; i < profile->losses.len; i++)
+		log_info("lost: %llu %s", (unsigned long long)profile->losses.items[i].count,
+			 intern_text(&profile->strings, profile->losses.items[i].text));
+	if (!profile->losses.len)
+		log_info("lost: nothing");
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What duet reports about a recording: facts and losses for the files, and the lines on stderr. */
+#ifndef STATUS_REPORT_H
+#define STATUS_REPORT_H
+
+#include <stdint.h>
+
+struct agents;
+struct engine_in_use;
+struct event_list;
+struct host;
+struct outcomes;
+struct overhead;
+struct pool;
+struct process_table;
+struct profile;
+
+/* Key of the fact "N ns": CPU time of taking the samples, in BPF and in the JVMs. */
+#define REPORT_WALKS "taking samples"
+
+/* What the report is made from; not owned. Valid from the first tick on. */
+struct report {
+	const struct event_list *events;
+	const char *command_line;
+	const struct engine_in_use *engine;
+	const char *engine_why; /* why the engine is not bpf; "" if it is bpf, or if the user chose another one */
+	uint64_t window_ns; /* length of a window; 0 = one recording */
+	uint64_t duration_ns; /* 0 = until the target ends or the user stops it */
+	uint64_t command_ns; /* when the command began */
+	uint64_t started_ns; /* the earliest possible tick */
+	struct profile *profile; /* receives facts and losses */
+	struct host *host;
+	const struct agents *agents;
+	const struct process_table *processes;
+	const struct outcomes *outcomes; /* of the recording, or of one window */
+	const struct overhead *overhead;
+	const struct pool *pool;
+	const uint64_t *windows; /* number of windows written */
+	const uint64_t *longest_step_ns; /* longest time without a look at BPF's ring and the agents */
+};
+
+/* Adds the facts known at the start, and describes the host: for files whose recording is cut short. */
+void report_beginning(const struct report *report);
+/* The same with what changes during a recording: losses, and the cost. For files that are read while they grow. */
+void report_so_far(const struct report *report);
+void report_facts(const struct report *report); /* adds them to the profile */
+void report_losses(const struct report *report); /* the profile's losses become those until now */
+void report_details(const struct report *report); /* prints the lines of -v, with the profile's losses */
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+#include "status/status.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define BACKLOG 128 /* many peers may connect and send nothing */
+#define ACCEPT_AT_ONCE 64
+#define CLIENT_TIMEOUT_NS (2 * NS_PER_SEC)
+#define ASK_MS 15000 /* `duet status` waits this long for the next piece: at load 30 it took more than 3 s */
+#define ANSWER_MAX (1u << 20) /* bytes */
+#define FULL_NS (3 * NS_PER_SEC) /* longest wait of `duet status` for all sockets whose queue is full */
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+	struct sockaddr_un local;
+};
+
+/* ---- addresses ---- */
+
+static socklen_t control_address(int pid, union address *address)
+{
+	int len;
+
+	memset(address, 0, sizeof(*address));
+	address->local.sun_family = AF_UNIX;
+	len = snprintf(address->local.sun_path + 1, sizeof(address->local.sun_path) - 1, STATUS_NAME "%d", pid);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+/*
+ * Parses "localhost:9100", "127.0.0.1:9100", "[::1]:9100" or "/run/duet.sock". Returns 0 if the text is none of these.
+ */
+static socklen_t metrics_address(const char *text, union address *address)
+{
+	static const char *const v4[] = {"localhost:", "127.0.0.1:"};
+	const char *port = NULL;
+	char *end = NULL;
+	unsigned long number;
+
+	memset(address, 0, sizeof(*address));
+	if (text[0] == '/' && strlen(text) < sizeof(address->local.sun_path)) {
+		address->local.sun_family = AF_UNIX;
+		strcpy(address->local.sun_path, text);
+		return sizeof(address->local);
+	}
+	for (size_t i = 0; i < 2 && !port; i++)
+		if (!strncmp(text, v4[i], strlen(v4[i])))
+			port = text + strlen(v4[i]);
+	address->v4.sin_family = AF_INET;
+	if (!port && !strncmp(text, "[::1]:", 6)) {
+		port = text + 6;
+		address->v6.sin6_family = AF_INET6;
+		address->v6.sin6_addr = in6addr_loopback;
+	}
+	number = port && port[0] >= '0' && port[0] <= '9' ? strtoul(port, &end, 10) : UINT16_MAX + 1ul;
+	if (number > UINT16_MAX || *end)
+		return 0;
+	if (address->any.sa_family == AF_INET6) {
+		address->v6.sin6_port = htons((uint16_t)number);
+		return sizeof(address->v6);
+	}
+	address->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	address->v4.sin_port = htons((uint16_t)number);
+	return sizeof(address->v4);
+}
+
+/* Removes a socket on which nobody listens any more. Anything else is left alone, and bind() fails. */
+static void remove_stale(const union address *address, socklen_t len)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(address->local.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return;
+	/* Another user's socket whose queue is full would block us for ever. */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, &address->any, len) < 0 && errno == ECONNREFUSED)
+		unlink(address->local.sun_path);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int listen_on(const union address *address, socklen_t len)
+{
+	int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1, err = 0;
+	mode_t mask = umask(0177);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
+	    bind(fd, &address->any, len) < 0 || listen(fd, BACKLOG) < 0)
+		err = -errno;
+	umask(mask);
+	if (err && fd >= 0)
+		close(fd);
+	return err ? err : fd;
+}
+
+static void say_where(int fd, const char *text)
+{
+	union address address;
+	socklen_t len = sizeof(address);
+
+	if (getsockname(fd, &address.any, &len) < 0 || address.any.sa_family == AF_UNIX)
+		return log_info("metrics on the socket %s", text);
+	/* sin_port and sin6_port have the same offset. */
+	log_info("metrics on http://%s:%u/metrics", address.any.sa_family == AF_INET6 ? "[::1]" : "localhost",
+		 ntohs(address.v4.sin_port));
+}
+
+static int open_metrics(struct status *status, const char *text)
+{
+	union address address;
+	socklen_t len = metrics_address(text, &address);
+
+	if (!len) {
+		log_error("--metrics '%s': localhost:PORT or the /path of a socket is accepted, no address outside "
+			  "this host",
+			  text);
+		return -EINVAL;
+	}
+	if (address.any.sa_family == AF_UNIX)
+		remove_stale(&address, len);
+	status->metrics_fd = listen_on(&address, len);
+	if (status->metrics_fd < 0) {
+		log_error("--metrics %s: %s", text, strerror(-status->metrics_fd));
+		return status->metrics_fd;
+	}
+	if (address.any.sa_family == AF_UNIX)
+		status->path = strdup(text);
+	say_where(status->metrics_fd, text);
+	return 0;
+}
+
+void status_init(struct status *status, status_answer answer, void *context)
+{
+	status->answer = answer;
+	status->context = context;
+	status->control_fd = status->metrics_fd = -1;
+	for (size_t i = 0; i < STATUS_CLIENTS; i++)
+		status->clients[i].fd = -1;
+}
+
+int status_open(struct status *status, const char *metrics)
+{
+	union address address;
+	socklen_t len = control_address(getpid(), &address);
+
+	status->control_fd = listen_on(&address, len);
+	if (status->control_fd < 0)
+		log_debug("duet status will not find this one: %s", strerror(-status->control_fd));
+	return metrics ? open_metrics(status, metrics) : 0;
+}
+
+void status_close(struct status *status)
+{
+	for (size_t i = 0; i < STATUS_CLIENTS; i++)
+		if (status->clients[i].fd >= 0)
+			close(status->clients[i].fd);
+	if (status->control_fd >= 0)
+		close(status->control_fd);
+	if (status->metrics_fd >= 0)
+		close(status->metrics_fd);
+	if (status->path)
+		unlink(status->path);
+	free(status->path);
+}
+
+/* ---- answers ---- */
+
+/* Sends as much as fits into the socket's buffer at once. A peer that does not read gets no more. */
+static void answer_http(const struct status *status, struct status_client *client)
+{
+	static const char *const pages[] = {"GET /metrics ", "GET / "};
+	bool is_found = false;
+	struct buf body, text;
+
+	for (size_t i = 0; i < 2; i++)
+		is_found |= !strncmp(client->request, pages[i], strlen(pages[i]));
+	buf_init(&body);
+	buf_init(&text);
+	if (is_found)
+		status->answer(status->context, false, &body);
+	else
+		buf_add_str(&body, "only GET /metrics is served here\n");
+	buf_printf(&text,
+		   "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %zu\r\n"
+		   "Connection: close\r\n\r\n%s",
+		   is_found ? "200 OK" : "404 Not Found", body.len, body.data);
+	(void)!send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	buf_release(&body);
+	buf_release(&text);
+}
+
+static bool may_ask(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && (peer.uid == 0 || peer.uid == geteuid());
+}
+
+static void answer_control(const struct status *status, int fd)
+{
+	struct buf text;
+
+	buf_init(&text);
+	if (may_ask(fd))
+		status->answer(status->context, true, &text);
+	(void)!send(fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	buf_release(&text);
+}
+
+/* Also accepts peers that may not ask, so that they do not fill the queue for those that may. */
+static void accept_control(const struct status *status)
+{
+	for (size_t i = 0; i < ACCEPT_AT_ONCE; i++) {
+		int fd = accept4(status->control_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		answer_control(status, fd);
+		close(fd);
+	}
+}
+
+static void close_client(struct status_client *client)
+{
+	close(client->fd);
+	client->fd = -1;
+}
+
+static void serve(const struct status *status, struct status_client *client, uint64_t now_ns)
+{
+	size_t room = sizeof(client->request) - 1 - client->len;
+	ssize_t got = recv(client->fd, client->request + client->len, room, MSG_DONTWAIT);
+	bool may_go_on = got < 0 ? errno == EAGAIN : got > 0 && (size_t)got < room;
+
+	if (got > 0)
+		client->len += (size_t)got;
+	client->request[client->len] = '\0';
+	if (strstr(client->request, "\r\n\r\n"))
+		answer_http(status, client);
+	else if (may_go_on && now_ns < client->until_ns)
+		return;
+	close_client(client);
+}
+
+/* Returns a free place. If there is none, closes the client that has been waiting longest. */
+static struct status_client *make_place(struct status *status)
+{
+	struct status_client *oldest = &status->clients[0];
+
+	for (size_t i = 0; i < STATUS_CLIENTS; i++) {
+		if (status->clients[i].fd < 0)
+			return &status->clients[i];
+		if (status->clients[i].until_ns < oldest->until_ns)
+			oldest = &status->clients[i];
+	}
+	close_client(oldest);
+	return oldest;
+}
+
+/* Serves each client at once: one whose request is already here is answered before a newer client can replace it. */
+static void accept_metrics(struct status *status, uint64_t now_ns)
+{
+	for (size_t i = 0; i < ACCEPT_AT_ONCE; i++) {
+		int fd = accept4(status->metrics_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct status_client *client;
+
+		if (fd < 0)
+			return;
+		client = make_place(status);
+		client->fd = fd;
+		client->until_ns = now_ns + CLIENT_TIMEOUT_NS + i; /* keeps the order among clients of one step */
+		client->len = 0;
+		serve(status, client, now_ns);
+	}
+}
+
+void status_step(struct status *status, uint64_t now_ns)
+{
+	if (status->control_fd >= 0)
+		accept_control(status);
+	if (status->metrics_fd < 0)
+		return;
+	for (size_t i = 0; i < STATUS_CLIENTS; i++)
+		if (status->clients[i].fd >= 0)
+			serve(status, &status->clients[i], now_ns);
+	accept_metrics(status, now_ns);
+}
+
+/* ---- `duet status` ---- */
+
+static int read_answer(int fd, struct buf *text)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+	char bytes[4096];
+	ssize_t got;
+
+	do {
+		if (poll(&wait, 1, ASK_MS) <= 0)
+			return -ETIMEDOUT;
+		got = recv(fd, bytes, sizeof(bytes), 0);
+		if (got > 0)
+			buf_add(text, bytes, (size_t)got);
+	} while (got > 0 && text->len < ANSWER_MAX);
+	return got < 0 ? -errno : text->len ? 0 : -EACCES;
+}
+
+/*
+ * Anybody may bind such a name and leave its queue full. connect() waits for room as long as SO_SNDTIMEO allows. All
+ * waits together take at most FULL_NS.
+ */
+static int connect_in_time(int fd, const union address *address, socklen_t len)
+{
+	static uint64_t waited_ns;
+	uint64_t begin_ns = clock_monotonic_ns();
+	uint64_t left_us = waited_ns < FULL_NS ? (FULL_NS - waited_ns) / NS_PER_US : 0;
+	struct timeval timeout = {
+		.tv_sec = (time_t)(left_us / 1000000),
+		/* both fields 0 would mean an endless wait */
+		.tv_usec = left_us ? (suseconds_t)(left_us % 1000000) : 1,
+	};
+	int err;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
+		return -errno;
+	err = connect(fd, &address->any, len) < 0 ? -errno : 0;
+	if (err == -EAGAIN)
+		waited_ns += clock_monotonic_ns() - begin_ns;
+	return err;
+}
+
+/* Only root's or our own user's answer is trusted. */
+int status_ask(int pid, struct buf *ret_text)
+{
+	union address address;
+	socklen_t len = control_address(pid, &address);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = connect_in_time(fd, &address, len);
+	if (!err)
+		err = may_ask(fd) ? read_answer(fd, ret_text) : -EACCES;
+	close(fd);
+	return err;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a running session reports its state: to `duet status` on an abstract socket, which only root and the user who
+ * runs the session may ask; and with --metrics to Prometheus, by HTTP on the loopback interface or on a socket of mode
+ * 0600. Nothing here blocks.
+ *
+ * It serves one page to peers on this host. No HTTP library: libmicrohttpd would add the seven libraries of its TLS.
+ */
+#ifndef STATUS_STATUS_H
+#define STATUS_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define STATUS_NAME "duet-status-" /* followed by the pid; abstract address, unix(7) */
+#define STATUS_CLIENTS 32 /* a new client replaces the oldest */
+#define STATUS_REQUEST_BYTES 4096
+
+struct status_client {
+	int fd; /* -1 = free */
+	uint64_t until_ns;
+	size_t len;
+	char request[STATUS_REQUEST_BYTES];
+};
+
+/* Appends the answer: for people, or in Prometheus' format. */
+typedef void (*status_answer)(void *context, bool for_people, struct buf *text);
+
+struct status {
+	status_answer answer;
+	void *context;
+	int control_fd; /* control_fd, metrics_fd: -1 = none */
+	int metrics_fd;
+	char *path; /* owned; the socket in the file system, to be removed; NULL = none */
+	struct status_client clients[STATUS_CLIENTS];
+};
+
+void status_init(struct status *status, status_answer answer, void *context);
+/* `metrics`: the address of --metrics, or NULL. Returns 0, or -errno after reporting why it cannot be served. */
+int status_open(struct status *status, const char *metrics);
+void status_step(struct status *status, uint64_t now_ns); /* accepts and answers; never blocks */
+void status_close(struct status *status);
+
+/*
+ * Appends the status text of the session with that pid. Returns 0 or -errno: -EACCES if we may not ask it, or if it
+ * runs as neither root nor our user; -EAGAIN if it does not accept. Not thread-safe: counts the time that is waited.
+ */
+int status_ask(int pid, struct buf *ret_text);
+
+#endif

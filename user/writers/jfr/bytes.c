@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "writers/jfr/bytes.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profile/jfr.h"
+
+#define TEXT_MAX 8191 /* async-profiler's limit */
+#define NUMBER_BYTES 9
+
+/* Seven bits a byte, the lowest first; the ninth byte has eight. */
+void jfr_put_number(struct buf *out, uint64_t number)
+{
+	for (int i = 1; i < NUMBER_BYTES && number >= 0x80; i++, number >>= 7)
+		buf_add_char(out, (char)(number | 0x80));
+	buf_add_char(out, (char)number);
+}
+
+void jfr_put_float(struct buf *out, float number)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &number, sizeof(bits));
+	bits = htobe32(bits);
+	buf_add(out, &bits, sizeof(bits));
+}
+
+static size_t number_bytes(uint64_t number)
+{
+	size_t bytes = 1;
+
+	for (; bytes < NUMBER_BYTES && number >= 0x80; number >>= 7)
+		bytes++;
+	return bytes;
+}
+
+/* The length of the longest beginning that has whole characters. */
+static size_t cut_len(const char *text, size_t len)
+{
+	if (len <= TEXT_MAX)
+		return len;
+	for (len = TEXT_MAX; len && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
+		;
+	return len;
+}
+
+void jfr_put_text(struct buf *out, const char *text)
+{
+	struct buf clean;
+	size_t len;
+
+	if (!text) {
+		buf_add_char(out, JFR_NULL);
+		return;
+	}
+	buf_init(&clean);
+	text_add_lines(&clean, text);
+	len = cut_len(clean.data, clean.len);
+	buf_add_char(out, JFR_UTF8);
+	jfr_put_number(out, len);
+	buf_add(out, clean.data, len);
+	out->failed |= clean.failed;
+	buf_release(&clean);
+}
+
+/* The size at the beginning includes itself. */
+void jfr_put_event(struct buf *out, const struct buf *body)
+{
+	size_t size = body->len + 1;
+
+	while (body->len + number_bytes(size) != size)
+		size++;
+	jfr_put_number(out, size);
+	buf_add(out, body->data, body->len);
+	out->failed |= body->failed;
+}

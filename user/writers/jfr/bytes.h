@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers, strings and events as bytes of a JFR file. */
+#ifndef WRITERS_JFR_BYTES_H
+#define WRITERS_JFR_BYTES_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+void jfr_put_number(struct buf *out, uint64_t number);
+void jfr_put_float(struct buf *out, float number);
+void jfr_put_text(struct buf *out, const char *text); /* cleaned and cut if it is very long; NULL is Java's null */
+/* Appends an event. `body` is its type and its fields. */
+void jfr_put_event(struct buf *out, const struct buf *body);
+
+#endif

@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: MIT */
+#include "writers/jfr/pools.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profile/jfr.h"
+#include "writers/jfr/bytes.h"
+#include "writers/jfr/metadata.h"
+
+
+/* ---- rows ---- */
+
+/* Returns the id of the row with the text p->text. *ret_is_new: the row is not in the table yet. */
+static uint32_t row_of_text(struct jfr_pools *p, struct jfr_rows *rows, bool *ret_is_new)
+{
+	uint32_t id = p->text.failed ? 0 : intern_bytes(&rows->ids, p->text.data, p->text.len);
+
+	*ret_is_new = id > rows->parts.len;
+	if (!id || (*ret_is_new && vec_push(&rows->parts, 0) < 0)) {
+		p->failed = true;
+		return 0;
+	}
+	return id;
+}
+
+/* This part has to have the row. */
+static bool is_of_part(const struct jfr_pools *p, const struct jfr_rows *rows, size_t index)
+{
+	return rows->parts.items[index] == p->part;
+}
+
+/* Returns true if no part of the chunk had the row yet; now this one has it. */
+static bool mark(const struct jfr_pools *p, uint32_t *part)
+{
+	if (*part >= p->chunk)
+		return false;
+	*part = p->part;
+	return true;
+}
+
+/* The text has a character before it, so that the empty text is a row, too. */
+static uint32_t symbol_of(struct jfr_pools *p, const char *text)
+{
+	bool is_new;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "=%s", text);
+	return row_of_text(p, &p->symbols, &is_new);
+}
+
+/* Returns true if the row is new in the chunk. */
+static bool name_row(struct jfr_pools *p, struct jfr_rows *rows, uint32_t id)
+{
+	return id && mark(p, &rows->parts.items[id - 1]);
+}
+
+/* The loader of classes that are not the JDK's. Views find by it which frames are the application's. */
+#define LOADER 1
+#define LOADER_NAME "application"
+/* Threads without a tid of their own get numbers from here on; all tids are smaller. */
+#define OTHER_THREADS (1u << 30)
+
+static void name_loader(struct jfr_pools *p)
+{
+	if (mark(p, &p->loader_part))
+		name_row(p, &p->symbols, symbol_of(p, LOADER_NAME));
+}
+
+static void name_class(struct jfr_pools *p, uint32_t id)
+{
+	if (!name_row(p, &p->classes, id))
+		return;
+	name_row(p, &p->symbols, p->class_rows.items[id - 1].name);
+	name_row(p, &p->symbols, p->class_rows.items[id - 1].source);
+	if (!p->class_rows.items[id - 1].is_of_jdk)
+		name_loader(p);
+}
+
+static void name_method(struct jfr_pools *p, uint32_t id)
+{
+	const struct jfr_method *method;
+
+	if (!name_row(p, &p->methods, id))
+		return;
+	method = &p->method_rows.items[id - 1];
+	name_class(p, method->class_id);
+	name_row(p, &p->symbols, method->name);
+	name_row(p, &p->symbols, method->descriptor);
+}
+
+/* ---- classes and methods ---- */
+
+static uint32_t class_row(struct jfr_pools *p, const char *name, const char *source, bool is_of_jdk)
+{
+	struct jfr_class row = {.name = symbol_of(p, name), .source = symbol_of(p, source), .is_of_jdk = is_of_jdk};
+	bool is_new;
+	uint32_t id;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "%u %u %d", row.name, row.source, is_of_jdk);
+	id = row_of_text(p, &p->classes, &is_new);
+	if (id && is_new && vec_push(&p->class_rows, row) < 0)
+		p->failed = true;
+	return p->failed ? 0 : id;
+}
+
+/* Appends the name in the JVM's form: java/lang/String. A dot before a digit does not end a package. */
+static void with_slashes(struct buf *out, const char *name)
+{
+	for (; *name; name++)
+		buf_add_char(out, *name == '.' && !isdigit((unsigned char)name[1]) ? '/' : *name);
+}
+
+/* `name` is the JVM's. Arrays of primitives have one letter. */
+static bool is_of_jdk(const char *name)
+{
+	static const char *const packages[] = {"java/", "javax/", "jdk/", "sun/", "com/sun/"};
+	const char *class_name = name + strspn(name, "[");
+
+	if (class_name != name && *class_name != 'L')
+		return true;
+	class_name += class_name != name;
+	for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++)
+		if (!strncmp(class_name, packages[i], strlen(packages[i])))
+			return true;
+	return !*name;
+}
+
+static uint32_t java_class(struct jfr_pools *p, const char *name, const char *source)
+{
+	struct buf slashes;
+	uint32_t id;
+
+	buf_init(&slashes);
+	with_slashes(&slashes, name);
+	id = class_row(p, slashes.data, source, is_of_jdk(slashes.data));
+	buf_release(&slashes);
+	return id;
+}
+
+/* Appends the JVM's name of the class: "java.lang.String[]" is "[Ljava/lang/String;". */
+static void add_jvm_name(struct buf *out, const char *name)
+{
+	static const struct {
+		const char *name;
+		char letter;
+	} primitives[] = {{"boolean", 'Z'}, {"byte", 'B'}, {"char", 'C'},  {"short", 'S'},
+			  {"int", 'I'},	    {"long", 'J'}, {"float", 'F'}, {"double", 'D'}};
+	size_t len = strlen(name);
+	bool is_array = false;
+
+	for (; len > 2 && !memcmp(name + len - 2, "[]", 2); len -= 2, is_array = true)
+		buf_add_char(out, '[');
+	for (size_t i = 0; is_array && i < sizeof(primitives) / sizeof(*primitives); i++)
+		if (strlen(primitives[i].name) == len && !memcmp(primitives[i].name, name, len)) {
+			buf_add_char(out, primitives[i].letter);
+			return;
+		}
+	if (is_array)
+		buf_add_char(out, 'L');
+	for (size_t i = 0; i < len; i++)
+		buf_add_char(out, name[i] == '.' && !isdigit((unsigned char)name[i + 1]) ? '/' : name[i]);
+	if (is_array)
+		buf_add_char(out, ';');
+}
+
+uint32_t jfr_class_of(struct jfr_pools *p, const char *name)
+{
+	struct buf jvm_name;
+	uint32_t id;
+
+	buf_init(&jvm_name);
+	add_jvm_name(&jvm_name, name);
+	id = class_row(p, jvm_name.data, "", is_of_jdk(jvm_name.data));
+	buf_release(&jvm_name);
+	name_class(p, id);
+	return id;
+}
+
+static uint32_t plain_row(struct jfr_pools *p, struct jfr_rows *rows, const char *text)
+{
+	bool is_new;
+	uint32_t id;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "=%s", text);
+	id = row_of_text(p, rows, &is_new);
+	name_row(p, rows, id);
+	return id;
+}
+
+uint32_t jfr_text_row(struct jfr_pools *p, const char *text)
+{
+	return plain_row(p, &p->texts, text);
+}
+
+uint32_t jfr_user_type(struct jfr_pools *p, const char *name)
+{
+	return plain_row(p, &p->user_types, name);
+}
+
+static int extend_marks(struct jfr_marks *marks, size_t count)
+{
+	if (vec_reserve(marks, count + 1) < 0)
+		return -ENOMEM;
+	while (marks->len < count)
+		marks->items[marks->len++] = 0;
+	return 0;
+}
+
+uint32_t jfr_object_of(struct jfr_pools *p, uint32_t class_id)
+{
+	if (!class_id)
+		return 0;
+	if (extend_marks(&p->objects, class_id + 1) < 0) {
+		p->failed = true;
+		return 0;
+	}
+	(void)mark(p, &p->objects.items[class_id]);
+	return class_id;
+}
+
+static uint32_t method_row(struct jfr_pools *p, const struct jfr_method *row)
+{
+	bool is_new;
+	uint32_t id;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "%u %u %u %u", row->class_id, row->name, row->descriptor, row->modifiers);
+	id = row_of_text(p, &p->methods, &is_new);
+	if (id && is_new && vec_push(&p->method_rows, *row) < 0)
+		p->failed = true;
+	return p->failed ? 0 : id;
+}
+
+static const char *descriptor_of(enum frame_kind kind)
+{
+	switch (kind) {
+	case FRAME_KERNEL:
+		return JFR_KERNEL;
+	case FRAME_THREAD:
+		return JFR_THREAD;
+	case FRAME_PROCESS:
+		return JFR_PROCESS;
+	case FRAME_CONTAINER:
+		return JFR_CONTAINER;
+	case FRAME_MARK:
+		return JFR_MARK;
+	case FRAME_CLASS:
+		return JFR_OBJECT;
+	case FRAME_STATE:
+		return JFR_STATE;
+	case FRAME_SPAN:
+		return JFR_SPAN;
+	case FRAME_WAKER:
+		return JFR_WAKER;
+	case FRAME_CPU:
+		return JFR_CPU;
+	default:
+		return JFR_NOT_JAVA;
+	}
+}
+
+static uint32_t java_method(struct jfr_pools *p, const struct frame *frame)
+{
+	const struct intern *strings = &p->profile->strings;
+	const char *signature = intern_text(strings, frame->signature);
+	struct jfr_method row = {.modifiers = frame->kind == FRAME_JAVA_NATIVE ? JFR_ACC_NATIVE : 0};
+
+	row.class_id = java_class(p, intern_text(strings, frame->class_name), intern_text(strings, frame->module));
+	row.name = symbol_of(p, intern_text(strings, frame->name));
+	row.descriptor = symbol_of(p, strchr(signature, ')') ? signature : JFR_NOT_JAVA);
+	return method_row(p, &row);
+}
+
+static uint32_t other_method(struct jfr_pools *p, enum frame_kind kind, const char *name, const char *module)
+{
+	struct jfr_method row = {.modifiers = JFR_ACC_NATIVE};
+	char bare[32];
+
+	if (kind == FRAME_CPU && *name == '[') { /* async-profiler's files have it without brackets */
+		snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(name + 1, "]"), name + 1);
+		name = bare;
+	}
+	row.class_id = class_row(p, module, "", true);
+	row.name = symbol_of(p, name);
+	row.descriptor = symbol_of(p, descriptor_of(kind));
+	return method_row(p, &row);
+}
+
+static uint32_t method_of(struct jfr_pools *p, const struct path_step *step)
+{
+	const struct intern *strings = &p->profile->strings;
+	const struct frame *frame = step->frame;
+	uint32_t *known;
+
+	if (!frame)
+		return other_method(p, FRAME_MARK, p->labels.items[step->label].text, "");
+	known = &p->frame_methods.items[frame - p->profile->frames.items];
+	if (!*known && frame_kind_is_java(frame->kind))
+		*known = java_method(p, frame);
+	else if (!*known)
+		*known = other_method(p, frame->kind, intern_text(strings, frame->name),
+				      intern_text(strings, frame->module));
+	return *known;
+}
+
+/* ---- stacks ---- */
+
+static enum jfr_frame_type frame_type(const struct frame *frame)
+{
+	switch (frame ? frame->kind : FRAME_MARK) {
+	case FRAME_KERNEL:
+		return JFR_FRAME_KERNEL;
+	case FRAME_JVM:
+		return JFR_FRAME_CPP;
+	case FRAME_COMPILED:
+	case FRAME_JAVA_NATIVE:
+		return JFR_FRAME_COMPILED;
+	case FRAME_INLINED:
+		return JFR_FRAME_INLINED;
+	case FRAME_INTERPRETED:
+		return JFR_FRAME_INTERPRETED;
+	default:
+		return JFR_FRAME_NATIVE;
+	}
+}
+
+static void put_frame(struct jfr_pools *p, const struct path_step *step)
+{
+	const struct frame *frame = step->frame;
+	uint32_t method = method_of(p, step);
+
+	name_method(p, method);
+	jfr_put_number(&p->stacks, method);
+	jfr_put_number(&p->stacks, frame && frame->line > 0 ? (uint32_t)frame->line : 0);
+	jfr_put_number(&p->stacks, frame && frame->bci > 0 ? (uint32_t)frame->bci : 0);
+	jfr_put_number(&p->stacks, frame_type(frame));
+}
+
+uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
+{
+	if (!mark(p, &p->stack_parts.items[node]))
+		return node + 1;
+	if (path_make(&p->path, thread, node) < 0) {
+		p->failed = true;
+		return 0;
+	}
+	p->stack_count++;
+	jfr_put_number(&p->stacks, node + 1);
+	buf_add_char(&p->stacks, 0); /* truncated: no, because a mark says it */
+	jfr_put_number(&p->stacks, p->path.depth);
+	for (size_t i = 0; i < p->path.depth; i++)
+		put_frame(p, &p->path.steps.items[i]);
+	return node + 1;
+}
+
+uint32_t jfr_leaf_method(struct jfr_pools *p, uint32_t node)
+{
+	return node ? p->frame_methods.items[p->profile->nodes.items[node].frame] : 0;
+}
+
+/* ---- threads ---- */
+
+uint32_t jfr_thread(struct jfr_pools *p, uint32_t thread)
+{
+	uint32_t row = p->threads.rows.items[thread];
+
+	(void)mark(p, &p->thread_parts.items[row]);
+	return p->thread_ids.items[row];
+}
+
+static uint32_t process_of(struct jfr_pools *p, uint32_t index)
+{
+	const struct profile_thread *thread = &p->profile->threads.items[index];
+	bool is_new;
+	uint32_t id;
+
+	buf_clear(&p->text);
+	buf_printf(&p->text, "%u %u %u", thread->pid, thread->process,
+		   p->profile->owners.items[thread->owner].container);
+	id = row_of_text(p, &p->processes, &is_new);
+	if (id && is_new && vec_push(&p->process_threads, index) < 0)
+		p->failed = true;
+	name_row(p, &p->processes, id);
+	return p->failed ? 0 : id;
+}
+
+/* Under its last name. */
+static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t row)
+{
+	uint32_t index = p->threads.lasts.items[row];
+	const struct profile_thread *thread = &p->profile->threads.items[index];
+	const char *name = intern_text(&p->profile->strings, thread->name);
+	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
+	bool is_java = is_virtual || p->profile->owners.items[thread->owner].runtime;
+
+	jfr_put_number(out, p->thread_ids.items[row]);
+	jfr_put_text(out, name);
+	jfr_put_number(out, is_virtual ? 0 : thread->tid);
+	jfr_put_text(out, is_java ? name : NULL);
+	jfr_put_number(out, profile_virtual_id(p->profile, index));
+	buf_add_char(out, is_virtual);
+	jfr_put_number(out, process_of(p, index));
+}
+
+/* ---- the event ---- */
+
+/* Begins a pool. A pool without rows is left out: the JDK's readers fail on it. */
+static bool put_pool(struct jfr_pools *p, struct buf *out, enum jfr_type type, size_t count)
+{
+	if (!count)
+		return false;
+	jfr_put_number(out, p->type_base + type);
+	jfr_put_number(out, count);
+	p->pool_count++;
+	return true;
+}
+
+static size_t count_rows(const struct jfr_pools *p, const struct jfr_rows *rows)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < rows->parts.len; i++)
+		count += is_of_part(p, rows, i);
+	return count;
+}
+
+static void put_names(struct jfr_pools *p, struct buf *out, enum jfr_type type, const char *const *names,
+		      uint32_t first, uint32_t count)
+{
+	put_pool(p, out, type, count - first);
+	for (uint32_t i = first; i < count; i++) {
+		jfr_put_number(out, i);
+		jfr_put_text(out, names[i]);
+	}
+}
+
+static void put_enums(struct jfr_pools *p, struct buf *out)
+{
+	static const char *const frame_types[JFR_FRAME_TYPES] = {
+		[JFR_FRAME_INTERPRETED] = "Interpreted",
+		[JFR_FRAME_COMPILED] = "JIT compiled",
+		[JFR_FRAME_INLINED] = "Inlined",
+		[JFR_FRAME_NATIVE] = "Native",
+		[JFR_FRAME_CPP] = "C++",
+		[JFR_FRAME_KERNEL] = "Kernel",
+		[JFR_FRAME_C1] = "C1 compiled",
+	};
+	static const char *const states[JFR_STATES] = {
+		[JFR_STATE_DEFAULT] = "STATE_DEFAULT",
+		[JFR_STATE_RUNNABLE] = "STATE_RUNNABLE",
+		[JFR_STATE_SLEEPING] = "STATE_SLEEPING",
+	};
+
+	static const char *const whens[JFR_GC_WHENS] = {
+		[JFR_BEFORE_GC] = "Before GC",
+		[JFR_AFTER_GC] = "After GC",
+	};
+	static const char *const origins[JFR_FLAG_ORIGINS] = {[JFR_FLAG_OF_OPTION] = "Command line"};
+	static const char *const levels[JFR_LOG_LEVELS] = {
+		[JFR_LOG_TRACE] = "TRACE", [JFR_LOG_DEBUG] = "DEBUG", [JFR_LOG_INFO] = "INFO",
+		[JFR_LOG_WARN] = "WARN",   [JFR_LOG_ERROR] = "ERROR",
+	};
+
+	put_names(p, out, JFR_T_FRAME_TYPE, frame_types, 0, JFR_FRAME_TYPES);
+	put_names(p, out, JFR_T_THREAD_STATE, states, 1, JFR_STATES);
+	put_names(p, out, JFR_T_GC_WHEN, whens, 1, JFR_GC_WHENS);
+	put_names(p, out, JFR_T_FLAG_ORIGIN, origins, 1, JFR_FLAG_ORIGINS);
+	put_names(p, out, JFR_T_LOG_LEVEL, levels, 1, JFR_LOG_LEVELS);
+}
+
+static void put_threads(struct jfr_pools *p, struct buf *out)
+{
+	const struct profile *profile = p->profile;
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->thread_parts.len; i++)
+		count += p->thread_parts.items[i] == p->part;
+	if (!put_pool(p, out, JFR_T_THREAD, count))
+		return;
+	for (uint32_t i = 0; i < p->thread_parts.len; i++)
+		if (p->thread_parts.items[i] == p->part)
+			put_thread(p, out, i);
+	put_pool(p, out, JFR_T_PROCESS, count_rows(p, &p->processes));
+	for (uint32_t i = 0; i < p->processes.parts.len; i++) {
+		const struct profile_thread *thread = &profile->threads.items[p->process_threads.items[i]];
+
+		if (!is_of_part(p, &p->processes, i))
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_number(out, thread->pid);
+		jfr_put_text(out, intern_text(&profile->strings, thread->process));
+		jfr_put_text(out, intern_text(&profile->strings, profile->owners.items[thread->owner].container));
+	}
+}
+
+static void put_methods(struct jfr_pools *p, struct buf *out)
+{
+	put_pool(p, out, JFR_T_METHOD, count_rows(p, &p->methods));
+	for (uint32_t i = 0; i < p->method_rows.len; i++) {
+		const struct jfr_method *row = &p->method_rows.items[i];
+
+		if (!is_of_part(p, &p->methods, i))
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_number(out, row->class_id);
+		jfr_put_number(out, row->name);
+		jfr_put_number(out, row->descriptor);
+		jfr_put_number(out, row->modifiers);
+		buf_add_char(out, 0); /* hidden: no */
+	}
+}
+
+static void put_classes(struct jfr_pools *p, struct buf *out)
+{
+	put_pool(p, out, JFR_T_CLASS, count_rows(p, &p->classes));
+	for (uint32_t i = 0; i < p->class_rows.len; i++) {
+		if (!is_of_part(p, &p->classes, i))
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_number(out, p->class_rows.items[i].is_of_jdk ? 0 : LOADER);
+		jfr_put_number(out, p->class_rows.items[i].name);
+		jfr_put_number(out, 0); /* package */
+		jfr_put_number(out, 0); /* modifiers */
+		jfr_put_number(out, p->class_rows.items[i].source);
+	}
+}
+
+static void put_loader(struct jfr_pools *p, struct buf *out)
+{
+	if (!put_pool(p, out, JFR_T_CLASS_LOADER, p->loader_part == p->part))
+		return;
+	jfr_put_number(out, LOADER);
+	jfr_put_number(out, 0); /* type */
+	jfr_put_number(out, symbol_of(p, LOADER_NAME));
+}
+
+static void put_objects(struct jfr_pools *p, struct buf *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->objects.len; i++)
+		count += p->objects.items[i] == p->part;
+	put_pool(p, out, JFR_T_OLD_OBJECT, count);
+	for (size_t i = 0; i < p->objects.len; i++) {
+		if (p->objects.items[i] != p->part)
+			continue;
+		jfr_put_number(out, i);
+		jfr_put_number(out, 0); /* address */
+		jfr_put_number(out, i);
+		jfr_put_text(out, NULL);
+	}
+}
+
+static void put_texts(struct jfr_pools *p, struct jfr_rows *rows, enum jfr_type type, struct buf *out)
+{
+	put_pool(p, out, type, count_rows(p, rows));
+	for (uint32_t i = 0; i < rows->parts.len; i++) {
+		if (!is_of_part(p, rows, i))
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_text(out, intern_text(&rows->ids, i + 1) + 1);
+	}
+}
+
+/*
+ * The types of frames and the states are in each part. So the event is longer than the header of a chunk, which
+ * async-profiler's reader wants to see behind the last sample.
+ */
+void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_t link)
+{
+	struct buf rows, body;
+
+	p->pool_count = 0;
+	buf_init(&rows);
+	buf_init(&body);
+	put_enums(p, &rows);
+	put_threads(p, &rows);
+	if (put_pool(p, &rows, JFR_T_STACK_TRACE, p->stack_count))
+		buf_add(&rows, p->stacks.data, p->stacks.len);
+	put_methods(p, &rows);
+	put_classes(p, &rows);
+	put_loader(p, &rows);
+	put_objects(p, &rows);
+	put_texts(p, &p->symbols, JFR_T_SYMBOL, &rows);
+	put_texts(p, &p->texts, JFR_T_STRING, &rows);
+	put_texts(p, &p->user_types, JFR_T_USER_EVENT_TYPE, &rows);
+	jfr_put_number(&body, JFR_POOLS);
+	jfr_put_number(&body, ticks);
+	jfr_put_number(&body, 0); /* duration */
+	jfr_put_number(&body, -link);
+	buf_add_char(&body, 1); /* it is complete */
+	jfr_put_number(&body, p->pool_count);
+	buf_add(&body, rows.data, rows.len);
+	jfr_put_event(out, &body);
+	p->failed |= rows.failed || p->stacks.failed || out->failed;
+	buf_release(&rows);
+	buf_release(&body);
+	buf_clear(&p->stacks);
+	p->stack_count = 0;
+	p->part++;
+}
+
+void jfr_pools_end_chunk(struct jfr_pools *p)
+{
+	p->chunk = p->part;
+}
+
+/* ---- all pools ---- */
+
+static bool rows_init(struct jfr_rows *rows)
+{
+	return intern_init(&rows->ids) == 0;
+}
+
+static void rows_release(struct jfr_rows *rows)
+{
+	intern_release(&rows->ids);
+	vec_release(&rows->parts);
+}
+
+/* The number is the tid, as async-profiler's converter shows it, if no other thread has the same. */
+static int number_thread(struct jfr_pools *p, uint32_t thread)
+{
+	uint32_t tid = p->profile->threads.items[thread].tid;
+	uint64_t owner = p->threads.rows.items[thread];
+	bool has_id = tid && tid < OTHER_THREADS;
+
+	if (has_id && !map_get(&p->thread_numbers, tid, &owner) && map_put(&p->thread_numbers, tid, owner) < 0)
+		return -ENOMEM;
+	return vec_push(&p->thread_ids,
+			has_id && owner == p->threads.rows.items[thread] ? tid : OTHER_THREADS + thread);
+}
+
+int jfr_pools_extend(struct jfr_pools *p)
+{
+	if (extend_marks(&p->frame_methods, p->profile->frames.len) < 0 ||
+	    extend_marks(&p->thread_parts, p->profile->threads.len) < 0 ||
+	    extend_marks(&p->stack_parts, p->profile->nodes.len) < 0 || threads_extend(&p->threads, p->profile) < 0)
+		return -ENOMEM;
+	while (p->thread_ids.len < p->profile->threads.len)
+		if (number_thread(p, (uint32_t)p->thread_ids.len) < 0)
+			return -ENOMEM;
+	return path_maker_extend(&p->path);
+}
+
+int jfr_pools_init(struct jfr_pools *p, const struct profile *profile, const struct writer_options *options)
+{
+	int err;
+
+	*p = (struct jfr_pools){.profile = profile, .part = 1, .chunk = 1};
+	p->type_base = options->jfr.jdk_file ? JFR_BESIDE_JDK : 0;
+	buf_init(&p->stacks);
+	buf_init(&p->text);
+	if (!rows_init(&p->symbols) || !rows_init(&p->classes) || !rows_init(&p->methods) ||
+	    !rows_init(&p->processes) || !rows_init(&p->texts) || !rows_init(&p->user_types) ||
+	    path_labels_init(&p->labels) < 0)
+		return -ENOMEM;
+	err = path_maker_init(&p->path, &p->labels, profile, options);
+	return err ? err : jfr_pools_extend(p);
+}
+
+void jfr_pools_release(struct jfr_pools *p)
+{
+	path_labels_release(&p->labels);
+	path_maker_release(&p->path);
+	rows_release(&p->symbols);
+	rows_release(&p->classes);
+	rows_release(&p->methods);
+	rows_release(&p->processes);
+	rows_release(&p->texts);
+	rows_release(&p->user_types);
+	vec_release(&p->class_rows);
+	vec_release(&p->method_rows);
+	vec_release(&p->objects);
+	vec_release(&p->process_threads);
+	vec_release(&p->frame_methods);
+	vec_release(&p->thread_ids);
+	threads_release(&p->threads);
+	vec_release(&p->thread_parts);
+	map_release(&p->thread_numbers);
+	vec_release(&p->stack_parts);
+	buf_release(&p->stacks);
+	buf_release(&p->text);
+}

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The format OTLP: one protobuf message, see profile/otlp.proto. Each process is a resource, and has one profile for
+ * each event. All profiles share the tables of stacks, frames and texts. Threads are attributes of samples. They are
+ * not frames of the stacks, but -I and -X can choose by them.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "otlp.pb-c.h"
+#include "profile/otlp.h"
+#include "profile/trace.h"
+#include "writers/otlp/dictionary.h"
+#include "writers/otlp/packing.h"
+#include "writers/otlp/protobuf_json.h"
+#include "writers/otlp/resource.h"
+#include "writers/shared/code.h"
+#include "writers/shared/ordered.h"
+#include "writers/shared/path.h"
+#include "writers/shared/spans.h"
+#include "writers/writers.h"
+
+/* Fields of ProfilesData, ResourceProfiles and ScopeProfiles. */
+enum { DATA_RESOURCES = 1, DATA_DICTIONARY = 2 };
+enum { RESOURCE_RESOURCE = 1, RESOURCE_SCOPES = 2 };
+enum { SCOPE_SCOPE = 1, SCOPE_PROFILES = 2 };
+
+#define SAMPLE_ATTRIBUTES 5
+
+/*
+ * The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. An empty string is
+ * element 0 of the interns, too; the other tables must not return it.
+ */
+struct otlp {
+	const struct profile *profile;
+	const struct writer_options *options;
+	struct ordered ordered; /* by process, event, thread, stack and time */
+	struct path_labels labels;
+	struct path_maker path;
+	struct spans spans;
+	struct otlp_dictionary dictionary;
+	/* tables other than strings, by the text of their elements */
+	struct intern strings, mappings, functions, attributes, links;
+	struct map chains; /* number of the caller's chain << 32 | location -> number of the chain */
+	struct map stacks; /* number of a chain -> index of the stack */
+	uint32_t *frame_locations; /* by index of the frame; 0 = none yet */
+	struct map mark_locations; /* by label */
+	uint32_t location_count;
+	struct vec(int32_t) stack;
+	struct buf text;
+	bool is_json;
+	size_t resources; /* written so far */
+	int err;
+};
+
+/* ---- tables ---- */
+
+/* Texts of messages must be UTF-8, so texts from outside are cleaned. */
+static int32_t string_of(struct otlp *o, const char *text)
+{
+	size_t known = o->strings.strings.len;
+	struct buf clean;
+	uint32_t id;
+
+	buf_init(&clean);
+	text_add_line(&clean, text);
+	id = intern_str(&o->strings, clean.data);
+	if (clean.failed || (!id && clean.len))
+		o->err = -ENOMEM;
+	else if (id >= known)
+		add_bytes(&o->dictionary.tables[TABLE_STRINGS], TABLE_STRINGS, clean.data, clean.len);
+	buf_release(&clean);
+	return (int32_t)id;
+}
+
+/* Returns the index of the element with the text o->text. *ret_is_new: the caller adds it to the dictionary. */
+static int32_t index_of(struct otlp *o, struct intern *table, bool *ret_is_new)
+{
+	size_t known = table->strings.len;
+	uint32_t id = o->text.failed ? 0 : intern_bytes(table, o->text.data, o->text.len);
+
+	if (!id)
+		o->err = -ENOMEM;
+	*ret_is_new = id >= known;
+	return (int32_t)id;
+}
+
+static int32_t attribute_of(struct otlp *o, const char *key, const char *text, int64_t number)
+{
+	Otlp__KeyValueAndUnit attribute = OTLP__KEY_VALUE_AND_UNIT__INIT;
+	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
+	struct buf clean;
+	bool is_new;
+	int32_t index;
+
+	buf_init(&clean);
+	text_add_line(&clean, text ? text : "");
+	buf_clear(&o->text);
+	buf_printf(&o->text, "%s %lld %s", key, (long long)number, clean.data);
+	index = index_of(o, &o->attributes, &is_new);
+	if (text) {
+		value.value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+		value.string_value = clean.data;
+	} else {
+		value.value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+		value.int_value = number;
+	}
+	attribute.key_strindex = string_of(o, key);
+	attribute.value = &value;
+	if (is_new)
+		add_message(&o->dictionary.tables[TABLE_ATTRIBUTES], TABLE_ATTRIBUTES, &attribute.base);
+	o->dictionary.tables[TABLE_ATTRIBUTES].failed |= clean.failed;
+	buf_release(&clean);
+	return index;
+}
+
+static int32_t mapping_of(struct otlp *o, const struct frame *frame)
+{
+	Otlp__Mapping mapping = OTLP__MAPPING__INIT;
+	const char *build_id;
+	int32_t index, attribute;
+	bool is_new;
+
+	buf_clear(&o->text);
+	code_file(o->profile, frame, &o->text);
+	if (!o->text.len)
+		return 0;
+	index = index_of(o, &o->mappings, &is_new);
+	if (!is_new)
+		return index;
+	build_id = code_build_id(o->profile, o->text.data);
+	mapping.filename_strindex = string_of(o, o->text.data);
+	attribute = *build_id ? attribute_of(o, "process.executable.build_id.gnu", build_id, 0) : 0;
+	mapping.n_attribute_indices = attribute != 0;
+	mapping.attribute_indices = &attribute;
+	add_message(&o->dictionary.tables[TABLE_MAPPINGS], TABLE_MAPPINGS, &mapping.base);
+	return index;
+}
+
+/* The kind of code is an attribute. So its suffix is in the name only if the user asked for it. */
+static void add_name(struct otlp *o, const struct path_label *label)
+{
+	buf_add(&o->text, label->text, o->path.options->style.annotate ? strlen(label->text) : label->name_len);
+}
+
+/* A function stands for all frames with the same texts. The step has no frame if it is a mark of the writer. */
+static int32_t function_of(struct otlp *o, const struct path_step *step)
+{
+	bool has_file = step->frame && frame_kind_is_java(step->frame->kind);
+	const char *file = has_file ? intern_text(&o->profile->strings, step->frame->module) : "";
+	Otlp__Function function = OTLP__FUNCTION__INIT;
+	size_t name, end;
+	int32_t index;
+	bool is_new;
+
+	buf_clear(&o->text);
+	if (step->frame)
+		code_name(o->profile, step->frame, &o->text);
+	buf_printf(&o->text, "\n%s\n", file);
+	name = o->text.len;
+	add_name(o, &o->labels.items[step->label]);
+	index = index_of(o, &o->functions, &is_new);
+	if (!is_new)
+		return index;
+	function.name_strindex = string_of(o, o->text.data + name);
+	function.filename_strindex = string_of(o, file);
+	end = strcspn(o->text.data, "\n");
+	o->text.data[end] = '\0';
+	function.system_name_strindex = string_of(o, end ? o->text.data : o->text.data + name);
+	add_message(&o->dictionary.tables[TABLE_FUNCTIONS], TABLE_FUNCTIONS, &function.base);
+	return index;
+}
+
+/* Returns the value of profile.frame.type; NULL for frames that are not code. */
+static const char *frame_type(const struct frame *frame)
+{
+	if (!frame)
+		return NULL;
+	if (frame_kind_is_java(frame->kind))
+		return "jvm";
+	if (frame->kind == FRAME_KERNEL)
+		return "kernel";
+	return frame->kind == FRAME_NATIVE || frame->kind == FRAME_JVM ? "native" : NULL;
+}
+
+static uint32_t add_location(struct otlp *o, const struct path_step *step)
+{
+	const char *type = frame_type(step->frame);
+	Otlp__Location location = OTLP__LOCATION__INIT;
+	Otlp__Line line = OTLP__LINE__INIT, *lines = &line;
+	int32_t attribute = type ? attribute_of(o, "profile.frame.type", type, 0) : 0;
+
+	line.function_index = function_of(o, step);
+	line.line = step->frame ? step->frame->line : 0;
+	location.mapping_index = step->frame ? mapping_of(o, step->frame) : 0;
+	location.n_lines = 1;
+	location.lines = &lines;
+	location.n_attribute_indices = type != NULL;
+	location.attribute_indices = &attribute;
+	add_message(&o->dictionary.tables[TABLE_LOCATIONS], TABLE_LOCATIONS, &location.base);
+	return ++o->location_count;
+}
+
+static uint32_t location_of(struct otlp *o, const struct path_step *step)
+{
+	uint32_t *known = step->frame ? &o->frame_locations[step->frame - o->profile->frames.items] : NULL;
+	uint64_t index;
+
+	if (known && *known)
+		return *known;
+	if (!known && map_get(&o->mark_locations, step->label, &index))
+		return (uint32_t)index;
+	index = add_location(o, step);
+	if (known)
+		*known = (uint32_t)index;
+	else if (map_put(&o->mark_locations, step->label, index) < 0)
+		o->err = -ENOMEM;
+	return (uint32_t)index;
+}
+
+/* Returns a number for the frames from the root to this one, the same for the same ones. The outermost has none, 0. */
+static uint64_t chain_of(struct otlp *o, uint64_t caller, uint32_t location)
+{
+	uint64_t key = caller << 32 | location, chain = o->chains.len + 1;
+
+	if (!map_get(&o->chains, key, &chain) && map_put(&o->chains, key, chain) < 0)
+		o->err = -ENOMEM;
+	return chain;
+}
+
+/* The stack of o->path. Stacks share their chains, so that deep ones take no more memory here than the profile does. */
+static int32_t stack_of(struct otlp *o)
+{
+	Otlp__Stack stack = OTLP__STACK__INIT;
+	uint64_t chain = 0, index = o->stacks.len + 1;
+
+	if (vec_reserve(&o->stack, o->path.depth) < 0) {
+		o->err = -ENOMEM;
+		return 0;
+	}
+	for (size_t i = o->path.depth; i-- > 0;) {
+		o->stack.items[i] = (int32_t)location_of(o, &o->path.steps.items[i]);
+		chain = chain_of(o, chain, (uint32_t)o->stack.items[i]);
+	}
+	if (!chain || map_get(&o->stacks, chain, &index))
+		return chain ? (int32_t)index : 0;
+	stack.n_location_indices = o->path.depth;
+	stack.location_indices = o->stack.items;
+	add_message(&o->dictionary.tables[TABLE_STACKS], TABLE_STACKS, &stack.base);
+	if (map_put(&o->stacks, chain, index) < 0)
+		o->err = -ENOMEM;
+	return (int32_t)index;
+}
+
+static int32_t link_of(struct otlp *o, const struct profile_sample *sample)
+{
+	uint64_t ids[] = {htobe64(sample->trace_high), htobe64(sample->trace_low), htobe64(sample->span)};
+	Otlp__Link link = OTLP__LINK__INIT;
+	int32_t index;
+	bool is_new;
+
+	if (!trace_is_known(sample))
+		return 0;
+	buf_clear(&o->text);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		buf_printf(&o->text, "%llx ", (unsigned long long)ids[i]);
+	index = index_of(o, &o->links, &is_new);
+	link.trace_id = (ProtobufCBinaryData){2 * sizeof(ids[0]), (uint8_t *)ids};
+	link.span_id = (ProtobufCBinaryData){sizeof(ids[0]), (uint8_t *)&ids[2]};
+	if (is_new)
+		add_message(&o->dictionary.tables[TABLE_LINKS], TABLE_LINKS, &link.base);
+	return index;
+}
+
+/* ---- one profile: the samples of a process and an event ---- */
+
+static uint64_t unix_time(const struct profile *profile, uint64_t time_ns)
+{
+	return profile->start_realtime_ns + (time_ns - profile->start_ns);
+}
+
+static size_t sample_attributes(struct otlp *o, const struct profile_sample *sample, int32_t ret[SAMPLE_ATTRIBUTES])
+{
+	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
+	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
+	uint64_t id = is_virtual ? profile_virtual_id(o->profile, sample->thread) : thread->tid;
+	const char *tag = spans_tag(&o->spans, sample);
+	size_t count = 0;
+
+	if (tag && *tag)
+		ret[count++] = attribute_of(o, OTLP_SPAN, tag, 0);
+	if (id)
+		ret[count++] = attribute_of(o, "thread.id", NULL, (int64_t)id);
+	if (sample->count != 1)
+		ret[count++] = attribute_of(o, OTLP_SAMPLES, NULL, sample->count);
+	if (is_virtual)
+		ret[count++] = attribute_of(o, OTLP_VIRTUAL, NULL, 1);
+	if (thread->name)
+		ret[count++] = attribute_of(o, "thread.name", intern_text(&o->profile->strings, thread->name), 0);
+	return count;
+}
+
+/* One value instead of one for each sample. */
+static void sum_values(const struct writer_options *options, const struct profile_sample *samples, size_t count,
+		       Otlp__Sample *ret)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += options->total ? samples[i].weight : samples[i].count;
+	ret->values[0] = (int64_t)(sum < INT64_MAX ? sum : INT64_MAX);
+	ret->n_values = 1;
+	ret->n_timestamps_unix_nano = 0;
+}
+
+/* Fills a sample with those of one thread and stack. Returns false if the filters do not choose it. */
+static bool fill_sample(struct otlp *o, const struct profile_sample *samples, size_t count, Otlp__Sample *ret,
+			int64_t *values, uint64_t *times, int32_t attributes[SAMPLE_ATTRIBUTES])
+{
+	int wanted = path_make(&o->path, samples->thread, samples->node);
+
+	if (wanted < 0)
+		o->err = wanted;
+	if (wanted <= 0)
+		return false;
+	otlp__sample__init(ret);
+	ret->stack_index = stack_of(o);
+	ret->n_attribute_indices = sample_attributes(o, samples, attributes);
+	ret->attribute_indices = attributes;
+	ret->link_index = link_of(o, samples);
+	ret->n_values = count;
+	ret->values = values;
+	ret->n_timestamps_unix_nano = o->ordered.is_merged ? 0 : count;
+	ret->timestamps_unix_nano = times;
+	for (size_t i = 0; i < count; i++) {
+		values[i] = samples[i].weight < INT64_MAX ? (int64_t)samples[i].weight : INT64_MAX;
+		times[i] = unix_time(o->profile, samples[i].time_ns);
+	}
+	if (o->options->source)
+		sum_values(o->options, samples, count, ret);
+	return true;
+}
+
+/* One message has them: they are of one thread, stack and span, and each stands for one sample. */
+static bool are_together(const struct otlp *o, const struct profile_sample *a, const struct profile_sample *b)
+{
+	return a->count == 1 && b->count == 1 && a->thread == b->thread && a->node == b->node && trace_is_same(a, b) &&
+	       spans_tag(&o->spans, a) == spans_tag(&o->spans, b);
+}
+
+static const char *unit_name(enum profile_unit unit)
+{
+	static const char *const names[PROFILE_UNIT_MAX] = {"nanoseconds", "count", "bytes"};
+
+	return names[unit];
+}
+
+/* What the values of a profile are, and its period. */
+struct types {
+	Otlp__ValueType samples, period;
+};
+
+static void set_types(struct otlp *o, const struct profile_event *event, struct types *ret)
+{
+	static const char *const short_units[PROFILE_UNIT_MAX] = {"ns", "calls", "bytes"};
+	const char *source = o->options->source;
+	const char *name = source ? source : intern_text(&o->profile->strings, event->name);
+	const char *unit = source ? short_units[event->unit] : unit_name(event->unit);
+
+	otlp__value_type__init(&ret->samples);
+	ret->samples.type_strindex = string_of(o, name);
+	ret->samples.unit_strindex = string_of(o, unit);
+	ret->period = ret->samples;
+	if (source && !o->options->total)
+		ret->samples.unit_strindex = string_of(o, "count");
+}
+
+static void describe_profile(struct otlp *o, uint32_t event, Otlp__Profile *ret, struct types *types)
+{
+	const struct profile_event *row = &o->profile->events.items[event];
+
+	set_types(o, row, types);
+	ret->sample_type = &types->samples;
+	ret->period_type = &types->period;
+	ret->period = (int64_t)row->interval;
+	ret->time_unix_nano = o->profile->start_realtime_ns;
+	ret->duration_nano = o->profile->end_ns - o->profile->start_ns;
+}
+
+/* Room for the messages of one profile of a number of samples. */
+struct room {
+	Otlp__Sample *samples, **pointers;
+	int32_t (*attributes)[SAMPLE_ATTRIBUTES];
+	int64_t *values;
+	uint64_t *times;
+};
+
+static bool room_open(struct room *room, size_t count)
+{
+	room->samples = calloc(count, sizeof(*room->samples));
+	room->pointers = calloc(count, sizeof(*room->pointers));
+	room->attributes = calloc(count, sizeof(*room->attributes));
+	room->values = calloc(count, sizeof(*room->values));
+	room->times = calloc(count, sizeof(*room->times));
+	return room->samples && room->pointers && room->attributes && room->values && room->times;
+}
+
+static void room_close(struct room *room)
+{
+	free(room->samples);
+	free(room->pointers);
+	free(room->attributes);
+	free(room->values);
+	free(room->times);
+}
+
+static void add_profile(struct otlp *o, struct buf *scope, const struct profile_sample *samples, size_t count)
+{
+	Otlp__Profile profile = OTLP__PROFILE__INIT;
+	struct types types;
+	uint8_t id[16];
+	struct room room;
+	size_t next;
+
+	if (!room_open(&room, count))
+		o->err = -ENOMEM;
+	profile.samples = room.pointers;
+	for (size_t first = 0; !o->err && first < count; first = next) {
+		size_t at = profile.n_samples;
+
+		for (next = first + 1; next < count && are_together(o, &samples[first], &samples[next]);)
+			next++;
+		if (!fill_sample(o, samples + first, next - first, &room.samples[at], room.values + first,
+				 room.times + first, room.attributes[at]))
+			continue;
+		room.pointers[at] = &room.samples[at];
+		profile.n_samples++;
+	}
+	if (!o->err && profile.n_samples) {
+		describe_profile(o, samples->event, &profile, &types);
+		otlp_profile_id(o->profile, samples, id);
+		profile.profile_id = (ProtobufCBinaryData){16, id};
+		add_message(scope, SCOPE_PROFILES, &profile.base);
+	}
+	room_close(&room);
+}
+
+/* ---- one process ---- */
+
+static void add_resource(struct otlp *o, struct buf *to, const struct profile_thread *thread)
+{
+	struct buf resource;
+
+	buf_init(&resource);
+	otlp_pack_resource(o->profile, thread, &resource);
+	add_bytes(to, RESOURCE_RESOURCE, resource.data, resource.len);
+	to->failed |= resource.failed;
+	buf_release(&resource);
+}
+
+static void add_scope(const struct otlp *o, struct buf *to)
+{
+	const char *version = intern_text(&o->profile->strings, o->profile->host.version);
+	Otlp__Scope scope = OTLP__SCOPE__INIT;
+
+	scope.name = (char *)"duet";
+	scope.version = (char *)version;
+	add_message(to, SCOPE_SCOPE, &scope.base);
+}
+
+/* In JSON, resources are an array, and the dictionary ends the file. */
+static void put_json(struct otlp *o, FILE *out, const struct buf *resource)
+{
+	ProtobufCMessage *message = protobuf_c_message_unpack(&otlp__resource_profiles__descriptor, NULL, resource->len,
+							      (const uint8_t *)resource->data);
+
+	if (!message) {
+		o->err = -ENOMEM;
+		return;
+	}
+	fputs(o->resources++ ? "," : "{\"resourceProfiles\":[", out);
+	protobuf_json(out, message);
+	protobuf_c_message_free_unpacked(message, NULL);
+}
+
+static void put_dictionary(struct otlp *o, FILE *out)
+{
+	if (!o->is_json) {
+		o->err = otlp_dictionary_write(&o->dictionary, DATA_DICTIONARY, out);
+		return;
+	}
+	fputs(o->resources ? "],\"dictionary\":" : "{\"dictionary\":", out);
+	o->err = otlp_dictionary_write_json(&o->dictionary, out);
+	fputs("}\n", out);
+}
+
+static void put_resource(struct otlp *o, FILE *out, struct buf *resource, const struct buf *scope)
+{
+	add_bytes(resource, RESOURCE_SCOPES, scope->data, scope->len);
+	if (scope->failed || resource->failed)
+		o->err = -ENOMEM;
+	if (o->err)
+		return;
+	if (o->is_json)
+		return put_json(o, out, resource);
+	write_head(out, DATA_RESOURCES, resource->len);
+	fwrite(resource->data, 1, resource->len, out);
+}
+
+/* The samples are of one process. */
+static void put_process(struct otlp *o, const struct profile_sample *samples, size_t count, FILE *out)
+{
+	struct buf scope, resource;
+	size_t next, empty;
+
+	buf_init(&scope);
+	buf_init(&resource);
+	add_scope(o, &scope);
+	empty = scope.len;
+	for (size_t first = 0; !o->err && first < count; first = next) {
+		for (next = first + 1; next < count && samples[next].event == samples[first].event;)
+			next++;
+		add_profile(o, &scope, samples + first, next - first);
+	}
+	add_resource(o, &resource, &o->profile->threads.items[samples->thread]);
+	if (scope.len > empty || scope.failed)
+		put_resource(o, out, &resource, &scope);
+	buf_release(&scope);
+	buf_release(&resource);
+}
+
+/* Callers of async-profiler find a profile also when nothing was sampled yet. */
+static void put_empty(struct otlp *o, FILE *out)
+{
+	Otlp__Profile profile = OTLP__PROFILE__INIT;
+	struct buf scope, resource;
+	struct types types;
+
+	buf_init(&scope);
+	buf_init(&resource);
+	add_scope(o, &scope);
+	describe_profile(o, 0, &profile, &types);
+	add_message(&scope, SCOPE_PROFILES, &profile.base);
+	put_resource(o, out, &resource, &scope);
+	buf_release(&scope);
+	buf_release(&resource);
+}
+
+/* ---- the whole file ---- */
+
+static bool same_process(const struct profile *profile, const struct profile_sample *a, const struct profile_sample *b)
+{
+	const struct profile_thread *one = &profile->threads.items[a->thread];
+	const struct profile_thread *other = &profile->threads.items[b->thread];
+
+	return one->pid == other->pid && one->owner == other->owner && one->process == other->process;
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct profile *profile = arg;
+	const struct profile_sample *x = a, *y = b;
+	const struct profile_thread *one = &profile->threads.items[x->thread];
+	const struct profile_thread *other = &profile->threads.items[y->thread];
+	int order = by_number(one->pid, other->pid);
+
+	if (!order)
+		order = by_number(one->owner, other->owner);
+	if (!order)
+		order = by_number(one->process, other->process);
+	if (!order)
+		order = by_number(x->event, y->event);
+	if (!order)
+		order = by_number(x->thread, y->thread);
+	if (!order)
+		order = by_number(x->node, y->node);
+	return order ? order : by_number(x->time_ns, y->time_ns);
+}
+
+static void put_processes(struct otlp *o, FILE *out)
+{
+	struct profile_sample *samples = o->ordered.samples.items;
+	size_t count = o->ordered.samples.len, next;
+
+	if (count)
+		qsort_r(samples, count, sizeof(*samples), compare, (void *)o->profile);
+	for (size_t first = 0; !o->err && first < count; first = next) {
+		for (next = first + 1; next < count && same_process(o->profile, &samples[first], &samples[next]);)
+			next++;
+		put_process(o, samples + first, next - first, out);
+	}
+	if (!count && !o->err && o->options->source && o->profile->events.len)
+		put_empty(o, out);
+}
+
+static int otlp_init(struct otlp *o, const struct profile *profile, const struct writer_options *options)
+{
+	int err;
+
+	otlp_dictionary_init(&o->dictionary);
+	buf_init(&o->text);
+	o->profile = profile;
+	o->options = options;
+	o->frame_locations = calloc(profile->frames.len + 1, sizeof(*o->frame_locations));
+	if (!o->frame_locations || intern_init(&o->strings) < 0 || intern_init(&o->mappings) < 0 ||
+	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->links) < 0 ||
+	    path_labels_init(&o->labels) < 0)
+		return -ENOMEM;
+	err = spans_open(&o->spans, profile);
+	return err ? err : path_maker_init(&o->path, &o->labels, profile, options);
+}
+
+static void otlp_release(struct otlp *o)
+{
+	otlp_dictionary_release(&o->dictionary);
+	buf_release(&o->text);
+	intern_release(&o->strings);
+	intern_release(&o->mappings);
+	intern_release(&o->functions);
+	intern_release(&o->attributes);
+	map_release(&o->chains);
+	map_release(&o->stacks);
+	intern_release(&o->links);
+	path_labels_release(&o->labels);
+	path_maker_release(&o->path);
+	spans_release(&o->spans);
+	ordered_release(&o->ordered);
+	free(o->frame_locations);
+	map_release(&o->mark_locations);
+	vec_release(&o->stack);
+}
+
+static int write_form(const struct profile *profile, const struct writer_options *options, bool is_json, FILE *out)
+{
+	struct writer_options ours = *options;
+	struct otlp *o = calloc(1, sizeof(*o));
+	int err;
+
+	if (!o)
+		return -ENOMEM;
+	o->is_json = is_json;
+	ours.reverse = false;
+	ours.style.dotted |= !ours.source;
+	err = otlp_init(o, profile, &ours);
+	if (!err)
+		err = ordered_build(&o->ordered, profile);
+	if (!err) {
+		put_processes(o, out);
+		if (!o->err)
+			put_dictionary(o, out);
+		err = o->err;
+	}
+	otlp_release(o);
+	free(o);
+	return err ? err : writer_finish(out);
+}
+
+static int otlp_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	return write_form(profile, options, false, out);
+}
+
+static int otlp_json_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	return write_form(profile, options, true, out);
+}
+
+const struct writer writer_otlp = {
+	.name = "otlp",
+	.extensions = "otlp",
+	.help = "profiles of OpenTelemetry (OTLP, v1development)",
+	.lacks = "bytecode indexes, losses and facts",
+	.has_all_events = true,
+	.merges = true,
+	.write = otlp_write,
+};
+
+const struct writer writer_otlp_json = {
+	.name = "otlp-json",
+	.extensions = "otlp.json",
+	.help = "the same as JSON",
+	.lacks = "bytecode indexes, losses and facts",
+	.has_all_events = true,
+	.merges = true,
+	.write = otlp_json_write,
+};

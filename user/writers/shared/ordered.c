@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "writers/shared/ordered.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "profile/trace.h"
+
+/* Merges samples of one event. */
+struct merger {
+	struct ordered *ordered;
+	struct map *rows; /* by event: thread << 32 | node -> index */
+};
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct profile_sample *x = a, *y = b;
+	const struct ordered *ordered = context;
+	uint32_t thread = ordered->threads.rows.items[x->thread], other = ordered->threads.rows.items[y->thread];
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	if (thread != other)
+		return thread < other ? -1 : 1;
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+static int add(void *context, const struct profile_sample *sample)
+{
+	struct ordered *ordered = context;
+
+	return vec_push(&ordered->samples, *sample);
+}
+
+static int merge(void *context, const struct profile_sample *sample)
+{
+	struct merger *m = context;
+	uint64_t key = (uint64_t)sample->thread << 32 | sample->node, index;
+	struct profile_sample *row;
+
+	if (!map_get(&m->rows[sample->event], key, &index)) {
+		if (map_put(&m->rows[sample->event], key, m->ordered->samples.len) < 0)
+			return -ENOMEM;
+		return vec_push(&m->ordered->samples, *sample);
+	}
+	row = &m->ordered->samples.items[index];
+	row->weight += sample->weight;
+	row->count += sample->count;
+	trace_keep_common(row, sample);
+	return 0;
+}
+
+int ordered_merge(struct ordered *ordered, const struct profile *profile)
+{
+	struct merger m = {.ordered = ordered, .rows = calloc(profile->events.len + 1, sizeof(*m.rows))};
+	int err;
+
+	*ordered = (struct ordered){.is_merged = true};
+	err = m.rows ? timeline_each(&profile->samples, merge, &m) : -ENOMEM;
+
+	for (size_t i = 0; m.rows && i < profile->events.len; i++)
+		map_release(&m.rows[i]);
+	free(m.rows);
+	return err;
+}
+
+int ordered_build(struct ordered *ordered, const struct profile *profile)
+{
+	int err;
+
+	*ordered = (struct ordered){0};
+	if (profile->samples.len > ORDERED_MAX)
+		err = ordered_merge(ordered, profile);
+	else
+		err = timeline_each(&profile->samples, add, ordered);
+	if (!err)
+		err = threads_extend(&ordered->threads, profile);
+	if (!err && ordered->samples.len)
+		qsort_r(ordered->samples.items, ordered->samples.len, sizeof(*ordered->samples.items), compare,
+			ordered);
+	return err;
+}
+
+uint32_t ordered_thread(const struct ordered *ordered, const struct profile_sample *sample)
+{
+	return ordered->threads.lasts.items[ordered->threads.rows.items[sample->thread]];
+}
+
+void ordered_release(struct ordered *ordered)
+{
+	vec_release(&ordered->samples);
+	threads_release(&ordered->threads);
+}

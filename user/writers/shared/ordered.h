@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples by event, thread and time, for formats that show each thread's samples one after the other. */
+#ifndef WRITERS_SHARED_ORDERED_H
+#define WRITERS_SHARED_ORDERED_H
+
+#include "base/vec.h"
+#include "profile/profile.h"
+#include "writers/shared/threads.h"
+
+/* if there are more samples, those of a thread with equal stacks are merged, and have the time of the first */
+#define ORDERED_MAX (1u << 20)
+
+struct ordered {
+	struct vec(struct profile_sample) samples;
+	struct threads threads;
+	bool is_merged;
+};
+
+/* Returns 0 or -errno; call ordered_release() in both cases. */
+int ordered_build(struct ordered *ordered, const struct profile *profile);
+/* The merged samples, in the order in which their stacks are first in the profile. Else as ordered_build(). */
+int ordered_merge(struct ordered *ordered, const struct profile *profile);
+/* The index in the profile under which the sample's thread is listed: all samples of one thread have the same. */
+uint32_t ordered_thread(const struct ordered *ordered, const struct profile_sample *sample);
+void ordered_release(struct ordered *ordered);
+
+#endif

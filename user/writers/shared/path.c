@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "writers/shared/path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "writers/shared/category.h"
+
+/* Returns the label of the text in `maker->text`, whose name ends at `name_len`; 0 when out of memory. */
+static uint32_t label_of_text(struct path_maker *maker, size_t name_len, enum frame_kind kind, const char *module)
+{
+	uint32_t id = maker->text.failed ? 0 : intern_bytes(&maker->labels->texts, maker->text.data, maker->text.len);
+	struct path_label label = {.name_len = (uint32_t)name_len, .kind = kind, .module = module};
+
+	if (id < maker->labels->len)
+		return id;
+	label.text = intern_text(&maker->labels->texts, id);
+	maker->text.len = name_len;
+	maker->text.data[name_len] = '\0';
+	label.included = filter_has(&maker->include, maker->text.data);
+	label.excluded = filter_has(&maker->exclude, maker->text.data);
+	return vec_push(maker->labels, label) < 0 ? 0 : id;
+}
+
+static uint32_t label_of_frame(struct path_maker *maker, const struct frame *frame)
+{
+	const struct frame_style *style = &maker->options->style;
+	size_t name_len;
+
+	buf_clear(&maker->text);
+	frame_name(&maker->profile->strings, frame, style, &maker->text);
+	name_len = maker->text.len;
+	buf_add_str(&maker->text, frame_suffix(frame, style));
+	return label_of_text(maker, name_len, frame->kind, intern_text(&maker->profile->strings, frame->module));
+}
+
+uint32_t path_mark(struct path_maker *maker, const char *text)
+{
+	buf_clear(&maker->text);
+	buf_add_str(&maker->text, text);
+	return label_of_text(maker, maker->text.len, FRAME_MARK, "");
+}
+
+/* "[name tid=1]" */
+static uint32_t label_of_id(struct path_maker *maker, uint32_t name, const char *what, uint32_t id,
+			    enum frame_kind kind)
+{
+	buf_clear(&maker->text);
+	buf_add_char(&maker->text, '[');
+	text_add_token(&maker->text, intern_text(&maker->profile->strings, name));
+	buf_printf(&maker->text, " %s=%u]", what, id);
+	if (maker->options->style.steady)
+		frame_cut_id(&maker->text, 0);
+	return label_of_text(maker, maker->text.len, kind, "");
+}
+
+/* As label_of_id(), but a virtual thread has Java's id instead of a tid. */
+static uint32_t label_of_thread(struct path_maker *maker, uint32_t index)
+{
+	const struct profile_thread *thread = &maker->profile->threads.items[index];
+	const char *name = intern_text(&maker->profile->strings, thread->name);
+	uint64_t id = profile_virtual_id(maker->profile, index);
+
+	if (thread->tid != PROFILE_VIRTUAL)
+		return label_of_id(maker, thread->name, "tid", thread->tid, FRAME_THREAD);
+	buf_clear(&maker->text);
+	if (!strcmp(name, PROFILE_NO_NAME)) {
+		buf_add_str(&maker->text, name);
+	} else {
+		buf_add_char(&maker->text, '[');
+		text_add_token(&maker->text, name);
+		buf_add_str(&maker->text, " virtual");
+		if (id && !maker->options->style.steady)
+			buf_printf(&maker->text, "=%llu", (unsigned long long)id);
+		buf_add_char(&maker->text, ']');
+	}
+	return label_of_text(maker, maker->text.len, FRAME_THREAD, "");
+}
+
+int path_maker_extend(struct path_maker *maker)
+{
+	const struct profile *profile = maker->profile;
+
+	if (vec_reserve(&maker->frame_labels, profile->frames.len + 1) < 0)
+		return -ENOMEM;
+	while (maker->frame_labels.len < profile->frames.len) {
+		uint32_t label = label_of_frame(maker, &profile->frames.items[maker->frame_labels.len]);
+
+		if (!label)
+			return -ENOMEM;
+		maker->frame_labels.items[maker->frame_labels.len++] = label;
+	}
+	return 0;
+}
+
+/* Returns 0 or -ENOMEM. A label of 0 means that there was no memory for it. */
+static int path_push(struct path_maker *maker, uint32_t label, const struct frame *frame)
+{
+	return label ? vec_push(&maker->steps, (struct path_step){.label = label, .frame = frame}) : -ENOMEM;
+}
+
+/* Ends a stack that has PATH_DEEP frames, and no room for more. */
+static int path_cut(struct path_maker *maker)
+{
+	if (maker->cut_frames >= PATH_CUT_FRAMES)
+		maker->steps.len = PATH_SHORT;
+	maker->cut_frames += maker->steps.len;
+	writer_left_out(maker->options);
+	return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
+}
+
+/*
+ * Takes the frames at the root that grouping.c has put there, and sets *ret_root to the node of the innermost. Returns
+ * 0 or -ENOMEM.
+ */
+static int path_take_groups(struct path_maker *maker, uint32_t leaf, uint32_t *ret_root)
+{
+	const struct profile *profile = maker->profile;
+	uint32_t root = 0;
+
+	vec_clear(&maker->groups);
+	for (uint32_t i = 0; i < maker->group_count; i++) {
+		uint32_t node = leaf;
+
+		while (node && profile->nodes.items[node].parent != root)
+			node = profile->nodes.items[node].parent;
+		if (vec_push(&maker->groups, profile->nodes.items[node].frame) < 0)
+			return -ENOMEM;
+		root = node;
+	}
+	*ret_root = root;
+	return 0;
+}
+
+/* Pushes the frames of the stack, leaf first. A mark replaces the frames that are not shown. */
+static int path_push_frames(struct path_maker *maker, uint32_t leaf)
+{
+	const struct profile *profile = maker->profile;
+	uint32_t node = leaf, depth = 0, root;
+	int err = path_take_groups(maker, leaf, &root);
+
+	if (!err && leaf == root)
+		return path_push(maker, path_mark(maker, "[unknown]"), NULL);
+	for (; node != root && !err; node = profile->nodes.items[node].parent, depth++) {
+		uint32_t frame = profile->nodes.items[node].frame;
+
+		if (maker->options->max_depth && depth == maker->options->max_depth)
+			return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
+		if (depth >= PATH_DEEP && maker->deep_frames++ >= PATH_DEEP_FRAMES)
+			return path_cut(maker);
+		err = path_push(maker, maker->frame_labels.items[frame], &profile->frames.items[frame]);
+	}
+	return err;
+}
+
+/* Returns the label of a leading frame of --by: a name without an id. */
+static uint32_t label_of_group(struct path_maker *maker, const struct profile_thread *thread, enum writer_group group,
+			       size_t *groups)
+{
+	static const enum frame_kind kinds[] = {
+		[WRITER_BY_CONTAINER] = FRAME_CONTAINER,
+		[WRITER_BY_PROCESS] = FRAME_PROCESS,
+		[WRITER_BY_THREAD] = FRAME_THREAD,
+	};
+	uint32_t names[] = {
+		[WRITER_BY_CONTAINER] = maker->profile->owners.items[thread->owner].container,
+		[WRITER_BY_PROCESS] = thread->process,
+		[WRITER_BY_THREAD] = thread->name,
+	};
+	const char *name;
+
+	if (group > WRITER_BY_THREAD)
+		return maker->frame_labels.items[maker->groups.items[--*groups]];
+	name = intern_text(&maker->profile->strings, names[group]);
+	buf_clear(&maker->text);
+	text_add_token(&maker->text, *name ? name : "[unknown]");
+	return label_of_text(maker, maker->text.len, kinds[group], "");
+}
+
+static uint32_t label_of_lead(struct path_maker *maker, const struct profile_thread *thread)
+{
+	buf_clear(&maker->text);
+	maker->options->lead(maker->options->lead_context, thread, &maker->text);
+	return label_of_text(maker, maker->text.len, FRAME_PROCESS, "");
+}
+
+/* Pushes the leading frames, innermost first. */
+static int path_push_roots(struct path_maker *maker, uint32_t index, const char *category)
+{
+	const struct profile_thread *thread = &maker->profile->threads.items[index];
+	const enum writer_group *by = maker->options->by;
+	size_t groups = maker->groups.len; /* of those not pushed yet */
+	int err = 0;
+
+	if (category)
+		err = path_push(maker, path_mark(maker, category), NULL);
+	if (!err && maker->options->threads)
+		err = path_push(maker, label_of_thread(maker, index), NULL);
+	if (!err && maker->options->processes)
+		err = path_push(maker, label_of_id(maker, thread->process, "pid", thread->pid, FRAME_PROCESS), NULL);
+	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
+		if (by[i] != WRITER_BY_NONE && (by[i] <= WRITER_BY_THREAD || groups))
+			err = path_push(maker, label_of_group(maker, thread, by[i], &groups), NULL);
+	if (!err && maker->options->lead)
+		err = path_push(maker, label_of_lead(maker, thread), NULL);
+	return err;
+}
+
+static void path_reverse(struct path_step *steps, size_t len)
+{
+	for (size_t i = 0; i < len / 2; i++) {
+		struct path_step swap = steps[i];
+
+		steps[i] = steps[len - 1 - i];
+		steps[len - 1 - i] = swap;
+	}
+}
+
+static bool path_is_wanted(const struct path_maker *maker)
+{
+	bool included = maker->options->include.len == 0;
+
+	for (size_t i = 0; i < maker->steps.len; i++) {
+		const struct path_label *label = &maker->labels->items[maker->steps.items[i].label];
+
+		if (label->excluded)
+			return false;
+		included |= label->included;
+	}
+	return included;
+}
+
+/* The stack's frames at the root that are no code: the CPU and the scheduling policy. */
+static size_t count_outer(const struct path_maker *maker)
+{
+	size_t count = 0;
+
+	while (count < maker->steps.len) {
+		const struct frame *frame = maker->steps.items[maker->steps.len - 1 - count].frame;
+
+		if (!frame || frame->kind != FRAME_CPU)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * Moves them outside of the leading frames: [CPU-1];[main tid=7];… A format's own columns (options->lead) stay first.
+ */
+static void path_move_outer(struct path_maker *maker, size_t outer)
+{
+	struct path_step *steps = maker->steps.items + maker->depth - outer;
+	size_t len = maker->steps.len - (maker->depth - outer);
+
+	if (len == outer || maker->options->lead)
+		return;
+	path_reverse(steps, outer);
+	path_reverse(steps + outer, len - outer);
+	path_reverse(steps, len);
+	maker->depth -= outer;
+}
+
+/* Sets the options that shape the frames of the stack itself. `outer`: see count_outer(). */
+static void path_shape(struct path_maker *maker, size_t outer)
+{
+	uint32_t skip = maker->options->skip;
+	size_t frames = maker->steps.len - outer;
+
+	skip = skip < frames ? skip : (uint32_t)frames;
+	memmove(maker->steps.items + frames - skip, maker->steps.items + frames, outer * sizeof(*maker->steps.items));
+	maker->steps.len -= skip;
+	if (maker->options->reverse)
+		path_reverse(maker->steps.items, maker->steps.len - outer);
+	maker->depth = maker->steps.len;
+}
+
+int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf)
+{
+	const char *category = NULL;
+	size_t outer;
+	int err;
+
+	vec_clear(&maker->steps);
+	err = path_push_frames(maker, leaf);
+	if (err < 0)
+		return err;
+	if (maker->options->classify)
+		category = category_of(&maker->profile->strings, maker->steps.items, maker->steps.len);
+	outer = count_outer(maker);
+	path_shape(maker, outer);
+	err = path_push_roots(maker, thread, category);
+	path_move_outer(maker, outer);
+	return err < 0 ? err : path_is_wanted(maker);
+}
+
+/* The expressions were tested by the command: only memory can be missing. */
+static int path_filters_init(struct path_maker *maker)
+{
+	const struct writer_options *options = maker->options;
+	struct buf why;
+	int err;
+
+	buf_init(&why);
+	err = filter_init(&maker->include, &options->include, options->regex, &why);
+	if (!err)
+		err = filter_init(&maker->exclude, &options->exclude, options->regex, &why);
+	buf_release(&why);
+	return err;
+}
+
+int path_maker_init(struct path_maker *maker, struct path_labels *labels, const struct profile *profile,
+		    const struct writer_options *options)
+{
+	int err;
+
+	*maker = (struct path_maker){.profile = profile, .options = options, .labels = labels};
+	for (size_t i = 0; options->is_grouped && i < WRITER_GROUPS; i++)
+		maker->group_count += options->by[i] > WRITER_BY_THREAD;
+	buf_init(&maker->text);
+	err = path_filters_init(maker);
+	if (!err)
+		err = path_maker_extend(maker);
+	if (err < 0)
+		path_maker_release(maker);
+	return err;
+}
+
+void path_maker_release(struct path_maker *maker)
+{
+	filter_release(&maker->include);
+	filter_release(&maker->exclude);
+	vec_release(&maker->frame_labels);
+	vec_release(&maker->steps);
+	vec_release(&maker->groups);
+	buf_release(&maker->text);
+}
+
+int path_labels_init(struct path_labels *labels)
+{
+	int err;
+
+	*labels = (struct path_labels){0};
+	err = intern_init(&labels->texts);
+	if (!err && vec_push(labels, (struct path_label){.text = "", .module = ""}) < 0) {
+		path_labels_release(labels);
+		err = -ENOMEM;
+	}
+	return err;
+}
+
+void path_labels_release(struct path_labels *labels)
+{
+	intern_release(&labels->texts);
+	vec_release(labels);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stack as writers show it: the texts of its frames in the chosen style, with leading frames, after -j, --reverse and
+ * the filters. Frames with the same text have the same label.
+ */
+#ifndef WRITERS_SHARED_PATH_H
+#define WRITERS_SHARED_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "profile/profile.h"
+#include "writers/shared/filter.h"
+#include "writers/writer.h"
+
+/*
+ * Each stack may have PATH_DEEP frames, and all stacks together PATH_DEEP_FRAMES in addition: in a chain of frames with
+ * a sample at each, the frames of all stacks are the square of its length. Frames beyond that are under the mark. Such
+ * stacks have no callers in common any more: all together keep PATH_CUT_FRAMES, and then each the PATH_SHORT frames
+ * nearest the leaf.
+ */
+#define PATH_DEEP 1024
+#define PATH_DEEP_FRAMES (64u << 20)
+#define PATH_CUT_FRAMES (2u << 20)
+#define PATH_SHORT 8
+#define PATH_TRUNCATED "[truncated]" /* stands for the frames that are left out */
+
+struct path_label {
+	const char *text;     /* name and suffix; valid until path_labels_release() */
+	uint32_t name_len;    /* bytes of the name, without the suffix */
+	uint32_t rank;	      /* position among all texts in their order, after tree_sort() */
+	enum frame_kind kind; /* of the first frame seen with this text */
+	const char *module;   /* "" = none; valid as long as the profile */
+	bool included;	      /* matches -I */
+	bool excluded;	      /* matches -X */
+	bool used;	      /* some node of the tree has it */
+};
+
+/* By id in texts; 0 is not used. A vec. */
+struct path_labels {
+	struct intern texts;
+	struct path_label *items;
+	size_t len;
+	size_t size;
+};
+
+struct path_step {
+	uint32_t label;
+	const struct frame *frame; /* NULL for a frame that the writer adds */
+};
+
+struct path_maker {
+	const struct profile *profile; /* not owned, like the two below it */
+	const struct writer_options *options;
+	struct path_labels *labels;
+	struct filter include, exclude; /* of the options */
+	struct vec(uint32_t) frame_labels;  /* by index of the frame */
+	struct vec(struct path_step) steps; /* leaf first */
+	struct vec(uint32_t) groups; /* scratch: frames of the stack that are leading frames of --by, outermost first */
+	uint32_t group_count; /* how many each stack has */
+	/*
+	 * number of steps of the stack itself; the leading frames follow: thread, process, --by, and outside of these
+	 * the CPU and the policy, which belong to the stack if there are no other leading frames
+	 */
+	size_t depth;
+	struct buf text;
+	uint64_t deep_frames; /* frames so far that were beyond PATH_DEEP */
+	uint64_t cut_frames; /* frames of stacks that had no room for them */
+};
+
+int path_labels_init(struct path_labels *labels); /* 0 or -ENOMEM */
+void path_labels_release(struct path_labels *labels);
+
+/* Labels all frames. Returns 0, or -ENOMEM: then there is nothing to release. */
+int path_maker_init(struct path_maker *maker, struct path_labels *labels, const struct profile *profile,
+		    const struct writer_options *options);
+void path_maker_release(struct path_maker *maker);
+/* Labels the frames that were added to the profile since. Returns 0 or -ENOMEM. */
+int path_maker_extend(struct path_maker *maker);
+/*
+ * Sets `steps` to the stack that ends at this node. With --reverse, the leading frames stay at the root. Returns 1, or
+ * 0 if the filters exclude the stack, or -ENOMEM.
+ */
+int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf);
+/* Returns the label of a frame that says why others are missing; 0 when out of memory. */
+uint32_t path_mark(struct path_maker *maker, const char *text);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#include "writers/text/annotation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST_INSTRUCTION 16 /* bytes */
+
+/* For each frame of the target the rows that its samples count for. */
+struct place {
+	uint32_t line, code; /* index + 1; 0: not of the target */
+};
+
+struct builder {
+	struct annotation *annotation;
+	const struct writer_options *options;
+	struct vec(struct place) places; /* by frame */
+	struct map ids; /* hash of a row -> index, of lines and of codes */
+	struct tree_weight *nodes; /* by node of the profile */
+	struct vec(uint32_t) seen_lines, seen_codes; /* by row: the node that was counted last */
+};
+
+/* ---- the target ---- */
+
+/* Compares from the end: "Main" and "acme.Main" are com.acme.Main, and so are its inner classes. */
+static bool is_class(const char *class_name, const char *target, size_t len)
+{
+	size_t class_len = strcspn(class_name, "$"), whole = strlen(class_name);
+
+	if (memchr(target, '$', len))
+		class_len = whole;
+	if (class_len < len || memcmp(class_name + class_len - len, target, len))
+		return false;
+	return class_len == len || class_name[class_len - len - 1] == '.';
+}
+
+static bool is_java_target(const struct intern *strings, const struct frame *frame, const char *target)
+{
+	const char *class_name = intern_text(strings, frame->class_name), *name = intern_text(strings, frame->name);
+	const char *dot = strrchr(target, '.');
+
+	if (is_class(class_name, target, strlen(target)))
+		return true;
+	return dot && !strcmp(name, dot + 1) && is_class(class_name, target, (size_t)(dot - target));
+}
+
+static bool is_target(const struct profile *profile, const struct frame *frame, const char *target)
+{
+	if (frame_kind_is_java(frame->kind))
+		return is_java_target(&profile->strings, frame, target);
+	return frame->kind <= FRAME_JVM && !strcmp(intern_text(&profile->strings, frame->name), target);
+}
+
+/* ---- rows ---- */
+
+/* No padding to hash or to compare: the weights are 0. */
+static uint32_t row_of(struct builder *b, struct annotation_rows *rows, struct annotation_row row, uint64_t seed)
+{
+	uint64_t key = hash_bytes(&row, offsetof(struct annotation_row, self), seed), known;
+
+	for (; map_get(&b->ids, key, &known); key++)
+		if (known < rows->len && !memcmp(&rows->items[known], &row, offsetof(struct annotation_row, self)))
+			return (uint32_t)known + 1;
+	if (map_put(&b->ids, key, rows->len) < 0 || vec_push(rows, row) < 0)
+		return 0;
+	return (uint32_t)rows->len;
+}
+
+/* Returns the id of "com/acme", of the class com.acme.Main. */
+static uint32_t package_of(struct annotation *annotation, uint32_t class_name)
+{
+	const char *name = intern_text(&annotation->profile->strings, class_name), *end = strrchr(name, '.');
+	struct buf text;
+	uint32_t id;
+
+	buf_init(&text);
+	buf_add(&text, name, end ? (size_t)(end - name) : 0);
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] == '.')
+			text.data[i] = '/';
+	id = intern_bytes(&annotation->packages, text.data, text.len);
+	buf_release(&text);
+	return id;
+}
+
+/* The instruction that has the offset; NULL if there is none. */
+static const struct code_line *instruction_at(const struct code_text *code, int32_t offset)
+{
+	size_t low = 0, high = code->len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((int64_t)code->items[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || (low == code->len && (uint32_t)offset - code->items[low - 1].offset >= LONGEST_INSTRUCTION))
+		return NULL;
+	return &code->items[low - 1];
+}
+
+/* The offset of the instruction: that of a caller is within the call. */
+static int32_t start_of_instruction(const struct annotation *annotation, const struct frame *frame)
+{
+	const struct intern *strings = &annotation->profile->strings;
+	const struct code_text *code = NULL;
+	const struct code_line *line = NULL;
+
+	if (annotation->code && frame->bci >= 0 && !frame_kind_is_java(frame->kind))
+		code = annotation->code(annotation->code_context, intern_text(strings, frame->module),
+					intern_text(strings, frame->name));
+	if (code)
+		line = instruction_at(code, frame->bci);
+	return line ? (int32_t)line->offset : frame->bci;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int place_frame(struct builder *b, const struct frame *frame)
+{
+	struct annotation_row line = {.module = frame->module, .line = frame->line};
+	struct annotation_row code = {.module = frame->module,
+				      .class_name = frame->class_name,
+				      .name = frame->name,
+				      .signature = frame->signature,
+				      .line = frame->line,
+				      .bci = frame->bci};
+	struct place place = {0};
+
+	if (is_target(b->annotation->profile, frame, b->annotation->target)) {
+		if (frame_kind_is_java(frame->kind))
+			line.class_name = package_of(b->annotation, frame->class_name);
+		else
+			line.name = frame->name; /* functions have no lines of their own */
+		code.bci = start_of_instruction(b->annotation, frame);
+		place.line = row_of(b, &b->annotation->lines, line, 1);
+		place.code = row_of(b, &b->annotation->codes, code, 2);
+		if (!place.line || !place.code)
+			return -ENOMEM;
+	}
+	return vec_push(&b->places, place);
+}
+
+static int place_frames(struct builder *b)
+{
+	const struct profile *profile = b->annotation->profile;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < profile->frames.len; i++)
+		err = place_frame(b, &profile->frames.items[i]);
+	for (size_t i = 0; !err && i < b->annotation->lines.len; i++)
+		err = vec_push(&b->seen_lines, 0);
+	for (size_t i = 0; !err && i < b->annotation->codes.len; i++)
+		err = vec_push(&b->seen_codes, 0);
+	if (!err && !b->annotation->lines.len)
+		err = -ENOENT;
+	return err;
+}
+
+/* ---- weights ---- */
+
+static int add_sample(void *context, const struct profile_sample *sample)
+{
+	struct builder *b = context;
+
+	if (sample->event == b->options->event)
+		tree_weight_add(&b->nodes[sample->node], &(struct tree_weight){sample->count, sample->weight});
+	return 0;
+}
+
+/* What no code runs in: the class of an object, what a thread waits for. */
+static bool is_code(enum frame_kind kind)
+{
+	return kind <= FRAME_JVM || frame_kind_is_java(kind);
+}
+
+static void count_row(struct annotation_row *row, uint32_t *seen, uint32_t node, bool is_leaf,
+		      const struct tree_weight *weight)
+{
+	if (is_leaf)
+		tree_weight_add(&row->self, weight);
+	if (*seen == node)
+		return;
+	*seen = node;
+	tree_weight_add(&row->total, weight);
+}
+
+/* Counts the samples of a node for the rows of all frames of its stack. */
+static void count_node(struct builder *b, uint32_t leaf)
+{
+	struct annotation *a = b->annotation;
+	const struct profile *profile = a->profile;
+	const struct tree_weight *weight = &b->nodes[leaf];
+	bool is_first = true, is_there = false;
+
+	tree_weight_add(&a->all, weight);
+	for (uint32_t node = leaf; node; node = profile->nodes.items[node].parent) {
+		uint32_t frame = profile->nodes.items[node].frame;
+		const struct place *place = &b->places.items[frame];
+		bool is_leaf = is_first && is_code(profile->frames.items[frame].kind);
+
+		is_first &= !is_code(profile->frames.items[frame].kind);
+		if (!place->line)
+			continue;
+		is_there = true;
+		if (is_leaf)
+			tree_weight_add(&a->self, weight);
+		count_row(&a->lines.items[place->line - 1], &b->seen_lines.items[place->line - 1], leaf, is_leaf,
+			  weight);
+		count_row(&a->codes.items[place->code - 1], &b->seen_codes.items[place->code - 1], leaf, is_leaf,
+			  weight);
+	}
+	if (is_there)
+		tree_weight_add(&a->total, weight);
+}
+
+static int count_nodes(struct builder *b)
+{
+	const struct profile *profile = b->annotation->profile;
+	int err;
+
+	b->nodes = calloc(profile->nodes.len, sizeof(*b->nodes));
+	err = b->nodes ? timeline_each(&profile->samples, add_sample, b) : -ENOMEM;
+	for (size_t i = 0; !err && i < profile->nodes.len; i++)
+		if (b->nodes[i].samples)
+			count_node(b, (uint32_t)i);
+	return err;
+}
+
+/* ---- order ---- */
+
+static int compare_texts(const struct profile *profile, uint32_t a, uint32_t b)
+{
+	return a == b ? 0 : strcmp(intern_text(&profile->strings, a), intern_text(&profile->strings, b));
+}
+
+/* Of lines, class_name is the package, whose ids are in any order. */
+static int compare_rows(const struct annotation_row *x, const struct annotation_row *y, const struct profile *profile,
+			bool is_code)
+{
+	int order = compare_texts(profile, x->module, y->module);
+
+	if (!order && is_code)
+		order = compare_texts(profile, x->class_name, y->class_name);
+	else if (!order)
+		order = (x->class_name > y->class_name) - (x->class_name < y->class_name);
+	if (!order)
+		order = compare_texts(profile, x->name, y->name);
+	if (!order)
+		order = compare_texts(profile, x->signature, y->signature);
+	if (!order)
+		order = (x->bci > y->bci) - (x->bci < y->bci);
+	return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+static int compare_lines(const void *a, const void *b, void *profile)
+{
+	return compare_rows(a, b, profile, false);
+}
+
+static int compare_codes(const void *a, const void *b, void *profile)
+{
+	return compare_rows(a, b, profile, true);
+}
+
+/* Rows of samples that --event left out disappear. */
+static void finish_rows(const struct profile *profile, struct annotation_rows *rows,
+			int (*compare)(const void *, const void *, void *))
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rows->len; i++)
+		if (rows->items[i].total.samples)
+			rows->items[kept++] = rows->items[i];
+	rows->len = kept;
+	if (kept)
+		qsort_r(rows->items, kept, sizeof(*rows->items), compare, (void *)profile);
+}
+
+int annotation_build(struct annotation *annotation, const struct profile *profile, const char *target,
+		     const struct writer_options *options)
+{
+	struct builder b = {.annotation = annotation, .options = options};
+	int err;
+
+	annotation->profile = profile;
+	annotation->target = target;
+	err = intern_init(&annotation->packages);
+	if (err < 0)
+		return err;
+	err = place_frames(&b);
+	if (!err)
+		err = count_nodes(&b);
+	if (!err && !annotation->total.samples)
+		err = -ENOENT;
+	if (err < 0)
+		annotation_release(annotation);
+	else {
+		finish_rows(profile, &annotation->lines, compare_lines);
+		finish_rows(profile, &annotation->codes, compare_codes);
+	}
+	vec_release(&b.places);
+	map_release(&b.ids);
+	vec_release(&b.seen_lines);
+	vec_release(&b.seen_codes);
+	free(b.nodes);
+	return err;
+}
+
+void annotation_release(struct annotation *annotation)
+{
+	intern_release(&annotation->packages);
+	vec_release(&annotation->lines);
+	vec_release(&annotation->codes);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "writers/text/waits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "writers/shared/tree.h"
+
+/* A thread that waited, and the waker that ended its waits. Both are nodes of the tree, as are the labels' texts. */
+struct wait_pair {
+	uint32_t sleeper; /* its node, below that of its process */
+	uint32_t who; /* label */
+	struct tree_weight weight;
+};
+
+struct wait_table {
+	struct tree tree;
+	struct map ids; /* sleeper << 32 | who -> index in list */
+	struct vec(struct wait_pair) list;
+	bool has_processes; /* there are samples of several processes */
+};
+
+static bool has_wakers(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->frames.len; i++)
+		if (profile->frames.items[i].kind == FRAME_WAKER)
+			return true;
+	return false;
+}
+
+/* Returns the node of the thread on the path of this leaf, or 0 if the stack does not show who ended the wait. */
+static uint32_t find_sleeper(const struct tree *tree, uint32_t leaf)
+{
+	bool is_below_waker = false;
+
+	for (uint32_t node = leaf; node; node = tree->nodes.items[node].parent) {
+		uint32_t parent = tree->nodes.items[node].parent;
+
+		is_below_waker |= tree_label(tree, node)->kind == FRAME_WAKER;
+		if (parent && !tree->nodes.items[parent].parent)
+			return is_below_waker ? node : 0;
+	}
+	return 0;
+}
+
+static int add(struct wait_table *waits, uint32_t leaf)
+{
+	const struct tree_node *node = &waits->tree.nodes.items[leaf];
+	uint32_t sleeper = node->self.samples ? find_sleeper(&waits->tree, leaf) : 0;
+	uint64_t key = (uint64_t)sleeper << 32 | node->label, index = waits->list.len;
+
+	if (!sleeper)
+		return 0;
+	if (!map_get(&waits->ids, key, &index)) {
+		if (vec_push(&waits->list, ((struct wait_pair){.sleeper = sleeper, .who = node->label})) < 0 ||
+		    map_put(&waits->ids, key, index) < 0)
+			return -ENOMEM;
+	}
+	tree_weight_add(&waits->list.items[index].weight, &node->self);
+	return 0;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct wait_pair *one = a, *other = b;
+
+	if (one->weight.amount != other->weight.amount)
+		return one->weight.amount < other->weight.amount ? 1 : -1;
+	return (one->sleeper > other->sleeper) - (one->sleeper < other->sleeper);
+}
+
+static void print(const struct wait_table *waits, const struct wait_pair *wait, FILE *out)
+{
+	const struct tree *tree = &waits->tree;
+	uint64_t all = tree->nodes.items[0].total.amount;
+
+	fprintf(out, "  %12" PRIu64 "  %6.2f%%  %7" PRIu64 "  %s", wait->weight.amount,
+		all ? 100.0 * (double)wait->weight.amount / (double)all : 0, wait->weight.samples,
+		tree_label(tree, wait->sleeper)->text);
+	if (waits->has_processes)
+		fprintf(out, " (%s)", tree_label(tree, tree->nodes.items[wait->sleeper].parent)->text);
+	fprintf(out, "  <-  %s\n", tree->labels.items[wait->who].text);
+}
+
+static int collect(struct wait_table *waits, const struct profile *profile, const struct writer_options *options)
+{
+	struct writer_options ours = *options;
+	int err;
+
+	ours.by[0] = WRITER_BY_PROCESS;
+	ours.by[1] = WRITER_BY_THREAD;
+	ours.by[2] = WRITER_BY_NONE;
+	ours.threads = ours.processes = ours.reverse = false;
+	ours.max_depth = 0;
+	err = tree_build(&waits->tree, profile, &ours);
+	for (uint32_t i = 1; !err && i < waits->tree.nodes.len; i++)
+		err = add(waits, i);
+	return err;
+}
+
+int waits_print(const struct profile *profile, const struct writer_options *options, size_t count, FILE *out)
+{
+	struct wait_table waits = {.has_processes = writer_shows_processes(profile, options)};
+	int err;
+
+	if (!has_wakers(profile))
+		return 0;
+	err = collect(&waits, profile, options);
+	if (!err && waits.list.len) {
+		qsort(waits.list.items, waits.list.len, sizeof(*waits.list.items), longest_first);
+		fprintf(out, "\n  %12s  %7s  %7s  %s\n", writer_unit(profile, options), "percent", "samples",
+			"who waited  <-  who ended the wait, or held the lock");
+		fprintf(out, "  ------------  -------  -------  ----------------------------------\n");
+		for (size_t i = 0; i < waits.list.len && i < count; i++)
+			print(&waits, &waits.list.items[i], out);
+	}
+	tree_release(&waits.tree);
+	map_release(&waits.ids);
+	vec_release(&waits.list);
+	return err;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* The whole report: facts, hottest stacks, hottest methods, marks, losses. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "writers/shared/tree.h"
+#include "writers/text/stack_room.h"
+#include "writers/text/usage_table.h"
+#include "writers/text/waits.h"
+#include "writers/writers.h"
+
+#define USAGES_MAX 50 /* rows of the table of processes */
+#define WAITS_MAX 50 /* rows of the table of wakers and sleepers */
+
+/* The part of the report for one event. */
+struct report {
+	const struct profile *profile;
+	const struct writer_options *options;
+	const char *unit; /* of weights */
+	FILE *out;
+	struct tree tree;
+	struct tree_weight *labels; /* self of each label, or of all stacks with the mark */
+	uint32_t *order;	    /* room for every node and label */
+};
+
+/* Percent of the amount that is printed before it: samples may differ in weight. */
+static double percent(const struct report *r, const struct tree_weight *weight)
+{
+	uint64_t all = r->tree.nodes.items[0].total.amount;
+
+	return all ? 100.0 * (double)weight->amount / (double)all : 0;
+}
+
+/* Hottest first; equal ones in the order in which they were first seen. */
+static int compare(const struct tree_weight *a, const struct tree_weight *b, uint32_t x, uint32_t y)
+{
+	if (a->amount != b->amount)
+		return a->amount < b->amount ? 1 : -1;
+	return (x > y) - (x < y);
+}
+
+static int compare_nodes(const void *a, const void *b, void *arg)
+{
+	const struct report *r = arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return compare(&r->tree.nodes.items[x].self, &r->tree.nodes.items[y].self, x, y);
+}
+
+static int compare_labels(const void *a, const void *b, void *arg)
+{
+	const struct report *r = arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return compare(&r->labels[x], &r->labels[y], x, y);
+}
+
+static void print_line(const struct report *r, const char *text)
+{
+	struct buf line;
+
+	buf_init(&line);
+	text_add_line(&line, text);
+	fprintf(r->out, "%s\n", line.data);
+	buf_release(&line);
+}
+
+static void print_facts(const struct report *r, uint64_t samples)
+{
+	const struct profile *profile = r->profile;
+	struct buf key;
+
+	buf_init(&key);
+	fprintf(r->out, "--- Execution profile ---\n");
+	if (r->options->title)
+		print_line(r, r->options->title);
+	fprintf(r->out, "%-20s: %" PRIu64 "\n", "Total samples", samples);
+	for (size_t i = 0; i < profile->facts.len; i++) {
+		const struct profile_fact *fact = &profile->facts.items[i];
+
+		buf_clear(&key);
+		text_add_line(&key, intern_text(&profile->strings, fact->key));
+		fprintf(r->out, "%-20s: ", key.data);
+		print_line(r, intern_text(&profile->strings, fact->value));
+	}
+	buf_release(&key);
+}
+
+static void print_trace(const struct report *r, uint32_t leaf, struct stack_room *room)
+{
+	const struct tree *tree = &r->tree;
+	const struct tree_node *node = &tree->nodes.items[leaf];
+	uint64_t most = stack_room_next(room), bytes = 0;
+	unsigned int depth = 0;
+	uint32_t i;
+
+	fprintf(r->out, "\n--- %" PRIu64 " %s (%.2f%%), %" PRIu64 " sample%s\n", node->self.amount, r->unit,
+		percent(r, &node->self), node->self.samples, node->self.samples == 1 ? "" : "s");
+	for (i = leaf; i && bytes < most; i = tree->nodes.items[i].parent)
+		bytes += (uint64_t)fprintf(r->out, "  [%2u] %s\n", depth++, tree_label(tree, i)->text);
+	if (i) {
+		fprintf(r->out, "  [%2u] " PATH_TRUNCATED "\n", depth);
+		writer_left_out(r->options);
+	}
+	stack_room_took(room, bytes);
+}
+
+static void print_traces(const struct report *r)
+{
+	struct stack_room room = STACK_ROOM_NEW;
+	size_t count = 0;
+
+	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
+		if (r->tree.nodes.items[i].self.samples)
+			r->order[count++] = i;
+	qsort_r(r->order, count, sizeof(*r->order), compare_nodes, (void *)r);
+	for (size_t i = 0; i < count && i < r->options->traces; i++)
+		print_trace(r, r->order[i], &room);
+}
+
+static size_t order_labels(const struct report *r)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 1; i < r->tree.labels.len; i++)
+		if (r->labels[i].samples)
+			r->order[count++] = i;
+	qsort_r(r->order, count, sizeof(*r->order), compare_labels, (void *)r);
+	return count;
+}
+
+static void print_labels(const struct report *r, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct tree_weight *weight = &r->labels[r->order[i]];
+
+		fprintf(r->out, "  %12" PRIu64 "  %6.2f%%  %7" PRIu64 "  %s\n", weight->amount, percent(r, weight),
+			weight->samples, r->tree.labels.items[r->order[i]].text);
+	}
+}
+
+static void print_flat(const struct report *r)
+{
+	size_t count;
+
+	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
+		tree_weight_add(&r->labels[r->tree.nodes.items[i].label], &r->tree.nodes.items[i].self);
+	count = order_labels(r);
+	if (!count || !r->options->flat)
+		return;
+	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", r->unit, "percent", "samples", "top");
+	fprintf(r->out, "  ------------  -------  -------  ---\n");
+	print_labels(r, count < r->options->flat ? count : r->options->flat);
+}
+
+/* Prints the marks, with the weight of all stacks that contain them at any depth. */
+static void print_marks(const struct report *r)
+{
+	size_t count;
+
+	for (uint32_t i = 0; i < r->tree.labels.len; i++)
+		r->labels[i] = (struct tree_weight){0};
+	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
+		if (tree_label(&r->tree, i)->kind == FRAME_MARK)
+			tree_weight_add(&r->labels[r->tree.nodes.items[i].label], &r->tree.nodes.items[i].total);
+	count = order_labels(r);
+	if (!count)
+		return;
+	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", r->unit, "percent", "samples", "incomplete stacks");
+	fprintf(r->out, "  ------------  -------  -------  -----------------\n");
+	print_labels(r, count);
+}
+
+static void print_losses(const struct report *r)
+{
+	const struct profile *profile = r->profile;
+
+	fprintf(r->out, "\n--- Lost ---\n");
+	if (!profile->losses.len)
+		fprintf(r->out, "nothing was lost\n");
+	for (size_t i = 0; i < profile->losses.len; i++) {
+		fprintf(r->out, "%12" PRIu64 "  ", profile->losses.items[i].count);
+		print_line(r, intern_text(&profile->strings, profile->losses.items[i].text));
+	}
+}
+
+static int print_event(struct report *r)
+{
+	const struct tree_weight *all = &r->tree.nodes.items[0].total;
+	size_t rows = r->tree.nodes.len + r->tree.labels.len;
+	int err = 0;
+
+	r->labels = calloc(r->tree.labels.len, sizeof(*r->labels));
+	r->order = calloc(rows, sizeof(*r->order));
+	if (!r->labels || !r->order) {
+		err = -ENOMEM;
+		goto out;
+	}
+	if (r->profile->events.len > 1)
+		fprintf(r->out, "\n=== %s: %" PRIu64 " %s, %" PRIu64 " sample%s ===\n",
+			writer_event(r->profile, r->options), all->amount, r->unit, all->samples,
+			all->samples == 1 ? "" : "s");
+	print_traces(r);
+	print_flat(r);
+	if (r->options->flat)
+		err = waits_print(r->profile, r->options, WAITS_MAX, r->out);
+	print_marks(r);
+out:
+	free(r->labels);
+	free(r->order);
+	return err;
+}
+
+struct event_report {
+	struct writer_options options;
+	struct report report;
+};
+
+static int build_reports(struct event_report *reports, size_t count, const struct report *shared)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		struct event_report *one = &reports[i];
+
+		one->options = *shared->options;
+		one->options.event = (uint32_t)i;
+		one->report = *shared;
+		one->report.options = &one->options;
+		one->report.unit = writer_unit(shared->profile, &one->options);
+		err = tree_build(&one->report.tree, shared->profile, &one->options);
+	}
+	return err;
+}
+
+static int print_reports(struct event_report *reports, size_t count)
+{
+	uint64_t samples = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++)
+		samples += reports[i].report.tree.nodes.items[0].total.samples;
+	print_facts(&reports[0].report, samples);
+	for (size_t i = 0; !err && i < count; i++)
+		err = print_event(&reports[i].report);
+	if (!err)
+		err = usage_table_print(reports[0].report.profile, USAGES_MAX, reports[0].report.out);
+	if (err < 0)
+		return err;
+	print_losses(&reports[0].report);
+	return writer_finish(reports[0].report.out);
+}
+
+/* Writes facts, one part for each event, and losses. */
+static int full_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	size_t count = profile->events.len > 0 ? profile->events.len : 1;
+	struct event_report *reports = calloc(count, sizeof(*reports));
+	struct writer_options ours = *options;
+	int err;
+
+	if (!reports)
+		return -ENOMEM;
+	ours.style.dotted = true;
+	ours.reverse = false;
+	err = build_reports(reports, count, &(struct report){.profile = profile, .options = &ours, .out = out});
+	if (!err)
+		err = print_reports(reports, count);
+	for (size_t i = 0; i < count; i++)
+		tree_release(&reports[i].report.tree);
+	free(reports);
+	return err;
+}
+
+const struct writer writer_text_full = {
+	.name = "text=full",
+	.extensions = "full.txt",
+	.has_all_events = true,
+	.has_usages = true,
+	.help = "facts, 100 stacks, 200 methods and losses; with async-profiler's names this is text",
+	.write = full_write,
+};
+
+/* Writes the report with only one of its lists. */
+static int traces_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+
+	ours.flat = 0;
+	return full_write(profile, &ours, out);
+}
+
+static int flat_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+
+	ours.traces = 0;
+	return full_write(profile, &ours, out);
+}
+
+const struct writer writer_traces = {
+	.name = "traces",
+	.count_at = offsetof(struct writer_options, traces),
+	.extensions = "traces",
+	.has_all_events = true,
+	.help = "the report without its list of methods; traces=N: N stacks",
+	.write = traces_write,
+};
+
+const struct writer writer_flat = {
+	.name = "flat",
+	.count_at = offsetof(struct writer_options, flat),
+	.extensions = "flat",
+	.has_all_events = true,
+	.help = "the report without its list of stacks; flat=N: N methods",
+	.write = flat_write,
+};

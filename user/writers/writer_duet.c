@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * duet's own format. Each chunk holds the rows that were added to the profile since the previous chunk, so row numbers
+ * in the file are indices in the profile. From time to time a chunk begins again with all rows. So the chunks after it
+ * can be read even if an earlier one is damaged.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "writers/duet_chunk.h"
+#include "writers/writers.h"
+
+/* The tables are repeated when the samples written since the last repetition take more than both of these. */
+#define ANEW_MIN (1u << 20) /* bytes */
+#define ANEW_TIMES 8 /* times the size of the tables */
+
+struct writer_stream {
+	const struct profile *profile;
+	FILE *out;
+	struct duet_chunk chunk;
+	uint32_t part; /* number of the next chunk */
+	uint64_t tables_bytes, samples_bytes; /* bytes in the file since part 0 */
+	struct vec(uint32_t) texts; /* id of a string -> its number in the file; 0 = not written yet */
+	uint32_t text_count;
+	size_t events, frames, owners, threads, nodes; /* numbers of rows of the profile that the file has */
+	size_t notes, usages; /* the same; like samples, these are not repeated */
+	bool is_begun; /* the file has the first profile->samples.written samples */
+	int64_t whole_bytes; /* of the file up to the last whole append; -1 = it is no regular file */
+	int err;
+};
+
+/* ---- rows ---- */
+
+static void write_chunk(struct writer_stream *stream, uint32_t flags)
+{
+	int err = duet_chunk_write(&stream->chunk, stream->part, flags, stream->out, &stream->tables_bytes,
+				   &stream->samples_bytes);
+
+	if (err < 0 && !stream->err)
+		stream->err = err;
+	stream->part++;
+}
+
+static void add_text(struct writer_stream *stream, const char *text)
+{
+	uint32_t len = (uint32_t)strnlen(text, LAYOUT_TEXT_MAX);
+
+	buf_add(&stream->chunk.sections[LAYOUT_TEXTS], &len, sizeof(len));
+	buf_add(&stream->chunk.sections[LAYOUT_TEXTS], text, len);
+}
+
+/* A layout_text. Writes the string if the file does not have it. */
+static uint32_t number_of_text(void *context, uint32_t id)
+{
+	struct writer_stream *stream = context;
+
+	if (!id)
+		return 0;
+	if (id >= stream->texts.len && vec_reserve(&stream->texts, id + 1) < 0) {
+		stream->err = -ENOMEM;
+		return 0;
+	}
+	while (stream->texts.len <= id)
+		stream->texts.items[stream->texts.len++] = 0;
+	if (!stream->texts.items[id]) {
+		add_text(stream, intern_text(&stream->profile->strings, id));
+		stream->texts.items[id] = ++stream->text_count;
+	}
+	return stream->texts.items[id];
+}
+
+static void add_row(struct writer_stream *stream, enum layout_type type, const void *row)
+{
+	layout_put(type, row, number_of_text, stream, &stream->chunk.sections[type]);
+	/* Losses and facts must be in one section. */
+	if (type != LAYOUT_LOSSES && type != LAYOUT_FACTS && duet_chunk_is_full(&stream->chunk, type))
+		write_chunk(stream, 0);
+}
+
+static void add_thread(struct writer_stream *stream, size_t index)
+{
+	const struct profile *profile = stream->profile;
+	struct layout_thread row = {.thread = profile->threads.items[index]};
+
+	row.has_virtual_id = map_get(&profile->virtual_ids, index, &row.virtual_id);
+	add_row(stream, LAYOUT_THREADS, &row);
+}
+
+static void add_node(struct writer_stream *stream, size_t index)
+{
+	const struct stack_node *node = &stream->profile->nodes.items[index];
+
+	add_row(stream, LAYOUT_NODES,
+		&(struct layout_node){.up = (uint32_t)index - node->parent, .frame = node->frame});
+}
+
+static void add_note(struct writer_stream *stream, size_t index)
+{
+	struct profile_note row = stream->profile->notes.items[index];
+
+	row.time_ns -= stream->profile->start_ns;
+	add_row(stream, LAYOUT_NOTES, &row);
+}
+
+static void add_usage(struct writer_stream *stream, size_t index)
+{
+	struct profile_usage row = stream->profile->usages.items[index];
+
+	row.time_ns -= stream->profile->start_ns;
+	add_row(stream, LAYOUT_USAGES, &row);
+}
+
+static int add_sample(void *context, const struct profile_sample *sample)
+{
+	struct writer_stream *stream = context;
+	struct profile_sample row = *sample;
+
+	row.time_ns -= stream->profile->start_ns;
+	add_row(stream, LAYOUT_SAMPLES, &row);
+	return stream->err;
+}
+
+/* ---- chunks ---- */
+
+static void add_times(struct writer_stream *stream)
+{
+	const struct profile *profile = stream->profile;
+
+	add_row(stream, LAYOUT_TIMES,
+		&(struct layout_times){
+			.start_realtime_ns = profile->start_realtime_ns,
+			.length_ns = profile->end_ns - profile->start_ns,
+			.processes = profile->processes,
+			.is_private = profile->is_private,
+		});
+}
+
+static void add_new_rows(struct writer_stream *stream)
+{
+	const struct profile *profile = stream->profile;
+
+	for (; stream->events < profile->events.len; stream->events++)
+		add_row(stream, LAYOUT_EVENTS, &profile->events.items[stream->events]);
+	for (; stream->frames < profile->frames.len; stream->frames++)
+		add_row(stream, LAYOUT_FRAMES, &profile->frames.items[stream->frames]);
+	for (; stream->owners < profile->owners.len; stream->owners++)
+		add_row(stream, LAYOUT_OWNERS, &profile->owners.items[stream->owners]);
+	for (; stream->threads < profile->threads.len; stream->threads++)
+		add_thread(stream, stream->threads);
+	for (; stream->nodes < profile->nodes.len; stream->nodes++)
+		add_node(stream, stream->nodes);
+	for (; stream->notes < profile->notes.len; stream->notes++)
+		add_note(stream, stream->notes);
+	for (; stream->usages < profile->usages.len; stream->usages++)
+		add_usage(stream, stream->usages);
+}
+
+/* Adds the losses and facts known so far. */
+static void add_report(struct writer_stream *stream)
+{
+	const struct profile *profile = stream->profile;
+
+	for (size_t i = 0; i < profile->losses.len; i++)
+		add_row(stream, LAYOUT_LOSSES, &profile->losses.items[i]);
+	for (size_t i = 0; i < profile->facts.len; i++)
+		add_row(stream, LAYOUT_FACTS, &profile->facts.items[i]);
+}
+
+/* A row that was written with an id may be shared by several threads now. Then it has no id any more. */
+static void repeat_virtual_threads(struct writer_stream *stream)
+{
+	uint64_t id;
+
+	for (size_t i = 0; i < stream->threads; i++)
+		if (map_get(&stream->profile->virtual_ids, i, &id))
+			add_thread(stream, i);
+}
+
+/* The root node and the unknown owner are not stored. */
+static void begin_anew(struct writer_stream *stream)
+{
+	stream->part = 0;
+	stream->tables_bytes = stream->samples_bytes = 0;
+	vec_clear(&stream->texts);
+	stream->text_count = 0;
+	stream->events = stream->frames = stream->threads = 0;
+	stream->owners = stream->nodes = 1;
+}
+
+/* ---- the stream ---- */
+
+/* Options of style do not apply: the file has everything. */
+static struct writer_stream *stream_open(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	const struct layout_start start = {.version = LAYOUT_VERSION, .bytes = sizeof(start), .magic = LAYOUT_MAGIC};
+	struct writer_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	(void)options;
+	stream->profile = profile;
+	stream->out = out;
+	stream->whole_bytes = ftello(out);
+	duet_chunk_init(&stream->chunk);
+	begin_anew(stream);
+	fwrite(&start, sizeof(start), 1, out);
+	return stream;
+}
+
+static int stream_append(struct writer_stream *stream, bool is_end)
+{
+	const struct timeline *samples = &stream->profile->samples;
+	int err;
+
+	if (stream->samples_bytes > ANEW_MIN && stream->samples_bytes > ANEW_TIMES * stream->tables_bytes)
+		begin_anew(stream);
+	add_times(stream);
+	add_row(stream, LAYOUT_HOST, &stream->profile->host);
+	add_new_rows(stream);
+	err = timeline_rest(samples, stream->is_begun ? samples->written : 0, add_sample, stream);
+	stream->is_begun = true;
+	if (is_end)
+		repeat_virtual_threads(stream);
+	add_report(stream);
+	write_chunk(stream, is_end ? LAYOUT_END : 0);
+	if (!err)
+		err = stream->err;
+	if (!err)
+		err = writer_finish(stream->out);
+	if (err)
+		writer_rewind(stream->out, stream->whole_bytes);
+	stream->whole_bytes = ftello(stream->out);
+	return err;
+}
+
+static void stream_close(struct writer_stream *stream)
+{
+	if (!stream)
+		return;
+	duet_chunk_release(&stream->chunk);
+	vec_release(&stream->texts);
+	free(stream);
+}
+
+static int duet_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct writer_stream *stream = stream_open(profile, options, out);
+	int err = stream ? stream_append(stream, true) : -ENOMEM;
+
+	stream_close(stream);
+	return err;
+}
+
+const struct writer writer_duet = {
+	.name = "duet",
+	.extensions = "duet",
+	.help = "all samples, written during the recording; duet convert makes the other formats from it",
+	.has_all_events = true,
+	.has_notes = true,
+	.has_usages = true,
+	.write = duet_write,
+	.stream_open = stream_open,
+	.stream_append = stream_append,
+	.stream_close = stream_close,
+};

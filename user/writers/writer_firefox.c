@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processed format of the Firefox Profiler, version 49, which its later versions upgrade. Each thread of each event
+ * is a thread of the file with its own tables, and with its samples in the order of time.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "writers/json.h"
+#include "writers/shared/ordered.h"
+#include "writers/shared/path.h"
+#include "writers/writers.h"
+
+#define PROCESSED_VERSION 49
+#define GECKO_VERSION 27 /* of the format from which Firefox's own profiles are processed */
+#define NO_STACK UINT32_MAX
+
+/* Rows of the thread's tables. */
+struct firefox_frame {
+	uint32_t label, line;
+	enum frame_kind kind;
+};
+
+struct stack_row {
+	uint32_t prefix; /* NO_STACK for the root */
+	uint32_t frame; /* index of the code */
+};
+
+struct sample_row {
+	uint32_t stack;
+	uint64_t time_ns; /* since the start */
+	uint64_t weight;
+};
+
+struct firefox {
+	const struct profile *profile;
+	FILE *out;
+	struct ordered ordered;
+	struct path_labels labels;
+	struct path_maker path;
+	/* of the thread that is written */
+	struct vec(struct firefox_frame) codes;
+	struct vec(struct stack_row) stacks;
+	struct vec(struct sample_row) samples;
+	struct vec(uint32_t) functions; /* labels */
+	struct map code_ids, stack_ids; /* label << 32 | line; (prefix + 1) << 32 | code */
+	struct map function_ids; /* label -> index */
+	struct buf text;
+	bool has_thread;
+};
+
+/* Categories by kind; the first is for all that are not code. Colours are those that the profiler knows. */
+static const struct {
+	const char *name, *color;
+} categories[] = {
+	{"Other", "grey"},
+	{"Kernel", "orange"},
+	{"Native", "blue"},
+	{"JVM", "purple"},
+	{"Java", "green"},
+	{"Java inlined", "lightgreen"},
+	{"Java interpreted", "yellow"},
+};
+
+static unsigned category_of_kind(enum frame_kind kind)
+{
+	switch (kind) {
+	case FRAME_KERNEL:
+		return 1;
+	case FRAME_NATIVE:
+		return 2;
+	case FRAME_JVM:
+		return 3;
+	case FRAME_COMPILED:
+	case FRAME_JAVA_NATIVE:
+		return 4;
+	case FRAME_INLINED:
+		return 5;
+	case FRAME_INTERPRETED:
+		return 6;
+	default:
+		return 0;
+	}
+}
+
+/* ---- a thread's tables ---- */
+
+static void clear_tables(struct firefox *f)
+{
+	vec_clear(&f->codes);
+	vec_clear(&f->stacks);
+	vec_clear(&f->samples);
+	vec_clear(&f->functions);
+	map_release(&f->code_ids);
+	map_release(&f->stack_ids);
+	map_release(&f->function_ids);
+}
+
+static int add_function(struct firefox *f, uint32_t label)
+{
+	uint64_t known;
+
+	if (map_get(&f->function_ids, label, &known))
+		return 0;
+	if (map_put(&f->function_ids, label, f->functions.len) < 0)
+		return -ENOMEM;
+	return vec_push(&f->functions, label);
+}
+
+/* Returns the row of a frame; NO_STACK when out of memory. */
+static uint32_t code_of(struct firefox *f, const struct path_step *step)
+{
+	const struct path_label *label = &f->labels.items[step->label];
+	uint32_t line = step->frame && step->frame->line > 0 ? (uint32_t)step->frame->line : 0;
+	uint64_t key = (uint64_t)step->label << 32 | line, row = f->codes.len;
+
+	if (map_get(&f->code_ids, key, &row))
+		return (uint32_t)row;
+	if (add_function(f, step->label) < 0 || map_put(&f->code_ids, key, row) < 0 ||
+	    vec_push(&f->codes,
+		     (struct firefox_frame){step->label, line, step->frame ? step->frame->kind : label->kind}) < 0)
+		return NO_STACK;
+	return (uint32_t)row;
+}
+
+static uint32_t stack_of(struct firefox *f, uint32_t prefix, uint32_t code)
+{
+	uint64_t key = (uint64_t)(uint32_t)(prefix + 1) << 32 | code, row = f->stacks.len;
+
+	if (map_get(&f->stack_ids, key, &row))
+		return (uint32_t)row;
+	if (map_put(&f->stack_ids, key, row) < 0 || vec_push(&f->stacks, (struct stack_row){prefix, code}) < 0)
+		return NO_STACK;
+	return (uint32_t)row;
+}
+
+/* Adds the sample if the filters choose it. */
+static int add_sample(struct firefox *f, const struct profile_sample *sample)
+{
+	uint64_t start = f->profile->start_ns;
+	uint32_t stack = NO_STACK;
+	int wanted = path_make(&f->path, sample->thread, sample->node);
+
+	if (wanted <= 0)
+		return wanted;
+	for (size_t i = f->path.depth; i-- > 0;) {
+		uint32_t code = code_of(f, &f->path.steps.items[i]);
+
+		stack = code == NO_STACK ? NO_STACK : stack_of(f, stack, code);
+		if (stack == NO_STACK)
+			return -ENOMEM;
+	}
+	return vec_push(&f->samples, (struct sample_row){
+					     .stack = stack,
+					     .time_ns = sample->time_ns > start ? sample->time_ns - start : 0,
+					     .weight = sample->weight,
+				     });
+}
+
+/* ---- writing them ---- */
+
+/* "name":[1,2,3] of an expression of `i` */
+#define PUT_COLUMN(f, name, count, format, ...)                                                                        \
+	do {                                                                                                           \
+		fputs(",\"" name "\":[", (f)->out);                                                                    \
+		for (size_t i = 0; i < (count); i++)                                                                   \
+			fprintf((f)->out, "%s" format, i ? "," : "", __VA_ARGS__);                                     \
+		fputc(']', (f)->out);                                                                                  \
+	} while (0)
+
+/* Strings: for each function its name, and its file behind it. */
+static void put_strings(struct firefox *f)
+{
+	fputs(",\n\"stringArray\":[", f->out);
+	for (size_t i = 0; i < f->functions.len; i++) {
+		const struct path_label *label = &f->labels.items[f->functions.items[i]];
+
+		fputs(i ? ",\n" : "", f->out);
+		json_foreign(f->out, label->text);
+		fputc(',', f->out);
+		json_foreign(f->out, label->module);
+	}
+	fputc(']', f->out);
+}
+
+static uint32_t function_of(const struct firefox *f, size_t code)
+{
+	uint64_t index = 0;
+
+	map_get(&f->function_ids, f->codes.items[code].label, &index);
+	return (uint32_t)index;
+}
+
+static void put_frames(struct firefox *f)
+{
+	size_t count = f->codes.len;
+
+	fprintf(f->out, ",\n\"frameTable\":{\"length\":%zu", count);
+	PUT_COLUMN(f, "address", count, "-1%s", "");
+	PUT_COLUMN(f, "inlineDepth", count, "0%s", "");
+	PUT_COLUMN(f, "category", count, "%u", category_of_kind(f->codes.items[i].kind));
+	PUT_COLUMN(f, "subcategory", count, "0%s", "");
+	PUT_COLUMN(f, "func", count, "%u", function_of(f, i));
+	PUT_COLUMN(f, "nativeSymbol", count, "null%s", "");
+	PUT_COLUMN(f, "innerWindowID", count, "0%s", "");
+	PUT_COLUMN(f, "implementation", count, "null%s", "");
+	fputs(",\"line\":[", f->out);
+	for (size_t i = 0; i < count; i++) {
+		fputs(i ? "," : "", f->out);
+		if (f->codes.items[i].line)
+			fprintf(f->out, "%u", f->codes.items[i].line);
+		else
+			fputs("null", f->out);
+	}
+	fputc(']', f->out);
+	PUT_COLUMN(f, "column", count, "null%s", "");
+	fputc('}', f->out);
+}
+
+static void put_functions(struct firefox *f)
+{
+	size_t count = f->functions.len;
+
+	fprintf(f->out, ",\n\"funcTable\":{\"length\":%zu", count);
+	PUT_COLUMN(f, "name", count, "%zu", 2 * i);
+	PUT_COLUMN(f, "isJS", count, "false%s", "");
+	PUT_COLUMN(f, "relevantForJS", count, "false%s", "");
+	PUT_COLUMN(f, "resource", count, "-1%s", "");
+	fputs(",\"fileName\":[", f->out);
+	for (size_t i = 0; i < count; i++) {
+		fputs(i ? "," : "", f->out);
+		if (*f->labels.items[f->functions.items[i]].module)
+			fprintf(f->out, "%zu", 2 * i + 1);
+		else
+			fputs("null", f->out);
+	}
+	fputc(']', f->out);
+	PUT_COLUMN(f, "lineNumber", count, "null%s", "");
+	PUT_COLUMN(f, "columnNumber", count, "null%s", "");
+	fputc('}', f->out);
+}
+
+static void put_stacks(struct firefox *f)
+{
+	size_t count = f->stacks.len;
+
+	fprintf(f->out, ",\n\"stackTable\":{\"length\":%zu", count);
+	PUT_COLUMN(f, "frame", count, "%u", f->stacks.items[i].frame);
+	fputs(",\"prefix\":[", f->out);
+	for (size_t i = 0; i < count; i++) {
+		fputs(i ? "," : "", f->out);
+		if (f->stacks.items[i].prefix == NO_STACK)
+			fputs("null", f->out);
+		else
+			fprintf(f->out, "%u", f->stacks.items[i].prefix);
+	}
+	fputc(']', f->out);
+	PUT_COLUMN(f, "category", count, "%u", category_of_kind(f->codes.items[f->stacks.items[i].frame].kind));
+	PUT_COLUMN(f, "subcategory", count, "0%s", "");
+	fputc('}', f->out);
+}
+
+/*
+ * Times are milliseconds. So are the weights of events in time, with six places for nanoseconds. CPU time is also what
+ * the thread used since its sample before, in microseconds, from which the profiler draws the graphs of the threads.
+ */
+static void put_samples(struct firefox *f, enum profile_unit unit, bool is_cpu)
+{
+	static const char *const types[PROFILE_UNIT_MAX] = {"tracing-ms", "samples", "bytes"};
+	const struct sample_row *rows = f->samples.items;
+	size_t count = f->samples.len;
+
+	fprintf(f->out, ",\n\"samples\":{\"length\":%zu,\"weightType\":\"%s\"", count, types[unit]);
+	PUT_COLUMN(f, "stack", count, "%u", rows[i].stack);
+	PUT_COLUMN(f, "time", count, "%" PRIu64 ".%06u", (uint64_t)(rows[i].time_ns / NS_PER_MS),
+		   (unsigned)(rows[i].time_ns % NS_PER_MS));
+	if (unit == PROFILE_NS)
+		PUT_COLUMN(f, "weight", count, "%" PRIu64 ".%06u", (uint64_t)(rows[i].weight / NS_PER_MS),
+			   (unsigned)(rows[i].weight % NS_PER_MS));
+	else
+		PUT_COLUMN(f, "weight", count, "%" PRIu64, rows[i].weight);
+	if (is_cpu)
+		PUT_COLUMN(f, "threadCPUDelta", count, "%" PRIu64, (uint64_t)(rows[i].weight / NS_PER_US));
+	fputc('}', f->out);
+}
+
+/* ---- threads ---- */
+
+static const char *text_of(const struct firefox *f, uint32_t id)
+{
+	return intern_text(&f->profile->strings, id);
+}
+
+static void put_thread_head(struct firefox *f, const struct profile_sample *sample)
+{
+	const struct profile_thread *thread = &f->profile->threads.items[ordered_thread(&f->ordered, sample)];
+	const char *event = text_of(f, f->profile->events.items[sample->event].name);
+
+	buf_clear(&f->text);
+	buf_add_str(&f->text, text_of(f, thread->name));
+	if (f->profile->events.len > 1)
+		buf_printf(&f->text, " (%s)", event);
+	fputs(f->has_thread ? ",\n{\"name\":" : "\n{\"name\":", f->out);
+	f->has_thread = true;
+	json_foreign(f->out, f->text.data);
+	fprintf(f->out, ",\"isMainThread\":%s,\"processType\":\"default\",\"processName\":",
+		thread->pid == thread->tid ? "true" : "false");
+	json_foreign(f->out, text_of(f, thread->process));
+	fputs(",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
+	      "\"pausedRanges\":[],\"showMarkersInTimeline\":false",
+	      f->out);
+	fprintf(f->out, ",\"pid\":\"%u\",\"tid\":%u", thread->pid, thread->tid);
+}
+
+/* Writes the thread of the samples that were added. */
+static void put_thread(struct firefox *f, const struct profile_sample *sample)
+{
+	const struct profile_event *event = &f->profile->events.items[sample->event];
+
+	put_thread_head(f, sample);
+	put_strings(f);
+	put_frames(f);
+	put_functions(f);
+	put_stacks(f);
+	put_samples(f, event->unit, !strcmp(text_of(f, event->name), "cpu"));
+	fputs(",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]}"
+	      ",\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]}"
+	      ",\"markers\":{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],"
+	      "\"category\":[]}}",
+	      f->out);
+}
+
+static int put_threads(struct firefox *f)
+{
+	const struct profile_sample *samples = f->ordered.samples.items;
+	size_t count = f->ordered.samples.len;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		bool is_last = i + 1 == count || samples[i + 1].event != samples[i].event ||
+			       ordered_thread(&f->ordered, &samples[i + 1]) != ordered_thread(&f->ordered, &samples[i]);
+
+		err = add_sample(f, &samples[i]);
+		if (!err && is_last && f->samples.len)
+			put_thread(f, &samples[i]);
+		if (is_last)
+			clear_tables(f);
+	}
+	return err;
+}
+
+/* ---- the file ---- */
+
+static void put_meta(struct firefox *f, const struct writer_options *options)
+{
+	const struct profile *profile = f->profile;
+	uint64_t start_ms = profile->start_realtime_ns / NS_PER_MS;
+	const struct profile_event *event = profile->events.len ? profile->events.items : NULL;
+	uint64_t interval_ns = event && event->unit == PROFILE_NS && event->interval ? event->interval : NS_PER_MS;
+
+	fprintf(f->out,
+		"{\"meta\":{\"interval\":%" PRIu64 ".%06u,\"startTime\":%" PRIu64
+		",\"processType\":0,\"stackwalk\":1,\"version\":%d,\"preprocessedProfileVersion\":%d,\"debug\":false,"
+		"\"symbolicated\":true,\"importedFrom\":\"duet\","
+		"\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"µs\"},\"product\":",
+		(uint64_t)(interval_ns / NS_PER_MS), (unsigned)(interval_ns % NS_PER_MS), start_ms, GECKO_VERSION,
+		PROCESSED_VERSION);
+	json_foreign(f->out, options->title ? options->title : "duet");
+	fputs(",\"markerSchema\":[],\"extensions\":{\"length\":0,\"baseURL\":[],\"id\":[],\"name\":[]},"
+	      "\"categories\":[",
+	      f->out);
+	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
+		fprintf(f->out, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}", i ? "," : "",
+			categories[i].name, categories[i].color);
+	fputs("]},\n\"libs\":[],\"pages\":[],\"counters\":[],\"threads\":[", f->out);
+}
+
+static void release(struct firefox *f)
+{
+	clear_tables(f);
+	vec_release(&f->codes);
+	vec_release(&f->stacks);
+	vec_release(&f->samples);
+	vec_release(&f->functions);
+	ordered_release(&f->ordered);
+	path_maker_release(&f->path);
+	path_labels_release(&f->labels);
+	buf_release(&f->text);
+}
+
+static int firefox_write(const struct profile *profile, const struct writer_options *options, FILE *out)
+{
+	struct firefox f = {.profile = profile, .out = out};
+	struct writer_options ours = *options;
+	int err = path_labels_init(&f.labels);
+
+	ours.reverse = false;
+	buf_init(&f.text);
+	if (!err)
+		err = path_maker_init(&f.path, &f.labels, profile, &ours);
+	if (!err)
+		err = ordered_build(&f.ordered, profile);
+	if (!err) {
+		put_meta(&f, &ours);
+		err = put_threads(&f);
+		fputs("]}\n", out);
+	}
+	release(&f);
+	return err ? err : writer_finish(out);
+}
+
+const struct writer writer_firefox = {
+	.name = "firefox",
+	.lacks = "containers, losses and facts",
+	.extensions = "firefox.json,firefox",
+	.help = "for profiler.firefox.com: what each thread did, in the order of time",
+	.has_all_events = true,
+	.merges = true,
+	.write = firefox_write,
+};
