@@ -40,10 +40,6 @@ static void test_byte_code_indices(void **state)
 	assert_int_equal(f->splice.verdict.bcis, ALIKE_ALONE);
 }
 
-/*
- * The other witness may end where native code called Java, and report other inlined methods for the topmost compiled
- * one.
- */
 /* The entry after a leaf call's return address is its scope, whether it is certain or not. */
 static void test_leaf_calls(void **state)
 {
@@ -63,6 +59,11 @@ static void test_leaf_calls(void **state)
 	splice(f, &sample, NULL, JOIN_WALKED);
 	EXPECT(f, SPLICE_STUB, SPLICE_MARK, SPLICE_INLINED, SPLICE_COMPILED);
 	assert_string_equal(f->splice.frames.items[1].mark, "[inlined?]");
+	/* behind the last entry of a method with inlined ones */
+	sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, HEAP + 0x5000 + 60});
+	splice(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_STUB, SPLICE_MARK, SPLICE_COMPILED);
+	assert_true(f->splice.verdict.is_estimated);
 }
 
 /* Inlined frames are compared one by one where they are recorded, and byte code indices of the callers. */
@@ -87,6 +88,10 @@ static void test_inlined_frames_are_compared(void **state)
 	assert_int_equal(f->splice.verdict.bcis, ALIKE_AGREED);
 }
 
+/*
+ * The other witness may end where native code called Java, and report other inlined methods for the topmost compiled
+ * one.
+ */
 static void test_witness_that_sees_less(void **state)
 {
 	struct fixture *f = *state;

@@ -237,7 +237,7 @@ static bool will_name(const struct splicing *s, uint64_t method)
 }
 
 /* Compiled code without debug information for this pc: only the other witness knows what was inlined there. */
-static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
+static int push_compiled_bare(struct splicing *s, const struct jvm_code *code, uint32_t flags)
 {
 	const struct jvm_method *method = jvm_method(s->jvm, code->method, s->then);
 	struct duet_java_frame itself = {.method = code->method, .bci = -1};
@@ -246,6 +246,8 @@ static int push_compiled_bare(struct splicing *s, const struct jvm_code *code)
 
 	if (method && method->modifiers & ACC_NATIVE)
 		itself.bci = DUET_BCI_NATIVE;
+	if (!is_named && flags & DUET_PC_MISSING)
+		err = push_mark(s, missing_inlined);
 	while (!err && is_named && s->other[s->other_next].method != code->method)
 		err = push_java(s, &s->other[s->other_next++], SPLICE_INLINED);
 	if (err || !confirm(s, &itself))
@@ -296,7 +298,7 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 
 	s->out->verdict.is_estimated |= flags & DUET_PC_ESTIMATED;
 	if (!depth)
-		return push_compiled_bare(s, code);
+		return push_compiled_bare(s, code, flags);
 	note_names(s, alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->then, frames, depth));
 	if (topmost && !confirm_topmost(s, code, frames, depth, flags & DUET_PC_EXACT && !is_return(s, index)))
 		return -EILSEQ;

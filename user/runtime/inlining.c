@@ -85,8 +85,10 @@ uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, struc
 		else
 			high = middle;
 	}
-	if (low == inlining->pc_count)
+	if (low == inlining->pc_count) {
+		*ret_flags = DUET_PC_ESTIMATED | (inlining->method_count > 1 ? DUET_PC_MISSING : 0);
 		return 0;
+	}
 	leaf = cell_get(inlining, PC_LEAF, low);
 	*ret_flags = leaf & DUET_PC_FLAGS;
 	for (uint32_t node = leaf / LEAF_STEP; node && depth < JVM_INLINING_DEPTH;

@@ -38,7 +38,7 @@ int inlining_new(const struct duet_code_load *record, struct inlining **ret);
 size_t inlining_bytes(const struct inlining *inlining); /* memory in use; 0 for NULL */
 /*
  * Stores the stack of the first entry at this offset from the start of the code, or after it, and its flags
- * (DUET_PC_…). Returns its depth; 0: there is none.
+ * (DUET_PC_…). Returns its depth; 0: there is none, and the flags say whether an inlined method may be missing.
  */
 uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, struct duet_java_frame *ret_frames,
 			 uint32_t *ret_flags);
