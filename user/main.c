@@ -26,28 +26,6 @@ static const struct command *const commands[] = {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static int run_help(void *options, const struct command_words *words)
-{
-	(void)options;
-	(void)words;
-	puts("duet: one profile from the kernel to Java\n\n"
-	     "usage: duet COMMAND [OPTIONS]    each command has --help\n"
-	     "       duet [OPTIONS] PID|NAME   the same as duet record; NAME: a jar or main class\n");
-	for (size_t i = 0; i < COMMANDS; i++)
-		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	return 0;
-}
-
-static const struct command cmd_help = {
-	.name = "help",
-	.summary = "this text",
-	.usage = "duet help    the commands; each of them has --help\n",
-	.rows = command_no_rows,
-	.options_bytes = sizeof(struct command_no_options),
-	.takes = "no words: duet COMMAND --help explains one command",
-	.run = run_help,
-};
-
 static const struct command *command_by_name(const char *name)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
@@ -114,6 +92,36 @@ static void refuse(const char *name)
 	log_error("unknown command '%s'%s", name, help.data);
 	buf_release(&help);
 }
+
+static int run_help(void *options, const struct command_words *words)
+{
+	const struct command *command;
+
+	(void)options;
+	if (words->count) {
+		command = command_by_name(words->items[0]);
+		if (!command)
+			refuse(words->items[0]);
+		return command ? command_run(command, 2, (char *[]){words->items[0], "--help", NULL}) : 2;
+	}
+	puts("duet: one profile from the kernel to Java\n\n"
+	     "usage: duet COMMAND [OPTIONS]    each command has --help\n"
+	     "       duet [OPTIONS] PID|NAME   the same as duet record; NAME: a jar or main class\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	return 0;
+}
+
+static const struct command cmd_help = {
+	.name = "help",
+	.summary = "this text",
+	.usage = "duet help [COMMAND]    the commands; what COMMAND --help says\n",
+	.rows = command_no_rows,
+	.options_bytes = sizeof(struct command_no_options),
+	.most_words = 1,
+	.takes = "one command",
+	.run = run_help,
+};
 
 /*
  * Returns the command of this name. Without a command, options, a process id and the name of what a JVM runs are for

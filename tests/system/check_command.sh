@@ -30,6 +30,9 @@ case_help_of_record() {
 		expect_contains "$here/stdout" "(^|[ ,])$option\\b"
 	done
 	expect_contains "$here/stdout" '^  duet record .* -- java -jar'
+	cp "$here/stdout" "$here/help"
+	run_duet help record
+	diff "$here/help" "$here/stdout" >/dev/null || fail "duet help record is not duet record --help"
 	run_duet record --help=all
 	expect_status 0
 	for option in -p -e -i -d -f -o -t -j -s -g -a -l -I -X -v --host --freq --all-user --title --engine; do
@@ -68,7 +71,7 @@ case_arguments_of_all() {
 		run_duet $command --teapot
 		expect_refusal 2 "unknown option '--teapot'"
 	done
-	for command in daemon check list version help; do
+	for command in daemon check list version; do
 		run_duet $command teapot
 		expect_refusal 2 "'teapot': duet $command takes"
 	done

@@ -13,6 +13,7 @@ rows() {
 2 | check teapot                                 | 'teapot': duet check takes no words
 2 | status teapot                                | 'teapot' is not a process id
 2 | complete teapot                              | unknown command 'teapot'
+2 | help recrod                                  | unknown command 'recrod': did you mean duet record
 # options
 2 | record --durration 5 -p SELF                 | unknown option '--durration': did you mean --duration
 2 | record --dur=5 -p SELF                       | unknown option '--dur=5': did you mean --duration
