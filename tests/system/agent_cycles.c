@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/intern.h"
-#include "event/events.h"
+#include "event/event.h"
 #include "jvms/agents.h"
 
 #define SAMPLE_LANE_BYTES (1u << 20)

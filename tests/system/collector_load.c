@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
-#include "event/events.h"
+#include "event/event.h"
 #include "system/collector_or_skip.h"
 
 /*
@@ -92,11 +92,15 @@ static struct collector_options options_for(const struct event_list *events)
 	};
 }
 
-static const struct event_list cpu = {{{.event = &event_cpu, .interval = 10 * NS_PER_MS}}, 1};
-
-static void load_for_one_process(const struct event_list *events, uint32_t walks)
+static struct event_list only(const char *event)
 {
-	struct collector_options options = options_for(events);
+	return (struct event_list){{{.event = event_by_name(event), .interval = 10 * NS_PER_MS}}, 1};
+}
+
+static void load_for_one_process(const char *event, uint32_t walks)
+{
+	const struct event_list events = only(event);
+	struct collector_options options = options_for(&events);
 	const pid_t self = getpid();
 
 	options.targets = &self;
@@ -108,21 +112,20 @@ static void load_for_one_process(const struct event_list *events, uint32_t walks
 static void one_process_is_verified_soon(void **state)
 {
 	(void)state;
-	load_for_one_process(&cpu, 1);
+	load_for_one_process("cpu", 1);
 }
 
 /* Like `duet record -p -e wall`. */
 static void wall_is_verified_soon(void **state)
 {
-	static const struct event_list wall = {{{.event = &event_wall, .interval = 10 * NS_PER_MS}}, 1};
-
 	(void)state;
-	load_for_one_process(&wall, 2);
+	load_for_one_process("wall", 2);
 }
 
 /* Like `duet record --host`, in a cgroup and with a name. */
 static void a_host_is_verified_soon(void **state)
 {
+	const struct event_list cpu = only("cpu");
 	struct collector_options options = options_for(&cpu);
 
 	(void)state;

@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "collect/collector.h"
-#include "event/events.h"
+#include "event/event.h"
 #include "proc/process.h"
 #include "system/collector_or_skip.h"
 #include "system/precedence.h"
@@ -333,7 +333,7 @@ static uint64_t child_stop(struct child *child)
 /* Opens the collector for one child, or with NULL for every process. */
 static struct collector *open_or_skip(const struct child *child, uint64_t interval_ns, bool no_cookie)
 {
-	const struct event_list events = {{{.event = &event_cpu, .interval = interval_ns}}, 1};
+	const struct event_list events = {{{.event = event_by_name("cpu"), .interval = interval_ns}}, 1};
 	struct collector_options options = {
 		.events = &events,
 		.user_depth = DUET_MAX_STACK,

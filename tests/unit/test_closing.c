@@ -9,7 +9,6 @@
 
 #include "duet_counters.h"
 #include "event/event.h"
-#include "event/events.h"
 #include "fixtures/profiles.h"
 #include "status/closing.h"
 #include "writers/text/headline.h"
@@ -134,20 +133,20 @@ static void assert_interval(const struct event *event, uint64_t interval, uint64
 static void the_advised_interval_is_permitted(void **state)
 {
 	(void)state;
-	assert_interval(&event_cpu, 10 * MS, 50, false, "500us");
-	assert_interval(&event_cpu, 10 * MS, 99, false, "1ms");
-	assert_interval(&event_cpu, 10 * MS, 1, false, "100us");
-	assert_interval(&event_cpu, 10 * MS, 1, true, "1ms");
-	assert_interval(&event_cpu, 10000, 5, false, "10us");
-	assert_interval(&event_alloc, 512 << 10, 50, false, "20k");
-	assert_interval(&event_page_faults, 100, 50, false, "5");
-	assert_interval(&event_page_faults, 1, 50, false, "1");
+	assert_interval(event_by_name("cpu"), 10 * MS, 50, false, "500us");
+	assert_interval(event_by_name("cpu"), 10 * MS, 99, false, "1ms");
+	assert_interval(event_by_name("cpu"), 10 * MS, 1, false, "100us");
+	assert_interval(event_by_name("cpu"), 10 * MS, 1, true, "1ms");
+	assert_interval(event_by_name("cpu"), 10000, 5, false, "10us");
+	assert_interval(event_by_name("alloc"), 512 << 10, 50, false, "20k");
+	assert_interval(event_by_name("page-faults"), 100, 50, false, "5");
+	assert_interval(event_by_name("page-faults"), 1, 50, false, "1");
 }
 
 /* A shorter interval finds more of what is sampled by chance, and none of what was longer than it. */
 static void long_waits_do_not_become_more(void **state)
 {
-	const struct event_spec spec = {.event = &event_lock, .interval = 10000};
+	const struct event_spec spec = {.event = event_by_name("lock"), .interval = 10000};
 
 	(void)state;
 	assert_int_equal(closing_given(&spec, &(struct closing_count){.all = 53, .whole = 53}, 200), 53);

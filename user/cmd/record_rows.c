@@ -11,7 +11,7 @@
 #include "cmd/style.h"
 #include "collect/engines.h"
 #include "collect/kernel/returns.h"
-#include "event/events.h"
+#include "event/event.h"
 
 #define CPUS_MAX 8192 /* the kernel can have no more (NR_CPUS) */
 
@@ -67,7 +67,7 @@ static void engine_choices(struct buf *out)
 
 static int opt_freq(void *field, const char *value, struct buf *why)
 {
-	return opt_u32_up_to((uint32_t)(NS_PER_SEC / event_cpu.least_interval), field, value, why);
+	return opt_u32_up_to((uint32_t)(NS_PER_SEC / event_table[0]->least_interval), field, value, why);
 }
 
 /* [struct record_range] "1ms..10s"; either end may be left out. */

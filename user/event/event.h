@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events that can be sampled. To add one, write a file event_<name>.c that ends in a `const struct event`, and add
- * a row to events.c. Help, `duet list`, parsing and the units of records are made from the table. Events at a place in
- * a program or in the kernel have no row: the families of families.c make them from the user's text.
+ * The events that can be sampled. To add one, add a row to table.c: help, `duet list`, parsing and the units of records
+ * are made from it. Events at a place in a program or in the kernel have no row: the families of families.c make them
+ * from the user's text.
  */
 #ifndef EVENT_EVENT_H
 #define EVENT_EVENT_H
@@ -75,7 +75,7 @@ struct event {
 	 * Sampling less often makes the interval longer.
 	 */
 	bool is_chosen;
-	const struct event *with; /* one whose samples are shown as samples of this one, too; NULL: none */
+	const struct event *also_shows; /* one whose samples are shown as samples of this one, too; NULL: none */
 	const struct event *requires; /* one that must be recorded too: this one is about its samples; NULL: none */
 	bool has_holders; /* its samples are waits for locks, which can be shown with who held the lock */
 	bool has_wakers; /* each sleep is shown with who ended it */
@@ -91,6 +91,8 @@ struct event {
 
 /* All events, the default first; ends with NULL. */
 extern const struct event *const event_table[];
+/* Who releases locks for which others wait. Not in the table: event_list_add_holders() adds it to a recording. */
+extern const struct event event_holders;
 const struct event *event_by_name(const char *name); /* an event of the table; returns NULL if unknown */
 /*
  * Returns an event of the table, by its name or by another name that perf has for it, or an event that a family makes.
@@ -136,12 +138,12 @@ struct event_list {
 int event_list_parse(struct event_list *list, const char *text, struct buf *why);
 /*
  * Adds an event that the list has not, and sets its interval, if `interval` is not NULL. A new one has its default, or
- * the interval of the event that it is like. Returns as event_list_parse().
+ * the interval of the event that gives its own. Returns as event_list_parse().
  */
 int event_list_set(struct event_list *list, const struct event *event, const char *interval, struct buf *why);
 /* Sets the interval of one event from -i: "10ms", "100". Returns as above. */
 int event_spec_set_interval(struct event_spec *spec, const char *text, struct buf *why);
-/* Copies a list that was parsed, and appends the events that its events show (`with`). */
+/* Copies a list that was parsed, and appends the events that its events also show. */
 void event_list_expand(struct event_list *ret, const struct event_list *list);
 /* Appends the event of who releases locks, if the expanded list has room and an event with waits for locks. */
 void event_list_add_holders(struct event_list *list);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "event/events.h"
+#include "event/event.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,51 +12,6 @@
 
 #define NAME_MAX_BYTES 512 /* bytes of a name, which may be the path of a file */
 
-const struct event *const event_table[] = {
-	&event_cpu,
-	&event_offcpu,
-	&event_wall,
-	&event_wakeup,
-	&event_page_faults,
-	&event_minor_faults,
-	&event_major_faults,
-	&event_io,
-	&event_io_bytes,
-	&event_rss,
-	&event_mmap,
-	&event_context_switches,
-	&event_cpu_migrations,
-	&event_alignment_faults,
-	&event_emulation_faults,
-	&event_cycles,
-	&event_instructions,
-	&event_cache_references,
-	&event_cache_misses,
-	&event_branch_instructions,
-	&event_branch_misses,
-	&event_bus_cycles,
-	&event_stalled_frontend,
-	&event_stalled_backend,
-	&event_ref_cycles,
-	&event_syscalls,
-	&event_alloc,
-	&event_live,
-	&event_lock,
-	&event_nativemem,
-	&event_leak,
-	&event_free,
-	&event_nativelock,
-	&event_wait,
-	&event_exceptions,
-	&event_gc,
-	&event_safepoint,
-	&event_class_load,
-	&event_compilation,
-	&event_span,
-	&event_user,
-	NULL,
-};
-
 const struct event *event_by_name(const char *name)
 {
 	for (size_t i = 0; event_table[i]; i++)
@@ -67,22 +22,24 @@ const struct event *event_by_name(const char *name)
 
 /* Other names that perf has for some of the events. */
 static const struct {
-	const char *name;
-	const struct event *event;
+	const char *alias, *name;
 } aliases[] = {
-	{"cpu-clock", &event_cpu},	   {"task-clock", &event_cpu},
-	{"faults", &event_page_faults},	   {"cs", &event_context_switches},
-	{"migrations", &event_cpu_migrations}, {"cpu-cycles", &event_cycles},
-	{"branches", &event_branch_instructions},
-	{"idle-cycles-frontend", &event_stalled_frontend},
-	{"idle-cycles-backend", &event_stalled_backend},
+	{"cpu-clock", "cpu"},
+	{"task-clock", "cpu"},
+	{"faults", "page-faults"},
+	{"cs", "context-switches"},
+	{"migrations", "cpu-migrations"},
+	{"cpu-cycles", "cycles"},
+	{"branches", "branch-instructions"},
+	{"idle-cycles-frontend", "stalled-cycles-frontend"},
+	{"idle-cycles-backend", "stalled-cycles-backend"},
 };
 
-static const struct event *event_by_alias(const char *name)
+static const struct event *event_by_alias(const char *alias)
 {
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
-		if (!strcmp(aliases[i].name, name))
-			return aliases[i].event;
+		if (!strcmp(aliases[i].alias, alias))
+			return event_by_name(aliases[i].name);
 	return NULL;
 }
 
@@ -119,7 +76,7 @@ static void explain_unknown(const char *text, struct buf *why)
 	for (size_t i = 0; event_table[i]; i++)
 		text_guess(&guess, event_table[i]->name);
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
-		text_guess(&guess, aliases[i].name);
+		text_guess(&guess, aliases[i].alias);
 	text_add_guess(&guess, "", "`duet list` shows the events", why);
 }
 
@@ -283,8 +240,8 @@ static int check_pair(const struct event *event, const struct event *other, stru
 	}
 	if (!event_is_sleep(event) || !event_is_sleep(other))
 		return 0;
-	buf_printf(why, "%s has the samples of %s: give one of them", event->with ? event->name : other->name,
-		   event->with ? other->name : event->name);
+	buf_printf(why, "%s has the samples of %s: give one of them",
+		   event->also_shows ? event->name : other->name, event->also_shows ? other->name : event->name);
 	return -EINVAL;
 }
 
@@ -296,7 +253,7 @@ static int add_spec(struct event_list *list, const struct event_spec *spec, stru
 		if (check_pair(spec->event, list->items[i].event, why))
 			return -EINVAL;
 	event_list_expand(&all, list);
-	if (all.len + (spec->event->with ? 2 : 1) > DUET_MAX_EVENTS) {
+	if (all.len + (spec->event->also_shows ? 2 : 1) > DUET_MAX_EVENTS) {
 		buf_printf(why, "more than %d events", DUET_MAX_EVENTS);
 		return -EINVAL;
 	}
@@ -355,7 +312,8 @@ int event_list_set(struct event_list *list, const struct event *event, const cha
 
 bool event_is_sleep(const struct event *event)
 {
-	return event->program == DUET_PROGRAM_OFFCPU || (event->with && event->with->program == DUET_PROGRAM_OFFCPU);
+	return event->program == DUET_PROGRAM_OFFCPU ||
+	       (event->also_shows && event->also_shows->program == DUET_PROGRAM_OFFCPU);
 }
 
 bool event_list_has_sleeps(const struct event_list *list)
@@ -389,8 +347,9 @@ void event_list_expand(struct event_list *ret, const struct event_list *list)
 		const struct event_spec *spec = &list->items[i];
 
 		ret->items[i].shown_as = (uint8_t)i;
-		if (spec->event->with)
-			ret->items[ret->len++] = (struct event_spec){spec->event->with, spec->interval, (uint8_t)i};
+		if (spec->event->also_shows)
+			ret->items[ret->len++] =
+				(struct event_spec){spec->event->also_shows, spec->interval, (uint8_t)i};
 	}
 }
 

@@ -124,7 +124,7 @@ static uint32_t events_on_cpu(const struct event_list *events)
 	for (size_t i = 0; i < events->len; i++) {
 		const struct event *event = events->items[i].event;
 
-		if (event->program < DUET_PROGRAM_OFFCPU && !event->with)
+		if (event->program < DUET_PROGRAM_OFFCPU && !event->also_shows)
 			bits |= 1u << i;
 	}
 	return bits;

@@ -151,7 +151,7 @@ static bool report_idle(const struct report *report, uint64_t all)
 	const struct event_spec *spec = &report->events->items[0];
 	uint64_t duration_ns = report->profile->end_ns - report->profile->start_ns;
 
-	if (report->events->len != 1 || !spec->event->perf.is_clock || spec->event->with || all >= FEW_SAMPLES ||
+	if (report->events->len != 1 || !spec->event->perf.is_clock || spec->event->also_shows || all >= FEW_SAMPLES ||
 	    duration_ns < NS_PER_SEC || all * spec->interval * IDLE_PART >= duration_ns)
 		return false;
 	log_info("it hardly used the CPU: -e wall shows what its threads wait for");

@@ -27,7 +27,7 @@
 #include "collect/kernel/returns.h"
 #include "collect/kernel/tracefs.h"
 #include "collect/perf_events.h"
-#include "event/events.h"
+#include "event/event.h"
 #include "sym/kallsyms.h"
 
 /* linux/capability.h of older systems lacks the last two. */
@@ -295,7 +295,7 @@ static int try_event(const struct event *event)
 
 static bool probe_counters(struct buf *why)
 {
-	if (!lacks_counter(try_event(&event_cycles)))
+	if (!lacks_counter(try_event(event_by_name("cycles"))))
 		return true;
 	buf_add_str(why, "no counters of the CPU (cycles, cache-misses, rNNN …), as in most virtual machines: "
 			 "-e cpu needs none");
