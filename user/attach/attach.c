@@ -3,27 +3,33 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attach/children.h"
-#include "attach/connect.h"
 #include "attach/hotspot.h"
-#include "attach/namespaces.h"
 #include "attach/place.h"
-#include "attach/place_mount.h"
 #include "attach/visit.h"
+#include "base/buf.h"
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/packet.h"
+#include "base/rights.h"
 #include "base/root.h"
 
 #define GRACE_NS NS_PER_SEC /* extra time for a child on a busy machine, after the child's own deadline */
@@ -137,6 +143,178 @@ static int blame_tmp(struct visit *visit, int tmp, int error)
 		return error;
 	return visit_fail(visit, error, "/tmp of JVM %d was replaced while duet attached: attach again",
 			  visit->target->pid);
+}
+
+/* Returns a descriptor of the target's namespace, -ENOENT when we are in it already, or another -errno. */
+static int open_foreign(const struct visit *visit, const char *name)
+{
+	char ours[32], theirs[16];
+	struct stat mine, other;
+	int fd;
+
+	snprintf(ours, sizeof(ours), "/proc/self/ns/%s", name);
+	snprintf(theirs, sizeof(theirs), "ns/%s", name);
+	fd = openat(visit->proc, theirs, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	if (stat(ours, &mine) == 0 && fstat(fd, &other) == 0 &&
+	    (mine.st_ino != other.st_ino || mine.st_dev != other.st_dev))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/* Returns 0 when the child is in the target's namespace. */
+static int enter(const struct visit *visit, const char *name, int type)
+{
+	int err, fd = open_foreign(visit, name);
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	err = setns(fd, type) < 0 ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+/*
+ * Enters the target's network namespace, which the agent's abstract socket belongs to. No mount namespace is entered:
+ * files are reached below visit->root, and unix sockets in the file system work across namespaces. A user namespace is
+ * entered only if the network namespace cannot be entered otherwise. Returns 0, or -errno with the reason in
+ * visit->why.
+ */
+static int namespaces_enter(struct visit *visit)
+{
+	int err = enter(visit, "net", CLONE_NEWNET);
+
+	/* The owner of a rootless container has rights over its network only inside its user namespace. */
+	if (err == -EPERM) {
+		err = enter(visit, "user", CLONE_NEWUSER);
+		if (!err)
+			err = enter(visit, "net", CLONE_NEWNET);
+	}
+	if (err)
+		visit_fail(visit, err, "cannot enter the network namespace of JVM %d (%s): %s", visit->target->pid,
+			   strerror(-err),
+			   geteuid() ? "run duet as root" : "give duet CAP_SYS_ADMIN, or start it in that namespace");
+	return err;
+}
+
+/* Reads the second column (effective) of "Uid:" or "Gid:". The ids are those of the user namespace that we are in. */
+static bool read_id(const char *status, const char *field, unsigned int *ret_id)
+{
+	const char *line = strstr(status, field);
+
+	return line && sscanf(line + strlen(field), "%*u %u", ret_id) == 1;
+}
+
+static int become(uid_t uid, gid_t gid)
+{
+	if (geteuid() == uid && getegid() == gid)
+		return 0;
+	if (geteuid() != uid && setgroups(1, &gid) < 0)
+		return -errno;
+	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+		return -errno;
+	return 0;
+}
+
+/*
+ * Changes to the target's user and group and drops all capabilities, also when that user is root. HotSpot checks
+ * SO_PEERCRED and accepts only its own user and group (JDK 11 and later also root). It also means that the child writes
+ * into the target's file system with the target's rights, not the loader's. Cannot be undone. Returns 0, or -errno with
+ * the reason in visit->why.
+ */
+static int namespaces_become_user(struct visit *visit)
+{
+	unsigned int uid = 0, gid = 0;
+	struct buf status;
+	int err;
+
+	buf_init(&status);
+	err = io_read_again(visit->status, 64u << 10, &status);
+	if (!err && !(read_id(status.data, "\nUid:", &uid) && read_id(status.data, "\nGid:", &gid)))
+		err = -EBADMSG;
+	buf_release(&status);
+	if (err)
+		return visit_fail(visit, err, "cannot read the user of process %d: %s", visit->target->pid,
+				  strerror(-err));
+	err = become(uid, gid);
+	if (!err)
+		err = rights_keep(RIGHTS_NONE);
+	prctl(PR_SET_DUMPABLE, 0); /* the target's user must not be able to trace this process or read its memory */
+	if (err)
+		visit_fail(visit, err, "JVM %d belongs to user %u, group %u: run duet as that user or %s",
+			   visit->target->pid, uid, gid,
+			   geteuid() ? "as root" : "give it CAP_SETUID and CAP_SETGID");
+	return err;
+}
+
+/* ECONNREFUSED: nobody listens yet. EAGAIN: the backlog is full. */
+static bool worth_retrying(int error)
+{
+	return error == -ECONNREFUSED || error == -EAGAIN || error == -EINTR;
+}
+
+static int connect_once(int fd, const char *control)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t len = strlen(control);
+
+	if (len == 0 || len >= sizeof(address.sun_path))
+		return -EINVAL;
+	memcpy(address.sun_path + 1, control, len);
+	len += offsetof(struct sockaddr_un, sun_path) + 1;
+	return connect(fd, (struct sockaddr *)&address, len) < 0 ? -errno : 0;
+}
+
+/* A name given on a command line (-agentpath) is not secret, so another process may have bound it first. */
+static int check_peer(struct visit *visit, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == visit->target->pid)
+		return 0;
+	return visit_fail(visit, -EPERM, "the control socket of JVM %d is held by another process: attach again",
+			  visit->target->pid);
+}
+
+static int prove(struct visit *visit, int fd, const char *secret)
+{
+	struct duet_message_proof proof = {
+		.head = {.size = sizeof(proof), .type = DUET_MESSAGE_PROOF, .version = DUET_AGENT_VERSION}};
+
+	memcpy(proof.secret, secret, sizeof(proof.secret));
+	if (send(fd, &proof, sizeof(proof), MSG_NOSIGNAL) == sizeof(proof))
+		return 0;
+	return visit_fail(visit, -EPIPE, "the agent in JVM %d closed its control socket", visit->target->pid);
+}
+
+/*
+ * Retries until the agent listens on its abstract name, checks that the peer is the target, and sends the secret.
+ * Returns a connected SOCK_SEQPACKET socket, owned by the caller, or -errno with the reason in visit->why.
+ */
+static int connect_control(struct visit *visit, const struct attach_control *control)
+{
+	int err, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return visit_fail(visit, -errno, "cannot create a socket: %s", strerror(errno));
+	while (worth_retrying(err = connect_once(fd, control->name))) {
+		err = visit_pause(visit, 2 * NS_PER_MS);
+		if (err)
+			goto out;
+	}
+	if (err)
+		visit_fail(visit, err, "cannot connect to the agent in JVM %d: %s", visit->target->pid, strerror(-err));
+	else
+		err = check_peer(visit, fd);
+	if (!err)
+		err = prove(visit, fd, control->secret);
+out:
+	if (err)
+		close(fd);
+	return err ? err : fd;
 }
 
 /* Returns the control socket, or -errno with the reason in visit->why. */

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "attach/visit.h"
 
@@ -43,6 +44,28 @@ void place_remove(struct place *place);
  * of a folder that `owner` owns, nobody else can write to, and that is on the same mount as `parent`; or -errno.
  */
 int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX]);
-int place_write(int folder); /* writes a new file PLACE_LIBRARY; returns 0, or -errno and leaves no file behind */
+
+/*
+ * A place for the agent library in a container that has none: hardened containers mount everything writable
+ * noexec. It is a tmpfs, mounted over a new folder in the target's /tmp for as long as the attach takes. A helper process
+ * makes and removes the mount, for two reasons: mounting needs the loader's rights, which the attach child gives up,
+ * and the mount is removed however the attach ends.
+ *
+ * In the target's mount namespace any path may lead anywhere, also to files that the target's user may not open. So the
+ * tmpfs is filled while it is mounted nowhere (fsopen(2), Linux 5.2), the folder is made with the rights of the
+ * target's user, and no file is written and no mode changed by a path through the target's files.
+ */
+struct place_mount {
+	pid_t helper; /* 0 = no mount is open */
+	int socket; /* closing it makes the helper remove the mount */
+	char path[128]; /* the library's path in the target's root */
+};
+
+/*
+ * Call with the loader's rights. Returns 0 or -errno: -EPERM without CAP_SYS_ADMIN, -ENOSYS before Linux 5.2. On
+ * failure nothing is left behind.
+ */
+int place_mount_open(const struct visit *visit, struct place_mount *ret_mount);
+void place_mount_close(struct place_mount *mount);
 
 #endif
