@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "fuzz.h"
+#include "sym/debug_file.h"
 #include "sym/elf_file.h"
 #include "sym/elf_places.h"
-#include "sym/mini_debug.h"
 #include "unwind/unwind_file.h"
 
 static void ask(struct elf_file *file)

@@ -19,7 +19,6 @@
 #include "proc/maps.h"
 #include "sym/debug_file.h"
 #include "sym/elf_file.h"
-#include "sym/mini_debug.h"
 
 #define SELF_MAX_BYTES (64 << 20)
 

@@ -46,10 +46,10 @@ void place_remove(struct place *place);
 int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX]);
 
 /*
- * A place for the agent library in a container that has none: hardened containers mount everything writable
- * noexec. It is a tmpfs, mounted over a new folder in the target's /tmp for as long as the attach takes. A helper process
- * makes and removes the mount, for two reasons: mounting needs the loader's rights, which the attach child gives up,
- * and the mount is removed however the attach ends.
+ * A place for the library in a container that has none: hardened containers mount everything writable noexec. It is a
+ * tmpfs, mounted over a new folder in the target's /tmp for as long as the attach takes. A helper process makes and
+ * removes the mount: mounting needs the loader's rights, which the attach child gives up, and the mount is removed
+ * however the attach ends.
  *
  * In the target's mount namespace any path may lead anywhere, also to files that the target's user may not open. So the
  * tmpfs is filled while it is mounted nowhere (fsopen(2), Linux 5.2), the folder is made with the rights of the

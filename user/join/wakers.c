@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "join/wakers.h"
 
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "join/states.h"
-#include "proc/interrupts.h"
 
 #define BYTES_MAX (64u << 20)
 #define DEVICE_BYTES 64
 #define DEPTH_MAX 65536 /* limit of splice_stack() */
+#define DEVICES_BYTES 256 /* bytes of the names of the devices of an interrupt */
 
 /* ---- held ---- */
 
@@ -94,6 +98,24 @@ static uint32_t *stack_frames(const struct profile *profile, uint32_t node, size
 	return frames;
 }
 
+/* Writes the names that the drivers gave, "eth0" or "ata1,ata2", cut to `room` bytes; the number if there are none. */
+static void device_name(uint32_t number, char *ret, size_t room)
+{
+	struct buf text;
+	char path[64];
+	size_t len = 0;
+
+	buf_init(&text);
+	snprintf(path, sizeof(path), "/sys/kernel/irq/%u/actions", number); /* Linux 4.9 */
+	if (!io_read_file(AT_FDCWD, path, DEVICES_BYTES, &text))
+		len = strcspn(text.data, "\n");
+	if (len)
+		snprintf(ret, room, "%.*s", (int)len, text.data);
+	else
+		snprintf(ret, room, "%u", number);
+	buf_release(&text);
+}
+
 static void name_interrupt(const struct duet_sample *sample, enum interrupt kind, char *ret, size_t room)
 {
 	static const char *const names[] = {
@@ -107,7 +129,7 @@ static void name_interrupt(const struct duet_sample *sample, enum interrupt kind
 		snprintf(ret, room, "%s", names[kind]);
 		return;
 	}
-	interrupt_name(sample->irq, device, sizeof(device));
+	device_name(sample->irq, device, sizeof(device));
 	snprintf(ret, room, "[irq: %s]", device);
 }
 

@@ -3,14 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "proc/helper.h"
-#include "proc/maps_query.h"
 
 /* The unread part of one line. */
 struct line {
@@ -221,6 +226,85 @@ static void keep_executable(struct buf *text)
 	buf_cut(text, (size_t)(to - text->data));
 }
 
+/* struct procmap_query of include/uapi/linux/fs.h, Linux 6.11, which older headers lack. */
+struct query {
+	uint64_t size;
+	uint64_t flags;
+	uint64_t address;
+	uint64_t start;
+	uint64_t end;
+	uint64_t mapping_flags;
+	uint64_t page_size;
+	uint64_t offset;
+	uint64_t inode;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t name_size; /* of the room; then of the name, with its 0; 0: there is none */
+	uint32_t build_id_size;
+	uint64_t name;
+	uint64_t build_id;
+};
+_Static_assert(sizeof(struct query) == 104, "as in the kernel");
+
+#define QUERY _IOWR('f', 17, struct query)
+#define IS_READABLE 0x01
+#define IS_WRITABLE 0x02
+#define IS_EXECUTABLE 0x04
+#define IS_SHARED 0x08
+#define COVERING_OR_NEXT 0x10
+
+static void add_name(struct buf *text, const char *name)
+{
+	for (; *name; name++) {
+		if (*name == '\n')
+			buf_add_str(text, "\\012");
+		else
+			buf_add_char(text, *name);
+	}
+}
+
+static void add_line(struct buf *text, const struct query *mapping, const char *name)
+{
+	uint64_t flags = mapping->mapping_flags;
+
+	buf_printf(text, "%" PRIx64 "-%" PRIx64 " %c%cx%c %" PRIx64 " %" PRIx32 ":%" PRIx32 " %" PRIu64 " ",
+		   mapping->start, mapping->end, flags & IS_READABLE ? 'r' : '-', flags & IS_WRITABLE ? 'w' : '-',
+		   flags & IS_SHARED ? 's' : 'p', mapping->offset, mapping->dev_major, mapping->dev_minor,
+		   mapping->inode);
+	if (mapping->name_size)
+		add_name(text, name);
+	buf_add_char(text, '\n');
+}
+
+/*
+ * Asks the kernel for the executable mappings only: a process with 1,000 threads has 2,000 others. Appends lines as in
+ * /proc/PID/maps, at most `max` bytes. `maps_fd` is that file, open. The page [vsyscall] is not
+ * among them: no code runs there. Returns 0 or -errno: -ENOTTY before Linux 6.11.
+ */
+static int query_executable(int maps_fd, size_t max, struct buf *text)
+{
+	size_t len = text->len;
+	char name[PATH_MAX];
+	uint64_t next = 0;
+
+	for (;;) {
+		struct query query = {.size = sizeof(query),
+				      .flags = IS_EXECUTABLE | COVERING_OR_NEXT,
+				      .address = next,
+				      .name_size = sizeof(name),
+				      .name = (uintptr_t)name};
+
+		if (ioctl(maps_fd, QUERY, &query) < 0)
+			return errno == ENOENT ? 0 : -errno;
+		if (query.end <= next)
+			return -EPROTO;
+		add_line(text, &query, name);
+		if (text->len - len > max)
+			return -EFBIG;
+		next = query.end;
+	}
+}
+
 /* Runs in the helper. */
 static int read_executable(const struct helper_task *task, struct helper_answer *answer)
 {
@@ -228,7 +312,7 @@ static int read_executable(const struct helper_task *task, struct helper_answer 
 	int fd = openat(task->fd, "maps", O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
 
 	if (!err)
-		err = maps_query_executable(fd, MAPS_MAX_FILE, text);
+		err = query_executable(fd, MAPS_MAX_FILE, text);
 	if (fd >= 0 && err && err != -EFBIG) { /* before Linux 6.11, or a name is longer than PATH_MAX */
 		buf_cut(text, 0);
 		err = io_read_again(fd, MAPS_MAX_FILE, text);

@@ -14,7 +14,7 @@
 #include "runtime/application.h"
 #include "runtime/spark.h"
 #include "runtime/vm_flags.h"
-#include "sym/elf_identity.h"
+#include "sym/elf_file.h"
 #include "sym/target_file.h"
 
 #define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */

@@ -25,4 +25,10 @@ bool debug_file_symbol(const struct target_file *target, const char *path, const
 /* Replaces the symbols of `file` by those of its debug file, if there is one. */
 void debug_file_apply(struct elf_file *file, const struct target_file *target, const char *path);
 
+/*
+ * Adds the symbols of "MiniDebugInfo", if there are any, to `file`, which was read from `fd`: a small compressed ELF
+ * file inside an ELF file, with the functions that are not exported. `path` is for a log message.
+ */
+void mini_debug_apply(struct elf_file *file, int fd, const char *path);
+
 #endif

@@ -10,10 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/elf_reader.h"
 #include "base/vec.h"
-#include "sym/elf_identity.h"
 #include "sym/function_starts.h"
 #include "sym/symbol_table.h"
+
+#define ELF_IDENTITY_MAX_BUILD_ID 64
+
+/* Identifies the build of an ELF file and the debug file that belongs to it. */
+struct elf_identity {
+	uint8_t build_id[ELF_IDENTITY_MAX_BUILD_ID];
+	size_t build_id_len; /* 0 = none */
+	char debuglink[256]; /* file name, "" = none */
+	uint32_t debuglink_crc;
+};
+
+/* Returns 0, or -errno as elf_reader_open(). The descriptor stays the caller's. */
+int elf_identity_read_fd(struct elf_identity *identity, int fd);
 
 struct elf_segment { /* a PT_LOAD program header */
 	uint64_t offset;

@@ -13,7 +13,6 @@
 #include "sym/demangle.h"
 #include "sym/elf_file.h"
 #include "sym/kallsyms.h"
-#include "sym/mini_debug.h"
 #include "sym/perf_map.h"
 #include "sym/target_file.h"
 #include "sym/vdso.h"
