@@ -8,7 +8,6 @@
 #ifndef ATTACH_ATTACH_H
 #define ATTACH_ATTACH_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -13,7 +13,6 @@
 #define ATTACH_PLACE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "attach/visit.h"

@@ -14,7 +14,6 @@
 #include "join/join.h"
 #include "proc/process.h"
 #include "runtime/alike.h"
-#include "runtime/jvm.h"
 
 enum splice_kind {
 	SPLICE_KERNEL,

@@ -2,8 +2,6 @@
 #include "join/wakers.h"
 
 #include <fcntl.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/vec.h"
 #include "collect/engines.h"
 #include "jvms/agents.h"
 #include "proc/process.h"

@@ -17,7 +17,6 @@
 #include "join/pending.h"
 #include "jvms/agents.h"
 #include "proc/cgroup.h"
-#include "proc/process.h"
 #include "profile/profile.h"
 #include "sym/symbols.h"
 

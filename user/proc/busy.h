@@ -3,11 +3,9 @@
 #ifndef PROC_BUSY_H
 #define PROC_BUSY_H
 
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/map.h"
-#include "base/vec.h"
 
 struct busy { /* all zero: nothing noted */
 	struct map ticks; /* pid -> 1 + CPU time of the process, in the kernel's ticks */

@@ -9,7 +9,6 @@
 #define PROC_CGROUP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "base/vec.h"
 #include "proc/cgroup.h"
 #include "proc/container.h"
 #include "proc/container_names.h"

@@ -17,7 +17,6 @@
 #ifndef PROC_HELPER_H
 #define PROC_HELPER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>

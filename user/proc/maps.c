@@ -6,14 +6,12 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/io.h"
 #include "proc/helper.h"
 

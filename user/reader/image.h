@@ -3,7 +3,6 @@
 #ifndef READER_IMAGE_H
 #define READER_IMAGE_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "status/closing.h"
 
-#include <stdbool.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -6,7 +6,6 @@
 #define STATUS_NOTIFY_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
 struct notify {
 	int fd; /* connected socket; -1 = no systemd */

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/counters.h"
 #include "base/log.h"
 #include "join/splice.h"
 #include "event/event.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "subject/owners.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"

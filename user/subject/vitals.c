@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "attach/hsperfdata.h"
-#include "base/clock.h"
 #include "base/io.h"
 #include "runtime/application.h"
 #include "subject/host.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <lzma.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

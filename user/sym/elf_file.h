@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/elf_reader.h"
 #include "base/vec.h"
 #include "sym/function_starts.h"
 #include "sym/symbol_table.h"

@@ -2,7 +2,6 @@
 #include "sym/function_starts.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

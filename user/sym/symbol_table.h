@@ -3,7 +3,6 @@
 #ifndef SYM_SYMBOL_TABLE_H
 #define SYM_SYMBOL_TABLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

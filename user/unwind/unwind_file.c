@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/elf_reader.h"
 #include "proc/machine.h"
-#include "unwind/unwind_rows.h"
 
 /* The search for such functions among those that a file's .symtab names, in several steps. */
 struct framed {

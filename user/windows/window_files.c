@@ -16,8 +16,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/io.h"
-#include "base/out_path.h"
 #include "base/text.h"
 #include "windows/window_list.h"
 #include "writers/shared/grouping.h"

@@ -7,12 +7,10 @@
 #ifndef WINDOWS_WINDOW_FILES_H
 #define WINDOWS_WINDOW_FILES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/io.h"
-#include "base/vec.h"
 #include "writers/writer.h"
 
 struct window_files {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
