@@ -15,11 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "duet_record.h"
-
 #include "api/profiler.h"
 #include "callbacks.h"
-#include "event/user_events.h"
+#include "duet_record.h"
+#include "event/shared.h"
 #include "jvm/jvm.h"
 #include "libc_versions.h"
 

@@ -3,7 +3,7 @@
 
 #include "api/profiler.h"
 #include "control/control.h"
-#include "event/compilations.h"
+#include "event/shared.h"
 #include "jvm/code.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"

@@ -57,8 +57,6 @@ const struct agent_engine *engine_find(uint32_t id);
 /* The take_signal of engines that use a real-time signal. */
 int engine_take_realtime(int wanted, const char **ret_why);
 
-extern const struct agent_engine engine_none;
-extern const struct agent_engine engine_bpf;
 extern const struct agent_engine engine_perf;
 extern const struct agent_engine engine_ctimer;
 extern const struct agent_engine engine_itimer;

@@ -7,6 +7,34 @@
 
 #include "engine/signals.h"
 
+int engine_take_realtime(int wanted, const char **ret_why)
+{
+	int signo = signals_take_realtime(wanted);
+
+	if (signo < 0)
+		*ret_why = wanted ? "the signal asked for is in use in this JVM"
+				  : "every real-time signal is in use in this JVM";
+	return signo;
+}
+
+static int take_none(int wanted, const char **ret_why)
+{
+	(void)wanted, (void)ret_why;
+	return 0;
+}
+
+/* No ticks. */
+static const struct agent_engine engine_none = {
+	.id = DUET_ENGINE_NONE,
+	.take_signal = take_none,
+};
+
+/* The loader's BPF program ticks and sends the signal, so the agent has nothing to start. */
+static const struct agent_engine engine_bpf = {
+	.id = DUET_ENGINE_BPF,
+	.take_signal = engine_take_realtime,
+};
+
 static const struct agent_engine *const engines[] = {
 	&engine_none,
 	&engine_bpf,
@@ -57,14 +85,4 @@ void taps_add_callbacks(jvmtiEventCallbacks *callbacks)
 	for (size_t i = 0; taps[i]; i++)
 		if (taps[i]->add_callbacks)
 			taps[i]->add_callbacks(callbacks);
-}
-
-int engine_take_realtime(int wanted, const char **ret_why)
-{
-	int signo = signals_take_realtime(wanted);
-
-	if (signo < 0)
-		*ret_why = wanted ? "the signal asked for is in use in this JVM"
-				  : "every real-time signal is in use in this JVM";
-	return signo;
 }

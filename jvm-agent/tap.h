@@ -15,9 +15,9 @@
 struct agent_tap {
 	enum duet_agent_event_kind kind;
 	bool needs_no_jvm; /* it takes samples in other processes, too */
-	int first_version; /* first version of Java that has the event; an older JVM is not asked for it */
+	int first_version; /* first version of Java that has the event; an older JVM is not asked for it; 0: all have */
 	jvmtiCapabilities needs; /* asked for at START, given back at STOP: other agents may want them */
-	/* Message for the user if the version is too low or the capabilities are refused; constant text. */
+	/* Messages for the user if the version is too low or the capabilities are refused; constant text. */
 	const char *too_old;
 	const char *refused;
 	void (*add_callbacks)(jvmtiEventCallbacks *callbacks); /* called once, in callbacks_open(); may be NULL */

@@ -6,6 +6,8 @@
 
 #include "jvm/jvm.h"
 
+#define OLDEST_VERSION 8
+
 static const struct agent_tap *open_taps[DUET_MAX_EVENTS];
 static uint32_t open_count;
 
@@ -22,8 +24,8 @@ static int start_one(const struct agent_tap *tap, const struct duet_agent_event 
 	*ret_why = "the process has no JVM";
 	if (!jvm.jvmti && !tap->needs_no_jvm)
 		return -ENOTSUP;
-	*ret_why = tap->too_old;
-	if (jvm.jvmti && jvm.version < tap->first_version)
+	*ret_why = jvm.version < OLDEST_VERSION ? "a JVM before JDK 8 is not known" : tap->too_old;
+	if (jvm.jvmti && (jvm.version < OLDEST_VERSION || jvm.version < tap->first_version))
 		return -ENOTSUP;
 	*ret_why = tap->refused;
 	if (jvm.jvmti && (*jvm.jvmti)->AddCapabilities(jvm.jvmti, &tap->needs))

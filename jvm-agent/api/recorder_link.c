@@ -14,9 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api/start_recorder.h"
 #include "hotspot/clock.h"
-#include "peer/passed.h"
+#include "peer/peer.h"
 
 #define WAIT_MS 180000 /* a start waits for an agent, a report for many samples */
 #define WHY_MAX 256

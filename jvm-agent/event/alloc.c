@@ -13,13 +13,12 @@
 #include <string.h>
 
 #include "event/byte_clock.h"
-#include "event/collections.h"
-#include "event/outside_objects.h"
-#include "hook/hooked.h"
+#include "event/shared.h"
 #include "hotspot/clock.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "sample/attributes.h"
+#include "sample/regs.h"
 #include "sample/sample.h"
 #include "tap.h"
 
@@ -36,7 +35,7 @@ static struct heap_event {
 } alloc, live;
 static uint64_t sampled_interval; /* atomic */
 
-static uint64_t closest_interval; /* see outside_objects.h; 0: none; used on the agent's thread only */
+static uint64_t closest_interval; /* see outside_objects_interval(); 0: none; used on the agent's thread only */
 
 /* What is shown of live objects. */
 static struct {
@@ -251,7 +250,7 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 
 static void JNICALL on_alloc(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jclass class, jlong size)
 {
-	struct regs caller = HOOK_CALLER();
+	struct regs caller = REGS_OF_CALLER();
 	struct stay *stay = stay_enter();
 
 	(void)jvmti, (void)thread;

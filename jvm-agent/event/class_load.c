@@ -99,8 +99,6 @@ static void class_load_stop(uint64_t ended_ns)
 
 const struct agent_tap tap_class_load = {
 	.kind = DUET_AGENT_EVENT_CLASS_LOAD,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.add_callbacks = class_load_add_callbacks,
 	.start = class_load_start,
 	.stop = class_load_stop,

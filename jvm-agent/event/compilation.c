@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "event/compilations.h"
+#include "event/shared.h"
 #include "jvm/stay.h"
 #include "sample/one_in.h"
 #include "sample/sample.h"
@@ -51,8 +51,6 @@ static void compilation_stop(uint64_t ended_ns)
 
 const struct agent_tap tap_compilation = {
 	.kind = DUET_AGENT_EVENT_COMPILATION,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.start = compilation_start,
 	.stop = compilation_stop,
 };

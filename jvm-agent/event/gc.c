@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "event/collections.h"
-#include "hook/hooked.h"
+#include "event/shared.h"
 #include "hotspot/clock.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
+#include "sample/regs.h"
 #include "sample/sample.h"
 #include "tap.h"
 #include "wait/waiting.h"
@@ -52,7 +52,7 @@ static void take(struct stay *stay, const struct regs *caller, uint64_t begin_ns
 static void JNICALL on_finish(jvmtiEnv *jvmti)
 {
 	uint64_t begin_ns = __atomic_exchange_n(&gc.begin_ns, 0, __ATOMIC_RELAXED);
-	struct regs caller = HOOK_CALLER();
+	struct regs caller = REGS_OF_CALLER();
 	struct stay *stay = stay_enter();
 
 	(void)jvmti;
@@ -115,9 +115,7 @@ static int gc_start(const struct duet_agent_event *event, const char **ret_why)
 
 const struct agent_tap tap_gc = {
 	.kind = DUET_AGENT_EVENT_GC,
-	.first_version = 8,
 	.needs = {.can_generate_garbage_collection_events = 1},
-	.too_old = "a JVM before JDK 8 is not known",
 	.refused = "another agent in this JVM has the events of garbage collections, and only one can",
 	.add_callbacks = gc_add_callbacks,
 	.start = gc_start,

@@ -75,9 +75,7 @@ static int lock_start(const struct duet_agent_event *event, const char **ret_why
 
 const struct agent_tap tap_lock = {
 	.kind = DUET_AGENT_EVENT_LOCK,
-	.first_version = 8,
 	.needs = {.can_generate_monitor_events = 1},
-	.too_old = "a JVM before JDK 8 is not known",
 	.refused = "another agent in this JVM has the events of locks, and only one can",
 	.add_callbacks = lock_add_callbacks,
 	.start = lock_start,

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of Java methods: each method that the user has named calls the agent at its entry. The sample's leaf is the
- * method.
+ * Methods of Java that call the agent (method/instrument.h). The sample's leaf is the method.
+ *
+ * method: each call of a method that the user has named, at its entry.
+ * trace: calls that take long. The time is taken in Java code, so that a call below the threshold never leaves it. The
+ * sample is taken when the call ends.
+ * exceptions: where they are created, by the constructors of Throwable, as JFR does it. JVMTI's own event of exceptions
+ * that are thrown can be had only when the JVM starts, and slows every throw.
  */
+#include <stdio.h>
+
 #include "method/instrument.h"
 #include "tap.h"
 
@@ -11,7 +18,20 @@ static int method_start(const struct duet_agent_event *event, const char **ret_w
 	return instrument_add(event, PROBE_CALL, ret_why);
 }
 
-static void method_stop(uint64_t ended_ns)
+static int trace_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	return instrument_add(event, PROBE_TIME, ret_why);
+}
+
+static int exceptions_start(const struct duet_agent_event *event, const char **ret_why)
+{
+	struct duet_agent_event constructors = *event;
+
+	snprintf(constructors.target, sizeof(constructors.target), "java.lang.Throwable.<init>");
+	return instrument_add(&constructors, PROBE_CREATE, ret_why);
+}
+
+static void stop(uint64_t ended_ns)
 {
 	(void)ended_ns;
 	instrument_remove();
@@ -19,11 +39,25 @@ static void method_stop(uint64_t ended_ns)
 
 const struct agent_tap tap_method = {
 	.kind = DUET_AGENT_EVENT_METHOD,
-	.first_version = 8,
 	.needs = INSTRUMENT_CALL_NEEDS,
-	.too_old = "a JVM before JDK 8 is not known",
 	.refused = "the JVM refuses to change loaded classes",
 	.add_callbacks = instrument_add_callbacks,
 	.start = method_start,
-	.stop = method_stop,
+	.stop = stop,
+};
+
+const struct agent_tap tap_trace = {
+	.kind = DUET_AGENT_EVENT_TRACE,
+	.needs = INSTRUMENT_NEEDS,
+	.refused = "the JVM refuses to change loaded classes",
+	.start = trace_start,
+	.stop = stop,
+};
+
+const struct agent_tap tap_exceptions = {
+	.kind = DUET_AGENT_EVENT_EXCEPTIONS,
+	.needs = INSTRUMENT_NEEDS,
+	.refused = "the JVM refuses to change loaded classes",
+	.start = exceptions_start,
+	.stop = stop,
 };

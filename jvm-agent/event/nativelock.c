@@ -13,14 +13,13 @@
 #include <time.h>
 
 #include "duet_record.h"
-#include "hook/hooked.h"
 #include "hook/linkage.h"
-#include "hook/loading.h"
 #include "hotspot/clock.h"
 #include "jvm/stay.h"
 #include "libc_versions.h"
 #include "sample/attributes.h"
 #include "sample/pages.h"
+#include "sample/regs.h"
 #include "sample/sample.h"
 #include "tap.h"
 #include "wait/lock_waiters.h"
@@ -196,7 +195,7 @@ static void wait_ends_at(const struct lock_wait *wait, int error)
 			return call; \
 		saved_errno = errno; \
 		wait = (struct lock_wait){ \
-			.lock = lock_, .function = (uintptr_t)(function_), .caller = HOOK_CALLER()}; \
+			.lock = lock_, .function = (uintptr_t)(function_), .caller = REGS_OF_CALLER()}; \
 		wait_begins_at(&wait); \
 		error = call; \
 		wait_ends_at(&wait, error); \
@@ -299,8 +298,6 @@ static int lock_start(const struct duet_agent_event *event, const char **ret_why
 const struct agent_tap tap_nativelock = {
 	.kind = DUET_AGENT_EVENT_NATIVELOCK,
 	.needs_no_jvm = true,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.start = lock_start,
 	.stop = lock_stop,
 	.rescan = linkage_install,

@@ -15,9 +15,7 @@
 #include <sys/mman.h>
 
 #include "event/byte_clock.h"
-#include "hook/hooked.h"
 #include "hook/linkage.h"
-#include "hook/loading.h"
 #include "hotspot/clock.h"
 #include "jvm/stay.h"
 #include "sample/attributes.h"
@@ -267,13 +265,13 @@ __attribute__((noinline)) static void sample_if_due(unsigned int events, struct 
 		sample(events, &caller, &call);
 }
 
-/* A macro, because HOOK_CALLER() is about the function that contains it. `size` is named twice. */
+/* A macro, because REGS_OF_CALLER() is about the function that contains it. `size` is named twice. */
 #define COUNT(called, result, size) \
 	do { \
 		unsigned int events = not_passed(size); \
 \
 		if (__builtin_expect(events, 0)) \
-			sample_if_due(events, HOOK_CALLER(), \
+			sample_if_due(events, REGS_OF_CALLER(), \
 				      (struct memory_call){(uintptr_t)(called), result, size}); \
 	} while (0)
 
@@ -557,8 +555,6 @@ static void leaked_stop(uint64_t ended_ns)
 const struct agent_tap tap_nativemem = {
 	.kind = DUET_AGENT_EVENT_NATIVEMEM,
 	.needs_no_jvm = true,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.start = taken_start,
 	.stop = taken_stop,
 	.rescan = linkage_install,
@@ -567,8 +563,6 @@ const struct agent_tap tap_nativemem = {
 const struct agent_tap tap_free = {
 	.kind = DUET_AGENT_EVENT_FREE,
 	.needs_no_jvm = true,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.start = freed_start,
 	.stop = freed_stop,
 	.rescan = linkage_install,
@@ -577,8 +571,6 @@ const struct agent_tap tap_free = {
 const struct agent_tap tap_leak = {
 	.kind = DUET_AGENT_EVENT_LEAK,
 	.needs_no_jvm = true,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.start = leaked_start,
 	.stop = leaked_stop,
 	.flush = leaked_flush,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "event/outside_objects.h"
-
 #include "duet_jvm.h"
 #include "event/byte_clock.h"
+#include "event/shared.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 

@@ -161,8 +161,6 @@ static int safepoint_start(const struct duet_agent_event *event, const char **re
 
 const struct agent_tap tap_safepoint = {
 	.kind = DUET_AGENT_EVENT_SAFEPOINT,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.start = safepoint_start,
 	.stop = safepoint_stop,
 	.rescan = safepoint_rescan,

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans: times that the program reports itself, by one.profiler.Span. A span has a tag, and the
- * thread that reported it, but no stack. Its weight is its length, and its time is its end.
+ * Spans: times that the program reports itself, by one.profiler.Span. A span has a tag, and the thread that
+ * reported it, but no stack. Its weight is its length, and its time is its end.
  */
+#include <jni.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "event/recording.h"
-#include "event/spans.h"
+#include "duet_record.h"
 #include "hotspot/clock.h"
+#include "jvm/jvm.h"
 #include "jvm/stay.h"
+#include "libc_versions.h"
+#include "sample/context.h"
 #include "sample/sample.h"
 #include "tap.h"
 
@@ -21,7 +26,7 @@ struct span_attribute {
 };
 _Static_assert(DUET_MAX_SPAN_BYTES % 8 == 0, "an attribute is padded to 8");
 
-bool spans_are_recorded(void)
+static bool spans_are_recorded(void)
 {
 	return __atomic_load_n(&is_open, __ATOMIC_ACQUIRE);
 }
@@ -36,7 +41,8 @@ static uint64_t length_of(int64_t start_ns, int64_t *end_ns)
 	return start_ns > 0 && start_ns < *end_ns ? (uint64_t)(*end_ns - start_ns) : 1;
 }
 
-void spans_add(int64_t start_ns, int64_t end_ns, const char *tag, size_t bytes)
+/* Adds a span of the calling thread. `tag` has at most DUET_MAX_SPAN_BYTES; 0 bytes: none. */
+static void spans_add(int64_t start_ns, int64_t end_ns, const char *tag, size_t bytes)
 {
 	struct span_attribute attribute = {.head = {.type = DUET_ATTRIBUTE_SPAN, .bytes = (uint16_t)bytes}};
 	struct tap_sample sample = {
@@ -54,6 +60,177 @@ void spans_add(int64_t start_ns, int64_t end_ns, const char *tag, size_t bytes)
 	}
 	stay_leave();
 }
+
+/* ---- one.profiler.Recording: Java code asks it whether a recording runs that wants its spans ---- */
+
+#define CLASS_NAME "one.profiler.Recording"
+#define CHAR_BYTES 3 /* most bytes of a char in UTF-8 */
+
+enum state { UNAVAILABLE, STOPPED, RUNNING }; /* values of Recording.state */
+
+/*
+ * The class has the state in its field `state`. A program may have used it before the library came: then its natives
+ * did not bind, and it is looked for when a recording begins.
+ */
+static struct {
+	pthread_mutex_t lock;
+	jclass class; /* a global reference, or NULL */
+	jfieldID state;
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+JNIEXPORT jint JNICALL Java_one_profiler_Recording_registerNatives(JNIEnv *env, jclass class);
+JNIEXPORT jobject JNICALL Java_one_profiler_Recording_getThreadLocalBuffer(JNIEnv *env, jclass class);
+JNIEXPORT void JNICALL Java_one_profiler_TraceContext_bind(JNIEnv *env, jclass class, jobject record);
+JNIEXPORT void JNICALL Java_one_profiler_Recording_emitSpan(JNIEnv *env, jclass class, jlong start_ns, jlong end_ns,
+							     jstring tag);
+
+static enum state state_now(void)
+{
+	return spans_are_recorded() ? RUNNING : STOPPED;
+}
+
+/* Call with the lock held. A class of another library that has the same name is not kept. */
+static void keep(JNIEnv *env, jclass class)
+{
+	jfieldID state = (*env)->GetStaticFieldID(env, class, "state", "I");
+
+	if (!state)
+		(*env)->ExceptionClear(env);
+	if (!state || known.class)
+		return;
+	known.class = (*env)->NewGlobalRef(env, class);
+	known.state = state;
+}
+
+JNIEXPORT jint JNICALL Java_one_profiler_Recording_registerNatives(JNIEnv *env, jclass class)
+{
+	pthread_mutex_lock(&known.lock);
+	keep(env, class);
+	pthread_mutex_unlock(&known.lock);
+	return state_now();
+}
+
+/* BPF's samples leave no trace in this process. Without a buffer, the class reports all spans. */
+JNIEXPORT jobject JNICALL Java_one_profiler_Recording_getThreadLocalBuffer(JNIEnv *env, jclass class)
+{
+	(void)env, (void)class;
+	return NULL;
+}
+
+/* Copies the beginning of the text. Returns its bytes. */
+static size_t copy_tag(JNIEnv *env, jstring tag, char text[DUET_MAX_SPAN_BYTES + 1])
+{
+	jsize chars = tag ? (*env)->GetStringLength(env, tag) : 0;
+
+	if (!chars)
+		return 0;
+	if ((*env)->GetStringUTFLength(env, tag) > DUET_MAX_SPAN_BYTES && chars > DUET_MAX_SPAN_BYTES / CHAR_BYTES)
+		chars = DUET_MAX_SPAN_BYTES / CHAR_BYTES;
+	memset(text, 0, DUET_MAX_SPAN_BYTES + 1);
+	(*env)->GetStringUTFRegion(env, tag, 0, chars, text);
+	return strlen(text);
+}
+
+JNIEXPORT void JNICALL Java_one_profiler_Recording_emitSpan(JNIEnv *env, jclass class, jlong start_ns, jlong end_ns,
+							     jstring tag)
+{
+	char text[DUET_MAX_SPAN_BYTES + 1];
+
+	(void)class;
+	if (spans_are_recorded())
+		spans_add(start_ns, end_ns, text, copy_tag(env, tag, text));
+}
+
+/* The record is the thread's own: it lives as long as the thread's ThreadLocal. */
+JNIEXPORT void JNICALL Java_one_profiler_TraceContext_bind(JNIEnv *env, jclass class, jobject record)
+{
+	void *at = (*env)->GetDirectBufferAddress(env, record);
+
+	(void)class;
+	if (at && (*env)->GetDirectBufferCapacity(env, record) >= (jlong)sizeof(struct duet_context_record))
+		context_set(at);
+}
+
+/* ---- a class that was used before ---- */
+
+static const JNINativeMethod natives[] = {
+	{(char *)"registerNatives", (char *)"()I", (void *)(uintptr_t)Java_one_profiler_Recording_registerNatives},
+	{(char *)"getThreadLocalBuffer", (char *)"()Ljava/nio/ByteBuffer;",
+	 (void *)(uintptr_t)Java_one_profiler_Recording_getThreadLocalBuffer},
+	{(char *)"emitSpan", (char *)"(JJLjava/lang/String;)V",
+	 (void *)(uintptr_t)Java_one_profiler_Recording_emitSpan},
+};
+
+/* Returns the result, or NULL if there was an exception. */
+static jobject unless_thrown(JNIEnv *env, jobject result)
+{
+	if (!(*env)->ExceptionCheck(env))
+		return result;
+	(*env)->ExceptionClear(env);
+	return NULL;
+}
+
+static jobject application_loader(JNIEnv *env, jclass loaders)
+{
+	jmethodID get =
+		(*env)->GetStaticMethodID(env, loaders, "getSystemClassLoader", "()Ljava/lang/ClassLoader;");
+
+	return get ? unless_thrown(env, (*env)->CallStaticObjectMethod(env, loaders, get)) : NULL;
+}
+
+/* Asks the class loader of the application without loading anything. Returns a local reference or NULL. */
+static jclass find_loaded(JNIEnv *env)
+{
+	jclass loaders = (*env)->FindClass(env, "java/lang/ClassLoader");
+	jobject loader = loaders ? application_loader(env, loaders) : NULL;
+	jmethodID find = loader ? (*env)->GetMethodID(env, loaders, "findLoadedClass",
+						      "(Ljava/lang/String;)Ljava/lang/Class;")
+				: NULL;
+	jstring name = find ? (*env)->NewStringUTF(env, CLASS_NAME) : NULL;
+
+	return name ? unless_thrown(env, (*env)->CallObjectMethod(env, loader, find, name)) : NULL;
+}
+
+static bool is_initialized(jclass class)
+{
+	jint status;
+
+	return !(*jvm.jvmti)->GetClassStatus(jvm.jvmti, class, &status) && status & JVMTI_CLASS_STATUS_INITIALIZED;
+}
+
+/* One that is not initialized yet binds its natives itself. */
+static void bind_loaded(JNIEnv *env)
+{
+	jclass class = find_loaded(env);
+
+	if (!class || !is_initialized(class))
+		return;
+	if ((*env)->RegisterNatives(env, class, natives, sizeof(natives) / sizeof(natives[0])))
+		(*env)->ExceptionClear(env);
+	else
+		keep(env, class);
+}
+
+/*
+ * Notifies the class, if the program has loaded it, whether spans are recorded now. Called on a thread that is attached
+ * to the JVM.
+ */
+static void recording_notify_state(void)
+{
+	JNIEnv *env = jvm_own_env();
+
+	if (!env || (*env)->PushLocalFrame(env, 16))
+		return;
+	pthread_mutex_lock(&known.lock);
+	if (!known.class && spans_are_recorded())
+		bind_loaded(env);
+	if (known.class)
+		(*env)->SetStaticIntField(env, known.class, known.state, state_now());
+	pthread_mutex_unlock(&known.lock);
+	(*env)->PopLocalFrame(env, NULL);
+}
+
+/* ---- the tap ---- */
 
 static int span_start(const struct duet_agent_event *event, const char **ret_why)
 {
@@ -73,8 +250,6 @@ static void span_stop(uint64_t ended_ns)
 
 const struct agent_tap tap_span = {
 	.kind = DUET_AGENT_EVENT_SPAN,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.refused = "the JVM refuses it",
 	.start = span_start,
 	.stop = span_stop,

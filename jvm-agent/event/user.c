@@ -3,12 +3,11 @@
  * Events of the program's own, which it reports by the functions of asprof.h: a type, some bytes, the thread and the
  * time.
  */
-#include "event/user_events.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/shared.h"
 #include "hotspot/clock.h"
 #include "jvm/stay.h"
 #include "sample/sample.h"
@@ -113,8 +112,6 @@ static void user_stop(uint64_t ended_ns)
 const struct agent_tap tap_user = {
 	.kind = DUET_AGENT_EVENT_USER,
 	.needs_no_jvm = true,
-	.first_version = 8,
-	.too_old = "a JVM before JDK 8 is not known",
 	.refused = "the JVM refuses it",
 	.start = user_start,
 	.stop = user_stop,

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "method/registering.h"
+#include "method/natives.h"
 #include "tap.h"
 #include "wait/monitors.h"
 #include "wait/parks.h"
@@ -58,9 +58,7 @@ static int wait_start(const struct duet_agent_event *event, const char **ret_why
 
 const struct agent_tap tap_wait = {
 	.kind = DUET_AGENT_EVENT_WAIT,
-	.first_version = 8,
 	.needs = {.can_generate_monitor_events = 1},
-	.too_old = "a JVM before JDK 8 is not known",
 	.refused = "another agent in this JVM has the events of monitors, and only one can",
 	.add_callbacks = wait_add_callbacks,
 	.start = wait_start,

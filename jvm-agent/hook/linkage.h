@@ -52,5 +52,11 @@ void linkage_install(void);
  * at most a second if another thread does the work.
  */
 void linkage_close(struct linkage_set *set);
+/*
+ * Between these, libraries that are loaded get the hooks before dlopen() returns. Counted. Both are called on the
+ * agent's thread. loading_open() returns false if dlopen() is not found.
+ */
+bool loading_open(void);
+void loading_close(void);
 
 #endif

@@ -56,6 +56,13 @@ static inline bool bytecode_is_return(uint8_t op)
 void bytecode_targets(const uint8_t *code, uint32_t bci, void (*see)(void *context, uint32_t bci, int64_t target),
 		      void *context);
 
+/*
+ * No handler that returns may be in force before a constructor's object is one. Returns the bci after the call of
+ * super() or this(), or -ENOENT if it is not certain that all code after that bci runs after the call, and all code
+ * before it runs before.
+ */
+int constructor_begin(const struct class_file *class, const uint8_t *code, uint32_t len);
+
 struct bytecode_insertion {
 	struct class_writer entry; /* runs once, at the call */
 	struct class_writer exit; /* runs before each return, with what is returned on the operand stack */

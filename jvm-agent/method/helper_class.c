@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "method/helper_class.h"
 
 #include <string.h>
 

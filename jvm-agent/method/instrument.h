@@ -8,8 +8,8 @@
 
 #include <jvmti.h>
 
+#include "method/names.h"
 #include "method/rewrite.h"
-#include "method/targets.h"
 
 #define INSTRUMENT_NEEDS                                                                                              \
 	{                                                                                                             \

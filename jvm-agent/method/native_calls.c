@@ -5,10 +5,9 @@
  * the method's own function, and jumps there: the stack and all arguments are then as the JVM left them. Their code is
  * in the library, so no memory has to be made executable.
  */
-#include "method/native_calls.h"
-
 #include <stddef.h>
 
+#include "method/natives.h"
 #include "method/rewrite.h"
 
 #define BYTES 16 /* of each function */

@@ -30,4 +30,29 @@ void natives_remove(void); /* no method calls a probe any more; called on the ag
 void JNICALL natives_on_bind(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jmethodID method, void *address,
 			     void **new_address);
 
+/*
+ * Like RegisterNatives() for one method. When the method is the platform's and the caller is not in the platform
+ * itself, JDK 15 and later print a warning to stdout (jni_RegisterNatives()), but not here. Called on the agent's
+ * thread, with the capability can_generate_monitor_events. Takes some milliseconds.
+ */
+bool registering_quietly(JNIEnv *env, jclass class, const JNINativeMethod *method);
+/*
+ * In event/wait.c: JVMTI reports that a thread is in Object.wait(). Returns true if registering_quietly() made it wait,
+ * which is no wait of the program's.
+ */
+bool registering_on_wait(JNIEnv *env);
+
+/* Functions that the JVM calls in place of those of native methods: see native_calls.c. */
+#define NATIVE_CALLS 256 /* native methods that may ever be replaced in one JVM */
+
+struct native_call {
+	uintptr_t function; /* the method's own; 0: not known yet. Atomic */
+	int32_t id; /* of the probe, or PROBE_NONE. Atomic */
+};
+extern struct native_call native_calls[NATIVE_CALLS] __attribute__((visibility("hidden")));
+
+uintptr_t native_calls_at(uint32_t place); /* address of the function for this place, < NATIVE_CALLS */
+/* In natives.c: called by that function with its place, if it has a probe. Returns the function to go on to. */
+uintptr_t natives_called(uint32_t place);
+
 #endif

@@ -7,7 +7,6 @@
 #include "hotspot/clock.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "method/helper_class.h"
 #include "method/rewrite.h"
 #include "sample/attributes.h"
 #include "sample/one_in.h"

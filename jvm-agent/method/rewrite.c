@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "method/bytecode.h"
-#include "method/constructor.h"
-#include "method/intrinsic.h"
+#include "method/classfile.h"
 #include "method/stackmap.h"
 
 #define ACC_STATIC 0x0008
@@ -20,7 +19,8 @@
 
 /* The constants that inserted code refers to; 0: not added yet. */
 struct constants {
-	uint16_t helper, called, returned, created, nano_time, throwable, stackmap_name;
+	uint16_t helper, nano_time, throwable, stackmap_name;
+	uint16_t probes[PROBE_KINDS];
 };
 
 struct rewriting {
@@ -55,15 +55,23 @@ struct changing {
 
 /* ---- constants ---- */
 
-static uint16_t helper_method(struct rewriting *r, uint16_t *constant, const char *name, const char *type)
+static uint16_t probe_method(struct rewriting *r, enum probe_kind kind)
 {
+	static const struct {
+		const char *name, *type;
+	} methods[] = {
+		[PROBE_CALL] = {PROBE_CALLED, PROBE_CALLED_TYPE},
+		[PROBE_TIME] = {PROBE_RETURNED, PROBE_RETURNED_TYPE},
+		[PROBE_CREATE] = {PROBE_CREATED, PROBE_CREATED_TYPE},
+	};
 	struct constants *known = &r->constants;
 
 	if (!known->helper)
 		known->helper = class_pool_class(&r->pool, r->rewrite->helper, strlen(r->rewrite->helper));
-	if (!*constant)
-		*constant = class_pool_method(&r->pool, known->helper, name, type);
-	return *constant;
+	if (!known->probes[kind])
+		known->probes[kind] =
+			class_pool_method(&r->pool, known->helper, methods[kind].name, methods[kind].type);
+	return known->probes[kind];
 }
 
 static uint16_t class_constant(struct rewriting *r, uint16_t *constant, const char *name)
@@ -103,59 +111,38 @@ static void put_local(struct class_writer *to, enum bytecode_op op, uint16_t loc
 	}
 }
 
-static void insert_call(struct changing *c, const struct probe *probe)
+/* Inserts the calls of all probes of this kind. Returns true if there are any. */
+static bool insert_probes(struct changing *c, enum probe_kind kind, const struct probe *probes, uint32_t count)
 {
-	struct class_writer *to = &c->insertion.entry;
+	struct class_writer *to = kind == PROBE_CALL ? &c->insertion.entry : &c->insertion.exit;
+	bool has_any = false;
 
-	put_op(to, OP_SIPUSH, (uint16_t)probe->id);
-	put_op(to, OP_INVOKESTATIC,
-	       helper_method(c->r, &c->r->constants.called, PROBE_CALLED, PROBE_CALLED_TYPE));
-}
-
-static void insert_return(struct changing *c, const struct probe *probe)
-{
-	struct class_writer *to = &c->insertion.exit;
-
-	put_local(to, OP_LLOAD, c->code.max_locals);
-	put_op(to, OP_SIPUSH, (uint16_t)probe->id);
-	put_op(to, OP_INVOKESTATIC,
-	       helper_method(c->r, &c->r->constants.returned, PROBE_RETURNED, PROBE_RETURNED_TYPE));
-	c->has_time = true;
-}
-
-static void insert_create(struct changing *c, const struct probe *probe)
-{
-	struct class_writer *to = &c->insertion.exit;
-
-	class_write_u1(to, OP_ALOAD_0);
-	put_op(to, OP_SIPUSH, (uint16_t)probe->id);
-	put_op(to, OP_INVOKESTATIC,
-	       helper_method(c->r, &c->r->constants.created, PROBE_CREATED, PROBE_CREATED_TYPE));
+	for (uint32_t i = 0; i < count; i++) {
+		if (probes[i].kind != kind)
+			continue;
+		if (kind == PROBE_TIME)
+			put_local(to, OP_LLOAD, c->code.max_locals);
+		else if (kind == PROBE_CREATE)
+			class_write_u1(to, OP_ALOAD_0);
+		put_op(to, OP_SIPUSH, (uint16_t)probes[i].id);
+		put_op(to, OP_INVOKESTATIC, probe_method(c->r, kind));
+		has_any = true;
+	}
+	return has_any;
 }
 
 /* The time is taken last at the entry, and what it takes to leave by an exception is the same as by a return. */
-static void insert_times(struct changing *c, const struct probe *probes, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (probes[i].kind == PROBE_TIME)
-			insert_return(c, &probes[i]);
-	if (!c->has_time)
-		return;
-	put_op(&c->insertion.entry, OP_INVOKESTATIC, nano_time(c->r));
-	put_local(&c->insertion.entry, OP_LSTORE, c->code.max_locals);
-	class_write_bytes(&c->insertion.handler, c->insertion.exit.bytes, c->insertion.exit.len);
-	class_write_u1(&c->insertion.handler, OP_ATHROW);
-}
-
 static void insert(struct changing *c, const struct probe *probes, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (probes[i].kind == PROBE_CALL)
-			insert_call(c, &probes[i]);
-	insert_times(c, probes, count);
-	for (uint32_t i = 0; i < count; i++)
-		if (probes[i].kind == PROBE_CREATE)
-			insert_create(c, &probes[i]);
+	insert_probes(c, PROBE_CALL, probes, count);
+	c->has_time = insert_probes(c, PROBE_TIME, probes, count);
+	if (c->has_time) {
+		put_op(&c->insertion.entry, OP_INVOKESTATIC, nano_time(c->r));
+		put_local(&c->insertion.entry, OP_LSTORE, c->code.max_locals);
+		class_write_bytes(&c->insertion.handler, c->insertion.exit.bytes, c->insertion.exit.len);
+		class_write_u1(&c->insertion.handler, OP_ATHROW);
+	}
+	insert_probes(c, PROBE_CREATE, probes, count);
 }
 
 /* ---- the Code attribute ---- */
@@ -426,6 +413,51 @@ static int change_code(struct rewriting *r, const struct rewrite_method *method,
 	class_writer_free(&c.insertion.exit);
 	class_writer_free(&c.insertion.handler);
 	return c.error;
+}
+
+/* ---- intrinsic methods ---- */
+
+/* Methods whose work compiled code may do without calling them: the platform annotates them (JDK 9+). */
+
+/* Passes an annotation's elements. After one that is neither a number nor a string, the rest is not read. */
+static void pass_elements(struct class_reader *from)
+{
+	uint16_t count = class_read_u2(from);
+
+	for (; count && !from->failed; count--) {
+		class_read_bytes(from, 2); /* name */
+		if (!memchr("BCDFIJSZs", class_read_u1(from), sizeof("BCDFIJSZs") - 1))
+			from->failed = true;
+		class_read_bytes(from, 2); /* value */
+	}
+}
+
+static bool has_annotation(const struct class_file *class, struct class_reader from)
+{
+	bool has = false;
+
+	for (uint16_t count = class_read_u2(&from); count && !from.failed && !has; count--) {
+		struct class_text type = class_utf8(class, class_read_u2(&from));
+
+		has = class_text_is(type, "Ljdk/internal/vm/annotation/IntrinsicCandidate;") || /* JDK 16 */
+		      class_text_is(type, "Ljdk/internal/HotSpotIntrinsicCandidate;"); /* JDK 9 */
+		pass_elements(&from);
+	}
+	return has;
+}
+
+/* `attributes` are those of a method, without their number. A malformed annotation is none. */
+static bool intrinsic_is_annotated(const struct class_file *class, struct class_reader attributes, uint16_t count)
+{
+	bool is_annotated = false;
+
+	for (; count && !attributes.failed && !is_annotated; count--) {
+		struct class_text name = class_utf8(class, class_read_u2(&attributes));
+		struct class_reader part = class_read_part(&attributes, class_read_u4(&attributes));
+
+		is_annotated = class_text_is(name, "RuntimeVisibleAnnotations") && has_annotation(class, part);
+	}
+	return is_annotated;
 }
 
 /* ---- methods ---- */

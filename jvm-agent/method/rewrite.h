@@ -33,6 +33,7 @@ enum probe_kind {
 	PROBE_CALL, /* PROBE_CALLED at the entry; for native methods, see natives.h */
 	PROBE_TIME, /* PROBE_RETURNED before each return, and when an exception leaves the method */
 	PROBE_CREATE, /* PROBE_CREATED before each return; only for constructors of java.lang.Throwable */
+	PROBE_KINDS
 };
 
 struct probe {
@@ -60,4 +61,11 @@ struct rewrite {
  * -ERANGE if it gets too large; or -ENOMEM.
  */
 int rewrite_class(struct rewrite *rewrite, const uint8_t *bytes, uint32_t size, uint8_t **ret, uint32_t *ret_size);
+
+/*
+ * Writes the helper class, under this name (with slashes). Its methods are native but PROBE_CREATED and PROBE_RETURNED,
+ * which compilers inline: a call that does not reach its threshold never leaves Java. Look at to->failed.
+ */
+void helper_class_write(const char *name, struct class_writer *to);
+
 #endif

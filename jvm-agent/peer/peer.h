@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "duet_agent.h"
 
@@ -64,5 +65,18 @@ union peer_message {
  * message, and when the loader has closed the socket.
  */
 int peer_receive(int peer, union peer_message *ret);
+
+/*
+ * Room for descriptors that come with a message (SCM_RIGHTS), in bytes of msg_control; more descriptors than so many do
+ * not arrive. Fewer do not help: the kernel rounds up.
+ */
+#define PASSED_MAX 4
+union passed {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(PASSED_MAX * sizeof(int))];
+};
+
+/* Stores the first `count` descriptors, which the caller owns, and -1 for missing ones. Closes all others. */
+void passed_take(struct msghdr *message, int *ret_fds, int count);
 
 #endif

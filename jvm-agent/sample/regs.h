@@ -123,4 +123,12 @@ static inline const ucontext_t *regs_interrupted(const ucontext_t *context)
 	return context;
 }
 
+/*
+ * A struct regs: where the function that this stands in was called from. The caller's frame pointer is the first word
+ * of the function's own frame.
+ */
+#define REGS_OF_CALLER() \
+	((struct regs){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), \
+		       .fp = *(const uintptr_t *)__builtin_frame_address(0)})
+
 #endif

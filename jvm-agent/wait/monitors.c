@@ -4,14 +4,61 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "hotspot/jvmstructs.h"
+#include "hotspot/vmstructs.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "wait/monitor_owner.h"
+#include "memory.h"
 #include "wait/parks.h"
 #include "wait/waiting.h"
 
 #define VIRTUAL_WAITS_VERSION 24 /* virtual threads wait for monitors without their carrier (JEP 491) */
+
+/* ---- who has a monitor, as HotSpot knows it ---- */
+
+/*
+ * From JDK 24 on, whoever gets a monitor after a wait was woken for it, so that nobody asks; and HotSpot keeps a number
+ * in place of the JavaThread.
+ */
+#define LAST_VERSION 23
+
+static struct offset thread_monitor, owner;
+
+static const struct vmstructs_row rows[] = {
+	{"JavaThread", "_current_pending_monitor", &thread_monitor, NULL},
+	{"Thread", "_current_pending_monitor", &thread_monitor, NULL},
+	{"ObjectMonitor", "_owner", &owner, NULL},
+};
+
+static void find_owner_fields(void)
+{
+	if (jvm.version <= LAST_VERSION && !owner.known)
+		(void)vmstructs_read(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+/*
+ * Returns the tid of the owner; 0: not known. Called by a thread in MonitorContendedEnter, for the monitor of that. The
+ * monitor stays as long as a thread waits for it, but its owner may end. The owner is a JavaThread or, as long as a
+ * thread has the monitor that had it when it was a lock word, a place on that thread's stack.
+ */
+static uint32_t monitor_owner(void)
+{
+	uintptr_t thread = jvm_current_thread(), monitor, java_thread, vtable;
+
+	if (!thread || !thread_monitor.known || !owner.known)
+		return 0;
+	monitor = *(const uintptr_t *)(thread + thread_monitor.value);
+	if (!monitor)
+		return 0;
+	java_thread = __atomic_load_n((const uintptr_t *)(monitor + owner.value), __ATOMIC_RELAXED);
+	if (memory_copy(&vtable, java_thread, sizeof(vtable)) != sizeof(vtable) || vtable != jvm.thread_vtable)
+		return 0;
+	return (uint32_t)jvmstructs_thread_id(java_thread);
+}
+
+/* ---- the waits ---- */
 
 static bool set_events(const struct monitor_waits *waits, jvmtiEventMode mode)
 {
@@ -26,7 +73,7 @@ int monitors_start(const struct monitor_waits *waits, const struct duet_agent_ev
 {
 	if (!jvm.thread_id)
 		return -ENOTSUP;
-	monitor_owner_open();
+	find_owner_fields();
 	wait_event_open(waits->parks->event, event);
 	if (set_events(waits, JVMTI_ENABLE) && !parks_open(waits->parks))
 		return 0;

@@ -2,14 +2,15 @@
 #include "wait/parks.h"
 
 #include <errno.h>
+#include <jvmti.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "method/registering.h"
-#include "wait/virtual_parks.h"
+#include "method/natives.h"
 #include "wait/waiting.h"
 
 #define LISTENERS 2
@@ -111,15 +112,70 @@ static void JNICALL park(JNIEnv *env, jobject unsafe, jboolean is_absolute, jlon
 
 /* ---- a virtual thread that parks without its carrier ---- */
 
-static void virtual_begins(struct stay *stay, JNIEnv *env, jthread thread)
+/* It does not call Unsafe.park(), but JVMTI reports when it leaves its carrier, and when it has one again. */
+#define FIRST_VERSION 21 /* with virtual threads that are not a preview */
+#define CAPABILITY 43 /* the bit can_support_virtual_threads of jvmtiCapabilities, which jvmti.h has since JDK 21 */
+#define NONE (-1)
+
+/* Names of the states of java.lang.VirtualThread in which it is about to park. JDK 21 has only the first. */
+static const char *const parking[] = {"PARKING", "TIMED_PARKING"};
+
+#define STATES (sizeof(parking) / sizeof(parking[0]))
+
+/* Set by the first thread that parks; several may set them at the same time, to the same. */
+static struct {
+	jfieldID state; /* java.lang.VirtualThread.state; atomic, set last */
+	jint values[STATES]; /* NONE: this JVM has no such state */
+} seen;
+
+/* The class is initialized, because there is such a thread. That may be expensive, so it is not done before. */
+static jfieldID learn(JNIEnv *env, jthread thread)
 {
-	(void)park_of(stay, env, thread, false);
+	jclass class = (*env)->GetObjectClass(env, thread);
+	jfieldID state = (*env)->GetFieldID(env, class, "state", "I");
+
+	(*env)->ExceptionClear(env);
+	for (size_t i = 0; i < STATES; i++) {
+		jfieldID field = (*env)->GetStaticFieldID(env, class, parking[i], "I");
+		jint value = field ? (*env)->GetStaticIntField(env, class, field) : NONE;
+
+		(*env)->ExceptionClear(env);
+		__atomic_store_n(&seen.values[i], value, __ATOMIC_RELAXED);
+	}
+	(*env)->DeleteLocalRef(env, class);
+	__atomic_store_n(&seen.state, state, __ATOMIC_RELEASE);
+	return state;
 }
 
-static void virtual_ended(struct stay *stay, JNIEnv *env, jthread thread)
+/* It also leaves its carrier when it yields, ends, or waits for a monitor, which JVMTI reports in another way. */
+static bool is_parking(JNIEnv *env, jthread thread)
 {
-	uint64_t key = wait_key(env, thread);
+	jfieldID field = __atomic_load_n(&seen.state, __ATOMIC_ACQUIRE);
+	jint state;
 
+	if (!field)
+		field = learn(env, thread);
+	state = field ? (*env)->GetIntField(env, thread, field) : NONE;
+	for (size_t i = 0; state != NONE && i < STATES; i++)
+		if (state == __atomic_load_n(&seen.values[i], __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+static void JNICALL on_unmount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
+{
+	struct stay *stay = stay_enter();
+
+	(void)jvmti;
+	jvm_expect_references(env);
+	if (stay && is_parking(env, thread))
+		(void)park_of(stay, env, thread, false);
+	stay_leave();
+}
+
+/* Whatever it did without its carrier: only a park is known under its key. */
+static void end_parks(struct stay *stay, uint64_t key)
+{
 	for (int i = 0; i < LISTENERS && key; i++) {
 		const struct park_listener *listener = __atomic_load_n(&parks.listeners[i], __ATOMIC_ACQUIRE);
 
@@ -128,7 +184,90 @@ static void virtual_ended(struct stay *stay, JNIEnv *env, jthread thread)
 	}
 }
 
-static const struct virtual_parks virtual_parks = {virtual_begins, virtual_ended};
+static void JNICALL on_mount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
+{
+	struct stay *stay = stay_enter();
+
+	(void)jvmti;
+	jvm_expect_references(env);
+	if (stay)
+		end_parks(stay, wait_key(env, thread));
+	stay_leave();
+}
+
+/* ---- HotSpot's own events ---- */
+
+static const struct {
+	const char *id;
+	jvmtiExtensionEvent callback;
+} events[] = {
+	{"com.sun.hotspot.events.VirtualThreadUnmount", (jvmtiExtensionEvent)(uintptr_t)on_unmount},
+	{"com.sun.hotspot.events.VirtualThreadMount", (jvmtiExtensionEvent)(uintptr_t)on_mount},
+};
+
+/* Both are needed: the JVM reports such an event when it has a callback and is enabled. */
+static void set_event(const jvmtiExtensionEventInfo *event, bool is_on)
+{
+	jvmtiEvent number = (jvmtiEvent)event->extension_event_index;
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		if (strcmp(event->id, events[i].id))
+			continue;
+		(void)(*jvm.jvmti)->SetExtensionEventCallback(jvm.jvmti, number, is_on ? events[i].callback : NULL);
+		(void)(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, is_on ? JVMTI_ENABLE : JVMTI_DISABLE, number,
+							     NULL);
+	}
+}
+
+static void free_event(jvmtiExtensionEventInfo *event)
+{
+	for (jint i = 0; i < event->param_count; i++)
+		jvm_deallocate(event->params[i].name);
+	jvm_deallocate(event->params);
+	jvm_deallocate(event->short_description);
+	jvm_deallocate(event->id);
+}
+
+static void set_events(bool is_on)
+{
+	jvmtiExtensionEventInfo *all = NULL;
+	jint count = 0;
+
+	if ((*jvm.jvmti)->GetExtensionEvents(jvm.jvmti, &count, &all))
+		return;
+	for (jint i = 0; i < count; i++) {
+		set_event(&all[i], is_on);
+		free_event(&all[i]);
+	}
+	jvm_deallocate(all);
+}
+
+static jvmtiCapabilities needs(void)
+{
+	jvmtiCapabilities capabilities = {0};
+
+	((unsigned char *)&capabilities)[CAPABILITY / 8] = 1 << CAPABILITY % 8;
+	return capabilities;
+}
+
+/* A JVM may not have virtual threads, or not report them. */
+static void virtual_parks_open(void)
+{
+	jvmtiCapabilities wanted = needs();
+
+	if (jvm.version >= FIRST_VERSION && !(*jvm.jvmti)->AddCapabilities(jvm.jvmti, &wanted))
+		set_events(true);
+}
+
+static void virtual_parks_close(void)
+{
+	jvmtiCapabilities wanted = needs();
+
+	if (jvm.version < FIRST_VERSION)
+		return;
+	set_events(false);
+	(void)(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &wanted);
+}
 
 /* ---- the method ---- */
 
@@ -213,7 +352,7 @@ int parks_open(const struct park_listener *listener)
 	if (!has_listeners() && !take_park(env))
 		return -ENOTSUP;
 	if (!has_listeners())
-		virtual_parks_open(&virtual_parks);
+		virtual_parks_open();
 	add(listener);
 	return 0;
 }

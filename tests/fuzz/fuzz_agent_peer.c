@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The agent's side: START with the ring's file, then STOP, from an untrusted loader. */
-#include "peer/passed.c"
 #include "peer/peer.c"
 #include "hotspot/ring.c"
 

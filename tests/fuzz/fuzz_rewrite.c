@@ -5,8 +5,6 @@
  */
 #include "method/bytecode.c"
 #include "method/classfile.c"
-#include "method/constructor.c"
-#include "method/intrinsic.c"
 #include "method/rewrite.c"
 #include "method/stackmap.c"
 

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "peer/passed.c"
 #include "peer/peer.c"
 
 struct agent_jvm jvm;

@@ -15,13 +15,10 @@
 
 #include "method/bytecode.c"
 #include "method/classfile.c"
-#include "method/constructor.c"
 #include "method/helper_class.c"
-#include "method/intrinsic.c"
 #include "method/names.c"
 #include "method/rewrite.c"
 #include "method/stackmap.c"
-#include "method/targets.c"
 
 /* ---- whole classes ---- */
 
