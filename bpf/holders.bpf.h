@@ -3,7 +3,7 @@
 #define DUET_HOLDERS_BPF_H
 
 #include "core.bpf.h"
-#include "duet_locks.h"
+#include "duet_record.h"
 
 /*
  * Processes whose waits for locks have their holders. The loader inserts rows; the programs for exec and exit delete

@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "duet_names.h"
+#include "duet_config.h"
 
 char duet_name[DUET_NAME_BYTES]; /* "function+0xoffset/0xsize [module]", or the address in hex if it has no name */
 

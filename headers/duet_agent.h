@@ -13,7 +13,7 @@
  *   loader -> START    ring (memfd by SCM_RIGHTS), engine, events; for timer engines the unwind tables' memfd too
  *   agent  -> STARTED  the handler is installed, or the reason why not
  *   loader -> WANT     what samples contain and the loader does not know yet; any number of times; answered by records
- *   loader -> TELL     write what there is at the end of a window, such as live objects; answered by FINISHED
+ *   loader -> FLUSH    write what there is at the end of a window, such as live objects; answered by FINISHED
  *   agent  -> MAPPED   a library was loaded, whose calls are about to be sampled; any number of times
  *   agent  -> HALF     the sample lane is half full; any number of times
  *   agent  -> ENDING   the JVM is shutting down; the agent waits a moment for the last WANTs and for STOP
@@ -62,7 +62,7 @@ enum duet_message_type {
 	DUET_MESSAGE_PROOF,
 	DUET_MESSAGE_FINISH,
 	DUET_MESSAGE_FINISHED,
-	DUET_MESSAGE_TELL,
+	DUET_MESSAGE_FLUSH,
 	DUET_MESSAGE_MAPPED,
 	DUET_MESSAGE_UNNAMED,
 	DUET_MESSAGE_HALF,
@@ -84,7 +84,7 @@ DUET_ASSERT_SIZE(struct duet_message_proof, 8 + DUET_SECRET_DIGITS);
 
 /*
  * FINISH, loader to agent: end the taps. The loader still asks for names afterwards. A wait that is not over counts up
- * to ended_ns. TELL is the same for the end of a window, whose samples have the time ended_ns: the taps go on.
+ * to ended_ns. FLUSH is the same for the end of a window, whose samples have the time ended_ns: the taps go on.
  */
 struct duet_message_finish {
 	struct duet_message head;
@@ -117,7 +117,7 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_PAGE_FAULTS, /* engine perf ticks for it; engine bpf samples it without the agent */
 	/* this event and all that follow come from the JVM itself */
 	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
-	DUET_AGENT_EVENT_LIVE, /* the same, but only those that are still there when the event ends, or at a TELL */
+	DUET_AGENT_EVENT_LIVE, /* the same, but only those that are still there when the event ends, or at a FLUSH */
 	DUET_AGENT_EVENT_LOCK, /* threads that waited for a lock of Java, in ns */
 	DUET_AGENT_EVENT_WAIT, /* threads that waited to be notified, in ns */
 	DUET_AGENT_EVENT_NATIVEMEM, /* malloc() and its family, in bytes; interval 1: every call */

@@ -20,6 +20,9 @@ enum duet_signals {
 	DUET_SIGNALS_NEVER,
 };
 
+/* Bytes of the name that bpf/names.bpf.c gives. KSYM_SYMBOL_LEN of include/linux/kallsyms.h is below 700. */
+#define DUET_NAME_BYTES 1024
+
 #define DUET_MAX_EVENTS 16 /* most events of one recording; a power of 2 */
 
 /*

@@ -7,7 +7,6 @@
 #include "jvm/code.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "jvm/threads.h"
 #include "method/instrument.h"
 #include "method/probes.h"
 #include "tap.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What carried.h declares. It is read-only data: its pages take memory while they are copied, and no longer. */
+/* What start_recorder.c declares. It is read-only data: its pages take memory while they are copied, and no longer. */
 	.section .rodata
 	.balign 4096
 	.global carried_executable

@@ -18,10 +18,7 @@
 #include "hotspot/clock.h"
 #include "jvm/code.h"
 #include "jvm/jvm.h"
-#include "jvm/kept.h"
-#include "jvm/methods.h"
 #include "jvm/stay.h"
-#include "jvm/threads.h"
 #include "libc_versions.h"
 #include "peer/peer.h"
 #include "sample/sample.h"
@@ -231,18 +228,6 @@ static int stay_answer_all(struct stay *stay, JNIEnv *env, int peer, const struc
 	return goes_on ? DUET_MESSAGE_WANT : -EPIPE;
 }
 
-static int stay_finish(int peer, const struct duet_message_finish *message)
-{
-	taps_stop(message->ended_ns);
-	return peer_send_finished(peer) ? -EPIPE : DUET_MESSAGE_FINISH;
-}
-
-static int stay_flush(int peer, const struct duet_message_finish *message)
-{
-	taps_flush(message->ended_ns);
-	return peer_send_finished(peer) ? -EPIPE : DUET_MESSAGE_TELL;
-}
-
 /*
  * Handles one message of the loader. Returns > 0 to go on, 0 after STOP, < 0 when the loader has closed the socket or
  * the message is malformed.
@@ -255,9 +240,11 @@ static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 	if (type == DUET_MESSAGE_STOP)
 		return 0;
 	if (type == DUET_MESSAGE_FINISH)
-		return stay_finish(peer, &message.finish);
-	if (type == DUET_MESSAGE_TELL)
-		return stay_flush(peer, &message.finish);
+		taps_stop(message.finish.ended_ns);
+	else if (type == DUET_MESSAGE_FLUSH)
+		taps_flush(message.finish.ended_ns);
+	if (type == DUET_MESSAGE_FINISH || type == DUET_MESSAGE_FLUSH)
+		return peer_send(peer, DUET_MESSAGE_FINISHED) ? -EPIPE : type;
 	return type > 0 ? stay_answer_all(stay, env, peer, &message.want) : type;
 }
 
@@ -405,7 +392,7 @@ static int accept_loader(void)
 static void end_peer(int peer, bool stopped)
 {
 	if (stopped)
-		peer_send_stopped(peer);
+		peer_send(peer, DUET_MESSAGE_STOPPED);
 	if (peer >= 0)
 		close(peer);
 }
@@ -633,7 +620,7 @@ void control_last_words(void)
 
 	pthread_mutex_lock(&control.lock);
 	if (control.state == CONTROL_HELD)
-		error = peer_send_ending(control.peer);
+		error = peer_send(control.peer, DUET_MESSAGE_ENDING);
 	for (int i = 0; i < LAST_WORDS_TIMES && control.state == CONTROL_HELD && !error; i++)
 		if (!i || owes_answers())
 			await_end(LAST_WORDS_NS);
@@ -644,7 +631,7 @@ void control_goodbye(void)
 {
 	pthread_mutex_lock(&control.lock);
 	if (control.state == CONTROL_HELD)
-		peer_send_stopped(control.peer);
+		peer_send(control.peer, DUET_MESSAGE_STOPPED);
 	pthread_mutex_unlock(&control.lock);
 }
 

@@ -8,7 +8,6 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "sample/attributes.h"
-#include "sample/one_in.h"
 #include "sample/sample.h"
 #include "tap.h"
 

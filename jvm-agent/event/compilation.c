@@ -8,7 +8,6 @@
 
 #include "event/shared.h"
 #include "jvm/stay.h"
-#include "sample/one_in.h"
 #include "sample/sample.h"
 #include "tap.h"
 

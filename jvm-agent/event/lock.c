@@ -9,7 +9,6 @@
 
 #include "tap.h"
 #include "wait/monitors.h"
-#include "wait/parks.h"
 #include "wait/waiting.h"
 
 static struct waits lock_waits;

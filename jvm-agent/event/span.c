@@ -13,7 +13,6 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "libc_versions.h"
-#include "sample/context.h"
 #include "sample/sample.h"
 #include "tap.h"
 

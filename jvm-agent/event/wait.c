@@ -6,7 +6,6 @@
 #include "method/natives.h"
 #include "tap.h"
 #include "wait/monitors.h"
-#include "wait/parks.h"
 #include "wait/waiting.h"
 
 static struct waits notice_waits;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hotspot/codelets.h"
+#include "hotspot/jvmstructs.h"
 #include "memory.h"
 #include "walk/frame.h"
 

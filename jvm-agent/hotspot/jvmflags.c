@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "hotspot/jvmflags.h"
-
 #include <stdint.h>
 #include <string.h>
 
+#include "hotspot/jvmstructs.h"
 #include "hotspot/vmstructs.h"
 #include "memory.h"
 

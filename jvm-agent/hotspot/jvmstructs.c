@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hotspot/codelets.h"
-#include "hotspot/jvmflags.h"
-#include "hotspot/perf_counter.h"
 #include "hotspot/vmstructs.h"
 #include "hotspot/vtables.h"
 #include "memory.h"

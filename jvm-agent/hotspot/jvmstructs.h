@@ -103,4 +103,24 @@ uintptr_t jvmstructs_counter(const char *name);
  */
 bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version);
 
+/*
+ * codelets.c: records in *ret what the walk needs for one of the interpreter's codelets, where a frame is not complete.
+ * `name` is HotSpot's name of the codelet. The interpreter's bounds must be in *ret already.
+ */
+void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at, uint32_t bytes);
+
+/* jvmflags.c: the JVM's flags (-XX:+Flag), as they are set. */
+void jvmflags_open(void); /* called by jvmstructs_open(): finds the table */
+/* Returns the value of a flag of type bool; false when it is not found. */
+bool jvmflags_is_set(const char *name);
+
+/*
+ * perf_counter.c: HotSpot's own counters, which jcmd PerfCounter.print shows. Returns the address of the 64 bits that
+ * hold this counter, or 0 when there is none. `memory` is the start of HotSpot's counter memory (perfMemory.hpp). The
+ * counter never moves.
+ */
+uintptr_t perf_counter(uintptr_t memory, const char *name);
+/* The same for one entry, wherever that is; 0 when no entry of this counter is there. */
+uintptr_t perf_counter_of_entry(uintptr_t entry, const char *name);
+
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "hotspot/perf_counter.h"
-
 #include <stddef.h>
 #include <string.h>
 
+#include "hotspot/jvmstructs.h"
 #include "memory.h"
 
 #define MAGIC 0xc0c0feca /* the bytes ca fe c0 c0, whatever the JVM's byte order */

@@ -10,7 +10,6 @@
 #include "hotspot/metadata.h"
 #include "hotspot/nmethods.h"
 #include "jvm/jvm.h"
-#include "jvm/kept.h"
 #include "jvm/stay.h"
 
 /* ---- compiled methods ---- */

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "hotspot/answers.h"
+#include "hotspot/metadata.h"
+#include "hotspot/nmethods.h"
 
 struct stay;
 
@@ -33,5 +35,25 @@ void code_learn_existing(void);
  * it. Returns false when there is none. Agent's thread only.
  */
 bool code_find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);
+
+/*
+ * methods.c: finds the names of a method by its key, from JVMTI; `context` is the calling thread's JNIEnv. Since JDK 26
+ * memory does not show which method a jmethodID stands for. See answers.other_names.
+ */
+bool methods_ask_jvmti(void *context, uint64_t key, struct metadata_names *ret);
+
+/*
+ * kept.c: compilations that were freed a moment ago. A sample may have hit one just before that, and the loader may not
+ * have asked for it yet. Callable on any thread, not in signal handlers. kept_add() takes ownership of the record.
+ */
+void kept_add(struct nmethod_record *record);
+/* Copies the record with this id; the caller releases the copy. Returns false when there is none, or no memory. */
+bool kept_copy(uint32_t id, struct nmethod_record *ret);
+/*
+ * The first frees the records that are too old for the loader to ask for. The second frees all records, when the loader
+ * has left.
+ */
+void kept_forget_old(void);
+void kept_forget(void);
 
 #endif

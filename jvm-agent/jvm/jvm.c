@@ -9,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "hotspot/jvmflags.h"
 #include "hotspot/jvmstructs.h"
 #include "hotspot/metadata.h"
 #include "hotspot/nmethods.h"

@@ -10,6 +10,8 @@
 
 #include "duet_jvm.h"
 
+struct stay;
+
 struct asgct_frame {
 	jint bci;
 	jmethodID method;
@@ -102,5 +104,17 @@ JNIEnv *jvm_own_env(void);
 char *jvm_class_signature(jclass class);
 /* Frees memory that JVMTI allocated; NULL is fine. */
 void jvm_deallocate(void *memory);
+
+/* threads.c: reports the threads and their Java names: when they start, are renamed, and end. */
+void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
+void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
+
+/*
+ * Publishes the threads that are new or have another name since the last sweep. A rename raises no event. Agent's
+ * thread only.
+ */
+void threads_sweep(struct stay *stay, JNIEnv *env);
+/* Forgets what was published: the next stay publishes all threads again. Agent's thread only. */
+void threads_forget(void);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvm/kept.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hotspot/clock.h"
+#include "jvm/code.h"
 
 #define MAX_KEPT 512
 #define MAX_BYTES (4u << 20) /* bytes of all records together */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvm/methods.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "hotspot/metadata.h"
+#include "jvm/code.h"
 #include "jvm/jvm.h"
 
 #define LOCAL_REFS 8

@@ -9,7 +9,6 @@
 #include "jvm/stay.h"
 #include "method/rewrite.h"
 #include "sample/attributes.h"
-#include "sample/one_in.h"
 #include "sample/sample.h"
 
 #define HELPERS 16 /* copies of this library that one JVM may have loaded */

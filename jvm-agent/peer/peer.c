@@ -217,25 +217,11 @@ int peer_send_started(int peer, const struct peer_started *from)
 	return send_message(peer, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
 }
 
-int peer_send_stopped(int peer)
+int peer_send(int peer, enum duet_message_type type)
 {
 	struct duet_message message = {0};
 
-	return send_message(peer, &message, DUET_MESSAGE_STOPPED, sizeof(message));
-}
-
-int peer_send_finished(int peer)
-{
-	struct duet_message message = {0};
-
-	return send_message(peer, &message, DUET_MESSAGE_FINISHED, sizeof(message));
-}
-
-int peer_send_ending(int peer)
-{
-	struct duet_message message = {0};
-
-	return send_message(peer, &message, DUET_MESSAGE_ENDING, sizeof(message));
+	return send_message(peer, &message, type, sizeof(message));
 }
 
 void peer_send_note(int peer, enum duet_message_type type)
@@ -345,8 +331,8 @@ int peer_receive(int peer, union peer_message *ret)
 		return DUET_MESSAGE_STOP;
 	if (is_head(&ret->head, got, DUET_MESSAGE_FINISH, sizeof(ret->finish)))
 		return DUET_MESSAGE_FINISH;
-	if (is_head(&ret->head, got, DUET_MESSAGE_TELL, sizeof(ret->finish)))
-		return DUET_MESSAGE_TELL;
+	if (is_head(&ret->head, got, DUET_MESSAGE_FLUSH, sizeof(ret->finish)))
+		return DUET_MESSAGE_FLUSH;
 	if (is_head(&ret->head, got, DUET_MESSAGE_WANT, sizeof(ret->want)) && ret->want.count <= DUET_WANTS_AT_ONCE)
 		return DUET_MESSAGE_WANT;
 	return -EPROTO;

@@ -36,9 +36,7 @@ struct peer_started {
 /* Return 0 or -errno. */
 int peer_send_hello(int peer);
 int peer_send_started(int peer, const struct peer_started *from);
-int peer_send_stopped(int peer);
-int peer_send_finished(int peer);
-int peer_send_ending(int peer);
+int peer_send(int peer, enum duet_message_type type); /* a message that is a head only */
 /* MAPPED or HALF, from any thread. Does not wait: a message that does not fit is lost. Async-signal-safe. */
 void peer_send_note(int peer, enum duet_message_type type);
 
@@ -61,7 +59,7 @@ union peer_message {
 };
 /*
  * Reads the loader's next message, which must have arrived. Returns its type: DUET_MESSAGE_STOP, DUET_MESSAGE_FINISH,
- * DUET_MESSAGE_TELL, or DUET_MESSAGE_WANT with at most DUET_WANTS_AT_ONCE entries. Returns -EPROTO for any other
+ * DUET_MESSAGE_FLUSH, or DUET_MESSAGE_WANT with at most DUET_WANTS_AT_ONCE entries. Returns -EPROTO for any other
  * message, and when the loader has closed the socket.
  */
 int peer_receive(int peer, union peer_message *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sample/context.h"
+#include "sample/sample.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,6 @@
 #include "sample/java_walk.h"
 
 #include "hotspot/jvmstructs.h"
-#include "sample/repair.h"
 
 #include "sigsafe.h"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "sample/repair.h"
-
 #include <string.h>
 
 #include "hotspot/jvmstructs.h"
-#include "walk/frame.h"
-
+#include "sample/java_walk.h"
 #include "sigsafe.h"
+#include "walk/frame.h"
 
 #define WORD sizeof(uintptr_t)
 #define MAX_NATIVE_LEAVES 32

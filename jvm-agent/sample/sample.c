@@ -20,7 +20,6 @@
 #include "jvm/stay.h"
 #include "jvm/virtual_threads.h"
 #include "peer/peer.h"
-#include "sample/context.h"
 #include "sample/java_walk.h"
 #include "sample/pages.h"
 #include "sample/walk.h"

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "duet_context.h"
+
 struct regs;
 struct stay;
 struct walk_slot;
@@ -87,5 +89,32 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 /* Allocates the walk buffers for the handlers and callbacks of one stay. Returns NULL when there is no memory. */
 struct walk_slot *sample_slots_new(int java_depth);
 void sample_slots_free(struct walk_slot *slots, int java_depth);
+
+/* Picks exactly one occurrence at random from every `interval` of them, so that periodic patterns cannot bias it. */
+struct one_in {
+	uint64_t interval; /* > 0 */
+	uint64_t count; /* occurrences so far; atomic */
+};
+
+/* Counts one occurrence. Returns true if it is chosen. Callable on all threads at once. */
+static inline bool one_in_is_due(struct one_in *every)
+{
+	uint64_t interval = every->interval, place, hash;
+
+	if (interval == 1)
+		return true;
+	place = __atomic_fetch_add(&every->count, 1, __ATOMIC_RELAXED);
+	hash = place / interval * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ull;
+	return place % interval == (hash ^ hash >> 29) % interval;
+}
+
+/*
+ * context.c: sets *ret to the trace and the span that the calling thread works for, as the program has set them in this
+ * library or others. Async-signal-safe: allocates no thread-local memory.
+ */
+void context_here(struct duet_context *ret);
+/* Makes this record, which stays the caller's, the calling thread's. NULL: it has none. Not for signal handlers. */
+void context_set(struct duet_context_record *record);
 
 #endif

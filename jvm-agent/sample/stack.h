@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "safe_copy.h"
 #include "sample/regs.h"
@@ -18,8 +19,27 @@ struct stack_copy {
 };
 
 /* Copies at most `bytes`. Returns false when nothing can be copied. */
-bool stack_copy(struct stack_copy *stack, uintptr_t sp, size_t bytes);
-/* Stores the word at `address`. Returns false when it is not in the copy. */
-bool stack_word(const struct stack_copy *stack, uintptr_t address, uintptr_t *ret_word);
+static inline bool stack_copy(struct stack_copy *stack, uintptr_t sp, size_t bytes)
+{
+	stack->low = sp;
+	stack->bytes = safe_copy(stack->data, sp, bytes);
+	return stack->bytes;
+}
+
+/* Copies `bytes` at `address` from the copy. Returns false when they are not all in it. */
+static inline bool stack_read(const struct stack_copy *stack, void *to, size_t bytes, uintptr_t address)
+{
+	uintptr_t offset = address - stack->low;
+
+	if (address < stack->low || offset > stack->bytes || stack->bytes - offset < bytes)
+		return false;
+	memcpy(to, stack->data + offset, bytes);
+	return true;
+}
+
+static inline bool stack_word(const struct stack_copy *stack, uintptr_t address, uintptr_t *ret_word)
+{
+	return stack_read(stack, ret_word, sizeof(*ret_word), address);
+}
 
 #endif

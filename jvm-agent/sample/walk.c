@@ -22,16 +22,6 @@
 
 /* ---- reading memory ---- */
 
-static bool read_window(const struct stack_copy *stack, void *to, size_t bytes, uintptr_t address)
-{
-	uintptr_t offset = address - stack->low;
-
-	if (address < stack->low || offset > stack->bytes || stack->bytes - offset < bytes)
-		return false;
-	memcpy(to, stack->data + offset, bytes);
-	return true;
-}
-
 /* Copies the stack around `address`: the current frame and those that follow it. */
 static bool move_window(struct agent_walk *walk, uintptr_t address)
 {
@@ -87,14 +77,14 @@ int walk_memory_read(struct agent_walk *walk, void *to, size_t bytes, uintptr_t 
 		memcpy(to, (const void *)address, bytes);
 		return 0;
 	}
-	if (read_window(walk->stack, to, bytes, address))
+	if (stack_read(walk->stack, to, bytes, address))
 		return 0;
 	if (jvmstructs_is_committed(address, bytes)) {
 		memcpy(to, (const void *)address, bytes);
 		return 0;
 	}
 	if (move_window(walk, address))
-		return read_window(walk->stack, to, bytes, address) ? 0 : -1;
+		return stack_read(walk->stack, to, bytes, address) ? 0 : -1;
 	return read_lines(walk, to, bytes, address);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shows BPF which threads wait for a lock, and for which (duet_locks.h). All functions but the first two may be called
- * on any thread, and allocate nothing. They do nothing while there is no array.
+ * Shows BPF which threads wait for a lock, and for which (struct duet_lock_waiter). All functions but the first two may
+ * be called on any thread, and allocate nothing. They do nothing while there is no array.
  */
 #ifndef WAIT_LOCK_WAITERS_H
 #define WAIT_LOCK_WAITERS_H
 
 #include <stdint.h>
 
-#include "duet_locks.h"
+#include "duet_record.h"
 
 /* Called on the agent's thread. The memory stays for the next recording. A failure means that there is no array. */
 void lock_waiters_open(void);

@@ -11,7 +11,6 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "memory.h"
-#include "wait/parks.h"
 #include "wait/waiting.h"
 
 #define VIRTUAL_WAITS_VERSION 24 /* virtual threads wait for monitors without their carrier (JEP 491) */

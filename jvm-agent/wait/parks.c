@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "wait/parks.h"
-
 #include <errno.h>
 #include <jvmti.h>
 #include <stdbool.h>
@@ -11,6 +9,7 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "method/natives.h"
+#include "wait/monitors.h"
 #include "wait/waiting.h"
 
 #define LISTENERS 2

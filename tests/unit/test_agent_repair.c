@@ -14,7 +14,6 @@
 
 #include "sample/repair.c"
 #include "safe_copy.c"
-#include "sample/stack.c"
 
 static unsigned char code[4096];
 static struct code_blob method;

@@ -21,7 +21,6 @@ struct regs {
 };
 
 #include "safe_copy.c"
-#include "sample/stack.c"
 
 #undef __x86_64__
 #ifndef __aarch64__

@@ -21,7 +21,6 @@
 
 #include "hotspot/ring.c"
 #include "safe_copy.c"
-#include "sample/stack.c"
 #include "jvm/tables.c"
 #include "sample/walk.c"
 

@@ -490,7 +490,7 @@ void agent_finish(struct agent *agent, uint64_t ended_ns)
 
 void agent_tell(struct agent *agent, uint64_t ended_ns)
 {
-	send_time(agent, DUET_MESSAGE_TELL, ended_ns);
+	send_time(agent, DUET_MESSAGE_FLUSH, ended_ns);
 }
 
 void agent_stop(struct agent *agent)

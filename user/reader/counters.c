@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "hotspot/perf_counter.h"
+#include "hotspot/jvmstructs.h"
 #include "reader/memory.h"
 
 #define WORD sizeof(uintptr_t)

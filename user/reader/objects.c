@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hotspot/jvmflags.h"
 #include "hotspot/jvmstructs.h"
 #include "hotspot/vmstructs.h"
 #include "reader/fields.h"

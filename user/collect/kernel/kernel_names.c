@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/kernel/kernel_names.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
 #include "base/log.h"
 #include "collect/kernel/probe.h"
-#include "duet_names.h"
-
+#include "duet_config.h"
 #include "names.skel.h"
 
 bool kernel_names_open(struct kernel_names *names)
