@@ -268,10 +268,6 @@ case_two_users() {
 	expect_contains "$here/stdout" '^Profiler is not active$'
 }
 
-events_in() { # FILE TYPE
-	"$jdk/bin/jfr" summary "$1" | awk -v type="$2" '$1 == type { print $2 }'
-}
-
 collect_gcs() { # WORDS...: six collections while it records
 	local gcs
 	(
@@ -294,11 +290,11 @@ case_marks() {
 	nm "$jdk/lib/server/libjvm.so" 2>/dev/null | grep -q SafepointSynchronize5begin ||
 		skip "libjvm.so has no symbols"
 	collect_gcs --ttsp --nostop -f "$here/all.jfr"
-	expect "windows" "$(events_in "$here/all.jfr" profiler.Window)" '>=' 5
-	all=$(events_in "$here/all.jfr" jdk.ExecutionSample)
+	expect "windows" "$(jfr_count "$here/all.jfr" profiler.Window)" '>=' 5
+	all=$(jfr_count "$here/all.jfr" jdk.ExecutionSample)
 	collect_gcs --ttsp -f "$here/inside.jfr"
-	expect "windows" "$(events_in "$here/inside.jfr" profiler.Window)" '>=' 5
-	expect "samples in windows, of $all" "$(events_in "$here/inside.jfr" jdk.ExecutionSample)" '<' $((all / 2))
+	expect "windows" "$(jfr_count "$here/inside.jfr" profiler.Window)" '>=' 5
+	expect "samples in windows, of $all" "$(jfr_count "$here/inside.jfr" jdk.ExecutionSample)" '<' $((all / 2))
 	run_asprof -d 1 --begin malloc --end malloc "$jvm"
 	expect_status 200
 	expect_contains "$here/stderr" 'begin and end symbols should not resolve to the same address'

@@ -380,7 +380,7 @@ case_events_of_a_program() {
 	jdk=$(any_jdk)
 	"$DUET_BUILD/tests/system/asprof_functions" "$library" "$here/out.jfr" events >"$here/stdout" \
 		2>"$here/stderr" || fail "$(cat "$here/stderr")"
-	"$jdk/bin/jfr" print --json --events profiler.UserEvent "$here/out.jfr" >"$here/events.json"
+	jfr print --json --events profiler.UserEvent "$here/out.jfr" >"$here/events.json"
 	expect "events" "$(grep -c '"type": "profiler.UserEvent"' "$here/events.json")" == 1003
 	expect "events of the type order" "$(grep -c '"type": "order"' "$here/events.json")" == 1000
 	expect "different data" "$(grep -oE '"data": "number [0-9]+"' "$here/events.json" | sort -u | wc -l)" == 1000
@@ -390,7 +390,7 @@ case_events_of_a_program() {
 
 expect_memory() { # FILE
 	local freed kept
-	"$jdk/bin/jfr" print --json --events profiler.Malloc,profiler.Free "$1" >"$here/memory.json"
+	jfr print --json --events profiler.Malloc,profiler.Free "$1" >"$here/memory.json"
 	freed=$(address_of 1234567)
 	kept=$(address_of 2345678)
 	[ "$freed" ] && [ "$kept" ] || fail "no sample of the memory that was taken"

@@ -259,6 +259,29 @@ expect_sums() { # FILE MEGABYTES PATTERN-OF-STACKS
 	expect "compared sites" "$compared" == 7
 }
 
+# Ends $jvm, so that it takes no CPU time while its recording is judged.
+end_jvm() {
+	kill -KILL "$jvm"
+	wait "$jvm" 2>/dev/null
+}
+
+# The judge of JFR files. Its work is short: a better compiler and more threads would cost more than they save.
+jfr() { # ARGUMENTS...
+	"$jdk/bin/jfr" -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC "$@"
+}
+
+# Writes what the JDK counts in a file to FILE.summary, once.
+jfr_summary() { # FILE
+	[ "$1.summary" -nt "$1" ] || jfr summary "$1" 2>"$here/why" >"$1.summary" ||
+		fail "jfr summary: $(cat "$here/why")"
+}
+
+# Prints how many events of this type there are.
+jfr_count() { # FILE TYPE
+	jfr_summary "$1"
+	awk -v type="$2" '$1 == type { print $2 }' "$1.summary"
+}
+
 expect_alive() {
 	kill -0 "$1" 2>/dev/null || fail "the JVM is gone${2:+ $2}: $(tail -n 3 "$jvm_out.err")"
 	[ "$(proc_state "$1")" != Z ] || fail "the JVM died${2:+ $2}: $(tail -n 3 "$jvm_out.err")"

@@ -93,7 +93,7 @@ jdk_case_flight_recorder() {
 	local taps_format=jfr known all
 	[ -x "$jdk/bin/jfr" ] || skip "no jfr in $jdk"
 	record_gated workload.Holders monitor 100 -- -e lock --holders
-	"$jdk/bin/jfr" print --stack-depth 64 --events jdk.JavaMonitorEnter "$here/out.jfr" >"$here/events" ||
+	jfr print --stack-depth 64 --events jdk.JavaMonitorEnter "$here/out.jfr" >"$here/events" ||
 		fail "jfr does not read the file"
 	all=$(grep -c '^jdk.JavaMonitorEnter' "$here/events")
 	known=$(grep -c 'previousOwner = "phil-' "$here/events")

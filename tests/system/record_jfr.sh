@@ -17,13 +17,8 @@ begin() {
 	start_jvm "$jdk" shop.Demo
 }
 
-jfr_count() { # FILE TYPE: how many events of this type the JDK counts
-	"$jdk/bin/jfr" summary "$1" 2>"$here/why" >"$here/summary" || fail "jfr summary: $(cat "$here/why")"
-	awk -v type="$2" '$1 == type { print $2 }' "$here/summary"
-}
-
 jfr_print() { # FILE TYPES -> $here/print
-	"$jdk/bin/jfr" print --events "$2" "$1" >"$here/print" 2>"$here/why" || fail "jfr print: $(cat "$here/why")"
+	jfr print --events "$2" "$1" >"$here/print" 2>"$here/why" || fail "jfr print: $(cat "$here/why")"
 }
 
 # How many events are printed, of a file with the JDK's chunks, too.
@@ -47,6 +42,9 @@ jdk_case_about_the_jvm() {
 	begin
 	record -p "$jvm" -d 5 -e cpu,alloc -f "$here/out.jfr" -f "$here/out.duet"
 	expect_status 0
+	record -p "$jvm" -d 2 --jfropts 31 -f "$here/less.jfr"
+	expect_status 0
+	end_jvm
 	jfr_print "$here/out.jfr" InitialSystemProperty
 	expect_contains "$here/print" 'key = "shop.color"'
 	expect_contains "$here/print" 'value = "blue"'
@@ -68,7 +66,6 @@ jdk_case_about_the_jvm() {
 		expect "$type" "$(jfr_count "$here/again.jfr" "jdk.$type")" == \
 			"$(jfr_count "$here/out.jfr" "jdk.$type")"
 	done
-	record -p "$jvm" -d 2 --jfropts 31 -f "$here/less.jfr"
 	for type in OSInformation InitialSystemProperty NativeLibrary CPULoad GCHeapSummary JVMInformation; do
 		expect "$type that was left out" "$(jfr_count "$here/less.jfr" "jdk.$type")" == 0
 	done
@@ -79,8 +76,7 @@ jdk_case_sync() {
 	begin
 	run_asprof -d 3 -e cpu -i 1ms --lock 0 --jfrsync default -f "$here/out.jfr" "$jvm"
 	expect_status 0
-	jfr_count "$here/out.jfr" x
-	expect "chunks" "$(awk '$1 == "Chunks:" { print $2 }' "$here/summary")" '>=' 2
+	expect "chunks" "$(jfr_count "$here/out.jfr" Chunks:)" '>=' 2
 	for type in OSInformation CPUInformation JVMInformation InitialSystemProperty NativeLibrary GCConfiguration; do
 		expect "$type of the JVM" "$(jfr_printed "$here/out.jfr" "jdk.$type")" '>=' 1
 	done
@@ -234,11 +230,12 @@ jdk_case_views() {
 	local view
 	JVM_OPTS=(-Xmx64m)
 	begin
-	"$jdk/bin/jfr" view 2>&1 | grep -q all-views || skip "its jfr has no views"
+	jfr view 2>&1 | grep -q all-views || skip "its jfr has no views"
 	record -p "$jvm" -d 4 -e cpu,alloc,live,lock,nativemem,gc,safepoint,compilation --proc 1 \
 		-f "$here/out.jfr" -f "$here/out.duet"
 	expect_status 0
-	"$jdk/bin/jfr" view --width 160 all-views "$here/out.jfr" >"$here/view" 2>&1 ||
+	end_jvm
+	jfr view --width 160 all-views "$here/out.jfr" >"$here/view" 2>&1 ||
 		fail "all-views: $(tail -n 3 "$here/view")"
 	! grep -E "Missing event|Can't find" "$here/view" >"$here/why" || fail "views: $(head -n 3 "$here/why")"
 	for view in 'Active Recordings' 'Active Settings' 'Allocation by Class' 'Allocation by Site' \
@@ -254,7 +251,7 @@ jdk_case_views() {
 	done
 	expect_contains "$here/view" '^MaxHeapSize  *67,108,864'
 	run_duet convert -e alloc --total "$here/out.duet" "$here/alloc.collapsed"
-	"$jdk/bin/jfr" print --json --events ThreadAllocationStatistics "$here/out.jfr" >"$here/json"
+	jfr print --json --events ThreadAllocationStatistics "$here/out.jfr" >"$here/json"
 	expect "bytes of all threads" \
 		"$(awk '/"allocated":/ { sum += $2 } END { printf "%.0f", sum }' "$here/json")" == \
 		"$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$here/alloc.collapsed")"

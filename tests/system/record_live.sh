@@ -132,7 +132,7 @@ jdk_case_ages_in_jfr() {
 	sleep 4
 	end_record INT
 	expect_status 0
-	"$jdk/bin/jfr" print --events jdk.OldObjectSample "$here/out.jfr" >"$here/print"
+	jfr print --events jdk.OldObjectSample "$here/out.jfr" >"$here/print"
 	all=$(grep -c 'objectAge = ' "$here/print")
 	old=$(grep -cE 'objectAge = [2-5]([.][0-9]+)? s' "$here/print")
 	expect "objects" "$all" '>=' 180
