@@ -42,8 +42,17 @@ round_trip() { # EXTENSION
 	done
 }
 
-case_pprof_round_trip() {
+# One recording comes back from each format.
+case_round_trips() {
+	local format
 	record_mixed
+	for format in pprof otlp html jfr perf; do
+		echo "# $format"
+		${format}_round_trip
+	done
+}
+
+pprof_round_trip() {
 	round_trip pb.gz
 	gzip -dc "$here/a.pb.gz" >"$here/plain"
 	convert -e page-faults "$here/plain" "$here/plain.collapsed"
@@ -67,8 +76,7 @@ case_otlp_for_protoc() {
 	expect_contains "$here/decoded" 'string_value: "kernel"'
 }
 
-case_otlp_round_trip() {
-	record_mixed
+otlp_round_trip() {
 	round_trip otlp
 	round_trip otlp.json
 	gzip -c "$here/a.otlp.json" >"$here/a.gz"
@@ -81,9 +89,8 @@ case_otlp_round_trip() {
 }
 
 # The page has leading frames of processes, and the threads of each sample.
-case_html_round_trip() {
+html_round_trip() {
 	local event
-	record_mixed
 	convert "$here/a.duet" "$here/a.html"
 	for event in cpu page-faults; do
 		convert -e $event "$here/a.duet" "$here/want.collapsed"
@@ -101,8 +108,7 @@ case_html_round_trip() {
 	expect_file "$here/got.collapsed"
 }
 
-case_jfr_round_trip() {
-	record_mixed
+jfr_round_trip() {
 	round_trip jfr
 	cat "$here/a.jfr" "$here/a.jfr" >"$here/two.jfr" # chunks of two recordings
 	convert -e cpu "$here/two.jfr" "$here/two.collapsed"
@@ -119,15 +125,9 @@ case_jfr_round_trip() {
 	expect_refusal 1 'the compressed data are damaged or end too early'
 }
 
-# How many events of this type `jfr summary` counts.
-count_of() { # FILE TYPE
-	"$jdk/bin/jfr" summary "$1" 2>"$here/why" >"$here/summary" || fail "jfr summary: $(cat "$here/why")"
-	awk -v type="$2" '$1 == type { print $2 }' "$here/summary"
-}
-
 # "SAMPLES METHOD" of each class of the workload among the hottest methods of `jfr view`, and the same of duet.
 compare_hot_methods() {
-	"$jdk/bin/jfr" view --width 400 --truncate end hot-methods "$here/a.jfr" >"$here/view" 2>"$here/why" ||
+	jfr view --width 400 --truncate end hot-methods "$here/a.jfr" >"$here/view" 2>"$here/why" ||
 		fail "jfr view: $(cat "$here/why")"
 	sed -nE 's/^(shop[.][A-Za-z.]+)\(.*\) +([0-9,]+) .*/\2 \1/p' "$here/view" | tr -d , | sort >"$here/hot.jdk"
 	[ -s "$here/hot.jdk" ] || fail "hot-methods has no method of the workload: $(cat "$here/view")"
@@ -144,13 +144,13 @@ jdk_case_jfr_for_the_jdk() {
 	convert "$here/a.duet" "$here/a.jfr"
 	convert -e cpu "$here/a.duet" "$here/cpu.collapsed"
 	convert -e page-faults "$here/a.duet" "$here/faults.collapsed"
-	expect "ExecutionSample" "$(count_of "$here/a.jfr" jdk.ExecutionSample)" == \
+	expect "ExecutionSample" "$(jfr_count "$here/a.jfr" jdk.ExecutionSample)" == \
 		"$(total "$here/cpu.collapsed")"
-	expect "PageFaults" "$(count_of "$here/a.jfr" duet.PageFaults)" == "$(total "$here/faults.collapsed")"
-	"$jdk/bin/jfr" print --json --events JVMInformation,ExecutionSample "$here/a.jfr" >"$here/json" 2>"$here/why" ||
+	expect "PageFaults" "$(jfr_count "$here/a.jfr" duet.PageFaults)" == "$(total "$here/faults.collapsed")"
+	jfr print --json --events JVMInformation,ExecutionSample "$here/a.jfr" >"$here/json" 2>"$here/why" ||
 		fail "jfr print: $(cat "$here/why")"
 	expect_contains "$here/json" '"jvmName": ".*VM"'
-	! "$jdk/bin/jfr" view 2>&1 | grep -q hot-methods || compare_hot_methods
+	! jfr view 2>&1 | grep -q hot-methods || compare_hot_methods
 }
 
 # Each kind of event has the type that others know, and the JDK counts as many as duet does.
@@ -161,11 +161,12 @@ jdk_case_jfr_types() {
 	start_jvm "$jdk" shop.Demo
 	record -p "$jvm" -d 4 -e cpu,alloc,lock,nativemem,live -f "$here/a.duet"
 	expect_status 0
+	end_jvm
 	convert "$here/a.duet" "$here/a.jfr"
 	convert --jfr-tlab --jfr-cpu-time "$here/a.duet" "$here/b.jfr"
 	while read -r event file type; do
 		convert -e "$event" "$here/a.duet" "$here/want.collapsed"
-		expect "$type" "$(count_of "$here/$file.jfr" "$type")" == "$(total "$here/want.collapsed")"
+		expect "$type" "$(jfr_count "$here/$file.jfr" "$type")" == "$(total "$here/want.collapsed")"
 		convert -e "$event" --total "$here/a.duet" "$weights"
 		convert -e "$event" --total "$here/$file.jfr" "$here/got.collapsed"
 		expect_same "$here/got.collapsed" "$weights"
@@ -179,18 +180,18 @@ jdk_case_jfr_types() {
 		live a jdk.OldObjectSample
 		lock a jdk.JavaMonitorEnter
 	END
-	"$jdk/bin/jfr" view 2>&1 | grep -q hot-methods || return 0
+	jfr view 2>&1 | grep -q hot-methods || return 0
 	convert -e lock "$here/a.duet" "$here/lock.collapsed"
-	"$jdk/bin/jfr" view contention-by-class "$here/a.jfr" >"$here/view"
+	jfr view contention-by-class "$here/a.jfr" >"$here/view"
 	awk '/;shop.Till(_\[i\])? [0-9]+$/ { sum += $NF } END { print sum }' "$here/lock.collapsed" >"$here/want"
 	expect "contention of shop.Till" "$(awk '$1 == "shop.Till" { print $2 }' "$here/view")" == "$(cat "$here/want")"
-	"$jdk/bin/jfr" view cpu-load "$here/a.jfr" >"$here/view"
+	jfr view cpu-load "$here/a.jfr" >"$here/view"
 	expect_contains "$here/view" 'JVM User [(]Average[)]: [1-9]'
 }
 
 # Prints how many events of this type there are, and the sum of a field in ns or bytes, as `jfr print` has them.
 jdk_sum() { # TYPE FIELD
-	"$jdk/bin/jfr" print --json --stack-depth 1 --events "$1" "$here/jdk.jfr" >"$here/json" 2>"$here/why" ||
+	jfr print --json --stack-depth 1 --events "$1" "$here/jdk.jfr" >"$here/json" 2>"$here/why" ||
 		fail "jfr print: $(cat "$here/why")"
 	awk -v field="\"$2\":" '/"type": "jdk/ { events++ }
 		$1 == field { gsub(/[",]|PT|S/, "", $2); sum += field ~ /duration/ ? $2 * 1e9 : $2 }
@@ -222,15 +223,15 @@ jdk_case_jfr_of_the_jdk() {
 	! is_jdk 17 || settings+=,jdk.ObjectAllocationOutsideTLAB#enabled=true
 	JVM_OPTS=(-XX:StartFlightRecording=filename="$here/jdk.jfr","$settings")
 	start_jvm "$jdk" shop.Demo
-	warm_up 4
+	warm_up 3
 	kill "$jvm"
 	wait "$jvm"
 	convert "$here/jdk.jfr" "$here/jdk.duet"
 	convert -e cpu "$here/jdk.duet" "$here/jdk.collapsed"
-	expect "ExecutionSample" "$(total "$here/jdk.collapsed")" == "$(count_of "$here/jdk.jfr" jdk.ExecutionSample)"
+	expect "ExecutionSample" "$(total "$here/jdk.collapsed")" == "$(jfr_count "$here/jdk.jfr" jdk.ExecutionSample)"
 	expect_share "in the workload's threads" "$(matching "$here/jdk.collapsed" ';shop/Worker[.]run;')" '>' 50
 	convert -e sleep "$here/jdk.duet" "$here/sleep.collapsed"
-	expect "ThreadSleep" "$(total "$here/sleep.collapsed")" == "$(count_of "$here/jdk.jfr" jdk.ThreadSleep)"
+	expect "ThreadSleep" "$(total "$here/sleep.collapsed")" == "$(jfr_count "$here/jdk.jfr" jdk.ThreadSleep)"
 	expect_jdk lock JavaMonitorEnter.duration
 	expect_jdk sleep ThreadSleep.duration
 	expect_jdk park ThreadPark.duration
@@ -243,7 +244,7 @@ jdk_case_jfr_of_the_jdk() {
 # Prints "type events ns" of each type of which an event has a stack, as `jfr print` has them. Lengths of a type without
 # any are left out.
 types_with_stacks() { # FILE
-	"$jdk/bin/jfr" print --json --stack-depth 1 "$1" | awk '
+	jfr print --json --stack-depth 1 "$1" | awk '
 		/"type": "[a-zA-Z]+[.][a-zA-Z.]+"/ { gsub(/[",]/, ""); type = $2; events[type]++ }
 		/^ *"duration": "PT/ { gsub(/[",]|PT|S/, ""); ns[type] += $2 * 1e9 }
 		/^ *"stackTrace": [{]/ { has[type] = 1 }
@@ -278,13 +279,12 @@ jdk_case_jfr_of_every_type() {
 	expect_same "$here/got" "$here/want"
 	convert -e exceptions "$here/jdk.jfr" "$here/one.collapsed"
 	expect "exceptions, of which errors are some" "$(total "$here/one.collapsed")" == \
-		"$(count_of "$here/jdk.jfr" jdk.JavaExceptionThrow)"
+		"$(jfr_count "$here/jdk.jfr" jdk.JavaExceptionThrow)"
 }
 
 # The text of perf script: of duet, and of perf itself.
-case_perf_round_trip() {
+perf_round_trip() {
 	local style event
-	record_mixed
 	convert "$here/a.duet" "$here/a.perf"
 	for style in '' --total '-a --by=process,thread'; do
 		for event in cpu page-faults; do

@@ -89,4 +89,13 @@ make_others() {
 
 make_graphs && make_shapes && make_views && make_others ||
 	{ echo "not ok flamegraph_profile, duet diff: exit code $?"; exit 1; }
-cd "$shots" && node test.mjs "$PWD" && node seen.mjs "$PWD" && node views.mjs "$PWD" && node large.mjs "$PWD"
+cd "$shots" || exit
+bad=0 running=()
+for part in test seen views large; do
+	node $part.mjs "$PWD" &
+	running+=($!)
+done
+for pid in "${running[@]}"; do
+	wait "$pid" || bad=1
+done
+exit $bad

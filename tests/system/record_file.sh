@@ -55,7 +55,7 @@ case_same_as_written_at_once() {
 case_same_of_a_jvm() {
 	start_jvm "$(any_jdk)" shop.Demo
 	warm_up 2
-	local style=(-t -s -a -l --total --lines --reverse -I '*Pricing*' --title x)
+	local style=(-t -s -a -l -g -j 40 --total --lines --reverse -I '*Pricing*' -X 'shop/Journal.*' --title x)
 	record_and_convert -p "$jvm" -d 2 -i 1ms
 	expect_contains "$here/made/a.collapsed" 'Pricing'
 }
@@ -101,7 +101,7 @@ case_killed_recorder() {
 case_killed_at_the_end() {
 	local turns i before cut=0
 	need_bpf
-	start_jvm "$(any_jdk)" shop.Demo
+	start_jvm "$(any_jdk)" workload.Shares 90
 	for turns in 0 300 1000 2000 4000 8000; do
 		rm -f "$here/out.duet"
 		start_record -p "$jvm" -i 1ms -d 90 -f "$here/out.duet"
@@ -154,11 +154,6 @@ case_full_disk() {
 
 # ---- JFR ----
 
-jfr_count() { # FILE TYPE: how many events of this type the JDK counts
-	"$jdk/bin/jfr" summary "$1" 2>"$here/why" >"$here/summary" || fail "jfr summary: $(cat "$here/why")"
-	awk -v type="$2" '$1 == type { print $2 }' "$here/summary"
-}
-
 # Killed at any moment, the recorder leaves chunks that the JDK and duet read alike, up to the last seconds.
 jdk_case_killed_recorder_of_jfr() {
 	local first last turns
@@ -178,7 +173,7 @@ jdk_case_killed_recorder_of_jfr() {
 		expect "samples" "$(samples_of "$here/out.jfr" -e cpu)" '>=' "$last"
 		expect "jdk.ExecutionSample" "$(jfr_count "$here/out.jfr" jdk.ExecutionSample)" == \
 			"$(total "$here/stdout")"
-		"$jdk/bin/jfr" print --events ExecutionSample "$here/out.jfr" >"$here/print" 2>"$here/why" ||
+		jfr print --events ExecutionSample "$here/out.jfr" >"$here/print" 2>"$here/why" ||
 			fail "jfr print: $(cat "$here/why")"
 		expect "samples that are printed" "$(grep -c '^jdk.ExecutionSample' "$here/print")" == \
 			"$(total "$here/stdout")"
@@ -194,13 +189,14 @@ jdk_case_chunks_of_jfr() {
 	start_jvm "$jdk" shop.Demo
 	record -p "$jvm" -i 1ms -d 11 --chunktime 1s -f "$here/time.jfr" -f "$here/out.duet"
 	expect_status 0
-	expect "ExecutionSample" "$(jfr_count "$here/time.jfr" jdk.ExecutionSample)" == "$(samples_of "$here/out.duet")"
-	expect "chunks of 5 s" "$(awk '$1 == "Chunks:" { print $2 }' "$here/summary")" == 3
-	expect "ExecutionSample" "$(jfr_count "$here/time.jfr" jdk.ExecutionSample)" == "$(samples_of "$here/time.jfr")"
 	record -p "$jvm" -i 50us -d 4 --chunksize 1 -f "$here/size.jfr"
 	expect_status 0
+	end_jvm
+	expect "ExecutionSample" "$(jfr_count "$here/time.jfr" jdk.ExecutionSample)" == "$(samples_of "$here/out.duet")"
+	expect "chunks of 5 s" "$(jfr_count "$here/time.jfr" Chunks:)" == 3
+	expect "ExecutionSample" "$(jfr_count "$here/time.jfr" jdk.ExecutionSample)" == "$(samples_of "$here/time.jfr")"
 	expect "ExecutionSample" "$(jfr_count "$here/size.jfr" jdk.ExecutionSample)" == "$(samples_of "$here/size.jfr")"
-	expect "chunks of 256 kB" "$(awk '$1 == "Chunks:" { print $2 }' "$here/summary")" '>' 1
+	expect "chunks of 256 kB" "$(jfr_count "$here/size.jfr" Chunks:)" '>' 1
 }
 
 # The file on the full disk has the whole chunks; a pipe has everything.

@@ -26,8 +26,14 @@ case_formats() {
 	several_formats
 }
 
+# Styles are those of a recording's file: record_file same_of_a_jvm proves that they are the same when it is recorded.
 case_styles() {
 	start_demo
+	record -p "$jvm" -d 2 -i 1ms -f "$here/demo.duet"
+	expect_status 0
+	all_user
+	without_the_verb
+	end_jvm
 	threads
 	depth
 	simple
@@ -36,8 +42,12 @@ case_styles() {
 	libraries
 	include
 	exclude
-	all_user
-	without_the_verb
+}
+
+style() { # OPTIONS... -> $here/out
+	echo "# ${FUNCNAME[1]}: $*"
+	run_duet convert -o collapsed "$@" "$here/demo.duet" "$here/out"
+	expect_status 0
 }
 
 collapsed() {
@@ -151,50 +161,50 @@ case_file_name_patterns() {
 }
 
 threads() {
-	record_demo -t -o collapsed -f "$here/out"
+	style -t
 	expect_contains "$here/out" '^\[pricing tid=[0-9]+\];'
 	expect_contains "$here/out" '^\[cashier-2 tid=[0-9]+\];'
 	expect "stacks without a thread" "$(grep -cv '^\[' "$here/out")" '==' 0
 }
 
 depth() {
-	record_demo -j 5 -o collapsed -f "$here/out"
+	style -j 5
 	expect "deepest stack" "$(awk '{ sub(/ [0-9]+$/, ""); n = gsub(/;/, ";") + 1; if (n > max) max = n }
 		END { print max }' "$here/out")" '<=' 6
 	expect_contains "$here/out" '^\[truncated\];'
 }
 
 simple() {
-	record_demo -s -o collapsed -f "$here/out"
+	style -s
 	expect_contains "$here/out" '(^|;)Pricing\.averages'
 	expect_lacks "$here/out" 'shop/Pricing'
 }
 
 signatures() {
-	record_demo -g -o collapsed -f "$here/out"
+	style -g
 	expect_contains "$here/out" 'shop/Till\.take\(IJ\)J'
 }
 
 annotate() {
-	record_demo -a -o collapsed -f "$here/out"
+	style -a
 	expect_contains "$here/out" 'shop/[A-Za-z]+\.[a-z]+_\[j\]'
 	expect_contains "$here/out" '_\[i\]'
 }
 
 libraries() {
-	record_demo -l -o collapsed -f "$here/out"
+	style -l
 	expect_contains "$here/out" ';libz\.so[^;\`]*`|;libzip\.so`'
 	expect_contains "$here/out" 'libjvm\.so`'
 }
 
 include() {
-	record_demo -I '*Pricing.averages*' -o collapsed -f "$here/out"
+	style -I '*Pricing.averages*'
 	expect "stacks that do not match" "$(grep -cv 'Pricing.averages' "$here/out")" '==' 0
 	expect "samples" "$(total "$here/out")" '>=' 5
 }
 
 exclude() {
-	record_demo -X '*Archiver*' -X 'shop/Journal.*' -o collapsed -f "$here/out"
+	style -X '*Archiver*' -X 'shop/Journal.*'
 	expect_lacks "$here/out" 'shop/Archiver|shop/Journal\.'
 	expect_contains "$here/out" 'shop/Pricing'
 }
