@@ -18,7 +18,7 @@ profile_as_user() { # HOME OPTIONS...
 	shift
 	become_ordinary
 	start_jvm "$home" shop.Demo
-	record -p "$jvm" -d 4 -i 5ms "$@" -o collapsed -f "$here/out"
+	record -p "$jvm" -d 3 -i 5ms "$@" -o collapsed -f "$here/out"
 	expect_status 0
 	expect_file "$here/out"
 	expect_contains "$here/out" 'shop/Pricing\.averages'
@@ -68,13 +68,13 @@ whole_as_user() { # CPU_SECONDS ENGINE
 	become_ordinary
 	start_jvm "$jdk" shop.Demo
 	warm_up "$1"
-	record_cpu 6 -p "$jvm" -i 4ms -v --engine "$2" -o collapsed -f "$here/out"
+	record_cpu 4 -p "$jvm" -i 4ms -v --engine "$2" -o collapsed -f "$here/out"
 	expect_whole 97
 	expect_alive "$jvm"
 }
 
 jdk_case_whole() {
-	whole_as_user 4 ctimer
+	whole_as_user 3 ctimer
 }
 
 jdk_case_whole_itimer() {

@@ -51,7 +51,7 @@ milliseconds() {
 record_both() { # RECORD-OPTIONS...
 	local started=$SECONDS begin ticks seconds=2
 	begin=$(milliseconds) ticks=$(cpu_ticks "$jvm")
-	[[ " $* " != *" -d 4 "* ]] || seconds=4
+	[[ ! " $* " =~ " -d "([0-9]+)" " ]] || seconds=${BASH_REMATCH[1]}
 	"$duet" record -v --agent always -p "$attacker,$jvm" -d 2 -i 2ms -t -o collapsed -f "$here/out" "$@" \
 		>"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
@@ -84,7 +84,7 @@ survive() { # ATTACK PATTERN RECORD-OPTIONS...
 start_honest() {
 	need_bpf
 	need_root
-	start_jvm "$(any_jdk)" workload.TwoBusy 600
+	start_jvm "$(any_jdk)" workload.TwoBusy 600 1
 }
 
 # ---- cases -----------------------------------------------------------------------------------
@@ -137,23 +137,23 @@ case_one_event_refused() {
 # A signal or handler that is not the agent's own is refused before BPF hears of it.
 case_signals() {
 	start_honest
-	survive started_kill 'cannot be its own'
-	survive started_stop 'cannot be its own'
-	survive started_signal_0 'cannot be its own'
-	survive started_signal_65 'malformed message'
-	survive started_default_handler 'cannot be its own'
-	survive started_engine 'cannot be its own'
-	survive started_ignoring_handler 'cannot be its own'
+	survive started_kill 'cannot be its own' -d 1
+	survive started_stop 'cannot be its own' -d 1
+	survive started_signal_0 'cannot be its own' -d 1
+	survive started_signal_65 'malformed message' -d 1
+	survive started_default_handler 'cannot be its own' -d 1
+	survive started_engine 'cannot be its own' -d 1
+	survive started_ignoring_handler 'cannot be its own' -d 1
 	survive run_exec 'left before the end'
 }
 
 case_ring() {
 	start_honest
-	survive ring_noise 'broke the rules of the shared ring'
-	survive ring_lengths 'broke the rules of the shared ring'
+	survive ring_noise 'broke the rules of the shared ring' -d 1
+	survive ring_lengths 'broke the rules of the shared ring' -d 1
 	survive ring_head_back 'broke the rules of the shared ring'
-	survive ring_head_far 'broke the rules of the shared ring'
-	survive ring_cut 'samples'
+	survive ring_head_far 'broke the rules of the shared ring' -d 1
+	survive ring_cut 'samples' -d 1
 	! grep -q 'not sealed' "$here/attacker" || fail "the ring's file could be cut"
 }
 

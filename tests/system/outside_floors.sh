@@ -15,7 +15,7 @@ jdk_case_a_row_of_programs() { # apart
 		def f(t: T) = t match { case A(x) => x } }' >"$here/H.scala"
 	mkdir "$here/classes" "$here/windows"
 	start_record --host --continuous --by process,thread -i 5ms -o collapsed -f "$here/windows"
-	for i in 1 2 3; do
+	for i in 1 2; do
 		"$jdk/bin/javac" -proc:none -d "$here/classes" -cp "$workloads" tests/workloads/S*.java
 		"$jdk/bin/java" -Dends=true -cp "$workloads" workload.Shares 0 2>&1 >"$here/program"
 		! command -v scalac >/dev/null || JAVA_HOME=$jdk scalac -d "$here/classes" "$here/H.scala"
@@ -88,12 +88,11 @@ expect_as_the_code_says() { # WHAT JAVA-OPTIONS...
 	"$jdk/bin/java" "$@" -version 2>/dev/null >&2 || return 0 # a JVM without this collector
 	JVM_OPTS=("$@")
 	start_jvm "$jdk" shop.Demo
-	warm_up 2
+	warm_up 1
 	record_cpu 2 -p "$jvm" -i 1ms --lines -o collapsed -f "$here/out"
+	end_jvm
 	expect_share "$what: as the byte code says" "$(as_the_code_says "$here/out" "$here/sites")" '>=' 99.9
 	sort -rn "$here/wrong" | cut -c 1-600 | sed 's/^/# wrong: /' | head -n 3
-	kill -KILL "$jvm"
-	wait "$jvm" 2>/dev/null
 }
 
 jdk_case_lines_and_inlining() {
@@ -126,7 +125,7 @@ named_by_both() { # WORKLOAD JAVA-OPTIONS...
 	"$jdk/bin/java" "$@" -version 2>/dev/null >&2 || return 0 # a JVM without this collector
 	JVM_OPTS=("$@")
 	start_jvm "$jdk" "$workload"
-	warm_up 3
+	warm_up 1
 	"$duet" record --agent always -p "$jvm" -d 90 -o collapsed -f "$here/first" >"$here/first.said" \
 		2>&1 </dev/null &
 	first=$! recorder=$!
@@ -135,7 +134,7 @@ named_by_both() { # WORKLOAD JAVA-OPTIONS...
 	wait_for_line "$here/stderr" 'another duet .*trying again in 2 s' 20
 	kill -INT "$first"
 	wait_for_line "$here/stderr" 'the agent is attached now' 20
-	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 3))
+	warm_up $(($(cpu_ticks "$jvm") / ticks_per_second + 2))
 	end_record INT
 	expect_status 0
 	expect_contains "$here/out" 'JVM .*read from outside, then by an agent: --agent always'

@@ -27,8 +27,8 @@ record_compiled() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	shift
 	need_bpf
 	start_jvm "$jdk" "${workload[@]}"
-	warm_up 4
-	record_cpu 3 -p "$jvm" -i 500us -t -a -o collapsed -f "$here/out" "$@"
+	warm_up 3
+	record_cpu 2 -p "$jvm" -i 500us -t -a -o collapsed -f "$here/out" "$@"
 	judge
 }
 

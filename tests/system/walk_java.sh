@@ -37,7 +37,7 @@ start_demo() { # CPU_SECONDS that it is warmed up for
 
 # The walk alone: the JVM is read from outside.
 expect_walked() { # ROOTED_PERCENT
-	record_cpu 3 -p "$jvm" -i 500us -v -o collapsed -f "$here/out"
+	record_cpu 2 -p "$jvm" -i 500us -v -o collapsed -f "$here/out"
 	expect_share "walked to the entry (else: $(unrooted_top "$here/out"))" "$(reported walked)" '>=' "$1"
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$1"
 	expect "signals" "$(($(reported_needed | cut -d ' ' -f 1) + $(reported_checked)))" == 0
@@ -49,7 +49,7 @@ expect_walked() { # ROOTED_PERCENT
 # frame, more often if more small methods are not inlined. It should not name another method.
 expect_agreement() { # CONTRADICTED_PERCENT
 	local agreed
-	record_cpu 3 -p "$jvm" -i 500us --signals always -v -o collapsed -f "$here/out"
+	record_cpu 2 -p "$jvm" -i 500us --signals always -v -o collapsed -f "$here/out"
 	agreed=$(reported agreed)
 	expect "stacks walked twice" "${agreed#* }" '>=' 100
 	expect_share "agreed" "$agreed" '>=' 98
@@ -60,7 +60,7 @@ expect_agreement() { # CONTRADICTED_PERCENT
 
 # With an agent, it is signalled where the walk does not suffice, and once in 64 whole walks.
 jdk_case_checked_by_the_agent() {
-	start_demo 4
+	start_demo 3
 	record_cpu 2 -p "$jvm" --agent always -i 500us -v -o collapsed -f "$here/out"
 	expect_share "needed a signal" "$(reported_needed)" '<=' 4
 	expect "signalled as a check" "$(reported_checked)" '>=' 1
@@ -70,7 +70,7 @@ jdk_case_checked_by_the_agent() {
 # Usually above 99.9 %. The CPU model decides which stubs run and for how long: where caches are flushed slowly, an
 # unknown stub took 2 % of the samples.
 jdk_case_compiled_by_both() {
-	start_demo 4
+	start_demo 3
 	expect_walked 99.5
 	expect_agreement 0.2
 }
@@ -78,7 +78,7 @@ jdk_case_compiled_by_both() {
 # Much of the time here is in a method's first and last instructions.
 jdk_case_interpreted() {
 	JVM_OPTS=(-Xint)
-	start_demo 3
+	start_demo 1
 	expect_walked 99
 	expect_agreement 0.2
 }

@@ -87,7 +87,7 @@ jdk_case_unloading() {
 	need_bpf
 	JVM_OPTS=(-XX:+UseSerialGC)
 	start_jvm "$jdk" workload.Unloading
-	read_outside 6 -i 1ms
+	read_outside 3 -i 500us
 	perl -ne 'next unless /outer(\d{10})/; $all += (split)[-1]; my %n = map { $_ => 1 } /\D(\d{10})\b/g;
 		$wrong += (split)[-1] if keys %n > 1 }{ print $all + 0, " ", $wrong + 0, "\n"' \
 		"$here/out" >"$here/numbers"
@@ -122,10 +122,7 @@ case_no_attach_mechanism() {
 	need_root
 	JVM_OPTS=(-XX:+DisableAttachMechanism)
 	start_jvm "$(any_jdk)" workload.Shares 60
-	start_record --host --agent always -v -d 60 -i 2ms -o collapsed -f "$here/out"
-	sleep 4
-	end_record INT
-	expect_status 0
+	record_cpu 1 --host --agent always -i 2ms -o collapsed -f "$here/out"
 	expect_contains "$here/stderr" "JVM $jvm .*its Java frames are read from outside"
 	expect "samples in its methods" "$(total <(grep "pid=$jvm\]" "$here/out" | grep 'Shares.main'))" '>=' 100
 }

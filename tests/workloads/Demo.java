@@ -40,16 +40,23 @@ public final class Demo {
     }
 }
 
-/** Works in bursts with a short rest, so that a machine of any size has room for all of them. */
+/**
+ * Works in bursts with a rest: seven workers use little more than a CPU together. The rest is shorter after a burst
+ * with less work, so that they use what they can get of a busy machine.
+ */
 abstract class Worker implements Runnable {
+    private static final int REST_MS = 150;
+
     @Override
     public void run() {
         try {
-            for (;;) {
+            for (long most = 1;;) {
+                long calls = 0;
                 long end = System.nanoTime() + 30_000_000;
-                while (System.nanoTime() < end)
+                for (; System.nanoTime() < end; calls++)
                     work();
-                Thread.sleep(20);
+                most = Math.max(most, calls);
+                Thread.sleep(REST_MS * calls / most);
             }
         } catch (IOException | InterruptedException e) {
             throw new IllegalStateException(e);
