@@ -9,12 +9,15 @@ convert() {
 	expect_status 0
 }
 
-# A JVM and other processes, CPU time and page faults: $here/a.duet
+# A JVM, which has 2 s of CPU time, and other processes; CPU time and page faults: $here/a.duet
 record_mixed() {
 	need_bpf
 	record -e cpu,page-faults -i 1ms -f "$here/a.duet" -- bash -c \
-		'ls -lR /usr/lib >/dev/null; exec "$0" -cp "$1" shop.Demo & sleep 4; kill $!' \
-		"$(any_jdk)/bin/java" "$DUET_BUILD/workloads"
+		'ls -lR /usr/lib >/dev/null; "$0" -cp "$1" shop.Demo & sleep 2
+		used() { sed "s/.*) //" /proc/$!/stat | cut -d " " -f 12; }
+		while kill -0 $! && [ "$(used)" -lt "$2" ]; do sleep 0.1; done
+		kill $!' \
+		"$(any_jdk)/bin/java" "$DUET_BUILD/workloads" $((2 * ticks_per_second))
 	expect_status 0
 }
 
@@ -159,6 +162,7 @@ jdk_case_jfr_types() {
 	[ -x "$jdk/bin/jfr" ] || skip "$jdk has no jfr"
 	need_bpf
 	start_jvm "$jdk" shop.Demo
+	warm_up 1
 	record -p "$jvm" -d 4 -e cpu,alloc,lock,nativemem,live -f "$here/a.duet"
 	expect_status 0
 	end_jvm

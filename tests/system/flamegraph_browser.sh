@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The page with its flame graph, call tree and heat map in a real browser: Debian's Chromium, driven by playwright-core.
-# timeout: 240
+# timeout: 600
 . "$(dirname "$0")/lib.sh"
 driver=$(dirname "$(realpath "$0")")/flamegraph_browser
 shots=$DUET_BUILD/tests/flamegraph
