@@ -212,6 +212,12 @@ $(O)/tests/%: tests/%.c $(O)/libduetuser.a
 	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -Itests $(agent_includes) $(jni_includes) -o $@ \
 		$< $(O)/libduetuser.a -lcmocka $(user_libs)
 
+# Those that have nothing of duet in them are free of sanitizers too, whose own memory would wait for what they block.
+strangers := $(addprefix $(O)/tests/system/,hostile_files hostile_crowd page_out peak_memory replace_tmp)
+$(strangers): $(O)/%: %.c $(flags)
+	$(call msg,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(common) $(CFLAGS) -Itests -o $@ $< -lpthread
+
 # Notes which ways its walks take.
 $(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc
 

@@ -122,7 +122,6 @@ case_fuse_holds_the_place() {
 }
 
 case_fuse_memory() {
-	need_plain "the attacker does not get ready"
 	start_honest
 	survive fuse_stack_end
 	survive fuse_lock
