@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# timeout: 900
+# timeout: 1500
 # JVMs and native processes that wake each other and end at the edges of windows, for MINUTES (1). What is kept of those
 # that have ended, for samples of those that have not, must not be freed too early: make test-sanitized sees that.
 . "$(dirname "$0")/lib.sh"

@@ -87,13 +87,13 @@ static int write_files(const struct windows *windows)
 				  windows->end_realtime_ns);
 }
 
-/* Reports only changes: when writing begins to fail, and when it works again. */
-static void report_written(struct windows *windows, int err)
+/* Counts the samples of a window without a file. Reports only changes: writing begins to fail, or works again. */
+static void report_written(struct windows *windows, int err, uint64_t samples)
 {
 	const char *folder = windows->of.files->folder;
 
 	if (err < 0)
-		loader_counters[DUET_LOADER_WINDOW_LOST] += windows->writer_samples;
+		loader_counters[DUET_LOADER_WINDOW_LOST] += samples;
 	if (err < 0 && !windows->is_failing)
 		log_error("%s: a window could not be written: %s; the recording continues, older windows are unchanged",
 			  folder, strerror(-err));
@@ -114,7 +114,7 @@ static void start_writer(struct windows *windows)
 	windows->writer_ns = clock_monotonic_ns();
 	windows->is_killed = false;
 	if (pid < 0)
-		return report_written(windows, -errno);
+		return report_written(windows, -errno, windows->writer_samples);
 	windows->writer = pid;
 	windows->writer_bytes = profile_bytes(windows->of.profile);
 }
@@ -135,7 +135,7 @@ static void reap_writer(struct windows *windows)
 	if (windows->writer && waitpid(windows->writer, &status, WNOHANG) == windows->writer) {
 		windows->writer = 0;
 		windows->writer_bytes = 0;
-		report_written(windows, error_of(windows, status));
+		report_written(windows, error_of(windows, status), windows->writer_samples);
 	} else if (windows->writer && age_ns > WRITER_TIMEOUT_NS && !windows->is_killed) {
 		windows->is_killed = true;
 		kill(windows->writer, SIGKILL);
@@ -224,7 +224,7 @@ static void next_window(struct windows *windows)
 	malloc_trim(0);
 }
 
-/* Ends the window and begins the next. `is_late`: the disk hangs, so this window is not written. */
+/* Ends the window and begins the next. `is_late`: this window is not written. */
 static void end_window(struct windows *windows, bool is_late)
 {
 	struct profile *profile = windows->of.profile;
@@ -233,23 +233,27 @@ static void end_window(struct windows *windows, bool is_late)
 	windows->end_realtime_ns = realtime_of(profile->end_ns);
 	tell(windows);
 	if (is_late)
-		windows->writer_samples += profile->samples.len; /* reported when the writer has ended */
+		report_written(windows, -ETIMEDOUT, profile->samples.len);
 	else
 		start_writer(windows);
 	windows->written++;
 	next_window(windows);
 }
 
+/* Returns true if windows end faster than they are written. Those that were long over when they ended are written. */
+static bool is_late(const struct windows *windows, uint64_t read_ns)
+{
+	return windows->writer && clock_monotonic_ns() > windows->writer_ns + windows->of.window_ns &&
+	       read_ns > windows->of.profile->until_ns + WRITER_TIMEOUT_NS;
+}
+
 void windows_step(struct windows *windows, uint64_t read_ns)
 {
-	bool is_late;
-
 	if (!windows->of.window_ns)
 		return;
 	reap_writer(windows);
-	is_late = windows->writer && read_ns > windows->of.profile->until_ns + WRITER_TIMEOUT_NS;
-	if (is_complete(windows, read_ns) && (!windows->writer || is_late))
-		end_window(windows, is_late);
+	if (is_complete(windows, read_ns) && (!windows->writer || is_late(windows, read_ns)))
+		end_window(windows, windows->writer != 0);
 }
 
 /* ---- begin and end ---- */
@@ -285,13 +289,13 @@ int windows_end(struct windows *windows, uint64_t ended_ns)
 	windows->end_realtime_ns = realtime_of(ended_ns);
 	tell(windows);
 	if (windows->writer)
-		windows->writer_samples += profile->samples.len;
+		report_written(windows, -ETIMEDOUT, profile->samples.len);
 	else
 		start_writer(windows);
 	await_writer(windows);
 	windows->written++;
 	if (windows->writer)
-		report_written(windows, -ETIMEDOUT);
+		report_written(windows, -ETIMEDOUT, windows->writer_samples);
 	return windows->is_failing ? -EIO : 0;
 }
 
