@@ -53,7 +53,7 @@ static __noinline u32 receiver_describe(struct duet_scratch *room)
 /* Completes the sample. The walk's BPF stack frames do not exist any more. */
 static __noinline int perf_end(struct duet_scratch *room)
 {
-	bool is_wanted = duet_config.tells_receiver && !(room->sample.flags & DUET_SAMPLE_KERNEL);
+	bool is_wanted = duet_config.options.receivers && !(room->sample.flags & DUET_SAMPLE_KERNEL);
 	u32 bytes = is_wanted ? receiver_describe(room) : 0;
 
 	if (bytes)

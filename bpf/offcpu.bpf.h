@@ -170,7 +170,7 @@ static __always_inline bool offcpu_is_length(u64 began_ns, u64 now_ns)
 {
 	u64 slept_ns = now_ns - began_ns;
 
-	return slept_ns >= duet_config.least_sleep_ns && slept_ns <= duet_config.most_sleep_ns;
+	return slept_ns >= duet_config.options.sleeps.least_ns && slept_ns <= duet_config.options.sleeps.most_ns;
 }
 
 static __always_inline bool offcpu_has_length(const struct offcpu_thread *thread, u64 now_ns)

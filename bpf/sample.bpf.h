@@ -71,7 +71,7 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	sample->ns_tgid = ids->ns_tgid;
 	sample->ns_tid = ids->ns_tid;
 	sample->cpu = bpf_get_smp_processor_id() + 1;
-	if (duet_config.tells_policy)
+	if (duet_config.options.policies)
 		sample->policy = BPF_CORE_READ(task, policy) + 1;
 	sample->start_ns = BPF_CORE_READ(leader, start_boottime);
 	sample->cgroup_id = bpf_get_current_cgroup_id();

@@ -123,10 +123,10 @@ static __always_inline bool signal_is_needed(struct duet_sample *sample)
 		sample->no_signal = DUET_NO_SIGNAL_EVENT;
 		return false;
 	}
-	if (duet_config.signals == DUET_SIGNALS_NEVER)
+	if (duet_config.options.signals == DUET_SIGNALS_NEVER)
 		sample->no_signal = DUET_NO_SIGNAL_UNWANTED;
-	if (duet_config.signals != DUET_SIGNALS_NEEDED)
-		return duet_config.signals == DUET_SIGNALS_ALWAYS;
+	if (duet_config.options.signals != DUET_SIGNALS_NEEDED)
+		return duet_config.options.signals == DUET_SIGNALS_ALWAYS;
 	return !(sample->flags & DUET_SAMPLE_WALKED) || bpf_get_prandom_u32() % DUET_CHECK_ONE_IN == 0;
 }
 

@@ -113,6 +113,21 @@ struct duet_event {
 };
 DUET_ASSERT_SIZE(struct duet_event, 24);
 
+/*
+ * The options of a recording that BPF reads itself. A row of user/cmd/record_rows.c fills a member, and the loader
+ * copies all.
+ */
+struct duet_options {
+	struct duet_range {
+		uint64_t least_ns, most_ns; /* most is 0: no limit */
+	} sleeps; /* shorter and longer sleeps are not sampled */
+	uint32_t signals; /* enum duet_signals */
+	bool policies; /* samples have the thread's scheduling policy */
+	bool receivers; /* ticks and counters have the class of the receiver of a virtual call */
+	uint8_t reserved[2];
+};
+DUET_ASSERT_SIZE(struct duet_options, 24);
+
 /* BPF .rodata: constant after loading, so that the verifier removes disabled code. */
 struct duet_config {
 	uint64_t pidns_inum;	/* loader's pid namespace; 0: the initial one, where ids need no translation */
@@ -124,18 +139,15 @@ struct duet_config {
 	/* 1: a program has several events, which bpf_get_attach_cookie() (Linux 5.15) tells apart */
 	uint8_t uses_index;
 	uint32_t kernel_stack_bytes; /* THREAD_SIZE, to find a task's user registers before Linux 5.15 */
-	uint32_t signals; /* enum duet_signals */
 	uint32_t keep_all; /* 1: keep all user frames of deep stacks, see struct duet_frames_record */
-	uint64_t least_sleep_ns, most_sleep_ns; /* shorter and longer sleeps are not sampled */
+	uint8_t event_of[12]; /* by enum duet_program: index of the event that the program samples */
+	struct duet_options options;
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */
-	uint8_t event_of[12]; /* by enum duet_program: index of the event that the program samples */
 	uint8_t sleep_return; /* enum duet_return; with RSEQ, threads without rseq take their samples elsewhere */
 	uint8_t sleep_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
-	uint8_t tells_policy; /* 1: samples have the thread's scheduling policy */
-	uint8_t tells_receiver; /* 1: ticks and counters have the class of the receiver of a virtual call */
 	uint8_t uring; /* enum duet_uring; 0: requests of io_uring are not sampled */
-	uint8_t reserved[7];
+	uint8_t reserved[5];
 	struct duet_event events[DUET_MAX_EVENTS];
 };
 DUET_ASSERT_SIZE(struct duet_config, 96 + DUET_MAX_EVENTS * sizeof(struct duet_event));

@@ -7,6 +7,7 @@
 #define DUET_TYPES_H
 
 #ifndef __bpf__
+#include <stdbool.h>
 #include <stdint.h>
 #endif
 

@@ -492,7 +492,7 @@ int main(int argc, char **argv)
 	if (profile_init(&replay->profile) < 0 ||
 	    profile_event(&replay->profile, "cpu", PROFILE_NS, PERIOD_NS) == UINT32_MAX)
 		die("out of memory");
-	resolver_init(&replay->resolver, &replay->profile, replay->symbols);
+	resolver_init(&replay->resolver, &(struct options){0}, &replay->profile, replay->symbols);
 	read_own_maps(replay, &text, &maps, argc > 3 ? argv[3] : NULL);
 	for (uint32_t i = 0; i < JVMS; i++)
 		start_jvm(replay, i, &text);

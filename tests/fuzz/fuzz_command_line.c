@@ -31,38 +31,36 @@ const char *running_short_name(const char *program)
 	return program;
 }
 
-static void check(const struct session_options *session)
+static void check(const struct options *options)
 {
-	FUZZ_CHECK(session->events.len && session->outputs.len);
-	for (size_t i = 0; i < session->outputs.len; i++)
-		FUZZ_CHECK(session->outputs.items[i].writer);
-	for (size_t i = 0; i < session->events.len; i++) {
-		const struct event_spec *spec = &session->events.items[i];
+	FUZZ_CHECK(options->events.len && options->outputs.len);
+	for (size_t i = 0; i < options->outputs.len; i++)
+		FUZZ_CHECK(options->outputs.items[i].writer);
+	for (size_t i = 0; i < options->events.len; i++) {
+		const struct event_spec *spec = &options->events.items[i];
 
 		FUZZ_CHECK(spec->interval >= spec->event->least_interval);
 		FUZZ_CHECK(spec->interval <= spec->event->most_interval);
 	}
-	FUZZ_CHECK(session->pids.len <= PIDS_MAX && session->java_depth <= DUET_MAX_JAVA_DEPTH);
-	for (size_t i = 0; i < session->pids.len; i++)
-		FUZZ_CHECK(session->pids.items[i] > 0);
+	FUZZ_CHECK(options->pids.len <= PIDS_MAX && options->java_depth <= DUET_MAX_JAVA_DEPTH);
+	for (size_t i = 0; i < options->pids.len; i++)
+		FUZZ_CHECK(options->pids.items[i] > 0);
 }
 
 static void parse(int argc, char **argv)
 {
-	struct record_options options = {0};
-	struct session_options session = {0};
+	struct options options;
 	char *items[WORDS_MAX + 2];
 	struct command_words words = {.items = items, .argc = argc, .argv = argv};
 	struct buf why;
 
 	buf_init(&why);
-	writer_options_default(&options.style);
+	record_options_init(&options);
 	if (opt_parse(record_rows, argc, argv, &options, items, &words.count, &words.dashdash, &why) < 0)
 		FUZZ_CHECK(why.len);
-	else if (!fill_session(&session, &options, &words))
-		check(&session);
-	record_session_release(&session);
-	release_options(&options);
+	else if (!record_options_finish(&options, &words))
+		check(&options);
+	record_options_release(&options);
 	buf_release(&why);
 }
 

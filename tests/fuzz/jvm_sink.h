@@ -63,13 +63,15 @@ static inline void jvm_sink_name(struct jvm_sink *sink)
 
 static inline void jvm_sink_open(struct jvm_sink *sink, struct symbols *symbols)
 {
+	static const struct options options;
+
 	*sink = (struct jvm_sink){.process = {.pid = 1, .exited = true}, .origin = {.process = &sink->process}};
 	FUZZ_CHECK(!profile_init(&sink->profile));
 	FUZZ_CHECK(profile_event(&sink->profile, "cpu", PROFILE_NS, 0) == 0);
 	sink->jvm = jvm_new(&sink->profile.strings);
 	sink->join = join_new(jvm_sink_decide, sink);
 	FUZZ_CHECK(sink->jvm && sink->join && symbols);
-	resolver_init(&sink->resolver, &sink->profile, symbols);
+	resolver_init(&sink->resolver, &options, &sink->profile, symbols);
 }
 
 /* An agent_ring_handler. */

@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
-#include "event/event.h"
+#include "event/options.h"
 #include "system/collector_or_skip.h"
 
 /*
@@ -84,12 +84,9 @@ static void load(const struct collector_options *options, uint32_t walks)
 
 static struct collector_options options_for(const struct event_list *events)
 {
-	return (struct collector_options){
-		.events = events,
-		.user_depth = DUET_MAX_WALK,
-		.kernel_depth = DUET_MAX_STACK,
-		.signals = DUET_SIGNALS_NEEDED,
-	};
+	static const struct options asked = {.bpf.signals = DUET_SIGNALS_NEEDED};
+
+	return (struct collector_options){.asked = &asked, .events = events, .user_depth = DUET_MAX_WALK};
 }
 
 static struct event_list only(const char *event)

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
-#include "event/event.h"
+#include "event/options.h"
 #include "system/collector_or_skip.h"
 #include "system/precedence.h"
 
@@ -105,7 +105,9 @@ static void add(void *context, const struct duet_record *record)
 static struct collector *open_or_skip(const pid_t *pid)
 {
 	const struct event_list events = {{{.event = event_by_name("cpu"), .interval = TICK_NS}}, 1};
-	struct collector_options options = {.events = &events, .user_depth = 16, .targets = pid, .target_count = 1};
+	const struct options asked = {.all_user = true};
+	struct collector_options options = {
+		.asked = &asked, .events = &events, .user_depth = 16, .targets = pid, .target_count = 1};
 
 	return collector_or_skip(&options);
 }

@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "collect/collector.h"
-#include "event/event.h"
+#include "event/options.h"
 #include "proc/process.h"
 #include "system/collector_or_skip.h"
 #include "system/precedence.h"
@@ -334,13 +334,13 @@ static uint64_t child_stop(struct child *child)
 static struct collector *open_or_skip(const struct child *child, uint64_t interval_ns, bool no_cookie)
 {
 	const struct event_list events = {{{.event = event_by_name("cpu"), .interval = interval_ns}}, 1};
+	const struct options asked = {.interval_pairing = no_cookie};
 	struct collector_options options = {
+		.asked = &asked,
 		.events = &events,
 		.user_depth = DUET_MAX_STACK,
-		.kernel_depth = DUET_MAX_STACK,
 		.targets = child ? &child->pid : NULL,
 		.target_count = 1,
-		.plain = no_cookie,
 	};
 
 	return collector_or_skip(&options);

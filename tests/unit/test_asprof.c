@@ -130,7 +130,7 @@ static void strange_words(void **state)
 	assert_string_equal(warnings.data, "");
 	parse("start,foo=1,tlab");
 	assert_string_equal(warnings.data, "[WARN] Unknown argument: foo\n");
-	assert_true(arguments.tlab);
+	assert_true(arguments.record.tlab);
 }
 
 static uint64_t proc_of(const char *text)

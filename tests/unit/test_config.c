@@ -67,11 +67,11 @@ static void test_words(void **state)
 
 	(void)state;
 	assert_int_equal(read_config("# words\n window = 5s \n;\nfreq=50\nno-attach = yes\n", &config), 0);
-	assert_int_equal(config.session.window_ns, 5 * NS_PER_SEC);
-	assert_int_equal(config.session.events.items[0].interval, 20 * NS_PER_MS);
-	assert_int_equal(config.session.agent, AGENT_NEVER);
-	assert_true(config.session.host);
-	assert_int_equal(config.session.leave_alone.patterns.len, 0);
+	assert_int_equal(config.options.window_ns, 5 * NS_PER_SEC);
+	assert_int_equal(config.options.events.items[0].interval, 20 * NS_PER_MS);
+	assert_int_equal(config.options.agent, AGENT_NEVER);
+	assert_true(config.options.host);
+	assert_int_equal(config.options.leave_alone.patterns.len, 0);
 	config_release(&config);
 }
 
@@ -81,10 +81,10 @@ static void test_jvms_left_alone(void **state)
 
 	(void)state;
 	assert_int_equal(read_config("leave-alone = payments*.jar\nfreq = 50\nleave-alone = */ledger/*\n", &config), 0);
-	assert_int_equal(config.session.leave_alone.patterns.len, 2);
-	assert_string_equal(config.session.leave_alone.patterns.items[0], "payments*.jar");
-	assert_string_equal(config.session.leave_alone.patterns.items[1], "*/ledger/*");
-	assert_int_equal(config.session.agent, AGENT_NEEDED);
+	assert_int_equal(config.options.leave_alone.patterns.len, 2);
+	assert_string_equal(config.options.leave_alone.patterns.items[0], "payments*.jar");
+	assert_string_equal(config.options.leave_alone.patterns.items[1], "*/ledger/*");
+	assert_int_equal(config.options.agent, AGENT_NEEDED);
 	config_release(&config);
 	assert_int_equal(read_config("leave-alone =\n", &config), -EINVAL);
 }
@@ -97,9 +97,9 @@ static void test_users_left_alone(void **state)
 	assert_int_equal(read_config("leave-alone = user:root\nleave-alone = uid:65534\nleave-alone = users\n",
 				     &config),
 			 0);
-	assert_int_equal(config.session.leave_alone.users.len, 2);
-	assert_int_equal(config.session.leave_alone.users.items[0], 0);
-	assert_int_equal(config.session.leave_alone.users.items[1], 65534);
+	assert_int_equal(config.options.leave_alone.users.len, 2);
+	assert_int_equal(config.options.leave_alone.users.items[0], 0);
+	assert_int_equal(config.options.leave_alone.users.items[1], 65534);
 	config_release(&config);
 	assert_int_equal(read_config("leave-alone = user:no-such-user-here\n", &config), -EINVAL);
 	assert_int_equal(read_config("leave-alone = user:\n", &config), -EINVAL);
@@ -115,10 +115,10 @@ static void test_spark_names(void **state)
 
 	(void)state;
 	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = yes\n", &config), 0);
-	assert_true(config.session.spark_names);
+	assert_true(config.options.spark_names);
 	config_release(&config);
 	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = no\n", &config), 0);
-	assert_false(config.session.spark_names);
+	assert_false(config.options.spark_names);
 	config_release(&config);
 	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = maybe\n", &config), -EINVAL);
 }

@@ -52,6 +52,8 @@ static bool ask(void *context, struct origin *origin, const struct duet_want *wa
 	return !f->is_gone;
 }
 
+static const struct options options;
+
 static int setup(void **state)
 {
 	const struct duet_code_heap heap = {0x7000000, 0x8000000};
@@ -67,13 +69,12 @@ static int setup(void **state)
 	f->process = (struct process){.pid = 10000000, .exited = true};
 	owners_open(&f->owners, &f->profile, false);
 	f->origin.process = &f->process;
-	assert_int_equal(
-		pending_open(&f->pending,
-			     &(struct pending_deps){.sink = {&f->profile, f->symbols, &f->owners, &f->windows},
-						    .handler = on_pair,
-						    .ask = ask,
-						    .context = f}),
-		0);
+	assert_int_equal(pending_open(&f->pending, &(struct pending_deps){.sink = {&options, &f->profile, f->symbols,
+										   &f->owners, &f->windows},
+									  .handler = on_pair,
+									  .ask = ask,
+									  .context = f}),
+			 0);
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)), 0);
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &load, sizeof(load)), 0);
 	*state = f;

@@ -26,6 +26,8 @@ struct fixture {
 	struct jvm *jvm;
 };
 
+static const struct options options;
+
 static int setup(void **state)
 {
 	const struct duet_code_heap heap = {0x7000000, 0x8000000};
@@ -38,7 +40,7 @@ static int setup(void **state)
 	f->jvm = jvm_new(&f->profile.strings);
 	f->process = (struct process){.pid = 10000000, .exited = true};
 	assert_true(f->symbols && f->jvm);
-	resolver_init(&f->resolver, &f->profile, f->symbols);
+	resolver_init(&f->resolver, &options, &f->profile, f->symbols);
 	assert_int_equal(jvm_apply(f->jvm, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)), 0);
 	*state = f;
 	return 0;

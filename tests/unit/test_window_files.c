@@ -73,14 +73,14 @@ static size_t count_files(void)
 /* Windows of second `from` to `to`, in two formats; 0 or the last -errno. */
 static int write_windows(struct window_files *files, int from, int to)
 {
-	const struct writer *formats[] = {writer_by_name("col"), writer_by_name("flamegraph")};
+	const struct session_output outputs[] = {{NULL, writer_by_name("col")}, {NULL, writer_by_name("flamegraph")}};
 	struct writer_options options;
 	int err = 0;
 
 	files->folder = folder;
 	writer_options_default(&options);
 	for (int i = from; i <= to; i++)
-		err = window_files_write(files, &profile, &options, formats, 2, NOON + (uint64_t)i * NS_PER_SEC);
+		err = window_files_write(files, &profile, &options, outputs, 2, NOON + (uint64_t)i * NS_PER_SEC);
 	return err;
 }
 

@@ -79,6 +79,12 @@ int opt_seconds_or_0(void *field, const char *value, struct buf *why); /* the sa
 int opt_bytes(void *field, const char *value, struct buf *why);	   /* [uint64_t] 128m, 1.5g, 64k, 1000000; > 0 */
 int opt_percent(void *field, const char *value, struct buf *why);  /* [double] 0.5, 1, 1%; above 0, at most 100 */
 
+enum command_help {
+	COMMAND_HELP_NONE,
+	COMMAND_HELP_SHORT, /* of a table longer than a screen: only the rows that are short */
+	COMMAND_HELP_ALL,
+};
+
 struct opt_strings {
 	const char **items;
 	size_t len;

@@ -8,12 +8,6 @@
 
 #include "base/opt.h"
 
-enum command_help {
-	COMMAND_HELP_NONE,
-	COMMAND_HELP_SHORT, /* of a table longer than a screen: only the rows that are short */
-	COMMAND_HELP_ALL,
-};
-
 /* The words of the command line that are not options, and the command line itself. */
 struct command_words {
 	char **items;

@@ -37,7 +37,7 @@ static const struct opt rows[] = {
 	{0, "group", "GROUP", "group that may read the output, where the recording is for its owner alone", opt_string,
 		FIELD(group)},
 	{'j', "jstackdepth", "N", "deepest stack", opt_u32, FIELD(depth)},
-	STYLE_ROWS(struct convert_options),
+	STYLE_ROWS(struct convert_options, by),
 	COMMAND_HELP,
 	OPT_END,
 };

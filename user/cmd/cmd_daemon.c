@@ -15,6 +15,7 @@
 #include "cmd/config.h"
 #include "session/session.h"
 #include "status/notify.h"
+#include "windows/window_files.h"
 
 #define CONFIG "/etc/duet/duet.conf"
 #define FOLDER "/var/lib/duet"
@@ -103,10 +104,10 @@ static int read_next(struct daemon *daemon)
 
 	if (err < 0)
 		return err;
-	err = window_files_open(&config.session.folder);
+	err = window_files_open(&config.options.folder);
 	if (err < 0) {
 		log_error("cannot create files in %s: %s; choose another folder with `file`",
-			  config.session.folder.folder, strerror(-err));
+			  config.options.folder.folder, strerror(-err));
 		config_release(&config);
 		return err;
 	}
@@ -117,11 +118,11 @@ static int read_next(struct daemon *daemon)
 	return 0;
 }
 
-static void take_over(struct daemon *daemon, struct session_options *session)
+static void take_over(struct daemon *daemon, struct options *options)
 {
-	session->command_line = "duet daemon";
-	session->signalled = on_signal;
-	session->signalled_context = daemon;
+	options->command_line = "duet daemon";
+	options->signalled = on_signal;
+	options->signalled_context = daemon;
 }
 
 /* If only the output changes, the session continues with the new options, because it reads them from the same place. */
@@ -133,7 +134,7 @@ static bool change_files(struct daemon *daemon)
 		return false;
 	daemon->current = daemon->next;
 	daemon->has_next = false;
-	take_over(daemon, &daemon->current.session);
+	take_over(daemon, &daemon->current.options);
 	config_release(&old);
 	return true;
 }
@@ -166,8 +167,8 @@ static bool on_signal(void *context, int signo)
 
 static int run_session(struct daemon *daemon)
 {
-	take_over(daemon, &daemon->current.session);
-	return session_run(&daemon->current.session);
+	take_over(daemon, &daemon->current.options);
+	return session_run(&daemon->current.options);
 }
 
 static void forget_before(struct daemon *daemon)

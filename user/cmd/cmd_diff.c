@@ -45,7 +45,7 @@ static const struct opt diff_rows[] = {
 		.choices = format_names, .is_short = true},
 	{'j', "jstackdepth", "N", "deepest stack: only the frames nearest the leaf (default: all)", opt_u32,
 		FIELD(depth)},
-	STYLE_ROWS(struct diff_options),
+	STYLE_ROWS(struct diff_options, by),
 	COMMAND_HELP,
 	OPT_END,
 };

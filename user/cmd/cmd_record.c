@@ -18,6 +18,7 @@
 #include "cmd/record_rows.h"
 #include "cmd/record_targets.h"
 #include "cmd/style.h"
+#include "collect/engines.h"
 #include "collect/kernel/returns.h"
 #include "duet_agent.h"
 #include "event/event.h"
@@ -32,118 +33,111 @@
 #define WINDOW_MAX_NS (86400 * NS_PER_SEC)
 #define CONTINUOUS_MEMORY (128u << 20)
 #define DAEMON_OVERHEAD 1.0 /* percent */
+#define OF_SLEEPS "the time off CPU: add -e offcpu or -e wall"
 #define COMMAND_LINE_MAX 400 /* bytes of the command line that go into the output */
 
-/* ---- from the command line to the session's options; each function reports its own errors ---- */
+/* ---- from what is given to what it means; each function reports its own errors ---- */
 
-/* Checks the options that need an off-CPU event. */
-static int set_sleeps(struct session_options *session, const struct record_options *options)
+static bool has_event(struct options *options, const char *name)
 {
-	bool has_range = options->off_cpu.least_ns || options->off_cpu.most_ns;
-	const char *word = has_range ? "--off-cpu" : options->sleep_hook ? "--off-cpu-hook" : "--wakers";
-
-	session->wakers = options->wakers || event_list_has_wakers(&session->events);
-	session->least_sleep_ns = options->off_cpu.least_ns;
-	session->most_sleep_ns = options->off_cpu.most_ns;
-	if ((!session->wakers && !has_range && !options->sleep_hook) || event_list_has_sleeps(&session->events))
-		return 0;
-	log_error("%s is about the time off CPU: add -e offcpu or -e wall", word);
-	return -EINVAL;
+	return event_list_find(&options->events, event_by_name(name));
 }
 
-/* Checks --holders, which needs an event of locks. */
-static int set_locks(struct session_options *session, const struct record_options *options)
+/* Checks the options that are about an event's samples. */
+static int check_events(struct options *options)
 {
-	session->holders = options->holders;
-	if (!options->holders || event_list_has_holders(&session->events))
-		return 0;
-	log_error("--holders is about waits for locks: add -e lock or -e nativelock");
-	return -EINVAL;
+	const struct event_list *events = &options->events;
+	const bool has_sleeps = event_list_has_sleeps(events), has_alloc = has_event(options, "alloc"),
+		   has_live = has_event(options, "live");
+	const struct {
+		bool is_given, is_met;
+		const char *word, *help;
+	} rows[] = {
+		{options->bpf.sleeps.least_ns || options->bpf.sleeps.most_ns, has_sleeps, "off-cpu", OF_SLEEPS},
+		{options->given.sleep_hook, has_sleeps, "off-cpu-hook", OF_SLEEPS},
+		{options->wakers, has_sleeps, "wakers", OF_SLEEPS},
+		{options->holders, event_list_has_holders(events), "holders",
+		 "waits for locks: add -e lock or -e nativelock"},
+		{options->survivors, has_live, "survivors", "live objects: add --live"},
+		{options->ages, has_live, "ages", "live objects: add --live"},
+		{options->tlab, has_alloc, "tlab", "allocations: add -e alloc"},
+		{options->alloc_native, has_alloc, "alloc-native", "allocations: add -e alloc"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].is_given && !rows[i].is_met) {
+			log_error("--%s is about %s", rows[i].word, rows[i].help);
+			return -EINVAL;
+		}
+	options->wakers |= event_list_has_wakers(events);
+	return 0;
 }
 
-/* Checks the options that need the event live. */
-static int set_live(struct session_options *session, const struct record_options *options)
+static int set_engine(struct options *options)
 {
-	session->survivors = options->survivors;
-	session->ages = options->ages;
-	if ((!options->survivors && !options->ages) || event_list_find(&session->events, event_by_name("live")))
-		return 0;
-	log_error("%s is about live objects: add --live", options->survivors ? "--survivors" : "--ages");
-	return -EINVAL;
-}
-
-static int set_alloc(struct session_options *session, const struct record_options *options)
-{
-	session->tlab = options->tlab;
-	session->alloc_native = options->alloc_native;
-	if ((!options->tlab && !options->alloc_native) || event_list_find(&session->events, event_by_name("alloc")))
-		return 0;
-	log_error("--%s is about allocations: add -e alloc", options->tlab ? "tlab" : "alloc-native");
-	return -EINVAL;
-}
-
-static int set_engine(struct session_options *session, const struct record_options *options)
-{
-	int engine = options->engine ? engine_by_name(options->engine) : (int)session->engine;
+	int engine = options->given.engine ? engine_by_name(options->given.engine) : (int)options->engine;
 	struct buf names;
 
 	if (engine >= 0) {
-		session->engine = (enum session_engine)engine;
+		options->engine = (enum session_engine)engine;
 		return 0;
 	}
 	buf_init(&names);
 	engine_names(&names);
-	log_error("unknown engine '%s': %s; `duet check` says which can run here", options->engine, names.data);
+	log_error("unknown engine '%s': %s; `duet check` says which can run here", options->given.engine, names.data);
 	buf_release(&names);
 	return -EINVAL;
 }
 
-static int check_engine(struct session_options *session, const struct record_options *options)
+static bool is_set(const struct options *options, const struct record_of_bpf *row)
 {
-	const struct engine *engine = &engines[session->engine];
-	const char *of_bpf = options->cpus	 ? "--record-cpu"
-			     : options->only_cpu ? "--target-cpu"
-			     : options->policies ? "--sched"
-						 : NULL;
+	static const char zeros[sizeof(uint64_t)];
 
-	if (engine->standalone && of_bpf) {
-		log_error("%s needs the bpf engine: samples of engine %s have no CPU and no policy", of_bpf,
-			  engine->name);
-		return -EINVAL;
-	}
+	return memcmp((const char *)options + row->offset, zeros, row->bytes) != 0;
+}
 
-	if (engine->standalone && options->receivers)
+static int refuse_engine(const struct engine *engine, const struct record_of_bpf *row)
+{
+	struct buf why;
+
+	buf_init(&why);
+	buf_printf(&why, row->why, engine->name);
+	log_error("--%s needs the bpf engine%s", row->word, why.data);
+	buf_release(&why);
+	return -EINVAL;
+}
+
+static int check_engine(struct options *options)
+{
+	const struct engine *engine = &engines[options->engine];
+
+	if (engine->standalone && options->bpf.receivers)
 		log_info("--receivers needs the bpf engine: with %s, no class comes above vtable stubs", engine->name);
-	if (engine->standalone && session->holders) {
-		log_error("--holders needs the bpf engine: engine %s does not see who releases a lock", engine->name);
-		return -EINVAL;
+	for (const struct record_of_bpf *row = record_of_bpf; row->word; row++) {
+		if (!is_set(options, row))
+			continue;
+		options->needs_bpf |= row->must;
+		if (engine->standalone)
+			return refuse_engine(engine, row);
 	}
-	if (engine->standalone && session->tlab) {
-		log_error("--tlab needs the bpf engine, which sets probes in HotSpot: engine %s cannot", engine->name);
-		return -EINVAL;
-	}
-	if (engine->standalone && session->max_overhead > 0) {
-		log_error("--max-overhead needs the bpf engine: engine %s cannot change its rate", engine->name);
-		return -EINVAL;
-	}
-	for (size_t i = 0; session->agent == AGENT_NEVER && i < session->events.len; i++)
-		if (!event_has_ticks(session->events.items[i].event) &&
-		    !(session->tlab && session->events.items[i].event == event_by_name("alloc"))) {
+	for (size_t i = 0; options->agent == AGENT_NEVER && i < options->events.len; i++)
+		if (!event_has_ticks(options->events.items[i].event) &&
+		    !(options->tlab && options->events.items[i].event == event_by_name("alloc"))) {
 			log_error("--agent never: %s comes from the agent in the JVM",
-				  session->events.items[i].event->name);
+				  options->events.items[i].event->name);
 			return -EINVAL;
 		}
-	if (!engine_takes(session->engine, &session->events)) {
+	if (!engine_takes(options->engine, &options->events)) {
 		log_error("-e: engine %s samples cpu%s, and events that the JVM reports; others need the bpf engine",
 			  engine->name, engine->counts ? " or page-faults" : "");
 		return -EINVAL;
 	}
-	if (engine->standalone && (session->host || session->agent == AGENT_NEVER)) {
+	if (engine->standalone && (options->host || options->agent == AGENT_NEVER)) {
 		log_error("%s needs the bpf engine: engine %s sees only JVMs with an agent",
-			  session->agent == AGENT_NEVER ? "--agent never"
-			  : session->cgroup		? "--cgroup"
-			  : session->container		? "--container"
-			  : session->comm		? "--comm"
+			  options->agent == AGENT_NEVER ? "--agent never"
+			  : options->cgroup		? "--cgroup"
+			  : options->container		? "--container"
+			  : options->comm		? "--comm"
 							: "--host",
 			  engine->name);
 		return -EINVAL;
@@ -192,20 +186,19 @@ static int parse_user(const char *pattern, uid_t *ret_uid)
 	return 0;
 }
 
-static int set_leave_alone(struct session_options *session, const struct record_options *options)
+static int set_leave_alone(struct options *options)
 {
-	session->leave_alone.patterns = options->leave_alone;
-	if (options->leave_alone.len && !session->host) {
+	if (options->leave_alone.patterns.len && !options->host) {
 		log_error("--leave-alone is for --host, --cgroup, --container and --comm: "
 			  "-p and -- CMD always profile their target");
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < options->leave_alone.len; i++) {
+	for (size_t i = 0; i < options->leave_alone.patterns.len; i++) {
 		uid_t uid;
-		int err = parse_user(options->leave_alone.items[i], &uid);
+		int err = parse_user(options->leave_alone.patterns.items[i], &uid);
 
 		if (!err)
-			err = vec_push(&session->leave_alone.users, uid);
+			err = vec_push(&options->leave_alone.users, uid);
 		if (err < 0)
 			return err;
 	}
@@ -213,10 +206,10 @@ static int set_leave_alone(struct session_options *session, const struct record_
 }
 
 /* Lengthens intervals that are too short for --max-overhead. */
-static int slow_clocks(struct session_options *session, const struct record_options *options)
+static int slow_clocks(struct options *options)
 {
-	for (size_t i = 0; options->max_overhead > 0 && i < session->events.len; i++) {
-		struct event_spec *spec = &session->events.items[i];
+	for (size_t i = 0; options->max_overhead > 0 && i < options->events.len; i++) {
+		struct event_spec *spec = &options->events.items[i];
 
 		if (!spec->event->perf.is_clock || spec->interval >= OVERHEAD_TICK_MIN_NS)
 			continue;
@@ -226,177 +219,172 @@ static int slow_clocks(struct session_options *session, const struct record_opti
 	return 0;
 }
 
-static int set_memory(struct session_options *session, const struct record_options *options)
+static int set_memory(struct options *options)
 {
 	struct buf asked;
 
-	session->max_memory = options->max_memory;
-	if (options->continuous && !options->max_memory)
-		session->max_memory = CONTINUOUS_MEMORY;
-	if (!session->max_memory || session->max_memory >= BUDGET_MIN_BYTES)
+	if (options->given.continuous && !options->max_memory)
+		options->max_memory = CONTINUOUS_MEMORY;
+	if (!options->max_memory || options->max_memory >= BUDGET_MIN_BYTES)
 		return 0;
 	buf_init(&asked);
-	event_amount_text(EVENT_BYTES, session->max_memory, &asked);
+	event_amount_text(EVENT_BYTES, options->max_memory, &asked);
 	log_error("--max-memory: %s is too little, at least %um are needed", asked.data, BUDGET_MIN_BYTES >> 20);
 	buf_release(&asked);
 	return -EINVAL;
 }
 
 /* Other formats cannot hold a sample that stands for several, or are written at the end. */
-static int set_file_limit(struct session_options *session, const struct record_options *options)
+static int check_file_limit(struct options *options)
 {
-	bool is_duet = session->outputs.len && !session->window_ns;
+	bool is_duet = options->outputs.len && !options->window_ns;
 
-	session->max_file = options->max_file;
-	for (size_t i = 0; i < session->outputs.len; i++)
-		is_duet &= !strcmp(session->outputs.items[i].writer->name, "duet");
-	if (session->max_file && !is_duet)
+	for (size_t i = 0; i < options->outputs.len; i++)
+		is_duet &= !strcmp(options->outputs.items[i].writer->name, "duet");
+	if (options->max_file && !is_duet)
 		log_error("--max-file is for one recording of the format duet: add -o duet");
-	else if (session->max_file && session->max_file < RECORD_FILE_MIN_BYTES)
+	else if (options->max_file && options->max_file < RECORD_FILE_MIN_BYTES)
 		log_error("--max-file: at least %uk are needed", RECORD_FILE_MIN_BYTES >> 10);
 	else
 		return 0;
 	return -EINVAL;
 }
 
-/* The writer cuts stacks to the depth, because it decides which end is kept. */
-static void set_depth(struct session_options *session, const struct record_options *options)
+static int set_pairing(struct options *options)
 {
-	session->java_depth = options->depth > DUET_MAX_USER_STACK ? DUET_MAX_JAVA_DEPTH : DUET_JAVA_DEPTH;
-	style_set_depth(&session->style, options->depth);
-}
-
-static int set_pairing(struct session_options *session, const struct record_options *options)
-{
-	if (!options->pairing || !strcmp(options->pairing, "auto"))
+	if (!options->given.pairing || !strcmp(options->given.pairing, "auto"))
 		return 0;
-	session->interval_pairing = !strcmp(options->pairing, "interval");
-	if (session->interval_pairing)
+	options->interval_pairing = !strcmp(options->given.pairing, "interval");
+	if (options->interval_pairing)
 		return 0;
-	log_error("unknown pairing '%s': auto or interval", options->pairing);
+	log_error("unknown pairing '%s': auto or interval", options->given.pairing);
 	return -EINVAL;
 }
 
-static int set_sleep_hook(struct session_options *session, const struct record_options *options)
+static int set_sleep_hook(struct options *options)
 {
-	const char *name = options->sleep_hook;
+	const char *name = options->given.sleep_hook;
 
 	if (!name || !strcmp(name, "auto"))
 		return 0;
-	session->sleep_hook = return_by_name(name);
-	if (session->sleep_hook)
+	options->sleep_hook = return_by_name(name);
+	if (options->sleep_hook)
 		return 0;
 	log_error("unknown hook '%s': `duet check` lists them", name);
 	return -EINVAL;
 }
 
-static int set_agent(struct session_options *session, const struct record_options *options)
+/* Returns the index of the word, or -EINVAL. */
+static int find_word(const char *word, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(word, words[i]))
+			return (int)i;
+	return -EINVAL;
+}
+
+static int set_agent(struct options *options)
 {
 	static const char *const words[] = {
 		[AGENT_ALWAYS] = "always",
 		[AGENT_NEEDED] = "needed",
 		[AGENT_NEVER] = "never",
 	};
-	const char *word = options->agent;
+	const char *word = options->given.agent;
+	int policy;
 
-	if (options->no_attach && word && strcmp(word, words[AGENT_NEVER]) != 0) {
+	if (!word)
+		word = words[options->given.no_attach ? AGENT_NEVER : AGENT_NEEDED];
+	policy = find_word(word, words, sizeof(words) / sizeof(*words));
+	if (options->given.no_attach && policy != AGENT_NEVER) {
 		log_error("--no-attach is --agent never: leave out --agent %s", word);
 		return -EINVAL;
 	}
-	if (!word)
-		word = words[options->no_attach ? AGENT_NEVER : AGENT_NEEDED];
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		if (strcmp(word, words[i]))
-			continue;
-		session->agent = (enum agent_policy)i;
-		return 0;
+	if (policy < 0) {
+		log_error("unknown --agent '%s': needed, always or never", word);
+		return -EINVAL;
 	}
-	log_error("unknown --agent '%s': needed, always or never", word);
-	return -EINVAL;
+	options->agent = (enum agent_policy)policy;
+	return 0;
 }
 
-static int set_signals(struct session_options *session, const struct record_options *options)
+static int set_signals(struct options *options)
 {
 	static const char *const words[] = {
 		[DUET_SIGNALS_ALWAYS] = "always",
 		[DUET_SIGNALS_NEEDED] = "needed",
 		[DUET_SIGNALS_NEVER] = "never",
 	};
+	const char *word = options->given.signals ? options->given.signals : words[DUET_SIGNALS_NEEDED];
+	int signals = find_word(word, words, sizeof(words) / sizeof(*words));
 
-	session->signals = DUET_SIGNALS_NEEDED;
-	for (size_t i = 0; options->signals && i < sizeof(words) / sizeof(*words); i++) {
-		if (strcmp(options->signals, words[i]))
-			continue;
-		session->signals = (enum duet_signals)i;
-		if (session->signals == DUET_SIGNALS_ALWAYS || !engines[session->engine].standalone)
-			return 0;
-		log_error("--signals %s needs the bpf engine: engine %s always uses signals", words[i],
-			  engines[session->engine].name);
+	if (signals < 0) {
+		log_error("unknown --signals '%s': needed, always or never", word);
 		return -EINVAL;
 	}
-	if (!options->signals)
+	options->bpf.signals = (uint32_t)signals;
+	if (!options->given.signals || signals == DUET_SIGNALS_ALWAYS || !engines[options->engine].standalone)
 		return 0;
-	log_error("unknown --signals '%s': needed, always or never", options->signals);
+	log_error("--signals %s needs the bpf engine: engine %s always uses signals", word,
+		  engines[options->engine].name);
 	return -EINVAL;
 }
 
 /* Profiles of other users' processes are private: users who can list the folder must not be able to read them. */
-static int set_access(struct session_options *session, const struct record_options *options)
+static int set_access(struct options *options)
 {
-	struct io_access *access = &session->folder.access;
+	struct io_access *access = &options->folder.access;
 
-	*access = (struct io_access){.is_private = session->host || options->proc_ns, .group = IO_NO_GROUP};
-	if (!options->group)
+	*access = (struct io_access){.is_private = options->host || options->usages_ns, .group = IO_NO_GROUP};
+	if (!options->given.group)
 		return 0;
-	if (session->host)
-		return outputs_find_group(options->group, &access->group);
+	if (options->host)
+		return outputs_find_group(options->given.group, &access->group);
 	log_error("--group is for --host, --cgroup, --container and --comm: the umask decides about other files");
 	return -EINVAL;
 }
 
-static int set_windows(struct session_options *session, const struct record_options *options)
+static int set_windows(struct options *options)
 {
-	if (!options->continuous) {
-		if (!options->window_ns && !options->keep_files && !options->keep_age_ns && !options->keep_bytes)
+	if (!options->given.continuous) {
+		if (!options->window_ns && !options->folder.keep_files && !options->folder.keep_age_ns &&
+		    !options->folder.keep_bytes)
 			return 0;
 		log_error("--window and --keep-… are for --continuous");
 		return -EINVAL;
 	}
-	session->window_ns = options->window_ns ? options->window_ns : DEFAULT_WINDOW_NS;
-	session->folder.keep_files = options->keep_files;
-	session->folder.keep_age_ns = options->keep_age_ns;
-	session->folder.keep_bytes = options->keep_bytes;
-	if (session->window_ns >= WINDOW_MIN_NS && session->window_ns <= WINDOW_MAX_NS)
+	if (!options->window_ns)
+		options->window_ns = DEFAULT_WINDOW_NS;
+	if (options->window_ns >= WINDOW_MIN_NS && options->window_ns <= WINDOW_MAX_NS)
 		return 0;
 	log_error("--window: 1s to 1d are accepted");
 	return -EINVAL;
 }
 
-static bool has_jfr_file(const struct session_options *session)
+static bool has_jfr_file(const struct options *options)
 {
-	for (size_t i = 0; i < session->outputs.len; i++)
-		if (!strcmp(session->outputs.items[i].writer->name, "jfr") && session->outputs.items[i].file)
+	for (size_t i = 0; i < options->outputs.len; i++)
+		if (!strcmp(options->outputs.items[i].writer->name, "jfr") && options->outputs.items[i].file)
 			return true;
 	return false;
 }
 
-static bool has_usages(const struct session_options *session)
+static bool has_usages(const struct options *options)
 {
-	for (size_t i = 0; i < session->outputs.len; i++)
-		if (session->outputs.items[i].writer->has_usages)
+	for (size_t i = 0; i < options->outputs.len; i++)
+		if (options->outputs.items[i].writer->has_usages)
 			return true;
 	return false;
 }
 
 /* What processes use. */
-static int set_usages(struct session_options *session, const struct record_options *options)
+static int check_usages(struct options *options)
 {
-	session->usages_ns = options->proc_ns;
-	if (!options->proc_ns)
+	if (!options->usages_ns)
 		return 0;
-	if (options->proc_ns < CENSUS_INTERVAL_MIN_NS)
+	if (options->usages_ns < CENSUS_INTERVAL_MIN_NS)
 		log_error("--proc: 100ms and more are accepted");
-	else if (!has_usages(session))
+	else if (!has_usages(options))
 		log_error("--proc is for the formats duet, jfr and text: add -o or -f with one of them");
 	else
 		return 0;
@@ -404,69 +392,45 @@ static int set_usages(struct session_options *session, const struct record_optio
 }
 
 /* The JVM's own recorder has what belongs to the machine and the JVM, unless --jfropts divides it. */
-static int set_jfr(struct session_options *session, const struct record_options *options)
+static int set_jfr(struct options *options)
 {
-	session->jfrsync = options->jfrsync;
-	session->style.jfr.without = options->jfropts & WRITER_WITHOUT_ALL;
-	if (options->jfrsync && !options->jfropts)
-		session->style.jfr.without = WRITER_WITHOUT_ALL;
-	if (!options->jfrsync || (session->pids.len == 1 && !session->window_ns && has_jfr_file(session)))
+	options->style.jfr.without = options->given.jfropts & WRITER_WITHOUT_ALL;
+	if (options->jfrsync && !options->given.jfropts)
+		options->style.jfr.without = WRITER_WITHOUT_ALL;
+	if (!options->jfrsync || (options->pids.len == 1 && !options->window_ns && has_jfr_file(options)))
 		return 0;
 	log_error("--jfrsync is for one JVM and a JFR file: -p PID -f FILE.jfr");
 	return -EINVAL;
 }
 
-static int set_style(struct session_options *session, const struct record_options *options)
+static int set_style(struct options *options)
 {
-	session->style = options->style;
-	set_depth(session, options);
-	return style_set(&session->style, options->by);
+	/* the writer cuts stacks to the depth, because it decides which end is kept */
+	options->java_depth = options->given.depth > DUET_MAX_USER_STACK ? DUET_MAX_JAVA_DEPTH : DUET_JAVA_DEPTH;
+	style_set_depth(&options->style, options->given.depth);
+	return style_set(&options->style, options->given.by);
 }
 
-static int set_outputs(struct session_options *session, const struct record_options *options)
+static int set_duration(struct options *options)
 {
-	return outputs_set(session, &options->files, options->format);
-}
-
-static int set_duration(struct session_options *session, const struct record_options *options)
-{
-	session->duration_ns = options->duration_ns;
-	if (!options->duration_ns && !session->command && !options->continuous)
-		session->duration_ns = DEFAULT_DURATION_NS;
+	if (!options->duration_ns && !options->command && !options->given.continuous)
+		options->duration_ns = DEFAULT_DURATION_NS;
 	return 0;
 }
 
-static void copy_values(struct session_options *session, const struct record_options *options)
+int record_options_finish(struct options *options, const struct command_words *words)
 {
-	session->all_user = options->all_user;
-	session->cpus = options->cpus;
-	session->policies = options->policies;
-	session->receivers = options->receivers;
-	session->offsets = options->offsets;
-	session->only_cpu = options->only_cpu;
-	session->spark_names = options->spark_names;
-	session->max_overhead = options->max_overhead;
-	session->metrics = options->metrics;
-}
+	/* Each sets or checks one thing. They are called in this order: a check comes after what it looks at. */
+	static int (*const steps[])(struct options * options) = {
+		set_duration, set_engine,   record_events_set, check_events,	 set_sleep_hook,
+		set_agent,    check_engine, set_leave_alone,   slow_clocks,	 set_memory,
+		set_pairing,  set_style,    set_signals,       set_windows,	 set_access,
+		outputs_set,  check_usages, set_jfr,	       check_file_limit,
+	};
+	int err = record_targets_set(options, words);
 
-typedef int (*session_setter)(struct session_options *session, const struct record_options *options);
-
-/* Each sets or checks one thing. They are called in this order: a check comes after what it looks at. */
-static const session_setter setters[] = {
-	set_duration, record_events_set, set_sleeps, set_sleep_hook, set_locks,	      set_live,
-	set_alloc,    set_engine,	 set_agent,  check_engine,   set_leave_alone, slow_clocks,
-	set_memory,   set_pairing,	 set_style,  set_signals,    set_windows,     set_access,
-	set_outputs,  set_usages,	 set_jfr,    set_file_limit,
-};
-
-static int fill_session(struct session_options *session, const struct record_options *options,
-			const struct command_words *words)
-{
-	int err = record_targets_set(session, options, words);
-
-	copy_values(session, options);
-	for (size_t i = 0; !err && i < sizeof(setters) / sizeof(setters[0]); i++)
-		err = setters[i](session, options);
+	for (size_t i = 0; !err && i < sizeof(steps) / sizeof(*steps); i++)
+		err = steps[i](options);
 	return err;
 }
 
@@ -483,39 +447,30 @@ static void join_words(struct buf *line, int argc, char **argv)
 	}
 }
 
-void record_session_release(struct session_options *session)
+/* ---- the struct ---- */
+
+void record_options_init(struct options *options)
 {
-	outputs_release(session);
-	vec_release(&session->leave_alone.users);
-	vec_release(&session->pids);
+	memset(options, 0, sizeof(*options));
+	writer_options_default(&options->style);
 }
 
-/* ---- the same options from a configuration ---- */
-
-struct record_options *record_options_new(void)
+void record_options_unfinish(struct options *options)
 {
-	struct record_options *options = calloc(1, sizeof(*options));
-
-	if (options)
-		writer_options_default(&options->style);
-	return options;
+	outputs_release(options);
+	vec_release(&options->leave_alone.users);
+	vec_release(&options->pids);
 }
 
-static void release_options(struct record_options *options)
+void record_options_release(struct options *options)
 {
-	free(options->pids.items);
-	free(options->events.items);
-	free(options->files.items);
-	free(options->leave_alone.items);
-	free(options->traces.items);
+	record_options_unfinish(options);
+	free(options->given.pids.items);
+	free(options->given.events.items);
+	free(options->given.files.items);
+	free(options->given.traces.items);
+	free(options->leave_alone.patterns.items);
 	style_release(&options->style);
-}
-
-void record_options_free(struct record_options *options)
-{
-	if (options)
-		release_options(options);
-	free(options);
 }
 
 const struct opt *record_option(const char *word)
@@ -523,7 +478,7 @@ const struct opt *record_option(const char *word)
 	return opt_by_word(record_rows, word);
 }
 
-int record_options_set(struct record_options *options, const char *word, const char *value, struct buf *why)
+int record_options_set(struct options *options, const char *word, const char *value, struct buf *why)
 {
 	const struct opt *row = record_option(word);
 
@@ -534,54 +489,40 @@ int record_options_set(struct record_options *options, const char *word, const c
 	return -EINVAL;
 }
 
-int record_options_fill(struct record_options *options, const char *folder, struct session_options *session)
+int record_options_finish_daemon(struct options *options)
 {
-	const char *only[] = {folder};
-	struct record_options filled;
-
-	options->continuous = true;
+	options->given.continuous = true;
 	options->host = !options->cgroup && !options->container && !options->comm;
 	if (!(options->max_overhead > 0))
 		options->max_overhead = DAEMON_OVERHEAD;
-	filled = *options; /* a copy: a later line may still name a folder */
-	if (!filled.files.len) {
-		filled.files.items = only;
-		filled.files.len = 1;
-	}
-	return fill_session(session, &filled, &(struct command_words){.dashdash = -1});
+	return record_options_finish(options, &(struct command_words){.dashdash = -1});
 }
+
+/* ---- the command ---- */
 
 static void init(void *options)
 {
-	writer_options_default(&((struct record_options *)options)->style);
+	record_options_init(options);
 }
 
 static void release(void *options)
 {
-	release_options(options);
+	record_options_release(options);
 }
-
-static struct record_gate entrance; /* of record_behind_gate() */
 
 static int run(void *context, const struct command_words *words)
 {
-	const struct record_options *options = context;
-	struct session_options session = {0};
+	struct options *options = context;
 	struct buf line;
 	int code = 2;
 
 	buf_init(&line);
 	join_words(&line, words->argc, words->argv);
-	session.command_line = line.data;
-	session.loaded_agent = entrance.control;
-	session.await = entrance.await;
-	session.await_context = entrance.context;
-	session.as_called = entrance.await != NULL;
-	if (options->verbose)
+	options->command_line = line.data;
+	if (options->given.verbose)
 		log_set_level(LOG_DEBUG);
-	if (!fill_session(&session, options, words))
-		code = session_run(&session);
-	record_session_release(&session);
+	if (!record_options_finish(options, words))
+		code = session_run(options);
 	buf_release(&line);
 	return code;
 }
@@ -596,16 +537,10 @@ const struct command cmd_record = {
 		    "  duet record --host -e cpu,offcpu -f host.html     the whole host, running and waiting\n"
 		    "  duet record -f start.html -- java -jar app.jar    a program from its first instruction\n",
 	.rows = record_rows,
-	.options_bytes = sizeof(struct record_options),
+	.options_bytes = sizeof(struct options),
 	.most_words = INT_MAX,
 	.explain = record_targets_lack_dashes,
 	.init = init,
 	.release = release,
 	.run = run,
 };
-
-int record_behind_gate(int argc, char **argv, const struct record_gate *gate)
-{
-	entrance = *gate;
-	return command_run(&cmd_record, argc, argv);
-}

@@ -21,7 +21,6 @@
 struct config_reader {
 	struct config *config;
 	const char *path;
-	const char *folder;
 	const char *words[WORDS_MAX]; /* words given so far */
 	unsigned lines[WORDS_MAX]; /* and the lines that they are in */
 	size_t count;
@@ -80,16 +79,16 @@ static int set_word(struct config_reader *reader, char *line, struct buf *why)
 	err = check_twice(reader, word, why);
 	if (!err && !is_of_files(word)) /* a sum, because the order of words does not matter */
 		reader->config->sampling += hash_bytes(value, strlen(value), hash_bytes(word, strlen(word), 0));
-	return err ? err : record_options_set(reader->config->options, word, value, why);
+	return err ? err : record_options_set(&reader->config->options, word, value, why);
 }
 
-/* Checks all lines so far together. record_options_fill() reports the error. */
-static int check(struct config_reader *reader)
+/* Checks all lines so far together, in a copy, and reports the error. */
+static int check(const struct config_reader *reader)
 {
-	struct session_options session = {0};
-	int err = record_options_fill(reader->config->options, reader->folder, &session);
+	struct options options = reader->config->options;
+	int err = record_options_finish_daemon(&options);
 
-	record_session_release(&session);
+	record_options_unfinish(&options);
 	return err;
 }
 
@@ -181,17 +180,18 @@ static int read_text(const char *path, bool is_optional, char **ret_text)
 
 int config_read(struct config *config, const char *path, const char *folder, bool is_optional)
 {
-	struct config_reader reader = {.config = config, .path = path, .folder = folder};
+	struct config_reader reader = {.config = config, .path = path};
 	int err;
 
 	*config = (struct config){0};
 	err = read_text(path, is_optional, &config->text);
 	if (err < 0)
 		return err;
-	config->options = record_options_new();
-	err = config->text && config->options ? read_lines(&reader) : -ENOMEM;
+	record_options_init(&config->options);
+	config->options.folder.folder = folder;
+	err = config->text ? read_lines(&reader) : -ENOMEM;
 	if (!err)
-		err = record_options_fill(config->options, folder, &config->session);
+		err = record_options_finish_daemon(&config->options);
 	if (err < 0)
 		config_release(config);
 	return err;
@@ -199,8 +199,7 @@ int config_read(struct config *config, const char *path, const char *folder, boo
 
 void config_release(struct config *config)
 {
-	record_session_release(&config->session);
-	record_options_free(config->options);
+	record_options_release(&config->options);
 	free(config->text);
 	*config = (struct config){0};
 }

@@ -6,12 +6,11 @@
 #ifndef CMD_CONFIG_H
 #define CMD_CONFIG_H
 
-#include "session/session.h"
+#include "event/options.h"
 
 struct config {
 	char *text; /* the file's text, cut into words */
-	struct record_options *options;
-	struct session_options session; /* points into `text` and `options` */
+	struct options options; /* points into `text` */
 	uint64_t sampling; /* hash of all words except those of the output files: equal if only the output differs */
 };
 

@@ -183,7 +183,7 @@ static int parse_formats(struct formats *formats, const char *list, struct write
 }
 
 /* Replaces %p (pid), %t (time), %n (number of the recording, always 1) and %%. NULL when out of memory. */
-static char *expand_file(const struct session_options *session, const char *file)
+static char *expand_file(const struct options *options, const char *file)
 {
 	time_t now = time(NULL);
 	char stamp[32] = "";
@@ -200,7 +200,7 @@ static char *expand_file(const struct session_options *session, const char *file
 		}
 		c++;
 		if (*c == 'p')
-			buf_printf(&path, "%d", session->pids.len ? session->pids.items[0] : (int)getpid());
+			buf_printf(&path, "%d", options->pids.len ? options->pids.items[0] : (int)getpid());
 		else if (*c == 't')
 			buf_add_str(&path, stamp);
 		else
@@ -210,35 +210,36 @@ static char *expand_file(const struct session_options *session, const char *file
 }
 
 /* Takes ownership of `file`; NULL means stdout, or a folder. */
-static int add_output(struct session_options *session, const struct writer *writer, char *file)
+static int add_output(struct options *options, const struct writer *writer, char *file)
 {
-	if (!file && !session->window_ns && session->events.len > 1 && !writer->has_all_events) {
+	if (!file && !options->window_ns && options->events.len > 1 && !writer->has_all_events) {
 		log_error("the %s format has a file for each event: give -f FILE", writer->name);
 		return -EINVAL;
 	}
-	if (!vec_push(&session->outputs, (struct session_output){.file = file, .writer = writer}))
+	if (!vec_push(&options->outputs, (struct session_output){.file = file, .writer = writer}))
 		return 0;
 	free(file);
 	return -ENOMEM;
 }
 
 /* Uses `writer` for all files; if it is NULL, uses the format of each file name. */
-static int add_files(struct session_options *session, const struct opt_strings *files, const struct writer *writer)
+static int add_files(struct options *options, const struct writer *writer)
 {
+	const struct opt_strings *files = &options->given.files;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < files->len; i++) {
-		char *file = expand_file(session, files->items[i]);
+		char *file = expand_file(options, files->items[i]);
 
-		err = file ? add_output(session, writer ? writer : writer_by_path(file), file) : -ENOMEM;
+		err = file ? add_output(options, writer ? writer : writer_by_path(file), file) : -ENOMEM;
 	}
 	if (!files->len)
-		err = add_output(session, writer ? writer : writer_by_name("text"), NULL);
+		err = add_output(options, writer ? writer : writer_by_name("text"), NULL);
 	return err;
 }
 
 /* For "out" or "out.html" and the formats col and flamegraph, the files are out.col and out.html. */
-static int add_named(struct session_options *session, const struct writer *writer, const char *file)
+static int add_named(struct options *options, const struct writer *writer, const char *file)
 {
 	size_t stem = writer_stem(file), len;
 	const char *extension = writer_extension(writer, &len);
@@ -247,13 +248,14 @@ static int add_named(struct session_options *session, const struct writer *write
 
 	buf_init(&path);
 	buf_printf(&path, "%.*s.%.*s", (int)stem, file, (int)len, extension);
-	expanded = expand_file(session, path.data);
+	expanded = expand_file(options, path.data);
 	buf_release(&path);
-	return expanded ? add_output(session, writer, expanded) : -ENOMEM;
+	return expanded ? add_output(options, writer, expanded) : -ENOMEM;
 }
 
-static int add_several(struct session_options *session, const struct opt_strings *files, const struct formats *formats)
+static int add_several(struct options *options, const struct formats *formats)
 {
+	const struct opt_strings *files = &options->given.files;
 	int err = 0;
 
 	if (files->len != 1 && files->len != formats->len) {
@@ -263,19 +265,19 @@ static int add_several(struct session_options *session, const struct opt_strings
 		return -EINVAL;
 	}
 	for (size_t i = 0; !err && i < formats->len; i++) {
-		char *file = files->len == 1 ? NULL : expand_file(session, files->items[i]);
+		char *file = files->len == 1 ? NULL : expand_file(options, files->items[i]);
 
 		if (files->len == 1)
-			err = add_named(session, formats->items[i], files->items[0]);
+			err = add_named(options, formats->items[i], files->items[0]);
 		else
-			err = file ? add_output(session, formats->items[i], file) : -ENOMEM;
+			err = file ? add_output(options, formats->items[i], file) : -ENOMEM;
 	}
 	return err;
 }
 
-static int add_continuous(struct session_options *session, const struct opt_strings *files,
-			  const struct formats *formats)
+static int add_continuous(struct options *options, const struct formats *formats)
 {
+	const struct opt_strings *files = &options->given.files;
 	int err = 0;
 
 	if (files->len > 1) {
@@ -288,37 +290,42 @@ static int add_continuous(struct session_options *session, const struct opt_stri
 			  files->items[0]);
 		return -EINVAL;
 	}
-	session->folder.folder = files->len ? files->items[0] : ".";
+	if (files->len)
+		options->folder.folder = files->items[0];
+	else if (!options->folder.folder)
+		options->folder.folder = ".";
 	for (size_t i = 0; !err && i < formats->len; i++)
-		err = add_output(session, formats->items[i], NULL);
+		err = add_output(options, formats->items[i], NULL);
 	return err;
 }
 
-int outputs_set(struct session_options *session, const struct opt_strings *files, const char *list)
+int outputs_set(struct options *options)
 {
+	const struct opt_strings *files = &options->given.files;
+	const char *list = options->given.format;
 	struct formats formats = {0};
-	int err = parse_formats(&formats, list || !session->window_ns ? list : CONTINUOUS_FORMATS, &session->style);
+	int err = parse_formats(&formats, list || !options->window_ns ? list : CONTINUOUS_FORMATS, &options->style);
 
 	for (size_t i = 0; !err && i < files->len; i++)
-		err = outputs_check_name(files->items[i], list || session->window_ns);
+		err = outputs_check_name(files->items[i], list || options->window_ns);
 	if (err < 0)
 		return err;
-	if (session->window_ns)
-		err = add_continuous(session, files, &formats);
+	if (options->window_ns)
+		err = add_continuous(options, &formats);
 	else if (formats.len > 1)
-		err = add_several(session, files, &formats);
+		err = add_several(options, &formats);
 	else
-		err = add_files(session, files, formats.items[0]);
+		err = add_files(options, formats.items[0]);
 	if (err == -ENOMEM)
 		log_error("out of memory");
 	return err;
 }
 
-void outputs_release(struct session_options *session)
+void outputs_release(struct options *options)
 {
-	for (size_t i = 0; i < session->outputs.len; i++)
-		free(session->outputs.items[i].file);
-	vec_release(&session->outputs);
+	for (size_t i = 0; i < options->outputs.len; i++)
+		free(options->outputs.items[i].file);
+	vec_release(&options->outputs);
 }
 
 int outputs_find_group(const char *name, gid_t *ret_gid)

@@ -4,14 +4,13 @@
 #define CMD_OUTPUTS_H
 
 #include "base/opt.h"
-#include "session/session.h"
+#include "event/options.h"
 
 /*
- * Fills session->outputs, and for a continuous recording (session->window_ns is set) also session->folder. `formats` is
- * a list with commas, or NULL. The strings of `files` must outlive the session. Returns 0, or -EINVAL or -ENOMEM after
- * reporting the error.
+ * Fills options->outputs from -f and -o, and for a continuous recording (options->window_ns is set) also the folder's
+ * name, if it is given. Returns 0, or -EINVAL or -ENOMEM after reporting the error.
  */
-int outputs_set(struct session_options *session, const struct opt_strings *files, const char *formats);
+int outputs_set(struct options *options);
 /* The writer of "NAME" or "NAME=N", see writer_by_word(). NULL after reporting the error. */
 const struct writer *outputs_find_writer(const char *word, struct writer_options *style);
 /*
@@ -21,7 +20,7 @@ const struct writer *outputs_find_writer(const char *word, struct writer_options
 int outputs_check_name(const char *path, bool has_format);
 /* Reports what the format cannot hold, and how many stacks were cut, if any: see struct writer_options. */
 void outputs_report_lacks(const struct writer *writer, const struct profile *profile, uint64_t cut);
-void outputs_release(struct session_options *session);
+void outputs_release(struct options *options);
 /* Finds a group of /etc/group, and looks nowhere else. Returns 0, or -EINVAL after reporting the error. */
 int outputs_find_group(const char *name, gid_t *ret_gid);
 

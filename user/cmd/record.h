@@ -1,40 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of `duet record`, for a configuration. */
+/* The options of a recording: set by words, or by their members, then checked and completed. */
 #ifndef CMD_RECORD_H
 #define CMD_RECORD_H
 
-#include "attach/attach.h"
 #include "base/buf.h"
 #include "base/opt.h"
-#include "session/session.h"
+#include "cmd/cmd.h"
+#include "event/options.h"
 
 #define RECORD_FILE_MIN_BYTES (64u << 10) /* least value of --max-file */
 
-struct record_options;
-
 const struct opt *record_option(const char *word); /* returns the row of a long option, or NULL */
-struct record_options *record_options_new(void); /* returns the defaults, or NULL when out of memory */
-void record_options_free(struct record_options *options);
-/* Sets one long option. `value` is not copied. Returns 0, or -EINVAL with one sentence in `why`. */
-int record_options_set(struct record_options *options, const char *word, const char *value, struct buf *why);
+void record_options_init(struct options *options); /* sets the defaults, and every other byte to 0 */
+void record_options_release(struct options *options);
 /*
- * Fills *session for a continuous recording of the host; `folder` is used when no option names one. *session points
- * into `options`. Returns 0, or -EINVAL after reporting the error. In both cases call record_session_release().
+ * Sets one long option, as in a configuration. `value` is not copied. Returns 0, or -EINVAL with one sentence in `why`.
  */
-int record_options_fill(struct record_options *options, const char *folder, struct session_options *session);
-/* Lets a recording wait until it may begin. */
-struct record_gate {
-	/* where the one process's loaded agent listens; read after await(); name[0] is 0: an agent is attached */
-	const struct attach_control *control;
-	int (*await)(void *context); /* see struct session_options */
-	void *context;
-};
-
+int record_options_set(struct options *options, const char *word, const char *value, struct buf *why);
 /*
- * Runs `duet record WORDS` for one process, with a gate, and with native memory as async-profiler's callers expect it.
- * Returns the exit code. For a process that does nothing else.
+ * Call once when all that is given is set: decides what it means, and checks it. `words` may name processes or a
+ * command. Returns 0, or -errno after reporting the error.
  */
-int record_behind_gate(int argc, char **argv, const struct record_gate *gate);
-void record_session_release(struct session_options *session);
+int record_options_finish(struct options *options, const struct command_words *words);
+/* The same for a continuous recording of the host. */
+int record_options_finish_daemon(struct options *options);
+/* Releases what the functions above made, for a copy of options that were not finished. */
+void record_options_unfinish(struct options *options);
 
 #endif

@@ -3,10 +3,9 @@
 #ifndef CMD_RECORD_EVENTS_H
 #define CMD_RECORD_EVENTS_H
 
-struct record_options;
-struct session_options;
+struct options;
 
-/* Fills session->events, and session->engine where -e names one. Returns 0, or -EINVAL after reporting the error. */
-int record_events_set(struct session_options *session, const struct record_options *options);
+/* Fills options->events, and options->engine where -e names one. Returns 0, or -EINVAL after reporting the error. */
+int record_events_set(struct options *options);
 
 #endif

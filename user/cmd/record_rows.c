@@ -15,7 +15,7 @@
 
 #define CPUS_MAX 8192 /* the kernel can have no more (NR_CPUS) */
 
-#define FIELD(name) .offset = offsetof(struct record_options, name)
+#define FIELD(name) .offset = offsetof(struct options, name)
 
 static void event_names(struct buf *out)
 {
@@ -40,12 +40,12 @@ static const char *interval_word(const struct event *event)
 /* A row for each event that has an option. */
 static const struct opt *event_rows(void)
 {
-	static struct opt rows[RECORD_EVENT_OPTIONS + 1]; /* the last is OPT_END */
+	static struct opt rows[OPTIONS_EVENTS + 1]; /* the last is OPT_END */
 	struct opt *row = rows;
 
 	if (rows[0].word)
 		return rows;
-	for (size_t i = 0; event_table[i] && i < RECORD_EVENT_OPTIONS; i++) {
+	for (size_t i = 0; event_table[i] && i < OPTIONS_EVENTS; i++) {
 		const struct event *event = event_table[i];
 
 		if (event->option)
@@ -53,7 +53,7 @@ static const struct opt *event_rows(void)
 					      .value = interval_word(event),
 					      .help = event->help,
 					      .parse = opt_event,
-					      .offset = offsetof(struct record_options, event_options) +
+					      .offset = offsetof(struct options, given.event_options) +
 							i * sizeof(const char *)};
 	}
 	return rows;
@@ -70,11 +70,11 @@ static int opt_freq(void *field, const char *value, struct buf *why)
 	return opt_u32_up_to((uint32_t)(NS_PER_SEC / event_table[0]->least_interval), field, value, why);
 }
 
-/* [struct record_range] "1ms..10s"; either end may be left out. */
+/* [struct duet_range] "1ms..10s"; either end may be left out. */
 static int opt_range(void *field, const char *value, struct buf *why)
 {
 	const char *dots = strstr(value, "..");
-	struct record_range range = {0};
+	struct duet_range range = {0};
 	char least[32] = "";
 	int err = 0;
 
@@ -93,12 +93,11 @@ static int opt_range(void *field, const char *value, struct buf *why)
 		err = -EINVAL;
 	}
 	if (!err)
-		*(struct record_range *)field = range;
+		*(struct duet_range *)field = range;
 	return err;
 }
 
-/* [uint32_t] 1 + the number of a CPU */
-static int opt_cpu(void *field, const char *value, struct buf *why)
+int record_cpu(void *field, const char *value, struct buf *why)
 {
 	char *end;
 	unsigned long cpu = strtoul(value, &end, 10);
@@ -142,7 +141,7 @@ static void hook_words(struct buf *out)
 const struct opt record_rows[] = {
 	OPT_GROUP("Target"),
 	{'p', "pid", "PID|NAME[,…]", "profile these processes, or the JVM that runs this jar or main class",
-		opt_strings, FIELD(pids), OPT_NOT_CONFIG | OPT_OF_HOST, list_jvm_choices, .is_short = true},
+		opt_strings, FIELD(given.pids), OPT_NOT_CONFIG | OPT_OF_HOST, list_jvm_choices, .is_short = true},
 	{0, "host", NULL, "profile every process of the host", opt_flag, FIELD(host), OPT_NOT_CONFIG,
 		.is_short = true},
 	{0, "cgroup", "PATH", "profile every process in this cgroup (v2) and below it", opt_string, FIELD(cgroup),
@@ -153,12 +152,12 @@ const struct opt record_rows[] = {
 
 	OPT_GROUP("Sampling"),
 	{'e', "event", "EVENT[=N][,…]", "events of `duet list` (default: cpu); =N: interval", opt_strings,
-		FIELD(events), .choices = event_names, .is_short = true},
+		FIELD(given.events), .choices = event_names, .is_short = true},
 	{'i', "interval", "TIME|N", "one sample in TIME of CPU time (default: 10ms), or in N events",
-		opt_string, FIELD(interval), .is_short = true},
-	{0, "freq", "HZ", "the interval of cpu as a rate, up to 100000: 99, 1000", opt_freq, FIELD(freq)},
+		opt_string, FIELD(given.interval), .is_short = true},
+	{0, "freq", "HZ", "the interval of cpu as a rate, up to 100000: 99, 1000", opt_freq, FIELD(given.freq)},
 	{0, "off-cpu", "MIN..MAX", "with -e offcpu and wall: only sleeps of this length: 1ms..10s, 5ms.., ..1s",
-		opt_range, FIELD(off_cpu)},
+		opt_range, FIELD(bpf.sleeps)},
 	{0, "wakers", NULL, "with -e offcpu and wall: show who ended each wait, above the stack that waited", opt_flag,
 		FIELD(wakers)},
 	{0, "holders", NULL, "with -e lock and nativelock: show who held the lock that was waited for", opt_flag,
@@ -171,52 +170,52 @@ const struct opt record_rows[] = {
 		opt_u32, FIELD(survivors)},
 	{0, "ages", NULL, "with -e live: show how old the objects are, above their class", opt_flag, FIELD(ages)},
 	{0, "record-cpu", NULL, "stacks of ticks and counters begin with the CPU: [CPU-1]", opt_flag, FIELD(cpus)},
-	{0, "target-cpu", "N", "ticks and counters of this CPU alone", opt_cpu, FIELD(only_cpu)},
+	{0, "target-cpu", "N", "ticks and counters of this CPU alone", record_cpu, FIELD(only_cpu)},
 	{0, "sched", NULL, "stacks begin with the thread's scheduling policy: [SCHED_BATCH]", opt_flag,
-		FIELD(policies)},
+		FIELD(bpf.policies)},
 	{0, "receivers", NULL, "above vtable and itable stubs, the class of the object that is called", opt_flag,
-		FIELD(receivers)},
+		FIELD(bpf.receivers)},
 	{0, "offsets", NULL, "native frames have the offset of their instruction, for `duet annotate`", opt_flag,
 		FIELD(offsets)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,
 		FIELD(duration_ns), OPT_NOT_CONFIG, .is_short = true},
-	{0, "engine", "ENGINE", "what takes the samples; see `duet check`", opt_string, FIELD(engine),
+	{0, "engine", "ENGINE", "what takes the samples; see `duet check`", opt_string, FIELD(given.engine),
 		.choices = engine_choices},
 	{'j', "jstackdepth", "N", "most frames of a stack, up to 16384 (default: all, but only both ends above 1024)",
-		opt_u32, FIELD(depth)},
+		opt_u32, FIELD(given.depth)},
 	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
 	{0, "agent", "WHEN", "when a JVM gets an agent (default: needed); without, it is read from outside", opt_string,
-		FIELD(agent), .choices = agent_words},
-	{0, "no-attach", NULL, "the same as --agent never", opt_flag, FIELD(no_attach)},
+		FIELD(given.agent), .choices = agent_words},
+	{0, "no-attach", NULL, "the same as --agent never", opt_flag, FIELD(given.no_attach)},
 	{0, "leave-alone", "PATTERN",
 		"no agent in JVMs of this name, main class, jar, container, cgroup, user:NAME or uid:N",
-		opt_strings, FIELD(leave_alone)},
+		opt_strings, FIELD(leave_alone.patterns)},
 	{0, "signals", "WHEN", "when to ask the agent for Java frames, too (default: needed)", opt_string,
-		FIELD(signals), .choices = signal_words},
+		FIELD(given.signals), .choices = signal_words},
 	{0, "pairing", "RULE", "how to pair samples with Java stacks; interval: without signal cookies", opt_string,
-		FIELD(pairing), .choices = pairing_words},
+		FIELD(given.pairing), .choices = pairing_words},
 	{0, "off-cpu-hook", "HOOK", "at which hook of the kernel sleeps are sampled, see `duet check`", opt_string,
-		FIELD(sleep_hook), .choices = hook_words},
+		FIELD(given.sleep_hook), .choices = hook_words},
 	{0, "java-collect-spark-app-name-as-appid", NULL, "add the name of Spark's application to the main class",
 		opt_flag, FIELD(spark_names)},
 
 	OPT_GROUP("More events, beside those of -e, with their interval"),
 	{.rows = event_rows},
 	{0, "trace", "CLASS.METHOD[:TIME]",
-		"time of calls of a Java method that take TIME or longer; repeatable", opt_strings, FIELD(traces)},
+		"time of calls of a Java method that take TIME or longer; repeatable", opt_strings, FIELD(given.traces)},
 	{0, "proc", "TIME", "each TIME, what the machine's processes use: 1, 30; for the formats duet, jfr, text",
-		opt_seconds, FIELD(proc_ns)},
+		opt_seconds, FIELD(usages_ns)},
 	{0, "all", NULL, "cpu (without -e), wall, alloc, live, lock, nativemem, nativelock, if the engine has them",
-		opt_flag, FIELD(all)},
+		opt_flag, FIELD(given.all)},
 
 	OPT_GROUP("Output"),
 	{'f', "file", "FILE", "output file; %p pid, %t time, %n number (default: stdout); repeatable",
-		opt_strings, FIELD(files), OPT_OF_FILES, .is_short = true},
+		opt_strings, FIELD(given.files), OPT_OF_FILES, .is_short = true},
 	{0, "group", "GROUP",
 		"group that may read the files of --host, --cgroup, --container and --comm",
-		opt_string, FIELD(group), OPT_OF_FILES},
+		opt_string, FIELD(given.group), OPT_OF_FILES},
 	{'o', "output", "FORMAT[,…]", "formats of `duet list` (default: by FILE's extension, else text)", opt_string,
-		FIELD(format), OPT_OF_FILES, style_format_names, .is_short = true},
+		FIELD(given.format), OPT_OF_FILES, style_format_names, .is_short = true},
 	{0, "chunksize", "SIZE", "size of a chunk of a JFR file (default: 100m; at least 256k)", opt_bytes,
 		FIELD(style.chunk_bytes), OPT_OF_FILES},
 	{0, "chunktime", "TIME", "length of a chunk of a JFR file (default: 1h; at least 5s)", opt_seconds,
@@ -225,20 +224,21 @@ const struct opt record_rows[] = {
 		opt_string, FIELD(jfrsync), OPT_NOT_CONFIG, jfrsync_words},
 	{0, "jfropts", "BITS",
 		"left out of JFR files: 1 system, 2 properties, 4 libraries, 8 CPU load, 16 heap",
-		opt_u32, FIELD(jfropts), OPT_OF_FILES},
+		opt_u32, FIELD(given.jfropts), OPT_OF_FILES},
 	{0, "max-file", "SIZE", "limit of a file of the format duet; near it, fewer samples are kept", opt_bytes,
 		FIELD(max_file), OPT_NOT_CONFIG},
-	STYLE_ROWS(struct record_options),
+	STYLE_ROWS(struct options, given.by),
 
 	OPT_GROUP("Continuous"),
 	{0, "continuous", NULL, "write window after window into the folder -f, until stopped", opt_flag,
-		FIELD(continuous), OPT_NOT_CONFIG, .is_short = true},
+		FIELD(given.continuous), OPT_NOT_CONFIG, .is_short = true},
 	{0, "window", "TIME", "length of a window (default: 60)", opt_seconds, FIELD(window_ns), OPT_OF_FILES},
-	{0, "keep-files", "N", "remove the oldest files when there are more", opt_u32, FIELD(keep_files),
+	{0, "keep-files", "N", "remove the oldest files when there are more", opt_u32, FIELD(folder.keep_files),
 		OPT_OF_FILES},
-	{0, "keep-age", "TIME", "remove files that are older: 7d, 12h", opt_seconds, FIELD(keep_age_ns), OPT_OF_FILES},
+	{0, "keep-age", "TIME", "remove files that are older: 7d, 12h", opt_seconds, FIELD(folder.keep_age_ns),
+		OPT_OF_FILES},
 	{0, "keep-bytes", "SIZE", "remove the oldest files when all are larger: 500m, 10g", opt_bytes,
-		FIELD(keep_bytes), OPT_OF_FILES},
+		FIELD(folder.keep_bytes), OPT_OF_FILES},
 
 	OPT_GROUP("Limits, and duet itself"),
 	{0, "max-memory", "SIZE",
@@ -249,8 +249,21 @@ const struct opt record_rows[] = {
 		opt_percent, FIELD(max_overhead), .is_short = true},
 	{0, "metrics", "ADDRESS", "Prometheus metrics of duet itself on localhost:PORT or the socket /PATH", opt_string,
 		FIELD(metrics)},
-	{'v', "verbose", NULL, "report more", opt_flag, FIELD(verbose), OPT_NOT_CONFIG},
+	{'v', "verbose", NULL, "report more", opt_flag, FIELD(given.verbose), OPT_NOT_CONFIG},
 	COMMAND_HELP,
 	OPT_END,
+};
+
+#define OF_BPF(word, field, ...) \
+	{word, offsetof(struct options, field), sizeof(((struct options *)0)->field), __VA_ARGS__}
+
+const struct record_of_bpf record_of_bpf[] = {
+	OF_BPF("record-cpu", cpus, true, ": samples of engine %s have no CPU and no policy"),
+	OF_BPF("target-cpu", only_cpu, true, ": samples of engine %s have no CPU and no policy"),
+	OF_BPF("sched", bpf.policies, true, ": samples of engine %s have no CPU and no policy"),
+	OF_BPF("holders", holders, false, ": engine %s does not see who releases a lock"),
+	OF_BPF("tlab", tlab, false, ", which sets probes in HotSpot: engine %s cannot"),
+	OF_BPF("max-overhead", max_overhead, false, ": engine %s cannot change its rate"),
+	{0},
 };
 /* clang-format on */

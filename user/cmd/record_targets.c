@@ -8,9 +8,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cmd/record_rows.h"
 #include "jvms/launch.h"
-#include "session/session.h"
+#include "event/options.h"
 #include "subject/running.h"
 
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
@@ -50,19 +49,19 @@ bool record_targets_lack_dashes(const struct command_words *words)
 
 /* ---- processes ---- */
 
-static int add_pid(struct session_options *session, pid_t pid)
+static int add_pid(struct options *options, pid_t pid)
 {
-	for (size_t i = 0; i < session->pids.len; i++)
-		if (session->pids.items[i] == pid)
+	for (size_t i = 0; i < options->pids.len; i++)
+		if (options->pids.items[i] == pid)
 			return 0;
-	if (session->pids.len >= PIDS_MAX) {
+	if (options->pids.len >= PIDS_MAX) {
 		log_error("more than %d processes: use --host for all of them", PIDS_MAX);
 		return -EINVAL;
 	}
-	return vec_push(&session->pids, pid);
+	return vec_push(&options->pids, pid);
 }
 
-static int add_number(struct session_options *session, const char *text)
+static int add_number(struct options *options, const char *text)
 {
 	char *end;
 	long pid;
@@ -70,7 +69,7 @@ static int add_number(struct session_options *session, const char *text)
 	errno = 0;
 	pid = strtol(text, &end, 10);
 	if (!errno && *text && !*end && pid > 0 && pid <= INT32_MAX)
-		return add_pid(session, (pid_t)pid);
+		return add_pid(options, (pid_t)pid);
 	log_error("'%s' is not a process id: give a number, several with commas: -p 123,456", text);
 	return -EINVAL;
 }
@@ -106,13 +105,13 @@ static void ask_for_choice(const char *name, const struct running *running)
 	buf_release(&list);
 }
 
-static int add_name(struct session_options *session, const char *name)
+static int add_name(struct options *options, const char *name)
 {
 	struct running running;
 	int err = running_find(&running, name);
 
 	if (!err && running.jvms.len == 1)
-		err = add_pid(session, running.jvms.items[0].process->pid);
+		err = add_pid(options, running.jvms.items[0].process->pid);
 	else if (!err && running.jvms.len)
 		ask_for_choice(name, &running);
 	else
@@ -129,13 +128,13 @@ static bool is_name(const char *text)
 	return *text != '-' && strspn(text, "0123456789") < strlen(text);
 }
 
-static int add_processes(struct session_options *session, const char *list)
+static int add_processes(struct options *options, const char *list)
 {
 	char *copy = strdup(list), *rest = copy, *one;
 	int err = copy ? 0 : -ENOMEM;
 
 	while (!err && (one = strsep(&rest, ",")))
-		err = is_name(one) ? add_name(session, one) : add_number(session, one);
+		err = is_name(one) ? add_name(options, one) : add_number(options, one);
 	free(copy);
 	return err;
 }
@@ -153,34 +152,30 @@ bool record_targets_has(const char *name)
 
 /* ---- all of them ---- */
 
-static int count_kinds(const struct session_options *session, const struct record_options *options)
+static int count_kinds(const struct options *options)
 {
-	return (session->pids.len > 0) + options->host + (options->cgroup != NULL) + (options->container != NULL) +
-	       (options->comm != NULL) + (session->command != NULL);
+	return (options->pids.len > 0) + options->host + (options->cgroup != NULL) + (options->container != NULL) +
+	       (options->comm != NULL) + (options->command != NULL);
 }
 
-int record_targets_set(struct session_options *session, const struct record_options *options,
-		       const struct command_words *words)
+int record_targets_set(struct options *options, const struct command_words *words)
 {
 	int err = 0, kinds, plain = words->dashdash < 0 ? words->count : words->dashdash;
 
-	for (size_t i = 0; !err && i < options->pids.len; i++)
-		err = add_processes(session, options->pids.items[i]);
+	for (size_t i = 0; !err && i < options->given.pids.len; i++)
+		err = add_processes(options, options->given.pids.items[i]);
 	for (int i = 0; !err && i < plain; i++) {
 		if (is_name(words->items[i]) && !record_targets_has(words->items[i]) &&
 		    record_targets_lack_dashes(words))
 			return -EINVAL;
-		err = add_processes(session, words->items[i]);
+		err = add_processes(options, words->items[i]);
 	}
 	if (err < 0)
 		return err;
 	if (words->dashdash >= 0 && words->dashdash < words->count)
-		session->command = words->items + words->dashdash;
-	session->cgroup = options->cgroup;
-	session->container = options->container;
-	session->comm = options->comm;
-	kinds = count_kinds(session, options);
-	session->host = !session->pids.len && !session->command;
+		options->command = words->items + words->dashdash;
+	kinds = count_kinds(options);
+	options->host = !options->pids.len && !options->command;
 	if (kinds == 1)
 		return 0;
 	log_error("%s: give -p PID, --host, --cgroup, --container, --comm or -- CMD",

@@ -7,12 +7,10 @@
 
 #include "cmd/cmd.h"
 
-struct record_options;
-struct session_options;
+struct options;
 
 /* Returns 0, or -errno after reporting the error. */
-int record_targets_set(struct session_options *session, const struct record_options *options,
-		       const struct command_words *words);
+int record_targets_set(struct options *options, const struct command_words *words);
 /* Returns true after reporting that a command was given without -- in front of it. */
 bool record_targets_lack_dashes(const struct command_words *words);
 bool record_targets_has(const char *name); /* true if a JVM runs a program of this name */

@@ -6,14 +6,14 @@
 #include "base/opt.h"
 #include "writers/writer.h"
 
-/* Rows for a struct `type` with `const char *by` and `struct writer_options style`. */
+/* Rows for a struct `type` with `struct writer_options style`, and `const char *` in the member `by_field`. */
 /* clang-format off */
 #define STYLE_ROW(type, letter, word, value, help, parse, field, ...) \
 	{letter, word, value, help, parse, .offset = offsetof(type, field), .scope = OPT_OF_FILES, __VA_ARGS__}
-#define STYLE_ROWS(type) \
+#define STYLE_ROWS(type, by_field) \
 	STYLE_ROW(type, 't', "threads", NULL, "a frame for each thread", opt_flag, style.threads, \
 		.is_short = true), \
-	STYLE_ROW(type, 0, "by", "LIST", "leading frames, outermost first, with commas", opt_string, by, \
+	STYLE_ROW(type, 0, "by", "LIST", "leading frames, outermost first, with commas", opt_string, by_field, \
 		.choices = style_group_names), \
 	STYLE_ROW(type, 's', "simple", NULL, "class names without packages", opt_flag, style.style.simple), \
 	STYLE_ROW(type, 'g', "sig", NULL, "method signatures", opt_flag, style.style.signatures), \

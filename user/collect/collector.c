@@ -26,6 +26,7 @@
 #include "collect/tables/mapping_events.h"
 #include "collect/tables/unwind_tables.h"
 #include "collect/tlab_probes.h"
+#include "event/options.h"
 #include "proc/process.h"
 
 #include "duet.skel.h"
@@ -37,7 +38,7 @@
 
 struct collector {
 	struct event_list events;
-	bool wakers; /* collector_options.wakers */
+	bool wakers; /* options.wakers */
 	struct programs programs;
 	struct bpf_link *exec;
 	struct bpf_link *exit;
@@ -60,7 +61,7 @@ struct collector {
 	struct sleepers *sleepers; /* NULL if no event needs them */
 	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
 	struct cpus cpus;
-	uint32_t only_cpu; /* collector_options.only_cpu */
+	uint32_t only_cpu; /* options.only_cpu */
 
 	/* valid during collector_read() */
 	collector_handler handler;
@@ -215,7 +216,7 @@ static int check_events(const struct event_list *events, const struct collector_
 		buf_add_str(why, "several events of this kind in one recording need Linux 5.15: give one of them");
 		return -ENOTSUP;
 	}
-	if (options->wakers && !probe_has_wakers()) {
+	if (options->asked->wakers && !probe_has_wakers()) {
 		buf_add_str(why, "--wakers finds interrupts by the names of the kernel's functions, which are hidden: "
 				 "see `duet check`, or leave it out");
 		return -ENOTSUP;
@@ -232,12 +233,12 @@ static int choose_returns(struct returns *ret, const struct collector_options *o
 	*ret = (struct returns){DUET_RETURN_NONE, DUET_RETURN_NONE};
 	if (!event_list_count(options->events, DUET_PROGRAM_OFFCPU))
 		return 0;
-	*ret = returns_choose(options->sleep_hook);
+	*ret = returns_choose(options->asked->sleep_hook);
 	if (ret->first)
 		return 0;
-	if (options->sleep_hook)
+	if (options->asked->sleep_hook)
 		buf_printf(why, "this kernel has no hook %s: leave out --off-cpu-hook",
-			   return_name(options->sleep_hook));
+			   return_name(options->asked->sleep_hook));
 	else
 		buf_add_str(why, "offcpu, wall and wakeup need a hook of the kernel, see `duet check`: "
 				 "give -e context-switches, which counts the sleeps");
@@ -265,12 +266,12 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		return -ENOMEM;
 	}
 	event_list_expand(&collector->events, options->events);
-	if (options->holders)
+	if (options->asked->holders)
 		event_list_add_holders(&collector->events);
 	expanded.events = &collector->events;
 	probe_init();
-	collector->wakers = options->wakers;
-	collector->only_cpu = options->only_cpu;
+	collector->wakers = options->asked->wakers;
+	collector->only_cpu = options->asked->only_cpu;
 	cpus_open(&collector->cpus, CPUS_FOLDER, libbpf_num_possible_cpus());
 	collector->probes_tlabs = expanded.probes_tlabs = options->probes_tlabs && probe_has_attach_cookie();
 	err = check_events(&collector->events, options, why);

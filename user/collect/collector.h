@@ -20,31 +20,22 @@
 
 struct collector;
 struct mapping_log;
+struct options;
 struct process;
 struct sleepers;
 struct unwind_tables;
 
 struct collector_options {
+	const struct options *asked; /* read while it opens only */
 	const struct event_list *events;
 	uint32_t user_depth; /* most frames to walk */
-	bool keep_all; /* keep all frames of deep stacks: DUET_RECORD_FRAMES records come before their sample */
-	uint32_t kernel_depth; /* most kernel frames; 0 = --all-user */
 	const pid_t *targets; /* only these processes; NULL = every process of the host */
 	size_t target_count;
 	bool follow_forks; /* children of targets become targets */
 	uint64_t cgroup_id; /* only tasks in this cgroup or below it; 0 = any */
 	const char *comm; /* only processes of this name, cut to the kernel's length of a name; NULL = any */
-	enum duet_signals signals;
 	size_t max_bytes; /* limit for all maps together; 0 = as large as a host may need */
-	uint64_t least_sleep_ns, most_sleep_ns; /* sleeps of other lengths are left out; most is 0: no limit */
-	enum duet_return sleep_hook; /* take the samples of sleeps there only; NONE: at the best hook that there is */
-	uint32_t only_cpu; /* perf events on CPU only_cpu - 1 alone; 0: on each CPU */
-	bool tells_policy; /* samples have the scheduling policy */
-	bool tells_receiver; /* ticks and counters have the class of the receiver of a virtual call */
 	bool probes_tlabs; /* the allocations of JVMs may be sampled by BPF, see collector_probe_tlabs() */
-	bool holders; /* report who releases locks that threads wait for, see collector_watch_locks() */
-	bool wakers; /* report who ended each sleep, by records with a role (duet_record.h) */
-	bool plain; /* use no feature of newer kernels, such as signal cookies; for tests */
 };
 
 /*

@@ -12,21 +12,7 @@
 #include "base/buf.h"
 #include "collect/collector.h"
 #include "duet_agent.h"
-#include "event/event.h"
-
-/* In the order in which they are tried. */
-enum session_engine { ENGINE_AUTO, ENGINE_BPF, ENGINE_PERF, ENGINE_CTIMER, ENGINE_ITIMER };
-
-/* --agent: which JVMs get an agent. With a standalone engine all JVMs do. */
-enum agent_policy {
-	/*
-	 * JVMs that cannot be read from outside, or whose walks are cut too often; all JVMs if an event or --signals
-	 * always needs the agent.
-	 */
-	AGENT_NEEDED,
-	AGENT_ALWAYS,
-	AGENT_NEVER,
-};
+#include "event/options.h"
 
 struct engine_in_use;
 

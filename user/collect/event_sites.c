@@ -13,6 +13,7 @@
 #include "collect/collector.h"
 #include "collect/kernel/pmu.h"
 #include "collect/programs.h"
+#include "event/options.h"
 #include "sym/debug_file.h"
 #include "sym/elf_places.h"
 
@@ -500,7 +501,7 @@ int event_sites_open(const struct event_sites *sites, const struct event_spec *s
 		int err;
 
 		if (event->program == DUET_PROGRAM_PERF)
-			err = perf_events_open(ret, perf, programs_perf_period(spec), options->only_cpu);
+			err = perf_events_open(ret, perf, programs_perf_period(spec), options->asked->only_cpu);
 		else if (in_file)
 			err = open_probes(sites, ret, options);
 		else

@@ -16,7 +16,9 @@
 #include "collect/event_sites.h"
 #include "collect/kernel/kernel_types.h"
 #include "collect/kernel/probe.h"
+#include "duet_agent.h"
 #include "duet_unwind.h"
+#include "event/options.h"
 
 #include "duet.skel.h"
 #include "duet_plain.skel.h"
@@ -56,11 +58,17 @@ static uint64_t samples_a_second(const struct event_list *events)
 	return sum;
 }
 
+/* Returns true if all frames of deep stacks are kept: DUET_RECORD_FRAMES records come before their sample. */
+static bool keeps_all(const struct collector_options *options)
+{
+	return options->asked->java_depth > DUET_JAVA_DEPTH;
+}
+
 /* Room for a second of large samples of every CPU, so that a late loader loses nothing. Few samples are larger. */
 static uint32_t ring_bytes(const struct collector_options *options)
 {
 	uint64_t large = sizeof(struct duet_sample) + 2 * DUET_MAX_STACK * sizeof(uint64_t) +
-			 (options->keep_all ? LARGE_PARTS * sizeof(struct duet_frames_record) : 0);
+			 (keeps_all(options) ? LARGE_PARTS * sizeof(struct duet_frames_record) : 0);
 	uint64_t second = samples_a_second(options->events) * large * (uint64_t)libbpf_num_possible_cpus();
 	uint32_t bytes = RING_MIN_BYTES;
 
@@ -135,22 +143,20 @@ static void configure(struct duet_config *config, const struct collector_options
 {
 	configure_events(config, options->events, sites);
 	config->sleep_return = (uint8_t)returns->first;
-	config->sleep_by_tid = options->plain || !probe_has_task_storage();
+	config->sleep_by_tid = options->asked->interval_pairing || !probe_has_task_storage();
 	config->pidns_inum = pid_namespace();
 	config->user_stack_depth =
 		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
-	config->kernel_stack_depth = options->kernel_depth < DUET_MAX_STACK ? options->kernel_depth : DUET_MAX_STACK;
-	config->keep_all = options->keep_all;
-	config->tells_policy = options->tells_policy;
-	config->tells_receiver = options->tells_receiver;
+	config->kernel_stack_depth = options->asked->all_user ? 0 : DUET_MAX_STACK;
+	config->keep_all = keeps_all(options);
+	config->options = options->asked->bpf;
+	if (!config->options.sleeps.most_ns)
+		config->options.sleeps.most_ns = UINT64_MAX;
 	config->filter_targets = options->targets != NULL;
 	config->follow_forks = options->follow_forks;
 	config->cgroup_id = options->cgroup_id;
 	if (options->comm)
 		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
-	config->signals = options->signals;
-	config->least_sleep_ns = options->least_sleep_ns;
-	config->most_sleep_ns = options->most_sleep_ns ? options->most_sleep_ns : UINT64_MAX;
 	config->has_task_pt_regs = probe_has_task_pt_regs();
 	config->kernel_stack_bytes = kernel_stack_bytes();
 }
@@ -381,7 +387,7 @@ static int choose(struct programs *chosen, const struct collector_options *optio
 		err = bpf_program__set_autoload(bpf->progs.uring_complete, true);
 	if (!err && event_list_count(events, DUET_PROGRAM_HOLDERS))
 		err = bpf_map__set_max_entries(bpf->maps.lock_waiters, DUET_MAX_JVMS);
-	if (options->wakers)
+	if (options->asked->wakers)
 		chosen->waking = probe_has_preempt_count() ? bpf->progs.wakeup_waking : bpf->progs.wakeup_waking_plain;
 	return err ? err : choose_offcpu(chosen, event_list_count(events, DUET_PROGRAM_OFFCPU));
 }
@@ -446,8 +452,8 @@ out:
 int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
 		  const struct returns *returns)
 {
-	bool use_cookie = !options->plain && probe_has_signal_cookie();
-	bool asks_kernel = !options->plain && probe_has_find_vma();
+	bool use_cookie = !options->asked->interval_pairing && probe_has_signal_cookie();
+	bool asks_kernel = !options->asked->interval_pairing && probe_has_find_vma();
 
 	if ((use_cookie || asks_kernel) && load(ret, options, sites, returns, use_cookie, asks_kernel) == 0)
 		return 0;

@@ -25,7 +25,7 @@ static void resolve_symbol(struct naming *n, const struct symbol *symbol, struct
 {
 	frame->name = string_row(n, symbol->name);
 	frame->module = string_row(n, symbol->module);
-	if (n->resolver->has_offsets)
+	if (n->resolver->options->offsets)
 		frame->bci = symbol->offset;
 }
 

@@ -182,7 +182,7 @@ static struct lack look(struct pending *pending, const struct decision *of)
 {
 	const struct duet_sample *sample = of->sample;
 	const struct decision *waker = sample->waker ? wakers_find(&pending->wakers, sample->waker) : NULL;
-	bool has_holders = pending->has_holders && holders_lock(sample);
+	bool has_holders = pending->of.sink.options->holders && holders_lock(sample);
 	struct lack lack = {.waker = sample->waker && !waker};
 
 	lack.releases = has_holders && sample->head.time_ns > pending->kernel_ns;
@@ -242,13 +242,13 @@ static void add(struct pending *pending, const struct decision *of, struct resol
 	const struct sink_company with = {
 		.waker = sample->waker ? wakers_find(&pending->wakers, sample->waker) : NULL,
 		.parts = parts,
-		.part_count = pending->has_holders ? holders_split(&pending->holders, of, parts) : 0,
+		.part_count = pending->of.sink.options->holders ? holders_split(&pending->holders, of, parts) : 0,
 	};
 
 	sink_add(&pending->sink, of, own, &with);
 	if (sample->waker)
 		wakers_remove(&pending->wakers, sample->waker);
-	if (pending->has_holders)
+	if (pending->of.sink.options->holders)
 		holders_add_wait(&pending->holders, of, clock_monotonic_ns());
 }
 

@@ -41,7 +41,6 @@ struct pending {
 	struct sink sink;
 	struct join *join; /* owned; the halves */
 	struct wakers wakers;
-	bool has_holders; /* waits for locks are shown with who held them */
 	struct holders holders;
 	struct pending_samples samples; /* the decided ones, oldest first */
 	struct pending_samples unwoken; /* of these, those that lack the waker's record, oldest first, … */

@@ -21,9 +21,26 @@
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
 
-void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols)
+/* Bits of the events that have a CPU: a sleep is on none, and the JVM's own events do not have it. */
+static uint32_t events_on_cpu(const struct event_list *events)
 {
-	*resolver = (struct resolver){.profile = profile, .symbols = symbols};
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < events->len; i++) {
+		const struct event *event = events->items[i].event;
+
+		if (event->program < DUET_PROGRAM_OFFCPU && !event->also_shows)
+			bits |= 1u << i;
+	}
+	return bits;
+}
+
+void resolver_init(struct resolver *resolver, const struct options *options, struct profile *profile,
+		   struct symbols *symbols)
+{
+	*resolver = (struct resolver){.options = options, .profile = profile, .symbols = symbols};
+	if (options->cpus)
+		resolver->cpu_events = events_on_cpu(&options->events);
 	if (getrandom(&resolver->seed, sizeof(resolver->seed), GRND_NONBLOCK) < 0)
 		/* early at boot there may be no randomness; the seed is then as random as the address */
 		resolver->seed = (uintptr_t)resolver;
@@ -171,7 +188,7 @@ static struct naming naming_of(struct resolver *r, const struct decision *of)
 		.is_called = sample->flags & DUET_SAMPLE_CALLED,
 		.is_runnable = of->is_runnable,
 		.cpu = r->cpu_events >> sample->event & 1 ? sample->cpu : 0,
-		.policy = r->has_policies ? sample->policy : 0,
+		.policy = r->options->bpf.policies ? sample->policy : 0,
 		.object_class = attribute_find(sample, DUET_ATTRIBUTE_CLASS),
 		.resource = attribute_find(sample, DUET_ATTRIBUTE_RESOURCE),
 		.spent_on = attribute_find(sample, DUET_ATTRIBUTE_STATE),

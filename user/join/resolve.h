@@ -12,6 +12,7 @@
 #include "base/distinct.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "event/options.h"
 #include "join/decision.h"
 #include "join/splice.h"
 #include "profile/profile.h"
@@ -22,10 +23,8 @@ struct resolver_rows vec(uint32_t);
 struct resolver {
 	struct profile *profile;
 	struct symbols *symbols;
-	/* set before the first stack: events, by index, whose stacks begin with the CPU; and whether with the policy */
-	uint32_t cpu_events;
-	bool has_policies;
-	bool has_offsets; /* set before the first stack: native frames have the offset of their instruction */
+	const struct options *options;
+	uint32_t cpu_events; /* events, by index, whose stacks begin with the CPU */
 	struct splice splice; /* of the newest call of resolve_stack() that did not take the stack from the cache */
 	uint64_t splices; /* number of these calls */
 	struct resolver_rows rows; /* frames of a stack; reused from stack to stack, as are … */
@@ -51,7 +50,8 @@ struct resolved {
 
 #define RESOLVED_NODE_UNKNOWN INT64_MAX
 
-void resolver_init(struct resolver *resolver, struct profile *profile, struct symbols *symbols);
+void resolver_init(struct resolver *resolver, const struct options *options, struct profile *profile,
+		   struct symbols *symbols);
 void resolver_release(struct resolver *resolver);
 /* Call for each process when the profile is exchanged: its frames and stacks are counted from 0 again. */
 void resolver_forget_process(struct process *process);

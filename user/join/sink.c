@@ -20,7 +20,7 @@
 void sink_open(struct sink *sink, const struct sink_deps *of)
 {
 	*sink = (struct sink){.of = *of};
-	resolver_init(&sink->resolver, of->profile, of->symbols);
+	resolver_init(&sink->resolver, of->options, of->profile, of->symbols);
 }
 
 void sink_release(struct sink *sink)

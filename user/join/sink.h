@@ -16,6 +16,7 @@ struct owners;
 
 /* Nothing here is owned. */
 struct sink_deps {
+	const struct options *options;
 	struct profile *profile;
 	struct symbols *symbols;
 	struct owners *owners;

@@ -136,7 +136,7 @@ const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *age
 		return NULL;
 	}
 	memcpy(sample, record, record->head.size);
-	if (jvms->of.all_user)
+	if (jvms->options->all_user)
 		drop_kernel_frames(sample);
 	agent->claimed[sample->event] += sample->weight;
 	sample->head.tgid = (uint32_t)agent->origin.process->pid;

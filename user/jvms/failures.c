@@ -20,7 +20,7 @@
  */
 static bool goes_on_without(const struct jvms *jvms)
 {
-	return jvms->of.host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives ||
+	return jvms->options->host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives ||
 	       jvms_agents_are_optional(jvms) || jvms_have_rest(jvms);
 }
 
@@ -44,8 +44,8 @@ static void add_left(const struct jvms *jvms, const struct agent *agent, struct 
 	const char *before = ", no samples of ";
 
 	buf_add_str(left, is_read ? "its Java frames are read from outside" : "native frames only");
-	for (size_t i = 0; !agent->reader && i < jvms->of.events->len; i++) {
-		const struct event *event = jvms->of.events->items[i].event;
+	for (size_t i = 0; !agent->reader && i < jvms->options->events.len; i++) {
+		const struct event *event = jvms->options->events.items[i].event;
 
 		if (event_has_ticks(event) || !sources_is_agent(jvms, agent->origin.process, event))
 			continue;
@@ -95,7 +95,7 @@ void failures_note(struct jvms *jvms, struct agent *agent)
 	}
 	if (is_ended || !is_current)
 		log_debug("%s", agent->why);
-	else if (agent->reader && jvms->of.policy == AGENT_NEEDED && agent->error != -READER_FOREIGN)
+	else if (agent->reader && jvms->options->agent == AGENT_NEEDED && agent->error != -READER_FOREIGN)
 		readers_give_way(jvms, agent);
 	else if (agent->reader && agent_may_try_again(agent))
 		readers_replace_later(jvms, agent);

@@ -34,8 +34,9 @@
 #define LET_END_NS (3 * NS_PER_SEC / 10) /* a JVM that shuts down waits no longer: LAST_WORDS_NS of the agent */
 #define LIVES_TO_WAIT 200 /* half a percent of a JVM's life so far is what may be lost at its end */
 
-void jvms_open(struct jvms *jvms, const struct jvms_parts *of)
+void jvms_open(struct jvms *jvms, const struct options *options, const struct jvms_deps *of)
 {
+	jvms->options = options;
 	jvms->of = *of;
 	jvms->begun_ns = clock_monotonic_ns();
 }
@@ -278,10 +279,10 @@ static int refuse(struct process *process, const char *why)
 /* Returns the bytes of a lane for the samples of all events. Only the rate of a clock is known in advance. */
 static uint64_t lane_bytes(const struct jvms *jvms, const struct process *process)
 {
-	uint64_t typical = JAVA_SAMPLE_BYTES * (jvms->of.java_depth / DUET_JAVA_DEPTH), bytes = 0;
+	uint64_t typical = JAVA_SAMPLE_BYTES * (jvms->options->java_depth / DUET_JAVA_DEPTH), bytes = 0;
 
-	for (size_t i = 0; i < jvms->of.events->len; i++) {
-		const struct event_spec *spec = &jvms->of.events->items[i];
+	for (size_t i = 0; i < jvms->options->events.len; i++) {
+		const struct event_spec *spec = &jvms->options->events.items[i];
 
 		if (spec->event->perf.is_clock)
 			bytes += NS_PER_SEC / spec->interval * jvms->of.cpus * typical;
@@ -293,18 +294,19 @@ static uint64_t lane_bytes(const struct jvms *jvms, const struct process *proces
 
 static void list_agent_events(const struct jvms *jvms, const struct process *process, struct agent_start *start)
 {
-	for (uint32_t i = 0; i < jvms->of.events->len; i++) {
-		const struct event_spec *spec = &jvms->of.events->items[i];
+	for (uint32_t i = 0; i < jvms->options->events.len; i++) {
+		const struct event_spec *spec = &jvms->options->events.items[i];
 		const struct event_place *place = &spec->event->place;
 		struct duet_agent_event *to = &start->events[start->event_count];
 
 		if (!sources_is_agent(jvms, process, spec->event))
 			continue;
 		*to = (struct duet_agent_event){.interval = spec->interval, .kind = spec->event->agent, .index = i};
-		to->flags = (jvms->of.as_called ? DUET_AGENT_AS_CALLED : 0) |
-			    (jvms->of.alloc_native ? DUET_AGENT_WITH_NATIVE : 0) |
-			    (jvms->of.ages ? DUET_AGENT_WITH_AGE : 0) | (jvms->of.holders ? DUET_AGENT_WITH_LOCK : 0);
-		to->survivors = jvms->of.survivors;
+		to->flags = (jvms->options->as_called ? DUET_AGENT_AS_CALLED : 0) |
+			    (jvms->options->alloc_native ? DUET_AGENT_WITH_NATIVE : 0) |
+			    (jvms->options->ages ? DUET_AGENT_WITH_AGE : 0) |
+			    (jvms->options->holders ? DUET_AGENT_WITH_LOCK : 0);
+		to->survivors = jvms->options->survivors;
 		if (!event_has_ticks(spec->event) && place->name) {
 			text_copy_surrogates(to->target, sizeof(to->target), place->name);
 			to->threshold_ns = place->offset;
@@ -336,7 +338,8 @@ static bool is_jvm(struct process *process)
 
 static bool needs_tables(const struct jvms *jvms)
 {
-	return jvms->of.engine->row->standalone || jvms->of.alloc_native || event_list_needs_tables(jvms->of.events);
+	return jvms->of.engine->row->standalone || jvms->options->alloc_native ||
+	       event_list_needs_tables(&jvms->options->events);
 }
 
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
@@ -344,11 +347,11 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 {
 	bool has_ticks = sources_needs_layout(jvms, process);
 	const struct engine *engine = jvms->of.engine->row;
-	bool takes_ticks = has_ticks && (engine->standalone || !jvms->of.loaded_agent || is_jvm(process));
+	bool takes_ticks = has_ticks && (engine->standalone || !jvms->options->loaded_agent || is_jvm(process));
 	struct agent_start start = {
 		.engine = takes_ticks ? engine->agent : DUET_ENGINE_NONE,
-		.is_engine_asked = engine == &engines[jvms->of.asked],
-		.java_depth = jvms->of.java_depth,
+		.is_engine_asked = engine == &engines[jvms->options->engine],
+		.java_depth = jvms->options->java_depth,
 		.tables_bytes = needs_tables(jvms) ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane_bytes(jvms, process),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
@@ -370,7 +373,7 @@ static int attach(struct jvms *jvms, struct process *process, enum attach_kind k
 
 static bool is_left_alone(struct jvms *jvms, struct process *process)
 {
-	bool is_listed = owners_is_listed(jvms->of.owners, process, jvms->of.leave_alone);
+	bool is_listed = owners_is_listed(jvms->of.owners, process, &jvms->options->leave_alone);
 
 	if (is_listed)
 		log_debug("JVM %d: left alone", process->pid);
@@ -379,15 +382,15 @@ static bool is_left_alone(struct jvms *jvms, struct process *process)
 
 const char *jvms_attach_cause(const struct jvms *jvms, const struct process *process)
 {
-	if (jvms->of.policy == AGENT_NEVER)
+	if (jvms->options->agent == AGENT_NEVER)
 		return NULL;
 	if (jvms->of.engine->row->standalone)
 		return "it takes the samples";
 	if (sources_needs_agent(jvms, process))
 		return "an event comes from it";
-	if (jvms->of.asks_always)
+	if (jvms->options->bpf.signals == DUET_SIGNALS_ALWAYS)
 		return "--signals always";
-	return jvms->of.policy == AGENT_ALWAYS ? "--agent always" : NULL;
+	return jvms->options->agent == AGENT_ALWAYS ? "--agent always" : NULL;
 }
 
 /* Returns true for an agent that began before its process was a JVM, and whose JVM nobody reads yet. */
@@ -410,7 +413,7 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 	if (agent) /* the library is in the process already, and listens for one loader */
 		return;
 	cause = jvms_attach_cause(jvms, process);
-	if (!cause && jvms->of.policy == AGENT_NEEDED)
+	if (!cause && jvms->options->agent == AGENT_NEEDED)
 		cause = unread;
 	if (cause && !is_left_alone(jvms, process))
 		attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING, cause);
@@ -437,7 +440,7 @@ void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sa
 	agent->cut += !(sample->flags & DUET_SAMPLE_USER_COMPLETE);
 	if (agent->walks < WALKS_TO_JUDGE)
 		return;
-	if (jvms->of.policy == AGENT_NEEDED && agent->cut > WALKS_TO_JUDGE * CUT_PERCENT / 100)
+	if (jvms->options->agent == AGENT_NEEDED && agent->cut > WALKS_TO_JUDGE * CUT_PERCENT / 100)
 		attach_instead(jvms, agent, "its walks were cut");
 	agent->walks = agent->cut = 0;
 }

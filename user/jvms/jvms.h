@@ -14,10 +14,8 @@
 #include "jvms/agents.h"
 #include "proc/process.h"
 
-struct event_list;
 struct pending;
 struct owners;
-struct owners_list;
 struct profile;
 struct selection;
 struct symbols;
@@ -26,31 +24,14 @@ struct symbols;
 
 #define JVMS_HURRY_MS 5 /* time between two reads of the rings while agents start or names must not be late */
 
-/* The parts that jvms/ uses; not owned. */
-struct jvms_parts {
+/* Nothing here is owned. */
+struct jvms_deps {
 	const struct engine_in_use *engine; /* the row is set when the engine is chosen, before any attach */
-	const struct event_list *events;
-	const pid_t *pids; /* -p */
-	size_t pid_count;
-	bool host; /* --host */
-	bool all_user;
-	enum agent_policy policy;
-	bool as_called; /* DUET_AGENT_AS_CALLED */
-	bool alloc_native; /* DUET_AGENT_WITH_NATIVE */
-	bool holders; /* DUET_AGENT_WITH_LOCK; for BPF only */
-	bool tlab; /* --tlab: BPF samples the allocations of every JVM, not only of those that cannot */
-	bool asks_always; /* --signals always: the agent gives its half of each sample */
-	enum session_engine asked; /* the engine that the user named; the agent may use no other */
-	uint32_t java_depth;
-	uint32_t survivors; /* of live objects, see struct duet_agent_event */
-	bool ages;
-	const struct attach_control *loaded_agent; /* of the process in pids; NULL, or no name: agents are attached */
 	uint64_t cpus; /* online */
 	struct process_table *processes;
 	struct profile *profile;
 	struct symbols *symbols;
 	struct owners *owners;
-	const struct owners_list *leave_alone; /* these JVMs get no agent */
 	struct pending *pending;
 	struct unwinding *unwinding; /* BPF's */
 	struct jvm_room *names; /* room for the names of all JVMs */
@@ -61,7 +42,8 @@ struct jvms_parts {
 };
 
 struct jvms {
-	struct jvms_parts of;
+	const struct options *options;
+	struct jvms_deps of;
 	struct agents agents;
 	size_t natives; /* number of -p processes that are not JVMs */
 	pid_t child; /* the command that is started; 0 = none */
@@ -96,7 +78,7 @@ static inline struct jvm_process *jvm_process(struct process *process)
 	return process_state(process, PROCESS_OF_JVMS);
 }
 
-void jvms_open(struct jvms *jvms, const struct jvms_parts *of);
+void jvms_open(struct jvms *jvms, const struct options *options, const struct jvms_deps *of);
 void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that are under way */
 
 /*

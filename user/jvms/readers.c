@@ -78,7 +78,7 @@ static uint64_t pause_ns(uint32_t tries)
 static void give_up(const struct jvms *jvms, struct agent *reader)
 {
 	jvm_process(reader->origin.process)->readers_lost = TRIES + 1;
-	if (jvms->of.policy == AGENT_NEEDED)
+	if (jvms->options->agent == AGENT_NEEDED)
 		reader->retry_ns = clock_monotonic_ns();
 	else
 		log_warn("JVM %d: the process that reads it has ended %d times: native frames only",
@@ -110,7 +110,7 @@ bool readers_replace(struct jvms *jvms, struct agent *reader)
 	bool is_lost = reader->state == AGENT_GONE && process->readers_lost <= TRIES;
 	const char *why;
 
-	if (jvms->of.policy == AGENT_NEEDED && !is_lost)
+	if (jvms->options->agent == AGENT_NEEDED && !is_lost)
 		return false;
 	if (agent_in_charge(process->agent) != reader || process_is_ending(reader->origin.process))
 		return true;

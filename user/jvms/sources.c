@@ -23,8 +23,8 @@ bool sources_is_old(const char *libjvm)
 
 static bool wants_allocations(const struct jvms *jvms)
 {
-	for (size_t i = 0; i < jvms->of.events->len; i++)
-		if (jvms->of.events->items[i].event->agent == DUET_AGENT_EVENT_ALLOC)
+	for (size_t i = 0; i < jvms->options->events.len; i++)
+		if (jvms->options->events.items[i].event->agent == DUET_AGENT_EVENT_ALLOC)
 			return true;
 	return false;
 }
@@ -50,7 +50,7 @@ static bool is_old(const struct jvms *jvms, const struct process *process)
  */
 bool sources_has_probes(const struct jvms *jvms, const struct process *process)
 {
-	bool is_wanted = jvms->of.tlab || (!jvms->of.host && is_old(jvms, process));
+	bool is_wanted = jvms->options->tlab || (!jvms->options->host && is_old(jvms, process));
 
 	return !jvms->of.engine->row->standalone && wants_allocations(jvms) && is_wanted;
 }
@@ -61,12 +61,12 @@ bool sources_may_have_probes(const struct jvms *jvms)
 
 	if (jvms->child && jvms->child_libjvm[0])
 		may_be_old = sources_is_old(jvms->child_libjvm);
-	for (size_t i = 0; i < jvms->of.pid_count; i++) {
-		const struct process *process = process_find(jvms->of.processes, jvms->of.pids[i]);
+	for (size_t i = 0; i < jvms->options->pids.len; i++) {
+		const struct process *process = process_find(jvms->of.processes, jvms->options->pids.items[i]);
 
 		may_be_old |= !libjvm_of(process) || is_old(jvms, process); /* what is no JVM yet may become one */
 	}
-	return wants_allocations(jvms) && (jvms->of.tlab || may_be_old);
+	return wants_allocations(jvms) && (jvms->options->tlab || may_be_old);
 }
 
 bool sources_is_agent(const struct jvms *jvms, const struct process *process, const struct event *event)
@@ -78,8 +78,8 @@ bool sources_is_agent(const struct jvms *jvms, const struct process *process, co
 
 bool sources_needs_agent(const struct jvms *jvms, const struct process *process)
 {
-	for (size_t i = 0; i < jvms->of.events->len; i++) {
-		const struct event *event = jvms->of.events->items[i].event;
+	for (size_t i = 0; i < jvms->options->events.len; i++) {
+		const struct event *event = jvms->options->events.items[i].event;
 
 		if (!event_has_ticks(event) && sources_is_agent(jvms, process, event))
 			return true;
@@ -89,7 +89,7 @@ bool sources_needs_agent(const struct jvms *jvms, const struct process *process)
 
 bool sources_needs_layout(const struct jvms *jvms, const struct process *process)
 {
-	return event_list_has_ticks(jvms->of.events) || sources_has_probes(jvms, process);
+	return event_list_has_ticks(&jvms->options->events) || sources_has_probes(jvms, process);
 }
 
 void sources_probe(const struct jvms *jvms, struct process *process)
@@ -112,7 +112,7 @@ void sources_watch_locks(struct jvms *jvms, const struct agent *agent)
 	const struct duet_lock_waiters waiters = {agent->origin.process->start_ticks, agent->lock_waiters};
 	int err = 0;
 
-	if (jvms->of.holders && agent->lock_waiters)
+	if (jvms->options->holders && agent->lock_waiters)
 		err = engine_watch_locks(jvms->of.engine, agent->origin.process->pid, &waiters);
 	if (err < 0)
 		log_debug("%d: its locks are not watched: %s", agent->origin.process->pid, strerrordesc_np(-err));
@@ -121,7 +121,7 @@ void sources_watch_locks(struct jvms *jvms, const struct agent *agent)
 void sources_tell_refused(const struct jvms *jvms, const struct agent *agent)
 {
 	for (uint32_t i = 0; i < agent->start.event_count; i++) {
-		const struct event_spec *spec = &jvms->of.events->items[agent->start.events[i].index];
+		const struct event_spec *spec = &jvms->options->events.items[agent->start.events[i].index];
 
 		if (agent->refused & 1u << i)
 			log_warn("%s %d: no samples of %s: %s", agent->is_native ? "process" : "JVM",

@@ -61,7 +61,7 @@ static int find_target(struct jvms *jvms, pid_t pid)
 		return -ENOMEM;
 	process_ref(process); /* the report names it, also when it has ended */
 	process_refresh_maps(process, clock_monotonic_ns(), JUST_READ_NS);
-	if (!jvms->of.all_user || !process_is_kernel_thread(process))
+	if (!jvms->options->all_user || !process_is_kernel_thread(process))
 		return 0;
 	log_error("process %d (%s) is a kernel thread, which has kernel frames only: leave out --all-user", pid,
 		  process->comm);
@@ -72,8 +72,8 @@ int jvms_find_targets(struct jvms *jvms)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < jvms->of.pid_count; i++)
-		err = find_target(jvms, jvms->of.pids[i]);
+	for (size_t i = 0; !err && i < jvms->options->pids.len; i++)
+		err = find_target(jvms, jvms->options->pids.items[i]);
 	return err;
 }
 
@@ -81,7 +81,7 @@ int jvms_find_targets(struct jvms *jvms)
 
 static struct process *target(const struct jvms *jvms, size_t index)
 {
-	return process_find(jvms->of.processes, jvms->of.pids[index]);
+	return process_find(jvms->of.processes, jvms->options->pids.items[index]);
 }
 
 /*
@@ -97,7 +97,7 @@ static bool is_native(const struct process *process)
 /* Returns true if the process has no agent: it takes none, or what the agent in it could give is not wanted. */
 static bool has_no_agent(const struct jvms *jvms, const struct process *process)
 {
-	return is_native(process) && !(jvms->of.loaded_agent && jvms_attach_cause(jvms, process));
+	return is_native(process) && !(jvms->options->loaded_agent && jvms_attach_cause(jvms, process));
 }
 
 /* Formats "12 (redis), 13 (sleep)". */
@@ -105,7 +105,7 @@ static void list_natives(const struct jvms *jvms, struct buf *list)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < jvms->of.pid_count; i++) {
+	for (size_t i = 0; i < jvms->options->pids.len; i++) {
 		const struct process *process = target(jvms, i);
 
 		if (has_no_agent(jvms, process) && count++ < LISTED_MAX)
@@ -127,25 +127,25 @@ static const struct process *first_native(const struct jvms *jvms)
 /* Returns true if none of the targets can be sampled: not by a standalone engine, or not for these events. */
 static bool has_nobody(const struct jvms *jvms)
 {
-	return jvms->natives == jvms->of.pid_count &&
-	       (jvms->of.engine->row->standalone || !event_list_has_ticks(jvms->of.events));
+	return jvms->natives == jvms->options->pids.len &&
+	       (jvms->of.engine->row->standalone || !event_list_has_ticks(&jvms->options->events));
 }
 
 /* Reports all of them in one line. Without BPF, they cannot be sampled. */
 static void say_natives(const struct jvms *jvms, const char *list, const char *missing)
 {
 	const struct engine *engine = jvms->of.engine->row;
-	bool is_one = jvms->natives == 1, all = jvms->natives == jvms->of.pid_count;
+	bool is_one = jvms->natives == 1, all = jvms->natives == jvms->options->pids.len;
 	const char *subject = is_one ? "process" : "processes", *verb = is_one ? "is not a JVM" : "are not JVMs";
 
-	if (!event_list_has_ticks(jvms->of.events))
+	if (!event_list_has_ticks(&jvms->options->events))
 		log_print(all ? LOG_ERROR : LOG_WARN, "%s %s %s%s: only JVMs have samples of %s", subject, list, verb,
 			  all ? "" : ", and left out", missing);
 	else if (!engine->standalone && is_one && process_is_kernel_thread(first_native(jvms)))
 		log_info("process %s is a kernel thread: kernel frames only%s", list, missing);
 	else if (!engine->standalone)
 		log_info("%s %s %s: %snative frames only%s", subject, list, verb,
-			 jvms->of.all_user ? "" : "kernel and ", missing);
+			 jvms->options->all_user ? "" : "kernel and ", missing);
 	else
 		log_print(all ? LOG_ERROR : LOG_WARN,
 			  "%s %s %s%s: the %s engine ticks in an agent, which only JVMs take; --engine bpf profiles "
@@ -157,16 +157,16 @@ static int take_natives(struct jvms *jvms)
 {
 	struct buf list, missing;
 
-	for (size_t i = 0; i < jvms->of.pid_count; i++)
+	for (size_t i = 0; i < jvms->options->pids.len; i++)
 		jvms->natives += has_no_agent(jvms, target(jvms, i));
 	if (!jvms->natives)
 		return 0;
 	buf_init(&list);
 	buf_init(&missing);
 	list_natives(jvms, &list);
-	if (event_list_has_ticks(jvms->of.events) && event_list_has_taps(jvms->of.events))
+	if (event_list_has_ticks(&jvms->options->events) && event_list_has_taps(&jvms->options->events))
 		buf_add_str(&missing, ", and no samples of ");
-	event_list_tap_names(jvms->of.events, &missing);
+	event_list_tap_names(&jvms->options->events, &missing);
 	say_natives(jvms, list.data, missing.data);
 	buf_release(&missing);
 	buf_release(&list);
@@ -186,8 +186,8 @@ static int attach_target(struct jvms *jvms, struct process *process)
 	int err;
 
 	jvms->has_met = true;
-	if (jvms->of.loaded_agent && jvms->of.loaded_agent->name[0])
-		return jvms_attach(jvms, process, ATTACH_LOADED, "it is loaded", jvms->of.loaded_agent);
+	if (jvms->options->loaded_agent && jvms->options->loaded_agent->name[0])
+		return jvms_attach(jvms, process, ATTACH_LOADED, "it is loaded", jvms->options->loaded_agent);
 	if (!cause || jvms_agents_are_optional(jvms)) {
 		jvms_notice(jvms, process);
 		return 0;
@@ -198,10 +198,10 @@ static int attach_target(struct jvms *jvms, struct process *process)
 
 int jvms_attach_targets(struct jvms *jvms)
 {
-	bool is_quiet = jvms->of.policy == AGENT_NEVER && event_list_has_ticks(jvms->of.events);
+	bool is_quiet = jvms->options->agent == AGENT_NEVER && event_list_has_ticks(&jvms->options->events);
 	int err = is_quiet ? 0 : take_natives(jvms);
 
-	for (size_t i = 0; !err && i < jvms->of.pid_count; i++)
+	for (size_t i = 0; !err && i < jvms->options->pids.len; i++)
 		if (!has_no_agent(jvms, target(jvms, i)))
 			err = attach_target(jvms, target(jvms, i));
 	return err;
@@ -227,7 +227,7 @@ static size_t count_failed(const struct agents *agents, const struct agent **ret
 
 bool jvms_agents_are_optional(const struct jvms *jvms)
 {
-	const struct event_list *events = jvms->of.events;
+	const struct event_list *events = &jvms->options->events;
 	bool has_reported = false;
 
 	for (size_t i = 0; i < events->len; i++) {
@@ -239,13 +239,14 @@ bool jvms_agents_are_optional(const struct jvms *jvms)
 		if (kind >= DUET_AGENT_EVENT_ALLOC && !is_reported)
 			return false;
 	}
-	return has_reported && jvms->of.as_called && !jvms->of.engine->row->standalone;
+	return has_reported && jvms->options->as_called && !jvms->of.engine->row->standalone;
 }
 
 bool jvms_have_rest(const struct jvms *jvms)
 {
-	return !jvms->of.engine->row->standalone && event_list_has_ticks(jvms->of.events) &&
-	       jvms->of.policy == AGENT_NEEDED && !jvms->of.asks_always && !jvms->of.as_called;
+	return !jvms->of.engine->row->standalone && event_list_has_ticks(&jvms->options->events) &&
+	       jvms->options->agent == AGENT_NEEDED && jvms->options->bpf.signals != DUET_SIGNALS_ALWAYS &&
+	       !jvms->options->as_called;
 }
 
 bool jvms_all_failed(const struct jvms *jvms)

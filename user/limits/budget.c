@@ -128,7 +128,7 @@ static void look(struct budget *budget)
 	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
 }
 
-int budget_start(struct budget *budget, const struct budget_parts *of)
+int budget_start(struct budget *budget, const struct budget_deps *of)
 {
 	struct pool *pool = &budget->pool;
 
@@ -219,7 +219,7 @@ static bool wants_release(const struct budget *budget, uint64_t now_ns)
 static void drop_caches(void *context)
 {
 	struct budget *budget = context;
-	const struct budget_parts *of = &budget->of;
+	const struct budget_deps *of = &budget->of;
 
 	if (!budget->pool.drops)
 		log_info("memory: of %zu MB, %zu MB are left for the loader, and they are full: caches are dropped",
@@ -236,7 +236,7 @@ static void drop_caches(void *context)
 static void apply(const struct budget *budget)
 {
 	const struct pool *pool = &budget->pool;
-	const struct budget_parts *of = &budget->of;
+	const struct budget_deps *of = &budget->of;
 
 	of->profile->samples.may_merge = budget->is_asked || pool->names_full;
 	of->profile->max_bytes = pool->stacks_max ? pool->stacks_max : 1; /* 0: no limit */
@@ -271,7 +271,7 @@ void budget_before_write(struct budget *budget)
 	memory_trim();
 }
 
-void budget_tell_need(struct budget *budget)
+void budget_report_need(struct budget *budget)
 {
 	const struct resolver *resolver = &budget->of.pending->sink.resolver;
 	struct pool_demand demand;

@@ -31,7 +31,7 @@ struct symbols;
 struct unwinding;
 
 /* The parts that are measured, limited and emptied; not owned. */
-struct budget_parts {
+struct budget_deps {
 	const struct engine_in_use *engine;
 	struct profile *profile;
 	struct symbols *symbols;
@@ -46,7 +46,7 @@ struct budget_parts {
 
 struct budget {
 	struct pool pool;
-	struct budget_parts of; /* set by budget_start() */
+	struct budget_deps of; /* set by budget_start() */
 	bool is_asked; /* the limit is --max-memory */
 	struct jvm_room names; /* names of all JVMs; part of the heap */
 	size_t limit_before; /* the process's limit before ours, to be restored */
@@ -65,7 +65,7 @@ size_t budget_bpf_bytes(const struct budget *budget); /* the most that BPF's map
  * Call when the engine is open, and after the fork of the command, which must not inherit the limit. Returns 0, or
  * -errno after reporting the error.
  */
-int budget_start(struct budget *budget, const struct budget_parts *of);
+int budget_start(struct budget *budget, const struct budget_deps *of);
 /*
  * Reserves the memory that one more agent shares with us. Reduces the sizes in *start where needed. Returns false when
  * there is no room for the agent.
@@ -78,6 +78,6 @@ void budget_step(struct budget *budget, uint64_t now_ns);
 /* Makes room for a writer. May be called in a forked child: it touches nothing outside this process's memory. */
 void budget_before_write(struct budget *budget);
 /* Call when the profile is complete. If stacks were refused, says once which limit would have been enough. */
-void budget_tell_need(struct budget *budget);
+void budget_report_need(struct budget *budget);
 
 #endif

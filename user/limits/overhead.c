@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "collect/engines.h"
 #include "collect/tables/unwinding.h"
-#include "event/event.h"
+#include "event/options.h"
 #include "jvms/agents.h"
 #include "proc/helper.h"
 #include "sym/symbols.h"
@@ -31,12 +31,13 @@
  */
 #define MAPPING_COST_NS 150
 
-void overhead_open(struct overhead *overhead, const struct overhead_parts *of, double max_percent, uint64_t cpus)
+void overhead_open(struct overhead *overhead, const struct overhead_deps *of, uint64_t cpus)
 {
-	const struct event_spec *clock = event_list_clock(of->events);
+	const struct event_spec *clock = event_list_clock(&of->options->events);
 
 	*overhead = (struct overhead){.of = *of, .cpus = cpus};
-	pace_init(&overhead->pace, max_percent, clock ? OVERHEAD_SLOWEST_NS / clock->interval : OVERHEAD_MOST_TICKS);
+	pace_init(&overhead->pace, of->options->max_overhead,
+		  clock ? OVERHEAD_SLOWEST_NS / clock->interval : OVERHEAD_MOST_TICKS);
 }
 
 void overhead_release(struct overhead *overhead)
@@ -107,7 +108,7 @@ static void add_programs(const struct overhead *overhead, struct overhead_cost *
 {
 	struct event_list events;
 
-	event_list_expand(&events, overhead->of.events);
+	event_list_expand(&events, &overhead->of.options->events);
 	for (uint32_t i = 0; i < events.len; i++) {
 		struct duet_cost bpf;
 
@@ -157,7 +158,7 @@ uint64_t overhead_sum(const struct overhead_cost *cost)
 
 uint64_t overhead_interval_ns(const struct overhead *overhead)
 {
-	const struct event_spec *clock = event_list_clock(overhead->of.events);
+	const struct event_spec *clock = event_list_clock(&overhead->of.options->events);
 
 	return clock ? clock->interval * overhead->pace.every : 0;
 }
@@ -199,7 +200,7 @@ static void report_change(struct overhead *overhead, uint64_t now_ns)
 		memmove(overhead->changes.items, overhead->changes.items + 1, --overhead->changes.len * sizeof(row));
 	(void)vec_push(&overhead->changes, row);
 	buf_init(&events);
-	event_list_text(overhead->of.events, row.every, &events);
+	event_list_text(&overhead->of.options->events, row.every, &events);
 	log_info("%s from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed", events.data, row.percent,
 		 overhead->pace.max_percent);
 	buf_release(&events);

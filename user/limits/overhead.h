@@ -21,15 +21,15 @@
 struct agent;
 struct agents;
 struct engine_in_use;
-struct event_list;
+struct options;
 struct rusage;
 struct symbols;
 struct unwinding;
 
-/* The parts that are measured; not owned. */
-struct overhead_parts {
+/* Nothing here is owned. */
+struct overhead_deps {
 	const struct engine_in_use *engine;
-	const struct event_list *events;
+	const struct options *options;
 	const struct agents *agents;
 	const struct unwinding *unwinding;
 	const struct symbols *symbols;
@@ -53,7 +53,7 @@ struct overhead_change {
 
 struct overhead {
 	struct pace pace;
-	struct overhead_parts of;
+	struct overhead_deps of;
 	uint64_t cpus; /* online */
 	/* CPU time of the profiled command, which getrusage() counts as a child's; it is not duet's cost */
 	uint64_t command_ns;
@@ -68,7 +68,7 @@ struct overhead {
 	uint64_t change_count;
 };
 
-void overhead_open(struct overhead *overhead, const struct overhead_parts *of, double max_percent, uint64_t cpus);
+void overhead_open(struct overhead *overhead, const struct overhead_deps *of, uint64_t cpus);
 void overhead_release(struct overhead *overhead);
 void overhead_step(struct overhead *overhead, uint64_t now_ns); /* measures when due, and adapts the rate */
 void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret); /* since the start */

@@ -8,25 +8,28 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cmd/record.h"
+#include "cmd/record_rows.h"
 #include "recorder/thread_filter.h"
 #include "recorder/units.h"
 
 enum form {
-	FORM_SWITCH,	/* bool */
-	FORM_STRING,	/* const char * */
-	FORM_DEPTH,	/* "N", or "N/M" */
-	FORM_PERCENT,	/* double */
-	FORM_SIZE,	/* uint64_t: bytes, or with a unit k m g */
+	FORM_SWITCH, /* bool */
+	FORM_STRING, /* const char * */
+	FORM_DEPTH, /* "N", or "N/M" */
+	FORM_PERCENT, /* double */
+	FORM_CPU, /* uint32_t: 1 + its number */
+	FORM_SIZE, /* uint64_t: bytes, or with a unit k m g */
 	FORM_LONG_TIME, /* uint64_t: seconds, or with a unit s m h d */
-	FORM_INTERVAL,	/* struct asprof_interval: a value with any unit; without a value, the default */
-	FORM_LIST,	/* struct opt_strings */
-	FORM_RATES,	/* limits of JFR's events */
-	FORM_BITS,	/* unsigned int; words change nothing */
-	FORM_ACTION,	/* sets the action to `number` */
-	FORM_FORMAT,	/* sets the writer to the one called `name`, and its number of rows */
-	FORM_ACCEPTED,	/* changes nothing, because duet has one way */
-	FORM_IGNORED,	/* a warning */
-	FORM_REFUSED,	/* an error: the result would not be what was asked for */
+	FORM_INTERVAL, /* struct asprof_interval: a value with any unit; without a value, the default */
+	FORM_LIST, /* struct opt_strings */
+	FORM_RATES, /* limits of JFR's events */
+	FORM_BITS, /* unsigned int; words change nothing */
+	FORM_ACTION, /* sets the action to `number` */
+	FORM_FORMAT, /* sets the writer to the one called `name`, and its number of rows */
+	FORM_ACCEPTED, /* changes nothing, because duet has one way */
+	FORM_IGNORED, /* a warning */
+	FORM_REFUSED, /* an error: the result would not be what was asked for */
 };
 
 struct word {
@@ -73,16 +76,16 @@ static const struct word words[] = {
 	{.name = "trace", .form = FORM_LIST, .offset = AT(traces)},
 	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
 	{.name = "live", .form = FORM_SWITCH, .offset = AT(live)},
-	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(all_user)},
+	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(record.all_user)},
 	{.name = "filter", .form = FORM_STRING, .offset = AT(filter), .why = ""}, /* threads that the program adds */
 	{.name = "begin", .form = FORM_STRING, .offset = AT(begin)},
 	{.name = "end", .form = FORM_STRING, .offset = AT(end)},
 	{.name = "ttsp", .form = FORM_SWITCH, .offset = AT(ttsp)},
 	{.name = "nostop", .form = FORM_SWITCH, .offset = AT(nostop)},
-	{.name = "record-cpu", .form = FORM_SWITCH, .offset = AT(cpus)},
-	{.name = "sched", .form = FORM_SWITCH, .offset = AT(policies)},
-	{.name = "tlab", .form = FORM_SWITCH, .offset = AT(tlab)},
-	{.name = "target-cpu", .form = FORM_STRING, .offset = AT(only_cpu)},
+	{.name = "record-cpu", .form = FORM_SWITCH, .offset = AT(record.cpus)},
+	{.name = "sched", .form = FORM_SWITCH, .offset = AT(record.bpf.policies)},
+	{.name = "tlab", .form = FORM_SWITCH, .offset = AT(record.tlab)},
+	{.name = "target-cpu", .form = FORM_CPU, .offset = AT(record.only_cpu)},
 	{.name = "jstackdepth", .form = FORM_DEPTH, .offset = AT(depth)},
 	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
 	{.name = "loop", .form = FORM_LONG_TIME, .offset = AT(loop_ns)},
@@ -239,6 +242,17 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 	return 0;
 }
 
+static int set_cpu(uint32_t *field, const struct word *word, const char *value, struct buf *why)
+{
+	struct buf reason;
+	int err;
+
+	buf_init(&reason);
+	err = record_cpu(field, value ? value : "", &reason);
+	buf_release(&reason);
+	return err ? bad_value(word, value, why) : 0;
+}
+
 /* Words such as "mem" are about async-profiler's own buffers. */
 static int set_bits(unsigned int *field, const struct word *word, const char *value, struct buf *why)
 {
@@ -351,6 +365,8 @@ static int set_word(struct asprof_arguments *to, const struct word *word, char *
 	case FORM_PERCENT:
 	case FORM_LONG_TIME:
 		return set_number(field, word, value, why);
+	case FORM_CPU:
+		return set_cpu(field, word, value, why);
 	case FORM_SIZE:
 		return value && parse_amount(word, value, field) ? 0 : bad_value(word, value, why);
 	case FORM_INTERVAL:
@@ -418,6 +434,7 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 	int err = 0;
 
 	*ret = (struct asprof_arguments){.text = strdup(text), .proc_ns = ASPROF_NOT_SET};
+	record_options_init(&ret->record);
 	buf_init(&ret->settings);
 	writer_options_default(&ret->style);
 	ret->style.tlab = true; /* as async-profiler writes allocations */

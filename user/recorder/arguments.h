@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "event/options.h"
 #include "writers/writer.h"
 
 #define ASPROF_VERSION_SPOKEN "4.5" /* of the command line and of the arguments */
@@ -55,11 +56,9 @@ struct asprof_arguments {
 	struct asprof_interval interval; /* of the main event */
 	struct asprof_interval alloc, lock, nativelock, wall, nativemem;
 	struct opt_strings traces; /* "CLASS.METHOD[:TIME]" */
-	bool all, live, all_user, quiet;
+	struct options record; /* what a word sets of a recording */
+	bool all, live, quiet;
 	bool no_frees; /* no samples of memory that is freed again */
-	bool cpus, policies; /* record-cpu, sched */
-	bool tlab; /* allocations by BPF, where they are recorded and BPF can be used */
-	const char *only_cpu; /* target-cpu; NULL: none */
 	const char *filter; /* threads of wall's samples: "120-127;132"; NULL: all */
 	const char *begin, *end; /* functions between whose calls samples are taken, also of ttsp; NULL: none */
 	bool ttsp, nostop; /* nostop: what lies outside is not left out */

@@ -9,24 +9,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "attach/attach.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "cmd/record.h"
+#include "collect/engines.h"
 #include "recorder/begin_end.h"
 #include "recorder/wanted_events.h"
-#include "writers/output_files.h"
+#include "session/session.h"
 
-#define MAX_WORDS 32
+#define FOR_EVER_NS (3650 * 86400 * NS_PER_SEC)
 #define GATE (STDERR_FILENO + 1) /* the child's descriptor */
 
-/* ---- its command line ---- */
-
-static void add_word(struct buf *words, const char *option, const char *value)
-{
-	buf_add(words, option, strlen(option) + 1);
-	if (value)
-		buf_add(words, value, strlen(value) + 1);
-}
+/* ---- what it records ---- */
 
 static void add_mark(struct buf *events, const char *function)
 {
@@ -55,67 +50,41 @@ static bool shows_native_allocations(const struct asprof_arguments *arguments, c
 	return false;
 }
 
-/* Returns 0, or -errno with one sentence in `why`. */
-static int compose(struct buf *words, const struct recording_subject *subject, const struct asprof_arguments *arguments,
-		   struct buf *why)
+/* Fills the child's options and events. Returns 0, or -errno with one sentence in `why`. */
+static int fill(struct recording_child *child, const struct recording_subject *subject,
+		const struct asprof_arguments *arguments, struct buf *why)
 {
-	uint64_t proc_ns = asprof_arguments_proc_ns(arguments);
-	char target[16], depth[16], most[32], proc[32];
+	struct options *options = &child->options;
 	const char *engine;
-	struct buf events;
-	int err;
+	int err = asprof_arguments_events(arguments, &child->events, &engine, why);
 
-	buf_init(&events);
-	snprintf(target, sizeof(target), "%d", subject->pid);
-	snprintf(depth, sizeof(depth), "%u", arguments->depth);
-	snprintf(most, sizeof(most), "%llu", (unsigned long long)subject->max_bytes);
-	err = asprof_arguments_events(arguments, &events, &engine, why);
 	if (!err && arguments->writer && !strcmp(arguments->writer->name, "jfr"))
-		buf_add_str(&events, ",span,userevent"); /* as async-profiler does, unasked: both need the agent */
+		buf_add_str(&child->events,
+			    ",span,userevent"); /* as async-profiler does, unasked: both need the agent */
 	if (!err && arguments->begin)
-		add_mark(&events, arguments->begin);
+		add_mark(&child->events, arguments->begin);
 	if (!err && arguments->end)
-		add_mark(&events, arguments->end);
-	if (!err) {
-		add_word(words, "record", NULL);
-		add_word(words, "--pid", target);
-		add_word(words, "--event", events.data);
-		add_word(words, "--engine", engine);
-		add_word(words, "--duration", "3650d");
-		add_word(words, "--output", "duet");
-		add_word(words, OUTPUT_FILES_LIMIT, most);
-		if (proc_ns) {
-			snprintf(proc, sizeof(proc), "%llu", (unsigned long long)(proc_ns / NS_PER_SEC));
-			add_word(words, "--proc", proc);
-		}
-		if (shows_native_allocations(arguments, events.data))
-			add_word(words, "--alloc-native", NULL);
-		if (arguments->all_user)
-			add_word(words, "--all-user", NULL);
-		if (arguments->depth > DUET_JAVA_DEPTH) /* reports of less are cut */
-			add_word(words, "--jstackdepth", depth);
-		if (arguments->cpus)
-			add_word(words, "--record-cpu", NULL);
-		if (arguments->policies)
-			add_word(words, "--sched", NULL);
-		if (asprof_arguments_has(arguments, "vtable"))
-			add_word(words, "--receivers", NULL);
-		if (arguments->tlab && has_alloc(events.data))
-			add_word(words, "--tlab", NULL);
-		if (arguments->only_cpu)
-			add_word(words, "--target-cpu", arguments->only_cpu);
+		add_mark(&child->events, arguments->end);
+	if (!err && child->events.failed) {
+		buf_add_str(why, "out of memory");
+		err = -ENOMEM;
 	}
-	buf_release(&events);
-	return err;
-}
-
-static int split(struct buf *words, char *items[MAX_WORDS])
-{
-	int count = 0;
-
-	for (size_t at = 0; at < words->len && count < MAX_WORDS; at += strlen(words->data + at) + 1)
-		items[count++] = words->data + at;
-	return count;
+	if (err)
+		return err;
+	child->subject = subject->pid;
+	memcpy(options, &arguments->record, sizeof(*options)); /* with the padding, see recording_child_fits() */
+	options->engine = (enum session_engine)engine_by_name(engine);
+	options->given.format = "duet";
+	options->duration_ns = FOR_EVER_NS;
+	options->max_file = subject->max_bytes;
+	options->usages_ns = asprof_arguments_proc_ns(arguments);
+	options->alloc_native = shows_native_allocations(arguments, child->events.data);
+	options->given.depth = arguments->depth > DUET_JAVA_DEPTH ? arguments->depth : 0; /* reports of less are cut */
+	options->bpf.receivers = asprof_arguments_has(arguments, "vtable");
+	options->tlab &= has_alloc(child->events.data);
+	options->command_line = "asprof";
+	options->as_called = true;
+	return 0;
 }
 
 /* ---- the child ---- */
@@ -147,17 +116,32 @@ static int await(void *context)
 	return 0;
 }
 
-/* Does not return. Keeps no descriptor of the recorder: its clients must see when it has ended. */
-static void become(const struct recording_child *child, pid_t recorder, int gate, struct buf *words)
+static int record(struct options *options, struct recording_child *child)
 {
 	struct attach_control control = {0};
-	char *items[MAX_WORDS];
-	int count = split(words, items);
+	struct buf why;
+	int code = 2;
 
+	options->loaded_agent = &control;
+	options->await = await;
+	options->await_context = &control;
+	buf_init(&why);
+	if (!vec_push(&options->pids, child->subject) &&
+	    !opt_strings(&options->given.events, child->events.data, &why) &&
+	    !record_options_finish(options, &(struct command_words){.dashdash = -1}))
+		code = session_run(options);
+	buf_release(&why);
+	record_options_release(options);
+	return code;
+}
+
+/* Does not return. Keeps no descriptor of the recorder: its clients must see when it has ended. */
+static void become(struct recording_child *child, pid_t recorder, int gate)
+{
 	recording_child_redirect(recorder, child->part, child->log);
 	dup2(gate, GATE);
 	closefrom(GATE + 1);
-	_exit(record_behind_gate(count, items, &(struct record_gate){&control, await, &control}));
+	_exit(record(&child->options, child));
 }
 
 /* ---- the recorder's side ---- */
@@ -169,7 +153,7 @@ static void close_all(struct recording_child *child)
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	buf_release(&child->words);
+	buf_release(&child->events);
 	*child = (struct recording_child)RECORDING_CHILD_NONE;
 }
 
@@ -184,7 +168,7 @@ static int fork_child(struct recording_child *child)
 	child->pid = fork();
 	err = child->pid < 0 ? -errno : 0;
 	if (!child->pid)
-		become(child, recorder, gates[1], &child->words);
+		become(child, recorder, gates[1]);
 	close(gates[1]);
 	return err;
 }
@@ -195,15 +179,15 @@ int recording_child_start(struct recording_child *ret, const struct recording_su
 	struct recording_child child = RECORDING_CHILD_NONE;
 	int err;
 
-	buf_init(&child.words);
-	err = compose(&child.words, subject, arguments, why);
+	buf_init(&child.events);
+	err = fill(&child, subject, arguments, why);
 	if (err) {
 		close_all(&child);
 		return err;
 	}
 	child.part = memfd_create("duet-recording", MFD_CLOEXEC);
 	child.log = memfd_create("duet-log", MFD_CLOEXEC);
-	err = child.part < 0 || child.log < 0 ? -errno : child.words.failed ? -ENOMEM : fork_child(&child);
+	err = child.part < 0 || child.log < 0 ? -errno : fork_child(&child);
 	if (err) {
 		buf_printf(why, "no process for the recording: %s", strerror(-err));
 		close_all(&child);
@@ -216,16 +200,19 @@ int recording_child_start(struct recording_child *ret, const struct recording_su
 bool recording_child_fits(const struct recording_child *child, const struct recording_subject *subject,
 			  const struct asprof_arguments *arguments)
 {
-	struct buf words, why;
+	struct recording_child wanted = RECORDING_CHILD_NONE;
+	struct buf why;
 	bool fits;
 
 	if (!child->pid)
 		return false;
-	buf_init(&words);
+	buf_init(&wanted.events);
 	buf_init(&why);
-	fits = !compose(&words, subject, arguments, &why) && words.len == child->words.len &&
-	       !memcmp(words.data, child->words.data, words.len);
-	buf_release(&words);
+	/* both were zeroed by record_options_init(), with their padding, and point to static text alone */
+	fits = !fill(&wanted, subject, arguments, &why) && wanted.subject == child->subject &&
+	       !strcmp(wanted.events.data, child->events.data) &&
+	       !memcmp(&wanted.options, &child->options, sizeof(wanted.options));
+	buf_release(&wanted.events);
 	buf_release(&why);
 	return fits;
 }

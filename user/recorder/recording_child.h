@@ -26,7 +26,9 @@ struct recording_child {
 	int gate; /* a socket; the child ends when it is closed */
 	int part; /* a file in memory that gets the samples, in the format duet */
 	int log; /* a file in memory that gets the child's messages */
-	struct buf words; /* its command line; each word ends with a NUL */
+	struct options options; /* of its recording, without the process and the events */
+	pid_t subject;
+	struct buf events; /* as in -e */
 };
 
 #define RECORDING_CHILD_NONE {.gate = -1, .part = -1, .log = -1}

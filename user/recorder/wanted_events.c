@@ -59,8 +59,9 @@ static int check_events(const struct asprof_arguments *from, const char *event, 
 {
 	if (from->begin && from->end && !strcmp(from->begin, from->end))
 		buf_add_str(why, "begin and end symbols should not resolve to the same address");
-	else if (strcmp(engine_of(from->event), "auto") && (from->cpus || from->only_cpu))
-		buf_printf(why, "%s is only supported with perf_events", from->cpus ? "record-cpu" : "target-cpu");
+	else if (strcmp(engine_of(from->event), "auto") && (from->record.cpus || from->record.only_cpu))
+		buf_printf(why, "%s is only supported with perf_events",
+			   from->record.cpus ? "record-cpu" : "target-cpu");
 	else if (event && !strcmp(event, "wall") && from->wall.is_wanted)
 		buf_add_str(why, "wall is given twice");
 	else if (from->writer && !writes_jfr(from) && asprof_arguments_proc_ns(from))

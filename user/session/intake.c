@@ -52,16 +52,17 @@ static bool ask_agent(void *context, struct origin *origin, const struct duet_wa
 	return true;
 }
 
-int intake_open(struct intake *intake, const struct intake_parts *of)
+int intake_open(struct intake *intake, const struct intake_deps *of)
 {
 	intake->of = *of;
 	intake->short_lived.processes = of->processes;
-	return pending_open(of->pending, &(struct pending_deps){
-						 .sink = {of->profile, of->symbols, of->owners, of->windows},
-						 .handler = on_decided,
-						 .ask = ask_agent,
-						 .context = intake,
-					 });
+	return pending_open(of->pending,
+			    &(struct pending_deps){
+				    .sink = {of->options, of->profile, of->symbols, of->owners, of->windows},
+				    .handler = on_decided,
+				    .ask = ask_agent,
+				    .context = intake,
+			    });
 }
 
 void intake_release(struct intake *intake)

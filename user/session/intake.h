@@ -15,6 +15,7 @@ struct budget;
 struct pending;
 struct engine_in_use;
 struct jvms;
+struct options;
 struct overhead;
 struct owners;
 struct process_table;
@@ -24,7 +25,8 @@ struct symbols;
 struct unwinding;
 
 /* Nothing here is owned. */
-struct intake_parts {
+struct intake_deps {
+	const struct options *options;
 	struct engine_in_use *engine;
 	struct process_table *processes;
 	struct jvms *jvms;
@@ -41,7 +43,7 @@ struct intake_parts {
 
 /* Initialize with {0}. Used by one thread. */
 struct intake {
-	struct intake_parts of;
+	struct intake_deps of;
 	struct early early; /* stacks of sleeps whose weight follows */
 	struct parts parts; /* parts of deep stacks that BPF sent before their samples */
 	struct short_lived short_lived;
@@ -52,7 +54,7 @@ struct intake {
 };
 
 /* Opens `pending`, into which the records go. Returns 0 or -ENOMEM. Release in any case. */
-int intake_open(struct intake *intake, const struct intake_parts *of);
+int intake_open(struct intake *intake, const struct intake_deps *of);
 void intake_release(struct intake *intake);
 /* Call when the engine is open, before anything is read. */
 void intake_begin(struct intake *intake);

@@ -4,6 +4,7 @@
 #define SESSION_INTERNAL_H
 
 #include "base/io.h"
+#include "collect/engines.h"
 #include "collect/kernel/kernel_names.h"
 #include "collect/tables/unwinding.h"
 #include "join/pending.h"
@@ -30,7 +31,7 @@
 #include "writers/output_files.h"
 
 struct session {
-	const struct session_options *options;
+	const struct options *options;
 	struct engine_in_use engine;
 	struct buf engine_why; /* why the engine is not bpf; empty if it is bpf, or if the user chose another one */
 	struct process_table processes;
@@ -50,7 +51,7 @@ struct session {
 	struct overhead overhead;
 	struct status status;
 	struct selection selection; /* which of the host's processes are profiled: --cgroup, --container and --comm */
-	struct outcomes told; /* the outcomes at the end of the previous window */
+	struct outcomes reported; /* the outcomes at the end of the previous window */
 	struct report report; /* from the first tick on */
 	struct output_files outputs;
 	struct writer_options style; /* of the outputs */
@@ -62,7 +63,7 @@ struct session {
 	uint64_t ended_ns; /* time of the last possible tick */
 	uint64_t command_ns; /* time at which session_run() was called */
 	struct windows windows;
-	uint64_t told_until_ns; /* the end of a window for which the agents were asked last */
+	uint64_t asked_until_ns; /* the end of a window for which the agents were asked last */
 	struct notify notify;
 	uint64_t woke_ns; /* when the loop's last wait ended */
 	uint64_t longest_step_ns; /* longest time without a wait: meanwhile nobody reads BPF's ring and the agents */
@@ -76,14 +77,13 @@ struct session {
 /* start.c: all that is done before the first tick. Returns 0, or -errno after reporting the error. */
 int session_start(struct session *session);
 
-/* session.c. Call when the options may have changed: takes over the length of windows and the formats. */
-void session_take_outputs(struct session *session);
+/* session.c */
 void session_release_dead(void *session); /* frees agents and processes that have ended */
 
 /* loop.c. Waits at most `timeout_ms` for an event, and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);
 /* Adds notes about the JVMs and the machine. Call at the beginning; session_loop() and session_stop() call it, too. */
-void session_tell_vitals(struct session *session, uint64_t now_ns);
+void session_note_vitals(struct session *session, uint64_t now_ns);
 void session_loop(struct session *session); /* steps until the recording is to end */
 /* Stops the ticks, then the signals, then the agents, so that the last signal still finds its handler. */
 void session_stop(struct session *session);

@@ -26,7 +26,7 @@
 
 static bool is_end(const struct session *session, int signo)
 {
-	const struct session_options *options = session->options;
+	const struct options *options = session->options;
 
 	if (signo == SIGCHLD || signo == SIGUSR1)
 		return false;
@@ -34,7 +34,7 @@ static bool is_end(const struct session *session, int signo)
 }
 
 /* Those that people and init send need no word. */
-static void tell_signal(int signo)
+static void report_signal(int signo)
 {
 	const char *name = sigabbrev_np(signo);
 
@@ -49,13 +49,12 @@ static void on_signal(struct session *session)
 	while (read(session->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (is_end(session, (int)info.ssi_signo)) {
 			if (!session->interrupted)
-				tell_signal((int)info.ssi_signo);
+				report_signal((int)info.ssi_signo);
 			session->interrupted = true;
 		}
 		if (info.ssi_signo == SIGUSR1 && !session->flush_wanted_ns)
 			session->flush_wanted_ns = clock_monotonic_ns();
 	}
-	session_take_outputs(session); /* is_end() may have changed them */
 }
 
 /* Call after the rings were read. What a process did before it asked for its report is in there, or arrives soon. */
@@ -107,7 +106,7 @@ void session_step(struct session *session, int timeout_ms)
 }
 
 /* Reports the processes that the command has left behind, some of them by name. */
-static void tell_left(struct session *session, const pid_t *left, size_t count)
+static void report_left(struct session *session, const pid_t *left, size_t count)
 {
 	const char *name = session->options->command[0];
 	struct buf list;
@@ -141,7 +140,7 @@ static bool goes_on_without(struct session *session)
 	if (count && clock_monotonic_ns() - launch->ended_ns < LEFT_NS)
 		return true;
 	if (count && !launch->has_told_left)
-		tell_left(session, left, count);
+		report_left(session, left, count);
 	launch->has_told_left = true;
 	return count && session->options->duration_ns;
 }
@@ -175,7 +174,7 @@ static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_
 	return census_wait_ms(&session->census, now_ns, left_ms < pace_ms ? (int)left_ms : (int)pace_ms);
 }
 
-static void tell_spent(void)
+static void report_spent(void)
 {
 	uid_t uid;
 
@@ -183,7 +182,7 @@ static void tell_spent(void)
 		log_warn("the processes of user %u take too long to read: some stacks and names stay incomplete", uid);
 }
 
-void session_tell_vitals(struct session *session, uint64_t now_ns)
+void session_note_vitals(struct session *session, uint64_t now_ns)
 {
 	struct vitals *vitals = &session->vitals;
 
@@ -199,19 +198,19 @@ void session_tell_vitals(struct session *session, uint64_t now_ns)
 }
 
 /*
- * At the end of a window, the agents tell what there is, such as live objects. They write that before they say that
- * they have told all.
+ * At the end of a window, the agents write what there is, such as live objects. They do that before they answer that
+ * they have finished.
  */
 static void step_windows(struct session *session, uint64_t now_ns)
 {
 	uint64_t until_ns = session->profile.until_ns;
 
-	if (until_ns && now_ns >= until_ns && session->told_until_ns != until_ns &&
+	if (until_ns && now_ns >= until_ns && session->asked_until_ns != until_ns &&
 	    event_list_has_taps(&session->options->events)) {
 		jvms_tell(&session->jvms, until_ns - 1);
-		session->told_until_ns = until_ns;
+		session->asked_until_ns = until_ns;
 	}
-	if (until_ns && session->told_until_ns == until_ns) {
+	if (until_ns && session->asked_until_ns == until_ns) {
 		if (jvms_any_finishing(&session->jvms) && now_ns < until_ns + LAST_NAMES_NS)
 			return;
 		intake_read(&session->intake);
@@ -223,7 +222,7 @@ void session_loop(struct session *session)
 {
 	uint64_t end_ns =
 		session->options->duration_ns ? session->started_ns + session->options->duration_ns : UINT64_MAX;
-	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0, told_ns = 0;
+	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0, reported_ns = 0;
 
 	while (now_ns < end_ns && !session->interrupted) {
 		/* Not in each step: while names arrive, there may be hundreds of steps a second. */
@@ -241,13 +240,13 @@ void session_loop(struct session *session)
 		unwinding_step(&session->unwinding, &session->processes, now_ns);
 		overhead_step(&session->overhead, now_ns);
 		if (session->vitals.profile && now_ns - session->vitals.looked_ns >= NS_PER_SEC)
-			session_tell_vitals(session, now_ns);
-		if (now_ns - told_ns >= NS_PER_SEC && output_files_have_streams(&session->outputs)) {
+			session_note_vitals(session, now_ns);
+		if (now_ns - reported_ns >= NS_PER_SEC && output_files_have_streams(&session->outputs)) {
 			report_losses(&session->report);
-			told_ns = now_ns;
+			reported_ns = now_ns;
 		}
 		output_files_step(&session->outputs, now_ns);
-		tell_spent();
+		report_spent();
 		if (now_ns - progress_ns > NS_PER_SEC / 2) {
 			closing_progress(&session->report);
 			progress_ns = now_ns;
@@ -282,7 +281,7 @@ void session_stop(struct session *session)
 	uint64_t deadline;
 
 	if (session->vitals.profile)
-		session_tell_vitals(session, clock_monotonic_ns());
+		session_note_vitals(session, clock_monotonic_ns());
 	sleep_edges_end(&session->edges);
 	engine_stop(&session->engine);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
@@ -300,5 +299,5 @@ void session_stop(struct session *session)
 	while (!intake_read(&session->intake))
 		;
 	pending_flush(&session->pending, NULL);
-	tell_spent();
+	report_spent();
 }

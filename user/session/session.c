@@ -18,7 +18,7 @@
 #include "status/stats.h"
 
 /* Under nohup(1), a recording goes on. The daemon reads its configuration at SIGHUP in any case. */
-static int open_signals(const struct session_options *options)
+static int open_signals(const struct options *options)
 {
 	struct sigaction hangup;
 	sigset_t set;
@@ -48,7 +48,7 @@ static int add_events(struct profile *profile, const struct event_list *list)
 }
 
 /* A command may start other processes. With windows, all windows show processes, so that they look alike. */
-static enum profile_processes processes_of(const struct session_options *options)
+static enum profile_processes processes_of(const struct options *options)
 {
 	if (options->command && !options->window_ns)
 		return PROFILE_IF_SEVERAL;
@@ -81,67 +81,27 @@ void session_release_dead(void *context)
 
 static void open_jvms(struct session *session)
 {
-	const struct session_options *options = session->options;
-
-	jvms_open(&session->jvms, &(struct jvms_parts){
-					  .engine = &session->engine,
-					  .events = &options->events,
-					  .pids = options->pids.items,
-					  .pid_count = options->pids.len,
-					  .host = options->host,
-					  .all_user = options->all_user,
-					  .as_called = options->as_called,
-					  .alloc_native = options->alloc_native,
-					  .holders = options->holders,
-					  .tlab = options->tlab,
-					  .policy = options->agent,
-					  .asks_always = options->signals == DUET_SIGNALS_ALWAYS,
-					  .asked = options->engine,
-					  .java_depth = options->java_depth,
-					  .survivors = options->survivors,
-					  .ages = options->ages,
-					  .loaded_agent = options->loaded_agent,
-					  .cpus = session->cpus,
-					  .processes = &session->processes,
-					  .profile = &session->profile,
-					  .symbols = session->symbols,
-					  .owners = &session->owners,
-					  .leave_alone = &options->leave_alone,
-					  .pending = &session->pending,
-					  .unwinding = &session->unwinding,
-					  .names = &session->budget.names,
-					  .take_ring = take_ring,
-					  .on_free = on_free_agent,
-					  .context = session,
-				  });
-}
-
-/* Bits of the events that have a CPU: a sleep is on none, and the JVM's own events do not tell it. */
-static uint32_t events_on_cpu(const struct event_list *events)
-{
-	uint32_t bits = 0;
-
-	for (size_t i = 0; i < events->len; i++) {
-		const struct event *event = events->items[i].event;
-
-		if (event->program < DUET_PROGRAM_OFFCPU && !event->also_shows)
-			bits |= 1u << i;
-	}
-	return bits;
-}
-
-static void tell_resolver(struct session *session)
-{
-	session->pending.has_holders = session->options->holders;
-	session->pending.sink.resolver.has_policies = session->options->policies;
-	session->pending.sink.resolver.has_offsets = session->options->offsets;
-	if (session->options->cpus)
-		session->pending.sink.resolver.cpu_events = events_on_cpu(&session->options->events);
+	jvms_open(&session->jvms, session->options,
+		  &(struct jvms_deps){
+			  .engine = &session->engine,
+			  .cpus = session->cpus,
+			  .processes = &session->processes,
+			  .profile = &session->profile,
+			  .symbols = session->symbols,
+			  .owners = &session->owners,
+			  .pending = &session->pending,
+			  .unwinding = &session->unwinding,
+			  .names = &session->budget.names,
+			  .take_ring = take_ring,
+			  .on_free = on_free_agent,
+			  .context = session,
+		  });
 }
 
 static int open_intake(struct session *session)
 {
-	return intake_open(&session->intake, &(struct intake_parts){
+	return intake_open(&session->intake, &(struct intake_deps){
+						     .options = session->options,
 						     .engine = &session->engine,
 						     .processes = &session->processes,
 						     .jvms = &session->jvms,
@@ -159,7 +119,7 @@ static int open_intake(struct session *session)
 
 /* ---- begin and end ---- */
 
-static int session_open(struct session *session, const struct session_options *options)
+static int session_open(struct session *session, const struct options *options)
 {
 	session->options = options;
 	memset(loader_counters, 0, sizeof(loader_counters)); /* a daemon has one session after the other */
@@ -175,14 +135,14 @@ static int session_open(struct session *session, const struct session_options *o
 	process_table_init(&session->processes);
 	session->symbols = symbols_new();
 	overhead_open(&session->overhead,
-		      &(struct overhead_parts){
+		      &(struct overhead_deps){
 			      .engine = &session->engine,
-			      .events = &options->events,
+			      .options = options,
 			      .agents = &session->jvms.agents,
 			      .unwinding = &session->unwinding,
 			      .symbols = session->symbols,
 		      },
-		      options->max_overhead, session->cpus);
+		      session->cpus);
 	selection_open(&session->selection, options->comm);
 	owners_open(&session->owners, &session->profile, options->spark_names);
 	host_open(&session->host);
@@ -193,7 +153,6 @@ static int session_open(struct session *session, const struct session_options *o
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
 	}
-	tell_resolver(session);
 	session->profile.processes = processes_of(options);
 	session->profile.is_private = options->folder.access.is_private;
 	return add_events(&session->profile, &options->events);
@@ -227,16 +186,16 @@ static void session_close(struct session *session)
 
 /* ---- windows ---- */
 
-static void tell_window(void *context)
+static void report_window(void *context)
 {
 	struct session *session = context;
-	struct outcomes own = outcomes_since(&session->pending.sink.outcomes, &session->told);
+	struct outcomes own = outcomes_since(&session->pending.sink.outcomes, &session->reported);
 	struct report report = session->report;
 
 	report.outcomes = &own;
-	budget_tell_need(&session->budget);
+	budget_report_need(&session->budget);
 	report_facts(&report);
-	session->told = session->pending.sink.outcomes;
+	session->reported = session->pending.sink.outcomes;
 	report_losses(&session->report);
 }
 
@@ -247,37 +206,19 @@ static void before_write(void *context)
 	budget_before_write(&session->budget);
 }
 
-void session_take_outputs(struct session *session)
-{
-	const struct session_options *options = session->options;
-	struct windows_parts *of = &session->windows.of;
-
-	of->window_ns = session->report.window_ns = options->window_ns;
-	of->format_count = 0;
-	for (size_t i = 0; i < options->outputs.len && i < WINDOWS_FORMATS_MAX; i++)
-		of->formats[of->format_count++] = options->outputs.items[i].writer;
-}
-
 static int open_windows(struct session *session)
 {
-	const struct session_options *options = session->options;
-	const struct windows_parts parts = {
-		.files = &options->folder,
-		.style = &options->style,
-		.profile = &session->profile,
-		.pending = &session->pending,
-		.processes = &session->processes,
-		.agents = &session->jvms.agents,
-		.tell = tell_window,
-		.before_write = before_write,
-		.release_dead = session_release_dead,
-		.context = session,
-	};
-
-	int err = windows_open(&session->windows, &parts);
-
-	session_take_outputs(session);
-	return err;
+	return windows_open(&session->windows, &(struct windows_deps){
+						       .options = session->options,
+						       .profile = &session->profile,
+						       .pending = &session->pending,
+						       .processes = &session->processes,
+						       .agents = &session->jvms.agents,
+						       .report = report_window,
+						       .before_write = before_write,
+						       .release_dead = session_release_dead,
+						       .context = session,
+					       });
 }
 
 static void start_windows(struct session *session)
@@ -308,7 +249,7 @@ static int finish_windows(struct session *session)
 
 static int open_outputs(struct session *session)
 {
-	const struct session_options *options = session->options;
+	const struct options *options = session->options;
 	int err = 0;
 
 	session->style = options->style;
@@ -345,7 +286,7 @@ static unsigned int without_of(const struct session *session)
 /* Starts the JVM's own recording. Returns 0, or -errno after reporting the error. */
 static int start_jdk(struct session *session)
 {
-	const struct session_options *options = session->options;
+	const struct options *options = session->options;
 	const struct process *process;
 	struct buf why;
 	int err = -ESRCH;
@@ -386,7 +327,7 @@ static void begin_vitals(struct session *session)
 	if (session->options->window_ns || !output_files_have_notes(&session->outputs))
 		return;
 	vitals_open(&session->vitals, &session->profile);
-	session_tell_vitals(session, clock_monotonic_ns());
+	session_note_vitals(session, clock_monotonic_ns());
 }
 
 /* A file that is written during the recording begins with the facts that are known by now. */
@@ -447,7 +388,7 @@ static int finish(struct session *session)
 	end_jdk(session);
 	if (log_level() >= LOG_DEBUG)
 		report_details(&session->report);
-	budget_tell_need(&session->budget);
+	budget_report_need(&session->budget);
 	budget_before_write(&session->budget);
 	buf_init(&where);
 	err = output_files_write(&session->outputs, &where);
@@ -458,15 +399,12 @@ static int finish(struct session *session)
 
 /* ---- the recipe ---- */
 
-static void tell_of(struct session *session)
+static void init_report(struct session *session)
 {
 	session->report = (struct report){
-		.events = &session->options->events,
-		.command_line = session->options->command_line,
+		.options = session->options,
 		.engine = &session->engine,
 		.engine_why = session->engine_why.data,
-		.window_ns = session->options->window_ns,
-		.duration_ns = session->options->duration_ns,
 		.command_ns = session->command_ns,
 		.started_ns = session->started_ns,
 		.profile = &session->profile,
@@ -481,7 +419,7 @@ static void tell_of(struct session *session)
 	};
 }
 
-int session_run(const struct session_options *options)
+int session_run(const struct options *options)
 {
 	struct session *session = calloc(1, sizeof(*session)); /* large: the stack may be small */
 	int err = session ? session_open(session, options) : -ENOMEM, code;
@@ -496,13 +434,13 @@ int session_run(const struct session_options *options)
 		err = start_jdk(session);
 	if (!err)
 		err = session_start(session);
-	if (!err && options->await) /* while it waited, there was nothing to tell */
+	if (!err && options->await) /* while it waited, there was nothing to report */
 		err = status_open(&session->status, options->metrics);
 	if (err < 0)
 		goto out;
 	session->profile.start_ns = session->started_ns;
 	session->profile.start_realtime_ns = clock_realtime_ns();
-	tell_of(session);
+	init_report(session);
 	if (options->window_ns)
 		start_windows(session);
 	begin_vitals(session);

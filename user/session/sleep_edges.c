@@ -53,7 +53,7 @@ static void preview(struct sleep_edges *edges, struct sleepers *sleepers, uint64
 	edges->prepared_ns = now_ns;
 }
 
-void sleep_edges_start(struct sleep_edges *edges, const struct sleep_edges_parts *of, uint64_t started_ns,
+void sleep_edges_start(struct sleep_edges *edges, const struct sleep_edges_deps *of, uint64_t started_ns,
 		       uint64_t duration_ns)
 {
 	*edges = (struct sleep_edges){.of = *of, .started_ns = started_ns};
@@ -66,7 +66,7 @@ static uint64_t next_edge(const struct sleep_edges *edges)
 {
 	uint64_t until_ns = edges->of.profile->until_ns ? edges->of.profile->until_ns : UINT64_MAX;
 
-	return until_ns != edges->told_ns && until_ns < edges->end_ns ? until_ns : edges->end_ns;
+	return until_ns != edges->sampled_ns && until_ns < edges->end_ns ? until_ns : edges->end_ns;
 }
 
 void sleep_edges_step(struct sleep_edges *edges, uint64_t now_ns)
@@ -87,7 +87,7 @@ void sleep_edges_step(struct sleep_edges *edges, uint64_t now_ns)
 		check(sleepers_walk(sleepers));
 		check(sleepers_tell(sleepers, edge_ns));
 		sleepers_pass(sleepers, take, edges->of.intake);
-		edges->told_ns = edge_ns;
+		edges->sampled_ns = edge_ns;
 	}
 }
 

@@ -13,7 +13,7 @@ struct profile;
 struct unwinding;
 
 /* Nothing here is owned. Without an engine that shows threads that sleep, the functions below do nothing. */
-struct sleep_edges_parts {
+struct sleep_edges_deps {
 	struct engine_in_use *engine;
 	struct intake *intake;
 	struct unwinding *unwinding;
@@ -23,16 +23,16 @@ struct sleep_edges_parts {
 };
 
 struct sleep_edges {
-	struct sleep_edges_parts of;
+	struct sleep_edges_deps of;
 	uint64_t started_ns;
 	uint64_t end_ns; /* when the recording ends; UINT64_MAX if that is not known */
 	uint64_t prepared_ns; /* when the processes of threads that sleep were prepared last */
-	uint64_t told_ns; /* the end of a window up to which the sleeps were told last */
+	uint64_t sampled_ns; /* the end of a window up to which sleeps were sampled last */
 	uint64_t walked_ns; /* the edge for which the threads that sleep were walked ahead */
 };
 
 /* Call at the first tick. `duration_ns` is 0 if the recording has no fixed end. */
-void sleep_edges_start(struct sleep_edges *edges, const struct sleep_edges_parts *of, uint64_t started_ns,
+void sleep_edges_start(struct sleep_edges *edges, const struct sleep_edges_deps *of, uint64_t started_ns,
 		       uint64_t duration_ns);
 /*
  * Call often: prepares the processes whose threads sleep, and takes the samples of those threads at the end of each

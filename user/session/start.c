@@ -20,7 +20,7 @@
 
 static int find_selection(struct session *session)
 {
-	const struct session_options *options = session->options;
+	const struct options *options = session->options;
 	struct buf why;
 	int err;
 
@@ -47,27 +47,17 @@ static int wait_for_agents(struct session *session)
 
 static int open_engine(struct session *session, enum session_engine engine, struct buf *why)
 {
+	const struct options *asked = session->options;
 	struct collector_options options = {
-		.events = &session->options->events,
+		.asked = asked,
+		.events = &asked->events,
 		.user_depth = DUET_MAX_WALK,
-		.keep_all = session->options->java_depth > DUET_JAVA_DEPTH,
-		.kernel_depth = session->options->all_user ? 0 : DUET_MAX_STACK,
-		.targets = session->options->host ? NULL : session->options->pids.items,
-		.target_count = session->options->pids.len,
+		.targets = asked->host ? NULL : asked->pids.items,
+		.target_count = asked->pids.len,
 		.cgroup_id = session->selection.cgroup_id,
 		.comm = session->selection.comm,
-		.signals = session->options->signals,
-		.least_sleep_ns = session->options->least_sleep_ns,
-		.most_sleep_ns = session->options->most_sleep_ns,
-		.sleep_hook = session->options->sleep_hook,
-		.wakers = session->options->wakers,
-		.holders = session->options->holders,
 		.probes_tlabs = sources_may_have_probes(&session->jvms),
-		.only_cpu = session->options->only_cpu,
-		.tells_policy = session->options->policies,
-		.tells_receiver = session->options->receivers,
 		.max_bytes = budget_bpf_bytes(&session->budget),
-		.plain = session->options->interval_pairing,
 	};
 
 	if (session->launch.pid) {
@@ -100,19 +90,13 @@ static int open_instead(struct session *session, const char *why)
 	return engine == ENGINE_AUTO ? -EPERM : open_engine(session, engine, &session->engine_why);
 }
 
-/* Only BPF's samples have the CPU and the policy. */
-static bool needs_bpf(const struct session_options *options)
-{
-	return options->cpus || options->policies || options->only_cpu;
-}
-
 /*
  * Opens the engine that was asked for. If none was, opens BPF or, if that is refused, an engine that ticks in the
  * agent.
  */
 static int choose_engine(struct session *session)
 {
-	const struct session_options *options = session->options;
+	const struct options *options = session->options;
 	int err = open_engine(session, options->engine == ENGINE_AUTO ? ENGINE_BPF : options->engine,
 			      &session->engine_why);
 
@@ -120,7 +104,7 @@ static int choose_engine(struct session *session)
 		buf_clear(&session->engine_why);
 		return 0;
 	}
-	if (options->engine == ENGINE_AUTO && !options->host && options->agent != AGENT_NEVER && !needs_bpf(options))
+	if (options->engine == ENGINE_AUTO && !options->host && options->agent != AGENT_NEVER && !options->needs_bpf)
 		return open_instead(session, session->engine_why.data);
 	log_error("%s", session->engine_why.data);
 	return err;
@@ -140,7 +124,7 @@ static void name_kernel(struct session *session)
 
 static int prepare_engine(struct session *session)
 {
-	const struct budget_parts parts = {
+	const struct budget_deps deps = {
 		.engine = &session->engine,
 		.profile = &session->profile,
 		.pending = &session->pending,
@@ -160,7 +144,7 @@ static int prepare_engine(struct session *session)
 		name_kernel(session);
 	unwinding_init(&session->unwinding, session->engine.tables);
 	intake_begin(&session->intake);
-	return budget_start(&session->budget, &parts);
+	return budget_start(&session->budget, &deps);
 }
 
 static int start_ticks(struct session *session)
@@ -172,7 +156,7 @@ static int start_ticks(struct session *session)
 	session->started_ns = clock_monotonic_ns();
 	session->jvms.is_ticking = true;
 	sleep_edges_start(&session->edges,
-			  &(struct sleep_edges_parts){
+			  &(struct sleep_edges_deps){
 				  .engine = &session->engine,
 				  .intake = &session->intake,
 				  .unwinding = &session->unwinding,
@@ -199,7 +183,7 @@ static int prepare_library(struct dl_phdr_info *info, size_t size, void *unwindi
 }
 
 /* What --comm or --cgroup selects may start during the recording: short-lived programs do. */
-static void tell_if_nobody(struct session *session)
+static void report_if_nobody(struct session *session)
 {
 	struct buf none;
 
@@ -379,7 +363,7 @@ static void publish_host(struct session *session, const struct busy *busy)
 /* Before that, reads what is known of the targets. It may have changed when the wait is over. */
 static int await(struct session *session)
 {
-	const struct session_options *options = session->options;
+	const struct options *options = session->options;
 	int err;
 
 	if (!options->await)
@@ -414,7 +398,7 @@ static int start_targets(struct session *session, struct busy *busy)
 	publish_pids(session);
 	if (session->options->host) {
 		publish_host(session, busy);
-		tell_if_nobody(session);
+		report_if_nobody(session);
 		prepare_kernel(session);
 	}
 	return start_ticks(session);

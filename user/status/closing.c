@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "event/event.h"
+#include "event/options.h"
 #include "join/outcomes.h"
 #include "limits/overhead.h"
 #include "profile/profile.h"
@@ -49,8 +49,8 @@ void closing_progress(const struct report *report)
 	closing_now(report, now_ns, &now);
 	buf_init(&text);
 	buf_printf(&text, "%.0f ", (double)now.duration_ns / NS_PER_SEC);
-	if (report->duration_ns)
-		buf_printf(&text, "of %.0f ", (double)report->duration_ns / NS_PER_SEC);
+	if (report->options->duration_ns)
+		buf_printf(&text, "of %.0f ", (double)report->options->duration_ns / NS_PER_SEC);
 	buf_printf(&text, "s, Ctrl-C ends; %llu samples", (unsigned long long)now.samples);
 	if (now.losses[HEADLINE_LOST].count)
 		buf_printf(&text, ", %llu lost", (unsigned long long)now.losses[HEADLINE_LOST].count);
@@ -80,10 +80,10 @@ static int count_event(void *context, const struct profile_sample *sample)
 /* A name that nothing has, and a method that nobody calls, look alike: the JVM may load its class any time. */
 static void report_uncalled(const struct report *report, const struct closing_count *counts)
 {
-	for (size_t i = 0; i < report->events->len; i++)
-		if (event_is_of_methods(report->events->items[i].event) && !counts[i].all)
+	for (size_t i = 0; i < report->options->events.len; i++)
+		if (event_is_of_methods(report->options->events.items[i].event) && !counts[i].all)
 			log_info("%s: no call was recorded: there is no such method, or nobody called it",
-				 report->events->items[i].event->name);
+				 report->options->events.items[i].event->name);
 }
 
 /* Returns the largest of 1, 2, 5, 10, 20 … that is not above the number, but at least 1. */
@@ -123,16 +123,16 @@ static void report_few(const struct report *report, const struct closing_count *
 {
 	struct buf interval;
 
-	for (size_t i = 0; all && all < FEW_SAMPLES && i < report->events->len; i++) {
-		const struct event_spec *spec = &report->events->items[i];
+	for (size_t i = 0; all && all < FEW_SAMPLES && i < report->options->events.len; i++) {
+		const struct event_spec *spec = &report->options->events.items[i];
 		uint64_t shorter = closing_interval(spec, counts[i].all, report->overhead->pace.max_percent > 0);
 		uint64_t given = closing_given(spec, &counts[i], shorter);
 
 		if (!counts[i].all || shorter >= spec->interval || given < FEW_SAMPLES)
 			continue;
 		buf_init(&interval);
-		buf_add_str(&interval, report->events->len > 1 ? "-e " : "-i ");
-		if (report->events->len > 1)
+		buf_add_str(&interval, report->options->events.len > 1 ? "-e " : "-i ");
+		if (report->options->events.len > 1)
 			buf_printf(&interval, "%s=", spec->event->name);
 		event_interval_text(spec->event, shorter, &interval);
 		log_info("%llu sample%s too few for shares that can be trusted: %s gives about %llu",
@@ -146,11 +146,11 @@ static void report_few(const struct report *report, const struct closing_count *
 /* A program that hardly runs needs another event. */
 static bool report_idle(const struct report *report, uint64_t all)
 {
-	const struct event_spec *spec = &report->events->items[0];
+	const struct event_spec *spec = &report->options->events.items[0];
 	uint64_t duration_ns = report->profile->end_ns - report->profile->start_ns;
 
-	if (report->events->len != 1 || !spec->event->perf.is_clock || spec->event->also_shows || all >= FEW_SAMPLES ||
-	    duration_ns < NS_PER_SEC || all * spec->interval * IDLE_PART >= duration_ns)
+	if (report->options->events.len != 1 || !spec->event->perf.is_clock || spec->event->also_shows ||
+	    all >= FEW_SAMPLES || duration_ns < NS_PER_SEC || all * spec->interval * IDLE_PART >= duration_ns)
 		return false;
 	log_info("it hardly used the CPU: -e wall shows what its threads wait for");
 	return true;
@@ -169,10 +169,10 @@ static void report_estimated(const struct report *report)
 
 static void report_next(const struct report *report)
 {
-	struct closing_seen seen = {.events = report->events};
+	struct closing_seen seen = {.events = &report->options->events};
 	uint64_t all = report->profile->samples.count;
 
-	if (report->window_ns)
+	if (report->options->window_ns)
 		return;
 	timeline_each(&report->profile->samples, count_event, &seen);
 	report_uncalled(report, seen.counts);
@@ -188,7 +188,7 @@ void closing_print(const struct report *report, const char *where, bool is_shown
 
 	headline_of_profile(&headline, report->profile);
 	headline.samples = report->outcomes->samples; /* of all windows */
-	if (report->window_ns) /* the profile has those of the last window */
+	if (report->options->window_ns) /* the profile has those of the last window */
 		headline.subject[0] = '\0';
 	buf_init(&line);
 	headline_text(&headline, "-v lists all", &line);

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "join/splice.h"
-#include "event/event.h"
+#include "event/options.h"
 #include "join/outcomes.h"
 #include "jvms/jvms.h"
 #include "limits/overhead.h"
@@ -49,7 +49,7 @@ static void facts_of_sampling(const struct report *report)
 	struct buf events;
 
 	buf_init(&events);
-	event_list_text(report->events, 1, &events);
+	event_list_text(&report->options->events, 1, &events);
 	profile_add_fact(profile, "event", "%s", events.data);
 	buf_release(&events);
 	if (report->engine_why[0])
@@ -76,7 +76,7 @@ static const char *witness_name(const struct event_list *events)
 /* Formats how far the walks got. */
 static void walked_text(const struct report *report, char text[TEXT_MAX])
 {
-	bool is_signal = !report->engine->row->standalone && event_list_has_ticks(report->events);
+	bool is_signal = !report->engine->row->standalone && event_list_has_ticks(&report->options->events);
 	const struct outcomes *outcomes = report->outcomes;
 
 	snprintf(text, TEXT_MAX,
@@ -84,7 +84,7 @@ static void walked_text(const struct report *report, char text[TEXT_MAX])
 		 "%llu needed a %s%s (%.2f %%), %llu got one as a check",
 		 (unsigned long long)outcomes->rooted, (unsigned long long)outcomes->jvm_samples,
 		 percent(outcomes->rooted, outcomes->jvm_samples), (unsigned long long)outcomes->needed,
-		 is_signal ? "signal" : "call of ", is_signal ? "" : witness_name(report->events),
+		 is_signal ? "signal" : "call of ", is_signal ? "" : witness_name(&report->options->events),
 		 percent(outcomes->needed, outcomes->jvm_samples), (unsigned long long)outcomes->checked);
 }
 
@@ -113,8 +113,8 @@ static void agreed_text(const struct report *report, char text[TEXT_MAX])
 			 "%llu of %llu Java stacks walked twice (%.2f %%), %s left out frames of %llu and "
 			 "contradicted %llu (%.2f %%)",
 			 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
-			 witness_name(report->events), (unsigned long long)less, (unsigned long long)contradicted,
-			 percent(contradicted, compared));
+			 witness_name(&report->options->events), (unsigned long long)less,
+			 (unsigned long long)contradicted, percent(contradicted, compared));
 	add_bcis(outcomes, text);
 }
 
@@ -281,7 +281,7 @@ static void fact_of_interval(const struct report *report, const struct overhead_
 	struct buf events;
 
 	buf_init(&events);
-	event_list_text(report->events, change->every, &events);
+	event_list_text(&report->options->events, change->every, &events);
 	if (change->time_ns < start_ns)
 		profile_add_fact(report->profile, "interval", "%s at the start", events.data);
 	else
@@ -314,7 +314,7 @@ static void fact_of_rarity(const struct report *report)
 	if (rarer < 2)
 		return;
 	buf_init(&events);
-	event_list_text(report->events, (uint64_t)(rarer + 0.5), &events);
+	event_list_text(&report->options->events, (uint64_t)(rarer + 0.5), &events);
 	profile_add_fact(report->profile, "sampled rarely",
 			 "%s on average, %.0f times as long as asked, to stay within %.6g %% of the CPU", events.data,
 			 rarer, report->overhead->pace.max_percent);
@@ -335,7 +335,7 @@ static void facts_of_overhead(const struct report *report)
 			 (double)cost.loader_ns / all, (double)cost.agents_ns / all, (double)cost.once_ns / all);
 	facts_of_changes(report);
 	fact_of_rarity(report);
-	if (report->overhead->change_count && !report->window_ns &&
+	if (report->overhead->change_count && !report->options->window_ns &&
 	    !engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &bpf))
 		profile_add_fact(report->profile, "ticks",
 				 "%llu, of which %llu came after the last sample of their CPU",
@@ -357,7 +357,7 @@ static void facts_of_memory(const struct report *report)
 static void facts_of_command(const struct report *report)
 {
 	profile_add_fact(report->profile, "duet", "%s", DUET_VERSION);
-	profile_add_fact(report->profile, "command", "%s", report->command_line);
+	profile_add_fact(report->profile, "command", "%s", report->options->command_line);
 	fact_of_start(report);
 }
 

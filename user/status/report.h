@@ -7,8 +7,8 @@
 
 struct agents;
 struct engine_in_use;
-struct event_list;
 struct host;
+struct options;
 struct outcomes;
 struct overhead;
 struct pool;
@@ -20,12 +20,9 @@ struct profile;
 
 /* What the report is made from; not owned. Valid from the first tick on. */
 struct report {
-	const struct event_list *events;
-	const char *command_line;
+	const struct options *options;
 	const struct engine_in_use *engine;
 	const char *engine_why; /* why the engine is not bpf; "" if it is bpf, or if the user chose another one */
-	uint64_t window_ns; /* length of a window; 0 = one recording */
-	uint64_t duration_ns; /* 0 = until the target ends or the user stops it */
 	uint64_t command_ns; /* when the command began */
 	uint64_t started_ns; /* the earliest possible tick */
 	struct profile *profile; /* receives facts and losses */

@@ -7,16 +7,10 @@
 #define SUBJECT_OWNERS_H
 
 #include "duet_record.h"
-#include "base/opt.h"
+#include "event/options.h"
 #include "proc/containers.h"
 #include "proc/process.h"
 #include "profile/profile.h"
-
-/* Names and users of JVMs, as the configuration lists them. */
-struct owners_list {
-	struct opt_strings patterns; /* patterns for names; not owned */
-	struct vec(uid_t) users; /* effective user ids as the host numbers them */
-};
 
 /* The state of a process that belongs to subject/. All fields but the last four are interned, 0 = not known. */
 struct subject {

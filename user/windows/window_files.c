@@ -391,7 +391,7 @@ static bool is_free(const struct window_files *files, const char *name)
 }
 
 int window_files_write(const struct window_files *files, const struct profile *profile,
-		       const struct writer_options *style, const struct writer *const *formats, size_t count,
+		       const struct writer_options *style, const struct session_output *outputs, size_t count,
 		       uint64_t end_realtime_ns)
 {
 	char name[NAME_BYTES];
@@ -402,7 +402,7 @@ int window_files_write(const struct window_files *files, const struct profile *p
 	while (!is_free(files, name) && number < SAME_SECOND_MAX)
 		window_name(name, end_realtime_ns, ++number);
 	for (size_t i = 0; i < count; i++) {
-		result = write_events(files, profile, style, formats[i], name);
+		result = write_events(files, profile, style, outputs[i].writer, name);
 		err = err ? err : result;
 	}
 	result = rotate(files, name);

@@ -10,16 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/io.h"
-#include "writers/writer.h"
-
-struct window_files {
-	const char *folder;
-	uint64_t keep_files; /* keep_files, keep_age_ns, keep_bytes: 0 = no limit */
-	uint64_t keep_age_ns;
-	uint64_t keep_bytes;
-	struct io_access access; /* permissions of the files; access.group may also enter the folder */
-};
+#include "event/options.h"
 
 /*
  * Makes the folder if its parent exists, checks that files can be made in it, and removes unfinished files of killed
@@ -27,12 +18,12 @@ struct window_files {
  */
 int window_files_open(const struct window_files *files);
 /*
- * Writes the profile of the window that ended at end_realtime_ns, in each format. Each file appears when it is
+ * Writes the profile of the window that ended at end_realtime_ns, in the format of each output. Each file appears when it is
  * complete; then its link is moved to it. At the end older files over the limits are removed, but never those of this
  * window. Returns 0 or the first -errno; after an error, all files that could be written exist.
  */
 int window_files_write(const struct window_files *files, const struct profile *profile,
-		       const struct writer_options *style, const struct writer *const *formats, size_t count,
+		       const struct writer_options *style, const struct session_output *outputs, size_t count,
 		       uint64_t end_realtime_ns);
 
 #endif

@@ -62,10 +62,10 @@ static void log_window(const struct windows *windows)
 	buf_release(&line);
 }
 
-static void tell(struct windows *windows)
+static void report(struct windows *windows)
 {
-	windows->of.tell(windows->of.context);
-	windows->of.profile->host.window_ns = windows->of.window_ns;
+	windows->of.report(windows->of.context);
+	windows->of.profile->host.window_ns = windows->of.options->window_ns;
 	subtract_losses(windows, windows->of.profile);
 	log_window(windows);
 }
@@ -79,18 +79,19 @@ static uint64_t realtime_of(uint64_t monotonic_ns)
 
 static int write_files(const struct windows *windows)
 {
-	const struct windows_parts *of = &windows->of;
-	struct writer_options style = *of->style;
+	const struct options *options = windows->of.options;
+	const struct profile *profile = windows->of.profile;
+	struct writer_options style = options->style;
 
-	style.processes = writer_shows_processes(of->profile, &style);
-	return window_files_write(of->files, of->profile, &style, of->formats, of->format_count,
+	style.processes = writer_shows_processes(profile, &style);
+	return window_files_write(&options->folder, profile, &style, options->outputs.items, options->outputs.len,
 				  windows->end_realtime_ns);
 }
 
 /* Counts the samples of a window without a file. Reports only changes: writing begins to fail, or works again. */
 static void report_written(struct windows *windows, int err, uint64_t samples)
 {
-	const char *folder = windows->of.files->folder;
+	const char *folder = windows->of.options->folder.folder;
 
 	if (err < 0)
 		loader_counters[DUET_LOADER_WINDOW_LOST] += samples;
@@ -160,7 +161,7 @@ static bool is_complete(const struct windows *windows, uint64_t read_ns)
 }
 
 /* Drops cached row numbers of the profile, whose rows no longer exist, and moves cached strings to the new table. */
-static void forget_rows(const struct windows_parts *of, struct intern_move *move)
+static void forget_rows(const struct windows_deps *of, struct intern_move *move)
 {
 	for (size_t i = 0; i < of->processes->all.len; i++) {
 		owners_new_profile(of->processes->all.items[i], move);
@@ -179,7 +180,7 @@ static bool wants_new_strings(const struct windows *windows)
 
 static void exchange_with_strings(struct windows *windows, uint64_t until_ns)
 {
-	const struct windows_parts *of = &windows->of;
+	const struct windows_deps *of = &windows->of;
 	struct intern old = of->profile->strings, strings;
 	struct intern_move move;
 
@@ -202,7 +203,7 @@ static void exchange_with_strings(struct windows *windows, uint64_t until_ns)
  */
 static uint64_t end_of_window(const struct windows *windows, uint64_t start_ns)
 {
-	uint64_t end_ns = start_ns + windows->of.window_ns;
+	uint64_t end_ns = start_ns + windows->of.options->window_ns;
 
 	return windows->last_ns && end_ns >= windows->last_ns ? NEVER_NS : end_ns;
 }
@@ -231,7 +232,7 @@ static void end_window(struct windows *windows, bool is_late)
 
 	profile->end_ns = profile->until_ns;
 	windows->end_realtime_ns = realtime_of(profile->end_ns);
-	tell(windows);
+	report(windows);
 	if (is_late)
 		report_written(windows, -ETIMEDOUT, profile->samples.len);
 	else
@@ -243,13 +244,13 @@ static void end_window(struct windows *windows, bool is_late)
 /* Returns true if windows end faster than they are written. Those that were long over when they ended are written. */
 static bool is_late(const struct windows *windows, uint64_t read_ns)
 {
-	return windows->writer && clock_monotonic_ns() > windows->writer_ns + windows->of.window_ns &&
+	return windows->writer && clock_monotonic_ns() > windows->writer_ns + windows->of.options->window_ns &&
 	       read_ns > windows->of.profile->until_ns + WRITER_TIMEOUT_NS;
 }
 
 void windows_step(struct windows *windows, uint64_t read_ns)
 {
-	if (!windows->of.window_ns)
+	if (!windows->of.options || !windows->of.options->window_ns)
 		return;
 	reap_writer(windows);
 	if (is_complete(windows, read_ns) && (!windows->writer || is_late(windows, read_ns)))
@@ -258,14 +259,14 @@ void windows_step(struct windows *windows, uint64_t read_ns)
 
 /* ---- begin and end ---- */
 
-int windows_open(struct windows *windows, const struct windows_parts *of)
+int windows_open(struct windows *windows, const struct windows_deps *of)
 {
-	int err = window_files_open(of->files);
+	int err = window_files_open(&of->options->folder);
 
 	windows->of = *of;
 	if (err < 0)
-		log_error("%s: cannot create files there: %s; choose another folder with -f", of->files->folder,
-			  strerror(-err));
+		log_error("%s: cannot create files there: %s; choose another folder with -f",
+			  of->options->folder.folder, strerror(-err));
 	return err;
 }
 
@@ -287,7 +288,7 @@ int windows_end(struct windows *windows, uint64_t ended_ns)
 	}
 	profile->end_ns = ended_ns;
 	windows->end_realtime_ns = realtime_of(ended_ns);
-	tell(windows);
+	report(windows);
 	if (windows->writer)
 		report_written(windows, -ETIMEDOUT, profile->samples.len);
 	else

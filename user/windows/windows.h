@@ -13,38 +13,32 @@
 #include <sys/types.h>
 
 #include "base/map.h"
-#include "writers/writer.h"
+#include "event/options.h"
 
 /* upper bound of the time from a sample to its record in the ring; it is much less */
 #define WINDOWS_SLACK_NS (100ull * 1000 * 1000)
-
-#define WINDOWS_FORMATS_MAX 16
 
 struct agents;
 struct intern_move;
 struct pending;
 struct process_table;
-struct window_files;
 
-/* The parts that windows use; not owned. The first three may change from one window to the next. */
-struct windows_parts {
-	uint64_t window_ns; /* length of a window; 0 = one recording, without windows */
-	const struct writer *formats[WINDOWS_FORMATS_MAX];
-	size_t format_count;
-	const struct window_files *files;
-	const struct writer_options *style;
+/* Nothing here is owned. */
+struct windows_deps {
+	/* window_ns is 0 without windows. It, the outputs, the style and the folder may change between two windows. */
+	const struct options *options;
 	struct profile *profile;
 	struct pending *pending;
 	const struct process_table *processes;
 	const struct agents *agents;
-	void (*tell)(void *context); /* adds the window's facts, and the losses since the start, to the profile */
+	void (*report)(void *context); /* adds the window's facts, and the losses since the start, to the profile */
 	void (*before_write)(void *context); /* called in the child that writes */
 	void (*release_dead)(void *context); /* frees agents and processes that have ended */
 	void *context;
 };
 
 struct windows {
-	struct windows_parts of;
+	struct windows_deps of;
 	uint64_t last_ns; /* time at which the recording will end; 0 = not known */
 	uint64_t written; /* includes windows that could not be written */
 	uint64_t end_realtime_ns; /* end of the window that was written last */
@@ -59,7 +53,7 @@ struct windows {
 };
 
 /* Returns 0, or -errno after reporting the error. */
-int windows_open(struct windows *windows, const struct windows_parts *of);
+int windows_open(struct windows *windows, const struct windows_deps *of);
 /* Call when ticks have started, for a recording of this length; 0: until it is stopped. */
 void windows_start(struct windows *windows, uint64_t started_ns, uint64_t duration_ns);
 /* Call often. All samples taken before read_ns have been read. */
