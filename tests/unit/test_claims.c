@@ -14,7 +14,8 @@
 #define INTERVAL 10000
 
 static struct process process = {.pid = 1};
-static struct jvms jvms = {.of.cpus = 2};
+static const struct options options;
+static struct jvms jvms = {.options = &options, .of.cpus = 2};
 static struct agent agent = {.origin = {.process = &process}};
 
 /* Returns how many samples of this weight the loader takes, of `count`. */

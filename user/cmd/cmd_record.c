@@ -96,30 +96,35 @@ static bool is_set(const struct options *options, const struct record_of_bpf *ro
 	return memcmp((const char *)options + row->offset, zeros, row->bytes) != 0;
 }
 
-static int refuse_engine(const struct engine *engine, const struct record_of_bpf *row)
+/* Checks the options that only the bpf engine has. */
+static int check_of_bpf(struct options *options, const struct engine *engine)
 {
-	struct buf why;
+	int err = 0;
 
-	buf_init(&why);
-	buf_printf(&why, row->why, engine->name);
-	log_error("--%s needs the bpf engine%s", row->word, why.data);
-	buf_release(&why);
-	return -EINVAL;
+	for (const struct record_of_bpf *row = record_of_bpf; !err && row->word; row++) {
+		struct buf why;
+
+		if (!is_set(options, row))
+			continue;
+		options->needs_bpf |= row->without == RECORD_REFUSED;
+		if (!engine->standalone)
+			continue;
+		err = row->without == RECORD_LESS ? 0 : -EINVAL;
+		buf_init(&why);
+		buf_printf(&why, row->why, engine->name);
+		log_print(err ? LOG_ERROR : LOG_INFO, "--%s needs the bpf engine%s", row->word, why.data);
+		buf_release(&why);
+	}
+	return err;
 }
 
 static int check_engine(struct options *options)
 {
 	const struct engine *engine = &engines[options->engine];
+	int err = check_of_bpf(options, engine);
 
-	if (engine->standalone && options->bpf.receivers)
-		log_info("--receivers needs the bpf engine: with %s, no class comes above vtable stubs", engine->name);
-	for (const struct record_of_bpf *row = record_of_bpf; row->word; row++) {
-		if (!is_set(options, row))
-			continue;
-		options->needs_bpf |= row->must;
-		if (engine->standalone)
-			return refuse_engine(engine, row);
-	}
+	if (err < 0)
+		return err;
 	for (size_t i = 0; options->agent == AGENT_NEVER && i < options->events.len; i++)
 		if (!event_has_ticks(options->events.items[i].event) &&
 		    !(options->tlab && options->events.items[i].event == event_by_name("alloc"))) {

@@ -202,7 +202,8 @@ const struct opt record_rows[] = {
 	OPT_GROUP("More events, beside those of -e, with their interval"),
 	{.rows = event_rows},
 	{0, "trace", "CLASS.METHOD[:TIME]",
-		"time of calls of a Java method that take TIME or longer; repeatable", opt_strings, FIELD(given.traces)},
+		"time of calls of a Java method that take TIME or longer; repeatable",
+		opt_strings, FIELD(given.traces)},
 	{0, "proc", "TIME", "each TIME, what the machine's processes use: 1, 30; for the formats duet, jfr, text",
 		opt_seconds, FIELD(usages_ns)},
 	{0, "all", NULL, "cpu (without -e), wall, alloc, live, lock, nativemem, nativelock, if the engine has them",
@@ -258,12 +259,13 @@ const struct opt record_rows[] = {
 	{word, offsetof(struct options, field), sizeof(((struct options *)0)->field), __VA_ARGS__}
 
 const struct record_of_bpf record_of_bpf[] = {
-	OF_BPF("record-cpu", cpus, true, ": samples of engine %s have no CPU and no policy"),
-	OF_BPF("target-cpu", only_cpu, true, ": samples of engine %s have no CPU and no policy"),
-	OF_BPF("sched", bpf.policies, true, ": samples of engine %s have no CPU and no policy"),
-	OF_BPF("holders", holders, false, ": engine %s does not see who releases a lock"),
-	OF_BPF("tlab", tlab, false, ", which sets probes in HotSpot: engine %s cannot"),
-	OF_BPF("max-overhead", max_overhead, false, ": engine %s cannot change its rate"),
+	OF_BPF("record-cpu", cpus, RECORD_REFUSED, ": samples of engine %s have no CPU and no policy"),
+	OF_BPF("target-cpu", only_cpu, RECORD_REFUSED, ": samples of engine %s have no CPU and no policy"),
+	OF_BPF("sched", bpf.policies, RECORD_REFUSED, ": samples of engine %s have no CPU and no policy"),
+	OF_BPF("receivers", bpf.receivers, RECORD_LESS, ": with %s, no class comes above vtable stubs"),
+	OF_BPF("holders", holders, RECORD_UNASKED, ": engine %s does not see who releases a lock"),
+	OF_BPF("tlab", tlab, RECORD_UNASKED, ", which sets probes in HotSpot: engine %s cannot"),
+	OF_BPF("max-overhead", max_overhead, RECORD_UNASKED, ": engine %s cannot change its rate"),
 	{0},
 };
 /* clang-format on */

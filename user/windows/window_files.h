@@ -18,9 +18,9 @@
  */
 int window_files_open(const struct window_files *files);
 /*
- * Writes the profile of the window that ended at end_realtime_ns, in the format of each output. Each file appears when it is
- * complete; then its link is moved to it. At the end older files over the limits are removed, but never those of this
- * window. Returns 0 or the first -errno; after an error, all files that could be written exist.
+ * Writes the profile of the window that ended at end_realtime_ns, in the format of each output. Each file appears when
+ * it is complete; then its link is moved to it. At the end older files over the limits are removed, but never those of
+ * this window. Returns 0 or the first -errno; after an error, all files that could be written exist.
  */
 int window_files_write(const struct window_files *files, const struct profile *profile,
 		       const struct writer_options *style, const struct session_output *outputs, size_t count,
