@@ -10,6 +10,14 @@
 
 #include "duet_types.h"
 
+/* Returns true for the name or path of HotSpot's library, also as /proc has it after the file was deleted. */
+static inline int duet_is_libjvm(const char *path)
+{
+	const char *slash = __builtin_strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	return !__builtin_strcmp(name, "libjvm.so") || !__builtin_strcmp(name, "libjvm.so (deleted)");
+}
+
 #define DUET_JVM_HEAPS 4 /* HotSpot has three code heaps at most */
 /* kinds of methods for which the interpreter builds a frame (JDK 8: 10, JDK 9 and later: 4) */
 #define DUET_JVM_ENTRIES 12

@@ -17,6 +17,7 @@
 
 #include "api/profiler.h"
 #include "callbacks.h"
+#include "duet_jvm.h"
 #include "duet_record.h"
 #include "event/shared.h"
 #include "jvm/jvm.h"
@@ -41,10 +42,8 @@ JNIEXPORT const char *asprof_emit_jfr_event(int type, const uint8_t *data, size_
 
 static int find_libjvm(struct dl_phdr_info *info, size_t size, void *path)
 {
-	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-
 	(void)size;
-	if (!name || strcmp(name, "/libjvm.so") != 0)
+	if (!info->dlpi_name || !duet_is_libjvm(info->dlpi_name))
 		return 0;
 	snprintf(path, PATH_MAX, "%s", info->dlpi_name);
 	return 1;

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(maps.list.items[i].path && maps.list.items[i].start < maps.list.items[i].end);
 		FUZZ_CHECK(!found || found->start <= maps.list.items[i].start);
 	}
-	maps_find_file(&maps, "libjvm.so");
+	maps_libjvm(&maps);
 	maps_release(&maps);
 	maps_release(&again);
 	free(text);

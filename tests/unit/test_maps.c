@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "duet_jvm.h"
 #include "proc/maps.h"
 
 static struct maps parse(const char *text)
@@ -23,6 +24,19 @@ static struct maps parse(const char *text)
 
 	assert_int_equal(maps_parse(&maps, text, strlen(text)), 0);
 	return maps;
+}
+
+static void test_libjvm(void **state)
+{
+	struct maps maps = parse("1000-2000 r-xp 00000000 fe:00 1 /libjvm.so.orig\n"
+				 "2000-3000 r-xp 00000000 fe:00 2 /jdk/xlibjvm.so\n"
+				 "3000-4000 r-xp 00000000 fe:00 3 /jdk/libjvm.so (deleted)\n");
+
+	(void)state;
+	assert_ptr_equal(maps_libjvm(&maps), &maps.list.items[2]);
+	assert_true(duet_is_libjvm("libjvm.so"));
+	assert_true(duet_is_libjvm("/jdk/lib/server/libjvm.so (deleted)"));
+	maps_release(&maps);
 }
 
 static void test_only_executable(void **state)
@@ -45,6 +59,7 @@ static void test_only_executable(void **state)
 	assert_string_equal(maps.list.items[2].path, "");
 	assert_null(maps_find_file(&maps, "jav"));
 	assert_null(maps_find_file(&maps, ""));
+	assert_null(maps_libjvm(&maps));
 	maps_release(&maps);
 	maps_release(NULL);
 }
@@ -230,7 +245,7 @@ int main(void)
 		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_paths),		cmocka_unit_test(test_malformed_lines_are_skipped),
 		cmocka_unit_test(test_equal),		cmocka_unit_test(test_self),
-		cmocka_unit_test(test_questions_and_file_agree),
+		cmocka_unit_test(test_questions_and_file_agree), cmocka_unit_test(test_libjvm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

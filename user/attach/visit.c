@@ -158,7 +158,7 @@ int visit_check_hotspot(struct visit *visit)
 		err = visit_fail(visit, -ENOTSUP, "JVM %d is an OpenJ9 VM, not HotSpot: duet cannot attach to it", pid);
 		goto out;
 	}
-	if (maps_find_file(&maps, "libjvm.so")) {
+	if (maps_libjvm(&maps)) {
 		if (foreign)
 			err = visit_fail(visit, -ENOEXEC, "JVM %d: %s, which cannot load the agent", pid, foreign);
 		goto out;

@@ -121,7 +121,7 @@ static bool set_places(struct tlab_probe *probe, int fd, const struct found *fou
 
 static int find_places(struct tlab_probe *probe, const struct process *process, struct buf *why)
 {
-	const struct mapping *mapping = maps_find_file(&process->maps, "libjvm.so");
+	const struct mapping *mapping = maps_libjvm(&process->maps);
 	int err = mapping ? target_file_find_mapping(&probe->file, process, mapping) : -ENOENT, fd;
 	struct found found = {0};
 

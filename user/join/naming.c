@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "duet_jvm.h"
 #include "join/idle.h"
 #include "join/resource.h"
 #include "join/states.h"
@@ -36,7 +37,7 @@ static void resolve_native(struct naming *n, const struct splice_frame *from, st
 	symbols_user(n->resolver->symbols, n->process, from->address, from->is_return, &symbol);
 	resolve_symbol(n, &symbol, frame);
 	n->is_final &= !symbol.is_guess;
-	frame->kind = strcmp(symbol.module, "libjvm.so") ? FRAME_NATIVE : FRAME_JVM;
+	frame->kind = duet_is_libjvm(symbol.module) ? FRAME_JVM : FRAME_NATIVE;
 }
 
 static void resolve_kernel(struct naming *n, const struct splice_frame *from, struct frame *frame)

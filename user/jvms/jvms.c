@@ -333,7 +333,7 @@ static int add_agent(struct jvms *jvms, struct process *process, struct agent *a
 static bool is_jvm(struct process *process)
 {
 	jvm_process(process)->examined_version = process->maps_version + 1;
-	return maps_find_file(&process->maps, "libjvm.so") != NULL;
+	return maps_libjvm(&process->maps) != NULL;
 }
 
 static bool needs_tables(const struct jvms *jvms)

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "jvms/new_jvms.h"
 
-#include <string.h>
-
 #include "base/clock.h"
+#include "duet_jvm.h"
 
 static bool is_libjvm(const struct mapping_note *note)
 {
-	const char *name = note->kind == MAPPING_NOTE_MAPPED ? strrchr(note->mapping.path, '/') : NULL;
-
-	return name && !strcmp(name, "/libjvm.so");
+	return note->kind == MAPPING_NOTE_MAPPED && duet_is_libjvm(note->mapping.path);
 }
 
 struct process *new_jvms_next(const struct mapping_log *log, uint64_t *seen, struct process_table *processes)

@@ -31,7 +31,7 @@ static bool wants_allocations(const struct jvms *jvms)
 
 static const struct mapping *libjvm_of(const struct process *process)
 {
-	return process ? maps_find_file(&process->maps, "libjvm.so") : NULL;
+	return process ? maps_libjvm(&process->maps) : NULL;
 }
 
 static bool is_old(const struct jvms *jvms, const struct process *process)

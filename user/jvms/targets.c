@@ -91,7 +91,7 @@ static struct process *target(const struct jvms *jvms, size_t index)
 static bool is_native(const struct process *process)
 {
 	return process_is_kernel_thread(process) ||
-	       (process->maps.list.len && !maps_find_file(&process->maps, "libjvm.so"));
+	       (process->maps.list.len && !maps_libjvm(&process->maps));
 }
 
 /* Returns true if the process has no agent: it takes none, or what the agent in it could give is not wanted. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "duet_jvm.h"
 #include "proc/helper.h"
 
 /* The unread part of one line. */
@@ -420,6 +421,14 @@ const struct mapping *maps_find_file(const struct maps *maps, const char *name)
 		if (slash && !strcmp(slash + 1, name))
 			return &maps->list.items[i];
 	}
+	return NULL;
+}
+
+const struct mapping *maps_libjvm(const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->list.len; i++)
+		if (duet_is_libjvm(maps->list.items[i].path))
+			return &maps->list.items[i];
 	return NULL;
 }
 

@@ -45,5 +45,6 @@ bool maps_equal(const struct maps *a, const struct maps *b);
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 /* Returns the first mapping whose file name (after the last '/') is `name`, or NULL. */
 const struct mapping *maps_find_file(const struct maps *maps, const char *name);
+const struct mapping *maps_libjvm(const struct maps *maps); /* NULL: the process is not a JVM */
 
 #endif

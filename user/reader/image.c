@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "duet_jvm.h"
 #include "hotspot/jvmstructs.h"
 #include "hotspot/metadata.h"
 #include "hotspot/nmethods.h"
@@ -17,26 +18,12 @@
 
 #define JDK8_VERSION 25 /* HotSpot's own number in JDK 8, see is_jdk8() */
 
-/* True if the line ends with the path of a libjvm.so. */
-static bool names_libjvm(const char *line, size_t len)
-{
-	static const char *const ends[] = {"/libjvm.so", "/libjvm.so (deleted)"};
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		size_t bytes = strlen(ends[i]);
-
-		if (len > bytes && !memcmp(line + len - bytes, ends[i], bytes))
-			return true;
-	}
-	return false;
-}
-
 /* Returns where a line of /proc/PID/maps has the beginning of a libjvm.so, or 0. */
-static uintptr_t image_in_line(const char *line, size_t len)
+static uintptr_t image_in_line(const char *line)
 {
 	uint64_t start, offset;
 
-	if (!names_libjvm(line, len) || sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &offset) != 2)
+	if (!duet_is_libjvm(line) || sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &offset) != 2)
 		return 0;
 	return offset ? 0 : start;
 }
@@ -50,10 +37,8 @@ static uintptr_t find_libjvm(pid_t pid)
 	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	(void)io_read_file(AT_FDCWD, path, MAPS_MAX_FILE, &text);
-	for (size_t at = 0, len; at < text.len && !found; at += len + 1) {
-		len = strcspn(text.data + at, "\n");
-		found = image_in_line(text.data + at, len);
-	}
+	for (char *next = text.data, *line; !found && (line = strsep(&next, "\n"));)
+		found = image_in_line(line);
 	buf_release(&text);
 	return found;
 }

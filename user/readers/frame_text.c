@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "duet_jvm.h"
+
 /* Cuts off the suffix that says how the code ran. FRAME_NATIVE if there is none. */
 static enum frame_kind take_suffix(const char *text, size_t *len)
 {
@@ -142,7 +144,7 @@ static void set_native(struct profile *profile, struct frame *frame, const char 
 
 	if (module)
 		frame->module = intern_bytes(&profile->strings, text, module);
-	if (frame->kind == FRAME_NATIVE && module >= 6 && !memcmp(text, "libjvm", 6))
+	if (frame->kind == FRAME_NATIVE && duet_is_libjvm(intern_text(&profile->strings, frame->module)))
 		frame->kind = FRAME_JVM;
 	frame->name = intern_bytes(&profile->strings, text + name, len - name);
 }

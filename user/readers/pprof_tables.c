@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "duet_jvm.h"
+
 #define MESSAGE_MAX ((size_t)1 << 20)
 #define FILE_NAME_MAX 255
 #define FRAMES_PER_ROW 16 /* of the stacks of all samples: a byte can refer to many */
@@ -226,7 +228,7 @@ static enum frame_kind kind_of_mapping(const char *file)
 
 	if (!strncmp(file, "[kernel", 7))
 		return FRAME_KERNEL;
-	if (!strncmp(file, "libjvm", 6))
+	if (duet_is_libjvm(file))
 		return FRAME_JVM;
 	for (enum frame_kind kind = FRAME_KERNEL; len > 2 && kind < FRAME_KIND_MAX; kind++) {
 		const char *name = frame_kind_name(kind);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "duet_jvm.h"
 #include "profile/perf_text.h"
 #include "readers/frame_text.h"
 #include "readers/lines.h"
@@ -153,7 +154,7 @@ static void set_module(struct profile *profile, struct frame *frame, const struc
 		frame->module = intern_bytes(&profile->strings, module->text + 1, module->len - 2);
 	else if (!perf_word_is(module, PERF_TEXT_UNKNOWN))
 		frame->module = base_name(profile, module->text, module->len);
-	if (frame->kind == FRAME_NATIVE && !strncmp(intern_text(&profile->strings, frame->module), "libjvm", 6))
+	if (frame->kind == FRAME_NATIVE && duet_is_libjvm(intern_text(&profile->strings, frame->module)))
 		frame->kind = FRAME_JVM;
 }
 

@@ -103,7 +103,7 @@ static void find_vm_flags(struct owners *owners, struct process *process)
 static void find_program(struct owners *owners, struct process *process)
 {
 	const struct subject *subject = subject_of(process);
-	const struct mapping *libjvm = maps_find_file(&process->maps, "libjvm.so");
+	const struct mapping *libjvm = maps_libjvm(&process->maps);
 
 	if (!process->exited && libjvm) {
 		if (!subject->application)

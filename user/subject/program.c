@@ -246,7 +246,7 @@ static int version_of_release(pid_t pid, const char *home, struct buf *version)
 
 static int version_by_release(const struct process *process, struct buf *version)
 {
-	const struct mapping *libjvm = maps_find_file(&process->maps, "libjvm.so");
+	const struct mapping *libjvm = maps_libjvm(&process->maps);
 	const char *lib = libjvm ? strstr(libjvm->path, "/lib/") : NULL;
 	char home[PATH_MAX];
 

@@ -44,7 +44,7 @@ static int add_if_called(struct running *running, const struct process *process,
 {
 	char *program;
 
-	if (process->exited || !maps_find_file(&process->maps, "libjvm.so"))
+	if (process->exited || !maps_libjvm(&process->maps))
 		return 0;
 	program = program_of(process);
 	if (program && name && !running_is_called(program, name)) {

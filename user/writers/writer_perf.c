@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "duet_jvm.h"
 #include "profile/perf_text.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
@@ -95,7 +96,7 @@ static void add_module(struct perf *p, const struct frame *frame, uint32_t pid)
 		buf_printf(&p->text, PERF_TEXT_MAP "%u.map", pid);
 	else if (kind == FRAME_INLINED)
 		buf_add_str(&p->text, PERF_TEXT_INLINED);
-	else if (kind == FRAME_NATIVE || (kind == FRAME_JVM && !strncmp(module, "libjvm", 6)))
+	else if (kind == FRAME_NATIVE || (kind == FRAME_JVM && duet_is_libjvm(module)))
 		add_word(&p->text, module);
 	else {
 		buf_add_char(&p->text, '[');

@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "collect/records/collected.h"
+#include "duet_jvm.h"
 #include "sym/vdso.h"
 
 /* least age of the mappings when they are read again: wild pcs must not cause a read for every sample */
@@ -153,31 +154,13 @@ static bool may_be_read(struct unwinding *unwinding, const struct native_file *f
 	return !file->is_refused || unwind_tables_have_room(unwinding->tables, file->rows, file->pages);
 }
 
-/*
- * Returns true for libjvm: HotSpot's assembler (os_cpu/linux_x86: copying, SafeFetch, SpinPause) has no call frame
- * information and no frames.
- */
-static bool has_frameless_gaps(const char *path)
-{
-	const char *name = strrchr(path, '/');
-
-	return name && !strncmp(name, "/libjvm.so", strlen("/libjvm.so")); /* also "/libjvm.so (deleted)" */
-}
-
-static bool maps_libjvm(const struct process *process)
-{
-	for (size_t i = 0; i < process->maps.list.len; i++)
-		if (has_frameless_gaps(process->maps.list.items[i].path))
-			return true;
-	return false;
-}
-
 /* Puts the rows that are finished into the tables. Returns the module or -errno. */
 static int take_made(struct unwinding *unwinding)
 {
 	struct native_file *file = unwinding->made;
 	struct file_rows *making = &unwinding->making;
-	bool has_gaps = has_frameless_gaps(making->path);
+	/* HotSpot's assembler (os_cpu/linux_x86: copying, SafeFetch) has no call frame information and no frames. */
+	bool has_gaps = duet_is_libjvm(making->path);
 
 	unwinding->made = NULL;
 	unwind_file_release(&file->elf);
@@ -222,11 +205,11 @@ static int begin_rows(struct unwinding *unwinding, struct native_file *file, str
 
 /*
  * Returns the file's entry, or NULL when out of memory. The file's rows also depend on its name (see
- * has_frameless_gaps()), which the process chooses.
+ * duet_is_libjvm()), which the process chooses.
  */
 static struct native_file *identify(struct unwinding *unwinding, const struct target_file *target, const char *path)
 {
-	uint64_t identity = hash_u64(target_file_identity(target) + has_frameless_gaps(path));
+	uint64_t identity = hash_u64(target_file_identity(target) + duet_is_libjvm(path));
 	struct native_file *file = map_get_ptr(&unwinding->files, identity);
 
 	if (file || !(file = own_file(unwinding, identity)))
@@ -466,7 +449,7 @@ static int collect_mapping(struct unwinding *unwinding, const struct process *pr
 static int collect_mappings(struct unwinding *unwinding, const struct process *process, uint64_t until_ns)
 {
 	const struct mapping *mappings = process->maps.list.items;
-	bool is_jvm = maps_libjvm(process);
+	bool is_jvm = maps_libjvm(&process->maps);
 	size_t count = process->maps.list.len;
 	int err = 0;
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "duet_jvm.h"
 #include "writers/shared/path.h"
 
 /* How a row's text is compared with the name of a frame. */
@@ -115,7 +116,7 @@ static const char *of_loading(const struct intern *strings, const struct path_st
 /* Stubs, as those that copy arrays, run for the code that has called them. */
 static bool is_stub(const struct intern *strings, const struct frame *frame)
 {
-	return frame->kind == FRAME_JVM && strncmp(intern_text(strings, frame->module), "libjvm", 6) != 0;
+	return frame->kind == FRAME_JVM && !duet_is_libjvm(intern_text(strings, frame->module));
 }
 
 /* Returns the category by the first frame from the leaf that decides it: kernel frames, marks and stubs do not. */

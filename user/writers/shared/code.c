@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "duet_jvm.h"
+
 void code_file(const struct profile *profile, const struct frame *frame, struct buf *out)
 {
 	const char *module = intern_text(&profile->strings, frame->module);
 
-	if (frame->kind == FRAME_NATIVE || (frame->kind == FRAME_JVM && !strncmp(module, "libjvm", 6)))
+	if (frame->kind == FRAME_NATIVE || (frame->kind == FRAME_JVM && duet_is_libjvm(module)))
 		return buf_add_str(out, module);
 	buf_printf(out, "[%s]", frame_kind_name(frame->kind));
 	if (frame->kind == FRAME_KERNEL && *module)
@@ -18,7 +20,7 @@ const char *code_build_id(const struct profile *profile, const char *file)
 {
 	const char *prefix = "buildid:", *id = "";
 
-	for (size_t i = 0; !strncmp(file, "libjvm", 6) && i < profile->owners.len; i++) {
+	for (size_t i = 0; duet_is_libjvm(file) && i < profile->owners.len; i++) {
 		const char *other = intern_text(&profile->strings, profile->owners.items[i].libjvm);
 
 		if (strncmp(other, prefix, strlen(prefix)))
