@@ -9,14 +9,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 	char *text = input_text(&input, size);
 	struct process process = {.pid = 1};
-	uint64_t number;
+	struct proc_stat stat;
 	uid_t real;
 
-	stat_number(text, STAT_FLAGS, &number);
-	stat_number(text, STAT_START, &number);
-	stat_field(text, STAT_STATE);
-	stat_comm(text, process.comm, sizeof(process.comm));
-	FUZZ_CHECK(memchr(process.comm, '\0', sizeof(process.comm)));
+	if (!proc_stat_parse(&stat, text))
+		FUZZ_CHECK(stat.state && memchr(stat.comm, '\0', sizeof(stat.comm)));
 	status_ids(text, "\nUid:", &real, &process.uid);
 	status_ns_pid(text, &process.ns_pid);
 	free(text);

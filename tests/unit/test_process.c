@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "proc/process.h"
+#include "proc/stat.h"
 
 static struct process_table table;
 
@@ -83,17 +84,17 @@ static void take_other_user(void)
 
 static char state_of(pid_t pid)
 {
-	char path[32], state = 0;
-	uint64_t ticks;
+	struct proc_stat stat;
+	char path[32];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY);
 	assert_true(fd >= 0);
 	for (int i = 0; i < 2; i++) /* also a second time */
-		assert_int_equal(process_read_stat(fd, &ticks, &state), 0);
+		assert_int_equal(proc_stat_read_again(&stat, fd), 0);
 	close(fd);
-	return state;
+	return stat.state;
 }
 
 static void test_self(void **state)

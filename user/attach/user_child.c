@@ -17,6 +17,7 @@
 #include "base/packet.h"
 #include "base/rights.h"
 #include "proc/process.h"
+#include "proc/stat.h"
 
 #define LEFT_MAX 8 /* children of one user that did not end */
 
@@ -84,25 +85,22 @@ static int start(struct user_child *child, int root, const struct stat *process,
 /* Opens nothing that could block: only entries of /proc/PID itself. */
 static int open_process(pid_t pid, uint64_t start_ticks, struct stat *ret_process)
 {
-	char path[32], state;
-	uint64_t ticks = 0;
-	int proc, stat_fd, root = -1, err = -ESRCH;
+	struct proc_stat stat;
+	char path[32];
+	int proc, root = -1, err = -ESRCH;
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
 		return -ESRCH;
-	stat_fd = openat(proc, "stat", O_RDONLY | O_CLOEXEC);
 	root = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		err = -errno;
-	else if (stat_fd >= 0 && !process_read_stat(stat_fd, &ticks, &state) && ticks == start_ticks &&
+	else if (!proc_stat_read(&stat, proc, "stat") && stat.fields[STAT_START] == start_ticks &&
 		 !fstat(proc, ret_process))
 		err = 0;
 	if (err && root >= 0)
 		close(root);
-	if (stat_fd >= 0)
-		close(stat_fd);
 	close(proc);
 	return err ? err : root;
 }

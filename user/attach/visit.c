@@ -19,6 +19,7 @@
 #include "proc/machine.h"
 #include "proc/maps.h"
 #include "proc/process.h"
+#include "proc/stat.h"
 
 #define STATUS_MAX (64u << 10)
 
@@ -112,14 +113,15 @@ void visit_release(struct visit *visit)
 int visit_check(struct visit *visit)
 {
 	pid_t pid = visit->target->pid;
-	uint64_t ticks;
+	struct proc_stat stat;
 	char state;
 
-	if (process_read_stat(visit->stat, &ticks, &state) < 0)
+	if (proc_stat_read_again(&stat, visit->stat) < 0)
 		return fail_gone(visit);
-	if (ticks != visit->target->start_ticks)
+	state = stat.state;
+	if (stat.fields[STAT_START] != visit->target->start_ticks)
 		return visit_fail(visit, -ESRCH, "process %d exited and its pid was reused: look up its new pid", pid);
-	if (state == 0 || state == 'Z' || state == 'X')
+	if (state == 'Z' || state == 'X')
 		return fail_gone(visit);
 	if (state == 'T')
 		return visit_fail(visit, -EAGAIN, "JVM %d is stopped (SIGSTOP): resume it with kill -CONT %d", pid,

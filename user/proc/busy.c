@@ -4,48 +4,27 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/io.h"
 #include "proc/process.h"
+#include "proc/stat.h"
 
-#define STAT_MAX 4096 /* bytes of /proc/PID/stat */
-#define PF_KTHREAD 0x200000 /* linux/sched.h */
-
-/* Fields of /proc/PID/stat behind the name, counted from the state. */
-enum { STAT_STATE, STAT_FLAGS = 6, STAT_USER = 11, STAT_SYSTEM, STAT_FIELDS };
-
-struct moment {
-	char state;
-	uint64_t ticks;
-};
-
-/* False for a process that has ended, and for kernel threads. The name may hold any characters. */
-static bool read_moment(pid_t pid, struct moment *ret)
+/* False for a process that has ended, and for kernel threads. */
+static bool read_moment(pid_t pid, struct proc_stat *ret)
 {
-	uint64_t fields[STAT_FIELDS] = {0};
-	struct buf text;
 	char path[32];
-	char *at;
 
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	at = io_read_file(AT_FDCWD, path, STAT_MAX, &text) ? NULL : strrchr(text.data, ')');
-	if (at && at[1] && at[2]) {
-		ret->state = at[2];
-		at += 3;
-		for (int field = STAT_STATE + 1; field < STAT_FIELDS; field++)
-			fields[field] = strtoull(at, &at, 10);
-		ret->ticks = fields[STAT_USER] + fields[STAT_SYSTEM];
-	}
-	buf_release(&text);
-	return at && fields[STAT_FLAGS] && !(fields[STAT_FLAGS] & PF_KTHREAD);
+	return !proc_stat_read(ret, AT_FDCWD, path) && !(ret->fields[STAT_FLAGS] & PF_KTHREAD);
+}
+
+static uint64_t ticks_of(const struct proc_stat *stat)
+{
+	return stat->fields[STAT_USER] + stat->fields[STAT_SYSTEM];
 }
 
 void busy_note(struct busy *busy)
 {
-	struct moment moment;
+	struct proc_stat moment;
 	size_t count;
 	pid_t *pids;
 
@@ -53,7 +32,7 @@ void busy_note(struct busy *busy)
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (read_moment(pids[i], &moment))
-			(void)map_put(&busy->ticks, (uint64_t)pids[i], moment.ticks + 1);
+			(void)map_put(&busy->ticks, (uint64_t)pids[i], ticks_of(&moment) + 1);
 	free(pids);
 }
 
@@ -61,10 +40,10 @@ void busy_each(const struct busy *busy, busy_visit visit, void *context)
 {
 	uint64_t pid, ticks;
 	size_t cursor = 0;
-	struct moment now;
+	struct proc_stat now;
 
 	while (map_next(&busy->ticks, &cursor, &pid, &ticks))
-		if (read_moment((pid_t)pid, &now) && (now.ticks + 1 > ticks || now.state == 'R'))
+		if (read_moment((pid_t)pid, &now) && (ticks_of(&now) + 1 > ticks || now.state == 'R'))
 			visit(context, (pid_t)pid);
 }
 

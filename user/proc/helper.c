@@ -432,23 +432,6 @@ static void forget_ended(void)
 
 /* ---- the loader ---- */
 
-/* Returns true if the helper runs or waits for a CPU. Reading its stat takes no lock that the helper could hold. */
-static bool worker_is_ready(void)
-{
-	struct buf stat;
-	char path[32];
-	const char *state;
-	bool ready;
-
-	buf_init(&stat);
-	snprintf(path, sizeof(path), "/proc/%d/stat", helper.worker_pid);
-	(void)io_read_file(AT_FDCWD, path, PATH_MAX, &stat);
-	state = stat.len ? strrchr(stat.data, ')') : NULL;
-	ready = state && !strncmp(state, ") R", 3);
-	buf_release(&stat);
-	return ready;
-}
-
 static int await_readable(int from, uint64_t deadline_ns)
 {
 	struct pollfd ready = {.fd = from, .events = POLLIN};
@@ -475,7 +458,8 @@ static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t
 	const uint64_t last_ns = deadline_ns + BUSY_NS;
 	int count = await_readable(from, deadline_ns);
 
-	while (!count && from == helper.worker && clock_monotonic_ns() < last_ns && worker_is_ready())
+	while (!count && from == helper.worker && clock_monotonic_ns() < last_ns &&
+	       process_read_state(helper.worker_pid) == 'R')
 		count = await_readable(from, clock_monotonic_ns() + BUSY_STEP_NS);
 	if (count <= 0)
 		return count ? count : -ETIMEDOUT;

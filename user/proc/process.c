@@ -16,17 +16,14 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "proc/helper.h"
+#include "proc/stat.h"
 
 #define MAPS_COST_NS (200 * NS_PER_MS) /* CPU time that one process's mappings may cost at once */
 #define MAPS_COST_SHARE 20 /* in the long run a 20th of the time */
-#define PROC_MAX_FILE 65536 /* bytes of stat and status to read */
+#define PROC_MAX_FILE 65536 /* bytes of status to read */
 #define SCHEDSTAT_MAX 128
 #define THREADS_ASKED 256 /* when the first one has ended: most threads that are asked whether they live */
 #define PF_EXITING 0x4 /* linux/sched.h: set in do_exit(), which closes files before the state shows it */
-#define PF_KTHREAD 0x200000
-
-/* Field numbers of /proc/PID/stat, as in proc(5). */
-enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_START = 22, STAT_PENDING = 31 };
 
 /* Opens /proc/PID. Unlike the pid, the descriptor can never stand for another process. */
 static int proc_open(pid_t pid)
@@ -54,59 +51,18 @@ static int proc_read(int proc_fd, const char *name, struct buf *text)
  * Reads the stat of the main thread, which has the process's start, state and flags. For the process's own, the kernel
  * adds up the times of all threads: 40 us for 1,000 of them.
  */
-static int proc_read_stat(pid_t pid, struct buf *stat)
+static int proc_read_stat(pid_t pid, struct proc_stat *stat)
 {
-	int proc_fd = proc_open(pid);
-	char name[32];
-	int err;
+	char path[64];
 
-	if (proc_fd < 0)
-		return proc_fd;
-	snprintf(name, sizeof(name), "task/%d/stat", pid);
-	err = proc_read(proc_fd, name, stat);
-	close(proc_fd);
-	return err;
-}
-
-/*
- * Returns the start of a field (STAT_STATE or later), or NULL. The process's name may hold anything, even ") R 1", but
- * no later field can hold ')'.
- */
-static const char *stat_field(const char *stat, int field)
-{
-	const char *at = strrchr(stat, ')');
-
-	for (int i = STAT_STATE; at && i <= field; i++)
-		at = strchr(at + 1, ' ');
-	return at && at[1] ? at + 1 : NULL;
-}
-
-static int stat_number(const char *stat, int field, uint64_t *ret)
-{
-	const char *at = stat_field(stat, field);
-
-	if (!at || !isdigit((unsigned char)*at))
-		return -EPROTO;
-	*ret = strtoull(at, NULL, 10);
-	return 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
+	return proc_stat_read(stat, AT_FDCWD, path);
 }
 
 /* Returns true if the thread has not begun to exit, and no signal is about to end it. */
-static bool is_living(const char *stat)
+static bool is_living(const struct proc_stat *stat)
 {
-	uint64_t flags, pending;
-
-	return !stat_number(stat, STAT_FLAGS, &flags) && !stat_number(stat, STAT_PENDING, &pending) &&
-	       !(flags & PF_EXITING) && !(pending & 1u << (SIGKILL - 1));
-}
-
-static void stat_comm(const char *stat, char *comm, size_t size)
-{
-	const char *start = strchr(stat, '(');
-	const char *end = strrchr(stat, ')');
-
-	if (start && end > start)
-		snprintf(comm, size, "%.*s", (int)(end - start - 1), start + 1);
+	return !(stat->fields[STAT_FLAGS] & PF_EXITING) && !(stat->fields[STAT_PENDING] & 1u << (SIGKILL - 1));
 }
 
 /*
@@ -189,7 +145,7 @@ static void read_first_maps(struct process *process, int proc_fd)
  * Replaces the folder /proc/PID by that of a thread that has not ended, if the first one has: it has no memory and no
  * files any more.
  */
-static void find_living(struct process *process, int *proc_fd, const char *stat)
+static void find_living(struct process *process, int *proc_fd, const struct proc_stat *stat)
 {
 	pid_t tid = is_living(stat) ? process->pid : process_living_thread(process->pid);
 	char name[32];
@@ -213,25 +169,22 @@ static void find_living(struct process *process, int *proc_fd, const char *stat)
  */
 static int process_read(struct process *process)
 {
-	int proc_fd = proc_open(process->pid);
-	uint64_t start_ticks;
+	int err, proc_fd = proc_open(process->pid);
+	struct proc_stat stat;
 	struct buf text;
-	int err;
 
 	if (proc_fd < 0)
 		return proc_fd;
 	buf_init(&text);
-	err = proc_read(proc_fd, "stat", &text);
-	if (!err)
-		err = stat_number(text.data, STAT_START, &start_ticks);
-	if (!err && process->start_ticks && process->start_ticks != start_ticks)
+	err = proc_stat_read(&stat, proc_fd, "stat");
+	if (!err && process->start_ticks && process->start_ticks != stat.fields[STAT_START])
 		err = -ESRCH;
 	if (err)
 		goto out;
 	process->read_ns = clock_monotonic_ns();
-	process->start_ticks = start_ticks;
-	stat_comm(text.data, process->comm, sizeof(process->comm));
-	find_living(process, &proc_fd, text.data);
+	process->start_ticks = stat.fields[STAT_START];
+	snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
+	find_living(process, &proc_fd, &stat);
 	read_status(process, proc_fd, &text);
 	read_executable(process, proc_fd);
 	read_first_maps(process, proc_fd);
@@ -370,24 +323,18 @@ size_t process_table_sweep(struct process_table *table, uint64_t before_ns,
 
 static int read_own_maps(struct process *process, struct maps *ret)
 {
-	int proc_fd = proc_open(process->pid);
-	uint64_t start_ticks = 0;
-	struct buf stat;
-	int err;
+	int err, proc_fd = proc_open(process->pid);
+	struct proc_stat stat;
 
 	if (proc_fd < 0)
 		return proc_fd;
-	buf_init(&stat);
-	err = proc_read(proc_fd, "stat", &stat);
-	if (!err)
-		err = stat_number(stat.data, STAT_START, &start_ticks);
-	if (!err && start_ticks != process->start_ticks)
+	err = proc_stat_read(&stat, proc_fd, "stat");
+	if (!err && stat.fields[STAT_START] != process->start_ticks)
 		err = -ESRCH;
 	if (!err) {
-		find_living(process, &proc_fd, stat.data);
+		find_living(process, &proc_fd, &stat);
 		err = maps_read_at(ret, process->pid, proc_fd);
 	}
-	buf_release(&stat);
 	close(proc_fd);
 	return err;
 }
@@ -449,14 +396,11 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 
 int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks)
 {
-	struct buf stat;
-	int err;
+	struct proc_stat stat;
+	int err = proc_read_stat(pid, &stat);
 
-	buf_init(&stat);
-	err = proc_read_stat(pid, &stat);
 	if (!err)
-		err = stat_number(stat.data, STAT_START, ret_ticks);
-	buf_release(&stat);
+		*ret_ticks = stat.fields[STAT_START];
 	return err;
 }
 
@@ -535,63 +479,30 @@ bool process_is_hidden(pid_t pid)
 
 char process_read_state(pid_t pid)
 {
-	const char *field;
-	struct buf stat;
-	char state = 0;
+	struct proc_stat stat;
 
-	buf_init(&stat);
-	if (!proc_read_stat(pid, &stat)) {
-		field = stat_field(stat.data, STAT_STATE);
-		state = field ? *field : 0;
-	}
-	buf_release(&stat);
-	return state;
-}
-
-int process_read_stat(int stat_fd, uint64_t *ret_ticks, char *ret_state)
-{
-	const char *field;
-	struct buf stat;
-	int err;
-
-	buf_init(&stat);
-	err = io_read_again(stat_fd, PROC_MAX_FILE, &stat);
-	field = err ? NULL : stat_field(stat.data, STAT_STATE);
-	if (!err)
-		err = field ? stat_number(stat.data, STAT_START, ret_ticks) : -EPROTO;
-	if (!err)
-		*ret_state = *field;
-	buf_release(&stat);
-	return err;
+	return proc_read_stat(pid, &stat) ? 0 : stat.state;
 }
 
 /* Returns false when the process has ended or its pid was reused. */
-static bool read_flags(const struct process *process, uint64_t *ret_flags)
+static bool read_own_stat(const struct process *process, struct proc_stat *ret)
 {
-	uint64_t ticks;
-	struct buf stat;
-	bool is_there;
-
-	buf_init(&stat);
-	is_there = !proc_read_stat(process->pid, &stat) && !stat_number(stat.data, STAT_START, &ticks) &&
-		   ticks == process->start_ticks && !stat_number(stat.data, STAT_FLAGS, ret_flags);
-	buf_release(&stat);
-	return is_there;
+	return !proc_read_stat(process->pid, ret) && ret->fields[STAT_START] == process->start_ticks;
 }
 
-static bool is_thread_living(int threads_fd, const char *tid, struct buf *stat)
+static bool is_thread_living(int threads_fd, const char *tid)
 {
+	struct proc_stat stat;
 	char name[32];
 
 	snprintf(name, sizeof(name), "%.16s/stat", tid);
-	return isdigit((unsigned char)*tid) && !proc_read(threads_fd, name, stat) && is_living(stat->data);
+	return isdigit((unsigned char)*tid) && !proc_stat_read(&stat, threads_fd, name) && is_living(&stat);
 }
 
 pid_t process_living_thread(pid_t pid)
 {
 	const struct dirent *entry;
 	char name[32];
-	struct buf stat;
 	pid_t living = 0;
 	DIR *threads;
 
@@ -599,30 +510,29 @@ pid_t process_living_thread(pid_t pid)
 	threads = opendir(name);
 	if (!threads)
 		return 0;
-	buf_init(&stat);
 	snprintf(name, sizeof(name), "%d", pid);
-	if (is_thread_living(dirfd(threads), name, &stat))
+	if (is_thread_living(dirfd(threads), name))
 		living = pid;
 	for (int i = 0; !living && i < THREADS_ASKED && (entry = readdir(threads)); i++)
-		if (is_thread_living(dirfd(threads), entry->d_name, &stat))
+		if (is_thread_living(dirfd(threads), entry->d_name))
 			living = atoi(entry->d_name);
-	buf_release(&stat);
 	closedir(threads);
 	return living;
 }
 
 bool process_is_ending(const struct process *process)
 {
-	uint64_t flags;
+	struct proc_stat stat;
 
-	return !read_flags(process, &flags) || (flags & PF_EXITING && !process_living_thread(process->pid));
+	return !read_own_stat(process, &stat) ||
+	       (stat.fields[STAT_FLAGS] & PF_EXITING && !process_living_thread(process->pid));
 }
 
 bool process_is_kernel_thread(const struct process *process)
 {
-	uint64_t flags;
+	struct proc_stat stat;
 
-	return read_flags(process, &flags) && flags & PF_KTHREAD;
+	return read_own_stat(process, &stat) && stat.fields[STAT_FLAGS] & PF_KTHREAD;
 }
 
 int process_list(pid_t **ret_pids, size_t *ret_count)

@@ -121,8 +121,6 @@ int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as
 /* true if the process runs, but /proc is mounted with hidepid and does not show it to us */
 bool process_is_hidden(pid_t pid);
 char process_read_state(pid_t pid); /* returns 'R', 'S', 'T', 'Z', …; 0 when it cannot be read */
-/* Reads start time and state ('R', 'S', 'T', …) from an open /proc/PID/stat. Returns 0 or -errno. */
-int process_read_stat(int stat_fd, uint64_t *ret_ticks, char *ret_state);
 /* Reads the name of a thread; `tid` is as in the loader's pid namespace. "" when the thread has ended. */
 void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 uint64_t process_age_ns(const struct process *process); /* time since it was forked */

@@ -16,10 +16,10 @@
 #include "limits/budget.h"
 #include "limits/overhead.h"
 #include "proc/process.h"
+#include "proc/stat.h"
 #include "proc/selection.h"
 #include "subject/owners.h"
 
-#define NS_PER_TICK 10000000 /* USER_HZ is 100 */
 #define FORGET_NS (2 * JOIN_WAIT_NS + PENDING_WAIT_NS)
 #define READ_PART 256 /* most records that are read before memory is checked */
 #define DISORDER_NS NS_PER_MS /* a record is written when its stack was walked, so later than its time */

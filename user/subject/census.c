@@ -14,52 +14,28 @@
 #include "base/counters.h"
 #include "base/io.h"
 #include "proc/helper.h"
+#include "proc/stat.h"
 
-#define NS_PER_TICK 10000000 /* USER_HZ is 100 */
-#define MS_PER_TICK 10
+#define MS_PER_TICK (NS_PER_TICK / NS_PER_MS)
 #define FIRST_NS (NS_PER_SEC / 2) /* so that N intervals have N - 1 looks with a load, as with async-profiler */
 #define SLICE_NS (5 * NS_PER_MS)
 #define REST_TIMES 4 /* a slice is followed by a rest of so many times its CPU time */
 #define PROCESSES_MAX 65536 /* of one look */
 #define LEAST_PPM 50000 /* 5 % of a CPU */
 #define MEMORY_PARTS 20 /* 5 % of the memory */
-#define STAT_MAX 4096 /* bytes of /proc/PID/stat */
 #define STATUS_MAX 65536 /* of status: the list of groups may be long */
 #define IO_MAX 4096
 #define COMMAND_MAX (128u << 10)
 #define COMMAND_SHOWN 2047 /* bytes; as much as async-profiler shows */
 
-/* Fields of /proc/PID/stat behind the name, counted from the state. */
-enum {
-	STAT_STATE,
-	STAT_PARENT,
-	STAT_MINOR_FAULTS = 7,
-	STAT_MAJOR_FAULTS = 9,
-	STAT_USER = 11,
-	STAT_SYSTEM,
-	STAT_THREADS = 17,
-	STAT_START = 19,
-	STAT_SIZE,
-	STAT_RESIDENT,
-	STAT_FIELDS
-};
-
 /* ---- one process ---- */
 
-/* The name may contain all characters. */
-static int parse_stat(struct profile *profile, char *text, struct profile_usage *ret, uint64_t *ret_start_ticks)
+static void take_stat(struct profile *profile, const struct proc_stat *stat, struct profile_usage *ret)
 {
-	char *name = strchr(text, '('), *at = strrchr(text, ')');
-	uint64_t fields[STAT_FIELDS] = {0};
+	const uint64_t *fields = stat->fields;
 
-	if (!name || !at || at < name || at[1] != ' ' || !at[2])
-		return -EBADMSG;
-	*at = '\0';
-	ret->name = intern_str(&profile->strings, name + 1);
-	ret->state = (unsigned char)at[2];
-	at += 3;
-	for (int field = STAT_PARENT; field < STAT_FIELDS; field++)
-		fields[field] = strtoull(at, &at, 10);
+	ret->name = intern_str(&profile->strings, stat->comm);
+	ret->state = (unsigned char)stat->state;
 	ret->parent = (uint32_t)fields[STAT_PARENT];
 	ret->minor_faults = fields[STAT_MINOR_FAULTS];
 	ret->major_faults = fields[STAT_MAJOR_FAULTS];
@@ -68,8 +44,6 @@ static int parse_stat(struct profile *profile, char *text, struct profile_usage 
 	ret->threads = (uint32_t)fields[STAT_THREADS];
 	ret->size_bytes = fields[STAT_SIZE];
 	ret->resident_bytes = fields[STAT_RESIDENT] * (uint64_t)sysconf(_SC_PAGESIZE);
-	*ret_start_ticks = fields[STAT_START];
-	return 0;
 }
 
 /* Returns the number behind "\nkey:", or 0. */
@@ -98,20 +72,6 @@ static uint32_t command_of(struct profile *profile, struct buf *arguments)
 			arguments->data[i] = ' ';
 	return intern_bytes(&profile->strings, arguments->data,
 			    arguments->len < COMMAND_SHOWN ? arguments->len : COMMAND_SHOWN);
-}
-
-/* Opening stat takes none of the process's locks, and neither does reading it. */
-static int read_stat(struct profile *profile, int proc_fd, struct profile_usage *ret, uint64_t *ret_start_ticks)
-{
-	struct buf text;
-	int err;
-
-	buf_init(&text);
-	err = io_read_file(proc_fd, "stat", STAT_MAX, &text);
-	if (!err)
-		err = text.failed ? -ENOMEM : parse_stat(profile, text.data, ret, ret_start_ticks);
-	buf_release(&text);
-	return err;
 }
 
 /*
@@ -181,15 +141,16 @@ static void look_at(struct census *census, int pid)
 	const struct census_seen *before;
 	struct census_seen now;
 	int proc_fd = open_process(pid);
-	uint64_t start_ticks;
+	struct proc_stat stat;
 
 	if (proc_fd < 0)
 		return;
-	if (!read_stat(census->profile, proc_fd, &usage, &start_ticks)) {
+	if (!proc_stat_read(&stat, proc_fd, "stat")) {
+		take_stat(census->profile, &stat, &usage);
 		now = (struct census_seen){.cpu_ns = usage.user_ns + usage.system_ns, .time_ns = usage.time_ns};
-		before = remember(census, usage.pid, start_ticks, &now);
+		before = remember(census, usage.pid, stat.fields[STAT_START], &now);
 		usage.load_ppm = before ? load_of(before, &now) : 0;
-		usage.started_ms = census->boot_ms + start_ticks * MS_PER_TICK;
+		usage.started_ms = census->boot_ms + stat.fields[STAT_START] * MS_PER_TICK;
 		if (before && is_recorded(census, &usage)) {
 			read_rest(census->profile, proc_fd, &usage);
 			loader_counters[DUET_LOADER_NOT_LOOKED_AT] += profile_add_usage(census->profile, &usage) < 0;

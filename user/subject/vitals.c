@@ -4,18 +4,14 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attach/hsperfdata.h"
-#include "base/io.h"
+#include "proc/stat.h"
 #include "runtime/application.h"
 #include "subject/host.h"
 #include "subject/program.h"
 
-#define NS_PER_TICK 10000000 /* USER_HZ is 100 */
-#define STAT_MAX 4096 /* bytes of /proc/PID/stat */
-#define STAT_UTIME 11 /* fields between the state and utime, which stime follows */
 #define TEXT_BYTES 8192 /* of a counter: PROFILE_TEXT_MAX */
 #define GENERATIONS 3
 #define SPACES 4 /* of a generation: eden and two survivor spaces, or one */
@@ -36,20 +32,14 @@ void vitals_release(struct vitals *vitals)
 
 static void read_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_system_ns)
 {
-	char path[32], *at;
-	struct buf text;
+	struct proc_stat stat;
+	char path[32];
+	bool is_read;
 
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	*ret_user_ns = *ret_system_ns = 0;
-	at = io_read_file(AT_FDCWD, path, STAT_MAX, &text) ? NULL : strrchr(text.data, ')');
-	for (int field = 0; at && field < STAT_UTIME + 2; field++)
-		at = strchr(at + 1, ' ');
-	if (at) {
-		*ret_user_ns = strtoull(at, &at, 10) * NS_PER_TICK;
-		*ret_system_ns = strtoull(at, NULL, 10) * NS_PER_TICK;
-	}
-	buf_release(&text);
+	is_read = !proc_stat_read(&stat, AT_FDCWD, path);
+	*ret_user_ns = is_read ? stat.fields[STAT_USER] * NS_PER_TICK : 0;
+	*ret_system_ns = is_read ? stat.fields[STAT_SYSTEM] * NS_PER_TICK : 0;
 }
 
 struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *process)

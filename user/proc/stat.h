@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* /proc/PID/stat and /proc/PID/task/TID/stat. */
+#ifndef PROC_STAT_H
+#define PROC_STAT_H
+
+#include <stdint.h>
+
+#define NS_PER_TICK 10000000 /* USER_HZ is 100 */
+
+#define PF_KTHREAD 0x200000 /* linux/sched.h, of STAT_FLAGS */
+
+/* The numbers of fields, as in proc(5). */
+enum {
+	STAT_PARENT = 4,
+	STAT_FLAGS = 9,
+	STAT_MINOR_FAULTS,
+	STAT_MAJOR_FAULTS = 12,
+	STAT_USER = 14, /* in ticks, as STAT_SYSTEM */
+	STAT_SYSTEM,
+	STAT_THREADS = 20,
+	STAT_START = 22, /* in ticks since boot */
+	STAT_SIZE,
+	STAT_RESIDENT, /* in pages */
+	STAT_PENDING = 31, /* the set of signals */
+	STAT_FIELDS
+};
+
+struct proc_stat {
+	char comm[64]; /* any bytes; of a process at most 15, of a kernel thread more */
+	char state; /* 'R', 'S', 'T', 'Z', … */
+	uint64_t fields[STAT_FIELDS];
+};
+
+/* Returns 0, or -EPROTO if it is no such text. */
+int proc_stat_parse(struct proc_stat *ret, const char *text);
+/*
+ * Reads a file of that name in an open folder, or at an absolute path. Returns 0 or -errno. Neither opening nor reading
+ * it takes a lock that the process may hold.
+ */
+int proc_stat_read(struct proc_stat *ret, int folder, const char *name);
+int proc_stat_read_again(struct proc_stat *ret, int fd); /* the same, of an open file */
+
+#endif
