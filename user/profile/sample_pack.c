@@ -66,15 +66,9 @@ size_t sample_pack(unsigned char *to, const struct profile_sample *before, const
 
 static uint64_t number(const unsigned char **at)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	for (unsigned int shift = 0; shift < 7 * VARINT_BYTES; shift += 7) {
-		unsigned char byte = *(*at)++;
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			break;
-	}
+	*at += varint_get(*at, VARINT_BYTES, &value);
 	return value;
 }
 

@@ -17,16 +17,9 @@
 
 static int put_message(const ProtobufCMessageDescriptor *type, const json_t *object, struct buf *out);
 
-static void put_number(struct buf *out, uint64_t number)
-{
-	unsigned char bytes[VARINT_BYTES];
-
-	buf_add(out, bytes, varint_put(bytes, number));
-}
-
 static void put_bytes(struct buf *out, const void *bytes, size_t len)
 {
-	put_number(out, len);
+	varint_add(out, len);
 	buf_add(out, bytes, len);
 }
 
@@ -104,7 +97,7 @@ static int put_id(const ProtobufCFieldDescriptor *field, const json_t *value, st
 			return 0;
 		id[i] = (uint8_t)(high << 4 | low);
 	}
-	put_number(out, field->id << 3 | wire_type(field));
+	varint_add(out, field->id << 3 | wire_type(field));
 	put_bytes(out, id, len);
 	return 0;
 }
@@ -117,7 +110,7 @@ static int put_value(const ProtobufCFieldDescriptor *field, const json_t *value,
 
 	if (field->type == PROTOBUF_C_TYPE_BYTES)
 		return put_id(field, value, out);
-	put_number(out, field->id << 3 | wire_type(field));
+	varint_add(out, field->id << 3 | wire_type(field));
 	if (field->type == PROTOBUF_C_TYPE_STRING) {
 		if (!json_is_string(value))
 			return -EINVAL;
@@ -136,7 +129,7 @@ static int put_value(const ProtobufCFieldDescriptor *field, const json_t *value,
 		return -EINVAL;
 	if (field->type == PROTOBUF_C_TYPE_FIXED64)
 		return put_fixed(out, number);
-	put_number(out, number);
+	varint_add(out, number);
 	return 0;
 }
 

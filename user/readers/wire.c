@@ -4,25 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-#define VARINT_BYTES 10
+#include "base/varint.h"
 
 int wire_varint(struct wire *wire, uint64_t *ret)
 {
-	uint64_t value = 0;
+	size_t left = wire->len - wire->at;
+	size_t used = varint_get(wire->bytes + wire->at, left < VARINT_BYTES ? left : VARINT_BYTES, ret);
 
-	if (wire->at >= wire->len)
-		return 0;
-	for (size_t i = 0; i < VARINT_BYTES && wire->at + i < wire->len; i++) {
-		unsigned char byte = wire->bytes[wire->at + i];
-
-		value |= (uint64_t)(byte & 0x7f) << (7 * i);
-		if (byte & 0x80)
-			continue;
-		wire->at += i + 1;
-		*ret = value;
-		return 1;
-	}
-	return -EINVAL;
+	wire->at += used;
+	return used ? 1 : left ? -EINVAL : 0;
 }
 
 static int fixed(struct wire *wire, size_t bytes, struct wire_field *ret)

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/varint.h"
+
 struct bytes {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -54,18 +56,14 @@ static inline struct bytes bytes_take(struct bytes *bytes, uint64_t len)
 
 static inline uint64_t bytes_leb128(struct bytes *bytes, bool is_signed)
 {
-	uint64_t number = 0, byte;
-	unsigned int shift = 0;
+	size_t left = bytes_left(bytes), used;
+	uint64_t number;
 
-	do {
-		byte = bytes_number(bytes, 1);
-		if (shift < 64)
-			number |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80 && shift < 7 * BYTES_LEB128_MAX);
-	bytes->bad |= byte >> 7;
-	if (is_signed && shift < 64 && byte & 0x40)
-		number |= ~0ull << shift;
+	used = varint_get(bytes->at, left < BYTES_LEB128_MAX ? left : BYTES_LEB128_MAX, &number);
+	bytes->bad |= !used;
+	bytes->at += used ? used : left;
+	if (is_signed && used && 7 * used < 64 && bytes->at[-1] & 0x40)
+		number |= ~0ull << (7 * used);
 	return number;
 }
 

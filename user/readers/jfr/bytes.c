@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/varint.h"
 
 #define NUMBER_BYTES 9
 #define TEXT_MAX (1u << 20)
@@ -25,20 +26,19 @@ uint32_t jfr_four_bytes(struct jfr_cursor *cursor)
 	return value;
 }
 
-/* Seven bits a byte, the lowest first; the ninth byte has eight. */
+/* The ninth byte has eight bits and ends a number, as no other byte with the eighth bit does. */
 uint64_t jfr_long_number(struct jfr_cursor *cursor)
 {
-	const unsigned char *bytes = cursor->bytes + cursor->at;
-	size_t left = cursor->end - cursor->at, last = NUMBER_BYTES - 1, i = 0;
-	uint64_t value = 0;
+	size_t left = cursor->end - cursor->at, max = left < NUMBER_BYTES ? left : NUMBER_BYTES;
+	uint64_t value;
+	size_t used = varint_get(cursor->bytes + cursor->at, max, &value);
 
-	for (; i < left && i < last && bytes[i] & 0x80; i++)
-		value |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
-	if (i < left)
-		value |= (uint64_t)bytes[i] << (7 * i);
-	else
-		cursor->failed = true;
-	cursor->at += i < left ? i + 1 : left;
+	if (!used && max == NUMBER_BYTES) {
+		value |= 1ull << 63;
+		used = NUMBER_BYTES;
+	}
+	cursor->failed |= !used;
+	cursor->at += used ? used : left;
 	return cursor->failed ? 0 : value;
 }
 

@@ -5,17 +5,25 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/varint.h"
 #include "profile/jfr.h"
 
 #define TEXT_MAX 8191 /* async-profiler's limit */
 #define NUMBER_BYTES 9
 
-/* Seven bits a byte, the lowest first; the ninth byte has eight. */
+/* As varint_put(), but the ninth byte has eight bits and is the last one. */
+static size_t number_bytes(unsigned char bytes[VARINT_BYTES], uint64_t number)
+{
+	size_t len = varint_put(bytes, number);
+
+	return len < NUMBER_BYTES ? len : NUMBER_BYTES;
+}
+
 void jfr_put_number(struct buf *out, uint64_t number)
 {
-	for (int i = 1; i < NUMBER_BYTES && number >= 0x80; i++, number >>= 7)
-		buf_add_char(out, (char)(number | 0x80));
-	buf_add_char(out, (char)number);
+	unsigned char bytes[VARINT_BYTES];
+
+	buf_add(out, bytes, number_bytes(bytes, number));
 }
 
 void jfr_put_float(struct buf *out, float number)
@@ -25,15 +33,6 @@ void jfr_put_float(struct buf *out, float number)
 	memcpy(&bits, &number, sizeof(bits));
 	bits = htobe32(bits);
 	buf_add(out, &bits, sizeof(bits));
-}
-
-static size_t number_bytes(uint64_t number)
-{
-	size_t bytes = 1;
-
-	for (; bytes < NUMBER_BYTES && number >= 0x80; number >>= 7)
-		bytes++;
-	return bytes;
 }
 
 /* The length of the longest beginning that has whole characters. */
@@ -68,9 +67,10 @@ void jfr_put_text(struct buf *out, const char *text)
 /* The size at the beginning includes itself. */
 void jfr_put_event(struct buf *out, const struct buf *body)
 {
+	unsigned char bytes[VARINT_BYTES];
 	size_t size = body->len + 1;
 
-	while (body->len + number_bytes(size) != size)
+	while (body->len + number_bytes(bytes, size) != size)
 		size++;
 	jfr_put_number(out, size);
 	buf_add(out, body->data, body->len);

@@ -9,18 +9,10 @@
 #include "base/buf.h"
 #include "base/varint.h"
 
-static inline void add_varint(struct buf *to, uint64_t value)
-{
-	unsigned char bytes[VARINT_BYTES];
-	size_t len = varint_put(bytes, value);
-
-	buf_add(to, (const char *)bytes, len);
-}
-
 static inline void add_bytes(struct buf *to, unsigned int field, const char *bytes, size_t len)
 {
-	add_varint(to, field << 3 | 2);
-	add_varint(to, len);
+	varint_add(to, field << 3 | 2);
+	varint_add(to, len);
 	buf_add(to, bytes, len);
 }
 
@@ -28,8 +20,8 @@ static inline void add_message(struct buf *to, unsigned int field, const Protobu
 {
 	size_t len = protobuf_c_message_get_packed_size(message);
 
-	add_varint(to, field << 3 | 2);
-	add_varint(to, len);
+	varint_add(to, field << 3 | 2);
+	varint_add(to, len);
 	if (buf_reserve(to, len))
 		to->len += protobuf_c_message_pack(message, (uint8_t *)to->data + to->len);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/varint.h"
 #include "writers/json.h"
 
 /* "stack_index" is stackIndex in JSON. */
@@ -137,15 +138,9 @@ void protobuf_json(FILE *out, const ProtobufCMessage *message)
 
 static uint64_t take_number(const uint8_t **at, const uint8_t *end)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
-		uint8_t byte = *(*at)++;
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			break;
-	}
+	*at += varint_get(*at, (size_t)(end - *at), &value);
 	return value;
 }
 
