@@ -154,10 +154,8 @@ static const struct other {
 /* Returns NULL for duet itself. */
 static const struct other *other_by_path(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (!strcmp(slash ? slash + 1 : path, others[i].name))
+		if (!strcmp(basename(path), others[i].name))
 			return &others[i];
 	return NULL;
 }

@@ -322,17 +322,10 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* "foo.jfr" becomes "FOLDER/foo.html". */
 static void output_name(const struct jfrconv *j, const char *folder, const char *input, struct buf *out)
 {
-	const char *name = base_name(input), *dot = strrchr(name, '.');
+	const char *name = basename(input), *dot = strrchr(name, '.');
 	const char *format =
 		!j->format || !strcmp(j->format, "heatmap") || !strcmp(j->format, "tree") ? "html" : j->format;
 

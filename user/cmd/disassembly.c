@@ -339,13 +339,6 @@ int disassembly_parse(char *text, uint64_t start, const struct elf_file *file, s
 
 /* ---- functions ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void report(const char *path, const char *name, const struct machine_code *code, int err)
 {
 	if (err == -ESRCH)
@@ -408,7 +401,7 @@ const struct code_text *disassembly_find(void *context, const char *module, cons
 			return function->code.len ? &function->code : NULL;
 	}
 	for (size_t i = 0; !path && i < disassembly->files->len; i++)
-		if (!strcmp(base_name(disassembly->files->items[i]), module))
+		if (!strcmp(basename(disassembly->files->items[i]), module))
 			path = disassembly->files->items[i];
 	if (!path)
 		return NULL;

@@ -71,7 +71,7 @@ static void add_meant(const char *path, const char *typed, struct buf *out)
 
 int outputs_check_name(const char *path, bool has_format)
 {
-	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	const char *dot = strrchr(basename(path), '.');
 	struct buf meant;
 	int err = 0;
 

@@ -61,9 +61,7 @@ bool launch_is_program(const char *name)
 /* Returns true for the java launcher itself, not for a script of that name, which might not take the option. */
 static bool is_java_launcher(const char *name, const char *path)
 {
-	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-
-	return !strcmp(base, "java") && path[0] && is_elf(path);
+	return !strcmp(basename(name), "java") && path[0] && is_elf(path);
 }
 
 /*

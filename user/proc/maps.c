@@ -415,12 +415,9 @@ const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 
 const struct mapping *maps_find_file(const struct maps *maps, const char *name)
 {
-	for (size_t i = 0; i < maps->list.len; i++) {
-		const char *slash = strrchr(maps->list.items[i].path, '/');
-
-		if (slash && !strcmp(slash + 1, name))
+	for (size_t i = 0; *name && i < maps->list.len; i++)
+		if (!strcmp(basename(maps->list.items[i].path), name))
 			return &maps->list.items[i];
-	}
 	return NULL;
 }
 

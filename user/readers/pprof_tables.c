@@ -241,11 +241,9 @@ static enum frame_kind kind_of_mapping(const char *file)
 }
 
 /* The file name of a path; duet writes names only. */
-static const char *base_name(const char *path)
+static const char *file_name(const char *path)
 {
-	const char *slash = *path == '/' ? strrchr(path, '/') : NULL;
-
-	return slash && slash[1] ? slash + 1 : path;
+	return *path == '/' && *basename(path) ? basename(path) : path;
 }
 
 /* Splits "java.lang.String.charAt(I)C". */
@@ -268,12 +266,12 @@ static const char *module_of(enum frame_kind kind, const char *file)
 	if (kind == FRAME_KERNEL)
 		return !strncmp(file, PPROF_KERNEL " ", strlen(PPROF_KERNEL) + 1) ? file + strlen(PPROF_KERNEL) + 1
 										  : "";
-	return kind != FRAME_NATIVE && file[0] == '[' ? "" : base_name(file);
+	return kind != FRAME_NATIVE && file[0] == '[' ? "" : file_name(file);
 }
 
 static void find_mapping(struct intern *strings, struct pprof_meaning *meaning, const char *file)
 {
-	const char *name = base_name(file);
+	const char *name = file_name(file);
 
 	meaning->has_mapping = true;
 	meaning->kind = kind_of_mapping(file);

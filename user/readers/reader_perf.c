@@ -104,7 +104,7 @@ static size_t without_offset(const char *symbol, size_t len, const struct perf_w
 	return module->len == name && !memcmp(module->text, symbol, name) ? len : name;
 }
 
-static uint32_t base_name(struct profile *profile, const char *module, size_t len)
+static uint32_t file_name(struct profile *profile, const char *module, size_t len)
 {
 	const char *slash = memrchr(module, '/', len);
 	size_t skip = slash ? (size_t)(slash + 1 - module) : 0;
@@ -153,7 +153,7 @@ static void set_module(struct profile *profile, struct frame *frame, const struc
 	else if (frame->kind == FRAME_KERNEL)
 		frame->module = intern_bytes(&profile->strings, module->text + 1, module->len - 2);
 	else if (!perf_word_is(module, PERF_TEXT_UNKNOWN))
-		frame->module = base_name(profile, module->text, module->len);
+		frame->module = file_name(profile, module->text, module->len);
 	if (frame->kind == FRAME_NATIVE && duet_is_libjvm(intern_text(&profile->strings, frame->module)))
 		frame->kind = FRAME_JVM;
 }

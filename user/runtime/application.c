@@ -5,13 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Appends a jar without its folders, or a class or module/class as it is. */
 static int add_name(const char *program, size_t len, struct buf *out)
 {
@@ -61,7 +54,7 @@ const char *application_find(const char *arguments, size_t len)
 	static const char module[] = "--module=";
 	const char *end = arguments + len, *at = arguments;
 
-	if (!len || arguments[len - 1] || strcmp(base_name(arguments), "java"))
+	if (!len || arguments[len - 1] || strcmp(basename(arguments), "java"))
 		return NULL;
 	while ((at = next_argument(at, end))) {
 		if (names_program(at))

@@ -295,8 +295,7 @@ static void find_mapped(struct symbols *symbols, const struct process *process, 
 
 static const char *module_name(struct symbols *symbols, const struct mapping *mapping)
 {
-	const char *slash = strrchr(mapping->path, '/');
-	const char *module = slash ? slash + 1 : mapping->path;
+	const char *module = basename(mapping->path);
 
 	return module[0] ? keep_name(symbols, module) : "";
 }

@@ -242,7 +242,7 @@ static int write_to(const struct output_files *files, const struct output_file *
 static void rescue(const struct output_files *files, const struct output_file *written)
 {
 	const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm", getenv("HOME")};
-	const char *name = strrchr(written->file, '/') ? strrchr(written->file, '/') + 1 : written->file;
+	const char *name = basename(written->file);
 	struct io_output output;
 	struct buf path;
 	int err = -ENOENT;

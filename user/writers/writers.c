@@ -89,10 +89,8 @@ const char *writer_extension(const struct writer *writer, size_t *ret_len)
 /* The writer that the end of the file name chooses, after *ret_stem bytes and a dot; NULL if there is none. */
 static const struct writer *writer_of_name(const char *path, size_t *ret_stem)
 {
-	const char *slash = strrchr(path, '/');
-
 	/* The first dot that gives an extension counts, so that x.pb.gz is found before x.gz. */
-	for (const char *dot = strchr(slash ? slash : path, '.'); dot; dot = strchr(dot + 1, '.'))
+	for (const char *dot = strchr(basename(path), '.'); dot; dot = strchr(dot + 1, '.'))
 		for (size_t i = 0; writers[i]; i++)
 			if (list_has(writers[i]->extensions, dot + 1)) {
 				*ret_stem = (size_t)(dot - path);
@@ -174,11 +172,10 @@ void writer_event_part(const char *event, struct buf *ret)
 void writer_event_file(const char *file, const char *event, struct buf *ret)
 {
 	size_t stem = writer_stem(file);
-	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
+	const char *dot = strrchr(basename(file), '.');
 
 	if (dot && !file[stem])
 		stem = (size_t)(dot - file);
-
 	buf_printf(ret, "%.*s.", (int)stem, file);
 	writer_event_part(event, ret);
 	buf_add_str(ret, file + stem);

@@ -396,11 +396,10 @@ static const char *program_of(const struct profile *profile, const struct profil
 {
 	const char *application = intern_text(&profile->strings, profile->owners.items[thread->owner].application);
 	const char *colon = strstr(application, ": "), *name = colon ? colon + 2 : application;
-	const char *slash = strrchr(name, '/');
 
 	if (!*name)
 		return intern_text(&profile->strings, thread->process);
-	return slash && slash[1] ? slash + 1 : name;
+	return *basename(name) ? basename(name) : name;
 }
 
 /* The program with its pid, or how many there are; nothing for a profile that does not know them. */
