@@ -348,7 +348,7 @@ static void a_full_profile_still_tells_what_it_has(void **state)
 	publish_method(f, NEW, "new");
 	load_code(f, OLD, 100);
 	assert_string_equal(leaf_of(f, PC, 200, f->jvm), "old");
-	f->profile.max_bytes = 1;
+	f->profile.max_bytes = 0;
 	resolver_forget(&f->resolver);
 	assert_string_equal(leaf_of(f, PC, 300, f->jvm), "old");
 	load_code(f, NEW, 400);
@@ -358,7 +358,7 @@ static void a_full_profile_still_tells_what_it_has(void **state)
 	assert_int_equal(f->profile.nodes.len, nodes + 1);
 	assert_int_equal(loader_counters[DUET_LOADER_MEMORY_FULL], 2);
 	assert_int_equal(distinct_count(&f->resolver.refused), 1);
-	f->profile.max_bytes = 0;
+	f->profile.max_bytes = SIZE_MAX;
 	assert_string_equal(leaf_of(f, PC, 600, f->jvm), "new");
 	assert_int_equal(f->resolver.kept, 3); /* the mark is one */
 }
@@ -367,7 +367,7 @@ static void a_full_profile_takes_no_strings(void **state)
 {
 	struct fixture *f = *state;
 
-	f->profile.max_bytes = 1;
+	f->profile.max_bytes = 0;
 	assert_string_equal(leaf_of(f, 0x400010, 1, NULL), "[too_many_stacks]");
 	assert_int_equal(intern_known(&f->profile.strings, "[unmapped]+0x400010"), 0);
 }

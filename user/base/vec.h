@@ -10,6 +10,7 @@
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 
+#include <errno.h>
 #include <stddef.h>
 
 #define vec(type)          \
@@ -24,7 +25,7 @@ int vec_grow(void **items, size_t *size, size_t want, size_t item_bytes);
 
 #define vec_reserve(v, n) vec_grow((void **)&(v)->items, &(v)->size, (n), sizeof(*(v)->items))
 #define vec_push(v, ...) \
-	(vec_reserve(v, (v)->len + 1) < 0 ? -12 : ((v)->items[(v)->len++] = (__VA_ARGS__), 0)) /* -ENOMEM */
+	(vec_reserve(v, (v)->len + 1) < 0 ? -ENOMEM : ((v)->items[(v)->len++] = (__VA_ARGS__), 0))
 /* Frees unused capacity; call when the array is complete. */
 void vec_fit(void **items, size_t *size, size_t len, size_t item_bytes);
 #define vec_shrink(v) vec_fit((void **)&(v)->items, &(v)->size, (v)->len, sizeof(*(v)->items))

@@ -6,14 +6,16 @@
 static void count_jvm_walk(struct outcomes *outcomes, const struct duet_sample *sample, enum join_outcome outcome,
 			   const struct splice_verdict *verdict)
 {
-	if (sample->flags & DUET_SAMPLE_SIGNALLED)
-		(*(sample->flags & DUET_SAMPLE_WALKED ? &outcomes->checked : &outcomes->needed))++;
+	if (sample->flags & DUET_SAMPLE_SIGNALLED && sample->flags & DUET_SAMPLE_WALKED)
+		outcomes->checked++;
+	else if (sample->flags & DUET_SAMPLE_SIGNALLED)
+		outcomes->needed++;
 	outcomes->witnesses[verdict->witnesses]++;
 	outcomes->bcis[verdict->bcis]++;
 	outcomes->names[verdict->names]++;
 	outcomes->estimated += verdict->is_estimated;
-	/* count_outcome() has counted it as joined, but its frames have a gap */
-	outcomes->joined -= verdict->is_missing_code && outcome == JOIN_WALKED;
+	if (verdict->is_missing_code && outcome == JOIN_WALKED)
+		outcomes->joined--; /* count_outcome() has counted it, but its frames have a gap */
 	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)
 		outcomes->rooted++;
 	else

@@ -239,7 +239,7 @@ static void apply(const struct budget *budget)
 	const struct budget_deps *of = &budget->of;
 
 	of->profile->samples.may_merge = budget->is_asked || pool->names_full;
-	of->profile->max_bytes = pool->stacks_max ? pool->stacks_max : 1; /* 0: no limit */
+	of->profile->max_bytes = pool->stacks_max;
 	for (size_t i = 0; i < of->agents->len; i++)
 		jvm_set_full(of->agents->items[i]->jvm, pool->names_full);
 }

@@ -19,6 +19,7 @@ int profile_init(struct profile *profile)
 	int err;
 
 	memset(profile, 0, sizeof(*profile));
+	profile->max_bytes = SIZE_MAX;
 	timeline_init(&profile->samples);
 	timeline_init(&profile->later);
 	err = intern_init(&profile->strings);
@@ -83,7 +84,7 @@ size_t profile_bytes_soon(const struct profile *profile)
 
 bool profile_is_full(const struct profile *profile)
 {
-	return profile->max_bytes && profile_bytes_soon(profile) > profile->max_bytes;
+	return profile_bytes_soon(profile) > profile->max_bytes;
 }
 
 /*

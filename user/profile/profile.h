@@ -203,7 +203,7 @@ struct profile {
 	uint64_t start_ns; /* CLOCK_MONOTONIC, like the times of samples; both CLOCK_REALTIME if read from a file */
 	uint64_t end_ns;
 	uint64_t start_realtime_ns;
-	size_t max_bytes; /* limit of profile_bytes_soon(); 0 = no limit */
+	size_t max_bytes; /* limit of profile_bytes_soon(); SIZE_MAX = no limit */
 	struct thinning thinning; /* which samples are still added; opened and stepped by the caller, else no limit */
 	struct profile_host host; /* all 0 unless the caller fills it */
 	enum profile_processes processes;

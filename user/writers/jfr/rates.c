@@ -18,11 +18,6 @@ static const char *const names[JFR_RATES] = {
 	[JFR_RATE_SPAN] = "span",
 };
 
-const char *jfr_rate_name(enum jfr_rate rate)
-{
-	return names[rate];
-}
-
 /* Returns the category of "cpu:50", or JFR_RATES. */
 static enum jfr_rate rate_of(const char *text, size_t len)
 {

@@ -34,6 +34,5 @@ struct jfr_budget {
 int jfr_rates_parse(uint32_t limits[JFR_RATES], const char *text, struct buf *why);
 /* Returns true if `events` more events at this time are within `limit`, which is not 0. */
 bool jfr_budget_take(struct jfr_budget *budget, uint32_t limit, uint64_t time_ns, uint64_t events);
-const char *jfr_rate_name(enum jfr_rate rate);
 
 #endif
