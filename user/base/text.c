@@ -106,24 +106,28 @@ void text_add_html(struct buf *out, const char *text)
 			buf_add_char(out, *text);
 }
 
+size_t text_put_utf8(char to[4], uint32_t character)
+{
+	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* byte, by the number of bytes */
+	size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+
+	for (size_t i = bytes; i-- > 1; character >>= 6)
+		to[i] = (char)(0x80 | (character & 0x3f));
+	to[0] = (char)(first[bytes] | character);
+	return bytes;
+}
+
+void text_add_utf8(struct buf *out, uint32_t character)
+{
+	char bytes[4];
+
+	buf_add(out, bytes, text_put_utf8(bytes, character));
+}
+
 /* Appends one code point. A Latin-1 byte becomes at most two bytes of UTF-8, a UTF-16 unit at most three. */
 static char *add_code(char *to, uint32_t code)
 {
-	if (!code || (code >= 0xd800 && code < 0xe000))
-		code = '?';
-	if (code < 0x80) {
-		*to++ = (char)code;
-		return to;
-	}
-	if (code >= 0x10000) {
-		*to++ = (char)(0xf0 | code >> 18);
-		*to++ = (char)(0x80 | (code >> 12 & 0x3f));
-	} else if (code >= 0x800) {
-		*to++ = (char)(0xe0 | code >> 12);
-	}
-	*to++ = code >= 0x800 ? (char)(0x80 | (code >> 6 & 0x3f)) : (char)(0xc0 | code >> 6);
-	*to++ = (char)(0x80 | (code & 0x3f));
-	return to;
+	return to + text_put_utf8(to, !code || (code >= 0xd800 && code < 0xe000) ? '?' : code);
 }
 
 /* Returns the surrogate of this kind, 0xd800 or 0xdc00, that the three bytes are; 0: they are none. */
@@ -159,13 +163,6 @@ size_t text_join_surrogates(char *text, size_t len)
 	return (size_t)(to - text);
 }
 
-static void add_surrogate(struct buf *out, uint32_t code)
-{
-	buf_add_char(out, (char)0xed);
-	buf_add_char(out, (char)(0x80 | (code >> 6 & 0x3f)));
-	buf_add_char(out, (char)(0x80 | (code & 0x3f)));
-}
-
 void text_add_surrogates(struct buf *out, const char *text)
 {
 	const uint8_t *s = (const uint8_t *)text;
@@ -178,8 +175,8 @@ void text_add_surrogates(struct buf *out, const char *text)
 			continue;
 		}
 		code = (s[0] & 7u) << 18 | (s[1] & 0x3fu) << 12 | (s[2] & 0x3fu) << 6 | (s[3] & 0x3fu);
-		add_surrogate(out, 0xd800 + ((code - 0x10000) >> 10));
-		add_surrogate(out, 0xdc00 + ((code - 0x10000) & 0x3ff));
+		text_add_utf8(out, 0xd800 + ((code - 0x10000) >> 10));
+		text_add_utf8(out, 0xdc00 + ((code - 0x10000) & 0x3ff));
 		s += 3;
 	}
 }

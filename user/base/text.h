@@ -25,6 +25,9 @@ void text_add_token(struct buf *out, const char *text);
 /* Appends what is such text already as text, or as an attribute's value, of HTML. */
 void text_add_html(struct buf *out, const char *text);
 
+/* Writes one character as UTF-8. Returns how many bytes of `to` are used. */
+size_t text_put_utf8(char to[4], uint32_t character);
+void text_add_utf8(struct buf *out, uint32_t character);
 /*
  * Writes the value of a java.lang.String, Latin-1 or UTF-16, as UTF-8 with a NUL: at most `bytes` * 2 + 1 bytes. A NUL,
  * a lone surrogate, or half a character at the end becomes '?'.

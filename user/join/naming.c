@@ -193,14 +193,10 @@ static int push_text(struct naming *n, const struct buf *text)
 /* The character of this number below 256, in UTF-8. A text has no NUL. */
 static void add_latin1(struct buf *out, unsigned char byte)
 {
-	if (!byte) {
+	if (byte)
+		text_add_utf8(out, byte);
+	else
 		buf_add_str(out, SHOWN_NUL);
-	} else if (byte < 0x80) {
-		buf_add_char(out, (char)byte);
-	} else {
-		buf_add_char(out, (char)(0xc0 | byte >> 6));
-		buf_add_char(out, (char)(0x80 | (byte & 0x3f)));
-	}
 }
 
 /* An event of the program's own: its type, and in it its data, which may be any bytes and is shown as Latin-1. */

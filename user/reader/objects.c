@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "hotspot/jvmstructs.h"
 #include "hotspot/vmstructs.h"
 #include "reader/fields.h"
@@ -223,18 +224,6 @@ static uintptr_t klass_of(uintptr_t object)
 
 /* ---- strings ---- */
 
-/* Appends a character as UTF-8. Returns how many bytes it has. */
-static size_t put_character(char *to, uint32_t character)
-{
-	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
-	size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-
-	for (size_t i = bytes; i-- > 1; character >>= 6)
-		to[i] = (char)(0x80 | (character & 0x3f));
-	to[0] = (char)(first[bytes] | character);
-	return bytes;
-}
-
 /* Returns the character at *at, and moves *at past it. A surrogate without its other half becomes U+FFFD. */
 static uint32_t take_utf16(const uint16_t *units, size_t count, size_t *at)
 {
@@ -252,7 +241,7 @@ static void put_text(char *text, const uint16_t *units, size_t count)
 	size_t length = 0;
 
 	for (size_t at = 0; at < count;)
-		length += put_character(text + length, take_utf16(units, count, &at));
+		length += text_put_utf8(text + length, take_utf16(units, count, &at));
 	text[length] = '\0';
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "runtime/application.h"
 
 #define NAME_KEY "spark.app.name"
@@ -121,16 +122,6 @@ static int32_t unit_of(const char *at, const char *end)
 	return unit;
 }
 
-static void add_utf8(struct buf *out, int32_t code)
-{
-	static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* first byte, by the number of bytes */
-	int bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-	buf_add_char(out, (char)(leads[bytes] | (code >> (6 * (bytes - 1)))));
-	while (--bytes > 0)
-		buf_add_char(out, (char)(0x80 | ((code >> (6 * (bytes - 1))) & 0x3f)));
-}
-
 /* Appends the character after "\u", which is one unit of UTF-16 or a surrogate pair. Returns where it ends. */
 static const char *add_unit(struct buf *out, const char *at, const char *end)
 {
@@ -140,7 +131,7 @@ static const char *add_unit(struct buf *out, const char *at, const char *end)
 		return at;
 	at += 4;
 	if (unit < 0xd800 || unit > 0xdfff) {
-		add_utf8(out, unit);
+		text_add_utf8(out, unit);
 		return at;
 	}
 	low = end - at > 2 && at[0] == '\\' && at[1] == 'u' ? unit_of(at + 2, end) : -1;
@@ -148,7 +139,7 @@ static const char *add_unit(struct buf *out, const char *at, const char *end)
 		buf_add_char(out, '?');
 		return at;
 	}
-	add_utf8(out, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
+	text_add_utf8(out, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
 	return at + 6;
 }
 

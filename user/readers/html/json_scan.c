@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define DEPTH_MAX 64
 
 void json_scan_init(struct json_scan *scan, const char *text, size_t len)
@@ -83,20 +85,6 @@ static uint32_t escaped_character(struct json_scan *scan)
 	return (low & 0xfc00) == 0xdc00 ? 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff)) : '?';
 }
 
-static void add_utf8(struct buf *text, uint32_t c)
-{
-	if (c < 0x80)
-		return buf_add_char(text, (char)c);
-	if (c >= 0x10000) {
-		buf_add_char(text, (char)(0xf0 | c >> 18));
-		buf_add_char(text, (char)(0x80 | (c >> 12 & 0x3f)));
-	} else if (c >= 0x800) {
-		buf_add_char(text, (char)(0xe0 | c >> 12));
-	}
-	buf_add_char(text, (char)(c >= 0x800 ? 0x80 | (c >> 6 & 0x3f) : 0xc0 | c >> 6));
-	buf_add_char(text, (char)(0x80 | (c & 0x3f)));
-}
-
 static void take_escape(struct json_scan *scan, struct buf *text)
 {
 	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
@@ -104,7 +92,7 @@ static void take_escape(struct json_scan *scan, struct buf *text)
 	const char *found = c ? strchr(from, c) : NULL;
 
 	if (c == 'u')
-		add_utf8(text, escaped_character(scan));
+		text_add_utf8(text, escaped_character(scan));
 	else if (found)
 		buf_add_char(text, to[found - from]);
 	else if (c == '"' || c == '\\' || c == '/')

@@ -83,21 +83,7 @@ struct jfr_text jfr_text(struct jfr_cursor *cursor)
 
 static void add_code(struct buf *out, uint32_t code)
 {
-	if (code < 0x80) {
-		buf_add_char(out, code ? (char)code : '?');
-	} else if (code < 0x800) {
-		buf_add_char(out, (char)(0xc0 | code >> 6));
-		buf_add_char(out, (char)(0x80 | (code & 0x3f)));
-	} else if (code < 0x10000) {
-		buf_add_char(out, (char)(0xe0 | code >> 12));
-		buf_add_char(out, (char)(0x80 | (code >> 6 & 0x3f)));
-		buf_add_char(out, (char)(0x80 | (code & 0x3f)));
-	} else {
-		buf_add_char(out, (char)(0xf0 | code >> 18));
-		buf_add_char(out, (char)(0x80 | (code >> 12 & 0x3f)));
-		buf_add_char(out, (char)(0x80 | (code >> 6 & 0x3f)));
-		buf_add_char(out, (char)(0x80 | (code & 0x3f)));
-	}
+	text_add_utf8(out, code ? code : '?');
 }
 
 /* UTF-16; a lone surrogate becomes '?'. */
