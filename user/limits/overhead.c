@@ -243,10 +243,10 @@ void overhead_step(struct overhead *overhead, uint64_t now_ns)
 	spent = spent_since(overhead, &cost, now_ns);
 	overhead->before = cost;
 	overhead->looked_ns = now_ns;
-	if (is_first && !engine->row->sample_every)
+	if (is_first && engine->row->standalone)
 		pace_init(&overhead->pace, 0, 1); /* no limit: it cannot sample less often */
 	if (is_first || !pace_look(&overhead->pace, &spent))
 		return;
-	engine->row->sample_every(engine->collector, overhead->pace.every);
+	engine_sample_every(engine, overhead->pace.every);
 	report_change(overhead, now_ns);
 }

@@ -197,7 +197,7 @@ static void fact_of_bpf(const struct report *report)
 	struct duet_cost cost;
 
 	if (engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &cost) || !cost.runs ||
-	    report->engine->row->run_times(report->engine->collector, counts))
+	    engine_run_times(report->engine, counts))
 		return;
 	profile_add_fact(report->profile, "BPF time",
 			 "%llu ns a run (%llu runs, the longest %llu ns), those with a sample: median %llu ns, "
