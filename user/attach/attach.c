@@ -35,10 +35,7 @@
 #define LEFT_MAX 8 /* most hanging attaches to JVMs of one user */
 #define ABORT_GRACE_NS (1500 * NS_PER_MS) /* longer than the child waits for a JVM to which it has sent SIGQUIT */
 #define EXIT_PAUSE_NS (20 * NS_PER_MS)
-/*
- * Both causes last only a moment: an agent that has not yet noticed the end of its last loader, and a JVM that is still
- * starting.
- */
+/* Both last only a moment: an agent that has not yet noticed its last loader's end, and a JVM that is starting. */
 #define BUSY_TIMEOUT_NS NS_PER_SEC
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
 #define SETTLE_STEPS 10
@@ -125,10 +122,7 @@ static int open_place_mount(struct visit *visit, struct place_mount *ret_mount)
 			  visit->target->pid);
 }
 
-/*
- * Returns a better error if another /tmp was mounted since: then the JVM does not see our files in /tmp, and we do not
- * see its socket.
- */
+/* A better error if another /tmp was mounted since: then JVM and duet do not see each other's files there. */
 static int blame_tmp(struct visit *visit, int tmp, int error)
 {
 	struct stat before, now;
@@ -356,10 +350,7 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	return err < 0 || is_command ? err : connect_control(visit, control);
 }
 
-/*
- * Prefers the error "process exited". A process that is about to exit causes many other errors: no mappings, no
- * namespaces, half a reply.
- */
+/* A process that is about to exit causes many other errors (no mappings, half a reply): prefers "process exited". */
 static int blame_exit(struct visit *visit, int error)
 {
 	const struct timespec pause = {.tv_nsec = EXIT_PAUSE_NS};
@@ -380,10 +371,7 @@ static void inherit(int result, int life)
 	closefrom(VISIT_LIFE_FD + 1);
 }
 
-/*
- * Resets the loader's signal handlers and mask and closes its descriptors. Then SIGALRM kills the child, and SIGTERM
- * makes it clean up.
- */
+/* Resets signals and closes descriptors. Then SIGALRM kills the child, and SIGTERM makes it clean up. */
 static void shed_inheritance(int result, int life, uint64_t timeout_ns)
 {
 	struct itimerval limit = {
@@ -499,10 +487,7 @@ static bool receive_packet(int fd, struct attach_result *ret)
 	return ret->error != 0 || ret->socket >= 0;
 }
 
-/*
- * Ends the child, which has nothing left to do. The child, or a process that it started, may be blocked and not end at
- * once.
- */
+/* Ends the child, which has nothing left to do. It, or a process that it started, may be blocked. */
 static void end_child(const struct attach *attach, int *ret_status, uint64_t *ret_cpu_ns)
 {
 	bool collected = children_collect_soon(attach->child, ret_status, ret_cpu_ns);

@@ -119,10 +119,7 @@ static void socket_name(const struct visit *visit, char *name, size_t size)
 	snprintf(name, size, ".java_pid%d", visit->target->ns_pid);
 }
 
-/*
- * Opens HotSpot's socket file (O_PATH). Anyone can create that name in /tmp, but only the JVM's user can have made a
- * socket that the JVM's user owns.
- */
+/* O_PATH. Anyone can create that name in /tmp, but only the JVM's user a socket that this user owns. */
 static int open_socket(const struct visit *visit, int tmp)
 {
 	char name[32];
@@ -211,10 +208,7 @@ static int check_options(struct visit *visit, const struct vm_options *options)
 				  "JVM %d runs with -XX:+DisableAttachMechanism: restart it without, or start it by "
 				  "`duet record -- java`",
 				  pid);
-	/*
-	 * Such a JVM opens the socket only when it starts. The socket no longer exists, and nothing can make the JVM
-	 * open it again.
-	 */
+	/* Such a JVM opens the socket only when it starts. It is gone, and the JVM cannot be made to open it again. */
 	if (options->reduced_signals)
 		return visit_fail(visit, -ENOTSUP,
 				  "JVM %d runs with -Xrs and its attach socket /tmp/.java_pid%d is gone: restart it",
@@ -260,10 +254,7 @@ static int create_owned(int dir, const char *name)
 	return -EACCES;
 }
 
-/*
- * HotSpot looks in its working directory and in /tmp. Returns the directory where the file was created, or -errno with
- * the reason in visit->why.
- */
+/* HotSpot looks in its working directory and in /tmp. Returns the file's directory, or -errno with visit->why. */
 static int create_trigger(struct visit *visit, int tmp, const char *name)
 {
 	int tmp_error, cwd_error;

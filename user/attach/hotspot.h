@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * HotSpot's dynamic attach, JDK 8 to 27: its socket, the trigger file that makes HotSpot open it, the `load` command.
- */
+/* HotSpot's dynamic attach, JDK 8 to 27: its socket, the trigger file that makes it open that, and `load`. */
 #ifndef ATTACH_HOTSPOT_H
 #define ATTACH_HOTSPOT_H
 
@@ -23,10 +21,7 @@ struct hotspot_reply {
 
 /* Returns 0, or -EBADMSG when the text is no complete reply of any JDK. */
 int hotspot_parse_reply(const char *text, size_t len, struct hotspot_reply *ret);
-/*
- * Returns 0 when the agent has started. Otherwise returns -errno with the reason in visit->why: -EBUSY when another
- * attempt may soon succeed.
- */
+/* Returns 0 when the agent has started, or -errno with visit->why: -EBUSY when another attempt may soon succeed. */
 int hotspot_judge(struct visit *visit, const struct hotspot_reply *reply);
 
 /*

@@ -113,10 +113,7 @@ int hsperfdata_number(const void *bytes, size_t len, const char *name, uint64_t 
 	return 0;
 }
 
-/*
- * The folder is named after the user as in the target's own /etc/passwd. So the name is not checked, but the owner of
- * the file is.
- */
+/* The folder's name has the user as in the target's own /etc/passwd: unchecked, but the file's owner is checked. */
 static int read_below(int tmp, const char *folder, pid_t ns_pid, uid_t uid, struct buf *ret_bytes)
 {
 	char path[300];

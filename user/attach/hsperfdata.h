@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads HotSpot's performance counters, /tmp/hsperfdata_USER/PID. The JVM writes this file, so its content is not
- * trusted.
- */
+/* HotSpot's performance counters, /tmp/hsperfdata_USER/PID. The JVM writes this file: it is not trusted. */
 #ifndef ATTACH_HSPERFDATA_H
 #define ATTACH_HSPERFDATA_H
 

@@ -60,10 +60,7 @@ static int random_name(const struct visit *visit, char name[PLACE_NAME_MAX])
 	return 0;
 }
 
-/*
- * Opens a folder by name and checks it. Needed even for a folder that was just made, because something else may have
- * replaced it.
- */
+/* Opens a folder by name and checks it, also one that was just made: something else may have replaced it. */
 static int open_made(int parent, const char *name, uid_t owner)
 {
 	int fd = root_open_entry(parent, name, O_PATH | O_DIRECTORY);
@@ -314,10 +311,7 @@ static int set_text(int context, const char *key, const char *value)
 	return syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
 }
 
-/*
- * Makes a tmpfs that is mounted nowhere, so that nobody else can reach it. Returns a descriptor or -errno: -ENOSYS
- * before Linux 5.2.
- */
+/* Makes a tmpfs that is mounted nowhere, for nobody else to reach. Its descriptor; -ENOSYS before Linux 5.2. */
 static int new_mount(void)
 {
 	int mount = -1, err, context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);

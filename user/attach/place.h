@@ -29,10 +29,7 @@ struct place {
 
 /* True if the target has a directory that its user can write to and that is not mounted noexec. */
 bool place_exists(const struct visit *visit);
-/*
- * Writes the library below the target's root. Returns 0, or -errno with the reason in visit->why and no file left
- * behind.
- */
+/* Writes the library below the target's root. Returns 0, or -errno with visit->why and no file left behind. */
 int place_library(struct visit *visit, struct place *ret_place);
 void place_remove(struct place *place);
 
@@ -60,10 +57,7 @@ struct place_mount {
 	char path[128]; /* the library's path in the target's root */
 };
 
-/*
- * Call with the loader's rights. Returns 0 or -errno: -EPERM without CAP_SYS_ADMIN, -ENOSYS before Linux 5.2. On
- * failure nothing is left behind.
- */
+/* Needs the loader's rights. 0 or -errno with nothing left: -EPERM without CAP_SYS_ADMIN, -ENOSYS before Linux 5.2. */
 int place_mount_open(const struct visit *visit, struct place_mount *ret_mount);
 void place_mount_close(struct place_mount *mount);
 

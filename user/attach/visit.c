@@ -55,10 +55,7 @@ static int fail_open(struct visit *visit, int error, const char *what)
 	if ((error == -EACCES || error == -EPERM) && geteuid() != target->uid && geteuid() != 0)
 		return visit_fail(visit, -EPERM, "process %d belongs to user %u: run duet as that user or as root",
 				  target->pid, target->uid);
-	/*
-	 * The process has another user, has capabilities that we lack, or is not dumpable: ptrace(2), "access mode
-	 * checking".
-	 */
+	/* Another user's, with capabilities that we lack, or not dumpable: ptrace(2), "access mode checking". */
 	if (error == -EACCES || error == -EPERM)
 		return visit_fail(visit, -EPERM, "process %d cannot be inspected: give duet CAP_SYS_PTRACE",
 				  target->pid);
@@ -201,10 +198,7 @@ bool visit_quit_is_pending(const struct visit *visit)
 	return has_quit(visit, "\nShdPnd:") == 1;
 }
 
-/*
- * Uses a pidfd (pidfd_open: Linux 5.3, pidfd_send_signal: 5.1). Without one the pid could be reused between check and
- * kill().
- */
+/* By pidfd (Linux 5.3, 5.1 for the signal). Without one the pid could be reused between check and kill(). */
 static int send_quit(pid_t pid, int pidfd)
 {
 	long ret = pidfd >= 0 ? syscall(SYS_pidfd_send_signal, pidfd, SIGQUIT, NULL, 0) : kill(pid, SIGQUIT);

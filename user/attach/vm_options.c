@@ -62,10 +62,7 @@ static void apply(struct vm_options *options, const char *word, struct buf *file
 		add_file(files, word + strlen("-XX:VMOptionsFile="));
 }
 
-/*
- * Returns true for the launcher's options whose value is the next word. Not for -jar and -m: their value is the
- * program.
- */
+/* True for the launcher's options whose value is the next word. Not for -jar and -m: theirs is the program. */
 static bool takes_value(const char *word)
 {
 	static const char *const words[] = {
@@ -141,10 +138,7 @@ void vm_options_parse_text(struct vm_options *options, const char *text, struct 
 		apply(options, word, files);
 }
 
-/*
- * Reads the option files. A file named in a file is not read: HotSpot does not read it either, and the launcher's
- * @files do not nest.
- */
+/* Reads the option files, not the files that these name: neither HotSpot's nor the launcher's @files nest. */
 static void read_files(struct vm_options *options, const struct visit *visit, char *list)
 {
 	char *path, *rest = list;

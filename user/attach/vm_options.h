@@ -24,15 +24,9 @@ struct vm_options {
 	int jdk; /* 8, 11, 17…; 0 when unknown */
 };
 
-/*
- * Parses /proc/PID/cmdline, NUL-terminated words, up to the main class. Appends the names of option files to `files`,
- * one per line; `files` may be NULL.
- */
+/* Parses /proc/PID/cmdline up to the main class. Adds option files to `files`, one a line, unless it is NULL. */
 void vm_options_parse_command(struct vm_options *options, const char *bytes, size_t len, struct buf *files);
-/*
- * Parses words separated by white space, with or without quotes: an environment variable, an options file, or
- * java.rt.vmArgs of hsperfdata.
- */
+/* Parses words, quoted or not: of an environment variable, an options file, or hsperfdata's java.rt.vmArgs. */
 void vm_options_parse_text(struct vm_options *options, const char *text, struct buf *files);
 
 /* What the JVM was started with. */

@@ -26,10 +26,7 @@ static struct arena_block *block_new(struct arena *arena, size_t bytes)
 	return block;
 }
 
-/*
- * A large allocation gets its own block. The block goes after the first one in the list, so that the free space of the
- * first stays in use.
- */
+/* A large allocation gets a block of its own, after the first one, whose free space stays in use. */
 static struct arena_block *block_for(struct arena *arena, size_t bytes)
 {
 	struct arena_block *first = arena->blocks;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The loader's losses so far, by cause: one array for the process, as BPF and each agent have one. The code that loses
- * something counts it. Not thread-safe.
- */
+/* The loader's losses so far, by cause. The code that loses something counts it. Not thread-safe. */
 #ifndef BASE_COUNTERS_H
 #define BASE_COUNTERS_H
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Estimates how many different things were seen, to about 10 %, in 40 KB: it keeps only the hashes with enough low zero
- * bits.
- */
+/* Estimates how many different things were seen, to about 10 %, in 40 KB: it keeps hashes with enough zero bits. */
 #ifndef BASE_DISTINCT_H
 #define BASE_DISTINCT_H
 

@@ -23,33 +23,21 @@ struct elf_reader {
 	size_t image_len;
 };
 
-/*
- * Both return 0, or -errno. After success call elf_reader_close(). The descriptor or the bytes stay owned by the
- * caller, who must keep them until then.
- */
+/* Both return 0 or -errno. The caller keeps descriptor or bytes until elf_reader_close(), and owns them. */
 int elf_reader_open(struct elf_reader *ret, int fd);
 int elf_reader_open_memory(struct elf_reader *ret, void *bytes, size_t len);
 void elf_reader_close(struct elf_reader *reader);
 
-/*
- * Takes `bytes` from the budget; call before allocating memory for contents of the file. Returns false when the budget
- * is too small.
- */
+/* Takes `bytes` from the budget; call before allocating memory for the file's contents. False: it is too small. */
 bool elf_reader_take(struct elf_reader *reader, size_t bytes);
 
 /* Returns the section's name, or "" when it has none or it cannot be read. */
 const char *elf_reader_name(const struct elf_reader *reader, const GElf_Shdr *shdr);
 /* Returns NULL when there is no section of that name with contents. */
 Elf_Scn *elf_reader_find(const struct elf_reader *reader, const char *name, GElf_Shdr *ret);
-/*
- * Returns NULL for a section without contents, a compressed section, or when the budget is too small. Valid until
- * elf_reader_close().
- */
+/* NULL if it has no contents, is compressed, or the budget is too small. Valid until elf_reader_close(). */
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr);
-/*
- * Like elf_reader_section(), for a range of the file. For few ranges: libelf keeps them all and searches them one by
- * one each time.
- */
+/* The same for a range of the file. Only for few: libelf keeps them all and searches them one by one. */
 Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t bytes, Elf_Type type);
 /* Copies a range of the file, of which nothing is kept. Returns the number of bytes copied: fewer at the file's end. */
 size_t elf_reader_copy(const struct elf_reader *reader, uint64_t offset, void *to, size_t bytes);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Maps strings to small numbers: equal strings get equal ids. Id 0 is the empty string. Strings may hold any byte but
- * NUL.
- */
+/* Maps strings to small numbers: equal strings get equal ids. Id 0 is "". They may hold any byte but NUL. */
 #ifndef BASE_INTERN_H
 #define BASE_INTERN_H
 

@@ -260,10 +260,7 @@ static bool is_stdout(const struct stat *target)
 	return fstat(STDOUT_FILENO, &st) == 0 && target->st_dev == st.st_dev && target->st_ino == st.st_ino;
 }
 
-/*
- * Returns true for a pipe that another user has put into a folder that everybody can write to: that user would get the
- * recording.
- */
+/* A pipe that another user put into a folder that everybody can write to: that user would get the recording. */
 static bool is_trap(const struct out_path *at, const struct stat *target)
 {
 	struct stat dir;
@@ -338,10 +335,7 @@ static int open_new(struct io_output *out, const struct io_access *access)
 	return err;
 }
 
-/*
- * Opens a file that must not be replaced: a pipe, a device, or the file that stdout goes to. Everything else gets a new
- * file.
- */
+/* A pipe, a device, or the file that stdout goes to must not be replaced. Everything else gets a new file. */
 static int open_at(struct io_output *out, const struct io_access *access)
 {
 	struct stat target;

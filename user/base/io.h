@@ -12,10 +12,7 @@
 #include "base/buf.h"
 #include "base/out_path.h"
 
-/*
- * Appends at most `max` bytes of the file to `buf`. Returns 0 or -errno: -EFBIG when the file is longer. dirfd may be
- * AT_FDCWD.
- */
+/* Appends at most `max` bytes of the file. Returns 0 or -errno: -EFBIG if it is longer. dirfd may be AT_FDCWD. */
 int io_read_file(int dirfd, const char *path, size_t max, struct buf *buf);
 int io_read_again(int fd, size_t max, struct buf *buf); /* the same, from the beginning of an open file */
 int io_write_all(int fd, const void *bytes, size_t len); /* returns 0 or -errno */
@@ -49,19 +46,13 @@ struct io_output {
 
 /* Returns 0 or -errno: -EACCES also for a link or a pipe that another user may have put there. */
 int io_output_open(struct io_output *out, const char *path, const struct io_access *access);
-/*
- * The same for a file that duet names itself: replaces whatever has that name, including a link or a pipe, and follows
- * no link.
- */
+/* The same for a name that duet has made: replaces whatever has it, also a link or a pipe, and follows no link. */
 int io_output_create(struct io_output *out, const char *path, const struct io_access *access);
 /* Returns the first write error so far (such as -ENOSPC), or 0. stdio itself does not keep the error number. */
 int io_output_error(const struct io_output *out);
 /* Cuts a regular file off at the position of `file`. */
 void io_output_cut(struct io_output *out);
-/*
- * Renames the file now; later writes append to it. For files that must exist before they are complete. Returns 0, or
- * -errno with the old file unchanged.
- */
+/* Renames an incomplete file now; later writes append to it. Returns 0, or -errno with the old file unchanged. */
 int io_output_publish(struct io_output *out);
 /* Flushes, syncs, renames and releases. Returns 0, or -errno (such as -ENOSPC) with the old file unchanged. */
 int io_output_commit(struct io_output *out);
@@ -70,9 +61,7 @@ int io_output_commit(struct io_output *out);
  * the stream's error if it has one, else the writer's.
  */
 int io_output_end(struct io_output *out, int err);
-/*
- * Removes the temporary file and releases. A published file stays. Does nothing for NULL or after io_output_commit().
- */
+/* Removes the temporary file and releases. A published file stays. Nothing for NULL or after io_output_commit(). */
 void io_output_discard(struct io_output *out);
 /* What to do about the error of an output, after its text: "; …", or "". */
 const char *io_advice(int err);

@@ -50,10 +50,7 @@ void log_set_context(const char *text)
 	context = text ? text : "";
 }
 
-/*
- * True if stderr is the journal. JOURNAL_STREAM holds the "device:inode" of stderr when systemd started us; stderr may
- * have been redirected since.
- */
+/* True if stderr is the journal. JOURNAL_STREAM has its "device:inode"; stderr may be redirected since. */
 static bool is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Messages for the user, on stderr. Code below session and cmd may only call log_debug(): the layer that decides is the
- * one that prints.
- */
+/* Messages for the user, on stderr. Below session and cmd only log_debug(): the layer that decides prints. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -27,10 +27,7 @@ bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value);
 bool map_remove(struct map *map, uint64_t key);
 void *map_get_ptr(const struct map *map, uint64_t key); /* returns NULL when absent */
 int map_put_ptr(struct map *map, uint64_t key, void *value);
-/*
- * Iterates in no particular order. Start with *cursor = 0; returns false at the end. Removing the current key is
- * allowed.
- */
+/* In no particular order, from *cursor = 0; returns false at the end. The current key may be removed. */
 bool map_next(const struct map *map, size_t *cursor, uint64_t *ret_key, uint64_t *ret_value);
 
 /*

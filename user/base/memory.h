@@ -5,10 +5,7 @@
 
 #include <stddef.h>
 
-/*
- * Makes the allocator map each large block separately, so that freed blocks go back to the kernel at once. Call before
- * anything large is allocated.
- */
+/* Large blocks are mapped one by one, so that the kernel gets freed ones at once. Call before allocating any. */
 void memory_prepare(void);
 /*
  * Limits private writable memory (RLIMIT_DATA, Linux 4.7): above the limit, allocations fail with ENOMEM. Children

@@ -102,10 +102,7 @@ bool opt_is_repeated(const struct opt *row)
 	return row->parse == opt_strings;
 }
 
-/*
- * Returns the row of an argument that starts with '-', or NULL when it is not an option. *ret_glued is the value in the
- * same argument, or NULL.
- */
+/* Returns the row of an argument with '-', or NULL: not an option. *ret_glued: the value in it, or NULL. */
 static const struct opt *find_option(const struct opt *rows, const char *arg, const char **ret_glued)
 {
 	const struct opt *row;

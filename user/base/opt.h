@@ -18,10 +18,7 @@ struct opt {
 	const char *word; /* NULL for none */
 	const char *value; /* name of the value in --help; NULL for a switch */
 	const char *help;  /* one line; in a row without letter and word: the heading of the rows that follow */
-	/*
-	 * Stores the value into the field at `offset` of the caller's struct. Returns 0, or -EINVAL with one sentence
-	 * in `why` that says what is accepted.
-	 */
+	/* Stores the value at `offset` of the struct. 0, or -EINVAL; `why` says in a sentence what is accepted. */
 	int (*parse)(void *field, const char *value, struct buf *why);
 	size_t offset;
 	unsigned scope; /* bits of enum opt_scope */

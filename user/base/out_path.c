@@ -30,10 +30,7 @@ static int enter(struct walk *walk, int fd)
 	return 0;
 }
 
-/*
- * Removes the next name from `rest`. The name is never truncated: the kernel refuses one that is too long. Returns true
- * when it was the last.
- */
+/* Takes the next name, uncut: the kernel refuses one that is too long. Returns true if it was the last. */
 static bool next_name(struct walk *walk, char name[PATH_MAX])
 {
 	const char *start = walk->rest + strspn(walk->rest, "/");

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Packets between two processes over a SOCK_SEQPACKET socket; a packet may bring descriptors. Of those that are
- * received, surplus ones are closed.
- */
+/* Packets over a SOCK_SEQPACKET socket, which may bring descriptors. Surplus ones that arrive are closed. */
 #ifndef BASE_PACKET_H
 #define BASE_PACKET_H
 

@@ -29,8 +29,6 @@ int rights_use_files_of(uid_t uid, gid_t gid)
 		return -errno;
 	setfsgid(gid);
 	setfsuid(uid);
-	/*
-	 * setfsuid() and setfsgid() report no failure. Called with -1, they change nothing and return the current id.
-	 */
+	/* setfsuid() and setfsgid() report no failure. With -1 they change nothing and return the current id. */
 	return setfsgid((gid_t)-1) == (int)gid && setfsuid((uid_t)-1) == (int)uid ? 0 : -EPERM;
 }

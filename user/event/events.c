@@ -185,10 +185,7 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 	return 0;
 }
 
-/*
- * Returns the bytes of a PMU's name and terms, which may have commas: "cpu/event=0xc0,umask=1/"; 0: the text is not a
- * PMU.
- */
+/* Returns the bytes of a PMU with terms, which may have commas: "cpu/event=0xc0,umask=1/"; 0: it is none. */
 static size_t pmu_bytes(const char *word)
 {
 	size_t name = strcspn(word, ",:=/");

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The forms of events that name a place, a counter or a Java method. They turn the user's text into what must be looked
- * up on the host.
- */
+/* Forms of events that name a place, a counter or a Java method: from text to what to look up on the host. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -111,10 +108,7 @@ static bool begins_symbol(char c)
 	return c && c != '-' && !isdigit((unsigned char)c);
 }
 
-/*
- * Reads SYMBOL, SYMBOL+OFFSET or an offset alone, with or without '+', from `len` bytes. *ret_symbol, which the caller
- * frees, is NULL for an offset alone.
- */
+/* Reads SYMBOL[+OFFSET], OFFSET or +OFFSET of `len` bytes. *ret_symbol, which the caller frees, may be NULL. */
 static int read_place(const char *text, size_t len, char **ret_symbol, uint64_t *ret_offset)
 {
 	char *symbol = strndup(text, len), *plus = symbol ? strrchr(symbol, '+') : NULL;

@@ -142,10 +142,7 @@ static struct lock_history *find_or_make(struct holders *holders, const struct p
 	return history;
 }
 
-/*
- * The records of several CPUs are not quite in the order of time. Owns release->by, also if there is no room for the
- * release.
- */
+/* Records of several CPUs are not quite in order of time. Owns release->by, even if there is no room. */
 static void insert(struct holders *holders, struct lock_history *history, const struct release *release)
 {
 	struct vec_of_releases *releases = &history->releases;

@@ -36,10 +36,7 @@ void holders_release(struct holders *holders);
 void holders_add(struct holders *holders, const struct decision *decision, uint64_t now_ns);
 void holders_sweep(struct holders *holders, uint64_t now_ns); /* removes what is too old; call often */
 
-/*
- * Call once with each wait after holders_split(). One that nobody has ended tells when its thread got the lock, and so
- * until when another one had it.
- */
+/* Call once after holders_split(): a wait that nobody has ended shows until when another thread had the lock. */
 void holders_add_wait(struct holders *holders, const struct decision *wait, uint64_t now_ns);
 
 /* Returns the lock for which the sample's thread waited, or NULL. */

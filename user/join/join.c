@@ -202,10 +202,7 @@ static bool answers(const struct held_record *held, const struct held_sample *wa
 	return !record->cookie && record->time_ns < waiting->until_ns;
 }
 
-/*
- * Returns the record of the sample, or NULL. Two records in one interval mean that the sample of one was lost; nothing
- * shows which one, so neither is taken.
- */
+/* Returns the sample's record, or NULL: of two in one interval, nothing shows which one's sample was lost. */
 static struct held_record *find_answer(struct join_thread *thread, const struct held_sample *waiting)
 {
 	struct held_record *found = NULL;
@@ -238,10 +235,7 @@ static bool same_place(const struct duet_sample *sample, const struct duet_java_
 	       (sample->flags & DUET_SAMPLE_KERNEL && sample->user_pc == record->pc + SYSCALL_INSTRUCTION_BYTES);
 }
 
-/*
- * Decides a sample and calls the handler. Returns false while the agent's half may still arrive, but always decides if
- * `is_last`.
- */
+/* Decides a sample, and calls the handler. False while the agent's half may still arrive, unless `is_last`. */
 static bool decide(struct join *join, struct join_thread *thread, struct held_sample *waiting, bool is_last)
 {
 	const struct duet_sample *sample = waiting->sample;

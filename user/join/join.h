@@ -56,9 +56,7 @@ int join_sample(struct join *join, struct origin *origin, const struct duet_samp
 int join_offer(struct join *join, struct origin *origin, const struct duet_java_sample *record, uint32_t size,
 	       uint64_t now_ns);
 
-/*
- * Limits the bytes of all halves held at once. Above the limit, samples are decided with the halves that have arrived.
- */
+/* Limits the bytes of all held halves. Above that, samples are decided with the halves that have arrived. */
 void join_set_max_bytes(struct join *join, size_t bytes);
 void join_forget_spare(struct join *join); /* frees the memory kept for the next threads */
 

@@ -309,10 +309,7 @@ static void move_to_root(struct naming *n)
 	n->rows->items[0] = last;
 }
 
-/*
- * Replaces the frames of the tracing by what the thread waited for, as the leaf. A wait for work gets the root
- * STATE_IDLE. 0 or -ENOMEM.
- */
+/* Replaces the tracing's frames by what was waited for. A wait for work gets the root STATE_IDLE. 0 or -ENOMEM. */
 static int push_state(struct naming *n)
 {
 	const char *state;
@@ -358,10 +355,7 @@ static uint32_t constructed_class(const struct naming *n, const struct splice_fr
 	return method && !strcmp(intern_text(&n->profile->strings, method->name), "<init>") ? method->class_name : 0;
 }
 
-/*
- * Returns the index of the first frame behind the constructors of the object that the sample is about, which call each
- * other, the one of its class last.
- */
+/* Returns the first frame after the constructors of the sample's object, which end with that of its class. */
 static size_t behind_constructors(const struct naming *n, size_t first)
 {
 	size_t behind = first;
@@ -382,10 +376,7 @@ static size_t behind_constructors(const struct naming *n, size_t first)
 	return behind;
 }
 
-/*
- * Returns the index of the first frame that is the application's. The mark of a sample without frames is none, if the
- * sample has something else.
- */
+/* Returns the first frame of the application. A sample without frames has no mark if it has something else. */
 static size_t first_frame(const struct naming *n)
 {
 	size_t first = 0;

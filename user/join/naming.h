@@ -32,9 +32,7 @@ struct naming {
 	uint64_t names_missing; /* Java frames that stay without a name */
 };
 
-/*
- * Lists the code and the methods to ask the agent for. Method 0 has no name: AsyncGetCallTrace could not identify it.
- */
+/* Lists the code and the methods to ask the agent for. Method 0, unknown to AsyncGetCallTrace, has no name. */
 void naming_list_wants(struct naming *n);
 bool naming_is_one_mark(const struct splice *splice);
 /* Returns the profile's node of the stack, or -ENOMEM, also if it is new and the profile is closed. */

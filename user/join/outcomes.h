@@ -32,10 +32,7 @@ struct outcomes {
 	uint64_t own_unsignalled[DUET_BPF_COUNTER_MAX];
 };
 
-/*
- * Counts a decided sample. Arguments are as for join_handler; `verdict` is about its stack, NULL if it has no JVM.
- * Counts the losses of its stack too.
- */
+/* Counts a decided sample and its stack's losses. Arguments as of join_handler; `verdict`: NULL without a JVM. */
 void outcomes_add(struct outcomes *outcomes, const struct duet_sample *sample, const struct duet_java_sample *java,
 		  enum join_outcome outcome, const struct splice_verdict *verdict);
 /* Counts a sample of an agent's own thread, which takes no signals. That BPF did not signal it is no loss. */

@@ -69,9 +69,7 @@ void pending_run(struct pending *pending, uint64_t now_ns);
  */
 void pending_flush(struct pending *pending, const struct process *process);
 
-/*
- * Returns the time of the oldest sample that is not in the profile yet, CLOCK_MONOTONIC; UINT64_MAX if there is none.
- */
+/* Returns the time of the oldest sample that is not in the profile yet, CLOCK_MONOTONIC; UINT64_MAX: none. */
 uint64_t pending_oldest_ns(const struct pending *pending);
 bool pending_has_dead(const struct pending *pending); /* true if decided samples of an ended process wait */
 size_t pending_count(const struct pending *pending); /* number of samples that are not in the profile yet */

@@ -234,10 +234,7 @@ static bool find_known(const struct naming *n, struct resolved *resolved)
 	return true;
 }
 
-/*
- * Splices the stack. If the process has added too many stacks, adds no new one: one process must not use up the
- * profile.
- */
+/* Splices the stack. Adds none if the process has added too many: it must not use up the profile. */
 static void splice_bounded(struct naming *n, const struct decision *of, struct resolved *resolved)
 {
 	struct resolver *r = n->resolver;

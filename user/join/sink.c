@@ -49,10 +49,7 @@ static uint32_t owner_row(struct sink *sink, struct process *process, const stru
 	return owners_row(sink->of.owners, process, is_bpfs ? sample : NULL);
 }
 
-/*
- * Returns the row of the virtual thread that was mounted. The carrier's own name is used only for work that the carrier
- * does itself.
- */
+/* Returns the row of the mounted virtual thread. The carrier's name is for its own work only. */
 static uint32_t virtual_thread(struct sink *sink, struct process *process, const struct duet_sample *sample)
 {
 	const struct duet_virtual_thread *thread = &sample->virtual_thread;
@@ -204,10 +201,7 @@ static uint32_t thin(struct sink *sink)
 	return times;
 }
 
-/*
- * Adds the sample, or a part of its weight. `below` is the node of the waker's stack, or -1. Returns 0 or
- * -ENOMEM.
- */
+/* Adds the sample, or a part of its weight. `below`: the node of the waker's stack, or -1. 0 or -ENOMEM. */
 static int add_weight(struct sink *sink, const struct decision *of, struct resolved *resolved, uint64_t weight,
 		      const struct decision *waker, int64_t below)
 {

@@ -312,10 +312,7 @@ static int push_compiled_code(struct splicing *s, uint32_t index, const struct j
 	return err;
 }
 
-/*
- * Shows a stub only if it is the leaf: it works for the top Java frame (an array copy, say). The interpreter is not
- * shown.
- */
+/* Shows a stub only as the leaf, which works for the top Java frame (an array copy, say); no interpreter. */
 static int push_stub(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	if (index > 0 || !code->stub_name || jvm_is_interpreter(s->jvm, code))
@@ -371,10 +368,7 @@ static int push_jvm_code(struct splicing *s, uint32_t index)
 	return code->method ? push_compiled_code(s, index, code) : push_stub(s, index, code);
 }
 
-/*
- * Marks the frames that were left out. It is unknown which of the other witness's frames they are, so no more frames
- * are compared.
- */
+/* Marks frames that were left out. Which ones is unknown, so no more frames are compared. */
 static int push_gap(struct splicing *s)
 {
 	s->other_next = s->other_depth;
@@ -482,9 +476,7 @@ static int push_leaf_stub(struct splicing *s, uint32_t index)
 	return code && !code->method ? push_stub(s, index, code) : 0;
 }
 
-/*
- * Pushes the walk if the other witness confirms each frame. Otherwise *ret_agreed stays false, and nothing is pushed.
- */
+/* Pushes the walk if the other witness confirms each frame. Else *ret_agreed stays false, and nothing is pushed. */
 static int push_agreed(struct splicing *s, const struct duet_java_frame *frames, uint32_t depth, bool *ret_agreed)
 {
 	size_t before = s->out->frames.len;

@@ -69,10 +69,7 @@ struct splice {
 	struct vec(struct splice_frame) frames; /* leaf first; reused from sample to sample */
 };
 
-/*
- * Fills `splice`, which begins as {0}. `java` is NULL for an unjoined sample; `jvm` is NULL for a process without an
- * attached agent. 0 or -ENOMEM.
- */
+/* Fills `splice`, {0} at first. `java`: NULL for an unjoined sample; `jvm`: NULL without an agent. 0 or -ENOMEM. */
 int splice_stack(struct splice *splice, struct process *process, const struct jvm *jvm,
 		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome);
 /* Makes a stack of one mark, which says why there is no stack. `mark` is static text. 0 or -ENOMEM. */

@@ -11,10 +11,7 @@
 #define STATE_IDLE "[idle]" /* root of the stack of a thread that has waited all the time */
 #define STATE_RUNNABLE "[runnable]" /* the thread waited for a CPU */
 
-/*
- * Returns how many of the frames, root first, belong to the sleep: the frames after the scheduler's own function belong
- * to the sampling.
- */
+/* Returns how many of the frames, root first, are the sleep's: those after the scheduler's are the sampling's. */
 size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t count);
 /*
  * Returns the name of what a blocked thread waited for. It depends on the flags of its sample (DUET_SAMPLE_*) and on

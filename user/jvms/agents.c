@@ -140,9 +140,7 @@ int agent_fd(const struct agent *agent)
 	return agent->state == AGENT_ATTACHING ? agent->attach.fd : agent->socket;
 }
 
-/*
- * Errors caused by a hung JVM, another profiler or a resource limit may not occur again. Any other error is permanent.
- */
+/* A hung JVM, another profiler or a resource limit may pass. Any other error is permanent. */
 bool agent_may_try_again(const struct agent *agent)
 {
 	static const int passing[] = {EAGAIN, EBUSY, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EPIPE, ETIMEDOUT};
@@ -442,10 +440,7 @@ static void send_stop(struct agent *agent)
 		on_closed(agent);
 }
 
-/*
- * The socket is full while the agent waits for room in its ring. Requests that cannot be sent now are sent by the next
- * call.
- */
+/* The socket is full while the agent waits for room in its ring. Then the next call sends the requests. */
 void agent_ask(struct agent *agent)
 {
 	if (agent->state == AGENT_STOPPING && agent->stop_is_unsent)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The loader's side of the agent in one JVM: attach, handshake, ring, stop.
- * Nothing here blocks: jvms.c polls agent_fd() and calls agent_step().
- */
+/* The loader's side of a JVM's agent. Nothing blocks: jvms.c polls agent_fd() and calls agent_step(). */
 #ifndef JVMS_AGENTS_H
 #define JVMS_AGENTS_H
 
@@ -131,10 +128,7 @@ struct agents {
  */
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
 			enum attach_kind kind, const char *cause, const struct attach_control *control);
-/*
- * The same without an agent: the JVM is read from outside. No signal is ever sent to it, and there is no second
- * witness.
- */
+/* The same without an agent: the JVM is read from outside, gets no signal, and has no second witness. */
 struct agent *agent_new_outside(struct process *process, struct intern *strings, const struct agent_start *start);
 /* Makes `reader` (NULL: none) the agent's reader from outside. */
 void agent_set_outside(struct agent *agent, struct agent *reader);
@@ -157,17 +151,11 @@ void agent_forget_asked(struct agent *agent);
 void agent_finish(struct agent *agent, uint64_t ended_ns); /* see jvms_finish() */
 void agent_tell(struct agent *agent, uint64_t ended_ns); /* see jvms_tell() */
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
-/*
- * Returns true if the agent is GONE, FAILED, or RUNNING; a reader must also have found the layout, or have run for a
- * second
- */
+/* True if GONE, FAILED or RUNNING; a reader must also have the layout, or have run for a second. */
 bool agent_settled(const struct agent *agent);
 bool agent_may_try_again(const struct agent *agent); /* FAILED for a cause that may not occur again */
 
-/*
- * Reads metadata first, so that samples find the names they need; samples go to `on_sample`. An inconsistent ring makes
- * the agent AGENT_FAILED.
- */
+/* Reads metadata, then samples, which go to `on_sample`. An inconsistent ring makes the agent AGENT_FAILED. */
 void agent_read(struct agent *agent, agent_ring_handler on_sample, void *context);
 /* bytes of RAM that the agent shares with the loader, and those of a reader itself */
 size_t agent_shared_bytes(const struct agent *agent);

@@ -14,10 +14,7 @@
 #define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */
 #define RETRIES 3
 
-/*
- * Returns false if the failure of this agent may end the recording before it begins. Then the start of the session
- * reports the failure.
- */
+/* False if its failure may end the recording before it begins. Then the start of the session reports it. */
 static bool goes_on_without(const struct jvms *jvms)
 {
 	return jvms->options->host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives ||

@@ -87,10 +87,7 @@ static int copy(int from, const struct stat *st, int to)
 	return io_copy(from, to, (uint64_t)st->st_size);
 }
 
-/*
- * Reads only a regular file of this user's, whatever has the name. Empties it, and does not remove it: the JVM appends
- * to it when it exits.
- */
+/* Reads a regular file of this user's only. Empties it but does not remove it: the JVM appends as it exits. */
 static int take(int folder, int to)
 {
 	int err = -ENODATA, fd = openat(folder, FLIGHT_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

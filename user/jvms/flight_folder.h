@@ -18,10 +18,7 @@ struct flight_folder {
 #define FLIGHT_SETTINGS "duet.jfc" /* in the folder */
 #define FLIGHT_FILE "duet.jfr" /* the recording; the JVM writes it there */
 
-/*
- * Makes the folder, with `settings` in FLIGHT_SETTINGS. Returns 0 or -errno as user_child_start() and
- * user_child_await().
- */
+/* Makes the folder, with FLIGHT_SETTINGS. 0, or -errno as user_child_start() and user_child_await(). */
 int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_ticks, const char *settings);
 /*
  * Appends the contents of FLIGHT_FILE to `to`, and empties the file. The JVM may have ended by then. Returns 0 or

@@ -138,10 +138,7 @@ static int ask(const struct flight_recording *recording, const char *command, st
 	return err;
 }
 
-/*
- * The first line is the status, which is 0 for some failures, too. What follows it after a failure may begin with the
- * name of an exception.
- */
+/* The first line is the status, 0 for some failures, too. Then an exception's name may follow. */
 static int judge(const struct flight_recording *recording, const struct buf *reply, const char *done, struct buf *why)
 {
 	const char *text = strchr(reply->data, '\n'), *cause;

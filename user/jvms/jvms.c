@@ -215,10 +215,7 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 		failures_note(jvms, agent);
 }
 
-/*
- * Stops the agent of a JVM that shuts down as soon as its samples have been read and all their names are known, so that
- * the JVM does not wait longer.
- */
+/* Stops the agent of a JVM that shuts down once its samples are read and named: the JVM waits for that. */
 static void let_end(struct jvms *jvms, struct agent *agent, uint64_t read_ns)
 {
 	bool is_waiting;
@@ -315,10 +312,7 @@ static void list_agent_events(const struct jvms *jvms, const struct process *pro
 	}
 }
 
-/*
- * Adds an agent, which describes the process's JVM from now on; NULL if there was no memory for it. Returns 0 or
- * -ENOMEM.
- */
+/* Adds an agent (NULL: no memory), which describes the process's JVM from now on. Returns 0 or -ENOMEM. */
 static int add_agent(struct jvms *jvms, struct process *process, struct agent *agent)
 {
 	if (!agent)
@@ -445,10 +439,7 @@ void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sa
 	agent->walks = agent->cut = 0;
 }
 
-/*
- * Attaches again, or starts another reader, when that is due. If that fails for lack of memory or budget, does not try
- * again.
- */
+/* Attaches again, or starts another reader, when that is due. No further try if memory or budget lack. */
 static void try_again(struct jvms *jvms, struct agent *agent, uint64_t now_ns)
 {
 	if (!agent->retry_ns || now_ns < agent->retry_ns)

@@ -81,28 +81,17 @@ static inline struct jvm_process *jvm_process(struct process *process)
 void jvms_open(struct jvms *jvms, const struct options *options, const struct jvms_deps *of);
 void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that are under way */
 
-/*
- * Attaching is retried a few times if the cause of a failure may pass. `cause` is for the report. Returns 0 or -errno.
- */
+/* Tries again a few times if a failure's cause may pass. `cause` is for the report. Returns 0 or -errno. */
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control);
 /* Returns why a JVM gets an agent as soon as it is known, part of a sentence; NULL if it gets none. Static text. */
 const char *jvms_attach_cause(const struct jvms *jvms, const struct process *process);
-/*
- * Call for each sample of a JVM. A JVM that is read from outside, and whose walks are cut too often, gets an agent if
- * --agent allows it.
- */
+/* Call for each sample of a JVM: one that is read from outside gets an agent if its walks are cut too often. */
 void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample);
-/*
- * If the process has become a JVM, attaches, or with BPF reads it from outside. Cheap unless its mappings have changed
- * since the last call.
- */
+/* Attaches to a new JVM, or with BPF reads it from outside. Cheap unless its mappings have changed since. */
 void jvms_notice(struct jvms *jvms, struct process *process);
 void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count); /* fds[i] polls agent_fd() of agent i */
-/*
- * Lets go of JVMs that shut down and wait for us. Call after each step in which the rings were read: all samples taken
- * before `read_ns` are known.
- */
+/* Lets go of JVMs that shut down. Call after the rings were read: samples taken before `read_ns` are known. */
 void jvms_let_end(struct jvms *jvms, uint64_t read_ns);
 /*
  * Reads the rings of all agents. Passes each record to `handler` with its `agent` as context. From time to time drops
@@ -115,10 +104,7 @@ void jvms_read(struct jvms *jvms, uint64_t now_ns, uint64_t forget_ns,
 void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wants, size_t count);
 /* Call after an exec: drops the agent of the old program. */
 void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns);
-/*
- * Ends the events that agents take from their JVMs at this time, CLOCK_MONOTONIC. Waits that are not over are sampled
- * now. The agents still answer requests.
- */
+/* Ends the agents' events at this time, CLOCK_MONOTONIC; waits are sampled now. Agents still answer requests. */
 void jvms_finish(struct jvms *jvms, uint64_t ended_ns);
 /* Makes agents write what there is at the end of a window. */
 void jvms_tell(struct jvms *jvms, uint64_t ended_ns);

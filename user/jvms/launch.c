@@ -64,10 +64,7 @@ static bool is_java_launcher(const char *name, const char *path)
 	return !strcmp(basename(name), "java") && path[0] && is_elf(path);
 }
 
-/*
- * Finds libjvm.so in the launcher's JDK, after resolving links. The places are those of JDK 9+, a JRE of JDK 8, and a
- * JDK 8.
- */
+/* Finds libjvm.so in the launcher's JDK, with links resolved: JDK 9+, a JRE of JDK 8, or a JDK 8. */
 static void find_libjvm(const char *launcher, char *path, size_t size)
 {
 	static const char *const places[] = {"lib/server", "lib/" JVM_ARCH "/server", "jre/lib/" JVM_ARCH "/server"};

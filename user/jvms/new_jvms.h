@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * JVMs that start during a recording. The kernel's record that a process maps libjvm.so shows them, even before a
- * sample does.
- */
+/* JVMs that start during a recording, by the kernel's record that libjvm.so is mapped, before any sample. */
 #ifndef JVMS_NEW_JVMS_H
 #define JVMS_NEW_JVMS_H
 

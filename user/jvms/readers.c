@@ -18,10 +18,7 @@
 #define PAUSE_GROWTH 3
 #define LONG_STAY_NS (60 * NS_PER_SEC) /* after a reader that ran this long, the tries are counted anew */
 
-/*
- * Returns true if there can be no more readers. Each one is a process of ours, and any user may start programs that
- * look like JVMs.
- */
+/* True if there can be no more: each is a process of ours, and any user may start what looks like a JVM. */
 static bool has_most(const struct jvms *jvms)
 {
 	size_t count = 0;

@@ -7,10 +7,7 @@
 
 #include "jvms/jvms.h"
 
-/*
- * Starts to read the JVM from outside, so that BPF walks its frames. Returns NULL, or why it cannot be read (static
- * text).
- */
+/* Reads the JVM from outside from now on. Returns NULL, or why it cannot be read (static text). */
 const char *readers_start(struct jvms *jvms, struct process *process);
 /*
  * Call when a reader has ended or could not begin. If its JVM still runs, sets when to call readers_replace(), and
@@ -20,10 +17,7 @@ void readers_replace_later(const struct jvms *jvms, struct agent *reader);
 /* Starts another reader to replace this one. Returns false if the JVM needs an agent instead. */
 bool readers_replace(struct jvms *jvms, struct agent *reader);
 
-/*
- * Lets the JVM of a reader that has failed get an agent. Reports the reason once: a host may have hundreds of JVMs of
- * one kind.
- */
+/* Lets the failed reader's JVM get an agent. Says why once: a host may have hundreds of JVMs of one kind. */
 void readers_give_way(struct jvms *jvms, struct agent *reader);
 /* Returns why the JVM cannot be read, a part of a sentence; valid while the reader is. */
 const char *readers_why_unread(const struct agent *reader);

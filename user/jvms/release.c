@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A recording may last for months. This frees what belongs to processes that have ended, unless a sample still needs
- * it.
- */
+/* Frees what belongs to ended processes, unless a sample needs it: a recording may last for months. */
 #include "jvms/jvms.h"
 
 #include "base/clock.h"
@@ -130,9 +127,7 @@ static void forget_process(void *context, struct process *process)
 
 /* ---- shared caches ---- */
 
-/*
- * Returns true if samples of an ended process wait to be added. These need its files, which cannot be opened again.
- */
+/* True if samples of an ended process wait. They need its files, which cannot be opened again. */
 static bool has_waiting_dead(const struct jvms *jvms)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++)

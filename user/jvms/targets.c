@@ -84,10 +84,7 @@ static struct process *target(const struct jvms *jvms, size_t index)
 	return process_find(jvms->of.processes, jvms->options->pids.items[index]);
 }
 
-/*
- * Returns true if the process takes no agent. If its mappings cannot be read, returns false, so that the attach reports
- * why.
- */
+/* Returns true if the process takes no agent; false if its mappings cannot be read: the attach reports why. */
 static bool is_native(const struct process *process)
 {
 	return process_is_kernel_thread(process) ||
@@ -175,10 +172,7 @@ static int take_natives(struct jvms *jvms)
 
 /* ---- JVMs ---- */
 
-/*
- * An agent that fails is a failure of the command, see the session's start. A JVM that cannot be read from outside is
- * not.
- */
+/* An agent's failure is the command's, see the session's start; not so if the JVM cannot be read from outside. */
 static int attach_target(struct jvms *jvms, struct process *process)
 {
 	const char *cause = jvms_attach_cause(jvms, process);

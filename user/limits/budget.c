@@ -36,9 +36,7 @@
 #define RELEASE_AGAIN_NS (10 * NS_PER_SEC)
 #define MANY_RINGS 8 /* above 1/8 of the limit in rings, the rings of ended JVMs are freed */
 
-/*
- * Returns the smallest memory limit of the cgroup and its ancestors; SIZE_MAX: no limit could be read. Shortens `path`.
- */
+/* Returns the smallest limit of the cgroup and its ancestors; SIZE_MAX: none was read. Shortens `path`. */
 static size_t cgroup_limit(const struct cgroup_tree *tree, struct buf *path)
 {
 	size_t least = SIZE_MAX;

@@ -61,15 +61,9 @@ struct budget {
 void budget_open(struct budget *budget, size_t asked);
 void budget_close(struct budget *budget); /* restores the limit that the process had before */
 size_t budget_bpf_bytes(const struct budget *budget); /* the most that BPF's maps may take */
-/*
- * Call when the engine is open, and after the fork of the command, which must not inherit the limit. Returns 0, or
- * -errno after reporting the error.
- */
+/* Call when the engine is open and the command forked, which must not inherit it. 0, or -errno after a report. */
 int budget_start(struct budget *budget, const struct budget_deps *of);
-/*
- * Reserves the memory that one more agent shares with us. Reduces the sizes in *start where needed. Returns false when
- * there is no room for the agent.
- */
+/* Reserves the memory that an agent shares with us; may reduce sizes in *start. False: there is no room. */
 bool budget_take_ring(struct budget *budget, struct agent_start *start);
 /* returns the memory that budget_take_ring() took */
 void budget_give_ring(struct budget *budget, const struct agent *agent);

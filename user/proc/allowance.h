@@ -30,10 +30,7 @@ struct payer allowance_payer(int proc_fd, uid_t uid);
 /* Returns false if nothing may be read for the payer now, and counts the read as put off. */
 bool allowance_has(const struct payer *payer);
 void allowance_charge(const struct payer *payer, uint64_t cpu_ns);
-/*
- * Finds a payer whose reads were put off and who was not returned yet, among the first 8. Returns false if there is
- * none.
- */
+/* Finds a payer, not returned yet, whose reads were put off, among the first 8. Returns false if there is none. */
 bool allowance_next_spent(uid_t *ret_uid);
 
 #endif

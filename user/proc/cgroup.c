@@ -68,10 +68,7 @@ int cgroup_path_of_fd(const struct cgroup_tree *tree, int fd, struct buf *path)
 	text[len] = '\0';
 	if (strncmp(text, tree->mount, mount_len) || (text[mount_len] && text[mount_len] != '/'))
 		return -EXDEV;
-	/*
-	 * A live cgroup's name may end like this too. A removed one has no files; its link count does not help, it
-	 * stays 2.
-	 */
+	/* A live cgroup's name may end like this too. A removed one has no files; its link count stays 2. */
 	if (len > (ssize_t)strlen(deleted) && !strcmp(text + len - strlen(deleted), deleted) &&
 	    faccessat(fd, "cgroup.procs", F_OK, 0) < 0)
 		text[len - (ssize_t)strlen(deleted)] = '\0';

@@ -145,10 +145,7 @@ static enum container_kind kind_of_prefix(const char *prefix, size_t len)
 	return CONTAINER_OTHER;
 }
 
-/*
- * The kind of an id without prefix: the component above it decides. Below libpod_parent it is the id of a podman pod,
- * not of a container.
- */
+/* An id without prefix: the component above decides. Below libpod_parent it is that of a podman pod. */
 static enum container_kind kind_of_parent(const struct walk *walk, const struct part *part)
 {
 	if (walk->in_pods)
@@ -160,10 +157,7 @@ static enum container_kind kind_of_parent(const struct walk *walk, const struct 
 	return CONTAINER_OTHER;
 }
 
-/*
- * Finds "<id>", "docker-<id>.scope" or "kubepods-…-pod<uid>.slice:cri-containerd:<id>". Returns true when the
- * component has such an id.
- */
+/* Finds "<id>", "docker-<id>.scope", "kubepods-…-pod<uid>.slice:cri-containerd:<id>". False: there is no id. */
 static bool take_hex(struct walk *walk, const struct part *part, const char *end)
 {
 	const char *id = part->text + part->len - HEX_ID;

@@ -62,10 +62,7 @@ static void copy_labels(const json_t *labels, struct container_names *ret)
 		copy_text(ret->namespace, json_object_get(labels, namespaces[i]));
 }
 
-/*
- * Docker writes a name with a leading slash. A Kubernetes container is named "/k8s_app_pod_…" there; its label has
- * the short name and replaces that.
- */
+/* Docker's names have a leading slash. Kubernetes' is "/k8s_app_pod_…"; the label's short one replaces that. */
 void container_names_docker(const char *json, size_t len, struct container_names *ret)
 {
 	json_t *config = parse(json, len);
@@ -150,10 +147,7 @@ static bool read_task(const char *root, const char *namespace, const char *id, s
 	return true;
 }
 
-/*
- * Tries all containerd namespaces, because the id does not show which one it is: "k8s.io" for Kubernetes, "default", or
- * any that ctr -n was given.
- */
+/* Tries all containerd namespaces, as the id shows none: "k8s.io", "default", or what ctr -n was given. */
 static bool read_containerd(const char *root, const char *id, struct buf *text, struct container_names *ret)
 {
 	int fd = open_folder(root, containerd_folder);

@@ -59,10 +59,7 @@ int containers_find(struct containers *containers, const char *wanted, uint64_t 
 void containers_each(struct containers *containers, void (*visit)(void *context, const struct container *container),
 		     void *context);
 
-/*
- * Appends the name that people use: "namespace/pod/name", "name", or the short id; the path for a plain cgroup. The
- * bytes are not made safe to print.
- */
+/* Appends "namespace/pod/name", "name", the short id, or a plain cgroup's path. Not made safe to print. */
 void container_label(const struct container *container, struct buf *out);
 
 #endif

@@ -141,10 +141,7 @@ static void forget_orphans(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/*
- * Forks a helper and sends the loader its socket and pid. Returns the pid, or 0 on failure. Returns in the supervisor
- * only.
- */
+/* Forks a helper; the loader gets its socket and pid. The pid, or 0. Returns in the supervisor only. */
 static pid_t fork_helper(int orders)
 {
 	pid_t pid, keeper = getpid();
@@ -191,10 +188,7 @@ static void on_child(int signo)
 	(void)signo; /* ends ppoll() */
 }
 
-/*
- * The supervisor collects what helpers have started and left to init. Init of a container may be a JVM, which would
- * never collect it.
- */
+/* Collects what helpers left to init, too. A container's init may be a JVM, which would never do that. */
 static void adopt_orphans(void)
 {
 	const struct sigaction action = {.sa_handler = on_child};
@@ -351,10 +345,7 @@ void helper_end(void)
 
 /* ---- time for waiting ---- */
 
-/*
- * Returns the key for refusals: the user of the process. Processes of our own user are refused one by one: not all of
- * root's processes belong together.
- */
+/* Returns the key for refusals: the user. Our own processes are refused one by one: root's are of all kinds. */
 static uint64_t key_of(pid_t pid)
 {
 	uid_t uid = geteuid();
@@ -449,10 +440,7 @@ static int await_readable(int from, uint64_t deadline_ns)
 	return count < 0 ? -errno : count;
 }
 
-/*
- * Waits for a message until the deadline, or longer if the helper is runnable. Returns its length, 0 when the other
- * side has ended, or -errno.
- */
+/* Waits until the deadline, longer if the helper is runnable. The length, 0 at the other side's end, or -errno. */
 static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t deadline_ns)
 {
 	const uint64_t last_ns = deadline_ns + BUSY_NS;

@@ -39,10 +39,7 @@ struct helper_task {
 	uint64_t number;
 };
 
-/*
- * Call early, while the process is small. Before this call, and in forks of the caller, helper_run() runs tasks in the
- * calling process.
- */
+/* Call early, while the process is small. Before it, and in forks, helper_run() runs tasks in the caller. */
 void helper_start(void);
 /* Ends the supervisor and the helper. */
 void helper_end(void);

@@ -83,10 +83,7 @@ static char *line_path(struct line *line)
 	return path;
 }
 
-/*
- * Parses "start-end perms offset major:minor inode   path". Returns 1 for an executable mapping, 0 to skip the line, or
- * -ENOMEM.
- */
+/* "start-end perms offset major:minor inode   path". 1: an executable mapping, 0: skip the line, or -ENOMEM. */
 static int parse_line(struct line line, struct mapping *ret)
 {
 	struct mapping mapping = {0};
@@ -148,10 +145,7 @@ static int fill(struct mapping *first, const struct mapping *end)
 	return 0;
 }
 
-/*
- * Programs copy their code to huge pages, which replace the middle of the file's mapping. The file still has the names
- * and the unwind rows of that code.
- */
+/* Programs copy code to huge pages in the middle of its mapping. The file still has its names and rows. */
 static int fill_holes(struct maps *maps)
 {
 	struct mapping *all = maps->list.items;

@@ -22,10 +22,7 @@ struct mapping {
 	char *path; /* owned; "" if anonymous; names such as "[vdso]" as printed; without " (deleted)" */
 };
 
-/*
- * Returns true if the mapping's code is of a file. Named memory does not count: .NET puts its code into a memfd, to
- * write it where it is not executable.
- */
+/* True if its code is of a file. Named memory is not: .NET writes its code into a memfd at another place. */
 bool mapping_is_file(const struct mapping *mapping);
 
 struct maps {

@@ -65,10 +65,7 @@ static bool is_living(const struct proc_stat *stat)
 	return !(stat->fields[STAT_FLAGS] & PF_EXITING) && !(stat->fields[STAT_PENDING] & 1u << (SIGKILL - 1));
 }
 
-/*
- * Returns what follows "key:" in /proc/PID/status, or NULL. A process cannot fake a key by its name: the kernel escapes
- * newlines.
- */
+/* Returns what follows "key:" in /proc/PID/status, or NULL. No name can fake one: newlines are escaped. */
 static const char *status_field(const char *status, const char *key)
 {
 	const char *at = strstr(status, key);
@@ -124,10 +121,7 @@ static void read_executable(struct process *process, int proc_fd)
 	process->executable = len > 0 ? strndup(target, (size_t)len) : NULL;
 }
 
-/*
- * Fails for kernel threads, which have no mappings, and for some processes even as root. maps_ns is set anyway, so that
- * this is not retried at once.
- */
+/* Fails for kernel threads, and for some processes even as root. maps_ns is set, so as not to retry at once. */
 static void read_first_maps(struct process *process, int proc_fd)
 {
 	uint64_t begin_ns;
@@ -141,10 +135,7 @@ static void read_first_maps(struct process *process, int proc_fd)
 	process_cost_end(process, begin_ns);
 }
 
-/*
- * Replaces the folder /proc/PID by that of a thread that has not ended, if the first one has: it has no memory and no
- * files any more.
- */
+/* If the first thread has ended, which has no memory and files then, takes a living one's folder instead. */
 static void find_living(struct process *process, int *proc_fd, const struct proc_stat *stat)
 {
 	pid_t tid = is_living(stat) ? process->pid : process_living_thread(process->pid);
@@ -163,10 +154,7 @@ static void find_living(struct process *process, int *proc_fd, const struct proc
 	process->living = tid;
 }
 
-/*
- * Reads all that can be read, if this is still the process with that start time (0 = any). Returns 0, -ESRCH, or
- * another -errno.
- */
+/* Reads all there is of the process with that start time (0 = any). Returns 0, -ESRCH, or another -errno. */
 static int process_read(struct process *process)
 {
 	int err, proc_fd = proc_open(process->pid);

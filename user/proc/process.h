@@ -53,10 +53,7 @@ struct process_table {
 	struct vec(struct process *) all; /* owned; includes processes that have exited */
 };
 
-/*
- * Whoever keeps a pointer to a process has a reference to it: from one record to the next, an ended process without
- * references may be freed.
- */
+/* Whoever keeps a pointer has a reference: between records, an ended process without any may be freed. */
 static inline struct process *process_ref(struct process *process)
 {
 	process->references++;
@@ -90,10 +87,7 @@ void process_adopt_maps(struct process *process, struct maps *maps);
 void process_exec(struct process *process);
 void process_exit(struct process *process); /* call when it has exited */
 
-/*
- * Frees the processes that have exited before `before_ns` and have no references. Calls `on_free` for each of them
- * first. Returns their number.
- */
+/* Frees processes without references that exited before `before_ns`, after on_free(). Returns their number. */
 size_t process_table_sweep(struct process_table *table, uint64_t before_ns,
 			   void (*on_free)(void *context, struct process *process), void *context);
 

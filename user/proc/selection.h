@@ -19,10 +19,7 @@ struct selection {
 
 void selection_open(struct selection *selection, const char *comm);
 void selection_release(struct selection *selection);
-/*
- * Finds the cgroup by its path or by the container's id or name; NULL for any. Returns 0, or -errno with one sentence
- * in `why`.
- */
+/* Finds the cgroup by path, or container id or name; NULL: any. Returns 0, or -errno with a sentence in `why`. */
 int selection_find(struct selection *selection, struct containers *containers, const char *cgroup,
 		   const char *container, struct buf *why);
 /* Makes the choice that BPF makes for each sample. Returns false for a process that cannot be read. */

@@ -102,10 +102,7 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-/*
- * The table: number of buckets, first hashed symbol, words of a bloom filter, its shift; then the filter, the buckets
- * and the chains.
- */
+/* Number of buckets, first hashed symbol, words and shift of a bloom filter; filter, buckets, chains. */
 static uintptr_t find_by_gnu_hash(const struct exports *exports, const char *name)
 {
 	uint32_t hash = gnu_hash_of(name), head[4], index, word;
@@ -128,10 +125,7 @@ static uintptr_t find_by_gnu_hash(const struct exports *exports, const char *nam
 	return found;
 }
 
-/*
- * The table: number of buckets, number of symbols; then the buckets, and for each symbol the next one. Index 0 ends a
- * bucket.
- */
+/* Number of buckets and of symbols; the buckets, then each symbol's next one. Index 0 ends a bucket. */
 static uintptr_t find_by_hash(const struct exports *exports, const char *name)
 {
 	uint32_t head[2], index;

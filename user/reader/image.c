@@ -43,10 +43,7 @@ static uintptr_t find_libjvm(pid_t pid)
 	return found;
 }
 
-/*
- * JDK 8's HotSpot has the version 25.x, and so has JDK 25's. But only JDK 8 has a single code heap in a variable of its
- * own.
- */
+/* HotSpot 25.x is JDK 8's and JDK 25's. Only JDK 8 has a single code heap in a variable of its own. */
 static int java_version(uint32_t hotspot, uintptr_t single_heap)
 {
 	return hotspot == JDK8_VERSION && single_heap ? 8 : (int)hotspot;

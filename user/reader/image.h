@@ -13,10 +13,7 @@ struct image {
 	char release[64]; /* "17.0.15+6-Debian-1deb12u1" */
 };
 
-/*
- * Opens the JVM of process `pid` in jvm-agent/hotspot/. Returns 0, or -errno and a sentence without a subject in *why
- * (constant text).
- */
+/* Opens the process's JVM in jvm-agent/hotspot/. 0, or -errno and a clause without subject in *why (constant). */
 int image_open(struct image *image, pid_t pid, const char **ret_why);
 
 #endif

@@ -102,10 +102,7 @@ static uint64_t hash_of(uintptr_t java_thread, const struct found *found)
 	return thread << 32 | (name & 0xfffffffe) | found->doubt;
 }
 
-/*
- * Returns true if this name need not be reported. A name in doubt may be an old one, so it does not replace a certain
- * name.
- */
+/* True if it need not be reported. A name in doubt may be an old one, and replaces no certain one. */
 static bool is_reported(const struct found *found, uintptr_t java_thread, uint64_t reported)
 {
 	uint64_t hash = hash_of(java_thread, found);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The names of a JVM's Java threads, for a JVM that is read from outside: what Thread.getName() returns. The kernel has
- * at most 15 bytes of these.
- */
+/* Thread.getName() of the threads of a JVM that is read from outside. The kernel has at most 15 bytes. */
 #ifndef READER_JAVA_THREADS_H
 #define READER_JAVA_THREADS_H
 

@@ -51,10 +51,7 @@ void memory_note_all(void);
 void memory_note(uintptr_t address, const void *bytes, size_t count);
 bool memory_is_as_noted(void);
 
-/*
- * These keep the pages that they have read until memory_renew(). Between memory_note_all() and memory_is_as_noted()
- * they take and note memory instead.
- */
+/* These keep pages until memory_renew(). Between memory_note_all() and memory_is_as_noted() they note memory. */
 uintptr_t memory_word(uintptr_t address);
 uint32_t memory_int(uintptr_t address);
 uint16_t memory_half(uintptr_t address);

@@ -34,10 +34,7 @@ const struct objects_thread_fields *objects_thread_fields(void);
 /* Fills in how the names of virtual threads are read. Sets nothing when references carry colours (ZGC). */
 void objects_describe(struct duet_jvm_virtual *how);
 
-/*
- * Follows a reference in an object. Returns the object; 0: null. Sets *doubt if another object may be at that address
- * by now.
- */
+/* Follows a reference to an object; 0: null. Sets *doubt if another object may be at that address by now. */
 uintptr_t objects_follow(uintptr_t field, bool *doubt);
 /* The same for a reference outside of the heap, which is never compressed. */
 uintptr_t objects_follow_root(uintptr_t at, bool *doubt);

@@ -103,10 +103,7 @@ static int say_started(const struct outside *outside, int error, const char *why
 	return send_packet(outside->loader, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
 }
 
-/*
- * Waits for START and maps the ring. If the JVM cannot be read, reports that in STARTED, where the protocol has a field
- * for it.
- */
+/* Waits for START and maps the ring. STARTED has a field for why the JVM cannot be read. */
 static int begin(struct outside *outside, int error, const char *why)
 {
 	union packet packet;
@@ -187,10 +184,7 @@ static void note_loaded(void *context)
 	memory_note(outside->unloads_at, &outside->unloads, sizeof(outside->unloads));
 }
 
-/*
- * A JVM makes the first code of these kinds when it needs it. After that it has started, and its layout does not
- * change.
- */
+/* A JVM makes the first code of each kind when it needs it. After that its layout does not change. */
 static bool has_all_kinds(const struct duet_jvm_layout *layout)
 {
 	return layout->compiled_name && layout->native_name && layout->frameless_names[0];
@@ -201,9 +195,7 @@ static bool knows_more_of_threads(const struct outside *outside)
 	return outside->threads.vtable && !outside->described_virtual;
 }
 
-/*
- * Fills in how BPF finds the virtual thread of a carrier. All 0 until carriers can be distinguished from other memory.
- */
+/* How BPF finds a carrier's virtual thread. All 0 until carriers can be distinguished from other memory. */
 static void describe_virtual(const struct outside *outside, struct duet_jvm_virtual *ret)
 {
 	struct duet_jvm_virtual how;
@@ -261,10 +253,7 @@ static uintptr_t find_unloads(struct outside *outside)
 	return counters_find(outside->image.libjvm, name);
 }
 
-/*
- * Sends the layout when it has changed. It has no jmethodIDs: the JVM makes them only when asked, and since JDK 26 they
- * lead nowhere.
- */
+/* Sends a changed layout, without jmethodIDs: they are made on request, and lead nowhere since JDK 26. */
 static void send_layout(struct outside *outside)
 {
 	struct duet_jvm_layout layout;
@@ -410,10 +399,7 @@ static void serve(struct outside *outside)
 
 /* ---- the process ---- */
 
-/*
- * The pidfd is opened before the start time is compared. So it is of that process, and not of another one that reuses
- * its pid.
- */
+/* The pidfd is opened before the start time is compared, so that it is not of a reused pid. */
 static int open_jvm(pid_t pid, uint64_t start_ticks)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -470,10 +456,7 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	java_threads_release(&outside.threads);
 }
 
-/*
- * Forks the reader twice, so that the helper's supervisor collects it. Its only descriptor is the socket. Returns its
- * pid, or -1.
- */
+/* Forks twice, so that the helper's supervisor collects the reader, which has the socket alone. Its pid, or -1. */
 static pid_t fork_reader(int socket, pid_t pid, uint64_t start_ticks)
 {
 	pid_t child, reader = -1;

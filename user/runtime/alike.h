@@ -21,10 +21,7 @@ enum alike {
  */
 enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint64_t pc, bool is_return,
 			struct jvm_moment then, const struct duet_java_frame *frames, uint32_t depth);
-/*
- * The same for an interpreted frame. `method` and `bci` are those of the walk, which reads the same memory for both
- * sources.
- */
+/* The same for an interpreted frame, with the walk's `method` and `bci`: both sources read this memory. */
 enum alike alike_interpreted(const struct jvm *jvm, uint64_t method, int32_t bci, struct jvm_moment then);
 
 #endif

@@ -18,10 +18,7 @@
 const char *application_find(const char *arguments, size_t len);
 /* Appends the name of the program in such arguments. 0, or -ENOENT if there is none. */
 int application_from_arguments(const char *arguments, size_t len, struct buf *out);
-/*
- * The same from the property sun.java.command (the counter sun.rt.javaCommand), which has the jar or class, then the
- * arguments.
- */
+/* The same from sun.java.command (the counter sun.rt.javaCommand): jar or class, then the arguments. */
 int application_from_command(const char *command, struct buf *out);
 
 #endif

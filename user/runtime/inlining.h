@@ -22,10 +22,7 @@ struct inlining {
 	uint32_t method_count;
 	uint32_t stack_count;
 	uint32_t width; /* bytes of a cell: 2 or 4 */
-	/*
-	 * After the methods come the hashes of the different stacks, ascending, uint32_t. Then come columns of cells,
-	 * see enum column.
-	 */
+	/* Then the hashes of the stacks, ascending, uint32_t, and columns of cells, see enum column. */
 	uint64_t methods[];
 };
 

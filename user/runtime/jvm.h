@@ -63,10 +63,7 @@ void jvm_free(struct jvm *jvm);
 /* Call once, before any record. `room` must outlive the JVM; its max_bytes may change. */
 void jvm_share_room(struct jvm *jvm, struct jvm_room *room);
 
-/*
- * `other` is the description of the same JVM by another source, or NULL; see runtime/alike.h. Not owned: call this with
- * NULL before it is freed.
- */
+/* `other`: the same JVM from another source, or NULL; see runtime/alike.h. Call with NULL before it is freed. */
 void jvm_set_other(struct jvm *jvm, const struct jvm *other);
 const struct jvm *jvm_other(const struct jvm *jvm);
 
@@ -86,10 +83,7 @@ struct jvm_moment {
 	uint64_t time_ns;
 	uint64_t unloads; /* struct duet_sample::unloads */
 };
-/*
- * Returns true if the method or code that a sample has hit at that time no longer exists: the agent has answered so, or
- * classes were unloaded since.
- */
+/* True if what a sample has hit then is gone: the agent said so, or classes were unloaded since. */
 bool jvm_is_gone(const struct jvm *jvm, const struct duet_want *want, struct jvm_moment then);
 
 /* Returns true if the name or code is not known, but the JVM may still answer a request for it. */

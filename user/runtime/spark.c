@@ -21,10 +21,7 @@ static const char *value_of(const char *text, const char *key)
 	return !strncmp(text, key, len) && text[len] == '=' ? text + len + 1 : NULL;
 }
 
-/*
- * True for options without a value, from SparkSubmitOptionParser, Spark 1.6 to 4.0. All other options of Spark's own
- * programs have a value.
- */
+/* Options without a value, of SparkSubmitOptionParser, Spark 1.6 to 4.0. Spark's others have one. */
 static bool is_switch(const char *option)
 {
 	static const char *const switches[] = {"--help", "-h", "--supervise", "--usage-error", "--verbose", "-v",
@@ -57,9 +54,7 @@ static void take_option(struct spark_options *options, const char *option, size_
 	}
 }
 
-/*
- * Reads the options of Spark's own program. They end at the application's jar; the arguments after it are not Spark's.
- */
+/* Reads the options of Spark's program, up to the application's jar: arguments after it are not Spark's. */
 static void read_options(struct spark_options *options, const char *at, const char *end)
 {
 	while (at < end && *at == '-') {

@@ -84,10 +84,7 @@ int thread_names_apply(struct thread_names *names, struct intern *strings, const
 	return 0;
 }
 
-/*
- * HotSpot gives the kernel the first 15 bytes of a name, with surrogates. Newer versions give the first 7 and the last
- * 6 of a long name.
- */
+/* HotSpot gives the kernel 15 bytes of a name, with surrogates. Newer ones: first 7 and last 6 of a long one. */
 static bool agrees(const char *name, const char *comm)
 {
 	char middle[DUET_COMM_LEN];
@@ -125,10 +122,7 @@ static void learn(struct thread_name *thread, const char *comm, bool has_agreed)
 	thread->has_agreed |= has_agreed;
 }
 
-/*
- * If the kernel's name does not change with Java's, Java's newest name is the thread's: others rename it, or it is not
- * a thread that Java has started.
- */
+/* If the kernel's name does not follow Java's, Java's newest counts: others rename it, or Java did not start it. */
 static uint32_t judge(struct thread_name *thread, const struct intern *strings, const char *comm)
 {
 	uint32_t newest = thread->names[0], agreeing = *comm ? find_agreeing(thread, strings, comm) : 0;

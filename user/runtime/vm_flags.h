@@ -23,10 +23,7 @@ struct vm_flags {
 	struct vec(struct vm_flag) list; /* sorted by name */
 };
 
-/*
- * Adds the flags in `options`, which `separator` separates. Other options are ignored. The last option for a flag
- * counts. 0 or -ENOMEM.
- */
+/* Adds the flags in `options`, divided by `separator`; the last one for a flag counts. 0 or -ENOMEM. */
 int vm_flags_add(struct vm_flags *flags, const char *options, size_t len, char separator);
 /* Appends "Name=value\n" for each flag, sorted by name, or a lone "\n" when there is none. */
 void vm_flags_print(const struct vm_flags *flags, struct buf *out);

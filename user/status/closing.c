@@ -115,10 +115,7 @@ uint64_t closing_given(const struct event_spec *spec, const struct closing_count
 	return count->whole + (count->all - count->whole) * spec->interval / shorter;
 }
 
-/*
- * Names the interval that gives enough samples, if the event permits a shorter one. Waits that were longer than theirs
- * are all there, and stay as few.
- */
+/* Names a shorter interval that gives enough samples. Waits longer than theirs are all there, and stay few. */
 static void report_few(const struct report *report, const struct closing_count *counts, uint64_t all)
 {
 	struct buf interval;

@@ -13,10 +13,7 @@ struct report;
 /* The headline of the whole recording until now. Its losses are those counted now, not the profile's. */
 void closing_now(const struct report *report, uint64_t now_ns, struct headline *ret);
 void closing_progress(const struct report *report);
-/*
- * The interval that would have given about 1000 samples instead of `count`, as short as the event permits, and as
- * --max-overhead does if that is set.
- */
+/* The interval that would have given about 1000 samples, as short as the event and --max-overhead permit. */
 uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is_limited);
 /* Samples of an event; `whole` of them weigh more than the interval, as long waits do. */
 struct closing_count {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Sends our state to systemd, as sd_notify(3) does: one datagram to $NOTIFY_SOCKET. Does nothing without that variable.
- */
+/* Sends our state to systemd, as sd_notify(3): one datagram to $NOTIFY_SOCKET; nothing if that is not set. */
 #ifndef STATUS_NOTIFY_H
 #define STATUS_NOTIFY_H
 

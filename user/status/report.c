@@ -63,9 +63,7 @@ static void facts_of_sampling(const struct report *report)
 		profile_add_fact(profile, "pairing", "%s", report->engine->uses_cookie ? "cookie" : "interval");
 }
 
-/*
- * Returns the name of the second witness: AsyncGetCallTrace for the samples of a clock, JVMTI for those of a callback.
- */
+/* The second witness: AsyncGetCallTrace for the samples of a clock, JVMTI for those of a callback. */
 static const char *witness_name(const struct event_list *events)
 {
 	if (!event_list_has_taps(events))

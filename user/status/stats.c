@@ -171,10 +171,7 @@ static bool is_total(const char *name)
 	return len > 6 && !strcmp(name + len - 6, "_total");
 }
 
-/*
- * Appends Prometheus' text format 0.0.4. Rows with the same name share the help text of the first. The help text of a
- * loss is its cause in words.
- */
+/* Prometheus' text format 0.0.4. Rows of one name share the first one's help. That of a loss is its cause. */
 static void add_metrics(const struct stats *stats, struct buf *text)
 {
 	const char *last = "";

@@ -42,9 +42,7 @@ static socklen_t control_address(int pid, union address *address)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/*
- * Parses "localhost:9100", "127.0.0.1:9100", "[::1]:9100" or "/run/duet.sock". Returns 0 if the text is none of these.
- */
+/* Parses "localhost:9100", "127.0.0.1:9100", "[::1]:9100" or "/run/duet.sock". Returns 0 if it is none. */
 static socklen_t metrics_address(const char *text, union address *address)
 {
 	static const char *const v4[] = {"localhost:", "127.0.0.1:"};
@@ -321,10 +319,7 @@ static int read_answer(int fd, struct buf *text)
 	return got < 0 ? -errno : text->len ? 0 : -EACCES;
 }
 
-/*
- * Anybody may bind such a name and leave its queue full. connect() waits for room as long as SO_SNDTIMEO allows. All
- * waits together take at most FULL_NS.
- */
+/* Anybody may bind such a name and fill its queue. connect() waits for SO_SNDTIMEO; all together, FULL_NS. */
 static int connect_in_time(int fd, const union address *address, socklen_t len)
 {
 	static uint64_t waited_ns;

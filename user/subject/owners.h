@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The owner of a sample: container, pod, cgroup, executable and application of its process. Owners are rows of the
- * profile.
- */
+/* A sample's owner, a row of the profile: container, pod, cgroup, executable, application of its process. */
 #ifndef SUBJECT_OWNERS_H
 #define SUBJECT_OWNERS_H
 
@@ -47,10 +44,7 @@ void owners_release(struct owners *owners);
  * is by the cgroup that /proc showed at most a second ago.
  */
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample);
-/*
- * Call while the process runs, for rows without a cgroup in the sample: /proc shows none of a process that has ended,
- * and samples may be decided after that.
- */
+/* Call while the process runs, if samples lack the cgroup: they may be decided when /proc shows none any more. */
 void owners_note(struct owners *owners, struct process *process);
 /* Call after an exec: the process runs another program. */
 void owners_exec(struct process *process);

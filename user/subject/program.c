@@ -207,10 +207,7 @@ int program_vm_flags(const struct process *process, bool is_young, struct buf *o
 
 /* ---- files of text ---- */
 
-/*
- * Reads the file as the process sees it. Only what is looked for in it is used: a hostile process may have linked it to
- * any file in its own root.
- */
+/* Reads the file as the process sees it, for what is looked for only: it may be a link to any file in its root. */
 static int read_text(pid_t pid, const char *path, struct buf *text)
 {
 	int err, fd = target_file_open(pid, pid, path);

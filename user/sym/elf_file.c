@@ -170,10 +170,7 @@ static size_t unversioned_len(const char *name, size_t len)
 	return version ? (size_t)(version - name) : len;
 }
 
-/*
- * Returns how much of the code is before its first return instruction, with that. On x86-64 the byte may also be part
- * of another instruction.
- */
+/* Returns the bytes up to the first return instruction. On x86-64 that byte may be part of another one. */
 static uint64_t until_return(const struct elf_reader *reader, uint64_t offset, uint64_t most)
 {
 	static const unsigned char x86[] = {0xc3}, arm64[] = {0xc0, 0x03, 0x5f, 0xd6};

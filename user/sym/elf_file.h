@@ -42,10 +42,7 @@ struct elf_file {
 	struct elf_identity identity;
 };
 
-/*
- * Both return 0 or -errno; after an error there is nothing to release. The descriptor stays the caller's. `bytes` may
- * be freed after the call.
- */
+/* Return 0, or -errno with nothing to release. The descriptor stays the caller's. `bytes` may be freed then. */
 int elf_file_read(struct elf_file *file, int fd);
 int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len);
 void elf_file_release(struct elf_file *file);

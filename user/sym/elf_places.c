@@ -126,10 +126,7 @@ int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_funct
 
 /* ---- addresses ---- */
 
-/*
- * Finds the PT_LOAD segment with `at` in [start, start + filesz). `start` is the segment's offset, or its address.
- * Returns false if there is none.
- */
+/* Finds the PT_LOAD with `at` in [start, start + filesz), `start` being its offset or address. False: none. */
 static bool find_segment(struct elf_reader *reader, uint64_t at, bool by_offset, GElf_Phdr *ret)
 {
 	size_t count;

@@ -26,10 +26,7 @@ void perf_map_release(struct perf_map *map);
  * could make us read it every second. The descriptor stays the caller's.
  */
 int perf_map_read(struct perf_map *map, int fd);
-/*
- * The name, or NULL; valid until the next call. An unknown address makes it read the file in the process's own /tmp
- * again, at most once a second.
- */
+/* The name until the next call, or NULL. An unknown address has the file read again, at most once a second. */
 const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address);
 
 #endif

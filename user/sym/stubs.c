@@ -265,10 +265,7 @@ struct frame_entry { /* .eh_frame */
 	uint8_t body[10];
 };
 
-/*
- * Version 1; augmentation "zRS", S for signal; code alignment 1, data alignment -8, return address in column 16;
- * relative addresses of 4 bytes.
- */
+/* Version 1, augmentation "zRS" (S: signal), alignments 1 and -8, return address 16, 4 relative bytes. */
 static const uint8_t signal_cie[sizeof(((struct frame_entry *)0)->body)] = {
 	1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x1b};
 

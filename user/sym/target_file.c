@@ -216,10 +216,7 @@ static int copy(int from, const struct stat *st, off_t at, int *ret_fd)
 	return err;
 }
 
-/*
- * Reads before the loader does. A scanner of files (fanotify) may withhold each read of any file: if it hangs, this
- * hangs, and the loader sees no answer.
- */
+/* Reads ahead of the loader. A scanner (fanotify) may withhold any read: then this hangs, not the loader. */
 static void try_read(int fd)
 {
 	char byte;

@@ -26,10 +26,7 @@ struct target_file {
 
 /* Finds `path` in the root of process `root`, on behalf of process `pid`. 0 or -errno; release `file` after a 0. */
 int target_file_find(struct target_file *file, pid_t pid, pid_t root, const char *path);
-/*
- * Finds the file that is mapped, even if it was deleted or replaced. 0 or -errno; release `file` after a 0. -ESTALE:
- * there is only another file at its path.
- */
+/* Finds the mapped file, even if deleted or replaced. 0 (then release it) or -errno: -ESTALE: another has its path. */
 int target_file_find_mapping(struct target_file *file, const struct process *process, const struct mapping *mapping);
 /*
  * Returns a descriptor for reading, which `file` owns, or -errno: -EAGAIN if another process has a lease on the file,
@@ -45,9 +42,7 @@ uint64_t target_file_identity(const struct target_file *file);
  * mount. The owner alone is not enough: root of a container has the number of root outside.
  */
 bool target_file_same_origin(const struct target_file *file, const struct target_file *other);
-/*
- * After target_file_read(): returns true if the descriptor is of a copy, because a user could delay reads of the file.
- */
+/* After target_file_read(): true if it has a copy, because a user could delay reads of the file. */
 bool target_file_is_copy(const struct target_file *file);
 
 /* target_file_find() and target_file_read() in one, for files that are read once. The caller owns the descriptor. */

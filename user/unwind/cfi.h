@@ -94,18 +94,12 @@ void cfi_begin(struct cfi *cfi, const struct cfi_machine *machine, const struct 
 int cfi_find(struct cfi *cfi, uint64_t until_ns);
 void cfi_release(struct cfi *cfi);
 
-/*
- * Used inside unwind/ only. Reads an address encoded as DW_EH_PE_*. Sets bytes->bad if the encoding does not occur in
- * files.
- */
+/* Inside unwind/ only. Reads an address encoded as DW_EH_PE_*. Sets bytes->bad if files have no such encoding. */
 uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encoding);
 
 /* Called for each range of code with one state, which starts at `pc`. A nonzero result ends the run and is returned. */
 typedef int (*cfi_emit)(void *context, uint64_t pc, const struct cfi_state *state);
-/*
- * Runs an FDE's program. After a damaged instruction the state is unknown. Returns 0, the nonzero result of `emit`, or
- * -E2BIG when the budget is used up.
- */
+/* Runs an FDE's program; a damaged instruction makes the state unknown. 0, the result of `emit`, or -E2BIG. */
 int cfi_run(struct cfi *cfi, const struct cfi_fde *fde, cfi_emit emit, void *context);
 /* Runs the CIE's own instructions, from the machine's state at a function's first byte. 0 or -E2BIG. */
 int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Unwind rows from an ELF file. The file is read, never mapped: if it is truncated while it is read, there must be no
- * SIGBUS.
- */
+/* Unwind rows from an ELF file, which is read, never mapped: truncating it must not cause SIGBUS. */
 #ifndef UNWIND_UNWIND_FILE_H
 #define UNWIND_UNWIND_FILE_H
 

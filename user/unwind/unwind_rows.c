@@ -34,10 +34,7 @@ static bool encode_place(struct duet_unwind_row *row, const struct cfi_state *st
 	return true;
 }
 
-/*
- * Encodes where the caller's fp and return address are saved. On arm64 rows can only express a return address that is
- * saved alone, or directly after fp.
- */
+/* How the caller's fp and return address are saved. On arm64 the latter alone, or directly after fp. */
 static bool encode_saved(struct duet_unwind_row *row, const struct cfi_state *state, const struct cfi_machine *machine)
 {
 	bool fp_saved = state->fp.rule == CFI_OFFSET, ra_saved = !machine->ra_on_stack && state->ra.rule == CFI_OFFSET;

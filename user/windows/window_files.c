@@ -75,10 +75,7 @@ static void event_part(char *part, const struct profile *profile, const struct w
 	buf_release(&name);
 }
 
-/*
- * Returns true for a name such as ".profile_….col.duet-0123ab", which base/io.c gives to a file that is not complete
- * yet.
- */
+/* True for ".profile_….col.duet-0123ab", as base/io.c names a file that is not complete yet. */
 static bool is_unfinished(const char *name)
 {
 	const char *end = strstr(name, ".duet-");
@@ -278,10 +275,7 @@ static int write_list(const struct window_files *files, const struct window_list
 	return io_output_end(&output, 0);
 }
 
-/*
- * Writes it anew. An index.html that is not duet's stays, and there is none then. Returns 0 or -errno; after an error
- * the old one stays.
- */
+/* Writes it anew, unless it is not duet's. Returns 0 or -errno; after an error the old one stays. */
 static int write_index(const struct window_files *files)
 {
 	struct window_list list = {0};
@@ -299,10 +293,7 @@ static int write_index(const struct window_files *files)
 
 /* ---- one window ---- */
 
-/*
- * Moves the link to `target`. Fails with -EEXIST if something other than a link has its name: a foreign file is never
- * replaced.
- */
+/* Moves the link to `target`. -EEXIST if something else has its name: a foreign file is never replaced. */
 static int move_link(const struct window_files *files, const struct writer *writer, const char *event,
 		     const char *target)
 {

@@ -30,15 +30,9 @@ struct window_list {
 
 /* Returns true if window_files_write() gives files such a name. */
 bool window_list_named(const char *name);
-/*
- * Opens the folder by the rules of base/out_path.h: another user's link does not lead us elsewhere. Returns the
- * descriptor or -errno.
- */
+/* Opens the folder as base/out_path.h does: no other user's link leads elsewhere. The descriptor or -errno. */
 int window_folder_open(const char *folder, int flags);
-/*
- * Appends the windows' files, regular ones only. Returns 0 or -errno; vec_release() in both cases. Of more than 2^20
- * files the others are left out.
- */
+/* Appends the windows' regular files, at most 2^20. Returns 0 or -errno; vec_release() in both cases. */
 int window_list_read(int dir, struct window_list *list);
 
 #endif

@@ -25,10 +25,7 @@
 
 /* ---- a window's own numbers ---- */
 
-/*
- * Loss counts grow over the whole recording; a window reports only what was added. A count that shrank is reported
- * again once it exceeds its old value.
- */
+/* Losses grow over the recording; a window reports what was added. A count that shrank waits for its old value. */
 static void subtract_losses(struct windows *windows, struct profile *profile)
 {
 	size_t kept = 0;

@@ -58,10 +58,7 @@ int windows_open(struct windows *windows, const struct windows_deps *of);
 void windows_start(struct windows *windows, uint64_t started_ns, uint64_t duration_ns);
 /* Call often. All samples taken before read_ns have been read. */
 void windows_step(struct windows *windows, uint64_t read_ns);
-/*
- * Call when all samples are decided: writes the rest, until ended_ns. The last window is shorter. Returns 0, or -errno
- * after reporting the error.
- */
+/* Call when all samples are decided: writes the rest, a shorter window. 0, or -errno after reporting the error. */
 int windows_end(struct windows *windows, uint64_t ended_ns);
 void windows_release(struct windows *windows);
 
