@@ -49,8 +49,7 @@ struct packet {
 
 static void print_hex(char digits[DUET_SECRET_DIGITS + 1], const uint64_t words[2])
 {
-	snprintf(digits, DUET_SECRET_DIGITS + 1, "%016llx%016llx", (unsigned long long)words[0],
-		 (unsigned long long)words[1]);
+	snprintf(digits, DUET_SECRET_DIGITS + 1, "%016lx%016lx", words[0], words[1]);
 }
 
 int attach_control_new(struct attach_control *ret_control, pid_t pid)

@@ -45,8 +45,7 @@ static uint64_t library_hash(void)
 /* The name for this build, JVM and user. It has the pid so that two attaches at the same time do not share a folder. */
 static void usual_name(const struct visit *visit, char name[PLACE_NAME_MAX])
 {
-	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016llx-%d", visit->target->uid, (unsigned long long)library_hash(),
-		 visit->target->ns_pid);
+	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016lx-%d", visit->target->uid, library_hash(), visit->target->ns_pid);
 }
 
 static int random_name(const struct visit *visit, char name[PLACE_NAME_MAX])
@@ -55,8 +54,7 @@ static int random_name(const struct visit *visit, char name[PLACE_NAME_MAX])
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
 		return -EAGAIN;
-	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016llx-%d", visit->target->uid, (unsigned long long)random,
-		 visit->target->ns_pid);
+	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016lx-%d", visit->target->uid, random, visit->target->ns_pid);
 	return 0;
 }
 

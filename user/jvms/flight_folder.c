@@ -143,8 +143,7 @@ int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_t
 	*folder = (struct flight_folder)FLIGHT_FOLDER_NONE;
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return -EAGAIN;
-	snprintf(name, sizeof(name), ".duet-jfr-%016llx%016llx", (unsigned long long)random[0],
-		 (unsigned long long)random[1]);
+	snprintf(name, sizeof(name), ".duet-jfr-%016lx%016lx", random[0], random[1]);
 	task.name = name;
 	place = user_child_start(&folder->child, pid, start_ticks, work, &task);
 	if (!place)

@@ -51,9 +51,9 @@ void closing_progress(const struct report *report)
 	buf_printf(&text, "%.0f ", (double)now.duration_ns / NS_PER_SEC);
 	if (report->options->duration_ns)
 		buf_printf(&text, "of %.0f ", (double)report->options->duration_ns / NS_PER_SEC);
-	buf_printf(&text, "s, Ctrl-C ends; %llu samples", (unsigned long long)now.samples);
+	buf_printf(&text, "s, Ctrl-C ends; %lu samples", now.samples);
 	if (now.losses[HEADLINE_LOST].count)
-		buf_printf(&text, ", %llu lost", (unsigned long long)now.losses[HEADLINE_LOST].count);
+		buf_printf(&text, ", %lu lost", now.losses[HEADLINE_LOST].count);
 	log_progress("%s", text.data);
 	buf_release(&text);
 }
@@ -132,9 +132,8 @@ static void report_few(const struct report *report, const struct closing_count *
 		if (report->options->events.len > 1)
 			buf_printf(&interval, "%s=", spec->event->name);
 		event_interval_text(spec->event, shorter, &interval);
-		log_info("%llu sample%s too few for shares that can be trusted: %s gives about %llu",
-			 (unsigned long long)all, all == 1 ? " is" : "s are", interval.data,
-			 (unsigned long long)given);
+		log_info("%lu sample%s too few for shares that can be trusted: %s gives about %lu", all,
+			 all == 1 ? " is" : "s are", interval.data, given);
 		buf_release(&interval);
 		return;
 	}
@@ -159,9 +158,9 @@ static void report_estimated(const struct report *report)
 	const struct outcomes *outcomes = report->outcomes;
 
 	if (outcomes->estimated * 100 > outcomes->jvm_samples * MOST_ESTIMATED)
-		log_info("the inlined methods in %llu %% of the JVMs' stacks are estimates: with java "
+		log_info("the inlined methods in %lu %% of the JVMs' stacks are estimates: with java "
 			 "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints they are exact",
-			 (unsigned long long)(outcomes->estimated * 100 / outcomes->jvm_samples));
+			 outcomes->estimated * 100 / outcomes->jvm_samples);
 }
 
 static void report_next(const struct report *report)

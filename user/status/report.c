@@ -57,8 +57,8 @@ static void facts_of_sampling(const struct report *report)
 	else
 		profile_add_fact(profile, "engine", "%s", report->engine->row->name);
 	if (report->agents->other_engine)
-		profile_add_fact(profile, "engine of others", "ctimer in %llu JVMs that may not open perf events",
-				 (unsigned long long)report->agents->other_engine);
+		profile_add_fact(profile, "engine of others", "ctimer in %lu JVMs that may not open perf events",
+				 report->agents->other_engine);
 	if (!report->engine->row->standalone)
 		profile_add_fact(profile, "pairing", "%s", report->engine->uses_cookie ? "cookie" : "interval");
 }
@@ -78,12 +78,11 @@ static void walked_text(const struct report *report, char text[TEXT_MAX])
 	const struct outcomes *outcomes = report->outcomes;
 
 	snprintf(text, TEXT_MAX,
-		 "%llu of %llu samples of JVM threads to their entry (%.2f %%), "
-		 "%llu needed a %s%s (%.2f %%), %llu got one as a check",
-		 (unsigned long long)outcomes->rooted, (unsigned long long)outcomes->jvm_samples,
-		 percent(outcomes->rooted, outcomes->jvm_samples), (unsigned long long)outcomes->needed,
-		 is_signal ? "signal" : "call of ", is_signal ? "" : witness_name(&report->options->events),
-		 percent(outcomes->needed, outcomes->jvm_samples), (unsigned long long)outcomes->checked);
+		 "%lu of %lu samples of JVM threads to their entry (%.2f %%), "
+		 "%lu needed a %s%s (%.2f %%), %lu got one as a check",
+		 outcomes->rooted, outcomes->jvm_samples, percent(outcomes->rooted, outcomes->jvm_samples),
+		 outcomes->needed, is_signal ? "signal" : "call of ", is_signal ? "" : witness_name(&report->options->events),
+		 percent(outcomes->needed, outcomes->jvm_samples), outcomes->checked);
 }
 
 /* Appends how many stacks have the same byte code indices as the witness's, if both had some. */
@@ -93,8 +92,8 @@ static void add_bcis(const struct outcomes *outcomes, char text[TEXT_MAX])
 	size_t len = strlen(text);
 
 	if (compared)
-		snprintf(text + len, TEXT_MAX - len, "; the same byte code indices in %llu of %llu (%.2f %%)",
-			 (unsigned long long)alike, (unsigned long long)compared, percent(alike, compared));
+		snprintf(text + len, TEXT_MAX - len, "; the same byte code indices in %lu of %lu (%.2f %%)", alike,
+			 compared, percent(alike, compared));
 }
 
 /* Formats how often the witness agreed when both had a stack. */
@@ -108,11 +107,10 @@ static void agreed_text(const struct report *report, char text[TEXT_MAX])
 		snprintf(text, TEXT_MAX, "read from outside: no witness");
 	else
 		snprintf(text, TEXT_MAX,
-			 "%llu of %llu Java stacks walked twice (%.2f %%), %s left out frames of %llu and "
-			 "contradicted %llu (%.2f %%)",
-			 (unsigned long long)agreeing, (unsigned long long)compared, percent(agreeing, compared),
-			 witness_name(&report->options->events), (unsigned long long)less,
-			 (unsigned long long)contradicted, percent(contradicted, compared));
+			 "%lu of %lu Java stacks walked twice (%.2f %%), %s left out frames of %lu and "
+			 "contradicted %lu (%.2f %%)",
+			 agreeing, compared, percent(agreeing, compared), witness_name(&report->options->events), less,
+			 contradicted, percent(contradicted, compared));
 	add_bcis(outcomes, text);
 }
 
@@ -122,14 +120,12 @@ static void read_text(const struct report *report, char text[TEXT_MAX])
 	const uint64_t *sources = report->agents->sources, *names = report->outcomes->names;
 	uint64_t compared = names[ALIKE_AGREED] + names[ALIKE_DISAGREED];
 	int len = snprintf(text, TEXT_MAX,
-			   "%llu JVMs from outside, %llu by an agent, %llu from outside until an agent was in",
-			   (unsigned long long)sources[JVM_OUTSIDE], (unsigned long long)sources[JVM_AGENT],
-			   (unsigned long long)sources[JVM_BOTH]);
+			   "%lu JVMs from outside, %lu by an agent, %lu from outside until an agent was in",
+			   sources[JVM_OUTSIDE], sources[JVM_AGENT], sources[JVM_BOTH]);
 
 	if (compared)
-		snprintf(text + len, TEXT_MAX - (size_t)len, "; both named %llu of %llu Java stacks alike (%.2f %%)",
-			 (unsigned long long)names[ALIKE_AGREED], (unsigned long long)compared,
-			 percent(names[ALIKE_AGREED], compared));
+		snprintf(text + len, TEXT_MAX - (size_t)len, "; both named %lu of %lu Java stacks alike (%.2f %%)",
+			 names[ALIKE_AGREED], compared, percent(names[ALIKE_AGREED], compared));
 }
 
 static bool has_jvms(const struct report *report)
@@ -146,9 +142,8 @@ static void fact_of_inlining(const struct report *report)
 
 	if (outcomes->estimated)
 		profile_add_fact(report->profile, "inlining",
-				 "estimated in %llu of %llu samples of JVM threads (%.2f %%)",
-				 (unsigned long long)outcomes->estimated, (unsigned long long)outcomes->jvm_samples,
-				 percent(outcomes->estimated, outcomes->jvm_samples));
+				 "estimated in %lu of %lu samples of JVM threads (%.2f %%)", outcomes->estimated,
+				 outcomes->jvm_samples, percent(outcomes->estimated, outcomes->jvm_samples));
 }
 
 static void facts_of_walk(const struct report *report)
@@ -172,8 +167,8 @@ static void fact_of_handler(const struct report *report)
 		signals += report->agents->items[i]->signalled;
 	}
 	if (signals)
-		profile_add_fact(report->profile, "signal handler", "%llu ns a signal (%llu signals)",
-				 (unsigned long long)(handler_ns / signals), (unsigned long long)signals);
+		profile_add_fact(report->profile, "signal handler", "%lu ns a signal (%lu signals)",
+				 (handler_ns / signals), signals);
 }
 
 /* Returns a percentile of the run times. Histogram steps are short, so the middle of the step is exact enough. */
@@ -198,11 +193,10 @@ static void fact_of_bpf(const struct report *report)
 	    engine_run_times(report->engine, counts))
 		return;
 	profile_add_fact(report->profile, "BPF time",
-			 "%llu ns a run (%llu runs, the longest %llu ns), those with a sample: median %llu ns, "
-			 "99 of 100 within %llu ns",
-			 (unsigned long long)(cost.run_ns / cost.runs), (unsigned long long)cost.runs,
-			 (unsigned long long)cost.longest_ns, (unsigned long long)run_time_ns(counts, 50),
-			 (unsigned long long)run_time_ns(counts, 99));
+			 "%lu ns a run (%lu runs, the longest %lu ns), those with a sample: median %lu ns, "
+			 "99 of 100 within %lu ns",
+			 (cost.run_ns / cost.runs), cost.runs, cost.longest_ns, run_time_ns(counts, 50),
+			 run_time_ns(counts, 99));
 }
 
 /* What taking the samples cost the sampled threads. */
@@ -215,17 +209,17 @@ static void fact_of_walks(const struct report *report)
 	ns = cost.run_ns;
 	for (size_t i = 0; i < report->agents->len; i++)
 		ns += agent_handler_ns(report->agents->items[i]);
-	profile_add_fact(report->profile, REPORT_WALKS, "%llu ns", (unsigned long long)ns);
+	profile_add_fact(report->profile, REPORT_WALKS, "%lu ns", ns);
 }
 
 static void facts_of_join(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 
-	profile_add_fact(report->profile, "samples", "%llu", (unsigned long long)report->profile->samples.count);
+	profile_add_fact(report->profile, "samples", "%lu", report->profile->samples.count);
 	if (!report->engine->row->standalone && outcomes->jvm_samples)
-		profile_add_fact(report->profile, "joined", "%llu of %llu samples of JVM threads (%.2f %%)",
-				 (unsigned long long)outcomes->joined, (unsigned long long)outcomes->jvm_samples,
+		profile_add_fact(report->profile, "joined", "%lu of %lu samples of JVM threads (%.2f %%)",
+				 outcomes->joined, outcomes->jvm_samples,
 				 percent(outcomes->joined, outcomes->jvm_samples));
 	if (outcomes->jvm_samples)
 		facts_of_walk(report);
@@ -335,9 +329,8 @@ static void facts_of_overhead(const struct report *report)
 	fact_of_rarity(report);
 	if (report->overhead->change_count && !report->options->window_ns &&
 	    !engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &bpf))
-		profile_add_fact(report->profile, "ticks",
-				 "%llu, of which %llu came after the last sample of their CPU",
-				 (unsigned long long)bpf.ticks, (unsigned long long)bpf.pending);
+		profile_add_fact(report->profile, "ticks", "%lu, of which %lu came after the last sample of their CPU",
+				 bpf.ticks, bpf.pending);
 }
 
 static void facts_of_memory(const struct report *report)
@@ -346,8 +339,8 @@ static void facts_of_memory(const struct report *report)
 	double peak_mb = (double)pool->peak_bytes / (1 << 20);
 
 	if (pool->max_bytes)
-		profile_add_fact(report->profile, "memory", "%.1f of %zu MB at most, caches dropped %llu times",
-				 peak_mb, pool->max_bytes >> 20, (unsigned long long)pool->drops);
+		profile_add_fact(report->profile, "memory", "%.1f of %zu MB at most, caches dropped %lu times", peak_mb,
+				 pool->max_bytes >> 20, pool->drops);
 	else
 		profile_add_fact(report->profile, "memory", "%.1f MB at most", peak_mb);
 }
@@ -437,7 +430,7 @@ static void summary_of_walk(const struct report *report)
 	log_info("agreed: %s", text);
 	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
 		if (outcomes->walk_ends[i])
-			log_debug("walks that ended at %s: %llu", ends[i], (unsigned long long)outcomes->walk_ends[i]);
+			log_debug("walks that ended at %s: %lu", ends[i], outcomes->walk_ends[i]);
 }
 
 void report_details(const struct report *report)
@@ -446,11 +439,11 @@ void report_details(const struct report *report)
 	const struct profile *profile = report->profile;
 	char text[TEXT_MAX];
 
-	log_info("%llu samples in %.1f s (engine %s)", (unsigned long long)outcomes->samples,
+	log_info("%lu samples in %.1f s (engine %s)", outcomes->samples,
 		 (double)(profile->end_ns - profile->start_ns) / 1e9, report->engine->row->name);
 	if (!report->engine->row->standalone && outcomes->jvm_samples)
-		log_info("joined: %llu of %llu samples of JVM threads (%.2f %%)", (unsigned long long)outcomes->joined,
-			 (unsigned long long)outcomes->jvm_samples, percent(outcomes->joined, outcomes->jvm_samples));
+		log_info("joined: %lu of %lu samples of JVM threads (%.2f %%)", outcomes->joined, outcomes->jvm_samples,
+			 percent(outcomes->joined, outcomes->jvm_samples));
 	if (outcomes->jvm_samples)
 		summary_of_walk(report);
 	if (has_jvms(report)) {
@@ -462,7 +455,7 @@ void report_details(const struct report *report)
 			  (double)(report->overhead->first_sample_ns - report->command_ns) / 1e6,
 			  (double)report->overhead->first_sample_cpu_ns / 1e6);
 	for (size_t i = 0; i < profile->losses.len; i++)
-		log_info("lost: %llu %s", (unsigned long long)profile->losses.items[i].count,
+		log_info("lost: %lu %s", profile->losses.items[i].count,
 			 intern_text(&profile->strings, profile->losses.items[i].text));
 	if (!profile->losses.len)
 		log_info("lost: nothing");

@@ -55,7 +55,7 @@ static void log_window(const struct windows *windows)
 	headline_of_profile(&headline, windows->of.profile);
 	buf_init(&line);
 	headline_text(&headline, "its file lists all", &line);
-	log_debug("window %llu: %s", (unsigned long long)windows->written + 1, line.data);
+	log_debug("window %lu: %s", windows->written + 1, line.data);
 	buf_release(&line);
 }
 
