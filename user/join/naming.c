@@ -252,7 +252,7 @@ static int push_state_text(struct naming *n, struct buf *text)
 }
 
 /* What an attribute tells: the request and the file of an I/O, or what time was spent on. */
-static int push_told(struct naming *n)
+static int push_detail_frames(struct naming *n)
 {
 	struct buf text;
 	int err = 0;
@@ -356,9 +356,9 @@ static uint32_t constructed_class(const struct naming *n, const struct splice_fr
 }
 
 /* Returns the first frame after the constructors of the sample's object, which end with that of its class. */
-static size_t behind_constructors(const struct naming *n, size_t first)
+static size_t first_after_constructors(const struct naming *n, size_t first)
 {
-	size_t behind = first;
+	size_t after = first;
 	uint32_t wanted, class;
 	struct buf name;
 
@@ -370,10 +370,10 @@ static size_t behind_constructors(const struct naming *n, size_t first)
 		if (!class)
 			break;
 		if (class == wanted)
-			behind = first + 1;
+			after = first + 1;
 	}
 	buf_release(&name);
-	return behind;
+	return after;
 }
 
 /* Returns the first frame of the application. A sample without frames has no mark if it has something else. */
@@ -387,7 +387,7 @@ static size_t first_frame(const struct naming *n)
 		first++;
 	if (first && first == n->splice->frames.len) /* it is what the JVM compiles */
 		return first - 1;
-	return first && n->object_class ? behind_constructors(n, first) : first;
+	return first && n->object_class ? first_after_constructors(n, first) : first;
 }
 
 /* Returns the node of the spliced stack, or UINT32_MAX as frame_row() does. */
@@ -410,7 +410,7 @@ static uint32_t stack_row(struct naming *n)
 	}
 	if (n->object_class && vec_push(n->rows, class_row(n)) < 0)
 		return UINT32_MAX;
-	if ((n->resource || n->spent_on) && push_told(n) < 0)
+	if ((n->resource || n->spent_on) && push_detail_frames(n) < 0)
 		return UINT32_MAX;
 	if (n->sleep & DUET_SAMPLE_OFF_CPU && push_state(n) < 0)
 		return UINT32_MAX;

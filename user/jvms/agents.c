@@ -483,7 +483,7 @@ void agent_finish(struct agent *agent, uint64_t ended_ns)
 	send_time(agent, DUET_MESSAGE_FINISH, ended_ns);
 }
 
-void agent_tell(struct agent *agent, uint64_t ended_ns)
+void agent_flush(struct agent *agent, uint64_t ended_ns)
 {
 	send_time(agent, DUET_MESSAGE_FLUSH, ended_ns);
 }
@@ -518,7 +518,7 @@ static void on_metadata(void *context, uint16_t type, const void *payload, uint3
 		agent->unanswered--;
 	agent->answered += is_answer(type, payload);
 	if (type == DUET_AGENT_LAYOUT)
-		agent->layout_told = false;
+		agent->layout_published = false;
 }
 
 static void read_lane(struct agent *agent, enum duet_lane lane, agent_ring_handler handler, void *context, int budget)

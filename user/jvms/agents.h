@@ -87,7 +87,7 @@ struct agent {
 	bool stop_is_unsent; /* the socket was full; agent_ask() sends STOP later */
 	uint64_t ending_ns; /* since then the JVM, which shuts down, waits for our last requests; 0: it does not */
 	bool is_unnamed; /* a reader: the names of its JVM's threads cannot be read */
-	bool layout_told; /* BPF has the JVM's newest layout */
+	bool layout_published; /* BPF has the JVM's newest layout */
 	uint64_t claimed[DUET_MAX_EVENTS]; /* sum of the weights of its own samples, by event of the recording */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	/* The process has no JVM, or had none when the agent began: it serves events that need none. */
@@ -149,7 +149,7 @@ void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP 
 /* Forgets all requests. Call periodically: answers carry no request number, so a lost one would count as pending. */
 void agent_forget_asked(struct agent *agent);
 void agent_finish(struct agent *agent, uint64_t ended_ns); /* see jvms_finish() */
-void agent_tell(struct agent *agent, uint64_t ended_ns); /* see jvms_tell() */
+void agent_flush(struct agent *agent, uint64_t ended_ns); /* see jvms_flush() */
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
 /* True if GONE, FAILED or RUNNING; a reader must also have the layout, or have run for a second. */
 bool agent_settled(const struct agent *agent);

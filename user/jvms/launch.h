@@ -25,7 +25,7 @@ struct launch {
 	int gate; /* closing it ends a child that still waits */
 	int exec_error; /* pipe: holds errno when exec failed, ends empty when it worked */
 	bool is_java;
-	bool has_ended, has_told_left;
+	bool has_ended, has_reported_left;
 	int status; /* of waitpid(), when it has ended */
 	uint64_t ended_ns; /* when the end was noticed */
 	char library[256]; /* path of the agent library that was placed for it; else "" */

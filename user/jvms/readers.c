@@ -119,8 +119,8 @@ bool readers_replace(struct jvms *jvms, struct agent *reader)
 
 void readers_give_way(struct jvms *jvms, struct agent *reader)
 {
-	log_print(jvms->has_told_unread ? LOG_DEBUG : LOG_INFO, "%s: it gets an agent", reader->why);
-	jvms->has_told_unread = true;
+	log_print(jvms->has_reported_unread ? LOG_DEBUG : LOG_INFO, "%s: it gets an agent", reader->why);
+	jvms->has_reported_unread = true;
 	reader->retry_ns = clock_monotonic_ns();
 }
 
@@ -132,11 +132,11 @@ const char *readers_why_unread(const struct agent *reader)
 }
 
 /* Warns only once: a host may have hundreds of such JVMs. */
-void readers_tell_unnamed(struct jvms *jvms, const struct agent *agent)
+void readers_report_unnamed(struct jvms *jvms, const struct agent *agent)
 {
-	if (!agent->is_unnamed || jvms->has_told_unnamed)
+	if (!agent->is_unnamed || jvms->has_reported_unnamed)
 		return;
-	jvms->has_told_unnamed = true;
+	jvms->has_reported_unnamed = true;
 	log_warn("JVM %d: duet does not know where this JDK keeps the names of threads: they have the kernel's names, "
 		 "of at most 15 bytes, and virtual threads those of their carriers: record with --agent always",
 		 agent->origin.process->pid);

@@ -22,6 +22,6 @@ void readers_give_way(struct jvms *jvms, struct agent *reader);
 /* Returns why the JVM cannot be read, a part of a sentence; valid while the reader is. */
 const char *readers_why_unread(const struct agent *reader);
 /* Warns that the threads of this JVM have the kernel's names, if they do. */
-void readers_tell_unnamed(struct jvms *jvms, const struct agent *agent);
+void readers_report_unnamed(struct jvms *jvms, const struct agent *agent);
 
 #endif

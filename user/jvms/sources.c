@@ -118,7 +118,7 @@ void sources_watch_locks(struct jvms *jvms, const struct agent *agent)
 		log_debug("%d: its locks are not watched: %s", agent->origin.process->pid, strerrordesc_np(-err));
 }
 
-void sources_tell_refused(const struct jvms *jvms, const struct agent *agent)
+void sources_report_refused(const struct jvms *jvms, const struct agent *agent)
 {
 	for (uint32_t i = 0; i < agent->start.event_count; i++) {
 		const struct event_spec *spec = &jvms->options->events.items[agent->start.events[i].index];

@@ -32,7 +32,7 @@ bool sources_needs_layout(const struct jvms *jvms, const struct process *process
 void sources_probe(const struct jvms *jvms, struct process *process);
 
 /* Reports the events for which this JVM gives no samples. */
-void sources_tell_refused(const struct jvms *jvms, const struct agent *agent);
+void sources_report_refused(const struct jvms *jvms, const struct agent *agent);
 
 /* Shows BPF which threads of the process wait for locks, if that was asked for. Called when the agent runs. */
 void sources_watch_locks(struct jvms *jvms, const struct agent *agent);

@@ -65,7 +65,7 @@ static uint64_t grown(uint64_t *last, uint64_t now)
 	return by;
 }
 
-void vitals_tell_load(struct vitals *vitals, uint64_t now_ns)
+void vitals_report_load(struct vitals *vitals, uint64_t now_ns)
 {
 	struct profile_note note = {.kind = PROFILE_NOTE_LOAD, .time_ns = now_ns};
 	uint64_t busy_ns, all_ns, user_ns, system_ns;
@@ -267,7 +267,7 @@ static void add_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct pr
 	profile_add_note(vitals->profile, &note, NULL, NULL);
 }
 
-void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns)
+void vitals_report(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns)
 {
 	const struct profile_note note = {.time_ns = now_ns, .pid = (uint32_t)process->pid};
 	struct buf counters;

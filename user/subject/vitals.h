@@ -42,8 +42,8 @@ void vitals_release(struct vitals *vitals);
 /* Adds a JVM, unless it is known or there are too many. Returns its state, or NULL. */
 struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *process);
 /* Adds notes of what is new about the JVM. Call once a second for each. */
-void vitals_tell(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns);
-/* Adds a note about the CPU time since the last call. Call after vitals_tell() of all JVMs. */
-void vitals_tell_load(struct vitals *vitals, uint64_t now_ns);
+void vitals_report(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns);
+/* Adds a note about the CPU time since the last call. Call after vitals_report() of all JVMs. */
+void vitals_report_load(struct vitals *vitals, uint64_t now_ns);
 
 #endif
