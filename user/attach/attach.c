@@ -219,10 +219,9 @@ static int become(uid_t uid, gid_t gid)
 static int namespaces_become_user(struct visit *visit)
 {
 	unsigned int uid = 0, gid = 0;
-	struct buf status;
+	struct buf status = BUF_INIT;
 	int err;
 
-	buf_init(&status);
 	err = io_read_again(visit->status, 64u << 10, &status);
 	if (!err && !(read_id(status.data, "\nUid:", &uid) && read_id(status.data, "\nGid:", &gid)))
 		err = -EBADMSG;

@@ -141,13 +141,12 @@ static bool maps_openj9(const struct maps *maps)
 
 int visit_check_hotspot(struct visit *visit)
 {
-	struct buf comm;
+	struct buf comm = BUF_INIT;
 	struct maps maps = {0};
 	pid_t pid = visit->target->pid;
 	const char *foreign = machine_foreign(pid);
 	int err;
 
-	buf_init(&comm);
 	err = maps_read(&maps, pid);
 	if (err) {
 		err = fail_open(visit, err, "maps");
@@ -176,10 +175,9 @@ static int has_quit(const struct visit *visit, const char *set)
 {
 	unsigned long long signals = 0;
 	const char *line;
-	struct buf status;
+	struct buf status = BUF_INIT;
 	int err;
 
-	buf_init(&status);
 	err = io_read_again(visit->status, STATUS_MAX, &status);
 	line = err ? NULL : strstr(status.data, set);
 	if (line)

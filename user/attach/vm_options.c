@@ -142,9 +142,8 @@ void vm_options_parse_text(struct vm_options *options, const char *text, struct 
 static void read_files(struct vm_options *options, const struct visit *visit, char *list)
 {
 	char *path, *rest = list;
-	struct buf text;
+	struct buf text = BUF_INIT;
 
-	buf_init(&text);
 	for (int i = 0; i < FILES_MAX && (path = strsep(&rest, "\n")) && *path; i++) {
 		buf_clear(&text);
 		root_read(path[0] == '/' ? visit->root : visit->cwd, path, (uid_t)-1, FILE_MAX, &text);
@@ -181,9 +180,8 @@ void vm_words_release(struct vm_words *words)
 void vm_options_read(struct vm_options *options, const struct vm_words *words, const struct visit *visit)
 {
 	const struct buf *variables = &words->variables;
-	struct buf files;
+	struct buf files = BUF_INIT;
 
-	buf_init(&files);
 	vm_options_parse_text(options, environment(variables, "JAVA_TOOL_OPTIONS"), &files);
 	vm_options_parse_text(options, environment(variables, "JDK_JAVA_OPTIONS"), &files);
 	vm_options_parse_command(options, words->command.data, words->command.len, &files);
@@ -202,9 +200,8 @@ void vm_options_read_hsperfdata(struct vm_options *options, const struct visit *
 {
 	static const char *const sources[] = {"java.rt.vmFlags", "java.rt.vmArgs"};
 	char value[WORD_MAX];
-	struct buf bytes;
+	struct buf bytes = BUF_INIT;
 
-	buf_init(&bytes);
 	if (hsperfdata_read(visit->root, visit->target->ns_pid, geteuid(), &bytes) < 0)
 		goto out;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)

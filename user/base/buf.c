@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The contents of an empty buffer. Never written, because size is 0. */
-static char empty[1];
+/* Never written, because size is 0. */
+char buf_empty[1];
 
 void buf_init(struct buf *buf)
 {
-	*buf = (struct buf){.data = empty};
+	*buf = (struct buf)BUF_INIT;
 }
 
 void buf_release(struct buf *buf)

@@ -14,6 +14,9 @@ struct buf {
 	bool failed;
 };
 
+extern char buf_empty[1];
+#define BUF_INIT {.data = buf_empty} /* the initializer of an empty one */
+
 void buf_init(struct buf *buf);
 void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* keeps the memory */

@@ -37,9 +37,8 @@ static void log_write(struct buf *text)
 /* Makes the message safe to print: it may hold text from other processes, which a terminal must not interpret. */
 static void add_message(struct buf *line, const char *format, va_list args)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 
-	buf_init(&text);
 	buf_vprintf(&text, format, args);
 	text_add_line(line, text.data);
 	buf_release(&text);
@@ -65,12 +64,11 @@ void log_print(enum log_level level, const char *format, ...)
 {
 	static const char *const prefixes[] = {"duet: error: ", "duet: warning: ", "duet: ", "duet: debug: "};
 	static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
-	struct buf line;
+	struct buf line = BUF_INIT;
 	va_list args;
 
 	if (level > max_level)
 		return;
-	buf_init(&line);
 	if (progress_shown)
 		buf_add_str(&line, ERASE_LINE);
 	progress_shown = false;
@@ -85,12 +83,11 @@ void log_print(enum log_level level, const char *format, ...)
 
 void log_progress(const char *format, ...)
 {
-	struct buf line;
+	struct buf line = BUF_INIT;
 	va_list args;
 
 	if (!isatty(STDERR_FILENO))
 		return;
-	buf_init(&line);
 	buf_add_str(&line, ERASE_LINE);
 	va_start(args, format);
 	add_message(&line, format, args);

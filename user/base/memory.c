@@ -75,11 +75,10 @@ size_t memory_data(void)
 {
 	unsigned long pages = 0;
 	char *next;
-	struct buf text;
+	struct buf text = BUF_INIT;
 
 	if (IS_SANITIZED)
 		return __sanitizer_get_current_allocated_bytes();
-	buf_init(&text);
 	if (!io_read_file(AT_FDCWD, "/proc/self/statm", STATM_BYTES, &text)) {
 		next = text.data;
 		for (int i = 0; i <= STATM_DATA; i++)
@@ -98,10 +97,9 @@ static size_t status_bytes(const char *status, const char *key)
 
 void memory_resident(struct memory_resident *ret)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 
 	*ret = (struct memory_resident){0};
-	buf_init(&text);
 	if (!io_read_file(AT_FDCWD, "/proc/self/status", STATUS_BYTES, &text)) {
 		ret->own = IS_SANITIZED ? memory_data() : status_bytes(text.data, "\nRssAnon:");
 		ret->files = status_bytes(text.data, "\nRssFile:");

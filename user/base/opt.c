@@ -123,10 +123,9 @@ static const struct opt *find_option(const struct opt *rows, const char *arg, co
 static int store(const struct opt *row, const char *name, int name_len, const char *value, void *options,
 		 struct buf *why)
 {
-	struct buf reason;
+	struct buf reason = BUF_INIT;
 	int err;
 
-	buf_init(&reason);
 	err = row->parse((char *)options + row->offset, value, &reason);
 	if (err < 0)
 		buf_printf(why, "%.*s '%s': %s", name_len, name, value ? value : "", reason.data);
@@ -217,9 +216,8 @@ static size_t columns_of(const char *text)
 /* Appends " (one, two)". */
 static void help_choices(const struct opt *row, struct buf *out)
 {
-	struct buf words;
+	struct buf words = BUF_INIT;
 
-	buf_init(&words);
 	row->choices(&words);
 	for (char *rest = words.data, *word; (word = strsep(&rest, "\n")) && *word;)
 		buf_printf(out, "%s%s", word == words.data ? " (" : ", ", word);
@@ -229,10 +227,9 @@ static void help_choices(const struct opt *row, struct buf *out)
 
 static void help_row(const struct opt *row, bool has_choices, struct buf *out)
 {
-	struct buf spelling;
+	struct buf spelling = BUF_INIT;
 	size_t columns;
 
-	buf_init(&spelling);
 	if (row->letter)
 		buf_printf(&spelling, "  -%c%s", row->letter, row->word ? ", " : "");
 	else

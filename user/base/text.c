@@ -77,9 +77,8 @@ void text_add_lines(struct buf *out, const char *text)
 
 void text_clean_lines(struct buf *text)
 {
-	struct buf lines;
+	struct buf lines = BUF_INIT;
 
-	buf_init(&lines);
 	text_add_lines(&lines, text->data);
 	buf_clear(text);
 	buf_add(text, lines.data, lines.len);
@@ -183,9 +182,8 @@ void text_add_surrogates(struct buf *out, const char *text)
 
 void text_copy_surrogates(char *to, size_t size, const char *text)
 {
-	struct buf copy;
+	struct buf copy = BUF_INIT;
 
-	buf_init(&copy);
 	text_add_surrogates(&copy, text);
 	snprintf(to, size, "%s", copy.data);
 	buf_release(&copy);

@@ -172,9 +172,8 @@ static uint32_t class_row(struct naming *n)
 {
 	bool is_outside = n->object_class->about == DUET_CLASS_OUTSIDE;
 	struct frame frame = {.kind = FRAME_CLASS, .bci = is_outside ? FRAME_BCI_OUTSIDE : -1};
-	struct buf name;
+	struct buf name = BUF_INIT;
 
-	buf_init(&name);
 	class_name_add(&name, (const char *)(n->object_class + 1), n->object_class->bytes);
 	frame.name = string_row(n, name.data);
 	buf_release(&name);
@@ -203,10 +202,9 @@ static void add_latin1(struct buf *out, unsigned char byte)
 static int push_user_event(struct naming *n)
 {
 	const char *type = (const char *)(n->span + 1), *end = type + n->span->bytes;
-	struct buf data;
+	struct buf data = BUF_INIT;
 	int err;
 
-	buf_init(&data);
 	buf_add_str(&data, type);
 	err = push_text(n, &data);
 	buf_clear(&data);
@@ -221,12 +219,11 @@ static int push_user_event(struct naming *n)
 /* The tag is the program's own text. A span without one has a frame without a name. */
 static int push_span(struct naming *n)
 {
-	struct buf tag;
+	struct buf tag = BUF_INIT;
 	int err;
 
 	if (n->span->type == DUET_ATTRIBUTE_USER)
 		return push_user_event(n);
-	buf_init(&tag);
 	buf_add(&tag, n->span + 1, n->span->bytes);
 	if (tag.len)
 		buf_cut(&tag, text_join_surrogates(tag.data, tag.len));
@@ -254,10 +251,9 @@ static int push_state_text(struct naming *n, struct buf *text)
 /* What an attribute tells: the request and the file of an I/O, or what time was spent on. */
 static int push_detail_frames(struct naming *n)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	int err = 0;
 
-	buf_init(&text);
 	if (n->resource) {
 		resource_request(n->resource, &text);
 		err = push_state_text(n, &text);
@@ -360,9 +356,8 @@ static size_t first_after_constructors(const struct naming *n, size_t first)
 {
 	size_t after = first;
 	uint32_t wanted, class;
-	struct buf name;
+	struct buf name = BUF_INIT;
 
-	buf_init(&name);
 	class_name_add(&name, (const char *)(n->object_class + 1), n->object_class->bytes);
 	wanted = intern_known(&n->profile->strings, name.data);
 	for (; first < n->splice->frames.len; first++) {

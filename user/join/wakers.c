@@ -99,11 +99,10 @@ static uint32_t *stack_frames(const struct profile *profile, uint32_t node, size
 /* Writes the names that the drivers gave, "eth0" or "ata1,ata2", cut to `room` bytes; the number if there are none. */
 static void device_name(uint32_t number, char *ret, size_t room)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	char path[64];
 	size_t len = 0;
 
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/sys/kernel/irq/%u/actions", number); /* Linux 4.9 */
 	if (!io_read_file(AT_FDCWD, path, DEVICES_BYTES, &text))
 		len = strcspn(text.data, "\n");

@@ -67,9 +67,8 @@ static uint64_t plan_retry(struct agent *agent)
 static void on_failed_agent(struct jvms *jvms, struct agent *agent)
 {
 	bool is_reported = jvm_process(agent->origin.process)->attach_failures;
-	struct buf left;
+	struct buf left = BUF_INIT;
 
-	buf_init(&left);
 	read_instead(jvms, agent);
 	add_left(jvms, agent, &left);
 	if (agent_may_try_again(agent) && jvm_process(agent->origin.process)->attach_failures < RETRIES)

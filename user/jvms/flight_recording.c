@@ -161,12 +161,10 @@ static int judge(const struct flight_recording *recording, const struct buf *rep
 __attribute__((format(printf, 4, 5))) static int order(const struct flight_recording *recording, const char *done,
 						       struct buf *why, const char *format, ...)
 {
-	struct buf command, reply;
+	struct buf command = BUF_INIT, reply = BUF_INIT;
 	va_list args;
 	int err = 0;
 
-	buf_init(&command);
-	buf_init(&reply);
 	va_start(args, format);
 	buf_vprintf(&command, format, args);
 	va_end(args);
@@ -280,9 +278,8 @@ int flight_recording_update(struct flight_recording *recording, bool is_end, boo
 
 void flight_recording_release(struct flight_recording *recording)
 {
-	struct buf why;
+	struct buf why = BUF_INIT;
 
-	buf_init(&why);
 	if (recording->is_running)
 		(void)order(recording, "Stopped", &why, "JFR.stop name=%s", recording->name);
 	flight_folder_release(&recording->folder);

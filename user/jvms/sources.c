@@ -94,12 +94,11 @@ bool sources_needs_layout(const struct jvms *jvms, const struct process *process
 
 void sources_probe(const struct jvms *jvms, struct process *process)
 {
-	struct buf why;
+	struct buf why = BUF_INIT;
 
 	if (jvm_process(process)->has_tlabs || !sources_has_probes(jvms, process))
 		return;
 	jvm_process(process)->has_tlabs = true;
-	buf_init(&why);
 	if (!engine_probe_tlabs(jvms->of.engine, process, &why))
 		log_debug("JVM %d: its allocations are probed", process->pid);
 	else if (!process_is_ending(process))

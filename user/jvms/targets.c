@@ -152,14 +152,12 @@ static void say_natives(const struct jvms *jvms, const char *list, const char *m
 
 static int take_natives(struct jvms *jvms)
 {
-	struct buf list, missing;
+	struct buf list = BUF_INIT, missing = BUF_INIT;
 
 	for (size_t i = 0; i < jvms->options->pids.len; i++)
 		jvms->natives += has_no_agent(jvms, target(jvms, i));
 	if (!jvms->natives)
 		return 0;
-	buf_init(&list);
-	buf_init(&missing);
 	list_natives(jvms, &list);
 	if (event_list_has_ticks(&jvms->options->events) && event_list_has_taps(&jvms->options->events))
 		buf_add_str(&missing, ", and no samples of ");

@@ -40,11 +40,9 @@
 static size_t cgroup_limit(const struct cgroup_tree *tree, struct buf *path)
 {
 	size_t least = SIZE_MAX;
-	struct buf text, file;
+	struct buf text = BUF_INIT, file = BUF_INIT;
 	char *slash;
 
-	buf_init(&text);
-	buf_init(&file);
 	while ((slash = strrchr(path->data, '/'))) {
 		buf_clear(&text);
 		buf_clear(&file);
@@ -65,9 +63,8 @@ static size_t own_cgroup_limit(void)
 {
 	size_t bytes = SIZE_MAX;
 	struct cgroup_tree tree;
-	struct buf path;
+	struct buf path = BUF_INIT;
 
-	buf_init(&path);
 	if (!cgroup_tree_open(&tree) && !cgroup_of_process(getpid(), false, &path) && !path.failed)
 		bytes = cgroup_limit(&tree, &path);
 	cgroup_tree_release(&tree);

@@ -193,7 +193,7 @@ static void report_change(struct overhead *overhead, uint64_t now_ns)
 		.every = overhead->pace.every,
 		.percent = overhead->pace.percent,
 	};
-	struct buf events;
+	struct buf events = BUF_INIT;
 
 	overhead->change_count++;
 	if (overhead->changes.len == OVERHEAD_CHANGES)

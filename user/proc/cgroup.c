@@ -218,11 +218,10 @@ void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths)
 
 int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	char path[32];
 	int err;
 
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
 	err = io_read_file(AT_FDCWD, path, MEMBERSHIP_MAX, &text);
 	if (!err)
@@ -275,11 +274,10 @@ static int open_below(const char *mount, const char *membership, const char *con
 void cgroup_freezer_open(struct cgroup_freezer *freezer, pid_t pid)
 {
 	struct cgroup_tree tree;
-	struct buf text;
+	struct buf text = BUF_INIT;
 	char path[32];
 
 	*freezer = (struct cgroup_freezer){-1, -1};
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
 	if (!io_read_file(AT_FDCWD, path, MEMBERSHIP_MAX, &text)) {
 		freezer->v1 = open_below("/sys/fs/cgroup/freezer", text.data, "freezer", "freezer.state");

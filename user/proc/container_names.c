@@ -204,12 +204,11 @@ static void try_containerd(const char *root, const char *path, struct container_
 
 void container_names_read(const char *root, const char *path, struct container_ref *ref, struct container_names *ret)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 
 	*ret = (struct container_names){0};
 	if (ref->delegated)
 		return;
-	buf_init(&text);
 	if (ref->kind == CONTAINER_NONE)
 		try_containerd(root, path, ref, &text, ret);
 	else if (ref->kind == CONTAINER_DOCKER)

@@ -122,12 +122,11 @@ static struct container *add_gone(struct containers *containers, uint64_t cgroup
 const struct container *containers_get(struct containers *containers, uint64_t cgroup_id)
 {
 	struct container *known = map_get_ptr(&containers->by_id, cgroup_id);
-	struct buf path;
+	struct buf path = BUF_INIT;
 	int err;
 
 	if (known)
 		return known;
-	buf_init(&path);
 	err = cgroup_path(&containers->tree, cgroup_id, &path);
 	if (!err) {
 		known = add(containers, &containers->by_id, cgroup_id, path.data);
@@ -144,10 +143,9 @@ const struct container *containers_get(struct containers *containers, uint64_t c
 const struct container *containers_of_process(struct containers *containers, pid_t pid)
 {
 	const struct container *found = NULL;
-	struct buf paths;
+	struct buf paths = BUF_INIT;
 	char *next;
 
-	buf_init(&paths);
 	(void)cgroup_of_process(pid, true, &paths);
 	next = paths.data;
 	while (!found && *next) {

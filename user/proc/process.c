@@ -406,10 +406,9 @@ static int proc_read_status(pid_t pid, struct buf *status)
 int process_read_leader(pid_t tid, pid_t *ret_pid)
 {
 	const char *field;
-	struct buf status;
+	struct buf status = BUF_INIT;
 	int err;
 
-	buf_init(&status);
 	err = proc_read_status(tid, &status);
 	field = err ? NULL : status_field(status.data, "\nTgid:");
 	if (field)
@@ -420,10 +419,9 @@ int process_read_leader(pid_t tid, pid_t *ret_pid)
 
 int process_read_uid(pid_t pid, uid_t *ret_uid)
 {
-	struct buf status;
+	struct buf status = BUF_INIT;
 	int err;
 
-	buf_init(&status);
 	err = proc_read_status(pid, &status);
 	if (!err)
 		status_ids(status.data, "\nUid:", NULL, ret_uid);
@@ -444,11 +442,10 @@ uint64_t process_cpu_ns(pid_t pid)
 
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	char path[64];
 	int err;
 
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
 	err = io_read_file(AT_FDCWD, path, SCHEDSTAT_MAX, &text);
 	if (!err)
@@ -547,10 +544,9 @@ int process_list(pid_t **ret_pids, size_t *ret_count)
 
 void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	char path[64];
 
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	if (io_read_file(AT_FDCWD, path, size, &text) < 0)
 		buf_clear(&text);

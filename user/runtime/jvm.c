@@ -91,10 +91,9 @@ const struct jvm *jvm_other(const struct jvm *jvm)
 
 static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t len)
 {
-	struct buf name;
+	struct buf name = BUF_INIT;
 	uint32_t id;
 
-	buf_init(&name);
 	class_name_add(&name, signature, len);
 	id = name.failed ? 0 : intern_bytes(jvm->strings, name.data, (uint32_t)name.len);
 	buf_release(&name);

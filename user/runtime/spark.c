@@ -186,10 +186,9 @@ static void read_line(const char *at, const char *end, struct buf *out)
 int spark_from_properties(const char *text, size_t len, struct buf *out)
 {
 	const char *end = text + len;
-	struct buf name;
+	struct buf name = BUF_INIT;
 	int err;
 
-	buf_init(&name);
 	for (const char *line_end; text < end; text = line_end + 1) {
 		line_end = memchr(text, '\n', (size_t)(end - text));
 		line_end = line_end ? line_end : end;

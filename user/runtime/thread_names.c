@@ -88,10 +88,9 @@ int thread_names_apply(struct thread_names *names, struct intern *strings, const
 static bool agrees(const char *name, const char *comm)
 {
 	char middle[DUET_COMM_LEN];
-	struct buf bytes;
+	struct buf bytes = BUF_INIT;
 	bool agrees;
 
-	buf_init(&bytes);
 	text_add_surrogates(&bytes, name);
 	if (bytes.failed || bytes.len < DUET_COMM_LEN) {
 		agrees = !strcmp(bytes.data, comm);

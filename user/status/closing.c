@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "status/closing.h"
 
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "event/options.h"
@@ -44,10 +43,9 @@ void closing_progress(const struct report *report)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	struct headline now;
-	struct buf text;
+	struct buf text = BUF_INIT;
 
 	closing_now(report, now_ns, &now);
-	buf_init(&text);
 	buf_printf(&text, "%.0f ", (double)now.duration_ns / NS_PER_SEC);
 	if (report->options->duration_ns)
 		buf_printf(&text, "of %.0f ", (double)report->options->duration_ns / NS_PER_SEC);
@@ -180,13 +178,12 @@ static void report_next(const struct report *report)
 void closing_print(const struct report *report, const char *where, bool is_shown)
 {
 	struct headline headline;
-	struct buf line;
+	struct buf line = BUF_INIT;
 
 	headline_of_profile(&headline, report->profile);
 	headline.samples = report->outcomes->samples; /* of all windows */
 	if (report->options->window_ns) /* the profile has those of the last window */
 		headline.subject[0] = '\0';
-	buf_init(&line);
 	headline_text(&headline, "-v lists all", &line);
 	if (!is_shown)
 		log_info("%s%s%s", line.data, *where ? " → " : "", where);

@@ -46,7 +46,7 @@ static void fact_of_duration(const struct report *report)
 static void facts_of_sampling(const struct report *report)
 {
 	struct profile *profile = report->profile;
-	struct buf events;
+	struct buf events = BUF_INIT;
 
 	buf_init(&events);
 	event_list_text(&report->options->events, 1, &events);
@@ -270,7 +270,7 @@ static void facts_of_jvms(const struct report *report)
 static void fact_of_interval(const struct report *report, const struct overhead_change *change)
 {
 	uint64_t start_ns = report->profile->start_ns;
-	struct buf events;
+	struct buf events = BUF_INIT;
 
 	buf_init(&events);
 	event_list_text(&report->options->events, change->every, &events);
@@ -301,7 +301,7 @@ static void fact_of_rarity(const struct report *report)
 {
 	const struct profile *profile = report->profile;
 	double rarer = overhead_rarer(report->overhead, profile->start_ns, profile->end_ns);
-	struct buf events;
+	struct buf events = BUF_INIT;
 
 	if (rarer < 2)
 		return;

@@ -184,12 +184,10 @@ static void answer_http(const struct status *status, struct status_client *clien
 {
 	static const char *const pages[] = {"GET /metrics ", "GET / "};
 	bool is_found = false;
-	struct buf body, text;
+	struct buf body = BUF_INIT, text = BUF_INIT;
 
 	for (size_t i = 0; i < 2; i++)
 		is_found |= !strncmp(client->request, pages[i], strlen(pages[i]));
-	buf_init(&body);
-	buf_init(&text);
 	if (is_found)
 		status->answer(status->context, false, &body);
 	else
@@ -213,9 +211,8 @@ static bool may_ask(int fd)
 
 static void answer_control(const struct status *status, int fd)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 
-	buf_init(&text);
 	if (may_ask(fd))
 		status->answer(status->context, true, &text);
 	(void)!send(fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -80,9 +80,8 @@ static uint32_t command_of(struct profile *profile, struct buf *arguments)
  */
 static void read_rest(struct profile *profile, int proc_fd, struct profile_usage *usage)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 
-	buf_init(&text);
 	(void)io_read_file(proc_fd, "status", STATUS_MAX, &text); /* on an error, use what was read */
 	parse_status(text.data, usage);
 	buf_clear(&text);

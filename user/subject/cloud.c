@@ -53,9 +53,8 @@ static void read_amazon(struct cloud *cloud, const char *root, struct buf *line)
 
 static void read_firmware(struct cloud *cloud, const char *root)
 {
-	struct buf line;
+	struct buf line = BUF_INIT;
 
-	buf_init(&line);
 	read_amazon(cloud, root, &line);
 	if (!strcmp(firmware(root, "product_name", &line), "Google Compute Engine"))
 		buf_add_str(&cloud->provider, "gcp");
@@ -75,10 +74,9 @@ static void add_member(const json_t *object, const char *key, struct buf *out)
 /* The keys are the same in every cloud. cloud-init writes "v1" since 18.4. Unknown values are null. */
 static void read_cloud_init(struct cloud *cloud, const char *root)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	json_t *data = NULL, *v1;
 
-	buf_init(&text);
 	if (!read_file(root, CLOUD_INIT, CLOUD_INIT_MAX, &text))
 		data = json_loadb(text.data, text.len, 0, NULL);
 	v1 = json_object_get(data, "v1");

@@ -127,9 +127,8 @@ static void read_ticks(struct buf *text, uint64_t *ret_busy, uint64_t *ret_all)
 
 void host_read_cpu(uint64_t *ret_busy_ns, uint64_t *ret_all_ns)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 
-	buf_init(&text);
 	read_ticks(&text, ret_busy_ns, ret_all_ns);
 	*ret_busy_ns *= NS_PER_SEC / 100; /* USER_HZ is 100 */
 	*ret_all_ns *= NS_PER_SEC / 100;
@@ -150,9 +149,8 @@ static void describe_load(struct host *host, struct profile_host *about, struct 
 void host_open(struct host *host)
 {
 	struct timespec boot;
-	struct buf text;
+	struct buf text = BUF_INIT;
 
-	buf_init(&text);
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	host->spawned_boot_ns = (uint64_t)boot.tv_sec * NS_PER_SEC + (uint64_t)boot.tv_nsec;
 	host->spawned_realtime_ns = clock_realtime_ns();
@@ -162,10 +160,8 @@ void host_open(struct host *host)
 
 void host_describe_machine(const struct host *host, struct profile *profile)
 {
-	struct buf text, value;
+	struct buf text = BUF_INIT, value = BUF_INIT;
 
-	buf_init(&text);
-	buf_init(&value);
 	describe_names(profile);
 	describe_system(profile, &text, &value);
 	describe_cloud(profile);
@@ -178,10 +174,9 @@ void host_describe_machine(const struct host *host, struct profile *profile)
 
 void host_describe(struct host *host, struct profile *profile)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 
 	host_describe_machine(host, profile);
-	buf_init(&text);
 	describe_load(host, &profile->host, &text);
 	buf_release(&text);
 }

@@ -66,13 +66,10 @@ static void find_application(struct owners *owners, struct process *process, con
 {
 	struct subject *subject = subject_of(process);
 	struct intern *strings = &owners->profile->strings;
-	struct buf name, id, executed_as;
+	struct buf name = BUF_INIT, id = BUF_INIT, executed_as = BUF_INIT;
 	size_t len;
 	int err;
 
-	buf_init(&name);
-	buf_init(&id);
-	buf_init(&executed_as);
 	program_executed_as(process, &executed_as);
 	program_libjvm(process, libjvm, &id);
 	err = program_name(process, &name);
@@ -92,9 +89,8 @@ static void find_application(struct owners *owners, struct process *process, con
 
 static void find_vm_flags(struct owners *owners, struct process *process)
 {
-	struct buf flags;
+	struct buf flags = BUF_INIT;
 
-	buf_init(&flags);
 	if (!program_vm_flags(process, process_age_ns(process) < NAMELESS_NS, &flags) && is_still(process))
 		subject_of(process)->vm_flags = intern_str(&owners->profile->strings, flags.data);
 	buf_release(&flags);
@@ -140,11 +136,9 @@ void owners_new_profile(struct process *process, struct intern_move *move)
 /* Returns the id of the current cgroup from /proc; 0 when unknown. */
 static uint64_t cgroup_of(const struct owners *owners, const struct process *process)
 {
-	struct buf line, path;
+	struct buf line = BUF_INIT, path = BUF_INIT;
 	uint64_t id = 0;
 
-	buf_init(&line);
-	buf_init(&path);
 	if (!cgroup_of_process(process->pid, false, &line) && line.len && is_still(process))
 		(void)cgroup_find(&owners->containers.tree, line.data, &id, &path);
 	buf_release(&path);
@@ -155,9 +149,8 @@ static uint64_t cgroup_of(const struct owners *owners, const struct process *pro
 static void fill_container(struct owners *owners, const struct container *container, struct profile_owner *owner)
 {
 	struct intern *strings = &owners->profile->strings;
-	struct buf label;
+	struct buf label = BUF_INIT;
 
-	buf_init(&label);
 	container_label(container, &label);
 	owner->container = intern_str(strings, label.data);
 	owner->container_kind = intern_str(strings, container_kind_name(container->ref.kind));
@@ -193,10 +186,9 @@ static bool is_container_listed(struct owners *owners, const struct process *pro
 {
 	uint64_t cgroup_id = cgroup_of(owners, process);
 	const struct container *container = container_of(owners, process, cgroup_id);
-	struct buf label;
+	struct buf label = BUF_INIT;
 	bool is_listed;
 
-	buf_init(&label);
 	container_label(container, &label);
 	is_listed = filter_match(patterns, label.data) || filter_match(patterns, container->names.name) ||
 		    filter_match(patterns, container->ref.id) ||

@@ -49,10 +49,9 @@ int program_arguments(pid_t pid, struct buf *arguments)
 
 static int name_by_arguments(pid_t pid, struct buf *name)
 {
-	struct buf arguments;
+	struct buf arguments = BUF_INIT;
 	int err;
 
-	buf_init(&arguments);
 	err = program_arguments(pid, &arguments);
 	if (!err)
 		err = application_from_arguments(arguments.data, arguments.len, name);
@@ -90,10 +89,9 @@ int program_counters(const struct process *process, struct buf *counters)
 static int name_by_counter(const struct process *process, struct buf *name)
 {
 	char command[COMMAND_MAX];
-	struct buf counters;
+	struct buf counters = BUF_INIT;
 	int err;
 
-	buf_init(&counters);
 	err = program_counters(process, &counters);
 	if (!err)
 		err = hsperfdata_string(counters.data, counters.len, "sun.rt.javaCommand", command, sizeof(command));
@@ -112,9 +110,8 @@ int program_name(const struct process *process, struct buf *name)
 
 void program_executed_as(const struct process *process, struct buf *name)
 {
-	struct buf arguments;
+	struct buf arguments = BUF_INIT;
 
-	buf_init(&arguments);
 	if (!program_arguments(process->pid, &arguments) && arguments.data[0] == '/')
 		buf_add_str(name, arguments.data);
 	else if (process->executable)
@@ -162,10 +159,9 @@ static int add_counted(const struct buf *counters, const char *name, struct vm_f
 
 static int add_counted_flags(const struct process *process, struct vm_flags *flags, bool *ret_is_cut)
 {
-	struct buf counters;
+	struct buf counters = BUF_INIT;
 	int err;
 
-	buf_init(&counters);
 	err = program_counters(process, &counters);
 	if (!err)
 		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* options from files */
@@ -177,10 +173,9 @@ static int add_counted_flags(const struct process *process, struct vm_flags *fla
 
 static void add_argument_flags(pid_t pid, struct vm_flags *flags)
 {
-	struct buf arguments;
+	struct buf arguments = BUF_INIT;
 	const char *program;
 
-	buf_init(&arguments);
 	if (!program_arguments(pid, &arguments)) {
 		program = application_find(arguments.data, arguments.len);
 		if (program)
@@ -226,11 +221,9 @@ static int version_of_release(pid_t pid, const char *home, struct buf *version)
 {
 	static const char key[] = "JAVA_VERSION=\"";
 	const char *at;
-	struct buf path, text;
+	struct buf path = BUF_INIT, text = BUF_INIT;
 	int err;
 
-	buf_init(&path);
-	buf_init(&text);
 	buf_printf(&path, "%s/release", home);
 	err = read_text(pid, path.data, &text);
 	at = err ? NULL : strstr(text.data, key);
@@ -260,10 +253,9 @@ static int version_by_release(const struct process *process, struct buf *version
 int program_java_version(const struct process *process, struct buf *version)
 {
 	char text[64] = "";
-	struct buf counters;
+	struct buf counters = BUF_INIT;
 	int err;
 
-	buf_init(&counters);
 	err = program_counters(process, &counters);
 	if (!err)
 		err = hsperfdata_string(counters.data, counters.len, "java.property.java.version", text, sizeof(text));
@@ -278,10 +270,9 @@ int program_java_version(const struct process *process, struct buf *version)
 
 static int read_properties(pid_t pid, const char *path, struct buf *name)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	int err;
 
-	buf_init(&text);
 	err = read_text(pid, path, &text);
 	if (!err)
 		err = spark_from_properties(text.data, text.len, name);
@@ -293,7 +284,7 @@ static int read_properties(pid_t pid, const char *path, struct buf *name)
 static int read_properties_at(pid_t pid, const char *path, struct buf *name)
 {
 	char link[32], folder[PATH_MAX];
-	struct buf whole;
+	struct buf whole = BUF_INIT;
 	ssize_t len;
 	int err;
 
@@ -304,7 +295,6 @@ static int read_properties_at(pid_t pid, const char *path, struct buf *name)
 	if (len < 0)
 		return -errno;
 	folder[len] = '\0';
-	buf_init(&whole);
 	buf_printf(&whole, "%s/%s", folder, path);
 	err = read_properties(pid, whole.data, name);
 	buf_release(&whole);
@@ -326,11 +316,9 @@ static void find_spark_name(pid_t pid, const struct spark *spark, struct buf *na
 
 void program_add_spark(pid_t pid, struct buf *application)
 {
-	struct buf arguments, name;
+	struct buf arguments = BUF_INIT, name = BUF_INIT;
 	struct spark spark;
 
-	buf_init(&arguments);
-	buf_init(&name);
 	if (!program_arguments(pid, &arguments)) {
 		spark_from_arguments(arguments.data, arguments.len, &spark);
 		find_spark_name(pid, &spark, &name);

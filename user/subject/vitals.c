@@ -139,12 +139,10 @@ static void add_command(struct vitals *vitals, struct profile_note *note, const 
 {
 	const char *end = arguments->data + arguments->len, *first = arguments->data + strlen(arguments->data) + 1;
 	const char *program = application_find(arguments->data, arguments->len);
-	struct buf options, command;
+	struct buf options = BUF_INIT, command = BUF_INIT;
 
 	if (!arguments->len || first > end)
 		return;
-	buf_init(&options);
-	buf_init(&command);
 	add_words(&options, first, program ? program : end);
 	if (program)
 		add_words(&command, program, end);
@@ -156,9 +154,8 @@ static void add_command(struct vitals *vitals, struct profile_note *note, const 
 
 static void add_once(struct vitals *vitals, struct profile_note note, const struct process *process)
 {
-	struct buf arguments;
+	struct buf arguments = BUF_INIT;
 
-	buf_init(&arguments);
 	note.kind = PROFILE_NOTE_PROPERTY;
 	if (!program_arguments(process->pid, &arguments) && arguments.len) {
 		add_given(vitals, &note, &arguments);
@@ -270,9 +267,8 @@ static void add_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct pr
 void vitals_report(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns)
 {
 	const struct profile_note note = {.time_ns = now_ns, .pid = (uint32_t)process->pid};
-	struct buf counters;
+	struct buf counters = BUF_INIT;
 
-	buf_init(&counters);
 	if (!process->exited) {
 		(void)program_counters(process, &counters);
 		if (!jvm->is_recorded)

@@ -86,12 +86,11 @@ static bool try_path(const struct search *search, pid_t root, const char *path)
 
 static bool try_build_id(const struct search *search, pid_t root)
 {
-	struct buf path;
+	struct buf path = BUF_INIT;
 	bool taken;
 
 	if (search->file->build_id_len < 2)
 		return false;
-	buf_init(&path);
 	buf_printf(&path, DEBUG_ROOT "/.build-id/%02x/", search->file->build_id[0]);
 	for (size_t i = 1; i < search->file->build_id_len; i++)
 		buf_printf(&path, "%02x", search->file->build_id[i]);
@@ -107,11 +106,10 @@ static bool try_debuglink(const struct search *search, pid_t root, const char *p
 	static const char *const formats[] = {"%.*s%s", "%.*s.debug/%s", DEBUG_ROOT "%.*s%s"};
 	const char *slash = strrchr(path, '/');
 	bool taken = false;
-	struct buf buf;
+	struct buf buf = BUF_INIT;
 
 	if (!search->file->debuglink[0] || !slash)
 		return false;
-	buf_init(&buf);
 	for (size_t i = 0; !taken && i < sizeof(formats) / sizeof(*formats); i++) {
 		buf_clear(&buf);
 		buf_printf(&buf, formats[i], (int)(slash + 1 - path), path, search->file->debuglink);
@@ -232,7 +230,7 @@ static int add_symbols(struct elf_file *file, struct buf *image)
 
 void mini_debug_apply(struct elf_file *file, int fd, const char *path)
 {
-	struct buf image;
+	struct buf image = BUF_INIT;
 	GElf_Shdr shdr;
 	struct elf_reader reader;
 	Elf_Scn *section;
@@ -241,7 +239,6 @@ void mini_debug_apply(struct elf_file *file, int fd, const char *path)
 
 	if (elf_reader_open(&reader, fd) < 0)
 		return;
-	buf_init(&image);
 	section = elf_reader_find(&reader, ".gnu_debugdata", &shdr);
 	data = section ? elf_reader_section(&reader, section, &shdr) : NULL;
 	if (data && !elf_reader_take(&reader, MAX_DECODER_BYTES + 2 * MAX_BYTES)) /* `image` grows by doubling */

@@ -76,14 +76,13 @@ static bool demangle_rust(const char *name, struct buf *out)
 {
 	char with_h[DEMANGLE_MAX_INPUT + 1], with_j[DEMANGLE_MAX_INPUT + 1];
 	size_t start = out->len, same = 0;
-	struct buf other;
+	struct buf other = BUF_INIT;
 
 	strcpy(with_h, name);
 	strcpy(with_j, name);
 	if (!replace_binders(with_h, 'H'))
 		return demangle_plain(name, out);
 	replace_binders(with_j, 'J');
-	buf_init(&other);
 	if (demangle_plain(with_h, out) && demangle_plain(with_j, &other) && out->len - start == other.len)
 		for (; same < other.len; same++)
 			if (out->data[start + same] != other.data[same])
@@ -104,12 +103,11 @@ static bool demangle_name(const char *name, struct buf *out)
 bool demangle(const char *name, struct buf *out)
 {
 	const char *suffix = strstr(name, DEMANGLE_PLT_SUFFIX);
-	struct buf plain;
+	struct buf plain = BUF_INIT;
 	bool done;
 
 	if (!suffix || suffix[strlen(DEMANGLE_PLT_SUFFIX)])
 		return demangle_name(name, out);
-	buf_init(&plain);
 	buf_add(&plain, name, (size_t)(suffix - name));
 	done = demangle_name(plain.data, out);
 	if (done)

@@ -156,10 +156,9 @@ bool kallsyms_search(const char *path, const char *name, char *ret, size_t room)
 
 bool kallsyms_hidden(const char *path, struct buf *why)
 {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	bool hidden;
 
-	buf_init(&text);
 	(void)io_read_file(AT_FDCWD, path, MAX_HEAD, &text); /* ends in -EFBIG, but the head is enough */
 	hidden = !any_address(text.data);
 	buf_clear(&text);

@@ -115,9 +115,8 @@ static const char *keep_name(struct symbols *symbols, const char *text)
 static const char *offset_name(struct symbols *symbols, const char *module, uint64_t offset)
 {
 	const char *name;
-	struct buf buf;
+	struct buf buf = BUF_INIT;
 
-	buf_init(&buf);
 	buf_printf(&buf, "%s+0x%" PRIx64, module, offset);
 	name = keep_name(symbols, buf.data);
 	buf_release(&buf);
@@ -129,11 +128,10 @@ static const char *readable_name(struct symbols *symbols, const char *mangled)
 {
 	const char *known = map_get_ptr(&symbols->demangled, (uintptr_t)mangled);
 	const char *name = mangled;
-	struct buf buf;
+	struct buf buf = BUF_INIT;
 
 	if (mangled[0] != '_' || known)
 		return known ? known : mangled;
-	buf_init(&buf);
 	if (demangle(mangled, &buf) && buf.len)
 		name = keep_name(symbols, buf.data);
 	buf_release(&buf);

@@ -81,10 +81,9 @@ static unsigned long mount_id(int fd)
 {
 	const char *line;
 	unsigned long id = 0;
-	struct buf text;
+	struct buf text = BUF_INIT;
 	char path[40];
 
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	if (!io_read_file(AT_FDCWD, path, 4096, &text) && (line = strstr(text.data, "mnt_id:")))
 		id = strtoul(line + strlen("mnt_id:"), NULL, 10);

@@ -64,12 +64,11 @@ static void link_name(char *name, const struct writer *writer, const char *event
 /* Formats the event's part of a file name, before the extension: "" for the first event, ".page-faults" for another. */
 static void event_part(char *part, const struct profile *profile, const struct writer_options *style)
 {
-	struct buf name;
+	struct buf name = BUF_INIT;
 
 	part[0] = '\0';
 	if (!style->event)
 		return;
-	buf_init(&name);
 	writer_event_part(writer_event(profile, style), &name);
 	snprintf(part, NAME_BYTES / 2, ".%s", name.data);
 	buf_release(&name);
@@ -169,10 +168,8 @@ static bool is_foreign(int dir)
 
 static void put(FILE *out, const char *text)
 {
-	struct buf line, html;
+	struct buf line = BUF_INIT, html = BUF_INIT;
 
-	buf_init(&line);
-	buf_init(&html);
 	text_add_line(&line, text);
 	text_add_html(&html, line.data);
 	fputs(html.data, out);
@@ -261,10 +258,9 @@ static void put_windows(FILE *out, const struct window_list *list)
 static int write_list(const struct window_files *files, const struct window_list *list)
 {
 	struct io_output output;
-	struct buf path;
+	struct buf path = BUF_INIT;
 	int err;
 
-	buf_init(&path);
 	buf_printf(&path, "%s/" WINDOW_INDEX, files->folder);
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	buf_release(&path);
@@ -324,13 +320,12 @@ static int write_format(const struct window_files *files, const struct profile *
 	struct io_output output;
 	size_t extension_len;
 	const char *extension = writer_extension(writer, &extension_len);
-	struct buf path;
+	struct buf path = BUF_INIT;
 	size_t folder_len = strlen(files->folder) + 1;
 	char event[NAME_BYTES], ours[NAME_BYTES];
 	int err;
 
 	event_part(event, profile, style);
-	buf_init(&path);
 	buf_printf(&path, "%s/%s%s.%.*s", files->folder, name_for(ours, writer, name), event, (int)extension_len,
 		   extension);
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
@@ -365,11 +360,10 @@ static bool is_free(const struct window_files *files, const char *name)
 {
 	bool is_free = true;
 	char ours[NAME_BYTES];
-	struct buf path;
+	struct buf path = BUF_INIT;
 	struct stat st;
 	size_t len;
 
-	buf_init(&path);
 	for (size_t i = 0; is_free && writers[i]; i++) {
 		const char *extension = writer_extension(writers[i], &len);
 
@@ -446,12 +440,11 @@ static int open_folder(const struct window_files *files)
 static int try_folder(const struct window_files *files)
 {
 	struct io_output output;
-	struct buf path;
+	struct buf path = BUF_INIT;
 	int err = open_folder(files);
 
 	if (err < 0)
 		return err;
-	buf_init(&path);
 	buf_printf(&path, "%s/writable", files->folder); /* only its temporary file is created */
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	buf_release(&path);
