@@ -7,7 +7,7 @@
 #include "collect/records/parts.h"
 #include "fuzz.h"
 #include "join/join.h"
-#include "join/held.h"
+#include "join/decision.h"
 #include "join/resolve.h"
 #include "runtime/jvm.h"
 

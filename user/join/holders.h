@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "join/held.h"
+#include "join/decision.h"
 
 #define HOLDERS_PARTS 64 /* most parts of one wait */
 #define HOLDERS_KEEP_NS (60ull * 1000 * 1000 * 1000) /* for this long, longer waits lack their beginning */

@@ -14,7 +14,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "join/held.h"
+#include "join/decision.h"
 #include "join/holders.h"
 #include "join/join.h"
 #include "join/sink.h"

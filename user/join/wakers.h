@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "join/held.h"
+#include "join/decision.h"
 #include "profile/profile.h"
 
 #define WAKERS_WAIT_NS (2ull * 1000 * 1000 * 1000) /* longest wait of a sleep's sample for the record */

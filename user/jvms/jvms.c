@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "event/event.h"
-#include "jvms/failures.h"
 #include "jvms/readers.h"
 #include "jvms/sources.h"
 #include "profile/profile.h"
@@ -212,7 +211,7 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 	if (agent->reader && before == AGENT_RUNNING && agent->state == AGENT_GONE)
 		readers_replace_later(jvms, agent);
 	if (agent->state == AGENT_FAILED)
-		failures_note(jvms, agent);
+		readers_note_failure(jvms, agent);
 }
 
 /* Stops the agent of a JVM that shuts down once its samples are read and named: the JVM waits for that. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes that read JVMs from outside: starts them, and replaces those that end before their JVM. */
+/* The processes that read JVMs from outside, and what is done when one, or an agent, has failed. */
 #ifndef JVMS_READERS_H
 #define JVMS_READERS_H
 
@@ -17,11 +17,12 @@ void readers_replace_later(const struct jvms *jvms, struct agent *reader);
 /* Starts another reader to replace this one. Returns false if the JVM needs an agent instead. */
 bool readers_replace(struct jvms *jvms, struct agent *reader);
 
-/* Lets the failed reader's JVM get an agent. Says why once: a host may have hundreds of JVMs of one kind. */
-void readers_give_way(struct jvms *jvms, struct agent *reader);
 /* Returns why the JVM cannot be read, a part of a sentence; valid while the reader is. */
 const char *readers_why_unread(const struct agent *reader);
 /* Warns that the threads of this JVM have the kernel's names, if they do. */
 void readers_report_unnamed(struct jvms *jvms, const struct agent *agent);
+
+/* Call when an agent or a reader has failed: plans what is done instead, and reports it. */
+void readers_note_failure(struct jvms *jvms, struct agent *agent);
 
 #endif

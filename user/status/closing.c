@@ -7,7 +7,6 @@
 #include "join/outcomes.h"
 #include "limits/overhead.h"
 #include "profile/profile.h"
-#include "status/losses.h"
 #include "status/report.h"
 #include "writers/text/headline.h"
 
@@ -36,7 +35,7 @@ void closing_now(const struct report *report, uint64_t now_ns, struct headline *
 		.duration_ns = now_ns - report->started_ns,
 		.overhead = all_ns > 0 ? 100 * (double)overhead_sum(&cost) / all_ns : -1,
 	};
-	losses_each(report, add_loss, ret);
+	report_each_loss(report, add_loss, ret);
 }
 
 void closing_progress(const struct report *report)

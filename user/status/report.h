@@ -44,4 +44,9 @@ void report_facts(const struct report *report); /* adds them to the profile */
 void report_losses(const struct report *report); /* the profile's losses become those until now */
 void report_details(const struct report *report); /* prints the lines of -v, with the profile's losses */
 
+/* Called once for each cause, also if the count is 0. `name` is as in duet_counters.h. */
+typedef void (*loss_handler)(void *context, const char *name, const char *text, uint64_t count);
+/* Passes the losses so far: counted by BPF, agents and loader, or reported by AsyncGetCallTrace. */
+void report_each_loss(const struct report *report, loss_handler handler, void *context);
+
 #endif

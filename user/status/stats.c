@@ -18,7 +18,6 @@
 #include "limits/pool.h"
 #include "proc/process.h"
 #include "status/closing.h"
-#include "status/losses.h"
 #include "status/report.h"
 #include "writers/text/headline.h"
 
@@ -153,7 +152,7 @@ static int gather(struct stats *stats, const struct report *report)
 	add_samples(&to, report);
 	add_targets(&to, report);
 	add_cost(&to, report);
-	losses_each(report, add_loss, &to);
+	report_each_loss(report, add_loss, &to);
 	return to.err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "join/held.h"
+#include "join/decision.h"
 
 #include <stdlib.h>
 
