@@ -54,10 +54,7 @@ struct attach {
 	pid_t pid; /* of the JVM */
 	uid_t uid; /* the JVM's user */
 	uint64_t timeout_ns;
-	/*
-	 * CLOCK_MONOTONIC. The child has an earlier deadline of its own, but the target's user can stop the child. Call
-	 * attach_abort() when this deadline has passed.
-	 */
+	/* CLOCK_MONOTONIC; then call attach_abort(). The child's own is earlier, but its user can stop it. */
 	uint64_t deadline_ns;
 };
 

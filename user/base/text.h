@@ -11,10 +11,7 @@
 
 #include "base/buf.h"
 
-/*
- * Appends `text` as valid UTF-8 on one line. Control characters, ill-formed sequences, and characters that reorder or
- * break lines become '?', one for each byte.
- */
+/* Appends valid UTF-8 on one line: '?' for each byte that controls, is ill-formed, reorders or breaks lines. */
 void text_add_line(struct buf *out, const char *text);
 /* The same for several lines: '\n' is kept. */
 void text_add_lines(struct buf *out, const char *text);
@@ -43,10 +40,7 @@ size_t text_join_surrogates(char *text, size_t len);
 void text_add_surrogates(struct buf *out, const char *text);
 void text_copy_surrogates(char *to, size_t size, const char *text); /* the same; cut where it does not fit */
 
-/*
- * Returns the number of letters to change, insert or remove to turn one text into the other (edit distance). SIZE_MAX
- * when one of them has more than 32 letters.
- */
+/* Returns the letters to change, insert or remove (edit distance); SIZE_MAX if one text has more than 32. */
 size_t text_distance(const char *a, const char *b);
 
 #define TEXT_DISTANCE_MAX 32

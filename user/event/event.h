@@ -131,10 +131,7 @@ struct event_list {
 	size_t len;
 };
 
-/*
- * Parses -e: "cpu,page-faults=100", names with or without an interval, each at most once. Returns 0, or -EINVAL with
- * one sentence in `why`; then the list is unchanged.
- */
+/* Parses -e: "cpu,page-faults=100", each at most once. 0, or -EINVAL with `why` and an unchanged list. */
 int event_list_parse(struct event_list *list, const char *text, struct buf *why);
 /*
  * Adds an event that the list has not, and sets its interval, if `interval` is not NULL. A new one has its default, or

@@ -63,10 +63,7 @@ void pending_set_max_bytes(struct pending *pending, size_t bytes);
 void pending_add(struct pending *pending, const struct decision *decision);
 /* Calls join_run(), and adds the samples that lack nothing any more, or have waited long enough. */
 void pending_run(struct pending *pending, uint64_t now_ns);
-/*
- * Adds all samples of the process (of all processes if NULL) as they are. Call before it executes another program: its
- * mappings are those of the new one then.
- */
+/* Adds the samples of the process (NULL: of all) as they are. Call before an exec: mappings change then. */
 void pending_flush(struct pending *pending, const struct process *process);
 
 /* Returns the time of the oldest sample that is not in the profile yet, CLOCK_MONOTONIC; UINT64_MAX: none. */

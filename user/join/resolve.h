@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Turns a decided sample into a stack of the profile: splices it and gives names to its addresses and method ids. Most
- * stacks repeat, so the results are cached.
- */
+/* Turns a decided sample into a stack of the profile: splices and names it. Results are cached. */
 #ifndef JOIN_RESOLVE_H
 #define JOIN_RESOLVE_H
 

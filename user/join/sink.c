@@ -241,10 +241,7 @@ static uint64_t resolve_holders(struct sink *sink, const struct holding *parts, 
 	return all_ns;
 }
 
-/*
- * Adds a wait for a lock, in parts: a sample for each time that a thread held the lock, with the time of its end. A
- * part of no weight is none. Returns 0 or -ENOMEM.
- */
+/* Adds a wait for a lock: a sample for each holder's time, at its end. No part without weight. 0 or -ENOMEM. */
 static int add_held(struct sink *sink, const struct decision *of, struct resolved *resolved,
 		    const struct holding *parts, size_t count)
 {

@@ -207,10 +207,7 @@ static void note_bci(struct splicing *s, uint32_t index, int32_t bci)
 		s->out->verdict.bcis = bcis;
 }
 
-/*
- * True if the other witness's next frame has this method too. AsyncGetCallTrace may end where native code called Java;
- * the frames below that are not compared.
- */
+/* True if the other witness's next frame has this method, or it may have ended where native code called Java. */
 static bool confirm(struct splicing *s, const struct duet_java_frame *frame)
 {
 	if (!s->other || (s->other_next == s->other_depth && (s->after_call_stub || s->other_is_cut)))

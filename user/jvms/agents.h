@@ -58,10 +58,7 @@ struct agent {
 	/* Read from outside: pid of the process that reads and speaks the agent's protocol. 0: an agent in the JVM. */
 	pid_t reader;
 	uint32_t walks, cut; /* of a reader: samples of its JVM, and those whose walk was cut; see jvms_note_walk() */
-	/*
-	 * Reads the JVM from outside until this agent is running, or for good if it fails or is_native; or NULL. It has
-	 * a reference; see agent_set_outside().
-	 */
+	/* Reads the JVM until this agent runs, or for good; or NULL. It has a reference: agent_set_outside(). */
 	struct agent *outside;
 	int socket;
 	uint64_t begun_ns; /* CLOCK_MONOTONIC, before the process was touched */

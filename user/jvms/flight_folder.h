@@ -20,10 +20,7 @@ struct flight_folder {
 
 /* Makes the folder, with FLIGHT_SETTINGS. 0, or -errno as user_child_start() and user_child_await(). */
 int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_ticks, const char *settings);
-/*
- * Appends the contents of FLIGHT_FILE to `to`, and empties the file. The JVM may have ended by then. Returns 0 or
- * -errno: -ENODATA when it is empty or does not exist.
- */
+/* Moves FLIGHT_FILE's contents to the end of `to`. The JVM may have ended. 0 or -errno: -ENODATA: none. */
 int flight_folder_take(const struct flight_folder *folder, int to);
 void flight_folder_release(struct flight_folder *folder);
 

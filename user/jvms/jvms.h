@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The JVMs of a recording: notices them, attaches agents, retries, drops agents that are no longer needed, and frees
- * what belongs to processes that have ended.
- */
+/* The JVMs of a recording: notices them, attaches agents, tries again, and frees what is not needed any more. */
 #ifndef JVMS_JVMS_H
 #define JVMS_JVMS_H
 

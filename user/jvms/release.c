@@ -34,10 +34,7 @@ static bool is_over(const struct agent *agent)
 	       (!agent->retry_ns || agent->origin.process->exited);
 }
 
-/*
- * Returns true for a failed agent that is over at once: either it was replaced, or its process ended before it had a
- * ring. A busy host may start a JVM every second.
- */
+/* True for a failed agent that was replaced, or had no ring when its process ended: hosts start many JVMs. */
 static bool is_useless(const struct agent *agent)
 {
 	struct process *process = agent->origin.process;

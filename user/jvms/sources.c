@@ -44,10 +44,7 @@ static bool is_old(const struct jvms *jvms, const struct process *process)
 	       sources_is_old(jvms->child_libjvm);
 }
 
-/*
- * While the kernel sets a probe in a file, a process that maps the file too can keep the host from forking. Whoever
- * records the whole host says that he wants probes.
- */
+/* Who maps a file while a probe is set in it can keep the host from forking: with --host, --tlab asks for that. */
 bool sources_has_probes(const struct jvms *jvms, const struct process *process)
 {
 	bool is_wanted = jvms->options->tlab || (!jvms->options->host && is_old(jvms, process));

@@ -83,10 +83,7 @@ static int read_thread(const struct agent *agent, uint64_t *ret_ns)
 	return agent->host_tid ? process_read_thread_cpu(agent->origin.process->pid, agent->host_tid, ret_ns) : -ESRCH;
 }
 
-/*
- * host_tid is unknown for a thread that was never sampled. Such a thread costs next to nothing. The value that the JVM
- * claims is bounded, and neither sum ever shrinks.
- */
+/* host_tid is unknown for a thread never sampled, which is cheap. Claims are bounded; neither sum shrinks. */
 static void read_agent(struct agent *agent, uint64_t now_ns)
 {
 	uint64_t handler_ns = agent_handler_ns(agent), thread_ns;

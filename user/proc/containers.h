@@ -41,10 +41,7 @@ void containers_made(struct containers *containers, uint64_t cgroup_id, const ch
  * found has no path and no container: nothing is guessed.
  */
 const struct container *containers_get(struct containers *containers, uint64_t cgroup_id);
-/*
- * Returns the container that the process is in now, by its v1 cgroups, or NULL if it is in none. For hosts that use v1:
- * there every process is in the root of v2.
- */
+/* Returns the process's container now by its v1 cgroups, or NULL. For hosts with v1: v2 has only its root. */
 const struct container *containers_of_process(struct containers *containers, pid_t pid);
 
 /*

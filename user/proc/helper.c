@@ -238,10 +238,7 @@ static void await_all(void)
 	}
 }
 
-/*
- * The supervisor's loop: replaces the helper for every byte it receives. Only the supervisor waits for helpers, so a
- * helper's pid cannot be reused before kill().
- */
+/* The supervisor's loop: a new helper for every byte. It alone waits for them, so no pid is reused before kill(). */
 static void keep(int orders)
 {
 	pid_t current = 0;
@@ -385,10 +382,7 @@ static uint64_t deadline(uint64_t now_ns)
 	return now_ns + (helper.wait_budget_ns < DEADLINE_NS ? helper.wait_budget_ns : DEADLINE_NS);
 }
 
-/*
- * Drops the current helper without waiting for its end, because it may be in a wait that never ends. Its socket stays
- * open until it shows that the helper has ended.
- */
+/* Drops the helper, whose wait may never end. Its socket stays open until it shows that it has ended. */
 static void give_up(pid_t pid, uint64_t begun_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns(), waited_ns = now_ns - begun_ns;

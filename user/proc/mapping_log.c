@@ -67,10 +67,7 @@ int mapping_log_add(struct mapping_log *log, const struct mapping_note *note)
 	return 0;
 }
 
-/*
- * Finds the last fork or exec before this time. The list is not in order of time: a process may have moved between
- * CPUs, and notes are read one CPU after the other.
- */
+/* The last fork or exec before this time. Notes are read CPU after CPU, so the list is not in order of time. */
 static const struct mapping_note *find_beginning(const struct mapping_log *log, pid_t pid, uint64_t time_ns)
 {
 	const struct mapping_note *found = NULL;

@@ -15,10 +15,7 @@ enum alike {
 	ALIKE_MAX
 };
 
-/*
- * Compares the frames that `jvm` has for a pc in its compiled code, leaf first, with those of jvm_other(jvm): methods,
- * their names, byte code indices and lines.
- */
+/* Compares the frames of a pc in compiled code, leaf first, with jvm_other(jvm)'s: methods, names, indices, lines. */
 enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint64_t pc, bool is_return,
 			struct jvm_moment then, const struct duet_java_frame *frames, uint32_t depth);
 /* The same for an interpreted frame, with the walk's `method` and `bci`: both sources read this memory. */

@@ -22,10 +22,7 @@ struct closing_count {
 
 /* How many samples the shorter interval would have given, at most. */
 uint64_t closing_given(const struct event_spec *spec, const struct closing_count *count, uint64_t shorter);
-/*
- * Prints the end of a recording whose facts and losses are in the profile. `where` are its files; "" = none. With
- * `is_shown`, the reader has the headline already.
- */
+/* Prints the recording's end from its profile. `where`: its files or "". `is_shown`: the headline was shown. */
 void closing_print(const struct report *report, const char *where, bool is_shown);
 
 #endif

@@ -53,10 +53,7 @@ const char *elf_file_name(const struct elf_file *file, uint64_t vaddr);
 uint64_t elf_file_name_start(const struct elf_file *file, uint64_t vaddr);
 /* Converts a file offset to a virtual address by the program headers. False if no segment contains it. */
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
-/*
- * The start of the function without a name that holds a virtual address; the address itself if no unwind information
- * describes that code, or the file has .symtab.
- */
+/* The nameless function's start by unwind information; the address if there is none, or a .symtab. */
 uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr);
 
 #endif

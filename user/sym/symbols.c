@@ -228,10 +228,7 @@ static struct elf_file *load(struct symbols *symbols, const struct process *proc
 	return file;
 }
 
-/*
- * Never returns NULL. Returns &symbols->unreadable if the file is not an ELF file or cannot be read. A file that the
- * allowance does not cover is tried again.
- */
+/* Never NULL: &symbols->unreadable if it cannot be read. What the allowance does not cover is tried again. */
 static struct elf_file *find_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {
 	uint64_t identity = mapping_identity(process, mapping);

@@ -129,10 +129,7 @@ static bool mounts_are_of_our_users(pid_t pid)
 	return same;
 }
 
-/*
- * Returns true for mounts made by root, as those of containers are. In a user namespace of their own all users may
- * mount an overlay, also over a FUSE file system.
- */
+/* True for mounts made by root. Users in namespaces of their own may mount overlays, also over FUSE. */
 static bool is_mounted_by_root(int fd, pid_t pid)
 {
 	unsigned long id = mount_id(fd);

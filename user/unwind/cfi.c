@@ -112,10 +112,7 @@ static bool entry_at(const struct cfi *cfi, uint64_t offset, struct entry *ret)
 	return !ret->body.bad;
 }
 
-/*
- * Reads letters without 'z', for which the length of their data is not given. Assemblers write such letters into
- * .debug_frame. False for letters that may have data.
- */
+/* Reads letters without 'z', as assemblers write into .debug_frame. False for those that may have data. */
 static bool read_plain_augmentation(struct cfi_cie *cie, const char *letters)
 {
 	cie->is_signal_frame = strchr(letters, 'S') != NULL;
@@ -184,10 +181,7 @@ static int parse_cie(struct cfi *cfi, struct entry *entry, struct cfi_cie *cie)
 	return cfi_run_initial(cfi, cie, *body);
 }
 
-/*
- * Finds the index of the CIE at `offset`, and reads the CIE if it is new. The search goes backwards: real files have
- * few CIEs, and FDEs come after their own.
- */
+/* Finds or reads the CIE at `offset`; returns its index. Backwards: there are few, and FDEs follow theirs. */
 static int find_cie(struct cfi *cfi, uint64_t offset, uint32_t *ret)
 {
 	struct entry entry;

@@ -87,10 +87,7 @@ struct cfi {
 };
 
 void cfi_begin(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section);
-/*
- * Finds FDEs until until_ns. A damaged entry ends the search; the FDEs before it are kept. Returns 0 when all are
- * found, -EAGAIN if there may be more, or -ENOMEM.
- */
+/* Finds FDEs until until_ns; a damaged one ends the search. 0: all, -EAGAIN: maybe more, or -ENOMEM. */
 int cfi_find(struct cfi *cfi, uint64_t until_ns);
 void cfi_release(struct cfi *cfi);
 

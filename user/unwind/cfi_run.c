@@ -66,10 +66,7 @@ static void set_cfa(struct run *run, uint64_t number, int64_t offset)
 	run->state.cfa_offset = offset;
 }
 
-/*
- * True for the expression that linkers write for lazy PLT entries: sp + 8, and 8 more after the entry's push. The push
- * ends at byte *ret_push_end of the entry's 16.
- */
+/* True for lazy PLT entries: sp + 8, and 8 more after the push, which ends at byte *ret_push_end of 16. */
 static bool is_plt(struct bytes expression, uint8_t *ret_push_end)
 {
 	static const uint8_t before[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a}; /* rsp + 8, rip & 15 */
