@@ -219,13 +219,12 @@ static int become(uid_t uid, gid_t gid)
 static int namespaces_become_user(struct visit *visit)
 {
 	unsigned int uid = 0, gid = 0;
-	struct buf status = BUF_INIT;
+	BUF(status);
 	int err;
 
 	err = io_read_again(visit->status, 64u << 10, &status);
 	if (!err && !(read_id(status.data, "\nUid:", &uid) && read_id(status.data, "\nGid:", &gid)))
 		err = -EBADMSG;
-	buf_release(&status);
 	if (err)
 		return visit_fail(visit, err, "cannot read the user of process %d: %s", visit->target->pid,
 				  strerror(-err));

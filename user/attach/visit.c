@@ -141,7 +141,7 @@ static bool maps_openj9(const struct maps *maps)
 
 int visit_check_hotspot(struct visit *visit)
 {
-	struct buf comm = BUF_INIT;
+	BUF(comm);
 	struct maps maps = {0};
 	pid_t pid = visit->target->pid;
 	const char *foreign = machine_foreign(pid);
@@ -166,7 +166,6 @@ int visit_check_hotspot(struct visit *visit)
 	err = visit_fail(visit, -ENOTSUP, "process %d (%s) is not a HotSpot JVM: it maps no libjvm.so", pid, comm.data);
 out:
 	maps_release(&maps);
-	buf_release(&comm);
 	return err;
 }
 
@@ -175,14 +174,13 @@ static int has_quit(const struct visit *visit, const char *set)
 {
 	unsigned long long signals = 0;
 	const char *line;
-	struct buf status = BUF_INIT;
+	BUF(status);
 	int err;
 
 	err = io_read_again(visit->status, STATUS_MAX, &status);
 	line = err ? NULL : strstr(status.data, set);
 	if (line)
 		signals = strtoull(line + strlen(set), NULL, 16);
-	buf_release(&status);
 	return err ? err : (int)(signals >> (SIGQUIT - 1) & 1);
 }
 

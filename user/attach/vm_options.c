@@ -142,14 +142,13 @@ void vm_options_parse_text(struct vm_options *options, const char *text, struct 
 static void read_files(struct vm_options *options, const struct visit *visit, char *list)
 {
 	char *path, *rest = list;
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	for (int i = 0; i < FILES_MAX && (path = strsep(&rest, "\n")) && *path; i++) {
 		buf_clear(&text);
 		root_read(path[0] == '/' ? visit->root : visit->cwd, path, (uid_t)-1, FILE_MAX, &text);
 		vm_options_parse_text(options, text.data, NULL);
 	}
-	buf_release(&text);
 }
 
 static const char *environment(const struct buf *variables, const char *name)
@@ -180,14 +179,13 @@ void vm_words_release(struct vm_words *words)
 void vm_options_read(struct vm_options *options, const struct vm_words *words, const struct visit *visit)
 {
 	const struct buf *variables = &words->variables;
-	struct buf files = BUF_INIT;
+	BUF(files);
 
 	vm_options_parse_text(options, environment(variables, "JAVA_TOOL_OPTIONS"), &files);
 	vm_options_parse_text(options, environment(variables, "JDK_JAVA_OPTIONS"), &files);
 	vm_options_parse_command(options, words->command.data, words->command.len, &files);
 	read_files(options, visit, files.data);
 	vm_options_parse_text(options, environment(variables, "_JAVA_OPTIONS"), NULL);
-	buf_release(&files);
 }
 
 /* JDK 8 and earlier report "1.8", later ones "9" and up. */
@@ -200,16 +198,14 @@ void vm_options_read_hsperfdata(struct vm_options *options, const struct visit *
 {
 	static const char *const sources[] = {"java.rt.vmFlags", "java.rt.vmArgs"};
 	char value[WORD_MAX];
-	struct buf bytes = BUF_INIT;
+	BUF(bytes);
 
 	if (hsperfdata_read(visit->root, visit->target->ns_pid, geteuid(), &bytes) < 0)
-		goto out;
+		return;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		if (hsperfdata_string(bytes.data, bytes.len, sources[i], value, sizeof(value)) == 0)
 			vm_options_parse_text(options, value, NULL);
 	if (hsperfdata_string(bytes.data, bytes.len, "java.property.java.vm.specification.version", value,
 			      sizeof(value)) == 0)
 		options->jdk = parse_version(value);
-out:
-	buf_release(&bytes);
 }

@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Never written, because size is 0. */
 char buf_empty[1];
 
 void buf_init(struct buf *buf)
 {
-	*buf = (struct buf)BUF_INIT;
+	*buf = (struct buf){.data = buf_empty};
 }
 
 void buf_release(struct buf *buf)

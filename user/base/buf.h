@@ -14,10 +14,11 @@ struct buf {
 	bool failed;
 };
 
-extern char buf_empty[1];
-#define BUF_INIT {.data = buf_empty} /* the initializer of an empty one */
+/* A local variable: an empty buf, which is released at the end of its scope. */
+#define BUF(name) __attribute__((cleanup(buf_release))) struct buf name = {.data = buf_empty}
+extern char buf_empty[1]; /* never written, because size is 0 */
 
-void buf_init(struct buf *buf);
+void buf_init(struct buf *buf); /* for others; buf_release() afterwards */
 void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* keeps the memory */
 void buf_shrink(struct buf *buf); /* frees unused capacity; call when the string is complete */

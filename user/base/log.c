@@ -28,20 +28,18 @@ enum log_level log_level(void)
 }
 
 /* One write, so that lines of several threads and of the profiled command do not mix. */
-static void log_write(struct buf *text)
+static void log_write(const struct buf *text)
 {
 	(void)io_write_all(STDERR_FILENO, text->data, text->len);
-	buf_release(text);
 }
 
 /* Makes the message safe to print: it may hold text from other processes, which a terminal must not interpret. */
 static void add_message(struct buf *line, const char *format, va_list args)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	buf_vprintf(&text, format, args);
 	text_add_line(line, text.data);
-	buf_release(&text);
 }
 
 void log_set_context(const char *text)
@@ -64,7 +62,7 @@ void log_print(enum log_level level, const char *format, ...)
 {
 	static const char *const prefixes[] = {"duet: error: ", "duet: warning: ", "duet: ", "duet: debug: "};
 	static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
-	struct buf line = BUF_INIT;
+	BUF(line);
 	va_list args;
 
 	if (level > max_level)
@@ -83,7 +81,7 @@ void log_print(enum log_level level, const char *format, ...)
 
 void log_progress(const char *format, ...)
 {
-	struct buf line = BUF_INIT;
+	BUF(line);
 	va_list args;
 
 	if (!isatty(STDERR_FILENO))

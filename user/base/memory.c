@@ -75,7 +75,7 @@ size_t memory_data(void)
 {
 	unsigned long pages = 0;
 	char *next;
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	if (IS_SANITIZED)
 		return __sanitizer_get_current_allocated_bytes();
@@ -84,7 +84,6 @@ size_t memory_data(void)
 		for (int i = 0; i <= STATM_DATA; i++)
 			pages = strtoul(next, &next, 10);
 	}
-	buf_release(&text);
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -97,14 +96,13 @@ static size_t status_bytes(const char *status, const char *key)
 
 void memory_resident(struct memory_resident *ret)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	*ret = (struct memory_resident){0};
 	if (!io_read_file(AT_FDCWD, "/proc/self/status", STATUS_BYTES, &text)) {
 		ret->own = IS_SANITIZED ? memory_data() : status_bytes(text.data, "\nRssAnon:");
 		ret->files = status_bytes(text.data, "\nRssFile:");
 	}
-	buf_release(&text);
 }
 
 size_t memory_touched(const void *at, size_t bytes)

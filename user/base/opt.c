@@ -123,13 +123,12 @@ static const struct opt *find_option(const struct opt *rows, const char *arg, co
 static int store(const struct opt *row, const char *name, int name_len, const char *value, void *options,
 		 struct buf *why)
 {
-	struct buf reason = BUF_INIT;
+	BUF(reason);
 	int err;
 
 	err = row->parse((char *)options + row->offset, value, &reason);
 	if (err < 0)
 		buf_printf(why, "%.*s '%s': %s", name_len, name, value ? value : "", reason.data);
-	buf_release(&reason);
 	return err;
 }
 
@@ -216,18 +215,17 @@ static size_t columns_of(const char *text)
 /* Appends " (one, two)". */
 static void help_choices(const struct opt *row, struct buf *out)
 {
-	struct buf words = BUF_INIT;
+	BUF(words);
 
 	row->choices(&words);
 	for (char *rest = words.data, *word; (word = strsep(&rest, "\n")) && *word;)
 		buf_printf(out, "%s%s", word == words.data ? " (" : ", ", word);
 	buf_add_char(out, ')');
-	buf_release(&words);
 }
 
 static void help_row(const struct opt *row, bool has_choices, struct buf *out)
 {
-	struct buf spelling = BUF_INIT;
+	BUF(spelling);
 	size_t columns;
 
 	if (row->letter)
@@ -248,7 +246,6 @@ static void help_row(const struct opt *row, bool has_choices, struct buf *out)
 	if (has_choices && row->choices && !(row->scope & OPT_OF_HOST))
 		help_choices(row, out);
 	buf_add_char(out, '\n');
-	buf_release(&spelling);
 }
 
 void opt_help(const struct opt *rows, struct buf *out)

@@ -77,12 +77,11 @@ void text_add_lines(struct buf *out, const char *text)
 
 void text_clean_lines(struct buf *text)
 {
-	struct buf lines = BUF_INIT;
+	BUF(lines);
 
 	text_add_lines(&lines, text->data);
 	buf_clear(text);
 	buf_add(text, lines.data, lines.len);
-	buf_release(&lines);
 }
 
 void text_add_token(struct buf *out, const char *text)
@@ -182,11 +181,10 @@ void text_add_surrogates(struct buf *out, const char *text)
 
 void text_copy_surrogates(char *to, size_t size, const char *text)
 {
-	struct buf copy = BUF_INIT;
+	BUF(copy);
 
 	text_add_surrogates(&copy, text);
 	snprintf(to, size, "%s", copy.data);
-	buf_release(&copy);
 }
 
 static uint32_t unit_at(const uint8_t *value, size_t i)

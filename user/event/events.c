@@ -117,12 +117,9 @@ const struct event *event_of_text(const char *text, struct buf *why)
 /* Returns true for counters of the CPU that a family made. */
 static bool is_counter(const char *text)
 {
-	struct buf why = BUF_INIT;
-	bool is_made;
+	BUF(why);
 
-	is_made = !event_make(&(struct event){0}, text, &why);
-	buf_release(&why);
-	return is_made;
+	return !event_make(&(struct event){0}, text, &why);
 }
 
 bool event_is_file_part(const char *text)

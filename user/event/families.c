@@ -225,15 +225,12 @@ static int make_syscall(struct event *event, const char *text, struct buf *why)
 {
 	bool is_call = strncmp(text, "sys_enter_", strlen("sys_enter_")) &&
 		       strncmp(text, "sys_exit_", strlen("sys_exit_"));
-	struct buf tracepoint = BUF_INIT;
-	int err;
+	BUF(tracepoint);
 
 	if (!*text)
 		return refuse(why, "syscalls:NAME", text);
 	buf_printf(&tracepoint, "syscalls:%s%s", is_call ? "sys_enter_" : "", text);
-	err = tracepoint.failed ? -ENOMEM : make_tracepoint(event, tracepoint.data, why);
-	buf_release(&tracepoint);
-	return err;
+	return tracepoint.failed ? -ENOMEM : make_tracepoint(event, tracepoint.data, why);
 }
 
 /* Parses what follows the address: /4 bytes, then :rw. */

@@ -172,11 +172,10 @@ static uint32_t class_row(struct naming *n)
 {
 	bool is_outside = n->object_class->about == DUET_CLASS_OUTSIDE;
 	struct frame frame = {.kind = FRAME_CLASS, .bci = is_outside ? FRAME_BCI_OUTSIDE : -1};
-	struct buf name = BUF_INIT;
+	BUF(name);
 
 	class_name_add(&name, (const char *)(n->object_class + 1), n->object_class->bytes);
 	frame.name = string_row(n, name.data);
-	buf_release(&name);
 	return frame_row(n, &frame);
 }
 
@@ -202,7 +201,7 @@ static void add_latin1(struct buf *out, unsigned char byte)
 static int push_user_event(struct naming *n)
 {
 	const char *type = (const char *)(n->span + 1), *end = type + n->span->bytes;
-	struct buf data = BUF_INIT;
+	BUF(data);
 	int err;
 
 	buf_add_str(&data, type);
@@ -212,24 +211,20 @@ static int push_user_event(struct naming *n)
 		add_latin1(&data, (unsigned char)*at);
 	if (!err)
 		err = push_text(n, &data);
-	buf_release(&data);
 	return err;
 }
 
 /* The tag is the program's own text. A span without one has a frame without a name. */
 static int push_span(struct naming *n)
 {
-	struct buf tag = BUF_INIT;
-	int err;
+	BUF(tag);
 
 	if (n->span->type == DUET_ATTRIBUTE_USER)
 		return push_user_event(n);
 	buf_add(&tag, n->span + 1, n->span->bytes);
 	if (tag.len)
 		buf_cut(&tag, text_join_surrogates(tag.data, tag.len));
-	err = push_text(n, &tag);
-	buf_release(&tag);
-	return err;
+	return push_text(n, &tag);
 }
 
 static int push_state_frame(struct naming *n, const char *state)
@@ -251,7 +246,7 @@ static int push_state_text(struct naming *n, struct buf *text)
 /* What an attribute tells: the request and the file of an I/O, or what time was spent on. */
 static int push_detail_frames(struct naming *n)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 	int err = 0;
 
 	if (n->resource) {
@@ -263,7 +258,6 @@ static int push_detail_frames(struct naming *n)
 	}
 	if (!err)
 		err = push_state_text(n, &text);
-	buf_release(&text);
 	return err;
 }
 
@@ -356,7 +350,7 @@ static size_t first_after_constructors(const struct naming *n, size_t first)
 {
 	size_t after = first;
 	uint32_t wanted, class;
-	struct buf name = BUF_INIT;
+	BUF(name);
 
 	class_name_add(&name, (const char *)(n->object_class + 1), n->object_class->bytes);
 	wanted = intern_known(&n->profile->strings, name.data);
@@ -367,7 +361,6 @@ static size_t first_after_constructors(const struct naming *n, size_t first)
 		if (class == wanted)
 			after = first + 1;
 	}
-	buf_release(&name);
 	return after;
 }
 

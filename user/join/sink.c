@@ -125,7 +125,7 @@ static int64_t append_waker(struct sink *sink, const struct decision *of, int64_
 {
 	struct profile *profile = sink->of.profile;
 	size_t rows = profile->frames.len + profile->nodes.len;
-	struct buf who = BUF_INIT;
+	BUF(who);
 
 	if (profile_is_full(profile) || !resolver_has_room(of->process)) {
 		loader_counters[DUET_LOADER_NO_WAKER]++;
@@ -134,7 +134,6 @@ static int64_t append_waker(struct sink *sink, const struct decision *of, int64_
 	name_waker(sink, waker, of->process, &who);
 	node = who.failed ? UINT32_MAX
 			  : wakers_append(profile, (uint32_t)node, (uint32_t)below, waker->sample, who.data);
-	buf_release(&who);
 	resolver_count(of->process, profile->frames.len + profile->nodes.len - rows);
 	return node == UINT32_MAX ? -ENOMEM : node;
 }

@@ -99,7 +99,7 @@ static uint32_t *stack_frames(const struct profile *profile, uint32_t node, size
 /* Writes the names that the drivers gave, "eth0" or "ata1,ata2", cut to `room` bytes; the number if there are none. */
 static void device_name(uint32_t number, char *ret, size_t room)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 	char path[64];
 	size_t len = 0;
 
@@ -110,7 +110,6 @@ static void device_name(uint32_t number, char *ret, size_t room)
 		snprintf(ret, room, "%.*s", (int)len, text.data);
 	else
 		snprintf(ret, room, "%u", number);
-	buf_release(&text);
 }
 
 static void name_interrupt(const struct duet_sample *sample, enum interrupt kind, char *ret, size_t room)

@@ -161,7 +161,8 @@ static int judge(const struct flight_recording *recording, const struct buf *rep
 __attribute__((format(printf, 4, 5))) static int order(const struct flight_recording *recording, const char *done,
 						       struct buf *why, const char *format, ...)
 {
-	struct buf command = BUF_INIT, reply = BUF_INIT;
+	BUF(command);
+	BUF(reply);
 	va_list args;
 	int err = 0;
 
@@ -176,8 +177,6 @@ __attribute__((format(printf, 4, 5))) static int order(const struct flight_recor
 		err = ask(recording, command.data, &reply, why);
 	if (!err)
 		err = judge(recording, &reply, done, why);
-	buf_release(&command);
-	buf_release(&reply);
 	return err;
 }
 
@@ -278,7 +277,7 @@ int flight_recording_update(struct flight_recording *recording, bool is_end, boo
 
 void flight_recording_release(struct flight_recording *recording)
 {
-	struct buf why = BUF_INIT;
+	BUF(why);
 
 	if (recording->is_running)
 		(void)order(recording, "Stopped", &why, "JFR.stop name=%s", recording->name);
@@ -286,5 +285,4 @@ void flight_recording_release(struct flight_recording *recording)
 	if (recording->file >= 0)
 		close(recording->file);
 	*recording = (struct flight_recording)FLIGHT_RECORDING_NONE;
-	buf_release(&why);
 }

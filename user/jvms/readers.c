@@ -204,7 +204,7 @@ static uint64_t plan_retry(struct agent *agent)
 static void on_failed_agent(struct jvms *jvms, struct agent *agent)
 {
 	bool is_reported = jvm_process(agent->origin.process)->attach_failures;
-	struct buf left = BUF_INIT;
+	BUF(left);
 
 	read_instead(jvms, agent);
 	add_left(jvms, agent, &left);
@@ -213,7 +213,6 @@ static void on_failed_agent(struct jvms *jvms, struct agent *agent)
 			  (int)plan_retry(agent));
 	else
 		log_warn("%s: %s", agent->why, left.data);
-	buf_release(&left);
 }
 
 void readers_note_failure(struct jvms *jvms, struct agent *agent)

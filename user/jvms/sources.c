@@ -91,7 +91,7 @@ bool sources_needs_layout(const struct jvms *jvms, const struct process *process
 
 void sources_probe(const struct jvms *jvms, struct process *process)
 {
-	struct buf why = BUF_INIT;
+	BUF(why);
 
 	if (jvm_process(process)->has_tlabs || !sources_has_probes(jvms, process))
 		return;
@@ -100,7 +100,6 @@ void sources_probe(const struct jvms *jvms, struct process *process)
 		log_debug("JVM %d: its allocations are probed", process->pid);
 	else if (!process_is_ending(process))
 		log_warn("JVM %d: no samples of alloc: %s", process->pid, why.data);
-	buf_release(&why);
 }
 
 void sources_watch_locks(struct jvms *jvms, const struct agent *agent)

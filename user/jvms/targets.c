@@ -152,7 +152,8 @@ static void say_natives(const struct jvms *jvms, const char *list, const char *m
 
 static int take_natives(struct jvms *jvms)
 {
-	struct buf list = BUF_INIT, missing = BUF_INIT;
+	BUF(list);
+	BUF(missing);
 
 	for (size_t i = 0; i < jvms->options->pids.len; i++)
 		jvms->natives += has_no_agent(jvms, target(jvms, i));
@@ -163,8 +164,6 @@ static int take_natives(struct jvms *jvms)
 		buf_add_str(&missing, ", and no samples of ");
 	event_list_tap_names(&jvms->options->events, &missing);
 	say_natives(jvms, list.data, missing.data);
-	buf_release(&missing);
-	buf_release(&list);
 	return has_nobody(jvms) ? -ENOTSUP : 0;
 }
 

@@ -40,7 +40,8 @@
 static size_t cgroup_limit(const struct cgroup_tree *tree, struct buf *path)
 {
 	size_t least = SIZE_MAX;
-	struct buf text = BUF_INIT, file = BUF_INIT;
+	BUF(text);
+	BUF(file);
 	char *slash;
 
 	while ((slash = strrchr(path->data, '/'))) {
@@ -54,8 +55,6 @@ static size_t cgroup_limit(const struct cgroup_tree *tree, struct buf *path)
 		}
 		*slash = '\0';
 	}
-	buf_release(&text);
-	buf_release(&file);
 	return least;
 }
 
@@ -63,12 +62,11 @@ static size_t own_cgroup_limit(void)
 {
 	size_t bytes = SIZE_MAX;
 	struct cgroup_tree tree;
-	struct buf path = BUF_INIT;
+	BUF(path);
 
 	if (!cgroup_tree_open(&tree) && !cgroup_of_process(getpid(), false, &path) && !path.failed)
 		bytes = cgroup_limit(&tree, &path);
 	cgroup_tree_release(&tree);
-	buf_release(&path);
 	return bytes;
 }
 

@@ -190,7 +190,7 @@ static void report_change(struct overhead *overhead, uint64_t now_ns)
 		.every = overhead->pace.every,
 		.percent = overhead->pace.percent,
 	};
-	struct buf events = BUF_INIT;
+	BUF(events);
 
 	overhead->change_count++;
 	if (overhead->changes.len == OVERHEAD_CHANGES)
@@ -200,7 +200,6 @@ static void report_change(struct overhead *overhead, uint64_t now_ns)
 	event_list_text(&overhead->of.options->events, row.every, &events);
 	log_info("%s from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed", events.data, row.percent,
 		 overhead->pace.max_percent);
-	buf_release(&events);
 }
 
 /* The difference, or 0: for a child that has ended, the kernel's two sums may differ by some microseconds. */

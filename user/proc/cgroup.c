@@ -218,7 +218,7 @@ void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths)
 
 int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 	char path[32];
 	int err;
 
@@ -226,7 +226,6 @@ int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths)
 	err = io_read_file(AT_FDCWD, path, MEMBERSHIP_MAX, &text);
 	if (!err)
 		cgroup_parse_membership(text.data, v1, ret_paths);
-	buf_release(&text);
 	return err;
 }
 
@@ -274,7 +273,7 @@ static int open_below(const char *mount, const char *membership, const char *con
 void cgroup_freezer_open(struct cgroup_freezer *freezer, pid_t pid)
 {
 	struct cgroup_tree tree;
-	struct buf text = BUF_INIT;
+	BUF(text);
 	char path[32];
 
 	*freezer = (struct cgroup_freezer){-1, -1};
@@ -285,7 +284,6 @@ void cgroup_freezer_open(struct cgroup_freezer *freezer, pid_t pid)
 			freezer->v2 = open_below(tree.mount, text.data, "", "cgroup.events");
 		cgroup_tree_release(&tree);
 	}
-	buf_release(&text);
 }
 
 void cgroup_freezer_release(struct cgroup_freezer *freezer)

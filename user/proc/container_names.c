@@ -204,7 +204,7 @@ static void try_containerd(const char *root, const char *path, struct container_
 
 void container_names_read(const char *root, const char *path, struct container_ref *ref, struct container_names *ret)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	*ret = (struct container_names){0};
 	if (ref->delegated)
@@ -224,5 +224,4 @@ void container_names_read(const char *root, const char *path, struct container_r
 		(void)(read_docker(root, ref->id, &text, ret) || read_containerd(root, ref->id, &text, ret));
 	else
 		snprintf(ret->name, sizeof(ret->name), "%s", ref->id); /* LXC and nspawn have only this name */
-	buf_release(&text);
 }

@@ -122,7 +122,7 @@ static struct container *add_gone(struct containers *containers, uint64_t cgroup
 const struct container *containers_get(struct containers *containers, uint64_t cgroup_id)
 {
 	struct container *known = map_get_ptr(&containers->by_id, cgroup_id);
-	struct buf path = BUF_INIT;
+	BUF(path);
 	int err;
 
 	if (known)
@@ -136,14 +136,13 @@ const struct container *containers_get(struct containers *containers, uint64_t c
 	}
 	if (!known)
 		known = add_gone(containers, cgroup_id);
-	buf_release(&path);
 	return known ? known : &unknown;
 }
 
 const struct container *containers_of_process(struct containers *containers, pid_t pid)
 {
 	const struct container *found = NULL;
-	struct buf paths = BUF_INIT;
+	BUF(paths);
 	char *next;
 
 	(void)cgroup_of_process(pid, true, &paths);
@@ -162,7 +161,6 @@ const struct container *containers_of_process(struct containers *containers, pid
 		if (!next)
 			break;
 	}
-	buf_release(&paths);
 	return found;
 }
 

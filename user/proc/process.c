@@ -177,7 +177,6 @@ static int process_read(struct process *process)
 	read_executable(process, proc_fd);
 	read_first_maps(process, proc_fd);
 out:
-	buf_release(&text);
 	close(proc_fd);
 	return err;
 }
@@ -406,26 +405,24 @@ static int proc_read_status(pid_t pid, struct buf *status)
 int process_read_leader(pid_t tid, pid_t *ret_pid)
 {
 	const char *field;
-	struct buf status = BUF_INIT;
+	BUF(status);
 	int err;
 
 	err = proc_read_status(tid, &status);
 	field = err ? NULL : status_field(status.data, "\nTgid:");
 	if (field)
 		*ret_pid = atoi(field);
-	buf_release(&status);
 	return err ? err : field ? 0 : -EPROTO;
 }
 
 int process_read_uid(pid_t pid, uid_t *ret_uid)
 {
-	struct buf status = BUF_INIT;
+	BUF(status);
 	int err;
 
 	err = proc_read_status(pid, &status);
 	if (!err)
 		status_ids(status.data, "\nUid:", NULL, ret_uid);
-	buf_release(&status);
 	return err;
 }
 
@@ -442,7 +439,7 @@ uint64_t process_cpu_ns(pid_t pid)
 
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 	char path[64];
 	int err;
 
@@ -450,7 +447,6 @@ int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
 	err = io_read_file(AT_FDCWD, path, SCHEDSTAT_MAX, &text);
 	if (!err)
 		*ret_ns = strtoull(text.data, NULL, 10); /* the first of three numbers: time on a CPU */
-	buf_release(&text);
 	return err;
 }
 
@@ -544,14 +540,13 @@ int process_list(pid_t **ret_pids, size_t *ret_count)
 
 void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	if (io_read_file(AT_FDCWD, path, size, &text) < 0)
 		buf_clear(&text);
 	snprintf(comm, size, "%.*s", (int)strcspn(text.data, "\n"), text.data);
-	buf_release(&text);
 }
 
 uint64_t process_age_ns(const struct process *process)

@@ -40,17 +40,13 @@ int selection_find(struct selection *selection, struct containers *containers, c
 
 bool selection_has(const struct selection *selection, const struct process *process)
 {
-	struct buf path = BUF_INIT;
-	bool is_below;
+	BUF(path);
 
 	if (selection->comm && strncmp(process->comm, selection->comm, sizeof(process->comm) - 1) != 0)
 		return false;
 	if (!selection->cgroup_id)
 		return true;
-	is_below = !cgroup_of_process(process->pid, false, &path) &&
-		   cgroup_is_below(path.data, selection->cgroup.data);
-	buf_release(&path);
-	return is_below;
+	return !cgroup_of_process(process->pid, false, &path) && cgroup_is_below(path.data, selection->cgroup.data);
 }
 
 void selection_count(struct selection *selection, const struct process_table *processes, struct buf *none)

@@ -32,13 +32,12 @@ static uintptr_t find_libjvm(pid_t pid)
 {
 	char path[32];
 	uintptr_t found = 0;
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	(void)io_read_file(AT_FDCWD, path, MAPS_MAX_FILE, &text);
 	for (char *next = text.data, *line; !found && (line = strsep(&next, "\n"));)
 		found = image_in_line(line);
-	buf_release(&text);
 	return found;
 }
 

@@ -91,13 +91,10 @@ const struct jvm *jvm_other(const struct jvm *jvm)
 
 static uint32_t intern_class(struct jvm *jvm, const char *signature, uint32_t len)
 {
-	struct buf name = BUF_INIT;
-	uint32_t id;
+	BUF(name);
 
 	class_name_add(&name, signature, len);
-	id = name.failed ? 0 : intern_bytes(jvm->strings, name.data, (uint32_t)name.len);
-	buf_release(&name);
-	return id;
+	return name.failed ? 0 : intern_bytes(jvm->strings, name.data, (uint32_t)name.len);
 }
 
 /*

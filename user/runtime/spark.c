@@ -186,7 +186,7 @@ static void read_line(const char *at, const char *end, struct buf *out)
 int spark_from_properties(const char *text, size_t len, struct buf *out)
 {
 	const char *end = text + len;
-	struct buf name = BUF_INIT;
+	BUF(name);
 	int err;
 
 	for (const char *line_end; text < end; text = line_end + 1) {
@@ -196,6 +196,5 @@ int spark_from_properties(const char *text, size_t len, struct buf *out)
 	}
 	err = name.len ? 0 : -ENOENT;
 	buf_add(out, name.data, name.len);
-	buf_release(&name);
 	return err;
 }

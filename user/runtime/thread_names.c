@@ -88,7 +88,7 @@ int thread_names_apply(struct thread_names *names, struct intern *strings, const
 static bool agrees(const char *name, const char *comm)
 {
 	char middle[DUET_COMM_LEN];
-	struct buf bytes = BUF_INIT;
+	BUF(bytes);
 	bool agrees;
 
 	text_add_surrogates(&bytes, name);
@@ -98,7 +98,6 @@ static bool agrees(const char *name, const char *comm)
 		snprintf(middle, sizeof(middle), "%.7s..%s", bytes.data, bytes.data + bytes.len - 6);
 		agrees = !strncmp(bytes.data, comm, DUET_COMM_LEN - 1) || !strcmp(middle, comm);
 	}
-	buf_release(&bytes);
 	return agrees;
 }
 

@@ -42,7 +42,7 @@ void closing_progress(const struct report *report)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	struct headline now;
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	closing_now(report, now_ns, &now);
 	buf_printf(&text, "%.0f ", (double)now.duration_ns / NS_PER_SEC);
@@ -52,7 +52,6 @@ void closing_progress(const struct report *report)
 	if (now.losses[HEADLINE_LOST].count)
 		buf_printf(&text, ", %lu lost", now.losses[HEADLINE_LOST].count);
 	log_progress("%s", text.data);
-	buf_release(&text);
 }
 
 /* ---- what to do next ---- */
@@ -177,7 +176,7 @@ static void report_next(const struct report *report)
 void closing_print(const struct report *report, const char *where, bool is_shown)
 {
 	struct headline headline;
-	struct buf line = BUF_INIT;
+	BUF(line);
 
 	headline_of_profile(&headline, report->profile);
 	headline.samples = report->outcomes->samples; /* of all windows */
@@ -186,6 +185,5 @@ void closing_print(const struct report *report, const char *where, bool is_shown
 	headline_text(&headline, "-v lists all", &line);
 	if (!is_shown)
 		log_info("%s%s%s", line.data, *where ? " → " : "", where);
-	buf_release(&line);
 	report_next(report);
 }

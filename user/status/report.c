@@ -48,12 +48,11 @@ static void fact_of_duration(const struct report *report)
 static void facts_of_sampling(const struct report *report)
 {
 	struct profile *profile = report->profile;
-	struct buf events = BUF_INIT;
+	BUF(events);
 
 	buf_init(&events);
 	event_list_text(&report->options->events, 1, &events);
 	profile_add_fact(profile, "event", "%s", events.data);
-	buf_release(&events);
 	if (report->engine_why[0])
 		profile_add_fact(profile, "engine", "%s (%s)", report->engine->row->name, report->engine_why);
 	else
@@ -272,7 +271,7 @@ static void facts_of_jvms(const struct report *report)
 static void fact_of_interval(const struct report *report, const struct overhead_change *change)
 {
 	uint64_t start_ns = report->profile->start_ns;
-	struct buf events = BUF_INIT;
+	BUF(events);
 
 	buf_init(&events);
 	event_list_text(&report->options->events, change->every, &events);
@@ -281,7 +280,6 @@ static void fact_of_interval(const struct report *report, const struct overhead_
 	else
 		profile_add_fact(report->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
 				 events.data, (double)(change->time_ns - start_ns) / 1e9, change->percent);
-	buf_release(&events);
 }
 
 /* Adds the interval at the start of this window and its changes during it. */
@@ -303,7 +301,7 @@ static void fact_of_rarity(const struct report *report)
 {
 	const struct profile *profile = report->profile;
 	double rarer = overhead_rarer(report->overhead, profile->start_ns, profile->end_ns);
-	struct buf events = BUF_INIT;
+	BUF(events);
 
 	if (rarer < 2)
 		return;
@@ -312,7 +310,6 @@ static void fact_of_rarity(const struct report *report)
 	profile_add_fact(report->profile, "sampled rarely",
 			 "%s on average, %.0f times as long as asked, to stay within %.6g %% of the CPU", events.data,
 			 rarer, report->overhead->pace.max_percent);
-	buf_release(&events);
 }
 
 static void facts_of_overhead(const struct report *report)

@@ -184,7 +184,8 @@ static void answer_http(const struct status *status, struct status_client *clien
 {
 	static const char *const pages[] = {"GET /metrics ", "GET / "};
 	bool is_found = false;
-	struct buf body = BUF_INIT, text = BUF_INIT;
+	BUF(body);
+	BUF(text);
 
 	for (size_t i = 0; i < 2; i++)
 		is_found |= !strncmp(client->request, pages[i], strlen(pages[i]));
@@ -197,8 +198,6 @@ static void answer_http(const struct status *status, struct status_client *clien
 		   "Connection: close\r\n\r\n%s",
 		   is_found ? "200 OK" : "404 Not Found", body.len, body.data);
 	(void)!send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	buf_release(&body);
-	buf_release(&text);
 }
 
 static bool may_ask(int fd)
@@ -211,12 +210,11 @@ static bool may_ask(int fd)
 
 static void answer_control(const struct status *status, int fd)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	if (may_ask(fd))
 		status->answer(status->context, true, &text);
 	(void)!send(fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	buf_release(&text);
 }
 
 /* Also accepts peers that may not ask, so that they do not fill the queue for those that may. */

@@ -80,7 +80,7 @@ static uint32_t command_of(struct profile *profile, struct buf *arguments)
  */
 static void read_rest(struct profile *profile, int proc_fd, struct profile_usage *usage)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	(void)io_read_file(proc_fd, "status", STATUS_MAX, &text); /* on an error, use what was read */
 	parse_status(text.data, usage);
@@ -92,7 +92,6 @@ static void read_rest(struct profile *profile, int proc_fd, struct profile_usage
 	buf_clear(&text);
 	(void)helper_read((pid_t)usage->pid, proc_fd, "cmdline", COMMAND_MAX, &text);
 	usage->command = command_of(profile, &text);
-	buf_release(&text);
 }
 
 static int open_process(int pid)

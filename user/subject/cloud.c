@@ -53,14 +53,13 @@ static void read_amazon(struct cloud *cloud, const char *root, struct buf *line)
 
 static void read_firmware(struct cloud *cloud, const char *root)
 {
-	struct buf line = BUF_INIT;
+	BUF(line);
 
 	read_amazon(cloud, root, &line);
 	if (!strcmp(firmware(root, "product_name", &line), "Google Compute Engine"))
 		buf_add_str(&cloud->provider, "gcp");
 	if (!strcmp(firmware(root, "chassis_asset_tag", &line), AZURE_TAG))
 		buf_add_str(&cloud->provider, "azure");
-	buf_release(&line);
 }
 
 static void add_member(const json_t *object, const char *key, struct buf *out)
@@ -74,7 +73,7 @@ static void add_member(const json_t *object, const char *key, struct buf *out)
 /* The keys are the same in every cloud. cloud-init writes "v1" since 18.4. Unknown values are null. */
 static void read_cloud_init(struct cloud *cloud, const char *root)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 	json_t *data = NULL, *v1;
 
 	if (!read_file(root, CLOUD_INIT, CLOUD_INIT_MAX, &text))
@@ -83,7 +82,6 @@ static void read_cloud_init(struct cloud *cloud, const char *root)
 	add_member(v1, "region", &cloud->region);
 	add_member(v1, "availability_zone", &cloud->zone);
 	json_decref(data);
-	buf_release(&text);
 }
 
 void cloud_read(struct cloud *cloud, const char *root)

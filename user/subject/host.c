@@ -127,12 +127,11 @@ static void read_ticks(struct buf *text, uint64_t *ret_busy, uint64_t *ret_all)
 
 void host_read_cpu(uint64_t *ret_busy_ns, uint64_t *ret_all_ns)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	read_ticks(&text, ret_busy_ns, ret_all_ns);
 	*ret_busy_ns *= NS_PER_SEC / 100; /* USER_HZ is 100 */
 	*ret_all_ns *= NS_PER_SEC / 100;
-	buf_release(&text);
 }
 
 static void describe_load(struct host *host, struct profile_host *about, struct buf *text)
@@ -149,18 +148,18 @@ static void describe_load(struct host *host, struct profile_host *about, struct 
 void host_open(struct host *host)
 {
 	struct timespec boot;
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	host->spawned_boot_ns = (uint64_t)boot.tv_sec * NS_PER_SEC + (uint64_t)boot.tv_nsec;
 	host->spawned_realtime_ns = clock_realtime_ns();
 	read_ticks(&text, &host->busy_ticks, &host->all_ticks);
-	buf_release(&text);
 }
 
 void host_describe_machine(const struct host *host, struct profile *profile)
 {
-	struct buf text = BUF_INIT, value = BUF_INIT;
+	BUF(text);
+	BUF(value);
 
 	describe_names(profile);
 	describe_system(profile, &text, &value);
@@ -168,15 +167,12 @@ void host_describe_machine(const struct host *host, struct profile *profile)
 	describe_memory(&profile->host, &text, &value);
 	profile->host.spawned_realtime_ns = host->spawned_realtime_ns;
 	profile->host.spawned_boot_ns = host->spawned_boot_ns;
-	buf_release(&text);
-	buf_release(&value);
 }
 
 void host_describe(struct host *host, struct profile *profile)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 
 	host_describe_machine(host, profile);
 	describe_load(host, &profile->host, &text);
-	buf_release(&text);
 }

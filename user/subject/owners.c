@@ -66,7 +66,9 @@ static void find_application(struct owners *owners, struct process *process, con
 {
 	struct subject *subject = subject_of(process);
 	struct intern *strings = &owners->profile->strings;
-	struct buf name = BUF_INIT, id = BUF_INIT, executed_as = BUF_INIT;
+	BUF(name);
+	BUF(id);
+	BUF(executed_as);
 	size_t len;
 	int err;
 
@@ -82,18 +84,14 @@ static void find_application(struct owners *owners, struct process *process, con
 		subject->executed_as = intern_str(strings, executed_as.data);
 		subject->libjvm = intern_str(strings, id.data);
 	}
-	buf_release(&executed_as);
-	buf_release(&id);
-	buf_release(&name);
 }
 
 static void find_vm_flags(struct owners *owners, struct process *process)
 {
-	struct buf flags = BUF_INIT;
+	BUF(flags);
 
 	if (!program_vm_flags(process, process_age_ns(process) < NAMELESS_NS, &flags) && is_still(process))
 		subject_of(process)->vm_flags = intern_str(&owners->profile->strings, flags.data);
-	buf_release(&flags);
 }
 
 static void find_program(struct owners *owners, struct process *process)
@@ -136,20 +134,19 @@ void owners_new_profile(struct process *process, struct intern_move *move)
 /* Returns the id of the current cgroup from /proc; 0 when unknown. */
 static uint64_t cgroup_of(const struct owners *owners, const struct process *process)
 {
-	struct buf line = BUF_INIT, path = BUF_INIT;
+	BUF(line);
+	BUF(path);
 	uint64_t id = 0;
 
 	if (!cgroup_of_process(process->pid, false, &line) && line.len && is_still(process))
 		(void)cgroup_find(&owners->containers.tree, line.data, &id, &path);
-	buf_release(&path);
-	buf_release(&line);
 	return id;
 }
 
 static void fill_container(struct owners *owners, const struct container *container, struct profile_owner *owner)
 {
 	struct intern *strings = &owners->profile->strings;
-	struct buf label = BUF_INIT;
+	BUF(label);
 
 	container_label(container, &label);
 	owner->container = intern_str(strings, label.data);
@@ -159,7 +156,6 @@ static void fill_container(struct owners *owners, const struct container *contai
 	owner->pod = intern_str(strings, container->names.pod);
 	owner->pod_namespace = intern_str(strings, container->names.namespace);
 	owner->pod_uid = intern_str(strings, container->ref.pod_uid);
-	buf_release(&label);
 }
 
 /* On hosts with cgroup v1 all processes are in the root of v2, so the container comes from v1. */
@@ -186,15 +182,12 @@ static bool is_container_listed(struct owners *owners, const struct process *pro
 {
 	uint64_t cgroup_id = cgroup_of(owners, process);
 	const struct container *container = container_of(owners, process, cgroup_id);
-	struct buf label = BUF_INIT;
-	bool is_listed;
+	BUF(label);
 
 	container_label(container, &label);
-	is_listed = filter_match(patterns, label.data) || filter_match(patterns, container->names.name) ||
-		    filter_match(patterns, container->ref.id) ||
-		    filter_match(patterns, containers_get(&owners->containers, cgroup_id)->path);
-	buf_release(&label);
-	return is_listed;
+	return filter_match(patterns, label.data) || filter_match(patterns, container->names.name) ||
+	       filter_match(patterns, container->ref.id) ||
+	       filter_match(patterns, containers_get(&owners->containers, cgroup_id)->path);
 }
 
 /* Compares the current user: services start as root and then change their user. */

@@ -49,13 +49,12 @@ int program_arguments(pid_t pid, struct buf *arguments)
 
 static int name_by_arguments(pid_t pid, struct buf *name)
 {
-	struct buf arguments = BUF_INIT;
+	BUF(arguments);
 	int err;
 
 	err = program_arguments(pid, &arguments);
 	if (!err)
 		err = application_from_arguments(arguments.data, arguments.len, name);
-	buf_release(&arguments);
 	return err;
 }
 
@@ -89,7 +88,7 @@ int program_counters(const struct process *process, struct buf *counters)
 static int name_by_counter(const struct process *process, struct buf *name)
 {
 	char command[COMMAND_MAX];
-	struct buf counters = BUF_INIT;
+	BUF(counters);
 	int err;
 
 	err = program_counters(process, &counters);
@@ -97,7 +96,6 @@ static int name_by_counter(const struct process *process, struct buf *name)
 		err = hsperfdata_string(counters.data, counters.len, "sun.rt.javaCommand", command, sizeof(command));
 	if (!err)
 		err = application_from_command(command, name);
-	buf_release(&counters);
 	return err;
 }
 
@@ -110,13 +108,12 @@ int program_name(const struct process *process, struct buf *name)
 
 void program_executed_as(const struct process *process, struct buf *name)
 {
-	struct buf arguments = BUF_INIT;
+	BUF(arguments);
 
 	if (!program_arguments(process->pid, &arguments) && arguments.data[0] == '/')
 		buf_add_str(name, arguments.data);
 	else if (process->executable)
 		buf_add_str(name, process->executable);
-	buf_release(&arguments);
 }
 
 /* ---- the VM ---- */
@@ -159,7 +156,7 @@ static int add_counted(const struct buf *counters, const char *name, struct vm_f
 
 static int add_counted_flags(const struct process *process, struct vm_flags *flags, bool *ret_is_cut)
 {
-	struct buf counters = BUF_INIT;
+	BUF(counters);
 	int err;
 
 	err = program_counters(process, &counters);
@@ -167,13 +164,12 @@ static int add_counted_flags(const struct process *process, struct vm_flags *fla
 		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* options from files */
 	if (!err)
 		err = add_counted(&counters, "java.rt.vmArgs", flags, ret_is_cut);
-	buf_release(&counters);
 	return err;
 }
 
 static void add_argument_flags(pid_t pid, struct vm_flags *flags)
 {
-	struct buf arguments = BUF_INIT;
+	BUF(arguments);
 	const char *program;
 
 	if (!program_arguments(pid, &arguments)) {
@@ -181,7 +177,6 @@ static void add_argument_flags(pid_t pid, struct vm_flags *flags)
 		if (program)
 			(void)vm_flags_add(flags, arguments.data, (size_t)(program - arguments.data), '\0');
 	}
-	buf_release(&arguments);
 }
 
 int program_vm_flags(const struct process *process, bool is_young, struct buf *out)
@@ -221,7 +216,8 @@ static int version_of_release(pid_t pid, const char *home, struct buf *version)
 {
 	static const char key[] = "JAVA_VERSION=\"";
 	const char *at;
-	struct buf path = BUF_INIT, text = BUF_INIT;
+	BUF(path);
+	BUF(text);
 	int err;
 
 	buf_printf(&path, "%s/release", home);
@@ -229,8 +225,6 @@ static int version_of_release(pid_t pid, const char *home, struct buf *version)
 	at = err ? NULL : strstr(text.data, key);
 	if (at)
 		buf_add(version, at + strlen(key), strcspn(at + strlen(key), "\"\n"));
-	buf_release(&text);
-	buf_release(&path);
 	return at ? 0 : err ? err : -ENOENT;
 }
 
@@ -253,13 +247,12 @@ static int version_by_release(const struct process *process, struct buf *version
 int program_java_version(const struct process *process, struct buf *version)
 {
 	char text[64] = "";
-	struct buf counters = BUF_INIT;
+	BUF(counters);
 	int err;
 
 	err = program_counters(process, &counters);
 	if (!err)
 		err = hsperfdata_string(counters.data, counters.len, "java.property.java.version", text, sizeof(text));
-	buf_release(&counters);
 	if (err < 0)
 		return version_by_release(process, version);
 	buf_add_str(version, text);
@@ -270,13 +263,12 @@ int program_java_version(const struct process *process, struct buf *version)
 
 static int read_properties(pid_t pid, const char *path, struct buf *name)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 	int err;
 
 	err = read_text(pid, path, &text);
 	if (!err)
 		err = spark_from_properties(text.data, text.len, name);
-	buf_release(&text);
 	return err;
 }
 
@@ -284,9 +276,8 @@ static int read_properties(pid_t pid, const char *path, struct buf *name)
 static int read_properties_at(pid_t pid, const char *path, struct buf *name)
 {
 	char link[32], folder[PATH_MAX];
-	struct buf whole = BUF_INIT;
+	BUF(whole);
 	ssize_t len;
-	int err;
 
 	if (*path == '/')
 		return read_properties(pid, path, name);
@@ -296,9 +287,7 @@ static int read_properties_at(pid_t pid, const char *path, struct buf *name)
 		return -errno;
 	folder[len] = '\0';
 	buf_printf(&whole, "%s/%s", folder, path);
-	err = read_properties(pid, whole.data, name);
-	buf_release(&whole);
-	return err;
+	return read_properties(pid, whole.data, name);
 }
 
 static void find_spark_name(pid_t pid, const struct spark *spark, struct buf *name)
@@ -316,7 +305,8 @@ static void find_spark_name(pid_t pid, const struct spark *spark, struct buf *na
 
 void program_add_spark(pid_t pid, struct buf *application)
 {
-	struct buf arguments = BUF_INIT, name = BUF_INIT;
+	BUF(arguments);
+	BUF(name);
 	struct spark spark;
 
 	if (!program_arguments(pid, &arguments)) {
@@ -327,6 +317,4 @@ void program_add_spark(pid_t pid, struct buf *application)
 		buf_add_str(application, SPARK_PREFIX);
 		buf_add(application, name.data, name.len < APPLICATION_MAX ? name.len : APPLICATION_MAX);
 	}
-	buf_release(&name);
-	buf_release(&arguments);
 }

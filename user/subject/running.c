@@ -31,12 +31,9 @@ bool running_is_called(const char *program, const char *name)
 
 static char *program_of(const struct process *process)
 {
-	struct buf name = BUF_INIT;
-	char *program;
+	BUF(name);
 
-	program = strdup(program_name(process, &name) ? process->comm : name.data + strlen(APPLICATION_PREFIX));
-	buf_release(&name);
-	return program;
+	return strdup(program_name(process, &name) ? process->comm : name.data + strlen(APPLICATION_PREFIX));
 }
 
 static int add_if_called(struct running *running, const struct process *process, const char *name)

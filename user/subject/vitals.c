@@ -139,7 +139,8 @@ static void add_command(struct vitals *vitals, struct profile_note *note, const 
 {
 	const char *end = arguments->data + arguments->len, *first = arguments->data + strlen(arguments->data) + 1;
 	const char *program = application_find(arguments->data, arguments->len);
-	struct buf options = BUF_INIT, command = BUF_INIT;
+	BUF(options);
+	BUF(command);
 
 	if (!arguments->len || first > end)
 		return;
@@ -148,20 +149,17 @@ static void add_command(struct vitals *vitals, struct profile_note *note, const 
 		add_words(&command, program, end);
 	note->kind = PROFILE_NOTE_COMMAND;
 	profile_add_note(vitals->profile, note, options.data, command.data);
-	buf_release(&options);
-	buf_release(&command);
 }
 
 static void add_once(struct vitals *vitals, struct profile_note note, const struct process *process)
 {
-	struct buf arguments = BUF_INIT;
+	BUF(arguments);
 
 	note.kind = PROFILE_NOTE_PROPERTY;
 	if (!program_arguments(process->pid, &arguments) && arguments.len) {
 		add_given(vitals, &note, &arguments);
 		add_command(vitals, &note, &arguments);
 	}
-	buf_release(&arguments);
 }
 
 /* ---- libraries ---- */
@@ -267,7 +265,7 @@ static void add_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct pr
 void vitals_report(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns)
 {
 	const struct profile_note note = {.time_ns = now_ns, .pid = (uint32_t)process->pid};
-	struct buf counters = BUF_INIT;
+	BUF(counters);
 
 	if (!process->exited) {
 		(void)program_counters(process, &counters);
@@ -279,5 +277,4 @@ void vitals_report(struct vitals *vitals, struct vitals_jvm *jvm, const struct p
 		add_threads(vitals, jvm, note, &counters);
 	}
 	add_libraries(vitals, jvm, note, process);
-	buf_release(&counters);
 }

@@ -86,8 +86,7 @@ static bool try_path(const struct search *search, pid_t root, const char *path)
 
 static bool try_build_id(const struct search *search, pid_t root)
 {
-	struct buf path = BUF_INIT;
-	bool taken;
+	BUF(path);
 
 	if (search->file->build_id_len < 2)
 		return false;
@@ -95,9 +94,7 @@ static bool try_build_id(const struct search *search, pid_t root)
 	for (size_t i = 1; i < search->file->build_id_len; i++)
 		buf_printf(&path, "%02x", search->file->build_id[i]);
 	buf_add_str(&path, ".debug");
-	taken = !path.failed && try_path(search, root, path.data);
-	buf_release(&path);
-	return taken;
+	return !path.failed && try_path(search, root, path.data);
 }
 
 /* Searches where gdb does: beside the file, in .debug beside it, in the debug root. */
@@ -106,7 +103,7 @@ static bool try_debuglink(const struct search *search, pid_t root, const char *p
 	static const char *const formats[] = {"%.*s%s", "%.*s.debug/%s", DEBUG_ROOT "%.*s%s"};
 	const char *slash = strrchr(path, '/');
 	bool taken = false;
-	struct buf buf = BUF_INIT;
+	BUF(buf);
 
 	if (!search->file->debuglink[0] || !slash)
 		return false;
@@ -115,7 +112,6 @@ static bool try_debuglink(const struct search *search, pid_t root, const char *p
 		buf_printf(&buf, formats[i], (int)(slash + 1 - path), path, search->file->debuglink);
 		taken = !buf.failed && try_path(search, root, buf.data);
 	}
-	buf_release(&buf);
 	return taken;
 }
 
@@ -230,7 +226,7 @@ static int add_symbols(struct elf_file *file, struct buf *image)
 
 void mini_debug_apply(struct elf_file *file, int fd, const char *path)
 {
-	struct buf image = BUF_INIT;
+	BUF(image);
 	GElf_Shdr shdr;
 	struct elf_reader reader;
 	Elf_Scn *section;
@@ -250,6 +246,5 @@ void mini_debug_apply(struct elf_file *file, int fd, const char *path)
 	if (section && err)
 		log_debug("%s: .gnu_debugdata is of no use: %s", path,
 			  err == -EFBIG ? "it is too large decompressed" : strerror(-err));
-	buf_release(&image);
 	elf_reader_close(&reader);
 }

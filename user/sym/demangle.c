@@ -76,7 +76,7 @@ static bool demangle_rust(const char *name, struct buf *out)
 {
 	char with_h[DEMANGLE_MAX_INPUT + 1], with_j[DEMANGLE_MAX_INPUT + 1];
 	size_t start = out->len, same = 0;
-	struct buf other = BUF_INIT;
+	BUF(other);
 
 	strcpy(with_h, name);
 	strcpy(with_j, name);
@@ -89,7 +89,6 @@ static bool demangle_rust(const char *name, struct buf *out)
 				out->data[start + same] = 'G';
 	if (!same)
 		buf_cut(out, start);
-	buf_release(&other);
 	return same;
 }
 
@@ -103,7 +102,7 @@ static bool demangle_name(const char *name, struct buf *out)
 bool demangle(const char *name, struct buf *out)
 {
 	const char *suffix = strstr(name, DEMANGLE_PLT_SUFFIX);
-	struct buf plain = BUF_INIT;
+	BUF(plain);
 	bool done;
 
 	if (!suffix || suffix[strlen(DEMANGLE_PLT_SUFFIX)])
@@ -112,6 +111,5 @@ bool demangle(const char *name, struct buf *out)
 	done = demangle_name(plain.data, out);
 	if (done)
 		buf_add_str(out, suffix);
-	buf_release(&plain);
 	return done;
 }

@@ -30,8 +30,7 @@ struct search {
 static bool is_name(const struct search *search, const char *name, size_t len)
 {
 	size_t wanted = strlen(search->name);
-	bool is_same = false;
-	struct buf readable = BUF_INIT;
+	BUF(readable);
 
 	if (wanted && search->name[wanted - 1] == '*')
 		return len >= wanted - 1 && !memcmp(name, search->name, wanted - 1);
@@ -39,9 +38,7 @@ static bool is_name(const struct search *search, const char *name, size_t len)
 		return true;
 	if (!search->of_class || strncmp(name, "_Z", 2) != 0 || !strstr(name, search->of_class))
 		return false;
-	is_same = demangle(name, &readable) && !strcmp(readable.data, search->name);
-	buf_release(&readable);
-	return is_same;
+	return demangle(name, &readable) && !strcmp(readable.data, search->name);
 }
 
 static void look(struct search *search, const char *name, size_t len, const GElf_Sym *symbol)
@@ -214,14 +211,13 @@ static int add_probe(struct elf_reader *reader, const struct note *note, struct 
 /* Adds each name once: the notes of one probe are usually adjacent. */
 static void add_other(struct buf *others, size_t *shown, const struct note *note)
 {
-	struct buf name = BUF_INIT;
+	BUF(name);
 
 	buf_printf(&name, "%s:%s", note->provider, note->name);
 	if (*shown < OTHERS_SHOWN && !strstr(others->data, name.data)) {
 		buf_add_str(others, (*shown)++ ? ", " : "");
 		text_add_line(others, name.data);
 	}
-	buf_release(&name);
 }
 
 static int read_notes(struct elf_reader *reader, Elf_Data *data, const char *provider, const char *name,

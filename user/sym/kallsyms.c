@@ -156,7 +156,7 @@ bool kallsyms_search(const char *path, const char *name, char *ret, size_t room)
 
 bool kallsyms_hidden(const char *path, struct buf *why)
 {
-	struct buf text = BUF_INIT;
+	BUF(text);
 	bool hidden;
 
 	(void)io_read_file(AT_FDCWD, path, MAX_HEAD, &text); /* ends in -EFBIG, but the head is enough */
@@ -171,6 +171,5 @@ bool kallsyms_hidden(const char *path, struct buf *why)
 	else
 		buf_add_str(why, "they are for CAP_SYSLOG only: run as root, or with that capability");
 out:
-	buf_release(&text);
 	return hidden;
 }

@@ -114,13 +114,10 @@ static const char *keep_name(struct symbols *symbols, const char *text)
 
 static const char *offset_name(struct symbols *symbols, const char *module, uint64_t offset)
 {
-	const char *name;
-	struct buf buf = BUF_INIT;
+	BUF(buf);
 
 	buf_printf(&buf, "%s+0x%" PRIx64, module, offset);
-	name = keep_name(symbols, buf.data);
-	buf_release(&buf);
-	return name;
+	return keep_name(symbols, buf.data);
 }
 
 /* `mangled` is in a table that never changes, so its address is used as the key. */
@@ -128,13 +125,12 @@ static const char *readable_name(struct symbols *symbols, const char *mangled)
 {
 	const char *known = map_get_ptr(&symbols->demangled, (uintptr_t)mangled);
 	const char *name = mangled;
-	struct buf buf = BUF_INIT;
+	BUF(buf);
 
 	if (mangled[0] != '_' || known)
 		return known ? known : mangled;
 	if (demangle(mangled, &buf) && buf.len)
 		name = keep_name(symbols, buf.data);
-	buf_release(&buf);
 	(void)map_put_ptr(&symbols->demangled, (uintptr_t)mangled, (void *)(uintptr_t)name); /* only a cache */
 	return name;
 }

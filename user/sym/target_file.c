@@ -81,13 +81,12 @@ static unsigned long mount_id(int fd)
 {
 	const char *line;
 	unsigned long id = 0;
-	struct buf text = BUF_INIT;
+	BUF(text);
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	if (!io_read_file(AT_FDCWD, path, 4096, &text) && (line = strstr(text.data, "mnt_id:")))
 		id = strtoul(line + strlen("mnt_id:"), NULL, 10);
-	buf_release(&text);
 	return id;
 }
 

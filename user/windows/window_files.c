@@ -64,14 +64,13 @@ static void link_name(char *name, const struct writer *writer, const char *event
 /* Formats the event's part of a file name, before the extension: "" for the first event, ".page-faults" for another. */
 static void event_part(char *part, const struct profile *profile, const struct writer_options *style)
 {
-	struct buf name = BUF_INIT;
+	BUF(name);
 
 	part[0] = '\0';
 	if (!style->event)
 		return;
 	writer_event_part(writer_event(profile, style), &name);
 	snprintf(part, NAME_BYTES / 2, ".%s", name.data);
-	buf_release(&name);
 }
 
 /* True for ".profile_….col.duet-0123ab", as base/io.c names a file that is not complete yet. */
@@ -168,13 +167,12 @@ static bool is_foreign(int dir)
 
 static void put(FILE *out, const char *text)
 {
-	struct buf line = BUF_INIT, html = BUF_INIT;
+	BUF(line);
+	BUF(html);
 
 	text_add_line(&line, text);
 	text_add_html(&html, line.data);
 	fputs(html.data, out);
-	buf_release(&html);
-	buf_release(&line);
 }
 
 static void put_head(FILE *out, const char *folder)
@@ -258,12 +256,11 @@ static void put_windows(FILE *out, const struct window_list *list)
 static int write_list(const struct window_files *files, const struct window_list *list)
 {
 	struct io_output output;
-	struct buf path = BUF_INIT;
+	BUF(path);
 	int err;
 
 	buf_printf(&path, "%s/" WINDOW_INDEX, files->folder);
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
-	buf_release(&path);
 	if (err < 0)
 		return err;
 	put_head(output.file, files->folder);
@@ -320,7 +317,7 @@ static int write_format(const struct window_files *files, const struct profile *
 	struct io_output output;
 	size_t extension_len;
 	const char *extension = writer_extension(writer, &extension_len);
-	struct buf path = BUF_INIT;
+	BUF(path);
 	size_t folder_len = strlen(files->folder) + 1;
 	char event[NAME_BYTES], ours[NAME_BYTES];
 	int err;
@@ -335,7 +332,6 @@ static int write_format(const struct window_files *files, const struct profile *
 	if (!err)
 		err = move_link(files, writer, event, path.data + folder_len);
 out:
-	buf_release(&path);
 	return err;
 }
 
@@ -360,7 +356,7 @@ static bool is_free(const struct window_files *files, const char *name)
 {
 	bool is_free = true;
 	char ours[NAME_BYTES];
-	struct buf path = BUF_INIT;
+	BUF(path);
 	struct stat st;
 	size_t len;
 
@@ -371,7 +367,6 @@ static bool is_free(const struct window_files *files, const char *name)
 		buf_printf(&path, "%s/%s.%.*s", files->folder, name_for(ours, writers[i], name), (int)len, extension);
 		is_free = lstat(path.data, &st) < 0;
 	}
-	buf_release(&path);
 	return is_free;
 }
 
@@ -440,14 +435,13 @@ static int open_folder(const struct window_files *files)
 static int try_folder(const struct window_files *files)
 {
 	struct io_output output;
-	struct buf path = BUF_INIT;
+	BUF(path);
 	int err = open_folder(files);
 
 	if (err < 0)
 		return err;
 	buf_printf(&path, "%s/writable", files->folder); /* only its temporary file is created */
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
-	buf_release(&path);
 	if (err < 0)
 		return err;
 	io_output_discard(&output);

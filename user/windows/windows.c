@@ -48,14 +48,13 @@ static void subtract_losses(struct windows *windows, struct profile *profile)
 static void log_window(const struct windows *windows)
 {
 	struct headline headline;
-	struct buf line = BUF_INIT;
+	BUF(line);
 
 	if (log_level() < LOG_DEBUG)
 		return;
 	headline_of_profile(&headline, windows->of.profile);
 	headline_text(&headline, "its file lists all", &line);
 	log_debug("window %lu: %s", windows->written + 1, line.data);
-	buf_release(&line);
 }
 
 static void report(struct windows *windows)
