@@ -179,12 +179,10 @@ static uint32_t class_row(struct naming *n)
 	return frame_row(n, &frame);
 }
 
-static int push_text(struct naming *n, const struct buf *text)
+static int push_named(struct naming *n, enum frame_kind kind, const char *name)
 {
-	struct frame frame = {.kind = FRAME_SPAN, .bci = -1};
+	const struct frame frame = {.kind = kind, .bci = -1, .name = string_row(n, name)};
 
-	if (text->len)
-		frame.name = string_row(n, text->data);
 	return vec_push(n->rows, frame_row(n, &frame));
 }
 
@@ -205,12 +203,12 @@ static int push_user_event(struct naming *n)
 	int err;
 
 	buf_add_str(&data, type);
-	err = push_text(n, &data);
+	err = push_named(n, FRAME_SPAN, data.data);
 	buf_clear(&data);
 	for (const char *at = type + strlen(type) + 1; at < end; at++)
 		add_latin1(&data, (unsigned char)*at);
 	if (!err)
-		err = push_text(n, &data);
+		err = push_named(n, FRAME_SPAN, data.data);
 	return err;
 }
 
@@ -224,20 +222,13 @@ static int push_span(struct naming *n)
 	buf_add(&tag, n->span + 1, n->span->bytes);
 	if (tag.len)
 		buf_cut(&tag, text_join_surrogates(tag.data, tag.len));
-	return push_text(n, &tag);
-}
-
-static int push_state_frame(struct naming *n, const char *state)
-{
-	const struct frame frame = {.kind = FRAME_STATE, .bci = -1, .name = string_row(n, state)};
-
-	return vec_push(n->rows, frame_row(n, &frame));
+	return push_named(n, FRAME_SPAN, tag.data);
 }
 
 /* Pushes the text as a frame, unless it is empty, and empties it. */
 static int push_state_text(struct naming *n, struct buf *text)
 {
-	int err = text->failed ? -ENOMEM : text->len ? push_state_frame(n, text->data) : 0;
+	int err = text->failed ? -ENOMEM : text->len ? push_named(n, FRAME_STATE, text->data) : 0;
 
 	buf_clear(text);
 	return err;
@@ -261,13 +252,6 @@ static int push_detail_frames(struct naming *n)
 	return err;
 }
 
-static int push_root(struct naming *n, const char *name)
-{
-	const struct frame frame = {.kind = FRAME_CPU, .bci = -1, .name = string_row(n, name)};
-
-	return vec_push(n->rows, frame_row(n, &frame));
-}
-
 /* The numbers of sched.h: an agent may send others. */
 static const char *policy_name(uint32_t policy)
 {
@@ -284,10 +268,10 @@ static int push_roots(struct naming *n)
 
 	if (n->cpu) {
 		snprintf(cpu, sizeof(cpu), "[CPU-%u]", n->cpu - 1);
-		if (push_root(n, cpu) < 0)
+		if (push_named(n, FRAME_CPU, cpu) < 0)
 			return -ENOMEM;
 	}
-	return n->policy ? push_root(n, policy_name(n->policy - 1)) : 0;
+	return n->policy ? push_named(n, FRAME_CPU, policy_name(n->policy - 1)) : 0;
 }
 
 /* Makes the last of the frames the root. */
@@ -307,13 +291,13 @@ static int push_state(struct naming *n)
 	n->rows->len = state_trim(n->profile, n->rows->items, n->rows->len);
 	state = state_of(n->profile, n->rows->items, n->rows->len, n->sleep);
 	if (n->is_runnable)
-		return push_state_frame(n, STATE_RUNNABLE);
+		return push_named(n, FRAME_STATE, STATE_RUNNABLE);
 	if (!(n->sleep & DUET_SAMPLE_IDLE) && idle_in_pool(n->profile, n->rows->items, n->rows->len, state)) {
-		if (push_state_frame(n, STATE_IDLE) < 0)
+		if (push_named(n, FRAME_STATE, STATE_IDLE) < 0)
 			return -ENOMEM;
 		move_to_root(n);
 	}
-	return push_state_frame(n, state);
+	return push_named(n, FRAME_STATE, state);
 }
 
 bool naming_is_one_mark(const struct splice *splice)
@@ -386,7 +370,7 @@ static uint32_t stack_row(struct naming *n)
 	vec_clear(n->rows);
 	if (push_roots(n) < 0)
 		return UINT32_MAX;
-	if (n->sleep & DUET_SAMPLE_IDLE && push_state_frame(n, STATE_IDLE) < 0)
+	if (n->sleep & DUET_SAMPLE_IDLE && push_named(n, FRAME_STATE, STATE_IDLE) < 0)
 		return UINT32_MAX;
 	if (n->span && push_span(n) < 0)
 		return UINT32_MAX;

@@ -20,6 +20,7 @@
 #include "subject/owners.h"
 
 #define TEXT_MAX 240
+#define add_fact(report, ...) profile_add_fact((report)->profile, __VA_ARGS__)
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -36,32 +37,29 @@ static void fact_of_start(const struct report *report)
 
 	if (gmtime_r(&start, &utc))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
-	profile_add_fact(report->profile, "started", "%s", text);
+	add_fact(report, "started", "%s", text);
 }
 
 static void fact_of_duration(const struct report *report)
 {
-	profile_add_fact(report->profile, "duration", "%.3f s",
-			 (double)(report->profile->end_ns - report->profile->start_ns) / 1e9);
+	add_fact(report, "duration", "%.3f s", (double)(report->profile->end_ns - report->profile->start_ns) / 1e9);
 }
 
 static void facts_of_sampling(const struct report *report)
 {
-	struct profile *profile = report->profile;
 	BUF(events);
 
-	buf_init(&events);
 	event_list_text(&report->options->events, 1, &events);
-	profile_add_fact(profile, "event", "%s", events.data);
+	add_fact(report, "event", "%s", events.data);
 	if (report->engine_why[0])
-		profile_add_fact(profile, "engine", "%s (%s)", report->engine->row->name, report->engine_why);
+		add_fact(report, "engine", "%s (%s)", report->engine->row->name, report->engine_why);
 	else
-		profile_add_fact(profile, "engine", "%s", report->engine->row->name);
+		add_fact(report, "engine", "%s", report->engine->row->name);
 	if (report->agents->other_engine)
-		profile_add_fact(profile, "engine of others", "ctimer in %lu JVMs that may not open perf events",
-				 report->agents->other_engine);
+		add_fact(report, "engine of others", "ctimer in %lu JVMs that may not open perf events",
+			 report->agents->other_engine);
 	if (!report->engine->row->standalone)
-		profile_add_fact(profile, "pairing", "%s", report->engine->uses_cookie ? "cookie" : "interval");
+		add_fact(report, "pairing", "%s", report->engine->uses_cookie ? "cookie" : "interval");
 }
 
 /* The second witness: AsyncGetCallTrace for the samples of a clock, JVMTI for those of a callback. */
@@ -142,9 +140,9 @@ static void fact_of_inlining(const struct report *report)
 	const struct outcomes *outcomes = report->outcomes;
 
 	if (outcomes->estimated)
-		profile_add_fact(report->profile, "inlining",
-				 "estimated in %lu of %lu samples of JVM threads (%.2f %%)", outcomes->estimated,
-				 outcomes->jvm_samples, percent(outcomes->estimated, outcomes->jvm_samples));
+		add_fact(report, "inlining", "estimated in %lu of %lu samples of JVM threads (%.2f %%)",
+			 outcomes->estimated, outcomes->jvm_samples,
+			 percent(outcomes->estimated, outcomes->jvm_samples));
 }
 
 static void facts_of_walk(const struct report *report)
@@ -152,9 +150,9 @@ static void facts_of_walk(const struct report *report)
 	char text[TEXT_MAX];
 
 	walked_text(report, text);
-	profile_add_fact(report->profile, "walked", "%s", text);
+	add_fact(report, "walked", "%s", text);
 	agreed_text(report, text);
-	profile_add_fact(report->profile, "agreed", "%s", text);
+	add_fact(report, "agreed", "%s", text);
 	fact_of_inlining(report);
 }
 
@@ -168,8 +166,7 @@ static void fact_of_handler(const struct report *report)
 		signals += report->agents->items[i]->signalled;
 	}
 	if (signals)
-		profile_add_fact(report->profile, "signal handler", "%lu ns a signal (%lu signals)",
-				 (handler_ns / signals), signals);
+		add_fact(report, "signal handler", "%lu ns a signal (%lu signals)", handler_ns / signals, signals);
 }
 
 /* Returns a percentile of the run times. Histogram steps are short, so the middle of the step is exact enough. */
@@ -193,11 +190,10 @@ static void fact_of_bpf(const struct report *report)
 	if (engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &cost) || !cost.runs ||
 	    engine_run_times(report->engine, counts))
 		return;
-	profile_add_fact(report->profile, "BPF time",
-			 "%lu ns a run (%lu runs, the longest %lu ns), those with a sample: median %lu ns, "
-			 "99 of 100 within %lu ns",
-			 (cost.run_ns / cost.runs), cost.runs, cost.longest_ns, run_time_ns(counts, 50),
-			 run_time_ns(counts, 99));
+	add_fact(report, "BPF time",
+		 "%lu ns a run (%lu runs, the longest %lu ns), those with a sample: median %lu ns, "
+		 "99 of 100 within %lu ns",
+		 cost.run_ns / cost.runs, cost.runs, cost.longest_ns, run_time_ns(counts, 50), run_time_ns(counts, 99));
 }
 
 /* What taking the samples cost the sampled threads. */
@@ -210,23 +206,22 @@ static void fact_of_walks(const struct report *report)
 	ns = cost.run_ns;
 	for (size_t i = 0; i < report->agents->len; i++)
 		ns += agent_handler_ns(report->agents->items[i]);
-	profile_add_fact(report->profile, REPORT_WALKS, "%lu ns", ns);
+	add_fact(report, REPORT_WALKS, "%lu ns", ns);
 }
 
 static void facts_of_join(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 
-	profile_add_fact(report->profile, "samples", "%lu", report->profile->samples.count);
+	add_fact(report, "samples", "%lu", report->profile->samples.count);
 	if (!report->engine->row->standalone && outcomes->jvm_samples)
-		profile_add_fact(report->profile, "joined", "%lu of %lu samples of JVM threads (%.2f %%)",
-				 outcomes->joined, outcomes->jvm_samples,
-				 percent(outcomes->joined, outcomes->jvm_samples));
+		add_fact(report, "joined", "%lu of %lu samples of JVM threads (%.2f %%)", outcomes->joined,
+			 outcomes->jvm_samples, percent(outcomes->joined, outcomes->jvm_samples));
 	if (outcomes->jvm_samples)
 		facts_of_walk(report);
 	if (outcomes->lock_ns)
-		profile_add_fact(report->profile, "lock holders", "known for %.2f %% of the time that threads waited",
-				 percent(outcomes->held_ns, outcomes->lock_ns));
+		add_fact(report, "lock holders", "known for %.2f %% of the time that threads waited",
+			 percent(outcomes->held_ns, outcomes->lock_ns));
 	fact_of_bpf(report);
 	fact_of_handler(report);
 	fact_of_walks(report);
@@ -259,13 +254,13 @@ static void facts_of_jvms(const struct report *report)
 		if (!agent->vm[0] || agent_in_charge(jvm_process(agent->origin.process)->agent) != agent)
 			continue;
 		source_text(agent, text);
-		profile_add_fact(report->profile, "JVM", "%d: %s%s%s%s", agent->origin.process->pid, agent->vm,
-				 *application ? ", " : "", application, text);
+		add_fact(report, "JVM", "%d: %s%s%s%s", agent->origin.process->pid, agent->vm, *application ? ", " : "",
+			 application, text);
 	}
 	if (!has_jvms(report))
 		return;
 	read_text(report, text);
-	profile_add_fact(report->profile, "read", "%s", text);
+	add_fact(report, "read", "%s", text);
 }
 
 static void fact_of_interval(const struct report *report, const struct overhead_change *change)
@@ -273,13 +268,12 @@ static void fact_of_interval(const struct report *report, const struct overhead_
 	uint64_t start_ns = report->profile->start_ns;
 	BUF(events);
 
-	buf_init(&events);
 	event_list_text(&report->options->events, change->every, &events);
 	if (change->time_ns < start_ns)
-		profile_add_fact(report->profile, "interval", "%s at the start", events.data);
+		add_fact(report, "interval", "%s at the start", events.data);
 	else
-		profile_add_fact(report->profile, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU",
-				 events.data, (double)(change->time_ns - start_ns) / 1e9, change->percent);
+		add_fact(report, "interval", "%s from %.1f s on, duet took %.2f %% of the CPU", events.data,
+			 (double)(change->time_ns - start_ns) / 1e9, change->percent);
 }
 
 /* Adds the interval at the start of this window and its changes during it. */
@@ -305,11 +299,10 @@ static void fact_of_rarity(const struct report *report)
 
 	if (rarer < 2)
 		return;
-	buf_init(&events);
 	event_list_text(&report->options->events, (uint64_t)(rarer + 0.5), &events);
-	profile_add_fact(report->profile, "sampled rarely",
-			 "%s on average, %.0f times as long as asked, to stay within %.6g %% of the CPU", events.data,
-			 rarer, report->overhead->pace.max_percent);
+	add_fact(report, "sampled rarely",
+		 "%s on average, %.0f times as long as asked, to stay within %.6g %% of the CPU", events.data, rarer,
+		 report->overhead->pace.max_percent);
 }
 
 static void facts_of_overhead(const struct report *report)
@@ -319,17 +312,17 @@ static void facts_of_overhead(const struct report *report)
 	struct overhead_cost cost;
 
 	overhead_cost(report->overhead, &cost);
-	profile_add_fact(report->profile, "overhead",
-			 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, "
-			 "loader %.2f, agents %.2f; of that, once for each file and process %.2f",
-			 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
-			 (double)cost.loader_ns / all, (double)cost.agents_ns / all, (double)cost.once_ns / all);
+	add_fact(report, "overhead",
+		 "%.2f %% of the host's CPU: BPF %.2f, interrupts and signals about %.2f, "
+		 "loader %.2f, agents %.2f; of that, once for each file and process %.2f",
+		 (double)overhead_sum(&cost) / all, (double)cost.bpf_ns / all, (double)cost.kernel_ns / all,
+		 (double)cost.loader_ns / all, (double)cost.agents_ns / all, (double)cost.once_ns / all);
 	facts_of_changes(report);
 	fact_of_rarity(report);
 	if (report->overhead->change_count && !report->options->window_ns &&
 	    !engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &bpf))
-		profile_add_fact(report->profile, "ticks", "%lu, of which %lu came after the last sample of their CPU",
-				 bpf.ticks, bpf.pending);
+		add_fact(report, "ticks", "%lu, of which %lu came after the last sample of their CPU", bpf.ticks,
+			 bpf.pending);
 }
 
 static void facts_of_memory(const struct report *report)
@@ -338,16 +331,16 @@ static void facts_of_memory(const struct report *report)
 	double peak_mb = (double)pool->peak_bytes / (1 << 20);
 
 	if (pool->max_bytes)
-		profile_add_fact(report->profile, "memory", "%.1f of %zu MB at most, caches dropped %lu times", peak_mb,
-				 pool->max_bytes >> 20, pool->drops);
+		add_fact(report, "memory", "%.1f of %zu MB at most, caches dropped %lu times", peak_mb,
+			 pool->max_bytes >> 20, pool->drops);
 	else
-		profile_add_fact(report->profile, "memory", "%.1f MB at most", peak_mb);
+		add_fact(report, "memory", "%.1f MB at most", peak_mb);
 }
 
 static void facts_of_command(const struct report *report)
 {
-	profile_add_fact(report->profile, "duet", "%s", DUET_VERSION);
-	profile_add_fact(report->profile, "command", "%s", report->options->command_line);
+	add_fact(report, "duet", "%s", DUET_VERSION);
+	add_fact(report, "command", "%s", report->options->command_line);
 	fact_of_start(report);
 }
 
@@ -356,9 +349,8 @@ static void fact_of_host(const struct report *report)
 	const struct profile_host *host = &report->profile->host;
 	const struct intern *strings = &report->profile->strings;
 
-	profile_add_fact(report->profile, "host", "%s, Linux %s, %s, %u CPUs", intern_text(strings, host->name),
-			 intern_text(strings, host->kernel_release), intern_text(strings, host->machine),
-			 host->processors);
+	add_fact(report, "host", "%s, Linux %s, %s, %u CPUs", intern_text(strings, host->name),
+		 intern_text(strings, host->kernel_release), intern_text(strings, host->machine), host->processors);
 }
 
 void report_beginning(const struct report *report)
