@@ -465,7 +465,8 @@ void agent_forget_asked(struct agent *agent)
 	agent->answered_before = agent->answered;
 }
 
-static void send_time(struct agent *agent, enum duet_message_type type, uint64_t ended_ns)
+/* If the socket is full, the events end with STOP, and those that are not over then have no names. */
+void agent_finish(struct agent *agent, enum duet_message_type type, uint64_t ended_ns)
 {
 	struct duet_message_finish finish = {
 		.head = {.size = sizeof(finish), .type = type, .version = DUET_AGENT_VERSION},
@@ -475,17 +476,6 @@ static void send_time(struct agent *agent, enum duet_message_type type, uint64_t
 	if (agent->state == AGENT_RUNNING && !agent->reader)
 		agent->is_finishing =
 			send(agent->socket, &finish, sizeof(finish), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
-}
-
-/* If the socket is full, the events end with STOP, and those that are not over then have no names. */
-void agent_finish(struct agent *agent, uint64_t ended_ns)
-{
-	send_time(agent, DUET_MESSAGE_FINISH, ended_ns);
-}
-
-void agent_flush(struct agent *agent, uint64_t ended_ns)
-{
-	send_time(agent, DUET_MESSAGE_FLUSH, ended_ns);
 }
 
 void agent_stop(struct agent *agent)

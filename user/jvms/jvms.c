@@ -600,13 +600,13 @@ bool jvms_any_finishing(const struct jvms *jvms)
 void jvms_finish(struct jvms *jvms, uint64_t ended_ns)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++)
-		agent_finish(jvms->agents.items[i], ended_ns);
+		agent_finish(jvms->agents.items[i], DUET_MESSAGE_FINISH, ended_ns);
 }
 
-void jvms_tell(struct jvms *jvms, uint64_t ended_ns)
+void jvms_flush(struct jvms *jvms, uint64_t ended_ns)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++)
-		agent_tell(jvms->agents.items[i], ended_ns);
+		agent_finish(jvms->agents.items[i], DUET_MESSAGE_FLUSH, ended_ns);
 }
 
 void jvms_stop(struct jvms *jvms)
@@ -618,7 +618,7 @@ void jvms_stop(struct jvms *jvms)
 	}
 }
 
-void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what)
+void jvms_flush_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++) {
 		const struct agent *agent = jvms->agents.items[i];
@@ -628,7 +628,7 @@ void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const
 	}
 }
 
-void jvms_tell_unwalked(const struct jvms *jvms)
+void jvms_flush_unwalked(const struct jvms *jvms)
 {
 	for (size_t i = 0; !jvms->of.engine->row->standalone && i < jvms->agents.len; i++) {
 		const struct agent *agent = jvms->agents.items[i];

@@ -104,7 +104,7 @@ void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns);
 /* Ends the agents' events at this time, CLOCK_MONOTONIC; waits are sampled now. Agents still answer requests. */
 void jvms_finish(struct jvms *jvms, uint64_t ended_ns);
 /* Makes agents write what there is at the end of a window. */
-void jvms_tell(struct jvms *jvms, uint64_t ended_ns);
+void jvms_flush(struct jvms *jvms, uint64_t ended_ns);
 bool jvms_any_finishing(const struct jvms *jvms); /* true until all agents have confirmed either */
 /* Forbids signals and stops all agents, which confirm it during the next steps. */
 void jvms_stop(struct jvms *jvms);
@@ -115,9 +115,9 @@ bool jvms_settled(const struct jvms *jvms); /* true when every agent is RUNNING,
 bool jvms_any(const struct jvms *jvms, enum agent_state state);
 bool jvms_any_busy(const struct jvms *jvms); /* true if an agent has not answered all requests, or has not finished */
 /* Warns about agents in this state whose JVM runs on: some of their records are missing. `what`: "left …" */
-void jvms_tell_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what);
+void jvms_flush_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what);
 /* Warns about JVMs whose frame layout is unknown: AsyncGetCallTrace provides all of their Java frames. */
-void jvms_tell_unwalked(const struct jvms *jvms);
+void jvms_flush_unwalked(const struct jvms *jvms);
 /* Returns the unwind tables by which the process's stacks are walked. */
 struct unwinding *jvms_unwinding(struct jvms *jvms, struct process *process);
 

@@ -22,7 +22,7 @@ struct mapping {
 	char *path; /* owned; "" if anonymous; names such as "[vdso]" as printed; without " (deleted)" */
 };
 
-/* True if its code is of a file. Named memory is not: .NET writes its code into a memfd at another place. */
+/* True if its code is of a file, not of named memory: .NET keeps code in a memfd, which it writes elsewhere. */
 bool mapping_is_file(const struct mapping *mapping);
 
 struct maps {

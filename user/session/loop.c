@@ -207,7 +207,7 @@ static void step_windows(struct session *session, uint64_t now_ns)
 
 	if (until_ns && now_ns >= until_ns && session->asked_until_ns != until_ns &&
 	    event_list_has_taps(&session->options->events)) {
-		jvms_tell(&session->jvms, until_ns - 1);
+		jvms_flush(&session->jvms, until_ns - 1);
 		session->asked_until_ns = until_ns;
 	}
 	if (until_ns && session->asked_until_ns == until_ns) {
@@ -289,13 +289,13 @@ void session_stop(struct session *session)
 	if (event_list_has_taps(&session->options->events))
 		jvms_finish(&session->jvms, session->ended_ns);
 	await_last_signals(session);
-	jvms_tell_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
-	jvms_tell_unwalked(&session->jvms);
+	jvms_flush_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
+	jvms_flush_unwalked(&session->jvms);
 	jvms_stop(&session->jvms);
 	deadline = clock_monotonic_ns() + STOP_TIMEOUT_NS;
 	while (jvms_any(&session->jvms, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
 		session_step(session, POLL_ATTACH_MS);
-	jvms_tell_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
+	jvms_flush_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
 	while (!intake_read(&session->intake))
 		;
 	pending_flush(&session->pending, NULL);

@@ -38,7 +38,7 @@ struct census {
 	uint64_t boot_ms; /* since 1970 */
 };
 
-/* Call when the recording begins. The first look, half a second later, finds what was used before. 0: no looks. */
+/* Call when the recording begins. Half a second later, the first look finds earlier use. An interval of 0: none. */
 void census_open(struct census *census, struct profile *profile, uint64_t interval_ns);
 /* Looks at processes if it is time, for some milliseconds. Does nothing after the end of the profile's window. */
 void census_step(struct census *census, uint64_t now_ns);

@@ -309,7 +309,7 @@ int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program)
 	return 0;
 }
 
-/* arm64's signal trampoline, without an expression: the kernel's signal frame has only one layout. */
+/* True in arm64's signal trampoline, which has no expression: the kernel's signal frame has one layout. */
 static bool is_signal_frame(const struct run *run)
 {
 	return run->cie->is_signal_frame && !run->cfi->machine->ra_on_stack;
