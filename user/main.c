@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "asprof/asprof.h"
-#include "asprof/jfrconv.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/signals.h"

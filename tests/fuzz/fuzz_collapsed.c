@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 #include "writers/writer.h"
 
 static int read_again(struct profile *profile, const void *bytes, size_t len)

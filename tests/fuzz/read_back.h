@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 #include "writers/writer.h"
 
 static inline int fuzz_read(const struct reader *reader, struct profile *profile, const void *bytes, size_t len)

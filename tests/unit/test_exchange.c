@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "profile/exchange.h"
+#include "profile/merge.h"
 
 static struct profile profile;
 

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "proc/process.h"
-#include "recorder/foreign_file.h"
+#include "recorder/report_file.h"
 
 #define NOBODY 65534
 #define MUCH_MS 60000

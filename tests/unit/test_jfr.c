@@ -8,6 +8,7 @@
 #include "profile/jfr.h"
 #include "readers/jfr/bytes.h"
 #include "writers/jfr/bytes.h"
+#include "writers/jfr/stream.h"
 
 static void add(struct profile *p, const char *event, uint32_t thread, uint32_t count, uint64_t weight,
 		const uint32_t *frames, uint32_t depth)

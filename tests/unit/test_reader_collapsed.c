@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fixtures/profiles.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 
 static int read_bytes(struct profile *profile, const char *bytes, size_t len, struct buf *why)
 {

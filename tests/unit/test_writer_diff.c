@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The difference of two profiles: the merged tree, its collapsed form, and the data in the page. */
 #include "fixtures/profiles.h"
-#include "writers/shared/tree_diff.h"
+#include "writers/shared/tree.h"
 
 /* How many samples the stacks below Main.run have. */
 struct counts {

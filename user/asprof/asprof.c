@@ -1,31 +1,224 @@
 /* SPDX-License-Identifier: MIT */
 #include "asprof/asprof.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include "asprof/applications.h"
-#include "recorder/peer_recorder.h"
-#include "asprof/jvm_command.h"
-#include "recorder/recorder_socket.h"
 #include "asprof/options.h"
-#include "recorder/recorder.h"
-#include "recorder/report_file.h"
+#include "attach/attach.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "proc/process.h"
+#include "recorder/peer_recorder.h"
+#include "recorder/recorder.h"
+#include "recorder/recorder_socket.h"
+#include "recorder/report_file.h"
+#include "subject/running.h"
 
 #define COPY_BYTES 16384
+
+/* ---- finding the JVM ---- */
+
+/* `name`: NULL for the JVM that was started last, as async-profiler's command line takes it. */
+static pid_t find_one(const char *name, struct buf *why)
+{
+	const struct process *newest = NULL;
+	struct running running;
+	pid_t found = -ESRCH;
+
+	(void)running_find(&running, name);
+	for (size_t i = 0; i < running.jvms.len; i++) {
+		const struct process *process = running.jvms.items[i].process;
+
+		if (!newest || process->start_ticks >= newest->start_ticks)
+			newest = process;
+	}
+	if (running.jvms.len > 1 && name)
+		buf_add_str(why, "Multiple Java processes found");
+	else if (!newest)
+		buf_add_str(why, "No Java process");
+	else
+		found = newest->pid;
+	running_release(&running);
+	return found;
+}
+
+/*
+ * `target` is a pid; "jps" for the newest JVM; or the name of a program as jps prints it, a class without its package
+ * or a jar. Returns the pid, or -errno with the message in `why`.
+ */
+static pid_t applications_find(const char *target, struct buf *why)
+{
+	char *end;
+	long pid;
+
+	if (!isdigit((unsigned char)*target))
+		return find_one(strcmp(target, "jps") ? target : NULL, why);
+	pid = strtol(target, &end, 10);
+	if (!*end && pid > 0 && pid <= INT_MAX)
+		return (pid_t)pid;
+	buf_printf(why, "%s is not a process id", target);
+	return -EINVAL;
+}
+
+/* ---- commands for the JVM itself, by HotSpot's attach protocol: load, jcmd, threaddump, dumpheap, inspectheap ---- */
+
+#define ARGUMENTS 3
+#define FIRST_MAX 256 /* bytes of the lines with the codes */
+#define ASK_NS (10 * NS_PER_SEC) /* until the JVM has taken the command; its reply may take longer */
+
+/* What follows the third word belongs to it: jcmd takes a line. */
+static void join_words(char **words, int count, bool is_line, struct buf arguments[ARGUMENTS])
+{
+	for (int i = 0; i < count; i++) {
+		struct buf *argument = &arguments[is_line ? 0 : i < ARGUMENTS ? i : ARGUMENTS - 1];
+
+		if (argument->len)
+			buf_add_char(argument, ' ');
+		buf_add_str(argument, words[i]);
+	}
+}
+
+/* Returns 0, or -errno after reporting it. */
+static int describe(pid_t pid, struct process_table *processes, struct attach_target *ret)
+{
+	const struct process *process = process_get(processes, pid, 0);
+
+	if (!process) {
+		fprintf(stderr, "[ERROR] Process %d not found\n", pid);
+		return -ESRCH;
+	}
+	*ret = (struct attach_target){
+		.pid = pid,
+		.ns_pid = process->ns_pid,
+		.start_ticks = process->start_ticks,
+		.uid = process->uid,
+		.gid = process->gid,
+		.kind = ATTACH_COMMAND,
+		.timeout_ns = ASK_NS,
+	};
+	return 0;
+}
+
+/* Returns the socket that brings the reply, or -errno after reporting it. */
+static int ask_jvm(const struct attach_target *target)
+{
+	const struct attach_control none = {0};
+	struct attach_result result;
+	struct attach attach;
+	int err = attach_start(&attach, target, &none);
+
+	if (err < 0) {
+		fprintf(stderr, "[ERROR] No process to ask JVM %d: %s\n", target->pid, strerror(-err));
+		return err;
+	}
+	attach_finish(&attach, &result);
+	if (result.error)
+		fprintf(stderr, "[ERROR] %s\n", result.why);
+	return result.error ? result.error : result.socket;
+}
+
+static ssize_t receive(int socket, char *bytes, size_t room)
+{
+	struct pollfd fd = {.fd = socket, .events = POLLIN};
+	ssize_t more;
+
+	do {
+		(void)poll(&fd, 1, -1);
+		more = recv(socket, bytes, room, 0);
+	} while (more < 0 && (errno == EINTR || errno == EAGAIN));
+	return more;
+}
+
+/* Of `load`, JDK 8 answers "0\\nCODE", later ones "0\\nreturn code: CODE", or an error instead. */
+static int exit_code(const char *first, bool is_load)
+{
+	static const char label[] = "return code: ";
+	const char *second = strchr(first, '\n');
+	int status = atoi(first);
+
+	if (status || !is_load || !second)
+		return status;
+	second += 1 + (strncmp(second + 1, label, strlen(label)) ? 0 : strlen(label));
+	return (*second >= '0' && *second <= '9') || *second == '-' ? atoi(second) : 1;
+}
+
+/* Copies the reply without its first line, and keeps its beginning. */
+static int print_reply(int socket, bool is_load)
+{
+	char bytes[COPY_BYTES], first[FIRST_MAX] = "";
+	bool has_status = false;
+	ssize_t more;
+
+	while ((more = receive(socket, bytes, sizeof(bytes) - 1)) > 0) {
+		size_t kept = strlen(first), room = sizeof(first) - 1 - kept;
+		const char *text = bytes;
+
+		bytes[more] = '\0';
+		strncat(first, bytes, room);
+		if (!has_status) {
+			const char *end = strchr(bytes, '\n');
+
+			printf("JVM response code = %d\n", atoi(first));
+			text = end ? end + 1 : bytes + more;
+			has_status = true;
+		}
+		fwrite(text, 1, (size_t)(bytes + more - text), stdout);
+	}
+	if (!has_status)
+		fputs("[ERROR] The JVM closed the connection without an answer\n", stderr);
+	return has_status ? exit_code(first, is_load) : 1;
+}
+
+/*
+ * Sends the command and its words, and prints the reply. Returns the exit code: what the JVM answered, of `load` what
+ * the library returned, or 1 after reporting why the JVM could not be asked.
+ */
+static int jvm_command_run(pid_t pid, const char *name, char **words, int count)
+{
+	struct buf arguments[ARGUMENTS];
+	struct process_table processes;
+	struct attach_target target;
+	int socket = -1, code = 1;
+
+	process_table_init(&processes);
+	for (int i = 0; i < ARGUMENTS; i++)
+		buf_init(&arguments[i]);
+	join_words(words, count, !strcmp(name, "jcmd"), arguments);
+	if (!describe(pid, &processes, &target)) {
+		const char *const sent[] = {name, arguments[0].data, arguments[1].data, arguments[2].data};
+
+		target.command = sent;
+		socket = ask_jvm(&target);
+	}
+	if (socket >= 0) {
+		puts("Connected to remote JVM");
+		code = print_reply(socket, !strcmp(name, "load"));
+		close(socket);
+	}
+	for (int i = 0; i < ARGUMENTS; i++)
+		buf_release(&arguments[i]);
+	process_table_release(&processes);
+	return code;
+}
+
+/* ---- the recording ---- */
+
 #define TEXT ",traces=100,flat=200" /* lists of a report without a format */
 
 /* One command: its options, its process, and the recorder that it uses. */
@@ -132,17 +325,6 @@ static int ask(const struct run *run, const char *arguments, bool begin, struct 
 
 /* ---- reports ---- */
 
-static int print_report(int report)
-{
-	char bytes[COPY_BYTES];
-	ssize_t more;
-
-	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
-		if (io_write_all(STDOUT_FILENO, bytes, (size_t)more) < 0)
-			return 1;
-	return 0;
-}
-
 /* Requests a report and writes it. Opens the file first: if that fails, nothing has been stopped. */
 static int fetch_report(const struct run *run, const char *arguments)
 {
@@ -153,7 +335,8 @@ static int fetch_report(const struct run *run, const char *arguments)
 
 	if (!run->file) {
 		code = ask(run, arguments, false, &answer);
-		code = code || answer.report < 0 ? code : print_report(answer.report);
+		if (!code && answer.report >= 0 && io_copy(answer.report, STDOUT_FILENO, UINT64_MAX) < 0)
+			code = 1;
 		recorder_answer_release(&answer);
 		return code;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command `asprof`: async-profiler's command line. Its samples, walks and files are those of `duet record` and
- * `duet convert`.
+ * The commands `asprof` and `jfrconv`: async-profiler's command lines. Samples, walks and files are those of
+ * `duet record` and `duet convert`.
  */
 #ifndef ASPROF_ASPROF_H
 #define ASPROF_ASPROF_H
@@ -11,5 +11,7 @@
  * DUET_ANSWER_REFUSED as async-profiler has them.
  */
 int asprof_main(int argc, char **argv);
+/* The converter. Returns the exit code: 0 done, 1 failed, 2 wrong usage. */
+int jfrconv_main(int argc, char **argv);
 
 #endif

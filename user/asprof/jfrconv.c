@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "asprof/jfrconv.h"
+/* The command line of async-profiler's converter, jfrconv. */
+#include "asprof/asprof.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,9 +10,27 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "writers/writer.h"
+
+/* One call of `duet convert` or `duet diff`. The words are owned; items[0] is the command's name. A vec. */
+struct jfrconv_words {
+	char **items;
+	size_t len;
+	size_t size;
+};
+
+/* What the command line asks for. Several inputs and a folder are a call each. */
+struct jfrconv {
+	bool help, is_diff;
+	struct jfrconv_words options; /* in duet's words */
+	struct vec(const char *) files;
+	const char *format; /* -o; NULL: by the output's extension */
+	bool has_event;
+};
 
 /* Times in milliseconds below this are distances from the start; async-profiler's converter has the same bound. */
 #define EPOCH_MS 1500000000000ll
@@ -288,7 +307,8 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 	return -EINVAL;
 }
 
-int jfrconv_parse(struct jfrconv *ret, int argc, char **argv, struct buf *why)
+/* Returns 0, or -errno with one sentence in `why`. Call jfrconv_release() in both cases. */
+static int jfrconv_parse(struct jfrconv *ret, int argc, char **argv, struct buf *why)
 {
 	int taken;
 
@@ -307,7 +327,7 @@ int jfrconv_parse(struct jfrconv *ret, int argc, char **argv, struct buf *why)
 	return 0;
 }
 
-void jfrconv_release(struct jfrconv *jfrconv)
+static void jfrconv_release(struct jfrconv *jfrconv)
 {
 	release_words(&jfrconv->options);
 	vec_release(&jfrconv->files);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "profile/frame.h"
+#include "profile/profile.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,11 +5,196 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "base/vec.h"
 #include "profile/intervals.h"
 #include "profile/layout.h"
-#include "profile/mover.h"
+#include "profile/profile.h"
 #include "profile/thread_state.h"
-#include "profile/unfreed.h"
+
+/* ---- memory that was taken and never freed, by the addresses of both ---- */
+
+/* The latest event of an address. */
+struct unfreed_use {
+	uint64_t time_ns, sample; /* the sample's number in the timeline */
+};
+
+/* A zeroed struct with the two events set is valid and empty. */
+struct unfreed {
+	uint32_t taken, freed; /* events of the profile; `freed` is UINT32_MAX if nothing was freed */
+	const struct profile *profile; /* not owned */
+	struct map last; /* process and address -> index in `latest` */
+	struct vec(struct unfreed_use) latest;
+	uint64_t found; /* samples that were looked at */
+	uint64_t asked; /* samples that unfreed_next() was called for */
+	uint64_t unknown; /* samples of `taken` whose address is not known */
+};
+
+#define PID_FACTOR 0x9e3779b97f4a7c15ull /* 2^64 divided by the golden ratio: pids become far from each other */
+
+static bool is_of_memory(const struct unfreed *u, const struct profile_sample *sample)
+{
+	return sample->address && (sample->event == u->taken || sample->event == u->freed);
+}
+
+/* Several processes have the same addresses. */
+static uint64_t key_of(const struct unfreed *u, const struct profile_sample *sample)
+{
+	return sample->address ^ u->profile->threads.items[sample->thread].pid * PID_FACTOR;
+}
+
+/* Samples of several CPUs need not be in the order of time. */
+static int look_at(void *context, const struct profile_sample *sample)
+{
+	struct unfreed *u = context;
+	struct unfreed_use use = {.time_ns = sample->time_ns, .sample = u->found++};
+	uint64_t index;
+
+	u->unknown += sample->event == u->taken && !sample->address;
+	if (!is_of_memory(u, sample))
+		return 0;
+	if (map_get(&u->last, key_of(u, sample), &index)) {
+		if (use.time_ns >= u->latest.items[index].time_ns)
+			u->latest.items[index] = use;
+		return 0;
+	}
+	index = u->latest.len;
+	return vec_push(&u->latest, use) < 0 ? -ENOMEM : map_put(&u->last, key_of(u, sample), index);
+}
+
+/* Looks at all samples of the profile. Returns 0 or -errno. */
+static int unfreed_find(struct unfreed *unfreed, const struct profile *profile)
+{
+	unfreed->profile = profile;
+	return timeline_each(&profile->samples, look_at, unfreed);
+}
+
+/*
+ * Called once for each sample, in the order of timeline_each(). Returns true if the sample took memory that was not
+ * freed, nor taken again at its address, until the end of the recording.
+ */
+static bool unfreed_next(struct unfreed *unfreed, const struct profile_sample *sample)
+{
+	uint64_t number = unfreed->asked++, index;
+
+	return sample->event == unfreed->taken && sample->address &&
+	       map_get(&unfreed->last, key_of(unfreed, sample), &index) &&
+	       unfreed->latest.items[index].sample == number;
+}
+
+static void unfreed_release(struct unfreed *unfreed)
+{
+	map_release(&unfreed->last);
+	vec_release(&unfreed->latest);
+}
+
+/* ---- copying the rows that samples use from one profile to another, each once ---- */
+
+/* The caller sets the first three fields. The maps hold what was copied: index in `from` -> index in `to`. */
+struct mover {
+	const struct profile *from;
+	struct profile *to;
+	struct intern_move *strings; /* NULL: both profiles share their strings */
+	struct map nodes, frames, threads, owners;
+	struct vec(uint32_t) path;
+};
+
+/* This and the others return the index in `to` of a row of `from`, or UINT32_MAX (text: 0) when out of memory. */
+static uint32_t mover_text(struct mover *m, uint32_t id)
+{
+	return intern_moved(m->strings, id);
+}
+
+static uint32_t move_frame(struct mover *m, uint32_t index)
+{
+	struct frame frame = m->from->frames.items[index];
+	uint64_t known;
+
+	if (map_get(&m->frames, index, &known))
+		return (uint32_t)known;
+	frame.name = mover_text(m, frame.name);
+	frame.class_name = mover_text(m, frame.class_name);
+	frame.signature = mover_text(m, frame.signature);
+	frame.module = mover_text(m, frame.module);
+	known = profile_frame(m->to, &frame);
+	(void)map_put(&m->frames, index, known); /* here and below: if out of memory, the row is copied again */
+	return (uint32_t)known;
+}
+
+static uint32_t mover_node(struct mover *m, uint32_t leaf)
+{
+	uint64_t known;
+
+	if (map_get(&m->nodes, leaf, &known))
+		return (uint32_t)known;
+	vec_clear(&m->path);
+	for (uint32_t node = leaf; node; node = m->from->nodes.items[node].parent)
+		if (vec_push(&m->path, m->from->nodes.items[node].frame) < 0)
+			return UINT32_MAX;
+	for (size_t i = 0; i < m->path.len; i++)
+		m->path.items[i] = move_frame(m, m->path.items[i]);
+	for (size_t i = 0; i < m->path.len / 2; i++) {
+		uint32_t swap = m->path.items[i];
+
+		m->path.items[i] = m->path.items[m->path.len - 1 - i];
+		m->path.items[m->path.len - 1 - i] = swap;
+	}
+	known = profile_stack(m->to, m->path.items, (uint32_t)m->path.len);
+	(void)map_put(&m->nodes, leaf, known);
+	return (uint32_t)known;
+}
+
+static uint32_t move_owner(struct mover *m, uint32_t index)
+{
+	struct profile_owner owner = m->from->owners.items[index];
+	uint32_t *const texts[] = {
+		&owner.executable,     &owner.application,  &owner.cgroup,	   &owner.container,
+		&owner.container_kind, &owner.container_id, &owner.container_name, &owner.pod,
+		&owner.executed_as,    &owner.runtime,	    &owner.pod_namespace,  &owner.pod_uid,
+		&owner.libjvm,	       &owner.vm_flags,
+	};
+	uint64_t known;
+
+	if (map_get(&m->owners, index, &known))
+		return (uint32_t)known;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		*texts[i] = mover_text(m, *texts[i]);
+	known = profile_owner(m->to, &owner);
+	(void)map_put(&m->owners, index, known);
+	return (uint32_t)known;
+}
+
+static uint32_t mover_thread(struct mover *m, uint32_t index)
+{
+	const struct profile_thread *thread = &m->from->threads.items[index];
+	const struct intern *strings = &m->to->strings;
+	const char *name, *process;
+	uint64_t known, id;
+	uint32_t owner;
+
+	if (map_get(&m->threads, index, &known))
+		return (uint32_t)known;
+	name = intern_text(strings, mover_text(m, thread->name));
+	process = intern_text(strings, mover_text(m, thread->process));
+	owner = move_owner(m, thread->owner);
+	if (map_get(&m->from->virtual_ids, index, &id))
+		known = profile_virtual_thread(m->to, thread->pid, id, name, process, owner);
+	else
+		known = profile_thread(m->to, thread->pid, thread->tid, name, process, owner);
+	(void)map_put(&m->threads, index, known);
+	return (uint32_t)known;
+}
+
+static void mover_release(struct mover *m)
+{
+	map_release(&m->nodes);
+	map_release(&m->frames);
+	map_release(&m->threads);
+	map_release(&m->owners);
+	vec_release(&m->path);
+}
+
+/* ---- merging ---- */
 
 struct merge {
 	struct mover mover;
@@ -327,4 +512,69 @@ int profile_cut(struct profile *to, const struct profile *from, const struct pro
 	if (to->end_ns < to->start_ns)
 		to->end_ns = to->start_ns;
 	return err;
+}
+
+/* ---- the next window ---- */
+
+/* Moves all events in their order, so that their indices stay. */
+static void exchange_events(struct mover *m)
+{
+	for (size_t i = 0; i < m->from->events.len; i++) {
+		struct profile_event event = m->from->events.items[i];
+
+		event.name = mover_text(m, event.name);
+		(void)vec_push(&m->to->events, event); /* out of memory: the event's samples are lost */
+	}
+}
+
+struct exchange {
+	struct mover mover;
+	uint64_t lost;
+};
+
+static int exchange_sample(void *context, const struct profile_sample *sample)
+{
+	struct exchange *exchange = context;
+	struct mover *m = &exchange->mover;
+	struct profile_sample moved = *sample;
+
+	moved.node = mover_node(m, sample->node);
+	moved.thread = mover_thread(m, sample->thread);
+	if (profile_add(m->to, &moved) < 0)
+		exchange->lost++;
+	return 0;
+}
+
+/* Samples that cannot be read back are counted as lost, like those for which there was no memory. */
+static void exchange_samples(struct exchange *exchange)
+{
+	const struct profile *from = exchange->mover.from, *to = exchange->mover.to;
+	uint64_t expected = from->later.len;
+
+	if (timeline_each(&from->later, exchange_sample, exchange) < 0)
+		exchange->lost = expected - to->samples.len - to->later.len;
+	mover_release(&exchange->mover);
+}
+
+uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct intern_move *move)
+{
+	struct profile fresh, old = *profile;
+	struct exchange exchange = {.mover = {.from = &old, .to = &fresh, .strings = move}};
+
+	(void)profile_init(&fresh); /* out of memory: the profile takes no samples */
+	intern_release(&fresh.strings);
+	fresh.strings = move ? *move->to : old.strings;
+	if (move)
+		move->to = &fresh.strings;
+	fresh.until_ns = until_ns;
+	fresh.processes = old.processes;
+	fresh.is_private = old.is_private;
+	exchange_events(&exchange.mover);
+	exchange_samples(&exchange);
+	old.strings = (struct intern){0};
+	profile_release(&old);
+	*profile = fresh;
+	if (move)
+		move->to = &profile->strings;
+	return exchange.lost;
 }

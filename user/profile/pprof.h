@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of pprof files that the reader and the writer share, in addition to the messages of pprof.proto. */
+/* What readers and writers of pprof and OTLP share, in addition to the messages of pprof.proto and otlp.proto. */
 #ifndef PROFILE_PPROF_H
 #define PROFILE_PPROF_H
 
@@ -39,5 +39,11 @@ enum pprof_field {
 #define PPROF_LABEL_TRACE "trace_id" /* hexadecimal digits, and so is the next */
 #define PPROF_LABEL_SPAN "span_id"
 #define PPROF_LABEL_TAG "span" /* the tag of the span that the sample was taken in */
+
+/* Attributes of OTLP files that are duet's own: the semantic conventions have none for them. */
+#define OTLP_VIRTUAL "duet.thread.virtual" /* of a sample: thread.id is Java's number of a virtual thread */
+#define OTLP_SAMPLES "duet.samples" /* of a sample: for how many each value stands, if that is not one */
+#define OTLP_SPAN "duet.span" /* of a sample: the tag of the span that it was taken in */
+#define OTLP_CONTAINER "duet.container" /* of a resource: the container as duet shows it */
 
 #endif

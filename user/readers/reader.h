@@ -45,7 +45,11 @@ struct reader {
 	int (*read)(struct profile *profile, struct reader_source *source, struct buf *why);
 };
 
-/* Ends with NULL. The first reader that claims a file reads it. */
+/* The first reader that claims a file reads it. */
+#define READERS(X) X(duet) X(jfr) X(otlp) X(pprof) X(html) X(perf) X(collapsed)
+#define READER_DECLARE(name) extern const struct reader reader_##name;
+READERS(READER_DECLARE)
+/* Ends with NULL. */
 extern const struct reader *const readers[];
 
 /* "-" is stdin. Returns 0, or -errno with one sentence in `why`. */

@@ -18,8 +18,7 @@
 #include <string.h>
 
 #include "readers/frame_text.h"
-#include "readers/lines.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 
 #define DEPTH_MAX 65536
 #define SAMPLES_MAX (1ull << 53) /* the flame graph's page counts in doubles */

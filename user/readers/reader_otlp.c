@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "otlp.pb-c.h"
-#include "profile/otlp.h"
+#include "profile/pprof.h"
 #include "readers/inflate.h"
 #include "readers/otlp_json.h"
 #include "readers/pprof_tables.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 
 #define MESSAGE_MAX ((size_t)64 << 20) /* of a sample with its times; of others, see pprof_unpack() */
 #define TIME_MAX ((uint64_t)INT64_MAX)

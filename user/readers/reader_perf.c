@@ -15,9 +15,8 @@
 #include "duet_jvm.h"
 #include "profile/perf_text.h"
 #include "readers/frame_text.h"
-#include "readers/lines.h"
 #include "readers/perf_head.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 
 #define DEPTH_MAX 65536
 #define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */

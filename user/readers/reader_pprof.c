@@ -11,7 +11,7 @@
 #include "profile/trace.h"
 #include "readers/inflate.h"
 #include "readers/pprof_tables.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 
 #define COMMENTS_MAX 65536
 

@@ -7,18 +7,10 @@
 
 #include "readers/gunzip.h"
 #include "readers/inflate.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 
-const struct reader *const readers[] = {
-	&reader_duet,
-	&reader_jfr,
-	&reader_otlp,
-	&reader_pprof,
-	&reader_html,
-	&reader_perf,
-	&reader_collapsed,
-	NULL,
-};
+#define ROW(name) &reader_##name,
+const struct reader *const readers[] = {READERS(ROW) NULL};
 
 /* Reads until `len` bytes are there or the file ends. */
 static ssize_t read_whole(const struct reader_source *source, unsigned char *bytes, size_t len)

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "recorder/answer_log.h"
 #include "recorder/peer_recorder.h"
 #include "recorder/report_file.h"
 #include "recorder/state.h"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/state.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "base/clock.h"
+#include "base/io.h"
 
 uint64_t state_seconds(const struct recording *recording)
 {
@@ -85,4 +89,20 @@ void state_print(struct recording *recording, const struct asprof_arguments *beg
 	default:
 		buf_add_str(text, ASPROF_VERSION_SPOKEN);
 	}
+}
+
+void answer_log_write(const char *path, struct recorder_answer *answer, bool with_report)
+{
+	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+
+	if (log < 0)
+		return;
+	(void)io_write_all(log, answer->log.data, answer->log.len);
+	if (with_report && answer->report >= 0) {
+		(void)io_copy(answer->report, log, UINT64_MAX);
+		close(answer->report);
+		answer->report = -1;
+	}
+	close(log);
+	buf_clear(&answer->log);
 }

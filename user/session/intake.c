@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "collect/engines.h"
-#include "collect/records/collected.h"
 #include "collect/tables/unwinding.h"
 #include "join/pending.h"
 #include "jvms/claims.h"

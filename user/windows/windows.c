@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "join/pending.h"
 #include "jvms/agents.h"
-#include "profile/exchange.h"
+#include "profile/merge.h"
 #include "subject/owners.h"
 #include "windows/window_files.h"
 #include "writers/text/headline.h"

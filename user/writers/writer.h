@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/opt.h"
 #include "profile/profile.h"
-#include "writers/jfr/rates.h"
 
 /* Leading frames that stacks can be grouped by. Equal names are one frame, whatever their ids. */
 enum writer_group {
@@ -28,6 +27,19 @@ enum writer_group {
 #define WRITER_CHUNK_NS (3600ull * 1000000000)
 #define WRITER_CHUNK_BYTES_MIN (256ull << 10)
 #define WRITER_CHUNK_NS_MIN (5ull * 1000000000)
+
+/* Categories of async-profiler's --ratelimit. */
+enum jfr_rate {
+	JFR_RATE_CPU,
+	JFR_RATE_ALLOC,
+	JFR_RATE_LOCK,
+	JFR_RATE_WALL,
+	JFR_RATE_NATIVEMEM,
+	JFR_RATE_NATIVELOCK,
+	JFR_RATE_TRACE,
+	JFR_RATE_SPAN,
+	JFR_RATES
+};
 
 /* What belongs to the machine or the JVM and is left out of a JFR file; the bits are async-profiler's. */
 enum writer_jfr_without {
@@ -139,6 +151,12 @@ struct writer {
 	void (*stream_close)(struct writer_stream *stream);
 };
 
+/*
+ * Parses "cpu:50,alloc:100" into limits by category; a ';' separates them, too. Returns 0, or -EINVAL with one sentence
+ * in `why`.
+ */
+int jfr_rates_parse(uint32_t limits[JFR_RATES], const char *text, struct buf *why);
+
 /* Returns NULL if the name is unknown. By path, the extension decides; an unknown one means `text`. */
 const struct writer *writer_by_name(const char *name);
 /* The same, also for "NAME=N", which sets the number of the format's rows in `options`. NULL if N is not valid. */
@@ -148,8 +166,13 @@ const char *writer_extension(const struct writer *writer, size_t *ret_len);
 const struct writer *writer_by_path(const char *path);
 /* The length of the path without the extension that chooses a writer; the whole length if there is none. */
 size_t writer_stem(const char *path);
-/* All writers; ends with NULL. */
-extern const struct writer *const writers[];
+/* All writers, in the order of lists. */
+#define WRITERS(X)                                                                                                     \
+	X(flamegraph) X(tree) X(tree_text) X(heatmap) X(collapsed) X(col) X(text) X(text_full) X(duet) X(pprof) X(jfr) \
+	X(perf) X(speedscope) X(otlp) X(otlp_json) X(firefox) X(chrometrace) X(callgrind) X(flat) X(traces)
+#define WRITER_DECLARE(name) extern const struct writer writer_##name;
+WRITERS(WRITER_DECLARE)
+extern const struct writer *const writers[]; /* ends with NULL */
 
 /* The name of the event that is written ("" if none), and the unit of its weights: "ns", "bytes" or its name. */
 const char *writer_event(const struct profile *profile, const struct writer_options *options);
@@ -176,5 +199,17 @@ void writer_event_file(const char *file, const char *event, struct buf *ret);
 void writer_options_default(struct writer_options *options);
 /* Parses "container,process", each word at most once. Returns 0, or -EINVAL with `by` unchanged. */
 int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list);
+
+/* ---- for writers ---- */
+
+/* Writes the lines of a sorted tree, "a;b;c 12". Returns 0 or -ENOMEM. */
+struct tree;
+int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out);
+/* After an error: forgets what is not written, and sets the position if it is not -1 and the file has one. */
+void writer_rewind(FILE *out, int64_t position);
+/* Appends "java 12/34 main": process, pid and tid of a thread, and its name. Not cleaned. */
+void writer_thread_text(const struct profile *profile, uint32_t thread, struct buf *out);
+/* Flushes the stream. Returns 0 or the -errno of the stream, which the writer returns. */
+int writer_finish(FILE *out);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "writers/shared/tree.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 struct call {
 	uint32_t caller, callee; /* labels; the caller 0 is the root */

@@ -14,7 +14,7 @@
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
 #include "writers/text/stack_room.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 #define SLICE_BYTES 96 /* of a slice without its name */
 #define CONTEXT_BYTES 80 /* more, if its trace is known */

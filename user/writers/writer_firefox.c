@@ -12,7 +12,7 @@
 #include "writers/json.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 #define PROCESSED_VERSION 49
 #define GECKO_VERSION 27 /* of the format from which Firefox's own profiles are processed */

@@ -16,7 +16,7 @@
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
 #include "writers/text/stack_room.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 #define STACKS_BYTES ((size_t)32 << 20) /* of the texts of stacks that are kept for later samples */
 #define DIGITS_MAX 20

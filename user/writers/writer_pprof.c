@@ -16,7 +16,7 @@
 #include "writers/shared/code.h"
 #include "writers/shared/path.h"
 #include "writers/shared/spans.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 #define ROWS_MAX 262144 /* stacks of threads whose samples are summed before they are written */
 #define LABELS_MAX 9

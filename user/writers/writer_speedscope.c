@@ -13,7 +13,7 @@
 #include "writers/json.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 /* Samples of one thread. */
 struct part {

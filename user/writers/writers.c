@@ -8,33 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "writers/writers.h"
-
 #define EVENT_PART_MAX 60 /* bytes */
 
-const struct writer *const writers[] = {
-	&writer_flamegraph,
-	&writer_tree,
-	&writer_tree_text,
-	&writer_heatmap,
-	&writer_collapsed,
-	&writer_col,
-	&writer_text,
-	&writer_text_full,
-	&writer_duet,
-	&writer_pprof,
-	&writer_jfr,
-	&writer_perf,
-	&writer_speedscope,
-	&writer_otlp,
-	&writer_otlp_json,
-	&writer_firefox,
-	&writer_chrometrace,
-	&writer_callgrind,
-	&writer_flat,
-	&writer_traces,
-	NULL,
-};
+#define ROW(name) &writer_##name,
+const struct writer *const writers[] = {WRITERS(ROW) NULL};
 
 /* Returns true if the list with commas contains the word. */
 static bool list_has(const char *list, const char *word)

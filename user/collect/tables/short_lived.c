@@ -3,7 +3,7 @@
 
 #include "base/counters.h"
 #include "collect/collector.h"
-#include "collect/records/collected.h"
+#include "collect/tables/unwinding.h"
 
 #define FORKS_MAX 8 /* longest chain of forks without exec that is followed to find the mappings */
 

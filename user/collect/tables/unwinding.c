@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "collect/records/collected.h"
 #include "duet_jvm.h"
 #include "sym/vdso.h"
 

@@ -6,6 +6,7 @@
 #ifndef COLLECT_TABLES_UNWINDING_H
 #define COLLECT_TABLES_UNWINDING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/map.h"
@@ -72,5 +73,18 @@ void unwinding_refresh(struct unwinding *unwinding, struct process *process);
 void unwinding_forget(struct unwinding *unwinding, struct process *process); /* unpublishes the process */
 /* Call periodically: makes rows again that had no room, if walks have missed them since. */
 void unwinding_step(struct unwinding *unwinding, struct process_table *processes, uint64_t now_ns);
+
+/* The state of a process that belongs to collect/. */
+struct collected {
+	uint32_t published_version; /* 1 + the maps_version whose unwind tables BPF has; 0 = none */
+	bool awaits_rows; /* the process is in unwinding.wanted */
+	bool is_sampled;
+};
+_Static_assert(sizeof(struct collected) <= PROCESS_STATE_BYTES(PROCESS_OF_COLLECT, PROCESS_OF_JVMS), "too large");
+
+static inline struct collected *collected_of(struct process *process)
+{
+	return process_state(process, PROCESS_OF_COLLECT);
+}
 
 #endif

@@ -14,7 +14,7 @@
 #include "profile/trace.h"
 #include "readers/jfr/about.h"
 #include "readers/jfr/samples.h"
-#include "readers/readers.h"
+#include "readers/reader.h"
 
 #define NONE UINT32_MAX
 #define CHUNK_MAX ((uint64_t)1 << 30)

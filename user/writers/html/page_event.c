@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "writers/html/page_event.h"
+#include "writers/html/page.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,10 +8,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "writers/html/page_heat.h"
-#include "writers/html/page_samples.h"
 #include "writers/json.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 struct place {
 	uint32_t node;

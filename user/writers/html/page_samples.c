@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "writers/html/page_samples.h"
+#include "writers/html/page.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "writers/json.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 struct row {
 	const struct profile_sample *sample;

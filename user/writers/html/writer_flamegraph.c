@@ -1,17 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One HTML file that needs no other file: page, style and script from assets.S, and a list of all events as JSON
- * (page_event.h). The formats flamegraph, tree and heatmap are this page, and differ in the view in which it opens. If
- * the profile has few samples, the page has each of them (page_samples.h); a heat map of more has tables (page_heat.h).
+ * (page.h). The formats flamegraph, tree and heatmap are this page, and differ in the view in which it opens. If
+ * the profile has few samples, the page has each of them; a heat map of more has tables.
  */
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "writers/html/assets.h"
 #include "writers/html/frame_list.h"
 #include "writers/html/page.h"
-#include "writers/html/page_event.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
+
+/* Files of flamegraph/, embedded by assets.S. */
+extern const char asset_page[], asset_style[], asset_script[];
+extern const uint64_t asset_page_bytes, asset_style_bytes, asset_script_bytes;
+
+/* Writes an HTML page from a template: the output of functions replaces the markers in it. */
+struct page_insertion {
+	const char *marker; /* "@style@" */
+	int (*write)(const void *context); /* returns 0 or -errno */
+};
+
+/* After a failed write of a long part, the stream does not have the cause. */
+static int put(FILE *out, const char *bytes, size_t len)
+{
+	return fwrite(bytes, 1, len, out) == len ? 0 : -errno;
+}
+
+/* The insertions are in the order of their markers. Returns 0 or -errno, as writer.write() does. */
+static int page_write(const char *page, size_t bytes, const struct page_insertion *insertions, size_t count,
+		      const void *context, FILE *out)
+{
+	const char *at = page, *end = page + bytes;
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		size_t len = strlen(insertions[i].marker);
+		const char *marker = memmem(at, (size_t)(end - at), insertions[i].marker, len);
+
+		if (!marker)
+			return -EINVAL;
+		err = put(out, at, (size_t)(marker - at));
+		if (!err)
+			err = insertions[i].write(context);
+		at = marker + len;
+	}
+	if (!err)
+		err = put(out, at, (size_t)(end - at));
+	return err ? err : writer_finish(out);
+}
 
 static const char view_heat[] = "heat";
 

@@ -75,27 +75,6 @@ static void put_number_setting(struct writer_stream *j, enum jfr_type type, cons
 }
 
 /*
- * Of an event, async-profiler has the interval under this name, and with its type. Its converter takes any "interval"
- * for that of the CPU's samples, so others that have no name there are a "period".
- */
-static const char *interval_name(enum form form)
-{
-	static const char *const names[] = {
-		[EXECUTION] = JFR_SETTING_INTERVAL,
-		[CPU_TIME] = JFR_SETTING_INTERVAL,
-		[WALL] = "wall",
-		[ALLOCATION] = "alloc",
-		[IN_TLAB] = "alloc",
-		[LIVE] = "alloc",
-		[LOCK] = "lock",
-		[MALLOC] = "nativemem",
-		[NATIVE_LOCK] = "nativelock",
-	};
-
-	return form < sizeof(names) / sizeof(*names) && names[form] ? names[form] : JFR_SETTING_PERIOD;
-}
-
-/*
  * async-profiler's converter needs "interval" before the first sample, and "wall" before the first WallClockSample. The
  * name of an event is the last of its settings, so that the reader has the others by then.
  */
@@ -103,7 +82,7 @@ static void put_event_settings(struct writer_stream *j, size_t index, enum jfr_t
 {
 	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
 	const struct profile_event *event = &j->profile->events.items[index];
-	const char *interval = interval_name(j->forms[index]);
+	const char *interval = jfr_interval_name(j->forms[index]);
 	bool has_own_name = strcmp(interval, JFR_SETTING_INTERVAL) != 0 && strcmp(interval, JFR_SETTING_PERIOD) != 0;
 
 	put_setting(j, type, "enabled", "true");

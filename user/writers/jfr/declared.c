@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "writers/jfr/declared.h"
+#include "writers/jfr/metadata.h"
 
 #include <stddef.h>
 

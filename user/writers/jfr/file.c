@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "profile/jfr.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 /* size of the event that covers a part: its length, which always has 5 bytes here, and its type */
 #define COVER_BYTES 6

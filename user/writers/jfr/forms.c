@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which types of a JFR file the events of a profile have, and how many of each are written. */
+/* Which types of a JFR file the events of a profile have, and how many of each are written (--ratelimit). */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "profile/jfr.h"
 #include "writers/jfr/stream.h"
 
 bool jfr_is_event(const struct profile *profile, size_t event, const char *name, enum profile_unit unit)
@@ -81,58 +85,140 @@ bool jfr_has_form(const struct writer_stream *j, enum form form)
 	return has_form(j, j->profile->events.len, form);
 }
 
+static const struct {
+	enum jfr_type type;
+	enum jfr_rate rate; /* the category of --ratelimit; JFR_RATES: it has none */
+	const char *interval; /* see jfr_interval_name() */
+} forms[] = {
+	[EXECUTION] = {JFR_E_EXECUTION_SAMPLE, JFR_RATE_CPU, JFR_SETTING_INTERVAL},
+	[CPU_TIME] = {JFR_E_CPU_TIME_SAMPLE, JFR_RATE_CPU, JFR_SETTING_INTERVAL},
+	[WALL] = {JFR_E_WALL_CLOCK_SAMPLE, JFR_RATE_WALL, "wall"},
+	[ALLOCATION] = {JFR_E_ALLOCATION_SAMPLE, JFR_RATE_ALLOC, "alloc"},
+	[IN_TLAB] = {JFR_E_ALLOCATION_IN_NEW_TLAB, JFR_RATE_ALLOC, "alloc"},
+	[LIVE] = {JFR_E_LIVE_OBJECT, JFR_RATES, "alloc"},
+	[MALLOC] = {JFR_E_MALLOC, JFR_RATE_NATIVEMEM, "nativemem"},
+	[FREE] = {JFR_E_FREE, JFR_RATES, JFR_SETTING_PERIOD},
+	[LOCK] = {JFR_E_MONITOR_ENTER, JFR_RATE_LOCK, "lock"},
+	[WAIT] = {JFR_E_MONITOR_WAIT, JFR_RATE_LOCK, JFR_SETTING_PERIOD},
+	[NATIVE_LOCK] = {JFR_E_NATIVE_LOCK, JFR_RATE_NATIVELOCK, "nativelock"},
+	[TRACE] = {JFR_E_METHOD_TRACE, JFR_RATE_TRACE, JFR_SETTING_PERIOD},
+	[EXCEPTION] = {JFR_E_EXCEPTION, JFR_RATES, JFR_SETTING_PERIOD},
+	[SPAN] = {JFR_E_SPAN, JFR_RATE_SPAN, JFR_SETTING_PERIOD},
+	[WINDOW] = {JFR_E_WINDOW, JFR_RATES, JFR_SETTING_PERIOD},
+	[USER_EVENT] = {JFR_E_USER_EVENT, JFR_RATES, JFR_SETTING_PERIOD},
+	[OWN] = {JFR_E_OWN, JFR_RATES, JFR_SETTING_PERIOD},
+};
+
 enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event)
 {
-	static const enum jfr_type types[] = {
-		[EXECUTION] = JFR_E_EXECUTION_SAMPLE,
-		[CPU_TIME] = JFR_E_CPU_TIME_SAMPLE,
-		[WALL] = JFR_E_WALL_CLOCK_SAMPLE,
-		[ALLOCATION] = JFR_E_ALLOCATION_SAMPLE,
-		[IN_TLAB] = JFR_E_ALLOCATION_IN_NEW_TLAB,
-		[LIVE] = JFR_E_LIVE_OBJECT,
-		[MALLOC] = JFR_E_MALLOC,
-		[FREE] = JFR_E_FREE,
-		[LOCK] = JFR_E_MONITOR_ENTER,
-		[WAIT] = JFR_E_MONITOR_WAIT,
-		[NATIVE_LOCK] = JFR_E_NATIVE_LOCK,
-		[TRACE] = JFR_E_METHOD_TRACE,
-		[EXCEPTION] = JFR_E_EXCEPTION,
-		[SPAN] = JFR_E_SPAN,
-		[WINDOW] = JFR_E_WINDOW,
-		[USER_EVENT] = JFR_E_USER_EVENT,
-	};
-
-	return j->forms[event] == OWN ? (enum jfr_type)(JFR_E_OWN + event) : types[j->forms[event]];
+	return forms[j->forms[event]].type + (j->forms[event] == OWN ? (enum jfr_type)event : 0);
 }
 
-/* Asks the category of --ratelimit that the form has; JFR_RATES: it has none. */
+const char *jfr_interval_name(enum form form)
+{
+	return forms[form].interval;
+}
+
+/* ---- --ratelimit ---- */
+
+static const char *const rate_names[JFR_RATES] = {
+	[JFR_RATE_CPU] = "cpu",
+	[JFR_RATE_ALLOC] = "alloc",
+	[JFR_RATE_LOCK] = "lock",
+	[JFR_RATE_WALL] = "wall",
+	[JFR_RATE_NATIVEMEM] = "nativemem",
+	[JFR_RATE_NATIVELOCK] = "nativelock",
+	[JFR_RATE_TRACE] = "trace",
+	[JFR_RATE_SPAN] = "span",
+};
+
+/* Returns the category of "cpu:50", or JFR_RATES. */
+static enum jfr_rate rate_of(const char *text, size_t len)
+{
+	enum jfr_rate rate = 0;
+
+	while (rate < JFR_RATES && (strncmp(rate_names[rate], text, len) || rate_names[rate][len]))
+		rate++;
+	return rate;
+}
+
+int jfr_rates_parse(uint32_t limits[JFR_RATES], const char *text, struct buf *why)
+{
+	while (*text) {
+		size_t len = strcspn(text, ":,;");
+		enum jfr_rate rate = rate_of(text, len);
+		unsigned long limit = 0;
+		char *end = NULL;
+
+		if (rate < JFR_RATES && text[len] == ':' && text[len + 1] >= '0' && text[len + 1] <= '9')
+			limit = strtoul(text + len + 1, &end, 10);
+		if (!end || (*end && *end != ',' && *end != ';') || !limit || limit > UINT32_MAX) {
+			buf_printf(why,
+				   "ratelimit '%s': CATEGORY:NUMBER is accepted, with commas; categories are cpu, "
+				   "alloc, lock, wall, nativemem, nativelock, trace and span",
+				   text);
+			return -EINVAL;
+		}
+		limits[rate] = (uint32_t)limit;
+		text = end + (*end != '\0');
+	}
+	return 0;
+}
+
+bool jfr_budget_take(struct jfr_budget *budget, uint32_t limit, uint64_t time_ns, uint64_t events)
+{
+	uint64_t second = time_ns / NS_PER_SEC;
+
+	if (!budget->is_begun)
+		budget->left = limit;
+	else if (second > budget->second)
+		budget->left = second > budget->second + 1 || budget->left > limit ? 2ull * limit
+										   : budget->left + limit;
+	if (!budget->is_begun || second > budget->second)
+		budget->second = second;
+	budget->is_begun = true;
+	if (events > budget->left)
+		return false;
+	budget->left -= events;
+	return true;
+}
+
 bool jfr_is_within_limit(struct writer_stream *j, const struct profile_sample *sample, uint64_t ns, uint64_t events)
 {
-	static const enum jfr_rate rates[] = {
-		[EXECUTION] = JFR_RATE_CPU,
-		[CPU_TIME] = JFR_RATE_CPU,
-		[WALL] = JFR_RATE_WALL,
-		[ALLOCATION] = JFR_RATE_ALLOC,
-		[IN_TLAB] = JFR_RATE_ALLOC,
-		[LIVE] = JFR_RATES,
-		[MALLOC] = JFR_RATE_NATIVEMEM,
-		[FREE] = JFR_RATES,
-		[LOCK] = JFR_RATE_LOCK,
-		[WAIT] = JFR_RATE_LOCK,
-		[NATIVE_LOCK] = JFR_RATE_NATIVELOCK,
-		[TRACE] = JFR_RATE_TRACE,
-		[EXCEPTION] = JFR_RATES,
-		[SPAN] = JFR_RATE_SPAN,
-		[WINDOW] = JFR_RATES,
-		[USER_EVENT] = JFR_RATES,
-		[OWN] = JFR_RATES,
-	};
 	enum form form = j->forms[sample->event];
-	enum jfr_rate rate = rates[form];
+	enum jfr_rate rate = forms[form].rate;
 
 	if (rate == JFR_RATES || !j->options.jfr.rate_limits[rate] ||
 	    jfr_budget_take(&j->budgets[rate], j->options.jfr.rate_limits[rate], ns, form == WALL ? 1 : events))
 		return true;
 	j->over_limit += form == WALL ? 1 : events;
 	return false;
+}
+
+/* ---- the other thread ---- */
+
+static const struct frame *frame_of(const struct profile *profile, uint32_t node)
+{
+	return &profile->frames.items[profile->nodes.items[node].frame];
+}
+
+uint32_t jfr_waiter(const struct profile *profile, uint32_t node)
+{
+	for (uint32_t at = node; at; at = profile->nodes.items[at].parent)
+		if (frame_of(profile, at)->kind == FRAME_WAKER)
+			return profile->nodes.items[at].parent;
+	return node;
+}
+
+uint32_t jfr_holder(const struct profile *profile, const struct profile_sample *sample)
+{
+	uint32_t pid = profile->threads.items[sample->thread].pid, name;
+
+	if (!sample->node || jfr_waiter(profile, sample->node) == sample->node)
+		return UINT32_MAX;
+	name = frame_of(profile, sample->node)->name;
+	for (uint32_t i = 0; i < profile->threads.len; i++)
+		if (profile->threads.items[i].pid == pid && profile->threads.items[i].name == name)
+			return i;
+	return UINT32_MAX;
 }

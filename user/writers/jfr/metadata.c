@@ -14,7 +14,6 @@
 
 #include "profile/jfr.h"
 #include "writers/jfr/bytes.h"
-#include "writers/jfr/declared.h"
 
 enum flag {
 	OF_POOL = 1 << 0,

@@ -116,4 +116,13 @@ enum jfr_type {
 int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks,
 		     unsigned int base);
 
+/* Types without events, which the JDK's views ask for: a view fails if a type or a field that it names is not there. */
+
+/* Fields after startTime, with spaces: "duration name:string". Without a type they are numbers. */
+struct jfr_declared {
+	const char *name, *fields;
+};
+
+extern const struct jfr_declared jfr_declared[]; /* the last row has no name */
+
 #endif

@@ -13,8 +13,8 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "profile/profile.h"
+#include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
-#include "writers/shared/threads.h"
 
 /* Numbers of jdk.types.ThreadState. async-profiler's converter takes samples of the first as CPU time. */
 enum jfr_thread_state { JFR_STATE_DEFAULT = 1, JFR_STATE_RUNNABLE, JFR_STATE_SLEEPING, JFR_STATES };

@@ -36,6 +36,16 @@ enum form {
 	OWN,
 };
 
+/* Events of a second that were not used may be used in the next one. */
+struct jfr_budget {
+	uint64_t second;
+	uint64_t left;
+	bool is_begun;
+};
+
+/* Returns true if `events` more events at this time are within `limit`, which is not 0. */
+bool jfr_budget_take(struct jfr_budget *budget, uint32_t limit, uint64_t time_ns, uint64_t events);
+
 struct writer_stream {
 	const struct profile *profile;
 	struct writer_options options;
@@ -79,6 +89,18 @@ void jfr_choose_forms(struct writer_stream *j); /* of all events of the profile 
 /* Whether so many events for the sample are within --ratelimit. Counts them if they are not. */
 bool jfr_is_within_limit(struct writer_stream *j, const struct profile_sample *sample, uint64_t ns, uint64_t events);
 enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event); /* of the samples of an event */
+/*
+ * Of an event, async-profiler has the interval under this name, and with its type. Its converter takes any "interval"
+ * for that of the CPU's samples, so others that have no name there are a "period".
+ */
+const char *jfr_interval_name(enum form form);
+/* Of a stack that goes on with that of another thread (FRAME_WAKER): the node of the stack that waited. */
+uint32_t jfr_waiter(const struct profile *profile, uint32_t node);
+/*
+ * The row of the thread that held the lock or ended the wait; UINT32_MAX: not known, or it has no row. Of several
+ * threads with the name, it is the first one.
+ */
+uint32_t jfr_holder(const struct profile *profile, const struct profile_sample *sample);
 
 void jfr_put_facts(struct writer_stream *j); /* those that the file does not have yet */
 void jfr_put_losses(struct writer_stream *j); /* what was lost in addition to what the file has */

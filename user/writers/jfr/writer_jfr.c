@@ -12,13 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers/jfr/bytes.h"
-#include "writers/jfr/holder.h"
-#include "writers/jfr/stream.h"
-#include "writers/writers.h"
 #include "profile/jfr.h"
-#include "profile/trace.h"
 #include "profile/thread_state.h"
+#include "profile/trace.h"
+#include "writers/jfr/bytes.h"
+#include "writers/jfr/stream.h"
+#include "writers/writer.h"
 
 #define PART_BYTES (16u << 20) /* of events or of stacks; then the part is written */
 #define EVENTS_MAX (1u << 24) /* more samples than that are written with several to an event */

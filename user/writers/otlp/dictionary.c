@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "otlp.pb-c.h"
-#include "writers/otlp/packing.h"
 #include "writers/otlp/protobuf_json.h"
 
 void otlp_dictionary_init(struct otlp_dictionary *dictionary)

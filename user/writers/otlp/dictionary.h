@@ -3,16 +3,18 @@
 #ifndef WRITERS_OTLP_DICTIONARY_H
 #define WRITERS_OTLP_DICTIONARY_H
 
+#include <protobuf-c/protobuf-c.h>
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/varint.h"
 
 /* Fields of the message Dictionary. */
 enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, TABLE_STRINGS, TABLE_ATTRIBUTES,
 	     TABLE_STACKS };
 
 struct otlp_dictionary {
-	struct buf tables[TABLE_STACKS + 1]; /* the caller appends elements with their field, see packing.h */
+	struct buf tables[TABLE_STACKS + 1]; /* the caller appends elements with their field */
 };
 
 void otlp_dictionary_init(struct otlp_dictionary *dictionary);
@@ -22,5 +24,34 @@ void otlp_dictionary_release(struct otlp_dictionary *dictionary);
 int otlp_dictionary_write(const struct otlp_dictionary *dictionary, unsigned int field, FILE *out);
 /* The same as an object of JSON, without a key. */
 int otlp_dictionary_write_json(const struct otlp_dictionary *dictionary, FILE *out);
+
+/* ---- fields of a message, appended to its bytes: a large message need not be in memory as a whole ---- */
+
+static inline void add_bytes(struct buf *to, unsigned int field, const char *bytes, size_t len)
+{
+	varint_add(to, field << 3 | 2);
+	varint_add(to, len);
+	buf_add(to, bytes, len);
+}
+
+static inline void add_message(struct buf *to, unsigned int field, const ProtobufCMessage *message)
+{
+	size_t len = protobuf_c_message_get_packed_size(message);
+
+	varint_add(to, field << 3 | 2);
+	varint_add(to, len);
+	if (buf_reserve(to, len))
+		to->len += protobuf_c_message_pack(message, (uint8_t *)to->data + to->len);
+}
+
+/* What comes before the bytes of a field. */
+static inline void write_head(FILE *out, unsigned int field, uint64_t bytes)
+{
+	unsigned char head[2 * VARINT_BYTES];
+	size_t len = varint_put(head, (uint64_t)field << 3 | 2);
+
+	len += varint_put(head + len, bytes);
+	fwrite(head, 1, len, out);
+}
 
 #endif

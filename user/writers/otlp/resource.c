@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "otlp.pb-c.h"
-#include "profile/otlp.h"
+#include "profile/pprof.h"
 
 #define RESOURCE_ATTRIBUTES 20
 

@@ -12,17 +12,16 @@
 
 #include "base/text.h"
 #include "otlp.pb-c.h"
-#include "profile/otlp.h"
+#include "profile/pprof.h"
 #include "profile/trace.h"
 #include "writers/otlp/dictionary.h"
-#include "writers/otlp/packing.h"
 #include "writers/otlp/protobuf_json.h"
 #include "writers/otlp/resource.h"
 #include "writers/shared/code.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
 #include "writers/shared/spans.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 /* Fields of ProfilesData, ResourceProfiles and ScopeProfiles. */
 enum { DATA_RESOURCES = 1, DATA_DICTIONARY = 2 };

@@ -8,7 +8,7 @@
 #include "profile/trace.h"
 #include "writers/shared/filter.h"
 #include "writers/shared/spans.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 #define NO_TRACE "[no trace]"
 #define NO_SPAN "[no span]"

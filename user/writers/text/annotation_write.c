@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "writers/text/annotation.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 #define CONTEXT_LINES 3 /* lines of source shown above and below those with samples */
 

@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "writers/shared/tree_diff.h"
+#include "writers/shared/tree.h"
 #include "writers/text/stack_room.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 struct change {
 	uint64_t a, b;

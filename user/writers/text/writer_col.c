@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "writers/shared/tree.h"
-#include "writers/writers.h"
 #include "base/text.h"
+#include "writers/shared/tree.h"
+#include "writers/writer.h"
 
 #define UNKNOWN "unknown"
 #define DOCKERSHIM_RESTARTS 0 /* the last part of such a name; no reader uses it */

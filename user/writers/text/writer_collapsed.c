@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "writers/shared/tree_diff.h"
+#include "writers/shared/tree.h"
 #include "writers/text/stack_room.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 struct path {
 	struct vec(uint32_t) nodes; /* leaf first */

@@ -10,10 +10,9 @@
 #include "base/text.h"
 #include "writers/text/headline.h"
 #include "writers/text/ranking.h"
+#include "writers/text/tables.h"
 #include "writers/text/text_diff.h"
-#include "writers/text/usage_table.h"
-#include "writers/text/waits.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 #define NAME_BYTES 78 /* of a method; lines have at most 118 columns, if one byte is one column */
 #define PROGRAM_AT (NAME_BYTES / 2) /* what a process runs needs some room */

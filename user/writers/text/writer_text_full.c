@@ -8,9 +8,8 @@
 #include "base/text.h"
 #include "writers/shared/tree.h"
 #include "writers/text/stack_room.h"
-#include "writers/text/usage_table.h"
-#include "writers/text/waits.h"
-#include "writers/writers.h"
+#include "writers/text/tables.h"
+#include "writers/writer.h"
 
 #define USAGES_MAX 50 /* rows of the table of processes */
 #define WAITS_MAX 50 /* rows of the table of wakers and sleepers */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "writers/shared/tree.h"
-#include "writers/writers.h"
+#include "writers/writer.h"
 
 #define INDENT_MAX 1024 /* of deeper frames only the number is written */
 

@@ -1,11 +1,110 @@
 /* SPDX-License-Identifier: MIT */
-#include "writers/text/waits.h"
+#include "writers/text/tables.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/text.h"
 #include "writers/shared/tree.h"
+
+#define COMMAND_SHOWN 60 /* bytes */
+#define PPM_PER_PERCENT 10000.0
+#define MB (1u << 20)
+
+/* ---- what processes have used ---- */
+
+/* One process. */
+struct sum {
+	const struct profile_usage *first, *last;
+	uint64_t rows, load_ppm; /* load: sum of all rows */
+	uint64_t most_ppm, most_resident;
+};
+
+struct table {
+	struct map ids; /* pid and start -> index */
+	struct vec(struct sum) sums;
+};
+
+static uint64_t grown(uint64_t from, uint64_t to)
+{
+	return to > from ? to - from : 0;
+}
+
+static int add_usage(struct table *table, const struct profile_usage *usage)
+{
+	uint64_t key = hash_u64(usage->started_ms) ^ usage->pid, index;
+	struct sum *sum;
+
+	if (!map_get(&table->ids, key, &index)) {
+		index = table->sums.len;
+		if (vec_push(&table->sums, (struct sum){.first = usage}) < 0 || map_put(&table->ids, key, index) < 0)
+			return -ENOMEM;
+	}
+	sum = &table->sums.items[index];
+	sum->last = usage;
+	sum->rows++;
+	sum->load_ppm += usage->load_ppm;
+	if (usage->load_ppm > sum->most_ppm)
+		sum->most_ppm = usage->load_ppm;
+	if (usage->resident_bytes > sum->most_resident)
+		sum->most_resident = usage->resident_bytes;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct sum *x = a, *y = b;
+
+	if (x->load_ppm != y->load_ppm)
+		return x->load_ppm < y->load_ppm ? 1 : -1;
+	if (x->most_resident != y->most_resident)
+		return x->most_resident < y->most_resident ? 1 : -1;
+	return (x->last->pid > y->last->pid) - (x->last->pid < y->last->pid);
+}
+
+static void print_row(const struct profile *profile, const struct sum *sum, FILE *out)
+{
+	const struct profile_usage *last = sum->last, *first = sum->first;
+	const char *command = intern_text(&profile->strings, last->command ? last->command : last->name);
+	struct buf line;
+
+	buf_init(&line);
+	text_add_line(&line, command);
+	fprintf(out, "  %8" PRIu32 "  %5" PRIu64 "  %6.1f%%  %6.1f%%  %7" PRIu32, last->pid, sum->rows,
+		(double)sum->load_ppm / (double)sum->rows / PPM_PER_PERCENT, (double)sum->most_ppm / PPM_PER_PERCENT,
+		last->threads);
+	fprintf(out, "  %8" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "  %.*s\n", sum->most_resident / MB,
+		grown(first->read_bytes, last->read_bytes) / MB, grown(first->written_bytes, last->written_bytes) / MB,
+		COMMAND_SHOWN, line.data);
+	buf_release(&line);
+}
+
+int usage_table_print(const struct profile *profile, size_t count, FILE *out)
+{
+	struct table table = {0};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < profile->usages.len; i++)
+		err = add_usage(&table, &profile->usages.items[i]);
+	if (!err && table.sums.len) {
+		qsort(table.sums.items, table.sums.len, sizeof(*table.sums.items), compare);
+		fprintf(out, "\n--- Processes of the machine, every %g s ---\n",
+			(double)profile->host.usages_ns / NS_PER_SEC);
+		fprintf(out, "  %8s  %5s  %7s  %7s  %7s  %8s  %8s  %8s  %s\n", "pid", "looks", "CPU", "most", "threads",
+			"MB", "MB read", "written", "command");
+		for (size_t i = 0; i < table.sums.len && i < count; i++)
+			print_row(profile, &table.sums.items[i], out);
+	}
+	map_release(&table.ids);
+	vec_release(&table.sums);
+	return err;
+}
+
+/* ---- who ended the waits ---- */
 
 /* A thread that waited, and the waker that ended its waits. Both are nodes of the tree, as are the labels' texts. */
 struct wait_pair {
@@ -44,7 +143,7 @@ static uint32_t find_sleeper(const struct tree *tree, uint32_t leaf)
 	return 0;
 }
 
-static int add(struct wait_table *waits, uint32_t leaf)
+static int add_wait(struct wait_table *waits, uint32_t leaf)
 {
 	const struct tree_node *node = &waits->tree.nodes.items[leaf];
 	uint32_t sleeper = node->self.samples ? find_sleeper(&waits->tree, leaf) : 0;
@@ -70,7 +169,7 @@ static int longest_first(const void *a, const void *b)
 	return (one->sleeper > other->sleeper) - (one->sleeper < other->sleeper);
 }
 
-static void print(const struct wait_table *waits, const struct wait_pair *wait, FILE *out)
+static void print_wait(const struct wait_table *waits, const struct wait_pair *wait, FILE *out)
 {
 	const struct tree *tree = &waits->tree;
 	uint64_t all = tree->nodes.items[0].total.amount;
@@ -83,7 +182,7 @@ static void print(const struct wait_table *waits, const struct wait_pair *wait, 
 	fprintf(out, "  <-  %s\n", tree->labels.items[wait->who].text);
 }
 
-static int collect(struct wait_table *waits, const struct profile *profile, const struct writer_options *options)
+static int collect_waits(struct wait_table *waits, const struct profile *profile, const struct writer_options *options)
 {
 	struct writer_options ours = *options;
 	int err;
@@ -95,7 +194,7 @@ static int collect(struct wait_table *waits, const struct profile *profile, cons
 	ours.max_depth = 0;
 	err = tree_build(&waits->tree, profile, &ours);
 	for (uint32_t i = 1; !err && i < waits->tree.nodes.len; i++)
-		err = add(waits, i);
+		err = add_wait(waits, i);
 	return err;
 }
 
@@ -106,14 +205,14 @@ int waits_print(const struct profile *profile, const struct writer_options *opti
 
 	if (!has_wakers(profile))
 		return 0;
-	err = collect(&waits, profile, options);
+	err = collect_waits(&waits, profile, options);
 	if (!err && waits.list.len) {
 		qsort(waits.list.items, waits.list.len, sizeof(*waits.list.items), longest_first);
 		fprintf(out, "\n  %12s  %7s  %7s  %s\n", writer_unit(profile, options), "percent", "samples",
 			"who waited  <-  who ended the wait, or held the lock");
 		fprintf(out, "  ------------  -------  -------  ----------------------------------\n");
 		for (size_t i = 0; i < waits.list.len && i < count; i++)
-			print(&waits, &waits.list.items[i], out);
+			print_wait(&waits, &waits.list.items[i], out);
 	}
 	tree_release(&waits.tree);
 	map_release(&waits.ids);
