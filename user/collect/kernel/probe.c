@@ -38,11 +38,14 @@
 #define AS_ROOT (geteuid() ? "run as root" : "this root lacks them, give them to the container")
 #define WITHOUT_BPF "or use --engine ctimer, which needs no BPF"
 
-/* probe() returns true if the feature is there; otherwise it appends why not. */
+/* One of has(), probe() and `hook` says whether it is there. */
 struct feature {
 	const char *name;
 	bool required;
-	bool (*probe)(struct buf *why);
+	bool (*has)(void);
+	const char *without; /* what it means that has() is false, and the way out */
+	bool (*probe)(struct buf *why); /* appends the same if it returns false */
+	enum duet_return hook;
 };
 
 /* ---- helpers ---- */
@@ -99,12 +102,9 @@ static void explain_refusal(struct buf *why, const char *call, int error, int ri
 
 /* ---- one function for each feature ---- */
 
-static bool probe_kernel(struct buf *why)
+static bool has_kernel(void)
 {
-	if (probe_kernel_version() >= 5008)
-		return true;
-	buf_add_str(why, "the kernel is older than Linux 5.8: upgrade it, " WITHOUT_BPF);
-	return false;
+	return probe_kernel_version() >= 5008;
 }
 
 static bool probe_rights(struct buf *why)
@@ -146,21 +146,14 @@ static bool probe_locked_memory(struct buf *why)
 	return false;
 }
 
-static bool probe_lockdown(struct buf *why)
+static bool has_no_lockdown(void)
 {
-	if (read_number("/sys/kernel/security/lockdown", "[confidentiality]", 10, -1) < 0)
-		return true;
-	buf_add_str(why, "kernel lockdown is in mode confidentiality, where BPF may not read kernel memory: "
-			 "boot with lockdown=integrity, " WITHOUT_BPF);
-	return false;
+	return read_number("/sys/kernel/security/lockdown", "[confidentiality]", 10, -1) < 0;
 }
 
-static bool probe_btf(struct buf *why)
+static bool has_btf(void)
 {
-	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
-		return true;
-	buf_add_str(why, "there is no /sys/kernel/btf/vmlinux: boot a kernel with CONFIG_DEBUG_INFO_BTF, " WITHOUT_BPF);
-	return false;
+	return access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 }
 
 static bool probe_ring(struct buf *why)
@@ -197,86 +190,25 @@ static bool probe_kernel_names(struct buf *why)
 	return asks_kernel || !kallsyms_hidden("/proc/kallsyms", why);
 }
 
-static bool probe_task_pt_regs(struct buf *why)
-{
-	if (probe_has_task_pt_regs())
-		return true;
-	buf_add_str(why, "needs Linux 5.15; without it, user registers are read from the kernel stack");
-	return false;
-}
-
-static bool probe_attach_cookie(struct buf *why)
-{
-	if (probe_has_attach_cookie())
-		return true;
-	buf_add_str(why, "needs Linux 5.15; without it, one recording samples one perf event");
-	return false;
-}
-
-static bool probe_find_vma(struct buf *why)
-{
-	if (probe_has_find_vma())
-		return true;
-	buf_add_str(why, "needs Linux 5.17; without it, the first stacks of a process or library are cut");
-	return false;
-}
-
-static bool probe_signal_cookie(struct buf *why)
-{
-	if (probe_has_signal_cookie())
-		return true;
-	buf_add_str(why, "needs Linux 6.13; without it, samples and Java stacks are paired by thread and time");
-	return false;
-}
-
-static bool probe_sleeps(struct buf *why)
-{
-	if (probe_has_sleeps())
-		return true;
-	buf_add_str(why, "-e offcpu, wall and wakeup need one of the hooks above; "
-			 "-e context-switches counts the sleeps");
-	return false;
-}
-
-static bool probe_switch_exit(struct buf *why)
-{
-	return return_probe(DUET_RETURN_SWITCH_EXIT, why);
-}
-
-static bool probe_rseq_update(struct buf *why)
-{
-	return return_probe(DUET_RETURN_RSEQ, why);
-}
-
-static bool probe_switch_function(struct buf *why)
-{
-	return return_probe(DUET_RETURN_KPROBE, why);
-}
-
-static bool probe_sys_exit(struct buf *why)
-{
-	return return_probe(DUET_RETURN_SYS_EXIT, why);
-}
+#define WITHOUT_HOOKS "-e offcpu, wall and wakeup need one of the hooks above; -e context-switches counts the sleeps"
 
 static bool probe_wakers(struct buf *why)
 {
 	if (!probe_has_sleeps())
-		return probe_sleeps(why);
-	if (probe_has_wakers())
+		buf_add_str(why, WITHOUT_HOOKS);
+	else if (probe_has_wakers())
 		return true;
-	buf_add_str(why, "--wakers and -e wakeup find interrupts by the names of the kernel's functions, see above: "
-			 "-e offcpu needs none");
+	else
+		buf_add_str(why, "--wakers and -e wakeup find interrupts by the names of the kernel's functions, see "
+				 "above: -e offcpu needs none");
 	return false;
 }
 
-static bool probe_requests(struct buf *why)
+static bool has_requests(void)
 {
 	bool has_entry;
 
-	if (probe_uring(&has_entry))
-		return true;
-	buf_add_str(why, "-e io and io-bytes show requests of io_uring from Linux 5.19 on, if the kernel has io_uring");
-	return false;
+	return probe_uring(&has_entry);
 }
 
 static bool lacks_counter(int err)
@@ -293,13 +225,9 @@ static int try_event(const struct event *event)
 	return err;
 }
 
-static bool probe_counters(struct buf *why)
+static bool has_counters(void)
 {
-	if (!lacks_counter(try_event(event_by_name("cycles"))))
-		return true;
-	buf_add_str(why, "no counters of the CPU (cycles, cache-misses, rNNN …), as in most virtual machines: "
-			 "-e cpu needs none");
-	return false;
+	return !lacks_counter(try_event(event_by_name("cycles")));
 }
 
 static bool probe_tracepoints(struct buf *why)
@@ -312,59 +240,76 @@ static bool probe_tracepoints(struct buf *why)
 	return true;
 }
 
-static bool probe_breakpoints(struct buf *why)
+static bool has_breakpoints(void)
 {
-	if (pmu_type("breakpoint") >= 0)
-		return true;
-	buf_add_str(why, "-e mem:… needs a kernel with CONFIG_HAVE_HW_BREAKPOINT: none of this machine's CPU");
-	return false;
+	return pmu_type("breakpoint") >= 0;
 }
 
-static bool probe_kprobes(struct buf *why)
+static bool has_kprobes(void)
 {
-	if (pmu_type("kprobe") >= 0)
-		return true;
-	buf_add_str(why, "-e kprobe:… needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17): tracepoints do not");
-	return false;
+	return pmu_type("kprobe") >= 0;
 }
 
-static bool probe_uprobes(struct buf *why)
+static bool has_uprobes(void)
 {
-	if (pmu_type("uprobe") >= 0)
-		return true;
-	buf_add_str(why, "-e uprobe:… and usdt:… need a kernel with CONFIG_UPROBE_EVENTS (Linux 4.17): "
-			 "tracepoints do not");
-	return false;
+	return pmu_type("uprobe") >= 0;
 }
 
 /* Causes come first: if a feature is missing, it explains why later ones fail. */
 static const struct feature features[] = {
-	{"kernel version", true, probe_kernel},
-	{"rights", true, probe_rights},
-	{"BPF system call", true, probe_bpf},
-	{"locked memory", true, probe_locked_memory},
-	{"kernel lockdown", true, probe_lockdown},
-	{"BTF", true, probe_btf},
-	{"BPF ring buffer", true, probe_ring},
-	{"perf events per CPU", true, probe_perf_event},
-	{"names of kernel functions", false, probe_kernel_names},
-	{"user registers in system calls", false, probe_task_pt_regs},
-	{"several events at once", false, probe_attach_cookie},
-	{"mappings of new processes", false, probe_find_vma},
-	{"signal with cookie", false, probe_signal_cookie},
-	{"hook sched_exit_tp", false, probe_switch_exit},
-	{"hook rseq_update", false, probe_rseq_update},
-	{"hook finish_task_switch", false, probe_switch_function},
-	{"hook sys_exit", false, probe_sys_exit},
-	{"time off CPU", false, probe_sleeps},
-	{"who ends the time off CPU", false, probe_wakers},
-	{"requests of io_uring", false, probe_requests},
-	{"counters of the CPU", false, probe_counters},
-	{"tracepoints", false, probe_tracepoints},
-	{"breakpoints", false, probe_breakpoints},
-	{"probes of kernel functions", false, probe_kprobes},
-	{"probes of programs and libraries", false, probe_uprobes},
+	{"kernel version", true, .has = has_kernel,
+	 .without = "the kernel is older than Linux 5.8: upgrade it, " WITHOUT_BPF},
+	{"rights", true, .probe = probe_rights},
+	{"BPF system call", true, .probe = probe_bpf},
+	{"locked memory", true, .probe = probe_locked_memory},
+	{"kernel lockdown", true, .has = has_no_lockdown,
+	 .without = "kernel lockdown is in mode confidentiality, where BPF may not read kernel memory: boot with "
+		    "lockdown=integrity, " WITHOUT_BPF},
+	{"BTF", true, .has = has_btf,
+	 .without = "there is no /sys/kernel/btf/vmlinux: boot a kernel with CONFIG_DEBUG_INFO_BTF, " WITHOUT_BPF},
+	{"BPF ring buffer", true, .probe = probe_ring},
+	{"perf events per CPU", true, .probe = probe_perf_event},
+	{"names of kernel functions", false, .probe = probe_kernel_names},
+	{"user registers in system calls", false, .has = probe_has_task_pt_regs,
+	 .without = "needs Linux 5.15; without it, user registers are read from the kernel stack"},
+	{"several events at once", false, .has = probe_has_attach_cookie,
+	 .without = "needs Linux 5.15; without it, one recording samples one perf event"},
+	{"mappings of new processes", false, .has = probe_has_find_vma,
+	 .without = "needs Linux 5.17; without it, the first stacks of a process or library are cut"},
+	{"signal with cookie", false, .has = probe_has_signal_cookie,
+	 .without = "needs Linux 6.13; without it, samples and Java stacks are paired by thread and time"},
+	{"hook sched_exit_tp", false, .hook = DUET_RETURN_SWITCH_EXIT},
+	{"hook rseq_update", false, .hook = DUET_RETURN_RSEQ},
+	{"hook finish_task_switch", false, .hook = DUET_RETURN_KPROBE},
+	{"hook sys_exit", false, .hook = DUET_RETURN_SYS_EXIT},
+	{"time off CPU", false, .has = probe_has_sleeps, .without = WITHOUT_HOOKS},
+	{"who ends the time off CPU", false, .probe = probe_wakers},
+	{"requests of io_uring", false, .has = has_requests,
+	 .without = "-e io and io-bytes show requests of io_uring from Linux 5.19 on, if the kernel has io_uring"},
+	{"counters of the CPU", false, .has = has_counters,
+	 .without = "no counters of the CPU (cycles, cache-misses, rNNN …), as in most virtual machines: "
+		    "-e cpu needs none"},
+	{"tracepoints", false, .probe = probe_tracepoints},
+	{"breakpoints", false, .has = has_breakpoints,
+	 .without = "-e mem:… needs a kernel with CONFIG_HAVE_HW_BREAKPOINT: none of this machine's CPU"},
+	{"probes of kernel functions", false, .has = has_kprobes,
+	 .without = "-e kprobe:… needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17): tracepoints do not"},
+	{"probes of programs and libraries", false, .has = has_uprobes,
+	 .without = "-e uprobe:… and usdt:… need a kernel with CONFIG_UPROBE_EVENTS (Linux 4.17): tracepoints do not"},
 };
+
+/* Returns whether the feature is there; otherwise appends why not. */
+static bool probe_feature(const struct feature *feature, struct buf *why)
+{
+	if (feature->hook)
+		return return_probe(feature->hook, why);
+	if (feature->probe)
+		return feature->probe(why);
+	if (feature->has())
+		return true;
+	buf_add_str(why, feature->without);
+	return false;
+}
 
 /* most lines of one message that are logged: the verifier's log is long, and the cause is at its end */
 #define LIBBPF_LINES 16
@@ -516,7 +461,7 @@ bool probe_has_task_storage(void)
 bool probe_explain(struct buf *why)
 {
 	for (size_t i = 0; i < FEATURES; i++)
-		if (features[i].required && !features[i].probe(why))
+		if (features[i].required && !probe_feature(&features[i], why))
 			return true;
 	return false;
 }
@@ -577,18 +522,12 @@ bool collector_has_event(const struct event *event)
 
 bool collector_has_family(const struct event_family *family)
 {
-	static bool (*const probes[EVENT_SOURCE_MAX])(struct buf *why) = {
-		[EVENT_COMPLETE] = probe_counters,   [EVENT_BREAKPOINT] = probe_breakpoints,
-		[EVENT_KPROBE] = probe_kprobes,	     [EVENT_UPROBE] = probe_uprobes,
-		[EVENT_USDT] = probe_uprobes,
+	static bool (*const has[EVENT_SOURCE_MAX])(void) = {
+		[EVENT_COMPLETE] = has_counters, [EVENT_BREAKPOINT] = has_breakpoints, [EVENT_KPROBE] = has_kprobes,
+		[EVENT_UPROBE] = has_uprobes,	 [EVENT_USDT] = has_uprobes,
 	};
-	struct buf why;
-	bool has;
 
-	buf_init(&why);
-	has = !probes[family->source] || probes[family->source](&why);
-	buf_release(&why);
-	return has;
+	return !has[family->source] || has[family->source]();
 }
 
 size_t collector_probe(struct collector_probe *ret, size_t room)
@@ -601,7 +540,7 @@ size_t collector_probe(struct collector_probe *ret, size_t room)
 	for (size_t i = 0; i < count; i++) {
 		buf_clear(&why);
 		ret[i] = (struct collector_probe){.name = features[i].name, .required = features[i].required};
-		ret[i].ok = features[i].probe(&why);
+		ret[i].ok = probe_feature(&features[i], &why);
 		snprintf(ret[i].detail, sizeof(ret[i].detail), "%s", why.data);
 	}
 	buf_release(&why);
