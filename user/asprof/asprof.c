@@ -264,20 +264,18 @@ static int connect_recorder(const struct run *run, bool begin, struct buf *why)
 static int ask_other(int connection, const char *words, bool begin, struct recorder_answer *ret, struct buf *why)
 {
 	struct asprof_arguments arguments;
-	struct buf ignored;
+	BUF(ignored);
 	int err;
 
 	if (begin) {
 		buf_add_str(why, "Profiler already started");
 		return -EBUSY;
 	}
-	buf_init(&ignored);
 	err = asprof_arguments_parse(&arguments, words, &ignored, why);
 	if (!err) {
 		err = peer_recorder_request(connection, &arguments, words, ret, why);
 		asprof_arguments_release(&arguments);
 	}
-	buf_release(&ignored);
 	return err;
 }
 
@@ -304,11 +302,9 @@ static int request(const struct run *run, const char *arguments, bool begin, str
 /* Sends a request to the recorder, and returns the exit code. The text of the answer has been printed by then. */
 static int ask(const struct run *run, const char *arguments, bool begin, struct recorder_answer *ret)
 {
-	struct buf why;
-	int err;
+	BUF(why);
+	int err = request(run, arguments, begin, ret, &why);
 
-	buf_init(&why);
-	err = request(run, arguments, begin, ret, &why);
 	if (err == -ENOENT && !why.len)
 		buf_add_str(&why, "Profiler has not started");
 	if (err < 0 && !why.len)
@@ -319,7 +315,6 @@ static int ask(const struct run *run, const char *arguments, bool begin, struct 
 		fputs(ret->text.data, stderr);
 	if (why.len)
 		(void)say_error(&why);
-	buf_release(&why);
 	return err < 0 ? DUET_ANSWER_REFUSED : (int)ret->code;
 }
 
@@ -330,7 +325,8 @@ static int fetch_report(const struct run *run, const char *arguments)
 {
 	struct recorder_answer answer = {.report = -1};
 	struct report_file file;
-	struct buf path, why;
+	BUF(path);
+	BUF(why);
 	int code;
 
 	if (!run->file) {
@@ -340,8 +336,6 @@ static int fetch_report(const struct run *run, const char *arguments)
 		recorder_answer_release(&answer);
 		return code;
 	}
-	buf_init(&path);
-	buf_init(&why);
 	report_file_name(run->file, run->pid, 0, &path);
 	code = report_file_open(&file, run->pid, run->start_ticks, path.data, &why) ? DUET_ANSWER_REFUSED : 0;
 	if (!code) {
@@ -353,8 +347,6 @@ static int fetch_report(const struct run *run, const char *arguments)
 	}
 	if (why.len)
 		(void)say_error(&why);
-	buf_release(&path);
-	buf_release(&why);
 	return code;
 }
 
@@ -392,29 +384,23 @@ static bool names_format(const char *words)
 static int start(const struct run *run, const char *action)
 {
 	struct recorder_answer answer;
-	struct buf arguments;
+	BUF(arguments);
 	int code;
 
-	buf_init(&arguments);
 	compose(run, action, true, &arguments);
 	code = ask(run, arguments.data, true, &answer);
 	recorder_answer_release(&answer);
-	buf_release(&arguments);
 	return code;
 }
 
 static int report(const struct run *run, const char *action)
 {
-	struct buf arguments;
-	int code;
+	BUF(arguments);
 
-	buf_init(&arguments);
 	compose(run, action, false, &arguments);
 	if (!run->file && !names_format(run->options->format.data))
 		buf_add_str(&arguments, TEXT);
-	code = fetch_report(run, arguments.data);
-	buf_release(&arguments);
-	return code;
+	return fetch_report(run, arguments.data);
 }
 
 /* Waits for the duration, the end of the process or a signal, and returns the message about it. */
@@ -440,22 +426,17 @@ static const char *await(const struct run *run)
 static bool can_write(const struct run *run)
 {
 	struct report_file file;
-	struct buf path, why;
-	bool can;
+	BUF(path);
+	BUF(why);
 
 	if (!run->file)
 		return true;
-	buf_init(&path);
-	buf_init(&why);
 	report_file_name(run->file, run->pid, 0, &path);
 	if (!report_file_open(&file, run->pid, run->start_ticks, path.data, &why))
 		report_file_discard(&file);
 	if (why.len)
 		(void)say_error(&why);
-	can = !why.len;
-	buf_release(&path);
-	buf_release(&why);
-	return can;
+	return !why.len;
 }
 
 static int collect(const struct run *run)
@@ -479,10 +460,9 @@ static int collect(const struct run *run)
 static int print_action(const struct run *run, const char *action)
 {
 	struct recorder_answer answer;
-	struct buf why;
+	BUF(why);
 	int code = 0, err;
 
-	buf_init(&why);
 	err = request(run, action, false, &answer, &why);
 	if (err == -ENOENT && !why.len)
 		puts("Profiler is not active");
@@ -491,7 +471,6 @@ static int print_action(const struct run *run, const char *action)
 	else
 		fputs(answer.text.data, stdout);
 	recorder_answer_release(&answer);
-	buf_release(&why);
 	return code;
 }
 
@@ -551,7 +530,7 @@ static int run_on(const struct asprof_options *options, pid_t pid)
 
 static int run(const struct asprof_options *options)
 {
-	struct buf why;
+	BUF(why);
 	pid_t pid;
 	int code;
 
@@ -559,24 +538,21 @@ static int run(const struct asprof_options *options)
 		fputs(asprof_usage, stdout);
 		return !options->help;
 	}
-	buf_init(&why);
 	pid = applications_find(options->target, &why);
 	code = pid > 0 ? run_on(options, pid) : 1;
 	if (why.len)
 		fprintf(stderr, "%s\n", why.data);
-	buf_release(&why);
 	return code;
 }
 
 int asprof_main(int argc, char **argv)
 {
 	struct asprof_options options;
-	struct buf why;
+	BUF(why);
 	int code = 0;
 
 	if (argc == 3 && !strcmp(argv[1], DUET_RECORDER_WORD))
 		return recorder_run_for(atoi(argv[2]));
-	buf_init(&why);
 	if (asprof_options_parse(&options, argc, argv, &why) < 0) {
 		fprintf(stderr, "%s\n", why.data);
 		code = 1;
@@ -586,6 +562,5 @@ int asprof_main(int argc, char **argv)
 		code = run(&options);
 	}
 	asprof_options_release(&options);
-	buf_release(&why);
 	return code;
 }

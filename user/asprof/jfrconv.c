@@ -126,17 +126,13 @@ static void release_words(struct jfrconv_words *words)
 
 __attribute__((format(printf, 2, 3))) static int add_text(struct jfrconv_words *words, const char *format, ...)
 {
-	struct buf text;
+	BUF(text);
 	va_list args;
-	int err;
 
-	buf_init(&text);
 	va_start(args, format);
 	buf_vprintf(&text, format, args);
 	va_end(args);
-	err = text.failed ? -ENOMEM : add_word(words, text.data);
-	buf_release(&text);
-	return err;
+	return text.failed ? -ENOMEM : add_word(words, text.data);
 }
 
 /* ---- values ---- */
@@ -264,7 +260,7 @@ static bool is_word(const char *text, const char *letter, const char *word)
 /* Takes an option that is a row. `value` is the word behind it, or NULL. Returns the number of words, or -errno. */
 static int take_row(struct jfrconv *j, const struct row *row, const char *value, struct buf *why)
 {
-	struct buf text;
+	BUF(text);
 	int err = 0;
 
 	if (row->value != VALUE_NONE && !value) {
@@ -274,14 +270,12 @@ static int take_row(struct jfrconv *j, const struct row *row, const char *value,
 	j->has_event |= row->is_event;
 	if (row->value == VALUE_NONE)
 		return add_text(&j->options, "--%s", row->word) ? -ENOMEM : 1;
-	buf_init(&text);
 	if (!take_value(row, value, &text)) {
 		buf_printf(why, "--%s %s: the value is not understood", row->word, value);
 		err = -EINVAL;
 	} else if (text.len || row->value == VALUE_TEXT) {
 		err = add_text(&j->options, "--%s=%s", row->word, text.data);
 	}
-	buf_release(&text);
 	return err ? err : 2;
 }
 
@@ -404,12 +398,10 @@ static int call_for_folder(const struct jfrconv *j, const char **inputs, size_t 
 	int code = 0;
 
 	for (size_t i = 0; !code && i + each <= count; i += each) {
-		struct buf output;
+		BUF(output);
 
-		buf_init(&output);
 		output_name(j, folder, inputs[i + each - 1], &output);
 		code = output.failed ? 1 : call(j, &inputs[i], each, output.data);
-		buf_release(&output);
 	}
 	return code;
 }
@@ -433,10 +425,9 @@ static int run(const struct jfrconv *j)
 int jfrconv_main(int argc, char **argv)
 {
 	struct jfrconv jfrconv;
-	struct buf why;
+	BUF(why);
 	int code = 0, err;
 
-	buf_init(&why);
 	err = jfrconv_parse(&jfrconv, argc, argv, &why);
 	if (err < 0) {
 		log_error("%s", why.len ? why.data : strerror(-err));
@@ -447,6 +438,5 @@ int jfrconv_main(int argc, char **argv)
 		code = run(&jfrconv);
 	}
 	jfrconv_release(&jfrconv);
-	buf_release(&why);
 	return code;
 }

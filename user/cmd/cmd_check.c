@@ -93,29 +93,25 @@ static bool check_bpf(void)
 
 static void check_standalone(const struct engine *engine)
 {
-	struct buf why;
+	BUF(why);
 
-	buf_init(&why);
 	if (!engine->usable || engine->usable(&why))
 		printf("%s: ready: %s\n", engine->name, engine->help);
 	else
 		printf("%s: not available here\n       %s\n", engine->name, why.data);
-	buf_release(&why);
 }
 
 static int run(void *options, const struct command_words *words)
 {
 	bool bpf = check_bpf();
-	struct buf why;
+	BUF(why);
 
 	(void)options;
 	(void)words;
 	for (int i = 0; engines[i].name; i++)
 		if (engines[i].standalone)
 			check_standalone(&engines[i]);
-	buf_init(&why);
 	printf("`duet record` will use %s\n", engines[bpf ? ENGINE_BPF : engine_standalone(NULL, &why)].name);
-	buf_release(&why);
 	return 0;
 }
 

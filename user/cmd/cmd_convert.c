@@ -113,16 +113,14 @@ static int write_events(const struct profile *profile, const struct writer_optio
 		count = 1;
 	}
 	for (uint32_t i = 0; !err && i < count; i++) {
-		struct buf path;
+		BUF(path);
 
-		buf_init(&path);
 		ours.event = i;
 		if (i)
 			writer_event_file(target->path, writer_event(profile, &ours), &path);
 		else
 			buf_add_str(&path, target->path);
 		err = path.failed ? -ENOMEM : write_file(profile, &ours, target, path.data);
-		buf_release(&path);
 	}
 	return err;
 }

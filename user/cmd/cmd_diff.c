@@ -104,10 +104,9 @@ static void list_events(const struct profile *profile, struct buf *out)
 
 static int refuse_events(const struct writer_diff *two, const char *name)
 {
-	struct buf a, b;
+	BUF(a);
+	BUF(b);
 
-	buf_init(&a);
-	buf_init(&b);
 	list_events(two->a.profile, &a);
 	list_events(two->b.profile, &b);
 	if (name)
@@ -116,8 +115,6 @@ static int refuse_events(const struct writer_diff *two, const char *name)
 	else
 		log_error("there is no event that both have: %s has %s, %s has %s", two->a.name, a.data, two->b.name,
 			  b.data);
-	buf_release(&a);
-	buf_release(&b);
 	return -EINVAL;
 }
 

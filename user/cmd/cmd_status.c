@@ -14,17 +14,13 @@
 /* Returns 0 or -errno, without a message. */
 static int print_one(int pid)
 {
-	struct buf text, clean;
-	int err;
+	BUF(text);
+	BUF(clean);
+	int err = status_ask(pid, &text);
 
-	buf_init(&text);
-	buf_init(&clean);
-	err = status_ask(pid, &text);
 	text_add_lines(&clean, text.data); /* the answer may contain any bytes */
 	if (!err)
 		printf("duet %d\n%s", pid, clean.data);
-	buf_release(&clean);
-	buf_release(&text);
 	return err;
 }
 

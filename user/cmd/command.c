@@ -36,10 +36,9 @@ static size_t lines_of(const struct buf *text)
 
 static int print_help(const struct command *command, enum command_help wanted)
 {
-	struct buf text;
+	BUF(text);
 	size_t usage, options;
 
-	buf_init(&text);
 	buf_printf(&text, "usage: %s", command->usage);
 	usage = text.len;
 	buf_add_char(&text, '\n');
@@ -53,21 +52,18 @@ static int print_help(const struct command *command, enum command_help wanted)
 			   command->name, options);
 	}
 	fputs(text.data, stdout);
-	buf_release(&text);
 	return 0;
 }
 
 static int parse_and_run(const struct command *command, void *options, struct command_words *words)
 {
-	struct buf why;
+	BUF(why);
 	int err;
 
-	buf_init(&why);
 	err = opt_parse(command->rows, words->argc, words->argv, options, words->items, &words->count,
 			&words->dashdash, &why);
 	if (err < 0 && !(command->explain && command->explain(words)))
 		log_error("%s", why.data);
-	buf_release(&why);
 	if (err < 0)
 		return 2;
 	if (*(const enum command_help *)options)

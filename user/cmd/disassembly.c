@@ -70,10 +70,9 @@ static bool is_name(const char *mangled, const char *name, struct buf *readable)
 /* Finds the first function of this name. Returns false if there is none. */
 static bool find_symbol(const struct elf_file *file, const char *name, uint64_t *ret_start, uint64_t *ret_bytes)
 {
-	struct buf readable;
+	BUF(readable);
 	bool is_found = false;
 
-	buf_init(&readable);
 	for (size_t i = 0; !is_found && i < file->symbols.rows.len; i++) {
 		const struct symbol_row *row = &file->symbols.rows.items[i];
 
@@ -81,7 +80,6 @@ static bool find_symbol(const struct elf_file *file, const char *name, uint64_t 
 		*ret_start = row->start;
 		*ret_bytes = row->size;
 	}
-	buf_release(&readable);
 	return is_found;
 }
 
@@ -356,11 +354,10 @@ static void report(const char *path, const char *name, const struct machine_code
 static void read_code(const char *path, struct disassembly_function *function)
 {
 	struct machine_code code = {0};
-	struct buf text;
+	BUF(text);
 	int err;
 
 	buf_init(&code.bytes);
-	buf_init(&text);
 	err = read_function(path, function->module, function->name, &code);
 	if (!err && !machine_name(code.machine))
 		err = -ENOTSUP;
@@ -372,7 +369,6 @@ static void read_code(const char *path, struct disassembly_function *function)
 		report(path, function->name, &code, err);
 	elf_file_release(&code.file);
 	buf_release(&code.bytes);
-	buf_release(&text);
 }
 
 static struct disassembly_function *add_function(struct disassembly *disassembly, const char *module, const char *name)

@@ -31,34 +31,29 @@ static int read_source(struct reader_source *source, struct profile *profile, st
 int inputs_read(struct profile *profile, const char *path)
 {
 	struct reader_source source;
-	struct buf why;
-	int err;
+	BUF(why);
+	int err = reader_open(&source, path, &why);
 
-	buf_init(&why);
-	err = reader_open(&source, path, &why);
 	if (!err) {
 		err = read_source(&source, profile, &why);
 		reader_close(&source);
 	}
 	if (err < 0)
 		log_error("%s: %s", strcmp(path, "-") ? path : "stdin", why.data);
-	buf_release(&why);
 	return err;
 }
 
 static int add_input(struct profile *profile, const char *path)
 {
 	struct profile one;
-	struct buf why;
+	BUF(why);
 	int err = inputs_read(&one, path);
 
 	if (err < 0)
 		return err;
-	buf_init(&why);
 	err = profile_merge(profile, &one, path, &why);
 	if (err < 0)
 		log_error("%s: %s", path, why.data);
-	buf_release(&why);
 	profile_release(&one);
 	return err;
 }

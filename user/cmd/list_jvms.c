@@ -100,24 +100,21 @@ static void add_user(struct table *table, struct line *line, uid_t uid)
 static void add_container(struct table *table, struct line *line, struct owners *owners, const struct process *process)
 {
 	const struct container *container = owners_container(owners, process);
-	struct buf label;
+	BUF(label);
 
-	buf_init(&label);
 	if (container->ref.kind != CONTAINER_NONE)
 		container_label(container, &label);
 	add_cell(table, line, COLUMN_CONTAINER, label.data);
-	buf_release(&label);
 }
 
 static void add_jvm(struct table *table, struct owners *owners, const struct running_jvm *jvm, double percent)
 {
 	struct line *line = add_line(table);
-	struct buf version;
+	BUF(version);
 	char text[16];
 
 	if (!line)
 		return;
-	buf_init(&version);
 	(void)program_java_version(jvm->process, &version);
 	snprintf(text, sizeof(text), "%.1f %%", percent);
 	add_number(table, line, COLUMN_PID, (uint64_t)jvm->process->pid);
@@ -126,7 +123,6 @@ static void add_jvm(struct table *table, struct owners *owners, const struct run
 	add_user(table, line, jvm->process->uid);
 	add_container(table, line, owners, jvm->process);
 	add_cell(table, line, COLUMN_PROGRAM, jvm->program);
-	buf_release(&version);
 }
 
 struct look {
@@ -178,20 +174,17 @@ static void print_jvms(const struct running *running, struct owners *owners)
 static void print_container(void *context, const struct container *container)
 {
 	bool *has_some = context;
-	struct buf label, line;
+	BUF(label);
+	BUF(line);
 
 	if (!*has_some)
 		puts("Containers (--container NAME):");
 	*has_some = true;
-	buf_init(&label);
-	buf_init(&line);
 	container_label(container, &label);
 	text_add_line(&line, label.data);
 	buf_printf(&line, "  %s ", container_kind_name(container->ref.kind));
 	text_add_line(&line, container->ref.id);
 	printf("  %s\n", line.data);
-	buf_release(&line);
-	buf_release(&label);
 }
 
 /* ---- all ---- */

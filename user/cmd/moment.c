@@ -43,13 +43,11 @@ static bool parse_clock(const char *text, struct moment *ret)
 static bool parse_distance(const char *text, struct moment *ret)
 {
 	struct moment moment = {.kind = *text == '-' ? MOMENT_BEFORE_END : MOMENT_AFTER_START};
-	struct buf why;
+	BUF(why);
 	int err;
 
 	text += *text == '-';
-	buf_init(&why);
 	err = opt_seconds_or_0(&moment.ns, text, &why);
-	buf_release(&why);
 	if (!err)
 		*ret = moment;
 	return !err;

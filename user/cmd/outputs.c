@@ -72,7 +72,7 @@ static void add_meant(const char *path, const char *typed, struct buf *out)
 int outputs_check_name(const char *path, bool has_format)
 {
 	const char *dot = strrchr(basename(path), '.');
-	struct buf meant;
+	BUF(meant);
 	int err = 0;
 
 	if (!dot)
@@ -83,14 +83,12 @@ int outputs_check_name(const char *path, bool has_format)
 			  path, (int)(dot - path), path);
 		return -EINVAL;
 	}
-	buf_init(&meant);
 	if (!has_format && !path[writer_stem(path)])
 		add_meant(path, dot + 1, &meant);
 	if (meant.len) {
 		log_error("%s: no format has this ending: name the file %s, or the format with -o", path, meant.data);
 		err = -EINVAL;
 	}
-	buf_release(&meant);
 	return err;
 }
 
@@ -98,10 +96,9 @@ static void refuse_format(const char *word, size_t len)
 {
 	char name[64];
 	struct text_guess guess = {.typed = name};
-	struct buf help;
+	BUF(help);
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, word);
-	buf_init(&help);
 	for (size_t i = 0; writers[i]; i++)
 		text_guess(&guess, writers[i]->name);
 	if (is_picture(name))
@@ -109,7 +106,6 @@ static void refuse_format(const char *word, size_t len)
 	else
 		text_add_guess(&guess, "", "`duet list` shows the formats", &help);
 	log_error("unknown format '%.*s'%s", (int)len, word, help.data);
-	buf_release(&help);
 }
 
 const struct writer *outputs_find_writer(const char *word, struct writer_options *style)
@@ -188,11 +184,10 @@ static char *expand_file(const struct options *options, const char *file)
 	time_t now = time(NULL);
 	char stamp[32] = "";
 	struct tm local;
-	struct buf path;
+	BUF(path);
 
 	if (localtime_r(&now, &local))
 		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
-	buf_init(&path);
 	for (const char *c = file; *c; c++) {
 		if (*c != '%' || !c[1] || !strchr("ptn%", c[1])) {
 			buf_add_char(&path, *c);
@@ -244,12 +239,10 @@ static int add_named(struct options *options, const struct writer *writer, const
 	size_t stem = writer_stem(file), len;
 	const char *extension = writer_extension(writer, &len);
 	char *expanded;
-	struct buf path;
+	BUF(path);
 
-	buf_init(&path);
 	buf_printf(&path, "%.*s.%.*s", (int)stem, file, (int)len, extension);
 	expanded = expand_file(options, path.data);
-	buf_release(&path);
 	return expanded ? add_output(options, writer, expanded) : -ENOMEM;
 }
 

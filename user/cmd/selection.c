@@ -118,14 +118,12 @@ static bool is_unknown(const struct profile *profile)
 static int refuse(const struct profile *profile, const struct selection *selection)
 {
 	const struct word *word = chosen_word(selection);
-	struct buf known;
+	BUF(known);
 
-	buf_init(&known);
 	for (size_t i = 0; i < profile->events.len; i++)
 		buf_printf(&known, "%s%s", i ? ", " : "", name_of(profile, i));
 	log_error("--%s%s: the recording has %s", word ? word->word : "event ", word ? "" : selection->event,
 		  known.len ? known.data : "no event");
-	buf_release(&known);
 	return -EINVAL;
 }
 
@@ -195,11 +193,9 @@ static void note_part(struct profile *part, const struct profile *whole)
 static int replace(struct profile *profile, const struct profile_part *part)
 {
 	struct profile chosen;
-	struct buf why;
-	int err;
+	BUF(why);
+	int err = profile_init(&chosen);
 
-	buf_init(&why);
-	err = profile_init(&chosen);
 	if (!err) {
 		err = profile_cut(&chosen, profile, part, &why);
 		if (!err && (part->from_ns || part->until_ns != UINT64_MAX))
@@ -210,7 +206,6 @@ static int replace(struct profile *profile, const struct profile_part *part)
 		log_error("%s", why.len ? why.data : strerror(-err));
 	else
 		*profile = chosen;
-	buf_release(&why);
 	return err;
 }
 

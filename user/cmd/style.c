@@ -29,11 +29,9 @@ void style_format_names(struct buf *out)
 static int test_patterns(const struct writer_options *style)
 {
 	struct filter filter;
-	struct buf why;
-	int err;
+	BUF(why);
+	int err = filter_init(&filter, &style->include, style->regex, &why);
 
-	buf_init(&why);
-	err = filter_init(&filter, &style->include, style->regex, &why);
 	if (!err) {
 		filter_release(&filter);
 		err = filter_init(&filter, &style->exclude, style->regex, &why);
@@ -42,7 +40,6 @@ static int test_patterns(const struct writer_options *style)
 		filter_release(&filter);
 	else
 		log_error("--regex: %s", why.len ? why.data : strerror(-err));
-	buf_release(&why);
 	return err ? -EINVAL : 0;
 }
 

@@ -283,12 +283,10 @@ uint32_t profile_known_stack(const struct profile *profile, const uint32_t *fram
 uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval)
 {
 	struct profile_event event = {.unit = unit, .interval = interval};
-	struct buf clean;
+	BUF(clean);
 
-	buf_init(&clean);
 	text_add_line(&clean, name);
 	event.name = clean.failed ? 0 : intern_str(&profile->strings, clean.data);
-	buf_release(&clean);
 	for (size_t i = 0; i < profile->events.len; i++)
 		if (profile->events.items[i].name == event.name)
 			return (uint32_t)i;

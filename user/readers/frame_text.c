@@ -112,16 +112,14 @@ static bool read_java(struct java_text *java, const char *text, size_t len)
 static uint32_t intern_with(struct profile *profile, const char *text, size_t len, char from, char to)
 {
 	uint32_t id = 0;
-	struct buf copy;
+	BUF(copy);
 
-	buf_init(&copy);
 	buf_add(&copy, text, len);
 	for (size_t i = 0; i < copy.len; i++)
 		if (copy.data[i] == from && !isdigit((unsigned char)copy.data[i + 1]))
 			copy.data[i] = to;
 	if (!copy.failed)
 		id = intern_bytes(&profile->strings, copy.data, copy.len);
-	buf_release(&copy);
 	return id;
 }
 

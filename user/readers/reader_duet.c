@@ -456,15 +456,13 @@ static int read_sections(struct duet_file *file, struct buf *why)
 {
 	const unsigned char *at = (const unsigned char *)file->body.data, *end = at + file->body.len;
 	int err = file->chunk.part ? 0 : duet_tables_anew(&file->tables);
-	struct buf cause;
+	BUF(cause);
 
-	buf_init(&cause);
 	for (uint32_t i = 0; !err && i < file->chunk.sections; i++)
 		err = read_section(file, &at, end, &cause);
 	if (err < 0 && err != -ENOMEM)
 		buf_printf(why, "the chunk at byte %" PRIu64 " is invalid%s%s", file->at, cause.len ? ": " : "",
 			   cause.data);
-	buf_release(&cause);
 	return err;
 }
 

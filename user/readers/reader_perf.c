@@ -126,14 +126,12 @@ static struct frame plain_frame(struct profile *profile, enum frame_kind kind, c
 static struct frame java_frame(struct profile *profile, enum frame_kind kind, const char *symbol, size_t len)
 {
 	struct frame frame;
-	struct buf text;
+	BUF(text);
 
-	buf_init(&text);
 	buf_add(&text, symbol, len);
 	buf_add_str(&text, "_[j]"); /* so that a class without a package is recognised, too */
 	frame = frame_from_text(profile, text.data, text.len);
 	frame.kind = kind;
-	buf_release(&text);
 	return frame;
 }
 

@@ -235,11 +235,10 @@ static int add_comment(struct pprof_file *p, int64_t string)
 {
 	const char *text = intern_text(&p->profile->strings, pprof_intern(p, string));
 	const char *colon = strstr(text, ": ");
-	struct buf key;
+	BUF(key);
 
 	if (p->comments++ == COMMENTS_MAX)
 		return pprof_refuse(p, "the file has more than %d comments", COMMENTS_MAX);
-	buf_init(&key);
 	buf_add(&key, text, colon ? (size_t)(colon - text) : 0);
 	if (!strcmp(key.data, PPROF_PROCESSES))
 		p->profile->processes = strcmp(colon + 2, "always") ? PROFILE_NEVER : PROFILE_ALWAYS;
@@ -247,7 +246,6 @@ static int add_comment(struct pprof_file *p, int64_t string)
 		profile_add_loss(p->profile, strtoull(key.data + strlen(PPROF_LOST), NULL, 10), colon + 2);
 	else
 		profile_add_fact(p->profile, colon ? key.data : "comment", "%s", colon ? colon + 2 : text);
-	buf_release(&key);
 	return 0;
 }
 
@@ -301,11 +299,9 @@ static int read_contents(struct pprof_file *p)
 static int pprof_read(struct profile *profile, struct reader_source *source, struct buf *why)
 {
 	struct pprof_file p = {.profile = profile, .why = why};
-	struct buf contents;
-	int err;
+	BUF(contents);
+	int err = inflate_source(source, PPROF_CONTENTS_MAX, &contents, why);
 
-	buf_init(&contents);
-	err = inflate_source(source, PPROF_CONTENTS_MAX, &contents, why);
 	p.file = (struct wire){.bytes = (const unsigned char *)contents.data, .len = contents.len};
 	p.rows_max = PPROF_ROWS_FREE + source->offset;
 	if (!err)
@@ -313,7 +309,6 @@ static int pprof_read(struct profile *profile, struct reader_source *source, str
 	if (err && !why->len)
 		buf_add_str(why, strerror(-err));
 	pprof_file_release(&p);
-	buf_release(&contents);
 	return err;
 }
 

@@ -57,14 +57,12 @@ static int read_below(int folder, const char *path, struct buf *text)
 	int err = -ENOENT;
 
 	while (dir && err == -ENOENT && (entry = readdir(dir))) {
-		struct buf whole;
+		BUF(whole);
 
 		if (entry->d_name[0] == '.')
 			continue;
-		buf_init(&whole);
 		buf_printf(&whole, "%s/%s", entry->d_name, path);
 		err = read_file(folder, whole.data, text);
-		buf_release(&whole);
 		err = err == -ENOTDIR ? -ENOENT : err;
 	}
 	if (dir)
@@ -156,12 +154,11 @@ static int read_entry(int fd, const unsigned char *entry, struct buf *text)
 {
 	size_t packed_bytes = u32_at(entry + 20), bytes = u32_at(entry + 24);
 	uint64_t offset = u32_at(entry + 42);
-	struct buf packed;
+	BUF(packed);
 	int err;
 
 	if (packed_bytes > TEXT_MAX || bytes > TEXT_MAX)
 		return -EFBIG;
-	buf_init(&packed);
 	err = read_at(fd, offset, LOCAL_BYTES, &packed);
 	if (!err && u32_at((const unsigned char *)packed.data) != LOCAL_SIGNATURE)
 		err = -EBADMSG;
@@ -175,7 +172,6 @@ static int read_entry(int fd, const unsigned char *entry, struct buf *text)
 		err = unpack(&packed, bytes, text);
 	else if (!err)
 		buf_add(text, packed.data, packed.len);
-	buf_release(&packed);
 	return err;
 }
 
@@ -190,11 +186,9 @@ static bool is_entry(const char *name, size_t len, const char *path)
 
 static int find_in_jar(int fd, uint64_t size, const char *path, struct buf *text)
 {
-	struct buf directory;
-	int err;
+	BUF(directory);
+	int err = read_directory(fd, size, &directory);
 
-	buf_init(&directory);
-	err = read_directory(fd, size, &directory);
 	for (size_t at = 0; !err;) {
 		const unsigned char *entry = (const unsigned char *)directory.data + at;
 		size_t name_len;
@@ -214,7 +208,6 @@ static int find_in_jar(int fd, uint64_t size, const char *path, struct buf *text
 		}
 		at += ENTRY_BYTES + name_len + u16_at(entry + 30) + u16_at(entry + 32);
 	}
-	buf_release(&directory);
 	return err;
 }
 
@@ -238,17 +231,15 @@ static int find_in(const char *place, const char *path, const char *file, struct
 
 int source_files_find(const struct opt_strings *paths, const char *package, const char *file, struct buf *text)
 {
-	struct buf path;
+	BUF(path);
 	int err = -ENOENT;
 
 	if (!*file || strchr(file, '/') || *file == '.' || *package == '/' || strstr(package, ".."))
 		return err;
-	buf_init(&path);
 	buf_printf(&path, "%s%s%s", package, *package ? "/" : "", file);
 	for (size_t i = 0; err && i < paths->len; i++) {
 		buf_clear(text);
 		err = find_in(paths->items[i], path.data, file, text);
 	}
-	buf_release(&path);
 	return err;
 }

@@ -54,16 +54,14 @@ void begin_end_event(const char *function, struct buf *ret_event)
 static uint32_t find_event(const struct profile *profile, const char *function)
 {
 	uint32_t found = NONE;
-	struct buf name;
+	BUF(name);
 
 	if (!function)
 		return NONE;
-	buf_init(&name);
 	begin_end_event(function, &name);
 	for (uint32_t i = 0; i < profile->events.len; i++)
 		if (!strcmp(intern_text(&profile->strings, profile->events.items[i].name), name.data))
 			found = i;
-	buf_release(&name);
 	return found;
 }
 

@@ -50,16 +50,14 @@ int peer_recorder_find(pid_t pid, uint64_t start_ticks)
 {
 	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	int connection = recorder_connect_peer(pid, start_ticks), err;
-	struct buf why;
+	BUF(why);
 
 	if (connection < 0)
 		return connection;
-	buf_init(&why);
 	err = ask(connection, "status", &answer, &why);
 	if (!err && (answer.code || strncmp(answer.text.data, RUNNING, strlen(RUNNING))))
 		err = -ENOENT;
 	recorder_answer_release(&answer);
-	buf_release(&why);
 	if (err)
 		close(connection);
 	return err ? err : connection;
@@ -91,23 +89,18 @@ static void compose(const struct asprof_arguments *arguments, const char *words,
 int peer_recorder_request(int connection, const struct asprof_arguments *arguments, const char *words,
 			  struct recorder_answer *ret, struct buf *why)
 {
-	struct buf left;
-	int err;
+	BUF(left);
 
-	buf_init(&left);
 	compose(arguments, words, &left);
-	err = left.failed ? -ENOMEM : ask(connection, left.data, ret, why);
-	buf_release(&left);
-	return err;
+	return left.failed ? -ENOMEM : ask(connection, left.data, ret, why);
 }
 
 void peer_recorder_answer(int connection, const struct asprof_arguments *arguments, const char *words,
 			  struct recorder_answer *answer)
 {
 	struct recorder_answer got = RECORDER_ANSWER_NONE;
-	struct buf why;
+	BUF(why);
 
-	buf_init(&why);
 	if (peer_recorder_request(connection, arguments, words, &got, &why)) {
 		answer->code = DUET_ANSWER_REFUSED;
 		buf_add_str(&answer->text, why.data);
@@ -118,5 +111,4 @@ void peer_recorder_answer(int connection, const struct asprof_arguments *argumen
 		got.report = -1;
 	}
 	recorder_answer_release(&got);
-	buf_release(&why);
 }

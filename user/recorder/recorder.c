@@ -243,10 +243,9 @@ static void report_begun(int pipe, const struct buf *why)
 static void live(pid_t pid, uint64_t start_ticks, int pipe)
 {
 	struct recorder recorder;
-	struct buf why;
+	BUF(why);
 
 	pipe = detach(pipe);
-	buf_init(&why);
 	recorder_init(&recorder, pid, start_ticks);
 	recorder.listener = recorder_listen(pid, start_ticks, &why);
 	if (recorder.process < 0 && !why.len)
@@ -256,7 +255,6 @@ static void live(pid_t pid, uint64_t start_ticks, int pipe)
 	report_begun(pipe, &why);
 	if (recorder.listener >= 0 && recorder.process >= 0)
 		run(&recorder);
-	buf_release(&why);
 }
 
 /* Forks again and ends: the recorder is nobody's child. Does not return. */
@@ -329,12 +327,10 @@ static int greet(int socket)
 /* `asprof` was first. Returns 0, or -errno when its recorder has just ended. */
 static int hand_over(pid_t pid, uint64_t start_ticks, int socket)
 {
-	struct buf why;
+	BUF(why);
 	int err, connection;
 
-	buf_init(&why);
 	err = connection = recorder_connect(pid, start_ticks, &why);
-	buf_release(&why);
 	if (connection < 0)
 		return err;
 	err = recorder_hand_over(connection, socket);
@@ -348,7 +344,7 @@ int recorder_run_for(int socket)
 	uint64_t start_ticks = 0;
 	struct ucred process;
 	socklen_t size = sizeof(process);
-	struct buf why;
+	BUF(why);
 
 	forget_inherited_signals();
 	socket = detach(socket);
@@ -358,9 +354,7 @@ int recorder_run_for(int socket)
 	recorder_init(&recorder, process.pid, start_ticks);
 	if (recorder.process < 0)
 		return 1;
-	buf_init(&why);
 	recorder.listener = recorder_listen(process.pid, start_ticks, &why);
-	buf_release(&why);
 	if (recorder.listener == -EADDRINUSE && !hand_over(process.pid, start_ticks, socket))
 		return 0;
 	add_client(&recorder, socket, true, false);

@@ -89,10 +89,9 @@ static int open_own(const char *path, bool create)
  */
 static int open_folder(unsigned int *choice, bool create, struct buf *why)
 {
-	struct buf path;
+	BUF(path);
 	int fd = -ENOENT;
 
-	buf_init(&path);
 	for (; fd < 0 && folder_path(*choice, &path) && !path.failed; (*choice)++) {
 		fd = open_own(path.data, create);
 		if (fd < 0 && create)
@@ -100,7 +99,6 @@ static int open_folder(unsigned int *choice, bool create, struct buf *why)
 				   fd == -EPERM ? "must belong to this user alone (mode 0700)" : strerror(-fd));
 		buf_clear(&path);
 	}
-	buf_release(&path);
 	if (fd >= 0)
 		buf_clear(why);
 	return fd < 0 ? -ENOENT : fd;
@@ -175,10 +173,9 @@ static bool is_of(int connection, uid_t uid)
 static int connect_to(uid_t uid, pid_t pid, uint64_t start_ticks)
 {
 	const struct timeval timeout = {.tv_sec = OTHER_TIMEOUT_S};
-	struct buf path;
+	BUF(path);
 	int fd = -ENOENT;
 
-	buf_init(&path);
 	for (unsigned int choice = 0; fd < 0 && usual_path(uid, choice, &path) && !path.failed; choice++) {
 		int folder = open_of(uid, path.data);
 
@@ -187,7 +184,6 @@ static int connect_to(uid_t uid, pid_t pid, uint64_t start_ticks)
 			close(folder);
 		buf_clear(&path);
 	}
-	buf_release(&path);
 	if (fd >= 0 && (!is_of(fd, uid) ||
 			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||
 			setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)) {
@@ -288,12 +284,10 @@ int recorder_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
 void recorder_unlink_socket(pid_t pid, uint64_t start_ticks)
 {
 	unsigned int choice = 0;
-	struct buf why;
+	BUF(why);
 	int folder;
 
-	buf_init(&why);
 	folder = open_folder(&choice, true, &why); /* the folder that recorder_listen() has used */
-	buf_release(&why);
 	if (folder >= 0) {
 		struct sockaddr_un address = address_of(folder, pid, start_ticks);
 

@@ -195,14 +195,12 @@ static uint32_t name_hook(struct shaping *s, uint32_t node)
 	const char *name = frame.kind == FRAME_NATIVE
 				   ? replaced_name(intern_text(&s->profile->strings, frame.name))
 				   : NULL;
-	struct buf hook;
+	BUF(hook);
 
 	if (!name)
 		return node;
-	buf_init(&hook);
 	buf_printf(&hook, "%s" HOOK, name);
 	frame.name = intern_str(&s->profile->strings, hook.data);
-	buf_release(&hook);
 	return child(s, s->profile->nodes.items[node].parent, &frame);
 }
 

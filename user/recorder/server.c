@@ -198,10 +198,9 @@ static int execute(const struct server *server, struct server_client *client, co
 /* Fills the body. Returns the status code. */
 static int answer_command(const struct server *server, struct server_client *client, struct buf *body)
 {
-	struct buf command;
+	BUF(command);
 	int code = 404;
 
-	buf_init(&command);
 	if (!make_command(client->request.data, &command) || (command.len && !is_command(command.data))) {
 		buf_add_str(body, "Unknown command\n");
 	} else if (is_of_other_site(server, client->request.data)) {
@@ -217,7 +216,6 @@ static int answer_command(const struct server *server, struct server_client *cli
 	} else {
 		code = execute(server, client, command.data, body);
 	}
-	buf_release(&command);
 	return code;
 }
 
@@ -246,11 +244,10 @@ static void answer(const struct server *server, struct server_client *client)
 		     {404, "Not Found"},
 		     {500, "Internal Server Error"}};
 	const char *text = "";
-	struct buf body;
+	BUF(body);
 	struct stat st;
 	int code;
 
-	buf_init(&body);
 	code = answer_command(server, client, &body);
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i].code == code)
@@ -263,7 +260,6 @@ static void answer(const struct server *server, struct server_client *client)
 		   code, text, type_of(client, &body),
 		   (unsigned long long)body.len + (unsigned long long)client->report_bytes);
 	buf_add(&client->answer, body.data, body.len);
-	buf_release(&body);
 	client->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
 }
 

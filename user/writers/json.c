@@ -24,10 +24,8 @@ void json_text(FILE *out, const char *text, size_t len)
 
 void json_foreign(FILE *out, const char *text)
 {
-	struct buf clean;
+	BUF(clean);
 
-	buf_init(&clean);
 	text_add_line(&clean, text);
 	json_text(out, clean.data, clean.len);
-	buf_release(&clean);
 }

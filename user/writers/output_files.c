@@ -50,18 +50,14 @@ static int open_output(struct output_files *files, const struct writer *writer, 
 
 static int open_event(struct output_files *files, const struct writer *writer, const char *file, uint32_t event)
 {
-	struct buf path;
-	int err;
+	BUF(path);
 
-	buf_init(&path);
 	if (file && event)
 		writer_event_file(file, intern_text(&files->profile->strings, files->profile->events.items[event].name),
 				  &path);
 	else if (file)
 		buf_add_str(&path, file);
-	err = path.failed ? -ENOMEM : open_output(files, writer, event, file ? buf_detach(&path) : NULL);
-	buf_release(&path);
-	return err;
+	return path.failed ? -ENOMEM : open_output(files, writer, event, file ? buf_detach(&path) : NULL);
 }
 
 int output_files_add(struct output_files *files, const struct writer *writer, const char *file)
@@ -244,10 +240,9 @@ static void rescue(const struct output_files *files, const struct output_file *w
 	const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm", getenv("HOME")};
 	const char *name = basename(written->file);
 	struct io_output output;
-	struct buf path;
+	BUF(path);
 	int err = -ENOENT;
 
-	buf_init(&path);
 	for (size_t i = 0; err < 0 && i < sizeof(places) / sizeof(*places); i++) {
 		if (!places[i])
 			continue;
@@ -260,7 +255,6 @@ static void rescue(const struct output_files *files, const struct output_file *w
 	}
 	if (!err)
 		log_warn("the recording was written to %s instead", path.data);
-	buf_release(&path);
 }
 
 bool output_files_show_headline(const struct output_files *files)

@@ -84,12 +84,10 @@ static int collect(struct callgrind *c)
 static void put_function(const struct callgrind *c, const char *prefix, uint32_t label)
 {
 	const struct path_label *row = &c->tree.labels.items[label];
-	struct buf module;
+	BUF(module);
 
-	buf_init(&module);
 	text_add_line(&module, *row->module ? row->module : "???");
 	fprintf(c->out, "%sob=%s\n", prefix, module.data);
-	buf_release(&module);
 	fprintf(c->out, "%sfn=(%u) %s\n", prefix, label, row->text);
 }
 

@@ -98,14 +98,13 @@ static int put_profile(struct speedscope *s, const struct profile_sample *sample
 {
 	uint64_t total = 0;
 	int put = 0;
-	struct buf weights;
+	BUF(weights);
 
 	fputs(s->has_profile ? ",\n{" : "\n{", s->out);
 	s->has_profile = true;
 	fputs("\"type\":\"sampled\",\"name\":", s->out);
 	put_name(s, samples, has_thread);
 	fprintf(s->out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[", unit_of(s->profile, samples->event));
-	buf_init(&weights);
 	for (size_t i = 0; put >= 0 && i < count; i++) {
 		put = put_stack(s, &samples[i], !weights.len);
 		if (put <= 0)
@@ -116,7 +115,6 @@ static int put_profile(struct speedscope *s, const struct profile_sample *sample
 	fprintf(s->out, "],\"weights\":[%s],\"endValue\":%" PRIu64 "}", weights.data, total);
 	if (weights.failed)
 		put = -ENOMEM;
-	buf_release(&weights);
 	return put < 0 ? put : 0;
 }
 

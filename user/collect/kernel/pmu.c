@@ -25,13 +25,9 @@ static int read_file(const char *pmu, const char *folder, const char *name, stru
 
 int pmu_type(const char *pmu)
 {
-	struct buf text;
-	int type;
+	BUF(text);
 
-	buf_init(&text);
-	type = strchr(pmu, '/') || read_file(pmu, "", "type", &text) ? -ENOENT : atoi(text.data);
-	buf_release(&text);
-	return type;
+	return strchr(pmu, '/') || read_file(pmu, "", "type", &text) ? -ENOENT : atoi(text.data);
 }
 
 /* Spreads the value over the bits of a format such as "config:0-7,32-35". */
@@ -72,7 +68,7 @@ static int set_term(struct event_perf *perf, const char *pmu, char *term)
 {
 	char *equal = strchr(term, '='), *end = "";
 	uint64_t value, *whole;
-	struct buf format;
+	BUF(format);
 	int err;
 
 	if (equal)
@@ -85,21 +81,18 @@ static int set_term(struct event_perf *perf, const char *pmu, char *term)
 		*whole = value;
 		return 0;
 	}
-	buf_init(&format);
 	err = read_file(pmu, "format/", term, &format);
 	if (!err)
 		err = set_bits(perf, format.data, value);
-	buf_release(&format);
 	return err;
 }
 
 static int set_terms(struct event_perf *perf, const char *pmu, const char *terms, bool is_event, struct buf *why)
 {
 	char *copy = strdup(terms), *rest = copy, *term;
-	struct buf event;
+	BUF(event);
 	int err = copy ? 0 : -ENOMEM;
 
-	buf_init(&event);
 	while (!err && (term = strsep(&rest, ",\n"))) {
 		buf_clear(&event);
 		if (!*term)
@@ -112,7 +105,6 @@ static int set_terms(struct event_perf *perf, const char *pmu, const char *terms
 			buf_printf(why, "the PMU %s has no event or term '%s': see events and format in " DEVICES "%s",
 				   pmu, term, pmu);
 	}
-	buf_release(&event);
 	free(copy);
 	return err;
 }

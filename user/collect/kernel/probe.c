@@ -64,13 +64,11 @@ unsigned probe_kernel_version(void)
 static long long read_number(const char *path, const char *key, int base, long long otherwise)
 {
 	long long number = otherwise;
-	struct buf text;
+	BUF(text);
 	char *found;
 
-	buf_init(&text);
 	if (io_read_file(AT_FDCWD, path, 64 << 10, &text) == 0 && (found = strstr(text.data, key)))
 		number = strtoll(found + strlen(key), NULL, base);
-	buf_release(&text);
 	return number;
 }
 
@@ -295,7 +293,8 @@ static const struct feature features[] = {
 	{"probes of kernel functions", false, .has = has_kprobes,
 	 .without = "-e kprobe:… needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17): tracepoints do not"},
 	{"probes of programs and libraries", false, .has = has_uprobes,
-	 .without = "-e uprobe:… and usdt:… need a kernel with CONFIG_UPROBE_EVENTS (Linux 4.17): tracepoints do not"},
+	 .without = "-e uprobe:… and usdt:… need a kernel with CONFIG_UPROBE_EVENTS (Linux 4.17): "
+		    "tracepoints do not"},
 };
 
 /* Returns whether the feature is there; otherwise appends why not. */
@@ -395,13 +394,9 @@ bool probe_has_preempt_count(void)
 
 bool probe_has_wakers(void)
 {
-	struct buf why;
-	bool has;
+	BUF(why);
 
-	buf_init(&why);
-	has = probe_has_preempt_count() || probe_kernel_names(&why);
-	buf_release(&why);
-	return has;
+	return probe_has_preempt_count() || probe_kernel_names(&why);
 }
 
 bool probe_has_sleeps(void)
@@ -533,16 +528,14 @@ bool collector_has_family(const struct event_family *family)
 size_t collector_probe(struct collector_probe *ret, size_t room)
 {
 	size_t count = room < FEATURES ? room : FEATURES;
-	struct buf why;
+	BUF(why);
 
 	probe_init();
-	buf_init(&why);
 	for (size_t i = 0; i < count; i++) {
 		buf_clear(&why);
 		ret[i] = (struct collector_probe){.name = features[i].name, .required = features[i].required};
 		ret[i].ok = probe_feature(&features[i], &why);
 		snprintf(ret[i].detail, sizeof(ret[i].detail), "%s", why.data);
 	}
-	buf_release(&why);
 	return count;
 }

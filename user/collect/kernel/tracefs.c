@@ -196,11 +196,9 @@ int tracefs_find(int folder, const char *group, const char *name, const char *fi
 		 struct tracefs_field *ret_field, struct buf *why)
 {
 	const char *id;
-	struct buf text;
-	int err;
+	BUF(text);
+	int err = read_format(folder, group, name, &text);
 
-	buf_init(&text);
-	err = read_format(folder, group, name, &text);
 	if (err == -ENOENT) {
 		err = explain_unknown(folder, group, name, why);
 	} else if (err) {
@@ -213,6 +211,5 @@ int tracefs_find(int folder, const char *group, const char *name, const char *fi
 		if (field)
 			err = find_field(text.data, group, name, field, ret_field, why);
 	}
-	buf_release(&text);
 	return err;
 }

@@ -145,16 +145,14 @@ static int fill(int fd, struct buf *text)
 static int run(struct sleepers *sleepers, const struct bpf_link *link, taker take, finisher finish)
 {
 	int fd = bpf_iter_create(bpf_link__fd(link)), more = fd < 0 ? -errno : 1, err = 0;
-	struct buf text;
+	BUF(text);
 
-	buf_init(&text);
 	if (!buf_reserve(&text, READ_BYTES))
 		err = -ENOMEM;
 	while (!err && more > 0) {
 		more = fill(fd, &text);
 		err = take_records(sleepers, &text, take, finish);
 	}
-	buf_release(&text);
 	if (fd >= 0)
 		close(fd);
 	return more < 0 ? more : err;

@@ -57,11 +57,10 @@ static int read_column(struct json_scan *scan, struct column *ret)
  */
 static int read_list(struct json_scan *scan, struct event *e, int which)
 {
-	struct buf text, whole;
+	BUF(text);
+	BUF(whole);
 	int err = 0;
 
-	buf_init(&text);
-	buf_init(&whole);
 	for (json_scan_enter(scan, '['); json_scan_more(scan, ']') && !err;) {
 		if (json_scan_peek(scan) != '"') {
 			err = vec_push(&e->counts[which], json_scan_integer(scan));
@@ -81,18 +80,15 @@ static int read_list(struct json_scan *scan, struct event *e, int which)
 		if (text.failed || whole.failed)
 			err = -ENOMEM;
 	}
-	buf_release(&text);
-	buf_release(&whole);
 	return err;
 }
 
 /* Facts and losses are those of the whole recording: the first event has them. */
 static void read_facts(struct json_scan *scan, struct event *e, bool is_loss)
 {
-	struct buf first, second;
+	BUF(first);
+	BUF(second);
 
-	buf_init(&first);
-	buf_init(&second);
 	for (json_scan_enter(scan, '['); json_scan_more(scan, ']');) {
 		int64_t count = 0;
 
@@ -109,8 +105,6 @@ static void read_facts(struct json_scan *scan, struct event *e, bool is_loss)
 		else
 			profile_add_fact(e->profile, first.data, "%s", second.data);
 	}
-	buf_release(&first);
-	buf_release(&second);
 }
 
 static int find_name(const char *const *names, int count, const char *name)
@@ -462,10 +456,9 @@ static int read_event(struct json_scan *scan, struct profile *profile, struct bu
 int html_duet_read(struct profile *profile, const char *json, size_t len, struct buf *why)
 {
 	struct json_scan scan;
-	struct buf key;
+	BUF(key);
 	int err = 0;
 
-	buf_init(&key);
 	profile->processes = PROFILE_NEVER;
 	json_scan_init(&scan, json, len);
 	for (json_scan_enter(&scan, '['); json_scan_more(&scan, ']') && !err;)
@@ -475,6 +468,5 @@ int html_duet_read(struct profile *profile, const char *json, size_t len, struct
 			   (size_t)(scan.at - scan.start));
 		err = -EINVAL;
 	}
-	buf_release(&key);
 	return err;
 }

@@ -146,10 +146,9 @@ static const char *without_module(const char *name, const char *module)
 struct frame page_frame(struct profile *profile, enum frame_kind kind, const char *name, const char *module)
 {
 	struct frame frame = {.kind = kind, .bci = -1};
-	struct buf text, file;
+	BUF(text);
+	BUF(file);
 
-	buf_init(&text);
-	buf_init(&file);
 	buf_add_str(&file, module);
 	buf_printf(&text, "%s%s", without_module(name, module), frame_kind_is_java(kind) ? "_[j]" : "");
 	if (frame_kind_is_java(kind)) {
@@ -159,7 +158,5 @@ struct frame page_frame(struct profile *profile, enum frame_kind kind, const cha
 		frame.name = intern_bytes(&profile->strings, text.data, text.len);
 	}
 	frame.module = intern_str(&profile->strings, file.data);
-	buf_release(&text);
-	buf_release(&file);
 	return frame;
 }

@@ -96,11 +96,10 @@ static const char *unquote(const char *at, const char *end, struct buf *out)
 /* "'Xrest'": X says how many characters of the name before come first. They are ASCII, so they are bytes. */
 static int read_name(struct html *h, const char *line, size_t len)
 {
-	struct buf packed;
+	BUF(packed);
 	size_t shared;
 	int err = 0;
 
-	buf_init(&packed);
 	if (!unquote(line, line + len, &packed) || !packed.len || packed.data[0] < ' ') {
 		err = refuse(h, "is not a name in quotes");
 	} else {
@@ -115,7 +114,6 @@ static int read_name(struct html *h, const char *line, size_t len)
 			     vec_push(&h->names, intern_str(&h->tree.profile->strings, h->name.data)) < 0))
 			err = -ENOMEM;
 	}
-	buf_release(&packed);
 	return err;
 }
 
@@ -341,18 +339,15 @@ static int read_either(struct profile *profile, const struct buf *text, struct b
 
 static int html_read(struct profile *profile, struct reader_source *source, struct buf *why)
 {
-	struct buf text;
-	int err;
+	BUF(text);
+	int err = read_text(source, &text);
 
-	buf_init(&text);
-	err = read_text(source, &text);
 	if (!err)
 		err = read_either(profile, &text, why);
 	if (err == -EFBIG && !why->len)
 		buf_printf(why, "a page has more than %zu MB", HTML_MAX >> 20);
 	if (err < 0 && !why->len)
 		buf_add_str(why, strerror(-err));
-	buf_release(&text);
 	return err;
 }
 

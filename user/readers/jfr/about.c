@@ -207,15 +207,13 @@ static int add_flag(const struct about_event *event, const char *value)
 	struct intern *strings = &about->profile->strings;
 	const char *origin = intern_text(
 		strings, jfr_constants_name(about->constants, JFR_POOL_FLAG_ORIGIN, number_of(event, FLAG_ORIGIN)));
-	struct buf flag;
+	BUF(flag);
 	uint32_t id;
 
 	if (strcmp(origin, SET_BY_OPTION) != 0 || about->flags.len >= FLAGS_MAX)
 		return 0;
-	buf_init(&flag);
 	buf_printf(&flag, "%s=%s", chars_of(event, FLAG_NAME), value);
 	id = flag.failed ? 0 : intern_str(strings, flag.data);
-	buf_release(&flag);
 	return vec_push(&about->flags, id);
 }
 
@@ -419,18 +417,16 @@ void jfr_about_end(struct jfr_about *about)
 {
 	struct jfr_constants *constants = about->constants;
 	struct intern *strings = &about->profile->strings;
-	struct buf lines;
+	BUF(lines);
 
 	if (constants->jvms.len != 1 || !about->flags.len)
 		return;
 	qsort_r(about->flags.items, about->flags.len, sizeof(*about->flags.items), compare_flags, strings);
-	buf_init(&lines);
 	for (size_t i = 0; i < about->flags.len; i++)
 		if (!i || about->flags.items[i] != about->flags.items[i - 1])
 			buf_printf(&lines, "%s\n", intern_text(strings, about->flags.items[i]));
 	if (!lines.failed)
 		constants->jvms.items[0].vm_flags = intern_str(strings, lines.data);
-	buf_release(&lines);
 }
 
 void jfr_about_release(struct jfr_about *about)

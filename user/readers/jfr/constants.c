@@ -409,12 +409,10 @@ static struct jfr_meaning method_of(struct jfr_constants *c, uint64_t key)
 /* The name of a CPU's frame has brackets, but not in the file. */
 static uint32_t in_brackets(struct jfr_constants *c, uint32_t name)
 {
-	struct buf text;
+	BUF(text);
 
-	buf_init(&text);
 	buf_printf(&text, "[%s]", intern_text(&c->profile->strings, name));
 	name = intern_str(&c->profile->strings, text.failed ? "" : text.data);
-	buf_release(&text);
 	return name;
 }
 

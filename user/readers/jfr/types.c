@@ -153,9 +153,8 @@ static void read_element(struct metadata *m, int depth, bool is_class)
 
 static void read_strings(struct metadata *m)
 {
-	struct buf text;
+	BUF(text);
 
-	buf_init(&text);
 	for (uint64_t left = jfr_number(&m->cursor); left && !m->cursor.failed && !m->err; left--) {
 		struct jfr_text string = jfr_text(&m->cursor);
 
@@ -164,7 +163,6 @@ static void read_strings(struct metadata *m)
 		if (vec_push(&m->types->strings, intern_bytes(&m->types->names, text.data, text.len)) < 0)
 			m->err = -ENOMEM;
 	}
-	buf_release(&text);
 }
 
 static void resolve_fields(struct jfr_types *types)

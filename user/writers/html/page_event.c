@@ -364,9 +364,8 @@ static void write_facts(const struct page *page)
 
 static void write_losses_of(const struct page *page, const struct profile *profile, const char *side, bool *first)
 {
-	struct buf text;
+	BUF(text);
 
-	buf_init(&text);
 	for (size_t i = 0; i < profile->losses.len; i++) {
 		buf_clear(&text);
 		buf_printf(&text, "%s%s", intern_text(&profile->strings, profile->losses.items[i].text), side);
@@ -375,7 +374,6 @@ static void write_losses_of(const struct page *page, const struct profile *profi
 		fputc(']', page->out);
 		*first = false;
 	}
-	buf_release(&text);
 }
 
 static void write_losses(const struct page *page)
@@ -447,12 +445,10 @@ static void make_title(const struct page *page, struct buf *title)
 
 static void write_title(const struct page *page)
 {
-	struct buf title;
+	BUF(title);
 
-	buf_init(&title);
 	make_title(page, &title);
 	json_foreign(page->out, page->options->title ? page->options->title : title.data);
-	buf_release(&title);
 }
 
 /* ---- one event ---------------------------------------------------------------- */

@@ -432,16 +432,14 @@ static int put_data(struct heat *h)
 
 static void put_threads(const struct heat *h)
 {
-	struct buf text;
+	BUF(text);
 
-	buf_init(&text);
 	for (uint32_t i = 0; i < h->of->profile->threads.len; i++) {
 		buf_clear(&text);
 		writer_thread_text(h->of->profile, i, &text);
 		fputs(i ? "," : "", h->out);
 		json_foreign(h->out, text.data);
 	}
-	buf_release(&text);
 }
 
 /* The tables in the order in which put_data() writes them. */

@@ -58,14 +58,12 @@ static bool is_first_of_thread(const struct columns *columns, size_t i)
 
 static void write_thread(const struct columns *columns, uint32_t thread, size_t count, bool first)
 {
-	struct buf text;
+	BUF(text);
 
-	buf_init(&text);
 	writer_thread_text(columns->of->profile, thread, &text);
 	fputs(first ? "" : ",", columns->out);
 	json_foreign(columns->out, text.data);
 	fprintf(columns->out, ",%zu", count);
-	buf_release(&text);
 }
 
 static void write_threads(const struct columns *columns)

@@ -41,9 +41,8 @@ static void put_recording(struct writer_stream *j)
 {
 	const struct profile *profile = j->profile;
 	const char *version = text_of(j, profile->host.version);
-	struct buf name;
+	BUF(name);
 
-	buf_init(&name);
 	buf_printf(&name, "duet %s", version ? version : "");
 	jfr_begin_event(j, JFR_E_ACTIVE_RECORDING, 0);
 	jfr_put_number(&j->body, 1);
@@ -54,7 +53,6 @@ static void put_recording(struct writer_stream *j)
 	jfr_put_number(&j->body, profile->start_realtime_ns / NS_PER_MS);
 	jfr_put_number(&j->body, (profile->end_ns - profile->start_ns) / NS_PER_MS);
 	jfr_end_event(j);
-	buf_release(&name);
 }
 
 static void put_setting(struct writer_stream *j, enum jfr_type type, const char *name, const char *value)
@@ -103,9 +101,8 @@ static void put_list_setting(struct writer_stream *j, const char *name, const st
 /* "name=value" lines */
 static void put_more_settings(struct writer_stream *j, const char *lines)
 {
-	struct buf line;
+	BUF(line);
 
-	buf_init(&line);
 	for (; lines && *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
 		char *value;
 
@@ -117,7 +114,6 @@ static void put_more_settings(struct writer_stream *j, const char *lines)
 		*value++ = '\0';
 		put_setting(j, JFR_E_ACTIVE_RECORDING, line.data, value);
 	}
-	buf_release(&line);
 }
 
 static void put_recording_settings(struct writer_stream *j)
@@ -207,9 +203,8 @@ static void put_host(struct writer_stream *j)
 	const char *const parts[] = {text_of(j, host->os_name), text_of(j, host->os_release),
 				     text_of(j, host->kernel_release), text_of(j, host->kernel_version),
 				     text_of(j, host->machine)};
-	struct buf system;
+	BUF(system);
 
-	buf_init(&system);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (parts[i])
 			buf_printf(&system, "%s%s", system.len ? " " : "", parts[i]);
@@ -233,7 +228,6 @@ static void put_host(struct writer_stream *j)
 		jfr_put_number(&j->body, (uint64_t)((double)host->memory_bytes * host->memory_percent / 100));
 		jfr_end_event(j);
 	}
-	buf_release(&system);
 }
 
 /* Since 1970; 0 = not known. */
@@ -258,9 +252,8 @@ static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
 {
 	const char *runtime = intern_text(&j->profile->strings, owner->runtime), *space = strrchr(runtime, ' ');
 	const struct profile_note *command = command_of(j->profile, owner->pid);
-	struct buf name;
+	BUF(name);
 
-	buf_init(&name);
 	buf_add(&name, runtime, space ? (size_t)(space - runtime) : strlen(runtime));
 	jfr_begin_event(j, JFR_E_JVM_INFORMATION, 0);
 	jfr_put_text(&j->body, name.data);
@@ -272,7 +265,6 @@ static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
 	jfr_put_number(&j->body, owner->pid);
 	jfr_end_event(j);
 	jfr_views_flags(j, owner);
-	buf_release(&name);
 }
 
 /* A process that was moved to another cgroup has a row for each. */
@@ -456,7 +448,7 @@ static void put_load(struct writer_stream *j)
 /* As data that were lost for the JDK's tools, and as a warning for async-profiler's. */
 static void put_loss(struct writer_stream *j, uint64_t count, const char *text)
 {
-	struct buf message;
+	BUF(message);
 
 	if (!count)
 		return;
@@ -466,13 +458,11 @@ static void put_loss(struct writer_stream *j, uint64_t count, const char *text)
 	jfr_put_number(&j->body, j->lost);
 	jfr_put_text(&j->body, text);
 	jfr_end_event(j);
-	buf_init(&message);
 	buf_printf(&message, "%llu %s", (unsigned long long)count, text);
 	jfr_begin_event(j, JFR_E_LOG, 0);
 	jfr_put_number(&j->body, JFR_LOG_WARN);
 	jfr_put_text(&j->body, message.data);
 	jfr_end_event(j);
-	buf_release(&message);
 }
 
 void jfr_put_losses(struct writer_stream *j)

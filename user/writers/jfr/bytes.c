@@ -47,21 +47,19 @@ static size_t cut_len(const char *text, size_t len)
 
 void jfr_put_text(struct buf *out, const char *text)
 {
-	struct buf clean;
+	BUF(clean);
 	size_t len;
 
 	if (!text) {
 		buf_add_char(out, JFR_NULL);
 		return;
 	}
-	buf_init(&clean);
 	text_add_lines(&clean, text);
 	len = cut_len(clean.data, clean.len);
 	buf_add_char(out, JFR_UTF8);
 	jfr_put_number(out, len);
 	buf_add(out, clean.data, len);
 	out->failed |= clean.failed;
-	buf_release(&clean);
 }
 
 /* The size at the beginning includes itself. */

@@ -572,7 +572,7 @@ static void put_own_type(struct metadata *m, const struct profile *profile, size
 {
 	const char *name = intern_text(&profile->strings, profile->events.items[event].name);
 	unsigned flags = profile->events.items[event].unit == PROFILE_BYTES ? BYTES : 0;
-	struct buf full;
+	BUF(full);
 	struct type type = {
 		.id = (enum jfr_type)(JFR_E_OWN + event),
 		.kind = EVENT,
@@ -583,12 +583,10 @@ static void put_own_type(struct metadata *m, const struct profile *profile, size
 			   {"weight", JFR_T_LONG, "Weight", flags}},
 	};
 
-	buf_init(&full);
 	add_own_name(&full, name, event);
 	type.name = full.data;
 	put_type(m, &type);
 	m->failed |= full.failed;
-	buf_release(&full);
 }
 
 /* Fills a field from a word of the row, "name" or "name:type", which is copied to `text`. */
@@ -674,12 +672,11 @@ int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool 
 		     unsigned int base)
 {
 	struct metadata m = {.base = base};
-	struct buf body;
+	BUF(body);
 
 	if (intern_init(&m.strings) < 0)
 		return -ENOMEM;
 	buf_init(&m.elements);
-	buf_init(&body);
 	put_elements(&m, profile, own);
 	jfr_put_number(&body, JFR_METADATA);
 	jfr_put_number(&body, ticks);
@@ -693,6 +690,5 @@ int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool 
 	m.failed |= out->failed || m.elements.failed;
 	intern_release(&m.strings);
 	buf_release(&m.elements);
-	buf_release(&body);
 	return m.failed ? -ENOMEM : 0;
 }

@@ -133,14 +133,10 @@ static bool is_of_jdk(const char *name)
 
 static uint32_t java_class(struct jfr_pools *p, const char *name, const char *source)
 {
-	struct buf slashes;
-	uint32_t id;
+	BUF(slashes);
 
-	buf_init(&slashes);
 	with_slashes(&slashes, name);
-	id = class_row(p, slashes.data, source, is_of_jdk(slashes.data));
-	buf_release(&slashes);
-	return id;
+	return class_row(p, slashes.data, source, is_of_jdk(slashes.data));
 }
 
 /* Appends the JVM's name of the class: "java.lang.String[]" is "[Ljava/lang/String;". */
@@ -171,13 +167,11 @@ static void add_jvm_name(struct buf *out, const char *name)
 
 uint32_t jfr_class_of(struct jfr_pools *p, const char *name)
 {
-	struct buf jvm_name;
+	BUF(jvm_name);
 	uint32_t id;
 
-	buf_init(&jvm_name);
 	add_jvm_name(&jvm_name, name);
 	id = class_row(p, jvm_name.data, "", is_of_jdk(jvm_name.data));
-	buf_release(&jvm_name);
 	name_class(p, id);
 	return id;
 }
@@ -575,11 +569,10 @@ static void put_texts(struct jfr_pools *p, struct jfr_rows *rows, enum jfr_type 
  */
 void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_t link)
 {
-	struct buf rows, body;
+	BUF(rows);
+	BUF(body);
 
 	p->pool_count = 0;
-	buf_init(&rows);
-	buf_init(&body);
 	put_enums(p, &rows);
 	put_threads(p, &rows);
 	if (put_pool(p, &rows, JFR_T_STACK_TRACE, p->stack_count))
@@ -600,8 +593,6 @@ void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_
 	buf_add(&body, rows.data, rows.len);
 	jfr_put_event(out, &body);
 	p->failed |= rows.failed || p->stacks.failed || out->failed;
-	buf_release(&rows);
-	buf_release(&body);
 	buf_clear(&p->stacks);
 	p->stack_count = 0;
 	p->part++;

@@ -242,13 +242,12 @@ void jfr_views_process(struct writer_stream *j, const struct profile_usage *usag
 static void put_flag(struct writer_stream *j, const char *line, size_t len)
 {
 	const char *value = memchr(line, '=', len);
-	struct buf name, text;
+	BUF(name);
+	BUF(text);
 	bool is_switch, is_number;
 
 	if (!value)
 		return;
-	buf_init(&name);
-	buf_init(&text);
 	buf_add(&name, line, (size_t)(value - line));
 	buf_add(&text, value + 1, len - (size_t)(value + 1 - line));
 	is_switch = !strcmp(text.data, "true") || !strcmp(text.data, "false");
@@ -263,8 +262,6 @@ static void put_flag(struct writer_stream *j, const char *line, size_t len)
 		jfr_put_text(&j->body, text.data);
 	jfr_put_number(&j->body, JFR_FLAG_OF_OPTION);
 	jfr_end_event(j);
-	buf_release(&name);
-	buf_release(&text);
 }
 
 void jfr_views_flags(struct writer_stream *j, const struct profile_owner *owner)

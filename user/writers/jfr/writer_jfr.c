@@ -33,11 +33,10 @@ static void put_part(struct writer_stream *j)
 		.start_ticks = jfr_ticks(j, j->begin_ns),
 		.ticks_per_second = j->ticks_per_second,
 	};
-	struct buf metadata, pools;
+	BUF(metadata);
+	BUF(pools);
 	uint64_t place;
 
-	buf_init(&metadata);
-	buf_init(&pools);
 	if (!j->file.bytes &&
 	    jfr_put_metadata(&metadata, j->profile, j->own, times.start_ticks, j->pools.type_base) < 0)
 		j->err = -ENOMEM;
@@ -48,8 +47,6 @@ static void put_part(struct writer_stream *j)
 	if (!j->err)
 		j->err = jfr_file_append(&j->file, &metadata, &j->events, &pools, &times);
 	buf_clear(&j->events);
-	buf_release(&metadata);
-	buf_release(&pools);
 }
 
 static void end_chunk(struct writer_stream *j)

@@ -62,17 +62,15 @@ struct otlp {
 static int32_t string_of(struct otlp *o, const char *text)
 {
 	size_t known = o->strings.strings.len;
-	struct buf clean;
+	BUF(clean);
 	uint32_t id;
 
-	buf_init(&clean);
 	text_add_line(&clean, text);
 	id = intern_str(&o->strings, clean.data);
 	if (clean.failed || (!id && clean.len))
 		o->err = -ENOMEM;
 	else if (id >= known)
 		add_bytes(&o->dictionary.tables[TABLE_STRINGS], TABLE_STRINGS, clean.data, clean.len);
-	buf_release(&clean);
 	return (int32_t)id;
 }
 
@@ -92,11 +90,10 @@ static int32_t attribute_of(struct otlp *o, const char *key, const char *text, i
 {
 	Otlp__KeyValueAndUnit attribute = OTLP__KEY_VALUE_AND_UNIT__INIT;
 	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
-	struct buf clean;
+	BUF(clean);
 	bool is_new;
 	int32_t index;
 
-	buf_init(&clean);
 	text_add_line(&clean, text ? text : "");
 	buf_clear(&o->text);
 	buf_printf(&o->text, "%s %lld %s", key, (long long)number, clean.data);
@@ -113,7 +110,6 @@ static int32_t attribute_of(struct otlp *o, const char *key, const char *text, i
 	if (is_new)
 		add_message(&o->dictionary.tables[TABLE_ATTRIBUTES], TABLE_ATTRIBUTES, &attribute.base);
 	o->dictionary.tables[TABLE_ATTRIBUTES].failed |= clean.failed;
-	buf_release(&clean);
 	return index;
 }
 
@@ -452,13 +448,11 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 
 static void add_resource(struct otlp *o, struct buf *to, const struct profile_thread *thread)
 {
-	struct buf resource;
+	BUF(resource);
 
-	buf_init(&resource);
 	otlp_pack_resource(o->profile, thread, &resource);
 	add_bytes(to, RESOURCE_RESOURCE, resource.data, resource.len);
 	to->failed |= resource.failed;
-	buf_release(&resource);
 }
 
 static void add_scope(const struct otlp *o, struct buf *to)
@@ -513,11 +507,10 @@ static void put_resource(struct otlp *o, FILE *out, struct buf *resource, const 
 /* The samples are of one process. */
 static void put_process(struct otlp *o, const struct profile_sample *samples, size_t count, FILE *out)
 {
-	struct buf scope, resource;
+	BUF(scope);
+	BUF(resource);
 	size_t next, empty;
 
-	buf_init(&scope);
-	buf_init(&resource);
 	add_scope(o, &scope);
 	empty = scope.len;
 	for (size_t first = 0; !o->err && first < count; first = next) {
@@ -528,25 +521,20 @@ static void put_process(struct otlp *o, const struct profile_sample *samples, si
 	add_resource(o, &resource, &o->profile->threads.items[samples->thread]);
 	if (scope.len > empty || scope.failed)
 		put_resource(o, out, &resource, &scope);
-	buf_release(&scope);
-	buf_release(&resource);
 }
 
 /* Callers of async-profiler find a profile also when nothing was sampled yet. */
 static void put_empty(struct otlp *o, FILE *out)
 {
 	Otlp__Profile profile = OTLP__PROFILE__INIT;
-	struct buf scope, resource;
+	BUF(scope);
+	BUF(resource);
 	struct types types;
 
-	buf_init(&scope);
-	buf_init(&resource);
 	add_scope(o, &scope);
 	describe_profile(o, 0, &profile, &types);
 	add_message(&scope, SCOPE_PROFILES, &profile.base);
 	put_resource(o, out, &resource, &scope);
-	buf_release(&scope);
-	buf_release(&resource);
 }
 
 /* ---- the whole file ---- */

@@ -36,10 +36,9 @@ const char *code_build_id(const struct profile *profile, const char *file)
 void code_name(const struct profile *profile, const struct frame *frame, struct buf *out)
 {
 	static const struct frame_style full = {.signatures = true, .dotted = true};
-	struct buf text;
+	BUF(text);
 	char *signature;
 
-	buf_init(&text);
 	frame_name(&profile->strings, frame, &full, &text);
 	signature = frame->signature ? strrchr(text.data, '(') : NULL;
 	for (char *c = signature; c && *c; c++)
@@ -47,5 +46,4 @@ void code_name(const struct profile *profile, const struct frame *frame, struct 
 			*c = ';';
 	buf_add(out, text.data, text.len);
 	out->failed |= text.failed;
-	buf_release(&text);
 }

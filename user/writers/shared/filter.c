@@ -55,14 +55,12 @@ bool filter_match(const struct opt_strings *patterns, const char *name)
 static int add_regex(struct filter *filter, const char *pattern, struct buf *why)
 {
 	char reason[128];
-	struct buf whole;
+	BUF(whole);
 	regex_t regex;
 	int code;
 
-	buf_init(&whole);
 	buf_printf(&whole, "^(%s)$", pattern);
 	code = whole.failed ? REG_ESPACE : regcomp(&regex, whole.data, REG_EXTENDED | REG_NOSUB);
-	buf_release(&whole);
 	if (code == REG_ESPACE)
 		return -ENOMEM;
 	if (code) {

@@ -104,13 +104,11 @@ static int cut(struct grouping *g, const struct profile *from, struct profile *t
 		.place = place,
 		.context = g,
 	};
-	struct buf why;
+	BUF(why);
 	int err = spans_open(&g->spans, from);
 
-	buf_init(&why);
 	if (!err)
 		err = profile_cut(to, from, &part, &why);
-	buf_release(&why);
 	return err;
 }
 

@@ -300,14 +300,11 @@ int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf)
 static int path_filters_init(struct path_maker *maker)
 {
 	const struct writer_options *options = maker->options;
-	struct buf why;
-	int err;
+	BUF(why);
+	int err = filter_init(&maker->include, &options->include, options->regex, &why);
 
-	buf_init(&why);
-	err = filter_init(&maker->include, &options->include, options->regex, &why);
 	if (!err)
 		err = filter_init(&maker->exclude, &options->exclude, options->regex, &why);
-	buf_release(&why);
 	return err;
 }
 

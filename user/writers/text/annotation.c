@@ -71,17 +71,13 @@ static uint32_t row_of(struct builder *b, struct annotation_rows *rows, struct a
 static uint32_t package_of(struct annotation *annotation, uint32_t class_name)
 {
 	const char *name = intern_text(&annotation->profile->strings, class_name), *end = strrchr(name, '.');
-	struct buf text;
-	uint32_t id;
+	BUF(text);
 
-	buf_init(&text);
 	buf_add(&text, name, end ? (size_t)(end - name) : 0);
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] == '.')
 			text.data[i] = '/';
-	id = intern_bytes(&annotation->packages, text.data, text.len);
-	buf_release(&text);
-	return id;
+	return intern_bytes(&annotation->packages, text.data, text.len);
 }
 
 /* The instruction that has the offset; NULL if there is none. */

@@ -81,15 +81,13 @@ static const char *line_of(struct annotation_writing *w, const struct source_tex
 static void put_line(struct annotation_writing *w, const struct source_text *source, int32_t line,
 		     const struct annotation_row *row)
 {
-	struct buf clean;
+	BUF(clean);
 	char where[16] = "-";
 
 	if (line > 0)
 		snprintf(where, sizeof(where), "%d", line);
-	buf_init(&clean);
 	text_add_line(&clean, line_of(w, source, line));
 	put_row(w, row, where, clean.data);
-	buf_release(&clean);
 }
 
 static bool is_same_file(const struct annotation_row *a, const struct annotation_row *b)
@@ -134,13 +132,12 @@ static void put_lines(struct annotation_writing *w)
 		const char *package = row->name ? "" : intern_text(&a->packages, row->class_name);
 		const char *file = string_of(w, row->module);
 		const struct source_text *source = NULL;
-		struct buf where;
+		BUF(where);
 
 		for (end = first; end < a->lines.len && is_same_file(row, &a->lines.items[end]); end++)
 			;
 		if (w->view->source && !row->name)
 			source = w->view->source(w->view->source_context, package, file);
-		buf_init(&where);
 		text_add_line(&where, package);
 		buf_add_str(&where, *package ? "/" : "");
 		text_add_line(&where, *file ? file : "(no file is known)");
@@ -151,7 +148,6 @@ static void put_lines(struct annotation_writing *w)
 		w->form->begin(w->out, where.data, "line");
 		put_file(w, row, end - first, source);
 		w->form->end(w->out);
-		buf_release(&where);
 	}
 }
 
@@ -192,14 +188,12 @@ static void put_instruction(struct annotation_writing *w, const struct annotatio
 			    const char *text)
 {
 	char where[24] = "-";
-	struct buf clean;
+	BUF(clean);
 
 	if (offset >= 0)
 		snprintf(where, sizeof(where), "+0x%" PRIx64, (uint64_t)offset);
-	buf_init(&clean);
 	text_add_line(&clean, text);
 	put_row(w, row, where, clean.data);
-	buf_release(&clean);
 }
 
 /* True if an instruction near this one has samples. `row` is the first whose offset is not before the instruction's. */
@@ -254,15 +248,13 @@ static void put_native(struct annotation_writing *w, const struct annotation_row
 
 static void put_code_heading(struct annotation_writing *w, const struct annotation_row *row)
 {
-	struct buf name;
+	BUF(name);
 
-	buf_init(&name);
 	text_add_line(&name, string_of(w, is_java(row) ? row->class_name : row->module));
 	buf_add_str(&name, is_java(row) ? "." : ": ");
 	text_add_line(&name, string_of(w, row->name));
 	text_add_line(&name, string_of(w, row->signature));
 	w->form->begin(w->out, name.data, is_java(row) ? "bytecode" : "code");
-	buf_release(&name);
 }
 
 static void put_codes(struct annotation_writing *w)
@@ -291,10 +283,9 @@ static int put_all(const struct annotation_view *view, const struct form *form, 
 	struct annotation_writing w = {.view = view, .form = form, .out = out};
 	const struct annotation *a = view->annotation;
 	const char *event = writer_event(a->profile, view->options);
-	struct buf title;
+	BUF(title);
 
 	buf_init(&w.text);
-	buf_init(&title);
 	text_add_line(&title, a->target);
 	buf_printf(&title, ": %.2f%% of %" PRIu64 " %s", percent_of(&w, &a->total), tree_value(&a->all, view->options),
 		   view->options->total ? writer_unit(a->profile, view->options) : "samples");
@@ -306,7 +297,6 @@ static int put_all(const struct annotation_view *view, const struct form *form, 
 	form->title(out, title.data);
 	put_lines(&w);
 	put_codes(&w);
-	buf_release(&title);
 	buf_release(&w.text);
 	return 0;
 }
@@ -351,12 +341,10 @@ int annotation_write_text(const struct annotation_view *view, FILE *out)
 
 static void put_escaped(FILE *out, const char *text)
 {
-	struct buf html;
+	BUF(html);
 
-	buf_init(&html);
 	text_add_html(&html, text);
 	fputs(html.data, out);
-	buf_release(&html);
 }
 
 static void html_title(FILE *out, const char *text)

@@ -82,13 +82,11 @@ void headline_add_loss(struct headline *headline, uint64_t count, const char *te
 	const char *colon = strstr(text, ": ");
 
 	if (count > losses->most) {
-		struct buf line; /* the text may come from a file */
+		BUF(line); /* the text may come from a file */
 
-		buf_init(&line);
 		text_add_line(&line, colon ? colon + 2 : text);
 		losses->most = count;
 		snprintf(losses->cause, sizeof(losses->cause), "%s", line.data);
-		buf_release(&line);
 	}
 	losses->count += count;
 	headline->causes += count && kind != HEADLINE_ASIDE;
@@ -122,16 +120,14 @@ static size_t count_processes(const struct profile *profile)
 static void note_subject(struct headline *headline, const struct profile *profile)
 {
 	size_t count = count_processes(profile);
-	struct buf name;
+	BUF(name);
 
 	if (count > 1)
 		snprintf(headline->subject, sizeof(headline->subject), "%zu processes", count);
 	if (count != 1)
 		return;
-	buf_init(&name);
 	text_add_line(&name, headline_program(profile, &profile->threads.items[0]));
 	snprintf(headline->subject, sizeof(headline->subject), "%s", name.data);
-	buf_release(&name);
 }
 
 static void note_overhead(struct headline *headline, const struct profile *profile)

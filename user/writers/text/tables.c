@@ -70,9 +70,8 @@ static void print_row(const struct profile *profile, const struct sum *sum, FILE
 {
 	const struct profile_usage *last = sum->last, *first = sum->first;
 	const char *command = intern_text(&profile->strings, last->command ? last->command : last->name);
-	struct buf line;
+	BUF(line);
 
-	buf_init(&line);
 	text_add_line(&line, command);
 	fprintf(out, "  %8" PRIu32 "  %5" PRIu64 "  %6.1f%%  %6.1f%%  %7" PRIu32, last->pid, sum->rows,
 		(double)sum->load_ppm / (double)sum->rows / PPM_PER_PERCENT, (double)sum->most_ppm / PPM_PER_PERCENT,
@@ -80,7 +79,6 @@ static void print_row(const struct profile *profile, const struct sum *sum, FILE
 	fprintf(out, "  %8" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "  %.*s\n", sum->most_resident / MB,
 		grown(first->read_bytes, last->read_bytes) / MB, grown(first->written_bytes, last->written_bytes) / MB,
 		COMMAND_SHOWN, line.data);
-	buf_release(&line);
 }
 
 int usage_table_print(const struct profile *profile, size_t count, FILE *out)

@@ -87,12 +87,10 @@ static int find_leaves(struct changes *ret, const struct tree_diff *diff)
 
 static void print_name(const char *label, const char *name, FILE *out)
 {
-	struct buf line;
+	BUF(line);
 
-	buf_init(&line);
 	text_add_line(&line, name);
 	fprintf(out, "%-20s: %s\n", label, line.data);
-	buf_release(&line);
 }
 
 static void print_head(const struct tree_diff *diff, const struct writer_diff *two,

@@ -38,17 +38,12 @@ static const char *text_of(const struct profile *profile, uint32_t id)
 /* Text from outside, which may hold any byte. */
 static json_t *clean_string(const char *text, size_t len)
 {
-	struct buf raw, clean;
-	json_t *string;
+	BUF(raw);
+	BUF(clean);
 
-	buf_init(&raw);
-	buf_init(&clean);
 	buf_add(&raw, text, len);
 	text_add_line(&clean, raw.data);
-	string = json_stringn(clean.data, clean.len);
-	buf_release(&clean);
-	buf_release(&raw);
-	return string;
+	return json_stringn(clean.data, clean.len);
 }
 
 static json_t *known(const struct profile *profile, uint32_t id)
@@ -228,9 +223,8 @@ static int find_applications(struct columns *columns)
 static json_t *containers_of(const struct profile *profile)
 {
 	json_t *names = json_array(), *seen = json_object();
-	struct buf name;
+	BUF(name);
 
-	buf_init(&name);
 	for (size_t i = 0; i < profile->owners.len; i++) {
 		buf_clear(&name);
 		add_container(profile, &profile->owners.items[i], &name);
@@ -239,7 +233,6 @@ static json_t *containers_of(const struct profile *profile)
 		put(seen, name.data, json_true());
 		json_array_append_new(names, json_string(name.data));
 	}
-	buf_release(&name);
 	json_decref(seen);
 	return names;
 }

@@ -97,9 +97,8 @@ static size_t whole_characters(const char *text, size_t len)
 static void add_fitting(struct buf *out, const char *text, size_t most)
 {
 	size_t head, tail;
-	struct buf line;
+	BUF(line);
 
-	buf_init(&line);
 	text_add_line(&line, text);
 	head = tail = line.len;
 	if (line.len > most) {
@@ -109,7 +108,6 @@ static void add_fitting(struct buf *out, const char *text, size_t most)
 	buf_add(out, line.data, head);
 	buf_add_str(out, head < line.len ? ELLIPSIS : "");
 	buf_add(out, line.data + tail, line.len - tail);
-	buf_release(&line);
 }
 
 /* Returns a Java method's name from its class on: "Position.build" of "com.sun.tools.javac.util.Position.build". */
@@ -170,25 +168,22 @@ static void print_name(const struct part *part, const struct path_label *label)
 {
 	bool is_long = label->name_len > NAME_BYTES || part->options->style.simple;
 	const char *program = program_in(part->profile, label);
-	struct buf name;
+	BUF(name);
 
-	buf_init(&name);
 	add_fitting(&name, is_long ? without_package(label) : label->text, NAME_BYTES);
 	if (*program && name.len < PROGRAM_AT) {
 		buf_add_char(&name, ' ');
 		add_fitting(&name, program, NAME_BYTES - name.len);
 	}
 	fprintf(part->out, "  %s%s\n", name.data, explained(label));
-	buf_release(&name);
 }
 
 /* Appends "a < b ×2 < c < …" as far as there is room: the innermost first, without packages. */
 static void add_stack(const struct part *part, uint32_t node, struct buf *out)
 {
 	const struct tree_node *nodes = part->tree.nodes.items;
-	struct buf one;
+	BUF(one);
 
-	buf_init(&one);
 	while (node && !ranking_is_leading(tree_label(&part->tree, node)->kind)) {
 		uint32_t label = nodes[node].label;
 		unsigned int times_called = 0;
@@ -205,7 +200,6 @@ static void add_stack(const struct part *part, uint32_t node, struct buf *out)
 		}
 		buf_printf(out, "%s%s", out->len ? " < " : "", one.data);
 	}
-	buf_release(&one);
 }
 
 /* ---- lists ---- */
@@ -384,9 +378,8 @@ static int print_event(const struct part *shared, uint32_t event)
 /* That the profile is a part of a recording. Other facts are in the whole report. */
 static void print_warnings(const struct profile *profile, FILE *out)
 {
-	struct buf line;
+	BUF(line);
 
-	buf_init(&line);
 	for (size_t i = 0; i < profile->facts.len; i++) {
 		const char *key = intern_text(&profile->strings, profile->facts.items[i].key);
 
@@ -396,23 +389,20 @@ static void print_warnings(const struct profile *profile, FILE *out)
 		text_add_line(&line, intern_text(&profile->strings, profile->facts.items[i].value));
 		fprintf(out, "%s: %s\n", key, line.data);
 	}
-	buf_release(&line);
 }
 
 static void print_headline(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct headline headline;
-	struct buf line;
+	BUF(line);
 
 	headline_of_profile(&headline, profile);
-	buf_init(&line);
 	if (options->title) {
 		text_add_line(&line, options->title);
 		buf_add_char(&line, '\n');
 	}
 	headline_text(&headline, "-o text=full lists all", &line);
 	fprintf(out, "%s\n", line.data);
-	buf_release(&line);
 	print_warnings(profile, out);
 }
 

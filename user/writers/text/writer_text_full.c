@@ -59,20 +59,17 @@ static int compare_labels(const void *a, const void *b, void *arg)
 
 static void print_line(const struct report *r, const char *text)
 {
-	struct buf line;
+	BUF(line);
 
-	buf_init(&line);
 	text_add_line(&line, text);
 	fprintf(r->out, "%s\n", line.data);
-	buf_release(&line);
 }
 
 static void print_facts(const struct report *r, uint64_t samples)
 {
 	const struct profile *profile = r->profile;
-	struct buf key;
+	BUF(key);
 
-	buf_init(&key);
 	fprintf(r->out, "--- Execution profile ---\n");
 	if (r->options->title)
 		print_line(r, r->options->title);
@@ -85,7 +82,6 @@ static void print_facts(const struct report *r, uint64_t samples)
 		fprintf(r->out, "%-20s: ", key.data);
 		print_line(r, intern_text(&profile->strings, fact->value));
 	}
-	buf_release(&key);
 }
 
 static void print_trace(const struct report *r, uint32_t leaf, struct stack_room *room)
