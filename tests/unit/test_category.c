@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "fixtures/profiles.h"
-#include "writers/shared/category.h"
 #include "writers/shared/filter.h"
 #include "writers/shared/path.h"
 

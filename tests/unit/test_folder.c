@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "cmd/folder.h"
+#include "cmd/inputs.h"
 
 #define DAY 1763596800ull /* 2025-11-20 */
 #define MINUTE 60

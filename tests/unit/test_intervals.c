@@ -4,7 +4,7 @@
 
 #include "profile/intervals.h"
 #include "profile/merge.h"
-#include "profile/thread_state.h"
+#include "profile/profile.h"
 
 static struct profile p;
 static uint32_t thread, renamed, other;

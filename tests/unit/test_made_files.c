@@ -18,7 +18,6 @@
 #include "profile/pprof.h"
 #include "writers/jfr/bytes.h"
 #include "writers/shared/path.h"
-#include "writers/text/stack_room.h"
 #include "writers/writer.h"
 
 #define MUCH_S 6.0 /* on a busy machine, under a sanitizer; each took longer than a minute */

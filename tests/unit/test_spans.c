@@ -3,7 +3,7 @@
 #include "fixtures/read_back.h"
 
 #include "profile/pprof.h"
-#include "profile/trace.h"
+#include "profile/timeline.h"
 #include "readers/inflate.h"
 #include "writers/shared/grouping.h"
 #include "writers/shared/spans.h"

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/inputs.h"
 #include "writers/writer.h"
 
 /* One call of `duet convert` or `duet diff`. The words are owned; items[0] is the command's name. A vec. */
@@ -329,13 +329,6 @@ static void jfrconv_release(struct jfrconv *jfrconv)
 
 /* ---- calls of duet ---- */
 
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
 /* "foo.jfr" becomes "FOLDER/foo.html". */
 static void output_name(const struct jfrconv *j, const char *folder, const char *input, struct buf *out)
 {
@@ -417,7 +410,7 @@ static int run(const struct jfrconv *j)
 	}
 	if (count == least)
 		return call_for_folder(j, files, count, ".");
-	if (is_folder(files[count - 1]))
+	if (folder_is(files[count - 1]))
 		return call_for_folder(j, files, count - 1, files[count - 1]);
 	return call(j, files, count - 1, files[count - 1]);
 }

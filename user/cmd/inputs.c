@@ -2,15 +2,20 @@
 #include "cmd/inputs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "cmd/folder.h"
 #include "profile/merge.h"
 #include "readers/reader.h"
+#include "windows/window_list.h"
 
 static int read_source(struct reader_source *source, struct profile *profile, struct buf *why)
 {
@@ -142,4 +147,178 @@ void inputs_release(struct inputs *inputs)
 	for (size_t i = 0; i < inputs->len; i++)
 		free(inputs->items[i]);
 	vec_release(inputs);
+}
+
+/* ---- a folder of windows ---- */
+
+bool folder_is(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct window_file *x = a, *y = b;
+
+	return strverscmp(x->key, y->key);
+}
+
+/* Keeps the windows of one format, in the order of their ends. */
+static void keep_format(struct window_list *list, const char *extension)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->len; i++) {
+		const char *dot = strrchr(list->items[i].name, '.');
+
+		if (dot && !strcmp(dot + 1, extension))
+			list->items[kept++] = list->items[i];
+	}
+	list->len = kept;
+	if (kept)
+		qsort(list->items, kept, sizeof(*list->items), compare);
+}
+
+static bool has_format(const struct window_list *list, const char *extension)
+{
+	for (size_t i = 0; i < list->len; i++) {
+		const char *dot = strrchr(list->items[i].name, '.');
+
+		if (dot && !strcmp(dot + 1, extension))
+			return true;
+	}
+	return false;
+}
+
+static int read_list(const char *folder, struct window_list *list)
+{
+	int dir = window_folder_open(folder, O_RDONLY), err = dir < 0 ? dir : window_list_read(dir, list);
+
+	if (dir >= 0)
+		close(dir);
+	if (err < 0) {
+		log_error("%s: cannot be read: %s", folder, strerror(-err));
+		return err;
+	}
+	keep_format(list, has_format(list, "duet") ? "duet" : "jfr");
+	if (list->len)
+		return 0;
+	log_error("%s: no window in the format duet or jfr: other formats have no times", folder);
+	return -ENOENT;
+}
+
+struct span {
+	uint64_t start_ns, end_ns;
+};
+
+/* Names have ends alone, and these to a second: when a window began is in the file. */
+static struct span span_of(const char *folder, const struct window_file *file)
+{
+	struct span span = {file->end_ns, file->end_ns + NS_PER_SEC};
+	char *path = NULL;
+	struct profile profile;
+
+	if (asprintf(&path, "%s/%s", folder, file->name) >= 0 && !inputs_read(&profile, path)) {
+		span = (struct span){profile.start_ns, profile.end_ns};
+		profile_release(&profile);
+	}
+	free(path);
+	return span;
+}
+
+/* Makes dates of the times that the windows are cut at. */
+static void resolve(const struct span *all, struct moment *from, struct moment *to)
+{
+	if (from->kind == MOMENT_OF_DAY)
+		*from = (struct moment){MOMENT_DATE, moment_last_of_day(from, all->end_ns)};
+	else if (from->kind != MOMENT_NONE)
+		*from = (struct moment){MOMENT_DATE, moment_ns(from, all->start_ns, all->end_ns, 0)};
+	if (to->kind == MOMENT_OF_DAY && from->kind != MOMENT_NONE)
+		*to = (struct moment){MOMENT_DATE, moment_next_of_day(to, from->ns)};
+	else if (to->kind == MOMENT_OF_DAY)
+		*to = (struct moment){MOMENT_DATE, moment_last_of_day(to, all->end_ns)};
+	else if (to->kind != MOMENT_NONE)
+		*to = (struct moment){MOMENT_DATE, moment_ns(to, all->start_ns, all->end_ns, 0)};
+}
+
+static void print_time(char text[32], uint64_t ns)
+{
+	time_t seconds = (time_t)(ns / NS_PER_SEC);
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, 32, "%Y-%m-%dT%H:%M:%S", &tm))
+		strcpy(text, "?");
+}
+
+static int refuse(const char *folder, const struct span *all)
+{
+	char first[32], last[32];
+
+	print_time(first, all->start_ns);
+	print_time(last, all->end_ns);
+	log_error("%s: no window of this time: it has windows from %s to %s, UTC", folder, first, last);
+	return -ENOENT;
+}
+
+/* The end of the window before this one, before which this one did not begin. Several may have one end. */
+static uint64_t end_before(const struct window_list *list, size_t i)
+{
+	for (size_t before = i; before--;)
+		if (list->items[before].end_ns < list->items[i].end_ns)
+			return list->items[before].end_ns;
+	return 0;
+}
+
+/* No window ends before the second in its name. The first that ends after the time may have begun after a gap. */
+static bool overlaps(const char *folder, const struct window_list *list, size_t i, const struct span *wanted)
+{
+	const struct window_file *file = &list->items[i];
+
+	if (file->end_ns + NS_PER_SEC <= wanted->start_ns || end_before(list, i) >= wanted->end_ns)
+		return false;
+	return file->end_ns < wanted->end_ns || span_of(folder, file).start_ns < wanted->end_ns;
+}
+
+static int add_windows(struct inputs *inputs, const char *folder, const struct window_list *list,
+		       const struct span *wanted)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < list->len; i++) {
+		char *path;
+
+		if (!overlaps(folder, list, i, wanted))
+			continue;
+		if (asprintf(&path, "%s/%s", folder, list->items[i].name) < 0)
+			return -ENOMEM;
+		err = vec_push(inputs, path);
+		if (err)
+			free(path);
+	}
+	return err;
+}
+
+int folder_expand(struct inputs *inputs, const char *folder, struct moment *from, struct moment *to)
+{
+	struct window_list list = {0};
+	struct span all, wanted;
+	size_t before = inputs->len;
+	int err = read_list(folder, &list);
+
+	if (err < 0)
+		goto out;
+	all.start_ns = span_of(folder, &list.items[0]).start_ns;
+	all.end_ns = span_of(folder, &list.items[list.len - 1]).end_ns;
+	resolve(&all, from, to);
+	wanted = (struct span){from->kind ? from->ns : 0, to->kind ? to->ns : UINT64_MAX};
+	err = add_windows(inputs, folder, &list, &wanted);
+	if (err < 0)
+		log_error("out of memory");
+	else if (inputs->len == before)
+		err = refuse(folder, &all);
+out:
+	vec_release(&list);
+	return err;
 }

@@ -3,6 +3,8 @@
 #ifndef CMD_INPUTS_H
 #define CMD_INPUTS_H
 
+#include <stdbool.h>
+
 #include "base/vec.h"
 #include "cmd/moment.h"
 #include "profile/profile.h"
@@ -30,5 +32,15 @@ int inputs_expand(struct inputs *inputs, char **words, size_t count);
 /* Replaces each folder by its windows of this time, and the times by dates. Returns as above. */
 int inputs_expand_folders(struct inputs *inputs, struct moment *from, struct moment *to);
 void inputs_release(struct inputs *inputs);
+
+/* ---- a folder of windows (windows/window_files.h) ---- */
+
+bool folder_is(const char *path); /* follows links */
+/*
+ * Appends the windows that may have samples from *from on and before *to, oldest first, of the first format that has
+ * times: duet, else jfr. A time of day is the last one before the end of the newest window, and for `to` the first
+ * after `from`; both become dates, which are those of all windows. Returns 0, or -errno after reporting the error.
+ */
+int folder_expand(struct inputs *inputs, const char *folder, struct moment *from, struct moment *to);
 
 #endif

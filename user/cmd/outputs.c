@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cmd/folder.h"
+#include "cmd/inputs.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
 

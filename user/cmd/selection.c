@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "profile/intervals.h"
 #include "profile/merge.h"
-#include "profile/thread_state.h"
+#include "profile/profile.h"
 #include "readers/reader.h"
 
 #define NONE UINT32_MAX

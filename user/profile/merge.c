@@ -10,7 +10,6 @@
 #include "profile/intervals.h"
 #include "profile/layout.h"
 #include "profile/profile.h"
-#include "profile/thread_state.h"
 
 /* ---- memory that was taken and never freed, by the addresses of both ---- */
 

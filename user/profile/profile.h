@@ -338,4 +338,24 @@ void profile_add_loss(struct profile *profile, uint64_t count, const char *text)
 __attribute__((format(printf, 3, 4))) void profile_add_fact(struct profile *profile, const char *key,
 							    const char *format, ...);
 
+/* ---- what a thread did at a sample of its time, as JFR has it ---- */
+
+/* Numbers of profile_sample.address, for events of time. .duet files contain them: never change them. */
+enum thread_state {
+	THREAD_STATE_UNKNOWN,
+	THREAD_DEFAULT, /* it had a CPU: a sample of CPU time */
+	THREAD_RUNNABLE,
+	THREAD_SLEEPING,
+	THREAD_STATES
+};
+
+/*
+ * Returns the state that the sample has, or else the one that its stack shows: a frame for what the thread waits for.
+ * Samples of other events than CPU time, wall clock and sleeps have none.
+ */
+enum thread_state thread_state_of(const struct profile *profile, const struct profile_sample *sample);
+
+/* Of a stack that goes on with that of another thread (FRAME_WAKER): the leaf of the one that waited; else `leaf`. */
+uint32_t profile_waiter(const struct profile *profile, uint32_t leaf);
+
 #endif

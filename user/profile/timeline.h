@@ -8,6 +8,7 @@
 #define PROFILE_TIMELINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -23,7 +24,7 @@ struct profile_sample {
 	uint32_t event; /* index into profile.events */
 	/*
 	 * of memory that was taken or freed, of the lock that was waited for; of time the thread's state
-	 * (thread_state.h); of an object that is still there its age in ns; 0: none, or of several
+	 * (enum thread_state); of an object that is still there its age in ns; 0: none, or of several
 	 */
 	uint64_t address;
 	/* what the thread worked for, as W3C's Trace Context numbers it; all 0: not known, or of several */
@@ -54,5 +55,33 @@ int timeline_add(struct timeline *timeline, const struct profile_sample *sample)
 int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context);
 /* The same, without the first `skip` samples. */
 int timeline_rest(const struct timeline *timeline, uint64_t skip, timeline_visitor visit, void *context);
+
+/* ---- the trace and the span of a sample, as texts: hexadecimal digits, as W3C's Trace Context writes them ---- */
+
+#define TRACE_ID_DIGITS 32
+#define SPAN_ID_DIGITS 16
+
+static inline bool trace_is_known(const struct profile_sample *sample)
+{
+	return sample->trace_high || sample->trace_low || sample->span;
+}
+
+static inline bool trace_is_same(const struct profile_sample *a, const struct profile_sample *b)
+{
+	return a->trace_high == b->trace_high && a->trace_low == b->trace_low && a->span == b->span;
+}
+
+/* Of two samples that become one, keeps what both worked for. */
+static inline void trace_keep_common(struct profile_sample *kept, const struct profile_sample *other)
+{
+	if (!trace_is_same(kept, other))
+		kept->trace_high = kept->trace_low = kept->span = 0;
+}
+
+void trace_id_text(const struct profile_sample *sample, char ret[TRACE_ID_DIGITS + 1]);
+void span_id_text(const struct profile_sample *sample, char ret[SPAN_ID_DIGITS + 1]);
+/* Return false, and leave the sample as it is, unless the text has as many digits and nothing else. */
+bool trace_id_parse(struct profile_sample *sample, const char *text, size_t bytes);
+bool span_id_parse(struct profile_sample *sample, const char *text, size_t bytes);
 
 #endif

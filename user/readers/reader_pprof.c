@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/trace.h"
+#include "profile/timeline.h"
 #include "readers/inflate.h"
 #include "readers/pprof_tables.h"
 #include "readers/reader.h"

@@ -81,7 +81,7 @@ struct writer_options {
 	struct opt_strings traces_of; /* --trace-id: the same for traces */
 	bool regex;	    /* --regex: these are extended regular expressions; else '*' at either end */
 	uint32_t skip;	    /* --skip: leave out this many frames nearest the root */
-	bool classify;	    /* --classify: a leading frame for the kind of work, see category.h */
+	bool classify;	    /* --classify: a leading frame for the kind of work, see category_of() */
 	uint32_t grain;	    /* --grain: the samples of a stack are a multiple of it; 0 = as they are */
 	const char *highlight;	    /* --highlight: what the flame graph's page searches for when it opens; or NULL */
 	const char *title;	    /* --title */

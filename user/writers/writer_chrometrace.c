@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/trace.h"
+#include "profile/timeline.h"
 #include "writers/json.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
-#include "writers/text/stack_room.h"
 #include "writers/writer.h"
 
 #define SLICE_BYTES 96 /* of a slice without its name */

@@ -15,7 +15,6 @@
 #include "profile/perf_text.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
-#include "writers/text/stack_room.h"
 #include "writers/writer.h"
 
 #define STACKS_BYTES ((size_t)32 << 20) /* of the texts of stacks that are kept for later samples */

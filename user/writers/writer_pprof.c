@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/varint.h"
 #include "profile/pprof.h"
-#include "profile/trace.h"
+#include "profile/timeline.h"
 #include "writers/gzip.h"
 #include "writers/shared/code.h"
 #include "writers/shared/path.h"

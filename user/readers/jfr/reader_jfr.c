@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "profile/thread_state.h"
-#include "profile/trace.h"
+#include "profile/profile.h"
+#include "profile/timeline.h"
 #include "readers/jfr/about.h"
 #include "readers/jfr/samples.h"
 #include "readers/reader.h"

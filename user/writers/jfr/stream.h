@@ -94,11 +94,9 @@ enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event); /* of th
  * for that of the CPU's samples, so others that have no name there are a "period".
  */
 const char *jfr_interval_name(enum form form);
-/* Of a stack that goes on with that of another thread (FRAME_WAKER): the node of the stack that waited. */
-uint32_t jfr_waiter(const struct profile *profile, uint32_t node);
 /*
- * The row of the thread that held the lock or ended the wait; UINT32_MAX: not known, or it has no row. Of several
- * threads with the name, it is the first one.
+ * The row of the thread that held the lock or ended the wait, whose stack the sample's goes on with (FRAME_WAKER);
+ * UINT32_MAX: not known, or it has no row. Of several threads with the name, it is the first one.
  */
 uint32_t jfr_holder(const struct profile *profile, const struct profile_sample *sample);
 

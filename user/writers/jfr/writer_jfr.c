@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "profile/jfr.h"
-#include "profile/thread_state.h"
-#include "profile/trace.h"
+#include "profile/profile.h"
+#include "profile/timeline.h"
 #include "writers/jfr/bytes.h"
 #include "writers/jfr/stream.h"
 #include "writers/writer.h"
@@ -422,7 +422,7 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	};
 	enum form form = j->forms[sample->event];
 	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
-	uint32_t node = jfr_waiter(j->profile, sample->node), holder = jfr_holder(j->profile, sample);
+	uint32_t node = profile_waiter(j->profile, sample->node), holder = jfr_holder(j->profile, sample);
 	const struct frame *leaf = leaf_of(j, node);
 	bool has_holder = node != sample->node;
 	struct weighed event = {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "profile/merge.h"
-#include "profile/trace.h"
+#include "profile/timeline.h"
 #include "writers/shared/filter.h"
 #include "writers/shared/spans.h"
 #include "writers/writer.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "profile/trace.h"
+#include "profile/timeline.h"
 
 static bool has_cgroup(const struct profile *profile, uint32_t thread)
 {

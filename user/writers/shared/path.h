@@ -7,6 +7,7 @@
 #define WRITERS_SHARED_PATH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -87,5 +88,49 @@ int path_maker_extend(struct path_maker *maker);
 int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf);
 /* Returns the label of a frame that says why others are missing; 0 when out of memory. */
 uint32_t path_mark(struct path_maker *maker, const char *text);
+
+/*
+ * What kind of work a stack is, for --classify: returns the name of the category, with async-profiler's names: [gc], [jit] and [vm] for threads of the JVM;
+ * [class_load], [class_init], [class_resolve], [class_verify], [lambda_init] for what loads code; else what runs:
+ * [Interpreter], [compiled], [native], [vtable_stubs], [c2i_adapter], or [vm] for libjvm's code that Java has called.
+ * `steps` are leaf first; one without a frame is passed over.
+ */
+const char *category_of(const struct intern *strings, const struct path_step *steps, size_t depth);
+
+/*
+ * ---- room for stacks ----
+ *
+ * Limits the stacks in a format of text. Such a format has the names of all frames of each stack, so the file may be as
+ * large as the square of the profile. Of a stack that has no room, the frames nearest the leaf are written, under
+ * PATH_TRUNCATED. After STACK_ROOM_ALL bytes, stacks have little room.
+ */
+
+#define STACK_ROOM_EACH 8192 /* bytes that each stack may take */
+#define STACK_ROOM_MORE (256u << 20) /* bytes in addition, for all stacks together */
+#define STACK_ROOM_ALL (1ull << 30) /* above this, each stack may take less */
+#define STACK_ROOM_LITTLE 512
+
+struct stack_room {
+	uint64_t bytes; /* that the stack may take */
+	uint64_t taken; /* by all stacks */
+};
+
+#define STACK_ROOM_NEW {.bytes = STACK_ROOM_MORE}
+
+/* Call before each stack. Returns the bytes that it may take. */
+static inline uint64_t stack_room_next(struct stack_room *room)
+{
+	room->bytes += room->taken < STACK_ROOM_ALL ? STACK_ROOM_EACH : STACK_ROOM_LITTLE;
+	if (room->bytes > STACK_ROOM_MORE + STACK_ROOM_EACH)
+		room->bytes = STACK_ROOM_MORE + STACK_ROOM_EACH;
+	return room->bytes;
+}
+
+/* Call after each stack with the bytes that it took, which may be a frame too much. */
+static inline void stack_room_took(struct stack_room *room, uint64_t bytes)
+{
+	room->taken += bytes;
+	room->bytes -= bytes < room->bytes ? bytes : room->bytes;
+}
 
 #endif

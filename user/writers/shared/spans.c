@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/trace.h"
+#include "profile/timeline.h"
 
 /* Several virtual threads may share a row, and all have one tid: what one reports is not the others'. */
 static bool is_one_thread(const struct profile *profile, uint32_t thread)

@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "writers/shared/path.h"
 #include "writers/shared/tree.h"
-#include "writers/text/stack_room.h"
 #include "writers/writer.h"
 
 struct change {

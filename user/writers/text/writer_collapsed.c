@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "writers/shared/path.h"
 #include "writers/shared/tree.h"
-#include "writers/text/stack_room.h"
 #include "writers/writer.h"
 
 struct path {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The dictionary of an OTLP file: tables of packed elements, of which the first is empty. */
-#ifndef WRITERS_OTLP_DICTIONARY_H
-#define WRITERS_OTLP_DICTIONARY_H
+/* The messages of an OTLP file as bytes and as JSON, and its dictionary. */
+#ifndef WRITERS_OTLP_MESSAGES_H
+#define WRITERS_OTLP_MESSAGES_H
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, TABLE_STRINGS, TABLE_ATTRIBUTES,
 	     TABLE_STACKS };
 
+/* Tables of packed elements, of which the first is empty. */
 struct otlp_dictionary {
 	struct buf tables[TABLE_STACKS + 1]; /* the caller appends elements with their field */
 };
@@ -53,5 +54,15 @@ static inline void write_head(FILE *out, unsigned int field, uint64_t bytes)
 	len += varint_put(head + len, bytes);
 	fwrite(head, 1, len, out);
 }
+
+/* A message as JSON, as OTLP has it: 64-bit numbers are strings, bytes are hexadecimal. */
+void protobuf_json(FILE *out, const ProtobufCMessage *message);
+
+/*
+ * Writes a repeated field of messages or texts, "key":[...], of its packed bytes. Only one element is unpacked at a
+ * time. Returns 0, or -ENOMEM, also for bytes that are not packed so.
+ */
+int protobuf_json_elements(FILE *out, const ProtobufCMessageDescriptor *type, unsigned int number, const char *bytes,
+			   size_t len);
 
 #endif
