@@ -58,15 +58,10 @@ static const struct profile_event *event_of(const struct writer_side *side)
 	return &side->profile->events.items[side->event];
 }
 
-static const char *event_name(const struct profile *profile, size_t event)
-{
-	return intern_text(&profile->strings, profile->events.items[event].name);
-}
-
 /* A file that does not say what was sampled has one event, which is compared with any. */
 static bool is_unknown(const struct profile *profile)
 {
-	return profile->events.len == 1 && !strncmp(event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
+	return profile->events.len == 1 && !strncmp(profile_event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
 }
 
 /* False when the profile has no event of this name. NULL: any. */
@@ -74,7 +69,7 @@ static bool find_event(struct writer_side *side, const char *name)
 {
 	for (size_t i = 0; i < side->profile->events.len; i++) {
 		side->event = (uint32_t)i;
-		if (!name || is_unknown(side->profile) || !strcmp(event_name(side->profile, i), name))
+		if (!name || is_unknown(side->profile) || !strcmp(profile_event_name(side->profile, i), name))
 			return true;
 	}
 	return false;
@@ -88,7 +83,7 @@ static bool find_common_event(struct writer_diff *two)
 		return find_event(&two->a, NULL) && find_event(&two->b, NULL);
 	for (size_t i = 0; i < a->events.len; i++) {
 		two->a.event = (uint32_t)i;
-		if (find_event(&two->b, event_name(a, i)))
+		if (find_event(&two->b, profile_event_name(a, i)))
 			return true;
 	}
 	return false;
@@ -97,7 +92,7 @@ static bool find_common_event(struct writer_diff *two)
 static void list_events(const struct profile *profile, struct buf *out)
 {
 	for (size_t i = 0; i < profile->events.len; i++)
-		buf_printf(out, "%s%s", i ? "," : "", event_name(profile, i));
+		buf_printf(out, "%s%s", i ? "," : "", profile_event_name(profile, i));
 	if (!profile->events.len)
 		buf_add_str(out, "none");
 }

@@ -97,22 +97,17 @@ int selection_check(struct selection *selection)
 
 /* ---- events ---- */
 
-static const char *name_of(const struct profile *profile, size_t event)
-{
-	return intern_text(&profile->strings, profile->events.items[event].name);
-}
-
 static uint32_t event_named(const struct profile *profile, const char *name)
 {
 	for (uint32_t i = 0; i < profile->events.len; i++)
-		if (!strcmp(name_of(profile, i), name))
+		if (!strcmp(profile_event_name(profile, i), name))
 			return i;
 	return NONE;
 }
 
 static bool is_unknown(const struct profile *profile)
 {
-	return profile->events.len == 1 && !strncmp(name_of(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
+	return profile->events.len == 1 && !strncmp(profile_event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
 }
 
 static int refuse(const struct profile *profile, const struct selection *selection)
@@ -121,7 +116,7 @@ static int refuse(const struct profile *profile, const struct selection *selecti
 	BUF(known);
 
 	for (size_t i = 0; i < profile->events.len; i++)
-		buf_printf(&known, "%s%s", i ? ", " : "", name_of(profile, i));
+		buf_printf(&known, "%s%s", i ? ", " : "", profile_event_name(profile, i));
 	log_error("--%s%s: the recording has %s", word ? word->word : "event ", word ? "" : selection->event,
 		  known.len ? known.data : "no event");
 	return -EINVAL;

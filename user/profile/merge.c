@@ -61,13 +61,6 @@ static int look_at(void *context, const struct profile_sample *sample)
 	return vec_push(&u->latest, use) < 0 ? -ENOMEM : map_put(&u->last, key_of(u, sample), index);
 }
 
-/* Looks at all samples of the profile. Returns 0 or -errno. */
-static int unfreed_find(struct unfreed *unfreed, const struct profile *profile)
-{
-	unfreed->profile = profile;
-	return timeline_each(&profile->samples, look_at, unfreed);
-}
-
 /*
  * Called once for each sample, in the order of timeline_each(). Returns true if the sample took memory that was not
  * freed, nor taken again at its address, until the end of the recording.
@@ -79,12 +72,6 @@ static bool unfreed_next(struct unfreed *unfreed, const struct profile_sample *s
 	return sample->event == unfreed->taken && sample->address &&
 	       map_get(&unfreed->last, key_of(unfreed, sample), &index) &&
 	       unfreed->latest.items[index].sample == number;
-}
-
-static void unfreed_release(struct unfreed *unfreed)
-{
-	map_release(&unfreed->last);
-	vec_release(&unfreed->latest);
 }
 
 /* ---- copying the rows that samples use from one profile to another, each once ---- */
@@ -276,7 +263,8 @@ static int find_unfreed(struct merge *merge)
 {
 	merge->unfreed.taken = merge->part.event;
 	merge->unfreed.freed = merge->part.freed;
-	return merge->part.is_unfreed ? unfreed_find(&merge->unfreed, merge->mover.from) : 0;
+	merge->unfreed.profile = merge->mover.from;
+	return merge->part.is_unfreed ? timeline_each(&merge->mover.from->samples, look_at, &merge->unfreed) : 0;
 }
 
 static int move_samples(struct merge *merge, struct buf *why)
@@ -486,7 +474,8 @@ static int merge_run(struct profile *to, const struct profile *from, const char 
 	err = move_all(&merge, name, why);
 	mover_release(&merge.mover);
 	vec_release(&merge.events);
-	unfreed_release(&merge.unfreed);
+	map_release(&merge.unfreed.last);
+	vec_release(&merge.unfreed.latest);
 	intern_move_release(&strings);
 	return err;
 }

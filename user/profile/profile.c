@@ -378,7 +378,7 @@ enum thread_state thread_state_of(const struct profile *profile, const struct pr
 {
 	static const char *const of_time[] = {"wall", "offcpu", "wakeup"};
 	static const char *const of_cpu[] = {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "cpu-time"};
-	const char *event = intern_text(&profile->strings, profile->events.items[sample->event].name);
+	const char *event = profile_event_name(profile, sample->event);
 
 	for (size_t i = 0; i < sizeof(of_cpu) / sizeof(*of_cpu); i++)
 		if (!strcmp(event, of_cpu[i]))

@@ -34,11 +34,6 @@ struct duet_tables {
 #define ROWS_FREE (1u << 20) /* of each table, however short the file */
 #define ROWS_PER_BYTE 4
 
-static void duet_tables_init(struct duet_tables *tables, struct profile *profile)
-{
-	*tables = (struct duet_tables){.profile = profile};
-}
-
 static void duet_tables_release(struct duet_tables *tables)
 {
 	vec_release(&tables->texts);
@@ -606,10 +601,9 @@ static int read_file(struct duet_file *file, struct buf *why)
 
 static int duet_read(struct profile *profile, struct reader_source *source, struct buf *why)
 {
-	struct duet_file file = {.source = source};
+	struct duet_file file = {.source = source, .tables = {.profile = profile}};
 	int err;
 
-	duet_tables_init(&file.tables, profile);
 	buf_init(&file.body);
 	buf_init(&file.rows);
 	buf_init(&file.columns);

@@ -60,7 +60,7 @@ static uint32_t find_event(const struct profile *profile, const char *function)
 		return NONE;
 	begin_end_event(function, &name);
 	for (uint32_t i = 0; i < profile->events.len; i++)
-		if (!strcmp(intern_text(&profile->strings, profile->events.items[i].name), name.data))
+		if (!strcmp(profile_event_name(profile, i), name.data))
 			found = i;
 	return found;
 }

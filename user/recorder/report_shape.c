@@ -247,11 +247,6 @@ static uint32_t cut_deep(struct shaping *s, uint32_t node)
 
 /* ---- events ---- */
 
-static const char *event_name(const struct profile *profile, size_t event)
-{
-	return intern_text(&profile->strings, profile->events.items[event].name);
-}
-
 static bool is_trace(const char *name)
 {
 	return !strncmp(name, TRACE ":", strlen(TRACE ":"));
@@ -278,11 +273,11 @@ static int choose_events(struct shaping *s, const struct writer *writer, struct 
 	size_t shown = 0, trace = SIZE_MAX;
 
 	for (size_t i = 0; i < profile->events.len; i++) {
-		s->is_hooked[i] = !strcmp(event_name(profile, i), "nativelock") ||
-				  !strcmp(event_name(profile, i), "nativemem");
+		s->is_hooked[i] = !strcmp(profile_event_name(profile, i), "nativelock") ||
+				  !strcmp(profile_event_name(profile, i), "nativemem");
 		if (is_jfr)
 			s->events[i] = (uint32_t)i;
-		else if (!strcmp(event_name(profile, i), FREE) && profile->events.len > 1)
+		else if (!strcmp(profile_event_name(profile, i), FREE) && profile->events.len > 1)
 			s->events[i] = NONE;
 		else
 			s->events[i] = show_event(s, profile->events.items[i], &shown, &trace);
@@ -303,7 +298,7 @@ static int open_walls(struct shaping *s)
 	for (size_t i = 0; i < s->profile->events.len; i++) {
 		struct profile_event *event = &s->profile->events.items[i];
 
-		if (event->unit != PROFILE_NS || !s->shape->wall_ns || strcmp(event_name(s->profile, i), "wall") != 0)
+		if (event->unit != PROFILE_NS || !s->shape->wall_ns || strcmp(profile_event_name(s->profile, i), "wall") != 0)
 			continue;
 		s->walls[i].is_wall = true;
 		event->interval = s->shape->wall_ns;

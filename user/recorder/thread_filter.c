@@ -117,17 +117,11 @@ static bool is_chosen(const struct filtering *filtering, const struct profile_sa
 				: was_added(&filtering->sorted, tid, sample->time_ns);
 }
 
-static bool is_wall(const struct profile *profile, uint32_t event)
-{
-	return !strcmp(intern_text(&profile->strings, profile->events.items[event].name), "wall");
-}
-
 static int keep(void *context, const struct profile_sample *sample)
 {
 	struct filtering *filtering = context;
-	const struct profile *profile = filtering->profile;
 
-	if (is_wall(profile, sample->event) && !is_chosen(filtering, sample))
+	if (!strcmp(profile_event_name(filtering->profile, sample->event), "wall") && !is_chosen(filtering, sample))
 		return 0;
 	return timeline_add(&filtering->kept, sample);
 }

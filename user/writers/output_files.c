@@ -53,7 +53,7 @@ static int open_event(struct output_files *files, const struct writer *writer, c
 	BUF(path);
 
 	if (file && event)
-		writer_event_file(file, intern_text(&files->profile->strings, files->profile->events.items[event].name),
+		writer_event_file(file, profile_event_name(files->profile, event),
 				  &path);
 	else if (file)
 		buf_add_str(&path, file);

@@ -78,7 +78,7 @@ static void begin_track(struct trace *t)
 	buf_clear(&t->text);
 	buf_add_str(&t->text, text_of(t, thread->name));
 	if (!is_own)
-		buf_printf(&t->text, " (%s)", text_of(t, t->profile->events.items[t->sample->event].name));
+		buf_printf(&t->text, " (%s)", profile_event_name(t->profile, t->sample->event));
 	put_name(t, "thread_name", t->text.data);
 	t->end_ns = 0;
 }
@@ -101,7 +101,7 @@ static void close_slices(struct trace *t, size_t depth)
 		put_time(t, "ts", t->open.items[i].begin_ns);
 		put_time(t, "dur", t->end_ns - t->open.items[i].begin_ns);
 		fputs(",\"cat\":", t->out);
-		json_foreign(t->out, text_of(t, t->profile->events.items[t->sample->event].name));
+		json_foreign(t->out, profile_event_name(t->profile, t->sample->event));
 		fputs(",\"name\":", t->out);
 		json_foreign(t->out, t->labels.items[t->open.items[i].label].text);
 		if (trace_is_known(t->last)) {
@@ -180,7 +180,7 @@ static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_s
 	begin_event(t, "i");
 	put_time(t, "ts", time_ns);
 	fputs(",\"s\":\"t\",\"name\":", t->out);
-	json_foreign(t->out, text_of(t, t->profile->events.items[sample->event].name));
+	json_foreign(t->out, profile_event_name(t->profile, sample->event));
 	fprintf(t->out, ",\"args\":{\"weight\":%" PRIu64 ",\"stack\":", sample->weight);
 	buf_clear(&t->text);
 	if (depth < t->path.depth)

@@ -297,7 +297,7 @@ static const char *text_of(const struct firefox *f, uint32_t id)
 static void put_thread_head(struct firefox *f, const struct profile_sample *sample)
 {
 	const struct profile_thread *thread = &f->profile->threads.items[ordered_thread(&f->ordered, sample)];
-	const char *event = text_of(f, f->profile->events.items[sample->event].name);
+	const char *event = profile_event_name(f->profile, sample->event);
 
 	buf_clear(&f->text);
 	buf_add_str(&f->text, text_of(f, thread->name));

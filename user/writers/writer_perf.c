@@ -148,11 +148,6 @@ static void add_thread(struct perf *p, const struct profile_thread *thread)
 	buf_printf(&p->text, " %5u/%-5u ", thread->pid, thread->tid == PROFILE_VIRTUAL ? 0 : thread->tid);
 }
 
-static uint64_t realtime_of(const struct perf *p, uint64_t ns)
-{
-	return ns - p->profile->start_ns + p->profile->start_realtime_ns;
-}
-
 /* Writes a number with at least so many characters; `fill` stands before it. Faster than printf. */
 static char *put_number(char *at, uint64_t number, int width, char fill)
 {
@@ -173,7 +168,7 @@ static char *put_number(char *at, uint64_t number, int width, char fill)
 /* Writes "NAME PID/TID SECONDS.NANOSECONDS:     WEIGHT EVENT:" */
 static void put_head(struct perf *p, const struct profile_sample *sample, uint64_t weight)
 {
-	uint64_t ns = realtime_of(p, sample->time_ns);
+	uint64_t ns = sample->time_ns - p->profile->start_ns + p->profile->start_realtime_ns;
 	char numbers[4 * DIGITS_MAX], *at;
 
 	put_text(p->out, &p->threads, sample->thread);
@@ -342,7 +337,7 @@ static int make_heads(struct perf *p)
 	for (size_t i = 0; !err && i < profile->events.len; i++) {
 		buf_clear(&p->text);
 		buf_add_char(&p->text, ' ');
-		add_word(&p->text, intern_text(&profile->strings, profile->events.items[i].name));
+		add_word(&p->text, profile_event_name(profile, i));
 		buf_add_str(&p->text, ":\n");
 		err = texts_add(&p->events, &p->text);
 	}

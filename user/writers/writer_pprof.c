@@ -430,7 +430,7 @@ static void put_head(struct pprof *p)
 	file.duration_ns = (int64_t)(profile->end_ns - profile->start_ns);
 	if (profile->events.len) {
 		period.type = file.default_type =
-			string_of(p, intern_text(&profile->strings, profile->events.items[0].name));
+			string_of(p, profile_event_name(profile, 0));
 		period.unit = string_of(p, unit_name(profile->events.items[0].unit));
 		file.period_type = &period;
 		file.period = (int64_t)profile->events.items[0].interval;

@@ -63,7 +63,7 @@ static void put_name(struct speedscope *s, const struct profile_sample *sample, 
 	const struct profile_thread *thread = &profile->threads.items[index];
 
 	buf_clear(&s->text);
-	buf_printf(&s->text, "%s: ", intern_text(&profile->strings, profile->events.items[sample->event].name));
+	buf_printf(&s->text, "%s: ", profile_event_name(profile, sample->event));
 	if (!has_thread)
 		buf_add_str(&s->text, "all threads");
 	else if (thread->tid == PROFILE_VIRTUAL)

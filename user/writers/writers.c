@@ -96,7 +96,7 @@ const char *writer_event(const struct profile *profile, const struct writer_opti
 {
 	if (options->event >= profile->events.len)
 		return "";
-	return intern_text(&profile->strings, profile->events.items[options->event].name);
+	return profile_event_name(profile, options->event);
 }
 
 const char *writer_unit(const struct profile *profile, const struct writer_options *options)

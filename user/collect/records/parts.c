@@ -4,15 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void stack_release(struct parts_stack *stack)
-{
-	vec_release(&stack->addresses);
-	vec_release(&stack->ids);
-}
-
 static void drop(struct parts *parts, size_t index)
 {
-	stack_release(&parts->stacks.items[index]);
+	vec_release(&parts->stacks.items[index].addresses);
+	vec_release(&parts->stacks.items[index].ids);
 	parts->stacks.items[index] = parts->stacks.items[--parts->stacks.len];
 }
 

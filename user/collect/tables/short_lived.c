@@ -7,11 +7,6 @@
 
 #define FORKS_MAX 8 /* longest chain of forks without exec that is followed to find the mappings */
 
-static void read_log(struct short_lived *lived)
-{
-	collector_read_mappings(lived->collector, &lived->log, &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
-}
-
 /* Adds the mappings that the child inherited. Returns false if the parent's mappings are unknown, too. */
 static bool add_inherited(struct short_lived *lived, const struct process *child, pid_t parent, struct maps *maps)
 {
@@ -58,7 +53,7 @@ void short_lived_map(struct short_lived *lived, struct process *process, const s
 	bool is_unmapped = !process->maps.list.len && sample->user_depth;
 
 	if (is_unmapped || !collected_of(process)->is_sampled)
-		read_log(lived);
+		collector_read_mappings(lived->collector, &lived->log, &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
 	if (was_read_too_late(lived, process, sample) || is_unmapped)
 		find_maps(lived, process, sample);
 }

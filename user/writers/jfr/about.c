@@ -409,19 +409,18 @@ static void put_usage(struct writer_stream *j, const struct profile_usage *usage
 	jfr_end_event(j);
 }
 
-static void write_usage(struct writer_stream *j, const struct profile_usage *usage)
-{
-	put_usage(j, usage);
-	jfr_views_process(j, usage);
-}
-
 void jfr_put_usages(struct writer_stream *j, uint64_t until_ns)
 {
 	const struct profile *profile = j->profile;
 
-	for (; j->usages < profile->usages.len && profile->usages.items[j->usages].time_ns <= until_ns; j->usages++)
-		if (profile->usages.items[j->usages].time_ns >= profile->start_ns)
-			write_usage(j, &profile->usages.items[j->usages]);
+	for (; j->usages < profile->usages.len && profile->usages.items[j->usages].time_ns <= until_ns; j->usages++) {
+		const struct profile_usage *usage = &profile->usages.items[j->usages];
+
+		if (usage->time_ns < profile->start_ns)
+			continue;
+		put_usage(j, usage);
+		jfr_views_process(j, usage);
+	}
 }
 
 /* ---- the end ---- */

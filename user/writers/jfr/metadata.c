@@ -570,7 +570,7 @@ static void add_own_name(struct buf *out, const char *name, size_t event)
 /* Describes an event for which neither the JDK nor async-profiler has a type. */
 static void put_own_type(struct metadata *m, const struct profile *profile, size_t event)
 {
-	const char *name = intern_text(&profile->strings, profile->events.items[event].name);
+	const char *name = profile_event_name(profile, event);
 	unsigned flags = profile->events.items[event].unit == PROFILE_BYTES ? BYTES : 0;
 	BUF(full);
 	struct type type = {

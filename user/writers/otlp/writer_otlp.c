@@ -272,11 +272,6 @@ static int32_t link_of(struct otlp *o, const struct profile_sample *sample)
 
 /* ---- one profile: the samples of a process and an event ---- */
 
-static uint64_t unix_time(const struct profile *profile, uint64_t time_ns)
-{
-	return profile->start_realtime_ns + (time_ns - profile->start_ns);
-}
-
 static size_t sample_attributes(struct otlp *o, const struct profile_sample *sample, int32_t ret[SAMPLE_ATTRIBUTES])
 {
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
@@ -332,7 +327,7 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 	ret->timestamps_unix_nano = times;
 	for (size_t i = 0; i < count; i++) {
 		values[i] = samples[i].weight < INT64_MAX ? (int64_t)samples[i].weight : INT64_MAX;
-		times[i] = unix_time(o->profile, samples[i].time_ns);
+		times[i] = o->profile->start_realtime_ns + (samples[i].time_ns - o->profile->start_ns);
 	}
 	if (o->options->source)
 		sum_values(o->options, samples, count, ret);

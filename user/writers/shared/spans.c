@@ -129,7 +129,7 @@ int spans_open(struct spans *spans, const struct profile *profile)
 
 	*spans = (struct spans){.profile = profile, .event = UINT32_MAX};
 	for (uint32_t i = 0; i < profile->events.len; i++)
-		if (!strcmp(intern_text(&profile->strings, profile->events.items[i].name), "span") &&
+		if (!strcmp(profile_event_name(profile, i), "span") &&
 		    profile->events.items[i].unit == PROFILE_NS)
 			spans->event = i;
 	if (spans->event != UINT32_MAX)
