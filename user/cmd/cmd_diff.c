@@ -61,7 +61,8 @@ static const struct profile_event *event_of(const struct writer_side *side)
 /* A file that does not say what was sampled has one event, which is compared with any. */
 static bool is_unknown(const struct profile *profile)
 {
-	return profile->events.len == 1 && !strncmp(profile_event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
+	return profile->events.len == 1 &&
+	       !strncmp(profile_event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
 }
 
 /* False when the profile has no event of this name. NULL: any. */

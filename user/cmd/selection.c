@@ -107,7 +107,8 @@ static uint32_t event_named(const struct profile *profile, const char *name)
 
 static bool is_unknown(const struct profile *profile)
 {
-	return profile->events.len == 1 && !strncmp(profile_event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
+	return profile->events.len == 1 &&
+	       !strncmp(profile_event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
 }
 
 static int refuse(const struct profile *profile, const struct selection *selection)

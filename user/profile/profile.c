@@ -12,6 +12,8 @@
 #define STACK_MAX 4096 /* frames by which one stack may grow the tables */
 #define OTHERS "[others]"
 
+const char *const profile_units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
+
 static const struct stack_node root_node = {.parent = 0, .frame = NONE};
 
 int profile_init(struct profile *profile)

@@ -96,6 +96,7 @@ enum profile_unit {
 	PROFILE_BYTES,
 	PROFILE_UNIT_MAX
 };
+extern const char *const profile_units[PROFILE_UNIT_MAX]; /* "ns", "count" and "bytes", as files have them */
 
 /* An event that was sampled. Each sample belongs to one, and its weight is in that event's unit. */
 struct profile_event {

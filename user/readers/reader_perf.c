@@ -349,14 +349,14 @@ static void read_start(struct perf *p, const char *line, size_t len, size_t at)
 
 static int read_event_row(struct perf *p, const char *line, size_t len, size_t at)
 {
-	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
 	struct perf_word name = perf_word_next(line, len, &at), unit_name = perf_word_next(line, len, &at);
 	struct perf_word interval = perf_word_next(line, len, &at);
 	uint32_t text = intern_bytes(&p->profile->strings, name.text, name.len);
 	uint64_t number;
 
 	for (enum profile_unit unit = 0; unit < PROFILE_UNIT_MAX; unit++)
-		if (perf_word_is(&unit_name, units[unit]) && perf_word_number(interval.text, interval.len, &number) &&
+		if (perf_word_is(&unit_name, profile_units[unit]) &&
+		    perf_word_number(interval.text, interval.len, &number) &&
 		    profile_event(p->profile, intern_text(&p->profile->strings, text), unit, number) == UINT32_MAX)
 			return -ENOMEM;
 	return 0;

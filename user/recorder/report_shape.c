@@ -298,7 +298,8 @@ static int open_walls(struct shaping *s)
 	for (size_t i = 0; i < s->profile->events.len; i++) {
 		struct profile_event *event = &s->profile->events.items[i];
 
-		if (event->unit != PROFILE_NS || !s->shape->wall_ns || strcmp(profile_event_name(s->profile, i), "wall") != 0)
+		if (event->unit != PROFILE_NS || !s->shape->wall_ns ||
+		    strcmp(profile_event_name(s->profile, i), "wall") != 0)
 			continue;
 		s->walls[i].is_wall = true;
 		event->interval = s->shape->wall_ns;

@@ -349,14 +349,12 @@ static int make_heads(struct perf *p)
 
 static void put_events(struct perf *p)
 {
-	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
-
 	for (size_t i = 0; i < p->profile->events.len; i++) {
 		const struct profile_event *event = &p->profile->events.items[i];
 
 		buf_add_str(&p->text, PERF_TEXT_EVENT);
 		add_word(&p->text, intern_text(&p->profile->strings, event->name));
-		buf_printf(&p->text, " %s %" PRIu64, units[event->unit], event->interval);
+		buf_printf(&p->text, " %s %" PRIu64, profile_units[event->unit], event->interval);
 		put_line(p);
 	}
 }

@@ -353,18 +353,6 @@ static int collect(void *context, const struct profile_sample *sample)
 
 /* ---- the whole file ---- */
 
-static const char *unit_name(enum profile_unit unit)
-{
-	switch (unit) {
-	case PROFILE_BYTES:
-		return "bytes";
-	case PROFILE_COUNT:
-		return "count";
-	default:
-		return "nanoseconds";
-	}
-}
-
 /*
  * Value types like Go's: samples/count and cpu/nanoseconds. With several events, each has its own samples: cpu_samples.
  */
@@ -383,7 +371,7 @@ static void put_value_types(struct pprof *p)
 		samples.type = string_of(p, p->text.data);
 		samples.unit = string_of(p, "count");
 		weight.type = string_of(p, intern_text(&profile->strings, event->name));
-		weight.unit = string_of(p, unit_name(event->unit));
+		weight.unit = string_of(p, code_unit(event->unit));
 		put_message(p, PPROF_VALUE_TYPES, &samples.base);
 		put_message(p, PPROF_VALUE_TYPES, &weight.base);
 	}
@@ -431,7 +419,7 @@ static void put_head(struct pprof *p)
 	if (profile->events.len) {
 		period.type = file.default_type =
 			string_of(p, profile_event_name(profile, 0));
-		period.unit = string_of(p, unit_name(profile->events.items[0].unit));
+		period.unit = string_of(p, code_unit(profile->events.items[0].unit));
 		file.period_type = &period;
 		file.period = (int64_t)profile->events.items[0].interval;
 	}

@@ -229,10 +229,8 @@ static uint64_t interval_of(const char *text)
 
 static void set_unit(struct jfr_kind *kind, const char *value)
 {
-	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
-
 	for (enum profile_unit unit = 0; unit < PROFILE_UNIT_MAX; unit++)
-		if (!strcmp(value, units[unit])) {
+		if (!strcmp(value, profile_units[unit])) {
 			kind->unit = unit;
 			kind->has_unit = true;
 		}

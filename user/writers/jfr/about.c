@@ -78,14 +78,13 @@ static void put_number_setting(struct writer_stream *j, enum jfr_type type, cons
  */
 static void put_event_settings(struct writer_stream *j, size_t index, enum jfr_type type)
 {
-	static const char *const units[PROFILE_UNIT_MAX] = {"ns", "count", "bytes"};
 	const struct profile_event *event = &j->profile->events.items[index];
 	const char *interval = jfr_interval_name(j->forms[index]);
 	bool has_own_name = strcmp(interval, JFR_SETTING_INTERVAL) != 0 && strcmp(interval, JFR_SETTING_PERIOD) != 0;
 
 	put_setting(j, type, "enabled", "true");
 	put_setting(j, type, "stackTrace", "true");
-	put_setting(j, type, JFR_SETTING_UNIT, units[event->unit]);
+	put_setting(j, type, JFR_SETTING_UNIT, profile_units[event->unit]);
 	put_number_setting(j, type, interval, event->interval);
 	if (has_own_name && j->forms[index] != WALL)
 		put_number_setting(j, type, JFR_SETTING_PERIOD, event->interval);

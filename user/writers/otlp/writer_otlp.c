@@ -341,13 +341,6 @@ static bool are_together(const struct otlp *o, const struct profile_sample *a, c
 	       spans_tag(&o->spans, a) == spans_tag(&o->spans, b);
 }
 
-static const char *unit_name(enum profile_unit unit)
-{
-	static const char *const names[PROFILE_UNIT_MAX] = {"nanoseconds", "count", "bytes"};
-
-	return names[unit];
-}
-
 /* What the values of a profile are, and its period. */
 struct types {
 	Otlp__ValueType samples, period;
@@ -358,7 +351,7 @@ static void set_types(struct otlp *o, const struct profile_event *event, struct 
 	static const char *const short_units[PROFILE_UNIT_MAX] = {"ns", "calls", "bytes"};
 	const char *source = o->options->source;
 	const char *name = source ? source : intern_text(&o->profile->strings, event->name);
-	const char *unit = source ? short_units[event->unit] : unit_name(event->unit);
+	const char *unit = source ? short_units[event->unit] : code_unit(event->unit);
 
 	otlp__value_type__init(&ret->samples);
 	ret->samples.type_strindex = string_of(o, name);

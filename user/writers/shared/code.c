@@ -47,3 +47,8 @@ void code_name(const struct profile *profile, const struct frame *frame, struct 
 	buf_add(out, text.data, text.len);
 	out->failed |= text.failed;
 }
+
+const char *code_unit(enum profile_unit unit)
+{
+	return unit == PROFILE_NS ? "nanoseconds" : profile_units[unit];
+}

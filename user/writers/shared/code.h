@@ -15,5 +15,7 @@ void code_file(const struct profile *profile, const struct frame *frame, struct 
 const char *code_build_id(const struct profile *profile, const char *file);
 /* Appends a name of the code that is the same in every style: java.lang.String.charAt(I)C, or the symbol. */
 void code_name(const struct profile *profile, const struct frame *frame, struct buf *out);
+/* The unit's name in formats of protobuf: "nanoseconds". */
+const char *code_unit(enum profile_unit unit);
 
 #endif

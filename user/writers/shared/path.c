@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "duet_jvm.h"
+
 #include "base/text.h"
 
 /* Returns the label of the text in `maker->text`, whose name ends at `name_len`; 0 when out of memory. */

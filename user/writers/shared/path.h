@@ -90,9 +90,9 @@ int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf);
 uint32_t path_mark(struct path_maker *maker, const char *text);
 
 /*
- * What kind of work a stack is, for --classify: returns the name of the category, with async-profiler's names: [gc], [jit] and [vm] for threads of the JVM;
- * [class_load], [class_init], [class_resolve], [class_verify], [lambda_init] for what loads code; else what runs:
- * [Interpreter], [compiled], [native], [vtable_stubs], [c2i_adapter], or [vm] for libjvm's code that Java has called.
+ * Returns what kind of work a stack is, for --classify, with async-profiler's names: [gc], [jit] and [vm] for threads
+ * of the JVM; [class_load], [class_init], [class_resolve], [class_verify], [lambda_init] for what loads code; else what
+ * runs: [Interpreter], [compiled], [native], [vtable_stubs], [c2i_adapter], or [vm] for libjvm's code that Java called.
  * `steps` are leaf first; one without a frame is passed over.
  */
 const char *category_of(const struct intern *strings, const struct path_step *steps, size_t depth);
