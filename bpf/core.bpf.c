@@ -2,12 +2,9 @@
 /* Defines all maps; the other files declare them. The linker of libbpf 1.1 requires definitions before uses. */
 #include "core.bpf.h"
 #include "holders.bpf.h"
-#include "io.bpf.h"
 #include "offcpu.bpf.h"
 #include "packets.bpf.h"
 #include "sample.bpf.h"
-#include "tlab.bpf.h"
-#include "uring.bpf.h"
 
 const volatile struct duet_config duet_config = {};
 volatile uint32_t duet_every = 1;
@@ -41,11 +38,6 @@ struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
 struct duet_offcpu_parked_map offcpu_parked SEC(".maps");
 struct duet_offcpu_kernel_map offcpu_kernel SEC(".maps");
 struct duet_offcpu_kernels_map offcpu_kernels SEC(".maps");
-struct duet_io_calls_map io_calls SEC(".maps");
-struct duet_uring_requests_map uring_requests SEC(".maps");
-struct duet_uring_repeated_map uring_repeated SEC(".maps");
-struct duet_uring_foreseen_map uring_foreseen SEC(".maps");
-struct duet_tlab_threads_map tlab_threads SEC(".maps");
 struct duet_lock_waiters_map lock_waiters SEC(".maps");
 struct duet_irqs_map irqs SEC(".maps");
 struct duet_packets_map packets SEC(".maps");

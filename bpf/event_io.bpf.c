@@ -5,13 +5,20 @@
  * and samples itself with a probability in proportion to the time or the bytes.
  */
 #include "core.bpf.h"
-#include "io.bpf.h"
 #include "resource.bpf.h"
 #include "sample.bpf.h"
 
 #define IO_MOST_MESSAGES 1024 /* of one call, UIO_MAXIOV in include/uapi/linux/uio.h */
 #define IO_SENT_BYTES 56 /* of struct mmsghdr, before the number of bytes that a message had: sizeof(struct msghdr) */
 #define IO_MESSAGE_BYTES 64 /* sizeof(struct mmsghdr) */
+
+/* When the I/O call of a thread began, by tid. The loader sets the size. The oldest rows make room for new ones. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} io_calls SEC(".maps");
 
 /* ---- which calls ---- */
 

@@ -6,9 +6,28 @@
  */
 #include "class.bpf.h"
 #include "core.bpf.h"
-#include "tlab.bpf.h"
 
 #define TLAB_SLACK 1024 /* what HotSpot keeps free at the end of a buffer: for prefetching, and to fill up the rest */
+
+/* What samples account for of what a thread allocates. A position is the number of bytes that it has allocated. */
+struct tlab_thread {
+	u64 accounted; /* position up to which samples account for what the thread has allocated */
+	u64 carried; /* bytes before it that the next object which ends a buffer accounts for too */
+	u64 began; /* position at which its buffer began, with the bytes of objects outside of it since */
+	u64 bytes; /* size of the buffer; 0: not known */
+	u64 room; /* of the buffer, behind the object that began it */
+	u64 left; /* what was left of it when an object did not fit, and it was kept; 0: all objects have fit */
+	u64 small; /* bytes of objects of at most small_most bytes that a sample of such an object has to account for */
+	u64 small_most;
+};
+
+/* By tid. The loader sets the size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct tlab_thread);
+} tlab_threads SEC(".maps");
 
 /* A call of one of the two functions. */
 struct tlab_call {

@@ -15,17 +15,12 @@
 #include "base/counters.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "collect/event_sites.h"
-#include "collect/io_requests.h"
 #include "collect/kernel/cpus.h"
 #include "collect/kernel/probe.h"
-#include "collect/perf_events.h"
 #include "collect/programs.h"
 #include "collect/records/validate.h"
-#include "collect/sleepers/sleepers.h"
 #include "collect/tables/mapping_events.h"
 #include "collect/tables/unwind_tables.h"
-#include "collect/tlab_probes.h"
 #include "event/options.h"
 #include "proc/process.h"
 
@@ -34,11 +29,9 @@
 #define MAPPING_RINGS_BYTES (8u << 20) /* on all CPUs together */
 #define MAPPING_RINGS_SHARE 16 /* they may take this fraction of the limit: 1/16 */
 #define FDINFO_BYTES 4096
-#define WAKER_PROGRAMS 7
 
 struct collector {
 	struct event_list events;
-	bool wakers; /* options.wakers */
 	struct programs programs;
 	struct bpf_link *exec;
 	struct bpf_link *exit;
@@ -46,19 +39,6 @@ struct collector {
 	struct bpf_link *cgroup; /* NULL if only known processes are sampled, or if the kernel has no such tracepoint */
 	struct ring_buffer *ring;
 	struct unwind_tables *unwind;
-	struct event_sites sites[DUET_MAX_EVENTS]; /* by index in the list of events */
-	/* by index in the list of events; empty if the event is not a perf event */
-	struct perf_events perf[DUET_MAX_EVENTS];
-	struct bpf_link *switches; /* the first of the two programs of DUET_PROGRAM_OFFCPU; NULL if not attached */
-	struct bpf_link *waking[WAKER_PROGRAMS]; /* likewise, those for wakers */
-	struct bpf_link *io_enter; /* likewise, the first of those of DUET_PROGRAM_IO */
-	struct io_requests io_requests;
-	struct bpf_link *fallback; /* likewise, see attach_fallback() */
-	struct bpf_link *early, *thread_exit; /* likewise, see bpf/event_offcpu.bpf.c */
-	struct bpf_link *links[DUET_MAX_EVENTS]; /* likewise; NULL if the event is a perf event, or is not attached */
-	bool probes_tlabs; /* collector_options.probes_tlabs */
-	struct tlab_probes tlabs;
-	struct sleepers *sleepers; /* NULL if no event needs them */
 	struct mapping_events *mappings; /* NULL if only known processes are sampled, or the kernel refuses */
 	struct cpus cpus;
 	uint32_t only_cpu; /* options.only_cpu */
@@ -116,44 +96,11 @@ static int open_unwind_tables(struct collector *collector)
 	return unwind_tables_open(&collector->unwind, &maps);
 }
 
-/* Refuses a tracepoint that is listed twice: the kernel runs a program once at each. */
-static int check_twice(const struct collector *collector, size_t index, struct buf *why)
-{
-	for (size_t i = 0; i < index; i++)
-		if (event_sites_same(&collector->sites[i], &collector->sites[index])) {
-			buf_printf(why, "%s and %s are one tracepoint: give one of them",
-				   collector->events.items[i].event->name, collector->events.items[index].event->name);
-			return -EINVAL;
-		}
-	return 0;
-}
-
-static int find_sites(struct collector *collector, const struct collector_options *options, struct buf *why)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < collector->events.len; i++) {
-		err = event_sites_find(&collector->sites[i], collector->events.items[i].event, options, why);
-		if (!err)
-			err = check_twice(collector, i, why);
-	}
-	return err;
-}
-
-static int open_perf_events(struct collector *collector, const struct collector_options *options, struct buf *why)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < collector->events.len; i++)
-		err = event_sites_open(&collector->sites[i], &collector->events.items[i], options, &collector->perf[i],
-				       why);
-	return err;
-}
-
 /* Opens everything that needs the loaded programs. Nothing ticks yet. */
 static int open_channels(struct collector *collector, const struct collector_options *options, struct buf *why)
 {
-	struct duet_bpf *bpf = collector->programs.bpf;
+	struct programs *programs = &collector->programs;
+	const struct duet_bpf *bpf = programs->bpf;
 	int err;
 
 	/* Attached before the first process may be signalled, so that no exec of it is missed. */
@@ -170,9 +117,10 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	if (!collector->ring)
 		return -errno;
 	err = open_unwind_tables(collector);
-	if (!err && event_list_count(options->events, DUET_PROGRAM_OFFCPU))
-		err = sleepers_open(&collector->sleepers, bpf, options->user_depth);
-	return err ? err : open_perf_events(collector, options, why);
+	for (size_t i = 0; !err && i < FAMILIES; i++)
+		if (programs->families[i].is_used && bpf_families[i]->open)
+			err = bpf_families[i]->open(&programs->families[i], options, why);
+	return err;
 }
 
 /*
@@ -210,55 +158,21 @@ static void explain(struct buf *why, int err)
 }
 
 /* Refuses events that this kernel cannot sample, and events that it cannot sample together. */
-static int check_events(const struct event_list *events, const struct collector_options *options, struct buf *why)
+static int check_events(struct collector *collector, const struct collector_options *options, struct buf *why)
 {
-	if (programs_use_index(events) && !probe_has_attach_cookie()) {
-		buf_add_str(why, "several events of this kind in one recording need Linux 5.15: give one of them");
-		return -ENOTSUP;
-	}
-	if (options->asked->wakers && !probe_has_wakers()) {
-		buf_add_str(why, "--wakers finds interrupts by the names of the kernel's functions, which are hidden: "
-				 "see `duet check`, or leave it out");
-		return -ENOTSUP;
-	}
-	return 0;
-}
+	struct family *families = collector->programs.families;
+	int err = families_open(families, &collector->programs, &collector->events);
 
-/*
- * Chooses the hooks for the sleeps of threads. Refuses sleeps if there is no hook for them, or not the one that was
- * asked for.
- */
-static int choose_returns(struct returns *ret, const struct collector_options *options, struct buf *why)
-{
-	*ret = (struct returns){DUET_RETURN_NONE, DUET_RETURN_NONE};
-	if (!event_list_count(options->events, DUET_PROGRAM_OFFCPU))
-		return 0;
-	*ret = returns_choose(options->asked->sleep_hook);
-	if (ret->first)
-		return 0;
-	if (options->asked->sleep_hook)
-		buf_printf(why, "this kernel has no hook %s: leave out --off-cpu-hook",
-			   return_name(options->asked->sleep_hook));
-	else
-		buf_add_str(why, "offcpu, wall and wakeup need a hook of the kernel, see `duet check`: "
-				 "give -e context-switches, which counts the sleeps");
-	return -ENOTSUP;
-}
-
-/* Without the rights that BPF needs, a place cannot be looked up, and would look as if it did not exist. */
-static int check_rights(const struct event_list *events, struct buf *why)
-{
-	for (size_t i = 0; i < events->len; i++)
-		if (events->items[i].event->place.source != EVENT_COMPLETE)
-			return probe_explain(why) ? -EPERM : 0;
-	return 0;
+	for (size_t i = 0; !err && i < FAMILIES; i++)
+		if (families[i].is_used && bpf_families[i]->check)
+			err = bpf_families[i]->check(&families[i], options, why);
+	return err;
 }
 
 int collector_open(struct collector **ret, const struct collector_options *options, struct buf *why)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	struct collector_options expanded = *options;
-	struct returns returns;
 	int err;
 
 	if (!collector) {
@@ -270,21 +184,11 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		event_list_add_holders(&collector->events);
 	expanded.events = &collector->events;
 	probe_init();
-	collector->wakers = options->asked->wakers;
 	collector->only_cpu = options->asked->only_cpu;
 	cpus_open(&collector->cpus, CPUS_FOLDER, libbpf_num_possible_cpus());
-	collector->probes_tlabs = expanded.probes_tlabs = options->probes_tlabs && probe_has_attach_cookie();
-	err = check_events(&collector->events, options, why);
-	if (err < 0)
-		goto out;
-	err = choose_returns(&returns, &expanded, why);
-	if (err < 0)
-		goto out;
-	err = check_rights(&collector->events, why);
+	err = check_events(collector, &expanded, why);
 	if (err == 0)
-		err = find_sites(collector, &expanded, why);
-	if (err == 0)
-		err = programs_load(&collector->programs, &expanded, collector->sites, &returns);
+		err = programs_load(&collector->programs, &expanded);
 	if (err == 0)
 		err = open_channels(collector, &expanded, why);
 	if (err < 0) {
@@ -301,154 +205,38 @@ out:
 	return err;
 }
 
-/* Attaches the program that notes senders last: the others know what it has to know. */
-static int attach_wakers(struct collector *collector)
-{
-	const struct duet_bpf *bpf = collector->programs.bpf;
-	const struct bpf_program *const programs[] = {
-		bpf->progs.wakeup_irq,
-		bpf->progs.packets_softirq_exit,
-		bpf->progs.packets_softirq_enter,
-		bpf->progs.packets_delivered,
-		bpf->progs.packets_arrive,
-		bpf->progs.packets_sent,
-		collector->programs.waking,
-	};
-	int err = 0;
-
-	_Static_assert(sizeof(programs) / sizeof(*programs) == WAKER_PROGRAMS, "one link each");
-	for (size_t i = 0; !err && i < WAKER_PROGRAMS; i++)
-		err = attach(&collector->waking[i], programs[i]);
-	return err;
-}
-
-static int attach_early(struct collector *collector, enum duet_return hook)
-{
-	const struct bpf_program *early = return_early_program(collector->programs.bpf, hook);
-
-	return early ? attach(&collector->early, early) : 0;
-}
-
-/* Attaches the sampling program first, so that each sleep that the other program has seen is sampled. */
-static int attach_offcpu(struct collector *collector, struct bpf_link **ret)
-{
-	const struct duet_bpf *bpf = collector->programs.bpf;
-	enum duet_return hook = collector->programs.returns.first;
-	int err = return_attach(ret, bpf, hook);
-
-	bpf->bss->duet_started_ns = clock_monotonic_ns();
-	if (!err && bpf->rodata->duet_config.sleep_by_tid)
-		err = attach(&collector->thread_exit, bpf->progs.offcpu_exit);
-	if (!err && collector->wakers)
-		err = attach_wakers(collector);
-	if (!err)
-		err = attach(&collector->switches, bpf->progs.offcpu_switch);
-	return err ? err : attach_early(collector, hook);
-}
-
-static int attach_io(struct collector *collector, struct bpf_link **ret)
-{
-	int err = attach(ret, collector->programs.of[DUET_PROGRAM_IO]);
-
-	return err ? err : attach(&collector->io_enter, collector->programs.bpf->progs.io_enter);
-}
-
-/* Threads that are younger than the recording are known from their first byte on. */
-static int start_tlabs(struct collector *collector)
-{
-	struct duet_bpf *bpf = collector->programs.bpf;
-
-	if (!bpf->bss->duet_started_ns)
-		bpf->bss->duet_started_ns = clock_monotonic_ns();
-	return tlab_probes_start(&collector->tlabs, collector->programs.of[DUET_PROGRAM_TLAB]);
-}
-
-/*
- * Attaches the program for threads that take no sample at the hook in use, once BPF has met one. It costs every switch
- * or system call of the host, so it is not attached before.
- */
-static void attach_fallback(struct collector *collector)
-{
-	const struct returns *returns = &collector->programs.returns;
-	struct duet_bpf *bpf = collector->programs.bpf;
-	int err;
-
-	if (!returns->fallback || collector->fallback || !collector->switches || !bpf->bss->duet_needs_fallback_hook)
-		return;
-	err = return_attach(&collector->fallback, bpf, returns->fallback);
-	if (!err)
-		err = attach_early(collector, returns->fallback);
-	if (!err)
-		bpf->bss->duet_fallback_hook = returns->fallback;
-	else
-		log_debug("%s: %s", return_name(returns->fallback), strerrordesc_np(-err));
-}
-
-/* Events of a CPU that has come online do not run there yet. */
 static void renew_cpu(void *context, int cpu)
 {
 	struct collector *collector = context;
-	bool use_index = programs_use_index(&collector->events);
-	int err = 0;
 
 	if (collector->only_cpu && collector->only_cpu - 1 != (uint32_t)cpu)
 		return;
-	for (size_t i = 0; i < collector->events.len; i++) {
-		err = perf_events_renew(&collector->perf[i], cpu,
-					collector->programs.of[collector->events.items[i].event->program],
-					use_index ? i : 0);
-		if (err < 0)
-			log_debug("perf event on CPU %d, which has come: %s", cpu, strerrordesc_np(-err));
-	}
+	for (size_t i = 0; i < FAMILIES; i++)
+		if (bpf_families[i]->renew_cpu)
+			bpf_families[i]->renew_cpu(&collector->programs.families[i], cpu);
 	loader_counters[DUET_LOADER_CPU_CAME]++;
 }
 
 int collector_start(struct collector *collector)
 {
-	bool use_index = programs_use_index(&collector->events);
-	int err = io_requests_start(&collector->io_requests, &collector->programs);
+	int err = 0;
 
-	for (size_t i = 0; !err && i < collector->events.len; i++) {
-		enum duet_program program = collector->events.items[i].event->program;
+	for (size_t i = 0; !err && i < FAMILIES; i++) {
+		struct family *family = &collector->programs.families[i];
 
-		if (collector->perf[i].fds.len)
-			err = perf_events_start(&collector->perf[i], collector->programs.of[program],
-						use_index ? i : 0);
-		else if (program == DUET_PROGRAM_OFFCPU)
-			err = attach_offcpu(collector, &collector->links[i]);
-		else if (program == DUET_PROGRAM_IO)
-			err = attach_io(collector, &collector->links[i]);
-		else if (program == DUET_PROGRAM_TLAB)
-			err = start_tlabs(collector);
-		else if (program != DUET_PROGRAM_NONE)
-			err = attach(&collector->links[i], collector->programs.of[program]);
+		if (family->is_used)
+			err = family->row->attach ? family->row->attach(family) : family_attach(family);
 	}
 	collector->cpus.looked_ns = clock_monotonic_ns();
 	return err;
 }
 
+/* Clocks end first: to close a link takes long. */
 void collector_stop(struct collector *collector)
 {
-	struct bpf_link **links[] = {&collector->switches, &collector->fallback, &collector->early,
-				     &collector->thread_exit, &collector->io_enter};
-
 	collector->cpus.looked_ns = 0;
-	for (size_t i = 0; i < collector->events.len; i++)
-		perf_events_stop(&collector->perf[i]); /* first: to close a link takes long */
-	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
-		bpf_link__destroy(*links[i]);
-		*links[i] = NULL;
-	}
-	for (size_t i = WAKER_PROGRAMS; i-- > 0;) {
-		bpf_link__destroy(collector->waking[i]);
-		collector->waking[i] = NULL;
-	}
-	io_requests_release(&collector->io_requests);
-	tlab_probes_release(&collector->tlabs);
-	for (size_t i = 0; i < collector->events.len; i++) {
-		bpf_link__destroy(collector->links[i]);
-		collector->links[i] = NULL;
-	}
+	for (size_t i = 0; i < FAMILIES; i++)
+		family_detach(&collector->programs.families[i]);
 }
 
 void collector_close(struct collector *collector)
@@ -456,15 +244,11 @@ void collector_close(struct collector *collector)
 	if (!collector)
 		return;
 	collector_stop(collector);
-	for (size_t i = 0; i < collector->events.len; i++) {
-		perf_events_release(&collector->perf[i]);
-		event_sites_release(&collector->sites[i]);
-	}
+	families_close(collector->programs.families);
 	bpf_link__destroy(collector->exec);
 	bpf_link__destroy(collector->exit);
 	bpf_link__destroy(collector->fork);
 	bpf_link__destroy(collector->cgroup);
-	sleepers_close(collector->sleepers);
 	ring_buffer__free(collector->ring);
 	unwind_tables_close(collector->unwind);
 	mapping_events_close(collector->mappings);
@@ -491,7 +275,9 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 
 	if (budget <= 0)
 		return 0;
-	attach_fallback(collector);
+	for (size_t i = 0; i < FAMILIES; i++)
+		if (bpf_families[i]->step)
+			bpf_families[i]->step(&collector->programs.families[i]);
 	if (cpus_step(&collector->cpus, clock_monotonic_ns(), renew_cpu, collector))
 		mapping_events_renew(collector->mappings);
 	collector->handler = handler;
@@ -512,31 +298,19 @@ int collector_allow(struct collector *collector, pid_t pid, const struct duet_jv
 	return put(collector->programs.bpf->maps.jvms, pid, target, sizeof(*target));
 }
 
-int collector_probe_tlabs(struct collector *collector, const struct process *process, struct buf *why)
-{
-	if (collector->probes_tlabs || !probe_has_attach_cookie())
-		return tlab_probes_add(&collector->tlabs, process, collector->programs.of[DUET_PROGRAM_TLAB], why);
-	buf_add_str(why, "it was another program when the recording began: give --tlab");
-	return -ENOTSUP;
-}
-
 int collector_forbid(struct collector *collector, pid_t pid)
 {
-	tlab_probes_drop(&collector->tlabs, pid);
+	for (size_t i = 0; i < FAMILIES; i++)
+		if (bpf_families[i]->drop)
+			bpf_families[i]->drop(&collector->programs.families[i], pid);
 	/* The process may have no layout. */
 	(void)bpf_map__delete_elem(collector->programs.bpf->maps.jvm_layouts, &pid, sizeof(pid), 0);
-	(void)bpf_map__delete_elem(collector->programs.bpf->maps.lock_waiters, &pid, sizeof(pid), 0);
 	return bpf_map__delete_elem(collector->programs.bpf->maps.jvms, &pid, sizeof(pid), 0);
 }
 
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm)
 {
 	return put(collector->programs.bpf->maps.jvm_layouts, pid, jvm, sizeof(*jvm));
-}
-
-int collector_watch_locks(struct collector *collector, pid_t pid, const struct duet_lock_waiters *waiters)
-{
-	return put(collector->programs.bpf->maps.lock_waiters, pid, waiters, sizeof(*waiters));
 }
 
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks)
@@ -585,9 +359,9 @@ size_t collector_mapped_bytes(const struct collector *collector)
 	return 2 * ring + 2 * page + unwind_tables_touched(collector->unwind);
 }
 
-struct sleepers *collector_sleepers(const struct collector *collector)
+struct family *collector_family(struct collector *collector, size_t id)
 {
-	return collector->sleepers;
+	return &collector->programs.families[id];
 }
 
 struct unwind_tables *collector_unwind_tables(const struct collector *collector)

@@ -96,7 +96,7 @@ size_t collector_mapped_bytes(const struct collector *collector);
 /* Returns the tables by which BPF walks user stacks; owned by the collector. */
 struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 /* Returns the threads that sleep; owned by the collector; NULL if no event needs them. */
-struct sleepers *collector_sleepers(const struct collector *collector);
+struct sleepers *collector_sleepers(struct collector *collector);
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 #define COLLECTOR_ALL_EVENTS UINT32_MAX

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "collect/collector.h"
-#include "collect/event_sites.h"
 #include "collect/kernel/kernel_types.h"
 #include "collect/kernel/probe.h"
 #include "duet_agent.h"
@@ -33,13 +32,6 @@
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 #define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define THREAD_SIZE_MIN (16u << 10)
-/* threads of the host, or of targets, whose state is kept in a hash; a row takes 200 bytes */
-#define SLEEPERS_OF_HOST (128u << 10)
-#define SLEEPERS_OF_TARGETS (32u << 10)
-#define MORE_THREADS 1024 /* those that start between the opening and the start of the recording */
-#define IO_CALLS (16u << 10) /* calls at the same time */
-#define URING_REQUESTS (16u << 10) /* under way at the same time; a row takes 150 bytes */
-#define TLAB_THREADS (16u << 10) /* threads that allocate, a row takes 130 bytes */
 
 /*
  * Returns the samples of one CPU in a second. The rate of events that are not clocks is not known in advance, so it is
@@ -108,16 +100,8 @@ static uint32_t mean_gap(const struct event_spec *spec)
 	return !gap ? 1 : gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
 }
 
-bool programs_use_index(const struct event_list *events)
+static void configure_events(struct duet_config *config, const struct event_list *events)
 {
-	return event_list_count(events, DUET_PROGRAM_PERF) > 1 || event_list_count(events, DUET_PROGRAM_PROBE) > 1 ||
-	       event_list_count(events, DUET_PROGRAM_TRACEPOINT) > 1;
-}
-
-static void configure_events(struct duet_config *config, const struct event_list *events,
-			     const struct event_sites *sites)
-{
-	config->uses_index = programs_use_index(events);
 	for (size_t i = 0; i < events->len; i++) {
 		const struct event_spec *spec = &events->items[i];
 
@@ -130,20 +114,13 @@ static void configure_events(struct duet_config *config, const struct event_list
 			.is_clock = spec->event->perf.is_clock,
 			.may_signal = spec->event->may_signal,
 			.shown_as = spec->shown_as,
-			.field_offset = (uint16_t)sites[i].field.offset,
-			.field_bytes = (uint8_t)sites[i].field.bytes,
-			.field_is_signed = sites[i].field.is_signed,
-			.no_kernel_stack = sites[i].no_kernel_stack,
 		};
 	}
 }
 
-static void configure(struct duet_config *config, const struct collector_options *options,
-		      const struct event_sites *sites, const struct returns *returns)
+static void configure(struct duet_config *config, const struct collector_options *options)
 {
-	configure_events(config, options->events, sites);
-	config->sleep_return = (uint8_t)returns->first;
-	config->sleep_by_tid = options->asked->interval_pairing || !probe_has_task_storage();
+	configure_events(config, options->events);
 	config->pidns_inum = pid_namespace();
 	config->user_stack_depth =
 		options->user_depth < DUET_MAX_WALK ? options->user_depth : DUET_MAX_WALK;
@@ -159,20 +136,6 @@ static void configure(struct duet_config *config, const struct collector_options
 		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
 	config->has_task_pt_regs = probe_has_task_pt_regs();
 	config->kernel_stack_bytes = kernel_stack_bytes();
-}
-
-/* Chooses the tracepoint for requests of io_uring, if an event is about I/O and the kernel has it. */
-static void configure_uring(struct duet_config *config, const struct event_list *events, const char **ret_tracepoint)
-{
-	bool has_entry;
-
-	if (event_list_count(events, DUET_PROGRAM_IO))
-		config->uring |= DUET_URING_TIME;
-	if (event_list_count(events, DUET_PROGRAM_IO_BYTES))
-		config->uring |= DUET_URING_BYTES;
-	*ret_tracepoint = config->uring ? probe_uring(&has_entry) : NULL;
-	if (*ret_tracepoint && has_entry)
-		config->uring |= DUET_URING_HAS_ENTRY;
 }
 
 /*
@@ -211,185 +174,88 @@ static int size_for_targets(struct duet_bpf *bpf, const struct collector_options
 	return err;
 }
 
-/* Limits a map to the entries that fit into `bytes`, but leaves at least ENTRIES_MIN. Never makes it larger. */
-static int size_by_share(struct bpf_map *map, size_t bytes, size_t entry_bytes)
+static struct bpf_map *map_of(const struct duet_bpf *bpf, const struct family_map *of)
 {
+	return *(struct bpf_map *const *)((const char *)bpf + of->map);
+}
+
+/* Limits a map to its share of the limit, but leaves at least ENTRIES_MIN. Never makes it larger. */
+static int size_by_share(const struct duet_bpf *bpf, const struct family_map *of, size_t limit)
+{
+	struct bpf_map *map = map_of(bpf, of);
+	size_t head_bytes = bpf_map__type(map) == BPF_MAP_TYPE_ARRAY ? 0 : HASH_ENTRY_BYTES;
+	size_t fit = limit / 64 * of->share / (head_bytes + bpf_map__value_size(map));
 	uint32_t entries = bpf_map__max_entries(map);
 
-	if (bytes / entry_bytes < entries)
-		entries = bytes / entry_bytes > ENTRIES_MIN ? (uint32_t)(bytes / entry_bytes) : ENTRIES_MIN;
+	if (of->share && fit < entries)
+		entries = fit > ENTRIES_MIN ? (uint32_t)fit : ENTRIES_MIN;
 	return bpf_map__set_max_entries(map, entries);
 }
 
-static int size_by_limit(struct duet_bpf *bpf, size_t bytes)
+static int size_by_limit(const struct programs *programs, size_t limit)
 {
-	struct {
-		struct bpf_map *map;
-		size_t entry_bytes; /* for hashes, with the kernel's own bytes for each entry */
-		unsigned share; /* in 64ths of the limit */
-	} const shares[] = {
-		{bpf->maps.unwind_rows, sizeof(struct duet_unwind_row), 32},
-		{bpf->maps.unwind_pages, sizeof(struct duet_unwind_page), 5},
-		{bpf->maps.unwind_mappings, sizeof(struct duet_unwind_mapping), 6},
-		{bpf->maps.unwind_processes, HASH_ENTRY_BYTES + sizeof(struct duet_unwind_process), 3},
-		{bpf->maps.jvms, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_target), 1},
-		{bpf->maps.contexts, HASH_ENTRY_BYTES + sizeof(struct duet_context_sources), 1},
-		{bpf->maps.jvm_layouts, HASH_ENTRY_BYTES + sizeof(struct duet_jvm_entry), 2},
-		{bpf->maps.offcpu_tids, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_tids), 4},
-		{bpf->maps.offcpu_parked, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_parked), 2},
-		{bpf->maps.offcpu_kernels, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.offcpu_kernels), 2},
-		{bpf->maps.io_calls, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.io_calls), 1},
-		{bpf->maps.uring_requests, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.uring_requests), 1},
-		{bpf->maps.uring_repeated, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.uring_repeated), 1},
-		{bpf->maps.tlab_threads, HASH_ENTRY_BYTES + bpf_map__value_size(bpf->maps.tlab_threads), 1},
+	static const struct family_map maps[] = {
+		{FAMILY_MAP(unwind_rows), 0, 32}, {FAMILY_MAP(unwind_pages), 0, 5},
+		{FAMILY_MAP(unwind_mappings), 0, 6}, {FAMILY_MAP(unwind_processes), 0, 3},
+		{FAMILY_MAP(jvms), 0, 1}, {FAMILY_MAP(contexts), 0, 1}, {FAMILY_MAP(jvm_layouts), 0, 2},
 	};
+	const struct duet_bpf *bpf = programs->bpf;
 	uint32_t ring = bpf_map__max_entries(bpf->maps.ring);
 	int err;
 
-	while (ring > RING_LEAST_BYTES && ring > bytes / 16)
+	while (ring > RING_LEAST_BYTES && ring > limit / 16)
 		ring /= 2;
 	err = bpf_map__set_max_entries(bpf->maps.ring, ring);
-	for (size_t i = 0; !err && i < sizeof(shares) / sizeof(*shares); i++)
-		err = size_by_share(shares[i].map, bytes / 64 * shares[i].share, shares[i].entry_bytes);
+	for (size_t i = 0; !err && i < sizeof(maps) / sizeof(*maps); i++)
+		err = size_by_share(bpf, &maps[i], limit);
+	for (size_t i = 0; i < FAMILIES; i++)
+		for (size_t j = 0; !err && j < FAMILY_MAPS && bpf_families[i]->maps[j].map; j++)
+			err = size_by_share(bpf, &bpf_families[i]->maps[j], limit);
 	return err;
 }
 
-/* A perf event interrupts only programs of other kinds, so a second level is needed for those only. */
-static int size_levels(struct duet_bpf *bpf, const struct event_list *events)
+static int size_maps(const struct programs *programs, const struct collector_options *options)
 {
-	size_t cannot = event_list_count(events, DUET_PROGRAM_PERF) + event_list_count(events, DUET_PROGRAM_NONE);
-	uint32_t levels = cannot < events->len ? DUET_MAX_LEVELS : 1;
-	int err = bpf_map__set_max_entries(bpf->maps.scratch, levels);
-
-	return err ? err : bpf_map__set_max_entries(bpf->maps.unwind_known, levels);
-}
-
-/* Returns the number of threads of the host and its kernel. */
-static uint32_t threads_now(void)
-{
-	FILE *file = fopen("/proc/loadavg", "re");
-	unsigned threads = 0;
-
-	if (file && fscanf(file, "%*s %*s %*s %*u/%u", &threads) != 1)
-		threads = 0;
-	if (file)
-		fclose(file);
-	return threads < SLEEPERS_OF_HOST ? threads : SLEEPERS_OF_HOST;
-}
-
-/* The maps that only events or some hooks for sleeps need. */
-static int size_for_sleeps(struct duet_bpf *bpf, const struct collector_options *options)
-{
-	const struct duet_config *config = (const void *)&bpf->rodata->duet_config;
-	bool has_sleeps = event_list_count(options->events, DUET_PROGRAM_OFFCPU);
-	int err = 0;
-
-	if (has_sleeps)
-		err = bpf_map__set_max_entries(bpf->maps.offcpu_parked, threads_now() + MORE_THREADS);
-	if (!err && (!has_sleeps || config->sleep_return == DUET_RETURN_SWITCH_EXIT))
-		err = bpf_map__set_max_entries(bpf->maps.offcpu_kernels, 1);
-	if (!err && has_sleeps && config->sleep_by_tid)
-		err = bpf_map__set_max_entries(bpf->maps.offcpu_tids,
-					       options->targets ? SLEEPERS_OF_TARGETS : SLEEPERS_OF_HOST);
-	return err;
-}
-
-static int size_for_io(const struct programs *chosen, const struct event_list *events)
-{
-	const struct duet_bpf *bpf = chosen->bpf;
-	int err = 0;
-
-	if (event_list_count(events, DUET_PROGRAM_IO))
-		err = bpf_map__set_max_entries(bpf->maps.io_calls, IO_CALLS);
-	if (!err && chosen->uring)
-		err = bpf_map__set_max_entries(bpf->maps.uring_requests, URING_REQUESTS);
-	return err || !chosen->uring ? err : bpf_map__set_max_entries(bpf->maps.uring_repeated, URING_REQUESTS);
-}
-
-static int size_maps(const struct programs *chosen, const struct collector_options *options)
-{
-	struct duet_bpf *bpf = chosen->bpf;
+	struct duet_bpf *bpf = programs->bpf;
 	int err = bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(options));
 
-	if (!err)
-		err = size_levels(bpf, options->events);
-	if (!err)
-		err = size_for_sleeps(bpf, options);
-	if (!err)
-		err = size_for_io(chosen, options->events);
-	if (!err && options->probes_tlabs)
-		err = bpf_map__set_max_entries(bpf->maps.tlab_threads, TLAB_THREADS);
 	if (!err && options->targets)
 		err = size_for_targets(bpf, options);
 	if (!err && options->max_bytes)
-		err = size_by_limit(bpf, options->max_bytes);
+		err = size_by_limit(programs, options->max_bytes);
 	return err;
 }
 
-static int choose_offcpu(const struct programs *chosen, bool is_wanted)
+static int prepare(struct family *family, const struct collector_options *options)
 {
-	const struct duet_bpf *bpf = chosen->bpf;
-	bool by_tid = bpf->rodata->duet_config.sleep_by_tid;
-	/* NULL: not needed */
-	struct bpf_program *const programs[] = {
-		bpf->progs.offcpu_switch,
-		bpf->progs.offcpu_look,
-		bpf->progs.offcpu_report_edge,
-		by_tid ? bpf->progs.offcpu_exit : NULL,
-		return_program(bpf, chosen->returns.fallback),
-		return_early_program(bpf, chosen->returns.first),
-		return_early_program(bpf, chosen->returns.fallback),
-		chosen->waking,
-		chosen->waking ? bpf->progs.wakeup_irq : NULL,
-		chosen->waking ? bpf->progs.packets_sent : NULL,
-		chosen->waking ? bpf->progs.packets_arrive : NULL,
-		chosen->waking ? bpf->progs.packets_delivered : NULL,
-		chosen->waking ? bpf->progs.packets_softirq_enter : NULL,
-		chosen->waking ? bpf->progs.packets_softirq_exit : NULL,
-	};
-	int err = chosen->waking ? 0 : bpf_map__set_autocreate(bpf->maps.irqs, false);
+	const struct family_map *of = family->row->maps;
+	int err = 0;
 
-	if (!err && !chosen->waking)
-		err = bpf_map__set_autocreate(bpf->maps.packets, false);
-
-	if (!err && (!is_wanted || by_tid)) /* older kernels have no task storage */
-		err = bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
-	for (size_t i = 0; !err && is_wanted && i < sizeof(programs) / sizeof(*programs); i++)
-		if (programs[i])
-			err = bpf_program__set_autoload(programs[i], true);
-	return err;
+	memset(family->used, 0, sizeof(family->used)); /* of another object */
+	for (size_t i = 0; !err && family->is_used && i < FAMILY_MAPS; i++)
+		if (of[i].entries)
+			err = bpf_map__set_max_entries(map_of(family->programs->bpf, &of[i]), of[i].entries);
+	return err || !family->row->prepare ? err : family->row->prepare(family, options);
 }
 
 /* Chooses the programs that the events need. Only these are loaded. */
-static int choose(struct programs *chosen, const struct collector_options *options)
+static int choose(struct programs *programs, const struct collector_options *options)
 {
-	const struct event_list *events = options->events;
-	const struct duet_bpf *bpf = chosen->bpf;
+	const struct duet_bpf *bpf = programs->bpf;
 #define PROGRAM(name, program) [DUET_PROGRAM_##name] = bpf->progs.program,
-	struct bpf_program *const programs[] = {DUET_PROGRAMS(PROGRAM)};
+	struct bpf_program *const all[] = {DUET_PROGRAMS(PROGRAM)};
 	int err = 0;
 
-	memcpy(chosen->of, programs, sizeof(programs));
-	if (chosen->uses_cookie)
-		chosen->of[DUET_PROGRAM_PERF] = bpf->progs.perf_cookie;
-	chosen->of[DUET_PROGRAM_OFFCPU] = return_program(bpf, chosen->returns.first);
-	for (size_t i = 0; !err && i < events->len; i++) {
-		enum duet_program program = events->items[i].event->program;
+	memcpy(programs->of, all, sizeof(all));
+	for (size_t i = 0; !err && i < FAMILIES; i++)
+		err = prepare(&programs->families[i], options);
+	for (size_t i = 0; !err && i < options->events->len; i++) {
+		enum duet_program program = options->events->items[i].event->program;
 
-		if (program != DUET_PROGRAM_NONE && (program != DUET_PROGRAM_TLAB || options->probes_tlabs))
-			err = bpf_program__set_autoload(chosen->of[program], true);
-		if (!err && program == DUET_PROGRAM_IO)
-			err = bpf_program__set_autoload(bpf->progs.io_enter, true);
+		if (program != DUET_PROGRAM_NONE && programs->of[program])
+			err = bpf_program__set_autoload(programs->of[program], true);
 	}
-	if (!err && chosen->uring)
-		err = bpf_program__set_autoload(bpf->progs.uring_submit, true);
-	if (!err && chosen->uring)
-		err = bpf_program__set_autoload(bpf->progs.uring_complete, true);
-	if (!err && event_list_count(events, DUET_PROGRAM_HOLDERS))
-		err = bpf_map__set_max_entries(bpf->maps.lock_waiters, DUET_MAX_JVMS);
-	if (options->asked->wakers)
-		chosen->waking = probe_has_preempt_count() ? bpf->progs.wakeup_waking : bpf->progs.wakeup_waking_plain;
-	return err ? err : choose_offcpu(chosen, event_list_count(events, DUET_PROGRAM_OFFCPU));
+	return err;
 }
 
 /*
@@ -419,29 +285,25 @@ static struct duet_bpf *open_with_types(bool asks_kernel, int *ret_types)
 	return open_object(asks_kernel, -1);
 }
 
-static int load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
-		const struct returns *returns, bool use_cookie, bool asks_kernel)
+static int load(struct programs *programs, const struct collector_options *options, bool use_cookie, bool asks_kernel)
 {
-	struct programs loaded = {.returns = *returns, .uses_cookie = use_cookie};
 	int types, err;
 
-	loaded.bpf = open_with_types(asks_kernel, &types);
-	err = loaded.bpf ? 0 : -errno;
+	programs->uses_cookie = use_cookie;
+	programs->bpf = open_with_types(asks_kernel, &types);
+	err = programs->bpf ? 0 : -errno;
 	if (err < 0)
 		goto out;
-	configure(&loaded.bpf->rodata->duet_config, options, sites, &loaded.returns);
-	configure_uring(&loaded.bpf->rodata->duet_config, options->events, &loaded.uring);
-	err = choose(&loaded, options);
+	configure(&programs->bpf->rodata->duet_config, options);
+	err = choose(programs, options);
 	if (err == 0 && !asks_kernel)
-		err = bpf_map__set_autocreate(loaded.bpf->maps.unwind_files, false);
+		err = bpf_map__set_autocreate(programs->bpf->maps.unwind_files, false);
 	if (err == 0)
-		err = size_maps(&loaded, options);
+		err = size_maps(programs, options);
 	if (err == 0)
-		err = duet_bpf__load(loaded.bpf);
+		err = duet_bpf__load(programs->bpf);
 	if (err < 0)
-		duet_bpf__destroy(loaded.bpf);
-	else
-		*ret = loaded;
+		programs_unload(programs);
 out:
 	if (types >= 0)
 		close(types);
@@ -449,20 +311,20 @@ out:
 }
 
 /* A kernel that has these functions may still refuse them to this kind of program. */
-int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
-		  const struct returns *returns)
+int programs_load(struct programs *programs, const struct collector_options *options)
 {
 	bool use_cookie = !options->asked->interval_pairing && probe_has_signal_cookie();
 	bool asks_kernel = !options->asked->interval_pairing && probe_has_find_vma();
 
-	if ((use_cookie || asks_kernel) && load(ret, options, sites, returns, use_cookie, asks_kernel) == 0)
+	if ((use_cookie || asks_kernel) && load(programs, options, use_cookie, asks_kernel) == 0)
 		return 0;
-	return load(ret, options, sites, returns, false, false);
+	return load(programs, options, false, false);
 }
 
 void programs_unload(struct programs *programs)
 {
 	duet_bpf__destroy(programs->bpf);
+	programs->bpf = NULL;
 }
 
 uint64_t programs_perf_period(const struct event_spec *spec)

@@ -8,31 +8,23 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "collect/kernel/returns.h"
+#include "collect/family.h"
 #include "duet_config.h"
 
-struct bpf_program;
-struct collector_options;
-struct duet_bpf;
-struct event_list;
-struct event_sites;
 struct event_spec;
 
 struct programs {
 	struct duet_bpf *bpf; /* NULL before the load */
-	struct bpf_program *of[DUET_PROGRAM_MAX];
-	struct bpf_program *waking; /* who ends sleeps; NULL if nobody asks */
-	struct returns returns; /* of sleeps */
-	const char *uring; /* the tracepoint where requests of io_uring are submitted; NULL if they are not sampled */
+	struct bpf_program *of[DUET_PROGRAM_MAX]; /* NULL: it is not loaded, though an event has it */
 	bool uses_cookie;
+	struct family families[FAMILIES]; /* by index in bpf_families */
 };
 
 /*
- * Loads the programs, with signal cookies if the kernel has them. `sites` has an entry for each event. Sleeps, if there
- * are any, are sampled at `returns`. Returns 0, or -errno and leaves *ret unchanged.
+ * Loads the programs, with signal cookies if the kernel has them. The families are open, and have checked the events.
+ * Returns 0 or -errno.
  */
-int programs_load(struct programs *ret, const struct collector_options *options, const struct event_sites *sites,
-		  const struct returns *returns);
+int programs_load(struct programs *programs, const struct collector_options *options);
 void programs_unload(struct programs *programs);
 
 /* The processes that are sampled, if not all are: those of the options, and with follow_forks their children. */
@@ -40,9 +32,6 @@ int programs_add_targets(const struct programs *programs, const struct collector
 bool programs_have_target(const struct programs *programs, pid_t pid, uint64_t start_ticks);
 /* Returns the number of those that have not ended, and the first `most` of them. */
 size_t programs_targets(const struct programs *programs, pid_t *ret_pids, size_t most);
-
-/* Returns true if a program samples several events, so that it needs to know which one ticked. */
-bool programs_use_index(const struct event_list *events);
 
 /*
  * Returns the period of the perf event. Clocks and the CPU's counters tick once per interval. Other events tick each

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/tlab_probes.h"
+/*
+ * Heap buffers: probes of two functions of libjvm.so in each JVM whose allocations BPF samples. JVMs come and go while
+ * the recording runs.
+ */
+#include "collect/family.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,15 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/vec.h"
+#include "collect/collector.h"
 #include "collect/kernel/pmu.h"
 #include "collect/kernel/probe.h"
 #include "collect/perf_events.h"
-#include "duet_config.h"
+#include "collect/programs.h"
 #include "proc/maps.h"
+#include "proc/process.h"
 #include "sym/debug_file.h"
 #include "sym/elf_places.h"
 #include "sym/target_file.h"
 
+#include "duet.skel.h"
+
+#define TLAB_THREADS (16u << 10) /* threads that allocate, a row takes 130 bytes */
 #define NAME_BYTES 128 /* longer than the names below */
 #define FUNCTIONS 2
 
@@ -27,6 +38,13 @@ struct tlab_probe {
 	struct event_perf perf[FUNCTIONS];
 	uint64_t cookies[FUNCTIONS];
 	struct perf_events events;
+};
+
+struct tlab {
+	struct vec(struct tlab_probe *) probes;
+	bool is_wanted; /* collector_options.probes_tlabs */
+	bool has_started;
+	bool has_given_up; /* the kernel has not set a probe in time: no other is tried, as each would be waited for */
 };
 
 /* ---- the functions ---- */
@@ -163,16 +181,16 @@ static int start(struct tlab_probe *probe, const struct bpf_program *program)
 	return perf_events_start_each(&probe->events, program, probe->cookies);
 }
 
-static int set(struct tlab_probes *probes, struct tlab_probe *probe, const struct process *process, struct buf *why)
+static int set(struct tlab *tlab, struct tlab_probe *probe, const struct process *process, struct buf *why)
 {
 	int err;
 
-	if (probes->has_given_up)
+	if (tlab->has_given_up)
 		err = -ETIMEDOUT;
 	else
 		err = perf_events_open_probes(&probe->events, probe->perf, FUNCTIONS, &process->pid, 1,
 					      probe->file.path_fd);
-	probes->has_given_up |= err == -ETIMEDOUT;
+	tlab->has_given_up |= err == -ETIMEDOUT;
 	if (err == -ETIMEDOUT)
 		buf_add_str(why, "the kernel did not set a probe in time: a process that maps libjvm.so holds it up");
 	else if (err)
@@ -180,21 +198,13 @@ static int set(struct tlab_probes *probes, struct tlab_probe *probe, const struc
 	return err;
 }
 
-int tlab_probes_add(struct tlab_probes *probes, const struct process *process, const struct bpf_program *program,
-		    struct buf *why)
+/* Sets the probes in a process. Once the recording has started, they sample at once. */
+static int add(struct family *family, const struct process *process, struct buf *why)
 {
-	struct tlab_probe *probe;
-	int err;
+	struct tlab *tlab = family->state;
+	struct tlab_probe *probe = calloc(1, sizeof(*probe));
+	int err = probe ? vec_reserve(&tlab->probes, tlab->probes.len + 1) : -ENOMEM;
 
-	for (size_t i = 0; i < probes->list.len; i++)
-		if (probes->list.items[i]->pid == process->pid)
-			return 0;
-	if (!probe_has_attach_cookie()) {
-		buf_add_str(why, "only probes can sample them, and these need Linux 5.15");
-		return -ENOTSUP;
-	}
-	probe = calloc(1, sizeof(*probe));
-	err = probe ? vec_reserve(&probes->list, probes->list.len + 1) : -ENOMEM;
 	if (err) {
 		free(probe);
 		buf_add_str(why, "out of memory");
@@ -203,48 +213,96 @@ int tlab_probes_add(struct tlab_probes *probes, const struct process *process, c
 	probe->pid = process->pid;
 	err = find_places(probe, process, why);
 	if (!err)
-		err = set(probes, probe, process, why);
-	if (!err && probes->has_started) {
-		err = start(probe, program);
+		err = set(tlab, probe, process, why);
+	if (!err && tlab->has_started) {
+		err = start(probe, family->programs->of[DUET_PROGRAM_TLAB]);
 		if (err)
 			buf_printf(why, "the kernel refuses probes in its libjvm.so: %s", strerror(-err));
 	}
 	if (err)
 		free_probe(probe);
 	else
-		probes->list.items[probes->list.len++] = probe;
+		tlab->probes.items[tlab->probes.len++] = probe;
 	return err;
 }
 
-void tlab_probes_drop(struct tlab_probes *probes, pid_t pid)
+int collector_probe_tlabs(struct collector *collector, const struct process *process, struct buf *why)
 {
-	for (size_t i = 0; i < probes->list.len; i++) {
-		if (probes->list.items[i]->pid != pid)
+	struct family *family = collector_family(collector, FAMILY_tlab);
+	const struct tlab *tlab = family->state;
+
+	for (size_t i = 0; i < tlab->probes.len; i++)
+		if (tlab->probes.items[i]->pid == process->pid)
+			return 0;
+	if (tlab->is_wanted)
+		return add(family, process, why);
+	buf_add_str(why, probe_has_attach_cookie()
+				 ? "it was another program when the recording began: give --tlab"
+				 : "only probes can sample them, and these need Linux 5.15");
+	return -ENOTSUP;
+}
+
+static void tlab_drop(struct family *family, pid_t pid)
+{
+	struct tlab *tlab = family->state;
+
+	for (size_t i = 0; i < tlab->probes.len; i++) {
+		if (tlab->probes.items[i]->pid != pid)
 			continue;
-		free_probe(probes->list.items[i]);
-		probes->list.items[i] = probes->list.items[--probes->list.len];
+		free_probe(tlab->probes.items[i]);
+		tlab->probes.items[i] = tlab->probes.items[--tlab->probes.len];
 		return;
 	}
 }
 
 /* ---- all processes ---- */
 
-int tlab_probes_start(struct tlab_probes *probes, const struct bpf_program *program)
+static int tlab_prepare(struct family *family, const struct collector_options *options)
 {
+	struct programs *programs = family->programs;
+	struct tlab *tlab = family->state;
+
+	tlab->is_wanted = options->probes_tlabs && probe_has_attach_cookie();
+	if (tlab->is_wanted)
+		return bpf_map__set_max_entries(programs->bpf->maps.tlab_threads, TLAB_THREADS);
+	programs->of[DUET_PROGRAM_TLAB] = NULL;
+	return 0;
+}
+
+/* Threads that are younger than the recording are known from their first byte on. */
+static int tlab_attach(struct family *family)
+{
+	struct duet_bpf *bpf = family->programs->bpf;
+	struct tlab *tlab = family->state;
 	int err = 0;
 
-	probes->has_started = true;
-	for (size_t i = 0; !err && i < probes->list.len; i++) {
-		err = start(probes->list.items[i], program);
+	if (!bpf->bss->duet_started_ns)
+		bpf->bss->duet_started_ns = clock_monotonic_ns();
+	tlab->has_started = true;
+	for (size_t i = 0; !err && i < tlab->probes.len; i++) {
+		err = start(tlab->probes.items[i], family->programs->of[DUET_PROGRAM_TLAB]);
 		if (err == -ESRCH) /* the process has ended */
 			err = 0;
 	}
 	return err;
 }
 
-void tlab_probes_release(struct tlab_probes *probes)
+/* Removes all probes. */
+static void tlab_detach(struct family *family)
 {
-	for (size_t i = 0; i < probes->list.len; i++)
-		free_probe(probes->list.items[i]);
-	vec_release(&probes->list);
+	struct tlab *tlab = family->state;
+
+	for (size_t i = 0; i < tlab->probes.len; i++)
+		free_probe(tlab->probes.items[i]);
+	vec_release(&tlab->probes);
 }
+
+const struct bpf_family family_tlab = {
+	.programs = FAMILY_PROGRAM(TLAB),
+	.state_bytes = sizeof(struct tlab),
+	.maps = {{FAMILY_MAP(tlab_threads), 0, 1}},
+	.prepare = tlab_prepare,
+	.attach = tlab_attach,
+	.drop = tlab_drop,
+	.detach = tlab_detach,
+};

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/event_sites.h"
+/*
+ * What perf counts or runs programs for: clocks, counters, breakpoints, tracepoints and probes. Their places are looked
+ * up on this host and in the processes to sample.
+ */
+#include "collect/family.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,18 +14,45 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
+#include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "base/vec.h"
 #include "collect/collector.h"
 #include "collect/kernel/pmu.h"
+#include "collect/kernel/probe.h"
+#include "collect/kernel/tracefs.h"
+#include "collect/perf_events.h"
 #include "collect/programs.h"
 #include "event/options.h"
 #include "sym/debug_file.h"
 #include "sym/elf_places.h"
+#include "sym/target_file.h"
+
+#include "duet.skel.h"
 
 /* most probes that are opened for single processes; above, one is opened for all processes */
 #define PROBES_BY_PROCESS 64
 #define PROBE_COUNTER_SHIFT 32 /* in attr.config: offset of the variable that the kernel increments, Linux 4.20 */
 #define KALLSYMS_LINE 1024
 #define INSTEAD ": -e cpu needs no counter"
+
+/* The perf events to open for an event. */
+struct event_sites {
+	struct vec(struct event_perf) list; /* a static probe can have several places */
+	struct tracefs_field field; /* of a tracepoint: the field that is the weight of a hit; bytes is 0 without one */
+	bool no_kernel_stack;
+	struct target_file file; /* file of a probe; it must stay open until the probe is opened */
+	bool has_file;
+	char path[32]; /* of that descriptor */
+	char *place; /* its path in its process's root, beside which its debug file may lie; NULL without one */
+};
+
+/* By index in the list of events; empty if the event is of another family. */
+struct ticks {
+	struct event_sites sites[DUET_MAX_EVENTS];
+	struct perf_events perf[DUET_MAX_EVENTS];
+};
 
 /* ---- files of probes ---- */
 
@@ -383,8 +414,8 @@ static int find_breakpoint(struct event_sites *ret, const struct event *event, c
 
 /* ---- all sources ---- */
 
-int event_sites_find(struct event_sites *ret, const struct event *event, const struct collector_options *options,
-		     struct buf *why)
+static int find(struct event_sites *ret, const struct event *event, const struct collector_options *options,
+		struct buf *why)
 {
 	struct event_perf perf = event->perf;
 
@@ -406,7 +437,7 @@ int event_sites_find(struct event_sites *ret, const struct event *event, const s
 	}
 }
 
-void event_sites_release(struct event_sites *sites)
+static void release(struct event_sites *sites)
 {
 	if (sites->has_file)
 		target_file_release(&sites->file);
@@ -420,7 +451,7 @@ static const struct event_perf *tracepoint(const struct event_sites *sites)
 	return sites->list.len && sites->list.items[0].type == PERF_TYPE_TRACEPOINT ? &sites->list.items[0] : NULL;
 }
 
-bool event_sites_same(const struct event_sites *a, const struct event_sites *b)
+static bool is_same(const struct event_sites *a, const struct event_sites *b)
 {
 	return tracepoint(a) && tracepoint(b) && tracepoint(a)->config == tracepoint(b)->config;
 }
@@ -490,7 +521,7 @@ static int open_probes(const struct event_sites *sites, struct perf_events *ret,
 				       sites->file.path_fd);
 }
 
-int event_sites_open(const struct event_sites *sites, const struct event_spec *spec,
+static int open_sites(const struct event_sites *sites, const struct event_spec *spec,
 		     const struct collector_options *options, struct perf_events *ret, struct buf *why)
 {
 	const struct event *event = spec->event;
@@ -513,3 +544,154 @@ int event_sites_open(const struct event_sites *sites, const struct event_spec *s
 	}
 	return 0;
 }
+
+/* ---- the family ---- */
+
+/* Returns true if a program samples several events, so that it needs to know which one ticked. */
+static bool uses_index(const struct event_list *events)
+{
+	return event_list_count(events, DUET_PROGRAM_PERF) > 1 || event_list_count(events, DUET_PROGRAM_PROBE) > 1 ||
+	       event_list_count(events, DUET_PROGRAM_TRACEPOINT) > 1;
+}
+
+/* Without the rights that BPF needs, a place cannot be looked up, and would look as if it did not exist. */
+static int check_rights(const struct event_list *events, struct buf *why)
+{
+	for (size_t i = 0; i < events->len; i++)
+		if (events->items[i].event->place.source != EVENT_COMPLETE)
+			return probe_explain(why) ? -EPERM : 0;
+	return 0;
+}
+
+/* Refuses a tracepoint that is listed twice: the kernel runs a program once at each. */
+static int check_twice(const struct family *family, size_t index, struct buf *why)
+{
+	const struct ticks *ticks = family->state;
+
+	for (size_t i = 0; i < index; i++)
+		if (is_same(&ticks->sites[i], &ticks->sites[index])) {
+			buf_printf(why, "%s and %s are one tracepoint: give one of them",
+				   family->events->items[i].event->name, family->events->items[index].event->name);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int ticks_check(struct family *family, const struct collector_options *options, struct buf *why)
+{
+	struct ticks *ticks = family->state;
+	int err;
+
+	if (uses_index(family->events) && !probe_has_attach_cookie()) {
+		buf_add_str(why, "several events of this kind in one recording need Linux 5.15: give one of them");
+		return -ENOTSUP;
+	}
+	err = check_rights(family->events, why);
+	for (size_t i = 0; !err && i < family->events->len; i++) {
+		err = find(&ticks->sites[i], family->events->items[i].event, options, why);
+		if (!err)
+			err = check_twice(family, i, why);
+	}
+	return err;
+}
+
+static int ticks_prepare(struct family *family, const struct collector_options *options)
+{
+	const struct event_list *events = family->events;
+	const struct ticks *ticks = family->state;
+	struct duet_bpf *bpf = family->programs->bpf;
+	struct duet_config *config = &bpf->rodata->duet_config;
+	int err = 0;
+
+	(void)options;
+	if (family->programs->uses_cookie)
+		family->programs->of[DUET_PROGRAM_PERF] = bpf->progs.perf_cookie;
+	config->uses_index = uses_index(events);
+	for (size_t i = 0; i < events->len; i++) {
+		config->events[i].field_offset = (uint16_t)ticks->sites[i].field.offset;
+		config->events[i].field_bytes = (uint8_t)ticks->sites[i].field.bytes;
+		config->events[i].field_is_signed = ticks->sites[i].field.is_signed;
+		config->events[i].no_kernel_stack = ticks->sites[i].no_kernel_stack;
+	}
+	/* A perf event interrupts only programs of other kinds, so a second level is needed for those only. */
+	if (event_list_count(events, DUET_PROGRAM_PERF) + event_list_count(events, DUET_PROGRAM_NONE) == events->len) {
+		err = bpf_map__set_max_entries(bpf->maps.scratch, 1);
+		if (!err)
+			err = bpf_map__set_max_entries(bpf->maps.unwind_known, 1);
+	}
+	return err;
+}
+
+static int ticks_open(struct family *family, const struct collector_options *options, struct buf *why)
+{
+	struct ticks *ticks = family->state;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < family->events->len; i++)
+		err = open_sites(&ticks->sites[i], &family->events->items[i], options, &ticks->perf[i], why);
+	return err;
+}
+
+static const struct bpf_program *program_of(const struct family *family, size_t event)
+{
+	return family->programs->of[family->events->items[event].event->program];
+}
+
+static uint64_t index_of(const struct family *family, size_t event)
+{
+	return uses_index(family->events) ? event : 0;
+}
+
+static int ticks_attach(struct family *family)
+{
+	struct ticks *ticks = family->state;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < family->events->len; i++)
+		if (ticks->perf[i].fds.len)
+			err = perf_events_start(&ticks->perf[i], program_of(family, i), index_of(family, i));
+	return err;
+}
+
+/* Events of a CPU that has come online do not run there yet. */
+static void ticks_renew_cpu(struct family *family, int cpu)
+{
+	struct ticks *ticks = family->state;
+
+	for (size_t i = 0; i < family->events->len; i++) {
+		int err = perf_events_renew(&ticks->perf[i], cpu, program_of(family, i), index_of(family, i));
+
+		if (err < 0)
+			log_debug("perf event on CPU %d, which has come: %s", cpu, strerrordesc_np(-err));
+	}
+}
+
+static void ticks_detach(struct family *family)
+{
+	struct ticks *ticks = family->state;
+
+	for (size_t i = 0; i < family->events->len; i++)
+		perf_events_stop(&ticks->perf[i]);
+}
+
+static void ticks_release(struct family *family)
+{
+	struct ticks *ticks = family->state;
+
+	for (size_t i = 0; i < family->events->len; i++) {
+		perf_events_release(&ticks->perf[i]);
+		release(&ticks->sites[i]);
+	}
+}
+
+const struct bpf_family family_ticks = {
+	.programs = FAMILY_PROGRAM(PERF) | FAMILY_PROGRAM(TRACEPOINT) | FAMILY_PROGRAM(PROBE),
+	.state_bytes = sizeof(struct ticks),
+	.check = ticks_check,
+	.prepare = ticks_prepare,
+	.open = ticks_open,
+	.attach = ticks_attach,
+	.renew_cpu = ticks_renew_cpu,
+	.detach = ticks_detach,
+	.release = ticks_release,
+};
