@@ -1,32 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Programs for I/O by io_uring: from the submission of a request to its completion. Nobody knows at the submission how
- * long the request will take or what it will move, but only there is the submitter's stack. So a request is chosen
- * then, by chance, and its stack is sent to the loader. The completion has the weight: the time or the bytes divided
- * by the chance, whatever that was.
- */
+/* Programs for I/O by io_uring: from the submission of a request to its completion. */
 #include "core.bpf.h"
+#include "early.bpf.h"
 #include "resource.bpf.h"
-#include "sample.bpf.h"
 
-#define URING_CHANCES 1024 /* a request that has all of them is always sampled */
-#define URING_LEAST_CHANCE 32
 #define URING_SKIPS_SUCCESS (1 << 6) /* IOSQE_CQE_SKIP_SUCCESS, include/uapi/linux/io_uring.h */
 #define URING_MORE (1 << 1) /* IORING_CQE_F_MORE */
-
 #define URING_OPCODES 64 /* a power of 2; the newest kernel has fewer */
 
-/* What of a request is chosen: by the index of its event here. */
+/* What of a request is sampled: by the index of its event here. */
 enum uring_amount {
 	URING_TIME,
 	URING_BYTES,
 	URING_AMOUNTS
-};
-
-/* The stack of a request, which was taken when it was submitted. */
-struct uring_chosen {
-	u64 id; /* of the record with the stack; 0: it could not be taken, and the next request stands for this one */
-	u64 chance; /* of this request to be sampled, in URING_CHANCES; 0: it is not sampled */
 };
 
 /* A request that is under way. */
@@ -37,7 +23,7 @@ struct uring_request {
 	u32 tid;
 	u8 opcode;
 	bool by_kernel; /* a thread of the kernel has submitted it */
-	struct uring_chosen chosen[URING_AMOUNTS];
+	struct early_chosen early[URING_AMOUNTS]; /* what of it is chosen */
 };
 
 /* By the address of the kernel's request. The loader sets the size. */
@@ -132,55 +118,9 @@ static __always_inline u32 uring_event(enum uring_amount amount)
 	return duet_config.event_of[amount == URING_TIME ? DUET_PROGRAM_IO : DUET_PROGRAM_IO_BYTES];
 }
 
-/* Returns the chance of a request to be sampled. The better it foresees the amount, the less noise. */
-static __always_inline u64 uring_chance(enum uring_amount amount, u8 opcode)
-{
-	u64 *foreseen = uring_foreseen_of(amount, opcode), interval = sample_interval(uring_event(amount)), chance;
-
-	if (!foreseen || !*foreseen || *foreseen >= interval)
-		return URING_CHANCES;
-	chance = *foreseen * URING_CHANCES / interval;
-	return chance > URING_LEAST_CHANCE ? chance : URING_LEAST_CHANCE;
-}
-
-/* Returns the chance, if the request is chosen; else 0. */
 static __always_inline u64 uring_choose(enum uring_amount amount, u8 opcode)
 {
-	u64 chance = uring_chance(amount, opcode);
-
-	return bpf_get_prandom_u32() % URING_CHANCES < chance ? chance : 0;
-}
-
-static __noinline u64 uring_emit_stack(struct duet_scratch *room)
-{
-	u64 id = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
-
-	room->sample.role = DUET_ROLE_EARLY;
-	room->sample.waker = id;
-	room->sample.weight = 0;
-	sample_emit(room, sizeof(room->sample) + stack_bytes(room));
-	return id;
-}
-
-/*
- * Takes the stack, if the request is chosen. Its weight is unknown until completion, so pending ticks are not consumed
- * here.
- */
-static __always_inline void uring_take(void *ctx, struct uring_request *request, enum uring_amount amount)
-{
-	const struct sample_from from = {ctx, NULL, bpf_ktime_get_ns(), uring_event(amount), STACK_OF_TRACEPOINT};
-	struct duet_cost *cost = duet_cost(from.event);
-	struct duet_scratch *room;
-	u64 pending;
-
-	if (!request->chosen[amount].chance || !cost)
-		return;
-	pending = cost->pending;
-	room = sample_take(&from);
-	cost->pending = pending;
-	if (room)
-		request->chosen[amount].id = uring_emit_stack(room);
-	sample_cost(&from, room != NULL);
+	return early_choose(uring_foreseen_of(amount, opcode), uring_event(amount));
 }
 
 /* Makes the request findable by what all its completions have. */
@@ -231,10 +171,10 @@ static __noinline struct uring_request *uring_begin(struct io_kiocb *kernel)
 	if (!bpf_map_delete_elem(&uring_requests, &key))
 		duet_count(DUET_BPF_URING_UNENDED);
 	if (duet_config.uring & DUET_URING_TIME)
-		request.chosen[URING_TIME].chance = uring_choose(URING_TIME, request.opcode);
+		request.early[URING_TIME].chance = uring_choose(URING_TIME, request.opcode);
 	if (duet_config.uring & DUET_URING_BYTES && uring_moves_bytes(request.opcode))
-		request.chosen[URING_BYTES].chance = uring_choose(URING_BYTES, request.opcode);
-	if (!request.chosen[URING_TIME].chance && !request.chosen[URING_BYTES].chance)
+		request.early[URING_BYTES].chance = uring_choose(URING_BYTES, request.opcode);
+	if (!request.early[URING_TIME].chance && !request.early[URING_BYTES].chance)
 		return NULL;
 	return uring_store(kernel, &request);
 }
@@ -247,8 +187,8 @@ int uring_submit(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!request)
 		return 0;
-	uring_take(ctx, request, URING_TIME);
-	uring_take(ctx, request, URING_BYTES);
+	early_take(ctx, &request->early[URING_TIME], uring_event(URING_TIME));
+	early_take(ctx, &request->early[URING_BYTES], uring_event(URING_BYTES));
 	return 0;
 }
 
@@ -307,18 +247,6 @@ static __always_inline void uring_forget(const struct uring_completion *completi
 	bpf_map_delete_elem(&uring_requests, &completion->key);
 }
 
-/* The most that this kind of request amounted to lately. */
-static __always_inline void uring_foresee(enum uring_amount amount, u8 opcode, u64 value)
-{
-	u64 *foreseen = uring_foreseen_of(amount, opcode);
-
-	if (!foreseen)
-		return;
-	*foreseen -= *foreseen / 16;
-	if (value > *foreseen)
-		*foreseen = value;
-}
-
 /* The record of a weight, and the attribute. */
 struct uring_record {
 	struct duet_slept_record slept;
@@ -346,12 +274,7 @@ static __noinline int uring_fill(struct uring_record *record, const struct uring
 	struct io_connect *connect = (struct io_connect *)kernel;
 	struct resource_given given = {.is_first = true};
 
-	__builtin_memset(&record->slept, 0, sizeof(record->slept));
-	record->slept.head.type = DUET_RECORD_SLEPT;
-	record->slept.head.version = DUET_RECORD_VERSION;
-	record->slept.head.time_ns = bpf_ktime_get_ns();
-	record->slept.head.tgid = request->tgid;
-	record->slept.head.tid = request->tid;
+	early_fill(&record->slept, request->tgid, request->tid);
 	record->slept.is_kept = !completion->is_last;
 	if (request->opcode == URING_CONNECT) {
 		given.address = (u64)BPF_CORE_READ(connect, addr);
@@ -365,35 +288,11 @@ static __noinline int uring_fill(struct uring_record *record, const struct uring
 	return 0;
 }
 
-static __always_inline void uring_emit(struct uring_record *record, u64 id, u64 weight)
-{
-	u32 bytes = record->slept.attribute_bytes;
-
-	/* The mask is for the verifier. The asm hides the value, else the compiler would remove the mask. */
-	__asm__("" : "+r"(bytes));
-	bytes &= DUET_MAX_BPF_ATTRIBUTE_BYTES - 1;
-	bytes += sizeof(record->slept);
-	record->slept.id = id;
-	record->slept.weight = weight;
-	record->slept.head.size = bytes;
-	duet_emit(&record->slept.head, bytes, duet_wakeup_flag());
-}
-
-/* Reports a weight, with those of chosen requests that could not be reported. `record` may be NULL. */
 static __always_inline void uring_emit_weight(struct uring_record *record, const struct uring_request *request,
 					      enum uring_amount amount, u64 value)
 {
-	const struct uring_chosen *chosen = &request->chosen[amount];
-	struct duet_cost *cost = duet_cost(uring_event(amount));
-
-	uring_foresee(amount, request->opcode, value);
-	if (!chosen->chance || !cost || !value)
-		return;
-	cost->pending += value * URING_CHANCES / chosen->chance;
-	if (!record || !chosen->id)
-		return;
-	uring_emit(record, chosen->id, cost->pending);
-	cost->pending = 0;
+	early_foresee(uring_foreseen_of(amount, request->opcode), value);
+	early_emit_weight(record ? &record->slept : NULL, &request->early[amount], uring_event(amount), value);
 }
 
 static __always_inline void uring_emit_weights(struct uring_record *record, const struct uring_request *request,
