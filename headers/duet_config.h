@@ -45,7 +45,8 @@ enum duet_signals {
 	X(IO_BYTES, io_exit_bytes) \
 	X(OFFCPU, offcpu_return) \
 	X(TLAB, tlab_slow_path) \
-	X(HOLDERS, holder_waking)
+	X(HOLDERS, holder_waking) \
+	X(BLOCK, block_complete)
 
 #define DUET_PROGRAM_ENUM(name, program) DUET_PROGRAM_##name,
 enum duet_program {
@@ -147,7 +148,8 @@ struct duet_config {
 	uint8_t sleep_return; /* enum duet_return; with RSEQ, threads without rseq take their samples elsewhere */
 	uint8_t sleep_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
 	uint8_t uring; /* enum duet_uring; 0: requests of io_uring are not sampled */
-	uint8_t reserved[5];
+	uint8_t block_queue_first; /* 1: tracepoints of block requests have the queue before the request */
+	uint8_t reserved[4];
 	struct duet_event events[DUET_MAX_EVENTS];
 };
 DUET_ASSERT_SIZE(struct duet_config, 96 + DUET_MAX_EVENTS * sizeof(struct duet_event));

@@ -24,6 +24,7 @@
 	X(BPF_URING_FULL,       "requests of io_uring not sampled: too many were under way") \
 	X(BPF_URING_UNENDED,    "requests of io_uring not sampled: their completion had no room in the ring") \
 	X(BPF_URING_SILENT,     "requests of io_uring not sampled: they complete without an entry in the ring") \
+	X(BPF_BLOCK_FULL,       "requests to block devices not sampled: too many were under way") \
 	X(BPF_TARGETS_FULL,     "processes not sampled: the table of targets was full") \
 	X(BPF_SIGNAL_BUSY,      "signals refused: the CPU's irq_work slot was busy") \
 	X(BPF_SIGNAL_FAILED,    "signals refused by the kernel for another reason") \

@@ -375,6 +375,24 @@ struct io_uring_cqe {
 	u32 flags;
 };
 
+struct gendisk {
+	char disk_name[32];
+};
+
+struct request_queue {
+	struct gendisk *disk; /* Linux 5.15 */
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+};
+
+struct request___before_5_17 {
+	struct gendisk *rq_disk;
+};
+
 #pragma clang attribute pop
 
 #endif

@@ -175,6 +175,15 @@ case_events() {
 		"$(matching "$here/out.collapsed" ';main;.*(ask;){61}syscall ' | cut -d ' ' -f 1)" '>=' 500
 }
 
+# The disk is read without the cache. Each request is a sample.
+case_block() {
+	record -e block=1us -o collapsed -f "$here/out.collapsed" -- \
+		dd if=/dev/vda of=/dev/null bs=4k count=500 iflag=direct
+	expect_status 0
+	expect "requests" \
+		"$(matching "$here/out.collapsed" ';ksys_read_\[k\];.*;vda: read [0-9]+$' | cut -d ' ' -f 1)" '==' 500
+}
+
 # Records a workload that waits in known functions, with one hook for the samples of sleeps.
 record_sleeps() { # HOOK
 	rm -f "$here/gate"

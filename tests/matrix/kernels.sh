@@ -10,7 +10,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 all_rows=(5.10@bullseye:amd64 6.1@bookworm:amd64 6.12@trixie:amd64 6.18@trixie-backports:amd64 newest@sid:amd64
 	6.12@trixie:arm64)
-columns=(release check check_as_user joined_21 joined_25 ctimer fallback command targets events sleeps suspend
+columns=(release check check_as_user joined_21 joined_25 ctimer fallback command targets events block sleeps suspend
 	frames inlined_21 inlined_25 native_methods native_memory)
 packages=(bash busybox-static coreutils findutils grep libc-bin mawk perl-base procps sed util-linux)
 # Seconds of CPU time. A machine boots in 5, or 15 beside others that use the caches. There the cases of frames and of

@@ -76,7 +76,7 @@ struct bpf_family {
 };
 
 /* The table. All are attached and detached in this order. */
-#define BPF_FAMILIES(X) X(ticks) X(sleeps) X(io) X(tlab) X(holders) X(plain)
+#define BPF_FAMILIES(X) X(ticks) X(sleeps) X(io) X(tlab) X(holders) X(block) X(plain)
 #define FAMILY_ENUM(name) FAMILY_##name,
 #define FAMILY_EXTERN(name) extern const struct bpf_family family_##name;
 

@@ -132,6 +132,13 @@ const struct event *const event_table[] = {
 		.program = DUET_PROGRAM_IO_BYTES, .is_chosen = true
 	),
 	EVENT(
+		.name = "block",
+		.help = "time that block devices take for requests, from issue to completion, with device and kind",
+		INTERVAL(NS, NS_PER_MS, NS_PER_US, NS_PER_SEC),
+		.program = DUET_PROGRAM_BLOCK, .is_chosen = true,
+		.option = EVENT_INTERVAL
+	),
+	EVENT(
 		.name = "rss",
 		.help = "memory that becomes resident, by page faults of any process: what makes it grow",
 		INTERVAL(BYTES, 512 << 10, 1, UINT32_MAX),

@@ -156,11 +156,16 @@ static int64_t waker_node(struct sink *sink, const struct decision *waker)
 	return node < 0 ? -1 : node;
 }
 
-static uint64_t address_or_age(const struct duet_sample *sample)
+/* Returns what profile_sample.address holds. Sizes of objects are left out: samples of all sizes are merged. */
+static uint64_t number_of(const struct duet_sample *sample)
 {
-	uint64_t address = attribute_number(sample, DUET_ATTRIBUTE_ADDRESS);
+	uint64_t number = attribute_number(sample, DUET_ATTRIBUTE_ADDRESS);
 
-	return address ? address : attribute_number(sample, DUET_ATTRIBUTE_AGE);
+	if (!number)
+		number = attribute_number(sample, DUET_ATTRIBUTE_AGE);
+	if (!number && attribute_find(sample, DUET_ATTRIBUTE_RESOURCE))
+		number = attribute_number(sample, DUET_ATTRIBUTE_SIZE);
+	return number;
 }
 
 /* Returns 0 or -ENOMEM, or the negative `node`. */
@@ -181,7 +186,7 @@ static int add_node(struct sink *sink, const struct decision *of, uint64_t time_
 							.node = (uint32_t)node,
 							.count = count,
 							.event = sample->event,
-							.address = address_or_age(sample),
+							.address = number_of(sample),
 							.trace_high = be64toh(context[0]),
 							.trace_low = be64toh(context[1]),
 							.span = be64toh(context[2]),

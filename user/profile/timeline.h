@@ -24,7 +24,8 @@ struct profile_sample {
 	uint32_t event; /* index into profile.events */
 	/*
 	 * of memory that was taken or freed, of the lock that was waited for; of time the thread's state
-	 * (enum thread_state); of an object that is still there its age in ns; 0: none, or of several
+	 * (enum thread_state); of an object that is still there its age in ns; of a request to a device its bytes; 0:
+	 * none, or of several
 	 */
 	uint64_t address;
 	/* what the thread worked for, as W3C's Trace Context numbers it; all 0: not known, or of several */

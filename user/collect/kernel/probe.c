@@ -448,6 +448,17 @@ const char *probe_uring(bool *ret_has_entry)
 	return found;
 }
 
+/* The function of a tracepoint has one argument more. */
+unsigned probe_tracepoint_arguments(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *type = btf ? type_of_tracepoint(btf, name) : NULL;
+	unsigned count = type ? btf_vlen(type) - 1u : 0;
+
+	btf__free(btf);
+	return count;
+}
+
 bool probe_has_task_storage(void)
 {
 	return probe_kernel_version() >= 6004;

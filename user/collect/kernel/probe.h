@@ -26,6 +26,8 @@ bool probe_has_sleeps(void); /* a hook at which threads that have slept can take
  * Linux 5.19, where no tracepoint shows the request. *ret_has_entry: see DUET_URING_HAS_ENTRY.
  */
 const char *probe_uring(bool *ret_has_entry);
+/* Returns the number of a tracepoint's arguments; 0: this kernel has no such tracepoint. */
+unsigned probe_tracepoint_arguments(const char *name);
 bool probe_has_task_storage(void); /* task storage that can be allocated while the scheduler runs, 6.4 */
 /* Returns true if the kernel's BTF has a type of this name and BTF_KIND_*. */
 bool probe_has_type(const char *name, uint32_t kind);
