@@ -12,10 +12,7 @@ static __always_inline int context_read(void *to, u32 bytes, u64 from)
 
 #include "walk/context.h"
 
-/*
- * Sets the context of a sample of the current thread, whose user memory can be read. Not inline: the walk and its
- * callers need the BPF stack.
- */
+/* Sets the sample's context; user memory must be readable. Not inline: the walk and its callers need the BPF stack. */
 static __noinline int context_of(struct duet_sample *sample)
 {
 	u32 tgid = sample ? sample->head.tgid : 0;

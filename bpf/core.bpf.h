@@ -19,10 +19,7 @@
 /* Read-only after loading: the verifier knows the values and removes the branches that they disable. */
 extern const volatile struct duet_config duet_config;
 
-/*
- * One tick in `duet_every` becomes a sample, per CPU, in addition to the event's own gap. The loader changes it at run
- * time.
- */
+/* One tick in so many becomes a sample, per CPU, beyond the event's own gap. The loader changes it at run time. */
 extern volatile uint32_t duet_every;
 
 /* When the recording began, CLOCK_MONOTONIC. The loader sets it before the first sleep is seen. */
@@ -78,10 +75,7 @@ struct duet_layouts_map {
 };
 extern struct duet_layouts_map jvm_layouts SEC(".maps");
 
-/*
- * Processes to sample, used when filter_targets is set. Maps the tgid to the start time in USER_HZ ticks: a tgid alone
- * can be reused.
- */
+/* Processes to sample, with filter_targets. From tgid to the start time in USER_HZ ticks: a tgid can be reused. */
 struct duet_targets_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, DUET_MAX_TARGETS);
@@ -144,10 +138,7 @@ static __always_inline void duet_count(enum duet_bpf_counter counter)
 		__sync_fetch_and_add(value, 1);
 }
 
-/*
- * A wakeup costs an interrupt. The loader therefore reads on a timer, and is woken only when more than a quarter of the
- * ring is filled.
- */
+/* A wakeup costs an interrupt, so the loader reads by a timer, and is woken when a quarter of the ring is full. */
 static __always_inline u64 duet_wakeup_flag(void)
 {
 	u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);

@@ -91,10 +91,7 @@ static __always_inline struct duet_jvm_target *filter_jvm(u32 tgid, u64 start_ns
 	return jvm && jvm->start_ticks == duet_ticks(start_ns) ? jvm : NULL;
 }
 
-/*
- * Marks the process as known to the loader. Without a list of targets, the loader learns of a process from its first
- * sample.
- */
+/* Marks the process as known to the loader, which without a list of targets learns of it from its first sample. */
 static __always_inline void filter_mark_seen(u32 tgid)
 {
 	u8 yes = 1;

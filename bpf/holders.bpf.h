@@ -5,10 +5,7 @@
 #include "core.bpf.h"
 #include "duet_record.h"
 
-/*
- * Processes whose waits for locks have their holders. The loader inserts rows; the programs for exec and exit delete
- * them.
- */
+/* Processes whose waits have holders. The loader inserts rows; the programs for exec and exit delete them. */
 struct duet_lock_waiters_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);

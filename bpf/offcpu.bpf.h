@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The state of a thread from when it leaves its CPU until its sleep is sampled, and the code that the programs for
- * sleeps share.
- */
+/* The state of a thread from when it leaves its CPU to its sample, and what the programs for sleeps share. */
 #ifndef DUET_OFFCPU_BPF_H
 #define DUET_OFFCPU_BPF_H
 
@@ -29,10 +26,7 @@ struct offcpu_thread {
 	u64 is_runnable; /* 1: it waited for a CPU only */
 	u64 is_in_call; /* 1: it blocked in a system call; not known with DUET_RETURN_SWITCH_EXIT */
 	u64 is_due; /* 1: its sleep must be sampled before it continues; not used with DUET_RETURN_SWITCH_EXIT */
-	/*
-	 * of a sleep whose stack was taken when it began: the id of that record; else 0. The chance that it was taken
-	 * is in 256ths.
-	 */
+	/* of a sleep whose stack was taken when it began: that record's id, and the chance of being taken, in 256ths */
 	u64 early;
 	u64 early_chance;
 	/* the longest of its last sleeps of that kind, of which older ones count less; 0: there was none */
@@ -58,10 +52,7 @@ struct duet_offcpu_tids_map {
 };
 extern struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
 
-/*
- * A thread that has slept since before the recording has no offcpu_thread until it wakes. The kernel makes one of these
- * ten times as fast.
- */
+/* A thread that sleeps since before the recording has this until it wakes. The kernel makes it ten times as fast. */
 struct offcpu_parked {
 	u64 start_ns; /* of the thread: a later one may have the same tid */
 	u64 seen_switches; /* as in offcpu_thread */

@@ -79,10 +79,7 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 	bpf_core_read_str(sample->process_comm, sizeof(sample->process_comm), &leader->comm);
 }
 
-/*
- * Returns true if one tick in a number of ticks becomes a sample: the event is no clock, and its program does not
- * choose.
- */
+/* Returns true if one tick in a number becomes a sample: the event is no clock, and its program does not choose. */
 static __always_inline bool sample_is_counted(u32 event)
 {
 	return !duet_event(event)->is_clock && !duet_event(event)->is_chosen;
@@ -318,10 +315,7 @@ static __noinline u64 sample_add_pending(u32 event, u64 amount)
 	return cost->pending--; /* this run is the last tick */
 }
 
-/*
- * `pending` is what sample_add_pending() has returned: if there was no sample because of the filter, the amount is
- * nobody's.
- */
+/* `pending`: from sample_add_pending(). Without a sample because of the filter, the amount is nobody's. */
 static __noinline int sample_end_chosen(u64 began_ns, u32 event, u64 amount, u64 pending, bool made_sample)
 {
 	struct duet_cost *cost = duet_cost(event);

@@ -11,10 +11,7 @@
 #include "filter.bpf.h"
 #include "syscalls.bpf.h"
 
-/*
- * A kfunc since Linux 6.13. Weak, and called only from a program of its own: older kernels refuse to load a program
- * that contains a kfunc call.
- */
+/* A kfunc (Linux 6.13), weak, in a program of its own: older kernels load no program that calls it. */
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, u64 value) __ksym __weak;
 
 static __always_inline bool signal_is_member(const sigset_t *set, u32 signo)
@@ -59,10 +56,7 @@ static __always_inline bool signal_breaks_socket(u32 fd)
 	return BPF_CORE_READ(sock, sk_rcvtimeo) != NO_TIMEOUT || BPF_CORE_READ(sock, sk_sndtimeo) != NO_TIMEOUT;
 }
 
-/*
- * Returns true if the thread was interrupted in a system call that a signal would break, or if its registers could not
- * be read.
- */
+/* Returns true if a signal would break the thread's system call, or if its registers could not be read. */
 static __always_inline bool signal_breaks_syscall(struct task_struct *task, const struct duet_sample *sample)
 {
 	struct pt_regs *regs;

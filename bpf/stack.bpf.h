@@ -118,10 +118,7 @@ static __always_inline u32 stack_kernel(void *ctx, u64 *stack, u64 skip)
 	return depth > DUET_MAX_STACK ? DUET_MAX_STACK : depth;
 }
 
-/*
- * Keeps the kernel stack of a thread that does not run, for stack_kept(). Call with interrupts disabled: the CPU has
- * one buffer.
- */
+/* Keeps the kernel stack of a thread that does not run. Call with interrupts disabled: the CPU has one buffer. */
 static __always_inline void stack_keep(struct task_struct *task)
 {
 	u32 key = 0, tid = task->pid, depth = duet_config.kernel_stack_depth;
@@ -212,10 +209,7 @@ static __always_inline void stack_fill_user(struct duet_scratch *room)
 		unwind_java_virtual(room->level);
 }
 
-/*
- * Appends the frame ids after the addresses. Returns the size of the whole sample. The bounds are checked again for the
- * verifier.
- */
+/* Appends the frame ids. Returns the size of the whole sample. The bounds are checked again for the verifier. */
 static __always_inline u32 stack_bytes(struct duet_scratch *room)
 {
 	u32 kernel = room->sample.kernel_depth, user = room->sample.user_depth;

@@ -100,10 +100,7 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
 #include "walk/java.h"
 #include "walk/virtual.h"
 
-/*
- * The result of the lookup for a pc. It is cached for return addresses: the outer callers of a thread are the same in
- * sample after sample.
- */
+/* The row for a pc, cached for return addresses: a thread's outer callers are the same in sample after sample. */
 struct unwind_found {
 	u64 pc;
 	u64 generation; /* of the slice that gave this result */

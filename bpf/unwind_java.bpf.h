@@ -45,10 +45,7 @@ static __always_inline void unwind_java_regs_core(struct walk_java *java, struct
 	if (bpf_probe_read_kernel(copy, sizeof(*copy), regs))
 		__builtin_memset(copy, 0, sizeof(*copy));
 	unwind_java_regs(java, copy);
-	/*
-	 * Without this, the compiler merges the last loads with those from a program's context, which the verifier
-	 * rejects.
-	 */
+	/* Else the compiler merges the last loads with those from a program's context, which the verifier rejects. */
 	__asm__ volatile("" ::: "memory");
 }
 

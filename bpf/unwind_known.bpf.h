@@ -16,10 +16,7 @@
 
 #define UNWIND_KNOWN_MS 10
 
-/*
- * When a fact was last proven: the time, the number of safepoints, and the process. The lower bits suffice to notice a
- * change.
- */
+/* When a fact was last proven: process, time, number of safepoints. Lower bits suffice to notice a change. */
 struct unwind_proof {
 	u32 process; /* lower bits of its start time */
 	u32 time_ms;
@@ -221,10 +218,7 @@ static __always_inline bool unwind_known_method(struct walk_java *java, u64 meth
 	return true;
 }
 
-/*
- * Adds the method that was found to the cache. A method that could not be proven once is not tried again: each try
- * would cost a page fault.
- */
+/* Adds a found method to the cache. If it could not be proven, it is not tried again: each try is a page fault. */
 static __always_inline void unwind_know_method(const struct walk_java *java, u64 method)
 {
 	struct unwind_known *all = unwind_known_get(unwind_level(java));

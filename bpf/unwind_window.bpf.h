@@ -51,10 +51,7 @@ static __always_inline int unwind_window_read(struct unwind_window *window, u64 
 	    unwind_window_move(window, bytes, address))
 		return bpf_probe_read_user(to, bytes, (const void *)address);
 	index = (address - window->at) / sizeof(u64);
-	/*
-	 * The masks are for the verifier. The asm hides the value, else the compiler would remove the masks as
-	 * superfluous.
-	 */
+	/* The masks are for the verifier. The asm hides the value, else the compiler would remove them. */
 	__asm__("" : "+r"(index));
 #pragma unroll
 	for (u32 i = 0; i < words; i++)

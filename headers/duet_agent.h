@@ -145,10 +145,7 @@ enum duet_agent_event_kind {
 #define DUET_MAX_TARGET_BYTES 512
 
 enum duet_agent_event_flag {
-	/*
-	 * NATIVEMEM: the function that was called is the leaf, and a sample weighs the bytes of its call, not those
-	 * that it stands for.
-	 */
+	/* NATIVEMEM: the function that was called is the leaf, and a sample weighs the bytes of its own call only. */
 	DUET_AGENT_AS_CALLED = 1 << 0,
 	DUET_AGENT_WITH_AGE = 1 << 1, /* LIVE: a sample has a DUET_ATTRIBUTE_STATE, the age of the object */
 	/* ALLOC: with native frames, also where there is no Java frame, by the tables that START brings */

@@ -66,10 +66,7 @@ enum duet_program {
 #define DUET_TLAB_COOKIE(is_new, size_at, thread_at) \
 	((is_new ? DUET_TLAB_IS_NEW : 0) | (uint32_t)(size_at) | (uint32_t)(thread_at) << 4)
 
-/*
- * The hook at which a thread that has slept takes its sample, before it executes an instruction in user mode. The best
- * comes first.
- */
+/* Hooks at which a thread that has slept takes its sample, before it returns to user mode. The best comes first. */
 enum duet_return {
 	DUET_RETURN_NONE,
 	DUET_RETURN_SWITCH_EXIT, /* tracepoint sched_exit_tp, Linux 6.15: the end of each call of the scheduler */
@@ -101,10 +98,7 @@ struct duet_event {
 	uint8_t may_signal;
 	uint8_t is_chosen; /* the program chooses what to sample; a tick is one unit of the weight */
 	uint8_t shown_as; /* duet_sample.event of the samples */
-	/*
-	 * The field of a tracepoint's record that is the weight of a hit. field_bytes is 1, 2, 4 or 8; 0: each hit
-	 * weighs 1.
-	 */
+	/* The field of a tracepoint's record that is a hit's weight. field_bytes: 1, 2, 4, 8; 0: each hit weighs 1. */
 	uint16_t field_offset;
 	uint8_t field_bytes;
 	uint8_t field_is_signed; /* a negative value counts as 0 */

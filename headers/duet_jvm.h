@@ -45,10 +45,7 @@ DUET_ASSERT_SIZE(struct duet_jvm_heap, 32);
 struct duet_method_entry {
 	uint32_t begin;
 	uint32_t end;
-	/*
-	 * x86-64: the pop of the return address, which is on top of the stack up to here. arm64: the store of the
-	 * caller's sp.
-	 */
+	/* x86-64: the pop of the return address, on top of the stack until then. arm64: the store of the sender's sp */
 	uint32_t pop;
 	/*
 	 * x86-64: the pushes of the return address and of fp, then mov %rsp, %rbp; in `thrown`, the pushes of the
@@ -64,10 +61,7 @@ DUET_ASSERT_SIZE(struct duet_method_entry, 16);
  * load barriers. References of ZGC carry colours and are not followed: then there is an id without a name.
  */
 struct duet_jvm_virtual {
-	/*
-	 * vtable of plain JavaThreads, which shows whether one lies at an address; 0: virtual threads are not
-	 * identified
-	 */
+	/* vtable of plain JavaThreads, by which one is recognised; 0: virtual threads are not identified */
 	uint64_t thread_vtable;
 	uint64_t oop_base; /* for references of 4 bytes: the object lies at oop_base + (reference << oop_shift) */
 	uint16_t thread_object; /* JavaThread::_threadObj, which leads to the reference to its own java.lang.Thread */
@@ -130,10 +124,7 @@ struct duet_jvm_layout {
 	uint64_t enter_special;
 	/* address of HotSpot's counter of safepoints, raised as they begin; 0: there is none (-XX:-UsePerfData) */
 	uint64_t safepoints;
-	/*
-	 * address of HotSpot's counter of unloaded classes, raised before the memory of a class is freed; 0: it is
-	 * not found
-	 */
+	/* address of HotSpot's counter of unloaded classes, raised before the class is freed; 0: it is not found */
 	uint64_t unloads;
 	struct duet_jvm_virtual virtual_threads;
 	struct duet_jvm_allocation allocation;

@@ -74,10 +74,7 @@ enum duet_sample_flag {
 	 * frames may be missing. A sample without frames is of a thread that had no Java frames.
 	 */
 	DUET_SAMPLE_CALLED = 1 << 9,
-	/*
-	 * The weight is the time of a sleep. For `runnable` of that time the thread waited for a CPU. The stack is
-	 * where it slept.
-	 */
+	/* The weight is the time of a sleep, `runnable` the part that waited for a CPU. The stack is where it slept. */
 	DUET_SAMPLE_OFF_CPU = 1 << 10,
 	DUET_SAMPLE_IO = 1 << 11, /* the sleep was a wait for a device */
 	DUET_SAMPLE_FAULT = 1 << 12, /* the thread came into the kernel by an exception or interrupt, not by a call */
@@ -193,10 +190,7 @@ static inline uint32_t duet_method_check(uint64_t tag)
 #define DUET_ID_INTERPRETED (1u << 31)
 #define DUET_ID_ON_HEAP (1u << 30) /* not a frame, but the position of a virtual thread's frames that are on the heap */
 #define DUET_ID_NOT_FILLED (1u << 29) /* an interpreter frame that deoptimization has not filled in yet */
-/*
- * Mask of the bytecode index: a method has fewer than 65536 bytes of code (JVM specification, 4.7.3). All bits set: a
- * native method.
- */
+/* Mask of the bytecode index: code has less than 65536 bytes (JVM specification, 4.7.3). All bits: a native method. */
 #define DUET_ID_BCI 0xffff
 #define DUET_ID_CHECK_SHIFT 16
 #define DUET_ID_CHECK ((1u << DUET_METHOD_CHECK_BITS) - 1)

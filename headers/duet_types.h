@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/*
- * Fixed-width types for all three parts: BPF programs (which include vmlinux.h first), the loader and the agent (which
- * use libc).
- */
+/* Fixed-width types for all parts: BPF programs, which include vmlinux.h first; loader and agent, which use libc. */
 #ifndef DUET_TYPES_H
 #define DUET_TYPES_H
 

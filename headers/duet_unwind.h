@@ -13,10 +13,7 @@
 #include "duet_context.h"
 #include "duet_types.h"
 
-/*
- * Sizes of the arrays for a whole host. With chosen targets, BPF's maps have half of the rows and pages, and a quarter
- * of the mappings.
- */
+/* Sizes for a whole host. With chosen targets, BPF has half of the rows and pages, and a quarter of the mappings. */
 #define DUET_UNWIND_MAX_ROWS (4u << 20)	     /* 32 MB; libjvm.so has 0.18 million */
 #define DUET_UNWIND_MAX_PAGES (512u << 10)    /* 4 MB: 512 MB of code */
 #define DUET_UNWIND_MAX_MODULES 4096	     /* files */

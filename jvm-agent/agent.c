@@ -61,10 +61,7 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text, void *reserved)
 	return code == DUET_ATTACH_OK ? control_run() : code;
 }
 
-/*
- * A failure must not keep the application from starting: it runs without being profiled. Only a bad option ends the
- * JVM.
- */
+/* A failure must not keep the application from starting, without a profile. Only a bad option ends the JVM. */
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text, void *reserved)
 {
 	int code;

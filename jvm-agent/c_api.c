@@ -24,7 +24,6 @@
 #include "libc_versions.h"
 
 #define COMMAND_VARIABLE "ASPROF_COMMAND"
-#define COPY_BYTES 16384
 #define ERROR_BYTES 512
 #define CREATED_FUNCTION "JNI_GetCreatedJavaVMs"
 
@@ -100,15 +99,6 @@ JNIEXPORT const char *asprof_error_str(const char *error)
 	return error;
 }
 
-static void pass_report(int report, writer_function writer)
-{
-	char bytes[COPY_BYTES];
-	ssize_t more;
-
-	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
-		writer(bytes, (size_t)more);
-}
-
 /* Thread-local variables of the linker's would need room that libraries which are loaded late cannot have. */
 static pthread_key_t error_key;
 static bool has_error_key;
@@ -161,7 +151,7 @@ JNIEXPORT const char *asprof_execute(const char *command, writer_function writer
 	if (answer.head.code)
 		error = keep_error(answer.head.code == DUET_ANSWER_NO_FILE ? "Could not open output file" : reply);
 	else if (writer && answer.report >= 0)
-		pass_report(answer.report, writer);
+		link_pass_report(&answer, writer);
 	else if (writer && *reply)
 		writer(reply, strlen(reply));
 	link_answer_release(&answer);

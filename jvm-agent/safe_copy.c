@@ -56,10 +56,7 @@ static ssize_t copy_by_kernel(void *to, uintptr_t from, size_t bytes)
 	return syscall(SYS_process_vm_readv, own_pid(), &local, 1, remote, count, 0);
 }
 
-/*
- * The call always fails, because `how` is invalid. But the kernel reads the set first: EINVAL means that it could,
- * EFAULT that it could not.
- */
+/* Always fails, as `how` is invalid, but the kernel reads the set first: EINVAL: it could, EFAULT: it could not. */
 static bool is_readable(uintptr_t address)
 {
 	uintptr_t set = address - address % KERNEL_SIGSET_BYTES;
@@ -67,10 +64,7 @@ static bool is_readable(uintptr_t address)
 	return syscall(SYS_rt_sigprocmask, -1, set, NULL, KERNEL_SIGSET_BYTES) < 0 && errno == EINVAL;
 }
 
-/*
- * Memory that is unmapped between the check and the copy would fault; the stacks and JVM structures that are read stay
- * mapped.
- */
+/* Memory that is unmapped after the check would fault; the stacks and JVM structures that are read stay mapped. */
 static size_t copy_by_page(unsigned char *to, uintptr_t from, size_t bytes)
 {
 	size_t copied = 0;

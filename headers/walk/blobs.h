@@ -29,10 +29,7 @@
 #define walk_know_method(java, method) (void)0
 #endif
 
-/*
- * BPF defines these as separate functions, so that the verifier checks each once and not for every path that leads
- * there.
- */
+/* BPF defines these as functions, so that the verifier checks each once, and not for every path that leads there. */
 #ifndef WALK_JAVA_LEAF
 #define WALK_JAVA_BLOB java_find_blob
 #define WALK_JAVA_CALLED java_is_called

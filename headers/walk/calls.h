@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/*
- * Decides which words on the stack are return addresses into Java: by the code before the address, and by the frame
- * that follows on the stack.
- */
+/* Which words on the stack are return addresses into Java: by the code before them, and the frame that follows. */
 #ifndef DUET_WALK_CALLS_H
 #define DUET_WALK_CALLS_H
 

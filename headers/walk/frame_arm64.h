@@ -19,10 +19,7 @@
 #define DUET_ARM64_CMP_SP_X8 0xeb2863ffu
 #define DUET_ARM64_BR_X8 0xd61f0100u
 
-/*
- * Returns an instruction. The mask shows the verifier the bound. The asm hides `at`: else the compiler finds the mask
- * superfluous.
- */
+/* Returns an instruction. The mask shows the verifier the bound; the asm keeps the compiler from removing it. */
 static inline uint32_t duet_insn(const uint8_t *code, uint32_t at)
 {
 	uint32_t insn;
@@ -49,10 +46,7 @@ static inline int duet_insn_signs(uint32_t insn)
 	return duet_insn_is(insn, 0xffffff1f, 0xd503231f);
 }
 
-/*
- * Returns where this code ends, or 0 when it is other code: [mov x29, sp] [mov $n, x8] sub $n, sp. It comes after the
- * push of x29 and x30.
- */
+/* Returns where this code ends, which follows the push of x29 and x30: [mov x29, sp] [mov $n, x8] sub $n, sp; or 0. */
 static inline uint32_t duet_frame_lowered(const uint8_t *code, uint32_t at)
 {
 	for (int i = 0; i < 4; i++, at += 4) {
@@ -168,10 +162,7 @@ static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 #define DUET_FRAME_CALL_BYTES 16 /* of the longest call sequence that contains its target */
 #define DUET_FRAME_INDIRECT_BYTES 4
 
-/*
- * Returns the value that the code loads into x8, or 0 when the code is another: movz x8, #n; movk x8, #n, lsl #16; movk
- * x8, #n, lsl #32.
- */
+/* Returns what the code loads into x8, or 0: movz x8, #n; movk x8, #n, lsl #16; movk x8, #n, lsl #32. */
 static inline uint64_t duet_frame_x8_moved(const uint8_t *code)
 {
 	uint32_t low = duet_insn(code, 0), middle = duet_insn(code, 4), high = duet_insn(code, 8);
@@ -182,10 +173,7 @@ static inline uint64_t duet_frame_x8_moved(const uint8_t *code)
 	return (uint64_t)(high >> 5 & 0xffff) << 32 | (middle >> 5 & 0xffff) << 16 | (low >> 5 & 0xffff);
 }
 
-/*
- * Returns the target of the call before pc, or 0: bl; or blr x8 after adrp and add, or after three moves to x8. `code`
- * ends at pc.
- */
+/* Returns the target of the call before pc, where `code` ends: bl, or blr x8 after adrp, add or three moves; or 0. */
 static inline uint64_t duet_frame_call_target(const uint8_t *code, uint64_t pc)
 {
 	uint32_t page = duet_insn(code, 4), low = duet_insn(code, 8), call = duet_insn(code, 12);
@@ -244,10 +232,7 @@ static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, st
 	return 0;
 }
 
-/*
- * Only x86-64 needs the next three functions: how code leaves a frame, and moves words in it. On arm64 the epilogue
- * shows all of this.
- */
+/* Only x86-64 needs these: how code leaves a frame, and moves words in it. On arm64 the epilogue shows it. */
 #define DUET_FRAME_LEFT_BYTES 8
 
 static inline int duet_frame_jumps_on(const uint8_t *code)
@@ -274,10 +259,7 @@ static inline int duet_frame_is_pushed(const uint8_t *code)
 	return duet_insn(code, 0) == DUET_ARM64_MOV_FP_SP;
 }
 
-/*
- * Does a stub that begins with this code have a frame pointer by which its frame is found, also while the frame is
- * made?
- */
+/* Does a stub that begins so have a frame pointer by which its frame is found, also while it is made? */
 static inline int duet_frame_keeps_fp(const uint8_t *code)
 {
 	return duet_insn(code, 0) == DUET_ARM64_PUSH_FRAME && duet_insn(code, 4) == DUET_ARM64_MOV_FP_SP;
@@ -349,10 +331,7 @@ static inline int32_t duet_frame_freed_before(const uint8_t *code, uint32_t byte
 	return -1;
 }
 
-/*
- * Returns how many bytes are freed before the next jump, b, or 0. The code comes after a barrier's call, and frees what
- * was saved for it.
- */
+/* Returns how many bytes are freed before the next b, or 0: after a barrier's call, what was saved for it. */
 static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t bytes)
 {
 	int32_t freed = duet_frame_freed_before(code, bytes, 0xfc000000, 0x14000000);
@@ -446,10 +425,7 @@ static inline int duet_frame_find_entry(const uint8_t *code, uint32_t bytes, uin
 	return 0;
 }
 
-/*
- * x29 and x30 have the caller's values until both have been stored and x29 has been set. The caller's sp is stored
- * last.
- */
+/* x29 and x30 have the caller's values until both are stored and x29 is set. The caller's sp is stored last. */
 static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, uint64_t at)
 {
 	if (at <= push + 4ull)

@@ -158,10 +158,7 @@ static inline int64_t duet_frame_epilogue(const uint8_t *code)
 	return DUET_FRAME_BUILT;
 }
 
-/*
- * Does a call precede this return address: direct, through a register, or through memory? `code` ends at the address,
- * after `end` bytes.
- */
+/* Does a call precede this return address: direct, by register, by memory? `code` ends there, after `end` bytes. */
 static inline int duet_code_calls(const uint8_t *code, uint32_t end)
 {
 	return code[end - 5] == 0xe8 || (code[end - 2] == 0xff && (code[end - 1] & 0xf8) == 0xd0) ||
@@ -222,10 +219,7 @@ static inline uint32_t duet_frame_pop_bytes(const uint8_t *code)
 	return (code[prefix] & 0xf8) == 0x58 ? prefix + 1 : 0;
 }
 
-/*
- * Does a stub that begins with this code have a frame pointer by which its frame is found, also while the frame is
- * made?
- */
+/* Does a stub that begins so have a frame pointer by which its frame is found, also while it is made? */
 static inline int duet_frame_keeps_fp(const uint8_t *code)
 {
 	(void)code;
@@ -271,10 +265,7 @@ static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t byte
 	return freed;
 }
 
-/*
- * Only arm64 needs the next three functions: on x86-64 linkage tables have rows, and the stack shows where the return
- * address is.
- */
+/* Only arm64 needs these: linkage tables of x86-64 have rows, and its stack shows where the return address is. */
 static inline int32_t duet_frame_stub_bytes(const uint8_t *code, uint32_t bytes)
 {
 	(void)code;
@@ -377,10 +368,7 @@ static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, st
 	return 0;
 }
 
-/*
- * The return address is on top of the stack until it is popped. It is in rax while the locals are pushed. Then it is
- * pushed again.
- */
+/* The return address is on top of the stack until it is popped, in rax while locals are pushed, then pushed again. */
 static inline enum duet_frame_made duet_frame_made(uint32_t pop, uint32_t push, uint64_t at)
 {
 	if (at <= pop || at == push + 1ull)

@@ -8,10 +8,7 @@
 
 #include "walk/entered.h"
 
-/*
- * Like InstanceKlass::jmethod_id_or_null(): returns 0 when the method has no id, or when the layout's owner has no use
- * for ids.
- */
+/* Like InstanceKlass::jmethod_id_or_null(); also 0 when the layout's owner has no use for ids. */
 static inline uint64_t java_method_id(const struct walk_java *java)
 {
 	const struct duet_jvm_layout *layout = &java->layout;
@@ -67,10 +64,7 @@ static inline int java_read_const(struct walk_java *java, uint64_t method)
 	return 0;
 }
 
-/*
- * Like java_read_const(), unless the method is known already: from the last frame, where a method calls itself, or from
- * an earlier walk.
- */
+/* Like java_read_const(), unless the method is known from the last frame (recursion), or from an earlier walk. */
 static inline int java_find_method(struct walk_java *java, uint64_t method)
 {
 	if (method && method == java->method_at)
@@ -98,10 +92,7 @@ static inline int java_read_method(struct walk_java *java, uint64_t method, uint
 		return -1;
 	base = java->const_at + layout->const_bytes;
 	bytes = java->code_bytes;
-	/*
-	 * The interpreter saves the pointer when it calls something. While it runs its own instructions, a register has
-	 * it.
-	 */
+	/* The interpreter saves the pointer when it calls. While it runs its own instructions, a register has it. */
 	if (is_leaf && live - base < bytes)
 		bytecode = live;
 	else if (!bytecode)
@@ -184,10 +175,7 @@ static inline walk_result java_step_entering(struct walk_java *java, struct unwi
 	return walk_to_caller(cursor, to, sender, cursor->fp);
 }
 
-/*
- * Returned to in an entry that has no frame. The extent of its caller's frame is known only if the caller is
- * interpreted.
- */
+/* Returned to in an entry without a frame. How far its caller's frame reaches is known only of interpreted ones. */
 static inline walk_result java_step_frameless(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	walk_result end = WALK_X86 ? WALK_JAVA_RETURN(cursor, 0, 1) : DUET_WALK_NO_FRAME;
@@ -269,10 +257,7 @@ static inline int java_is_leaving(struct walk_java *java, const struct unwind_cu
 	       duet_frame_exit(java->code, &java->exit);
 }
 
-/*
- * A step from an instruction that leaves a method. fp is already the caller's, except on arm64 before the ldp that
- * loads it.
- */
+/* A step from an instruction that leaves a method. fp is the caller's, except on arm64 before the ldp that loads it. */
 static inline walk_result java_step_leaving(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	const struct duet_frame_exit *exit = &java->exit;

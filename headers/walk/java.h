@@ -250,10 +250,7 @@ static inline walk_result java_leaf_linked(struct walk_java *java, struct unwind
 	return walk_to_caller(cursor, to, cursor->sp + (uint32_t)bytes, cursor->fp);
 }
 
-/*
- * arm64: interrupted in an adapter between compiled code and the interpreter. In both directions it leaves lr as it is
- * and moves sp.
- */
+/* arm64: interrupted in an adapter between compiled code and the interpreter, which moves sp and keeps lr. */
 static inline walk_result java_adapter_linked(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t to = walk_strip(cursor->lr), sender = java_register(java, DUET_FRAME_SENDER(java->layout));
@@ -325,10 +322,7 @@ static inline walk_result java_leaf_wrapper(struct walk_java *java, struct unwin
 	return slot >= 0 ? java_return_partly(cursor, slot, frame_bytes) : WALK_JAVA_BY_FP(cursor);
 }
 
-/*
- * Interrupted in the stubs after a compiled method's own code. Each kind of stub has its own number of words on the
- * stack.
- */
+/* Interrupted in a stub after a compiled method's own code. Each kind has its own number of words on the stack. */
 static inline walk_result java_leaf_behind(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	enum duet_frame_stub has;
@@ -398,10 +392,7 @@ static inline walk_result java_leaf_of_stub(struct walk_java *java, struct unwin
 	return WALK_JAVA_ODD(java, cursor, frame_bytes);
 }
 
-/*
- * Interrupted in a blob. The caller of a method is in a code heap as well: native code calls Java only through the call
- * stub and similar stubs.
- */
+/* Interrupted in a blob. A method's caller is in a code heap too: native code calls Java by the call stub or alike. */
 static inline walk_result java_step_leaf(struct walk_java *java, struct unwind_cursor *cursor, uint64_t frame_bytes)
 {
 	walk_result end;

@@ -46,10 +46,7 @@
 
 /* ---- one turn ---- */
 
-/*
- * Index of a user frame in the record. After the DUET_LEAF_FRAMES first frames comes a ring of the last ones, which is
- * put in order at the end.
- */
+/* Index of a frame in the record. A ring of the last ones follows the DUET_LEAF_FRAMES, put in order at the end. */
 static inline uint32_t walk_place(uint32_t frame)
 {
 	return frame < DUET_LEAF_FRAMES ? frame : DUET_LEAF_FRAMES + frame % DUET_ROOT_FRAMES;
@@ -78,10 +75,7 @@ static inline walk_result walk_native_turn(WALK *walk)
 	int is_return = walk->cursor.is_return;
 	walk_result end = walk_native_step(&walk->cursor, row, code, &walk->sample.guessed_depth);
 
-	/*
-	 * A signal trampoline, below which is an interrupted pc: nothing has called it. A row for it begins at the byte
-	 * before it.
-	 */
+	/* A signal trampoline, which nothing has called: an interrupted pc is below. Its row begins a byte earlier. */
 	if (end == DUET_WALK_NONE && !walk->cursor.is_return && (!row || row->rule != DUET_CFA_SIGNAL))
 		is_return = 0;
 	/*
@@ -148,10 +142,7 @@ static inline int walk_round(WALK *walk)
 	return 0;
 }
 
-/*
- * Sends the last frames to the loader before the next ones overwrite them. If the ring has no room for the record, the
- * loader notices the gap.
- */
+/* Sends the last frames before the next overwrite them. If the ring has no room, the loader notices the gap. */
 static inline void walk_hand_over(WALK *walk)
 {
 	uint32_t kernel = walk->sample.kernel_depth;

@@ -142,10 +142,7 @@ static inline int walk_saved(const struct unwind_cursor *cursor, const struct du
 static inline walk_result walk_to_caller(struct unwind_cursor *cursor, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	pc = walk_strip(pc);
-	/*
-	 * The stack grows downwards. The frame of a function that has saved nothing yet, or has freed it all, may be
-	 * empty.
-	 */
+	/* A function that has saved nothing yet, or has freed it all, may have an empty frame. */
 	if (sp % WALK_WORD || sp < cursor->sp || (sp == cursor->sp && cursor->is_return))
 		return DUET_WALK_BAD_CFA;
 	cursor->pc = pc;
@@ -210,10 +207,7 @@ static inline walk_result walk_switched(struct unwind_cursor *cursor)
 	return walk_to_caller(cursor, frame[1], fp + sizeof(frame), frame[0]);
 }
 
-/*
- * A step by the row that is in force at the cursor's pc. Returns DUET_WALK_NO_ROW when the row does not say how to find
- * the caller.
- */
+/* A step by the row that is in force at pc. DUET_WALK_NO_ROW: the row does not say how to find the caller. */
 static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct duet_unwind_row *row)
 {
 	uint64_t fp = cursor->fp, pc, cfa;

@@ -87,10 +87,7 @@ static inline int java_forwards(const struct walk_java *java)
 	return duet_code_at(java->code, at) == 0xe9;
 }
 
-/*
- * Does the stub have no frame when it forwards? C1's stubs have one. After this call, java->code and the current blob
- * are the caller's.
- */
+/* Does the stub forward without a frame? C1's have one. Sets java->code and the current blob to the caller's. */
 static inline int java_has_none(struct walk_java *java, const struct unwind_cursor *cursor)
 {
 	uint64_t to;
@@ -140,10 +137,7 @@ static inline walk_result java_leaf_thrown(struct walk_java *java, struct unwind
 	return walk_to_caller(cursor, to, cursor->sp + (uint32_t)pushed, fp);
 }
 
-/*
- * A step by a stub's own frame pointer. The stub has pushed 0 for a return address, and fills it in from rdx a little
- * later.
- */
+/* A step by a stub's frame pointer. The stub has pushed 0 for the return address, and stores rdx there later. */
 static inline walk_result java_step_entered(struct walk_java *java, struct unwind_cursor *cursor)
 {
 	uint64_t words[2];

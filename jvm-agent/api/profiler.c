@@ -17,7 +17,6 @@
 #include "libc_versions.h"
 
 #define END_WAIT_MS 30000 /* the JVM's end waits for the file */
-#define COPY_BYTES 16384
 
 static struct {
 	pthread_mutex_t lock;
@@ -135,27 +134,9 @@ void profiler_choose(int tid, bool is_added)
 	link_answer_release(&answer);
 }
 
-static void print(int fd, const char *text, size_t bytes)
+static void print_report(const char *bytes, size_t count)
 {
-	while (bytes) {
-		ssize_t written = write(fd, text, bytes);
-
-		if (written < 0 && errno != EINTR)
-			return;
-		if (written > 0) {
-			text += written;
-			bytes -= (size_t)written;
-		}
-	}
-}
-
-static void print_report(int fd, int report)
-{
-	char bytes[COPY_BYTES];
-	ssize_t more;
-
-	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
-		print(fd, bytes, (size_t)more);
+	(void)link_write(STDOUT_FILENO, bytes, count);
 }
 
 void profiler_print_log(const struct link_answer *answer)
@@ -163,7 +144,7 @@ void profiler_print_log(const struct link_answer *answer)
 	int fd = answer->head.stream == DUET_ANSWER_STDERR ? STDERR_FILENO : STDOUT_FILENO;
 
 	if (answer->head.stream != DUET_ANSWER_NOWHERE && answer->text)
-		print(fd, answer->text, answer->head.log_bytes);
+		(void)link_write(fd, answer->text, answer->head.log_bytes);
 }
 
 /* The recorder moves an agent's answer to the log. An answer that was made here does not come from the recorder. */
@@ -173,9 +154,9 @@ static void print_reply(const struct link_answer *answer)
 
 	if (!*reply)
 		return;
-	print(STDOUT_FILENO, "[ERROR] ", 8);
-	print(STDOUT_FILENO, reply, strlen(reply));
-	print(STDOUT_FILENO, "\n", 1);
+	(void)link_write(STDOUT_FILENO, "[ERROR] ", 8);
+	(void)link_write(STDOUT_FILENO, reply, strlen(reply));
+	(void)link_write(STDOUT_FILENO, "\n", 1);
 }
 
 int profiler_execute_agent(const char *text)
@@ -186,8 +167,7 @@ int profiler_execute_agent(const char *text)
 	profiler_execute(DUET_QUESTION_AGENT, text, &answer);
 	profiler_print_log(&answer);
 	print_reply(&answer);
-	if (answer.report >= 0)
-		print_report(STDOUT_FILENO, answer.report);
+	link_pass_report(&answer, print_report);
 	code = answer.head.code == DUET_ANSWER_NO_FILE ? DUET_ANSWER_REFUSED : (int)answer.head.code;
 	link_answer_release(&answer);
 	return code;

@@ -19,6 +19,7 @@
 
 #define WAIT_MS 180000 /* a start waits for an agent, a report for many samples */
 #define WHY_MAX 256
+#define COPY_BYTES 16384
 
 static struct {
 	pthread_mutex_t lock; /* guards all members below */
@@ -230,9 +231,36 @@ void link_ask_if_started(const struct duet_question *question, int wait_ms)
 	link_answer_release(&answer);
 }
 
+bool link_write(int fd, const void *from, size_t count)
+{
+	const char *bytes = from;
+
+	while (count) {
+		ssize_t written = write(fd, bytes, count);
+
+		if (written < 0 && errno != EINTR)
+			return false;
+		if (written > 0) {
+			bytes += written;
+			count -= (size_t)written;
+		}
+	}
+	return true;
+}
+
 const char *link_reply(const struct link_answer *answer)
 {
 	return answer->text ? answer->text + answer->head.log_bytes : "";
+}
+
+void link_pass_report(const struct link_answer *answer, void (*to)(const char *bytes, size_t count))
+{
+	char bytes[COPY_BYTES];
+	ssize_t more;
+
+	for (off_t at = 0; answer->report >= 0 && (more = pread(answer->report, bytes, sizeof(bytes), at)) > 0;
+	     at += more)
+		to(bytes, (size_t)more);
 }
 
 void link_answer_release(struct link_answer *answer)

@@ -6,6 +6,7 @@
 #ifndef API_RECORDER_LINK_H
 #define API_RECORDER_LINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -40,6 +41,10 @@ void link_ask(const struct duet_question *question, const char *text, struct lin
 /* The same, but does nothing if there was never a question. Waits for at most wait_ms. */
 void link_ask_if_started(const struct duet_question *question, int wait_ms);
 const char *link_reply(const struct link_answer *answer); /* the text after the log */
+/* Writes all bytes. Returns false if that fails. */
+bool link_write(int fd, const void *bytes, size_t count);
+/* Passes the report's bytes, if there is one. */
+void link_pass_report(const struct link_answer *answer, void (*to)(const char *bytes, size_t count));
 void link_answer_release(struct link_answer *answer);
 
 #endif

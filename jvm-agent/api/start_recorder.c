@@ -104,21 +104,6 @@ static int open_beside(int which)
 	return open_trusted(folder, places[which][1]);
 }
 
-static bool write_all(int fd, const unsigned char *bytes, uint64_t count)
-{
-	while (count) {
-		ssize_t written = write(fd, bytes, count);
-
-		if (written < 0 && errno != EINTR)
-			return false;
-		if (written > 0) {
-			bytes += written;
-			count -= (uint64_t)written;
-		}
-	}
-	return true;
-}
-
 /* Returns a descriptor of the executable that the library carries, or -1. */
 static int open_carried(void)
 {
@@ -129,7 +114,7 @@ static int open_carried(void)
 	fd = (int)syscall(SYS_memfd_create, "duet", MEMFD_CLOEXEC | MEMFD_EXEC);
 	if (fd < 0)
 		fd = (int)syscall(SYS_memfd_create, "duet", MEMFD_CLOEXEC);
-	if (fd >= 0 && !write_all(fd, carried_executable, carried_executable_bytes)) {
+	if (fd >= 0 && !link_write(fd, carried_executable, carried_executable_bytes)) {
 		close(fd);
 		fd = -1;
 	}

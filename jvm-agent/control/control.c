@@ -125,10 +125,7 @@ static int begin_ticks(struct stay *stay, const struct agent_engine *engine, int
 	return engine->start ? engine->start(stay->signo, &stay->ticks, ret_why) : 0;
 }
 
-/*
- * An engine that cannot start may name another one, which ticks for a clock only. If that starts, *ret_why says why the
- * first one did not.
- */
+/* An engine that cannot start may name another one, for a clock only. *ret_why says then why the first did not. */
 static int stay_tick(struct stay *stay, int wanted, const char **ret_why)
 {
 	const struct agent_engine *engine = stay->engine;
@@ -162,10 +159,7 @@ static int stay_start(struct stay *stay, const struct duet_message_start *start,
 	return started->error;
 }
 
-/*
- * Leaks the stay when a handler or callback does not leave it. A leak is better than a JVM that writes into freed
- * memory.
- */
+/* Leaks the stay when a handler or callback does not leave it: better than a JVM that writes into freed memory. */
 static void stay_stop(struct stay *stay)
 {
 	taps_stop(clock_ns());
@@ -199,10 +193,7 @@ static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *
 		answer_code(&answers, want->key, want->id, clock_ns());
 }
 
-/*
- * Waits until the loader has made room in the ring, however long that takes. Returns false when the loader has closed
- * the socket.
- */
+/* Waits for room in the ring, however long. Returns false when the loader has closed the socket. */
 static bool await_room(struct stay *stay, int peer)
 {
 	struct pollfd fd = {.fd = peer}; /* no events: poll() then returns only when the loader has closed the socket */
@@ -228,10 +219,7 @@ static int stay_answer_all(struct stay *stay, JNIEnv *env, int peer, const struc
 	return goes_on ? DUET_MESSAGE_WANT : -EPIPE;
 }
 
-/*
- * Handles one message of the loader. Returns > 0 to go on, 0 after STOP, < 0 when the loader has closed the socket or
- * the message is malformed.
- */
+/* Handles one message. Returns > 0 to go on, 0 after STOP, < 0 if the socket is closed or the message malformed. */
 static int stay_obey(struct stay *stay, JNIEnv *env, int peer)
 {
 	union peer_message message;
@@ -454,10 +442,7 @@ static void *control_main(void *unused)
 	if (env)
 		(*jvm.vm)->DetachCurrentThread(jvm.vm);
 	settle();
-	/*
-	 * Set CONTROL_FREE before the loader learns that this stay ends. Then its next attach does not find the agent
-	 * busy.
-	 */
+	/* Free before the loader learns that this stay ends: its next attach must not find the agent busy. */
 	set_state(CONTROL_FREE);
 	end_peer(peer, stopped);
 	return NULL;
@@ -519,10 +504,7 @@ static bool try_claim(void)
 	return claimed;
 }
 
-/*
- * Returns true if a living loader holds the agent. After a loader's death the thread may still be busy with what it was
- * doing.
- */
+/* Returns true if a living loader holds the agent: after its death the thread may still be busy with its work. */
 static bool is_held(void)
 {
 	struct pollfd peer = {.fd = -1};

@@ -19,10 +19,7 @@ int control_open(const struct agent_options *options);
 /* Starts the agent's thread on the socket of control_open(). Returns an enum duet_attach_code. */
 int control_run(void);
 bool control_listens(void); /* true if a loader can come, now or when the one that is there has left */
-/*
- * Called on the thread that will run main(). Calls control_run(), then waits at most options.wait_ms for the loader's
- * START.
- */
+/* On the thread that will run main(): calls control_run(), then waits at most options.wait_ms for START. */
 void control_run_at_start(void);
 /*
  * Called when the JVM is about to go down. Gives the loader a tenth of a second to ask for what will be lost with the

@@ -4,35 +4,25 @@
  * run. The kernel checks the timer only in its own tick (4 ms with HZ=250). It sends one signal however often the timer
  * has expired, and does not report how often. So that number is computed from the process's CPU clock.
  */
-#include "engine.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <sys/time.h>
 #include <time.h>
 
+#include "engine.h"
 #include "engine/signals.h"
+#include "hotspot/clock.h"
 
 static struct {
 	uint64_t interval_ns;
 	uint64_t taken_ns; /* process CPU time that samples account for so far */
 } itimer;
 
-static uint64_t process_ns(void)
-{
-	struct timespec now = {0};
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/*
- * Counts the intervals of all threads since the last signal. Of threads that run at the same time, each is interrupted
- * in turn.
- */
+/* Counts the intervals of all threads since the last signal. Threads that run at a time are interrupted in turn. */
 static uint64_t itimer_periods(int tid, const siginfo_t *info)
 {
-	uint64_t taken_ns = __atomic_load_n(&itimer.taken_ns, __ATOMIC_RELAXED), now_ns = process_ns(), periods;
+	uint64_t taken_ns = __atomic_load_n(&itimer.taken_ns, __ATOMIC_RELAXED);
+	uint64_t now_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID), periods;
 
 	(void)tid;
 	(void)info; /* the signal does not say how often the timer expired */
@@ -70,7 +60,7 @@ static int itimer_start(int signo, const struct duet_agent_event *ticks, const c
 
 	(void)signo;
 	itimer.interval_ns = ticks->interval;
-	itimer.taken_ns = process_ns();
+	itimer.taken_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID);
 	error = ticks->interval < 1000 ? -EINVAL : itimer_set(ticks->interval);
 	if (error)
 		*ret_why = "setitimer(ITIMER_PROF) refused the interval";

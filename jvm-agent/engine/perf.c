@@ -54,20 +54,12 @@ static struct {
 	unsigned int without_ring; /* threads without a ring, since the last scan */
 } perf;
 
-static uint64_t cpu_ns(int tid)
-{
-	struct timespec now = {0};
-
-	clock_gettime(clock_of_thread(tid), &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t counted(int tid, int fd)
 {
 	uint64_t count;
 
 	if (perf.is_clock)
-		return cpu_ns(tid);
+		return clock_read(clock_of_thread(tid));
 	return read(fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
 }
 

@@ -84,10 +84,7 @@ static uint64_t blocked_by(int tasks, const char *tid)
 	return line ? strtoull(line + strlen("\nSigBlk:"), NULL, 16) : 0;
 }
 
-/*
- * Removes the signals of a thread that blocks all real-time signals, as ours does: such a thread avoids signals and
- * waits for none.
- */
+/* Leaves out a thread that blocks all real-time signals, as ours does: it avoids signals and waits for none. */
 static uint64_t without_helpers(uint64_t blocked)
 {
 	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Chooses the signal that the agent uses. A real-time signal keeps its handler for good: without a handler, a late
- * signal would end the JVM.
- */
+/* Chooses the signal. A real-time signal keeps its handler for good: a late signal would end the JVM. */
 #ifndef ENGINE_SIGNALS_H
 #define ENGINE_SIGNALS_H
 

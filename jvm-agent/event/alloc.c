@@ -280,7 +280,7 @@ static bool set_sampling(void)
 		interval = JVM_INTERVAL;
 	__atomic_store_n(&sampled_interval, interval, __ATOMIC_RELAXED);
 	return interval <= INT_MAX && !(*jvm.jvmti)->SetHeapSamplingInterval(jvm.jvmti, (jint)interval) &&
-	       !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL);
+	       jvm_set_event(mode, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC);
 }
 
 /* A callback must not do this: it could make the JVM sample after the end. */

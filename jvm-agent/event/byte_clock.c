@@ -114,10 +114,7 @@ static bool count_own(const struct byte_clock *clock, struct byte_countdown *own
 	return is_due;
 }
 
-/*
- * Only the thread that ends a countdown begins the next one. Bytes that other threads count meanwhile belong to the
- * next one.
- */
+/* Only the thread that ends a countdown begins the next one, to which bytes counted meanwhile belong. */
 static bool count_shared(const struct byte_clock *clock, struct byte_countdown *shared, int64_t bytes)
 {
 	int64_t left = __atomic_sub_fetch(&shared->left, bytes, __ATOMIC_RELAXED);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Classes that are loaded, each once for each class loader that defines it. The leaf is the class, below it is the code
- * that needed it.
- */
+/* Classes, each once for each loader that defines it. The leaf is the class, below is the code that needed it. */
 #include <stdbool.h>
 
 #include "jvm/jvm.h"

@@ -70,10 +70,8 @@ static void gc_add_callbacks(jvmtiEventCallbacks *callbacks)
 
 static bool set_events(jvmtiEventMode mode)
 {
-	jvmtiEnv *jvmti = jvm.jvmti;
-
-	return !(*jvmti)->SetEventNotificationMode(jvmti, mode, JVMTI_EVENT_GARBAGE_COLLECTION_START, NULL) &&
-	       !(*jvmti)->SetEventNotificationMode(jvmti, mode, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, NULL);
+	return jvm_set_event(mode, JVMTI_EVENT_GARBAGE_COLLECTION_START) &&
+	       jvm_set_event(mode, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH);
 }
 
 bool collections_open(void)

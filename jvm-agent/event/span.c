@@ -210,10 +210,7 @@ static void bind_loaded(JNIEnv *env)
 		keep(env, class);
 }
 
-/*
- * Notifies the class, if the program has loaded it, whether spans are recorded now. Called on a thread that is attached
- * to the JVM.
- */
+/* Sets the class's state, if it is loaded, to whether spans are recorded. On a thread attached to the JVM. */
 static void recording_notify_state(void)
 {
 	JNIEnv *env = jvm_own_env();

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Events of the program's own, which it reports by the functions of asprof.h: a type, some bytes, the thread and the
- * time.
- */
+/* Events that the program reports by the functions of asprof.h: a type, some bytes, the thread and the time. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -107,10 +107,7 @@ static bool read_dynamic(struct library *library, const ElfW(Dyn) *dynamic)
 	       is_inside(library, (uintptr_t)library->strings, library->strings_bytes);
 }
 
-/*
- * Returns true for the agent itself, and for a program that is linked to a fixed address: such a program has other
- * addresses for functions.
- */
+/* Returns true for the agent, and for a program linked to a fixed address, which has other addresses of functions. */
 static bool is_left_alone(const struct dl_phdr_info *info)
 {
 	return !info->dlpi_addr || info->dlpi_addr == (uintptr_t)__ehdr_start;

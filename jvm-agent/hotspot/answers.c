@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "hotspot/jvmstructs.h"
-#include "hotspot/stub_list.h"
-#include "hotspot/vtables.h"
+#include "hotspot/stubs.h"
 #include "memory.h"
 
 /* ---- what the loader has been sent ---- */
@@ -22,10 +21,7 @@ void answers_reset(void)
 	memset(&answered, 0, sizeof(answered));
 }
 
-/*
- * Returns false when the key is already there. Another check is another method, whose names replace the first one's in
- * the loader.
- */
+/* Returns false if the key is there. Another check is another method, whose names replace the first one's. */
 static bool answered_add(const struct metadata_key *of)
 {
 	uint64_t key = of->method ^ of->check * 0xd6e8feb86659fd93ull;

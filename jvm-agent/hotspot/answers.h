@@ -34,10 +34,7 @@ struct answers {
 	bool (*freed_code)(uint32_t id, struct nmethod_record *ret);
 };
 
-/*
- * Answers a WANT for a method: writes a DUET_AGENT_METHOD record, or DUET_AGENT_GONE. Writes nothing when the JVM has
- * ended.
- */
+/* Answers a WANT for a method by a DUET_AGENT_METHOD or DUET_AGENT_GONE record; by none when the JVM has ended. */
 void answer_method(const struct answers *answers, struct metadata_key key);
 /* The same for several WANTs with the same `unloads`. */
 void answer_methods(const struct answers *answers, const struct metadata_key *keys, size_t count);
@@ -54,10 +51,7 @@ void answer_code(const struct answers *answers, uint64_t pc, uint32_t id, uint64
 bool answer_unasked(const struct answers *answers, struct metadata_key key);
 /* Writes the code heaps' address ranges, DUET_AGENT_CODE_HEAP. */
 void answer_heaps(const struct answers *answers);
-/*
- * Forgets which records were sent. Called for a new loader, which has none of them, and when the loader may have
- * dropped some.
- */
+/* Forgets which records were sent: for a new loader, and when the loader may have dropped some. */
 void answers_reset(void);
 
 #endif

@@ -7,19 +7,22 @@
 
 #define CLOCK_OF_THREAD 6 /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, include/linux/posix-timers.h */
 
-/* The clock of BPF's bpf_ktime_get_ns(). Async-signal-safe. */
-static inline uint64_t clock_ns(void)
+/* Returns 0 if the clock cannot be read. Async-signal-safe. */
+static inline uint64_t clock_read(clockid_t clock)
 {
-	struct timespec now;
+	struct timespec now = {0};
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/*
- * Returns the id of the CPU clock of a thread of this process. glibc has no function for a thread of which only the tid
- * is known.
- */
+/* The clock of BPF's bpf_ktime_get_ns(). */
+static inline uint64_t clock_ns(void)
+{
+	return clock_read(CLOCK_MONOTONIC);
+}
+
+/* Returns the id of a thread's CPU clock; glibc has no function for a thread of which only the tid is known. */
 static inline clockid_t clock_of_thread(int tid)
 {
 	return (clockid_t)((~(unsigned int)tid << 3) | CLOCK_OF_THREAD);

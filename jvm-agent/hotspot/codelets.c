@@ -42,10 +42,7 @@ static void publish_thrown(struct duet_jvm_layout *ret, uintptr_t at, const uint
 	};
 }
 
-/*
- * Method entries are adjacent codelets of the interpreter. In them the frame pointer may still be the caller's, or the
- * caller's caller's.
- */
+/* Method entries are adjacent codelets. In them the frame pointer may still be the caller's, or its caller's. */
 void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at, uint32_t bytes)
 {
 	bool is_entry = strstr(name, "method entry point") != NULL;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Lengths and targets of machine instructions: as much of a disassembler as is needed to follow the ways through
- * compiled code.
- */
+/* Lengths and targets of machine instructions, as needed to follow the ways through compiled code. */
 #ifndef HOTSPOT_INSTRUCTION_H
 #define HOTSPOT_INSTRUCTION_H
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hotspot/stubs.h"
 #include "hotspot/vmstructs.h"
-#include "hotspot/vtables.h"
 #include "memory.h"
 #include "walk/frame.h"
 
@@ -569,10 +569,7 @@ static void publish_object(struct duet_jvm_object *ret)
 	}
 }
 
-/*
- * Returns true if the blobs of this name build no frame (JDK 8 to 27). The last name is a prefix: HotSpot appends each
- * type of field.
- */
+/* Returns true if blobs of this name build no frame (JDK 8 to 27). The last is a prefix of a type of field. */
 static bool is_frameless(const char *name)
 {
 	/* flush_icache_stub; JDK 25: flush_icache_initial_stub, flush_icache_final_stub */
@@ -608,10 +605,7 @@ static void publish_name(struct duet_jvm_layout *ret, uintptr_t address, unsigne
 		ret->frameless_names[(*count)++] = address;
 }
 
-/*
- * Finds the names of the blobs. The address of its name identifies a blob's kind, because all blobs of a kind share one
- * constant.
- */
+/* Finds the names of the blobs. A name's address stands for the kind: all blobs of a kind share one constant. */
 static void publish_names(struct duet_jvm_layout *ret)
 {
 	unsigned int count = 1; /* the first place is for the vtable stubs' name */

@@ -34,10 +34,7 @@ bool jvmstructs_code_heap(unsigned int i, uintptr_t *ret_low, uintptr_t *ret_hig
 bool jvmstructs_is_code(uintptr_t pc);
 /* Returns true if pc and the `before` bytes in front of it can be read. Most of a heap's range is only reserved. */
 bool jvmstructs_is_readable_code(uintptr_t pc, size_t before);
-/*
- * Returns true if all these bytes are committed memory of one code heap, or of a code heap's segment map. They stay so:
- * neither ever shrinks.
- */
+/* Returns true if all bytes are in the committed part of one code heap, or of its segment map: it never shrinks. */
 bool jvmstructs_is_committed(uintptr_t address, size_t bytes);
 /* Finds the blob that holds pc. The calling thread must be running there: that keeps the blob alive meanwhile. */
 bool jvmstructs_find_blob(uintptr_t pc, struct code_blob *ret_blob);
@@ -47,21 +44,12 @@ bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret_blob);
 uint32_t jvmstructs_blob_id(const struct code_blob *blob);
 /* Stores the name of a code blob, which is empty when it cannot be read. */
 void jvmstructs_blob_name(const struct code_blob *blob, char *name, size_t size);
-/*
- * Returns true if a blob of this name is compiled Java. HotSpot calls those "nmethod" and "native nmethod"; stubs have
- * other names.
- */
+/* Returns true for the names of compiled Java: "nmethod" and "native nmethod". Stubs have other names. */
 bool jvmstructs_is_nmethod(const char *name);
-/*
- * Finds the first used blob at or after *cursor in heap i, and moves *cursor past it; start with *cursor 0. Returns
- * false at the end.
- */
+/* Finds the first used blob of heap i at or after *cursor, 0 at first, and moves it past. Returns false at the end. */
 bool jvmstructs_next_blob(unsigned int i, uintptr_t *cursor, struct code_blob *ret_blob);
 
-/*
- * Returns the kernel's thread id of a JavaThread (the value of java.lang.Thread.eetop), or 0. Safe to call after the
- * JavaThread was freed.
- */
+/* Returns the kernel's id of a JavaThread (java.lang.Thread.eetop), or 0. Safe after that was freed. */
 int jvmstructs_thread_id(uintptr_t java_thread);
 
 /* The same for a JavaThread that is not freed meanwhile, such as that of the caller. */
@@ -79,10 +67,7 @@ struct frame_anchor {
 	uintptr_t *fp; /* the value may be stale, unless the frame is an interpreter frame */
 };
 bool jvmstructs_anchor(uintptr_t java_thread, struct frame_anchor *ret_anchor);
-/*
- * The same for the Java frames below a call from native code to Java, whose JavaCallWrapper is given. Does not read the
- * wrapper.
- */
+/* The same for Java frames below a call from native code, by its JavaCallWrapper, which is not read. */
 bool jvmstructs_caller_anchor(uintptr_t wrapper, struct frame_anchor *ret_anchor);
 
 /* Returns the address of a static field of HotSpot's class StubRoutines; 0: unknown. */

@@ -295,10 +295,7 @@ static char *read_constant(const struct metadata_object *pool, uint32_t index)
 	return read_symbol(symbol);
 }
 
-/*
- * Returns the class signature as JVMTI gives it. HotSpot's name of a hidden class is "Name+0x…", JVMTI's is
- * "LName.0x…;".
- */
+/* Returns the class signature as JVMTI gives it. Of a hidden class, HotSpot has "Name+0x…", JVMTI "LName.0x…;". */
 static char *read_class(const struct metadata_object *holder)
 {
 	char *name = read_symbol(read_address(holder, &layout.klass_name));
@@ -337,10 +334,7 @@ void metadata_sort_lines(struct duet_line *lines, size_t count)
 	qsort(lines, count, sizeof(*lines), compare_lines);
 }
 
-/*
- * CompressedLineNumberReadStream: one byte holds the steps of both bci and line, or 0xff is followed by each of them
- * packed. 0 ends the table.
- */
+/* CompressedLineNumberReadStream: a byte with the steps of bci and line; or 0xff and both packed; 0: the end. */
 static uint32_t unpack_lines(struct unsigned5 *stream, struct duet_line *lines)
 {
 	struct duet_line line = {0, 0};

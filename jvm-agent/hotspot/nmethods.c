@@ -273,10 +273,7 @@ static uint32_t read_scope(struct debug *debug, uint32_t offset, struct duet_jav
 	return caller;
 }
 
-/*
- * Stores the frames at one pc, leaf first, after those that are already stored. Returns their number, or 0 when they
- * cannot be read.
- */
+/* Stores the frames at one pc, leaf first, after those stored already. Returns how many; 0: they cannot be read. */
 static uint32_t read_scopes(struct debug *debug, uint32_t offset)
 {
 	struct duet_java_frame *frames = debug->record->frames + debug->record->load.frame_count;
@@ -477,10 +474,7 @@ static bool read_once(struct nmethod_record *record, const struct code_blob *blo
 	return done;
 }
 
-/*
- * Reads once more what is at pc. An id is never used twice. So if the id is still the same, the compilation existed
- * while it was read.
- */
+/* Reads again what is at pc. No id is used twice: with the same id, the compilation existed while it was read. */
 static bool is_still_there(uintptr_t pc, const struct code_blob *blob, struct nmethod_record *record)
 {
 	struct code_blob again;
@@ -506,10 +500,7 @@ static enum nmethod_result find_once(uintptr_t pc, uint32_t id, size_t most_byte
 	return is_still_there(pc, &blob, record) ? NMETHOD_FOUND : NMETHOD_GONE;
 }
 
-/*
- * The memory that is read may be cached, so it is proven afterwards. The last try is for a compilation that is too
- * large to be noted.
- */
+/* Memory may be cached, so it is proven afterwards. The last try is for a compilation too large to be noted. */
 enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
 				  struct nmethod_record *ret)
 {

@@ -29,10 +29,7 @@ struct perf_entry {
 	int32_t value;
 };
 
-/*
- * Returns the address of the counter's value, if the entry has this name, else 0. Strings are read in place: only the
- * JVM writes this memory.
- */
+/* Returns where the value is if the entry has this name, else 0. Reads in place: only the JVM writes this memory. */
 static uintptr_t value_of(uintptr_t at, const struct perf_entry *entry, const char *name)
 {
 	char text[64];

@@ -26,10 +26,7 @@ struct ring_part {
  * while handlers use it, and SIGBUS would end the JVM.
  */
 bool ring_file_is_safe(int fd, uint64_t bytes);
-/*
- * Maps the loader's memfd, each lane twice in a row. The caller keeps the fd. Returns 0, or -errno and one sentence in
- * *ret_why (constant text).
- */
+/* Maps the loader's memfd, which stays the caller's, each lane twice. Returns 0, or -errno and why (constant text). */
 int ring_map(struct ring *ring, int fd, uint64_t bytes, const char **ret_why);
 void ring_unmap(struct ring *ring);
 

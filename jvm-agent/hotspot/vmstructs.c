@@ -14,10 +14,7 @@ static const struct { const char *type; uint8_t width; } widths[] = {
 	{"size_t", sizeof(size_t)},
 };
 
-/*
- * Returns the width of a field: four bytes unless the type's name says otherwise. Pointers are read as such by their
- * users.
- */
+/* Returns the width of a field: 4 bytes unless the type says otherwise. Users read pointers as such. */
 static uint8_t type_width(uintptr_t type_string)
 {
 	char type[16];

@@ -14,10 +14,7 @@ struct offset {
 	uint32_t value;
 };
 
-/*
- * A field that is wanted. A field of an object sets *offset, a static field sets *address to where it is. The other
- * pointer is NULL.
- */
+/* A wanted field. One of an object sets *offset, a static one sets *address to where it is; the other is NULL. */
 struct vmstructs_row {
 	const char *type;
 	const char *field;

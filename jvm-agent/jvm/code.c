@@ -85,10 +85,7 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 
 #define MAX_STUBS 4096 /* JDK 25 reports 1,500 */
 
-/*
- * A ring of the code that the JVM reported and that has no blob of its own. When it is full, the newest replaces the
- * oldest.
- */
+/* A ring of the code that the JVM reported and that has no blob of its own. The newest replaces the oldest. */
 static struct {
 	pthread_mutex_t lock;
 	uint64_t count; /* since the agent was loaded */

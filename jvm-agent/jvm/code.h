@@ -25,10 +25,7 @@ bool code_has_stub_events(void);
  * new layout when there is a kind of code that the last one lacked. Agent's thread only.
  */
 void code_publish_layout(struct stay *stay);
-/*
- * Finds code that was generated before the stay: stubs that have no blob of their own, and Continuation.enterSpecial.
- * Agent's thread only.
- */
+/* Finds code from before the stay: stubs without a blob of their own, Continuation.enterSpecial. Agent's thread. */
 void code_learn_existing(void);
 /*
  * Finds the newest stub that holds pc, among those that the JVM reported and that have no blob of their own, and copies
@@ -49,10 +46,7 @@ bool methods_ask_jvmti(void *context, uint64_t key, struct metadata_names *ret);
 void kept_add(struct nmethod_record *record);
 /* Copies the record with this id; the caller releases the copy. Returns false when there is none, or no memory. */
 bool kept_copy(uint32_t id, struct nmethod_record *ret);
-/*
- * The first frees the records that are too old for the loader to ask for. The second frees all records, when the loader
- * has left.
- */
+/* Frees the records that are too old for the loader to ask for; and all, when the loader has left. */
 void kept_forget_old(void);
 void kept_forget(void);
 

@@ -38,9 +38,9 @@ static const jvmtiEvent stay_events[] = {
 	JVMTI_EVENT_THREAD_START,	  JVMTI_EVENT_THREAD_END,
 };
 
-static void set_event(jvmtiEvent event, jvmtiEventMode mode)
+bool jvm_set_event(jvmtiEventMode mode, jvmtiEvent event)
 {
-	(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, event, NULL);
+	return !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, event, NULL);
 }
 
 void jvm_events_enable(void)
@@ -48,9 +48,9 @@ void jvm_events_enable(void)
 	if (!jvm.jvmti)
 		return;
 	for (size_t i = 0; i < sizeof(stay_events) / sizeof(stay_events[0]); i++)
-		set_event(stay_events[i], JVMTI_ENABLE);
+		jvm_set_event(JVMTI_ENABLE, stay_events[i]);
 	if (code_has_stub_events())
-		set_event(JVMTI_EVENT_DYNAMIC_CODE_GENERATED, JVMTI_ENABLE);
+		jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
 }
 
 void jvm_events_disable(void)
@@ -58,15 +58,12 @@ void jvm_events_disable(void)
 	if (!jvm.jvmti)
 		return;
 	for (size_t i = 0; i < sizeof(stay_events) / sizeof(stay_events[0]); i++)
-		set_event(stay_events[i], JVMTI_DISABLE);
+		jvm_set_event(JVMTI_DISABLE, stay_events[i]);
 }
 
 /* ---- opening ---- */
 
-/*
- * Returns a handle of libjvm, however the launcher loaded it. The handle is never closed: libjvm never leaves the
- * process anyway.
- */
+/* Returns a handle of libjvm, however it was loaded. Never closed: libjvm never leaves the process. */
 static void *open_libjvm(JavaVM *vm)
 {
 	Dl_info info;
@@ -114,11 +111,11 @@ static int request_capabilities(jvmtiEnv *jvmti)
  */
 static void enable_start_events(void)
 {
-	set_event(JVMTI_EVENT_VM_INIT, JVMTI_ENABLE);
-	set_event(JVMTI_EVENT_CLASS_LOAD, JVMTI_ENABLE);
-	set_event(JVMTI_EVENT_CLASS_PREPARE, JVMTI_ENABLE);
-	set_event(JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_ENABLE);
-	set_event(JVMTI_EVENT_DYNAMIC_CODE_GENERATED, JVMTI_ENABLE);
+	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT);
+	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_LOAD);
+	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_PREPARE);
+	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_COMPILED_METHOD_LOAD);
+	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
 }
 
 int jvm_open(JavaVM *vm, const jvmtiEventCallbacks *callbacks, bool at_start)
@@ -139,7 +136,7 @@ int jvm_open(JavaVM *vm, const jvmtiEventCallbacks *callbacks, bool at_start)
 	libjvm = open_libjvm(vm);
 	if (libjvm)
 		jvm.asgct = (asgct_function)(uintptr_t)dlsym(libjvm, "AsyncGetCallTrace");
-	set_event(JVMTI_EVENT_VM_DEATH, JVMTI_ENABLE);
+	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH);
 	if (at_start)
 		enable_start_events();
 	return 0;
@@ -178,52 +175,39 @@ static bool find_thread_key(uintptr_t java_thread)
 
 static uintptr_t own_java_thread(JNIEnv *env)
 {
-	jclass class = (*env)->FindClass(env, "java/lang/Thread");
 	jthread thread = NULL;
 
-	if (class)
-		jvm.eetop = (*env)->GetFieldID(env, class, "eetop", "J");
-	(*env)->ExceptionClear(env);
-	if (class)
-		jvm.thread_id = (*env)->GetFieldID(env, class, "tid", "J");
-	(*env)->ExceptionClear(env);
+	jvm.eetop = jvm_field(env, "java/lang/Thread", "eetop", "J");
+	jvm.thread_id = jvm_field(env, "java/lang/Thread", "tid", "J");
 	if (!jvm.eetop || (*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &thread) || !thread)
 		return 0;
 	return jvm_java_thread(env, thread);
 }
 
 /* An instance field's id is its offset, shifted left past two tag bits (jfieldIDWorkaround). */
-static uint16_t field_offset(JNIEnv *env, jclass class, const char *name, const char *type)
+static uint16_t field_offset(JNIEnv *env, const char *class_name, const char *name, const char *type)
 {
-	uintptr_t id = (uintptr_t)(*env)->GetFieldID(env, class, name, type);
+	uintptr_t id = (uintptr_t)jvm_field(env, class_name, name, type);
 
-	(*env)->ExceptionClear(env);
 	return id && id >> 2 < DUET_MAX_OFFSET ? (uint16_t)(id >> 2) : DUET_JVM_NO_FIELD;
 }
 
-/*
- * Finds the layout of virtual threads from this thread's name and id, and from the fields of Java objects that hold
- * them.
- */
+/* Finds the layout of virtual threads by this thread's name and id, and the fields of Java objects that hold them. */
 static void learn_virtual_threads(JNIEnv *env, uintptr_t java_thread)
 {
 	struct virtual_witness witness = {.java_thread = java_thread};
-	jclass class = (*env)->FindClass(env, "java/lang/Thread");
-	jclass string = (*env)->FindClass(env, "java/lang/String");
-	jfieldID id = class ? (*env)->GetFieldID(env, class, "tid", "J") : NULL;
 	jvmtiThreadInfo info = {0};
 	jthread thread = NULL;
 
-	(*env)->ExceptionClear(env);
-	if (!id || !string || (*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &thread) ||
+	if (!jvm.thread_id || (*jvm.jvmti)->GetCurrentThread(jvm.jvmti, &thread) ||
 	    (*jvm.jvmti)->GetThreadInfo(jvm.jvmti, thread, &info))
 		return;
-	witness.id = (uint64_t)(*env)->GetLongField(env, thread, id);
+	witness.id = (uint64_t)(*env)->GetLongField(env, thread, jvm.thread_id);
 	witness.name = info.name ? info.name : "";
-	witness.object_id = field_offset(env, class, "tid", "J");
-	witness.object_name = field_offset(env, class, "name", "Ljava/lang/String;");
-	witness.string_value = field_offset(env, string, "value", "[B");
-	witness.string_coder = field_offset(env, string, "coder", "B");
+	witness.object_id = field_offset(env, "java/lang/Thread", "tid", "J");
+	witness.object_name = field_offset(env, "java/lang/Thread", "name", "Ljava/lang/String;");
+	witness.string_value = field_offset(env, "java/lang/String", "value", "[B");
+	witness.string_coder = field_offset(env, "java/lang/String", "coder", "B");
 	virtual_threads_learn(&witness, &jvm.virtual_threads);
 	jvm_deallocate(info.name);
 }
@@ -330,6 +314,16 @@ JNIEnv *jvm_own_env(void)
 	JNIEnv *env = NULL;
 
 	return (*jvm.vm)->GetEnv(jvm.vm, (void **)&env, JNI_VERSION_1_6) ? NULL : env;
+}
+
+jfieldID jvm_field(JNIEnv *env, const char *class_name, const char *name, const char *type)
+{
+	jclass class = (*env)->FindClass(env, class_name);
+	jfieldID field = class ? (*env)->GetFieldID(env, class, name, type) : NULL;
+
+	(*env)->ExceptionClear(env);
+	(*env)->DeleteLocalRef(env, class);
+	return field;
 }
 
 char *jvm_class_signature(jclass class)

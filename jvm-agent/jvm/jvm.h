@@ -68,6 +68,9 @@ void jvm_learn(JNIEnv *env);
 void jvm_events_enable(void);
 void jvm_events_disable(void);
 
+/* Enables or disables one event in all threads. Returns false if the JVM refuses. */
+bool jvm_set_event(jvmtiEventMode mode, jvmtiEvent event);
+
 /* Creates the jmethodIDs of a class's methods. */
 void jvm_prepare_class(jclass class);
 
@@ -100,6 +103,8 @@ void jvm_expect_references(JNIEnv *env);
 uintptr_t jvm_current_thread(void);
 /* Returns the JNIEnv of the calling thread, or NULL if the thread is not attached to the JVM. */
 JNIEnv *jvm_own_env(void);
+/* Returns an instance field of a class of the platform, or NULL. */
+jfieldID jvm_field(JNIEnv *env, const char *class_name, const char *name, const char *type);
 /* Returns the signature of a class, such as "[B", which the caller frees with jvm_deallocate(); NULL: none. */
 char *jvm_class_signature(jclass class);
 /* Frees memory that JVMTI allocated; NULL is fine. */
@@ -109,10 +114,7 @@ void jvm_deallocate(void *memory);
 void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
 void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
 
-/*
- * Publishes the threads that are new or have another name since the last sweep. A rename raises no event. Agent's
- * thread only.
- */
+/* Publishes threads that are new or renamed since the last sweep: a rename raises no event. Agent's thread only. */
 void threads_sweep(struct stay *stay, JNIEnv *env);
 /* Forgets what was published: the next stay publishes all threads again. Agent's thread only. */
 void threads_forget(void);

@@ -56,10 +56,7 @@ static void write_thread(struct stay *stay, int tid, const char *name, bool ende
 	ring_write(&stay->ring, DUET_AGENT_THREAD, parts, 2, when_full);
 }
 
-/*
- * Returns the thread's name, which the caller frees with jvm_deallocate(), or NULL. Local references are freed with the
- * caller's frame.
- */
+/* Returns the thread's name, which the caller frees with jvm_deallocate(), or NULL. Needs a local frame. */
 static char *thread_name(jthread thread)
 {
 	jvmtiThreadInfo info = {0};

@@ -145,10 +145,7 @@ static void count(enum duet_agent_counter counter, uint32_t methods)
 	stay_leave();
 }
 
-/*
- * Counts methods of a class as not instrumented (or the class itself), and as intrinsic. Once only, however often it is
- * transformed.
- */
+/* Counts methods of a class (or the class) as not instrumented, and intrinsic ones; once, however often it changes. */
 static void count_once(struct class_text name, uint32_t left, uint32_t intrinsics)
 {
 	bool is_new;
@@ -236,11 +233,6 @@ void instrument_add_callbacks(jvmtiEventCallbacks *callbacks)
 {
 	callbacks->ClassFileLoadHook = on_class_file;
 	callbacks->NativeMethodBind = natives_on_bind;
-}
-
-static bool set_hook(jvmtiEventMode mode)
-{
-	return !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, NULL);
 }
 
 /* ---- classes that are loaded ---- */
@@ -511,7 +503,7 @@ int instrument_add(const struct duet_agent_event *event, enum probe_kind kind, c
 	if (add_target(env, event, kind))
 		return -EINVAL;
 	*ret_why = "the JVM refuses to show classes that are loaded";
-	if (!set_hook(JVMTI_ENABLE))
+	if (!jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK))
 		return -ENOTSUP;
 	if (kind != PROBE_CREATE || !all.has_create || !probes_has_create(env))
 		transform_loaded(env, is_to_change);
@@ -539,7 +531,7 @@ void instrument_remove(void)
 	pthread_mutex_lock(&all.lock);
 	all.count = 0;
 	pthread_mutex_unlock(&all.lock);
-	set_hook(JVMTI_DISABLE);
+	jvm_set_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK);
 	natives_remove();
 	for (int i = 0; env && i < STEPS && count_changed(); i++) {
 		if (transform_loaded(env, is_changed) >= count_changed())

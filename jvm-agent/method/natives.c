@@ -173,11 +173,6 @@ void JNICALL natives_on_bind(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jmeth
 
 /* ---- beginning and end ---- */
 
-static bool set_bind_event(jvmtiEventMode mode)
-{
-	return !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, JVMTI_EVENT_NATIVE_METHOD_BIND, NULL);
-}
-
 bool natives_open(JNIEnv *env, jclass helper)
 {
 	jmethodID never = (*env)->GetStaticMethodID(env, helper, PROBE_NEVER, "()V");
@@ -187,7 +182,7 @@ bool natives_open(JNIEnv *env, jclass helper)
 		all.method_bytes = vmstructs_type_bytes("Method");
 	if (never && !all.unbound)
 		all.unbound = read_function(never);
-	return all.unbound && set_bind_event(JVMTI_ENABLE);
+	return all.unbound && jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_NATIVE_METHOD_BIND);
 }
 
 bool natives_add(JNIEnv *env, const struct natives_method *of, int32_t id, bool is_new)
@@ -214,7 +209,7 @@ bool natives_add(JNIEnv *env, const struct natives_method *of, int32_t id, bool 
 
 void natives_remove(void)
 {
-	set_bind_event(JVMTI_DISABLE);
+	jvm_set_event(JVMTI_DISABLE, JVMTI_EVENT_NATIVE_METHOD_BIND);
 	for (size_t i = 0; i < NATIVE_CALLS; i++)
 		__atomic_store_n(&native_calls[i].id, PROBE_NONE, __ATOMIC_RELEASE);
 }

@@ -105,10 +105,7 @@ static int candidates_take(struct candidates *candidates, int index)
 	return peer;
 }
 
-/*
- * Adds a peer. When there is no room, drops the oldest: a peer that waits and sends nothing must not keep the loader
- * out.
- */
+/* Adds a peer. Without room, drops the oldest: a peer that sends nothing must not keep the loader out. */
 static void candidates_add(struct candidates *candidates, int peer)
 {
 	if (candidates->count == CANDIDATES)

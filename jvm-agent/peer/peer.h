@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The peer at the other end of the control socket: who may connect, and the messages of duet_agent.h. Nothing that the
- * peer says is trusted.
- */
+/* The peer at the control socket's other end: who may connect, and duet_agent.h's messages. Nothing is trusted. */
 #ifndef PEER_PEER_H
 #define PEER_PEER_H
 

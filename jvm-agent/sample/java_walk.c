@@ -2,6 +2,7 @@
 #include "sample/java_walk.h"
 
 #include "hotspot/jvmstructs.h"
+#include "jvm/jvm.h"
 
 #include "sigsafe.h"
 

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
-#include "jvm/jvm.h"
 #include "sample/stack.h"
 
 /*
@@ -26,6 +25,8 @@ extern const repair_function repairs[];
 
 /* Returns true if AsyncGetCallTrace would fault with these registers. Then only repaired ones may be tried. */
 bool repair_walk_would_fault(const struct regs *now);
+
+struct asgct_frame;
 
 struct java_walk {
 	uintptr_t java_thread;	    /* JavaThread of the calling thread */

@@ -165,10 +165,7 @@ static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
 	*(uintptr_t *)(return_slot - WORD) = now->fp;
 }
 
-/*
- * The return address is in lr. A stub with a frame of its own has it in its frame record too; then the caller's sp and
- * fp come from there.
- */
+/* The return address is in lr. If a stub's frame record has it too, the caller's sp and fp come from there. */
 static bool return_address(const struct regs *now, const struct stack_copy *stack, struct regs *ret_caller)
 {
 	uintptr_t fp = now->fp, caller_fp, lr;
@@ -256,10 +253,7 @@ static bool finish_frame(const struct regs *now, const struct stack_copy *stack,
 	return true;
 }
 
-/*
- * Returns true if pc is in a compiled method. In its body the return address is not near sp; only the method's own
- * frame could show where it is.
- */
+/* Returns true in a compiled method: in its body only its own frame could show where the return address is. */
 static bool is_method_body(uintptr_t pc)
 {
 	struct code_blob blob;
@@ -267,10 +261,7 @@ static bool is_method_body(uintptr_t pc)
 	return jvmstructs_find_blob(pc, &blob) && blob.entry;
 }
 
-/*
- * Returns how far the thread is into the stub that was called from `caller`; MAX_STUB_BYTES when that cannot be the
- * stub.
- */
+/* Returns how far the thread is into the stub called from `caller`; MAX_STUB_BYTES: that cannot be the stub. */
 static uintptr_t distance_from_call(const struct regs *now, const struct regs *caller)
 {
 	uintptr_t target = jvmstructs_is_readable_code(caller->pc, CALL_BYTES) ? call_target(caller->pc) : 0;
@@ -345,10 +336,7 @@ static bool pop_frames(const struct regs *now, const struct stack_copy *stack, s
 	return false;
 }
 
-/*
- * For a stub or a native leaf without a frame pointer: takes the nearest word that looks like a return address into
- * Java.
- */
+/* For a stub or native leaf without a frame pointer: takes the nearest word that looks like a return into Java. */
 static bool scan_stack(const struct regs *now, const struct stack_copy *stack, struct regs *ret_fixed)
 {
 	uintptr_t word;

@@ -198,8 +198,8 @@ static void notify_half_full(struct stay *stay)
 }
 
 /*
- * Returns NULL when there is no room. With `waits`, the thread waits up to a tenth of a second for the loader to make
- * some. After a wait in vain, no thread waits until there has been room again.
+ * Returns NULL, and counts it, when there is no room. With `waits`, the thread waits up to a tenth of a second for the
+ * loader to make some. After a wait in vain, no thread waits until there has been room again.
  */
 static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes, bool waits)
 {
@@ -208,14 +208,15 @@ static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes
 	const struct timespec step = {.tv_nsec = ROOM_STEP_NS};
 
 	notify_half_full(stay);
-	if (!waits)
-		return record;
-	for (int i = 0; !record && i < ROOM_STEPS && !__atomic_load_n(&stay->has_no_room, __ATOMIC_RELAXED); i++) {
+	for (int i = 0; waits && !record && i < ROOM_STEPS && !__atomic_load_n(&stay->has_no_room, __ATOMIC_RELAXED);
+	     i++) {
 		nanosleep(&step, NULL);
 		record = duet_ring_reserve(lane, bytes);
 	}
-	if (stay->has_no_room != !record)
+	if (waits && stay->has_no_room != !record)
 		__atomic_store_n(&stay->has_no_room, !record, __ATOMIC_RELAXED);
+	if (!record)
+		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
 	return record;
 }
 
@@ -224,10 +225,8 @@ static void write_walk(struct stay *stay, struct agent_walk *walk, bool waits)
 	uint32_t bytes = (uint32_t)walk_bytes(walk);
 	struct duet_ring_record *record = reserve_sample(stay, bytes, waits);
 
-	if (!record) {
-		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
+	if (!record)
 		return;
-	}
 	walk->sample.head.size = bytes;
 	walk_write(walk, (unsigned char *)(record + 1));
 	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
@@ -506,10 +505,8 @@ void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint
 	struct duet_ring_record *record = reserve_sample(stay, bytes, from->waits);
 	struct duet_sample *sample = (struct duet_sample *)(record + 1);
 
-	if (!record) {
-		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
+	if (!record)
 		return;
-	}
 	begin_sample(stay, sample, &java);
 	sample->head.size = bytes;
 	sample->event = from->event;
@@ -612,10 +609,8 @@ static void write_kept(struct stay *stay, enum duet_agent_record_type type, cons
 {
 	struct duet_ring_record *record = reserve_sample(stay, bytes, waits);
 
-	if (!record) {
-		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
+	if (!record)
 		return;
-	}
 	memcpy(record + 1, from, bytes);
 	duet_ring_commit(record, type, bytes);
 }

@@ -33,10 +33,7 @@ static bool move_window(struct agent_walk *walk, uintptr_t address)
 	return stack_copy(walk->stack, address - sp < WINDOW_BELOW ? sp : address - WINDOW_BELOW, WINDOW_BYTES);
 }
 
-/*
- * Returns the cached line that holds the address, or NULL. Reads whole lines, because a system call costs the same for
- * a line as for a word.
- */
+/* Returns the cached line that holds the address, or NULL. A whole line costs one system call, as a word does. */
 static const unsigned char *find_line(struct agent_walk *walk, uintptr_t address)
 {
 	uintptr_t start = address - address % WALK_LINE_BYTES;
@@ -214,10 +211,7 @@ static walk_result code_turn(struct agent_walk *walk);
 
 /* ---- native code between Java frames ---- */
 
-/*
- * Sets *ret_at to the frame where a thread left Java. Returns false when the anchor cannot be read; *ret_at is then all
- * 0.
- */
+/* Sets *ret_at to the frame where a thread left Java. Returns false, and all 0, when the anchor cannot be read. */
 static bool read_anchor(struct agent_walk *walk, const struct frame_anchor *anchor, struct regs *ret_at)
 {
 	struct regs at = {0};
@@ -253,10 +247,7 @@ static void go_to(struct agent_walk *walk, const struct regs *at)
 	walk->cursor = (struct unwind_cursor){.pc = at->pc, .sp = at->sp, .fp = at->fp, .is_return = 1, .memory = walk};
 }
 
-/*
- * Steps over the native code that called Java: from the call stub with this frame pointer to the Java frame that called
- * the native code.
- */
+/* Steps over native code that called Java: from the call stub with this fp to the Java frame that called it. */
 static walk_result skip_native(struct agent_walk *walk, uint64_t fp)
 {
 	struct frame_anchor anchor;
@@ -339,10 +330,7 @@ void walk_thread(struct agent_walk *walk, struct stay *stay, struct stack_copy *
 	walk_on(walk);
 }
 
-/*
- * Steps over the stub through which a compiled method called the JVM. Returns why the walk ends, if that cannot be
- * done.
- */
+/* Steps over the stub by which a compiled method called the JVM. Returns why the walk ends if it cannot. */
 static walk_result leave_stub(struct agent_walk *walk)
 {
 	uint64_t pc = walk->cursor.pc;

@@ -61,10 +61,7 @@ struct agent_walk {
 	bool has_safepoints; /* … not read yet */
 	uintptr_t line_at[WALK_LINES]; /* 0: the line is empty */
 	unsigned char lines[WALK_LINES][WALK_LINE_BYTES];
-	/*
-	 * set by the caller: longest time for a deep stack; half of a clock's interval, so that the thread keeps the
-	 * other half
-	 */
+	/* set by the caller: longest time for a deep stack; half of a clock's interval: the thread keeps the rest */
 	uint64_t most_ns;
 	bool is_kept; /* set by the caller: the sample is written later or never, so no part of it may be written yet */
 	uint32_t calls_left; /* system calls that the walk may still make */
@@ -105,10 +102,7 @@ void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack
 /* After walk_caller() for another thread: returns true if that thread is still where the walk began. */
 bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread);
 
-/*
- * Returns the size of walk->sample with all that follows it (kernel frames, user frames, ids, attributes), which is
- * what walk_write() writes.
- */
+/* The size of walk->sample with frames, ids and attributes, which walk_write() writes. */
 size_t walk_bytes(const struct agent_walk *walk);
 void walk_write(const struct agent_walk *walk, unsigned char *to);
 

@@ -61,11 +61,9 @@ static uint32_t monitor_owner(void)
 
 static bool set_events(const struct monitor_waits *waits, jvmtiEventMode mode)
 {
-	jvmtiError begin, end;
+	bool begin = jvm_set_event(mode, waits->begin), end = jvm_set_event(mode, waits->end);
 
-	begin = (*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, waits->begin, NULL);
-	end = (*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, waits->end, NULL);
-	return !begin && !end;
+	return begin && end;
 }
 
 int monitors_start(const struct monitor_waits *waits, const struct duet_agent_event *event)

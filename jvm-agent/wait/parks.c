@@ -213,8 +213,7 @@ static void set_event(const jvmtiExtensionEventInfo *event, bool is_on)
 		if (strcmp(event->id, events[i].id))
 			continue;
 		(void)(*jvm.jvmti)->SetExtensionEventCallback(jvm.jvmti, number, is_on ? events[i].callback : NULL);
-		(void)(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, is_on ? JVMTI_ENABLE : JVMTI_DISABLE, number,
-							     NULL);
+		(void)jvm_set_event(is_on ? JVMTI_ENABLE : JVMTI_DISABLE, number);
 	}
 }
 
@@ -320,16 +319,6 @@ static bool take_park(JNIEnv *env)
 	return is_done;
 }
 
-static jfieldID find_blocker(JNIEnv *env)
-{
-	jclass class = (*env)->FindClass(env, "java/lang/Thread");
-	jfieldID field = class ? (*env)->GetFieldID(env, class, "parkBlocker", "Ljava/lang/Object;") : NULL;
-
-	(*env)->ExceptionClear(env);
-	(*env)->DeleteLocalRef(env, class);
-	return field;
-}
-
 static void add(const struct park_listener *listener)
 {
 	for (int i = 0; i < LISTENERS; i++) {
@@ -345,7 +334,7 @@ int parks_open(const struct park_listener *listener)
 	JNIEnv *env = jvm_own_env();
 
 	if (env && !parks.blocker)
-		parks.blocker = find_blocker(env);
+		parks.blocker = jvm_field(env, "java/lang/Thread", "parkBlocker", "Ljava/lang/Object;");
 	if (!env || !parks.blocker)
 		return -ENOTSUP;
 	if (!has_listeners() && !take_park(env))

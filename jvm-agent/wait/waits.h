@@ -30,10 +30,7 @@ struct waits {
 bool waits_put(struct waits *waits, uint64_t key, void *value); /* key != 0, value != NULL */
 /* The caller owns it again. Returns NULL when there is none, or when it is visited: the visitor owns it then. */
 void *waits_take(struct waits *waits, uint64_t key);
-/*
- * Passes the values that are kept now to `take`, which then owns them. Values that other threads put meanwhile may
- * stay.
- */
+/* Passes the values that are kept now to `take`, which owns them. Values that are put meanwhile may stay. */
 void waits_end(struct waits *waits, void (*take)(void *context, void *value), void *context);
 /*
  * Gives back the memory of pages that hold no value; each thread that has waited has touched one. Call when no thread

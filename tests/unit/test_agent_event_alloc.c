@@ -63,6 +63,12 @@ JNIEnv *jvm_own_env(void)
 	return NULL;
 }
 
+bool jvm_set_event(jvmtiEventMode mode, jvmtiEvent event)
+{
+	(void)mode, (void)event;
+	return true;
+}
+
 char *jvm_class_signature(jclass class)
 {
 	(void)class;

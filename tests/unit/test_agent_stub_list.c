@@ -10,7 +10,7 @@
 
 #include "memory.c"
 #include "safe_copy.c"
-#include "hotspot/stub_list.c"
+#include "hotspot/stubs.c"
 
 #define CODE 0x10000u
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "hotspot/vtables.c"
+#include "hotspot/stubs.c"
 #include "memory.c"
 #include "safe_copy.c"
 
@@ -23,6 +23,11 @@ static struct {
 bool jvmstructs_is_code(uintptr_t pc)
 {
 	return pc - (uintptr_t)&blob < sizeof(blob);
+}
+
+uintptr_t jvmstructs_stub_variable(void)
+{
+	return 0;
 }
 
 static int setup(void **state)

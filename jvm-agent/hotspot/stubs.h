@@ -3,8 +3,8 @@
  * The stubs by which compiled code calls methods of a class or an interface. All code blobs that hold them have one
  * name; this distinguishes them.
  */
-#ifndef HOTSPOT_VTABLES_H
-#define HOTSPOT_VTABLES_H
+#ifndef HOTSPOT_STUBS_H
+#define HOTSPOT_STUBS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +20,24 @@ struct vtable_stub {
 
 /* Finds the stub that holds pc, in a blob whose code begins at `begin`. Returns false if there is none. */
 bool vtables_find(uintptr_t pc, uintptr_t begin, struct vtable_stub *ret);
+
+/*
+ * The routines of hand-written code by which HotSpot copies arrays, computes checksums and so on. Many of them share a
+ * code blob; this distinguishes them.
+ */
+
+struct listed_stub {
+	uintptr_t start;
+	size_t bytes;
+	uintptr_t name; /* address of its text in the JVM's memory; 0: code between two routines */
+};
+
+/* Returns true if a blob of this name holds such routines. */
+bool stub_list_has_blob(const char *name);
+/*
+ * Replaces *stub, a blob that holds pc, by the routine that holds pc, or else by the code between two routines. Changes
+ * nothing if the list of this JVM is not found.
+ */
+void stub_list_find(uintptr_t pc, struct listed_stub *stub);
 
 #endif
