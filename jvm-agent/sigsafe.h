@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Include this last in every file of the signal path (sample.c, walk.c, tables.c, java_walk.c, stack.c, repair.c,
+ * Include this last in every file of the signal path (sample.c, walk.c, tables.c, java_walk.c, repair.c,
  * safe_copy.c, perf_ring.c, byte_clock.c). A call of a function that must not be called there then does not compile.
  */
 #ifndef SIGSAFE_H

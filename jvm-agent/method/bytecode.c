@@ -85,8 +85,9 @@ static bool is_long_jump(uint8_t op)
 	return op == OP_GOTO_W || op == OP_JSR_W;
 }
 
-void bytecode_targets(const uint8_t *code, uint32_t bci, void (*see)(void *context, uint32_t bci, int64_t target),
-		      void *context)
+/* Calls `see` with the target of each jump and switch of this instruction, which must be valid. */
+static void bytecode_targets(const uint8_t *code, uint32_t bci,
+			     void (*see)(void *context, uint32_t bci, int64_t target), void *context)
 {
 	const uint8_t *at = code + bci + 1;
 	uint8_t op = code[bci];

@@ -52,10 +52,6 @@ static inline bool bytecode_is_return(uint8_t op)
 	return op >= OP_IRETURN && op <= OP_RETURN;
 }
 
-/* Calls `see` with the target of each jump and switch of this instruction, which must be valid. */
-void bytecode_targets(const uint8_t *code, uint32_t bci, void (*see)(void *context, uint32_t bci, int64_t target),
-		      void *context);
-
 /*
  * No handler that returns may be in force before a constructor's object is one. Returns the bci after the call of
  * super() or this(), or -ENOENT if it is not certain that all code after that bci runs after the call, and all code

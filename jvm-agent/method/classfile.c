@@ -98,6 +98,28 @@ static const uint8_t constant_bytes[TAG_MAX] = {
 	[TAG_PACKAGE] = 2,
 };
 
+/* Returns what follows the tag, or NULL if the constant is of another kind. */
+static const uint8_t *constant(const struct class_file *class, uint16_t index, enum tag tag)
+{
+	uint32_t at = index < class->pool_count ? class->pool[index] : 0;
+
+	return at && class->bytes[at] == tag ? class->bytes + at + 1 : NULL;
+}
+
+struct class_text class_utf8(const struct class_file *class, uint16_t index)
+{
+	const uint8_t *at = constant(class, index, TAG_UTF8);
+
+	return at ? (struct class_text){(const char *)at + 2, class_u2_at(at)} : (struct class_text){"", 0};
+}
+
+static struct class_text class_name_of(const struct class_file *class, uint16_t index)
+{
+	const uint8_t *at = constant(class, index, TAG_CLASS);
+
+	return class_utf8(class, at ? class_u2_at(at) : 0);
+}
+
 static void read_pool(struct class_file *class, struct class_reader *from)
 {
 	for (uint32_t i = 1; i < class->pool_count && !from->failed; i++) {
@@ -180,28 +202,6 @@ void class_close(struct class_file *class)
 {
 	free(class->pool);
 	class->pool = NULL;
-}
-
-/* Returns what follows the tag, or NULL if the constant is of another kind. */
-static const uint8_t *constant(const struct class_file *class, uint16_t index, enum tag tag)
-{
-	uint32_t at = index < class->pool_count ? class->pool[index] : 0;
-
-	return at && class->bytes[at] == tag ? class->bytes + at + 1 : NULL;
-}
-
-struct class_text class_utf8(const struct class_file *class, uint16_t index)
-{
-	const uint8_t *at = constant(class, index, TAG_UTF8);
-
-	return at ? (struct class_text){(const char *)at + 2, class_u2_at(at)} : (struct class_text){"", 0};
-}
-
-struct class_text class_name_of(const struct class_file *class, uint16_t index)
-{
-	const uint8_t *at = constant(class, index, TAG_CLASS);
-
-	return class_utf8(class, at ? class_u2_at(at) : 0);
 }
 
 bool class_method_ref(const struct class_file *class, uint16_t index, struct class_text *ret_class,

@@ -62,9 +62,8 @@ struct class_file {
 /* Returns 0, -EINVAL if the file is malformed, or -ENOMEM. class_close() after 0 only. `bytes` must stay. */
 int class_open(struct class_file *class, const uint8_t *bytes, uint32_t size);
 void class_close(struct class_file *class);
-/* The constant of this number, if it is a string, or a class, whose name is returned. Returns {0} if it is not. */
+/* The constant of this number, if it is a string. Returns an empty text if it is not. */
 struct class_text class_utf8(const struct class_file *class, uint16_t index);
-struct class_text class_name_of(const struct class_file *class, uint16_t index);
 /* The class and the name of a method that an invoke instruction refers to. Returns false if it is no such constant. */
 bool class_method_ref(const struct class_file *class, uint16_t index, struct class_text *ret_class,
 		      struct class_text *ret_name);
