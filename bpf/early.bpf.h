@@ -58,21 +58,20 @@ static __noinline u64 early_emit_stack(struct duet_scratch *room)
  * Takes the stack, if the request is chosen. Its weight is unknown until completion, so pending ticks are not consumed
  * here.
  */
-static __always_inline void early_take(void *ctx, struct early_chosen *early, u32 event)
+static __always_inline void early_take(const struct sample_from *from, struct early_chosen *early)
 {
-	const struct sample_from from = {ctx, NULL, bpf_ktime_get_ns(), event, STACK_OF_TRACEPOINT};
-	struct duet_cost *cost = duet_cost(event);
+	struct duet_cost *cost = duet_cost(from->event);
 	struct duet_scratch *room;
 	u64 pending;
 
 	if (!early->chance || !cost)
 		return;
 	pending = cost->pending;
-	room = sample_take(&from);
+	room = sample_take(from);
 	cost->pending = pending;
 	if (room)
 		early->id = early_emit_stack(room);
-	sample_cost(&from, room != NULL);
+	sample_cost(from, room != NULL);
 }
 
 /* Begins the record of a weight: the thread is the submitter. */
@@ -104,8 +103,8 @@ static __always_inline void early_emit(struct duet_slept_record *record, u64 id,
  * Reports a weight, with those of chosen requests that could not be reported. `record` may be NULL; else its attributes
  * follow it in memory.
  */
-static __always_inline void early_emit_weight(struct duet_slept_record *record, const struct early_chosen *early, u32 event,
-					      u64 amount)
+static __always_inline void early_emit_weight(struct duet_slept_record *record, const struct early_chosen *early,
+					      u32 event, u64 amount)
 {
 	struct duet_cost *cost = duet_cost(event);
 

@@ -85,6 +85,13 @@ static __noinline struct block_request *block_begin(u64 key)
 	return bpf_map_lookup_elem(&block_requests, &key);
 }
 
+static __always_inline void block_take(void *ctx, struct block_request *request)
+{
+	const struct sample_from from = {ctx, NULL, bpf_ktime_get_ns(), block_event(), STACK_OF_TRACEPOINT};
+
+	early_take(&from, &request->early);
+}
+
 SEC("?raw_tracepoint/block_rq_insert")
 int block_insert(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -95,7 +102,7 @@ int block_insert(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	request = block_begin(key);
 	if (request)
-		early_take(ctx, &request->early, block_event());
+		block_take(ctx, request);
 	return 0;
 }
 
@@ -109,7 +116,7 @@ int block_issue(struct bpf_raw_tracepoint_args *ctx)
 		request = block_begin(key);
 		if (!request)
 			return 0;
-		early_take(ctx, &request->early, block_event());
+		block_take(ctx, request);
 	}
 	request->bytes = BPF_CORE_READ((struct request *)key, __data_len);
 	request->is_requeued = false;

@@ -184,11 +184,13 @@ SEC("?raw_tracepoint")
 int uring_submit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct uring_request *request = uring_begin((struct io_kiocb *)ctx->args[0]);
+	struct sample_from from = {ctx, NULL, bpf_ktime_get_ns(), uring_event(URING_TIME), STACK_OF_TRACEPOINT};
 
 	if (!request)
 		return 0;
-	early_take(ctx, &request->early[URING_TIME], uring_event(URING_TIME));
-	early_take(ctx, &request->early[URING_BYTES], uring_event(URING_BYTES));
+	early_take(&from, &request->early[URING_TIME]);
+	from.event = uring_event(URING_BYTES);
+	early_take(&from, &request->early[URING_BYTES]);
 	return 0;
 }
 

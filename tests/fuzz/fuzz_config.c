@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!config_read(&config, path, "/var/lib/duet", false)) {
-		FUZZ_CHECK(config.session.outputs.len && config.session.window_ns && config.session.folder.folder);
+		FUZZ_CHECK(config.options.outputs.len && config.options.window_ns && config.options.folder.folder);
 		config_release(&config);
 	}
 	close(fd);

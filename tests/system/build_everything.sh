@@ -119,7 +119,9 @@ case_bpf_arguments_are_used() {
 	local arch object=$output/arguments/bpf/unwind_java.bpf.o
 	for arch in aarch64 x86_64; do
 		build ARCH=$arch O="$output/arguments" "$object"
-		sed -n 's/^__noinline int \([a-z_]*\)(\(.*\))$/\1 \2/p' bpf/unwind_java.bpf.c >"$here/functions"
+		sed -n -e 's/^__noinline int \([a-z_]*\)(\(.*\))$/\1 \2/p' \
+			-e 's/^HOOK(\([a-z_]*\), (\([^)]*\)).*/unwind_java_\1 \2/p' \
+			bpf/unwind_java.bpf.c >"$here/functions"
 		llvm-objdump -d --no-show-raw-insn "$object" | awk '
 			FNR == NR { of[$1] = gsub(/,/, ","); next }
 			/^[0-9a-f]+ <[^>]*>:$/ && !/<LBB/ {

@@ -271,16 +271,18 @@ jfr() { # ARGUMENTS...
 	"$jdk/bin/jfr" -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC "$@"
 }
 
-# Writes what the JDK counts in a file to FILE.summary, once.
+# Writes what the JDK counts in a file, once, to a file whose name is $summary.
 jfr_summary() { # FILE
-	[ "$1.summary" -nt "$1" ] || jfr summary "$1" 2>"$here/why" >"$1.summary" ||
+	summary=$here/summary${1//\//_}
+	summary=${summary%.jfr}
+	[ "$summary" -nt "$1" ] || jfr summary "$1" 2>"$here/why" >"$summary" ||
 		fail "jfr summary: $(cat "$here/why")"
 }
 
 # Prints how many events of this type there are.
 jfr_count() { # FILE TYPE
 	jfr_summary "$1"
-	awk -v type="$2" '$1 == type { print $2 }' "$1.summary"
+	awk -v type="$2" '$1 == type { print $2 }' "$summary"
 }
 
 expect_alive() {

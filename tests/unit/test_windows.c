@@ -21,8 +21,7 @@ struct fixture {
 	struct pending pending;
 	struct process_table processes;
 	struct agents agents;
-	struct window_files files;
-	struct writer_options style;
+	struct options options;
 	struct windows windows;
 };
 
@@ -56,22 +55,22 @@ static int setup(void **state)
 	assert_int_equal(pipe(f->gate), 0);
 	assert_int_equal(profile_init(&f->profile), 0);
 	assert_int_equal(profile_event(&f->profile, "cpu", PROFILE_NS, 0), 0);
-	assert_int_equal(pending_open(&f->pending, &(struct pending_deps){.sink = {.profile = &f->profile}}), 0);
-	f->files.folder = f->folder;
-	writer_options_default(&f->style);
-	assert_int_equal(windows_open(&f->windows, &(struct windows_parts){.window_ns = NS_PER_SEC,
-									   .formats = {writer_by_name("col")},
-									   .format_count = 1,
-									   .files = &f->files,
-									   .style = &f->style,
-									   .profile = &f->profile,
-									   .pending = &f->pending,
-									   .processes = &f->processes,
-									   .agents = &f->agents,
-									   .tell = ignore,
-									   .before_write = await_gate,
-									   .release_dead = ignore,
-									   .context = f}),
+	assert_int_equal(pending_open(&f->pending, &(struct pending_deps){.sink = {.options = &f->options,
+										   .profile = &f->profile}}),
+			 0);
+	f->options.window_ns = NS_PER_SEC;
+	f->options.folder.folder = f->folder;
+	writer_options_default(&f->options.style);
+	assert_true(vec_push(&f->options.outputs, (struct session_output){.writer = writer_by_name("col")}) >= 0);
+	assert_int_equal(windows_open(&f->windows, &(struct windows_deps){.options = &f->options,
+									  .profile = &f->profile,
+									  .pending = &f->pending,
+									  .processes = &f->processes,
+									  .agents = &f->agents,
+									  .report = ignore,
+									  .before_write = await_gate,
+									  .release_dead = ignore,
+									  .context = f}),
 			 0);
 	*state = f;
 	return 0;
@@ -86,6 +85,7 @@ static int teardown(void **state)
 	windows_release(&f->windows);
 	pending_release(&f->pending);
 	profile_release(&f->profile);
+	vec_release(&f->options.outputs);
 	close(f->gate[0]);
 	close(f->gate[1]);
 	free(f);
@@ -120,7 +120,7 @@ static void loader_behind(void **state)
 	struct fixture *f = *state;
 	const uint64_t late_ns = 1000000 * NS_PER_SEC, window_ns = 3600 * NS_PER_SEC;
 
-	f->windows.of.window_ns = window_ns;
+	f->options.window_ns = window_ns;
 	windows_start(&f->windows, NS_PER_SEC, 0);
 	windows_step(&f->windows, late_ns);
 	assert_int_equal(f->windows.written, 1);
@@ -142,7 +142,7 @@ static void slow_disk(void **state)
 	const uint64_t late_ns = 1000 * NS_PER_SEC, window_ns = 20 * MS;
 	uint32_t frame = 0;
 
-	f->windows.of.window_ns = window_ns;
+	f->options.window_ns = window_ns;
 	windows_start(&f->windows, NS_PER_SEC, 0);
 	windows_step(&f->windows, late_ns);
 	add_cpu_sample(&f->profile, profile_stack(&f->profile, &frame, 0),

@@ -18,6 +18,7 @@
 #include "duet_agent.h"
 #include "duet_unwind.h"
 #include "event/options.h"
+#include "proc/process.h"
 
 #include "duet.skel.h"
 #include "duet_plain.skel.h"

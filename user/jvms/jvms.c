@@ -119,11 +119,11 @@ static void tell_layout(struct jvms *jvms, struct agent *agent)
 {
 	struct duet_jvm_entry entry = {.start_ticks = agent->origin.process->start_ticks};
 
-	if (agent->state != AGENT_RUNNING || agent->layout_told || !jvm_layout(agent->jvm))
+	if (agent->state != AGENT_RUNNING || agent->layout_published || !jvm_layout(agent->jvm))
 		return;
 	entry.layout = *jvm_layout(agent->jvm);
-	agent->layout_told = !engine_describe(jvms->of.engine, agent->origin.process->pid, &entry);
-	jvm_process(agent->origin.process)->is_unread &= !agent->layout_told;
+	agent->layout_published = !engine_describe(jvms->of.engine, agent->origin.process->pid, &entry);
+	jvm_process(agent->origin.process)->is_unread &= !agent->layout_published;
 }
 
 /* Allows BPF to signal the process. Called when the handler is installed. */
@@ -186,7 +186,7 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 	sources_watch_locks(jvms, agent);
 	note_engine(jvms, agent);
 	sources_probe(jvms, agent->origin.process);
-	sources_tell_refused(jvms, agent);
+	sources_report_refused(jvms, agent);
 	hurry(jvms, answers_wait_ns(agent, clock_monotonic_ns()) > JVMS_HURRY_MS * NS_PER_MS ? HURRY_NS : YOUNG_NS);
 	if (jvm_process(agent->origin.process)->attach_failures)
 		log_info("JVM %d: the agent is attached now", agent->origin.process->pid);
@@ -258,7 +258,7 @@ static void progress(struct jvms *jvms, struct agent *agent, bool readable)
 		agent_expire(agent, clock_monotonic_ns());
 	agent_changed(jvms, agent, before);
 	retire_reader(jvms, agent);
-	readers_tell_unnamed(jvms, agent);
+	readers_report_unnamed(jvms, agent);
 }
 
 /* ---- attaching ---- */

@@ -47,9 +47,9 @@ struct jvms {
 	const char *child_libjvm; /* the libjvm.so that it will map; "" = not known, or none; not owned; may be NULL */
 	uint64_t begun_ns; /* time before which no agent has sampled */
 	bool is_ticking; /* set when ticks have started */
-	bool has_told_unnamed; /* of a JVM whose threads have the kernel's names */
+	bool has_reported_unnamed; /* of a JVM whose threads have the kernel's names */
 	bool has_met; /* there was a JVM, or a process with an agent all the same */
-	bool has_told_unread; /* of a JVM that gets an agent because it cannot be read */
+	bool has_reported_unread; /* of a JVM that gets an agent because it cannot be read */
 	uint64_t hurry_ns; /* until this time the rings are read every JVMS_HURRY_MS */
 	uint64_t answers_ns; /* until this time JVMs that are no longer young may answer; … */
 	unsigned int answers_ms; /* … the time between two reads of the rings for them */

@@ -196,7 +196,6 @@ static void report_change(struct overhead *overhead, uint64_t now_ns)
 	if (overhead->changes.len == OVERHEAD_CHANGES)
 		memmove(overhead->changes.items, overhead->changes.items + 1, --overhead->changes.len * sizeof(row));
 	(void)vec_push(&overhead->changes, row);
-	buf_init(&events);
 	event_list_text(&overhead->of.options->events, row.every, &events);
 	log_info("%s from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed", events.data, row.percent,
 		 overhead->pace.max_percent);

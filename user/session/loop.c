@@ -139,9 +139,9 @@ static bool goes_on_without(struct session *session)
 
 	if (count && clock_monotonic_ns() - launch->ended_ns < LEFT_NS)
 		return true;
-	if (count && !launch->has_told_left)
+	if (count && !launch->has_reported_left)
 		report_left(session, left, count);
-	launch->has_told_left = true;
+	launch->has_reported_left = true;
 	return count && session->options->duration_ns;
 }
 
@@ -191,9 +191,9 @@ void session_note_vitals(struct session *session, uint64_t now_ns)
 		struct vitals_jvm *jvm = vitals_jvm(vitals, process);
 
 		if (jvm)
-			vitals_tell(vitals, jvm, process, now_ns);
+			vitals_report(vitals, jvm, process, now_ns);
 	}
-	vitals_tell_load(vitals, now_ns);
+	vitals_report_load(vitals, now_ns);
 	vitals->looked_ns = now_ns;
 }
 

@@ -80,7 +80,8 @@ static void walked_text(const struct report *report, char text[TEXT_MAX])
 		 "%lu of %lu samples of JVM threads to their entry (%.2f %%), "
 		 "%lu needed a %s%s (%.2f %%), %lu got one as a check",
 		 outcomes->rooted, outcomes->jvm_samples, percent(outcomes->rooted, outcomes->jvm_samples),
-		 outcomes->needed, is_signal ? "signal" : "call of ", is_signal ? "" : witness_name(&report->options->events),
+		 outcomes->needed, is_signal ? "signal" : "call of ",
+		 is_signal ? "" : witness_name(&report->options->events),
 		 percent(outcomes->needed, outcomes->jvm_samples), outcomes->checked);
 }
 

@@ -236,7 +236,7 @@ static void end_window(struct windows *windows, bool is_late)
 	next_window(windows);
 }
 
-/* Returns true if windows end faster than they are written. Those that were long over when they ended are written. */
+/* Returns true if windows end faster than they are written. After a pause, a loader still writes all that are old. */
 static bool is_late(const struct windows *windows, uint64_t read_ns)
 {
 	return windows->writer && clock_monotonic_ns() > windows->writer_ns + windows->of.options->window_ns &&
