@@ -217,14 +217,13 @@ static void on_failed_agent(struct jvms *jvms, struct agent *agent)
 
 void readers_note_failure(struct jvms *jvms, struct agent *agent)
 {
-	bool is_ended = agent->error == -ESRCH, is_current = jvm_process(agent->origin.process)->agent == agent;
+	/* not if it executes another program, which is no JVM */
+	bool is_ended = agent->error == -ESRCH || process_is_ending(agent->origin.process);
+	bool is_current = jvm_process(agent->origin.process)->agent == agent;
 
 	if (!agent->reader && !goes_on_without(jvms))
 		return;
-	if (process_is_ending(agent->origin.process)) { /* else it executes another program, which is no JVM */
-		loader_counters[DUET_LOADER_JVMS_ENDED] += is_current;
-		is_ended = true;
-	}
+	loader_counters[DUET_LOADER_JVMS_ENDED] += is_ended && is_current;
 	if (is_ended || !is_current)
 		log_debug("%s", agent->why);
 	else if (agent->reader && jvms->options->agent == AGENT_NEEDED && agent->error != -READER_FOREIGN)
