@@ -159,11 +159,10 @@ static int process_read(struct process *process)
 {
 	int err, proc_fd = proc_open(process->pid);
 	struct proc_stat stat;
-	struct buf text;
+	BUF(text);
 
 	if (proc_fd < 0)
 		return proc_fd;
-	buf_init(&text);
 	err = proc_stat_read(&stat, proc_fd, "stat");
 	if (!err && process->start_ticks && process->start_ticks != stat.fields[STAT_START])
 		err = -ESRCH;

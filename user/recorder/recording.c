@@ -429,12 +429,11 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 {
 	struct writer_options style = arguments->style;
 	struct profile profile;
-	struct buf why;
+	BUF(why);
 	int err = 0;
 
 	if (inputs_read_all(&profile, paths, count) < 0)
 		return 1;
-	buf_init(&why);
 	if (strcmp(arguments->writer->name, PART_FORMAT) != 0)
 		err = apply_begun(recording, &profile, arguments->writer, &why);
 	if (err) {
