@@ -58,7 +58,7 @@ case_agent_is_small() {
 	local bytes
 	bytes=$(size -B "$DUET_BUILD/libduet.so" | awk 'NR == 2 { print $1 + $2 }')
 	expect "bytes of code and initialized data" "$bytes" '<' 1000000
-	expect "bytes of the file" "$(stat -c %s "$DUET_BUILD/libduet.so")" '<' $((4 << 20)) # room of attach/stage.c
+	expect "bytes of the file" "$(stat -c %s "$DUET_BUILD/libduet.so")" '<' $((4 << 20)) # room of attach/place.c
 }
 
 # All symbols are bound when the library is loaded: the first call may come from a signal handler that interrupted the

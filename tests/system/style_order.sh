@@ -136,6 +136,15 @@ case_licences() {
 		END { for (file in bad) print file }')"
 }
 
+# In headers/, which say how duet works. A name with _x stands for any.
+case_named_files_exist() {
+	local name bad=
+	while read -r name; do
+		[ -n "$(sources "$name" "*/$name")" ] || bad+="$name "
+	done < <(grep -ohE '`[a-z0-9_/-]+\.[ch]`' headers/*.md headers/*/*.md | tr -d '`' | sort -u | grep -v '[_/]x\.')
+	none "files that are named but do not exist" "$bad"
+}
+
 # Tables of data and the page's script have other limits.
 case_file_length() {
 	none "files of 700 lines and more" "$(sources '*.c' '*.h' | grep -v '^vmlinux/' | xargs wc -l |

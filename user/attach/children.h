@@ -4,7 +4,7 @@
  * reads the target's file systems, where a hostile FUSE server can block it so that even SIGKILL does not end it at
  * once. So the loader never waits for a child: one that has not ended is remembered here and collected later.
  *
- * The same holds for processes that the child started (place_mount.h). The loader sees only that some process still
+ * The same holds for processes that the child started (place.h). The loader sees only that some process still
  * holds the other end of the pipe `life`.
  */
 #ifndef ATTACH_CHILDREN_H

@@ -26,7 +26,7 @@ struct unwind_file {
 
 /*
  * A large file has some 100,000 rows. They are made in several steps, so that the caller can do other work in between:
- * from .eh_frame, then from .debug_frame and framed.h for code that .eh_frame does not describe.
+ * from .eh_frame, then from .debug_frame and by frame pointer (V8) for code that .eh_frame does not describe.
  */
 struct unwind_reading;
 
