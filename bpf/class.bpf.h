@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The name of a class of the JVM, as an attribute of a sample. */
-#ifndef DUET_CLASS_BPF_H
-#define DUET_CLASS_BPF_H
+#pragma once
 
 #include "sample.bpf.h"
 
@@ -40,5 +39,3 @@ static __noinline u32 class_name(u8 *to, u64 klass, const struct duet_jvm_alloca
 	to[1 + bytes] = ';';
 	return bytes + 2;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Differences between kernel versions and between architectures. */
-#ifndef DUET_COMPAT_BPF_H
-#define DUET_COMPAT_BPF_H
+#pragma once
 
 #include "core.bpf.h"
 
@@ -120,5 +119,3 @@ static __always_inline bool cgroup_is_below(struct cgroup *cgroup, u64 wanted)
 	}
 	return id == wanted;
 }
-
-#endif

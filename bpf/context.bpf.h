@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads the context of the current thread, which its program publishes. */
-#ifndef DUET_CONTEXT_BPF_H
-#define DUET_CONTEXT_BPF_H
+#pragma once
 
 #include "compat.bpf.h"
 
@@ -23,5 +22,3 @@ static __noinline int context_of(struct duet_sample *sample)
 			     &sample->context);
 	return 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Shared by all programs: configuration, maps, counting and emitting. The variables and maps are defined in core.bpf.c.
  */
-#ifndef DUET_CORE_BPF_H
-#define DUET_CORE_BPF_H
+#pragma once
 
 #include "vmlinux.h"
 
@@ -158,5 +157,3 @@ static __always_inline u64 duet_ticks(u64 ns)
 {
 	return ns / 10000000;
 }
-
-#endif

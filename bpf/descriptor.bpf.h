@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a file descriptor of the current thread stands for. */
-#ifndef DUET_DESCRIPTOR_BPF_H
-#define DUET_DESCRIPTOR_BPF_H
+#pragma once
 
 #include "compat.bpf.h"
 
@@ -26,5 +25,3 @@ static __always_inline u32 descriptor_type(struct file *file)
 {
 	return BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
 }
-
-#endif

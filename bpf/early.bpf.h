@@ -4,8 +4,7 @@
  * will take or what it will move, but only there is the submitter's stack. So a request is chosen then, by chance, and
  * its stack is sent to the loader. The completion has the weight: the amount divided by the chance, whatever that was.
  */
-#ifndef DUET_EARLY_BPF_H
-#define DUET_EARLY_BPF_H
+#pragma once
 
 #include "sample.bpf.h"
 
@@ -116,5 +115,3 @@ static __always_inline void early_emit_weight(struct duet_slept_record *record, 
 	early_emit(record, early->id, cost->pending);
 	cost->pending = 0;
 }
-
-#endif

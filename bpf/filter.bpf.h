@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds the process and thread of a sample and decides whether the sample is wanted. */
-#ifndef DUET_FILTER_BPF_H
-#define DUET_FILTER_BPF_H
+#pragma once
 
 #include "compat.bpf.h"
 
@@ -163,5 +162,3 @@ static __always_inline struct task_struct *filter_leader(struct task_struct *tas
 	ids->ns_tgid = filter_innermost(BPF_CORE_READ(parent, thread_pid), BPF_CORE_READ(parent, tgid));
 	return parent;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef DUET_HOLDERS_BPF_H
-#define DUET_HOLDERS_BPF_H
+#pragma once
 
 #include "core.bpf.h"
 #include "duet_record.h"
@@ -13,5 +12,3 @@ struct duet_lock_waiters_map {
 	__type(value, struct duet_lock_waiters);
 };
 extern struct duet_lock_waiters_map lock_waiters SEC(".maps");
-
-#endif

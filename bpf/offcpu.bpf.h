@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The state of a thread from when it leaves its CPU to its sample, and what the programs for sleeps share. */
-#ifndef DUET_OFFCPU_BPF_H
-#define DUET_OFFCPU_BPF_H
+#pragma once
 
 #include "core.bpf.h"
 #include "filter.bpf.h"
@@ -192,5 +191,3 @@ static __always_inline u16 offcpu_flags(struct task_struct *task, struct pt_regs
 		flags |= DUET_SAMPLE_FAULT;
 	return flags;
 }
-
-#endif

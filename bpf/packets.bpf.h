@@ -5,8 +5,7 @@
  * sender is the waker, although an interrupt does the work. The packets of other threads and of devices may wait in the
  * same queue. Therefore it is noted whose packet each one is.
  */
-#ifndef DUET_PACKETS_BPF_H
-#define DUET_PACKETS_BPF_H
+#pragma once
 
 #include "compat.bpf.h"
 
@@ -51,5 +50,3 @@ static __always_inline bool packets_are_of(struct task_struct *task)
 	return own && own->arriving.sender == (u64)task && own->arriving.user_pc == PT_REGS_IP_CORE(regs) &&
 	       own->arriving.user_sp == PT_REGS_SP_CORE(regs);
 }
-
-#endif

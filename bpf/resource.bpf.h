@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What an I/O call or request is about: the attribute of its sample, with the path of the file or the peer. */
-#ifndef DUET_RESOURCE_BPF_H
-#define DUET_RESOURCE_BPF_H
+#pragma once
 
 #include "descriptor.bpf.h"
 #include "unwind.bpf.h"
@@ -229,5 +228,3 @@ static __noinline u32 resource_describe(struct resource_attribute *to, struct fi
 	to->head.bytes = sizeof(to->resource) + to->resource.text_bytes;
 	return sizeof(to->head) + ((to->head.bytes + 7) & ~7u);
 }
-
-#endif

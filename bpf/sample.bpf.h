@@ -3,8 +3,7 @@
  * Takes one sample of the current thread and writes it to the ring, in a program of any kind. struct sample_from has
  * what differs between the kinds.
  */
-#ifndef DUET_SAMPLE_BPF_H
-#define DUET_SAMPLE_BPF_H
+#pragma once
 
 #include "context.bpf.h"
 #include "filter.bpf.h"
@@ -340,5 +339,3 @@ static __always_inline int sample_take_chosen(const struct sample_from *from, u6
 		sample_end(room);
 	return sample_end_chosen(from->began_ns, from->event, amount, pending, room != NULL);
 }
-
-#endif

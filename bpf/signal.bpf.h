@@ -3,8 +3,7 @@
  * Decides whether a thread may be signalled, so that the agent adds its Java frames, and sends the signal. Every rule
  * here protects the application or its system calls. When a rule forbids the signal, sample->no_signal says which one.
  */
-#ifndef DUET_SIGNAL_BPF_H
-#define DUET_SIGNAL_BPF_H
+#pragma once
 
 #include "compat.bpf.h"
 #include "descriptor.bpf.h"
@@ -182,5 +181,3 @@ static __noinline void signal_java_thread_cookie(struct duet_sample *sample)
 		sample->cookie = cookie;
 	}
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Kernel and user stack of the current thread, and its user-mode registers. */
-#ifndef DUET_STACK_BPF_H
-#define DUET_STACK_BPF_H
+#pragma once
 
 #include "compat.bpf.h"
 #include "unwind_java.bpf.h"
@@ -223,5 +222,3 @@ static __always_inline u32 stack_bytes(struct duet_scratch *room)
 		bpf_probe_read_kernel((void *)room->sample.stack + bytes, ids, room->ids);
 	return bytes + ids;
 }
-
-#endif

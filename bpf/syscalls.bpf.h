@@ -4,8 +4,7 @@
  * that return EINTR all the same; clone, which starts over after a signal; exec and exit, which the signal may outlive;
  * and rt_sigreturn, after which the thread has other registers than the sample.
  */
-#ifndef DUET_SYSCALLS_BPF_H
-#define DUET_SYSCALLS_BPF_H
+#pragma once
 
 #include "vmlinux.h"
 
@@ -61,5 +60,3 @@ static __always_inline bool syscall_may_be_of_socket(s64 number)
 }
 
 #undef SYSCALL_CASE
-
-#endif

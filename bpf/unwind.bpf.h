@@ -3,8 +3,7 @@
  * The state of a walk of user frames, and how the walk reads the thread's memory and the unwind rows. The state is in a
  * per-CPU map, because the BPF stack is too small for it.
  */
-#ifndef DUET_UNWIND_BPF_H
-#define DUET_UNWIND_BPF_H
+#pragma once
 
 #include "core.bpf.h"
 #include "duet_unwind.h"
@@ -219,5 +218,3 @@ static __always_inline u32 unwind_cursor_level(const struct unwind_cursor *curso
 }
 
 #include "unwind_known.bpf.h"
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One step in the JVM's own code, for processes whose layout the loader has published. */
-#ifndef DUET_UNWIND_JAVA_BPF_H
-#define DUET_UNWIND_JAVA_BPF_H
+#pragma once
 
 #include "unwind.bpf.h"
 
@@ -71,5 +70,3 @@ static __always_inline void unwind_java_begin(struct duet_scratch *room)
 	room->java.thread = walk_java_owns(&room->java, room->cursor.pc) ? room->java.regs[DUET_FRAME_THREAD] : 0;
 	walk_java_begin(&room->java);
 }
-
-#endif

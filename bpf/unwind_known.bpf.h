@@ -9,8 +9,7 @@
  * the sweeper (sweeper.cpp) frees code between safepoints, but it first makes the code not entrant and passes over all
  * code three times.
  */
-#ifndef DUET_UNWIND_KNOWN_BPF_H
-#define DUET_UNWIND_KNOWN_BPF_H
+#pragma once
 
 #include "unwind.bpf.h"
 
@@ -244,5 +243,3 @@ static __always_inline void unwind_know_method(const struct walk_java *java, u64
 	known->code_bytes = java->code_bytes;
 	known->check = java->found_check;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The loop of the walk, leaf first, and the functions that walk/loop.h needs in BPF. */
-#ifndef DUET_UNWIND_LOOP_BPF_H
-#define DUET_UNWIND_LOOP_BPF_H
+#pragma once
 
 #include "unwind_native.bpf.h"
 
@@ -71,5 +70,3 @@ static __always_inline void unwind_user(struct duet_scratch *room)
 	room->window.bytes = 0;
 	walk_all(room);
 }
-
-#endif

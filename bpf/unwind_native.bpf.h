@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The row for a step in native code: pc -> mapping -> file -> row. */
-#ifndef DUET_UNWIND_NATIVE_BPF_H
-#define DUET_UNWIND_NATIVE_BPF_H
+#pragma once
 
 #include "unwind.bpf.h"
 
@@ -207,5 +206,3 @@ static __always_inline bool unwind_find(struct duet_scratch *room)
 		*kept = room->found;
 	return true;
 }
-
-#endif

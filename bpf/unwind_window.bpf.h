@@ -3,8 +3,7 @@
  * A window on the thread's stack: a piece that is read at once. Return addresses lie close to each other, and most of
  * the cost of a read is the call itself (on one machine 80 ns for 16 bytes, 96 ns for 512).
  */
-#ifndef DUET_UNWIND_WINDOW_BPF_H
-#define DUET_UNWIND_WINDOW_BPF_H
+#pragma once
 
 #include "duet_types.h"
 
@@ -58,5 +57,3 @@ static __always_inline int unwind_window_read(struct unwind_window *window, u64 
 		to[i] = window->words[(index + i) & (UNWIND_WINDOW_WORDS - 1)];
 	return 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Shared by the programs that a thread or an interrupt runs when it wakes a thread. */
-#ifndef DUET_WAKING_BPF_H
-#define DUET_WAKING_BPF_H
+#pragma once
 
 #include "core.bpf.h"
 #include "sample.bpf.h"
@@ -32,5 +31,3 @@ static __always_inline bool waking_may_run(u32 event, u64 now_ns)
 
 	return cost && now_ns >= cost->pause_until_ns;
 }
-
-#endif

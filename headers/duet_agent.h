@@ -28,8 +28,7 @@
  * Either side may close at any time. If the loader dies, the agent stops and waits for the next attach. If the JVM
  * dies, the loader drains the ring.
  */
-#ifndef DUET_AGENT_H
-#define DUET_AGENT_H
+#pragma once
 
 #include "duet_config.h"
 #include "duet_record.h"
@@ -387,5 +386,3 @@ struct duet_thread {
 	uint8_t doubted; /* the name may be another string's: use it only if it agrees with the kernel's name */
 };
 DUET_ASSERT_SIZE(struct duet_thread, 16);
-
-#endif

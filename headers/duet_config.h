@@ -2,8 +2,7 @@
 /*
  * The read-only data that the loader sets before the BPF programs load, and the map values that it fills in afterwards.
  */
-#ifndef DUET_CONFIG_H
-#define DUET_CONFIG_H
+#pragma once
 
 #include "duet_types.h"
 
@@ -182,5 +181,3 @@ struct duet_jvm_target {
 	uint32_t reserved;
 };
 DUET_ASSERT_SIZE(struct duet_jvm_target, 24);
-
-#endif

@@ -4,8 +4,7 @@
  * 4947). An ELF file of the process exports the thread-local variable DUET_CONTEXT_SYMBOL. It is a pointer to a record,
  * or NULL. Only the thread itself writes its record, and it is read only while the thread is interrupted or by itself.
  */
-#ifndef DUET_CONTEXT_H
-#define DUET_CONTEXT_H
+#pragma once
 
 #include "duet_types.h"
 
@@ -57,5 +56,3 @@ DUET_ASSERT_SIZE(struct duet_context_sources, 8 + DUET_CONTEXT_SOURCES * sizeof(
 
 #define DUET_CONTEXT_MODULES 65536 /* most modules of a vector, which the program may have overwritten */
 #define DUET_CONTEXT_DISTANCES (1ll << 24) /* no distance is longer, and no address lower */
-
-#endif

@@ -7,8 +7,7 @@
  *   DUET_AGENT_COUNTERS  counted by the agent in the ring's header page
  *   DUET_LOADER_COUNTERS counted by the loader in loader_counters[] (user/base/counters.h)
  */
-#ifndef DUET_COUNTERS_H
-#define DUET_COUNTERS_H
+#pragma once
 
 /* clang-format off */
 #define DUET_BPF_COUNTERS(X) \
@@ -98,5 +97,3 @@
 enum duet_bpf_counter { DUET_BPF_COUNTERS(DUET_COUNTER_ENUM) DUET_BPF_COUNTER_MAX };
 enum duet_agent_counter { DUET_AGENT_COUNTERS(DUET_COUNTER_ENUM) DUET_AGENT_COUNTER_MAX };
 enum duet_loader_counter { DUET_LOADER_COUNTERS(DUET_COUNTER_ENUM) DUET_LOADER_COUNTER_MAX };
-
-#endif

@@ -5,8 +5,7 @@
  * They differ between JDKs. Some facts have two forms. Each JDK has one of them, and the field of the other form is
  * DUET_JVM_NO_FIELD.
  */
-#ifndef DUET_JVM_H
-#define DUET_JVM_H
+#pragma once
 
 #include "duet_types.h"
 
@@ -176,5 +175,3 @@ struct duet_jvm_entry {
 	struct duet_jvm_layout layout;
 };
 DUET_ASSERT_SIZE(struct duet_jvm_entry, 8 + sizeof(struct duet_jvm_layout));
-
-#endif

@@ -3,8 +3,7 @@
  * Records from BPF to the loader, sent through the BPF ring buffer. Fields are in native byte order. Records are 8-byte
  * aligned and are zeroed before they are filled.
  */
-#ifndef DUET_RECORD_H
-#define DUET_RECORD_H
+#pragma once
 
 #include "duet_context.h"
 #include "duet_types.h"
@@ -418,5 +417,3 @@ struct duet_slept {
 	uint32_t flags; /* DUET_SAMPLE_IDLE or 0 */
 };
 DUET_ASSERT_SIZE(struct duet_slept, 32);
-
-#endif

@@ -10,8 +10,7 @@
  * library starts the recorder with one end of a socket pair. The recorder then first sends an answer whose text is its
  * version.
  */
-#ifndef DUET_RECORDER_H
-#define DUET_RECORDER_H
+#pragma once
 
 #include "duet_agent.h"
 
@@ -68,5 +67,3 @@ struct duet_answer {
 	uint32_t reserved; /* 0 */
 };
 DUET_ASSERT_SIZE(struct duet_answer, 16);
-
-#endif

@@ -17,8 +17,7 @@
  * The producer side is async-signal-safe. The consumer does not trust the shared memory: it keeps its own copies of the
  * positions it relies on.
  */
-#ifndef DUET_RING_H
-#define DUET_RING_H
+#pragma once
 
 #include "duet_counters.h"
 #include "duet_types.h"
@@ -122,4 +121,3 @@ static inline void duet_ring_count(struct duet_ring_page *page, enum duet_agent_
 }
 
 #endif /* !__bpf__ */
-#endif

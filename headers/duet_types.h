@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /* Fixed-width types for all parts: BPF programs, which include vmlinux.h first; loader and agent, which use libc. */
-#ifndef DUET_TYPES_H
-#define DUET_TYPES_H
+#pragma once
 
 #ifndef __bpf__
 #include <stdbool.h>
@@ -12,5 +11,3 @@
 #define DUET_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " must be " #bytes " bytes")
 
 #define DUET_COMM_LEN 16 /* TASK_COMM_LEN, include/linux/sched.h */
-
-#endif

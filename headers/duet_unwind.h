@@ -7,8 +7,7 @@
  * The loader writes only to parts of the arrays that nobody reads yet, and then makes them reachable with one store.
  * After a part has become unreachable, the loader waits for DUET_UNWIND_GRACE_NS before it writes there again.
  */
-#ifndef DUET_UNWIND_H
-#define DUET_UNWIND_H
+#pragma once
 
 #include "duet_context.h"
 #include "duet_types.h"
@@ -171,5 +170,3 @@ static inline struct duet_unwind_offsets duet_unwind_offsets(const struct duet_u
 	at.end = duet_unwind_behind(at.mappings, file->mappings, sizeof(struct duet_unwind_mapping));
 	return at;
 }
-
-#endif

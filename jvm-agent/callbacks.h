@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions that JVMTI calls: at the JVM's start and end, for classes, compiled code and threads, and the taps'. */
-#ifndef CALLBACKS_H
-#define CALLBACKS_H
+#pragma once
 
 #include <jvmti.h>
 #include <stdbool.h>
 
 /* jvm_open() with them. */
 int callbacks_open(JavaVM *vm, bool at_start);
-
-#endif

@@ -3,8 +3,7 @@
  * An engine decides when threads are sampled: it chooses the signal, makes it arrive, and stops it. To add one, write a
  * file engine/<name>.c that ends in a `const struct agent_engine`, and add a row to sources.c.
  */
-#ifndef ENGINE_H
-#define ENGINE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ int engine_take_realtime(int wanted, const char **ret_why);
 extern const struct agent_engine engine_perf;
 extern const struct agent_engine engine_ctimer;
 extern const struct agent_engine engine_itimer;
-
-#endif

@@ -5,8 +5,7 @@
  * provides the old versions, and where libpthread and libdl are separate, a JVM has loaded them. musl has no symbol
  * versions. Include this in each file that calls one of these functions.
  */
-#ifndef LIBC_VERSIONS_H
-#define LIBC_VERSIONS_H
+#pragma once
 
 #include <features.h>
 
@@ -46,6 +45,4 @@ __asm__(".symver pthread_condattr_setclock,pthread_condattr_setclock@GLIBC_2.3.3
 USE_OLDEST(dlinfo);
 USE_OLDEST(pthread_condattr_setclock);
 #endif
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * the same code with user/reader/memory.h, where it is another process's memory. All functions are async-signal-safe,
  * except memory_symbol().
  */
-#ifndef MEMORY_H
-#define MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ static inline uint8_t memory_byte(uintptr_t address)
 
 /* Copies a string, cut to `size` - 1 characters. An empty string when `address` is 0. */
 void memory_text(char *text, uintptr_t address, size_t size);
-
-#endif

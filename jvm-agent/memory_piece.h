@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A piece of the JVM's memory, for both memory.h. */
-#ifndef MEMORY_PIECE_H
-#define MEMORY_PIECE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@ struct memory_piece {
 	uintptr_t from;
 	size_t bytes;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text after `-agentpath:libduet.so=`, or what dynamic attach passes: `control=NAME,secret=HEX[,wait=MS]`. */
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ struct agent_options {
  * All users can read a command line, so an agent on one gets the secret in the environment variable DUET_SECRET.
  */
 int options_parse(struct agent_options *ret_options, const char *text, const char **ret_why);
-
-#endif

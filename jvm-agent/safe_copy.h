@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SAFE_COPY_H
-#define SAFE_COPY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@
  * `bytes` when there is an unmapped page, and 0 when `bytes` is above SAFE_COPY_MAX. Async-signal-safe.
  */
 size_t safe_copy(void *to, uintptr_t from, size_t bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * A tap takes samples from the JVM itself, in callbacks of JVMTI. Several taps and an engine can be open at once. To
  * add one, write a file event/<name>.c that ends in a `const struct agent_tap`, and add a row to sources.c.
  */
-#ifndef TAP_H
-#define TAP_H
+#pragma once
 
 #include <jvmti.h>
 #include <stdbool.h>
@@ -62,5 +61,3 @@ extern const struct agent_tap tap_class_load;
 extern const struct agent_tap tap_compilation;
 extern const struct agent_tap tap_span;
 extern const struct agent_tap tap_user;
-
-#endif

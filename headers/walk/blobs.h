@@ -3,8 +3,7 @@
  * The state of a walk through HotSpot's frames, and how it finds code blobs. All memory that is read belongs to the
  * process and is not trusted: no value can lead out of bounds, and values that do not fit together end the walk.
  */
-#ifndef DUET_WALK_BLOBS_H
-#define DUET_WALK_BLOBS_H
+#pragma once
 
 #include "duet_jvm.h"
 #include "walk/frame.h"
@@ -354,5 +353,3 @@ static inline void java_signal_regs(struct walk_java *java, const struct unwind_
 	for (uint32_t i = 0; i < DUET_FRAME_REGISTERS; i++)
 		java->regs[i] = words[java_signal_place(i)];
 }
-
-#endif

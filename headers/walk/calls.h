@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /* Which words on the stack are return addresses into Java: by the code before them, and the frame that follows. */
-#ifndef DUET_WALK_CALLS_H
-#define DUET_WALK_CALLS_H
+#pragma once
 
 #include "walk/blobs.h"
 
@@ -129,5 +128,3 @@ static inline int java_is_caller(struct walk_java *java, uint64_t to, uint64_t s
 {
 	return java_keeps_fp(java, to) || WALK_JAVA_THROWER(java, to, sp);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * What is read is the program's own and may be anything. A wrong address is one that cannot be read, or one whose words
  * are no valid record.
  */
-#ifndef DUET_WALK_CONTEXT_H
-#define DUET_WALK_CONTEXT_H
+#pragma once
 
 #include "duet_context.h"
 
@@ -81,5 +80,3 @@ static inline void context_find(const struct duet_context_sources *sources, uint
 		if (context_from(&sources->of[i], thread_pointer, ret))
 			return;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * x86-64: HotSpot's code that is not entered in the usual way: stubs that native code calls or jumps to, and stubs that
  * forward an exception. Also methods that move their stack pointer while they run.
  */
-#ifndef DUET_WALK_ENTERED_H
-#define DUET_WALK_ENTERED_H
+#pragma once
 
 #include "walk/calls.h"
 
@@ -243,7 +242,5 @@ static inline walk_result java_step_forwarder(struct walk_java *java, struct unw
 #define java_enters(java) 0
 #define java_leaf_odd(java, cursor, frame_bytes) DUET_WALK_LEAF
 #define java_step_forwarder(java, cursor) DUET_WALK_NO_FRAME
-
-#endif
 
 #endif

@@ -3,8 +3,7 @@
  * What HotSpot's frames look like in machine code and registers. This header has what both architectures share, and
  * includes the header of the architecture for which the code is built.
  */
-#ifndef DUET_WALK_FRAME_H
-#define DUET_WALK_FRAME_H
+#pragma once
 
 #include "duet_types.h"
 
@@ -72,6 +71,4 @@ static inline uint64_t walk_operand(const uint8_t *at, uint32_t width)
 #include "walk/frame_x86.h"
 #else
 #include "walk/frame_arm64.h"
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * upper end of a frame. Before it stores them and after it loads them again, the return address is in x30, the link
  * register.
  */
-#ifndef DUET_WALK_FRAME_ARM64_H
-#define DUET_WALK_FRAME_ARM64_H
+#pragma once
 
 #include "duet_jvm.h"
 #include "walk/frame.h"
@@ -461,5 +460,3 @@ static inline int duet_frame_exit(const uint8_t *code, struct duet_frame_exit *r
 	at += duet_insn_signs(duet_insn(code, at)) ? 4 : 0;
 	return duet_insn_restores_sp(duet_insn(code, at)) && duet_insn(code, at + 4) == DUET_ARM64_RET;
 }
-
-#endif

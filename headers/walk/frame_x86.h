@@ -3,8 +3,7 @@
  * Recognises in the machine code that HotSpot generates for x86-64 how far a frame is built. The agent has that code in
  * its own memory; BPF reads copies. walk/frame_arm64.h has the same for arm64; walk/frame.h chooses.
  */
-#ifndef DUET_WALK_FRAME_X86_H
-#define DUET_WALK_FRAME_X86_H
+#pragma once
 
 #include "duet_jvm.h"
 #include "walk/frame.h"
@@ -435,5 +434,3 @@ static inline int duet_frame_exit(const uint8_t *code, struct duet_frame_exit *r
 	ret_exit->has_sp = sp < 0;
 	return 1;
 }
-
-#endif

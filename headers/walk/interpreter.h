@@ -3,8 +3,7 @@
  * One step through a frame of HotSpot's template interpreter. A whole frame is found by its frame pointer. A frame that
  * is being made or left is found by where in the interpreter pc is, and by the registers there.
  */
-#ifndef DUET_WALK_INTERPRETER_H
-#define DUET_WALK_INTERPRETER_H
+#pragma once
 
 #include "walk/entered.h"
 
@@ -327,5 +326,3 @@ static inline walk_result java_step_interpreter(struct walk_java *java, struct u
 		return java_step_frameless(java, cursor);
 	return java_step_framed(java, cursor, made);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * All memory that is read belongs to the process and is not trusted: no value can lead out of bounds, and values that
  * do not fit together end the walk.
  */
-#ifndef DUET_WALK_JAVA_H
-#define DUET_WALK_JAVA_H
+#pragma once
 
 #include "walk/calls.h"
 #include "walk/entered.h"
@@ -611,5 +610,3 @@ static inline void walk_java_note(struct walk_java *java)
 	java->code_id = DUET_ID_INTERPRETED | java->found_check << DUET_ID_CHECK_SHIFT |
 			(java->found_bci == DUET_BCI_NATIVE ? DUET_ID_BCI : (uint32_t)java->found_bci);
 }
-
-#endif

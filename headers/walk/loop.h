@@ -21,8 +21,7 @@
  *	void walk_emit(WALK *walk)		sends `part` to the loader
  *	void walk_copy(void *to, uint32_t bytes, const void *from)
  */
-#ifndef DUET_WALK_LOOP_H
-#define DUET_WALK_LOOP_H
+#pragma once
 
 #include "duet_record.h"
 #include "walk/java.h"
@@ -204,5 +203,3 @@ static inline void walk_all(WALK *walk)
 
 _Static_assert(DUET_ROOT_FRAMES % WALK_ROUND_TURNS == 0, "walk_hand_over() is called when they are full");
 _Static_assert(DUET_LEAF_FRAMES % DUET_ROOT_FRAMES == 0, "a record that is exactly full needs no reordering");
-
-#endif

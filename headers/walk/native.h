@@ -9,8 +9,7 @@
  * `at` is the object that the step works on, a struct unwind_cursor or struct walk_java. When several walks run at
  * once, its `memory` identifies the walk that reads.
  */
-#ifndef DUET_WALK_NATIVE_H
-#define DUET_WALK_NATIVE_H
+#pragma once
 
 #include "duet_record.h"
 #include "duet_unwind.h"
@@ -346,5 +345,3 @@ static inline walk_result walk_native_step(struct unwind_cursor *cursor, const s
 	*guessed += code != DUET_CODE_MEMORY;
 	return walk_by_fp(cursor);
 }
-
-#endif

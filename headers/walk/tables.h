@@ -13,8 +13,7 @@
  * Each returns an element of an array, or NULL when the array has none with this index. `at` is as for walk_row().
  * Another process may change the arrays at any time. So every index is checked when it is used.
  */
-#ifndef DUET_WALK_TABLES_H
-#define DUET_WALK_TABLES_H
+#pragma once
 
 #include "duet_types.h"
 #include "duet_unwind.h"
@@ -66,5 +65,3 @@ static inline const struct duet_unwind_row *walk_find_row(const struct unwind_cu
 	return walk_search_rows(cursor, module->first_row + page->first, module->first_row + page->end,
 				(uint32_t)offset);
 }
-
-#endif

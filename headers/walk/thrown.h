@@ -4,8 +4,7 @@
  * which may have no frame: they have not made it yet, have removed it, or never make one. The stubs are entered by a
  * jump. The address that the exception comes from is in rdx, and serves as the return address.
  */
-#ifndef DUET_WALK_THROWN_H
-#define DUET_WALK_THROWN_H
+#pragma once
 
 #include "walk/entered.h"
 
@@ -166,7 +165,5 @@ static inline int java_is_realigned(struct walk_java *java, const struct unwind_
 #define java_leaf_thrown(java, cursor) DUET_WALK_LEAF
 #define java_step_entered(java, cursor) DUET_WALK_LEAF
 #define java_is_realigned(java, cursor, frame_bytes) 0
-
-#endif
 
 #endif

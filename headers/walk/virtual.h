@@ -7,8 +7,7 @@
  * Nothing here waits for a garbage collector. For an object that is being moved, this reads the old copy, or nothing,
  * or in rare cases a wrong name.
  */
-#ifndef DUET_WALK_VIRTUAL_H
-#define DUET_WALK_VIRTUAL_H
+#pragma once
 
 #include "duet_jvm.h"
 #include "duet_record.h"
@@ -89,5 +88,3 @@ static inline void virtual_mounted(const struct duet_jvm_virtual *layout, uint64
 	if (to->id)
 		virtual_name(layout, current, to);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * async-profiler's commands, from the JVM's command line, Java or C programs in this process. They are sent to the
  * process's recorder. Before commands that begin a recording, this process's agent is made ready.
  */
-#ifndef API_PROFILER_H
-#define API_PROFILER_H
+#pragma once
 
 #include <jni.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ void profiler_begin(void); /* call when the JVM runs: executes the kept argument
  * Call when the process is about to end, while its agent still answers: the file of a running recording is written now.
  */
 void profiler_end(void);
-
-#endif

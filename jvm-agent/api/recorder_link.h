@@ -3,8 +3,7 @@
  * The connection to the recorder of this process, which is started by the first question. Callable on all threads; one
  * question is under way at a time.
  */
-#ifndef API_RECORDER_LINK_H
-#define API_RECORDER_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ bool link_write(int fd, const void *bytes, size_t count);
 /* Passes the report's bytes, if there is one. */
 void link_pass_report(const struct link_answer *answer, void (*to)(const char *bytes, size_t count));
 void link_answer_release(struct link_answer *answer);
-
-#endif

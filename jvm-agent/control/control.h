@@ -7,8 +7,7 @@
  *            control_run_at_start() in VMInit, before main()
  *                                                    starts the same thread, waits for the handler to be live
  */
-#ifndef CONTROL_CONTROL_H
-#define CONTROL_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ void control_goodbye(void);
  * (VM_Exit::wait_for_threads_in_native_to_block(), JDK 8 to 27).
  */
 void control_leave(void);
-
-#endif

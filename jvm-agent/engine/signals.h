@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses the signal. A real-time signal keeps its handler for good: a late signal would end the JVM. */
-#ifndef ENGINE_SIGNALS_H
-#define ENGINE_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ bool signals_have_prof(void);
  * so that a late SIGPROF ends nobody.
  */
 void signals_leave_prof(void);
-
-#endif

@@ -5,8 +5,7 @@
  * Java threads get theirs in ThreadStart. All others (compiler, GC, native) are found by listing /proc/self/task ten
  * times a second.
  */
-#ifndef ENGINE_TICKING_H
-#define ENGINE_TICKING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ int ticking_handle(int tid);
  * little. The current time is random enough.
  */
 uint64_t ticking_first(uint64_t interval);
-
-#endif

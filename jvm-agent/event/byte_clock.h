@@ -3,8 +3,7 @@
  * Sampling by bytes: samples are due at random bytes, whose mean distance is the interval. So the samples do not depend
  * on the order in which memory is taken. Async-signal-safe.
  */
-#ifndef EVENT_BYTE_CLOCK_H
-#define EVENT_BYTE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ bool byte_clock_is_due(struct byte_clock *clock, uint64_t size);
  * 1 - exp(-size / interval), so that the sum over all samples is right on average.
  */
 uint64_t byte_clock_weight(uint64_t size, uint64_t interval);
-
-#endif

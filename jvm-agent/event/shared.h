@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What files of other events, JVMTI's callbacks and the C interface call of the events here. */
-#ifndef EVENT_SHARED_H
-#define EVENT_SHARED_H
+#pragma once
 
 #include <jvmti.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ void outside_objects_begin(void); /* forgets all objects */
 void outside_objects_count(struct stay *stay, jobject object, uint64_t size, uint64_t interval);
 /* Returns the interval at which the JVM should sample, which is not longer than the present one. */
 uint64_t outside_objects_interval(uint64_t interval);
-
-#endif

@@ -4,8 +4,7 @@
  * functions of other libraries. Hooks replace the addresses of some functions. Not async-signal-safe. Callers hold no
  * lock of the dynamic linker.
  */
-#ifndef HOOK_LINKAGE_H
-#define HOOK_LINKAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void linkage_close(struct linkage_set *set);
  */
 bool loading_open(void);
 void loading_close(void);
-
-#endif

@@ -4,8 +4,7 @@
  * that samples hit are named, not the tens of thousands that are loaded or compiled. Nothing here is called by a signal
  * handler; all of it is called by one thread.
  */
-#ifndef HOTSPOT_ANSWERS_H
-#define HOTSPOT_ANSWERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ bool answer_unasked(const struct answers *answers, struct metadata_key key);
 void answer_heaps(const struct answers *answers);
 /* Forgets which records were sent: for a new loader, and when the loader may have dropped some. */
 void answers_reset(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HOTSPOT_CLOCK_H
-#define HOTSPOT_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -27,5 +26,3 @@ static inline clockid_t clock_of_thread(int tid)
 {
 	return (clockid_t)((~(unsigned int)tid << 3) | CLOCK_OF_THREAD);
 }
-
-#endif

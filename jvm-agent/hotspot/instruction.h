@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lengths and targets of machine instructions, as needed to follow the ways through compiled code. */
-#ifndef HOTSPOT_INSTRUCTION_H
-#define HOTSPOT_INSTRUCTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +32,4 @@ uint32_t instruction_arm64(const uint8_t *code, size_t bytes, struct instruction
 #define instruction_read instruction_arm64
 #else
 #define instruction_read instruction_x86
-#endif
-
 #endif

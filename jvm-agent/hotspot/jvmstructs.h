@@ -4,8 +4,7 @@
  * holds a pc, a thread's frame anchor and OS thread id. The tables are read once. A field that this JDK lacks stays
  * unknown, and a function that needs it says so by its return value. Lookups are async-signal-safe.
  */
-#ifndef HOTSPOT_JVMSTRUCTS_H
-#define HOTSPOT_JVMSTRUCTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ bool jvmflags_is_set(const char *name);
 uintptr_t perf_counter(uintptr_t memory, const char *name);
 /* The same for one entry, wherever that is; 0 when no entry of this counter is there. */
 uintptr_t perf_counter_of_entry(uintptr_t entry, const char *name);
-
-#endif

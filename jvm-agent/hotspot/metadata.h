@@ -6,8 +6,7 @@
  * from outside is passed to JVMTI, which would trust it (methods.c). A method's key is its jmethodID. If it has none,
  * the key is its duet_method_key().
  */
-#ifndef HOTSPOT_METADATA_H
-#define HOTSPOT_METADATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ bool metadata_names_read(const struct metadata_method *method, struct metadata_n
 void metadata_names_release(struct metadata_names *names);
 /* Sorts by bci: javac may write a LineNumberTable in any order. */
 void metadata_sort_lines(struct duet_line *lines, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads compiled methods as HotSpot keeps them: the method, and what the compiler inlined at which pc. */
-#ifndef HOTSPOT_NMETHODS_H
-#define HOTSPOT_NMETHODS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void nmethods_release(struct nmethod_record *record);
 /* Finds the method whose compiled code is at pc, and proves it; returns false when there is none. */
 struct metadata_method;
 bool nmethods_method(uintptr_t pc, struct metadata_method *ret);
-
-#endif

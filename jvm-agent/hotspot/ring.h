@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The agent's end of the ring (headers/duet_ring.h): mapping it, and writing metadata records. */
-#ifndef HOTSPOT_RING_H
-#define HOTSPOT_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool ring_has_room(const struct ring *ring);
  * faults. Changes no byte, whoever writes meanwhile.
  */
 void ring_touch(struct ring *ring);
-
-#endif

@@ -10,8 +10,7 @@
  * trap. So does an access that checks for null, whose trap is in a table. These are entries, too. An instruction then
  * has the scope of an entry before or after it on its way.
  */
-#ifndef HOTSPOT_SCOPES_H
-#define HOTSPOT_SCOPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ struct scopes {
  * flags DUET_PC_…. At the offset of a safepoint's entry in the old table, the new one has the same scope.
  */
 struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most, uint32_t *ret_count);
-
-#endif

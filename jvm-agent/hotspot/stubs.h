@@ -3,8 +3,7 @@
  * The stubs by which compiled code calls methods of a class or an interface. All code blobs that hold them have one
  * name; this distinguishes them.
  */
-#ifndef HOTSPOT_STUBS_H
-#define HOTSPOT_STUBS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ bool stub_list_has_blob(const char *name);
  * nothing if the list of this JVM is not found.
  */
 void stub_list_find(uintptr_t pc, struct listed_stub *stub);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* HotSpot's packed streams (unsigned5.hpp): integers of 1 to 5 bytes, the last of which is below a limit. */
-#ifndef HOTSPOT_UNSIGNED5_H
-#define HOTSPOT_UNSIGNED5_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ static inline int32_t unsigned5_read_signed(struct unsigned5 *stream)
 
 	return (int32_t)(value >> 1 ^ -(value & 1));
 }
-
-#endif

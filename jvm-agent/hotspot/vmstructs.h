@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the tables in which libjvm describes its own structures to debuggers: gHotSpotVMStructs and gHotSpotVMTypes. */
-#ifndef HOTSPOT_VMSTRUCTS_H
-#define HOTSPOT_VMSTRUCTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ size_t vmstructs_type_bytes(const char *type);
  * _length, whose offset is given.
  */
 uint16_t vmstructs_pool_version(const struct offset *length);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* JVMTI's events about generated code, and the layout by which BPF and the agent walk that code. */
-#ifndef JVM_CODE_H
-#define JVM_CODE_H
+#pragma once
 
 #include <jvmti.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ bool kept_copy(uint32_t id, struct nmethod_record *ret);
 /* Frees the records that are too old for the loader to ask for; and all, when the loader has left. */
 void kept_forget_old(void);
 void kept_forget(void);
-
-#endif

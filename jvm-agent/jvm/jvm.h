@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The agent's access to the JVM: one JVMTI environment for the agent's life, its capabilities and events. */
-#ifndef JVM_JVM_H
-#define JVM_JVM_H
+#pragma once
 
 #include <jvmti.h>
 #include <pthread.h>
@@ -118,5 +117,3 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
 void threads_sweep(struct stay *stay, JNIEnv *env);
 /* Forgets what was published: the next stay publishes all threads again. Agent's thread only. */
 void threads_forget(void);
-
-#endif

@@ -3,8 +3,7 @@
  * One loader's stay: everything that signal handlers and JVMTI callbacks may use between START and STOP, and the gate
  * that keeps it alive while they do.
  */
-#ifndef JVM_STAY_H
-#define JVM_STAY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ void stay_open(struct stay *stay);
 bool stay_close(void);
 /* Like stay_close(), and no stay can be opened any more: the JVM is going down. */
 void stay_seal(void);
-
-#endif

@@ -3,8 +3,7 @@
  * The agent's end of the unwind tables (struct duet_unwind_file). They are mapped read only, and every index into them
  * is checked: the loader is trusted not to lie, but it may die between two stores. Lookups are async-signal-safe.
  */
-#ifndef JVM_TABLES_H
-#define JVM_TABLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool tables_find_mapping(const struct tables *tables, const struct tables_slice 
 bool tables_find_page(const struct tables *tables, uint32_t module, uint64_t offset, struct duet_unwind_page *ret);
 /* Returns NULL past the last row. */
 const struct duet_unwind_row *tables_row(const struct tables *tables, uint32_t index);
-
-#endif

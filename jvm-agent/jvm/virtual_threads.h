@@ -4,8 +4,7 @@
  * it, but not the layout of a java.lang.Thread. Assumptions about that layout are tested on a thread whose id and name
  * are known. An assumption that proves wrong is not used.
  */
-#ifndef JVM_VIRTUAL_THREADS_H
-#define JVM_VIRTUAL_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ void virtual_threads_learn(const struct virtual_witness *witness, struct duet_jv
  */
 void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread, bool is_there,
 			     struct duet_virtual_thread *ret);
-
-#endif

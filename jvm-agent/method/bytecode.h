@@ -3,8 +3,7 @@
  * Bytecode of a method (JVM specification, chapter 6): copying it with code inserted at its entry and before its
  * returns, and code appended for a handler. Jumps lead to where their targets are now.
  */
-#ifndef METHOD_BYTECODE_H
-#define METHOD_BYTECODE_H
+#pragma once
 
 #include "method/classfile.h"
 
@@ -89,5 +88,3 @@ int bytecode_lay_out(const uint8_t *code, uint32_t len, const struct bytecode_in
 /* Writes it. Returns 0, -EINVAL, or -ERANGE if a jump gets too long. */
 int bytecode_write(const uint8_t *code, const struct bytecode_insertion *insertion, const struct bytecode_map *map,
 		   struct class_writer *to);
-
-#endif

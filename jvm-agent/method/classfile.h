@@ -3,8 +3,7 @@
  * Class files (JVM specification, chapter 4): reading their parts in place, and writing a copy with changes. The bytes
  * come from class loaders and other agents, so each read is bounded: one behind the end gives 0 and sets `failed`.
  */
-#ifndef METHOD_CLASSFILE_H
-#define METHOD_CLASSFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ uint16_t class_pool_utf8(struct class_pool *pool, const char *text, size_t len);
 uint16_t class_pool_class(struct class_pool *pool, const char *name, size_t len);
 uint16_t class_pool_method(struct class_pool *pool, uint16_t class, const char *name, const char *descriptor);
 uint16_t class_pool_field(struct class_pool *pool, uint16_t class, const char *name, const char *descriptor);
-
-#endif

@@ -3,8 +3,7 @@
  * Classes of the JVM whose methods call probes. JVMTI lets classes that are loaded be transformed again, and shows each
  * class that is loaded later. At the end all are transformed once more, without us: then they are as they were.
  */
-#ifndef METHOD_INSTRUMENT_H
-#define METHOD_INSTRUMENT_H
+#pragma once
 
 #include <jvmti.h>
 
@@ -33,5 +32,3 @@ void instrument_on_prepare(JNIEnv *env, jclass class);
 int instrument_add(const struct duet_agent_event *event, enum probe_kind kind, const char **ret_why);
 /* Removes all. Classes that the JVM is just defining may be missed once, so it waits for them for some milliseconds. */
 void instrument_remove(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of classes and methods: those that an event asks for, and sets of names. */
-#ifndef METHOD_NAMES_H
-#define METHOD_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ struct method_target {
 int target_parse(struct method_target *ret, const char *text);
 bool target_has_class(const struct method_target *target, struct class_text name); /* with slashes */
 bool target_has_method(const struct method_target *target, struct class_text name, struct class_text descriptor);
-
-#endif

@@ -4,8 +4,7 @@
  * the probe and goes on to the method's own with the same arguments. Calls that compilers replace by instructions of
  * their own are not seen.
  */
-#ifndef METHOD_NATIVES_H
-#define METHOD_NATIVES_H
+#pragma once
 
 #include <jvmti.h>
 #include <stdbool.h>
@@ -54,5 +53,3 @@ extern struct native_call native_calls[NATIVE_CALLS] __attribute__((visibility("
 uintptr_t native_calls_at(uint32_t place); /* address of the function for this place, < NATIVE_CALLS */
 /* In natives.c: called by that function with its place, if it has a probe. Returns the function to go on to. */
 uintptr_t natives_called(uint32_t place);
-
-#endif

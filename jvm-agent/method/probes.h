@@ -4,8 +4,7 @@
  * loader's package java.lang, which every class loader and module can see, when it is first needed, and stays: methods
  * that were entered while they were instrumented may call it long after.
  */
-#ifndef METHOD_PROBES_H
-#define METHOD_PROBES_H
+#pragma once
 
 #include <jvmti.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ bool probes_has_create(JNIEnv *env);
 /* A thread that Java has called is in a method with this probe. */
 void probes_called(int32_t id);
 void probes_close(JNIEnv *env); /* no samples are taken for any id that was given so far */
-
-#endif

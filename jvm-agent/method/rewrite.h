@@ -4,8 +4,7 @@
  * constants are added: what a JVM allows of a class that is loaded (JVMTI RetransformClasses). The JVM keeps each
  * constant that a class has ever had, so the same ones are added each time: none of them is of one recording.
  */
-#ifndef METHOD_REWRITE_H
-#define METHOD_REWRITE_H
+#pragma once
 
 #include "method/classfile.h"
 
@@ -67,5 +66,3 @@ int rewrite_class(struct rewrite *rewrite, const uint8_t *bytes, uint32_t size, 
  * which compilers inline: a call that does not reach its threshold never leaves Java. Look at to->failed.
  */
 void helper_class_write(const char *name, struct class_writer *to);
-
-#endif

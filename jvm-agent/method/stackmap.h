@@ -3,8 +3,7 @@
  * The StackMapTable of a method (JVM specification, 4.7.4) after code was inserted: its frames are where their code is
  * now. If a local variable of type long was appended to the method, every frame gets it too.
  */
-#ifndef METHOD_STACKMAP_H
-#define METHOD_STACKMAP_H
+#pragma once
 
 #include "method/bytecode.h"
 
@@ -28,5 +27,3 @@ struct stackmap_method {
  * frames, or -EINVAL, -ERANGE, -ENOMEM.
  */
 int stackmap_write(const struct stackmap_method *method, struct class_reader old, struct class_writer *to);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The peer at the control socket's other end: who may connect, and duet_agent.h's messages. Nothing is trusted. */
-#ifndef PEER_PEER_H
-#define PEER_PEER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ union passed {
 
 /* Stores the first `count` descriptors, which the caller owns, and -1 for missing ones. Closes all others. */
 void passed_take(struct msghdr *message, int *ret_fds, int count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The attributes of samples of taps, in the layout of struct duet_attribute. */
-#ifndef SAMPLE_ATTRIBUTES_H
-#define SAMPLE_ATTRIBUTES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ uint32_t state_attribute_set(struct state_attribute *to, const char *text);
 
 /* Fills *to from a class's signature, which is cut if it is too long. Returns the bytes to send; 0 if it is NULL. */
 uint32_t class_attribute_set(struct class_attribute *to, const char *signature);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* AsyncGetCallTrace on the interrupted thread, inside the signal handler. */
-#ifndef SAMPLE_JAVA_WALK_H
-#define SAMPLE_JAVA_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <ucontext.h>
@@ -39,5 +38,3 @@ struct java_walk {
 
 /* Returns the number of frames, or AsyncGetCallTrace's failure code <= 0. Does not change `context`. */
 int java_walk(struct java_walk *walk, const ucontext_t *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SAMPLE_PAGES_H
-#define SAMPLE_PAGES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ void *pages_new(size_t bytes);
 void pages_free(void *pages, size_t bytes); /* NULL is fine */
 /* Returns the PROT_* of the page at the address, or -errno. Not for signal handlers. */
 int pages_rights(uintptr_t address);
-
-#endif

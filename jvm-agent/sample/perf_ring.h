@@ -3,8 +3,7 @@
  * The ring of a perf event (perf_event_open(2)), into which the kernel writes the kernel frames of each tick. The
  * event's own thread is its only reader. All functions are async-signal-safe on that thread.
  */
-#ifndef SAMPLE_PERF_RING_H
-#define SAMPLE_PERF_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ size_t perf_ring_bytes(void); /* to mmap: 8 KiB, of which one page is for record
  */
 bool perf_ring_take(struct perf_event_mmap_page *page, uint64_t until_ns, struct kernel_stack *ret);
 void perf_ring_clear(struct perf_event_mmap_page *page);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One sample of the calling thread: in the signal handler, or in a callback of JVMTI. */
-#ifndef SAMPLE_SAMPLE_H
-#define SAMPLE_SAMPLE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -116,5 +115,3 @@ static inline bool one_in_is_due(struct one_in *every)
 void context_here(struct duet_context *ret);
 /* Makes this record, which stays the caller's, the calling thread's. NULL: it has none. Not for signal handlers. */
 void context_set(struct duet_context_record *record);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading the interrupted thread's native stack, inside the signal handler. */
-#ifndef SAMPLE_STACK_H
-#define SAMPLE_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ static inline bool stack_word(const struct stack_copy *stack, uintptr_t address,
 {
 	return stack_read(stack, ret_word, sizeof(*ret_word), address);
 }
-
-#endif

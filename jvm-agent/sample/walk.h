@@ -3,8 +3,7 @@
  * The walk that BPF does, here in a timer engine's signal handler: native frames by unwind tables, Java frames by the
  * JVM's layout. The result is a sample as BPF would have written it.
  */
-#ifndef SAMPLE_WALK_H
-#define SAMPLE_WALK_H
+#pragma once
 
 #include <ucontext.h>
 
@@ -105,5 +104,3 @@ bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread);
 /* The size of walk->sample with frames, ids and attributes, which walk_write() writes. */
 size_t walk_bytes(const struct agent_walk *walk);
 void walk_write(const struct agent_walk *walk, unsigned char *to);
-
-#endif

@@ -3,8 +3,7 @@
  * Shows BPF which threads wait for a lock, and for which (struct duet_lock_waiter). All functions but the first two may
  * be called on any thread, and allocate nothing. They do nothing while there is no array.
  */
-#ifndef WAIT_LOCK_WAITERS_H
-#define WAIT_LOCK_WAITERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ uint64_t lock_waiters_address(void); /* 0: there is no array */
  */
 struct duet_lock_waiter lock_waiters_show(uint32_t tid, uint64_t lock, uint64_t from_ns);
 void lock_waiters_restore(uint32_t tid, const struct duet_lock_waiter *before);
-
-#endif

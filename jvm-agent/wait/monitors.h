@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Events whose samples are waits at monitors of objects, which JVMTI reports, and parks of the same kind. */
-#ifndef WAIT_MONITORS_H
-#define WAIT_MONITORS_H
+#pragma once
 
 #include <jni.h>
 #include <jvmti.h>
@@ -48,5 +47,3 @@ bool lock_parks_for(const char *class_name);
  */
 int parks_open(const struct park_listener *listener);
 void parks_close(const struct park_listener *listener);
-
-#endif

@@ -5,8 +5,7 @@
  * wait, and only written at the end. So is the stack of a virtual thread, which may be on no thread's stack when the
  * recording ends; if too many wait, those whose waits do not end are dropped and counted.
  */
-#ifndef WAIT_WAITING_H
-#define WAIT_WAITING_H
+#pragma once
 
 #include <jvmti.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ struct wait_reason {
  */
 void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const struct wait_reason *reason);
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key);
-
-#endif

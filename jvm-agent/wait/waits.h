@@ -3,8 +3,7 @@
  * One value for each thread that waits, found by a key. Callable on all threads at once, without locks; not in signal
  * handlers. A key may be used by one thread at a time only.
  */
-#ifndef WAIT_WAITS_H
-#define WAIT_WAITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void waits_trim(struct waits *waits);
  */
 void waits_visit(struct waits *waits, void (*visit)(void *context, void *value),
 		 void (*take)(void *context, void *value), void *context);
-
-#endif

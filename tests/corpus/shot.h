@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One walk of a stopped thread: its result, what it reads, and the paths that it takes through the walk's code. */
-#ifndef CORPUS_SHOT_H
-#define CORPUS_SHOT_H
+#pragma once
 
 #include <sys/uio.h>
 
@@ -198,5 +197,3 @@ static bool take_shot(struct shot *to, const struct tracee *tracee)
 		take_stack();
 	return true;
 }
-
-#endif

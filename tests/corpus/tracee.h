@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One thread of another process, stopped, stepped and continued. */
-#ifndef CORPUS_TRACEE_H
-#define CORPUS_TRACEE_H
+#pragma once
 
 #include <errno.h>
 #include <signal.h>
@@ -144,5 +143,3 @@ static inline bool tracee_signal(pid_t pid, pid_t tid, int signo, uint64_t cooki
 	info.si_value.sival_ptr = (void *)(uintptr_t)cookie;
 	return syscall(SYS_rt_tgsigqueueinfo, pid, tid, signo, &info) == 0;
 }
-
-#endif

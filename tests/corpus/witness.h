@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The other witnesses of a thread's stack: the agent, and walks that it has confirmed. */
-#ifndef CORPUS_WITNESS_H
-#define CORPUS_WITNESS_H
+#pragma once
 
 #include "corpus/shot.h"
 
@@ -169,5 +168,3 @@ static const char *objection(void)
 		return "not complete";
 	return capture.splice.verdict.witnesses == SPLICE_DISAGREED ? "contradicted" : NULL;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks into a file, as tests/fixtures/walk/README.md describes it. */
-#ifndef CORPUS_WRITER_H
-#define CORPUS_WRITER_H
+#pragma once
 
 #include "corpus/shot.h"
 
@@ -140,5 +139,3 @@ static void write_walk(const char *why)
 	fprintf(capture.file, "end %s %u\n", corpus_ends[shot->walk.sample.walk_end], shot->walk.sample.guessed_depth);
 	capture.kept++;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What fuzz targets share: the input read piece by piece. Each target is one parser's worth of foreign bytes. */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ static inline int input_file(const void *bytes, size_t len)
 		if (!(condition)) \
 			abort(); \
 	} while (0)
-
-#endif

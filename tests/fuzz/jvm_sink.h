@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The loader's tables for agent records, and every request that samples make to them afterwards. */
-#ifndef JVM_SINK_H
-#define JVM_SINK_H
+#pragma once
 
 #include "base/intern.h"
 #include "collect/records/parts.h"
@@ -128,5 +127,3 @@ static inline void jvm_sink_close(struct jvm_sink *sink)
 	resolver_release(&sink->resolver);
 	profile_release(&sink->profile);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The profile that a reader made from the input is written in its format, and read again. */
-#ifndef FUZZ_READ_BACK_H
-#define FUZZ_READ_BACK_H
+#pragma once
 
 #include <stdio.h>
 
@@ -64,5 +63,3 @@ static inline void fuzz_read_back(const struct reader *reader, const void *bytes
 	}
 	profile_release(&first);
 }
-
-#endif

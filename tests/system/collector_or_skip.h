@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_COLLECTOR_OR_SKIP_H
-#define TESTS_COLLECTOR_OR_SKIP_H
+#pragma once
 
 #include "base/buf.h"
 #include "collect/collector.h"
@@ -21,5 +20,3 @@ static inline struct collector *collector_or_skip(const struct collector_options
 		skip();
 	return collector;
 }
-
-#endif

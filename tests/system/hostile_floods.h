@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A part of hostile_agent.c, which includes it after put(): floods of well-formed records. */
-#ifndef TESTS_HOSTILE_FLOODS_H
-#define TESTS_HOSTILE_FLOODS_H
+#pragma once
 
 static void flood_samples(int peer)
 {
@@ -146,5 +145,3 @@ static void flood_everything(int peer)
 
 	floods[noise() % (sizeof(floods) / sizeof(floods[0]))](peer);
 }
-
-#endif

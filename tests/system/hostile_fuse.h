@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A part of hostile_files.c, which includes it after die(): the FUSE server and where it is mounted. */
-#ifndef TESTS_HOSTILE_FUSE_H
-#define TESTS_HOSTILE_FUSE_H
+#pragma once
 
 static void fill_attr(uint64_t node, struct fuse_attr *attr)
 {
@@ -217,5 +216,3 @@ static pid_t serve_overlay_to_jvm(void)
 	map_libjvm();
 	return serve_overlay();
 }
-
-#endif

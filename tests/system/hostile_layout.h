@@ -4,8 +4,7 @@
  * around, the walk searches 96 words of the stack for a return address. Each of them looks like one until the longest
  * path through the segment map shows that it is not. Then a signal handler's frame leads back to where the walk began.
  */
-#ifndef TESTS_HOSTILE_LAYOUT_H
-#define TESTS_HOSTILE_LAYOUT_H
+#pragma once
 
 #ifdef __x86_64__
 
@@ -131,7 +130,5 @@ static void walk_long(int peer)
 	(void)peer;
 	usleep(10000);
 }
-
-#endif
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_PRECEDENCE_H
-#define TESTS_PRECEDENCE_H
+#pragma once
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -23,5 +22,3 @@ static inline void take_precedence(void)
 	fputs("-20", file);
 	fclose(file); /* without the right to it, the test continues without it */
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* By how much a function costs more by a library's linkage table, where an agent may have put another, than without. */
-#ifndef EXTRA_H
-#define EXTRA_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -36,5 +35,3 @@ static int64_t extra_ps(extra_loop loop, void *called, void *direct)
 	}
 	return extra[TURNS / 2] * 1000 / CALLS;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What mayfly.c and its children share: a page behind a descriptor that they inherit. */
-#ifndef WORKLOADS_MAYFLY_H
-#define WORKLOADS_MAYFLY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ struct mayfly_page {
 	uint64_t children; /* children that have begun */
 	uint64_t burned_ns[2]; /* time in burn_long() and in burn_short() */
 };
-
-#endif

@@ -3,8 +3,7 @@
  * The commands `asprof` and `jfrconv`: async-profiler's command lines. Samples, walks and files are those of
  * `duet record` and `duet convert`.
  */
-#ifndef ASPROF_ASPROF_H
-#define ASPROF_ASPROF_H
+#pragma once
 
 /*
  * Returns the exit code: 0; 1 for a command line or process that is none; DUET_ANSWER_NOT_UNDERSTOOD and
@@ -13,5 +12,3 @@
 int asprof_main(int argc, char **argv);
 /* The converter. Returns the exit code: 0 done, 1 failed, 2 wrong usage. */
 int jfrconv_main(int argc, char **argv);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of `asprof`, as async-profiler 4 has it, turned into the arguments that a recorder takes. */
-#ifndef ASPROF_OPTIONS_H
-#define ASPROF_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct asprof_options {
 int asprof_options_parse(struct asprof_options *ret, int argc, char **argv, struct buf *why);
 void asprof_options_release(struct asprof_options *options);
 extern const char asprof_usage[];
-
-#endif

@@ -5,8 +5,7 @@
  * socket. All of this runs in a child process, because it changes namespaces and credentials and may hang. The loader
  * only waits for one packet from the child.
  */
-#ifndef ATTACH_ATTACH_H
-#define ATTACH_ATTACH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ void attach_remove_library(const char *path);
 /* The agent library, embedded at build time. */
 extern const unsigned char attach_library[];
 extern const size_t attach_library_bytes;
-
-#endif

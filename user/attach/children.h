@@ -7,8 +7,7 @@
  * The same holds for processes that the child started (place.h). The loader sees only that some process still
  * holds the other end of the pipe `life`.
  */
-#ifndef ATTACH_CHILDREN_H
-#define ATTACH_CHILDREN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void children_collect(uint64_t now_ns);
 size_t children_left(uid_t uid);
 /* Waits until no child is left. Gives up shortly after the last child was killed. */
 void children_wait(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* HotSpot's dynamic attach, JDK 8 to 27: its socket, the trigger file that makes it open that, and `load`. */
-#ifndef ATTACH_HOTSPOT_H
-#define ATTACH_HOTSPOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ int hotspot_load(struct visit *visit, const struct vm_options *options, const ch
  * a line with the status, then text. Or -errno with the reason in visit->why.
  */
 int hotspot_command(struct visit *visit, const struct vm_options *options, const char *const words[4]);
-
-#endif

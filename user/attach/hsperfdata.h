@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* HotSpot's performance counters, /tmp/hsperfdata_USER/PID. The JVM writes this file: it is not trusted. */
-#ifndef ATTACH_HSPERFDATA_H
-#define ATTACH_HSPERFDATA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ int hsperfdata_number(const void *bytes, size_t len, const char *name, uint64_t 
  * -XX:-UsePerfData.
  */
 int hsperfdata_read(int root, pid_t ns_pid, uid_t uid, struct buf *ret_bytes);
-
-#endif

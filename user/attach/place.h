@@ -9,8 +9,7 @@
  * -XX:+EnableDynamicAgentLoading on the JVM's command line prevents that first warning: the flag is not manageable, and
  * HotSpot checks that it came from the command line (jvmtiAgent.cpp).
  */
-#ifndef ATTACH_PLACE_H
-#define ATTACH_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -60,5 +59,3 @@ struct place_mount {
 /* Needs the loader's rights. 0 or -errno with nothing left: -EPERM without CAP_SYS_ADMIN, -ENOSYS before Linux 5.2. */
 int place_mount_open(const struct visit *visit, struct place_mount *ret_mount);
 void place_mount_close(struct place_mount *mount);
-
-#endif

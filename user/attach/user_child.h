@@ -4,8 +4,7 @@
  * folder there may be a mount of that user, and its file system a server of that user. The user can stop or block the
  * child, so the parent waits for it only with deadlines.
  */
-#ifndef ATTACH_USER_CHILD_H
-#define ATTACH_USER_CHILD_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,5 +32,3 @@ int user_child_await(const struct user_child *child, uint64_t timeout_ms);
 void user_child_release(struct user_child *child);
 
 void user_child_answer(int socket, int result); /* in the child */
-
-#endif

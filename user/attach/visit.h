@@ -4,8 +4,7 @@
  * directory, root and working directory, opened while the child still has the loader's rights. A descriptor always
  * means this one process, even if its pid is reused.
  */
-#ifndef ATTACH_VISIT_H
-#define ATTACH_VISIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ void visit_cancel(int signo);
 
 /* Formats the reason into visit->why and returns `error`. */
 __attribute__((format(printf, 3, 4))) int visit_fail(struct visit *visit, int error, const char *format, ...);
-
-#endif

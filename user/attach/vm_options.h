@@ -8,8 +8,7 @@
  * line with its @files, -XX:Flags= and -XX:VMOptionsFile= files, _JAVA_OPTIONS. Last comes what the JVM itself wrote to
  * its hsperfdata, which also has the options of a program that embeds the JVM.
  */
-#ifndef ATTACH_VM_OPTIONS_H
-#define ATTACH_VM_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ void vm_options_read(struct vm_options *options, const struct vm_words *words, c
 bool vm_options_warn_of_agents(const struct vm_options *options);
 /* Reads hsperfdata; call after vm_options_read(), with the rights of the JVM's user. */
 void vm_options_read_hsperfdata(struct vm_options *options, const struct visit *visit);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that is freed all at once. Allocations are zeroed and 16-byte aligned. */
-#ifndef BASE_ARENA_H
-#define BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t bytes); /* returns NULL when out of memory */
 char *arena_copy(struct arena *arena, const char *text, size_t len); /* adds a NUL */
 void arena_release(struct arena *arena);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A growing byte string, always NUL-terminated. A failed allocation sets `failed` and keeps the contents so far. */
-#ifndef BASE_BUF_H
-#define BASE_BUF_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ char *buf_detach(struct buf *buf);
 
 /* Returns a copy of any bytes, which the caller frees, or NULL when out of memory. */
 void *buf_duplicate(const void *bytes, size_t len);
-
-#endif

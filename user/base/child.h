@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that this one has forked. */
-#ifndef BASE_CHILD_H
-#define BASE_CHILD_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -12,5 +11,3 @@ int child_await(pid_t child, int *ret_status);
  * the parent has ended. The kernel forgets this when the child changes its user.
  */
 void child_end_with(pid_t parent, int signo);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Time. BPF, agent and loader all stamp records with CLOCK_MONOTONIC. */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ uint64_t clock_cycles(void);
  * is 0 before the first call, which returns false, so that the loop makes progress even if it has no time.
  */
 bool clock_is_up(uint32_t *turns, uint64_t until_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Estimates how many different things were seen, to about 10 %, in 40 KB: it keeps hashes with enough zero bits. */
-#ifndef BASE_DISTINCT_H
-#define BASE_DISTINCT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ struct distinct {
 void distinct_add(struct distinct *distinct, uint64_t hash); /* needs a well mixed hash: hash_u64(), hash_bytes() */
 uint64_t distinct_count(const struct distinct *distinct);
 void distinct_release(struct distinct *distinct); /* leaves it empty */
-
-#endif

@@ -4,8 +4,7 @@
  * memory for everything that is read or inflated from it: a file of a few kilobytes can have many sections that all
  * point to one hole, and libelf keeps what it has read until the file is closed.
  */
-#ifndef BASE_ELF_READER_H
-#define BASE_ELF_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t 
 size_t elf_reader_copy(const struct elf_reader *reader, uint64_t offset, void *to, size_t bytes);
 /* Like elf_reader_section(), but inflates a compressed section, to at most `max_bytes`. */
 Elf_Data *elf_reader_inflated(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, size_t max_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Maps strings to small numbers: equal strings get equal ids. Id 0 is "". They may hold any byte but NUL. */
-#ifndef BASE_INTERN_H
-#define BASE_INTERN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void intern_move_release(struct intern_move *move);
 uint32_t intern_moved(struct intern_move *move, uint32_t id);
 
 size_t intern_memory(const struct intern *intern); /* bytes, roughly; grows with every new string */
-
-#endif

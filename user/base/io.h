@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads whole files up to a limit, and writes output that appears complete or not at all. */
-#ifndef BASE_IO_H
-#define BASE_IO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ void io_output_discard(struct io_output *out);
 const char *io_advice(int err);
 /* Removes those of all outputs that this process has opened. For the handler of a signal that ends it. */
 void io_remove_temporaries(void);
-
-#endif

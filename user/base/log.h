@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages for the user, on stderr. Below session and cmd only log_debug(): the layer that decides prints. */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#pragma once
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -25,5 +24,3 @@ __attribute__((format(printf, 2, 3))) void log_print(enum log_level level, const
 
 /* Replaces the progress line if stderr is a terminal, else does nothing. "" removes the line. */
 __attribute__((format(printf, 1, 2))) void log_progress(const char *format, ...);
-
-#endif

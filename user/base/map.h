@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An open-addressing hash map from a 64-bit key to a 64-bit value: an index, or a pointer that the caller owns. */
-#ifndef BASE_MAP_H
-#define BASE_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool map_next(const struct map *map, size_t *cursor, uint64_t *ret_key, uint64_t
 uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
 /* A well mixed hash without a seed: anybody can compute a value that has a given hash. */
 uint64_t hash_u64(uint64_t value);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How much memory this process has, and a limit that the kernel enforces. */
-#ifndef BASE_MEMORY_H
-#define BASE_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ size_t memory_touched(const void *at, size_t bytes);
 size_t memory_data(void); /* the memory that memory_limit() limits, used or not; 0 when not known */
 size_t memory_used(void); /* the allocated part of it; walks the free lists */
 void memory_trim(void); /* gives free memory between blocks back to the kernel */
-
-#endif

@@ -4,8 +4,7 @@
  * configuration file and shell completion use the same rows. Options may appear anywhere before `--`. --word=value and
  * --word value are the same, and so are -i5ms and -i 5ms.
  */
-#ifndef BASE_OPT_H
-#define BASE_OPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ struct opt_strings {
 	const char **items;
 	size_t len;
 };
-
-#endif

@@ -4,8 +4,7 @@
  * write to is followed only if the link belongs to us or to the folder's owner. The kernel has this rule as
  * fs.protected_symlinks; here it is applied whatever that is set to, and to every link on the path.
  */
-#ifndef BASE_OUT_PATH_H
-#define BASE_OUT_PATH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ struct out_path {
 /* `follow`: also follow a link in the last component. Returns 0 or -errno: -EACCES for a link that is not trusted. */
 int out_path_open(struct out_path *ret, const char *path, bool follow);
 void out_path_release(struct out_path *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Packets over a SOCK_SEQPACKET socket, which may bring descriptors. Surplus ones that arrive are closed. */
-#ifndef BASE_PACKET_H
-#define BASE_PACKET_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -23,5 +22,3 @@ ssize_t packet_receive(int socket, void *bytes, size_t size, int timeout_ms, int
 int packet_send_parts(int socket, const struct iovec *parts, size_t count, const int *fds, size_t fd_count,
 		      int flags);
 ssize_t packet_receive_parts(int socket, const struct iovec *parts, size_t count, int flags, int *ret_fd);
-
-#endif

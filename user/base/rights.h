@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Gives up rights for good, in processes that touch a target's files and sockets. Never call these in the loader. */
-#ifndef BASE_RIGHTS_H
-#define BASE_RIGHTS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,5 +12,3 @@
 int rights_keep(uint64_t capabilities);
 /* Makes all file access of this process happen as this user and only this group. Returns 0 or -errno. */
 int rights_use_files_of(uid_t uid, gid_t gid);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens paths inside another process's root directory, which may be hostile: no path can lead outside of it. */
-#ifndef BASE_ROOT_H
-#define BASE_ROOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool root_is_stored(int fd, const struct stat *st);
  * nothing else, and never blocks on a FIFO or a device.
  */
 int root_read(int root, const char *path, uid_t owner, size_t max, struct buf *ret_text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals that end a process unless it does something about them, and are not its own fault. */
-#ifndef BASE_SIGNALS_H
-#define BASE_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 
@@ -15,5 +14,3 @@ void signals_open(void);
 void signals_reset(void);
 /* For those who take such signals from a descriptor: all but SIGPIPE and SIGXFSZ. */
 void signals_ending(sigset_t *ret_set);
-
-#endif

@@ -4,8 +4,7 @@
  * byte. The functions here turn them into text that a terminal displays and does not interpret. Everything that people
  * read goes through them: reports, messages, lists.
  */
-#ifndef BASE_TEXT_H
-#define BASE_TEXT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ struct text_guess {
 void text_guess(struct text_guess *guess, const char *word);
 /* Appends ": did you mean PREFIX+WORD?", or, if no word is near, ": OTHERWISE" unless that is NULL. */
 void text_add_guess(const struct text_guess *guess, const char *prefix, const char *otherwise, struct buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers in protobuf's form: seven bits a byte, the lowest first; the top bit is set in all bytes but the last. */
-#ifndef BASE_VARINT_H
-#define BASE_VARINT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ static inline size_t varint_get(const unsigned char *from, size_t max, uint64_t 
 	}
 	return 0;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *	for (size_t i = 0; i < numbers.len; i++) numbers.items[i] ...
  *	vec_release(&numbers);
  */
-#ifndef BASE_VEC_H
-#define BASE_VEC_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void vec_fit(void **items, size_t *size, size_t len, size_t item_bytes);
 #define vec_shrink(v) vec_fit((void **)&(v)->items, &(v)->size, (v)->len, sizeof(*(v)->items))
 #define vec_clear(v) ((v)->len = 0)
 #define vec_release(v) (free((v)->items), (v)->items = 0, (v)->len = (v)->size = 0)
-
-#endif

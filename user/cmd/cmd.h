@@ -3,8 +3,7 @@
  * A command of the table in main.c: its options, what --help says, and what it does. Each cmd_<name>.c ends in one;
  * command_run() parses the options, prints the help, and refuses words that the command does not take.
  */
-#ifndef CMD_CMD_H
-#define CMD_CMD_H
+#pragma once
 
 #include "base/opt.h"
 
@@ -57,5 +56,3 @@ struct command_no_options {
 	enum command_help help;
 };
 extern const struct opt command_no_rows[];
-
-#endif

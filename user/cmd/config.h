@@ -3,8 +3,7 @@
  * The daemon's configuration, duet.conf(5): each line is "word = value", a word is a long option of `duet record`.
  * '#' and ';' begin a line that is a comment.
  */
-#ifndef CMD_CONFIG_H
-#define CMD_CONFIG_H
+#pragma once
 
 #include "event/options.h"
 
@@ -21,5 +20,3 @@ struct config {
  */
 int config_read(struct config *config, const char *path, const char *folder, bool is_optional);
 void config_release(struct config *config);
-
-#endif

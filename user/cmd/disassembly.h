@@ -4,8 +4,7 @@
  * base/elf_reader.h, and only the bytes of the function are given to objdump: it never reads a header that somebody
  * else has written. It runs without rights, with limits of time and memory.
  */
-#ifndef CMD_DISASSEMBLY_H
-#define CMD_DISASSEMBLY_H
+#pragma once
 
 #include "base/opt.h"
 #include "base/vec.h"
@@ -36,5 +35,3 @@ void disassembly_release(struct disassembly *disassembly);
  * `text`. Returns 0 or -ENOMEM.
  */
 int disassembly_parse(char *text, uint64_t start, const struct elf_file *file, struct code_text *ret);
-
-#endif

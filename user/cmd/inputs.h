@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the files that a command line names. */
-#ifndef CMD_INPUTS_H
-#define CMD_INPUTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ bool folder_is(const char *path); /* follows links */
  * after `from`; both become dates, which are those of all windows. Returns 0, or -errno after reporting the error.
  */
 int folder_expand(struct inputs *inputs, const char *folder, struct moment *from, struct moment *to);
-
-#endif

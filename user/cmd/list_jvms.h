@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The JVMs and containers that run here, for people and for the shells' completion. */
-#ifndef CMD_LIST_JVMS_H
-#define CMD_LIST_JVMS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -9,5 +8,3 @@
 int list_jvms(void);
 void list_jvm_choices(struct buf *out); /* appends "PID<tab>program", one per line */
 void list_container_choices(struct buf *out); /* appends names, one per line */
-
-#endif

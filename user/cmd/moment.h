@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A time within a recording: the values of --from and --to. */
-#ifndef CMD_MOMENT_H
-#define CMD_MOMENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ uint64_t moment_ns(const struct moment *moment, uint64_t start_ns, uint64_t end_
 /* Of a MOMENT_OF_DAY: the last such time that is not after end_ns, and the first that is after `ns`. */
 uint64_t moment_last_of_day(const struct moment *moment, uint64_t end_ns);
 uint64_t moment_next_of_day(const struct moment *moment, uint64_t ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The outputs that -f and -o ask for. */
-#ifndef CMD_OUTPUTS_H
-#define CMD_OUTPUTS_H
+#pragma once
 
 #include "base/opt.h"
 #include "event/options.h"
@@ -23,5 +22,3 @@ void outputs_report_lacks(const struct writer *writer, const struct profile *pro
 void outputs_release(struct options *options);
 /* Finds a group of /etc/group, and looks nowhere else. Returns 0, or -EINVAL after reporting the error. */
 int outputs_find_group(const char *name, gid_t *ret_gid);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of a recording: set by words, or by their members, then checked and completed. */
-#ifndef CMD_RECORD_H
-#define CMD_RECORD_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/opt.h"
@@ -26,5 +25,3 @@ int record_options_finish(struct options *options, const struct command_words *w
 int record_options_finish_daemon(struct options *options);
 /* Releases what the functions above made, for a copy of options that were not finished. */
 void record_options_unfinish(struct options *options);
-
-#endif

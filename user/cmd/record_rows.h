@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `duet record`, as given on the command line or in a configuration. They fill a struct options. */
-#ifndef CMD_RECORD_ROWS_H
-#define CMD_RECORD_ROWS_H
+#pragma once
 
 #include "cmd/cmd.h"
 #include "event/options.h"
@@ -24,5 +23,3 @@ struct record_of_bpf {
 extern const struct record_of_bpf record_of_bpf[]; /* the last row has no word */
 
 int record_cpu(void *field, const char *value, struct buf *why); /* a parser: [uint32_t] 1 + the number of a CPU */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whom `duet record` profiles: processes by number or by what they run, a part of the host, or a command. */
-#ifndef CMD_RECORD_TARGETS_H
-#define CMD_RECORD_TARGETS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ int record_targets_set(struct options *options, const struct command_words *word
 /* Returns true after reporting that a command was given without -- in front of it. */
 bool record_targets_lack_dashes(const struct command_words *words);
 bool record_targets_has(const char *name); /* true if a JVM runs a program of this name */
-
-#endif

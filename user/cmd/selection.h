@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The options that choose a part of a recording: --from, --to, --event, and a word for each kind of event. */
-#ifndef CMD_SELECTION_H
-#define CMD_SELECTION_H
+#pragma once
 
 #include "base/opt.h"
 #include "cmd/moment.h"
@@ -75,5 +74,3 @@ int selection_check(struct selection *selection);
  * Returns 0, or -errno after reporting the error; then the profile is as it was.
  */
 int selection_cut(struct profile *profile, const struct selection *selection);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The options that shape the contents of output files, for all commands that write them. */
-#ifndef CMD_STYLE_H
-#define CMD_STYLE_H
+#pragma once
 
 #include "base/opt.h"
 #include "writers/writer.h"
@@ -70,5 +69,3 @@ int style_set(struct writer_options *style, const char *by);
 /* Sets the depth given with -j. */
 void style_set_depth(struct writer_options *style, uint32_t depth);
 void style_release(struct writer_options *style);
-
-#endif

@@ -3,8 +3,7 @@
  * The kernel half: loads the BPF programs, attaches those of each chosen event (to a perf event on each CPU, or to a
  * tracepoint), and passes the records to the caller. No other folder uses libbpf.
  */
-#ifndef COLLECT_COLLECTOR_H
-#define COLLECT_COLLECTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -136,5 +135,3 @@ bool collector_has_family(const struct event_family *family);
  * Otherwise appends the cause and the way out.
  */
 bool collector_probe_own_threads(struct buf *why);
-
-#endif

@@ -3,8 +3,7 @@
  * The engines: BPF, or the agent's own perf events and timers where BPF is refused. A row says what an engine can do,
  * and whether it can run. Only the bpf engine does a part of the work outside of the JVMs: that of its collector.
  */
-#ifndef COLLECT_ENGINES_H
-#define COLLECT_ENGINES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -75,5 +74,3 @@ int engine_cost(const struct engine_in_use *engine, uint32_t event, struct duet_
 int engine_run_times(const struct engine_in_use *engine, uint64_t ret_counts[DUET_RUN_TIMES]);
 uint64_t engine_mapping_records(const struct engine_in_use *engine);
 void engine_sample_every(const struct engine_in_use *engine, uint32_t ticks);
-
-#endif

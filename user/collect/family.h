@@ -4,8 +4,7 @@
  * family_<name>.c that ends in a `const struct bpf_family`, and add its name to BPF_FAMILIES. The collector and
  * programs.c know the table only. Used inside collect/ only.
  */
-#ifndef COLLECT_FAMILY_H
-#define COLLECT_FAMILY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ int family_use(struct family *family, size_t link, struct bpf_program *program, 
 /* Attaches what is not attached: the programs of the events, then the others, the last link first. 0 or -errno. */
 int family_attach(struct family *family);
 void family_detach(struct family *family); /* destroys all links */
-
-#endif

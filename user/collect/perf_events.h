@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The perf events of one event, all running the same BPF program. Used inside collect/ only. */
-#ifndef COLLECT_PERF_EVENTS_H
-#define COLLECT_PERF_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ int perf_events_start_each(struct perf_events *events, const struct bpf_program 
 int perf_events_renew(struct perf_events *events, int cpu, const struct bpf_program *program, uint64_t cookie);
 void perf_events_stop(struct perf_events *events); /* no CPU ticks after it returns */
 void perf_events_release(struct perf_events *events); /* closes the events; each takes the kernel a while */
-
-#endif

@@ -5,8 +5,7 @@
  * to, and no signal ends the wait. A process can hold that lock for ever, with a page that never comes. So the
  * loader neither sets a probe nor closes the last descriptor of one.
  */
-#ifndef COLLECT_PROBE_PROCESS_H
-#define COLLECT_PROBE_PROCESS_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,5 +25,3 @@ int probe_process_open(struct probe_process *process, int (*open_probe)(const vo
 		       const void *context, size_t count, int kept, int *ret_fds);
 /* Ends the process, and collects it if the kernel removes the probes within a fifth of a second. Takes one of zeros. */
 void probe_process_close(struct probe_process *process);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The BPF programs of one recording: which of them are loaded, how they are configured, how large their maps are. */
-#ifndef COLLECT_PROGRAMS_H
-#define COLLECT_PROGRAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ size_t programs_targets(const struct programs *programs, pid_t *ret_pids, size_t
  * time, and BPF samples one per interval.
  */
 uint64_t programs_perf_period(const struct event_spec *spec);
-
-#endif

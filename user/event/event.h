@@ -4,8 +4,7 @@
  * are made from it. Events at a place in a program or in the kernel have no row: the families of families.c make them
  * from the user's text.
  */
-#ifndef EVENT_EVENT_H
-#define EVENT_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -171,5 +170,3 @@ void event_list_tap_names(const struct event_list *list, struct buf *out);
 void event_interval_text(const struct event *event, uint64_t interval, struct buf *out);
 /* Appends "cpu every 10 ms, page-faults every 100"; `every` is a factor of all intervals. */
 void event_list_text(const struct event_list *list, uint64_t every, struct buf *out);
-
-#endif

@@ -4,8 +4,7 @@
  * `duet daemon`, and the recorder does for async-profiler's callers. cmd/record.h checks it and completes it. All else
  * reads it.
  */
-#ifndef EVENT_OPTIONS_H
-#define EVENT_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,5 +131,3 @@ struct options {
 	bool (*signalled)(void *context, int signo);
 	void *signalled_context;
 };
-
-#endif

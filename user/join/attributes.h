@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the attributes of a sample that has passed record_check(). */
-#ifndef JOIN_ATTRIBUTES_H
-#define JOIN_ATTRIBUTES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -31,5 +30,3 @@ static inline uint64_t attribute_number(const struct duet_sample *sample, enum d
 
 	return attribute ? *(const uint64_t *)(attribute + 1) : 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A sample or another record of BPF or an agent as the join has decided it. */
-#ifndef JOIN_DECISION_H
-#define JOIN_DECISION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ static inline bool held_is_current(const struct held *held)
 {
 	return held->program == held->decision.process->programs;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Who held the locks that threads waited for: records with DUET_ROLE_HOLDER, in the order of time for each lock. The
  * time from one release to the next is that of the thread which released the lock at its end.
  */
-#ifndef JOIN_HOLDERS_H
-#define JOIN_HOLDERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ const struct duet_lock *holders_lock(const struct duet_sample *sample);
  */
 size_t holders_split(const struct holders *holders, const struct decision *wait,
 		     struct holding ret_parts[HOLDERS_PARTS]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Recognizes threads that wait for work: those of pools, event loops and servers, and the JVM's own. */
-#ifndef JOIN_IDLE_H
-#define JOIN_IDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  * first. It has no frame for the state: `state` is the result of state_of().
  */
 bool idle_in_pool(const struct profile *profile, const uint32_t *frames, size_t count, const char *state);
-
-#endif

@@ -11,8 +11,7 @@
  * The caller first offers the agents' records, then the kernel's records that were written until then. So the sample of
  * each record has arrived when join_run() is called; a record without one belongs to no sample.
  */
-#ifndef JOIN_JOIN_H
-#define JOIN_JOIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ void join_flush(struct join *join, const struct process *process);
 uint64_t join_oldest_ns(const struct join *join);
 size_t join_held(const struct join *join); /* undecided samples */
 size_t join_held_bytes(const struct join *join); /* of all halves */
-
-#endif

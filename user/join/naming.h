@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Part of resolve.c: gives a spliced stack its names, and a place in the profile. */
-#ifndef JOIN_NAMING_H
-#define JOIN_NAMING_H
+#pragma once
 
 #include "join/resolve.h"
 
@@ -37,5 +36,3 @@ void naming_list_wants(struct naming *n);
 bool naming_is_one_mark(const struct splice *splice);
 /* Returns the profile's node of the stack, or -ENOMEM, also if it is new and the profile is closed. */
 int64_t naming_stack(struct naming *n);
-
-#endif

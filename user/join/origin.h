@@ -3,8 +3,7 @@
  * Where the names of a JVM's samples come from: its agent, or its reader outside of it, as far as join/ knows either.
  * What waits in join/ refers to it, and it is not freed while it has references.
  */
-#ifndef JOIN_ORIGIN_H
-#define JOIN_ORIGIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ static inline void origin_unawait(struct origin *origin)
 		origin->awaited--;
 	origin_unref(origin);
 }
-
-#endif

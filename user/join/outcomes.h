@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How many samples were decided, and how: joined, walked to their entry, confirmed by both witnesses. */
-#ifndef JOIN_OUTCOMES_H
-#define JOIN_OUTCOMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ void outcomes_add(struct outcomes *outcomes, const struct duet_sample *sample, c
 void outcomes_add_own(struct outcomes *outcomes, const struct duet_sample *sample);
 /* Returns the counts since `before`. */
 struct outcomes outcomes_since(const struct outcomes *now, const struct outcomes *before);
-
-#endif

@@ -4,8 +4,7 @@
  * locks, until the samples that they belong to arrive; and decided samples whose waker, holders or names are missing.
  * A sample waits in the list of the one thing that it lacks, and is looked at again when that has arrived.
  */
-#ifndef JOIN_PENDING_H
-#define JOIN_PENDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ void pending_flush(struct pending *pending, const struct process *process);
 uint64_t pending_oldest_ns(const struct pending *pending);
 bool pending_has_dead(const struct pending *pending); /* true if decided samples of an ended process wait */
 size_t pending_count(const struct pending *pending); /* number of samples that are not in the profile yet */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Turns a decided sample into a stack of the profile: splices and names it. Results are cached. */
-#ifndef JOIN_RESOLVE_H
-#define JOIN_RESOLVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ struct resolved resolve_stack(struct resolver *resolver, const struct decision *
  * without a name become marks. Both must be called for one state of the JVM: no record of it is read in between.
  */
 int64_t resolve_node(struct resolver *resolver, const struct decision *decision, struct resolved *resolved);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The name of what an I/O call is about, from the attribute that BPF gives. */
-#ifndef JOIN_RESOURCE_H
-#define JOIN_RESOURCE_H
+#pragma once
 
 #include "base/buf.h"
 #include "duet_record.h"
@@ -18,5 +17,3 @@ void resource_name(const struct duet_attribute *attribute, struct buf *out);
  * kernel's thread]" if a thread of the kernel submitted it. Otherwise nothing.
  */
 void resource_request(const struct duet_attribute *attribute, struct buf *out);
-
-#endif

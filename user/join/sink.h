@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Adds decided samples to the profile, each with its stack, thread and owner, and counts them. */
-#ifndef JOIN_SINK_H
-#define JOIN_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void sink_release(struct sink *sink);
 void sink_add(struct sink *sink, const struct decision *of, struct resolved own, const struct sink_company *with);
 /* Returns true if the kernel's frames of the record are those of an interrupt. */
 bool sink_is_interrupt(struct sink *sink, const struct decision *of);
-
-#endif

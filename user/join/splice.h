@@ -4,8 +4,7 @@
  * of compiled code comes with the methods inlined into it. If the walk is not whole, AsyncGetCallTrace's frames follow
  * the native frames above Java. The frames are addresses and method ids; join/resolve.h gives them names.
  */
-#ifndef JOIN_SPLICE_H
-#define JOIN_SPLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ void splice_release(struct splice *splice);
 
 /* Returns the mark for a failure code of AsyncGetCallTrace (forte.cpp), such as "[unknown_Java]"; NULL from 0 on. */
 const char *splice_failure_mark(int32_t status);
-
-#endif

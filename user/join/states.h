@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds what a thread waited for during a sleep. */
-#ifndef JOIN_STATES_H
-#define JOIN_STATES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ enum interrupt { INTERRUPT_NONE, INTERRUPT_OTHER, INTERRUPT_TIMER, INTERRUPT_SOF
  */
 size_t state_skip_waking(const struct profile *profile, const uint32_t *frames, size_t count);
 enum interrupt state_interrupt(const struct profile *profile, const uint32_t *frames, size_t *count);
-
-#endif

@@ -4,8 +4,7 @@
  * the two stacks become one. The sleeper's stack comes first, then the frame WAKERS_SEPARATOR, then the waker's stack
  * from its leaf to its root, and its name: the thread, [timer], [softirq], or [irq: device].
  */
-#ifndef JOIN_WAKERS_H
-#define JOIN_WAKERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ uint32_t wakers_append(struct profile *profile, uint32_t node, uint32_t waker, c
 
 /* The same for the holder of a lock of whom only the name is known. */
 uint32_t wakers_append_name(struct profile *profile, uint32_t node, const char *who);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The loader's side of a JVM's agent. Nothing blocks: jvms.c polls agent_fd() and calls agent_step(). */
-#ifndef JVMS_AGENTS_H
-#define JVMS_AGENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,5 +158,3 @@ size_t agent_shared_bytes(const struct agent *agent);
 /* CPU time in its signal handler, as the agent claims it, bounded */
 uint64_t agent_handler_ns(const struct agent *agent);
 uint64_t agent_lost(const struct agent *agent, enum duet_agent_counter counter);
-
-#endif

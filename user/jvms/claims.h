@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What an agent claims, checked for plausibility before it is used: a hostile JVM may send anything. */
-#ifndef JVMS_CLAIMS_H
-#define JVMS_CLAIMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ bool claims_check(const struct agent *agent, uint16_t type, const void *payload)
  */
 const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *agent, const struct duet_sample *record,
 				      union claimed_sample *claimed);
-
-#endif

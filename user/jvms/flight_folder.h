@@ -4,8 +4,7 @@
  * child makes it, so only the JVM's user can enter it, and removes it with all files when it is released or when the
  * loader dies.
  */
-#ifndef JVMS_FLIGHT_FOLDER_H
-#define JVMS_FLIGHT_FOLDER_H
+#pragma once
 
 #include "attach/user_child.h"
 
@@ -23,5 +22,3 @@ int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_t
 /* Moves FLIGHT_FILE's contents to the end of `to`. The JVM may have ended. 0 or -errno: -ENODATA: none. */
 int flight_folder_take(const struct flight_folder *folder, int to);
 void flight_folder_release(struct flight_folder *folder);
-
-#endif

@@ -4,8 +4,7 @@
  * does: JFR.start, JFR.dump, JFR.stop. Its chunks are copied into duet's JFR file. It is stopped by the JVM alone, and
  * written to its file, when the JVM exits.
  */
-#ifndef JVMS_FLIGHT_RECORDING_H
-#define JVMS_FLIGHT_RECORDING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -45,5 +44,3 @@ int flight_recording_start(struct flight_recording *recording, const struct proc
 int flight_recording_update(struct flight_recording *recording, bool is_end, bool has_ended, struct buf *why);
 /* Stops a recording that runs, and closes the file. Does nothing for FLIGHT_RECORDING_NONE. */
 void flight_recording_release(struct flight_recording *recording);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The JVMs of a recording: notices them, attaches agents, tries again, and frees what is not needed any more. */
-#ifndef JVMS_JVMS_H
-#define JVMS_JVMS_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -139,5 +138,3 @@ bool jvms_agents_are_optional(const struct jvms *jvms);
 bool jvms_have_rest(const struct jvms *jvms);
 /* --host: notices all JVMs that the selection has. Returns 0 or -errno. */
 int jvms_attach_host(struct jvms *jvms, const struct selection *selection);
-
-#endif

@@ -5,8 +5,7 @@
  * gate without writing, or dies, the child exits, so that no command runs unprofiled. A java command that needs the
  * agent gets it as its first option, and is profiled from its first instruction. Any other command runs unchanged.
  */
-#ifndef JVMS_LAUNCH_H
-#define JVMS_LAUNCH_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ int launch_run(struct launch *launch);
 bool launch_has_ended(struct launch *launch, struct rusage *ret_usage);
 int launch_exit_code(const struct launch *launch); /* as a shell has it: 128 + N for signal N; 0 while it runs */
 void launch_release(struct launch *launch); /* ends a child that still waits, and removes the library */
-
-#endif

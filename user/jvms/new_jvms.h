@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* JVMs that start during a recording, by the kernel's record that libjvm.so is mapped, before any sample. */
-#ifndef JVMS_NEW_JVMS_H
-#define JVMS_NEW_JVMS_H
+#pragma once
 
 #include "proc/mapping_log.h"
 #include "proc/process.h"
@@ -11,5 +10,3 @@
  * before the first call, and belongs to this function. The process need not be one of those to be profiled.
  */
 struct process *new_jvms_next(const struct mapping_log *log, uint64_t *seen, struct process_table *processes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that read JVMs from outside, and what is done when one, or an agent, has failed. */
-#ifndef JVMS_READERS_H
-#define JVMS_READERS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ void readers_report_unnamed(struct jvms *jvms, const struct agent *agent);
 
 /* Call when an agent or a reader has failed: plans what is done instead, and reports it. */
 void readers_note_failure(struct jvms *jvms, struct agent *agent);
-
-#endif

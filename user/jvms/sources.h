@@ -3,8 +3,7 @@
  * Who makes the samples of a JVM's events: BPF's ticks, BPF's probes, or its agent. Probes in HotSpot sample the
  * allocations of JVMs that cannot do so themselves, and with --tlab of all.
  */
-#ifndef JVMS_SOURCES_H
-#define JVMS_SOURCES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ void sources_report_refused(const struct jvms *jvms, const struct agent *agent);
 
 /* Shows BPF which threads of the process wait for locks, if that was asked for. Called when the agent runs. */
 void sources_watch_locks(struct jvms *jvms, const struct agent *agent);
-
-#endif

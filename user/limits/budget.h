@@ -8,8 +8,7 @@
  *
  * Without the option the limit is a share of the machine's memory, or of our cgroup's, because targets may be hostile.
  */
-#ifndef LIMITS_BUDGET_H
-#define LIMITS_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ void budget_step(struct budget *budget, uint64_t now_ns);
 void budget_before_write(struct budget *budget);
 /* Call when the profile is complete. If stacks were refused, says once which limit would have been enough. */
 void budget_report_need(struct budget *budget);
-
-#endif

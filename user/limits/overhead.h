@@ -4,8 +4,7 @@
  * the limit. The rate of the perf events does not change. BPF takes a sample at one tick in `every`, and the sample
  * weighs as much as all of these ticks, so weights stay exact across every change.
  */
-#ifndef LIMITS_OVERHEAD_H
-#define LIMITS_OVERHEAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -84,5 +83,3 @@ uint64_t overhead_sum(const struct overhead_cost *cost); /* ns */
 double overhead_rarer(const struct overhead *overhead, uint64_t start_ns, uint64_t end_ns);
 /* current interval of the clock event; 0 = no event is a clock */
 uint64_t overhead_interval_ns(const struct overhead *overhead);
-
-#endif

@@ -5,8 +5,7 @@
  * but spread over the ten minutes that follow. So the start of a recording does not slow sampling down, and on a host
  * that starts JVMs all the time their cost counts steadily.
  */
-#ifndef LIMITS_PACE_H
-#define LIMITS_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void pace_init(struct pace *pace, double max_percent, uint64_t every_max);
 uint64_t pace_wait_ns(const struct pace *pace); /* time from one look to the next */
 /* Call when pace_wait_ns() has passed. Returns true if `every` has changed. */
 bool pace_look(struct pace *pace, const struct pace_spent *spent);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Each of these ends as soon as there is room.
  */
-#ifndef LIMITS_POOL_H
-#define LIMITS_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least);
 size_t pool_limit_for(const struct pool *pool, size_t heap);
 /* Estimates the limit that would be enough, from the numbers of stacks that the profile kept and refused. */
 void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint64_t kept, uint64_t refused);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * There is no limit for the processes of the user who runs duet, nor for those of root outside containers.
  */
-#ifndef PROC_ALLOWANCE_H
-#define PROC_ALLOWANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool allowance_has(const struct payer *payer);
 void allowance_charge(const struct payer *payer, uint64_t cpu_ns);
 /* Finds a payer, not returned yet, whose reads were put off, among the first 8. Returns false if there is none. */
 bool allowance_next_spent(uid_t *ret_uid);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which of the machine's processes run: those whose CPU time grows from one look to the next. */
-#ifndef PROC_BUSY_H
-#define PROC_BUSY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,5 +16,3 @@ typedef void (*busy_visit)(void *context, pid_t pid);
 /* Calls `visit` for the noted processes that have run since, or run now. */
 void busy_each(const struct busy *busy, busy_visit visit, void *context);
 void busy_release(struct busy *busy);
-
-#endif

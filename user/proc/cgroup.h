@@ -5,8 +5,7 @@
  * stay together. Paths are as in /proc/PID/cgroup: "/" is the root. Whoever may make a cgroup chooses its name, so a
  * path may hold any byte but newline.
  */
-#ifndef PROC_CGROUP_H
-#define PROC_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ bool cgroup_parse_path(const char *text, const char *controller, char path[CGROU
 
 /* True if `path` is `top` or below it. */
 bool cgroup_is_below(const char *path, const char *top);
-
-#endif

@@ -4,8 +4,7 @@
  * also fake such a path. So the id is only what the path says, and a name is looked up only in the folders of root's
  * runtimes.
  */
-#ifndef PROC_CONTAINER_H
-#define PROC_CONTAINER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void container_parse(const char *path, struct container_ref *ret);
 const char *container_kind_name(enum container_kind kind); /* "docker", "kubernetes", …; "" for CONTAINER_NONE */
 /* True if `text` is exactly `len` hexadecimal digits, of either case. */
 bool container_is_hex(const char *text, size_t len);
-
-#endif

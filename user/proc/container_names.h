@@ -3,8 +3,7 @@
  * Reads the names of a container from the state files of root's runtimes. Users chose those names, so any byte may be
  * in them. Nothing outside of the runtimes' own folders is read, even if links in them lead out, and no read blocks.
  */
-#ifndef PROC_CONTAINER_NAMES_H
-#define PROC_CONTAINER_NAMES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void container_names_docker(const char *json, size_t len, struct container_names
 void container_names_oci(const char *json, size_t len, struct container_names *ret); /* config.json: its annotations */
 /* containers.json of containers/storage, used by podman and CRI-O. */
 void container_names_storage(const char *json, size_t len, const char *id, struct container_names *ret);
-
-#endif

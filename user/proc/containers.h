@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The cgroups that samples came from, each looked up once: path, container, names. */
-#ifndef PROC_CONTAINERS_H
-#define PROC_CONTAINERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -58,5 +57,3 @@ void containers_each(struct containers *containers, void (*visit)(void *context,
 
 /* Appends "namespace/pod/name", "name", the short id, or a plain cgroup's path. Not made safe to print. */
 void container_label(const struct container *container, struct buf *out);
-
-#endif

@@ -14,8 +14,7 @@
  * A user whose process blocked a helper is refused for a minute. All such waits together take at most a 20th of the
  * loader's time.
  */
-#ifndef PROC_HELPER_H
-#define PROC_HELPER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ void helper_answer_release(struct helper_answer *answer);
 int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text);
 
 uint64_t helper_cpu_ns(void); /* CPU time that helpers used */
-
-#endif

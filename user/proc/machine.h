@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a program is of the kind that duet itself is: its rows, its reader and its agent fit no other. */
-#ifndef PROC_MACHINE_H
-#define PROC_MACHINE_H
+#pragma once
 
 #include <elf.h>
 #include <sys/types.h>
@@ -17,5 +16,3 @@
  * not, or not known. Static text. May block where its file system does, so call it in a process that may.
  */
 const char *machine_foreign(pid_t pid);
-
-#endif

@@ -4,8 +4,7 @@
  * a millisecond is no longer in /proc when its sample is read, but the log has its mappings. It holds a fixed number of
  * notes and drops the oldest first.
  */
-#ifndef PROC_MAPPING_LOG_H
-#define PROC_MAPPING_LOG_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -57,5 +56,3 @@ int mapping_log_find(const struct mapping_log *log, pid_t pid, uint64_t time_ns,
 const struct mapping_note *mapping_log_next(const struct mapping_log *log, uint64_t *number);
 /* Returns true if the process has called exec since then. */
 bool mapping_log_has_exec(const struct mapping_log *log, pid_t pid, uint64_t since_ns);
-
-#endif

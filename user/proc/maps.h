@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A process's executable mappings, sorted by address, from /proc/PID/maps. */
-#ifndef PROC_MAPS_H
-#define PROC_MAPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 /* Returns the first mapping whose file name (after the last '/') is `name`, or NULL. */
 const struct mapping *maps_find_file(const struct maps *maps, const char *name);
 const struct mapping *maps_libjvm(const struct maps *maps); /* NULL: the process is not a JVM */
-
-#endif

@@ -4,8 +4,7 @@
  * because pids are reused. Everything read from /proc may be hostile and may vanish at any moment. Fields that could
  * not be read stay empty.
  */
-#ifndef PROC_PROCESS_H
-#define PROC_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -128,5 +127,3 @@ bool process_is_kernel_thread(const struct process *process);
 
 /* Lists all processes in /proc, in no particular order. The caller frees *ret_pids. Returns 0 or -errno. */
 int process_list(pid_t **ret_pids, size_t *ret_count);
-
-#endif

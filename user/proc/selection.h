@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes of the host are profiled: those of a cgroup or container, and those of a name. */
-#ifndef PROC_SELECTION_H
-#define PROC_SELECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ int selection_find(struct selection *selection, struct containers *containers, c
 bool selection_has(const struct selection *selection, const struct process *process);
 /* Counts those of the table that it has. If there are none, appends that as a sentence, with a name that is near. */
 void selection_count(struct selection *selection, const struct process_table *processes, struct buf *none);
-
-#endif

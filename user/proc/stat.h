@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* /proc/PID/stat and /proc/PID/task/TID/stat. */
-#ifndef PROC_STAT_H
-#define PROC_STAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ int proc_stat_parse(struct proc_stat *ret, const char *text);
  */
 int proc_stat_read(struct proc_stat *ret, int folder, const char *name);
 int proc_stat_read_again(struct proc_stat *ret, int fd); /* the same, of an open file */
-
-#endif

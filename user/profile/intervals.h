@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The times of spans and of calls of traced methods, by thread: selects the samples within them. */
-#ifndef PROFILE_INTERVALS_H
-#define PROFILE_INTERVALS_H
+#pragma once
 
 #include "base/vec.h"
 #include "profile/profile.h"
@@ -24,5 +23,3 @@ struct intervals {
 int intervals_find(struct intervals *intervals);
 void intervals_release(struct intervals *intervals);
 bool intervals_has(const struct intervals *intervals, const struct profile_sample *sample); /* the sample is in one */
-
-#endif

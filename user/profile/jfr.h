@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of JFR files (version 2) that the writer and the reader share. */
-#ifndef PROFILE_JFR_H
-#define PROFILE_JFR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -73,5 +72,3 @@ enum jfr_frame_type {
 #define JFR_SETTING_UNIT "unit"
 #define JFR_SETTING_PROCESSES "processes"
 #define JFR_SETTING_USAGES "proc" /* of profiler.ProcessSample, in seconds */
-
-#endif

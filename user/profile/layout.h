@@ -3,8 +3,7 @@
  * The layout of .duet files, shared by their reader and writer. FORMAT.md describes it. All numbers are little-endian,
  * like those of every machine that duet runs on.
  */
-#ifndef PROFILE_LAYOUT_H
-#define PROFILE_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,5 +134,3 @@ void layout_get(enum layout_type type, const unsigned char *bytes, size_t row_by
 /* Convert rows to columns of bytes, and back. `to` and `from` have `rows` * `row_bytes` bytes each. */
 void layout_to_columns(unsigned char *to, const unsigned char *from, size_t rows, size_t row_bytes);
 void layout_from_columns(unsigned char *to, const unsigned char *from, size_t rows, size_t row_bytes);
-
-#endif

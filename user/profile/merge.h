@@ -3,8 +3,7 @@
  * Merges profiles, copies a part of one, and begins the next window with one. The times of those that are merged must
  * be of one clock, as they are if read from files.
  */
-#ifndef PROFILE_MERGE_H
-#define PROFILE_MERGE_H
+#pragma once
 
 #include "base/buf.h"
 #include "profile/profile.h"
@@ -48,5 +47,3 @@ int profile_cut(struct profile *to, const struct profile *from, const struct pro
  * points into the profile. The caller releases move->from.
  */
 uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct intern_move *move);
-
-#endif

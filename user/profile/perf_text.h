@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of perf script's text that the writer and the reader share. */
-#ifndef PROFILE_PERF_TEXT_H
-#define PROFILE_PERF_TEXT_H
+#pragma once
 
 /* Comments at the beginning: duet's own, which other programs skip. */
 #define PERF_TEXT_EVENT "# event: " /* NAME UNIT INTERVAL, without spaces in the name */
@@ -14,5 +13,3 @@
 #define PERF_TEXT_INLINED "inlined"
 #define PERF_TEXT_MAP "/tmp/perf-" /* PID.map: compiled Java */
 #define PERF_TEXT_UNKNOWN "[unknown]"
-
-#endif

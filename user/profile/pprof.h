@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What readers and writers of pprof and OTLP share, in addition to the messages of pprof.proto and otlp.proto. */
-#ifndef PROFILE_PPROF_H
-#define PROFILE_PPROF_H
+#pragma once
 
 #include "pprof.pb-c.h"
 
@@ -45,5 +44,3 @@ enum pprof_field {
 #define OTLP_SAMPLES "duet.samples" /* of a sample: for how many each value stands, if that is not one */
 #define OTLP_SPAN "duet.span" /* of a sample: the tag of the span that it was taken in */
 #define OTLP_CONTAINER "duet.container" /* of a resource: the container as duet shows it */
-
-#endif

@@ -3,8 +3,7 @@
  * The samples of a recording: interned frames, a tree of stacks, and a timeline with the thread, time and weight of
  * every sample. So a new writer needs no new field in the collector.
  */
-#ifndef PROFILE_PROFILE_H
-#define PROFILE_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -363,5 +362,3 @@ enum thread_state thread_state_of(const struct profile *profile, const struct pr
 
 /* Of a stack that goes on with that of another thread (FRAME_WAKER): the leaf of the one that waited; else `leaf`. */
 uint32_t profile_waiter(const struct profile *profile, uint32_t leaf);
-
-#endif

@@ -5,8 +5,7 @@
  * sample doubles. So sums stay right, what was recorded stays as it is, and there is room for thousands of times the
  * limit.
  */
-#ifndef PROFILE_THINNING_H
-#define PROFILE_THINNING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void thinning_open(struct thinning *thinning, uint64_t max_bytes); /* 0: no limi
 void thinning_step(struct thinning *thinning, uint64_t used_bytes);
 /* Decides about one sample. Returns how many it stands for; 0: it is left out. */
 uint32_t thinning_take(struct thinning *thinning);
-
-#endif

@@ -4,8 +4,7 @@
  * file below $TMPDIR or /var/tmp, so a long recording needs disk, not memory. If the file cannot be made or has no more
  * room, all new samples stay in memory; with `may_merge`, those of one event, thread and stack are then merged.
  */
-#ifndef PROFILE_TIMELINE_H
-#define PROFILE_TIMELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ void span_id_text(const struct profile_sample *sample, char ret[SPAN_ID_DIGITS +
 /* Return false, and leave the sample as it is, unless the text has as many digits and nothing else. */
 bool trace_id_parse(struct profile_sample *sample, const char *text, size_t bytes);
 bool span_id_parse(struct profile_sample *sample, const char *text, size_t bytes);
-
-#endif

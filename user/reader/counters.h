@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* HotSpot's counters in a JVM without counter memory (-XX:-UsePerfData). */
-#ifndef READER_COUNTERS_H
-#define READER_COUNTERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
  * searched, which takes some milliseconds. `libjvm` is where its ELF header is mapped. Reads through reader/memory.h.
  */
 uintptr_t counters_find(uintptr_t libjvm, const char *name);
-
-#endif

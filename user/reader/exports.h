@@ -3,8 +3,7 @@
  * The exported symbols of a library in another process, read from its image in memory. The file is not needed: it may
  * be deleted, replaced, or on another user's file system. Reads through reader/memory.h.
  */
-#ifndef READER_EXPORTS_H
-#define READER_EXPORTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ struct exports {
 int exports_open(struct exports *exports, uintptr_t image);
 /* Returns the symbol's address; 0 when there is none. */
 uintptr_t exports_find(const struct exports *exports, const char *name);
-
-#endif

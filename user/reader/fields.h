@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the fields of Java objects in the tables that the JVM keeps for their class. */
-#ifndef READER_FIELDS_H
-#define READER_FIELDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ bool fields_open(int version);
  * offset in an object. Returns false when there is no such field.
  */
 bool fields_find(uintptr_t klass, const char *name, const char *signature, uint16_t *ret_offset);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the JVM in a process for reading: finds its libjvm and reads its version. */
-#ifndef READER_IMAGE_H
-#define READER_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,5 +14,3 @@ struct image {
 
 /* Opens the process's JVM in jvm-agent/hotspot/. 0, or -errno and a clause without subject in *why (constant). */
 int image_open(struct image *image, pid_t pid, const char **ret_why);
-
-#endif

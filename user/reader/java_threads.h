@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Thread.getName() of the threads of a JVM that is read from outside. The kernel has at most 15 bytes. */
-#ifndef READER_JAVA_THREADS_H
-#define READER_JAVA_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool java_threads_open(int version);
  */
 int java_threads_step(struct java_threads *threads, uint64_t now_ns, java_threads_report report, void *context);
 void java_threads_release(struct java_threads *threads);
-
-#endif

@@ -4,8 +4,7 @@
  * same name is for the agent, which reads its own process.) One process at a time. All memory is the JVM's claim. What
  * cannot be read is 0.
  */
-#ifndef READER_MEMORY_H
-#define READER_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ uint8_t memory_byte(uintptr_t address);
 /* Copies a string, cut to `size` - 1 characters. An empty string when there is none. */
 void memory_text(char *text, uintptr_t address, size_t size);
 void memory_renew(void);
-
-#endif

@@ -3,8 +3,7 @@
  * Where ZGC has moved objects to. After it has moved an object, references in other objects keep the old address until
  * the next collection marks through them, or the program loads them. ZGC keeps a table of the new addresses as long.
  */
-#ifndef READER_MOVED_H
-#define READER_MOVED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ bool moved_learn(uintptr_t offset_mask);
  * than the object that is at the address now, so the caller checks what it finds there.
  */
 uintptr_t moved_to(uintptr_t address);
-
-#endif

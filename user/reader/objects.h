@@ -5,8 +5,7 @@
  * doubt. The caller, who reads from one object to the next, checks the class of each object, and reads all of them a
  * second time.
  */
-#ifndef READER_OBJECTS_H
-#define READER_OBJECTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ uintptr_t objects_follow(uintptr_t field, bool *doubt);
 uintptr_t objects_follow_root(uintptr_t at, bool *doubt);
 /* Copies a String as UTF-8, with a NUL. Returns false if there is no String. */
 bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES], bool *doubt);
-
-#endif

@@ -6,8 +6,7 @@
  * may lie in a file whose server does not answer. Then only this process waits. It ends by an alarm, when the loader
  * closes the socket, or with the JVM.
  */
-#ifndef READER_READER_H
-#define READER_READER_H
+#pragma once
 
 #include <errno.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@
  * SOCK_SEQPACKET socket (O_NONBLOCK) to it, which the caller owns, or -errno.
  */
 int reader_start(pid_t pid, uint64_t start_ticks, pid_t *ret_reader);
-
-#endif

@@ -3,8 +3,7 @@
  * Lines of text files, and frames of formats that have only the frames' names: java/lang/String.length_[j],
  * libc.so.6`read, [main tid=7].
  */
-#ifndef READERS_FRAME_TEXT_H
-#define READERS_FRAME_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void lines_release(struct lines *lines);
  */
 int lines_next(struct lines *lines, const char **ret_line, size_t *ret_len, struct buf *why);
 size_t lines_without_return(const char *line, size_t len); /* the length without '\r' at the end */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads a file that was compressed with gzip piece by piece, as if it were not compressed. */
-#ifndef READERS_GUNZIP_H
-#define READERS_GUNZIP_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -16,5 +15,3 @@ struct gunzip *gunzip_open(int fd, const unsigned char *start, size_t len);
  */
 ssize_t gunzip_read(struct gunzip *gunzip, void *bytes, size_t len);
 void gunzip_close(struct gunzip *gunzip); /* does nothing for NULL */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads a whole source that may be compressed with gzip. */
-#ifndef READERS_INFLATE_H
-#define READERS_INFLATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ size_t inflate_start(const unsigned char *start, size_t len, unsigned char *to, 
  * sentence in `why`.
  */
 int inflate_source(struct reader_source *source, size_t max, struct buf *to, struct buf *why);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* OTLP's JSON form, made into its binary form. */
-#ifndef READERS_OTLP_JSON_H
-#define READERS_OTLP_JSON_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
 
 /* Appends the message. Returns 0, or -errno with one sentence in `why`. Keys that are not known are skipped. */
 int otlp_from_json(const char *json, size_t len, struct buf *out, struct buf *why);
-
-#endif

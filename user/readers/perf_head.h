@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The line of perf script's text that begins a sample, and the words of lines. */
-#ifndef READERS_PERF_HEAD_H
-#define READERS_PERF_HEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ bool perf_head_read(const char *line, size_t len, struct perf_head *ret);
  */
 void perf_head_read_bare(const char *line, size_t len, struct perf_head *ret);
 bool perf_head_is_tracepoint(const struct perf_word *event); /* as sched:sched_switch */
-
-#endif

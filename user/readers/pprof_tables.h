@@ -3,8 +3,7 @@
  * The tables of a pprof file: strings, value types, and the frames of each location. Every reference between its
  * messages is checked.
  */
-#ifndef READERS_PPROF_TABLES_H
-#define READERS_PPROF_TABLES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -110,5 +109,3 @@ bool pprof_is_text(const struct pprof_file *p, int64_t string, const char *text)
 bool pprof_has_strings(const struct pprof_file *p, const int64_t *strings, size_t count);
 /* The profile's id of a string, which is cut if it is longer than a message may be. */
 uint32_t pprof_intern(struct pprof_file *p, int64_t string);
-
-#endif

@@ -3,8 +3,7 @@
  * Input formats. A reader fills a profile from a file and checks everything that it reads. It knows no process, no ELF
  * file and no JVM.
  */
-#ifndef READERS_READER_H
-#define READERS_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len);
 bool reader_is_text(const unsigned char *start, size_t len);
 /* Finds the reader for the file and calls it. Returns as reader.read(). */
 int reader_read(struct reader_source *source, struct profile *profile, struct buf *why);
-
-#endif

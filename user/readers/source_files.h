@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of Java's source files, in folders and in jars. */
-#ifndef READERS_SOURCE_FILES_H
-#define READERS_SOURCE_FILES_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/opt.h"
@@ -12,5 +11,3 @@
  * from recordings: a file with a slash in its name is not looked for. Returns 0, -ENOENT, or another -errno.
  */
 int source_files_find(const struct opt_strings *paths, const char *package, const char *file, struct buf *text);
-
-#endif

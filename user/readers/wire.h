@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the fields of a protobuf message without unpacking it, so that a large one needs no copy. */
-#ifndef READERS_WIRE_H
-#define READERS_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ struct wire_field {
 int wire_next(struct wire *wire, struct wire_field *ret);
 /* Reads a number of a packed field. Returns as wire_next(). */
 int wire_varint(struct wire *wire, uint64_t *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * and frameworks send them; `asprof` makes them from its options. An unknown word causes a warning. Words that choose
  * between async-profiler's own walkers and clocks are accepted and change nothing.
  */
-#ifndef RECORDER_ARGUMENTS_H
-#define RECORDER_ARGUMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ void asprof_arguments_release(struct asprof_arguments *arguments);
 
 /* Returns true if `features` has the word. */
 bool asprof_arguments_has(const struct asprof_arguments *arguments, const char *feature);
-
-#endif

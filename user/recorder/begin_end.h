@@ -3,8 +3,7 @@
  * Recordings between the calls of two functions (begin=, end=, ttsp): the calls are events of the recording, and the
  * report leaves out what lies outside.
  */
-#ifndef RECORDER_BEGIN_END_H
-#define RECORDER_BEGIN_END_H
+#pragma once
 
 #include "profile/profile.h"
 #include "recorder/arguments.h"
@@ -16,5 +15,3 @@ void begin_end_event(const char *function, struct buf *ret_event);
  * there is none. `begun`: the arguments with which the recording was started. Returns 0 or -errno.
  */
 int begin_end_apply(struct profile *profile, const struct asprof_arguments *begun, bool windows);
-
-#endif

@@ -3,8 +3,7 @@
  * Root and the user of a process may both have a recorder of it, because only root's may use BPF for it. There is one
  * recording at a time: what runs in one recorder is seen, dumped and stopped by commands to the other one.
  */
-#ifndef RECORDER_PEER_RECORDER_H
-#define RECORDER_PEER_RECORDER_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -28,5 +27,3 @@ void peer_recorder_answer(int connection, const struct asprof_arguments *argumen
 bool peer_recorder_may_request(const struct asprof_arguments *arguments);
 /* Returns true if the command reads from root's recording, which `begun` started, what processes of all users use. */
 bool peer_recorder_shows_others(const struct asprof_arguments *arguments, const struct asprof_arguments *begun);
-
-#endif

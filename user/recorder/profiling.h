@@ -3,8 +3,7 @@
  * The state of a process that async-profiler's commands share (idle or recording), and what each command does.
  * `asprof`, Java and the JVM's command line see the same state.
  */
-#ifndef RECORDER_PROFILING_H
-#define RECORDER_PROFILING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static inline bool profiling_is_running(const struct profiling *profiling)
 {
 	return profiling->recording.child;
 }
-
-#endif

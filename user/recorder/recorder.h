@@ -4,8 +4,7 @@
  * last recording. `asprof start` starts it, and it runs on. It ends some time after the process, or when for ten
  * minutes there was no recording and no command, unless the process would have to collect it.
  */
-#ifndef RECORDER_RECORDER_H
-#define RECORDER_RECORDER_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,5 +24,3 @@ int recorder_start(pid_t pid, uint64_t start_ticks, struct buf *why);
  * recorder ends, or when the process has a recorder, which has taken over the socket.
  */
 int recorder_run_for(int socket);
-
-#endif

@@ -4,8 +4,7 @@
  * which no other user may enter. Only root's sockets are also open to the user of the process that is recorded. A
  * request is one packet, and so is its answer, which may carry a descriptor: the report.
  */
-#ifndef RECORDER_RECORDER_SOCKET_H
-#define RECORDER_RECORDER_SOCKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ void recorder_question_release(struct recorder_question *question);
 int recorder_reply(int connection, const struct recorder_answer *answer);
 /* Hands the socket of a process's library to the recorder that the process has. Returns 0 or -errno. */
 int recorder_hand_over(int connection, int socket);
-
-#endif

@@ -3,8 +3,7 @@
  * One recording of a process: `duet record` in a child, which writes its samples into memory that we share, in the
  * format duet. All reports are made from that, during the recording and after it.
  */
-#ifndef RECORDER_RECORDING_H
-#define RECORDER_RECORDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ int recording_sum(struct recording *recording, struct recording_sums *ret); /* r
 bool recording_is_thin(const struct recording *recording);
 uint64_t recording_bytes(const struct recording *recording); /* memory that it takes */
 void recording_release(struct recording *recording);
-
-#endif

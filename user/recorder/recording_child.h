@@ -3,8 +3,7 @@
  * The process that makes a recording: `duet record`. It first does all that needs no agent, such as loading BPF, and
  * then waits for the request to begin. One that was started ahead begins at once.
  */
-#ifndef RECORDER_RECORDING_CHILD_H
-#define RECORDER_RECORDING_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ void recording_child_end(struct recording_child *child); /* ends a child that wa
 
 /* For a new child process of the recorder: replaces its stdout and stderr. It gets SIGINT when the recorder ends. */
 void recording_child_redirect(pid_t recorder, int out, int log);
-
-#endif

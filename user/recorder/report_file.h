@@ -3,8 +3,7 @@
  * The file of a report. A process in a container names a file of its container: such a file is created in the process's
  * root directory, with its user's rights and never with ours.
  */
-#ifndef RECORDER_REPORT_FILE_H
-#define RECORDER_REPORT_FILE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -45,5 +44,3 @@ int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, 
 /* Copies the report and closes the file. Returns 0, or -errno with why. */
 int report_file_write(struct report_file *file, int report, struct buf *why);
 void report_file_discard(struct report_file *file); /* does nothing after report_file_write() */
-
-#endif

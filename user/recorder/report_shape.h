@@ -3,8 +3,7 @@
  * Gives the events and stacks of a recording the shape that async-profiler's callers expect. A recording has every
  * frame down to the thread's entry, and an event for each word; --cstack, -j and the format choose what a report shows.
  */
-#ifndef RECORDER_REPORT_SHAPE_H
-#define RECORDER_REPORT_SHAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ enum stack_shape stack_shape_of(const char *cstack);
  */
 int report_shape(struct profile *profile, const struct report_shape *shape, const struct writer *writer,
 		 struct buf *why);
-
-#endif

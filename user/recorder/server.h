@@ -5,8 +5,7 @@
  * added to the process that is recorded. Whoever reaches the address may send commands, but no names of files. It
  * serves a few words to tools like curl. No HTTP library: see status/status.h.
  */
-#ifndef RECORDER_SERVER_H
-#define RECORDER_SERVER_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ int server_open(struct server *server, const char *address, pid_t pid, struct bu
 void server_poll(const struct server *server, struct pollfd fds[SERVER_CLIENTS + 1]);
 void server_step(struct server *server); /* takes and answers what has come; sends without blocking */
 void server_close(struct server *server);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* async-profiler's answers about the state of a recording: status, metrics, list and version; and their log. */
-#ifndef RECORDER_STATE_H
-#define RECORDER_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ uint64_t state_seconds(const struct recording *recording); /* since it began; of
  * and is closed. If the file cannot be opened, everything stays as it is; if it cannot be written, the lines are lost.
  */
 void answer_log_write(const char *path, struct recorder_answer *answer, bool with_report);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* async-profiler's filter: of wall's samples, those of some threads only. Other events are not filtered. */
-#ifndef RECORDER_THREAD_FILTER_H
-#define RECORDER_THREAD_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ int thread_filter_choose(struct thread_choices *choices, const char *text);
  * the profile are CLOCK_REALTIME. Returns 0 or -errno.
  */
 int thread_filter_apply(struct profile *profile, const char *text, const struct thread_choices *choices);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The events that arguments ask for. */
-#ifndef RECORDER_WANTED_EVENTS_H
-#define RECORDER_WANTED_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool asprof_arguments_is_symbol(const struct asprof_arguments *arguments);
 const char *asprof_arguments_source(const struct asprof_arguments *arguments);
 /* Returns true if the main event is counted by perf, which may refuse it or lack it on this machine. */
 bool asprof_arguments_need_perf(const struct asprof_arguments *arguments);
-
-#endif

@@ -3,8 +3,7 @@
  * Compares what two sources report of one JVM: the reader from outside, and the agent that replaced it. Both have
  * described the compiled code and the methods that samples met during the change.
  */
-#ifndef RUNTIME_ALIKE_H
-#define RUNTIME_ALIKE_H
+#pragma once
 
 #include "runtime/jvm.h"
 
@@ -20,5 +19,3 @@ enum alike alike_frames(const struct jvm *jvm, const struct jvm_code *code, uint
 			struct jvm_moment then, const struct duet_java_frame *frames, uint32_t depth);
 /* The same for an interpreted frame, with the walk's `method` and `bci`: both sources read this memory. */
 enum alike alike_interpreted(const struct jvm *jvm, uint64_t method, int32_t bci, struct jvm_moment then);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The name of the program that a JVM runs: "java: app.jar", "java: com.acme.Main". */
-#ifndef RUNTIME_APPLICATION_H
-#define RUNTIME_APPLICATION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ const char *application_find(const char *arguments, size_t len);
 int application_from_arguments(const char *arguments, size_t len, struct buf *out);
 /* The same from sun.java.command (the counter sun.rt.javaCommand): jar or class, then the arguments. */
 int application_from_command(const char *command, struct buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names in the JVM's form, and in that of Java's sources. */
-#ifndef RUNTIME_CLASS_NAME_H
-#define RUNTIME_CLASS_NAME_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@
 void class_name_add(struct buf *out, const char *signature, size_t len);
 /* Interns a name of `len` untrusted bytes, in which JNI has written surrogates for characters beyond U+FFFF. */
 uint32_t java_text_intern(struct intern *strings, const char *text, uint32_t len);
-
-#endif

@@ -3,8 +3,7 @@
  * Which code was at an address at a given time. The code cache reuses addresses, so each entry has a time at which it
  * was loaded and one at which it was unloaded. Entries stay after their unload while samples may still need them.
  */
-#ifndef RUNTIME_CODE_MAP_H
-#define RUNTIME_CODE_MAP_H
+#pragma once
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -40,5 +39,3 @@ void code_map_move_strings(struct code_map *map, struct intern_move *move);
 void code_map_forget(struct code_map *map, uint64_t time_ns);
 /* Frees entries that were last used before this round. */
 void code_map_forget_unused(struct code_map *map, uint32_t round);
-
-#endif

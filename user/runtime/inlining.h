@@ -4,8 +4,7 @@
  * compiled method last. Stacks share the frames of their callers, and frames share the ids of their methods, so a pc
  * takes a dozen bytes.
  */
-#ifndef RUNTIME_INLINING_H
-#define RUNTIME_INLINING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, struc
 uint64_t inlining_hash(uint64_t hash, const struct duet_java_frame *caller);
 /* True if a pc has a stack with this hash. Another stack has the same hash by chance in one of 10^8 cases. */
 bool inlining_has(const struct inlining *inlining, uint64_t hash);
-
-#endif

@@ -6,8 +6,7 @@
  * there is no room, entries that no sample has met for the longest time are dropped; the loader can ask the agent for
  * them again.
  */
-#ifndef RUNTIME_JVM_H
-#define RUNTIME_JVM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ void jvm_move_strings(struct jvm *jvm, struct intern_move *move);
  * drops facts that hold only for a moment: which methods and code no longer exist, and methods that had no id.
  */
 void jvm_forget(struct jvm *jvm, uint64_t time_ns);
-
-#endif

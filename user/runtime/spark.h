@@ -3,8 +3,7 @@
  * The name of an Apache Spark application. The arguments of its driver usually have it. Its executors find it in a
  * properties file from YARN, or have only the application's id.
  */
-#ifndef RUNTIME_SPARK_H
-#define RUNTIME_SPARK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct spark {
 void spark_from_arguments(const char *arguments, size_t len, struct spark *ret_spark);
 /* Appends the application's name in the text of a properties file. 0, or -ENOENT if it has none. */
 int spark_from_properties(const char *text, size_t len, struct buf *out);
-
-#endif

@@ -4,8 +4,7 @@
  * name for each request has had others since. The kernel's name, which each sample has, is of the right moment, but has
  * 15 bytes at most, and does not change when another thread renames this one.
  */
-#ifndef RUNTIME_THREAD_NAMES_H
-#define RUNTIME_THREAD_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ uint32_t thread_names_find(const struct thread_names *names, const struct intern
 void thread_names_forget(struct thread_names *names, uint64_t time_ns);
 void thread_names_move_strings(struct thread_names *names, struct intern_move *move);
 size_t thread_names_bytes(const struct thread_names *names);
-
-#endif

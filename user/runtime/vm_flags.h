@@ -3,8 +3,7 @@
  * The HotSpot flags that a JVM's options set: switches and numbers. String flags are left out, as gProfiler does: they
  * hold paths and commands, which may contain secrets.
  */
-#ifndef RUNTIME_VM_FLAGS_H
-#define RUNTIME_VM_FLAGS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ int vm_flags_add(struct vm_flags *flags, const char *options, size_t len, char s
 /* Appends "Name=value\n" for each flag, sorted by name, or a lone "\n" when there is none. */
 void vm_flags_print(const struct vm_flags *flags, struct buf *out);
 void vm_flags_release(struct vm_flags *flags);
-
-#endif

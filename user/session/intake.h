@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The way of a record from BPF's ring or an agent's ring into the join, and from there into the profile. */
-#ifndef SESSION_INTAKE_H
-#define SESSION_INTAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ bool intake_read(struct intake *intake);
 struct process *intake_meet(struct intake *intake, const struct duet_sample *sample);
 /* Takes a sample from BPF. It waits for its other half and for its names, and then gets into the profile. */
 void intake_on_sample(struct intake *intake, const struct duet_sample *record);
-
-#endif

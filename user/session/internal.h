@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* State of a running session, and the functions that the files of session/ share. */
-#ifndef SESSION_INTERNAL_H
-#define SESSION_INTERNAL_H
+#pragma once
 
 #include "base/io.h"
 #include "collect/engines.h"
@@ -87,5 +86,3 @@ void session_note_vitals(struct session *session, uint64_t now_ns);
 void session_loop(struct session *session); /* steps until the recording is to end */
 /* Stops the ticks, then the signals, then the agents, so that the last signal still finds its handler. */
 void session_stop(struct session *session);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The threads that sleep over the end of a window or of the recording (collect/sleepers/sleepers.h). */
-#ifndef SESSION_SLEEP_EDGES_H
-#define SESSION_SLEEP_EDGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void sleep_edges_step(struct sleep_edges *edges, uint64_t now_ns);
 void sleep_edges_end(struct sleep_edges *edges);
 /* Call after the ticks have ended: takes the samples of the threads that were found. */
 void sleep_edges_pass(struct sleep_edges *edges);
-
-#endif

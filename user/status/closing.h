@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the user of a recording reads on stderr: its progress, its end in one line, and what to do next. */
-#ifndef STATUS_CLOSING_H
-#define STATUS_CLOSING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct closing_count {
 uint64_t closing_given(const struct event_spec *spec, const struct closing_count *count, uint64_t shorter);
 /* Prints the recording's end from its profile. `where`: its files or "". `is_shown`: the headline was shown. */
 void closing_print(const struct report *report, const char *where, bool is_shown);
-
-#endif

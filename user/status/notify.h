@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sends our state to systemd, as sd_notify(3): one datagram to $NOTIFY_SOCKET; nothing if that is not set. */
-#ifndef STATUS_NOTIFY_H
-#define STATUS_NOTIFY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void notify_send(const struct notify *notify, const char *state); /* "READY=1" *
 void notify_reloading(const struct notify *notify);
 /* Call often: sends "WATCHDOG=1" when it is due. */
 void notify_watchdog(struct notify *notify);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What duet reports about a recording: facts and losses for the files, and the lines on stderr. */
-#ifndef STATUS_REPORT_H
-#define STATUS_REPORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ void report_details(const struct report *report); /* prints the lines of -v, wit
 typedef void (*loss_handler)(void *context, const char *name, const char *text, uint64_t count);
 /* Passes the losses so far: counted by BPF, agents and loader, or reported by AsyncGetCallTrace. */
 void report_each_loss(const struct report *report, loss_handler handler, void *context);
-
-#endif

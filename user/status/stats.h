@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics of a running session, for `duet status` and --metrics. */
-#ifndef STATUS_STATS_H
-#define STATUS_STATS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ struct report;
 
 /* A status_answer; `context` is a struct report. */
 void stats_answer(void *context, bool for_people, struct buf *text);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * It serves one page to peers on this host. No HTTP library: libmicrohttpd would add the seven libraries of its TLS.
  */
-#ifndef STATUS_STATUS_H
-#define STATUS_STATUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void status_close(struct status *status);
  * runs as neither root nor our user; -EAGAIN if it does not accept. Not thread-safe: counts the time that is waited.
  */
 int status_ask(int pid, struct buf *ret_text);
-
-#endif

@@ -4,8 +4,7 @@
  * at least 5 % of a CPU since the last look, or has at least 5 % of the memory. All is read from /proc. A look is made
  * in short slices, between which the caller reads its rings, and takes at most a fifth of a CPU.
  */
-#ifndef SUBJECT_CENSUS_H
-#define SUBJECT_CENSUS_H
+#pragma once
 
 #include <dirent.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void census_step(struct census *census, uint64_t now_ns);
 /* Returns `wait_ms`, or less if there is something to do earlier. */
 int census_wait_ms(const struct census *census, uint64_t now_ns, int wait_ms);
 void census_release(struct census *census);
-
-#endif

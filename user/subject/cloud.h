@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the cloud that the machine runs in, from files of the firmware and cloud-init. No network requests. */
-#ifndef SUBJECT_CLOUD_H
-#define SUBJECT_CLOUD_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -15,5 +14,3 @@ struct cloud {
 
 void cloud_read(struct cloud *cloud, const char *root); /* `root`: prefix of all paths; "" for the host */
 void cloud_release(struct cloud *cloud);
-
-#endif

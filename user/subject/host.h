@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about the machine for the profile: names, size, load. */
-#ifndef SUBJECT_HOST_H
-#define SUBJECT_HOST_H
+#pragma once
 
 #include "profile/profile.h"
 
@@ -19,5 +18,3 @@ void host_describe_machine(const struct host *host, struct profile *profile);
 void host_read_cpu(uint64_t *ret_busy_ns, uint64_t *ret_all_ns);
 /* Fills profile->host. The CPU load is the mean since the last host_describe() or host_open(). */
 void host_describe(struct host *host, struct profile *profile);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A sample's owner, a row of the profile: container, pod, cgroup, executable, application of its process. */
-#ifndef SUBJECT_OWNERS_H
-#define SUBJECT_OWNERS_H
+#pragma once
 
 #include "duet_record.h"
 #include "event/options.h"
@@ -57,5 +56,3 @@ const struct container *owners_container(struct owners *owners, const struct pro
  * cgroup. Also returns true while the JVM is too young to know what it runs: ask again later.
  */
 bool owners_is_listed(struct owners *owners, struct process *process, const struct owners_list *list);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds which program a JVM runs, from its process, its arguments and its own counters. All of these are untrusted. */
-#ifndef SUBJECT_PROGRAM_H
-#define SUBJECT_PROGRAM_H
+#pragma once
 
 #include "base/buf.h"
 #include "proc/process.h"
@@ -28,5 +27,3 @@ int program_counters(const struct process *process, struct buf *counters);
 int program_java_version(const struct process *process, struct buf *version);
 /* Appends ", spark: NAME" for a Spark application; its id if the name is unknown. */
 void program_add_spark(pid_t pid, struct buf *application);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The JVMs that run here, and those that run a program of some name. All they say of themselves is untrusted. */
-#ifndef SUBJECT_RUNNING_H
-#define SUBJECT_RUNNING_H
+#pragma once
 
 #include "base/vec.h"
 #include "proc/process.h"
@@ -26,5 +25,3 @@ bool running_is_called(const char *program, const char *name);
 const char *running_short_name(const char *program); /* a class without its package and module; a jar as it is */
 /* Appends "123 (shop.jar), 124 (shop.jar)", and "and 7 more" for those above the first eight. */
 void running_list(const struct running *running, struct buf *out);
-
-#endif

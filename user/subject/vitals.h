@@ -5,8 +5,7 @@
  * mapped, the heap after a collection, and how many threads there are. All is read from /proc and from the JVM's
  * performance counters: no JVM is asked.
  */
-#ifndef SUBJECT_VITALS_H
-#define SUBJECT_VITALS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *proce
 void vitals_report(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns);
 /* Adds a note about the CPU time since the last call. Call after vitals_report() of all JVMs. */
 void vitals_report_load(struct vitals *vitals, uint64_t now_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the thread-local variable by which a file's program publishes a thread's trace and span, see duet_context.h. */
-#ifndef SYM_CONTEXT_SYMBOL_H
-#define SYM_CONTEXT_SYMBOL_H
+#pragma once
 
 #include "base/elf_reader.h"
 #include "duet_context.h"
@@ -11,5 +10,3 @@
  * 0, or -ENOENT if the file does not export the variable, or uses it in a way that is not known.
  */
 int context_symbol_find(struct elf_reader *reader, struct duet_context_source *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Separate debug files, which distributions ship for stripped files. */
-#ifndef SYM_DEBUG_FILE_H
-#define SYM_DEBUG_FILE_H
+#pragma once
 
 #include "sym/elf_file.h"
 #include "sym/target_file.h"
@@ -30,5 +29,3 @@ void debug_file_apply(struct elf_file *file, const struct target_file *target, c
  * file inside an ELF file, with the functions that are not exported. `path` is for a log message.
  */
 void mini_debug_apply(struct elf_file *file, int fd, const char *path);
-
-#endif

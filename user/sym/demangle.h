@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes C++ and Rust names readable. Parameter lists are left out, as in async-profiler: JavaThread::run. */
-#ifndef SYM_DEMANGLE_H
-#define SYM_DEMANGLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@
 
 /* Appends the readable name. Returns false and appends nothing if the name is not a mangled one. */
 bool demangle(const char *name, struct buf *out);
-
-#endif

@@ -3,8 +3,7 @@
  * The function symbols of one ELF file. The file is read, never mapped: if it is truncated while it is read, there must
  * be no SIGBUS. Its contents are not trusted: sizes are bounded before they are used.
  */
-#ifndef SYM_ELF_FILE_H
-#define SYM_ELF_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ uint64_t elf_file_name_start(const struct elf_file *file, uint64_t vaddr);
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 /* The nameless function's start by unwind information; the address if there is none, or a .symtab. */
 uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr);
-
-#endif

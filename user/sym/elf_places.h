@@ -3,8 +3,7 @@
  * Finds functions, variables and static probes of an ELF file by the names that a user gives. Each call reads the
  * file's tables again. base/elf_reader.h bounds what is read.
  */
-#ifndef SYM_ELF_PLACES_H
-#define SYM_ELF_PLACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ struct elf_probes {
  */
 int elf_places_probes(struct elf_reader *reader, const char *provider, const char *name, struct elf_probes *ret,
 		      struct buf *others);
-
-#endif

@@ -3,8 +3,7 @@
  * Where the functions of an ELF file are, with or without a name. Their starts come from the search table of
  * .eh_frame_hdr, their sizes from .eh_frame. Both are loaded with the code and therefore survive strip.
  */
-#ifndef SYM_FUNCTION_STARTS_H
-#define SYM_FUNCTION_STARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void function_starts_release(struct function_starts *starts);
 bool function_starts_find(const struct function_starts *starts, uint64_t vaddr, uint64_t *ret_start);
 /* The first start after the address, or UINT64_MAX. */
 uint64_t function_starts_next(const struct function_starts *starts, uint64_t vaddr);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of the kernel, its modules and BPF programs, from /proc/kallsyms. */
-#ifndef SYM_KALLSYMS_H
-#define SYM_KALLSYMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ bool kallsyms_search(const char *path, const char *name, char *ret, size_t room)
 
 /* True if the kernel hides the addresses in `path`, /proc/kallsyms, from us. Then appends the cause and the way out. */
 bool kallsyms_hidden(const char *path, struct buf *why);
-
-#endif

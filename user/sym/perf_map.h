@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that a runtime with a JIT compiler writes to /tmp/perf-PID.map, appending as it compiles. */
-#ifndef SYM_PERF_MAP_H
-#define SYM_PERF_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void perf_map_release(struct perf_map *map);
 int perf_map_read(struct perf_map *map, int fd);
 /* The name until the next call, or NULL. An unknown address has the file read again, at most once a second. */
 const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address);
-
-#endif

@@ -4,8 +4,7 @@
  * are named after the function they jump to (memcpy@plt), and the trampoline to which signal handlers return
  * (__restore_rt).
  */
-#ifndef SYM_STUBS_H
-#define SYM_STUBS_H
+#pragma once
 
 #include "base/elf_reader.h"
 #include "sym/symbol_table.h"
@@ -15,5 +14,3 @@
  * entries without a name of their own jump. 0 or -ENOMEM.
  */
 int stubs_read(struct symbol_table *stubs, struct elf_reader *elf, const struct symbol_table *symbols);
-
-#endif

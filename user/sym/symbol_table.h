@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sorted address ranges with names, kept compact: 16 bytes for each symbol, and one block of text. */
-#ifndef SYM_SYMBOL_TABLE_H
-#define SYM_SYMBOL_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice);
 const char *symbol_table_find(const struct symbol_table *table, uint64_t address);
 /* The start of the symbol whose name that is; the address itself if there is none. */
 uint64_t symbol_table_start(const struct symbol_table *table, uint64_t address);
-
-#endif

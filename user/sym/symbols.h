@@ -7,8 +7,7 @@
  * address in the file at which the function starts, or of the instruction if even that is unknown; `[anon]+0xoffset`;
  * or `[unmapped]+0xaddress`.
  */
-#ifndef SYM_SYMBOLS_H
-#define SYM_SYMBOLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ uint64_t symbols_work_ns(const struct symbols *symbols); /* CPU time spent on re
 void symbols_forget_process(struct symbols *symbols, const struct process *process);
 /* Frees files that were not needed since the call before the last. A continuous recording calls it once a window. */
 void symbols_trim(struct symbols *symbols);
-
-#endif

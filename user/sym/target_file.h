@@ -5,8 +5,7 @@
  * file system, so a helper process looks it up and opens it, see proc/helper.h. The loader itself reads only files
  * whose reads no user can delay. Of all other files it reads a copy that the helper makes.
  */
-#ifndef SYM_TARGET_FILE_H
-#define SYM_TARGET_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -47,5 +46,3 @@ bool target_file_is_copy(const struct target_file *file);
 
 /* target_file_find() and target_file_read() in one, for files that are read once. The caller owns the descriptor. */
 int target_file_open(pid_t pid, pid_t root, const char *path);
-
-#endif

@@ -4,8 +4,7 @@
  * either: a page there may have been replaced, for instance by a page of a FUSE file that never arrives. But a kernel
  * has only one such library for each kind of process, so ours is the same as that of other 64-bit processes.
  */
-#ifndef SYM_VDSO_H
-#define SYM_VDSO_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@
  * large as ours; then frames are named by their offsets.
  */
 void *vdso_of(const struct mapping *mapping, size_t *ret_bytes);
-
-#endif

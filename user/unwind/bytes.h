@@ -3,8 +3,7 @@
  * Reads numbers from untrusted bytes, which are little-endian as on both architectures. Reads past the end return 0 and
  * set `bad`, which stays set, so a parser can check once after several reads.
  */
-#ifndef UNWIND_BYTES_H
-#define UNWIND_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ static inline int64_t bytes_sleb(struct bytes *bytes)
 {
 	return (int64_t)bytes_leb128(bytes, true);
 }
-
-#endif

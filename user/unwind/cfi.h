@@ -4,8 +4,7 @@
  * common) and FDEs (one for each range of code). Their programs say where the registers of a frame are saved. Format:
  * the LSB's chapter on exception frames, DWARF 5 section 6.4.
  */
-#ifndef UNWIND_CFI_H
-#define UNWIND_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,5 +99,3 @@ typedef int (*cfi_emit)(void *context, uint64_t pc, const struct cfi_state *stat
 int cfi_run(struct cfi *cfi, const struct cfi_fde *fde, cfi_emit emit, void *context);
 /* Runs the CIE's own instructions, from the machine's state at a function's first byte. 0 or -E2BIG. */
 int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Unwind rows from an ELF file, which is read, never mapped: truncating it must not cause SIGBUS. */
-#ifndef UNWIND_UNWIND_FILE_H
-#define UNWIND_UNWIND_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void unwind_file_release(struct unwind_file *file);
 
 /* The virtual address of the first byte of a mapping. False if the mapping contains none of the file's code. */
 bool unwind_file_vaddr(const struct unwind_file *file, uint64_t offset, uint64_t len, uint64_t *ret_vaddr);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of one file, made from its call frame information, and the index by which BPF finds them (duet_unwind.h). */
-#ifndef UNWIND_UNWIND_ROWS_H
-#define UNWIND_UNWIND_ROWS_H
+#pragma once
 
 #include "unwind/cfi.h"
 
@@ -60,5 +59,3 @@ int unwind_rows_of_frames(struct unwind_rows *rows, uint64_t code_start, const s
 /* Adds rows for the code between functions, for code that has no frame. The caller must know that it has none. */
 void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine);
 void unwind_rows_release(struct unwind_rows *rows);
-
-#endif

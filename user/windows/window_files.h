@@ -4,8 +4,7 @@
  * last_profile.<ext> (for HTML last_flamegraph.html) points to the newest, and index.html lists all. Limits say how
  * long older files stay. duet removes only files with names that it gives itself.
  */
-#ifndef WINDOWS_WINDOW_FILES_H
-#define WINDOWS_WINDOW_FILES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ int window_files_open(const struct window_files *files);
 int window_files_write(const struct window_files *files, const struct profile *profile,
 		       const struct writer_options *style, const struct session_output *outputs, size_t count,
 		       uint64_t end_realtime_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The windows in a folder, as the names of their files say: profile_<UTC end>.<ext>. */
-#ifndef WINDOWS_WINDOW_LIST_H
-#define WINDOWS_WINDOW_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool window_list_named(const char *name);
 int window_folder_open(const char *folder, int flags);
 /* Appends the windows' regular files, at most 2^20. Returns 0 or -errno; vec_release() in both cases. */
 int window_list_read(int dir, struct window_list *list);
-
-#endif

@@ -5,8 +5,7 @@
  * That is at most JOIN_WAIT_NS and WINDOWS_SLACK_NS after its end. A forked child writes it from its copy of the
  * memory, so a slow disk does not delay the reading of the rings.
  */
-#ifndef WINDOWS_WINDOWS_H
-#define WINDOWS_WINDOWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ void windows_step(struct windows *windows, uint64_t read_ns);
 /* Call when all samples are decided: writes the rest, a shorter window. 0, or -errno after reporting the error. */
 int windows_end(struct windows *windows, uint64_t ended_ns);
 void windows_release(struct windows *windows);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Compresses the bytes that are written to a stream, as gzip does. */
-#ifndef WRITERS_GZIP_H
-#define WRITERS_GZIP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -17,5 +16,3 @@ struct gzip {
 int gzip_open(struct gzip *gzip, FILE *out); /* 0 or -ENOMEM */
 void gzip_add(struct gzip *gzip, const void *bytes, size_t len); /* the stream keeps errors of writing */
 void gzip_close(struct gzip *gzip); /* writes the rest */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes JSON that is safe inside a <script> element. */
-#ifndef WRITERS_JSON_H
-#define WRITERS_JSON_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -10,5 +9,3 @@
 void json_text(FILE *out, const char *text, size_t len);
 /* The same for text from outside, after cleaning it. */
 void json_foreign(FILE *out, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * The output files of a recording. All are opened before it begins. They are written at its end, or during it if their
  * format allows. A file that cannot be written goes to another folder.
  */
-#ifndef WRITERS_OUTPUT_FILES_H
-#define WRITERS_OUTPUT_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ void output_files_flush(struct output_files *files, uint64_t now_ns); /* appends
 /* Call at the end. Appends the names of the files, with commas. Returns 0, or -errno after reporting the error. */
 int output_files_write(struct output_files *files, struct buf *written);
 void output_files_release(struct output_files *files); /* discards what was not written */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Output formats. A writer sees the profile and a FILE, never a pid, an ELF file or BPF. */
-#ifndef WRITERS_WRITER_H
-#define WRITERS_WRITER_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -211,5 +210,3 @@ void writer_rewind(FILE *out, int64_t position);
 void writer_thread_text(const struct profile *profile, uint32_t thread, struct buf *out);
 /* Flushes the stream. Returns 0 or the -errno of the stream, which the writer returns. */
 int writer_finish(FILE *out);
-
-#endif

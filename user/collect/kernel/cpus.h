@@ -3,8 +3,7 @@
  * Which CPUs have come back: they were switched off and on again, by hand or in a suspend to memory, or were added. The
  * kernel ends the perf events of a CPU that goes, and does not begin them again. Used inside collect/ only.
  */
-#ifndef COLLECT_KERNEL_CPUS_H
-#define COLLECT_KERNEL_CPUS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ void cpus_release(struct cpus *cpus);
 int cpus_look(struct cpus *cpus, void (*came)(void *context, int cpu), void *context);
 /* The same, but only once a second. */
 int cpus_step(struct cpus *cpus, uint64_t now_ns, void (*came)(void *context, int cpu), void *context);
-
-#endif

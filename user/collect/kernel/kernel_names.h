@@ -3,8 +3,7 @@
  * The names of the kernel's functions, from the kernel itself, one address after the other. Needs Linux 5.13 and the
  * right to load BPF programs; without them, sym/kallsyms.h has the names.
  */
-#ifndef COLLECT_KERNEL_KERNEL_NAMES_H
-#define COLLECT_KERNEL_KERNEL_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ int kernel_names_find(void *names, uint64_t address, struct kernel_name *ret);
 
 /* Splits "function+0xoffset/0xsize [module]" in place. An address in hex has no name. For the unit tests. */
 void kernel_names_split(char *text, struct kernel_name *ret);
-
-#endif

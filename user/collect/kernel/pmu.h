@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's counters (PMUs), as /sys/bus/event_source/devices describes them. Used inside collect/ only. */
-#ifndef COLLECT_KERNEL_PMU_H
-#define COLLECT_KERNEL_PMU_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ int pmu_type(const char *pmu);
  * one sentence in `why`.
  */
 int pmu_find(struct event_perf *perf, const char *pmu, const char *terms, struct buf *why);
-
-#endif

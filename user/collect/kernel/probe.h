@@ -3,8 +3,7 @@
  * The features of this kernel, and the rights of this user. Used inside collect/ only; collector_probe() shows them to
  * the user.
  */
-#ifndef COLLECT_KERNEL_PROBE_H
-#define COLLECT_KERNEL_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool probe_has_type(const char *name, uint32_t kind);
 
 /* Appends the cause and the way out for the first required feature that is missing. False if none is missing. */
 bool probe_explain(struct buf *why);
-
-#endif

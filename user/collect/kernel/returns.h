@@ -3,8 +3,7 @@
  * The hooks at which threads that have slept take their samples (enum duet_return): which of them this kernel has, and
  * which are used.
  */
-#ifndef COLLECT_KERNEL_RETURNS_H
-#define COLLECT_KERNEL_RETURNS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ struct bpf_program *return_program(const struct duet_bpf *bpf, enum duet_return 
 struct bpf_program *return_early_program(const struct duet_bpf *bpf, enum duet_return hook);
 /* Attaches the hook's program, which is loaded. Returns 0 or -errno. */
 int return_attach(struct bpf_link **ret, const struct duet_bpf *bpf, enum duet_return hook);
-
-#endif

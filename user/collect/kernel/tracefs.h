@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's tracepoints, as tracefs describes them. Used inside collect/ only. */
-#ifndef COLLECT_KERNEL_TRACEFS_H
-#define COLLECT_KERNEL_TRACEFS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ int tracefs_find(int folder, const char *group, const char *name, const char *fi
  * whole number.
  */
 int tracefs_parse_field(const char *format, const char *field, struct tracefs_field *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The loader's end of the ring that one agent writes (headers/duet_ring.h). The agent is not trusted. */
-#ifndef COLLECT_RECORDS_AGENT_RING_H
-#define COLLECT_RECORDS_AGENT_RING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ int agent_ring_read(struct agent_ring *ring, enum duet_lane lane, agent_ring_han
 		    uint64_t *bad);
 uint64_t agent_ring_handler_ns(const struct agent_ring *ring); /* the agent's own value, unchecked */
 uint64_t agent_ring_counter(const struct agent_ring *ring, enum duet_agent_counter counter);
-
-#endif

@@ -3,8 +3,7 @@
  * Stacks that BPF had to take before it knew their weight (DUET_ROLE_EARLY): of sleeps where no hook runs before the
  * thread continues, and of requests to io_uring. They wait here for the record that has the weight.
  */
-#ifndef COLLECT_RECORDS_EARLY_H
-#define COLLECT_RECORDS_EARLY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void early_add(struct early *early, const struct duet_sample *sample);
  */
 const struct duet_sample *early_take(struct early *early, const struct duet_slept_record *record);
 void early_release(struct early *early);
-
-#endif

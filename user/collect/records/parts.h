@@ -3,8 +3,7 @@
  * Puts deep stacks together. The middle frames of such a stack arrive before their sample, in DUET_RECORD_FRAMES
  * records. If one of these records is missing, the sample stays as it arrived, without its middle.
  */
-#ifndef COLLECT_RECORDS_PARTS_H
-#define COLLECT_RECORDS_PARTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void parts_add(struct parts *parts, const struct duet_frames_record *record);
 /* Returns the sample with all its frames, owned by `parts` and valid until the next call; or `sample` itself. */
 const struct duet_sample *parts_join(struct parts *parts, const struct duet_sample *sample);
 void parts_release(struct parts *parts);
-
-#endif

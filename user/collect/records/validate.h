@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks records from BPF and from agents before use: length, type, version, and the lengths inside. */
-#ifndef COLLECT_RECORDS_VALIDATE_H
-#define COLLECT_RECORDS_VALIDATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ bool record_check(const void *data, size_t bytes);
 bool agent_record_check(uint16_t type, const void *payload, size_t bytes);
 /* True for a well-formed message from an agent: size, type and version fit, strings inside end in NUL. */
 bool agent_message_check(const void *data, size_t bytes);
-
-#endif

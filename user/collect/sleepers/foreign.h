@@ -4,8 +4,7 @@
  * because the process can make a read hang. One process at a time. The process may change its memory at any moment, so
  * nothing that is read is trusted.
  */
-#ifndef COLLECT_SLEEPERS_FOREIGN_H
-#define COLLECT_SLEEPERS_FOREIGN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void foreign_close(struct foreign *foreign);
 size_t foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, size_t count);
 /* Returns 0, or -1 if the memory cannot be read. */
 int foreign_read(struct foreign *foreign, void *to, size_t bytes, uint64_t address);
-
-#endif

@@ -3,8 +3,7 @@
  * Walks sleeping threads from outside, with the arithmetic, the unwind rows and the JVMs' layouts that BPF uses. BPF
  * cannot read the memory of a thread that does not run.
  */
-#ifndef COLLECT_SLEEPERS_SLEEPER_WALK_H
-#define COLLECT_SLEEPERS_SLEEPER_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ struct sleeper_walked {
 typedef void (*sleeper_keep)(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked);
 void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
 		  sleeper_keep keep, void *context);
-
-#endif

@@ -5,8 +5,7 @@
  * outside. A thread is walked once for each sleep, even if that lasts over several edges. The time that is sampled at
  * an edge is subtracted from the sample that the thread takes when it wakes.
  */
-#ifndef COLLECT_SLEEPERS_SLEEPERS_H
-#define COLLECT_SLEEPERS_SLEEPERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns);
  * calls.
  */
 void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context);
-
-#endif

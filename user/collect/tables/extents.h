@@ -3,8 +3,7 @@
  * Allocates ranges of a flat array that BPF reads. BPF may still read a range for a moment after it was given back, so
  * it is taken again DUET_UNWIND_GRACE_NS later at the earliest.
  */
-#ifndef COLLECT_TABLES_EXTENTS_H
-#define COLLECT_TABLES_EXTENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns);
  * are free at once.
  */
 void extents_give(struct extents *extents, uint32_t start, uint32_t count, uint64_t now_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of a target's file and of its debug file, made a part at a time. And what else is read of it. */
-#ifndef COLLECT_TABLES_FILE_ROWS_H
-#define COLLECT_TABLES_FILE_ROWS_H
+#pragma once
 
 #include "duet_context.h"
 #include "sym/target_file.h"
@@ -22,5 +21,3 @@ int file_rows_begin(struct file_rows *rows, struct target_file *target, const ch
 int file_rows_step(struct file_rows *rows, uint64_t until_ns);
 /* Releases everything. If the last step returned 0, `ret` gets the file; with `ret` NULL the file is released. */
 void file_rows_end(struct file_rows *rows, struct unwind_file *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's records of exec, fork and executable mappings of every process. Used inside collect/ only. */
-#ifndef COLLECT_TABLES_MAPPING_EVENTS_H
-#define COLLECT_TABLES_MAPPING_EVENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ uint64_t mapping_events_count(const struct mapping_events *events); /* records m
 void mapping_events_renew(struct mapping_events *events);
 /* Adds the waiting records to `log`, and the number of records that were lost to *lost. */
 void mapping_events_read(struct mapping_events *events, struct mapping_log *log, uint64_t *lost);
-
-#endif

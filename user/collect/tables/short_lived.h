@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Mappings of processes that ended before /proc was read. Without them their user frames have no names. */
-#ifndef COLLECT_TABLES_SHORT_LIVED_H
-#define COLLECT_TABLES_SHORT_LIVED_H
+#pragma once
 
 #include "duet_record.h"
 #include "proc/mapping_log.h"
@@ -26,5 +25,3 @@ struct short_lived {
  */
 void short_lived_map(struct short_lived *lived, struct process *process, const struct duet_sample *sample);
 void short_lived_release(struct short_lived *lived);
-
-#endif

@@ -8,8 +8,7 @@
  * used for the longest time are evicted too. An agent does not report which files it uses, so nothing is evicted for
  * it.
  */
-#ifndef COLLECT_TABLES_UNWIND_TABLES_H
-#define COLLECT_TABLES_UNWIND_TABLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ int unwind_tables_publish(struct unwind_tables *tables, pid_t pid, uint64_t star
 /* Publishes where the process has the contexts of its threads; with the first NOWHERE, it has none. */
 void unwind_tables_set_contexts(struct unwind_tables *tables, pid_t pid, const struct duet_context_sources *sources);
 void unwind_tables_forget(struct unwind_tables *tables, pid_t pid); /* call when the process has ended */
-
-#endif

@@ -3,8 +3,7 @@
  * Publishes the files that a process maps, and their unwind rows, to the walk. Rows are made once for each file,
  * mappings are published once for each process.
  */
-#ifndef COLLECT_TABLES_UNWINDING_H
-#define COLLECT_TABLES_UNWINDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ static inline struct collected *collected_of(struct process *process)
 {
 	return process_state(process, PROCESS_OF_COLLECT);
 }
-
-#endif

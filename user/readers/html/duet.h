@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* duet's own flame graphs: the page has its events as JSON (writers/html/writer_flamegraph.c). */
-#ifndef READERS_HTML_DUET_H
-#define READERS_HTML_DUET_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@
  * are compared, it reads the second. Returns 0, or -errno with one sentence in `why`.
  */
 int html_duet_read(struct profile *profile, const char *json, size_t len, struct buf *why);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * After the first error nothing is read any more: loops end, and numbers are 0. The caller tests `failed` at the end.
  */
-#ifndef READERS_HTML_JSON_SCAN_H
-#define READERS_HTML_JSON_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void json_scan_key(struct json_scan *scan, struct buf *text); /* a string, and t
 int64_t json_scan_integer(struct json_scan *scan);
 bool json_scan_word(struct json_scan *scan, const char *word); /* "true", "false" or "null": taken if it is this one */
 void json_scan_skip(struct json_scan *scan); /* any value */
-
-#endif

@@ -3,8 +3,7 @@
  * Makes samples of the frames of a flame graph in preorder. What a frame has that its children do not have is a sample:
  * its own, and those of frames that were too narrow to be drawn.
  */
-#ifndef READERS_HTML_PAGE_TREE_H
-#define READERS_HTML_PAGE_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void page_tree_release(struct page_tree *tree);
 
 /* Makes the frame of a name of this kind, as a page has it: java.lang.String.length, with its module or "". */
 struct frame page_frame(struct profile *profile, enum frame_kind kind, const char *name, const char *module);
-
-#endif

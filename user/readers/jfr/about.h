@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a JFR file says of JVMs and the machine beside samples: notes, usages and the host of the profile. */
-#ifndef READERS_JFR_ABOUT_H
-#define READERS_JFR_ABOUT_H
+#pragma once
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -30,5 +29,3 @@ int jfr_about_find(const struct jfr_about *about, const struct jfr_type *type);
 int jfr_about_add(struct jfr_about *about, int type, const struct jfr_value values[JFR_SLOTS_WIDE], uint64_t time_ns);
 /* Called before the chunk's threads are read: their JVM has the flags that were found. */
 void jfr_about_end(struct jfr_about *about);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the bytes of a JFR chunk. Past its end, everything is read as 0. */
-#ifndef READERS_JFR_BYTES_H
-#define READERS_JFR_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void jfr_skip(struct jfr_cursor *cursor, size_t bytes);
 struct jfr_text jfr_text(struct jfr_cursor *cursor);
 /* Appends the string as UTF-8, cut if it is very long. Nothing for strings without bytes. */
 void jfr_add_text(struct buf *out, const struct jfr_text *text);
-
-#endif

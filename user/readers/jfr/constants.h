@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The constant pools of a chunk of a JFR file: threads, stacks, methods, classes, strings. */
-#ifndef READERS_JFR_CONSTANTS_H
-#define READERS_JFR_CONSTANTS_H
+#pragma once
 
 #include "base/buf.h"
 #include "profile/profile.h"
@@ -88,5 +87,3 @@ int jfr_constants_span(struct jfr_constants *c, uint64_t key, uint32_t *ret_node
 /* The same for the class of an old object, and for the data of an event of the program's own, below its type. */
 int jfr_constants_object(struct jfr_constants *c, uint64_t key, uint32_t *ret_frame);
 int jfr_constants_user_event(struct jfr_constants *c, uint64_t type, const struct jfr_text *data, uint32_t *ret_node);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds which types of a JFR file are samples, their events, and the settings of these. */
-#ifndef READERS_JFR_SAMPLES_H
-#define READERS_JFR_SAMPLES_H
+#pragma once
 
 #include "readers/jfr/constants.h"
 
@@ -57,5 +56,3 @@ void jfr_kind_meet(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOT
 int jfr_kinds_add_events(struct jfr_kinds *kinds);
 /* Names the events that depend on what else is in the file. */
 void jfr_kinds_end(struct jfr_kinds *kinds);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The types that a chunk of a JFR file describes, and the values of these types. */
-#ifndef READERS_JFR_TYPES_H
-#define READERS_JFR_TYPES_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/intern.h"
@@ -77,5 +76,3 @@ bool jfr_skip_value(const struct jfr_types *types, const struct jfr_type *type, 
 /* As jfr_read(), for types with more fields. */
 bool jfr_read_wide(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
 		   struct jfr_value values[JFR_SLOTS_WIDE]);
-
-#endif

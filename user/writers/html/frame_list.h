@@ -3,8 +3,7 @@
  * The frames of a flame graph as async-profiler's tools read them from its HTML files: lines of text, in a part of the
  * page that browsers do not show.
  */
-#ifndef WRITERS_HTML_FRAME_LIST_H
-#define WRITERS_HTML_FRAME_LIST_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,5 +12,3 @@
 
 /* Writes the samples of options->event. Returns 0 or -errno. */
 int frame_list_write(const struct profile *profile, const struct writer_options *options, FILE *out);
-
-#endif

@@ -5,8 +5,7 @@
  * empty are rows of {distance from the previous row, values}. For two profiles, these columns are B's, and "diff" has
  * A's.
  */
-#ifndef WRITERS_HTML_PAGE_H
-#define WRITERS_HTML_PAGE_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -67,5 +66,3 @@ int page_samples_write(const struct page_samples *samples, FILE *out);
  * the differences between weight and number x period, twice, less 1 if negative. Returns 0 or -ENOMEM.
  */
 int page_heat_write(const struct page_samples *samples, FILE *out);
-
-#endif

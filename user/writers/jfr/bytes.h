@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers, strings and events as bytes of a JFR file. */
-#ifndef WRITERS_JFR_BYTES_H
-#define WRITERS_JFR_BYTES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void jfr_put_float(struct buf *out, float number);
 void jfr_put_text(struct buf *out, const char *text); /* cleaned and cut if it is very long; NULL is Java's null */
 /* Appends an event. `body` is its type and its fields. */
 void jfr_put_event(struct buf *out, const struct buf *body);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * If the output cannot be written in the middle, such as a pipe, each chunk is written as one part.
  */
-#ifndef WRITERS_JFR_FILE_H
-#define WRITERS_JFR_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void jfr_file_end_chunk(struct jfr_file *file); /* the next part begins a chunk 
 int jfr_file_add_chunks(struct jfr_file *file, int from);
 /* Stores the header of the first chunk. Returns 0, or -EBADMSG if the file does not consist of whole chunks. */
 int jfr_file_check(int file, struct jfr_header *ret_first);
-
-#endif

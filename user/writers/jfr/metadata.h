@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The types that a JFR file describes at the beginning of each chunk. */
-#ifndef WRITERS_JFR_METADATA_H
-#define WRITERS_JFR_METADATA_H
+#pragma once
 
 #include <stdint.h>
 
@@ -124,5 +123,3 @@ struct jfr_declared {
 };
 
 extern const struct jfr_declared jfr_declared[]; /* the last row has no name */
-
-#endif

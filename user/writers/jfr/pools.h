@@ -3,8 +3,7 @@
  * The constant pools of a JFR file: what events name by number. Numbers stay the same in the whole file, and each chunk
  * has the rows that its events name: each part of it has those that no part before it has.
  */
-#ifndef WRITERS_JFR_POOLS_H
-#define WRITERS_JFR_POOLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -93,5 +92,3 @@ uint32_t jfr_object_of(struct jfr_pools *pools, uint32_t class_id); /* an object
  */
 void jfr_put_pools(struct jfr_pools *pools, struct buf *out, uint64_t ticks, uint64_t link);
 void jfr_pools_end_chunk(struct jfr_pools *pools); /* the next part is the first of a chunk */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A JFR file that is being written: shared by writer_jfr.c, which writes the samples, about.c and forms.c. */
-#ifndef WRITERS_JFR_STREAM_H
-#define WRITERS_JFR_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,5 +108,3 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns);
 void jfr_put_usages(struct writer_stream *j, uint64_t until_ns); /* the same for what processes used */
 bool jfr_has_form(const struct writer_stream *j, enum form form); /* of an event of the profile */
 void jfr_put_report(struct writer_stream *j); /* CPU load, facts and losses: at the end */
-
-#endif

@@ -4,8 +4,7 @@
  * collections, safepoints, compilations, loaded classes. Files are read without them. A file with the JDK's own events
  * has none: the JDK writes them.
  */
-#ifndef WRITERS_JFR_VIEWS_H
-#define WRITERS_JFR_VIEWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void jfr_views_put(struct writer_stream *j, const struct profile_sample *sample)
 void jfr_views_process(struct writer_stream *j, const struct profile_usage *usage); /* a row that the file has */
 void jfr_views_flags(struct writer_stream *j, const struct profile_owner *owner); /* of a JVM that the file has */
 void jfr_views_end(struct writer_stream *j); /* writes the sums */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The messages of an OTLP file as bytes and as JSON, and its dictionary. */
-#ifndef WRITERS_OTLP_MESSAGES_H
-#define WRITERS_OTLP_MESSAGES_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdio.h>
@@ -64,5 +63,3 @@ void protobuf_json(FILE *out, const ProtobufCMessage *message);
  */
 int protobuf_json_elements(FILE *out, const ProtobufCMessageDescriptor *type, unsigned int number, const char *bytes,
 			   size_t len);
-
-#endif

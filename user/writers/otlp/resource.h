@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The resource of an OTLP file: a process and the machine, by the semantic conventions. */
-#ifndef WRITERS_OTLP_RESOURCE_H
-#define WRITERS_OTLP_RESOURCE_H
+#pragma once
 
 #include "base/buf.h"
 #include "profile/profile.h"
@@ -11,5 +10,3 @@ void otlp_pack_resource(const struct profile *profile, const struct profile_thre
 
 /* Makes the id of the profile of a sample's process and event: the same whenever the recording is written. */
 void otlp_profile_id(const struct profile *profile, const struct profile_sample *sample, uint8_t ret[16]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The file and the name of a frame's code, for formats with tables of files and functions. */
-#ifndef WRITERS_SHARED_CODE_H
-#define WRITERS_SHARED_CODE_H
+#pragma once
 
 #include "base/buf.h"
 #include "profile/profile.h"
@@ -17,5 +16,3 @@ const char *code_build_id(const struct profile *profile, const char *file);
 void code_name(const struct profile *profile, const struct frame *frame, struct buf *out);
 /* The unit's name in formats of protobuf: "nanoseconds". */
 const char *code_unit(enum profile_unit unit);
-
-#endif

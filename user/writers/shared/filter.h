@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The patterns of -I and -X. */
-#ifndef WRITERS_SHARED_FILTER_H
-#define WRITERS_SHARED_FILTER_H
+#pragma once
 
 #include <regex.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ int filter_init(struct filter *filter, const struct opt_strings *patterns, bool 
 void filter_release(struct filter *filter);
 /* Returns true if one of the patterns matches the whole name. */
 bool filter_has(const struct filter *filter, const char *name);
-
-#endif

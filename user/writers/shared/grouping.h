@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes a profile by the traces and spans that its samples worked for: --by trace, --by span, --span, --trace-id. */
-#ifndef WRITERS_SHARED_GROUPING_H
-#define WRITERS_SHARED_GROUPING_H
+#pragma once
 
 #include "writers/writer.h"
 
@@ -14,5 +13,3 @@ int grouping_write(const struct writer *writer, const struct profile *profile, c
  * options->is_grouped. Returns 0, or -errno with the profile unchanged.
  */
 int grouping_apply(struct profile *profile, const struct writer *writer, struct writer_options *options);
-
-#endif

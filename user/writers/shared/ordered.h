@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples by event, thread and time, for formats that show each thread's samples one after the other. */
-#ifndef WRITERS_SHARED_ORDERED_H
-#define WRITERS_SHARED_ORDERED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ int ordered_merge(struct ordered *ordered, const struct profile *profile);
 /* The index in the profile under which the sample's thread is listed: all samples of one thread have the same. */
 uint32_t ordered_thread(const struct ordered *ordered, const struct profile_sample *sample);
 void ordered_release(struct ordered *ordered);
-
-#endif

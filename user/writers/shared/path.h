@@ -3,8 +3,7 @@
  * A stack as writers show it: the texts of its frames in the chosen style, with leading frames, after -j, --reverse and
  * the filters. Frames with the same text have the same label.
  */
-#ifndef WRITERS_SHARED_PATH_H
-#define WRITERS_SHARED_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,5 +131,3 @@ static inline void stack_room_took(struct stack_room *room, uint64_t bytes)
 	room->taken += bytes;
 	room->bytes -= bytes < room->bytes ? bytes : room->bytes;
 }
-
-#endif

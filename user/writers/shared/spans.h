@@ -3,8 +3,7 @@
  * Which span of the program a sample was taken in: the one with the event "span" that the same thread reported, around
  * the sample's time. Of several, the one that began last.
  */
-#ifndef WRITERS_SHARED_SPANS_H
-#define WRITERS_SHARED_SPANS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void spans_release(struct spans *spans);
 const char *spans_tag(const struct spans *spans, const struct profile_sample *sample);
 /* Appends what the sample worked for: the tag; else the id of the thread's span; else nothing. */
 void spans_name(const struct spans *spans, const struct profile_sample *sample, struct buf *out);
-
-#endif

@@ -3,8 +3,7 @@
  * The call tree that writers print. Samples of one event whose frames have the same text in the chosen style share a
  * node. Filters, -j, -t and --reverse are already applied.
  */
-#ifndef WRITERS_SHARED_TREE_H
-#define WRITERS_SHARED_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ struct tree_diff {
 /* 0 or -errno (there is nothing to release then). The profiles must outlive the tree. It is not sorted. */
 int tree_diff_build(struct tree_diff *diff, const struct writer_diff *two, const struct writer_options *options);
 void tree_diff_release(struct tree_diff *diff);
-
-#endif

@@ -3,8 +3,7 @@
  * The samples of a class, a method or a function by source line, and by index of the bytecode or by instruction, for
  * `duet annotate`.
  */
-#ifndef WRITERS_TEXT_ANNOTATION_H
-#define WRITERS_TEXT_ANNOTATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ struct annotation_view {
 /* Write to `out`; 0 or the -errno of the stream. */
 int annotation_write_text(const struct annotation_view *view, FILE *out);
 int annotation_write_html(const struct annotation_view *view, FILE *out);
-
-#endif

@@ -3,8 +3,7 @@
  * A recording in one line: "190 samples of shop.jar in 6 s, none lost, 1.9 % overhead". The end of a recording, the
  * report, the status and the journal show the same line.
  */
-#ifndef WRITERS_TEXT_HEADLINE_H
-#define WRITERS_TEXT_HEADLINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ void headline_add_loss(struct headline *headline, uint64_t count, const char *te
 void headline_text(const struct headline *headline, const char *rest, struct buf *out);
 /* Appends "6 s", "0.3 s", "2 min 5 s". */
 void headline_add_time(uint64_t ns, struct buf *out);
-
-#endif

@@ -5,8 +5,7 @@
  * A sample that waited counts for the first frame of the program's own code, because most threads wait in the same few
  * functions of the kernel and the C library. What threads do that wait all the time, below [idle], is left out.
  */
-#ifndef WRITERS_TEXT_RANKING_H
-#define WRITERS_TEXT_RANKING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void ranking_release(struct ranking *ranking);
 int64_t ranking_of_kind(const struct tree *tree, enum frame_kind kind, struct ranking_row **ret_rows);
 /* True for a frame of a stack's root that is not code: its thread, process … */
 bool ranking_is_leading(enum frame_kind kind);
-
-#endif

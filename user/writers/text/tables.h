@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of the report: what the machine's processes have used, and who ended the waits of threads. */
-#ifndef WRITERS_TEXT_TABLES_H
-#define WRITERS_TEXT_TABLES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -21,5 +20,3 @@ int usage_table_print(const struct profile *profile, size_t count, FILE *out);
  * (FRAME_WAKER). Returns 0 or -ENOMEM, or what timeline_each() returns.
  */
 int waits_print(const struct profile *profile, const struct writer_options *options, size_t count, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The difference of two profiles as a text: what has grown most comes first. */
-#ifndef WRITERS_TEXT_TEXT_DIFF_H
-#define WRITERS_TEXT_TEXT_DIFF_H
+#pragma once
 
 #include <stdio.h>
 
@@ -9,5 +8,3 @@
 
 /* As writer.write_diff(). The weights are compared as they are, also with two->normalize: growth is no share. */
 int text_diff_write(const struct writer_diff *two, const struct writer_options *options, FILE *out);
-
-#endif
