@@ -2,7 +2,6 @@
 #include "tap.h"
 
 #include <errno.h>
-#include <stddef.h>
 
 #include "jvm/jvm.h"
 

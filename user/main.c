@@ -45,14 +45,13 @@ static void complete_value(const struct command *command, const char *spelling, 
 static int run_complete(void *options, const struct command_words *words)
 {
 	const struct command *command = words->count ? command_by_name(words->items[0]) : NULL;
-	struct buf out;
+	BUF(out);
 
 	(void)options;
 	if (words->count && !command) {
 		log_error("unknown command '%s': duet complete lists the commands", words->items[0]);
 		return 2;
 	}
-	buf_init(&out);
 	for (size_t i = 0; !words->count && i < COMMANDS; i++)
 		buf_printf(&out, "%s\t%s\n", commands[i]->name, commands[i]->summary);
 	if (command && words->count == 1)
@@ -60,7 +59,6 @@ static int run_complete(void *options, const struct command_words *words)
 	else if (command)
 		complete_value(command, words->items[1], &out);
 	fputs(out.data, stdout);
-	buf_release(&out);
 	return 0;
 }
 
@@ -79,9 +77,8 @@ static void refuse(const char *name)
 {
 	bool is_program = launch_is_program(name);
 	struct text_guess guess = {.typed = name};
-	struct buf help;
+	BUF(help);
 
-	buf_init(&help);
 	for (size_t i = 0; i < COMMANDS; i++)
 		text_guess(&guess, commands[i]->name);
 	text_add_guess(&guess, "duet ",
@@ -89,7 +86,6 @@ static void refuse(const char *name)
 				  : "duet help shows the commands, duet list the JVMs that run",
 		       &help);
 	log_error("unknown command '%s'%s", name, help.data);
-	buf_release(&help);
 }
 
 static int run_help(void *options, const struct command_words *words)

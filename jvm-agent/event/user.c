@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Events that the program reports by the functions of asprof.h: a type, some bytes, the thread and the time. */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "event/shared.h"

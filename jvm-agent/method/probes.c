@@ -2,7 +2,6 @@
 #include "method/probes.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "hotspot/clock.h"
 #include "jvm/jvm.h"

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Types (JVM specification, 4.7.4). Those from OBJECT on are followed by a number. */
 enum type_tag {

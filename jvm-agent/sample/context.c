@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sample/sample.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* The command line of async-profiler's converter, jfrconv. */
 #include "asprof/asprof.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

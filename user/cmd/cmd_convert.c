@@ -2,7 +2,6 @@
 /* `duet convert`: writes recordings, or parts of them, in another format. */
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -76,16 +76,14 @@ static int check_events(struct options *options)
 static int set_engine(struct options *options)
 {
 	int engine = options->given.engine ? engine_by_name(options->given.engine) : (int)options->engine;
-	struct buf names;
+	BUF(names);
 
 	if (engine >= 0) {
 		options->engine = (enum session_engine)engine;
 		return 0;
 	}
-	buf_init(&names);
 	engine_names(&names);
 	log_error("unknown engine '%s': %s; `duet check` says which can run here", options->given.engine, names.data);
-	buf_release(&names);
 	return -EINVAL;
 }
 
@@ -102,7 +100,7 @@ static int check_of_bpf(struct options *options, const struct engine *engine)
 	int err = 0;
 
 	for (const struct record_of_bpf *row = record_of_bpf; !err && row->word; row++) {
-		struct buf why;
+		BUF(why);
 
 		if (!is_set(options, row))
 			continue;
@@ -110,10 +108,8 @@ static int check_of_bpf(struct options *options, const struct engine *engine)
 		if (!engine->standalone)
 			continue;
 		err = row->without == RECORD_LESS ? 0 : -EINVAL;
-		buf_init(&why);
 		buf_printf(&why, row->why, engine->name);
 		log_print(err ? LOG_ERROR : LOG_INFO, "--%s needs the bpf engine%s", row->word, why.data);
-		buf_release(&why);
 	}
 	return err;
 }
@@ -226,16 +222,14 @@ static int slow_clocks(struct options *options)
 
 static int set_memory(struct options *options)
 {
-	struct buf asked;
+	BUF(asked);
 
 	if (options->given.continuous && !options->max_memory)
 		options->max_memory = CONTINUOUS_MEMORY;
 	if (!options->max_memory || options->max_memory >= BUDGET_MIN_BYTES)
 		return 0;
-	buf_init(&asked);
 	event_amount_text(EVENT_BYTES, options->max_memory, &asked);
 	log_error("--max-memory: %s is too little, at least %um are needed", asked.data, BUDGET_MIN_BYTES >> 20);
-	buf_release(&asked);
 	return -EINVAL;
 }
 
@@ -518,17 +512,15 @@ static void release(void *options)
 static int run(void *context, const struct command_words *words)
 {
 	struct options *options = context;
-	struct buf line;
+	BUF(line);
 	int code = 2;
 
-	buf_init(&line);
 	join_words(&line, words->argc, words->argv);
 	options->command_line = line.data;
 	if (options->given.verbose)
 		log_set_level(LOG_DEBUG);
 	if (!record_options_finish(options, words))
 		code = session_run(options);
-	buf_release(&line);
 	return code;
 }
 

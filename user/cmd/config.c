@@ -94,14 +94,13 @@ static int check(const struct config_reader *reader)
 
 static int read_line(struct config_reader *reader, char *line)
 {
-	struct buf why, context;
+	BUF(why);
+	BUF(context);
 	int err = 0;
 
 	line = trim(line);
 	if (!*line || *line == '#' || *line == ';')
 		return 0;
-	buf_init(&why);
-	buf_init(&context);
 	buf_printf(&context, "%s:%u: ", reader->path, reader->line);
 	log_set_context(context.data);
 	err = set_word(reader, line, &why);
@@ -110,8 +109,6 @@ static int read_line(struct config_reader *reader, char *line)
 	else
 		err = check(reader);
 	log_set_context(NULL);
-	buf_release(&context);
-	buf_release(&why);
 	return err;
 }
 
@@ -155,10 +152,9 @@ static int read_trusted(const char *path, struct buf *text)
 
 static int read_text(const char *path, bool is_optional, char **ret_text)
 {
-	struct buf text;
+	BUF(text);
 	int err;
 
-	buf_init(&text);
 	err = read_trusted(path, &text);
 	if (err == -ENOENT && is_optional)
 		err = 0;
@@ -173,8 +169,6 @@ static int read_text(const char *path, bool is_optional, char **ret_text)
 					   : strerror(-err));
 	else
 		*ret_text = buf_detach(&text);
-	if (err < 0)
-		buf_release(&text);
 	return err;
 }
 

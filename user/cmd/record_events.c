@@ -24,18 +24,15 @@ static const char *event_text(struct options *options, const char *text)
 /* One list, from however many -e. */
 static int set_list(struct options *options, const struct opt_strings *lists)
 {
-	struct buf text, why;
+	BUF(text);
+	BUF(why);
 	int err;
 
-	buf_init(&text);
-	buf_init(&why);
 	for (size_t i = 0; i < lists->len; i++)
 		buf_printf(&text, "%s%s", i ? "," : "", event_text(options, lists->items[i]));
 	err = text.failed ? -ENOMEM : event_list_parse(&options->events, text.data, &why);
 	if (err < 0)
 		log_error("-e %s: %s", text.failed ? "" : text.data, text.failed ? "out of memory" : why.data);
-	buf_release(&text);
-	buf_release(&why);
 	return err;
 }
 
@@ -44,14 +41,12 @@ static int set_list(struct options *options, const struct opt_strings *lists)
 static int set_option(struct options *options, const struct event *event, const char *value)
 {
 	bool is_switch = event->option == EVENT_SWITCH;
-	struct buf why;
+	BUF(why);
 	int err;
 
-	buf_init(&why);
 	err = event_list_set(&options->events, event, is_switch ? NULL : value, &why);
 	if (err < 0)
 		log_error("--%s%s%s: %s", event->name, is_switch || !value ? "" : " ", value ? value : "", why.data);
-	buf_release(&why);
 	return err;
 }
 
@@ -69,11 +64,10 @@ static int set_options(struct options *options)
 static int set_trace(struct options *options, const char *text)
 {
 	const struct event *event;
-	struct buf name, why;
+	BUF(name);
+	BUF(why);
 	int err = -EINVAL;
 
-	buf_init(&name);
-	buf_init(&why);
 	buf_printf(&name, "trace:%s", text);
 	event = name.failed ? NULL : event_of_text(name.data, &why);
 	if (event && !event_is_of_methods(event))
@@ -82,8 +76,6 @@ static int set_trace(struct options *options, const char *text)
 		err = event_list_set(&options->events, event, NULL, &why);
 	if (err < 0)
 		log_error("--trace %s: %s", text, why.data);
-	buf_release(&name);
-	buf_release(&why);
 	return err;
 }
 
@@ -147,14 +139,12 @@ static int set_freq(struct options *options, uint32_t freq)
 
 static int set_interval(struct options *options, const char *text)
 {
-	struct buf why;
+	BUF(why);
 	int err;
 
-	buf_init(&why);
 	err = event_spec_set_interval(&options->events.items[0], text, &why);
 	if (err < 0)
 		log_error("-i %s: %s", text, why.data);
-	buf_release(&why);
 	return err;
 }
 

@@ -31,19 +31,17 @@ static bool is_number(const char *text)
 bool record_targets_lack_dashes(const struct command_words *words)
 {
 	char *first = words->count && words->dashdash ? words->items[0] : NULL;
-	struct buf line;
+	BUF(line);
 	int at = 1;
 
 	if (!first || is_number(first) || !launch_is_program(first))
 		return false;
 	while (at < words->argc && words->argv[at] != first)
 		at++;
-	buf_init(&line);
 	add_words(&line, words->argv + 1, at - 1);
 	buf_add_str(&line, " --");
 	add_words(&line, words->argv + at, words->argc - at);
 	log_error("%s is a program, and a command comes after --: duet record%s", first, line.data);
-	buf_release(&line);
 	return true;
 }
 
@@ -78,9 +76,8 @@ static void refuse_name(const char *name)
 {
 	struct text_guess guess = {.typed = name};
 	struct running running;
-	struct buf help;
+	BUF(help);
 
-	buf_init(&help);
 	(void)running_find(&running, NULL);
 	for (size_t i = 0; i < running.jvms.len; i++) {
 		text_guess(&guess, running.jvms.items[i].program);
@@ -92,17 +89,14 @@ static void refuse_name(const char *name)
 				 : "`duet list` shows what the JVMs run",
 		       &help);
 	log_error("no JVM runs '%s'%s", name, help.data);
-	buf_release(&help);
 }
 
 static void ask_for_choice(const char *name, const struct running *running)
 {
-	struct buf list;
+	BUF(list);
 
-	buf_init(&list);
 	running_list(running, &list);
 	log_error("%zu JVMs run '%s': choose one by its number: %s", running->jvms.len, name, list.data);
-	buf_release(&list);
 }
 
 static int add_name(struct options *options, const char *name)

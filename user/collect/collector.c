@@ -327,17 +327,15 @@ size_t collector_targets(const struct collector *collector, pid_t *ret_pids, siz
 static size_t map_memory(const struct bpf_map *map)
 {
 	const char *found;
-	struct buf text;
+	BUF(text);
 	char path[64];
 	size_t bytes = 0;
 
-	buf_init(&text);
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
 	if (!io_read_file(AT_FDCWD, path, FDINFO_BYTES, &text)) {
 		found = strstr(text.data, "memlock:");
 		bytes = found ? strtoull(found + strlen("memlock:"), NULL, 10) : 0;
 	}
-	buf_release(&text);
 	return bytes;
 }
 

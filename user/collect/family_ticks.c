@@ -238,11 +238,10 @@ static int find_kprobe(struct event_sites *ret, const struct event *event, struc
 static int find_function(const struct event_sites *sites, struct elf_reader *reader, const struct event_place *place,
 			 uint64_t *ret_offset, struct buf *why)
 {
-	struct buf nearest;
+	BUF(nearest);
 	uint64_t vaddr = 0;
 	int err;
 
-	buf_init(&nearest);
 	err = elf_places_symbol(reader, place->name, true, &vaddr, &nearest);
 	if (err && sites->place && debug_file_symbol(&sites->file, sites->place, place->name, true, &vaddr))
 		err = 0;
@@ -254,7 +253,6 @@ static int find_function(const struct event_sites *sites, struct elf_reader *rea
 		buf_printf(why, "'%s' of %s has no code in the file", place->name, place->file);
 		err = -ENOENT;
 	}
-	buf_release(&nearest);
 	return err;
 }
 
@@ -278,10 +276,9 @@ static int find_usdt(struct event_sites *ret, const struct event_place *place, s
 		     struct event_perf *perf, struct buf *why)
 {
 	struct elf_probes probes = {0};
-	struct buf others;
+	BUF(others);
 	int err;
 
-	buf_init(&others);
 	err = elf_places_probes(reader, place->field, place->name, &probes, &others);
 	if (err == 0) {
 		buf_printf(why, "%s has no static probe %s:%s%s%s", place->file, place->field, place->name,
@@ -294,7 +291,6 @@ static int find_usdt(struct event_sites *ret, const struct event_place *place, s
 		err = add_site(ret, perf);
 	}
 	vec_release(&probes.list);
-	buf_release(&others);
 	return err < 0 ? err : 0;
 }
 

@@ -2,7 +2,6 @@
 #include "collect/perf_events.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>

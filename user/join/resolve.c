@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "join/resolve.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "base/counters.h"

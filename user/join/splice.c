@@ -2,7 +2,6 @@
 #include "join/splice.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define MAPS_AGE_NS 1000000000ull /* least age of mappings before they are read again */
 #define ACC_NATIVE 0x0100 /* JVM specification, table 4.6-A */

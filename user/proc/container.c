@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define HEX_ID 64 /* length of an id of Docker, containerd, CRI-O and podman */
 

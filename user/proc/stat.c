@@ -33,14 +33,12 @@ int proc_stat_parse(struct proc_stat *ret, const char *text)
 
 int proc_stat_read_again(struct proc_stat *ret, int fd)
 {
-	struct buf text;
+	BUF(text);
 	int err;
 
-	buf_init(&text);
 	err = io_read_again(fd, STAT_MAX, &text);
 	if (!err)
 		err = proc_stat_parse(ret, text.data);
-	buf_release(&text);
 	return err;
 }
 

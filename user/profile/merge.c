@@ -2,7 +2,6 @@
 #include "profile/merge.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"

@@ -2,7 +2,6 @@
 #include "profile/profile.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -2,7 +2,6 @@
 #include "readers/pprof_tables.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "duet_jvm.h"

@@ -295,12 +295,10 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 
 static int set_cpu(uint32_t *field, const struct word *word, const char *value, struct buf *why)
 {
-	struct buf reason;
+	BUF(reason);
 	int err;
 
-	buf_init(&reason);
 	err = record_cpu(field, value ? value : "", &reason);
-	buf_release(&reason);
 	return err ? bad_value(word, value, why) : 0;
 }
 
@@ -338,18 +336,16 @@ static int set_format(struct asprof_arguments *to, const struct word *word, cons
 {
 	bool had_rows = to->writer && to->writer->count_at;
 	const struct writer *writer = whole_text(writer_by_name(word->name));
-	struct buf whole;
+	BUF(whole);
 
 	/* jfropts of versions before 3 */
 	if (value && *value && !strcmp(word->name, "jfr")) {
 		to->writer = writer;
 		return set_bits(&to->style.jfr.without, word, value, why);
 	}
-	buf_init(&whole);
 	buf_printf(&whole, value && *value ? "%s=%s" : "%s", word->name, value);
 	if (value && *value)
 		writer = writer_by_word(whole.data, &to->style);
-	buf_release(&whole);
 	if (!writer)
 		return bad_value(word, value, why);
 	to->writer = had_rows && writer->count_at && writer != to->writer ? writer_by_name("text=full") : writer;

@@ -64,17 +64,12 @@ static void absolute_path(const struct profiling *profiling, const char *path, s
 
 static int open_file(const struct profiling *profiling, const char *name, struct report_file *ret, struct buf *why)
 {
-	struct buf whole, path;
-	int err;
+	BUF(whole);
+	BUF(path);
 
-	buf_init(&whole);
-	buf_init(&path);
 	absolute_path(profiling, name, &whole);
 	report_file_name(whole.data, profiling->pid, profiling->number, &path);
-	err = report_file_open(ret, profiling->pid, profiling->start_ticks, path.data, why);
-	buf_release(&whole);
-	buf_release(&path);
-	return err;
+	return report_file_open(ret, profiling->pid, profiling->start_ticks, path.data, why);
 }
 
 /* Writes the report that `how` describes. Returns 0, or -errno with one sentence in `why`. */
@@ -110,15 +105,13 @@ static bool has_begun_file(const struct profiling *profiling)
 /* Writes it at an end that no command waits for. */
 static void write_unasked(struct profiling *profiling)
 {
-	struct buf why;
+	BUF(why);
 
 	if (!has_begun_file(profiling))
 		return;
-	buf_init(&why);
 	if (write_begun(profiling, &why))
 		log_error("process %d: %s", profiling->pid, why.data);
 	profiling->number++;
-	buf_release(&why);
 }
 
 /* ---- the recording ---- */
@@ -176,14 +169,13 @@ static void begin(struct request *request)
 	bool is_resumed = request->arguments->action == ASPROF_RESUME;
 	const struct recording_subject subject = subject_of(profiling);
 	const char *refusal = why_not_begun(request);
-	struct buf why;
+	BUF(why);
 	int err;
 
 	if (refusal) {
 		refuse(request, refusal);
 		return;
 	}
-	buf_init(&why);
 	asprof_arguments_release(&profiling->begun);
 	profiling->begun = *request->arguments;
 	*request->arguments = (struct asprof_arguments){0};
@@ -204,7 +196,6 @@ static void begin(struct request *request)
 		profiling->prepare_ns = clock_monotonic_ns() + PREPARE_AFTER_NS;
 	if (!err && !profiling->begun.quiet)
 		buf_add_str(&request->answer->text, "Profiling started\n");
-	buf_release(&why);
 }
 
 /* Starts a recording whose samples nobody sees. */
@@ -212,13 +203,12 @@ static void check(const struct request *request)
 {
 	const struct recording_subject subject = subject_of(request->profiling);
 	struct recording trial;
-	struct buf why;
+	BUF(why);
 
 	if (profiling_is_running(request->profiling)) {
 		refuse(request, "Profiler already started");
 		return;
 	}
-	buf_init(&why);
 	recording_init(&trial);
 	if (recording_start(&trial, &subject, request->arguments, &why))
 		report_not_begun(request, request->arguments, &why);
@@ -226,7 +216,6 @@ static void check(const struct request *request)
 		buf_add_str(&request->answer->text, "OK\n");
 	recording_stop(&trial);
 	recording_release(&trial);
-	buf_release(&why);
 }
 
 /* Only a start can be prepared. What is wrong with the arguments, the command itself will report_state. */
@@ -234,15 +223,13 @@ static void prepare(struct profiling *profiling, const char *text)
 {
 	const struct recording_subject subject = {.pid = profiling->pid};
 	struct asprof_arguments arguments;
-	struct buf ignored;
+	BUF(ignored);
 
-	buf_init(&ignored);
 	if (!profiling_is_running(profiling) && !asprof_arguments_parse(&arguments, text, &ignored, &ignored)) {
 		if (arguments.action == ASPROF_START || arguments.action == ASPROF_RESUME)
 			recording_prepare(&profiling->recording, &subject, &arguments);
 		asprof_arguments_release(&arguments);
 	}
-	buf_release(&ignored);
 }
 
 static void step_prepared(struct profiling *profiling)
@@ -398,12 +385,10 @@ static bool is_stream(const char *log)
 static void write_log(const struct profiling *profiling, const char *path, struct recorder_answer *answer,
 		      bool with_report)
 {
-	struct buf whole;
+	BUF(whole);
 
-	buf_init(&whole);
 	absolute_path(profiling, path, &whole);
 	answer_log_write(whole.data, answer, with_report);
-	buf_release(&whole);
 }
 
 /* An agent has no caller for a returned text, so the whole answer goes to the log. */
@@ -465,11 +450,10 @@ static void serve(const struct request *request)
 {
 	struct server *server = &request->profiling->server;
 	const char *address = request->arguments->server;
-	struct buf why;
+	BUF(why);
 
 	if (!address)
 		return;
-	buf_init(&why);
 	server->execute = execute_for_server;
 	server->context = request->profiling;
 	if (!is_of_library(request))
@@ -478,7 +462,6 @@ static void serve(const struct request *request)
 		(void)server_open(server, address, request->profiling->pid, &why);
 	buf_printf(lines_of(request), why.len ? "[ERROR] %s\n" : "[INFO] HTTP server started at %s\n",
 		   why.len ? why.data : address);
-	buf_release(&why);
 }
 
 static void obey(struct request *request)
@@ -584,9 +567,8 @@ static void obey_arguments(struct profiling *profiling, const struct recorder_qu
 	struct request request = {profiling, &arguments, question, answer};
 	const char *text = question->arguments.data;
 	char *log = NULL, *level = NULL;
-	struct buf warnings;
+	BUF(warnings);
 
-	buf_init(&warnings);
 	if (asprof_arguments_parse(&arguments, text, &warnings, &answer->text)) {
 		answer->code = DUET_ANSWER_NOT_UNDERSTOOD;
 		log = asprof_arguments_word(text, "log");
@@ -601,7 +583,6 @@ static void obey_arguments(struct profiling *profiling, const struct recorder_qu
 		settle_log(&request, log, level);
 	free(log);
 	free(level);
-	buf_release(&warnings);
 	asprof_arguments_release(&arguments);
 }
 
@@ -630,14 +611,12 @@ void profiling_answer(struct profiling *profiling, const struct recorder_questio
 static void restart(struct profiling *profiling)
 {
 	const struct recording_subject subject = subject_of(profiling);
-	struct buf why;
+	BUF(why);
 
-	buf_init(&why);
 	if (recording_start(&profiling->recording, &subject, &profiling->begun, &why))
 		log_error("process %d: %s", profiling->pid, why.data);
 	else
 		set_end(profiling);
-	buf_release(&why);
 }
 
 void profiling_step(struct profiling *profiling)

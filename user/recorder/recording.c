@@ -62,9 +62,8 @@ static void report_failure(int log, int status, struct buf *why)
 {
 	static const char prefix[] = "duet: error: ";
 	const char *line = NULL;
-	struct buf text;
+	BUF(text);
 
-	buf_init(&text);
 	(void)io_read_again(log, LOG_MAX, &text);
 	for (const char *next = text.data; (next = strstr(next, prefix)) != NULL; next++)
 		line = next + strlen(prefix);
@@ -74,7 +73,6 @@ static void report_failure(int log, int status, struct buf *why)
 		buf_printf(why, "the recording was ended by signal %d", WTERMSIG(status));
 	else
 		buf_printf(why, "the recording ended at once");
-	buf_release(&text);
 }
 
 /* ---- the child ---- */
@@ -159,15 +157,13 @@ void recording_prepare(struct recording *recording, const struct recording_subje
 		       const struct asprof_arguments *arguments)
 {
 	const struct recording_subject subject = with_limit(recording, of, arguments, true);
-	struct buf why;
+	BUF(why);
 
 	if (recording_child_fits(&recording->waiting, &subject, arguments))
 		return;
-	buf_init(&why);
 	recording_child_end(&recording->waiting);
 	if (recording_child_start(&recording->waiting, &subject, arguments, &why))
 		log_debug("process %d: %s", subject.pid, why.data);
-	buf_release(&why);
 }
 
 static void forget_parts(struct recording *recording)
@@ -536,12 +532,10 @@ int recording_report(struct recording *recording, const struct asprof_arguments 
 int recording_sum(struct recording *recording, struct recording_sums *ret)
 {
 	char text[64] = "", *end;
-	struct buf why;
+	BUF(why);
 	int out;
 
-	buf_init(&why);
 	out = read_parts(recording, NULL, &why);
-	buf_release(&why);
 	if (out < 0)
 		return out;
 	(void)!pread(out, text, sizeof(text) - 1, 0);

@@ -119,18 +119,16 @@ static int await(void *context)
 static int record(struct options *options, struct recording_child *child)
 {
 	struct attach_control control = {0};
-	struct buf why;
+	BUF(why);
 	int code = 2;
 
 	options->loaded_agent = &control;
 	options->await = await;
 	options->await_context = &control;
-	buf_init(&why);
 	if (!vec_push(&options->pids, child->subject) &&
 	    !opt_strings(&options->given.events, child->events.data, &why) &&
 	    !record_options_finish(options, &(struct command_words){.dashdash = -1}))
 		code = session_run(options);
-	buf_release(&why);
 	record_options_release(options);
 	return code;
 }
@@ -201,19 +199,17 @@ bool recording_child_fits(const struct recording_child *child, const struct reco
 			  const struct asprof_arguments *arguments)
 {
 	struct recording_child wanted = RECORDING_CHILD_NONE;
-	struct buf why;
+	BUF(why);
 	bool fits;
 
 	if (!child->pid)
 		return false;
 	buf_init(&wanted.events);
-	buf_init(&why);
 	/* both were zeroed by record_options_init(), with their padding, and point to static text alone */
 	fits = !fill(&wanted, subject, arguments, &why) && wanted.subject == child->subject &&
 	       !strcmp(wanted.events.data, child->events.data) &&
 	       !memcmp(&wanted.options, &child->options, sizeof(wanted.options));
 	buf_release(&wanted.events);
-	buf_release(&why);
 	return fits;
 }
 

@@ -76,13 +76,9 @@ static int check_events(const struct asprof_arguments *from, const char *event, 
 bool asprof_arguments_are_unknown(const struct asprof_arguments *from)
 {
 	const char *name = main_event(from);
-	bool is_unknown;
-	struct buf why;
+	BUF(why);
 
-	buf_init(&why);
-	is_unknown = name && !event_of_text(name, &why);
-	buf_release(&why);
-	return is_unknown;
+	return name && !event_of_text(name, &why);
 }
 
 bool asprof_arguments_is_symbol(const struct asprof_arguments *from)
@@ -102,12 +98,10 @@ bool asprof_arguments_is_symbol(const struct asprof_arguments *from)
 /* A sample each time that the code at the symbol is executed. */
 static void add_breakpoint(struct buf *list, const char *symbol, const struct asprof_interval *interval)
 {
-	struct buf name;
+	BUF(name);
 
-	buf_init(&name);
 	buf_printf(&name, "mem:%s:x", symbol);
 	add_event(list, name.data, interval);
-	buf_release(&name);
 }
 
 uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *from)
@@ -156,15 +150,13 @@ static size_t add_beside(const struct asprof_arguments *from, const char *name, 
 static size_t add_traces(const struct asprof_arguments *from, struct buf *list)
 {
 	const struct asprof_interval every = {0};
-	struct buf name;
+	BUF(name);
 
-	buf_init(&name);
 	for (size_t i = 0; i < from->traces.len; i++) {
 		buf_clear(&name);
 		buf_printf(&name, "trace:%s", from->traces.items[i]);
 		add_event(list, name.data, from->event ? &every : &from->interval);
 	}
-	buf_release(&name);
 	return from->traces.len != 0;
 }
 
@@ -210,11 +202,9 @@ bool asprof_arguments_need_perf(const struct asprof_arguments *from)
 {
 	const char *name = main_event(from);
 	const struct event *event;
-	struct buf why;
+	BUF(why);
 
-	buf_init(&why);
 	event = name ? event_of_text(name, &why) : NULL;
-	buf_release(&why);
 	return event && event->program == DUET_PROGRAM_PERF && !event->perf.is_clock;
 }
 

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -109,10 +108,9 @@ void session_step(struct session *session, int timeout_ms)
 static void report_left(struct session *session, const pid_t *left, size_t count)
 {
 	const char *name = session->options->command[0];
-	struct buf list;
+	BUF(list);
 	char comm[16];
 
-	buf_init(&list);
 	for (size_t i = 0; i < count && i < LEFT_LISTED; i++) {
 		process_read_thread_comm(left[i], left[i], comm, sizeof(comm));
 		buf_printf(&list, "%s%d (%s)", i ? ", " : "", left[i], comm);
@@ -124,7 +122,6 @@ static void report_left(struct session *session, const pid_t *left, size_t count
 	else
 		log_info("%s has ended and left %s behind: so ends the recording; -d TIME goes on with them", name,
 			 list.data);
-	buf_release(&list);
 }
 
 /*

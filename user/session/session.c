@@ -231,17 +231,15 @@ static void start_windows(struct session *session)
 static int finish_windows(struct session *session)
 {
 	int err = windows_end(&session->windows, session->ended_ns);
-	struct buf where;
+	BUF(where);
 
 	session->profile.start_ns = session->started_ns;
 	report_losses(&session->report);
 	if (log_level() >= LOG_DEBUG)
 		report_details(&session->report);
-	buf_init(&where);
 	buf_printf(&where, "%llu window%s in %s", (unsigned long long)session->windows.written,
 		   session->windows.written == 1 ? "" : "s", session->options->folder.folder);
 	closing_print(&session->report, where.data, false);
-	buf_release(&where);
 	return err;
 }
 
@@ -288,12 +286,11 @@ static int start_jdk(struct session *session)
 {
 	const struct options *options = session->options;
 	const struct process *process;
-	struct buf why;
+	BUF(why);
 	int err = -ESRCH;
 
 	if (!options->jfrsync)
 		return 0;
-	buf_init(&why);
 	process = process_get(&session->processes, options->pids.items[0], 0);
 	if (process)
 		err = flight_recording_start(&session->jdk, process, options->jfrsync, without_of(session), &why);
@@ -301,7 +298,6 @@ static int start_jdk(struct session *session)
 		buf_printf(&why, "there is no process %d", options->pids.items[0]);
 	if (err < 0)
 		log_error("%s", why.data);
-	buf_release(&why);
 	return err;
 }
 
@@ -310,15 +306,13 @@ static void end_jdk(struct session *session)
 	const struct process *process = session->options->jfrsync ?
 						process_find(&session->processes, session->options->pids.items[0]) :
 						NULL;
-	struct buf why;
+	BUF(why);
 
-	buf_init(&why);
 	if (session->jdk.is_running &&
 	    flight_recording_update(&session->jdk, true, !process || process_is_ending(process), &why) < 0) {
 		log_warn("%s", why.data);
 		profile_add_loss(&session->profile, 1, why.data);
 	}
-	buf_release(&why);
 }
 
 /* Windows have no notes: each would need them again. */
@@ -359,11 +353,10 @@ static void explain_nobody(struct session *session, struct buf *none)
 /* Returns -ESRCH, after reporting it, if there is nothing to write. A file that exists already is ended properly. */
 static int check_met(struct session *session)
 {
-	struct buf none, written;
+	BUF(none);
+	BUF(written);
 	int err = 0;
 
-	buf_init(&none);
-	buf_init(&written);
 	explain_nobody(session, &none);
 	if (none.len) {
 		log_error("nothing was recorded: %s", none.data);
@@ -371,14 +364,12 @@ static int check_met(struct session *session)
 		if (output_files_have_streams(&session->outputs))
 			(void)output_files_write(&session->outputs, &written);
 	}
-	buf_release(&written);
-	buf_release(&none);
 	return err;
 }
 
 static int finish(struct session *session)
 {
-	struct buf where;
+	BUF(where);
 	int err = check_met(session);
 
 	if (err < 0)
@@ -390,10 +381,8 @@ static int finish(struct session *session)
 		report_details(&session->report);
 	budget_report_need(&session->budget);
 	budget_before_write(&session->budget);
-	buf_init(&where);
 	err = output_files_write(&session->outputs, &where);
 	closing_print(&session->report, where.data, output_files_show_headline(&session->outputs));
-	buf_release(&where);
 	return err;
 }
 

@@ -21,15 +21,13 @@
 static int find_selection(struct session *session)
 {
 	const struct options *options = session->options;
-	struct buf why;
+	BUF(why);
 	int err;
 
-	buf_init(&why);
 	err = selection_find(&session->selection, &session->owners.containers, options->cgroup, options->container,
 			     &why);
 	if (err < 0)
 		log_error("%s", why.data);
-	buf_release(&why);
 	return err;
 }
 
@@ -71,10 +69,9 @@ static int open_engine(struct session *session, enum session_engine engine, stru
 /* Opens the best engine that needs no BPF and has the events. `why` is the reason why BPF is not available. */
 static int open_instead(struct session *session, const char *why)
 {
-	struct buf refused;
+	BUF(refused);
 	enum session_engine engine;
 
-	buf_init(&refused);
 	engine = engine_standalone(&session->options->events, &refused);
 	if (engine == ENGINE_AUTO)
 		log_error("%s", why);
@@ -86,7 +83,6 @@ static int open_instead(struct session *session, const char *why)
 		log_warn("--holders has no effect without BPF: only the kernel sees who releases a lock");
 	if (refused.len)
 		log_info("the perf engine is refused, too: %s", refused.data);
-	buf_release(&refused);
 	return engine == ENGINE_AUTO ? -EPERM : open_engine(session, engine, &session->engine_why);
 }
 
@@ -112,14 +108,12 @@ static int choose_engine(struct session *session)
 
 static void name_kernel(struct session *session)
 {
-	struct buf why;
+	BUF(why);
 
 	if (kernel_names_open(&session->kernel_names))
 		return symbols_ask_kernel(session->symbols, kernel_names_find, &session->kernel_names);
-	buf_init(&why);
 	if (kallsyms_hidden("/proc/kallsyms", &why))
 		log_warn("kernel frames show addresses, not names: %s", why.data);
-	buf_release(&why);
 }
 
 static int prepare_engine(struct session *session)
@@ -185,13 +179,11 @@ static int prepare_library(struct dl_phdr_info *info, size_t size, void *unwindi
 /* What --comm or --cgroup selects may start during the recording: short-lived programs do. */
 static void report_if_nobody(struct session *session)
 {
-	struct buf none;
+	BUF(none);
 
-	buf_init(&none);
 	selection_count(&session->selection, &session->processes, &none);
 	if (none.len)
 		log_info("%s: the recording waits for one", none.data);
-	buf_release(&none);
 }
 
 /*

@@ -2,7 +2,6 @@
 #include "sym/elf_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <gelf.h>

@@ -2,8 +2,6 @@
 #include "unwind/unwind_rows.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 

@@ -9,7 +9,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "collect/sleepers/foreign.h"
 #include "duet_config.h"

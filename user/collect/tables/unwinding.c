@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/log.h"
 #include "duet_jvm.h"
 #include "sym/vdso.h"
 

@@ -2,7 +2,6 @@
 #include "readers/html/json_scan.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -2,7 +2,6 @@
 #include "readers/html/page_tree.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "readers/frame_text.h"

@@ -4,14 +4,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "profile/jfr.h"
 #include "writers/jfr/bytes.h"
 #include "writers/jfr/metadata.h"
-
 
 /* ---- rows ---- */
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "writers/jfr/bytes.h"
 #include "writers/jfr/stream.h"
 

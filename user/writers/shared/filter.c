@@ -2,7 +2,6 @@
 #include "writers/shared/filter.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool same_char(char a, char b)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "writers/shared/grouping.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "profile/merge.h"
 #include "profile/timeline.h"
 #include "writers/shared/filter.h"

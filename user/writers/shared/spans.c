@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "writers/shared/spans.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

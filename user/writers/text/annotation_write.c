@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The two forms of an annotation: for a terminal, and one HTML file. Both walk the same rows. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"

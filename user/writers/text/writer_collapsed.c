@@ -5,11 +5,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "writers/shared/path.h"
 #include "writers/shared/tree.h"
 #include "writers/writer.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The call tree as text, callees with the largest value first. With --reverse it is the tree of backtraces. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "writers/shared/tree.h"
 #include "writers/writer.h"
