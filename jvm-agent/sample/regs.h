@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The registers that matter for walking, as the interrupted thread had them. */
-#pragma once
+#ifndef SAMPLE_REGS_H
+#define SAMPLE_REGS_H
 
 #include <signal.h>
 #include <stddef.h>
@@ -129,3 +130,5 @@ static inline const ucontext_t *regs_interrupted(const ucontext_t *context)
 #define REGS_OF_CALLER() \
 	((struct regs){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), \
 		       .fp = *(const uintptr_t *)__builtin_frame_address(0)})
+
+#endif
