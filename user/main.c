@@ -163,8 +163,7 @@ static void fill_standard(void)
 	do
 		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	io_close(&fd);
 }
 
 /* Returns the exit status: an error if what was printed is not written. */

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "proc/cgroup.h"
 #include "proc/container.h"
-#include "proc/container_names.h"
+#include "proc/containers.h"
 
 static void check_ref(const char *path, const struct container_ref *ref)
 {

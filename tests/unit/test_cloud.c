@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "subject/cloud.h"
+#include "subject/host.h"
 
 static char root[] = "/tmp/duet-cloud.XXXXXX";
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/distinct.h"
+#include "base/map.h"
 
 static void few_are_counted_exactly(void **state)
 {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "jvms/flight_folder.h"
+#include "jvms/flight_recording.h"
 #include "proc/process.h"
 
 #define NOBODY 65534

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "proc/mapping_log.h"
+#include "proc/maps.h"
 
 static struct mapping_log log_of_test;
 static struct maps maps;

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "limits/pool.h"
+#include "limits/budget.h"
 
 #define MB ((size_t)1 << 20)
 

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "windows/window_files.h"
-#include "windows/window_list.h"
 
 #define NOON (1763640000ull * 1000 * MS) /* 2025-11-20T12:00:00 UTC */
 #define WINDOW "profile_2025-11-20T12:00:0" /* .col */

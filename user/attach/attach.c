@@ -28,7 +28,6 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/packet.h"
-#include "base/rights.h"
 #include "base/root.h"
 
 #define GRACE_NS NS_PER_SEC /* extra time for a child on a busy machine, after the child's own deadline */

@@ -21,7 +21,6 @@
 
 #include "base/child.h"
 #include "base/io.h"
-#include "base/rights.h"
 #include "base/root.h"
 
 static const char *const dirs[] = {"/tmp", "/dev/shm", "/var/tmp", "/run"};

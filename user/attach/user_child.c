@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "attach/children.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/packet.h"
-#include "base/rights.h"
 #include "proc/process.h"
 #include "proc/stat.h"
 

@@ -2,8 +2,12 @@
 #include "base/child.h"
 
 #include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,4 +26,29 @@ void child_end_with(pid_t parent, int signo)
 	prctl(PR_SET_PDEATHSIG, signo);
 	if (getppid() != parent)
 		raise(signo);
+}
+
+int rights_keep(uint64_t capabilities)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, sets) < 0)
+		return -errno;
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		sets[i].permitted &= (uint32_t)(capabilities >> 32 * i);
+		sets[i].effective = sets[i].permitted;
+		sets[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &head, sets) < 0 ? -errno : 0;
+}
+
+int rights_use_files_of(uid_t uid, gid_t gid)
+{
+	if (setgroups(0, NULL) < 0)
+		return -errno;
+	setfsgid(gid);
+	setfsuid(uid);
+	/* setfsuid() and setfsgid() report no failure. With -1 they change nothing and return the current id. */
+	return setfsgid((gid_t)-1) == (int)gid && setfsuid((uid_t)-1) == (int)uid ? 0 : -EPERM;
 }

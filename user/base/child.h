@@ -2,6 +2,7 @@
 /* Processes that this one has forked. */
 #pragma once
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Waits until the child has ended, whatever signals arrive. Returns 0 with the status of waitpid(), or -errno. */
@@ -11,3 +12,12 @@ int child_await(pid_t child, int *ret_status);
  * the parent has ended. The kernel forgets this when the child changes its user.
  */
 void child_end_with(pid_t parent, int signo);
+
+/* Gives up rights for good, in processes that touch a target's files and sockets. Never call these in the loader. */
+#define RIGHTS_NONE 0
+#define RIGHT(capability) (1ull << (capability))
+
+/* Drops all capabilities but these, also for root: root in a container is not trusted as root. Returns 0 or -errno. */
+int rights_keep(uint64_t capabilities);
+/* Makes all file access of this process happen as this user and only this group. Returns 0 or -errno. */
+int rights_use_files_of(uid_t uid, gid_t gid);

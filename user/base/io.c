@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define TEMPORARY_TRIES 16
@@ -30,6 +33,25 @@ struct io_sink {
 	bool is_stuck; /* a write failed, and so does what follows, until the position is set */
 	char buffer[1 << 18]; /* of the stream: files of gigabytes are written in few calls */
 };
+
+void io_close(int *fd)
+{
+	int before = errno;
+
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	errno = before;
+}
+
+int io_open_again(int fd, int flags)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = open(path, flags | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
 
 static int read_all(int fd, size_t max, struct buf *buf)
 {
@@ -55,14 +77,9 @@ static int read_all(int fd, size_t max, struct buf *buf)
 int io_read_file(int dirfd, const char *path, size_t max, struct buf *buf)
 {
 	/* O_NONBLOCK: a hostile process may have put a FIFO in the file's place, which must not block us. */
-	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int err;
+	IO_FD(fd) = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-	if (fd < 0)
-		return -errno;
-	err = read_all(fd, max, buf);
-	close(fd);
-	return err;
+	return fd < 0 ? -errno : read_all(fd, max, buf);
 }
 
 int io_read_again(int fd, size_t max, struct buf *buf)
@@ -235,17 +252,6 @@ static void output_release(struct io_output *out)
 	*out = (struct io_output){0};
 }
 
-/* Opens by descriptor: by now the name may belong to another file. */
-static int open_found(const struct out_path *at, int flags)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", at->found);
-	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
-	return fd < 0 ? -errno : fd;
-}
-
 static int open_stdout(void)
 {
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -335,7 +341,10 @@ static int open_new(struct io_output *out, const struct io_access *access)
 	return err;
 }
 
-/* A pipe, a device, or the file that stdout goes to must not be replaced. Everything else gets a new file. */
+/*
+ * A pipe, a device, or the file that stdout goes to must not be replaced. Everything else gets a new file. Opens what
+ * was found by descriptor: by now the name may belong to another file.
+ */
 static int open_at(struct io_output *out, const struct io_access *access)
 {
 	struct stat target;
@@ -345,10 +354,10 @@ static int open_at(struct io_output *out, const struct io_access *access)
 	if (is_trap(&out->at, &target))
 		return -EACCES;
 	if (!S_ISREG(target.st_mode))
-		return open_found(&out->at, 0);
+		return io_open_again(out->at.found, O_WRONLY);
 	if (is_stdout(&target))
 		return open_stdout();
-	return out->at.is_magic ? open_found(&out->at, O_TRUNC) : open_new(out, access);
+	return out->at.is_magic ? io_open_again(out->at.found, O_WRONLY | O_TRUNC) : open_new(out, access);
 }
 
 /* Takes ownership of `opened` and its descriptor `fd`, or of the -errno in `fd`. */
@@ -450,4 +459,154 @@ const char *io_advice(int err)
 	default:
 		return "";
 	}
+}
+
+#define LINKS_MAX 40 /* the kernel's limit */
+
+struct walk {
+	int dir;
+	char rest[2 * PATH_MAX]; /* the part of the path that is not walked yet, relative to `dir` */
+	int links;
+	bool follow;
+};
+
+static int enter(struct walk *walk, int fd)
+{
+	if (fd < 0)
+		return -errno;
+	close(walk->dir);
+	walk->dir = fd;
+	return 0;
+}
+
+/* Takes the next name, uncut: the kernel refuses one that is too long. Returns true if it was the last. */
+static bool next_name(struct walk *walk, char name[PATH_MAX])
+{
+	const char *start = walk->rest + strspn(walk->rest, "/");
+	size_t len = strcspn(start, "/");
+	const char *end = start + len;
+
+	snprintf(name, PATH_MAX, "%.*s", (int)len, start);
+	end += strspn(end, "/");
+	memmove(walk->rest, end, strlen(end) + 1);
+	return !walk->rest[0];
+}
+
+static bool may_follow(const struct walk *walk, const struct stat *link)
+{
+	struct stat dir;
+
+	return fstat(walk->dir, &dir) == 0 &&
+	       (!(dir.st_mode & S_IWOTH) || link->st_uid == geteuid() || link->st_uid == dir.st_uid);
+}
+
+/* Puts the link's target in front of the rest. */
+static int follow_text(struct walk *walk, int link)
+{
+	char target[PATH_MAX], joined[sizeof(walk->rest)];
+	ssize_t len = readlinkat(link, "", target, sizeof(target) - 1);
+
+	if (len < 0)
+		return -errno;
+	target[len] = '\0';
+	if (++walk->links > LINKS_MAX)
+		return -ELOOP;
+	if (snprintf(joined, sizeof(joined), "%s/%s", target, walk->rest) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (!walk->rest[0])
+		joined[len] = '\0';
+	strcpy(walk->rest, joined);
+	return target[0] == '/' ? enter(walk, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
+}
+
+/* A link of /proc leads to an open file, which need not have a name. */
+static bool is_magic(int link)
+{
+	struct statfs fs;
+
+	return fstatfs(link, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+static int finish(struct walk *walk, const char *name, int found, bool magic, struct out_path *ret)
+{
+	struct out_path path = {.dir = walk->dir, .name = strdup(name), .found = found, .is_magic = magic};
+
+	if (!path.name) {
+		io_close(&found);
+		return -ENOMEM;
+	}
+	walk->dir = -1;
+	*ret = path;
+	return 0;
+}
+
+/* Follows a link. Returns 1 when the walk continues, 0 when `ret` is set, or -errno. */
+static int step_link(struct walk *walk, int link, const struct stat *st, const char *name, bool is_last,
+		     struct out_path *ret)
+{
+	int fd, err;
+
+	if (is_last && !walk->follow)
+		return finish(walk, name, -1, false, ret);
+	if (!may_follow(walk, st))
+		return -EACCES;
+	if (!is_magic(link)) {
+		err = follow_text(walk, link);
+		return err ? err : 1;
+	}
+	fd = openat(walk->dir, name, O_PATH | O_CLOEXEC);
+	if (fd >= 0 && is_last)
+		return finish(walk, name, fd, true, ret);
+	err = enter(walk, fd);
+	return err ? err : 1;
+}
+
+/* Takes one step. Returns 1 when the walk continues, 0 when `ret` is set, or -errno. */
+static int step(struct walk *walk, struct out_path *ret)
+{
+	char name[PATH_MAX];
+	bool is_last = next_name(walk, name);
+	struct stat st;
+	int err, fd = openat(walk->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT && is_last)
+		return finish(walk, name, -1, false, ret);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
+		err = step_link(walk, fd, &st, name, is_last, ret);
+		close(fd);
+		return err;
+	}
+	if (is_last)
+		return finish(walk, name, fd, false, ret);
+	return enter(walk, fd) < 0 ? -errno : 1;
+}
+
+int out_path_open(struct out_path *ret, const char *path, bool follow)
+{
+	const char *start = path[0] == '/' ? "/" : ".";
+	struct walk walk = {.dir = open(start, O_PATH | O_DIRECTORY | O_CLOEXEC), .follow = follow};
+	int err = 1;
+
+	if (walk.dir < 0)
+		return -errno;
+	if (!path[0] || strlen(path) >= PATH_MAX)
+		err = path[0] ? -ENAMETOOLONG : -ENOENT;
+	else
+		strcpy(walk.rest, path);
+	while (err > 0)
+		err = step(&walk, ret);
+	io_close(&walk.dir);
+	return err;
+}
+
+void out_path_release(struct out_path *path)
+{
+	if (!path->name)
+		return;
+	close(path->dir);
+	io_close(&path->found);
+	free(path->name);
+	*path = (struct out_path){0};
 }

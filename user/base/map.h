@@ -36,3 +36,13 @@ bool map_next(const struct map *map, size_t *cursor, uint64_t *ret_key, uint64_t
 uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
 /* A well mixed hash without a seed: anybody can compute a value that has a given hash. */
 uint64_t hash_u64(uint64_t value);
+
+/* Estimates how many different things were seen, to about 10 %, in 40 KB: it keeps hashes with enough zero bits. */
+struct distinct {
+	struct map hashes; /* the hashes seen whose lowest `shift` bits are 0 */
+	unsigned shift;
+};
+
+void distinct_add(struct distinct *distinct, uint64_t hash); /* needs a well mixed hash: hash_u64(), hash_bytes() */
+uint64_t distinct_count(const struct distinct *distinct);
+void distinct_release(struct distinct *distinct); /* leaves it empty */

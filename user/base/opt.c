@@ -124,9 +124,8 @@ static int store(const struct opt *row, const char *name, int name_len, const ch
 		 struct buf *why)
 {
 	BUF(reason);
-	int err;
+	int err = row->parse((char *)options + row->offset, value, &reason);
 
-	err = row->parse((char *)options + row->offset, value, &reason);
 	if (err < 0)
 		buf_printf(why, "%.*s '%s': %s", name_len, name, value ? value : "", reason.data);
 	return err;

@@ -13,6 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 static int open_component(int dir, const char *name, size_t len, int flags)
 {
 	char text[NAME_MAX + 1];
@@ -68,7 +70,7 @@ static int open_entry_by_device(int dir, const char *name, int flags)
 		return -errno;
 	if (fstat(dir, &above) == 0 && fstat(fd, &entry) == 0 && above.st_dev == entry.st_dev)
 		return fd;
-	close(fd);
+	io_close(&fd);
 	return -EXDEV;
 }
 
@@ -122,39 +124,22 @@ bool root_is_stored(int fd, const struct stat *st)
 /* Opens by descriptor, so that the file that is opened is the one that was checked. */
 static int open_stored(int root, const char *path, uid_t owner)
 {
-	int fd = root_open(root, path, O_PATH, true), file = -1, err = 0;
+	IO_FD(fd) = root_open(root, path, O_PATH, true);
 	struct stat st;
-	char link[32];
 
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
-		err = -errno;
-	else if (owner != (uid_t)-1 && st.st_uid != owner)
-		err = -EPERM;
-	else if (!root_is_stored(fd, &st))
-		err = -EINVAL;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	if (!err && (file = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)
-		err = -errno;
-	close(fd);
-	return err ? err : file;
+		return -errno;
+	if (owner != (uid_t)-1 && st.st_uid != owner)
+		return -EPERM;
+	return root_is_stored(fd, &st) ? io_open_again(fd, O_RDONLY | O_NONBLOCK) : -EINVAL;
 }
 
 int root_read(int root, const char *path, uid_t owner, size_t max, struct buf *ret_text)
 {
-	int fd = open_stored(root, path, owner);
-	char chunk[4096];
-	ssize_t len = 0;
+	IO_FD(fd) = open_stored(root, path, owner);
+	int err = fd < 0 ? fd : io_read_again(fd, max, ret_text);
 
-	if (fd < 0)
-		return fd;
-	while (max > 0 && (len = read(fd, chunk, max < sizeof(chunk) ? max : sizeof(chunk))) > 0) {
-		buf_add(ret_text, chunk, len);
-		max -= len;
-	}
-	if (len < 0)
-		len = -errno;
-	close(fd);
-	return len < 0 ? (int)len : 0;
+	return err == -EFBIG ? 0 : err;
 }

@@ -21,7 +21,6 @@
 #include "base/elf_reader.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "base/rights.h"
 #include "sym/demangle.h"
 #include "sym/elf_file.h"
 

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "profile/merge.h"
 #include "readers/reader.h"
-#include "windows/window_list.h"
+#include "windows/window_files.h"
 
 static int read_source(struct reader_source *source, struct profile *profile, struct buf *why)
 {

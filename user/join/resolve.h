@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/distinct.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "event/options.h"

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/packet.h"
 #include "collect/records/validate.h"
@@ -32,9 +33,7 @@ static void agent_fail(struct agent *agent, int error, const char *why)
 {
 	agent->error = error;
 	snprintf(agent->why, sizeof(agent->why), "JVM %d: %s", agent->origin.process->pid, why);
-	if (agent->socket >= 0)
-		close(agent->socket);
-	agent->socket = -1;
+	io_close(&agent->socket);
 	agent->state = AGENT_FAILED;
 }
 
@@ -115,8 +114,7 @@ void agent_free(struct agent *agent)
 		return;
 	if (agent->state == AGENT_ATTACHING)
 		attach_abort(&agent->attach);
-	if (agent->socket >= 0)
-		close(agent->socket);
+	io_close(&agent->socket);
 	agent_set_outside(agent, NULL);
 	process_unref(agent->origin.process);
 	agent_ring_free(agent->ring);
@@ -328,8 +326,7 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 
 static void on_closed(struct agent *agent)
 {
-	close(agent->socket);
-	agent->socket = -1;
+	io_close(&agent->socket);
 	if (agent->state == AGENT_RUNNING || agent->state == AGENT_STOPPING)
 		agent->state = AGENT_GONE;
 	else if (agent->state != AGENT_GONE)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/signals.h"
 
 #ifdef __x86_64__
@@ -22,13 +23,10 @@
 
 static bool is_elf(const char *path)
 {
-	char magic[4] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool elf = fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) && !memcmp(magic, "\177ELF", 4);
+	char magic[4];
+	IO_FD(fd) = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd >= 0)
-		close(fd);
-	return elf;
+	return fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) && !memcmp(magic, "\177ELF", 4);
 }
 
 /* Finds the program as execvp() does. */
@@ -136,8 +134,7 @@ static void child_run(struct launch *launch, int gate, int failed)
 		argv = add_agent(launch);
 	if (argv)
 		execvp(argv[0], argv);
-	if (write(failed, &errno, sizeof(errno)) < 0)
-		_exit(127);
+	(void)!write(failed, &errno, sizeof(errno));
 	_exit(127);
 }
 
@@ -164,8 +161,8 @@ static int fork_waiting(struct launch *launch)
 fail:
 	err = -errno;
 	for (int i = 0; i < 2; i++) {
-		close(gate[i]);
-		close(failed[i]);
+		io_close(&gate[i]);
+		io_close(&failed[i]);
 	}
 	return err;
 }
@@ -204,8 +201,7 @@ int launch_run(struct launch *launch)
 		err = -errno;
 	else if (read(launch->exec_error, &error, sizeof(error)) == sizeof(error))
 		err = -error;
-	close(launch->exec_error);
-	launch->exec_error = -1;
+	io_close(&launch->exec_error);
 	return err;
 }
 
@@ -226,8 +222,7 @@ int launch_exit_code(const struct launch *launch)
 
 void launch_release(struct launch *launch)
 {
-	if (launch->gate >= 0)
-		close(launch->gate);
+	io_close(&launch->gate);
 	if (launch->library[0])
 		attach_remove_library(launch->library);
 }

@@ -2,7 +2,7 @@
 /* JVMs that start during a recording, by the kernel's record that libjvm.so is mapped, before any sample. */
 #pragma once
 
-#include "proc/mapping_log.h"
+#include "proc/maps.h"
 #include "proc/process.h"
 
 /*

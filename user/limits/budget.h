@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --max-memory: the limit of duet's RAM as a whole, kept as one pool (limits/pool.h). Only BPF's maps have a fixed
- * size, at most a quarter of the limit, because the kernel allocates them at load time. Rings that agents write count
- * by the pages that were touched. Everything else is for the heap, and the kernel enforces the heap's limit on the
- * loader (memory_limit()). If malloc() still fails, samples are dropped. Every loss is counted. If the timeline cannot
- * be moved to disk, equal samples are merged as well.
+ * --max-memory: the limit of duet's RAM as a whole, kept as one pool. Only BPF's maps have a fixed size, at most a
+ * quarter of the limit, because the kernel allocates them at load time. Rings that agents write count by the pages that
+ * were touched. Everything else is for the heap, and the kernel enforces the heap's limit on the loader
+ * (memory_limit()). If malloc() still fails, samples are dropped. Every loss is counted. If the timeline cannot be
+ * moved to disk, equal samples are merged as well.
  *
  * Without the option the limit is a share of the machine's memory, or of our cgroup's, because targets may be hostile.
+ *
+ * Every part is measured in real pages. The heap may use what the other parts leave; nothing in the heap has a share of
+ * its own. As the pool fills, in this order:
+ *
+ * 1. caches are dropped;
+ * 2. the tables of names from JVMs stop growing: the least used names make room for new ones;
+ * 3. new stacks and threads are refused.
+ *
+ * Each of these ends as soon as there is room.
  */
 #pragma once
 
@@ -14,8 +23,57 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "limits/pool.h"
 #include "runtime/jvm.h"
+
+/* Bytes of RAM. No byte is counted twice. */
+struct pool_shares {
+	size_t maps; /* the kernel's maps and buffers for BPF and perf, including those that the loader maps */
+	size_t rings; /* pages of rings that agents or the loader have touched */
+	size_t files; /* the executable and libraries */
+	size_t heap; /* the loader's own pages */
+};
+
+struct pool_demand {
+	size_t heap; /* allocated bytes of the heap */
+	size_t stacks; /* part of `heap`: the profile; a writer needs POOL_WRITER times as much in addition */
+	size_t stacks_soon; /* the same, after its tables have grown for one more stack */
+	size_t writing; /* for a writer that is working now */
+};
+
+#define POOL_WRITER 3
+
+struct pool {
+	size_t max_bytes;
+	struct pool_shares shares; /* at the last pool_look() */
+	size_t peak_bytes; /* largest sum of all parts */
+	size_t promised_bytes; /* size of all rings, touched or not */
+	size_t heap_max; /* what the other parts leave for the heap */
+	size_t stacks_max; /* limit for the profile */
+	size_t others_peak; /* the most that the heap had beside the profile, with a writer's, when stacks were short */
+	bool names_full; /* the tables of names must not grow */
+	uint64_t dropped_ns; /* when caches were last dropped */
+	uint64_t drop_again_ns; /* least time until they may be dropped again */
+	uint64_t drops;
+	size_t needed_bytes; /* estimate of the least limit that would be enough; 0 = this one is */
+};
+
+/* Callbacks of pool_step(). `measure` is called again after `drop_caches`. */
+struct pool_user {
+	void *context;
+	void (*measure)(void *context, struct pool_demand *ret);
+	void (*drop_caches)(void *context);
+};
+
+size_t pool_sum(const struct pool_shares *parts);
+void pool_look(struct pool *pool, const struct pool_shares *parts);
+/* Call between samples: drops caches if needed, then sets stacks_max and names_full. */
+void pool_step(struct pool *pool, const struct pool_user *user, uint64_t now_ns);
+/* Returns the bytes for a ring's lane: `asked`, halved until LANES such lanes fit; 0 if not even `least` fits. */
+size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least);
+/* Returns the limit that leaves so much for the heap, rounded up: more than the present one, which did not. */
+size_t pool_limit_for(const struct pool *pool, size_t heap);
+/* Estimates the limit that would be enough, from the numbers of stacks that the profile kept and refused. */
+void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint64_t kept, uint64_t refused);
 
 #define BUDGET_MIN_BYTES (32u << 20)
 

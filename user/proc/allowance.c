@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/io.h"
 
 #define USER_NS (2 * NS_PER_SEC) /* most CPU time that a user's processes may cost at once */
 #define USER_SHARE 10 /* in the long run a 10th of the time */
@@ -55,26 +56,24 @@ static ino_t own_namespace(const char *path)
 	return stat(path, &st) < 0 ? 0 : st.st_ino;
 }
 
-static int replace(int fd, int by)
+static void replace(int *fd, int by)
 {
-	close(fd);
-	return by;
+	io_close(fd);
+	*fd = by;
 }
 
-/* Returns the outermost user namespace below ours that contains this one, or -1. Takes ownership of `fd`. */
-static int outermost_user_namespace(int fd, ino_t ours)
+/* Makes *fd the outermost user namespace below ours that contains it, or -1. */
+static void take_outermost(int *fd, ino_t ours)
 {
-	for (int depth = 0; fd >= 0 && depth <= DEPTH_MAX; depth++) {
-		int parent = ioctl(fd, NS_GET_PARENT);
-		bool is_outermost = inode_of(parent) == ours;
+	for (int depth = 0; *fd >= 0 && depth <= DEPTH_MAX; depth++) {
+		IO_FD(parent) = ioctl(*fd, NS_GET_PARENT);
 
-		if (is_outermost) {
-			close(parent);
-			return fd;
-		}
-		fd = replace(fd, parent);
+		if (inode_of(parent) == ours)
+			return;
+		replace(fd, parent);
+		parent = -1;
 	}
-	return fd < 0 ? -1 : replace(fd, -1);
+	io_close(fd);
 }
 
 /*
@@ -83,35 +82,29 @@ static int outermost_user_namespace(int fd, ino_t ours)
  */
 static ino_t container_of(int proc_fd, ino_t our_users)
 {
-	int fd = openat(proc_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
-	ino_t container = 0;
+	IO_FD(fd) = openat(proc_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
 
-	for (int depth = 0; fd >= 0 && !container && depth <= DEPTH_MAX; depth++) {
-		int owner = ioctl(fd, NS_GET_USERNS);
+	for (int depth = 0; fd >= 0 && depth <= DEPTH_MAX; depth++) {
+		IO_FD(owner) = ioctl(fd, NS_GET_USERNS);
 
 		if (owner >= 0 && inode_of(owner) == our_users)
-			container = inode_of(fd);
-		if (owner >= 0)
-			close(owner);
-		if (!container)
-			fd = replace(fd, ioctl(fd, NS_GET_PARENT));
+			return inode_of(fd);
+		replace(&fd, ioctl(fd, NS_GET_PARENT));
 	}
-	if (fd >= 0)
-		close(fd);
-	return container;
+	return 0;
 }
 
 /* For a process in a user namespace: the user who made the namespace pays. If that is root, the namespace pays. */
 static struct payer payer_of_namespace(int proc_fd, uid_t uid, ino_t our_users)
 {
-	int fd = outermost_user_namespace(openat(proc_fd, "ns/user", O_RDONLY | O_CLOEXEC), our_users);
+	IO_FD(fd) = openat(proc_fd, "ns/user", O_RDONLY | O_CLOEXEC);
 	struct payer payer = {.uid = uid};
-	ino_t inode = inode_of(fd);
+	ino_t inode;
 
+	take_outermost(&fd, our_users);
+	inode = inode_of(fd);
 	if (fd >= 0 && !ioctl(fd, NS_GET_OWNER_UID, &payer.uid) && payer.uid)
 		inode = container_of(proc_fd, our_users);
-	if (fd >= 0)
-		close(fd);
 	payer.key = (uint64_t)payer.uid << 32 | (uint32_t)inode;
 	return payer;
 }

@@ -41,9 +41,7 @@ int cgroup_tree_open(struct cgroup_tree *tree)
 
 void cgroup_tree_release(struct cgroup_tree *tree)
 {
-	if (tree->fd >= 0)
-		close(tree->fd);
-	tree->fd = -1;
+	io_close(&tree->fd);
 }
 
 static void set_path(struct buf *path, const char *text)
@@ -82,7 +80,7 @@ int cgroup_path(const struct cgroup_tree *tree, uint64_t id, struct buf *path)
 		struct file_handle head;
 		uint64_t id;
 	} handle = {.head = {.handle_bytes = sizeof(handle.id), .handle_type = FILE_KERNFS}, .id = id};
-	int fd, err;
+	IO_FD(fd) = -1;
 
 	if (id == CGROUP_ROOT_ID) {
 		set_path(path, "/");
@@ -92,30 +90,23 @@ int cgroup_path(const struct cgroup_tree *tree, uint64_t id, struct buf *path)
 		return -ENOENT;
 	memcpy(handle.head.f_handle, &id, sizeof(id));
 	fd = open_by_handle_at(tree->fd, &handle.head, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	err = cgroup_path_of_fd(tree, fd, path);
-	close(fd);
-	return err;
+	return fd < 0 ? -errno : cgroup_path_of_fd(tree, fd, path);
 }
 
 static int find_below(const struct cgroup_tree *tree, const char *name, uint64_t *ret_id, struct buf *path)
 {
-	int fd = openat(tree->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	IO_FD(fd) = openat(tree->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct statfs fs;
 	struct stat st;
 	int err;
 
-	if (fd < 0)
+	if (fd < 0 || fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	err = fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0 ? -errno : 0;
-	if (!err && fs.f_type != CGROUP2_SUPER_MAGIC)
-		err = -EXDEV;
-	if (!err)
-		err = cgroup_path_of_fd(tree, fd, path);
+	if (fs.f_type != CGROUP2_SUPER_MAGIC)
+		return -EXDEV;
+	err = cgroup_path_of_fd(tree, fd, path);
 	if (!err)
 		*ret_id = st.st_ino;
-	close(fd);
 	return err;
 }
 
@@ -216,14 +207,20 @@ void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths)
 	}
 }
 
+/* Reads /proc/PID/cgroup. */
+static int read_membership(pid_t pid, struct buf *text)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	return io_read_file(AT_FDCWD, path, MEMBERSHIP_MAX, text);
+}
+
 int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths)
 {
 	BUF(text);
-	char path[32];
-	int err;
+	int err = read_membership(pid, &text);
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	err = io_read_file(AT_FDCWD, path, MEMBERSHIP_MAX, &text);
 	if (!err)
 		cgroup_parse_membership(text.data, v1, ret_paths);
 	return err;
@@ -274,11 +271,9 @@ void cgroup_freezer_open(struct cgroup_freezer *freezer, pid_t pid)
 {
 	struct cgroup_tree tree;
 	BUF(text);
-	char path[32];
 
 	*freezer = (struct cgroup_freezer){-1, -1};
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	if (!io_read_file(AT_FDCWD, path, MEMBERSHIP_MAX, &text)) {
+	if (!read_membership(pid, &text)) {
 		freezer->v1 = open_below("/sys/fs/cgroup/freezer", text.data, "freezer", "freezer.state");
 		if (!cgroup_tree_open(&tree))
 			freezer->v2 = open_below(tree.mount, text.data, "", "cgroup.events");
@@ -288,11 +283,8 @@ void cgroup_freezer_open(struct cgroup_freezer *freezer, pid_t pid)
 
 void cgroup_freezer_release(struct cgroup_freezer *freezer)
 {
-	if (freezer->v1 >= 0)
-		close(freezer->v1);
-	if (freezer->v2 >= 0)
-		close(freezer->v2);
-	*freezer = (struct cgroup_freezer){-1, -1};
+	io_close(&freezer->v1);
+	io_close(&freezer->v2);
 }
 
 static bool file_says(int fd, const char *what)

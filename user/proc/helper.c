@@ -80,9 +80,7 @@ static struct {
 void helper_answer_release(struct helper_answer *answer)
 {
 	buf_release(&answer->text);
-	if (answer->fd >= 0)
-		close(answer->fd);
-	answer->fd = -1;
+	io_close(&answer->fd);
 }
 
 static void answer_init(struct helper_answer *answer)
@@ -123,8 +121,7 @@ static void serve(int loader)
 		answer_init(&answer);
 		err = send_answer(loader, request.work(&task, &answer), &answer);
 		helper_answer_release(&answer);
-		if (fd >= 0)
-			close(fd);
+		io_close(&fd);
 	}
 }
 
@@ -305,21 +302,12 @@ void helper_start(void)
 	helper.orders = pair[0];
 }
 
-static void close_worker(void)
-{
-	if (helper.worker >= 0)
-		close(helper.worker);
-	helper.worker = -1;
-}
-
 static void end_supervisor(void)
 {
 	int status;
 
-	close_worker();
-	if (helper.orders >= 0)
-		close(helper.orders);
-	helper.orders = -1;
+	io_close(&helper.worker);
+	io_close(&helper.orders);
 	if (helper.supervisor && !await_end(helper.supervisor)) {
 		kill(helper.supervisor, SIGKILL); /* its helper is killed with it */
 		(void)child_await(helper.supervisor, &status);
@@ -451,19 +439,17 @@ static int order_helper(void)
 {
 	struct iovec part = {&helper.worker_pid, sizeof(helper.worker_pid)};
 	ssize_t len = -EPIPE;
-	int fd = -1;
 
 	forget_ended();
 	if (helper.lost.len >= LOST_MAX)
 		return -EBUSY;
 	helper_start();
 	if (helper.orders >= 0 && send(helper.orders, "", 1, MSG_NOSIGNAL) == 1)
-		len = await_message(helper.orders, &part, &fd, clock_monotonic_ns() + SUPERVISOR_NS);
-	if (len != sizeof(helper.worker_pid) || fd < 0) {
+		len = await_message(helper.orders, &part, &helper.worker, clock_monotonic_ns() + SUPERVISOR_NS);
+	if (len != sizeof(helper.worker_pid) || helper.worker < 0) {
 		end_supervisor(); /* the next task starts another supervisor */
 		return -EIO;
 	}
-	helper.worker = fd;
 	helper.worker_cpu_ns = 0;
 	return 0;
 }
@@ -486,11 +472,9 @@ static ssize_t await_text(struct buf *text, size_t left, uint64_t deadline_ns)
 	ssize_t len = 1;
 
 	for (; left && len > 0; left -= len > 0 ? (size_t)len : 0) {
-		int fd = -1;
+		IO_FD(fd) = -1;
 
 		len = await_message(helper.worker, &part, &fd, deadline_ns);
-		if (fd >= 0)
-			close(fd);
 		if (len > (ssize_t)left)
 			return -EPROTO;
 		if (len > 0)
@@ -537,7 +521,7 @@ static int run_aside(const struct helper_task *task, struct helper_answer *answe
 	if (err == -ETIMEDOUT)
 		give_up(task->pid, now_ns);
 	else if (err)
-		close_worker();
+		io_close(&helper.worker);
 	return err ? err : result;
 }
 
@@ -558,15 +542,19 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 	return io_read_file(task->fd, task->path, task->number, &answer->text);
 }
 
-int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text)
+int helper_text(const struct helper_task *task, struct buf *text)
 {
-	const struct helper_task task = {.work = read_work, .pid = pid, .fd = proc_fd, .path = name, .number = max};
 	struct helper_answer answer;
-	int err = helper_run(&task, &answer);
+	int err = helper_run(task, &answer);
 
 	buf_add(text, answer.text.data, answer.text.len);
 	helper_answer_release(&answer);
 	return err;
+}
+
+int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text)
+{
+	return helper_text(&(struct helper_task){read_work, pid, proc_fd, name, max}, text);
 }
 
 uint64_t helper_cpu_ns(void)

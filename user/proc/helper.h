@@ -49,6 +49,7 @@ void helper_end(void);
  */
 int helper_run(const struct helper_task *task, struct helper_answer *answer);
 void helper_answer_release(struct helper_answer *answer);
+int helper_text(const struct helper_task *task, struct buf *text); /* the same, and appends the answer's text */
 
 /* Appends at most `max` bytes of /proc/PID/`name`, where proc_fd is /proc/PID. Returns as io_read_file(). */
 int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 /* Both classes of ELF files have the same first fields. */
 static const char *judge(const Elf64_Ehdr *head)
 {
@@ -19,15 +21,10 @@ static const char *judge(const Elf64_Ehdr *head)
 const char *machine_foreign(pid_t pid)
 {
 	Elf64_Ehdr head;
+	IO_FD(fd) = -1;
 	char path[32];
-	ssize_t len;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	len = pread(fd, &head, sizeof(head), 0);
-	close(fd);
-	return len == sizeof(head) ? judge(&head) : NULL;
+	return pread(fd, &head, sizeof(head), 0) == sizeof(head) ? judge(&head) : NULL;
 }

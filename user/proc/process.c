@@ -25,19 +25,6 @@
 #define THREADS_ASKED 256 /* when the first one has ended: most threads that are asked whether they live */
 #define PF_EXITING 0x4 /* linux/sched.h: set in do_exit(), which closes files before the state shows it */
 
-/* Opens /proc/PID. Unlike the pid, the descriptor can never stand for another process. */
-static int proc_open(pid_t pid)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	return fd;
-}
-
 static int proc_read(int proc_fd, const char *name, struct buf *text)
 {
 	int err;
@@ -149,7 +136,7 @@ static void find_living(struct process *process, int *proc_fd, const struct proc
 	fd = openat(*proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	close(*proc_fd);
+	io_close(proc_fd);
 	*proc_fd = fd;
 	process->living = tid;
 }
@@ -157,17 +144,15 @@ static void find_living(struct process *process, int *proc_fd, const struct proc
 /* Reads all there is of the process with that start time (0 = any). Returns 0, -ESRCH, or another -errno. */
 static int process_read(struct process *process)
 {
-	int err, proc_fd = proc_open(process->pid);
+	IO_FD(proc_fd) = proc_open(process->pid, "");
 	struct proc_stat stat;
 	BUF(text);
+	int err = proc_fd < 0 ? proc_fd : proc_stat_read(&stat, proc_fd, "stat");
 
-	if (proc_fd < 0)
-		return proc_fd;
-	err = proc_stat_read(&stat, proc_fd, "stat");
 	if (!err && process->start_ticks && process->start_ticks != stat.fields[STAT_START])
 		err = -ESRCH;
 	if (err)
-		goto out;
+		return err;
 	process->read_ns = clock_monotonic_ns();
 	process->start_ticks = stat.fields[STAT_START];
 	snprintf(process->comm, sizeof(process->comm), "%.15s", stat.comm);
@@ -175,9 +160,7 @@ static int process_read(struct process *process)
 	read_status(process, proc_fd, &text);
 	read_executable(process, proc_fd);
 	read_first_maps(process, proc_fd);
-out:
-	close(proc_fd);
-	return err;
+	return 0;
 }
 
 void *process_state(struct process *process, enum process_folder folder)
@@ -309,20 +292,16 @@ size_t process_table_sweep(struct process_table *table, uint64_t before_ns,
 
 static int read_own_maps(struct process *process, struct maps *ret)
 {
-	int err, proc_fd = proc_open(process->pid);
+	IO_FD(proc_fd) = proc_open(process->pid, "");
 	struct proc_stat stat;
+	int err = proc_fd < 0 ? proc_fd : proc_stat_read(&stat, proc_fd, "stat");
 
-	if (proc_fd < 0)
-		return proc_fd;
-	err = proc_stat_read(&stat, proc_fd, "stat");
-	if (!err && stat.fields[STAT_START] != process->start_ticks)
-		err = -ESRCH;
-	if (!err) {
-		find_living(process, &proc_fd, &stat);
-		err = maps_read_at(ret, process->pid, proc_fd);
-	}
-	close(proc_fd);
-	return err;
+	if (err)
+		return err;
+	if (stat.fields[STAT_START] != process->start_ticks)
+		return -ESRCH;
+	find_living(process, &proc_fd, &stat);
+	return maps_read_at(ret, process->pid, proc_fd);
 }
 
 uint64_t process_cost_begin(void)
@@ -392,22 +371,17 @@ int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks)
 
 static int proc_read_status(pid_t pid, struct buf *status)
 {
-	int err, proc_fd = proc_open(pid);
+	IO_FD(proc_fd) = proc_open(pid, "");
 
-	if (proc_fd < 0)
-		return proc_fd;
-	err = proc_read(proc_fd, "status", status);
-	close(proc_fd);
-	return err;
+	return proc_fd < 0 ? proc_fd : proc_read(proc_fd, "status", status);
 }
 
 int process_read_leader(pid_t tid, pid_t *ret_pid)
 {
 	const char *field;
 	BUF(status);
-	int err;
+	int err = proc_read_status(tid, &status);
 
-	err = proc_read_status(tid, &status);
 	field = err ? NULL : status_field(status.data, "\nTgid:");
 	if (field)
 		*ret_pid = atoi(field);
@@ -417,9 +391,8 @@ int process_read_leader(pid_t tid, pid_t *ret_pid)
 int process_read_uid(pid_t pid, uid_t *ret_uid)
 {
 	BUF(status);
-	int err;
+	int err = proc_read_status(pid, &status);
 
-	err = proc_read_status(pid, &status);
 	if (!err)
 		status_ids(status.data, "\nUid:", NULL, ret_uid);
 	return err;

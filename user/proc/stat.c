@@ -9,8 +9,21 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "proc/process.h"
 
 #define STAT_MAX 4096 /* bytes of the file */
+
+int proc_open(pid_t pid, const char *folder)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, folder);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return fd;
+}
 
 /* The process's name may hold anything, even ") R 1", but no later field can hold ')'. */
 int proc_stat_parse(struct proc_stat *ret, const char *text)
@@ -34,9 +47,8 @@ int proc_stat_parse(struct proc_stat *ret, const char *text)
 int proc_stat_read_again(struct proc_stat *ret, int fd)
 {
 	BUF(text);
-	int err;
+	int err = io_read_again(fd, STAT_MAX, &text);
 
-	err = io_read_again(fd, STAT_MAX, &text);
 	if (!err)
 		err = proc_stat_parse(ret, text.data);
 	return err;
@@ -44,11 +56,58 @@ int proc_stat_read_again(struct proc_stat *ret, int fd)
 
 int proc_stat_read(struct proc_stat *ret, int folder, const char *name)
 {
-	int err, fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	IO_FD(fd) = openat(folder, name, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno; /* a dead process's folder is empty */
-	err = proc_stat_read_again(ret, fd);
-	close(fd);
-	return err;
+	return proc_stat_read_again(ret, fd);
+}
+
+int proc_stat_of(struct proc_stat *ret, pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return proc_stat_read(ret, AT_FDCWD, path);
+}
+
+/* False for a process that has ended, and for kernel threads. */
+static bool read_moment(pid_t pid, struct proc_stat *ret)
+{
+	return !proc_stat_of(ret, pid) && !(ret->fields[STAT_FLAGS] & PF_KTHREAD);
+}
+
+static uint64_t ticks_of(const struct proc_stat *stat)
+{
+	return stat->fields[STAT_USER] + stat->fields[STAT_SYSTEM];
+}
+
+void busy_note(struct busy *busy)
+{
+	struct proc_stat moment;
+	size_t count;
+	pid_t *pids;
+
+	if (process_list(&pids, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (read_moment(pids[i], &moment))
+			(void)map_put(&busy->ticks, (uint64_t)pids[i], ticks_of(&moment) + 1);
+	free(pids);
+}
+
+void busy_each(const struct busy *busy, busy_visit visit, void *context)
+{
+	uint64_t pid, ticks;
+	size_t cursor = 0;
+	struct proc_stat now;
+
+	while (map_next(&busy->ticks, &cursor, &pid, &ticks))
+		if (read_moment((pid_t)pid, &now) && (ticks_of(&now) + 1 > ticks || now.state == 'R'))
+			visit(context, (pid_t)pid);
+}
+
+void busy_release(struct busy *busy)
+{
+	map_release(&busy->ticks);
 }

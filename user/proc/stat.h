@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/PID/stat and /proc/PID/task/TID/stat. */
+/* /proc/PID/stat and /proc/PID/task/TID/stat, and which processes run by that. */
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
+
+#include "base/map.h"
 
 #define NS_PER_TICK 10000000 /* USER_HZ is 100 */
 
@@ -30,6 +33,11 @@ struct proc_stat {
 	uint64_t fields[STAT_FIELDS];
 };
 
+/*
+ * Opens /proc/PID ("") or a folder in it with O_PATH: reads nothing. Unlike the pid, the descriptor can never stand for
+ * another process. Returns it, or -errno: -ESRCH if the process has ended.
+ */
+int proc_open(pid_t pid, const char *folder);
 /* Returns 0, or -EPROTO if it is no such text. */
 int proc_stat_parse(struct proc_stat *ret, const char *text);
 /*
@@ -38,3 +46,17 @@ int proc_stat_parse(struct proc_stat *ret, const char *text);
  */
 int proc_stat_read(struct proc_stat *ret, int folder, const char *name);
 int proc_stat_read_again(struct proc_stat *ret, int fd); /* the same, of an open file */
+int proc_stat_of(struct proc_stat *ret, pid_t pid); /* the same, of a process with all its threads */
+
+/* Which of the machine's processes run: those whose CPU time grows from one look to the next. */
+
+struct busy { /* all zero: nothing noted */
+	struct map ticks; /* pid -> 1 + CPU time of the process, in the kernel's ticks */
+};
+
+/* Notes the CPU time of all processes but kernel threads. Without memory, fewer are noted. */
+void busy_note(struct busy *busy);
+typedef void (*busy_visit)(void *context, pid_t pid);
+/* Calls `visit` for the noted processes that have run since, or run now. */
+void busy_each(const struct busy *busy, busy_visit visit, void *context);
+void busy_release(struct busy *busy);

@@ -15,7 +15,6 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/packet.h"
-#include "base/rights.h"
 #include "duet_agent.h"
 #include "hotspot/answers.h"
 #include "hotspot/jvmstructs.h"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "jvms/sources.h"
-#include "proc/busy.h"
+#include "proc/stat.h"
 #include "session/internal.h"
 #include "sym/kallsyms.h"
 

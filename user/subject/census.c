@@ -94,16 +94,6 @@ static void read_rest(struct profile *profile, int proc_fd, struct profile_usage
 	usage->command = command_of(profile, &text);
 }
 
-static int open_process(int pid)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* ---- a look at all ---- */
 
 /* Returns what was seen of the process before, or NULL; remembers what it is now. */
@@ -138,23 +128,20 @@ static void look_at(struct census *census, int pid)
 	struct profile_usage usage = {.pid = (uint32_t)pid, .time_ns = clock_monotonic_ns()};
 	const struct census_seen *before;
 	struct census_seen now;
-	int proc_fd = open_process(pid);
+	IO_FD(proc_fd) = proc_open(pid, "");
 	struct proc_stat stat;
 
-	if (proc_fd < 0)
+	if (proc_fd < 0 || proc_stat_read(&stat, proc_fd, "stat"))
 		return;
-	if (!proc_stat_read(&stat, proc_fd, "stat")) {
-		take_stat(census->profile, &stat, &usage);
-		now = (struct census_seen){.cpu_ns = usage.user_ns + usage.system_ns, .time_ns = usage.time_ns};
-		before = remember(census, usage.pid, stat.fields[STAT_START], &now);
-		usage.load_ppm = before ? load_of(before, &now) : 0;
-		usage.started_ms = census->boot_ms + stat.fields[STAT_START] * MS_PER_TICK;
-		if (before && is_recorded(census, &usage)) {
-			read_rest(census->profile, proc_fd, &usage);
-			loader_counters[DUET_LOADER_NOT_LOOKED_AT] += profile_add_usage(census->profile, &usage) < 0;
-		}
+	take_stat(census->profile, &stat, &usage);
+	now = (struct census_seen){.cpu_ns = usage.user_ns + usage.system_ns, .time_ns = usage.time_ns};
+	before = remember(census, usage.pid, stat.fields[STAT_START], &now);
+	usage.load_ppm = before ? load_of(before, &now) : 0;
+	usage.started_ms = census->boot_ms + stat.fields[STAT_START] * MS_PER_TICK;
+	if (before && is_recorded(census, &usage)) {
+		read_rest(census->profile, proc_fd, &usage);
+		loader_counters[DUET_LOADER_NOT_LOOKED_AT] += profile_add_usage(census->profile, &usage) < 0;
 	}
-	close(proc_fd);
 }
 
 static void look_release(struct census_look *look)

@@ -2,7 +2,19 @@
 /* Facts about the machine for the profile: names, size, load. */
 #pragma once
 
+#include "base/buf.h"
 #include "profile/profile.h"
+
+/* Finds the cloud that the machine runs in, from files of the firmware and cloud-init. No network requests. A field is "" when unknown. */
+struct cloud {
+	struct buf provider; /* "aws", "gcp" or "azure", gProfiler's words */
+	struct buf region;
+	struct buf zone;
+	struct buf type; /* machine type: "m5.large" */
+};
+
+void cloud_read(struct cloud *cloud, const char *root); /* `root`: prefix of all paths; "" for the host */
+void cloud_release(struct cloud *cloud);
 
 struct host {
 	uint64_t spawned_realtime_ns;

@@ -11,6 +11,7 @@
 #include "attach/hsperfdata.h"
 #include "base/io.h"
 #include "proc/helper.h"
+#include "proc/stat.h"
 #include "runtime/application.h"
 #include "runtime/spark.h"
 #include "runtime/vm_flags.h"
@@ -25,34 +26,18 @@
 
 /* ---- the application's name ---- */
 
-/* Opens a folder of /proc/PID with O_PATH: reads nothing in it. Returns the descriptor or -errno. */
-static int open_of(pid_t pid, const char *folder)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, folder);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 int program_arguments(pid_t pid, struct buf *arguments)
 {
-	int err, proc_fd = open_of(pid, "");
+	IO_FD(proc_fd) = proc_open(pid, "");
 
-	if (proc_fd < 0)
-		return proc_fd;
-	err = helper_read(pid, proc_fd, "cmdline", ARGUMENTS_MAX, arguments);
-	close(proc_fd);
-	return err;
+	return proc_fd < 0 ? proc_fd : helper_read(pid, proc_fd, "cmdline", ARGUMENTS_MAX, arguments);
 }
 
 static int name_by_arguments(pid_t pid, struct buf *name)
 {
 	BUF(arguments);
-	int err;
+	int err = program_arguments(pid, &arguments);
 
-	err = program_arguments(pid, &arguments);
 	if (!err)
 		err = application_from_arguments(arguments.data, arguments.len, name);
 	return err;
@@ -65,23 +50,16 @@ static int counters_work(const struct helper_task *task, struct helper_answer *a
 
 int program_counters(const struct process *process, struct buf *counters)
 {
-	struct helper_task task = {
+	IO_FD(root) = proc_open(process->pid, "root");
+	const struct helper_task task = {
 		.work = counters_work,
 		.pid = process->pid,
-		.fd = open_of(process->pid, "root"),
+		.fd = root,
 		.path = "",
 		.number = ((uint64_t)process->uid << 32) | (uint32_t)process->ns_pid,
 	};
-	struct helper_answer answer;
-	int err;
 
-	if (task.fd < 0)
-		return task.fd;
-	err = helper_run(&task, &answer);
-	buf_add(counters, answer.text.data, answer.text.len);
-	helper_answer_release(&answer);
-	close(task.fd);
-	return err;
+	return root < 0 ? root : helper_text(&task, counters);
 }
 
 /* Fallback for programs that start the JVM with a launcher of their own, or with options in files. */
@@ -89,9 +67,8 @@ static int name_by_counter(const struct process *process, struct buf *name)
 {
 	char command[COMMAND_MAX];
 	BUF(counters);
-	int err;
+	int err = program_counters(process, &counters);
 
-	err = program_counters(process, &counters);
 	if (!err)
 		err = hsperfdata_string(counters.data, counters.len, "sun.rt.javaCommand", command, sizeof(command));
 	if (!err)
@@ -157,9 +134,8 @@ static int add_counted(const struct buf *counters, const char *name, struct vm_f
 static int add_counted_flags(const struct process *process, struct vm_flags *flags, bool *ret_is_cut)
 {
 	BUF(counters);
-	int err;
+	int err = program_counters(process, &counters);
 
-	err = program_counters(process, &counters);
 	if (!err)
 		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* options from files */
 	if (!err)
@@ -200,13 +176,9 @@ int program_vm_flags(const struct process *process, bool is_young, struct buf *o
 /* Reads the file as the process sees it, for what is looked for only: it may be a link to any file in its root. */
 static int read_text(pid_t pid, const char *path, struct buf *text)
 {
-	int err, fd = target_file_open(pid, pid, path);
+	IO_FD(fd) = target_file_open(pid, pid, path);
 
-	if (fd < 0)
-		return fd;
-	err = io_read_again(fd, PROPERTIES_MAX, text);
-	close(fd);
-	return err;
+	return fd < 0 ? fd : io_read_again(fd, PROPERTIES_MAX, text);
 }
 
 /* ---- the version ---- */
@@ -248,9 +220,8 @@ int program_java_version(const struct process *process, struct buf *version)
 {
 	char text[64] = "";
 	BUF(counters);
-	int err;
+	int err = program_counters(process, &counters);
 
-	err = program_counters(process, &counters);
 	if (!err)
 		err = hsperfdata_string(counters.data, counters.len, "java.property.java.version", text, sizeof(text));
 	if (err < 0)
@@ -264,9 +235,8 @@ int program_java_version(const struct process *process, struct buf *version)
 static int read_properties(pid_t pid, const char *path, struct buf *name)
 {
 	BUF(text);
-	int err;
+	int err = read_text(pid, path, &text);
 
-	err = read_text(pid, path, &text);
 	if (!err)
 		err = spark_from_properties(text.data, text.len, name);
 	return err;

@@ -32,14 +32,11 @@ void vitals_release(struct vitals *vitals)
 
 static void read_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_system_ns)
 {
-	struct proc_stat stat;
-	char path[32];
-	bool is_read;
+	struct proc_stat stat = {0};
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	is_read = !proc_stat_read(&stat, AT_FDCWD, path);
-	*ret_user_ns = is_read ? stat.fields[STAT_USER] * NS_PER_TICK : 0;
-	*ret_system_ns = is_read ? stat.fields[STAT_SYSTEM] * NS_PER_TICK : 0;
+	(void)proc_stat_of(&stat, pid);
+	*ret_user_ns = stat.fields[STAT_USER] * NS_PER_TICK;
+	*ret_system_ns = stat.fields[STAT_SYSTEM] * NS_PER_TICK;
 }
 
 struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *process)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "windows/window_files.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -15,9 +17,136 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/text.h"
-#include "windows/window_list.h"
+#include "base/vec.h"
+#include "event/event.h"
 #include "writers/shared/grouping.h"
+#include "writers/writer.h"
+
+#define STAMP "dddd-dd-ddTddcddcdd" /* d: a digit, c: "-", or ":" in .col files and in those of older versions */
+#define STAMP_BYTES (sizeof(STAMP) - 1)
+#define FILES_MAX (1u << 20)
+#define AHEAD_NS NS_PER_SEC /* a file system's own clock may be ahead by less */
+
+/* ---- names ---- */
+
+/* Returns the end of the event's part of a name; `text` itself if there is none. */
+static const char *skip_event(const char *text)
+{
+	const char *dot = *text == '.' ? strchr(text + 1, '.') : NULL;
+	char name[WINDOW_NAME_BYTES];
+
+	if (!dot)
+		return text;
+	snprintf(name, sizeof(name), "%.*s", (int)(dot - text - 1), text + 1);
+	return event_is_file_part(name) ? dot : text;
+}
+
+static bool is_extension(const char *text)
+{
+	for (size_t i = 0; writers[i]; i++) {
+		size_t len;
+		const char *extension = writer_extension(writers[i], &len);
+
+		if (!strncmp(text, extension, len) && !text[len])
+			return true;
+	}
+	return false;
+}
+
+static bool is_stamp(const char *text)
+{
+	for (size_t i = 0; i < STAMP_BYTES; i++)
+		if (STAMP[i] == 'd'   ? !isdigit((unsigned char)text[i])
+		    : STAMP[i] == 'c' ? text[i] != ':' && text[i] != '-'
+				      : text[i] != STAMP[i])
+			return false;
+	return true;
+}
+
+bool window_list_named(const char *name)
+{
+	if (strncmp(name, WINDOW_PREFIX, strlen(WINDOW_PREFIX)) || !is_stamp(name + strlen(WINDOW_PREFIX)))
+		return false;
+	name += strlen(WINDOW_PREFIX) + STAMP_BYTES;
+	if (*name == '_' && name[1] >= '1' && name[1] <= '9')
+		name += 1 + strspn(name + 1, "0123456789");
+	name = skip_event(name);
+	return *name == '.' && is_extension(name + 1);
+}
+
+static void make_key(struct window_file *file)
+{
+	strcpy(file->key, file->name);
+	file->key[WINDOW_FIRST_COLON] = file->key[WINDOW_FIRST_COLON + 3] = '-';
+}
+
+static uint64_t end_of(const char *key)
+{
+	struct tm tm = {0};
+
+	if (!strptime(key, WINDOW_PREFIX "%Y-%m-%dT%H-%M-%S", &tm) || tm.tm_year < 70)
+		return 0;
+	return (uint64_t)timegm(&tm) * NS_PER_SEC;
+}
+
+/* ---- the folder ---- */
+
+int window_folder_open(const char *folder, int flags)
+{
+	struct out_path at;
+	int fd, err = out_path_open(&at, folder, true);
+
+	if (err < 0)
+		return err;
+	fd = at.found < 0 ? -1 : openat(at.found, ".", flags | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		fd = at.found < 0 ? -ENOENT : -errno;
+	out_path_release(&at);
+	return fd;
+}
+
+/* Compares by time, with which the keys begin; "_10" sorts after "_9". Those that are ahead are the oldest. */
+static int compare_files(const void *a, const void *b)
+{
+	const struct window_file *x = a, *y = b;
+
+	return x->is_ahead != y->is_ahead ? y->is_ahead - x->is_ahead : strverscmp(x->key, y->key);
+}
+
+static int add_file(int dir, const char *name, struct window_list *list)
+{
+	struct window_file file = {0};
+	struct stat st;
+
+	if (strlen(name) >= sizeof(file.name) || !window_list_named(name) || list->len >= FILES_MAX ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	strcpy(file.name, name);
+	make_key(&file);
+	file.end_ns = end_of(file.key);
+	file.bytes = (uint64_t)st.st_blocks * 512; /* the space that removing it frees */
+	file.changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	file.is_ahead = file.changed_ns > clock_realtime_ns() + AHEAD_NS;
+	return vec_push(list, file);
+}
+
+int window_list_read(int dir, struct window_list *list)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!entries)
+		return -errno;
+	while (!err && (entry = readdir(entries)))
+		err = add_file(dir, entry->d_name, list);
+	closedir(entries);
+	if (list->len)
+		qsort(list->items, list->len, sizeof(*list->items), compare_files);
+	return err;
+}
 
 #define WINDOW_INDEX "index.html"
 #define SAME_SECOND_MAX 99 /* most windows with one stamp: they ended in the same second, or the clock was set back */
@@ -120,7 +249,8 @@ static int remove_over(const struct window_files *limits, int dir, const struct 
 static int rotate(const struct window_files *files, const char *newest)
 {
 	struct window_list list = {0};
-	int err, dir;
+	IO_FD(dir) = -1;
+	int err;
 
 	if (!files->keep_files && !files->keep_age_ns && !files->keep_bytes)
 		return 0;
@@ -130,7 +260,6 @@ static int rotate(const struct window_files *files, const char *newest)
 	err = window_list_read(dir, &list);
 	if (!err)
 		err = remove_over(files, dir, &list, newest);
-	close(dir);
 	vec_release(&list);
 	return err;
 }
@@ -154,14 +283,11 @@ static const char index_head[] =
 static bool is_foreign(int dir)
 {
 	char start[sizeof(INDEX_MARK) - 1];
-	int fd = openat(dir, WINDOW_INDEX, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	bool is_ours;
+	IO_FD(fd) = openat(dir, WINDOW_INDEX, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return errno != ENOENT;
-	is_ours = read(fd, start, sizeof(start)) == sizeof(start) && !memcmp(start, INDEX_MARK, sizeof(start));
-	close(fd);
-	return !is_ours;
+	return read(fd, start, sizeof(start)) != sizeof(start) || memcmp(start, INDEX_MARK, sizeof(start));
 }
 
 static void put(FILE *out, const char *text)
@@ -271,14 +397,14 @@ static int write_list(const struct window_files *files, const struct window_list
 static int write_index(const struct window_files *files)
 {
 	struct window_list list = {0};
-	int dir = window_folder_open(files->folder, O_RDONLY), err;
+	IO_FD(dir) = window_folder_open(files->folder, O_RDONLY);
+	int err;
 
 	if (dir < 0)
 		return dir;
 	err = is_foreign(dir) ? 0 : window_list_read(dir, &list);
 	if (!err && list.len)
 		err = write_list(files, &list);
-	close(dir);
 	vec_release(&list);
 	return err;
 }
@@ -290,23 +416,20 @@ static int move_link(const struct window_files *files, const struct writer *writ
 		     const char *target)
 {
 	char link[NAME_BYTES], temporary[NAME_BYTES + 32];
-	int dir = window_folder_open(files->folder, O_PATH);
+	IO_FD(dir) = window_folder_open(files->folder, O_PATH);
 	struct stat st;
-	int err = 0;
+	int err;
 
 	if (dir < 0)
 		return dir;
 	link_name(link, writer, event);
 	snprintf(temporary, sizeof(temporary), ".%s.duet-%d", link, (int)getpid());
 	if (!fstatat(dir, link, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode))
-		err = -EEXIST;
-	else if (symlinkat(target, dir, temporary) < 0)
-		err = -errno;
-	else if (renameat(dir, temporary, dir, link) < 0)
-		err = -errno;
-	if (err && err != -EEXIST)
-		unlinkat(dir, temporary, 0);
-	close(dir);
+		return -EEXIST;
+	if (!symlinkat(target, dir, temporary) && !renameat(dir, temporary, dir, link))
+		return 0;
+	err = -errno;
+	unlinkat(dir, temporary, 0);
 	return err;
 }
 
@@ -314,24 +437,19 @@ static int write_format(const struct window_files *files, const struct profile *
 			const struct writer_options *style, const struct writer *writer, const char *name)
 {
 	struct io_output output;
-	size_t extension_len;
+	size_t extension_len, folder_len = strlen(files->folder) + 1;
 	const char *extension = writer_extension(writer, &extension_len);
-	BUF(path);
-	size_t folder_len = strlen(files->folder) + 1;
 	char event[NAME_BYTES], ours[NAME_BYTES];
+	BUF(path);
 	int err;
 
 	event_part(event, profile, style);
 	buf_printf(&path, "%s/%s%s.%.*s", files->folder, name_for(ours, writer, name), event, (int)extension_len,
 		   extension);
 	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
-	if (err < 0)
-		goto out;
-	err = io_output_end(&output, grouping_write(writer, profile, style, output.file));
 	if (!err)
-		err = move_link(files, writer, event, path.data + folder_len);
-out:
-	return err;
+		err = io_output_end(&output, grouping_write(writer, profile, style, output.file));
+	return err ? err : move_link(files, writer, event, path.data + folder_len);
 }
 
 /* Writes one file, or one for each event. Returns 0 or the first error. */
@@ -410,16 +528,15 @@ static void remove_unfinished(const struct window_files *files)
 /* Lets the readers' group into the folder, if we own it. */
 static int let_group_in(const char *folder, gid_t group)
 {
-	int err = 0, fd = window_folder_open(folder, O_RDONLY);
+	IO_FD(fd) = window_folder_open(folder, O_RDONLY);
 	struct stat st;
 
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
 	    (fchown(fd, (uid_t)-1, group) < 0 || fchmod(fd, (st.st_mode & 07777) | 0050) < 0))
-		err = -errno;
-	close(fd);
-	return err;
+		return -errno;
+	return 0;
 }
 
 static int open_folder(const struct window_files *files)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proc/mapping_log.h"
+#include "proc/maps.h"
 
 struct mapping_events;
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "duet_record.h"
-#include "proc/mapping_log.h"
+#include "proc/maps.h"
 #include "proc/process.h"
 
 struct collector;
