@@ -5,6 +5,9 @@
 #include "base/io.h"
 #include "collect/engines.h"
 #include "collect/kernel/kernel_names.h"
+#include "collect/records/early.h"
+#include "collect/records/parts.h"
+#include "collect/tables/short_lived.h"
 #include "collect/tables/unwinding.h"
 #include "join/pending.h"
 #include "jvms/flight_recording.h"
@@ -15,9 +18,7 @@
 #include "proc/process.h"
 #include "proc/selection.h"
 #include "profile/profile.h"
-#include "session/intake.h"
 #include "session/session.h"
-#include "session/sleep_edges.h"
 #include "status/notify.h"
 #include "status/report.h"
 #include "status/status.h"
@@ -28,6 +29,24 @@
 #include "sym/symbols.h"
 #include "windows/windows.h"
 #include "writers/output_files.h"
+
+/* The way of records into `pending`. */
+struct intake {
+	struct early early; /* stacks of sleeps whose weight follows */
+	struct parts parts; /* parts of deep stacks that BPF sent before their samples */
+	struct short_lived short_lived;
+	uint64_t jvms_seen; /* number of the newest note that was searched for a new JVM */
+	/* time of the last sample that was read from BPF's ring; the ring is in the order of time */
+	uint64_t newest_ns;
+	uint64_t read_ns; /* all samples taken before then have been read */
+};
+
+/* What was done about the threads that sleep over an end. */
+struct sleep_edges {
+	uint64_t prepared_ns; /* when the processes of threads that sleep were prepared for the walk last */
+	uint64_t sampled_ns; /* the end of a window up to which sleeps were sampled last */
+	uint64_t walked_ns; /* the edge for which the threads that sleep were walked ahead */
+};
 
 struct session {
 	const struct options *options;
@@ -78,6 +97,25 @@ int session_start(struct session *session);
 
 /* session.c */
 void session_release_dead(void *session); /* frees agents and processes that have ended */
+uint64_t session_end_ns(const struct session *session); /* when the recording ends; UINT64_MAX: not known */
+
+/* intake.c. Opens `pending`, into which the records go. Returns 0 or -ENOMEM. Release in any case. */
+int intake_open(struct session *session);
+void intake_release(struct session *session);
+/* Call when the engine is open, before anything is read. */
+void intake_begin(struct session *session);
+/* Reads the agents' rings and BPF's ring. Returns false if BPF's ring is not empty, but reading took too long. */
+bool intake_read(struct session *session);
+/* The process of a sample, prepared for the walks of its threads. NULL when out of memory. */
+struct process *intake_meet(struct session *session, const struct duet_sample *sample);
+/* Takes a sample from BPF. It waits for its other half and for its names, and then gets into the profile. */
+void intake_on_sample(struct session *session, const struct duet_sample *record);
+
+/* sleep_edges.c. Without an engine that shows threads that sleep, these do nothing. */
+/* Call often: prepares processes whose threads sleep, and takes samples of those threads at the end of each window. */
+void sleep_edges_step(struct session *session, uint64_t now_ns);
+void sleep_edges_end(struct session *session); /* call just before the ticks end: finds the threads that sleep then */
+void sleep_edges_pass(struct session *session); /* call after the ticks have ended: takes the samples of those found */
 
 /* loop.c. Waits at most `timeout_ms` for an event, and handles all that are due. */
 void session_step(struct session *session, int timeout_ms);

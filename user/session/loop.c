@@ -96,7 +96,7 @@ void session_step(struct session *session, int timeout_ms)
 		on_signal(session);
 	session->woke_ns = clock_monotonic_ns();
 	jvms_step(&session->jvms, fds + 2, count - 2);
-	session->is_behind = !intake_read(&session->intake);
+	session->is_behind = !intake_read(session);
 	jvms_let_end(&session->jvms, session->intake.read_ns);
 	flush_if_wanted(session, session->woke_ns);
 	unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PUBLISH_NS);
@@ -210,15 +210,14 @@ static void step_windows(struct session *session, uint64_t now_ns)
 	if (until_ns && session->asked_until_ns == until_ns) {
 		if (jvms_any_finishing(&session->jvms) && now_ns < until_ns + LAST_NAMES_NS)
 			return;
-		intake_read(&session->intake);
+		intake_read(session);
 	}
 	windows_step(&session->windows, session->intake.read_ns);
 }
 
 void session_loop(struct session *session)
 {
-	uint64_t end_ns =
-		session->options->duration_ns ? session->started_ns + session->options->duration_ns : UINT64_MAX;
+	uint64_t end_ns = session_end_ns(session);
 	uint64_t now_ns = clock_monotonic_ns(), progress_ns = 0, looked_ns = 0, reported_ns = 0;
 
 	while (now_ns < end_ns && !session->interrupted) {
@@ -230,7 +229,7 @@ void session_loop(struct session *session)
 			looked_ns = now_ns;
 		}
 		session_step(session, step_ms(session, now_ns, end_ns));
-		sleep_edges_step(&session->edges, clock_monotonic_ns());
+		sleep_edges_step(session, clock_monotonic_ns());
 		step_windows(session, clock_monotonic_ns());
 		now_ns = clock_monotonic_ns();
 		census_step(&session->census, now_ns);
@@ -261,13 +260,13 @@ static void await_last_signals(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns();
 	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
 
-	intake_read(&session->intake);
+	intake_read(session);
 	while ((pending_count(&session->pending) || jvms_any_finishing(&session->jvms)) &&
 	       jvms_any(&session->jvms, AGENT_RUNNING) &&
 	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_busy(&session->jvms)))) {
 		session_step(session, POLL_ATTACH_MS);
 		/* an agent writes its last samples before it says that it has finished */
-		intake_read(&session->intake);
+		intake_read(session);
 		now_ns = clock_monotonic_ns();
 	}
 }
@@ -279,10 +278,10 @@ void session_stop(struct session *session)
 
 	if (session->vitals.profile)
 		session_note_vitals(session, clock_monotonic_ns());
-	sleep_edges_end(&session->edges);
+	sleep_edges_end(session);
 	engine_stop(&session->engine);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
-	sleep_edges_pass(&session->edges);
+	sleep_edges_pass(session);
 	if (event_list_has_taps(&session->options->events))
 		jvms_finish(&session->jvms, session->ended_ns);
 	await_last_signals(session);
@@ -293,7 +292,7 @@ void session_stop(struct session *session)
 	while (jvms_any(&session->jvms, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
 		session_step(session, POLL_ATTACH_MS);
 	jvms_flush_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
-	while (!intake_read(&session->intake))
+	while (!intake_read(session))
 		;
 	pending_flush(&session->pending, NULL);
 	report_spent();

@@ -74,9 +74,12 @@ static void on_free_agent(void *context, struct agent *agent)
 
 void session_release_dead(void *context)
 {
-	struct session *session = context;
+	jvms_release_dead(&((struct session *)context)->jvms);
+}
 
-	jvms_release_dead(&session->jvms);
+uint64_t session_end_ns(const struct session *session)
+{
+	return session->options->duration_ns ? session->started_ns + session->options->duration_ns : UINT64_MAX;
 }
 
 static void open_jvms(struct session *session)
@@ -96,25 +99,6 @@ static void open_jvms(struct session *session)
 			  .on_free = on_free_agent,
 			  .context = session,
 		  });
-}
-
-static int open_intake(struct session *session)
-{
-	return intake_open(&session->intake, &(struct intake_deps){
-						     .options = session->options,
-						     .engine = &session->engine,
-						     .processes = &session->processes,
-						     .jvms = &session->jvms,
-						     .unwinding = &session->unwinding,
-						     .pending = &session->pending,
-						     .profile = &session->profile,
-						     .symbols = session->symbols,
-						     .owners = &session->owners,
-						     .overhead = &session->overhead,
-						     .budget = &session->budget,
-						     .windows = &session->windows.written,
-						     .selection = session->options->host ? &session->selection : NULL,
-					     });
 }
 
 /* ---- begin and end ---- */
@@ -148,7 +132,7 @@ static int session_open(struct session *session, const struct options *options)
 	host_open(&session->host);
 	open_jvms(session);
 	notify_open(&session->notify);
-	if (open_intake(session) < 0 || profile_init(&session->profile) < 0 || !session->symbols ||
+	if (intake_open(session) < 0 || profile_init(&session->profile) < 0 || !session->symbols ||
 	    session->signal_fd < 0) {
 		log_error("out of memory or descriptors before the recording began");
 		return -ENOMEM;
@@ -172,7 +156,7 @@ static void session_close(struct session *session)
 	windows_release(&session->windows);
 	budget_close(&session->budget);
 	notify_close(&session->notify);
-	intake_release(&session->intake);
+	intake_release(session);
 	owners_release(&session->owners);
 	selection_release(&session->selection);
 	symbols_free(session->symbols);

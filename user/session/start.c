@@ -137,7 +137,7 @@ static int prepare_engine(struct session *session)
 	if (session->engine.row->sees_kernel && !session->options->all_user)
 		name_kernel(session);
 	unwinding_init(&session->unwinding, session->engine.tables);
-	intake_begin(&session->intake);
+	intake_begin(session);
 	return budget_start(&session->budget, &deps);
 }
 
@@ -149,16 +149,7 @@ static int start_ticks(struct session *session)
 		log_error("the perf events could not be enabled: %s", strerror(-err));
 	session->started_ns = clock_monotonic_ns();
 	session->jvms.is_ticking = true;
-	sleep_edges_start(&session->edges,
-			  &(struct sleep_edges_deps){
-				  .engine = &session->engine,
-				  .intake = &session->intake,
-				  .unwinding = &session->unwinding,
-				  .processes = &session->processes,
-				  .profile = &session->profile,
-				  .is_prepared = session->options->pids.len > 0,
-			  },
-			  session->started_ns, session->options->duration_ns);
+	session->edges.prepared_ns = session->options->pids.len ? session->started_ns : 0; /* by publish_pids() */
 	return err;
 }
 
