@@ -48,10 +48,8 @@ static int run_complete(void *options, const struct command_words *words)
 	BUF(out);
 
 	(void)options;
-	if (words->count && !command) {
-		log_error("unknown command '%s': duet complete lists the commands", words->items[0]);
-		return 2;
-	}
+	if (words->count && !command)
+		return log_fail(2, "unknown command '%s': duet complete lists the commands", words->items[0]);
 	for (size_t i = 0; !words->count && i < COMMANDS; i++)
 		buf_printf(&out, "%s\t%s\n", commands[i]->name, commands[i]->summary);
 	if (command && words->count == 1)

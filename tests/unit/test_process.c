@@ -362,21 +362,20 @@ static void test_sweep(void **state)
 	process_table_release(&sweep_table);
 }
 
+static void meet(void *ret_found, pid_t pid)
+{
+	assert_true(pid > 0);
+	assert_non_null(process_get(&table, pid, 0));
+	*(bool *)ret_found |= pid == getpid();
+}
+
 static void test_every_process(void **state)
 {
 	bool found_self = false;
-	size_t count = 0;
-	pid_t *pids;
 
 	(void)state;
-	assert_int_equal(process_list(&pids, &count), 0);
-	for (size_t i = 0; i < count; i++) {
-		assert_true(pids[i] > 0);
-		assert_non_null(process_get(&table, pids[i], 0));
-		found_self |= pids[i] == getpid();
-	}
+	assert_int_equal(process_each(meet, &found_self), 0);
 	assert_true(found_self);
-	free(pids);
 }
 
 #define table_test(f) cmocka_unit_test_setup_teardown(f, table_setup, table_teardown)

@@ -115,6 +115,16 @@ void buf_printf(struct buf *buf, const char *format, ...)
 	va_end(args);
 }
 
+int buf_explain(struct buf *why, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	buf_vprintf(why, format, args);
+	va_end(args);
+	return err;
+}
+
 char *buf_detach(struct buf *buf)
 {
 	char *text = NULL;

@@ -29,6 +29,8 @@ void buf_add_str(struct buf *buf, const char *text);
 void buf_add_char(struct buf *buf, char c);
 __attribute__((format(printf, 2, 3))) void buf_printf(struct buf *buf, const char *format, ...);
 __attribute__((format(printf, 2, 0))) void buf_vprintf(struct buf *buf, const char *format, va_list args);
+/* Appends what is wrong. Returns `err`. */
+__attribute__((format(printf, 3, 4))) int buf_explain(struct buf *why, int err, const char *format, ...);
 /* Returns the string, which the caller frees, or NULL when `failed` is set. */
 char *buf_detach(struct buf *buf);
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 
-#include <time.h>
-
 #define TURNS 64 /* turns of a loop between two looks at the clock */
+
+uint64_t clock_ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_nsec;
+}
 
 static uint64_t clock_ns(clockid_t id)
 {
 	struct timespec now;
 
 	clock_gettime(id, &now);
-	return (uint64_t)now.tv_sec * NS_PER_SEC + (uint64_t)now.tv_nsec;
+	return clock_ns_of(&now);
 }
 
 uint64_t clock_monotonic_ns(void)
@@ -21,6 +24,16 @@ uint64_t clock_monotonic_ns(void)
 uint64_t clock_realtime_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t clock_boottime_ns(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
+void clock_sleep(uint64_t ns)
+{
+	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
 uint64_t clock_cpu_ns(void)

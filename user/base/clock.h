@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #define NS_PER_SEC 1000000000ull
 #define NS_PER_MS 1000000ull
@@ -11,7 +12,10 @@
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);
+uint64_t clock_boottime_ns(void); /* since the machine was started, also while it slept: of proc(5)'s start times */
 uint64_t clock_cpu_ns(void); /* returns the CPU time that this thread has used */
+uint64_t clock_ns_of(const struct timespec *time);
+void clock_sleep(uint64_t ns); /* less than a second; a signal may end it */
 /* Returns the processor's counter that runs at one rate all the time, or 0 where none is known. */
 uint64_t clock_cycles(void);
 /*

@@ -18,6 +18,7 @@ void log_set_context(const char *context);
 __attribute__((format(printf, 2, 3))) void log_print(enum log_level level, const char *format, ...);
 
 #define log_error(...) log_print(LOG_ERROR, __VA_ARGS__)
+#define log_fail(err, ...) (log_error(__VA_ARGS__), (err)) /* reports an error, and is its number: to return it */
 #define log_warn(...) log_print(LOG_WARN, __VA_ARGS__)
 #define log_info(...) log_print(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_print(LOG_DEBUG, __VA_ARGS__)

@@ -47,38 +47,28 @@ static bool is_word(const struct opt *row, const char *text, size_t len)
 	return row->word && strlen(row->word) == len && !memcmp(row->word, text, len);
 }
 
-static const struct opt *find_word(const struct opt *rows, const char *word, size_t len)
+/* Finds a row by its letter, or, if that is 0, by its word. */
+static const struct opt *find_row(const struct opt *rows, char letter, const char *word, size_t len)
 {
 	struct row_cursor at = {rows, NULL};
 	const struct opt *row;
 
 	while ((row = next_row(&at)))
-		if (is_word(row, word, len))
-			return row;
-	return NULL;
-}
-
-static const struct opt *find_letter(const struct opt *rows, char letter)
-{
-	struct row_cursor at = {rows, NULL};
-	const struct opt *row;
-
-	while ((row = next_row(&at)))
-		if (letter && row->letter == letter)
+		if (letter ? row->letter == letter : is_word(row, word, len))
 			return row;
 	return NULL;
 }
 
 const struct opt *opt_by_word(const struct opt *rows, const char *word)
 {
-	return find_word(rows, word, strlen(word));
+	return find_row(rows, 0, word, strlen(word));
 }
 
 const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling)
 {
 	if (!strncmp(spelling, "--", 2))
 		return opt_by_word(rows, spelling + 2);
-	return spelling[0] == '-' && strlen(spelling) == 2 ? find_letter(rows, spelling[1]) : NULL;
+	return spelling[0] == '-' && strlen(spelling) == 2 ? find_row(rows, spelling[1], "", 0) : NULL;
 }
 
 /* Appends what a word that no row has may have been meant to be, in a command line or in a configuration. */
@@ -111,9 +101,9 @@ static const struct opt *find_option(const struct opt *rows, const char *arg, co
 	if (arg[1] == '-') {
 		len = strcspn(arg + 2, "=");
 		*ret_glued = arg[2 + len] ? arg + 2 + len + 1 : NULL;
-		return find_word(rows, arg + 2, len);
+		return find_row(rows, 0, arg + 2, len);
 	}
-	row = find_letter(rows, arg[1]);
+	row = find_row(rows, arg[1], "", 0);
 	*ret_glued = arg[2] ? arg + 2 : NULL;
 	if (row && *ret_glued && is_word(row, arg + 1, strcspn(arg + 1, "="))) /* -event is not -e vent */
 		return NULL;
@@ -144,15 +134,11 @@ static int parse_option(const struct opt *rows, struct opt_cursor *cursor, void 
 		guess_word(rows, arg, strcspn(arg, "="), false, why);
 		return -EINVAL;
 	}
-	if (!row->value && value && !(row->scope & OPT_MAY_HAVE_VALUE)) {
-		buf_printf(why, "option '%.*s' takes no value, see --help", name_len, arg);
-		return -EINVAL;
-	}
+	if (!row->value && value && !(row->scope & OPT_MAY_HAVE_VALUE))
+		return buf_explain(why, -EINVAL, "option '%.*s' takes no value, see --help", name_len, arg);
 	if (row->value && !value) {
-		if (cursor->at == cursor->argc || !strcmp(cursor->argv[cursor->at], "--")) {
-			buf_printf(why, "option '%s' needs a value (%s), see --help", arg, row->value);
-			return -EINVAL;
-		}
+		if (cursor->at == cursor->argc || !strcmp(cursor->argv[cursor->at], "--"))
+			return buf_explain(why, -EINVAL, "option '%s' needs a value (%s), see --help", arg, row->value);
 		value = cursor->argv[cursor->at++];
 	}
 	return store(row, arg, name_len, value, options, why);
@@ -184,7 +170,7 @@ int opt_parse(const struct opt *rows, int argc, char **argv, void *options, char
 
 int opt_set(const struct opt *rows, const char *word, const char *value, void *options, struct buf *why)
 {
-	const struct opt *row = find_word(rows, word, strlen(word));
+	const struct opt *row = opt_by_word(rows, word);
 
 	if (!row) {
 		buf_printf(why, "unknown word '%s'", word);
@@ -197,8 +183,7 @@ int opt_set(const struct opt *rows, const char *word, const char *value, void *o
 		return store(row, word, (int)strlen(word), NULL, options, why);
 	if (!strcmp(value, "no"))
 		return 0;
-	buf_printf(why, "%s '%s': yes or no is accepted", word, value);
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "%s '%s': yes or no is accepted", word, value);
 }
 
 /* Number of columns on a terminal. Continuation bytes of UTF-8 take no column. */
@@ -305,10 +290,8 @@ int opt_flag(void *field, const char *value, struct buf *why)
 
 int opt_string(void *field, const char *value, struct buf *why)
 {
-	if (!value[0]) {
-		buf_add_str(why, "the value must not be empty");
-		return -EINVAL;
-	}
+	if (!value[0])
+		return buf_explain(why, -EINVAL, "the value must not be empty");
 	*(const char **)field = value;
 	return 0;
 }
@@ -320,10 +303,8 @@ int opt_strings(void *field, const char *value, struct buf *why)
 	int err;
 
 	grown = reallocarray(strings->items, strings->len + 1, sizeof(*grown));
-	if (!grown) {
-		buf_add_str(why, "out of memory");
-		return -ENOMEM;
-	}
+	if (!grown)
+		return buf_explain(why, -ENOMEM, "out of memory");
 	strings->items = grown;
 	err = opt_string(&grown[strings->len], value, why);
 	if (!err)
@@ -392,10 +373,8 @@ int opt_u32_up_to(uint32_t most, void *field, const char *value, struct buf *why
 	const char *end;
 	uint64_t number;
 
-	if (!parse_digits(value, &end, &number) || *end || !number || number > most) {
-		buf_printf(why, "a whole number from 1 to %u is accepted", most);
-		return -EINVAL;
-	}
+	if (!parse_digits(value, &end, &number) || *end || !number || number > most)
+		return buf_explain(why, -EINVAL, "a whole number from 1 to %u is accepted", most);
 	*(uint32_t *)field = (uint32_t)number;
 	return 0;
 }
@@ -412,10 +391,9 @@ int opt_interval(void *field, const char *value, struct buf *why)
 	};
 	uint64_t ns;
 
-	if (!parse_amount(value, units, &ns) || !ns) {
-		buf_add_str(why, "a number above 0 in ns, us, ms or s is accepted (10ms, 0.5ms, 1s; no unit is ns)");
-		return -EINVAL;
-	}
+	if (!parse_amount(value, units, &ns) || !ns)
+		return buf_explain(why, -EINVAL,
+				   "a number above 0 in ns, us, ms or s is accepted (10ms, 0.5ms, 1s; no unit is ns)");
 	*(uint64_t *)field = ns;
 	return 0;
 }
@@ -429,8 +407,7 @@ int opt_seconds_or_0(void *field, const char *value, struct buf *why)
 
 	if (parse_amount(value, units, field))
 		return 0;
-	buf_add_str(why, "a number in ms, s, m, h or d is accepted (30, 0.5s, 1h; no unit is s)");
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "a number in ms, s, m, h or d is accepted (30, 0.5s, 1h; no unit is s)");
 }
 
 int opt_seconds(void *field, const char *value, struct buf *why)
@@ -440,10 +417,8 @@ int opt_seconds(void *field, const char *value, struct buf *why)
 
 	if (err < 0)
 		return err;
-	if (!ns) {
-		buf_add_str(why, "a time above 0 is accepted");
-		return -EINVAL;
-	}
+	if (!ns)
+		return buf_explain(why, -EINVAL, "a time above 0 is accepted");
 	*(uint64_t *)field = ns;
 	return 0;
 }
@@ -456,10 +431,9 @@ int opt_bytes(void *field, const char *value, struct buf *why)
 	};
 	uint64_t bytes;
 
-	if (!parse_amount(value, units, &bytes) || !bytes) {
-		buf_add_str(why, "a number above 0 is accepted, followed by k, m or g (128m; no unit is bytes)");
-		return -EINVAL;
-	}
+	if (!parse_amount(value, units, &bytes) || !bytes)
+		return buf_explain(why, -EINVAL,
+				   "a number above 0 is accepted, followed by k, m or g (128m; no unit is bytes)");
 	*(uint64_t *)field = bytes;
 	return 0;
 }
@@ -469,10 +443,8 @@ int opt_percent(void *field, const char *value, struct buf *why)
 	char *end;
 	double percent = strtod(value, &end);
 
-	if (!isdigit((unsigned char)value[0]) || (*end && strcmp(end, "%")) || !(percent > 0) || percent > 100) {
-		buf_add_str(why, "a number above 0 and at most 100 is accepted (1, 0.5)");
-		return -EINVAL;
-	}
+	if (!isdigit((unsigned char)value[0]) || (*end && strcmp(end, "%")) || !(percent > 0) || percent > 100)
+		return buf_explain(why, -EINVAL, "a number above 0 and at most 100 is accepted (1, 0.5)");
 	*(double *)field = percent;
 	return 0;
 }

@@ -144,7 +144,7 @@ bool agent_want(struct agent *agent, const struct duet_want *want, uint64_t now_
 void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP that is still unsent */
 /* Forgets all requests. Call periodically: answers carry no request number, so a lost one would count as pending. */
 void agent_forget_asked(struct agent *agent);
-/* Sends FINISH, see jvms_finish(), or FLUSH, see jvms_flush(). */
+/* Sends FINISH or FLUSH, see jvms_finish(). */
 void agent_finish(struct agent *agent, enum duet_message_type type, uint64_t ended_ns);
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
 /* True if GONE, FAILED or RUNNING; a reader must also have the layout, or have run for a second. */

@@ -219,10 +219,8 @@ static int put_chosen(struct buf *out, const char *settings, struct buf *why)
 
 		at += strspn(at, "+");
 		len = strcspn(at, "+");
-		if (!is_name(at, len)) {
-			buf_printf(why, "jfrsync: '%.*s' is not the name of an event", (int)len, at);
-			return -EINVAL;
-		}
+		if (!is_name(at, len))
+			return buf_explain(why, -EINVAL, "jfrsync: '%.*s' is not the name of an event", (int)len, at);
 		put_event(out, at, len, true);
 	}
 	return 0;
@@ -278,10 +276,8 @@ static int ask(const struct flight_recording *recording, const char *command, st
 
 	target.command = words;
 	err = attach_start(&attach, &target, &none);
-	if (err < 0) {
-		buf_printf(why, "no process to ask JVM %d: %s", target.pid, strerror(-err));
-		return err;
-	}
+	if (err < 0)
+		return buf_explain(why, err, "no process to ask JVM %d: %s", target.pid, strerror(-err));
 	attach_finish(&attach, &result);
 	if (result.error) {
 		buf_add_str(why, result.why);
@@ -302,15 +298,13 @@ static int judge(const struct flight_recording *recording, const struct buf *rep
 	text = text ? text + 1 : "";
 	if (strstr(text, done) && !strtol(reply->data, NULL, 10))
 		return 0;
-	if (strstr(text, "Unknown diagnostic command")) {
-		buf_printf(why, "JVM %d has no flight recorder: jfrsync needs one", recording->target.pid);
-		return -ENOTSUP;
-	}
+	if (strstr(text, "Unknown diagnostic command"))
+		return buf_explain(why, -ENOTSUP, "JVM %d has no flight recorder: jfrsync needs one",
+				   recording->target.pid);
 	cause = strstr(text, "Exception: ");
 	cause = cause ? cause + strlen("Exception: ") : text;
-	buf_printf(why, "the flight recorder of JVM %d refuses: %.*s", recording->target.pid,
-		   (int)strcspn(cause, "\r\n"), cause);
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "the flight recorder of JVM %d refuses: %.*s", recording->target.pid,
+			   (int)strcspn(cause, "\r\n"), cause);
 }
 
 /* `done` is a part of the reply of a command that has succeeded. */
@@ -353,8 +347,8 @@ static int check_settings(const char *settings, struct buf *why)
 {
 	if (*settings && !strpbrk(settings, "\"\r\n"))
 		return 0;
-	buf_add_str(why, "jfrsync: default, profile, the path of a .jfc file, or +Event+Event is accepted");
-	return -EINVAL;
+	return buf_explain(why, -EINVAL,
+			   "jfrsync: default, profile, the path of a .jfc file, or +Event+Event is accepted");
 }
 
 int flight_recording_start(struct flight_recording *recording, const struct process *process, const char *settings,

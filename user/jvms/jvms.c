@@ -569,43 +569,22 @@ bool jvms_settled(const struct jvms *jvms)
 	return true;
 }
 
-bool jvms_any(const struct jvms *jvms, enum agent_state state)
-{
-	for (size_t i = 0; i < jvms->agents.len; i++)
-		if (jvms->agents.items[i]->state == state)
-			return true;
-	return false;
-}
-
-bool jvms_any_busy(const struct jvms *jvms)
+bool jvms_any(const struct jvms *jvms, enum agent_state state, enum jvms_doing doing)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++) {
 		const struct agent *agent = jvms->agents.items[i];
 
-		if (agent->state == AGENT_RUNNING && (agent->unanswered || agent->is_finishing))
+		if (agent->state == state && (doing == JVMS_ANYTHING || agent->is_finishing ||
+					      (doing == JVMS_BUSY && agent->unanswered)))
 			return true;
 	}
 	return false;
 }
 
-bool jvms_any_finishing(const struct jvms *jvms)
+void jvms_finish(struct jvms *jvms, enum duet_message_type type, uint64_t ended_ns)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++)
-		if (jvms->agents.items[i]->state == AGENT_RUNNING && jvms->agents.items[i]->is_finishing)
-			return true;
-	return false;
-}
-
-void jvms_finish(struct jvms *jvms, uint64_t ended_ns)
-{
-	for (size_t i = 0; i < jvms->agents.len; i++)
-		agent_finish(jvms->agents.items[i], DUET_MESSAGE_FINISH, ended_ns);
-}
-
-void jvms_flush(struct jvms *jvms, uint64_t ended_ns)
-{
-	for (size_t i = 0; i < jvms->agents.len; i++)
-		agent_finish(jvms->agents.items[i], DUET_MESSAGE_FLUSH, ended_ns);
+		agent_finish(jvms->agents.items[i], type, ended_ns);
 }
 
 void jvms_stop(struct jvms *jvms)

@@ -100,19 +100,23 @@ void jvms_read(struct jvms *jvms, uint64_t now_ns, uint64_t forget_ns,
 void jvms_ask(struct jvms *jvms, struct agent *agent, const struct duet_want *wants, size_t count);
 /* Call after an exec: drops the agent of the old program. */
 void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns);
-/* Ends the agents' events at this time, CLOCK_MONOTONIC; waits are sampled now. Agents still answer requests. */
-void jvms_finish(struct jvms *jvms, uint64_t ended_ns);
-/* Makes agents write what there is at the end of a window. */
-void jvms_flush(struct jvms *jvms, uint64_t ended_ns);
-bool jvms_any_finishing(const struct jvms *jvms); /* true until all agents have confirmed either */
+/*
+ * DUET_MESSAGE_FINISH: ends the agents' events at this time, CLOCK_MONOTONIC; waits are sampled now. Agents still
+ * answer requests. DUET_MESSAGE_FLUSH: makes agents write what there is at the end of a window.
+ */
+void jvms_finish(struct jvms *jvms, enum duet_message_type type, uint64_t ended_ns);
 /* Forbids signals and stops all agents, which confirm it during the next steps. */
 void jvms_stop(struct jvms *jvms);
 
 /* Returns the time in ms until the rings are read again and names are asked for; at most `most_ms`. */
 unsigned int jvms_pace_ms(const struct jvms *jvms, uint64_t now_ns, unsigned int most_ms);
 bool jvms_settled(const struct jvms *jvms); /* true when every agent is RUNNING, GONE or FAILED */
-bool jvms_any(const struct jvms *jvms, enum agent_state state);
-bool jvms_any_busy(const struct jvms *jvms); /* true if an agent has not answered all requests, or has not finished */
+enum jvms_doing {
+	JVMS_ANYTHING,
+	JVMS_FINISHING, /* it has not confirmed jvms_finish() */
+	JVMS_BUSY, /* the same, or it has not answered all requests */
+};
+bool jvms_any(const struct jvms *jvms, enum agent_state state, enum jvms_doing doing);
 /* Warns about agents in this state whose JVM runs on: some of their records are missing. `what`: "left …" */
 void jvms_flush_unfaithful(const struct jvms *jvms, enum agent_state state, const char *what);
 /* Warns about JVMs whose frame layout is unknown: AsyncGetCallTrace provides all of their Java frames. */

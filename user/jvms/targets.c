@@ -16,16 +16,16 @@
 
 static int explain_unreadable(pid_t pid, int err)
 {
-	if (err == -ESRCH && process_is_hidden(pid)) {
-		log_error("process %d exists, but /proc hides it (mounted with hidepid): run duet as root or as the "
-			  "user who owns it",
-			  pid);
-		return -EACCES;
-	}
-	log_error(err == -ESRCH ? "no process %d: it may have ended; `duet list` shows the JVMs that run"
-				: "process %d cannot be read: run duet as root or as the user who owns it",
-		  pid);
-	return err;
+	if (err == -ESRCH && process_is_hidden(pid))
+		return log_fail(
+			-EACCES,
+			"process %d exists, but /proc hides it (mounted with hidepid): run duet as root or as the "
+			"user who owns it",
+			pid);
+	return log_fail(err,
+			err == -ESRCH ? "no process %d: it may have ended; `duet list` shows the JVMs that run"
+				      : "process %d cannot be read: run duet as root or as the user who owns it",
+			pid);
 }
 
 /* /proc also has zombies and threads under a number: both are refused. */
@@ -33,15 +33,13 @@ static int check_number(pid_t pid)
 {
 	pid_t leader = pid;
 
-	if (process_read_state(pid) == 'Z' && !process_living_thread(pid)) {
-		log_error("process %d has ended: it is a zombie, whose parent has not read its exit status yet", pid);
-		return -ESRCH;
-	}
-	if (!process_read_leader(pid, &leader) && leader != pid) {
-		log_error("%d is a thread of process %d: give -p %d, and -t for a frame for each thread", pid, leader,
-			  leader);
-		return -ESRCH;
-	}
+	if (process_read_state(pid) == 'Z' && !process_living_thread(pid))
+		return log_fail(-ESRCH,
+				"process %d has ended: it is a zombie, whose parent has not read its exit status yet",
+				pid);
+	if (!process_read_leader(pid, &leader) && leader != pid)
+		return log_fail(-ESRCH, "%d is a thread of process %d: give -p %d, and -t for a frame for each thread",
+				pid, leader, leader);
 	return 0;
 }
 
@@ -63,9 +61,9 @@ static int find_target(struct jvms *jvms, pid_t pid)
 	process_refresh_maps(process, clock_monotonic_ns(), JUST_READ_NS);
 	if (!jvms->options->all_user || !process_is_kernel_thread(process))
 		return 0;
-	log_error("process %d (%s) is a kernel thread, which has kernel frames only: leave out --all-user", pid,
-		  process->comm);
-	return -EINVAL;
+	return log_fail(-EINVAL,
+			"process %d (%s) is a kernel thread, which has kernel frames only: leave out --all-user", pid,
+			process->comm);
 }
 
 int jvms_find_targets(struct jvms *jvms)
@@ -256,20 +254,21 @@ bool jvms_all_failed(const struct jvms *jvms)
 
 /* ---- the host ---- */
 
+struct host_jvms {
+	struct jvms *jvms;
+	const struct selection *selection;
+};
+
+static void notice_selected(void *context, pid_t pid)
+{
+	const struct host_jvms *host = context;
+	struct process *process = process_get(host->jvms->of.processes, pid, 0);
+
+	if (process && selection_has(host->selection, process))
+		jvms_notice(host->jvms, process);
+}
+
 int jvms_attach_host(struct jvms *jvms, const struct selection *selection)
 {
-	pid_t *pids;
-	size_t count;
-	int err = process_list(&pids, &count);
-
-	if (err < 0)
-		return err;
-	for (size_t i = 0; i < count; i++) {
-		struct process *process = process_get(jvms->of.processes, pids[i], 0);
-
-		if (process && selection_has(selection, process))
-			jvms_notice(jvms, process);
-	}
-	free(pids);
-	return 0;
+	return process_each(notice_selected, &(struct host_jvms){jvms, selection});
 }

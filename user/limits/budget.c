@@ -15,7 +15,7 @@
 #include "collect/tables/unwind_tables.h"
 #include "collect/tables/unwinding.h"
 #include "join/pending.h"
-#include "jvms/agents.h"
+#include "jvms/jvms.h"
 #include "proc/cgroup.h"
 #include "profile/profile.h"
 #include "sym/symbols.h"
@@ -219,46 +219,46 @@ size_t budget_bpf_bytes(const struct budget *budget)
 
 static void look(struct budget *budget)
 {
-	struct pool_shares parts = {.maps = budget->of.engine->maps_bytes};
+	const struct engine_in_use *engine = budget->jvms->of.engine;
+	struct pool_shares parts = {.maps = engine->maps_bytes};
 	struct memory_resident resident;
 
 	memory_resident(&resident);
 	parts.heap = resident.own;
-	parts.files =
-		resident.files > budget->of.engine->mapped_bytes ? resident.files - budget->of.engine->mapped_bytes : 0;
-	for (size_t i = 0; i < budget->of.agents->len; i++)
-		parts.rings += agent_shared_bytes(budget->of.agents->items[i]);
+	parts.files = resident.files > engine->mapped_bytes ? resident.files - engine->mapped_bytes : 0;
+	for (size_t i = 0; i < budget->jvms->agents.len; i++)
+		parts.rings += agent_shared_bytes(budget->jvms->agents.items[i]);
 	pool_look(&budget->pool, &parts);
 	(void)memory_limit(budget->pool.heap_max); /* cannot fail: the limit is lower than that of the start */
-	pending_set_max_bytes(budget->of.pending, budget->pool.heap_max / JOIN_SHARE);
+	pending_set_max_bytes(budget->jvms->of.pending, budget->pool.heap_max / JOIN_SHARE);
 	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
 }
 
-int budget_start(struct budget *budget, const struct budget_deps *of)
+int budget_start(struct budget *budget, struct jvms *jvms, const size_t *writer_bytes)
 {
 	struct pool *pool = &budget->pool;
 
-	budget->of = *of;
+	budget->jvms = jvms;
+	budget->writer_bytes = writer_bytes;
 	memory_trim();
 	look(budget);
 	if (memory_data() < pool->heap_max / 2)
 		return 0;
-	log_error("--max-memory %zu MB is too little: duet needs about %zu MB here",
-		  pool->max_bytes >> 20, pool_limit_for(pool, 2 * memory_data()) >> 20);
-	return -ENOMEM;
+	return log_fail(-ENOMEM, "--max-memory %zu MB is too little: duet needs about %zu MB here",
+			pool->max_bytes >> 20, pool_limit_for(pool, 2 * memory_data()) >> 20);
 }
 
 /* Measures the heap exactly, which is slower, only when it is large enough to matter. */
 static void measure(void *context, struct pool_demand *ret)
 {
 	const struct budget *budget = context;
-	const struct profile *profile = budget->of.profile;
+	const struct profile *profile = budget->jvms->of.profile;
 
 	*ret = (struct pool_demand){
 		.heap = memory_data(),
 		.stacks = profile_bytes(profile),
 		.stacks_soon = profile_bytes_soon(profile),
-		.writing = *budget->of.writer_bytes * (1 + POOL_WRITER),
+		.writing = *budget->writer_bytes * (1 + POOL_WRITER),
 	};
 	if (ret->heap > budget->pool.heap_max / 4)
 		ret->heap = memory_used();
@@ -308,8 +308,8 @@ static void release_dead(struct budget *budget, uint64_t now_ns)
 {
 	size_t left;
 
-	budget->of.release_dead(budget->of.context);
-	left = budget->of.processes->all.len;
+	jvms_release_dead(budget->jvms);
+	left = budget->jvms->of.processes->all.len;
 	budget->sweep_at = 2 * left > SWEEP_MIN ? 2 * left : SWEEP_MIN;
 	budget->released_ns = now_ns;
 }
@@ -318,14 +318,15 @@ static bool wants_release(const struct budget *budget, uint64_t now_ns)
 {
 	size_t many = budget->pool.max_bytes / MANY_RINGS;
 
-	return budget->of.processes->all.len >= budget->sweep_at ||
+	return budget->jvms->of.processes->all.len >= budget->sweep_at ||
 	       (budget->pool.promised_bytes > many && now_ns - budget->released_ns > RELEASE_AGAIN_NS);
 }
 
 static void drop_caches(void *context)
 {
 	struct budget *budget = context;
-	const struct budget_deps *of = &budget->of;
+	const struct jvms_deps *of = &budget->jvms->of;
+	const struct agents *agents = &budget->jvms->agents;
 
 	if (!budget->pool.drops)
 		log_info("memory: of %zu MB, %zu MB are left for the loader, and they are full: caches are dropped",
@@ -333,8 +334,8 @@ static void drop_caches(void *context)
 	release_dead(budget, clock_monotonic_ns());
 	symbols_forget(of->symbols);
 	unwinding_forget_files(of->unwinding);
-	for (size_t i = 0; i < of->agents->len; i++)
-		unwinding_forget_files(&of->agents->items[i]->unwinding);
+	for (size_t i = 0; i < agents->len; i++)
+		unwinding_forget_files(&agents->items[i]->unwinding);
 	join_forget_spare(of->pending->join);
 	memory_trim();
 }
@@ -342,12 +343,13 @@ static void drop_caches(void *context)
 static void apply(const struct budget *budget)
 {
 	const struct pool *pool = &budget->pool;
-	const struct budget_deps *of = &budget->of;
+	const struct agents *agents = &budget->jvms->agents;
+	struct profile *profile = budget->jvms->of.profile;
 
-	of->profile->samples.may_merge = budget->is_asked || pool->names_full;
-	of->profile->max_bytes = pool->stacks_max;
-	for (size_t i = 0; i < of->agents->len; i++)
-		jvm_set_full(of->agents->items[i]->jvm, pool->names_full);
+	profile->samples.may_merge = budget->is_asked || pool->names_full;
+	profile->max_bytes = pool->stacks_max;
+	for (size_t i = 0; i < agents->len; i++)
+		jvm_set_full(agents->items[i]->jvm, pool->names_full);
 }
 
 void budget_step(struct budget *budget, uint64_t now_ns)
@@ -371,15 +373,15 @@ void budget_step(struct budget *budget, uint64_t now_ns)
 
 void budget_before_write(struct budget *budget)
 {
-	resolver_forget(&budget->of.pending->sink.resolver);
-	symbols_forget(budget->of.symbols);
-	join_forget_spare(budget->of.pending->join);
+	resolver_forget(&budget->jvms->of.pending->sink.resolver);
+	symbols_forget(budget->jvms->of.symbols);
+	join_forget_spare(budget->jvms->of.pending->join);
 	memory_trim();
 }
 
 void budget_report_need(struct budget *budget)
 {
-	const struct resolver *resolver = &budget->of.pending->sink.resolver;
+	const struct resolver *resolver = &budget->jvms->of.pending->sink.resolver;
 	struct pool_demand demand;
 
 	measure(budget, &demand);

@@ -79,31 +79,12 @@ void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint
 
 struct agent;
 struct agent_start;
-struct agents;
-struct pending;
-struct engine_in_use;
-struct process_table;
-struct profile;
-struct symbols;
-struct unwinding;
-
-/* The parts that are measured, limited and emptied; not owned. */
-struct budget_deps {
-	const struct engine_in_use *engine;
-	struct profile *profile;
-	struct symbols *symbols;
-	struct pending *pending;
-	struct unwinding *unwinding;
-	const struct agents *agents;
-	const struct process_table *processes;
-	const size_t *writer_bytes; /* size of the profile that a child is writing; 0 = none is being written */
-	void (*release_dead)(void *context); /* frees agents and processes that have ended */
-	void *context;
-};
+struct jvms;
 
 struct budget {
 	struct pool pool;
-	struct budget_deps of; /* set by budget_start() */
+	struct jvms *jvms; /* with the parts that are measured, limited and emptied; not owned; set by budget_start() */
+	const size_t *writer_bytes; /* size of the profile that a child is writing; 0 = none is being written */
 	bool is_asked; /* the limit is --max-memory */
 	struct jvm_room names; /* names of all JVMs; part of the heap */
 	size_t limit_before; /* the process's limit before ours, to be restored */
@@ -119,7 +100,7 @@ void budget_open(struct budget *budget, size_t asked);
 void budget_close(struct budget *budget); /* restores the limit that the process had before */
 size_t budget_bpf_bytes(const struct budget *budget); /* the most that BPF's maps may take */
 /* Call when the engine is open and the command forked, which must not inherit it. 0, or -errno after a report. */
-int budget_start(struct budget *budget, const struct budget_deps *of);
+int budget_start(struct budget *budget, struct jvms *jvms, const size_t *writer_bytes);
 /* Reserves the memory that an agent shares with us; may reduce sizes in *start. False: there is no room. */
 bool budget_take_ring(struct budget *budget, struct agent_start *start);
 /* returns the memory that budget_take_ring() took */

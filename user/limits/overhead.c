@@ -11,7 +11,7 @@
 #include "collect/engines.h"
 #include "collect/tables/unwinding.h"
 #include "event/options.h"
-#include "jvms/agents.h"
+#include "jvms/jvms.h"
 #include "proc/helper.h"
 #include "sym/symbols.h"
 
@@ -103,12 +103,12 @@ bool pace_look(struct pace *pace, const struct pace_spent *spent)
  */
 #define MAPPING_COST_NS 150
 
-void overhead_open(struct overhead *overhead, const struct overhead_deps *of, uint64_t cpus)
+void overhead_open(struct overhead *overhead, const struct jvms *jvms)
 {
-	const struct event_spec *clock = event_list_clock(&of->options->events);
+	const struct event_spec *clock = event_list_clock(&jvms->options->events);
 
-	*overhead = (struct overhead){.of = *of, .cpus = cpus};
-	pace_init(&overhead->pace, of->options->max_overhead,
+	*overhead = (struct overhead){.jvms = jvms, .cpus = jvms->of.cpus};
+	pace_init(&overhead->pace, jvms->options->max_overhead,
 		  clock ? OVERHEAD_SLOWEST_NS / clock->interval : OVERHEAD_MOST_TICKS);
 }
 
@@ -177,11 +177,11 @@ static void add_programs(const struct overhead *overhead, struct overhead_cost *
 {
 	struct event_list events;
 
-	event_list_expand(&events, &overhead->of.options->events);
+	event_list_expand(&events, &overhead->jvms->options->events);
 	for (uint32_t i = 0; i < events.len; i++) {
 		struct duet_cost bpf;
 
-		(void)engine_cost(overhead->of.engine, i, &bpf);
+		(void)engine_cost(overhead->jvms->of.engine, i, &bpf);
 		cost->bpf_ns += bpf.run_ns;
 		cost->kernel_ns += bpf.runs * (events.items[i].event->perf.is_clock ? TICK_COST_NS : COUNT_COST_NS);
 	}
@@ -189,15 +189,15 @@ static void add_programs(const struct overhead *overhead, struct overhead_cost *
 
 void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret)
 {
-	uint64_t mappings = engine_mapping_records(overhead->of.engine);
-	const struct agents *agents = overhead->of.agents;
+	uint64_t mappings = engine_mapping_records(overhead->jvms->of.engine);
+	const struct agents *agents = &overhead->jvms->agents;
 
 	*ret = (struct overhead_cost){
 		.kernel_ns = overhead->signals * SIGNAL_COST_NS + mappings * MAPPING_COST_NS,
 		.loader_ns = loader_ns(overhead),
 		.agents_ns = overhead->gone_ns,
-		.once_ns = overhead->gone_once_ns + overhead->of.unwinding->work_ns +
-			   symbols_work_ns(overhead->of.symbols),
+		.once_ns = overhead->gone_once_ns + overhead->jvms->of.unwinding->work_ns +
+			   symbols_work_ns(overhead->jvms->of.symbols),
 	};
 	add_programs(overhead, ret);
 	for (size_t i = 0; i < agents->len; i++) {
@@ -227,7 +227,7 @@ uint64_t overhead_sum(const struct overhead_cost *cost)
 
 uint64_t overhead_interval_ns(const struct overhead *overhead)
 {
-	const struct event_spec *clock = event_list_clock(&overhead->of.options->events);
+	const struct event_spec *clock = event_list_clock(&overhead->jvms->options->events);
 
 	return clock ? clock->interval * overhead->pace.every : 0;
 }
@@ -268,7 +268,7 @@ static void report_change(struct overhead *overhead, uint64_t now_ns)
 	if (overhead->changes.len == OVERHEAD_CHANGES)
 		memmove(overhead->changes.items, overhead->changes.items + 1, --overhead->changes.len * sizeof(row));
 	(void)vec_push(&overhead->changes, row);
-	event_list_text(&overhead->of.options->events, row.every, &events);
+	event_list_text(&overhead->jvms->options->events, row.every, &events);
 	log_info("%s from now on: duet took %.2f %% of the host's CPU, of %.6g %% allowed", events.data, row.percent,
 		 overhead->pace.max_percent);
 }
@@ -295,8 +295,8 @@ static struct pace_spent spent_since(const struct overhead *overhead, const stru
 /* The first call only measures the cost before the first tick. */
 void overhead_step(struct overhead *overhead, uint64_t now_ns)
 {
-	const struct agents *agents = overhead->of.agents;
-	const struct engine_in_use *engine = overhead->of.engine;
+	const struct agents *agents = &overhead->jvms->agents;
+	const struct engine_in_use *engine = overhead->jvms->of.engine;
 	bool is_first = !overhead->looked_ns;
 	struct overhead_cost cost;
 	struct pace_spent spent;

@@ -49,21 +49,8 @@ bool pace_look(struct pace *pace, const struct pace_spent *spent);
 #define OVERHEAD_CHANGES 64 /* this many of the latest changes are kept for the output */
 
 struct agent;
-struct agents;
-struct engine_in_use;
-struct options;
+struct jvms;
 struct rusage;
-struct symbols;
-struct unwinding;
-
-/* Nothing here is owned. */
-struct overhead_deps {
-	const struct engine_in_use *engine;
-	const struct options *options;
-	const struct agents *agents;
-	const struct unwinding *unwinding;
-	const struct symbols *symbols;
-};
 
 /* CPU time since the start. */
 struct overhead_cost {
@@ -83,7 +70,7 @@ struct overhead_change {
 
 struct overhead {
 	struct pace pace;
-	struct overhead_deps of;
+	const struct jvms *jvms; /* not owned, with the other parts that work */
 	uint64_t cpus; /* online */
 	/* CPU time of the profiled command, which getrusage() counts as a child's; it is not duet's cost */
 	uint64_t command_ns;
@@ -98,7 +85,7 @@ struct overhead {
 	uint64_t change_count;
 };
 
-void overhead_open(struct overhead *overhead, const struct overhead_deps *of, uint64_t cpus);
+void overhead_open(struct overhead *overhead, const struct jvms *jvms);
 void overhead_release(struct overhead *overhead);
 void overhead_step(struct overhead *overhead, uint64_t now_ns); /* measures when due, and adapts the rate */
 void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret); /* since the start */

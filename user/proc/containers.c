@@ -236,47 +236,39 @@ void containers_open(struct containers *containers, const char *root)
 	(void)cgroup_tree_open(&containers->tree);
 }
 
-static void container_free(struct container *container)
+static void container_free(void *item)
 {
-	if (container)
-		free(container->path);
+	struct container *container = item;
+
+	free(container->path);
 	free(container);
 }
 
-static void forget_all(struct map *map)
+/* Empties a map of what it owns, if it has at least `many`. */
+static void trim(struct map *map, void (*free_one)(void *item), size_t many)
 {
 	size_t cursor = 0;
 	uint64_t key, value;
 
+	if (map->len < many)
+		return;
 	while (map_next(map, &cursor, &key, &value))
-		container_free((struct container *)(uintptr_t)value);
+		free_one((void *)(uintptr_t)value);
 	map_release(map);
-}
-
-static void forget_made(struct map *made)
-{
-	size_t cursor = 0;
-	uint64_t key, value;
-
-	while (map_next(made, &cursor, &key, &value))
-		free((char *)(uintptr_t)value);
-	map_release(made);
 }
 
 void containers_release(struct containers *containers)
 {
-	forget_all(&containers->by_id);
-	forget_all(&containers->by_path);
-	forget_made(&containers->made);
+	trim(&containers->by_id, container_free, 0);
+	trim(&containers->by_path, container_free, 0);
+	trim(&containers->made, free, 0);
 	cgroup_tree_release(&containers->tree);
 }
 
 void containers_trim(struct containers *containers)
 {
-	if (containers->by_id.len > TRIMMED_MAX)
-		forget_all(&containers->by_id);
-	if (containers->by_path.len > TRIMMED_MAX)
-		forget_all(&containers->by_path);
+	trim(&containers->by_id, container_free, TRIMMED_MAX + 1);
+	trim(&containers->by_path, container_free, TRIMMED_MAX + 1);
 }
 
 /* Returns NULL when out of memory. */
@@ -287,12 +279,9 @@ static struct container *add(struct containers *containers, struct map *map, uin
 	if (!container)
 		return NULL;
 	container->path = strdup(path);
-	if (container->path) {
-		container_parse(path, &container->ref);
-		container_names_read(containers->root, path, &container->ref, &container->names);
-	}
-	if (map->len >= CACHED_MAX)
-		forget_all(map);
+	container_parse(path, &container->ref);
+	container_names_read(containers->root, path, &container->ref, &container->names);
+	trim(map, container_free, CACHED_MAX);
 	if (!container->path || map_put_ptr(map, key, container) < 0) {
 		container_free(container);
 		return NULL;
@@ -319,8 +308,7 @@ void containers_made(struct containers *containers, uint64_t cgroup_id, const ch
 {
 	char *copy;
 
-	if (containers->made.len >= MADE_MAX)
-		forget_made(&containers->made);
+	trim(&containers->made, free, MADE_MAX);
 	copy = map_get_ptr(&containers->made, cgroup_id) ? NULL : strdup(path);
 	if (copy && map_put_ptr(&containers->made, cgroup_id, copy) < 0)
 		free(copy);
@@ -414,12 +402,10 @@ static bool match_visited(void *context, uint64_t id, const char *path)
 	struct search *search = context;
 	const struct container *container = container_at(search->containers, id, path);
 
-	if (!container || !is_meant(container, search->wanted))
-		return true;
-	if (search->matches++)
-		return true;
-	search->id = id;
-	search->path = strdup(path);
+	if (container && is_meant(container, search->wanted) && !search->matches++) {
+		search->id = id;
+		search->path = strdup(path);
+	}
 	return true;
 }
 

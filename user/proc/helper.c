@@ -35,8 +35,9 @@
 #define LOST_MAX 32 /* helpers that cannot be killed; at this number no new one is started */
 /* The supervisor never blocks: if it takes longer, it was stopped or has ended. */
 #define SUPERVISOR_NS (2 * NS_PER_SEC)
-#define ORPHAN_STEPS 100 /* of 2 ms: how long a supervisor that ends waits for its processes */
-#define END_STEPS 200 /* of 2 ms: how long the loader waits for the supervisor */
+#define STEP_NS (2 * NS_PER_MS)
+#define ORPHAN_STEPS 100 /* how long a supervisor that ends waits for its processes */
+#define END_STEPS 200 /* how long the loader waits for the supervisor */
 #define TEXT_MAX (64u << 20) /* bytes of one answer */
 #define CHUNK_BYTES 16384
 
@@ -161,20 +162,13 @@ static pid_t fork_helper(int orders)
 	return pid > 0 ? pid : 0;
 }
 
-static void pause_a_step(void)
-{
-	const struct timespec moment = {.tv_nsec = 2 * NS_PER_MS};
-
-	nanosleep(&moment, NULL);
-}
-
 /* Returns false when the child has not ended after 400 ms; most end at once. */
 static bool await_end(pid_t child)
 {
 	for (int i = 0; i < END_STEPS; i++) {
 		if (waitpid(child, NULL, WNOHANG))
 			return true;
-		pause_a_step();
+		clock_sleep(STEP_NS);
 	}
 	return false;
 }
@@ -230,7 +224,7 @@ static void await_all(void)
 		if (ended < 0)
 			return;
 		if (!ended)
-			pause_a_step();
+			clock_sleep(STEP_NS);
 	}
 }
 

@@ -404,9 +404,7 @@ uint64_t process_cpu_ns(pid_t pid)
 	struct timespec used;
 	clockid_t clock;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
-		return 0;
-	return (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
+	return clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used) ? 0 : clock_ns_of(&used);
 }
 
 int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns)
@@ -488,25 +486,26 @@ bool process_is_kernel_thread(const struct process *process)
 	return read_own_stat(process, &stat) && stat.fields[STAT_FLAGS] & PF_KTHREAD;
 }
 
-int process_list(pid_t **ret_pids, size_t *ret_count)
+pid_t process_next(DIR *folder)
 {
-	struct vec(pid_t) pids = {0};
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-	int err = 0;
+	const struct dirent *entry;
 
-	if (!dir)
-		return -errno;
-	while (!err && (entry = readdir(dir)))
+	while ((entry = readdir(folder)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			err = vec_push(&pids, atoi(entry->d_name));
-	closedir(dir);
-	if (err) {
-		vec_release(&pids);
-		return err;
-	}
-	*ret_pids = pids.items;
-	*ret_count = pids.len;
+			return atoi(entry->d_name);
+	return 0;
+}
+
+int process_each(process_visit visit, void *context)
+{
+	DIR *folder = opendir("/proc");
+	pid_t pid;
+
+	if (!folder)
+		return -errno;
+	while ((pid = process_next(folder)))
+		visit(context, pid);
+	closedir(folder);
 	return 0;
 }
 
@@ -523,11 +522,7 @@ void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 
 uint64_t process_age_ns(const struct process *process)
 {
-	uint64_t born_ns = process->start_ticks * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
-	struct timespec now;
-	uint64_t now_ns;
+	uint64_t born_ns = process->start_ticks * NS_PER_TICK, now_ns = clock_boottime_ns();
 
-	clock_gettime(CLOCK_BOOTTIME, &now); /* the clock of field 22 (since Linux 2.6.39) */
-	now_ns = (uint64_t)now.tv_sec * NS_PER_SEC + (uint64_t)now.tv_nsec;
 	return now_ns > born_ns ? now_ns - born_ns : 0;
 }

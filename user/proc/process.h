@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -125,5 +126,7 @@ pid_t process_living_thread(pid_t pid);
 bool process_is_ending(const struct process *process); /* also true when the process has ended or its pid was reused */
 bool process_is_kernel_thread(const struct process *process);
 
-/* Lists all processes in /proc, in no particular order. The caller frees *ret_pids. Returns 0 or -errno. */
-int process_list(pid_t **ret_pids, size_t *ret_count);
+/* Returns the next process of the open folder /proc, in no particular order, or 0 at the end. */
+pid_t process_next(DIR *folder);
+typedef void (*process_visit)(void *context, pid_t pid);
+int process_each(process_visit visit, void *context); /* visits all processes in /proc. Returns 0 or -errno */

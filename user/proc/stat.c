@@ -82,21 +82,21 @@ static uint64_t ticks_of(const struct proc_stat *stat)
 	return stat->fields[STAT_USER] + stat->fields[STAT_SYSTEM];
 }
 
-void busy_note(struct busy *busy)
+static void note(void *context, pid_t pid)
 {
+	struct busy *busy = context;
 	struct proc_stat moment;
-	size_t count;
-	pid_t *pids;
 
-	if (process_list(&pids, &count) < 0)
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (read_moment(pids[i], &moment))
-			(void)map_put(&busy->ticks, (uint64_t)pids[i], ticks_of(&moment) + 1);
-	free(pids);
+	if (read_moment(pid, &moment))
+		(void)map_put(&busy->ticks, (uint64_t)pid, ticks_of(&moment) + 1);
 }
 
-void busy_each(const struct busy *busy, busy_visit visit, void *context)
+void busy_note(struct busy *busy)
+{
+	(void)process_each(note, busy);
+}
+
+void busy_each(const struct busy *busy, void (*visit)(void *context, pid_t pid), void *context)
 {
 	uint64_t pid, ticks;
 	size_t cursor = 0;

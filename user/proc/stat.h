@@ -56,7 +56,6 @@ struct busy { /* all zero: nothing noted */
 
 /* Notes the CPU time of all processes but kernel threads. Without memory, fewer are noted. */
 void busy_note(struct busy *busy);
-typedef void (*busy_visit)(void *context, pid_t pid);
 /* Calls `visit` for the noted processes that have run since, or run now. */
-void busy_each(const struct busy *busy, busy_visit visit, void *context);
+void busy_each(const struct busy *busy, void (*visit)(void *context, pid_t pid), void *context);
 void busy_release(struct busy *busy);

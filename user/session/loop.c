@@ -204,11 +204,11 @@ static void step_windows(struct session *session, uint64_t now_ns)
 
 	if (until_ns && now_ns >= until_ns && session->asked_until_ns != until_ns &&
 	    event_list_has_taps(&session->options->events)) {
-		jvms_flush(&session->jvms, until_ns - 1);
+		jvms_finish(&session->jvms, DUET_MESSAGE_FLUSH, until_ns - 1);
 		session->asked_until_ns = until_ns;
 	}
 	if (until_ns && session->asked_until_ns == until_ns) {
-		if (jvms_any_finishing(&session->jvms) && now_ns < until_ns + LAST_NAMES_NS)
+		if (jvms_any(&session->jvms, AGENT_RUNNING, JVMS_FINISHING) && now_ns < until_ns + LAST_NAMES_NS)
 			return;
 		intake_read(session);
 	}
@@ -261,9 +261,9 @@ static void await_last_signals(struct session *session)
 	const uint64_t signals_ns = now_ns + LAST_SIGNALS_NS, names_ns = now_ns + LAST_NAMES_NS;
 
 	intake_read(session);
-	while ((pending_count(&session->pending) || jvms_any_finishing(&session->jvms)) &&
-	       jvms_any(&session->jvms, AGENT_RUNNING) &&
-	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any_busy(&session->jvms)))) {
+	while ((pending_count(&session->pending) || jvms_any(&session->jvms, AGENT_RUNNING, JVMS_FINISHING)) &&
+	       jvms_any(&session->jvms, AGENT_RUNNING, JVMS_ANYTHING) &&
+	       (now_ns < signals_ns || (now_ns < names_ns && jvms_any(&session->jvms, AGENT_RUNNING, JVMS_BUSY)))) {
 		session_step(session, POLL_ATTACH_MS);
 		/* an agent writes its last samples before it says that it has finished */
 		intake_read(session);
@@ -283,13 +283,13 @@ void session_stop(struct session *session)
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	sleep_edges_pass(session);
 	if (event_list_has_taps(&session->options->events))
-		jvms_finish(&session->jvms, session->ended_ns);
+		jvms_finish(&session->jvms, DUET_MESSAGE_FINISH, session->ended_ns);
 	await_last_signals(session);
 	jvms_flush_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");
 	jvms_flush_unwalked(&session->jvms);
 	jvms_stop(&session->jvms);
 	deadline = clock_monotonic_ns() + STOP_TIMEOUT_NS;
-	while (jvms_any(&session->jvms, AGENT_STOPPING) && clock_monotonic_ns() < deadline)
+	while (jvms_any(&session->jvms, AGENT_STOPPING, JVMS_ANYTHING) && clock_monotonic_ns() < deadline)
 		session_step(session, POLL_ATTACH_MS);
 	jvms_flush_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
 	while (!intake_read(session))

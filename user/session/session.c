@@ -118,25 +118,15 @@ static int session_open(struct session *session, const struct options *options)
 	buf_init(&session->engine_why);
 	process_table_init(&session->processes);
 	session->symbols = symbols_new();
-	overhead_open(&session->overhead,
-		      &(struct overhead_deps){
-			      .engine = &session->engine,
-			      .options = options,
-			      .agents = &session->jvms.agents,
-			      .unwinding = &session->unwinding,
-			      .symbols = session->symbols,
-		      },
-		      session->cpus);
 	selection_open(&session->selection, options->comm);
 	owners_open(&session->owners, &session->profile, options->spark_names);
 	host_open(&session->host);
 	open_jvms(session);
+	overhead_open(&session->overhead, &session->jvms);
 	notify_open(&session->notify);
 	if (intake_open(session) < 0 || profile_init(&session->profile) < 0 || !session->symbols ||
-	    session->signal_fd < 0) {
-		log_error("out of memory or descriptors before the recording began");
-		return -ENOMEM;
-	}
+	    session->signal_fd < 0)
+		return log_fail(-ENOMEM, "out of memory or descriptors before the recording began");
 	session->profile.processes = processes_of(options);
 	session->profile.is_private = options->folder.access.is_private;
 	return add_events(&session->profile, &options->events);

@@ -39,8 +39,7 @@ static int wait_for_agents(struct session *session)
 		return -EPERM;
 	if (!session->interrupted)
 		return 0;
-	log_error("ended before the first sample: nothing was recorded");
-	return -EINTR;
+	return log_fail(-EINTR, "ended before the first sample: nothing was recorded");
 }
 
 static int open_engine(struct session *session, enum session_engine engine, struct buf *why)
@@ -102,8 +101,7 @@ static int choose_engine(struct session *session)
 	}
 	if (options->engine == ENGINE_AUTO && !options->host && options->agent != AGENT_NEVER && !options->needs_bpf)
 		return open_instead(session, session->engine_why.data);
-	log_error("%s", session->engine_why.data);
-	return err;
+	return log_fail(err, "%s", session->engine_why.data);
 }
 
 static void name_kernel(struct session *session)
@@ -118,18 +116,6 @@ static void name_kernel(struct session *session)
 
 static int prepare_engine(struct session *session)
 {
-	const struct budget_deps deps = {
-		.engine = &session->engine,
-		.profile = &session->profile,
-		.pending = &session->pending,
-		.symbols = session->symbols,
-		.unwinding = &session->unwinding,
-		.agents = &session->jvms.agents,
-		.processes = &session->processes,
-		.writer_bytes = &session->windows.writer_bytes,
-		.release_dead = session_release_dead,
-		.context = session,
-	};
 	int err = choose_engine(session);
 
 	if (err < 0)
@@ -138,7 +124,7 @@ static int prepare_engine(struct session *session)
 		name_kernel(session);
 	unwinding_init(&session->unwinding, session->engine.tables);
 	intake_begin(session);
-	return budget_start(&session->budget, &deps);
+	return budget_start(&session->budget, &session->jvms, &session->windows.writer_bytes);
 }
 
 static int start_ticks(struct session *session)
@@ -203,16 +189,16 @@ static int check_no_java(const struct session *session)
 			 session->options->all_user ? "" : "kernel and ");
 		return 0;
 	}
-	log_error("%s is not java: the %s engine samples only JVMs, from an agent that only a java command is given; "
-		  "start java itself, or use --engine bpf, which profiles every process: see `duet check`",
-		  name, session->engine.row->name);
-	return -ENOTSUP;
+	return log_fail(
+		-ENOTSUP,
+		"%s is not java: the %s engine samples only JVMs, from an agent that only a java command is given; "
+		"start java itself, or use --engine bpf, which profiles every process: see `duet check`",
+		name, session->engine.row->name);
 }
 
 static int explain_unstarted(const struct session *session, int err)
 {
-	log_error("%s cannot be started: %s", session->options->command[0], strerror(-err));
-	return err;
+	return log_fail(err, "%s cannot be started: %s", session->options->command[0], strerror(-err));
 }
 
 static int launch_command(struct session *session)
@@ -248,10 +234,8 @@ static int launch_command(struct session *session)
 	if (err < 0)
 		return err;
 	err = launch_run(launch);
-	if (err < 0) {
-		log_error("%s cannot be run: %s", session->options->command[0], strerror(-err));
-		return err;
-	}
+	if (err < 0)
+		return log_fail(err, "%s cannot be run: %s", session->options->command[0], strerror(-err));
 	if (cause)
 		return jvms_attach(&session->jvms, process_get(&session->processes, launch->pid, 0), ATTACH_LOADED,
 				   cause, &launch->control);
@@ -291,18 +275,6 @@ static void choose(void *context, pid_t pid)
 	(void)vec_push(&chosen->list, (struct chosen_process){process, bytes}); /* without memory, it is met later */
 }
 
-static void choose_all(struct chosen *chosen)
-{
-	size_t count = 0;
-	pid_t *pids;
-
-	if (process_list(&pids, &count) < 0)
-		return;
-	for (size_t i = 0; i < count; i++)
-		choose(chosen, pids[i]);
-	free(pids);
-}
-
 static int compare_bytes(const void *a, const void *b)
 {
 	const struct chosen_process *x = a, *y = b;
@@ -329,7 +301,7 @@ static void publish_host(struct session *session, const struct busy *busy)
 	struct chosen chosen = {.session = session};
 
 	if (session->selection.comm || session->selection.cgroup_id)
-		choose_all(&chosen);
+		(void)process_each(choose, &chosen);
 	else
 		busy_each(busy, choose, &chosen);
 	if (chosen.list.len)

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "subject/census.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/io.h"
 #include "proc/helper.h"
+#include "proc/process.h"
 #include "proc/stat.h"
 
 #define MS_PER_TICK (NS_PER_TICK / NS_PER_MS)
@@ -175,18 +171,17 @@ static void begin_look(struct census *census, uint64_t now_ns)
 
 void census_step(struct census *census, uint64_t now_ns)
 {
-	const struct dirent *entry = NULL;
 	uint64_t end_ns = now_ns + SLICE_NS, at_ns = now_ns, cpu_ns = clock_cpu_ns();
+	pid_t pid = 0;
 
 	if (!census->profile || now_ns < census->next_ns ||
 	    (census->profile->until_ns && now_ns >= census->profile->until_ns))
 		return;
 	if (!census->folder)
 		begin_look(census, now_ns);
-	for (; census->folder && at_ns < end_ns && (entry = readdir(census->folder)); at_ns = clock_monotonic_ns())
-		if (isdigit((unsigned char)entry->d_name[0]))
-			look_at(census, atoi(entry->d_name));
-	if (census->folder && !entry)
+	for (; census->folder && at_ns < end_ns && (pid = process_next(census->folder)); at_ns = clock_monotonic_ns())
+		look_at(census, pid);
+	if (census->folder && !pid)
 		end_look(census);
 	else if (census->folder)
 		census->next_ns = at_ns + REST_TIMES * (clock_cpu_ns() - cpu_ns);
@@ -201,14 +196,6 @@ int census_wait_ms(const struct census *census, uint64_t now_ns, int wait_ms)
 
 /* ---- begin and end ---- */
 
-static uint64_t boot_ms(void)
-{
-	struct timespec up;
-
-	clock_gettime(CLOCK_BOOTTIME, &up);
-	return clock_realtime_ns() / NS_PER_MS - (uint64_t)up.tv_sec * 1000 - (uint64_t)up.tv_nsec / NS_PER_MS;
-}
-
 void census_open(struct census *census, struct profile *profile, uint64_t interval_ns)
 {
 	uint64_t first_ns = interval_ns / 2 < FIRST_NS ? interval_ns / 2 : FIRST_NS;
@@ -218,7 +205,7 @@ void census_open(struct census *census, struct profile *profile, uint64_t interv
 		return;
 	census->next_ns = clock_monotonic_ns() + first_ns;
 	census->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	census->boot_ms = boot_ms();
+	census->boot_ms = (clock_realtime_ns() - clock_boottime_ns()) / NS_PER_MS;
 	profile->host.usages_ns = interval_ns;
 }
 

@@ -242,11 +242,9 @@ static void describe_load(struct host *host, struct profile_host *about, struct 
 
 void host_open(struct host *host)
 {
-	struct timespec boot;
 	BUF(text);
 
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	host->spawned_boot_ns = (uint64_t)boot.tv_sec * NS_PER_SEC + (uint64_t)boot.tv_nsec;
+	host->spawned_boot_ns = clock_boottime_ns();
 	host->spawned_realtime_ns = clock_realtime_ns();
 	read_ticks(&text, &host->busy_ticks, &host->all_ticks);
 }

@@ -63,22 +63,19 @@ static int by_pid(const void *a, const void *b)
 
 int running_find(struct running *ret, const char *name)
 {
-	pid_t *pids;
-	size_t count;
-	int err;
+	DIR *folder = opendir("/proc");
+	int err = folder ? 0 : -errno;
+	pid_t pid;
 
 	*ret = (struct running){0};
 	helper_start();
-	process_table_init(&ret->processes);
-	err = process_list(&pids, &count);
-	if (err < 0)
-		return err;
-	for (size_t i = 0; !err && i < count; i++) {
-		const struct process *process = process_get(&ret->processes, pids[i], 0);
+	while (!err && (pid = process_next(folder))) {
+		const struct process *process = process_get(&ret->processes, pid, 0);
 
 		err = process ? add_if_called(ret, process, name) : 0;
 	}
-	free(pids);
+	if (folder)
+		closedir(folder);
 	if (ret->jvms.len)
 		qsort(ret->jvms.items, ret->jvms.len, sizeof(*ret->jvms.items), by_pid);
 	return err;

@@ -127,7 +127,7 @@ static int add_file(int dir, const char *name, struct window_list *list)
 	make_key(&file);
 	file.end_ns = end_of(file.key);
 	file.bytes = (uint64_t)st.st_blocks * 512; /* the space that removing it frees */
-	file.changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	file.changed_ns = clock_ns_of(&st.st_mtim);
 	file.is_ahead = file.changed_ns > clock_realtime_ns() + AHEAD_NS;
 	return vec_push(list, file);
 }
@@ -519,7 +519,7 @@ static void remove_unfinished(const struct window_files *files)
 
 	while (dir && (entry = readdir(dir)))
 		if (is_unfinished(entry->d_name) && !fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
-		    S_ISREG(st.st_mode) && (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + UNFINISHED_NS < now_ns)
+		    S_ISREG(st.st_mode) && clock_ns_of(&st.st_mtim) + UNFINISHED_NS < now_ns)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	if (dir)
 		closedir(dir);
@@ -568,7 +568,6 @@ static int try_folder(const struct window_files *files)
 /* A child tries the folder: whoever serves its file system may hold it up for ever. */
 int window_files_open(const struct window_files *files)
 {
-	const struct timespec step = {.tv_nsec = NS_PER_MS};
 	uint64_t until_ns = clock_monotonic_ns() + OPEN_NS;
 	pid_t child = fork(), ended;
 	int status;
@@ -578,7 +577,7 @@ int window_files_open(const struct window_files *files)
 	if (child < 0)
 		return -errno;
 	while (!(ended = waitpid(child, &status, WNOHANG)) && clock_monotonic_ns() < until_ns)
-		nanosleep(&step, NULL);
+		clock_sleep(NS_PER_MS);
 	if (ended == child)
 		return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 	kill(child, SIGKILL); /* it may not end */

@@ -140,10 +140,8 @@ static void reap_writer(struct windows *windows)
 
 static void await_writer(struct windows *windows)
 {
-	struct timespec moment = {.tv_nsec = 10 * NS_PER_MS};
-
 	for (reap_writer(windows); windows->writer && !windows->is_killed; reap_writer(windows))
-		nanosleep(&moment, NULL);
+		clock_sleep(10 * NS_PER_MS);
 }
 
 /* ---- from one window to the next ---- */
