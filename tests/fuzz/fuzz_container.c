@@ -2,7 +2,6 @@
 /* What names a container: paths of cgroups, lines of /proc/PID/cgroup, the runtimes' JSON. First a path. */
 #include "fuzz.h"
 #include "proc/cgroup.h"
-#include "proc/container.h"
 #include "proc/containers.h"
 
 static void check_ref(const char *path, const struct container_ref *ref)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
+#include "base/intern.h"
 #include "base/vec.h"
 
 static void test_empty_is_a_string(void **state)

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "jvms/claims.h"
+#include "jvms/jvms.h"
 
 #define INTERVAL 10000
 

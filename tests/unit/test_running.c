@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "subject/running.h"
+#include "subject/program.h"
 
 static void names_of_programs(void **state)
 {

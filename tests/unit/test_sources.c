@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "jvms/sources.h"
+#include "jvms/jvms.h"
 
 static void test_is_old(void **state)
 {

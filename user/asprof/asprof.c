@@ -28,7 +28,7 @@
 #include "recorder/recorder.h"
 #include "recorder/recorder_socket.h"
 #include "recorder/report_file.h"
-#include "subject/running.h"
+#include "subject/program.h"
 
 #define COPY_BYTES 16384
 

@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "proc/machine.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "proc/stat.h"

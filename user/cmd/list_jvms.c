@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "subject/owners.h"
 #include "subject/program.h"
-#include "subject/running.h"
 
 #define LOOK_US 200000
 

@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "jvms/launch.h"
 #include "event/options.h"
-#include "subject/running.h"
+#include "jvms/launch.h"
+#include "subject/program.h"
 
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
 #define SHOWN_MAX 400 /* bytes of a command line in a message */

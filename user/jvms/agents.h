@@ -8,7 +8,6 @@
 
 #include "attach/attach.h"
 #include "base/map.h"
-#include "base/vec.h"
 #include "collect/records/agent_ring.h"
 #include "collect/records/parts.h"
 #include "collect/tables/unwinding.h"

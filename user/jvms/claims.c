@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvms/claims.h"
+#include "jvms/jvms.h"
 
 #include <stdio.h>
 #include <string.h>

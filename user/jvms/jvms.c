@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,8 +10,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "event/event.h"
-#include "jvms/readers.h"
-#include "jvms/sources.h"
 #include "profile/profile.h"
 #include "subject/owners.h"
 

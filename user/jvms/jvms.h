@@ -7,9 +7,11 @@
 #include <stdint.h>
 
 #include "collect/engines.h"
+#include "duet_record.h"
 #include "jvms/agents.h"
 #include "proc/process.h"
 
+struct event;
 struct pending;
 struct owners;
 struct profile;
@@ -142,3 +144,68 @@ bool jvms_agents_are_optional(const struct jvms *jvms);
 bool jvms_have_rest(const struct jvms *jvms);
 /* --host: notices all JVMs that the selection has. Returns 0 or -errno. */
 int jvms_attach_host(struct jvms *jvms, const struct selection *selection);
+
+/* readers.c: the processes that read JVMs from outside, and what is done when one, or an agent, has failed. */
+/* Reads the JVM from outside from now on. Returns NULL, or why it cannot be read (static text). */
+const char *readers_start(struct jvms *jvms, struct process *process);
+/*
+ * Call when a reader has ended or could not begin. If its JVM still runs, sets when to call readers_replace(), and
+ * reports it. The pause grows with each try, and the number of tries is limited.
+ */
+void readers_replace_later(const struct jvms *jvms, struct agent *reader);
+/* Starts another reader to replace this one. Returns false if the JVM needs an agent instead. */
+bool readers_replace(struct jvms *jvms, struct agent *reader);
+/* Returns why the JVM cannot be read, a part of a sentence; valid while the reader is. */
+const char *readers_why_unread(const struct agent *reader);
+/* Warns that the threads of this JVM have the kernel's names, if they do. */
+void readers_report_unnamed(struct jvms *jvms, const struct agent *agent);
+/* Call when an agent or a reader has failed: plans what is done instead, and reports it. */
+void readers_note_failure(struct jvms *jvms, struct agent *agent);
+
+/*
+ * sources.c: who makes the samples of a JVM's events: BPF's ticks, BPF's probes, or its agent. Probes in HotSpot sample the
+ * allocations of JVMs that cannot do so themselves, and with --tlab of all.
+ */
+/* Returns true if a JVM with this path of libjvm.so is older than JDK 9, and so does not sample its allocations. */
+bool sources_is_old(const char *libjvm);
+/* Returns true if BPF samples what the process allocates, not the agent. The process may be NULL. */
+bool sources_has_probes(const struct jvms *jvms, const struct process *process);
+/* Returns true if that is so for some JVM of the recording, or may be for one that is not known yet. */
+bool sources_may_have_probes(const struct jvms *jvms);
+/* Returns true if the agent makes the samples of the event. */
+bool sources_is_agent(const struct jvms *jvms, const struct process *process, const struct event *event);
+/* Returns true if that is so for an event that needs no ticks. */
+bool sources_needs_agent(const struct jvms *jvms, const struct process *process);
+/* Returns true if BPF or the agent's ticks walk stacks of this JVM. */
+bool sources_needs_layout(const struct jvms *jvms, const struct process *process);
+/*
+ * Call when a JVM is read from outside or has an agent. Sets the probes if BPF samples what it allocates. Says at most
+ * once for each run of an agent or reader why it cannot.
+ */
+void sources_probe(const struct jvms *jvms, struct process *process);
+/* Reports the events for which this JVM gives no samples. */
+void sources_report_refused(const struct jvms *jvms, const struct agent *agent);
+/* Shows BPF which threads of the process wait for locks, if that was asked for. Called when the agent runs. */
+void sources_watch_locks(struct jvms *jvms, const struct agent *agent);
+
+/* claims.c: what an agent claims, checked for plausibility before it is used: a hostile JVM may send anything. */
+/* Room for a sample of an agent: record_check() limits its size. */
+union claimed_sample {
+	struct duet_sample sample;
+	unsigned char room[sizeof(struct duet_sample) + DUET_MAX_STACK * sizeof(uint64_t) +
+			   DUET_MAX_USER_STACK * (sizeof(uint64_t) + sizeof(uint32_t)) + DUET_MAX_ATTRIBUTE_BYTES];
+};
+
+/*
+ * Returns true for records that START asked for: stacks are no deeper than java_depth, kernel frames come only from
+ * engine perf, and frame parts only from agents that make samples with all frames. Otherwise counts the record and
+ * returns false.
+ */
+bool claims_check(const struct agent *agent, uint16_t type, const void *payload);
+/*
+ * Takes a sample of a timer engine or of a tap. Its content is the agent's claim; the loader decides which process it
+ * belongs to. Then it is handled like a sample from BPF. Returns the sample with all its frames, valid until `claimed`
+ * ends or the next call. If there cannot have been such a sample, counts it and returns NULL.
+ */
+const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *agent, const struct duet_sample *record,
+				      union claimed_sample *claimed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvms/readers.h"
+#include "jvms/jvms.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "jvms/sources.h"
 #include "profile/profile.h"
 #include "reader/reader.h"
 

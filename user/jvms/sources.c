@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvms/sources.h"
+#include "jvms/jvms.h"
 
 #include <string.h>
 
 #include "base/log.h"
 #include "event/event.h"
-#include "jvms/jvms.h"
 
 /* The folders are lib/amd64/server before JDK 9, then lib/server. */
 bool sources_is_old(const char *libjvm)

@@ -3,11 +3,10 @@
 #include "jvms/jvms.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "proc/selection.h"
+#include "proc/containers.h"
 
 #define JUST_READ_NS NS_PER_MS /* age of the mappings of a process that process_get() has just met */
 #define LISTED_MAX 8 /* most processes without an agent that are listed by pid and name */

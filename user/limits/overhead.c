@@ -2,7 +2,6 @@
 #include "limits/overhead.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 

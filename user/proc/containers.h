@@ -2,12 +2,14 @@
 /* The cgroups that samples came from, each looked up once: path, container, names. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "proc/cgroup.h"
-#include "proc/container.h"
+#include "proc/process.h"
 
 /*
  * Reads the names of a container from the state files of root's runtimes. Users chose those names, so any byte may be
@@ -82,3 +84,21 @@ void containers_each(struct containers *containers, void (*visit)(void *context,
 
 /* Appends "namespace/pod/name", "name", the short id, or a plain cgroup's path. Not made safe to print. */
 void container_label(const struct container *container, struct buf *out);
+
+/* Which processes of the host are profiled: those of a cgroup or container, and those of a name. */
+struct selection {
+	const char *comm; /* not owned; NULL for any */
+	uint64_t cgroup_id; /* 0 for any */
+	struct buf cgroup; /* path of that cgroup */
+	size_t found; /* processes that it had when selection_count() looked */
+};
+
+void selection_open(struct selection *selection, const char *comm);
+void selection_release(struct selection *selection);
+/* Finds the cgroup by path, or container id or name; NULL: any. Returns 0, or -errno with a sentence in `why`. */
+int selection_find(struct selection *selection, struct containers *containers, const char *cgroup,
+		   const char *container, struct buf *why);
+/* Makes the choice that BPF makes for each sample. Returns false for a process that cannot be read. */
+bool selection_has(const struct selection *selection, const struct process *process);
+/* Counts those of the table that it has. If there are none, appends that as a sentence, with a name that is near. */
+void selection_count(struct selection *selection, const struct process_table *processes, struct buf *none);

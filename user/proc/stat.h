@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/PID/stat and /proc/PID/task/TID/stat, and which processes run by that. */
+/* /proc/PID: its stat and those of its threads, which processes run by that, and what kind of program one is. */
 #pragma once
 
+#include <elf.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -49,7 +50,6 @@ int proc_stat_read_again(struct proc_stat *ret, int fd); /* the same, of an open
 int proc_stat_of(struct proc_stat *ret, pid_t pid); /* the same, of a process with all its threads */
 
 /* Which of the machine's processes run: those whose CPU time grows from one look to the next. */
-
 struct busy { /* all zero: nothing noted */
 	struct map ticks; /* pid -> 1 + CPU time of the process, in the kernel's ticks */
 };
@@ -59,3 +59,16 @@ void busy_note(struct busy *busy);
 /* Calls `visit` for the noted processes that have run since, or run now. */
 void busy_each(const struct busy *busy, void (*visit)(void *context, pid_t pid), void *context);
 void busy_release(struct busy *busy);
+
+/* Whether a program is of the kind that duet itself is: its rows, its reader and its agent fit no other. */
+#if defined(__x86_64__)
+#define MACHINE_ELF EM_X86_64
+#elif defined(__aarch64__)
+#define MACHINE_ELF EM_AARCH64
+#endif
+
+/*
+ * Returns what the process runs if that is another kind of program, such as "it is a 32-bit program". NULL if it is
+ * not, or not known. Static text. May block where its file system does, so call it in a process that may.
+ */
+const char *machine_foreign(pid_t pid);

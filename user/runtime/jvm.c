@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
+#include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "runtime/class_name.h"

@@ -2,7 +2,6 @@
 /* State of a running session, and the functions that the files of session/ share. */
 #pragma once
 
-#include "base/io.h"
 #include "collect/engines.h"
 #include "collect/kernel/kernel_names.h"
 #include "collect/records/early.h"
@@ -15,8 +14,8 @@
 #include "jvms/launch.h"
 #include "limits/budget.h"
 #include "limits/overhead.h"
+#include "proc/containers.h"
 #include "proc/process.h"
-#include "proc/selection.h"
 #include "profile/profile.h"
 #include "session/session.h"
 #include "status/notify.h"
@@ -111,7 +110,7 @@ struct process *intake_meet(struct session *session, const struct duet_sample *s
 /* Takes a sample from BPF. It waits for its other half and for its names, and then gets into the profile. */
 void intake_on_sample(struct session *session, const struct duet_sample *record);
 
-/* sleep_edges.c. Without an engine that shows threads that sleep, these do nothing. */
+/* Without an engine that shows threads that sleep (collect/sleepers/sleepers.h), these three do nothing. */
 /* Call often: prepares processes whose threads sleep, and takes samples of those threads at the end of each window. */
 void sleep_edges_step(struct session *session, uint64_t now_ns);
 void sleep_edges_end(struct session *session); /* call just before the ticks end: finds the threads that sleep then */

@@ -4,11 +4,10 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "jvms/sources.h"
+#include "jvms/jvms.h"
 #include "proc/stat.h"
 #include "session/internal.h"
 #include "sym/kallsyms.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "subject/vitals.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
