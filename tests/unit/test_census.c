@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What processes use: a child with known work, and a name that looks like the rest of its line in /proc. */
-#include "subject/census.h"
+#include "subject/host.h"
 
 #include <setjmp.h>
 #include <signal.h>

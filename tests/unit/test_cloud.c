@@ -37,11 +37,10 @@ static void expect(const char *provider, const char *region, const char *zone, c
 	struct cloud cloud;
 
 	cloud_read(&cloud, root);
-	assert_string_equal(cloud.provider.data, provider);
-	assert_string_equal(cloud.region.data, region);
-	assert_string_equal(cloud.zone.data, zone);
-	assert_string_equal(cloud.type.data, type);
-	cloud_release(&cloud);
+	assert_string_equal(cloud.provider, provider);
+	assert_string_equal(cloud.region, region);
+	assert_string_equal(cloud.zone, zone);
+	assert_string_equal(cloud.type, type);
 }
 
 #define DMI "/sys/class/dmi/id/"

@@ -248,7 +248,7 @@ static void test_help(void **state)
 
 	(void)state;
 	buf_init(&help);
-	opt_help(rows, &help);
+	opt_help(rows, false, &help);
 	assert_non_null(strstr(help.data, "  -t, --threads               per thread\n"));
 	assert_non_null(strstr(help.data, "  -f, --file FILE             output\n"));
 	assert_non_null(strstr(help.data, "  -d SECONDS                  duration\n"));
@@ -266,7 +266,7 @@ static void test_help_in_columns(void **state)
 
 	(void)state;
 	buf_init(&help);
-	opt_help(some, &help);
+	opt_help(some, false, &help);
 	assert_string_equal(help.data, "      --one A[,…]             first\n");
 	buf_release(&help);
 }

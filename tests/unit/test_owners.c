@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "subject/owners.h"
+#include "subject/program.h"
 
 static void an_old_membership_is_read_once(void **state)
 {

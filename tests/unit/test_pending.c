@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "join/pending.h"
-#include "subject/owners.h"
+#include "subject/program.h"
 
 #define PC 0x7000100ull
 #define METHOD 1
@@ -331,7 +331,7 @@ static struct ending *ending_new(struct fixture *f)
 	return ending;
 }
 
-/* As jvms/release.c does: what has no references is freed, with a pattern in place of its bytes. */
+/* As jvms/readers.c does: what has no references is freed, with a pattern in place of its bytes. */
 static bool ending_free(struct ending *ending)
 {
 	if (ending->origin.references || ending->process.references)

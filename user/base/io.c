@@ -87,6 +87,13 @@ int io_read_again(int fd, size_t max, struct buf *buf)
 	return lseek(fd, 0, SEEK_SET) < 0 ? -errno : read_all(fd, max, buf);
 }
 
+uint64_t io_number_of(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
 int io_write_all(int fd, const void *bytes, size_t len)
 {
 	const char *at = bytes;

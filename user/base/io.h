@@ -35,6 +35,8 @@ int io_open_again(int fd, int flags);
 /* Appends at most `max` bytes of the file. Returns 0 or -errno: -EFBIG if it is longer. dirfd may be AT_FDCWD. */
 int io_read_file(int dirfd, const char *path, size_t max, struct buf *buf);
 int io_read_again(int fd, size_t max, struct buf *buf); /* the same, from the beginning of an open file */
+/* Returns the number behind "\nkey:" in what was read of a file of /proc, or 0. */
+uint64_t io_number_of(const char *text, const char *key);
 int io_write_all(int fd, const void *bytes, size_t len); /* returns 0 or -errno */
 /* Opens a new file without a name, below $TMPDIR or /var/tmp. Returns its descriptor or -errno. */
 int io_open_unlinked(void);

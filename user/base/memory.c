@@ -87,21 +87,14 @@ size_t memory_data(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static size_t status_bytes(const char *status, const char *key)
-{
-	const char *found = strstr(status, key);
-
-	return found ? (size_t)strtoull(found + strlen(key), NULL, 10) << 10 : 0;
-}
-
 void memory_resident(struct memory_resident *ret)
 {
 	BUF(text);
 
 	*ret = (struct memory_resident){0};
 	if (!io_read_file(AT_FDCWD, "/proc/self/status", STATUS_BYTES, &text)) {
-		ret->own = IS_SANITIZED ? memory_data() : status_bytes(text.data, "\nRssAnon:");
-		ret->files = status_bytes(text.data, "\nRssFile:");
+		ret->own = IS_SANITIZED ? memory_data() : io_number_of(text.data, "\nRssAnon:") << 10;
+		ret->files = io_number_of(text.data, "\nRssFile:") << 10;
 	}
 }
 

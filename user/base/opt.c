@@ -232,20 +232,7 @@ static void help_row(const struct opt *row, bool has_choices, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-void opt_help(const struct opt *rows, struct buf *out)
-{
-	struct row_cursor at = {rows, NULL};
-	const struct opt *row;
-
-	while ((row = next_row(&at))) {
-		if (row->letter || row->word)
-			help_row(row, true, out);
-		else
-			buf_printf(out, "%s%s:\n", row == rows ? "" : "\n", row->help);
-	}
-}
-
-size_t opt_short_help(const struct opt *rows, struct buf *out)
+size_t opt_help(const struct opt *rows, bool is_short, struct buf *out)
 {
 	struct row_cursor at = {rows, NULL};
 	const struct opt *row, *heading = NULL;
@@ -257,12 +244,12 @@ size_t opt_short_help(const struct opt *rows, struct buf *out)
 		count += is_option;
 		if (!is_option)
 			heading = row;
-		if (!is_option || !row->is_short)
+		if (!is_option || (is_short && !row->is_short))
 			continue;
 		if (heading)
-			buf_printf(out, "\n%s:\n", heading->help);
+			buf_printf(out, "%s%s:\n", is_short || heading != rows ? "\n" : "", heading->help);
 		heading = NULL;
-		help_row(row, false, out);
+		help_row(row, !is_short, out);
 	}
 	return count;
 }

@@ -54,10 +54,11 @@ const struct opt *opt_by_word(const struct opt *rows, const char *word); /* retu
 /* Finds a row by "-x" or "--word". Returns NULL when there is none. */
 const struct opt *opt_by_spelling(const struct opt *rows, const char *spelling);
 bool opt_is_repeated(const struct opt *row); /* true if each use adds a value */
-/* Appends two columns, option and help, one row per option. */
-void opt_help(const struct opt *rows, struct buf *out);
-/* The same for the rows that are short, without their choices. Returns the number of all options. */
-size_t opt_short_help(const struct opt *rows, struct buf *out);
+/*
+ * Appends two columns, option and help, one row per option; `is_short`: for the rows that are short, without their
+ * choices. Returns the number of all options.
+ */
+size_t opt_help(const struct opt *rows, bool is_short, struct buf *out);
 /* Appends one line per spelling, for completion: "-x\thelp" or "--word\thelp". */
 void opt_spellings(const struct opt *rows, struct buf *out);
 

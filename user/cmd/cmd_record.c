@@ -25,7 +25,7 @@
 #include "limits/budget.h"
 #include "limits/overhead.h"
 #include "session/session.h"
-#include "subject/census.h"
+#include "subject/host.h"
 
 #define DEFAULT_DURATION_NS (60 * NS_PER_SEC) /* async-profiler's default */
 #define DEFAULT_WINDOW_NS (60 * NS_PER_SEC) /* gProfiler's default */

@@ -41,10 +41,10 @@ static int print_help(const struct command *command, enum command_help wanted)
 	buf_printf(&text, "usage: %s", command->usage);
 	usage = text.len;
 	buf_add_char(&text, '\n');
-	opt_help(command->rows, &text);
+	(void)opt_help(command->rows, false, &text);
 	if (wanted == COMMAND_HELP_SHORT && lines_of(&text) > SCREEN_LINES) {
 		buf_cut(&text, usage);
-		options = opt_short_help(command->rows, &text);
+		options = opt_help(command->rows, true, &text);
 		if (command->examples)
 			buf_printf(&text, "\nExamples:\n%s", command->examples);
 		buf_printf(&text, "\nduet %s --help=all lists all %zu options; duet(1) explains them.\n",

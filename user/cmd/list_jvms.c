@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "subject/owners.h"
 #include "subject/program.h"
 
 #define LOOK_US 200000
@@ -170,12 +169,13 @@ static void print_jvms(const struct running *running, struct owners *owners)
 
 /* ---- containers ---- */
 
-static void print_container(void *context, const struct container *container)
+static void print_container(void *context, uint64_t cgroup_id, const struct container *container)
 {
 	bool *has_some = context;
 	BUF(label);
 	BUF(line);
 
+	(void)cgroup_id;
 	if (!*has_some)
 		puts("Containers (--container NAME):");
 	*has_some = true;
@@ -222,10 +222,11 @@ void list_jvm_choices(struct buf *out)
 	running_release(&running);
 }
 
-static void add_choice(void *context, const struct container *container)
+static void add_choice(void *context, uint64_t cgroup_id, const struct container *container)
 {
 	struct buf *out = context;
 
+	(void)cgroup_id;
 	text_add_line(out, container->names.name[0] ? container->names.name : container->ref.id);
 	buf_add_char(out, '\n');
 }

@@ -13,7 +13,7 @@
 #include "join/attributes.h"
 #include "join/wakers.h"
 #include "runtime/jvm.h"
-#include "subject/owners.h"
+#include "subject/program.h"
 
 #define COMM_AGE_NS (NS_PER_SEC / 10) /* a thread may rename itself */
 

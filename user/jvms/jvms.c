@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "event/event.h"
 #include "profile/profile.h"
-#include "subject/owners.h"
+#include "subject/program.h"
 
 #define SAMPLE_LANE_MIN (1u << 20)
 #define SAMPLE_LANE_MAX (64u << 20)
@@ -336,6 +336,8 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 {
 	bool has_ticks = sources_needs_layout(jvms, process);
 	const struct engine *engine = jvms->of.engine->row;
+	struct attach_control own;
+	int err = control ? 0 : attach_control_new(&own, process->pid);
 	bool takes_ticks = has_ticks && (engine->standalone || !jvms->options->loaded_agent || is_jvm(process));
 	struct agent_start start = {
 		.engine = takes_ticks ? engine->agent : DUET_ENGINE_NONE,
@@ -346,18 +348,13 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
 
+	if (err)
+		return err;
 	list_agent_events(jvms, process, &start);
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return refuse(process, JVMS_NO_ROOM);
-	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, cause, control));
-}
-
-static int attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause)
-{
-	struct attach_control control;
-	int err = attach_control_new(&control, process->pid);
-
-	return err ? err : jvms_attach(jvms, process, kind, cause, &control);
+	return add_agent(jvms, process, agent_new(process, &jvms->of.profile->strings, &start, kind, cause,
+						  control ? control : &own));
 }
 
 static bool is_left_alone(struct jvms *jvms, struct process *process)
@@ -405,7 +402,7 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 	if (!cause && jvms->options->agent == AGENT_NEEDED)
 		cause = unread;
 	if (cause && !is_left_alone(jvms, process))
-		attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING, cause);
+		jvms_attach(jvms, process, jvms->is_ticking ? ATTACH_STARTING : ATTACH_RUNNING, cause, NULL);
 	else if (unread)
 		refuse(process, unread);
 }
@@ -418,7 +415,7 @@ static void attach_instead(struct jvms *jvms, struct agent *agent, const char *c
 {
 	if (jvm_process(agent->origin.process)->agent == agent && !agent->origin.process->exited &&
 	    !is_left_alone(jvms, agent->origin.process))
-		attach(jvms, agent->origin.process, ATTACH_RUNNING, cause);
+		jvms_attach(jvms, agent->origin.process, ATTACH_RUNNING, cause, NULL);
 }
 
 void jvms_note_walk(struct jvms *jvms, struct agent *agent, const struct duet_sample *sample)

@@ -79,7 +79,10 @@ static inline struct jvm_process *jvm_process(struct process *process)
 void jvms_open(struct jvms *jvms, const struct options *options, const struct jvms_deps *of);
 void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that are under way */
 
-/* Tries again a few times if a failure's cause may pass. `cause` is for the report. Returns 0 or -errno. */
+/*
+ * Tries again a few times if a failure's cause may pass. `cause` is for the report. `control` is that of an agent which
+ * the JVM loads itself, or NULL. Returns 0 or -errno.
+ */
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control);
 /* Returns why a JVM gets an agent as soon as it is known, part of a sentence; NULL if it gets none. Static text. */
@@ -126,7 +129,7 @@ void jvms_flush_unwalked(const struct jvms *jvms);
 /* Returns the unwind tables by which the process's stacks are walked. */
 struct unwinding *jvms_unwinding(struct jvms *jvms, struct process *process);
 
-/* release.c. Frees what belongs to processes that have ended, unless a sample still needs it. */
+/* readers.c: frees what belongs to processes that have ended, unless a sample still needs it. */
 void jvms_release_dead(struct jvms *jvms);
 void jvms_free_useless(struct jvms *jvms); /* frees failed agents that will not be retried */
 
@@ -188,7 +191,7 @@ void sources_report_refused(const struct jvms *jvms, const struct agent *agent);
 /* Shows BPF which threads of the process wait for locks, if that was asked for. Called when the agent runs. */
 void sources_watch_locks(struct jvms *jvms, const struct agent *agent);
 
-/* claims.c: what an agent claims, checked for plausibility before it is used: a hostile JVM may send anything. */
+/* sources.c: what an agent claims, checked for plausibility before it is used: a hostile JVM may send anything. */
 /* Room for a sample of an agent: record_check() limits its size. */
 union claimed_sample {
 	struct duet_sample sample;

@@ -7,8 +7,11 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "join/pending.h"
 #include "profile/profile.h"
 #include "reader/reader.h"
+#include "subject/program.h"
+#include "sym/symbols.h"
 
 /* a reader takes no samples and waits when its lane is full; most run only until the agent is in */
 #define SAMPLE_LANE_BYTES (256u << 10)
@@ -64,13 +67,12 @@ const char *readers_start(struct jvms *jvms, struct process *process)
 	return NULL;
 }
 
-static uint64_t pause_ns(uint32_t tries)
+/* Returns `first`, grown so many times. */
+static uint64_t grown(uint64_t first, uint64_t growth, uint32_t times)
 {
-	uint64_t pause_ns = FIRST_PAUSE_NS;
-
-	while (tries--)
-		pause_ns *= PAUSE_GROWTH;
-	return pause_ns;
+	while (times--)
+		first *= growth;
+	return first;
 }
 
 static void give_up(const struct jvms *jvms, struct agent *reader)
@@ -96,7 +98,7 @@ void readers_replace_later(const struct jvms *jvms, struct agent *reader)
 		process->readers_lost = 0;
 	if (process->readers_lost >= TRIES)
 		return give_up(jvms, reader);
-	reader->retry_ns = now_ns + pause_ns(process->readers_lost);
+	reader->retry_ns = now_ns + grown(FIRST_PAUSE_NS, PAUSE_GROWTH, process->readers_lost);
 	log_print(process->readers_lost++ ? LOG_DEBUG : LOG_WARN,
 		  "JVM %d: the process that reads it has ended: native frames only, trying again in %.1f s",
 		  reader->origin.process->pid, (double)(reader->retry_ns - now_ns) / NS_PER_SEC);
@@ -144,8 +146,6 @@ void readers_report_unnamed(struct jvms *jvms, const struct agent *agent)
 		 agent->origin.process->pid);
 }
 
-/* ---- failures ---- */
-
 #define FIRST_RETRY_S 2
 #define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */
 #define RETRIES 3
@@ -189,12 +189,8 @@ static void add_left(const struct jvms *jvms, const struct agent *agent, struct 
 
 static uint64_t plan_retry(struct agent *agent)
 {
-	struct jvm_process *process = jvm_process(agent->origin.process);
-	uint64_t delay_s = FIRST_RETRY_S;
+	uint64_t delay_s = grown(FIRST_RETRY_S, RETRY_GROWTH, jvm_process(agent->origin.process)->attach_failures++);
 
-	for (uint32_t i = 0; i < process->attach_failures; i++)
-		delay_s *= RETRY_GROWTH;
-	process->attach_failures++;
 	agent->retry_ns = clock_monotonic_ns() + delay_s * NS_PER_SEC;
 	return delay_s;
 }
@@ -231,4 +227,141 @@ void readers_note_failure(struct jvms *jvms, struct agent *agent)
 		readers_replace_later(jvms, agent);
 	else
 		on_failed_agent(jvms, agent);
+}
+
+/* Frees what belongs to ended processes, unless a sample needs it: a recording may last for months. */
+
+/* for this long after an agent has started, its names are compared with its reader's */
+#define COMPARE_NS (30 * NS_PER_SEC)
+/* After its exit record a process is sampled while it closes its files. */
+#define LAST_RECORDS_NS NS_PER_SEC
+#define SWEEP_NS (30 * NS_PER_SEC) /* interval of the search for processes that ended without an exit record */
+
+typedef bool (*agent_test)(const struct agent *agent);
+
+/* Returns true for a reader whose JVM has had an agent for a short while, see runtime/alike.h. */
+static bool is_compared(const struct agent *reader)
+{
+	const struct agent *agent = jvm_process(reader->origin.process)->agent;
+
+	return agent && agent->outside == reader && agent->state == AGENT_RUNNING &&
+	       clock_monotonic_ns() - agent->begun_ns < COMPARE_NS;
+}
+
+static bool is_over(const struct agent *agent)
+{
+	bool is_left = agent->origin.process->exited || jvm_process(agent->origin.process)->agent != agent;
+
+	return is_left && (agent->state == AGENT_GONE || agent->state == AGENT_FAILED) && !is_compared(agent) &&
+	       (!agent->retry_ns || agent->origin.process->exited);
+}
+
+/* True for a failed agent that was replaced, or had no ring when its process ended: hosts start many JVMs. */
+static bool is_useless(const struct agent *agent)
+{
+	struct process *process = agent->origin.process;
+	bool is_left = jvm_process(process)->agent != agent || (process->exited && !agent->ring);
+
+	return is_left && agent->state == AGENT_FAILED && !agent->retry_ns;
+}
+
+/* Drops the references to an agent that is over, but for those of what waits. */
+static void leave(const struct agent *agent)
+{
+	struct jvm_process *process = jvm_process(agent->origin.process);
+
+	if (process->agent == agent)
+		process->agent = agent->outside;
+	if (process->agent && process->agent->outside == agent)
+		agent_set_outside(process->agent, NULL);
+}
+
+/* Frees the agent and adds its losses to those of the recording. */
+static void free_agent(struct jvms *jvms, struct agent *agent)
+{
+	for (enum duet_agent_counter c = 0; c < DUET_AGENT_COUNTER_MAX; c++)
+		jvms->agents.gone_lost[c] += agent_lost(agent, c);
+	jvms->of.on_free(jvms->of.context, agent);
+	agent_free(agent);
+}
+
+/* Frees the agents that are over, except those that samples still refer to. */
+static size_t free_agents(struct jvms *jvms, agent_test is_done)
+{
+	size_t kept = 0, count = jvms->agents.len;
+
+	for (size_t i = 0; i < count; i++) {
+		struct agent *agent = jvms->agents.items[i];
+		bool is_free = is_done(agent);
+
+		if (is_free)
+			leave(agent);
+		if (is_free && !agent->origin.references)
+			free_agent(jvms, agent);
+		else
+			jvms->agents.items[kept++] = agent;
+	}
+	jvms->agents.len = kept;
+	return count - kept;
+}
+
+/* The resolver remembers JVMs and processes by address. */
+static void forget_freed(struct jvms *jvms, size_t freed)
+{
+	if (freed)
+		resolver_forget(&jvms->of.pending->sink.resolver);
+}
+
+void jvms_free_useless(struct jvms *jvms)
+{
+	forget_freed(jvms, free_agents(jvms, is_useless));
+}
+
+static void find_ended(struct jvms *jvms)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns - jvms->swept_ns < SWEEP_NS)
+		return;
+	jvms->swept_ns = now_ns;
+	for (size_t i = 0; i < jvms->of.processes->all.len; i++) {
+		struct process *process = jvms->of.processes->all.items[i];
+
+		if (!process->exited && !process_is_there(process)) {
+			process_exit(process);
+			unwinding_forget(jvms->of.unwinding, process);
+		}
+	}
+}
+
+static void forget_process(void *context, struct process *process)
+{
+	struct jvms *jvms = context;
+
+	symbols_forget_process(jvms->of.symbols, process);
+}
+
+/* True if samples of an ended process wait. They need its files, which cannot be opened again. */
+static bool has_waiting_dead(const struct jvms *jvms)
+{
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		if (jvms->agents.items[i]->origin.process->exited && jvms->agents.items[i]->origin.awaited)
+			return true;
+	return pending_has_dead(jvms->of.pending);
+}
+
+void jvms_release_dead(struct jvms *jvms)
+{
+	/* BPF's records of this time have been read: what an ended process may still write comes before them */
+	uint64_t read_ns = jvms->of.pending->kernel_ns;
+	size_t freed = free_agents(jvms, is_over);
+
+	find_ended(jvms);
+	if (read_ns > LAST_RECORDS_NS)
+		freed += process_table_sweep(jvms->of.processes, read_ns - LAST_RECORDS_NS, forget_process, jvms);
+	forget_freed(jvms, freed);
+	if (has_waiting_dead(jvms))
+		return;
+	symbols_trim(jvms->of.symbols);
+	containers_trim(&jvms->of.owners->containers);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "jvms/jvms.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "event/event.h"
 
@@ -121,4 +124,150 @@ void sources_report_refused(const struct jvms *jvms, const struct agent *agent)
 			log_warn("%s %d: no samples of %s: %s", agent->is_native ? "process" : "JVM",
 				 agent->origin.process->pid, spec->event->name, agent->refused_why);
 	}
+}
+
+#define MOST_BYTES_A_NS 64
+#define MOST_LASTED_NS (1ull << 56)
+#define MOST_ERR_SAMPLES 4096
+#define MOST_NATIVE_BYTES (1ull << 56)
+
+/* Returns the event of START that a sample of the agent belongs to; NULL if the agent was not asked for that event. */
+static const struct duet_agent_event *asked_event(const struct agent *agent, uint32_t index)
+{
+	for (uint32_t i = 0; i < agent->start.event_count; i++) {
+		const struct duet_agent_event *event = &agent->start.events[i];
+
+		if (event->index == index && !(agent->refused & 1u << i))
+			return event;
+	}
+	return NULL;
+}
+
+/* Returns true if the engine's signals interrupt code for the event; otherwise the JVM calls the agent. */
+static bool is_ticked(const struct duet_agent_event *event)
+{
+	return event->kind < DUET_AGENT_EVENT_ALLOC;
+}
+
+/* Returns true if any number of threads, or of calls on one thread, may be in the event at the same time. */
+static bool overlaps(const struct duet_agent_event *event)
+{
+	switch (event->kind) {
+	case DUET_AGENT_EVENT_LOCK: /* a JVM may have a million virtual threads that wait */
+	case DUET_AGENT_EVENT_WAIT:
+	case DUET_AGENT_EVENT_NATIVELOCK:
+	case DUET_AGENT_EVENT_TRACE: /* a call lasts as long as the calls that it makes, and so do spans */
+	case DUET_AGENT_EVENT_SPAN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Returns the greatest possible sum of the weights of one agent's samples of this event by now. */
+static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_event *event)
+{
+	/* half a second is added because timers may run late */
+	uint64_t ns = (clock_monotonic_ns() - jvms->begun_ns + NS_PER_SEC / 2) * jvms->of.cpus;
+
+	/* No counted event happens once a nanosecond. */
+	if (is_ticked(event))
+		return ns;
+	/* Memory may be taken without being touched, up to the size of the address space. */
+	if (event->kind == DUET_AGENT_EVENT_NATIVEMEM || event->kind == DUET_AGENT_EVENT_LEAK)
+		return MOST_NATIVE_BYTES;
+	if (overlaps(event))
+		return MOST_LASTED_NS;
+	/* A CPU clears no more memory than this in that time. Beyond that, samples have an error. */
+	return ns * MOST_BYTES_A_NS + event->interval * MOST_ERR_SAMPLES;
+}
+
+static uint64_t least_claimed(const struct duet_agent_event *event)
+{
+	return event->kind == DUET_AGENT_EVENT_NATIVEMEM && event->flags & DUET_AGENT_AS_CALLED ? 1 : event->interval;
+}
+
+/* Returns true if the sample weighs at least one interval, and all samples together no more than is possible. */
+static bool is_plausible(const struct jvms *jvms, const struct agent *agent, const struct duet_sample *sample)
+{
+	const struct duet_agent_event *event = asked_event(agent, sample->event);
+	bool is_called = sample->flags & DUET_SAMPLE_CALLED;
+	uint64_t most;
+
+	if (!event || is_called == is_ticked(event) || sample->weight < least_claimed(event))
+		return false;
+	most = most_claimed(jvms, event);
+	return sample->weight <= most && agent->claimed[sample->event] <= most - sample->weight;
+}
+
+#define CLAIMABLE (DUET_SAMPLE_KERNEL | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING | DUET_SAMPLE_USER_REGS | \
+		   DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED | DUET_SAMPLE_CALLED)
+
+/* For --all-user. */
+static void drop_kernel_frames(struct duet_sample *sample)
+{
+	size_t bytes = sample->kernel_depth * sizeof(sample->stack[0]);
+
+	memmove(sample->stack, sample->stack + sample->kernel_depth, sample->head.size - sizeof(*sample) - bytes);
+	sample->head.size -= (uint32_t)bytes;
+	sample->kernel_depth = 0;
+}
+
+static bool makes_samples(const struct agent *agent)
+{
+	for (uint32_t i = 0; i < agent->start.event_count; i++)
+		if (asked_event(agent, agent->start.events[i].index))
+			return true;
+	return false;
+}
+
+static bool was_asked(const struct agent *agent, uint16_t type, const void *payload)
+{
+	uint32_t depth = agent->start.java_depth;
+
+	switch (type) {
+	case DUET_AGENT_JAVA_SAMPLE:
+		return ((const struct duet_java_sample *)payload)->java_depth <= depth;
+	case DUET_AGENT_SAMPLE:
+		return !((const struct duet_sample *)payload)->kernel_depth || agent->engine == DUET_ENGINE_PERF;
+	case DUET_AGENT_FRAMES:
+		return makes_samples(agent) && depth > DUET_JAVA_DEPTH;
+	default:
+		return false;
+	}
+}
+
+bool claims_check(const struct agent *agent, uint16_t type, const void *payload)
+{
+	bool is_asked = was_asked(agent, type, payload);
+
+	loader_counters[DUET_LOADER_BAD_AGENT_RECORD] += !is_asked;
+	return is_asked;
+}
+
+const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *agent, const struct duet_sample *record,
+				      union claimed_sample *claimed)
+{
+	struct duet_sample *sample = &claimed->sample;
+
+	if (!is_plausible(jvms, agent, record)) {
+		loader_counters[DUET_LOADER_BAD_AGENT_RECORD]++;
+		return NULL;
+	}
+	memcpy(sample, record, record->head.size);
+	if (jvms->options->all_user)
+		drop_kernel_frames(sample);
+	agent->claimed[sample->event] += sample->weight;
+	sample->head.tgid = (uint32_t)agent->origin.process->pid;
+	sample->head.tid = sample->ns_tid;
+	sample->flags = (sample->flags & CLAIMABLE) | DUET_SAMPLE_JVM;
+	if (sample->flags & DUET_SAMPLE_SIGNALLED)
+		sample->flags |= DUET_SAMPLE_COOKIE;
+	sample->no_signal = DUET_NO_SIGNAL_NONE;
+	sample->comm[0] = '\0';
+	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->origin.process->comm);
+	agent->signalled++;
+	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && agent->unwinding.tables)
+		unwinding_refresh(&agent->unwinding, agent->origin.process);
+	return parts_join(&agent->parts, sample);
 }

@@ -11,8 +11,6 @@
 #define JUST_READ_NS NS_PER_MS /* age of the mappings of a process that process_get() has just met */
 #define LISTED_MAX 8 /* most processes without an agent that are listed by pid and name */
 
-/* ---- before anything is loaded ---- */
-
 static int explain_unreadable(pid_t pid, int err)
 {
 	if (err == -ESRCH && process_is_hidden(pid))
@@ -73,8 +71,6 @@ int jvms_find_targets(struct jvms *jvms)
 		err = find_target(jvms, jvms->options->pids.items[i]);
 	return err;
 }
-
-/* ---- processes that are not JVMs ---- */
 
 static struct process *target(const struct jvms *jvms, size_t index)
 {
@@ -164,14 +160,10 @@ static int take_natives(struct jvms *jvms)
 	return has_nobody(jvms) ? -ENOTSUP : 0;
 }
 
-/* ---- JVMs ---- */
-
 /* An agent's failure is the command's, see the session's start; not so if the JVM cannot be read from outside. */
 static int attach_target(struct jvms *jvms, struct process *process)
 {
 	const char *cause = jvms_attach_cause(jvms, process);
-	struct attach_control control;
-	int err;
 
 	jvms->has_met = true;
 	if (jvms->options->loaded_agent && jvms->options->loaded_agent->name[0])
@@ -180,8 +172,7 @@ static int attach_target(struct jvms *jvms, struct process *process)
 		jvms_notice(jvms, process);
 		return 0;
 	}
-	err = attach_control_new(&control, process->pid);
-	return err ? err : jvms_attach(jvms, process, ATTACH_RUNNING, cause, &control);
+	return jvms_attach(jvms, process, ATTACH_RUNNING, cause, NULL);
 }
 
 int jvms_attach_targets(struct jvms *jvms)
@@ -250,8 +241,6 @@ bool jvms_all_failed(const struct jvms *jvms)
 		log_error("the agent could not be attached to any of the %zu processes", failed);
 	return true;
 }
-
-/* ---- the host ---- */
 
 struct host_jvms {
 	struct jvms *jvms;

@@ -116,8 +116,6 @@ void overhead_release(struct overhead *overhead)
 	vec_release(&overhead->changes);
 }
 
-/* ---- the cost ---- */
-
 static uint64_t timeval_ns(const struct timeval *time)
 {
 	return (uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_usec * NS_PER_US;
@@ -251,8 +249,6 @@ double overhead_rarer(const struct overhead *overhead, uint64_t start_ns, uint64
 	}
 	return samples > 0 ? ticks / samples : 1;
 }
-
-/* ---- the reaction ---- */
 
 static void report_change(struct overhead *overhead, uint64_t now_ns)
 {

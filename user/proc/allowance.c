@@ -40,8 +40,6 @@ static struct {
 	size_t spent_count, returned;
 } allowance;
 
-/* ---- who pays ---- */
-
 static ino_t inode_of(int fd)
 {
 	struct stat st;
@@ -121,8 +119,6 @@ struct payer allowance_payer(int proc_fd, uid_t uid)
 		return (struct payer){.uid = uid};
 	return (struct payer){(uint64_t)uid << 32 | (uint32_t)(is_readable ? pids.st_ino : our_pids), uid};
 }
-
-/* ---- what reading costs ---- */
 
 static void forgive(struct debt *debt, uint64_t now_ns, unsigned int share)
 {

@@ -371,7 +371,6 @@ const struct container *containers_of_process(struct containers *containers, pid
 /* ---- by name ---- */
 
 struct search {
-	struct containers *containers;
 	const char *wanted;
 	uint64_t id;
 	char *path;
@@ -398,26 +397,23 @@ static const struct container *container_at(struct containers *containers, uint6
 	return is_root ? container : NULL;
 }
 
-static bool match_visited(void *context, uint64_t id, const char *path)
+static void match(void *context, uint64_t id, const struct container *container)
 {
 	struct search *search = context;
-	const struct container *container = container_at(search->containers, id, path);
 
-	if (container && is_meant(container, search->wanted) && !search->matches++) {
+	if (is_meant(container, search->wanted) && !search->matches++) {
 		search->id = id;
-		search->path = strdup(path);
+		search->path = strdup(container->path);
 	}
-	return true;
 }
 
 int containers_find(struct containers *containers, const char *wanted, uint64_t *ret_id, struct buf *ret_path,
 		    struct buf *why)
 {
-	struct search search = {.containers = containers, .wanted = wanted};
+	struct search search = {.wanted = wanted};
 	int err = 0;
 
-	containers_scan(containers);
-	(void)cgroup_walk(&containers->tree, match_visited, &search);
+	containers_each(containers, match, &search);
 	if (!search.matches) {
 		err = -ENOENT;
 		buf_printf(why, "no container '%s' runs here: give its name or the first digits of its id%s", wanted,
@@ -442,7 +438,7 @@ int containers_find(struct containers *containers, const char *wanted, uint64_t 
 
 struct each {
 	struct containers *containers;
-	void (*visit)(void *context, const struct container *container);
+	container_visit visit;
 	void *context;
 };
 
@@ -452,12 +448,11 @@ static bool visit_if_container(void *context, uint64_t id, const char *path)
 	const struct container *container = container_at(each->containers, id, path);
 
 	if (container)
-		each->visit(each->context, container);
+		each->visit(each->context, id, container);
 	return true;
 }
 
-void containers_each(struct containers *containers, void (*visit)(void *context, const struct container *container),
-		     void *context)
+void containers_each(struct containers *containers, container_visit visit, void *context)
 {
 	struct each each = {containers, visit, context};
 

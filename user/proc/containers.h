@@ -79,8 +79,8 @@ int containers_find(struct containers *containers, const char *wanted, uint64_t 
 		    struct buf *why);
 
 /* Visits all running containers that cgroup v2 has, each once. */
-void containers_each(struct containers *containers, void (*visit)(void *context, const struct container *container),
-		     void *context);
+typedef void (*container_visit)(void *context, uint64_t cgroup_id, const struct container *container);
+void containers_each(struct containers *containers, container_visit visit, void *context);
 
 /* Appends "namespace/pod/name", "name", the short id, or a plain cgroup's path. Not made safe to print. */
 void container_label(const struct container *container, struct buf *out);

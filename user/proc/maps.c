@@ -221,21 +221,12 @@ static void keep_executable(struct buf *text)
 
 /* struct procmap_query of include/uapi/linux/fs.h, Linux 6.11, which older headers lack. */
 struct query {
-	uint64_t size;
-	uint64_t flags;
-	uint64_t address;
-	uint64_t start;
-	uint64_t end;
-	uint64_t mapping_flags;
-	uint64_t page_size;
-	uint64_t offset;
-	uint64_t inode;
-	uint32_t dev_major;
-	uint32_t dev_minor;
+	uint64_t size, flags, address;
+	uint64_t start, end, mapping_flags, page_size, offset, inode;
+	uint32_t dev_major, dev_minor;
 	uint32_t name_size; /* of the room; then of the name, with its 0; 0: there is none */
 	uint32_t build_id_size;
-	uint64_t name;
-	uint64_t build_id;
+	uint64_t name, build_id;
 };
 _Static_assert(sizeof(struct query) == 104, "as in the kernel");
 

@@ -441,6 +441,13 @@ static bool read_own_stat(const struct process *process, struct proc_stat *ret)
 	return !proc_read_stat(process->pid, ret) && ret->fields[STAT_START] == process->start_ticks;
 }
 
+bool process_is_there(const struct process *process)
+{
+	struct proc_stat stat;
+
+	return read_own_stat(process, &stat);
+}
+
 static bool is_thread_living(int threads_fd, const char *tid)
 {
 	struct proc_stat stat;

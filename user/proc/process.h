@@ -123,7 +123,8 @@ uint64_t process_age_ns(const struct process *process); /* time since it was for
  * Returns 0 if all have ended, or a signal is about to end them.
  */
 pid_t process_living_thread(pid_t pid);
-bool process_is_ending(const struct process *process); /* also true when the process has ended or its pid was reused */
+bool process_is_there(const struct process *process); /* false when it has ended, or its pid was reused */
+bool process_is_ending(const struct process *process); /* also true when it is not there */
 bool process_is_kernel_thread(const struct process *process);
 
 /* Returns the next process of the open folder /proc, in no particular order, or 0 at the end. */

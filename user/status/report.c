@@ -17,7 +17,7 @@
 #include "limits/overhead.h"
 #include "profile/profile.h"
 #include "subject/host.h"
-#include "subject/owners.h"
+#include "subject/program.h"
 
 #define TEXT_MAX 240
 #define add_fact(report, ...) profile_add_fact((report)->profile, __VA_ARGS__)

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds which program a JVM runs, from its process, its arguments and its own counters. All of these are untrusted. */
+/*
+ * What a stack belongs to. Which program a JVM runs is found from its process, its arguments and its own counters. All
+ * of these are untrusted.
+ */
 #pragma once
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "duet_record.h"
+#include "event/options.h"
+#include "proc/containers.h"
 #include "proc/process.h"
+#include "profile/profile.h"
 
 /* Appends "java: app.jar". Returns 0 or -errno, e.g. when the JVM has not published its command yet. */
 int program_name(const struct process *process, struct buf *name);
@@ -13,21 +20,10 @@ int program_name(const struct process *process, struct buf *name);
  * memory, where the process may have anything. Returns 0 or -errno.
  */
 int program_arguments(pid_t pid, struct buf *arguments);
-/* Appends the path it was started as: its first argument if that is an absolute path, else its executable. */
-void program_executed_as(const struct process *process, struct buf *name);
-/* Appends "buildid:…" of the library, in gProfiler's form, or nothing. */
-void program_libjvm(const struct process *process, const struct mapping *libjvm, struct buf *id);
-/*
- * Appends the VM's options in the form of vm_flags_print(): from its counters, or from its arguments if it has no
- * counters. Returns 0 or -errno. A young JVM without counters is an error, because it may still create them.
- */
-int program_vm_flags(const struct process *process, bool is_young, struct buf *out);
 /* Appends the JVM's performance counters (attach/hsperfdata.h). Returns 0 or -errno. */
 int program_counters(const struct process *process, struct buf *counters);
 /* Appends "17.0.15": by its counters, or as the file `release` of its JDK has it. Returns 0 or -errno. */
 int program_java_version(const struct process *process, struct buf *version);
-/* Appends ", spark: NAME" for a Spark application; its id if the name is unknown. */
-void program_add_spark(pid_t pid, struct buf *application);
 
 /* The JVMs that run here, and those that run a program of some name. All they say of themselves is untrusted. */
 struct running_jvm {
@@ -50,3 +46,53 @@ bool running_is_called(const char *program, const char *name);
 const char *running_short_name(const char *program); /* a class without its package and module; a jar as it is */
 /* Appends "123 (shop.jar), 124 (shop.jar)", and "and 7 more" for those above the first eight. */
 void running_list(const struct running *running, struct buf *out);
+
+/* The state of a process that belongs to subject/. All fields but the last four are interned, 0 = not known. */
+struct subject {
+	uint32_t program; /* the program that a JVM runs */
+	uint32_t application; /* the same as people name it, with the name that Spark has for it if possible */
+	uint32_t executed_as; /* the path by which the process was started */
+	uint32_t libjvm; /* the build of its JVM */
+	uint32_t vm_flags; /* the VM flags set by options */
+	uint32_t vm; /* name and version of the VM, as its agent reported them */
+	uint32_t owner; /* row of the profile for the owner of its last sample */
+	uint32_t owner_version; /* maps_version of that sample */
+	uint64_t owner_cgroup; /* cgroup of that sample */
+	uint64_t owner_ns; /* when it was looked up; 0: never */
+};
+_Static_assert(sizeof(struct subject) <= PROCESS_STATE_BYTES(PROCESS_OF_SUBJECT, PROCESS_OF_JOIN), "too large");
+
+static inline struct subject *subject_of(struct process *process)
+{
+	return process_state(process, PROCESS_OF_SUBJECT);
+}
+
+/* A sample's owner, a row of the profile: container, pod, cgroup, executable, application of its process. */
+struct owners {
+	struct profile *profile;
+	struct containers containers;
+	bool spark_names; /* add the Spark name to the main class of a Spark application */
+};
+
+void owners_open(struct owners *owners, struct profile *profile, bool spark_names);
+void owners_release(struct owners *owners);
+
+/*
+ * Returns the owner's row for one sample of the process. The cgroup is the one that BPF recorded, so a process that
+ * moves has several rows. Without `sample` (timer engines), or where cgroup v2 does not identify the container, the row
+ * is by the cgroup that /proc showed at most a second ago.
+ */
+uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample);
+/* Call while the process runs, if samples lack the cgroup: they may be decided when /proc shows none any more. */
+void owners_note(struct owners *owners, struct process *process);
+/* Call after an exec: the process runs another program. */
+void owners_exec(struct process *process);
+/* Call when the profile is exchanged: rows are no longer valid. `move` gives the strings' new ids; NULL: they stay. */
+void owners_new_profile(struct process *process, struct intern_move *move);
+/* Returns the container or plain cgroup that the process is in now, as /proc shows it. Never NULL. */
+const struct container *owners_container(struct owners *owners, const struct process *process);
+/*
+ * Returns true if the list names the JVM: by its user, process name, main class or jar, container (name, id, label) or
+ * cgroup. Also returns true while the JVM is too young to know what it runs: ask again later.
+ */
+bool owners_is_listed(struct owners *owners, struct process *process, const struct owners_list *list);

@@ -27,8 +27,6 @@ void vitals_release(struct vitals *vitals)
 	map_release(&vitals->libraries);
 }
 
-/* ---- CPU time ---- */
-
 static void read_cpu(pid_t pid, uint64_t *ret_user_ns, uint64_t *ret_system_ns)
 {
 	struct proc_stat stat = {0};
@@ -77,8 +75,6 @@ void vitals_report_load(struct vitals *vitals, uint64_t now_ns)
 	if (note.numbers[3])
 		profile_add_note(vitals->profile, &note, NULL, NULL);
 }
-
-/* ---- properties ---- */
 
 /* Properties that HotSpot has in its counters, as java.property.NAME. */
 static const char *const counted[] = {
@@ -158,8 +154,6 @@ static void add_once(struct vitals *vitals, struct profile_note note, const stru
 	}
 }
 
-/* ---- libraries ---- */
-
 /* Returns true for a library that was not added yet, or not at this place. */
 static bool is_new(struct vitals *vitals, const struct vitals_jvm *jvm, const struct mapping *mapping)
 {
@@ -192,8 +186,6 @@ static void add_libraries(struct vitals *vitals, struct vitals_jvm *jvm, struct 
 	}
 	jvm->maps_version = process->maps_version;
 }
-
-/* ---- the heap ---- */
 
 __attribute__((format(printf, 2, 3))) static uint64_t number_of(const struct buf *counters, const char *format, ...)
 {
@@ -241,8 +233,6 @@ static void add_heap(struct vitals *vitals, struct vitals_jvm *jvm, struct profi
 	note.numbers[3] = shares_range(counters) ? most : sum;
 	profile_add_note(vitals->profile, &note, NULL, NULL);
 }
-
-/* ---- threads ---- */
 
 static void add_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
 			const struct buf *counters)

@@ -223,44 +223,37 @@ static bool is_newest(const struct window_file *file, const char *newest)
 	return !strncmp(file->key, newest, len) && file->key[len] == '.';
 }
 
-static int remove_over(const struct window_files *limits, int dir, const struct window_list *list, const char *newest)
+static bool is_over(const struct window_files *limits, const struct window_file *file, uint64_t count, uint64_t bytes)
 {
-	uint64_t now_ns = clock_realtime_ns(), count = list->len, bytes = 0;
+	return (limits->keep_age_ns && file->changed_ns + limits->keep_age_ns < clock_realtime_ns()) ||
+	       (limits->keep_files && count > limits->keep_files) || (limits->keep_bytes && bytes > limits->keep_bytes);
+}
+
+/*
+ * Removes files over the limits, oldest first, except those of the window named `newest`, from the folder and the list.
+ * Returns 0 or -errno.
+ */
+static int rotate(const struct window_files *limits, int dir, struct window_list *list, const char *newest)
+{
+	uint64_t count = list->len, bytes = 0;
+	size_t kept = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < list->len; i++)
 		bytes += list->items[i].bytes;
 	for (size_t i = 0; i < list->len; i++) {
-		const struct window_file *file = &list->items[i];
-		bool is_old = limits->keep_age_ns && file->changed_ns + limits->keep_age_ns < now_ns;
+		const struct window_file file = list->items[i];
+		bool stays = is_newest(&file, newest) || !is_over(limits, &file, count, bytes);
+		bool is_gone = !stays && (!unlinkat(dir, file.name, 0) || errno == ENOENT);
 
-		if (is_newest(file, newest) || !(is_old || (limits->keep_files && count > limits->keep_files) ||
-						 (limits->keep_bytes && bytes > limits->keep_bytes)))
-			continue;
-		if (unlinkat(dir, file->name, 0) < 0 && errno != ENOENT)
+		if (!stays && !is_gone)
 			err = -errno;
-		count--;
-		bytes -= file->bytes;
+		if (!is_gone)
+			list->items[kept++] = file;
+		count -= !stays;
+		bytes -= stays ? 0 : file.bytes;
 	}
-	return err;
-}
-
-/* Removes files over the limits, oldest first, except those of the window named `newest`. Returns 0 or -errno. */
-static int rotate(const struct window_files *files, const char *newest)
-{
-	struct window_list list = {0};
-	IO_FD(dir) = -1;
-	int err;
-
-	if (!files->keep_files && !files->keep_age_ns && !files->keep_bytes)
-		return 0;
-	dir = window_folder_open(files->folder, O_RDONLY);
-	if (dir < 0)
-		return dir;
-	err = window_list_read(dir, &list);
-	if (!err)
-		err = remove_over(files, dir, &list, newest);
-	vec_release(&list);
+	list->len = kept;
 	return err;
 }
 
@@ -393,20 +386,23 @@ static int write_list(const struct window_files *files, const struct window_list
 	return io_output_end(&output, 0);
 }
 
-/* Writes it anew, unless it is not duet's. Returns 0 or -errno; after an error the old one stays. */
-static int write_index(const struct window_files *files)
+/* Removes old files, and writes the index anew, unless it is not duet's. Returns 0 or the first -errno. */
+static int tidy(const struct window_files *files, const char *newest)
 {
 	struct window_list list = {0};
 	IO_FD(dir) = window_folder_open(files->folder, O_RDONLY);
-	int err;
+	int err, result = 0;
 
 	if (dir < 0)
 		return dir;
-	err = is_foreign(dir) ? 0 : window_list_read(dir, &list);
-	if (!err && list.len)
-		err = write_list(files, &list);
+	err = window_list_read(dir, &list);
+	if (!err) {
+		err = rotate(files, dir, &list, newest);
+		if (list.len && !is_foreign(dir))
+			result = write_list(files, &list);
+	}
 	vec_release(&list);
-	return err;
+	return err ? err : result;
 }
 
 /* ---- one window ---- */
@@ -502,9 +498,7 @@ int window_files_write(const struct window_files *files, const struct profile *p
 		result = write_events(files, profile, style, outputs[i].writer, name);
 		err = err ? err : result;
 	}
-	result = rotate(files, name);
-	err = err ? err : result;
-	result = write_index(files);
+	result = tidy(files, name);
 	return err ? err : result;
 }
 

@@ -14,15 +14,13 @@
 #include "join/pending.h"
 #include "jvms/agents.h"
 #include "profile/merge.h"
-#include "subject/owners.h"
+#include "subject/program.h"
 #include "windows/window_files.h"
 #include "writers/text/headline.h"
 
 #define WRITER_TIMEOUT_NS (60 * NS_PER_SEC) /* longest time to write one window; after that the disk counts as hung */
 #define NEVER_NS (UINT64_MAX / 2)
 #define LIVE_STRINGS_MIN (4u << 20) /* bytes; below this, unused strings are not worth a new table */
-
-/* ---- a window's own numbers ---- */
 
 /* Losses grow over the recording; a window reports what was added. A count that shrank waits for its old value. */
 static void subtract_losses(struct windows *windows, struct profile *profile)
@@ -68,8 +66,6 @@ static uint64_t realtime_of(uint64_t monotonic_ns)
 {
 	return clock_realtime_ns() - (clock_monotonic_ns() - monotonic_ns);
 }
-
-/* ---- writing ---- */
 
 static int write_files(const struct windows *windows)
 {
@@ -142,8 +138,6 @@ static void await_writer(struct windows *windows)
 	for (reap_writer(windows); windows->writer && !windows->is_killed; reap_writer(windows))
 		clock_sleep(10 * NS_PER_MS);
 }
-
-/* ---- from one window to the next ---- */
 
 static bool is_complete(const struct windows *windows, uint64_t read_ns)
 {
@@ -248,8 +242,6 @@ void windows_step(struct windows *windows, uint64_t read_ns)
 	if (is_complete(windows, read_ns) && (!windows->writer || is_late(windows, read_ns)))
 		end_window(windows, windows->writer != 0);
 }
-
-/* ---- begin and end ---- */
 
 int windows_open(struct windows *windows, const struct windows_deps *of)
 {
