@@ -33,18 +33,10 @@ static const struct command *command_by_name(const char *name)
 	return NULL;
 }
 
-/* Prints the values that the option accepts. */
-static void complete_value(const struct command *command, const char *spelling, struct buf *out)
-{
-	const struct opt *row = opt_by_spelling(command->rows, spelling);
-
-	if (row && row->choices)
-		row->choices(out);
-}
-
 static int run_complete(void *options, const struct command_words *words)
 {
 	const struct command *command = words->count ? command_by_name(words->items[0]) : NULL;
+	const struct opt *row = command && words->count > 1 ? opt_by_spelling(command->rows, words->items[1]) : NULL;
 	BUF(out);
 
 	(void)options;
@@ -54,8 +46,8 @@ static int run_complete(void *options, const struct command_words *words)
 		buf_printf(&out, "%s\t%s\n", commands[i]->name, commands[i]->summary);
 	if (command && words->count == 1)
 		opt_spellings(command->rows, &out);
-	else if (command)
-		complete_value(command, words->items[1], &out);
+	else if (row && row->choices)
+		row->choices(&out);
 	fputs(out.data, stdout);
 	return 0;
 }

@@ -150,8 +150,7 @@ void *buf_duplicate(const void *bytes, size_t len)
 
 int vec_grow(void **items, size_t *size, size_t want, size_t item_bytes)
 {
-	size_t new_size = *size ? *size : 8;
-	size_t bytes;
+	size_t new_size = *size ? *size : 8, bytes;
 	void *grown;
 
 	if (want <= *size)

@@ -30,8 +30,7 @@ static struct arena_block *block_new(struct arena *arena, size_t bytes)
 /* A large allocation gets a block of its own, after the first one, whose free space stays in use. */
 static struct arena_block *block_for(struct arena *arena, size_t bytes)
 {
-	struct arena_block *first = arena->blocks;
-	struct arena_block *block;
+	struct arena_block *first = arena->blocks, *block;
 
 	if (first && first->size - first->used >= bytes)
 		return first;

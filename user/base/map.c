@@ -15,8 +15,7 @@
 enum slot_tag { TAG_FREE, TAG_DELETED, TAG_LIVE /* and above: bits of the hash */ };
 
 struct map_slot {
-	uint64_t key;
-	uint64_t value;
+	uint64_t key, value;
 };
 
 uint64_t hash_u64(uint64_t value)

@@ -470,8 +470,7 @@ void agent_finish(struct agent *agent, enum duet_message_type type, uint64_t end
 	};
 
 	if (agent->state == AGENT_RUNNING && !agent->reader)
-		agent->is_finishing =
-			send(agent->socket, &finish, sizeof(finish), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+		agent->is_finishing = send(agent->socket, &finish, sizeof(finish), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 void agent_stop(struct agent *agent)

@@ -38,8 +38,6 @@ struct made {
 	int parent, folder;
 };
 
-/* ---- the child ---- */
-
 static int write_settings(int folder, const char *settings)
 {
 	IO_FD(fd) = openat(folder, FLIGHT_SETTINGS, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -130,8 +128,6 @@ static void work(int socket, int root, const void *context)
 	user_child_answer(socket, 0);
 }
 
-/* ---- the parent ---- */
-
 int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_ticks, const char *settings)
 {
 	struct task task = {.settings = settings};
@@ -176,8 +172,6 @@ void flight_folder_release(struct flight_folder *folder)
 #define REPLY_MAX 4096
 #define COMMAND_MAX 1000 /* bytes of an argument that HotSpot takes: 1024 */
 #define NO_LIMIT "1000g" /* without a size, JFR.start keeps only 250 MB */
-
-/* ---- settings ---- */
 
 static const struct {
 	unsigned int without;
@@ -242,8 +236,6 @@ static int make_file(struct buf *out, const char *settings, unsigned int without
 	buf_add_str(out, "</configuration>\n");
 	return out->failed ? -ENOMEM : err;
 }
-
-/* ---- commands ---- */
 
 /* Returns 0 when the whole reply is there. */
 static int receive(int socket, struct buf *reply)
@@ -329,8 +321,6 @@ __attribute__((format(printf, 4, 5))) static int order(const struct flight_recor
 		err = judge(recording, &reply, done, why);
 	return err;
 }
-
-/* ---- the recording ---- */
 
 static int start(struct flight_recording *recording, const char *settings, struct buf *why)
 {

@@ -110,7 +110,6 @@ static bool is_replaced(const struct agent *agent)
 
 /* ---- what BPF knows of a JVM ---- */
 
-/* Gives BPF the JVM's newest frame layout. */
 static void tell_layout(struct jvms *jvms, struct agent *agent)
 {
 	struct duet_jvm_entry entry = {.start_ticks = agent->origin.process->start_ticks};
@@ -237,8 +236,7 @@ static void retire_reader(struct jvms *jvms, struct agent *agent)
 	struct agent *reader = agent->outside;
 	enum agent_state before = reader ? reader->state : AGENT_GONE;
 
-	if (agent->state != AGENT_RUNNING || agent->is_native || before > AGENT_RUNNING ||
-	    reader->origin.awaited)
+	if (agent->state != AGENT_RUNNING || agent->is_native || before > AGENT_RUNNING || reader->origin.awaited)
 		return;
 	agent_stop(reader);
 	agent_changed(jvms, reader, before);
@@ -325,17 +323,13 @@ static bool is_jvm(struct process *process)
 	return maps_libjvm(&process->maps) != NULL;
 }
 
-static bool needs_tables(const struct jvms *jvms)
-{
-	return jvms->of.engine->row->standalone || jvms->options->alloc_native ||
-	       event_list_needs_tables(&jvms->options->events);
-}
-
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control)
 {
 	bool has_ticks = sources_needs_layout(jvms, process);
 	const struct engine *engine = jvms->of.engine->row;
+	bool has_tables = engine->standalone || jvms->options->alloc_native ||
+			  event_list_needs_tables(&jvms->options->events);
 	struct attach_control own;
 	int err = control ? 0 : attach_control_new(&own, process->pid);
 	bool takes_ticks = has_ticks && (engine->standalone || !jvms->options->loaded_agent || is_jvm(process));
@@ -343,7 +337,7 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		.engine = takes_ticks ? engine->agent : DUET_ENGINE_NONE,
 		.is_engine_asked = engine == &engines[jvms->options->engine],
 		.java_depth = jvms->options->java_depth,
-		.tables_bytes = needs_tables(jvms) ? TABLES_BYTES : 0,
+		.tables_bytes = has_tables ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane_bytes(jvms, process),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
@@ -379,19 +373,15 @@ const char *jvms_attach_cause(const struct jvms *jvms, const struct process *pro
 	return jvms->options->agent == AGENT_ALWAYS ? "--agent always" : NULL;
 }
 
-/* Returns true for an agent that began before its process was a JVM, and whose JVM nobody reads yet. */
-static bool awaits_jvm(const struct agent *agent)
-{
-	return agent->is_native && !agent->outside;
-}
-
 void jvms_notice(struct jvms *jvms, struct process *process)
 {
 	const struct agent *agent = jvm_process(process)->agent;
+	/* an agent may have begun before its process was a JVM: then nobody reads the JVM yet */
+	bool is_read = agent && (!agent->is_native || agent->outside);
 	const char *cause, *unread = NULL;
 
-	if (jvm_process(process)->examined_version == process->maps_version + 1 || (agent && !awaits_jvm(agent)) ||
-	    process->exited || process->pid == getpid() || !is_jvm(process))
+	if (jvm_process(process)->examined_version == process->maps_version + 1 || is_read || process->exited ||
+	    process->pid == getpid() || !is_jvm(process))
 		return;
 	jvms->has_met = true;
 	if (!jvms->of.engine->row->standalone && sources_needs_layout(jvms, process))

@@ -115,14 +115,6 @@ static bool await_word(int gate, char *option, size_t size)
 	return false;
 }
 
-/* The agent finds its secret in the environment: unlike the command line, other users cannot read it. */
-static char **add_agent(struct launch *launch)
-{
-	char **argv = with_agent(launch->argv, launch->option);
-
-	return argv && !setenv("DUET_SECRET", launch->control.secret, 1) ? argv : NULL;
-}
-
 static void child_run(struct launch *launch, int gate, int failed)
 {
 	char **argv = launch->argv;
@@ -131,8 +123,9 @@ static void child_run(struct launch *launch, int gate, int failed)
 	if (!await_word(gate, launch->option, sizeof(launch->option))) /* do not run the command unprofiled */
 		_exit(127);
 	if (launch->option[0])
-		argv = add_agent(launch);
-	if (argv)
+		argv = with_agent(launch->argv, launch->option);
+	/* the agent finds its secret in the environment: unlike the command line, other users cannot read it */
+	if (argv && (!launch->option[0] || !setenv("DUET_SECRET", launch->control.secret, 1)))
 		execvp(argv[0], argv);
 	(void)!write(failed, &errno, sizeof(errno));
 	_exit(127);

@@ -213,14 +213,6 @@ static void drop_kernel_frames(struct duet_sample *sample)
 	sample->kernel_depth = 0;
 }
 
-static bool makes_samples(const struct agent *agent)
-{
-	for (uint32_t i = 0; i < agent->start.event_count; i++)
-		if (asked_event(agent, agent->start.events[i].index))
-			return true;
-	return false;
-}
-
 static bool was_asked(const struct agent *agent, uint16_t type, const void *payload)
 {
 	uint32_t depth = agent->start.java_depth;
@@ -231,7 +223,7 @@ static bool was_asked(const struct agent *agent, uint16_t type, const void *payl
 	case DUET_AGENT_SAMPLE:
 		return !((const struct duet_sample *)payload)->kernel_depth || agent->engine == DUET_ENGINE_PERF;
 	case DUET_AGENT_FRAMES:
-		return makes_samples(agent) && depth > DUET_JAVA_DEPTH;
+		return ~agent->refused & ((1u << agent->start.event_count) - 1) && depth > DUET_JAVA_DEPTH;
 	default:
 		return false;
 	}

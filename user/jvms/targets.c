@@ -77,17 +77,13 @@ static struct process *target(const struct jvms *jvms, size_t index)
 	return process_find(jvms->of.processes, jvms->options->pids.items[index]);
 }
 
-/* Returns true if the process takes no agent; false if its mappings cannot be read: the attach reports why. */
-static bool is_native(const struct process *process)
-{
-	return process_is_kernel_thread(process) ||
-	       (process->maps.list.len && !maps_libjvm(&process->maps));
-}
-
-/* Returns true if the process has no agent: it takes none, or what the agent in it could give is not wanted. */
+/* True if it takes no agent, or what an agent gives is not wanted. Attaching says why mappings cannot be read. */
 static bool has_no_agent(const struct jvms *jvms, const struct process *process)
 {
-	return is_native(process) && !(jvms->options->loaded_agent && jvms_attach_cause(jvms, process));
+	bool is_native = process_is_kernel_thread(process) ||
+			 (process->maps.list.len && !maps_libjvm(&process->maps));
+
+	return is_native && !(jvms->options->loaded_agent && jvms_attach_cause(jvms, process));
 }
 
 /* Formats "12 (redis), 13 (sleep)". */
@@ -114,13 +110,6 @@ static const struct process *first_native(const struct jvms *jvms)
 	return target(jvms, i);
 }
 
-/* Returns true if none of the targets can be sampled: not by a standalone engine, or not for these events. */
-static bool has_nobody(const struct jvms *jvms)
-{
-	return jvms->natives == jvms->options->pids.len &&
-	       (jvms->of.engine->row->standalone || !event_list_has_ticks(&jvms->options->events));
-}
-
 /* Reports all of them in one line. Without BPF, they cannot be sampled. */
 static void say_natives(const struct jvms *jvms, const char *list, const char *missing)
 {
@@ -145,6 +134,7 @@ static void say_natives(const struct jvms *jvms, const char *list, const char *m
 
 static int take_natives(struct jvms *jvms)
 {
+	bool has_ticks = event_list_has_ticks(&jvms->options->events), is_all;
 	BUF(list);
 	BUF(missing);
 
@@ -153,11 +143,12 @@ static int take_natives(struct jvms *jvms)
 	if (!jvms->natives)
 		return 0;
 	list_natives(jvms, &list);
-	if (event_list_has_ticks(&jvms->options->events) && event_list_has_taps(&jvms->options->events))
+	if (has_ticks && event_list_has_taps(&jvms->options->events))
 		buf_add_str(&missing, ", and no samples of ");
 	event_list_tap_names(&jvms->options->events, &missing);
 	say_natives(jvms, list.data, missing.data);
-	return has_nobody(jvms) ? -ENOTSUP : 0;
+	is_all = jvms->natives == jvms->options->pids.len;
+	return is_all && (jvms->of.engine->row->standalone || !has_ticks) ? -ENOTSUP : 0;
 }
 
 /* An agent's failure is the command's, see the session's start; not so if the JVM cannot be read from outside. */

@@ -215,8 +215,6 @@ size_t budget_bpf_bytes(const struct budget *budget)
 	return budget->pool.max_bytes / BPF_SHARE;
 }
 
-/* ---- measuring ---- */
-
 static void look(struct budget *budget)
 {
 	const struct engine_in_use *engine = budget->jvms->of.engine;
@@ -266,8 +264,6 @@ static void measure(void *context, struct pool_demand *ret)
 		ret->heap = ret->stacks;
 }
 
-/* ---- rings ---- */
-
 static size_t shared_bytes(const struct agent_start *start)
 {
 	size_t lanes = start->sample_lane_bytes + start->metadata_lane_bytes;
@@ -301,8 +297,6 @@ void budget_give_ring(struct budget *budget, const struct agent *agent)
 {
 	budget->pool.promised_bytes -= shared_bytes(&agent->start);
 }
-
-/* ---- when memory is short ---- */
 
 static void release_dead(struct budget *budget, uint64_t now_ns)
 {
@@ -368,8 +362,6 @@ void budget_step(struct budget *budget, uint64_t now_ns)
 	pool_step(&budget->pool, &user, now_ns);
 	apply(budget);
 }
-
-/* ---- writing ---- */
 
 void budget_before_write(struct budget *budget)
 {

@@ -168,13 +168,6 @@ void allowance_charge(const struct payer *payer, uint64_t cpu_ns)
 	allowance.all.cost_ns += cpu_ns;
 }
 
-static void note_spent(struct account *account, uid_t uid)
-{
-	if (!account->is_spent && allowance.spent_count < SPENT_MAX)
-		allowance.spent[allowance.spent_count++] = uid;
-	account->is_spent = true;
-}
-
 bool allowance_next_spent(uid_t *ret_uid)
 {
 	if (allowance.returned == allowance.spent_count)
@@ -197,6 +190,8 @@ bool allowance_has(const struct payer *payer)
 	    (account->debt.cost_ns <= USER_NS && allowance.all.cost_ns <= ALL_NS))
 		return true;
 	loader_counters[DUET_LOADER_USER_SPENT]++;
-	note_spent(account, payer->uid);
+	if (!account->is_spent && allowance.spent_count < SPENT_MAX)
+		allowance.spent[allowance.spent_count++] = payer->uid;
+	account->is_spent = true;
 	return false;
 }

@@ -207,7 +207,6 @@ void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths)
 	}
 }
 
-/* Reads /proc/PID/cgroup. */
 static int read_membership(pid_t pid, struct buf *text)
 {
 	char path[32];

@@ -315,17 +315,10 @@ void containers_made(struct containers *containers, uint64_t cgroup_id, const ch
 		free(copy);
 }
 
-/* For a cgroup whose path the kernel no longer has. */
-static struct container *add_gone(struct containers *containers, uint64_t cgroup_id)
-{
-	const char *path = map_get_ptr(&containers->made, cgroup_id);
-
-	return path ? add(containers, &containers->by_id, cgroup_id, path) : NULL;
-}
-
 const struct container *containers_get(struct containers *containers, uint64_t cgroup_id)
 {
 	struct container *known = map_get_ptr(&containers->by_id, cgroup_id);
+	const char *made = map_get_ptr(&containers->made, cgroup_id);
 	BUF(path);
 	int err;
 
@@ -338,8 +331,8 @@ const struct container *containers_get(struct containers *containers, uint64_t c
 		containers_scan(containers);
 		known = map_get_ptr(&containers->by_id, cgroup_id);
 	}
-	if (!known)
-		known = add_gone(containers, cgroup_id);
+	if (!known && made) /* the kernel no longer has its path */
+		known = add(containers, &containers->by_id, cgroup_id, made);
 	return known ? known : &unknown;
 }
 

@@ -18,8 +18,7 @@
 
 /* The unread part of one line. */
 struct line {
-	const char *at;
-	const char *end;
+	const char *at, *end;
 };
 
 /* Reads a number that ends with `stop`, and skips `stop`. */
@@ -68,8 +67,7 @@ static void unescape_newlines(char *path)
 static char *line_path(struct line *line)
 {
 	static const char deleted[] = " (deleted)";
-	size_t deleted_len = sizeof(deleted) - 1;
-	size_t len;
+	size_t deleted_len = sizeof(deleted) - 1, len;
 	char *path;
 
 	while (line->at < line->end && *line->at == ' ')
@@ -262,8 +260,8 @@ static void add_line(struct buf *text, const struct query *mapping, const char *
 
 /*
  * Asks the kernel for the executable mappings only: a process with 1,000 threads has 2,000 others. Appends lines as in
- * /proc/PID/maps, at most `max` bytes. `maps_fd` is that file, open. The page [vsyscall] is not
- * among them: no code runs there. Returns 0 or -errno: -ENOTTY before Linux 6.11.
+ * /proc/PID/maps, at most `max` bytes. `maps_fd` is that file, open. [vsyscall] is not among them: no code runs there.
+ * Returns 0 or -errno: -ENOTTY before Linux 6.11.
  */
 static int query_executable(int maps_fd, size_t max, struct buf *text)
 {

@@ -225,8 +225,7 @@ static struct process *find_started(const struct process_table *table, pid_t pid
 
 struct process *process_get(struct process_table *table, pid_t pid, uint64_t start_ticks)
 {
-	struct process *current = process_find(table, pid);
-	struct process *process;
+	struct process *current = process_find(table, pid), *process;
 
 	if (current && !start_ticks && process_read_start_ticks(pid, &start_ticks) < 0)
 		return current;

@@ -18,8 +18,6 @@
 #define READ_PARTS 4096
 #define READ_NS (NS_PER_SEC / 50)
 
-/* ---- one sample, decided ---- */
-
 static void on_decided(void *context, struct origin *origin, const struct duet_sample *sample,
 		       const struct duet_java_sample *java, enum join_outcome outcome)
 {
@@ -68,8 +66,6 @@ void intake_begin(struct session *session)
 	session->pending.sink.has_bpf = !session->engine.row->standalone;
 	session->intake.short_lived.collector = session->engine.collector;
 }
-
-/* ---- records ---- */
 
 struct process *intake_meet(struct session *session, const struct duet_sample *sample)
 {
@@ -231,14 +227,6 @@ static bool read_kernel(struct session *session, uint64_t now_ns)
 	return false;
 }
 
-/* Returns true if the process is to be profiled. The kernel's mapping records are of all processes. */
-static bool is_ours(const struct session *session, const struct process *process)
-{
-	if (session->options->host)
-		return selection_has(&session->selection, process);
-	return engine_is_target(&session->engine, process->pid, process->start_ticks);
-}
-
 static bool is_libjvm(const struct mapping_note *note)
 {
 	return note->kind == MAPPING_NOTE_MAPPED && duet_is_libjvm(note->mapping.path);
@@ -256,7 +244,8 @@ static void notice_new_jvms(struct session *session)
 		if (!process || process->exited)
 			continue;
 		process_refresh_maps(process, clock_monotonic_ns(), 1);
-		if (is_ours(session, process))
+		if (session->options->host ? selection_has(&session->selection, process) /* the records are of all */
+					   : engine_is_target(&session->engine, process->pid, process->start_ticks))
 			jvms_notice(&session->jvms, process);
 	}
 }
@@ -281,8 +270,6 @@ bool intake_read(struct session *session)
 		agent_ask(session->jvms.agents.items[i]);
 	return all;
 }
-
-/* ---- threads that sleep over the end of a window or of the recording ---- */
 
 #define PREVIEW_NS (10 * NS_PER_SEC)
 #define FIRST_PREVIEW_NS (NS_PER_SEC / 10)

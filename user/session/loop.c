@@ -67,23 +67,16 @@ static void flush_if_wanted(struct session *session, uint64_t now_ns)
 	session->flush_wanted_ns = 0;
 }
 
-/* Call before the loop waits. A step begins after a wait. Steps before the first tick are not counted. */
-static void note_step(struct session *session, uint64_t now_ns)
-{
-	uint64_t step_ns = now_ns - session->woke_ns;
-
-	if (session->started_ns && session->woke_ns >= session->started_ns && step_ns > session->longest_step_ns)
-		session->longest_step_ns = step_ns;
-}
-
 void session_step(struct session *session, int timeout_ms)
 {
 	size_t count = session->jvms.agents.len + 2;
 	struct pollfd *fds = calloc(count, sizeof(*fds));
+	uint64_t step_ns = clock_monotonic_ns() - session->woke_ns; /* since the last wait */
 
 	if (!fds)
 		return;
-	note_step(session, clock_monotonic_ns());
+	if (session->started_ns && session->woke_ns >= session->started_ns && step_ns > session->longest_step_ns)
+		session->longest_step_ns = step_ns;
 	fds[0] = (struct pollfd){.fd = session->signal_fd, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = session->engine.fd, .events = POLLIN};
 	for (size_t i = 2; i < count; i++)
@@ -124,10 +117,7 @@ static void report_left(struct session *session, const pid_t *left, size_t count
 			 list.data);
 }
 
-/*
- * Returns true if what the command has left behind is to be recorded on: -d says how long. Processes that end at once
- * were not left behind.
- */
+/* True if what the command has left behind is recorded on, as -d says. What ends at once was not left behind. */
 static bool goes_on_without(struct session *session)
 {
 	struct launch *launch = &session->launch;
@@ -194,10 +184,7 @@ void session_note_vitals(struct session *session, uint64_t now_ns)
 	vitals->looked_ns = now_ns;
 }
 
-/*
- * At the end of a window, the agents write what there is, such as live objects. They do that before they answer that
- * they have finished.
- */
+/* At the end of a window, agents write what there is, such as live objects, and then answer that they have finished. */
 static void step_windows(struct session *session, uint64_t now_ns)
 {
 	uint64_t until_ns = session->profile.until_ns;

@@ -55,8 +55,6 @@ static enum profile_processes processes_of(const struct options *options)
 	return options->command || options->host || options->pids.len > 1 ? PROFILE_ALWAYS : PROFILE_NEVER;
 }
 
-/* ---- what the JVMs need from other parts ---- */
-
 static bool take_ring(void *context, struct agent_start *start)
 {
 	struct session *session = context;
@@ -100,8 +98,6 @@ static void open_jvms(struct session *session)
 			  .context = session,
 		  });
 }
-
-/* ---- begin and end ---- */
 
 static int session_open(struct session *session, const struct options *options)
 {
@@ -158,8 +154,6 @@ static void session_close(struct session *session)
 	helper_end();
 }
 
-/* ---- windows ---- */
-
 static void report_window(void *context)
 {
 	struct session *session = context;
@@ -195,12 +189,6 @@ static int open_windows(struct session *session)
 					       });
 }
 
-static void start_windows(struct session *session)
-{
-	windows_start(&session->windows, session->started_ns, session->options->duration_ns);
-	notify_send(&session->notify, "READY=1");
-}
-
 /* The closing lines cover the whole recording. */
 static int finish_windows(struct session *session)
 {
@@ -216,8 +204,6 @@ static int finish_windows(struct session *session)
 	closing_print(&session->report, where.data, false);
 	return err;
 }
-
-/* ---- one recording ---- */
 
 static int open_outputs(struct session *session)
 {
@@ -360,8 +346,6 @@ static int finish(struct session *session)
 	return err;
 }
 
-/* ---- the recipe ---- */
-
 static void init_report(struct session *session)
 {
 	session->report = (struct report){
@@ -404,8 +388,10 @@ int session_run(const struct options *options)
 	session->profile.start_ns = session->started_ns;
 	session->profile.start_realtime_ns = clock_realtime_ns();
 	init_report(session);
-	if (options->window_ns)
-		start_windows(session);
+	if (options->window_ns) {
+		windows_start(&session->windows, session->started_ns, options->duration_ns);
+		notify_send(&session->notify, "READY=1");
+	}
 	begin_vitals(session);
 	census_open(&session->census, &session->profile, options->usages_ns);
 	begin_outputs(session);

@@ -21,10 +21,9 @@ static int find_selection(struct session *session)
 {
 	const struct options *options = session->options;
 	BUF(why);
-	int err;
+	int err = selection_find(&session->selection, &session->owners.containers, options->cgroup, options->container,
+				 &why);
 
-	err = selection_find(&session->selection, &session->owners.containers, options->cgroup, options->container,
-			     &why);
 	if (err < 0)
 		log_error("%s", why.data);
 	return err;
@@ -84,10 +83,7 @@ static int open_instead(struct session *session, const char *why)
 	return engine == ENGINE_AUTO ? -EPERM : open_engine(session, engine, &session->engine_why);
 }
 
-/*
- * Opens the engine that was asked for. If none was, opens BPF or, if that is refused, an engine that ticks in the
- * agent.
- */
+/* Opens the engine that was asked for. If none was: BPF or, if that is refused, an engine that ticks in the agent. */
 static int choose_engine(struct session *session)
 {
 	const struct options *options = session->options;

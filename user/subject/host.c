@@ -302,10 +302,7 @@ static uint32_t command_of(struct profile *profile, struct buf *arguments)
 			    arguments->len < COMMAND_SHOWN ? arguments->len : COMMAND_SHOWN);
 }
 
-/*
- * The kernel takes the command from the process's memory, and waits for a process in exec before it reports I/O: the
- * helper reads both.
- */
+/* The kernel takes the command from the process's memory, and waits for exec before I/O: the helper reads both. */
 static void read_rest(struct profile *profile, int proc_fd, struct profile_usage *usage)
 {
 	BUF(text);

@@ -318,20 +318,15 @@ bool running_is_called(const char *program, const char *name)
 	return !strcmp(program, name) || !strcmp(class, name) || !strcmp(running_short_name(program), name);
 }
 
-static char *program_of(const struct process *process)
-{
-	BUF(name);
-
-	return strdup(program_name(process, &name) ? process->comm : name.data + strlen(APPLICATION_PREFIX));
-}
-
 static int add_if_called(struct running *running, const struct process *process, const char *name)
 {
+	BUF(application);
 	char *program;
 
 	if (process->exited || !maps_libjvm(&process->maps))
 		return 0;
-	program = program_of(process);
+	program = strdup(program_name(process, &application) ? process->comm
+							     : application.data + strlen(APPLICATION_PREFIX));
 	if (program && name && !running_is_called(program, name)) {
 		free(program);
 		return 0;
@@ -609,12 +604,6 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 	return profile_owner(owners->profile, &owner);
 }
 
-/* Returns true for a young JVM that has not yet published its options. */
-static bool is_incomplete(const struct subject *subject)
-{
-	return subject->application && !subject->vm_flags;
-}
-
 void owners_note(struct owners *owners, struct process *process)
 {
 	uint64_t id = cgroup_of(owners, process);
@@ -626,15 +615,15 @@ uint32_t owners_row(struct owners *owners, struct process *process, const struct
 {
 	struct subject *subject = subject_of(process);
 	uint64_t now_ns = clock_monotonic_ns();
+	bool is_incomplete = subject->application && !subject->vm_flags; /* a young JVM's options come later */
 	bool is_known, is_old = now_ns - subject->owner_ns > MEMBERSHIP_AGE_NS;
 	uint64_t last_id = subject->owner_cgroup, cgroup_id;
 
 	if (!sample && is_old && !process->exited)
 		owners_note(owners, process);
 	cgroup_id = sample ? sample->cgroup_id : subject->owner_cgroup;
-	is_known = subject->owner_ns && last_id == cgroup_id &&
-		   subject->owner_version == process->maps_version;
-	if (!is_known || (is_old && !process->exited && (cgroup_id == CGROUP_ROOT_ID || is_incomplete(subject))))
+	is_known = subject->owner_ns && last_id == cgroup_id && subject->owner_version == process->maps_version;
+	if (!is_known || (is_old && !process->exited && (cgroup_id == CGROUP_ROOT_ID || is_incomplete)))
 		subject->owner = make_row(owners, process, sample, cgroup_id);
 	else if (!is_old || sample)
 		return subject->owner;

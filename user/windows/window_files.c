@@ -76,12 +76,6 @@ bool window_list_named(const char *name)
 	return *name == '.' && is_extension(name + 1);
 }
 
-static void make_key(struct window_file *file)
-{
-	strcpy(file->key, file->name);
-	file->key[WINDOW_FIRST_COLON] = file->key[WINDOW_FIRST_COLON + 3] = '-';
-}
-
 static uint64_t end_of(const char *key)
 {
 	struct tm tm = {0};
@@ -124,7 +118,8 @@ static int add_file(int dir, const char *name, struct window_list *list)
 	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	strcpy(file.name, name);
-	make_key(&file);
+	strcpy(file.key, name);
+	file.key[WINDOW_FIRST_COLON] = file.key[WINDOW_FIRST_COLON + 3] = '-';
 	file.end_ns = end_of(file.key);
 	file.bytes = (uint64_t)st.st_blocks * 512; /* the space that removing it frees */
 	file.changed_ns = clock_ns_of(&st.st_mtim);
@@ -229,10 +224,7 @@ static bool is_over(const struct window_files *limits, const struct window_file 
 	       (limits->keep_files && count > limits->keep_files) || (limits->keep_bytes && bytes > limits->keep_bytes);
 }
 
-/*
- * Removes files over the limits, oldest first, except those of the window named `newest`, from the folder and the list.
- * Returns 0 or -errno.
- */
+/* Removes files over the limits from folder and list, oldest first, but none of the window `newest`. 0 or -errno. */
 static int rotate(const struct window_files *limits, int dir, struct window_list *list, const char *newest)
 {
 	uint64_t count = list->len, bytes = 0;
