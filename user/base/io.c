@@ -282,26 +282,18 @@ static bool is_trap(const struct out_path *at, const struct stat *target)
 	       target->st_uid != geteuid() && target->st_uid != dir.st_uid;
 }
 
-static int temporary_name(const char *name, struct io_temporary *temporary)
-{
-	uint32_t random = 0;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		return -errno;
-	/* The target's name may have up to 255 bytes; this one must fit in 255 too. */
-	snprintf(temporary->name, sizeof(temporary->name), ".%.200s.duet-%06x", name, random & 0xffffff);
-	return 0;
-}
-
 /* Returns the descriptor. Uses open() rather than mkostemp(), so that umask and the folder's ACL decide the mode. */
 static int open_name(const struct io_output *out, mode_t mode, struct io_temporary *temporary)
 {
+	uint32_t random = 0;
 	int fd = -EEXIST;
 
 	for (int i = 0; i < TEMPORARY_TRIES && fd == -EEXIST; i++) {
-		fd = temporary_name(out->at.name, temporary);
-		if (fd < 0)
-			return fd;
+		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+			return -errno;
+		/* The target's name may have up to 255 bytes; this one must fit in 255 too. */
+		snprintf(temporary->name, sizeof(temporary->name), ".%.200s.duet-%06x", out->at.name,
+			 random & 0xffffff);
 		fd = openat(out->at.dir, temporary->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd < 0)
 			fd = -errno;

@@ -279,19 +279,14 @@ static void on_started(struct agent *agent, const struct duet_message_started *s
 }
 
 /* STOPPED answers STOP, or is sent because the JVM shuts down. Both may happen, so it may arrive twice. */
-static void on_stopped(struct agent *agent)
+static void on_down(struct agent *agent, enum duet_message_type type)
 {
 	if (agent->state < AGENT_RUNNING)
 		return agent_fail(agent, -ESRCH, "the JVM went down during the handshake");
-	if (agent->state != AGENT_FAILED)
+	if (type == DUET_MESSAGE_ENDING)
+		agent->ending_ns = clock_monotonic_ns();
+	else if (agent->state != AGENT_FAILED)
 		agent->state = AGENT_GONE;
-}
-
-static void on_ending(struct agent *agent)
-{
-	if (agent->state < AGENT_RUNNING)
-		return agent_fail(agent, -ESRCH, "the JVM went down during the handshake");
-	agent->ending_ns = clock_monotonic_ns();
 }
 
 /* A thread waits for the rows, and says so every millisecond. */
@@ -309,12 +304,10 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 		on_hello(agent, (const struct duet_message_hello *)message);
 	else if (agent->state == AGENT_STARTING && message->type == DUET_MESSAGE_STARTED)
 		on_started(agent, (const struct duet_message_started *)message);
-	else if (message->type == DUET_MESSAGE_STOPPED)
-		on_stopped(agent);
+	else if (message->type == DUET_MESSAGE_STOPPED || message->type == DUET_MESSAGE_ENDING)
+		on_down(agent, message->type);
 	else if (message->type == DUET_MESSAGE_FINISHED)
 		agent->is_finishing = false;
-	else if (message->type == DUET_MESSAGE_ENDING)
-		on_ending(agent);
 	else if (message->type == DUET_MESSAGE_MAPPED)
 		on_mapped(agent);
 	else if (message->type == DUET_MESSAGE_UNNAMED && agent->reader)

@@ -102,13 +102,6 @@ static int take(int folder, int to)
 	return !err && ftruncate(fd, 0) < 0 ? -errno : err;
 }
 
-static void clear(const struct made *made, const char *name)
-{
-	unlinkat(made->folder, FLIGHT_FILE, 0);
-	unlinkat(made->folder, FLIGHT_SETTINGS, 0);
-	unlinkat(made->parent, name, AT_REMOVEDIR);
-}
-
 /* Each packet is a request to take the recording, and brings the descriptor to write to; one without ends the child. */
 static void work(int socket, int root, const void *context)
 {
@@ -124,7 +117,9 @@ static void work(int socket, int root, const void *context)
 		user_child_answer(socket, take(made.folder, to));
 		close(to);
 	}
-	clear(&made, task->name);
+	unlinkat(made.folder, FLIGHT_FILE, 0);
+	unlinkat(made.folder, FLIGHT_SETTINGS, 0);
+	unlinkat(made.parent, task->name, AT_REMOVEDIR);
 	user_child_answer(socket, 0);
 }
 
@@ -333,19 +328,11 @@ static int start(struct flight_recording *recording, const char *settings, struc
 		     is_own ? "" : " settings=", recording->folder.path, recording->folder.path);
 }
 
-static int check_settings(const char *settings, struct buf *why)
-{
-	if (*settings && !strpbrk(settings, "\"\r\n"))
-		return 0;
-	return buf_explain(why, -EINVAL,
-			   "jfrsync: default, profile, the path of a .jfc file, or +Event+Event is accepted");
-}
-
 int flight_recording_start(struct flight_recording *recording, const struct process *process, const char *settings,
 			   unsigned int without, struct buf *why)
 {
-	struct buf file;
-	int err = check_settings(settings, why);
+	BUF(file);
+	int err;
 
 	*recording = (struct flight_recording){
 		.target = {.pid = process->pid,
@@ -358,18 +345,16 @@ int flight_recording_start(struct flight_recording *recording, const struct proc
 		.folder = FLIGHT_FOLDER_NONE,
 		.file = -1,
 	};
-	buf_init(&file);
-	if (!err)
-		err = make_file(&file, settings, without, why);
-	if (!err) {
-		err = flight_folder_open(&recording->folder, process->pid, process->start_ticks, file.data);
-		if (err)
-			buf_printf(why, "no folder for the flight recorder of JVM %d: %s", process->pid,
-				   strerror(-err));
-	}
-	buf_release(&file);
+	if (!*settings || strpbrk(settings, "\"\r\n"))
+		return buf_explain(why, -EINVAL,
+				   "jfrsync: default, profile, the path of a .jfc file, or +Event+Event is accepted");
+	err = make_file(&file, settings, without, why);
 	if (err)
 		return err;
+	err = flight_folder_open(&recording->folder, process->pid, process->start_ticks, file.data);
+	if (err)
+		return buf_explain(why, err, "no folder for the flight recorder of JVM %d: %s", process->pid,
+				   strerror(-err));
 	snprintf(recording->name, sizeof(recording->name), "%s", strrchr(recording->folder.path, '/') + 2);
 	err = start(recording, settings, why);
 	recording->is_running = !err;

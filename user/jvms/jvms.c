@@ -48,12 +48,6 @@ void jvms_release(struct jvms *jvms)
 
 /* ---- agents and readers from outside ---- */
 
-/* Returns the reader of this agent's JVM, or of this reader; or NULL. */
-static struct agent *reader_of(struct agent *agent)
-{
-	return agent && agent->reader ? agent : agent ? agent->outside : NULL;
-}
-
 static void hurry(struct jvms *jvms, uint64_t for_ns)
 {
 	uint64_t until_ns = clock_monotonic_ns() + for_ns;
@@ -142,14 +136,6 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 
 /* ---- what it has ---- */
 
-/* Warns only once: a host may have hundreds of such JVMs. */
-static void note_engine(struct jvms *jvms, const struct agent *agent)
-{
-	if (agent->engine != agent->start.engine && !jvms->agents.other_engine++)
-		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->origin.process->pid,
-			 agent->why);
-}
-
 /* An agent may replace its reader, so each JVM is counted once. */
 static void note_source(struct jvms *jvms, const struct agent *agent)
 {
@@ -179,7 +165,9 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 		jvm_set_other(agent->jvm, agent->outside->jvm);
 	allow_signals(jvms, agent);
 	sources_watch_locks(jvms, agent);
-	note_engine(jvms, agent);
+	if (agent->engine != agent->start.engine && !jvms->agents.other_engine++) /* a host may have hundreds */
+		log_warn("JVM %d: its ticks are timers, without kernel frames: %s", agent->origin.process->pid,
+			 agent->why);
 	sources_probe(jvms, agent->origin.process);
 	sources_report_refused(jvms, agent);
 	hurry(jvms, answers_wait_ns(agent, clock_monotonic_ns()) > JVMS_HURRY_MS * NS_PER_MS ? HURRY_NS : YOUNG_NS);
@@ -308,10 +296,12 @@ static void list_agent_events(const struct jvms *jvms, const struct process *pro
 /* Adds an agent (NULL: no memory), which describes the process's JVM from now on. Returns 0 or -ENOMEM. */
 static int add_agent(struct jvms *jvms, struct process *process, struct agent *agent)
 {
+	struct agent *before = jvm_process(process)->agent;
+
 	if (!agent)
 		return -ENOMEM;
 	jvm_share_room(agent->jvm, jvms->of.names);
-	agent_set_outside(agent, reader_of(jvm_process(process)->agent));
+	agent_set_outside(agent, before && !before->reader ? before->outside : before);
 	jvm_process(process)->agent = agent;
 	return vec_push(&jvms->agents, agent);
 }

@@ -32,17 +32,6 @@ static bool has_most(const struct jvms *jvms)
 	return count >= MOST_READERS;
 }
 
-/* If the process has an agent that is not running yet, the reader becomes its `outside`. */
-static void put_in_place(struct process *process, struct agent *reader)
-{
-	struct agent **current = &jvm_process(process)->agent;
-
-	if (*current && !(*current)->reader)
-		agent_set_outside(*current, reader);
-	else
-		*current = reader;
-}
-
 const char *readers_start(struct jvms *jvms, struct process *process)
 {
 	struct agent_start start = {
@@ -51,7 +40,7 @@ const char *readers_start(struct jvms *jvms, struct process *process)
 		.sample_lane_bytes = SAMPLE_LANE_BYTES,
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
-	struct agent *reader;
+	struct agent *reader, **current = &jvm_process(process)->agent;
 
 	if (has_most(jvms))
 		return "too many JVMs are read from outside";
@@ -63,7 +52,10 @@ const char *readers_start(struct jvms *jvms, struct process *process)
 		return "out of memory";
 	}
 	jvm_share_room(reader->jvm, jvms->of.names);
-	put_in_place(process, reader);
+	if (*current && !(*current)->reader) /* an agent that is not running yet */
+		agent_set_outside(*current, reader);
+	else
+		*current = reader;
 	return NULL;
 }
 

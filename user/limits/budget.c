@@ -308,14 +308,6 @@ static void release_dead(struct budget *budget, uint64_t now_ns)
 	budget->released_ns = now_ns;
 }
 
-static bool wants_release(const struct budget *budget, uint64_t now_ns)
-{
-	size_t many = budget->pool.max_bytes / MANY_RINGS;
-
-	return budget->jvms->of.processes->all.len >= budget->sweep_at ||
-	       (budget->pool.promised_bytes > many && now_ns - budget->released_ns > RELEASE_AGAIN_NS);
-}
-
 static void drop_caches(void *context)
 {
 	struct budget *budget = context;
@@ -349,8 +341,10 @@ static void apply(const struct budget *budget)
 void budget_step(struct budget *budget, uint64_t now_ns)
 {
 	const struct pool_user user = {.context = budget, .measure = measure, .drop_caches = drop_caches};
+	bool has_many_rings = budget->pool.promised_bytes > budget->pool.max_bytes / MANY_RINGS;
 
-	if (wants_release(budget, now_ns))
+	if (budget->jvms->of.processes->all.len >= budget->sweep_at ||
+	    (has_many_rings && now_ns - budget->released_ns > RELEASE_AGAIN_NS))
 		release_dead(budget, now_ns);
 	if (now_ns - budget->looked_ns >= LOOK_NS) {
 		look(budget);

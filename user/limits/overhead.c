@@ -253,10 +253,7 @@ double overhead_rarer(const struct overhead *overhead, uint64_t start_ns, uint64
 static void report_change(struct overhead *overhead, uint64_t now_ns)
 {
 	const struct overhead_change row = {
-		.time_ns = now_ns,
-		.every = overhead->pace.every,
-		.percent = overhead->pace.percent,
-	};
+		.time_ns = now_ns, .every = overhead->pace.every, .percent = overhead->pace.percent};
 	BUF(events);
 
 	overhead->change_count++;

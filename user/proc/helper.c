@@ -161,13 +161,16 @@ static pid_t fork_helper(int orders)
 	return pid > 0 ? pid : 0;
 }
 
-/* Returns false when the child has not ended after 400 ms; most end at once. */
-static bool await_end(pid_t child)
+/* Returns false if a child, -1 for any, is left after so many steps; most end at once. */
+static bool await_end(pid_t child, int steps)
 {
-	for (int i = 0; i < END_STEPS; i++) {
-		if (waitpid(child, NULL, WNOHANG))
+	for (int i = 0; i < steps; i++) {
+		pid_t ended = waitpid(child, NULL, WNOHANG);
+
+		if (ended < 0)
 			return true;
-		clock_sleep(STEP_NS);
+		if (!ended)
+			clock_sleep(STEP_NS);
 	}
 	return false;
 }
@@ -214,19 +217,6 @@ static bool await_order(int orders, pid_t *helper_pid)
 	return recv(orders, &byte, 1, 0) == 1;
 }
 
-/* Waits 200 ms at most until no child is left. */
-static void await_all(void)
-{
-	for (int i = 0; i < ORPHAN_STEPS; i++) {
-		pid_t ended = waitpid(-1, NULL, WNOHANG);
-
-		if (ended < 0)
-			return;
-		if (!ended)
-			clock_sleep(STEP_NS);
-	}
-}
-
 /* The supervisor's loop: a new helper for every byte. It alone waits for them, so no pid is reused before kill(). */
 static void keep(int orders)
 {
@@ -242,7 +232,7 @@ static void keep(int orders)
 	}
 	if (current)
 		kill(current, SIGKILL);
-	await_all();
+	(void)await_end(-1, ORPHAN_STEPS);
 }
 
 /* Closes everything inherited from the loader: rings, locks, and pipes on whose end a process waits. */
@@ -301,7 +291,7 @@ static void end_supervisor(void)
 
 	io_close(&helper.worker);
 	io_close(&helper.orders);
-	if (helper.supervisor && !await_end(helper.supervisor)) {
+	if (helper.supervisor && !await_end(helper.supervisor, END_STEPS)) {
 		kill(helper.supervisor, SIGKILL); /* its helper is killed with it */
 		(void)child_await(helper.supervisor, &status);
 	}

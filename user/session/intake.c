@@ -343,15 +343,6 @@ void sleep_edges_step(struct session *session, uint64_t now_ns)
 	}
 }
 
-static void walk_at_end(struct sleepers *sleepers)
-{
-	uint64_t began_ns = clock_monotonic_ns();
-
-	check(sleepers_walk(sleepers));
-	if (clock_monotonic_ns() - began_ns > LONG_WALK_NS)
-		check(sleepers_walk(sleepers));
-}
-
 void sleep_edges_end(struct session *session)
 {
 	struct sleepers *sleepers = sleepers_of(session);
@@ -363,7 +354,10 @@ void sleep_edges_end(struct session *session)
 		preview(session, sleepers, now_ns);
 	if (session->unwinding.wanted.len)
 		unwinding_work(&session->unwinding, &session->processes, now_ns + PREPARE_NS);
-	walk_at_end(sleepers);
+	now_ns = clock_monotonic_ns();
+	check(sleepers_walk(sleepers));
+	if (clock_monotonic_ns() - now_ns > LONG_WALK_NS)
+		check(sleepers_walk(sleepers));
 	check(sleepers_tell(sleepers, clock_monotonic_ns()));
 }
 

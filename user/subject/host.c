@@ -213,17 +213,6 @@ void host_read_cpu(uint64_t *ret_busy_ns, uint64_t *ret_all_ns)
 	*ret_all_ns *= NS_PER_SEC / 100;
 }
 
-static void describe_load(struct host *host, struct profile_host *about, struct buf *text)
-{
-	uint64_t busy, all;
-
-	read_ticks(text, &busy, &all);
-	if (all > host->all_ticks && busy >= host->busy_ticks)
-		about->cpu_percent = 100.0 * (double)(busy - host->busy_ticks) / (double)(all - host->all_ticks);
-	host->busy_ticks = busy;
-	host->all_ticks = all;
-}
-
 void host_open(struct host *host)
 {
 	BUF(text);
@@ -248,10 +237,16 @@ void host_describe_machine(const struct host *host, struct profile *profile)
 
 void host_describe(struct host *host, struct profile *profile)
 {
+	uint64_t busy, all;
 	BUF(text);
 
 	host_describe_machine(host, profile);
-	describe_load(host, &profile->host, &text);
+	read_ticks(&text, &busy, &all);
+	if (all > host->all_ticks && busy >= host->busy_ticks)
+		profile->host.cpu_percent =
+			100.0 * (double)(busy - host->busy_ticks) / (double)(all - host->all_ticks);
+	host->busy_ticks = busy;
+	host->all_ticks = all;
 }
 
 #define MS_PER_TICK (NS_PER_TICK / NS_PER_MS)
@@ -282,14 +277,6 @@ static void take_stat(struct profile *profile, const struct proc_stat *stat, str
 	ret->resident_bytes = fields[STAT_RESIDENT] * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void parse_status(const char *text, struct profile_usage *ret)
-{
-	ret->uid = (uint32_t)io_number_of(text, "\nUid:");
-	ret->anonymous_bytes = io_number_of(text, "\nRssAnon:") << 10;
-	ret->file_bytes = io_number_of(text, "\nRssFile:") << 10;
-	ret->shared_bytes = io_number_of(text, "\nRssShmem:") << 10;
-}
-
 /* Spaces stand for the ends of arguments. */
 static uint32_t command_of(struct profile *profile, struct buf *arguments)
 {
@@ -308,7 +295,10 @@ static void read_rest(struct profile *profile, int proc_fd, struct profile_usage
 	BUF(text);
 
 	(void)io_read_file(proc_fd, "status", STATUS_MAX, &text); /* on an error, use what was read */
-	parse_status(text.data, usage);
+	usage->uid = (uint32_t)io_number_of(text.data, "\nUid:");
+	usage->anonymous_bytes = io_number_of(text.data, "\nRssAnon:") << 10;
+	usage->file_bytes = io_number_of(text.data, "\nRssFile:") << 10;
+	usage->shared_bytes = io_number_of(text.data, "\nRssShmem:") << 10;
 	buf_clear(&text);
 	if (!helper_read((pid_t)usage->pid, proc_fd, "io", IO_MAX, &text)) {
 		usage->read_bytes = io_number_of(text.data, "\nread_bytes:");
@@ -388,14 +378,6 @@ static void end_look(struct census *census)
 		census->next_ns = now_ns;
 }
 
-static void begin_look(struct census *census, uint64_t now_ns)
-{
-	census->folder = opendir("/proc");
-	census->began_ns = census->next_ns > now_ns ? now_ns : census->next_ns; /* so that delays do not add up */
-	if (!census->folder)
-		census->next_ns = now_ns + census->interval_ns;
-}
-
 void census_step(struct census *census, uint64_t now_ns)
 {
 	uint64_t end_ns = now_ns + SLICE_NS, at_ns = now_ns, cpu_ns = clock_cpu_ns();
@@ -404,8 +386,12 @@ void census_step(struct census *census, uint64_t now_ns)
 	if (!census->profile || now_ns < census->next_ns ||
 	    (census->profile->until_ns && now_ns >= census->profile->until_ns))
 		return;
-	if (!census->folder)
-		begin_look(census, now_ns);
+	if (!census->folder) {
+		census->folder = opendir("/proc");
+		census->began_ns = census->next_ns; /* so that delays do not add up */
+		if (!census->folder)
+			census->next_ns = now_ns + census->interval_ns;
+	}
 	for (; census->folder && at_ns < end_ns && (pid = process_next(census->folder)); at_ns = clock_monotonic_ns())
 		look_at(census, pid);
 	if (census->folder && !pid)

@@ -92,7 +92,6 @@ static bool add_counted(struct vitals *vitals, struct profile_note note, const s
 	bool has_some = false;
 
 	note.kind = PROFILE_NOTE_PROPERTY;
-
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
 		snprintf(name, sizeof(name), "java.property.%s", counted[i]);
 		if (hsperfdata_string(counters->data, counters->len, name, value, sizeof(value)))

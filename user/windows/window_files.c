@@ -525,21 +525,17 @@ static int let_group_in(const char *folder, gid_t group)
 	return 0;
 }
 
-static int open_folder(const struct window_files *files)
+static int try_folder(const struct window_files *files)
 {
 	const struct io_access *access = &files->access;
+	struct io_output output;
+	BUF(path);
+	int err = 0;
 
 	if (mkdir(files->folder, access->is_private ? 0750 : 0755) < 0 && errno != EEXIST)
 		return -errno;
-	return access->is_private && access->group != IO_NO_GROUP ? let_group_in(files->folder, access->group) : 0;
-}
-
-static int try_folder(const struct window_files *files)
-{
-	struct io_output output;
-	BUF(path);
-	int err = open_folder(files);
-
+	if (access->is_private && access->group != IO_NO_GROUP)
+		err = let_group_in(files->folder, access->group);
 	if (err < 0)
 		return err;
 	buf_printf(&path, "%s/writable", files->folder); /* only its temporary file is created */

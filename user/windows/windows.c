@@ -156,14 +156,6 @@ static void forget_rows(const struct windows_deps *of, struct intern_move *move)
 	resolver_new_profile(&of->pending->sink.resolver);
 }
 
-/* Returns true when the string table has doubled, so that much of it may belong to ended processes. */
-static bool wants_new_strings(const struct windows *windows)
-{
-	size_t live = windows->live_strings;
-
-	return intern_memory(&windows->of.profile->strings) > 2 * (live > LIVE_STRINGS_MIN ? live : LIVE_STRINGS_MIN);
-}
-
 static void exchange_with_strings(struct windows *windows, uint64_t until_ns)
 {
 	const struct windows_deps *of = &windows->of;
@@ -198,9 +190,10 @@ static void next_window(struct windows *windows)
 {
 	struct profile *profile = windows->of.profile;
 	uint64_t start_ns = profile->until_ns, until_ns = end_of_window(windows, start_ns);
+	size_t live = windows->live_strings > LIVE_STRINGS_MIN ? windows->live_strings : LIVE_STRINGS_MIN;
 
 	windows->of.release_dead(windows->of.context);
-	if (wants_new_strings(windows))
+	if (intern_memory(&profile->strings) > 2 * live) /* much of it may belong to ended processes */
 		exchange_with_strings(windows, until_ns);
 	if (profile->until_ns != until_ns) {
 		loader_counters[DUET_LOADER_OUT_OF_MEMORY] += profile_exchange(profile, until_ns, NULL);
