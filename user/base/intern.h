@@ -2,9 +2,6 @@
 /* Maps strings to small numbers: equal strings get equal ids. Id 0 is "". They may hold any byte but NUL. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/map.h"
 #include "base/vec.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads whole files up to a limit, finds the place of outputs, and writes output that appears complete or not at all. */
+/* Reads whole files up to a limit, and writes output, in a safe place, that appears complete or not at all. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>

@@ -2,8 +2,6 @@
 /* Opens paths inside another process's root directory, which may be hostile: no path can lead outside of it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"

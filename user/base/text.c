@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

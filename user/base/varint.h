@@ -2,7 +2,6 @@
 /* Numbers in protobuf's form: seven bits a byte, the lowest first; the top bit is set in all bytes but the last. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #define vec(type)          \

@@ -2,10 +2,6 @@
 /* The loader's side of a JVM's agent. Nothing blocks: jvms.c polls agent_fd() and calls agent_step(). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "attach/attach.h"
 #include "base/map.h"
 #include "collect/records/agent_ring.h"

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "attach/attach.h"
 #include "attach/user_child.h"
 #include "base/buf.h"

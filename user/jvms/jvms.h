@@ -3,8 +3,6 @@
 #pragma once
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "collect/engines.h"
 #include "duet_record.h"
@@ -166,8 +164,8 @@ void readers_report_unnamed(struct jvms *jvms, const struct agent *agent);
 void readers_note_failure(struct jvms *jvms, struct agent *agent);
 
 /*
- * sources.c: who makes the samples of a JVM's events: BPF's ticks, BPF's probes, or its agent. Probes in HotSpot sample the
- * allocations of JVMs that cannot do so themselves, and with --tlab of all.
+ * sources.c: who makes the samples of a JVM's events: BPF's ticks, BPF's probes, or its agent. Probes in HotSpot sample
+ * the allocations of JVMs that cannot do so themselves, and with --tlab of all.
  */
 /* Returns true if a JVM with this path of libjvm.so is older than JDK 9, and so does not sample its allocations. */
 bool sources_is_old(const char *libjvm);

@@ -8,10 +8,7 @@
 #pragma once
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/resource.h>
-#include <sys/types.h>
 
 #include "attach/attach.h"
 

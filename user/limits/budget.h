@@ -19,10 +19,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "runtime/jvm.h"
 
 /* Bytes of RAM. No byte is counted twice. */

@@ -15,7 +15,6 @@
 #include "base/io.h"
 #include "base/root.h"
 #include "base/text.h"
-#include "proc/cgroup.h"
 
 #define FILE_MAX (4u << 20) /* bytes of a state file; containers.json lists all containers of a host */
 #define NAMESPACES_MAX 64 /* most containerd namespaces that are searched */

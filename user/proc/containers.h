@@ -2,10 +2,6 @@
 /* The cgroups that samples came from, each looked up once: path, container, names. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "base/map.h"
 #include "proc/cgroup.h"

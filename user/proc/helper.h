@@ -16,7 +16,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>

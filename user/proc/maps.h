@@ -2,8 +2,6 @@
 /* A process's executable mappings, sorted by address, from /proc/PID/maps. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/map.h"

@@ -7,9 +7,6 @@
 #pragma once
 
 #include <dirent.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "base/map.h"
 #include "proc/allowance.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elf.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/map.h"

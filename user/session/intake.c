@@ -8,7 +8,6 @@
 #include "collect/collector.h"
 #include "collect/sleepers/sleepers.h"
 #include "duet_jvm.h"
-#include "jvms/jvms.h"
 #include "proc/stat.h"
 #include "session/internal.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "jvms/jvms.h"
 #include "proc/stat.h"
 #include "session/internal.h"
 #include "sym/kallsyms.h"

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <dirent.h>
-#include <stdint.h>
 
 #include "base/map.h"
 #include "base/vec.h"
 #include "profile/profile.h"
 
-/* Finds the cloud that the machine runs in, from files of the firmware and cloud-init. No network requests. A field is "" when unknown. */
+/* The cloud that the machine runs in, by files of the firmware and cloud-init, not the network; "" = not known. */
 #define CLOUD_BYTES 257 /* of a text with its NUL */
 struct cloud {
 	char provider[8]; /* "aws", "gcp" or "azure", gProfiler's words */

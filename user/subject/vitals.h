@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/map.h"
 #include "proc/process.h"
 #include "profile/profile.h"
