@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proc/stat.h"
+#include "proc/process.h"
 
 struct seen {
 	pid_t busy, idle;

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "proc/stat.c"
+#include "proc/process.c"
 
 static Elf64_Ehdr header(unsigned char class, uint16_t machine)
 {

@@ -20,7 +20,6 @@
 
 #include "base/clock.h"
 #include "proc/process.h"
-#include "proc/stat.h"
 
 static struct process_table table;
 

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/packet.h"
 #include "proc/process.h"
-#include "proc/stat.h"
 
 #define LEFT_MAX 8 /* children of one user that did not end */
 

@@ -18,7 +18,6 @@
 #include "base/io.h"
 #include "proc/maps.h"
 #include "proc/process.h"
-#include "proc/stat.h"
 
 #define STATUS_MAX (64u << 10)
 

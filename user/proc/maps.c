@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "duet_jvm.h"
 #include "proc/helper.h"
-#include "proc/stat.h"
+#include "proc/process.h"
 
 /* The unread part of one line. */
 struct line {

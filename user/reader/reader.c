@@ -20,7 +20,6 @@
 #include "hotspot/jvmstructs.h"
 #include "proc/helper.h"
 #include "proc/process.h"
-#include "proc/stat.h"
 #include "reader/counters.h"
 #include "reader/image.h"
 #include "reader/java_threads.h"

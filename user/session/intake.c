@@ -8,7 +8,7 @@
 #include "collect/collector.h"
 #include "collect/sleepers/sleepers.h"
 #include "duet_jvm.h"
-#include "proc/stat.h"
+#include "proc/process.h"
 #include "session/internal.h"
 
 #define FORGET_NS (2 * JOIN_WAIT_NS + PENDING_WAIT_NS)

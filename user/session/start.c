@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "proc/stat.h"
+#include "proc/process.h"
 #include "session/internal.h"
 #include "sym/kallsyms.h"
 

@@ -14,7 +14,6 @@
 #include "base/io.h"
 #include "proc/helper.h"
 #include "proc/process.h"
-#include "proc/stat.h"
 
 #define FIRMWARE "/sys/class/dmi/id/"
 #define FIRMWARE_MAX 256 /* bytes of a file; each file is one line */

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "proc/helper.h"
-#include "proc/stat.h"
+#include "proc/process.h"
 #include "runtime/application.h"
 #include "runtime/spark.h"
 #include "runtime/vm_flags.h"

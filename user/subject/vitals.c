@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "attach/hsperfdata.h"
-#include "proc/stat.h"
+#include "proc/process.h"
 #include "runtime/application.h"
 #include "subject/host.h"
 #include "subject/program.h"

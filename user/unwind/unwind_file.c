@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/elf_reader.h"
-#include "proc/stat.h"
+#include "proc/process.h"
 
 /* The search for such functions among those that a file's .symtab names, in several steps. */
 struct framed {
