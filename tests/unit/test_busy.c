@@ -60,7 +60,7 @@ static void end_child(pid_t pid)
 static void test_who_runs(void **state)
 {
 	struct seen seen = {.busy = start_child(1), .idle = start_child(0)};
-	struct busy busy = {0};
+	struct map busy = {0};
 
 	(void)state;
 	busy_each(&busy, see, &seen);
@@ -72,7 +72,7 @@ static void test_who_runs(void **state)
 	busy_each(&busy, see, &seen);
 	end_child(seen.busy);
 	end_child(seen.idle);
-	busy_release(&busy);
+	map_release(&busy);
 	assert_int_equal(seen.busy_count, 1);
 	assert_int_equal(seen.idle_count, 0);
 }

@@ -125,8 +125,6 @@ int cgroup_find(const struct cgroup_tree *tree, const char *name, uint64_t *ret_
 	return below && err == -EXDEV ? err : below;
 }
 
-/* ---- all of them ---- */
-
 struct tree_walk {
 	cgroup_visitor visit;
 	void *context;
@@ -187,8 +185,6 @@ int cgroup_walk(const struct cgroup_tree *tree, cgroup_visitor visit, void *cont
 	buf_release(&walk.path);
 	return 0;
 }
-
-/* ---- of a process ---- */
 
 /* The line of v2 is "0::/path". Lines of v1 are "3:cpu,cpuacct:/path" or "1:name=systemd:/path". */
 void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths)
@@ -362,8 +358,6 @@ const char *container_kind_name(enum container_kind kind)
 
 	return kind < CONTAINER_KIND_MAX ? names[kind] : "";
 }
-
-/* ---- results ---- */
 
 /* Stores the id, unless it cannot be a file name, and the end of the container's root cgroup in the path. */
 static void found(struct walk *walk, enum container_kind kind, const char *id, size_t len, const char *end)

@@ -360,8 +360,6 @@ const struct container *containers_of_process(struct containers *containers, pid
 	return found;
 }
 
-/* ---- by name ---- */
-
 struct search {
 	const char *wanted;
 	uint64_t id;
@@ -426,8 +424,6 @@ int containers_find(struct containers *containers, const char *wanted, uint64_t 
 	return err;
 }
 
-/* ---- all of them ---- */
-
 struct each {
 	struct containers *containers;
 	container_visit visit;
@@ -451,8 +447,6 @@ void containers_each(struct containers *containers, container_visit visit, void 
 	containers_scan(containers);
 	(void)cgroup_walk(&containers->tree, visit_if_container, &each);
 }
-
-/* ---- names ---- */
 
 void container_label(const struct container *container, struct buf *out)
 {

@@ -89,32 +89,26 @@ static uint64_t ticks_of(const struct proc_stat *stat)
 
 static void note(void *context, pid_t pid)
 {
-	struct busy *busy = context;
 	struct proc_stat moment;
 
 	if (read_moment(pid, &moment))
-		(void)map_put(&busy->ticks, (uint64_t)pid, ticks_of(&moment) + 1);
+		(void)map_put(context, (uint64_t)pid, ticks_of(&moment) + 1);
 }
 
-void busy_note(struct busy *busy)
+void busy_note(struct map *ret_busy)
 {
-	(void)process_each(note, busy);
+	(void)process_each(note, ret_busy);
 }
 
-void busy_each(const struct busy *busy, void (*visit)(void *context, pid_t pid), void *context)
+void busy_each(const struct map *busy, void (*visit)(void *context, pid_t pid), void *context)
 {
 	uint64_t pid, ticks;
 	size_t cursor = 0;
 	struct proc_stat now;
 
-	while (map_next(&busy->ticks, &cursor, &pid, &ticks))
+	while (map_next(busy, &cursor, &pid, &ticks))
 		if (read_moment((pid_t)pid, &now) && (ticks_of(&now) + 1 > ticks || now.state == 'R'))
 			visit(context, (pid_t)pid);
-}
-
-void busy_release(struct busy *busy)
-{
-	map_release(&busy->ticks);
 }
 
 /* Both classes of ELF files have the same first fields. */

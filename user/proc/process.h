@@ -173,16 +173,13 @@ int proc_stat_read(struct proc_stat *ret, int folder, const char *name);
 int proc_stat_read_again(struct proc_stat *ret, int fd); /* the same, of an open file */
 int proc_stat_of(struct proc_stat *ret, pid_t pid); /* the same, of a process with all its threads */
 
-/* Which of the machine's processes run: those whose CPU time grows from one look to the next. */
-struct busy { /* all zero: nothing noted */
-	struct map ticks; /* pid -> 1 + CPU time of the process, in the kernel's ticks */
-};
-
-/* Notes the CPU time of all processes but kernel threads. Without memory, fewer are noted. */
-void busy_note(struct busy *busy);
+/*
+ * Which of the machine's processes run: those whose CPU time grows from one look to the next. Notes the time of all
+ * processes but kernel threads: pid -> 1 + the kernel's ticks. Without memory, fewer are noted.
+ */
+void busy_note(struct map *ret_busy);
 /* Calls `visit` for the noted processes that have run since, or run now. */
-void busy_each(const struct busy *busy, void (*visit)(void *context, pid_t pid), void *context);
-void busy_release(struct busy *busy);
+void busy_each(const struct map *busy, void (*visit)(void *context, pid_t pid), void *context);
 
 /* Whether a program is of the kind that duet itself is: its rows, its reader and its agent fit no other. */
 #if defined(__x86_64__)

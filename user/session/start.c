@@ -290,7 +290,7 @@ static void work_on_wanted(struct session *session)
  * Prepares for the walk those of the host's processes that were chosen by a name or a cgroup, or else those that run:
  * all would be too many. Small ones come first, so that a large one takes the time of no other.
  */
-static void publish_host(struct session *session, const struct busy *busy)
+static void publish_host(struct session *session, const struct map *busy)
 {
 	struct chosen chosen = {.session = session};
 
@@ -323,7 +323,7 @@ static int await(struct session *session)
 	return err ? err : jvms_find_targets(&session->jvms);
 }
 
-static int start_targets(struct session *session, struct busy *busy)
+static int start_targets(struct session *session, struct map *busy)
 {
 	int err = jvms_find_targets(&session->jvms);
 
@@ -355,9 +355,9 @@ static int start_targets(struct session *session, struct busy *busy)
 
 int session_start(struct session *session)
 {
-	struct busy busy = {0};
+	struct map busy = {0};
 	int err = session->options->command ? launch_command(session) : start_targets(session, &busy);
 
-	busy_release(&busy);
+	map_release(&busy);
 	return err;
 }

@@ -83,8 +83,6 @@ int program_name(const struct process *process, struct buf *name)
 	return name_by_arguments(process->pid, name) ? name_by_counter(process, name) : 0;
 }
 
-/* ---- how it was started ---- */
-
 /* Appends the path it was started as: its first argument if that is an absolute path, else its executable. */
 static void program_executed_as(const struct process *process, struct buf *name)
 {
@@ -95,8 +93,6 @@ static void program_executed_as(const struct process *process, struct buf *name)
 	else if (process->executable)
 		buf_add_str(name, process->executable);
 }
-
-/* ---- the VM ---- */
 
 /* Appends "buildid:…" of the library, in gProfiler's form, or nothing. */
 static void program_libjvm(const struct process *process, const struct mapping *libjvm, struct buf *id)
@@ -179,8 +175,6 @@ static int program_vm_flags(const struct process *process, bool is_young, struct
 	return err;
 }
 
-/* ---- files of text ---- */
-
 /* Reads the file as the process sees it, for what is looked for only: it may be a link to any file in its root. */
 static int read_text(pid_t pid, const char *path, struct buf *text)
 {
@@ -188,8 +182,6 @@ static int read_text(pid_t pid, const char *path, struct buf *text)
 
 	return fd < 0 ? fd : io_read_again(fd, PROPERTIES_MAX, text);
 }
-
-/* ---- the version ---- */
 
 /* `home`: a JDK. */
 static int version_of_release(pid_t pid, const char *home, struct buf *version)
@@ -237,8 +229,6 @@ int program_java_version(const struct process *process, struct buf *version)
 	buf_add_str(version, text);
 	return 0;
 }
-
-/* ---- Spark's name of the application ---- */
 
 static int read_properties(pid_t pid, const char *path, struct buf *name)
 {

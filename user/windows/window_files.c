@@ -29,8 +29,6 @@
 #define FILES_MAX (1u << 20)
 #define AHEAD_NS NS_PER_SEC /* a file system's own clock may be ahead by less */
 
-/* ---- names ---- */
-
 /* Returns the end of the event's part of a name; `text` itself if there is none. */
 static const char *skip_event(const char *text)
 {
@@ -84,8 +82,6 @@ static uint64_t end_of(const char *key)
 		return 0;
 	return (uint64_t)timegm(&tm) * NS_PER_SEC;
 }
-
-/* ---- the folder ---- */
 
 int window_folder_open(const char *folder, int flags)
 {
@@ -148,8 +144,6 @@ int window_list_read(int dir, struct window_list *list)
 #define NAME_BYTES WINDOW_NAME_BYTES
 #define OPEN_NS (10 * NS_PER_SEC) /* longest wait for the folder's file system */
 #define UNFINISHED_NS (600 * NS_PER_SEC) /* no writer takes this long for a window */
-
-/* ---- names ---- */
 
 static void window_name(char *name, uint64_t end_realtime_ns, unsigned number)
 {
@@ -396,8 +390,6 @@ static int tidy(const struct window_files *files, const char *newest)
 	vec_release(&list);
 	return err ? err : result;
 }
-
-/* ---- one window ---- */
 
 /* Moves the link to `target`. -EEXIST if something else has its name: a foreign file is never replaced. */
 static int move_link(const struct window_files *files, const struct writer *writer, const char *event,
