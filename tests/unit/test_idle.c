@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "join/idle.h"
+#include "join/states.h"
 
 #define MOST 16
 

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "duet_jvm.h"
-#include "join/idle.h"
 #include "join/resource.h"
 #include "join/states.h"
 #include "runtime/class_name.h"

@@ -1,93 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 #include "join/states.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "duet_record.h"
 
 #define TRACING_FRAMES 8 /* most frames of the tracing; Linux 6.18 has three */
+#define COUNT(list) (sizeof(list) / sizeof(*(list)))
+
+/* Returns true if the text begins with one of the words, between which there are spaces. */
+static bool begins(const char *text, const char *words)
+{
+	size_t len;
+
+	for (; *words; words += len + (words[len] == ' ')) {
+		len = strcspn(words, " ");
+		if (!strncmp(text, words, len))
+			return true;
+	}
+	return false;
+}
 
 /* Beginnings of the names of kernel functions. Linux 5.10 to 7.2 have them, some under only one of these names. */
 static const struct {
-	const char *function, *state;
+	const char *state, *functions;
 } states[] = {
-	{"futex_", "[futex]"},
-	{"do_futex", "[futex]"},
-	{"ep_poll", "[epoll]"},
-	{"do_epoll_wait", "[epoll]"},
-	{"poll_schedule_timeout", "[poll]"},
-	{"do_sys_poll", "[poll]"},
-	{"do_select", "[poll]"},
-	{"do_nanosleep", "[sleep]"},
-	{"hrtimer_nanosleep", "[sleep]"},
-	{"alarm_timer_nsleep", "[sleep]"},
-	{"pipe_", "[pipe]"},
-	{"anon_pipe_", "[pipe]"},
-	{"fifo_", "[pipe]"},
-	{"eventfd_", "[eventfd]"},
-	{"timerfd_", "[sleep]"},
-	{"signalfd_", "[signal]"},
-	{"inotify_", "[file events]"},
-	{"fanotify_", "[file events]"},
-	{"fuse_", "[io]"},
-	{"nfs_", "[io]"},
-	{"nfs4_", "[io]"},
-	{"flock_", "[file lock]"},
-	{"locks_lock_inode_wait", "[file lock]"},
-	{"__break_lease", "[file lock]"},
-	{"fcntl_setlk", "[file lock]"},
-	{"do_msgrcv", "[message queue]"},
-	{"do_msgsnd", "[message queue]"},
-	{"do_mq_", "[message queue]"},
-	{"do_semtimedop", "[semaphore]"},
-	{"__do_semtimedop", "[semaphore]"},
-	{"sk_wait_data", "[socket]"},
-	{"sk_stream_wait", "[socket]"},
-	{"inet_csk_accept", "[socket]"},
-	{"inet_csk_wait_for_connect", "[socket]"},
-	{"inet_wait_for_connect", "[socket]"},
-	{"inet_stream_connect", "[socket]"},
-	{"unix_stream_", "[socket]"},
-	{"unix_wait_for_peer", "[socket]"},
-	{"sock_alloc_send_pskb", "[socket]"},
-	{"__skb_wait_for_more_packets", "[socket]"},
-	{"tcp_", "[socket]"},
-	{"vsock_", "[socket]"},
-	{"do_wait_intr", NULL}, /* of eventfd and timerfd: the caller shows which */
-	{"do_wait", "[child]"},
-	{"__do_wait", "[child]"},
-	{"kernel_wait4", "[child]"},
-	{"kernel_clone", "[child]"}, /* vfork(2) */
-	{"do_sigtimedwait", "[signal]"},
-	{"sigsuspend", "[signal]"},
-	{"__x64_sys_pause", "[signal]"},
-	{"do_signal_stop", "[stopped]"},
-	{"ptrace_stop", "[stopped]"},
-	{"do_freezer_trap", "[stopped]"},
-	{"__refrigerator", "[stopped]"}, /* the freezer of cgroup v1 */
-	{"io_cqring_wait", "[io]"},
-	{"io_schedule", "[io]"},
-	{"jbd2_log_wait_commit", "[io]"},
-	{"read_events", "[io]"},
-	{"request_wait_answer", "[io]"},
-	{"rpc_wait_bit_killable", "[io]"},
-	{"submit_bio_wait", "[io]"},
-	{"wb_wait_for_completion", "[io]"},
-	{"inode_wait_for_writeback", "[io]"},
-	{"n_tty_", "[terminal]"},
-	{"__mutex_lock", "[kernel lock]"},
-	{"__down", "[kernel lock]"},
-	{"rwsem_", "[kernel lock]"},
-	{"percpu_rwsem_wait", "[kernel lock]"},
-	{"handle_userfault", "[page fault]"},
+	{NULL, "do_wait_intr"}, /* of eventfd and timerfd: the caller shows which */
+	{"[futex]", "futex_ do_futex"},
+	{"[epoll]", "ep_poll do_epoll_wait"},
+	{"[poll]", "poll_schedule_timeout do_sys_poll do_select"},
+	{"[sleep]", "do_nanosleep hrtimer_nanosleep alarm_timer_nsleep timerfd_"},
+	{"[pipe]", "pipe_ anon_pipe_ fifo_"},
+	{"[eventfd]", "eventfd_"},
+	{"[signal]", "signalfd_ do_sigtimedwait sigsuspend __x64_sys_pause"},
+	{"[file events]", "inotify_ fanotify_"},
+	{"[io]", "fuse_ nfs_ nfs4_ io_cqring_wait io_schedule jbd2_log_wait_commit read_events request_wait_answer "
+	 "rpc_wait_bit_killable submit_bio_wait wb_wait_for_completion inode_wait_for_writeback"},
+	{"[file lock]", "flock_ locks_lock_inode_wait __break_lease fcntl_setlk"},
+	{"[message queue]", "do_msgrcv do_msgsnd do_mq_"},
+	{"[semaphore]", "do_semtimedop __do_semtimedop"},
+	{"[socket]", "sk_wait_data sk_stream_wait inet_csk_accept inet_csk_wait_for_connect inet_wait_for_connect "
+	 "inet_stream_connect unix_stream_ unix_wait_for_peer sock_alloc_send_pskb __skb_wait_for_more_packets "
+	 "tcp_ vsock_"},
+	{"[child]", "do_wait __do_wait kernel_wait4 kernel_clone"}, /* vfork(2) clones */
+	{"[stopped]", "do_signal_stop ptrace_stop do_freezer_trap __refrigerator"}, /* the last: of cgroup v1 */
+	{"[terminal]", "n_tty_"},
+	{"[kernel lock]", "__mutex_lock __down rwsem_ percpu_rwsem_wait"},
+	{"[page fault]", "handle_userfault"},
 };
 
 /*
  * Beginnings of the names of functions of the scheduler, which do not show the cause of a wait. The kernel leaves them
  * out of the stacks of threads that sleep, but not of a thread's own stack.
  */
-static const char *const scheduler[] = {"__schedule", "schedule", "preempt_schedule", "do_nanosleep"};
+static const char scheduler[] = "__schedule schedule preempt_schedule do_nanosleep";
 
 /* Returns the name of a kernel function, or NULL if the frame is not one. */
 static const char *kernel_function(const struct profile *profile, uint32_t frame)
@@ -113,20 +79,12 @@ static size_t trim_tracing(const struct profile *profile, const uint32_t *frames
 	return count;
 }
 
-static bool is_scheduler(const char *function)
-{
-	for (size_t i = 0; i < sizeof(scheduler) / sizeof(*scheduler); i++)
-		if (!strncmp(function, scheduler[i], strlen(scheduler[i])))
-			return true;
-	return false;
-}
-
 size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t count)
 {
 	const char *function;
 
 	count = trim_tracing(profile, frames, count);
-	while (count && (function = kernel_function(profile, frames[count - 1])) && is_scheduler(function))
+	while (count && (function = kernel_function(profile, frames[count - 1])) && begins(function, scheduler))
 		count--;
 	return count;
 }
@@ -134,8 +92,8 @@ size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t 
 /* Returns the wait that a function shows, or NULL. */
 static const char *state_in(const char *function)
 {
-	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-		if (!strncmp(function, states[i].function, strlen(states[i].function)))
+	for (size_t i = 0; i < COUNT(states); i++)
+		if (begins(function, states[i].functions))
 			return states[i].state;
 	return NULL;
 }
@@ -162,6 +120,95 @@ const char *state_of(const struct profile *profile, const uint32_t *frames, size
 	return flags & DUET_SAMPLE_IO ? "[io]" : "[blocked]";
 }
 
+/* ---- threads that wait for work ---- */
+
+/* Methods in which a thread waits for its next work. */
+static const struct {
+	const char *class_name, *method;
+} idle_methods[] = {
+	{"java.util.concurrent.ThreadPoolExecutor", "getTask"},
+	{"java.util.concurrent.ForkJoinPool", "awaitWork"},
+	{"java.util.TimerThread", "mainLoop"},
+	{"java.lang.ref.Reference", "waitForReferencePendingList"},
+	{"java.lang.ref.ReferenceQueue", "remove"},
+	{"java.net.PlainSocketImpl", "socketAccept"},
+	{"java.net.ServerSocket", "implAccept"},
+	{"sun.nio.ch.EPollPort$EventHandlerTask", "poll"},
+	{"sun.nio.ch.NioSocketImpl", "accept"},
+	{"sun.nio.ch.Poller", "pollLoop"},
+	{"sun.nio.ch.SelectorImpl", "lockAndDoSelect"},
+	{"sun.nio.ch.ServerSocketChannelImpl", "accept"},
+	{"io.netty.channel.epoll.EpollEventLoop", "epollWait"},
+	{"io.netty.channel.epoll.Native", "epollWait"},
+	{"org.apache.tomcat.util.threads.ThreadPoolExecutor", "getTask"},
+	{"org.eclipse.jetty.util.thread.QueuedThreadPool", "idleJobPoll"},
+};
+
+/* Beginnings of the names of classes that only wait on behalf of their caller. */
+static const char waiting_classes[] =
+	"java.lang.Object java.lang.ref. java.util.concurrent. jdk.internal.misc. sun.misc.Unsafe sun.nio.ch. "
+	"io.netty.channel.epoll.";
+
+/* The same of libjvm: functions of its own threads (JDK 8 to 27), and others that wait on behalf of their caller. */
+static const char jvm_functions[] =
+	"AttachListener::dequeue CompileQueue::get ConcurrentGCThread:: G1ConcurrentMarkThread::run_service "
+	"G1ConcurrentRefineThread:: G1PrimaryConcurrentRefineThread:: G1ServiceThread:: GangWorker::loop "
+	"LinuxAttachListener::dequeue MonitorDeflationThread:: NMethodSweeper::sweeper_loop NotificationThread:: "
+	"PosixAttachListener::dequeue ServiceThread:: ShenandoahControlThread:: VMThread::loop "
+	"VMThread::wait_for_operation WatcherThread::sleep WorkerThread::run ZDirector:: os::signal_wait";
+
+static const char waiting_functions[] =
+	"JVM_MonitorWait JVM_WaitForReferencePendingList Monitor:: ObjectMonitor::wait ObjectSynchronizer::wait "
+	"Parker::park Platform PosixSemaphore:: Semaphore::wait Unsafe_Park os::Platform";
+
+/* Functions of event loops, in which a thread waits by epoll or poll. */
+static const char loops[] =
+	"aeProcessEvents ev_run event_base_loop g_main_context_iterate main_loop_wait ngx_epoll_process_events "
+	"uv__io_poll";
+
+/* Functions in which threads wait that the kernel has made for a process, for io_uring. */
+static const char kernel_loops[] = "io_sq_thread io_wq_worker";
+
+enum verdict { LOOK_FURTHER, IS_IDLE, IS_AT_WORK };
+
+static enum verdict judge_java(const char *class_name, const char *method)
+{
+	for (size_t i = 0; i < COUNT(idle_methods); i++)
+		if (!strcmp(method, idle_methods[i].method) && !strcmp(class_name, idle_methods[i].class_name))
+			return IS_IDLE;
+	return begins(class_name, waiting_classes) ? LOOK_FURTHER : IS_AT_WORK;
+}
+
+static enum verdict judge_jvm(const char *function)
+{
+	if (begins(function, jvm_functions))
+		return IS_IDLE;
+	return begins(function, waiting_functions) ? LOOK_FURTHER : IS_AT_WORK;
+}
+
+static enum verdict judge(const struct profile *profile, uint32_t index, bool polls)
+{
+	const struct frame *frame = &profile->frames.items[index];
+	const char *name = intern_text(&profile->strings, frame->name);
+
+	if (frame_kind_is_java(frame->kind))
+		return judge_java(intern_text(&profile->strings, frame->class_name), name);
+	if (frame->kind == FRAME_JVM)
+		return judge_jvm(name);
+	return polls && begins(name, loops) ? IS_IDLE : LOOK_FURTHER;
+}
+
+bool idle_in_pool(const struct profile *profile, const uint32_t *frames, size_t count, const char *state)
+{
+	bool polls = !strcmp(state, "[epoll]") || !strcmp(state, "[poll]");
+	const char *leaf = count ? kernel_function(profile, frames[count - 1]) : NULL;
+	enum verdict verdict = leaf && begins(leaf, kernel_loops) ? IS_IDLE : LOOK_FURTHER;
+
+	while (verdict == LOOK_FURTHER && count)
+		verdict = judge(profile, frames[--count], polls);
+	return verdict == IS_IDLE;
+}
+
 /* ---- wakers ---- */
 
 size_t state_skip_waking(const struct profile *profile, const uint32_t *frames, size_t count)
@@ -179,32 +226,16 @@ size_t state_skip_waking(const struct profile *profile, const uint32_t *frames, 
 
 /* Beginnings of the names of kernel functions that serve interrupts, of Linux 5.10 to 7.2. */
 static const struct {
-	const char *function;
 	enum interrupt kind;
+	const char *functions;
 } interrupts[] = {
-	{"__hrtimer_run_queues", INTERRUPT_TIMER},
-	{"hrtimer_interrupt", INTERRUPT_TIMER},
-	{"hrtimer_run_softirq", INTERRUPT_TIMER},
-	{"call_timer_fn", INTERRUPT_TIMER},
-	{"__run_timer", INTERRUPT_TIMER},
-	{"run_timer_", INTERRUPT_TIMER},
-	{"handle_softirqs", INTERRUPT_SOFT},
-	{"__do_softirq", INTERRUPT_SOFT},
-	{"do_softirq", INTERRUPT_SOFT},
-	{"__softirqentry", INTERRUPT_SOFT},
-	{"__handle_irq_event_percpu", INTERRUPT_DEVICE},
-	{"handle_irq_event", INTERRUPT_DEVICE},
-	{"sysvec_", INTERRUPT_OTHER},
-	{"__sysvec_", INTERRUPT_OTHER},
-	{"asm_sysvec_", INTERRUPT_OTHER},
-	{"common_interrupt", INTERRUPT_OTHER},
-	{"__common_interrupt", INTERRUPT_OTHER},
-	{"asm_common_interrupt", INTERRUPT_OTHER},
-	{"call_on_irq_stack", INTERRUPT_OTHER},
-	{"do_interrupt_handler", INTERRUPT_OTHER},
-	{"irq_work_run", INTERRUPT_OTHER},
-	{"flush_smp_call_function_queue", INTERRUPT_OTHER},
-	{"__flush_smp_call_function_queue", INTERRUPT_OTHER},
+	{INTERRUPT_TIMER, "__hrtimer_run_queues hrtimer_interrupt hrtimer_run_softirq call_timer_fn __run_timer "
+	 "run_timer_"},
+	{INTERRUPT_SOFT, "handle_softirqs __do_softirq do_softirq __softirqentry"},
+	{INTERRUPT_DEVICE, "__handle_irq_event_percpu handle_irq_event"},
+	{INTERRUPT_OTHER, "sysvec_ __sysvec_ asm_sysvec_ common_interrupt __common_interrupt asm_common_interrupt "
+	 "call_on_irq_stack do_interrupt_handler irq_work_run flush_smp_call_function_queue "
+	 "__flush_smp_call_function_queue"},
 };
 
 enum interrupt state_interrupt(const struct profile *profile, const uint32_t *frames, size_t *count)
@@ -212,8 +243,8 @@ enum interrupt state_interrupt(const struct profile *profile, const uint32_t *fr
 	for (size_t at = 0; at < *count; at++) {
 		const char *function = kernel_function(profile, frames[at]);
 
-		for (size_t i = 0; function && i < sizeof(interrupts) / sizeof(*interrupts); i++)
-			if (!strncmp(function, interrupts[i].function, strlen(interrupts[i].function))) {
+		for (size_t i = 0; function && i < COUNT(interrupts); i++)
+			if (begins(function, interrupts[i].functions)) {
 				*count = at;
 				return interrupts[i].kind;
 			}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds what a thread waited for during a sleep. */
+/* Finds what a thread waited for during a sleep, and what woke it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,12 @@ size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t 
  * Static text.
  */
 const char *state_of(const struct profile *profile, const uint32_t *frames, size_t count, uint16_t flags);
+
+/*
+ * Returns true if the thread with this stack waits for work, not within its work: in a pool, an event loop or a server,
+ * or as one of the JVM's own. `frames` has no frame for the state: `state` is the result of state_of().
+ */
+bool idle_in_pool(const struct profile *profile, const uint32_t *frames, size_t count, const char *state);
 
 enum interrupt { INTERRUPT_NONE, INTERRUPT_OTHER, INTERRUPT_TIMER, INTERRUPT_SOFT, INTERRUPT_DEVICE };
 
