@@ -13,13 +13,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	kallsyms_init(&kallsyms);
+	kallsyms = (struct kallsyms){0};
 	kallsyms_refresh(&kallsyms, path, 1);
 	for (size_t i = 0; i < kallsyms.table.rows.len; i++) {
 		name = kallsyms_find(&kallsyms, kallsyms.table.rows.items[i].start, &module);
 		FUZZ_CHECK(!name || (name[0] && module[0]));
 	}
-	kallsyms_release(&kallsyms);
+	symbol_table_release(&kallsyms.table);
 	close(fd);
 	return 0;
 }

@@ -8,14 +8,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct perf_map map;
 	int part = input_file(data, size / 2), all = input_file(data, size);
 
-	perf_map_init(&map);
+	map = (struct perf_map){0};
 	perf_map_read(&map, part);
 	perf_map_read(&map, all);
 	FUZZ_CHECK(map.parsed_bytes <= size);
 	for (uint64_t address = 0; address < 0x1000; address += 0x13)
 		symbol_table_find(&map.table, address);
 	perf_map_read(&map, part);
-	perf_map_release(&map);
+	symbol_table_release(&map.table);
 	close(part);
 	close(all);
 	return 0;

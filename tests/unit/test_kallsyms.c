@@ -28,7 +28,7 @@ static int refresh_with(struct kallsyms *kallsyms, const char *text, uint64_t no
 
 static int read_text(struct kallsyms *kallsyms, const char *text)
 {
-	kallsyms_init(kallsyms);
+	*kallsyms = (struct kallsyms){0};
 	return refresh_with(kallsyms, text, 1);
 }
 
@@ -51,8 +51,8 @@ static void test_names_and_modules(void **state)
 	assert_null(kallsyms_find(&kallsyms, 0xffffffff80ffffff, &module));
 	/* far after the last function of the core */
 	assert_null(kallsyms_find(&kallsyms, 0xffffffffa0000000, &module));
-	kallsyms_release(&kallsyms);
-	kallsyms_release(NULL);
+	symbol_table_release(&kallsyms.table);
+	symbol_table_release(NULL);
 }
 
 static void test_usual_names(void **state)
@@ -75,7 +75,7 @@ static void test_usual_names(void **state)
 	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81001004, &module), "__x64_sys_getpid");
 	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81002000, &module), "handle_softirqs");
 	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81003000, &module), "memset");
-	kallsyms_release(&kallsyms);
+	symbol_table_release(&kallsyms.table);
 }
 
 static bool hidden(const char *text, struct buf *why)
@@ -115,16 +115,16 @@ static void test_hidden_and_hostile(void **state)
 	(void)state;
 	assert_int_equal(read_text(&kallsyms, "0000000000000000 T do_read\n0000000000000000 t x\t[ext4]\n"), -EPERM);
 	assert_null(kallsyms_find(&kallsyms, 0xffffffff81000000, &module));
-	kallsyms_release(&kallsyms);
+	symbol_table_release(&kallsyms.table);
 	assert_int_equal(read_text(&kallsyms, "\n \nzz T a\n1000\n1000 \n1000 T\n"
 					      "1000 T \n1000 T \t[m]\n2000 T ok\t[m\n"), 1);
 	assert_int_equal(kallsyms.table.rows.len, 1);
 	assert_string_equal(kallsyms_find(&kallsyms, 0x2000, &module), "ok");
 	assert_string_equal(module, "m");
-	kallsyms_release(&kallsyms);
-	kallsyms_init(&kallsyms);
+	symbol_table_release(&kallsyms.table);
+	kallsyms = (struct kallsyms){0};
 	assert_int_equal(kallsyms_refresh(&kallsyms, "/nonexistent", 1), -ENOENT);
-	kallsyms_release(&kallsyms);
+	symbol_table_release(&kallsyms.table);
 }
 
 static void test_modules_loaded_later(void **state)
@@ -141,7 +141,7 @@ static void test_modules_loaded_later(void **state)
 	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module), "ext4_read");
 	assert_int_equal(refresh_with(&kallsyms, "", 1 + 2 * KALLSYMS_MIN_AGE_NS), -EPERM);
 	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module), "ext4_read");
-	kallsyms_release(&kallsyms);
+	symbol_table_release(&kallsyms.table);
 }
 
 static void test_this_kernel(void **state)
@@ -150,13 +150,13 @@ static void test_this_kernel(void **state)
 	int err;
 
 	(void)state;
-	kallsyms_init(&kallsyms);
+	kallsyms = (struct kallsyms){0};
 	err = kallsyms_refresh(&kallsyms, "/proc/kallsyms", 1);
 	if (err == 1)
 		assert_true(kallsyms.table.rows.len > 10000);
 	else
 		assert_int_equal(err, -EPERM);
-	kallsyms_release(&kallsyms);
+	symbol_table_release(&kallsyms.table);
 }
 
 int main(void)

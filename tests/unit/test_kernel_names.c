@@ -58,7 +58,7 @@ static bool is_told(struct kernel_names *names, const struct kallsyms *kallsyms,
 	const char *module = "", *name = kallsyms_find(kallsyms, address + 1, &module);
 	struct kernel_name found;
 
-	*ret_counts = name && kallsyms_start(kallsyms, address + 1) == address;
+	*ret_counts = name && symbol_table_start(&kallsyms->table, address + 1) == address;
 	assert_int_equal(kernel_names_find(names, address + 1, &found), 0);
 	return *ret_counts && found.name && !strcmp(found.name, name) && !strcmp(found.module, module) &&
 	       found.offset == 1;
@@ -75,7 +75,7 @@ static void test_as_in_kallsyms(void **state)
 	bool counts;
 
 	(void)state;
-	kallsyms_init(&kallsyms);
+	kallsyms = (struct kallsyms){0};
 	assert_non_null(file);
 	if (kallsyms_refresh(&kallsyms, "/proc/kallsyms", 1) != 1 || !kernel_names_open(&names)) {
 		print_message("skipped: the kernel names no address for this user\n");
@@ -89,7 +89,7 @@ static void test_as_in_kallsyms(void **state)
 	}
 	fclose(file);
 	kernel_names_close(&names);
-	kallsyms_release(&kallsyms);
+	symbol_table_release(&kallsyms.table);
 	assert_true(count > 100 && told * 100 >= count * 98);
 }
 

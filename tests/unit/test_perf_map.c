@@ -22,7 +22,7 @@ static int setup(void **state)
 	char path[] = "/tmp/duet-perf-map-XXXXXX";
 
 	(void)state;
-	perf_map_init(&map);
+	map = (struct perf_map){0};
 	fd = mkstemp(path);
 	unlink(path);
 	return fd < 0;
@@ -31,7 +31,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	perf_map_release(&map);
+	symbol_table_release(&map.table);
 	close(fd);
 	return 0;
 }

@@ -66,7 +66,7 @@ static const char *choose(const struct name *names, size_t count, size_t first, 
 	static char chosen[64];
 	struct symbol_table table;
 
-	symbol_table_init(&table);
+	table = (struct symbol_table){0};
 	for (size_t i = 0; i < count; i++) {
 		const struct name *name = &names[(first + i * step) % count];
 
@@ -105,7 +105,7 @@ static void test_size_in_any_order(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct symbol_table table;
 
-		symbol_table_init(&table);
+		table = (struct symbol_table){0};
 		for (size_t j = 0; j < 2; j++)
 			assert_int_equal(symbol_table_add(&table, 0x1000, sizes[i][j], 0, SYMBOL_GLOBAL, "f", 1), 0);
 		symbol_table_sort(&table, SYMBOL_USUAL);
@@ -120,7 +120,7 @@ static void test_newest(void **state)
 	struct symbol_table table;
 
 	(void)state;
-	symbol_table_init(&table);
+	table = (struct symbol_table){0};
 	assert_int_equal(symbol_table_add(&table, 0x1000, 8, 0, SYMBOL_GLOBAL, "old", 3), 0);
 	assert_int_equal(symbol_table_add(&table, 0x1000, 8, 0, SYMBOL_LOCAL, "__new.cold", 10), 0);
 	symbol_table_sort(&table, SYMBOL_NEWEST);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SEGMENTS_MAX 256
 #define CHUNK_BYTES 256 /* what libelf allocates in addition for each chunk */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -142,6 +143,28 @@ Elf_Scn *elf_reader_find(const struct elf_reader *reader, const char *wanted, GE
 	return NULL;
 }
 
+Elf_Scn *elf_reader_find_type(const struct elf_reader *reader, uint32_t type, GElf_Shdr *ret)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(reader->elf, section)))
+		if (gelf_getshdr(section, ret) && ret->sh_type == type)
+			return section;
+	return NULL;
+}
+
+bool elf_reader_segment(const struct elf_reader *reader, size_t *at, GElf_Phdr *ret)
+{
+	size_t count;
+
+	if (elf_getphdrnum(reader->elf, &count) < 0)
+		return false;
+	while (*at < count && *at < SEGMENTS_MAX)
+		if (gelf_getphdr(reader->elf, (int)(*at)++, ret))
+			return true;
+	return false;
+}
+
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)
 {
 	Elf_Data *data;
@@ -151,6 +174,24 @@ Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const 
 		return NULL;
 	data = elf_getdata(section, NULL);
 	return data && data->d_buf ? data : NULL;
+}
+
+Elf_Data *elf_reader_symbols(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, Elf_Data **ret_names)
+{
+	Elf_Scn *names = elf_getscn(reader->elf, shdr->sh_link);
+	GElf_Shdr names_shdr;
+	Elf_Data *symbols;
+
+	if (!names || !gelf_getshdr(names, &names_shdr) || names_shdr.sh_type != SHT_STRTAB)
+		return NULL;
+	symbols = elf_reader_section(reader, section, shdr);
+	*ret_names = symbols ? elf_reader_section(reader, names, &names_shdr) : NULL;
+	return *ret_names && !((const char *)(*ret_names)->d_buf)[(*ret_names)->d_size - 1] ? symbols : NULL;
+}
+
+const char *elf_reader_symbol_name(const Elf_Data *names, const GElf_Sym *symbol)
+{
+	return symbol->st_name < names->d_size ? (const char *)names->d_buf + symbol->st_name : "";
 }
 
 Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t bytes, Elf_Type type)

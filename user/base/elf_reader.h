@@ -34,9 +34,17 @@ bool elf_reader_take(struct elf_reader *reader, size_t bytes);
 const char *elf_reader_name(const struct elf_reader *reader, const GElf_Shdr *shdr);
 /* Returns NULL when there is no section of that name with contents. */
 Elf_Scn *elf_reader_find(const struct elf_reader *reader, const char *name, GElf_Shdr *ret);
+/* The same for the first section of a type. */
+Elf_Scn *elf_reader_find_type(const struct elf_reader *reader, uint32_t type, GElf_Shdr *ret);
+/* Goes through the program headers, from *at = 0 on. Returns false at the end. */
+bool elf_reader_segment(const struct elf_reader *reader, size_t *at, GElf_Phdr *ret);
 /* NULL if it has no contents, is compressed, or the budget is too small. Valid until elf_reader_close(). */
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr);
-/* The same for a range of the file. Only for few: libelf keeps them all and searches them one by one. */
+/* Returns the symbols of a symbol table, and their names; NULL as above, or if the names do not end with a NUL. */
+Elf_Data *elf_reader_symbols(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, Elf_Data **ret_names);
+/* Returns a symbol's name; "" if it has none. It may be very long, and many symbols may share it. */
+const char *elf_reader_symbol_name(const Elf_Data *names, const GElf_Sym *symbol);
+/* The same as elf_reader_section() for a range of the file. Only for few: libelf keeps them all and searches them one by one. */
 Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t bytes, Elf_Type type);
 /* Copies a range of the file, of which nothing is kept. Returns the number of bytes copied: fewer at the file's end. */
 size_t elf_reader_copy(const struct elf_reader *reader, uint64_t offset, void *to, size_t bytes);

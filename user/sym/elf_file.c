@@ -8,7 +8,6 @@
 
 #include "sym/stubs.h"
 
-#define MAX_SEGMENTS 256
 #define OPEN_CODE_BYTES 512 /* searched for the end of a function of unknown size */
 #define MAX_EH_FRAME_HDR_BYTES (64u << 20) /* 8 million functions */
 #define MAX_NOTE_BYTES (1u << 20) /* a larger section has no build id, which has a small section to itself */
@@ -83,16 +82,11 @@ int elf_identity_read_fd(struct elf_identity *identity, int fd)
 	return 0;
 }
 
-static int read_segments(struct elf_file *file, Elf *elf, GElf_Phdr *ret_eh_frame_hdr)
+static int read_segments(struct elf_file *file, const struct elf_reader *reader, GElf_Phdr *ret_eh_frame_hdr)
 {
 	GElf_Phdr phdr;
-	size_t count;
 
-	if (elf_getphdrnum(elf, &count) < 0)
-		return -ENOEXEC;
-	for (size_t i = 0; i < count && i < MAX_SEGMENTS; i++) {
-		if (!gelf_getphdr(elf, (int)i, &phdr))
-			continue;
+	for (size_t at = 0; elf_reader_segment(reader, &at, &phdr);) {
 		if (phdr.p_type == PT_GNU_EH_FRAME)
 			*ret_eh_frame_hdr = phdr;
 		if (phdr.p_type == PT_LOAD &&
@@ -202,16 +196,12 @@ static uint64_t symbol_limit(const struct elf_file *file, const struct elf_reade
 
 static int read_symbol(struct elf_file *file, struct elf_reader *reader, const GElf_Sym *symbol, const Elf_Data *names)
 {
-	const char *name = (const char *)names->d_buf + symbol->st_name;
+	const char *name = elf_reader_symbol_name(names, symbol);
+	size_t plain_len, len = strnlen(name, SYMBOL_TABLE_MAX_NAME);
 	GElf_Shdr section;
 	enum symbol_linkage linkage;
-	size_t len, plain_len, names_left;
 
-	if (symbol->st_name >= names->d_size || !symbol_section(reader->elf, symbol, &section))
-		return 0;
-	names_left = names->d_size - symbol->st_name;
-	len = strnlen(name, names_left < SYMBOL_TABLE_MAX_NAME ? names_left : SYMBOL_TABLE_MAX_NAME);
-	if (!len || !symbol_is_function(symbol, name))
+	if (!len || !symbol_section(reader->elf, symbol, &section) || !symbol_is_function(symbol, name))
 		return 0;
 	if (!elf_reader_take(reader, len + sizeof(struct symbol_row))) /* many symbols may share one long name */
 		return -EFBIG;
@@ -223,20 +213,11 @@ static int read_symbol(struct elf_file *file, struct elf_reader *reader, const G
 
 static int read_symbols(struct elf_file *file, struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)
 {
-	Elf_Data *symbols = elf_reader_section(reader, section, shdr);
-	Elf_Scn *names_section = elf_getscn(reader->elf, shdr->sh_link);
-	GElf_Shdr names_shdr;
-	Elf_Data *names;
+	Elf_Data *names, *symbols = elf_reader_symbols(reader, section, shdr, &names);
 	GElf_Sym symbol;
 	int err = 0;
 
-	if (!symbols || !names_section || !gelf_getshdr(names_section, &names_shdr) ||
-	    names_shdr.sh_type != SHT_STRTAB)
-		return 0;
-	names = elf_reader_section(reader, names_section, &names_shdr);
-	if (!names)
-		return 0;
-	for (int i = 1; err != -ENOMEM && gelf_getsym(symbols, i, &symbol); i++)
+	for (int i = 1; symbols && err != -ENOMEM && gelf_getsym(symbols, i, &symbol); i++)
 		err = read_symbol(file, reader, &symbol, names);
 	return err == -ENOMEM ? err : 0; /* after -EFBIG the symbols that fitted are kept */
 }
@@ -264,10 +245,8 @@ static int read_elf(struct elf_file *file, struct elf_reader *reader)
 {
 	GElf_Phdr eh_frame_hdr = {0};
 	struct elf_file read = {0};
-	int err = read_segments(&read, reader->elf, &eh_frame_hdr);
+	int err = read_segments(&read, reader, &eh_frame_hdr);
 
-	symbol_table_init(&read.symbols);
-	symbol_table_init(&read.stubs);
 	if (!err) {
 		identity_read(&read.identity, reader);
 		read_function_starts(&read, reader, &eh_frame_hdr);

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "sym/demangle.h"
 
-#define MAX_SEGMENTS 256
 #define NEAREST_CHANGES 3 /* a name that differs in more letters than this is not suggested */
 #define NEAREST_LOOKS 200000 /* names compared at most */
 #define OTHERS_SHOWN 8
@@ -76,23 +75,14 @@ static bool is_wanted(const GElf_Sym *symbol, bool is_function)
 
 static void look_in(struct search *search, struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)
 {
-	Elf_Scn *names_section = elf_getscn(reader->elf, shdr->sh_link);
-	Elf_Data *symbols, *names;
-	GElf_Shdr names_shdr;
+	Elf_Data *names, *symbols = elf_reader_symbols(reader, section, shdr, &names);
 	GElf_Sym symbol;
 
-	if (!names_section || !gelf_getshdr(names_section, &names_shdr) || names_shdr.sh_type != SHT_STRTAB)
-		return;
-	symbols = elf_reader_section(reader, section, shdr);
-	names = symbols ? elf_reader_section(reader, names_section, &names_shdr) : NULL;
-	for (int i = 1; names && gelf_getsym(symbols, i, &symbol); i++) {
-		const char *name = (const char *)names->d_buf + symbol.st_name;
-		size_t left = symbol.st_name < names->d_size ? names->d_size - symbol.st_name : 0;
-		size_t len = left ? strnlen(name, left) : 0;
+	for (int i = 1; symbols && gelf_getsym(symbols, i, &symbol); i++) {
+		const char *name = elf_reader_symbol_name(names, &symbol);
 
-		/* A name without an end is not a name; the part after '@' is a version. */
-		if (len && len < left && is_wanted(&symbol, search->is_function))
-			look(search, name, strcspn(name, "@"), &symbol);
+		if (*name && is_wanted(&symbol, search->is_function))
+			look(search, name, strcspn(name, "@"), &symbol); /* the part after '@' is a version */
 	}
 }
 
@@ -125,12 +115,8 @@ int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_funct
 /* Finds the PT_LOAD with `at` in [start, start + filesz), `start` being its offset or address. False: none. */
 static bool find_segment(struct elf_reader *reader, uint64_t at, bool by_offset, GElf_Phdr *ret)
 {
-	size_t count;
-
-	if (elf_getphdrnum(reader->elf, &count) < 0)
-		return false;
-	for (size_t i = 0; i < count && i < MAX_SEGMENTS; i++)
-		if (gelf_getphdr(reader->elf, (int)i, ret) && ret->p_type == PT_LOAD &&
+	for (size_t i = 0; elf_reader_segment(reader, &i, ret);)
+		if (ret->p_type == PT_LOAD &&
 		    at - (by_offset ? ret->p_offset : ret->p_vaddr) < ret->p_filesz)
 			return true;
 	return false;
@@ -254,4 +240,118 @@ int elf_places_probes(struct elf_reader *reader, const char *provider, const cha
 			  : 0;
 
 	return err ? err : (int)ret->list.len;
+}
+
+/* ---- the variable of a thread's trace and span ---- */
+
+/* What both architectures call by different names. */
+#if defined(__x86_64__)
+#define RELOCATION_DESCRIPTOR R_X86_64_TLSDESC
+#define RELOCATION_MODULE R_X86_64_DTPMOD64
+#define RELOCATION_DISTANCE R_X86_64_TPOFF64
+#else
+#define RELOCATION_DESCRIPTOR R_AARCH64_TLSDESC
+#define RELOCATION_MODULE R_AARCH64_TLS_DTPMOD
+#define RELOCATION_DISTANCE R_AARCH64_TLS_TPREL
+#endif
+
+/* Finds the first program header of this type. */
+static bool find_header(const struct elf_reader *reader, uint32_t type, GElf_Phdr *ret)
+{
+	for (size_t at = 0; elf_reader_segment(reader, &at, ret);)
+		if (ret->p_type == type)
+			return true;
+	return false;
+}
+
+/* Returns the symbol's index in .dynsym; 0: it is not there, or only used there. */
+static size_t find_context(struct elf_reader *reader, GElf_Sym *ret)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *section = elf_reader_find_type(reader, SHT_DYNSYM, &shdr);
+	Elf_Data *names, *symbols = section ? elf_reader_symbols(reader, section, &shdr, &names) : NULL;
+
+	for (int i = 1; symbols && gelf_getsym(symbols, i, ret); i++)
+		if (GELF_ST_TYPE(ret->st_info) == STT_TLS &&
+		    !strcmp(elf_reader_symbol_name(names, ret), DUET_CONTEXT_SYMBOL))
+			return ret->st_shndx == SHN_UNDEF ? 0 : (size_t)i;
+	return 0;
+}
+
+static enum duet_context_place place_of(uint64_t relocation)
+{
+	switch (relocation) {
+	case RELOCATION_DESCRIPTOR:
+		return DUET_CONTEXT_DESCRIPTOR;
+	case RELOCATION_MODULE:
+		return DUET_CONTEXT_INDEX;
+	case RELOCATION_DISTANCE:
+		return DUET_CONTEXT_DISTANCE;
+	default:
+		return DUET_CONTEXT_NOWHERE;
+	}
+}
+
+static bool find_in_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, size_t symbol,
+			    struct duet_context_source *ret)
+{
+	Elf_Data *data = elf_reader_section(reader, section, shdr);
+	GElf_Rela relocation;
+
+	for (int i = 0; data && gelf_getrela(data, i, &relocation); i++) {
+		enum duet_context_place place = place_of(GELF_R_TYPE(relocation.r_info));
+
+		if (GELF_R_SYM(relocation.r_info) != symbol || place == DUET_CONTEXT_NOWHERE)
+			continue;
+		*ret = (struct duet_context_source){.at = relocation.r_offset, .place = place};
+		return true;
+	}
+	return false;
+}
+
+static bool find_relocation(struct elf_reader *reader, size_t symbol, struct duet_context_source *ret)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr shdr;
+
+	while ((section = elf_nextscn(reader->elf, section)))
+		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_RELA &&
+		    find_in_section(reader, section, &shdr, symbol, ret))
+			return true;
+	return false;
+}
+
+/* In an executable, the linker has put the variable at a distance that it knows: code needs no relocation. */
+static bool find_fixed(const struct elf_reader *reader, const GElf_Phdr *tls, const GElf_Sym *symbol,
+		       struct duet_context_source *ret)
+{
+	uint64_t align = tls->p_align ? tls->p_align : 1;
+	GElf_Phdr interpreter;
+	GElf_Ehdr head;
+
+	if (!gelf_getehdr(reader->elf, &head) || align & (align - 1) || tls->p_memsz >= DUET_CONTEXT_DISTANCES ||
+	    symbol->st_value >= tls->p_memsz)
+		return false;
+	if (head.e_type != ET_EXEC && !find_header(reader, PT_INTERP, &interpreter))
+		return false;
+	*ret = (struct duet_context_source){.place = DUET_CONTEXT_FIXED};
+#if defined(__x86_64__)
+	/* the block ends at the thread pointer, which is aligned as it needs */
+	ret->at = symbol->st_value - ((tls->p_memsz + align - 1) & ~(align - 1));
+#else
+	/* it begins after two words, aligned */
+	ret->at = symbol->st_value + ((16 + align - 1) & ~(align - 1));
+#endif
+	return true;
+}
+
+int elf_places_context(struct elf_reader *reader, struct duet_context_source *ret)
+{
+	GElf_Sym symbol;
+	GElf_Phdr tls;
+	size_t index = find_header(reader, PT_TLS, &tls) ? find_context(reader, &symbol) : 0;
+
+	if (index && (find_relocation(reader, index, ret) || find_fixed(reader, &tls, &symbol, ret)))
+		return 0;
+	return -ENOENT;
 }

@@ -11,12 +11,12 @@
 #include "base/buf.h"
 #include "base/elf_reader.h"
 #include "base/vec.h"
+#include "duet_context.h"
 
 /*
  * Finds the address of a defined symbol, with its mangled name, of which a '*' at the end stands for any rest. If there
- * are several, prefers one that other files can
- * use. Returns 0, or -ENOENT; then appends the most similar name to `nearest`, unless there is none or `nearest` is
- * NULL.
+ * are several, prefers one that other files can use. Returns 0, or -ENOENT; then appends the most similar name to
+ * `nearest`, unless there is none or `nearest` is NULL.
  */
 int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_function, uint64_t *ret_vaddr,
 		      struct buf *nearest);
@@ -44,3 +44,9 @@ struct elf_probes {
  */
 int elf_places_probes(struct elf_reader *reader, const char *provider, const char *name, struct elf_probes *ret,
 		      struct buf *others);
+
+/*
+ * Finds the thread-local variable by which a program publishes a thread's trace and span, see duet_context.h. Sets *ret: `at` is an address in the file, or with DUET_CONTEXT_FIXED the distance from the thread pointer. Returns
+ * 0, or -ENOENT if the file does not export the variable, or uses it in a way that is not known.
+ */
+int elf_places_context(struct elf_reader *reader, struct duet_context_source *ret);

@@ -64,27 +64,14 @@ static int read_table(struct symbol_table *table, const char *path)
 	return err || table->rows.len ? err : -EPERM;
 }
 
-void kallsyms_init(struct kallsyms *kallsyms)
-{
-	*kallsyms = (struct kallsyms){0};
-	symbol_table_init(&kallsyms->table);
-}
-
-void kallsyms_release(struct kallsyms *kallsyms)
-{
-	if (kallsyms)
-		symbol_table_release(&kallsyms->table);
-}
-
 int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_ns)
 {
-	struct symbol_table table;
+	struct symbol_table table = {0};
 	int err;
 
 	if (kallsyms->read_ns && now_ns - kallsyms->read_ns < KALLSYMS_MIN_AGE_NS)
 		return 0;
 	kallsyms->read_ns = now_ns;
-	symbol_table_init(&table);
 	err = read_table(&table, path);
 	if (err) {
 		symbol_table_release(&table);
@@ -105,11 +92,6 @@ const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, con
 	module = name + strlen(name) + 1;
 	*ret_module = module[0] ? module : "kernel";
 	return name;
-}
-
-uint64_t kallsyms_start(const struct kallsyms *kallsyms, uint64_t address)
-{
-	return symbol_table_start(&kallsyms->table, address);
 }
 
 static bool any_address(const char *lines)

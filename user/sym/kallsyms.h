@@ -11,13 +11,12 @@
 
 #define KALLSYMS_MIN_AGE_NS (10 * NS_PER_SEC) /* the table is read again after this time at the earliest */
 
+/* Initialize with {0}; the owner releases the table. */
 struct kallsyms {
 	struct symbol_table table; /* text: name, NUL, module */
 	uint64_t read_ns;	   /* CLOCK_MONOTONIC, 0 = never */
 };
 
-void kallsyms_init(struct kallsyms *kallsyms);
-void kallsyms_release(struct kallsyms *kallsyms);
 /*
  * Reads `path`, which is /proc/kallsyms, again, to find modules and BPF programs that were loaded since. Returns 1, or
  * 0 if it is too early, or -errno: -EPERM if the kernel hides its addresses (kptr_restrict). After an error the old
@@ -26,8 +25,6 @@ void kallsyms_release(struct kallsyms *kallsyms);
 int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_ns);
 /* The name, or NULL, and its module ("kernel" if it is in none). Both are valid until the next refresh. */
 const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module);
-/* The start of the function with that name; the address itself if it has no name. */
-uint64_t kallsyms_start(const struct kallsyms *kallsyms, uint64_t address);
 
 /*
  * Finds the first symbol whose name is `name`, or `name` with a suffix such as ".isra.0" that a compiler gave it.

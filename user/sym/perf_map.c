@@ -14,18 +14,6 @@
 
 #define MAX_LINE_BYTES (64u << 10)
 
-void perf_map_init(struct perf_map *map)
-{
-	*map = (struct perf_map){0};
-	symbol_table_init(&map->table);
-}
-
-void perf_map_release(struct perf_map *map)
-{
-	if (map)
-		symbol_table_release(&map->table);
-}
-
 /* Adds a line "start size name". Both numbers are hexadecimal; the name extends to the end of the line. */
 static int parse_line(struct perf_map *map, char *line)
 {
@@ -57,15 +45,6 @@ static int parse_lines(struct perf_map *map, char *text, size_t len)
 	return len > MAX_LINE_BYTES ? -EFBIG : 0;
 }
 
-static void start_again(struct perf_map *map)
-{
-	uint64_t read_ns = map->read_ns;
-
-	perf_map_release(map);
-	perf_map_init(map);
-	map->read_ns = read_ns;
-}
-
 int perf_map_read(struct perf_map *map, int fd)
 {
 	struct stat st;
@@ -77,8 +56,10 @@ int perf_map_read(struct perf_map *map, int fd)
 		return -errno;
 	if (st.st_size > PERF_MAP_MAX_BYTES)
 		return -EFBIG;
-	if ((uint64_t)st.st_size < map->parsed_bytes)
-		start_again(map);
+	if ((uint64_t)st.st_size < map->parsed_bytes) {
+		symbol_table_release(&map->table);
+		*map = (struct perf_map){.read_ns = map->read_ns};
+	}
 	if ((uint64_t)st.st_size == map->parsed_bytes || map->is_full)
 		return 0;
 	text = malloc((size_t)st.st_size - map->parsed_bytes + 1);

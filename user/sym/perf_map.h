@@ -10,6 +10,7 @@
 
 #define PERF_MAP_MAX_BYTES (64u << 20)
 
+/* Initialize with {0}; the owner releases the table. */
 struct perf_map {
 	struct symbol_table table;
 	uint64_t parsed_bytes; /* whole lines of the file that are in the table */
@@ -17,8 +18,6 @@ struct perf_map {
 	bool is_full;	       /* full or damaged: no more is read until the file shrinks */
 };
 
-void perf_map_init(struct perf_map *map);
-void perf_map_release(struct perf_map *map);
 /*
  * Adds the lines that were appended since the last call, or all lines again if the file shrank. Returns 0 or -errno;
  * after an error the names read so far stay, and the rest is not tried again: otherwise anyone who can write the file

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,15 +96,12 @@ static int read_relocations(struct reading *reading, size_t dynsym)
 /* Returns the section's index, or 0 if there is none. */
 static size_t read_dynsym(struct reading *reading)
 {
-	GElf_Shdr shdr, names_shdr;
-	Elf_Scn *section = elf_reader_find(reading->elf, ".dynsym", &shdr);
-	Elf_Scn *names = section && shdr.sh_type == SHT_DYNSYM ? elf_getscn(reading->elf->elf, shdr.sh_link) : NULL;
+	GElf_Shdr shdr;
+	Elf_Scn *section = elf_reader_find_type(reading->elf, SHT_DYNSYM, &shdr);
 
-	if (!names || !gelf_getshdr(names, &names_shdr) || names_shdr.sh_type != SHT_STRTAB)
+	if (!section)
 		return 0;
-	reading->names = elf_reader_section(reading->elf, names, &names_shdr);
-	if (reading->names)
-		reading->symbols = elf_reader_section(reading->elf, section, &shdr);
+	reading->symbols = elf_reader_symbols(reading->elf, section, &shdr, &reading->names);
 	return elf_ndxscn(section);
 }
 
@@ -118,45 +116,32 @@ static const struct slot *find_slot(const struct reading *reading, uint64_t addr
 				  : NULL;
 }
 
-/* The name of the function to which a slot leads, NULL or not empty. It may end without NUL: *ret_len is its length. */
-static const char *slot_name(const struct reading *reading, const struct slot *slot, size_t *ret_len)
+/* The name of the function to which a slot leads; NULL or "": not known. */
+static const char *slot_name(const struct reading *reading, const struct slot *slot)
 {
-	const char *name;
-	size_t names_left;
 	GElf_Sym symbol;
 
-	if (slot->resolver) {
-		name = symbol_table_find(reading->known, slot->resolver);
-		*ret_len = name ? strlen(name) : 0;
-		return name;
-	}
+	if (slot->resolver)
+		return symbol_table_find(reading->known, slot->resolver);
 	if (!reading->symbols || slot->symbol > INT32_MAX ||
-	    !gelf_getsym(reading->symbols, (int)slot->symbol, &symbol) || symbol.st_name >= reading->names->d_size)
+	    !gelf_getsym(reading->symbols, (int)slot->symbol, &symbol))
 		return NULL;
-	name = (const char *)reading->names->d_buf + symbol.st_name;
-	names_left = reading->names->d_size - symbol.st_name;
-	*ret_len = strnlen(name, names_left < SYMBOL_TABLE_MAX_NAME ? names_left : SYMBOL_TABLE_MAX_NAME);
-	return *ret_len ? name : NULL;
+	return elf_reader_symbol_name(reading->names, &symbol);
 }
 
 /* A size of 0 means: up to the next entry. */
 static int add_entry(struct reading *reading, const struct slot *slot, uint64_t start, uint64_t size, uint64_t limit)
 {
-	char text[SYMBOL_TABLE_MAX_NAME];
-	const char *name;
-	size_t len = 0;
+	const int most = (int)(SYMBOL_TABLE_MAX_NAME + 1 - sizeof(DEMANGLE_PLT_SUFFIX)); /* bytes of the name */
+	const char *name = slot_name(reading, slot);
+	char text[SYMBOL_TABLE_MAX_NAME + 1];
 
-	name = slot_name(reading, slot, &len);
-	if (!name)
+	if (!name || !*name)
 		return 0;
-	if (len > sizeof(text) - strlen(DEMANGLE_PLT_SUFFIX))
-		len = sizeof(text) - strlen(DEMANGLE_PLT_SUFFIX);
 	if (!elf_reader_take(reading->elf, sizeof(text)))
 		return -EFBIG;
-	memcpy(text, name, len);
-	memcpy(text + len, DEMANGLE_PLT_SUFFIX, strlen(DEMANGLE_PLT_SUFFIX));
-	return symbol_table_add(reading->stubs, start, size, limit, SYMBOL_GLOBAL, text,
-				len + strlen(DEMANGLE_PLT_SUFFIX));
+	snprintf(text, sizeof(text), "%.*s" DEMANGLE_PLT_SUFFIX, most, name);
+	return symbol_table_add(reading->stubs, start, size, limit, SYMBOL_GLOBAL, text, strlen(text));
 }
 
 /*

@@ -11,12 +11,6 @@
 #define DIGITS (1u << DIGIT_BITS)
 #define MAX_NESTING 16 /* symbols that start inside another one, as in hand-written assembly */
 
-void symbol_table_init(struct symbol_table *table)
-{
-	*table = (struct symbol_table){0};
-	buf_init(&table->text);
-}
-
 void symbol_table_release(struct symbol_table *table)
 {
 	if (!table)

@@ -27,9 +27,10 @@ enum symbol_linkage {
 	SYMBOL_GLOBAL,
 };
 
+/* Initialize with {0}. */
 struct symbol_table {
 	struct vec(struct symbol_row) rows;
-	struct buf text;
+	struct buf text; /* its data is NULL before the first symbol */
 };
 
 /* Which of several names for one address is kept. */
@@ -38,7 +39,6 @@ enum symbol_choice {
 	SYMBOL_NEWEST, /* the last one added */
 };
 
-void symbol_table_init(struct symbol_table *table);
 void symbol_table_release(struct symbol_table *table);
 /*
  * Adds a symbol; the name is copied. A size of 0 means unknown: the symbol ends at the next one, after at most `limit`

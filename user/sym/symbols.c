@@ -47,16 +47,10 @@ struct symbols *symbols_new(void)
 {
 	struct symbols *symbols = calloc(1, sizeof(*symbols));
 
-	if (!symbols)
-		return NULL;
-	if (intern_init(&symbols->names) < 0) {
-		free(symbols);
-		return NULL;
-	}
-	symbol_table_init(&symbols->unreadable.symbols);
-	symbol_table_init(&symbols->unreadable.stubs);
-	kallsyms_init(&symbols->kallsyms);
-	return symbols;
+	if (!symbols || !intern_init(&symbols->names))
+		return symbols;
+	free(symbols);
+	return NULL;
 }
 
 static void file_free(struct shared_file *file)
@@ -65,24 +59,23 @@ static void file_free(struct shared_file *file)
 	free(file);
 }
 
-static void free_perf_maps(struct symbols *symbols)
+static void perf_map_free(struct perf_map *map)
 {
-	uint64_t key, value;
-	size_t cursor = 0;
-
-	while (map_next(&symbols->perf_maps, &cursor, &key, &value)) {
-		perf_map_release((struct perf_map *)(uintptr_t)value);
-		free((struct perf_map *)(uintptr_t)value);
-	}
-	map_release(&symbols->perf_maps);
+	if (map)
+		symbol_table_release(&map->table);
+	free(map);
 }
 
 static void free_files(struct symbols *symbols)
 {
+	uint64_t key, value;
+
+	for (size_t cursor = 0; map_next(&symbols->perf_maps, &cursor, &key, &value);)
+		perf_map_free((struct perf_map *)(uintptr_t)value);
+	map_release(&symbols->perf_maps);
 	for (size_t i = 0; i < symbols->owned.len; i++)
 		file_free(symbols->owned.items[i]);
 	vec_release(&symbols->owned);
-	free_perf_maps(symbols);
 	map_release(&symbols->mappings);
 	map_release(&symbols->files);
 	map_release(&symbols->demangled);
@@ -94,7 +87,7 @@ void symbols_free(struct symbols *symbols)
 	if (!symbols)
 		return;
 	free_files(symbols);
-	kallsyms_release(&symbols->kallsyms);
+	symbol_table_release(&symbols->kallsyms.table);
 	free(symbols);
 }
 
@@ -247,11 +240,8 @@ static const char *jit_name(struct symbols *symbols, const struct process *proce
 	const char *name;
 
 	if (!map) {
-		map = malloc(sizeof(*map));
-		if (!map)
-			return NULL;
-		perf_map_init(map);
-		if (map_put_ptr(&symbols->perf_maps, (uintptr_t)process, map) < 0) {
+		map = calloc(1, sizeof(*map));
+		if (!map || map_put_ptr(&symbols->perf_maps, (uintptr_t)process, map) < 0) {
 			free(map);
 			return NULL;
 		}
@@ -339,7 +329,7 @@ static void find_in_kallsyms(struct symbols *symbols, uint64_t at, struct kernel
 	ret->name = kallsyms_find(&symbols->kallsyms, at, &ret->module);
 	if (!ret->name && refresh_kallsyms(symbols))
 		ret->name = kallsyms_find(&symbols->kallsyms, at, &ret->module);
-	ret->offset = at - kallsyms_start(&symbols->kallsyms, at);
+	ret->offset = at - symbol_table_start(&symbols->kallsyms.table, at);
 }
 
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret)
@@ -367,13 +357,8 @@ uint64_t symbols_work_ns(const struct symbols *symbols)
 
 void symbols_forget_process(struct symbols *symbols, const struct process *process)
 {
-	struct perf_map *map = map_get_ptr(&symbols->perf_maps, (uintptr_t)process);
-
-	if (!map)
-		return;
+	perf_map_free(map_get_ptr(&symbols->perf_maps, (uintptr_t)process));
 	map_remove(&symbols->perf_maps, (uintptr_t)process);
-	perf_map_release(map);
-	free(map);
 }
 
 /* Frees files in which no name was looked up since the call before the last. True if there were any. */

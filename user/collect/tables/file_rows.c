@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "sym/context_symbol.h"
 #include "sym/debug_file.h"
+#include "sym/elf_places.h"
 
 static void find_context(struct file_rows *rows, int fd)
 {
@@ -16,7 +16,7 @@ static void find_context(struct file_rows *rows, int fd)
 
 	if (elf_reader_open(&reader, fd) < 0)
 		return;
-	(void)context_symbol_find(&reader, &rows->context);
+	(void)elf_places_context(&reader, &rows->context);
 	elf_reader_close(&reader);
 }
 

@@ -10,7 +10,7 @@ struct file_rows {
 	struct target_file target; /* owned */
 	char *path; /* owned: the file's path in the process */
 	struct unwind_reading *reading;
-	struct duet_context_source context; /* as context_symbol_find() sets it; NOWHERE: the file has none */
+	struct duet_context_source context; /* as elf_places_context() sets it; NOWHERE: the file has none */
 	bool has_debug; /* its debug file has been looked for */
 	uint64_t started_ns;
 };
