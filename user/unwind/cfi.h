@@ -12,7 +12,6 @@
 
 #include "base/vec.h"
 #include "duet_unwind.h"
-#include "unwind/bytes.h"
 
 struct cfi_machine { /* DWARF's register numbers */
 	uint8_t sp;
@@ -24,6 +23,11 @@ struct cfi_machine { /* DWARF's register numbers */
 
 extern const struct cfi_machine cfi_x86_64;
 extern const struct cfi_machine cfi_aarch64;
+#ifdef __x86_64__
+#define CFI_HOST cfi_x86_64
+#else
+#define CFI_HOST cfi_aarch64
+#endif
 
 enum cfi_rule {
 	CFI_SAME,      /* still in its register */
@@ -48,8 +52,6 @@ struct cfi_state { /* the rules for the registers that matter, at one pc */
 	struct cfi_register ra;
 };
 
-#define CFI_SAVED_STATES 8 /* nested DW_CFA_remember_state; compilers nest once */
-
 struct cfi_section {
 	const void *bytes; /* owned by the caller; must live as long as the struct cfi read from them */
 	size_t len;
@@ -67,6 +69,13 @@ struct cfi_cie {
 	bool has_augmentation_data;
 	bool is_signal_frame;
 	struct cfi_state initial;
+};
+
+/* Untrusted bytes, from which numbers are read. */
+struct bytes {
+	const uint8_t *at;
+	const uint8_t *end;
+	bool bad; /* a read went past the end, and returned 0: a parser can check once after several reads */
 };
 
 struct cfi_fde {
@@ -90,12 +99,7 @@ void cfi_begin(struct cfi *cfi, const struct cfi_machine *machine, const struct 
 int cfi_find(struct cfi *cfi, uint64_t until_ns);
 void cfi_release(struct cfi *cfi);
 
-/* Inside unwind/ only. Reads an address encoded as DW_EH_PE_*. Sets bytes->bad if files have no such encoding. */
-uint64_t cfi_pointer(const struct cfi *cfi, struct bytes *bytes, uint8_t encoding);
-
 /* Called for each range of code with one state, which starts at `pc`. A nonzero result ends the run and is returned. */
 typedef int (*cfi_emit)(void *context, uint64_t pc, const struct cfi_state *state);
 /* Runs an FDE's program; a damaged instruction makes the state unknown. 0, the result of `emit`, or -E2BIG. */
 int cfi_run(struct cfi *cfi, const struct cfi_fde *fde, cfi_emit emit, void *context);
-/* Runs the CIE's own instructions, from the machine's state at a function's first byte. 0 or -E2BIG. */
-int cfi_run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes program);

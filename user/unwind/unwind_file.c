@@ -10,216 +10,19 @@
 #include "base/elf_reader.h"
 #include "proc/process.h"
 
-/* The search for such functions among those that a file's .symtab names, in several steps. */
-struct framed {
-	struct elf_reader *reader;
-	Elf_Data *symbols;
-	size_t names; /* index of the section with their names */
-	int next; /* index of the next symbol */
-	uint64_t code_start, code_end;
-	uint64_t looked_at; /* bytes of code searched so far */
-	struct vec(struct unwind_span) found;
-	struct vec(struct unwind_span) switches; /* calls on another stack */
-};
-
+#define MAX_FRAME_BYTES (128u << 20)
+#define MAX_INFLATED_BYTES (32u << 20) /* limit for compressed sections, which may be small in the file */
+#define EH_FRAME_HDR_BYTES 8 /* four bytes of encodings, then the address of .eh_frame */
+#define DW_EH_PE_PCREL_SDATA4 0x1b
 #define MAX_SYMBOLS (4u << 20)
 #define MAX_PROLOGUE 1024 /* bytes searched in a function: some check their arguments before they make a frame */
 #define MAX_CODE (64u << 20) /* bytes searched in a file */
 #define CALL_REGISTER 0xff /* call *%reg; the second byte is 0xd0 to 0xd7 */
 #define LOOK_BYTES 256 /* cost of each function, however short, in bytes searched */
 
-/* push %rbp; mov %rsp,%rbp */
-static const unsigned char makes_frame[] = {0x55, 0x48, 0x89, 0xe5};
-
-static const struct {
-	const char *name;
-	enum duet_unwind_cfa cfa;
-} switching[] = {
-	{"runtime.systemstack", DUET_CFA_SWITCHED},
-	{"runtime.nanotime1", DUET_CFA_SWITCHED},
-	{"runtime.walltime", DUET_CFA_SWITCHED},
-	{"time.now", DUET_CFA_SWITCHED},
-	{"runtime.asmcgocall", DUET_CFA_SWITCHED},
-	{"runtime.mcall", DUET_CFA_ENTRY}, /* the scheduler, which goes on with any goroutine */
-	{"runtime.morestack", DUET_CFA_ENTRY},
-};
-
-static Elf_Data *find_symtab(struct elf_reader *reader, size_t *ret_names)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr shdr;
-
-	while ((section = elf_nextscn(reader->elf, section)))
-		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_SYMTAB) {
-			*ret_names = shdr.sh_link;
-			return elf_reader_section(reader, section, &shdr);
-		}
-	return NULL;
-}
-
-/* Copies the first bytes of a symbol's code. Returns how many: 0 if the file has no code there. */
-static size_t symbol_code(struct framed *framed, const GElf_Sym *symbol, unsigned char code[MAX_PROLOGUE])
-{
-	size_t bytes = symbol->st_size < MAX_PROLOGUE ? symbol->st_size : MAX_PROLOGUE;
-	Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE ? elf_getscn(framed->reader->elf, symbol->st_shndx) : NULL;
-	GElf_Shdr shdr;
-
-	if (!section || !gelf_getshdr(section, &shdr) || shdr.sh_type != SHT_PROGBITS ||
-	    !(shdr.sh_flags & SHF_EXECINSTR) || symbol->st_value < shdr.sh_addr ||
-	    symbol->st_value - shdr.sh_addr >= shdr.sh_size || shdr.sh_offset > UINT64_MAX - shdr.sh_size)
-		return 0;
-	framed->looked_at += bytes + LOOK_BYTES;
-	return elf_reader_copy(framed->reader, shdr.sh_offset + symbol->st_value - shdr.sh_addr, code, bytes);
-}
-
-/* Finds the calls through a register. A row for a call is that of its last byte. */
-static int add_switches(struct framed *framed, const GElf_Sym *symbol, enum duet_unwind_cfa cfa)
-{
-	unsigned char code[MAX_PROLOGUE];
-	size_t len = symbol_code(framed, symbol, code);
-	int err = 0;
-
-	for (size_t i = 0; !err && i + 1 < len; i++) {
-		uint64_t last = symbol->st_value + i + 1;
-
-		if (code[i] == CALL_REGISTER && (code[i + 1] & 0xf8) == 0xd0)
-			err = vec_push(&framed->switches, (struct unwind_span){last, last + 1, cfa});
-	}
-	return err;
-}
-
-/* Assembler's functions have a suffix that names their calling convention. */
-static int look_for_switches(struct framed *framed, const GElf_Sym *symbol)
-{
-	const char *name = elf_strptr(framed->reader->elf, framed->names, symbol->st_name);
-
-	for (size_t i = 0; name && i < sizeof(switching) / sizeof(*switching); i++) {
-		size_t len = strlen(switching[i].name);
-
-		if (!strncmp(name, switching[i].name, len) && (!name[len] || !strcmp(name + len, ".abi0")))
-			return add_switches(framed, symbol, switching[i].cfa);
-	}
-	return 0;
-}
-
-static int look_at(struct framed *framed, const struct unwind_rows *known, const GElf_Sym *symbol)
-{
-	unsigned char code[MAX_PROLOGUE];
-	const unsigned char *made;
-	uint64_t frame;
-
-	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size < sizeof(makes_frame) ||
-	    symbol->st_value < framed->code_start || symbol->st_value >= framed->code_end ||
-	    symbol->st_size > framed->code_end - symbol->st_value || framed->looked_at > MAX_CODE)
-		return 0;
-	if (unwind_rows_cover(known, symbol->st_value))
-		return look_for_switches(framed, symbol);
-	made = memmem(code, symbol_code(framed, symbol, code), makes_frame, sizeof(makes_frame));
-	if (!made)
-		return 0;
-	frame = symbol->st_value + (uint64_t)(made - code) + sizeof(makes_frame);
-	return vec_push(&framed->found, (struct unwind_span){frame, symbol->st_value + symbol->st_size, DUET_CFA_FP});
-}
-
-static int compare_spans(const void *a, const void *b)
-{
-	const struct unwind_span *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Returns 0, or -ENODATA if the file has no .symtab. The reader must stay open until framed_end(). */
-static int framed_begin(struct framed *framed, struct elf_reader *reader, uint64_t code_start, uint64_t code_end)
-{
-	*framed = (struct framed){.reader = reader, .next = 1, .code_start = code_start, .code_end = code_end};
-	framed->symbols = find_symtab(reader, &framed->names);
-	return framed->symbols ? 0 : -ENODATA;
-}
-
-/* Makes the rows of `spans`, which are not sorted. */
-static int make_rows(const struct framed *framed, struct unwind_span *spans, size_t count, struct unwind_rows *ret)
-{
-	qsort(spans, count, sizeof(*spans), compare_spans);
-	return unwind_rows_of_frames(ret, framed->code_start, spans, count);
-}
-
-static int add_found(const struct framed *framed, struct unwind_rows *rows)
-{
-	struct unwind_rows more;
-	int err;
-
-	if (!framed->found.len)
-		return -ENODATA;
-	err = make_rows(framed, framed->found.items, framed->found.len, &more);
-	if (err)
-		return err;
-	err = unwind_rows_merge(rows, &more);
-	unwind_rows_release(&more);
-	return err;
-}
-
-/* Unlike what was found, switches replace rows of the table. */
-static int put_switches(const struct framed *framed, struct unwind_rows *rows)
-{
-	struct unwind_rows first;
-	int err;
-
-	if (!framed->switches.len)
-		return 0;
-	err = make_rows(framed, framed->switches.items, framed->switches.len, &first);
-	if (err)
-		return err;
-	err = unwind_rows_merge(&first, rows);
-	if (err) {
-		unwind_rows_release(&first);
-		return err;
-	}
-	unwind_rows_release(rows);
-	*rows = first;
-	return 0;
-}
-
-/*
- * Searches until until_ns. After the last symbol, adds rows for the functions found to `rows`, which must be the same
- * at each call. Returns 0, -EAGAIN before the last symbol, -ENODATA if nothing was found, -E2BIG or -ENOMEM; after an
- * error the rows are as before.
- */
-static int framed_step(struct framed *framed, struct unwind_rows *rows, uint64_t until_ns)
-{
-	uint32_t turns = 0;
-	GElf_Sym symbol;
-	int err = 0;
-
-	for (; !err && framed->next < (int)MAX_SYMBOLS && gelf_getsym(framed->symbols, framed->next, &symbol);
-	     framed->next++) {
-		if (clock_is_up(&turns, until_ns))
-			return -EAGAIN;
-		err = look_at(framed, rows, &symbol);
-	}
-	if (!err)
-		err = put_switches(framed, rows);
-	return err ? err : add_found(framed, rows);
-}
-
-static void framed_end(struct framed *framed)
-{
-	vec_release(&framed->found);
-	vec_release(&framed->switches);
-}
-
-#define MAX_SEGMENTS 256
-#define MAX_FRAME_BYTES (128u << 20)
-#define MAX_INFLATED_BYTES (32u << 20) /* limit for compressed sections, which may be small in the file */
-#define EH_FRAME_HDR_BYTES 8 /* four bytes of encodings, then the address of .eh_frame */
-#define DW_EH_PE_PCREL_SDATA4 0x1b
-
-#ifdef __x86_64__
-#define HOST_CFI cfi_x86_64
-#else
-#define HOST_CFI cfi_aarch64
-#endif
-
 enum source { SOURCE_EH_FRAME, SOURCE_DEBUG_FRAME, SOURCE_FRAMED, SOURCES };
+
+struct spans vec(struct unwind_span);
 
 struct unwind_reading {
 	struct unwind_file file;
@@ -229,7 +32,12 @@ struct unwind_reading {
 	enum source end; /* the first source that is not used */
 	bool is_begun;
 	struct unwind_making making; /* for the first two sources */
-	struct framed framed;
+	/* for the last: the search for functions that make a frame among those that .symtab names, in several steps */
+	Elf_Data *symbols, *names;
+	int next; /* index of the next symbol */
+	uint64_t looked_at; /* bytes of code searched so far */
+	struct spans found; /* code with a frame */
+	struct spans switches; /* calls on another stack */
 };
 
 /* ---- program headers ---- */
@@ -254,13 +62,8 @@ static void set_code(struct unwind_file *file)
 static int read_program_headers(struct unwind_reading *reading)
 {
 	GElf_Phdr phdr;
-	size_t count;
 
-	if (elf_getphdrnum(reading->reader.elf, &count) < 0)
-		return -ENOEXEC;
-	for (size_t i = 0; i < count && i < MAX_SEGMENTS; i++) {
-		if (!gelf_getphdr(reading->reader.elf, (int)i, &phdr))
-			continue;
+	for (size_t at = 0; elf_reader_segment(&reading->reader, &at, &phdr);) {
 		if (phdr.p_type == PT_GNU_EH_FRAME)
 			reading->eh_frame_hdr = phdr;
 		if (phdr.p_type == PT_LOAD &&
@@ -273,28 +76,22 @@ static int read_program_headers(struct unwind_reading *reading)
 	return 0;
 }
 
-/* ---- sections ---- */
+/* ---- call frame information ---- */
 
-/* Takes memory from the reader's budget: the result for each function is about as large as its table entry. */
-static bool takes_functions(struct elf_reader *reader, const Elf_Data *data)
-{
-	return data->d_size <= reader->left / 2 && elf_reader_take(reader, 2 * data->d_size);
-}
-
-/* `data` is NULL if the file has no such section, or it cannot be read. */
+/* `data` is NULL if the file has no such section, or it cannot be read. What is made of it takes about as much memory. */
 static int begin_section(struct unwind_reading *reading, const Elf_Data *data, struct cfi_section section)
 {
-	if (!data || !takes_functions(&reading->reader, data))
-		return data ? -E2BIG : -ENODATA;
+	if (!data)
+		return -ENODATA;
+	if (data->d_size > reading->reader.left / 2 || !elf_reader_take(&reading->reader, 2 * data->d_size))
+		return -E2BIG;
 	section.bytes = data->d_buf;
 	section.len = data->d_size;
 	section.code_start = reading->file.code_start;
 	section.code_end = reading->file.code_end;
-	unwind_making_begin(&reading->making, &HOST_CFI, &section);
+	unwind_making_begin(&reading->making, &CFI_HOST, &section);
 	return 0;
 }
-
-/* ---- .eh_frame ---- */
 
 static const struct unwind_segment *segment_of(const struct unwind_file *file, uint64_t vaddr)
 {
@@ -343,8 +140,6 @@ static int begin_eh_frame(struct unwind_reading *reading)
 			     (struct cfi_section){.vaddr = at.sh_addr});
 }
 
-/* ---- the sources, one after the other ---- */
-
 static int begin_debug_frame(struct unwind_reading *reading)
 {
 	struct elf_reader *reader = &reading->reader;
@@ -354,13 +149,6 @@ static int begin_debug_frame(struct unwind_reading *reading)
 	return begin_section(reading,
 			     section ? elf_reader_inflated(reader, section, &shdr, MAX_INFLATED_BYTES) : NULL,
 			     (struct cfi_section){.is_debug_frame = true});
-}
-
-static int begin_framed(struct unwind_reading *reading)
-{
-	if (MACHINE_ELF != EM_X86_64)
-		return -ENODATA;
-	return framed_begin(&reading->framed, &reading->reader, reading->file.code_start, reading->file.code_end);
 }
 
 static int step_section(struct unwind_reading *reading, uint64_t until_ns)
@@ -375,10 +163,147 @@ static int step_section(struct unwind_reading *reading, uint64_t until_ns)
 	return 0;
 }
 
+/* ---- code that makes frames, and has no call frame information ---- */
+
+/* push %rbp; mov %rsp,%rbp */
+static const unsigned char makes_frame[] = {0x55, 0x48, 0x89, 0xe5};
+
+static const struct {
+	const char *name;
+	enum duet_unwind_cfa cfa;
+} switching[] = {
+	{"runtime.systemstack", DUET_CFA_SWITCHED},
+	{"runtime.nanotime1", DUET_CFA_SWITCHED},
+	{"runtime.walltime", DUET_CFA_SWITCHED},
+	{"time.now", DUET_CFA_SWITCHED},
+	{"runtime.asmcgocall", DUET_CFA_SWITCHED},
+	{"runtime.mcall", DUET_CFA_ENTRY}, /* the scheduler, which goes on with any goroutine */
+	{"runtime.morestack", DUET_CFA_ENTRY},
+};
+
+/* Copies the first bytes of a symbol's code. Returns how many: 0 if the file has no code there. */
+static size_t symbol_code(struct unwind_reading *reading, const GElf_Sym *symbol, unsigned char code[MAX_PROLOGUE])
+{
+	size_t bytes = symbol->st_size < MAX_PROLOGUE ? symbol->st_size : MAX_PROLOGUE;
+	Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE ? elf_getscn(reading->reader.elf, symbol->st_shndx) : NULL;
+	GElf_Shdr shdr;
+
+	if (!section || !gelf_getshdr(section, &shdr) || shdr.sh_type != SHT_PROGBITS ||
+	    !(shdr.sh_flags & SHF_EXECINSTR) || symbol->st_value < shdr.sh_addr ||
+	    symbol->st_value - shdr.sh_addr >= shdr.sh_size || shdr.sh_offset > UINT64_MAX - shdr.sh_size)
+		return 0;
+	reading->looked_at += bytes + LOOK_BYTES;
+	return elf_reader_copy(&reading->reader, shdr.sh_offset + symbol->st_value - shdr.sh_addr, code, bytes);
+}
+
+/* Finds the calls through a register. A row for a call is that of its last byte. */
+static int add_switches(struct unwind_reading *reading, const GElf_Sym *symbol, enum duet_unwind_cfa cfa)
+{
+	unsigned char code[MAX_PROLOGUE];
+	size_t len = symbol_code(reading, symbol, code);
+	int err = 0;
+
+	for (size_t i = 0; !err && i + 1 < len; i++) {
+		uint64_t last = symbol->st_value + i + 1;
+
+		if (code[i] == CALL_REGISTER && (code[i + 1] & 0xf8) == 0xd0)
+			err = vec_push(&reading->switches, (struct unwind_span){last, last + 1, cfa});
+	}
+	return err;
+}
+
+/* Assembler's functions have a suffix that names their calling convention. */
+static int look_for_switches(struct unwind_reading *reading, const GElf_Sym *symbol)
+{
+	const char *name = elf_reader_symbol_name(reading->names, symbol);
+
+	for (size_t i = 0; i < sizeof(switching) / sizeof(*switching); i++) {
+		size_t len = strlen(switching[i].name);
+
+		if (!strncmp(name, switching[i].name, len) && (!name[len] || !strcmp(name + len, ".abi0")))
+			return add_switches(reading, symbol, switching[i].cfa);
+	}
+	return 0;
+}
+
+static int look_at(struct unwind_reading *reading, const GElf_Sym *symbol)
+{
+	unsigned char code[MAX_PROLOGUE];
+	const unsigned char *made;
+	uint64_t frame;
+
+	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size < sizeof(makes_frame) ||
+	    symbol->st_value < reading->file.code_start || symbol->st_value >= reading->file.code_end ||
+	    symbol->st_size > reading->file.code_end - symbol->st_value || reading->looked_at > MAX_CODE)
+		return 0;
+	if (unwind_rows_cover(&reading->file.rows, symbol->st_value))
+		return look_for_switches(reading, symbol);
+	made = memmem(code, symbol_code(reading, symbol, code), makes_frame, sizeof(makes_frame));
+	if (!made)
+		return 0;
+	frame = symbol->st_value + (uint64_t)(made - code) + sizeof(makes_frame);
+	return vec_push(&reading->found, (struct unwind_span){frame, symbol->st_value + symbol->st_size, DUET_CFA_FP});
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct unwind_span *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Adds rows for spans, which are not sorted: for code that the table lacks, or in the place of what it has. */
+static int add_rows(struct unwind_reading *reading, const struct spans *spans, bool replaces)
+{
+	struct unwind_rows *rows = &reading->file.rows, more, merged;
+	int err;
+
+	if (!spans->len)
+		return 0;
+	qsort(spans->items, spans->len, sizeof(*spans->items), compare_spans);
+	err = unwind_rows_of_frames(&more, reading->file.code_start, spans->items, spans->len);
+	if (err)
+		return err;
+	err = replaces ? unwind_rows_merge(&more, rows) : unwind_rows_merge(rows, &more);
+	if (!err && replaces) {
+		merged = more;
+		more = *rows;
+		*rows = merged;
+	}
+	unwind_rows_release(&more);
+	return err;
+}
+
+static int begin_framed(struct unwind_reading *reading)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *section = elf_reader_find_type(&reading->reader, SHT_SYMTAB, &shdr);
+
+	if (section && MACHINE_ELF == EM_X86_64)
+		reading->symbols = elf_reader_symbols(&reading->reader, section, &shdr, &reading->names);
+	reading->next = 1;
+	return reading->symbols ? 0 : -ENODATA;
+}
+
+/* Adds the rows after the last symbol. */
 static int step_framed(struct unwind_reading *reading, uint64_t until_ns)
 {
-	return framed_step(&reading->framed, &reading->file.rows, until_ns);
+	uint32_t turns = 0;
+	GElf_Sym symbol;
+	int err = 0;
+
+	for (; !err && reading->next < (int)MAX_SYMBOLS && gelf_getsym(reading->symbols, reading->next, &symbol);
+	     reading->next++) {
+		if (clock_is_up(&turns, until_ns))
+			return -EAGAIN;
+		err = look_at(reading, &symbol);
+	}
+	if (!err)
+		err = add_rows(reading, &reading->switches, true);
+	return err ? err : add_rows(reading, &reading->found, false);
 }
+
+/* ---- the sources, one after the other ---- */
 
 static const struct {
 	int (*begin)(struct unwind_reading *reading);
@@ -392,9 +317,9 @@ static const struct {
 static void end_source(struct unwind_reading *reading)
 {
 	unwind_making_end(&reading->making);
-	framed_end(&reading->framed);
 	reading->making = (struct unwind_making){0};
-	reading->framed = (struct framed){0};
+	vec_release(&reading->found);
+	vec_release(&reading->switches);
 	reading->is_begun = false;
 }
 
@@ -491,36 +416,17 @@ void unwind_file_end(struct unwind_reading *reading, struct unwind_file *ret)
 	free(reading);
 }
 
-/* Does all steps of a reading. `err` is the result of its beginning. */
-static int read_all(struct unwind_file *file, struct unwind_reading *reading, int err)
+int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len)
 {
+	struct unwind_reading *reading;
+	struct elf_reader reader;
+	int err = elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : begin(&reading, &reader);
+
 	if (err)
 		return err;
 	err = unwind_file_step(reading, UINT64_MAX);
 	unwind_file_end(reading, err ? NULL : file);
 	return err;
-}
-
-int unwind_file_read(struct unwind_file *file, int fd)
-{
-	struct unwind_reading *reading = NULL;
-	int err = unwind_file_begin(&reading, fd);
-
-	return read_all(file, reading, err);
-}
-
-int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len)
-{
-	struct unwind_reading *reading = NULL;
-	struct elf_reader reader;
-	int err = elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : begin(&reading, &reader);
-
-	return read_all(file, reading, err);
-}
-
-void unwind_file_fill_gaps(struct unwind_file *file)
-{
-	unwind_rows_fill_gaps(&file->rows, &HOST_CFI);
 }
 
 void unwind_file_release(struct unwind_file *file)

@@ -46,11 +46,8 @@ int unwind_file_add_debug(struct unwind_reading *reading, int fd);
 /* Frees the reading. If the last step returned 0, `ret` gets the file; with `ret` NULL the file is released. */
 void unwind_file_end(struct unwind_reading *reading, struct unwind_file *ret);
 
-/* These do all steps at once, without the debug file. `bytes` may be freed after the call. */
-int unwind_file_read(struct unwind_file *file, int fd);
+/* Does all steps at once, without the debug file. `bytes` may be freed after the call. */
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len);
-/* As unwind_rows_fill_gaps(). */
-void unwind_file_fill_gaps(struct unwind_file *file);
 void unwind_file_release(struct unwind_file *file);
 
 /* The virtual address of the first byte of a mapping. False if the mapping contains none of the file's code. */

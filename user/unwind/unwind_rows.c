@@ -86,11 +86,6 @@ static struct duet_unwind_row encode(const struct cfi_state *state, const struct
 
 /* ---- all rows ---- */
 
-struct building {
-	struct unwind_rows *rows;
-	const struct cfi_machine *machine;
-};
-
 static bool says_the_same(const struct duet_unwind_row *a, const struct duet_unwind_row *b)
 {
 	return a->cfa == b->cfa && a->saved == b->saved && a->rule == b->rule;
@@ -112,9 +107,9 @@ static int add_row(struct unwind_rows *rows, uint64_t pc, struct duet_unwind_row
 
 static int on_state(void *context, uint64_t pc, const struct cfi_state *state)
 {
-	struct building *building = context;
+	struct unwind_making *making = context;
 
-	return add_row(building->rows, pc, encode(state, building->machine));
+	return add_row(&making->rows, pc, encode(state, making->cfi.machine));
 }
 
 /* The gap before an aligned function. No code runs there; rows for such gaps would be a fourth of all rows. */
@@ -125,9 +120,8 @@ static bool is_padding(const struct cfi *cfi, size_t i)
 
 static int add_function(struct unwind_making *making, size_t i)
 {
-	struct building building = {&making->rows, making->cfi.machine};
 	const struct cfi_fde *fde = &making->cfi.fdes.items[i];
-	int err = cfi_run(&making->cfi, fde, on_state, &building);
+	int err = cfi_run(&making->cfi, fde, on_state, making);
 
 	if (!err && !is_padding(&making->cfi, i))
 		err = add_row(&making->rows, fde->end, (struct duet_unwind_row){.rule = DUET_CFA_NONE});
@@ -195,21 +189,6 @@ void unwind_making_end(struct unwind_making *making)
 {
 	cfi_release(&making->cfi);
 	unwind_rows_release(&making->rows);
-}
-
-int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, const struct cfi_section *section)
-{
-	struct unwind_making making;
-	int err;
-
-	unwind_making_begin(&making, machine, section);
-	err = unwind_making_step(&making, UINT64_MAX);
-	if (!err) {
-		*rows = making.rows;
-		making.rows = (struct unwind_rows){0};
-	}
-	unwind_making_end(&making);
-	return err;
 }
 
 /* ---- rows for code that makes frames ---- */

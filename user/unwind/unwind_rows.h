@@ -34,8 +34,6 @@ void unwind_making_begin(struct unwind_making *making, const struct cfi_machine 
  */
 int unwind_making_step(struct unwind_making *making, uint64_t until_ns);
 void unwind_making_end(struct unwind_making *making); /* releases all but the rows that were taken out */
-/* Does all steps at once. After an error there is nothing to release. */
-int unwind_rows_read(struct unwind_rows *rows, const struct cfi_machine *machine, const struct cfi_section *section);
 /*
  * Adds the rows of `more` for code that `rows` do not describe. Both must have the same base, unless `rows` are empty.
  * Returns 0, -E2BIG or -ENOMEM; after an error `rows` are as before. `more` stays the caller's.

@@ -166,7 +166,7 @@ static int take_made(struct unwinding *unwinding)
 	file_rows_end(making, &file->elf);
 	file->has_rows = file->elf.rows.rows.len != 0;
 	if (has_gaps)
-		unwind_file_fill_gaps(&file->elf);
+		unwind_rows_fill_gaps(&file->elf.rows, &CFI_HOST);
 	return file->has_rows ? add_rows(unwinding, file) : -ENODATA;
 }
 
