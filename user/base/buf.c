@@ -176,3 +176,25 @@ void vec_fit(void **items, size_t *size, size_t len, size_t item_bytes)
 	*items = fitted;
 	*size = len;
 }
+
+int vec_by_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+size_t vec_count_to(const void *items, size_t count, size_t item_bytes, uint64_t value)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (*(const uint64_t *)((const char *)items + middle * item_bytes) <= value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

@@ -176,7 +176,7 @@ Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const 
 	return data && data->d_buf ? data : NULL;
 }
 
-Elf_Data *elf_reader_symbols(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, Elf_Data **ret_names)
+Elf_Data *elf_reader_symbols(struct elf_reader *reader, Elf_Scn *table, const GElf_Shdr *shdr, Elf_Data **ret_names)
 {
 	Elf_Scn *names = elf_getscn(reader->elf, shdr->sh_link);
 	GElf_Shdr names_shdr;
@@ -184,7 +184,7 @@ Elf_Data *elf_reader_symbols(struct elf_reader *reader, Elf_Scn *section, const 
 
 	if (!names || !gelf_getshdr(names, &names_shdr) || names_shdr.sh_type != SHT_STRTAB)
 		return NULL;
-	symbols = elf_reader_section(reader, section, shdr);
+	symbols = elf_reader_section(reader, table, shdr);
 	*ret_names = symbols ? elf_reader_section(reader, names, &names_shdr) : NULL;
 	return *ret_names && !((const char *)(*ret_names)->d_buf)[(*ret_names)->d_size - 1] ? symbols : NULL;
 }

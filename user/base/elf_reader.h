@@ -40,8 +40,8 @@ Elf_Scn *elf_reader_find_type(const struct elf_reader *reader, uint32_t type, GE
 bool elf_reader_segment(const struct elf_reader *reader, size_t *at, GElf_Phdr *ret);
 /* NULL if it has no contents, is compressed, or the budget is too small. Valid until elf_reader_close(). */
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr);
-/* Returns the symbols of a symbol table, and their names; NULL as above, or if the names do not end with a NUL. */
-Elf_Data *elf_reader_symbols(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, Elf_Data **ret_names);
+/* Returns the symbols of a table, and their names; NULL as above, or if the names do not end with a NUL. */
+Elf_Data *elf_reader_symbols(struct elf_reader *reader, Elf_Scn *table, const GElf_Shdr *shdr, Elf_Data **ret_names);
 /* Returns a symbol's name; "" if it has none. It may be very long, and many symbols may share it. */
 const char *elf_reader_symbol_name(const Elf_Data *names, const GElf_Sym *symbol);
 /* The same as elf_reader_section() for a range of the file. Only for few: libelf keeps them all and searches them one by one. */

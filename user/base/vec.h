@@ -10,6 +10,7 @@
 #pragma once
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #define vec(type)          \
@@ -28,5 +29,10 @@ int vec_grow(void **items, size_t *size, size_t want, size_t item_bytes);
 /* Frees unused capacity; call when the array is complete. */
 void vec_fit(void **items, size_t *size, size_t len, size_t item_bytes);
 #define vec_shrink(v) vec_fit((void **)&(v)->items, &(v)->size, (v)->len, sizeof(*(v)->items))
+/* For qsort() and bsearch(): compares two items by the uint64_t with which they begin. */
+int vec_by_u64(const void *a, const void *b);
+/* Returns how many items, which ascend by the uint64_t with which they begin, have at most `value` there. */
+size_t vec_count_to(const void *items, size_t count, size_t item_bytes, uint64_t value);
+#define vec_up_to(v, value) vec_count_to((v)->items, (v)->len, sizeof(*(v)->items), (value))
 #define vec_clear(v) ((v)->len = 0)
 #define vec_release(v) (free((v)->items), (v)->items = 0, (v)->len = (v)->size = 0)

@@ -24,12 +24,6 @@ struct search {
 	const struct target_file *target;
 };
 
-static bool has_build_id(const struct elf_identity *file, const struct elf_identity *debug)
-{
-	return file->build_id_len == debug->build_id_len &&
-	       !memcmp(file->build_id, debug->build_id, file->build_id_len);
-}
-
 static bool has_crc(int fd, uint32_t expected)
 {
 	unsigned char chunk[16384];
@@ -52,7 +46,8 @@ static bool belongs(const struct elf_identity *file, int fd)
 	if (elf_identity_read_fd(&debug, fd) < 0)
 		return false;
 	if (file->build_id_len && debug.build_id_len)
-		return has_build_id(file, &debug);
+		return file->build_id_len == debug.build_id_len &&
+		       !memcmp(file->build_id, debug.build_id, file->build_id_len);
 	return file->debuglink[0] && has_crc(fd, file->debuglink_crc);
 }
 

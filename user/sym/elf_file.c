@@ -42,32 +42,19 @@ static void read_debuglink(struct elf_identity *identity, const Elf_Data *data)
 	memcpy(&identity->debuglink_crc, name + crc_at, sizeof(identity->debuglink_crc));
 }
 
-static void read_section(struct elf_identity *identity, struct elf_reader *reader, Elf_Scn *section,
-			 const GElf_Shdr *shdr)
-{
-	Elf_Data *data;
-
-	if (shdr->sh_type == SHT_NOTE ? shdr->sh_size > MAX_NOTE_BYTES
-				      : strcmp(elf_reader_name(reader, shdr), ".gnu_debuglink") != 0)
-		return;
-	data = elf_reader_section(reader, section, shdr);
-	if (!data)
-		return;
-	if (shdr->sh_type == SHT_NOTE)
-		read_build_id(identity, data);
-	else
-		read_debuglink(identity, data);
-}
-
 static void identity_read(struct elf_identity *identity, struct elf_reader *reader)
 {
-	Elf_Scn *section = NULL;
 	GElf_Shdr shdr;
+	Elf_Scn *section = elf_reader_find(reader, ".gnu_debuglink", &shdr);
+	Elf_Data *data = section ? elf_reader_section(reader, section, &shdr) : NULL;
 
 	*identity = (struct elf_identity){0};
-	while ((section = elf_nextscn(reader->elf, section)))
-		if (gelf_getshdr(section, &shdr))
-			read_section(identity, reader, section, &shdr);
+	if (data)
+		read_debuglink(identity, data);
+	for (section = NULL; (section = elf_nextscn(reader->elf, section));)
+		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_NOTE && shdr.sh_size <= MAX_NOTE_BYTES &&
+		    (data = elf_reader_section(reader, section, &shdr)))
+			read_build_id(identity, data);
 }
 
 int elf_identity_read_fd(struct elf_identity *identity, int fd)
@@ -155,14 +142,6 @@ static enum symbol_linkage symbol_linkage(const GElf_Sym *symbol, const char *ve
 	return binding == STB_WEAK ? SYMBOL_WEAK : SYMBOL_GLOBAL;
 }
 
-/* The length of a name without the version that linkers append: name@VERSION, name@@VERSION. `len` is not 0. */
-static size_t unversioned_len(const char *name, size_t len)
-{
-	const char *version = memchr(name + 1, '@', len - 1);
-
-	return version ? (size_t)(version - name) : len;
-}
-
 /* Returns the bytes up to the first return instruction. On x86-64 that byte may be part of another one. */
 static uint64_t until_return(const struct elf_reader *reader, uint64_t offset, uint64_t most)
 {
@@ -197,15 +176,17 @@ static uint64_t symbol_limit(const struct elf_file *file, const struct elf_reade
 static int read_symbol(struct elf_file *file, struct elf_reader *reader, const GElf_Sym *symbol, const Elf_Data *names)
 {
 	const char *name = elf_reader_symbol_name(names, symbol);
-	size_t plain_len, len = strnlen(name, SYMBOL_TABLE_MAX_NAME);
+	size_t len = strnlen(name, SYMBOL_TABLE_MAX_NAME), plain_len;
 	GElf_Shdr section;
 	enum symbol_linkage linkage;
+	const char *version;
 
 	if (!len || !symbol_section(reader->elf, symbol, &section) || !symbol_is_function(symbol, name))
 		return 0;
 	if (!elf_reader_take(reader, len + sizeof(struct symbol_row))) /* many symbols may share one long name */
 		return -EFBIG;
-	plain_len = unversioned_len(name, len);
+	version = memchr(name + 1, '@', len - 1); /* linkers append it: name@VERSION, name@@VERSION */
+	plain_len = version ? (size_t)(version - name) : len;
 	linkage = symbol_linkage(symbol, name + plain_len, len - plain_len);
 	return symbol_table_add(&file->symbols, symbol->st_value, symbol->st_size,
 				symbol_limit(file, reader, symbol, &section), linkage, name, plain_len);

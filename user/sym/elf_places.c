@@ -174,17 +174,11 @@ static bool read_note(struct note *note, const char *desc, size_t len)
 	return true;
 }
 
-/* Tools that move the file's code move this section, but do not change the notes. */
-static uint64_t moved_by(struct elf_reader *reader, const struct note *note)
-{
-	GElf_Shdr base;
-
-	return elf_reader_find(reader, ".stapsdt.base", &base) ? base.sh_addr - note->base : 0;
-}
-
 static int add_probe(struct elf_reader *reader, const struct note *note, struct elf_probes *ret)
 {
-	uint64_t moved = moved_by(reader, note);
+	GElf_Shdr base;
+	/* Tools that move the file's code move this section, but do not change the notes. */
+	uint64_t moved = elf_reader_find(reader, ".stapsdt.base", &base) ? base.sh_addr - note->base : 0;
 	struct elf_probe probe = {0};
 
 	if (ret->list.len >= ELF_PLACES_MAX_PROBES || !elf_places_offset(reader, note->pc + moved, &probe.offset))

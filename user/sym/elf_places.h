@@ -46,7 +46,8 @@ int elf_places_probes(struct elf_reader *reader, const char *provider, const cha
 		      struct buf *others);
 
 /*
- * Finds the thread-local variable by which a program publishes a thread's trace and span, see duet_context.h. Sets *ret: `at` is an address in the file, or with DUET_CONTEXT_FIXED the distance from the thread pointer. Returns
- * 0, or -ENOENT if the file does not export the variable, or uses it in a way that is not known.
+ * Finds the thread-local variable by which a program publishes a thread's trace and span, see duet_context.h. In *ret,
+ * `at` is an address in the file, or with DUET_CONTEXT_FIXED the distance from the thread pointer. Returns 0, or
+ * -ENOENT if the file does not export the variable, or uses it in a way that is not known.
  */
 int elf_places_context(struct elf_reader *reader, struct duet_context_source *ret);

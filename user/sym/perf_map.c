@@ -74,23 +74,12 @@ int perf_map_read(struct perf_map *map, int fd)
 	return err;
 }
 
-/* Anyone can write to /tmp. Only files of the process's user, root and ours may name its code. */
-static bool is_trusted(const struct stat *st, const struct process *process)
-{
-	return st->st_uid == 0 || st->st_uid == process->uid || st->st_uid == geteuid();
-}
-
-/* The offset from which to read the file. If it has become shorter, all of it is read again. */
-static off_t unread_from(const struct perf_map *map, const struct stat *st)
-{
-	return (uint64_t)st->st_size < map->parsed_bytes ? 0 : (off_t)map->parsed_bytes;
-}
-
 static void refresh(struct perf_map *map, const struct process *process)
 {
 	uint64_t now = clock_monotonic_ns();
 	struct target_file file;
 	char path[64];
+	uid_t owner;
 	int fd = -1;
 
 	if (process->exited || (map->read_ns && now - map->read_ns < NS_PER_SEC) || !allowance_has(&process->payer))
@@ -99,8 +88,10 @@ static void refresh(struct perf_map *map, const struct process *process)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", process->ns_pid);
 	if (target_file_find(&file, process->pid, process->pid, path))
 		return;
-	if (is_trusted(&file.st, process))
-		fd = target_file_read(&file, unread_from(map, &file.st));
+	/* Anyone can write to /tmp. Only files of the process's user, root and ours may name its code. */
+	owner = file.st.st_uid;
+	if (!owner || owner == process->uid || owner == geteuid()) /* one that has become shorter is read again */
+		fd = target_file_read(&file, (uint64_t)file.st.st_size < map->parsed_bytes ? 0 : (off_t)map->parsed_bytes);
 	if (fd >= 0)
 		(void)perf_map_read(map, fd); /* after an error, what could be read is in the table */
 	target_file_release(&file);

@@ -36,21 +36,17 @@ struct reading {
 
 /* ---- the slots, through which entries of linkage tables jump ---- */
 
-static bool fills_slot(const struct reading *reading, uint64_t type)
-{
-	if (reading->machine == EM_X86_64)
-		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
-	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
-}
-
 static bool to_slot(const struct reading *reading, const GElf_Rela *rela, struct slot *ret)
 {
+	static const uint64_t x86[] = {R_X86_64_IRELATIVE, R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT};
+	static const uint64_t arm64[] = {R_AARCH64_IRELATIVE, R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT};
+	const uint64_t *types = reading->machine == EM_X86_64 ? x86 : arm64;
 	uint64_t type = GELF_R_TYPE(rela->r_info);
 
 	*ret = (struct slot){.address = rela->r_offset, .symbol = (uint32_t)GELF_R_SYM(rela->r_info)};
-	if (type == (reading->machine == EM_X86_64 ? R_X86_64_IRELATIVE : R_AARCH64_IRELATIVE))
+	if (type == types[0])
 		ret->resolver = (uint64_t)rela->r_addend;
-	return ret->resolver || (ret->symbol && fills_slot(reading, type));
+	return ret->resolver || (ret->symbol && (type == types[1] || type == types[2]));
 }
 
 static int read_slots(struct reading *reading, Elf_Data *relocations)
@@ -63,13 +59,6 @@ static int read_slots(struct reading *reading, Elf_Data *relocations)
 		if (to_slot(reading, &rela, &slot))
 			err = vec_push(&reading->slots, slot);
 	return err;
-}
-
-static int compare_slots(const void *a, const void *b)
-{
-	const struct slot *x = a, *y = b;
-
-	return (x->address > y->address) - (x->address < y->address);
 }
 
 /* Reads the relocations that refer to .dynsym or, in static programs, to no symbol table. */
@@ -86,7 +75,7 @@ static int read_relocations(struct reading *reading, size_t dynsym)
 		    (data = elf_reader_section(reading->elf, section, &shdr)))
 			err = read_slots(reading, data);
 	if (reading->slots.len)
-		qsort(reading->slots.items, reading->slots.len, sizeof(struct slot), compare_slots);
+		qsort(reading->slots.items, reading->slots.len, sizeof(struct slot), vec_by_u64);
 	section = elf_reader_find(reading->elf, ".rela.plt", &shdr);
 	if (section && shdr.sh_type == SHT_RELA)
 		reading->lazy = elf_reader_section(reading->elf, section, &shdr);
@@ -109,10 +98,8 @@ static size_t read_dynsym(struct reading *reading)
 
 static const struct slot *find_slot(const struct reading *reading, uint64_t address)
 {
-	struct slot wanted = {.address = address};
-
-	return reading->slots.len ? bsearch(&wanted, reading->slots.items, reading->slots.len, sizeof(struct slot),
-					    compare_slots)
+	return reading->slots.len ? bsearch(&address, reading->slots.items, reading->slots.len, sizeof(struct slot),
+					    vec_by_u64)
 				  : NULL;
 }
 
@@ -218,22 +205,20 @@ static int read_arm64(struct reading *reading, const uint8_t *code, size_t len, 
 	return err;
 }
 
-static bool is_linkage_table(const GElf_Shdr *shdr, const char *name)
-{
-	return (shdr->sh_flags & SHF_EXECINSTR) && (!strncmp(name, ".plt", 4) || !strcmp(name, ".iplt"));
-}
-
 static int read_linkage_tables(struct reading *reading)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr shdr;
 	Elf_Data *data;
+	const char *name;
 	int err = 0;
 
 	while (!err && (section = elf_nextscn(reading->elf->elf, section))) {
-		if (!gelf_getshdr(section, &shdr) ||
-		    !is_linkage_table(&shdr, elf_reader_name(reading->elf, &shdr)) ||
-		    shdr.sh_size > MAX_TABLE_BYTES || !(data = elf_reader_section(reading->elf, section, &shdr)))
+		if (!gelf_getshdr(section, &shdr) || !(shdr.sh_flags & SHF_EXECINSTR) || shdr.sh_size > MAX_TABLE_BYTES)
+			continue;
+		name = elf_reader_name(reading->elf, &shdr);
+		if ((strncmp(name, ".plt", 4) && strcmp(name, ".iplt")) ||
+		    !(data = elf_reader_section(reading->elf, section, &shdr)))
 			continue;
 		err = reading->machine == EM_X86_64 ? read_x86(reading, data->d_buf, data->d_size, &shdr)
 						    : read_arm64(reading, data->d_buf, data->d_size, &shdr);
@@ -291,8 +276,6 @@ static int read_trampolines(struct reading *reading)
 	}
 	return err;
 }
-
-/* ---- all of it ---- */
 
 int stubs_read(struct symbol_table *stubs, struct elf_reader *elf, const struct symbol_table *symbols)
 {

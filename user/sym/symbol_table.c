@@ -121,34 +121,28 @@ static bool is_decorated(const char *name)
 	return is_numbered_alias(name);
 }
 
-/* Negative if `a` is the more usual name of the two, positive if `b` is, 0 if the names are the same. */
-static int compare_names(const struct symbol_row *a, const char *name_a, const struct symbol_row *b, const char *name_b)
+/* If one name has two sizes, the larger size is preferred, so that the order of adding does not matter. */
+static bool is_more_usual(const struct symbol_table *table, const struct symbol_row *a, const struct symbol_row *b)
 {
+	const char *name_a = table->text.data + a->name, *name_b = table->text.data + b->name;
 	uint32_t callers_a = a->linkage == SYMBOL_WEAK ? SYMBOL_GLOBAL : a->linkage;
 	uint32_t callers_b = b->linkage == SYMBOL_WEAK ? SYMBOL_GLOBAL : b->linkage;
 	size_t underscores_a = strspn(name_a, "_"), underscores_b = strspn(name_b, "_");
 	size_t len_a = strlen(name_a), len_b = strlen(name_b);
+	int order = strcmp(name_a, name_b);
 
 	if (a->is_open != b->is_open)
-		return a->is_open ? 1 : -1;
+		return b->is_open;
 	if (is_decorated(name_a) != is_decorated(name_b))
-		return is_decorated(name_a) ? 1 : -1;
+		return is_decorated(name_b);
 	if (callers_a != callers_b)
-		return callers_a < callers_b ? 1 : -1;
+		return callers_a > callers_b;
 	if (underscores_a != underscores_b)
-		return underscores_a > underscores_b ? 1 : -1;
+		return underscores_a < underscores_b;
 	if (a->linkage != b->linkage)
-		return a->linkage < b->linkage ? 1 : -1;
+		return a->linkage > b->linkage;
 	if (len_a != len_b)
-		return len_a > len_b ? 1 : -1;
-	return strcmp(name_a, name_b);
-}
-
-/* If one name has two sizes, the larger size is preferred, so that the order of adding does not matter. */
-static bool is_more_usual(const struct symbol_table *table, const struct symbol_row *a, const struct symbol_row *b)
-{
-	int order = compare_names(a, table->text.data + a->name, b, table->text.data + b->name);
-
+		return len_a < len_b;
 	return order < 0 || (!order && a->size > b->size);
 }
 
@@ -179,18 +173,9 @@ void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice)
 static const struct symbol_row *find_row(const struct symbol_table *table, uint64_t address)
 {
 	const struct symbol_row *rows = table->rows.items;
-	size_t low = 0, high = table->rows.len;
+	size_t count = vec_up_to(&table->rows, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rows[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/* rows[low - 1] is the last row that starts at or before the address. */
-	for (size_t i = low; i > 0 && low - i < MAX_NESTING; i--)
+	for (size_t i = count; i > 0 && count - i < MAX_NESTING; i--)
 		if (address - rows[i - 1].start < rows[i - 1].size)
 			return &rows[i - 1];
 	return NULL;

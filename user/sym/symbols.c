@@ -274,18 +274,12 @@ static void find_mapped(struct symbols *symbols, const struct process *process, 
 	ret->offset = offset_from(start, vaddr);
 }
 
-static const char *module_name(struct symbols *symbols, const struct mapping *mapping)
-{
-	const char *module = basename(mapping->path);
-
-	return module[0] ? keep_name(symbols, module) : "";
-}
-
 void symbols_user(struct symbols *symbols, struct process *process, uint64_t address, bool is_return,
 		  struct symbol *ret)
 {
 	uint64_t at = address - (is_return && address);
 	const struct mapping *mapping = maps_find(&process->maps, at);
+	const char *module;
 
 	if (!mapping && process_refresh_maps(process, clock_monotonic_ns(), MAPS_MIN_AGE_NS) == 1)
 		mapping = maps_find(&process->maps, at);
@@ -293,7 +287,8 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 		*ret = (struct symbol){offset_name(symbols, "[unmapped]", at), "", -1, true};
 		return;
 	}
-	*ret = (struct symbol){.module = module_name(symbols, mapping), .offset = -1};
+	module = basename(mapping->path);
+	*ret = (struct symbol){.module = module[0] ? keep_name(symbols, module) : "", .offset = -1};
 	find_mapped(symbols, process, mapping, at, ret);
 	ret->is_guess = !ret->name;
 	if (!ret->name)

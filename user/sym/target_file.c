@@ -171,21 +171,18 @@ static bool nobody_can_hold(int fd, pid_t pid, const struct stat *st)
 	return false;
 }
 
-static bool is_zero(const char *bytes, size_t len)
-{
-	return !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
-}
-
 static int copy_bytes(int from, int to, off_t at)
 {
 	uint64_t end_ns = clock_monotonic_ns() + COPY_NS;
 	char chunk[CHUNK_BYTES];
 	ssize_t len;
+	bool is_zero;
 
 	while ((len = pread(from, chunk, sizeof(chunk), at)) > 0) {
 		if (at + len > TARGET_FILE_COPY_MAX)
 			return -EFBIG; /* it has grown */
-		if (!is_zero(chunk, (size_t)len) && pwrite(to, chunk, (size_t)len, at) != len)
+		is_zero = !chunk[0] && !memcmp(chunk, chunk + 1, (size_t)len - 1);
+		if (!is_zero && pwrite(to, chunk, (size_t)len, at) != len)
 			return -ENOSPC;
 		at += len;
 		if (clock_monotonic_ns() > end_ns)
@@ -211,18 +208,10 @@ static int copy(int from, const struct stat *st, off_t at, int *ret_fd)
 	return err;
 }
 
-/* Reads ahead of the loader. A scanner (fanotify) may withhold any read: then this hangs, not the loader. */
-static void try_read(int fd)
-{
-	char byte;
-
-	(void)!pread(fd, &byte, 1, 0);
-}
-
 /* With O_NONBLOCK, because a lease of the file's owner would otherwise stop us until it is broken. */
 static int read_work(const struct helper_task *task, struct helper_answer *answer)
 {
-	char path[32];
+	char path[32], byte;
 	int fd, err;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", task->fd);
@@ -230,7 +219,8 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 	if (fd < 0 || fstat(fd, &answer->st) < 0) {
 		err = -errno;
 	} else if (nobody_can_hold(fd, task->pid, &answer->st)) {
-		try_read(fd);
+		/* Ahead of the loader: a scanner (fanotify) may withhold any read. Then this hangs, not the loader. */
+		(void)!pread(fd, &byte, 1, 0);
 		answer->fd = fd;
 		return 0;
 	} else {

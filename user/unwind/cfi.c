@@ -284,22 +284,6 @@ static void set_in_register(struct run *run, uint64_t number, uint64_t holder)
 	set_register(run, number, linked ? CFI_LINKED : CFI_UNKNOWN, 0);
 }
 
-static void remember(struct run *run)
-{
-	if (run->saved_count < SAVED_STATES)
-		run->saved[run->saved_count++] = run->state;
-	else
-		run->program.bad = true;
-}
-
-static void restore(struct run *run)
-{
-	if (run->saved_count)
-		run->state = run->saved[--run->saved_count];
-	else
-		run->program.bad = true;
-}
-
 /* Runs an instruction that defines the CFA. False if it is another one. */
 static bool run_cfa(struct run *run, uint8_t op)
 {
@@ -364,10 +348,14 @@ static void run_register(struct run *run, uint8_t op)
 /* Runs the remaining instructions that do not move the pc. */
 static void run_other(struct run *run, uint8_t op)
 {
-	if (op == DW_CFA_REMEMBER_STATE)
-		remember(run);
-	else if (op == DW_CFA_RESTORE_STATE)
-		restore(run);
+	bool saves = op == DW_CFA_REMEMBER_STATE, restores = op == DW_CFA_RESTORE_STATE;
+
+	if (saves && run->saved_count < SAVED_STATES)
+		run->saved[run->saved_count++] = run->state;
+	else if (restores && run->saved_count)
+		run->state = run->saved[--run->saved_count];
+	else if (saves || restores)
+		run->program.bad = true;
 	else if (op == DW_CFA_GNU_ARGS_SIZE)
 		bytes_uleb(&run->program);
 	else if (op >= DW_CFA_OFFSET_EXTENDED && op <= DW_CFA_VAL_EXPRESSION)
@@ -434,17 +422,13 @@ static int run_initial(struct cfi *cfi, struct cfi_cie *cie, struct bytes progra
 	return 0;
 }
 
-/* True in arm64's signal trampoline, which has no expression: the kernel's signal frame has one layout. */
-static bool is_signal_frame(const struct run *run)
-{
-	return run->cie->is_signal_frame && !run->cfi->machine->ra_on_stack;
-}
-
+/* Arm64's signal trampoline has no expression: the kernel's signal frame has one layout. */
 static int emit_state(const struct run *run, cfi_emit emit, void *context)
 {
-	struct cfi_state signal = {.cfa = DUET_CFA_SIGNAL};
+	static const struct cfi_state signal = {.cfa = DUET_CFA_SIGNAL};
+	bool is_signal = run->cie->is_signal_frame && !run->cfi->machine->ra_on_stack;
 
-	return emit(context, run->pc, is_signal_frame(run) ? &signal : &run->state);
+	return emit(context, run->pc, is_signal ? &signal : &run->state);
 }
 
 int cfi_run(struct cfi *cfi, const struct cfi_fde *fde, cfi_emit emit, void *context)
@@ -509,13 +493,6 @@ static bool entry_at(const struct cfi *cfi, uint64_t offset, struct entry *ret)
 	return !ret->body.bad;
 }
 
-/* Reads letters without 'z', as assemblers write into .debug_frame. False for those that may have data. */
-static bool read_plain_augmentation(struct cfi_cie *cie, const char *letters)
-{
-	cie->is_signal_frame = strchr(letters, 'S') != NULL;
-	return strspn(letters, "SBG") == strlen(letters);
-}
-
 /*
  * Reads the letters after 'z' and the data of each, or letters without 'z'. False if the data is damaged, or if a
  * letter may change the layout in a way that we do not know.
@@ -524,8 +501,10 @@ static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct b
 {
 	struct bytes data;
 
-	if (letters[0] != 'z')
-		return read_plain_augmentation(cie, letters);
+	if (letters[0] != 'z') { /* as assemblers write into .debug_frame; others than these may have data */
+		cie->is_signal_frame = strchr(letters, 'S') != NULL;
+		return strspn(letters, "SBG") == strlen(letters);
+	}
 	cie->has_augmentation_data = true;
 	data = bytes_take(body, bytes_uleb(body));
 	for (letters++; *letters; letters++) {
@@ -603,22 +582,16 @@ static int find_cie(struct cfi *cfi, uint64_t offset, uint32_t *ret)
 	return err;
 }
 
-static bool is_code(const struct cfi_section *section, uint64_t start, uint64_t len)
-{
-	return start >= section->code_start && start < section->code_end && len &&
-	       len <= section->code_end - start;
-}
-
 /* Returns 0, also if the FDE is ignored, or -ENOMEM. */
 static int add_fde(struct cfi *cfi, struct entry *entry)
 {
+	const struct cfi_section *section = &cfi->section;
 	struct bytes *body = &entry->body;
 	const struct cfi_cie *cie;
 	struct cfi_fde fde;
 	uint64_t len;
-	int err;
+	int err = find_cie(cfi, entry->cie, &fde.cie);
 
-	err = find_cie(cfi, entry->cie, &fde.cie);
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	cie = &cfi->cies.items[fde.cie];
@@ -626,29 +599,24 @@ static int add_fde(struct cfi *cfi, struct entry *entry)
 	len = encoded_number(body, cie->encoding & DW_EH_PE_FORMAT);
 	if (cie->has_augmentation_data)
 		bytes_take(body, bytes_uleb(body));
-	if (body->bad || bytes_left(body) > MAX_PROGRAM || !is_code(&cfi->section, fde.start, len))
+	if (body->bad || bytes_left(body) > MAX_PROGRAM || fde.start < section->code_start ||
+	    fde.start >= section->code_end || !len || len > section->code_end - fde.start)
 		return 0;
 	fde.end = fde.start + len;
 	fde.program = *body;
 	return vec_push(&cfi->fdes, fde);
 }
 
-static int compare_starts(const void *a, const void *b)
-{
-	const struct cfi_fde *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static void sort_fdes(struct cfi *cfi)
 {
+	struct cfi_fde *fdes = cfi->fdes.items;
 	size_t kept = 0;
 
-	if (cfi->fdes.len)
-		qsort(cfi->fdes.items, cfi->fdes.len, sizeof(*cfi->fdes.items), compare_starts);
+	if (fdes)
+		qsort(fdes, cfi->fdes.len, sizeof(*fdes), vec_by_u64);
 	for (size_t i = 0; i < cfi->fdes.len; i++)
-		if (!kept || cfi->fdes.items[i].start >= cfi->fdes.items[kept - 1].end)
-			cfi->fdes.items[kept++] = cfi->fdes.items[i];
+		if (!kept || fdes[i].start >= fdes[kept - 1].end)
+			fdes[kept++] = fdes[i];
 	cfi->fdes.len = kept;
 }
 

@@ -78,7 +78,7 @@ static int read_program_headers(struct unwind_reading *reading)
 
 /* ---- call frame information ---- */
 
-/* `data` is NULL if the file has no such section, or it cannot be read. What is made of it takes about as much memory. */
+/* `data` is NULL if the file has no such section, or it cannot be read. What is made of it takes as much memory. */
 static int begin_section(struct unwind_reading *reading, const Elf_Data *data, struct cfi_section section)
 {
 	if (!data)
@@ -245,13 +245,6 @@ static int look_at(struct unwind_reading *reading, const GElf_Sym *symbol)
 	return vec_push(&reading->found, (struct unwind_span){frame, symbol->st_value + symbol->st_size, DUET_CFA_FP});
 }
 
-static int compare_spans(const void *a, const void *b)
-{
-	const struct unwind_span *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 /* Adds rows for spans, which are not sorted: for code that the table lacks, or in the place of what it has. */
 static int add_rows(struct unwind_reading *reading, const struct spans *spans, bool replaces)
 {
@@ -260,7 +253,7 @@ static int add_rows(struct unwind_reading *reading, const struct spans *spans, b
 
 	if (!spans->len)
 		return 0;
-	qsort(spans->items, spans->len, sizeof(*spans->items), compare_spans);
+	qsort(spans->items, spans->len, sizeof(*spans->items), vec_by_u64);
 	err = unwind_rows_of_frames(&more, reading->file.code_start, spans->items, spans->len);
 	if (err)
 		return err;

@@ -9,8 +9,6 @@
 #define WORD 8
 #define ALIGNMENT 16 /* of functions, in bytes */
 
-/* ---- one row ---- */
-
 static bool to_words(int64_t bytes, int64_t lowest, int64_t highest, int64_t *ret)
 {
 	*ret = bytes / WORD;
@@ -84,18 +82,11 @@ static struct duet_unwind_row encode(const struct cfi_state *state, const struct
 	return row;
 }
 
-/* ---- all rows ---- */
-
-static bool says_the_same(const struct duet_unwind_row *a, const struct duet_unwind_row *b)
-{
-	return a->cfa == b->cfa && a->saved == b->saved && a->rule == b->rule;
-}
-
 static int add_row(struct unwind_rows *rows, uint64_t pc, struct duet_unwind_row row)
 {
 	struct duet_unwind_row *last = rows->rows.len ? &rows->rows.items[rows->rows.len - 1] : NULL;
 
-	if (last && says_the_same(last, &row))
+	if (last && last->cfa == row.cfa && last->saved == row.saved && last->rule == row.rule)
 		return 0;
 	row.pc = (uint32_t)(pc - rows->base);
 	if (last && last->pc == row.pc) { /* the end of one function is the start of the next */
@@ -112,18 +103,14 @@ static int on_state(void *context, uint64_t pc, const struct cfi_state *state)
 	return add_row(&making->rows, pc, encode(state, making->cfi.machine));
 }
 
-/* The gap before an aligned function. No code runs there; rows for such gaps would be a fourth of all rows. */
-static bool is_padding(const struct cfi *cfi, size_t i)
-{
-	return i + 1 < cfi->fdes.len && cfi->fdes.items[i + 1].start - cfi->fdes.items[i].end < ALIGNMENT;
-}
-
 static int add_function(struct unwind_making *making, size_t i)
 {
 	const struct cfi_fde *fde = &making->cfi.fdes.items[i];
+	/* no code runs in the gap before an aligned function; rows for such gaps would be a fourth of all rows */
+	bool is_padding = i + 1 < making->cfi.fdes.len && fde[1].start - fde->end < ALIGNMENT;
 	int err = cfi_run(&making->cfi, fde, on_state, making);
 
-	if (!err && !is_padding(&making->cfi, i))
+	if (!err && !is_padding)
 		err = add_row(&making->rows, fde->end, (struct duet_unwind_row){.rule = DUET_CFA_NONE});
 	return err;
 }
@@ -157,6 +144,11 @@ void unwind_making_begin(struct unwind_making *making, const struct cfi_machine 
 	cfi_begin(&making->cfi, machine, section);
 }
 
+static bool is_too_large(const struct unwind_rows *rows, uint64_t end)
+{
+	return (end - rows->base) / PAGE_BYTES + 1 >= UNWIND_MAX_PAGES;
+}
+
 static int find_functions(struct unwind_making *making, uint64_t until_ns)
 {
 	struct cfi *cfi = &making->cfi;
@@ -167,9 +159,7 @@ static int find_functions(struct unwind_making *making, uint64_t until_ns)
 	making->is_found = true;
 	if (!cfi->fdes.len)
 		return -ENODATA;
-	return (cfi->fdes.items[cfi->fdes.len - 1].end - making->rows.base) / PAGE_BYTES + 1 >= UNWIND_MAX_PAGES
-		       ? -E2BIG
-		       : 0;
+	return is_too_large(&making->rows, cfi->fdes.items[cfi->fdes.len - 1].end) ? -E2BIG : 0;
 }
 
 int unwind_making_step(struct unwind_making *making, uint64_t until_ns)
@@ -235,7 +225,7 @@ int unwind_rows_of_frames(struct unwind_rows *rows, uint64_t code_start, const s
 	struct unwind_rows made = {.base = unwind_rows_base(code_start)};
 	int err;
 
-	if ((spans[count - 1].end - made.base) / PAGE_BYTES + 1 >= UNWIND_MAX_PAGES)
+	if (is_too_large(&made, spans[count - 1].end))
 		return -E2BIG;
 	err = add_spans(&made, spans, count);
 	if (!err)
@@ -288,13 +278,10 @@ int unwind_rows_merge(struct unwind_rows *rows, const struct unwind_rows *more)
 
 	if (!err)
 		err = build_pages(&merged);
-	if (err) {
-		unwind_rows_release(&merged);
-		return err;
-	}
-	unwind_rows_release(rows);
-	*rows = merged;
-	return 0;
+	unwind_rows_release(err ? &merged : rows);
+	if (!err)
+		*rows = merged;
+	return err;
 }
 
 void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine)
