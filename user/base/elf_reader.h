@@ -44,7 +44,7 @@ Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const 
 Elf_Data *elf_reader_symbols(struct elf_reader *reader, Elf_Scn *table, const GElf_Shdr *shdr, Elf_Data **ret_names);
 /* Returns a symbol's name; "" if it has none. It may be very long, and many symbols may share it. */
 const char *elf_reader_symbol_name(const Elf_Data *names, const GElf_Sym *symbol);
-/* The same as elf_reader_section() for a range of the file. Only for few: libelf keeps them all and searches them one by one. */
+/* As elf_reader_section(), for a range of the file. Only for few: libelf keeps them all in one list. */
 Elf_Data *elf_reader_chunk(struct elf_reader *reader, uint64_t offset, uint64_t bytes, Elf_Type type);
 /* Copies a range of the file, of which nothing is kept. Returns the number of bytes copied: fewer at the file's end. */
 size_t elf_reader_copy(const struct elf_reader *reader, uint64_t offset, void *to, size_t bytes);

@@ -25,8 +25,8 @@ void text_add_html(struct buf *out, const char *text);
 size_t text_put_utf8(char to[4], uint32_t character);
 void text_add_utf8(struct buf *out, uint32_t character);
 /*
- * Writes the value of a java.lang.String, Latin-1 or UTF-16, as UTF-8 with a NUL: at most `bytes` * 2 + 1 bytes. A NUL,
- * a lone surrogate, or half a character at the end becomes '?'.
+ * Writes the value of a java.lang.String as UTF-8 with a NUL: at most `bytes` * 2 + 1 bytes for Latin-1, and `bytes` *
+ * 3 / 2 + 1 for UTF-16. A NUL, a lone surrogate, or half a character at the end becomes '?'.
  */
 void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16);
 

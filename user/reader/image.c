@@ -41,12 +41,6 @@ static uintptr_t find_libjvm(pid_t pid)
 	return found;
 }
 
-/* HotSpot 25.x is JDK 8's and JDK 25's. Only JDK 8 has a single code heap in a variable of its own. */
-static int java_version(uint32_t hotspot, uintptr_t single_heap)
-{
-	return hotspot == JDK8_VERSION && single_heap ? 8 : (int)hotspot;
-}
-
 static void read_version(struct image *image)
 {
 	uintptr_t major = 0, release = 0, about = 0, heap = 0;
@@ -59,7 +53,9 @@ static void read_version(struct image *image)
 	char *end;
 
 	(void)vmstructs_read(wanted, sizeof(wanted) / sizeof(wanted[0]));
-	image->java_version = major ? java_version(memory_int(major), heap) : 0;
+	image->java_version = major ? (int)memory_int(major) : 0;
+	if (image->java_version == JDK8_VERSION && heap) /* JDK 25's as well, but only JDK 8 has a single code heap */
+		image->java_version = 8;
 	memory_text(image->release, release ? memory_word(release) : 0, sizeof(image->release));
 	memory_text(image->name, about ? memory_word(about) : 0, sizeof(image->name));
 	end = strstr(image->name, " ("); /* "NAME (RELEASE) for linux-amd64 …", vm_version.cpp */

@@ -107,16 +107,11 @@ size_t memory_copy(void *to, uintptr_t from, size_t bytes)
 	return memory_copy_pieces(to, &piece, 1);
 }
 
-/* Returns the pages among which that of the address may be. */
-static struct page *pages_for(const struct cache *cache, uintptr_t address)
-{
-	return &cache->pages[(address / PAGE * 0x9e3779b97f4a7c15 >> 32) % (cache->count / WAYS) * WAYS];
-}
-
 /* Returns the page that begins at the address, if it is there; otherwise one that may be replaced. */
 static struct page *find_page(const struct cache *cache, uintptr_t address)
 {
-	struct page *pages = pages_for(cache, address), *oldest = pages;
+	size_t set = (address / PAGE * 0x9e3779b97f4a7c15 >> 32) % (cache->count / WAYS);
+	struct page *pages = &cache->pages[set * WAYS], *oldest = pages;
 
 	for (struct page *page = pages; page < pages + WAYS; page++) {
 		if (page->epoch == cache->epoch && page->address == address)
@@ -143,11 +138,6 @@ static const unsigned char *page_of(struct cache *cache, uintptr_t address)
 	page->epoch = cache->epoch;
 	page->address = begin;
 	return bytes;
-}
-
-static void forget(struct cache *cache)
-{
-	cache->epoch++;
 }
 
 /* Reads one number, which may lie across two pages. While notes are taken, it is one of them. */
@@ -209,7 +199,7 @@ void memory_text(char *text, uintptr_t address, size_t size)
 
 void memory_renew(void)
 {
-	forget(&memory.words);
+	memory.words.epoch++;
 }
 
 /* ---- cached and noted memory ---- */
@@ -235,7 +225,7 @@ size_t memory_take(void *to, uintptr_t from, size_t bytes)
 
 void memory_forget(void)
 {
-	forget(&memory.taken);
+	memory.taken.epoch++;
 }
 
 void memory_note_all(void)
@@ -324,13 +314,6 @@ static void drop(const struct note *note)
 		find_page(&memory.taken, begin)->epoch = 0;
 }
 
-static bool is_as_noted(const struct note *note)
-{
-	size_t at = note->address - (uintptr_t)spans.pieces[note->span].iov_base;
-
-	return !memcmp(spans.begins[note->span] + at, note->bytes, note->count);
-}
-
 bool memory_is_as_noted(void)
 {
 	bool is_read = !notes.is_full, is_same;
@@ -340,11 +323,15 @@ bool memory_is_as_noted(void)
 	for (size_t i = 0; is_read && i < notes.count; i++)
 		is_read = span_note(&notes.all[i]);
 	is_same = is_read = is_read && spans_read();
-	for (size_t i = 0; i < notes.count; i++)
-		if (!is_read || !is_as_noted(&notes.all[i])) {
-			drop(&notes.all[i]);
-			is_same = false;
-		}
+	for (size_t i = 0; i < notes.count; i++) {
+		const struct note *note = &notes.all[i];
+		size_t at = note->address - (uintptr_t)spans.pieces[note->span].iov_base;
+
+		if (is_read && !memcmp(spans.begins[note->span] + at, note->bytes, note->count))
+			continue;
+		drop(note);
+		is_same = false;
+	}
 	return is_same;
 }
 

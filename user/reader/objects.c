@@ -76,20 +76,12 @@ bool objects_open(int version)
 
 /* ---- learning ---- */
 
-/* Returns a number whose address is in an instance, or 0. */
-static uintptr_t number_of(uintptr_t instance, const struct offset *field)
-{
-	uintptr_t at = instance && field->known ? memory_word(instance + field->value) : 0;
-
-	return at ? memory_word(at) : 0;
-}
-
 /* Returns false when this version of ZGC is not known. */
 static bool learn_colours(void)
 {
 	bool has_generations = layout.version >= GENERATIONS_ONLY_SINCE || jvmflags_is_set("ZGenerational");
 	uintptr_t z = layout.z_instance ? memory_word(layout.z_instance) : 0;
-	uintptr_t x = layout.x_instance ? memory_word(layout.x_instance) : z;
+	uintptr_t x = layout.x_instance ? memory_word(layout.x_instance) : z, mask_at;
 
 	if (!jvmflags_is_set("UseZGC"))
 		return true;
@@ -99,8 +91,9 @@ static bool learn_colours(void)
 	} else if (!has_generations && x && layout.x_bad.known) {
 		learnt.x_bad = memory_word(x + layout.x_bad.value);
 	}
+	mask_at = z && layout.z_mask.known ? memory_word(z + layout.z_mask.value) : 0;
 	if (has_generations || !layout.x_instance)
-		(void)moved_learn(number_of(z, &layout.z_mask));
+		(void)moved_learn(mask_at ? memory_word(mask_at) : 0);
 	return (learnt.z_bad && learnt.z_shift) || learnt.x_bad;
 }
 
@@ -117,32 +110,24 @@ static void learn_headers(void)
 		learnt.array_data = 24;
 }
 
-/* A String of JDK 8 has no coder: its characters are UTF-16. */
-static bool learn_strings(uintptr_t klass)
-{
-	learnt.string_klass = klass;
-	learnt.has_coders = fields_find(klass, "coder", "B", &learnt.coder);
-	return fields_find(klass, "value", learnt.has_coders ? "[B" : "[C", &learnt.value);
-}
-
-static bool learn_threads(uintptr_t klass)
-{
-	return fields_find(klass, "name", "Ljava/lang/String;", &learnt.thread.name) &&
-	       fields_find(klass, "tid", "J", &learnt.thread.tid) &&
-	       fields_find(klass, "eetop", "J", &learnt.thread.eetop);
-}
-
 int objects_learn(void)
 {
-	uintptr_t thread = learnt.known ? 0 : memory_word(layout.thread_klass);
-	uintptr_t string = learnt.known ? 0 : memory_word(layout.string_klass);
+	uintptr_t thread, string;
 
 	if (learnt.known)
 		return 0;
+	thread = memory_word(layout.thread_klass);
+	string = memory_word(layout.string_klass);
 	if (!thread || !string)
 		return -EAGAIN;
 	learn_headers();
-	learnt.known = learn_colours() && learn_strings(string) && learn_threads(thread);
+	learnt.string_klass = string;
+	learnt.has_coders = fields_find(string, "coder", "B", &learnt.coder); /* not in JDK 8: all is UTF-16 */
+	learnt.known = learn_colours() &&
+		       fields_find(string, "value", learnt.has_coders ? "[B" : "[C", &learnt.value) &&
+		       fields_find(thread, "name", "Ljava/lang/String;", &learnt.thread.name) &&
+		       fields_find(thread, "tid", "J", &learnt.thread.tid) &&
+		       fields_find(thread, "eetop", "J", &learnt.thread.eetop);
 	return learnt.known ? 0 : -ENOTSUP;
 }
 
@@ -222,50 +207,18 @@ static uintptr_t klass_of(uintptr_t object)
 	return memory_word(layout.klass_base) + (narrow << (memory_int(layout.klass_shift) & 63));
 }
 
-/* ---- strings ---- */
-
-/* Returns the character at *at, and moves *at past it. A surrogate without its other half becomes U+FFFD. */
-static uint32_t take_utf16(const uint16_t *units, size_t count, size_t *at)
-{
-	uint32_t unit = units[(*at)++];
-
-	if (unit < 0xd800 || unit > 0xdfff)
-		return unit;
-	if (unit > 0xdbff || *at == count || units[*at] < 0xdc00 || units[*at] > 0xdfff)
-		return 0xfffd;
-	return 0x10000 + ((unit - 0xd800) << 10) + (units[(*at)++] - 0xdc00u);
-}
-
-static void put_text(char *text, const uint16_t *units, size_t count)
-{
-	size_t length = 0;
-
-	for (size_t at = 0; at < count;)
-		length += text_put_utf8(text + length, take_utf16(units, count, &at));
-	text[length] = '\0';
-}
-
 bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES], bool *doubt)
 {
 	uintptr_t array = string ? objects_follow(string + learnt.value, doubt) : 0;
 	bool is_utf16 = !learnt.has_coders || memory_byte(string + learnt.coder);
-	size_t width = learnt.has_coders && is_utf16 ? 2 : 1; /* array elements of a character */
-	uint32_t length = array ? memory_int(array + learnt.array_length) : 0;
-	uint16_t units[OBJECTS_TEXT_MAX];
-	unsigned char bytes[OBJECTS_TEXT_MAX];
+	uint32_t width = is_utf16 ? 2 : 1, in_element = learnt.has_coders ? width : 1; /* array elements of a character */
+	uint32_t length = array ? memory_int(array + learnt.array_length) / in_element : 0;
+	size_t bytes = width * (size_t)(length < OBJECTS_TEXT_MAX ? length : OBJECTS_TEXT_MAX);
+	uint8_t value[2 * OBJECTS_TEXT_MAX];
 
-	if (!array || klass_of(string) != learnt.string_klass)
+	if (!array || klass_of(string) != learnt.string_klass ||
+	    memory_copy(value, array + learnt.array_data, bytes) < bytes)
 		return false;
-	length = length / width < OBJECTS_TEXT_MAX ? length / (uint32_t)width : OBJECTS_TEXT_MAX;
-	if (is_utf16) {
-		if (memory_copy(units, array + learnt.array_data, length * sizeof(*units)) < length * sizeof(*units))
-			return false;
-	} else {
-		if (memory_copy(bytes, array + learnt.array_data, length) < length)
-			return false;
-		for (uint32_t i = 0; i < length; i++)
-			units[i] = bytes[i];
-	}
-	put_text(text, units, length);
+	text_from_java(text, value, bytes, is_utf16);
 	return true;
 }

@@ -93,17 +93,10 @@ static int say_hello(const struct outside *outside)
 	return send_packet(outside->loader, &hello.head, DUET_MESSAGE_HELLO, sizeof(hello));
 }
 
-static int say_started(const struct outside *outside, int error, const char *why)
-{
-	struct duet_message_started started = {.error = error, .engine = DUET_ENGINE_NONE};
-
-	snprintf(started.why, sizeof(started.why), "%s", why);
-	return send_packet(outside->loader, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
-}
-
 /* Waits for START and maps the ring. STARTED has a field for why the JVM cannot be read. */
 static int begin(struct outside *outside, int error, const char *why)
 {
+	struct duet_message_started started = {.engine = DUET_ENGINE_NONE};
 	union packet packet;
 	int fd, err = say_hello(outside);
 
@@ -113,7 +106,9 @@ static int begin(struct outside *outside, int error, const char *why)
 		return -EPROTO;
 	err = error ? error : ring_map(&outside->ring, fd, packet.start.ring_bytes, &why);
 	close(fd);
-	(void)say_started(outside, err, err ? why : "");
+	started.error = err;
+	snprintf(started.why, sizeof(started.why), "%s", err ? why : "");
+	(void)send_packet(outside->loader, &started.head, DUET_MESSAGE_STARTED, sizeof(started));
 	return err;
 }
 
@@ -180,17 +175,6 @@ static void note_loaded(void *context)
 		return;
 	outside->noted_ns = clock_monotonic_ns();
 	memory_note(outside->unloads_at, &outside->unloads, sizeof(outside->unloads));
-}
-
-/* A JVM makes the first code of each kind when it needs it. After that its layout does not change. */
-static bool has_all_kinds(const struct duet_jvm_layout *layout)
-{
-	return layout->compiled_name && layout->native_name && layout->frameless_names[0];
-}
-
-static bool knows_more_of_threads(const struct outside *outside)
-{
-	return outside->threads.vtable && !outside->described_virtual;
 }
 
 /* How BPF finds a carrier's virtual thread. All 0 until carriers can be distinguished from other memory. */
@@ -277,14 +261,20 @@ static void send_layout(struct outside *outside)
 		outside->layout = layout;
 }
 
-/* Reading a layout walks over all code. While a kind of code is missing, there is little code. */
+/*
+ * A JVM makes the first code of each kind when it needs it. After that its layout does not change. Reading a layout
+ * walks over all code. While a kind of code is missing, there is little code.
+ */
 static void look(struct outside *outside, uint64_t now_ns)
 {
+	const struct duet_jvm_layout *layout = &outside->layout;
+
 	outside->look_ns = now_ns + outside->step_ns;
 	outside->step_ns = outside->step_ns < LOOK_LAST_NS / 2 ? outside->step_ns * 2 : LOOK_LAST_NS;
-	if (outside->names_threads && outside->layout.call_stub_return)
+	if (outside->names_threads && layout->call_stub_return)
 		look_at_threads(outside, now_ns);
-	if (!has_all_kinds(&outside->layout) || knows_more_of_threads(outside))
+	if (!layout->compiled_name || !layout->native_name || !layout->frameless_names[0] ||
+	    (outside->threads.vtable && !outside->described_virtual))
 		send_layout(outside);
 	(void)is_loaded(outside, 0);
 }

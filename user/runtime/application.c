@@ -37,11 +37,6 @@ static bool takes_value(const char *option)
 	return false;
 }
 
-static bool names_program(const char *option)
-{
-	return !strcmp(option, "-jar") || !strcmp(option, "-m") || !strcmp(option, "--module");
-}
-
 /* The argument after this one, or NULL. The caller has checked that the last argument ends in NUL. */
 static const char *next_argument(const char *argument, const char *end)
 {
@@ -57,7 +52,7 @@ const char *application_find(const char *arguments, size_t len)
 	if (!len || arguments[len - 1] || strcmp(basename(arguments), "java"))
 		return NULL;
 	while ((at = next_argument(at, end))) {
-		if (names_program(at))
+		if (!strcmp(at, "-jar") || !strcmp(at, "-m") || !strcmp(at, "--module"))
 			return next_argument(at, end);
 		if (!strncmp(at, module, strlen(module)))
 			return at + strlen(module);

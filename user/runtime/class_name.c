@@ -12,26 +12,11 @@
 /* The type of the elements of an array, or NULL. */
 static const char *primitive(char letter)
 {
-	switch (letter) {
-	case 'Z':
-		return "boolean";
-	case 'B':
-		return "byte";
-	case 'C':
-		return "char";
-	case 'S':
-		return "short";
-	case 'I':
-		return "int";
-	case 'J':
-		return "long";
-	case 'F':
-		return "float";
-	case 'D':
-		return "double";
-	default:
-		return NULL;
-	}
+	static const char letters[] = "ZBCSIJFD";
+	static const char *const names[] = {"boolean", "byte", "char", "short", "int", "long", "float", "double"};
+	const char *at = letter ? strchr(letters, letter) : NULL;
+
+	return at ? names[at - letters] : NULL;
 }
 
 /* A '/' between packages, or the '+' of HotSpot's own name for a hidden class. */

@@ -110,22 +110,6 @@ static int code_map_merge(struct code_map *map)
 	return 0;
 }
 
-/* Index of the first entry whose address is above `address`. */
-static size_t upper_bound(const struct code_map *map, uint64_t address)
-{
-	size_t low = 0, high = map->sorted.len;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (map->sorted.items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static bool overlaps(const struct jvm_code *code, uint64_t start, uint64_t end)
 {
 	return code->address < end && code->end > start;
@@ -134,7 +118,7 @@ static bool overlaps(const struct jvm_code *code, uint64_t start, uint64_t end)
 /* Two pieces of code never share bytes. The unload event of the older one may come later, or may be lost. */
 static void end_overlapping(struct code_map *map, const struct jvm_code *newer)
 {
-	size_t i = upper_bound(map, newer->end - 1), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
+	size_t i = vec_up_to(&map->sorted, newer->end - 1), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
 
 	while (i-- > end && map->sorted.items[i].address + map->largest > newer->address)
 		if (overlaps(&map->sorted.items[i], newer->address, newer->end))
@@ -160,7 +144,7 @@ static bool covers(const struct jvm_code *code, uint64_t pc, uint64_t time_ns, u
 struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t time_ns, uint32_t id)
 {
 	struct jvm_code *best = NULL;
-	size_t i = upper_bound(map, pc), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
+	size_t i = vec_up_to(&map->sorted, pc), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
 
 	while (i-- > end && map->sorted.items[i].address + map->largest > pc) {
 		struct jvm_code *code = &map->sorted.items[i];
@@ -226,7 +210,7 @@ static bool code_unload(struct code_map *map, struct jvm_code *code, const struc
 
 bool code_map_unload(struct code_map *map, const struct duet_code_unload *unload)
 {
-	size_t i = upper_bound(map, unload->address), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
+	size_t i = vec_up_to(&map->sorted, unload->address), end = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
 	bool found = false;
 
 	while (i-- > end && map->sorted.items[i].address == unload->address)

@@ -187,14 +187,12 @@ int spark_from_properties(const char *text, size_t len, struct buf *out)
 {
 	const char *end = text + len;
 	BUF(name);
-	int err;
 
 	for (const char *line_end; text < end; text = line_end + 1) {
 		line_end = memchr(text, '\n', (size_t)(end - text));
 		line_end = line_end ? line_end : end;
 		read_line(text, line_end, &name); /* the last one counts */
 	}
-	err = name.len ? 0 : -ENOENT;
 	buf_add(out, name.data, name.len);
-	return err;
+	return name.len ? 0 : -ENOENT;
 }

@@ -24,18 +24,13 @@ struct thread_name {
 	char seen[DUET_COMM_LEN]; /* the kernel's name in the first sample, or when it first agreed; "": none yet */
 };
 
-static void free_threads(struct map *threads)
+void thread_names_release(struct thread_names *names)
 {
 	uint64_t tid, value;
 
-	for (size_t cursor = 0; map_next(threads, &cursor, &tid, &value);)
+	for (size_t cursor = 0; map_next(&names->threads, &cursor, &tid, &value);)
 		free((struct thread_name *)(uintptr_t)value);
-	map_release(threads);
-}
-
-void thread_names_release(struct thread_names *names)
-{
-	free_threads(&names->threads);
+	map_release(&names->threads);
 	map_release(&names->ended);
 }
 
@@ -89,16 +84,12 @@ static bool agrees(const char *name, const char *comm)
 {
 	char middle[DUET_COMM_LEN];
 	BUF(bytes);
-	bool agrees;
 
 	text_add_surrogates(&bytes, name);
-	if (bytes.failed || bytes.len < DUET_COMM_LEN) {
-		agrees = !strcmp(bytes.data, comm);
-	} else {
-		snprintf(middle, sizeof(middle), "%.7s..%s", bytes.data, bytes.data + bytes.len - 6);
-		agrees = !strncmp(bytes.data, comm, DUET_COMM_LEN - 1) || !strcmp(middle, comm);
-	}
-	return agrees;
+	if (bytes.failed || bytes.len < DUET_COMM_LEN)
+		return !strcmp(bytes.data, comm);
+	snprintf(middle, sizeof(middle), "%.7s..%s", bytes.data, bytes.data + bytes.len - 6);
+	return !strncmp(bytes.data, comm, DUET_COMM_LEN - 1) || !strcmp(middle, comm);
 }
 
 /* Returns the newest name that agrees with the kernel's, or 0. */

@@ -139,19 +139,16 @@ bool kallsyms_search(const char *path, const char *name, char *ret, size_t room)
 bool kallsyms_hidden(const char *path, struct buf *why)
 {
 	BUF(text);
-	bool hidden;
 
 	(void)io_read_file(AT_FDCWD, path, MAX_HEAD, &text); /* ends in -EFBIG, but the head is enough */
-	hidden = !any_address(text.data);
+	if (any_address(text.data))
+		return false;
 	buf_clear(&text);
-	if (!hidden)
-		goto out;
 	/* The value 1 hides them from processes without CAP_SYSLOG. So does 0 if perf_event_paranoid is above 1. */
 	if (io_read_file(AT_FDCWD, "/proc/sys/kernel/kptr_restrict", 16, &text) == 0 && atoi(text.data) > 1)
 		buf_printf(why, "kernel.kptr_restrict is %d, which hides them from everybody: set it to 1",
 			   atoi(text.data));
 	else
 		buf_add_str(why, "they are for CAP_SYSLOG only: run as root, or with that capability");
-out:
-	return hidden;
+	return true;
 }

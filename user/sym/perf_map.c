@@ -79,6 +79,7 @@ static void refresh(struct perf_map *map, const struct process *process)
 	uint64_t now = clock_monotonic_ns();
 	struct target_file file;
 	char path[64];
+	off_t from;
 	uid_t owner;
 	int fd = -1;
 
@@ -90,8 +91,9 @@ static void refresh(struct perf_map *map, const struct process *process)
 		return;
 	/* Anyone can write to /tmp. Only files of the process's user, root and ours may name its code. */
 	owner = file.st.st_uid;
-	if (!owner || owner == process->uid || owner == geteuid()) /* one that has become shorter is read again */
-		fd = target_file_read(&file, (uint64_t)file.st.st_size < map->parsed_bytes ? 0 : (off_t)map->parsed_bytes);
+	from = (off_t)map->parsed_bytes <= file.st.st_size ? (off_t)map->parsed_bytes : 0; /* has it become shorter? */
+	if (!owner || owner == process->uid || owner == geteuid())
+		fd = target_file_read(&file, from);
 	if (fd >= 0)
 		(void)perf_map_read(map, fd); /* after an error, what could be read is in the table */
 	target_file_release(&file);
