@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "join/attributes.h"
 #include "proc/process.h"
 
 #define BYTES_MAX (64u << 20)
@@ -67,17 +66,7 @@ void holders_release(struct holders *holders)
 /* Returns the index of the first release after this time. */
 static size_t first_after(const struct lock_history *history, uint64_t time_ns)
 {
-	size_t low = 0, high = history->releases.len;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (history->releases.items[middle].time_ns > time_ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return vec_up_to(&history->releases, time_ns);
 }
 
 /* Removes the releases until this time, and the locks that have none after it. */

@@ -269,18 +269,14 @@ static bool is_older(uint64_t arrived_ns, uint64_t now_ns, uint64_t age_ns)
 	return now_ns > arrived_ns && now_ns - arrived_ns > age_ns;
 }
 
-static bool is_crowded(const struct join *join)
-{
-	return join->held > JOIN_MAX_HELD || join->held_bytes > join->max_bytes;
-}
-
 static void run_samples(struct join *join, struct join_thread *thread, uint64_t now_ns, bool flush)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < thread->samples.len; i++) {
 		struct held_sample *held = &thread->samples.items[i];
-		bool is_last = flush || is_crowded(join) || is_older(held->arrived_ns, now_ns, JOIN_WAIT_NS);
+		bool is_crowded = join->held > JOIN_MAX_HELD || join->held_bytes > join->max_bytes;
+		bool is_last = flush || is_crowded || is_older(held->arrived_ns, now_ns, JOIN_WAIT_NS);
 
 		if (decide(join, thread, held, is_last)) {
 			join->held_bytes -= held->sample->head.size;
@@ -376,24 +372,16 @@ void join_forget_spare(struct join *join)
 	vec_release(&join->spare);
 }
 
-static uint64_t thread_oldest_ns(const struct join_thread *thread)
-{
-	uint64_t oldest_ns = UINT64_MAX;
-
-	for (size_t i = 0; i < thread->samples.len; i++)
-		if (thread->samples.items[i].sample->head.time_ns < oldest_ns)
-			oldest_ns = thread->samples.items[i].sample->head.time_ns;
-	return oldest_ns;
-}
-
 uint64_t join_oldest_ns(const struct join *join)
 {
 	uint64_t oldest_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < join->busy.len; i++) {
-		uint64_t ns = thread_oldest_ns(join->busy.items[i]);
+		const struct join_thread *thread = join->busy.items[i];
 
-		oldest_ns = ns < oldest_ns ? ns : oldest_ns;
+		for (size_t k = 0; k < thread->samples.len; k++)
+			if (thread->samples.items[k].sample->head.time_ns < oldest_ns)
+				oldest_ns = thread->samples.items[k].sample->head.time_ns;
 	}
 	return oldest_ns;
 }

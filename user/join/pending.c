@@ -67,20 +67,13 @@ void pending_set_max_bytes(struct pending *pending, size_t bytes)
 
 /* ---- names that are missing ---- */
 
-static struct pending_origin *find_origin(const struct pending *pending, const struct origin *origin)
-{
-	for (size_t i = 0; i < pending->origins.len; i++)
-		if (pending->origins.items[i]->origin == origin)
-			return pending->origins.items[i];
-	return NULL;
-}
-
 static struct pending_origin *find_or_add_origin(struct pending *pending, const struct lack *lack)
 {
-	struct pending_origin *of = find_origin(pending, lack->origin);
+	struct pending_origin *of;
 
-	if (of)
-		return of;
+	for (size_t i = 0; i < pending->origins.len; i++)
+		if (pending->origins.items[i]->origin == lack->origin)
+			return pending->origins.items[i];
 	of = calloc(1, sizeof(*of));
 	if (!of || vec_push(&pending->origins, of) < 0) {
 		free(of);
@@ -105,17 +98,11 @@ static void forget_origin(struct pending *pending, struct pending_origin *of)
 	free(of);
 }
 
-static uint64_t name_key(const struct lack *lack)
+static struct pending_name *find_or_add_name(struct pending *pending, const struct lack *lack)
 {
 	const uint64_t about[] = {(uintptr_t)lack->origin, lack->want.key,
 				  (uint64_t)lack->want.id << 32 | lack->want.unloads, lack->want.kind};
-
-	return hash_bytes(about, sizeof(about), 0);
-}
-
-static struct pending_name *find_or_add_name(struct pending *pending, const struct lack *lack)
-{
-	uint64_t key = name_key(lack);
+	uint64_t key = hash_bytes(about, sizeof(about), 0);
 	struct pending_name *name = map_get_ptr(&pending->names, key);
 	struct pending_origin *of;
 

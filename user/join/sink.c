@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/text.h"
-#include "join/attributes.h"
 #include "join/wakers.h"
 #include "runtime/jvm.h"
 #include "subject/program.h"

@@ -8,7 +8,7 @@
 #include "collect/records/parts.h"
 #include "collect/tables/unwinding.h"
 #include "duet_agent.h"
-#include "join/origin.h"
+#include "join/join.h"
 #include "proc/process.h"
 #include "runtime/jvm.h"
 

@@ -211,8 +211,8 @@ bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES], bool *doubt)
 {
 	uintptr_t array = string ? objects_follow(string + learnt.value, doubt) : 0;
 	bool is_utf16 = !learnt.has_coders || memory_byte(string + learnt.coder);
-	uint32_t width = is_utf16 ? 2 : 1, in_element = learnt.has_coders ? width : 1; /* array elements of a character */
-	uint32_t length = array ? memory_int(array + learnt.array_length) / in_element : 0;
+	uint32_t width = is_utf16 ? 2 : 1, elements = learnt.has_coders ? width : 1; /* of the array, for a character */
+	uint32_t length = array ? memory_int(array + learnt.array_length) / elements : 0;
 	size_t bytes = width * (size_t)(length < OBJECTS_TEXT_MAX ? length : OBJECTS_TEXT_MAX);
 	uint8_t value[2 * OBJECTS_TEXT_MAX];
 
