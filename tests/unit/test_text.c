@@ -99,9 +99,24 @@ static void surrogates_become_one_character(void **state)
 	buf_release(&buf);
 }
 
+static void words_are_found(void **state)
+{
+	(void)state;
+	assert_true(text_is_word("-p", "-cp -p --path"));
+	assert_true(text_is_word("--path", "-cp -p --path"));
+	assert_false(text_is_word("--pa", "-cp -p --path"));
+	assert_false(text_is_word("-p --path", "-cp -p --path"));
+	assert_false(text_is_word("", "-cp -p --path"));
+	assert_true(text_begins_with("-p2", "-cp -p --path"));
+	assert_false(text_begins_with("-", "-cp -p --path"));
+	assert_false(text_begins_with("", "-cp"));
+	assert_false(text_begins_with("-cp", ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_are_found),
 		cmocka_unit_test(surrogates_become_one_character),
 		cmocka_unit_test(distances),
 		cmocka_unit_test(long_words_are_far),

@@ -165,6 +165,21 @@ bool elf_reader_segment(const struct elf_reader *reader, size_t *at, GElf_Phdr *
 	return false;
 }
 
+int elf_reader_segments(const struct elf_reader *reader, struct elf_segments *list, GElf_Phdr *ret_eh_frame_hdr)
+{
+	GElf_Phdr head;
+
+	for (size_t at = 0; elf_reader_segment(reader, &at, &head);) {
+		const struct elf_segment segment = {head.p_offset, head.p_filesz, head.p_vaddr, head.p_flags & PF_X};
+
+		if (head.p_type == PT_GNU_EH_FRAME)
+			*ret_eh_frame_hdr = head;
+		if (head.p_type == PT_LOAD && vec_push(list, segment) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)
 {
 	Elf_Data *data;

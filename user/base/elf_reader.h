@@ -12,7 +12,17 @@
 
 #include <gelf.h>
 
+#include "base/vec.h"
+
 #define ELF_READER_MAX_BYTES (256u << 20)
+
+struct elf_segment { /* a PT_LOAD program header */
+	uint64_t offset;
+	uint64_t size;
+	uint64_t vaddr;
+	bool is_code;
+};
+struct elf_segments vec(struct elf_segment);
 
 struct elf_reader {
 	Elf *elf;
@@ -38,6 +48,8 @@ Elf_Scn *elf_reader_find(const struct elf_reader *reader, const char *name, GElf
 Elf_Scn *elf_reader_find_type(const struct elf_reader *reader, uint32_t type, GElf_Shdr *ret);
 /* Goes through the program headers, from *at = 0 on. Returns false at the end. */
 bool elf_reader_segment(const struct elf_reader *reader, size_t *at, GElf_Phdr *ret);
+/* Appends all PT_LOADs, and finds .eh_frame_hdr, which may be missing. Returns 0 or -ENOMEM. */
+int elf_reader_segments(const struct elf_reader *reader, struct elf_segments *list, GElf_Phdr *ret_eh_frame_hdr);
 /* NULL if it has no contents, is compressed, or the budget is too small. Valid until elf_reader_close(). */
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr);
 /* Returns the symbols of a table, and their names; NULL as above, or if the names do not end with a NUL. */

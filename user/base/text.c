@@ -207,6 +207,28 @@ void text_from_java(char *to, const uint8_t *value, size_t bytes, bool is_utf16)
 	*to = '\0';
 }
 
+static bool has_word(const char *text, const char *words, bool is_whole)
+{
+	size_t len;
+
+	for (; *words; words += len + (words[len] == ' ')) {
+		len = strcspn(words, " ");
+		if (!strncmp(text, words, len) && (!is_whole || !text[len]))
+			return true;
+	}
+	return false;
+}
+
+bool text_is_word(const char *text, const char *words)
+{
+	return has_word(text, words, true);
+}
+
+bool text_begins_with(const char *text, const char *words)
+{
+	return has_word(text, words, false);
+}
+
 /* Levenshtein distance, row by row: row[j] is the distance between the letters of `a` so far and the first j of `b`. */
 size_t text_distance(const char *a, const char *b)
 {

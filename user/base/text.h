@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -38,6 +39,11 @@ size_t text_join_surrogates(char *text, size_t len);
 /* Appends UTF-8 as class files have it. */
 void text_add_surrogates(struct buf *out, const char *text);
 void text_copy_surrogates(char *to, size_t size, const char *text); /* the same; cut where it does not fit */
+
+/* Returns true if the text is one of the words, between which there are spaces. */
+bool text_is_word(const char *text, const char *words);
+/* Returns true if the text begins with one of them. */
+bool text_begins_with(const char *text, const char *words);
 
 /* Returns the letters to change, insert or remove (edit distance); SIZE_MAX if one text has more than 32. */
 size_t text_distance(const char *a, const char *b);

@@ -25,8 +25,6 @@ struct lock_history {
 	struct vec_of_releases releases; /* oldest first */
 };
 
-/* ---- memory ---- */
-
 static size_t release_bytes(const struct release *release)
 {
 	return sizeof(*release) + (release->by ? release->by->bytes : 0);
@@ -95,8 +93,6 @@ void holders_sweep(struct holders *holders, uint64_t now_ns)
 	for (uint64_t keep_ns = HOLDERS_KEEP_NS; keep_ns; keep_ns = holders->bytes < BYTES_MAX ? 0 : keep_ns / 2)
 		sweep(holders, now_ns - keep_ns);
 }
-
-/* ---- one lock ---- */
 
 static struct lock_history *find(const struct holders *holders, const struct process *process, uint64_t id,
 				 uint64_t *ret_key)
@@ -172,8 +168,6 @@ void holders_add_wait(struct holders *holders, const struct decision *wait, uint
 		return;
 	insert(holders, history, &release);
 }
-
-/* ---- one wait ---- */
 
 const struct duet_lock *holders_lock(const struct duet_sample *sample)
 {

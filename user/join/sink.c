@@ -27,8 +27,6 @@ void sink_release(struct sink *sink)
 	resolver_release(&sink->resolver);
 }
 
-/* ---- its thread ---- */
-
 static uint32_t known_thread(struct sink *sink, struct process *process, uint32_t tid, const char *name,
 			     const char *comm)
 {

@@ -3,23 +3,11 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "duet_record.h"
 
 #define TRACING_FRAMES 8 /* most frames of the tracing; Linux 6.18 has three */
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
-
-/* Returns true if the text begins with one of the words, between which there are spaces. */
-static bool begins(const char *text, const char *words)
-{
-	size_t len;
-
-	for (; *words; words += len + (words[len] == ' ')) {
-		len = strcspn(words, " ");
-		if (!strncmp(text, words, len))
-			return true;
-	}
-	return false;
-}
 
 /* Beginnings of the names of kernel functions. Linux 5.10 to 7.2 have them, some under only one of these names. */
 static const struct {
@@ -84,7 +72,8 @@ size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t 
 	const char *function;
 
 	count = trim_tracing(profile, frames, count);
-	while (count && (function = kernel_function(profile, frames[count - 1])) && begins(function, scheduler))
+	while (count && (function = kernel_function(profile, frames[count - 1])) &&
+	       text_begins_with(function, scheduler))
 		count--;
 	return count;
 }
@@ -93,7 +82,7 @@ size_t state_trim(const struct profile *profile, const uint32_t *frames, size_t 
 static const char *state_in(const char *function)
 {
 	for (size_t i = 0; i < COUNT(states); i++)
-		if (begins(function, states[i].functions))
+		if (text_begins_with(function, states[i].functions))
 			return states[i].state;
 	return NULL;
 }
@@ -176,14 +165,14 @@ static enum verdict judge_java(const char *class_name, const char *method)
 	for (size_t i = 0; i < COUNT(idle_methods); i++)
 		if (!strcmp(method, idle_methods[i].method) && !strcmp(class_name, idle_methods[i].class_name))
 			return IS_IDLE;
-	return begins(class_name, waiting_classes) ? LOOK_FURTHER : IS_AT_WORK;
+	return text_begins_with(class_name, waiting_classes) ? LOOK_FURTHER : IS_AT_WORK;
 }
 
 static enum verdict judge_jvm(const char *function)
 {
-	if (begins(function, jvm_functions))
+	if (text_begins_with(function, jvm_functions))
 		return IS_IDLE;
-	return begins(function, waiting_functions) ? LOOK_FURTHER : IS_AT_WORK;
+	return text_begins_with(function, waiting_functions) ? LOOK_FURTHER : IS_AT_WORK;
 }
 
 static enum verdict judge(const struct profile *profile, uint32_t index, bool polls)
@@ -195,14 +184,14 @@ static enum verdict judge(const struct profile *profile, uint32_t index, bool po
 		return judge_java(intern_text(&profile->strings, frame->class_name), name);
 	if (frame->kind == FRAME_JVM)
 		return judge_jvm(name);
-	return polls && begins(name, loops) ? IS_IDLE : LOOK_FURTHER;
+	return polls && text_begins_with(name, loops) ? IS_IDLE : LOOK_FURTHER;
 }
 
 bool idle_in_pool(const struct profile *profile, const uint32_t *frames, size_t count, const char *state)
 {
 	bool polls = !strcmp(state, "[epoll]") || !strcmp(state, "[poll]");
 	const char *leaf = count ? kernel_function(profile, frames[count - 1]) : NULL;
-	enum verdict verdict = leaf && begins(leaf, kernel_loops) ? IS_IDLE : LOOK_FURTHER;
+	enum verdict verdict = leaf && text_begins_with(leaf, kernel_loops) ? IS_IDLE : LOOK_FURTHER;
 
 	while (verdict == LOOK_FURTHER && count)
 		verdict = judge(profile, frames[--count], polls);
@@ -244,7 +233,7 @@ enum interrupt state_interrupt(const struct profile *profile, const uint32_t *fr
 		const char *function = kernel_function(profile, frames[at]);
 
 		for (size_t i = 0; function && i < COUNT(interrupts); i++)
-			if (begins(function, interrupts[i].functions)) {
+			if (text_begins_with(function, interrupts[i].functions)) {
 				*count = at;
 				return interrupts[i].kind;
 			}

@@ -14,8 +14,6 @@
 #define DEPTH_MAX 65536 /* limit of splice_stack() */
 #define DEVICES_BYTES 256 /* bytes of the names of the devices of an interrupt */
 
-/* ---- held ---- */
-
 void wakers_release(struct wakers *wakers)
 {
 	uint64_t id, value;

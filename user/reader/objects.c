@@ -74,8 +74,6 @@ bool objects_open(int version)
 	       (layout.klass.known || layout.narrow_klass.known) && fields_open(version);
 }
 
-/* ---- learning ---- */
-
 /* Returns false when this version of ZGC is not known. */
 static bool learn_colours(void)
 {
@@ -148,8 +146,6 @@ void objects_describe(struct duet_jvm_virtual *how)
 	how->array_bytes = learnt.array_data;
 	how->oop_bytes = learnt.has_narrow_oops ? 4 : 8;
 }
-
-/* ---- following ---- */
 
 /*
  * Returns the address in a reference of ZGC with generations. On x86 the address begins above the one bit that is set

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Appends a jar without its folders, or a class or module/class as it is. */
 static int add_name(const char *program, size_t len, struct buf *out)
 {
@@ -22,20 +24,10 @@ static int add_name(const char *program, size_t len, struct buf *out)
 	return 0;
 }
 
-/* True for launcher options whose value is a separate argument; IsWhiteSpaceOption() in java.c, JDK 9 to 27. */
-static bool takes_value(const char *option)
-{
-	static const char *const options[] = {
-		"-cp",		  "-classpath",	 "--class-path",    "-p",	     "--module-path",
-		"--add-modules",  "--add-reads", "--add-exports",   "--add-opens",   "--upgrade-module-path",
-		"--patch-module", "--source",	 "--limit-modules", "--enable-native-access",
-	};
-
-	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
-		if (!strcmp(option, options[i]))
-			return true;
-	return false;
-}
+/* Launcher options whose value is a separate argument; IsWhiteSpaceOption() in java.c, JDK 9 to 27. */
+static const char takes_value[] =
+	"-cp -classpath --class-path -p --module-path --add-modules --add-reads --add-exports --add-opens "
+	"--upgrade-module-path --patch-module --source --limit-modules --enable-native-access";
 
 /* The argument after this one, or NULL. The caller has checked that the last argument ends in NUL. */
 static const char *next_argument(const char *argument, const char *end)
@@ -52,7 +44,7 @@ const char *application_find(const char *arguments, size_t len)
 	if (!len || arguments[len - 1] || strcmp(basename(arguments), "java"))
 		return NULL;
 	while ((at = next_argument(at, end))) {
-		if (!strcmp(at, "-jar") || !strcmp(at, "-m") || !strcmp(at, "--module"))
+		if (text_is_word(at, "-jar -m --module"))
 			return next_argument(at, end);
 		if (!strncmp(at, module, strlen(module)))
 			return at + strlen(module);
@@ -60,7 +52,7 @@ const char *application_find(const char *arguments, size_t len)
 			return NULL;
 		if (*at != '-')
 			return at;
-		if (takes_value(at) && !(at = next_argument(at, end)))
+		if (text_is_word(at, takes_value) && !(at = next_argument(at, end)))
 			break;
 	}
 	return NULL;

@@ -228,14 +228,6 @@ size_t code_map_bytes(const struct code_map *map)
 	       (map->sorted.len + map->recent.len) * sizeof(struct jvm_code);
 }
 
-static void code_free(struct code_map *map, struct jvm_code *code)
-{
-	map->inlining_bytes -= inlining_bytes(code->inlining);
-	if (code->unloaded_ns == UINT64_MAX)
-		inlining_unlink(map, code);
-	free(code->inlining);
-}
-
 /* Frees entries that ended before time_ns, and those last used before the round. */
 static void forget(struct code_map *map, uint64_t time_ns, uint32_t round)
 {
@@ -245,10 +237,14 @@ static void forget(struct code_map *map, uint64_t time_ns, uint32_t round)
 	for (size_t i = 0; i < map->sorted.len; i++) {
 		struct jvm_code *code = &map->sorted.items[i];
 
-		if (code->unloaded_ns < time_ns || code->used < round)
-			code_free(map, code);
-		else
+		if (code->unloaded_ns >= time_ns && code->used >= round) {
 			map->sorted.items[kept++] = *code;
+			continue;
+		}
+		map->inlining_bytes -= inlining_bytes(code->inlining);
+		if (code->unloaded_ns == UINT64_MAX)
+			inlining_unlink(map, code);
+		free(code->inlining);
 	}
 	map->sorted.len = kept;
 }

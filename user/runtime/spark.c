@@ -11,8 +11,6 @@
 
 #define NAME_KEY "spark.app.name"
 
-/* ---- arguments ---- */
-
 /* The value after "KEY=", or NULL. */
 static const char *value_of(const char *text, const char *key)
 {
@@ -22,16 +20,7 @@ static const char *value_of(const char *text, const char *key)
 }
 
 /* Options without a value, of SparkSubmitOptionParser, Spark 1.6 to 4.0. Spark's others have one. */
-static bool is_switch(const char *option)
-{
-	static const char *const switches[] = {"--help", "-h", "--supervise", "--usage-error", "--verbose", "-v",
-					       "--version"};
-
-	for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++)
-		if (!strcmp(option, switches[i]))
-			return true;
-	return false;
-}
+static const char switches[] = "--help -h --supervise --usage-error --verbose -v --version";
 
 struct spark_options {
 	const char *name, *conf_name;
@@ -63,7 +52,7 @@ static void read_options(struct spark_options *options, const char *at, const ch
 		at += strlen(at) + 1;
 		if (equals) {
 			take_option(options, option, (size_t)(equals - option), equals + 1);
-		} else if (!is_switch(option) && at < end) {
+		} else if (!text_is_word(option, switches) && at < end) {
 			take_option(options, option, strlen(option), at);
 			at += strlen(at) + 1;
 		}

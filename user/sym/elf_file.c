@@ -69,20 +69,6 @@ int elf_identity_read_fd(struct elf_identity *identity, int fd)
 	return 0;
 }
 
-static int read_segments(struct elf_file *file, const struct elf_reader *reader, GElf_Phdr *ret_eh_frame_hdr)
-{
-	GElf_Phdr phdr;
-
-	for (size_t at = 0; elf_reader_segment(reader, &at, &phdr);) {
-		if (phdr.p_type == PT_GNU_EH_FRAME)
-			*ret_eh_frame_hdr = phdr;
-		if (phdr.p_type == PT_LOAD &&
-		    vec_push(&file->segments, (struct elf_segment){phdr.p_offset, phdr.p_filesz, phdr.p_vaddr}) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 /* Finds the table by its program header, as the unwinder in the process does. Section headers may be stripped. */
 static void read_function_starts(struct elf_file *file, struct elf_reader *reader, const GElf_Phdr *phdr)
 {
@@ -226,7 +212,7 @@ static int read_elf(struct elf_file *file, struct elf_reader *reader)
 {
 	GElf_Phdr eh_frame_hdr = {0};
 	struct elf_file read = {0};
-	int err = read_segments(&read, reader, &eh_frame_hdr);
+	int err = elf_reader_segments(reader, &read.segments, &eh_frame_hdr);
 
 	if (!err) {
 		identity_read(&read.identity, reader);

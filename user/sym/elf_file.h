@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/vec.h"
+#include "base/elf_reader.h"
 #include "sym/function_starts.h"
 #include "sym/symbol_table.h"
 
@@ -26,17 +26,11 @@ struct elf_identity {
 /* Returns 0, or -errno as elf_reader_open(). The descriptor stays the caller's. */
 int elf_identity_read_fd(struct elf_identity *identity, int fd);
 
-struct elf_segment { /* a PT_LOAD program header */
-	uint64_t offset;
-	uint64_t size;
-	uint64_t vaddr;
-};
-
 struct elf_file {
 	struct symbol_table symbols; /* by virtual address; names have no version: memcpy, not memcpy@@GLIBC_2.14 */
 	struct symbol_table stubs; /* names of code that has no symbol, see stubs.h */
 	struct function_starts function_starts;
-	struct vec(struct elf_segment) segments;
+	struct elf_segments segments;
 	bool has_symtab; /* false: the symbols are from .dynsym, which has exported functions only, or there are none */
 	struct elf_identity identity;
 };

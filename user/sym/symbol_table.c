@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define MAX_SIZE 0x1fffffffu
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
@@ -108,13 +110,11 @@ static bool is_numbered_alias(const char *name)
 /* True for names that a compiler makes from another function, or a macro for use in its own file. */
 static bool is_decorated(const char *name)
 {
-	static const char *const prefixes[] = {"__GI_", "__EI_", "__pi_", "__pfx_", "__cfi_"};
 	static const char *const parts[] = {".cold",	  ".part.",	".isra.", ".constprop.",
 					    ".localalias", ".lto_priv.", ".llvm."};
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-			return true;
+	if (text_begins_with(name, "__GI_ __EI_ __pi_ __pfx_ __cfi_"))
+		return true;
 	for (size_t i = 0; strchr(name, '.') && i < sizeof(parts) / sizeof(*parts); i++)
 		if (strstr(name, parts[i]))
 			return true;

@@ -348,8 +348,6 @@ uint64_t symbols_work_ns(const struct symbols *symbols)
 	return symbols->work_ns;
 }
 
-/* ---- for continuous recordings ---- */
-
 void symbols_forget_process(struct symbols *symbols, const struct process *process)
 {
 	perf_map_free(map_get_ptr(&symbols->perf_maps, (uintptr_t)process));

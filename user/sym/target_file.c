@@ -233,24 +233,34 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 
 /* ---- in the loader ---- */
 
+/* Returns the descriptor that the helper has opened, which the caller owns, or -errno. */
+static int run(const struct helper_task *task, struct stat *ret_st)
+{
+	struct helper_answer answer;
+	int err = helper_run(task, &answer), fd = answer.fd;
+
+	if (!err)
+		answer.fd = -1;
+	*ret_st = answer.st;
+	helper_answer_release(&answer);
+	return err ? err : fd;
+}
+
 /* Takes ownership of `fd`, the directory in which `path` is looked up. If `fd` is -errno, returns that. */
 static int find(struct target_file *file, pid_t pid, int fd, const char *path,
 		int (*work)(const struct helper_task *task, struct helper_answer *answer))
 {
 	const struct helper_task task = {.work = work, .pid = pid, .fd = fd, .path = path};
-	struct helper_answer answer;
-	int err;
+	struct target_file found = {.pid = pid, .fd = -1};
 
 	if (fd < 0)
 		return fd;
-	err = helper_run(&task, &answer);
+	found.path_fd = run(&task, &found.st);
 	close(fd);
-	if (!err) {
-		*file = (struct target_file){.pid = pid, .path_fd = answer.fd, .fd = -1, .st = answer.st};
-		answer.fd = -1;
-	}
-	helper_answer_release(&answer);
-	return err;
+	if (found.path_fd < 0)
+		return found.path_fd;
+	*file = found;
+	return 0;
 }
 
 static int open_place(const char *format, pid_t pid)
@@ -320,18 +330,12 @@ int target_file_read(struct target_file *file, off_t from)
 {
 	const struct helper_task task = {
 		.work = read_work, .pid = file->pid, .fd = file->path_fd, .path = "", .number = (uint64_t)from};
-	struct helper_answer answer;
-	int err;
+	struct stat ignored;
+	int fd = file->fd >= 0 ? file->fd : run(&task, &ignored);
 
-	if (file->fd >= 0)
-		return file->fd;
-	err = helper_run(&task, &answer);
-	if (!err) {
-		file->fd = answer.fd;
-		answer.fd = -1;
-	}
-	helper_answer_release(&answer);
-	return err ? err : file->fd;
+	if (fd >= 0)
+		file->fd = fd;
+	return fd;
 }
 
 void target_file_release(struct target_file *file)

@@ -40,16 +40,14 @@ struct unwind_reading {
 	struct spans switches; /* calls on another stack */
 };
 
-/* ---- program headers ---- */
-
 /* Sets the range in which the file has code. Rows are made for this range only. */
 static void set_code(struct unwind_file *file)
 {
 	file->code_start = UINT64_MAX;
 	for (size_t i = 0; i < file->segments.len; i++) {
-		const struct unwind_segment *segment = &file->segments.items[i];
+		const struct elf_segment *segment = &file->segments.items[i];
 
-		if (!segment->executable || segment->vaddr + segment->size < segment->vaddr)
+		if (!segment->is_code || segment->vaddr + segment->size < segment->vaddr)
 			continue;
 		if (segment->vaddr < file->code_start)
 			file->code_start = segment->vaddr;
@@ -57,23 +55,6 @@ static void set_code(struct unwind_file *file)
 			file->code_end = segment->vaddr + segment->size;
 	}
 	file->base = unwind_rows_base(file->code_start);
-}
-
-static int read_program_headers(struct unwind_reading *reading)
-{
-	GElf_Phdr phdr;
-
-	for (size_t at = 0; elf_reader_segment(&reading->reader, &at, &phdr);) {
-		if (phdr.p_type == PT_GNU_EH_FRAME)
-			reading->eh_frame_hdr = phdr;
-		if (phdr.p_type == PT_LOAD &&
-		    vec_push(&reading->file.segments,
-			     (struct unwind_segment){phdr.p_offset, phdr.p_filesz, phdr.p_vaddr,
-						     phdr.p_flags & PF_X}) < 0)
-			return -ENOMEM;
-	}
-	set_code(&reading->file);
-	return 0;
 }
 
 /* ---- call frame information ---- */
@@ -93,7 +74,7 @@ static int begin_section(struct unwind_reading *reading, const Elf_Data *data, s
 	return 0;
 }
 
-static const struct unwind_segment *segment_of(const struct unwind_file *file, uint64_t vaddr)
+static const struct elf_segment *segment_of(const struct unwind_file *file, uint64_t vaddr)
 {
 	for (size_t i = 0; i < file->segments.len; i++)
 		if (vaddr - file->segments.items[i].vaddr < file->segments.items[i].size)
@@ -111,7 +92,7 @@ static bool find_by_index(struct unwind_reading *reading, GElf_Shdr *ret)
 	Elf_Data *data = phdr->p_filesz < EH_FRAME_HDR_BYTES
 				 ? NULL
 				 : elf_reader_chunk(&reading->reader, phdr->p_offset, EH_FRAME_HDR_BYTES, ELF_T_BYTE);
-	const struct unwind_segment *segment;
+	const struct elf_segment *segment;
 	const uint8_t *bytes = data ? data->d_buf : NULL;
 	int32_t distance;
 
@@ -363,12 +344,15 @@ static int begin(struct unwind_reading **ret, struct elf_reader *reader)
 	}
 	reading->reader = *reader;
 	reading->end = SOURCES;
-	err = is_of_host(reader) ? read_program_headers(reading) : -ENOEXEC;
-	if (err)
+	err = is_of_host(reader) ? elf_reader_segments(reader, &reading->file.segments, &reading->eh_frame_hdr)
+				 : -ENOEXEC;
+	if (err) {
 		unwind_file_end(reading, NULL);
-	else
-		*ret = reading;
-	return err;
+		return err;
+	}
+	set_code(&reading->file);
+	*ret = reading;
+	return 0;
 }
 
 int unwind_file_begin(struct unwind_reading **ret, int fd)
@@ -434,9 +418,9 @@ void unwind_file_release(struct unwind_file *file)
 bool unwind_file_vaddr(const struct unwind_file *file, uint64_t offset, uint64_t len, uint64_t *ret_vaddr)
 {
 	for (size_t i = 0; i < file->segments.len; i++) {
-		const struct unwind_segment *segment = &file->segments.items[i];
+		const struct elf_segment *segment = &file->segments.items[i];
 
-		if (!segment->executable || offset + len <= segment->offset ||
+		if (!segment->is_code || offset + len <= segment->offset ||
 		    offset >= segment->offset + segment->size)
 			continue;
 		*ret_vaddr = offset - segment->offset + segment->vaddr;

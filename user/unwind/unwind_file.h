@@ -6,17 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/elf_reader.h"
 #include "unwind/unwind_rows.h"
 
-struct unwind_segment { /* a PT_LOAD program header */
-	uint64_t offset;
-	uint64_t size;
-	uint64_t vaddr;
-	bool executable;
-};
-
 struct unwind_file {
-	struct vec(struct unwind_segment) segments;
+	struct elf_segments segments;
 	uint64_t code_start; /* virtual addresses */
 	uint64_t code_end;
 	uint64_t base; /* virtual address of the rows' pc 0; the same for all copies of a build */

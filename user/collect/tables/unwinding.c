@@ -386,7 +386,7 @@ static int set_module(struct unwinding *unwinding, const struct process *process
 static void offer_code(struct unwinding *unwinding, struct native_file *file, const struct stat *st, int module)
 {
 	for (size_t i = 0; i < file->elf.segments.len; i++) {
-		const struct unwind_segment *segment = &file->elf.segments.items[i];
+		const struct elf_segment *segment = &file->elf.segments.items[i];
 		uint64_t before = segment->offset % (uint64_t)sysconf(_SC_PAGESIZE);
 		uint64_t base = file->elf.base - (segment->vaddr - before);
 		struct duet_unwind_mapping code = {.base = base, .module = (uint32_t)module};
@@ -395,7 +395,7 @@ static void offer_code(struct unwinding *unwinding, struct native_file *file, co
 					  .dev_major = major(st->st_dev),
 					  .dev_minor = minor(st->st_dev)};
 
-		if (segment->executable)
+		if (segment->is_code)
 			offer(unwinding, file, &mapping, &code);
 	}
 }
