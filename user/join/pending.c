@@ -50,11 +50,11 @@ struct lack {
 
 int pending_open(struct pending *pending, const struct pending_deps *of)
 {
-	*pending = (struct pending){.of = *of, .max_bytes = JOIN_MAX_BYTES};
+	*pending = (struct pending){.of = *of, .sink.of = of->sink, .max_bytes = JOIN_MAX_BYTES};
 	TAILQ_INIT(&pending->samples);
 	TAILQ_INIT(&pending->unwoken);
 	TAILQ_INIT(&pending->unread);
-	sink_open(&pending->sink, &of->sink);
+	resolver_init(&pending->sink.resolver, of->sink.options, of->sink.profile, of->sink.symbols);
 	pending->join = join_new(of->handler, of->context);
 	return pending->join ? 0 : -ENOMEM;
 }
@@ -424,7 +424,7 @@ void pending_release(struct pending *pending)
 	vec_release(&pending->origins);
 	wakers_release(&pending->wakers);
 	holders_release(&pending->holders);
-	sink_release(&pending->sink);
+	resolver_release(&pending->sink.resolver);
 }
 
 uint64_t pending_oldest_ns(const struct pending *pending)

@@ -115,31 +115,23 @@ static uint32_t string_row(struct naming *n, const char *text)
 	return n->is_closed ? intern_known(&n->profile->strings, text) : intern_str(&n->profile->strings, text);
 }
 
-static void resolve_symbol(struct naming *n, const struct symbol *symbol, struct frame *frame)
+static void resolve_symbol(struct naming *n, const struct splice_frame *from, struct frame *frame)
 {
-	frame->name = string_row(n, symbol->name);
-	frame->module = string_row(n, symbol->module);
+	struct symbols *symbols = n->resolver->symbols;
+	struct symbol symbol;
+
+	if (from->kind == SPLICE_KERNEL) {
+		symbols_kernel(symbols, from->address, from->is_return, &symbol);
+		frame->kind = FRAME_KERNEL;
+	} else {
+		symbols_user(symbols, n->process, from->address, from->is_return, &symbol);
+		frame->kind = duet_is_libjvm(symbol.module) ? FRAME_JVM : FRAME_NATIVE;
+	}
+	frame->name = string_row(n, symbol.name);
+	frame->module = string_row(n, symbol.module);
 	if (n->resolver->options->offsets)
-		frame->bci = symbol->offset;
-}
-
-static void resolve_native(struct naming *n, const struct splice_frame *from, struct frame *frame)
-{
-	struct symbol symbol;
-
-	symbols_user(n->resolver->symbols, n->process, from->address, from->is_return, &symbol);
-	resolve_symbol(n, &symbol, frame);
+		frame->bci = symbol.offset;
 	n->is_final &= !symbol.is_guess;
-	frame->kind = duet_is_libjvm(symbol.module) ? FRAME_JVM : FRAME_NATIVE;
-}
-
-static void resolve_kernel(struct naming *n, const struct splice_frame *from, struct frame *frame)
-{
-	struct symbol symbol;
-
-	symbols_kernel(n->resolver->symbols, from->address, from->is_return, &symbol);
-	resolve_symbol(n, &symbol, frame);
-	frame->kind = FRAME_KERNEL;
 }
 
 static struct duet_want method_want(const struct naming *n, const struct splice_frame *from)
@@ -213,10 +205,7 @@ static uint32_t resolve_address(struct naming *n, const struct splice_frame *fro
 	if (map_get(&n->resolver->addresses, key, &known))
 		return (uint32_t)known;
 	n->is_final = true;
-	if (from->kind == SPLICE_KERNEL)
-		resolve_kernel(n, from, &frame);
-	else
-		resolve_native(n, from, &frame);
+	resolve_symbol(n, from, &frame);
 	id = frame_row(n, &frame);
 	if (n->is_final && id != UINT32_MAX && n->resolver->addresses.len < MAX_ROWS)
 		(void)map_put(&n->resolver->addresses, key, id); /* out of memory: looked up again next time */

@@ -16,17 +16,6 @@
 
 #define COMM_AGE_NS (NS_PER_SEC / 10) /* a thread may rename itself */
 
-void sink_open(struct sink *sink, const struct sink_deps *of)
-{
-	*sink = (struct sink){.of = *of};
-	resolver_init(&sink->resolver, of->options, of->profile, of->symbols);
-}
-
-void sink_release(struct sink *sink)
-{
-	resolver_release(&sink->resolver);
-}
-
 static uint32_t known_thread(struct sink *sink, struct process *process, uint32_t tid, const char *name,
 			     const char *comm)
 {

@@ -30,6 +30,7 @@ struct sink_comm {
 	char text[32];
 };
 
+/* The owner fills in `of`, initializes the resolver, and releases it. */
 struct sink {
 	struct sink_deps of;
 	bool has_bpf; /* BPF's samples have a cgroup, the agents' have none */
@@ -45,8 +46,6 @@ struct sink_company {
 	size_t part_count;
 };
 
-void sink_open(struct sink *sink, const struct sink_deps *of);
-void sink_release(struct sink *sink);
 /* Adds the sample with the names that are known now. `own`: what resolve_stack() returned for it just now. */
 void sink_add(struct sink *sink, const struct decision *of, struct resolved own, const struct sink_company *with);
 /* Returns true if the kernel's frames of the record are those of an interrupt. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reader/fields.h"
+#include "reader/objects.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reader/moved.h"
+#include "reader/objects.h"
 
 #include <stddef.h>
 #include <string.h>

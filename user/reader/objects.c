@@ -7,9 +7,7 @@
 #include "base/text.h"
 #include "hotspot/jvmstructs.h"
 #include "hotspot/vmstructs.h"
-#include "reader/fields.h"
 #include "reader/memory.h"
-#include "reader/moved.h"
 
 #define SMALL_HEADERS_SINCE 23 /* since this JDK an array's bytes may follow its length at any multiple of 4 */
 #define GENERATIONS_ONLY_SINCE 24 /* since this JDK, ZGC always has generations */

@@ -39,3 +39,30 @@ uintptr_t objects_follow(uintptr_t field, bool *doubt);
 uintptr_t objects_follow_root(uintptr_t at, bool *doubt);
 /* Copies a String as UTF-8, with a NUL. Returns false if there is no String. */
 bool objects_text(uintptr_t string, char text[OBJECTS_TEXT_BYTES], bool *doubt);
+
+/* The fields of a class, from the tables that the JVM keeps for it. In fields.c, for objects.c. */
+
+/* `version` is the Java version. Returns false when this JVM does not export what is needed. */
+bool fields_open(int version);
+/*
+ * Finds an instance field that the class itself declares. `klass` is the address of its InstanceKlass. Stores the
+ * offset in an object. Returns false when there is no such field.
+ */
+bool fields_find(uintptr_t klass, const char *name, const char *signature, uint16_t *ret_offset);
+
+/*
+ * Where ZGC has moved objects to. In moved.c, for objects.c. After it has moved an object, references in other objects
+ * keep the old address until the next collection marks through them, or the program loads them. ZGC keeps a table of
+ * the new addresses as long.
+ */
+
+/*
+ * Finds the tables in the JVM that is open. `offset_mask` has the bits of an address that say where in the heap an
+ * object is. Returns false when they are not found; then moved_to() returns each address as it is.
+ */
+bool moved_learn(uintptr_t offset_mask);
+/*
+ * Returns the new address of the object that was at `address`, or `address` when no table has it. A table may be older
+ * than the object that is at the address now, so the caller checks what it finds there.
+ */
+uintptr_t moved_to(uintptr_t address);

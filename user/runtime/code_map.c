@@ -228,8 +228,7 @@ size_t code_map_bytes(const struct code_map *map)
 	       (map->sorted.len + map->recent.len) * sizeof(struct jvm_code);
 }
 
-/* Frees entries that ended before time_ns, and those last used before the round. */
-static void forget(struct code_map *map, uint64_t time_ns, uint32_t round)
+void code_map_forget(struct code_map *map, uint64_t time_ns, uint32_t round)
 {
 	size_t kept = 0;
 
@@ -247,16 +246,6 @@ static void forget(struct code_map *map, uint64_t time_ns, uint32_t round)
 		free(code->inlining);
 	}
 	map->sorted.len = kept;
-}
-
-void code_map_forget(struct code_map *map, uint64_t time_ns)
-{
-	forget(map, time_ns, 0);
-}
-
-void code_map_forget_unused(struct code_map *map, uint32_t round)
-{
-	forget(map, 0, round);
 }
 
 void code_map_release(struct code_map *map)

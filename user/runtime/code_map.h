@@ -35,7 +35,5 @@ struct jvm_code *code_map_find(const struct code_map *map, uint64_t pc, uint64_t
 uint32_t code_map_match(const struct code_map *map, const struct duet_java_frame *frames, uint32_t depth);
 /* As jvm_move_strings(). */
 void code_map_move_strings(struct code_map *map, struct intern_move *move);
-/* Frees entries that were unloaded before `time_ns`. */
-void code_map_forget(struct code_map *map, uint64_t time_ns);
-/* Frees entries that were last used before this round. */
-void code_map_forget_unused(struct code_map *map, uint32_t round);
+/* Frees entries that were unloaded before `time_ns`, and those that were last used before the round. */
+void code_map_forget(struct code_map *map, uint64_t time_ns, uint32_t round);

@@ -358,7 +358,7 @@ static void make_room(struct jvm *jvm, size_t most_bytes)
 {
 	for (uint32_t round = jvm->round; met_bytes(jvm) > most_bytes / 2 && round <= jvm->round + 1; round++) {
 		forget_methods(jvm, round);
-		code_map_forget_unused(&jvm->code, round);
+		code_map_forget(&jvm->code, 0, round);
 	}
 	jvm->round++;
 	note_change(jvm, 0);
@@ -557,7 +557,7 @@ uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame 
 void jvm_forget(struct jvm *jvm, uint64_t time_ns)
 {
 	thread_names_forget(&jvm->threads, time_ns);
-	code_map_forget(&jvm->code, time_ns);
+	code_map_forget(&jvm->code, time_ns, 0);
 	if (!jvm->bare_since_ns)
 		map_release(&jvm->bare);
 	if (jvm->unloaded_until_ns < time_ns)

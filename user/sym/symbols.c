@@ -23,19 +23,19 @@
 
 /* A file, shared by all mappings of it. */
 struct shared_file {
-	struct elf_file elf; /* must be first: the maps below point to it */
+	struct elf_file elf;
 	uint64_t identity;
 	uint32_t round; /* the round in which a name in it was last looked up */
 };
 
 struct symbols {
-	struct map mappings;  /* hash of process and mapping -> struct elf_file */
-	struct map files;     /* hash of the file's identity -> struct elf_file */
+	struct map mappings;  /* hash of process and mapping -> struct shared_file */
+	struct map files;     /* hash of the file's identity -> struct shared_file */
 	struct map demangled; /* address of the mangled name in its table -> readable name */
 	struct map perf_maps; /* process -> struct perf_map, owned */
 	struct vec(struct shared_file *) owned;
 	uint32_t round; /* number of calls of symbols_trim() */
-	struct elf_file unreadable; /* replaces files that could not be read, so that each is tried only once */
+	struct shared_file unreadable; /* replaces files that could not be read, so that each is tried only once */
 	kernel_namer namer; /* NULL: there is none */
 	void *namer_context;
 	struct kallsyms kallsyms;
@@ -129,7 +129,7 @@ static const char *readable_name(struct symbols *symbols, const char *mangled)
 }
 
 /* Takes ownership of `file`. Returns where it is now, or NULL when out of memory; then `file` is released. */
-static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file, uint64_t identity)
+static struct shared_file *own_file(struct symbols *symbols, struct elf_file *file, uint64_t identity)
 {
 	struct shared_file *owned = malloc(sizeof(*owned));
 
@@ -139,11 +139,11 @@ static struct elf_file *own_file(struct symbols *symbols, struct elf_file *file,
 		return NULL;
 	}
 	*owned = (struct shared_file){.elf = *file, .identity = identity, .round = symbols->round};
-	(void)map_put_ptr(&symbols->files, identity, &owned->elf); /* only a cache */
-	return &owned->elf;
+	(void)map_put_ptr(&symbols->files, identity, owned); /* only a cache */
+	return owned;
 }
 
-static struct elf_file *read_file(struct symbols *symbols, struct target_file *target, const char *path)
+static struct shared_file *read_file(struct symbols *symbols, struct target_file *target, const char *path)
 {
 	int fd = target_file_read(target, 0);
 	struct elf_file file;
@@ -157,10 +157,11 @@ static struct elf_file *read_file(struct symbols *symbols, struct target_file *t
 	return own_file(symbols, &file, target_file_identity(target));
 }
 
-static struct elf_file *load_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+static struct shared_file *load_file(struct symbols *symbols, const struct process *process,
+				     const struct mapping *mapping)
 {
 	struct target_file target;
-	struct elf_file *owned;
+	struct shared_file *owned;
 
 	if (target_file_find_mapping(&target, process, mapping))
 		return NULL;
@@ -171,11 +172,12 @@ static struct elf_file *load_file(struct symbols *symbols, const struct process 
 	return owned;
 }
 
-static struct elf_file *load_vdso(struct symbols *symbols, const struct mapping *mapping)
+static struct shared_file *load_vdso(struct symbols *symbols, const struct mapping *mapping)
 {
 	size_t bytes;
 	void *image = vdso_of(mapping, &bytes);
-	struct elf_file file, *owned;
+	struct shared_file *owned;
+	struct elf_file file;
 
 	if (!image)
 		return NULL;
@@ -196,17 +198,10 @@ static uint64_t mapping_identity(const struct process *process, const struct map
 	return hash_bytes(identity, sizeof(identity), 0);
 }
 
-static struct elf_file *touch(const struct symbols *symbols, struct elf_file *file)
-{
-	if (file != &symbols->unreadable)
-		((struct shared_file *)file)->round = symbols->round;
-	return file;
-}
-
-static struct elf_file *load(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+static struct shared_file *load(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
 {
 	uint64_t before_ns = clock_cpu_ns(), begin_ns = process_cost_begin();
-	struct elf_file *file = NULL;
+	struct shared_file *file = NULL;
 
 	if (!strcmp(mapping->path, "[vdso]"))
 		file = load_vdso(symbols, mapping);
@@ -218,20 +213,21 @@ static struct elf_file *load(struct symbols *symbols, const struct process *proc
 }
 
 /* Never NULL: &symbols->unreadable if it cannot be read. What the allowance does not cover is tried again. */
-static struct elf_file *find_file(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+static const struct shared_file *find_file(struct symbols *symbols, const struct process *process,
+					   const struct mapping *mapping)
 {
 	uint64_t identity = mapping_identity(process, mapping);
-	struct elf_file *file = map_get_ptr(&symbols->mappings, identity);
+	struct shared_file *file = map_get_ptr(&symbols->mappings, identity);
 
-	if (file)
-		return touch(symbols, file);
-	if (!allowance_has(&process->payer))
+	if (!file && !allowance_has(&process->payer))
 		return &symbols->unreadable;
-	file = load(symbols, process, mapping);
-	if (!file)
-		file = &symbols->unreadable;
-	(void)map_put_ptr(&symbols->mappings, identity, file); /* only a cache */
-	return touch(symbols, file);
+	if (!file) {
+		file = load(symbols, process, mapping);
+		file = file ? file : &symbols->unreadable;
+		(void)map_put_ptr(&symbols->mappings, identity, file); /* only a cache */
+	}
+	file->round = symbols->round;
+	return file;
 }
 
 static const char *jit_name(struct symbols *symbols, const struct process *process, uint64_t address)
@@ -259,11 +255,12 @@ static int32_t offset_from(uint64_t start, uint64_t address)
 static void find_mapped(struct symbols *symbols, const struct process *process, const struct mapping *mapping,
 			uint64_t address, struct symbol *ret)
 {
-	const struct elf_file *file = find_file(symbols, process, mapping);
+	const struct shared_file *shared = find_file(symbols, process, mapping);
+	const struct elf_file *file = &shared->elf;
 	uint64_t vaddr, start;
 	const char *name;
 
-	if (file == &symbols->unreadable ||
+	if (shared == &symbols->unreadable ||
 	    !elf_file_vaddr(file, address - mapping->start + mapping->offset, &vaddr)) {
 		ret->name = jit_name(symbols, process, address);
 		return;
