@@ -99,7 +99,7 @@ enum jfr_type {
 	JFR_E_CLASS_LOAD,
 	JFR_E_FACT,
 	JFR_E_OWN = 200, /* plus the index of the event: the type duet.Name */
-	JFR_E_DECLARED = 2000, /* plus the index in jfr_declared[] */
+	JFR_E_DECLARED = 2000, /* plus the index of a type without events */
 };
 
 /*
@@ -114,12 +114,3 @@ enum jfr_type {
  */
 int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks,
 		     unsigned int base);
-
-/* Types without events, which the JDK's views ask for: a view fails if a type or a field that it names is not there. */
-
-/* Fields after startTime, with spaces: "duration name:string". Without a type they are numbers. */
-struct jfr_declared {
-	const char *name, *fields;
-};
-
-extern const struct jfr_declared jfr_declared[]; /* the last row has no name */
