@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "profile/jfr.h"
-#include "writers/jfr/bytes.h"
 #include "writers/jfr/stream.h"
 
 uint64_t jfr_ticks_long(const struct writer_stream *j, uint64_t ns)
@@ -23,8 +22,21 @@ uint64_t jfr_ticks(const struct writer_stream *j, uint64_t ns)
 void jfr_begin_event(struct writer_stream *j, enum jfr_type type, uint64_t ns)
 {
 	buf_clear(&j->body);
-	jfr_put_number(&j->body, j->pools.type_base + type);
-	jfr_put_number(&j->body, jfr_ticks(j, ns));
+	jfr_put_numbers(&j->body, j->pools.type_base + type, jfr_ticks(j, ns));
+}
+
+uint64_t jfr_ns_of(const struct writer_stream *j, const struct profile_sample *sample)
+{
+	return sample->time_ns > j->profile->start_ns ? sample->time_ns - j->profile->start_ns : 0;
+}
+
+void jfr_begin_lasting(struct writer_stream *j, enum jfr_type type, const struct profile_sample *sample,
+		       uint64_t length_ns)
+{
+	uint64_t end_ns = jfr_ns_of(j, sample);
+
+	jfr_begin_event(j, type, end_ns > length_ns ? end_ns - length_ns : 0);
+	jfr_put_numbers(&j->body, jfr_ticks_long(j, length_ns), jfr_thread(&j->pools, sample->thread));
 }
 
 void jfr_end_event(struct writer_stream *j)
@@ -48,10 +60,8 @@ static void put_recording(struct writer_stream *j)
 	jfr_put_number(&j->body, 1);
 	jfr_put_text(&j->body, name.data);
 	jfr_put_text(&j->body, NULL);
-	jfr_put_number(&j->body, 0); /* largest age: none */
-	jfr_put_number(&j->body, 0); /* largest size: none */
-	jfr_put_number(&j->body, profile->start_realtime_ns / NS_PER_MS);
-	jfr_put_number(&j->body, (profile->end_ns - profile->start_ns) / NS_PER_MS);
+	jfr_put_numbers(&j->body, 0 /* largest age: none */, 0 /* largest size: none */,
+			profile->start_realtime_ns / NS_PER_MS, (profile->end_ns - profile->start_ns) / NS_PER_MS);
 	jfr_end_event(j);
 }
 
@@ -216,16 +226,12 @@ static void put_host(struct writer_stream *j)
 		jfr_begin_event(j, JFR_E_CPU_INFORMATION, 0);
 		jfr_put_text(&j->body, text_of(j, host->cpu_model));
 		jfr_put_text(&j->body, text_of(j, host->cpu_flags));
-		jfr_put_number(&j->body, 0); /* sockets and cores: not known */
-		jfr_put_number(&j->body, 0);
-		jfr_put_number(&j->body, host->processors);
+		jfr_put_numbers(&j->body, 0 /* sockets and cores: not known */, 0, host->processors);
 		jfr_end_event(j);
 	}
 	if (host->memory_bytes) {
-		jfr_begin_event(j, JFR_E_PHYSICAL_MEMORY, 0);
-		jfr_put_number(&j->body, host->memory_bytes);
-		jfr_put_number(&j->body, (uint64_t)((double)host->memory_bytes * host->memory_percent / 100));
-		jfr_end_event(j);
+		jfr_add_event(j, JFR_E_PHYSICAL_MEMORY, 0, host->memory_bytes,
+			      (uint64_t)((double)host->memory_bytes * host->memory_percent / 100));
 	}
 }
 
@@ -260,8 +266,7 @@ static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
 	jfr_put_text(&j->body, text_of(j, command ? command->texts[0] : owner->vm_flags));
 	jfr_put_text(&j->body, NULL);
 	jfr_put_text(&j->body, text_of(j, command ? command->texts[1] : owner->application));
-	jfr_put_number(&j->body, start_of_process_ms(&j->profile->host, owner));
-	jfr_put_number(&j->body, owner->pid);
+	jfr_put_numbers(&j->body, start_of_process_ms(&j->profile->host, owner), owner->pid);
 	jfr_end_event(j);
 	jfr_views_flags(j, owner);
 }
@@ -309,16 +314,8 @@ static void put_load_note(struct writer_stream *j, const struct profile_note *no
 /* The addresses of the heap are not known: its space begins at 0. */
 static void put_heap_note(struct writer_stream *j, const struct profile_note *note)
 {
-	jfr_begin_event(j, JFR_E_HEAP_SUMMARY, note->time_ns - j->profile->start_ns);
-	jfr_put_number(&j->body, note->numbers[0]);
-	jfr_put_number(&j->body, JFR_AFTER_GC);
-	jfr_put_number(&j->body, 0);
-	jfr_put_number(&j->body, note->numbers[2]);
-	jfr_put_number(&j->body, note->numbers[2]);
-	jfr_put_number(&j->body, note->numbers[3]);
-	jfr_put_number(&j->body, note->numbers[3]);
-	jfr_put_number(&j->body, note->numbers[1]);
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_HEAP_SUMMARY, note->time_ns - j->profile->start_ns, note->numbers[0], JFR_AFTER_GC, 0,
+		      note->numbers[2], note->numbers[2], note->numbers[3], note->numbers[3], note->numbers[1]);
 }
 
 static void put_threads_note(struct writer_stream *j, const struct profile_note *note)
@@ -343,8 +340,7 @@ static void put_library_note(struct writer_stream *j, const struct profile_note 
 {
 	jfr_begin_event(j, JFR_E_NATIVE_LIBRARY, note->time_ns - j->profile->start_ns);
 	jfr_put_text(&j->body, intern_text(&j->profile->strings, note->texts[0]));
-	jfr_put_number(&j->body, note->numbers[0]);
-	jfr_put_number(&j->body, note->numbers[1]);
+	jfr_put_numbers(&j->body, note->numbers[0], note->numbers[1]);
 	jfr_end_event(j);
 }
 
@@ -392,8 +388,7 @@ static void put_usage(struct writer_stream *j, const struct profile_usage *usage
 				    usage->major_faults, usage->read_bytes,	usage->written_bytes};
 
 	jfr_begin_event(j, JFR_E_PROCESS_SAMPLE, usage->time_ns - j->profile->start_ns);
-	jfr_put_number(&j->body, usage->pid);
-	jfr_put_number(&j->body, usage->parent);
+	jfr_put_numbers(&j->body, usage->pid, usage->parent);
 	jfr_put_text(&j->body, text_of(j, usage->name));
 	jfr_put_text(&j->body, text_of(j, usage->command));
 	jfr_put_number(&j->body, usage->uid);
@@ -452,8 +447,7 @@ static void put_loss(struct writer_stream *j, uint64_t count, const char *text)
 		return;
 	j->lost += count;
 	jfr_begin_event(j, JFR_E_DATA_LOSS, 0);
-	jfr_put_number(&j->body, count);
-	jfr_put_number(&j->body, j->lost);
+	jfr_put_numbers(&j->body, count, j->lost);
 	jfr_put_text(&j->body, text);
 	jfr_end_event(j);
 	buf_printf(&message, "%llu %s", (unsigned long long)count, text);

@@ -26,6 +26,12 @@ void jfr_put_number(struct buf *out, uint64_t number)
 	buf_add(out, bytes, number_bytes(bytes, number));
 }
 
+void jfr_put_array(struct buf *out, const uint64_t *numbers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		jfr_put_number(out, numbers[i]);
+}
+
 void jfr_put_float(struct buf *out, float number)
 {
 	uint32_t bits;

@@ -571,11 +571,7 @@ int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool 
 		return -ENOMEM;
 	buf_init(&m.elements);
 	put_elements(&m, profile, own);
-	jfr_put_number(&body, JFR_METADATA);
-	jfr_put_number(&body, ticks);
-	jfr_put_number(&body, 0);
-	jfr_put_number(&body, METADATA_ID);
-	jfr_put_number(&body, m.strings.strings.len);
+	jfr_put_numbers(&body, JFR_METADATA, ticks, 0, METADATA_ID, m.strings.strings.len);
 	for (uint32_t i = 0; i < m.strings.strings.len; i++)
 		jfr_put_text(&body, intern_text(&m.strings, i));
 	buf_add(&body, m.elements.data, m.elements.len);

@@ -107,10 +107,10 @@ static uint32_t class_row(struct jfr_pools *p, const char *name, const char *sou
 }
 
 /* Appends the name in the JVM's form: java/lang/String. A dot before a digit does not end a package. */
-static void with_slashes(struct buf *out, const char *name)
+static void add_slashes(struct buf *out, const char *name, size_t len)
 {
-	for (; *name; name++)
-		buf_add_char(out, *name == '.' && !isdigit((unsigned char)name[1]) ? '/' : *name);
+	for (size_t i = 0; i < len; i++)
+		buf_add_char(out, name[i] == '.' && !isdigit((unsigned char)name[i + 1]) ? '/' : name[i]);
 }
 
 /* `name` is the JVM's. Arrays of primitives have one letter. */
@@ -132,7 +132,7 @@ static uint32_t java_class(struct jfr_pools *p, const char *name, const char *so
 {
 	BUF(slashes);
 
-	with_slashes(&slashes, name);
+	add_slashes(&slashes, name, strlen(name));
 	return class_row(p, slashes.data, source, is_of_jdk(slashes.data));
 }
 
@@ -156,8 +156,7 @@ static void add_jvm_name(struct buf *out, const char *name)
 		}
 	if (is_array)
 		buf_add_char(out, 'L');
-	for (size_t i = 0; i < len; i++)
-		buf_add_char(out, name[i] == '.' && !isdigit((unsigned char)name[i + 1]) ? '/' : name[i]);
+	add_slashes(out, name, len);
 	if (is_array)
 		buf_add_char(out, ';');
 }
@@ -231,30 +230,15 @@ static uint32_t method_row(struct jfr_pools *p, const struct jfr_method *row)
 
 static const char *descriptor_of(enum frame_kind kind)
 {
-	switch (kind) {
-	case FRAME_KERNEL:
-		return JFR_KERNEL;
-	case FRAME_THREAD:
-		return JFR_THREAD;
-	case FRAME_PROCESS:
-		return JFR_PROCESS;
-	case FRAME_CONTAINER:
-		return JFR_CONTAINER;
-	case FRAME_MARK:
-		return JFR_MARK;
-	case FRAME_CLASS:
-		return JFR_OBJECT;
-	case FRAME_STATE:
-		return JFR_STATE;
-	case FRAME_SPAN:
-		return JFR_SPAN;
-	case FRAME_WAKER:
-		return JFR_WAKER;
-	case FRAME_CPU:
-		return JFR_CPU;
-	default:
-		return JFR_NOT_JAVA;
-	}
+	static const char *const descriptors[FRAME_KIND_MAX] = {
+		[FRAME_KERNEL] = JFR_KERNEL,   [FRAME_THREAD] = JFR_THREAD,
+		[FRAME_PROCESS] = JFR_PROCESS, [FRAME_CONTAINER] = JFR_CONTAINER,
+		[FRAME_MARK] = JFR_MARK,       [FRAME_CLASS] = JFR_OBJECT,
+		[FRAME_STATE] = JFR_STATE,     [FRAME_SPAN] = JFR_SPAN,
+		[FRAME_WAKER] = JFR_WAKER,     [FRAME_CPU] = JFR_CPU,
+	};
+
+	return descriptors[kind] ? descriptors[kind] : JFR_NOT_JAVA;
 }
 
 static uint32_t java_method(struct jfr_pools *p, const struct frame *frame)
@@ -328,10 +312,8 @@ static void put_frame(struct jfr_pools *p, const struct path_step *step)
 	uint32_t method = method_of(p, step);
 
 	name_method(p, method);
-	jfr_put_number(&p->stacks, method);
-	jfr_put_number(&p->stacks, frame && frame->line > 0 ? (uint32_t)frame->line : 0);
-	jfr_put_number(&p->stacks, frame && frame->bci > 0 ? (uint32_t)frame->bci : 0);
-	jfr_put_number(&p->stacks, frame_type(frame));
+	jfr_put_numbers(&p->stacks, method, frame && frame->line > 0 ? (uint32_t)frame->line : 0,
+			frame && frame->bci > 0 ? (uint32_t)frame->bci : 0, frame_type(frame));
 }
 
 uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
@@ -343,9 +325,7 @@ uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
 		return 0;
 	}
 	p->stack_count++;
-	jfr_put_number(&p->stacks, node + 1);
-	buf_add_char(&p->stacks, 0); /* truncated: no, because a mark says it */
-	jfr_put_number(&p->stacks, p->path.depth);
+	jfr_put_numbers(&p->stacks, node + 1, 0 /* truncated: no, because a mark says it */, p->path.depth);
 	for (size_t i = 0; i < p->path.depth; i++)
 		put_frame(p, &p->path.steps.items[i]);
 	return node + 1;
@@ -395,9 +375,7 @@ static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t row)
 	jfr_put_text(out, name);
 	jfr_put_number(out, is_virtual ? 0 : thread->tid);
 	jfr_put_text(out, is_java ? name : NULL);
-	jfr_put_number(out, profile_virtual_id(p->profile, index));
-	buf_add_char(out, is_virtual);
-	jfr_put_number(out, process_of(p, index));
+	jfr_put_numbers(out, profile_virtual_id(p->profile, index), is_virtual, process_of(p, index));
 }
 
 /* ---- the event ---- */
@@ -407,8 +385,7 @@ static bool put_pool(struct jfr_pools *p, struct buf *out, enum jfr_type type, s
 {
 	if (!count)
 		return false;
-	jfr_put_number(out, p->type_base + type);
-	jfr_put_number(out, count);
+	jfr_put_numbers(out, p->type_base + type, count);
 	p->pool_count++;
 	return true;
 }
@@ -484,8 +461,7 @@ static void put_threads(struct jfr_pools *p, struct buf *out)
 
 		if (!is_of_part(p, &p->processes, i))
 			continue;
-		jfr_put_number(out, i + 1);
-		jfr_put_number(out, thread->pid);
+		jfr_put_numbers(out, i + 1, thread->pid);
 		jfr_put_text(out, intern_text(&profile->strings, thread->process));
 		jfr_put_text(out, intern_text(&profile->strings, profile->owners.items[thread->owner].container));
 	}
@@ -499,12 +475,8 @@ static void put_methods(struct jfr_pools *p, struct buf *out)
 
 		if (!is_of_part(p, &p->methods, i))
 			continue;
-		jfr_put_number(out, i + 1);
-		jfr_put_number(out, row->class_id);
-		jfr_put_number(out, row->name);
-		jfr_put_number(out, row->descriptor);
-		jfr_put_number(out, row->modifiers);
-		buf_add_char(out, 0); /* hidden: no */
+		jfr_put_numbers(out, i + 1, row->class_id, row->name, row->descriptor, row->modifiers,
+				0 /* hidden: no */);
 	}
 }
 
@@ -514,12 +486,8 @@ static void put_classes(struct jfr_pools *p, struct buf *out)
 	for (uint32_t i = 0; i < p->class_rows.len; i++) {
 		if (!is_of_part(p, &p->classes, i))
 			continue;
-		jfr_put_number(out, i + 1);
-		jfr_put_number(out, p->class_rows.items[i].is_of_jdk ? 0 : LOADER);
-		jfr_put_number(out, p->class_rows.items[i].name);
-		jfr_put_number(out, 0); /* package */
-		jfr_put_number(out, 0); /* modifiers */
-		jfr_put_number(out, p->class_rows.items[i].source);
+		jfr_put_numbers(out, i + 1, p->class_rows.items[i].is_of_jdk ? 0 : LOADER, p->class_rows.items[i].name,
+				0 /* package */, 0 /* modifiers */, p->class_rows.items[i].source);
 	}
 }
 
@@ -527,9 +495,7 @@ static void put_loader(struct jfr_pools *p, struct buf *out)
 {
 	if (!put_pool(p, out, JFR_T_CLASS_LOADER, p->loader_part == p->part))
 		return;
-	jfr_put_number(out, LOADER);
-	jfr_put_number(out, 0); /* type */
-	jfr_put_number(out, symbol_of(p, LOADER_NAME));
+	jfr_put_numbers(out, LOADER, 0 /* type */, symbol_of(p, LOADER_NAME));
 }
 
 static void put_objects(struct jfr_pools *p, struct buf *out)
@@ -542,9 +508,7 @@ static void put_objects(struct jfr_pools *p, struct buf *out)
 	for (size_t i = 0; i < p->objects.len; i++) {
 		if (p->objects.items[i] != p->part)
 			continue;
-		jfr_put_number(out, i);
-		jfr_put_number(out, 0); /* address */
-		jfr_put_number(out, i);
+		jfr_put_numbers(out, i, 0 /* address */, i);
 		jfr_put_text(out, NULL);
 	}
 }
@@ -581,12 +545,7 @@ void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_
 	put_texts(p, &p->symbols, JFR_T_SYMBOL, &rows);
 	put_texts(p, &p->texts, JFR_T_STRING, &rows);
 	put_texts(p, &p->user_types, JFR_T_USER_EVENT_TYPE, &rows);
-	jfr_put_number(&body, JFR_POOLS);
-	jfr_put_number(&body, ticks);
-	jfr_put_number(&body, 0); /* duration */
-	jfr_put_number(&body, -link);
-	buf_add_char(&body, 1); /* it is complete */
-	jfr_put_number(&body, p->pool_count);
+	jfr_put_numbers(&body, JFR_POOLS, ticks, 0 /* duration */, -link, 1 /* it is complete */, p->pool_count);
 	buf_add(&body, rows.data, rows.len);
 	jfr_put_event(out, &body);
 	p->failed |= rows.failed || p->stacks.failed || out->failed;
@@ -601,11 +560,6 @@ void jfr_pools_end_chunk(struct jfr_pools *p)
 }
 
 /* ---- all pools ---- */
-
-static bool rows_init(struct jfr_rows *rows)
-{
-	return intern_init(&rows->ids) == 0;
-}
 
 static void rows_release(struct jfr_rows *rows)
 {
@@ -646,9 +600,9 @@ int jfr_pools_init(struct jfr_pools *p, const struct profile *profile, const str
 	p->type_base = options->jfr.jdk_file ? JFR_BESIDE_JDK : 0;
 	buf_init(&p->stacks);
 	buf_init(&p->text);
-	if (!rows_init(&p->symbols) || !rows_init(&p->classes) || !rows_init(&p->methods) ||
-	    !rows_init(&p->processes) || !rows_init(&p->texts) || !rows_init(&p->user_types) ||
-	    path_labels_init(&p->labels) < 0)
+	if (intern_init(&p->symbols.ids) < 0 || intern_init(&p->classes.ids) < 0 || intern_init(&p->methods.ids) < 0 ||
+	    intern_init(&p->processes.ids) < 0 || intern_init(&p->texts.ids) < 0 ||
+	    intern_init(&p->user_types.ids) < 0 || path_labels_init(&p->labels) < 0)
 		return -ENOMEM;
 	err = path_maker_init(&p->path, &p->labels, profile, options);
 	return err ? err : jfr_pools_extend(p);

@@ -8,10 +8,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "writers/jfr/bytes.h"
 #include "writers/jfr/file.h"
 #include "writers/jfr/metadata.h"
 #include "writers/jfr/pools.h"
-#include "writers/jfr/views.h"
 #include "writers/writer.h"
 
 /* How the samples of an event are written. */
@@ -44,6 +44,21 @@ struct jfr_budget {
 
 /* Returns true if `events` more events at this time are within `limit`, which is not 0. */
 bool jfr_budget_take(struct jfr_budget *budget, uint32_t limit, uint64_t time_ns, uint64_t events);
+
+/* What the samples of a thread of a JVM add up to. */
+struct jfr_thread_sums {
+	uint64_t user_ns, system_ns, allocated;
+};
+
+struct jfr_views {
+	uint32_t cpu, alloc, gc, safepoint, compilation, class_load; /* events of the profile; UINT32_MAX: not there */
+	struct vec(struct jfr_thread_sums) threads; /* by index */
+	struct map processes; /* pid and start of those that were written -> 1 */
+	uint64_t collections; /* the number of the last one */
+	uint64_t safepoints; /* in the file so far */
+	bool is_needed; /* the JDK does not write them */
+	uint64_t stopping_ns; /* what the threads of the next safepoint took until they had stopped */
+};
 
 struct writer_stream {
 	const struct profile *profile;
@@ -82,7 +97,21 @@ uint64_t jfr_ticks(const struct writer_stream *j, uint64_t ns);
 uint64_t jfr_ticks_long(const struct writer_stream *j, uint64_t ns);
 /* Begins an event in j->body, at this time since the start of the recording; fields follow. */
 void jfr_begin_event(struct writer_stream *j, enum jfr_type type, uint64_t ns);
+uint64_t jfr_ns_of(const struct writer_stream *j, const struct profile_sample *sample); /* since the start */
+/* The same for what took so long until the time of the sample; with its length and the sample's thread. */
+void jfr_begin_lasting(struct writer_stream *j, enum jfr_type type, const struct profile_sample *sample,
+		       uint64_t length_ns);
 void jfr_end_event(struct writer_stream *j); /* adds it to j->events; may be called again for another one like it */
+/* Adds an event whose fields behind the time are numbers. */
+#define jfr_add_event(j, type, ns, ...) \
+	(jfr_begin_event(j, type, ns), jfr_put_numbers(&(j)->body, __VA_ARGS__), jfr_end_event(j))
+
+/* The frame at this node; NULL for the root. */
+static inline const struct frame *jfr_leaf_of(const struct writer_stream *j, uint32_t node)
+{
+	return node ? &j->profile->frames.items[j->profile->nodes.items[node].frame] : NULL;
+}
+
 bool jfr_is_event(const struct profile *profile, size_t event, const char *name, enum profile_unit unit);
 void jfr_choose_forms(struct writer_stream *j); /* of all events of the profile */
 /* Whether so many events for the sample are within --ratelimit. Counts them if they are not. */
@@ -108,3 +137,20 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns);
 void jfr_put_usages(struct writer_stream *j, uint64_t until_ns); /* the same for what processes used */
 bool jfr_has_form(const struct writer_stream *j, enum form form); /* of an event of the profile */
 void jfr_put_report(struct writer_stream *j); /* CPU load, facts and losses: at the end */
+
+/*
+ * ---- views.c ----
+ *
+ * Events that the views of JDK 25's `jfr view` are made of, beside those of the samples: what threads used,
+ * collections, safepoints, compilations, loaded classes. Files are read without them. A file with the JDK's own events
+ * has none: the JDK writes them.
+ */
+void jfr_views_init(struct writer_stream *j);
+void jfr_views_release(struct jfr_views *views);
+/* Adds a sample to the sums, whether the filters choose it or not. */
+void jfr_views_sum(struct writer_stream *j, const struct profile_sample *sample);
+/* Writes what belongs to a sample that the file has. */
+void jfr_views_put(struct writer_stream *j, const struct profile_sample *sample);
+void jfr_views_process(struct writer_stream *j, const struct profile_usage *usage); /* a row that the file has */
+void jfr_views_flags(struct writer_stream *j, const struct profile_owner *owner); /* of a JVM that the file has */
+void jfr_views_end(struct writer_stream *j); /* writes the sums */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "writers/jfr/views.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers/jfr/bytes.h"
 #include "writers/jfr/stream.h"
 
 #define NONE UINT32_MAX
@@ -51,14 +48,9 @@ static struct jfr_thread_sums *sums_of(struct writer_stream *j, uint32_t thread)
 	return &j->views.threads.items[thread];
 }
 
-static const struct frame *leaf_of(const struct profile *profile, uint32_t node)
-{
-	return node ? &profile->frames.items[profile->nodes.items[node].frame] : NULL;
-}
-
 static void add_cpu(struct writer_stream *j, struct jfr_thread_sums *sums, const struct profile_sample *sample)
 {
-	const struct frame *leaf = leaf_of(j->profile, sample->node);
+	const struct frame *leaf = jfr_leaf_of(j, sample->node);
 
 	if (leaf && leaf->kind == FRAME_KERNEL) {
 		j->system_ns += sample->weight;
@@ -103,10 +95,8 @@ static void put_thread_allocation(struct writer_stream *j, uint32_t thread, cons
 {
 	if (!sums->allocated)
 		return;
-	jfr_begin_event(j, JFR_E_THREAD_ALLOCATION, j->profile->end_ns - j->profile->start_ns);
-	jfr_put_number(&j->body, sums->allocated);
-	jfr_put_number(&j->body, jfr_thread(&j->pools, thread));
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_THREAD_ALLOCATION, j->profile->end_ns - j->profile->start_ns, sums->allocated,
+		      jfr_thread(&j->pools, thread));
 }
 
 void jfr_views_end(struct writer_stream *j)
@@ -119,33 +109,17 @@ void jfr_views_end(struct writer_stream *j)
 
 /* ---- inside the JVM ---- */
 
-static uint64_t ns_of(const struct writer_stream *j, const struct profile_sample *sample)
-{
-	return sample->time_ns > j->profile->start_ns ? sample->time_ns - j->profile->start_ns : 0;
-}
-
-/* Begins an event that ended at the time of the sample. */
-static void begin(struct writer_stream *j, enum jfr_type type, const struct profile_sample *sample, uint64_t length_ns)
-{
-	uint64_t end_ns = ns_of(j, sample);
-
-	jfr_begin_event(j, type, end_ns > length_ns ? end_ns - length_ns : 0);
-	jfr_put_number(&j->body, jfr_ticks_long(j, length_ns));
-	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-}
-
 /* Each pause is a collection of its own. Heap summaries continue their numbers. */
 static void put_collection(struct writer_stream *j, const struct profile_sample *sample)
 {
 	j->views.collections++;
-	begin(j, JFR_E_GARBAGE_COLLECTION, sample, sample->weight);
+	jfr_begin_lasting(j, JFR_E_GARBAGE_COLLECTION, sample, sample->weight);
 	jfr_put_number(&j->body, j->views.collections);
 	jfr_put_text(&j->body, NULL); /* name and cause: not known */
 	jfr_put_text(&j->body, NULL);
-	jfr_put_number(&j->body, jfr_ticks_long(j, sample->weight));
-	jfr_put_number(&j->body, jfr_ticks_long(j, sample->weight));
+	jfr_put_numbers(&j->body, jfr_ticks_long(j, sample->weight), jfr_ticks_long(j, sample->weight));
 	jfr_end_event(j);
-	begin(j, JFR_E_GC_PAUSE, sample, sample->weight);
+	jfr_begin_lasting(j, JFR_E_GC_PAUSE, sample, sample->weight);
 	jfr_put_number(&j->body, j->views.collections);
 	jfr_put_text(&j->body, "GC Pause");
 	jfr_end_event(j);
@@ -156,12 +130,11 @@ static void put_safepoint_part(struct writer_stream *j, enum jfr_type type, cons
 {
 	struct profile_sample then = *sample;
 
-	then.time_ns -= before_end_ns < ns_of(j, sample) ? before_end_ns : ns_of(j, sample);
-	begin(j, type, &then, length_ns);
+	then.time_ns -= before_end_ns < jfr_ns_of(j, sample) ? before_end_ns : jfr_ns_of(j, sample);
+	jfr_begin_lasting(j, type, &then, length_ns);
 	jfr_put_number(&j->body, j->views.safepoints);
 	if (type == JFR_E_SAFEPOINT_BEGIN) {
-		jfr_put_number(&j->body, 0); /* threads, and those in critical sections: not known */
-		jfr_put_number(&j->body, 0);
+		jfr_put_numbers(&j->body, 0 /* threads, and those in critical sections: not known */, 0);
 	}
 	jfr_end_event(j);
 }
@@ -169,7 +142,7 @@ static void put_safepoint_part(struct writer_stream *j, enum jfr_type type, cons
 /* A safepoint has two samples: how long the threads took to stop, and then how long they were stopped. */
 static void put_safepoint(struct writer_stream *j, const struct profile_sample *sample)
 {
-	const struct frame *leaf = leaf_of(j->profile, sample->node);
+	const struct frame *leaf = jfr_leaf_of(j, sample->node);
 
 	if (leaf && !strcmp(intern_text(&j->profile->strings, leaf->name), "[time_to_safepoint]")) {
 		j->views.stopping_ns = sample->weight;
@@ -184,23 +157,23 @@ static void put_safepoint(struct writer_stream *j, const struct profile_sample *
 
 static void put_compilation(struct writer_stream *j, const struct profile_sample *sample)
 {
-	begin(j, JFR_E_COMPILATION, sample, 0);
+	jfr_begin_lasting(j, JFR_E_COMPILATION, sample, 0);
 	(void)jfr_stack(&j->pools, sample->thread, sample->node);
-	jfr_put_number(&j->body, jfr_leaf_method(&j->pools, sample->node));
-	jfr_put_number(&j->body, 0); /* level: not known */
-	jfr_put_number(&j->body, 1); /* it succeeded */
+	jfr_put_numbers(&j->body, jfr_leaf_method(&j->pools, sample->node), 0 /* level: not known */,
+			1 /* it succeeded */);
 	jfr_end_event(j);
 }
 
 static void put_class_load(struct writer_stream *j, const struct profile_sample *sample)
 {
-	const struct frame *leaf = leaf_of(j->profile, sample->node);
+	const struct frame *leaf = jfr_leaf_of(j, sample->node);
+	uint32_t stack;
 
 	if (!leaf || leaf->kind != FRAME_CLASS)
 		return;
-	begin(j, JFR_E_CLASS_LOAD, sample, 0);
-	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, j->profile->nodes.items[sample->node].parent));
-	jfr_put_number(&j->body, jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name)));
+	jfr_begin_lasting(j, JFR_E_CLASS_LOAD, sample, 0);
+	stack = jfr_stack(&j->pools, sample->thread, j->profile->nodes.items[sample->node].parent);
+	jfr_put_numbers(&j->body, stack, jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name)));
 	jfr_end_event(j);
 }
 

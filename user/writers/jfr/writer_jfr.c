@@ -15,7 +15,6 @@
 #include "profile/jfr.h"
 #include "profile/profile.h"
 #include "profile/timeline.h"
-#include "writers/jfr/bytes.h"
 #include "writers/jfr/stream.h"
 #include "writers/writer.h"
 
@@ -89,16 +88,6 @@ static bool is_wanted(struct writer_stream *j, const struct profile_sample *samp
 	return wanted > 0;
 }
 
-static uint64_t ns_of(const struct writer_stream *j, const struct profile_sample *sample)
-{
-	return sample->time_ns > j->profile->start_ns ? sample->time_ns - j->profile->start_ns : 0;
-}
-
-static const struct frame *leaf_of(const struct writer_stream *j, uint32_t node)
-{
-	return node ? &j->profile->frames.items[j->profile->nodes.items[node].frame] : NULL;
-}
-
 /* At least one event, so that each stack stays visible. */
 static uint64_t events_of(const struct writer_stream *j, const struct profile_sample *sample)
 {
@@ -116,7 +105,7 @@ static void put_context(struct writer_stream *j, const struct profile_sample *sa
 		return;
 	trace_id_text(sample, trace);
 	span_id_text(sample, span);
-	jfr_begin_event(j, JFR_E_CONTEXT, ns_of(j, sample));
+	jfr_begin_event(j, JFR_E_CONTEXT, jfr_ns_of(j, sample));
 	jfr_put_number(&j->body, events_of(j, sample));
 	jfr_put_text(&j->body, trace);
 	jfr_put_text(&j->body, span);
@@ -128,11 +117,7 @@ static void put_weight(struct writer_stream *j, const struct profile_sample *sam
 {
 	if (events == sample->count && weight == sample->weight)
 		return;
-	jfr_begin_event(j, JFR_E_WEIGHT, ns_of(j, sample));
-	jfr_put_number(&j->body, events);
-	jfr_put_number(&j->body, sample->count);
-	jfr_put_number(&j->body, sample->weight);
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_WEIGHT, jfr_ns_of(j, sample), events, sample->count, sample->weight);
 }
 
 static void put_executions(struct writer_stream *j, const struct profile_sample *sample)
@@ -143,17 +128,14 @@ static void put_executions(struct writer_stream *j, const struct profile_sample 
 	bool is_cpu_time = j->forms[sample->event] == CPU_TIME;
 
 	put_weight(j, sample, events, events * each);
-	jfr_begin_event(j, is_cpu_time ? JFR_E_CPU_TIME_SAMPLE : JFR_E_EXECUTION_SAMPLE, ns_of(j, sample));
+	jfr_begin_event(j, is_cpu_time ? JFR_E_CPU_TIME_SAMPLE : JFR_E_EXECUTION_SAMPLE, jfr_ns_of(j, sample));
 	if (is_cpu_time) {
-		jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
-		jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-		jfr_put_number(&j->body, 0); /* it did not fail */
-		jfr_put_number(&j->body, jfr_ticks_long(j, each));
-		jfr_put_number(&j->body, 0); /* it is not biased */
+		jfr_put_numbers(&j->body, jfr_stack(&j->pools, sample->thread, sample->node),
+				jfr_thread(&j->pools, sample->thread), 0 /* it did not fail */, jfr_ticks_long(j, each),
+				0 /* it is not biased */);
 	} else {
-		jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-		jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
-		jfr_put_number(&j->body, JFR_STATE_DEFAULT);
+		jfr_put_numbers(&j->body, jfr_thread(&j->pools, sample->thread),
+				jfr_stack(&j->pools, sample->thread, sample->node), JFR_STATE_DEFAULT);
 	}
 	for (uint64_t i = 0; i < events; i++)
 		jfr_end_event(j);
@@ -173,13 +155,9 @@ static enum jfr_thread_state state_of(const struct writer_stream *j, const struc
 
 static void put_wall(struct writer_stream *j, const struct profile_sample *sample)
 {
-	jfr_begin_event(j, JFR_E_WALL_CLOCK_SAMPLE, ns_of(j, sample));
-	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
-	jfr_put_number(&j->body, state_of(j, sample));
-	jfr_put_number(&j->body, sample->count);
-	jfr_put_number(&j->body, jfr_ticks_long(j, sample->weight));
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_WALL_CLOCK_SAMPLE, jfr_ns_of(j, sample), jfr_thread(&j->pools, sample->thread),
+		      jfr_stack(&j->pools, sample->thread, sample->node), state_of(j, sample), sample->count,
+		      jfr_ticks_long(j, sample->weight));
 }
 
 /* A sample of an event whose weight is a field. The class is a field, too, and not a frame. */
@@ -189,27 +167,20 @@ struct weighed {
 	bool is_leak, is_park, is_outside;
 };
 
-static void begin_object(struct writer_stream *j, enum jfr_type type, const struct weighed *event)
-{
-	jfr_begin_event(j, type, event->at_ns);
-	jfr_put_number(&j->body, event->thread);
-	jfr_put_number(&j->body, event->stack);
-	jfr_put_number(&j->body, event->class_id);
-	jfr_put_number(&j->body, event->weight);
-}
-
 static void put_allocation(struct writer_stream *j, const struct weighed *event)
 {
-	begin_object(j, JFR_E_ALLOCATION_SAMPLE, event);
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_ALLOCATION_SAMPLE, event->at_ns, event->thread, event->stack, event->class_id,
+		      event->weight);
 }
 
 static void put_tlab(struct writer_stream *j, const struct weighed *event)
 {
-	begin_object(j, event->is_outside ? JFR_E_ALLOCATION_OUTSIDE_TLAB : JFR_E_ALLOCATION_IN_NEW_TLAB, event);
-	if (!event->is_outside)
-		jfr_put_number(&j->body, event->weight);
-	jfr_end_event(j);
+	if (event->is_outside)
+		jfr_add_event(j, JFR_E_ALLOCATION_OUTSIDE_TLAB, event->at_ns, event->thread, event->stack,
+			      event->class_id, event->weight);
+	else
+		jfr_add_event(j, JFR_E_ALLOCATION_IN_NEW_TLAB, event->at_ns, event->thread, event->stack,
+			      event->class_id, event->weight, event->weight);
 }
 
 /* async-profiler's event, and that of the JDK, which its views of leaks need. */
@@ -217,108 +188,68 @@ static void put_live(struct writer_stream *j, const struct weighed *event)
 {
 	uint64_t age_ns = event->address < event->at_ns ? event->address : event->at_ns;
 
-	begin_object(j, JFR_E_LIVE_OBJECT, event);
-	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns - age_ns));
-	jfr_end_event(j);
-	jfr_begin_event(j, JFR_E_OLD_OBJECT_SAMPLE, event->at_ns);
-	jfr_put_number(&j->body, 0); /* duration */
-	jfr_put_number(&j->body, event->thread);
-	jfr_put_number(&j->body, event->stack);
-	jfr_put_number(&j->body, jfr_ticks(j, event->at_ns - age_ns));
-	jfr_put_number(&j->body, event->weight);
-	jfr_put_number(&j->body, jfr_ticks_long(j, age_ns));
-	jfr_put_number(&j->body, j->heap_bytes);
-	jfr_put_number(&j->body, jfr_object_of(&j->pools, event->class_id));
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_LIVE_OBJECT, event->at_ns, event->thread, event->stack, event->class_id, event->weight,
+		      jfr_ticks(j, event->at_ns - age_ns));
+	jfr_add_event(j, JFR_E_OLD_OBJECT_SAMPLE, event->at_ns, 0 /* duration */, event->thread, event->stack,
+		      jfr_ticks(j, event->at_ns - age_ns), event->weight, jfr_ticks_long(j, age_ns), j->heap_bytes,
+		      jfr_object_of(&j->pools, event->class_id));
 }
 
 /* async-profiler's converter knows leaks by their addresses. The event leak has none, but a number for each. */
 static void put_malloc(struct writer_stream *j, const struct weighed *event)
 {
-	jfr_begin_event(j, JFR_E_MALLOC, event->at_ns);
-	jfr_put_number(&j->body, event->thread);
-	jfr_put_number(&j->body, event->stack);
-	jfr_put_number(&j->body, event->is_leak ? ++j->leaks : event->address);
-	jfr_put_number(&j->body, event->weight);
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_MALLOC, event->at_ns, event->thread, event->stack,
+		      event->is_leak ? ++j->leaks : event->address, event->weight);
 }
 
 /* As in async-profiler's files, there is no stack. */
 static void put_free(struct writer_stream *j, const struct profile_sample *sample)
 {
-	jfr_begin_event(j, JFR_E_FREE, ns_of(j, sample));
-	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-	jfr_put_number(&j->body, 0);
-	jfr_put_number(&j->body, sample->address);
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_FREE, jfr_ns_of(j, sample), jfr_thread(&j->pools, sample->thread), 0, sample->address);
 }
 
-/* The time of the sample is the end of the wait. */
-static void begin_wait(struct writer_stream *j, enum jfr_type type, const struct weighed *event)
-{
-	jfr_begin_event(j, type, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
-	jfr_put_number(&j->body, jfr_ticks_long(j, event->weight));
-	jfr_put_number(&j->body, event->thread);
-	jfr_put_number(&j->body, event->stack);
-}
+/* Adds an event of what ended at the time of the sample: a wait, a call. */
+#define ADD_LASTING(j, type, event, ...)                                                                               \
+	jfr_add_event(j, type, (event)->at_ns > (event)->weight ? (event)->at_ns - (event)->weight : 0,                \
+		      jfr_ticks_long(j, (event)->weight), (event)->thread, (event)->stack, __VA_ARGS__)
 
 static void put_park(struct writer_stream *j, const struct weighed *event)
 {
-	begin_wait(j, JFR_E_THREAD_PARK, event);
-	jfr_put_number(&j->body, event->class_id);
-	jfr_put_number(&j->body, 0); /* timeout */
-	jfr_put_number(&j->body, 1ull << 63); /* until: Long.MIN_VALUE, not known */
-	jfr_put_number(&j->body, event->address);
-	jfr_end_event(j);
+	ADD_LASTING(j, JFR_E_THREAD_PARK, event, event->class_id, 0 /* timeout */,
+		    1ull << 63 /* until: Long.MIN_VALUE, not known */, event->address);
 }
 
 static void put_lock(struct writer_stream *j, const struct weighed *event)
 {
 	if (event->is_park)
-		return put_park(j, event);
-	begin_wait(j, JFR_E_MONITOR_ENTER, event);
-	jfr_put_number(&j->body, event->class_id);
-	jfr_put_number(&j->body, event->holder);
-	jfr_put_number(&j->body, event->address);
-	jfr_end_event(j);
+		put_park(j, event);
+	else
+		ADD_LASTING(j, JFR_E_MONITOR_ENTER, event, event->class_id, event->holder, event->address);
 }
 
 static void put_wait(struct writer_stream *j, const struct weighed *event)
 {
 	if (event->is_park && j->waits_park)
-		return put_park(j, event);
-	begin_wait(j, JFR_E_MONITOR_WAIT, event);
-	jfr_put_number(&j->body, event->class_id);
-	jfr_put_number(&j->body, 0); /* the thread that ended the wait */
-	jfr_put_number(&j->body, 0); /* timeout */
-	jfr_put_number(&j->body, 0); /* timed out */
-	jfr_put_number(&j->body, event->address);
-	jfr_end_event(j);
+		put_park(j, event);
+	else /* the thread that ended the wait, its timeout and whether it timed out are not known */
+		ADD_LASTING(j, JFR_E_MONITOR_WAIT, event, event->class_id, 0, 0, 0, event->address);
 }
 
 static void put_native_lock(struct writer_stream *j, const struct weighed *event)
 {
-	begin_wait(j, JFR_E_NATIVE_LOCK, event);
-	jfr_put_number(&j->body, event->address);
-	jfr_end_event(j);
+	ADD_LASTING(j, JFR_E_NATIVE_LOCK, event, event->address);
 }
 
-/* The time of the sample is the end of the call. */
 static void put_trace(struct writer_stream *j, const struct weighed *event)
 {
-	jfr_begin_event(j, JFR_E_METHOD_TRACE, event->at_ns > event->weight ? event->at_ns - event->weight : 0);
-	jfr_put_number(&j->body, jfr_ticks_long(j, event->weight));
-	jfr_put_number(&j->body, event->thread);
-	jfr_put_number(&j->body, event->stack);
-	jfr_put_number(&j->body, event->method);
-	jfr_end_event(j);
+	ADD_LASTING(j, JFR_E_METHOD_TRACE, event, event->method);
 }
 
 /* The class is a field. Without one, it is a frame, as of exceptions that others have recorded. */
 static void put_exceptions(struct writer_stream *j, const struct profile_sample *sample)
 {
 	const struct profile_event *event = &j->profile->events.items[sample->event];
-	const struct frame *leaf = leaf_of(j, sample->node);
+	const struct frame *leaf = jfr_leaf_of(j, sample->node);
 	uint64_t events = events_of(j, sample), each = event->interval ? event->interval : 1;
 	uint32_t node = sample->node, class_id = 0;
 
@@ -327,9 +258,9 @@ static void put_exceptions(struct writer_stream *j, const struct profile_sample 
 		class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
 	}
 	put_weight(j, sample, events, events * each);
-	jfr_begin_event(j, JFR_E_EXCEPTION, ns_of(j, sample));
-	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-	jfr_put_number(&j->body, node || !class_id ? jfr_stack(&j->pools, sample->thread, node) : 0);
+	jfr_begin_event(j, JFR_E_EXCEPTION, jfr_ns_of(j, sample));
+	jfr_put_numbers(&j->body, jfr_thread(&j->pools, sample->thread),
+			node || !class_id ? jfr_stack(&j->pools, sample->thread, node) : 0);
 	jfr_put_text(&j->body, NULL); /* the message is not known */
 	jfr_put_number(&j->body, class_id);
 	for (uint64_t i = 0; i < events; i++)
@@ -339,32 +270,23 @@ static void put_exceptions(struct writer_stream *j, const struct profile_sample 
 /* The frame is a text, such as the tag of a span. The empty stack and a frame without a name are null. */
 static const char *text_of_leaf(const struct writer_stream *j, uint32_t node)
 {
-	const struct frame *leaf = leaf_of(j, node);
+	const struct frame *leaf = jfr_leaf_of(j, node);
 
 	return leaf && leaf->name ? intern_text(&j->profile->strings, leaf->name) : NULL;
-}
-
-static void begin_length(struct writer_stream *j, enum jfr_type type, const struct profile_sample *sample)
-{
-	uint64_t end_ns = ns_of(j, sample);
-
-	jfr_begin_event(j, type, end_ns > sample->weight ? end_ns - sample->weight : 0);
-	jfr_put_number(&j->body, jfr_ticks_long(j, sample->weight));
-	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
 }
 
 static void put_span(struct writer_stream *j, const struct profile_sample *sample)
 {
 	const char *tag = text_of_leaf(j, sample->node);
 
-	begin_length(j, JFR_E_SPAN, sample);
+	jfr_begin_lasting(j, JFR_E_SPAN, sample, sample->weight);
 	jfr_put_number(&j->body, tag ? jfr_text_row(&j->pools, tag) : 0);
 	jfr_end_event(j);
 }
 
 static void put_window(struct writer_stream *j, const struct profile_sample *sample)
 {
-	begin_length(j, JFR_E_WINDOW, sample);
+	jfr_begin_lasting(j, JFR_E_WINDOW, sample, sample->weight);
 	jfr_end_event(j);
 }
 
@@ -374,9 +296,8 @@ static void put_user_event(struct writer_stream *j, const struct profile_sample 
 	uint32_t caller = sample->node ? j->profile->nodes.items[sample->node].parent : 0;
 	const char *type = text_of_leaf(j, caller);
 
-	jfr_begin_event(j, JFR_E_USER_EVENT, ns_of(j, sample));
-	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-	jfr_put_number(&j->body, type ? jfr_user_type(&j->pools, type) : 0);
+	jfr_begin_event(j, JFR_E_USER_EVENT, jfr_ns_of(j, sample));
+	jfr_put_numbers(&j->body, jfr_thread(&j->pools, sample->thread), type ? jfr_user_type(&j->pools, type) : 0);
 	jfr_put_text(&j->body, text_of_leaf(j, sample->node));
 	jfr_end_event(j);
 }
@@ -393,10 +314,10 @@ static uint64_t own_weight(const struct writer_stream *j, const struct profile_s
 static bool is_park(const struct writer_stream *j, uint32_t node)
 {
 	const struct intern *strings = &j->profile->strings;
-	const struct frame *frame = leaf_of(j, node);
+	const struct frame *frame = jfr_leaf_of(j, node);
 	size_t class_len;
 
-	for (; frame && !frame_kind_is_java(frame->kind); frame = leaf_of(j, node))
+	for (; frame && !frame_kind_is_java(frame->kind); frame = jfr_leaf_of(j, node))
 		node = j->profile->nodes.items[node].parent;
 	if (!frame || strcmp(intern_text(strings, frame->name), "park"))
 		return false;
@@ -407,10 +328,8 @@ static bool is_park(const struct writer_stream *j, uint32_t node)
 /* The waits in the next events have a stack that goes on with that of the thread which had the lock. */
 static void put_holder(struct writer_stream *j, const struct profile_sample *sample, uint64_t events)
 {
-	jfr_begin_event(j, JFR_E_HOLDER, ns_of(j, sample));
-	jfr_put_number(&j->body, events);
-	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
-	jfr_end_event(j);
+	jfr_add_event(j, JFR_E_HOLDER, jfr_ns_of(j, sample), events,
+		      jfr_stack(&j->pools, sample->thread, sample->node));
 }
 
 static void put_weighed(struct writer_stream *j, const struct profile_sample *sample)
@@ -423,10 +342,10 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	enum form form = j->forms[sample->event];
 	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
 	uint32_t node = profile_waiter(j->profile, sample->node), holder = jfr_holder(j->profile, sample);
-	const struct frame *leaf = leaf_of(j, node);
+	const struct frame *leaf = jfr_leaf_of(j, node);
 	bool has_holder = node != sample->node;
 	struct weighed event = {
-		.at_ns = ns_of(j, sample),
+		.at_ns = jfr_ns_of(j, sample),
 		.address = sample->address,
 		.thread = jfr_thread(&j->pools, sample->thread),
 		.holder = holder == UINT32_MAX ? 0 : jfr_thread(&j->pools, holder),
@@ -453,12 +372,9 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 
 static void put_own(struct writer_stream *j, const struct profile_sample *sample)
 {
-	jfr_begin_event(j, (enum jfr_type)(JFR_E_OWN + sample->event), ns_of(j, sample));
-	jfr_put_number(&j->body, jfr_thread(&j->pools, sample->thread));
-	jfr_put_number(&j->body, jfr_stack(&j->pools, sample->thread, sample->node));
-	jfr_put_number(&j->body, sample->count);
-	jfr_put_number(&j->body, sample->weight);
-	jfr_end_event(j);
+	jfr_add_event(j, (enum jfr_type)(JFR_E_OWN + sample->event), jfr_ns_of(j, sample),
+		      jfr_thread(&j->pools, sample->thread), jfr_stack(&j->pools, sample->thread, sample->node),
+		      sample->count, sample->weight);
 }
 
 static int put_sample(void *context, const struct profile_sample *sample)
@@ -487,10 +403,10 @@ static int put_sample(void *context, const struct profile_sample *sample)
 	jfr_put_notes(j, sample->time_ns);
 	jfr_put_usages(j, sample->time_ns);
 	jfr_views_sum(j, sample);
-	if (!is_wanted(j, sample) || !jfr_is_within_limit(j, sample, ns_of(j, sample), events_of(j, sample)))
+	if (!is_wanted(j, sample) || !jfr_is_within_limit(j, sample, jfr_ns_of(j, sample), events_of(j, sample)))
 		return j->err;
-	if (ns_of(j, sample) > j->end_ns)
-		j->end_ns = ns_of(j, sample);
+	if (jfr_ns_of(j, sample) > j->end_ns)
+		j->end_ns = jfr_ns_of(j, sample);
 	put_context(j, sample);
 	put[j->forms[sample->event]](j, sample);
 	jfr_views_put(j, sample);
