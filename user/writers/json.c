@@ -4,28 +4,61 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-void json_text(FILE *out, const char *text, size_t len)
+void json_begin(struct json *json, const char *text)
+{
+	if (json->has_value)
+		fputc(',', json->out);
+	fputs(text, json->out);
+	json->has_value = false;
+}
+
+void json_end(struct json *json, const char *text)
+{
+	fputs(text, json->out);
+	json->has_value = true;
+}
+
+void json_put(struct json *json, const char *format, ...)
+{
+	va_list args;
+
+	if (json->has_value)
+		fputc(',', json->out);
+	va_start(args, format);
+	vfprintf(json->out, format, args);
+	va_end(args);
+	json->has_value = true;
+}
+
+void json_text(struct json *json, const char *text, size_t len)
 {
 	size_t start = 0;
 
-	fputc('"', out);
+	json_begin(json, "\"");
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
 
 		if (c != '"' && c != '\\' && c != '<' && c >= 0x20)
 			continue;
-		fwrite(text + start, 1, i - start, out);
-		fprintf(out, "\\u%04x", c);
+		fwrite(text + start, 1, i - start, json->out);
+		fprintf(json->out, "\\u%04x", c);
 		start = i + 1;
 	}
-	fwrite(text + start, 1, len - start, out);
-	fputc('"', out);
+	fwrite(text + start, 1, len - start, json->out);
+	json_end(json, "\"");
 }
 
-void json_foreign(FILE *out, const char *text)
+void json_foreign(struct json *json, const char *text)
 {
 	BUF(clean);
 
 	text_add_line(&clean, text);
-	json_text(out, clean.data, clean.len);
+	json_text(json, clean.data, clean.len);
+}
+
+void json_member(struct json *json, const char *key, const char *text)
+{
+	json_put(json, "\"%s\":", key);
+	json->has_value = false;
+	json_foreign(json, text);
 }

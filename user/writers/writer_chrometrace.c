@@ -25,7 +25,7 @@ struct slice {
 
 struct trace {
 	const struct profile *profile;
-	FILE *out;
+	struct json json;
 	struct ordered ordered;
 	struct path_labels labels;
 	struct path_maker path;
@@ -36,7 +36,6 @@ struct trace {
 	uint32_t track, tracks;
 	struct buf text;
 	struct stack_room room;
-	bool has_events;
 };
 
 static const char *text_of(const struct trace *t, uint32_t id)
@@ -47,23 +46,24 @@ static const char *text_of(const struct trace *t, uint32_t id)
 /* Begins an event of the trace, up to its pid and tid. */
 static void begin_event(struct trace *t, const char *phase)
 {
-	fprintf(t->out, "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u", t->has_events ? ",\n" : "\n", phase,
-		t->profile->threads.items[t->sample->thread].pid, t->track);
-	t->has_events = true;
+	json_begin(&t->json, "\n{");
+	json_put(&t->json, "\"ph\":\"%s\",\"pid\":%u,\"tid\":%u", phase,
+		 t->profile->threads.items[t->sample->thread].pid, t->track);
 }
 
 /* Writes a time in microseconds since the start. */
-static void put_time(const struct trace *t, const char *key, uint64_t ns)
+static void put_time(struct trace *t, const char *key, uint64_t ns)
 {
-	fprintf(t->out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+	json_put(&t->json, "\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
 }
 
 static void put_name(struct trace *t, const char *what, const char *name)
 {
 	begin_event(t, "M");
-	fprintf(t->out, ",\"name\":\"%s\",\"args\":{\"name\":", what);
-	json_foreign(t->out, name);
-	fputs("}}", t->out);
+	json_put(&t->json, "\"name\":\"%s\"", what);
+	json_begin(&t->json, "\"args\":{");
+	json_member(&t->json, "name", name);
+	json_end(&t->json, "}}");
 }
 
 /* Names the track of the thread and event of t->sample. */
@@ -83,13 +83,13 @@ static void begin_track(struct trace *t)
 }
 
 /* Writes the ids of the trace and the span, as far as they are known, as members of an object. */
-static void put_context(const struct trace *t, const struct profile_sample *sample)
+static void put_context(struct trace *t, const struct profile_sample *sample)
 {
 	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
 
 	trace_id_text(sample, trace);
 	span_id_text(sample, span);
-	fprintf(t->out, "\"trace\":\"%s\",\"span\":\"%s\"", trace, span);
+	json_put(&t->json, "\"trace\":\"%s\",\"span\":\"%s\"", trace, span);
 }
 
 /* Writes the slices from `depth` on. An outer slice comes before an inner one of the same length. */
@@ -99,16 +99,14 @@ static void close_slices(struct trace *t, size_t depth)
 		begin_event(t, "X");
 		put_time(t, "ts", t->open.items[i].begin_ns);
 		put_time(t, "dur", t->end_ns - t->open.items[i].begin_ns);
-		fputs(",\"cat\":", t->out);
-		json_foreign(t->out, profile_event_name(t->profile, t->sample->event));
-		fputs(",\"name\":", t->out);
-		json_foreign(t->out, t->labels.items[t->open.items[i].label].text);
+		json_member(&t->json, "cat", profile_event_name(t->profile, t->sample->event));
+		json_member(&t->json, "name", t->labels.items[t->open.items[i].label].text);
 		if (trace_is_known(t->last)) {
-			fputs(",\"args\":{", t->out);
+			json_begin(&t->json, "\"args\":{");
 			put_context(t, t->last);
-			fputs("}", t->out);
+			json_end(&t->json, "}");
 		}
-		fputs("}", t->out);
+		json_end(&t->json, "}");
 	}
 	if (depth < t->open.len)
 		t->open.len = depth;
@@ -178,20 +176,19 @@ static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_s
 	stack_room_took(&t->room, bytes);
 	begin_event(t, "i");
 	put_time(t, "ts", time_ns);
-	fputs(",\"s\":\"t\",\"name\":", t->out);
-	json_foreign(t->out, profile_event_name(t->profile, sample->event));
-	fprintf(t->out, ",\"args\":{\"weight\":%" PRIu64 ",\"stack\":", sample->weight);
+	json_put(&t->json, "\"s\":\"t\"");
+	json_member(&t->json, "name", profile_event_name(t->profile, sample->event));
+	json_begin(&t->json, "\"args\":{");
+	json_put(&t->json, "\"weight\":%" PRIu64, sample->weight);
 	buf_clear(&t->text);
 	if (depth < t->path.depth)
 		buf_add_str(&t->text, PATH_TRUNCATED ";");
 	for (size_t i = depth; i-- > 0;)
 		buf_printf(&t->text, "%s%s", t->labels.items[t->path.steps.items[i].label].text, i ? ";" : "");
-	json_foreign(t->out, t->text.data);
-	if (trace_is_known(sample)) {
-		fputc(',', t->out);
+	json_member(&t->json, "stack", t->text.data);
+	if (trace_is_known(sample))
 		put_context(t, sample);
-	}
-	fputs("}}", t->out);
+	json_end(&t->json, "}}");
 	return t->text.failed ? -ENOMEM : 0;
 }
 
@@ -231,15 +228,15 @@ static int put_all(struct trace *t)
 {
 	int err;
 
-	fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", t->out);
+	json_begin(&t->json, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
 	err = put_samples(t);
-	fputs("]}\n", t->out);
-	return err ? err : writer_finish(t->out);
+	json_end(&t->json, "]}\n");
+	return err ? err : writer_finish(t->json.out);
 }
 
 static int chrometrace_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct trace t = {.profile = profile, .out = out, .room = STACK_ROOM_NEW};
+	struct trace t = {.profile = profile, .json = {.out = out}, .room = STACK_ROOM_NEW};
 	struct writer_options ours = *options;
 	int err = path_labels_init(&t.labels);
 

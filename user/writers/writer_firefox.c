@@ -36,7 +36,7 @@ struct sample_row {
 
 struct firefox {
 	const struct profile *profile;
-	FILE *out;
+	struct json json;
 	struct ordered ordered;
 	struct path_labels labels;
 	struct path_maker path;
@@ -48,7 +48,6 @@ struct firefox {
 	struct map code_ids, stack_ids; /* label << 32 | line; (prefix + 1) << 32 | code */
 	struct map function_ids; /* label -> index */
 	struct buf text;
-	bool has_thread;
 };
 
 /* Categories by kind; the first is for all that are not code. Colours are those that the profiler knows. */
@@ -66,23 +65,12 @@ static const struct {
 
 static unsigned category_of_kind(enum frame_kind kind)
 {
-	switch (kind) {
-	case FRAME_KERNEL:
-		return 1;
-	case FRAME_NATIVE:
-		return 2;
-	case FRAME_JVM:
-		return 3;
-	case FRAME_COMPILED:
-	case FRAME_JAVA_NATIVE:
-		return 4;
-	case FRAME_INLINED:
-		return 5;
-	case FRAME_INTERPRETED:
-		return 6;
-	default:
-		return 0;
-	}
+	static const uint8_t of[FRAME_KIND_MAX] = {
+		[FRAME_KERNEL] = 1,	 [FRAME_NATIVE] = 2,  [FRAME_JVM] = 3,	       [FRAME_COMPILED] = 4,
+		[FRAME_JAVA_NATIVE] = 4, [FRAME_INLINED] = 5, [FRAME_INTERPRETED] = 6,
+	};
+
+	return of[kind];
 }
 
 /* ---- a thread's tables ---- */
@@ -161,28 +149,22 @@ static int add_sample(struct firefox *f, const struct profile_sample *sample)
 
 /* ---- writing them ---- */
 
-/* "name":[1,2,3] of an expression of `i` */
-#define PUT_COLUMN(f, name, count, format, ...)                                                                        \
-	do {                                                                                                           \
-		fputs(",\"" name "\":[", (f)->out);                                                                    \
-		for (size_t i = 0; i < (count); i++)                                                                   \
-			fprintf((f)->out, "%s" format, i ? "," : "", __VA_ARGS__);                                     \
-		fputc(']', (f)->out);                                                                                  \
-	} while (0)
+/* "name":[1,2,3] */
+#define PUT_COLUMN(f, name, count, ...) JSON_ARRAY(&(f)->json, "\"" name "\":[", count, __VA_ARGS__)
 
 /* Strings: for each function its name, and its file behind it. */
 static void put_strings(struct firefox *f)
 {
-	fputs(",\n\"stringArray\":[", f->out);
+	json_begin(&f->json, "\n\"stringArray\":[");
 	for (size_t i = 0; i < f->functions.len; i++) {
 		const struct path_label *label = &f->labels.items[f->functions.items[i]];
 
-		fputs(i ? ",\n" : "", f->out);
-		json_foreign(f->out, label->text);
-		fputc(',', f->out);
-		json_foreign(f->out, label->module);
+		if (i)
+			json_begin(&f->json, "\n");
+		json_foreign(&f->json, label->text);
+		json_foreign(&f->json, label->module);
 	}
-	fputc(']', f->out);
+	json_end(&f->json, "]");
 }
 
 static uint32_t function_of(const struct firefox *f, size_t code)
@@ -193,73 +175,62 @@ static uint32_t function_of(const struct firefox *f, size_t code)
 	return (uint32_t)index;
 }
 
+/* Begins a table, whose columns follow. */
+static void begin_table(struct firefox *f, const char *name, size_t length)
+{
+	json_begin(&f->json, name);
+	json_put(&f->json, "\"length\":%zu", length);
+}
+
 static void put_frames(struct firefox *f)
 {
 	size_t count = f->codes.len;
 
-	fprintf(f->out, ",\n\"frameTable\":{\"length\":%zu", count);
-	PUT_COLUMN(f, "address", count, "-1%s", "");
-	PUT_COLUMN(f, "inlineDepth", count, "0%s", "");
+	begin_table(f, "\n\"frameTable\":{", count);
+	PUT_COLUMN(f, "address", count, "-1");
+	PUT_COLUMN(f, "inlineDepth", count, "0");
 	PUT_COLUMN(f, "category", count, "%u", category_of_kind(f->codes.items[i].kind));
-	PUT_COLUMN(f, "subcategory", count, "0%s", "");
+	PUT_COLUMN(f, "subcategory", count, "0");
 	PUT_COLUMN(f, "func", count, "%u", function_of(f, i));
-	PUT_COLUMN(f, "nativeSymbol", count, "null%s", "");
-	PUT_COLUMN(f, "innerWindowID", count, "0%s", "");
-	PUT_COLUMN(f, "implementation", count, "null%s", "");
-	fputs(",\"line\":[", f->out);
-	for (size_t i = 0; i < count; i++) {
-		fputs(i ? "," : "", f->out);
-		if (f->codes.items[i].line)
-			fprintf(f->out, "%u", f->codes.items[i].line);
-		else
-			fputs("null", f->out);
-	}
-	fputc(']', f->out);
-	PUT_COLUMN(f, "column", count, "null%s", "");
-	fputc('}', f->out);
+	PUT_COLUMN(f, "nativeSymbol", count, "null");
+	PUT_COLUMN(f, "innerWindowID", count, "0");
+	PUT_COLUMN(f, "implementation", count, "null");
+	PUT_COLUMN(f, "line", count, f->codes.items[i].line ? "%u" : "null", f->codes.items[i].line);
+	PUT_COLUMN(f, "column", count, "null");
+	json_end(&f->json, "}");
+}
+
+static bool has_file(const struct firefox *f, size_t function)
+{
+	return *f->labels.items[f->functions.items[function]].module;
 }
 
 static void put_functions(struct firefox *f)
 {
 	size_t count = f->functions.len;
 
-	fprintf(f->out, ",\n\"funcTable\":{\"length\":%zu", count);
+	begin_table(f, "\n\"funcTable\":{", count);
 	PUT_COLUMN(f, "name", count, "%zu", 2 * i);
-	PUT_COLUMN(f, "isJS", count, "false%s", "");
-	PUT_COLUMN(f, "relevantForJS", count, "false%s", "");
-	PUT_COLUMN(f, "resource", count, "-1%s", "");
-	fputs(",\"fileName\":[", f->out);
-	for (size_t i = 0; i < count; i++) {
-		fputs(i ? "," : "", f->out);
-		if (*f->labels.items[f->functions.items[i]].module)
-			fprintf(f->out, "%zu", 2 * i + 1);
-		else
-			fputs("null", f->out);
-	}
-	fputc(']', f->out);
-	PUT_COLUMN(f, "lineNumber", count, "null%s", "");
-	PUT_COLUMN(f, "columnNumber", count, "null%s", "");
-	fputc('}', f->out);
+	PUT_COLUMN(f, "isJS", count, "false");
+	PUT_COLUMN(f, "relevantForJS", count, "false");
+	PUT_COLUMN(f, "resource", count, "-1");
+	PUT_COLUMN(f, "fileName", count, has_file(f, i) ? "%zu" : "null", 2 * i + 1);
+	PUT_COLUMN(f, "lineNumber", count, "null");
+	PUT_COLUMN(f, "columnNumber", count, "null");
+	json_end(&f->json, "}");
 }
 
 static void put_stacks(struct firefox *f)
 {
+	const struct stack_row *rows = f->stacks.items;
 	size_t count = f->stacks.len;
 
-	fprintf(f->out, ",\n\"stackTable\":{\"length\":%zu", count);
-	PUT_COLUMN(f, "frame", count, "%u", f->stacks.items[i].frame);
-	fputs(",\"prefix\":[", f->out);
-	for (size_t i = 0; i < count; i++) {
-		fputs(i ? "," : "", f->out);
-		if (f->stacks.items[i].prefix == NO_STACK)
-			fputs("null", f->out);
-		else
-			fprintf(f->out, "%u", f->stacks.items[i].prefix);
-	}
-	fputc(']', f->out);
-	PUT_COLUMN(f, "category", count, "%u", category_of_kind(f->codes.items[f->stacks.items[i].frame].kind));
-	PUT_COLUMN(f, "subcategory", count, "0%s", "");
-	fputc('}', f->out);
+	begin_table(f, "\n\"stackTable\":{", count);
+	PUT_COLUMN(f, "frame", count, "%u", rows[i].frame);
+	PUT_COLUMN(f, "prefix", count, rows[i].prefix == NO_STACK ? "null" : "%u", rows[i].prefix);
+	PUT_COLUMN(f, "category", count, "%u", category_of_kind(f->codes.items[rows[i].frame].kind));
+	PUT_COLUMN(f, "subcategory", count, "0");
+	json_end(&f->json, "}");
 }
 
 /*
@@ -272,7 +243,8 @@ static void put_samples(struct firefox *f, enum profile_unit unit, bool is_cpu)
 	const struct sample_row *rows = f->samples.items;
 	size_t count = f->samples.len;
 
-	fprintf(f->out, ",\n\"samples\":{\"length\":%zu,\"weightType\":\"%s\"", count, types[unit]);
+	begin_table(f, "\n\"samples\":{", count);
+	json_put(&f->json, "\"weightType\":\"%s\"", types[unit]);
 	PUT_COLUMN(f, "stack", count, "%u", rows[i].stack);
 	PUT_COLUMN(f, "time", count, "%" PRIu64 ".%06u", (uint64_t)(rows[i].time_ns / NS_PER_MS),
 		   (unsigned)(rows[i].time_ns % NS_PER_MS));
@@ -283,7 +255,7 @@ static void put_samples(struct firefox *f, enum profile_unit unit, bool is_cpu)
 		PUT_COLUMN(f, "weight", count, "%" PRIu64, rows[i].weight);
 	if (is_cpu)
 		PUT_COLUMN(f, "threadCPUDelta", count, "%" PRIu64, (uint64_t)(rows[i].weight / NS_PER_US));
-	fputc('}', f->out);
+	json_end(&f->json, "}");
 }
 
 /* ---- threads ---- */
@@ -302,16 +274,15 @@ static void put_thread_head(struct firefox *f, const struct profile_sample *samp
 	buf_add_str(&f->text, text_of(f, thread->name));
 	if (f->profile->events.len > 1)
 		buf_printf(&f->text, " (%s)", event);
-	fputs(f->has_thread ? ",\n{\"name\":" : "\n{\"name\":", f->out);
-	f->has_thread = true;
-	json_foreign(f->out, f->text.data);
-	fprintf(f->out, ",\"isMainThread\":%s,\"processType\":\"default\",\"processName\":",
-		thread->pid == thread->tid ? "true" : "false");
-	json_foreign(f->out, text_of(f, thread->process));
-	fputs(",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
-	      "\"pausedRanges\":[],\"showMarkersInTimeline\":false",
-	      f->out);
-	fprintf(f->out, ",\"pid\":\"%u\",\"tid\":%u", thread->pid, thread->tid);
+	json_begin(&f->json, "\n{");
+	json_member(&f->json, "name", f->text.data);
+	json_put(&f->json, "\"isMainThread\":%s,\"processType\":\"default\"",
+		 thread->pid == thread->tid ? "true" : "false");
+	json_member(&f->json, "processName", text_of(f, thread->process));
+	json_put(&f->json,
+		 "\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
+		 "\"pausedRanges\":[],\"showMarkersInTimeline\":false,\"pid\":\"%u\",\"tid\":%u",
+		 thread->pid, thread->tid);
 }
 
 /* Writes the thread of the samples that were added. */
@@ -325,11 +296,11 @@ static void put_thread(struct firefox *f, const struct profile_sample *sample)
 	put_functions(f);
 	put_stacks(f);
 	put_samples(f, event->unit, !strcmp(text_of(f, event->name), "cpu"));
-	fputs(",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]}"
-	      ",\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]}"
-	      ",\"markers\":{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],"
-	      "\"category\":[]}}",
-	      f->out);
+	json_put(&f->json,
+		 "\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
+		 "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]},"
+		 "\"markers\":{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],"
+		 "\"category\":[]}}");
 }
 
 static int put_threads(struct firefox *f)
@@ -360,21 +331,22 @@ static void put_meta(struct firefox *f, const struct writer_options *options)
 	const struct profile_event *event = profile->events.len ? profile->events.items : NULL;
 	uint64_t interval_ns = event && event->unit == PROFILE_NS && event->interval ? event->interval : NS_PER_MS;
 
-	fprintf(f->out,
-		"{\"meta\":{\"interval\":%" PRIu64 ".%06u,\"startTime\":%" PRIu64
-		",\"processType\":0,\"stackwalk\":1,\"version\":%d,\"preprocessedProfileVersion\":%d,\"debug\":false,"
-		"\"symbolicated\":true,\"importedFrom\":\"duet\","
-		"\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"µs\"},\"product\":",
-		(uint64_t)(interval_ns / NS_PER_MS), (unsigned)(interval_ns % NS_PER_MS), start_ms, GECKO_VERSION,
-		PROCESSED_VERSION);
-	json_foreign(f->out, options->title ? options->title : "duet");
-	fputs(",\"markerSchema\":[],\"extensions\":{\"length\":0,\"baseURL\":[],\"id\":[],\"name\":[]},"
-	      "\"categories\":[",
-	      f->out);
+	json_begin(&f->json, "{\"meta\":{");
+	json_put(&f->json,
+		 "\"interval\":%" PRIu64 ".%06u,\"startTime\":%" PRIu64
+		 ",\"processType\":0,\"stackwalk\":1,\"version\":%d,\"preprocessedProfileVersion\":%d,\"debug\":false,"
+		 "\"symbolicated\":true,\"importedFrom\":\"duet\","
+		 "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"µs\"}",
+		 (uint64_t)(interval_ns / NS_PER_MS), (unsigned)(interval_ns % NS_PER_MS), start_ms, GECKO_VERSION,
+		 PROCESSED_VERSION);
+	json_member(&f->json, "product", options->title ? options->title : "duet");
+	json_begin(&f->json, "\"markerSchema\":[],\"extensions\":{\"length\":0,\"baseURL\":[],\"id\":[],\"name\":[]},"
+			     "\"categories\":[");
 	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
-		fprintf(f->out, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}", i ? "," : "",
-			categories[i].name, categories[i].color);
-	fputs("]},\n\"libs\":[],\"pages\":[],\"counters\":[],\"threads\":[", f->out);
+		json_put(&f->json, "{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
+			 categories[i].name, categories[i].color);
+	json_end(&f->json, "]}");
+	json_begin(&f->json, "\n\"libs\":[],\"pages\":[],\"counters\":[],\"threads\":[");
 }
 
 static void release(struct firefox *f)
@@ -392,7 +364,7 @@ static void release(struct firefox *f)
 
 static int firefox_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct firefox f = {.profile = profile, .out = out};
+	struct firefox f = {.profile = profile, .json = {.out = out}};
 	struct writer_options ours = *options;
 	int err = path_labels_init(&f.labels);
 
@@ -405,7 +377,7 @@ static int firefox_write(const struct profile *profile, const struct writer_opti
 	if (!err) {
 		put_meta(&f, &ours);
 		err = put_threads(&f);
-		fputs("]}\n", out);
+		json_end(&f.json, "]}\n");
 	}
 	release(&f);
 	return err ? err : writer_finish(out);

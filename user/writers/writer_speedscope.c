@@ -22,7 +22,7 @@ struct part {
 
 struct speedscope {
 	const struct profile *profile;
-	FILE *out;
+	struct json json;
 	struct ordered ordered;
 	struct vec(struct part) parts; /* of one event */
 	struct path_labels labels;
@@ -30,7 +30,6 @@ struct speedscope {
 	struct vec(uint32_t) indices; /* of frames in the file, from 1, by label; 0 = none yet */
 	struct vec(uint32_t) frames; /* labels */
 	struct buf text;
-	bool has_profile;
 };
 
 /* Returns the index of the label's frame; UINT32_MAX when out of memory. */
@@ -70,25 +69,25 @@ static void put_name(struct speedscope *s, const struct profile_sample *sample, 
 			   intern_text(&profile->strings, thread->name));
 	else
 		writer_thread_text(profile, index, &s->text);
-	json_foreign(s->out, s->text.data);
+	json_member(&s->json, "name", s->text.data);
 }
 
 /* Writes the frames of the sample, root first, if the filters choose it. Returns 1, 0 or -ENOMEM. */
-static int put_stack(struct speedscope *s, const struct profile_sample *sample, bool is_first)
+static int put_stack(struct speedscope *s, const struct profile_sample *sample)
 {
 	int wanted = path_make(&s->path, sample->thread, sample->node);
 
 	if (wanted <= 0)
 		return wanted;
-	fputs(is_first ? "[" : ",[", s->out);
+	json_begin(&s->json, "[");
 	for (size_t i = s->path.depth; i-- > 0;) {
 		uint32_t frame = frame_of(s, s->path.steps.items[i].label);
 
 		if (frame == UINT32_MAX)
 			return -ENOMEM;
-		fprintf(s->out, "%u%s", frame, i ? "," : "");
+		json_put(&s->json, "%u", frame);
 	}
-	fputs("]", s->out);
+	json_end(&s->json, "]");
 	return 1;
 }
 
@@ -99,19 +98,21 @@ static int put_profile(struct speedscope *s, const struct profile_sample *sample
 	int put = 0;
 	BUF(weights);
 
-	fputs(s->has_profile ? ",\n{" : "\n{", s->out);
-	s->has_profile = true;
-	fputs("\"type\":\"sampled\",\"name\":", s->out);
+	json_begin(&s->json, "\n{");
+	json_put(&s->json, "\"type\":\"sampled\"");
 	put_name(s, samples, has_thread);
-	fprintf(s->out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[", unit_of(s->profile, samples->event));
+	json_put(&s->json, "\"unit\":\"%s\",\"startValue\":0", unit_of(s->profile, samples->event));
+	json_begin(&s->json, "\"samples\":[");
 	for (size_t i = 0; put >= 0 && i < count; i++) {
-		put = put_stack(s, &samples[i], !weights.len);
+		put = put_stack(s, &samples[i]);
 		if (put <= 0)
 			continue;
 		buf_printf(&weights, "%s%" PRIu64, weights.len ? "," : "", samples[i].weight);
 		total += samples[i].weight;
 	}
-	fprintf(s->out, "],\"weights\":[%s],\"endValue\":%" PRIu64 "}", weights.data, total);
+	json_end(&s->json, "]");
+	json_put(&s->json, "\"weights\":[%s],\"endValue\":%" PRIu64, weights.data, total);
+	json_end(&s->json, "}");
 	if (weights.failed)
 		put = -ENOMEM;
 	return put < 0 ? put : 0;
@@ -189,13 +190,11 @@ static void put_frames(struct speedscope *s)
 	for (size_t i = 0; i < s->frames.len; i++) {
 		const struct path_label *label = &s->labels.items[s->frames.items[i]];
 
-		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", s->out);
-		json_foreign(s->out, label->text);
-		if (*label->module) {
-			fputs(",\"file\":", s->out);
-			json_foreign(s->out, label->module);
-		}
-		fputs("}", s->out);
+		json_begin(&s->json, "\n{");
+		json_member(&s->json, "name", label->text);
+		if (*label->module)
+			json_member(&s->json, "file", label->module);
+		json_end(&s->json, "}");
 	}
 }
 
@@ -203,22 +202,23 @@ static int put_all(struct speedscope *s, const struct writer_options *options)
 {
 	int err;
 
-	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",", s->out);
-	fputs("\"exporter\":\"duet\",\"name\":", s->out);
-	json_foreign(s->out, options->title ? options->title : "duet");
-	fputs(",\"profiles\":[", s->out);
+	json_begin(&s->json, "{");
+	json_put(&s->json, "\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"duet\"");
+	json_member(&s->json, "name", options->title ? options->title : "duet");
+	json_begin(&s->json, "\"profiles\":[");
 	err = put_profiles(s);
 	if (err)
 		return err;
-	fputs("],\n\"shared\":{\"frames\":[", s->out);
+	json_end(&s->json, "]");
+	json_begin(&s->json, "\n\"shared\":{\"frames\":[");
 	put_frames(s);
-	fputs("]}}\n", s->out);
-	return writer_finish(s->out);
+	json_end(&s->json, "]}}\n");
+	return writer_finish(s->json.out);
 }
 
 static int speedscope_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct speedscope s = {.profile = profile, .out = out};
+	struct speedscope s = {.profile = profile, .json = {.out = out}};
 	struct writer_options ours = *options;
 	int err = path_labels_init(&s.labels);
 

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <stdint.h>
-#include <stdio.h>
 
+#include "writers/json.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/tree.h"
 
@@ -23,7 +23,7 @@ struct page_parts {
 
 /* Sorts the tree, and writes it as that of options->event. Returns 0 or -ENOMEM. */
 int page_event_write(const struct page_parts *parts, struct tree *tree, const struct writer_options *options,
-		     FILE *out);
+		     struct json *json);
 
 /* ---- single samples, from which the page draws the graph of some threads or of a range of time ---- */
 
@@ -49,7 +49,7 @@ uint32_t page_leaf(const struct page_samples *of, uint32_t node);
  * the page has not. "weights" has rows {distance to the sample of the row before, number of merged samples - 1,
  * difference between weight and number x period}; rows of two zeros are left out. Returns 0 or -ENOMEM.
  */
-int page_samples_write(const struct page_samples *samples, FILE *out);
+int page_samples_write(const struct page_samples *samples, struct json *json);
 
 /*
  * ---- the samples of an event over time, for pages of more samples: page_heat.c ----
@@ -65,4 +65,4 @@ int page_samples_write(const struct page_samples *samples, FILE *out);
  * a column with the steps of the rows since the row before of the series, one with the numbers of samples, and one with
  * the differences between weight and number x period, twice, less 1 if negative. Returns 0 or -ENOMEM.
  */
-int page_heat_write(const struct page_samples *samples, FILE *out);
+int page_heat_write(const struct page_samples *samples, struct json *json);

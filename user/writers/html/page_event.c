@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "writers/json.h"
 #include "writers/writer.h"
 
 struct place {
@@ -20,7 +19,7 @@ struct place {
 struct page {
 	const struct profile *profile;
 	const struct writer_options *options;
-	FILE *out;
+	struct json *json;
 	const struct page_parts *parts;
 	const struct tree *tree;
 	const struct writer_diff *two; /* NULL: one profile */
@@ -44,6 +43,11 @@ static const struct tree_weight *page_total(const struct page *page, size_t plac
 static const struct tree_weight *page_self(const struct page *page, size_t place)
 {
 	return page->writes_a ? &page->a[page->places.items[place].node].self : &page_node(page, place)->self;
+}
+
+static const struct path_label *page_label(const struct page *page, size_t place)
+{
+	return tree_label(page->tree, page->places.items[place].node);
 }
 
 /* For two profiles: the counts of how the code ran are of both. */
@@ -120,35 +124,21 @@ static uint64_t usual_period(const struct profile *profile, const struct writer_
 
 /* ---- columns --------------------------------------------------------------- */
 
+static void write_widths(const struct page *page)
+{
+	JSON_ARRAY(page->json, "\n\"width\":[", page->places.len, "%" PRIu64, page_total(page, i)->samples);
+}
+
 static void write_depths(const struct page *page)
 {
 	int64_t before = 0;
 
-	fprintf(page->out, ",\n\"depth\":[");
+	json_begin(page->json, "\n\"depth\":[");
 	for (size_t i = 0; i < page->places.len; i++) {
-		fprintf(page->out, "%s%" PRId64, i ? "," : "", page->places.items[i].depth - before);
+		json_put(page->json, "%" PRId64, page->places.items[i].depth - before);
 		before = page->places.items[i].depth;
 	}
-	fprintf(page->out, "]");
-}
-
-static void write_column(const struct page *page, const char *name,
-			 uint64_t (*get)(const struct page *page, size_t place))
-{
-	fprintf(page->out, ",\n\"%s\":[", name);
-	for (size_t i = 0; i < page->places.len; i++)
-		fprintf(page->out, "%s%" PRIu64, i ? "," : "", get(page, i));
-	fprintf(page->out, "]");
-}
-
-static uint64_t get_label(const struct page *page, size_t place)
-{
-	return tree_label(page->tree, page->places.items[place].node)->rank;
-}
-
-static uint64_t get_samples(const struct page *page, size_t place)
-{
-	return page_total(page, place)->samples;
+	json_end(page->json, "]");
 }
 
 /* Writes two values a row. Rows of two zeros are left out. */
@@ -156,20 +146,19 @@ static void write_sparse(const struct page *page, const char *name,
 			 void (*get)(const struct page *page, size_t place, int64_t ret_row[2]))
 {
 	size_t before = 0;
-	bool first = true;
 
-	fprintf(page->out, ",\n\"%s\":[", name);
+	json_put(page->json, "\n\"%s\":[", name);
+	page->json->has_value = false;
 	for (size_t i = 0; i < page->places.len; i++) {
 		int64_t row[2] = {0, 0};
 
 		get(page, i, row);
 		if (!row[0] && !row[1])
 			continue;
-		fprintf(page->out, "%s%zu,%" PRId64 ",%" PRId64, first ? "" : ",", i - before, row[0], row[1]);
+		json_put(page->json, "%zu,%" PRId64 ",%" PRId64, i - before, row[0], row[1]);
 		before = i;
-		first = false;
 	}
-	fprintf(page->out, "]");
+	json_end(page->json, "]");
 }
 
 /* Self samples. They cannot be computed from `samples`, because children that are too narrow are not written. */
@@ -212,7 +201,7 @@ static void get_lines(const struct page *page, size_t place, int64_t ret_row[2])
 static enum frame_kind node_kind(const struct page *page, size_t place)
 {
 	const struct tree_node *node = page_node(page, place);
-	enum frame_kind kind = tree_label(page->tree, page->places.items[place].node)->kind;
+	enum frame_kind kind = page_label(page, place)->kind;
 	uint64_t compiled = page_samples(page, place) - node->inlined - node->interpreted;
 
 	if (!frame_kind_is_java(kind) || kind == FRAME_JAVA_NATIVE)
@@ -225,10 +214,10 @@ static enum frame_kind node_kind(const struct page *page, size_t place)
 /* Writes one letter a node, 'a' for the first kind. */
 static void write_kinds(const struct page *page)
 {
-	fprintf(page->out, ",\n\"kind\":\"");
+	json_begin(page->json, "\n\"kind\":\"");
 	for (size_t i = 0; i < page->places.len; i++)
-		fputc('a' + (int)node_kind(page, i), page->out);
-	fprintf(page->out, "\"");
+		fputc('a' + (int)node_kind(page, i), page->json->out);
+	json_end(page->json, "\"");
 }
 
 /* ---- texts ----------------------------------------------------------------- */
@@ -249,16 +238,16 @@ static void write_labels(const struct page *page)
 	static const struct path_label none = {.text = ""};
 	const struct path_label *before = &none;
 
-	fprintf(page->out, ",\n\"labels\":[");
+	json_begin(page->json, "\n\"labels\":[");
 	for (size_t i = 0; i < page->labels.len; i++) {
 		const struct path_label *label = page->labels.items[i];
 		uint32_t shared = shared_prefix(before, label);
 
-		fprintf(page->out, "%s%u,", i ? "," : "", shared);
-		json_text(page->out, label->text + shared, label->name_len - shared);
+		json_put(page->json, "%u", shared);
+		json_text(page->json, label->text + shared, label->name_len - shared);
 		before = label;
 	}
-	fprintf(page->out, "]");
+	json_end(page->json, "]");
 }
 
 /* Writes the list of libraries and source files, and for each label its index in that list. */
@@ -272,36 +261,25 @@ static int write_modules(const struct page *page)
 
 	if (err < 0)
 		return err;
-	fprintf(page->out, ",\n\"modules\":[");
+	json_begin(page->json, "\n\"modules\":[");
 	for (size_t i = 0; i < page->labels.len && !err; i++) {
 		const char *module = page->labels.items[i]->module;
 		uint32_t id = intern_str(&texts, module);
 		uint64_t place = count;
 
 		if (!map_get(&known, id, &place)) {
-			err = map_put(&known, id, count);
-			fprintf(page->out, "%s", count++ ? "," : "");
-			json_foreign(page->out, module);
+			err = map_put(&known, id, count++);
+			json_foreign(page->json, module);
 		}
 		if (!err)
 			err = vec_push(&places, place);
 	}
-	fprintf(page->out, "],\n\"module\":[");
-	for (size_t i = 0; i < places.len; i++)
-		fprintf(page->out, "%s%" PRIu64, i ? "," : "", places.items[i]);
-	fprintf(page->out, "]");
+	json_end(page->json, "]");
+	JSON_ARRAY(page->json, "\n\"module\":[", places.len, "%" PRIu64, places.items[i]);
 	vec_release(&places);
 	map_release(&known);
 	intern_release(&texts);
 	return err;
-}
-
-static void write_kind_names(const struct page *page)
-{
-	fprintf(page->out, ",\n\"kinds\":[");
-	for (int kind = 0; kind < FRAME_KIND_MAX; kind++)
-		fprintf(page->out, "%s\"%s\"", kind ? "," : "", frame_kind_name(kind));
-	fprintf(page->out, "]");
 }
 
 static void write_fact(const struct page *page, const char *side, const char *key, const char *value)
@@ -309,11 +287,10 @@ static void write_fact(const struct page *page, const char *side, const char *ke
 	char whole[128];
 
 	snprintf(whole, sizeof(whole), "%s%s", side, key);
-	fputs("[", page->out);
-	json_foreign(page->out, whole);
-	fputc(',', page->out);
-	json_foreign(page->out, value);
-	fputs("]", page->out);
+	json_begin(page->json, "[");
+	json_foreign(page->json, whole);
+	json_foreign(page->json, value);
+	json_end(page->json, "]");
 }
 
 static bool has_fact(const struct profile *profile, const char *key, const char *value)
@@ -329,62 +306,55 @@ static bool has_fact(const struct profile *profile, const char *key, const char 
  * Writes facts of one profile. Without `both`, leaves out those that `other` has too; with `both`, writes only these.
  */
 static void write_facts_of(const struct page *page, const struct profile *profile, const struct profile *other,
-			   bool both, const char *side, bool *first)
+			   bool both, const char *side)
 {
 	for (size_t i = 0; i < profile->facts.len; i++) {
 		const char *key = intern_text(&profile->strings, profile->facts.items[i].key);
 		const char *value = intern_text(&profile->strings, profile->facts.items[i].value);
 
-		if (other && has_fact(other, key, value) != both)
-			continue;
-		fputs(*first ? "" : ",", page->out);
-		write_fact(page, side, key, value);
-		*first = false;
+		if (!other || has_fact(other, key, value) == both)
+			write_fact(page, side, key, value);
 	}
 }
 
 static void write_facts(const struct page *page)
 {
 	const struct writer_diff *two = page->two;
-	bool first = !two;
 
-	fprintf(page->out, ",\n\"facts\":[");
+	json_begin(page->json, "\n\"facts\":[");
 	if (two) {
 		write_fact(page, "", "A", two->a.name);
-		fputs(",", page->out);
 		write_fact(page, "", "B", two->b.name);
-		write_facts_of(page, two->a.profile, two->b.profile, true, "", &first);
-		write_facts_of(page, two->a.profile, two->b.profile, false, "A: ", &first);
-		write_facts_of(page, two->b.profile, two->a.profile, false, "B: ", &first);
+		write_facts_of(page, two->a.profile, two->b.profile, true, "");
+		write_facts_of(page, two->a.profile, two->b.profile, false, "A: ");
+		write_facts_of(page, two->b.profile, two->a.profile, false, "B: ");
 	} else {
-		write_facts_of(page, page->profile, NULL, false, "", &first);
+		write_facts_of(page, page->profile, NULL, false, "");
 	}
-	fprintf(page->out, "]");
+	json_end(page->json, "]");
 }
 
-static void write_losses_of(const struct page *page, const struct profile *profile, const char *side, bool *first)
+static void write_losses_of(const struct page *page, const struct profile *profile, const char *side)
 {
 	BUF(text);
 
 	for (size_t i = 0; i < profile->losses.len; i++) {
 		buf_clear(&text);
 		buf_printf(&text, "%s%s", intern_text(&profile->strings, profile->losses.items[i].text), side);
-		fprintf(page->out, "%s[%" PRIu64 ",", *first ? "" : ",", profile->losses.items[i].count);
-		json_foreign(page->out, text.data);
-		fputc(']', page->out);
-		*first = false;
+		json_begin(page->json, "[");
+		json_put(page->json, "%" PRIu64, profile->losses.items[i].count);
+		json_foreign(page->json, text.data);
+		json_end(page->json, "]");
 	}
 }
 
 static void write_losses(const struct page *page)
 {
-	bool first = true;
-
-	fprintf(page->out, ",\n\"losses\":[");
+	json_begin(page->json, "\n\"losses\":[");
 	if (page->two)
-		write_losses_of(page, page->two->a.profile, " (A)", &first);
-	write_losses_of(page, page->profile, page->two ? " (B)" : "", &first);
-	fprintf(page->out, "]");
+		write_losses_of(page, page->two->a.profile, " (A)");
+	write_losses_of(page, page->profile, page->two ? " (B)" : "");
+	json_end(page->json, "]");
 }
 
 /* "app.jar" of "java: app.jar"; else the name of the process */
@@ -443,20 +413,12 @@ static void make_title(const struct page *page, struct buf *title)
 	add_time(page->profile, title);
 }
 
-static void write_title(const struct page *page)
-{
-	BUF(title);
-
-	make_title(page, &title);
-	json_foreign(page->out, page->options->title ? page->options->title : title.data);
-}
-
 /* ---- one event ---------------------------------------------------------------- */
 
 static void write_sums(const struct page *page, const struct tree_weight *all)
 {
-	fprintf(page->out, "\"samples\":%" PRIu64 ",\"amount\":%" PRIu64 ",\"period\":%" PRIu64, all->samples,
-		all->amount, page->period);
+	json_put(page->json, "\"samples\":%" PRIu64 ",\"amount\":%" PRIu64 ",\"period\":%" PRIu64, all->samples,
+		 all->amount, page->period);
 }
 
 /* Writes the weights of A. */
@@ -471,19 +433,18 @@ static void write_diff(const struct page *page)
 	other.options = &ours;
 	other.writes_a = true;
 	other.period = usual_period(a->profile, &ours, &page->a[0].total);
-	fprintf(page->out, ",\n\"diff\":{\"normalize\":%s,\"unit\":", page->two->normalize ? "true" : "false");
-	json_foreign(page->out, writer_unit(a->profile, &ours));
-	fputc(',', page->out);
+	json_begin(page->json, "\n\"diff\":{");
+	json_put(page->json, "\"normalize\":%s", page->two->normalize ? "true" : "false");
+	json_member(page->json, "unit", writer_unit(a->profile, &ours));
 	write_sums(&other, &page->a[0].total);
-	fputs(",\"names\":[", page->out);
-	json_foreign(page->out, a->name);
-	fputc(',', page->out);
-	json_foreign(page->out, page->two->b.name);
-	fputc(']', page->out);
-	write_column(&other, "width", get_samples);
+	json_begin(page->json, "\"names\":[");
+	json_foreign(page->json, a->name);
+	json_foreign(page->json, page->two->b.name);
+	json_end(page->json, "]");
+	write_widths(&other);
 	write_sparse(&other, "self", get_self);
 	write_sparse(&other, "time", get_time);
-	fputc('}', page->out);
+	json_end(page->json, "}");
 }
 
 /* Writes each sample, or where there are too many, tables of them. Returns 0 or -ENOMEM. */
@@ -496,13 +457,13 @@ static int write_samples(const struct page *page)
 				       .event = page->options->event,
 				       .rows = rows,
 				       .period = page->period};
+	int err;
 
 	if (!rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < page->places.len; i++)
 		rows[page->places.items[i].node] = (uint32_t)i + 1;
-	int err = page->parts->ordered ? page_samples_write(&samples, page->out) : page_heat_write(&samples, page->out);
-
+	err = (samples.ordered ? page_samples_write : page_heat_write)(&samples, page->json);
 	free(rows);
 	return err;
 }
@@ -516,32 +477,29 @@ static const char *width_of(const struct writer_options *options)
 /* One event as an object. */
 static int write_event(const struct page *page)
 {
+	BUF(title);
 	int err;
 
-	fprintf(page->out, "{\"title\":");
-	write_title(page);
-	fprintf(page->out, ",\"event\":");
-	json_foreign(page->out, writer_event(page->profile, page->options));
-	fprintf(page->out, ",\"unit\":");
-	json_foreign(page->out, writer_unit(page->profile, page->options));
-	fputc(',', page->out);
+	make_title(page, &title);
+	json_begin(page->json, page->json->has_value ? "\n{" : "{");
+	json_member(page->json, "title", page->options->title ? page->options->title : title.data);
+	json_member(page->json, "event", writer_event(page->profile, page->options));
+	json_member(page->json, "unit", writer_unit(page->profile, page->options));
 	write_sums(page, &page->tree->nodes.items[0].total);
-	fprintf(page->out, ",\"total\":%s,\"inverted\":%s,\"reverse\":%s", width_of(page->options),
-		page->options->inverted ? "true" : "false", page->options->reverse ? "true" : "false");
+	json_put(page->json, "\"total\":%s,\"inverted\":%s,\"reverse\":%s", width_of(page->options),
+		 page->options->inverted ? "true" : "false", page->options->reverse ? "true" : "false");
 	if (page->parts->view)
-		fprintf(page->out, ",\"view\":\"%s\"", page->parts->view);
-	if (page->options->highlight) {
-		fputs(",\"highlight\":", page->out);
-		json_foreign(page->out, page->options->highlight);
-	}
-	write_kind_names(page);
+		json_put(page->json, "\"view\":\"%s\"", page->parts->view);
+	if (page->options->highlight)
+		json_member(page->json, "highlight", page->options->highlight);
+	JSON_ARRAY(page->json, "\n\"kinds\":[", FRAME_KIND_MAX, "\"%s\"", frame_kind_name((enum frame_kind)i));
 	write_facts(page);
 	write_losses(page);
 	write_labels(page);
 	err = write_modules(page);
 	write_depths(page);
-	write_column(page, "label", get_label);
-	write_column(page, "width", get_samples);
+	JSON_ARRAY(page->json, "\n\"label\":[", page->places.len, "%u", page_label(page, i)->rank);
+	write_widths(page);
 	write_kinds(page);
 	write_sparse(page, "self", get_self);
 	write_sparse(page, "time", get_time);
@@ -551,15 +509,16 @@ static int write_event(const struct page *page)
 		write_diff(page);
 	if (!err && (page->parts->ordered || page->options->leaves))
 		err = write_samples(page);
-	fprintf(page->out, "}");
+	json_end(page->json, "}");
 	return err;
 }
 
-int page_event_write(const struct page_parts *parts, struct tree *tree, const struct writer_options *options, FILE *out)
+int page_event_write(const struct page_parts *parts, struct tree *tree, const struct writer_options *options,
+		     struct json *json)
 {
 	struct page page = {.profile = parts->profile,
 			    .options = options,
-			    .out = out,
+			    .json = json,
 			    .parts = parts,
 			    .tree = tree,
 			    .two = parts->two,

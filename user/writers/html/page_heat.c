@@ -14,7 +14,6 @@
 #include "base/vec.h"
 #include "profile/profile.h"
 #include "writers/gzip.h"
-#include "writers/json.h"
 #include "writers/writer.h"
 
 /*
@@ -287,7 +286,7 @@ static const struct table_kind {
 
 struct heat {
 	const struct page_samples *of;
-	FILE *out;
+	struct json *json;
 	uint64_t own, all; /* number of samples of this event, and of all */
 	struct heat_rows tables[TABLES]; /* keys: thread << 32 | page_leaf(), each 0 where the table has none */
 	struct gzip gzip;
@@ -423,7 +422,7 @@ static int put_data(struct heat *h)
 	if (stream && fclose(stream) == EOF)
 		err = -ENOMEM;
 	if (!err)
-		write_base64((unsigned char *)packed, len, h->out);
+		write_base64((unsigned char *)packed, len, h->json->out);
 	free(packed);
 	return err;
 }
@@ -437,27 +436,21 @@ static void put_threads(const struct heat *h)
 	for (uint32_t i = 0; i < h->of->profile->threads.len; i++) {
 		buf_clear(&text);
 		writer_thread_text(h->of->profile, i, &text);
-		fputs(i ? "," : "", h->out);
-		json_foreign(h->out, text.data);
+		json_foreign(h->json, text.data);
 	}
 }
 
 /* The tables in the order in which put_data() writes them. */
 static void put_tables(const struct heat *h)
 {
-	const char *comma = "";
-
-	for (enum table number = 0; number < TABLES; number++) {
-		if (!is_written(h, number))
-			continue;
-		fprintf(h->out, "%s{\"stepMs\":%u,\"hasThreads\":%s,\"hasStacks\":%s,\"rows\":%zu}", comma,
-			heat_rows_step_ms(&h->tables[number]), kinds[number].has_threads ? "true" : "false",
-			kinds[number].has_stacks ? "true" : "false", h->tables[number].rows.len);
-		comma = ",";
-	}
+	for (enum table number = 0; number < TABLES; number++)
+		if (is_written(h, number))
+			json_put(h->json, "{\"stepMs\":%u,\"hasThreads\":%s,\"hasStacks\":%s,\"rows\":%zu}",
+				 heat_rows_step_ms(&h->tables[number]), kinds[number].has_threads ? "true" : "false",
+				 kinds[number].has_stacks ? "true" : "false", h->tables[number].rows.len);
 }
 
-int page_heat_write(const struct page_samples *samples, FILE *out)
+int page_heat_write(const struct page_samples *samples, struct json *json)
 {
 	struct heat *h = calloc(1, sizeof(*h)); /* large: the stack may be small */
 	int err;
@@ -465,21 +458,23 @@ int page_heat_write(const struct page_samples *samples, FILE *out)
 	if (!h)
 		return -ENOMEM;
 	h->of = samples;
-	h->out = out;
+	h->json = json;
 	err = share_rows(h);
 	if (!err)
 		err = timeline_each(&samples->profile->samples, add_row, h);
 	for (enum table number = 0; !err && number < TABLES; number++)
 		err = heat_rows_finish(&h->tables[number]);
 	if (!err) {
-		fprintf(out, ",\n\"start\":%" PRIu64 ",\"heat\":{\"threads\":[",
-			(uint64_t)(samples->profile->start_realtime_ns / NS_PER_MS));
+		json_put(json, "\n\"start\":%" PRIu64, (uint64_t)(samples->profile->start_realtime_ns / NS_PER_MS));
+		json_begin(json, "\"heat\":{\"threads\":[");
 		put_threads(h);
-		fputs("],\n\"tables\":[", out);
+		json_end(json, "]");
+		json_begin(json, "\n\"tables\":[");
 		put_tables(h);
-		fputs("],\n\"rows\":\"", out);
+		json_end(json, "]");
+		json_begin(json, "\n\"rows\":\"");
 		err = put_data(h);
-		fputs("\"}", out);
+		json_end(json, "\"}");
 	}
 	for (enum table number = 0; number < TABLES; number++)
 		heat_rows_release(&h->tables[number]);

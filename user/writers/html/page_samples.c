@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "writers/json.h"
 #include "writers/writer.h"
 
 struct row {
@@ -16,7 +15,7 @@ struct row {
 
 struct columns {
 	const struct page_samples *of;
-	FILE *out;
+	struct json *json;
 	struct vec(struct row) rows;
 };
 
@@ -55,28 +54,22 @@ static bool is_first_of_thread(const struct columns *columns, size_t i)
 	return !i || thread_of(columns, i) != thread_of(columns, i - 1);
 }
 
-static void write_thread(const struct columns *columns, uint32_t thread, size_t count, bool first)
-{
-	BUF(text);
-
-	writer_thread_text(columns->of->profile, thread, &text);
-	fputs(first ? "" : ",", columns->out);
-	json_foreign(columns->out, text.data);
-	fprintf(columns->out, ",%zu", count);
-}
-
 static void write_threads(const struct columns *columns)
 {
 	size_t first = 0;
+	BUF(text);
 
-	fputs(",\n\"threads\":[", columns->out);
+	json_begin(columns->json, "\n\"threads\":[");
 	for (size_t i = 1; i <= columns->rows.len; i++) {
 		if (i < columns->rows.len && !is_first_of_thread(columns, i))
 			continue;
-		write_thread(columns, thread_of(columns, first), i - first, !first);
+		buf_clear(&text);
+		writer_thread_text(columns->of->profile, thread_of(columns, first), &text);
+		json_foreign(columns->json, text.data);
+		json_put(columns->json, "%zu", i - first);
 		first = i;
 	}
-	fputs("]", columns->out);
+	json_end(columns->json, "]");
 }
 
 /* A sample's time may be before the start: of a part of a recording, or of one that others have made. */
@@ -89,52 +82,42 @@ static uint64_t microseconds(const struct columns *columns, size_t i)
 
 static void write_times(const struct columns *columns)
 {
-	fputs(",\n\"times\":[", columns->out);
+	json_begin(columns->json, "\n\"times\":[");
 	for (size_t i = 0; i < columns->rows.len; i++) {
 		uint64_t before = is_first_of_thread(columns, i) ? 0 : microseconds(columns, i - 1);
 
-		fprintf(columns->out, "%s%" PRIu64, i ? "," : "", microseconds(columns, i) - before);
+		json_put(columns->json, "%" PRIu64, microseconds(columns, i) - before);
 	}
-	fputs("]", columns->out);
-}
-
-static void write_leaves(const struct columns *columns)
-{
-	fputs(",\n\"leaves\":[", columns->out);
-	for (size_t i = 0; i < columns->rows.len; i++)
-		fprintf(columns->out, "%s%u", i ? "," : "", columns->rows.items[i].leaf);
-	fputs("]", columns->out);
+	json_end(columns->json, "]");
 }
 
 static void write_weights(const struct columns *columns)
 {
 	size_t before = 0;
-	bool first = true;
 
-	fputs(",\n\"weights\":[", columns->out);
+	json_begin(columns->json, "\n\"weights\":[");
 	for (size_t i = 0; i < columns->rows.len; i++) {
 		const struct profile_sample *sample = columns->rows.items[i].sample;
 		int64_t rest = (int64_t)(sample->weight - sample->count * columns->of->period);
 
 		if (sample->count == 1 && !rest)
 			continue;
-		fprintf(columns->out, "%s%zu,%u,%" PRId64, first ? "" : ",", i - before, sample->count - 1, rest);
+		json_put(columns->json, "%zu,%u,%" PRId64, i - before, sample->count - 1, rest);
 		before = i;
-		first = false;
 	}
-	fputs("]", columns->out);
+	json_end(columns->json, "]");
 }
 
-int page_samples_write(const struct page_samples *samples, FILE *out)
+int page_samples_write(const struct page_samples *samples, struct json *json)
 {
-	struct columns columns = {.of = samples, .out = out};
+	struct columns columns = {.of = samples, .json = json};
 	int err = collect_rows(&columns);
 
 	if (!err) {
-		fprintf(out, ",\n\"start\":%" PRIu64, (uint64_t)(samples->profile->start_realtime_ns / NS_PER_MS));
+		json_put(json, "\n\"start\":%" PRIu64, (uint64_t)(samples->profile->start_realtime_ns / NS_PER_MS));
 		write_threads(&columns);
 		write_times(&columns);
-		write_leaves(&columns);
+		JSON_ARRAY(json, "\n\"leaves\":[", columns.rows.len, "%u", columns.rows.items[i].leaf);
 		write_weights(&columns);
 	}
 	vec_release(&columns.rows);

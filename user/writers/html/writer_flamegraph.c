@@ -63,7 +63,7 @@ struct file {
 	bool is_dotted; /* the user asked for dots */
 };
 
-static int write_events(const struct file *file)
+static int write_events(const struct file *file, struct json *json)
 {
 	const struct profile *profile = file->parts.profile;
 	size_t count = profile->events.len ? profile->events.len : 1;
@@ -74,32 +74,32 @@ static int write_events(const struct file *file)
 		struct tree tree;
 
 		ours.event = event;
-		fputs(event ? ",\n" : "", file->out);
 		err = tree_build(&tree, profile, &ours);
 		if (err < 0)
 			return err;
-		err = page_event_write(&file->parts, &tree, &ours, file->out);
+		err = page_event_write(&file->parts, &tree, &ours, json);
 		tree_release(&tree);
 	}
 	return err;
 }
 
-static int write_difference(const struct file *file)
+static int write_difference(const struct file *file, struct json *json)
 {
 	struct writer_options ours = *file->options;
 
 	ours.event = file->parts.two->b.event;
-	return page_event_write(&file->parts, &file->diff->tree, &ours, file->out);
+	return page_event_write(&file->parts, &file->diff->tree, &ours, json);
 }
 
 static int write_profiles(const void *context)
 {
 	const struct file *file = context;
+	struct json json = {.out = file->out};
 	int err;
 
-	fputc('[', file->out);
-	err = file->diff ? write_difference(file) : write_events(file);
-	fputc(']', file->out);
+	json_begin(&json, "[");
+	err = file->diff ? write_difference(file, &json) : write_events(file, &json);
+	json_end(&json, "]");
 	return err;
 }
 

@@ -10,7 +10,6 @@
 #include "otlp.pb-c.h"
 
 #include "base/varint.h"
-#include "writers/json.h"
 
 void otlp_dictionary_init(struct otlp_dictionary *dictionary)
 {
@@ -48,41 +47,41 @@ int otlp_dictionary_write(const struct otlp_dictionary *dictionary, unsigned int
 	return 0;
 }
 
-int otlp_dictionary_write_json(const struct otlp_dictionary *dictionary, FILE *out)
+int otlp_dictionary_write_json(const struct otlp_dictionary *dictionary, struct json *json)
 {
 	int err = is_whole(dictionary) ? 0 : -ENOMEM;
 
+	json_begin(json, "{");
 	for (unsigned int table = TABLE_MAPPINGS; !err && table <= TABLE_STACKS; table++) {
 		const struct buf *packed = &dictionary->tables[table];
 
-		fputc(table == TABLE_MAPPINGS ? '{' : ',', out);
-		err = protobuf_json_elements(out, &otlp__dictionary__descriptor, table, packed->data, packed->len);
+		err = protobuf_json_elements(json, &otlp__dictionary__descriptor, table, packed->data, packed->len);
 	}
-	fputc('}', out);
+	json_end(json, "}");
 	return err;
 }
 
 /* ---- JSON ---- */
 
 /* "stack_index" is stackIndex in JSON. */
-static void put_key(FILE *out, const char *name)
+static void begin_member(struct json *json, const char *name)
 {
-	fputc('"', out);
+	json_begin(json, "\"");
 	for (; *name; name++) {
 		bool is_next = *name == '_' && name[1];
 
 		name += is_next;
-		fputc(is_next ? toupper((unsigned char)*name) : *name, out);
+		fputc(is_next ? toupper((unsigned char)*name) : *name, json->out);
 	}
-	fputs("\":", out);
+	json_begin(json, "\":");
 }
 
-static void put_hexadecimal(FILE *out, const ProtobufCBinaryData *data)
+static void put_hexadecimal(struct json *json, const ProtobufCBinaryData *data)
 {
-	fputc('"', out);
+	json_begin(json, "\"");
 	for (size_t i = 0; i < data->len; i++)
-		fprintf(out, "%02x", data->data[i]);
-	fputc('"', out);
+		fprintf(json->out, "%02x", data->data[i]);
+	json_end(json, "\"");
 }
 
 static size_t value_bytes(ProtobufCType type)
@@ -100,33 +99,33 @@ static size_t value_bytes(ProtobufCType type)
 	}
 }
 
-static void put_value(FILE *out, ProtobufCType type, const void *at)
+static void put_value(struct json *json, ProtobufCType type, const void *at)
 {
 	const char *text;
 
 	switch (type) {
 	case PROTOBUF_C_TYPE_INT32:
-		fprintf(out, "%" PRId32, *(const int32_t *)at);
+		json_put(json, "%" PRId32, *(const int32_t *)at);
 		break;
 	case PROTOBUF_C_TYPE_INT64:
-		fprintf(out, "\"%" PRId64 "\"", *(const int64_t *)at);
+		json_put(json, "\"%" PRId64 "\"", *(const int64_t *)at);
 		break;
 	case PROTOBUF_C_TYPE_UINT64:
 	case PROTOBUF_C_TYPE_FIXED64:
-		fprintf(out, "\"%" PRIu64 "\"", *(const uint64_t *)at);
+		json_put(json, "\"%" PRIu64 "\"", *(const uint64_t *)at);
 		break;
 	case PROTOBUF_C_TYPE_STRING:
 		text = *(const char *const *)at;
-		json_text(out, text, strlen(text));
+		json_text(json, text, strlen(text));
 		break;
 	case PROTOBUF_C_TYPE_BYTES:
-		put_hexadecimal(out, at);
+		put_hexadecimal(json, at);
 		break;
 	case PROTOBUF_C_TYPE_MESSAGE:
-		protobuf_json(out, *(const ProtobufCMessage *const *)at);
+		protobuf_json(json, *(const ProtobufCMessage *const *)at);
 		break;
 	default: /* no message of duet has another */
-		fputs("null", out);
+		json_put(json, "null");
 	}
 }
 
@@ -153,41 +152,31 @@ static bool is_absent(const ProtobufCMessage *message, const ProtobufCFieldDescr
 	}
 }
 
-static void put_field(FILE *out, const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
+static void put_field(struct json *json, const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
 	const char *base = (const char *)message, *at = base + field->offset;
 	size_t count;
 
-	put_key(out, field->name);
+	begin_member(json, field->name);
 	if (field->label != PROTOBUF_C_LABEL_REPEATED) {
-		put_value(out, field->type, at);
+		put_value(json, field->type, at);
 		return;
 	}
 	count = *(const size_t *)(base + field->quantifier_offset);
 	at = *(const char *const *)at;
-	for (size_t i = 0; i < count; i++) {
-		fputc(i ? ',' : '[', out);
-		put_value(out, field->type, at + i * value_bytes(field->type));
-	}
-	fputc(']', out);
+	json_begin(json, "[");
+	for (size_t i = 0; i < count; i++)
+		put_value(json, field->type, at + i * value_bytes(field->type));
+	json_end(json, "]");
 }
 
-void protobuf_json(FILE *out, const ProtobufCMessage *message)
+void protobuf_json(struct json *json, const ProtobufCMessage *message)
 {
-	bool is_first = true;
-
-	fputc('{', out);
-	for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
-		const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
-
-		if (is_absent(message, field))
-			continue;
-		if (!is_first)
-			fputc(',', out);
-		is_first = false;
-		put_field(out, message, field);
-	}
-	fputc('}', out);
+	json_begin(json, "{");
+	for (unsigned i = 0; i < message->descriptor->n_fields; i++)
+		if (!is_absent(message, &message->descriptor->fields[i]))
+			put_field(json, message, &message->descriptor->fields[i]);
+	json_end(json, "}");
 }
 
 static uint64_t take_number(const uint8_t **at, const uint8_t *end)
@@ -198,42 +187,39 @@ static uint64_t take_number(const uint8_t **at, const uint8_t *end)
 	return value;
 }
 
-static int put_element(FILE *out, const ProtobufCFieldDescriptor *field, const uint8_t *bytes, size_t len)
+static int put_element(struct json *json, const ProtobufCFieldDescriptor *field, const uint8_t *bytes, size_t len)
 {
 	ProtobufCMessage *message;
 
 	if (field->type == PROTOBUF_C_TYPE_STRING) {
-		json_text(out, (const char *)bytes, len);
+		json_text(json, (const char *)bytes, len);
 		return 0;
 	}
 	message = protobuf_c_message_unpack(field->descriptor, NULL, len, bytes);
 	if (!message)
 		return -ENOMEM;
-	protobuf_json(out, message);
+	protobuf_json(json, message);
 	protobuf_c_message_free_unpacked(message, NULL);
 	return 0;
 }
 
-int protobuf_json_elements(FILE *out, const ProtobufCMessageDescriptor *type, unsigned int number, const char *bytes,
-			   size_t len)
+int protobuf_json_elements(struct json *json, const ProtobufCMessageDescriptor *type, unsigned int number,
+			   const char *bytes, size_t len)
 {
 	const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(type, number);
 	const uint8_t *at = (const uint8_t *)bytes, *end = at + len;
-	bool is_first = true;
 	int err = 0;
 
-	put_key(out, field->name);
-	fputc('[', out);
-	for (; !err && at < end; is_first = false) {
+	begin_member(json, field->name);
+	json_begin(json, "[");
+	while (!err && at < end) {
 		uint64_t element;
 
 		(void)take_number(&at, end); /* of the field */
 		element = take_number(&at, end);
-		if (!is_first)
-			fputc(',', out);
-		err = element <= (uint64_t)(end - at) ? put_element(out, field, at, element) : -ENOMEM;
+		err = element <= (uint64_t)(end - at) ? put_element(json, field, at, element) : -ENOMEM;
 		at += element;
 	}
-	fputc(']', out);
+	json_end(json, "]");
 	return err;
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/varint.h"
+#include "writers/json.h"
 
 /* Fields of the message Dictionary. */
 enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, TABLE_STRINGS, TABLE_ATTRIBUTES,
@@ -23,7 +24,7 @@ void otlp_dictionary_release(struct otlp_dictionary *dictionary);
 /* Writes it as this field of the file's message. Returns 0, or -ENOMEM if an element is missing. */
 int otlp_dictionary_write(const struct otlp_dictionary *dictionary, unsigned int field, FILE *out);
 /* The same as an object of JSON, without a key. */
-int otlp_dictionary_write_json(const struct otlp_dictionary *dictionary, FILE *out);
+int otlp_dictionary_write_json(const struct otlp_dictionary *dictionary, struct json *json);
 
 /* ---- fields of a message, appended to its bytes: a large message need not be in memory as a whole ---- */
 
@@ -55,11 +56,11 @@ static inline void write_head(FILE *out, unsigned int field, uint64_t bytes)
 }
 
 /* A message as JSON, as OTLP has it: 64-bit numbers are strings, bytes are hexadecimal. */
-void protobuf_json(FILE *out, const ProtobufCMessage *message);
+void protobuf_json(struct json *json, const ProtobufCMessage *message);
 
 /*
  * Writes a repeated field of messages or texts, "key":[...], of its packed bytes. Only one element is unpacked at a
  * time. Returns 0, or -ENOMEM, also for bytes that are not packed so.
  */
-int protobuf_json_elements(FILE *out, const ProtobufCMessageDescriptor *type, unsigned int number, const char *bytes,
-			   size_t len);
+int protobuf_json_elements(struct json *json, const ProtobufCMessageDescriptor *type, unsigned int number,
+			   const char *bytes, size_t len);

@@ -50,6 +50,7 @@ struct otlp {
 	struct vec(int32_t) stack;
 	struct buf text;
 	bool is_json;
+	struct json json;
 	size_t resources; /* written so far */
 	int err;
 };
@@ -452,7 +453,7 @@ static void add_scope(const struct otlp *o, struct buf *to)
 }
 
 /* In JSON, resources are an array, and the dictionary ends the file. */
-static void put_json(struct otlp *o, FILE *out, const struct buf *resource)
+static void put_json(struct otlp *o, const struct buf *resource)
 {
 	ProtobufCMessage *message = protobuf_c_message_unpack(&otlp__resource_profiles__descriptor, NULL, resource->len,
 							      (const uint8_t *)resource->data);
@@ -461,8 +462,9 @@ static void put_json(struct otlp *o, FILE *out, const struct buf *resource)
 		o->err = -ENOMEM;
 		return;
 	}
-	fputs(o->resources++ ? "," : "{\"resourceProfiles\":[", out);
-	protobuf_json(out, message);
+	if (!o->resources++)
+		json_begin(&o->json, "{\"resourceProfiles\":[");
+	protobuf_json(&o->json, message);
 	protobuf_c_message_free_unpacked(message, NULL);
 }
 
@@ -472,9 +474,11 @@ static void put_dictionary(struct otlp *o, FILE *out)
 		o->err = otlp_dictionary_write(&o->dictionary, DATA_DICTIONARY, out);
 		return;
 	}
-	fputs(o->resources ? "],\"dictionary\":" : "{\"dictionary\":", out);
-	o->err = otlp_dictionary_write_json(&o->dictionary, out);
-	fputs("}\n", out);
+	if (o->resources)
+		json_end(&o->json, "]");
+	json_begin(&o->json, o->resources ? "\"dictionary\":" : "{\"dictionary\":");
+	o->err = otlp_dictionary_write_json(&o->dictionary, &o->json);
+	json_end(&o->json, "}\n");
 }
 
 static void put_resource(struct otlp *o, FILE *out, struct buf *resource, const struct buf *scope)
@@ -485,7 +489,7 @@ static void put_resource(struct otlp *o, FILE *out, struct buf *resource, const 
 	if (o->err)
 		return;
 	if (o->is_json)
-		return put_json(o, out, resource);
+		return put_json(o, resource);
 	write_head(out, DATA_RESOURCES, resource->len);
 	fwrite(resource->data, 1, resource->len, out);
 }
@@ -621,6 +625,7 @@ static int write_form(const struct profile *profile, const struct writer_options
 	if (!o)
 		return -ENOMEM;
 	o->is_json = is_json;
+	o->json.out = out;
 	ours.reverse = false;
 	ours.style.dotted |= !ours.source;
 	err = otlp_init(o, profile, &ours);
