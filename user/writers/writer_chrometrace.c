@@ -27,7 +27,6 @@ struct trace {
 	const struct profile *profile;
 	struct json json;
 	struct ordered ordered;
-	struct path_labels labels;
 	struct path_maker path;
 	struct vec(struct slice) open; /* root first */
 	uint64_t end_ns; /* of the open slices */
@@ -100,7 +99,7 @@ static void close_slices(struct trace *t, size_t depth)
 		put_time(t, "ts", t->open.items[i].begin_ns);
 		put_time(t, "dur", t->end_ns - t->open.items[i].begin_ns);
 		json_member(&t->json, "cat", profile_event_name(t->profile, t->sample->event));
-		json_member(&t->json, "name", t->labels.items[t->open.items[i].label].text);
+		json_member(&t->json, "name", t->path.labels->items[t->open.items[i].label].text);
 		if (trace_is_known(t->last)) {
 			json_begin(&t->json, "\"args\":{");
 			put_context(t, t->last);
@@ -133,7 +132,7 @@ static int open_slices(struct trace *t, uint64_t begin_ns)
 	for (size_t i = t->open.len; !err && i < t->path.depth; i++) {
 		uint32_t label = t->path.steps.items[t->path.depth - 1 - i].label;
 
-		bytes += strlen(t->labels.items[label].text) + each;
+		bytes += strlen(t->path.labels->items[label].text) + each;
 		if (bytes > most && i) {
 			label = path_mark(&t->path, PATH_TRUNCATED);
 			i = t->path.depth;
@@ -172,7 +171,7 @@ static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_s
 	size_t depth = 0;
 
 	while (depth < t->path.depth && (!depth || bytes < most))
-		bytes += strlen(t->labels.items[t->path.steps.items[depth++].label].text) + 1;
+		bytes += strlen(path_label(&t->path, depth++)->text) + 1;
 	stack_room_took(&t->room, bytes);
 	begin_event(t, "i");
 	put_time(t, "ts", time_ns);
@@ -184,7 +183,7 @@ static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_s
 	if (depth < t->path.depth)
 		buf_add_str(&t->text, PATH_TRUNCATED ";");
 	for (size_t i = depth; i-- > 0;)
-		buf_printf(&t->text, "%s%s", t->labels.items[t->path.steps.items[i].label].text, i ? ";" : "");
+		buf_printf(&t->text, "%s%s", path_label(&t->path, i)->text, i ? ";" : "");
 	json_member(&t->json, "stack", t->text.data);
 	if (trace_is_known(sample))
 		put_context(t, sample);
@@ -237,20 +236,16 @@ static int put_all(struct trace *t)
 static int chrometrace_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct trace t = {.profile = profile, .json = {.out = out}, .room = STACK_ROOM_NEW};
-	struct writer_options ours = *options;
-	int err = path_labels_init(&t.labels);
+	int err;
 
-	ours.reverse = false;
 	buf_init(&t.text);
-	if (!err)
-		err = path_maker_init(&t.path, &t.labels, profile, &ours);
+	err = path_maker_init(&t.path, NULL, profile, options);
 	if (!err)
 		err = ordered_build(&t.ordered, profile);
 	if (!err)
 		err = put_all(&t);
 	ordered_release(&t.ordered);
 	path_maker_release(&t.path);
-	path_labels_release(&t.labels);
 	vec_release(&t.open);
 	buf_release(&t.text);
 	return err;

@@ -38,7 +38,6 @@ struct firefox {
 	const struct profile *profile;
 	struct json json;
 	struct ordered ordered;
-	struct path_labels labels;
 	struct path_maker path;
 	/* of the thread that is written */
 	struct vec(struct firefox_frame) codes;
@@ -100,7 +99,7 @@ static int add_function(struct firefox *f, uint32_t label)
 /* Returns the row of a frame; NO_STACK when out of memory. */
 static uint32_t code_of(struct firefox *f, const struct path_step *step)
 {
-	const struct path_label *label = &f->labels.items[step->label];
+	const struct path_label *label = &f->path.labels->items[step->label];
 	uint32_t line = step->frame && step->frame->line > 0 ? (uint32_t)step->frame->line : 0;
 	uint64_t key = (uint64_t)step->label << 32 | line, row = f->codes.len;
 
@@ -157,7 +156,7 @@ static void put_strings(struct firefox *f)
 {
 	json_begin(&f->json, "\n\"stringArray\":[");
 	for (size_t i = 0; i < f->functions.len; i++) {
-		const struct path_label *label = &f->labels.items[f->functions.items[i]];
+		const struct path_label *label = &f->path.labels->items[f->functions.items[i]];
 
 		if (i)
 			json_begin(&f->json, "\n");
@@ -202,7 +201,7 @@ static void put_frames(struct firefox *f)
 
 static bool has_file(const struct firefox *f, size_t function)
 {
-	return *f->labels.items[f->functions.items[function]].module;
+	return *f->path.labels->items[f->functions.items[function]].module;
 }
 
 static void put_functions(struct firefox *f)
@@ -358,24 +357,20 @@ static void release(struct firefox *f)
 	vec_release(&f->functions);
 	ordered_release(&f->ordered);
 	path_maker_release(&f->path);
-	path_labels_release(&f->labels);
 	buf_release(&f->text);
 }
 
 static int firefox_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct firefox f = {.profile = profile, .json = {.out = out}};
-	struct writer_options ours = *options;
-	int err = path_labels_init(&f.labels);
+	int err;
 
-	ours.reverse = false;
 	buf_init(&f.text);
-	if (!err)
-		err = path_maker_init(&f.path, &f.labels, profile, &ours);
+	err = path_maker_init(&f.path, NULL, profile, options);
 	if (!err)
 		err = ordered_build(&f.ordered, profile);
 	if (!err) {
-		put_meta(&f, &ours);
+		put_meta(&f, options);
 		err = put_threads(&f);
 		json_end(&f.json, "]}\n");
 	}

@@ -36,7 +36,6 @@ struct perf {
 	const struct profile *profile;
 	const struct writer_options *options;
 	FILE *out;
-	struct path_labels labels;
 	struct path_maker path;
 	struct map processes; /* pid -> the name that the file has for the process */
 	struct texts threads, events; /* by index: what lines of samples begin and end with */
@@ -113,7 +112,7 @@ static void add_frame(struct perf *p, const struct path_step *step, uint32_t pid
 	if (step->frame)
 		frame_name(&p->profile->strings, step->frame, &style, &p->text);
 	else
-		buf_add_str(&p->text, p->labels.items[step->label].text);
+		buf_add_str(&p->text, p->path.labels->items[step->label].text);
 	buf_add_str(&p->text, " (");
 	add_module(p, step->frame, pid);
 	buf_add_str(&p->text, ")\n");
@@ -383,7 +382,6 @@ static void put_comments(struct perf *p)
 static void release(struct perf *p)
 {
 	path_maker_release(&p->path);
-	path_labels_release(&p->labels);
 	map_release(&p->processes);
 	map_release(&p->stack_ids);
 	texts_release(&p->threads);
@@ -394,17 +392,14 @@ static void release(struct perf *p)
 
 static int perf_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct writer_options ours = *options;
-	struct perf p = {.profile = profile, .options = &ours, .out = out, .room = STACK_ROOM_NEW};
-	int err = path_labels_init(&p.labels);
+	struct perf p = {.profile = profile, .options = options, .out = out, .room = STACK_ROOM_NEW};
+	int err;
 
-	ours.reverse = false;
 	buf_init(&p.text);
 	buf_init(&p.threads.bytes);
 	buf_init(&p.events.bytes);
 	buf_init(&p.stacks.bytes);
-	if (!err)
-		err = path_maker_init(&p.path, &p.labels, profile, &ours);
+	err = path_maker_init(&p.path, NULL, profile, options);
 	if (!err)
 		err = make_heads(&p);
 	if (!err) {

@@ -32,7 +32,6 @@ struct row {
 
 struct pprof {
 	const struct profile *profile;
-	struct path_labels labels;
 	struct path_maker path;
 	struct spans spans;
 	struct gzip gzip;
@@ -163,7 +162,7 @@ static uint64_t put_location(struct pprof *p, const struct path_step *step)
 	Pprof__Location location = PPROF__LOCATION__INIT;
 	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
 
-	line.function = function_of(p, p->labels.items[step->label].text, step->frame);
+	line.function = function_of(p, p->path.labels->items[step->label].text, step->frame);
 	line.line = step->frame ? step->frame->line : 0;
 	location.id = ++p->location_count;
 	location.mapping = step->frame ? mapping_of(p, step->frame) : 0;
@@ -437,10 +436,10 @@ static int pprof_init(struct pprof *p, const struct profile *profile, const stru
 	p->profile = profile;
 	p->frame_locations = calloc(profile->frames.len + 1, sizeof(*p->frame_locations));
 	if (!p->frame_locations || intern_init(&p->strings) < 0 || intern_init(&p->mappings) < 0 ||
-	    intern_init(&p->functions) < 0 || path_labels_init(&p->labels) < 0)
+	    intern_init(&p->functions) < 0)
 		err = -ENOMEM;
 	if (!err)
-		err = path_maker_init(&p->path, &p->labels, profile, options);
+		err = path_maker_init(&p->path, NULL, profile, options);
 	if (!err)
 		err = spans_open(&p->spans, profile);
 	return err ? err : gzip_open(&p->gzip, out);
@@ -453,7 +452,6 @@ static void pprof_release(struct pprof *p)
 	intern_release(&p->strings);
 	intern_release(&p->mappings);
 	intern_release(&p->functions);
-	path_labels_release(&p->labels);
 	path_maker_release(&p->path);
 	spans_release(&p->spans);
 	free(p->frame_locations);
@@ -466,14 +464,12 @@ static void pprof_release(struct pprof *p)
 
 static int pprof_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct writer_options ours = *options;
 	struct pprof *p = calloc(1, sizeof(*p));
 	int err;
 
 	if (!p)
 		return -ENOMEM;
-	ours.reverse = false;
-	err = pprof_init(p, profile, &ours, out);
+	err = pprof_init(p, profile, options, out);
 	if (!err) {
 		put_head(p);
 		err = timeline_each(&profile->samples, collect, p);

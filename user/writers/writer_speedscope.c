@@ -25,7 +25,6 @@ struct speedscope {
 	struct json json;
 	struct ordered ordered;
 	struct vec(struct part) parts; /* of one event */
-	struct path_labels labels;
 	struct path_maker path;
 	struct vec(uint32_t) indices; /* of frames in the file, from 1, by label; 0 = none yet */
 	struct vec(uint32_t) frames; /* labels */
@@ -188,7 +187,7 @@ static int put_profiles(struct speedscope *s)
 static void put_frames(struct speedscope *s)
 {
 	for (size_t i = 0; i < s->frames.len; i++) {
-		const struct path_label *label = &s->labels.items[s->frames.items[i]];
+		const struct path_label *label = &s->path.labels->items[s->frames.items[i]];
 
 		json_begin(&s->json, "\n{");
 		json_member(&s->json, "name", label->text);
@@ -219,20 +218,16 @@ static int put_all(struct speedscope *s, const struct writer_options *options)
 static int speedscope_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	struct speedscope s = {.profile = profile, .json = {.out = out}};
-	struct writer_options ours = *options;
-	int err = path_labels_init(&s.labels);
+	int err;
 
-	ours.reverse = false;
 	buf_init(&s.text);
-	if (!err)
-		err = path_maker_init(&s.path, &s.labels, profile, &ours);
+	err = path_maker_init(&s.path, NULL, profile, options);
 	if (!err)
 		err = ordered_build(&s.ordered, profile);
 	if (!err)
-		err = put_all(&s, &ours);
+		err = put_all(&s, options);
 	ordered_release(&s.ordered);
 	path_maker_release(&s.path);
-	path_labels_release(&s.labels);
 	vec_release(&s.parts);
 	vec_release(&s.indices);
 	vec_release(&s.frames);

@@ -275,7 +275,7 @@ static uint32_t method_of(struct jfr_pools *p, const struct path_step *step)
 	uint32_t *known;
 
 	if (!frame)
-		return other_method(p, FRAME_MARK, p->labels.items[step->label].text, "");
+		return other_method(p, FRAME_MARK, p->path.labels->items[step->label].text, "");
 	known = &p->frame_methods.items[frame - p->profile->frames.items];
 	if (!*known && frame_kind_is_java(frame->kind))
 		*known = java_method(p, frame);
@@ -601,16 +601,14 @@ int jfr_pools_init(struct jfr_pools *p, const struct profile *profile, const str
 	buf_init(&p->stacks);
 	buf_init(&p->text);
 	if (intern_init(&p->symbols.ids) < 0 || intern_init(&p->classes.ids) < 0 || intern_init(&p->methods.ids) < 0 ||
-	    intern_init(&p->processes.ids) < 0 || intern_init(&p->texts.ids) < 0 ||
-	    intern_init(&p->user_types.ids) < 0 || path_labels_init(&p->labels) < 0)
+	    intern_init(&p->processes.ids) < 0 || intern_init(&p->texts.ids) < 0 || intern_init(&p->user_types.ids) < 0)
 		return -ENOMEM;
-	err = path_maker_init(&p->path, &p->labels, profile, options);
+	err = path_maker_init(&p->path, NULL, profile, options);
 	return err ? err : jfr_pools_extend(p);
 }
 
 void jfr_pools_release(struct jfr_pools *p)
 {
-	path_labels_release(&p->labels);
 	path_maker_release(&p->path);
 	rows_release(&p->symbols);
 	rows_release(&p->classes);

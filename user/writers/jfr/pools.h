@@ -45,7 +45,6 @@ struct jfr_marks vec(uint32_t);
 
 struct jfr_pools {
 	const struct profile *profile;
-	struct path_labels labels;
 	struct path_maker path;
 	unsigned int type_base; /* is added to the numbers of types */
 	uint32_t part; /* from 1, counted on from chunk to chunk */

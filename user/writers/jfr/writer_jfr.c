@@ -455,7 +455,6 @@ static int stream_init(struct writer_stream *j)
 {
 	buf_init(&j->events);
 	buf_init(&j->body);
-	j->options.reverse = false;
 	if (j->options.chunk_bytes < WRITER_CHUNK_BYTES_MIN)
 		j->options.chunk_bytes = WRITER_CHUNK_BYTES_MIN;
 	if (j->options.chunk_ns < WRITER_CHUNK_NS_MIN)

@@ -36,7 +36,6 @@ struct otlp {
 	const struct profile *profile;
 	const struct writer_options *options;
 	struct ordered ordered; /* by process, event, thread, stack and time */
-	struct path_labels labels;
 	struct path_maker path;
 	struct spans spans;
 	struct otlp_dictionary dictionary;
@@ -156,7 +155,7 @@ static int32_t function_of(struct otlp *o, const struct path_step *step)
 		code_name(o->profile, step->frame, &o->text);
 	buf_printf(&o->text, "\n%s\n", file);
 	name = o->text.len;
-	add_name(o, &o->labels.items[step->label]);
+	add_name(o, &o->path.labels->items[step->label]);
 	index = index_of(o, &o->functions, &is_new);
 	if (!is_new)
 		return index;
@@ -589,11 +588,10 @@ static int otlp_init(struct otlp *o, const struct profile *profile, const struct
 	o->options = options;
 	o->frame_locations = calloc(profile->frames.len + 1, sizeof(*o->frame_locations));
 	if (!o->frame_locations || intern_init(&o->strings) < 0 || intern_init(&o->mappings) < 0 ||
-	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->links) < 0 ||
-	    path_labels_init(&o->labels) < 0)
+	    intern_init(&o->functions) < 0 || intern_init(&o->attributes) < 0 || intern_init(&o->links) < 0)
 		return -ENOMEM;
 	err = spans_open(&o->spans, profile);
-	return err ? err : path_maker_init(&o->path, &o->labels, profile, options);
+	return err ? err : path_maker_init(&o->path, NULL, profile, options);
 }
 
 static void otlp_release(struct otlp *o)
@@ -607,7 +605,6 @@ static void otlp_release(struct otlp *o)
 	map_release(&o->chains);
 	map_release(&o->stacks);
 	intern_release(&o->links);
-	path_labels_release(&o->labels);
 	path_maker_release(&o->path);
 	spans_release(&o->spans);
 	ordered_release(&o->ordered);
@@ -626,7 +623,6 @@ static int write_form(const struct profile *profile, const struct writer_options
 		return -ENOMEM;
 	o->is_json = is_json;
 	o->json.out = out;
-	ours.reverse = false;
 	ours.style.dotted |= !ours.source;
 	err = otlp_init(o, profile, &ours);
 	if (!err)

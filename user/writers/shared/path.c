@@ -273,7 +273,7 @@ static void path_shape(struct path_maker *maker, size_t outer)
 	skip = skip < frames ? skip : (uint32_t)frames;
 	memmove(maker->steps.items + frames - skip, maker->steps.items + frames, outer * sizeof(*maker->steps.items));
 	maker->steps.len -= skip;
-	if (maker->options->reverse)
+	if (maker->options->reverse && maker->labels != &maker->own)
 		path_reverse(maker->steps.items, maker->steps.len - outer);
 	maker->depth = maker->steps.len;
 }
@@ -314,11 +314,13 @@ int path_maker_init(struct path_maker *maker, struct path_labels *labels, const 
 {
 	int err;
 
-	*maker = (struct path_maker){.profile = profile, .options = options, .labels = labels};
+	*maker = (struct path_maker){.profile = profile, .options = options, .labels = labels ? labels : &maker->own};
 	for (size_t i = 0; options->is_grouped && i < WRITER_GROUPS; i++)
 		maker->group_count += options->by[i] > WRITER_BY_THREAD;
 	buf_init(&maker->text);
-	err = path_filters_init(maker);
+	err = labels ? 0 : path_labels_init(&maker->own);
+	if (!err)
+		err = path_filters_init(maker);
 	if (!err)
 		err = path_maker_extend(maker);
 	if (err < 0)
@@ -334,6 +336,7 @@ void path_maker_release(struct path_maker *maker)
 	vec_release(&maker->steps);
 	vec_release(&maker->groups);
 	buf_release(&maker->text);
+	path_labels_release(&maker->own);
 }
 
 int path_labels_init(struct path_labels *labels)

@@ -55,7 +55,8 @@ struct path_step {
 struct path_maker {
 	const struct profile *profile; /* not owned, like the two below it */
 	const struct writer_options *options;
-	struct path_labels *labels;
+	struct path_labels *labels; /* the caller's, or `own` */
+	struct path_labels own;
 	struct filter include, exclude; /* of the options */
 	struct vec(uint32_t) frame_labels;  /* by index of the frame */
 	struct vec(struct path_step) steps; /* leaf first */
@@ -74,12 +75,21 @@ struct path_maker {
 int path_labels_init(struct path_labels *labels); /* 0 or -ENOMEM */
 void path_labels_release(struct path_labels *labels);
 
-/* Labels all frames. Returns 0, or -ENOMEM: then there is nothing to release. */
+/*
+ * Labels all frames. Without `labels` the maker has its own, and stacks are not reversed. Returns 0, or -ENOMEM: then
+ * there is nothing to release.
+ */
 int path_maker_init(struct path_maker *maker, struct path_labels *labels, const struct profile *profile,
 		    const struct writer_options *options);
 void path_maker_release(struct path_maker *maker);
 /* Labels the frames that were added to the profile since. Returns 0 or -ENOMEM. */
 int path_maker_extend(struct path_maker *maker);
+/* The label of a step of the stack. */
+static inline const struct path_label *path_label(const struct path_maker *maker, size_t step)
+{
+	return &maker->labels->items[maker->steps.items[step].label];
+}
+
 /*
  * Sets `steps` to the stack that ends at this node. With --reverse, the leading frames stay at the root. Returns 1, or
  * 0 if the filters exclude the stack, or -ENOMEM.
