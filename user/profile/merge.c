@@ -90,6 +90,17 @@ static uint32_t mover_text(struct mover *m, uint32_t id)
 	return intern_moved(m->strings, id);
 }
 
+/* Moves the texts of a row; the layout of files says which fields these are. */
+static void move_texts(struct mover *m, enum layout_type type, void *row)
+{
+	for (const struct layout_field *field = layout_rows[type].fields; field->bytes; field++) {
+		uint32_t *text = (uint32_t *)((char *)row + field->offset);
+
+		if (field->is_text)
+			*text = mover_text(m, *text);
+	}
+}
+
 static uint32_t move_frame(struct mover *m, uint32_t index)
 {
 	struct frame frame = m->from->frames.items[index];
@@ -97,10 +108,7 @@ static uint32_t move_frame(struct mover *m, uint32_t index)
 
 	if (map_get(&m->frames, index, &known))
 		return (uint32_t)known;
-	frame.name = mover_text(m, frame.name);
-	frame.class_name = mover_text(m, frame.class_name);
-	frame.signature = mover_text(m, frame.signature);
-	frame.module = mover_text(m, frame.module);
+	move_texts(m, LAYOUT_FRAMES, &frame);
 	known = profile_frame(m->to, &frame);
 	(void)map_put(&m->frames, index, known); /* here and below: if out of memory, the row is copied again */
 	return (uint32_t)known;
@@ -132,18 +140,11 @@ static uint32_t mover_node(struct mover *m, uint32_t leaf)
 static uint32_t move_owner(struct mover *m, uint32_t index)
 {
 	struct profile_owner owner = m->from->owners.items[index];
-	uint32_t *const texts[] = {
-		&owner.executable,     &owner.application,  &owner.cgroup,	   &owner.container,
-		&owner.container_kind, &owner.container_id, &owner.container_name, &owner.pod,
-		&owner.executed_as,    &owner.runtime,	    &owner.pod_namespace,  &owner.pod_uid,
-		&owner.libjvm,	       &owner.vm_flags,
-	};
 	uint64_t known;
 
 	if (map_get(&m->owners, index, &known))
 		return (uint32_t)known;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		*texts[i] = mover_text(m, *texts[i]);
+	move_texts(m, LAYOUT_OWNERS, &owner);
 	known = profile_owner(m->to, &owner);
 	(void)map_put(&m->owners, index, known);
 	return (uint32_t)known;
@@ -258,25 +259,22 @@ static int move_sample(void *context, const struct profile_sample *sample)
 	return profile_add(merge->mover.to, &moved);
 }
 
-static int find_unfreed(struct merge *merge)
+static int move_samples(struct merge *merge, struct buf *why)
 {
+	const struct timeline *samples = &merge->mover.from->samples;
+	int err = move_events(merge, why);
+
+	if (err)
+		return err;
 	merge->unfreed.taken = merge->part.event;
 	merge->unfreed.freed = merge->part.freed;
 	merge->unfreed.profile = merge->mover.from;
-	return merge->part.is_unfreed ? timeline_each(&merge->mover.from->samples, look_at, &merge->unfreed) : 0;
-}
-
-static int move_samples(struct merge *merge, struct buf *why)
-{
-	int err = move_events(merge, why);
-
-	if (!err) {
-		err = find_unfreed(merge);
-		if (!err)
-			err = timeline_each(&merge->mover.from->samples, move_sample, merge);
-		if (err < 0)
-			buf_printf(why, "%s", strerror(-err));
-	}
+	if (merge->part.is_unfreed)
+		err = timeline_each(samples, look_at, &merge->unfreed);
+	if (!err)
+		err = timeline_each(samples, move_sample, merge);
+	if (err < 0)
+		buf_printf(why, "%s", strerror(-err));
 	return err;
 }
 
@@ -327,11 +325,9 @@ static int move_facts(struct merge *merge, const char *name)
 	if (name)
 		profile_add_fact(to, "source", "%s", name);
 	for (size_t i = 0; !err && i < from->facts.len; i++) {
-		struct profile_fact fact = {
-			.key = mover_text(&merge->mover, from->facts.items[i].key),
-			.value = mover_text(&merge->mover, from->facts.items[i].value),
-		};
+		struct profile_fact fact = from->facts.items[i];
 
+		move_texts(&merge->mover, LAYOUT_FACTS, &fact);
 		if (!has_fact(to, before, &fact))
 			err = vec_push(&to->facts, fact);
 	}
@@ -358,8 +354,7 @@ static int move_notes(struct merge *merge)
 
 		if (!is_of_part(merge, &note))
 			continue;
-		for (size_t text = 0; text < 2; text++)
-			note.texts[text] = mover_text(&merge->mover, note.texts[text]);
+		move_texts(&merge->mover, LAYOUT_NOTES, &note);
 		err = vec_push(&to->notes, note);
 	}
 	return err;
@@ -375,40 +370,15 @@ static int move_usages(struct merge *merge)
 
 		if (usage.time_ns < merge->part.from_ns || usage.time_ns >= merge->part.until_ns)
 			continue;
-		usage.name = mover_text(&merge->mover, usage.name);
-		usage.command = mover_text(&merge->mover, usage.command);
+		move_texts(&merge->mover, LAYOUT_USAGES, &usage);
 		err = profile_add_usage(merge->mover.to, &usage);
 	}
 	return err == -ENOMEM ? err : 0;
 }
 
-/* The layout of files says which fields of the struct are strings. */
-static void move_host(struct merge *merge)
-{
-	struct profile_host *host = &merge->mover.to->host;
-
-	*host = merge->mover.from->host;
-	for (const struct layout_field *field = layout_rows[LAYOUT_HOST].fields; field->bytes; field++) {
-		uint32_t *text = (uint32_t *)((char *)host + field->offset);
-
-		if (field->is_text)
-			*text = mover_text(&merge->mover, *text);
-	}
-}
-
 static bool is_empty(const struct profile *profile)
 {
 	return !profile->end_ns && !profile->samples.len && !profile->facts.len;
-}
-
-static void merge_times(struct profile *to, const struct profile *from)
-{
-	if (from->start_ns < to->start_ns) {
-		to->start_ns = from->start_ns;
-		to->start_realtime_ns = from->start_realtime_ns;
-	}
-	if (from->end_ns > to->end_ns)
-		to->end_ns = from->end_ns;
 }
 
 static void copy_times(struct profile *to, const struct profile *from)
@@ -421,13 +391,19 @@ static void copy_times(struct profile *to, const struct profile *from)
 }
 
 /* The row of a process in both recordings may stand for two processes. */
-static void merge_ways(struct profile *to, const struct profile *from)
+static void merge_times(struct profile *to, const struct profile *from)
 {
-	if (from->processes == PROFILE_ALWAYS || to->processes == PROFILE_ALWAYS)
-		to->processes = PROFILE_ALWAYS;
-	else
-		to->processes = PROFILE_IF_SEVERAL;
+	bool is_always = from->processes == PROFILE_ALWAYS || to->processes == PROFILE_ALWAYS;
+
+	if (from->start_ns < to->start_ns) {
+		to->start_ns = from->start_ns;
+		to->start_realtime_ns = from->start_realtime_ns;
+	}
+	if (from->end_ns > to->end_ns)
+		to->end_ns = from->end_ns;
+	to->processes = is_always ? PROFILE_ALWAYS : PROFILE_IF_SEVERAL;
 	to->is_private |= from->is_private;
+	to->host.window_ns = 0;
 }
 
 /* ---- merging and cutting ---- */
@@ -441,15 +417,14 @@ static int move_all(struct merge *merge, const char *name, struct buf *why)
 
 	if (err < 0)
 		return err;
-	if (!to->host.version && !to->host.name)
-		move_host(merge);
-	if (is_first) {
-		copy_times(to, from);
-	} else {
-		merge_times(to, from);
-		merge_ways(to, from);
-		to->host.window_ns = 0;
+	if (!to->host.version && !to->host.name) {
+		to->host = from->host;
+		move_texts(&merge->mover, LAYOUT_HOST, &to->host);
 	}
+	if (is_first)
+		copy_times(to, from);
+	else
+		merge_times(to, from);
 	err = move_losses(merge);
 	if (!err)
 		err = move_facts(merge, name);
@@ -509,7 +484,7 @@ static void exchange_events(struct mover *m)
 	for (size_t i = 0; i < m->from->events.len; i++) {
 		struct profile_event event = m->from->events.items[i];
 
-		event.name = mover_text(m, event.name);
+		move_texts(m, LAYOUT_EVENTS, &event);
 		(void)vec_push(&m->to->events, event); /* out of memory: the event's samples are lost */
 	}
 }
@@ -527,20 +502,8 @@ static int exchange_sample(void *context, const struct profile_sample *sample)
 
 	moved.node = mover_node(m, sample->node);
 	moved.thread = mover_thread(m, sample->thread);
-	if (profile_add(m->to, &moved) < 0)
-		exchange->lost++;
+	exchange->lost += profile_add(m->to, &moved) < 0;
 	return 0;
-}
-
-/* Samples that cannot be read back are counted as lost, like those for which there was no memory. */
-static void exchange_samples(struct exchange *exchange)
-{
-	const struct profile *from = exchange->mover.from, *to = exchange->mover.to;
-	uint64_t expected = from->later.len;
-
-	if (timeline_each(&from->later, exchange_sample, exchange) < 0)
-		exchange->lost = expected - to->samples.len - to->later.len;
-	mover_release(&exchange->mover);
 }
 
 uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct intern_move *move)
@@ -557,7 +520,10 @@ uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct int
 	fresh.processes = old.processes;
 	fresh.is_private = old.is_private;
 	exchange_events(&exchange.mover);
-	exchange_samples(&exchange);
+	/* samples that cannot be read back are lost, like those for which there was no memory */
+	if (timeline_each(&old.later, exchange_sample, &exchange) < 0)
+		exchange.lost = old.later.len - fresh.samples.len - fresh.later.len;
+	mover_release(&exchange.mover);
 	old.strings = (struct intern){0};
 	profile_release(&old);
 	*profile = fresh;

@@ -335,12 +335,11 @@ void profile_add_loss(struct profile *profile, uint64_t count, const char *text)
 
 void profile_add_fact(struct profile *profile, const char *key, const char *format, ...)
 {
-	struct buf value;
+	BUF(value);
 	va_list args;
 
 	if (profile->facts.len >= PROFILE_FACTS_MAX)
 		return;
-	buf_init(&value);
 	va_start(args, format);
 	buf_vprintf(&value, format, args);
 	va_end(args);
@@ -348,7 +347,6 @@ void profile_add_fact(struct profile *profile, const char *key, const char *form
 						.key = intern_str(&profile->strings, key),
 						.value = intern_str(&profile->strings, value.data),
 					});
-	buf_release(&value);
 }
 
 static const struct frame *frame_of(const struct profile *profile, uint32_t node)
@@ -375,20 +373,23 @@ static enum thread_state state_of_stack(const struct profile *profile, uint32_t 
 	return THREAD_SLEEPING;
 }
 
+static bool is_one_of(const char *event, const char *const *names)
+{
+	while (*names && strcmp(event, *names))
+		names++;
+	return *names;
+}
+
 enum thread_state thread_state_of(const struct profile *profile, const struct profile_sample *sample)
 {
-	static const char *const of_time[] = {"wall", "offcpu", "wakeup"};
-	static const char *const of_cpu[] = {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "cpu-time"};
+	static const char *const of_time[] = {"wall", "offcpu", "wakeup", NULL};
+	static const char *const of_cpu[] = {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "cpu-time", NULL};
 	const char *event = profile_event_name(profile, sample->event);
+	bool is_cpu = is_one_of(event, of_cpu);
 
-	for (size_t i = 0; i < sizeof(of_cpu) / sizeof(*of_cpu); i++)
-		if (!strcmp(event, of_cpu[i]))
-			return sample->address && sample->address < THREAD_STATES ? (enum thread_state)sample->address
-										  : THREAD_DEFAULT;
-	for (size_t i = 0; i < sizeof(of_time) / sizeof(*of_time); i++)
-		if (!strcmp(event, of_time[i]))
-			return sample->address && sample->address < THREAD_STATES
-				       ? (enum thread_state)sample->address
-				       : state_of_stack(profile, sample->node);
-	return THREAD_STATE_UNKNOWN;
+	if (!is_cpu && !is_one_of(event, of_time))
+		return THREAD_STATE_UNKNOWN;
+	if (sample->address && sample->address < THREAD_STATES)
+		return (enum thread_state)sample->address;
+	return is_cpu ? THREAD_DEFAULT : state_of_stack(profile, sample->node);
 }

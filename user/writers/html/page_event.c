@@ -463,7 +463,7 @@ static int write_samples(const struct page *page)
 		return -ENOMEM;
 	for (size_t i = 0; i < page->places.len; i++)
 		rows[page->places.items[i].node] = (uint32_t)i + 1;
-	err = (samples.ordered ? page_samples_write : page_heat_write)(&samples, page->json);
+	err = samples.ordered ? page_samples_write(&samples, page->json) : page_heat_write(&samples, page->json);
 	free(rows);
 	return err;
 }
