@@ -204,6 +204,8 @@ int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list);
 /* Writes the lines of a sorted tree, "a;b;c 12". Returns 0 or -ENOMEM. */
 struct tree;
 int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out);
+/* writer.write_diff() of the reports: what has grown most comes first. */
+int text_write_diff(const struct writer_diff *two, const struct writer_options *options, FILE *out);
 /* After an error: forgets what is not written, and sets the position if it is not -1 and the file has one. */
 void writer_rewind(FILE *out, int64_t position);
 /* Appends "java 12/34 main": process, pid and tid of a thread, and its name. Not cleaned. */

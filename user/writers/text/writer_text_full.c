@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole report: facts, hottest stacks, hottest methods, marks, losses. */
+/* The whole report: facts, hottest stacks, hottest methods, marks, losses; and the difference of two profiles. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -84,23 +84,29 @@ static void print_facts(const struct report *r, uint64_t samples)
 	}
 }
 
-static void print_trace(const struct report *r, uint32_t leaf, struct stack_room *room)
+/* Prints the frames from the leaf on. Returns false if there was no room for all. */
+static bool print_frames(const struct tree *tree, uint32_t leaf, struct stack_room *room, FILE *out)
 {
-	const struct tree *tree = &r->tree;
-	const struct tree_node *node = &tree->nodes.items[leaf];
 	uint64_t most = stack_room_next(room), bytes = 0;
 	unsigned int depth = 0;
 	uint32_t i;
 
+	for (i = leaf; i && bytes < most; i = tree->nodes.items[i].parent)
+		bytes += (uint64_t)fprintf(out, "  [%2u] %s\n", depth++, tree_label(tree, i)->text);
+	if (i)
+		fprintf(out, "  [%2u] " PATH_TRUNCATED "\n", depth);
+	stack_room_took(room, bytes);
+	return !i;
+}
+
+static void print_trace(const struct report *r, uint32_t leaf, struct stack_room *room)
+{
+	const struct tree_node *node = &r->tree.nodes.items[leaf];
+
 	fprintf(r->out, "\n--- %" PRIu64 " %s (%.2f%%), %" PRIu64 " sample%s\n", node->self.amount, r->unit,
 		percent(r, &node->self), node->self.samples, node->self.samples == 1 ? "" : "s");
-	for (i = leaf; i && bytes < most; i = tree->nodes.items[i].parent)
-		bytes += (uint64_t)fprintf(r->out, "  [%2u] %s\n", depth++, tree_label(tree, i)->text);
-	if (i) {
-		fprintf(r->out, "  [%2u] " PATH_TRUNCATED "\n", depth);
+	if (!print_frames(&r->tree, leaf, room, r->out))
 		writer_left_out(r->options);
-	}
-	stack_room_took(room, bytes);
 }
 
 static void print_traces(const struct report *r)
@@ -313,3 +319,141 @@ const struct writer writer_flat = {
 	.help = "the report without its list of stacks; flat=N: N methods",
 	.write = flat_write,
 };
+
+/* ---- the difference of two profiles: what has grown most comes first ---- */
+
+struct change {
+	uint64_t a, b;
+	uint32_t row; /* the node or label */
+};
+
+struct changes vec(struct change);
+
+static int64_t growth(const struct change *change)
+{
+	return (int64_t)(change->b - change->a);
+}
+
+/* The greatest growth first; equal ones in the order in which they were first seen. */
+static int compare_changes(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	if (growth(x) != growth(y))
+		return growth(x) < growth(y) ? 1 : -1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Lists the rows that have changed. */
+static int find_changes(struct changes *ret, const struct change *rows, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++)
+		if (rows[i].a != rows[i].b)
+			err = vec_push(ret, rows[i]);
+	if (ret->len)
+		qsort(ret->items, ret->len, sizeof(*ret->items), compare_changes);
+	return err;
+}
+
+static int find_all_changes(struct changes *stacks, struct changes *leaves, const struct tree_diff *diff)
+{
+	const struct tree *tree = &diff->tree;
+	struct change *nodes = calloc(tree->nodes.len, sizeof(*nodes));
+	struct change *labels = calloc(tree->labels.len, sizeof(*labels));
+	int err = nodes && labels ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < tree->labels.len; i++)
+		labels[i].row = i;
+	for (uint32_t i = 1; !err && i < tree->nodes.len; i++) {
+		struct change *sum = &labels[tree->nodes.items[i].label];
+
+		nodes[i] = (struct change){diff->a.items[i].self.amount, tree->nodes.items[i].self.amount, i};
+		sum->a += nodes[i].a;
+		sum->b += nodes[i].b;
+	}
+	if (!err)
+		err = find_changes(stacks, nodes, tree->nodes.len);
+	if (!err)
+		err = find_changes(leaves, labels, tree->labels.len);
+	free(nodes);
+	free(labels);
+	return err;
+}
+
+static void print_name(const char *label, const char *name, FILE *out)
+{
+	BUF(line);
+
+	text_add_line(&line, name);
+	fprintf(out, "%-20s: %s\n", label, line.data);
+}
+
+static void print_head(const struct tree_diff *diff, const struct writer_diff *two,
+		       const struct writer_options *options, FILE *out)
+{
+	struct change all = {diff->a.items[0].total.amount, diff->tree.nodes.items[0].total.amount, 0};
+
+	fprintf(out, "--- Changes ---\n");
+	if (options->title)
+		print_name("Title", options->title, out);
+	print_name("From", two->a.name, out);
+	print_name("To", two->b.name, out);
+	fprintf(out, "%-20s: %+" PRId64 " %s (%" PRIu64 ", then %" PRIu64 ")\n", writer_event(two->b.profile, options),
+		growth(&all), writer_unit(two->b.profile, options), all.a, all.b);
+}
+
+static void print_leaves(const struct changes *changes, const struct tree *tree, uint32_t most, FILE *out)
+{
+	if (!changes->len || !most)
+		return;
+	fprintf(out, "\n  %12s  %12s  %12s  %s\n", "change", "from", "to", "top");
+	fprintf(out, "  ------------  ------------  ------------  ---\n");
+	for (size_t i = 0; i < changes->len && i < most; i++) {
+		const struct change *change = &changes->items[i];
+
+		fprintf(out, "  %+12" PRId64 "  %12" PRIu64 "  %12" PRIu64 "  %s\n", growth(change), change->a,
+			change->b, tree->labels.items[change->row].text);
+	}
+}
+
+static void print_changes(const struct changes *stacks, const struct tree *tree, const char *unit, uint32_t most,
+			  FILE *out)
+{
+	struct stack_room room = STACK_ROOM_NEW;
+
+	for (size_t i = 0; i < stacks->len && i < most; i++) {
+		const struct change *change = &stacks->items[i];
+
+		fprintf(out, "\n--- %+" PRId64 " %s (%" PRIu64 ", then %" PRIu64 ")\n", growth(change), unit, change->a,
+			change->b);
+		print_frames(tree, change->row, &room, out);
+	}
+}
+
+/* The weights are compared as they are, also with two->normalize: growth is no share. */
+int text_write_diff(const struct writer_diff *two, const struct writer_options *options, FILE *out)
+{
+	struct writer_options ours = *options;
+	struct changes stacks = {0}, leaves = {0};
+	struct tree_diff diff;
+	int err;
+
+	ours.style.dotted = true;
+	ours.reverse = false;
+	err = tree_diff_build(&diff, two, &ours);
+	if (err < 0)
+		return err;
+	ours.event = two->b.event;
+	err = find_all_changes(&stacks, &leaves, &diff);
+	if (!err) {
+		print_head(&diff, two, &ours, out);
+		print_leaves(&leaves, &diff.tree, ours.flat, out);
+		print_changes(&stacks, &diff.tree, writer_unit(two->b.profile, &ours), ours.traces, out);
+	}
+	vec_release(&stacks);
+	vec_release(&leaves);
+	tree_diff_release(&diff);
+	return err ? err : writer_finish(out);
+}
