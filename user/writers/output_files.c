@@ -30,6 +30,11 @@ static const char *trap_hint(int err)
 	return err == -EACCES && !geteuid() ? " (a link or pipe of another user in a shared folder?)" : "";
 }
 
+static const char *name_of(const struct output_file *file)
+{
+	return file->file ? file->file : "stdout";
+}
+
 /* Takes ownership of `file`. */
 static int open_output(struct output_files *files, const struct writer *writer, uint32_t event, char *file)
 {
@@ -42,7 +47,7 @@ static int open_output(struct output_files *files, const struct writer *writer, 
 	}
 	if (!err)
 		return 0;
-	log_error("%s cannot be written: %s%s; choose another place with -f", file ? file : "stdout", strerror(-err),
+	log_error("%s cannot be written: %s%s; choose another place with -f", name_of(&opened), strerror(-err),
 		  trap_hint(err));
 	free(file);
 	return err;
@@ -53,8 +58,7 @@ static int open_event(struct output_files *files, const struct writer *writer, c
 	BUF(path);
 
 	if (file && event)
-		writer_event_file(file, profile_event_name(files->profile, event),
-				  &path);
+		writer_event_file(file, profile_event_name(files->profile, event), &path);
 	else if (file)
 		buf_add_str(&path, file);
 	return path.failed ? -ENOMEM : open_output(files, writer, event, file ? buf_detach(&path) : NULL);
@@ -111,8 +115,8 @@ static void fail_stream(struct output_file *written, int err)
 
 	written->stream_error = cause ? cause : err;
 	io_output_cut(&written->io);
-	log_warn("%s: %s: nothing more is written to it; the recording continues",
-		 written->file ? written->file : "stdout", strerror(-written->stream_error));
+	log_warn("%s: %s: nothing more is written to it; the recording continues", name_of(written),
+		 strerror(-written->stream_error));
 }
 
 static int begin_stream(struct output_files *files, struct output_file *written)
@@ -127,18 +131,16 @@ static int begin_stream(struct output_files *files, struct output_file *written)
 }
 
 /* Appends to all files; the first call begins them. */
-static void append_all(struct output_files *files, bool is_begin)
+static void append_all(struct output_files *files, uint64_t now_ns, bool is_begin)
 {
+	files->streamed_ns = files->profile->end_ns = now_ns;
 	for (size_t i = 0; i < files->all.len; i++) {
 		struct output_file *written = &files->all.items[i];
-		int err = 0;
+		int err;
 
 		if (!written->writer->stream_open || written->stream_error)
 			continue;
-		if (is_begin)
-			err = begin_stream(files, written);
-		else
-			err = written->writer->stream_append(written->stream, false);
+		err = is_begin ? begin_stream(files, written) : written->writer->stream_append(written->stream, false);
 		if (err < 0)
 			fail_stream(written, err);
 	}
@@ -147,16 +149,13 @@ static void append_all(struct output_files *files, bool is_begin)
 
 void output_files_begin(struct output_files *files, uint64_t now_ns)
 {
-	files->streamed_ns = files->profile->end_ns = now_ns;
-	append_all(files, true);
+	append_all(files, now_ns, true);
 }
 
 void output_files_flush(struct output_files *files, uint64_t now_ns)
 {
-	if (!files->streamed_ns)
-		return;
-	files->streamed_ns = files->profile->end_ns = now_ns;
-	append_all(files, false);
+	if (files->streamed_ns)
+		append_all(files, now_ns, false);
 }
 
 /* The bytes that count for the limit: of the files, and a part of those of the timeline's own file. */
@@ -221,14 +220,10 @@ static int end_stream(struct output_file *written)
 static int write_to(const struct output_files *files, const struct output_file *written, struct io_output *output)
 {
 	struct writer_options style = *files->style;
-	int err;
 
 	style.processes = writer_shows_processes(files->profile, &style);
 	style.event = written->event;
-	err = grouping_write(written->writer, files->profile, &style, output->file);
-	if (err < 0 && io_output_error(output))
-		err = io_output_error(output);
-	return err ? err : io_output_commit(output);
+	return io_output_end(output, grouping_write(written->writer, files->profile, &style, output->file));
 }
 
 /*
@@ -251,7 +246,6 @@ static void rescue(const struct output_files *files, const struct output_file *w
 		if (io_output_open(&output, path.data, files->access) < 0)
 			continue;
 		err = write_to(files, written, &output);
-		io_output_discard(&output);
 	}
 	if (!err)
 		log_warn("the recording was written to %s instead", path.data);
@@ -271,8 +265,7 @@ static int write_one(const struct output_files *files, struct output_file *writt
 	int err = written->stream ? end_stream(written) : write_to(files, written, &written->io);
 
 	if (err < 0) {
-		log_error("%s could not be written: %s%s", written->file ? written->file : "stdout", strerror(-err),
-			  io_advice(err));
+		log_error("%s could not be written: %s%s", name_of(written), strerror(-err), io_advice(err));
 		if (written->file)
 			rescue(files, written);
 	}

@@ -15,129 +15,10 @@
 #include "profile/layout.h"
 #include "writers/writer.h"
 
-/* Collects the rows of a chunk of a .duet file and writes it. The layout is in profile/layout.h. */
-struct duet_chunk {
-	struct buf sections[LAYOUT_TYPES]; /* rows */
-	struct buf columns, body; /* scratch */
-};
-
 #define FULL_BYTES (LAYOUT_SECTION_MAX / 2) /* leaves room for one more row and its strings */
 #define FULL_SAMPLES (65536 * 40) /* bytes */
 #define PACK_MIN 64 /* bytes; smaller sections are not compressed */
 #define PACK_LEVEL 1 /* zlib's fastest: the recorder does this while it records */
-
-static void duet_chunk_init(struct duet_chunk *chunk)
-{
-	for (size_t i = 0; i < LAYOUT_TYPES; i++)
-		buf_init(&chunk->sections[i]);
-	buf_init(&chunk->columns);
-	buf_init(&chunk->body);
-}
-
-static void duet_chunk_release(struct duet_chunk *chunk)
-{
-	for (size_t i = 0; i < LAYOUT_TYPES; i++)
-		buf_release(&chunk->sections[i]);
-	buf_release(&chunk->columns);
-	buf_release(&chunk->body);
-}
-
-/* Returns true if the chunk must be written now. Call after a row of this type was added. */
-static bool duet_chunk_is_full(const struct duet_chunk *chunk, enum layout_type type)
-{
-	return chunk->sections[type].len >= (type == LAYOUT_SAMPLES ? FULL_SAMPLES : FULL_BYTES) ||
-	       chunk->sections[LAYOUT_TEXTS].len >= FULL_BYTES;
-}
-
-/*
- * Appends the compressed rows to chunk->body. Returns their size, 0 if compression does not make them smaller, or
- * -ENOMEM.
- */
-static int64_t pack(struct duet_chunk *chunk, const struct buf *rows, size_t row_bytes)
-{
-	uLongf packed = compressBound(rows->len);
-	const void *from = rows->data;
-	size_t at = chunk->body.len;
-
-	if (rows->len < PACK_MIN)
-		return 0;
-	if (!buf_reserve(&chunk->body, packed) || !buf_reserve(&chunk->columns, rows->len))
-		return -ENOMEM;
-	if (row_bytes) {
-		layout_to_columns((unsigned char *)chunk->columns.data, from, rows->len / row_bytes, row_bytes);
-		from = chunk->columns.data;
-	}
-	if (compress2((Bytef *)chunk->body.data + at, &packed, from, rows->len, PACK_LEVEL) != Z_OK)
-		return -ENOMEM;
-	if (packed >= rows->len)
-		return 0;
-	chunk->body.len = at + packed;
-	return (int64_t)packed;
-}
-
-/* Returns the size of the section in the file, or -ENOMEM. */
-static int64_t add_section(struct duet_chunk *chunk, enum layout_type type)
-{
-	const struct buf *rows = &chunk->sections[type];
-	struct layout_section section = {
-		.type = type,
-		.row_bytes = layout_rows[type].bytes,
-		.raw_bytes = (uint32_t)rows->len,
-		.stored_bytes = (uint32_t)rows->len,
-	};
-	size_t at = chunk->body.len;
-	int64_t packed;
-
-	buf_add(&chunk->body, &section, sizeof(section));
-	packed = chunk->body.failed ? -ENOMEM : pack(chunk, rows, section.row_bytes);
-	if (packed < 0)
-		return packed;
-	if (packed) {
-		section.coding = LAYOUT_DEFLATE;
-		section.stored_bytes = (uint32_t)packed;
-		memcpy(chunk->body.data + at, &section, sizeof(section));
-	} else {
-		buf_add(&chunk->body, rows->data, rows->len);
-	}
-	return chunk->body.failed ? -ENOMEM : (int64_t)(chunk->body.len - at);
-}
-
-static uint32_t crc_of(const void *bytes, size_t len)
-{
-	return (uint32_t)crc32(crc32(0, NULL, 0), bytes, (uInt)len);
-}
-
-/*
- * Writes the chunk to `out` and empties it. Adds the sizes of its sections in the file to *tables_bytes and
- * *samples_bytes. Returns 0 or -ENOMEM; the stream keeps errors of writing.
- */
-static int duet_chunk_write(struct duet_chunk *chunk, uint32_t part, uint32_t flags, FILE *out, uint64_t *tables_bytes,
-			    uint64_t *samples_bytes)
-{
-	struct layout_chunk header = {.magic = LAYOUT_CHUNK_MAGIC, .part = part, .flags = flags};
-
-	buf_clear(&chunk->body);
-	for (enum layout_type type = LAYOUT_TEXTS; type < LAYOUT_TYPES; type++) {
-		int64_t stored = chunk->sections[type].failed ? -ENOMEM : 0;
-
-		if (!stored && !chunk->sections[type].len)
-			continue;
-		if (!stored)
-			stored = add_section(chunk, type);
-		if (stored < 0)
-			return -ENOMEM;
-		*(type == LAYOUT_SAMPLES ? samples_bytes : tables_bytes) += (uint64_t)stored;
-		header.sections++;
-		buf_clear(&chunk->sections[type]);
-	}
-	header.body_bytes = chunk->body.len;
-	header.body_crc = crc_of(chunk->body.data, chunk->body.len);
-	header.crc = crc_of(&header, offsetof(struct layout_chunk, crc));
-	fwrite(&header, sizeof(header), 1, out);
-	fwrite(chunk->body.data, 1, chunk->body.len, out);
-	return 0;
-}
-
 /* The tables are repeated when the samples written since the last repetition take more than both of these. */
 #define ANEW_MIN (1u << 20) /* bytes */
 #define ANEW_TIMES 8 /* times the size of the tables */
@@ -145,7 +26,8 @@ static int duet_chunk_write(struct duet_chunk *chunk, uint32_t part, uint32_t fl
 struct writer_stream {
 	const struct profile *profile;
 	FILE *out;
-	struct duet_chunk chunk;
+	struct buf sections[LAYOUT_TYPES]; /* rows of the next chunk, see profile/layout.h */
+	struct buf columns, body; /* scratch */
 	uint32_t part; /* number of the next chunk */
 	uint64_t tables_bytes, samples_bytes; /* bytes in the file since part 0 */
 	struct vec(uint32_t) texts; /* id of a string -> its number in the file; 0 = not written yet */
@@ -157,24 +39,101 @@ struct writer_stream {
 	int err;
 };
 
-/* ---- rows ---- */
+/* ---- chunks ---- */
 
+/*
+ * Appends the compressed rows to the body. Returns their size, 0 if compression does not make them smaller, or
+ * -ENOMEM.
+ */
+static int64_t pack(struct writer_stream *stream, const struct buf *rows, size_t row_bytes)
+{
+	uLongf packed = compressBound(rows->len);
+	const void *from = rows->data;
+	size_t at = stream->body.len;
+
+	if (rows->len < PACK_MIN)
+		return 0;
+	if (!buf_reserve(&stream->body, packed) || !buf_reserve(&stream->columns, rows->len))
+		return -ENOMEM;
+	if (row_bytes) {
+		layout_to_columns((unsigned char *)stream->columns.data, from, rows->len / row_bytes, row_bytes);
+		from = stream->columns.data;
+	}
+	if (compress2((Bytef *)stream->body.data + at, &packed, from, rows->len, PACK_LEVEL) != Z_OK)
+		return -ENOMEM;
+	if (packed >= rows->len)
+		return 0;
+	stream->body.len = at + packed;
+	return (int64_t)packed;
+}
+
+/* Returns the size of the section in the file, or -ENOMEM. */
+static int64_t add_section(struct writer_stream *stream, enum layout_type type)
+{
+	const struct buf *rows = &stream->sections[type];
+	struct layout_section section = {
+		.type = type,
+		.row_bytes = layout_rows[type].bytes,
+		.raw_bytes = (uint32_t)rows->len,
+		.stored_bytes = (uint32_t)rows->len,
+	};
+	size_t at = stream->body.len;
+	int64_t packed;
+
+	buf_add(&stream->body, &section, sizeof(section));
+	packed = stream->body.failed ? -ENOMEM : pack(stream, rows, section.row_bytes);
+	if (packed < 0)
+		return packed;
+	if (packed) {
+		section.coding = LAYOUT_DEFLATE;
+		section.stored_bytes = (uint32_t)packed;
+		memcpy(stream->body.data + at, &section, sizeof(section));
+	} else {
+		buf_add(&stream->body, rows->data, rows->len);
+	}
+	return stream->body.failed ? -ENOMEM : (int64_t)(stream->body.len - at);
+}
+
+static uint32_t crc_of(const void *bytes, size_t len)
+{
+	return (uint32_t)crc32(crc32(0, NULL, 0), bytes, (uInt)len);
+}
+
+/* Writes the chunk of the rows so far, and empties it. The file's stream keeps errors of writing. */
 static void write_chunk(struct writer_stream *stream, uint32_t flags)
 {
-	int err = duet_chunk_write(&stream->chunk, stream->part, flags, stream->out, &stream->tables_bytes,
-				   &stream->samples_bytes);
+	struct layout_chunk header = {.magic = LAYOUT_CHUNK_MAGIC, .part = stream->part++, .flags = flags};
 
-	if (err < 0 && !stream->err)
-		stream->err = err;
-	stream->part++;
+	buf_clear(&stream->body);
+	for (enum layout_type type = LAYOUT_TEXTS; type < LAYOUT_TYPES; type++) {
+		int64_t stored;
+
+		if (!stream->sections[type].failed && !stream->sections[type].len)
+			continue;
+		stored = stream->sections[type].failed ? -ENOMEM : add_section(stream, type);
+		if (stored < 0) {
+			stream->err = stream->err ? stream->err : -ENOMEM;
+			return;
+		}
+		*(type == LAYOUT_SAMPLES ? &stream->samples_bytes : &stream->tables_bytes) += (uint64_t)stored;
+		header.sections++;
+		buf_clear(&stream->sections[type]);
+	}
+	header.body_bytes = stream->body.len;
+	header.body_crc = crc_of(stream->body.data, stream->body.len);
+	header.crc = crc_of(&header, offsetof(struct layout_chunk, crc));
+	fwrite(&header, sizeof(header), 1, stream->out);
+	fwrite(stream->body.data, 1, stream->body.len, stream->out);
 }
+
+/* ---- rows ---- */
 
 static void add_text(struct writer_stream *stream, const char *text)
 {
 	uint32_t len = (uint32_t)strnlen(text, LAYOUT_TEXT_MAX);
 
-	buf_add(&stream->chunk.sections[LAYOUT_TEXTS], &len, sizeof(len));
-	buf_add(&stream->chunk.sections[LAYOUT_TEXTS], text, len);
+	buf_add(&stream->sections[LAYOUT_TEXTS], &len, sizeof(len));
+	buf_add(&stream->sections[LAYOUT_TEXTS], text, len);
 }
 
 /* A layout_text. Writes the string if the file does not have it. */
@@ -199,9 +158,13 @@ static uint32_t number_of_text(void *context, uint32_t id)
 
 static void add_row(struct writer_stream *stream, enum layout_type type, const void *row)
 {
-	layout_put(type, row, number_of_text, stream, &stream->chunk.sections[type]);
+	struct buf *rows = &stream->sections[type];
+
+	layout_put(type, row, number_of_text, stream, rows);
 	/* Losses and facts must be in one section. */
-	if (type != LAYOUT_LOSSES && type != LAYOUT_FACTS && duet_chunk_is_full(&stream->chunk, type))
+	if (type != LAYOUT_LOSSES && type != LAYOUT_FACTS &&
+	    (rows->len >= (type == LAYOUT_SAMPLES ? FULL_SAMPLES : FULL_BYTES) ||
+	     stream->sections[LAYOUT_TEXTS].len >= FULL_BYTES))
 		write_chunk(stream, 0);
 }
 
@@ -329,7 +292,10 @@ static struct writer_stream *stream_open(const struct profile *profile, const st
 	stream->profile = profile;
 	stream->out = out;
 	stream->whole_bytes = ftello(out);
-	duet_chunk_init(&stream->chunk);
+	for (size_t i = 0; i < LAYOUT_TYPES; i++)
+		buf_init(&stream->sections[i]);
+	buf_init(&stream->columns);
+	buf_init(&stream->body);
 	begin_anew(stream);
 	fwrite(&start, sizeof(start), 1, out);
 	return stream;
@@ -365,7 +331,10 @@ static void stream_close(struct writer_stream *stream)
 {
 	if (!stream)
 		return;
-	duet_chunk_release(&stream->chunk);
+	for (size_t i = 0; i < LAYOUT_TYPES; i++)
+		buf_release(&stream->sections[i]);
+	buf_release(&stream->columns);
+	buf_release(&stream->body);
 	vec_release(&stream->texts);
 	free(stream);
 }
