@@ -7,9 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "otlp.pb-c.h"
-
-#include "base/varint.h"
+#include "base/text.h"
+#include "profile/pprof.h"
 
 void otlp_dictionary_init(struct otlp_dictionary *dictionary)
 {
@@ -59,6 +58,17 @@ int otlp_dictionary_write_json(const struct otlp_dictionary *dictionary, struct 
 	}
 	json_end(json, "}");
 	return err;
+}
+
+void otlp_set_value(Otlp__AnyValue *value, const char *text, uint64_t number)
+{
+	if (text) {
+		value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+		value->string_value = (char *)text;
+	} else {
+		value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+		value->int_value = (int64_t)number;
+	}
 }
 
 /* ---- JSON ---- */
@@ -222,4 +232,126 @@ int protobuf_json_elements(struct json *json, const ProtobufCMessageDescriptor *
 	}
 	json_end(json, "]");
 	return err;
+}
+
+/* ---- the resource ---- */
+
+#define RESOURCE_ATTRIBUTES 20
+
+struct resource {
+	Otlp__KeyValue items[RESOURCE_ATTRIBUTES], *pointers[RESOURCE_ATTRIBUTES];
+	Otlp__AnyValue values[RESOURCE_ATTRIBUTES];
+	struct buf texts[RESOURCE_ATTRIBUTES];
+	size_t count;
+};
+
+static Otlp__AnyValue *add_attribute(struct resource *resource, const char *key)
+{
+	size_t at = resource->count++;
+
+	otlp__key_value__init(&resource->items[at]);
+	otlp__any_value__init(&resource->values[at]);
+	resource->items[at].key = (char *)key;
+	resource->items[at].value = &resource->values[at];
+	resource->pointers[at] = &resource->items[at];
+	return &resource->values[at];
+}
+
+static void add_text(struct resource *resource, const char *key, const char *text)
+{
+	struct buf *clean = &resource->texts[resource->count];
+
+	if (!*text)
+		return;
+	buf_init(clean);
+	text_add_line(clean, text);
+	otlp_set_value(add_attribute(resource, key), clean->data, 0);
+}
+
+/* The name of an architecture in the semantic conventions. */
+static const char *arch_name(const char *machine)
+{
+	if (!strcmp(machine, "x86_64"))
+		return "amd64";
+	return strcmp(machine, "aarch64") ? machine : "arm64";
+}
+
+static void describe_process(const struct profile *profile, const struct profile_thread *thread,
+			     struct resource *resource)
+{
+	const struct profile_owner *owner = &profile->owners.items[thread->owner];
+	const struct {
+		const char *key;
+		uint32_t text;
+	} texts[] = {
+		{"process.executable.name", thread->process},
+		{"process.executable.path", owner->executable},
+		{"process.runtime.description", owner->runtime},
+		{"process.linux.cgroup", owner->cgroup},
+		{"container.id", owner->container_id},
+		{"container.name", owner->container_name},
+		{"container.runtime", owner->container_kind},
+		{"k8s.pod.name", owner->pod},
+		{"k8s.namespace.name", owner->pod_namespace},
+		{OTLP_CONTAINER, owner->container},
+		{"k8s.pod.uid", owner->pod_uid},
+	};
+	const char *application = intern_text(&profile->strings, owner->application);
+
+	add_text(resource, "service.name",
+		 *application ? application : intern_text(&profile->strings, thread->process));
+	if (thread->pid)
+		otlp_set_value(add_attribute(resource, "process.pid"), NULL, thread->pid);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		add_text(resource, texts[i].key, intern_text(&profile->strings, texts[i].text));
+}
+
+static void describe_host(const struct profile *profile, struct resource *resource)
+{
+	const struct profile_host *host = &profile->host;
+
+	add_text(resource, "host.name", intern_text(&profile->strings, host->name));
+	add_text(resource, "host.arch", arch_name(intern_text(&profile->strings, host->machine)));
+	add_text(resource, "os.type", "linux");
+	add_text(resource, "os.name", intern_text(&profile->strings, host->os_name));
+	add_text(resource, "os.version", intern_text(&profile->strings, host->os_release));
+}
+
+void otlp_add_resource(struct buf *to, unsigned int field, const struct profile *profile,
+		       const struct profile_thread *thread)
+{
+	Otlp__Resource message = OTLP__RESOURCE__INIT;
+	struct resource resource = {.count = 0};
+
+	describe_process(profile, thread, &resource);
+	describe_host(profile, &resource);
+	message.n_attributes = resource.count;
+	message.attributes = resource.pointers;
+	add_message(to, field, &message.base);
+	for (size_t i = 0; i < resource.count; i++) {
+		to->failed |= resource.texts[i].failed;
+		buf_release(&resource.texts[i]);
+	}
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = hash_u64(hash + (unsigned char)*text + 1);
+	return hash;
+}
+
+void otlp_profile_id(const struct profile *profile, const struct profile_sample *sample, uint8_t ret[16])
+{
+	const struct profile_thread *thread = &profile->threads.items[sample->thread];
+	const uint64_t of[] = {profile->start_realtime_ns, thread->pid, thread->owner, sample->event};
+	uint64_t low, high;
+
+	low = hash_text(0, intern_text(&profile->strings, profile->host.name));
+	low = hash_text(low, intern_text(&profile->strings, thread->process));
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		low = hash_u64(low + of[i] + 1);
+	high = hash_u64(low + 1);
+	memcpy(ret, &low, sizeof(low));
+	memcpy(ret + sizeof(low), &high, sizeof(high));
 }

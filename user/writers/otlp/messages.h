@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The messages of an OTLP file as bytes and as JSON, and its dictionary. */
+/* The messages of an OTLP file as bytes and as JSON, its dictionary and its resources. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 #include "base/varint.h"
+#include "otlp.pb-c.h"
+#include "profile/profile.h"
 #include "writers/json.h"
 
 /* Fields of the message Dictionary. */
@@ -64,3 +66,15 @@ void protobuf_json(struct json *json, const ProtobufCMessage *message);
  */
 int protobuf_json_elements(struct json *json, const ProtobufCMessageDescriptor *type, unsigned int number,
 			   const char *bytes, size_t len);
+
+void otlp_set_value(Otlp__AnyValue *value, const char *text, uint64_t number); /* the number, if the text is NULL */
+
+/*
+ * Appends the resource by the semantic conventions: the thread's process and the machine. Sets to->failed when out of
+ * memory.
+ */
+void otlp_add_resource(struct buf *to, unsigned int field, const struct profile *profile,
+		       const struct profile_thread *thread);
+
+/* Makes the id of the profile of a sample's process and event: the same whenever the recording is written. */
+void otlp_profile_id(const struct profile *profile, const struct profile_sample *sample, uint8_t ret[16]);

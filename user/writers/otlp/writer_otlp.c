@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "otlp.pb-c.h"
 #include "profile/pprof.h"
 #include "profile/timeline.h"
 #include "writers/otlp/messages.h"
-#include "writers/otlp/resource.h"
 #include "writers/shared/code.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
@@ -96,13 +94,7 @@ static int32_t attribute_of(struct otlp *o, const char *key, const char *text, i
 	buf_clear(&o->text);
 	buf_printf(&o->text, "%s %lld %s", key, (long long)number, clean.data);
 	index = index_of(o, &o->attributes, &is_new);
-	if (text) {
-		value.value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
-		value.string_value = clean.data;
-	} else {
-		value.value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
-		value.int_value = number;
-	}
+	otlp_set_value(&value, text ? clean.data : NULL, (uint64_t)number);
 	attribute.key_strindex = string_of(o, key);
 	attribute.value = &value;
 	if (is_new)
@@ -432,15 +424,6 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 
 /* ---- one process ---- */
 
-static void add_resource(struct otlp *o, struct buf *to, const struct profile_thread *thread)
-{
-	BUF(resource);
-
-	otlp_pack_resource(o->profile, thread, &resource);
-	add_bytes(to, RESOURCE_RESOURCE, resource.data, resource.len);
-	to->failed |= resource.failed;
-}
-
 static void add_scope(const struct otlp *o, struct buf *to)
 {
 	const char *version = intern_text(&o->profile->strings, o->profile->host.version);
@@ -507,7 +490,7 @@ static void put_process(struct otlp *o, const struct profile_sample *samples, si
 			next++;
 		add_profile(o, &scope, samples + first, next - first);
 	}
-	add_resource(o, &resource, &o->profile->threads.items[samples->thread]);
+	otlp_add_resource(&resource, RESOURCE_RESOURCE, o->profile, &o->profile->threads.items[samples->thread]);
 	if (scope.len > empty || scope.failed)
 		put_resource(o, out, &resource, &scope);
 }
