@@ -18,7 +18,7 @@ static bool has_tag(const struct profile *profile, uint32_t node, const char *ta
 {
 	const struct frame *frame = node ? &profile->frames.items[profile->nodes.items[node].frame] : NULL;
 
-	return frame && frame->name && !strcmp(intern_text(&profile->strings, frame->name), tag);
+	return frame && frame->name && !strcmp(profile_text(profile, frame->name), tag);
 }
 
 /* A sample of a span or call is taken at its end. One call of a trace may stand for several. */
@@ -27,7 +27,7 @@ static int add(void *context, const struct profile_sample *sample)
 	struct intervals *intervals = context;
 	const struct profile *profile = intervals->profile;
 	const struct profile_event *event = &profile->events.items[sample->event];
-	const char *name = intern_text(&profile->strings, event->name);
+	const char *name = profile_text(profile, event->name);
 	bool is_span = !strcmp(name, "span"), is_call = !strncmp(name, "trace", strlen("trace"));
 	uint64_t length_ns = is_call && event->interval ? sample->weight / event->interval : sample->weight;
 	struct interval interval = {

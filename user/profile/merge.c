@@ -201,7 +201,7 @@ static int out_of_memory(struct buf *why)
 static int move_event(struct merge *merge, const struct profile_event *event, struct buf *why)
 {
 	struct profile *to = merge->mover.to;
-	const char *name = intern_text(&merge->mover.from->strings, event->name);
+	const char *name = profile_text(merge->mover.from, event->name);
 	uint32_t index = profile_event(to, name, event->unit, event->interval);
 
 	if (index == UINT32_MAX || vec_push(&merge->events, index) < 0)

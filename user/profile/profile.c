@@ -368,7 +368,7 @@ static enum thread_state state_of_stack(const struct profile *profile, uint32_t 
 	uint32_t node = profile_waiter(profile, leaf);
 
 	if (!node || frame_of(profile, node)->kind != FRAME_STATE ||
-	    !strcmp(intern_text(&profile->strings, frame_of(profile, node)->name), "[runnable]"))
+	    !strcmp(profile_text(profile, frame_of(profile, node)->name), "[runnable]"))
 		return THREAD_RUNNABLE;
 	return THREAD_SLEEPING;
 }

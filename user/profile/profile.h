@@ -338,6 +338,11 @@ void profile_add_loss(struct profile *profile, uint64_t count, const char *text)
 __attribute__((format(printf, 3, 4))) void profile_add_fact(struct profile *profile, const char *key,
 							    const char *format, ...);
 
+static inline const char *profile_text(const struct profile *profile, uint32_t id)
+{
+	return intern_text(&profile->strings, id);
+}
+
 static inline const char *profile_event_name(const struct profile *profile, size_t event)
 {
 	return intern_text(&profile->strings, profile->events.items[event].name);

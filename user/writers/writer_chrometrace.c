@@ -37,11 +37,6 @@ struct trace {
 	struct stack_room room;
 };
 
-static const char *text_of(const struct trace *t, uint32_t id)
-{
-	return intern_text(&t->profile->strings, id);
-}
-
 /* Begins an event of the trace, up to its pid and tid. */
 static void begin_event(struct trace *t, const char *phase)
 {
@@ -72,9 +67,9 @@ static void begin_track(struct trace *t)
 	bool is_own = thread->tid != PROFILE_VIRTUAL && !t->sample->event;
 
 	t->track = is_own ? thread->tid : TRACKS_FIRST + t->tracks++;
-	put_name(t, "process_name", text_of(t, thread->process));
+	put_name(t, "process_name", profile_text(t->profile, thread->process));
 	buf_clear(&t->text);
-	buf_add_str(&t->text, text_of(t, thread->name));
+	buf_add_str(&t->text, profile_text(t->profile, thread->name));
 	if (!is_own)
 		buf_printf(&t->text, " (%s)", profile_event_name(t->profile, t->sample->event));
 	put_name(t, "thread_name", t->text.data);

@@ -150,7 +150,7 @@ static uint32_t number_of_text(void *context, uint32_t id)
 	while (stream->texts.len <= id)
 		stream->texts.items[stream->texts.len++] = 0;
 	if (!stream->texts.items[id]) {
-		add_text(stream, intern_text(&stream->profile->strings, id));
+		add_text(stream, profile_text(stream->profile, id));
 		stream->texts.items[id] = ++stream->text_count;
 	}
 	return stream->texts.items[id];

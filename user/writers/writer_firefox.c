@@ -259,25 +259,20 @@ static void put_samples(struct firefox *f, enum profile_unit unit, bool is_cpu)
 
 /* ---- threads ---- */
 
-static const char *text_of(const struct firefox *f, uint32_t id)
-{
-	return intern_text(&f->profile->strings, id);
-}
-
 static void put_thread_head(struct firefox *f, const struct profile_sample *sample)
 {
 	const struct profile_thread *thread = &f->profile->threads.items[ordered_thread(&f->ordered, sample)];
 	const char *event = profile_event_name(f->profile, sample->event);
 
 	buf_clear(&f->text);
-	buf_add_str(&f->text, text_of(f, thread->name));
+	buf_add_str(&f->text, profile_text(f->profile, thread->name));
 	if (f->profile->events.len > 1)
 		buf_printf(&f->text, " (%s)", event);
 	json_begin(&f->json, "\n{");
 	json_member(&f->json, "name", f->text.data);
 	json_put(&f->json, "\"isMainThread\":%s,\"processType\":\"default\"",
 		 thread->pid == thread->tid ? "true" : "false");
-	json_member(&f->json, "processName", text_of(f, thread->process));
+	json_member(&f->json, "processName", profile_text(f->profile, thread->process));
 	json_put(&f->json,
 		 "\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
 		 "\"pausedRanges\":[],\"showMarkersInTimeline\":false,\"pid\":\"%u\",\"tid\":%u",
@@ -294,7 +289,7 @@ static void put_thread(struct firefox *f, const struct profile_sample *sample)
 	put_frames(f);
 	put_functions(f);
 	put_stacks(f);
-	put_samples(f, event->unit, !strcmp(text_of(f, event->name), "cpu"));
+	put_samples(f, event->unit, !strcmp(profile_text(f->profile, event->name), "cpu"));
 	json_put(&f->json,
 		 "\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
 		 "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]},"

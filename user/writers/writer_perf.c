@@ -84,7 +84,7 @@ static void add_word(struct buf *out, const char *text)
 
 static void add_module(struct perf *p, const struct frame *frame, uint32_t pid)
 {
-	const char *module = frame ? intern_text(&p->profile->strings, frame->module) : "";
+	const char *module = frame ? profile_text(p->profile, frame->module) : "";
 	enum frame_kind kind = frame ? frame->kind : FRAME_MARK;
 
 	if (kind == FRAME_KERNEL && (!*module || !strcmp(module, "kernel")))
@@ -136,7 +136,7 @@ static void hide_times(struct buf *text, size_t at)
 /* The ids are behind the name. A name that begins with '#' or ' ' would make the line a comment or a frame. */
 static void add_thread(struct perf *p, const struct profile_thread *thread)
 {
-	const char *name = intern_text(&p->profile->strings, thread->name);
+	const char *name = profile_text(p->profile, thread->name);
 	size_t start = p->text.len;
 
 	text_add_line(&p->text, *name ? name : ":-1");
@@ -196,7 +196,7 @@ static int put_process(struct perf *p, const struct profile_thread *thread)
 		return 0;
 	buf_clear(&p->text);
 	buf_printf(&p->text, PERF_TEXT_PROCESS "%u ", thread->pid);
-	text_add_line(&p->text, intern_text(&p->profile->strings, thread->process));
+	text_add_line(&p->text, profile_text(p->profile, thread->process));
 	put_line(p);
 	return map_put(&p->processes, thread->pid, thread->process);
 }
@@ -351,7 +351,7 @@ static void put_events(struct perf *p)
 		const struct profile_event *event = &p->profile->events.items[i];
 
 		buf_add_str(&p->text, PERF_TEXT_EVENT);
-		add_word(&p->text, intern_text(&p->profile->strings, event->name));
+		add_word(&p->text, profile_text(p->profile, event->name));
 		buf_printf(&p->text, " %s %" PRIu64, profile_units[event->unit], event->interval);
 		put_line(p);
 	}
@@ -367,14 +367,14 @@ static void put_comments(struct perf *p)
 	put_events(p);
 	for (size_t i = 0; i < profile->facts.len; i++) {
 		buf_add_str(&p->text, "# fact: ");
-		text_add_line(&p->text, intern_text(&profile->strings, profile->facts.items[i].key));
+		text_add_line(&p->text, profile_text(profile, profile->facts.items[i].key));
 		buf_add_str(&p->text, ": ");
-		text_add_line(&p->text, intern_text(&profile->strings, profile->facts.items[i].value));
+		text_add_line(&p->text, profile_text(profile, profile->facts.items[i].value));
 		put_line(p);
 	}
 	for (size_t i = 0; i < profile->losses.len; i++) {
 		buf_printf(&p->text, "# lost: %" PRIu64 " ", profile->losses.items[i].count);
-		text_add_line(&p->text, intern_text(&profile->strings, profile->losses.items[i].text));
+		text_add_line(&p->text, profile_text(profile, profile->losses.items[i].text));
 		put_line(p);
 	}
 }

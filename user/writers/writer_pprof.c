@@ -134,7 +134,7 @@ static uint64_t mapping_of(struct pprof *p, const struct frame *frame)
 static uint64_t function_of(struct pprof *p, const char *name, const struct frame *frame)
 {
 	bool has_file = frame && frame_kind_is_java(frame->kind);
-	const char *file = has_file ? intern_text(&p->profile->strings, frame->module) : "";
+	const char *file = has_file ? profile_text(p->profile, frame->module) : "";
 	size_t known = p->functions.strings.len, system_name;
 	Pprof__Function function = PPROF__FUNCTION__INIT;
 
@@ -194,7 +194,7 @@ static uint64_t location_of(struct pprof *p, const struct path_step *step)
 static void label_text(struct pprof *p, Pprof__Label **at, const char *key, uint32_t text)
 {
 	(*at)->key = string_of(p, key);
-	(*at)->text = string_of(p, intern_text(&p->profile->strings, text));
+	(*at)->text = string_of(p, profile_text(p->profile, text));
 	*at += text != 0;
 }
 
@@ -365,11 +365,11 @@ static void put_value_types(struct pprof *p)
 
 		buf_clear(&p->text);
 		if (profile->events.len > 1)
-			buf_printf(&p->text, "%s_", intern_text(&profile->strings, event->name));
+			buf_printf(&p->text, "%s_", profile_text(profile, event->name));
 		buf_add_str(&p->text, "samples");
 		samples.type = string_of(p, p->text.data);
 		samples.unit = string_of(p, "count");
-		weight.type = string_of(p, intern_text(&profile->strings, event->name));
+		weight.type = string_of(p, profile_text(profile, event->name));
 		weight.unit = string_of(p, code_unit(event->unit));
 		put_message(p, PPROF_VALUE_TYPES, &samples.base);
 		put_message(p, PPROF_VALUE_TYPES, &weight.base);
@@ -399,11 +399,11 @@ static void put_comments(struct pprof *p)
 	if (profile->processes != PROFILE_IF_SEVERAL)
 		put_comment(p, "%s: %s", PPROF_PROCESSES, profile->processes == PROFILE_ALWAYS ? "always" : "never");
 	for (size_t i = 0; i < profile->facts.len; i++)
-		put_comment(p, "%s: %s", intern_text(&profile->strings, profile->facts.items[i].key),
-			    intern_text(&profile->strings, profile->facts.items[i].value));
+		put_comment(p, "%s: %s", profile_text(profile, profile->facts.items[i].key),
+			    profile_text(profile, profile->facts.items[i].value));
 	for (size_t i = 0; i < profile->losses.len; i++)
 		put_comment(p, PPROF_LOST "%llu: %s", (unsigned long long)profile->losses.items[i].count,
-			    intern_text(&profile->strings, profile->losses.items[i].text));
+			    profile_text(profile, profile->losses.items[i].text));
 }
 
 static void put_head(struct pprof *p)

@@ -64,8 +64,8 @@ static void put_name(struct speedscope *s, const struct profile_sample *sample, 
 	if (!has_thread)
 		buf_add_str(&s->text, "all threads");
 	else if (thread->tid == PROFILE_VIRTUAL)
-		buf_printf(&s->text, "%s %u virtual %s", intern_text(&profile->strings, thread->process), thread->pid,
-			   intern_text(&profile->strings, thread->name));
+		buf_printf(&s->text, "%s %u virtual %s", profile_text(profile, thread->process), thread->pid,
+			   profile_text(profile, thread->name));
 	else
 		writer_thread_text(profile, index, &s->text);
 	json_member(&s->json, "name", s->text.data);

@@ -132,10 +132,10 @@ void writer_thread_text(const struct profile *profile, uint32_t thread, struct b
 {
 	const struct profile_thread *row = &profile->threads.items[thread];
 
-	buf_printf(out, "%s %u", intern_text(&profile->strings, row->process), row->pid);
+	buf_printf(out, "%s %u", profile_text(profile, row->process), row->pid);
 	if (row->tid != PROFILE_VIRTUAL)
 		buf_printf(out, "/%u", row->tid);
-	buf_printf(out, " %s", intern_text(&profile->strings, row->name));
+	buf_printf(out, " %s", profile_text(profile, row->name));
 }
 
 void writer_event_part(const char *event, struct buf *ret)

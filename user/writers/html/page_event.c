@@ -296,8 +296,8 @@ static void write_fact(const struct page *page, const char *side, const char *ke
 static bool has_fact(const struct profile *profile, const char *key, const char *value)
 {
 	for (size_t i = 0; i < profile->facts.len; i++)
-		if (!strcmp(intern_text(&profile->strings, profile->facts.items[i].key), key) &&
-		    !strcmp(intern_text(&profile->strings, profile->facts.items[i].value), value))
+		if (!strcmp(profile_text(profile, profile->facts.items[i].key), key) &&
+		    !strcmp(profile_text(profile, profile->facts.items[i].value), value))
 			return true;
 	return false;
 }
@@ -309,8 +309,8 @@ static void write_facts_of(const struct page *page, const struct profile *profil
 			   bool both, const char *side)
 {
 	for (size_t i = 0; i < profile->facts.len; i++) {
-		const char *key = intern_text(&profile->strings, profile->facts.items[i].key);
-		const char *value = intern_text(&profile->strings, profile->facts.items[i].value);
+		const char *key = profile_text(profile, profile->facts.items[i].key);
+		const char *value = profile_text(profile, profile->facts.items[i].value);
 
 		if (!other || has_fact(other, key, value) == both)
 			write_fact(page, side, key, value);
@@ -340,7 +340,7 @@ static void write_losses_of(const struct page *page, const struct profile *profi
 
 	for (size_t i = 0; i < profile->losses.len; i++) {
 		buf_clear(&text);
-		buf_printf(&text, "%s%s", intern_text(&profile->strings, profile->losses.items[i].text), side);
+		buf_printf(&text, "%s%s", profile_text(profile, profile->losses.items[i].text), side);
 		json_begin(page->json, "[");
 		json_put(page->json, "%" PRIu64, profile->losses.items[i].count);
 		json_foreign(page->json, text.data);
@@ -360,11 +360,11 @@ static void write_losses(const struct page *page)
 /* "app.jar" of "java: app.jar"; else the name of the process */
 static const char *program_of(const struct profile *profile, const struct profile_thread *thread)
 {
-	const char *application = intern_text(&profile->strings, profile->owners.items[thread->owner].application);
+	const char *application = profile_text(profile, profile->owners.items[thread->owner].application);
 	const char *colon = strstr(application, ": "), *name = colon ? colon + 2 : application;
 
 	if (!*name)
-		return intern_text(&profile->strings, thread->process);
+		return profile_text(profile, thread->process);
 	return *basename(name) ? basename(name) : name;
 }
 

@@ -46,7 +46,7 @@ void jfr_end_event(struct writer_stream *j)
 
 static const char *text_of(const struct writer_stream *j, uint32_t text)
 {
-	return text ? intern_text(&j->profile->strings, text) : NULL;
+	return text ? profile_text(j->profile, text) : NULL;
 }
 
 static void put_recording(struct writer_stream *j)
@@ -98,7 +98,7 @@ static void put_event_settings(struct writer_stream *j, size_t index, enum jfr_t
 	put_number_setting(j, type, interval, event->interval);
 	if (has_own_name && j->forms[index] != WALL)
 		put_number_setting(j, type, JFR_SETTING_PERIOD, event->interval);
-	put_setting(j, type, JFR_SETTING_EVENT, intern_text(&j->profile->strings, event->name));
+	put_setting(j, type, JFR_SETTING_EVENT, profile_text(j->profile, event->name));
 }
 
 static void put_list_setting(struct writer_stream *j, const char *name, const struct opt_strings *list)
@@ -255,7 +255,7 @@ static const struct profile_note *command_of(const struct profile *profile, uint
 /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
 {
-	const char *runtime = intern_text(&j->profile->strings, owner->runtime), *space = strrchr(runtime, ' ');
+	const char *runtime = profile_text(j->profile, owner->runtime), *space = strrchr(runtime, ' ');
 	const struct profile_note *command = command_of(j->profile, owner->pid);
 	BUF(name);
 
@@ -331,15 +331,15 @@ static void put_threads_note(struct writer_stream *j, const struct profile_note 
 static void put_property_note(struct writer_stream *j, const struct profile_note *note)
 {
 	jfr_begin_event(j, JFR_E_SYSTEM_PROPERTY, 0);
-	jfr_put_text(&j->body, intern_text(&j->profile->strings, note->texts[0]));
-	jfr_put_text(&j->body, intern_text(&j->profile->strings, note->texts[1]));
+	jfr_put_text(&j->body, profile_text(j->profile, note->texts[0]));
+	jfr_put_text(&j->body, profile_text(j->profile, note->texts[1]));
 	jfr_end_event(j);
 }
 
 static void put_library_note(struct writer_stream *j, const struct profile_note *note)
 {
 	jfr_begin_event(j, JFR_E_NATIVE_LIBRARY, note->time_ns - j->profile->start_ns);
-	jfr_put_text(&j->body, intern_text(&j->profile->strings, note->texts[0]));
+	jfr_put_text(&j->body, profile_text(j->profile, note->texts[0]));
 	jfr_put_numbers(&j->body, note->numbers[0], note->numbers[1]);
 	jfr_end_event(j);
 }
@@ -468,7 +468,7 @@ void jfr_put_losses(struct writer_stream *j)
 		(void)map_get(&j->losses, loss->text, &known);
 		if (loss->count <= known)
 			continue;
-		put_loss(j, loss->count - known, intern_text(&profile->strings, loss->text));
+		put_loss(j, loss->count - known, profile_text(profile, loss->text));
 		if (j->is_growing && map_put(&j->losses, loss->text, loss->count) < 0)
 			j->err = -ENOMEM;
 	}
@@ -486,8 +486,8 @@ void jfr_put_facts(struct writer_stream *j)
 		if (j->is_growing && (map_get(&j->facts, key, &known) || map_put(&j->facts, key, 1) < 0))
 			continue;
 		jfr_begin_event(j, JFR_E_FACT, 0);
-		jfr_put_text(&j->body, intern_text(&profile->strings, fact->key));
-		jfr_put_text(&j->body, intern_text(&profile->strings, fact->value));
+		jfr_put_text(&j->body, profile_text(profile, fact->key));
+		jfr_put_text(&j->body, profile_text(profile, fact->value));
 		jfr_end_event(j);
 	}
 }

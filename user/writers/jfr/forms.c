@@ -12,7 +12,7 @@ bool jfr_is_event(const struct profile *profile, size_t event, const char *name,
 {
 	const struct profile_event *row = &profile->events.items[event];
 
-	return row->unit == unit && !strcmp(intern_text(&profile->strings, row->name), name);
+	return row->unit == unit && !strcmp(profile_text(profile, row->name), name);
 }
 
 /* Of two events that would have the same form, the first has it. All traces have theirs. */
@@ -37,7 +37,7 @@ static bool is_trace(const struct profile *profile, size_t event)
 {
 	const struct profile_event *row = &profile->events.items[event];
 
-	return row->unit == PROFILE_NS && !strncmp(intern_text(&profile->strings, row->name), "trace", strlen("trace"));
+	return row->unit == PROFILE_NS && !strncmp(profile_text(profile, row->name), "trace", strlen("trace"));
 }
 
 static enum form form_of(const struct writer_stream *j, size_t event)

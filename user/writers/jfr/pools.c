@@ -367,7 +367,7 @@ static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
 	uint32_t index = p->threads.lasts.items[row];
 	const struct profile_thread *thread = &p->profile->threads.items[index];
-	const char *name = intern_text(&p->profile->strings, thread->name);
+	const char *name = profile_text(p->profile, thread->name);
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
 	bool is_java = is_virtual || p->profile->owners.items[thread->owner].runtime;
 
@@ -462,8 +462,8 @@ static void put_threads(struct jfr_pools *p, struct buf *out)
 		if (!is_of_part(p, &p->processes, i))
 			continue;
 		jfr_put_numbers(out, i + 1, thread->pid);
-		jfr_put_text(out, intern_text(&profile->strings, thread->process));
-		jfr_put_text(out, intern_text(&profile->strings, profile->owners.items[thread->owner].container));
+		jfr_put_text(out, profile_text(profile, thread->process));
+		jfr_put_text(out, profile_text(profile, profile->owners.items[thread->owner].container));
 	}
 }
 

@@ -144,7 +144,7 @@ static void put_safepoint(struct writer_stream *j, const struct profile_sample *
 {
 	const struct frame *leaf = jfr_leaf_of(j, sample->node);
 
-	if (leaf && !strcmp(intern_text(&j->profile->strings, leaf->name), "[time_to_safepoint]")) {
+	if (leaf && !strcmp(profile_text(j->profile, leaf->name), "[time_to_safepoint]")) {
 		j->views.stopping_ns = sample->weight;
 		return;
 	}
@@ -173,7 +173,7 @@ static void put_class_load(struct writer_stream *j, const struct profile_sample 
 		return;
 	jfr_begin_lasting(j, JFR_E_CLASS_LOAD, sample, 0);
 	stack = jfr_stack(&j->pools, sample->thread, j->profile->nodes.items[sample->node].parent);
-	jfr_put_numbers(&j->body, stack, jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name)));
+	jfr_put_numbers(&j->body, stack, jfr_class_of(&j->pools, profile_text(j->profile, leaf->name)));
 	jfr_end_event(j);
 }
 
@@ -196,7 +196,7 @@ void jfr_views_put(struct writer_stream *j, const struct profile_sample *sample)
 void jfr_views_process(struct writer_stream *j, const struct profile_usage *usage)
 {
 	uint64_t key = hash_u64(usage->started_ms) ^ usage->pid, known;
-	const char *command = intern_text(&j->profile->strings, usage->command ? usage->command : usage->name);
+	const char *command = profile_text(j->profile, usage->command ? usage->command : usage->name);
 	char pid[16];
 
 	if (!j->views.is_needed || map_get(&j->views.processes, key, &known))
@@ -238,7 +238,7 @@ static void put_flag(struct writer_stream *j, const char *line, size_t len)
 
 void jfr_views_flags(struct writer_stream *j, const struct profile_owner *owner)
 {
-	const char *line = owner->vm_flags ? intern_text(&j->profile->strings, owner->vm_flags) : "";
+	const char *line = owner->vm_flags ? profile_text(j->profile, owner->vm_flags) : "";
 
 	for (; *line; line += strcspn(line, "\n"), line += *line == '\n')
 		put_flag(j, line, strcspn(line, "\n"));

@@ -255,7 +255,7 @@ static void put_exceptions(struct writer_stream *j, const struct profile_sample 
 
 	if (leaf && leaf->kind == FRAME_CLASS) {
 		node = j->profile->nodes.items[node].parent;
-		class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
+		class_id = jfr_class_of(&j->pools, profile_text(j->profile, leaf->name));
 	}
 	put_weight(j, sample, events, events * each);
 	jfr_begin_event(j, JFR_E_EXCEPTION, jfr_ns_of(j, sample));
@@ -272,7 +272,7 @@ static const char *text_of_leaf(const struct writer_stream *j, uint32_t node)
 {
 	const struct frame *leaf = jfr_leaf_of(j, node);
 
-	return leaf && leaf->name ? intern_text(&j->profile->strings, leaf->name) : NULL;
+	return leaf && leaf->name ? profile_text(j->profile, leaf->name) : NULL;
 }
 
 static void put_span(struct writer_stream *j, const struct profile_sample *sample)
@@ -353,7 +353,7 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 
 	if (leaf && leaf->kind == FRAME_CLASS && form != MALLOC && form != NATIVE_LOCK) {
 		node = j->profile->nodes.items[node].parent;
-		event.class_id = jfr_class_of(&j->pools, intern_text(&j->profile->strings, leaf->name));
+		event.class_id = jfr_class_of(&j->pools, profile_text(j->profile, leaf->name));
 		event.is_outside = leaf->bci == FRAME_BCI_OUTSIDE;
 	}
 	event.stack = node || !event.class_id ? jfr_stack(&j->pools, sample->thread, node) : 0;

@@ -296,25 +296,24 @@ static void describe_process(const struct profile *profile, const struct profile
 		{OTLP_CONTAINER, owner->container},
 		{"k8s.pod.uid", owner->pod_uid},
 	};
-	const char *application = intern_text(&profile->strings, owner->application);
+	const char *application = profile_text(profile, owner->application);
 
-	add_text(resource, "service.name",
-		 *application ? application : intern_text(&profile->strings, thread->process));
+	add_text(resource, "service.name", *application ? application : profile_text(profile, thread->process));
 	if (thread->pid)
 		otlp_set_value(add_attribute(resource, "process.pid"), NULL, thread->pid);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		add_text(resource, texts[i].key, intern_text(&profile->strings, texts[i].text));
+		add_text(resource, texts[i].key, profile_text(profile, texts[i].text));
 }
 
 static void describe_host(const struct profile *profile, struct resource *resource)
 {
 	const struct profile_host *host = &profile->host;
 
-	add_text(resource, "host.name", intern_text(&profile->strings, host->name));
-	add_text(resource, "host.arch", arch_name(intern_text(&profile->strings, host->machine)));
+	add_text(resource, "host.name", profile_text(profile, host->name));
+	add_text(resource, "host.arch", arch_name(profile_text(profile, host->machine)));
 	add_text(resource, "os.type", "linux");
-	add_text(resource, "os.name", intern_text(&profile->strings, host->os_name));
-	add_text(resource, "os.version", intern_text(&profile->strings, host->os_release));
+	add_text(resource, "os.name", profile_text(profile, host->os_name));
+	add_text(resource, "os.version", profile_text(profile, host->os_release));
 }
 
 void otlp_add_resource(struct buf *to, unsigned int field, const struct profile *profile,
@@ -347,8 +346,8 @@ void otlp_profile_id(const struct profile *profile, const struct profile_sample 
 	const uint64_t of[] = {profile->start_realtime_ns, thread->pid, thread->owner, sample->event};
 	uint64_t low, high;
 
-	low = hash_text(0, intern_text(&profile->strings, profile->host.name));
-	low = hash_text(low, intern_text(&profile->strings, thread->process));
+	low = hash_text(0, profile_text(profile, profile->host.name));
+	low = hash_text(low, profile_text(profile, thread->process));
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
 		low = hash_u64(low + of[i] + 1);
 	high = hash_u64(low + 1);

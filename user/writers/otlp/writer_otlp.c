@@ -136,7 +136,7 @@ static void add_name(struct otlp *o, const struct path_label *label)
 static int32_t function_of(struct otlp *o, const struct path_step *step)
 {
 	bool has_file = step->frame && frame_kind_is_java(step->frame->kind);
-	const char *file = has_file ? intern_text(&o->profile->strings, step->frame->module) : "";
+	const char *file = has_file ? profile_text(o->profile, step->frame->module) : "";
 	Otlp__Function function = OTLP__FUNCTION__INIT;
 	size_t name, end;
 	int32_t index;
@@ -280,7 +280,7 @@ static size_t sample_attributes(struct otlp *o, const struct profile_sample *sam
 	if (is_virtual)
 		ret[count++] = attribute_of(o, OTLP_VIRTUAL, NULL, 1);
 	if (thread->name)
-		ret[count++] = attribute_of(o, "thread.name", intern_text(&o->profile->strings, thread->name), 0);
+		ret[count++] = attribute_of(o, "thread.name", profile_text(o->profile, thread->name), 0);
 	return count;
 }
 
@@ -341,7 +341,7 @@ static void set_types(struct otlp *o, const struct profile_event *event, struct 
 {
 	static const char *const short_units[PROFILE_UNIT_MAX] = {"ns", "calls", "bytes"};
 	const char *source = o->options->source;
-	const char *name = source ? source : intern_text(&o->profile->strings, event->name);
+	const char *name = source ? source : profile_text(o->profile, event->name);
 	const char *unit = source ? short_units[event->unit] : code_unit(event->unit);
 
 	otlp__value_type__init(&ret->samples);
@@ -426,7 +426,7 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 
 static void add_scope(const struct otlp *o, struct buf *to)
 {
-	const char *version = intern_text(&o->profile->strings, o->profile->host.version);
+	const char *version = profile_text(o->profile, o->profile->host.version);
 	Otlp__Scope scope = OTLP__SCOPE__INIT;
 
 	scope.name = (char *)"duet";

@@ -7,7 +7,7 @@
 
 void code_file(const struct profile *profile, const struct frame *frame, struct buf *out)
 {
-	const char *module = intern_text(&profile->strings, frame->module);
+	const char *module = profile_text(profile, frame->module);
 
 	if (frame->kind == FRAME_NATIVE || (frame->kind == FRAME_JVM && duet_is_libjvm(module)))
 		return buf_add_str(out, module);
@@ -21,7 +21,7 @@ const char *code_build_id(const struct profile *profile, const char *file)
 	const char *prefix = "buildid:", *id = "";
 
 	for (size_t i = 0; duet_is_libjvm(file) && i < profile->owners.len; i++) {
-		const char *other = intern_text(&profile->strings, profile->owners.items[i].libjvm);
+		const char *other = profile_text(profile, profile->owners.items[i].libjvm);
 
 		if (strncmp(other, prefix, strlen(prefix)))
 			continue;

@@ -10,7 +10,7 @@ static bool has_cgroup(const struct profile *profile, uint32_t thread)
 {
 	const struct profile_owner *owner = &profile->owners.items[profile->threads.items[thread].owner];
 
-	return *intern_text(&profile->strings, owner->cgroup);
+	return *profile_text(profile, owner->cgroup);
 }
 
 static int add_thread(struct threads *threads, const struct profile *profile, uint32_t thread)

@@ -34,7 +34,7 @@ static uint32_t label_of_frame(struct path_maker *maker, const struct frame *fra
 	frame_name(&maker->profile->strings, frame, style, &maker->text);
 	name_len = maker->text.len;
 	buf_add_str(&maker->text, frame_suffix(frame, style));
-	return label_of_text(maker, name_len, frame->kind, intern_text(&maker->profile->strings, frame->module));
+	return label_of_text(maker, name_len, frame->kind, profile_text(maker->profile, frame->module));
 }
 
 uint32_t path_mark(struct path_maker *maker, const char *text)
@@ -50,7 +50,7 @@ static uint32_t label_of_id(struct path_maker *maker, uint32_t name, const char 
 {
 	buf_clear(&maker->text);
 	buf_add_char(&maker->text, '[');
-	text_add_token(&maker->text, intern_text(&maker->profile->strings, name));
+	text_add_token(&maker->text, profile_text(maker->profile, name));
 	buf_printf(&maker->text, " %s=%u]", what, id);
 	if (maker->options->style.steady)
 		frame_cut_id(&maker->text, 0);
@@ -61,7 +61,7 @@ static uint32_t label_of_id(struct path_maker *maker, uint32_t name, const char 
 static uint32_t label_of_thread(struct path_maker *maker, uint32_t index)
 {
 	const struct profile_thread *thread = &maker->profile->threads.items[index];
-	const char *name = intern_text(&maker->profile->strings, thread->name);
+	const char *name = profile_text(maker->profile, thread->name);
 	uint64_t id = profile_virtual_id(maker->profile, index);
 
 	if (thread->tid != PROFILE_VIRTUAL)
@@ -174,7 +174,7 @@ static uint32_t label_of_group(struct path_maker *maker, const struct profile_th
 
 	if (group > WRITER_BY_THREAD)
 		return maker->frame_labels.items[maker->groups.items[--*groups]];
-	name = intern_text(&maker->profile->strings, names[group]);
+	name = profile_text(maker->profile, names[group]);
 	buf_clear(&maker->text);
 	text_add_token(&maker->text, *name ? name : "[unknown]");
 	return label_of_text(maker, maker->text.len, kinds[group], "");

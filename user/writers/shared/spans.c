@@ -166,7 +166,7 @@ const char *spans_tag(const struct spans *spans, const struct profile_sample *sa
 	if (!spans->times.len || sample->event == spans->event || !is_one_thread(profile, sample->thread))
 		return NULL;
 	piece = find(spans, thread_key(profile, sample->thread), sample->time_ns);
-	return piece && piece->is_span ? intern_text(&profile->strings, piece->tag) : NULL;
+	return piece && piece->is_span ? profile_text(profile, piece->tag) : NULL;
 }
 
 void spans_name(const struct spans *spans, const struct profile_sample *sample, struct buf *out)

@@ -49,7 +49,7 @@ static bool is_target(const struct profile *profile, const struct frame *frame, 
 {
 	if (frame_kind_is_java(frame->kind))
 		return is_java_target(&profile->strings, frame, target);
-	return frame->kind <= FRAME_JVM && !strcmp(intern_text(&profile->strings, frame->name), target);
+	return frame->kind <= FRAME_JVM && !strcmp(profile_text(profile, frame->name), target);
 }
 
 /* ---- rows ---- */
@@ -70,7 +70,7 @@ static uint32_t row_of(struct builder *b, struct annotation_rows *rows, struct a
 /* Returns the id of "com/acme", of the class com.acme.Main. */
 static uint32_t package_of(struct annotation *annotation, uint32_t class_name)
 {
-	const char *name = intern_text(&annotation->profile->strings, class_name), *end = strrchr(name, '.');
+	const char *name = profile_text(annotation->profile, class_name), *end = strrchr(name, '.');
 	BUF(text);
 
 	buf_add(&text, name, end ? (size_t)(end - name) : 0);
@@ -229,7 +229,7 @@ static int count_nodes(struct builder *b)
 
 static int compare_texts(const struct profile *profile, uint32_t a, uint32_t b)
 {
-	return a == b ? 0 : strcmp(intern_text(&profile->strings, a), intern_text(&profile->strings, b));
+	return a == b ? 0 : strcmp(profile_text(profile, a), profile_text(profile, b));
 }
 
 /* Of lines, class_name is the package, whose ids are in any order. */

@@ -25,11 +25,6 @@ struct annotation_writing {
 	struct buf text;
 };
 
-static const char *string_of(const struct annotation_writing *w, uint32_t id)
-{
-	return intern_text(&w->view->annotation->profile->strings, id);
-}
-
 static double percent_of(const struct annotation_writing *w, const struct tree_weight *weight)
 {
 	double all = (double)tree_value(&w->view->annotation->all, w->view->options);
@@ -129,7 +124,7 @@ static void put_lines(struct annotation_writing *w)
 	for (size_t first = 0; first < a->lines.len; first = end) {
 		const struct annotation_row *row = &a->lines.items[first];
 		const char *package = row->name ? "" : intern_text(&a->packages, row->class_name);
-		const char *file = string_of(w, row->module);
+		const char *file = profile_text(w->view->annotation->profile, row->module);
 		const struct source_text *source = NULL;
 		BUF(where);
 
@@ -142,7 +137,7 @@ static void put_lines(struct annotation_writing *w)
 		text_add_line(&where, *file ? file : "(no file is known)");
 		if (row->name) {
 			buf_add_str(&where, ": ");
-			text_add_line(&where, string_of(w, row->name));
+			text_add_line(&where, profile_text(w->view->annotation->profile, row->name));
 		}
 		w->form->begin(w->out, where.data, "line");
 		put_file(w, row, end - first, source);
@@ -238,7 +233,8 @@ static void put_native(struct annotation_writing *w, const struct annotation_row
 	const struct code_text *code = NULL;
 
 	if (a->code)
-		code = a->code(a->code_context, string_of(w, row->module), string_of(w, row->name));
+		code = a->code(a->code_context, profile_text(w->view->annotation->profile, row->module),
+			       profile_text(w->view->annotation->profile, row->name));
 	if (code)
 		return put_instructions(w, row, end, code);
 	for (; row < end; row++)
@@ -249,10 +245,10 @@ static void put_code_heading(struct annotation_writing *w, const struct annotati
 {
 	BUF(name);
 
-	text_add_line(&name, string_of(w, is_java(row) ? row->class_name : row->module));
+	text_add_line(&name, profile_text(w->view->annotation->profile, is_java(row) ? row->class_name : row->module));
 	buf_add_str(&name, is_java(row) ? "." : ": ");
-	text_add_line(&name, string_of(w, row->name));
-	text_add_line(&name, string_of(w, row->signature));
+	text_add_line(&name, profile_text(w->view->annotation->profile, row->name));
+	text_add_line(&name, profile_text(w->view->annotation->profile, row->signature));
 	w->form->begin(w->out, name.data, is_java(row) ? "bytecode" : "code");
 }
 

@@ -133,9 +133,8 @@ static void note_subject(struct headline *headline, const struct profile *profil
 static void note_overhead(struct headline *headline, const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->facts.len; i++)
-		if (!strcmp(intern_text(&profile->strings, profile->facts.items[i].key), OVERHEAD_FACT))
-			headline->overhead =
-				strtod(intern_text(&profile->strings, profile->facts.items[i].value), NULL);
+		if (!strcmp(profile_text(profile, profile->facts.items[i].key), OVERHEAD_FACT))
+			headline->overhead = strtod(profile_text(profile, profile->facts.items[i].value), NULL);
 }
 
 void headline_of_profile(struct headline *headline, const struct profile *profile)
@@ -147,7 +146,7 @@ void headline_of_profile(struct headline *headline, const struct profile *profil
 	note_overhead(headline, profile);
 	for (size_t i = 0; i < profile->losses.len; i++)
 		headline_add_loss(headline, profile->losses.items[i].count,
-				  intern_text(&profile->strings, profile->losses.items[i].text));
+				  profile_text(profile, profile->losses.items[i].text));
 }
 
 /* ---- the line ---- */

@@ -69,7 +69,7 @@ static int compare(const void *a, const void *b)
 static void print_row(const struct profile *profile, const struct sum *sum, FILE *out)
 {
 	const struct profile_usage *last = sum->last, *first = sum->first;
-	const char *command = intern_text(&profile->strings, last->command ? last->command : last->name);
+	const char *command = profile_text(profile, last->command ? last->command : last->name);
 	BUF(line);
 
 	text_add_line(&line, command);

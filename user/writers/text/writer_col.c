@@ -30,11 +30,6 @@ struct columns {
 
 /* ---- values ---- */
 
-static const char *text_of(const struct profile *profile, uint32_t id)
-{
-	return intern_text(&profile->strings, id);
-}
-
 /* Text from outside, which may hold any byte. */
 static json_t *clean_string(const char *text, size_t len)
 {
@@ -48,7 +43,7 @@ static json_t *clean_string(const char *text, size_t len)
 
 static json_t *known(const struct profile *profile, uint32_t id)
 {
-	const char *text = text_of(profile, id);
+	const char *text = profile_text(profile, id);
 
 	return *text ? clean_string(text, strlen(text)) : json_string(UNKNOWN);
 }
@@ -80,20 +75,20 @@ static void put(json_t *object, const char *key, json_t *value)
 /* Appends the container's name; for Kubernetes in dockershim's form, as gProfiler does. "" outside of containers. */
 static void add_container(const struct profile *profile, const struct profile_owner *owner, struct buf *out)
 {
-	const char *name = text_of(profile, owner->container_name);
+	const char *name = profile_text(profile, owner->container_name);
 
 	if (!owner->container_kind)
 		return;
 	if (!owner->pod)
-		return text_add_token(out, *name ? name : text_of(profile, owner->container));
+		return text_add_token(out, *name ? name : profile_text(profile, owner->container));
 	buf_add_str(out, "k8s_");
-	text_add_token(out, *name ? name : text_of(profile, owner->container_id));
+	text_add_token(out, *name ? name : profile_text(profile, owner->container_id));
 	buf_add_char(out, '_');
-	text_add_token(out, text_of(profile, owner->pod));
+	text_add_token(out, profile_text(profile, owner->pod));
 	buf_add_char(out, '_');
-	text_add_token(out, text_of(profile, owner->pod_namespace));
+	text_add_token(out, profile_text(profile, owner->pod_namespace));
 	buf_add_char(out, '_');
-	text_add_token(out, text_of(profile, owner->pod_uid));
+	text_add_token(out, profile_text(profile, owner->pod_uid));
 	buf_printf(out, "_%d", DOCKERSHIM_RESTARTS);
 }
 
@@ -102,7 +97,7 @@ static void add_lead(const void *context, const struct profile_thread *thread, s
 	const struct columns *columns = context;
 	const struct profile *profile = columns->profile;
 	const struct profile_owner *owner = &profile->owners.items[thread->owner];
-	const char *process = text_of(profile, thread->process);
+	const char *process = profile_text(profile, thread->process);
 
 	if (columns->version >= 2) {
 		buf_printf(out, "%u;", columns->metadata[thread->owner]);
@@ -112,7 +107,7 @@ static void add_lead(const void *context, const struct profile_thread *thread, s
 	text_add_token(out, *process ? process : "[unknown]");
 	if (owner->application) {
 		buf_add_str(out, ";appid: ");
-		text_add_token(out, text_of(profile, owner->application));
+		text_add_token(out, profile_text(profile, owner->application));
 	}
 }
 
@@ -161,7 +156,7 @@ static json_t *application_of(const struct profile *profile, const struct profil
 
 	put(entry, "java_version", owner->runtime ? known(profile, owner->runtime) : json_null());
 	put(entry, "libjvm_elfid", owner->libjvm ? known(profile, owner->libjvm) : json_null());
-	put(entry, "jvm_flags", owner->vm_flags ? flags_of(text_of(profile, owner->vm_flags)) : json_null());
+	put(entry, "jvm_flags", owner->vm_flags ? flags_of(profile_text(profile, owner->vm_flags)) : json_null());
 	put(entry, "exe", known(profile, owner->executable));
 	put(entry, "execfn", owner->executed_as ? known(profile, owner->executed_as) : json_null());
 	put(entry, "arch", known(profile, profile->host.machine));

@@ -392,7 +392,7 @@ static const char *program_in(const struct profile *profile, const struct path_l
 		const char *program = headline_program(profile, thread);
 
 		if (thread->pid == strtoul(pid + 1, NULL, 10) &&
-		    strcmp(program, intern_text(&profile->strings, thread->process)) != 0)
+		    strcmp(program, profile_text(profile, thread->process)) != 0)
 			return program;
 	}
 	return "";
@@ -609,12 +609,12 @@ static void print_warnings(const struct profile *profile, FILE *out)
 	BUF(line);
 
 	for (size_t i = 0; i < profile->facts.len; i++) {
-		const char *key = intern_text(&profile->strings, profile->facts.items[i].key);
+		const char *key = profile_text(profile, profile->facts.items[i].key);
 
 		if (strcmp(key, "incomplete") != 0 && strcmp(key, "part") != 0)
 			continue;
 		buf_clear(&line);
-		text_add_line(&line, intern_text(&profile->strings, profile->facts.items[i].value));
+		text_add_line(&line, profile_text(profile, profile->facts.items[i].value));
 		fprintf(out, "%s: %s\n", key, line.data);
 	}
 }

@@ -78,9 +78,9 @@ static void print_facts(const struct report *r, uint64_t samples)
 		const struct profile_fact *fact = &profile->facts.items[i];
 
 		buf_clear(&key);
-		text_add_line(&key, intern_text(&profile->strings, fact->key));
+		text_add_line(&key, profile_text(profile, fact->key));
 		fprintf(r->out, "%-20s: ", key.data);
-		print_line(r, intern_text(&profile->strings, fact->value));
+		print_line(r, profile_text(profile, fact->value));
 	}
 }
 
@@ -184,7 +184,7 @@ static void print_losses(const struct report *r)
 		fprintf(r->out, "nothing was lost\n");
 	for (size_t i = 0; i < profile->losses.len; i++) {
 		fprintf(r->out, "%12" PRIu64 "  ", profile->losses.items[i].count);
-		print_line(r, intern_text(&profile->strings, profile->losses.items[i].text));
+		print_line(r, profile_text(profile, profile->losses.items[i].text));
 	}
 }
 
