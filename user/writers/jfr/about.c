@@ -303,58 +303,50 @@ static float part(uint64_t ns, uint64_t all_ns)
 	return ns < all_ns ? (float)((double)ns / (double)all_ns) : 1;
 }
 
-static void put_load_note(struct writer_stream *j, const struct profile_note *note)
+static void put_note(struct writer_stream *j, const struct profile_note *note)
 {
-	jfr_begin_event(j, JFR_E_CPU_LOAD, note->time_ns - j->profile->start_ns);
-	for (size_t i = 0; i < 3; i++)
-		jfr_put_float(&j->body, part(note->numbers[i], note->numbers[3]));
-	jfr_end_event(j);
-}
+	const uint64_t *numbers = note->numbers;
+	uint64_t ns = note->time_ns - j->profile->start_ns;
 
-/* The addresses of the heap are not known: its space begins at 0. */
-static void put_heap_note(struct writer_stream *j, const struct profile_note *note)
-{
-	jfr_add_event(j, JFR_E_HEAP_SUMMARY, note->time_ns - j->profile->start_ns, note->numbers[0], JFR_AFTER_GC, 0,
-		      note->numbers[2], note->numbers[2], note->numbers[3], note->numbers[3], note->numbers[1]);
-}
-
-static void put_threads_note(struct writer_stream *j, const struct profile_note *note)
-{
-	if (!j->views.is_needed)
-		return;
-	jfr_begin_event(j, JFR_E_THREAD_STATISTICS, note->time_ns - j->profile->start_ns);
-	for (size_t i = 0; i < 4; i++)
-		jfr_put_number(&j->body, note->numbers[i]);
-	jfr_end_event(j);
-}
-
-static void put_property_note(struct writer_stream *j, const struct profile_note *note)
-{
-	jfr_begin_event(j, JFR_E_SYSTEM_PROPERTY, 0);
-	jfr_put_text(&j->body, profile_text(j->profile, note->texts[0]));
-	jfr_put_text(&j->body, profile_text(j->profile, note->texts[1]));
-	jfr_end_event(j);
-}
-
-static void put_library_note(struct writer_stream *j, const struct profile_note *note)
-{
-	jfr_begin_event(j, JFR_E_NATIVE_LIBRARY, note->time_ns - j->profile->start_ns);
-	jfr_put_text(&j->body, profile_text(j->profile, note->texts[0]));
-	jfr_put_numbers(&j->body, note->numbers[0], note->numbers[1]);
-	jfr_end_event(j);
+	switch ((enum profile_note_kind)note->kind) {
+	case PROFILE_NOTE_PROPERTY:
+		jfr_begin_event(j, JFR_E_SYSTEM_PROPERTY, 0);
+		jfr_put_text(&j->body, profile_text(j->profile, note->texts[0]));
+		jfr_put_text(&j->body, profile_text(j->profile, note->texts[1]));
+		jfr_end_event(j);
+		break;
+	case PROFILE_NOTE_LIBRARY:
+		jfr_begin_event(j, JFR_E_NATIVE_LIBRARY, ns);
+		jfr_put_text(&j->body, profile_text(j->profile, note->texts[0]));
+		jfr_put_numbers(&j->body, numbers[0], numbers[1]);
+		jfr_end_event(j);
+		break;
+	case PROFILE_NOTE_LOAD:
+		jfr_begin_event(j, JFR_E_CPU_LOAD, ns);
+		for (size_t i = 0; i < 3; i++)
+			jfr_put_float(&j->body, part(numbers[i], numbers[3]));
+		jfr_end_event(j);
+		break;
+	case PROFILE_NOTE_HEAP: /* the addresses of the heap are not known: its space begins at 0 */
+		jfr_add_event(j, JFR_E_HEAP_SUMMARY, ns, numbers[0], JFR_AFTER_GC, 0, numbers[2], numbers[2],
+			      numbers[3], numbers[3], numbers[1]);
+		break;
+	case PROFILE_NOTE_THREADS:
+		if (j->views.is_needed)
+			jfr_add_event(j, JFR_E_THREAD_STATISTICS, ns, numbers[0], numbers[1], numbers[2], numbers[3]);
+		break;
+	default: /* how the JVM was started: put_jvm() */
+		break;
+	}
 }
 
 void jfr_put_notes(struct writer_stream *j, uint64_t until_ns)
 {
-	static const struct {
-		void (*put)(struct writer_stream *j, const struct profile_note *note);
-		unsigned int without;
-	} kinds[PROFILE_NOTE_KINDS] = {
-		[PROFILE_NOTE_PROPERTY] = {put_property_note, WRITER_WITHOUT_PROPERTIES},
-		[PROFILE_NOTE_LIBRARY] = {put_library_note, WRITER_WITHOUT_LIBRARIES},
-		[PROFILE_NOTE_LOAD] = {put_load_note, WRITER_WITHOUT_LOAD},
-		[PROFILE_NOTE_HEAP] = {put_heap_note, WRITER_WITHOUT_HEAP},
-		[PROFILE_NOTE_THREADS] = {put_threads_note, 0},
+	static const unsigned int without[PROFILE_NOTE_KINDS] = {
+		[PROFILE_NOTE_PROPERTY] = WRITER_WITHOUT_PROPERTIES,
+		[PROFILE_NOTE_LIBRARY] = WRITER_WITHOUT_LIBRARIES,
+		[PROFILE_NOTE_LOAD] = WRITER_WITHOUT_LOAD,
+		[PROFILE_NOTE_HEAP] = WRITER_WITHOUT_HEAP,
 	};
 	const struct profile *profile = j->profile;
 
@@ -366,9 +358,8 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns)
 			j->heap_bytes = note->numbers[1];
 			j->views.collections = note->numbers[0];
 		}
-		if (kinds[note->kind].put && !(j->options.jfr.without & kinds[note->kind].without) &&
-		    note->time_ns >= profile->start_ns)
-			kinds[note->kind].put(j, note);
+		if (!(j->options.jfr.without & without[note->kind]) && note->time_ns >= profile->start_ns)
+			put_note(j, note);
 	}
 }
 

@@ -122,14 +122,9 @@ const char *jfr_interval_name(enum form form)
 /* ---- --ratelimit ---- */
 
 static const char *const rate_names[JFR_RATES] = {
-	[JFR_RATE_CPU] = "cpu",
-	[JFR_RATE_ALLOC] = "alloc",
-	[JFR_RATE_LOCK] = "lock",
-	[JFR_RATE_WALL] = "wall",
-	[JFR_RATE_NATIVEMEM] = "nativemem",
-	[JFR_RATE_NATIVELOCK] = "nativelock",
-	[JFR_RATE_TRACE] = "trace",
-	[JFR_RATE_SPAN] = "span",
+	[JFR_RATE_CPU] = "cpu",	    [JFR_RATE_ALLOC] = "alloc",		[JFR_RATE_LOCK] = "lock",
+	[JFR_RATE_WALL] = "wall",   [JFR_RATE_NATIVEMEM] = "nativemem", [JFR_RATE_NATIVELOCK] = "nativelock",
+	[JFR_RATE_TRACE] = "trace", [JFR_RATE_SPAN] = "span",
 };
 
 /* Returns the category of "cpu:50", or JFR_RATES. */

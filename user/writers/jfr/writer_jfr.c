@@ -167,22 +167,6 @@ struct weighed {
 	bool is_leak, is_park, is_outside;
 };
 
-static void put_allocation(struct writer_stream *j, const struct weighed *event)
-{
-	jfr_add_event(j, JFR_E_ALLOCATION_SAMPLE, event->at_ns, event->thread, event->stack, event->class_id,
-		      event->weight);
-}
-
-static void put_tlab(struct writer_stream *j, const struct weighed *event)
-{
-	if (event->is_outside)
-		jfr_add_event(j, JFR_E_ALLOCATION_OUTSIDE_TLAB, event->at_ns, event->thread, event->stack,
-			      event->class_id, event->weight);
-	else
-		jfr_add_event(j, JFR_E_ALLOCATION_IN_NEW_TLAB, event->at_ns, event->thread, event->stack,
-			      event->class_id, event->weight, event->weight);
-}
-
 /* async-profiler's event, and that of the JDK, which its views of leaks need. */
 static void put_live(struct writer_stream *j, const struct weighed *event)
 {
@@ -193,13 +177,6 @@ static void put_live(struct writer_stream *j, const struct weighed *event)
 	jfr_add_event(j, JFR_E_OLD_OBJECT_SAMPLE, event->at_ns, 0 /* duration */, event->thread, event->stack,
 		      jfr_ticks(j, event->at_ns - age_ns), event->weight, jfr_ticks_long(j, age_ns), j->heap_bytes,
 		      jfr_object_of(&j->pools, event->class_id));
-}
-
-/* async-profiler's converter knows leaks by their addresses. The event leak has none, but a number for each. */
-static void put_malloc(struct writer_stream *j, const struct weighed *event)
-{
-	jfr_add_event(j, JFR_E_MALLOC, event->at_ns, event->thread, event->stack,
-		      event->is_leak ? ++j->leaks : event->address, event->weight);
 }
 
 /* As in async-profiler's files, there is no stack. */
@@ -213,36 +190,46 @@ static void put_free(struct writer_stream *j, const struct profile_sample *sampl
 	jfr_add_event(j, type, (event)->at_ns > (event)->weight ? (event)->at_ns - (event)->weight : 0,                \
 		      jfr_ticks_long(j, (event)->weight), (event)->thread, (event)->stack, __VA_ARGS__)
 
-static void put_park(struct writer_stream *j, const struct weighed *event)
+static void put_weighed_event(struct writer_stream *j, enum form form, const struct weighed *event)
 {
-	ADD_LASTING(j, JFR_E_THREAD_PARK, event, event->class_id, 0 /* timeout */,
-		    1ull << 63 /* until: Long.MIN_VALUE, not known */, event->address);
-}
+	enum jfr_type type = event->is_outside ? JFR_E_ALLOCATION_OUTSIDE_TLAB : JFR_E_ALLOCATION_IN_NEW_TLAB;
 
-static void put_lock(struct writer_stream *j, const struct weighed *event)
-{
-	if (event->is_park)
-		put_park(j, event);
-	else
+	if (event->is_park && (form == LOCK || j->waits_park)) {
+		ADD_LASTING(j, JFR_E_THREAD_PARK, event, event->class_id, 0 /* timeout */,
+			    1ull << 63 /* until: Long.MIN_VALUE, not known */, event->address);
+		return;
+	}
+	switch (form) {
+	case ALLOCATION:
+		type = JFR_E_ALLOCATION_SAMPLE;
+		/* fall through */
+	case IN_TLAB:
+		jfr_begin_event(j, type, event->at_ns);
+		jfr_put_numbers(&j->body, event->thread, event->stack, event->class_id, event->weight);
+		if (type == JFR_E_ALLOCATION_IN_NEW_TLAB)
+			jfr_put_number(&j->body, event->weight);
+		jfr_end_event(j);
+		break;
+	case LIVE:
+		put_live(j, event);
+		break;
+	case MALLOC:
+		/* async-profiler's converter knows leaks by their addresses. The event leak has numbers instead */
+		jfr_add_event(j, JFR_E_MALLOC, event->at_ns, event->thread, event->stack,
+			      event->is_leak ? ++j->leaks : event->address, event->weight);
+		break;
+	case LOCK:
 		ADD_LASTING(j, JFR_E_MONITOR_ENTER, event, event->class_id, event->holder, event->address);
-}
-
-static void put_wait(struct writer_stream *j, const struct weighed *event)
-{
-	if (event->is_park && j->waits_park)
-		put_park(j, event);
-	else /* the thread that ended the wait, its timeout and whether it timed out are not known */
+		break;
+	case WAIT: /* the thread that ended the wait, its timeout and whether it timed out are not known */
 		ADD_LASTING(j, JFR_E_MONITOR_WAIT, event, event->class_id, 0, 0, 0, event->address);
-}
-
-static void put_native_lock(struct writer_stream *j, const struct weighed *event)
-{
-	ADD_LASTING(j, JFR_E_NATIVE_LOCK, event, event->address);
-}
-
-static void put_trace(struct writer_stream *j, const struct weighed *event)
-{
-	ADD_LASTING(j, JFR_E_METHOD_TRACE, event, event->method);
+		break;
+	case NATIVE_LOCK:
+		ADD_LASTING(j, JFR_E_NATIVE_LOCK, event, event->address);
+		break;
+	default:
+		ADD_LASTING(j, JFR_E_METHOD_TRACE, event, event->method);
+	}
 }
 
 /* The class is a field. Without one, it is a frame, as of exceptions that others have recorded. */
@@ -325,20 +312,8 @@ static bool is_park(const struct writer_stream *j, uint32_t node)
 	return class_len > 7 && !strcmp(intern_text(strings, frame->class_name) + class_len - 7, ".Unsafe");
 }
 
-/* The waits in the next events have a stack that goes on with that of the thread which had the lock. */
-static void put_holder(struct writer_stream *j, const struct profile_sample *sample, uint64_t events)
-{
-	jfr_add_event(j, JFR_E_HOLDER, jfr_ns_of(j, sample), events,
-		      jfr_stack(&j->pools, sample->thread, sample->node));
-}
-
 static void put_weighed(struct writer_stream *j, const struct profile_sample *sample)
 {
-	static void (*const put[])(struct writer_stream *, const struct weighed *) = {
-		[ALLOCATION] = put_allocation,	 [IN_TLAB] = put_tlab,	  [LIVE] = put_live,
-		[MALLOC] = put_malloc,		 [LOCK] = put_lock,	  [WAIT] = put_wait,
-		[NATIVE_LOCK] = put_native_lock, [TRACE] = put_trace,
-	};
 	enum form form = j->forms[sample->event];
 	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
 	uint32_t node = profile_waiter(j->profile, sample->node), holder = jfr_holder(j->profile, sample);
@@ -361,11 +336,12 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	event.is_leak = form == MALLOC && jfr_is_event(j->profile, sample->event, "leak", PROFILE_BYTES);
 	event.method = jfr_leaf_method(&j->pools, node);
 	put_weight(j, sample, events, rest);
-	if (has_holder)
-		put_holder(j, sample, events);
+	if (has_holder) /* the next waits have a stack that goes on with that of the thread which had the lock */
+		jfr_add_event(j, JFR_E_HOLDER, jfr_ns_of(j, sample), events,
+			      jfr_stack(&j->pools, sample->thread, sample->node));
 	for (uint64_t i = 0; i < events; i++) {
 		event.weight = rest / (events - i);
-		put[form](j, &event);
+		put_weighed_event(j, form, &event);
 		rest -= event.weight;
 	}
 }
@@ -383,11 +359,11 @@ static int put_sample(void *context, const struct profile_sample *sample)
 		[EXECUTION] = put_executions,
 		[CPU_TIME] = put_executions,
 		[WALL] = put_wall,
+		[FREE] = put_free,
 		[ALLOCATION] = put_weighed,
 		[IN_TLAB] = put_weighed,
 		[LIVE] = put_weighed,
 		[MALLOC] = put_weighed,
-		[FREE] = put_free,
 		[LOCK] = put_weighed,
 		[WAIT] = put_weighed,
 		[NATIVE_LOCK] = put_weighed,
