@@ -9,18 +9,9 @@
 
 #define CONTEXT_LINES 3 /* lines of source shown above and below those with samples */
 
-/* What a form does with a heading and with a row. `text` is clean; NULL of `row` is a line without samples. */
-struct form {
-	void (*title)(FILE *out, const char *text);
-	void (*begin)(FILE *out, const char *heading, const char *where);
-	void (*row)(FILE *out, const char *self, const char *total, double share, const char *where, const char *text);
-	void (*gap)(FILE *out);
-	void (*end)(FILE *out);
-};
-
 struct annotation_writing {
 	const struct annotation_view *view;
-	const struct form *form;
+	bool is_html;
 	FILE *out;
 	struct buf text;
 };
@@ -32,15 +23,69 @@ static double percent_of(const struct annotation_writing *w, const struct tree_w
 	return all ? 100 * (double)tree_value(weight, w->view->options) / all : 0;
 }
 
+/* ---- the two forms ---- */
+
+/* Writes clean text as the form needs it. */
+static void put_text(const struct annotation_writing *w, const char *text)
+{
+	BUF(html);
+
+	if (w->is_html)
+		text_add_html(&html, text);
+	fputs(w->is_html ? html.data : text, w->out);
+}
+
+static void put_title(const struct annotation_writing *w, const char *text)
+{
+	if (!w->is_html) {
+		fprintf(w->out, "%s\n", text);
+		return;
+	}
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+	      "'unsafe-inline'\">\n"
+	      "<title>",
+	      w->out);
+	put_text(w, text);
+	fputs("</title>\n<style>\nbody { font: 13px/18px system-ui, sans-serif; margin: 12px; }\nh1 { font-size: 15px; "
+	      "}\n"
+	      "h2 { font-size: 13px; }\ntable { border-collapse: collapse; font: 12px/17px ui-monospace, monospace; }\n"
+	      "td, th { padding: 0 8px; text-align: right; white-space: pre; }\ntd:last-child { text-align: left; }\n"
+	      "</style>\n</head>\n<body>\n<h1>",
+	      w->out);
+	put_text(w, text);
+	fputs("</h1>\n", w->out);
+}
+
+static void begin_table(const struct annotation_writing *w, const char *heading, const char *where)
+{
+	fputs(w->is_html ? "<h2>" : "\n", w->out);
+	put_text(w, heading);
+	fprintf(w->out,
+		w->is_html ? "</h2>\n<table>\n<tr><th>self</th><th>total</th><th>%s</th><th></th></tr>\n"
+			   : "\n   self    total %8s\n",
+		where);
+}
+
+static void end_table(const struct annotation_writing *w)
+{
+	if (w->is_html)
+		fputs("</table>\n", w->out);
+}
+
+static void put_gap(const struct annotation_writing *w)
+{
+	fputs(w->is_html ? "<tr><td></td><td></td><td>…</td><td></td></tr>\n" : "              ...\n", w->out);
+}
+
 static void put_percent(char text[16], double percent)
 {
 	if (percent)
 		snprintf(text, 16, "%.2f%%", percent);
-	else
-		text[0] = '\0';
 }
 
-/* `row` NULL: a line without samples. */
+/* `text` is clean. `row` NULL: a line without samples. The hotter the line, the redder. */
 static void put_row(struct annotation_writing *w, const struct annotation_row *row, const char *where, const char *text)
 {
 	char self[16] = "", total[16] = "";
@@ -50,7 +95,17 @@ static void put_row(struct annotation_writing *w, const struct annotation_row *r
 		put_percent(self, share);
 		put_percent(total, percent_of(w, &row->total));
 	}
-	w->form->row(w->out, self, total, share, where, text);
+	if (!w->is_html) {
+		fprintf(w->out, "%7s  %7s %8s%s%s\n", self, total, where, *text ? "  " : "", text);
+		return;
+	}
+	if (share > 0)
+		fprintf(w->out, "<tr style=\"background:rgba(229,72,77,%.2f)\">", share > 20 ? 0.8 : share / 25);
+	else
+		fputs("<tr>", w->out);
+	fprintf(w->out, "<td>%s</td><td>%s</td><td>%s</td><td>", self, total, where);
+	put_text(w, text);
+	fputs("</td></tr>\n", w->out);
 }
 
 /* ---- lines ---- */
@@ -101,7 +156,7 @@ static void put_file(struct annotation_writing *w, const struct annotation_row *
 
 		from = from > shown ? from : shown + 1;
 		if (source && line > 0 && from > shown + 1 && shown)
-			w->form->gap(w->out);
+			put_gap(w);
 		for (int32_t at = from; line > 0 && at < line; at++)
 			if (at > 0)
 				put_line(w, source, at, NULL);
@@ -139,9 +194,9 @@ static void put_lines(struct annotation_writing *w)
 			buf_add_str(&where, ": ");
 			text_add_line(&where, profile_text(w->view->annotation->profile, row->name));
 		}
-		w->form->begin(w->out, where.data, "line");
+		begin_table(w, where.data, "line");
 		put_file(w, row, end - first, source);
-		w->form->end(w->out);
+		end_table(w);
 	}
 }
 
@@ -218,7 +273,7 @@ static void put_instructions(struct annotation_writing *w, const struct annotati
 
 		is_shown = is_hit || is_near(code, i, row, first, end);
 		if (is_shown && !was_shown)
-			w->form->gap(w->out);
+			put_gap(w);
 		if (is_shown)
 			put_instruction(w, is_hit ? row : NULL, line->offset, text);
 		row += is_hit;
@@ -249,7 +304,7 @@ static void put_code_heading(struct annotation_writing *w, const struct annotati
 	buf_add_str(&name, is_java(row) ? "." : ": ");
 	text_add_line(&name, profile_text(w->view->annotation->profile, row->name));
 	text_add_line(&name, profile_text(w->view->annotation->profile, row->signature));
-	w->form->begin(w->out, name.data, is_java(row) ? "bytecode" : "code");
+	begin_table(w, name.data, is_java(row) ? "bytecode" : "code");
 }
 
 static void put_codes(struct annotation_writing *w)
@@ -269,13 +324,13 @@ static void put_codes(struct annotation_writing *w)
 			put_bytecode(w, &codes->items[i]);
 		if (!is_java(row))
 			put_native(w, row, &codes->items[end]);
-		w->form->end(w->out);
+		end_table(w);
 	}
 }
 
-static int put_all(const struct annotation_view *view, const struct form *form, FILE *out)
+static int put_all(const struct annotation_view *view, bool is_html, FILE *out)
 {
-	struct annotation_writing w = {.view = view, .form = form, .out = out};
+	struct annotation_writing w = {.view = view, .is_html = is_html, .out = out};
 	const struct annotation *a = view->annotation;
 	const char *event = writer_event(a->profile, view->options);
 	BUF(title);
@@ -289,114 +344,21 @@ static int put_all(const struct annotation_view *view, const struct form *form, 
 		text_add_line(&title, event);
 	}
 	buf_printf(&title, " pass through it, %.2f%% end in it", percent_of(&w, &a->self));
-	form->title(out, title.data);
+	put_title(&w, title.data);
 	put_lines(&w);
 	put_codes(&w);
+	if (is_html)
+		fputs("</body>\n</html>\n", out);
 	buf_release(&w.text);
-	return 0;
-}
-
-/* ---- for a terminal ---- */
-
-static void text_title(FILE *out, const char *text)
-{
-	fprintf(out, "%s\n", text);
-}
-
-static void text_begin(FILE *out, const char *heading, const char *where)
-{
-	fprintf(out, "\n%s\n   self    total %8s\n", heading, where);
-}
-
-static void text_row(FILE *out, const char *self, const char *total, double share, const char *where, const char *text)
-{
-	(void)share;
-	fprintf(out, "%7s  %7s %8s%s%s\n", self, total, where, *text ? "  " : "", text);
-}
-
-static void text_gap(FILE *out)
-{
-	fputs("              ...\n", out);
-}
-
-static void text_end(FILE *out)
-{
-	(void)out;
+	return writer_finish(out);
 }
 
 int annotation_write_text(const struct annotation_view *view, FILE *out)
 {
-	static const struct form form = {text_title, text_begin, text_row, text_gap, text_end};
-	int err = put_all(view, &form, out);
-
-	return err ? err : writer_finish(out);
-}
-
-/* ---- HTML ---- */
-
-static void put_escaped(FILE *out, const char *text)
-{
-	BUF(html);
-
-	text_add_html(&html, text);
-	fputs(html.data, out);
-}
-
-static void html_title(FILE *out, const char *text)
-{
-	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	      "<meta name=\"color-scheme\" content=\"light dark\">\n"
-	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-	      "'unsafe-inline'\">\n"
-	      "<title>",
-	      out);
-	put_escaped(out, text);
-	fputs("</title>\n<style>\nbody { font: 13px/18px system-ui, sans-serif; margin: 12px; }\nh1 { font-size: 15px; "
-	      "}\n"
-	      "h2 { font-size: 13px; }\ntable { border-collapse: collapse; font: 12px/17px ui-monospace, monospace; }\n"
-	      "td, th { padding: 0 8px; text-align: right; white-space: pre; }\ntd:last-child { text-align: left; }\n"
-	      "</style>\n</head>\n<body>\n<h1>",
-	      out);
-	put_escaped(out, text);
-	fputs("</h1>\n", out);
-}
-
-static void html_begin(FILE *out, const char *heading, const char *where)
-{
-	fputs("<h2>", out);
-	put_escaped(out, heading);
-	fprintf(out, "</h2>\n<table>\n<tr><th>self</th><th>total</th><th>%s</th><th></th></tr>\n", where);
-}
-
-/* The hotter the line, the redder. */
-static void html_row(FILE *out, const char *self, const char *total, double share, const char *where, const char *text)
-{
-	double alpha = share > 20 ? 0.8 : share / 25;
-
-	if (share > 0)
-		fprintf(out, "<tr style=\"background:rgba(229,72,77,%.2f)\">", alpha);
-	else
-		fputs("<tr>", out);
-	fprintf(out, "<td>%s</td><td>%s</td><td>%s</td><td>", self, total, where);
-	put_escaped(out, text);
-	fputs("</td></tr>\n", out);
-}
-
-static void html_gap(FILE *out)
-{
-	fputs("<tr><td></td><td></td><td>…</td><td></td></tr>\n", out);
-}
-
-static void html_end(FILE *out)
-{
-	fputs("</table>\n", out);
+	return put_all(view, false, out);
 }
 
 int annotation_write_html(const struct annotation_view *view, FILE *out)
 {
-	static const struct form form = {html_title, html_begin, html_row, html_gap, html_end};
-	int err = put_all(view, &form, out);
-
-	fputs("</body>\n</html>\n", out);
-	return err ? err : writer_finish(out);
+	return put_all(view, true, out);
 }
