@@ -30,11 +30,6 @@ struct unfreed {
 
 #define PID_FACTOR 0x9e3779b97f4a7c15ull /* 2^64 divided by the golden ratio: pids become far from each other */
 
-static bool is_of_memory(const struct unfreed *u, const struct profile_sample *sample)
-{
-	return sample->address && (sample->event == u->taken || sample->event == u->freed);
-}
-
 /* Several processes have the same addresses. */
 static uint64_t key_of(const struct unfreed *u, const struct profile_sample *sample)
 {
@@ -49,7 +44,7 @@ static int look_at(void *context, const struct profile_sample *sample)
 	uint64_t index;
 
 	u->unknown += sample->event == u->taken && !sample->address;
-	if (!is_of_memory(u, sample))
+	if (!sample->address || (sample->event != u->taken && sample->event != u->freed))
 		return 0;
 	if (map_get(&u->last, key_of(u, sample), &index)) {
 		if (use.time_ns >= u->latest.items[index].time_ns)
@@ -376,11 +371,6 @@ static int move_usages(struct merge *merge)
 	return err == -ENOMEM ? err : 0;
 }
 
-static bool is_empty(const struct profile *profile)
-{
-	return !profile->end_ns && !profile->samples.len && !profile->facts.len;
-}
-
 static void copy_times(struct profile *to, const struct profile *from)
 {
 	to->start_ns = from->start_ns;
@@ -412,7 +402,7 @@ static int move_all(struct merge *merge, const char *name, struct buf *why)
 {
 	struct profile *to = merge->mover.to;
 	const struct profile *from = merge->mover.from;
-	bool is_first = is_empty(to);
+	bool is_first = !to->end_ns && !to->samples.len && !to->facts.len;
 	int err = move_samples(merge, why);
 
 	if (err < 0)

@@ -185,6 +185,13 @@ static int spill(struct timeline *timeline)
 	return err;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const struct profile_sample *x = a, *y = b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
 static int compare_stacks(const void *a, const void *b)
 {
 	const struct profile_sample *x = a, *y = b;
@@ -195,14 +202,7 @@ static int compare_stacks(const void *a, const void *b)
 		return x->thread < y->thread ? -1 : 1;
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	const struct profile_sample *x = a, *y = b;
-
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+	return compare_times(a, b);
 }
 
 static bool is_same_stack(const struct profile_sample *a, const struct profile_sample *b)

@@ -20,17 +20,12 @@ struct grouping {
 	bool has_groups;
 };
 
-static bool is_of_context(enum writer_group group)
-{
-	return group == WRITER_BY_TRACE || group == WRITER_BY_SPAN;
-}
-
 static bool has_groups(const struct writer *writer, const struct writer_options *options)
 {
 	bool has = false;
 
 	for (size_t i = 0; i < WRITER_GROUPS; i++)
-		has |= is_of_context(options->by[i]);
+		has |= options->by[i] == WRITER_BY_TRACE || options->by[i] == WRITER_BY_SPAN;
 	return has && writer != &writer_duet; /* that file has all of it anyway */
 }
 
@@ -109,18 +104,20 @@ static int cut(struct grouping *g, const struct profile *from, struct profile *t
 	return err;
 }
 
-static bool is_needed(const struct writer_options *options, bool has_groups)
-{
-	return has_groups || options->spans.len || options->traces_of.len;
-}
-
-/* Returns 0, or -errno; then there is nothing to release. */
-static int group(const struct profile *profile, const struct writer_options *options, bool has_groups,
+/*
+ * Makes a profile of the samples that the options choose, if they choose any. Returns 1, or 0 if they do not, or
+ * -errno; then there is nothing to release.
+ */
+static int group(const struct profile *profile, const struct writer *writer, struct writer_options *options,
 		 struct profile *ret)
 {
-	struct grouping g = {.options = options, .has_groups = has_groups};
-	int err = profile_init(ret);
+	bool is_grouped = has_groups(writer, options);
+	struct grouping g = {.options = options, .has_groups = is_grouped};
+	int err;
 
+	if (!is_grouped && !options->spans.len && !options->traces_of.len)
+		return 0;
+	err = profile_init(ret);
 	if (err < 0)
 		return err;
 	buf_init(&g.trace);
@@ -131,9 +128,12 @@ static int group(const struct profile *profile, const struct writer_options *opt
 	buf_release(&g.span);
 	map_release(&g.nodes);
 	vec_release(&g.path);
-	if (err)
+	if (err) {
 		profile_release(ret);
-	return err;
+		return err;
+	}
+	options->is_grouped = is_grouped;
+	return 1;
 }
 
 int grouping_write(const struct writer *writer, const struct profile *profile, const struct writer_options *options,
@@ -141,14 +141,12 @@ int grouping_write(const struct writer *writer, const struct profile *profile, c
 {
 	struct writer_options ours = *options;
 	struct profile grouped;
-	int err;
+	int err = group(profile, writer, &ours, &grouped);
 
-	ours.is_grouped = has_groups(writer, options);
-	if (!is_needed(options, ours.is_grouped))
-		return writer->write(profile, options, out);
-	err = group(profile, options, ours.is_grouped, &grouped);
-	if (err)
+	if (err < 0)
 		return err;
+	if (!err)
+		return writer->write(profile, options, out);
 	err = writer->write(&grouped, &ours, out);
 	profile_release(&grouped);
 	return err;
@@ -156,17 +154,12 @@ int grouping_write(const struct writer *writer, const struct profile *profile, c
 
 int grouping_apply(struct profile *profile, const struct writer *writer, struct writer_options *options)
 {
-	bool is_grouped = has_groups(writer, options);
 	struct profile grouped;
-	int err;
+	int err = group(profile, writer, options, &grouped);
 
-	if (!is_needed(options, is_grouped))
-		return 0;
-	err = group(profile, options, is_grouped, &grouped);
-	if (err)
+	if (err <= 0)
 		return err;
 	profile_release(profile);
 	*profile = grouped;
-	options->is_grouped = is_grouped;
 	return 0;
 }

@@ -19,43 +19,18 @@ static uint64_t value_of(const struct call_tree *t, uint32_t node)
 	return tree_value(&t->tree.nodes.items[node].total, t->options);
 }
 
-static uint64_t self_of(const struct call_tree *t, uint32_t node)
-{
-	return tree_value(&t->tree.nodes.items[node].self, t->options);
-}
-
-/* --minwidth */
-static bool is_shown(const struct call_tree *t, uint32_t node)
-{
-	return (double)value_of(t, node) * 100 >= (double)value_of(t, 0) * t->options->min_width;
-}
-
 /* Returns the next node that is shown, at *depth levels below the root; 0 at the end. */
 static uint32_t next_shown(const struct call_tree *t, uint32_t node, uint32_t *depth)
 {
 	uint32_t from = node, next = tree_next(&t->tree, node, false), parent;
 
-	while (next && !is_shown(t, next))
+	/* --minwidth */
+	while (next && (double)value_of(t, next) * 100 < (double)value_of(t, 0) * t->options->min_width)
 		next = tree_next(&t->tree, next, true);
 	parent = next ? t->tree.nodes.items[next].parent : 0;
 	for (*depth += 1; next && from != parent; from = t->tree.nodes.items[from].parent)
 		*depth -= 1;
 	return next;
-}
-
-static int build(struct call_tree *t, const struct profile *profile, const struct writer_options *options, FILE *out)
-{
-	int err = tree_build(&t->tree, profile, options);
-
-	t->profile = profile;
-	t->options = options;
-	t->out = out;
-	if (err < 0)
-		return err;
-	err = tree_sort_by_value(&t->tree, options);
-	if (err < 0)
-		tree_release(&t->tree);
-	return err;
 }
 
 static double percent(uint64_t value, uint64_t all)
@@ -73,7 +48,7 @@ static void print_tree(const struct call_tree *t)
 		t->options->total ? writer_unit(t->profile, t->options) : "samples");
 	fprintf(t->out, "%12s %8s %12s %8s  depth\n", "total", "percent", "self", "percent");
 	for (uint32_t node = next_shown(t, 0, &depth); node; node = next_shown(t, node, &depth)) {
-		uint64_t value = value_of(t, node), self = self_of(t, node);
+		uint64_t value = value_of(t, node), self = tree_value(&t->tree.nodes.items[node].self, t->options);
 
 		fprintf(t->out, "%12" PRIu64 " %7.2f%% %12" PRIu64 " %7.2f%%  [%2u] %*s%s\n", value,
 			percent(value, all), self, percent(self, all), depth,
@@ -83,14 +58,16 @@ static void print_tree(const struct call_tree *t)
 
 static int tree_text_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct call_tree t = {0};
-	int err = build(&t, profile, options, out);
+	struct call_tree t = {.profile = profile, .options = options, .out = out};
+	int err = tree_build(&t.tree, profile, options);
 
 	if (err < 0)
 		return err;
-	print_tree(&t);
+	err = tree_sort_by_value(&t.tree, options);
+	if (!err)
+		print_tree(&t);
 	tree_release(&t.tree);
-	return writer_finish(out);
+	return err ? err : writer_finish(out);
 }
 
 const struct writer writer_tree_text = {
