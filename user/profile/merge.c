@@ -175,8 +175,6 @@ static void mover_release(struct mover *m)
 	vec_release(&m->path);
 }
 
-/* ---- merging ---- */
-
 struct merge {
 	struct mover mover;
 	struct profile_part part;
@@ -189,8 +187,6 @@ static int out_of_memory(struct buf *why)
 	buf_printf(why, "out of memory");
 	return -ENOMEM;
 }
-
-/* ---- events and samples ---- */
 
 /* Weights of different units cannot be added. */
 static int move_event(struct merge *merge, const struct profile_event *event, struct buf *why)
@@ -272,8 +268,6 @@ static int move_samples(struct merge *merge, struct buf *why)
 		buf_printf(why, "%s", strerror(-err));
 	return err;
 }
-
-/* ---- losses, facts, host, times ---- */
 
 static int add_loss(struct merge *merge, const struct profile_loss *loss)
 {
@@ -395,8 +389,6 @@ static void merge_times(struct profile *to, const struct profile *from)
 	to->is_private |= from->is_private;
 	to->host.window_ns = 0;
 }
-
-/* ---- merging and cutting ---- */
 
 static int move_all(struct merge *merge, const char *name, struct buf *why)
 {

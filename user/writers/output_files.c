@@ -103,8 +103,6 @@ void output_files_release(struct output_files *files)
 	vec_release(&files->all);
 }
 
-/* ---- files written during the recording ---- */
-
 /*
  * The part of the file that was written stays readable. At the end of the recording, the whole file is written to
  * another folder.
@@ -214,8 +212,6 @@ static int end_stream(struct output_file *written)
 		io_output_cut(&written->io);
 	return err ? err : io_output_commit(&written->io);
 }
-
-/* ---- the end ---- */
 
 static int write_to(const struct output_files *files, const struct output_file *written, struct io_output *output)
 {

@@ -39,8 +39,6 @@ struct writer_stream {
 	int err;
 };
 
-/* ---- chunks ---- */
-
 /*
  * Appends the compressed rows to the body. Returns their size, 0 if compression does not make them smaller, or
  * -ENOMEM.
@@ -126,8 +124,6 @@ static void write_chunk(struct writer_stream *stream, uint32_t flags)
 	fwrite(stream->body.data, 1, stream->body.len, stream->out);
 }
 
-/* ---- rows ---- */
-
 static void add_text(struct writer_stream *stream, const char *text)
 {
 	uint32_t len = (uint32_t)strnlen(text, LAYOUT_TEXT_MAX);
@@ -211,8 +207,6 @@ static int add_sample(void *context, const struct profile_sample *sample)
 	return stream->err;
 }
 
-/* ---- chunks ---- */
-
 static void add_times(struct writer_stream *stream)
 {
 	const struct profile *profile = stream->profile;
@@ -277,8 +271,6 @@ static void begin_anew(struct writer_stream *stream)
 	stream->events = stream->frames = stream->threads = 0;
 	stream->owners = stream->nodes = 1;
 }
-
-/* ---- the stream ---- */
 
 /* Options of style do not apply: the file has everything. */
 static struct writer_stream *stream_open(const struct profile *profile, const struct writer_options *options, FILE *out)

@@ -72,8 +72,6 @@ static unsigned category_of_kind(enum frame_kind kind)
 	return of[kind];
 }
 
-/* ---- a thread's tables ---- */
-
 static void clear_tables(struct firefox *f)
 {
 	vec_clear(&f->codes);
@@ -145,8 +143,6 @@ static int add_sample(struct firefox *f, const struct profile_sample *sample)
 					     .weight = sample->weight,
 				     });
 }
-
-/* ---- writing them ---- */
 
 /* "name":[1,2,3] */
 #define PUT_COLUMN(f, name, count, ...) JSON_ARRAY(&(f)->json, "\"" name "\":[", count, __VA_ARGS__)
@@ -257,8 +253,6 @@ static void put_samples(struct firefox *f, enum profile_unit unit, bool is_cpu)
 	json_end(&f->json, "}");
 }
 
-/* ---- threads ---- */
-
 static void put_thread_head(struct firefox *f, const struct profile_sample *sample)
 {
 	const struct profile_thread *thread = &f->profile->threads.items[ordered_thread(&f->ordered, sample)];
@@ -315,8 +309,6 @@ static int put_threads(struct firefox *f)
 	}
 	return err;
 }
-
-/* ---- the file ---- */
 
 static void put_meta(struct firefox *f, const struct writer_options *options)
 {

@@ -45,8 +45,6 @@ struct perf {
 	struct stack_room room;
 };
 
-/* ---- texts ---- */
-
 static void texts_release(struct texts *texts)
 {
 	buf_release(&texts->bytes);
@@ -79,8 +77,6 @@ static void add_word(struct buf *out, const char *text)
 	if (out->len == start)
 		buf_add_str(out, PERF_TEXT_UNKNOWN);
 }
-
-/* ---- samples ---- */
 
 static void add_module(struct perf *p, const struct frame *frame, uint32_t pid)
 {
@@ -342,8 +338,6 @@ static int make_heads(struct perf *p)
 	buf_clear(&p->text);
 	return err;
 }
-
-/* ---- comments ---- */
 
 static void put_events(struct perf *p)
 {

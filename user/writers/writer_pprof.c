@@ -49,8 +49,6 @@ struct pprof {
 	int err;
 };
 
-/* ---- messages ---- */
-
 /* Adds a field of the whole file, whose bytes are in p->packed. */
 static void put_packed(struct pprof *p, enum pprof_field field)
 {
@@ -106,8 +104,6 @@ static int64_t string_of(struct pprof *p, const char *text)
 		p->err = -ENOMEM;
 	return id;
 }
-
-/* ---- tables ---- */
 
 static uint64_t mapping_of(struct pprof *p, const struct frame *frame)
 {
@@ -188,8 +184,6 @@ static uint64_t location_of(struct pprof *p, const struct path_step *step)
 		p->err = -ENOMEM;
 	return id;
 }
-
-/* ---- samples ---- */
 
 static void label_text(struct pprof *p, Pprof__Label **at, const char *key, uint32_t text)
 {
@@ -349,8 +343,6 @@ static int collect(void *context, const struct profile_sample *sample)
 	values[1] += (int64_t)sample->weight;
 	return 0;
 }
-
-/* ---- the whole file ---- */
 
 /*
  * Value types like Go's: samples/count and cpu/nanoseconds. With several events, each has its own samples: cpu_samples.

@@ -31,8 +31,6 @@ struct list {
 	uint64_t *places; /* by node: where its next child begins */
 };
 
-/* ---- names ---- */
-
 static int compare_bytes(const struct path_label *a, const struct path_label *b)
 {
 	uint32_t len = a->name_len < b->name_len ? a->name_len : b->name_len;
@@ -116,8 +114,6 @@ static void sort_names(struct list *list)
 	qsort_r(list->by_name, list->count, sizeof(*list->by_name), compare_names, (void *)labels);
 }
 
-/* ---- nodes ---- */
-
 static enum list_type type_of(const struct tree_node *node, enum frame_kind kind)
 {
 	switch (kind) {
@@ -190,8 +186,6 @@ static uint32_t set_depths(struct list *list)
 	}
 	return most + 1;
 }
-
-/* ---- the list ---- */
 
 static void put_title(const struct list *list)
 {

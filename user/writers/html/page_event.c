@@ -58,8 +58,6 @@ static uint64_t page_samples(const struct page *page, size_t place)
 	return page_node(page, place)->total.samples + of_a;
 }
 
-/* ---- which nodes are shown ------------------------------------------------------- */
-
 static bool is_part(const struct page *page, const struct tree_weight *weight, const struct tree_weight *all)
 {
 	double least = (double)tree_value(all, page->options) * page->options->min_width / 100;
@@ -121,8 +119,6 @@ static uint64_t usual_period(const struct profile *profile, const struct writer_
 		return interval;
 	return all->amount / all->samples;
 }
-
-/* ---- columns --------------------------------------------------------------- */
 
 static void write_widths(const struct page *page)
 {
@@ -219,8 +215,6 @@ static void write_kinds(const struct page *page)
 		fputc('a' + (int)node_kind(page, i), page->json->out);
 	json_end(page->json, "\"");
 }
-
-/* ---- texts ----------------------------------------------------------------- */
 
 /* Stops at the first non-ASCII byte, because the script counts UTF-16 units, not bytes. */
 static uint32_t shared_prefix(const struct path_label *a, const struct path_label *b)
@@ -412,8 +406,6 @@ static void make_title(const struct page *page, struct buf *title)
 	buf_add_str(title, *event ? event : "no samples");
 	add_time(page->profile, title);
 }
-
-/* ---- one event ---------------------------------------------------------------- */
 
 static void write_sums(const struct page *page, const struct tree_weight *all)
 {

@@ -292,8 +292,6 @@ struct heat {
 	struct gzip gzip;
 };
 
-/* ---- rows ---- */
-
 static int count_sample(void *context, const struct profile_sample *sample)
 {
 	struct heat *h = context;
@@ -345,8 +343,6 @@ static bool is_written(const struct heat *h, enum table number)
 			return false;
 	return true;
 }
-
-/* ---- the compressed part ---- */
 
 static void put_number(struct heat *h, uint64_t number)
 {
@@ -426,8 +422,6 @@ static int put_data(struct heat *h)
 	free(packed);
 	return err;
 }
-
-/* ---- the rest ---- */
 
 static void put_threads(const struct heat *h)
 {

@@ -296,8 +296,6 @@ void jfr_put_beginning(struct writer_stream *j)
 		put_host(j);
 }
 
-/* ---- notes ---- */
-
 static float part(uint64_t ns, uint64_t all_ns)
 {
 	return ns < all_ns ? (float)((double)ns / (double)all_ns) : 1;
@@ -363,8 +361,6 @@ void jfr_put_notes(struct writer_stream *j, uint64_t until_ns)
 	}
 }
 
-/* ---- processes ---- */
-
 #define MILLION 1e6f
 
 static float seconds(uint64_t ns)
@@ -407,8 +403,6 @@ void jfr_put_usages(struct writer_stream *j, uint64_t until_ns)
 		jfr_views_process(j, usage);
 	}
 }
-
-/* ---- the end ---- */
 
 /*
  * Writes one CPULoad for the whole recording, if no notes of each second were taken. The load of the JVMs is that of

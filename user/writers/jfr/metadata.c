@@ -347,8 +347,6 @@ static const struct {
 
 #define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))
 
-/* ---- elements ---- */
-
 struct metadata {
 	struct intern strings;
 	struct buf elements;

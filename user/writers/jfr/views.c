@@ -36,8 +36,6 @@ void jfr_views_release(struct jfr_views *views)
 	map_release(&views->processes);
 }
 
-/* ---- threads ---- */
-
 static struct jfr_thread_sums *sums_of(struct writer_stream *j, uint32_t thread)
 {
 	while (j->views.threads.len <= thread)
@@ -106,8 +104,6 @@ void jfr_views_end(struct writer_stream *j)
 		put_thread_allocation(j, i, &j->views.threads.items[i]);
 	}
 }
-
-/* ---- inside the JVM ---- */
 
 /* Each pause is a collection of its own. Heap summaries continue their numbers. */
 static void put_collection(struct writer_stream *j, const struct profile_sample *sample)
@@ -190,8 +186,6 @@ void jfr_views_put(struct writer_stream *j, const struct profile_sample *sample)
 	else if (sample->event == j->views.class_load)
 		put_class_load(j, sample);
 }
-
-/* ---- processes, flags ---- */
 
 void jfr_views_process(struct writer_stream *j, const struct profile_usage *usage)
 {

@@ -21,8 +21,6 @@
 #define PART_BYTES (16u << 20) /* of events or of stacks; then the part is written */
 #define EVENTS_MAX (1u << 24) /* more samples than that are written with several to an event */
 
-/* ---- chunks ---- */
-
 /* Writes the events since the last part. A chunk has one at least. */
 static void put_part(struct writer_stream *j)
 {
@@ -69,8 +67,6 @@ static void put_what_is_full(struct writer_stream *j)
 	else if (pending >= PART_BYTES)
 		put_part(j);
 }
-
-/* ---- samples ---- */
 
 /* Whether -I and -X choose the sample. */
 static bool is_wanted(struct writer_stream *j, const struct profile_sample *sample)
@@ -396,8 +392,6 @@ static int count_samples(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
-/* ---- the file ---- */
-
 #define FIRST_TICKS 1000000000 /* at the start of the recording, so that no time is 0 */
 
 /* The ticks continue those of the JDK's chunks, so that times of both can be compared. */
@@ -500,8 +494,6 @@ static int jfr_write(const struct profile *profile, const struct writer_options 
 	stream_release(&j);
 	return err;
 }
-
-/* ---- the file of a recording that has not ended ---- */
 
 static void jfr_stream_close(struct writer_stream *stream)
 {

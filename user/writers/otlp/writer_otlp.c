@@ -52,8 +52,6 @@ struct otlp {
 	int err;
 };
 
-/* ---- tables ---- */
-
 /* Texts of messages must be UTF-8, so texts from outside are cleaned. */
 static int32_t string_of(struct otlp *o, const char *text)
 {
@@ -261,8 +259,6 @@ static int32_t link_of(struct otlp *o, const struct profile_sample *sample)
 	return index;
 }
 
-/* ---- one profile: the samples of a process and an event ---- */
-
 static size_t sample_attributes(struct otlp *o, const struct profile_sample *sample, int32_t ret[SAMPLE_ATTRIBUTES])
 {
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
@@ -422,8 +418,6 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 	room_close(&room);
 }
 
-/* ---- one process ---- */
-
 static void add_scope(const struct otlp *o, struct buf *to)
 {
 	const char *version = profile_text(o->profile, o->profile->host.version);
@@ -508,8 +502,6 @@ static void put_empty(struct otlp *o, FILE *out)
 	add_message(&scope, SCOPE_PROFILES, &profile.base);
 	put_resource(o, out, &resource, &scope);
 }
-
-/* ---- the whole file ---- */
 
 static bool same_process(const struct profile *profile, const struct profile_sample *a, const struct profile_sample *b)
 {

@@ -21,8 +21,6 @@ struct builder {
 	struct vec(uint32_t) seen_lines, seen_codes; /* by row: the node that was counted last */
 };
 
-/* ---- the target ---- */
-
 /* Compares from the end: "Main" and "acme.Main" are com.acme.Main, and so are its inner classes. */
 static bool is_class(const char *class_name, const char *target, size_t len)
 {
@@ -51,8 +49,6 @@ static bool is_target(const struct profile *profile, const struct frame *frame, 
 		return is_java_target(&profile->strings, frame, target);
 	return frame->kind <= FRAME_JVM && !strcmp(profile_text(profile, frame->name), target);
 }
-
-/* ---- rows ---- */
 
 /* No padding to hash or to compare: the weights are 0. */
 static uint32_t row_of(struct builder *b, struct annotation_rows *rows, struct annotation_row row, uint64_t seed)
@@ -155,8 +151,6 @@ static int place_frames(struct builder *b)
 	return err;
 }
 
-/* ---- weights ---- */
-
 static int add_sample(void *context, const struct profile_sample *sample)
 {
 	struct builder *b = context;
@@ -224,8 +218,6 @@ static int count_nodes(struct builder *b)
 			count_node(b, (uint32_t)i);
 	return err;
 }
-
-/* ---- order ---- */
 
 static int compare_texts(const struct profile *profile, uint32_t a, uint32_t b)
 {

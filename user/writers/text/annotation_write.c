@@ -23,8 +23,6 @@ static double percent_of(const struct annotation_writing *w, const struct tree_w
 	return all ? 100 * (double)tree_value(weight, w->view->options) / all : 0;
 }
 
-/* ---- the two forms ---- */
-
 /* Writes clean text as the form needs it. */
 static void put_text(const struct annotation_writing *w, const char *text)
 {
@@ -107,8 +105,6 @@ static void put_row(struct annotation_writing *w, const struct annotation_row *r
 	put_text(w, text);
 	fputs("</td></tr>\n", w->out);
 }
-
-/* ---- lines ---- */
 
 static const char *line_of(struct annotation_writing *w, const struct source_text *source, int32_t line)
 {
@@ -199,8 +195,6 @@ static void put_lines(struct annotation_writing *w)
 		end_table(w);
 	}
 }
-
-/* ---- instructions ---- */
 
 static bool is_same_method(const struct annotation_row *a, const struct annotation_row *b)
 {

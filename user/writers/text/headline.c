@@ -14,8 +14,6 @@
 #define OVERHEAD_FACT "overhead" /* "1.9 % of the host's CPU: …" */
 #define ENOUGH_SECONDS 10 /* from here on, tenths do not matter */
 
-/* ---- what was lost ---- */
-
 #define TEXT_ROW(name, text) [DUET_##name] = text,
 static const char *const bpf_texts[] = {DUET_BPF_COUNTERS(TEXT_ROW)};
 static const char *const agent_texts[] = {DUET_AGENT_COUNTERS(TEXT_ROW)};
@@ -92,8 +90,6 @@ void headline_add_loss(struct headline *headline, uint64_t count, const char *te
 	headline->causes += count && kind != HEADLINE_ASIDE;
 }
 
-/* ---- from a profile ---- */
-
 const char *headline_program(const struct profile *profile, const struct profile_thread *thread)
 {
 	const struct intern *strings = &profile->strings;
@@ -148,8 +144,6 @@ void headline_of_profile(struct headline *headline, const struct profile *profil
 		headline_add_loss(headline, profile->losses.items[i].count,
 				  profile_text(profile, profile->losses.items[i].text));
 }
-
-/* ---- the line ---- */
 
 void headline_add_time(uint64_t ns, struct buf *out)
 {

@@ -28,8 +28,6 @@ struct columns {
 	json_t *applications; /* application_metadata, the first is null */
 };
 
-/* ---- values ---- */
-
 /* Text from outside, which may hold any byte. */
 static json_t *clean_string(const char *text, size_t len)
 {
@@ -70,8 +68,6 @@ static void put(json_t *object, const char *key, json_t *value)
 	json_object_set_new(object, key, value ? value : json_null());
 }
 
-/* ---- owners ---- */
-
 /* Appends the container's name; for Kubernetes in dockershim's form, as gProfiler does. "" outside of containers. */
 static void add_container(const struct profile *profile, const struct profile_owner *owner, struct buf *out)
 {
@@ -110,8 +106,6 @@ static void add_lead(const void *context, const struct profile_thread *thread, s
 		text_add_token(out, profile_text(profile, owner->application));
 	}
 }
-
-/* ---- application_metadata ---- */
 
 static bool is_word(const char *text, size_t len, const char *word)
 {
@@ -211,8 +205,6 @@ static int find_applications(struct columns *columns)
 	map_release(&by_program);
 	return err;
 }
-
-/* ---- the header ---- */
 
 /* Returns the names of all containers, each once. */
 static json_t *containers_of(const struct profile *profile)
@@ -357,8 +349,6 @@ static int write_header(const struct columns *columns, FILE *out)
 	json_decref(header);
 	return text ? 0 : -ENOMEM;
 }
-
-/* ---- the file ---- */
 
 static int write_columns(struct columns *columns, const struct writer_options *options, FILE *out)
 {

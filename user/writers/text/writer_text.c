@@ -317,8 +317,6 @@ static void print_share(const struct part *part, uint64_t amount)
 		(double)amount / part->scale->divisor, part->scale->name);
 }
 
-/* ---- names ---- */
-
 /* Moves back to the beginning of a character. */
 static size_t whole_characters(const char *text, size_t len)
 {
@@ -436,8 +434,6 @@ static void add_stack(const struct part *part, uint32_t node, struct buf *out)
 	}
 }
 
-/* ---- lists ---- */
-
 static void print_methods(const struct part *part)
 {
 	const struct ranking *ranking = &part->ranking;
@@ -536,8 +532,6 @@ static int print_owners(const struct part *part)
 	tree_release(&tree);
 	return err;
 }
-
-/* ---- events ---- */
 
 static void print_sum(const struct part *part, uint64_t amount)
 {
