@@ -25,12 +25,6 @@ static uint32_t row_of_text(struct jfr_pools *p, struct jfr_rows *rows, bool *re
 	return id;
 }
 
-/* This part has to have the row. */
-static bool is_of_part(const struct jfr_pools *p, const struct jfr_rows *rows, size_t index)
-{
-	return rows->parts.items[index] == p->part;
-}
-
 /* Returns true if no part of the chunk had the row yet; now this one has it. */
 static bool mark(const struct jfr_pools *p, uint32_t *part)
 {
@@ -41,13 +35,18 @@ static bool mark(const struct jfr_pools *p, uint32_t *part)
 }
 
 /* The text has a character before it, so that the empty text is a row, too. */
-static uint32_t symbol_of(struct jfr_pools *p, const char *text)
+static uint32_t row_of(struct jfr_pools *p, struct jfr_rows *rows, const char *text)
 {
 	bool is_new;
 
 	buf_clear(&p->text);
 	buf_printf(&p->text, "=%s", text);
-	return row_of_text(p, &p->symbols, &is_new);
+	return row_of_text(p, rows, &is_new);
+}
+
+static uint32_t symbol_of(struct jfr_pools *p, const char *text)
+{
+	return row_of(p, &p->symbols, text);
 }
 
 /* Returns true if the row is new in the chunk. */
@@ -172,26 +171,22 @@ uint32_t jfr_class_of(struct jfr_pools *p, const char *name)
 	return id;
 }
 
-static uint32_t plain_row(struct jfr_pools *p, struct jfr_rows *rows, const char *text)
+static uint32_t named_row(struct jfr_pools *p, struct jfr_rows *rows, const char *text)
 {
-	bool is_new;
-	uint32_t id;
+	uint32_t id = row_of(p, rows, text);
 
-	buf_clear(&p->text);
-	buf_printf(&p->text, "=%s", text);
-	id = row_of_text(p, rows, &is_new);
 	name_row(p, rows, id);
 	return id;
 }
 
 uint32_t jfr_text_row(struct jfr_pools *p, const char *text)
 {
-	return plain_row(p, &p->texts, text);
+	return named_row(p, &p->texts, text);
 }
 
 uint32_t jfr_user_type(struct jfr_pools *p, const char *name)
 {
-	return plain_row(p, &p->user_types, name);
+	return named_row(p, &p->user_types, name);
 }
 
 static int extend_marks(struct jfr_marks *marks, size_t count)
@@ -390,13 +385,37 @@ static bool put_pool(struct jfr_pools *p, struct buf *out, enum jfr_type type, s
 	return true;
 }
 
-static size_t count_rows(const struct jfr_pools *p, const struct jfr_rows *rows)
+/* Begins the pool of the rows that this part has to have. */
+static bool begin_rows(struct jfr_pools *p, struct buf *out, enum jfr_type type, const uint32_t *parts, size_t len)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < rows->parts.len; i++)
-		count += is_of_part(p, rows, i);
-	return count;
+	for (size_t i = 0; i < len; i++)
+		count += parts[i] == p->part;
+	return put_pool(p, out, type, count);
+}
+
+static void put_rows(struct jfr_pools *p, struct buf *out, enum jfr_type type, const uint32_t *parts, size_t len,
+		     void (*put)(struct jfr_pools *p, struct buf *out, uint32_t row))
+{
+	bool is_there = begin_rows(p, out, type, parts, len);
+
+	for (uint32_t i = 0; is_there && i < len; i++)
+		if (parts[i] == p->part)
+			put(p, out, i);
+}
+
+/* The texts have a character before them: row_of(). */
+static void put_texts(struct jfr_pools *p, struct buf *out, enum jfr_type type, const struct jfr_rows *rows)
+{
+	bool is_there = begin_rows(p, out, type, rows->parts.items, rows->parts.len);
+
+	for (uint32_t i = 0; is_there && i < rows->parts.len; i++) {
+		if (rows->parts.items[i] != p->part)
+			continue;
+		jfr_put_number(out, i + 1);
+		jfr_put_text(out, intern_text(&rows->ids, i + 1) + 1);
+	}
 }
 
 static void put_names(struct jfr_pools *p, struct buf *out, enum jfr_type type, const char *const *names,
@@ -443,52 +462,36 @@ static void put_enums(struct jfr_pools *p, struct buf *out)
 	put_names(p, out, JFR_T_LOG_LEVEL, levels, 1, JFR_LOG_LEVELS);
 }
 
-static void put_threads(struct jfr_pools *p, struct buf *out)
+static void put_process(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
-	const struct profile *profile = p->profile;
-	size_t count = 0;
+	const struct profile_thread *thread = &p->profile->threads.items[p->process_threads.items[row]];
 
-	for (size_t i = 0; i < p->thread_parts.len; i++)
-		count += p->thread_parts.items[i] == p->part;
-	if (!put_pool(p, out, JFR_T_THREAD, count))
-		return;
-	for (uint32_t i = 0; i < p->thread_parts.len; i++)
-		if (p->thread_parts.items[i] == p->part)
-			put_thread(p, out, i);
-	put_pool(p, out, JFR_T_PROCESS, count_rows(p, &p->processes));
-	for (uint32_t i = 0; i < p->processes.parts.len; i++) {
-		const struct profile_thread *thread = &profile->threads.items[p->process_threads.items[i]];
-
-		if (!is_of_part(p, &p->processes, i))
-			continue;
-		jfr_put_numbers(out, i + 1, thread->pid);
-		jfr_put_text(out, profile_text(profile, thread->process));
-		jfr_put_text(out, profile_text(profile, profile->owners.items[thread->owner].container));
-	}
+	jfr_put_numbers(out, row + 1, thread->pid);
+	jfr_put_text(out, profile_text(p->profile, thread->process));
+	jfr_put_text(out, profile_text(p->profile, p->profile->owners.items[thread->owner].container));
 }
 
-static void put_methods(struct jfr_pools *p, struct buf *out)
+static void put_method(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
-	put_pool(p, out, JFR_T_METHOD, count_rows(p, &p->methods));
-	for (uint32_t i = 0; i < p->method_rows.len; i++) {
-		const struct jfr_method *row = &p->method_rows.items[i];
+	const struct jfr_method *method = &p->method_rows.items[row];
 
-		if (!is_of_part(p, &p->methods, i))
-			continue;
-		jfr_put_numbers(out, i + 1, row->class_id, row->name, row->descriptor, row->modifiers,
-				0 /* hidden: no */);
-	}
+	jfr_put_numbers(out, row + 1, method->class_id, method->name, method->descriptor, method->modifiers,
+			0 /* hidden: no */);
 }
 
-static void put_classes(struct jfr_pools *p, struct buf *out)
+static void put_class(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
-	put_pool(p, out, JFR_T_CLASS, count_rows(p, &p->classes));
-	for (uint32_t i = 0; i < p->class_rows.len; i++) {
-		if (!is_of_part(p, &p->classes, i))
-			continue;
-		jfr_put_numbers(out, i + 1, p->class_rows.items[i].is_of_jdk ? 0 : LOADER, p->class_rows.items[i].name,
-				0 /* package */, 0 /* modifiers */, p->class_rows.items[i].source);
-	}
+	const struct jfr_class *class = &p->class_rows.items[row];
+
+	jfr_put_numbers(out, row + 1, class->is_of_jdk ? 0 : LOADER, class->name, 0 /* package */, 0 /* modifiers */,
+			class->source);
+}
+
+static void put_object(struct jfr_pools *p, struct buf *out, uint32_t row)
+{
+	(void)p;
+	jfr_put_numbers(out, row, 0 /* address */, row);
+	jfr_put_text(out, NULL);
 }
 
 static void put_loader(struct jfr_pools *p, struct buf *out)
@@ -498,57 +501,32 @@ static void put_loader(struct jfr_pools *p, struct buf *out)
 	jfr_put_numbers(out, LOADER, 0 /* type */, symbol_of(p, LOADER_NAME));
 }
 
-static void put_objects(struct jfr_pools *p, struct buf *out)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < p->objects.len; i++)
-		count += p->objects.items[i] == p->part;
-	put_pool(p, out, JFR_T_OLD_OBJECT, count);
-	for (size_t i = 0; i < p->objects.len; i++) {
-		if (p->objects.items[i] != p->part)
-			continue;
-		jfr_put_numbers(out, i, 0 /* address */, i);
-		jfr_put_text(out, NULL);
-	}
-}
-
-static void put_texts(struct jfr_pools *p, struct jfr_rows *rows, enum jfr_type type, struct buf *out)
-{
-	put_pool(p, out, type, count_rows(p, rows));
-	for (uint32_t i = 0; i < rows->parts.len; i++) {
-		if (!is_of_part(p, rows, i))
-			continue;
-		jfr_put_number(out, i + 1);
-		jfr_put_text(out, intern_text(&rows->ids, i + 1) + 1);
-	}
-}
-
 /*
  * The types of frames and the states are in each part. So the event is longer than the header of a chunk, which
  * async-profiler's reader wants to see behind the last sample.
  */
 void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_t link)
 {
-	BUF(rows);
+	BUF(all);
 	BUF(body);
 
 	p->pool_count = 0;
-	put_enums(p, &rows);
-	put_threads(p, &rows);
-	if (put_pool(p, &rows, JFR_T_STACK_TRACE, p->stack_count))
-		buf_add(&rows, p->stacks.data, p->stacks.len);
-	put_methods(p, &rows);
-	put_classes(p, &rows);
-	put_loader(p, &rows);
-	put_objects(p, &rows);
-	put_texts(p, &p->symbols, JFR_T_SYMBOL, &rows);
-	put_texts(p, &p->texts, JFR_T_STRING, &rows);
-	put_texts(p, &p->user_types, JFR_T_USER_EVENT_TYPE, &rows);
+	put_enums(p, &all);
+	put_rows(p, &all, JFR_T_THREAD, p->thread_parts.items, p->thread_parts.len, put_thread);
+	put_rows(p, &all, JFR_T_PROCESS, p->processes.parts.items, p->processes.parts.len, put_process);
+	if (put_pool(p, &all, JFR_T_STACK_TRACE, p->stack_count))
+		buf_add(&all, p->stacks.data, p->stacks.len);
+	put_rows(p, &all, JFR_T_METHOD, p->methods.parts.items, p->methods.parts.len, put_method);
+	put_rows(p, &all, JFR_T_CLASS, p->classes.parts.items, p->classes.parts.len, put_class);
+	put_loader(p, &all);
+	put_rows(p, &all, JFR_T_OLD_OBJECT, p->objects.items, p->objects.len, put_object);
+	put_texts(p, &all, JFR_T_SYMBOL, &p->symbols);
+	put_texts(p, &all, JFR_T_STRING, &p->texts);
+	put_texts(p, &all, JFR_T_USER_EVENT_TYPE, &p->user_types);
 	jfr_put_numbers(&body, JFR_POOLS, ticks, 0 /* duration */, -link, 1 /* it is complete */, p->pool_count);
-	buf_add(&body, rows.data, rows.len);
+	buf_add(&body, all.data, all.len);
 	jfr_put_event(out, &body);
-	p->failed |= rows.failed || p->stacks.failed || out->failed;
+	p->failed |= all.failed || p->stacks.failed || out->failed;
 	buf_clear(&p->stacks);
 	p->stack_count = 0;
 	p->part++;
