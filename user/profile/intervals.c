@@ -4,19 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OF_VIRTUAL ((uint64_t)UINT32_MAX << 32) /* no pid is so large */
-
-/* A thread whose name has changed has several rows. Virtual threads have no number of their own. */
-static uint64_t key_of(const struct profile *profile, uint32_t index)
-{
-	const struct profile_thread *thread = &profile->threads.items[index];
-
-	return thread->tid == PROFILE_VIRTUAL ? OF_VIRTUAL | index : (uint64_t)thread->pid << 32 | thread->tid;
-}
-
 static bool has_tag(const struct profile *profile, uint32_t node, const char *tag)
 {
-	const struct frame *frame = node ? &profile->frames.items[profile->nodes.items[node].frame] : NULL;
+	const struct frame *frame = profile_leaf(profile, node);
 
 	return frame && frame->name && !strcmp(profile_text(profile, frame->name), tag);
 }
@@ -31,7 +21,7 @@ static int add(void *context, const struct profile_sample *sample)
 	bool is_span = !strcmp(name, "span"), is_call = !strncmp(name, "trace", strlen("trace"));
 	uint64_t length_ns = is_call && event->interval ? sample->weight / event->interval : sample->weight;
 	struct interval interval = {
-		.thread = key_of(profile, sample->thread),
+		.thread = profile_thread_key(profile, sample->thread),
 		.from_ns = sample->time_ns > length_ns ? sample->time_ns - length_ns : 0,
 		.until_ns = sample->time_ns,
 	};
@@ -90,7 +80,8 @@ void intervals_release(struct intervals *intervals)
 bool intervals_has(const struct intervals *intervals, const struct profile_sample *sample)
 {
 	const struct interval *items = intervals->items.items;
-	struct interval at = {.thread = key_of(intervals->profile, sample->thread), .from_ns = sample->time_ns};
+	struct interval at = {.thread = profile_thread_key(intervals->profile, sample->thread),
+			      .from_ns = sample->time_ns};
 	size_t low = 0, high = intervals->items.len;
 
 	while (low < high) {

@@ -349,15 +349,10 @@ void profile_add_fact(struct profile *profile, const char *key, const char *form
 					});
 }
 
-static const struct frame *frame_of(const struct profile *profile, uint32_t node)
-{
-	return &profile->frames.items[profile->nodes.items[node].frame];
-}
-
 uint32_t profile_waiter(const struct profile *profile, uint32_t leaf)
 {
 	for (uint32_t node = leaf; node; node = profile->nodes.items[node].parent)
-		if (frame_of(profile, node)->kind == FRAME_WAKER)
+		if (profile_leaf(profile, node)->kind == FRAME_WAKER)
 			return profile->nodes.items[node].parent;
 	return leaf;
 }
@@ -367,8 +362,8 @@ static enum thread_state state_of_stack(const struct profile *profile, uint32_t 
 {
 	uint32_t node = profile_waiter(profile, leaf);
 
-	if (!node || frame_of(profile, node)->kind != FRAME_STATE ||
-	    !strcmp(profile_text(profile, frame_of(profile, node)->name), "[runnable]"))
+	if (!node || profile_leaf(profile, node)->kind != FRAME_STATE ||
+	    !strcmp(profile_text(profile, profile_leaf(profile, node)->name), "[runnable]"))
 		return THREAD_RUNNABLE;
 	return THREAD_SLEEPING;
 }

@@ -343,6 +343,21 @@ static inline const char *profile_text(const struct profile *profile, uint32_t i
 	return intern_text(&profile->strings, id);
 }
 
+/* The same for all rows of a thread: it has several if it was renamed or moved. A virtual thread is its row. */
+static inline uint64_t profile_thread_key(const struct profile *profile, uint32_t index)
+{
+	const struct profile_thread *thread = &profile->threads.items[index];
+
+	return thread->tid == PROFILE_VIRTUAL ? (uint64_t)UINT32_MAX << 32 | index
+					      : (uint64_t)thread->pid << 32 | thread->tid;
+}
+
+/* The frame of a node; NULL for the root. */
+static inline const struct frame *profile_leaf(const struct profile *profile, uint32_t node)
+{
+	return node ? &profile->frames.items[profile->nodes.items[node].frame] : NULL;
+}
+
 static inline const char *profile_event_name(const struct profile *profile, size_t event)
 {
 	return intern_text(&profile->strings, profile->events.items[event].name);

@@ -43,6 +43,7 @@ struct perf {
 	struct map stack_ids; /* thread << 32 | node -> index in stacks */
 	struct buf text;
 	struct stack_room room;
+	bool is_merged; /* samples of equal stacks are one */
 };
 
 static void texts_release(struct texts *texts)
@@ -252,36 +253,18 @@ static size_t put_stack(struct perf *p, size_t index, uint64_t most)
 	return (size_t)(end + 1 - text) + strlen(TRUNCATED);
 }
 
-/* Writes a sample that others are merged into, once. */
-static int put_merged(struct perf *p, const struct profile_sample *sample)
-{
-	int64_t stack = find_stack(p, sample);
-	uint64_t most;
-
-	if (stack < 0 || !p->stacks.places.items[stack].len)
-		return stack < 0 ? (int)stack : 0;
-	if (put_process(p, &p->profile->threads.items[sample->thread]) < 0)
-		return -ENOMEM;
-	most = stack_room_next(&p->room);
-	fprintf(p->out, PERF_TEXT_COUNT "%u\n", sample->count);
-	put_head(p, sample, sample->weight);
-	stack_room_took(&p->room, put_stack(p, (size_t)stack, most) + HEAD_BYTES);
-	return 0;
-}
-
 /*
- * A sample that stands for several is written as many times, as long as there is room. One that stands for more than
- * REPEATED_MAX is written once, with their number, as a merged sample is.
+ * A sample that stands for several is written as many times, as long as there is room. One that others are merged into,
+ * or that stands for more than REPEATED_MAX, is written once, with their number.
  */
 static int put_sample(void *context, const struct profile_sample *sample)
 {
 	struct perf *p = context;
+	bool is_once = p->is_merged || sample->count > REPEATED_MAX;
 	uint64_t rest = sample->weight, most;
 	int64_t stack = find_stack(p, sample);
 	size_t len;
 
-	if (sample->count > REPEATED_MAX)
-		return put_merged(p, sample);
 	if (stack < 0)
 		return (int)stack;
 	len = p->stacks.places.items[stack].len;
@@ -290,7 +273,9 @@ static int put_sample(void *context, const struct profile_sample *sample)
 	if (put_process(p, &p->profile->threads.items[sample->thread]) < 0)
 		return -ENOMEM;
 	most = stack_room_next(&p->room);
-	for (uint32_t left = sample->count; left; left--) {
+	if (is_once)
+		fprintf(p->out, PERF_TEXT_COUNT "%u\n", sample->count);
+	for (uint32_t left = is_once ? 1 : sample->count; left; left--) {
 		uint64_t weight;
 
 		if (left < sample->count && p->room.bytes < len + HEAD_BYTES)
@@ -308,11 +293,12 @@ static int put_samples(struct perf *p)
 	struct ordered ordered;
 	int err;
 
-	if (p->profile->samples.len <= ORDERED_MAX)
+	p->is_merged = p->profile->samples.len > ORDERED_MAX;
+	if (!p->is_merged)
 		return timeline_each(&p->profile->samples, put_sample, p);
 	err = ordered_merge(&ordered, p->profile);
 	for (size_t i = 0; !err && i < ordered.samples.len; i++)
-		err = put_merged(p, &ordered.samples.items[i]);
+		err = put_sample(p, &ordered.samples.items[i]);
 	ordered_release(&ordered);
 	return err;
 }

@@ -116,23 +116,13 @@ static void sort_names(struct list *list)
 
 static enum list_type type_of(const struct tree_node *node, enum frame_kind kind)
 {
-	switch (kind) {
-	case FRAME_KERNEL:
-		return LIST_KERNEL;
-	case FRAME_JVM:
-		return LIST_CPP;
-	case FRAME_CLASS:
+	if (frame_kind_is_java(kind) && node->inlined == node->total.samples)
 		return LIST_INLINED;
-	case FRAME_COMPILED:
-	case FRAME_INLINED:
-	case FRAME_INTERPRETED:
-	case FRAME_JAVA_NATIVE:
-		if (node->inlined == node->total.samples)
-			return LIST_INLINED;
+	if (frame_kind_is_java(kind))
 		return node->interpreted == node->total.samples ? LIST_INTERPRETED : LIST_COMPILED;
-	default:
-		return LIST_NATIVE;
-	}
+	if (kind == FRAME_KERNEL)
+		return LIST_KERNEL;
+	return kind == FRAME_JVM ? LIST_CPP : kind == FRAME_CLASS ? LIST_INLINED : LIST_NATIVE;
 }
 
 /* The part of a node's value that this many of its samples have. */

@@ -106,12 +106,6 @@ void jfr_end_event(struct writer_stream *j); /* adds it to j->events; may be cal
 #define jfr_add_event(j, type, ns, ...) \
 	(jfr_begin_event(j, type, ns), jfr_put_numbers(&(j)->body, __VA_ARGS__), jfr_end_event(j))
 
-/* The frame at this node; NULL for the root. */
-static inline const struct frame *jfr_leaf_of(const struct writer_stream *j, uint32_t node)
-{
-	return node ? &j->profile->frames.items[j->profile->nodes.items[node].frame] : NULL;
-}
-
 bool jfr_is_event(const struct profile *profile, size_t event, const char *name, enum profile_unit unit);
 void jfr_choose_forms(struct writer_stream *j); /* of all events of the profile */
 /* Whether so many events for the sample are within --ratelimit. Counts them if they are not. */

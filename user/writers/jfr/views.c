@@ -48,7 +48,7 @@ static struct jfr_thread_sums *sums_of(struct writer_stream *j, uint32_t thread)
 
 static void add_cpu(struct writer_stream *j, struct jfr_thread_sums *sums, const struct profile_sample *sample)
 {
-	const struct frame *leaf = jfr_leaf_of(j, sample->node);
+	const struct frame *leaf = profile_leaf(j->profile, sample->node);
 
 	if (leaf && leaf->kind == FRAME_KERNEL) {
 		j->system_ns += sample->weight;
@@ -138,7 +138,7 @@ static void put_safepoint_part(struct writer_stream *j, enum jfr_type type, cons
 /* A safepoint has two samples: how long the threads took to stop, and then how long they were stopped. */
 static void put_safepoint(struct writer_stream *j, const struct profile_sample *sample)
 {
-	const struct frame *leaf = jfr_leaf_of(j, sample->node);
+	const struct frame *leaf = profile_leaf(j->profile, sample->node);
 
 	if (leaf && !strcmp(profile_text(j->profile, leaf->name), "[time_to_safepoint]")) {
 		j->views.stopping_ns = sample->weight;
@@ -162,7 +162,7 @@ static void put_compilation(struct writer_stream *j, const struct profile_sample
 
 static void put_class_load(struct writer_stream *j, const struct profile_sample *sample)
 {
-	const struct frame *leaf = jfr_leaf_of(j, sample->node);
+	const struct frame *leaf = profile_leaf(j->profile, sample->node);
 	uint32_t stack;
 
 	if (!leaf || leaf->kind != FRAME_CLASS)

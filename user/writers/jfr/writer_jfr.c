@@ -232,7 +232,7 @@ static void put_weighed_event(struct writer_stream *j, enum form form, const str
 static void put_exceptions(struct writer_stream *j, const struct profile_sample *sample)
 {
 	const struct profile_event *event = &j->profile->events.items[sample->event];
-	const struct frame *leaf = jfr_leaf_of(j, sample->node);
+	const struct frame *leaf = profile_leaf(j->profile, sample->node);
 	uint64_t events = events_of(j, sample), each = event->interval ? event->interval : 1;
 	uint32_t node = sample->node, class_id = 0;
 
@@ -253,7 +253,7 @@ static void put_exceptions(struct writer_stream *j, const struct profile_sample 
 /* The frame is a text, such as the tag of a span. The empty stack and a frame without a name are null. */
 static const char *text_of_leaf(const struct writer_stream *j, uint32_t node)
 {
-	const struct frame *leaf = jfr_leaf_of(j, node);
+	const struct frame *leaf = profile_leaf(j->profile, node);
 
 	return leaf && leaf->name ? profile_text(j->profile, leaf->name) : NULL;
 }
@@ -297,10 +297,10 @@ static uint64_t own_weight(const struct writer_stream *j, const struct profile_s
 static bool is_park(const struct writer_stream *j, uint32_t node)
 {
 	const struct intern *strings = &j->profile->strings;
-	const struct frame *frame = jfr_leaf_of(j, node);
+	const struct frame *frame = profile_leaf(j->profile, node);
 	size_t class_len;
 
-	for (; frame && !frame_kind_is_java(frame->kind); frame = jfr_leaf_of(j, node))
+	for (; frame && !frame_kind_is_java(frame->kind); frame = profile_leaf(j->profile, node))
 		node = j->profile->nodes.items[node].parent;
 	if (!frame || strcmp(intern_text(strings, frame->name), "park"))
 		return false;
@@ -313,7 +313,7 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	enum form form = j->forms[sample->event];
 	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
 	uint32_t node = profile_waiter(j->profile, sample->node), holder = jfr_holder(j->profile, sample);
-	const struct frame *leaf = jfr_leaf_of(j, node);
+	const struct frame *leaf = profile_leaf(j->profile, node);
 	bool has_holder = node != sample->node;
 	struct weighed event = {
 		.at_ns = jfr_ns_of(j, sample),

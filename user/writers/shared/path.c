@@ -45,38 +45,34 @@ uint32_t path_mark(struct path_maker *maker, const char *text)
 }
 
 /* "[name tid=1]" */
-static uint32_t label_of_id(struct path_maker *maker, uint32_t name, const char *what, uint32_t id,
+static uint32_t label_of_id(struct path_maker *maker, uint32_t name, const char *what, uint64_t id,
 			    enum frame_kind kind)
 {
 	buf_clear(&maker->text);
 	buf_add_char(&maker->text, '[');
 	text_add_token(&maker->text, profile_text(maker->profile, name));
-	buf_printf(&maker->text, " %s=%u]", what, id);
+	buf_printf(&maker->text, " %s=%llu]", what, (unsigned long long)id);
 	if (maker->options->style.steady)
 		frame_cut_id(&maker->text, 0);
 	return label_of_text(maker, maker->text.len, kind, "");
 }
 
-/* As label_of_id(), but a virtual thread has Java's id instead of a tid. */
+/* A virtual thread has Java's id instead of a tid, if it has its row alone. */
 static uint32_t label_of_thread(struct path_maker *maker, uint32_t index)
 {
 	const struct profile_thread *thread = &maker->profile->threads.items[index];
 	const char *name = profile_text(maker->profile, thread->name);
+	bool has_name = strcmp(name, PROFILE_NO_NAME) != 0;
 	uint64_t id = profile_virtual_id(maker->profile, index);
 
 	if (thread->tid != PROFILE_VIRTUAL)
 		return label_of_id(maker, thread->name, "tid", thread->tid, FRAME_THREAD);
+	if (id && has_name)
+		return label_of_id(maker, thread->name, "virtual", id, FRAME_THREAD);
 	buf_clear(&maker->text);
-	if (!strcmp(name, PROFILE_NO_NAME)) {
-		buf_add_str(&maker->text, name);
-	} else {
-		buf_add_char(&maker->text, '[');
-		text_add_token(&maker->text, name);
-		buf_add_str(&maker->text, " virtual");
-		if (id && !maker->options->style.steady)
-			buf_printf(&maker->text, "=%llu", (unsigned long long)id);
-		buf_add_char(&maker->text, ']');
-	}
+	buf_add_str(&maker->text, has_name ? "[" : "");
+	text_add_token(&maker->text, name);
+	buf_add_str(&maker->text, has_name ? " virtual]" : "");
 	return label_of_text(maker, maker->text.len, FRAME_THREAD, "");
 }
 
@@ -475,25 +471,17 @@ static bool is_stub(const struct intern *strings, const struct frame *frame)
 /* Returns the category by the first frame from the leaf that decides it: kernel frames, marks and stubs do not. */
 static const char *of_leaf(const struct intern *strings, const struct path_step *steps, size_t depth)
 {
+	static const char *const categories[FRAME_KIND_MAX] = {
+		[FRAME_NATIVE] = "[native]",	[FRAME_JAVA_NATIVE] = "[native]",
+		[FRAME_JVM] = "[vm]",		[FRAME_COMPILED] = "[compiled]",
+		[FRAME_INLINED] = "[compiled]", [FRAME_INTERPRETED] = "[Interpreter]",
+	};
+
 	for (size_t i = 0; i < depth; i++) {
 		const struct frame *frame = steps[i].frame;
 
-		if (!frame || is_stub(strings, frame))
-			continue;
-		switch (frame->kind) {
-		case FRAME_NATIVE:
-		case FRAME_JAVA_NATIVE:
-			return "[native]";
-		case FRAME_JVM:
-			return "[vm]";
-		case FRAME_COMPILED:
-		case FRAME_INLINED:
-			return "[compiled]";
-		case FRAME_INTERPRETED:
-			return "[Interpreter]";
-		default:
-			break;
-		}
+		if (frame && categories[frame->kind] && !is_stub(strings, frame))
+			return categories[frame->kind];
 	}
 	return "[native]";
 }

@@ -12,30 +12,20 @@ static bool is_one_thread(const struct profile *profile, uint32_t thread)
 	return profile->threads.items[thread].tid != PROFILE_VIRTUAL || profile_virtual_id(profile, thread);
 }
 
-/* A thread has several rows, if it was renamed or its process was moved. A virtual thread is its row. */
-static uint64_t thread_key(const struct profile *profile, uint32_t thread)
-{
-	const struct profile_thread *row = &profile->threads.items[thread];
-
-	if (row->tid == PROFILE_VIRTUAL)
-		return (uint64_t)UINT32_MAX << 32 | thread;
-	return (uint64_t)row->pid << 32 | row->tid;
-}
-
 static int add_time(void *context, const struct profile_sample *sample)
 {
 	struct spans *spans = context;
 	const struct profile *profile = spans->profile;
-	uint32_t node = sample->node;
+	const struct frame *leaf = profile_leaf(profile, sample->node);
 
 	if (sample->event != spans->event || sample->count != 1 || !is_one_thread(profile, sample->thread))
 		return 0;
 	return vec_push(&spans->times,
 			(struct span_time){
-				.thread = thread_key(profile, sample->thread),
+				.thread = profile_thread_key(profile, sample->thread),
 				.begin_ns = sample->time_ns > sample->weight ? sample->time_ns - sample->weight : 0,
 				.end_ns = sample->time_ns,
-				.tag = node ? profile->frames.items[profile->nodes.items[node].frame].name : 0,
+				.tag = leaf ? leaf->name : 0,
 				.is_span = true,
 			});
 }
@@ -165,7 +155,7 @@ const char *spans_tag(const struct spans *spans, const struct profile_sample *sa
 
 	if (!spans->times.len || sample->event == spans->event || !is_one_thread(profile, sample->thread))
 		return NULL;
-	piece = find(spans, thread_key(profile, sample->thread), sample->time_ns);
+	piece = find(spans, profile_thread_key(profile, sample->thread), sample->time_ns);
 	return piece && piece->is_span ? profile_text(profile, piece->tag) : NULL;
 }
 

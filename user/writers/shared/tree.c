@@ -60,39 +60,23 @@ static void node_add(struct tree_node *node, const struct frame *frame, const st
 }
 
 /* Most nodes have one child, for which the map has no entry. */
-static bool find_child(const struct tree *tree, uint32_t parent, uint32_t label, uint64_t *ret_node)
-{
-	uint32_t first = tree->nodes.items[parent].first_child;
-
-	*ret_node = first;
-	return first && (tree->nodes.items[first].label == label ||
-			 map_get(&tree->children, (uint64_t)parent << 32 | label, ret_node));
-}
-
-static int link_child(struct tree *tree, uint32_t parent, uint32_t label, uint32_t node)
-{
-	uint32_t *first = &tree->nodes.items[parent].first_child;
-
-	if (*first)
-		return map_put(&tree->children, (uint64_t)parent << 32 | label, node);
-	*first = node;
-	return 0;
-}
-
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t label)
 {
-	uint64_t index;
+	uint32_t first = tree->nodes.items[parent].first_child;
+	uint64_t key = (uint64_t)parent << 32 | label, index = first;
 
-	if (find_child(tree, parent, label, &index))
+	if (first && (tree->nodes.items[first].label == label || map_get(&tree->children, key, &index)))
 		return (uint32_t)index;
 	index = tree->nodes.len;
 	/* Keep room for one more node: insert_other() must not fail. */
 	if (index >= UINT32_MAX || vec_reserve(&tree->nodes, index + 2) < 0 ||
 	    vec_push(&tree->nodes, (struct tree_node){.parent = parent, .label = label}) < 0 ||
-	    link_child(tree, parent, label, (uint32_t)index) < 0) {
+	    (first && map_put(&tree->children, key, index) < 0)) {
 		tree->nodes.len = index;
 		return 0;
 	}
+	if (!first)
+		tree->nodes.items[parent].first_child = (uint32_t)index;
 	tree->labels.items[label].used = true;
 	return (uint32_t)index;
 }
@@ -231,45 +215,30 @@ static int collect_stack(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
-static int tree_init(struct tree *tree)
+/* Returns true if the nodes of the tree are not those of the profile. */
+static bool changes_stacks(const struct tree *tree, const struct writer_options *options)
 {
-	int err;
-
-	memset(tree, 0, sizeof(*tree));
-	err = path_labels_init(&tree->labels);
-	if (err < 0)
-		return err;
-	if (vec_push(&tree->nodes, (struct tree_node){0}) < 0) {
-		tree_release(tree);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Without memory for them, nodes are looked for by their parent and label. */
-static uint32_t *make_nodes(const struct builder *b)
-{
-	const struct writer_options *options = b->options;
-	bool is_changed =
-		b->tree->by_thread || options->reverse || options->skip || options->classify || options->max_depth;
-
-	return is_changed ? NULL : calloc(b->profile->nodes.len, sizeof(*b->nodes));
+	return tree->by_thread || options->reverse || options->skip || options->classify || options->max_depth;
 }
 
 int tree_build(struct tree *tree, const struct profile *profile, const struct writer_options *options)
 {
 	struct builder b = {.tree = tree, .profile = profile, .options = options};
-	int err = tree_init(tree);
+	int err;
 
-	if (err < 0)
-		return err;
+	memset(tree, 0, sizeof(*tree));
 	tree->by_thread = options->threads || options->processes || options->lead || options->by[0] != WRITER_BY_NONE;
-	err = path_maker_init(&b.path, &tree->labels, profile, options);
+	err = path_labels_init(&tree->labels);
+	if (!err)
+		err = vec_push(&tree->nodes, (struct tree_node){0});
+	if (!err)
+		err = path_maker_init(&b.path, &tree->labels, profile, options);
 	if (err < 0) {
 		tree_release(tree);
 		return err;
 	}
-	b.nodes = make_nodes(&b);
+	/* without memory for them, nodes are looked for by their parent and label */
+	b.nodes = changes_stacks(tree, options) ? NULL : calloc(profile->nodes.len, sizeof(*b.nodes));
 	b.others_label = path_mark(&b.path, "[too_many_stacks]");
 	err = b.others_label ? 0 : -ENOMEM;
 	if (!err)
