@@ -177,45 +177,19 @@ static uint32_t set_depths(struct list *list)
 	return most + 1;
 }
 
-static void put_title(const struct list *list)
+static void put_list(struct list *list, const char *unit)
 {
 	const char *title = list->options->title ? list->options->title : "Flame Graph";
 
-	fputs("<h1>", list->out);
+	fputs("<script type=\"text/plain\" id=\"frames\">\n<h1>", list->out);
 	put_text(list->out, title, strcspn(title, "\n\r"), false);
 	fputs("</h1>\n", list->out);
-}
-
-static void put_list(struct list *list, const char *unit)
-{
-	fputs("<script type=\"text/plain\" id=\"frames\">\n", list->out);
-	put_title(list);
 	fprintf(list->out, "\tconst units = '%s';\nArray(%u)\n", list->options->total ? unit : "samples",
 		set_depths(list));
 	sort_names(list);
 	put_names(list);
 	put_nodes(list);
 	fputs("</script>\n", list->out);
-}
-
-static int write_tree(struct list *list, const char *unit)
-{
-	size_t labels = list->tree->labels.len + 1, nodes = list->tree->nodes.len;
-	int err = -ENOMEM;
-
-	list->by_name = calloc(labels, sizeof(*list->by_name));
-	list->numbers = calloc(labels, sizeof(*list->numbers));
-	list->depths = calloc(nodes, sizeof(*list->depths));
-	list->places = calloc(nodes, sizeof(*list->places));
-	if (list->by_name && list->numbers && list->depths && list->places) {
-		put_list(list, unit);
-		err = 0;
-	}
-	free(list->by_name);
-	free(list->numbers);
-	free(list->depths);
-	free(list->places);
-	return err;
 }
 
 int frame_list_write(const struct profile *profile, const struct writer_options *options, FILE *out)
@@ -228,8 +202,18 @@ int frame_list_write(const struct profile *profile, const struct writer_options 
 	if (err)
 		return err;
 	err = tree_sort(&tree);
+	list.by_name = calloc(tree.labels.len + 1, sizeof(*list.by_name));
+	list.numbers = calloc(tree.labels.len + 1, sizeof(*list.numbers));
+	list.depths = calloc(tree.nodes.len, sizeof(*list.depths));
+	list.places = calloc(tree.nodes.len, sizeof(*list.places));
+	if (!list.by_name || !list.numbers || !list.depths || !list.places)
+		err = -ENOMEM;
 	if (!err)
-		err = write_tree(&list, strchr(unit, '\'') ? "" : unit);
+		put_list(&list, strchr(unit, '\'') ? "" : unit);
+	free(list.by_name);
+	free(list.numbers);
+	free(list.depths);
+	free(list.places);
 	tree_release(&tree);
 	return err;
 }

@@ -18,41 +18,6 @@
 extern const char asset_page[], asset_style[], asset_script[];
 extern const uint64_t asset_page_bytes, asset_style_bytes, asset_script_bytes;
 
-/* Writes an HTML page from a template: the output of functions replaces the markers in it. */
-struct page_insertion {
-	const char *marker; /* "@style@" */
-	int (*write)(const void *context); /* returns 0 or -errno */
-};
-
-/* After a failed write of a long part, the stream does not have the cause. */
-static int put(FILE *out, const char *bytes, size_t len)
-{
-	return fwrite(bytes, 1, len, out) == len ? 0 : -errno;
-}
-
-/* The insertions are in the order of their markers. Returns 0 or -errno, as writer.write() does. */
-static int page_write(const char *page, size_t bytes, const struct page_insertion *insertions, size_t count,
-		      const void *context, FILE *out)
-{
-	const char *at = page, *end = page + bytes;
-	int err = 0;
-
-	for (size_t i = 0; i < count && !err; i++) {
-		size_t len = strlen(insertions[i].marker);
-		const char *marker = memmem(at, (size_t)(end - at), insertions[i].marker, len);
-
-		if (!marker)
-			return -EINVAL;
-		err = put(out, at, (size_t)(marker - at));
-		if (!err)
-			err = insertions[i].write(context);
-		at = marker + len;
-	}
-	if (!err)
-		err = put(out, at, (size_t)(end - at));
-	return err ? err : writer_finish(out);
-}
-
 static const char view_heat[] = "heat";
 
 struct file {
@@ -83,30 +48,26 @@ static int write_events(const struct file *file, struct json *json)
 	return err;
 }
 
-static int write_difference(const struct file *file, struct json *json)
+static int write_profiles(const struct file *file)
 {
-	struct writer_options ours = *file->options;
-
-	ours.event = file->parts.two->b.event;
-	return page_event_write(&file->parts, &file->diff->tree, &ours, json);
-}
-
-static int write_profiles(const void *context)
-{
-	const struct file *file = context;
 	struct json json = {.out = file->out};
+	struct writer_options ours = *file->options;
 	int err;
 
 	json_begin(&json, "[");
-	err = file->diff ? write_difference(file, &json) : write_events(file, &json);
+	if (file->diff) {
+		ours.event = file->parts.two->b.event;
+		err = page_event_write(&file->parts, &file->diff->tree, &ours, &json);
+	} else {
+		err = write_events(file, &json);
+	}
 	json_end(&json, "]");
 	return err;
 }
 
 /* With names as in other formats: the page's own are for people. */
-static int write_frames(const void *context)
+static int write_frames(const struct file *file)
 {
-	const struct file *file = context;
 	struct writer_options ours = *file->options;
 
 	if (!ours.frame_list)
@@ -115,20 +76,27 @@ static int write_frames(const void *context)
 	return frame_list_write(file->parts.profile, &ours, file->out);
 }
 
-static int write_style(const void *context)
+/* After a failed write of a long part, the stream does not have the cause. */
+static int put(FILE *out, const char *bytes, size_t len)
 {
-	fwrite(asset_style, 1, asset_style_bytes, ((const struct file *)context)->out);
-	return 0;
+	return fwrite(bytes, 1, len, out) == len ? 0 : -errno;
 }
 
-static int write_script(const void *context)
+static int write_style(const struct file *file)
 {
-	fwrite(asset_script, 1, asset_script_bytes, ((const struct file *)context)->out);
-	return 0;
+	return put(file->out, asset_style, asset_style_bytes);
 }
 
-/* In the order of the markers in the page. */
-static const struct page_insertion insertions[] = {
+static int write_script(const struct file *file)
+{
+	return put(file->out, asset_script, asset_script_bytes);
+}
+
+/* What replaces the markers in the page, in their order there. */
+static const struct {
+	const char *marker;
+	int (*write)(const struct file *file); /* returns 0 or -errno */
+} insertions[] = {
 	{"@style@", write_style},
 	{"@frames@", write_frames},
 	{"@profiles@", write_profiles},
@@ -137,8 +105,23 @@ static const struct page_insertion insertions[] = {
 
 static int write_file(const struct file *file)
 {
-	return page_write(asset_page, asset_page_bytes, insertions, sizeof(insertions) / sizeof(*insertions), file,
-			  file->out);
+	const char *at = asset_page, *end = asset_page + asset_page_bytes;
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(insertions) / sizeof(*insertions) && !err; i++) {
+		size_t len = strlen(insertions[i].marker);
+		const char *marker = memmem(at, (size_t)(end - at), insertions[i].marker, len);
+
+		if (!marker)
+			return -EINVAL;
+		err = put(file->out, at, (size_t)(marker - at));
+		if (!err)
+			err = insertions[i].write(file);
+		at = marker + len;
+	}
+	if (!err)
+		err = put(file->out, at, (size_t)(end - at));
+	return err ? err : writer_finish(file->out);
 }
 
 /* Frames that differ only in how the code ran are one frame: colours and tooltips show the difference. */

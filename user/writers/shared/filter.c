@@ -4,15 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-static bool same_char(char a, char b)
-{
-	return a == b || ((a == '.' || a == '/') && (b == '.' || b == '/'));
-}
-
 static bool same_text(const char *a, const char *b, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!same_char(a[i], b[i]))
+		if (a[i] != b[i] && !((a[i] == '.' || a[i] == '/') && (b[i] == '.' || b[i] == '/')))
 			return false;
 	return true;
 }
