@@ -15,39 +15,53 @@ bool jfr_is_event(const struct profile *profile, size_t event, const char *name,
 	return row->unit == unit && !strcmp(profile_text(profile, row->name), name);
 }
 
+/* clang-format off */
 /* Of two events that would have the same form, the first has it. All traces have theirs. */
-static const struct form_row {
-	const char *event;
+static const struct {
+	enum jfr_type type;
+	enum jfr_rate rate; /* the category of --ratelimit; JFR_RATES: it has none */
+	const char *interval; /* see jfr_interval_name() */
 	enum profile_unit unit;
-	enum form form;
-} form_rows[] = {
-	{"offcpu", PROFILE_NS, WALL},	 {"wakeup", PROFILE_NS, WALL},
-	{"wall", PROFILE_NS, WALL},	 {"alloc", PROFILE_BYTES, ALLOCATION},
-	{"live", PROFILE_BYTES, LIVE},	 {"nativemem", PROFILE_BYTES, MALLOC},
-	{"leak", PROFILE_BYTES, MALLOC}, {"lock", PROFILE_NS, LOCK},
-	{"wait", PROFILE_NS, WAIT},	 {"nativelock", PROFILE_NS, NATIVE_LOCK},
-	{"free", PROFILE_COUNT, FREE},
-	{"span", PROFILE_NS, SPAN},	 {"window", PROFILE_NS, WINDOW},
-	{"userevent", PROFILE_COUNT, USER_EVENT},
-	{"exceptions", PROFILE_COUNT, EXCEPTION},
+	const char *events[3]; /* the events of this unit that have the form */
+} forms[] = {
+	[EXECUTION] = {JFR_E_EXECUTION_SAMPLE, JFR_RATE_CPU, JFR_SETTING_INTERVAL, PROFILE_NS, {NULL}},
+	[CPU_TIME] = {JFR_E_CPU_TIME_SAMPLE, JFR_RATE_CPU, JFR_SETTING_INTERVAL, PROFILE_NS, {NULL}},
+	[WALL] = {JFR_E_WALL_CLOCK_SAMPLE, JFR_RATE_WALL, "wall", PROFILE_NS, {"offcpu", "wakeup", "wall"}},
+	[ALLOCATION] = {JFR_E_ALLOCATION_SAMPLE, JFR_RATE_ALLOC, "alloc", PROFILE_BYTES, {"alloc"}},
+	[IN_TLAB] = {JFR_E_ALLOCATION_IN_NEW_TLAB, JFR_RATE_ALLOC, "alloc", PROFILE_BYTES, {NULL}},
+	[LIVE] = {JFR_E_LIVE_OBJECT, JFR_RATES, "alloc", PROFILE_BYTES, {"live"}},
+	[MALLOC] = {JFR_E_MALLOC, JFR_RATE_NATIVEMEM, "nativemem", PROFILE_BYTES, {"nativemem", "leak"}},
+	[FREE] = {JFR_E_FREE, JFR_RATES, JFR_SETTING_PERIOD, PROFILE_COUNT, {"free"}},
+	[LOCK] = {JFR_E_MONITOR_ENTER, JFR_RATE_LOCK, "lock", PROFILE_NS, {"lock"}},
+	[WAIT] = {JFR_E_MONITOR_WAIT, JFR_RATE_LOCK, JFR_SETTING_PERIOD, PROFILE_NS, {"wait"}},
+	[NATIVE_LOCK] = {JFR_E_NATIVE_LOCK, JFR_RATE_NATIVELOCK, "nativelock", PROFILE_NS, {"nativelock"}},
+	[TRACE] = {JFR_E_METHOD_TRACE, JFR_RATE_TRACE, JFR_SETTING_PERIOD, PROFILE_NS, {NULL}},
+	[EXCEPTION] = {JFR_E_EXCEPTION, JFR_RATES, JFR_SETTING_PERIOD, PROFILE_COUNT, {"exceptions"}},
+	[SPAN] = {JFR_E_SPAN, JFR_RATE_SPAN, JFR_SETTING_PERIOD, PROFILE_NS, {"span"}},
+	[WINDOW] = {JFR_E_WINDOW, JFR_RATES, JFR_SETTING_PERIOD, PROFILE_NS, {"window"}},
+	[USER_EVENT] = {JFR_E_USER_EVENT, JFR_RATES, JFR_SETTING_PERIOD, PROFILE_COUNT, {"userevent"}},
+	[OWN] = {JFR_E_OWN, JFR_RATES, JFR_SETTING_PERIOD, PROFILE_COUNT, {NULL}},
 };
+/* clang-format on */
 
-/* The event's name has the method, too. */
-static bool is_trace(const struct profile *profile, size_t event)
+static bool has_event(const struct profile *profile, size_t event, enum form form)
 {
-	const struct profile_event *row = &profile->events.items[event];
-
-	return row->unit == PROFILE_NS && !strncmp(profile_text(profile, row->name), "trace", strlen("trace"));
+	for (size_t i = 0; i < sizeof(forms->events) / sizeof(*forms->events) && forms[form].events[i]; i++)
+		if (jfr_is_event(profile, event, forms[form].events[i], forms[form].unit))
+			return true;
+	return false;
 }
 
 static enum form form_of(const struct writer_stream *j, size_t event)
 {
-	if (is_trace(j->profile, event))
-		return TRACE;
-	for (size_t i = 0; i < sizeof(form_rows) / sizeof(*form_rows); i++)
-		if (jfr_is_event(j->profile, event, form_rows[i].event, form_rows[i].unit))
-			return form_rows[i].form == ALLOCATION && j->options.tlab ? IN_TLAB : form_rows[i].form;
-	return OWN;
+	bool is_time = j->profile->events.items[event].unit == PROFILE_NS;
+	enum form form = 0;
+
+	if (is_time && !strncmp(profile_event_name(j->profile, event), "trace", strlen("trace")))
+		return TRACE; /* the event's name has the method, too */
+	while (form < OWN && !has_event(j->profile, event, form))
+		form++;
+	return form == ALLOCATION && j->options.tlab ? IN_TLAB : form;
 }
 
 /* Whether one of the first `events` events has it. */
@@ -84,30 +98,6 @@ bool jfr_has_form(const struct writer_stream *j, enum form form)
 {
 	return has_form(j, j->profile->events.len, form);
 }
-
-static const struct {
-	enum jfr_type type;
-	enum jfr_rate rate; /* the category of --ratelimit; JFR_RATES: it has none */
-	const char *interval; /* see jfr_interval_name() */
-} forms[] = {
-	[EXECUTION] = {JFR_E_EXECUTION_SAMPLE, JFR_RATE_CPU, JFR_SETTING_INTERVAL},
-	[CPU_TIME] = {JFR_E_CPU_TIME_SAMPLE, JFR_RATE_CPU, JFR_SETTING_INTERVAL},
-	[WALL] = {JFR_E_WALL_CLOCK_SAMPLE, JFR_RATE_WALL, "wall"},
-	[ALLOCATION] = {JFR_E_ALLOCATION_SAMPLE, JFR_RATE_ALLOC, "alloc"},
-	[IN_TLAB] = {JFR_E_ALLOCATION_IN_NEW_TLAB, JFR_RATE_ALLOC, "alloc"},
-	[LIVE] = {JFR_E_LIVE_OBJECT, JFR_RATES, "alloc"},
-	[MALLOC] = {JFR_E_MALLOC, JFR_RATE_NATIVEMEM, "nativemem"},
-	[FREE] = {JFR_E_FREE, JFR_RATES, JFR_SETTING_PERIOD},
-	[LOCK] = {JFR_E_MONITOR_ENTER, JFR_RATE_LOCK, "lock"},
-	[WAIT] = {JFR_E_MONITOR_WAIT, JFR_RATE_LOCK, JFR_SETTING_PERIOD},
-	[NATIVE_LOCK] = {JFR_E_NATIVE_LOCK, JFR_RATE_NATIVELOCK, "nativelock"},
-	[TRACE] = {JFR_E_METHOD_TRACE, JFR_RATE_TRACE, JFR_SETTING_PERIOD},
-	[EXCEPTION] = {JFR_E_EXCEPTION, JFR_RATES, JFR_SETTING_PERIOD},
-	[SPAN] = {JFR_E_SPAN, JFR_RATE_SPAN, JFR_SETTING_PERIOD},
-	[WINDOW] = {JFR_E_WINDOW, JFR_RATES, JFR_SETTING_PERIOD},
-	[USER_EVENT] = {JFR_E_USER_EVENT, JFR_RATES, JFR_SETTING_PERIOD},
-	[OWN] = {JFR_E_OWN, JFR_RATES, JFR_SETTING_PERIOD},
-};
 
 enum jfr_type jfr_type_of(const struct writer_stream *j, size_t event)
 {

@@ -461,15 +461,17 @@ static bool is_content(enum jfr_type type)
 
 static void put_type_head(struct metadata *m, const struct type *type)
 {
+	static const char *const marks[][2] = {
+		[SIMPLE] = {"simpleType", "true"},
+		[EVENT] = {"superType", "jdk.jfr.Event"},
+		[ANNOTATION] = {"superType", "java.lang.annotation.Annotation"},
+	};
+
 	begin(m, "class", 2 + (type->kind != STRUCTURE));
 	attribute(m, "name", type->name);
 	number_attribute(m, "id", m->base + type->id);
-	if (type->kind == SIMPLE)
-		attribute(m, "simpleType", "true");
-	if (type->kind == EVENT)
-		attribute(m, "superType", "jdk.jfr.Event");
-	if (type->kind == ANNOTATION)
-		attribute(m, "superType", "java.lang.annotation.Annotation");
+	if (type->kind != STRUCTURE)
+		attribute(m, marks[type->kind][0], marks[type->kind][1]);
 }
 
 static void put_type(struct metadata *m, const struct type *type)

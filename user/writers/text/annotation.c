@@ -18,7 +18,7 @@ struct builder {
 	struct vec(struct place) places; /* by frame */
 	struct map ids; /* hash of a row -> index, of lines and of codes */
 	struct tree_weight *nodes; /* by node of the profile */
-	struct vec(uint32_t) seen_lines, seen_codes; /* by row: the node that was counted last */
+	uint32_t *seen_lines, *seen_codes; /* by row: the node that was counted last */
 };
 
 /* Compares from the end: "Main" and "acme.Main" are com.acme.Main, and so are its inner classes. */
@@ -142,13 +142,13 @@ static int place_frames(struct builder *b)
 
 	for (size_t i = 0; !err && i < profile->frames.len; i++)
 		err = place_frame(b, &profile->frames.items[i]);
-	for (size_t i = 0; !err && i < b->annotation->lines.len; i++)
-		err = vec_push(&b->seen_lines, 0);
-	for (size_t i = 0; !err && i < b->annotation->codes.len; i++)
-		err = vec_push(&b->seen_codes, 0);
 	if (!err && !b->annotation->lines.len)
 		err = -ENOENT;
-	return err;
+	if (err)
+		return err;
+	b->seen_lines = calloc(b->annotation->lines.len, sizeof(*b->seen_lines));
+	b->seen_codes = calloc(b->annotation->codes.len, sizeof(*b->seen_codes));
+	return b->seen_lines && b->seen_codes ? 0 : -ENOMEM;
 }
 
 static int add_sample(void *context, const struct profile_sample *sample)
@@ -197,10 +197,8 @@ static void count_node(struct builder *b, uint32_t leaf)
 		is_there = true;
 		if (is_leaf)
 			tree_weight_add(&a->self, weight);
-		count_row(&a->lines.items[place->line - 1], &b->seen_lines.items[place->line - 1], leaf, is_leaf,
-			  weight);
-		count_row(&a->codes.items[place->code - 1], &b->seen_codes.items[place->code - 1], leaf, is_leaf,
-			  weight);
+		count_row(&a->lines.items[place->line - 1], &b->seen_lines[place->line - 1], leaf, is_leaf, weight);
+		count_row(&a->codes.items[place->code - 1], &b->seen_codes[place->code - 1], leaf, is_leaf, weight);
 	}
 	if (is_there)
 		tree_weight_add(&a->total, weight);
@@ -291,8 +289,8 @@ int annotation_build(struct annotation *annotation, const struct profile *profil
 	}
 	vec_release(&b.places);
 	map_release(&b.ids);
-	vec_release(&b.seen_lines);
-	vec_release(&b.seen_codes);
+	free(b.seen_lines);
+	free(b.seen_codes);
 	free(b.nodes);
 	return err;
 }

@@ -17,7 +17,7 @@
 /* The part of the report for one event. */
 struct report {
 	const struct profile *profile;
-	const struct writer_options *options;
+	struct writer_options options; /* of the event */
 	const char *unit; /* of weights */
 	FILE *out;
 	struct tree tree;
@@ -71,8 +71,8 @@ static void print_facts(const struct report *r, uint64_t samples)
 	BUF(key);
 
 	fprintf(r->out, "--- Execution profile ---\n");
-	if (r->options->title)
-		print_line(r, r->options->title);
+	if (r->options.title)
+		print_line(r, r->options.title);
 	fprintf(r->out, "%-20s: %" PRIu64 "\n", "Total samples", samples);
 	for (size_t i = 0; i < profile->facts.len; i++) {
 		const struct profile_fact *fact = &profile->facts.items[i];
@@ -106,7 +106,7 @@ static void print_trace(const struct report *r, uint32_t leaf, struct stack_room
 	fprintf(r->out, "\n--- %" PRIu64 " %s (%.2f%%), %" PRIu64 " sample%s\n", node->self.amount, r->unit,
 		percent(r, &node->self), node->self.samples, node->self.samples == 1 ? "" : "s");
 	if (!print_frames(&r->tree, leaf, room, r->out))
-		writer_left_out(r->options);
+		writer_left_out(&r->options);
 }
 
 static void print_traces(const struct report *r)
@@ -118,7 +118,7 @@ static void print_traces(const struct report *r)
 		if (r->tree.nodes.items[i].self.samples)
 			r->order[count++] = i;
 	qsort_r(r->order, count, sizeof(*r->order), compare_nodes, (void *)r);
-	for (size_t i = 0; i < count && i < r->options->traces; i++)
+	for (size_t i = 0; i < count && i < r->options.traces; i++)
 		print_trace(r, r->order[i], &room);
 }
 
@@ -150,11 +150,11 @@ static void print_flat(const struct report *r)
 	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
 		tree_weight_add(&r->labels[r->tree.nodes.items[i].label], &r->tree.nodes.items[i].self);
 	count = order_labels(r);
-	if (!count || !r->options->flat)
+	if (!count || !r->options.flat)
 		return;
 	fprintf(r->out, "\n  %12s  %7s  %7s  %s\n", r->unit, "percent", "samples", "top");
 	fprintf(r->out, "  ------------  -------  -------  ---\n");
-	print_labels(r, count < r->options->flat ? count : r->options->flat);
+	print_labels(r, count < r->options.flat ? count : r->options.flat);
 }
 
 /* Prints the marks, with the weight of all stacks that contain them at any depth. */
@@ -202,12 +202,12 @@ static int print_event(struct report *r)
 	}
 	if (r->profile->events.len > 1)
 		fprintf(r->out, "\n=== %s: %" PRIu64 " %s, %" PRIu64 " sample%s ===\n",
-			writer_event(r->profile, r->options), all->amount, r->unit, all->samples,
+			writer_event(r->profile, &r->options), all->amount, r->unit, all->samples,
 			all->samples == 1 ? "" : "s");
 	print_traces(r);
 	print_flat(r);
-	if (r->options->flat)
-		err = waits_print(r->profile, r->options, WAITS_MAX, r->out);
+	if (r->options.flat)
+		err = waits_print(r->profile, &r->options, WAITS_MAX, r->out);
 	print_marks(r);
 out:
 	free(r->labels);
@@ -215,63 +215,46 @@ out:
 	return err;
 }
 
-struct event_report {
-	struct writer_options options;
-	struct report report;
-};
-
-static int build_reports(struct event_report *reports, size_t count, const struct report *shared)
+/* Writes facts, one part for each event, and losses. */
+static int print_reports(struct report *reports, size_t count)
 {
-	int err = 0;
-
-	for (size_t i = 0; !err && i < count; i++) {
-		struct event_report *one = &reports[i];
-
-		one->options = *shared->options;
-		one->options.event = (uint32_t)i;
-		one->report = *shared;
-		one->report.options = &one->options;
-		one->report.unit = writer_unit(shared->profile, &one->options);
-		err = tree_build(&one->report.tree, shared->profile, &one->options);
-	}
-	return err;
-}
-
-static int print_reports(struct event_report *reports, size_t count)
-{
+	const struct report *first = &reports[0];
 	uint64_t samples = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < count; i++)
-		samples += reports[i].report.tree.nodes.items[0].total.samples;
-	print_facts(&reports[0].report, samples);
+		samples += reports[i].tree.nodes.items[0].total.samples;
+	print_facts(first, samples);
 	for (size_t i = 0; !err && i < count; i++)
-		err = print_event(&reports[i].report);
+		err = print_event(&reports[i]);
 	if (!err)
-		err = usage_table_print(reports[0].report.profile, USAGES_MAX, reports[0].report.out);
+		err = usage_table_print(first->profile, USAGES_MAX, first->out);
 	if (err < 0)
 		return err;
-	print_losses(&reports[0].report);
-	return writer_finish(reports[0].report.out);
+	print_losses(first);
+	return writer_finish(first->out);
 }
 
-/* Writes facts, one part for each event, and losses. */
 static int full_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
 	size_t count = profile->events.len > 0 ? profile->events.len : 1;
-	struct event_report *reports = calloc(count, sizeof(*reports));
-	struct writer_options ours = *options;
-	int err;
+	struct report *reports = calloc(count, sizeof(*reports));
+	int err = reports ? 0 : -ENOMEM;
 
-	if (!reports)
-		return -ENOMEM;
-	ours.style.dotted = true;
-	ours.reverse = false;
-	err = build_reports(reports, count, &(struct report){.profile = profile, .options = &ours, .out = out});
+	for (size_t i = 0; !err && i < count; i++) {
+		struct report *r = &reports[i];
+
+		*r = (struct report){.profile = profile, .options = *options, .out = out};
+		r->options.style.dotted = true;
+		r->options.reverse = false;
+		r->options.event = (uint32_t)i;
+		r->unit = writer_unit(profile, &r->options);
+		err = tree_build(&r->tree, profile, &r->options);
+	}
 	if (!err)
 		err = print_reports(reports, count);
-	for (size_t i = 0; i < count; i++)
-		tree_release(&reports[i].report.tree);
+	for (size_t i = 0; reports && i < count; i++)
+		tree_release(&reports[i].tree);
 	free(reports);
 	return err;
 }
