@@ -205,11 +205,6 @@ static int compare_stacks(const void *a, const void *b)
 	return compare_times(a, b);
 }
 
-static bool is_same_stack(const struct profile_sample *a, const struct profile_sample *b)
-{
-	return a->event == b->event && a->thread == b->thread && a->node == b->node;
-}
-
 /* Merges samples of equal event, thread and stack. Returns how many are left. */
 static size_t merge_samples(struct profile_sample *samples, size_t count)
 {
@@ -219,7 +214,9 @@ static size_t merge_samples(struct profile_sample *samples, size_t count)
 		return 0;
 	qsort(samples, count, sizeof(*samples), compare_stacks);
 	for (size_t i = 1; i < count; i++) {
-		if (is_same_stack(&samples[i], &samples[kept])) {
+		const struct profile_sample *one = &samples[i], *last = &samples[kept];
+
+		if (one->event == last->event && one->thread == last->thread && one->node == last->node) {
 			samples[kept].weight += samples[i].weight;
 			samples[kept].count += samples[i].count;
 			samples[kept].address = 0;
@@ -260,15 +257,6 @@ int timeline_add(struct timeline *timeline, const struct profile_sample *sample)
 	timeline->len++;
 	timeline->count += sample->count;
 	return 0;
-}
-
-static int visit_all(const struct profile_sample *samples, size_t count, timeline_visitor visit, void *context)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < count; i++)
-		err = visit(context, &samples[i]);
-	return err;
 }
 
 /* Visits the samples of the block without the first `skip`. */
@@ -313,9 +301,9 @@ int timeline_rest(const struct timeline *timeline, uint64_t skip, timeline_visit
 
 	for (uint64_t at = skip; !err && at < stored; at += TIMELINE_RECENT - at % TIMELINE_RECENT)
 		err = visit_block(timeline, at / TIMELINE_RECENT, at % TIMELINE_RECENT, visit, context);
-	if (err || skipped >= timeline->recent.len)
-		return err;
-	return visit_all(timeline->recent.items + skipped, timeline->recent.len - skipped, visit, context);
+	for (size_t i = skipped; !err && i < timeline->recent.len; i++)
+		err = visit(context, &timeline->recent.items[i]);
+	return err;
 }
 
 int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context)

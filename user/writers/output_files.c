@@ -24,12 +24,6 @@ void output_files_init(struct output_files *files, struct profile *profile, cons
 	*files = (struct output_files){.profile = profile, .style = style, .access = access};
 }
 
-/* For root, EACCES usually means a link or pipe of another user in a folder that everybody may write to. */
-static const char *trap_hint(int err)
-{
-	return err == -EACCES && !geteuid() ? " (a link or pipe of another user in a shared folder?)" : "";
-}
-
 static const char *name_of(const struct output_file *file)
 {
 	return file->file ? file->file : "stdout";
@@ -47,8 +41,9 @@ static int open_output(struct output_files *files, const struct writer *writer, 
 	}
 	if (!err)
 		return 0;
+	/* for root, EACCES usually means a link or pipe of another user in a folder that everybody may write to */
 	log_error("%s cannot be written: %s%s; choose another place with -f", name_of(&opened), strerror(-err),
-		  trap_hint(err));
+		  err == -EACCES && !geteuid() ? " (a link or pipe of another user in a shared folder?)" : "");
 	free(file);
 	return err;
 }

@@ -173,14 +173,6 @@ static void add_thread(struct writer_stream *stream, size_t index)
 	add_row(stream, LAYOUT_THREADS, &row);
 }
 
-static void add_node(struct writer_stream *stream, size_t index)
-{
-	const struct stack_node *node = &stream->profile->nodes.items[index];
-
-	add_row(stream, LAYOUT_NODES,
-		&(struct layout_node){.up = (uint32_t)index - node->parent, .frame = node->frame});
-}
-
 static void add_note(struct writer_stream *stream, size_t index)
 {
 	struct profile_note row = stream->profile->notes.items[index];
@@ -232,8 +224,12 @@ static void add_new_rows(struct writer_stream *stream)
 		add_row(stream, LAYOUT_OWNERS, &profile->owners.items[stream->owners]);
 	for (; stream->threads < profile->threads.len; stream->threads++)
 		add_thread(stream, stream->threads);
-	for (; stream->nodes < profile->nodes.len; stream->nodes++)
-		add_node(stream, stream->nodes);
+	for (; stream->nodes < profile->nodes.len; stream->nodes++) {
+		const struct stack_node *node = &profile->nodes.items[stream->nodes];
+
+		add_row(stream, LAYOUT_NODES,
+			&(struct layout_node){.up = (uint32_t)stream->nodes - node->parent, .frame = node->frame});
+	}
 	for (; stream->notes < profile->notes.len; stream->notes++)
 		add_note(stream, stream->notes);
 	for (; stream->usages < profile->usages.len; stream->usages++)
@@ -249,16 +245,6 @@ static void add_report(struct writer_stream *stream)
 		add_row(stream, LAYOUT_LOSSES, &profile->losses.items[i]);
 	for (size_t i = 0; i < profile->facts.len; i++)
 		add_row(stream, LAYOUT_FACTS, &profile->facts.items[i]);
-}
-
-/* A row that was written with an id may be shared by several threads now. Then it has no id any more. */
-static void repeat_virtual_threads(struct writer_stream *stream)
-{
-	uint64_t id;
-
-	for (size_t i = 0; i < stream->threads; i++)
-		if (map_get(&stream->profile->virtual_ids, i, &id))
-			add_thread(stream, i);
 }
 
 /* The root node and the unknown owner are not stored. */
@@ -296,6 +282,7 @@ static struct writer_stream *stream_open(const struct profile *profile, const st
 static int stream_append(struct writer_stream *stream, bool is_end)
 {
 	const struct timeline *samples = &stream->profile->samples;
+	uint64_t id;
 	int err;
 
 	if (stream->samples_bytes > ANEW_MIN && stream->samples_bytes > ANEW_TIMES * stream->tables_bytes)
@@ -305,8 +292,10 @@ static int stream_append(struct writer_stream *stream, bool is_end)
 	add_new_rows(stream);
 	err = timeline_rest(samples, stream->is_begun ? samples->written : 0, add_sample, stream);
 	stream->is_begun = true;
-	if (is_end)
-		repeat_virtual_threads(stream);
+	/* a row that was written with an id may be shared by several threads now: then it has no id any more */
+	for (size_t i = 0; is_end && i < stream->threads; i++)
+		if (map_get(&stream->profile->virtual_ids, i, &id))
+			add_thread(stream, i);
 	add_report(stream);
 	write_chunk(stream, is_end ? LAYOUT_END : 0);
 	if (!err)

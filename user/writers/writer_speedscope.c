@@ -45,13 +45,6 @@ static uint32_t frame_of(struct speedscope *s, uint32_t label)
 	return s->indices.items[label] - 1;
 }
 
-static const char *unit_of(const struct profile *profile, uint32_t event)
-{
-	static const char *const units[PROFILE_UNIT_MAX] = {"nanoseconds", "none", "bytes"};
-
-	return units[profile->events.items[event].unit];
-}
-
 /* "cpu: java 12/34 main", "cpu: all threads" without a thread */
 static void put_name(struct speedscope *s, const struct profile_sample *sample, bool has_thread)
 {
@@ -93,6 +86,7 @@ static int put_stack(struct speedscope *s, const struct profile_sample *sample)
 /* The samples are of one event; of all threads, each stands for a stack. */
 static int put_profile(struct speedscope *s, const struct profile_sample *samples, size_t count, bool has_thread)
 {
+	static const char *const units[PROFILE_UNIT_MAX] = {"nanoseconds", "none", "bytes"};
 	uint64_t total = 0;
 	int put = 0;
 	BUF(weights);
@@ -100,7 +94,7 @@ static int put_profile(struct speedscope *s, const struct profile_sample *sample
 	json_begin(&s->json, "\n{");
 	json_put(&s->json, "\"type\":\"sampled\"");
 	put_name(s, samples, has_thread);
-	json_put(&s->json, "\"unit\":\"%s\",\"startValue\":0", unit_of(s->profile, samples->event));
+	json_put(&s->json, "\"unit\":\"%s\",\"startValue\":0", units[s->profile->events.items[samples->event].unit]);
 	json_begin(&s->json, "\"samples\":[");
 	for (size_t i = 0; put >= 0 && i < count; i++) {
 		put = put_stack(s, &samples[i]);

@@ -40,11 +40,6 @@ static const struct tree_weight *page_total(const struct page *page, size_t plac
 	return page->writes_a ? &page->a[page->places.items[place].node].total : &page_node(page, place)->total;
 }
 
-static const struct tree_weight *page_self(const struct page *page, size_t place)
-{
-	return page->writes_a ? &page->a[page->places.items[place].node].self : &page_node(page, place)->self;
-}
-
 static const struct path_label *page_label(const struct page *page, size_t place)
 {
 	return tree_label(page->tree, page->places.items[place].node);
@@ -160,7 +155,8 @@ static void write_sparse(const struct page *page, const char *name,
 /* Self samples. They cannot be computed from `samples`, because children that are too narrow are not written. */
 static void get_self(const struct page *page, size_t place, int64_t ret_row[2])
 {
-	const struct tree_weight *self = page_self(page, place);
+	uint32_t node = page->places.items[place].node;
+	const struct tree_weight *self = page->writes_a ? &page->a[node].self : &page->tree->nodes.items[node].self;
 
 	ret_row[0] = (int64_t)self->samples;
 	ret_row[1] = (int64_t)(self->amount - self->samples * page->period);

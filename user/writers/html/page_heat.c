@@ -33,10 +33,11 @@ struct heat_series {
 	uint32_t end; /* after heat_rows_finish(): one past the last of its rows */
 };
 
+/* Zeros with `rows_max` are an empty table. */
 struct heat_rows {
 	size_t rows_max; /* set by the caller: before rows are merged; the finished table has at most half of it */
 	size_t room; /* number of rows at which they are merged next, 0: rows_max */
-	size_t step; /* index in the list of lengths: see heat_rows_step_ms() */
+	size_t step; /* index in steps_ms */
 	uint64_t from_ns, to_ns; /* the moments of the step `current`, which was added to last */
 	uint32_t current;
 	struct map ids; /* key -> series */
@@ -51,20 +52,6 @@ struct heat_rows {
 static const uint32_t steps_ms[] = {10,	   20,	   100,	   200,	    1000,    2000,    10000,	20000,
 				    60000, 120000, 600000, 1200000, 3600000, 7200000, 21600000, 43200000};
 #define STEPS (sizeof(steps_ms) / sizeof(*steps_ms))
-
-/* A table of zeros with its `rows_max` is empty. */
-static void heat_rows_release(struct heat_rows *table)
-{
-	map_release(&table->ids);
-	vec_release(&table->series);
-	vec_release(&table->rows);
-}
-
-/* Milliseconds. The length of each table's steps divides or is divided by that of any other table. */
-static uint32_t heat_rows_step_ms(const struct heat_rows *table)
-{
-	return steps_ms[table->step];
-}
 
 /* Returns the number of the series, a new one if need be, or -ENOMEM. */
 static int64_t heat_rows_series(struct heat_rows *table, uint64_t key)
@@ -339,7 +326,7 @@ static bool is_written(const struct heat *h, enum table number)
 	for (enum table other = number + 1; other < TABLES; other++)
 		if (kinds[other].has_threads >= kinds[number].has_threads &&
 		    kinds[other].has_stacks >= kinds[number].has_stacks &&
-		    heat_rows_step_ms(&h->tables[other]) == heat_rows_step_ms(&h->tables[number]))
+		    steps_ms[h->tables[other].step] == steps_ms[h->tables[number].step])
 			return false;
 	return true;
 }
@@ -440,7 +427,7 @@ static void put_tables(const struct heat *h)
 	for (enum table number = 0; number < TABLES; number++)
 		if (is_written(h, number))
 			json_put(h->json, "{\"stepMs\":%u,\"hasThreads\":%s,\"hasStacks\":%s,\"rows\":%zu}",
-				 heat_rows_step_ms(&h->tables[number]), kinds[number].has_threads ? "true" : "false",
+				 steps_ms[h->tables[number].step], kinds[number].has_threads ? "true" : "false",
 				 kinds[number].has_stacks ? "true" : "false", h->tables[number].rows.len);
 }
 
@@ -470,8 +457,11 @@ int page_heat_write(const struct page_samples *samples, struct json *json)
 		err = put_data(h);
 		json_end(json, "\"}");
 	}
-	for (enum table number = 0; number < TABLES; number++)
-		heat_rows_release(&h->tables[number]);
+	for (enum table number = 0; number < TABLES; number++) {
+		map_release(&h->tables[number].ids);
+		vec_release(&h->tables[number].series);
+		vec_release(&h->tables[number].rows);
+	}
 	free(h);
 	return err;
 }

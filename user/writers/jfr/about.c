@@ -182,21 +182,16 @@ static void put_absent(struct writer_stream *j)
 	}
 }
 
-static void put_usage_settings(struct writer_stream *j)
-{
-	uint64_t interval_ns = j->profile->host.usages_ns;
-
-	put_setting(j, JFR_E_PROCESS_SAMPLE, "enabled", interval_ns ? "true" : "false");
-	if (interval_ns)
-		put_number_setting(j, JFR_E_PROCESS_SAMPLE, JFR_SETTING_USAGES, interval_ns / NS_PER_SEC);
-}
-
 static void put_settings(struct writer_stream *j)
 {
+	uint64_t usages_ns = j->profile->host.usages_ns;
+
 	put_recording_settings(j);
 	put_limits(j);
 	put_absent(j);
-	put_usage_settings(j);
+	put_setting(j, JFR_E_PROCESS_SAMPLE, "enabled", usages_ns ? "true" : "false");
+	if (usages_ns)
+		put_number_setting(j, JFR_E_PROCESS_SAMPLE, JFR_SETTING_USAGES, usages_ns / NS_PER_SEC);
 	for (size_t i = 0; i < j->profile->events.len; i++) {
 		put_event_settings(j, i, jfr_type_of(j, i));
 		if (j->forms[i] == LOCK || (j->forms[i] == WAIT && j->waits_park))
@@ -296,11 +291,6 @@ void jfr_put_beginning(struct writer_stream *j)
 		put_host(j);
 }
 
-static float part(uint64_t ns, uint64_t all_ns)
-{
-	return ns < all_ns ? (float)((double)ns / (double)all_ns) : 1;
-}
-
 static void put_note(struct writer_stream *j, const struct profile_note *note)
 {
 	const uint64_t *numbers = note->numbers;
@@ -322,7 +312,8 @@ static void put_note(struct writer_stream *j, const struct profile_note *note)
 	case PROFILE_NOTE_LOAD:
 		jfr_begin_event(j, JFR_E_CPU_LOAD, ns);
 		for (size_t i = 0; i < 3; i++)
-			jfr_put_float(&j->body, part(numbers[i], numbers[3]));
+			jfr_put_float(&j->body,
+				      numbers[i] < numbers[3] ? (float)((double)numbers[i] / (double)numbers[3]) : 1);
 		jfr_end_event(j);
 		break;
 	case PROFILE_NOTE_HEAP: /* the addresses of the heap are not known: its space begins at 0 */

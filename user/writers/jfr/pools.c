@@ -61,20 +61,14 @@ static bool name_row(struct jfr_pools *p, struct jfr_rows *rows, uint32_t id)
 /* Threads without a tid of their own get numbers from here on; all tids are smaller. */
 #define OTHER_THREADS (1u << 30)
 
-static void name_loader(struct jfr_pools *p)
-{
-	if (mark(p, &p->loader_part))
-		name_row(p, &p->symbols, symbol_of(p, LOADER_NAME));
-}
-
 static void name_class(struct jfr_pools *p, uint32_t id)
 {
 	if (!name_row(p, &p->classes, id))
 		return;
 	name_row(p, &p->symbols, p->class_rows.items[id - 1].name);
 	name_row(p, &p->symbols, p->class_rows.items[id - 1].source);
-	if (!p->class_rows.items[id - 1].is_of_jdk)
-		name_loader(p);
+	if (!p->class_rows.items[id - 1].is_of_jdk && mark(p, &p->loader_part))
+		name_row(p, &p->symbols, symbol_of(p, LOADER_NAME));
 }
 
 static void name_method(struct jfr_pools *p, uint32_t id)
@@ -125,14 +119,6 @@ static bool is_of_jdk(const char *name)
 		if (!strncmp(class_name, packages[i], strlen(packages[i])))
 			return true;
 	return !*name;
-}
-
-static uint32_t java_class(struct jfr_pools *p, const char *name, const char *source)
-{
-	BUF(slashes);
-
-	add_slashes(&slashes, name, strlen(name));
-	return class_row(p, slashes.data, source, is_of_jdk(slashes.data));
 }
 
 /* Appends the JVM's name of the class: "java.lang.String[]" is "[Ljava/lang/String;". */
@@ -240,9 +226,12 @@ static uint32_t java_method(struct jfr_pools *p, const struct frame *frame)
 {
 	const struct intern *strings = &p->profile->strings;
 	const char *signature = intern_text(strings, frame->signature);
+	const char *dotted = intern_text(strings, frame->class_name);
 	struct jfr_method row = {.modifiers = frame->kind == FRAME_JAVA_NATIVE ? JFR_ACC_NATIVE : 0};
+	BUF(class_name);
 
-	row.class_id = java_class(p, intern_text(strings, frame->class_name), intern_text(strings, frame->module));
+	add_slashes(&class_name, dotted, strlen(dotted));
+	row.class_id = class_row(p, class_name.data, intern_text(strings, frame->module), is_of_jdk(class_name.data));
 	row.name = symbol_of(p, intern_text(strings, frame->name));
 	row.descriptor = symbol_of(p, strchr(signature, ')') ? signature : JFR_NOT_JAVA);
 	return method_row(p, &row);

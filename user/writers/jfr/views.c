@@ -89,19 +89,13 @@ static void put_thread_load(struct writer_stream *j, uint32_t thread, const stru
 	jfr_end_event(j);
 }
 
-static void put_thread_allocation(struct writer_stream *j, uint32_t thread, const struct jfr_thread_sums *sums)
-{
-	if (!sums->allocated)
-		return;
-	jfr_add_event(j, JFR_E_THREAD_ALLOCATION, j->profile->end_ns - j->profile->start_ns, sums->allocated,
-		      jfr_thread(&j->pools, thread));
-}
-
 void jfr_views_end(struct writer_stream *j)
 {
 	for (uint32_t i = 0; j->views.is_needed && i < j->views.threads.len; i++) {
 		put_thread_load(j, i, &j->views.threads.items[i]);
-		put_thread_allocation(j, i, &j->views.threads.items[i]);
+		if (j->views.threads.items[i].allocated)
+			jfr_add_event(j, JFR_E_THREAD_ALLOCATION, j->profile->end_ns - j->profile->start_ns,
+				      j->views.threads.items[i].allocated, jfr_thread(&j->pools, i));
 	}
 }
 

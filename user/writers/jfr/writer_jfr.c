@@ -285,14 +285,6 @@ static void put_user_event(struct writer_stream *j, const struct profile_sample 
 	jfr_end_event(j);
 }
 
-/* A call that stands for others has their weight too, but the event has the call's own duration. */
-static uint64_t own_weight(const struct writer_stream *j, const struct profile_sample *sample)
-{
-	uint64_t interval = j->profile->events.items[sample->event].interval;
-
-	return j->forms[sample->event] == TRACE && interval ? sample->weight / interval : sample->weight;
-}
-
 /* The Java method nearest to the leaf is Unsafe.park(), under which locks and queues of java.util.concurrent wait. */
 static bool is_park(const struct writer_stream *j, uint32_t node)
 {
@@ -311,7 +303,8 @@ static bool is_park(const struct writer_stream *j, uint32_t node)
 static void put_weighed(struct writer_stream *j, const struct profile_sample *sample)
 {
 	enum form form = j->forms[sample->event];
-	uint64_t events = events_of(j, sample), rest = own_weight(j, sample);
+	uint64_t interval = j->profile->events.items[sample->event].interval;
+	uint64_t events = events_of(j, sample), rest = sample->weight;
 	uint32_t node = profile_waiter(j->profile, sample->node), holder = jfr_holder(j->profile, sample);
 	const struct frame *leaf = profile_leaf(j->profile, node);
 	bool has_holder = node != sample->node;
@@ -331,6 +324,9 @@ static void put_weighed(struct writer_stream *j, const struct profile_sample *sa
 	event.is_park = (form == LOCK || form == WAIT) && is_park(j, node);
 	event.is_leak = form == MALLOC && jfr_is_event(j->profile, sample->event, "leak", PROFILE_BYTES);
 	event.method = jfr_leaf_method(&j->pools, node);
+	/* a call that stands for others has their weight too, but the event has the call's own duration */
+	if (form == TRACE && interval)
+		rest /= interval;
 	put_weight(j, sample, events, rest);
 	if (has_holder) /* the next waits have a stack that goes on with that of the thread which had the lock */
 		jfr_add_event(j, JFR_E_HOLDER, jfr_ns_of(j, sample), events,

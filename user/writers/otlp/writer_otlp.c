@@ -124,17 +124,12 @@ static int32_t mapping_of(struct otlp *o, const struct frame *frame)
 	return index;
 }
 
-/* The kind of code is an attribute. So its suffix is in the name only if the user asked for it. */
-static void add_name(struct otlp *o, const struct path_label *label)
-{
-	buf_add(&o->text, label->text, o->path.options->style.annotate ? strlen(label->text) : label->name_len);
-}
-
 /* A function stands for all frames with the same texts. The step has no frame if it is a mark of the writer. */
 static int32_t function_of(struct otlp *o, const struct path_step *step)
 {
 	bool has_file = step->frame && frame_kind_is_java(step->frame->kind);
 	const char *file = has_file ? profile_text(o->profile, step->frame->module) : "";
+	const struct path_label *label = &o->path.labels->items[step->label];
 	Otlp__Function function = OTLP__FUNCTION__INIT;
 	size_t name, end;
 	int32_t index;
@@ -145,7 +140,8 @@ static int32_t function_of(struct otlp *o, const struct path_step *step)
 		code_name(o->profile, step->frame, &o->text);
 	buf_printf(&o->text, "\n%s\n", file);
 	name = o->text.len;
-	add_name(o, &o->path.labels->items[step->label]);
+	/* the kind of code is an attribute, so its suffix is in the name only if the user asked for it */
+	buf_add(&o->text, label->text, o->options->style.annotate ? strlen(label->text) : label->name_len);
 	index = index_of(o, &o->functions, &is_new);
 	if (!is_new)
 		return index;

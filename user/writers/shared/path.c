@@ -176,13 +176,6 @@ static uint32_t label_of_group(struct path_maker *maker, const struct profile_th
 	return label_of_text(maker, maker->text.len, kinds[group], "");
 }
 
-static uint32_t label_of_lead(struct path_maker *maker, const struct profile_thread *thread)
-{
-	buf_clear(&maker->text);
-	maker->options->lead(maker->options->lead_context, thread, &maker->text);
-	return label_of_text(maker, maker->text.len, FRAME_PROCESS, "");
-}
-
 /* Pushes the leading frames, innermost first. */
 static int path_push_roots(struct path_maker *maker, uint32_t index, const char *category)
 {
@@ -200,9 +193,11 @@ static int path_push_roots(struct path_maker *maker, uint32_t index, const char 
 	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
 		if (by[i] != WRITER_BY_NONE && (by[i] <= WRITER_BY_THREAD || groups))
 			err = path_push(maker, label_of_group(maker, thread, by[i], &groups), NULL);
-	if (!err && maker->options->lead)
-		err = path_push(maker, label_of_lead(maker, thread), NULL);
-	return err;
+	if (err || !maker->options->lead)
+		return err;
+	buf_clear(&maker->text);
+	maker->options->lead(maker->options->lead_context, thread, &maker->text);
+	return path_push(maker, label_of_text(maker, maker->text.len, FRAME_PROCESS, ""), NULL);
 }
 
 static void path_reverse(struct path_step *steps, size_t len)
@@ -462,12 +457,6 @@ static const char *of_loading(const struct intern *strings, const struct path_st
 	return NULL;
 }
 
-/* Stubs, as those that copy arrays, run for the code that has called them. */
-static bool is_stub(const struct intern *strings, const struct frame *frame)
-{
-	return frame->kind == FRAME_JVM && !duet_is_libjvm(intern_text(strings, frame->module));
-}
-
 /* Returns the category by the first frame from the leaf that decides it: kernel frames, marks and stubs do not. */
 static const char *of_leaf(const struct intern *strings, const struct path_step *steps, size_t depth)
 {
@@ -480,7 +469,10 @@ static const char *of_leaf(const struct intern *strings, const struct path_step 
 	for (size_t i = 0; i < depth; i++) {
 		const struct frame *frame = steps[i].frame;
 
-		if (frame && categories[frame->kind] && !is_stub(strings, frame))
+		/* stubs, as those that copy arrays, run for the code that has called them */
+		if (frame && frame->kind == FRAME_JVM && !duet_is_libjvm(intern_text(strings, frame->module)))
+			continue;
+		if (frame && categories[frame->kind])
 			return categories[frame->kind];
 	}
 	return "[native]";

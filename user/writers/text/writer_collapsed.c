@@ -85,12 +85,6 @@ static int collapsed_write(const struct profile *profile, const struct writer_op
 	return err ? err : writer_finish(out);
 }
 
-/* Returns the value in A, scaled as if A had the total of B. */
-static uint64_t scaled(uint64_t value, uint64_t total_a, uint64_t total_b)
-{
-	return (uint64_t)(((unsigned __int128)value * total_b + total_a / 2) / total_a);
-}
-
 /* difffolded.pl's form, "a;b;c A B": flamegraph.pl draws it with the widths of B. */
 static int write_diff_stacks(const struct tree_diff *diff, bool normalize, const struct writer_options *options,
 			     FILE *out)
@@ -109,8 +103,9 @@ static int write_diff_stacks(const struct tree_diff *diff, bool normalize, const
 		if (!a->samples && !b->samples)
 			continue;
 		err = write_path(&path, tree, leaf, options, out);
-		fprintf(out, "%" PRIu64 " %" PRIu64 "\n", normalize ? scaled(value, total_a, total_b) : value,
-			tree_value(b, options));
+		if (normalize) /* as if A had the total of B */
+			value = (uint64_t)(((unsigned __int128)value * total_b + total_a / 2) / total_a);
+		fprintf(out, "%" PRIu64 " %" PRIu64 "\n", value, tree_value(b, options));
 	}
 	vec_release(&path.nodes);
 	return err;
