@@ -58,7 +58,8 @@ static void put_packed(struct pprof *p, enum pprof_field field)
 	gzip_add(&p->gzip, p->packed.data, p->packed.len);
 }
 
-static void put_message(struct pprof *p, enum pprof_field field, const ProtobufCMessage *message)
+/* Writes a field of the whole file; 0: those fields that are set in `message`, which is a whole file. */
+static void put_message(struct pprof *p, unsigned int field, const ProtobufCMessage *message)
 {
 	size_t len = protobuf_c_message_get_packed_size(message);
 
@@ -68,19 +69,10 @@ static void put_message(struct pprof *p, enum pprof_field field, const ProtobufC
 		return;
 	}
 	p->packed.len = protobuf_c_message_pack(message, (uint8_t *)p->packed.data);
-	put_packed(p, field);
-}
-
-/* Writes those single fields of the whole file that are set in `message`. */
-static void put_fields(struct pprof *p, const Pprof__Profile *message)
-{
-	size_t len = pprof__profile__get_packed_size(message);
-
-	buf_clear(&p->packed);
-	if (buf_reserve(&p->packed, len))
-		gzip_add(&p->gzip, p->packed.data, pprof__profile__pack(message, (uint8_t *)p->packed.data));
+	if (field)
+		put_packed(p, field);
 	else
-		p->err = -ENOMEM;
+		gzip_add(&p->gzip, p->packed.data, p->packed.len);
 }
 
 static void put_strings(struct pprof *p)
@@ -185,62 +177,52 @@ static uint64_t location_of(struct pprof *p, const struct path_step *step)
 	return id;
 }
 
-static void label_text(struct pprof *p, Pprof__Label **at, const char *key, uint32_t text)
-{
-	(*at)->key = string_of(p, key);
-	(*at)->text = string_of(p, profile_text(p->profile, text));
-	*at += text != 0;
-}
+struct labels {
+	Pprof__Label items[LABELS_MAX];
+	size_t count;
+};
 
-static void label_number(struct pprof *p, Pprof__Label **at, const char *key, uint64_t number)
+/* Adds a label with a text that is not empty, or with a number. */
+static void add_label(struct pprof *p, struct labels *labels, const char *key, const char *text, uint64_t number)
 {
-	(*at)->key = string_of(p, key);
-	(*at)->number = (int64_t)number;
-	(*at)++;
-}
+	Pprof__Label *label = &labels->items[labels->count];
 
-/* Returns the number of labels. */
-static size_t label_thread(struct pprof *p, Pprof__Label labels[LABELS_MAX], uint32_t index)
-{
-	const struct profile_thread *thread = &p->profile->threads.items[index];
-	Pprof__Label *at = labels;
-
-	for (size_t i = 0; i < LABELS_MAX; i++)
-		pprof__label__init(&labels[i]);
-	label_text(p, &at, PPROF_LABEL_CONTAINER, p->profile->owners.items[thread->owner].container);
-	label_text(p, &at, PPROF_LABEL_PROCESS, thread->process);
-	label_text(p, &at, PPROF_LABEL_THREAD, thread->name);
-	if (thread->pid)
-		label_number(p, &at, PPROF_LABEL_PID, thread->pid);
-	if (thread->tid == PROFILE_VIRTUAL)
-		label_number(p, &at, PPROF_LABEL_VIRTUAL, profile_virtual_id(p->profile, index));
-	else if (thread->tid)
-		label_number(p, &at, PPROF_LABEL_TID, thread->tid);
-	return (size_t)(at - labels);
-}
-
-static void label_id(struct pprof *p, Pprof__Label *label, const char *key, const char *digits)
-{
 	pprof__label__init(label);
 	label->key = string_of(p, key);
-	label->text = string_of(p, digits);
+	label->text = text ? string_of(p, text) : 0;
+	label->number = (int64_t)number;
+	labels->count += !text || *text;
 }
 
-/* Returns the number of labels. */
-static size_t label_trace(struct pprof *p, Pprof__Label labels[3], const struct row *row)
+static void label_thread(struct pprof *p, struct labels *labels, uint32_t index)
+{
+	const struct profile *profile = p->profile;
+	const struct profile_thread *thread = &profile->threads.items[index];
+	uint32_t container = profile->owners.items[thread->owner].container;
+
+	add_label(p, labels, PPROF_LABEL_CONTAINER, profile_text(profile, container), 0);
+	add_label(p, labels, PPROF_LABEL_PROCESS, profile_text(profile, thread->process), 0);
+	add_label(p, labels, PPROF_LABEL_THREAD, profile_text(profile, thread->name), 0);
+	if (thread->pid)
+		add_label(p, labels, PPROF_LABEL_PID, NULL, thread->pid);
+	if (thread->tid == PROFILE_VIRTUAL)
+		add_label(p, labels, PPROF_LABEL_VIRTUAL, NULL, profile_virtual_id(profile, index));
+	else if (thread->tid)
+		add_label(p, labels, PPROF_LABEL_TID, NULL, thread->tid);
+}
+
+static void label_trace(struct pprof *p, struct labels *labels, const struct row *row)
 {
 	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
-	size_t count = 0;
 
 	if (row->tag && *row->tag)
-		label_id(p, &labels[count++], PPROF_LABEL_TAG, row->tag);
+		add_label(p, labels, PPROF_LABEL_TAG, row->tag, 0);
 	if (!trace_is_known(&row->of))
-		return count;
+		return;
 	trace_id_text(&row->of, trace);
 	span_id_text(&row->of, span);
-	label_id(p, &labels[count++], PPROF_LABEL_TRACE, trace);
-	label_id(p, &labels[count++], PPROF_LABEL_SPAN, span);
-	return count;
+	add_label(p, labels, PPROF_LABEL_TRACE, trace, 0);
+	add_label(p, labels, PPROF_LABEL_SPAN, span, 0);
 }
 
 static size_t value_count(const struct pprof *p)
@@ -252,7 +234,8 @@ static void put_sample(struct pprof *p, size_t index)
 {
 	const struct row *row = &p->rows.items[index];
 	Pprof__Sample sample = PPROF__SAMPLE__INIT;
-	Pprof__Label labels[LABELS_MAX], *pointers[LABELS_MAX];
+	Pprof__Label *pointers[LABELS_MAX];
+	struct labels labels = {.count = 0};
 	int wanted = path_make(&p->path, row->of.thread, row->of.node);
 
 	if (wanted < 0)
@@ -267,11 +250,12 @@ static void put_sample(struct pprof *p, size_t index)
 	sample.locations = p->stack.items;
 	sample.n_values = value_count(p);
 	sample.values = p->values.items + index * value_count(p);
-	sample.n_labels = label_thread(p, labels, row->of.thread);
-	sample.n_labels += label_trace(p, labels + sample.n_labels, row);
+	label_thread(p, &labels, row->of.thread);
+	label_trace(p, &labels, row);
+	sample.n_labels = labels.count;
 	sample.labels = pointers;
 	for (size_t i = 0; i < LABELS_MAX; i++)
-		pointers[i] = &labels[i];
+		pointers[i] = &labels.items[i];
 	put_message(p, PPROF_SAMPLES, &sample.base);
 	put_strings(p);
 }
@@ -381,7 +365,7 @@ __attribute__((format(printf, 2, 3))) static void put_comment(struct pprof *p, c
 	comment = string_of(p, p->text.data);
 	file.n_comments = 1;
 	file.comments = &comment;
-	put_fields(p, &file);
+	put_message(p, 0, &file.base);
 }
 
 static void put_comments(struct pprof *p)
@@ -414,7 +398,7 @@ static void put_head(struct pprof *p)
 		file.period_type = &period;
 		file.period = (int64_t)profile->events.items[0].interval;
 	}
-	put_fields(p, &file);
+	put_message(p, 0, &file.base);
 	put_comments(p);
 	put_strings(p);
 }

@@ -94,23 +94,15 @@ size_t writer_stem(const char *path)
 
 const char *writer_event(const struct profile *profile, const struct writer_options *options)
 {
-	if (options->event >= profile->events.len)
-		return "";
-	return profile_event_name(profile, options->event);
+	return options->event < profile->events.len ? profile_event_name(profile, options->event) : "";
 }
 
 const char *writer_unit(const struct profile *profile, const struct writer_options *options)
 {
-	if (options->event >= profile->events.len)
-		return "ns";
-	switch (profile->events.items[options->event].unit) {
-	case PROFILE_COUNT:
-		return writer_event(profile, options);
-	case PROFILE_BYTES:
-		return "bytes";
-	default:
-		return "ns";
-	}
+	bool is_there = options->event < profile->events.len;
+	enum profile_unit unit = is_there ? profile->events.items[options->event].unit : PROFILE_NS;
+
+	return unit == PROFILE_COUNT ? writer_event(profile, options) : profile_units[unit];
 }
 
 static bool has_several_processes(const struct profile *profile)

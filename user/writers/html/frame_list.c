@@ -201,7 +201,7 @@ int frame_list_write(const struct profile *profile, const struct writer_options 
 
 	if (err)
 		return err;
-	err = tree_sort(&tree);
+	err = tree_sort(&tree, NULL);
 	list.by_name = calloc(tree.labels.len + 1, sizeof(*list.by_name));
 	list.numbers = calloc(tree.labels.len + 1, sizeof(*list.numbers));
 	list.depths = calloc(tree.nodes.len, sizeof(*list.depths));

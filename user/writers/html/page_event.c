@@ -511,7 +511,7 @@ int page_event_write(const struct page_parts *parts, struct tree *tree, const st
 			    .tree = tree,
 			    .two = parts->two,
 			    .a = parts->a};
-	int err = tree_sort(tree);
+	int err = tree_sort(tree, NULL);
 
 	page.period = usual_period(page.profile, options, &tree->nodes.items[0].total);
 	if (!err)

@@ -297,7 +297,7 @@ static int rank_labels(struct tree *tree)
 	return 0;
 }
 
-/* The order in which link_children() sorts by value. */
+/* How nodes are sorted by value. */
 struct order {
 	const struct tree *tree;
 	const struct writer_options *options;
@@ -343,25 +343,20 @@ static int order_by_label(const struct tree *tree, uint32_t *order)
 	return 0;
 }
 
-/* Without options, the texts decide on the order. */
-static int link_children(struct tree *tree, const struct writer_options *options)
+int tree_sort(struct tree *tree, const struct writer_options *by_value)
 {
 	uint32_t count = (uint32_t)tree->nodes.len - 1;
 	uint32_t *order = calloc(tree->nodes.len, sizeof(*order));
-	int err = order ? 0 : -ENOMEM;
+	int err = order ? rank_labels(tree) : -ENOMEM;
 
-	if (!err && options)
-		order_by_value(tree, options, order);
+	if (!err && by_value)
+		order_by_value(tree, by_value, order);
 	else if (!err)
 		err = order_by_label(tree, order);
-	if (err) {
-		free(order);
-		return err;
-	}
-	for (uint32_t i = 0; i <= count; i++)
+	for (uint32_t i = 0; !err && i <= count; i++)
 		tree->nodes.items[i].first_child = 0;
 	/* From the last to the first, because each is inserted before its siblings. */
-	for (uint32_t i = count; i-- > 0;) {
+	for (uint32_t i = count; !err && i-- > 0;) {
 		struct tree_node *node = &tree->nodes.items[order[i]];
 		struct tree_node *parent = &tree->nodes.items[node->parent];
 
@@ -369,21 +364,7 @@ static int link_children(struct tree *tree, const struct writer_options *options
 		parent->first_child = order[i];
 	}
 	free(order);
-	return 0;
-}
-
-int tree_sort(struct tree *tree)
-{
-	int err = rank_labels(tree);
-
-	return err ? err : link_children(tree, NULL);
-}
-
-int tree_sort_by_value(struct tree *tree, const struct writer_options *options)
-{
-	int err = rank_labels(tree);
-
-	return err ? err : link_children(tree, options);
+	return err;
 }
 
 uint32_t tree_next(const struct tree *tree, uint32_t node, bool skip)
@@ -420,25 +401,18 @@ static void add_code(struct tree_node *to, const struct tree_node *from)
 		to->line_high = from->line_high;
 }
 
-/* Stores in `to` the node of the merged tree for each of A's nodes. Parents come first. */
-static int merge_nodes(struct tree_diff *diff, const struct tree *a, uint32_t *to)
-{
-	for (uint32_t i = 1; i < a->nodes.len; i++) {
-		const struct tree_node *node = &a->nodes.items[i];
-		uint32_t label = same_label(&diff->tree, tree_label(a, i));
-
-		to[i] = label ? tree_child(&diff->tree, to[node->parent], label) : 0;
-		if (!to[i])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
+/* Adds A's nodes to the tree. Parents come first. */
 static int merge(struct tree_diff *diff, const struct tree *a)
 {
-	uint32_t *to = calloc(a->nodes.len, sizeof(*to));
-	int err = to ? merge_nodes(diff, a, to) : -ENOMEM;
+	uint32_t *to = calloc(a->nodes.len, sizeof(*to)); /* by A's nodes: those of the merged tree */
+	int err = to ? 0 : -ENOMEM;
 
+	for (uint32_t i = 1; !err && i < a->nodes.len; i++) {
+		uint32_t label = same_label(&diff->tree, tree_label(a, i));
+
+		to[i] = label ? tree_child(&diff->tree, to[a->nodes.items[i].parent], label) : 0;
+		err = to[i] ? 0 : -ENOMEM;
+	}
 	if (!err)
 		err = vec_reserve(&diff->a, diff->tree.nodes.len);
 	for (; !err && diff->a.len < diff->tree.nodes.len; diff->a.len++)

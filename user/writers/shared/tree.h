@@ -54,10 +54,11 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t label);
 int64_t tree_leaf(const struct tree *tree, const struct profile_sample *sample);
 void tree_release(struct tree *tree);
 
-/* Ranks the labels and links the children of each node in the order of their texts. Returns 0 or -ENOMEM. */
-int tree_sort(struct tree *tree);
-/* The same with the children of the largest tree_value() first. */
-int tree_sort_by_value(struct tree *tree, const struct writer_options *options);
+/*
+ * Ranks the labels, and links the children of each node in the order of their texts; with options, those of the largest
+ * tree_value() first. Returns 0 or -ENOMEM.
+ */
+int tree_sort(struct tree *tree, const struct writer_options *by_value);
 /* Returns the next node in preorder of a sorted tree; 0 at the end. `skip` leaves out the nodes below `node`. */
 uint32_t tree_next(const struct tree *tree, uint32_t node, bool skip);
 

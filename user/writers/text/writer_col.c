@@ -359,7 +359,7 @@ static int write_columns(struct columns *columns, const struct writer_options *o
 		err = tree_build(&tree, columns->profile, options);
 	if (err < 0)
 		return err;
-	err = tree_sort(&tree);
+	err = tree_sort(&tree, NULL);
 	if (!err)
 		err = write_header(columns, out);
 	if (!err)

@@ -78,7 +78,7 @@ static int collapsed_write(const struct profile *profile, const struct writer_op
 	err = tree_build(&tree, profile, &ours);
 	if (err < 0)
 		return err;
-	err = tree_sort(&tree);
+	err = tree_sort(&tree, NULL);
 	if (!err)
 		err = collapsed_write_stacks(&tree, &ours, out);
 	tree_release(&tree);
@@ -121,7 +121,7 @@ static int collapsed_write_diff(const struct writer_diff *two, const struct writ
 	err = tree_diff_build(&diff, two, &ours);
 	if (err < 0)
 		return err;
-	err = tree_sort(&diff.tree);
+	err = tree_sort(&diff.tree, NULL);
 	if (!err)
 		err = write_diff_stacks(&diff, two->normalize, &ours, out);
 	tree_diff_release(&diff);

@@ -205,7 +205,7 @@ static int ranking_make(struct ranking *ranking, struct tree *tree, bool is_time
 	*ranking = (struct ranking){.tree = tree};
 	err = places && open ? open_rows(ranking) : -ENOMEM;
 	if (!err)
-		err = tree_sort(tree);
+		err = tree_sort(tree, NULL);
 	if (err) {
 		ranking_release(ranking);
 		goto out;

@@ -63,7 +63,7 @@ static int tree_text_write(const struct profile *profile, const struct writer_op
 
 	if (err < 0)
 		return err;
-	err = tree_sort_by_value(&t.tree, options);
+	err = tree_sort(&t.tree, options);
 	if (!err)
 		print_tree(&t);
 	tree_release(&t.tree);
