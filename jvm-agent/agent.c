@@ -10,10 +10,7 @@
 #include "jvm/stay.h"
 #include "options.h"
 
-/*
- * Prints only when the agent is loaded at start. An attaching loader gets a code and words the error itself; the
- * application's stderr is not the loader's terminal.
- */
+/* Prints only at start: an attaching loader words the error itself, and does not have the application's stderr. */
 static void complain(bool at_start, const char *why)
 {
 	if (at_start)

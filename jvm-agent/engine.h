@@ -19,15 +19,9 @@ struct agent_engine {
 	bool counts; /* standalone engines: page faults can be the ticks, instead of a clock */
 	bool standalone; /* samples have no BPF half: the agent walks native frames too, and sets the weight */
 	const struct agent_engine *instead; /* the engine to use when this one cannot start; NULL = none */
-	/*
-	 * Installs the handler. `wanted` is the signal to take, or 0 for any. Returns the signal, or -errno and a
-	 * sentence in *ret_why (constant text).
-	 */
+	/* Installs the handler on `wanted`, or any signal if 0. Returns it, or -errno and constant text in *ret_why. */
 	int (*take_signal)(int wanted, const char **ret_why);
-	/*
-	 * The functions below may be NULL, except `periods` of a standalone engine. They are called on the agent's
-	 * thread, unless their comment says otherwise.
-	 */
+	/* May be NULL, but `periods` of a standalone engine. Called on the agent's thread, unless said otherwise. */
 	/* Starts the ticks for the event `ticks`, which stays valid until release(). */
 	int (*start)(int signo, const struct duet_agent_event *ticks, const char **ret_why);
 	void (*stop)(void); /* also called when the start failed */

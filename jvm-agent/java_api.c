@@ -154,57 +154,44 @@ static void start(JNIEnv *env, jstring event, jlong interval, bool reset)
 
 /* ---- one.profiler.AsyncProfiler ---- */
 
-#define NATIVE(type, name) JNIEXPORT type JNICALL Java_one_profiler_AsyncProfiler_##name
+#define UNUSED __attribute__((unused))
+#define FUNCTION(name) Java_one_profiler_AsyncProfiler_##name
+/* Declares the function, and begins its definition. */
+#define NATIVE(type, name, ...) \
+	JNIEXPORT type JNICALL FUNCTION(name)(JNIEnv *, jobject, ##__VA_ARGS__); \
+	JNIEXPORT type JNICALL FUNCTION(name)(UNUSED JNIEnv *env, UNUSED jobject self, ##__VA_ARGS__)
 
-NATIVE(void, start0__Ljava_lang_String_2JZ)(JNIEnv *, jobject, jstring, jlong, jboolean);
-NATIVE(void, start0__Ljava_lang_String_2J)(JNIEnv *, jobject, jstring, jlong);
-NATIVE(void, stop0)(JNIEnv *, jobject);
-NATIVE(jstring, execute0)(JNIEnv *, jobject, jstring);
-NATIVE(jbyteArray, execute1)(JNIEnv *, jobject, jstring);
-NATIVE(jlong, getSamples)(JNIEnv *, jobject);
-NATIVE(void, filterThread0)(JNIEnv *, jobject, jthread, jboolean);
-NATIVE(jstring, dumpCollapsed0)(JNIEnv *, jobject, jint);
-NATIVE(jstring, dumpTraces0)(JNIEnv *, jobject, jint);
-NATIVE(jstring, dumpFlat0)(JNIEnv *, jobject, jint);
-NATIVE(jstring, version0)(JNIEnv *, jobject);
-
-NATIVE(void, start0__Ljava_lang_String_2JZ)
-(JNIEnv *env, jobject self, jstring event, jlong interval, jboolean reset)
+NATIVE(void, start0__Ljava_lang_String_2JZ, jstring event, jlong interval, jboolean reset)
 {
-	(void)self;
 	start(env, event, interval, reset);
 }
 
-NATIVE(void, start0__Ljava_lang_String_2J)(JNIEnv *env, jobject self, jstring event, jlong interval)
+NATIVE(void, start0__Ljava_lang_String_2J, jstring event, jlong interval)
 {
-	(void)self;
 	start(env, event, interval, true);
 }
 
-NATIVE(void, stop0)(JNIEnv *env, jobject self)
+NATIVE(void, stop0)
 {
-	(void)self;
 	execute(env, "stop");
 }
 
-NATIVE(jstring, execute0)(JNIEnv *env, jobject self, jstring command)
+NATIVE(jstring, execute0, jstring command)
 {
 	char *text = copy_command(env, command);
 	jstring result = text ? string_of(env, text) : NULL;
 
-	(void)self;
 	free(text);
 	return result;
 }
 
-NATIVE(jbyteArray, execute1)(JNIEnv *env, jobject self, jstring command)
+NATIVE(jbyteArray, execute1, jstring command)
 {
 	char *text = copy_command(env, command);
 	size_t bytes = 0;
 	char *report = text ? take_text(env, text, &bytes) : NULL;
 	jbyteArray result = report ? (*env)->NewByteArray(env, (jsize)bytes) : NULL;
 
-	(void)self;
 	if (result)
 		(*env)->SetByteArrayRegion(env, result, 0, (jsize)bytes, (const jbyte *)report);
 	free(report);
@@ -212,13 +199,12 @@ NATIVE(jbyteArray, execute1)(JNIEnv *env, jobject self, jstring command)
 	return result;
 }
 
-NATIVE(jlong, getSamples)(JNIEnv *env, jobject self)
+NATIVE(jlong, getSamples)
 {
 	const struct duet_question question = {.kind = DUET_QUESTION_SAMPLES};
 	struct link_answer answer;
 	jlong samples;
 
-	(void)env, (void)self;
 	link_ask(&question, "", &answer);
 	samples = answer.head.code ? 0 : strtoll(link_reply(&answer), NULL, 10);
 	link_answer_release(&answer);
@@ -226,12 +212,11 @@ NATIVE(jlong, getSamples)(JNIEnv *env, jobject self)
 }
 
 /* `thread`: NULL is the calling thread. */
-NATIVE(void, filterThread0)(JNIEnv *env, jobject self, jthread thread, jboolean enable)
+NATIVE(void, filterThread0, jthread thread, jboolean enable)
 {
 	uintptr_t java_thread = thread ? jvm_java_thread(env, thread) : 0;
 	int tid = thread ? 0 : (int)syscall(SYS_gettid);
 
-	(void)self;
 	if (java_thread)
 		tid = jvmstructs_thread_id(java_thread);
 	if (tid > 0)
@@ -239,9 +224,8 @@ NATIVE(void, filterThread0)(JNIEnv *env, jobject self, jthread thread, jboolean 
 }
 
 /* 1.x: its counters are 0 for samples and 1 for the total. */
-NATIVE(jstring, dumpCollapsed0)(JNIEnv *env, jobject self, jint counter)
+NATIVE(jstring, dumpCollapsed0, jint counter)
 {
-	(void)self;
 	return string_of(env, counter ? "dump,collapsed,total" : "dump,collapsed,samples");
 }
 
@@ -256,27 +240,24 @@ static jstring dump_rows(JNIEnv *env, const char *format, jint rows)
 	return string_of(env, command);
 }
 
-NATIVE(jstring, dumpTraces0)(JNIEnv *env, jobject self, jint rows)
+NATIVE(jstring, dumpTraces0, jint rows)
 {
-	(void)self;
 	return dump_rows(env, "traces", rows);
 }
 
-NATIVE(jstring, dumpFlat0)(JNIEnv *env, jobject self, jint rows)
+NATIVE(jstring, dumpFlat0, jint rows)
 {
-	(void)self;
 	return dump_rows(env, "flat", rows);
 }
 
-NATIVE(jstring, version0)(JNIEnv *env, jobject self)
+NATIVE(jstring, version0)
 {
-	(void)self;
 	return (*env)->NewStringUTF(env, PROFILER_VERSION);
 }
 
 /* ---- classes with another name ---- */
 
-#define NAMED(name) ((void *)(uintptr_t)Java_one_profiler_AsyncProfiler_##name)
+#define NAMED(name) ((void *)(uintptr_t)FUNCTION(name))
 
 static const JNINativeMethod natives[] = {
 	{(char *)"start0", (char *)"(Ljava/lang/String;JZ)V", NAMED(start0__Ljava_lang_String_2JZ)},
@@ -331,9 +312,7 @@ static void register_callers(JNIEnv *env)
 	}
 }
 
-/*
- * Called by System.load(). Where JVMTI is refused, the agent is too. The methods still bind by name, and report that.
- */
+/* Called by System.load(). Where JVMTI refuses, the agent does too; the methods still bind by name, and report it. */
 JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 {
 	JNIEnv *env;

@@ -51,26 +51,8 @@ const struct agent_engine *engine_find(uint32_t id)
 	return NULL;
 }
 
-static const struct agent_tap *const taps[] = {
-	&tap_alloc,
-	&tap_live,
-	&tap_lock,
-	&tap_wait,
-	&tap_nativemem,
-	&tap_leak,
-	&tap_free,
-	&tap_nativelock,
-	&tap_method,
-	&tap_trace,
-	&tap_exceptions,
-	&tap_gc,
-	&tap_safepoint,
-	&tap_class_load,
-	&tap_compilation,
-	&tap_span,
-	&tap_user,
-	NULL,
-};
+#define TAP_ROW(name) &tap_##name,
+static const struct agent_tap *const taps[] = {AGENT_TAPS(TAP_ROW) NULL};
 
 const struct agent_tap *tap_find(uint32_t kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tap takes samples from the JVM itself, in callbacks of JVMTI. Several taps and an engine can be open at once. To
- * add one, write a file event/<name>.c that ends in a `const struct agent_tap`, and add a row to sources.c.
+ * add one, write a file event/<name>.c that ends in a `const struct agent_tap`, and add a row to AGENT_TAPS.
  */
 #pragma once
 
@@ -10,6 +10,50 @@
 #include <stdint.h>
 
 #include "duet_agent.h"
+
+/* Picks exactly one occurrence at random from every `interval` of them, so that periodic patterns cannot bias it. */
+struct one_in {
+	uint64_t interval; /* > 0 */
+	uint64_t count; /* occurrences so far; atomic */
+};
+
+/* Counts one occurrence. Returns true if it is chosen. Callable on all threads at once. */
+static inline bool one_in_is_due(struct one_in *every)
+{
+	uint64_t interval = every->interval, place, hash;
+
+	if (interval == 1)
+		return true;
+	place = __atomic_fetch_add(&every->count, 1, __ATOMIC_RELAXED);
+	hash = place / interval * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ull;
+	return place % interval == (hash ^ hash >> 29) % interval;
+}
+
+/* An event of a tap. Callbacks may come late, when another recording has begun: they look whether it is open. */
+struct tap_event {
+	bool is_open; /* atomic */
+	uint32_t index, flags; /* of struct duet_agent_event */
+	struct one_in every;
+};
+
+static inline void tap_event_open(struct tap_event *event, const struct duet_agent_event *from)
+{
+	event->index = from->index;
+	event->flags = from->flags;
+	event->every = (struct one_in){.interval = from->interval};
+	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
+}
+
+static inline void tap_event_close(struct tap_event *event)
+{
+	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
+}
+
+static inline bool tap_event_is_open(const struct tap_event *event)
+{
+	return __atomic_load_n(&event->is_open, __ATOMIC_ACQUIRE);
+}
 
 struct agent_tap {
 	enum duet_agent_event_kind kind;
@@ -23,7 +67,9 @@ struct agent_tap {
 	/*
 	 * Both are called on the agent's thread, between stay_open() and stay_close(). start() returns 0, or -errno and
 	 * one sentence in *ret_why (constant text). Callbacks use the stay only between stay_enter() and stay_leave().
+	 * With `event`, which is opened after start() and closed before stop(), both may be NULL.
 	 */
+	struct tap_event *event;
 	int (*start)(const struct duet_agent_event *event, const char **ret_why);
 	void (*stop)(uint64_t ended_ns); /* events that are not over count up to ended_ns */
 	void (*rescan)(void); /* called every 100 ms on the agent's thread; may be NULL */
@@ -44,20 +90,10 @@ void taps_rescan(void); /* calls the rescan() of the taps that were started */
 void taps_flush(uint64_t ended_ns); /* calls their flush() */
 void taps_stop(uint64_t ended_ns); /* stops the taps that were started and have not been stopped */
 
-extern const struct agent_tap tap_alloc;
-extern const struct agent_tap tap_live;
-extern const struct agent_tap tap_lock;
-extern const struct agent_tap tap_wait;
-extern const struct agent_tap tap_nativemem;
-extern const struct agent_tap tap_leak;
-extern const struct agent_tap tap_free;
-extern const struct agent_tap tap_nativelock;
-extern const struct agent_tap tap_method;
-extern const struct agent_tap tap_trace;
-extern const struct agent_tap tap_exceptions;
-extern const struct agent_tap tap_gc;
-extern const struct agent_tap tap_safepoint;
-extern const struct agent_tap tap_class_load;
-extern const struct agent_tap tap_compilation;
-extern const struct agent_tap tap_span;
-extern const struct agent_tap tap_user;
+/* One row for each tap, in any order. */
+#define AGENT_TAPS(row) \
+	row(alloc) row(live) row(lock) row(wait) row(nativemem) row(leak) row(free) row(nativelock) row(method) \
+	row(trace) row(exceptions) row(gc) row(safepoint) row(class_load) row(compilation) row(span) row(user)
+
+#define AGENT_TAP_EXTERN(name) extern const struct agent_tap tap_##name;
+AGENT_TAPS(AGENT_TAP_EXTERN)

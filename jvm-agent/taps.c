@@ -18,7 +18,7 @@ static void relinquish(const struct agent_tap *tap)
 
 static int start_one(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
-	int error;
+	int error = 0;
 
 	*ret_why = "the process has no JVM";
 	if (!jvm.jvmti && !tap->needs_no_jvm)
@@ -29,9 +29,12 @@ static int start_one(const struct agent_tap *tap, const struct duet_agent_event 
 	*ret_why = tap->refused;
 	if (jvm.jvmti && (*jvm.jvmti)->AddCapabilities(jvm.jvmti, &tap->needs))
 		return -EBUSY;
-	error = tap->start(event, ret_why);
+	if (tap->start)
+		error = tap->start(event, ret_why);
 	if (error)
 		relinquish(tap);
+	else if (tap->event)
+		tap_event_open(tap->event, event);
 	return error;
 }
 
@@ -71,8 +74,12 @@ void taps_flush(uint64_t ended_ns)
 
 void taps_stop(uint64_t ended_ns)
 {
-	for (uint32_t i = 0; i < open_count; i++)
-		open_taps[i]->stop(ended_ns);
+	for (uint32_t i = 0; i < open_count; i++) {
+		if (open_taps[i]->event)
+			tap_event_close(open_taps[i]->event);
+		if (open_taps[i]->stop)
+			open_taps[i]->stop(ended_ns);
+	}
 	while (open_count) /* after all have stopped, because two taps may need the same capability */
 		relinquish(open_taps[--open_count]);
 }

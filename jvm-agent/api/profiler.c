@@ -14,6 +14,7 @@
 #include "control/control.h"
 #include "jvm/jvm.h"
 #include "libc_versions.h"
+#include "locked.h"
 
 #define END_WAIT_MS 30000 /* the JVM's end waits for the file */
 
@@ -68,14 +69,14 @@ static void listen_for_recorder(void)
 /* Stores where the agent listens. Makes it listen if it does not yet. */
 static void add_agent(struct duet_question *question)
 {
-	pthread_mutex_lock(&profiler.lock);
+	LOCKED(&profiler.lock);
+
 	if (profiler.owner != getpid() || !control_listens())
 		profiler.agent.name[0] = '\0';
 	if (!profiler.agent.name[0])
 		listen_for_recorder();
 	memcpy(question->name, profiler.agent.name, sizeof(question->name));
 	memcpy(question->secret, profiler.agent.secret, sizeof(question->secret));
-	pthread_mutex_unlock(&profiler.lock);
 }
 
 /* ---- commands ---- */

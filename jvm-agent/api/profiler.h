@@ -24,7 +24,5 @@ void profiler_choose(int tid, bool is_added);
 /* Keeps the arguments of an agent until profiler_begin(). Returns 0 or -ENOMEM. */
 int profiler_keep(const char *text);
 void profiler_begin(void); /* call when the JVM runs: executes the kept arguments */
-/*
- * Call when the process is about to end, while its agent still answers: the file of a running recording is written now.
- */
+/* Call when the process is about to end, and its agent still answers: the file of a recording is written now. */
 void profiler_end(void);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "hotspot/clock.h"
+#include "locked.h"
 #include "peer/peer.h"
 
 #define WAIT_MS 180000 /* a start waits for an agent, a report for many samples */
@@ -201,33 +201,31 @@ static void note_state(const char *text, const struct link_answer *answer)
 
 void link_ask(const struct duet_question *question, const char *text, struct link_answer *ret)
 {
+	LOCKED(&link_state.lock);
 	int error;
 
 	*ret = (struct link_answer){.report = -1};
-	pthread_mutex_lock(&link_state.lock);
-	if (connect_recorder(ret)) {
-		error = ask_or_replace(question, text, ret);
-		if (error)
-			explain(ret, error, link_state.records);
-		else
-			note_state(text, ret);
-		/* a late answer must not be read as the answer of the next question */
-		if (error && error != -EMSGSIZE) {
-			forget_recorder();
-			link_state.records = false;
-		}
+	if (!connect_recorder(ret))
+		return;
+	error = ask_or_replace(question, text, ret);
+	if (error)
+		explain(ret, error, link_state.records);
+	else
+		note_state(text, ret);
+	/* a late answer must not be read as the answer of the next question */
+	if (error && error != -EMSGSIZE) {
+		forget_recorder();
+		link_state.records = false;
 	}
-	pthread_mutex_unlock(&link_state.lock);
 }
 
 void link_ask_if_started(const struct duet_question *question, int wait_ms)
 {
 	struct link_answer answer = {.report = -1};
+	LOCKED(&link_state.lock);
 
-	pthread_mutex_lock(&link_state.lock);
 	if (is_connected() && ask(question, "", clock_ns() + (uint64_t)wait_ms * 1000000, &answer))
 		forget_recorder();
-	pthread_mutex_unlock(&link_state.lock);
 	link_answer_release(&answer);
 }
 

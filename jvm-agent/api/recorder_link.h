@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The connection to the recorder of this process, which is started by the first question. Callable on all threads; one
- * question is under way at a time.
- */
+/* The connection to the recorder of this process, which the first question starts. For all threads, one at a time. */
 #pragma once
 
 #include <stdbool.h>

@@ -131,9 +131,7 @@ static int open_candidate(int which)
 
 /* ---- environment of the recorder ---- */
 
-/*
- * Returns true for a variable that would make the recorder load libraries, or make the library in it start a recording.
- */
+/* True for a variable that would make the recorder load libraries, or the library in it start a recording. */
 static bool is_left_out(const char *variable)
 {
 	static const char *const names[] = {"LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT=", "ASPROF_COMMAND="};
@@ -163,10 +161,7 @@ static char **copy_environment(void)
 
 /* ---- starting a program that is not a child ---- */
 
-/*
- * Starts a program that is not a child of this process. The JVM gets no SIGCHLD when the program ends, and need not
- * wait for it.
- */
+/* Starts a program that is not a child: the JVM gets no SIGCHLD when it ends, and need not wait for it. */
 
 struct spawn {
 	int executable; /* O_CLOEXEC */
@@ -276,10 +271,7 @@ static int begin_first(struct spawning *spawning)
 	return spawning->error ? spawning->error : spawning->pid;
 }
 
-/*
- * Returns the program's pid, or -errno. The caller's thread sleeps until the program has begun. Nothing of this process
- * is copied, however large it is.
- */
+/* Returns the pid or -errno. The caller sleeps until the program has begun. Nothing of this process is copied. */
 static int spawn_detached(const struct spawn *spawn)
 {
 	struct spawning spawning = {.spawn = spawn};

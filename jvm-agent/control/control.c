@@ -20,6 +20,7 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "libc_versions.h"
+#include "locked.h"
 #include "peer/peer.h"
 #include "sample/sample.h"
 #include "tap.h"
@@ -36,10 +37,7 @@
 #define EARLY_SWEEP_NS 200000000ull
 #define RESCAN_NS 100000000
 #define FULL_STEP_MS 1
-/*
- * How long the end of the JVM waits for the loader, which asks for what its last samples hit. While answers are due,
- * the JVM waits up to three times as long.
- */
+/* How long the JVM's end waits for the loader's last requests; up to three times as long while answers are due. */
 #define LAST_WORDS_NS 100000000
 #define LAST_WORDS_TIMES 3
 #define LEAVE_NS 100000000
@@ -149,7 +147,7 @@ static int stay_start(struct stay *stay, const struct duet_message_start *start,
 {
 	code_publish_layout(stay);
 	stay_open(stay);
-	jvm_events_enable();
+	jvm_events(JVMTI_ENABLE);
 	started->stay = stay;
 	started->error = stay_tick(stay, (int)start->signo, &started->why);
 	if (!started->error)
@@ -165,7 +163,7 @@ static void stay_stop(struct stay *stay)
 	taps_stop(clock_ns());
 	if (stay->engine->stop)
 		stay->engine->stop();
-	jvm_events_disable();
+	jvm_events(JVMTI_DISABLE);
 	threads_forget();
 	kept_forget();
 	answers_reset();
@@ -293,10 +291,10 @@ static bool stay_serve(struct stay *stay, JNIEnv *env, int peer)
 /* Lets the start of the JVM continue. */
 static void settle(void)
 {
-	pthread_mutex_lock(&control.lock);
+	LOCKED(&control.lock);
+
 	control.settled = true;
 	pthread_cond_broadcast(&control.changed);
-	pthread_mutex_unlock(&control.lock);
 }
 
 static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *start, const int fds[2])
@@ -346,14 +344,14 @@ static bool serve_peer(JNIEnv *env, int peer)
 
 static void set_state(enum control_state state)
 {
-	pthread_mutex_lock(&control.lock);
+	LOCKED(&control.lock);
+
 	if (control.listener >= 0 && !(control.persists && state == CONTROL_HELD)) {
 		close(control.listener);
 		control.listener = -1;
 	}
 	control.state = state;
 	pthread_cond_broadcast(&control.changed);
-	pthread_mutex_unlock(&control.lock);
 }
 
 /* Returns the loader's socket, or -1 when no loader came or another attach took over. */
@@ -388,14 +386,12 @@ static void end_peer(int peer, bool stopped)
 /* Returns true if the next loader may come. It may have connected already: the listener was open meanwhile. */
 static bool listen_again(void)
 {
-	bool again;
+	LOCKED(&control.lock);
 
-	pthread_mutex_lock(&control.lock);
-	again = control.persists && control.state == CONTROL_HELD && control.listener >= 0;
-	if (again)
-		control.state = CONTROL_LISTENING;
-	pthread_mutex_unlock(&control.lock);
-	return again;
+	if (!control.persists || control.state != CONTROL_HELD || control.listener < 0)
+		return false;
+	control.state = CONTROL_LISTENING;
+	return true;
 }
 
 /* A program may create a JVM between two recordings. Stores NULL while there is none. */
@@ -490,31 +486,26 @@ static void end_listening(void)
  */
 static bool try_claim(void)
 {
-	bool claimed;
+	LOCKED(&control.lock);
 
-	pthread_mutex_lock(&control.lock);
-	claimed = control.state == CONTROL_FREE;
-	if (claimed) {
-		control.state = CONTROL_LISTENING;
-		control.settled = false;
-	} else {
+	if (control.state != CONTROL_FREE) {
 		end_listening();
+		return false;
 	}
-	pthread_mutex_unlock(&control.lock);
-	return claimed;
+	control.state = CONTROL_LISTENING;
+	control.settled = false;
+	return true;
 }
 
 /* Returns true if a living loader holds the agent: after its death the thread may still be busy with its work. */
 static bool is_held(void)
 {
-	struct pollfd peer = {.fd = -1};
+	LOCKED(&control.lock);
+	struct pollfd peer = {.fd = control.peer};
 
-	pthread_mutex_lock(&control.lock);
-	if (control.state == CONTROL_HELD) {
-		peer.fd = control.peer;
-		poll(&peer, 1, 0);
-	}
-	pthread_mutex_unlock(&control.lock);
+	if (control.state != CONTROL_HELD)
+		return false;
+	poll(&peer, 1, 0);
 	return peer.fd >= 0 && !(peer.revents & (POLLHUP | POLLERR));
 }
 
@@ -557,12 +548,9 @@ int control_run(void)
 
 bool control_listens(void)
 {
-	bool listens;
+	LOCKED(&control.lock);
 
-	pthread_mutex_lock(&control.lock);
-	listens = control.listener >= 0 && (control.state == CONTROL_LISTENING || control.state == CONTROL_HELD);
-	pthread_mutex_unlock(&control.lock);
-	return listens;
+	return control.listener >= 0 && (control.state == CONTROL_LISTENING || control.state == CONTROL_HELD);
 }
 
 static struct timespec time_from_now(uint64_t ns)
@@ -587,46 +575,40 @@ static bool owes_answers(void)
 	return poll(&peer, 1, 0) > 0 ? peer.revents == POLLIN : __atomic_load_n(&control.answers, __ATOMIC_RELAXED);
 }
 
-static void await_end(uint64_t ns)
+/* Waits until the state is another one. Call with the lock held. */
+static void await_end_of(enum control_state state, uint64_t ns)
 {
 	struct timespec until = time_from_now(ns);
 	int error = 0;
 
-	while (control.state == CONTROL_HELD && !error)
+	while (control.state == state && !error)
 		error = pthread_cond_timedwait(&control.changed, &control.lock, &until);
 }
 
 void control_last_words(void)
 {
-	int error = 0;
+	LOCKED(&control.lock);
+	int error = control.state == CONTROL_HELD ? peer_send(control.peer, DUET_MESSAGE_ENDING) : 0;
 
-	pthread_mutex_lock(&control.lock);
-	if (control.state == CONTROL_HELD)
-		error = peer_send(control.peer, DUET_MESSAGE_ENDING);
 	for (int i = 0; i < LAST_WORDS_TIMES && control.state == CONTROL_HELD && !error; i++)
 		if (!i || owes_answers())
-			await_end(LAST_WORDS_NS);
-	pthread_mutex_unlock(&control.lock);
+			await_end_of(CONTROL_HELD, LAST_WORDS_NS);
 }
 
 void control_goodbye(void)
 {
-	pthread_mutex_lock(&control.lock);
+	LOCKED(&control.lock);
+
 	if (control.state == CONTROL_HELD)
 		peer_send(control.peer, DUET_MESSAGE_STOPPED);
-	pthread_mutex_unlock(&control.lock);
 }
 
 void control_leave(void)
 {
-	struct timespec until = time_from_now(LEAVE_NS);
-	int error = 0;
+	LOCKED(&control.lock);
 
-	pthread_mutex_lock(&control.lock);
 	end_listening();
-	while (control.state == CONTROL_ENDING && !error)
-		error = pthread_cond_timedwait(&control.changed, &control.lock, &until);
-	pthread_mutex_unlock(&control.lock);
+	await_end_of(CONTROL_ENDING, LEAVE_NS);
 }
 
 void control_run_at_start(void)

@@ -25,9 +25,7 @@ void control_run_at_start(void);
  * JVM, and up to three tenths while answers are due.
  */
 void control_last_words(void);
-/*
- * Called when the JVM goes down and handlers do nothing any more. Sends STOPPED, so that the loader stops signalling.
- */
+/* Called when the JVM goes down and handlers do nothing more. Sends STOPPED, so that the loader stops signalling. */
 void control_goodbye(void);
 /*
  * Called when the JVM goes down, last. Ends the agent's thread if it listens only, and waits a tenth of a second at

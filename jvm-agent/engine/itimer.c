@@ -5,6 +5,7 @@
  * has expired, and does not report how often. So that number is computed from the process's CPU clock.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/time.h>
 #include <time.h>
@@ -36,7 +37,7 @@ static uint64_t itimer_periods(int tid, const siginfo_t *info)
 
 static int itimer_take_signal(int wanted, const char **ret_why)
 {
-	int signo = signals_take_prof();
+	int signo = signals_take(SIGPROF);
 
 	(void)wanted; /* ITIMER_PROF sends only SIGPROF */
 	if (signo < 0)
@@ -70,10 +71,10 @@ static int itimer_start(int signo, const struct duet_agent_event *ticks, const c
 /* If another profiler has replaced our handler, it has set the timer too. Then both are left alone. */
 static void itimer_stop(void)
 {
-	if (!signals_have_prof())
+	if (!signals_have(SIGPROF))
 		return;
 	itimer_set(0);
-	signals_leave_prof();
+	signals_leave(SIGPROF);
 }
 
 const struct agent_engine engine_itimer = {

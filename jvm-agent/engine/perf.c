@@ -248,7 +248,7 @@ static int perf_start(int signo, const struct duet_agent_event *ticks, const cha
 
 static int perf_take_signal(int wanted, const char **ret_why)
 {
-	int signo = signals_take_urgent();
+	int signo = signals_take(SIGURG);
 
 	(void)wanted; /* no other signal is as harmless as SIGURG */
 	if (signo < 0)
@@ -259,17 +259,14 @@ static int perf_take_signal(int wanted, const char **ret_why)
 static void perf_stop(void)
 {
 	ticking_stop();
-	signals_leave_urgent();
+	signals_leave(SIGURG);
 }
 
 static void perf_rescan(struct stay *stay)
 {
-	unsigned int count;
-
 	ticking_rescan(stay);
-	count = __atomic_exchange_n(&perf.without_ring, 0, __ATOMIC_RELAXED);
-	while (count--)
-		duet_ring_count(stay->ring.page, DUET_AGENT_NO_KERNEL_RING);
+	duet_ring_count_all(stay->ring.page, DUET_AGENT_NO_KERNEL_RING,
+			    __atomic_exchange_n(&perf.without_ring, 0, __ATOMIC_RELAXED));
 }
 
 const struct agent_engine engine_perf = {

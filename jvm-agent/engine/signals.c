@@ -27,7 +27,7 @@ static bool is_ours(const struct sigaction *action)
 	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == sample_handler;
 }
 
-/* An ignored SIGPROF is free: signals_leave_prof() ignored it, here or in a process that started this program. */
+/* An ignored SIGPROF is free: signals_leave() ignored it, here or in a process that started this program. */
 static bool is_free(int signo, const struct sigaction *action)
 {
 	return !(action->sa_flags & SA_SIGINFO) &&
@@ -139,38 +139,23 @@ int signals_take_realtime(int wanted)
 	return signo;
 }
 
-int signals_take_prof(void)
+int signals_take(int signo)
 {
-	return take(SIGPROF);
+	return signo == SIGURG && blocked_somewhere() & bit(SIGURG) ? -EBUSY : take(signo);
 }
 
-int signals_take_urgent(void)
-{
-	return blocked_somewhere() & bit(SIGURG) ? -EBUSY : take(SIGURG);
-}
-
-void signals_leave_urgent(void)
-{
-	struct sigaction unset = {.sa_handler = SIG_DFL}, found;
-
-	if (sigaction(SIGURG, NULL, &found) == 0 && is_ours(&found))
-		sigaction(SIGURG, &unset, NULL);
-}
-
-bool signals_have_prof(void)
+bool signals_have(int signo)
 {
 	struct sigaction action;
 
-	return sigaction(SIGPROF, NULL, &action) == 0 && is_ours(&action);
+	return sigaction(signo, NULL, &action) == 0 && is_ours(&action);
 }
 
-/*
- * If another handler than ours is found, it belongs to another profiler, which has taken SIGPROF since. It is put back.
- */
-void signals_leave_prof(void)
+/* Another profiler's handler, which has just replaced ours, is put back. */
+void signals_leave(int signo)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, found;
+	struct sigaction unset = {.sa_handler = signo == SIGPROF ? SIG_IGN : SIG_DFL}, found;
 
-	if (sigaction(SIGPROF, &ignore, &found) == 0 && !is_ours(&found))
-		sigaction(SIGPROF, &found, NULL);
+	if (signals_have(signo) && sigaction(signo, &unset, &found) == 0 && !is_ours(&found))
+		sigaction(signo, &found, NULL);
 }

@@ -11,6 +11,7 @@
 #include "hotspot/clock.h"
 #include "jvm/stay.h"
 #include "libc_versions.h"
+#include "locked.h"
 #include "sample/pages.h"
 
 #define TID_LIMIT (4 << 20) /* the kernel's PID_MAX_LIMIT */
@@ -153,10 +154,7 @@ static void scan_threads(void)
 	closedir(tasks);
 }
 
-/*
- * Takes the pending ticks of the agent's own thread. The thread blocks signals, so that none interrupts its system
- * calls, and unblocks this one only here.
- */
+/* Takes the pending ticks of the agent's own thread, which blocks all signals, and unblocks this one only here. */
 static void take_own(void)
 {
 	sigset_t ours;
@@ -169,16 +167,12 @@ static void take_own(void)
 
 void ticking_rescan(struct stay *stay)
 {
-	unsigned int failed;
+	LOCKED(&ticking.lock);
 
 	take_own();
-	pthread_mutex_lock(&ticking.lock);
 	scan_threads();
-	failed = ticking.failed;
+	duet_ring_count_all(stay->ring.page, DUET_AGENT_TIMER_FAILED, ticking.failed);
 	ticking.failed = 0;
-	pthread_mutex_unlock(&ticking.lock);
-	while (failed--)
-		duet_ring_count(stay->ring.page, DUET_AGENT_TIMER_FAILED);
 }
 
 static void forget_threads(void)
@@ -203,8 +197,8 @@ static bool make_table(void)
 int ticking_start(const struct tick_source *source, int signo)
 {
 	int error = 0;
+	LOCKED(&ticking.lock);
 
-	pthread_mutex_lock(&ticking.lock);
 	ticking.source = source;
 	ticking.signo = signo;
 	ticking.made = ticking.failed = 0;
@@ -217,33 +211,32 @@ int ticking_start(const struct tick_source *source, int signo)
 		forget_threads();
 		error = ticking.error;
 	}
-	pthread_mutex_unlock(&ticking.lock);
 	return error;
 }
 
 void ticking_thread_start(int tid)
 {
-	pthread_mutex_lock(&ticking.lock);
+	LOCKED(&ticking.lock);
+
 	add_thread(tid);
-	pthread_mutex_unlock(&ticking.lock);
 }
 
 void ticking_thread_end(int tid)
 {
-	pthread_mutex_lock(&ticking.lock);
+	LOCKED(&ticking.lock);
+
 	if (ticking.running && tid < TID_LIMIT)
 		remove_source(&ticking.threads[tid]);
-	pthread_mutex_unlock(&ticking.lock);
 }
 
 void ticking_stop(void)
 {
-	pthread_mutex_lock(&ticking.lock);
+	LOCKED(&ticking.lock);
+
 	ticking.running = false;
 	for (size_t i = 0; i < ticking.count; i++)
 		if (ticking.threads[ticking.tids[i]].handle > 0)
 			ticking.source->stop(ticking.threads[ticking.tids[i]].handle);
-	pthread_mutex_unlock(&ticking.lock);
 	take_own();
 }
 

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "hotspot/clock.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
+#include "locked.h"
 #include "sample/attributes.h"
 #include "sample/regs.h"
 #include "sample/sample.h"
@@ -27,12 +27,7 @@
 #define JVM_INTERVAL (512 << 10) /* the interval that a JVM starts with */
 
 /* The JVM has one interval. When both events are open, it is the shorter one. */
-static struct heap_event {
-	bool is_open; /* atomic: a callback may come late, when another recording has begun */
-	uint32_t index;
-	uint64_t interval;
-	bool has_native; /* DUET_AGENT_WITH_NATIVE */
-} alloc, live;
+static struct tap_event alloc, live;
 static uint64_t sampled_interval; /* atomic */
 
 static uint64_t closest_interval; /* see outside_objects_interval(); 0: none; used on the agent's thread only */
@@ -123,44 +118,24 @@ static void free_object(JNIEnv *env, struct live_object *object)
 /* Takes ownership of the object. Returns false when there is no room; the caller still owns the object then. */
 static bool add_object(struct live_object *object)
 {
-	bool has_room;
+	LOCKED(&objects.lock);
 
-	pthread_mutex_lock(&objects.lock);
-	has_room = objects.count < MOST_LIVE;
-	if (has_room) {
-		object->next = objects.first;
-		objects.first = object;
-		objects.count++;
-	}
-	pthread_mutex_unlock(&objects.lock);
-	return has_room;
+	if (objects.count >= MOST_LIVE)
+		return false;
+	object->next = objects.first;
+	objects.first = object;
+	objects.count++;
+	return true;
 }
 
 static struct live_object *take_objects(void)
 {
-	struct live_object *first;
+	LOCKED(&objects.lock);
+	struct live_object *first = objects.first;
 
-	pthread_mutex_lock(&objects.lock);
-	first = objects.first;
 	objects.first = NULL;
 	objects.count = 0;
-	pthread_mutex_unlock(&objects.lock);
 	return first;
-}
-
-/* Passes the objects that are still in use to `visit`, which then owns them, and frees the others. */
-static void visit_objects(JNIEnv *env, void (*visit)(JNIEnv *env, struct live_object *object, void *context),
-			  void *context)
-{
-	struct live_object *object = take_objects(), *next;
-
-	for (; object; object = next) {
-		next = object->next;
-		if ((*env)->IsSameObject(env, object->object, NULL))
-			free_object(env, object);
-		else
-			visit(env, object, context);
-	}
 }
 
 static void keep_object(struct stay *stay, JNIEnv *env, jobject reference, const struct tap_sample *from)
@@ -185,12 +160,12 @@ static void keep_object(struct stay *stay, JNIEnv *env, jobject reference, const
  * Returns true if an object that the JVM has sampled is a sample of this event, too: the event's interval may be
  * longer. A weight is the object's size divided by its probability.
  */
-static bool is_chosen(const struct heap_event *event, uint64_t size, uint64_t weight)
+static bool is_chosen(const struct tap_event *event, uint64_t size, uint64_t weight)
 {
 	uint64_t sampled = byte_clock_weight(size, __atomic_load_n(&sampled_interval, __ATOMIC_RELAXED));
 	uint64_t hash = clock_ns() * 0x9e3779b97f4a7c15ull;
 
-	if (!__atomic_load_n(&event->is_open, __ATOMIC_ACQUIRE))
+	if (!tap_event_is_open(event))
 		return false;
 	hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ull;
 	return sampled >= weight || (uint64_t)((unsigned __int128)(hash ^ hash >> 31) * weight >> 64) < sampled;
@@ -212,18 +187,10 @@ static uint32_t add_age(struct attributes *attributes, uint32_t bytes)
 	return (uint32_t)(at + sizeof(number) - begin);
 }
 
-static void take_alloc(struct stay *stay, const struct tap_sample *from, const struct regs *caller)
-{
-	if (alloc.has_native && stay->tables.file)
-		sample_native(stay, from, caller, false);
-	else
-		sample_here(stay, from);
-}
-
 static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, uint64_t size, const struct regs *caller)
 {
-	uint64_t alloc_weight = alloc.is_open ? byte_clock_weight(size, alloc.interval) : 0;
-	uint64_t live_weight = live.is_open ? byte_clock_weight(size, live.interval) : 0;
+	uint64_t alloc_weight = alloc.is_open ? byte_clock_weight(size, alloc.every.interval) : 0;
+	uint64_t live_weight = live.is_open ? byte_clock_weight(size, live.every.interval) : 0;
 	bool is_alloc = is_chosen(&alloc, size, alloc_weight), is_live = is_chosen(&live, size, live_weight);
 	struct attributes attributes;
 	struct tap_sample from = {.attributes = &attributes, .is_whole = true};
@@ -238,8 +205,10 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 	jvm_deallocate(class_name);
 	from.event = alloc.index;
 	from.weight = alloc_weight;
+	from.caller = alloc.flags & DUET_AGENT_WITH_NATIVE && stay->tables.file ? caller : NULL;
 	if (is_alloc)
-		take_alloc(stay, &from, caller);
+		sample_here(stay, &from);
+	from.caller = NULL;
 	from.event = live.index;
 	from.weight = live_weight;
 	if (is_live)
@@ -251,12 +220,11 @@ static void take(struct stay *stay, JNIEnv *env, jobject object, jclass class, u
 static void JNICALL on_alloc(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jclass class, jlong size)
 {
 	struct regs caller = REGS_OF_CALLER();
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	(void)jvmti, (void)thread;
 	if (stay && size > 0)
 		take(stay, env, object, class, (uint64_t)size, &caller);
-	stay_leave();
 }
 
 static void alloc_add_callbacks(jvmtiEventCallbacks *callbacks)
@@ -269,11 +237,11 @@ static void alloc_add_callbacks(jvmtiEventCallbacks *callbacks)
 /* Makes the JVM sample for the events that are open. */
 static bool set_sampling(void)
 {
-	uint64_t interval = alloc.is_open ? alloc.interval : live.interval;
+	uint64_t interval = alloc.is_open ? alloc.every.interval : live.every.interval;
 	jvmtiEventMode mode = alloc.is_open || live.is_open ? JVMTI_ENABLE : JVMTI_DISABLE;
 
-	if (live.is_open && live.interval < interval)
-		interval = live.interval;
+	if (live.is_open && live.every.interval < interval)
+		interval = live.every.interval;
 	if (closest_interval && closest_interval < interval)
 		interval = closest_interval;
 	if (mode == JVMTI_DISABLE)
@@ -296,9 +264,9 @@ static void heap_rescan(void)
 	(void)set_sampling();
 }
 
-static void close_event(struct heap_event *event)
+static void close_event(struct tap_event *event)
 {
-	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
+	tap_event_close(event);
 	if (!alloc.is_open && !live.is_open) {
 		closest_interval = 0;
 		outside_objects_begin();
@@ -306,12 +274,9 @@ static void close_event(struct heap_event *event)
 	(void)set_sampling();
 }
 
-static int open_event(struct heap_event *event, const struct duet_agent_event *asked, const char **ret_why)
+static int open_event(struct tap_event *event, const struct duet_agent_event *asked, const char **ret_why)
 {
-	event->index = asked->index;
-	event->interval = asked->interval;
-	event->has_native = asked->flags & DUET_AGENT_WITH_NATIVE;
-	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
+	tap_event_open(event, asked);
 	if (set_sampling())
 		return 0;
 	close_event(event);
@@ -330,59 +295,49 @@ static int alloc_start(const struct duet_agent_event *event, const char **ret_wh
 	return open_event(&alloc, event, ret_why);
 }
 
-static void put_back(JNIEnv *env, struct live_object *object, void *context)
-{
-	(void)context;
-	if (!add_object(object))
-		free_object(env, object);
-}
-
-static void drop_object(JNIEnv *env, struct live_object *object, void *context)
-{
-	(void)context;
-	free_object(env, object);
-}
-
-struct ending {
-	struct stay *stay;
+/* What becomes of the objects that are still in use. */
+struct visit {
+	struct stay *stay; /* NULL: their samples are not written */
 	uint64_t ended_ns;
+	bool keeps; /* they are kept */
 };
 
-static void write_object(const struct ending *ending, struct live_object *object)
+static void write_object(const struct visit *visit, struct live_object *object)
 {
 	uint64_t begin_ns = object->sample->begin_ns;
-	uint64_t age_ns = ending->ended_ns > begin_ns ? ending->ended_ns - begin_ns : 0;
+	uint64_t age_ns = visit->ended_ns > begin_ns ? visit->ended_ns - begin_ns : 0;
 	unsigned char *end = (unsigned char *)(object->sample + 1) + object->sample->bytes;
 	struct age_number *number = (struct age_number *)(end - sizeof(*number));
 
-	if (!ending->stay || collections_count() - object->collections < shown.survivors)
+	if (!visit->stay || collections_count() - object->collections < shown.survivors)
 		return;
 	number->age_ns = age_ns;
 	if (shown.has_ages)
 		set_age((struct age_attribute *)((unsigned char *)number - sizeof(struct age_attribute)), age_ns);
-	sample_write_kept(ending->stay, object->sample, ending->ended_ns, object->weight, true);
+	sample_write_kept(visit->stay, object->sample, visit->ended_ns, object->weight, true);
 }
 
-static void write_and_free(JNIEnv *env, struct live_object *object, void *context)
+/* Frees the objects that are not in use. */
+static void visit_objects(JNIEnv *env, const struct visit *visit)
 {
-	write_object(context, object);
-	free_object(env, object);
-}
+	struct live_object *object = take_objects(), *next;
 
-static void write_and_put_back(JNIEnv *env, struct live_object *object, void *context)
-{
-	write_object(context, object);
-	put_back(env, object, NULL);
+	for (; object; object = next) {
+		bool is_used = !(*env)->IsSameObject(env, object->object, NULL);
+
+		next = object->next;
+		if (is_used)
+			write_object(visit, object);
+		if (!is_used || !visit->keeps || !add_object(object))
+			free_object(env, object);
+	}
 }
 
 static uint32_t count_objects(void)
 {
-	uint32_t count;
+	LOCKED(&objects.lock);
 
-	pthread_mutex_lock(&objects.lock);
-	count = objects.count;
-	pthread_mutex_unlock(&objects.lock);
-	return count;
+	return objects.count;
 }
 
 /* Drops the samples of dead objects, when there may be as many dead objects as others. */
@@ -394,7 +349,7 @@ static void live_rescan(void)
 	heap_rescan();
 	if (!env || count_objects() < objects.sweep_at)
 		return;
-	visit_objects(env, put_back, NULL);
+	visit_objects(env, &(struct visit){.keeps = true});
 	kept = count_objects();
 	objects.sweep_at = kept < MOST_LIVE / 2 ? 2 * kept + FIRST_SWEEP : MOST_LIVE - (MOST_LIVE - kept) / 2;
 }
@@ -407,7 +362,7 @@ static int live_start(const struct duet_agent_event *event, const char **ret_why
 	*ret_why = "the agent's thread is not attached to the JVM";
 	if (!env)
 		return -ENOTSUP;
-	visit_objects(env, drop_object, NULL);
+	visit_objects(env, &(struct visit){0});
 	objects.sweep_at = FIRST_SWEEP;
 	shown.survivors = event->survivors;
 	shown.has_ages = event->flags & DUET_AGENT_WITH_AGE;
@@ -417,23 +372,21 @@ static int live_start(const struct duet_agent_event *event, const char **ret_why
 
 static void live_flush(uint64_t ended_ns)
 {
-	struct ending ending = {.stay = stay_enter(), .ended_ns = ended_ns};
+	STAY(stay);
 	JNIEnv *env = jvm_own_env();
 
 	if (env)
-		visit_objects(env, write_and_put_back, &ending);
-	stay_leave();
+		visit_objects(env, &(struct visit){stay, ended_ns, .keeps = true});
 }
 
 static void live_stop(uint64_t ended_ns)
 {
-	struct ending ending = {.stay = stay_enter(), .ended_ns = ended_ns};
+	STAY(stay);
 	JNIEnv *env = jvm_own_env();
 
 	close_event(&live);
 	if (env)
-		visit_objects(env, write_and_free, &ending);
-	stay_leave();
+		visit_objects(env, &(struct visit){stay, ended_ns, .keeps = false});
 	collections_close();
 }
 

@@ -11,10 +11,7 @@
 #define BYTE_CLOCK_THREADS 512
 #define BYTE_CLOCK_SHARED 64
 
-/*
- * Bytes until the next sample. A thread's own one is read and written without locked instructions, which would take
- * longer than all else that is done for a call.
- */
+/* Bytes until the next sample. A thread's own has no locked instructions, which would take longer than all else. */
 struct byte_countdown {
 	uintptr_t owner; /* the thread's pointer; 0: free; atomic */
 	int64_t left; /* > 0, and in a shared one also less; atomic */

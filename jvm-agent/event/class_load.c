@@ -8,11 +8,7 @@
 #include "sample/sample.h"
 #include "tap.h"
 
-static struct {
-	bool is_open; /* atomic: a callback may come late, when another recording has begun */
-	uint32_t index;
-	struct one_in every;
-} loads;
+static struct tap_event loads;
 
 static void take(struct stay *stay, jclass class)
 {
@@ -34,15 +30,11 @@ static void take(struct stay *stay, jclass class)
 /* jvm.c enables this event while a loader is there, whatever is recorded. */
 static void JNICALL on_load(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass class)
 {
-	struct stay *stay;
+	STAY(stay);
 
 	(void)jvmti, (void)env, (void)thread;
-	if (!__atomic_load_n(&loads.is_open, __ATOMIC_ACQUIRE))
-		return;
-	stay = stay_enter();
-	if (stay && one_in_is_due(&loads.every))
+	if (stay && tap_event_is_open(&loads) && one_in_is_due(&loads.every))
 		take(stay, class);
-	stay_leave();
 }
 
 static void class_load_add_callbacks(jvmtiEventCallbacks *callbacks)
@@ -64,7 +56,7 @@ static bool is_array(jclass class)
 static void count_loaded_before(void)
 {
 	JNIEnv *env = jvm_own_env();
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	struct jvm_preparing list;
 
 	if (stay && env && jvm_prepare_begin(env, &list)) {
@@ -73,29 +65,19 @@ static void count_loaded_before(void)
 				duet_ring_count(stay->ring.page, DUET_AGENT_LOADED_BEFORE);
 		jvm_prepare_end(env, &list);
 	}
-	stay_leave();
 }
 
 static int class_load_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	(void)ret_why;
-	loads.index = event->index;
-	loads.every = (struct one_in){.interval = event->interval};
+	(void)event, (void)ret_why;
 	if (__atomic_load_n(&jvm.is_starting, __ATOMIC_ACQUIRE))
 		count_loaded_before();
-	__atomic_store_n(&loads.is_open, true, __ATOMIC_RELEASE);
 	return 0;
-}
-
-static void class_load_stop(uint64_t ended_ns)
-{
-	(void)ended_ns;
-	__atomic_store_n(&loads.is_open, false, __ATOMIC_RELEASE);
 }
 
 const struct agent_tap tap_class_load = {
 	.kind = DUET_AGENT_EVENT_CLASS_LOAD,
 	.add_callbacks = class_load_add_callbacks,
 	.start = class_load_start,
-	.stop = class_load_stop,
+	.event = &loads,
 };

@@ -17,17 +17,13 @@
 #include "tap.h"
 #include "wait/waiting.h"
 
-static struct {
-	bool is_open; /* atomic: a callback may come late, when another recording has begun */
-	uint32_t index;
-	uint64_t interval;
-	uint64_t begin_ns; /* of the pause; 0: none that began in this recording. Pauses do not overlap. Atomic */
-} gc;
+static struct tap_event gc;
+static uint64_t pause_ns; /* its begin; 0: none that began in this recording. Pauses do not overlap. Atomic */
 
 static void JNICALL on_start(jvmtiEnv *jvmti)
 {
 	(void)jvmti;
-	__atomic_store_n(&gc.begin_ns, clock_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&pause_ns, clock_ns(), __ATOMIC_RELAXED);
 }
 
 static struct {
@@ -42,24 +38,23 @@ uint32_t collections_count(void)
 
 static void take(struct stay *stay, const struct regs *caller, uint64_t begin_ns)
 {
-	struct tap_sample from = {.event = gc.index};
+	struct tap_sample from = {.event = gc.index, .caller = caller};
 
-	from.weight = wait_weight(clock_ns() - begin_ns, gc.interval, begin_ns);
+	from.weight = wait_weight(clock_ns() - begin_ns, gc.every.interval, begin_ns);
 	if (from.weight)
-		sample_native(stay, &from, caller, false);
+		sample_here(stay, &from);
 }
 
 static void JNICALL on_finish(jvmtiEnv *jvmti)
 {
-	uint64_t begin_ns = __atomic_exchange_n(&gc.begin_ns, 0, __ATOMIC_RELAXED);
+	uint64_t begin_ns = __atomic_exchange_n(&pause_ns, 0, __ATOMIC_RELAXED);
 	struct regs caller = REGS_OF_CALLER();
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	(void)jvmti;
 	__atomic_fetch_add(&collections.count, 1, __ATOMIC_RELAXED);
-	if (stay && begin_ns && __atomic_load_n(&gc.is_open, __ATOMIC_ACQUIRE))
+	if (stay && begin_ns && tap_event_is_open(&gc))
 		take(stay, &caller, begin_ns);
-	stay_leave();
 }
 
 static void gc_add_callbacks(jvmtiEventCallbacks *callbacks)
@@ -95,19 +90,16 @@ void collections_close(void)
 static void gc_stop(uint64_t ended_ns)
 {
 	(void)ended_ns;
-	__atomic_store_n(&gc.is_open, false, __ATOMIC_RELEASE);
 	collections_close();
 }
 
 static int gc_start(const struct duet_agent_event *event, const char **ret_why)
 {
+	(void)event;
 	*ret_why = "the JVM refuses to report garbage collections";
 	if (!collections_open())
 		return -ENOTSUP;
-	gc.index = event->index;
-	gc.interval = event->interval;
-	__atomic_store_n(&gc.begin_ns, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&gc.is_open, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&pause_ns, 0, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -116,6 +108,7 @@ const struct agent_tap tap_gc = {
 	.needs = {.can_generate_garbage_collection_events = 1},
 	.refused = "another agent in this JVM has the events of garbage collections, and only one can",
 	.add_callbacks = gc_add_callbacks,
+	.event = &gc,
 	.start = gc_start,
 	.stop = gc_stop,
 };

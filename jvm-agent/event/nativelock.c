@@ -46,17 +46,15 @@ struct kept_place {
 };
 
 static struct {
-	bool is_open; /* atomic */
-	bool with_lock; /* DUET_AGENT_WITH_LOCK */
-	uint32_t index;
-	uint64_t interval, begun_ns;
+	struct tap_event event;
+	uint64_t begun_ns;
 	struct kept_place *places; /* KEPT of them; they stay for the next recording */
 	uint8_t was_short[LOCKS];
 } locks;
 
-static bool is_open(void)
+static bool shows_locks(void)
 {
-	return __atomic_load_n(&locks.is_open, __ATOMIC_ACQUIRE);
+	return locks.event.flags & DUET_AGENT_WITH_LOCK;
 }
 
 static uint8_t *was_short(const void *lock)
@@ -107,8 +105,9 @@ _Static_assert(offsetof(struct lock_wait, attribute) ==
 
 static struct tap_sample sample_from(const struct lock_wait *wait, uint64_t weight)
 {
-	return (struct tap_sample){.event = locks.index,
+	return (struct tap_sample){.event = locks.event.index,
 				   .weight = weight,
+				   .caller = &wait->caller,
 				   .callee = wait->function,
 				   .attributes = &wait->address,
 				   .attribute_bytes = wait->attribute_bytes};
@@ -116,29 +115,28 @@ static struct tap_sample sample_from(const struct lock_wait *wait, uint64_t weig
 
 static void show(struct lock_wait *wait)
 {
-	uint64_t from_ns = wait_release_of_interest(locks.interval, wait->begin_ns);
+	uint64_t from_ns = wait_release_of_interest(locks.event.every.interval, wait->begin_ns);
 
 	wait->attribute_bytes += lock_attribute_set(&wait->attribute, (uintptr_t)wait->lock, wait->begin_ns, 0);
 	wait->tid = sample_own_thread().tid;
 	wait->shown_before = lock_waiters_show(wait->tid, (uintptr_t)wait->lock, from_ns);
 }
 
-/* A recording may end between is_open() and the store: then the next one, or the thread itself, finds the sample. */
+/* A recording may end between tap_event_is_open(&locks.event) and the store: then the next one, or the thread itself, finds the sample. */
 static void wait_begins_at(struct lock_wait *wait)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	struct tap_sample from;
 
 	wait->begin_ns = clock_ns();
 	wait->attribute_bytes = address_attribute_set(&wait->address, (uintptr_t)wait->lock);
-	if (stay && is_open() && locks.with_lock)
+	if (stay && tap_event_is_open(&locks.event) && shows_locks())
 		show(wait);
 	from = sample_from(wait, 0);
-	if (stay && is_open() && !__atomic_load_n(was_short(wait->lock), __ATOMIC_RELAXED))
-		wait->kept = sample_keep_native(stay, &from, &wait->caller, take_place);
+	if (stay && tap_event_is_open(&locks.event) && !__atomic_load_n(was_short(wait->lock), __ATOMIC_RELAXED))
+		wait->kept = sample_keep(stay, &from, take_place);
 	if (wait->kept)
 		__atomic_store_n(&place_of(wait->kept)->waiting, wait->kept, __ATOMIC_RELEASE);
-	stay_leave();
 }
 
 /* Returns false if the end of the recording has written the sample. */
@@ -149,7 +147,7 @@ static bool take_back(const struct lock_wait *wait)
 
 static void write_wait(struct stay *stay, const struct lock_wait *wait, uint64_t now_ns)
 {
-	uint64_t weight = wait_weight(now_ns - wait->begin_ns, locks.interval, wait->begin_ns);
+	uint64_t weight = wait_weight(now_ns - wait->begin_ns, locks.event.every.interval, wait->begin_ns);
 	struct tap_sample from = sample_from(wait, weight);
 
 	if (!weight)
@@ -157,33 +155,29 @@ static void write_wait(struct stay *stay, const struct lock_wait *wait, uint64_t
 	if (wait->kept)
 		sample_write_kept(stay, wait->kept, now_ns, weight, false);
 	else
-		sample_native(stay, &from, &wait->caller, false);
+		sample_here(stay, &from);
 }
 
 /* `error` is what the library's function has returned. What it refused without waiting is no sample. */
 static void wait_ends_at(const struct lock_wait *wait, int error)
 {
 	bool has_waited = !error || error == EOWNERDEAD || error == ETIMEDOUT;
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	uint64_t now_ns = clock_ns();
 	bool is_mine = !wait->kept || take_back(wait);
 
 	if (wait->tid)
 		lock_waiters_restore(wait->tid, &wait->shown_before);
 	__atomic_store_n(was_short(wait->lock), now_ns - wait->begin_ns < SHORT_NS, __ATOMIC_RELAXED);
-	if (stay && is_open() && is_mine && has_waited && wait->begin_ns >= locks.begun_ns)
+	if (stay && tap_event_is_open(&locks.event) && is_mine && has_waited && wait->begin_ns >= locks.begun_ns)
 		write_wait(stay, wait, now_ns);
 	if (wait->kept)
 		__atomic_store_n(&place_of(wait->kept)->is_taken, false, __ATOMIC_RELEASE);
-	stay_leave();
 }
 
 /* ---- the hooks ---- */
 
-/*
- * The whole of a hook. A lock that is refused for another reason than its being held is not waited for. `errno` is not
- * a lock function's to change.
- */
+/* A hook. A lock that is refused without being held is not waited for. `errno` is not a lock function's to change. */
 #define LOCK(lock_, try, function_, call) \
 	do { \
 		struct lock_wait wait; \
@@ -191,7 +185,7 @@ static void wait_ends_at(const struct lock_wait *wait, int error)
 \
 		if (__builtin_expect(error != EBUSY, 1)) \
 			return error; \
-		if (!is_open()) \
+		if (!tap_event_is_open(&locks.event)) \
 			return call; \
 		saved_errno = errno; \
 		wait = (struct lock_wait){ \
@@ -250,10 +244,10 @@ static struct linkage_set set = {.hooks = hooks, .count = sizeof(hooks) / sizeof
 
 static void lock_stop(uint64_t ended_ns)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
-	__atomic_store_n(&locks.is_open, false, __ATOMIC_RELEASE);
-	if (locks.with_lock)
+	tap_event_close(&locks.event);
+	if (shows_locks())
 		lock_waiters_close();
 	linkage_close(&set);
 	loading_close();
@@ -261,12 +255,11 @@ static void lock_stop(uint64_t ended_ns)
 		struct sample_kept *kept = __atomic_exchange_n(&locks.places[i].waiting, NULL, __ATOMIC_ACQ_REL);
 		uint64_t begin_ns = kept ? kept->begin_ns : ended_ns;
 		uint64_t waited_ns = ended_ns > begin_ns ? ended_ns - begin_ns : 0;
-		uint64_t weight = wait_weight(waited_ns, locks.interval, begin_ns);
+		uint64_t weight = wait_weight(waited_ns, locks.event.every.interval, begin_ns);
 
 		if (stay && kept && weight)
 			sample_write_kept(stay, kept, ended_ns, weight, false);
 	}
-	stay_leave();
 }
 
 static int lock_start(const struct duet_agent_event *event, const char **ret_why)
@@ -284,13 +277,10 @@ static int lock_start(const struct duet_agent_event *event, const char **ret_why
 		return -ENOENT;
 	}
 	memset(locks.was_short, 0, sizeof(locks.was_short));
-	locks.index = event->index;
-	locks.interval = event->interval;
 	locks.begun_ns = clock_ns();
-	locks.with_lock = event->flags & DUET_AGENT_WITH_LOCK;
-	if (locks.with_lock)
+	if (event->flags & DUET_AGENT_WITH_LOCK)
 		lock_waiters_open();
-	__atomic_store_n(&locks.is_open, true, __ATOMIC_RELEASE);
+	tap_event_open(&locks.event, event);
 	linkage_install();
 	return 0;
 }

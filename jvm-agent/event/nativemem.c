@@ -63,11 +63,6 @@ static uint8_t *held_count(const void *memory)
 	return &held[((uintptr_t)memory * 0x9e3779b97f4a7c15ull) >> 48];
 }
 
-static void *new_memory(size_t bytes)
-{
-	return malloc(bytes);
-}
-
 static uint64_t bytes_of(const struct held_memory *entry)
 {
 	const struct sample_kept *sample = entry->sample;
@@ -139,17 +134,21 @@ static struct held_memory *new_entry(void)
 
 static void keep_sample(struct stay *stay, struct held_memory *entry, const struct regs *caller, size_t bytes)
 {
-	struct tap_sample from = {.event = leaked.index, .weight = byte_clock_weight(bytes, leaked.clock.interval)};
+	struct tap_sample from = {
+		.event = leaked.index,
+		.weight = byte_clock_weight(bytes, leaked.clock.interval),
+		.caller = caller,
+	};
 
 	entry->weight = from.weight;
-	entry->sample = sample_keep_native(stay, &from, caller, new_memory);
+	entry->sample = sample_keep(stay, &from, malloc);
 }
 
 /* Another thread may get the memory as soon as it is freed, so `time_ns` is from before that. */
 static void record_freed(uintptr_t address, uint64_t time_ns)
 {
 	int saved_errno = errno;
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	struct address_attribute attribute;
 	struct tap_sample from = {
 		.event = freed.index,
@@ -161,7 +160,6 @@ static void record_freed(uintptr_t address, uint64_t time_ns)
 
 	if (stay && is_open(&freed))
 		sample_without_stack(stay, &from, time_ns);
-	stay_leave();
 	errno = saved_errno;
 }
 
@@ -212,10 +210,12 @@ static void sample_taken(struct stay *stay, const struct regs *caller, const str
 		.weight = is_as_called ? call->bytes : byte_clock_weight(call->bytes, taken.clock.interval),
 		.attributes = &address,
 		.attribute_bytes = address_attribute_set(&address, (uintptr_t)call->memory),
+		.caller = caller,
 		.callee = is_as_called ? call->function : 0,
+		.waits = taken.clock.interval == 1,
 	};
 
-	sample_native(stay, &from, caller, taken.clock.interval == 1);
+	sample_here(stay, &from);
 }
 
 static void hold_sampled(struct stay *stay, const struct regs *caller, const struct memory_call *call,
@@ -238,7 +238,7 @@ static void hold_sampled(struct stay *stay, const struct regs *caller, const str
 static void sample(unsigned int events, const struct regs *caller, const struct memory_call *call)
 {
 	int saved_errno = errno;
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	if (events & TAKEN && !is_open(&taken))
 		events &= ~(unsigned int)TAKEN;
@@ -250,7 +250,6 @@ static void sample(unsigned int events, const struct regs *caller, const struct 
 		events &= ~(unsigned int)TAKEN;
 	if (stay && events)
 		hold_sampled(stay, caller, call, events);
-	stay_leave();
 	errno = saved_errno;
 }
 
@@ -536,20 +535,20 @@ static void end_written(void *context, void *value)
 /* What is freed meanwhile may be reported or not. */
 static void leaked_flush(uint64_t ended_ns)
 {
-	struct leaks leaks = {.stay = stay_enter(), .ended_ns = ended_ns};
+	STAY(stay);
+	struct leaks leaks = {.stay = stay, .ended_ns = ended_ns};
 
 	for (int i = 0; i < HELD_TABLES; i++)
 		waits_visit(&held_samples[i], write_leak, end_written, &leaks);
-	stay_leave();
 }
 
 static void leaked_stop(uint64_t ended_ns)
 {
-	struct leaks leaks = {.stay = stay_enter(), .ended_ns = ended_ns};
+	STAY(stay);
+	struct leaks leaks = {.stay = stay, .ended_ns = ended_ns};
 
 	stop(&leaked);
 	end_all(write_and_drop, &leaks);
-	stay_leave();
 }
 
 const struct agent_tap tap_nativemem = {

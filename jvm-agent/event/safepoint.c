@@ -30,8 +30,7 @@ struct counted {
 };
 
 static struct {
-	uint32_t index;
-	uint64_t interval;
+	struct tap_event event;
 	uintptr_t safepoints, stopping, total; /* addresses of the counters */
 	uint64_t ticks_per_second; /* 0: not known yet */
 	struct counted reported; /* what samples have been written for */
@@ -96,8 +95,8 @@ static void take(struct stay *stay, const char *state, uint64_t ns, uint64_t i, 
 	uint64_t part = ns * (i + 1) / count - ns * i / count;
 	struct state_attribute attribute;
 	struct tap_sample from = {
-		.event = safepoints.index,
-		.weight = wait_weight(part ? part : 1, safepoints.interval, clock_ns()),
+		.event = safepoints.event.index,
+		.weight = wait_weight(part ? part : 1, safepoints.event.every.interval, clock_ns()),
 		.attributes = &attribute,
 		.attribute_bytes = state_attribute_set(&attribute, state),
 		.waits = true,
@@ -130,11 +129,10 @@ static void report(struct stay *stay)
 
 static void safepoint_rescan(void)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	if (stay)
 		report(stay);
-	stay_leave();
 }
 
 static void safepoint_stop(uint64_t ended_ns)
@@ -145,8 +143,7 @@ static void safepoint_stop(uint64_t ended_ns)
 
 static int safepoint_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	safepoints.index = event->index;
-	safepoints.interval = event->interval;
+	(void)event;
 	safepoints.safepoints = jvmstructs_counter("sun.rt.safepoints");
 	safepoints.stopping = jvmstructs_counter("sun.rt.safepointSyncTime");
 	safepoints.total = jvmstructs_counter("sun.rt.safepointTime");
@@ -160,6 +157,7 @@ static int safepoint_start(const struct duet_agent_event *event, const char **re
 
 const struct agent_tap tap_safepoint = {
 	.kind = DUET_AGENT_EVENT_SAFEPOINT,
+	.event = &safepoints.event,
 	.start = safepoint_start,
 	.stop = safepoint_stop,
 	.rescan = safepoint_rescan,

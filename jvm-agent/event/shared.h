@@ -26,10 +26,7 @@ void compilations_on_load(jmethodID method);
 
 /* Returns the number of the type of this name, valid as long as the process runs; -1: no room, or a wrong name. */
 int user_events_type(const char *name);
-/*
- * Adds an event of the calling thread. Returns false if there is no such type, or if the data is longer than
- * DUET_MAX_USER_DATA.
- */
+/* Adds an event of the calling thread. Returns false for a wrong type, or data longer than DUET_MAX_USER_DATA. */
 bool user_events_add(int type, const void *data, size_t bytes);
 
 /*

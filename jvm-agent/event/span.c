@@ -4,7 +4,6 @@
  * reported it, but no stack. Its weight is its length, and its time is its end.
  */
 #include <jni.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,23 +11,17 @@
 #include "hotspot/clock.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "libc_versions.h"
+#include "locked.h"
 #include "sample/sample.h"
 #include "tap.h"
 
-static uint32_t span_event; /* its index in the recording */
-static bool is_open; /* atomic: spans are recorded */
+static struct tap_event spans;
 
 struct span_attribute {
 	struct duet_attribute head;
 	char tag[DUET_MAX_SPAN_BYTES];
 };
 _Static_assert(DUET_MAX_SPAN_BYTES % 8 == 0, "an attribute is padded to 8");
-
-static bool spans_are_recorded(void)
-{
-	return __atomic_load_n(&is_open, __ATOMIC_ACQUIRE);
-}
 
 /* The program may name any times. */
 static uint64_t length_of(int64_t start_ns, int64_t *end_ns)
@@ -45,19 +38,18 @@ static void spans_add(int64_t start_ns, int64_t end_ns, const char *tag, size_t 
 {
 	struct span_attribute attribute = {.head = {.type = DUET_ATTRIBUTE_SPAN, .bytes = (uint16_t)bytes}};
 	struct tap_sample sample = {
-		.event = span_event,
+		.event = spans.index,
 		.attributes = &attribute,
 		.attribute_bytes = duet_attribute_size((uint32_t)bytes),
 	};
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
-	if (stay && spans_are_recorded() && bytes <= sizeof(attribute.tag)) {
+	if (stay && tap_event_is_open(&spans) && bytes <= sizeof(attribute.tag)) {
 		sample.weight = length_of(start_ns, &end_ns);
 		if (bytes)
 			memcpy(attribute.tag, tag, bytes);
 		sample_without_stack(stay, &sample, end_ns > 0 ? (uint64_t)end_ns : 1);
 	}
-	stay_leave();
 }
 
 /* ---- one.profiler.Recording: Java code asks it whether a recording runs that wants its spans ---- */
@@ -85,7 +77,7 @@ JNIEXPORT void JNICALL Java_one_profiler_Recording_emitSpan(JNIEnv *env, jclass 
 
 static enum state state_now(void)
 {
-	return spans_are_recorded() ? RUNNING : STOPPED;
+	return tap_event_is_open(&spans) ? RUNNING : STOPPED;
 }
 
 /* Call with the lock held. A class of another library that has the same name is not kept. */
@@ -103,9 +95,9 @@ static void keep(JNIEnv *env, jclass class)
 
 JNIEXPORT jint JNICALL Java_one_profiler_Recording_registerNatives(JNIEnv *env, jclass class)
 {
-	pthread_mutex_lock(&known.lock);
+	LOCKED(&known.lock);
+
 	keep(env, class);
-	pthread_mutex_unlock(&known.lock);
 	return state_now();
 }
 
@@ -136,7 +128,7 @@ JNIEXPORT void JNICALL Java_one_profiler_Recording_emitSpan(JNIEnv *env, jclass 
 	char text[DUET_MAX_SPAN_BYTES + 1];
 
 	(void)class;
-	if (spans_are_recorded())
+	if (tap_event_is_open(&spans))
 		spans_add(start_ns, end_ns, text, copy_tag(env, tag, text));
 }
 
@@ -214,15 +206,14 @@ static void bind_loaded(JNIEnv *env)
 static void recording_notify_state(void)
 {
 	JNIEnv *env = jvm_own_env();
+	LOCKED(&known.lock);
 
 	if (!env || (*env)->PushLocalFrame(env, 16))
 		return;
-	pthread_mutex_lock(&known.lock);
-	if (!known.class && spans_are_recorded())
+	if (!known.class && tap_event_is_open(&spans))
 		bind_loaded(env);
 	if (known.class)
 		(*env)->SetStaticIntField(env, known.class, known.state, state_now());
-	pthread_mutex_unlock(&known.lock);
 	(*env)->PopLocalFrame(env, NULL);
 }
 
@@ -231,8 +222,7 @@ static void recording_notify_state(void)
 static int span_start(const struct duet_agent_event *event, const char **ret_why)
 {
 	(void)ret_why;
-	span_event = event->index;
-	__atomic_store_n(&is_open, true, __ATOMIC_RELEASE);
+	tap_event_open(&spans, event);
 	recording_notify_state();
 	return 0;
 }
@@ -240,7 +230,7 @@ static int span_start(const struct duet_agent_event *event, const char **ret_why
 static void span_stop(uint64_t ended_ns)
 {
 	(void)ended_ns;
-	__atomic_store_n(&is_open, false, __ATOMIC_RELEASE);
+	tap_event_close(&spans);
 	recording_notify_state();
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Events that the program reports by the functions of asprof.h: a type, some bytes, the thread and the time. */
-#include <pthread.h>
 #include <string.h>
 
 #include "event/shared.h"
 #include "hotspot/clock.h"
 #include "jvm/stay.h"
+#include "locked.h"
 #include "sample/sample.h"
 #include "tap.h"
 
@@ -17,8 +17,7 @@ static struct {
 	int count; /* atomic: those below it are readable without the lock */
 } types = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint32_t user_event; /* its index in the recording */
-static bool is_open; /* atomic */
+static struct tap_event user_event;
 
 struct user_attribute {
 	struct duet_attribute head;
@@ -48,16 +47,12 @@ static int add_type(const char *name)
 
 int user_events_type(const char *name)
 {
-	int type;
+	LOCKED(&types.lock);
+	int type = find_type(name);
 
 	if (!*name || strlen(name) > DUET_MAX_USER_TYPE)
 		return -1;
-	pthread_mutex_lock(&types.lock);
-	type = find_type(name);
-	if (type < 0)
-		type = add_type(name);
-	pthread_mutex_unlock(&types.lock);
-	return type;
+	return type < 0 ? add_type(name) : type;
 }
 
 static void write_event(struct stay *stay, const char *name, const void *data, size_t bytes)
@@ -66,7 +61,7 @@ static void write_event(struct stay *stay, const char *name, const void *data, s
 	struct user_attribute attribute = {
 		.head = {.type = DUET_ATTRIBUTE_USER, .bytes = (uint16_t)(name_bytes + bytes)}};
 	const struct tap_sample sample = {
-		.event = user_event,
+		.event = user_event.index,
 		.weight = 1,
 		.attributes = &attribute,
 		.attribute_bytes = duet_attribute_size(attribute.head.bytes),
@@ -80,35 +75,18 @@ static void write_event(struct stay *stay, const char *name, const void *data, s
 
 bool user_events_add(int type, const void *data, size_t bytes)
 {
-	struct stay *stay;
+	STAY(stay);
 
 	if (type < 0 || type >= __atomic_load_n(&types.count, __ATOMIC_ACQUIRE) || bytes > DUET_MAX_USER_DATA)
 		return false;
-	stay = stay_enter();
-	if (stay && __atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
+	if (stay && tap_event_is_open(&user_event))
 		write_event(stay, types.names[type], data, bytes);
-	stay_leave();
 	return true;
-}
-
-static int user_start(const struct duet_agent_event *event, const char **ret_why)
-{
-	(void)ret_why;
-	user_event = event->index;
-	__atomic_store_n(&is_open, true, __ATOMIC_RELEASE);
-	return 0;
-}
-
-static void user_stop(uint64_t ended_ns)
-{
-	(void)ended_ns;
-	__atomic_store_n(&is_open, false, __ATOMIC_RELEASE);
 }
 
 const struct agent_tap tap_user = {
 	.kind = DUET_AGENT_EVENT_USER,
 	.needs_no_jvm = true,
 	.refused = "the JVM refuses it",
-	.start = user_start,
-	.stop = user_stop,
+	.event = &user_event,
 };

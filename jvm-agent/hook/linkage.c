@@ -465,7 +465,7 @@ static int search_code(struct dl_phdr_info *info, size_t size, void *context)
  */
 static size_t count_unknown(void)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	struct code_search search = {0};
 
 	if (stay && stay->tables.file) {
@@ -476,17 +476,15 @@ static size_t count_unknown(void)
 		if (!tables_unchanged(&stay->tables, &search.slice))
 			search.unknown = SIZE_MAX;
 	}
-	stay_leave();
 	return search.unknown;
 }
 
 static void notify_loader(void)
 {
-	const struct stay *stay = stay_enter();
+	STAY(stay);
 
 	if (stay && stay->loader >= 0)
 		peer_send_note(stay->loader, DUET_MESSAGE_MAPPED);
-	stay_leave();
 }
 
 /* Stacks through code without rows end there, and a library's first calls may be all that it does. */

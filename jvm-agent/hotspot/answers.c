@@ -242,11 +242,6 @@ void answer_method(const struct answers *answers, struct metadata_key key)
 	answer_methods(answers, &key, 1);
 }
 
-bool answer_unasked(const struct answers *answers, struct metadata_key key)
-{
-	return answered_add(&key) && answer(answers, key, true);
-}
-
 /* ---- compiled methods ---- */
 
 /* methods sent with one compilation; a large one has hundreds, and samples hit few of them */

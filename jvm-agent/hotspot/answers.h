@@ -43,11 +43,6 @@ void answer_methods(const struct answers *answers, const struct metadata_key *ke
  * and other code is there, or DUET_AGENT_GONE. now_ns is CLOCK_MONOTONIC.
  */
 void answer_code(const struct answers *answers, uint64_t pc, uint32_t id, uint64_t now_ns);
-/*
- * Writes the DUET_AGENT_METHOD record without a WANT, unless the loader got it lately or the method no longer exists.
- * Returns true when a record was written.
- */
-bool answer_unasked(const struct answers *answers, struct metadata_key key);
 /* Writes the code heaps' address ranges, DUET_AGENT_CODE_HEAP. */
 void answer_heaps(const struct answers *answers);
 /* Forgets which records were sent: for a new loader, and when the loader may have dropped some. */

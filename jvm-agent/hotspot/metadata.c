@@ -158,10 +158,7 @@ static uint32_t read_int(const struct metadata_object *object, const struct offs
 
 /* ---- methods ---- */
 
-/*
- * Returns true if the class's own constant pool names the class. The method's pool may be another one: method handle
- * intrinsics have pools of their own.
- */
+/* True if the class's own pool names the class. The method's may be another: method handle intrinsics have own ones. */
 static bool leads_back(const struct metadata_method *method)
 {
 	uintptr_t own_pool = read_address(&method->holder, &layout.holder_pool);
@@ -356,9 +353,7 @@ static uint32_t unpack_lines(struct unsigned5 *stream, struct duet_line *lines)
 	return count;
 }
 
-/*
- * Copies the line table, which follows the byte code and ends no later than the ConstMethod. Returns its bytes, or 0.
- */
+/* Copies the line table, which follows the byte code and ends with the ConstMethod at most. Returns its bytes, or 0. */
 static size_t copy_table(const struct metadata_method *method, unsigned char *table)
 {
 	const struct metadata_object *from = &method->const_method;

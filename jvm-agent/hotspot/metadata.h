@@ -14,9 +14,7 @@
 
 #include "duet_agent.h"
 
-/*
- * Copy of one of the JVM's structures, made at once: each read of memory that may not exist any more is a system call.
- */
+/* Copy of one of the JVM's structures, made at once: each read of memory that may be gone is a system call. */
 struct metadata_object {
 	uintptr_t address;
 	size_t bytes; /* bytes that could be copied */
@@ -43,14 +41,9 @@ struct metadata_key {
 struct metadata_key metadata_key(const struct metadata_method *method);
 /* Returns metadata_key() of the method at this address; zeros when it is not proven. */
 struct metadata_key metadata_prove_key(uintptr_t address);
-/*
- * Proves the method with this key: a jmethodID, as long as that is an address (before JDK 26), or a duet_method_key().
- */
+/* Proves the method with this key: a jmethodID, while that is an address (before JDK 26), or a duet_method_key(). */
 bool metadata_find(uint64_t key, struct metadata_method *ret);
-/*
- * Returns the check that belongs to the key by which metadata_find() found the method. A method that a
- * duet_method_key() names may have got a jmethodID since.
- */
+/* Returns the check that belongs to the key by which the method was found; it may have got a jmethodID since. */
 uint32_t metadata_check(const struct metadata_method *method, uint64_t key);
 
 /* The byte code at `bci`, none of HotSpot's own; 0 if it cannot be read: a frame may have no bci. */

@@ -373,10 +373,7 @@ static bool is_exact(const struct debug *debug)
 	return debug->without_values * 4 > debug->record->load.pc_count;
 }
 
-/*
- * A letter for each byte code (JVM specification 6.5), 16 a row: 'i' invokes a method; 'c' may call the runtime or a
- * stub; nop stands for what is not known.
- */
+/* A letter for each byte code, 16 a row: 'i' invokes a method; 'c' may call the runtime or a stub; unknown: nop. */
 static const char calling[] = "c..............." /* constants */
 			      "..ccc..........." /* ldc; loads */
 			      "................"

@@ -42,14 +42,9 @@ bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struc
 /* Answers a WANT for something that does not exist. Agent's thread only. */
 void ring_write_gone(struct ring *ring, const struct duet_want *want);
 
-/*
- * Returns the largest size of a metadata record that the agent's thread writes. A lane is at least four times as large.
- */
+/* Returns the largest size of a metadata record of the agent's thread. A lane is at least four times as large. */
 size_t ring_metadata_most(const struct ring *ring);
 /* Returns true when the lane has room for two records of that size. The agent answers no WANT until then. */
 bool ring_has_room(const struct ring *ring);
-/*
- * Makes the kernel give the ring the pages that the next samples will lie in, so that who writes these has no page
- * faults. Changes no byte, whoever writes meanwhile.
- */
+/* Touches the pages of the next samples, so that who writes these has no page faults. Changes no byte. */
 void ring_touch(struct ring *ring);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The stubs by which compiled code calls methods of a class or an interface. All code blobs that hold them have one
- * name; this distinguishes them.
- */
+/* The stubs by which compiled code calls methods of a class or an interface, in code blobs of one name. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,10 +17,7 @@ struct vtable_stub {
 /* Finds the stub that holds pc, in a blob whose code begins at `begin`. Returns false if there is none. */
 bool vtables_find(uintptr_t pc, uintptr_t begin, struct vtable_stub *ret);
 
-/*
- * The routines of hand-written code by which HotSpot copies arrays, computes checksums and so on. Many of them share a
- * code blob; this distinguishes them.
- */
+/* HotSpot's routines of hand-written code, to copy arrays, compute checksums and so on; many share a code blob. */
 
 struct listed_stub {
 	uintptr_t start;

@@ -26,10 +26,7 @@ static uint8_t type_width(uintptr_t type_string)
 	return 4;
 }
 
-/*
- * Returns a variable of libjvm; 0 when there is none. Such variables describe each table: its address, its stride, and
- * the offset of each column.
- */
+/* Returns a variable of libjvm, or 0. They describe the tables: the address, stride and columns' offsets of each. */
 static uint64_t exported(const char *name)
 {
 	uintptr_t variable = memory_symbol(name);

@@ -25,8 +25,5 @@ struct vmstructs_row {
 int vmstructs_read(const struct vmstructs_row *wanted, size_t count);
 /* Returns the type's sizeof; 0: unknown. */
 size_t vmstructs_type_bytes(const char *type);
-/*
- * Returns the offset of ConstantPool::_saved._version, 32 bits, or 0. It is in no table. In JDK 8 to 27 it follows
- * _length, whose offset is given.
- */
+/* Returns the offset of ConstantPool::_saved._version, 32 bits, or 0. It follows _length in JDK 8 to 27. */
 uint16_t vmstructs_pool_version(const struct offset *length);

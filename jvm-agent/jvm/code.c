@@ -11,6 +11,7 @@
 #include "hotspot/nmethods.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
+#include "locked.h"
 
 /* ---- compiled methods ---- */
 
@@ -47,9 +48,10 @@ static void find_enter_special(uintptr_t address)
  */
 void code_on_load(const void *address)
 {
-	if (stay_enter())
+	STAY(stay);
+
+	if (stay)
 		find_enter_special((uintptr_t)address);
-	stay_leave();
 }
 
 #define KEEP_BYTES 16384 /* limit for one compilation that is freed: most are small */
@@ -71,14 +73,13 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 		.address = (uintptr_t)address,
 	};
 	struct ring_part part = {&unload, sizeof(unload)};
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	(void)jvmti;
 	if (stay) {
 		keep_record((uintptr_t)address);
 		ring_write(&stay->ring, DUET_AGENT_CODE_UNLOAD, &part, 1, RING_DROP);
 	}
-	stay_leave();
 }
 
 /* ---- stubs ---- */
@@ -89,7 +90,7 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 static struct {
 	pthread_mutex_t lock;
 	uint64_t count; /* since the agent was loaded */
-	struct {
+	struct reported_stub {
 		uintptr_t address;
 		uint32_t bytes;
 		char name[STUB_NAME_BYTES];
@@ -98,50 +99,43 @@ static struct {
 
 void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address, jint bytes)
 {
+	LOCKED(&stubs.lock);
+	struct reported_stub *stub = &stubs.all[stubs.count % MAX_STUBS];
+
 	(void)jvmti;
 	if (!name || bytes <= 0)
 		return;
-	pthread_mutex_lock(&stubs.lock);
-	stubs.all[stubs.count % MAX_STUBS].address = (uintptr_t)address;
-	stubs.all[stubs.count % MAX_STUBS].bytes = (uint32_t)bytes;
-	strncpy(stubs.all[stubs.count % MAX_STUBS].name, name, STUB_NAME_BYTES - 1);
+	stub->address = (uintptr_t)address;
+	stub->bytes = (uint32_t)bytes;
+	strncpy(stub->name, name, STUB_NAME_BYTES - 1);
 	stubs.count++;
-	pthread_mutex_unlock(&stubs.lock);
 }
 
 bool code_find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
 {
+	LOCKED(&stubs.lock);
 	uint64_t count = stubs.count < MAX_STUBS ? stubs.count : MAX_STUBS;
-	bool found = false;
 
-	pthread_mutex_lock(&stubs.lock);
-	for (uint64_t i = 1; i <= count && !found; i++) {
-		uint64_t place = (stubs.count - i) % MAX_STUBS;
+	for (uint64_t i = 1; i <= count; i++) {
+		const struct reported_stub *stub = &stubs.all[(stubs.count - i) % MAX_STUBS];
 
-		found = pc - stubs.all[place].address < stubs.all[place].bytes;
-		if (!found)
+		if (pc - stub->address >= stub->bytes)
 			continue;
-		ret_stub->address = stubs.all[place].address;
-		ret_stub->code_bytes = stubs.all[place].bytes;
-		memcpy(name, stubs.all[place].name, STUB_NAME_BYTES);
+		ret_stub->address = stub->address;
+		ret_stub->code_bytes = stub->bytes;
+		memcpy(name, stub->name, STUB_NAME_BYTES);
+		return true;
 	}
-	pthread_mutex_unlock(&stubs.lock);
-	return found;
+	return false;
 }
 
-/*
- * Before JDK 17, enabling DynamicCodeGenerated in a running JVM races with code being generated and has crashed
- * (JDK-8212155). At start it is safe in all JDKs.
- */
+/* In a running JVM before JDK 17, DynamicCodeGenerated races with code being generated (JDK-8212155). */
 bool code_has_stub_events(void)
 {
 	return jvm.at_start || jvm.version >= 17;
 }
 
-/*
- * Kinds of blobs that a JVM makes only when it needs the first one. A JVM that lacks some of them has few blobs, so
- * looking for them again is cheap.
- */
+/* Kinds of blobs that a JVM makes when it needs one. Who lacks some has few blobs: to look again is cheap. */
 #define LAZY_KINDS 3
 
 void code_publish_layout(struct stay *stay)

@@ -43,22 +43,14 @@ bool jvm_set_event(jvmtiEventMode mode, jvmtiEvent event)
 	return !(*jvm.jvmti)->SetEventNotificationMode(jvm.jvmti, mode, event, NULL);
 }
 
-void jvm_events_enable(void)
+void jvm_events(jvmtiEventMode mode)
 {
 	if (!jvm.jvmti)
 		return;
 	for (size_t i = 0; i < sizeof(stay_events) / sizeof(stay_events[0]); i++)
-		jvm_set_event(JVMTI_ENABLE, stay_events[i]);
-	if (code_has_stub_events())
+		jvm_set_event(mode, stay_events[i]);
+	if (mode == JVMTI_ENABLE && code_has_stub_events())
 		jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
-}
-
-void jvm_events_disable(void)
-{
-	if (!jvm.jvmti)
-		return;
-	for (size_t i = 0; i < sizeof(stay_events) / sizeof(stay_events[0]); i++)
-		jvm_set_event(JVMTI_DISABLE, stay_events[i]);
 }
 
 /* ---- opening ---- */

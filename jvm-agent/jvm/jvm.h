@@ -63,9 +63,8 @@ void jvm_set_alloc_interval(uint32_t bytes);
 /* Reads what only a live JVM shows. Called on a thread that is attached to the JVM. Idempotent. */
 void jvm_learn(JNIEnv *env);
 
-/* Enable and disable the events that the agent needs only while a stay is open. Without a JVM, they do nothing. */
-void jvm_events_enable(void);
-void jvm_events_disable(void);
+/* Enables or disables the events that the agent needs only while a stay is open. Does nothing without a JVM. */
+void jvm_events(jvmtiEventMode mode);
 
 /* Enables or disables one event in all threads. Returns false if the JVM refuses. */
 bool jvm_set_event(jvmtiEventMode mode, jvmtiEvent event);
@@ -95,10 +94,7 @@ uintptr_t jvm_java_thread(JNIEnv *env, jthread thread);
  * local references, and it takes those of the code that the callback interrupts for the callback's own.
  */
 void jvm_expect_references(JNIEnv *env);
-/*
- * Returns the JavaThread that runs this code. Returns 0 on all other threads, and on compiler threads and the like,
- * which have no Java frames. Async-signal-safe.
- */
+/* Returns the JavaThread that runs this code; 0: another thread, or one without Java frames. Async-signal-safe. */
 uintptr_t jvm_current_thread(void);
 /* Returns the JNIEnv of the calling thread, or NULL if the thread is not attached to the JVM. */
 JNIEnv *jvm_own_env(void);

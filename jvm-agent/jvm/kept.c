@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hotspot/clock.h"
 #include "jvm/code.h"
+#include "locked.h"
 
 #define MAX_KEPT 512
 #define MAX_BYTES (4u << 20) /* bytes of all records together */
@@ -44,13 +44,13 @@ static void drop_oldest(void)
 
 void kept_add(struct nmethod_record *record)
 {
+	LOCKED(&kept.lock);
+
 	fit(record);
-	pthread_mutex_lock(&kept.lock);
 	while (kept.count && (kept.count == MAX_KEPT || kept.bytes + record_bytes(record) > MAX_BYTES))
 		drop_oldest();
 	kept.bytes += record_bytes(record);
 	kept.all[(kept.first + kept.count++) % MAX_KEPT] = *record;
-	pthread_mutex_unlock(&kept.lock);
 }
 
 static bool copy_record(const struct nmethod_record *record, struct nmethod_record *ret)
@@ -72,32 +72,27 @@ static bool copy_record(const struct nmethod_record *record, struct nmethod_reco
 
 bool kept_copy(uint32_t id, struct nmethod_record *ret)
 {
-	const struct nmethod_record *found = NULL;
-	bool done;
+	LOCKED(&kept.lock);
 
-	pthread_mutex_lock(&kept.lock);
-	for (unsigned int i = 0; i < kept.count && !found; i++)
+	for (unsigned int i = 0; i < kept.count; i++)
 		if (kept.all[(kept.first + i) % MAX_KEPT].load.id == id)
-			found = &kept.all[(kept.first + i) % MAX_KEPT];
-	done = found && copy_record(found, ret);
-	pthread_mutex_unlock(&kept.lock);
-	return done;
+			return copy_record(&kept.all[(kept.first + i) % MAX_KEPT], ret);
+	return false;
 }
 
 void kept_forget_old(void)
 {
 	uint64_t now_ns = clock_ns();
+	LOCKED(&kept.lock);
 
-	pthread_mutex_lock(&kept.lock);
 	while (kept.count && now_ns - kept.all[kept.first].load.time_ns > KEPT_NS)
 		drop_oldest();
-	pthread_mutex_unlock(&kept.lock);
 }
 
 void kept_forget(void)
 {
-	pthread_mutex_lock(&kept.lock);
+	LOCKED(&kept.lock);
+
 	while (kept.count)
 		drop_oldest();
-	pthread_mutex_unlock(&kept.lock);
 }

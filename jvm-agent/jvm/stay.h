@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One loader's stay: everything that signal handlers and JVMTI callbacks may use between START and STOP, and the gate
- * that keeps it alive while they do.
- */
+/* One loader's stay: all that handlers and callbacks use between START and STOP, kept alive while they do. */
 #pragma once
 
 #include <stdbool.h>
@@ -44,6 +41,15 @@ struct stay {
  */
 struct stay *stay_enter(void);
 void stay_leave(void);
+
+/* A local variable: what stay_enter() returns. stay_leave() is called at the end of its scope. */
+#define STAY(name) __attribute__((cleanup(stay_end))) struct stay *name = stay_enter()
+
+static inline void stay_end(struct stay **unused)
+{
+	(void)unused;
+	stay_leave();
+}
 
 /* From now on stay_enter() returns `stay`. The caller still owns it. */
 void stay_open(struct stay *stay);

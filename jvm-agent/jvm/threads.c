@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -66,14 +65,14 @@ static char *thread_name(jthread thread)
 
 void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	int tid = (int)syscall(SYS_gettid);
 	char *name;
 
 	(void)jvmti;
 	jvm_expect_references(env);
 	if (!stay || (*env)->PushLocalFrame(env, LOCAL_REFS))
-		goto out;
+		return;
 	if (stay->engine->thread_start)
 		stay->engine->thread_start(tid);
 	name = thread_name(thread);
@@ -81,22 +80,19 @@ void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 		write_thread(stay, tid, name, false, RING_DROP);
 	jvm_deallocate(name);
 	(*env)->PopLocalFrame(env, NULL);
-out:
-	stay_leave();
 }
 
 void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	int tid = (int)syscall(SYS_gettid);
 
 	(void)jvmti, (void)env, (void)thread;
-	if (stay) {
-		if (stay->engine->thread_end)
-			stay->engine->thread_end(tid);
-		write_thread(stay, tid, "", true, RING_DROP);
-	}
-	stay_leave();
+	if (!stay)
+		return;
+	if (stay->engine->thread_end)
+		stay->engine->thread_end(tid);
+	write_thread(stay, tid, "", true, RING_DROP);
 }
 
 /*

@@ -28,10 +28,7 @@ static bool may_be_mounted(const struct duet_jvm_virtual *layout, uint64_t java_
 void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread, bool is_there,
 			     struct duet_virtual_thread *ret)
 {
-	/*
-	 * Continuation.enterSpecial is compiled only in a process that has had a virtual thread. The variable is one of
-	 * libjvm.so's or of the agent's.
-	 */
+	/* enterSpecial is compiled only after a virtual thread. The variable is libjvm.so's or the agent's. */
 	if (layout->virtual_threads.thread_vtable && java_thread && layout->enter_special &&
 	    *(const volatile uint64_t *)layout->enter_special &&
 	    may_be_mounted(&layout->virtual_threads, java_thread, is_there))

@@ -79,10 +79,7 @@ struct bytecode_map {
 /* Returns where a bci is now, or BYTECODE_NOWHERE. */
 uint32_t bytecode_map_at(const struct bytecode_map *map, int64_t bci);
 
-/*
- * Lays the code out anew. Returns 0; -EINVAL if the code is malformed; -ERANGE if it gets too long; or -ENOMEM. The
- * caller frees ret->at after 0.
- */
+/* Lays the code out anew. Returns 0, -EINVAL, -ERANGE if it is too long, or -ENOMEM. Free ret->at after 0. */
 int bytecode_lay_out(const uint8_t *code, uint32_t len, const struct bytecode_insertion *insertion,
 		     struct bytecode_map *ret);
 /* Writes it. Returns 0, -EINVAL, or -ERANGE if a jump gets too long. */

@@ -2,7 +2,6 @@
 #include "method/instrument.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +9,12 @@
 
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
+#include "locked.h"
 #include "method/names.h"
 #include "method/natives.h"
 #include "method/probes.h"
 
-/*
- * Classes of one RetransformClasses(). Each call stops all threads, and then looks at every class that the JVM has
- * loaded, however few it changes.
- */
+/* Classes of one RetransformClasses(), which stops all threads and looks at every class that is loaded. */
 #define AT_ONCE 512
 #define NATIVE_NAME_BYTES 1024 /* of a native method; those with longer names are looked at each time */
 #define STEP_NS 2000000
@@ -63,11 +60,10 @@ static bool is_apart(struct class_text name)
 
 static bool is_wanted(struct class_text name)
 {
-	bool is_wanted = false;
-
-	for (uint32_t i = 0; i < all.count && !is_wanted; i++)
-		is_wanted = target_has_class(&all.items[i].target, name);
-	return is_wanted && !is_apart(name) && !names_has(&all.left, name.at, name.len);
+	for (uint32_t i = 0; i < all.count; i++)
+		if (target_has_class(&all.items[i].target, name))
+			return !is_apart(name) && !names_has(&all.left, name.at, name.len);
+	return false;
 }
 
 static bool is_named(const struct method_target *target, const struct rewrite_method *method)
@@ -87,12 +83,11 @@ static bool is_chosen(const struct instrument *item, const struct rewrite_method
 
 static bool is_asked(const struct rewrite_method *method)
 {
-	bool is_asked = false;
-
-	for (uint32_t i = 0; i < all.count && !is_asked; i++)
-		is_asked = is_named(&all.items[i].target, method) &&
-			   !(method->is_native && all.items[i].target.is_any_method);
-	return is_asked;
+	for (uint32_t i = 0; i < all.count; i++)
+		if (is_named(&all.items[i].target, method) &&
+		    !(method->is_native && all.items[i].target.is_any_method))
+			return true;
+	return false;
 }
 
 /* `context` counts the intrinsic methods. */
@@ -138,11 +133,10 @@ static uint32_t choose_of_file(void *context, const struct rewrite_method *metho
 
 static void count(enum duet_agent_counter counter, uint32_t methods)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	if (stay)
 		duet_ring_count_all(stay->ring.page, counter, methods);
-	stay_leave();
 }
 
 /* Counts methods of a class (or the class) as not instrumented, and intrinsic ones; once, however often it changes. */
@@ -175,11 +169,10 @@ static bool is_throwable(struct class_text name)
  */
 static bool keeps_probe(struct class_text name)
 {
-	bool keeps = is_throwable(name);
-
-	for (uint32_t i = 0; i < all.count && keeps; i++)
-		keeps = all.items[i].probe.kind == PROBE_CREATE || !target_has_class(&all.items[i].target, name);
-	return keeps;
+	for (uint32_t i = 0; i < all.count; i++)
+		if (all.items[i].probe.kind != PROBE_CREATE && target_has_class(&all.items[i].target, name))
+			return false;
+	return is_throwable(name);
 }
 
 /* Returns as rewrite_class(). A class that has no name yet, or is none of ours, does not change. */
@@ -188,8 +181,8 @@ static int rewrite_wanted(struct rewrite *rewrite, const char *name, const uint8
 {
 	bool is_kept;
 	int changed = 0;
+	LOCKED(&all.lock);
 
-	pthread_mutex_lock(&all.lock);
 	rewrite->helper = all.helper;
 	if (is_wanted(text_of(name)))
 		changed = rewrite_class(rewrite, bytes, size, ret, ret_size);
@@ -199,7 +192,6 @@ static int rewrite_wanted(struct rewrite *rewrite, const char *name, const uint8
 		free(*ret); /* it could not be restored */
 		changed = -ENOMEM;
 	}
-	pthread_mutex_unlock(&all.lock);
 	return changed;
 }
 
@@ -272,12 +264,11 @@ static void add_wanted_native(struct wanted_methods *wanted, struct rewrite_meth
 	struct probe probes[PROBES_MAX];
 	char name[NATIVE_NAME_BYTES];
 	size_t bytes = native_name(method, name);
+	LOCKED(&all.lock);
 
-	pthread_mutex_lock(&all.lock);
 	method->is_intrinsic = bytes && names_has(&all.intrinsic, name, bytes);
 	wanted->has |= is_asked(method) && !method->is_intrinsic && !(bytes && names_has(&all.plain, name, bytes));
 	wanted->left += choose(&wanted->intrinsics, method, probes) != 0;
-	pthread_mutex_unlock(&all.lock);
 }
 
 static void add_wanted(struct wanted_methods *wanted, struct class_text class_name, jmethodID id)
@@ -381,18 +372,20 @@ static uint32_t transform_loaded(JNIEnv *env, bool (*is_wanted_class)(jclass cla
 
 /* ---- native methods ---- */
 
+static bool counts_natives(const struct instrument *item)
+{
+	return item->probe.kind == PROBE_CALL && !item->target.is_any_method;
+}
+
 /* Returns the id of the probe that counts calls of this native method, or PROBE_NONE. */
 static int32_t native_probe(const struct rewrite_method *method)
 {
-	int32_t id = PROBE_NONE;
+	LOCKED(&all.lock);
 
-	pthread_mutex_lock(&all.lock);
-	for (uint32_t i = 0; i < all.count && id == PROBE_NONE; i++)
-		if (all.items[i].probe.kind == PROBE_CALL && !all.items[i].target.is_any_method &&
-		    is_named(&all.items[i].target, method))
-			id = all.items[i].probe.id;
-	pthread_mutex_unlock(&all.lock);
-	return id;
+	for (uint32_t i = 0; i < all.count; i++)
+		if (counts_natives(&all.items[i]) && is_named(&all.items[i].target, method))
+			return all.items[i].probe.id;
+	return PROBE_NONE;
 }
 
 static void add_native(JNIEnv *env, jclass class, struct class_text class_name, jmethodID method, bool is_new)
@@ -427,14 +420,12 @@ static void add_natives(JNIEnv *env, jclass class, struct class_text name, bool 
 
 static bool may_have_natives(struct class_text name)
 {
-	bool may_have = false;
+	LOCKED(&all.lock);
 
-	pthread_mutex_lock(&all.lock);
-	for (uint32_t i = 0; i < all.count && !may_have; i++)
-		may_have = all.items[i].probe.kind == PROBE_CALL && !all.items[i].target.is_any_method &&
-			   target_has_class(&all.items[i].target, name);
-	pthread_mutex_unlock(&all.lock);
-	return may_have && !is_apart(name);
+	for (uint32_t i = 0; i < all.count; i++)
+		if (counts_natives(&all.items[i]) && target_has_class(&all.items[i].target, name))
+			return !is_apart(name);
+	return false;
 }
 
 static bool add_new(jclass class, struct class_text name)
@@ -514,12 +505,9 @@ int instrument_add(const struct duet_agent_event *event, enum probe_kind kind, c
 
 static uint32_t count_changed(void)
 {
-	uint32_t count;
+	LOCKED(&all.lock);
 
-	pthread_mutex_lock(&all.lock);
-	count = all.changed.count;
-	pthread_mutex_unlock(&all.lock);
-	return count;
+	return all.changed.count;
 }
 
 void instrument_remove(void)

@@ -9,20 +9,17 @@
  */
 #include "method/natives.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "hotspot/metadata.h"
 #include "hotspot/vmstructs.h"
 #include "jvm/jvm.h"
+#include "locked.h"
 #include "memory.h"
 #include "method/probes.h"
 #include "method/rewrite.h"
 
-/*
- * The method of each place of native_calls[]; NULL: free. A place is never given to another method: a thread may be
- * about to call through it at any time.
- */
+/* The method of each place; NULL: free. Never changes again: a thread may be about to call through the place. */
 static jmethodID methods[NATIVE_CALLS];
 
 static struct {
@@ -124,8 +121,8 @@ static uintptr_t address_of(const struct native_call *call)
 static struct native_call *take_place(jmethodID method)
 {
 	struct native_call *place = NULL;
+	LOCKED(&all.lock);
 
-	pthread_mutex_lock(&all.lock);
 	for (size_t i = 0; i < NATIVE_CALLS && !place; i++) {
 		if (methods[i])
 			continue;
@@ -133,7 +130,6 @@ static struct native_call *take_place(jmethodID method)
 		place->id = PROBE_NONE;
 		__atomic_store_n(&methods[i], method, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&all.lock);
 	return place;
 }
 

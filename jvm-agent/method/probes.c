@@ -9,6 +9,7 @@
 #include "method/rewrite.h"
 #include "sample/attributes.h"
 #include "sample/sample.h"
+#include "tap.h"
 
 #define HELPERS 16 /* copies of this library that one JVM may have loaded */
 #define LOCAL_REFS 16
@@ -68,11 +69,10 @@ static void take(struct stay *stay, int32_t id, uint64_t weight, const void *att
 
 void probes_called(int32_t id)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	if (stay && is_due(id))
 		take(stay, id, 1, NULL, 0);
-	stay_leave();
 }
 
 static void JNICALL called(JNIEnv *env, jclass class, jint id)
@@ -84,12 +84,11 @@ static void JNICALL called(JNIEnv *env, jclass class, jint id)
 /* A method that was entered in an earlier recording is not of this one. */
 static void JNICALL timed(JNIEnv *env, jclass class, jlong begin_ns, jlong duration_ns, jint id)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	(void)env, (void)class;
 	if (stay && (uint64_t)begin_ns >= events[place_of(id)].begin_ns && is_due(id))
 		take(stay, id, duration_ns > 0 ? (uint64_t)duration_ns : 1, NULL, 0);
-	stay_leave();
 }
 
 static void take_created(struct stay *stay, JNIEnv *env, jobject object, int32_t id)
@@ -106,14 +105,13 @@ static void take_created(struct stay *stay, JNIEnv *env, jobject object, int32_t
 
 static void JNICALL made(JNIEnv *env, jclass class, jobject object, jint id)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	(void)class;
 	if (env == __atomic_load_n(&helper.tried, __ATOMIC_RELAXED))
 		helper.is_tried = true;
 	else if (stay && object && is_due(id))
 		take_created(stay, env, object, id);
-	stay_leave();
 }
 
 /* ---- the helper class ---- */

@@ -55,10 +55,7 @@ struct rewrite {
 	uint32_t left; /* that were chosen, but are left as they are: native, or too large */
 };
 
-/*
- * Returns 1 and the new class file, which the caller frees; 0 if nothing changes; -EINVAL if the file is malformed;
- * -ERANGE if it gets too large; or -ENOMEM.
- */
+/* Returns 1 and the new file, which the caller frees; 0: no change; -EINVAL: malformed; -ERANGE: too large; -ENOMEM. */
 int rewrite_class(struct rewrite *rewrite, const uint8_t *bytes, uint32_t size, uint8_t **ret, uint32_t *ret_size);
 
 /*

@@ -22,8 +22,5 @@ struct stackmap_method {
 /* Frames are written in full, so a short table can become a long one. */
 #define STACKMAP_MAX (1u << 20) /* bytes; a longer one is refused with -ERANGE */
 
-/*
- * Writes the contents of the attribute. `old` is that of the old one; empty if there is none. Returns the number of
- * frames, or -EINVAL, -ERANGE, -ENOMEM.
- */
+/* Writes the new attribute; `old` may be empty. Returns the number of frames, or -EINVAL, -ERANGE, -ENOMEM. */
 int stackmap_write(const struct stackmap_method *method, struct class_reader old, struct class_writer *to);

@@ -71,10 +71,7 @@ static bool read_record(const struct perf_event_mmap_page *page, uint64_t at, si
 	       ret->count <= (bytes - sizeof(*ret)) / sizeof(uint64_t);
 }
 
-/*
- * Moves *at to the oldest tick from there on, and stores its record. Skips other records, such as those of lost ticks.
- * Returns false when there is no tick.
- */
+/* Moves *at to the oldest tick from there on, past other records, and stores its record. False: there is none. */
 static bool find_tick(const struct perf_event_mmap_page *page, uint64_t *at, uint64_t until_ns,
 		      struct tick_record *ret)
 {

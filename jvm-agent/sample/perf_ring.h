@@ -23,9 +23,6 @@ struct kernel_stack {
 };
 
 size_t perf_ring_bytes(void); /* to mmap: 8 KiB, of which one page is for records */
-/*
- * Takes the oldest tick out of the ring; without one, the stack is empty. Skips ticks after `until_ns`. Returns true if
- * there is another tick to take.
- */
+/* Takes the oldest tick, none after `until_ns`; without one, the stack is empty. Returns true if there is another. */
 bool perf_ring_take(struct perf_event_mmap_page *page, uint64_t until_ns, struct kernel_stack *ret);
 void perf_ring_clear(struct perf_event_mmap_page *page);

@@ -76,10 +76,7 @@ static bool return_address(const struct regs *now, const struct stack_copy *stac
 	return stack_word(stack, now->sp, &ret_caller->pc);
 }
 
-/*
- * Returns the target of the call before this return address, or 0. Knows call rel32 (C1, stubs), and mov $target, %r10;
- * call *%r10 (C2's calls to its runtime).
- */
+/* The target of the call before this return address, or 0: call rel32; or mov $target, %r10; call *%r10 (C2). */
 static uintptr_t call_target(uintptr_t pc)
 {
 	uintptr_t target;

@@ -406,17 +406,72 @@ static void count_time(const struct stay *stay, uint64_t from_ns)
 	__atomic_fetch_add(&stay->ring.page->handler_ns, clock_ns() - from_ns, __ATOMIC_RELAXED);
 }
 
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* of this library, set by the linker */
+extern const char etext[] __attribute__((visibility("hidden")));
+
+/* The agent's own callbacks call the JVM, which may allocate, so the thread may have a slot already. */
+static struct walk_slot *slot_take_native(struct stay *stay, int tid)
+{
+	for (int i = 0; i < SLOT_TRIES; i++)
+		if (__atomic_load_n(&slot_at(stay, (unsigned int)(tid + i) % SLOTS)->owner, __ATOMIC_RELAXED) == -tid)
+			return NULL;
+	return slot_take(stay, -tid);
+}
+
+static bool is_agents_own(const struct duet_sample *sample)
+{
+	for (uint32_t i = 0; i < sample->user_depth; i++)
+		if (sample->stack[i] - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start)
+			return true;
+	return false;
+}
+
+/* Returns false if the agent itself led to the call. */
+static bool walk_native(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *java,
+			const struct tap_sample *from)
+{
+	struct duet_sample *sample = &slot->walk.sample;
+
+	begin_tapped(stay, &slot->walk, java, from);
+	set_own_stack(&slot->walk);
+	walk_native_caller(&slot->walk, stay, &slot->stack, from->caller, from->callee);
+	if (is_agents_own(sample))
+		return false;
+	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), false, &sample->virtual_thread);
+	return true;
+}
+
+static struct walk_slot *slot_take_tapped(struct stay *stay, const struct tap_sample *from, int tid)
+{
+	return from->caller ? slot_take_native(stay, tid) : slot_take(stay, -tid);
+}
+
+/* Walks the stack. Returns false if there is no sample. *ret_half: size of `java`, if that is the other half, or 0. */
+static bool walk_either(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
+			const struct tap_sample *from, size_t *ret_half)
+{
+	*ret_half = 0;
+	if (from->caller)
+		return walk_native(stay, slot, java, from);
+	if (walk_here(stay, slot, java, from))
+		*ret_half = java_bytes(java);
+	return true;
+}
+
 void sample_here(struct stay *stay, const struct tap_sample *from)
 {
 	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
-	struct walk_slot *slot = slot_take(stay, -(int)java.tid);
+	struct walk_slot *slot = slot_take_tapped(stay, from, (int)java.tid);
+	size_t half;
 
 	if (!slot)
 		return;
 	slot->walk.is_kept = false;
-	if (walk_here(stay, slot, &java, from))
-		write_java(stay, slot, &java);
-	write_walk(stay, &slot->walk, from->waits);
+	if (walk_either(stay, slot, &java, from, &half)) {
+		if (half)
+			write_java(stay, slot, &java);
+		write_walk(stay, &slot->walk, from->waits);
+	}
 	slot_put(slot);
 	count_time(stay, java.time_ns);
 }
@@ -444,57 +499,6 @@ void sample_method(struct stay *stay, const struct tap_sample *from, uintptr_t m
 	put_method(&slot->walk, method);
 	write_walk(stay, &slot->walk, from->waits);
 	slot_put(slot);
-}
-
-/* ---- native code that called a function of the agent ---- */
-
-extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* of this library, set by the linker */
-extern const char etext[] __attribute__((visibility("hidden")));
-
-/* The agent's own callbacks call the JVM, which may allocate, so the thread may have a slot already. */
-static struct walk_slot *slot_take_native(struct stay *stay, int tid)
-{
-	for (int i = 0; i < SLOT_TRIES; i++)
-		if (__atomic_load_n(&slot_at(stay, (unsigned int)(tid + i) % SLOTS)->owner, __ATOMIC_RELAXED) == -tid)
-			return NULL;
-	return slot_take(stay, -tid);
-}
-
-static bool is_agents_own(const struct duet_sample *sample)
-{
-	for (uint32_t i = 0; i < sample->user_depth; i++)
-		if (sample->stack[i] - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start)
-			return true;
-	return false;
-}
-
-/* Returns false if the agent itself led to the call. */
-static bool walk_native(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *java,
-			const struct tap_sample *from, const struct regs *caller)
-{
-	struct duet_sample *sample = &slot->walk.sample;
-
-	begin_tapped(stay, &slot->walk, java, from);
-	set_own_stack(&slot->walk);
-	walk_native_caller(&slot->walk, stay, &slot->stack, caller, from->callee);
-	if (is_agents_own(sample))
-		return false;
-	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), false, &sample->virtual_thread);
-	return true;
-}
-
-void sample_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller, bool waits)
-{
-	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
-	struct walk_slot *slot = slot_take_native(stay, (int)java.tid);
-
-	if (!slot)
-		return;
-	slot->walk.is_kept = false;
-	if (walk_native(stay, slot, &java, from, caller))
-		write_walk(stay, &slot->walk, waits);
-	slot_put(slot);
-	count_time(stay, java.time_ns);
 }
 
 void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint64_t time_ns)
@@ -573,32 +577,15 @@ static struct sample_kept *copy_kept(struct walk_slot *slot, const struct duet_j
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
 {
 	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
-	struct walk_slot *slot = slot_take(stay, -(int)java.tid);
-	struct sample_kept *kept;
+	struct walk_slot *slot = slot_take_tapped(stay, from, (int)java.tid);
+	struct sample_kept *kept = NULL;
 	size_t half;
 
 	if (!slot)
 		return NULL;
 	slot->walk.is_kept = true;
-	half = walk_here(stay, slot, &java, from) ? java_bytes(&java) : 0;
-	kept = copy_kept(slot, &java, half, new_memory);
-	slot_put(slot);
-	count_time(stay, java.time_ns);
-	return kept;
-}
-
-struct sample_kept *sample_keep_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller,
-				       void *(*new_memory)(size_t bytes))
-{
-	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = own_tid()};
-	struct walk_slot *slot = slot_take_native(stay, (int)java.tid);
-	struct sample_kept *kept = NULL;
-
-	if (!slot)
-		return NULL;
-	slot->walk.is_kept = true;
-	if (walk_native(stay, slot, &java, from, caller))
-		kept = copy_kept(slot, &java, 0, new_memory);
+	if (walk_either(stay, slot, &java, from, &half))
+		kept = copy_kept(slot, &java, half, new_memory);
 	slot_put(slot);
 	count_time(stay, java.time_ns);
 	return kept;
@@ -653,12 +640,11 @@ void sample_handler(int signo, siginfo_t *info, void *context)
 {
 	uint64_t time_ns = clock_ns();
 	int saved_errno = errno;
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	if (stay && signo == stay->signo)
 		sample_take(stay, time_ns, info, regs_interrupted(context));
 	if (stay)
 		__atomic_fetch_add(&stay->ring.page->handler_ns, clock_ns() - time_ns, __ATOMIC_RELAXED);
-	stay_leave();
 	errno = saved_errno;
 }

@@ -21,8 +21,14 @@ struct tap_sample {
 	uint64_t weight; /* in the event's unit */
 	const void *attributes; /* struct duet_attribute, one after the other */
 	uint32_t attribute_bytes; /* <= DUET_MAX_ATTRIBUTE_BYTES, a multiple of 8 */
-	uintptr_t callee; /* sample_native(): address of the function that is shown as the leaf; 0: the caller is it */
-	bool waits; /* for functions that do not take it as an argument: as for sample_native() */
+	/* the native code that called a function of the agent; NULL: the thread is in a callback of JVMTI */
+	const struct regs *caller;
+	uintptr_t callee; /* with `caller`: address of the function that is shown as the leaf; 0: the caller is it */
+	/*
+	 * When there is no room, the thread waits up to a tenth of a second for the loader to make some. After a wait in
+	 * vain, it does not wait again until there has been room.
+	 */
+	bool waits;
 	/* for sample_here() and sample_keep(): JVMTI is asked for frames of a virtual thread that are on the heap */
 	bool is_whole;
 	/*
@@ -33,8 +39,9 @@ struct tap_sample {
 };
 
 /*
- * Takes a sample of the calling thread, which is in a callback of JVMTI. The stack begins at the method that called the
- * JVM. The caller is inside stay_enter(). If there is no room for the sample, it is dropped and counted.
+ * Takes a sample of the calling thread. In a callback of JVMTI the stack begins at the method that called the JVM. Else
+ * it begins at `caller`, and only the walk gives it; no sample is taken if the agent itself caused the call. The caller
+ * is inside stay_enter(). If there is no room for the sample, it is dropped and counted.
  */
 void sample_here(struct stay *stay, const struct tap_sample *from);
 
@@ -49,14 +56,6 @@ struct sample_thread {
 struct sample_thread sample_own_thread(void);
 void sample_blocked(struct stay *stay, const struct tap_sample *from, const struct sample_thread *thread,
 		    uint64_t time_ns);
-
-/*
- * Like sample_here() for a thread that called a function of the agent from native code, at `caller`. Only the walk
- * gives the stack. Takes no sample if the agent itself caused the call. `waits`: when there is no room, the thread
- * waits up to a tenth of a second for the loader to make some. After a wait in vain, it does not wait again until there
- * has been room.
- */
-void sample_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller, bool waits);
 
 /* Takes a sample of the calling thread at this time, without its stack. The caller is inside stay_enter(). */
 void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint64_t time_ns);
@@ -76,37 +75,15 @@ struct sample_kept {
 };
 /*
  * Returns NULL when there is no room. The caller frees the memory, which `new_memory` gave (malloc, which sample.c must
- * not name). Both functions are for callers inside stay_enter(). `waits` is as for sample_native().
+ * not name). Both functions are for callers inside stay_enter(). `waits` is as in tap_sample.
  */
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes));
-/* Like sample_keep(), for a thread of which sample_native() would take the sample. */
-struct sample_kept *sample_keep_native(struct stay *stay, const struct tap_sample *from, const struct regs *caller,
-				       void *(*new_memory)(size_t bytes));
 void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
 		       bool waits);
 
 /* Allocates the walk buffers for the handlers and callbacks of one stay. Returns NULL when there is no memory. */
 struct walk_slot *sample_slots_new(int java_depth);
 void sample_slots_free(struct walk_slot *slots, int java_depth);
-
-/* Picks exactly one occurrence at random from every `interval` of them, so that periodic patterns cannot bias it. */
-struct one_in {
-	uint64_t interval; /* > 0 */
-	uint64_t count; /* occurrences so far; atomic */
-};
-
-/* Counts one occurrence. Returns true if it is chosen. Callable on all threads at once. */
-static inline bool one_in_is_due(struct one_in *every)
-{
-	uint64_t interval = every->interval, place, hash;
-
-	if (interval == 1)
-		return true;
-	place = __atomic_fetch_add(&every->count, 1, __ATOMIC_RELAXED);
-	hash = place / interval * 0x9e3779b97f4a7c15ull;
-	hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ull;
-	return place % interval == (hash ^ hash >> 29) % interval;
-}
 
 /*
  * context.c: sets *ret to the trace and the span that the calling thread works for, as the program has set them in this

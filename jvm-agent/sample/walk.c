@@ -306,9 +306,7 @@ static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy 
 	begin_java(walk);
 }
 
-/*
- * Walks from the cursor on. If the tables have changed during the walk, it may be wrong, so it does not count as whole.
- */
+/* Walks from the cursor on. If the tables have changed meanwhile, it may be wrong, and does not count as whole. */
 static void walk_on(struct agent_walk *walk)
 {
 	walk_all(walk);

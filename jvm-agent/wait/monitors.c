@@ -17,10 +17,7 @@
 
 /* ---- who has a monitor, as HotSpot knows it ---- */
 
-/*
- * From JDK 24 on, whoever gets a monitor after a wait was woken for it, so that nobody asks; and HotSpot keeps a number
- * in place of the JavaThread.
- */
+/* Since JDK 24 HotSpot has a number for the JavaThread. Whoever gets a monitor was woken for it: nobody asks. */
 #define LAST_VERSION 23
 
 static struct offset thread_monitor, owner;
@@ -95,7 +92,7 @@ static uint64_t key_of(const struct wait_event *event, const struct stay *stay, 
 
 void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, jobject object)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	uint64_t key = key_of(event, stay, env, thread);
 	struct wait_reason reason;
 	char *class_name;
@@ -111,15 +108,13 @@ void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, 
 		wait_begins(event, stay, key, &reason);
 		jvm_deallocate(class_name);
 	}
-	stay_leave();
 }
 
 void monitors_end_wait(struct wait_event *event, JNIEnv *env, jthread thread)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	uint64_t key = key_of(event, stay, env, thread);
 
 	if (key)
 		wait_ends(event, stay, key);
-	stay_leave();
 }

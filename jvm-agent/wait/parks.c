@@ -65,7 +65,7 @@ static struct parked park_of(struct stay *stay, JNIEnv *env, jthread thread, boo
 
 static struct parked park_begins(JNIEnv *env)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 	struct parked parked = {0};
 	jthread thread = NULL;
 
@@ -73,18 +73,16 @@ static struct parked park_begins(JNIEnv *env)
 		parked = park_of(stay, env, thread, true);
 		(*env)->DeleteLocalRef(env, thread);
 	}
-	stay_leave();
 	return parked;
 }
 
 /* The thread goes on to take the lock, so other threads wait while this runs. */
 static void park_ends(const struct parked *parked)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	if (stay && wait_event_is_open(parked->event))
 		wait_ends(parked->event, stay, parked->key);
-	stay_leave();
 }
 
 static bool has_listeners(void)
@@ -163,13 +161,12 @@ static bool is_parking(JNIEnv *env, jthread thread)
 
 static void JNICALL on_unmount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	(void)jvmti;
 	jvm_expect_references(env);
 	if (stay && is_parking(env, thread))
 		(void)park_of(stay, env, thread, false);
-	stay_leave();
 }
 
 /* Whatever it did without its carrier: only a park is known under its key. */
@@ -185,13 +182,12 @@ static void end_parks(struct stay *stay, uint64_t key)
 
 static void JNICALL on_mount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
-	struct stay *stay = stay_enter();
+	STAY(stay);
 
 	(void)jvmti;
 	jvm_expect_references(env);
 	if (stay)
 		end_parks(stay, wait_key(env, thread));
-	stay_leave();
 }
 
 /* ---- HotSpot's own events ---- */

@@ -128,15 +128,15 @@ static void end_wait(void *context, void *value)
 
 void wait_event_close(struct wait_event *event, uint64_t ended_ns)
 {
-	struct closing closing = {event, stay_enter(), ended_ns};
+	STAY(stay);
+	struct closing closing = {event, stay, ended_ns};
 
 	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
 	if (event->with_lock)
 		lock_waiters_close();
-	if (closing.stay)
+	if (stay)
 		waits_end(event->waits, end_wait, &closing);
 	waits_trim(event->waits);
-	stay_leave();
 }
 
 bool wait_event_is_open(const struct wait_event *event)

@@ -33,20 +33,14 @@ void wait_event_open(struct wait_event *event, const struct duet_agent_event *fr
 void wait_event_close(struct wait_event *event, uint64_t ended_ns);
 bool wait_event_is_open(const struct wait_event *event);
 
-/*
- * Returns a key of a thread for the calls below; 0: it has none. A virtual thread has the same key on each carrier, and
- * may end its wait on another one.
- */
+/* Returns a thread's key, or 0. A virtual one has the same on all carriers, and may end its wait on another. */
 uint64_t wait_key(JNIEnv *env, jthread thread);
 /* Returns true if the thread may continue on another carrier. */
 bool wait_is_virtual(JNIEnv *env, jthread thread);
 /* Returns the signature of the object's class, which the caller frees with jvm_deallocate(), or NULL. */
 char *wait_class(JNIEnv *env, jobject object);
 
-/*
- * Returns where the object of a local reference is now, as the JVM keeps it in the reference; the collector may move it
- * at any time. 0: it is NULL.
- */
+/* Returns where the object is now, as the reference says; 0: NULL. The collector may move it at any time. */
 uint64_t wait_address(jobject object);
 /* Returns the id of the object as a lock, see struct duet_lock; 0: nobody asks for it, or it is not known. */
 uint64_t wait_lock(const struct wait_event *event, jobject object);
@@ -69,8 +63,6 @@ struct wait_reason {
 	bool blocks_thread; /* the calling thread is blocked; a virtual thread may wait without its carrier */
 };
 
-/*
- * Both are for callers inside stay_enter(). If the end of a wait is not reported, the thread's next wait replaces it.
- */
+/* Both are for callers inside stay_enter(). A wait whose end is not reported is replaced by the thread's next one. */
 void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const struct wait_reason *reason);
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key);

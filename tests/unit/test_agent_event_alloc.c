@@ -157,7 +157,7 @@ static void the_age_is_that_when_told(void **state)
 		unsigned char record[sizeof(attributes)];
 	} sample = {.kept = {.begin_ns = 5 * SECOND}};
 	struct live_object object = {.sample = &sample.kept};
-	struct ending ending = {.stay = (struct stay *)&sample, .ended_ns = 70 * SECOND};
+	struct visit visit = {.stay = (struct stay *)&sample, .ended_ns = 70 * SECOND};
 	uint32_t bytes = fill(&attributes, 24, "[B");
 	const struct age_number *number;
 
@@ -166,7 +166,7 @@ static void the_age_is_that_when_told(void **state)
 	bytes += add_age(&attributes, bytes);
 	memcpy(sample.record, &attributes, bytes);
 	sample.kept.bytes = bytes;
-	write_object(&ending, &object);
+	write_object(&visit, &object);
 	number = (struct age_number *)(sample.record + bytes) - 1;
 	assert_memory_equal((char *)number - 16, "age_1_to_10_min", 15);
 	assert_int_equal(number->head.type, DUET_ATTRIBUTE_AGE);
@@ -181,13 +181,13 @@ static void young_objects_are_left_out(void **state)
 		struct age_number age;
 	} sample = {.kept = {.bytes = sizeof(sample.age)}};
 	struct live_object object = {.sample = &sample.kept, .collections = UINT32_MAX};
-	struct ending ending = {.stay = (struct stay *)&sample};
+	struct visit visit = {.stay = (struct stay *)&sample};
 
 	(void)state;
 	shown.survivors = 3;
 	written = 0;
 	for (collections = UINT32_MAX; collections != 4; collections++)
-		write_object(&ending, &object);
+		write_object(&visit, &object);
 	assert_int_equal(written, 2); /* at 3 and 4 pauses, where the count has wrapped */
 	shown.survivors = 0;
 }

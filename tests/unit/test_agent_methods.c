@@ -24,6 +24,12 @@ struct agent_jvm jvm = {.version = 17, .reads_methods = true};
 static struct stay stay;
 static const struct answers answers = {
 	.ring = &stay.ring, .other_names = methods_ask_jvmti, .other_stub = code_find_stub, .freed_code = kept_copy};
+
+/* As a method of compiled code is answered. */
+static bool answer_unasked(const struct answers *of, struct metadata_key key)
+{
+	return answered_add(&key) && answer(of, key, true);
+}
 static struct duet_ring_page page;
 static struct duet_ring_lane *const lane = &page.lanes[DUET_LANE_METADATA];
 static struct nmethod_record compiled; /* at CODE */

@@ -97,17 +97,17 @@ static void test_prof_is_left(void **state)
 	(void)state;
 	sigemptyset(&prof);
 	sigaddset(&prof, SIGPROF);
-	assert_int_equal(signals_take_prof(), SIGPROF);
-	assert_true(signals_have_prof());
+	assert_int_equal(signals_take(SIGPROF), SIGPROF);
+	assert_true(signals_have(SIGPROF));
 	pthread_sigmask(SIG_BLOCK, &prof, NULL);
 	raise(SIGPROF);
-	signals_leave_prof();
-	assert_false(signals_have_prof());
+	signals_leave(SIGPROF);
+	assert_false(signals_have(SIGPROF));
 	assert_ptr_equal(prof_handler(), SIG_IGN);
 	sigpending(&pending);
 	assert_false(sigismember(&pending, SIGPROF));
 	pthread_sigmask(SIG_UNBLOCK, &prof, NULL);
-	assert_int_equal(signals_take_prof(), SIGPROF);
+	assert_int_equal(signals_take(SIGPROF), SIGPROF);
 	signal(SIGPROF, SIG_DFL);
 }
 
@@ -119,12 +119,12 @@ static void others(int signo)
 static void test_prof_of_another_stays(void **state)
 {
 	(void)state;
-	assert_int_equal(signals_take_prof(), SIGPROF);
+	assert_int_equal(signals_take(SIGPROF), SIGPROF);
 	signal(SIGPROF, others);
-	assert_false(signals_have_prof());
-	signals_leave_prof();
+	assert_false(signals_have(SIGPROF));
+	signals_leave(SIGPROF);
 	assert_ptr_equal(prof_handler(), others);
-	assert_int_equal(signals_take_prof(), -EBUSY);
+	assert_int_equal(signals_take(SIGPROF), -EBUSY);
 	signal(SIGPROF, SIG_DFL);
 }
 
