@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The entry points of an agent, which HotSpot calls. Those of JNI and C are in api/. */
-#include <jvmti.h>
 #include <stdio.h>
 
 #include "api/profiler.h"

@@ -4,16 +4,12 @@
  * ASPROF_COMMAND does. The process need not be a JVM.
  */
 #include <dlfcn.h>
-#include <jni.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/profiler.h"
 #include "callbacks.h"

@@ -3,8 +3,6 @@
  * The native methods of one.profiler.AsyncProfiler, of all versions from 1.2 on. start0 has a different signature in
  * versions before 1.6, so its names here are those with the signature.
  */
-#include <jvmti.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

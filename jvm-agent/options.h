@@ -2,8 +2,6 @@
 /* The text after `-agentpath:libduet.so=`, or what dynamic attach passes: `control=NAME,secret=HEX[,wait=MS]`. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "duet_agent.h"
 
 #define OPTIONS_WAIT_MAX_MS 60000

@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <jni.h>
-#include <stdbool.h>
-
 #include "api/recorder_link.h"
 
 #define PROFILER_VERSION "4.5" /* version of async-profiler with the same commands */

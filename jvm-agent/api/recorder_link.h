@@ -2,9 +2,7 @@
 /* The connection to the recorder of this process, which the first question starts. For all threads, one at a time. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "duet_recorder.h"

@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "options.h"
 
 /* Claims the agent and binds the socket. Returns an enum duet_attach_code. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Classes, each once for each loader that defines it. The leaf is the class, below is the code that needed it. */
-#include <stdbool.h>
-
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "sample/attributes.h"

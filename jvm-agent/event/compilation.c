@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Methods, and wrappers of native ones, that the JVM compiles: the whole stack, as they are reported later. */
-#include <stdint.h>
-
 #include "event/shared.h"
 #include "jvm/stay.h"
 #include "sample/sample.h"

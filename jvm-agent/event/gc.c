@@ -5,8 +5,6 @@
  * called there, and the thread does not wait for room in the ring: it would make the pause longer.
  */
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "event/shared.h"
 #include "hotspot/clock.h"

@@ -3,7 +3,6 @@
  * Threads that wait for a lock: to enter synchronized code, and in java.util.concurrent.locks. The JVM calls the agent
  * for monitors for which spinning was not enough: before the thread blocks, and when it has the lock.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 

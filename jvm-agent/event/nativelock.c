@@ -7,8 +7,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
 

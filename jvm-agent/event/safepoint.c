@@ -5,8 +5,6 @@
  * every 100 ms. Safepoints between two reads share their times in equal parts, so that numbers and sums are exact.
  */
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "hotspot/clock.h"

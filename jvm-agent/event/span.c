@@ -3,8 +3,6 @@
  * Spans: times that the program reports itself, by one.profiler.Span. A span has a tag, and the thread that
  * reported it, but no stack. Its weight is its length, and its time is its end.
  */
-#include <jni.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "duet_record.h"

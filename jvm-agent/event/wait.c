@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that wait for another thread's notice: Object.wait(), and all parks that are not waits for a lock. */
-#include <stdbool.h>
-
 #include "method/natives.h"
 #include "tap.h"
 #include "wait/monitors.h"

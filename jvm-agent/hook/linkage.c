@@ -538,4 +538,3 @@ void loading_close(void)
 	if (!--users)
 		linkage_close(&loading);
 }
-

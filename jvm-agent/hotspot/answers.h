@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "hotspot/metadata.h"
 #include "hotspot/nmethods.h"
 #include "hotspot/ring.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "hotspot/jvmstructs.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "hotspot/stubs.h"

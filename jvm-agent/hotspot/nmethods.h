@@ -2,9 +2,7 @@
 /* Reads compiled methods as HotSpot keeps them: the method, and what the compiler inlined at which pc. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "duet_agent.h"
 

@@ -2,7 +2,6 @@
 /* The agent's end of the ring (headers/duet_ring.h): mapping it, and writing metadata records. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "duet_agent.h"

@@ -165,4 +165,3 @@ void stub_list_find(uintptr_t pc, struct listed_stub *stub)
 	memory_forget();
 	(void)find(pc, variable, stub);
 }
-

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <jvmti.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "hotspot/answers.h"
 #include "hotspot/metadata.h"

@@ -4,8 +4,6 @@
 
 #include <jvmti.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "duet_jvm.h"
 

@@ -2,8 +2,6 @@
 /* One loader's stay: all that handlers and callbacks use between START and STOP, kept alive while they do. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "duet_agent.h"
 #include "duet_jvm.h"
 

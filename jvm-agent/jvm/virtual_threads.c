@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "jvm/virtual_threads.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "hotspot/jvmstructs.h"

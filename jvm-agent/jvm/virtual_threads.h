@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "duet_jvm.h"
 #include "duet_record.h"
 

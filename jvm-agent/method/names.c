@@ -128,4 +128,3 @@ bool target_has_method(const struct method_target *target, struct class_text nam
 	       (!target->has_signature ||
 		begins_with(descriptor, target->text + target->signature, !target->has_result));
 }
-

@@ -2,10 +2,6 @@
 /* Names of classes and methods: those that an event asks for, and sets of names. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "duet_agent.h"
 #include "method/classfile.h"
 

@@ -5,8 +5,6 @@
  * the method's own function, and jumps there: the stack and all arguments are then as the JVM left them. Their code is
  * in the library, so no memory has to be made executable.
  */
-#include <stddef.h>
-
 #include "method/natives.h"
 #include "method/rewrite.h"
 

@@ -9,8 +9,6 @@
  */
 #include "method/natives.h"
 
-#include <string.h>
-
 #include "hotspot/metadata.h"
 #include "hotspot/vmstructs.h"
 #include "jvm/jvm.h"

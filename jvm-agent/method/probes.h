@@ -7,8 +7,6 @@
 #pragma once
 
 #include <jvmti.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "duet_agent.h"
 #include "method/rewrite.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -353,4 +352,3 @@ void passed_take(struct msghdr *message, int *ret_fds, int count)
 		}
 	}
 }
-

@@ -2,8 +2,6 @@
 /* The peer at the control socket's other end: who may connect, and duet_agent.h's messages. Nothing is trusted. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "duet_agent.h"

@@ -2,8 +2,6 @@
 /* The attributes of samples of taps, in the layout of struct duet_attribute. */
 #pragma once
 
-#include <stdint.h>
-
 #include "duet_record.h"
 
 /* The class of an object. */

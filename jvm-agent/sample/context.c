@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sample/sample.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "safe_copy.h"

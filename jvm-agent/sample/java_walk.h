@@ -2,7 +2,6 @@
 /* AsyncGetCallTrace on the interrupted thread, inside the signal handler. */
 #pragma once
 
-#include <stdbool.h>
 #include <ucontext.h>
 
 #include "sample/stack.h"

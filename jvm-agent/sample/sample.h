@@ -3,9 +3,7 @@
 #pragma once
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "duet_context.h"
 

@@ -8,7 +8,6 @@
 #include "sample/walk.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "hotspot/clock.h"
 #include "hotspot/jvmstructs.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "wait/lock_waiters.h"
 
-#include <stddef.h>
 #include <sys/mman.h>
 
 #include "sample/pages.h"

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "duet_record.h"
 
 /* Called on the agent's thread. The memory stays for the next recording. A failure means that there is no array. */

@@ -2,9 +2,6 @@
 #include "wait/monitors.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "hotspot/jvmstructs.h"
 #include "hotspot/vmstructs.h"

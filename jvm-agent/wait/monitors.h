@@ -2,7 +2,6 @@
 /* Events whose samples are waits at monitors of objects, which JVMTI reports, and parks of the same kind. */
 #pragma once
 
-#include <jni.h>
 #include <jvmti.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <jvmti.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "jvm/jvm.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "wait/waiting.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "hotspot/clock.h"

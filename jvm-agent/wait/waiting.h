@@ -8,8 +8,6 @@
 #pragma once
 
 #include <jvmti.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "duet_agent.h"
 #include "wait/waits.h"
