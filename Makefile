@@ -29,7 +29,8 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 JNI_H := $(firstword $(wildcard /usr/lib/jvm/java-17-*/include/jni.h /usr/lib/jvm/*/include/jni.h))
 JAVA_HOME_BUILD ?= $(JNI_H:%/include/jni.h=%)
 
-warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wno-format-nonliteral -Werror
+warnings := -Wall -Wextra -Wno-unused-parameter -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
+	-Wno-format-nonliteral -Werror
 optimize := $(if $(DEBUG),-O0,-O2) -g
 sanitize := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 common := -std=gnu11 $(optimize) $(warnings) -Iheaders -MMD -MP -D_GNU_SOURCE -DDUET_VERSION='"$(VERSION)"'

@@ -50,7 +50,6 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text, void *reserved)
 {
 	int code;
 
-	(void)reserved;
 	if (profiler_owns(text))
 		return open_profiler(vm, text, false);
 	code = open_agent(vm, text, false);
@@ -62,7 +61,6 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text, void *reserved)
 {
 	int code;
 
-	(void)reserved;
 	if (profiler_owns(text))
 		return open_profiler(vm, text, true) ? JNI_ERR : JNI_OK;
 	code = open_agent(vm, text, true);
@@ -71,6 +69,5 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text, void *reserved)
 
 JNIEXPORT void JNICALL Agent_OnUnload(JavaVM *vm)
 {
-	(void)vm;
 	stay_seal();
 }

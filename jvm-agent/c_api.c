@@ -37,7 +37,6 @@ JNIEXPORT const char *asprof_emit_jfr_event(int type, const uint8_t *data, size_
 
 static int find_libjvm(struct dl_phdr_info *info, size_t size, void *path)
 {
-	(void)size;
 	if (!info->dlpi_name || !duet_is_libjvm(info->dlpi_name))
 		return 0;
 	snprintf(path, PATH_MAX, "%s", info->dlpi_name);

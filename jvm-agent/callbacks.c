@@ -13,7 +13,6 @@
 
 static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass class)
 {
-	(void)jvmti, (void)thread;
 	jvm_prepare_class(class);
 	probes_on_prepare(env, class);
 	instrument_on_prepare(env, class);
@@ -21,7 +20,6 @@ static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *env, jthread threa
 
 static void JNICALL on_vm_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
-	(void)jvmti, (void)env, (void)thread;
 	__atomic_store_n(&jvm.is_starting, true, __ATOMIC_RELEASE);
 	control_run_at_start();
 	profiler_begin();
@@ -30,7 +28,6 @@ static void JNICALL on_vm_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 
 static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 {
-	(void)jvmti, (void)env;
 	profiler_end();
 	control_last_words();
 	stay_seal();
@@ -41,7 +38,6 @@ static void JNICALL on_vm_death(jvmtiEnv *jvmti, JNIEnv *env)
 static void JNICALL on_compiled_method_load(jvmtiEnv *jvmti, jmethodID method, jint bytes, const void *address,
 					    jint map_length, const jvmtiAddrLocationMap *map, const void *info)
 {
-	(void)jvmti, (void)bytes, (void)map_length, (void)map, (void)info;
 	code_on_load(address);
 	compilations_on_load(method);
 }

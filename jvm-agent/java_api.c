@@ -315,7 +315,6 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 {
 	JNIEnv *env;
 
-	(void)reserved;
 	if (!callbacks_open(vm, false) && !(*vm)->GetEnv(vm, (void **)&env, JNI_VERSION_1_6))
 		register_callers(env);
 	return JNI_VERSION_1_6;

@@ -56,9 +56,6 @@ static inline void memory_note_all(void)
 
 static inline void memory_note(uintptr_t address, const void *bytes, size_t count)
 {
-	(void)address;
-	(void)bytes;
-	(void)count;
 }
 
 static inline bool memory_is_as_noted(void)

@@ -19,7 +19,6 @@ int engine_take_realtime(int wanted, const char **ret_why)
 
 static int take_none(int wanted, const char **ret_why)
 {
-	(void)wanted, (void)ret_why;
 	return 0;
 }
 

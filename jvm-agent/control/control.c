@@ -428,7 +428,6 @@ static void *control_main(void *unused)
 	int peer = -1;
 	JNIEnv *env = NULL;
 
-	(void)unused;
 	prctl(PR_SET_NAME, THREAD_NAME);
 	join_jvm(&env);
 	if (env || !jvm.vm) {

@@ -81,7 +81,6 @@ static int ctimer_start(int signo, const struct duet_agent_event *ticks, const c
 /* The kernel signals one expiry, and reports in si_overrun how many more there were. */
 static uint64_t ctimer_periods(int tid, const siginfo_t *info)
 {
-	(void)tid;
 	return info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
 }
 

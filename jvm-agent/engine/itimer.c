@@ -25,7 +25,6 @@ static uint64_t itimer_periods(int tid, const siginfo_t *info)
 	uint64_t taken_ns = __atomic_load_n(&itimer.taken_ns, __ATOMIC_RELAXED);
 	uint64_t now_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID), periods;
 
-	(void)tid;
 	(void)info; /* the signal does not say how often the timer expired */
 	do {
 		periods = now_ns > taken_ns ? (now_ns - taken_ns) / itimer.interval_ns : 0;
@@ -59,7 +58,6 @@ static int itimer_start(int signo, const struct duet_agent_event *ticks, const c
 {
 	int error;
 
-	(void)signo;
 	itimer.interval_ns = ticks->interval;
 	itimer.taken_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID);
 	error = ticks->interval < 1000 ? -EINVAL : itimer_set(ticks->interval);

@@ -220,7 +220,6 @@ static void JNICALL on_alloc(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobje
 	struct regs caller = REGS_OF_CALLER();
 	STAY(stay);
 
-	(void)jvmti, (void)thread;
 	if (stay && size > 0)
 		take(stay, env, object, class, (uint64_t)size, &caller);
 }
@@ -284,7 +283,6 @@ static int open_event(struct tap_event *event, const struct duet_agent_event *as
 
 static void alloc_stop(uint64_t ended_ns)
 {
-	(void)ended_ns;
 	close_event(&alloc);
 }
 

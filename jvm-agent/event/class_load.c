@@ -30,7 +30,6 @@ static void JNICALL on_load(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass
 {
 	STAY(stay);
 
-	(void)jvmti, (void)env, (void)thread;
 	if (stay && tap_event_is_open(&loads) && one_in_is_due(&loads.every))
 		take(stay, class);
 }
@@ -67,7 +66,6 @@ static void count_loaded_before(void)
 
 static int class_load_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	(void)event, (void)ret_why;
 	if (__atomic_load_n(&jvm.is_starting, __ATOMIC_ACQUIRE))
 		count_loaded_before();
 	return 0;

@@ -20,7 +20,6 @@ static uint64_t pause_ns; /* its begin; 0: none that began in this recording. Pa
 
 static void JNICALL on_start(jvmtiEnv *jvmti)
 {
-	(void)jvmti;
 	__atomic_store_n(&pause_ns, clock_ns(), __ATOMIC_RELAXED);
 }
 
@@ -49,7 +48,6 @@ static void JNICALL on_finish(jvmtiEnv *jvmti)
 	struct regs caller = REGS_OF_CALLER();
 	STAY(stay);
 
-	(void)jvmti;
 	__atomic_fetch_add(&collections.count, 1, __ATOMIC_RELAXED);
 	if (stay && begin_ns && tap_event_is_open(&gc))
 		take(stay, &caller, begin_ns);
@@ -87,13 +85,11 @@ void collections_close(void)
 
 static void gc_stop(uint64_t ended_ns)
 {
-	(void)ended_ns;
 	collections_close();
 }
 
 static int gc_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	(void)event;
 	*ret_why = "the JVM refuses to report garbage collections";
 	if (!collections_open())
 		return -ENOTSUP;

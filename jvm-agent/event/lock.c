@@ -17,13 +17,11 @@ static struct wait_event lock = {.has_lock = true, .waits = &lock_waits};
 
 static void JNICALL on_enter(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject monitor)
 {
-	(void)jvmti;
 	monitors_begin_wait(&lock, env, thread, monitor);
 }
 
 static void JNICALL on_entered(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject monitor)
 {
-	(void)jvmti, (void)monitor;
 	monitors_end_wait(&lock, env, thread);
 }
 

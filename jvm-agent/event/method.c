@@ -33,7 +33,6 @@ static int exceptions_start(const struct duet_agent_event *event, const char **r
 
 static void stop(uint64_t ended_ns)
 {
-	(void)ended_ns;
 	instrument_remove();
 }
 

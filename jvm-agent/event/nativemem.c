@@ -458,13 +458,11 @@ static int taken_start(const struct duet_agent_event *event, const char **ret_wh
 
 static void taken_stop(uint64_t ended_ns)
 {
-	(void)ended_ns;
 	stop(&taken);
 }
 
 static void drop_value(void *context, void *value)
 {
-	(void)context;
 	drop(value);
 }
 
@@ -491,7 +489,6 @@ static int freed_start(const struct duet_agent_event *event, const char **ret_wh
 
 static void freed_stop(uint64_t ended_ns)
 {
-	(void)ended_ns;
 	stop(&freed);
 	if (!is_open(&leaked))
 		end_all(drop_value, NULL);
@@ -526,7 +523,6 @@ static void write_and_drop(void *context, void *value)
 /* For memory that was freed while it was written. */
 static void end_written(void *context, void *value)
 {
-	(void)context;
 	end_entry(value, clock_ns());
 }
 

@@ -135,13 +135,11 @@ static void safepoint_rescan(void)
 
 static void safepoint_stop(uint64_t ended_ns)
 {
-	(void)ended_ns;
 	safepoint_rescan();
 }
 
 static int safepoint_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	(void)event;
 	safepoints.safepoints = jvmstructs_counter("sun.rt.safepoints");
 	safepoints.stopping = jvmstructs_counter("sun.rt.safepointSyncTime");
 	safepoints.total = jvmstructs_counter("sun.rt.safepointTime");

@@ -102,7 +102,6 @@ JNIEXPORT jint JNICALL Java_one_profiler_Recording_registerNatives(JNIEnv *env, 
 /* BPF's samples leave no trace in this process. Without a buffer, the class reports all spans. */
 JNIEXPORT jobject JNICALL Java_one_profiler_Recording_getThreadLocalBuffer(JNIEnv *env, jclass class)
 {
-	(void)env, (void)class;
 	return NULL;
 }
 
@@ -125,7 +124,6 @@ JNIEXPORT void JNICALL Java_one_profiler_Recording_emitSpan(JNIEnv *env, jclass 
 {
 	char text[DUET_MAX_SPAN_BYTES + 1];
 
-	(void)class;
 	if (tap_event_is_open(&spans))
 		spans_add(start_ns, end_ns, text, copy_tag(env, tag, text));
 }
@@ -135,7 +133,6 @@ JNIEXPORT void JNICALL Java_one_profiler_TraceContext_bind(JNIEnv *env, jclass c
 {
 	void *at = (*env)->GetDirectBufferAddress(env, record);
 
-	(void)class;
 	if (at && (*env)->GetDirectBufferCapacity(env, record) >= (jlong)sizeof(struct duet_context_record))
 		context_set(at);
 }
@@ -219,7 +216,6 @@ static void recording_notify_state(void)
 
 static int span_start(const struct duet_agent_event *event, const char **ret_why)
 {
-	(void)ret_why;
 	tap_event_open(&spans, event);
 	recording_notify_state();
 	return 0;
@@ -227,7 +223,6 @@ static int span_start(const struct duet_agent_event *event, const char **ret_why
 
 static void span_stop(uint64_t ended_ns)
 {
-	(void)ended_ns;
 	tap_event_close(&spans);
 	recording_notify_state();
 }

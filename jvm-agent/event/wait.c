@@ -10,7 +10,6 @@ static struct wait_event notice = {.waits = &notice_waits};
 
 static void JNICALL on_wait(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jlong timeout)
 {
-	(void)jvmti, (void)timeout;
 	if (!registering_on_wait(env))
 		monitors_begin_wait(&notice, env, thread, object);
 }
@@ -18,7 +17,6 @@ static void JNICALL on_wait(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobjec
 /* Called before the thread takes the monitor again; that is a wait for a lock. */
 static void JNICALL on_waited(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobject object, jboolean timed_out)
 {
-	(void)jvmti, (void)object, (void)timed_out;
 	monitors_end_wait(&notice, env, thread);
 }
 

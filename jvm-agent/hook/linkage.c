@@ -285,7 +285,6 @@ static int change_library(struct dl_phdr_info *info, size_t size, void *context)
 	struct pass *pass = context;
 	struct library library;
 
-	(void)size;
 	if (info->dlpi_addr != pass->base || is_left_alone(info))
 		return 0;
 	if (read_library(&library, info) && has_work(pass, &library))
@@ -396,7 +395,6 @@ void linkage_close(struct linkage_set *set)
 
 static bool take_real(void *context, const struct linkage_place *place)
 {
-	(void)context;
 	place->hook->real = __atomic_load_n(place->at, __ATOMIC_RELAXED);
 	return true;
 }
@@ -405,7 +403,6 @@ static int read_own(struct dl_phdr_info *info, size_t size, void *set)
 {
 	struct library library;
 
-	(void)size;
 	if (info->dlpi_addr != (uintptr_t)__ehdr_start)
 		return 0;
 	if (read_library(&library, info))
@@ -448,7 +445,6 @@ static int search_code(struct dl_phdr_info *info, size_t size, void *context)
 	struct code_search *search = context;
 	struct duet_unwind_mapping mapping;
 
-	(void)size;
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 

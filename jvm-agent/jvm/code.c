@@ -75,7 +75,6 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 	struct ring_part part = {&unload, sizeof(unload)};
 	STAY(stay);
 
-	(void)jvmti;
 	if (stay) {
 		keep_record((uintptr_t)address);
 		ring_write(&stay->ring, DUET_AGENT_CODE_UNLOAD, &part, 1, RING_DROP);
@@ -102,7 +101,6 @@ void JNICALL code_on_stub(jvmtiEnv *jvmti, const char *name, const void *address
 	LOCKED(&stubs.lock);
 	struct reported_stub *stub = &stubs.all[stubs.count % MAX_STUBS];
 
-	(void)jvmti;
 	if (!name || bytes <= 0)
 		return;
 	stub->address = (uintptr_t)address;

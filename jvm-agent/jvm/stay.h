@@ -45,7 +45,6 @@ void stay_leave(void);
 
 static inline void stay_end(struct stay **unused)
 {
-	(void)unused;
 	stay_leave();
 }
 

@@ -69,7 +69,6 @@ void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 	int tid = (int)syscall(SYS_gettid);
 	char *name;
 
-	(void)jvmti;
 	jvm_expect_references(env);
 	if (!stay || (*env)->PushLocalFrame(env, LOCAL_REFS))
 		return;
@@ -87,7 +86,6 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 	STAY(stay);
 	int tid = (int)syscall(SYS_gettid);
 
-	(void)jvmti, (void)env, (void)thread;
 	if (!stay)
 		return;
 	if (stay->engine->thread_end)

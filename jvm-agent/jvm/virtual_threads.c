@@ -8,7 +8,6 @@
 
 static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 {
-	(void)at;
 	return safe_copy(to, address, bytes) != bytes;
 }
 

@@ -206,7 +206,6 @@ static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined
 	uint32_t changed_size;
 	int err;
 
-	(void)env, (void)redefined, (void)loader, (void)domain;
 	if (!name || size <= 0)
 		return;
 	err = rewrite_wanted(&rewrite, name, bytes, (uint32_t)size, &changed, &changed_size);
@@ -330,7 +329,6 @@ static bool is_changed(jclass class, struct class_text name)
 
 static bool leave(jclass class, struct class_text name)
 {
-	(void)class;
 	pthread_mutex_lock(&all.lock);
 	(void)names_add(&all.left, name.at, name.len); /* out of memory: refused again */
 	pthread_mutex_unlock(&all.lock);
@@ -437,7 +435,6 @@ static bool add_new(jclass class, struct class_text name)
 
 void instrument_on_prepare(JNIEnv *env, jclass class)
 {
-	(void)env;
 	if (__atomic_load_n(&all.count, __ATOMIC_RELAXED))
 		with_name(class, add_new);
 }

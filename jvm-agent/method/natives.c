@@ -157,7 +157,6 @@ void JNICALL natives_on_bind(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jmeth
 {
 	struct native_call *call = find(method);
 
-	(void)jvmti, (void)env, (void)thread;
 	if (!call || (uintptr_t)address == address_of(call) ||
 	    __atomic_load_n(&call->id, __ATOMIC_ACQUIRE) == PROBE_NONE)
 		return;

@@ -77,7 +77,6 @@ void probes_called(int32_t id)
 
 static void JNICALL called(JNIEnv *env, jclass class, jint id)
 {
-	(void)env, (void)class;
 	probes_called(id);
 }
 
@@ -86,7 +85,6 @@ static void JNICALL timed(JNIEnv *env, jclass class, jlong begin_ns, jlong durat
 {
 	STAY(stay);
 
-	(void)env, (void)class;
 	if (stay && (uint64_t)begin_ns >= events[place_of(id)].begin_ns && is_due(id))
 		take(stay, id, duration_ns > 0 ? (uint64_t)duration_ns : 1, NULL, 0);
 }
@@ -107,7 +105,6 @@ static void JNICALL made(JNIEnv *env, jclass class, jobject object, jint id)
 {
 	STAY(stay);
 
-	(void)class;
 	if (env == __atomic_load_n(&helper.tried, __ATOMIC_RELAXED))
 		helper.is_tried = true;
 	else if (stay && object && is_due(id))

@@ -100,7 +100,6 @@ static bool follows_call(uintptr_t pc)
 
 bool repair_walk_would_fault(const struct regs *now)
 {
-	(void)now;
 	return false;
 }
 
@@ -234,7 +233,6 @@ static bool finish_frame(const struct regs *now, const struct stack_copy *stack,
 	struct code_blob blob;
 	uintptr_t slot;
 
-	(void)stack;
 	if (!jvmstructs_find_blob(now->pc, &blob) || !blob.entry || !blob.frame_bytes)
 		return false;
 	slot = return_slot_in_prologue(&blob, now);

@@ -159,7 +159,6 @@ static void JNICALL on_unmount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
 	STAY(stay);
 
-	(void)jvmti;
 	jvm_expect_references(env);
 	if (stay && is_parking(env, thread))
 		(void)park_of(stay, env, thread, false);
@@ -180,7 +179,6 @@ static void JNICALL on_mount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 {
 	STAY(stay);
 
-	(void)jvmti;
 	jvm_expect_references(env);
 	if (stay)
 		end_parks(stay, wait_key(env, thread));
@@ -267,7 +265,6 @@ static void virtual_parks_close(void)
  */
 static jint JNICALL look_at_methods(JNIEnv *env, jclass class, const JNINativeMethod *methods, jint count)
 {
-	(void)env, (void)class;
 	for (jint i = 0; i < count; i++)
 		if (!strcmp(methods[i].name, "park") && !strcmp(methods[i].signature, "(ZJ)V"))
 			parks.hotspot = (park_function)(uintptr_t)methods[i].fnPtr;
