@@ -92,24 +92,14 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Returns true for the command by which a Java class checks whether the library exists. It needs no recorder. */
-static bool asks_version_only(const char *text)
-{
-	return !strcmp(text, "version");
-}
-
-static void answer_version(struct link_answer *ret)
-{
-	*ret = (struct link_answer){.report = -1, .text = strdup(PROFILER_VERSION)};
-	ret->bytes = ret->text ? strlen(ret->text) : 0;
-}
-
 void profiler_execute(enum duet_question_kind kind, const char *text, struct link_answer *ret)
 {
 	struct duet_question question = {.kind = kind};
 
-	if (asks_version_only(text) && kind == DUET_QUESTION_API) {
-		answer_version(ret);
+	/* a Java class checks so whether the library exists, which needs no recorder */
+	if (kind == DUET_QUESTION_API && !strcmp(text, "version")) {
+		*ret = (struct link_answer){.report = -1, .text = strdup(PROFILER_VERSION)};
+		ret->bytes = ret->text ? strlen(ret->text) : 0;
 		return;
 	}
 	/* a server in the recorder may get a request to start later */

@@ -21,6 +21,7 @@
 #include "libc_versions.h"
 
 #define GREETING_MS 10000
+#define PLACES 4 /* of an executable beside the library; the last candidate is the carried one */
 #define MEMFD_CLOEXEC 1u
 #define MEMFD_EXEC 16u /* Linux 6.3 */
 
@@ -87,7 +88,7 @@ static bool own_folder(char folder[PATH_MAX])
 
 static int open_beside(int which)
 {
-	static const char *const places[][2] = {
+	static const char *const places[PLACES][2] = {
 		{"", "duet"}, {"/../bin", "duet"}, {"", "asprof"}, {"/../bin", "asprof"}};
 	char folder[PATH_MAX];
 	size_t length;
@@ -117,13 +118,6 @@ static int open_carried(void)
 	}
 	madvise((void *)(uintptr_t)carried_executable, carried_executable_bytes, MADV_DONTNEED);
 	return fd;
-}
-
-enum { CANDIDATES = 5 }; /* four places, and the carried executable */
-
-static int open_candidate(int which)
-{
-	return which < CANDIDATES - 1 ? open_beside(which) : open_carried();
 }
 
 /* ---- environment of the recorder ---- */
@@ -160,21 +154,17 @@ static char **copy_environment(void)
 
 /* Starts a program that is not a child: the JVM gets no SIGCHLD when it ends, and need not wait for it. */
 
-struct spawn {
+struct spawning {
 	int executable; /* O_CLOEXEC */
 	const char *path; /* its path below /proc/self/fd */
 	char *const *argv, *const *envp;
 	int kept; /* descriptor of this process that the program gets under the same number */
-};
-
-#define STACK_BYTES (32u << 10) /* for each of the two processes; both make system calls only */
-
-struct spawning {
-	const struct spawn *spawn;
 	char *stack; /* of the second process */
 	int pid; /* of the second process, or -errno */
 	int error; /* of its exec */
 };
+
+#define STACK_BYTES (32u << 10) /* for each of the two processes; both make system calls only */
 
 /*
  * A child that shares our memory until it has called exec or exit; we sleep until then. libc's clone() of glibc before
@@ -233,11 +223,10 @@ static long share_memory(int signo, char *stack_end, void (*run)(void *), void *
 static void become_program(void *context)
 {
 	struct spawning *spawning = context;
-	const struct spawn *spawn = spawning->spawn;
 
-	fcntl(spawn->kept, F_SETFD, 0); /* in this process only: descriptors are not shared */
-	syscall(SYS_execveat, spawn->executable, "", spawn->argv, spawn->envp, AT_EMPTY_PATH);
-	execve(spawn->path, spawn->argv, spawn->envp); /* Linux before 3.19, or a filter of system calls */
+	fcntl(spawning->kept, F_SETFD, 0); /* in this process only: descriptors are not shared */
+	syscall(SYS_execveat, spawning->executable, "", spawning->argv, spawning->envp, AT_EMPTY_PATH);
+	execve(spawning->path, spawning->argv, spawning->envp); /* Linux before 3.19, or a filter of system calls */
 	spawning->error = -errno;
 	_exit(127);
 }
@@ -268,34 +257,25 @@ static int begin_first(struct spawning *spawning)
 	return spawning->error ? spawning->error : spawning->pid;
 }
 
-/* Returns the pid or -errno. The caller sleeps until the program has begun. Nothing of this process is copied. */
-static int spawn_detached(const struct spawn *spawn)
-{
-	struct spawning spawning = {.spawn = spawn};
-	int pid;
-
-	spawning.stack = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (spawning.stack == MAP_FAILED)
-		return -ENOMEM;
-	pid = begin_first(&spawning);
-	munmap(spawning.stack, 2 * STACK_BYTES);
-	return pid;
-}
-
-/* The recorder takes its pid from the socket, whose ends were made here. */
+/*
+ * Returns the pid or -errno. The caller sleeps until the program has begun. Nothing of this process is copied, however
+ * large it is. The recorder takes its pid from the socket, whose ends were made here.
+ */
 static int start(int executable, int end)
 {
 	char descriptor[16], path[32];
 	char *argv[] = {(char *)"duet", (char *)"asprof", (char *)DUET_RECORDER_WORD, descriptor, NULL};
 	char **envp = copy_environment();
-	struct spawn spawn = {.executable = executable, .path = path, .argv = argv, .envp = envp, .kept = end};
-	int pid;
+	struct spawning spawning = {.executable = executable, .path = path, .argv = argv, .envp = envp, .kept = end};
+	int pid = -ENOMEM;
 
-	if (!envp)
-		return -ENOMEM;
 	snprintf(descriptor, sizeof(descriptor), "%d", end);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", executable);
-	pid = spawn_detached(&spawn);
+	spawning.stack = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (envp && spawning.stack != MAP_FAILED)
+		pid = begin_first(&spawning);
+	if (spawning.stack != MAP_FAILED)
+		munmap(spawning.stack, 2 * STACK_BYTES);
 	free(envp);
 	return pid;
 }
@@ -336,8 +316,8 @@ int start_recorder(struct started_recorder *ret, char *why, size_t size)
 {
 	int error = -ENOENT;
 
-	for (int which = 0; which < CANDIDATES && error; which++) {
-		int executable = open_candidate(which);
+	for (int which = 0; which <= PLACES && error; which++) {
+		int executable = which < PLACES ? open_beside(which) : open_carried();
 
 		if (executable < 0)
 			continue;

@@ -174,13 +174,6 @@ void ticking_rescan(struct stay *stay)
 	ticking.failed = 0;
 }
 
-static void forget_threads(void)
-{
-	for (size_t i = 0; i < ticking.count; i++)
-		ticking.threads[ticking.tids[i]] = (struct ticking_thread){0};
-	ticking.count = 0;
-}
-
 /* After a start that failed the table is still there. After a stop with a handler that never ended, it is lost. */
 static bool make_table(void)
 {
@@ -207,7 +200,9 @@ int ticking_start(const struct tick_source *source, int signo)
 		scan_threads();
 	if (!ticking.made) {
 		ticking.running = false;
-		forget_threads();
+		for (size_t i = 0; i < ticking.count; i++)
+			ticking.threads[ticking.tids[i]] = (struct ticking_thread){0};
+		ticking.count = 0;
 		error = ticking.error;
 	}
 	return error;

@@ -137,12 +137,6 @@ static void wait_begins_at(struct lock_wait *wait)
 		__atomic_store_n(&place_of(wait->kept)->waiting, wait->kept, __ATOMIC_RELEASE);
 }
 
-/* Returns false if the end of the recording has written the sample. */
-static bool take_back(const struct lock_wait *wait)
-{
-	return __atomic_exchange_n(&place_of(wait->kept)->waiting, NULL, __ATOMIC_ACQ_REL);
-}
-
 static void write_wait(struct stay *stay, const struct lock_wait *wait, uint64_t now_ns)
 {
 	uint64_t weight = wait_weight(now_ns - wait->begin_ns, locks.event.every.interval, wait->begin_ns);
@@ -162,7 +156,8 @@ static void wait_ends_at(const struct lock_wait *wait, int error)
 	bool has_waited = !error || error == EOWNERDEAD || error == ETIMEDOUT;
 	STAY(stay);
 	uint64_t now_ns = clock_ns();
-	bool is_mine = !wait->kept || take_back(wait);
+	/* else the end of the recording has written the sample */
+	bool is_mine = !wait->kept || __atomic_exchange_n(&place_of(wait->kept)->waiting, NULL, __ATOMIC_ACQ_REL);
 
 	if (wait->tid)
 		lock_waiters_restore(wait->tid, &wait->shown_before);

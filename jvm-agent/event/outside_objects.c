@@ -19,11 +19,6 @@
 /* Atomic. `outside` and `outside_bytes` are estimates of all objects outside, sampled or not; one counts as UNIT. */
 static uint64_t samples, outside, outside_bytes;
 
-static bool is_disturbed(void)
-{
-	return jvm.version >= FIRST_VERSION && jvm.version <= LAST_VERSION;
-}
-
 static uintptr_t field(uintptr_t thread, uint16_t offset)
 {
 	return *(const uintptr_t *)(thread + offset);
@@ -61,7 +56,7 @@ void outside_objects_count(struct stay *stay, jobject object, uint64_t size, uin
 	const struct duet_jvm_layout *layout = __atomic_load_n(&stay->layout, __ATOMIC_ACQUIRE);
 	uint64_t share;
 
-	if (!is_disturbed() || !layout)
+	if (jvm.version < FIRST_VERSION || jvm.version > LAST_VERSION || !layout)
 		return;
 	share = share_outside(&layout->allocation, object, size, byte_clock_weight(size, interval));
 	__atomic_fetch_add(&samples, 1, __ATOMIC_RELAXED);

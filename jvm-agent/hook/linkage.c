@@ -64,19 +64,15 @@ static bool is_inside(const struct library *library, uintptr_t address, size_t b
 	return address >= library->low && address <= library->high && bytes <= library->high - address;
 }
 
-/* glibc stores addresses in the dynamic section, musl leaves the file's offsets there. */
-static uintptr_t dynamic_address(const struct library *library, uintptr_t value)
-{
-	return value < library->low ? value + library->base : value;
-}
-
 static bool read_dynamic(struct library *library, const ElfW(Dyn) *dynamic)
 {
 	size_t skipped = 0, bytes[2] = {0, 0};
 	uintptr_t tables[2] = {0, 0};
 
 	for (; is_inside(library, (uintptr_t)dynamic, sizeof(*dynamic)) && dynamic->d_tag != DT_NULL; dynamic++) {
-		uintptr_t address = dynamic_address(library, dynamic->d_un.d_ptr);
+		uintptr_t value = dynamic->d_un.d_ptr;
+		/* glibc stores addresses there, musl leaves the file's offsets */
+		uintptr_t address = value < library->low ? value + library->base : value;
 
 		if (dynamic->d_tag == DT_SYMTAB)
 			library->symbols = (const ElfW(Sym) *)address;
@@ -201,11 +197,6 @@ struct pass {
 	size_t pending;
 };
 
-static bool is_glibc(const struct library *library)
-{
-	return gnu_get_libc_version && is_inside(library, (uintptr_t)gnu_get_libc_version, 1);
-}
-
 /* If a place's function is looked up at the first call, the place leads into its own library until then. */
 static bool is_unbound(const struct pass *pass, const struct linkage_place *place, uintptr_t value)
 {
@@ -225,12 +216,13 @@ static bool count_place(void *context, const struct linkage_place *place)
 {
 	struct pass *pass = context;
 	uintptr_t value = __atomic_load_n(place->at, __ATOMIC_RELAXED);
+	bool is_glibc = gnu_get_libc_version && is_inside(pass->library, (uintptr_t)gnu_get_libc_version, 1);
 	bool is_known = value == place->hook->real || value == place->hook->hook || is_unbound(pass, place, value);
 
 	pass->pending += is_wanted(pass, place, value);
 	if (!pass->installs || !place->hook->is_allocators || place->is_variable)
 		return true;
-	return is_known && (!place->is_own || is_glibc(pass->library));
+	return is_known && (!place->is_own || is_glibc);
 }
 
 static bool has_work(struct pass *pass, const struct library *library)

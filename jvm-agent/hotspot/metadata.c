@@ -247,21 +247,16 @@ static const uint8_t originals[] = {
 	0x2a, 0x2a, 0x2a, 0x15, 0x15, 0x15, 0xb6, 0xab, 0xab, 0x12, 0x13, 0xb1, 0xb6, 0xb4, 0xb5, 0x2a, 0x15,
 };
 
-static uint8_t original(uint8_t opcode)
-{
-	size_t own = opcode - (size_t)FIRST_OF_HOTSPOT;
-
-	return own < sizeof(originals) ? originals[own] : opcode;
-}
-
 uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci)
 {
 	uint8_t opcode;
+	size_t own;
 
 	if (bci < 0 || (uint32_t)bci >= read_half(&method->const_method, &layout.const_code_bytes) ||
 	    !read_bytes(&opcode, method->const_method.address + layout.const_bytes + (uint32_t)bci, 1))
 		return 0;
-	return original(opcode);
+	own = opcode - (size_t)FIRST_OF_HOTSPOT;
+	return own < sizeof(originals) ? originals[own] : opcode;
 }
 
 /* ---- names ---- */

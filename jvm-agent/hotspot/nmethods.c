@@ -157,12 +157,6 @@ struct debug {
 	bool has_values; /* of the entry that was read last */
 };
 
-static void debug_release(struct debug *debug)
-{
-	free(debug->memory);
-	free(debug->keys);
-}
-
 /* Copies a table that is too large for one read. Returns the number of bytes copied. */
 static size_t copy_large(unsigned char *to, const struct memory_piece *from)
 {
@@ -467,7 +461,8 @@ static bool read_once(struct nmethod_record *record, const struct code_blob *blo
 		if (done)
 			estimate_scopes(&debug);
 	}
-	debug_release(&debug);
+	free(debug.memory);
+	free(debug.keys);
 	return done;
 }
 

@@ -78,13 +78,6 @@ struct stub_range {
 	uint64_t begin, end;
 };
 
-static struct stub_range range_of(const struct stub_node *node)
-{
-	size_t first = jvmstructs_is_code(node->range[0]) ? 0 : 1;
-
-	return (struct stub_range){node->range[first], node->range[first + 1]};
-}
-
 static bool is_text(uintptr_t address)
 {
 	char first;
@@ -94,9 +87,12 @@ static bool is_text(uintptr_t address)
 
 static bool read_node(uintptr_t address, struct stub_node *ret, struct stub_range *ret_range)
 {
+	size_t first;
+
 	if (!address || address % sizeof(uint64_t) || memory_take(ret, address, sizeof(*ret)) < sizeof(*ret))
 		return false;
-	*ret_range = range_of(ret);
+	first = jvmstructs_is_code(ret->range[0]) ? 0 : 1;
+	*ret_range = (struct stub_range){ret->range[first], ret->range[first + 1]};
 	return ret->next % sizeof(uint64_t) == 0 && ret_range->begin < ret_range->end &&
 	       ret_range->end - ret_range->begin <= ROUTINE_MOST_BYTES && jvmstructs_is_code(ret_range->begin) &&
 	       jvmstructs_is_code(ret_range->end - 1) && is_text(ret->group) && is_text(ret->name);

@@ -56,15 +56,6 @@ void code_on_load(const void *address)
 
 #define KEEP_BYTES 16384 /* limit for one compilation that is freed: most are small */
 
-/* HotSpot posts the unload event late, but in most cases the code is still there. */
-static void keep_record(uintptr_t address)
-{
-	struct nmethod_record record;
-
-	if (nmethods_find(address, 0, clock_ns(), KEEP_BYTES, &record) == NMETHOD_FOUND)
-		kept_add(&record);
-}
-
 void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *address)
 {
 	struct duet_code_unload unload = {
@@ -73,12 +64,15 @@ void JNICALL code_on_unload(jvmtiEnv *jvmti, jmethodID method, const void *addre
 		.address = (uintptr_t)address,
 	};
 	struct ring_part part = {&unload, sizeof(unload)};
+	struct nmethod_record record;
 	STAY(stay);
 
-	if (stay) {
-		keep_record((uintptr_t)address);
-		ring_write(&stay->ring, DUET_AGENT_CODE_UNLOAD, &part, 1, RING_DROP);
-	}
+	if (!stay)
+		return;
+	/* HotSpot posts the event late, but in most cases the code is still there */
+	if (nmethods_find((uintptr_t)address, 0, clock_ns(), KEEP_BYTES, &record) == NMETHOD_FOUND)
+		kept_add(&record);
+	ring_write(&stay->ring, DUET_AGENT_CODE_UNLOAD, &part, 1, RING_DROP);
 }
 
 /* ---- stubs ---- */

@@ -125,12 +125,6 @@ static bool calls_constructor(const struct class_file *class, const uint8_t *at,
 	       class_text_is(name, "<init>");
 }
 
-/* Returns true for the name of this class or its superclass. Names may be long: compare few of them. */
-static bool is_own(const struct class_file *class, struct class_text name)
-{
-	return same_text(name, class->this_name) || same_text(name, class->super_name);
-}
-
 /* Each `new` has a call of its constructor, inner ones first. The call that has no `new` is super() or this(). */
 static int find_call(const struct class_file *class, const uint8_t *code, uint32_t len)
 {
@@ -146,7 +140,8 @@ static int find_call(const struct class_file *class, const uint8_t *code, uint32
 		if (!calls_constructor(class, code + bci, &of))
 			continue;
 		if (!made)
-			return is_own(class, of) ? (int)(bci + bytes) : -ENOENT;
+			return same_text(of, class->this_name) || same_text(of, class->super_name) ? (int)(bci + bytes)
+												   : -ENOENT;
 		made--;
 	}
 	return -ENOENT;
@@ -255,12 +250,6 @@ static void write_short_jump(struct writing *w, uint32_t bci, uint32_t new_at)
 	class_write_u2(w->to, (uint16_t)far);
 }
 
-static void write_long_jump(struct writing *w, uint32_t bci, uint32_t new_at)
-{
-	class_write_u1(w->to, w->code[bci]);
-	class_write_u4(w->to, (uint32_t)distance(w, new_at, (int64_t)bci + s4_at(w->code + bci + 1)));
-}
-
 static void write_switch(struct writing *w, uint32_t bci, uint32_t new_at)
 {
 	static const uint8_t zeros[3];
@@ -289,12 +278,12 @@ static void write_instruction(struct writing *w, uint32_t bci, uint32_t bytes)
 
 	if (is_short_jump(op))
 		write_short_jump(w, bci, new_at);
-	else if (is_long_jump(op))
-		write_long_jump(w, bci, new_at);
 	else if (op == OP_TABLESWITCH || op == OP_LOOKUPSWITCH)
 		write_switch(w, bci, new_at);
 	else
-		class_write_bytes(w->to, w->code + bci, bytes);
+		class_write_bytes(w->to, w->code + bci, is_long_jump(op) ? 1 : bytes);
+	if (is_long_jump(op))
+		class_write_u4(w->to, (uint32_t)distance(w, new_at, (int64_t)bci + s4_at(w->code + bci + 1)));
 }
 
 int bytecode_write(const uint8_t *code, const struct bytecode_insertion *insertion, const struct bytecode_map *map,

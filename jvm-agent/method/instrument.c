@@ -84,8 +84,7 @@ static bool is_chosen(const struct instrument *item, const struct rewrite_method
 static bool is_asked(const struct rewrite_method *method)
 {
 	for (uint32_t i = 0; i < all.count; i++)
-		if (is_named(&all.items[i].target, method) &&
-		    !(method->is_native && all.items[i].target.is_any_method))
+		if (is_named(&all.items[i].target, method) && !(method->is_native && all.items[i].target.is_any_method))
 			return true;
 	return false;
 }

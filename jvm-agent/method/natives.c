@@ -145,13 +145,6 @@ static uintptr_t read_function(jmethodID method)
 	return function;
 }
 
-static bool set_function(JNIEnv *env, jclass class, const JNINativeMethod *method)
-{
-	if (jvm.version >= 15)
-		return registering_quietly(env, class, method);
-	return !(*env)->RegisterNatives(env, class, method, 1);
-}
-
 void JNICALL natives_on_bind(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jmethodID method, void *address,
 			     void **new_address)
 {
@@ -181,6 +174,7 @@ bool natives_open(JNIEnv *env, jclass helper)
 bool natives_add(JNIEnv *env, const struct natives_method *of, int32_t id, bool is_new)
 {
 	struct native_call *call = all.unbound ? find(of->method) : NULL;
+	JNINativeMethod ours = {of->name, of->type, NULL};
 	uintptr_t function;
 
 	if (!call && all.unbound)
@@ -191,10 +185,11 @@ bool natives_add(JNIEnv *env, const struct natives_method *of, int32_t id, bool 
 	function = is_new ? all.unbound : read_function(of->method);
 	if (function == all.unbound || function == address_of(call))
 		return true;
+	ours.fnPtr = (void *)address_of(call);
 	if (function)
 		__atomic_store_n(&call->function, function, __ATOMIC_RELEASE);
-	if (function && set_function(env, of->class,
-				     &(JNINativeMethod){of->name, of->type, (void *)address_of(call)}))
+	if (function && (jvm.version >= 15 ? registering_quietly(env, of->class, &ours)
+					   : !(*env)->RegisterNatives(env, of->class, &ours, 1)))
 		return true;
 	__atomic_store_n(&call->id, PROBE_NONE, __ATOMIC_RELEASE);
 	return false;

@@ -74,13 +74,6 @@ static uint16_t probe_method(struct rewriting *r, enum probe_kind kind)
 	return known->probes[kind];
 }
 
-static uint16_t class_constant(struct rewriting *r, uint16_t *constant, const char *name)
-{
-	if (!*constant)
-		*constant = class_pool_class(&r->pool, name, strlen(name));
-	return *constant;
-}
-
 static uint16_t nano_time(struct rewriting *r)
 {
 	static const char name[] = "java/lang/System";
@@ -282,6 +275,8 @@ static void write_variables(struct changing *c, struct class_reader from)
 /* Our handler's code has a frame even if nothing leads to it: code without a frame cannot be verified. */
 static void write_stackmap(struct changing *c, struct class_reader old)
 {
+	static const char throwable_name[] = "java/lang/Throwable";
+	uint16_t *throwable = &c->r->constants.throwable;
 	struct stackmap_method method = {
 		.class = &c->r->class,
 		.name = c->method->name,
@@ -295,8 +290,9 @@ static void write_stackmap(struct changing *c, struct class_reader old)
 	};
 	int count;
 
-	if (c->has_time)
-		method.throwable = class_constant(c->r, &c->r->constants.throwable, "java/lang/Throwable");
+	if (c->has_time && !*throwable)
+		*throwable = class_pool_class(&c->r->pool, throwable_name, strlen(throwable_name));
+	method.throwable = *throwable;
 	count = stackmap_write(&method, old, c->to);
 	if (count < 0)
 		c->error = count;

@@ -76,11 +76,6 @@ static void copy_types(struct frames *f, uint32_t count)
 		write_type(f, read_type(f));
 }
 
-static uint32_t slots_of(const struct map_type *type)
-{
-	return type->tag == TYPE_LONG || type->tag == TYPE_DOUBLE ? 2 : 1;
-}
-
 /* ---- the locals that a method begins with ---- */
 
 static void add_local(struct frames *f, struct map_type type)
@@ -208,7 +203,7 @@ static void write_locals(struct frames *f)
 	uint32_t slots = 0, unused;
 
 	for (uint32_t i = 0; i < f->local_count; i++)
-		slots += slots_of(&f->locals[i]);
+		slots += f->locals[i].tag == TYPE_LONG || f->locals[i].tag == TYPE_DOUBLE ? 2 : 1;
 	if (slots > f->method->max_locals) {
 		f->error = -EINVAL;
 		return;

@@ -104,14 +104,6 @@ static int candidates_take(struct candidates *candidates, int index)
 	return peer;
 }
 
-/* Adds a peer. Without room, drops the oldest: a peer that sends nothing must not keep the loader out. */
-static void candidates_add(struct candidates *candidates, int peer)
-{
-	if (candidates->count == CANDIDATES)
-		close(candidates_take(candidates, 0));
-	candidates->fds[candidates->count++] = (struct pollfd){.fd = peer, .events = POLLIN};
-}
-
 /* Removes and returns the peer that sent the secret, or returns -1. Peers that sent anything else are dropped. */
 static int candidates_choose(struct candidates *candidates, const char secret[DUET_SECRET_DIGITS])
 {
@@ -136,10 +128,14 @@ static int accept_candidate(struct candidates *candidates, int listener)
 
 	if (peer < 0)
 		return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 0 : -errno;
-	if (is_allowed(peer))
-		candidates_add(candidates, peer);
-	else
+	if (!is_allowed(peer)) {
 		close(peer);
+		return 0;
+	}
+	/* Without room, the oldest is dropped: a peer that sends nothing must not keep the loader out. */
+	if (candidates->count == CANDIDATES)
+		close(candidates_take(candidates, 0));
+	candidates->fds[candidates->count++] = (struct pollfd){.fd = peer, .events = POLLIN};
 	return 0;
 }
 
@@ -234,7 +230,8 @@ void peer_close_fds(const int fds[2])
 			close(fds[i]);
 }
 
-const struct duet_agent_event *peer_find_event(const struct duet_message_start *start, enum duet_agent_event_kind kind)
+static const struct duet_agent_event *peer_find_event(const struct duet_message_start *start,
+						      enum duet_agent_event_kind kind)
 {
 	for (uint32_t i = 0; i < start->event_count; i++)
 		if (start->events[i].kind == kind)
@@ -249,11 +246,6 @@ const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *
 	return clock ? clock : peer_find_event(start, DUET_AGENT_EVENT_PAGE_FAULTS);
 }
 
-static bool may_repeat(uint32_t kind)
-{
-	return kind == DUET_AGENT_EVENT_METHOD || kind == DUET_AGENT_EVENT_TRACE;
-}
-
 static bool events_are_sound(const struct duet_message_start *start)
 {
 	if (start->event_count > DUET_MAX_EVENTS)
@@ -263,7 +255,8 @@ static bool events_are_sound(const struct duet_message_start *start)
 
 		if (!event->kind || event->kind >= DUET_AGENT_EVENT_KIND_MAX || !event->interval ||
 		    event->index >= DUET_MAX_EVENTS || !memchr(event->target, '\0', sizeof(event->target)) ||
-		    (peer_find_event(start, event->kind) != event && !may_repeat(event->kind)))
+		    (peer_find_event(start, event->kind) != event && event->kind != DUET_AGENT_EVENT_METHOD &&
+		     event->kind != DUET_AGENT_EVENT_TRACE))
 			return false;
 	}
 	return true;

@@ -39,9 +39,6 @@ void peer_send_note(int peer, enum duet_message_type type);
  * none), which the caller owns. Returns -errno on failure, -EPROTO for anything malformed.
  */
 int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2]);
-/* Returns the event of this kind, or NULL. A START that was received has each kind once at most. */
-const struct duet_agent_event *peer_find_event(const struct duet_message_start *start,
-					       enum duet_agent_event_kind kind);
 /* Returns the event that a standalone engine ticks for, the clock if there is one, or NULL. */
 const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *start);
 void peer_close_fds(const int fds[2]);

@@ -142,12 +142,6 @@ static void take_java(struct stay *stay, struct walk_slot *slot, struct duet_jav
 		sample->flags |= DUET_JAVA_TRUNCATED;
 }
 
-static void write_frames(struct duet_java_frame *to, const struct asgct_frame *from, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		to[i] = (struct duet_java_frame){.method = (uintptr_t)from[i].method, .bci = from[i].bci};
-}
-
 static size_t java_bytes(const struct duet_java_sample *sample)
 {
 	return sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame);
@@ -155,8 +149,12 @@ static size_t java_bytes(const struct duet_java_sample *sample)
 
 static void copy_java(unsigned char *to, struct walk_slot *slot, const struct duet_java_sample *sample)
 {
+	const struct asgct_frame *from = slot_frames(slot);
+	struct duet_java_frame *frames = (struct duet_java_frame *)(to + sizeof(*sample));
+
 	memcpy(to, sample, sizeof(*sample));
-	write_frames((struct duet_java_frame *)(to + sizeof(*sample)), slot_frames(slot), sample->java_depth);
+	for (uint32_t i = 0; i < sample->java_depth; i++)
+		frames[i] = (struct duet_java_frame){.method = (uintptr_t)from[i].method, .bci = from[i].bci};
 }
 
 static void write_java(struct stay *stay, struct walk_slot *slot, const struct duet_java_sample *sample)

@@ -146,13 +146,6 @@ const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uin
 
 /* ---- what walk/loop.h needs ---- */
 
-/* Sets walk->mapping to the mapping that holds pc. Returns false when there is none. */
-static bool find_mapping(struct agent_walk *walk, uint64_t pc)
-{
-	return (pc >= walk->mapping.start && pc < walk->mapping.end) ||
-	       tables_find_mapping(&walk->stay->tables, &walk->slice, pc, &walk->mapping);
-}
-
 /* Returns the row in force at pc, which lies in walk->mapping; or NULL. */
 static const struct duet_unwind_row *find_row(const struct agent_walk *walk, uint64_t pc)
 {
@@ -168,7 +161,8 @@ static const struct duet_unwind_row *walk_look_up(struct agent_walk *walk, enum 
 {
 	uint64_t pc = walk->cursor.pc - walk->cursor.is_return;
 
-	if (!find_mapping(walk, pc)) {
+	if ((pc < walk->mapping.start || pc >= walk->mapping.end) &&
+	    !tables_find_mapping(&walk->stay->tables, &walk->slice, pc, &walk->mapping)) {
 		walk->sample.flags |= walk_unmapped_flag(&walk->cursor);
 		return NULL;
 	}

@@ -25,12 +25,6 @@ static const struct vmstructs_row rows[] = {
 	{"ObjectMonitor", "_owner", &owner, NULL},
 };
 
-static void find_owner_fields(void)
-{
-	if (jvm.version <= LAST_VERSION && !owner.known)
-		(void)vmstructs_read(rows, sizeof(rows) / sizeof(rows[0]));
-}
-
 /*
  * Returns the tid of the owner; 0: not known. Called by a thread in MonitorContendedEnter, for the monitor of that. The
  * monitor stays as long as a thread waits for it, but its owner may end. The owner is a JavaThread or, as long as a
@@ -64,7 +58,8 @@ int monitors_start(const struct monitor_waits *waits, const struct duet_agent_ev
 {
 	if (!jvm.thread_id)
 		return -ENOTSUP;
-	find_owner_fields();
+	if (jvm.version <= LAST_VERSION && !owner.known)
+		(void)vmstructs_read(rows, sizeof(rows) / sizeof(rows[0]));
 	wait_event_open(waits->parks->event, event);
 	if (set_events(waits, JVMTI_ENABLE) && !parks_open(waits->parks))
 		return 0;

@@ -230,31 +230,17 @@ static void set_events(bool is_on)
 	jvm_deallocate(all);
 }
 
-static jvmtiCapabilities needs(void)
-{
-	jvmtiCapabilities capabilities = {0};
-
-	((unsigned char *)&capabilities)[CAPABILITY / 8] = 1 << CAPABILITY % 8;
-	return capabilities;
-}
-
 /* A JVM may not have virtual threads, or not report them. */
-static void virtual_parks_open(void)
+static void report_virtual_parks(bool is_on)
 {
-	jvmtiCapabilities wanted = needs();
+	jvmtiCapabilities needs = {0};
 
-	if (jvm.version >= FIRST_VERSION && !(*jvm.jvmti)->AddCapabilities(jvm.jvmti, &wanted))
-		set_events(true);
-}
-
-static void virtual_parks_close(void)
-{
-	jvmtiCapabilities wanted = needs();
-
-	if (jvm.version < FIRST_VERSION)
+	((unsigned char *)&needs)[CAPABILITY / 8] = 1 << CAPABILITY % 8;
+	if (jvm.version < FIRST_VERSION || (is_on && (*jvm.jvmti)->AddCapabilities(jvm.jvmti, &needs)))
 		return;
-	set_events(false);
-	(void)(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &wanted);
+	set_events(is_on);
+	if (!is_on)
+		(void)(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &needs);
 }
 
 /* ---- the method ---- */
@@ -329,7 +315,7 @@ int parks_open(const struct park_listener *listener)
 	if (!has_listeners() && !take_park(env))
 		return -ENOTSUP;
 	if (!has_listeners())
-		virtual_parks_open();
+		report_virtual_parks(true);
 	add(listener);
 	return 0;
 }
@@ -342,5 +328,5 @@ void parks_close(const struct park_listener *listener)
 		if (parks.listeners[i] == listener)
 			__atomic_store_n(&parks.listeners[i], NULL, __ATOMIC_RELEASE);
 	if (had && !has_listeners())
-		virtual_parks_close();
+		report_virtual_parks(false);
 }

@@ -29,11 +29,6 @@ bool waits_put(struct waits *waits, uint64_t key, void *value)
 	return false;
 }
 
-static bool is_visited(const void *value)
-{
-	return (uintptr_t)value & VISITED;
-}
-
 /* Frees the place if it has a value. Returns it, or NULL if its visitor owns it now. */
 static void *empty_place(struct waits_place *place)
 {
@@ -41,7 +36,7 @@ static void *empty_place(struct waits_place *place)
 
 	if (value)
 		__atomic_store_n(&place->key, 0, __ATOMIC_RELEASE);
-	return is_visited(value) ? NULL : value;
+	return (uintptr_t)value & VISITED ? NULL : value;
 }
 
 /*
