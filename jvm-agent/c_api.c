@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The functions of async-profiler's asprof.h, for programs that load the library themselves, and what LD_PRELOAD with
- * ASPROF_COMMAND does. The process need not be a JVM.
- */
+/* The functions of asprof.h, and what LD_PRELOAD with ASPROF_COMMAND does. The process need not be a JVM. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -11,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent.h"
 #include "api/profiler.h"
-#include "callbacks.h"
 #include "duet_jvm.h"
 #include "duet_record.h"
 #include "event/shared.h"
@@ -32,8 +29,6 @@ JNIEXPORT const char *asprof_execute(const char *command, writer_function writer
 JNIEXPORT void *asprof_get_thread_local_data(void);
 JNIEXPORT int asprof_register_jfr_event(const char *name);
 JNIEXPORT const char *asprof_emit_jfr_event(int type, const uint8_t *data, size_t count);
-
-/* ---- the JVM, if there is one ---- */
 
 static int find_libjvm(struct dl_phdr_info *info, size_t size, void *path)
 {
@@ -81,8 +76,6 @@ static void open_jvm(void)
 	if (!was_attached)
 		(*vm)->DetachCurrentThread(vm);
 }
-
-/* ---- asprof.h ---- */
 
 JNIEXPORT void asprof_init(void)
 {
@@ -170,8 +163,6 @@ JNIEXPORT const char *asprof_emit_jfr_event(int type, const uint8_t *data, size_
 		return "The event has more than 2048 bytes";
 	return user_events_add(type, data, count) ? NULL : "There is no such type of events: register it first";
 }
-
-/* ---- LD_PRELOAD ---- */
 
 /* A library that is loaded in another way ignores the variable: it may be meant for a program that is started. */
 static bool is_preloaded(void)

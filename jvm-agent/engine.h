@@ -17,7 +17,7 @@ struct agent_engine {
 	bool counts; /* standalone engines: page faults can be the ticks, instead of a clock */
 	bool standalone; /* samples have no BPF half: the agent walks native frames too, and sets the weight */
 	const struct agent_engine *instead; /* the engine to use when this one cannot start; NULL = none */
-	/* Installs the handler on `wanted`, or any signal if 0. Returns it, or -errno and constant text in *ret_why. */
+	/* Installs the handler on `wanted`, or any signal if 0. Returns it, or -errno and why. NULL: none. */
 	int (*take_signal)(int wanted, const char **ret_why);
 	/* May be NULL, but `periods` of a standalone engine. Called on the agent's thread, unless said otherwise. */
 	/* Starts the ticks for the event `ticks`, which stays valid until release(). */
@@ -51,3 +51,23 @@ int engine_take_realtime(int wanted, const char **ret_why);
 extern const struct agent_engine engine_perf;
 extern const struct agent_engine engine_ctimer;
 extern const struct agent_engine engine_itimer;
+
+/* ---- signals.c. A real-time signal keeps its handler for good: a late signal would end the JVM ---- */
+
+/*
+ * Installs the handler on a real-time signal that nobody uses: `wanted` if it is not 0, else the signal of the last
+ * stay, else the first that is free and that no thread waits for. Returns the signal, -EBUSY, or another -errno.
+ */
+int signals_take_realtime(int wanted);
+/*
+ * The same for SIGPROF, the only signal that setitimer(ITIMER_PROF) sends, or for SIGURG, which by default is ignored:
+ * a late one harms neither this program nor one that it executes.
+ */
+int signals_take(int signo);
+/* Returns false while another profiler has replaced our handler of this signal. */
+bool signals_have(int signo);
+/*
+ * Gives SIGPROF or SIGURG up, if the handler is still ours. SIGPROF becomes SIG_IGN: JFR does not take a signal that
+ * has a handler, and a late one ends nobody.
+ */
+void signals_leave(int signo);

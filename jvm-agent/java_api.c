@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "api/profiler.h"
-#include "callbacks.h"
 #include "hotspot/jvmstructs.h"
 #include "jvm/jvm.h"
 
@@ -279,10 +279,7 @@ static void register_natives(JNIEnv *env, jclass class)
 			(*env)->ExceptionClear(env);
 }
 
-/*
- * Its name may be any: JMH's is AsyncProfiler$JavaApi. All versions have this method. A class without it, of which
- * there are several on the stack, only has an exception thrown.
- */
+/* Its name may be any: JMH's is AsyncProfiler$JavaApi. All have this method; others have an exception thrown. */
 static bool is_profiler_class(JNIEnv *env, jclass class)
 {
 	if ((*env)->GetMethodID(env, class, "execute0", "(Ljava/lang/String;)Ljava/lang/String;"))

@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 
-#include "memory_piece.h"
 #include "safe_copy.h"
 
 #define MEMORY_COPY_MAX SAFE_COPY_MAX
@@ -40,11 +39,7 @@ static inline size_t memory_copy_pieces(void *to, const struct memory_piece *pie
 	return done;
 }
 
-/* Like memory_copy(). The process's own memory is not cached, see user/reader/memory.h. */
-static inline size_t memory_take(void *to, uintptr_t from, size_t bytes)
-{
-	return safe_copy(to, from, bytes);
-}
+#define memory_take memory_copy /* the process's own memory is not cached, see user/reader/memory.h */
 
 static inline void memory_forget(void)
 {

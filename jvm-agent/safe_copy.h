@@ -11,3 +11,9 @@
  * `bytes` when there is an unmapped page, and 0 when `bytes` is above SAFE_COPY_MAX. Async-signal-safe.
  */
 size_t safe_copy(void *to, uintptr_t from, size_t bytes);
+
+/* A piece of the JVM's memory, for both memory.h. */
+struct memory_piece {
+	uintptr_t from;
+	size_t bytes;
+};

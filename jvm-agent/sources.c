@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 
-#include "engine/signals.h"
-
 int engine_take_realtime(int wanted, const char **ret_why)
 {
 	int signo = signals_take_realtime(wanted);
@@ -17,15 +15,9 @@ int engine_take_realtime(int wanted, const char **ret_why)
 	return signo;
 }
 
-static int take_none(int wanted, const char **ret_why)
-{
-	return 0;
-}
-
 /* No ticks. */
 static const struct agent_engine engine_none = {
 	.id = DUET_ENGINE_NONE,
-	.take_signal = take_none,
 };
 
 /* The loader's BPF program ticks and sends the signal, so the agent has nothing to start. */

@@ -32,8 +32,6 @@ int profiler_owns(const char *text)
 	return !text || !(strstr(text, "control=") || strstr(text, "secret="));
 }
 
-/* ---- the agent ---- */
-
 static bool random_bytes(unsigned char *bytes, size_t count)
 {
 	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
@@ -77,8 +75,6 @@ static void add_agent(struct duet_question *question)
 	memcpy(question->name, profiler.agent.name, sizeof(question->name));
 	memcpy(question->secret, profiler.agent.secret, sizeof(question->secret));
 }
-
-/* ---- commands ---- */
 
 static bool has_word(const char *text, const char *word)
 {
@@ -161,8 +157,6 @@ int profiler_execute_agent(const char *text)
 	link_answer_release(&answer);
 	return code;
 }
-
-/* ---- with the JVM ---- */
 
 static void *prepare(void *text)
 {

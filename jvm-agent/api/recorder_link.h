@@ -27,10 +27,7 @@ struct link_answer {
 	int report; /* descriptor, or -1; owned */
 };
 
-/*
- * Sends a question; starts a recorder if there is none. `text`: the arguments. Fills *ret in any case; release it. An
- * error on this side is an answer too, with the code DUET_ANSWER_REFUSED.
- */
+/* Sends a question; starts a recorder if there is none. Fills *ret in any case: an error here is an answer, too. */
 void link_ask(const struct duet_question *question, const char *text, struct link_answer *ret);
 /* The same, but does nothing if there was never a question. Waits for at most wait_ms. */
 void link_ask_if_started(const struct duet_question *question, int wait_ms);

@@ -41,10 +41,7 @@ static int read_stat(int fd, struct stat *ret)
 	return (int)syscall(SYS_fstat, fd, ret);
 }
 
-/*
- * Returns true if other users cannot replace or change the file: the library may be in a folder like /tmp. Often a user
- * has a group of his own, which may write to his files.
- */
+/* Returns true if other users cannot replace or change the file. A user's own group often may write to his files. */
 static bool is_trusted(const struct stat *st)
 {
 	bool is_own_group = st->st_gid == 0 || st->st_gid == getegid();

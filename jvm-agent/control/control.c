@@ -24,7 +24,7 @@
 #include "peer/peer.h"
 #include "sample/sample.h"
 #include "tap.h"
-#include "wait/lock_waiters.h"
+#include "wait/waiting.h"
 
 #define THREAD_NAME "duet agent"
 #define THREAD_STACK_BYTES (512u << 10)
@@ -117,7 +117,7 @@ static void stay_free(struct stay *stay)
 static int begin_ticks(struct stay *stay, const struct agent_engine *engine, int wanted, const char **ret_why)
 {
 	stay->engine = engine;
-	stay->signo = engine->take_signal(wanted, ret_why);
+	stay->signo = engine->take_signal ? engine->take_signal(wanted, ret_why) : 0;
 	if (stay->signo < 0)
 		return stay->signo;
 	return engine->start ? engine->start(stay->signo, &stay->ticks, ret_why) : 0;
@@ -186,7 +186,7 @@ static void stay_answer(struct stay *stay, JNIEnv *env, const struct duet_want *
 	};
 
 	if (want->kind == DUET_WANT_METHOD)
-		answer_method(&answers, (struct metadata_key){want->key, want->id});
+		answer_methods(&answers, &(struct metadata_key){want->key, want->id}, 1);
 	else if (want->kind == DUET_WANT_CODE)
 		answer_code(&answers, want->key, want->id, clock_ns());
 }
@@ -245,10 +245,7 @@ static int stay_listen(struct stay *stay, JNIEnv *env, int peer, int timeout_ms)
 	return fd.revents ? -EPIPE : 1;
 }
 
-/*
- * Prepares the loaded classes, some at a time, and serves the loader in between. Otherwise the names of the first
- * second's samples would come late. Returns what stay_listen() does.
- */
+/* Prepares the loaded classes, and serves the loader in between, for names in the first second. As stay_listen(). */
 static int stay_prepare(struct stay *stay, JNIEnv *env, int peer)
 {
 	struct jvm_preparing preparing;

@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "engine.h"
-#include "engine/signals.h"
 #include "hotspot/clock.h"
 
 static struct {

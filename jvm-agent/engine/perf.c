@@ -29,7 +29,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/signals.h"
 #include "engine/ticking.h"
 #include "hotspot/clock.h"
 #include "jvm/stay.h"
@@ -97,15 +96,6 @@ static struct perf_event_mmap_page *map_ring(int fd)
 	return NULL;
 }
 
-static int signal_thread(int fd, int tid)
-{
-	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
-
-	if (fcntl(fd, F_SETOWN_EX, &owner) || fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETFL, O_ASYNC))
-		return -errno;
-	return 0;
-}
-
 static void perf_free(int fd)
 {
 	if (perf.threads[fd].ring)
@@ -118,6 +108,7 @@ static int perf_make(int tid)
 {
 	uint64_t first = ticking_first(perf.interval);
 	int fd = open_event(tid, first), error;
+	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
 
 	if (fd < 0)
 		return fd;
@@ -125,9 +116,9 @@ static int perf_make(int tid)
 		.ring = map_ring(fd),
 		.taken = counted(tid, fd) + first - perf.interval,
 	};
-	error = signal_thread(fd, tid);
-	if (!error)
+	if (!fcntl(fd, F_SETOWN_EX, &owner) && !fcntl(fd, F_SETSIG, SIGURG) && !fcntl(fd, F_SETFL, O_ASYNC))
 		return fd;
+	error = -errno;
 	perf_free(fd);
 	return error;
 }
@@ -205,16 +196,6 @@ static void perf_handled(int tid)
 
 /* ---- all threads ---- */
 
-/* Leaves a quarter of the descriptors to the JVM. */
-static int descriptors_allowed(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 4 * 3 > DESCRIPTORS_MOST)
-		return DESCRIPTORS_MOST;
-	return (int)(limit.rlim_cur / 4 * 3);
-}
-
 static const char *reason_of(int error)
 {
 	if (error == -EACCES)
@@ -229,6 +210,7 @@ static const char *reason_of(int error)
 /* The array is kept for good: handlers may read it at any time. */
 static int perf_start(int signo, const struct duet_agent_event *ticks, const char **ret_why)
 {
+	struct rlimit limit;
 	int error;
 
 	*ret_why = "no memory for the table of perf events";
@@ -237,7 +219,9 @@ static int perf_start(int signo, const struct duet_agent_event *ticks, const cha
 		if (!perf.threads)
 			return -ENOMEM;
 	}
-	perf.descriptors = descriptors_allowed();
+	perf.descriptors = DESCRIPTORS_MOST;
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 4 * 3 < DESCRIPTORS_MOST)
+		perf.descriptors = (int)(limit.rlim_cur / 4 * 3); /* leaves a quarter to the JVM */
 	perf.is_clock = ticks->kind == DUET_AGENT_EVENT_CLOCK;
 	perf.interval = ticks->interval;
 	error = ticking_start(&events, signo);

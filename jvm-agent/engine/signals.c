@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/signals.h"
+#include "engine.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,8 +55,6 @@ static int take(int signo)
 	return sigaction(signo, &action, NULL) ? -errno : signo;
 }
 
-/* ---- signals that a thread waits for ---- */
-
 static uint64_t bit(int signo)
 {
 	return 1ull << (signo - 1);
@@ -107,8 +105,6 @@ static uint64_t blocked_somewhere(void)
 		closedir(tasks);
 	return blocked;
 }
-
-/* ---- choosing one ---- */
 
 static int take_first_free(void)
 {

@@ -15,7 +15,6 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "locked.h"
-#include "sample/attributes.h"
 #include "sample/regs.h"
 #include "sample/sample.h"
 #include "tap.h"
@@ -154,10 +153,7 @@ static void keep_object(struct stay *stay, JNIEnv *env, jobject reference, const
 
 /* ---- the callback ---- */
 
-/*
- * Returns true if an object that the JVM has sampled is a sample of this event, too: the event's interval may be
- * longer. A weight is the object's size divided by its probability.
- */
+/* Returns true if an object that the JVM has sampled is this event's, too, by the weights: size / probability. */
 static bool is_chosen(const struct tap_event *event, uint64_t size, uint64_t weight)
 {
 	uint64_t sampled = byte_clock_weight(size, __atomic_load_n(&sampled_interval, __ATOMIC_RELAXED));
@@ -229,8 +225,6 @@ static void alloc_add_callbacks(jvmtiEventCallbacks *callbacks)
 	callbacks->SampledObjectAlloc = on_alloc;
 }
 
-/* ---- the taps ---- */
-
 /* Makes the JVM sample for the events that are open. */
 static bool set_sampling(void)
 {
@@ -292,13 +286,13 @@ static int alloc_start(const struct duet_agent_event *event, const char **ret_wh
 }
 
 /* What becomes of the objects that are still in use. */
-struct visit {
+struct live_visit {
 	struct stay *stay; /* NULL: their samples are not written */
 	uint64_t ended_ns;
 	bool keeps; /* they are kept */
 };
 
-static void write_object(const struct visit *visit, struct live_object *object)
+static void write_object(const struct live_visit *visit, struct live_object *object)
 {
 	uint64_t begin_ns = object->sample->begin_ns;
 	uint64_t age_ns = visit->ended_ns > begin_ns ? visit->ended_ns - begin_ns : 0;
@@ -314,7 +308,7 @@ static void write_object(const struct visit *visit, struct live_object *object)
 }
 
 /* Frees the objects that are not in use. */
-static void visit_objects(JNIEnv *env, const struct visit *visit)
+static void visit_objects(JNIEnv *env, const struct live_visit *visit)
 {
 	struct live_object *object = take_objects(), *next;
 
@@ -345,7 +339,7 @@ static void live_rescan(void)
 	heap_rescan();
 	if (!env || count_objects() < objects.sweep_at)
 		return;
-	visit_objects(env, &(struct visit){.keeps = true});
+	visit_objects(env, &(struct live_visit){.keeps = true});
 	kept = count_objects();
 	objects.sweep_at = kept < MOST_LIVE / 2 ? 2 * kept + FIRST_SWEEP : MOST_LIVE - (MOST_LIVE - kept) / 2;
 }
@@ -358,7 +352,7 @@ static int live_start(const struct duet_agent_event *event, const char **ret_why
 	*ret_why = "the agent's thread is not attached to the JVM";
 	if (!env)
 		return -ENOTSUP;
-	visit_objects(env, &(struct visit){0});
+	visit_objects(env, &(struct live_visit){0});
 	objects.sweep_at = FIRST_SWEEP;
 	shown.survivors = event->survivors;
 	shown.has_ages = event->flags & DUET_AGENT_WITH_AGE;
@@ -372,7 +366,7 @@ static void live_flush(uint64_t ended_ns)
 	JNIEnv *env = jvm_own_env();
 
 	if (env)
-		visit_objects(env, &(struct visit){stay, ended_ns, .keeps = true});
+		visit_objects(env, &(struct live_visit){stay, ended_ns, .keeps = true});
 }
 
 static void live_stop(uint64_t ended_ns)
@@ -382,7 +376,7 @@ static void live_stop(uint64_t ended_ns)
 
 	close_event(&live);
 	if (env)
-		visit_objects(env, &(struct visit){stay, ended_ns, .keeps = false});
+		visit_objects(env, &(struct live_visit){stay, ended_ns, .keeps = false});
 	collections_close();
 }
 

@@ -2,7 +2,6 @@
 /* Classes, each once for each loader that defines it. The leaf is the class, below is the code that needed it. */
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "sample/attributes.h"
 #include "sample/sample.h"
 #include "tap.h"
 
@@ -46,10 +45,7 @@ static bool is_array(jclass class)
 	return !(*jvm.jvmti)->IsArrayClass(jvm.jvmti, class, &is_array) && is_array;
 }
 
-/*
- * A JVM that is starting has loaded the classes that it needs itself, and with an AOT cache most of the program's, too.
- * They are not reported, and no code has asked for them.
- */
+/* Classes that a JVM at its start has loaded itself, or from an AOT cache; they are not reported, nor asked for. */
 static void count_loaded_before(void)
 {
 	JNIEnv *env = jvm_own_env();

@@ -81,8 +81,6 @@ void collections_close(void)
 		set_events(JVMTI_DISABLE);
 }
 
-/* ---- the tap ---- */
-
 static void gc_stop(uint64_t ended_ns)
 {
 	collections_close();

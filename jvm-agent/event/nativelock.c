@@ -15,12 +15,10 @@
 #include "hotspot/clock.h"
 #include "jvm/stay.h"
 #include "libc_versions.h"
-#include "sample/attributes.h"
 #include "sample/pages.h"
 #include "sample/regs.h"
 #include "sample/sample.h"
 #include "tap.h"
-#include "wait/lock_waiters.h"
 #include "wait/waiting.h"
 
 /*
@@ -120,7 +118,7 @@ static void show(struct lock_wait *wait)
 	wait->shown_before = lock_waiters_show(wait->tid, (uintptr_t)wait->lock, from_ns);
 }
 
-/* A recording may end between tap_event_is_open(&locks.event) and the store: then the next one, or the thread itself, finds the sample. */
+/* A recording may end before the store: then the next one, or the thread itself, finds the sample. */
 static void wait_begins_at(struct lock_wait *wait)
 {
 	STAY(stay);
@@ -233,8 +231,6 @@ static struct linkage_hook hooks[] = {
 
 static struct linkage_set set = {.hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0])};
 
-/* ---- the tap ---- */
-
 static void lock_stop(uint64_t ended_ns)
 {
 	STAY(stay);
@@ -243,7 +239,6 @@ static void lock_stop(uint64_t ended_ns)
 	if (shows_locks())
 		lock_waiters_close();
 	linkage_close(&set);
-	loading_close();
 	for (int i = 0; i < KEPT; i++) {
 		struct sample_kept *kept = __atomic_exchange_n(&locks.places[i].waiting, NULL, __ATOMIC_ACQ_REL);
 		uint64_t begin_ns = kept ? kept->begin_ns : ended_ns;
@@ -263,12 +258,8 @@ static int lock_start(const struct duet_agent_event *event, const char **ret_why
 	if (!locks.places)
 		return -ENOMEM;
 	*ret_why = "the functions of locks are not found in the agent's linkage table";
-	if (!loading_open())
+	if (!linkage_open(&set))
 		return -ENOENT;
-	if (!linkage_open(&set)) {
-		loading_close();
-		return -ENOENT;
-	}
 	memset(locks.was_short, 0, sizeof(locks.was_short));
 	locks.begun_ns = clock_ns();
 	if (event->flags & DUET_AGENT_WITH_LOCK)

@@ -16,7 +16,6 @@
 #include "hook/linkage.h"
 #include "hotspot/clock.h"
 #include "jvm/stay.h"
-#include "sample/attributes.h"
 #include "sample/regs.h"
 #include "sample/sample.h"
 #include "tap.h"
@@ -414,24 +413,12 @@ static struct linkage_hook hooks[] = {
 
 static struct linkage_set set = {.hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0])};
 
-/* ---- the taps ---- */
-
-static bool open_hooks(void)
-{
-	if (!loading_open())
-		return false;
-	if (linkage_open(&set))
-		return true;
-	loading_close();
-	return false;
-}
-
 static int start(struct memory_event *event, const struct duet_agent_event *asked, const char **ret_why)
 {
 	bool are_installed = is_open(&taken) || is_open(&freed) || is_open(&leaked);
 
 	*ret_why = "the functions that take memory are not found in the agent's linkage table";
-	if (!are_installed && !open_hooks())
+	if (!are_installed && !linkage_open(&set))
 		return -ENOENT;
 	event->index = asked->index;
 	event->is_as_called = asked->flags & DUET_AGENT_AS_CALLED;
@@ -448,7 +435,6 @@ static void stop(struct memory_event *event)
 	if (is_open(&taken) || is_open(&freed) || is_open(&leaked))
 		return;
 	linkage_close(&set);
-	loading_close();
 }
 
 static int taken_start(const struct duet_agent_event *event, const char **ret_why)

@@ -12,7 +12,6 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "memory.h"
-#include "sample/attributes.h"
 #include "sample/sample.h"
 #include "tap.h"
 #include "wait/waiting.h"
@@ -84,10 +83,7 @@ static uint64_t ns_of(uint64_t ticks)
 	return (uint64_t)((unsigned __int128)ticks * NS_PER_SEC / safepoints.ticks_per_second);
 }
 
-/*
- * Writes the sample of the i-th of `count` safepoints that took `ns` together. A time below the step of the JVM's clock
- * is 1 ns, so that every safepoint has its samples.
- */
+/* Writes the sample of the i-th of `count` safepoints that took `ns`; 1 ns at least, so that each has its samples. */
 static void take(struct stay *stay, const char *state, uint64_t ns, uint64_t i, uint64_t count)
 {
 	uint64_t part = ns * (i + 1) / count - ns * i / count;
@@ -122,8 +118,6 @@ static void report(struct stay *stay)
 		take(stay, "at_safepoint", total > stopping ? total - stopping : 0, i, count);
 	}
 }
-
-/* ---- the tap ---- */
 
 static void safepoint_rescan(void)
 {

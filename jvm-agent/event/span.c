@@ -50,17 +50,12 @@ static void spans_add(int64_t start_ns, int64_t end_ns, const char *tag, size_t 
 	}
 }
 
-/* ---- one.profiler.Recording: Java code asks it whether a recording runs that wants its spans ---- */
-
 #define CLASS_NAME "one.profiler.Recording"
 #define CHAR_BYTES 3 /* most bytes of a char in UTF-8 */
 
 enum state { UNAVAILABLE, STOPPED, RUNNING }; /* values of Recording.state */
 
-/*
- * The class has the state in its field `state`. A program may have used it before the library came: then its natives
- * did not bind, and it is looked for when a recording begins.
- */
+/* A program may have used the class before the library came: it is looked for when a recording begins. */
 static struct {
 	pthread_mutex_t lock;
 	jclass class; /* a global reference, or NULL */
@@ -137,8 +132,6 @@ JNIEXPORT void JNICALL Java_one_profiler_TraceContext_bind(JNIEnv *env, jclass c
 		context_set(at);
 }
 
-/* ---- a class that was used before ---- */
-
 static const JNINativeMethod natives[] = {
 	{(char *)"registerNatives", (char *)"()I", (void *)(uintptr_t)Java_one_profiler_Recording_registerNatives},
 	{(char *)"getThreadLocalBuffer", (char *)"()Ljava/nio/ByteBuffer;",
@@ -211,8 +204,6 @@ static void recording_notify_state(void)
 		(*env)->SetStaticIntField(env, known.class, known.state, state_now());
 	(*env)->PopLocalFrame(env, NULL);
 }
-
-/* ---- the tap ---- */
 
 static int span_start(const struct duet_agent_event *event, const char **ret_why)
 {

@@ -34,25 +34,20 @@ static int find_type(const char *name)
 	return -1;
 }
 
-static int add_type(const char *name)
+int user_events_type(const char *name)
 {
-	const char *copy = types.count < TYPES_MAX ? strdup(name) : NULL;
+	LOCKED(&types.lock);
+	int type = find_type(name);
+	const char *copy;
 
+	if (!*name || strlen(name) > DUET_MAX_USER_TYPE || type >= 0)
+		return type;
+	copy = types.count < TYPES_MAX ? strdup(name) : NULL;
 	if (!copy)
 		return -1;
 	types.names[types.count] = copy;
 	__atomic_store_n(&types.count, types.count + 1, __ATOMIC_RELEASE); /* pairs with user_events_add() */
 	return types.count - 1;
-}
-
-int user_events_type(const char *name)
-{
-	LOCKED(&types.lock);
-	int type = find_type(name);
-
-	if (!*name || strlen(name) > DUET_MAX_USER_TYPE)
-		return -1;
-	return type < 0 ? add_type(name) : type;
 }
 
 static void write_event(struct stay *stay, const char *name, const void *data, size_t bytes)

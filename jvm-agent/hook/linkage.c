@@ -284,10 +284,7 @@ static int change_library(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-/*
- * Returns true if those calls of a library that are not bound yet will lead to the process's function. They do, unless
- * the library or one that it needs has another function than libc's.
- */
+/* True if calls that are not bound yet will lead to the process's function: to libc's, and to no other library's. */
 static bool is_bound_to_real(const struct linkage_set *set, void *handle)
 {
 	uintptr_t found = (uintptr_t)dlsym(handle, set->hooks[0].name);
@@ -375,7 +372,7 @@ void linkage_install(void)
 		work();
 }
 
-void linkage_close(struct linkage_set *set)
+static void close_set(struct linkage_set *set)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 
@@ -413,7 +410,7 @@ static bool add(struct linkage_set *set)
 	return false;
 }
 
-bool linkage_open(struct linkage_set *set)
+static bool open_set(struct linkage_set *set)
 {
 	dl_iterate_phdr(read_own, set);
 	for (size_t i = 0; i < set->count; i++)
@@ -513,16 +510,22 @@ static struct linkage_hook hooks[] = {{"dlopen", (uintptr_t)hook_dlopen, false, 
 static struct linkage_set loading = {.hooks = hooks, .count = 1};
 static unsigned int users;
 
-bool loading_open(void)
+bool linkage_open(struct linkage_set *set)
 {
-	if (!users && !linkage_open(&loading))
+	if (!users && !open_set(&loading))
 		return false;
-	users++;
-	return true;
+	if (open_set(set)) {
+		users++;
+		return true;
+	}
+	if (!users)
+		close_set(&loading);
+	return false;
 }
 
-void loading_close(void)
+void linkage_close(struct linkage_set *set)
 {
+	close_set(set);
 	if (!--users)
-		linkage_close(&loading);
+		close_set(&loading);
 }

@@ -37,8 +37,8 @@ struct linkage_set {
 
 /*
  * Sets `real` of all hooks from the agent's own linkage table: so the agent must call each function somewhere.
- * Installs nothing yet. Returns false if a function is missing. This and linkage_close() are called on the agent's
- * thread.
+ * Installs nothing yet, but libraries that are loaded from now on get the hooks before dlopen() returns. Returns false
+ * if a function is missing. This and linkage_close() are called on the agent's thread.
  */
 bool linkage_open(struct linkage_set *set);
 /*
@@ -51,9 +51,3 @@ void linkage_install(void);
  * at most a second if another thread does the work.
  */
 void linkage_close(struct linkage_set *set);
-/*
- * Between these, libraries that are loaded get the hooks before dlopen() returns. Counted. Both are called on the
- * agent's thread. loading_open() returns false if dlopen() is not found.
- */
-bool loading_open(void);
-void loading_close(void);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "hotspot/clock.h"
 #include "hotspot/jvmstructs.h"
 #include "hotspot/stubs.h"
 #include "memory.h"
@@ -42,11 +43,13 @@ static bool answered_add(const struct metadata_key *of)
 static void write_gone(const struct answers *answers, const struct duet_want *want)
 {
 	bool is_method = want->kind == DUET_WANT_METHOD;
+	struct duet_gone gone = {.time_ns = clock_ns(), .want = *want};
+	struct ring_part part = {&gone, sizeof(gone)};
 
 	if (answers->is_there && !answers->is_there(answers->context))
 		return;
 	duet_ring_count(answers->ring->page, is_method ? DUET_AGENT_METHOD_GONE : DUET_AGENT_CODE_GONE);
-	ring_write_gone(answers->ring, want);
+	ring_write(answers->ring, DUET_AGENT_GONE, &part, 1, RING_WAIT);
 }
 
 /* ---- methods ---- */
@@ -170,16 +173,6 @@ static void write_method(struct ring *ring, const struct method_reading *one, bo
 	ring_write(ring, DUET_AGENT_METHOD, parts, names->line_count ? 6 : 5, RING_WAIT);
 }
 
-static bool find_names(const struct answers *answers, struct method_reading *one)
-{
-	bool is_old = true;
-
-	for (int i = 0; i < TRIES && is_old; i++)
-		if (read_proven(answers, one, 1, &is_old))
-			return true;
-	return answers->other_names && answers->other_names(answers->context, one->key.method, &one->names);
-}
-
 /* Writes what was read, unless a class may have been unloaded. Takes ownership of the names. */
 static bool write_read(const struct answers *answers, struct method_reading *all, size_t count, bool is_extra)
 {
@@ -196,9 +189,14 @@ static bool write_read(const struct answers *answers, struct method_reading *all
 static bool answer(const struct answers *answers, struct metadata_key key, bool is_extra)
 {
 	struct method_reading one = {.key = key};
+	bool is_old = true, is_read = false;
 
 	memory_renew();
-	return find_names(answers, &one) && write_read(answers, &one, 1, is_extra);
+	for (int i = 0; i < TRIES && is_old && !is_read; i++)
+		is_read = read_proven(answers, &one, 1, &is_old);
+	return (is_read ||
+		(answers->other_names && answers->other_names(answers->context, one.key.method, &one.names))) &&
+	       write_read(answers, &one, 1, is_extra);
 }
 
 static void answer_one(const struct answers *answers, struct metadata_key key)
@@ -235,11 +233,6 @@ void answer_methods(const struct answers *answers, const struct metadata_key *ke
 		keys += some;
 		count -= some;
 	}
-}
-
-void answer_method(const struct answers *answers, struct metadata_key key)
-{
-	answer_methods(answers, &key, 1);
 }
 
 /* ---- compiled methods ---- */

@@ -30,9 +30,7 @@ struct answers {
 	bool (*freed_code)(uint32_t id, struct nmethod_record *ret);
 };
 
-/* Answers a WANT for a method by a DUET_AGENT_METHOD or DUET_AGENT_GONE record; by none when the JVM has ended. */
-void answer_method(const struct answers *answers, struct metadata_key key);
-/* The same for several WANTs with the same `unloads`. */
+/* Answers WANTs for methods, with the same `unloads`: METHOD or GONE records; none when the JVM has ended. */
 void answer_methods(const struct answers *answers, const struct metadata_key *keys, size_t count);
 /*
  * Answers a WANT for the code at pc. Writes DUET_AGENT_CODE_LOAD if a compiled method is there and `id` is its

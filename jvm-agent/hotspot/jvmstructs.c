@@ -9,10 +9,7 @@
 #include "walk/frame.h"
 
 #define MAX_CODE_HEAPS 8
-/*
- * Bounds for the values of a process that is read from outside. A code cache has at most 2 GB (CODE_CACHE_SIZE_LIMIT of
- * globalDefinitions.hpp), and 100,000 blobs are many.
- */
+/* Bounds for the values of another process. A code cache has at most 2 GB, and 100,000 blobs are many. */
 #define HEAP_MAX_BYTES (2ull << 30)
 #define MAX_BLOBS (1u << 20)
 /* steps from a segment to the first one of its block; each step leads up to 254 segments back */

@@ -51,10 +51,7 @@ int jvmstructs_thread_id(uintptr_t java_thread);
 
 /* The same for a JavaThread that is not freed meanwhile, such as that of the caller. */
 int jvmstructs_living_id(uintptr_t java_thread);
-/*
- * Stores the end of the JavaThread's stack, the higher one, and its size. Returns false when this JVM does not publish
- * it. The JavaThread must not be freed meanwhile.
- */
+/* Stores the higher end of the JavaThread's stack, and its size; it must not be freed meanwhile. False: not known. */
 bool jvmstructs_stack(uintptr_t java_thread, uintptr_t *ret_base, uintptr_t *ret_bytes);
 
 /* The fields of a thread's last_Java_frame, which says where the thread left Java code. */
@@ -90,11 +87,6 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version);
  * `name` is HotSpot's name of the codelet. The interpreter's bounds must be in *ret already.
  */
 void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at, uint32_t bytes);
-
-/* jvmflags.c: the JVM's flags (-XX:+Flag), as they are set. */
-void jvmflags_open(void); /* called by jvmstructs_open(): finds the table */
-/* Returns the value of a flag of type bool; false when it is not found. */
-bool jvmflags_is_set(const char *name);
 
 /*
  * perf_counter.c: HotSpot's own counters, which jcmd PerfCounter.print shows. Returns the address of the 64 bits that

@@ -67,23 +67,11 @@ static bool layout_is_whole(void)
 	return layout.const_bytes && layout.pool_bytes;
 }
 
-static size_t last_byte(const struct offset *const fields[], size_t count)
+/* Makes `bytes` at least those up to the end of the field. */
+static void extend(size_t *bytes, const struct offset *field)
 {
-	size_t last = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (fields[i]->known && fields[i]->value + WORD > last)
-			last = fields[i]->value + WORD;
-	return last;
-}
-
-static void measure(void)
-{
-	const struct offset *const of_method[] = {&layout.method_const, &layout.method_flags};
-	const struct offset *const of_holder[] = {&layout.klass_name, &layout.holder_pool, &layout.holder_source};
-
-	layout.method_bytes = last_byte(of_method, sizeof(of_method) / sizeof(of_method[0]));
-	layout.holder_bytes = last_byte(of_holder, sizeof(of_holder) / sizeof(of_holder[0]));
+	if (field->known && field->value + WORD > *bytes)
+		*bytes = field->value + WORD;
 }
 
 bool metadata_open(int version, bool by_address)
@@ -96,7 +84,11 @@ bool metadata_open(int version, bool by_address)
 	layout.pool_version = vmstructs_pool_version(&layout.pool_length);
 	layout.version = version;
 	layout.by_address = by_address;
-	measure();
+	extend(&layout.method_bytes, &layout.method_const);
+	extend(&layout.method_bytes, &layout.method_flags);
+	extend(&layout.holder_bytes, &layout.klass_name);
+	extend(&layout.holder_bytes, &layout.holder_pool);
+	extend(&layout.holder_bytes, &layout.holder_source);
 	return layout_is_whole();
 }
 

@@ -3,7 +3,7 @@
  * Reads methods and their classes as HotSpot keeps them (metaspace). Reads are careful: the method may have been
  * unloaded, or the address may never have been a method. An address counts as a method only when it is proven: the
  * method's constant pool names a class, and that class's own constant pool names the same class. Before JDK 26 no value
- * from outside is passed to JVMTI, which would trust it (methods.c). A method's key is its jmethodID. If it has none,
+ * from outside is passed to JVMTI, which would trust it (jvm/code.c). A method's key is its jmethodID. If it has none,
  * the key is its duet_method_key().
  */
 #pragma once
@@ -24,10 +24,7 @@ struct metadata_method {
 	struct metadata_object itself, const_method, pool, holder;
 };
 
-/*
- * `version` is the Java version. `by_address`: keys are always addresses, for a caller that does not use jmethodIDs.
- * Returns false when this JVM does not export what is needed.
- */
+/* `by_address`: keys are always addresses, for who does not use jmethodIDs. Returns false if something is missing. */
 bool metadata_open(int version, bool by_address);
 
 bool metadata_prove(uintptr_t address, struct metadata_method *ret);

@@ -140,14 +140,6 @@ bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struc
 	return true;
 }
 
-void ring_write_gone(struct ring *ring, const struct duet_want *want)
-{
-	struct duet_gone gone = {.time_ns = clock_ns(), .want = *want};
-	struct ring_part part = {&gone, sizeof(gone)};
-
-	ring_write(ring, DUET_AGENT_GONE, &part, 1, RING_WAIT);
-}
-
 size_t ring_metadata_most(const struct ring *ring)
 {
 	size_t quarter = ring->lanes[DUET_LANE_METADATA].bytes / 4;

@@ -19,10 +19,7 @@ struct ring_part {
 	size_t bytes;
 };
 
-/*
- * Returns true if the file has this size and is sealed against shrinking. A file without the seal could be truncated
- * while handlers use it, and SIGBUS would end the JVM.
- */
+/* Returns true if the file has this size and is sealed: one that shrinks in use would end the JVM by SIGBUS. */
 bool ring_file_is_safe(int fd, uint64_t bytes);
 /* Maps the loader's memfd, which stays the caller's, each lane twice. Returns 0, or -errno and why (constant text). */
 int ring_map(struct ring *ring, int fd, uint64_t bytes, const char **ret_why);
@@ -38,8 +35,6 @@ enum ring_when_full { RING_DROP, RING_WAIT };
  */
 bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
 		enum ring_when_full when_full);
-/* Answers a WANT for something that does not exist. Agent's thread only. */
-void ring_write_gone(struct ring *ring, const struct duet_want *want);
 
 /* Returns the largest size of a metadata record of the agent's thread. A lane is at least four times as large. */
 size_t ring_metadata_most(const struct ring *ring);

@@ -27,8 +27,5 @@ struct listed_stub {
 
 /* Returns true if a blob of this name holds such routines. */
 bool stub_list_has_blob(const char *name);
-/*
- * Replaces *stub, a blob that holds pc, by the routine that holds pc, or else by the code between two routines. Changes
- * nothing if the list of this JVM is not found.
- */
+/* Replaces *stub, a blob, by the routine that holds pc, or the code between two; changes nothing without a list. */
 void stub_list_find(uintptr_t pc, struct listed_stub *stub);

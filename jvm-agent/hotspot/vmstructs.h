@@ -27,3 +27,8 @@ int vmstructs_read(const struct vmstructs_row *wanted, size_t count);
 size_t vmstructs_type_bytes(const char *type);
 /* Returns the offset of ConstantPool::_saved._version, 32 bits, or 0. It follows _length in JDK 8 to 27. */
 uint16_t vmstructs_pool_version(const struct offset *length);
+
+/* The JVM's flags (-XX:+Flag), as they are set. */
+void jvmflags_open(void); /* called by jvmstructs_open(): finds the table */
+/* Returns the value of a flag of type bool; false when it is not found. */
+bool jvmflags_is_set(const char *name);

@@ -24,14 +24,11 @@ bool code_has_stub_events(void);
 void code_publish_layout(struct stay *stay);
 /* Finds code from before the stay: stubs without a blob of their own, Continuation.enterSpecial. Agent's thread. */
 void code_learn_existing(void);
-/*
- * Finds the newest stub that holds pc, among those that the JVM reported and that have no blob of their own, and copies
- * it. Returns false when there is none. Agent's thread only.
- */
+/* Copies the newest stub without a blob that holds pc. Returns false when there is none. Agent's thread only. */
 bool code_find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);
 
 /*
- * methods.c: finds the names of a method by its key, from JVMTI; `context` is the calling thread's JNIEnv. Since JDK 26
+ * Finds the names of a method by its key, from JVMTI; `context` is the calling thread's JNIEnv. Since JDK 26
  * memory does not show which method a jmethodID stands for. See answers.other_names.
  */
 bool methods_ask_jvmti(void *context, uint64_t key, struct metadata_names *ret);

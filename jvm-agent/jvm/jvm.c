@@ -12,8 +12,8 @@
 #include "hotspot/jvmstructs.h"
 #include "hotspot/metadata.h"
 #include "hotspot/nmethods.h"
+#include "hotspot/vmstructs.h"
 #include "jvm/code.h"
-#include "jvm/virtual_threads.h"
 #include "libc_versions.h"
 #include "memory.h"
 
@@ -55,16 +55,6 @@ void jvm_events(jvmtiEventMode mode)
 
 /* ---- opening ---- */
 
-/* Returns a handle of libjvm, however it was loaded. Never closed: libjvm never leaves the process. */
-static void *open_libjvm(JavaVM *vm)
-{
-	Dl_info info;
-
-	if (!dladdr((const void *)(uintptr_t)(*vm)->GetEnv, &info) || !info.dli_fname)
-		return NULL;
-	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-}
-
 #define START_STEP_NS 5000000
 #define START_STEPS 400
 
@@ -85,52 +75,49 @@ static bool get_jvmti(JavaVM *vm, jvmtiEnv **ret)
 	return !err;
 }
 
-static int request_capabilities(jvmtiEnv *jvmti)
+/*
+ * The events that must be on before main() when the agent is loaded at start. One is CompiledMethodLoad: while an agent
+ * listens to it, the compilers record which inlined method each instruction belongs to (as with DebugNonSafepoints).
+ * Code that was compiled before an attach has that record at safepoints only.
+ */
+static const jvmtiEvent start_events[] = {
+	JVMTI_EVENT_VM_INIT,
+	JVMTI_EVENT_CLASS_LOAD,
+	JVMTI_EVENT_CLASS_PREPARE,
+	JVMTI_EVENT_COMPILED_METHOD_LOAD,
+	JVMTI_EVENT_DYNAMIC_CODE_GENERATED,
+};
+
+int jvm_open(JavaVM *vm, const jvmtiEventCallbacks *callbacks, bool at_start)
 {
-	jvmtiCapabilities wanted = {
+	const jvmtiCapabilities wanted = {
 		.can_get_source_file_name = 1,
 		.can_get_line_numbers = 1,
 		.can_generate_compiled_method_load_events = 1,
 	};
-
-	return (*jvmti)->AddCapabilities(jvmti, &wanted) ? -ENOTSUP : 0;
-}
-
-/*
- * Enables the events that must be on before main() when the agent is loaded at start. One is CompiledMethodLoad: while
- * an agent listens to it, the compilers record which inlined method each instruction belongs to (as with
- * DebugNonSafepoints). Code that was compiled before an attach has that record at safepoints only.
- */
-static void enable_start_events(void)
-{
-	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT);
-	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_LOAD);
-	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_PREPARE);
-	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_COMPILED_METHOD_LOAD);
-	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
-}
-
-int jvm_open(JavaVM *vm, const jvmtiEventCallbacks *callbacks, bool at_start)
-{
 	jvmtiEnv *jvmti;
+	Dl_info info;
 
 	if (jvm.jvmti)
 		return 0;
 	if (!get_jvmti(vm, &jvmti))
 		return -ENOTSUP;
-	if (request_capabilities(jvmti) || (*jvmti)->SetEventCallbacks(jvmti, callbacks, sizeof(*callbacks))) {
+	if ((*jvmti)->AddCapabilities(jvmti, &wanted) ||
+	    (*jvmti)->SetEventCallbacks(jvmti, callbacks, sizeof(*callbacks))) {
 		(*jvmti)->DisposeEnvironment(jvmti);
 		return -ENOTSUP;
 	}
 	jvm.vm = vm;
 	jvm.jvmti = jvmti;
 	jvm.at_start = at_start;
-	libjvm = open_libjvm(vm);
+	/* however it was loaded; never closed: libjvm never leaves the process */
+	if (dladdr((const void *)(uintptr_t)(*vm)->GetEnv, &info) && info.dli_fname)
+		libjvm = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	if (libjvm)
 		jvm.asgct = (asgct_function)(uintptr_t)dlsym(libjvm, "AsyncGetCallTrace");
 	jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH);
-	if (at_start)
-		enable_start_events();
+	for (size_t i = 0; at_start && i < sizeof(start_events) / sizeof(start_events[0]); i++)
+		jvm_set_event(JVMTI_ENABLE, start_events[i]);
 	return 0;
 }
 
@@ -282,8 +269,6 @@ void jvm_prepare_end(JNIEnv *env, struct jvm_preparing *preparing)
 	jvm_deallocate(preparing->classes);
 	(*env)->PopLocalFrame(env, NULL);
 }
-
-/* ---- small helpers ---- */
 
 void jvm_property(const char *name, char *text, size_t size)
 {

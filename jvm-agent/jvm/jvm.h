@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "duet_jvm.h"
+#include "duet_record.h"
 
 struct stay;
 
@@ -46,7 +47,7 @@ struct agent_jvm {
 	pthread_key_t thread_key;
 	uintptr_t thread_vtable; /* vtable of plain JavaThreads; 0: handlers cannot find them, or cannot walk them */
 	intptr_t env_offset; /* offset of the JNIEnv within a JavaThread */
-	struct duet_jvm_virtual virtual_threads; /* see virtual_threads.h */
+	struct duet_jvm_virtual virtual_threads; /* see below */
 };
 extern struct agent_jvm jvm;
 
@@ -111,3 +112,30 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
 void threads_sweep(struct stay *stay, JNIEnv *env);
 /* Forgets what was published: the next stay publishes all threads again. Agent's thread only. */
 void threads_forget(void);
+
+/*
+ * virtual_threads.c: how samples recognise the virtual thread that is mounted. HotSpot exports where a JavaThread keeps
+ * the reference to it, but not the layout of a java.lang.Thread. Assumptions about that layout are tested on a thread
+ * whose id and name are known. An assumption that proves wrong is not used.
+ */
+
+/* A platform thread that lives as long as the test: the caller. */
+struct virtual_witness {
+	uint64_t java_thread;
+	uint64_t id; /* Thread.threadId() */
+	const char *name; /* in ASCII */
+	/* Offsets of fields, named as in struct duet_jvm_virtual; they may be wrong. */
+	uint16_t object_id;
+	uint16_t object_name;
+	uint16_t string_value;
+	uint16_t string_coder;
+};
+
+/* Fills *ret: all 0 when this JVM has no virtual threads, or when they cannot be recognised. */
+void virtual_threads_learn(const struct virtual_witness *witness, struct duet_jvm_virtual *ret);
+/*
+ * Stores in *ret which virtual thread is mounted on this JavaThread, if any; java_thread may be 0. `is_there`: it
+ * exists while this runs, as that of a callback's thread. *ret must be all 0 before. Async-signal-safe.
+ */
+void virtual_threads_mounted(const struct duet_jvm_layout *layout, uint64_t java_thread, bool is_there,
+			     struct duet_virtual_thread *ret);

@@ -50,10 +50,7 @@ static inline void stay_end(struct stay **unused)
 
 /* From now on stay_enter() returns `stay`. The caller still owns it. */
 void stay_open(struct stay *stay);
-/*
- * From now on stay_enter() returns NULL. Waits at most a second for all who entered to leave. Returns false when
- * somebody has not left: then the stay must never be freed.
- */
+/* Closes it, and waits a second at most for who has entered. False: somebody has not left, so never free the stay. */
 bool stay_close(void);
 /* Like stay_close(), and no stay can be opened any more: the JVM is going down. */
 void stay_seal(void);

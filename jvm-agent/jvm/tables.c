@@ -9,16 +9,6 @@
 
 #include "sigsafe.h"
 
-static void find_arrays(struct tables *tables, const struct duet_unwind_offsets *at)
-{
-	const char *file = (const char *)tables->file;
-
-	tables->rows = (const struct duet_unwind_row *)(file + at->rows);
-	tables->pages = (const struct duet_unwind_page *)(file + at->pages);
-	tables->modules = (const struct duet_unwind_module *)(file + at->modules);
-	tables->mappings = (const struct duet_unwind_mapping *)(file + at->mappings);
-}
-
 int tables_map(struct tables *tables, int fd, uint64_t bytes, const char **ret_why)
 {
 	struct tables new_tables = {.bytes = bytes};
@@ -36,7 +26,10 @@ int tables_map(struct tables *tables, int fd, uint64_t bytes, const char **ret_w
 	new_tables.file = file;
 	new_tables.head = *new_tables.file; /* a copy: what was checked must be what is used */
 	at = duet_unwind_offsets(&new_tables.head);
-	find_arrays(&new_tables, &at);
+	new_tables.rows = (const void *)((const char *)file + at.rows);
+	new_tables.pages = (const void *)((const char *)file + at.pages);
+	new_tables.modules = (const void *)((const char *)file + at.modules);
+	new_tables.mappings = (const void *)((const char *)file + at.mappings);
 	*ret_why = "the unwind tables are malformed or of another version";
 	if (new_tables.head.magic != DUET_UNWIND_MAGIC || new_tables.head.version != DUET_UNWIND_VERSION ||
 	    at.end != bytes) {
@@ -53,8 +46,6 @@ void tables_unmap(struct tables *tables)
 		munmap((void *)(uintptr_t)tables->file, tables->bytes);
 	memset(tables, 0, sizeof(*tables));
 }
-
-/* ---- in the handler ---- */
 
 bool tables_unchanged(const struct tables *tables, const struct tables_slice *slice)
 {

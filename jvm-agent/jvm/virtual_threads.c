@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "jvm/virtual_threads.h"
-
 #include <string.h>
 
 #include "hotspot/jvmstructs.h"
+#include "jvm/jvm.h"
 #include "safe_copy.h"
 
 static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)

@@ -11,24 +11,17 @@
 /* Tags of constants (JVM specification, table 4.4-A). */
 enum tag {
 	TAG_UTF8 = 1,
-	TAG_INTEGER = 3,
-	TAG_FLOAT = 4,
 	TAG_LONG = 5,
 	TAG_DOUBLE = 6,
 	TAG_CLASS = 7,
-	TAG_STRING = 8,
 	TAG_FIELD = 9,
 	TAG_METHOD = 10,
 	TAG_INTERFACE_METHOD = 11,
 	TAG_NAME_AND_TYPE = 12,
-	TAG_METHOD_HANDLE = 15,
-	TAG_METHOD_TYPE = 16,
-	TAG_DYNAMIC = 17,
-	TAG_INVOKE_DYNAMIC = 18,
-	TAG_MODULE = 19,
-	TAG_PACKAGE = 20,
-	TAG_MAX
 };
+
+/* Bytes of a constant after its tag, by the tag; 0: there is none. Those of a string give the number of those after. */
+static const uint8_t constant_bytes[] = {0, 2, 0, 4, 4, 8, 8, 2, 2, 4, 4, 4, 4, 0, 0, 3, 2, 4, 4, 2, 2};
 
 /* ---- reading ---- */
 
@@ -77,27 +70,6 @@ bool class_text_is(struct class_text text, const char *other)
 	return text.len == strlen(other) && !memcmp(text.at, other, text.len);
 }
 
-/* Bytes of a constant after its tag; strings have more. */
-static const uint8_t constant_bytes[TAG_MAX] = {
-	[TAG_UTF8] = 2,
-	[TAG_INTEGER] = 4,
-	[TAG_FLOAT] = 4,
-	[TAG_LONG] = 8,
-	[TAG_DOUBLE] = 8,
-	[TAG_CLASS] = 2,
-	[TAG_STRING] = 2,
-	[TAG_FIELD] = 4,
-	[TAG_METHOD] = 4,
-	[TAG_INTERFACE_METHOD] = 4,
-	[TAG_NAME_AND_TYPE] = 4,
-	[TAG_METHOD_HANDLE] = 3,
-	[TAG_METHOD_TYPE] = 2,
-	[TAG_DYNAMIC] = 4,
-	[TAG_INVOKE_DYNAMIC] = 4,
-	[TAG_MODULE] = 2,
-	[TAG_PACKAGE] = 2,
-};
-
 /* Returns what follows the tag, or NULL if the constant is of another kind. */
 static const uint8_t *constant(const struct class_file *class, uint16_t index, enum tag tag)
 {
@@ -126,7 +98,7 @@ static void read_pool(struct class_file *class, struct class_reader *from)
 		uint32_t at = from->at;
 		uint8_t tag = class_read_u1(from);
 
-		if (tag >= TAG_MAX || !constant_bytes[tag]) {
+		if (tag >= sizeof(constant_bytes) || !constant_bytes[tag]) {
 			from->failed = true;
 			return;
 		}

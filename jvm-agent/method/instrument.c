@@ -42,10 +42,7 @@ static struct {
 
 /* ---- which classes and methods ---- */
 
-/*
- * These are left as they are: the agent's own class; and what runs while a thread is about to become another one, when
- * a thread's stack must not be asked for.
- */
+/* Left as they are: the agent's own class, and what runs while no thread's stack must be asked for. */
 static bool is_apart(struct class_text name)
 {
 	static const char *const apart[] = {
@@ -130,31 +127,17 @@ static uint32_t choose_of_file(void *context, const struct rewrite_method *metho
 
 /* ---- the hook ---- */
 
-static void count(enum duet_agent_counter counter, uint32_t methods)
-{
-	STAY(stay);
-
-	if (stay)
-		duet_ring_count_all(stay->ring.page, counter, methods);
-}
-
 /* Counts methods of a class (or the class) as not instrumented, and intrinsic ones; once, however often it changes. */
 static void count_once(struct class_text name, uint32_t left, uint32_t intrinsics)
 {
-	bool is_new;
+	STAY(stay);
+	LOCKED(&all.lock);
 
-	if (!left && !intrinsics)
+	if ((!left && !intrinsics) || names_has(&all.counted, name.at, name.len) ||
+	    names_add(&all.counted, name.at, name.len) || !stay)
 		return;
-	pthread_mutex_lock(&all.lock);
-	is_new = !names_has(&all.counted, name.at, name.len) && !names_add(&all.counted, name.at, name.len);
-	pthread_mutex_unlock(&all.lock);
-	count(DUET_AGENT_NOT_INSTRUMENTED, is_new ? left : 0);
-	count(DUET_AGENT_INTRINSIC, is_new ? intrinsics : 0);
-}
-
-static void count_left(struct class_text name)
-{
-	count_once(name, 1, 0);
+	duet_ring_count_all(stay->ring.page, DUET_AGENT_NOT_INSTRUMENTED, left);
+	duet_ring_count_all(stay->ring.page, DUET_AGENT_INTRINSIC, intrinsics);
 }
 
 static bool is_throwable(struct class_text name)
@@ -331,7 +314,7 @@ static bool leave(jclass class, struct class_text name)
 	pthread_mutex_lock(&all.lock);
 	(void)names_add(&all.left, name.at, name.len); /* out of memory: refused again */
 	pthread_mutex_unlock(&all.lock);
-	count_left(name);
+	count_once(name, 1, 0);
 	return true;
 }
 
@@ -397,7 +380,7 @@ static void add_native(JNIEnv *env, jclass class, struct class_text class_name, 
 	about.descriptor = text_of(of.type);
 	id = native_probe(&about);
 	if (id != PROBE_NONE && !natives_add(env, &of, id, is_new))
-		count_left(class_name);
+		count_once(class_name, 1, 0);
 	jvm_deallocate(of.name);
 	jvm_deallocate(of.type);
 }

@@ -26,8 +26,6 @@ static struct {
 	uintptr_t unbound; /* function of methods that have not been called */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- registering without a message ---- */
-
 #define LOCAL_REFS 8
 
 /*
@@ -84,8 +82,6 @@ bool registering_quietly(JNIEnv *env, jclass class, const JNINativeMethod *metho
 	return registration.is_done;
 }
 
-/* ---- the calls ---- */
-
 uintptr_t natives_called(uint32_t place)
 {
 	const struct native_call *call = &native_calls[place];
@@ -95,8 +91,6 @@ uintptr_t natives_called(uint32_t place)
 		probes_called(id);
 	return __atomic_load_n(&call->function, __ATOMIC_ACQUIRE);
 }
-
-/* ---- places ---- */
 
 static struct native_call *find(jmethodID method)
 {
@@ -131,8 +125,6 @@ static struct native_call *take_place(jmethodID method)
 	return place;
 }
 
-/* ---- functions ---- */
-
 /* Returns the function of the method; 0: it cannot be read. */
 static uintptr_t read_function(jmethodID method)
 {
@@ -156,8 +148,6 @@ void JNICALL natives_on_bind(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jmeth
 	__atomic_store_n(&call->function, (uintptr_t)address, __ATOMIC_RELEASE);
 	*new_address = (void *)address_of(call);
 }
-
-/* ---- beginning and end ---- */
 
 bool natives_open(JNIEnv *env, jclass helper)
 {

@@ -35,7 +35,7 @@ void JNICALL natives_on_bind(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jmeth
  * thread, with the capability can_generate_monitor_events. Takes some milliseconds.
  */
 bool registering_quietly(JNIEnv *env, jclass class, const JNINativeMethod *method);
-/* In event/wait.c: JVMTI reports Object.wait(). True if registering_quietly() waits, and not the program. */
+/* In event/lock.c: JVMTI reports Object.wait(). True if registering_quietly() waits, and not the program. */
 bool registering_on_wait(JNIEnv *env);
 
 /* Functions that the JVM calls in place of those of native methods: see native_calls.c. */

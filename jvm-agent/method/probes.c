@@ -7,7 +7,6 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "method/rewrite.h"
-#include "sample/attributes.h"
 #include "sample/sample.h"
 #include "tap.h"
 
@@ -24,8 +23,6 @@ static struct {
 	JNIEnv *tried; /* atomic: this thread makes a Throwable to see whether it has a probe; NULL: none does */
 	bool is_tried; /* it has */
 } helper;
-
-/* ---- samples ---- */
 
 /*
  * The lower part of an id is its place, the rest is a hash of what is asked for: so a method that has kept a probe for
@@ -110,8 +107,6 @@ static void JNICALL made(JNIEnv *env, jclass class, jobject object, jint id)
 	else if (stay && object && is_due(id))
 		take_created(stay, env, object, id);
 }
-
-/* ---- the helper class ---- */
 
 void probes_on_prepare(JNIEnv *env, jclass class)
 {
@@ -200,8 +195,6 @@ const char *probes_open(JNIEnv *env)
 	(*env)->PopLocalFrame(env, NULL);
 	return helper.is_done ? helper.name : NULL;
 }
-
-/* ---- beginning and end ---- */
 
 static uint32_t hash_of(const struct duet_agent_event *event, enum probe_kind kind)
 {

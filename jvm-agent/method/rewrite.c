@@ -7,7 +7,6 @@
 
 #include "method/bytecode.h"
 #include "method/classfile.h"
-#include "method/stackmap.h"
 
 #define ACC_STATIC 0x0008
 #define ACC_ABSTRACT 0x0400
@@ -230,43 +229,27 @@ static void write_handlers(struct changing *c)
 	class_put_u2(c->to, count_at, (uint16_t)(count + own));
 }
 
-/* The line of the method's first instruction is also that of the code inserted before it. */
-static uint16_t mapped_line(struct changing *c, uint16_t bci)
+/*
+ * LineNumberTable, or, with `has_length`, LocalVariableTable or LocalVariableTypeTable. The line of the method's first
+ * instruction is also that of the code inserted before it.
+ */
+static void write_table(struct changing *c, struct class_reader from, bool has_length)
 {
-	return bci ? mapped(c, bci) : 0;
-}
-
-static void write_lines(struct changing *c, struct class_reader from)
-{
+	const uint32_t rest_bytes = has_length ? 6 : 2;
 	uint16_t count = class_read_u2(&from);
 
 	class_write_u2(c->to, count);
 	for (; count && !from.failed; count--) {
-		uint16_t bci = class_read_u2(&from);
+		uint16_t bci = class_read_u2(&from), begin = bci ? mapped(c, bci) : 0;
+		uint16_t end = has_length ? mapped(c, (uint32_t)bci + class_read_u2(&from)) : 0;
+		const uint8_t *rest = class_read_bytes(&from, rest_bytes);
 
-		if (bci >= c->map.len)
+		if (!has_length && bci >= c->map.len)
 			c->error = -EINVAL;
-		class_write_u2(c->to, mapped_line(c, bci));
-		class_write_u2(c->to, class_read_u2(&from));
-	}
-	if (from.failed || from.at != from.size)
-		c->error = -EINVAL;
-}
-
-/* LocalVariableTable, or LocalVariableTypeTable. */
-static void write_variables(struct changing *c, struct class_reader from)
-{
-	uint16_t count = class_read_u2(&from);
-
-	class_write_u2(c->to, count);
-	for (; count && !from.failed; count--) {
-		uint16_t bci = class_read_u2(&from), begin = mapped_line(c, bci);
-		uint16_t end = mapped(c, (uint32_t)bci + class_read_u2(&from));
-		const uint8_t *rest = class_read_bytes(&from, 6);
-
 		class_write_u2(c->to, begin);
-		class_write_u2(c->to, (uint16_t)(end - begin));
-		class_write_bytes(c->to, rest, rest ? 6 : 0);
+		if (has_length)
+			class_write_u2(c->to, (uint16_t)(end - begin));
+		class_write_bytes(c->to, rest, rest ? rest_bytes : 0);
 	}
 	if (from.failed || from.at != from.size)
 		c->error = -EINVAL;
@@ -298,13 +281,6 @@ static void write_stackmap(struct changing *c, struct class_reader old)
 		c->error = count;
 }
 
-static uint16_t stackmap_name(struct rewriting *r)
-{
-	if (!r->constants.stackmap_name)
-		r->constants.stackmap_name = class_pool_utf8(&r->pool, "StackMapTable", strlen("StackMapTable"));
-	return r->constants.stackmap_name;
-}
-
 /* Begins an attribute. Returns where its length is to be put. */
 static size_t begin_attribute(struct class_writer *to, uint16_t name)
 {
@@ -327,9 +303,9 @@ static bool write_attribute(struct changing *c, uint16_t name_index, struct clas
 	if (class_text_is(name, "StackMapTable")) {
 		write_stackmap(c, from);
 	} else if (class_text_is(name, "LineNumberTable")) {
-		write_lines(c, from);
+		write_table(c, from, false);
 	} else if (class_text_is(name, "LocalVariableTable") || class_text_is(name, "LocalVariableTypeTable")) {
-		write_variables(c, from);
+		write_table(c, from, true);
 	} else {
 		c->to->len = c->to->failed ? c->to->len : begin - 6;
 		return false;
@@ -345,6 +321,7 @@ static void write_attributes(struct changing *c)
 	uint16_t left = class_read_u2(&from);
 	uint32_t count = 0;
 	bool has_frames = c->r->class.major < FIRST_STACKMAP;
+	uint16_t *stackmap_name = &c->r->constants.stackmap_name;
 
 	class_write_u2(c->to, 0);
 	for (; left && !from.failed && !c->error; left--) {
@@ -357,7 +334,9 @@ static void write_attributes(struct changing *c)
 	if (from.failed || (!c->error && from.at != from.size))
 		c->error = -EINVAL;
 	if (c->has_time && !has_frames) {
-		begin = begin_attribute(c->to, stackmap_name(c->r));
+		if (!*stackmap_name)
+			*stackmap_name = class_pool_utf8(&c->r->pool, "StackMapTable", strlen("StackMapTable"));
+		begin = begin_attribute(c->to, *stackmap_name);
 		write_stackmap(c, (struct class_reader){0});
 		end_attribute(c->to, begin);
 		count++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "method/stackmap.h"
+#include "method/bytecode.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sample/attributes.h"
+#include "sample/sample.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -18,7 +18,6 @@
 #include "hotspot/jvmstructs.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "jvm/virtual_threads.h"
 #include "peer/peer.h"
 #include "sample/java_walk.h"
 #include "sample/pages.h"
@@ -230,10 +229,7 @@ static void write_walk(struct stay *stay, struct agent_walk *walk, bool waits)
 	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
 }
 
-/*
- * Returns true if AsyncGetCallTrace must be asked: the walk is not whole, or it is a whole walk that is to be checked.
- * The time decides which walks are checked; it is random enough.
- */
+/* True if AsyncGetCallTrace must be asked: the walk is not whole, or is to be checked, which the time decides. */
 static bool needs_answer(const struct duet_sample *sample)
 {
 	uint64_t hash = sample->head.time_ns * 0x9e3779b97f4a7c15ull;

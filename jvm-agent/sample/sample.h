@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "duet_context.h"
+#include "duet_record.h"
 
 struct regs;
 struct stay;
@@ -22,10 +23,7 @@ struct tap_sample {
 	/* the native code that called a function of the agent; NULL: the thread is in a callback of JVMTI */
 	const struct regs *caller;
 	uintptr_t callee; /* with `caller`: address of the function that is shown as the leaf; 0: the caller is it */
-	/*
-	 * When there is no room, the thread waits up to a tenth of a second for the loader to make some. After a wait in
-	 * vain, it does not wait again until there has been room.
-	 */
+	/* Without room, the thread waits up to 0.1 s; after a wait in vain, not again until there has been room. */
 	bool waits;
 	/* for sample_here() and sample_keep(): JVMTI is asked for frames of a virtual thread that are on the heap */
 	bool is_whole;
@@ -82,6 +80,42 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 /* Allocates the walk buffers for the handlers and callbacks of one stay. Returns NULL when there is no memory. */
 struct walk_slot *sample_slots_new(int java_depth);
 void sample_slots_free(struct walk_slot *slots, int java_depth);
+
+/* ---- attributes.c: attributes of taps' samples, in the layout of struct duet_attribute ---- */
+
+/* The class of an object. */
+struct class_attribute {
+	struct duet_attribute head;
+	char name[DUET_MAX_CLASS_BYTES];
+};
+
+/* The address of a piece of memory. */
+struct address_attribute {
+	struct duet_attribute head;
+	uint64_t address;
+};
+
+/* A wait for a lock. */
+struct lock_attribute {
+	struct duet_attribute head;
+	struct duet_lock lock;
+};
+
+/* Both return the bytes to send. */
+uint32_t lock_attribute_set(struct lock_attribute *to, uint64_t id, uint64_t begin_ns, uint32_t owner);
+uint32_t address_attribute_set(struct address_attribute *to, uint64_t address);
+
+/* What the time of a sample was spent on. */
+struct state_attribute {
+	struct duet_attribute head;
+	char text[DUET_MAX_STATE_BYTES];
+};
+
+/* Fills *to. Returns the bytes to send. A long text is cut. */
+uint32_t state_attribute_set(struct state_attribute *to, const char *text);
+
+/* Fills *to from a class's signature, which is cut if it is too long. Returns the bytes to send; 0 if it is NULL. */
+uint32_t class_attribute_set(struct class_attribute *to, const char *signature);
 
 /*
  * context.c: sets *ret to the trace and the span that the calling thread works for, as the program has set them in this

@@ -12,8 +12,6 @@
 
 #define VIRTUAL_WAITS_VERSION 24 /* virtual threads wait for monitors without their carrier (JEP 491) */
 
-/* ---- who has a monitor, as HotSpot knows it ---- */
-
 /* Since JDK 24 HotSpot has a number for the JavaThread. Whoever gets a monitor was woken for it: nobody asks. */
 #define LAST_VERSION 23
 
@@ -44,8 +42,6 @@ static uint32_t monitor_owner(void)
 		return 0;
 	return (uint32_t)jvmstructs_thread_id(java_thread);
 }
-
-/* ---- the waits ---- */
 
 static bool set_events(const struct monitor_waits *waits, jvmtiEventMode mode)
 {

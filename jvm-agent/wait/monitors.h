@@ -36,9 +36,6 @@ struct park_listener {
 	bool (*wants)(const char *class_name);
 };
 
-/* In event/lock.c: returns true if a park for an object of this class is a wait for a lock. */
-bool lock_parks_for(const char *class_name);
-
 /*
  * Both are called on the agent's thread, which has the capability can_generate_monitor_events. A listener is static,
  * and may be called for a while after parks_close(). parks_open() returns 0, or -ENOTSUP when the JVM has no such

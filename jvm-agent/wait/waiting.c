@@ -2,20 +2,17 @@
 #include "wait/waiting.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "hotspot/clock.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "sample/attributes.h"
+#include "sample/pages.h"
 #include "sample/sample.h"
-#include "wait/lock_waiters.h"
 
 #define WAKE_NS 20000 /* a thread runs within this time after it was woken, unless the CPUs are busy */
 
-/*
- * Returns the length above which a wait is sampled, evenly distributed below the interval. The low bits of the time at
- * which a wait began are random enough, once they are mixed.
- */
+/* Returns the length above which a wait is sampled: even below the interval, by the mixed bits of its begin. */
 static uint64_t least_sampled(uint64_t interval, uint64_t begin_ns)
 {
 	uint64_t hash = (begin_ns ^ begin_ns >> 29) * 0xbf58476d1ce4e5b9ull;
@@ -223,25 +220,20 @@ static struct wait *new_wait(struct wait_event *event, struct stay *stay, const 
 	return NULL;
 }
 
-/* Publishes the wait to BPF. A thread that waits without its carrier is not woken itself. */
-static void show(const struct wait_event *event, struct wait *wait, const struct wait_reason *reason)
-{
-	if (!wait->lock.lock.id || !reason->blocks_thread)
-		return;
-	wait->shown_before = lock_waiters_show(wait->thread.tid, wait->lock.lock.id,
-					       wait_release_of_interest(event->interval, wait->begin_ns));
-	wait->is_shown = true;
-}
-
 void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const struct wait_reason *reason)
 {
 	struct wait *wait;
 
 	free_wait(event, waits_take(event->waits, key));
 	wait = new_wait(event, stay, reason);
-	if (wait)
-		show(event, wait, reason);
-	if (!wait || waits_put(event->waits, key, wait))
+	if (!wait)
+		return;
+	/* Publishes the wait to BPF. A thread that waits without its carrier is not woken itself. */
+	wait->is_shown = wait->lock.lock.id && reason->blocks_thread;
+	if (wait->is_shown)
+		wait->shown_before = lock_waiters_show(wait->thread.tid, wait->lock.lock.id,
+						       wait_release_of_interest(event->interval, wait->begin_ns));
+	if (waits_put(event->waits, key, wait))
 		return;
 	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
 	free_wait(event, wait);
@@ -261,4 +253,51 @@ void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
 		sample_here(stay, &from);
 	}
 	free_wait(event, wait);
+}
+
+/* ---- shown to BPF ---- */
+
+#define BYTES (DUET_LOCK_WAITERS * sizeof(struct duet_lock_waiter))
+
+static struct duet_lock_waiter *all; /* never freed: a thread may come late */
+static struct duet_lock_waiter *waiters; /* atomic; NULL: nobody asks */
+
+void lock_waiters_open(void)
+{
+	if (!all)
+		all = pages_new(BYTES);
+	else if (!lock_waiters_address())
+		madvise(all, BYTES, MADV_DONTNEED); /* threads that came late may have left entries */
+	__atomic_store_n(&waiters, all, __ATOMIC_RELEASE);
+}
+
+void lock_waiters_close(void)
+{
+	__atomic_store_n(&waiters, NULL, __ATOMIC_RELEASE);
+}
+
+uint64_t lock_waiters_address(void)
+{
+	return (uintptr_t)__atomic_load_n(&waiters, __ATOMIC_ACQUIRE);
+}
+
+/* BPF reads the entry only while its thread sleeps. */
+struct duet_lock_waiter lock_waiters_show(uint32_t tid, uint64_t lock, uint64_t from_ns)
+{
+	struct duet_lock_waiter *array = __atomic_load_n(&waiters, __ATOMIC_ACQUIRE), before = {0};
+
+	if (!array)
+		return before;
+	before = array[tid % DUET_LOCK_WAITERS];
+	array[tid % DUET_LOCK_WAITERS] = (struct duet_lock_waiter){.tid = tid, .lock = lock, .from_ns = from_ns};
+	return before;
+}
+
+/* An entry of another thread is not this thread's to restore. */
+void lock_waiters_restore(uint32_t tid, const struct duet_lock_waiter *before)
+{
+	struct duet_lock_waiter *array = __atomic_load_n(&waiters, __ATOMIC_ACQUIRE);
+
+	if (array)
+		array[tid % DUET_LOCK_WAITERS] = before->tid == tid ? *before : (struct duet_lock_waiter){0};
 }

@@ -64,3 +64,19 @@ struct wait_reason {
 /* Both are for callers inside stay_enter(). A wait whose end is not reported is replaced by the thread's next one. */
 void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, const struct wait_reason *reason);
 void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key);
+
+/*
+ * lock_waiters_x() show BPF which threads wait for a lock, and for which (struct duet_lock_waiter). The first two are
+ * called on the agent's thread, the others on any; they allocate nothing, and do nothing while there is no array. The
+ * memory stays for the next recording. A failure means that there is no array.
+ */
+void lock_waiters_open(void);
+void lock_waiters_close(void);
+uint64_t lock_waiters_address(void); /* 0: there is no array */
+
+/*
+ * Shows that the calling thread, whose id is `tid`, waits for a lock. Returns what was shown before, which
+ * lock_waiters_restore() shows again when the wait has ended: a wait for a native lock may be part of another wait.
+ */
+struct duet_lock_waiter lock_waiters_show(uint32_t tid, uint64_t lock, uint64_t from_ns);
+void lock_waiters_restore(uint32_t tid, const struct duet_lock_waiter *before);

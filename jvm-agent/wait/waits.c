@@ -39,10 +39,7 @@ static void *empty_place(struct waits_place *place)
 	return (uintptr_t)value & VISITED ? NULL : value;
 }
 
-/*
- * A key may lie after a place that has become free since, so free places do not end the search. A place with this key
- * and no value does not end it either: waits_end() is about to free that place.
- */
+/* A key may lie after a free place, or after one with it that waits_end() is about to free: neither ends the search. */
 void *waits_take(struct waits *waits, uint64_t key)
 {
 	void *value = NULL;

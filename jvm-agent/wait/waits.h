@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One value for each thread that waits, found by a key. Callable on all threads at once, without locks; not in signal
- * handlers. A key may be used by one thread at a time only.
- */
+/* One value for each thread that waits, by a key. For all threads, without locks; not in signal handlers. */
 #pragma once
 
 #include <stdbool.h>

@@ -40,7 +40,7 @@ user_rank() {
 # Beside the folders are what all use, the interfaces of taps and engines, and what HotSpot calls.
 agent_rank() {
 	case $1 in
-	memory_piece | safe_copy | sigsafe | libc_versions | locked | memory) echo 1 ;;
+	safe_copy | sigsafe | libc_versions | locked | memory) echo 1 ;;
 	hotspot) echo 2 ;;
 	tap.h | engine.h | options) echo 3 ;;
 	jvm) echo 4 ;;
@@ -51,7 +51,7 @@ agent_rank() {
 	event) echo 9 ;;
 	control) echo 10 ;;
 	api) echo 11 ;;
-	callbacks | agent | c_api | java_api | sources | taps) echo 12 ;;
+	agent | c_api | java_api | sources | taps) echo 12 ;;
 	esac
 }
 

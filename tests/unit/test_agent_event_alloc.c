@@ -157,7 +157,7 @@ static void the_age_is_that_when_told(void **state)
 		unsigned char record[sizeof(attributes)];
 	} sample = {.kept = {.begin_ns = 5 * SECOND}};
 	struct live_object object = {.sample = &sample.kept};
-	struct visit visit = {.stay = (struct stay *)&sample, .ended_ns = 70 * SECOND};
+	struct live_visit visit = {.stay = (struct stay *)&sample, .ended_ns = 70 * SECOND};
 	uint32_t bytes = fill(&attributes, 24, "[B");
 	const struct age_number *number;
 
@@ -181,7 +181,7 @@ static void young_objects_are_left_out(void **state)
 		struct age_number age;
 	} sample = {.kept = {.bytes = sizeof(sample.age)}};
 	struct live_object object = {.sample = &sample.kept, .collections = UINT32_MAX};
-	struct visit visit = {.stay = (struct stay *)&sample};
+	struct live_visit visit = {.stay = (struct stay *)&sample};
 
 	(void)state;
 	shown.survivors = 3;

@@ -10,9 +10,6 @@
 
 #include "hotspot/codelets.c"
 #include "hotspot/vmstructs.c"
-#define rows flag_rows
-#include "hotspot/jvmflags.c"
-#undef rows
 #include "hotspot/jvmstructs.c"
 #include "hotspot/perf_counter.c"
 #include "memory.c"

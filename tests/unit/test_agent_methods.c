@@ -12,7 +12,6 @@
 #include "hotspot/answers.c"
 #include "jvm/code.c"
 #include "jvm/kept.c"
-#include "jvm/methods.c"
 #include "hotspot/ring.c"
 
 #define LANE_BYTES (256u << 10)
@@ -24,6 +23,11 @@ struct agent_jvm jvm = {.version = 17, .reads_methods = true};
 static struct stay stay;
 static const struct answers answers = {
 	.ring = &stay.ring, .other_names = methods_ask_jvmti, .other_stub = code_find_stub, .freed_code = kept_copy};
+
+static void answer_method(const struct answers *of, struct metadata_key key)
+{
+	answer_methods(of, &key, 1);
+}
 
 /* As a method of compiled code is answered. */
 static bool answer_unasked(const struct answers *of, struct metadata_key key)

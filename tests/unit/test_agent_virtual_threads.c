@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "safe_copy.c"
 #include "jvm/virtual_threads.c"
+#include "safe_copy.c"
 
 #define VTABLE 0x7700
 #define OWN_ID 29

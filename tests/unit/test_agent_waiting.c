@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "sample/attributes.c"
-#include "wait/lock_waiters.c"
 #include "wait/waiting.c"
 
 struct agent_jvm jvm;

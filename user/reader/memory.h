@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "memory_piece.h"
+#include "safe_copy.h"
 
-#define MEMORY_COPY_MAX (64u << 10)
+#define MEMORY_COPY_MAX SAFE_COPY_MAX
 
 /*
  * Reads memory of process `pid` from now on. `libjvm` is where the ELF header of its libjvm.so is mapped. Returns 0, or
