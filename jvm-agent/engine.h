@@ -28,10 +28,7 @@ struct agent_engine {
 	void (*rescan)(struct stay *stay);
 	void (*thread_start)(int tid); /* on the thread itself, as is thread_end */
 	void (*thread_end)(int tid);
-	/*
-	 * Standalone engines only. Called in the handler. Returns how many intervals this signal accounts for. 0: take
-	 * no sample; another sample accounts for them.
-	 */
+	/* Standalone engines, in the handler: the intervals this signal accounts for; 0: another sample does. */
 	uint64_t (*periods)(int tid, const siginfo_t *info);
 	/*
 	 * Engines that see kernel frames only. Called in the handler, after periods(). Takes the kernel frames of the
@@ -45,8 +42,6 @@ struct agent_engine {
 
 /* Returns NULL when there is no engine with this id. */
 const struct agent_engine *engine_find(uint32_t id);
-/* The take_signal of engines that use a real-time signal. */
-int engine_take_realtime(int wanted, const char **ret_why);
 
 extern const struct agent_engine engine_perf;
 extern const struct agent_engine engine_ctimer;
@@ -58,7 +53,7 @@ extern const struct agent_engine engine_itimer;
  * Installs the handler on a real-time signal that nobody uses: `wanted` if it is not 0, else the signal of the last
  * stay, else the first that is free and that no thread waits for. Returns the signal, -EBUSY, or another -errno.
  */
-int signals_take_realtime(int wanted);
+int signals_take_realtime(int wanted, const char **ret_why);
 /*
  * The same for SIGPROF, the only signal that setitimer(ITIMER_PROF) sends, or for SIGURG, which by default is ignored:
  * a late one harms neither this program nor one that it executes.

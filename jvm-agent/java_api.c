@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The native methods of one.profiler.AsyncProfiler, of all versions from 1.2 on. start0 has a different signature in
- * versions before 1.6, so its names here are those with the signature.
- */
+/* The natives of one.profiler.AsyncProfiler since 1.2; start0 by its signatures, of which 1.6 brought another one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

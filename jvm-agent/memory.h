@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The JVM's memory, as the code in hotspot/ reads it: in the agent it is the process's own memory. The loader compiles
- * the same code with user/reader/memory.h, where it is another process's memory. All functions are async-signal-safe,
- * except memory_symbol().
+ * the same code with user/reader/memory.h, for another process's memory. Async-signal-safe, except memory_symbol().
  */
 #pragma once
 
@@ -16,10 +15,7 @@
 uintptr_t memory_symbol(const char *name);
 void memory_open(void *libjvm); /* a dlopen() handle, which must stay open */
 
-/*
- * Copies memory that may not be mapped. Returns the number of bytes copied, which is less than `bytes` when there is an
- * unmapped page, and 0 when `bytes` is above MEMORY_COPY_MAX.
- */
+/* Copies memory that may not be mapped. Returns the bytes: fewer at an unmapped page, 0 above MEMORY_COPY_MAX. */
 static inline size_t memory_copy(void *to, uintptr_t from, size_t bytes)
 {
 	return safe_copy(to, from, bytes);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * process_vm_readv() on our own process: where memory is not mapped, the kernel copies less or returns an error.
- * HotSpot owns SIGSEGV, so there can be no handler of our own to recover in.
- */
+/* process_vm_readv() on our own process copies less where nothing is mapped. A SIGSEGV handler would be HotSpot's. */
 #include "safe_copy.h"
 
 #include <errno.h>

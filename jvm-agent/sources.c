@@ -5,16 +5,6 @@
 
 #include <stddef.h>
 
-int engine_take_realtime(int wanted, const char **ret_why)
-{
-	int signo = signals_take_realtime(wanted);
-
-	if (signo < 0)
-		*ret_why = wanted ? "the signal asked for is in use in this JVM"
-				  : "every real-time signal is in use in this JVM";
-	return signo;
-}
-
 /* No ticks. */
 static const struct agent_engine engine_none = {
 	.id = DUET_ENGINE_NONE,
@@ -23,7 +13,7 @@ static const struct agent_engine engine_none = {
 /* The loader's BPF program ticks and sends the signal, so the agent has nothing to start. */
 static const struct agent_engine engine_bpf = {
 	.id = DUET_ENGINE_BPF,
-	.take_signal = engine_take_realtime,
+	.take_signal = signals_take_realtime,
 };
 
 static const struct agent_engine *const engines[] = {

@@ -86,8 +86,6 @@ static bool connect_recorder(struct link_answer *ret)
 	return true;
 }
 
-/* ---- packets ---- */
-
 static int send_question(const struct duet_question *question, const char *text)
 {
 	struct iovec parts[] = {{(void *)(uintptr_t)question, sizeof(*question)},
@@ -147,8 +145,6 @@ static int receive_answer(struct link_answer *ret)
 		ret->head.log_bytes = (uint32_t)ret->bytes;
 	return 0;
 }
-
-/* ---- questions ---- */
 
 static int ask(const struct duet_question *question, const char *text, uint64_t until_ns, struct link_answer *ret)
 {

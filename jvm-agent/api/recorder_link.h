@@ -15,8 +15,7 @@ struct started_recorder {
 /*
  * Starts the recorder of this process, `duet`, as the same user. The executable is beside the library (in its folder,
  * or in ../bin), or inside the library. The recorder gets one end of a socket pair and the environment without
- * variables that would make it load libraries. It gets nothing else of this process. Returns 0, or -errno and one
- * sentence in `why`.
+ * variables that would make it load libraries, and nothing else. Returns 0, or -errno and one sentence in `why`.
  */
 int start_recorder(struct started_recorder *ret, char *why, size_t size);
 

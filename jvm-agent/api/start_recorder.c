@@ -33,8 +33,6 @@ extern char **environ;
 extern const unsigned char carried_executable[];
 extern const uint64_t carried_executable_bytes; /* 0: none */
 
-/* ---- executables ---- */
-
 /* fstat() of newer C libraries does not exist in older ones. */
 static int read_stat(int fd, struct stat *ret)
 {
@@ -117,8 +115,6 @@ static int open_carried(void)
 	return fd;
 }
 
-/* ---- environment of the recorder ---- */
-
 /* True for a variable that would make the recorder load libraries, or the library in it start a recording. */
 static bool is_left_out(const char *variable)
 {
@@ -146,8 +142,6 @@ static char **copy_environment(void)
 		copy[kept] = NULL;
 	return copy;
 }
-
-/* ---- starting a program that is not a child ---- */
 
 /* Starts a program that is not a child: the JVM gets no SIGCHLD when it ends, and need not wait for it. */
 

@@ -139,10 +139,7 @@ static int stay_tick(struct stay *stay, int wanted, const char **ret_why)
 	return error;
 }
 
-/*
- * Publishes the layout and makes the handlers and taps live, so that no sample is missed. Everything else can wait
- * until the loader knows that the agent runs. Fills *started. Returns started->error.
- */
+/* Makes the handlers and taps live; all else waits until the loader knows it. Fills *started, returns its error. */
 static int stay_start(struct stay *stay, const struct duet_message_start *start, struct peer_started *started)
 {
 	code_publish_layout(stay);
@@ -445,8 +442,7 @@ static void *control_main(void *unused)
  * The stack has no guard page of the C library. While the thread is attached, HotSpot makes pages at the stack's end
  * inaccessible, and leaves them so afterwards. The C library may give the stack to a Java thread next, and Java threads
  * have no guard page of the C library. With such a page in our stack, the Java thread's stack would end one page lower
- * than ours did. Its overflow would then hit a page that HotSpot does not know as a guard page, and the JVM would die
- * without a message.
+ * than ours did. Its overflow would hit a page that is no guard page for HotSpot, and the JVM die without a message.
  */
 static int start_thread(void)
 {

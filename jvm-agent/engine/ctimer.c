@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A timer on each thread's CPU clock, which signals that thread. Timers are made by raw system calls: musl's
- * timer_create() does not support SIGEV_THREAD_ID, and glibc has no clock id for a thread of which only the tid is
- * known.
+ * timer_create() does not support SIGEV_THREAD_ID, and glibc has no clock id for a thread that is only a tid.
  */
 #include "engine.h"
 
@@ -87,7 +86,7 @@ static uint64_t ctimer_periods(int tid, const siginfo_t *info)
 const struct agent_engine engine_ctimer = {
 	.id = DUET_ENGINE_CTIMER,
 	.standalone = true,
-	.take_signal = engine_take_realtime,
+	.take_signal = signals_take_realtime,
 	.start = ctimer_start,
 	.stop = ticking_stop,
 	.release = ticking_release,

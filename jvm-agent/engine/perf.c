@@ -61,8 +61,6 @@ static uint64_t counted(int tid, int fd)
 	return read(fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
 }
 
-/* ---- one event ---- */
-
 static int open_event(int tid, uint64_t first)
 {
 	struct perf_event_attr attr = {
@@ -141,8 +139,6 @@ static const struct tick_source events = {
 	.free = perf_free,
 };
 
-/* ---- in the handler ---- */
-
 static struct perf_thread *thread_of(int tid)
 {
 	int fd = ticking_handle(tid);
@@ -193,8 +189,6 @@ static void perf_handled(int tid)
 	thread->ticked = true;
 	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 }
-
-/* ---- all threads ---- */
 
 static const char *reason_of(int error)
 {

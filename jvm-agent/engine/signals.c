@@ -117,10 +117,12 @@ static int take_first_free(void)
 	return signo;
 }
 
-int signals_take_realtime(int wanted)
+int signals_take_realtime(int wanted, const char **ret_why)
 {
 	int signo = -EBUSY;
 
+	*ret_why =
+		wanted ? "the signal asked for is in use in this JVM" : "every real-time signal is in use in this JVM";
 	if (wanted)
 		return wanted >= SIGRTMIN && wanted <= SIGRTMAX ? take(wanted) : -EINVAL;
 	if (realtime_signal)

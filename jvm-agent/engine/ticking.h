@@ -2,8 +2,7 @@
 /*
  * Gives every thread of the JVM its own source of ticks, and takes it back. For engines that need one for each thread.
  *
- * Java threads get theirs in ThreadStart. All others (compiler, GC, native) are found by listing /proc/self/task ten
- * times a second.
+ * Java threads get theirs in ThreadStart. All others are found by listing /proc/self/task ten times a second.
  */
 #pragma once
 
@@ -38,7 +37,6 @@ int ticking_handle(int tid);
 
 /*
  * Returns when a source that is made now must tick first: after a random part of the first interval. If it came after a
- * whole interval, threads that use less would never be seen, and all others would be credited half an interval too
- * little. The current time is random enough.
+ * whole one, threads that use less were never seen, and others credited too little. The time is random enough.
  */
 uint64_t ticking_first(uint64_t interval);

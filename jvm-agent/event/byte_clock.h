@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Sampling by bytes: samples are due at random bytes, whose mean distance is the interval. So the samples do not depend
- * on the order in which memory is taken. Async-signal-safe.
- */
+/* Sampling by bytes, random ones: in whatever order memory is taken, the mean is the interval. Async-signal-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,10 +29,7 @@ static inline struct byte_countdown *byte_clock_own(struct byte_clock *clock, ui
 	return &clock->own[(thread * 0x9e3779b97f4a7c15ull >> 32) % BYTE_CLOCK_THREADS];
 }
 
-/*
- * Counts `size` > 0 bytes that the calling thread has taken, and returns true, if that is quickly done and they are not
- * to be sampled. Else it has counted nothing; call byte_clock_is_due() then.
- */
+/* Counts the thread's `size` > 0 bytes if they are not to be sampled. False: did not; call byte_clock_is_due(). */
 static inline bool byte_clock_passes(struct byte_clock *clock, uint64_t size)
 {
 	uintptr_t thread = (uintptr_t)__builtin_thread_pointer();

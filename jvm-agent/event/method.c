@@ -38,7 +38,10 @@ static void stop(uint64_t ended_ns)
 
 const struct agent_tap tap_method = {
 	.kind = DUET_AGENT_EVENT_METHOD,
-	.needs = INSTRUMENT_CALL_NEEDS,
+	.needs = {.can_retransform_classes = 1,
+		  .can_retransform_any_class = 1,
+		  .can_generate_native_method_bind_events = 1,
+		  .can_generate_monitor_events = 1},
 	.refused = "the JVM refuses to change loaded classes",
 	.add_callbacks = instrument_add_callbacks,
 	.start = method_start,
@@ -47,7 +50,7 @@ const struct agent_tap tap_method = {
 
 const struct agent_tap tap_trace = {
 	.kind = DUET_AGENT_EVENT_TRACE,
-	.needs = INSTRUMENT_NEEDS,
+	.needs = {.can_retransform_classes = 1, .can_retransform_any_class = 1},
 	.refused = "the JVM refuses to change loaded classes",
 	.start = trace_start,
 	.stop = stop,
@@ -55,7 +58,7 @@ const struct agent_tap tap_trace = {
 
 const struct agent_tap tap_exceptions = {
 	.kind = DUET_AGENT_EVENT_EXCEPTIONS,
-	.needs = INSTRUMENT_NEEDS,
+	.needs = {.can_retransform_classes = 1, .can_retransform_any_class = 1},
 	.refused = "the JVM refuses to change loaded classes",
 	.start = exceptions_start,
 	.stop = stop,

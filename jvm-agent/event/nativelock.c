@@ -2,8 +2,7 @@
 /*
  * Threads that wait for a lock of the C library: mutexes, and read-write locks. Functions of the agent stand before the
  * library's in the linkage tables of all other libraries. They first try the lock, and only if that fails they measure
- * the library's own function, which does the waiting: what that returns is returned. The allocator may be the caller,
- * so nothing here allocates.
+ * the library's own function, which waits: its result is returned. The caller may be the allocator: nothing allocates.
  */
 #include <errno.h>
 #include <pthread.h>

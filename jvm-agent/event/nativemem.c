@@ -34,8 +34,7 @@ struct memory_event {
 static struct memory_event taken, freed, leaked;
 /*
  * What is known of memory until it is freed, by address: the kept samples of the event `leaked`, and which memory the
- * event `taken` has sampled. `held` counts them by a hash of the address, so that most calls
- * of free() need not search them.
+ * event `taken` has sampled. `held` counts them by a hash: most calls of free() need not search.
  */
 static struct waits held_samples[HELD_TABLES]; /* by a hash: a million places, whose pages cost nothing until used */
 static uint8_t held[1 << 16];
@@ -177,10 +176,7 @@ static inline bool passes(struct memory_event *event, size_t bytes)
 	return !is_open(event) || byte_clock_passes(&event->clock, bytes);
 }
 
-/*
- * Returns the events for which these bytes are not counted yet. Bytes that a failed call asked for may be counted: that
- * changes which of the others are sampled, and not how many on average.
- */
+/* The events for which these bytes are not counted yet. Those of a failed call may count: the mean stays the same. */
 static inline unsigned int not_passed(size_t bytes)
 {
 	return (passes(&taken, bytes) ? 0 : TAKEN) | (passes(&leaked, bytes) ? 0 : LEAKED);
@@ -273,21 +269,21 @@ __attribute__((noinline)) static void sample_if_due(unsigned int events, struct 
 
 /* ---- the hooks ---- */
 
-static void *hook_malloc(size_t bytes)
-{
-	void *memory = malloc(bytes);
+/* A function that returns memory. */
+#define HOOK_OF(function, size, parameters, ...) \
+	static void *hook_##function parameters \
+	{ \
+		void *memory = function(__VA_ARGS__); \
+\
+		COUNT(function, memory, size); \
+		return memory; \
+	}
 
-	COUNT(malloc, memory, bytes);
-	return memory;
-}
-
-static void *hook_calloc(size_t count, size_t bytes)
-{
-	void *memory = calloc(count, bytes);
-
-	COUNT(calloc, memory, count * bytes);
-	return memory;
-}
+HOOK_OF(malloc, bytes, (size_t bytes), bytes)
+HOOK_OF(calloc, count *bytes, (size_t count, size_t bytes), count, bytes)
+HOOK_OF(aligned_alloc, bytes, (size_t alignment, size_t bytes), alignment, bytes)
+HOOK_OF(memalign, bytes, (size_t alignment, size_t bytes), alignment, bytes)
+HOOK_OF(valloc, bytes, (size_t bytes), bytes)
 
 /* Not part of the hook, which saves no registers then. */
 __attribute__((noinline)) static void end_held(const void *memory)
@@ -326,30 +322,6 @@ static int hook_posix_memalign(void **ret, size_t alignment, size_t bytes)
 
 	COUNT(posix_memalign, error ? NULL : *ret, bytes);
 	return error;
-}
-
-static void *hook_aligned_alloc(size_t alignment, size_t bytes)
-{
-	void *memory = aligned_alloc(alignment, bytes);
-
-	COUNT(aligned_alloc, memory, bytes);
-	return memory;
-}
-
-static void *hook_memalign(size_t alignment, size_t bytes)
-{
-	void *memory = memalign(alignment, bytes);
-
-	COUNT(memalign, memory, bytes);
-	return memory;
-}
-
-static void *hook_valloc(size_t bytes)
-{
-	void *memory = valloc(bytes);
-
-	COUNT(valloc, memory, bytes);
-	return memory;
 }
 
 /*

@@ -33,8 +33,7 @@ bool user_events_add(int type, const void *data, size_t bytes);
  * ---- outside_objects.c: objects that do not fit into their thread's buffer (TLAB) and are allocated outside ----
  *
  * JDK 12 to 24 count bytes of the buffer twice when that happens: the next object in the buffer is sampled too early,
- * by up to an interval, and objects outside too seldom. The error is small if the JVM samples closely, and the agent
- * then leaves out samples at random.
+ * by up to an interval, and objects outside too seldom. So the JVM samples closely, and the agent leaves out samples.
  */
 
 struct stay;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Spans: times that the program reports itself, by one.profiler.Span. A span has a tag, and the thread that
- * reported it, but no stack. Its weight is its length, and its time is its end.
- */
+/* Times that the program reports by one.profiler.Span: a tag and the thread, no stack. They weigh their length. */
 #include <string.h>
 
 #include "duet_record.h"

@@ -2,8 +2,7 @@
 /*
  * A pass first lists the libraries that have places to change, then changes them one after the other. A library that is
  * being loaded must not be changed: the linker still writes to pages that it protects later. So each library is opened
- * again first. This waits until the library is loaded, and keeps it from being unloaded. Only its own segments are
- * read.
+ * again first, which waits until it is loaded, and keeps it from being unloaded. Only its own segments are read.
  */
 #include "hook/linkage.h"
 

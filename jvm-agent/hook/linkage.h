@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The linkage tables of the libraries of this process: the places where the dynamic linker stored the addresses of
- * functions of other libraries. Hooks replace the addresses of some functions. Not async-signal-safe. Callers hold no
- * lock of the dynamic linker.
+ * functions of other libraries. Hooks replace some. Not async-signal-safe. Callers hold no lock of the dynamic linker.
  */
 #pragma once
 

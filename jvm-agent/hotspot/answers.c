@@ -97,8 +97,7 @@ static void release_names(struct method_reading *all, size_t count)
 
 /*
  * Reads the names, then proves the methods again. Methods that are still the same existed while they were read. Returns
- * false, with nothing to release, if one of them is not. *ret_is_old: the memory was cached, and has changed since; try
- * again.
+ * false, with nothing to release, if one of them is not. *ret_is_old: the cached memory has changed since; try again.
  */
 static bool read_proven(const struct answers *answers, struct method_reading *all, size_t count, bool *ret_is_old)
 {
@@ -131,10 +130,7 @@ static void cut(char *text, size_t most)
 		text[most] = '\0';
 }
 
-/*
- * Shortens names and lines that would never have room in the ring: otherwise the loader would ask for them without end.
- * The names get up to half of most_bytes, the lines the rest.
- */
+/* Shortens what would never have room in the ring, and be asked for without end. Names get a half, lines the rest. */
 static void shorten(struct metadata_names *names, size_t most_bytes)
 {
 	size_t text_most = most_bytes / 8 < UINT16_MAX ? most_bytes / 8 : UINT16_MAX;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Answers the loader's questions about methods and code from the JVM's memory, with records in the ring. Only methods
- * that samples hit are named, not the tens of thousands that are loaded or compiled. Nothing here is called by a signal
- * handler; all of it is called by one thread.
+ * that samples hit are named, not the tens of thousands that are loaded. For one thread, and no signal handler.
  */
 #pragma once
 

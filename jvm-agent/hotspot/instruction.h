@@ -21,10 +21,7 @@ struct instruction {
 	bool is_request; /* the first argument becomes a negative constant: a call of C2's uncommon trap follows */
 };
 
-/*
- * Reads the instruction at `code`, of which `bytes` bytes can be read. Returns its length in bytes; 0 when it is not
- * known or not whole. Intel SDM volume 2, appendix A; Arm ARM C4.1.
- */
+/* Reads the instruction at `code`. Returns its bytes; 0: not known or not whole. Intel SDM 2, A; Arm ARM C4.1. */
 uint32_t instruction_x86(const uint8_t *code, size_t bytes, struct instruction *ret);
 uint32_t instruction_arm64(const uint8_t *code, size_t bytes, struct instruction *ret);
 

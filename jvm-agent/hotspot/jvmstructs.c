@@ -50,10 +50,8 @@ static struct {
 } layout;
 
 /* CodeHeap objects live as long as the JVM; only the committed end of each grows. */
-static struct {
-	uintptr_t heap;
-	uintptr_t low;
-	uintptr_t high;
+static struct code_heap {
+	uintptr_t heap, low, high;
 	unsigned int segment_shift;
 } code_heaps[MAX_CODE_HEAPS];
 static unsigned int code_heap_count;
@@ -162,11 +160,7 @@ static void add_code_heap(uintptr_t heap)
 	high = memory_word(memory + layout.space_high_boundary.value);
 	if (shift < 4 || shift > 20 || high - low > HEAP_MAX_BYTES)
 		return;
-	code_heaps[code_heap_count].heap = heap;
-	code_heaps[code_heap_count].low = low;
-	code_heaps[code_heap_count].high = high;
-	code_heaps[code_heap_count].segment_shift = shift;
-	code_heap_count++;
+	code_heaps[code_heap_count++] = (struct code_heap){heap, low, high, shift};
 }
 
 static bool code_heaps_are_known(void)

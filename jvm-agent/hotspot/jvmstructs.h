@@ -90,8 +90,7 @@ void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at
 
 /*
  * perf_counter.c: HotSpot's own counters, which jcmd PerfCounter.print shows. Returns the address of the 64 bits that
- * hold this counter, or 0 when there is none. `memory` is the start of HotSpot's counter memory (perfMemory.hpp). The
- * counter never moves.
+ * hold this counter for good, or 0 when there is none. `memory`: start of HotSpot's counter memory (perfMemory.hpp).
  */
 uintptr_t perf_counter(uintptr_t memory, const char *name);
 /* The same for one entry, wherever that is; 0 when no entry of this counter is there. */

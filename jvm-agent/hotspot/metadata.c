@@ -52,17 +52,12 @@ static const struct vmstructs_row wanted[] = {
 	{"Symbol", "_body", &layout.symbol_body, NULL},
 };
 
+/* Where a class's source file is named depends on the JDK. All else is needed. */
 static bool layout_is_whole(void)
 {
-	const struct offset *const needed[] = {
-		&layout.method_const,  &layout.method_flags, &layout.const_pool,     &layout.const_id,
-		&layout.const_flags,   &layout.const_words,  &layout.const_code_bytes, &layout.const_name,
-		&layout.const_signature, &layout.pool_holder, &layout.pool_length,   &layout.holder_pool,
-		&layout.holder_ids,    &layout.klass_name,   &layout.symbol_length,  &layout.symbol_body,
-	};
-
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (!needed[i]->known)
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!wanted[i].offset->known && wanted[i].offset != &layout.pool_source &&
+		    wanted[i].offset != &layout.holder_source)
 			return false;
 	return layout.const_bytes && layout.pool_bytes;
 }
@@ -104,8 +99,7 @@ static bool read_bytes(void *to, uintptr_t from, size_t bytes)
 
 /*
  * Copies the object's first bytes, as far as they can be read. The agent copies more, which saves reads of what follows
- * the fields. A reader from outside keeps pages, and more bytes would often be in one page more. Returns false when no
- * byte can be read.
+ * the fields. For a reader from outside, who keeps pages, they would often be a page more. Returns false for no bytes.
  */
 static bool read_object(struct metadata_object *object, uintptr_t address, size_t bytes)
 {

@@ -3,8 +3,7 @@
  * Reads methods and their classes as HotSpot keeps them (metaspace). Reads are careful: the method may have been
  * unloaded, or the address may never have been a method. An address counts as a method only when it is proven: the
  * method's constant pool names a class, and that class's own constant pool names the same class. Before JDK 26 no value
- * from outside is passed to JVMTI, which would trust it (jvm/code.c). A method's key is its jmethodID. If it has none,
- * the key is its duet_method_key().
+ * from outside is passed to JVMTI, which would trust it. A method's key is its jmethodID, or else duet_method_key().
  */
 #pragma once
 

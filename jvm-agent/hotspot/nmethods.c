@@ -121,10 +121,7 @@ static struct tables tables_apart(const struct code_blob *blob)
 	};
 }
 
-/*
- * JDK 23+ frees the immutable data while the blob still has its id, and sets the data's address to the blob's end,
- * where the next blob begins. A blob that never had such data has the same address.
- */
+/* JDK 23+ frees the immutable data before the id, and sets its address to the blob's end, as if there never was any. */
 static bool is_purged(const struct code_blob *blob)
 {
 	return layout.immutable.known && load_address(blob->start, &layout.immutable) == blob->start + blob->bytes;

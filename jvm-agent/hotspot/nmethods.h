@@ -25,8 +25,7 @@ enum nmethod_result {
 
 /*
  * Reads the compilation with this id that holds pc; id 0: any. now_ns is CLOCK_MONOTONIC. Pcs that would not fit into
- * most_bytes are left out; for these, the loader shows only the method, without inlining. On NMETHOD_FOUND the caller
- * releases *ret.
+ * most_bytes are left out: the loader shows only the method there. On NMETHOD_FOUND the caller releases *ret.
  */
 enum nmethod_result nmethods_find(uintptr_t pc, uint32_t id, uint64_t now_ns, size_t most_bytes,
 				  struct nmethod_record *ret);

@@ -30,8 +30,7 @@ enum ring_when_full { RING_DROP, RING_WAIT };
 
 /*
  * Writes one record into the metadata lane. When there is no room, RING_WAIT (only on the agent's own thread) sleeps up
- * to half a second until the loader makes some. If there is still no room, the record is dropped and counted, and false
- * is returned.
+ * to half a second until the loader makes some. Without room, drops and counts the record, and returns false.
  */
 bool ring_write(struct ring *ring, enum duet_agent_record_type type, const struct ring_part *parts, size_t count,
 		enum ring_when_full when_full);

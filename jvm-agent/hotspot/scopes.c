@@ -361,8 +361,7 @@ static bool may_call_stub(const struct steps *steps, uint32_t entry)
 
 /*
  * A call that is no safepoint: of a stub or of the runtime. An entry is not its scope if the byte code there calls
- * nothing of the kind: the compilers give some of these calls the scope of other code, or none, if no method inlined
- * there has another safepoint.
+ * nothing of the kind: the compilers give some calls the scope of other code, or none, without another safepoint there.
  */
 static struct choice choose_for_call(const struct steps *steps, const struct step *step, uint32_t after)
 {

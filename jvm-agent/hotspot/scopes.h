@@ -7,8 +7,7 @@
  * path that lies at the end. (With the option, that is so only for calls before a jump.) The ways through the code tell
  * more. A branch to a block that ends in a call belongs to
  * the scope of that call, because the compilers place the checks of an inlined method so: the block makes the check's
- * trap. So does an access that checks for null, whose trap is in a table. These are entries, too. An instruction then
- * has the scope of an entry before or after it on its way.
+ * trap. So does an access that checks for null, by a table. An instruction has the scope of an entry on its way.
  */
 #pragma once
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A stub is an object without virtual functions, followed by its code (class VtableStub, vtableStubs.hpp, JDK 8 to 27).
- * It is not known where one begins, so the words before a pc are tried.
- */
+/* A stub is an object without virtual functions, and its code (vtableStubs.hpp): the words before a pc are tried. */
 #include "hotspot/stubs.h"
 
 #include <string.h>

@@ -36,43 +36,21 @@ static uint64_t exported(const char *name)
 
 #define TEXT_MAX 64 /* longer than any name that is wanted */
 
-struct exported_row {
-	char type[TEXT_MAX], field[TEXT_MAX];
-	uintptr_t type_string;
-	bool is_static;
-	uint64_t offset;
-	uintptr_t address;
-};
-
 /* Where the columns are in a row. */
 struct row_columns {
 	uint64_t type, field, type_string, is_static, offset, address;
 };
 
-static void fill(const struct exported_row *entry, const struct vmstructs_row *row)
+/* Sets what is wanted to what the exported row at `at` says. */
+static void fill(const struct vmstructs_row *wanted, const struct row_columns *columns, uintptr_t at)
 {
-	if (strcmp(entry->type, row->type) || strcmp(entry->field, row->field))
-		return;
-	if (row->address && entry->is_static)
-		*row->address = entry->address;
-	else if (row->offset && !entry->is_static)
-		*row->offset = (struct offset){true, type_width(entry->type_string), (uint32_t)entry->offset};
-}
+	bool is_static = memory_int(at + columns->is_static) != 0;
 
-/* Reads the row at `at`. Returns false at the end of the table. */
-static bool read_row(const struct row_columns *columns, uintptr_t at, struct exported_row *ret)
-{
-	uintptr_t type = memory_word(at + columns->type), field = memory_word(at + columns->field);
-
-	if (!type || !field)
-		return false;
-	memory_text(ret->type, type, sizeof(ret->type));
-	memory_text(ret->field, field, sizeof(ret->field));
-	ret->type_string = memory_word(at + columns->type_string);
-	ret->is_static = memory_int(at + columns->is_static) != 0;
-	ret->offset = memory_word(at + columns->offset);
-	ret->address = memory_word(at + columns->address);
-	return true;
+	if (wanted->address && is_static)
+		*wanted->address = memory_word(at + columns->address);
+	else if (wanted->offset && !is_static)
+		*wanted->offset = (struct offset){true, type_width(memory_word(at + columns->type_string)),
+						  (uint32_t)memory_word(at + columns->offset)};
 }
 
 int vmstructs_read(const struct vmstructs_row *wanted, size_t count)
@@ -87,13 +65,22 @@ int vmstructs_read(const struct vmstructs_row *wanted, size_t count)
 	};
 	uintptr_t at = exported("gHotSpotVMStructs");
 	uint64_t stride = exported("gHotSpotVMStructEntryArrayStride");
-	struct exported_row entry;
+	uintptr_t type_at, field_at;
+	char type[TEXT_MAX], field[TEXT_MAX];
 
 	if (!at || !stride)
 		return -ENOENT;
-	for (int n = 0; n < MAX_ENTRIES && read_row(&columns, at, &entry); n++, at += stride)
+	for (int n = 0; n < MAX_ENTRIES; n++, at += stride) {
+		type_at = memory_word(at + columns.type);
+		field_at = memory_word(at + columns.field);
+		if (!type_at || !field_at)
+			break;
+		memory_text(type, type_at, sizeof(type));
+		memory_text(field, field_at, sizeof(field));
 		for (size_t i = 0; i < count; i++)
-			fill(&entry, &wanted[i]);
+			if (!strcmp(type, wanted[i].type) && !strcmp(field, wanted[i].field))
+				fill(&wanted[i], &columns, at);
+	}
 	return 0;
 }
 

@@ -19,8 +19,7 @@ static uint64_t enter_special;
 
 /*
  * On a carrier's stack, a virtual thread's frames begin with the frame of Continuation.enterSpecial, a native method.
- * HotSpot generates its wrapper when it is first called. JDK 21 does not export the wrapper's address, so this checks
- * whether the code at `address` is it.
+ * HotSpot generates its wrapper at its first call. JDK 21 does not export its address: this checks whether this is it.
  */
 static void find_enter_special(uintptr_t address)
 {

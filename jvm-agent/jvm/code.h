@@ -27,10 +27,7 @@ void code_learn_existing(void);
 /* Copies the newest stub without a blob that holds pc. Returns false when there is none. Agent's thread only. */
 bool code_find_stub(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);
 
-/*
- * Finds the names of a method by its key, from JVMTI; `context` is the calling thread's JNIEnv. Since JDK 26
- * memory does not show which method a jmethodID stands for. See answers.other_names.
- */
+/* Finds a method's names from JVMTI, which memory does not show since JDK 26. `context` is the thread's JNIEnv. */
 bool methods_ask_jvmti(void *context, uint64_t key, struct metadata_names *ret);
 
 /*

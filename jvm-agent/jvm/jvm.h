@@ -104,7 +104,7 @@ char *jvm_class_signature(jclass class);
 /* Frees memory that JVMTI allocated; NULL is fine. */
 void jvm_deallocate(void *memory);
 
-/* threads.c: reports the threads and their Java names: when they start, are renamed, and end. */
+/* Report the threads and their Java names: when they start, are renamed, and end. */
 void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
 void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread);
 

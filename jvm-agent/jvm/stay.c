@@ -14,8 +14,7 @@
 
 /*
  * A child of fork() has the handler, but not the ring's pages (MADV_DONTFORK): a stray signal would end the child. So
- * the pointer to the open stay is on a page that children find zeroed (MADV_WIPEONFORK). Before Linux 4.14 there is no
- * such page, and not_wiped is used.
+ * the pointer to the open stay is on a page that children find zeroed (MADV_WIPEONFORK); not_wiped before Linux 4.14.
  */
 static struct stay *not_wiped;
 static struct stay **current = &not_wiped;

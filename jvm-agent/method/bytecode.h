@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Bytecode of a method (JVM specification, chapter 6): copying it with code inserted at its entry and before its
- * returns, and code appended for a handler. Jumps lead to where their targets are now.
- */
+/* Bytecode of a method (JVM specification, chapter 6): copying it with code at its entry, returns and end inserted. */
 #pragma once
 
 #include "method/classfile.h"
@@ -53,8 +50,7 @@ static inline bool bytecode_is_return(uint8_t op)
 
 /*
  * No handler that returns may be in force before a constructor's object is one. Returns the bci after the call of
- * super() or this(), or -ENOENT if it is not certain that all code after that bci runs after the call, and all code
- * before it runs before.
+ * super() or this(), or -ENOENT if it is not certain that the code behind that bci, and no other, runs after it.
  */
 int constructor_begin(const struct class_file *class, const uint8_t *code, uint32_t len);
 

@@ -68,10 +68,7 @@ static bool is_named(const struct method_target *target, const struct rewrite_me
 	return target_has_class(target, method->class) && target_has_method(target, method->name, method->descriptor);
 }
 
-/*
- * Native methods have no code to rewrite. Calls are counted in another way; for other probes, a method that is named is
- * chosen nevertheless, so that the user learns that it cannot be instrumented.
- */
+/* Calls of natives are counted in another way. Another probe chooses one that is named: the user learns of it. */
 static bool is_chosen(const struct instrument *item, const struct rewrite_method *method)
 {
 	return is_named(&item->target, method) &&

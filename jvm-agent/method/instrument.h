@@ -10,18 +10,7 @@
 #include "method/names.h"
 #include "method/rewrite.h"
 
-#define INSTRUMENT_NEEDS                                                                                              \
-	{                                                                                                             \
-		.can_retransform_classes = 1, .can_retransform_any_class = 1                                          \
-	}
-
-/* For natives.h, and what it uses. */
-#define INSTRUMENT_CALL_NEEDS                                                                                         \
-	{                                                                                                             \
-		.can_retransform_classes = 1, .can_retransform_any_class = 1,                                         \
-		.can_generate_native_method_bind_events = 1, .can_generate_monitor_events = 1                         \
-	}
-
+/* A tap needs can_retransform_classes and can_retransform_any_class, and for PROBE_CALL what natives.h needs. */
 void instrument_add_callbacks(jvmtiEventCallbacks *callbacks);
 /* In jvm.c: JVMTI reports each class that is prepared. */
 void instrument_on_prepare(JNIEnv *env, jclass class);

@@ -28,10 +28,7 @@ static struct {
 
 #define LOCAL_REFS 8
 
-/*
- * Object.wait(long, int) is Java code of the platform that calls a native method. There JVMTI reports that the thread
- * waits, and what is registered in that callback is registered by the platform.
- */
+/* Object.wait() is Java code of the platform: what is registered when JVMTI reports its wait, is so by the platform. */
 static struct {
 	JNIEnv *env; /* of the agent's thread, which is about to register; NULL: it is not */
 	jclass class;

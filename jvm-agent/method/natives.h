@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls of native methods of Java. In place of a method's own function, the JVM calls one of the agent's, which calls
- * the probe and goes on to the method's own with the same arguments. Calls that compilers replace by instructions of
- * their own are not seen.
+ * the probe and goes on to the method's own with the same arguments. Calls that compilers replace are not seen.
  */
 #pragma once
 
@@ -20,8 +19,7 @@ struct natives_method {
 
 /*
  * Calls of the method call the probe with this id from now on. The method may have been called before, or not. Callable
- * on all threads; `is_new`: the class is just being prepared, so the JVM has no function for the method yet. Returns
- * false if nothing changes.
+ * on all threads; `is_new`: the JVM has no function for the method yet. Returns false if nothing changes.
  */
 bool natives_add(JNIEnv *env, const struct natives_method *of, int32_t id, bool is_new);
 void natives_remove(void); /* no method calls a probe any more; called on the agent's thread */

@@ -141,8 +141,7 @@ static jclass define(JNIEnv *env)
 
 /*
  * Class.forName() prepares the class, and JVMTI calls probes_on_prepare(). When natives of the platform are registered
- * and the caller is not in the platform itself, JDK 15 and later print a warning to stdout (jni_RegisterNatives()).
- * There the caller is Class.forName().
+ * by a caller that is not, as Class.forName() is, JDK 15 and later print a warning to stdout (jni_RegisterNatives()).
  */
 static void prepare(JNIEnv *env, jclass class)
 {

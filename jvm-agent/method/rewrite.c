@@ -176,10 +176,7 @@ static void write_handler(struct changing *c, uint32_t begin, uint32_t end, uint
 	class_write_u2(c->to, 0); /* for every exception */
 }
 
-/*
- * Puts the handler behind all others, for the whole method but its returns: a call that returns is not recorded twice.
- * In a constructor it begins when there is an object. Returns the number of entries.
- */
+/* Puts the handler behind all others, for all but returns, in constructors from the object on. Returns the entries. */
 static uint32_t write_own_handlers(struct changing *c)
 {
 	const struct code *code = &c->code;

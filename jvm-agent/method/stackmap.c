@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Types (JVM specification, 4.7.4). Those from OBJECT on are followed by a number. */
 enum type_tag {
@@ -117,15 +118,9 @@ static struct map_type type_of(struct frames *f, const char *at, uint32_t len)
 		return (struct map_type){TYPE_OBJECT, class_pool_class(f->method->pool, at + 1, len - 2)};
 	case '[':
 		return (struct map_type){TYPE_OBJECT, class_pool_class(f->method->pool, at, len)};
-	case 'B':
-	case 'C':
-	case 'I':
-	case 'S':
-	case 'Z':
-		break;
-	default:
-		f->error = -EINVAL;
 	}
+	if (!memchr("BCISZ", *at, 5))
+		f->error = -EINVAL;
 	return (struct map_type){.tag = TYPE_INTEGER};
 }
 

@@ -174,8 +174,6 @@ int peer_accept(int listener, const char secret[DUET_SECRET_DIGITS], uint64_t ti
 	return peer;
 }
 
-/* ---- messages ---- */
-
 static int send_message(int peer, struct duet_message *message, enum duet_message_type type, uint32_t size)
 {
 	message->size = size;

@@ -10,10 +10,7 @@ struct stay;
 
 /* Returns a listening socket with this abstract name, or -errno. */
 int peer_listen(const char *name);
-/*
- * Waits for the first peer that is allowed and knows the secret. Returns its socket, or -errno: -ETIMEDOUT, or
- * accept()'s error when the listener was shut down. The caller closes both sockets.
- */
+/* Waits for the first allowed peer with the secret. Returns its socket, or -ETIMEDOUT, or accept()'s -errno. */
 int peer_accept(int listener, const char secret[DUET_SECRET_DIGITS], uint64_t timeout_ns);
 
 /* The answer to START. */
@@ -50,8 +47,7 @@ union peer_message {
 };
 /*
  * Reads the loader's next message, which must have arrived. Returns its type: DUET_MESSAGE_STOP, DUET_MESSAGE_FINISH,
- * DUET_MESSAGE_FLUSH, or DUET_MESSAGE_WANT with at most DUET_WANTS_AT_ONCE entries. Returns -EPROTO for any other
- * message, and when the loader has closed the socket.
+ * DUET_MESSAGE_FLUSH, or DUET_MESSAGE_WANT with at most DUET_WANTS_AT_ONCE entries; or -EPROTO, also at the end.
  */
 int peer_receive(int peer, union peer_message *ret);
 

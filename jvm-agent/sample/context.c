@@ -14,10 +14,7 @@ static int context_read(void *to, uint32_t bytes, uint64_t from)
 
 #include "walk/context.h"
 
-/*
- * Exported for readers outside of the process, such as BPF, and for native code of the program. A descriptor is how
- * they find it, and how it can be loaded late, by any C library.
- */
+/* Exported for readers like BPF, and native code. A descriptor can be found, and loaded late, by any C library. */
 __attribute__((visibility("default"), tls_model("global-dynamic")))
 __thread struct duet_context_record *otel_thread_ctx_v1;
 

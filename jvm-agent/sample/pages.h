@@ -6,8 +6,7 @@
 
 /*
  * Allocates zeroed memory for signal handlers. The system provides each page when it is first touched. Huge pages are
- * never used (transparent_hugepage=always): the first touch would clear 2 MiB inside a handler. Returns NULL with errno
- * set.
+ * never used (transparent_hugepage=always): a first touch would clear 2 MiB in a handler. Returns NULL with errno set.
  */
 void *pages_new(size_t bytes);
 void pages_free(void *pages, size_t bytes); /* NULL is fine */

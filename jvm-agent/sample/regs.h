@@ -108,8 +108,7 @@ static inline const ucontext_t *regs_handler_context(const ucontext_t *context)
 
 /*
  * Returns the context of the code that was really interrupted. When other signals were delivered at the same return to
- * user mode (JFR suspends threads with one), the kernel has stacked their handlers first, and our handler's context is
- * at the first instruction of the last of them.
+ * user mode, as JFR's, the kernel has stacked their handlers first: our context is at the last one's first instruction.
  */
 static inline const ucontext_t *regs_interrupted(const ucontext_t *context)
 {
@@ -123,10 +122,7 @@ static inline const ucontext_t *regs_interrupted(const ucontext_t *context)
 	return context;
 }
 
-/*
- * A struct regs: where the function that this stands in was called from. The caller's frame pointer is the first word
- * of the function's own frame.
- */
+/* A struct regs of the caller of the function that this stands in: its fp is the first word of that one's frame. */
 #define REGS_OF_CALLER() \
 	((struct regs){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), \
 		       .fp = *(const uintptr_t *)__builtin_frame_address(0)})

@@ -147,8 +147,7 @@ static uintptr_t return_slot_in_epilogue(const struct regs *now)
 /*
  * Writes x29 and x30 to where the prologue puts them, unless it has stored them already. After that x29 may be the
  * method's own (PreserveFramePointer), x30 may be the return address of its entry barrier's call, and the thread will
- * return by what the slots hold. In an empty frame the kernel has put the same frame record there already, at the top
- * of the signal frame.
+ * return by what the slots hold. In an empty frame, the top of the signal frame has the same frame record there.
  */
 static void save_frame_pointer(uintptr_t return_slot, const struct regs *now)
 {

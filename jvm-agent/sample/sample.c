@@ -67,8 +67,7 @@ static struct walk_slot *slot_at(const struct stay *stay, unsigned int index)
 
 /*
  * Takes a free slot near the one that the tid selects. The handler's signals are blocked while it runs. So when a slot
- * already has this tid, the walk itself was interrupted and never returned. The handler may interrupt a callback, which
- * has a slot of its own.
+ * already has this tid, the walk was interrupted and never returned. A callback that is interrupted has its own slot.
  */
 static struct walk_slot *slot_take(struct stay *stay, int new_owner)
 {
@@ -102,10 +101,7 @@ static uint32_t own_tid(void)
 	return tid > 0 ? (uint32_t)tid : (uint32_t)syscall(SYS_gettid);
 }
 
-/*
- * Lets the walk read the calling thread's stack directly, from here on upwards: that part stays mapped while the thread
- * runs. On another stack, such as one for signal handlers, nothing is known.
- */
+/* Lets the walk read the calling thread's stack from here on: that stays mapped. Of another stack nothing is known. */
 static void set_own_stack(struct agent_walk *walk)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0), base, bytes;
@@ -248,10 +244,7 @@ static void put_kernel_stack(struct duet_sample *sample, const struct kernel_sta
 		sample->flags |= DUET_SAMPLE_KERNEL;
 }
 
-/*
- * Writes a sample for each tick since the thread was last in user mode: usually one. They have the same user stack, and
- * the same Java half. The last one accounts for the periods that are left.
- */
+/* Writes a sample for each tick since the thread was in user mode, of one user stack. The last has the periods left. */
 static void write_ticks(struct stay *stay, struct agent_walk *walk, uint64_t periods)
 {
 	const struct agent_engine *engine = stay->engine;

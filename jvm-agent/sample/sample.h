@@ -117,10 +117,7 @@ uint32_t state_attribute_set(struct state_attribute *to, const char *text);
 /* Fills *to from a class's signature, which is cut if it is too long. Returns the bytes to send; 0 if it is NULL. */
 uint32_t class_attribute_set(struct class_attribute *to, const char *signature);
 
-/*
- * context.c: sets *ret to the trace and the span that the calling thread works for, as the program has set them in this
- * library or others. Async-signal-safe: allocates no thread-local memory.
- */
+/* context.c: sets *ret to the calling thread's trace and span, as the program has set them. Async-signal-safe. */
 void context_here(struct duet_context *ret);
 /* Makes this record, which stays the caller's, the calling thread's. NULL: it has none. Not for signal handlers. */
 void context_set(struct duet_context_record *record);

@@ -2,8 +2,7 @@
 /*
  * Where the agent's walks begin and end, and the functions that walk/loop.h needs for them. Memory that can be read
  * without a fault is read directly: the thread's own stack, or a copy of it, its own JavaThread, code, and the code
- * heaps' segment maps. Other memory, a handful of words for each interpreted method, is read by system calls, and what
- * was read of a method is kept for a while.
+ * heaps' segment maps. Other memory, of interpreted methods, is read by system calls, and kept for a while.
  */
 #include "sample/walk.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The walk that BPF does, here in a timer engine's signal handler: native frames by unwind tables, Java frames by the
- * JVM's layout. The result is a sample as BPF would have written it.
- */
+/* BPF's walk in a signal handler: native frames by tables, Java's by the layout. It makes a sample as BPF does. */
 #pragma once
 
 #include <ucontext.h>

@@ -72,7 +72,7 @@ void monitors_stop(const struct monitor_waits *waits, uint64_t ended_ns)
 
 static uint64_t key_of(const struct wait_event *event, const struct stay *stay, JNIEnv *env, jthread thread)
 {
-	if (!stay || !wait_event_is_open(event))
+	if (!stay || !tap_event_is_open(&event->tap))
 		return 0;
 	jvm_expect_references(env);
 	return wait_key(env, thread);

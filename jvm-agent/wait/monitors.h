@@ -24,8 +24,7 @@ void monitors_end_wait(struct wait_event *event, JNIEnv *env, jthread thread);
 
 /*
  * Threads that park: LockSupport.park(), and the locks, conditions and queues of java.util.concurrent, which use it.
- * Once an event has listened, the native method Unsafe.park() is a function of ours that calls HotSpot's. A listener is
- * for the parks that are waits of one event.
+ * Once an event has listened, Unsafe.park() is a function of ours that calls HotSpot's. A listener is for one event.
  */
 struct park_listener {
 	struct wait_event *event;
@@ -38,8 +37,7 @@ struct park_listener {
 
 /*
  * Both are called on the agent's thread, which has the capability can_generate_monitor_events. A listener is static,
- * and may be called for a while after parks_close(). parks_open() returns 0, or -ENOTSUP when the JVM has no such
- * method.
+ * and may be called for a while after parks_close(). parks_open() returns 0, or -ENOTSUP without such a method.
  */
 int parks_open(const struct park_listener *listener);
 void parks_close(const struct park_listener *listener);

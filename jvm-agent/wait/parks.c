@@ -32,7 +32,7 @@ static const struct park_listener *listener_for(const char *class_name)
 	for (int i = 0; i < LISTENERS; i++) {
 		const struct park_listener *listener = __atomic_load_n(&parks.listeners[i], __ATOMIC_ACQUIRE);
 
-		if (listener && wait_event_is_open(listener->event) && listener->wants(class_name))
+		if (listener && tap_event_is_open(&listener->event->tap) && listener->wants(class_name))
 			return listener;
 	}
 	return NULL;
@@ -77,7 +77,7 @@ static void park_ends(const struct parked *parked)
 {
 	STAY(stay);
 
-	if (stay && wait_event_is_open(parked->event))
+	if (stay && tap_event_is_open(&parked->event->tap))
 		wait_ends(parked->event, stay, parked->key);
 }
 
@@ -170,7 +170,7 @@ static void end_parks(struct stay *stay, uint64_t key)
 	for (int i = 0; i < LISTENERS && key; i++) {
 		const struct park_listener *listener = __atomic_load_n(&parks.listeners[i], __ATOMIC_ACQUIRE);
 
-		if (listener && wait_event_is_open(listener->event))
+		if (listener && tap_event_is_open(&listener->event->tap))
 			wait_ends(listener->event, stay, key);
 	}
 }

@@ -76,12 +76,12 @@ static uint64_t weight_at(const struct wait_event *event, const struct wait *wai
 {
 	uint64_t waited_ns = end_ns > wait->begin_ns ? end_ns - wait->begin_ns : 0;
 
-	return wait_weight(waited_ns, event->interval, wait->begin_ns);
+	return wait_weight(waited_ns, event->tap.every.interval, wait->begin_ns);
 }
 
 static struct tap_sample sample_from(const struct wait_event *event, const struct wait *wait, uint64_t weight)
 {
-	return (struct tap_sample){.event = event->index,
+	return (struct tap_sample){.event = event->tap.index,
 				   .weight = weight,
 				   .attributes = wait->lock.lock.id ? (const void *)&wait->lock : &wait->address,
 				   .attribute_bytes = wait->attribute_bytes,
@@ -91,12 +91,9 @@ static struct tap_sample sample_from(const struct wait_event *event, const struc
 void wait_event_open(struct wait_event *event, const struct duet_agent_event *from)
 {
 	waits_end(event->waits, drop_wait, event); /* a late callback may have put a wait after wait_event_close() */
-	event->index = from->index;
-	event->interval = from->interval;
-	event->with_lock = from->flags & DUET_AGENT_WITH_LOCK;
-	if (event->with_lock)
+	if (from->flags & DUET_AGENT_WITH_LOCK)
 		lock_waiters_open();
-	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
+	tap_event_open(&event->tap, from);
 }
 
 struct closing {
@@ -127,17 +124,12 @@ void wait_event_close(struct wait_event *event, uint64_t ended_ns)
 	STAY(stay);
 	struct closing closing = {event, stay, ended_ns};
 
-	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
-	if (event->with_lock)
+	tap_event_close(&event->tap);
+	if (event->tap.flags & DUET_AGENT_WITH_LOCK)
 		lock_waiters_close();
 	if (stay)
 		waits_end(event->waits, end_wait, &closing);
 	waits_trim(event->waits);
-}
-
-bool wait_event_is_open(const struct wait_event *event)
-{
-	return __atomic_load_n(&event->is_open, __ATOMIC_ACQUIRE);
 }
 
 uint64_t wait_key(JNIEnv *env, jthread thread)
@@ -160,7 +152,7 @@ uint64_t wait_lock(const struct wait_event *event, jobject object)
 {
 	jint hash = 0;
 
-	if (!event->with_lock || (*jvm.jvmti)->GetObjectHashCode(jvm.jvmti, object, &hash))
+	if (!(event->tap.flags & DUET_AGENT_WITH_LOCK) || (*jvm.jvmti)->GetObjectHashCode(jvm.jvmti, object, &hash))
 		return 0;
 	return LOCK_IS_OBJECT | (uint32_t)hash;
 }
@@ -212,7 +204,7 @@ static struct wait *new_wait(struct wait_event *event, struct stay *stay, const 
 	wait->attribute_bytes = address_attribute_set(&wait->address, reason->address);
 	wait->attribute_bytes += class_attribute_set(&wait->class, reason->class_name);
 	wait->lock.lock.id = 0;
-	if (event->with_lock && reason->lock)
+	if (event->tap.flags & DUET_AGENT_WITH_LOCK && reason->lock)
 		wait->attribute_bytes += lock_attribute_set(&wait->lock, reason->lock, wait->begin_ns, reason->owner);
 	if (!keeps(event, wait) || keep(event, stay, wait))
 		return wait;
@@ -231,8 +223,9 @@ void wait_begins(struct wait_event *event, struct stay *stay, uint64_t key, cons
 	/* Publishes the wait to BPF. A thread that waits without its carrier is not woken itself. */
 	wait->is_shown = wait->lock.lock.id && reason->blocks_thread;
 	if (wait->is_shown)
-		wait->shown_before = lock_waiters_show(wait->thread.tid, wait->lock.lock.id,
-						       wait_release_of_interest(event->interval, wait->begin_ns));
+		wait->shown_before =
+			lock_waiters_show(wait->thread.tid, wait->lock.lock.id,
+					  wait_release_of_interest(event->tap.every.interval, wait->begin_ns));
 	if (waits_put(event->waits, key, wait))
 		return;
 	duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);

@@ -9,7 +9,7 @@
 
 #include <jvmti.h>
 
-#include "duet_agent.h"
+#include "tap.h"
 #include "wait/waits.h"
 
 struct stay;
@@ -17,10 +17,7 @@ struct stay;
 /* An event whose samples are waits. Static: threads may use it after the recording. All 0 but for `waits` is closed. */
 struct wait_event {
 	bool has_lock; /* at its end the thread holds a lock */
-	bool with_lock; /* DUET_AGENT_WITH_LOCK */
-	bool is_open; /* atomic: a callback may come late, when another recording has begun */
-	uint32_t index;
-	uint64_t interval; /* ns */
+	struct tap_event tap; /* its interval is in ns */
 	uint32_t virtual_kept; /* atomic: waits of virtual threads whose stack is kept */
 	struct waits *waits; /* static and without a value: its unused pages cost nothing, in memory or in the file */
 };
@@ -29,7 +26,6 @@ struct wait_event {
 void wait_event_open(struct wait_event *event, const struct duet_agent_event *from);
 /* Samples the waits that have not ended, as if they ended at ended_ns. */
 void wait_event_close(struct wait_event *event, uint64_t ended_ns);
-bool wait_event_is_open(const struct wait_event *event);
 
 /* Returns a thread's key, or 0. A virtual one has the same on all carriers, and may end its wait on another. */
 uint64_t wait_key(JNIEnv *env, jthread thread);

@@ -9,8 +9,7 @@
 
 /*
  * Only the key's thread sets both words. The thread that exchanges the value for NULL owns the value, and it alone
- * frees the place. If the value was marked as visited then, the visitor owns it instead. All 0 is empty. Pages that no
- * thread has used cost no memory.
+ * frees the place. If it was marked as visited then, the visitor owns it. All 0 is empty; unused pages cost no memory.
  */
 struct waits {
 	struct waits_place {

@@ -11,6 +11,8 @@
 
 #include "engine/signals.c"
 
+static const char *why;
+
 void sample_handler(int signo, siginfo_t *info, void *context)
 {
 	(void)signo;
@@ -37,7 +39,7 @@ static int take_beside(sigset_t *mask)
 	pthread_barrier_init(&done, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, wait_with, mask), 0);
 	pthread_barrier_wait(&begun);
-	signo = signals_take_realtime(0);
+	signo = signals_take_realtime(0, &why);
 	pthread_barrier_wait(&done);
 	pthread_join(thread, NULL);
 	signal(signo, SIG_DFL);
@@ -70,12 +72,12 @@ static void test_thread_that_blocks_all(void **state)
 
 static void test_one_of_the_last_stay(void **state)
 {
-	int signo = signals_take_realtime(0);
+	int signo = signals_take_realtime(0, &why);
 	sigset_t mask;
 
 	(void)state;
 	assert_true(signo > 0);
-	assert_int_equal(signals_take_realtime(0), signo);
+	assert_int_equal(signals_take_realtime(0, &why), signo);
 	signal(signo, SIG_DFL);
 	sigemptyset(&mask);
 	assert_int_equal(take_beside(&mask), signo);

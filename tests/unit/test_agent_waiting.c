@@ -153,7 +153,7 @@ static void short_waits_are_sampled_at_random(void **state)
 }
 
 static struct waits waits;
-static struct wait_event event = {.interval = 1, .waits = &waits};
+static struct wait_event event = {.tap.every.interval = 1, .waits = &waits};
 
 static void wait_since(uint64_t ago_ns, bool is_kept)
 {
@@ -191,11 +191,11 @@ static void a_wait_that_has_not_ended_is_told_at_the_end(void **state)
 	(void)state;
 	wait_since(7000, true);
 	wait_event_open(&event, &from);
-	assert_true(wait_event_is_open(&event));
+	assert_true(tap_event_is_open(&event.tap));
 	assert_int_equal(written, 0); /* of an earlier recording */
 	wait_since(7000, true);
 	wait_event_close(&event, clock_ns());
-	assert_false(wait_event_is_open(&event));
+	assert_false(tap_event_is_open(&event.tap));
 	assert_true(written >= 7000);
 	wait_since(7000, false);
 	wait_event_close(&event, clock_ns());
