@@ -83,7 +83,7 @@ static void answer(const struct image_want *want)
 	if (want->is_code)
 		answer_code(&answers, want->key, input_number(&run.input, 1) & 1 ? want->id : 0, 1);
 	else
-		answer_method(&answers, (struct metadata_key){want->key, want->id});
+		answer_methods(&answers, &(struct metadata_key){want->key, want->id}, 1);
 	FUZZ_CHECK(agent_ring_read(run.consumer, DUET_LANE_METADATA, apply, NULL, INT32_MAX, &bad) > 0);
 	FUZZ_CHECK(!bad);
 	read_frames(want->key);
