@@ -15,8 +15,6 @@
 #define CALLERS 16 /* frames between JNI_OnLoad and the class that loads the library */
 #define REPORT_MAX (1ull << 30) /* bytes of a report that becomes a Java object */
 
-/* ---- results ---- */
-
 static void throw_text(JNIEnv *env, const char *class_name, const char *text)
 {
 	jclass class = (*env)->FindClass(env, class_name);
@@ -100,8 +98,6 @@ static jstring string_of(JNIEnv *env, const char *command)
 	return result;
 }
 
-/* ---- commands ---- */
-
 /* Arguments are ASCII but for file names, whose bytes are kept unless they are beyond JNI's modified UTF-8. */
 static char *copy_command(JNIEnv *env, jstring command)
 {
@@ -146,8 +142,6 @@ static void start(JNIEnv *env, jstring event, jlong interval, bool reset)
 	free(name);
 	execute(env, command);
 }
-
-/* ---- one.profiler.AsyncProfiler ---- */
 
 #define UNUSED __attribute__((unused))
 #define FUNCTION(name) Java_one_profiler_AsyncProfiler_##name
@@ -249,8 +243,6 @@ NATIVE(jstring, version0)
 {
 	return (*env)->NewStringUTF(env, PROFILER_VERSION);
 }
-
-/* ---- classes with another name ---- */
 
 #define NAMED(name) ((void *)(uintptr_t)FUNCTION(name))
 

@@ -6,10 +6,7 @@
 
 #define SAFE_COPY_MAX (64u << 10)
 
-/*
- * Copies from our own memory, which may not be mapped there. Returns the number of bytes copied, which is less than
- * `bytes` when there is an unmapped page, and 0 when `bytes` is above SAFE_COPY_MAX. Async-signal-safe.
- */
+/* Copies our own memory. Returns the bytes: fewer at an unmapped page, 0 above SAFE_COPY_MAX. Async-signal-safe. */
 size_t safe_copy(void *to, uintptr_t from, size_t bytes);
 
 /* A piece of the JVM's memory, for both memory.h. */

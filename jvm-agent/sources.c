@@ -4,6 +4,7 @@
 #include "tap.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* No ticks. */
 static const struct agent_engine engine_none = {
@@ -45,7 +46,13 @@ const struct agent_tap *tap_find(uint32_t kind)
 
 void taps_add_callbacks(jvmtiEventCallbacks *callbacks)
 {
-	for (size_t i = 0; taps[i]; i++)
-		if (taps[i]->add_callbacks)
-			taps[i]->add_callbacks(callbacks);
+	uintptr_t all[sizeof(*callbacks) / sizeof(uintptr_t)], own[sizeof(*callbacks) / sizeof(uintptr_t)];
+
+	memcpy(all, callbacks, sizeof(all));
+	for (size_t i = 0; taps[i]; i++) {
+		memcpy(own, &taps[i]->callbacks, sizeof(own));
+		for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+			all[k] |= own[k]; /* one of them is NULL */
+	}
+	memcpy(callbacks, all, sizeof(all));
 }

@@ -61,15 +61,17 @@ struct agent_tap {
 	/* Messages for the user if the version is too low or the capabilities are refused; constant text. */
 	const char *too_old;
 	const char *refused;
-	void (*add_callbacks)(jvmtiEventCallbacks *callbacks); /* called once, in callbacks_open(); may be NULL */
+	jvmtiEventCallbacks callbacks; /* its own of JVMTI; no two taps have the same */
 	/*
 	 * Both are called on the agent's thread, between stay_open() and stay_close(). start() returns 0, or -errno and
 	 * one sentence in *ret_why (constant text). Callbacks use the stay only between stay_enter() and stay_leave().
 	 * With `event`, which is opened after start() and closed before stop(), both may be NULL.
 	 */
 	struct tap_event *event;
-	int (*start)(const struct duet_agent_event *event, const char **ret_why);
-	void (*stop)(uint64_t ended_ns); /* events that are not over count up to ended_ns */
+	int (*start)(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why);
+	/* events that are not over count up to ended_ns */
+	void (*stop)(const struct agent_tap *tap, uint64_t ended_ns);
+	void *own; /* of start() and stop() */
 	void (*rescan)(void); /* called every 100 ms on the agent's thread; may be NULL */
 	/* called at the end of a window: writes samples of what is there, with this time; may be NULL */
 	void (*flush)(uint64_t ended_ns);

@@ -30,7 +30,7 @@ static int start_one(const struct agent_tap *tap, const struct duet_agent_event 
 	if (jvm.jvmti && (*jvm.jvmti)->AddCapabilities(jvm.jvmti, &tap->needs))
 		return -EBUSY;
 	if (tap->start)
-		error = tap->start(event, ret_why);
+		error = tap->start(tap, event, ret_why);
 	if (error)
 		relinquish(tap);
 	else if (tap->event)
@@ -78,7 +78,7 @@ void taps_stop(uint64_t ended_ns)
 		if (open_taps[i]->event)
 			tap_event_close(open_taps[i]->event);
 		if (open_taps[i]->stop)
-			open_taps[i]->stop(ended_ns);
+			open_taps[i]->stop(open_taps[i], ended_ns);
 	}
 	while (open_count) /* after all have stopped, because two taps may need the same capability */
 		relinquish(open_taps[--open_count]);

@@ -18,10 +18,7 @@ int control_run(void);
 bool control_listens(void); /* true if a loader can come, now or when the one that is there has left */
 /* On the thread that will run main(): calls control_run(), then waits at most options.wait_ms for START. */
 void control_run_at_start(void);
-/*
- * Called when the JVM is about to go down. Gives the loader a tenth of a second to ask for what will be lost with the
- * JVM, and up to three tenths while answers are due.
- */
+/* Called before the JVM goes down: the loader asks for what will be lost, for 0.1 s, or 0.3 s while answers are due. */
 void control_last_words(void);
 /* Called when the JVM goes down and handlers do nothing more. Sends STOPPED, so that the loader stops signalling. */
 void control_goodbye(void);

@@ -220,11 +220,6 @@ static void JNICALL on_alloc(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobje
 		take(stay, env, object, class, (uint64_t)size, &caller);
 }
 
-static void alloc_add_callbacks(jvmtiEventCallbacks *callbacks)
-{
-	callbacks->SampledObjectAlloc = on_alloc;
-}
-
 /* Makes the JVM sample for the events that are open. */
 static bool set_sampling(void)
 {
@@ -255,9 +250,9 @@ static void heap_rescan(void)
 	(void)set_sampling();
 }
 
-static void close_event(struct tap_event *event)
+static void close_event(const struct agent_tap *tap, uint64_t ended_ns)
 {
-	tap_event_close(event);
+	tap_event_close(tap->own);
 	if (!alloc.is_open && !live.is_open) {
 		closest_interval = 0;
 		outside_objects_begin();
@@ -265,24 +260,14 @@ static void close_event(struct tap_event *event)
 	(void)set_sampling();
 }
 
-static int open_event(struct tap_event *event, const struct duet_agent_event *asked, const char **ret_why)
+static int open_event(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
-	tap_event_open(event, asked);
+	tap_event_open(tap->own, event);
 	if (set_sampling())
 		return 0;
-	close_event(event);
+	close_event(tap, 0);
 	*ret_why = "the JVM refuses to sample allocations";
 	return -ENOTSUP;
-}
-
-static void alloc_stop(uint64_t ended_ns)
-{
-	close_event(&alloc);
-}
-
-static int alloc_start(const struct duet_agent_event *event, const char **ret_why)
-{
-	return open_event(&alloc, event, ret_why);
 }
 
 /* What becomes of the objects that are still in use. */
@@ -345,7 +330,7 @@ static void live_rescan(void)
 }
 
 /* Drops objects that a late callback kept after the end of the last recording. */
-static int live_start(const struct duet_agent_event *event, const char **ret_why)
+static int live_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	JNIEnv *env = jvm_own_env();
 
@@ -357,7 +342,7 @@ static int live_start(const struct duet_agent_event *event, const char **ret_why
 	shown.survivors = event->survivors;
 	shown.has_ages = event->flags & DUET_AGENT_WITH_AGE;
 	*ret_why = "the JVM refuses to report garbage collections";
-	return collections_open() ? open_event(&live, event, ret_why) : -ENOTSUP;
+	return collections_open() ? open_event(tap, event, ret_why) : -ENOTSUP;
 }
 
 static void live_flush(uint64_t ended_ns)
@@ -369,12 +354,12 @@ static void live_flush(uint64_t ended_ns)
 		visit_objects(env, &(struct live_visit){stay, ended_ns, .keeps = true});
 }
 
-static void live_stop(uint64_t ended_ns)
+static void live_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
 	STAY(stay);
 	JNIEnv *env = jvm_own_env();
 
-	close_event(&live);
+	close_event(tap, ended_ns);
 	if (env)
 		visit_objects(env, &(struct live_visit){stay, ended_ns, .keeps = false});
 	collections_close();
@@ -386,9 +371,10 @@ const struct agent_tap tap_alloc = {
 	.needs = {.can_generate_sampled_object_alloc_events = 1},
 	.too_old = "a JVM before JDK 11 cannot sample allocations; the bpf engine can, with --host if --tlab is given",
 	.refused = "another agent in this JVM samples allocations, and only one can",
-	.add_callbacks = alloc_add_callbacks,
-	.start = alloc_start,
-	.stop = alloc_stop,
+	.callbacks = {.SampledObjectAlloc = on_alloc},
+	.start = open_event,
+	.stop = close_event,
+	.own = &alloc,
 	.rescan = heap_rescan,
 };
 
@@ -400,6 +386,7 @@ const struct agent_tap tap_live = {
 	.refused = "another agent in this JVM samples allocations, and only one can",
 	.start = live_start,
 	.stop = live_stop,
+	.own = &live,
 	.rescan = live_rescan,
 	.flush = live_flush,
 };

@@ -33,34 +33,23 @@ static void JNICALL on_load(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass
 		take(stay, class);
 }
 
-static void class_load_add_callbacks(jvmtiEventCallbacks *callbacks)
-{
-	callbacks->ClassLoad = on_load;
-}
-
-static bool is_array(jclass class)
-{
-	jboolean is_array = JNI_FALSE;
-
-	return !(*jvm.jvmti)->IsArrayClass(jvm.jvmti, class, &is_array) && is_array;
-}
-
 /* Classes that a JVM at its start has loaded itself, or from an AOT cache; they are not reported, nor asked for. */
 static void count_loaded_before(void)
 {
 	JNIEnv *env = jvm_own_env();
 	STAY(stay);
 	struct jvm_preparing list;
+	jboolean is_array;
 
 	if (stay && env && jvm_prepare_begin(env, &list)) {
 		for (jint i = 0; i < list.count; i++)
-			if (!is_array(list.classes[i]))
+			if ((*jvm.jvmti)->IsArrayClass(jvm.jvmti, list.classes[i], &is_array) || !is_array)
 				duet_ring_count(stay->ring.page, DUET_AGENT_LOADED_BEFORE);
 		jvm_prepare_end(env, &list);
 	}
 }
 
-static int class_load_start(const struct duet_agent_event *event, const char **ret_why)
+static int class_load_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	if (__atomic_load_n(&jvm.is_starting, __ATOMIC_ACQUIRE))
 		count_loaded_before();
@@ -69,7 +58,7 @@ static int class_load_start(const struct duet_agent_event *event, const char **r
 
 const struct agent_tap tap_class_load = {
 	.kind = DUET_AGENT_EVENT_CLASS_LOAD,
-	.add_callbacks = class_load_add_callbacks,
+	.callbacks = {.ClassLoad = on_load},
 	.start = class_load_start,
 	.event = &loads,
 };

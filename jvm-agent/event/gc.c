@@ -33,30 +33,18 @@ uint32_t collections_count(void)
 	return __atomic_load_n(&collections.count, __ATOMIC_RELAXED);
 }
 
-static void take(struct stay *stay, const struct regs *caller, uint64_t begin_ns)
-{
-	struct tap_sample from = {.event = gc.index, .caller = caller};
-
-	from.weight = wait_weight(clock_ns() - begin_ns, gc.every.interval, begin_ns);
-	if (from.weight)
-		sample_here(stay, &from);
-}
-
 static void JNICALL on_finish(jvmtiEnv *jvmti)
 {
 	uint64_t begin_ns = __atomic_exchange_n(&pause_ns, 0, __ATOMIC_RELAXED);
 	struct regs caller = REGS_OF_CALLER();
+	struct tap_sample from = {.event = gc.index, .caller = &caller};
 	STAY(stay);
 
 	__atomic_fetch_add(&collections.count, 1, __ATOMIC_RELAXED);
 	if (stay && begin_ns && tap_event_is_open(&gc))
-		take(stay, &caller, begin_ns);
-}
-
-static void gc_add_callbacks(jvmtiEventCallbacks *callbacks)
-{
-	callbacks->GarbageCollectionStart = on_start;
-	callbacks->GarbageCollectionFinish = on_finish;
+		from.weight = wait_weight(clock_ns() - begin_ns, gc.every.interval, begin_ns);
+	if (from.weight)
+		sample_here(stay, &from);
 }
 
 static bool set_events(jvmtiEventMode mode)
@@ -81,12 +69,12 @@ void collections_close(void)
 		set_events(JVMTI_DISABLE);
 }
 
-static void gc_stop(uint64_t ended_ns)
+static void gc_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
 	collections_close();
 }
 
-static int gc_start(const struct duet_agent_event *event, const char **ret_why)
+static int gc_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	*ret_why = "the JVM refuses to report garbage collections";
 	if (!collections_open())
@@ -99,7 +87,7 @@ const struct agent_tap tap_gc = {
 	.kind = DUET_AGENT_EVENT_GC,
 	.needs = {.can_generate_garbage_collection_events = 1},
 	.refused = "another agent in this JVM has the events of garbage collections, and only one can",
-	.add_callbacks = gc_add_callbacks,
+	.callbacks = {.GarbageCollectionStart = on_start, .GarbageCollectionFinish = on_finish},
 	.event = &gc,
 	.start = gc_start,
 	.stop = gc_stop,

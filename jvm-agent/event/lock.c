@@ -25,12 +25,6 @@ static void JNICALL on_entered(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, job
 	monitors_end_wait(&lock, env, thread);
 }
 
-static void lock_add_callbacks(jvmtiEventCallbacks *callbacks)
-{
-	callbacks->MonitorContendedEnter = on_enter;
-	callbacks->MonitorContendedEntered = on_entered;
-}
-
 static bool lock_parks_for(const char *class_name)
 {
 	static const char *const synchronizers[] = {
@@ -48,30 +42,21 @@ static bool lock_parks_for(const char *class_name)
 
 static const struct park_listener parks_for_locks = {&lock, lock_parks_for};
 
-static const struct monitor_waits contention = {
+static struct monitor_waits contention = {
 	&parks_for_locks,
 	JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
 	JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+	"the JVM refuses to report waits for locks",
 };
-
-static void lock_stop(uint64_t ended_ns)
-{
-	monitors_stop(&contention, ended_ns);
-}
-
-static int lock_start(const struct duet_agent_event *event, const char **ret_why)
-{
-	*ret_why = "the JVM refuses to report waits for locks";
-	return monitors_start(&contention, event);
-}
 
 const struct agent_tap tap_lock = {
 	.kind = DUET_AGENT_EVENT_LOCK,
 	.needs = {.can_generate_monitor_events = 1},
 	.refused = "another agent in this JVM has the events of locks, and only one can",
-	.add_callbacks = lock_add_callbacks,
-	.start = lock_start,
-	.stop = lock_stop,
+	.callbacks = {.MonitorContendedEnter = on_enter, .MonitorContendedEntered = on_entered},
+	.start = monitors_start,
+	.stop = monitors_stop,
+	.own = &contention,
 };
 
 /* ---- waits for notice ---- */
@@ -91,12 +76,6 @@ static void JNICALL on_waited(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jobj
 	monitors_end_wait(&notice, env, thread);
 }
 
-static void wait_add_callbacks(jvmtiEventCallbacks *callbacks)
-{
-	callbacks->MonitorWait = on_wait;
-	callbacks->MonitorWaited = on_waited;
-}
-
 static bool wants_park(const char *class_name)
 {
 	return !lock_parks_for(class_name);
@@ -104,28 +83,19 @@ static bool wants_park(const char *class_name)
 
 static const struct park_listener other_parks = {&notice, wants_park};
 
-static const struct monitor_waits notices = {
+static struct monitor_waits notices = {
 	&other_parks,
 	JVMTI_EVENT_MONITOR_WAIT,
 	JVMTI_EVENT_MONITOR_WAITED,
+	"the JVM refuses to report waiting threads",
 };
-
-static void wait_stop(uint64_t ended_ns)
-{
-	monitors_stop(&notices, ended_ns);
-}
-
-static int wait_start(const struct duet_agent_event *event, const char **ret_why)
-{
-	*ret_why = "the JVM refuses to report waiting threads";
-	return monitors_start(&notices, event);
-}
 
 const struct agent_tap tap_wait = {
 	.kind = DUET_AGENT_EVENT_WAIT,
 	.needs = {.can_generate_monitor_events = 1},
 	.refused = "another agent in this JVM has the events of monitors, and only one can",
-	.add_callbacks = wait_add_callbacks,
-	.start = wait_start,
-	.stop = wait_stop,
+	.callbacks = {.MonitorWait = on_wait, .MonitorWaited = on_waited},
+	.start = monitors_start,
+	.stop = monitors_stop,
+	.own = &notices,
 };

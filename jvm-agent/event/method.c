@@ -11,19 +11,15 @@
 #include <stdio.h>
 
 #include "method/instrument.h"
+#include "method/natives.h"
 #include "tap.h"
 
-static int method_start(const struct duet_agent_event *event, const char **ret_why)
+static int start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
-	return instrument_add(event, PROBE_CALL, ret_why);
+	return instrument_add(event, tap->kind == DUET_AGENT_EVENT_METHOD ? PROBE_CALL : PROBE_TIME, ret_why);
 }
 
-static int trace_start(const struct duet_agent_event *event, const char **ret_why)
-{
-	return instrument_add(event, PROBE_TIME, ret_why);
-}
-
-static int exceptions_start(const struct duet_agent_event *event, const char **ret_why)
+static int exceptions_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	struct duet_agent_event constructors = *event;
 
@@ -31,7 +27,7 @@ static int exceptions_start(const struct duet_agent_event *event, const char **r
 	return instrument_add(&constructors, PROBE_CREATE, ret_why);
 }
 
-static void stop(uint64_t ended_ns)
+static void stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
 	instrument_remove();
 }
@@ -43,8 +39,8 @@ const struct agent_tap tap_method = {
 		  .can_generate_native_method_bind_events = 1,
 		  .can_generate_monitor_events = 1},
 	.refused = "the JVM refuses to change loaded classes",
-	.add_callbacks = instrument_add_callbacks,
-	.start = method_start,
+	.callbacks = {.ClassFileLoadHook = instrument_on_class_file, .NativeMethodBind = natives_on_bind},
+	.start = start,
 	.stop = stop,
 };
 
@@ -52,7 +48,7 @@ const struct agent_tap tap_trace = {
 	.kind = DUET_AGENT_EVENT_TRACE,
 	.needs = {.can_retransform_classes = 1, .can_retransform_any_class = 1},
 	.refused = "the JVM refuses to change loaded classes",
-	.start = trace_start,
+	.start = start,
 	.stop = stop,
 };
 

@@ -20,10 +20,7 @@
 #include "tap.h"
 #include "wait/waiting.h"
 
-/*
- * The stack is walked before the wait, so that the thread does not keep the lock for longer. But where the last wait
- * for this lock was shorter than the walk may be, it is walked after the wait, if that is sampled.
- */
+/* Walks the stack before the wait, to keep the lock no longer; but after it where the last wait was a short one. */
 #define SHORT_NS 20000
 #define LOCKS 4096 /* whose last wait is remembered, by a hash */
 
@@ -59,8 +56,6 @@ static uint8_t *was_short(const void *lock)
 
 _Static_assert(LOCKS == 1 << 12, "as many as was_short() finds");
 
-/* ---- samples whose wait has not ended ---- */
-
 static void *take_place(size_t bytes)
 {
 	uint32_t start = (uint32_t)((uintptr_t)__builtin_thread_pointer() * 0x9e3779b97f4a7c15ull >> 40);
@@ -79,8 +74,6 @@ static struct kept_place *place_of(struct sample_kept *kept)
 	return (struct kept_place *)((char *)kept - offsetof(struct kept_place, room));
 }
 
-/* ---- one wait ---- */
-
 struct lock_wait {
 	const void *lock;
 	uintptr_t function; /* of the library */
@@ -88,7 +81,7 @@ struct lock_wait {
 	uint64_t begin_ns;
 	struct sample_kept *kept; /* NULL: the stack is walked when the wait has ended */
 	struct address_attribute address;
-	struct lock_attribute attribute; /* after it, with with_lock */
+	struct lock_attribute attribute; /* after it, with DUET_AGENT_WITH_LOCK */
 	uint32_t attribute_bytes; /* of both */
 	uint32_t tid; /* 0: BPF is not shown that the thread waits */
 	struct duet_lock_waiter shown_before;
@@ -165,8 +158,6 @@ static void wait_ends_at(const struct lock_wait *wait, int error)
 		__atomic_store_n(&place_of(wait->kept)->is_taken, false, __ATOMIC_RELEASE);
 }
 
-/* ---- the hooks ---- */
-
 /* A hook. A lock that is refused without being held is not waited for. `errno` is not a lock function's to change. */
 #define LOCK(lock_, try, function_, call) \
 	do { \
@@ -230,7 +221,7 @@ static struct linkage_hook hooks[] = {
 
 static struct linkage_set set = {.hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0])};
 
-static void lock_stop(uint64_t ended_ns)
+static void lock_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
 	STAY(stay);
 
@@ -249,7 +240,7 @@ static void lock_stop(uint64_t ended_ns)
 	}
 }
 
-static int lock_start(const struct duet_agent_event *event, const char **ret_why)
+static int lock_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	*ret_why = "there is no memory for the samples of waiting threads";
 	if (!locks.places)

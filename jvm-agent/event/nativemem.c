@@ -25,9 +25,7 @@
 #define HELD_MOST_BYTES (256ull << 20) /* a stack of 100 frames takes 1.5 KB */
 
 struct memory_event {
-	bool is_open; /* atomic */
-	bool is_as_called; /* DUET_AGENT_AS_CALLED */
-	uint32_t index;
+	struct tap_event tap;
 	struct byte_clock clock;
 };
 
@@ -42,7 +40,7 @@ static uint64_t held_bytes; /* of the kept samples; atomic */
 
 static bool is_open(const struct memory_event *event)
 {
-	return __atomic_load_n(&event->is_open, __ATOMIC_RELAXED);
+	return __atomic_load_n(&event->tap.is_open, __ATOMIC_RELAXED);
 }
 
 /* ---- memory that is not freed yet ---- */
@@ -131,7 +129,7 @@ static struct held_memory *new_entry(void)
 static void keep_sample(struct stay *stay, struct held_memory *entry, const struct regs *caller, size_t bytes)
 {
 	struct tap_sample from = {
-		.event = leaked.index,
+		.event = leaked.tap.index,
 		.weight = byte_clock_weight(bytes, leaked.clock.interval),
 		.caller = caller,
 	};
@@ -147,7 +145,7 @@ static void record_freed(uintptr_t address, uint64_t time_ns)
 	STAY(stay);
 	struct address_attribute attribute;
 	struct tap_sample from = {
-		.event = freed.index,
+		.event = freed.tap.index,
 		.weight = 1,
 		.attributes = &attribute,
 		.attribute_bytes = address_attribute_set(&attribute, address),
@@ -196,10 +194,10 @@ struct memory_call {
 
 static void sample_taken(struct stay *stay, const struct regs *caller, const struct memory_call *call)
 {
-	bool is_as_called = taken.is_as_called;
+	bool is_as_called = taken.tap.flags & DUET_AGENT_AS_CALLED;
 	struct address_attribute address;
 	struct tap_sample from = {
-		.event = taken.index,
+		.event = taken.tap.index,
 		.weight = is_as_called ? call->bytes : byte_clock_weight(call->bytes, taken.clock.interval),
 		.attributes = &address,
 		.attribute_bytes = address_attribute_set(&address, (uintptr_t)call->memory),
@@ -331,7 +329,8 @@ static int hook_posix_memalign(void **ret, size_t alignment, size_t bytes)
 static void *hook_mmap(void *address, size_t bytes, int rights, int flags, int file, off_t offset)
 {
 	void *memory = mmap(address, bytes, rights, flags, file, offset);
-	bool counts = memory != MAP_FAILED && flags & MAP_ANONYMOUS && rights != PROT_NONE && !taken.is_as_called;
+	bool counts = memory != MAP_FAILED && flags & MAP_ANONYMOUS && rights != PROT_NONE &&
+		      !(taken.tap.flags & DUET_AGENT_AS_CALLED);
 	struct held_memory *replaced = memory != MAP_FAILED ? let_go(memory) : NULL;
 
 	if (replaced)
@@ -385,38 +384,29 @@ static struct linkage_hook hooks[] = {
 
 static struct linkage_set set = {.hooks = hooks, .count = sizeof(hooks) / sizeof(hooks[0])};
 
-static int start(struct memory_event *event, const struct duet_agent_event *asked, const char **ret_why)
+static int start(const struct agent_tap *tap, const struct duet_agent_event *asked, const char **ret_why)
 {
+	struct memory_event *event = tap->own;
 	bool are_installed = is_open(&taken) || is_open(&freed) || is_open(&leaked);
 
 	*ret_why = "the functions that take memory are not found in the agent's linkage table";
 	if (!are_installed && !linkage_open(&set))
 		return -ENOENT;
-	event->index = asked->index;
-	event->is_as_called = asked->flags & DUET_AGENT_AS_CALLED;
 	byte_clock_start(&event->clock, asked->interval, clock_ns());
-	__atomic_store_n(&event->is_open, true, __ATOMIC_RELEASE);
+	tap_event_open(&event->tap, asked);
 	if (!are_installed)
 		linkage_install();
 	return 0;
 }
 
-static void stop(struct memory_event *event)
+static void stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
-	__atomic_store_n(&event->is_open, false, __ATOMIC_RELEASE);
+	struct memory_event *event = tap->own;
+
+	tap_event_close(&event->tap);
 	if (is_open(&taken) || is_open(&freed) || is_open(&leaked))
 		return;
 	linkage_close(&set);
-}
-
-static int taken_start(const struct duet_agent_event *event, const char **ret_why)
-{
-	return start(&taken, event, ret_why);
-}
-
-static void taken_stop(uint64_t ended_ns)
-{
-	stop(&taken);
 }
 
 static void drop_value(void *context, void *value)
@@ -439,23 +429,17 @@ static void begin_held(void)
 	memset(held, 0, sizeof(held));
 }
 
-static int freed_start(const struct duet_agent_event *event, const char **ret_why)
+static int held_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	begin_held();
-	return start(&freed, event, ret_why);
+	return start(tap, event, ret_why);
 }
 
-static void freed_stop(uint64_t ended_ns)
+static void freed_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
-	stop(&freed);
+	stop(tap, ended_ns);
 	if (!is_open(&leaked))
 		end_all(drop_value, NULL);
-}
-
-static int leaked_start(const struct duet_agent_event *event, const char **ret_why)
-{
-	begin_held();
-	return start(&leaked, event, ret_why);
 }
 
 struct leaks {
@@ -494,36 +478,39 @@ static void leaked_flush(uint64_t ended_ns)
 		waits_visit(&held_samples[i], write_leak, end_written, &leaks);
 }
 
-static void leaked_stop(uint64_t ended_ns)
+static void leaked_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
 	STAY(stay);
 	struct leaks leaks = {.stay = stay, .ended_ns = ended_ns};
 
-	stop(&leaked);
+	stop(tap, ended_ns);
 	end_all(write_and_drop, &leaks);
 }
 
 const struct agent_tap tap_nativemem = {
 	.kind = DUET_AGENT_EVENT_NATIVEMEM,
 	.needs_no_jvm = true,
-	.start = taken_start,
-	.stop = taken_stop,
+	.start = start,
+	.stop = stop,
+	.own = &taken,
 	.rescan = linkage_install,
 };
 
 const struct agent_tap tap_free = {
 	.kind = DUET_AGENT_EVENT_FREE,
 	.needs_no_jvm = true,
-	.start = freed_start,
+	.start = held_start,
 	.stop = freed_stop,
+	.own = &freed,
 	.rescan = linkage_install,
 };
 
 const struct agent_tap tap_leak = {
 	.kind = DUET_AGENT_EVENT_LEAK,
 	.needs_no_jvm = true,
-	.start = leaked_start,
+	.start = held_start,
 	.stop = leaked_stop,
+	.own = &leaked,
 	.flush = leaked_flush,
 	.rescan = linkage_install,
 };

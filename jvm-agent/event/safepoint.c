@@ -127,12 +127,12 @@ static void safepoint_rescan(void)
 		report(stay);
 }
 
-static void safepoint_stop(uint64_t ended_ns)
+static void safepoint_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
 	safepoint_rescan();
 }
 
-static int safepoint_start(const struct duet_agent_event *event, const char **ret_why)
+static int safepoint_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	safepoints.safepoints = jvmstructs_counter("sun.rt.safepoints");
 	safepoints.stopping = jvmstructs_counter("sun.rt.safepointSyncTime");

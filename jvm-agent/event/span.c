@@ -202,14 +202,14 @@ static void recording_notify_state(void)
 	(*env)->PopLocalFrame(env, NULL);
 }
 
-static int span_start(const struct duet_agent_event *event, const char **ret_why)
+static int span_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	tap_event_open(&spans, event);
 	recording_notify_state();
 	return 0;
 }
 
-static void span_stop(uint64_t ended_ns)
+static void span_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
 	tap_event_close(&spans);
 	recording_notify_state();

@@ -195,18 +195,10 @@ static bool answer(const struct answers *answers, struct metadata_key key, bool 
 	       write_read(answers, &one, 1, is_extra);
 }
 
-static void answer_one(const struct answers *answers, struct metadata_key key)
-{
-	const struct duet_want want = {
-		.key = key.method, .id = key.check, .kind = DUET_WANT_METHOD, .unloads = answers->unloads};
-
-	if (!answer(answers, key, false))
-		write_gone(answers, &want);
-}
-
 /* If one of the methods is not proven, reads each for itself. */
 static void answer_some(const struct answers *answers, const struct metadata_key *keys, size_t count)
 {
+	struct duet_want want = {.kind = DUET_WANT_METHOD, .unloads = answers->unloads};
 	struct method_reading all[PROVEN_AT_ONCE];
 	bool is_old;
 
@@ -216,8 +208,12 @@ static void answer_some(const struct answers *answers, const struct metadata_key
 	}
 	if (count > 1 && read_proven(answers, all, count, &is_old) && write_read(answers, all, count, false))
 		return;
-	for (size_t i = 0; i < count; i++)
-		answer_one(answers, keys[i]);
+	for (size_t i = 0; i < count; i++) {
+		want.key = keys[i].method;
+		want.id = keys[i].check;
+		if (!answer(answers, keys[i], false))
+			write_gone(answers, &want);
+	}
 }
 
 void answer_methods(const struct answers *answers, const struct metadata_key *keys, size_t count)

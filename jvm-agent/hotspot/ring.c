@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hotspot/clock.h"
 
 /* The largest sample must fit while another one is being read. */
 #define LANE_MIN_BYTES (64u << 10)

@@ -174,9 +174,9 @@ static int rewrite_wanted(struct rewrite *rewrite, const char *name, const uint8
 	return changed;
 }
 
-static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined, jobject loader, const char *name,
-				  jobject domain, jint size, const unsigned char *bytes, jint *new_size,
-				  unsigned char **new_bytes)
+void JNICALL instrument_on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined, jobject loader, const char *name,
+				      jobject domain, jint size, const unsigned char *bytes, jint *new_size,
+				      unsigned char **new_bytes)
 {
 	uint32_t intrinsics = 0;
 	struct rewrite rewrite = {.choose = choose_of_file, .context = &intrinsics};
@@ -197,12 +197,6 @@ static void JNICALL on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined
 		*new_size = (jint)changed_size;
 	}
 	free(changed);
-}
-
-void instrument_add_callbacks(jvmtiEventCallbacks *callbacks)
-{
-	callbacks->ClassFileLoadHook = on_class_file;
-	callbacks->NativeMethodBind = natives_on_bind;
 }
 
 /* ---- classes that are loaded ---- */

@@ -7,11 +7,13 @@
 
 #include <jvmti.h>
 
-#include "method/names.h"
+#include "duet_agent.h"
 #include "method/rewrite.h"
 
-/* A tap needs can_retransform_classes and can_retransform_any_class, and for PROBE_CALL what natives.h needs. */
-void instrument_add_callbacks(jvmtiEventCallbacks *callbacks);
+/* The callback ClassFileLoadHook of JVMTI. */
+void JNICALL instrument_on_class_file(jvmtiEnv *jvmti, JNIEnv *env, jclass redefined, jobject loader, const char *name,
+				      jobject domain, jint size, const unsigned char *bytes, jint *new_size,
+				      unsigned char **new_bytes);
 /* In jvm.c: JVMTI reports each class that is prepared. */
 void instrument_on_prepare(JNIEnv *env, jclass class);
 /*

@@ -226,10 +226,7 @@ static void write_handlers(struct changing *c)
 	class_put_u2(c->to, count_at, (uint16_t)(count + own));
 }
 
-/*
- * LineNumberTable, or, with `has_length`, LocalVariableTable or LocalVariableTypeTable. The line of the method's first
- * instruction is also that of the code inserted before it.
- */
+/* LineNumberTable, or, with `has_length`, those of variables. The first line has what is inserted at the entry, too. */
 static void write_table(struct changing *c, struct class_reader from, bool has_length)
 {
 	const uint32_t rest_bytes = has_length ? 6 : 2;

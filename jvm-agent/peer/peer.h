@@ -51,10 +51,7 @@ union peer_message {
  */
 int peer_receive(int peer, union peer_message *ret);
 
-/*
- * Room for descriptors that come with a message (SCM_RIGHTS), in bytes of msg_control; more descriptors than so many do
- * not arrive. Fewer do not help: the kernel rounds up.
- */
+/* Bytes of msg_control for descriptors (SCM_RIGHTS): no more arrive. Fewer do not help: the kernel rounds up. */
 #define PASSED_MAX 4
 union passed {
 	struct cmsghdr align;

@@ -190,10 +190,7 @@ static void notify_half_full(struct stay *stay)
 		peer_send_note(stay->loader, DUET_MESSAGE_HALF);
 }
 
-/*
- * Returns NULL, and counts it, when there is no room. With `waits`, the thread waits up to a tenth of a second for the
- * loader to make some. After a wait in vain, no thread waits until there has been room again.
- */
+/* Returns NULL, and counts it, when there is no room; `waits` is as in tap_sample, and of all threads together. */
 static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes, bool waits)
 {
 	struct duet_lane_view *lane = &stay->ring.lanes[DUET_LANE_SAMPLE];

@@ -27,10 +27,7 @@ struct tap_sample {
 	bool waits;
 	/* for sample_here() and sample_keep(): JVMTI is asked for frames of a virtual thread that are on the heap */
 	bool is_whole;
-	/*
-	 * For sample_here(): with is_whole, all frames of the virtual thread may be on the heap. When JDK 24 and later
-	 * report the end of a wait at a monitor, only the carrier's frames are on the stack.
-	 */
+	/* With is_whole: all frames may be on the heap, and the stack the carrier's, as after a wait in JDK 24 */
 	bool is_on_heap;
 };
 

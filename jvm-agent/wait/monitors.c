@@ -8,6 +8,7 @@
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
 #include "memory.h"
+#include "tap.h"
 #include "wait/waiting.h"
 
 #define VIRTUAL_WAITS_VERSION 24 /* virtual threads wait for monitors without their carrier (JEP 491) */
@@ -50,8 +51,11 @@ static bool set_events(const struct monitor_waits *waits, jvmtiEventMode mode)
 	return begin && end;
 }
 
-int monitors_start(const struct monitor_waits *waits, const struct duet_agent_event *event)
+int monitors_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
+	const struct monitor_waits *waits = tap->own;
+
+	*ret_why = waits->refused;
 	if (!jvm.thread_id)
 		return -ENOTSUP;
 	if (jvm.version <= LAST_VERSION && !owner.known)
@@ -59,12 +63,14 @@ int monitors_start(const struct monitor_waits *waits, const struct duet_agent_ev
 	wait_event_open(waits->parks->event, event);
 	if (set_events(waits, JVMTI_ENABLE) && !parks_open(waits->parks))
 		return 0;
-	monitors_stop(waits, 0);
+	monitors_stop(tap, 0);
 	return -ENOTSUP;
 }
 
-void monitors_stop(const struct monitor_waits *waits, uint64_t ended_ns)
+void monitors_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
+	const struct monitor_waits *waits = tap->own;
+
 	wait_event_close(waits->parks->event, ended_ns);
 	set_events(waits, JVMTI_DISABLE);
 	parks_close(waits->parks);

@@ -6,17 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct agent_tap;
 struct duet_agent_event;
 struct wait_event;
 
 struct monitor_waits {
 	const struct park_listener *parks; /* its event has the waits at monitors, too */
 	jvmtiEvent begin, end; /* by which JVMTI reports them */
+	const char *refused; /* why they cannot be had */
 };
 
-/* Called on the agent's thread, as a tap's start() and stop(). monitors_start() returns 0 or -ENOTSUP. */
-int monitors_start(const struct monitor_waits *waits, const struct duet_agent_event *event);
-void monitors_stop(const struct monitor_waits *waits, uint64_t ended_ns);
+/* start() and stop() of a tap whose `own` is the struct monitor_waits. */
+int monitors_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why);
+void monitors_stop(const struct agent_tap *tap, uint64_t ended_ns);
 
 /* Called by the callbacks of `begin` and `end`, on the thread that waits. Do nothing while the event is closed. */
 void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, jobject object);

@@ -20,8 +20,6 @@ static struct {
 	jfieldID blocker; /* java.lang.Thread.parkBlocker */
 } parks;
 
-/* ---- a thread that parks ---- */
-
 struct parked {
 	struct wait_event *event; /* NULL: no event wants this park */
 	uint64_t key;
@@ -103,8 +101,6 @@ static void JNICALL park(JNIEnv *env, jobject unsafe, jboolean is_absolute, jlon
 		park_ends(&parked);
 }
 
-/* ---- a virtual thread that parks without its carrier ---- */
-
 /* It does not call Unsafe.park(), but JVMTI reports when it leaves its carrier, and when it has one again. */
 #define FIRST_VERSION 21 /* with virtual threads that are not a preview */
 #define CAPABILITY 43 /* the bit can_support_virtual_threads of jvmtiCapabilities, which jvmti.h has since JDK 21 */
@@ -184,8 +180,6 @@ static void JNICALL on_mount(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 		end_parks(stay, wait_key(env, thread));
 }
 
-/* ---- HotSpot's own events ---- */
-
 static const struct {
 	const char *id;
 	jvmtiExtensionEvent callback;
@@ -242,8 +236,6 @@ static void report_virtual_parks(bool is_on)
 	if (!is_on)
 		(void)(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &needs);
 }
-
-/* ---- the method ---- */
 
 /*
  * Unsafe.registerNatives() registers HotSpot's functions by calling RegisterNatives() of its thread's JNIEnv. For one

@@ -43,7 +43,7 @@ struct wait {
 	struct sample_kept *kept; /* owned; NULL: the stack has not been walked */
 	bool is_virtual;
 	struct sample_thread thread; /* of a virtual thread, its carrier's */
-	struct lock_attribute lock; /* with with_lock */
+	struct lock_attribute lock; /* with DUET_AGENT_WITH_LOCK */
 	struct address_attribute address; /* after it */
 	struct class_attribute class; /* after it, with or without */
 	uint32_t attribute_bytes; /* of all */

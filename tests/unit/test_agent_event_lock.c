@@ -9,15 +9,13 @@
 
 #include "event/lock.c"
 
-int monitors_start(const struct monitor_waits *waits, const struct duet_agent_event *event)
+int monitors_start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
-	(void)waits, (void)event;
 	return 0;
 }
 
-void monitors_stop(const struct monitor_waits *waits, uint64_t ended_ns)
+void monitors_stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
-	(void)waits, (void)ended_ns;
 }
 
 void monitors_begin_wait(struct wait_event *event, JNIEnv *env, jthread thread, jobject object)

@@ -30,7 +30,7 @@ static jvmtiError JNICALL give_back(jvmtiEnv *env, const jvmtiCapabilities *give
 	return JVMTI_ERROR_NONE;
 }
 
-static int start(const struct duet_agent_event *event, const char **ret_why)
+static int start(const struct agent_tap *tap, const struct duet_agent_event *event, const char **ret_why)
 {
 	assert_int_equal(event->interval, 7);
 	*ret_why = "broken";
@@ -38,7 +38,7 @@ static int start(const struct duet_agent_event *event, const char **ret_why)
 	return start_error;
 }
 
-static void stop(uint64_t ended_ns)
+static void stop(const struct agent_tap *tap, uint64_t ended_ns)
 {
 	assert_int_equal(ended_ns, 9);
 	running--;
