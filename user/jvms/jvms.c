@@ -94,14 +94,6 @@ static bool is_current(const struct agent *agent)
 	return current == agent || (current && current->outside == agent);
 }
 
-/* Returns true for a reader whose JVM has a running agent. */
-static bool is_replaced(const struct agent *agent)
-{
-	const struct agent *current = jvm_process(agent->origin.process)->agent;
-
-	return agent->reader && current && current != agent && current->state == AGENT_RUNNING;
-}
-
 /* ---- what BPF knows of a JVM ---- */
 
 static void tell_layout(struct jvms *jvms, struct agent *agent)
@@ -181,13 +173,16 @@ static void on_running(struct jvms *jvms, struct agent *agent)
 
 static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_state before)
 {
+	const struct agent *current = jvm_process(agent->origin.process)->agent;
+	bool is_replaced = agent->reader && current && current != agent && current->state == AGENT_RUNNING;
+
 	if (agent->state == before)
 		return;
 	if (agent->vm[0] && is_in_charge(agent))
 		subject_of(agent->origin.process)->vm = intern_str(&jvms->of.profile->strings, agent->vm);
 	if (agent->state == AGENT_RUNNING)
 		on_running(jvms, agent);
-	if (before == AGENT_RUNNING && !is_replaced(agent)) {
+	if (before == AGENT_RUNNING && !is_replaced) {
 		engine_forbid(jvms->of.engine, agent->origin.process->pid);
 		jvm_process(agent->origin.process)->has_tlabs = false;
 	}
@@ -436,8 +431,6 @@ void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
 		jvms_free_useless(jvms);
 }
 
-/* ---- exec ---- */
-
 /*
  * An agent that was attached after the exec belongs to the program that runs now: /proc showed the JVM before this
  * record arrived. The agent on the command line of a started command arrives with the exec. All other agents end with
@@ -472,8 +465,6 @@ void jvms_exec(struct jvms *jvms, struct process *process, uint64_t exec_ns)
 	agent_set_outside(agent, NULL);
 	drop_agent(jvms, agent);
 }
-
-/* ---- records ---- */
 
 struct reading {
 	void (*handler)(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size);
@@ -532,8 +523,6 @@ struct unwinding *jvms_unwinding(struct jvms *jvms, struct process *process)
 
 	return agent && jvms->of.engine->row->standalone ? &agent->unwinding : jvms->of.unwinding;
 }
-
-/* ---- all agents ---- */
 
 bool jvms_settled(const struct jvms *jvms)
 {

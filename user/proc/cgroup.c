@@ -450,9 +450,7 @@ static enum container_kind kind_of_parent(const struct walk *walk, const struct 
 		return CONTAINER_KUBERNETES;
 	if (is_text(part->parent, part->parent_len, "docker"))
 		return CONTAINER_DOCKER;
-	if (is_text(part->parent, part->parent_len, "libpod_parent"))
-		return CONTAINER_NONE;
-	return CONTAINER_OTHER;
+	return is_text(part->parent, part->parent_len, "libpod_parent") ? CONTAINER_NONE : CONTAINER_OTHER;
 }
 
 /* Finds "<id>", "docker-<id>.scope", "kubepods-…-pod<uid>.slice:cri-containerd:<id>". False: there is no id. */

@@ -75,8 +75,6 @@ static struct {
 	uint64_t cpu_ns;
 } helper = {.orders = -1, .worker = -1};
 
-/* ---- answers ---- */
-
 void helper_answer_release(struct helper_answer *answer)
 {
 	buf_release(&answer->text);
@@ -317,9 +315,7 @@ static uint64_t key_of(pid_t pid)
 {
 	uid_t uid = geteuid();
 
-	if (process_read_uid(pid, &uid) < 0 || uid == geteuid())
-		return (1ull << 32) | (uint32_t)pid;
-	return uid;
+	return process_read_uid(pid, &uid) < 0 || uid == geteuid() ? (1ull << 32) | (uint32_t)pid : uid;
 }
 
 static bool is_refused(pid_t pid, uint64_t now_ns)

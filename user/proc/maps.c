@@ -382,9 +382,7 @@ const struct mapping *maps_find(const struct maps *maps, uint64_t address)
 {
 	size_t behind = find_behind(maps, address);
 
-	if (!behind || address >= maps->list.items[behind - 1].end)
-		return NULL;
-	return &maps->list.items[behind - 1];
+	return behind && address < maps->list.items[behind - 1].end ? &maps->list.items[behind - 1] : NULL;
 }
 
 const struct mapping *maps_find_file(const struct maps *maps, const char *name)

@@ -34,9 +34,7 @@ static int wait_for_agents(struct session *session)
 		session_step(session, POLL_ATTACH_MS);
 	if (!session->options->host && jvms_all_failed(&session->jvms))
 		return -EPERM;
-	if (!session->interrupted)
-		return 0;
-	return log_fail(-EINTR, "ended before the first sample: nothing was recorded");
+	return session->interrupted ? log_fail(-EINTR, "ended before the first sample: nothing was recorded") : 0;
 }
 
 static int open_engine(struct session *session, enum session_engine engine, struct buf *why)
