@@ -380,7 +380,7 @@ static void a_refused_stack_is_counted_once(void **state)
 	const struct decision decision = {.process = &f->process, .sample = &sample};
 	struct resolved first, second;
 
-	resolver_count(&f->process, 1u << 20);
+	*resolver_rows(&f->process) += 1u << 20;
 	first = resolve_stack(&f->resolver, &decision);
 	second = resolve_stack(&f->resolver, &decision);
 	assert_true(resolve_node(&f->resolver, &decision, &first) > 0);

@@ -153,12 +153,6 @@ lost:
 /* Bytes counted for a record in addition to its own: it may be the only half of its thread. */
 #define RECORD_OVERHEAD 256
 
-static void count_bytes(struct join *join, struct origin *origin, int64_t change)
-{
-	join->held_bytes += (size_t)change;
-	origin->record_bytes += (size_t)change;
-}
-
 static bool has_room(const struct join *join, const struct origin *origin, uint32_t tid)
 {
 	const struct join_thread *thread = map_get_ptr(&join->threads, thread_key(origin, tid));
@@ -186,7 +180,8 @@ int join_offer(struct join *join, struct origin *origin, const struct duet_java_
 		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
 		return -ENOMEM;
 	}
-	count_bytes(join, origin, held.bytes);
+	join->held_bytes += held.bytes;
+	origin->record_bytes += held.bytes;
 	return 0;
 }
 
@@ -313,7 +308,8 @@ static void run_records(struct join *join, struct join_thread *thread, uint64_t 
 		struct held_record *held = &thread->records.items[i];
 
 		if (record_done(thread, held, now_ns, flush)) {
-			count_bytes(join, thread->origin, -(int64_t)held->bytes);
+			join->held_bytes -= held->bytes;
+			thread->origin->record_bytes -= held->bytes;
 			free(held->record);
 		} else {
 			thread->records.items[kept++] = *held;

@@ -86,25 +86,14 @@ void resolver_release(struct resolver *resolver)
 	distinct_release(&resolver->refused);
 }
 
-/* Returns the counter of the frames and stack nodes that the process's samples have added to the profile. */
-static uint64_t *stack_rows(struct process *process)
+uint64_t *resolver_rows(struct process *process)
 {
 	return process_state(process, PROCESS_OF_JOIN);
 }
 
 bool resolver_has_room(struct process *process)
 {
-	return *stack_rows(process) < PROCESS_MAX_ROWS;
-}
-
-void resolver_count(struct process *process, size_t rows)
-{
-	*stack_rows(process) += rows;
-}
-
-void resolver_forget_process(struct process *process)
-{
-	*stack_rows(process) = 0;
+	return *resolver_rows(process) < PROCESS_MAX_ROWS;
 }
 
 /* ---- one frame ---- */
@@ -451,7 +440,7 @@ static int64_t name_stack(struct naming *n)
 	uint32_t node = stack_row(n);
 
 	rows = n->profile->frames.len + n->profile->nodes.len - rows;
-	resolver_count(n->process, rows);
+	*resolver_rows(n->process) += rows;
 	n->resolver->kept += rows != 0;
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }

@@ -48,16 +48,14 @@ struct resolved {
 void resolver_init(struct resolver *resolver, const struct options *options, struct profile *profile,
 		   struct symbols *symbols);
 void resolver_release(struct resolver *resolver);
-/* Call for each process when the profile is exchanged: its frames and stacks are counted from 0 again. */
-void resolver_forget_process(struct process *process);
 void resolver_forget(struct resolver *resolver); /* empties the caches, which fill again */
 
 /* Called after profile_exchange(), when indices of frames and stacks are no longer valid. */
 void resolver_new_profile(struct resolver *resolver);
 
-/* Returns false if the process has added as many stacks as one may. resolver_count() counts what others add for it. */
-bool resolver_has_room(struct process *process);
-void resolver_count(struct process *process, size_t rows);
+/* The number of frames and stack nodes that the process's samples have added to the profile; 0 in a new profile. */
+uint64_t *resolver_rows(struct process *process);
+bool resolver_has_room(struct process *process); /* false if these are as many as one may add */
 
 /* Splices the stack, unless it is in the cache. */
 struct resolved resolve_stack(struct resolver *resolver, const struct decision *decision);

@@ -94,22 +94,7 @@ static uint32_t *stack_frames(const struct profile *profile, uint32_t node, size
 	return frames;
 }
 
-/* Writes the names that the drivers gave, "eth0" or "ata1,ata2", cut to `room` bytes; the number if there are none. */
-static void device_name(uint32_t number, char *ret, size_t room)
-{
-	BUF(text);
-	char path[64];
-	size_t len = 0;
-
-	snprintf(path, sizeof(path), "/sys/kernel/irq/%u/actions", number); /* Linux 4.9 */
-	if (!io_read_file(AT_FDCWD, path, DEVICES_BYTES, &text))
-		len = strcspn(text.data, "\n");
-	if (len)
-		snprintf(ret, room, "%.*s", (int)len, text.data);
-	else
-		snprintf(ret, room, "%u", number);
-}
-
+/* A device has the names that its drivers gave, "eth0" or "ata1,ata2"; its number if there are none. */
 static void name_interrupt(const struct duet_sample *sample, enum interrupt kind, char *ret, size_t room)
 {
 	static const char *const names[] = {
@@ -117,14 +102,21 @@ static void name_interrupt(const struct duet_sample *sample, enum interrupt kind
 		[INTERRUPT_TIMER] = "[timer]",
 		[INTERRUPT_SOFT] = "[softirq]",
 	};
-	char device[DEVICE_BYTES];
+	char path[64];
+	int len = 0;
+	BUF(text);
 
 	if (kind != INTERRUPT_DEVICE) {
 		snprintf(ret, room, "%s", names[kind]);
 		return;
 	}
-	device_name(sample->irq, device, sizeof(device));
-	snprintf(ret, room, "[irq: %s]", device);
+	snprintf(path, sizeof(path), "/sys/kernel/irq/%u/actions", sample->irq); /* Linux 4.9 */
+	if (!io_read_file(AT_FDCWD, path, DEVICES_BYTES, &text))
+		len = (int)strcspn(text.data, "\n");
+	if (len)
+		snprintf(ret, room, "[irq: %.*s]", len < DEVICE_BYTES ? len : DEVICE_BYTES - 1, text.data);
+	else
+		snprintf(ret, room, "[irq: %u]", sample->irq);
 }
 
 uint32_t wakers_append_name(struct profile *profile, uint32_t node, const char *who)

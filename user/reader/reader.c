@@ -84,22 +84,17 @@ static ssize_t receive(const struct outside *outside, union packet *packet, int 
 
 /* ---- the stay ---- */
 
-static int say_hello(const struct outside *outside)
+/* Says hello, waits for START and maps the ring. STARTED has a field for why the JVM cannot be read. */
+static int begin(struct outside *outside, int error, const char *why)
 {
 	struct duet_message_hello hello = {0};
+	struct duet_message_started started = {.engine = DUET_ENGINE_NONE};
+	union packet packet;
+	int fd, err;
 
 	snprintf(hello.vm_name, sizeof(hello.vm_name), "%s", outside->image.name);
 	snprintf(hello.vm_version, sizeof(hello.vm_version), "%s", outside->image.release);
-	return send_packet(outside->loader, &hello.head, DUET_MESSAGE_HELLO, sizeof(hello));
-}
-
-/* Waits for START and maps the ring. STARTED has a field for why the JVM cannot be read. */
-static int begin(struct outside *outside, int error, const char *why)
-{
-	struct duet_message_started started = {.engine = DUET_ENGINE_NONE};
-	union packet packet;
-	int fd, err = say_hello(outside);
-
+	err = send_packet(outside->loader, &hello.head, DUET_MESSAGE_HELLO, sizeof(hello));
 	if (err)
 		return err;
 	if (!receive(outside, &packet, &fd) || packet.head.type != DUET_MESSAGE_START || fd < 0)
@@ -359,21 +354,16 @@ static bool serve_packet(struct outside *outside)
 	return false;
 }
 
-static int until(uint64_t then_ns)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-
-	return then_ns > now_ns ? (int)((then_ns - now_ns) / NS_PER_MS) + 1 : 0;
-}
-
 static void serve(struct outside *outside)
 {
 	struct pollfd fds[] = {{.fd = outside->loader, .events = POLLIN}, {.fd = outside->jvm, .events = POLLIN}};
 	bool goes_on = true;
 
 	while (goes_on) {
+		uint64_t now_ns = clock_monotonic_ns(), look_ns = outside->look_ns;
+
 		alarm(0);
-		if (poll(fds, 2, until(outside->look_ns)) < 0)
+		if (poll(fds, 2, look_ns > now_ns ? (int)((look_ns - now_ns) / NS_PER_MS) + 1 : 0) < 0)
 			return;
 		alarm(WORK_TIMEOUT_S);
 		if (fds[0].revents)

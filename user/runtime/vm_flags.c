@@ -12,24 +12,16 @@
 
 #define OPTION_MAX 127 /* bytes of an option; longer ones are ignored */
 
-/* The index of the first flag whose name is equal to `name` or sorts after it. */
-static size_t place_of(const struct vm_flags *flags, const char *name)
-{
-	size_t i = 0;
-
-	while (i < flags->list.len && strcmp(flags->list.items[i].name, name) < 0)
-		i++;
-	return i;
-}
-
 static int set_flag(struct vm_flags *flags, const char *name, const char *value)
 {
-	size_t at = place_of(flags, name);
+	size_t at = 0;
 	struct vm_flag flag = {0}, *items;
 	int err;
 
 	if (!*name || strlen(name) > VM_FLAG_NAME_MAX || strlen(value) >= sizeof(flag.value))
 		return 0;
+	while (at < flags->list.len && strcmp(flags->list.items[at].name, name) < 0)
+		at++;
 	snprintf(flag.name, sizeof(flag.name), "%s", name);
 	snprintf(flag.value, sizeof(flag.value), "%s", value);
 	if (at == flags->list.len || strcmp(flags->list.items[at].name, name) != 0) {

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "event/options.h"
-#include "join/outcomes.h"
+#include "join/sink.h"
 #include "limits/overhead.h"
 #include "profile/profile.h"
 #include "status/report.h"

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "collect/engines.h"
 #include "event/options.h"
-#include "join/outcomes.h"
+#include "join/sink.h"
 #include "join/splice.h"
 #include "jvms/agents.h"
 #include "jvms/jvms.h"

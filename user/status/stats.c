@@ -11,7 +11,7 @@
 #include "base/counters.h"
 #include "base/vec.h"
 #include "collect/engines.h"
-#include "join/outcomes.h"
+#include "join/sink.h"
 #include "jvms/agents.h"
 #include "limits/budget.h"
 #include "limits/overhead.h"

@@ -238,16 +238,18 @@ int elf_places_probes(struct elf_reader *reader, const char *provider, const cha
 
 /* ---- the variable of a thread's trace and span ---- */
 
-/* What both architectures call by different names. */
+/* The relocation that shows each place. */
+static const uint64_t relocations[] = {
 #if defined(__x86_64__)
-#define RELOCATION_DESCRIPTOR R_X86_64_TLSDESC
-#define RELOCATION_MODULE R_X86_64_DTPMOD64
-#define RELOCATION_DISTANCE R_X86_64_TPOFF64
+	[DUET_CONTEXT_DESCRIPTOR] = R_X86_64_TLSDESC,
+	[DUET_CONTEXT_INDEX] = R_X86_64_DTPMOD64,
+	[DUET_CONTEXT_DISTANCE] = R_X86_64_TPOFF64,
 #else
-#define RELOCATION_DESCRIPTOR R_AARCH64_TLSDESC
-#define RELOCATION_MODULE R_AARCH64_TLS_DTPMOD
-#define RELOCATION_DISTANCE R_AARCH64_TLS_TPREL
+	[DUET_CONTEXT_DESCRIPTOR] = R_AARCH64_TLSDESC,
+	[DUET_CONTEXT_INDEX] = R_AARCH64_TLS_DTPMOD,
+	[DUET_CONTEXT_DISTANCE] = R_AARCH64_TLS_TPREL,
 #endif
+};
 
 /* Finds the first program header of this type. */
 static bool find_header(const struct elf_reader *reader, uint32_t type, GElf_Phdr *ret)
@@ -274,44 +276,31 @@ static size_t find_context(struct elf_reader *reader, GElf_Sym *ret)
 
 static enum duet_context_place place_of(uint64_t relocation)
 {
-	switch (relocation) {
-	case RELOCATION_DESCRIPTOR:
-		return DUET_CONTEXT_DESCRIPTOR;
-	case RELOCATION_MODULE:
-		return DUET_CONTEXT_INDEX;
-	case RELOCATION_DISTANCE:
-		return DUET_CONTEXT_DISTANCE;
-	default:
-		return DUET_CONTEXT_NOWHERE;
-	}
-}
-
-static bool find_in_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr, size_t symbol,
-			    struct duet_context_source *ret)
-{
-	Elf_Data *data = elf_reader_section(reader, section, shdr);
-	GElf_Rela relocation;
-
-	for (int i = 0; data && gelf_getrela(data, i, &relocation); i++) {
-		enum duet_context_place place = place_of(GELF_R_TYPE(relocation.r_info));
-
-		if (GELF_R_SYM(relocation.r_info) != symbol || place == DUET_CONTEXT_NOWHERE)
-			continue;
-		*ret = (struct duet_context_source){.at = relocation.r_offset, .place = place};
-		return true;
-	}
-	return false;
+	for (size_t i = 0; i < sizeof(relocations) / sizeof(*relocations); i++)
+		if (relocations[i] && relocations[i] == relocation)
+			return (enum duet_context_place)i;
+	return DUET_CONTEXT_NOWHERE;
 }
 
 static bool find_relocation(struct elf_reader *reader, size_t symbol, struct duet_context_source *ret)
 {
 	Elf_Scn *section = NULL;
+	GElf_Rela relocation;
 	GElf_Shdr shdr;
 
-	while ((section = elf_nextscn(reader->elf, section)))
-		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_RELA &&
-		    find_in_section(reader, section, &shdr, symbol, ret))
+	while ((section = elf_nextscn(reader->elf, section))) {
+		bool is_one = gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_RELA;
+		Elf_Data *data = is_one ? elf_reader_section(reader, section, &shdr) : NULL;
+
+		for (int i = 0; data && gelf_getrela(data, i, &relocation); i++) {
+			enum duet_context_place place = place_of(GELF_R_TYPE(relocation.r_info));
+
+			if (GELF_R_SYM(relocation.r_info) != symbol || place == DUET_CONTEXT_NOWHERE)
+				continue;
+			*ret = (struct duet_context_source){.at = relocation.r_offset, .place = place};
 			return true;
+		}
+	}
 	return false;
 }
 

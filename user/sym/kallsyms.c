@@ -103,28 +103,18 @@ static bool any_address(const char *lines)
 	return *lines;
 }
 
-/* Returns the name in a line "ffffffff81000000 T name\t[module]", of *ret_len bytes; NULL if it has none. */
-static const char *line_name(const char *line, size_t *ret_len)
-{
-	const char *name = strchr(line, ' ');
-
-	name = name ? strchr(name + 1, ' ') : NULL;
-	if (!name)
-		return NULL;
-	*ret_len = strcspn(++name, "\t\n");
-	return name;
-}
-
 bool kallsyms_search(const char *path, const char *name, char *ret, size_t room)
 {
 	FILE *file = fopen(path, "re");
-	size_t len = strlen(name), found_len, bytes = 0;
+	size_t len = strlen(name), found_len = 0, bytes = 0;
 	const char *found;
 	bool is_found = false;
 	char *line = NULL;
 
 	while (file && !is_found && getline(&line, &bytes, file) > 0) {
-		found = line_name(line, &found_len);
+		found = strchr(line, ' '); /* "ffffffff81000000 T name\t[module]" */
+		found = found ? strchr(found + 1, ' ') : NULL;
+		found_len = found ? strcspn(++found, "\t\n") : 0;
 		is_found = found && found_len >= len && !strncmp(found, name, len) &&
 			   (found_len == len || found[len] == '.');
 		if (is_found)

@@ -49,31 +49,24 @@ static bool to_slot(const struct reading *reading, const GElf_Rela *rela, struct
 	return ret->resolver || (ret->symbol && (type == types[1] || type == types[2]));
 }
 
-static int read_slots(struct reading *reading, Elf_Data *relocations)
-{
-	struct slot slot;
-	GElf_Rela rela;
-	int err = 0;
-
-	for (int i = 0; !err && gelf_getrela(relocations, i, &rela) && reading->slots.len < MAX_SLOTS; i++)
-		if (to_slot(reading, &rela, &slot))
-			err = vec_push(&reading->slots, slot);
-	return err;
-}
-
 /* Reads the relocations that refer to .dynsym or, in static programs, to no symbol table. */
 static int read_relocations(struct reading *reading, size_t dynsym)
 {
 	Elf_Scn *section = NULL;
+	struct slot slot;
 	GElf_Shdr shdr;
-	Elf_Data *data;
+	GElf_Rela rela;
 	int err = 0;
 
-	while (!err && (section = elf_nextscn(reading->elf->elf, section)))
-		if (gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_RELA &&
-		    (shdr.sh_link == dynsym || !shdr.sh_link) &&
-		    (data = elf_reader_section(reading->elf, section, &shdr)))
-			err = read_slots(reading, data);
+	while (!err && (section = elf_nextscn(reading->elf->elf, section))) {
+		bool is_one = gelf_getshdr(section, &shdr) && shdr.sh_type == SHT_RELA &&
+			      (shdr.sh_link == dynsym || !shdr.sh_link);
+		Elf_Data *data = is_one ? elf_reader_section(reading->elf, section, &shdr) : NULL;
+
+		for (int i = 0; data && !err && reading->slots.len < MAX_SLOTS && gelf_getrela(data, i, &rela); i++)
+			if (to_slot(reading, &rela, &slot))
+				err = vec_push(&reading->slots, slot);
+	}
 	if (reading->slots.len)
 		qsort(reading->slots.items, reading->slots.len, sizeof(struct slot), vec_by_u64);
 	section = elf_reader_find(reading->elf, ".rela.plt", &shdr);

@@ -151,7 +151,7 @@ static void forget_rows(const struct windows_deps *of, struct intern_move *move)
 {
 	for (size_t i = 0; i < of->processes->all.len; i++) {
 		owners_new_profile(of->processes->all.items[i], move);
-		resolver_forget_process(of->processes->all.items[i]);
+		*resolver_rows(of->processes->all.items[i]) = 0;
 	}
 	resolver_new_profile(&of->pending->sink.resolver);
 }
