@@ -15,7 +15,7 @@ static void ask(struct elf_file *file)
 	for (uint64_t offset = 0; offset < 8192; offset += 61) {
 		if (elf_file_vaddr(file, offset, &vaddr))
 			elf_file_function_start(file, vaddr);
-		elf_file_name(file, offset);
+		elf_file_name(file, offset, NULL);
 	}
 	FUZZ_CHECK(memchr(file->identity.debuglink, '\0', sizeof(file->identity.debuglink)));
 	FUZZ_CHECK(file->identity.build_id_len <= sizeof(file->identity.build_id));

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	kallsyms = (struct kallsyms){0};
 	kallsyms_refresh(&kallsyms, path, 1);
 	for (size_t i = 0; i < kallsyms.table.rows.len; i++) {
-		name = kallsyms_find(&kallsyms, kallsyms.table.rows.items[i].start, &module);
+		name = kallsyms_find(&kallsyms, kallsyms.table.rows.items[i].start, &module, NULL);
 		FUZZ_CHECK(!name || (name[0] && module[0]));
 	}
 	symbol_table_release(&kallsyms.table);

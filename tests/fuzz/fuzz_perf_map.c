@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	perf_map_read(&map, all);
 	FUZZ_CHECK(map.parsed_bytes <= size);
 	for (uint64_t address = 0; address < 0x1000; address += 0x13)
-		symbol_table_find(&map.table, address);
+		symbol_table_find(&map.table, address, NULL);
 	perf_map_read(&map, part);
 	symbol_table_release(&map.table);
 	close(part);

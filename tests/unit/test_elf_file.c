@@ -93,7 +93,7 @@ static uint64_t vaddr_of(const struct elf_file *file, const void *code)
 
 static const char *name_of(const struct elf_file *file, const void *code)
 {
-	return symbol_table_find(&file->symbols, vaddr_of(file, code));
+	return symbol_table_find(&file->symbols, vaddr_of(file, code), NULL);
 }
 
 /* `path`: from the folder. */
@@ -115,7 +115,7 @@ static void read_damaged(const char *bytes, size_t len)
 
 	assert_int_equal(io_write_all(fd, bytes, len), 0);
 	if (!elf_file_read(&file, fd)) {
-		symbol_table_find(&file.symbols, (uintptr_t)bytes);
+		symbol_table_find(&file.symbols, (uintptr_t)bytes, NULL);
 		elf_file_function_start(&file, (uintptr_t)bytes);
 		elf_file_release(&file);
 	}
@@ -155,8 +155,8 @@ static void test_own_functions(void **state)
 	assert_string_equal(name_of(&file, (char *)_ZN4duet4test4nameEv), "_ZN4duet4test4nameEv");
 	assert_string_equal(name_of(&file, (char *)test_own_functions + 4), "test_own_functions");
 	assert_string_equal(name_of(&file, (char *)enter_folder), "enter_folder");
-	assert_null(symbol_table_find(&file.symbols, 0));
-	assert_null(symbol_table_find(&file.symbols, UINT64_MAX));
+	assert_null(symbol_table_find(&file.symbols, 0, NULL));
+	assert_null(symbol_table_find(&file.symbols, UINT64_MAX, NULL));
 	assert_false(elf_file_vaddr(&file, UINT64_MAX, &vaddr));
 	elf_file_release(&file);
 	elf_file_release(NULL);
@@ -372,10 +372,10 @@ static void test_linkage_table(void **state)
 	vaddr = entry_by_objdump("", path, "mkdtemp@plt");
 	assert_int_not_equal(vaddr, 0);
 	file = read_file(path);
-	assert_string_equal(elf_file_name(&file, vaddr), "mkdtemp@plt");
-	assert_string_equal(elf_file_name(&file, vaddr + 15), "mkdtemp@plt");
-	assert_string_not_equal(elf_file_name(&file, vaddr + 16), "mkdtemp@plt");
-	assert_null(symbol_table_find(&file.symbols, vaddr));
+	assert_string_equal(elf_file_name(&file, vaddr, NULL), "mkdtemp@plt");
+	assert_string_equal(elf_file_name(&file, vaddr + 15, NULL), "mkdtemp@plt");
+	assert_string_not_equal(elf_file_name(&file, vaddr + 16, NULL), "mkdtemp@plt");
+	assert_null(symbol_table_find(&file.symbols, vaddr, NULL));
 	elf_file_release(&file);
 }
 
@@ -394,8 +394,8 @@ static void linkage_table_of(const char *prefix, const char *options)
 	file = read_file("a.so");
 	vaddr = entry_by_objdump(prefix, "a.so", "_Z5outerv@plt");
 	assert_int_not_equal(vaddr, 0);
-	assert_string_equal(elf_file_name(&file, vaddr), "_Z5outerv@plt");
-	assert_string_equal(elf_file_name(&file, vaddr + 7), "_Z5outerv@plt");
+	assert_string_equal(elf_file_name(&file, vaddr, NULL), "_Z5outerv@plt");
+	assert_string_equal(elf_file_name(&file, vaddr + 7, NULL), "_Z5outerv@plt");
 	elf_file_release(&file);
 	unlink("a.c");
 	unlink("a.so");
@@ -429,10 +429,10 @@ static void test_lazy_entries_that_push(void **state)
 		skip();
 	file = read_file("a.so");
 	vaddr = entry_by_objdump("", "-j .plt.sec a.so", "o@plt");
-	assert_string_equal(elf_file_name(&file, vaddr), "o@plt");
+	assert_string_equal(elf_file_name(&file, vaddr, NULL), "o@plt");
 	assert_int_equal(file.stubs.rows.len, 2);
 	assert_true(file.stubs.rows.items[0].start < vaddr - 15);
-	assert_string_equal(elf_file_name(&file, file.stubs.rows.items[0].start), "o@plt");
+	assert_string_equal(elf_file_name(&file, file.stubs.rows.items[0].start, NULL), "o@plt");
 	elf_file_release(&file);
 	unlink("a.c");
 	unlink("a.so");
@@ -456,7 +456,7 @@ static struct elf_file with_mini_debug(const char *make_bytes)
 		 getpid(), make_bytes);
 	assert_int_equal(system(command), 0);
 	file = read_file("app");
-	assert_null(elf_file_name(&file, vaddr_of(&file, (char *)enter_folder)));
+	assert_null(elf_file_name(&file, vaddr_of(&file, (char *)enter_folder), NULL));
 	fd = open("app", O_RDONLY);
 	mini_debug_apply(&file, fd, "app");
 	close(fd);

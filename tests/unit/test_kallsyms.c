@@ -42,15 +42,15 @@ static void test_names_and_modules(void **state)
 					      "ffffffff81000000 T low\nffffffff81000180 D some_data\n"
 					      "ffffffffc0000000 t ext4_read\t[ext4]\n"
 					      "ffffffffc0100000 t bpf_prog_1234_duet\t[bpf]\n"), 1);
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81000000, &module), "low");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81000000, &module, NULL), "low");
 	assert_string_equal(module, "kernel");
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810000ff, &module), "low");
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810001ff, &module), "do_read");
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000010, &module), "ext4_read");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810000ff, &module, NULL), "low");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810001ff, &module, NULL), "do_read");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000010, &module, NULL), "ext4_read");
 	assert_string_equal(module, "ext4");
-	assert_null(kallsyms_find(&kallsyms, 0xffffffff80ffffff, &module));
+	assert_null(kallsyms_find(&kallsyms, 0xffffffff80ffffff, &module, NULL));
 	/* far after the last function of the core */
-	assert_null(kallsyms_find(&kallsyms, 0xffffffffa0000000, &module));
+	assert_null(kallsyms_find(&kallsyms, 0xffffffffa0000000, &module, NULL));
 	symbol_table_release(&kallsyms.table);
 	symbol_table_release(NULL);
 }
@@ -70,11 +70,11 @@ static void test_usual_names(void **state)
 					      "ffffffff81002000 W handle_softirqs\nffffffff81002000 t aaa\n"
 					      "ffffffff81002000 T __handle_softirqs\n"
 					      "ffffffff81003000 T __pi_memset\nffffffff81003000 T memset\n"), 1);
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81000090, &module), "entry_SYSCALL_64");
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810000b0, &module), "entry_SYSCALL_64_safe_stack");
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81001004, &module), "__x64_sys_getpid");
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81002000, &module), "handle_softirqs");
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81003000, &module), "memset");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81000090, &module, NULL), "entry_SYSCALL_64");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff810000b0, &module, NULL), "entry_SYSCALL_64_safe_stack");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81001004, &module, NULL), "__x64_sys_getpid");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81002000, &module, NULL), "handle_softirqs");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffff81003000, &module, NULL), "memset");
 	symbol_table_release(&kallsyms.table);
 }
 
@@ -114,12 +114,12 @@ static void test_hidden_and_hostile(void **state)
 
 	(void)state;
 	assert_int_equal(read_text(&kallsyms, "0000000000000000 T do_read\n0000000000000000 t x\t[ext4]\n"), -EPERM);
-	assert_null(kallsyms_find(&kallsyms, 0xffffffff81000000, &module));
+	assert_null(kallsyms_find(&kallsyms, 0xffffffff81000000, &module, NULL));
 	symbol_table_release(&kallsyms.table);
 	assert_int_equal(read_text(&kallsyms, "\n \nzz T a\n1000\n1000 \n1000 T\n"
 					      "1000 T \n1000 T \t[m]\n2000 T ok\t[m\n"), 1);
 	assert_int_equal(kallsyms.table.rows.len, 1);
-	assert_string_equal(kallsyms_find(&kallsyms, 0x2000, &module), "ok");
+	assert_string_equal(kallsyms_find(&kallsyms, 0x2000, &module, NULL), "ok");
 	assert_string_equal(module, "m");
 	symbol_table_release(&kallsyms.table);
 	kallsyms = (struct kallsyms){0};
@@ -136,11 +136,11 @@ static void test_modules_loaded_later(void **state)
 	(void)state;
 	assert_int_equal(read_text(&kallsyms, before), 1);
 	assert_int_equal(refresh_with(&kallsyms, after, KALLSYMS_MIN_AGE_NS), 0);
-	assert_null(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module));
+	assert_null(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module, NULL));
 	assert_int_equal(refresh_with(&kallsyms, after, 1 + KALLSYMS_MIN_AGE_NS), 1);
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module), "ext4_read");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module, NULL), "ext4_read");
 	assert_int_equal(refresh_with(&kallsyms, "", 1 + 2 * KALLSYMS_MIN_AGE_NS), -EPERM);
-	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module), "ext4_read");
+	assert_string_equal(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module, NULL), "ext4_read");
 	symbol_table_release(&kallsyms.table);
 }
 

@@ -46,13 +46,13 @@ static void test_appended_lines(void **state)
 {
 	(void)state;
 	append("1000 20 LazyCompile:~fib /app/x.js:1\n0x2000 10 second\n3000 10 cut o");
-	assert_string_equal(symbol_table_find(&map.table, 0x101f), "LazyCompile:~fib /app/x.js:1");
-	assert_null(symbol_table_find(&map.table, 0x1020));
-	assert_string_equal(symbol_table_find(&map.table, 0x2000), "second");
-	assert_null(symbol_table_find(&map.table, 0x3000));
+	assert_string_equal(symbol_table_find(&map.table, 0x101f, NULL), "LazyCompile:~fib /app/x.js:1");
+	assert_null(symbol_table_find(&map.table, 0x1020, NULL));
+	assert_string_equal(symbol_table_find(&map.table, 0x2000, NULL), "second");
+	assert_null(symbol_table_find(&map.table, 0x3000, NULL));
 	append("ff\n1000 40 again\n");
-	assert_string_equal(symbol_table_find(&map.table, 0x3000), "cut off");
-	assert_string_equal(symbol_table_find(&map.table, 0x103f), "again"); /* compiled anew: the newest counts */
+	assert_string_equal(symbol_table_find(&map.table, 0x3000, NULL), "cut off");
+	assert_string_equal(symbol_table_find(&map.table, 0x103f, NULL), "again"); /* compiled anew: the newest counts */
 }
 
 static void test_rewritten_file(void **state)
@@ -62,8 +62,8 @@ static void test_rewritten_file(void **state)
 	assert_int_equal(ftruncate(fd, 0), 0);
 	lseek(fd, 0, SEEK_SET);
 	append("1000 20 new\n");
-	assert_string_equal(symbol_table_find(&map.table, 0x1000), "new");
-	assert_null(symbol_table_find(&map.table, 0x2000));
+	assert_string_equal(symbol_table_find(&map.table, 0x1000, NULL), "new");
+	assert_null(symbol_table_find(&map.table, 0x2000, NULL));
 }
 
 static void test_hostile_lines(void **state)
@@ -72,7 +72,7 @@ static void test_hostile_lines(void **state)
 	append("\n\n x\n1000\n1000 \n1000 10\n1000 10 \n1000 0 empty\nzz 10 name\n1000 zz name\n"
 	       "ffffffffffffffff ffffffffffffffff last\n");
 	assert_int_equal(map.table.rows.len, 1);
-	assert_string_equal(symbol_table_find(&map.table, UINT64_MAX), "last");
+	assert_string_equal(symbol_table_find(&map.table, UINT64_MAX, NULL), "last");
 	assert_int_equal(ftruncate(fd, (off_t)PERF_MAP_MAX_BYTES + 1), 0);
 	assert_int_equal(perf_map_read(&map, fd), -EFBIG);
 	assert_int_equal(map.table.rows.len, 1);
@@ -104,11 +104,11 @@ static void test_endless_line(void **state)
 		assert_int_equal(perf_map_read(&map, fd), 0);
 	}
 	assert_in_range(bytes_read() - before, 0, 1 << 16);
-	assert_string_equal(symbol_table_find(&map.table, 0x1000), "good");
+	assert_string_equal(symbol_table_find(&map.table, 0x1000, NULL), "good");
 	assert_int_equal(ftruncate(fd, 0), 0);
 	lseek(fd, 0, SEEK_SET);
 	append("1000 20 new\n");
-	assert_string_equal(symbol_table_find(&map.table, 0x1000), "new");
+	assert_string_equal(symbol_table_find(&map.table, 0x1000, NULL), "new");
 }
 
 /* A NUL does not end the file. */
@@ -119,7 +119,7 @@ static void test_lines_behind_a_nul(void **state)
 	(void)state;
 	assert_int_equal(write(fd, lines, sizeof(lines) - 1), sizeof(lines) - 1);
 	assert_int_equal(perf_map_read(&map, fd), 0);
-	assert_string_equal(symbol_table_find(&map.table, 0x2000), "two");
+	assert_string_equal(symbol_table_find(&map.table, 0x2000, NULL), "two");
 	assert_int_equal(map.parsed_bytes, sizeof(lines) - 1);
 }
 

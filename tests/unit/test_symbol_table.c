@@ -75,7 +75,7 @@ static const char *choose(const struct name *names, size_t count, size_t first, 
 	}
 	symbol_table_sort(&table, SYMBOL_USUAL);
 	assert_int_equal(table.rows.len, 1);
-	snprintf(chosen, sizeof(chosen), "%s", symbol_table_find(&table, 0x1000));
+	snprintf(chosen, sizeof(chosen), "%s", symbol_table_find(&table, 0x1000, NULL));
 	symbol_table_release(&table);
 	return chosen;
 }
@@ -109,8 +109,8 @@ static void test_size_in_any_order(void **state)
 		for (size_t j = 0; j < 2; j++)
 			assert_int_equal(symbol_table_add(&table, 0x1000, sizes[i][j], 0, SYMBOL_GLOBAL, "f", 1), 0);
 		symbol_table_sort(&table, SYMBOL_USUAL);
-		assert_non_null(symbol_table_find(&table, 0x101f));
-		assert_null(symbol_table_find(&table, 0x1020));
+		assert_non_null(symbol_table_find(&table, 0x101f, NULL));
+		assert_null(symbol_table_find(&table, 0x1020, NULL));
 		symbol_table_release(&table);
 	}
 }
@@ -124,7 +124,7 @@ static void test_newest(void **state)
 	assert_int_equal(symbol_table_add(&table, 0x1000, 8, 0, SYMBOL_GLOBAL, "old", 3), 0);
 	assert_int_equal(symbol_table_add(&table, 0x1000, 8, 0, SYMBOL_LOCAL, "__new.cold", 10), 0);
 	symbol_table_sort(&table, SYMBOL_NEWEST);
-	assert_string_equal(symbol_table_find(&table, 0x1007), "__new.cold");
+	assert_string_equal(symbol_table_find(&table, 0x1007, NULL), "__new.cold");
 	symbol_table_release(&table);
 }
 

@@ -227,7 +227,7 @@ static size_t fewest_underscores(const struct buf *exported, const char *address
 static void check_exported(const struct elf_file *file, const struct buf *exported, const char *line)
 {
 	char address[32], wanted[64];
-	const char *name = elf_file_name(file, strtoull(line, NULL, 16));
+	const char *name = elf_file_name(file, strtoull(line, NULL, 16), NULL);
 
 	snprintf(address, sizeof(address), "\n%.16s", line);
 	snprintf(wanted, sizeof(wanted), "%s", name ? name : "none");

@@ -282,7 +282,7 @@ static int disassemble(const struct machine_code *code, struct buf *text)
 static void add_target(const struct elf_file *file, const char *line, struct buf *text)
 {
 	const char *token = strrchr(line, ' '), *tab = strrchr(line, '\t'), *comma = strrchr(line, ','), *name;
-	uint64_t address, offset;
+	uint64_t address, start;
 	char *end;
 
 	token = tab > token ? tab : token;
@@ -290,15 +290,14 @@ static void add_target(const struct elf_file *file, const char *line, struct buf
 	if (!token || strncmp(token + 1, "0x", 2))
 		return;
 	address = strtoull(token + 1, &end, 16);
-	name = *end ? NULL : elf_file_name(file, address);
+	name = *end ? NULL : elf_file_name(file, address, &start);
 	if (!name)
 		return;
-	offset = address - elf_file_name_start(file, address);
 	buf_add_str(text, " <");
 	if (name[0] != '_' || !demangle(name, text))
 		buf_add_str(text, name);
-	if (offset)
-		buf_printf(text, "+0x%" PRIx64, offset);
+	if (address > start)
+		buf_printf(text, "+0x%" PRIx64, address - start);
 	buf_add_char(text, '>');
 }
 

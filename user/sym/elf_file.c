@@ -257,16 +257,11 @@ void elf_file_release(struct elf_file *file)
 	vec_release(&file->segments);
 }
 
-const char *elf_file_name(const struct elf_file *file, uint64_t vaddr)
+const char *elf_file_name(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start)
 {
-	const char *name = symbol_table_find(&file->symbols, vaddr);
+	const char *name = symbol_table_find(&file->symbols, vaddr, ret_start);
 
-	return name ? name : symbol_table_find(&file->stubs, vaddr);
-}
-
-uint64_t elf_file_name_start(const struct elf_file *file, uint64_t vaddr)
-{
-	return symbol_table_start(symbol_table_find(&file->symbols, vaddr) ? &file->symbols : &file->stubs, vaddr);
+	return name ? name : symbol_table_find(&file->stubs, vaddr, ret_start);
 }
 
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)

@@ -40,10 +40,8 @@ int elf_file_read(struct elf_file *file, int fd);
 int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len);
 void elf_file_release(struct elf_file *file);
 
-/* The mangled name of the function at a virtual address, or NULL. Owned by the file. */
-const char *elf_file_name(const struct elf_file *file, uint64_t vaddr);
-/* The start of the function with that name; the address itself if it has no name. */
-uint64_t elf_file_name_start(const struct elf_file *file, uint64_t vaddr);
+/* The mangled name of the function at a virtual address, or NULL; owned by the file. As symbol_table_find(). */
+const char *elf_file_name(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start);
 /* Converts a file offset to a virtual address by the program headers. False if no segment contains it. */
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 /* The nameless function's start by unwind information; the address if there is none, or a .symtab. */

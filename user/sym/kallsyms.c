@@ -82,9 +82,10 @@ int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_n
 	return 1;
 }
 
-const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module)
+const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module,
+			  uint64_t *ret_start)
 {
-	const char *name = symbol_table_find(&kallsyms->table, address);
+	const char *name = symbol_table_find(&kallsyms->table, address, ret_start);
 	const char *module;
 
 	if (!name)

@@ -23,8 +23,12 @@ struct kallsyms {
  * table stays.
  */
 int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_ns);
-/* The name, or NULL, and its module ("kernel" if it is in none). Both are valid until the next refresh. */
-const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module);
+/*
+ * The name, or NULL, and its module ("kernel" if it is in none). Both are valid until the next refresh. *ret_start as
+ * symbol_table_find().
+ */
+const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, const char **ret_module,
+			  uint64_t *ret_start);
 
 /*
  * Finds the first symbol whose name is `name`, or `name` with a suffix such as ".isra.0" that a compiler gave it.

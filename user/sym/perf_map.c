@@ -101,7 +101,7 @@ static void refresh(struct perf_map *map, const struct process *process)
 
 const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address)
 {
-	const char *name = symbol_table_find(&map->table, address);
+	const char *name = symbol_table_find(&map->table, address, NULL);
 	uint64_t begin_ns;
 
 	if (name)
@@ -109,5 +109,5 @@ const char *perf_map_find(struct perf_map *map, const struct process *process, u
 	begin_ns = process_cost_begin();
 	refresh(map, process);
 	allowance_charge(&process->payer, process_cost_begin() - begin_ns);
-	return symbol_table_find(&map->table, address);
+	return symbol_table_find(&map->table, address, NULL);
 }

@@ -102,7 +102,7 @@ static const char *slot_name(const struct reading *reading, const struct slot *s
 	GElf_Sym symbol;
 
 	if (slot->resolver)
-		return symbol_table_find(reading->known, slot->resolver);
+		return symbol_table_find(reading->known, slot->resolver, NULL);
 	if (!reading->symbols || slot->symbol > INT32_MAX ||
 	    !gelf_getsym(reading->symbols, (int)slot->symbol, &symbol))
 		return NULL;

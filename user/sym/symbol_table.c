@@ -170,27 +170,17 @@ void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice)
 			rows[i].size = (uint32_t)(rows[i + 1].start - rows[i].start) & MAX_SIZE;
 }
 
-static const struct symbol_row *find_row(const struct symbol_table *table, uint64_t address)
+const char *symbol_table_find(const struct symbol_table *table, uint64_t address, uint64_t *ret_start)
 {
 	const struct symbol_row *rows = table->rows.items;
 	size_t count = vec_up_to(&table->rows, address);
 
-	for (size_t i = count; i > 0 && count - i < MAX_NESTING; i--)
-		if (address - rows[i - 1].start < rows[i - 1].size)
-			return &rows[i - 1];
+	for (size_t i = count; i > 0 && count - i < MAX_NESTING; i--) {
+		if (address - rows[i - 1].start >= rows[i - 1].size)
+			continue;
+		if (ret_start)
+			*ret_start = rows[i - 1].start;
+		return table->text.data + rows[i - 1].name;
+	}
 	return NULL;
-}
-
-const char *symbol_table_find(const struct symbol_table *table, uint64_t address)
-{
-	const struct symbol_row *row = find_row(table, address);
-
-	return row ? table->text.data + row->name : NULL;
-}
-
-uint64_t symbol_table_start(const struct symbol_table *table, uint64_t address)
-{
-	const struct symbol_row *row = find_row(table, address);
-
-	return row ? row->start : address;
 }

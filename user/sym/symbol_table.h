@@ -61,7 +61,5 @@ int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *
  * stable. A C++ constructor has two symbols, C1 and C2, which demangle to the same name.
  */
 void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice);
-/* The name at an address, or NULL. Valid until more symbols are added. */
-const char *symbol_table_find(const struct symbol_table *table, uint64_t address);
-/* The start of the symbol whose name that is; the address itself if there is none. */
-uint64_t symbol_table_start(const struct symbol_table *table, uint64_t address);
+/* The name at an address, or NULL. Valid until more symbols are added. *ret_start: where it starts; may be NULL. */
+const char *symbol_table_find(const struct symbol_table *table, uint64_t address, uint64_t *ret_start);

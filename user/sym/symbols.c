@@ -265,8 +265,9 @@ static void find_mapped(struct symbols *symbols, const struct process *process, 
 		ret->name = jit_name(symbols, process, address);
 		return;
 	}
-	name = elf_file_name(file, vaddr);
-	start = name ? elf_file_name_start(file, vaddr) : elf_file_function_start(file, vaddr);
+	name = elf_file_name(file, vaddr, &start);
+	if (!name)
+		start = elf_file_function_start(file, vaddr);
 	ret->name = name ? readable_name(symbols, name) : offset_name(symbols, ret->module, start);
 	ret->offset = offset_from(start, vaddr);
 }
@@ -317,11 +318,13 @@ void symbols_prepare_kernel(struct symbols *symbols)
 /* If the kernel hides its addresses, there is no name. */
 static void find_in_kallsyms(struct symbols *symbols, uint64_t at, struct kernel_name *ret)
 {
+	uint64_t start = at;
+
 	ret->module = "kernel";
-	ret->name = kallsyms_find(&symbols->kallsyms, at, &ret->module);
+	ret->name = kallsyms_find(&symbols->kallsyms, at, &ret->module, &start);
 	if (!ret->name && refresh_kallsyms(symbols))
-		ret->name = kallsyms_find(&symbols->kallsyms, at, &ret->module);
-	ret->offset = at - symbol_table_start(&symbols->kallsyms.table, at);
+		ret->name = kallsyms_find(&symbols->kallsyms, at, &ret->module, &start);
+	ret->offset = at - start;
 }
 
 void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, struct symbol *ret)
