@@ -90,7 +90,7 @@ static void ends_with_made_up_headers(void **state)
 	image.segments[1].p_vaddr = UINT64_MAX - 64;
 	(void)find();
 	setup(NULL);
-	image.head.e_phnum = HEADERS_MAX + 1;
+	image.head.e_phnum = EXPORTS_MAX_SEGMENTS + 1;
 	assert_int_equal(find(), 0);
 	setup(NULL);
 	image.head.e_phoff = UINT64_MAX - 8;

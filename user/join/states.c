@@ -168,13 +168,6 @@ static enum verdict judge_java(const char *class_name, const char *method)
 	return text_begins_with(class_name, waiting_classes) ? LOOK_FURTHER : IS_AT_WORK;
 }
 
-static enum verdict judge_jvm(const char *function)
-{
-	if (text_begins_with(function, jvm_functions))
-		return IS_IDLE;
-	return text_begins_with(function, waiting_functions) ? LOOK_FURTHER : IS_AT_WORK;
-}
-
 static enum verdict judge(const struct profile *profile, uint32_t index, bool polls)
 {
 	const struct frame *frame = &profile->frames.items[index];
@@ -182,8 +175,10 @@ static enum verdict judge(const struct profile *profile, uint32_t index, bool po
 
 	if (frame_kind_is_java(frame->kind))
 		return judge_java(intern_text(&profile->strings, frame->class_name), name);
+	if (frame->kind == FRAME_JVM && text_begins_with(name, jvm_functions))
+		return IS_IDLE;
 	if (frame->kind == FRAME_JVM)
-		return judge_jvm(name);
+		return text_begins_with(name, waiting_functions) ? LOOK_FURTHER : IS_AT_WORK;
 	return polls && text_begins_with(name, loops) ? IS_IDLE : LOOK_FURTHER;
 }
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "reader/counters.h"
 
-#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "hotspot/jvmstructs.h"
+#include "reader/exports.h"
 #include "reader/memory.h"
 
 #define WORD sizeof(uintptr_t)
-#define HEADERS_MAX 32 /* libjvm has about 10 */
 #define VARIABLES_MAX (8u << 20) /* bytes of all variables that are searched; JDK 25 has 1 MB */
 #define OBJECTS_MAX 65536 /* objects that are looked into; JDK 25 has some hundreds */
 #define OBJECT_WORDS 8 /* words of a PerfLong, perfData.hpp; PerfData::_pdep is the fifth */
@@ -50,39 +49,26 @@ static uintptr_t find_in(struct search *search, uintptr_t at, uintptr_t end)
 	return value;
 }
 
-static bool read_headers(uintptr_t libjvm, Elf64_Phdr *headers, size_t *ret_count)
-{
-	Elf64_Ehdr head;
-
-	if (memory_copy(&head, libjvm, sizeof(head)) < sizeof(head) || head.e_phentsize != sizeof(*headers) ||
-	    !head.e_phnum || head.e_phnum > HEADERS_MAX)
-		return false;
-	*ret_count = head.e_phnum;
-	return memory_copy(headers, libjvm + head.e_phoff, head.e_phnum * sizeof(*headers)) ==
-	       head.e_phnum * sizeof(*headers);
-}
-
 uintptr_t counters_find(uintptr_t libjvm, const char *name)
 {
 	struct search search = {.name = name, .low = libjvm, .variables = VARIABLES_MAX, .objects = OBJECTS_MAX};
-	Elf64_Phdr headers[HEADERS_MAX];
-	uintptr_t value = 0, bias = 0;
-	size_t count;
+	uintptr_t value = 0, bias = 0, end;
+	Elf64_Phdr part;
 
-	if (!read_headers(libjvm, headers, &count))
-		return 0;
-	for (size_t i = count; i-- > 0;) /* the first segment begins with the ELF header */
-		if (headers[i].p_type == PT_LOAD)
-			bias = libjvm - headers[i].p_vaddr;
-	for (size_t i = 0; i < count; i++)
-		if (headers[i].p_type == PT_LOAD && bias + headers[i].p_vaddr + headers[i].p_memsz > search.high)
-			search.high = bias + headers[i].p_vaddr + headers[i].p_memsz;
+	for (size_t at = 0; exports_segment(libjvm, &at, &part);) {
+		if (part.p_type != PT_LOAD)
+			continue;
+		if (!search.high) /* the first segment begins with the ELF header */
+			bias = libjvm - part.p_vaddr;
+		end = bias + part.p_vaddr + part.p_memsz;
+		search.high = end > search.high ? end : search.high;
+	}
 	memory_forget();
-	for (size_t i = 0; i < count && !value; i++) {
-		uintptr_t begin = (bias + headers[i].p_vaddr + WORD - 1) / WORD * WORD;
+	for (size_t at = 0; !value && exports_segment(libjvm, &at, &part);) {
+		uintptr_t begin = (bias + part.p_vaddr + WORD - 1) / WORD * WORD;
 
-		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_W && headers[i].p_memsz <= VARIABLES_MAX)
-			value = find_in(&search, begin, bias + headers[i].p_vaddr + headers[i].p_memsz);
+		if (part.p_type == PT_LOAD && part.p_flags & PF_W && part.p_memsz <= VARIABLES_MAX)
+			value = find_in(&search, begin, bias + part.p_vaddr + part.p_memsz);
 	}
 	return value;
 }

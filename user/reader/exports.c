@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "reader/exports.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "reader/memory.h"
 
-#define MAX_HEADERS 64
 #define MAX_DYNAMIC 256
 #define MAX_CHAIN 4096 /* most symbols of one bucket; libjvm has a few */
 #define NAME_MAX_BYTES 64 /* bytes; longer than any name that is looked up */
@@ -18,19 +15,26 @@ static bool copy(void *to, uintptr_t from, size_t bytes)
 	return memory_copy(to, from, bytes) == bytes;
 }
 
+bool exports_segment(uintptr_t image, size_t *at, Elf64_Phdr *ret)
+{
+	Elf64_Ehdr head;
+
+	return copy(&head, image, sizeof(head)) && head.e_phentsize == sizeof(*ret) &&
+	       head.e_phnum <= EXPORTS_MAX_SEGMENTS && *at < head.e_phnum &&
+	       copy(ret, image + head.e_phoff + (*at)++ * sizeof(*ret), sizeof(*ret));
+}
+
 /* Finds the dynamic section, and sets the bias. Returns its address, or 0. */
 static uintptr_t find_dynamic(struct exports *exports, uintptr_t image)
 {
+	unsigned char ident[EI_NIDENT];
 	uintptr_t dynamic = 0;
-	Elf64_Ehdr head;
 	Elf64_Phdr part;
 
-	if (!copy(&head, image, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(part))
+	if (!copy(ident, image, sizeof(ident)) || memcmp(ident, ELFMAG, SELFMAG) != 0 ||
+	    ident[EI_CLASS] != ELFCLASS64)
 		return 0;
-	for (unsigned int i = 0; i < head.e_phnum && i < MAX_HEADERS; i++) {
-		if (!copy(&part, image + head.e_phoff + i * sizeof(part), sizeof(part)))
-			return 0;
+	for (size_t at = 0; exports_segment(image, &at, &part);) {
 		if (part.p_type == PT_LOAD && !part.p_offset)
 			exports->bias = image - part.p_vaddr;
 		else if (part.p_type == PT_DYNAMIC)

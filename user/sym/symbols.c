@@ -189,11 +189,9 @@ static struct shared_file *load_vdso(struct symbols *symbols, const struct mappi
 
 static uint64_t mapping_identity(const struct process *process, const struct mapping *mapping)
 {
-	uint64_t identity[] = {
-		(uint64_t)process->pid, process->start_ticks, mapping->start,
-		mapping->end,	 mapping->offset,      mapping->inode,
-		((uint64_t)mapping->dev_major << 32) | mapping->dev_minor,
-	};
+	uint64_t identity[] = {(uint64_t)process->pid, process->start_ticks, mapping->start, mapping->end,
+			       mapping->offset, mapping->inode,
+			       ((uint64_t)mapping->dev_major << 32) | mapping->dev_minor};
 
 	return hash_bytes(identity, sizeof(identity), 0);
 }

@@ -349,15 +349,9 @@ void target_file_release(struct target_file *file)
 uint64_t target_file_identity(const struct target_file *file)
 {
 	const struct stat *st = &file->st;
-	const uint64_t identity[] = {
-		st->st_dev,
-		st->st_ino,
-		(uint64_t)st->st_size,
-		(uint64_t)st->st_mtim.tv_sec,
-		(uint64_t)st->st_mtim.tv_nsec,
-		(uint64_t)st->st_ctim.tv_sec,
-		(uint64_t)st->st_ctim.tv_nsec,
-	};
+	const uint64_t identity[] = {st->st_dev, st->st_ino, (uint64_t)st->st_size,
+				     (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
+				     (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
 
 	return hash_bytes(identity, sizeof(identity), 0);
 }
