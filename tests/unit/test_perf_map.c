@@ -52,7 +52,8 @@ static void test_appended_lines(void **state)
 	assert_null(symbol_table_find(&map.table, 0x3000, NULL));
 	append("ff\n1000 40 again\n");
 	assert_string_equal(symbol_table_find(&map.table, 0x3000, NULL), "cut off");
-	assert_string_equal(symbol_table_find(&map.table, 0x103f, NULL), "again"); /* compiled anew: the newest counts */
+	/* compiled anew: the newest counts */
+	assert_string_equal(symbol_table_find(&map.table, 0x103f, NULL), "again");
 }
 
 static void test_rewritten_file(void **state)

@@ -54,9 +54,8 @@ static void free_history(struct holders *holders, struct lock_history *history)
 void holders_release(struct holders *holders)
 {
 	uint64_t key, value;
-	size_t cursor = 0;
 
-	while (map_next(&holders->locks, &cursor, &key, &value))
+	for (size_t cursor = 0; map_next(&holders->locks, &cursor, &key, &value);)
 		free_history(holders, (void *)(uintptr_t)value);
 	map_release(&holders->locks);
 }
@@ -71,9 +70,8 @@ static size_t first_after(const struct lock_history *history, uint64_t time_ns)
 static void sweep(struct holders *holders, uint64_t until_ns)
 {
 	uint64_t key, value;
-	size_t cursor = 0;
 
-	while (map_next(&holders->locks, &cursor, &key, &value)) {
+	for (size_t cursor = 0; map_next(&holders->locks, &cursor, &key, &value);) {
 		struct lock_history *history = (void *)(uintptr_t)value;
 
 		holders->bytes -= free_first(history, first_after(history, until_ns));

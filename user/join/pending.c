@@ -9,6 +9,7 @@
 
 /* A request whose answer was lost is sent again after this time, see agent_want(). */
 #define ASK_AGAIN_NS (5 * NS_PER_SEC)
+#define WAKERS_MAX_BYTES (64u << 20)
 
 struct pending_name;
 
@@ -63,6 +64,64 @@ void pending_set_max_bytes(struct pending *pending, size_t bytes)
 {
 	pending->max_bytes = bytes;
 	join_set_max_bytes(pending->join, bytes);
+}
+
+/* ---- records of wakers ---- */
+
+static void wakers_release(struct wakers *wakers)
+{
+	uint64_t id, value;
+
+	for (size_t cursor = 0; map_next(&wakers->by_id, &cursor, &id, &value);)
+		held_free((void *)(uintptr_t)value);
+	map_release(&wakers->by_id);
+	wakers->bytes = 0;
+}
+
+static void wakers_remove(struct wakers *wakers, uint64_t id)
+{
+	struct held *held = map_get_ptr(&wakers->by_id, id);
+
+	if (!held)
+		return;
+	map_remove(&wakers->by_id, id);
+	wakers->bytes -= held->bytes;
+	held_free(held);
+}
+
+/* Adds a copy of the decision, without its Java half. When there is no memory, it is lost and counted. */
+static void wakers_add(struct wakers *wakers, const struct decision *decision, uint64_t now_ns)
+{
+	struct decision waker = *decision;
+	struct held *held;
+
+	waker.java = NULL;
+	wakers_remove(wakers, waker.sample->waker);
+	held = wakers->bytes + waker.sample->head.size <= WAKERS_MAX_BYTES ? held_new(&waker, now_ns) : NULL;
+	if (!held || map_put_ptr(&wakers->by_id, waker.sample->waker, held) < 0)
+		return held_free(held); /* counted when the sleeper's sample looks for it */
+	wakers->bytes += held->bytes;
+}
+
+/* Returns NULL if it has not arrived, or if its process executed another program since. */
+static const struct decision *wakers_find(const struct wakers *wakers, uint64_t id)
+{
+	const struct held *held = map_get_ptr(&wakers->by_id, id);
+
+	return held && held_is_current(held) ? &held->decision : NULL;
+}
+
+/* Removes records that have waited too long. */
+static void wakers_sweep(struct wakers *wakers, uint64_t now_ns)
+{
+	uint64_t id, value;
+
+	if (now_ns < wakers->swept_ns + WAKERS_WAIT_NS)
+		return;
+	wakers->swept_ns = now_ns;
+	for (size_t cursor = 0; map_next(&wakers->by_id, &cursor, &id, &value);)
+		if (((const struct held *)(uintptr_t)value)->since_ns < now_ns - WAKERS_KEEP_NS)
+			wakers_remove(wakers, id);
 }
 
 /* ---- names that are missing ---- */

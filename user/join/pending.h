@@ -17,10 +17,19 @@
 #include "join/holders.h"
 #include "join/join.h"
 #include "join/sink.h"
-#include "join/wakers.h"
 
 /* longest wait of a sample for its names: the agent may hardly get a CPU */
 #define PENDING_WAIT_NS (10ull * 1000 * 1000 * 1000)
+
+#define WAKERS_WAIT_NS (2ull * 1000 * 1000 * 1000) /* longest wait of a sleep's sample for the record of its waker */
+#define WAKERS_KEEP_NS (12ull * 1000 * 1000 * 1000) /* longest time that such a record is held */
+
+/* Records of the wakers of sleeping threads (enum duet_role), held until the sample of the sleep arrives. */
+struct wakers {
+	struct map by_id; /* duet_sample.waker -> struct held, owned */
+	size_t bytes;
+	uint64_t swept_ns; /* when records that no sample needed were removed last */
+};
 
 struct pending_sample;
 struct pending_origin;

@@ -3,17 +3,25 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/io.h"
 #include "base/text.h"
-#include "join/wakers.h"
+#include "join/states.h"
 #include "runtime/jvm.h"
 #include "subject/program.h"
 
+#define DEVICE_BYTES 64
+#define DEPTH_MAX 65536 /* limit of splice_stack() */
+#define DEVICES_BYTES 256 /* bytes of the names of the devices of an interrupt */
+#define WAKERS_SEPARATOR "[woken by]"
+#define HOLDERS_SEPARATOR "[held by]" /* in its place, after the stack of a wait for a lock, see join/holders.h */
 #define COMM_AGE_NS (NS_PER_SEC / 10) /* a thread may rename itself */
 
 /* ---- counting ---- */
@@ -66,17 +74,6 @@ static void count_losses(const struct duet_sample *sample, const struct duet_jav
 	loader_counters[DUET_LOADER_STACK_GUESSED] += sample->guessed_depth != 0;
 	if (losses[sample->walk_end])
 		loader_counters[losses[sample->walk_end]]++;
-}
-
-/* Counts a decided sample and its stack's losses. Arguments as of join_handler; `verdict`: NULL without a JVM. */
-static void outcomes_add(struct outcomes *outcomes, const struct duet_sample *sample,
-			 const struct duet_java_sample *java, enum join_outcome outcome,
-			 const struct splice_verdict *verdict)
-{
-	count_outcome(outcomes, sample, java, outcome, verdict != NULL);
-	if (verdict)
-		count_jvm_walk(outcomes, sample, outcome, verdict);
-	count_losses(sample, java);
 }
 
 void outcomes_add_own(struct outcomes *outcomes, const struct duet_sample *sample)
@@ -177,6 +174,112 @@ static uint32_t sample_thread(struct sink *sink, struct process *process, const 
 			      owner_row(sink, process, sample));
 }
 
+/* ---- one stack made of two ---- */
+
+static uint32_t push(struct profile *profile, uint32_t node, enum frame_kind kind, const char *text)
+{
+	const struct frame frame = {.kind = kind, .bci = -1, .name = intern_str(&profile->strings, text)};
+	uint32_t row = profile_frame(profile, &frame);
+
+	return row == UINT32_MAX || node == UINT32_MAX ? UINT32_MAX : profile_child(profile, node, row);
+}
+
+/* Copies the frames of a stack, leaf first. Returns NULL when out of memory; the caller frees it. */
+static uint32_t *stack_frames(const struct profile *profile, uint32_t node, size_t *ret_count)
+{
+	size_t count = 0;
+	uint32_t *frames;
+
+	for (uint32_t at = node; at && count < DEPTH_MAX; at = profile->nodes.items[at].parent)
+		count++;
+	frames = calloc(count + 1, sizeof(*frames));
+	*ret_count = count;
+	for (size_t i = 0; frames && i < count; i++, node = profile->nodes.items[node].parent)
+		frames[i] = profile->nodes.items[node].frame;
+	return frames;
+}
+
+/* A device has the names that its drivers gave, "eth0" or "ata1,ata2"; its number if there are none. */
+static void name_interrupt(const struct duet_sample *sample, enum interrupt kind, char *ret, size_t room)
+{
+	static const char *const names[] = {
+		[INTERRUPT_OTHER] = "[interrupt]",
+		[INTERRUPT_TIMER] = "[timer]",
+		[INTERRUPT_SOFT] = "[softirq]",
+	};
+	char path[64];
+	int len = 0;
+	BUF(text);
+
+	if (kind != INTERRUPT_DEVICE) {
+		snprintf(ret, room, "%s", names[kind]);
+		return;
+	}
+	snprintf(path, sizeof(path), "/sys/kernel/irq/%u/actions", sample->irq); /* Linux 4.9 */
+	if (!io_read_file(AT_FDCWD, path, DEVICES_BYTES, &text))
+		len = (int)strcspn(text.data, "\n");
+	if (len)
+		snprintf(ret, room, "[irq: %.*s]", len < DEVICE_BYTES ? len : DEVICE_BYTES - 1, text.data);
+	else
+		snprintf(ret, room, "[irq: %u]", sample->irq);
+}
+
+/* Returns true if the kernel's frames of this stack of the profile are those of an interrupt. */
+static bool is_interrupt(const struct profile *profile, uint32_t waker)
+{
+	size_t count;
+	uint32_t *frames = stack_frames(profile, waker, &count);
+	bool is_one = frames && state_interrupt(profile, frames, &count) != INTERRUPT_NONE;
+
+	free(frames);
+	return is_one;
+}
+
+/*
+ * Returns the profile's node of the sleeper's stack `node` with the waker's after it, or UINT32_MAX when out of memory:
+ * a separator, the waker's stack from its leaf to its root, and `who`, or [timer], [softirq], or [irq: device].
+ */
+static uint32_t append_stack(struct profile *profile, uint32_t node, uint32_t waker, const struct duet_sample *sample,
+			     const char *who)
+{
+	char interrupt[DEVICE_BYTES + 16];
+	enum interrupt kind;
+	size_t count, whole, first;
+	uint32_t *frames = stack_frames(profile, waker, &count);
+
+	if (!frames)
+		return UINT32_MAX;
+	whole = count;
+	first = state_skip_waking(profile, frames, count);
+	kind = state_interrupt(profile, frames, &count);
+	if (kind == INTERRUPT_SOFT && sample->flags & DUET_SAMPLE_OWN_SOFTIRQ) {
+		kind = INTERRUPT_NONE;
+		count = whole;
+	}
+	if (kind == INTERRUPT_NONE && sample->role == DUET_ROLE_INTERRUPT) {
+		kind = INTERRUPT_OTHER; /* the frames have no names: they could be those of the interrupted thread */
+		count = 0;
+	}
+	if (kind != INTERRUPT_NONE) {
+		name_interrupt(sample, kind, interrupt, sizeof(interrupt));
+		if (kind == INTERRUPT_TIMER)
+			first = count; /* the frames of how the kernel runs a timer are left out */
+		who = interrupt;
+	}
+	node = push(profile, node, FRAME_WAKER,
+		    sample->role == DUET_ROLE_HOLDER ? HOLDERS_SEPARATOR : WAKERS_SEPARATOR);
+	for (size_t i = first; i < count && node != UINT32_MAX; i++)
+		node = profile_child(profile, node, frames[i]);
+	free(frames);
+	return push(profile, node, FRAME_THREAD, who);
+}
+
+/* The same for the holder of a lock of whom only the name is known. */
+static uint32_t append_name(struct profile *profile, uint32_t node, const char *who)
+{
+	return push(profile, push(profile, node, FRAME_WAKER, HOLDERS_SEPARATOR), FRAME_THREAD, who);
+}
+
 /* The thread's name, and its process if that is not the sleeper's. */
 static void name_waker(struct sink *sink, const struct decision *waker, const struct process *sleeper,
 		       struct buf *who)
@@ -211,7 +314,7 @@ static int64_t append_waker(struct sink *sink, const struct decision *of, int64_
 	}
 	name_waker(sink, waker, of->process, &who);
 	node = who.failed ? UINT32_MAX
-			  : wakers_append(profile, (uint32_t)node, (uint32_t)below, waker->sample, who.data);
+			  : append_stack(profile, (uint32_t)node, (uint32_t)below, waker->sample, who.data);
 	*resolver_rows(of->process) += profile->frames.len + profile->nodes.len - rows;
 	return node == UINT32_MAX ? -ENOMEM : node;
 }
@@ -306,7 +409,7 @@ static int64_t append_owner(struct sink *sink, const struct decision *of, int64_
 
 	if (!name || profile_is_full(profile) || !resolver_has_room(of->process))
 		return node;
-	node = wakers_append_name(profile, (uint32_t)node, intern_text(&profile->strings, name));
+	node = append_name(profile, (uint32_t)node, intern_text(&profile->strings, name));
 	*resolver_rows(of->process) += profile->frames.len + profile->nodes.len - rows;
 	return node == UINT32_MAX ? -ENOMEM : node;
 }
@@ -373,7 +476,10 @@ static void count(struct sink *sink, const struct decision *of, const struct spl
 		loader_counters[process_is_ending(of->process) ? DUET_LOADER_CODE_MISSING : DUET_LOADER_CODE_LATE]++;
 	if (holders_lock(of->sample))
 		sink->outcomes.lock_ns += of->sample->weight;
-	outcomes_add(&sink->outcomes, of->sample, of->java, of->outcome, of->jvm ? verdict : NULL);
+	count_outcome(&sink->outcomes, of->sample, of->java, of->outcome, of->jvm);
+	if (of->jvm)
+		count_jvm_walk(&sink->outcomes, of->sample, of->outcome, verdict);
+	count_losses(of->sample, of->java);
 }
 
 void sink_add(struct sink *sink, const struct decision *of, struct resolved own, const struct sink_company *with)
@@ -409,5 +515,5 @@ bool sink_is_interrupt(struct sink *sink, const struct decision *of)
 	in_kernel.java = NULL;
 	node = node_of(sink, &in_kernel);
 	free(copy);
-	return node >= 0 && wakers_is_interrupt(sink->of.profile, (uint32_t)node);
+	return node >= 0 && is_interrupt(sink->of.profile, (uint32_t)node);
 }
