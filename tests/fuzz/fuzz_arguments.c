@@ -5,7 +5,6 @@
  */
 #include "fuzz.h"
 #include "runtime/application.h"
-#include "runtime/spark.h"
 #include "runtime/vm_flags.h"
 
 static void check_within(const char *part, const char *bytes, size_t size)

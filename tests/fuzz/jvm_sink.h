@@ -6,7 +6,6 @@
 #include "collect/records/parts.h"
 #include "fuzz.h"
 #include "join/join.h"
-#include "join/decision.h"
 #include "join/resolve.h"
 #include "runtime/jvm.h"
 

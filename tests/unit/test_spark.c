@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/spark.h"
+#include "runtime/application.h"
 
 static void expect_text(const char *got, const char *want)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sym/vdso.h"
+#include "sym/target_file.h"
 
 static struct mapping own(void)
 {

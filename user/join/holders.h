@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "join/decision.h"
+#include "join/join.h"
 
 #define HOLDERS_PARTS 64 /* most parts of one wait */
 #define HOLDERS_KEEP_NS (60ull * 1000 * 1000 * 1000) /* for this long, longer waits lack their beginning */

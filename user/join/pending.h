@@ -13,7 +13,6 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "join/decision.h"
 #include "join/holders.h"
 #include "join/join.h"
 #include "join/sink.h"

@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "event/options.h"
-#include "join/decision.h"
+#include "join/join.h"
 #include "join/splice.h"
 #include "profile/profile.h"
 #include "sym/symbols.h"

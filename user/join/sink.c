@@ -327,16 +327,6 @@ static int64_t node_of(struct sink *sink, const struct decision *of)
 	return resolve_node(&sink->resolver, of, &resolved);
 }
 
-/* Returns the node of the stack that ended the sleep, or -1. */
-static int64_t waker_node(struct sink *sink, const struct decision *waker)
-{
-	int64_t node = waker ? node_of(sink, waker) : -1;
-
-	if (node < 0)
-		loader_counters[DUET_LOADER_NO_WAKER]++;
-	return node < 0 ? -1 : node;
-}
-
 /* Returns what profile_sample.address holds. Sizes of objects are left out: samples of all sizes are merged. */
 static uint64_t number_of(const struct duet_sample *sample)
 {
@@ -385,7 +375,7 @@ static uint32_t thin(struct sink *sink)
 	return times;
 }
 
-/* Adds the sample, or a part of its weight. `below`: the node of the waker's stack, or -1. 0 or -ENOMEM. */
+/* Adds the sample, or a part of its weight. `below`: the node of the waker's stack, or negative. 0 or -ENOMEM. */
 static int add_weight(struct sink *sink, const struct decision *of, struct resolved *resolved, uint64_t weight,
 		      const struct decision *waker, int64_t below)
 {
@@ -485,9 +475,10 @@ static void count(struct sink *sink, const struct decision *of, const struct spl
 void sink_add(struct sink *sink, const struct decision *of, struct resolved own, const struct sink_company *with)
 {
 	const struct duet_sample *sample = of->sample;
-	int64_t waker = sample->waker ? waker_node(sink, with->waker) : -1;
+	int64_t waker = with->waker ? node_of(sink, with->waker) : -1;
 	int err = 0;
 
+	loader_counters[DUET_LOADER_NO_WAKER] += sample->waker && waker < 0;
 	if (with->part_count)
 		err = add_held(sink, of, &own, with->parts, with->part_count);
 	else if (sample->weight > sample->runnable || !sample->runnable)

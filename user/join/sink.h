@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "duet_counters.h"
-#include "join/decision.h"
+#include "join/join.h"
 #include "join/holders.h"
 #include "join/resolve.h"
 

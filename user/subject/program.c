@@ -14,7 +14,6 @@
 #include "proc/helper.h"
 #include "proc/process.h"
 #include "runtime/application.h"
-#include "runtime/spark.h"
 #include "runtime/vm_flags.h"
 #include "sym/elf_file.h"
 #include "sym/target_file.h"

@@ -6,8 +6,6 @@
 
 #include <gelf.h>
 
-#include "sym/stubs.h"
-
 #define OPEN_CODE_BYTES 512 /* searched for the end of a function of unknown size */
 #define MAX_EH_FRAME_HDR_BYTES (64u << 20) /* 8 million functions */
 #define MAX_NOTE_BYTES (1u << 20) /* a larger section has no build id, which has a small section to itself */

@@ -28,7 +28,7 @@ int elf_identity_read_fd(struct elf_identity *identity, int fd);
 
 struct elf_file {
 	struct symbol_table symbols; /* by virtual address; names have no version: memcpy, not memcpy@@GLIBC_2.14 */
-	struct symbol_table stubs; /* names of code that has no symbol, see stubs.h */
+	struct symbol_table stubs; /* names of code that has no symbol, see stubs_read() */
 	struct function_starts function_starts;
 	struct elf_segments segments;
 	bool has_symtab; /* false: the symbols are from .dynsym, which has exported functions only, or there are none */
@@ -46,3 +46,11 @@ const char *elf_file_name(const struct elf_file *file, uint64_t vaddr, uint64_t 
 bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 /* The nameless function's start by unwind information; the address if there is none, or a .symtab. */
 uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr);
+
+/*
+ * Inside sym/ only; in stubs.c. Names code without a symbol that linkers and the C library make: the entries of
+ * procedure linkage tables, which are named after the function they jump to (memcpy@plt), and the trampoline to which
+ * signal handlers return (__restore_rt). Fills the empty table `stubs` and sorts it. `symbols` are the file's own,
+ * sorted; they name the functions to which entries without a name of their own jump. 0 or -ENOMEM.
+ */
+int stubs_read(struct symbol_table *stubs, struct elf_reader *elf, const struct symbol_table *symbols);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sym/stubs.h"
+#include "sym/elf_file.h"
 
 #include <errno.h>
 #include <stdbool.h>

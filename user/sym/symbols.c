@@ -13,10 +13,9 @@
 #include "sym/kallsyms.h"
 #include "sym/perf_map.h"
 #include "sym/target_file.h"
-#include "sym/vdso.h"
 
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS) /* wild addresses must not make us read the maps for every sample */
-#define VDSO_IDENTITY 1 /* all processes share one vdso, see vdso.h */
+#define VDSO_IDENTITY 1 /* all processes share one vdso, see vdso_of() */
 
 #define TRIMMED_NAMES (8u << 20) /* bytes */
 #define TRIMMED_MAPPINGS (1u << 16)

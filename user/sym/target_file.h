@@ -46,3 +46,12 @@ bool target_file_is_copy(const struct target_file *file);
 
 /* target_file_find() and target_file_read() in one, for files that are read once. The caller owns the descriptor. */
 int target_file_open(pid_t pid, pid_t root, const char *path);
+
+/*
+ * The image of a "[vdso]" mapping, the library that the kernel maps into each process: it is not a file. The memory of
+ * the other process is not read either: a page there may have been replaced, for instance by a page of a FUSE file that
+ * never arrives. But a kernel has only one such library for each kind of process, so ours is the same as that of other
+ * 64-bit processes. It is static: do not free it. NULL for a 32-bit process, or if the mapping is not as large as ours;
+ * then frames are named by their offsets.
+ */
+void *vdso_of(const struct mapping *mapping, size_t *ret_bytes);

@@ -258,24 +258,18 @@ static struct duet_unwind_row go_to(struct reader *reader, uint64_t pc)
 			    : (struct duet_unwind_row){.rule = DUET_CFA_NONE};
 }
 
-static int merge_rows(struct unwind_rows *merged, struct reader first, struct reader second)
+int unwind_rows_merge(struct unwind_rows *rows, const struct unwind_rows *more)
 {
+	struct unwind_rows merged = {.base = more->base};
+	struct reader first = {rows, 0}, second = {more, 0};
 	uint64_t pc;
 	int err = 0;
 
 	while (!err && (pc = next_pc(&first) < next_pc(&second) ? next_pc(&first) : next_pc(&second)) != UINT64_MAX) {
 		struct duet_unwind_row row = go_to(&first, pc), other = go_to(&second, pc);
 
-		err = add_row(merged, merged->base + pc, row.rule == DUET_CFA_NONE ? other : row);
+		err = add_row(&merged, merged.base + pc, row.rule == DUET_CFA_NONE ? other : row);
 	}
-	return err;
-}
-
-int unwind_rows_merge(struct unwind_rows *rows, const struct unwind_rows *more)
-{
-	struct unwind_rows merged = {.base = more->base};
-	int err = merge_rows(&merged, (struct reader){rows, 0}, (struct reader){more, 0});
-
 	if (!err)
 		err = build_pages(&merged);
 	unwind_rows_release(err ? &merged : rows);

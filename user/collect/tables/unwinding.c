@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "duet_jvm.h"
-#include "sym/vdso.h"
+#include "sym/target_file.h"
 
 /* least age of the mappings when they are read again: wild pcs must not cause a read for every sample */
 #define MAPS_MIN_AGE_NS (100 * NS_PER_MS)
