@@ -73,11 +73,9 @@ int kallsyms_refresh(struct kallsyms *kallsyms, const char *path, uint64_t now_n
 		return 0;
 	kallsyms->read_ns = now_ns;
 	err = read_table(&table, path);
-	if (err) {
-		symbol_table_release(&table);
+	symbol_table_release(err ? &table : &kallsyms->table);
+	if (err)
 		return err;
-	}
-	symbol_table_release(&kallsyms->table);
 	kallsyms->table = table;
 	return 1;
 }
