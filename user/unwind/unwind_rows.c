@@ -181,8 +181,6 @@ void unwind_making_end(struct unwind_making *making)
 	unwind_rows_release(&making->rows);
 }
 
-/* ---- rows for code that makes frames ---- */
-
 bool unwind_rows_cover(const struct unwind_rows *rows, uint64_t vaddr)
 {
 	uint64_t pc = vaddr - rows->base, page = pc / PAGE_BYTES;
@@ -236,8 +234,6 @@ int unwind_rows_of_frames(struct unwind_rows *rows, uint64_t code_start, const s
 		*rows = made;
 	return err;
 }
-
-/* ---- merging two tables ---- */
 
 /* Reads one of the tables from its start. */
 struct reader {
