@@ -124,18 +124,12 @@ static void write_chunk(struct writer_stream *stream, uint32_t flags)
 	fwrite(stream->body.data, 1, stream->body.len, stream->out);
 }
 
-static void add_text(struct writer_stream *stream, const char *text)
-{
-	uint32_t len = (uint32_t)strnlen(text, LAYOUT_TEXT_MAX);
-
-	buf_add(&stream->sections[LAYOUT_TEXTS], &len, sizeof(len));
-	buf_add(&stream->sections[LAYOUT_TEXTS], text, len);
-}
-
 /* A layout_text. Writes the string if the file does not have it. */
 static uint32_t number_of_text(void *context, uint32_t id)
 {
 	struct writer_stream *stream = context;
+	const char *text;
+	uint32_t len;
 
 	if (!id)
 		return 0;
@@ -146,7 +140,10 @@ static uint32_t number_of_text(void *context, uint32_t id)
 	while (stream->texts.len <= id)
 		stream->texts.items[stream->texts.len++] = 0;
 	if (!stream->texts.items[id]) {
-		add_text(stream, profile_text(stream->profile, id));
+		text = profile_text(stream->profile, id);
+		len = (uint32_t)strnlen(text, LAYOUT_TEXT_MAX);
+		buf_add(&stream->sections[LAYOUT_TEXTS], &len, sizeof(len));
+		buf_add(&stream->sections[LAYOUT_TEXTS], text, len);
 		stream->texts.items[id] = ++stream->text_count;
 	}
 	return stream->texts.items[id];
@@ -171,22 +168,6 @@ static void add_thread(struct writer_stream *stream, size_t index)
 
 	row.has_virtual_id = map_get(&profile->virtual_ids, index, &row.virtual_id);
 	add_row(stream, LAYOUT_THREADS, &row);
-}
-
-static void add_note(struct writer_stream *stream, size_t index)
-{
-	struct profile_note row = stream->profile->notes.items[index];
-
-	row.time_ns -= stream->profile->start_ns;
-	add_row(stream, LAYOUT_NOTES, &row);
-}
-
-static void add_usage(struct writer_stream *stream, size_t index)
-{
-	struct profile_usage row = stream->profile->usages.items[index];
-
-	row.time_ns -= stream->profile->start_ns;
-	add_row(stream, LAYOUT_USAGES, &row);
 }
 
 static int add_sample(void *context, const struct profile_sample *sample)
@@ -230,10 +211,18 @@ static void add_new_rows(struct writer_stream *stream)
 		add_row(stream, LAYOUT_NODES,
 			&(struct layout_node){.up = (uint32_t)stream->nodes - node->parent, .frame = node->frame});
 	}
-	for (; stream->notes < profile->notes.len; stream->notes++)
-		add_note(stream, stream->notes);
-	for (; stream->usages < profile->usages.len; stream->usages++)
-		add_usage(stream, stream->usages);
+	for (; stream->notes < profile->notes.len; stream->notes++) {
+		struct profile_note row = profile->notes.items[stream->notes];
+
+		row.time_ns -= profile->start_ns;
+		add_row(stream, LAYOUT_NOTES, &row);
+	}
+	for (; stream->usages < profile->usages.len; stream->usages++) {
+		struct profile_usage row = profile->usages.items[stream->usages];
+
+		row.time_ns -= profile->start_ns;
+		add_row(stream, LAYOUT_USAGES, &row);
+	}
 }
 
 /* Adds the losses and facts known so far. */

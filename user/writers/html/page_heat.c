@@ -110,16 +110,6 @@ static int order_by_series(struct heat_rows *table)
 	return 0;
 }
 
-/* The rows of a series: recordings are in the order of time, but merged ones need not be. */
-static void order_by_step(struct heat_row *rows, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		if (rows[i].step < rows[i - 1].step) {
-			qsort(rows, count, sizeof(*rows), compare_steps);
-			return;
-		}
-}
-
 static void merge_rows(struct heat_rows *table)
 {
 	struct heat_row *rows = table->rows.items;
@@ -176,15 +166,19 @@ static int close_step(struct heat_rows *table, uint32_t series)
 	return 0;
 }
 
+/* Orders the rows of each series: recordings are in the order of time, but merged ones need not be. */
 static void order_steps(struct heat_rows *table)
 {
 	struct heat_row *rows = table->rows.items;
 	size_t end;
 
 	for (size_t first = 0; first < table->rows.len; first = end) {
-		for (end = first + 1; end < table->rows.len && rows[end].series == rows[first].series;)
-			end++;
-		order_by_step(rows + first, end - first);
+		bool is_ordered = true;
+
+		for (end = first + 1; end < table->rows.len && rows[end].series == rows[first].series; end++)
+			is_ordered &= rows[end - 1].step <= rows[end].step;
+		if (!is_ordered)
+			qsort(rows + first, end - first, sizeof(*rows), compare_steps);
 	}
 }
 

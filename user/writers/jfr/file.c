@@ -80,13 +80,6 @@ static void put_pools_at(struct jfr_file *file)
 	put_number_at(file, file->begin + (int64_t)offsetof(struct jfr_header, pools_at), file->pools_at);
 }
 
-static void put_part(struct jfr_file *file, const struct jfr_times *times)
-{
-	cover(file, file->begin, file->bytes);
-	put_covered(file, file->begin + (int64_t)file->bytes, put_pools_at);
-	put_number_at(file, file->begin + (int64_t)offsetof(struct jfr_header, duration_ns), times->duration_ns);
-}
-
 /* Writes the first part of a chunk. The previous chunk covers it until it is complete. */
 static void put_first(struct jfr_file *file)
 {
@@ -150,10 +143,14 @@ int jfr_file_append(struct jfr_file *file, const struct buf *metadata, const str
 	if (file->part.failed)
 		return -ENOMEM;
 	errno = 0;
-	if (is_first)
+	if (is_first) {
 		put_first(file);
-	else
-		put_part(file, times);
+	} else {
+		cover(file, file->begin, file->bytes);
+		put_covered(file, file->begin + (int64_t)file->bytes, put_pools_at);
+		put_number_at(file, file->begin + (int64_t)offsetof(struct jfr_header, duration_ns),
+			      times->duration_ns);
+	}
 	if (ferror(file->out)) {
 		err = errno ? -errno : -EIO;
 		if (file->has_parts)

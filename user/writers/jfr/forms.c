@@ -117,24 +117,16 @@ static const char *const rate_names[JFR_RATES] = {
 	[JFR_RATE_TRACE] = "trace", [JFR_RATE_SPAN] = "span",
 };
 
-/* Returns the category of "cpu:50", or JFR_RATES. */
-static enum jfr_rate rate_of(const char *text, size_t len)
-{
-	enum jfr_rate rate = 0;
-
-	while (rate < JFR_RATES && (strncmp(rate_names[rate], text, len) || rate_names[rate][len]))
-		rate++;
-	return rate;
-}
-
 int jfr_rates_parse(uint32_t limits[JFR_RATES], const char *text, struct buf *why)
 {
 	while (*text) {
 		size_t len = strcspn(text, ":,;");
-		enum jfr_rate rate = rate_of(text, len);
+		enum jfr_rate rate = 0;
 		unsigned long limit = 0;
 		char *end = NULL;
 
+		while (rate < JFR_RATES && (strncmp(rate_names[rate], text, len) || rate_names[rate][len]))
+			rate++;
 		if (rate < JFR_RATES && text[len] == ':' && text[len + 1] >= '0' && text[len + 1] <= '9')
 			limit = strtoul(text + len + 1, &end, 10);
 		if (!end || (*end && *end != ',' && *end != ';') || !limit || limit > UINT32_MAX) {

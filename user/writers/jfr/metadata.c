@@ -59,7 +59,7 @@ static const struct field_kind {
 	{"ticks", JFR_T_LONG, VALUE, {{JFR_T_TIMESPAN, "TICKS"}}}, /* and these two are lengths of time */
 	{"ms", JFR_T_LONG, VALUE, {{JFR_T_TIMESPAN, "MILLISECONDS"}}},
 	{"ns", JFR_T_LONG, VALUE, {{JFR_T_TIMESPAN, "NANOSECONDS"}}},
-	{"long", .type = JFR_T_LONG}, /* the last: of words that are not here */
+	{.type = JFR_T_LONG}, /* the last: "long", and fields without a kind */
 };
 
 #define START_TIME "startTime:time Start Time"
@@ -407,19 +407,10 @@ static const char *next_field(const char *field)
 	return field + strspn(field, "; ");
 }
 
-static const struct field_kind *kind_named(const char *word)
-{
-	const struct field_kind *kind = field_kinds;
-
-	while (kind < &field_kinds[COUNT(field_kinds) - 1] && strcmp(kind->word, word))
-		kind++;
-	return kind;
-}
-
 static void put_field(struct metadata *m, const char *field)
 {
 	char name[FIELD_MAX], *label, *word;
-	const struct field_kind *kind;
+	const struct field_kind *kind = field_kinds;
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(field, ";"), field);
 	label = strchr(name, ' ');
@@ -428,7 +419,8 @@ static void put_field(struct metadata *m, const char *field)
 	word = strchr(name, ':');
 	if (word)
 		*word++ = '\0';
-	kind = kind_named(word ? word : "long");
+	while (kind->word && (!word || strcmp(kind->word, word)))
+		kind++;
 	begin(m, "field", kind->form == VALUE ? 2 : 3);
 	attribute(m, "name", name);
 	number_attribute(m, "class", m->base + kind->type);

@@ -201,17 +201,10 @@ static uint32_t location_of(struct otlp *o, const struct path_step *step)
 	return (uint32_t)index;
 }
 
-/* Returns a number for the frames from the root to this one, the same for the same ones. The outermost has none, 0. */
-static uint64_t chain_of(struct otlp *o, uint64_t caller, uint32_t location)
-{
-	uint64_t key = caller << 32 | location, chain = o->chains.len + 1;
-
-	if (!map_get(&o->chains, key, &chain) && map_put(&o->chains, key, chain) < 0)
-		o->err = -ENOMEM;
-	return chain;
-}
-
-/* The stack of o->path. Stacks share their chains, so that deep ones take no more memory here than the profile does. */
+/*
+ * The stack of o->path. The frames from the root to each one are a chain, and have a number. Stacks share their chains,
+ * so that deep ones take no more memory here than the profile does.
+ */
 static int32_t stack_of(struct otlp *o)
 {
 	Otlp__Stack stack = OTLP__STACK__INIT;
@@ -222,8 +215,13 @@ static int32_t stack_of(struct otlp *o)
 		return 0;
 	}
 	for (size_t i = o->path.depth; i-- > 0;) {
-		o->stack.items[i] = (int32_t)location_of(o, &o->path.steps.items[i]);
-		chain = chain_of(o, chain, (uint32_t)o->stack.items[i]);
+		uint32_t location = location_of(o, &o->path.steps.items[i]);
+		uint64_t key = chain << 32 | location;
+
+		o->stack.items[i] = (int32_t)location;
+		chain = o->chains.len + 1;
+		if (!map_get(&o->chains, key, &chain) && map_put(&o->chains, key, chain) < 0)
+			o->err = -ENOMEM;
 	}
 	if (!chain || map_get(&o->stacks, chain, &index))
 		return chain ? (int32_t)index : 0;

@@ -12,14 +12,6 @@ static bool same_text(const char *a, const char *b, size_t len)
 	return true;
 }
 
-static bool contains(const char *name, size_t name_len, const char *text, size_t len)
-{
-	for (size_t i = 0; i + len <= name_len; i++)
-		if (same_text(name + i, text, len))
-			return true;
-	return false;
-}
-
 static bool pattern_match(const char *pattern, const char *name)
 {
 	size_t len = strlen(pattern), name_len = strlen(name);
@@ -30,8 +22,12 @@ static bool pattern_match(const char *pattern, const char *name)
 	len -= open_start + open_end;
 	if (len > name_len)
 		return false;
-	if (open_start && open_end)
-		return contains(name, name_len, text, len);
+	if (open_start && open_end) {
+		for (size_t i = 0; i + len <= name_len; i++)
+			if (same_text(name + i, text, len))
+				return true;
+		return false;
+	}
 	if (open_start)
 		return same_text(name + name_len - len, text, len);
 	return (open_end || len == name_len) && same_text(name, text, len);
