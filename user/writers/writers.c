@@ -105,19 +105,14 @@ const char *writer_unit(const struct profile *profile, const struct writer_optio
 	return unit == PROFILE_COUNT ? writer_event(profile, options) : profile_units[unit];
 }
 
-static bool has_several_processes(const struct profile *profile)
-{
-	for (size_t i = 1; i < profile->threads.len; i++)
-		if (profile->threads.items[i].pid != profile->threads.items[0].pid)
-			return true;
-	return false;
-}
-
 bool writer_shows_processes(const struct profile *profile, const struct writer_options *options)
 {
 	if (options->by[0] != WRITER_BY_NONE || profile->processes == PROFILE_NEVER)
 		return false;
-	return profile->processes == PROFILE_ALWAYS || has_several_processes(profile);
+	for (size_t i = 1; i < profile->threads.len; i++)
+		if (profile->threads.items[i].pid != profile->threads.items[0].pid)
+			return true;
+	return profile->processes == PROFILE_ALWAYS;
 }
 
 void writer_thread_text(const struct profile *profile, uint32_t thread, struct buf *out)

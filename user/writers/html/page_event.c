@@ -60,26 +60,20 @@ static bool is_part(const struct page *page, const struct tree_weight *weight, c
 	return (double)tree_value(weight, page->options) >= least;
 }
 
-/* Returns true if the node is too narrow to be shown, in A too. */
-static bool is_narrow(const struct page *page, uint32_t node)
-{
-	const struct tree_node *nodes = page->tree->nodes.items;
-
-	return !is_part(page, &nodes[node].total, &nodes[0].total) &&
-	       !(page->a && is_part(page, &page->a[node].total, &page->a[0].total));
-}
-
 static int place_nodes(struct page *page)
 {
 	const struct tree *tree = page->tree;
+	const struct tree_node *nodes = tree->nodes.items;
 	uint32_t *depths = calloc(tree->nodes.len, sizeof(*depths));
 	uint32_t node = tree_next(tree, 0, false);
 	int err = depths ? 0 : -ENOMEM;
 
 	while (node && !err) {
-		bool narrow = is_narrow(page, node);
+		/* too narrow to be shown, in A too */
+		bool narrow = !is_part(page, &nodes[node].total, &nodes[0].total) &&
+			      !(page->a && is_part(page, &page->a[node].total, &page->a[0].total));
 
-		depths[node] = depths[tree->nodes.items[node].parent] + 1;
+		depths[node] = depths[nodes[node].parent] + 1;
 		if (!narrow)
 			err = vec_push(&page->places, (struct place){.node = node, .depth = depths[node]});
 		node = tree_next(tree, node, narrow);

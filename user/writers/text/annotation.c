@@ -33,21 +33,16 @@ static bool is_class(const char *class_name, const char *target, size_t len)
 	return class_len == len || class_name[class_len - len - 1] == '.';
 }
 
-static bool is_java_target(const struct intern *strings, const struct frame *frame, const char *target)
+static bool is_target(const struct profile *profile, const struct frame *frame, const char *target)
 {
-	const char *class_name = intern_text(strings, frame->class_name), *name = intern_text(strings, frame->name);
+	const char *class_name = profile_text(profile, frame->class_name), *name = profile_text(profile, frame->name);
 	const char *dot = strrchr(target, '.');
 
+	if (!frame_kind_is_java(frame->kind))
+		return frame->kind <= FRAME_JVM && !strcmp(name, target);
 	if (is_class(class_name, target, strlen(target)))
 		return true;
 	return dot && !strcmp(name, dot + 1) && is_class(class_name, target, (size_t)(dot - target));
-}
-
-static bool is_target(const struct profile *profile, const struct frame *frame, const char *target)
-{
-	if (frame_kind_is_java(frame->kind))
-		return is_java_target(&profile->strings, frame, target);
-	return frame->kind <= FRAME_JVM && !strcmp(profile_text(profile, frame->name), target);
 }
 
 /* No padding to hash or to compare: the weights are 0. */
@@ -222,39 +217,34 @@ static int compare_texts(const struct profile *profile, uint32_t a, uint32_t b)
 	return a == b ? 0 : strcmp(profile_text(profile, a), profile_text(profile, b));
 }
 
-/* Of lines, class_name is the package, whose ids are in any order. */
-static int compare_rows(const struct annotation_row *x, const struct annotation_row *y, const struct profile *profile,
-			bool is_code)
-{
-	int order = compare_texts(profile, x->module, y->module);
+struct order {
+	const struct profile *profile;
+	bool is_code; /* of lines, class_name is the package, whose ids are in any order */
+};
 
-	if (!order && is_code)
-		order = compare_texts(profile, x->class_name, y->class_name);
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct annotation_row *x = a, *y = b;
+	const struct order *by = context;
+	int order = compare_texts(by->profile, x->module, y->module);
+
+	if (!order && by->is_code)
+		order = compare_texts(by->profile, x->class_name, y->class_name);
 	else if (!order)
 		order = (x->class_name > y->class_name) - (x->class_name < y->class_name);
 	if (!order)
-		order = compare_texts(profile, x->name, y->name);
+		order = compare_texts(by->profile, x->name, y->name);
 	if (!order)
-		order = compare_texts(profile, x->signature, y->signature);
+		order = compare_texts(by->profile, x->signature, y->signature);
 	if (!order)
 		order = (x->bci > y->bci) - (x->bci < y->bci);
 	return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-static int compare_lines(const void *a, const void *b, void *profile)
-{
-	return compare_rows(a, b, profile, false);
-}
-
-static int compare_codes(const void *a, const void *b, void *profile)
-{
-	return compare_rows(a, b, profile, true);
-}
-
 /* Rows of samples that --event left out disappear. */
-static void finish_rows(const struct profile *profile, struct annotation_rows *rows,
-			int (*compare)(const void *, const void *, void *))
+static void finish_rows(const struct profile *profile, struct annotation_rows *rows, bool is_code)
 {
+	struct order by = {profile, is_code};
 	size_t kept = 0;
 
 	for (size_t i = 0; i < rows->len; i++)
@@ -262,7 +252,7 @@ static void finish_rows(const struct profile *profile, struct annotation_rows *r
 			rows->items[kept++] = rows->items[i];
 	rows->len = kept;
 	if (kept)
-		qsort_r(rows->items, kept, sizeof(*rows->items), compare, (void *)profile);
+		qsort_r(rows->items, kept, sizeof(*rows->items), compare_rows, &by);
 }
 
 int annotation_build(struct annotation *annotation, const struct profile *profile, const char *target,
@@ -284,8 +274,8 @@ int annotation_build(struct annotation *annotation, const struct profile *profil
 	if (err < 0)
 		annotation_release(annotation);
 	else {
-		finish_rows(profile, &annotation->lines, compare_lines);
-		finish_rows(profile, &annotation->codes, compare_codes);
+		finish_rows(profile, &annotation->lines, false);
+		finish_rows(profile, &annotation->codes, true);
 	}
 	vec_release(&b.places);
 	map_release(&b.ids);

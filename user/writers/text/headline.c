@@ -126,20 +126,15 @@ static void note_subject(struct headline *headline, const struct profile *profil
 	snprintf(headline->subject, sizeof(headline->subject), "%s", name.data);
 }
 
-static void note_overhead(struct headline *headline, const struct profile *profile)
-{
-	for (size_t i = 0; i < profile->facts.len; i++)
-		if (!strcmp(profile_text(profile, profile->facts.items[i].key), OVERHEAD_FACT))
-			headline->overhead = strtod(profile_text(profile, profile->facts.items[i].value), NULL);
-}
-
 void headline_of_profile(struct headline *headline, const struct profile *profile)
 {
 	*headline = (struct headline){.samples = profile->samples.count, .overhead = -1};
 	if (profile->end_ns > profile->start_ns)
 		headline->duration_ns = profile->end_ns - profile->start_ns;
 	note_subject(headline, profile);
-	note_overhead(headline, profile);
+	for (size_t i = 0; i < profile->facts.len; i++)
+		if (!strcmp(profile_text(profile, profile->facts.items[i].key), OVERHEAD_FACT))
+			headline->overhead = strtod(profile_text(profile, profile->facts.items[i].value), NULL);
 	for (size_t i = 0; i < profile->losses.len; i++)
 		headline_add_loss(headline, profile->losses.items[i].count,
 				  profile_text(profile, profile->losses.items[i].text));

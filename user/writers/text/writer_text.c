@@ -300,15 +300,6 @@ struct part {
 	const struct rooms *rooms;
 };
 
-static void choose_scale(struct part *part)
-{
-	uint64_t all = part->ranking.all + part->ranking.idle;
-
-	part->scale = part->unit == PROFILE_NS ? times : part->unit == PROFILE_BYTES ? sizes : numbers;
-	while (part->scale->from > all)
-		part->scale++;
-}
-
 /* Prints the part of all, and the amount itself. */
 static void print_share(const struct part *part, uint64_t amount)
 {
@@ -560,7 +551,11 @@ static int print_part(struct part *part)
 
 	if (err)
 		return err;
-	choose_scale(part);
+	part->scale = part->unit == PROFILE_NS ? times : numbers;
+	if (part->unit == PROFILE_BYTES)
+		part->scale = sizes;
+	while (part->scale->from > part->ranking.all + part->ranking.idle)
+		part->scale++;
 	print_part_head(part);
 	print_methods(part);
 	print_stacks(part);
