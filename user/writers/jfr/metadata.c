@@ -56,7 +56,7 @@ static const struct field_kind {
 	{"bytes", JFR_T_LONG, VALUE, {{JFR_T_DATA_AMOUNT, "BYTES"}}},
 	{"time", JFR_T_LONG, VALUE, {{JFR_T_TIMESTAMP, "TICKS"}}},
 	{"date", JFR_T_LONG, VALUE, {{JFR_T_TIMESTAMP, "MILLISECONDS_SINCE_EPOCH"}}},
-	{"ticks", JFR_T_LONG, VALUE, {{JFR_T_TIMESPAN, "TICKS"}}}, /* and these two are lengths of time */
+	{"ticks", JFR_T_LONG, VALUE, {{JFR_T_TIMESPAN, "TICKS"}}}, /* this and the next two: lengths of time */
 	{"ms", JFR_T_LONG, VALUE, {{JFR_T_TIMESPAN, "MILLISECONDS"}}},
 	{"ns", JFR_T_LONG, VALUE, {{JFR_T_TIMESPAN, "NANOSECONDS"}}},
 	{.type = JFR_T_LONG}, /* the last: "long", and fields without a kind */
