@@ -119,13 +119,6 @@ static void hold_or_count(struct stay *stay, const void *memory, struct held_mem
 		duet_ring_count(stay->ring.page, DUET_AGENT_NO_SLOT);
 }
 
-static struct held_memory *new_entry(void)
-{
-	bool has_room = __atomic_load_n(&held_bytes, __ATOMIC_RELAXED) < HELD_MOST_BYTES;
-
-	return has_room ? calloc(1, sizeof(struct held_memory)) : NULL;
-}
-
 static void keep_sample(struct stay *stay, struct held_memory *entry, const struct regs *caller, size_t bytes)
 {
 	struct tap_sample from = {
@@ -212,7 +205,8 @@ static void sample_taken(struct stay *stay, const struct regs *caller, const str
 static void hold_sampled(struct stay *stay, const struct regs *caller, const struct memory_call *call,
 			 unsigned int events)
 {
-	struct held_memory *entry = new_entry();
+	bool has_room = __atomic_load_n(&held_bytes, __ATOMIC_RELAXED) < HELD_MOST_BYTES;
+	struct held_memory *entry = has_room ? calloc(1, sizeof(*entry)) : NULL;
 
 	if (entry && events & LEAKED)
 		keep_sample(stay, entry, caller, call->bytes);

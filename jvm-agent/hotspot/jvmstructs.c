@@ -163,13 +163,6 @@ static void add_code_heap(uintptr_t heap)
 	code_heaps[code_heap_count++] = (struct code_heap){heap, low, high, shift};
 }
 
-static bool code_heaps_are_known(void)
-{
-	return layout.heap_memory.known && layout.heap_segmap.known && layout.heap_segment_shift.known &&
-	       layout.space_low.known && layout.space_high.known && layout.space_low_boundary.known &&
-	       layout.space_high_boundary.known;
-}
-
 static void read_heap_array(void)
 {
 	uintptr_t array = layout.heaps_address ? memory_word(layout.heaps_address) : 0, data;
@@ -186,7 +179,9 @@ static void read_heap_array(void)
 bool jvmstructs_renew_heaps(void)
 {
 	code_heap_count = 0;
-	if (!code_heaps_are_known())
+	if (!layout.heap_memory.known || !layout.heap_segmap.known || !layout.heap_segment_shift.known ||
+	    !layout.space_low.known || !layout.space_high.known || !layout.space_low_boundary.known ||
+	    !layout.space_high_boundary.known)
 		return false;
 	if (layout.heap_address)
 		add_code_heap(memory_word(layout.heap_address));

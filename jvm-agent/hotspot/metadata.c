@@ -292,14 +292,6 @@ static char *read_class(const struct metadata_object *holder)
 	return signature;
 }
 
-static char *read_source(const struct metadata_method *method)
-{
-	uint32_t index = layout.pool_source.known ? read_half(&method->pool, &layout.pool_source)
-						  : read_half(&method->holder, &layout.holder_source);
-
-	return read_constant(&method->pool, index);
-}
-
 static int compare_lines(const void *left, const void *right)
 {
 	const struct duet_line *a = left, *b = right;
@@ -380,7 +372,9 @@ bool metadata_names_read(const struct metadata_method *method, struct metadata_n
 		metadata_names_release(&names);
 		return false;
 	}
-	names.source = read_source(method);
+	names.source = read_constant(&method->pool, layout.pool_source.known
+							    ? read_half(&method->pool, &layout.pool_source)
+							    : read_half(&method->holder, &layout.holder_source));
 	read_lines(method, &names);
 	*ret = names;
 	return true;

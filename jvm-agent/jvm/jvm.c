@@ -135,15 +135,6 @@ void jvm_set_alloc_interval(uint32_t bytes)
 	(void)(*jvm.jvmti)->RelinquishCapabilities(jvm.jvmti, &needs);
 }
 
-/* "1.8" is 8, "17" is 17. */
-static int java_version(void)
-{
-	char text[16];
-
-	jvm_property("java.vm.specification.version", text, sizeof(text));
-	return !strncmp(text, "1.", 2) ? atoi(text + 2) : atoi(text);
-}
-
 /* Finds the pthread key under which HotSpot keeps the current Thread, besides its thread-local variable. */
 static bool find_thread_key(uintptr_t java_thread)
 {
@@ -198,10 +189,12 @@ static void learn_virtual_threads(JNIEnv *env, uintptr_t java_thread)
 void jvm_learn(JNIEnv *env)
 {
 	uintptr_t java_thread;
+	char version[16];
 
 	if (jvm.version || (*env)->PushLocalFrame(env, LOCAL_REFS))
 		return;
-	jvm.version = java_version();
+	jvm_property("java.vm.specification.version", version, sizeof(version));
+	jvm.version = atoi(!strncmp(version, "1.", 2) ? version + 2 : version); /* "1.8" is 8, "17" is 17 */
 	memory_open(libjvm);
 	if (!jvmstructs_open()) {
 		jvm.checks_jni = jvmflags_is_set("CheckJNICalls");

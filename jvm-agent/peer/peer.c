@@ -260,19 +260,16 @@ static bool events_are_sound(const struct duet_message_start *start)
 	return true;
 }
 
-static bool engine_has_ticks(const struct agent_engine *engine, const struct duet_message_start *start)
-{
-	const struct duet_agent_event *ticks = peer_find_ticks(start);
-
-	return !engine->standalone || (ticks && (ticks->kind == DUET_AGENT_EVENT_CLOCK || engine->counts));
-}
-
 static bool start_is_sound(const struct duet_message_start *start)
 {
 	const struct agent_engine *engine = engine_find(start->engine);
+	const struct duet_agent_event *ticks;
 
-	return engine && events_are_sound(start) && engine_has_ticks(engine, start) && start->java_depth &&
-	       start->java_depth <= DUET_MAX_JAVA_DEPTH && start->signo <= 64;
+	if (!engine || !events_are_sound(start))
+		return false;
+	ticks = peer_find_ticks(start);
+	return (!engine->standalone || (ticks && (ticks->kind == DUET_AGENT_EVENT_CLOCK || engine->counts))) &&
+	       start->java_depth && start->java_depth <= DUET_MAX_JAVA_DEPTH && start->signo <= 64;
 }
 
 int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2])
