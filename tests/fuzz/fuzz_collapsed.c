@@ -15,7 +15,7 @@ static int read_again(struct profile *profile, const void *bytes, size_t len)
 	buf_init(&why);
 	buf_init(&source.warning);
 	FUZZ_CHECK(lseek(source.fd, 0, SEEK_SET) == 0 && !profile_init(profile));
-	err = reader_collapsed.read(profile, &source, &why);
+	err = reader_read_as(&reader_collapsed, &source, profile, &why);
 	FUZZ_CHECK(!err == !why.len);
 	reader_close(&source);
 	buf_release(&why);

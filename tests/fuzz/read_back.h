@@ -21,7 +21,7 @@ static inline int fuzz_read(const struct reader *reader, struct profile *profile
 	err = reader_open(&source, path, &why);
 	if (!err) {
 		(void)reader->claims(source.start, source.start_len);
-		err = reader->read(profile, &source, &why);
+		err = reader_read_as(reader, &source, profile, &why);
 		reader_close(&source);
 	}
 	FUZZ_CHECK(err <= 0 && !err == !why.len);

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "profile/pprof.h"
-#include "readers/inflate.h"
+#include "readers/reader.h"
 
 /* Every kind of frame, hostile names, threads, weights, losses and facts. */
 static void round_trip_keeps_all_but_times(void **state)
@@ -346,14 +346,14 @@ static void inflating_is_bounded(void **state)
 	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
 	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
 	assert_true(z.total_out < 16384);
-	assert_int_equal(open_bytes(&source, packed, z.total_out), 0);
-	assert_int_equal(inflate_source(&source, 1 << 20, &contents, &why), -EFBIG);
+	assert_int_equal(open_bytes(&source, packed, z.total_out, &why), 0);
+	assert_int_equal(reader_contents(&source, 1 << 20, &contents, &why), -EFBIG);
 	assert_string_equal(why.data, "the contents have more than 1 MB");
 	assert_true(contents.len < (1 << 20) + 70000);
 	reader_close(&source);
 	buf_clear(&contents);
-	assert_int_equal(open_bytes(&source, packed, z.total_out), 0);
-	assert_int_equal(inflate_source(&source, size, &contents, &why), 0);
+	assert_int_equal(open_bytes(&source, packed, z.total_out, &why), 0);
+	assert_int_equal(reader_contents(&source, size, &contents, &why), 0);
 	assert_int_equal(contents.len, size);
 	reader_close(&source);
 	deflateEnd(&z);

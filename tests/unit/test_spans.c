@@ -4,7 +4,7 @@
 
 #include "profile/pprof.h"
 #include "profile/timeline.h"
-#include "readers/inflate.h"
+#include "readers/reader.h"
 #include "writers/shared/grouping.h"
 #include "writers/shared/spans.h"
 
@@ -224,8 +224,8 @@ static void tags_are_labels(void **state)
 	file = written_file("pprof", &profile, &len);
 	buf_init(&contents);
 	buf_init(&why);
-	assert_int_equal(open_bytes(&source, file, len), 0);
-	assert_int_equal(inflate_source(&source, 1 << 20, &contents, &why), 0);
+	assert_int_equal(open_bytes(&source, file, len, &why), 0);
+	assert_int_equal(reader_contents(&source, 1 << 20, &contents, &why), 0);
 	expect_label(&contents);
 	reader_close(&source);
 	buf_release(&contents);

@@ -291,7 +291,5 @@ int lines_next(struct lines *lines, const char **ret_line, size_t *ret_len, stru
 	if (got == -EFBIG)
 		buf_printf(why, "line %llu is longer than %u MB", (unsigned long long)lines->number,
 			   LINE_BYTES_MAX >> 20);
-	else if (got < 0)
-		buf_add_str(why, strerror(-got));
 	return got;
 }

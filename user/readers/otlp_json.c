@@ -164,26 +164,30 @@ static int put_message(const ProtobufCMessageDescriptor *type, const json_t *obj
 	return err;
 }
 
-int otlp_from_json(const char *json, size_t len, struct buf *out, struct buf *why)
+int otlp_from_json(struct buf *contents, struct buf *why)
 {
 	json_error_t error;
 	json_t *object;
+	BUF(out);
 	int err;
 
-	if (len > JSON_MAX) {
+	if (contents->len > JSON_MAX) {
 		buf_printf(why, "the JSON has more than %zu MB", JSON_MAX >> 20);
 		return -EFBIG;
 	}
-	object = json_loadb(json, len, 0, &error);
+	object = json_loadb(contents->data, contents->len, 0, &error);
 	if (!object) {
 		buf_printf(why, "line %d is no JSON: %s", error.line, error.text);
 		return -EINVAL;
 	}
-	err = put_message(&otlp__profiles_data__descriptor, object, out);
-	if (!err && out->failed)
+	err = put_message(&otlp__profiles_data__descriptor, object, &out);
+	json_decref(object);
+	if (!err && out.failed)
 		err = -ENOMEM;
 	if (err == -EINVAL)
 		buf_add_str(why, "a value of the JSON has another type than OTLP's");
-	json_decref(object);
+	buf_release(contents);
+	*contents = out;
+	buf_init(&out);
 	return err;
 }

@@ -12,13 +12,13 @@
 #include "base/vec.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
+#include "readers/reader.h"
 #include "readers/wire.h"
 
 #define PPROF_DEPTH_MAX 65536 /* frames of a stack */
 #define PPROF_CONTENTS_MAX ((size_t)1 << 30)
 #define PPROF_LABEL_MAX 4096 /* bytes of a name of a thread, process or container */
 #define PPROF_ROWS_FREE (1ull << 20) /* of each table, and one more for each byte of the file */
-#define PPROF_SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 struct pprof_text {
 	const unsigned char *bytes;
@@ -68,7 +68,7 @@ struct pprof_file {
 	struct map mapping_ids, function_ids, location_ids; /* id in the file -> index */
 	struct vec(uint32_t) stack;
 	struct vec(struct pprof_sum) sums; /* by event */
-	uint64_t total_count, total_weight;
+	struct reader_sums totals;
 	uint64_t total_frames; /* of the stacks of all samples */
 	uint64_t samples;
 	uint64_t rows_max; /* of each table; follows from the bytes of the file: equal rows compress to nearly none */

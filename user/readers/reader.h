@@ -26,8 +26,7 @@ struct reader_source {
 	uint64_t offset; /* of the next byte that reader_bytes() returns */
 	unsigned char start[READER_START];
 	size_t start_len; /* less than READER_START if the file is shorter */
-	/* The file is compressed, and what is read from it is not. NULL: it is not, or its reader decompresses it. */
-	struct gunzip *gunzip;
+	struct gunzip *gunzip; /* the file is compressed, and what is read from it is not; NULL: it is not */
 	struct buf warning; /* set by the reader: one sentence about what is missing in the profile; else "" */
 };
 
@@ -38,8 +37,8 @@ struct reader {
 	bool (*claims)(const unsigned char *start, size_t len);
 	/*
 	 * Fills an empty profile after profile_init(). The times of samples and profile->start_ns are CLOCK_REALTIME.
-	 * Returns 0, or -errno with one sentence in `why`, which does not name the file; then the profile may contain a
-	 * part of it.
+	 * Returns 0, or -errno with the cause in `why`, if it is another than the error's; then the profile may contain
+	 * a part of the file.
 	 */
 	int (*read)(struct profile *profile, struct reader_source *source, struct buf *why);
 };
@@ -56,7 +55,28 @@ int reader_open(struct reader_source *source, const char *path, struct buf *why)
 void reader_close(struct reader_source *source);
 /* Reads the next `len` bytes. Returns their number, which is smaller only at the end of the file, or -errno. */
 ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len);
+/* Appends the next `len` bytes, as far as the file has them. Returns 1, 0 if it ends before that, or -errno. */
+int reader_append(struct reader_source *source, size_t len, struct buf *to);
+/* Appends the whole file, at most `max` bytes: a small one may have large contents. Returns as reader.read(). */
+int reader_contents(struct reader_source *source, size_t max, struct buf *to, struct buf *why);
+uint64_t reader_stored_bytes(const struct reader_source *source); /* read so far, compressed if the file is */
 /* True if it has no bytes like those before the numbers of a binary message. */
 bool reader_is_text(const unsigned char *start, size_t len);
-/* Finds the reader for the file and calls it. Returns as reader.read(). */
+
+#define READER_SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
+
+/* Of all samples of a file. */
+struct reader_sums {
+	uint64_t samples, weight;
+};
+
+/* Adds `count` samples, which weigh sample.weight together, in parts that fit their field. Returns 0 or -ENOMEM. */
+int reader_add(struct profile *profile, struct profile_sample sample, uint64_t count);
+/* The same, and adds to the sums. Returns -EINVAL with one sentence in `why` when these become too large. */
+int reader_add_to(struct reader_sums *sums, struct profile *profile, struct profile_sample sample, uint64_t count,
+		  struct buf *why);
+
+/* Returns 0, or -errno with one sentence in `why`, which does not name the file. */
+int reader_read_as(const struct reader *reader, struct reader_source *source, struct profile *profile, struct buf *why);
+/* The same with the reader that claims the file. */
 int reader_read(struct reader_source *source, struct profile *profile, struct buf *why);

@@ -21,7 +21,6 @@
 #include "readers/reader.h"
 
 #define DEPTH_MAX 65536
-#define SAMPLES_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 #define NUMBER_MAX 63 /* bytes of a count */
 #define PLACES_MAX 18 /* decimals that are kept; a multiple of 3 */
 
@@ -169,9 +168,9 @@ static int read_line(struct collapsed *c, const char *line, size_t len, struct b
 			   (unsigned long long)c->lines.number);
 		return -EINVAL;
 	}
-	if (count.value > (double)SAMPLES_MAX - c->samples) {
+	if (count.value > (double)READER_SUM_MAX - c->samples) {
 		buf_printf(why, "line %llu: more than %llu samples in all", (unsigned long long)c->lines.number,
-			   SAMPLES_MAX);
+			   READER_SUM_MAX);
 		return -EOVERFLOW;
 	}
 	c->samples += count.value;
@@ -197,19 +196,6 @@ static int read_lines(struct collapsed *c, struct buf *why)
 
 /* ---- the profile --------------------------------------------------------------- */
 
-static int add_samples(struct profile *profile, struct profile_sample sample, uint64_t count)
-{
-	int err = 0;
-
-	while (count && !err) {
-		sample.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-		sample.weight = sample.count;
-		err = profile_add(profile, &sample);
-		count -= sample.count;
-	}
-	return err;
-}
-
 /* Decimals that weights have, so that there is room for their sum: those of the counts, rounded up to thousands. */
 static int places_of(const struct collapsed *c, double *ret_scale)
 {
@@ -218,7 +204,7 @@ static int places_of(const struct collapsed *c, double *ret_scale)
 
 	for (int i = 0; i < places; i++)
 		scale *= 10;
-	for (; places && c->samples * scale > (double)SAMPLES_MAX; places -= 3)
+	for (; places && c->samples * scale > (double)READER_SUM_MAX; places -= 3)
 		scale /= 1000;
 	*ret_scale = scale;
 	return places;
@@ -249,7 +235,8 @@ static int add_counts(struct collapsed *c)
 
 		rest = exact - whole;
 		sample.node = node;
-		err = add_samples(c->profile, sample, whole);
+		sample.weight = whole;
+		err = reader_add(c->profile, sample, whole);
 	}
 	return err;
 }
@@ -264,8 +251,6 @@ static int collapsed_read(struct profile *profile, struct reader_source *source,
 		err = read_lines(&c, why);
 	if (!err)
 		err = add_counts(&c);
-	if (err < 0 && !why->len)
-		buf_add_str(why, strerror(-err));
 	lines_release(&c.lines);
 	frame_texts_release(&c.frames);
 	vec_release(&c.stack);

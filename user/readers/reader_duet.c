@@ -348,7 +348,6 @@ static void duet_tables_finish(struct duet_tables *tables)
 	profile->is_private = times->is_private != 0;
 }
 
-#define PIECE (1u << 20) /* bytes read at once: the file may be shorter than a header says */
 #define LONGEST_START 4096 /* bytes of the file's header */
 #define SHORT_SECTION_MAX (1u << 20) /* bytes, unpacked, of a section that has few rows */
 
@@ -371,8 +370,7 @@ static bool duet_claims(const unsigned char *start, size_t len)
 
 static int refuse(struct buf *why, int err, const char *what)
 {
-	if (!why->len)
-		buf_printf(why, "%s", err == -ENOMEM ? "out of memory" : what);
+	buf_add_str(why, what);
 	return err;
 }
 
@@ -473,29 +471,6 @@ static bool is_header(const struct layout_chunk *chunk)
 	       chunk->body_bytes <= LAYOUT_BODY_MAX && chunk->sections <= LAYOUT_SECTIONS_MAX;
 }
 
-/* Returns 1, 0 if the file ends before the end of the body, or -errno. */
-static int read_body(struct duet_file *file)
-{
-	struct buf *body = &file->body;
-	size_t left = (size_t)file->chunk.body_bytes;
-
-	for (buf_clear(body); left;) {
-		size_t piece = left < PIECE ? left : PIECE;
-		ssize_t got;
-
-		if (!buf_reserve(body, piece))
-			return -ENOMEM;
-		got = reader_bytes(file->source, body->data + body->len, piece);
-		if (got < 0)
-			return (int)got;
-		body->len += (size_t)got;
-		left -= (size_t)got;
-		if ((size_t)got < piece)
-			return 0;
-	}
-	return 1;
-}
-
 static void leave_out(struct duet_file *file)
 {
 	file->next_part = UINT32_MAX;
@@ -518,7 +493,8 @@ static int read_chunk(struct duet_file *file, struct buf *why)
 		leave_out(file);
 		return 0;
 	}
-	err = read_body(file);
+	buf_clear(&file->body);
+	err = reader_append(file->source, (size_t)chunk->body_bytes, &file->body);
 	if (err <= 0)
 		return err;
 	if (crc_of(file->body.data, file->body.len) != chunk->body_crc ||
@@ -607,8 +583,6 @@ static int duet_read(struct profile *profile, struct reader_source *source, stru
 	buf_init(&file.rows);
 	buf_init(&file.columns);
 	err = read_file(&file, why);
-	if (err < 0)
-		refuse(why, err, strerror(-err));
 	buf_release(&file.body);
 	buf_release(&file.rows);
 	buf_release(&file.columns);

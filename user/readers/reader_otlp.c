@@ -12,7 +12,6 @@
 
 #include "otlp.pb-c.h"
 #include "profile/pprof.h"
-#include "readers/inflate.h"
 #include "readers/otlp_json.h"
 #include "readers/pprof_tables.h"
 #include "readers/reader.h"
@@ -57,7 +56,6 @@ struct otlp {
 	uint32_t process; /* its name */
 	struct pprof_value value; /* of the profile */
 	uint64_t time_ns;
-	uint64_t samples, weight;
 	uint64_t start_ns, end_ns; /* of all profiles; 0 = none yet */
 };
 
@@ -421,27 +419,15 @@ static uint64_t count_of(const struct otlp *o, uint64_t weight)
 /* `time_ns`, `count`: 0 = not known. */
 static int add_value(struct otlp *o, struct profile_sample sample, int64_t value, uint64_t time_ns, uint64_t count)
 {
-	uint64_t weight = (uint64_t)value * o->value.scale;
-	int err = 0;
-
+	sample.weight = (uint64_t)value * o->value.scale;
+	sample.time_ns = time_ns && time_ns < TIME_MAX ? time_ns : o->time_ns;
 	if (value < 0)
 		return pprof_refuse(&o->tables, "a sample has a negative value");
 	if (!count)
-		count = time_ns ? 1 : count_of(o, weight);
-	if ((uint64_t)value > PPROF_SUM_MAX / o->value.scale || count > PPROF_SUM_MAX - o->samples ||
-	    weight > PPROF_SUM_MAX * 1024 - o->weight)
+		count = time_ns ? 1 : count_of(o, sample.weight);
+	if ((uint64_t)value > READER_SUM_MAX / o->value.scale)
 		return pprof_refuse(&o->tables, "the values of the samples are too large");
-	o->samples += count;
-	o->weight += weight;
-	sample.weight = weight;
-	sample.time_ns = time_ns && time_ns < TIME_MAX ? time_ns : o->time_ns;
-	while (count && !err) {
-		sample.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-		err = profile_add(o->tables.profile, &sample);
-		count -= sample.count;
-		sample.weight = 0;
-	}
-	return err;
+	return reader_add_to(&o->tables.totals, o->tables.profile, sample, count, o->tables.why);
 }
 
 static int add_sample(struct otlp *o, const Otlp__Sample *message)
@@ -637,30 +623,20 @@ static int read_contents(struct otlp *o)
 static int otlp_read(struct profile *profile, struct reader_source *source, struct buf *why)
 {
 	struct otlp o = {.tables = {.profile = profile, .why = why}};
-	struct buf contents, packed;
-	int err;
+	BUF(contents);
+	int err = reader_contents(source, PPROF_CONTENTS_MAX, &contents, why);
 
-	buf_init(&contents);
-	buf_init(&packed);
-	err = inflate_source(source, PPROF_CONTENTS_MAX, &contents, why);
-	if (!err && contents.len && contents.data[0] == '{') {
-		err = otlp_from_json(contents.data, contents.len, &packed, why);
-		buf_release(&contents);
-		contents = packed;
-		buf_init(&packed);
-	}
-	o.tables.rows_max = PPROF_ROWS_FREE + source->offset;
+	if (!err && contents.len && contents.data[0] == '{')
+		err = otlp_from_json(&contents, why);
+	o.tables.rows_max = PPROF_ROWS_FREE + reader_stored_bytes(source);
 	o.tables.file = (struct wire){.bytes = (const unsigned char *)contents.data, .len = contents.len};
 	if (!err)
 		err = read_contents(&o);
-	if (err && !why->len)
-		buf_add_str(why, strerror(-err));
 	pprof_file_release(&o.tables);
 	vec_release(&o.attributes);
 	vec_release(&o.stacks);
 	vec_release(&o.links);
 	vec_release(&o.locations);
-	buf_release(&contents);
 	return err;
 }
 
@@ -673,15 +649,12 @@ static bool is_json(const unsigned char *start, size_t len)
 /* It begins with a resource, which has attributes or scopes. In their place a pprof file has numbers. */
 static bool otlp_claims(const unsigned char *start, size_t len)
 {
-	unsigned char contents[READER_START];
 	struct wire wire = {.bytes = start, .len = len};
 	uint64_t tag, size;
 
-	if (inflate_is_gzip(start, len))
-		wire = (struct wire){.bytes = contents, .len = inflate_start(start, len, contents, sizeof(contents))};
-	if (is_json(wire.bytes, wire.len))
+	if (is_json(start, len))
 		return true;
-	if (reader_is_text(wire.bytes, wire.len))
+	if (reader_is_text(start, len))
 		return false;
 	return wire_varint(&wire, &tag) > 0 && tag == (DATA_RESOURCES << 3 | WIRE_BYTES) &&
 	       wire_varint(&wire, &size) > 0 && size > 3 && wire.at < wire.len &&

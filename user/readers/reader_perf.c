@@ -18,7 +18,6 @@
 #include "readers/reader.h"
 
 #define DEPTH_MAX 65536
-#define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 enum heads { HEADS_UNKNOWN, HEADS_WITH_TIME, HEADS_BARE };
 
@@ -298,7 +297,7 @@ static int begin_sample(struct perf *p, const struct perf_head *head)
 	if (p->sample.event == UINT32_MAX)
 		return refuse(p, "has an event after %d others", PROFILE_EVENTS_MAX);
 	p->samples += p->sample.count;
-	if (p->samples > SUM_MAX || head->period > SUM_MAX * 1024 - p->weight)
+	if (p->samples > READER_SUM_MAX || head->period > READER_SUM_MAX * 1024 - p->weight)
 		return refuse(p, "makes the sum of all samples too large");
 	p->count = 0;
 	p->weight += head->period;
@@ -491,8 +490,6 @@ static int perf_read(struct profile *profile, struct reader_source *source, stru
 	lines_init(&p.lines, source);
 	if (!err)
 		err = read_lines(&p);
-	if (err < 0 && !why->len)
-		buf_add_str(why, strerror(-err));
 	lines_release(&p.lines);
 	frame_texts_release(&p.frames);
 	vec_release(&p.stack);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "profile/timeline.h"
-#include "readers/inflate.h"
 #include "readers/pprof_tables.h"
 #include "readers/reader.h"
 
@@ -162,7 +161,7 @@ static int add_value(struct pprof_file *p, const struct pprof_value *value, int6
 
 	if (number < 0)
 		return pprof_refuse(p, "a sample has a negative value, as in the difference of two profiles");
-	if ((uint64_t)number > PPROF_SUM_MAX / value->scale)
+	if ((uint64_t)number > READER_SUM_MAX / value->scale)
 		return pprof_refuse(p, "the values of the samples are too large");
 	if (value->is_count)
 		sum->count += (uint64_t)number;
@@ -174,22 +173,10 @@ static int add_value(struct pprof_file *p, const struct pprof_value *value, int6
 /* Adds the samples of one event. */
 static int add_sum(struct pprof_file *p, struct pprof_sum *sum, struct profile_sample sample)
 {
-	int err = 0;
-
 	if (!sum->count && sum->weight)
 		sum->count = 1;
-	if (sum->count > PPROF_SUM_MAX - p->total_count || sum->weight > PPROF_SUM_MAX * 1024 - p->total_weight)
-		return pprof_refuse(p, "the values of the samples are too large");
-	p->total_count += sum->count;
-	p->total_weight += sum->weight;
 	sample.weight = sum->weight;
-	while (sum->count && !err) {
-		sample.count = sum->count < UINT32_MAX ? (uint32_t)sum->count : UINT32_MAX;
-		err = profile_add(p->profile, &sample);
-		sum->count -= sample.count;
-		sample.weight = 0;
-	}
-	return err;
+	return reader_add_to(&p->totals, p->profile, sample, sum->count, p->why);
 }
 
 static int add_sample(struct pprof_file *p, const Pprof__Sample *message)
@@ -300,14 +287,12 @@ static int pprof_read(struct profile *profile, struct reader_source *source, str
 {
 	struct pprof_file p = {.profile = profile, .why = why};
 	BUF(contents);
-	int err = inflate_source(source, PPROF_CONTENTS_MAX, &contents, why);
+	int err = reader_contents(source, PPROF_CONTENTS_MAX, &contents, why);
 
 	p.file = (struct wire){.bytes = (const unsigned char *)contents.data, .len = contents.len};
-	p.rows_max = PPROF_ROWS_FREE + source->offset;
+	p.rows_max = PPROF_ROWS_FREE + reader_stored_bytes(source);
 	if (!err)
 		err = read_contents(&p);
-	if (err && !why->len)
-		buf_add_str(why, strerror(-err));
 	pprof_file_release(&p);
 	return err;
 }
@@ -328,14 +313,11 @@ static bool is_field_of_pprof(const struct wire_field *field)
  */
 static bool pprof_claims(const unsigned char *start, size_t len)
 {
-	unsigned char contents[READER_START];
 	struct wire wire = {.bytes = start, .len = len};
 	struct wire_field field;
 	size_t fields = 0;
 
-	if (inflate_is_gzip(start, len))
-		wire = (struct wire){.bytes = contents, .len = inflate_start(start, len, contents, sizeof(contents))};
-	if (reader_is_text(wire.bytes, wire.len))
+	if (reader_is_text(start, len))
 		return false;
 	for (; wire_next(&wire, &field) > 0; fields++)
 		if (!is_field_of_pprof(&field))

@@ -1,16 +1,115 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "readers/gunzip.h"
-#include "readers/inflate.h"
+#include <zlib.h>
+
 #include "readers/reader.h"
 
 #define ROW(name) &reader_##name,
 const struct reader *const readers[] = {READERS(ROW) NULL};
+
+#define PIECE ((size_t)1 << 20) /* of the bytes that reader_append() reads */
+
+/* ---- files that were compressed with gzip ---- */
+
+#define CHUNK 65536
+#define WINDOW_OF_GZIP (15 + 16) /* the largest, with gzip's header */
+/* A small file must not cost much. Recordings become 3 to 20 times as long. */
+#define FREE_BYTES (64u << 20)
+#define TIMES_MAX 200
+
+struct gunzip {
+	z_stream z;
+	int fd;
+	uint64_t in_bytes, out_bytes; /* so far */
+	bool is_between; /* between two members of the file, where it may end */
+	unsigned char chunk[CHUNK];
+};
+
+/* `start` are the bytes that were already read from `fd`, which is not owned. Returns NULL when out of memory. */
+static struct gunzip *gunzip_open(int fd, const unsigned char *start, size_t len)
+{
+	struct gunzip *gunzip = len <= CHUNK ? calloc(1, sizeof(*gunzip)) : NULL;
+
+	if (!gunzip)
+		return NULL;
+	gunzip->fd = fd;
+	gunzip->in_bytes = len;
+	memcpy(gunzip->chunk, start, len);
+	gunzip->z.next_in = gunzip->chunk;
+	gunzip->z.avail_in = (uInt)len;
+	if (inflateInit2(&gunzip->z, WINDOW_OF_GZIP) == Z_OK)
+		return gunzip;
+	free(gunzip);
+	return NULL;
+}
+
+static void gunzip_close(struct gunzip *gunzip)
+{
+	if (!gunzip)
+		return;
+	inflateEnd(&gunzip->z);
+	free(gunzip);
+}
+
+/* Returns 1, 0 at the end of the file, or -errno. */
+static int fill(struct gunzip *gunzip)
+{
+	ssize_t got;
+
+	if (gunzip->z.avail_in)
+		return 1;
+	do
+		got = read(gunzip->fd, gunzip->chunk, CHUNK);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	if (!got)
+		return gunzip->is_between ? 0 : -EILSEQ;
+	gunzip->z.next_in = gunzip->chunk;
+	gunzip->z.avail_in = (uInt)got;
+	gunzip->in_bytes += (uint64_t)got;
+	return 1;
+}
+
+static int inflate_more(struct gunzip *gunzip)
+{
+	int code = inflate(&gunzip->z, Z_NO_FLUSH);
+
+	gunzip->is_between = code == Z_STREAM_END;
+	if (code == Z_STREAM_END)
+		return inflateReset(&gunzip->z) == Z_OK ? 0 : -ENOMEM;
+	return code == Z_OK || code == Z_BUF_ERROR ? 0 : -EILSEQ;
+}
+
+/* Returns the number of bytes, 0 at the end, or -errno: -EILSEQ if the file is damaged or ends too early. */
+static ssize_t gunzip_read(struct gunzip *gunzip, void *bytes, size_t len)
+{
+	int more = 1;
+
+	gunzip->z.next_out = bytes;
+	gunzip->z.avail_out = len < CHUNK * 1024u ? (uInt)len : CHUNK * 1024u;
+	while (gunzip->z.avail_out && (more = fill(gunzip)) > 0) {
+		int err = inflate_more(gunzip);
+
+		if (err)
+			return err;
+	}
+	if (more < 0)
+		return more;
+	len = (size_t)((unsigned char *)gunzip->z.next_out - (unsigned char *)bytes);
+	gunzip->out_bytes += len;
+	if (gunzip->out_bytes > FREE_BYTES && gunzip->out_bytes / TIMES_MAX > gunzip->in_bytes)
+		return -EILSEQ;
+	return (ssize_t)len;
+}
+
+/* ---- files ---- */
 
 /* Reads until `len` bytes are there or the file ends. */
 static ssize_t read_whole(const struct reader_source *source, unsigned char *bytes, size_t len)
@@ -50,27 +149,10 @@ static int open_path(const char *path, struct buf *why)
 	return err ? err : fd;
 }
 
-static const struct reader *claiming(const unsigned char *start, size_t len)
-{
-	for (size_t i = 0; readers[i]; i++)
-		if (readers[i]->claims(start, len))
-			return readers[i];
-	return NULL;
-}
-
-/*
- * If the beginning, which has `len` bytes, is that of a compressed file that no reader claims as it is, the source
- * becomes that of its contents. Returns the length of the beginning, or -errno.
- */
+/* If the file is compressed, the source becomes that of its contents. Returns the length of its beginning, or -errno. */
 static ssize_t decompress(struct reader_source *source, size_t len)
 {
-	unsigned char inner[READER_START];
-	size_t inner_len;
-
-	if (!inflate_is_gzip(source->start, len) || claiming(source->start, len))
-		return (ssize_t)len;
-	inner_len = inflate_start(source->start, len, inner, sizeof(inner));
-	if (!claiming(inner, inner_len))
+	if (len < 2 || source->start[0] != 0x1f || source->start[1] != 0x8b)
 		return (ssize_t)len;
 	source->gunzip = gunzip_open(source->fd, source->start, len);
 	return source->gunzip ? read_whole(source, source->start, sizeof(source->start)) : -ENOMEM;
@@ -129,6 +211,65 @@ ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len)
 	return (ssize_t)ready + got;
 }
 
+int reader_append(struct reader_source *source, size_t len, struct buf *to)
+{
+	while (len) {
+		size_t piece = len < PIECE ? len : PIECE;
+		ssize_t got = buf_reserve(to, piece) ? reader_bytes(source, to->data + to->len, piece) : -ENOMEM;
+
+		if (got < 0)
+			return (int)got;
+		to->len += (size_t)got;
+		to->data[to->len] = '\0';
+		len -= (size_t)got;
+		if ((size_t)got < piece)
+			return 0;
+	}
+	return 1;
+}
+
+int reader_contents(struct reader_source *source, size_t max, struct buf *to, struct buf *why)
+{
+	int got = reader_append(source, max + 1, to);
+
+	if (got <= 0)
+		return got;
+	buf_printf(why, "the contents have more than %zu MB", max >> 20);
+	return -EFBIG;
+}
+
+uint64_t reader_stored_bytes(const struct reader_source *source)
+{
+	return source->gunzip ? source->gunzip->in_bytes : source->offset;
+}
+
+int reader_add(struct profile *profile, struct profile_sample sample, uint64_t count)
+{
+	uint64_t weight = sample.weight;
+	int err = 0;
+
+	while (count && !err) {
+		sample.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+		sample.weight = sample.count == count ? weight : weight / count * sample.count;
+		err = profile_add(profile, &sample);
+		count -= sample.count;
+		weight -= sample.weight;
+	}
+	return err;
+}
+
+int reader_add_to(struct reader_sums *sums, struct profile *profile, struct profile_sample sample, uint64_t count,
+		  struct buf *why)
+{
+	if (count > READER_SUM_MAX - sums->samples || sample.weight > READER_SUM_MAX * 1024 - sums->weight) {
+		buf_add_str(why, "the values of the samples are too large");
+		return -EINVAL;
+	}
+	sums->samples += count;
+	sums->weight += sample.weight;
+	return reader_add(profile, sample, count);
+}
+
 bool reader_is_text(const unsigned char *start, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -164,19 +305,24 @@ static void explain_start(const unsigned char *start, size_t len, struct buf *wh
 				 "(perf script -F ip,sym)");
 }
 
-int reader_read(struct reader_source *source, struct profile *profile, struct buf *why)
+int reader_read_as(const struct reader *reader, struct reader_source *source, struct profile *profile, struct buf *why)
 {
-	const struct reader *reader = claiming(source->start, source->start_len);
+	int err = reader->read(profile, source, why);
 
-	if (reader) {
-		int err = reader->read(profile, source, why);
-
-		if (err != -EILSEQ || !source->gunzip)
-			return err;
+	if (err == -EILSEQ && source->gunzip) {
 		buf_clear(why);
 		explain_damage(why);
-		return err;
+	} else if (err < 0 && !why->len) {
+		buf_add_str(why, err == -ENOMEM ? "out of memory" : strerror(-err));
 	}
+	return err;
+}
+
+int reader_read(struct reader_source *source, struct profile *profile, struct buf *why)
+{
+	for (size_t i = 0; readers[i]; i++)
+		if (readers[i]->claims(source->start, source->start_len))
+			return reader_read_as(readers[i], source, profile, why);
 	explain_start(source->start, source->start_len, why);
 	return -EINVAL;
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "readers/html/json_scan.h"
 #include "readers/html/page_tree.h"
+#include "readers/reader.h"
 
 struct column vec(int64_t);
 
@@ -199,14 +200,12 @@ static uint32_t frame_of(struct event *e, size_t row, int32_t line)
 	return index;
 }
 
-#define WEIGHT_MAX (1ull << 53) /* the page counts in doubles */
-
-/* Returns count x period + rest, from 0 to WEIGHT_MAX. */
+/* Returns count x period + rest, from 0 to READER_SUM_MAX. */
 static uint64_t weight_of(const struct event *e, int64_t count, int64_t rest)
 {
 	__int128 weight = (__int128)count * e->period + rest;
 
-	return weight < 0 ? 0 : weight > (__int128)WEIGHT_MAX ? WEIGHT_MAX : (uint64_t)weight;
+	return weight < 0 ? 0 : weight > (__int128)READER_SUM_MAX ? READER_SUM_MAX : (uint64_t)weight;
 }
 
 /* A column of rows {distance from the row before, two values}. */
@@ -346,7 +345,7 @@ static int add_sample(struct samples *s, size_t i)
 	    weight[0] >= UINT32_MAX)
 		return refuse(e, "a sample is not whole");
 	s->all += weight_of(e, weight[0] + 1, weight[1]);
-	if (s->all > WEIGHT_MAX)
+	if (s->all > READER_SUM_MAX)
 		return refuse(e, "its samples weigh more than duet counts");
 	s->time_us += (uint64_t)e->columns[TIMES].items[i];
 	return profile_add(e->profile,

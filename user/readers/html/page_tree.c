@@ -8,7 +8,6 @@
 
 #define DEPTH_MAX 65536
 #define STEPS_MAX (1u << 28) /* of all reversed stacks together */
-#define SAMPLES_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 int page_tree_init(struct page_tree *tree, uint64_t samples, uint64_t amount)
 {
@@ -55,42 +54,23 @@ uint32_t page_tree_node(struct page_tree *tree)
 	return tree->is_reversed ? reversed_node(tree) : tree->open.items[tree->open.len - 1].node;
 }
 
-/* Adds samples in parts that fit their field. */
-static int add_samples(struct page_tree *tree, uint32_t node, uint64_t samples, uint64_t amount)
-{
-	int err = 0;
-
-	while (samples && !err) {
-		uint32_t part = samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX;
-		uint64_t weight = part == samples ? amount : amount / samples * part;
-
-		err = profile_add(tree->profile, &(struct profile_sample){
-							 .time_ns = tree->time_ns,
-							 .weight = weight,
-							 .thread = tree->thread,
-							 .node = node,
-							 .count = part,
-							 .event = tree->event,
-						 });
-		samples -= part;
-		amount -= weight;
-	}
-	return err;
-}
-
 static int close_level(struct page_tree *tree, struct buf *why)
 {
 	const struct page_level level = tree->open.items[tree->open.len - 1];
+	struct profile_sample sample = {
+		.time_ns = tree->time_ns, .weight = level.amount, .thread = tree->thread, .event = tree->event};
 	int err = 0;
 
 	tree->samples += level.samples;
 	tree->steps += tree->is_reversed && level.samples ? tree->open.len : 0;
-	if (tree->samples > SAMPLES_MAX)
+	if (tree->samples > READER_SUM_MAX)
 		err = refuse(why, "more samples than duet counts");
 	else if (tree->steps > STEPS_MAX)
 		err = refuse(why, "the stacks from their leaves are too many and too deep to be turned round");
-	else if (level.samples && !tree->is_dry)
-		err = add_samples(tree, page_tree_node(tree), level.samples, level.amount);
+	else if (level.samples && !tree->is_dry) {
+		sample.node = page_tree_node(tree);
+		err = reader_add(tree->profile, sample, level.samples);
+	}
 	tree->open.len--;
 	return err;
 }

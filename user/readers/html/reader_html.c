@@ -295,24 +295,6 @@ static int html_async_read(struct profile *profile, const char *text, size_t len
 /* ---- the page ---- */
 
 #define HTML_MAX ((size_t)512 << 20) /* its columns take some three times as much memory */
-#define PIECE ((size_t)1 << 20)
-
-/* Appends the whole file. Returns 0 or -errno. */
-static int read_text(struct reader_source *source, struct buf *text)
-{
-	ssize_t got;
-
-	do {
-		if (text->len > HTML_MAX)
-			return -EFBIG;
-		got = buf_reserve(text, PIECE) ? reader_bytes(source, text->data + text->len, PIECE) : -ENOMEM;
-		if (got < 0)
-			return (int)got;
-		text->len += (size_t)got;
-		text->data[text->len] = '\0';
-	} while ((size_t)got == PIECE);
-	return 0;
-}
 
 static int read_either(struct profile *profile, const struct buf *text, struct buf *why)
 {
@@ -339,15 +321,9 @@ static int read_either(struct profile *profile, const struct buf *text, struct b
 static int html_read(struct profile *profile, struct reader_source *source, struct buf *why)
 {
 	BUF(text);
-	int err = read_text(source, &text);
+	int err = reader_contents(source, HTML_MAX, &text, why);
 
-	if (!err)
-		err = read_either(profile, &text, why);
-	if (err == -EFBIG && !why->len)
-		buf_printf(why, "a page has more than %zu MB", HTML_MAX >> 20);
-	if (err < 0 && !why->len)
-		buf_add_str(why, strerror(-err));
-	return err;
+	return err ? err : read_either(profile, &text, why);
 }
 
 static bool html_claims(const unsigned char *start, size_t len)

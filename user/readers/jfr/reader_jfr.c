@@ -18,9 +18,7 @@
 
 #define NONE UINT32_MAX
 #define CHUNK_MAX ((uint64_t)1 << 30)
-#define PIECE 65536 /* read at once */
 #define TIME_MAX ((uint64_t)INT64_MAX)
-#define SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
 
 /* Types that are not samples. */
 enum other { SETTING, LOSS, FACT, WEIGHT, CONTEXT, HOLDER, OTHERS };
@@ -59,7 +57,7 @@ struct jfr {
 	struct profile_sample context; /* trace and span of that duet.Context */
 	uint64_t held; /* the same of the last duet.Holder */
 	uint32_t held_node; /* stack of that duet.Holder */
-	uint64_t total_samples, total_weight;
+	struct reader_sums totals;
 	bool is_begun; /* a chunk was read */
 };
 
@@ -254,26 +252,6 @@ static void weigh(const struct jfr *j, const struct jfr_kind *kind, const struct
 		*ret_weight = kind->unit == PROFILE_COUNT && !kind->interval ? 1 : kind->interval;
 }
 
-static int add_samples(struct jfr *j, struct profile_sample sample, uint64_t samples, uint64_t weight)
-{
-	int err = 0;
-
-	if (samples > SUM_MAX - j->total_samples || weight > SUM_MAX * 1024 - j->total_weight) {
-		buf_add_str(j->why, "the values of the samples are too large");
-		return -EINVAL;
-	}
-	j->total_samples += samples;
-	j->total_weight += weight;
-	sample.weight = weight;
-	while (samples && !err) {
-		sample.count = samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX;
-		err = profile_add(j->profile, &sample);
-		samples -= sample.count;
-		sample.weight = 0;
-	}
-	return err;
-}
-
 static int find_stack(struct jfr *j, const struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS],
 		      uint32_t *ret_node)
 {
@@ -337,7 +315,7 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 		.time_ns = time_of_sample(j, kind, values),
 		.address = values[JFR_ADDRESS].number,
 	};
-	uint64_t samples, weight;
+	uint64_t samples;
 	int err;
 
 	if (j->reported) {
@@ -355,20 +333,20 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 		err = jfr_constants_thread(&j->constants, values[JFR_SAMPLED].number, &sample.thread);
 	if (err)
 		return err;
-	weigh(j, kind, values, &samples, &weight);
+	weigh(j, kind, values, &samples, &sample.weight);
 	if (kind->has_state)
 		set_state(j, kind, &sample);
 	if (kind->has_birth)
 		sample.address = age_of(j, sample.time_ns, values[JFR_ADDRESS].number);
 	if (sample.event != kind->event)
-		weight = kind->wall_interval;
+		sample.weight = kind->wall_interval;
 	if (j->weighed) {
 		samples = j->is_new ? j->samples : 0;
-		weight = j->weight;
+		sample.weight = j->weight;
 		j->is_new = false;
 		j->weighed--;
 	}
-	return samples ? add_samples(j, sample, samples, weight) : 0;
+	return samples ? reader_add_to(&j->totals, j->profile, sample, samples, j->why) : 0;
 }
 
 static void set_weight(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
@@ -496,27 +474,6 @@ static bool is_complete(const struct jfr_header *header)
 	       be64toh(header->metadata_at) < bytes && be64toh(header->pools_at);
 }
 
-/* Fills j->chunk. Returns 1, 0 if the file ends before that, or -errno. */
-static int fill_chunk(struct jfr *j, struct reader_source *source)
-{
-	uint64_t bytes = be64toh(j->header.bytes);
-
-	buf_clear(&j->chunk);
-	buf_add(&j->chunk, &j->header, sizeof(j->header));
-	while (j->chunk.len < bytes) {
-		size_t left = (size_t)(bytes - j->chunk.len), piece = left < PIECE ? left : PIECE;
-		ssize_t got = buf_reserve(&j->chunk, piece) ? reader_bytes(source, j->chunk.data + j->chunk.len, piece)
-							    : -ENOMEM;
-
-		if (got < 0)
-			return (int)got;
-		j->chunk.len += (size_t)got;
-		if ((size_t)got < piece)
-			return 0;
-	}
-	return 1;
-}
-
 /* Reads the header of the next chunk. Returns 1, 0 at the end of the file or of its complete chunks, or -errno. */
 static int next_chunk(struct jfr *j, struct reader_source *source)
 {
@@ -540,7 +497,9 @@ static int next_chunk(struct jfr *j, struct reader_source *source)
 		buf_printf(j->why, "a chunk has more than %llu MB", (unsigned long long)CHUNK_MAX >> 20);
 		return -EFBIG;
 	}
-	err = fill_chunk(j, source);
+	buf_clear(&j->chunk);
+	buf_add(&j->chunk, &j->header, sizeof(j->header));
+	err = reader_append(source, (size_t)be64toh(j->header.bytes) - sizeof(j->header), &j->chunk);
 	if (!err)
 		buf_add_str(&source->warning, "the file ends in a chunk, which is left out");
 	return err;
@@ -564,8 +523,6 @@ static int jfr_read_file(struct profile *profile, struct reader_source *source, 
 		buf_add_str(why, "the recording was not finished: it has no complete chunk");
 		err = -EINVAL;
 	}
-	if (err && !why->len)
-		buf_add_str(why, strerror(-err));
 	jfr_about_release(&j.about);
 	jfr_constants_release(&j.constants);
 	jfr_types_release(&j.types);
