@@ -40,7 +40,7 @@ uint32_t frame_texts_find(struct frame_texts *texts, const char *text, size_t le
 struct lines {
 	struct reader_source *source;
 	struct buf text;
-	size_t at;	/* offset of the next line */
+	size_t at; /* offset of the next line */
 	size_t scanned; /* there is no newline between `at` and here */
 	uint64_t number; /* number of the line that was returned last, from 1 */
 	bool ended;

@@ -303,8 +303,7 @@ static bool has_too_many(const struct duet_tables *tables)
 	/* Samples are on disk, and may be as regular as a clock. */
 	return tables->nodes.len > rows_most || tables->frames.len > rows_most || tables->threads.len > rows_most ||
 	       tables->owners.len > rows_most || profile->nodes.len > rows_most || profile->frames.len > rows_most ||
-	       profile->threads.len > rows_most || profile->owners.len > rows_most ||
-	       tables->samples > 2 * most;
+	       profile->threads.len > rows_most || profile->owners.len > rows_most || tables->samples > 2 * most;
 }
 
 /*
@@ -343,8 +342,8 @@ static void duet_tables_finish(struct duet_tables *tables)
 
 	profile->start_realtime_ns = profile->start_ns = times->start_realtime_ns;
 	profile->end_ns = profile->start_ns + times->length_ns;
-	profile->processes = times->processes <= PROFILE_NEVER ? (enum profile_processes)times->processes :
-								  PROFILE_IF_SEVERAL;
+	profile->processes =
+		times->processes <= PROFILE_NEVER ? (enum profile_processes)times->processes : PROFILE_IF_SEVERAL;
 	profile->is_private = times->is_private != 0;
 }
 
@@ -397,8 +396,8 @@ static int unpack(struct duet_file *file, const struct layout_section *section, 
 		return -ENOMEM;
 	columns = (unsigned char *)file->columns.data;
 	rows = (unsigned char *)file->rows.data;
-	if (section->coding != LAYOUT_DEFLATE ||
-	    uncompress(columns, &len, stored, section->stored_bytes) != Z_OK || len != section->raw_bytes)
+	if (section->coding != LAYOUT_DEFLATE || uncompress(columns, &len, stored, section->stored_bytes) != Z_OK ||
+	    len != section->raw_bytes)
 		return -EBADMSG;
 	if (section->row_bytes)
 		layout_from_columns(rows, columns, section->raw_bytes / section->row_bytes, section->row_bytes);
@@ -567,8 +566,9 @@ static int read_file(struct duet_file *file, struct buf *why)
 	if (err < 0)
 		return err;
 	if (!file->chunks)
-		return refuse(why, -ENODATA, file->left_out ? "its first chunk is damaged" :
-							      "it ends before the end of its first chunk");
+		return refuse(why, -ENODATA,
+			      file->left_out ? "its first chunk is damaged"
+					     : "it ends before the end of its first chunk");
 	duet_tables_finish(&file->tables);
 	report_missing(file);
 	return 0;

@@ -149,7 +149,7 @@ static int open_path(const char *path, struct buf *why)
 	return err ? err : fd;
 }
 
-/* If the file is compressed, the source becomes that of its contents. Returns the length of its beginning, or -errno. */
+/* If the file is compressed, the source becomes that of its contents. Returns how long its beginning is, or -errno. */
 static ssize_t decompress(struct reader_source *source, size_t len)
 {
 	if (len < 2 || source->start[0] != 0x1f || source->start[1] != 0x8b)

@@ -348,15 +348,14 @@ static int add_sample(struct samples *s, size_t i)
 	if (s->all > READER_SUM_MAX)
 		return refuse(e, "its samples weigh more than duet counts");
 	s->time_us += (uint64_t)e->columns[TIMES].items[i];
-	return profile_add(e->profile,
-			   &(struct profile_sample){
-				   .time_ns = (uint64_t)e->start_ms * NS_PER_MS + s->time_us * NS_PER_US,
-				   .weight = weight_of(e, weight[0] + 1, weight[1]),
-				   .thread = s->row,
-				   .node = leaf < 0 ? 0 : e->nodes.items[leaf],
-				   .count = (uint32_t)weight[0] + 1,
-				   .event = e->tree.event,
-			   });
+	return profile_add(e->profile, &(struct profile_sample){
+					       .time_ns = (uint64_t)e->start_ms * NS_PER_MS + s->time_us * NS_PER_US,
+					       .weight = weight_of(e, weight[0] + 1, weight[1]),
+					       .thread = s->row,
+					       .node = leaf < 0 ? 0 : e->nodes.items[leaf],
+					       .count = (uint32_t)weight[0] + 1,
+					       .event = e->tree.event,
+				       });
 }
 
 static int add_samples(struct event *e)

@@ -74,16 +74,11 @@ static int add_once(const struct about_event *event, struct profile_note note, c
 	return map_put(&event->about->known, key, 1);
 }
 
-static uint32_t pid_of(const struct about_event *event)
-{
-	return event->about->constants->pid;
-}
-
 enum { PROPERTY_KEY = 1, PROPERTY_VALUE };
 
 static int add_property(const struct about_event *event)
 {
-	const struct profile_note note = {.kind = PROFILE_NOTE_PROPERTY, .pid = pid_of(event)};
+	const struct profile_note note = {.kind = PROFILE_NOTE_PROPERTY, .pid = event->about->constants->pid};
 
 	return add_once(event, note, chars_of(event, PROPERTY_KEY), chars_of(event, PROPERTY_VALUE));
 }
@@ -94,7 +89,7 @@ static int add_library(const struct about_event *event)
 {
 	const struct profile_note note = {
 		.kind = PROFILE_NOTE_LIBRARY,
-		.pid = pid_of(event),
+		.pid = event->about->constants->pid,
 		.numbers = {number_of(event, LIBRARY_BASE), number_of(event, LIBRARY_TOP)},
 	};
 
@@ -131,13 +126,13 @@ static int add_heap(const struct about_event *event)
 	struct jfr_value values[JFR_SLOTS] = {0};
 	struct profile_note note = {
 		.kind = PROFILE_NOTE_HEAP,
-		.pid = pid_of(event),
+		.pid = event->about->constants->pid,
 		.numbers = {number_of(event, HEAP_GC), number_of(event, HEAP_USED)},
 	};
 
 	if (strcmp(when, "After GC") != 0)
 		return 0;
-	if (about->space && jfr_read(about->constants->types, about->space, &space, values)) {
+	if (about->space && jfr_read(about->constants->types, about->space, &space, values, JFR_SLOTS)) {
 		note.numbers[2] = values[SPACE_COMMITTED].number;
 		note.numbers[3] = values[SPACE_RESERVED].number;
 	}
@@ -149,7 +144,7 @@ enum { THREADS_FIRST = 1 };
 
 static int add_threads(const struct about_event *event)
 {
-	struct profile_note note = {.kind = PROFILE_NOTE_THREADS, .pid = pid_of(event)};
+	struct profile_note note = {.kind = PROFILE_NOTE_THREADS, .pid = event->about->constants->pid};
 
 	for (int i = 0; i < 4; i++)
 		note.numbers[i] = number_of(event, THREADS_FIRST + i);
@@ -222,40 +217,32 @@ static int add_switch(const struct about_event *event)
 	return add_flag(event, number_of(event, FLAG_VALUE) ? "true" : "false");
 }
 
-static int add_signed(const struct about_event *event, int64_t number)
+static int add_number(const struct about_event *event, uint64_t number, bool is_signed)
 {
 	char text[24];
 
-	snprintf(text, sizeof(text), "%" PRId64, number);
-	return add_flag(event, text);
-}
-
-static int add_unsigned(const struct about_event *event, uint64_t number)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, number);
+	snprintf(text, sizeof(text), is_signed ? "%" PRId64 : "%" PRIu64, number);
 	return add_flag(event, text);
 }
 
 static int add_int(const struct about_event *event)
 {
-	return add_signed(event, (int32_t)number_of(event, FLAG_VALUE));
+	return add_number(event, (uint64_t)(int32_t)number_of(event, FLAG_VALUE), true);
 }
 
 static int add_long(const struct about_event *event)
 {
-	return add_signed(event, (int64_t)number_of(event, FLAG_VALUE));
+	return add_number(event, number_of(event, FLAG_VALUE), true);
 }
 
 static int add_unsigned_int(const struct about_event *event)
 {
-	return add_unsigned(event, (uint32_t)number_of(event, FLAG_VALUE));
+	return add_number(event, (uint32_t)number_of(event, FLAG_VALUE), false);
 }
 
 static int add_unsigned_long(const struct about_event *event)
 {
-	return add_unsigned(event, number_of(event, FLAG_VALUE));
+	return add_number(event, number_of(event, FLAG_VALUE), false);
 }
 
 /* ---- the machine ---- */
@@ -335,12 +322,9 @@ static int add_process(const struct about_event *event)
 
 /* ---- types ---- */
 
-#define FLAG_FIELDS                                                                                                    \
-	{                                                                                                              \
-		"startTime", "name", "value", "origin"                                                                 \
-	}
-
 /* clang-format off */
+#define FLAG_FIELDS {"startTime", "name", "value", "origin"}
+
 static const struct {
 	struct jfr_wanted type;
 	int (*add)(const struct about_event *event);
@@ -372,23 +356,13 @@ static const struct {
 
 _Static_assert(ABOUTS <= JFR_ABOUTS, "struct jfr_about has room for each type");
 
-static const struct jfr_type *find_type(struct jfr_types *types, const struct jfr_wanted *wanted)
-{
-	uint32_t index = jfr_type_index(types, wanted->type);
-	const struct jfr_type *type = index == UINT32_MAX ? NULL : &types->types.items[index];
-
-	for (int slot = 0; type && slot < JFR_SLOTS_WIDE; slot++)
-		(void)jfr_want(types, type, wanted->fields[slot], slot);
-	return type;
-}
-
 void jfr_about_begin(struct jfr_about *about)
 {
 	static const struct jfr_wanted space = {"jdk.types.VirtualSpace", {"committedSize", "reservedSize"}};
 
 	for (size_t i = 0; i < ABOUTS; i++)
-		about->types[i] = find_type(about->constants->types, &abouts[i].type);
-	about->space = find_type(about->constants->types, &space);
+		about->types[i] = jfr_type_wanted(about->constants->types, &abouts[i].type);
+	about->space = jfr_type_wanted(about->constants->types, &space);
 	vec_clear(&about->flags);
 }
 

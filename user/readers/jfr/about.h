@@ -23,7 +23,7 @@ void jfr_about_begin(struct jfr_about *about); /* begins a chunk whose types hav
 /* The number of the type for jfr_about_add(), or -1: it is of samples, or not known. */
 int jfr_about_find(const struct jfr_about *about, const struct jfr_type *type);
 /*
- * Adds the contents of an event of this type, read by jfr_read_wide(). values[0] is the event's time, which `time_ns`
+ * Adds the contents of an event of this type, with JFR_SLOTS_WIDE slots. values[0] is the event's time, which `time_ns`
  * has in the profile's clock. Returns 0 or -ENOMEM.
  */
 int jfr_about_add(struct jfr_about *about, int type, const struct jfr_value values[JFR_SLOTS_WIDE], uint64_t time_ns);

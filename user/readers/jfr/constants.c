@@ -62,13 +62,9 @@ void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, si
 	vec_clear(&c->all);
 	vec_clear(&c->meanings);
 	for (size_t i = 0; i < JFR_POOL_TYPES; i++) {
-		uint32_t index = jfr_type_index(c->types, wanted[i].type);
-
 		map_release(&c->keys[i]);
 		vec_clear(&c->near[i]);
-		c->pool_types[i] = index == NONE ? NULL : &c->types->types.items[index];
-		for (int slot = 0; c->pool_types[i] && slot < JFR_SLOTS; slot++)
-			(void)jfr_want(c->types, c->pool_types[i], wanted[i].fields[slot], slot);
+		c->pool_types[i] = jfr_type_wanted(c->types, &wanted[i]);
 	}
 }
 
@@ -168,7 +164,7 @@ static struct jfr_constant *find(struct jfr_constants *c, enum jfr_pool pool, ui
 	cursor.at = constant->at;
 	if (constant->known == NONE)
 		/* it was skipped before without an error */
-		(void)jfr_read(c->types, c->pool_types[pool], &cursor, values);
+		(void)jfr_read(c->types, c->pool_types[pool], &cursor, values, JFR_SLOTS);
 	return constant;
 }
 
@@ -208,19 +204,6 @@ static struct jfr_meaning keep(struct jfr_constants *c, struct jfr_constant *con
 	if (c->meanings.len < NONE && !vec_push(&c->meanings, meaning))
 		constant->known = (uint32_t)c->meanings.len - 1;
 	return meaning;
-}
-
-/* The string of a symbol in the profile. */
-static uint32_t symbol_of(struct jfr_constants *c, uint64_t key)
-{
-	struct jfr_value values[JFR_SLOTS];
-	struct jfr_constant *symbol = find(c, JFR_POOL_SYMBOL, key, values);
-
-	if (!symbol)
-		return 0;
-	if (symbol->known == NONE)
-		symbol->known = jfr_constants_string(c, &values[0].text);
-	return symbol->known;
 }
 
 /* ---- classes ---- */
@@ -276,8 +259,8 @@ static struct jfr_meaning class_of(struct jfr_constants *c, uint64_t key)
 		return meaning;
 	if (constant->known != NONE)
 		return c->meanings.items[constant->known];
-	meaning.name = symbol_of(c, values[CLASS_NAME].number);
-	meaning.source = symbol_of(c, values[CLASS_SOURCE].number);
+	meaning.name = jfr_constants_name(c, JFR_POOL_SYMBOL, values[CLASS_NAME].number);
+	meaning.source = jfr_constants_name(c, JFR_POOL_SYMBOL, values[CLASS_SOURCE].number);
 	meaning.java_name = java_name(c, meaning.name);
 	return keep(c, constant, meaning);
 }
@@ -396,8 +379,8 @@ static struct jfr_meaning method_of(struct jfr_constants *c, uint64_t key)
 	if (constant->known != NONE)
 		return c->meanings.items[constant->known];
 	of_class = class_of(c, values[METHOD_CLASS].number);
-	meaning.name = symbol_of(c, values[METHOD_NAME].number);
-	meaning.descriptor = symbol_of(c, values[METHOD_DESCRIPTOR].number);
+	meaning.name = jfr_constants_name(c, JFR_POOL_SYMBOL, values[METHOD_NAME].number);
+	meaning.descriptor = jfr_constants_name(c, JFR_POOL_SYMBOL, values[METHOD_DESCRIPTOR].number);
 	meaning.modifiers = (uint32_t)values[METHOD_MODIFIERS].number;
 	meaning.class_name = of_class.name;
 	meaning.java_name = of_class.java_name;
@@ -443,7 +426,7 @@ static int push_frame(struct jfr_constants *c, struct jfr_cursor *cursor)
 	struct frame frame = {0};
 	uint32_t index;
 
-	if (!jfr_read(c->types, c->pool_types[JFR_POOL_STACK_FRAME], cursor, values))
+	if (!jfr_read(c->types, c->pool_types[JFR_POOL_STACK_FRAME], cursor, values, JFR_SLOTS))
 		return -EINVAL;
 	frame.kind = kind_of_type(c, values[FRAME_TYPE].number);
 	frame.line = values[FRAME_LINE].number <= INT32_MAX ? (int32_t)values[FRAME_LINE].number : 0;

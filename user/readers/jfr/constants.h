@@ -73,7 +73,7 @@ int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor);
 
 /* The profile's string for a text that may be in the pool. */
 uint32_t jfr_constants_string(struct jfr_constants *c, const struct jfr_text *text);
-/* The profile's string for a row of a pool of texts: JFR_POOL_USER_EVENT_TYPE and those after it. 0: there is none. */
+/* The profile's string for a row of a pool of texts, such as JFR_POOL_SYMBOL. 0: there is none. */
 uint32_t jfr_constants_name(struct jfr_constants *c, enum jfr_pool pool, uint64_t key);
 /*
  * Store the index of a thread, the node of a stack, the frame of an object's class, the node of a span's tag. Key 0

@@ -110,7 +110,7 @@ static int read_fields(struct jfr *j, const struct event *event, const struct jf
 {
 	struct jfr_cursor cursor = event->fields;
 
-	return jfr_read(&j->types, type, &cursor, values) ? 0 : refuse_event(j, event->at);
+	return jfr_read(&j->types, type, &cursor, values, JFR_SLOTS) ? 0 : refuse_event(j, event->at);
 }
 
 /* ---- times ---- */
@@ -194,7 +194,7 @@ static int read_about(struct jfr *j, const struct event *event, const struct jfr
 
 	if (about < 0)
 		return 0;
-	if (!jfr_read_wide(&j->types, type, &cursor, values))
+	if (!jfr_read(&j->types, type, &cursor, values, JFR_SLOTS_WIDE))
 		return refuse_event(j, event->at);
 	return jfr_about_add(&j->about, about, values, time_of(j, values[0].number));
 }
@@ -380,8 +380,8 @@ static int read_sample(struct jfr *j, const struct event *event)
 	struct jfr_value values[JFR_SLOTS];
 	int err;
 
-	if (!type || (type->use < 0 && type != j->others[WEIGHT] && type != j->others[CONTEXT] &&
-		      type != j->others[HOLDER]))
+	if (!type ||
+	    (type->use < 0 && type != j->others[WEIGHT] && type != j->others[CONTEXT] && type != j->others[HOLDER]))
 		return 0;
 	err = read_fields(j, event, type, values);
 	if (err)
@@ -407,13 +407,8 @@ static int begin_types(struct jfr *j)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < OTHERS; i++) {
-		uint32_t index = jfr_type_index(&j->types, wanted[i].type);
-
-		j->others[i] = index == NONE ? NULL : &j->types.types.items[index];
-		for (int slot = 0; j->others[i] && slot < JFR_SLOTS; slot++)
-			(void)jfr_want(&j->types, j->others[i], wanted[i].fields[slot], slot);
-	}
+	for (size_t i = 0; i < OTHERS; i++)
+		j->others[i] = jfr_type_wanted(&j->types, &wanted[i]);
 	jfr_constants_begin(&j->constants, bytes, j->chunk.len);
 	jfr_about_begin(&j->about);
 	err = jfr_kinds_begin(&j->kinds, &j->types);

@@ -63,13 +63,13 @@ void jfr_kinds_release(struct jfr_kinds *kinds)
 /* duet writes a live object in two types. */
 static bool is_second(const struct jfr_types *types, const char *name)
 {
-	return !strcmp(name, "jdk.OldObjectSample") && jfr_type_index(types, "profiler.LiveObject") != NONE;
+	return !strcmp(name, "jdk.OldObjectSample") && jfr_type_named(types, "profiler.LiveObject");
 }
 
 /* The JDK declares stacks for settings, too. duet writes what the views of the JDK show a second time. */
 static bool is_read_elsewhere(const struct jfr_types *types, const struct jfr_type *type)
 {
-	if (jfr_type_index(types, JFR_TYPE_FACT) != NONE)
+	if (jfr_type_named(types, JFR_TYPE_FACT))
 		return true;
 	for (size_t i = 0; i < type->count; i++)
 		if (types->fields.items[type->first + i].slot >= 0)
@@ -183,7 +183,7 @@ static int set_use(struct jfr_kinds *kinds, struct jfr_types *types, struct jfr_
 
 static enum jfr_maker maker_of(const struct jfr_types *types)
 {
-	if (jfr_type_index(types, JFR_TYPE_FACT) != NONE)
+	if (jfr_type_named(types, JFR_TYPE_FACT))
 		return JFR_OF_DUET;
 	for (size_t i = 0; i < types->types.len; i++)
 		if (!strncmp(jfr_type_name(types, &types->types.items[i]), "profiler.", strlen("profiler.")))

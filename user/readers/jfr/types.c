@@ -210,14 +210,23 @@ struct jfr_type *jfr_type_by_id(const struct jfr_types *types, uint64_t id)
 	return map_get(&types->ids, id, &index) ? &types->types.items[index] : NULL;
 }
 
-uint32_t jfr_type_index(const struct jfr_types *types, const char *name)
+struct jfr_type *jfr_type_named(const struct jfr_types *types, const char *name)
 {
 	uint32_t id = intern_known(&types->names, name);
 
-	for (uint32_t i = 0; id && i < types->types.len; i++)
+	for (size_t i = 0; id && i < types->types.len; i++)
 		if (types->types.items[i].name == id)
-			return i;
-	return UINT32_MAX;
+			return &types->types.items[i];
+	return NULL;
+}
+
+const struct jfr_type *jfr_type_wanted(struct jfr_types *types, const struct jfr_wanted *wanted)
+{
+	const struct jfr_type *type = jfr_type_named(types, wanted->type);
+
+	for (int slot = 0; type && slot < JFR_SLOTS_WIDE; slot++)
+		(void)jfr_want(types, type, wanted->fields[slot], slot);
+	return type;
 }
 
 const char *jfr_type_name(const struct jfr_types *types, const struct jfr_type *type)
@@ -306,9 +315,8 @@ static bool skip_structure(const struct jfr_types *types, const struct jfr_type 
 	return !cursor->failed;
 }
 
-/* Reads the fields of a structure whose slot is below `slots`. */
-static bool read_fields(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
-			struct jfr_value *values, int slots)
+bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
+	      struct jfr_value *values, int slots)
 {
 	struct jfr_value ignored = {0};
 
@@ -317,7 +325,6 @@ static bool read_fields(const struct jfr_types *types, const struct jfr_type *ty
 		return read_one(types, type, cursor, 0, &values[0]);
 	for (size_t i = 0; i < type->count; i++) {
 		const struct jfr_field *field = &types->fields.items[type->first + i];
-
 		bool is_wanted = field->slot >= 0 && field->slot < slots;
 
 		if (!read_field(types, field, cursor, 0, is_wanted ? &values[field->slot] : &ignored))
@@ -326,25 +333,11 @@ static bool read_fields(const struct jfr_types *types, const struct jfr_type *ty
 	return true;
 }
 
-bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
-	      struct jfr_value values[JFR_SLOTS])
-{
-	return read_fields(types, type, cursor, values, JFR_SLOTS);
-}
-
 bool jfr_skip_value(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor)
 {
 	struct jfr_value ignored;
 
 	if (type->primitive != JFR_STRUCTURE)
 		return read_one(types, type, cursor, 0, &ignored);
-	for (size_t i = 0; i < type->count && !cursor->failed; i++)
-		(void)read_field(types, &types->fields.items[type->first + i], cursor, 0, &ignored);
-	return !cursor->failed;
-}
-
-bool jfr_read_wide(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
-		   struct jfr_value values[JFR_SLOTS_WIDE])
-{
-	return read_fields(types, type, cursor, values, JFR_SLOTS_WIDE);
+	return !type->count || skip_structure(types, type, cursor, 0);
 }

@@ -12,7 +12,7 @@
 #define JFR_SLOTS_WIDE 24
 #define JFR_TYPES_NEAR 4096
 
-/* The fields of a type that the reader wants, at most JFR_SLOTS, or JFR_SLOTS_WIDE for jfr_read_wide(). */
+/* The fields of a type that the reader wants, in the order of their slots. */
 struct jfr_wanted {
 	const char *type;
 	const char *fields[JFR_SLOTS_WIDE];
@@ -61,18 +61,17 @@ void jfr_types_release(struct jfr_types *types);
 /* Replaces the types by those that the metadata event at the cursor describes. 0, or -errno with the cause in `why`. */
 int jfr_types_read(struct jfr_types *types, struct jfr_cursor cursor, struct buf *why);
 struct jfr_type *jfr_type_by_id(const struct jfr_types *types, uint64_t id); /* NULL: there is none */
-uint32_t jfr_type_index(const struct jfr_types *types, const char *name); /* UINT32_MAX: there is none */
+struct jfr_type *jfr_type_named(const struct jfr_types *types, const char *name); /* NULL: there is none */
+/* Finds the type, and sets the slots of the fields that are wanted of it. NULL: there is none. */
+const struct jfr_type *jfr_type_wanted(struct jfr_types *types, const struct jfr_wanted *wanted);
 const char *jfr_type_name(const struct jfr_types *types, const struct jfr_type *type);
 /* Sets the slot of the field with this name, if the type has it. */
 bool jfr_want(struct jfr_types *types, const struct jfr_type *type, const char *field, int slot);
 /*
- * Reads a value of the type, and stores the fields that have a slot in `values`. Returns false if the value extends
- * past the cursor's end.
+ * Reads a value of the type, and stores the fields whose slot is below `slots` in `values`. Returns false if the value
+ * extends past the cursor's end.
  */
 bool jfr_read(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
-	      struct jfr_value values[JFR_SLOTS]);
+	      struct jfr_value *values, int slots);
 /* The same, and stores nothing. */
 bool jfr_skip_value(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor);
-/* As jfr_read(), for types with more fields. */
-bool jfr_read_wide(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
-		   struct jfr_value values[JFR_SLOTS_WIDE]);
