@@ -13,7 +13,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "cmd/record_targets.h"
+#include "cmd/record.h"
 #include "jvms/launch.h"
 
 static const struct command cmd_help, cmd_complete;
@@ -57,7 +57,6 @@ static const struct command cmd_complete = {
 	.summary = "completions for the shells",
 	.usage = "duet complete [COMMAND [-- OPTION]]    commands; COMMAND's options; or the values of one of them\n",
 	.rows = command_no_rows,
-	.options_bytes = sizeof(struct command_no_options),
 	.most_words = 2,
 	.takes = "a command and one of its options",
 	.run = run_complete,
@@ -102,7 +101,6 @@ static const struct command cmd_help = {
 	.summary = "this text",
 	.usage = "duet help [COMMAND]    the commands; what COMMAND --help says\n",
 	.rows = command_no_rows,
-	.options_bytes = sizeof(struct command_no_options),
 	.most_words = 1,
 	.takes = "one command",
 	.run = run_help,

@@ -79,6 +79,15 @@ case_words() {
 	expect_lines "$here/stdout" 'main;a/B.call 1' 'main;a/B.call;leaf 2'
 	run_duet "${cpu[@]}" --regex -X '.*call'
 	expect_lines "$here/stdout" 'main;leaf 1'
+	run_duet "${cpu[@]}" -I '*nosuch*'
+	expect_refusal 1 "nothing is left to write: no stack has a frame that matches -I '\*nosuch\*'"
+	run_duet convert -X '*' "$here/a.perf" "$here/none.html"
+	expect_refusal 1 "nothing is left to write: every stack has a frame that matches -X '\*'"
+	run_duet convert --span nosuch "$here/a.perf" "$here/none.html"
+	expect_refusal 1 'nothing is left to write: no sample is in a span'
+	run_duet diff --regex -I nosuch "$here/a.perf" "$here/a.perf" "$here/none.html"
+	expect_refusal 1 'nothing is left to write: no stack has a frame'
+	[ ! -e "$here/none.html" ] || fail "a file was written for nothing"
 	run_duet "${cpu[@]}" --regex -X '(unclosed'
 	expect_refusal 2 'not a regular expression'
 	run_duet "${cpu[@]}" --from 1s --to 2.5s

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cmd/moment.h"
+#include "cmd/selection.h"
 
 /* 2026-11-22T23:59:00 UTC, for three minutes. */
 #define START_NS (1795391940 * NS_PER_SEC)

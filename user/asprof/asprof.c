@@ -367,15 +367,12 @@ static void compose(const struct run *run, const char *action, bool begins, stru
 
 static bool names_format(const char *words)
 {
-	static const char *const formats[] = {"collapsed", "flamegraph", "tree", "jfr",
-					      "otlp",	   "traces",	 "flat", "text"};
 	char *copy = strdup(words), *rest = copy, *word;
 	bool found = false;
 
 	while (rest && (word = strsep(&rest, ",")) != NULL) {
 		word[strcspn(word, "=")] = '\0';
-		for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
-			found |= !strcmp(word, formats[i]);
+		found |= TEXT_IS_ANY(word, "collapsed", "flamegraph", "tree", "jfr", "otlp", "traces", "flat", "text");
 	}
 	free(copy);
 	return found;
@@ -474,26 +471,19 @@ static int print_action(const struct run *run, const char *action)
 	return code;
 }
 
-static int list_events(void)
-{
-	char *words[] = {"list"};
-
-	return command_run(&cmd_list, 1, words);
-}
-
 static int act(const struct run *run)
 {
 	const char *action = run->options->action;
 
 	if (!strcmp(action, "collect"))
 		return collect(run);
-	if (!strcmp(action, "start") || !strcmp(action, "resume") || !strcmp(action, "check"))
+	if (TEXT_IS_ANY(action, "start", "resume", "check"))
 		return start(run, action);
-	if (!strcmp(action, "stop") || !strcmp(action, "dump"))
+	if (TEXT_IS_ANY(action, "stop", "dump"))
 		return report(run, action);
 	if (!strcmp(action, "list"))
-		return list_events();
-	if (!strcmp(action, "status") || !strcmp(action, "metrics") || !strcmp(action, "meminfo"))
+		return command_run(&cmd_list, 1, (char *[]){"list"});
+	if (TEXT_IS_ANY(action, "status", "metrics", "meminfo"))
 		return print_action(run, action);
 	return jvm_command_run(run->pid, action, run->options->words, run->options->word_count);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define DURATION_S 60
 
 const char asprof_usage[] =
@@ -119,7 +121,7 @@ static const struct row rows[] = {
 
 static const char *const actions[] = {
 	"collect", "start", "resume", "stop", "dump", "check", "status", "metrics", "meminfo", "list",
-	"load", "jcmd", "threaddump", "dumpheap", "inspectheap",
+	"load", "jcmd", "threaddump", "dumpheap", "inspectheap", NULL,
 };
 /* clang-format on */
 
@@ -129,14 +131,6 @@ static const struct row *find_row(const char *word)
 		if ((rows[i].letter && !strcmp(rows[i].letter, word)) || (rows[i].word && !strcmp(rows[i].word, word)))
 			return &rows[i];
 	return NULL;
-}
-
-static bool is_action(const char *word)
-{
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (!strcmp(actions[i], word))
-			return true;
-	return false;
 }
 
 /* The command's words become a list with commas. */
@@ -187,9 +181,9 @@ static int take_value(struct asprof_options *options, const char *word, const ch
 {
 	char *end;
 
-	if (!strcmp(word, "-f") || !strcmp(word, "--file"))
+	if (TEXT_IS_ANY(word, "-f", "--file"))
 		options->file = value;
-	else if (!strcmp(word, "-o") || !strcmp(word, "--output"))
+	else if (TEXT_IS_ANY(word, "-o", "--output"))
 		buf_printf(&options->format, ",%s", value);
 	else if (!strcmp(word, "--title"))
 		add_title(&options->format, value);
@@ -203,26 +197,16 @@ static int take_value(struct asprof_options *options, const char *word, const ch
 	return 0;
 }
 
-static bool is_own_value(const char *word)
-{
-	static const char *const own[] = {"-f", "--file", "-o", "--output", "-d", "--duration", "--title"};
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (!strcmp(own[i], word))
-			return true;
-	return false;
-}
-
 /* Returns how many words were used, or -EINVAL with one sentence in `why`. */
 static int take_option(struct asprof_options *options, char **words, int count, struct buf *why)
 {
 	const struct row *row = find_row(words[0]);
-	bool is_own = is_own_value(words[0]);
+	bool is_own = TEXT_IS_ANY(words[0], "-f", "--file", "-o", "--output", "-d", "--duration", "--title");
 	int err = 0;
 
-	if (!strcmp(words[0], "-h") || !strcmp(words[0], "--help"))
+	if (TEXT_IS_ANY(words[0], "-h", "--help"))
 		return options->help = true;
-	if (!strcmp(words[0], "-v") || !strcmp(words[0], "--version"))
+	if (TEXT_IS_ANY(words[0], "-v", "--version"))
 		return options->version = true;
 	if (!row && !is_own) {
 		buf_printf(why, "Unrecognized option: %s", words[0]);
@@ -242,17 +226,12 @@ static int take_option(struct asprof_options *options, char **words, int count, 
 /* After the process, all words belong to the command that is passed on. */
 static bool passes_on(const struct asprof_options *options)
 {
-	static const char *const passed[] = {"load", "jcmd", "threaddump", "dumpheap", "inspectheap"};
-
-	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
-		if (!strcmp(passed[i], options->action))
-			return options->target;
-	return false;
+	return options->target && TEXT_IS_ANY(options->action, "load", "jcmd", "threaddump", "dumpheap", "inspectheap");
 }
 
 static int take_word(struct asprof_options *options, char *word, bool is_last, struct buf *why)
 {
-	if (is_action(word))
+	if (text_is_any(word, actions))
 		options->action = word;
 	else if (isdigit((unsigned char)*word) || !strcmp(word, "jps") || is_last)
 		options->target = options->target ? options->target : word;

@@ -37,6 +37,7 @@ struct command {
 	.scope = OPT_NOT_CONFIG | OPT_MAY_HAVE_VALUE, .is_short = true}
 /* clang-format on */
 
+extern const struct opt command_no_rows[]; /* for commands whose only option is --help; they need no struct */
 int command_help(void *field, const char *value, struct buf *why); /* a parser: [enum command_help] */
 /* Returns the exit code: 0 done, 1 failed, 2 wrong usage. Errors have been reported. */
 int command_run(const struct command *command, int argc, char **argv);
@@ -51,8 +52,7 @@ extern const struct command cmd_list;
 extern const struct command cmd_status;
 extern const struct command cmd_version;
 
-/* For commands whose only option is --help. */
-struct command_no_options {
-	enum command_help help;
-};
-extern const struct opt command_no_rows[];
+/* ---- what runs here now, for completion: cmd_list.c ---- */
+
+void list_jvm_choices(struct buf *out); /* appends "PID<tab>program", one per line */
+void list_container_choices(struct buf *out); /* appends names, one per line */

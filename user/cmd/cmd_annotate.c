@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/disassembly.h"
 #include "cmd/inputs.h"
+#include "cmd/outputs.h"
 #include "cmd/selection.h"
 #include "readers/source_files.h"
 #include "writers/text/annotation.h"
@@ -88,7 +88,6 @@ static int write_annotation(const struct annotate_options *options, const struct
 			    const struct writer_options *style)
 {
 	const char *path = options->output ? options->output : "-";
-	const struct io_access access = {.is_private = annotation->profile->is_private, .group = IO_NO_GROUP};
 	struct sources sources = {.paths = &options->sources};
 	struct annotation_view view = {
 		.annotation = annotation,
@@ -97,15 +96,13 @@ static int write_annotation(const struct annotate_options *options, const struct
 		.source_context = &sources,
 	};
 	struct io_output output;
-	int err = io_output_open(&output, path, &access);
+	int err = outputs_open(&output, path, annotation->profile->is_private, IO_NO_GROUP);
 
-	buf_init(&sources.current.text);
-	if (!err)
-		err = io_output_end(&output, is_html(options) ? annotation_write_html(&view, output.file)
-							      : annotation_write_text(&view, output.file));
 	if (err < 0)
-		log_error("%s could not be written: %s%s", strcmp(path, "-") ? path : "stdout", strerror(-err),
-			  io_advice(err));
+		return err;
+	buf_init(&sources.current.text);
+	err = is_html(options) ? annotation_write_html(&view, output.file) : annotation_write_text(&view, output.file);
+	err = outputs_end(&output, path, NULL, err);
 	buf_release(&sources.current.text);
 	vec_release(&sources.current);
 	return err;
@@ -136,7 +133,6 @@ static int annotate(const struct annotate_options *options, const struct profile
 static int run(void *context, const struct command_words *words)
 {
 	struct annotate_options *options = context;
-	struct inputs inputs = {0};
 	struct profile profile;
 	int err;
 
@@ -146,11 +142,7 @@ static int run(void *context, const struct command_words *words)
 	}
 	if (selection_check(&options->selection) < 0)
 		return 2;
-	err = inputs_expand(&inputs, words->items + 1, (size_t)words->count - 1);
-	if (!err)
-		err = inputs_read_all(&profile, inputs.items, inputs.len);
-	inputs_release(&inputs);
-	if (err < 0)
+	if (inputs_read_words(&profile, words->items + 1, (size_t)words->count - 1) < 0)
 		return 1;
 	err = selection_cut(&profile, &options->selection);
 	if (!err)

@@ -120,7 +120,6 @@ const struct command cmd_check = {
 	.summary = "what this host can do, and how to get the rest",
 	.usage = "duet check    for each engine: whether it can run on this host and, if not, what to change\n",
 	.rows = command_no_rows,
-	.options_bytes = sizeof(struct command_no_options),
 	.takes = "no words",
 	.run = run,
 };

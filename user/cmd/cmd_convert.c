@@ -83,19 +83,17 @@ static int find_target(const struct convert_options *options, const char *path, 
 	return options->group ? outputs_find_group(options->group, &ret->group) : 0;
 }
 
+/* `is_last`: the filters had all events. */
 static int write_file(const struct profile *profile, const struct writer_options *style, const struct target *target,
-		      const char *path)
+		      const char *path, bool is_last)
 {
-	const struct io_access access = {.is_private = profile->is_private, .group = target->group};
 	struct io_output output;
-	int err = io_output_open(&output, path, &access);
+	int err = outputs_open(&output, path, profile->is_private, target->group);
 
-	if (!err)
-		err = io_output_end(&output, grouping_write(target->writer, profile, style, output.file));
 	if (err < 0)
-		log_error("%s could not be written: %s%s", strcmp(path, "-") ? path : "stdout", strerror(-err),
-			  io_advice(err));
-	return err;
+		return err;
+	err = grouping_write(target->writer, profile, style, output.file);
+	return outputs_end(&output, path, is_last ? style : NULL, err);
 }
 
 /* One file, or one for each event. A pipe gets the first event, so that it works for every recording. */
@@ -119,7 +117,7 @@ static int write_events(const struct profile *profile, const struct writer_optio
 			writer_event_file(target->path, writer_event(profile, &ours), &path);
 		else
 			buf_add_str(&path, target->path);
-		err = path.failed ? -ENOMEM : write_file(profile, &ours, target, path.data);
+		err = path.failed ? -ENOMEM : write_file(profile, &ours, target, path.data, i + 1 == count);
 	}
 	return err;
 }
@@ -139,6 +137,7 @@ static void release(void *options)
 static int convert(const struct convert_options *options, struct writer_options *style, const struct inputs *inputs,
 		   const struct target *target)
 {
+	struct writer_passed passed = {0};
 	struct profile profile;
 	uint64_t cut = 0;
 	int err = inputs_read_all(&profile, inputs->items, inputs->len);
@@ -153,6 +152,7 @@ static int convert(const struct convert_options *options, struct writer_options 
 	if (!err && !profile.samples.len)
 		log_warn("no samples were selected");
 	style->cut = &cut;
+	style->passed = &passed;
 	if (!err)
 		err = write_events(&profile, style, target);
 	if (!err)

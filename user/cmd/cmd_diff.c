@@ -58,19 +58,12 @@ static const struct profile_event *event_of(const struct writer_side *side)
 	return &side->profile->events.items[side->event];
 }
 
-/* A file that does not say what was sampled has one event, which is compared with any. */
-static bool is_unknown(const struct profile *profile)
-{
-	return profile->events.len == 1 &&
-	       !strncmp(profile_event_name(profile, 0), READER_SAMPLES, strlen(READER_SAMPLES));
-}
-
 /* False when the profile has no event of this name. NULL: any. */
 static bool find_event(struct writer_side *side, const char *name)
 {
 	for (size_t i = 0; i < side->profile->events.len; i++) {
 		side->event = (uint32_t)i;
-		if (!name || is_unknown(side->profile) || !strcmp(profile_event_name(side->profile, i), name))
+		if (!name || selection_is_unknown(side->profile) || !strcmp(profile_event_name(side->profile, i), name))
 			return true;
 	}
 	return false;
@@ -80,7 +73,7 @@ static bool find_common_event(struct writer_diff *two)
 {
 	const struct profile *a = two->a.profile;
 
-	if (is_unknown(a))
+	if (selection_is_unknown(a))
 		return find_event(&two->a, NULL) && find_event(&two->b, NULL);
 	for (size_t i = 0; i < a->events.len; i++) {
 		two->a.event = (uint32_t)i;
@@ -122,7 +115,7 @@ static const char *unit_name(const struct profile_event *event)
 static int choose_events(struct writer_diff *two, const char *name, bool total)
 {
 	bool found = name ? find_event(&two->a, name) && find_event(&two->b, name) : find_common_event(two);
-	bool is_guess = is_unknown(two->a.profile) || is_unknown(two->b.profile);
+	bool is_guess = selection_is_unknown(two->a.profile) || selection_is_unknown(two->b.profile);
 
 	if (!found)
 		return refuse_events(two, name);
@@ -158,21 +151,18 @@ static const struct writer *choose_writer(const char *format, const char *path)
 
 /* Called after both were read, so that a pipe does not get half an output. */
 static int write_diff(const char *path, const struct writer *writer, const struct writer_diff *two,
-		      const struct writer_options *style)
+		      const struct writer_options *options)
 {
-	const struct io_access access = {
-		.is_private = two->a.profile->is_private || two->b.profile->is_private,
-		.group = IO_NO_GROUP,
-	};
+	struct writer_passed passed = {0};
+	struct writer_options style = *options;
 	struct io_output output;
-	int err = io_output_open(&output, path, &access);
+	int err = outputs_open(&output, path, two->a.profile->is_private || two->b.profile->is_private, IO_NO_GROUP);
 
-	if (!err)
-		err = io_output_end(&output, writer->write_diff(two, style, output.file));
 	if (err < 0)
-		log_error("%s could not be written: %s%s", strcmp(path, "-") ? path : "stdout", strerror(-err),
-			  io_advice(err));
-	else if (strcmp(path, "-"))
+		return err;
+	style.passed = &passed;
+	err = outputs_end(&output, path, &style, writer->write_diff(two, &style, output.file));
+	if (!err && strcmp(path, "-"))
 		log_info("wrote %s", path);
 	return err;
 }
@@ -192,13 +182,9 @@ static int compare(const struct writer *writer, struct writer_diff *two, const s
 static int read_side(struct profile *profile, char *word, const struct diff_options *options)
 {
 	struct selection selection = options->selection;
-	struct inputs inputs = {0};
-	int err = inputs_expand(&inputs, &word, 1);
+	int err = inputs_read_words(profile, &word, 1);
 
 	selection.event = NULL;
-	if (!err)
-		err = inputs_read_all(profile, inputs.items, inputs.len);
-	inputs_release(&inputs);
 	if (err < 0)
 		return err;
 	err = selection_cut(profile, &selection);
@@ -219,8 +205,7 @@ static int group_both(struct profile *a, struct profile *b, const struct writer 
 	return err;
 }
 
-static int read_and_compare(struct diff_options *options, const struct writer *writer, char **words,
-			    const char *output)
+static int read_and_compare(struct diff_options *options, const struct writer *writer, char **words, const char *output)
 {
 	struct profile a, b;
 	struct writer_diff two = {

@@ -96,7 +96,6 @@ const struct command cmd_status = {
 	.summary = "statistics of the recordings that run on this host",
 	.usage = "duet status [PID]    statistics of one recording, or of all on this host\n",
 	.rows = command_no_rows,
-	.options_bytes = sizeof(struct command_no_options),
 	.most_words = 1,
 	.takes = "the pid of a duet, or nothing",
 	.run = run,

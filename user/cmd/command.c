@@ -47,8 +47,8 @@ static int print_help(const struct command *command, enum command_help wanted)
 		options = opt_help(command->rows, true, &text);
 		if (command->examples)
 			buf_printf(&text, "\nExamples:\n%s", command->examples);
-		buf_printf(&text, "\nduet %s --help=all lists all %zu options; duet(1) explains them.\n",
-			   command->name, options);
+		buf_printf(&text, "\nduet %s --help=all lists all %zu options; duet(1) explains them.\n", command->name,
+			   options);
 	}
 	fputs(text.data, stdout);
 	return 0;
@@ -59,8 +59,8 @@ static int parse_and_run(const struct command *command, void *options, struct co
 	BUF(why);
 	int err;
 
-	err = opt_parse(command->rows, words->argc, words->argv, options, words->items, &words->count,
-			&words->dashdash, &why);
+	err = opt_parse(command->rows, words->argc, words->argv, options, words->items, &words->count, &words->dashdash,
+			&why);
 	if (err < 0 && !(command->explain && command->explain(words)))
 		log_error("%s", why.data);
 	if (err < 0)
@@ -77,7 +77,7 @@ int command_run(const struct command *command, int argc, char **argv)
 {
 	struct command_words words = {
 		.items = calloc((size_t)argc + 1, sizeof(char *)), .dashdash = -1, .argc = argc, .argv = argv};
-	void *options = calloc(1, command->options_bytes);
+	void *options = calloc(1, command->options_bytes + sizeof(enum command_help));
 	int code = 1;
 
 	if (options && command->init)
@@ -92,3 +92,20 @@ int command_run(const struct command *command, int argc, char **argv)
 	free(words.items);
 	return code;
 }
+
+static int print_version(void *options, const struct command_words *words)
+{
+	(void)options;
+	(void)words;
+	printf("duet %s\n", DUET_VERSION);
+	return 0;
+}
+
+const struct command cmd_version = {
+	.name = "version",
+	.summary = "the version",
+	.usage = "duet version\n",
+	.rows = command_no_rows,
+	.takes = "no words",
+	.run = print_version,
+};

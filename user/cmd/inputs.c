@@ -149,6 +149,17 @@ void inputs_release(struct inputs *inputs)
 	vec_release(inputs);
 }
 
+int inputs_read_words(struct profile *profile, char **words, size_t count)
+{
+	struct inputs inputs = {0};
+	int err = inputs_expand(&inputs, words, count);
+
+	if (!err)
+		err = inputs_read_all(profile, inputs.items, inputs.len);
+	inputs_release(&inputs);
+	return err;
+}
+
 /* ---- a folder of windows ---- */
 
 bool folder_is(const char *path)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/vec.h"
-#include "cmd/moment.h"
+#include "cmd/selection.h"
 #include "profile/profile.h"
 
 /*
@@ -15,6 +15,9 @@
 int inputs_read(struct profile *profile, const char *path);
 /* The same for several files, which are merged. */
 int inputs_read_all(struct profile *profile, char **paths, size_t count);
+
+/* The same for the words of a command line, which may be patterns. */
+int inputs_read_words(struct profile *profile, char **words, size_t count);
 
 /* Names of files, owned. A vec. */
 struct inputs {

@@ -138,6 +138,56 @@ void outputs_report_lacks(const struct writer *writer, const struct profile *pro
 			 (unsigned long long)cut);
 }
 
+/* Appends why the filters have left nothing; nothing if they have left something. */
+static void add_unmatched(const struct writer_options *style, struct buf *out)
+{
+	const struct writer_passed *passed = style->passed;
+
+	if (passed && passed->is_spanless)
+		buf_add_str(out, "no sample is in a span and trace that --span and --trace-id match");
+	else if (!passed || !passed->stacks || passed->kept)
+		return;
+	else if (style->include.len)
+		buf_printf(out, "no stack has a frame that matches -I '%s'%s%s: ", style->include.items[0],
+			   style->include.len > 1 ? " or another -I" : "",
+			   style->exclude.len ? " and none that matches -X" : "");
+	else
+		buf_printf(out, "every stack has a frame that matches -X '%s'%s: ", style->exclude.items[0],
+			   style->exclude.len > 1 ? " or another -X" : "");
+	if (!passed->is_spanless)
+		buf_add_str(out, style->regex ? "an expression matches whole names, as -o collapsed shows them"
+					      : "a pattern matches whole names, as -o collapsed shows them, with * at "
+						"either end any text");
+}
+
+static int report_unwritten(const char *path, int err)
+{
+	if (err < 0)
+		log_error("%s could not be written: %s%s", strcmp(path, "-") ? path : "stdout", strerror(-err),
+			  io_advice(err));
+	return err;
+}
+
+int outputs_open(struct io_output *output, const char *path, bool is_private, gid_t group)
+{
+	const struct io_access access = {.is_private = is_private, .group = group};
+
+	return report_unwritten(path, io_output_open(output, path, &access));
+}
+
+int outputs_end(struct io_output *output, const char *path, const struct writer_options *style, int err)
+{
+	BUF(why);
+
+	if (!err && style)
+		add_unmatched(style, &why);
+	err = io_output_end(output, why.len ? -ESRCH : err);
+	if (err != -ESRCH || !why.len)
+		return report_unwritten(path, err);
+	log_error("nothing is left to write: %s", why.data);
+	return err;
+}
+
 static bool has_format(const struct formats *formats, const struct writer *writer)
 {
 	for (size_t i = 0; i < formats->len; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/record_events.h"
+#include "cmd/record.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/record_rows.h"
+#include "cmd/record.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "cmd/cmd.h"
-#include "cmd/list_jvms.h"
 #include "cmd/style.h"
 #include "collect/engines.h"
 #include "collect/kernel/returns.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/record_targets.h"
+#include "cmd/record.h"
 
 #include <errno.h>
 #include <stdlib.h>

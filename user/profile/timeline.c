@@ -311,6 +311,18 @@ int timeline_each(const struct timeline *timeline, timeline_visitor visit, void 
 	return timeline_rest(timeline, 0, visit, context);
 }
 
+int timeline_remake(struct timeline *timeline, struct timeline *kept, timeline_visitor visit, void *context)
+{
+	int err;
+
+	timeline_init(kept);
+	err = timeline_each(timeline, visit, context);
+	timeline_release(err ? kept : timeline);
+	if (!err)
+		*timeline = *kept;
+	return err;
+}
+
 /* ---- traces and spans ---- */
 
 void trace_id_text(const struct profile_sample *sample, char ret[TRACE_ID_DIGITS + 1])

@@ -53,7 +53,9 @@ void timeline_release(struct timeline *timeline);
 int timeline_add(struct timeline *timeline, const struct profile_sample *sample); /* 0 or -ENOMEM */
 /* Visits all samples. Returns 0, what the visitor returned, or -errno when the file could not be read back. */
 int timeline_each(const struct timeline *timeline, timeline_visitor visit, void *context);
-/* The same, without the first `skip` samples. */
+/* The same, then `timeline` becomes *kept, to which the visitor adds; after an error it stays as it was. */
+int timeline_remake(struct timeline *timeline, struct timeline *kept, timeline_visitor visit, void *context);
+/* As timeline_each(), without the first `skip` samples. */
 int timeline_rest(const struct timeline *timeline, uint64_t skip, timeline_visitor visit, void *context);
 
 /* ---- the trace and the span of a sample, as texts: hexadecimal digits, as W3C's Trace Context writes them ---- */

@@ -11,8 +11,8 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cmd/record.h"
-#include "cmd/record_rows.h"
 #include "recorder/thread_filter.h"
 
 /* Whole numbers with a unit, as async-profiler's arguments have them. */
@@ -24,14 +24,14 @@ struct unit {
 
 /* Times in ns, sizes in bytes; one letter is enough. Of an interval, m is a millisecond. */
 static const struct unit units[] = {
-	{"", 1},	  {"n", 1},	      {"ns", 1},	  {"u", NS_PER_US},  {"us", NS_PER_US},
-	{"m", NS_PER_MS}, {"ms", NS_PER_MS},  {"s", NS_PER_SEC},  {"b", 1},	     {"k", 1u << 10},
-	{"kb", 1u << 10}, {"mb", 1u << 20},   {"g", 1u << 30},	  {"gb", 1u << 30},
+	{"", 1},	  {"n", 1},	     {"ns", 1},		{"u", NS_PER_US}, {"us", NS_PER_US},
+	{"m", NS_PER_MS}, {"ms", NS_PER_MS}, {"s", NS_PER_SEC}, {"b", 1},	  {"k", 1u << 10},
+	{"kb", 1u << 10}, {"mb", 1u << 20},  {"g", 1u << 30},	{"gb", 1u << 30},
 };
 
 static const struct unit long_units[] = {
-	{"", NS_PER_SEC}, {"s", NS_PER_SEC}, {"m", 60 * NS_PER_SEC}, {"h", 3600 * NS_PER_SEC},
-	{"d", 86400 * NS_PER_SEC},
+	{"", NS_PER_SEC},	  {"s", NS_PER_SEC},	     {"m", 60 * NS_PER_SEC},
+	{"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC},
 };
 
 static bool parse(const char *text, const struct unit *known, size_t count, uint64_t *ret)
@@ -207,8 +207,7 @@ static bool parse_amount(const struct word *word, const char *text, uint64_t *re
 	size_t length = strlen(text);
 	bool is_megabytes = is_size && length && (text[length - 1] | 0x20) == 'm';
 
-	return units_parse(text, ret) &&
-	       (!is_megabytes || !__builtin_mul_overflow(*ret / NS_PER_MS, 1u << 20, ret));
+	return units_parse(text, ret) && (!is_megabytes || !__builtin_mul_overflow(*ret / NS_PER_MS, 1u << 20, ret));
 }
 
 static int bad_value(const struct word *word, const char *value, struct buf *why)
@@ -236,16 +235,10 @@ static int set_interval(struct asprof_interval *interval, const struct word *wor
 /* Each of these only enables its own event, which may come in addition to another one. */
 static int set_event(struct asprof_arguments *to, const char *value, struct buf *why)
 {
-	static const char *const beside[] = {"alloc", "lock", "nativelock", "nativemem"};
-
-	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
-		if (!strcmp(value, beside[i])) {
-			const struct word *word = find_word(value);
-			struct asprof_interval *own = (struct asprof_interval *)((char *)to + word->offset);
-
-			own->is_wanted = true;
-			return 0;
-		}
+	if (TEXT_IS_ANY(value, "alloc", "lock", "nativelock", "nativemem")) {
+		((struct asprof_interval *)((char *)to + find_word(value)->offset))->is_wanted = true;
+		return 0;
+	}
 	if (to->event && strcmp(to->event, value)) {
 		buf_add_str(why, "Duplicate event argument");
 		return -EINVAL;
@@ -260,7 +253,7 @@ static void decode_entities(char *text)
 	static const struct {
 		const char *entity;
 		char character;
-	} known[] = {{"&amp;", '&'}, {"&lt;", '<'},  {"&gt;", '>'},  {"&#38;", '&'},
+	} known[] = {{"&amp;", '&'}, {"&lt;", '<'},  {"&gt;", '>'}, {"&#38;", '&'},
 		     {"&#60;", '<'}, {"&#62;", '>'}, {"&#44;", ','}};
 
 	for (; (text = strchr(text, '&')) != NULL; text++)
@@ -318,11 +311,8 @@ static int set_bits(unsigned int *field, const struct word *word, const char *va
 /* Words of which a JFR file says how they were set. */
 static void note_setting(struct asprof_arguments *to, const char *name, const char *value)
 {
-	static const char *const noted[] = {"cstack", "features", "memlimit", "filter", "begin", "end", "signal"};
-
-	for (size_t i = 0; value && i < sizeof(noted) / sizeof(*noted); i++)
-		if (!strcmp(noted[i], name))
-			buf_printf(&to->settings, "%s=%s\n", name, value);
+	if (value && TEXT_IS_ANY(name, "cstack", "features", "memlimit", "filter", "begin", "end", "signal"))
+		buf_printf(&to->settings, "%s=%s\n", name, value);
 }
 
 /* async-profiler's text is the whole report. */

@@ -148,7 +148,7 @@ static int add_windows(struct marks *marks, uint32_t event)
 		};
 
 		if (window->begin_ns && window->end_ns != UINT64_MAX)
-			err = timeline_add(&marks->kept, &sample);
+			err = timeline_add(&marks->profile->samples, &sample);
 	}
 	return err;
 }
@@ -180,20 +180,13 @@ int begin_end_apply(struct profile *profile, const struct asprof_arguments *begu
 
 	if (marks.begin == NONE && marks.end == NONE)
 		return 0;
-	timeline_init(&marks.kept);
 	err = timeline_each(&profile->samples, take_hit, &marks);
 	if (!err)
 		err = make_windows(&marks);
 	if (!err)
-		err = timeline_each(&profile->samples, keep, &marks);
+		err = timeline_remake(&profile->samples, &marks.kept, keep, &marks);
 	if (!err)
 		err = replace_events(&marks, windows);
-	if (!err) {
-		timeline_release(&profile->samples);
-		profile->samples = marks.kept;
-	} else {
-		timeline_release(&marks.kept);
-	}
 	vec_release(&marks.hits);
 	vec_release(&marks.windows);
 	return err;

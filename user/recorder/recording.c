@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cmd/inputs.h"
 #include "cmd/record.h"
 #include "jvms/flight_recording.h"
@@ -200,20 +201,12 @@ static int merge_parts(struct recording *recording, struct buf *why)
 
 /* ---- JFR ---- */
 
-static bool is_event(const struct asprof_arguments *arguments, const char *name)
-{
-	return arguments->event && !strcmp(arguments->event, name);
-}
-
 /* async-profiler's name of what samples the main event */
 static const char *engine_of(const struct asprof_arguments *arguments)
 {
-	static const char *const same[] = {"ctimer", "itimer", "wall"};
+	bool is_same = arguments->event && TEXT_IS_ANY(arguments->event, "ctimer", "itimer", "wall");
 
-	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
-		if (is_event(arguments, same[i]))
-			return same[i];
-	return "perf_events";
+	return is_same ? arguments->event : "perf_events";
 }
 
 /* Keeps what the start command says about JFR files: the command that ends the recording does not repeat it. */
@@ -280,7 +273,7 @@ static void set_jfr(struct recording *recording, struct writer_options *style)
 	style->jfr.jdk_file = recording->jdk.file >= 0 ? &recording->jdk.file : NULL;
 	if (recording->begun_cycles && ns > recording->begun_ns)
 		style->jfr.ticks_per_second = (uint64_t)((double)(cycles - recording->begun_cycles) * NS_PER_SEC /
-							  (double)(ns - recording->begun_ns));
+							 (double)(ns - recording->begun_ns));
 }
 
 /* ---- begin and end ---- */
@@ -404,19 +397,10 @@ static int apply_begun(const struct recording *recording, struct profile *profil
 	return err ? err : report_shape(profile, &recording->shape, writer, why);
 }
 
-static int stop_at_first(void *context, const struct profile_sample *sample)
-{
-	(void)context, (void)sample;
-	return 1;
-}
-
 /* People take an empty file or page for a failure. The text report says how many samples there are. */
 static bool is_empty_picture(const struct profile *profile, const struct writer *writer)
 {
-	bool is_picture = !strcmp(writer->name, "collapsed") || !strcmp(writer->name, "flamegraph") ||
-			  !strcmp(writer->name, "tree");
-
-	return is_picture && !timeline_each(&profile->samples, stop_at_first, NULL);
+	return TEXT_IS_ANY(writer->name, "collapsed", "flamegraph", "tree") && !profile->samples.len;
 }
 
 /* Returns the exit code. */
@@ -450,12 +434,6 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 	return 1;
 }
 
-static int add_count(void *context, const struct profile_sample *sample)
-{
-	*(uint64_t *)context += sample->count;
-	return 0;
-}
-
 static uint64_t walk_ns_of(const struct profile *profile)
 {
 	uint64_t sum_ns = 0;
@@ -469,11 +447,10 @@ static uint64_t walk_ns_of(const struct profile *profile)
 static int write_sums(char **paths, size_t count)
 {
 	struct profile profile;
-	uint64_t samples = 0;
 
-	if (inputs_read_all(&profile, paths, count) < 0 || timeline_each(&profile.samples, add_count, &samples) < 0)
+	if (inputs_read_all(&profile, paths, count) < 0)
 		return 1;
-	printf("%llu %llu", (unsigned long long)samples, (unsigned long long)walk_ns_of(&profile));
+	printf("%llu %llu", (unsigned long long)profile.samples.count, (unsigned long long)walk_ns_of(&profile));
 	return fflush(stdout) != 0;
 }
 
@@ -547,17 +524,13 @@ int recording_sum(struct recording *recording, struct recording_sums *ret)
 
 bool recording_is_thin(const struct recording *recording)
 {
-	struct buf log;
+	BUF(log);
 	char path[32];
-	bool is_thin;
 
 	/* a descriptor with a position of its own: the child may be writing */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", recording->log);
-	buf_init(&log);
 	(void)io_read_file(AT_FDCWD, path, LOG_MAX, &log);
-	is_thin = log.len && strstr(log.data, OUTPUT_FILES_LIMIT);
-	buf_release(&log);
-	return is_thin;
+	return strstr(log.data, OUTPUT_FILES_LIMIT) != NULL;
 }
 
 uint64_t recording_bytes(const struct recording *recording)

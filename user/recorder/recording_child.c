@@ -12,6 +12,7 @@
 #include "attach/attach.h"
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "cmd/record.h"
 #include "collect/engines.h"
 #include "recorder/begin_end.h"
@@ -42,12 +43,7 @@ static bool has_alloc(const char *events)
 /* As async-profiler has it: these walkers begin with the native frames. */
 static bool shows_native_allocations(const struct asprof_arguments *arguments, const char *events)
 {
-	static const char *const walkers[] = {"fp", "dwarf", "vmx"};
-
-	for (size_t i = 0; arguments->cstack && i < sizeof(walkers) / sizeof(*walkers); i++)
-		if (!strcmp(arguments->cstack, walkers[i]))
-			return has_alloc(events);
-	return false;
+	return arguments->cstack && TEXT_IS_ANY(arguments->cstack, "fp", "dwarf", "vmx") && has_alloc(events);
 }
 
 /* Fills the child's options and events. Returns 0, or -errno with one sentence in `why`. */

@@ -173,8 +173,15 @@ static uint32_t shaped_leaf(struct shaping *s, uint32_t node)
 static const char *replaced_name(const char *name)
 {
 	static const char *const names[] = {
-		"pthread_mutex_lock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "malloc", "calloc",
-		"realloc", "posix_memalign", "aligned_alloc", "memalign",
+		"pthread_mutex_lock",
+		"pthread_rwlock_rdlock",
+		"pthread_rwlock_wrlock",
+		"malloc",
+		"calloc",
+		"realloc",
+		"posix_memalign",
+		"aligned_alloc",
+		"memalign",
 	};
 
 	name += strspn(name, "_");
@@ -192,9 +199,8 @@ static const char *replaced_name(const char *name)
 static uint32_t name_hook(struct shaping *s, uint32_t node)
 {
 	struct frame frame = node ? frame_of(s, node) : (struct frame){.kind = FRAME_MARK};
-	const char *name = frame.kind == FRAME_NATIVE
-				   ? replaced_name(intern_text(&s->profile->strings, frame.name))
-				   : NULL;
+	const char *name =
+		frame.kind == FRAME_NATIVE ? replaced_name(intern_text(&s->profile->strings, frame.name)) : NULL;
 	BUF(hook);
 
 	if (!name)
@@ -352,24 +358,16 @@ static int move_sample(void *context, const struct profile_sample *sample)
 static int move_samples(struct shaping *s)
 {
 	size_t count = s->profile->nodes.len;
-	int err;
 
 	for (uint32_t node = 1; node < count && !s->failed; node++)
 		shape_node(s, node);
-	err = s->failed ? -ENOMEM : timeline_each(&s->profile->samples, move_sample, s);
-	if (err)
-		return err;
-	timeline_release(&s->profile->samples);
-	s->profile->samples = s->samples;
-	timeline_init(&s->samples);
-	return 0;
+	return s->failed ? -ENOMEM : timeline_remake(&s->profile->samples, &s->samples, move_sample, s);
 }
 
 static int shaping_open(struct shaping *s)
 {
 	size_t events = s->profile->events.len + 1;
 
-	timeline_init(&s->samples);
 	s->nodes = calloc(s->profile->nodes.len + 1, sizeof(*s->nodes));
 	s->events = calloc(events, sizeof(*s->events));
 	s->walls = calloc(events, sizeof(*s->walls));
@@ -381,7 +379,6 @@ static void shaping_close(struct shaping *s, size_t events)
 {
 	for (size_t i = 0; s->walls && i < events; i++)
 		free(s->walls[i].rest_ns);
-	timeline_release(&s->samples);
 	map_release(&s->cut_nodes);
 	free(s->nodes);
 	free(s->events);

@@ -131,15 +131,8 @@ int thread_filter_apply(struct profile *profile, const char *text, const struct 
 	struct filtering filtering = {.profile = profile, .text = text};
 	int err = sort_choices(&filtering, choices);
 
-	timeline_init(&filtering.kept);
 	if (!err)
-		err = timeline_each(&profile->samples, keep, &filtering);
+		err = timeline_remake(&profile->samples, &filtering.kept, keep, &filtering);
 	vec_release(&filtering.sorted.all);
-	if (err) {
-		timeline_release(&filtering.kept);
-		return err;
-	}
-	timeline_release(&profile->samples);
-	profile->samples = filtering.kept;
-	return 0;
+	return err;
 }

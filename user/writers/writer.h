@@ -63,6 +63,12 @@ struct writer_jfr {
 	const char *settings; /* more settings of the recording: "name=value\n" each; NULL = none */
 };
 
+/* What the filters have left. */
+struct writer_passed {
+	uint64_t stacks, kept; /* that -I and -X were applied to */
+	bool is_spanless; /* --span and --trace-id have left no sample */
+};
+
 struct writer_options {
 	struct frame_style style;
 	enum writer_group by[WRITER_GROUPS]; /* --by: leading frames, outermost first; WRITER_BY_NONE ends it */
@@ -102,6 +108,7 @@ struct writer_options {
 	uint64_t chunk_bytes;	    /* jfr: a chunk that a recording makes ends at this size */
 	uint64_t chunk_ns;	    /* jfr: or at this age */
 	struct writer_jfr jfr;
+	struct writer_passed *passed; /* or NULL */
 	uint64_t *cut; /* counts the stacks that were cut because the file would grow out of bounds; or NULL */
 	/* Appends a writer's own leading frame, which may be several tokens. Set by that writer; else NULL. */
 	void (*lead)(const void *context, const struct profile_thread *thread, struct buf *out);

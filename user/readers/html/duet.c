@@ -3,14 +3,212 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
-#include "readers/html/json_scan.h"
+#include "base/text.h"
 #include "readers/html/page_tree.h"
 #include "readers/reader.h"
+
+/*
+ * Reads JSON from memory, value by value, without a tree of it:
+ *
+ *	scan_enter(&scan, '[');
+ *	while (scan_more(&scan, ']'))
+ *		number = scan_integer(&scan);
+ *
+ * After the first error nothing is read any more: loops end, and numbers are 0. The caller tests `failed` at the end.
+ */
+struct json_scan {
+	const char *start, *at, *end;
+	bool is_first; /* of the innermost list or object */
+	bool failed; /* the text is not JSON of the expected form; `at` is the place */
+};
+
+#define DEPTH_MAX 64
+
+static void fail(struct json_scan *scan)
+{
+	scan->failed = true;
+}
+
+/* The first character of the next value; 0 at the end. */
+static char scan_peek(struct json_scan *scan)
+{
+	while (scan->at < scan->end && strchr(" \t\r\n", *scan->at) && *scan->at)
+		scan->at++;
+	return scan->at < scan->end && !scan->failed ? *scan->at : '\0';
+}
+
+static bool take(struct json_scan *scan, char c)
+{
+	if (scan_peek(scan) != c || !c)
+		return false;
+	scan->at++;
+	return true;
+}
+
+static void scan_enter(struct json_scan *scan, char open)
+{
+	if (!take(scan, open))
+		fail(scan);
+	scan->is_first = true;
+}
+
+/* True if a value, or a key, follows. */
+static bool scan_more(struct json_scan *scan, char close)
+{
+	bool is_first = scan->is_first;
+
+	scan->is_first = false;
+	if (take(scan, close))
+		return false;
+	if (!scan_peek(scan) || (!is_first && !take(scan, ',')))
+		fail(scan);
+	return !scan->failed;
+}
+
+static uint32_t hex(struct json_scan *scan)
+{
+	uint32_t value = 0;
+
+	for (int i = 0; i < 4; i++, scan->at++) {
+		char c = scan->at < scan->end ? *scan->at : '\0';
+
+		if (!isxdigit((unsigned char)c)) {
+			fail(scan);
+			return 0;
+		}
+		value = value << 4 | (uint32_t)(isdigit((unsigned char)c) ? c - '0' : (c | 0x20) - 'a' + 10);
+	}
+	return value;
+}
+
+/* The character behind "\u", which may be two of UTF-16; a lone half becomes '?'. */
+static uint32_t escaped_character(struct json_scan *scan)
+{
+	uint32_t high = hex(scan), low;
+
+	if ((high & 0xfc00) != 0xd800)
+		return (high & 0xfc00) == 0xdc00 || !high ? '?' : high;
+	if (scan->end - scan->at < 6 || scan->at[0] != '\\' || scan->at[1] != 'u')
+		return '?';
+	scan->at += 2;
+	low = hex(scan);
+	return (low & 0xfc00) == 0xdc00 ? 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff)) : '?';
+}
+
+static void take_escape(struct json_scan *scan, struct buf *text)
+{
+	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	char c = scan->at < scan->end ? *scan->at++ : '\0';
+	const char *found = c ? strchr(from, c) : NULL;
+
+	if (c == 'u')
+		text_add_utf8(text, escaped_character(scan));
+	else if (found)
+		buf_add_char(text, to[found - from]);
+	else if (c == '"' || c == '\\' || c == '/')
+		buf_add_char(text, c);
+	else
+		fail(scan);
+}
+
+/* Sets `text` to the next string. Its characters may be any but NUL, which becomes '?'. */
+static void scan_string(struct json_scan *scan, struct buf *text)
+{
+	buf_clear(text);
+	if (!take(scan, '"'))
+		fail(scan);
+	while (!scan->failed && scan->at < scan->end && *scan->at != '"') {
+		const char *run = scan->at;
+
+		while (scan->at < scan->end && *scan->at != '"' && *scan->at != '\\' && *scan->at)
+			scan->at++;
+		buf_add(text, run, (size_t)(scan->at - run));
+		if (scan->at == scan->end || *scan->at == '"')
+			break;
+		if (*scan->at++)
+			take_escape(scan, text);
+		else
+			buf_add_char(text, '?');
+	}
+	if (scan->failed || scan->at == scan->end)
+		return fail(scan);
+	scan->at++;
+}
+
+static void scan_key(struct json_scan *scan, struct buf *text)
+{
+	scan_string(scan, text);
+	if (!take(scan, ':'))
+		fail(scan);
+}
+
+static int64_t scan_integer(struct json_scan *scan)
+{
+	uint64_t value = 0;
+	bool is_negative = take(scan, '-');
+
+	if (!isdigit((unsigned char)scan_peek(scan)))
+		fail(scan);
+	for (; scan->at < scan->end && isdigit((unsigned char)*scan->at); scan->at++) {
+		if (value > (uint64_t)INT64_MAX / 10 - 1)
+			fail(scan);
+		value = scan->failed ? 0 : value * 10 + (uint64_t)(*scan->at - '0');
+	}
+	if (scan->at < scan->end && strchr(".eE", *scan->at) && *scan->at)
+		fail(scan);
+	return scan->failed ? 0 : is_negative ? -(int64_t)value : (int64_t)value;
+}
+
+/* Takes "true", "false" or "null" if it is this word. */
+static bool scan_word(struct json_scan *scan, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (scan_peek(scan) != *word || (size_t)(scan->end - scan->at) < len || memcmp(scan->at, word, len))
+		return false;
+	scan->at += len;
+	return true;
+}
+
+static void skip_string(struct json_scan *scan)
+{
+	for (scan->at++; scan->at < scan->end && *scan->at != '"'; scan->at++)
+		scan->at += *scan->at == '\\' && scan->at + 1 < scan->end;
+	scan->at += scan->at < scan->end;
+}
+
+/* Lists and objects are counted, not checked: what is skipped may be anything. */
+static void scan_skip(struct json_scan *scan)
+{
+	int depth = 0;
+
+	do {
+		char c = scan_peek(scan);
+
+		if (!c || depth > DEPTH_MAX)
+			return fail(scan);
+		if (c == '"') {
+			skip_string(scan);
+			continue;
+		}
+		if (!depth && strchr(",]}:", c))
+			return fail(scan);
+		depth += c == '[' || c == '{';
+		depth -= c == ']' || c == '}';
+		scan->at++;
+		if (!strchr("[]{},:", c))
+			while (scan->at < scan->end && !strchr("[]{},:\" \t\r\n", *scan->at))
+				scan->at++;
+	} while (depth);
+}
 
 struct column vec(int64_t);
 
@@ -47,8 +245,8 @@ static int read_column(struct json_scan *scan, struct column *ret)
 {
 	int err = 0;
 
-	for (json_scan_enter(scan, '['); json_scan_more(scan, ']') && !err;)
-		err = vec_push(ret, json_scan_integer(scan));
+	for (scan_enter(scan, '['); scan_more(scan, ']') && !err;)
+		err = vec_push(ret, scan_integer(scan));
 	return err;
 }
 
@@ -62,12 +260,12 @@ static int read_list(struct json_scan *scan, struct event *e, int which)
 	BUF(whole);
 	int err = 0;
 
-	for (json_scan_enter(scan, '['); json_scan_more(scan, ']') && !err;) {
-		if (json_scan_peek(scan) != '"') {
-			err = vec_push(&e->counts[which], json_scan_integer(scan));
+	for (scan_enter(scan, '['); scan_more(scan, ']') && !err;) {
+		if (scan_peek(scan) != '"') {
+			err = vec_push(&e->counts[which], scan_integer(scan));
 			continue;
 		}
-		json_scan_string(scan, &text);
+		scan_string(scan, &text);
 		if (which == LABELS) {
 			size_t shared =
 				e->counts[which].len ? (size_t)e->counts[which].items[e->counts[which].len - 1] : 0;
@@ -90,15 +288,15 @@ static void read_facts(struct json_scan *scan, struct event *e, bool is_loss)
 	BUF(first);
 	BUF(second);
 
-	for (json_scan_enter(scan, '['); json_scan_more(scan, ']');) {
+	for (scan_enter(scan, '['); scan_more(scan, ']');) {
 		int64_t count = 0;
 
-		json_scan_enter(scan, '[');
-		for (int i = 0; json_scan_more(scan, ']'); i++)
-			if (json_scan_peek(scan) == '"')
-				json_scan_string(scan, i ? &second : &first);
+		scan_enter(scan, '[');
+		for (int i = 0; scan_more(scan, ']'); i++)
+			if (scan_peek(scan) == '"')
+				scan_string(scan, i ? &second : &first);
 			else
-				count = json_scan_integer(scan);
+				count = scan_integer(scan);
 		if (e->profile->events.len || scan->failed)
 			continue;
 		if (is_loss)
@@ -120,21 +318,21 @@ static int find_name(const char *const *names, int count, const char *name)
 static bool read_value(struct json_scan *scan, struct event *e, const char *key)
 {
 	if (!strcmp(key, "event"))
-		json_scan_string(scan, &e->name);
+		scan_string(scan, &e->name);
 	else if (!strcmp(key, "unit"))
-		json_scan_string(scan, &e->unit);
+		scan_string(scan, &e->unit);
 	else if (!strcmp(key, "kind"))
-		json_scan_string(scan, &e->kind);
+		scan_string(scan, &e->kind);
 	else if (!strcmp(key, "samples"))
-		e->samples = json_scan_integer(scan);
+		e->samples = scan_integer(scan);
 	else if (!strcmp(key, "amount"))
-		e->amount = json_scan_integer(scan);
+		e->amount = scan_integer(scan);
 	else if (!strcmp(key, "period"))
-		e->period = json_scan_integer(scan);
+		e->period = scan_integer(scan);
 	else if (!strcmp(key, "start"))
-		e->start_ms = json_scan_integer(scan);
+		e->start_ms = scan_integer(scan);
 	else if (!strcmp(key, "reverse"))
-		e->is_reversed = json_scan_word(scan, "true") || (json_scan_skip(scan), false);
+		e->is_reversed = scan_word(scan, "true") || (scan_skip(scan), false);
 	else
 		return false;
 	return true;
@@ -151,7 +349,7 @@ static int read_key(struct json_scan *scan, struct event *e, const char *key)
 	if (!strcmp(key, "facts") || !strcmp(key, "losses"))
 		read_facts(scan, e, *key == 'l');
 	else if (!read_value(scan, e, key))
-		json_scan_skip(scan);
+		scan_skip(scan);
 	return 0;
 }
 
@@ -441,8 +639,8 @@ static int read_event(struct json_scan *scan, struct profile *profile, struct bu
 	int err = 0;
 
 	event_init(&e, profile, why);
-	for (json_scan_enter(scan, '{'); json_scan_more(scan, '}') && !err;) {
-		json_scan_key(scan, key);
+	for (scan_enter(scan, '{'); scan_more(scan, '}') && !err;) {
+		scan_key(scan, key);
 		err = scan->failed ? 0 : read_key(scan, &e, key->data);
 	}
 	if (!err && !scan->failed)
@@ -453,13 +651,12 @@ static int read_event(struct json_scan *scan, struct profile *profile, struct bu
 
 int html_duet_read(struct profile *profile, const char *json, size_t len, struct buf *why)
 {
-	struct json_scan scan;
+	struct json_scan scan = {.start = json, .at = json, .end = json + len};
 	BUF(key);
 	int err = 0;
 
 	profile->processes = PROFILE_NEVER;
-	json_scan_init(&scan, json, len);
-	for (json_scan_enter(&scan, '['); json_scan_more(&scan, ']') && !err;)
+	for (scan_enter(&scan, '['); scan_more(&scan, ']') && !err;)
 		err = read_event(&scan, profile, &key, why);
 	if (!err && scan.failed) {
 		buf_printf(why, "the page's data are not as duet writes them, at byte %zu of them",

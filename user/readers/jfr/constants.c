@@ -332,9 +332,12 @@ static enum frame_kind kind_of_type(struct jfr_constants *c, uint64_t type)
 	static const struct {
 		const char *name;
 		enum frame_kind kind;
-	} kinds[] = {{"Interpreted", FRAME_INTERPRETED}, {"JIT compiled", FRAME_COMPILED},
-		     {"C1 compiled", FRAME_COMPILED},	 {"Inlined", FRAME_INLINED},
-		     {"C++", FRAME_JVM},		 {"Kernel", FRAME_KERNEL}};
+	} kinds[] = {{"Interpreted", FRAME_INTERPRETED},
+		     {"JIT compiled", FRAME_COMPILED},
+		     {"C1 compiled", FRAME_COMPILED},
+		     {"Inlined", FRAME_INLINED},
+		     {"C++", FRAME_JVM},
+		     {"Kernel", FRAME_KERNEL}};
 	struct jfr_value values[JFR_SLOTS];
 	struct jfr_constant *constant = find(c, JFR_POOL_FRAME_TYPE, type, values);
 	const char *text;
@@ -357,10 +360,12 @@ static enum frame_kind kind_of_descriptor(const char *descriptor)
 	static const struct {
 		const char *descriptor;
 		enum frame_kind kind;
-	} kinds[] = {{JFR_NOT_JAVA, FRAME_NATIVE}, {JFR_KERNEL, FRAME_KERNEL},	 {JFR_MARK, FRAME_MARK},
-		     {JFR_STATE, FRAME_STATE},	   {JFR_THREAD, FRAME_THREAD},	 {JFR_PROCESS, FRAME_PROCESS},
-		     {JFR_OBJECT, FRAME_CLASS},	   {JFR_CONTAINER, FRAME_CONTAINER}, {JFR_CPU, FRAME_CPU},
-		     {JFR_WAKER, FRAME_WAKER},	   {JFR_SPAN, FRAME_SPAN}};
+	} kinds[] = {{JFR_NOT_JAVA, FRAME_NATIVE}, {JFR_KERNEL, FRAME_KERNEL},
+		     {JFR_MARK, FRAME_MARK},	   {JFR_STATE, FRAME_STATE},
+		     {JFR_THREAD, FRAME_THREAD},   {JFR_PROCESS, FRAME_PROCESS},
+		     {JFR_OBJECT, FRAME_CLASS},	   {JFR_CONTAINER, FRAME_CONTAINER},
+		     {JFR_CPU, FRAME_CPU},	   {JFR_WAKER, FRAME_WAKER},
+		     {JFR_SPAN, FRAME_SPAN}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(descriptor, kinds[i].descriptor))

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define NONE UINT32_MAX
 #define INTERVAL_MAX 32 /* bytes of its text */
 #define KINDS_MAX (PROFILE_EVENTS_MAX / 2) /* types of others; there is room for ours */
@@ -140,12 +142,7 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 
 static bool has_address(const struct row *row)
 {
-	static const char *const events[] = {"nativemem", "free", "lock", "nativelock", "park", "wait"};
-
-	for (size_t i = 0; row->event && i < sizeof(events) / sizeof(*events); i++)
-		if (!strcmp(row->event, events[i]))
-			return true;
-	return false;
+	return row->event && TEXT_IS_ANY(row->event, "nativemem", "free", "lock", "nativelock", "park", "wait");
 }
 
 /* Types without a stack are not samples. */
@@ -242,13 +239,10 @@ static void set_unit(struct jfr_kind *kind, const char *value)
  */
 static void set_event(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *value)
 {
-	static const char *const clocks[] = {"cpu", "ctimer", "itimer", "wall", "cpu-clock", "task-clock"};
+	bool is_clock = TEXT_IS_ANY(value, "cpu", "ctimer", "itimer", "wall", "cpu-clock", "task-clock");
 
 	kind->name = intern_str(&kinds->profile->strings, value);
-	kind->unit = PROFILE_COUNT;
-	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++)
-		if (!strcmp(value, clocks[i]))
-			kind->unit = PROFILE_NS;
+	kind->unit = is_clock ? PROFILE_NS : PROFILE_COUNT;
 	if (!kind->interval && kind->unit == PROFILE_NS)
 		kind->interval = 10000000;
 }

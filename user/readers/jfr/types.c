@@ -86,8 +86,8 @@ static enum jfr_primitive primitive_of(const char *name)
 		const char *name;
 		enum jfr_primitive primitive;
 	} primitives[] = {
-		{"boolean", JFR_ONE_BYTE}, {"byte", JFR_ONE_BYTE},     {"char", JFR_NUMBER},
-		{"short", JFR_NUMBER},	   {"int", JFR_NUMBER},	       {"long", JFR_NUMBER},
+		{"boolean", JFR_ONE_BYTE}, {"byte", JFR_ONE_BYTE},	{"char", JFR_NUMBER},
+		{"short", JFR_NUMBER},	   {"int", JFR_NUMBER},		{"long", JFR_NUMBER},
 		{"float", JFR_FOUR_BYTES}, {"double", JFR_EIGHT_BYTES}, {"java.lang.String", JFR_STRING},
 	};
 

@@ -132,6 +132,8 @@ static int group(const struct profile *profile, const struct writer *writer, str
 		profile_release(ret);
 		return err;
 	}
+	if (options->passed)
+		options->passed->is_spanless = profile->samples.len && !ret->samples.len;
 	options->is_grouped = is_grouped;
 	return 1;
 }

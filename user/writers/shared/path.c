@@ -224,6 +224,17 @@ static bool path_is_wanted(const struct path_maker *maker)
 	return included;
 }
 
+static bool path_passes(const struct path_maker *maker)
+{
+	bool is_wanted = path_is_wanted(maker);
+
+	if (maker->options->passed) {
+		maker->options->passed->stacks++;
+		maker->options->passed->kept += is_wanted;
+	}
+	return is_wanted;
+}
+
 /* The stack's frames at the root that are no code: the CPU and the scheduling policy. */
 static size_t count_outer(const struct path_maker *maker)
 {
@@ -285,7 +296,7 @@ int path_make(struct path_maker *maker, uint32_t thread, uint32_t leaf)
 	path_shape(maker, outer);
 	err = path_push_roots(maker, thread, category);
 	path_move_outer(maker, outer);
-	return err < 0 ? err : path_is_wanted(maker);
+	return err < 0 ? err : path_passes(maker);
 }
 
 /* The expressions were tested by the command: only memory can be missing. */
