@@ -323,7 +323,7 @@ static int ask(const struct run *run, const char *arguments, bool begin, struct 
 /* Requests a report and writes it. Opens the file first: if that fails, nothing has been stopped. */
 static int fetch_report(const struct run *run, const char *arguments)
 {
-	struct recorder_answer answer = {.report = -1};
+	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	struct report_file file;
 	BUF(path);
 	BUF(why);

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/inputs.h"
@@ -61,48 +62,24 @@ static const char usage[] =
 
 enum value { VALUE_NONE, VALUE_TEXT, VALUE_TIME, VALUE_TAIL, VALUE_PERCENT, VALUE_COUNT, VALUE_LATENCY };
 
-/* clang-format off */
+static const char *const events[] = {
+	"cpu", "cpu-time", "wall", "alloc", "live", "lock", "nativemem", "nativelock", "leak", "trace", NULL,
+};
+
 static const struct row {
 	char letter;
 	const char *word;
 	enum value value;
-	bool is_event;
 } rows[] = {
-	{0, "cpu", VALUE_NONE, true},
-	{0, "cpu-time", VALUE_NONE, true},
-	{0, "wall", VALUE_NONE, true},
-	{0, "alloc", VALUE_NONE, true},
-	{0, "live", VALUE_NONE, true},
-	{0, "lock", VALUE_NONE, true},
-	{0, "nativemem", VALUE_NONE, true},
-	{0, "nativelock", VALUE_NONE, true},
-	{0, "leak", VALUE_NONE, true},
-	{0, "trace", VALUE_NONE, true},
-	{0, "tail", VALUE_TAIL, false},
-	{'t', "threads", VALUE_NONE, false},
-	{0, "classify", VALUE_NONE, false},
-	{0, "total", VALUE_NONE, false},
-	{0, "lines", VALUE_NONE, false},
-	{0, "bci", VALUE_NONE, false},
-	{0, "simple", VALUE_NONE, false},
-	{0, "norm", VALUE_NONE, false},
-	{0, "dot", VALUE_NONE, false},
-	{0, "from", VALUE_TIME, false},
-	{0, "to", VALUE_TIME, false},
-	{0, "title", VALUE_TEXT, false},
-	{0, "minwidth", VALUE_PERCENT, false},
-	{0, "grain", VALUE_COUNT, false},
-	{0, "skip", VALUE_COUNT, false},
-	{'r', "reverse", VALUE_NONE, false},
-	{'i', "inverted", VALUE_NONE, false},
-	{'I', "include", VALUE_TEXT, false},
-	{'X', "exclude", VALUE_TEXT, false},
-	{0, "highlight", VALUE_TEXT, false},
-	{'s', "state", VALUE_TEXT, false},
-	{0, "latency", VALUE_LATENCY, false},
-	{0, "tag", VALUE_TEXT, false},
+	{'t', "threads", VALUE_NONE},  {0, "classify", VALUE_NONE},    {0, "total", VALUE_NONE},
+	{0, "lines", VALUE_NONE},      {0, "bci", VALUE_NONE},	       {0, "simple", VALUE_NONE},
+	{0, "norm", VALUE_NONE},       {0, "dot", VALUE_NONE},	       {'r', "reverse", VALUE_NONE},
+	{'i', "inverted", VALUE_NONE}, {0, "title", VALUE_TEXT},       {'I', "include", VALUE_TEXT},
+	{'X', "exclude", VALUE_TEXT},  {0, "highlight", VALUE_TEXT},   {'s', "state", VALUE_TEXT},
+	{0, "tag", VALUE_TEXT},	       {0, "from", VALUE_TIME},	       {0, "to", VALUE_TIME},
+	{0, "tail", VALUE_TAIL},       {0, "minwidth", VALUE_PERCENT}, {0, "grain", VALUE_COUNT},
+	{0, "skip", VALUE_COUNT},      {0, "latency", VALUE_LATENCY},
 };
-/* clang-format on */
 
 /* ---- words ---- */
 
@@ -136,11 +113,22 @@ __attribute__((format(printf, 2, 3))) static int add_text(struct jfrconv_words *
 
 /* ---- values ---- */
 
+/* As duet takes dates. Returns false if there is none. */
+static bool add_utc(time_t time, struct buf *out)
+{
+	char text[32];
+	struct tm tm;
+
+	if (!gmtime_r(&time, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
+		return false;
+	buf_add_str(out, text);
+	return true;
+}
+
 /* Local time of a date, or of today, in UTC, as duet takes it. Returns false if it is neither. */
 static bool local_time(const char *value, struct buf *out)
 {
 	time_t now = time(NULL);
-	char text[32];
 	struct tm tm;
 	const char *end;
 
@@ -151,19 +139,13 @@ static bool local_time(const char *value, struct buf *out)
 	if (!end || (*end && *end != '.'))
 		return false;
 	tm.tm_isdst = -1;
-	now = mktime(&tm);
-	if (!gmtime_r(&now, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
-		return false;
-	buf_add_str(out, text);
-	return true;
+	return add_utc(mktime(&tm), out);
 }
 
 static bool take_time(const char *value, struct buf *out)
 {
-	char *end, text[32];
+	char *end;
 	long long ms = strtoll(value, &end, 10);
-	time_t seconds = (time_t)(ms / 1000);
-	struct tm tm;
 
 	if (strchr(value, ':'))
 		return local_time(value, out);
@@ -173,10 +155,7 @@ static bool take_time(const char *value, struct buf *out)
 		buf_printf(out, "%lldms", ms);
 		return true;
 	}
-	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
-		return false;
-	buf_add_str(out, text);
-	return true;
+	return add_utc((time_t)(ms / 1000), out);
 }
 
 /* A part, as 0.1 or 10%. Nothing is appended for 0. */
@@ -251,11 +230,6 @@ static const struct row *find_row(const char *word)
 	return NULL;
 }
 
-static bool is_word(const char *text, const char *letter, const char *word)
-{
-	return !strcmp(text, letter) || !strcmp(text, word);
-}
-
 /* Takes an option that is a row. `value` is the word behind it, or NULL. Returns the number of words, or -errno. */
 static int take_row(struct jfrconv *j, const struct row *row, const char *value, struct buf *why)
 {
@@ -266,7 +240,6 @@ static int take_row(struct jfrconv *j, const struct row *row, const char *value,
 		buf_printf(why, "--%s: a value is missing", row->word);
 		return -EINVAL;
 	}
-	j->has_event |= row->is_event;
 	if (row->value == VALUE_NONE)
 		return add_text(&j->options, "--%s", row->word) ? -ENOMEM : 1;
 	if (!take_value(row, value, &text)) {
@@ -282,7 +255,7 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 {
 	const struct row *row = find_row(word);
 
-	if (is_word(word, "-h", "--help"))
+	if (TEXT_IS_ANY(word, "-h", "--help"))
 		return j->help = true;
 	if (!strcmp(word, "--diff"))
 		return j->is_diff = true;
@@ -290,13 +263,17 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 		j->format = "tree";
 		return 1;
 	}
-	if (is_word(word, "-o", "--output") && value) {
+	if (TEXT_IS_ANY(word, "-o", "--output") && value) {
 		j->format = !strcmp(value, "pb") ? "pprof" : value;
 		return 2;
 	}
 	if (row)
 		return take_row(j, row, value, why);
-	buf_printf(why, is_word(word, "-o", "--output") ? "%s: a value is missing" : "unknown option %s", word);
+	if (!strncmp(word, "--", 2) && text_is_any(word + 2, events)) {
+		j->has_event = true;
+		return add_word(&j->options, word) ? -ENOMEM : 1;
+	}
+	buf_printf(why, TEXT_IS_ANY(word, "-o", "--output") ? "%s: a value is missing" : "unknown option %s", word);
 	return -EINVAL;
 }
 
@@ -314,9 +291,7 @@ static int jfrconv_parse(struct jfrconv *ret, int argc, char **argv, struct buf 
 		if (taken < 0)
 			return taken;
 	}
-	if (ret->help || ret->files.len)
-		return 0;
-	ret->help = true;
+	ret->help |= !ret->files.len;
 	return 0;
 }
 

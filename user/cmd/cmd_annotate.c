@@ -41,8 +41,6 @@ static const struct opt rows[] = {
 };
 /* clang-format on */
 
-/* ---- source text ---- */
-
 /* The file that was asked for last. */
 struct sources {
 	const struct opt_strings *paths;
@@ -74,8 +72,6 @@ static const struct source_text *find_source(void *context, const char *package,
 			 err == -ENOENT ? "not in what --source names" : strerror(-err));
 	return err ? NULL : &sources->current;
 }
-
-/* ---- the command ---- */
 
 static bool is_html(const struct annotate_options *options)
 {

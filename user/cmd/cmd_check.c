@@ -19,8 +19,6 @@ static void print_probe(const struct collector_probe *probe)
 		printf("       %s\n", probe->detail);
 }
 
-/* ---- where each event is sampled ---- */
-
 static bool is_of_agent(const struct event *event)
 {
 	return event->program == DUET_PROGRAM_NONE;
@@ -74,8 +72,6 @@ static void print_places(void)
 	print_place("by an agent in the JVM: ", is_of_agent);
 	print_place("not on this machine: ", is_missing);
 }
-
-/* ---- the engines ---- */
 
 static bool check_bpf(void)
 {

@@ -42,8 +42,6 @@ static const struct opt rows[] = {
 };
 /* clang-format on */
 
-/* ---- the output ---- */
-
 struct target {
 	const char *path; /* "-" is stdout */
 	const struct writer *writer;
@@ -121,8 +119,6 @@ static int write_events(const struct profile *profile, const struct writer_optio
 	}
 	return err;
 }
-
-/* ---- the command ---- */
 
 static void init(void *options)
 {

@@ -51,8 +51,6 @@ static const struct opt diff_rows[] = {
 };
 /* clang-format on */
 
-/* ---- the two profiles --------------------------------------------------------- */
-
 static const struct profile_event *event_of(const struct writer_side *side)
 {
 	return &side->profile->events.items[side->event];
@@ -126,8 +124,6 @@ static int choose_events(struct writer_diff *two, const char *name, bool total)
 		  is_guess ? "; without --total samples are" : "");
 	return -EINVAL;
 }
-
-/* ---- the output ----------------------------------------------------------------- */
 
 static const struct writer *choose_writer(const char *format, const char *path)
 {

@@ -153,9 +153,8 @@ static int read_trusted(const char *path, struct buf *text)
 static int read_text(const char *path, bool is_optional, char **ret_text)
 {
 	BUF(text);
-	int err;
+	int err = read_trusted(path, &text);
 
-	err = read_trusted(path, &text);
 	if (err == -ENOENT && is_optional)
 		err = 0;
 	if (!err && strlen(text.data) != text.len)

@@ -36,15 +36,12 @@ static int set_list(struct options *options, const struct opt_strings *lists)
 	return err;
 }
 
-/* ---- an option for an event ---- */
-
 static int set_option(struct options *options, const struct event *event, const char *value)
 {
 	bool is_switch = event->option == EVENT_SWITCH;
 	BUF(why);
-	int err;
+	int err = event_list_set(&options->events, event, is_switch ? NULL : value, &why);
 
-	err = event_list_set(&options->events, event, is_switch ? NULL : value, &why);
 	if (err < 0)
 		log_error("--%s%s%s: %s", event->name, is_switch || !value ? "" : " ", value ? value : "", why.data);
 	return err;
@@ -88,8 +85,6 @@ static int set_traces(struct options *options)
 	return err;
 }
 
-/* ---- --all ---- */
-
 /* Returns true if BPF samples the events, or will if the user names no engine. */
 static bool uses_bpf(const struct options *options)
 {
@@ -122,8 +117,6 @@ static int add_all(struct options *options)
 	return err;
 }
 
-/* ---- intervals of the first event ---- */
-
 /* --freq is only for events that are clocks. */
 static int set_freq(struct options *options, uint32_t freq)
 {
@@ -140,9 +133,8 @@ static int set_freq(struct options *options, uint32_t freq)
 static int set_interval(struct options *options, const char *text)
 {
 	BUF(why);
-	int err;
+	int err = event_spec_set_interval(&options->events.items[0], text, &why);
 
-	err = event_spec_set_interval(&options->events.items[0], text, &why);
 	if (err < 0)
 		log_error("-i %s: %s", text, why.data);
 	return err;

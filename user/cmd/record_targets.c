@@ -15,8 +15,6 @@
 #define PIDS_MAX 1024 /* DUET_MAX_TARGETS */
 #define SHOWN_MAX 400 /* bytes of a command line in a message */
 
-/* ---- a command without "--" ---- */
-
 static void add_words(struct buf *line, char **words, int count)
 {
 	for (int i = 0; i < count && line->len <= SHOWN_MAX; i++)
@@ -44,8 +42,6 @@ bool record_targets_lack_dashes(const struct command_words *words)
 	log_error("%s is a program, and a command comes after --: duet record%s", first, line.data);
 	return true;
 }
-
-/* ---- processes ---- */
 
 static int add_pid(struct options *options, pid_t pid)
 {
@@ -143,8 +139,6 @@ bool record_targets_has(const char *name)
 	running_release(&running);
 	return has_some;
 }
-
-/* ---- all of them ---- */
 
 static int count_kinds(const struct options *options)
 {

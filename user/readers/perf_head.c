@@ -9,8 +9,6 @@
 #define PERIOD_WIDTH 10 /* places of a period */
 #define COMM_MAX 15 /* bytes of the kernel's names of threads */
 
-/* ---- words ---- */
-
 bool perf_word_is(const struct perf_word *word, const char *text)
 {
 	return word->len == strlen(text) && !memcmp(word->text, text, word->len);
@@ -75,8 +73,6 @@ static bool read_ids(const struct perf_word *word, struct perf_head *ret)
 	ret->tid = (uint32_t)tid;
 	return true;
 }
-
-/* ---- heads ---- */
 
 bool perf_word_is_address(const struct perf_word *word)
 {

@@ -35,8 +35,6 @@ struct collapsed {
 	bool is_col;
 };
 
-/* ---- counts -------------------------------------------------------------------- */
-
 struct count {
 	double value;
 	int decimals;
@@ -79,8 +77,6 @@ static size_t stack_len(const char *line, size_t len, struct count *ret)
 		return 0;
 	return read_count(line + len - digits, digits, ret) ? len - digits - 1 : 0;
 }
-
-/* ---- stacks -------------------------------------------------------------------- */
 
 /* Returns the length of the fields before a stack of a .col file, after pushing the container's frame. -ENOMEM. */
 static ssize_t push_container(struct collapsed *c, const char *text, size_t len)
@@ -193,8 +189,6 @@ static int read_lines(struct collapsed *c, struct buf *why)
 	}
 	return err;
 }
-
-/* ---- the profile --------------------------------------------------------------- */
 
 /* Decimals that weights have, so that there is room for their sum: those of the counts, rounded up to thousands. */
 static int places_of(const struct collapsed *c, double *ret_scale)

@@ -27,6 +27,7 @@ struct duet_tables {
 	uint64_t text_bytes; /* of all strings read */
 	uint64_t samples; /* rows read */
 	uint64_t file_bytes; /* set by the caller: read so far */
+	struct buf why; /* the cause of an error in a chunk */
 };
 
 #define TEXT_BYTES_MAX (1ull << 30) /* of all strings */
@@ -42,6 +43,7 @@ static void duet_tables_release(struct duet_tables *tables)
 	vec_release(&tables->threads);
 	vec_release(&tables->nodes);
 	vec_release(&tables->depths);
+	buf_release(&tables->why);
 }
 
 /* Begins row numbers again. The empty string, the unknown owner and the root are not stored. Returns 0 or -ENOMEM. */
@@ -60,20 +62,25 @@ static int duet_tables_anew(struct duet_tables *tables)
 	return vec_push(&tables->nodes, 0);
 }
 
+static uint32_t bad(struct duet_tables *tables, const char *what)
+{
+	buf_add_str(&tables->why, what);
+	return UINT32_MAX;
+}
+
 /* ---- strings ---- */
 
-static int add_text(struct duet_tables *tables, const unsigned char *text, uint32_t len, struct buf *why)
+static int add_text(struct duet_tables *tables, const unsigned char *text, uint32_t len)
 {
 	tables->text_bytes += len;
 	if (tables->texts.len >= LAYOUT_TEXTS_MAX || tables->text_bytes > TEXT_BYTES_MAX) {
-		buf_printf(why, "it has too many strings");
+		(void)bad(tables, "it has too many strings");
 		return -EFBIG;
 	}
 	return vec_push(&tables->texts, intern_bytes(&tables->profile->strings, (const char *)text, len));
 }
 
-static int add_texts(struct duet_tables *tables, const struct layout_section *section, const unsigned char *bytes,
-		     struct buf *why)
+static int add_texts(struct duet_tables *tables, const struct layout_section *section, const unsigned char *bytes)
 {
 	const unsigned char *end = bytes + section->raw_bytes;
 	int err = 0;
@@ -84,11 +91,11 @@ static int add_texts(struct duet_tables *tables, const struct layout_section *se
 		else
 			memcpy(&len, bytes, sizeof(len));
 		if (len > LAYOUT_TEXT_MAX || len > (size_t)(end - bytes) - sizeof(len)) {
-			buf_printf(why, "a string is longer than what holds it");
+			(void)bad(tables, "a string is longer than what holds it");
 			return -EBADMSG;
 		}
 		bytes += sizeof(len);
-		err = add_text(tables, bytes, len, why);
+		err = add_text(tables, bytes, len);
 	}
 	return err;
 }
@@ -101,7 +108,7 @@ static uint32_t text_of(void *context, uint32_t number)
 	return number < tables->texts.len ? tables->texts.items[number] : 0;
 }
 
-/* ---- rows: each function returns the index in the profile, or UINT32_MAX; `why` is empty when out of memory ---- */
+/* ---- rows: each function returns the index in the profile, or UINT32_MAX; no cause: out of memory ---- */
 
 union row {
 	struct profile_event event;
@@ -118,49 +125,41 @@ union row {
 	struct layout_times times;
 };
 
-static uint32_t bad(struct buf *why, const char *what)
-{
-	buf_printf(why, "%s", what);
-	return UINT32_MAX;
-}
-
 /* Weights in a unit of a newer duet are shown as counts. */
-static uint32_t add_event(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_event(struct duet_tables *tables, const union row *row)
 {
 	const struct profile_event *event = &row->event;
 	const char *name = intern_text(&tables->profile->strings, event->name);
 	bool is_known = (uint32_t)event->unit < PROFILE_UNIT_MAX;
 
 	if (tables->profile->events.len >= PROFILE_EVENTS_MAX)
-		return bad(why, "it has too many events");
+		return bad(tables, "it has too many events");
 	return profile_event(tables->profile, name, is_known ? event->unit : PROFILE_COUNT, event->interval);
 }
 
 /* A frame of a newer duet's kind is shown by its name. */
-static uint32_t add_frame(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_frame(struct duet_tables *tables, const union row *row)
 {
 	struct frame frame = row->frame;
 
-	(void)why;
 	if ((uint32_t)frame.kind >= FRAME_KIND_MAX)
 		frame.kind = FRAME_NATIVE;
 	return profile_frame(tables->profile, &frame);
 }
 
-static uint32_t add_owner(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_owner(struct duet_tables *tables, const union row *row)
 {
-	(void)why;
 	return profile_owner(tables->profile, &row->owner);
 }
 
-static uint32_t add_thread(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_thread(struct duet_tables *tables, const union row *row)
 {
 	const struct profile_thread *thread = &row->thread.thread;
 	const struct intern *strings = &tables->profile->strings;
 	const char *name = intern_text(strings, thread->name), *process = intern_text(strings, thread->process);
 
 	if (thread->owner >= tables->owners.len)
-		return bad(why, "a thread's owner is not there");
+		return bad(tables, "a thread's owner is not there");
 	if (row->thread.has_virtual_id)
 		return profile_virtual_thread(tables->profile, thread->pid, row->thread.virtual_id, name, process,
 					      tables->owners.items[thread->owner]);
@@ -168,30 +167,30 @@ static uint32_t add_thread(struct duet_tables *tables, const union row *row, str
 			      tables->owners.items[thread->owner]);
 }
 
-static uint32_t add_node(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_node(struct duet_tables *tables, const union row *row)
 {
 	uint32_t above = row->node.up, frame = row->node.frame, parent, node;
 
 	if (!above || above > tables->nodes.len)
-		return bad(why, "a frame's caller is not there");
+		return bad(tables, "a frame's caller is not there");
 	if (frame >= tables->frames.len)
-		return bad(why, "a stack's frame is not there");
+		return bad(tables, "a stack's frame is not there");
 	parent = tables->nodes.items[tables->nodes.len - above];
 	if (tables->depths.items[parent] >= LAYOUT_DEPTH_MAX)
-		return bad(why, "a stack is too deep");
+		return bad(tables, "a stack is too deep");
 	node = profile_child(tables->profile, parent, tables->frames.items[frame]);
 	if (node == tables->depths.len && vec_push(&tables->depths, tables->depths.items[parent] + 1) < 0)
 		return UINT32_MAX;
 	return node;
 }
 
-static uint32_t add_sample(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_sample(struct duet_tables *tables, const union row *row)
 {
 	struct profile_sample sample = row->sample;
 
 	if (sample.event >= tables->events.len || sample.thread >= tables->threads.len ||
 	    sample.node >= tables->nodes.len || !sample.count)
-		return bad(why, "a sample's event, thread or stack is not there");
+		return bad(tables, "a sample's event, thread or stack is not there");
 	sample.event = tables->events.items[sample.event];
 	sample.thread = tables->threads.items[sample.thread];
 	sample.node = tables->nodes.items[sample.node];
@@ -200,39 +199,35 @@ static uint32_t add_sample(struct duet_tables *tables, const union row *row, str
 	return profile_add(tables->profile, &sample) < 0 ? UINT32_MAX : 0;
 }
 
-static uint32_t add_loss(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_loss(struct duet_tables *tables, const union row *row)
 {
-	(void)why;
 	if (tables->profile->losses.len >= PROFILE_FACTS_MAX)
 		return 0;
 	return vec_push(&tables->profile->losses, row->loss) < 0 ? UINT32_MAX : 0;
 }
 
-static uint32_t add_fact(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_fact(struct duet_tables *tables, const union row *row)
 {
-	(void)why;
 	if (tables->profile->facts.len >= PROFILE_FACTS_MAX)
 		return 0;
 	return vec_push(&tables->profile->facts, row->fact) < 0 ? UINT32_MAX : 0;
 }
 
 /* Notes of a newer duet's kind are left out. */
-static uint32_t add_note(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_note(struct duet_tables *tables, const union row *row)
 {
 	struct profile_note note = row->note;
 
-	(void)why;
 	if (note.kind >= PROFILE_NOTE_KINDS || tables->profile->notes.len >= PROFILE_NOTES_MAX)
 		return 0;
 	note.time_ns += tables->times.start_realtime_ns;
 	return vec_push(&tables->profile->notes, note) < 0 ? UINT32_MAX : 0;
 }
 
-static uint32_t add_usage(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t add_usage(struct duet_tables *tables, const union row *row)
 {
 	struct profile_usage usage = row->usage;
 
-	(void)why;
 	usage.time_ns += tables->times.start_realtime_ns;
 	return profile_add_usage(tables->profile, &usage) == -ENOMEM ? UINT32_MAX : 0;
 }
@@ -242,20 +237,18 @@ static double percent(double value)
 	return value >= 0 && value <= 100 ? value : 0;
 }
 
-static uint32_t set_host(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t set_host(struct duet_tables *tables, const union row *row)
 {
 	struct profile_host *host = &tables->profile->host;
 
-	(void)why;
 	*host = row->host;
 	host->cpu_percent = percent(host->cpu_percent);
 	host->memory_percent = percent(host->memory_percent);
 	return 0;
 }
 
-static uint32_t set_times(struct duet_tables *tables, const union row *row, struct buf *why)
+static uint32_t set_times(struct duet_tables *tables, const union row *row)
 {
-	(void)why;
 	tables->times = row->times;
 	return 0;
 }
@@ -263,7 +256,7 @@ static uint32_t set_times(struct duet_tables *tables, const union row *row, stru
 /* ---- sections ---- */
 
 static const struct kind {
-	uint32_t (*add)(struct duet_tables *tables, const union row *row, struct buf *why);
+	uint32_t (*add)(struct duet_tables *tables, const union row *row);
 	size_t numbers; /* offset of its numbers in struct duet_tables; 0 for rows that nothing refers to */
 } kinds[LAYOUT_TYPES] = {
 	[LAYOUT_TIMES] = {set_times, 0},
@@ -280,13 +273,13 @@ static const struct kind {
 	[LAYOUT_USAGES] = {add_usage, 0},
 };
 
-static int add_row(struct duet_tables *tables, const struct kind *kind, const union row *row, struct buf *why)
+static int add_row(struct duet_tables *tables, const struct kind *kind, const union row *row)
 {
 	struct duet_numbers *numbers = (struct duet_numbers *)((char *)tables + kind->numbers);
-	uint32_t index = kind->add(tables, row, why);
+	uint32_t index = kind->add(tables, row);
 
 	if (index == UINT32_MAX)
-		return why->len ? -EBADMSG : -ENOMEM;
+		return tables->why.len ? -EBADMSG : -ENOMEM;
 	return kind->numbers ? vec_push(numbers, index) : 0;
 }
 
@@ -308,10 +301,9 @@ static bool has_too_many(const struct duet_tables *tables)
 
 /*
  * Adds the rows of a section, whose uncompressed data are `bytes`. Skips a section of unknown type. Returns 0, or
- * -errno with the cause in `why`.
+ * -errno with the cause in tables->why.
  */
-static int duet_tables_add(struct duet_tables *tables, const struct layout_section *section, const unsigned char *bytes,
-			   struct buf *why)
+static int duet_tables_add(struct duet_tables *tables, const struct layout_section *section, const unsigned char *bytes)
 {
 	const struct kind *kind = &kinds[section->type < LAYOUT_TYPES ? section->type : 0];
 	const unsigned char *end = bytes + section->raw_bytes;
@@ -319,18 +311,18 @@ static int duet_tables_add(struct duet_tables *tables, const struct layout_secti
 	int err = 0;
 
 	if (section->type == LAYOUT_TEXTS)
-		return add_texts(tables, section, bytes, why);
+		return add_texts(tables, section, bytes);
 	if (section->type == LAYOUT_LOSSES)
 		vec_clear(&tables->profile->losses);
 	if (section->type == LAYOUT_FACTS)
 		vec_clear(&tables->profile->facts);
 	for (; !err && kind->add && bytes < end; bytes += section->row_bytes) {
 		layout_get(section->type, bytes, section->row_bytes, text_of, tables, &row);
-		err = add_row(tables, kind, &row, why);
+		err = add_row(tables, kind, &row);
 	}
 	if (err || !has_too_many(tables))
 		return err;
-	buf_printf(why, "it has too many rows");
+	(void)bad(tables, "it has too many rows");
 	return -EFBIG;
 }
 
@@ -421,7 +413,7 @@ static bool is_sound(const struct layout_section *section, size_t left)
 	       (section->row_bytes ? section->raw_bytes % section->row_bytes == 0 : section->type == LAYOUT_TEXTS);
 }
 
-static int read_section(struct duet_file *file, const unsigned char **at, const unsigned char *end, struct buf *why)
+static int read_section(struct duet_file *file, const unsigned char **at, const unsigned char *end)
 {
 	const unsigned char *bytes = NULL;
 	struct layout_section section;
@@ -440,20 +432,19 @@ static int read_section(struct duet_file *file, const unsigned char **at, const 
 	err = unpack(file, &section, *at, &bytes);
 	*at += section.stored_bytes;
 	file->tables.file_bytes = file->source->offset;
-	return err ? err : duet_tables_add(&file->tables, &section, bytes, why);
+	return err ? err : duet_tables_add(&file->tables, &section, bytes);
 }
 
 static int read_sections(struct duet_file *file, struct buf *why)
 {
 	const unsigned char *at = (const unsigned char *)file->body.data, *end = at + file->body.len;
 	int err = file->chunk.part ? 0 : duet_tables_anew(&file->tables);
-	BUF(cause);
 
 	for (uint32_t i = 0; !err && i < file->chunk.sections; i++)
-		err = read_section(file, &at, end, &cause);
+		err = read_section(file, &at, end);
 	if (err < 0 && err != -ENOMEM)
-		buf_printf(why, "the chunk at byte %" PRIu64 " is invalid%s%s", file->at, cause.len ? ": " : "",
-			   cause.data);
+		buf_printf(why, "the chunk at byte %" PRIu64 " is invalid%s%s", file->at,
+			   file->tables.why.len ? ": " : "", file->tables.why.data);
 	return err;
 }
 
@@ -582,6 +573,7 @@ static int duet_read(struct profile *profile, struct reader_source *source, stru
 	buf_init(&file.body);
 	buf_init(&file.rows);
 	buf_init(&file.columns);
+	buf_init(&file.tables.why);
 	err = read_file(&file, why);
 	buf_release(&file.body);
 	buf_release(&file.rows);

@@ -13,8 +13,6 @@
 #define TEXT_MAX ((size_t)16 << 20) /* bytes of a source file */
 #define DIRECTORY_MAX ((size_t)128 << 20) /* bytes of a jar's list of files */
 
-/* ---- folders ---- */
-
 static int read_whole(int fd, size_t bytes, struct buf *text)
 {
 	ssize_t got = 1;
@@ -77,8 +75,7 @@ static int find_in_folder(int folder, const char *path, const char *file, struct
 	return err == -ENOENT ? read_file(folder, file, text) : err;
 }
 
-/* ---- jars: the format ZIP, without its extension for more than 65535 files ---- */
-
+/* A jar has the format ZIP, here without its extension for more than 65535 files. */
 #define END_SIGNATURE 0x06054b50
 #define ENTRY_SIGNATURE 0x02014b50
 #define LOCAL_SIGNATURE 0x04034b50
@@ -208,8 +205,6 @@ static int find_in_jar(int fd, uint64_t size, const char *path, struct buf *text
 	}
 	return err;
 }
-
-/* ---- one of the paths ---- */
 
 static int find_in(const char *place, const char *path, const char *file, struct buf *text)
 {

@@ -15,25 +15,26 @@
 #include "cmd/record.h"
 #include "recorder/thread_filter.h"
 
-/* Whole numbers with a unit, as async-profiler's arguments have them. */
-
+/* Of whole numbers, as async-profiler's arguments have them. */
 struct unit {
 	const char *letters;
 	uint64_t factor;
 };
 
-/* Times in ns, sizes in bytes; one letter is enough. Of an interval, m is a millisecond. */
+/* Times in ns, sizes in bytes; one letter is enough. m is a millisecond. */
 static const struct unit units[] = {
 	{"", 1},	  {"n", 1},	     {"ns", 1},		{"u", NS_PER_US}, {"us", NS_PER_US},
 	{"m", NS_PER_MS}, {"ms", NS_PER_MS}, {"s", NS_PER_SEC}, {"b", 1},	  {"k", 1u << 10},
 	{"kb", 1u << 10}, {"mb", 1u << 20},  {"g", 1u << 30},	{"gb", 1u << 30},
 };
 
+/* Of long times; a number without a unit is in seconds. */
 static const struct unit long_units[] = {
 	{"", NS_PER_SEC},	  {"s", NS_PER_SEC},	     {"m", 60 * NS_PER_SEC},
 	{"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC},
 };
 
+/* Returns false if the text is no number with such a unit; *ret is set then, too, if the number is too large. */
 static bool parse(const char *text, const struct unit *known, size_t count, uint64_t *ret)
 {
 	char *end;
@@ -47,21 +48,6 @@ static bool parse(const char *text, const struct unit *known, size_t count, uint
 		if (!strcasecmp(end, known[i].letters))
 			return !__builtin_mul_overflow(number, known[i].factor, ret);
 	return false;
-}
-
-/*
- * Times in ns, sizes in bytes; m is a millisecond. Returns false if the text is no such number; *ret is set then, too,
- * if the number is too large.
- */
-static bool units_parse(const char *text, uint64_t *ret)
-{
-	return parse(text, units, sizeof(units) / sizeof(units[0]), ret);
-}
-
-/* The same for long times: s m h d; a number without a unit is in seconds. */
-static bool units_parse_long(const char *text, uint64_t *ret_ns)
-{
-	return parse(text, long_units, sizeof(long_units) / sizeof(long_units[0]), ret_ns);
 }
 
 enum form {
@@ -78,9 +64,6 @@ enum form {
 	FORM_BITS, /* unsigned int; words change nothing */
 	FORM_ACTION, /* sets the action to `number` */
 	FORM_FORMAT, /* sets the writer to the one called `name`, and its number of rows */
-	FORM_ACCEPTED, /* changes nothing, because duet has one way */
-	FORM_IGNORED, /* a warning */
-	FORM_REFUSED, /* an error: the result would not be what was asked for */
 };
 
 struct word {
@@ -88,7 +71,7 @@ struct word {
 	enum form form;
 	size_t offset; /* offset in struct asprof_arguments */
 	uint64_t number; /* FORM_INTERVAL, FORM_LONG_TIME: the default; FORM_ACTION: enum asprof_action */
-	const char *why; /* FORM_IGNORED, FORM_REFUSED; FORM_STRING: the value if there is none */
+	const char *otherwise; /* FORM_STRING: the value if there is none; NULL: there must be one */
 };
 
 #define AT(member) offsetof(struct asprof_arguments, member)
@@ -128,7 +111,7 @@ static const struct word words[] = {
 	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
 	{.name = "live", .form = FORM_SWITCH, .offset = AT(live)},
 	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(record.all_user)},
-	{.name = "filter", .form = FORM_STRING, .offset = AT(filter), .why = ""}, /* threads that the program adds */
+	{.name = "filter", .form = FORM_STRING, .offset = AT(filter), .otherwise = ""}, /* threads that the program adds */
 	{.name = "begin", .form = FORM_STRING, .offset = AT(begin)},
 	{.name = "end", .form = FORM_STRING, .offset = AT(end)},
 	{.name = "ttsp", .form = FORM_SWITCH, .offset = AT(ttsp)},
@@ -165,34 +148,23 @@ static const struct word words[] = {
 	{.name = "log", .form = FORM_STRING, .offset = AT(log)},
 	{.name = "loglevel", .form = FORM_STRING, .offset = AT(log_level)},
 	{.name = "cstack", .form = FORM_STRING, .offset = AT(cstack)},
-	{.name = "features", .form = FORM_STRING, .offset = AT(features), .why = ""},
-	{.name = "safemode", .form = FORM_ACCEPTED},
-	{.name = "fdtransfer", .form = FORM_ACCEPTED},
-	{.name = "signal", .form = FORM_ACCEPTED},
+	{.name = "features", .form = FORM_STRING, .offset = AT(features), .otherwise = ""},
 	{.name = "clock", .form = FORM_STRING, .offset = AT(clock)},
 	{.name = "ratelimit", .form = FORM_RATES},
-	{.name = "jfrsync", .form = FORM_STRING, .offset = AT(jfrsync), .why = "default"},
+	{.name = "jfrsync", .form = FORM_STRING, .offset = AT(jfrsync), .otherwise = "default"},
 	{.name = "jfropts", .form = FORM_BITS, .offset = AT(style.jfr.without)},
-	{.name = "mcache", .form = FORM_ACCEPTED},
-	{.name = "nobatch", .form = FORM_ACCEPTED},
-	{.name = "chunksize", .form = FORM_ACCEPTED},
-	{.name = "chunktime", .form = FORM_ACCEPTED},
-	{.name = "framebuf", .form = FORM_ACCEPTED},
-	{.name = "summary", .form = FORM_ACCEPTED},
-	{.name = "allkernel", .form = FORM_ACCEPTED},
-	{.name = "width", .form = FORM_ACCEPTED},
-	{.name = "height", .form = FORM_ACCEPTED},
-	{.name = "meminfolog", .form = FORM_ACCEPTED},
-	{.name = "includemm", .form = FORM_ACCEPTED},
-	{.name = "includeln", .form = FORM_ACCEPTED},
 };
 /* clang-format on */
 
-#define WORDS (sizeof(words) / sizeof(words[0]))
+/* These change nothing, because duet has one way. */
+static const char *const accepted[] = {
+	"safemode", "fdtransfer", "signal", "mcache", "nobatch",    "chunksize", "chunktime", "framebuf",
+	"summary",  "allkernel",  "width",  "height", "meminfolog", "includemm", "includeln", NULL,
+};
 
 static const struct word *find_word(const char *name)
 {
-	for (size_t i = 0; i < WORDS; i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(words[i].name, name))
 			return &words[i];
 	return NULL;
@@ -207,7 +179,8 @@ static bool parse_amount(const struct word *word, const char *text, uint64_t *re
 	size_t length = strlen(text);
 	bool is_megabytes = is_size && length && (text[length - 1] | 0x20) == 'm';
 
-	return units_parse(text, ret) && (!is_megabytes || !__builtin_mul_overflow(*ret / NS_PER_MS, 1u << 20, ret));
+	return parse(text, units, sizeof(units) / sizeof(units[0]), ret) &&
+	       (!is_megabytes || !__builtin_mul_overflow(*ret / NS_PER_MS, 1u << 20, ret));
 }
 
 static int bad_value(const struct word *word, const char *value, struct buf *why)
@@ -272,7 +245,7 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 {
 	if (word->offset == AT(event))
 		return set_event(to, value ? value : word->name, why);
-	if ((!value || !*value) && !word->why)
+	if ((!value || !*value) && !word->otherwise)
 		return bad_value(word, value, why);
 	if (word->offset == AT(filter) && value && !thread_filter_is_valid(value))
 		return bad_value(word, value, why);
@@ -282,16 +255,15 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 		return bad_value(word, value, why);
 	if (word->offset == AT(jfrsync)) /* the JVM has what belongs to it */
 		to->style.jfr.without = WRITER_WITHOUT_ALL;
-	*(const char **)((char *)to + word->offset) = value && *value ? value : word->why;
+	*(const char **)((char *)to + word->offset) = value && *value ? value : word->otherwise;
 	return 0;
 }
 
 static int set_cpu(uint32_t *field, const struct word *word, const char *value, struct buf *why)
 {
 	BUF(reason);
-	int err;
+	int err = record_cpu(field, value ? value : "", &reason);
 
-	err = record_cpu(field, value ? value : "", &reason);
 	return err ? bad_value(word, value, why) : 0;
 }
 
@@ -351,7 +323,9 @@ static int set_number(void *field, const struct word *word, const char *value, s
 		return 0;
 	}
 	if (word->form == FORM_LONG_TIME)
-		return value && units_parse_long(value, field) ? 0 : bad_value(word, value, why);
+		return value && parse(value, long_units, sizeof(long_units) / sizeof(long_units[0]), field)
+			       ? 0
+			       : bad_value(word, value, why);
 	if (value && isdigit((unsigned char)*value))
 		*(double *)field = strtod(value, &end);
 	return end && !*end ? 0 : bad_value(word, value, why);
@@ -386,8 +360,7 @@ static int set_depth(struct asprof_arguments *to, const struct word *word, const
 	return is_valid && !*rest ? 0 : bad_value(word, value, why);
 }
 
-static int set_word(struct asprof_arguments *to, const struct word *word, char *value, struct buf *warnings,
-		    struct buf *why)
+static int set_word(struct asprof_arguments *to, const struct word *word, char *value, struct buf *why)
 {
 	void *field = (char *)to + word->offset;
 
@@ -419,15 +392,7 @@ static int set_word(struct asprof_arguments *to, const struct word *word, char *
 		return 0;
 	case FORM_FORMAT:
 		return set_format(to, word, value, why);
-	case FORM_ACCEPTED:
-		return 0;
-	case FORM_IGNORED:
-		buf_printf(warnings, "[WARN] %s has no effect: %s\n", word->name, word->why);
-		return 0;
-	case FORM_REFUSED:
-		break;
 	}
-	buf_printf(why, "%s: %s", word->name, word->why);
 	return -EINVAL;
 }
 
@@ -445,8 +410,9 @@ static int parse_word(struct asprof_arguments *to, char *text, struct buf *warni
 	word = find_word(text);
 	note_setting(to, text, value);
 	if (word)
-		return set_word(to, word, value, warnings, why);
-	buf_printf(warnings, "[WARN] Unknown argument: %s\n", text);
+		return set_word(to, word, value, why);
+	if (!text_is_any(text, accepted))
+		buf_printf(warnings, "[WARN] Unknown argument: %s\n", text);
 	return 0;
 }
 

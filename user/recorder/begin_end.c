@@ -64,8 +64,6 @@ static uint32_t find_event(const struct profile *profile, const char *function)
 	return found;
 }
 
-/* ---- windows ---- */
-
 static int take_hit(void *context, const struct profile_sample *sample)
 {
 	struct marks *marks = context;
@@ -121,8 +119,6 @@ static bool is_inside(const struct marks *marks, uint64_t time_ns)
 	}
 	return low < marks->windows.len && marks->windows.items[low].begin_ns <= time_ns;
 }
-
-/* ---- samples ---- */
 
 static int keep(void *context, const struct profile_sample *sample)
 {

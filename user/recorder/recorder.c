@@ -88,8 +88,6 @@ static bool serve(struct recorder *recorder, struct client client)
 	struct recorder_question question;
 	bool goes_on;
 
-	buf_init(&answer.log);
-	buf_init(&answer.text);
 	goes_on = !recorder_receive(fd, &question);
 	question.is_other = client.is_other;
 	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT && !client.is_other) {
@@ -315,8 +313,6 @@ static int greet(int socket)
 	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	int err;
 
-	buf_init(&answer.log);
-	buf_init(&answer.text);
 	buf_add_str(&answer.text, DUET_VERSION);
 	err = recorder_reply(socket, &answer);
 	recorder_answer_release(&answer);

@@ -357,13 +357,10 @@ int recorder_request(int connection, enum duet_question_kind kind, const char *a
 {
 	struct duet_question question = {.kind = kind};
 	struct iovec head = {&question, sizeof(question)};
-	struct buf text;
+	BUF(text);
 	int err;
 
 	*ret = (struct recorder_answer)RECORDER_ANSWER_NONE;
-	buf_init(&ret->text);
-	buf_init(&ret->log);
-	buf_init(&text);
 	buf_add_str(&text, arguments);
 	err = text.failed ? -ENOMEM : text.len > DUET_RECORDER_TEXT_MAX ? -E2BIG : 0;
 	if (!err)
@@ -373,7 +370,6 @@ int recorder_request(int connection, enum duet_question_kind kind, const char *a
 	if (err < 0)
 		buf_printf(why, err == -EPIPE ? "the recorder has ended" : "the recorder does not answer: %s",
 			   strerror(-err));
-	buf_release(&text);
 	return err;
 }
 

@@ -29,7 +29,10 @@ struct recorder_answer {
 	int report; /* descriptor of the report, read from its beginning; -1: none */
 };
 
-#define RECORDER_ANSWER_NONE {.report = -1}
+#define RECORDER_ANSWER_NONE                                                                                           \
+	{                                                                                                              \
+		.log = {.data = buf_empty}, .text = {.data = buf_empty}, .report = -1                                  \
+	}
 
 /* Returns the listening socket, or -errno with one sentence in `why`: -EADDRINUSE if the process has a recorder. */
 int recorder_listen(pid_t pid, uint64_t start_ticks, struct buf *why);

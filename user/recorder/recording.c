@@ -510,9 +510,8 @@ int recording_sum(struct recording *recording, struct recording_sums *ret)
 {
 	char text[64] = "", *end;
 	BUF(why);
-	int out;
+	int out = read_parts(recording, NULL, &why);
 
-	out = read_parts(recording, NULL, &why);
 	if (out < 0)
 		return out;
 	(void)!pread(out, text, sizeof(text) - 1, 0);

@@ -22,8 +22,6 @@
 #define FOR_EVER_NS (3650 * 86400 * NS_PER_SEC)
 #define GATE (STDERR_FILENO + 1) /* the child's descriptor */
 
-/* ---- what it records ---- */
-
 static void add_mark(struct buf *events, const char *function)
 {
 	buf_add_char(events, ',');
@@ -83,8 +81,6 @@ static int fill(struct recording_child *child, const struct recording_subject *s
 	return 0;
 }
 
-/* ---- the child ---- */
-
 void recording_child_redirect(pid_t recorder, int out, int log)
 {
 	signal(SIGPIPE, SIG_DFL);
@@ -137,8 +133,6 @@ static void become(struct recording_child *child, pid_t recorder, int gate)
 	closefrom(GATE + 1);
 	_exit(record(&child->options, child));
 }
-
-/* ---- the recorder's side ---- */
 
 static void close_all(struct recording_child *child)
 {

@@ -20,8 +20,6 @@
 
 #define COPY_BYTES 16384
 
-/* ---- names ---- */
-
 static void add_time(struct buf *ret)
 {
 	time_t now = time(NULL);
@@ -79,8 +77,6 @@ void report_file_name(const char *path, pid_t pid, unsigned int number, struct b
 	}
 }
 
-/* ---- files of the process ---- */
-
 /* Does not ask a file system for attributes: that of the process's root may never answer. */
 static int identify(const char *process, const char *name, struct statx *ret)
 {
@@ -106,8 +102,6 @@ static bool same_files(pid_t pid)
 {
 	return is_same(pid, "root") && is_same(pid, "ns/mnt");
 }
-
-/* ---- the file ---- */
 
 int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, struct buf *why)
 {
@@ -154,8 +148,6 @@ void report_file_discard(struct report_file *file)
 #define TIMEOUT_MS 5000
 #define MEGABYTE_MS 1000 /* for each megabyte that is written, in addition to TIMEOUT_MS */
 
-/* ---- the child ---- */
-
 /* Opens by descriptor, so that the file that is opened is the one that was checked. */
 static int open_existing(int dir, const char *name)
 {
@@ -201,8 +193,6 @@ static void work(int socket, int root, const void *path)
 	if (fd >= 0 && packet_receive(socket, &none, sizeof(none), -1, &source) > 0 && source >= 0)
 		user_child_answer(socket, io_copy(source, fd, UINT64_MAX));
 }
-
-/* ---- the parent ---- */
 
 int foreign_file_create(struct foreign_file *file, pid_t pid, uint64_t start_ticks, const char *path)
 {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "status/status.h"
 
 #define BACKLOG 32
 #define REQUEST_MAX (80 << 10) /* bytes: 64 kB of arguments and the lines of the head */
@@ -123,11 +124,10 @@ static int hex_digit(char c)
  */
 static bool make_command(const char *request, struct buf *command)
 {
-	const char *at =
-		strncmp(request, "GET /", 5) ? strncmp(request, "POST /", 6) ? NULL : request + 6 : request + 5;
-	size_t length = at ? strcspn(at, " \r\n") : 0;
+	size_t length = 0;
+	const char *at = http_address(request, &length);
 
-	if (!at || strncmp(at + length, " HTTP/1.", 8) != 0)
+	if (!at)
 		return false;
 	for (const char *end = at + length; at < end; at++) {
 		char c = *at == '?' || *at == '&' ? ',' : *at;
@@ -184,8 +184,6 @@ static int execute(const struct server *server, struct server_client *client, co
 	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	int code;
 
-	buf_init(&answer.log);
-	buf_init(&answer.text);
 	server->execute(server->context, command, &answer);
 	code = !answer.code ? 200 : answer.code == DUET_ANSWER_NOT_UNDERSTOOD ? 400 : 500;
 	buf_add(body, answer.text.data, answer.text.len);
@@ -235,14 +233,8 @@ static const char *type_of(const struct server_client *client, const struct buf 
 
 static void answer(const struct server *server, struct server_client *client)
 {
-	static const struct {
-		int code;
-		const char *text;
-	} codes[] = {{200, "OK"},
-		     {400, "Bad Request"},
-		     {403, "Forbidden"},
-		     {404, "Not Found"},
-		     {500, "Internal Server Error"}};
+	static const char *const codes[] = {"200 OK", "400 Bad Request", "403 Forbidden", "404 Not Found",
+					    "500 Internal Server Error"};
 	const char *text = "";
 	BUF(body);
 	struct stat st;
@@ -250,15 +242,11 @@ static void answer(const struct server *server, struct server_client *client)
 
 	code = answer_command(server, client, &body);
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i].code == code)
-			text = codes[i].text;
+		if (atoi(codes[i]) == code)
+			text = codes[i];
 	if (client->report >= 0 && !fstat(client->report, &st))
 		client->report_bytes = st.st_size;
-	buf_printf(&client->answer,
-		   "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %llu\r\nX-Content-Type-Options: nosniff\r\n"
-		   "Connection: close\r\n\r\n",
-		   code, text, type_of(client, &body),
-		   (unsigned long long)body.len + (unsigned long long)client->report_bytes);
+	http_add_head(&client->answer, text, type_of(client, &body), body.len + (uint64_t)client->report_bytes);
 	buf_add(&client->answer, body.data, body.len);
 	client->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
 }
@@ -275,26 +263,6 @@ static void forget_client(struct server_client *client)
 	buf_release(&client->request);
 	buf_release(&client->answer);
 	*client = (struct server_client){.fd = -1, .report = -1};
-}
-
-/* Returns false when the client is to be forgotten. */
-static bool receive(const struct server *server, struct server_client *client)
-{
-	char bytes[4096];
-	ssize_t more;
-
-	while ((more = recv(client->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
-		if (memchr(bytes, '\0', (size_t)more) || client->request.len + (size_t)more > REQUEST_MAX)
-			return false;
-		else
-			buf_add(&client->request, bytes, (size_t)more);
-	if (client->request.failed)
-		return false;
-	if (strstr(client->request.data, "\r\n\r\n"))
-		answer(server, client);
-	else if (more == 0 || (errno != EAGAIN && errno != EINTR))
-		return false;
-	return true;
 }
 
 /* Returns false when all is sent, or the client has gone. Each piece that the client takes gives it more time. */
@@ -321,8 +289,11 @@ static bool send_more(struct server_client *client)
 
 static void step_client(const struct server *server, struct server_client *client)
 {
-	bool goes_on = client->answer.len || receive(server, client);
+	int got = client->answer.len ? 0 : http_receive(client->fd, REQUEST_MAX, &client->request);
+	bool goes_on = got >= 0;
 
+	if (got > 0)
+		answer(server, client);
 	if (goes_on && client->answer.len)
 		goes_on = send_more(client);
 	if (!goes_on || clock_monotonic_ns() > client->until_ns)
@@ -348,18 +319,6 @@ static void take_client(struct server *server, int fd)
 }
 
 /* ---- its life ---- */
-
-static int listen_at(const struct addrinfo *at)
-{
-	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1, err = 0;
-
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
-	    bind(fd, at->ai_addr, at->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
-		err = -errno;
-	if (err && fd >= 0)
-		close(fd);
-	return err ? err : fd;
-}
 
 /*
  * Another network than the process's is not the one that was meant. Namespaces are files: nsfs's numbers identify them.
@@ -392,7 +351,7 @@ int server_open(struct server *server, const char *address, pid_t pid, struct bu
 		buf_printf(why, "server=%s: PORT or HOST:PORT is accepted, with an address of this host", address);
 		return -EINVAL;
 	}
-	fd = listen_at(list);
+	fd = http_listen(list->ai_addr, list->ai_addrlen, BACKLOG);
 	freeaddrinfo(list);
 	if (fd < 0) {
 		buf_printf(why, "server=%s: %s", address, strerror(-fd));

@@ -16,8 +16,6 @@
 #define MOST_ESTIMATED 2 /* percent of the stacks of JVMs that may be estimates before it is said */
 #define IDLE_PART 20 /* it hardly runs: it takes less of one CPU than one part in this many */
 
-/* ---- the headline ---- */
-
 static void add_loss(void *context, const char *name, const char *text, uint64_t count)
 {
 	(void)name;
@@ -53,8 +51,6 @@ void closing_progress(const struct report *report)
 		buf_printf(&text, ", %lu lost", now.losses[HEADLINE_LOST].count);
 	log_progress("%s", text.data);
 }
-
-/* ---- what to do next ---- */
 
 struct closing_seen {
 	const struct event_list *events;

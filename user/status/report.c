@@ -20,7 +20,6 @@
 #include "subject/host.h"
 #include "subject/program.h"
 
-#define TEXT_MAX 240
 #define add_fact(report, ...) profile_add_fact((report)->profile, __VA_ARGS__)
 
 static double percent(uint64_t part, uint64_t whole)
@@ -39,11 +38,6 @@ static void fact_of_start(const struct report *report)
 	if (gmtime_r(&start, &utc))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
 	add_fact(report, "started", "%s", text);
-}
-
-static void fact_of_duration(const struct report *report)
-{
-	add_fact(report, "duration", "%.3f s", (double)(report->profile->end_ns - report->profile->start_ns) / 1e9);
 }
 
 static void facts_of_sampling(const struct report *report)
@@ -71,62 +65,53 @@ static const char *witness_name(const struct event_list *events)
 	return event_list_has_ticks(events) ? "AsyncGetCallTrace or JVMTI" : "JVMTI";
 }
 
-/* Formats how far the walks got. */
-static void walked_text(const struct report *report, char text[TEXT_MAX])
+/* Appends how far the walks got. */
+static void add_walked(const struct report *report, struct buf *text)
 {
 	bool is_signal = !report->engine->row->standalone && event_list_has_ticks(&report->options->events);
 	const struct outcomes *outcomes = report->outcomes;
 
-	snprintf(text, TEXT_MAX,
-		 "%lu of %lu samples of JVM threads to their entry (%.2f %%), "
-		 "%lu needed a %s%s (%.2f %%), %lu got one as a check",
-		 outcomes->rooted, outcomes->jvm_samples, percent(outcomes->rooted, outcomes->jvm_samples),
-		 outcomes->needed, is_signal ? "signal" : "call of ",
-		 is_signal ? "" : witness_name(&report->options->events),
-		 percent(outcomes->needed, outcomes->jvm_samples), outcomes->checked);
+	buf_printf(text,
+		   "%lu of %lu samples of JVM threads to their entry (%.2f %%), "
+		   "%lu needed a %s%s (%.2f %%), %lu got one as a check",
+		   outcomes->rooted, outcomes->jvm_samples, percent(outcomes->rooted, outcomes->jvm_samples),
+		   outcomes->needed, is_signal ? "signal" : "call of ",
+		   is_signal ? "" : witness_name(&report->options->events),
+		   percent(outcomes->needed, outcomes->jvm_samples), outcomes->checked);
 }
 
-/* Appends how many stacks have the same byte code indices as the witness's, if both had some. */
-static void add_bcis(const struct outcomes *outcomes, char text[TEXT_MAX])
-{
-	uint64_t alike = outcomes->bcis[ALIKE_AGREED], compared = alike + outcomes->bcis[ALIKE_DISAGREED];
-	size_t len = strlen(text);
-
-	if (compared)
-		snprintf(text + len, TEXT_MAX - len, "; the same byte code indices in %lu of %lu (%.2f %%)", alike,
-			 compared, percent(alike, compared));
-}
-
-/* Formats how often the witness agreed when both had a stack. */
-static void agreed_text(const struct report *report, char text[TEXT_MAX])
+/* Appends how often the witness agreed when both had a stack, and both had indices of byte codes. */
+static void add_agreed(const struct report *report, struct buf *text)
 {
 	const struct outcomes *outcomes = report->outcomes;
 	uint64_t agreeing = outcomes->witnesses[SPLICE_AGREED], less = outcomes->witnesses[SPLICE_SAW_LESS];
 	uint64_t contradicted = outcomes->witnesses[SPLICE_DISAGREED], compared = agreeing + less + contradicted;
+	uint64_t alike = outcomes->bcis[ALIKE_AGREED], bcis = alike + outcomes->bcis[ALIKE_DISAGREED];
 
 	if (!compared && report->agents->sources[JVM_OUTSIDE])
-		snprintf(text, TEXT_MAX, "read from outside: no witness");
+		buf_add_str(text, "read from outside: no witness");
 	else
-		snprintf(text, TEXT_MAX,
-			 "%lu of %lu Java stacks walked twice (%.2f %%), %s left out frames of %lu and "
-			 "contradicted %lu (%.2f %%)",
-			 agreeing, compared, percent(agreeing, compared), witness_name(&report->options->events), less,
-			 contradicted, percent(contradicted, compared));
-	add_bcis(outcomes, text);
+		buf_printf(text,
+			   "%lu of %lu Java stacks walked twice (%.2f %%), %s left out frames of %lu and "
+			   "contradicted %lu (%.2f %%)",
+			   agreeing, compared, percent(agreeing, compared), witness_name(&report->options->events),
+			   less, contradicted, percent(contradicted, compared));
+	if (bcis)
+		buf_printf(text, "; the same byte code indices in %lu of %lu (%.2f %%)", alike, bcis,
+			   percent(alike, bcis));
 }
 
-/* Formats how the JVMs were read, and whether the two sources agreed where there were two. */
-static void read_text(const struct report *report, char text[TEXT_MAX])
+/* Appends how the JVMs were read, and whether the two sources agreed where there were two. */
+static void add_read(const struct report *report, struct buf *text)
 {
 	const uint64_t *sources = report->agents->sources, *names = report->outcomes->names;
 	uint64_t compared = names[ALIKE_AGREED] + names[ALIKE_DISAGREED];
-	int len = snprintf(text, TEXT_MAX,
-			   "%lu JVMs from outside, %lu by an agent, %lu from outside until an agent was in",
-			   sources[JVM_OUTSIDE], sources[JVM_AGENT], sources[JVM_BOTH]);
 
+	buf_printf(text, "%lu JVMs from outside, %lu by an agent, %lu from outside until an agent was in",
+		   sources[JVM_OUTSIDE], sources[JVM_AGENT], sources[JVM_BOTH]);
 	if (compared)
-		snprintf(text + len, TEXT_MAX - (size_t)len, "; both named %lu of %lu Java stacks alike (%.2f %%)",
-			 names[ALIKE_AGREED], compared, percent(names[ALIKE_AGREED], compared));
+		buf_printf(text, "; both named %lu of %lu Java stacks alike (%.2f %%)", names[ALIKE_AGREED], compared,
+			   percent(names[ALIKE_AGREED], compared));
 }
 
 static bool has_jvms(const struct report *report)
@@ -149,12 +134,13 @@ static void fact_of_inlining(const struct report *report)
 
 static void facts_of_walk(const struct report *report)
 {
-	char text[TEXT_MAX];
+	BUF(walked);
+	BUF(agreed);
 
-	walked_text(report, text);
-	add_fact(report, "walked", "%s", text);
-	agreed_text(report, text);
-	add_fact(report, "agreed", "%s", text);
+	add_walked(report, &walked);
+	add_fact(report, "walked", "%s", walked.data);
+	add_agreed(report, &agreed);
+	add_fact(report, "agreed", "%s", agreed.data);
 	fact_of_inlining(report);
 }
 
@@ -229,40 +215,32 @@ static void facts_of_join(const struct report *report)
 	fact_of_walks(report);
 }
 
-/* Formats ", read by an agent: an event comes from it". */
-static void source_text(const struct agent *agent, char text[TEXT_MAX])
+/* Adds "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar, read from outside" for each JVM. */
+static void facts_of_jvms(const struct report *report)
 {
 	static const char *const words[JVM_SOURCES] = {
 		[JVM_UNREAD] = "",
 		[JVM_OUTSIDE] = ", read from outside",
-		[JVM_AGENT] = ", read by an agent: ",
+		[JVM_AGENT] = ", read by an agent: ", /* and why there is one */
 		[JVM_BOTH] = ", read from outside, then by an agent: ",
 	};
-	uint8_t source = jvm_process(agent->origin.process)->source;
-
-	snprintf(text, TEXT_MAX, "%s%s", words[source], source >= JVM_AGENT ? agent->cause : "");
-}
-
-/* Adds "123: OpenJDK 64-Bit Server VM 17.0.15+6, java: app.jar, read from outside" for each JVM. */
-static void facts_of_jvms(const struct report *report)
-{
-	char text[TEXT_MAX];
+	BUF(text);
 
 	for (size_t i = 0; i < report->agents->len; i++) {
 		const struct agent *agent = report->agents->items[i];
 		uint32_t name = subject_of(agent->origin.process)->application;
 		const char *application = intern_text(&report->profile->strings, name);
+		uint8_t source = jvm_process(agent->origin.process)->source;
 
 		if (!agent->vm[0] || agent_in_charge(jvm_process(agent->origin.process)->agent) != agent)
 			continue;
-		source_text(agent, text);
-		add_fact(report, "JVM", "%d: %s%s%s%s", agent->origin.process->pid, agent->vm, *application ? ", " : "",
-			 application, text);
+		add_fact(report, "JVM", "%d: %s%s%s%s%s", agent->origin.process->pid, agent->vm,
+			 *application ? ", " : "", application, words[source], source >= JVM_AGENT ? agent->cause : "");
 	}
 	if (!has_jvms(report))
 		return;
-	read_text(report, text);
-	add_fact(report, "read", "%s", text);
+	add_read(report, &text);
+	add_fact(report, "read", "%s", text.data);
 }
 
 static void fact_of_interval(const struct report *report, const struct overhead_change *change)
@@ -374,7 +352,7 @@ void report_facts(const struct report *report)
 {
 	host_describe(report->host, report->profile);
 	facts_of_command(report);
-	fact_of_duration(report);
+	add_fact(report, "duration", "%.3f s", (double)(report->profile->end_ns - report->profile->start_ns) / 1e9);
 	facts_of_sampling(report);
 	facts_of_jvms(report);
 	fact_of_host(report);
@@ -415,12 +393,13 @@ static void summary_of_walk(const struct report *report)
 		[DUET_WALK_LONG] = "the time limit",
 		[DUET_WALK_EXITING] = "the end of their thread",
 	};
-	char text[TEXT_MAX];
+	BUF(walked);
+	BUF(agreed);
 
-	walked_text(report, text);
-	log_info("walked: %s", text);
-	agreed_text(report, text);
-	log_info("agreed: %s", text);
+	add_walked(report, &walked);
+	log_info("walked: %s", walked.data);
+	add_agreed(report, &agreed);
+	log_info("agreed: %s", agreed.data);
 	for (size_t i = 0; i < DUET_WALK_END_MAX; i++)
 		if (outcomes->walk_ends[i])
 			log_debug("walks that ended at %s: %lu", ends[i], outcomes->walk_ends[i]);
@@ -430,7 +409,7 @@ void report_details(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 	const struct profile *profile = report->profile;
-	char text[TEXT_MAX];
+	BUF(text);
 
 	log_info("%lu samples in %.1f s (engine %s)", outcomes->samples,
 		 (double)(profile->end_ns - profile->start_ns) / 1e9, report->engine->row->name);
@@ -440,8 +419,8 @@ void report_details(const struct report *report)
 	if (outcomes->jvm_samples)
 		summary_of_walk(report);
 	if (has_jvms(report)) {
-		read_text(report, text);
-		log_info("read: %s", text);
+		add_read(report, &text);
+		log_info("read: %s", text.data);
 	}
 	if (report->overhead->first_sample_ns)
 		log_debug("first sample %.0f ms after the command, for %.0f ms of CPU time",
@@ -484,12 +463,6 @@ static void losses_of_agents(const struct report *report, loss_handler handler, 
 	}
 }
 
-static void losses_of_loader(loss_handler handler, void *context)
-{
-	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
-		handler(context, loader_causes[i].name, loader_causes[i].text, loader_counters[i]);
-}
-
 static void losses_of_walks(const struct report *report, loss_handler handler, void *context)
 {
 	char name[32], text[96];
@@ -506,6 +479,7 @@ void report_each_loss(const struct report *report, loss_handler handler, void *c
 {
 	losses_of_bpf(report, handler, context);
 	losses_of_agents(report, handler, context);
-	losses_of_loader(handler, context);
+	for (size_t i = 0; i < DUET_LOADER_COUNTER_MAX; i++)
+		handler(context, loader_causes[i].name, loader_causes[i].text, loader_counters[i]);
 	losses_of_walks(report, handler, context);
 }

@@ -31,32 +31,26 @@ struct stats_row {
 
 struct stats {
 	struct vec(struct stats_row) rows;
-};
-
-struct gathering {
-	struct stats *stats;
 	int err;
 };
 
-static void add(struct gathering *to, const char *name, const char *help, const char *label, const char *value,
+static void add(struct stats *to, const char *name, const char *help, const char *label, const char *value,
 		double number)
 {
 	struct stats_row row = {.name = name, .label = label, .number = number};
 
 	snprintf(row.help, sizeof(row.help), "%s", help);
 	snprintf(row.value, sizeof(row.value), "%s", value ? value : "");
-	if (vec_push(&to->stats->rows, row) < 0)
+	if (vec_push(&to->rows, row) < 0)
 		to->err = -ENOMEM;
 }
 
-static void add_one(struct gathering *to, const char *name, const char *help, double number)
+static void add_one(struct stats *to, const char *name, const char *help, double number)
 {
 	add(to, name, help, NULL, NULL, number);
 }
 
-/* ---- gathering ---- */
-
-static void add_samples(struct gathering *to, const struct report *report)
+static void add_samples(struct stats *to, const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 
@@ -78,7 +72,7 @@ static void add_samples(struct gathering *to, const struct report *report)
 		(double)(outcomes->needed + outcomes->checked));
 }
 
-static void add_targets(struct gathering *to, const struct report *report)
+static void add_targets(struct stats *to, const struct report *report)
 {
 	size_t running = 0, failed = 0, processes = 0;
 
@@ -95,7 +89,7 @@ static void add_targets(struct gathering *to, const struct report *report)
 		(double)loader_counters[DUET_LOADER_JVMS_REFUSED]);
 }
 
-static void add_memory(struct gathering *to, const struct pool *pool)
+static void add_memory(struct stats *to, const struct pool *pool)
 {
 	static const char name[] = "duet_memory_part_bytes", help[] = "bytes of RAM, by part";
 
@@ -111,7 +105,7 @@ static void add_memory(struct gathering *to, const struct pool *pool)
 		(double)pool->drops);
 }
 
-static void add_cost(struct gathering *to, const struct report *report)
+static void add_cost(struct stats *to, const struct report *report)
 {
 	static const char name[] = "duet_cpu_seconds_total", help[] = "seconds of CPU time that duet used, by part";
 	struct overhead_cost cost;
@@ -142,33 +136,6 @@ static void add_loss(void *context, const char *name, const char *text, uint64_t
 	add(context, "duet_lost_total", text, "cause", cause, (double)count);
 }
 
-/* Returns 0 or -ENOMEM; release in either case. */
-static int gather(struct stats *stats, const struct report *report)
-{
-	struct gathering to = {.stats = stats};
-
-	*stats = (struct stats){0};
-	add_samples(&to, report);
-	add_targets(&to, report);
-	add_cost(&to, report);
-	report_each_loss(report, add_loss, &to);
-	return to.err;
-}
-
-static void release(struct stats *stats)
-{
-	vec_release(&stats->rows);
-}
-
-/* ---- texts ---- */
-
-static bool is_total(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > 6 && !strcmp(name + len - 6, "_total");
-}
-
 /* Prometheus' text format 0.0.4. Rows of one name share the first one's help. That of a loss is its cause. */
 static void add_metrics(const struct stats *stats, struct buf *text)
 {
@@ -181,7 +148,7 @@ static void add_metrics(const struct stats *stats, struct buf *text)
 		if (strcmp(row->name, last) != 0)
 			buf_printf(text, "# HELP %s %s\n# TYPE %s %s\n", row->name,
 				   is_loss ? "what was lost, by cause" : row->help, row->name,
-				   is_total(row->name) ? "counter" : "gauge");
+				   memcmp(row->name + strlen(row->name) - 6, "_total", 6) ? "gauge" : "counter");
 		last = row->name;
 		buf_add_str(text, row->name);
 		if (row->label)
@@ -220,11 +187,16 @@ static void add_headline(const struct report *report, struct buf *text)
 
 void stats_answer(void *context, bool for_people, struct buf *text)
 {
-	struct stats stats;
+	const struct report *report = context;
+	struct stats stats = {0};
 
 	if (for_people)
-		add_headline(context, text);
-	if (!gather(&stats, context))
+		add_headline(report, text);
+	add_samples(&stats, report);
+	add_targets(&stats, report);
+	add_cost(&stats, report);
+	report_each_loss(report, add_loss, &stats);
+	if (!stats.err)
 		for_people ? add_status(&stats, text) : add_metrics(&stats, text);
-	release(&stats);
+	vec_release(&stats.rows);
 }

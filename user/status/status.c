@@ -18,6 +18,7 @@
 
 #define BACKLOG 128 /* many peers may connect and send nothing */
 #define ACCEPT_AT_ONCE 64
+#define REQUEST_MAX 4096 /* bytes */
 #define CLIENT_TIMEOUT_NS (2 * NS_PER_SEC)
 #define ASK_MS 15000 /* `duet status` waits this long for the next piece: at load 30 it took more than 3 s */
 #define ANSWER_MAX (1u << 20) /* bytes */
@@ -93,18 +94,25 @@ static void remove_stale(const union address *address, socklen_t len)
 		close(fd);
 }
 
-static int listen_on(const union address *address, socklen_t len)
+int http_listen(const struct sockaddr *address, socklen_t len, int backlog)
 {
-	int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1, err = 0;
-	mode_t mask = umask(0177);
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1, err = 0;
 
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
-	    bind(fd, &address->any, len) < 0 || listen(fd, BACKLOG) < 0)
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 || bind(fd, address, len) < 0 ||
+	    listen(fd, backlog) < 0)
 		err = -errno;
-	umask(mask);
 	if (err && fd >= 0)
 		close(fd);
 	return err ? err : fd;
+}
+
+static int listen_on(const union address *address, socklen_t len)
+{
+	mode_t mask = umask(0177);
+	int fd = http_listen(&address->any, len, BACKLOG);
+
+	umask(mask);
+	return fd;
 }
 
 static void say_where(int fd, const char *text)
@@ -163,11 +171,18 @@ int status_open(struct status *status, const char *metrics)
 	return metrics ? open_metrics(status, metrics) : 0;
 }
 
+static void close_client(struct status_client *client)
+{
+	close(client->fd);
+	buf_release(&client->request);
+	client->fd = -1;
+}
+
 void status_close(struct status *status)
 {
 	for (size_t i = 0; i < STATUS_CLIENTS; i++)
 		if (status->clients[i].fd >= 0)
-			close(status->clients[i].fd);
+			close_client(&status->clients[i]);
 	if (status->control_fd >= 0)
 		close(status->control_fd);
 	if (status->metrics_fd >= 0)
@@ -179,24 +194,56 @@ void status_close(struct status *status)
 
 /* ---- answers ---- */
 
-/* Sends as much as fits into the socket's buffer at once. A peer that does not read gets no more. */
-static void answer_http(const struct status *status, struct status_client *client)
+int http_receive(int fd, size_t max, struct buf *request)
 {
-	static const char *const pages[] = {"GET /metrics ", "GET / "};
-	bool is_found = false;
+	char bytes[4096];
+	ssize_t got;
+
+	while ((got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		if (memchr(bytes, '\0', (size_t)got) || request->len + (size_t)got > max)
+			return -EMSGSIZE;
+		else
+			buf_add(request, bytes, (size_t)got);
+	if (request->failed)
+		return -ENOMEM;
+	if (strstr(request->data, "\r\n\r\n"))
+		return 1;
+	return !got ? -EPIPE : errno == EAGAIN || errno == EINTR ? 0 : -errno;
+}
+
+const char *http_address(const char *request, size_t *ret_len)
+{
+	const char *slash = strchr(request, '/');
+
+	if (strncmp(request, "GET /", 5) != 0 && strncmp(request, "POST /", 6) != 0)
+		return NULL;
+	*ret_len = strcspn(slash + 1, " \r\n");
+	return strncmp(slash + 1 + *ret_len, " HTTP/1.", 8) ? NULL : slash + 1;
+}
+
+void http_add_head(struct buf *answer, const char *status, const char *type, uint64_t bytes)
+{
+	buf_printf(answer,
+		   "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %llu\r\nX-Content-Type-Options: nosniff\r\n"
+		   "Connection: close\r\n\r\n",
+		   status, type, (unsigned long long)bytes);
+}
+
+/* Sends as much as fits into the socket's buffer at once. A peer that does not read gets no more. */
+static void answer_http(const struct status *status, const struct status_client *client)
+{
+	size_t len = 0;
+	const char *page = http_address(client->request.data, &len);
+	bool is_found = page && *client->request.data == 'G' && (!len || (len == 7 && !memcmp(page, "metrics", 7)));
 	BUF(body);
 	BUF(text);
 
-	for (size_t i = 0; i < 2; i++)
-		is_found |= !strncmp(client->request, pages[i], strlen(pages[i]));
 	if (is_found)
 		status->answer(status->context, false, &body);
 	else
 		buf_add_str(&body, "only GET /metrics is served here\n");
-	buf_printf(&text,
-		   "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %zu\r\n"
-		   "Connection: close\r\n\r\n%s",
-		   is_found ? "200 OK" : "404 Not Found", body.len, body.data);
+	http_add_head(&text, is_found ? "200 OK" : "404 Not Found", "text/plain; version=0.0.4", body.len);
+	buf_add(&text, body.data, body.len);
 	(void)!send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -230,26 +277,14 @@ static void accept_control(const struct status *status)
 	}
 }
 
-static void close_client(struct status_client *client)
-{
-	close(client->fd);
-	client->fd = -1;
-}
-
 static void serve(const struct status *status, struct status_client *client, uint64_t now_ns)
 {
-	size_t room = sizeof(client->request) - 1 - client->len;
-	ssize_t got = recv(client->fd, client->request + client->len, room, MSG_DONTWAIT);
-	bool may_go_on = got < 0 ? errno == EAGAIN : got > 0 && (size_t)got < room;
+	int got = http_receive(client->fd, REQUEST_MAX, &client->request);
 
 	if (got > 0)
-		client->len += (size_t)got;
-	client->request[client->len] = '\0';
-	if (strstr(client->request, "\r\n\r\n"))
 		answer_http(status, client);
-	else if (may_go_on && now_ns < client->until_ns)
-		return;
-	close_client(client);
+	if (got || now_ns >= client->until_ns)
+		close_client(client);
 }
 
 /* Returns a free place. If there is none, closes the client that has been waiting longest. */
@@ -279,7 +314,7 @@ static void accept_metrics(struct status *status, uint64_t now_ns)
 		client = make_place(status);
 		client->fd = fd;
 		client->until_ns = now_ns + CLIENT_TIMEOUT_NS + i; /* keeps the order among clients of one step */
-		client->len = 0;
+		buf_init(&client->request);
 		serve(status, client, now_ns);
 	}
 }

@@ -10,18 +10,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/buf.h"
 
 #define STATUS_NAME "duet-status-" /* followed by the pid; abstract address, unix(7) */
 #define STATUS_CLIENTS 32 /* a new client replaces the oldest */
-#define STATUS_REQUEST_BYTES 4096
 
 struct status_client {
 	int fd; /* -1 = free */
 	uint64_t until_ns;
-	size_t len;
-	char request[STATUS_REQUEST_BYTES];
+	struct buf request;
 };
 
 /* Appends the answer: for people, or in Prometheus' format. */
@@ -47,3 +46,17 @@ void status_close(struct status *status);
  * runs as neither root nor our user; -EAGAIN if it does not accept. Not thread-safe: counts the time that is waited.
  */
 int status_ask(int pid, struct buf *ret_text);
+
+/* ---- HTTP, as little of it as duet serves, also the recorder ---- */
+
+/* Returns a socket that listens and does not block, or -errno. */
+int http_listen(const struct sockaddr *address, socklen_t len, int backlog);
+/*
+ * Appends what has come of a request, which may have `max` bytes. Returns 1 if its head is whole, 0 if more may come,
+ * or -errno: then there is no use in waiting for more.
+ */
+int http_receive(int fd, size_t max, struct buf *request);
+/* Returns what follows the '/' of the address in a GET, or a POST, with its length; NULL for other requests. */
+const char *http_address(const char *request, size_t *ret_len);
+/* Appends the head of an answer whose body has so many bytes. `status`: "200 OK". */
+void http_add_head(struct buf *answer, const char *status, const char *type, uint64_t bytes);
