@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "recorder/arguments.h"
 #include "recorder/report_file.h"
-#include "recorder/wanted_events.h"
 
 static struct asprof_arguments arguments;
 static struct buf warnings, why, list;

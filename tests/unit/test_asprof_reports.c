@@ -9,8 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "recorder/begin_end.h"
-#include "recorder/thread_filter.h"
+#include "recorder/report_shape.h"
 
 #define BEGIN "uprobe:*:_ZN1A5beginE*"
 #define END "uprobe:*:leave"

@@ -10,7 +10,7 @@
 #include "duet_counters.h"
 #include "event/event.h"
 #include "fixtures/profiles.h"
-#include "status/closing.h"
+#include "status/report.h"
 #include "writers/text/headline.h"
 
 static void assert_headline(const struct profile *profile, const char *want)

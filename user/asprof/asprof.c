@@ -72,8 +72,7 @@ static pid_t applications_find(const char *target, struct buf *why)
 	pid = strtol(target, &end, 10);
 	if (!*end && pid > 0 && pid <= INT_MAX)
 		return (pid_t)pid;
-	buf_printf(why, "%s is not a process id", target);
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "%s is not a process id", target);
 }
 
 /* ---- commands for the JVM itself, by HotSpot's attach protocol: load, jcmd, threaddump, dumpheap, inspectheap ---- */
@@ -267,10 +266,8 @@ static int ask_other(int connection, const char *words, bool begin, struct recor
 	BUF(ignored);
 	int err;
 
-	if (begin) {
-		buf_add_str(why, "Profiler already started");
-		return -EBUSY;
-	}
+	if (begin)
+		return buf_explain(why, -EBUSY, "Profiler already started");
 	err = asprof_arguments_parse(&arguments, words, &ignored, why);
 	if (!err) {
 		err = peer_recorder_request(connection, &arguments, words, ret, why);

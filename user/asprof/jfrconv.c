@@ -236,10 +236,8 @@ static int take_row(struct jfrconv *j, const struct row *row, const char *value,
 	BUF(text);
 	int err = 0;
 
-	if (row->value != VALUE_NONE && !value) {
-		buf_printf(why, "--%s: a value is missing", row->word);
-		return -EINVAL;
-	}
+	if (row->value != VALUE_NONE && !value)
+		return buf_explain(why, -EINVAL, "--%s: a value is missing", row->word);
 	if (row->value == VALUE_NONE)
 		return add_text(&j->options, "--%s", row->word) ? -ENOMEM : 1;
 	if (!take_value(row, value, &text)) {
@@ -273,8 +271,8 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 		j->has_event = true;
 		return add_word(&j->options, word) ? -ENOMEM : 1;
 	}
-	buf_printf(why, TEXT_IS_ANY(word, "-o", "--output") ? "%s: a value is missing" : "unknown option %s", word);
-	return -EINVAL;
+	return buf_explain(why, -EINVAL,
+			  TEXT_IS_ANY(word, "-o", "--output") ? "%s: a value is missing" : "unknown option %s", word);
 }
 
 /* Returns 0, or -errno with one sentence in `why`. Call jfrconv_release() in both cases. */

@@ -189,10 +189,8 @@ static int take_value(struct asprof_options *options, const char *word, const ch
 		add_title(&options->format, value);
 	else {
 		options->duration_s = strtoull(value, &end, 10);
-		if (!isdigit((unsigned char)*value) || (*end && strcmp(end, "s")) || !options->duration_s) {
-			buf_printf(why, "Invalid duration: %s", value);
-			return -EINVAL;
-		}
+		if (!isdigit((unsigned char)*value) || (*end && strcmp(end, "s")) || !options->duration_s)
+			return buf_explain(why, -EINVAL, "Invalid duration: %s", value);
 	}
 	return 0;
 }
@@ -208,14 +206,10 @@ static int take_option(struct asprof_options *options, char **words, int count, 
 		return options->help = true;
 	if (TEXT_IS_ANY(words[0], "-v", "--version"))
 		return options->version = true;
-	if (!row && !is_own) {
-		buf_printf(why, "Unrecognized option: %s", words[0]);
-		return -EINVAL;
-	}
-	if ((is_own || row->has_value) && count < 2) {
-		buf_add_str(why, "Missing required parameter");
-		return -EINVAL;
-	}
+	if (!row && !is_own)
+		return buf_explain(why, -EINVAL, "Unrecognized option: %s", words[0]);
+	if ((is_own || row->has_value) && count < 2)
+		return buf_explain(why, -EINVAL, "Missing required parameter");
 	if (is_own)
 		err = take_value(options, words[0], words[1], why);
 	else
@@ -236,8 +230,7 @@ static int take_word(struct asprof_options *options, char *word, bool is_last, s
 	else if (isdigit((unsigned char)*word) || !strcmp(word, "jps") || is_last)
 		options->target = options->target ? options->target : word;
 	else {
-		buf_printf(why, "Unrecognized option: %s", word);
-		return -EINVAL;
+		return buf_explain(why, -EINVAL, "Unrecognized option: %s", word);
 	}
 	return 1;
 }

@@ -2,6 +2,8 @@
 /* Messages for the user, on stderr. Below session and cmd only log_debug(): the layer that decides prints. */
 #pragma once
 
+#include <errno.h>
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* Messages of a level above `level` are not printed. The level at start is LOG_INFO. */
@@ -19,6 +21,7 @@ __attribute__((format(printf, 2, 3))) void log_print(enum log_level level, const
 
 #define log_error(...) log_print(LOG_ERROR, __VA_ARGS__)
 #define log_fail(err, ...) (log_error(__VA_ARGS__), (err)) /* reports an error, and is its number: to return it */
+#define log_refuse(...) log_fail(-EINVAL, __VA_ARGS__) /* of what was given wrong */
 #define log_warn(...) log_print(LOG_WARN, __VA_ARGS__)
 #define log_info(...) log_print(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_print(LOG_DEBUG, __VA_ARGS__)

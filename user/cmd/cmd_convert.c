@@ -165,15 +165,12 @@ static int count_inputs(const struct convert_options *options, const struct comm
 {
 	if (words->count == 1 && options->format)
 		return 1;
-	if (words->count < 2) {
-		log_error("usage: duet convert IN… OUT, or duet convert IN -o FORMAT (- is stdin or stdout)");
-		return -EINVAL;
-	}
+	if (words->count < 2)
+		return log_refuse("usage: duet convert IN… OUT, or duet convert IN -o FORMAT (- is stdin or stdout)");
 	if (!is_input(options, words))
 		return words->count - 1;
-	log_error("%s exists and would be replaced: name another output last, or add -o %s",
-		  words->items[words->count - 1], writer_by_path(words->items[words->count - 1])->name);
-	return -EINVAL;
+	return log_refuse("%s exists and would be replaced: name another output last, or add -o %s",
+			  words->items[words->count - 1], writer_by_path(words->items[words->count - 1])->name);
 }
 
 static int run_words(struct convert_options *options, const struct command_words *words, int count)

@@ -62,10 +62,8 @@ static int check_events(struct options *options)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (rows[i].is_given && !rows[i].is_met) {
-			log_error("--%s is about %s", rows[i].word, rows[i].help);
-			return -EINVAL;
-		}
+		if (rows[i].is_given && !rows[i].is_met)
+			return log_refuse("--%s is about %s", rows[i].word, rows[i].help);
 	options->wakers |= event_list_has_wakers(events);
 	return 0;
 }
@@ -120,26 +118,22 @@ static int check_engine(struct options *options)
 		return err;
 	for (size_t i = 0; options->agent == AGENT_NEVER && i < options->events.len; i++)
 		if (!event_has_ticks(options->events.items[i].event) &&
-		    !(options->tlab && options->events.items[i].event == event_by_name("alloc"))) {
-			log_error("--agent never: %s comes from the agent in the JVM",
-				  options->events.items[i].event->name);
-			return -EINVAL;
-		}
+		    !(options->tlab && options->events.items[i].event == event_by_name("alloc")))
+			return log_refuse("--agent never: %s comes from the agent in the JVM",
+					  options->events.items[i].event->name);
 	if (!engine_takes(options->engine, &options->events)) {
 		log_error("-e: engine %s samples cpu%s, and events that the JVM reports; others need the bpf engine",
 			  engine->name, engine->counts ? " or page-faults" : "");
 		return -EINVAL;
 	}
-	if (engine->standalone && (options->host || options->agent == AGENT_NEVER)) {
-		log_error("%s needs the bpf engine: engine %s sees only JVMs with an agent",
-			  options->agent == AGENT_NEVER ? "--agent never"
-			  : options->cgroup		? "--cgroup"
-			  : options->container		? "--container"
-			  : options->comm		? "--comm"
-							: "--host",
-			  engine->name);
-		return -EINVAL;
-	}
+	if (engine->standalone && (options->host || options->agent == AGENT_NEVER))
+		return log_refuse("%s needs the bpf engine: engine %s sees only JVMs with an agent",
+				  options->agent == AGENT_NEVER ? "--agent never"
+				  : options->cgroup		? "--cgroup"
+				  : options->container		? "--container"
+				  : options->comm		? "--comm"
+								: "--host",
+				  engine->name);
 	return 0;
 }
 
@@ -166,31 +160,26 @@ static int parse_user(const char *pattern, uid_t *ret_uid)
 	unsigned long id;
 	char *end;
 
-	if (!strncmp(pattern, "user:", strlen("user:")) && find_user(pattern + strlen("user:"), ret_uid) < 0) {
-		log_error("--leave-alone: no user '%s' in /etc/passwd: give uid:N for a user of another name service",
-			  pattern + strlen("user:"));
-		return -EINVAL;
-	}
+	if (!strncmp(pattern, "user:", strlen("user:")) && find_user(pattern + strlen("user:"), ret_uid) < 0)
+		return log_refuse(
+			"--leave-alone: no user '%s' in /etc/passwd: give uid:N for a user of another name service",
+			pattern + strlen("user:"));
 	if (strncmp(pattern, "uid:", strlen("uid:")) != 0)
 		return strncmp(pattern, "user:", strlen("user:")) != 0;
 	pattern += strlen("uid:");
 	errno = 0;
 	id = strtoul(pattern, &end, 10);
-	if (errno || !isdigit((unsigned char)*pattern) || *end || id >= UINT32_MAX) {
-		log_error("--leave-alone: '%s' is not a user's number: uid:1000", pattern);
-		return -EINVAL;
-	}
+	if (errno || !isdigit((unsigned char)*pattern) || *end || id >= UINT32_MAX)
+		return log_refuse("--leave-alone: '%s' is not a user's number: uid:1000", pattern);
 	*ret_uid = (uid_t)id;
 	return 0;
 }
 
 static int set_leave_alone(struct options *options)
 {
-	if (options->leave_alone.patterns.len && !options->host) {
-		log_error("--leave-alone is for --host, --cgroup, --container and --comm: "
-			  "-p and -- CMD always profile their target");
-		return -EINVAL;
-	}
+	if (options->leave_alone.patterns.len && !options->host)
+		return log_refuse("--leave-alone is for --host, --cgroup, --container and --comm: "
+				  "-p and -- CMD always profile their target");
 	for (size_t i = 0; i < options->leave_alone.patterns.len; i++) {
 		uid_t uid;
 		int err = parse_user(options->leave_alone.patterns.items[i], &uid);
@@ -226,8 +215,8 @@ static int set_memory(struct options *options)
 	if (!options->max_memory || options->max_memory >= BUDGET_MIN_BYTES)
 		return 0;
 	event_amount_text(EVENT_BYTES, options->max_memory, &asked);
-	log_error("--max-memory: %s is too little, at least %um are needed", asked.data, BUDGET_MIN_BYTES >> 20);
-	return -EINVAL;
+	return log_refuse("--max-memory: %s is too little, at least %um are needed", asked.data,
+			  BUDGET_MIN_BYTES >> 20);
 }
 
 /* Other formats cannot hold a sample that stands for several, or are written at the end. */
@@ -253,8 +242,7 @@ static int set_pairing(struct options *options)
 	options->interval_pairing = !strcmp(options->given.pairing, "interval");
 	if (options->interval_pairing)
 		return 0;
-	log_error("unknown pairing '%s': auto or interval", options->given.pairing);
-	return -EINVAL;
+	return log_refuse("unknown pairing '%s': auto or interval", options->given.pairing);
 }
 
 static int set_sleep_hook(struct options *options)
@@ -266,8 +254,7 @@ static int set_sleep_hook(struct options *options)
 	options->sleep_hook = return_by_name(name);
 	if (options->sleep_hook)
 		return 0;
-	log_error("unknown hook '%s': `duet check` lists them", name);
-	return -EINVAL;
+	return log_refuse("unknown hook '%s': `duet check` lists them", name);
 }
 
 /* Returns the index of the word, or -EINVAL. */
@@ -292,14 +279,10 @@ static int set_agent(struct options *options)
 	if (!word)
 		word = words[options->given.no_attach ? AGENT_NEVER : AGENT_NEEDED];
 	policy = find_word(word, words, sizeof(words) / sizeof(*words));
-	if (options->given.no_attach && policy != AGENT_NEVER) {
-		log_error("--no-attach is --agent never: leave out --agent %s", word);
-		return -EINVAL;
-	}
-	if (policy < 0) {
-		log_error("unknown --agent '%s': needed, always or never", word);
-		return -EINVAL;
-	}
+	if (options->given.no_attach && policy != AGENT_NEVER)
+		return log_refuse("--no-attach is --agent never: leave out --agent %s", word);
+	if (policy < 0)
+		return log_refuse("unknown --agent '%s': needed, always or never", word);
 	options->agent = (enum agent_policy)policy;
 	return 0;
 }
@@ -314,16 +297,13 @@ static int set_signals(struct options *options)
 	const char *word = options->given.signals ? options->given.signals : words[DUET_SIGNALS_NEEDED];
 	int signals = find_word(word, words, sizeof(words) / sizeof(*words));
 
-	if (signals < 0) {
-		log_error("unknown --signals '%s': needed, always or never", word);
-		return -EINVAL;
-	}
+	if (signals < 0)
+		return log_refuse("unknown --signals '%s': needed, always or never", word);
 	options->bpf.signals = (uint32_t)signals;
 	if (!options->given.signals || signals == DUET_SIGNALS_ALWAYS || !engines[options->engine].standalone)
 		return 0;
-	log_error("--signals %s needs the bpf engine: engine %s always uses signals", word,
-		  engines[options->engine].name);
-	return -EINVAL;
+	return log_refuse("--signals %s needs the bpf engine: engine %s always uses signals", word,
+			  engines[options->engine].name);
 }
 
 /* Profiles of other users' processes are private: users who can list the folder must not be able to read them. */
@@ -336,8 +316,8 @@ static int set_access(struct options *options)
 		return 0;
 	if (options->host)
 		return outputs_find_group(options->given.group, &access->group);
-	log_error("--group is for --host, --cgroup, --container and --comm: the umask decides about other files");
-	return -EINVAL;
+	return log_refuse(
+		"--group is for --host, --cgroup, --container and --comm: the umask decides about other files");
 }
 
 static int set_windows(struct options *options)
@@ -346,15 +326,13 @@ static int set_windows(struct options *options)
 		if (!options->window_ns && !options->folder.keep_files && !options->folder.keep_age_ns &&
 		    !options->folder.keep_bytes)
 			return 0;
-		log_error("--window and --keep-… are for --continuous");
-		return -EINVAL;
+		return log_refuse("--window and --keep-… are for --continuous");
 	}
 	if (!options->window_ns)
 		options->window_ns = DEFAULT_WINDOW_NS;
 	if (options->window_ns >= WINDOW_MIN_NS && options->window_ns <= WINDOW_MAX_NS)
 		return 0;
-	log_error("--window: 1s to 1d are accepted");
-	return -EINVAL;
+	return log_refuse("--window: 1s to 1d are accepted");
 }
 
 static bool has_jfr_file(const struct options *options)
@@ -395,8 +373,7 @@ static int set_jfr(struct options *options)
 		options->style.jfr.without = WRITER_WITHOUT_ALL;
 	if (!options->jfrsync || (options->pids.len == 1 && !options->window_ns && has_jfr_file(options)))
 		return 0;
-	log_error("--jfrsync is for one JVM and a JFR file: -p PID -f FILE.jfr");
-	return -EINVAL;
+	return log_refuse("--jfrsync is for one JVM and a JFR file: -p PID -f FILE.jfr");
 }
 
 static int set_style(struct options *options)
@@ -480,9 +457,9 @@ int record_options_set(struct options *options, const char *word, const char *va
 
 	if (!row || !(row->scope & OPT_NOT_CONFIG))
 		return opt_set(record_rows, word, value, options, why);
-	buf_printf(why, "'%s' is not allowed in a configuration: the daemon profiles the host until it is stopped",
-		   word);
-	return -EINVAL;
+	return buf_explain(why, -EINVAL,
+			  "'%s' is not allowed in a configuration: the daemon profiles the host until it is stopped",
+			  word);
 }
 
 int record_options_finish_daemon(struct options *options)

@@ -16,10 +16,8 @@ const struct opt command_no_rows[] = {
 
 int command_help(void *field, const char *value, struct buf *why)
 {
-	if (value && strcmp(value, "all") != 0) {
-		buf_add_str(why, "all is accepted");
-		return -EINVAL;
-	}
+	if (value && strcmp(value, "all") != 0)
+		return buf_explain(why, -EINVAL, "all is accepted");
 	*(enum command_help *)field = value ? COMMAND_HELP_ALL : COMMAND_HELP_SHORT;
 	return 0;
 }

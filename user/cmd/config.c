@@ -45,10 +45,9 @@ static int check_twice(struct config_reader *reader, const char *word, struct bu
 	if (row && opt_is_repeated(row))
 		return 0;
 	for (size_t i = 0; i < reader->count; i++)
-		if (!strcmp(word, reader->words[i])) {
-			buf_printf(why, "'%s' is given twice, first in line %u", word, reader->lines[i]);
-			return -EINVAL;
-		}
+		if (!strcmp(word, reader->words[i]))
+			return buf_explain(why, -EINVAL, "'%s' is given twice, first in line %u", word,
+					  reader->lines[i]);
 	if (reader->count < WORDS_MAX) {
 		reader->words[reader->count] = word;
 		reader->lines[reader->count++] = reader->line;
@@ -69,10 +68,8 @@ static int set_word(struct config_reader *reader, char *line, struct buf *why)
 	char *equals = strchr(line, '='), *word, *value;
 	int err;
 
-	if (!equals) {
-		buf_printf(why, "'%s' is not of the form \"word = value\"", line);
-		return -EINVAL;
-	}
+	if (!equals)
+		return buf_explain(why, -EINVAL, "'%s' is not of the form \"word = value\"", line);
 	*equals = '\0';
 	word = trim(line);
 	value = trim(equals + 1);

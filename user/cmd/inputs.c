@@ -125,8 +125,7 @@ int inputs_expand(struct inputs *inputs, char **words, size_t count)
 	}
 	if (err || stdins <= 1)
 		return err;
-	log_error("stdin can be read once: - is given %zu times", stdins);
-	return -EINVAL;
+	return log_refuse("stdin can be read once: - is given %zu times", stdins);
 }
 
 int inputs_expand_folders(struct inputs *inputs, struct moment *from, struct moment *to)

@@ -77,12 +77,11 @@ int outputs_check_name(const char *path, bool has_format)
 
 	if (!dot)
 		return 0;
-	if (is_picture(dot + 1)) {
-		log_error("%s: duet writes no pictures: name the file %.*s.html, a page that can save itself as SVG "
-			  "or PNG",
-			  path, (int)(dot - path), path);
-		return -EINVAL;
-	}
+	if (is_picture(dot + 1))
+		return log_refuse(
+			"%s: duet writes no pictures: name the file %.*s.html, a page that can save itself as SVG "
+			"or PNG",
+			path, (int)(dot - path), path);
 	if (!has_format && !path[writer_stem(path)])
 		add_meant(path, dot + 1, &meant);
 	if (meant.len) {
@@ -207,10 +206,8 @@ static int add_format(struct formats *formats, const char *name, size_t len, str
 		refuse_format(name, len);
 	if (!writer)
 		return -EINVAL;
-	if (has_format(formats, writer) || formats->len == FORMATS_MAX) {
-		log_error("-o names the format '%s' twice", word);
-		return -EINVAL;
-	}
+	if (has_format(formats, writer) || formats->len == FORMATS_MAX)
+		return log_refuse("-o names the format '%s' twice", word);
 	formats->items[formats->len++] = writer;
 	return 0;
 }
@@ -257,10 +254,8 @@ static char *expand_file(const struct options *options, const char *file)
 /* Takes ownership of `file`; NULL means stdout, or a folder. */
 static int add_output(struct options *options, const struct writer *writer, char *file)
 {
-	if (!file && !options->window_ns && options->events.len > 1 && !writer->has_all_events) {
-		log_error("the %s format has a file for each event: give -f FILE", writer->name);
-		return -EINVAL;
-	}
+	if (!file && !options->window_ns && options->events.len > 1 && !writer->has_all_events)
+		return log_refuse("the %s format has a file for each event: give -f FILE", writer->name);
 	if (!vec_push(&options->outputs, (struct session_output){.file = file, .writer = writer}))
 		return 0;
 	free(file);
@@ -301,12 +296,11 @@ static int add_several(struct options *options, const struct formats *formats)
 	const struct opt_strings *files = &options->given.files;
 	int err = 0;
 
-	if (files->len != 1 && files->len != formats->len) {
-		log_error("%zu formats and %zu files: give one -f, whose extension each format replaces, or one for "
-			  "each",
-			  formats->len, files->len);
-		return -EINVAL;
-	}
+	if (files->len != 1 && files->len != formats->len)
+		return log_refuse(
+			"%zu formats and %zu files: give one -f, whose extension each format replaces, or one for "
+			"each",
+			formats->len, files->len);
 	for (size_t i = 0; !err && i < formats->len; i++) {
 		char *file = files->len == 1 ? NULL : expand_file(options, files->items[i]);
 
@@ -323,16 +317,13 @@ static int add_continuous(struct options *options, const struct formats *formats
 	const struct opt_strings *files = &options->given.files;
 	int err = 0;
 
-	if (files->len > 1) {
-		log_error("--continuous writes into one folder: give -f once");
-		return -EINVAL;
-	}
-	if (files->len && files->items[0][writer_stem(files->items[0])] && !folder_is(files->items[0])) {
-		log_error("-f %s: --continuous writes a file for each window into a folder: name the folder, and the "
-			  "format with -o",
-			  files->items[0]);
-		return -EINVAL;
-	}
+	if (files->len > 1)
+		return log_refuse("--continuous writes into one folder: give -f once");
+	if (files->len && files->items[0][writer_stem(files->items[0])] && !folder_is(files->items[0]))
+		return log_refuse(
+			"-f %s: --continuous writes a file for each window into a folder: name the folder, and the "
+			"format with -o",
+			files->items[0]);
 	if (files->len)
 		options->folder.folder = files->items[0];
 	else if (!options->folder.folder)

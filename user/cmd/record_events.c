@@ -122,10 +122,8 @@ static int set_freq(struct options *options, uint32_t freq)
 {
 	struct event_spec *spec = &options->events.items[0];
 
-	if (!spec->event->perf.is_clock) {
-		log_error("--freq is for cpu: %s has no frequency, give -i", spec->event->name);
-		return -EINVAL;
-	}
+	if (!spec->event->perf.is_clock)
+		return log_refuse("--freq is for cpu: %s has no frequency, give -i", spec->event->name);
 	spec->interval = NS_PER_SEC / freq;
 	return 0;
 }
@@ -154,15 +152,11 @@ static const char *own_interval(const struct options *options)
 /* -i and --freq set the interval of the first event. */
 static int set_intervals(struct options *options)
 {
-	if (options->given.freq && options->given.interval) {
-		log_error("-i and --freq both set the interval: give one of them");
-		return -EINVAL;
-	}
-	if ((options->given.freq || options->given.interval) && own_interval(options)) {
-		log_error("%s and --%s both set the interval: give one of them", options->given.freq ? "--freq" : "-i",
-			  options->events.items[0].event->name);
-		return -EINVAL;
-	}
+	if (options->given.freq && options->given.interval)
+		return log_refuse("-i and --freq both set the interval: give one of them");
+	if ((options->given.freq || options->given.interval) && own_interval(options))
+		return log_refuse("%s and --%s both set the interval: give one of them",
+				  options->given.freq ? "--freq" : "-i", options->events.items[0].event->name);
 	if (options->given.freq)
 		return set_freq(options, options->given.freq);
 	return options->given.interval ? set_interval(options, options->given.interval) : 0;
@@ -176,9 +170,8 @@ static int check_needed(struct options *options)
 
 		if (!event->requires || event_list_find(&options->events, event->requires))
 			continue;
-		log_error("-e %s is about the samples of %s: add -e %s,%s", event->name, event->requires->name,
-			  event->requires->name, event->name);
-		return -EINVAL;
+		return log_refuse("-e %s is about the samples of %s: add -e %s,%s", event->name, event->requires->name,
+				  event->requires->name, event->name);
 	}
 	return 0;
 }

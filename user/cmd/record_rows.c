@@ -77,11 +77,10 @@ static int opt_range(void *field, const char *value, struct buf *why)
 	char least[32] = "";
 	int err = 0;
 
-	if (!dots || (size_t)(dots - value) >= sizeof(least) || (dots == value && !dots[2])) {
-		buf_add_str(why, "the least and the longest length are accepted, or one of them: "
-				 "1ms..10s, 5ms.., ..1s");
-		return -EINVAL;
-	}
+	if (!dots || (size_t)(dots - value) >= sizeof(least) || (dots == value && !dots[2]))
+		return buf_explain(why, -EINVAL,
+				  "the least and the longest length are accepted, or one of them: "
+				  "1ms..10s, 5ms.., ..1s");
 	memcpy(least, value, (size_t)(dots - value));
 	if (*least)
 		err = opt_interval(&range.least_ns, least, why);
@@ -105,8 +104,7 @@ int record_cpu(void *field, const char *value, struct buf *why)
 		*(uint32_t *)field = (uint32_t)cpu + 1;
 		return 0;
 	}
-	buf_add_str(why, "the number of one CPU is accepted: 0, 7");
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "the number of one CPU is accepted: 0, 7");
 }
 
 static void signal_words(struct buf *out)

@@ -48,10 +48,8 @@ static int add_pid(struct options *options, pid_t pid)
 	for (size_t i = 0; i < options->pids.len; i++)
 		if (options->pids.items[i] == pid)
 			return 0;
-	if (options->pids.len >= PIDS_MAX) {
-		log_error("more than %d processes: use --host for all of them", PIDS_MAX);
-		return -EINVAL;
-	}
+	if (options->pids.len >= PIDS_MAX)
+		return log_refuse("more than %d processes: use --host for all of them", PIDS_MAX);
 	return vec_push(&options->pids, pid);
 }
 
@@ -64,8 +62,7 @@ static int add_number(struct options *options, const char *text)
 	pid = strtol(text, &end, 10);
 	if (!errno && *text && !*end && pid > 0 && pid <= INT32_MAX)
 		return add_pid(options, (pid_t)pid);
-	log_error("'%s' is not a process id: give a number, several with commas: -p 123,456", text);
-	return -EINVAL;
+	return log_refuse("'%s' is not a process id: give a number, several with commas: -p 123,456", text);
 }
 
 static void refuse_name(const char *name)
@@ -166,7 +163,6 @@ int record_targets_set(struct options *options, const struct command_words *word
 	options->host = !options->pids.len && !options->command;
 	if (kinds == 1)
 		return 0;
-	log_error("%s: give -p PID, --host, --cgroup, --container, --comm or -- CMD",
-		  kinds ? "more than one kind of target" : "nothing to profile");
-	return -EINVAL;
+	return log_refuse("%s: give -p PID, --host, --cgroup, --container, --comm or -- CMD",
+			  kinds ? "more than one kind of target" : "nothing to profile");
 }

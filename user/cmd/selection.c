@@ -63,9 +63,9 @@ int opt_moment(void *field, const char *value, struct buf *why)
 {
 	if (parse_distance(value, field) || parse_clock(value, field))
 		return 0;
-	buf_add_str(why, "a time since the start (10s, 0.5s, 5m), before the end (-10s), or in UTC (10:00, 10:00:00, "
-			 "2026-11-22T10:00:00) is accepted");
-	return -EINVAL;
+	return buf_explain(why, -EINVAL,
+			  "a time since the start (10s, 0.5s, 5m), before the end (-10s), or in UTC (10:00, 10:00:00, "
+			  "2026-11-22T10:00:00) is accepted");
 }
 
 /*
@@ -183,15 +183,13 @@ int selection_check(struct selection *selection)
 		selection->words[SELECT_NATIVEMEM] = false;
 	for (size_t i = 0; i < SELECT_WORDS; i++)
 		chosen += selection->words[i];
-	if (selection->states && !states_of(selection->states)) {
-		log_error("--state %s: the states are runnable, sleeping and default", selection->states);
-		return -EINVAL;
-	}
+	if (selection->states && !states_of(selection->states))
+		return log_refuse("--state %s: the states are runnable, sleeping and default", selection->states);
 	if (chosen <= 1 && (!selection->tail || selection->words[SELECT_LEAK]))
 		return 0;
-	log_error(chosen > 1 ? "--event, --cpu, --wall and so on exclude each other: one event is selected, or all"
-			     : "--tail belongs to --leak");
-	return -EINVAL;
+	return log_refuse(chosen > 1
+				  ? "--event, --cpu, --wall and so on exclude each other: one event is selected, or all"
+				  : "--tail belongs to --leak");
 }
 
 /* ---- events ---- */
@@ -217,9 +215,8 @@ static int refuse(const struct profile *profile, const struct selection *selecti
 
 	for (size_t i = 0; i < profile->events.len; i++)
 		buf_printf(&known, "%s%s", i ? ", " : "", profile_event_name(profile, i));
-	log_error("--%s%s: the recording has %s", word ? word->word : "event ", word ? "" : selection->event,
-		  known.len ? known.data : "no event");
-	return -EINVAL;
+	return log_refuse("--%s%s: the recording has %s", word ? word->word : "event ", word ? "" : selection->event,
+			  known.len ? known.data : "no event");
 }
 
 /* Without the event leak, what was not freed is found by the addresses of what was taken and freed. */
@@ -344,9 +341,7 @@ int selection_cut(struct profile *profile, const struct selection *selection)
 	part.states = states_of(selection->states);
 	if (err || is_whole(&part, selection))
 		return err;
-	if (part.from_ns >= part.until_ns) {
-		log_error("--from is not before --to");
-		return -EINVAL;
-	}
+	if (part.from_ns >= part.until_ns)
+		return log_refuse("--from is not before --to");
 	return cut_within(profile, selection, &part);
 }

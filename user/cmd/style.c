@@ -45,22 +45,18 @@ static int test_patterns(const struct writer_options *style)
 
 int style_set(struct writer_options *style, const char *by)
 {
-	if (by && writer_groups_parse(style->by, by) < 0) {
-		log_error("--by '%s': container, process, thread, trace and span are accepted, each once, with commas",
-			  by);
-		return -EINVAL;
-	}
-	if (style->total && style->samples) {
-		log_error("--total and --samples exclude each other");
-		return -EINVAL;
-	}
+	if (by && writer_groups_parse(style->by, by) < 0)
+		return log_refuse(
+			"--by '%s': container, process, thread, trace and span are accepted, each once, with commas",
+			by);
+	if (style->total && style->samples)
+		return log_refuse("--total and --samples exclude each other");
 	style->style.steady &= !style->threads; /* -t names threads by their ids */
 	if (test_patterns(style) < 0)
 		return -EINVAL;
 	if (style->col_version <= 2)
 		return 0;
-	log_error("--col-version %u: 1 or 2 is accepted", style->col_version);
-	return -EINVAL;
+	return log_refuse("--col-version %u: 1 or 2 is accepted", style->col_version);
 }
 
 void style_set_depth(struct writer_options *style, uint32_t depth)

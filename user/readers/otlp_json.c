@@ -171,15 +171,11 @@ int otlp_from_json(struct buf *contents, struct buf *why)
 	BUF(out);
 	int err;
 
-	if (contents->len > JSON_MAX) {
-		buf_printf(why, "the JSON has more than %zu MB", JSON_MAX >> 20);
-		return -EFBIG;
-	}
+	if (contents->len > JSON_MAX)
+		return buf_explain(why, -EFBIG, "the JSON has more than %zu MB", JSON_MAX >> 20);
 	object = json_loadb(contents->data, contents->len, 0, &error);
-	if (!object) {
-		buf_printf(why, "line %d is no JSON: %s", error.line, error.text);
-		return -EINVAL;
-	}
+	if (!object)
+		return buf_explain(why, -EINVAL, "line %d is no JSON: %s", error.line, error.text);
 	err = put_message(&otlp__profiles_data__descriptor, object, &out);
 	json_decref(object);
 	if (!err && out.failed)

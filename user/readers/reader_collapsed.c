@@ -123,8 +123,8 @@ static int push_stack(struct collapsed *c, const char *text, size_t len, struct 
 		text = stop + 1;
 		if (c->stack.len <= DEPTH_MAX)
 			continue;
-		buf_printf(why, "line %llu has more than %d frames", (unsigned long long)c->lines.number, DEPTH_MAX);
-		return -EINVAL;
+		return buf_explain(why, -EINVAL, "line %llu has more than %d frames",
+				  (unsigned long long)c->lines.number, DEPTH_MAX);
 	}
 	return err;
 }
@@ -164,11 +164,9 @@ static int read_line(struct collapsed *c, const char *line, size_t len, struct b
 			   (unsigned long long)c->lines.number);
 		return -EINVAL;
 	}
-	if (count.value > (double)READER_SUM_MAX - c->samples) {
-		buf_printf(why, "line %llu: more than %llu samples in all", (unsigned long long)c->lines.number,
-			   READER_SUM_MAX);
-		return -EOVERFLOW;
-	}
+	if (count.value > (double)READER_SUM_MAX - c->samples)
+		return buf_explain(why, -EOVERFLOW, "line %llu: more than %llu samples in all",
+				  (unsigned long long)c->lines.number, READER_SUM_MAX);
 	c->samples += count.value;
 	if (count.decimals > c->decimals)
 		c->decimals = count.decimals;

@@ -359,12 +359,6 @@ static bool duet_claims(const unsigned char *start, size_t len)
 	return len >= LAYOUT_MAGIC_BYTES && !memcmp(start, LAYOUT_MAGIC, LAYOUT_MAGIC_BYTES);
 }
 
-static int refuse(struct buf *why, int err, const char *what)
-{
-	buf_add_str(why, what);
-	return err;
-}
-
 /* ---- sections ---- */
 
 /* Empties `ret` and makes room for `size` bytes. */
@@ -512,14 +506,13 @@ static int read_start(struct duet_file *file, struct buf *why)
 	if (got < 0)
 		return (int)got;
 	if (got < (ssize_t)sizeof(start))
-		return refuse(why, -ENODATA, "it ends within its header");
-	if (start.version != LAYOUT_VERSION) {
-		buf_printf(why, "it is of version %u, this duet reads version %d: use a newer duet", start.version,
-			   LAYOUT_VERSION);
-		return -EPROTONOSUPPORT;
-	}
+		return buf_explain(why, -ENODATA, "it ends within its header");
+	if (start.version != LAYOUT_VERSION)
+		return buf_explain(why, -EPROTONOSUPPORT,
+				  "it is of version %u, this duet reads version %d: use a newer duet", start.version,
+				  LAYOUT_VERSION);
 	if (start.bytes < sizeof(start) || start.bytes > sizeof(rest))
-		return refuse(why, -EBADMSG, "its header is damaged");
+		return buf_explain(why, -EBADMSG, "its header is damaged");
 	got = reader_bytes(file->source, rest, start.bytes - sizeof(start));
 	return got < 0 ? (int)got : 0;
 }
@@ -557,9 +550,9 @@ static int read_file(struct duet_file *file, struct buf *why)
 	if (err < 0)
 		return err;
 	if (!file->chunks)
-		return refuse(why, -ENODATA,
-			      file->left_out ? "its first chunk is damaged"
-					     : "it ends before the end of its first chunk");
+		return buf_explain(why, -ENODATA,
+				  file->left_out ? "its first chunk is damaged"
+						 : "it ends before the end of its first chunk");
 	duet_tables_finish(&file->tables);
 	report_missing(file);
 	return 0;

@@ -234,8 +234,7 @@ int reader_contents(struct reader_source *source, size_t max, struct buf *to, st
 
 	if (got <= 0)
 		return got;
-	buf_printf(why, "the contents have more than %zu MB", max >> 20);
-	return -EFBIG;
+	return buf_explain(why, -EFBIG, "the contents have more than %zu MB", max >> 20);
 }
 
 uint64_t reader_stored_bytes(const struct reader_source *source)
@@ -261,10 +260,8 @@ int reader_add(struct profile *profile, struct profile_sample sample, uint64_t c
 int reader_add_to(struct reader_sums *sums, struct profile *profile, struct profile_sample sample, uint64_t count,
 		  struct buf *why)
 {
-	if (count > READER_SUM_MAX - sums->samples || sample.weight > READER_SUM_MAX * 1024 - sums->weight) {
-		buf_add_str(why, "the values of the samples are too large");
-		return -EINVAL;
-	}
+	if (count > READER_SUM_MAX - sums->samples || sample.weight > READER_SUM_MAX * 1024 - sums->weight)
+		return buf_explain(why, -EINVAL, "the values of the samples are too large");
 	sums->samples += count;
 	sums->weight += sample.weight;
 	return reader_add(profile, sample, count);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cmd/record.h"
-#include "recorder/thread_filter.h"
+#include "recorder/report_shape.h"
 
 /* Of whole numbers, as async-profiler's arguments have them. */
 struct unit {
@@ -111,7 +111,7 @@ static const struct word words[] = {
 	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
 	{.name = "live", .form = FORM_SWITCH, .offset = AT(live)},
 	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(record.all_user)},
-	{.name = "filter", .form = FORM_STRING, .offset = AT(filter), .otherwise = ""}, /* threads that the program adds */
+	{.name = "filter", .form = FORM_STRING, .offset = AT(filter), .otherwise = ""}, /* what the program adds */
 	{.name = "begin", .form = FORM_STRING, .offset = AT(begin)},
 	{.name = "end", .form = FORM_STRING, .offset = AT(end)},
 	{.name = "ttsp", .form = FORM_SWITCH, .offset = AT(ttsp)},
@@ -212,10 +212,8 @@ static int set_event(struct asprof_arguments *to, const char *value, struct buf 
 		((struct asprof_interval *)((char *)to + find_word(value)->offset))->is_wanted = true;
 		return 0;
 	}
-	if (to->event && strcmp(to->event, value)) {
-		buf_add_str(why, "Duplicate event argument");
-		return -EINVAL;
-	}
+	if (to->event && strcmp(to->event, value))
+		return buf_explain(why, -EINVAL, "Duplicate event argument");
 	to->event = value;
 	return 0;
 }
@@ -422,10 +420,8 @@ static int settle_format(struct asprof_arguments *arguments, struct buf *why)
 
 	if (arguments->writer || !arguments->file)
 		return 0;
-	if (dot && !strcmp(dot, ".svg")) {
-		buf_add_str(why, "SVG format is obsolete, use .html for FlameGraph");
-		return -EINVAL;
-	}
+	if (dot && !strcmp(dot, ".svg"))
+		return buf_explain(why, -EINVAL, "SVG format is obsolete, use .html for FlameGraph");
 	arguments->writer = dot && !strcmp(dot, ".folded") ? writer_by_name("collapsed")
 							   : whole_text(writer_by_path(arguments->file));
 	return 0;
@@ -442,10 +438,8 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 	writer_options_default(&ret->style);
 	ret->style.tlab = true; /* as async-profiler writes allocations */
 	ret->style.frame_list = true; /* its converter reads pages */
-	if (!ret->text) {
-		buf_add_str(why, "out of memory");
-		return -EINVAL;
-	}
+	if (!ret->text)
+		return buf_explain(why, -EINVAL, "out of memory");
 	for (rest = ret->text; !err && rest;)
 		err = parse_word(ret, strsep(&rest, ","), warnings, why);
 	if (!err)

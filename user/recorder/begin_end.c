@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recorder/begin_end.h"
+#include "recorder/report_shape.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "recorder/wanted_events.h"
+#include "recorder/arguments.h"
 
 #define RUNNING "Profiling is running"
 

@@ -22,9 +22,8 @@
 #include "cmd/record.h"
 #include "jvms/flight_recording.h"
 #include "proc/process.h"
-#include "recorder/begin_end.h"
-#include "recorder/thread_filter.h"
-#include "recorder/wanted_events.h"
+#include "recorder/arguments.h"
+#include "recorder/report_shape.h"
 #include "status/report.h"
 #include "writers/output_files.h"
 #include "writers/shared/grouping.h"
@@ -92,8 +91,8 @@ static int await_begin(struct recording *recording, int part, struct buf *why)
 		}
 		if (clock_monotonic_ns() > until_ns) {
 			recording_stop(recording);
-			buf_printf(why, "the recording did not begin within %llu s", BEGIN_NS / NS_PER_SEC);
-			return -ETIMEDOUT;
+			return buf_explain(why, -ETIMEDOUT, "the recording did not begin within %llu s",
+					  BEGIN_NS / NS_PER_SEC);
 		}
 		pause_a_step();
 	}
@@ -180,9 +179,9 @@ static int check_room(const struct recording *recording, const struct asprof_arg
 
 	if (recording_bytes(recording) + RECORD_FILE_MIN_BYTES <= most)
 		return 0;
-	buf_printf(why, "the recording has reached its limit of %llu kB: start a new one, or give a larger memlimit",
-		   (unsigned long long)most >> 10);
-	return -ENOSPC;
+	return buf_explain(why, -ENOSPC,
+			  "the recording has reached its limit of %llu kB: start a new one, or give a larger memlimit",
+			  (unsigned long long)most >> 10);
 }
 
 static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recorder/recording_child.h"
+#include "recorder/recording.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "cmd/record.h"
 #include "collect/engines.h"
-#include "recorder/begin_end.h"
-#include "recorder/wanted_events.h"
+#include "recorder/arguments.h"
+#include "recorder/report_shape.h"
 #include "session/session.h"
 
 #define FOR_EVER_NS (3650 * 86400 * NS_PER_SEC)

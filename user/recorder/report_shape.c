@@ -293,8 +293,7 @@ static int choose_events(struct shaping *s, const struct writer *writer, struct 
 	profile->events.len = shown;
 	if (shown <= 1 || writer->has_all_events)
 		return 0;
-	buf_add_str(why, "Only JFR output supports multiple events");
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "Only JFR output supports multiple events");
 }
 
 /* ---- wall-clock time ---- */

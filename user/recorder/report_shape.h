@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "profile/profile.h"
+#include "recorder/arguments.h"
 #include "writers/writer.h"
 
 enum stack_shape {
@@ -36,3 +38,43 @@ enum stack_shape stack_shape_of(const char *cstack);
  */
 int report_shape(struct profile *profile, const struct report_shape *shape, const struct writer *writer,
 		 struct buf *why);
+
+/* ---- async-profiler's filter: of wall's samples, those of some threads only: thread_filter.c ---- */
+
+#define THREAD_CHOICES_MAX 65536
+
+/* A program has added a thread to the filter, or has removed it. */
+struct thread_choice {
+	uint64_t realtime_ns;
+	uint32_t tid;
+	bool is_added;
+};
+
+struct thread_choices {
+	struct vec(struct thread_choice) all; /* oldest first */
+};
+
+/* "120-127;132": thread ids and ranges of them; "" has those that the program has added. */
+bool thread_filter_is_valid(const char *text);
+/* Adds "+TID" or "-TID" with the time of the call. Returns 0 or -errno: -EINVAL for another text, -ENOSPC. */
+int thread_filter_choose(struct thread_choices *choices, const char *text);
+/*
+ * Drops the samples of the event wall of other threads, or from times at which their thread was not added. The times of
+ * the profile are CLOCK_REALTIME. Returns 0 or -errno.
+ */
+int thread_filter_apply(struct profile *profile, const char *text, const struct thread_choices *choices);
+
+/*
+ * ---- begin_end.c ----
+ *
+ * Recordings between the calls of two functions (begin=, end=, ttsp): the calls are events of the recording, and the
+ * report leaves out what lies outside.
+ */
+
+/* Appends the event for `duet record -e` that is hit when this function of the process is called. */
+void begin_end_event(const char *function, struct buf *ret_event);
+/*
+ * Replaces the events of the marks by an event "window", whose samples are the times between them. Without `windows`,
+ * there is none. `begun`: the arguments with which the recording was started. Returns 0 or -errno.
+ */
+int begin_end_apply(struct profile *profile, const struct asprof_arguments *begun, bool windows);

@@ -339,18 +339,13 @@ int server_open(struct server *server, const char *address, pid_t pid, struct bu
 	struct place place;
 	int fd = -EINVAL;
 
-	if (server->is_open) {
-		buf_add_str(why, "the server runs already");
-		return -EALREADY;
-	}
-	if (!is_in_same_network(pid)) {
-		buf_printf(why, "server=%s: this process's recorder runs in another network", address);
-		return -EXDEV;
-	}
-	if (!parse_place(address, &place) || getaddrinfo(place.host, place.port, &how, &list)) {
-		buf_printf(why, "server=%s: PORT or HOST:PORT is accepted, with an address of this host", address);
-		return -EINVAL;
-	}
+	if (server->is_open)
+		return buf_explain(why, -EALREADY, "the server runs already");
+	if (!is_in_same_network(pid))
+		return buf_explain(why, -EXDEV, "server=%s: this process's recorder runs in another network", address);
+	if (!parse_place(address, &place) || getaddrinfo(place.host, place.port, &how, &list))
+		return buf_explain(why, -EINVAL,
+				  "server=%s: PORT or HOST:PORT is accepted, with an address of this host", address);
 	fd = http_listen(list->ai_addr, list->ai_addrlen, BACKLOG);
 	freeaddrinfo(list);
 	if (fd < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recorder/thread_filter.h"
+#include "recorder/report_shape.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recorder/wanted_events.h"
+#include "recorder/arguments.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "proc/allowance.h"
 #include "session/internal.h"
-#include "status/closing.h"
+#include "status/report.h"
 
 #define STOP_TIMEOUT_NS (2 * NS_PER_SEC)
 /* wait for the last signals: a thread may have been preempted before its handler ran, on a crowded CPU */

@@ -14,8 +14,7 @@
 #include "base/signals.h"
 #include "proc/helper.h"
 #include "session/internal.h"
-#include "status/closing.h"
-#include "status/stats.h"
+#include "status/report.h"
 
 /* Under nohup(1), a recording goes on. The daemon reads its configuration at SIGHUP in any case. */
 static int open_signals(const struct options *options)

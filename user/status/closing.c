@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "status/closing.h"
 
 #include "base/clock.h"
 #include "base/log.h"

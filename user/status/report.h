@@ -2,10 +2,14 @@
 /* What duet reports about a recording: facts and losses for the files, and the lines on stderr. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct agents;
+struct buf;
 struct engine_in_use;
+struct event_spec;
+struct headline;
 struct host;
 struct options;
 struct outcomes;
@@ -47,3 +51,25 @@ void report_details(const struct report *report); /* prints the lines of -v, wit
 typedef void (*loss_handler)(void *context, const char *name, const char *text, uint64_t count);
 /* Passes the losses so far: counted by BPF, agents and loader, or reported by AsyncGetCallTrace. */
 void report_each_loss(const struct report *report, loss_handler handler, void *context);
+
+/* ---- what the user reads on stderr: its progress, its end in one line, and what to do next: closing.c ---- */
+
+/* The headline of the whole recording until now. Its losses are those counted now, not the profile's. */
+void closing_now(const struct report *report, uint64_t now_ns, struct headline *ret);
+void closing_progress(const struct report *report);
+/* The interval that would have given about 1000 samples, as short as the event and --max-overhead permit. */
+uint64_t closing_interval(const struct event_spec *spec, uint64_t count, bool is_limited);
+/* Samples of an event; `whole` of them weigh more than the interval, as long waits do. */
+struct closing_count {
+	uint64_t all, whole;
+};
+
+/* How many samples the shorter interval would have given, at most. */
+uint64_t closing_given(const struct event_spec *spec, const struct closing_count *count, uint64_t shorter);
+/* Prints the recording's end from its profile. `where`: its files or "". `is_shown`: the headline was shown. */
+void closing_print(const struct report *report, const char *where, bool is_shown);
+
+/* ---- statistics of a running session, for `duet status` and --metrics: stats.c ---- */
+
+/* A status_answer; `context` is a struct report. */
+void stats_answer(void *context, bool for_people, struct buf *text);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "status/stats.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,7 +15,6 @@
 #include "limits/budget.h"
 #include "limits/overhead.h"
 #include "proc/process.h"
-#include "status/closing.h"
 #include "status/report.h"
 #include "writers/text/headline.h"
 

@@ -132,12 +132,11 @@ static int open_metrics(struct status *status, const char *text)
 	union address address;
 	socklen_t len = metrics_address(text, &address);
 
-	if (!len) {
-		log_error("--metrics '%s': localhost:PORT or the /path of a socket is accepted, no address outside "
-			  "this host",
-			  text);
-		return -EINVAL;
-	}
+	if (!len)
+		return log_refuse(
+			"--metrics '%s': localhost:PORT or the /path of a socket is accepted, no address outside "
+			"this host",
+			text);
 	if (address.any.sa_family == AF_UNIX)
 		remove_stale(&address, len);
 	status->metrics_fd = listen_on(&address, len);

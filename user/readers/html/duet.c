@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "readers/html/duet.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -235,8 +234,7 @@ struct event {
 
 static int refuse(const struct event *e, const char *text)
 {
-	buf_printf(e->why, "the event %s: %s", e->name.data, text);
-	return -EINVAL;
+	return buf_explain(e->why, -EINVAL, "the event %s: %s", e->name.data, text);
 }
 
 /* ---- columns ---- */

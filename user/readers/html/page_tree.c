@@ -20,12 +20,6 @@ void page_tree_release(struct page_tree *tree)
 	vec_release(&tree->stack);
 }
 
-static int refuse(struct buf *why, const char *text)
-{
-	buf_add_str(why, text);
-	return -EINVAL;
-}
-
 static bool is_leading(enum frame_kind kind)
 {
 	return kind == FRAME_THREAD || kind == FRAME_PROCESS || kind == FRAME_CONTAINER;
@@ -64,9 +58,10 @@ static int close_level(struct page_tree *tree, struct buf *why)
 	tree->samples += level.samples;
 	tree->steps += tree->is_reversed && level.samples ? tree->open.len : 0;
 	if (tree->samples > READER_SUM_MAX)
-		err = refuse(why, "more samples than duet counts");
+		err = buf_explain(why, -EINVAL, "more samples than duet counts");
 	else if (tree->steps > STEPS_MAX)
-		err = refuse(why, "the stacks from their leaves are too many and too deep to be turned round");
+		err = buf_explain(why, -EINVAL,
+				 "the stacks from their leaves are too many and too deep to be turned round");
 	else if (level.samples && !tree->is_dry) {
 		sample.node = page_tree_node(tree);
 		err = reader_add(tree->profile, sample, level.samples);
@@ -92,13 +87,13 @@ int page_tree_add(struct page_tree *tree, uint32_t depth, uint32_t frame, uint64
 	int err;
 
 	if (!depth || depth > tree->open.len || depth > DEPTH_MAX)
-		return refuse(why, depth > DEPTH_MAX ? "a stack is too deep" : "a frame has no caller");
+		return buf_explain(why, -EINVAL, depth > DEPTH_MAX ? "a stack is too deep" : "a frame has no caller");
 	err = close_levels(tree, depth, why);
 	if (err < 0)
 		return err;
 	parent = &tree->open.items[depth - 1];
 	if (samples > parent->samples)
-		return refuse(why, "a frame is wider than its caller");
+		return buf_explain(why, -EINVAL, "a frame is wider than its caller");
 	parent->samples -= samples;
 	parent->amount -= amount < parent->amount ? amount : parent->amount;
 	if (!tree->is_reversed)

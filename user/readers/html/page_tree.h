@@ -6,8 +6,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/vec.h"
 #include "profile/profile.h"
 
@@ -41,3 +43,14 @@ void page_tree_release(struct page_tree *tree);
 
 /* Makes the frame of a name of this kind, as a page has it: java.lang.String.length, with its module or "". */
 struct frame page_frame(struct profile *profile, enum frame_kind kind, const char *name, const char *module);
+
+/* duet's own flame graphs: the page has its events as JSON (writers/html/writer_flamegraph.c). */
+
+/* What stands before the JSON. */
+#define HTML_DUET_BEGIN "<script type=\"application/json\" id=\"profiles\">"
+
+/*
+ * Reads all events of the page's JSON: with their times and threads where it has single samples. Of two profiles that
+ * are compared, it reads the second. Returns 0, or -errno with one sentence in `why`.
+ */
+int html_duet_read(struct profile *profile, const char *json, size_t len, struct buf *why);

@@ -12,7 +12,6 @@
 #include "base/intern.h"
 #include "profile/profile.h"
 #include "readers/frame_text.h"
-#include "readers/html/duet.h"
 #include "readers/html/page_tree.h"
 #include "readers/reader.h"
 
@@ -71,8 +70,7 @@ static bool next_line(struct html *h, const char **ret_line, size_t *ret_len)
 
 static int refuse(struct html *h, const char *what)
 {
-	buf_printf(h->why, "line %llu %s", (unsigned long long)h->number, what);
-	return -EINVAL;
+	return buf_explain(h->why, -EINVAL, "line %llu %s", (unsigned long long)h->number, what);
 }
 
 static bool begins(const char *line, size_t len, const char *text)
@@ -302,10 +300,8 @@ static int read_either(struct profile *profile, const struct buf *text, struct b
 	const char *end = begin ? memmem(begin, text->len - (size_t)(begin - text->data), "</script>", 9) : NULL;
 	int got;
 
-	if (begin && !end) {
-		buf_add_str(why, "the page ends within its data");
-		return -EINVAL;
-	}
+	if (begin && !end)
+		return buf_explain(why, -EINVAL, "the page ends within its data");
 	if (begin) {
 		begin += strlen(HTML_DUET_BEGIN);
 		return html_duet_read(profile, begin, (size_t)(end - begin), why);

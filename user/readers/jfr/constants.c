@@ -115,10 +115,9 @@ static int add_pool(struct jfr_constants *c, struct jfr_cursor *cursor)
 	enum jfr_pool pool;
 	int err = 0;
 
-	if (!type) {
-		buf_printf(c->why, "there are constants of type %llu, which is not described", (unsigned long long)id);
-		return -EINVAL;
-	}
+	if (!type)
+		return buf_explain(c->why, -EINVAL, "there are constants of type %llu, which is not described",
+				  (unsigned long long)id);
 	for (pool = pool_of(c, type); left && !cursor->failed && !err; left--) {
 		uint64_t key = jfr_number(cursor);
 
@@ -449,10 +448,8 @@ static int push_frames(struct jfr_constants *c, const struct jfr_value *frames)
 	int err = 0;
 
 	vec_clear(&c->stack);
-	if (count > DEPTH_MAX || (count && !c->pool_types[JFR_POOL_STACK_FRAME])) {
-		buf_printf(c->why, "a stack has more than %d frames, or frames of no type", DEPTH_MAX);
-		return -EINVAL;
-	}
+	if (count > DEPTH_MAX || (count && !c->pool_types[JFR_POOL_STACK_FRAME]))
+		return buf_explain(c->why, -EINVAL, "a stack has more than %d frames, or frames of no type", DEPTH_MAX);
 	for (; count && !err; count--)
 		err = push_frame(c, &cursor);
 	return err;

@@ -71,8 +71,7 @@ struct event {
 
 static int refuse_event(const struct jfr *j, size_t at)
 {
-	buf_printf(j->why, "the event at byte %zu of a chunk is damaged", at);
-	return -EINVAL;
+	return buf_explain(j->why, -EINVAL, "the event at byte %zu of a chunk is damaged", at);
 }
 
 /* The next event. Returns 1, 0 at the end of the chunk, or -EINVAL. */
@@ -438,11 +437,10 @@ static int read_chunk(struct jfr *j)
 	int err;
 
 	set_times(j);
-	if (!j->ticks_per_second || !(be32toh(j->header.features) & JFR_COMPRESSED)) {
-		buf_add_str(j->why, j->ticks_per_second ? "its integers are not compressed, which duet does not read"
-							: "a chunk has no ticks");
-		return -EINVAL;
-	}
+	if (!j->ticks_per_second || !(be32toh(j->header.features) & JFR_COMPRESSED))
+		return buf_explain(j->why, -EINVAL, "%s",
+				  j->ticks_per_second ? "its integers are not compressed, which duet does not read"
+						      : "a chunk has no ticks");
 	j->weighed = 0;
 	err = begin_types(j);
 	if (!err)
@@ -488,10 +486,8 @@ static int next_chunk(struct jfr *j, struct reader_source *source)
 		buf_add_str(&source->warning, "the last chunk was not finished, and is left out");
 		return 0;
 	}
-	if (be64toh(j->header.bytes) > CHUNK_MAX) {
-		buf_printf(j->why, "a chunk has more than %llu MB", (unsigned long long)CHUNK_MAX >> 20);
-		return -EFBIG;
-	}
+	if (be64toh(j->header.bytes) > CHUNK_MAX)
+		return buf_explain(j->why, -EFBIG, "a chunk has more than %llu MB", (unsigned long long)CHUNK_MAX >> 20);
 	buf_clear(&j->chunk);
 	buf_add(&j->chunk, &j->header, sizeof(j->header));
 	err = reader_append(source, (size_t)be64toh(j->header.bytes) - sizeof(j->header), &j->chunk);

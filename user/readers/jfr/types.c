@@ -195,8 +195,7 @@ int jfr_types_read(struct jfr_types *types, struct jfr_cursor cursor, struct buf
 	resolve_fields(types);
 	if (!m.cursor.failed || m.err)
 		return m.err;
-	buf_printf(why, "the description of its types, at byte %zu of a chunk, is damaged", cursor.at);
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "the description of its types, at byte %zu of a chunk, is damaged", cursor.at);
 }
 
 /* ---- types ---- */
