@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "asprof/options.h"
+#include "asprof/asprof.h"
 #include "base/clock.h"
 #include "recorder/arguments.h"
 #include "recorder/report_file.h"

@@ -16,7 +16,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "asprof/options.h"
 #include "attach/attach.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -24,7 +23,6 @@
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "proc/process.h"
-#include "recorder/peer_recorder.h"
 #include "recorder/recorder.h"
 #include "recorder/recorder_socket.h"
 #include "recorder/report_file.h"
@@ -246,9 +244,7 @@ static int say_error(struct buf *why)
 
 /* ---- requests ---- */
 
-/*
- * Returns a connection, or -errno with one sentence in `why`. If there is no recorder and `begin` is set, starts one.
- */
+/* Returns a connection, or -errno with a sentence in `why`. With `begin`, starts a recorder if there is none. */
 static int connect_recorder(const struct run *run, bool begin, struct buf *why)
 {
 	int err, fd = recorder_connect(run->pid, run->start_ticks, why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "asprof/options.h"
+#include "asprof/asprof.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -65,58 +65,37 @@ static const struct row rows[] = {
 	{"-g", "--sig", "sig", PLACE_FORMAT, false, 0},
 	{"-a", "--ann", "ann", PLACE_FORMAT, false, 0},
 	{"-l", "--lib", "lib", PLACE_FORMAT, false, 0},
-	{NULL, "--dot", "dot", PLACE_FORMAT, false, 0},
 	{"-I", "--include", "include", PLACE_FORMAT, true, 0},
 	{"-X", "--exclude", "exclude", PLACE_FORMAT, true, 0},
 	{"-L", "--log", "loglevel", PLACE_FORMAT, true, 0},
 	{"-F", "--features", "features", PLACE_FORMAT, true, '+'},
 	{NULL, "--filter", "filter", PLACE_FORMAT, true, ';'},
-	{NULL, "--width", "width", PLACE_FORMAT, true, 0},
-	{NULL, "--height", "height", PLACE_FORMAT, true, 0},
-	{NULL, "--minwidth", "minwidth", PLACE_FORMAT, true, 0},
-	{NULL, "--reverse", "reverse", PLACE_FORMAT, false, 0},
-	{NULL, "--inverted", "inverted", PLACE_FORMAT, false, 0},
-	{NULL, "--samples", "samples", PLACE_FORMAT, false, 0},
-	{NULL, "--total", "total", PLACE_FORMAT, false, 0},
-	{NULL, "--alloc", "alloc", PLACE_PARAMS, true, 0},
-	{NULL, "--nativemem", "nativemem", PLACE_PARAMS, true, 0},
-	{NULL, "--lock", "lock", PLACE_PARAMS, true, 0},
-	{NULL, "--nativelock", "nativelock", PLACE_PARAMS, true, 0},
-	{NULL, "--wall", "wall", PLACE_PARAMS, true, 0},
-	{NULL, "--trace", "trace", PLACE_PARAMS, true, 0},
-	{NULL, "--chunksize", "chunksize", PLACE_PARAMS, true, 0},
-	{NULL, "--chunktime", "chunktime", PLACE_PARAMS, true, 0},
-	{NULL, "--cstack", "cstack", PLACE_PARAMS, true, 0},
 	{"-b", NULL, "framebuf", PLACE_PARAMS, true, 0}, /* 1.x */
 	{NULL, "--all-kernel", "allkernel", PLACE_PARAMS, false, 0}, /* 1.x, 2.x */
 	{NULL, "--sync-walk", NULL, PLACE_NOWHERE, false, 0}, /* 1.x */
 	{NULL, "--call-graph", "cstack", PLACE_PARAMS, true, 0}, /* 2.x */
-	{NULL, "--signal", "signal", PLACE_PARAMS, true, 0},
-	{NULL, "--clock", "clock", PLACE_PARAMS, true, 0},
-	{NULL, "--begin", "begin", PLACE_PARAMS, true, 0},
-	{NULL, "--end", "end", PLACE_PARAMS, true, 0},
-	{NULL, "--target-cpu", "target-cpu", PLACE_PARAMS, true, 0},
-	{NULL, "--proc", "proc", PLACE_PARAMS, true, 0},
-	{NULL, "--memlimit", "memlimit", PLACE_PARAMS, true, 0},
 	{NULL, "--ratelimit", "ratelimit", PLACE_PARAMS, true, ';'},
-	{NULL, "--all", "all", PLACE_PARAMS, false, 0},
-	{NULL, "--live", "live", PLACE_PARAMS, false, 0},
-	{NULL, "--nobatch", "nobatch", PLACE_PARAMS, false, 0},
-	{NULL, "--nofree", "nofree", PLACE_PARAMS, false, 0},
-	{NULL, "--nostop", "nostop", PLACE_PARAMS, false, 0},
-	{NULL, "--record-cpu", "record-cpu", PLACE_PARAMS, false, 0},
-	{NULL, "--sched", "sched", PLACE_PARAMS, false, 0},
-	{NULL, "--tlab", "tlab", PLACE_PARAMS, false, 0},
-	{NULL, "--ttsp", "ttsp", PLACE_PARAMS, false, 0},
 	{NULL, "--all-user", "alluser", PLACE_PARAMS, false, 0},
 	{NULL, "--jfrsync", "jfr,jfrsync", PLACE_FORMAT, true, 0},
 	{NULL, "--jfropts", "jfr,jfropts", PLACE_FORMAT, true, 0},
-	{NULL, "--timeout", "timeout", PLACE_PARAMS, true, 0},
-	{NULL, "--loop", "loop", PLACE_PARAMS, true, 0},
 	{NULL, "--safe-mode", "safemode", PLACE_PARAMS, true, 0}, /* 2.x */
 	{NULL, "--libpath", NULL, PLACE_NOWHERE, true, 0}, /* there is no library to load */
 	{NULL, "--lib", NULL, PLACE_NOWHERE, true, 0}, /* 2.x; its short form is -l */
 	{NULL, "--fdtransfer", NULL, PLACE_NOWHERE, false, 0},
+};
+
+/* Those that are the recorder's word with "--" before it. */
+static const struct {
+	enum place place;
+	bool has_value;
+	const char *words[20];
+} sames[] = {
+	{PLACE_FORMAT, false, {"dot", "reverse", "inverted", "samples", "total"}},
+	{PLACE_FORMAT, true, {"width", "height", "minwidth"}},
+	{PLACE_PARAMS, true, {
+		"alloc", "nativemem", "lock", "nativelock", "wall", "trace", "chunksize", "chunktime", "cstack",
+		"signal", "clock", "begin", "end", "target-cpu", "proc", "memlimit", "timeout", "loop"}},
+	{PLACE_PARAMS, false, {"all", "live", "nobatch", "nofree", "nostop", "record-cpu", "sched", "tlab", "ttsp"}},
 };
 
 static const char *const actions[] = {
@@ -125,12 +104,19 @@ static const char *const actions[] = {
 };
 /* clang-format on */
 
-static const struct row *find_row(const char *word)
+static bool find_row(const char *word, struct row *ret)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if ((rows[i].letter && !strcmp(rows[i].letter, word)) || (rows[i].word && !strcmp(rows[i].word, word)))
-			return &rows[i];
-	return NULL;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		*ret = rows[i];
+		if ((ret->letter && !strcmp(ret->letter, word)) || (ret->word && !strcmp(ret->word, word)))
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(sames) / sizeof(sames[0]); i++) {
+		*ret = (struct row){NULL, word, word + 2, sames[i].place, sames[i].has_value, 0};
+		if (!strncmp(word, "--", 2) && text_is_any(word + 2, sames[i].words))
+			return true;
+	}
+	return false;
 }
 
 /* The command's words become a list with commas. */
@@ -198,7 +184,8 @@ static int take_value(struct asprof_options *options, const char *word, const ch
 /* Returns how many words were used, or -EINVAL with one sentence in `why`. */
 static int take_option(struct asprof_options *options, char **words, int count, struct buf *why)
 {
-	const struct row *row = find_row(words[0]);
+	struct row row;
+	bool is_row = find_row(words[0], &row);
 	bool is_own = TEXT_IS_ANY(words[0], "-f", "--file", "-o", "--output", "-d", "--duration", "--title");
 	int err = 0;
 
@@ -206,15 +193,15 @@ static int take_option(struct asprof_options *options, char **words, int count, 
 		return options->help = true;
 	if (TEXT_IS_ANY(words[0], "-v", "--version"))
 		return options->version = true;
-	if (!row && !is_own)
+	if (!is_row && !is_own)
 		return buf_explain(why, -EINVAL, "Unrecognized option: %s", words[0]);
-	if ((is_own || row->has_value) && count < 2)
+	if ((is_own || row.has_value) && count < 2)
 		return buf_explain(why, -EINVAL, "Missing required parameter");
 	if (is_own)
 		err = take_value(options, words[0], words[1], why);
 	else
-		take_row(options, row, row->has_value ? words[1] : NULL);
-	return err ? err : 1 + (is_own || row->has_value);
+		take_row(options, &row, row.has_value ? words[1] : NULL);
+	return err ? err : 1 + (is_own || row.has_value);
 }
 
 /* After the process, all words belong to the command that is passed on. */

@@ -14,7 +14,8 @@ struct buf {
 };
 
 /* A local variable: an empty buf, which is released at the end of its scope. */
-#define BUF(name) __attribute__((cleanup(buf_release))) struct buf name = {.data = buf_empty}
+#define BUF(name) __attribute__((cleanup(buf_release))) struct buf name = BUF_NONE
+#define BUF_NONE {.data = buf_empty} /* initializes a member as buf_init() does */
 extern char buf_empty[1]; /* never written, because size is 0 */
 
 void buf_init(struct buf *buf); /* for others; buf_release() afterwards */

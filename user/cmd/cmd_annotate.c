@@ -84,7 +84,7 @@ static int write_annotation(const struct annotate_options *options, const struct
 			    const struct writer_options *style)
 {
 	const char *path = options->output ? options->output : "-";
-	struct sources sources = {.paths = &options->sources};
+	struct sources sources = {.paths = &options->sources, .current.text = BUF_NONE};
 	struct annotation_view view = {
 		.annotation = annotation,
 		.options = style,
@@ -96,7 +96,6 @@ static int write_annotation(const struct annotate_options *options, const struct
 
 	if (err < 0)
 		return err;
-	buf_init(&sources.current.text);
 	err = is_html(options) ? annotation_write_html(&view, output.file) : annotation_write_text(&view, output.file);
 	err = outputs_end(&output, path, NULL, err);
 	buf_release(&sources.current.text);

@@ -351,12 +351,10 @@ static void report(const char *path, const char *name, const struct machine_code
 
 static void read_code(const char *path, struct disassembly_function *function)
 {
-	struct machine_code code = {0};
+	struct machine_code code = {.bytes = BUF_NONE};
 	BUF(text);
-	int err;
+	int err = read_function(path, function->module, function->name, &code);
 
-	buf_init(&code.bytes);
-	err = read_function(path, function->module, function->name, &code);
 	if (!err && !machine_name(code.machine))
 		err = -ENOTSUP;
 	if (!err)

@@ -175,31 +175,28 @@ static int compare(const void *a, const void *b)
 	return strverscmp(x->key, y->key);
 }
 
-/* Keeps the windows of one format, in the order of their ends. */
-static void keep_format(struct window_list *list, const char *extension)
+static bool is_of(const struct window_file *file, const char *extension)
 {
+	const char *dot = strrchr(file->name, '.');
+
+	return dot && !strcmp(dot + 1, extension);
+}
+
+/* Keeps the windows of the first format that there is, in the order of their ends. */
+static void keep_format(struct window_list *list)
+{
+	const char *extension = "jfr";
 	size_t kept = 0;
 
-	for (size_t i = 0; i < list->len; i++) {
-		const char *dot = strrchr(list->items[i].name, '.');
-
-		if (dot && !strcmp(dot + 1, extension))
+	for (size_t i = 0; i < list->len; i++)
+		if (is_of(&list->items[i], "duet"))
+			extension = "duet";
+	for (size_t i = 0; i < list->len; i++)
+		if (is_of(&list->items[i], extension))
 			list->items[kept++] = list->items[i];
-	}
 	list->len = kept;
 	if (kept)
 		qsort(list->items, kept, sizeof(*list->items), compare);
-}
-
-static bool has_format(const struct window_list *list, const char *extension)
-{
-	for (size_t i = 0; i < list->len; i++) {
-		const char *dot = strrchr(list->items[i].name, '.');
-
-		if (dot && !strcmp(dot + 1, extension))
-			return true;
-	}
-	return false;
 }
 
 static int read_list(const char *folder, struct window_list *list)
@@ -212,7 +209,7 @@ static int read_list(const char *folder, struct window_list *list)
 		log_error("%s: cannot be read: %s", folder, strerror(-err));
 		return err;
 	}
-	keep_format(list, has_format(list, "duet") ? "duet" : "jfr");
+	keep_format(list);
 	if (list->len)
 		return 0;
 	log_error("%s: no window in the format duet or jfr: other formats have no times", folder);

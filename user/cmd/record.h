@@ -14,9 +14,7 @@
 const struct opt *record_option(const char *word); /* returns the row of a long option, or NULL */
 void record_options_init(struct options *options); /* sets the defaults, and every other byte to 0 */
 void record_options_release(struct options *options);
-/*
- * Sets one long option, as in a configuration. `value` is not copied. Returns 0, or -EINVAL with one sentence in `why`.
- */
+/* Sets a long option, as in a configuration. `value` is not copied. Returns 0, or -EINVAL with a sentence in `why`. */
 int record_options_set(struct options *options, const char *word, const char *value, struct buf *why);
 /*
  * Call once when all that is given is set: decides what it means, and checks it. `words` may name processes or a

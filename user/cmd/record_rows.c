@@ -107,12 +107,7 @@ int record_cpu(void *field, const char *value, struct buf *why)
 	return buf_explain(why, -EINVAL, "the number of one CPU is accepted: 0, 7");
 }
 
-static void signal_words(struct buf *out)
-{
-	buf_add_str(out, "needed\nalways\nnever\n");
-}
-
-static void agent_words(struct buf *out)
+static void when_words(struct buf *out)
 {
 	buf_add_str(out, "needed\nalways\nnever\n");
 }
@@ -182,13 +177,13 @@ const struct opt record_rows[] = {
 		opt_u32, FIELD(given.depth)},
 	{0, "all-user", NULL, "no kernel frames", opt_flag, FIELD(all_user)},
 	{0, "agent", "WHEN", "when a JVM gets an agent (default: needed); without, it is read from outside", opt_string,
-		FIELD(given.agent), .choices = agent_words},
+		FIELD(given.agent), .choices = when_words},
 	{0, "no-attach", NULL, "the same as --agent never", opt_flag, FIELD(given.no_attach)},
 	{0, "leave-alone", "PATTERN",
 		"no agent in JVMs of this name, main class, jar, container, cgroup, user:NAME or uid:N",
 		opt_strings, FIELD(leave_alone.patterns)},
 	{0, "signals", "WHEN", "when to ask the agent for Java frames, too (default: needed)", opt_string,
-		FIELD(given.signals), .choices = signal_words},
+		FIELD(given.signals), .choices = when_words},
 	{0, "pairing", "RULE", "how to pair samples with Java stacks; interval: without signal cookies", opt_string,
 		FIELD(given.pairing), .choices = pairing_words},
 	{0, "off-cpu-hook", "HOOK", "at which hook of the kernel sleeps are sampled, see `duet check`", opt_string,

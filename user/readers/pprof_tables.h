@@ -67,9 +67,7 @@ struct pprof_place {
 	uint32_t count;
 };
 
-/*
- * The meanings of a string in frames, as strings of the profile. Cached, because many frames may use a string of 1 MB.
- */
+/* What a string means in frames, as strings of the profile. Cached: many frames may use a string of 1 MB. */
 struct pprof_meaning {
 	uint32_t class_name, name, signature; /* as the name of a method */
 	uint32_t module, file; /* as the name of a mapping: the module in frames, and the file */

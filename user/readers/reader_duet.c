@@ -560,14 +560,15 @@ static int read_file(struct duet_file *file, struct buf *why)
 
 static int duet_read(struct profile *profile, struct reader_source *source, struct buf *why)
 {
-	struct duet_file file = {.source = source, .tables = {.profile = profile}};
-	int err;
+	struct duet_file file = {
+		.source = source,
+		.tables = {.profile = profile, .why = BUF_NONE},
+		.body = BUF_NONE,
+		.rows = BUF_NONE,
+		.columns = BUF_NONE,
+	};
+	int err = read_file(&file, why);
 
-	buf_init(&file.body);
-	buf_init(&file.rows);
-	buf_init(&file.columns);
-	buf_init(&file.tables.why);
-	err = read_file(&file, why);
 	buf_release(&file.body);
 	buf_release(&file.rows);
 	buf_release(&file.columns);

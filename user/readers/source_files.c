@@ -10,25 +10,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/io.h"
+
 #define TEXT_MAX ((size_t)16 << 20) /* bytes of a source file */
 #define DIRECTORY_MAX ((size_t)128 << 20) /* bytes of a jar's list of files */
-
-static int read_whole(int fd, size_t bytes, struct buf *text)
-{
-	ssize_t got = 1;
-
-	while (bytes && got > 0) {
-		if (!buf_reserve(text, bytes))
-			return -ENOMEM;
-		got = read(fd, text->data + text->len, bytes);
-		if (got < 0)
-			return -errno;
-		text->len += (size_t)got;
-		text->data[text->len] = '\0';
-		bytes -= (size_t)got;
-	}
-	return 0;
-}
 
 static int read_file(int folder, const char *path, struct buf *text)
 {
@@ -37,10 +22,7 @@ static int read_file(int folder, const char *path, struct buf *text)
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		err = -ENOENT;
-	else
-		err = (size_t)st.st_size > TEXT_MAX ? -EFBIG : read_whole(fd, (size_t)st.st_size, text);
+	err = fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -ENOENT : io_read_again(fd, TEXT_MAX, text);
 	close(fd);
 	return err;
 }

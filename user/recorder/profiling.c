@@ -14,9 +14,9 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "recorder/arguments.h"
-#include "recorder/peer_recorder.h"
+#include "recorder/recorder_socket.h"
+#include "recorder/recording.h"
 #include "recorder/report_file.h"
-#include "recorder/state.h"
 
 #define PREPARE_AFTER_NS (NS_PER_SEC / 5) /* a recording has begun by then */
 #define PREPARED_NS (600 * NS_PER_SEC) /* how long one that was prepared waits after the last command */

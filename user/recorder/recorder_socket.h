@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "duet_recorder.h"
+#include "recorder/arguments.h"
 
 struct recorder_question {
 	struct duet_question head; /* checked: kind is known, name is terminated */
@@ -29,10 +30,7 @@ struct recorder_answer {
 	int report; /* descriptor of the report, read from its beginning; -1: none */
 };
 
-#define RECORDER_ANSWER_NONE                                                                                           \
-	{                                                                                                              \
-		.log = {.data = buf_empty}, .text = {.data = buf_empty}, .report = -1                                  \
-	}
+#define RECORDER_ANSWER_NONE {.log = BUF_NONE, .text = BUF_NONE, .report = -1}
 
 /* Returns the listening socket, or -errno with one sentence in `why`: -EADDRINUSE if the process has a recorder. */
 int recorder_listen(pid_t pid, uint64_t start_ticks, struct buf *why);
@@ -40,11 +38,6 @@ void recorder_unlink_socket(pid_t pid, uint64_t start_ticks); /* removes the nam
 /* Returns a connection to the recorder of that process, or -errno: -ENOENT when it has none. */
 int recorder_connect(pid_t pid, uint64_t start_ticks, struct buf *why);
 
-/*
- * The same for a recorder that another user runs: the process's own if we are root, else root's. A user may stop his
- * recorder, so questions time out.
- */
-int recorder_connect_peer(pid_t pid, uint64_t start_ticks);
 /* Returns true if the user at the other end may ask us about the process. */
 bool recorder_permits(int connection, pid_t pid, bool *ret_is_other);
 
@@ -66,3 +59,25 @@ void recorder_question_release(struct recorder_question *question);
 int recorder_reply(int connection, const struct recorder_answer *answer);
 /* Hands the socket of a process's library to the recorder that the process has. Returns 0 or -errno. */
 int recorder_hand_over(int connection, int socket);
+
+/*
+ * Root and the user of a process may both have a recorder of it, because only root's may use BPF for it. There is one
+ * recording at a time: what runs in one recorder is seen, dumped and stopped by commands to the other one.
+ */
+
+/* Returns a connection to the other user's recorder, if a recording runs there; else -errno. */
+int peer_recorder_find(pid_t pid, uint64_t start_ticks);
+/*
+ * Sends the command to that recorder. The answer is checked: the other user may send anything. Returns 0, or -errno
+ * with one sentence in `why`. Release the answer in both cases. `words` are the command's own; those about files and
+ * logs are left out, as the other recorder writes none for us.
+ */
+int peer_recorder_request(int connection, const struct asprof_arguments *arguments, const char *words,
+			  struct recorder_answer *ret, struct buf *why);
+/* The same, but an error is an answer, too. Adds to *answer, which is initialized. */
+void peer_recorder_answer(int connection, const struct asprof_arguments *arguments, const char *words,
+			  struct recorder_answer *answer);
+/* Returns true if the command may come from another user. */
+bool peer_recorder_may_request(const struct asprof_arguments *arguments);
+/* Returns true if the command reads from root's recording, which `begun` started, what processes of all users use. */
+bool peer_recorder_shows_others(const struct asprof_arguments *arguments, const struct asprof_arguments *begun);

@@ -505,21 +505,6 @@ int recording_report(struct recording *recording, const struct asprof_arguments 
 	return read_parts(recording, arguments, why);
 }
 
-int recording_sum(struct recording *recording, struct recording_sums *ret)
-{
-	char text[64] = "", *end;
-	BUF(why);
-	int out = read_parts(recording, NULL, &why);
-
-	if (out < 0)
-		return out;
-	(void)!pread(out, text, sizeof(text) - 1, 0);
-	close(out);
-	ret->samples = strtoull(text, &end, 10);
-	ret->walk_ns = strtoull(end, NULL, 10);
-	return 0;
-}
-
 bool recording_is_thin(const struct recording *recording)
 {
 	BUF(log);
@@ -552,4 +537,111 @@ void recording_release(struct recording *recording)
 	vec_release(&recording->parts);
 	if (recording->log >= 0)
 		close(recording->log);
+}
+
+uint64_t state_seconds(const struct recording *recording)
+{
+	uint64_t end_ns = recording->child ? clock_monotonic_ns() : recording->ended_ns;
+
+	return (end_ns - recording->begun_ns) / NS_PER_SEC;
+}
+
+static void print_status(const struct recording *recording, struct buf *text)
+{
+	if (recording->child)
+		buf_printf(text, "Profiling is running for %llu seconds\n",
+			   (unsigned long long)state_seconds(recording));
+	else
+		buf_add_str(text, "Profiler is not active\n");
+}
+
+/* async-profiler's list. Programs read it by its headings. */
+static void print_list(struct buf *text)
+{
+	buf_add_str(text, "Basic events:\n"
+			  "  cpu\n  alloc\n  nativemem\n  lock\n  nativelock\n  wall\n  itimer\n  ctimer\n"
+			  "Java method calls:\n"
+			  "  ClassName.methodName\n"
+			  "Perf events:\n"
+			  "  page-faults\n  context-switches\n  cycles\n  instructions\n  cache-references\n"
+			  "  cache-misses\n  branch-instructions\n  branch-misses\n  bus-cycles\n"
+			  "  L1-dcache-load-misses\n  LLC-load-misses\n  dTLB-load-misses\n"
+			  "  rNNN\n  pmu/event-descriptor/\n  mem:breakpoint\n  trace:tracepoint\n  kprobe:func\n"
+			  "  uprobe:path\n");
+}
+
+struct recording_sums state_sums(struct recording *recording)
+{
+	struct recording_sums sums = {0};
+	char text[64] = "", *end;
+	BUF(why);
+	int out = recording->parts.len ? read_parts(recording, NULL, &why) : -ENOENT;
+
+	if (out < 0)
+		return sums;
+	(void)!pread(out, text, sizeof(text) - 1, 0);
+	close(out);
+	sums.samples = strtoull(text, &end, 10);
+	sums.walk_ns = strtoull(end, NULL, 10);
+	return sums;
+}
+
+static void print_walks(const struct recording_sums *sums, struct buf *text)
+{
+	if (!sums->walk_ns || !sums->samples)
+		return;
+	buf_printf(text, "stackwalk_ns_total %llu\nstackwalk_ns_avg %llu\n", (unsigned long long)sums->walk_ns,
+		   (unsigned long long)(sums->walk_ns / sums->samples));
+}
+
+/* Of async-profiler's metrics, reports those that exist here: there are no tables in the process. */
+static void print_metrics(struct recording *recording, bool has_stats, struct buf *text)
+{
+	const struct recording_sums sums = state_sums(recording);
+
+	buf_printf(text,
+		   "mem_calltracestorage_kb %llu\n"
+		   "samples_total %llu\n"
+		   "calltracestorage_overflows_total %d\n",
+		   (unsigned long long)(recording_bytes(recording) + 1023) >> 10, (unsigned long long)sums.samples,
+		   recording_is_thin(recording));
+	if (has_stats)
+		print_walks(&sums, text);
+}
+
+void state_print(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
+		 struct buf *text)
+{
+	switch (action) {
+	case ASPROF_STATUS:
+		print_status(recording, text);
+		break;
+	case ASPROF_MEMINFO:
+		buf_printf(text, "Recording: %llu kB\n", (unsigned long long)(recording_bytes(recording) + 1023) >> 10);
+		break;
+	case ASPROF_LIST:
+		print_list(text);
+		break;
+	case ASPROF_METRICS:
+		print_metrics(recording, asprof_arguments_has(begun, "stats"), text);
+		break;
+	default:
+		buf_add_str(text, ASPROF_VERSION_SPOKEN);
+	}
+}
+
+void answer_log_write(const char *path, struct recorder_answer *answer, bool with_report)
+{
+	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+
+	if (log < 0)
+		return;
+	(void)io_write_all(log, answer->log.data, answer->log.len);
+	if (with_report && answer->report >= 0) {
+		(void)io_copy(answer->report, log, UINT64_MAX);
+		close(answer->report);
+		answer->report = -1;
+	}
+	close(log);
+	buf_clear(&answer->log);
 }

@@ -14,6 +14,7 @@
 #include "duet_recorder.h"
 #include "jvms/flight_recording.h"
 #include "recorder/arguments.h"
+#include "recorder/recorder_socket.h"
 #include "recorder/report_shape.h"
 
 /*
@@ -38,14 +39,9 @@ struct recording_child {
 	struct buf events; /* as in -e */
 };
 
-#define RECORDING_CHILD_NONE                                                                                           \
-	{                                                                                                              \
-		.gate = -1, .part = -1, .log = -1                                                                      \
-	}
+#define RECORDING_CHILD_NONE {.gate = -1, .part = -1, .log = -1, .events = BUF_NONE}
 
-/*
- * Starts a child. subject->agent is not used. Returns 0, or -errno with one sentence in `why` and nothing to release.
- */
+/* Starts a child, without subject->agent. Returns 0, or -errno with a sentence in `why` and nothing to release. */
 int recording_child_start(struct recording_child *ret, const struct recording_subject *subject,
 			  const struct asprof_arguments *arguments, struct buf *why);
 /* Returns true if the child waits to make the recording that the arguments describe. */
@@ -110,8 +106,22 @@ void recording_stop(struct recording *recording);
 bool recording_has_ended(struct recording *recording);
 /* Makes a report of all samples until now. Returns its descriptor, or -errno with one sentence in `why`. */
 int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
-int recording_sum(struct recording *recording, struct recording_sums *ret); /* returns 0 or -errno */
 /* Returns true if the recording has neared its limit of memory, so that fewer samples are kept. */
 bool recording_is_thin(const struct recording *recording);
 uint64_t recording_bytes(const struct recording *recording); /* memory that it takes */
 void recording_release(struct recording *recording);
+
+/* async-profiler's answers about the state of a recording: status, metrics, list and version; and their log. */
+
+/* Appends the answer. `begun`: arguments with which the recording was started. */
+void state_print(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
+		 struct buf *text);
+struct recording_sums state_sums(struct recording *recording); /* {0} before the first recording */
+uint64_t state_seconds(const struct recording *recording); /* since it began; of one that has ended, its length */
+
+/*
+ * Appends the answer's lines, which the library would print, to the file of log=FILE, which is made if need be, and
+ * clears them. `with_report`: the report follows
+ * and is closed. If the file cannot be opened, everything stays as it is; if it cannot be written, the lines are lost.
+ */
+void answer_log_write(const char *path, struct recorder_answer *answer, bool with_report);

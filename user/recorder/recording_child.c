@@ -165,10 +165,8 @@ int recording_child_start(struct recording_child *ret, const struct recording_su
 			  const struct asprof_arguments *arguments, struct buf *why)
 {
 	struct recording_child child = RECORDING_CHILD_NONE;
-	int err;
+	int err = fill(&child, subject, arguments, why);
 
-	buf_init(&child.events);
-	err = fill(&child, subject, arguments, why);
 	if (err) {
 		close_all(&child);
 		return err;
@@ -194,7 +192,6 @@ bool recording_child_fits(const struct recording_child *child, const struct reco
 
 	if (!child->pid)
 		return false;
-	buf_init(&wanted.events);
 	/* both were zeroed by record_options_init(), with their padding, and point to static text alone */
 	fits = !fill(&wanted, subject, arguments, &why) && wanted.subject == child->subject &&
 	       !strcmp(wanted.events.data, child->events.data) &&

@@ -39,7 +39,7 @@ enum stack_shape stack_shape_of(const char *cstack);
 int report_shape(struct profile *profile, const struct report_shape *shape, const struct writer *writer,
 		 struct buf *why);
 
-/* ---- async-profiler's filter: of wall's samples, those of some threads only: thread_filter.c ---- */
+/* ---- async-profiler's filter: of wall's samples, those of some threads only: report_samples.c ---- */
 
 #define THREAD_CHOICES_MAX 65536
 
@@ -65,7 +65,7 @@ int thread_filter_choose(struct thread_choices *choices, const char *text);
 int thread_filter_apply(struct profile *profile, const char *text, const struct thread_choices *choices);
 
 /*
- * ---- begin_end.c ----
+ * ---- report_samples.c ----
  *
  * Recordings between the calls of two functions (begin=, end=, ttsp): the calls are events of the recording, and the
  * report leaves out what lies outside.

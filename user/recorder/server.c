@@ -320,9 +320,7 @@ static void take_client(struct server *server, int fd)
 
 /* ---- its life ---- */
 
-/*
- * Another network than the process's is not the one that was meant. Namespaces are files: nsfs's numbers identify them.
- */
+/* Another network than the process's is not the one that was meant. Numbers of nsfs's files identify namespaces. */
 static bool is_in_same_network(pid_t pid)
 {
 	struct stat own, other;

@@ -315,24 +315,26 @@ static int find_name(const char *const *names, int count, const char *name)
 /* Returns false for a key that is not a single value. */
 static bool read_value(struct json_scan *scan, struct event *e, const char *key)
 {
-	if (!strcmp(key, "event"))
-		scan_string(scan, &e->name);
-	else if (!strcmp(key, "unit"))
-		scan_string(scan, &e->unit);
-	else if (!strcmp(key, "kind"))
-		scan_string(scan, &e->kind);
-	else if (!strcmp(key, "samples"))
-		e->samples = scan_integer(scan);
-	else if (!strcmp(key, "amount"))
-		e->amount = scan_integer(scan);
-	else if (!strcmp(key, "period"))
-		e->period = scan_integer(scan);
-	else if (!strcmp(key, "start"))
-		e->start_ms = scan_integer(scan);
-	else if (!strcmp(key, "reverse"))
-		e->is_reversed = scan_word(scan, "true") || (scan_skip(scan), false);
-	else
+	const struct {
+		const char *key;
+		struct buf *text;
+		int64_t *number;
+	} values[] = {{"event", &e->name, NULL},      {"unit", &e->unit, NULL},	    {"kind", &e->kind, NULL},
+		      {"samples", NULL, &e->samples}, {"amount", NULL, &e->amount}, {"period", NULL, &e->period},
+		      {"start", NULL, &e->start_ms}};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		if (strcmp(key, values[i].key) != 0)
+			continue;
+		if (values[i].text)
+			scan_string(scan, values[i].text);
+		else
+			*values[i].number = scan_integer(scan);
+		return true;
+	}
+	if (strcmp(key, "reverse") != 0)
 		return false;
+	e->is_reversed = scan_word(scan, "true") || (scan_skip(scan), false);
 	return true;
 }
 
@@ -607,14 +609,6 @@ static int build(struct event *e)
 	return !err && e->has_samples ? add_samples(e) : err;
 }
 
-static void event_init(struct event *e, struct profile *profile, struct buf *why)
-{
-	*e = (struct event){.profile = profile, .why = why};
-	buf_init(&e->name);
-	buf_init(&e->unit);
-	buf_init(&e->kind);
-}
-
 static void event_release(struct event *e)
 {
 	for (int i = 0; i < COLUMNS; i++)
@@ -633,10 +627,9 @@ static void event_release(struct event *e)
 
 static int read_event(struct json_scan *scan, struct profile *profile, struct buf *key, struct buf *why)
 {
-	struct event e;
+	struct event e = {.profile = profile, .name = BUF_NONE, .unit = BUF_NONE, .kind = BUF_NONE, .why = why};
 	int err = 0;
 
-	event_init(&e, profile, why);
 	for (scan_enter(scan, '{'); scan_more(scan, '}') && !err;) {
 		scan_key(scan, key);
 		err = scan->failed ? 0 : read_key(scan, &e, key->data);

@@ -276,10 +276,9 @@ static int read_page(struct html *h)
  */
 static int html_async_read(struct profile *profile, const char *text, size_t len, struct buf *why)
 {
-	struct html h = {.at = text, .end = text + len, .why = why, .tree = {.profile = profile}};
+	struct html h = {.at = text, .end = text + len, .why = why, .name = BUF_NONE, .tree = {.profile = profile}};
 	int err;
 
-	buf_init(&h.name);
 	h.tree.thread = profile_thread(profile, 0, 0, "", "", 0);
 	h.tree.event = profile_event(profile, READER_SAMPLES, PROFILE_COUNT, 1);
 	profile->processes = PROFILE_NEVER;

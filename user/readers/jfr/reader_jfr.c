@@ -498,10 +498,9 @@ static int next_chunk(struct jfr *j, struct reader_source *source)
 
 static int jfr_read_file(struct profile *profile, struct reader_source *source, struct buf *why)
 {
-	struct jfr j = {.profile = profile, .why = why, .kinds = {.profile = profile}};
+	struct jfr j = {.profile = profile, .why = why, .chunk = BUF_NONE, .kinds = {.profile = profile}};
 	int got = 0, err = 0;
 
-	buf_init(&j.chunk);
 	jfr_constants_init(&j.constants, profile, &j.types, why);
 	j.about = (struct jfr_about){.profile = profile, .constants = &j.constants};
 	err = jfr_types_init(&j.types);

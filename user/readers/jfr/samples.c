@@ -206,9 +206,7 @@ int jfr_kinds_begin(struct jfr_kinds *kinds, struct jfr_types *types)
 
 /* ---- settings ---- */
 
-/*
- * Parses "20 ms", as the JDK writes it, or nanoseconds. Returns 0 for values that are not times, such as "everyChunk".
- */
+/* Parses "20 ms", as the JDK writes it, or nanoseconds. Returns 0 for others, such as "everyChunk". */
 static uint64_t interval_of(const char *text)
 {
 	static const struct {
