@@ -570,19 +570,27 @@ static void print_list(struct buf *text)
 			  "  uprobe:path\n");
 }
 
+int recording_sum(struct recording *recording, struct recording_sums *ret)
+{
+	char text[64] = "", *end;
+	BUF(why);
+	int out = read_parts(recording, NULL, &why);
+
+	if (out < 0)
+		return out;
+	(void)!pread(out, text, sizeof(text) - 1, 0);
+	close(out);
+	ret->samples = strtoull(text, &end, 10);
+	ret->walk_ns = strtoull(end, NULL, 10);
+	return 0;
+}
+
 struct recording_sums state_sums(struct recording *recording)
 {
 	struct recording_sums sums = {0};
-	char text[64] = "", *end;
-	BUF(why);
-	int out = recording->parts.len ? read_parts(recording, NULL, &why) : -ENOENT;
 
-	if (out < 0)
-		return sums;
-	(void)!pread(out, text, sizeof(text) - 1, 0);
-	close(out);
-	sums.samples = strtoull(text, &end, 10);
-	sums.walk_ns = strtoull(end, NULL, 10);
+	if (recording->parts.len)
+		(void)recording_sum(recording, &sums);
 	return sums;
 }
 

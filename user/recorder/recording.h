@@ -106,6 +106,7 @@ void recording_stop(struct recording *recording);
 bool recording_has_ended(struct recording *recording);
 /* Makes a report of all samples until now. Returns its descriptor, or -errno with one sentence in `why`. */
 int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
+int recording_sum(struct recording *recording, struct recording_sums *ret); /* returns 0 or -errno */
 /* Returns true if the recording has neared its limit of memory, so that fewer samples are kept. */
 bool recording_is_thin(const struct recording *recording);
 uint64_t recording_bytes(const struct recording *recording); /* memory that it takes */
