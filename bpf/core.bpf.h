@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by all programs: configuration, maps, counting and emitting. The variables and maps are defined in core.bpf.c.
+ * Shared by all programs: configuration, maps, counting and emitting. The variables are defined in core.bpf.c.
  */
 #pragma once
 
@@ -40,81 +40,49 @@ extern volatile bool duet_look_leaders;
 extern volatile bool duet_needs_fallback_hook;
 extern volatile uint32_t duet_fallback_hook; /* enum duet_return of that hook, once it is attached */
 
+/*
+ * Maps that several files use. core.bpf.c defines them, the other files declare them: the linker of libbpf 1.1 requires
+ * definitions before uses.
+ */
+#ifndef DUET_MAPS
+#define DUET_MAPS extern
+#endif
+#define DUET_MAP_OF(kind, entries, key_type, value_type) \
+	__uint(type, BPF_MAP_TYPE_##kind); \
+	__uint(max_entries, entries); \
+	__type(key, key_type); \
+	__type(value, value_type)
+#define DUET_MAP(name, ...) DUET_MAPS struct {DUET_MAP_OF(__VA_ARGS__);} name SEC(".maps")
+/* An array that the loader writes through a memory mapping. */
+#define DUET_MAPPED_ARRAY(name, entries, value_type) \
+	DUET_MAPS struct { \
+		DUET_MAP_OF(ARRAY, entries, u32, value_type); \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+	} name SEC(".maps")
+/* A map of one file. */
+#define OWN_MAP(name, ...) struct {DUET_MAP_OF(__VA_ARGS__);} name SEC(".maps")
+
 /* Ring buffer for records to the loader. The loader sets its size. */
-struct duet_ring_map {
+DUET_MAPS struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
-};
-extern struct duet_ring_map ring SEC(".maps");
+} ring SEC(".maps");
 
-/* Processes that may be signalled. The loader inserts rows; the programs for exec and exit delete them. */
-struct duet_jvms_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, DUET_MAX_JVMS);
-	__type(key, u32);
-	__type(value, struct duet_jvm_target);
-};
-extern struct duet_jvms_map jvms SEC(".maps");
-
-/* Processes that publish a context. The loader inserts rows; the programs for exec and exit delete them. */
-struct duet_contexts_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, DUET_MAX_JVMS);
-	__type(key, u32);
-	__type(value, struct duet_context_sources);
-};
-extern struct duet_contexts_map contexts SEC(".maps");
-
+/* Processes that may be signalled. The loader inserts rows here and in the next two maps; exec and exit delete them. */
+DUET_MAP(jvms, HASH, DUET_MAX_JVMS, u32, struct duet_jvm_target);
+/* Processes that publish a context. */
+DUET_MAP(contexts, HASH, DUET_MAX_JVMS, u32, struct duet_context_sources);
+/* Processes whose waits have holders. */
+DUET_MAP(lock_waiters, HASH, 1, u32, struct duet_lock_waiters);
 /* Layout of the Java frames of each JVM. A row is inserted and deleted together with its row in `jvms`. */
-struct duet_layouts_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, DUET_MAX_JVMS);
-	__type(key, u32);
-	__type(value, struct duet_jvm_entry);
-};
-extern struct duet_layouts_map jvm_layouts SEC(".maps");
-
+DUET_MAP(jvm_layouts, HASH, DUET_MAX_JVMS, u32, struct duet_jvm_entry);
 /* Processes to sample, with filter_targets. From tgid to the start time in USER_HZ ticks: a tgid can be reused. */
-struct duet_targets_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, DUET_MAX_TARGETS);
-	__type(key, u32);
-	__type(value, u64);
-};
-extern struct duet_targets_map targets SEC(".maps");
-
+DUET_MAP(targets, HASH, DUET_MAX_TARGETS, u32, u64);
 /* Recently sampled processes, used when filter_targets is not set. Only these get a record on exec and exit. */
-struct duet_seen_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u32);
-	__type(value, u8);
-};
-extern struct duet_seen_map seen SEC(".maps");
-
-struct duet_counters_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, DUET_BPF_COUNTER_MAX);
-	__type(key, u32);
-	__type(value, u64);
-};
-extern struct duet_counters_map counters SEC(".maps");
-
-struct duet_costs_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, DUET_MAX_EVENTS);
-	__type(key, u32);
-	__type(value, struct duet_cost);
-};
-extern struct duet_costs_map costs SEC(".maps");
-
-struct duet_run_times_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, DUET_RUN_TIMES);
-	__type(key, u32);
-	__type(value, u64);
-};
-extern struct duet_run_times_map run_times SEC(".maps");
+DUET_MAP(seen, LRU_HASH, 4096, u32, u8);
+DUET_MAP(counters, PERCPU_ARRAY, DUET_BPF_COUNTER_MAX, u32, u64);
+DUET_MAP(costs, PERCPU_ARRAY, DUET_MAX_EVENTS, u32, struct duet_cost);
+DUET_MAP(run_times, PERCPU_ARRAY, DUET_RUN_TIMES, u32, u64);
 
 static __always_inline struct duet_cost *duet_cost(u32 event)
 {
@@ -150,6 +118,18 @@ static __always_inline void duet_emit(struct duet_record *record, u32 bytes, u64
 {
 	if (bpf_ringbuf_output(&ring, record, bytes, flag))
 		duet_count(DUET_BPF_RING_FULL);
+}
+
+/* Fills in the head of a record about the thread with these ids. */
+static __always_inline void duet_begin(struct duet_record *record, enum duet_record_type type, u32 bytes, u64 time_ns,
+				       u32 tgid, u32 tid)
+{
+	record->size = bytes;
+	record->type = type;
+	record->version = DUET_RECORD_VERSION;
+	record->time_ns = time_ns;
+	record->tgid = tgid;
+	record->tid = tid;
 }
 
 /* /proc/PID/stat counts in USER_HZ, which is 100 on every Linux. */

@@ -49,7 +49,7 @@ static __noinline u64 early_emit_stack(struct duet_scratch *room)
 	room->sample.role = DUET_ROLE_EARLY;
 	room->sample.waker = id;
 	room->sample.weight = 0;
-	sample_emit(room, sizeof(room->sample) + stack_bytes(room));
+	sample_emit(room, sizeof(room->sample) + stack_bytes(room), sample_wakeup_flag(room));
 	return id;
 }
 
@@ -77,11 +77,7 @@ static __always_inline void early_take(const struct sample_from *from, struct ea
 static __always_inline void early_fill(struct duet_slept_record *record, u32 tgid, u32 tid)
 {
 	__builtin_memset(record, 0, sizeof(*record));
-	record->head.type = DUET_RECORD_SLEPT;
-	record->head.version = DUET_RECORD_VERSION;
-	record->head.time_ns = bpf_ktime_get_ns();
-	record->head.tgid = tgid;
-	record->head.tid = tid;
+	duet_begin(&record->head, DUET_RECORD_SLEPT, 0, bpf_ktime_get_ns(), tgid, tid);
 }
 
 static __always_inline void early_emit(struct duet_slept_record *record, u64 id, u64 weight)

@@ -5,7 +5,6 @@
  */
 #include "core.bpf.h"
 #include "filter.bpf.h"
-#include "holders.bpf.h"
 #include "sample.bpf.h"
 #include "syscalls.bpf.h"
 #include "waking.bpf.h"

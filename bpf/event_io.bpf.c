@@ -13,12 +13,7 @@
 #define IO_MESSAGE_BYTES 64 /* sizeof(struct mmsghdr) */
 
 /* When the I/O call of a thread began, by tid. The loader sets the size. The oldest rows make room for new ones. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} io_calls SEC(".maps");
+OWN_MAP(io_calls, LRU_HASH, 1, u32, u64);
 
 /* ---- which calls ---- */
 

@@ -105,12 +105,7 @@ static __always_inline void offcpu_emit_weight(struct offcpu_thread *thread, str
 	struct duet_slept_record record = {};
 	u64 waited_ns = thread->is_runnable ? thread->slept_ns : thread->woken_ns ? offcpu_waited(thread, now_ns) : 0;
 
-	record.head.size = sizeof(record);
-	record.head.type = DUET_RECORD_SLEPT;
-	record.head.version = DUET_RECORD_VERSION;
-	record.head.time_ns = now_ns;
-	record.head.tgid = task->tgid;
-	record.head.tid = task->pid;
+	duet_begin(&record.head, DUET_RECORD_SLEPT, sizeof(record), now_ns, task->tgid, task->pid);
 	record.id = thread->early;
 	record.weight = thread->slept_ns * OFFCPU_CHANCES / thread->early_chance;
 	record.runnable = waited_ns * OFFCPU_CHANCES / thread->early_chance;
@@ -338,7 +333,6 @@ int BPF_PROG(offcpu_sys_exit)
 
 /* ---- at the beginning of a sleep ---- */
 
-
 /* Returns the chance of a sleep to be sampled when it begins. The better it foresees the length, the less noise. */
 static __always_inline u64 offcpu_chance(const struct offcpu_thread *thread)
 {
@@ -357,10 +351,7 @@ static __noinline void offcpu_emit_early(struct duet_scratch *room, struct task_
 	room->sample.waker = id;
 	room->sample.weight = 0;
 	room->sample.flags |= offcpu_flags(task, task_user_regs(task));
-	room->sample.event = duet_event(room->sample.event)->shown_as;
-	room->sample.head.size = bytes;
-	duet_emit(&room->sample.head, bytes, BPF_RB_NO_WAKEUP);
-	scratch_release(room);
+	sample_emit(room, bytes, BPF_RB_NO_WAKEUP);
 }
 
 /*

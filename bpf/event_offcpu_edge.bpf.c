@@ -27,10 +27,7 @@ static __always_inline void edge_fill_ids(struct duet_sample *sample, struct tas
 {
 	struct task_struct *leader = task->group_leader;
 
-	sample->head.type = DUET_RECORD_SAMPLE;
-	sample->head.version = DUET_RECORD_VERSION;
-	sample->head.tgid = ids->tgid;
-	sample->head.tid = ids->tid;
+	duet_begin(&sample->head, DUET_RECORD_SAMPLE, 0, 0, ids->tgid, ids->tid);
 	sample->ns_tgid = ids->ns_tgid;
 	sample->ns_tid = ids->ns_tid;
 	sample->event = duet_event(offcpu_event())->shown_as;
@@ -64,19 +61,13 @@ static __always_inline void edge_fill_regs(struct duet_sleeper *sleeper, struct 
 /* Returns the bytes of the kernel stack, which follows the sample. */
 static __always_inline u32 edge_fill_kernel(struct duet_sleeper *sleeper, struct task_struct *task)
 {
-	u32 depth = duet_config.kernel_stack_depth;
-	long bytes;
+	u32 depth;
 
+	if (!duet_config.kernel_stack_depth)
+		return 0;
+	depth = stack_of_task(task, sleeper->sample.stack);
 	if (!depth)
-		return 0;
-	if (depth > DUET_MAX_STACK)
-		depth = DUET_MAX_STACK;
-	bytes = bpf_get_task_stack(task, sleeper->sample.stack, depth * sizeof(u64), 0);
-	if (bytes <= 0) {
 		duet_count(DUET_BPF_NO_KERNEL_STACK);
-		return 0;
-	}
-	depth = (u32)bytes / sizeof(u64);
 	if (depth > DUET_MAX_STACK)
 		depth = DUET_MAX_STACK;
 	sleeper->sample.kernel_depth = depth;

@@ -22,12 +22,7 @@ struct tlab_thread {
 };
 
 /* By tid. The loader sets the size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct tlab_thread);
-} tlab_threads SEC(".maps");
+OWN_MAP(tlab_threads, LRU_HASH, 1, u32, struct tlab_thread);
 
 /* A call of one of the two functions. */
 struct tlab_call {

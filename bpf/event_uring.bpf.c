@@ -27,12 +27,7 @@ struct uring_request {
 };
 
 /* By the address of the kernel's request. The loader sets the size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct uring_request);
-} uring_requests SEC(".maps");
+OWN_MAP(uring_requests, HASH, 1, u64, struct uring_request);
 
 struct uring_name {
 	u64 ring;
@@ -40,20 +35,10 @@ struct uring_name {
 };
 
 /* The addresses of requests that may complete several times: only the final completion has the address. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct uring_name);
-	__type(value, u64);
-} uring_repeated SEC(".maps");
+OWN_MAP(uring_repeated, LRU_HASH, 1, struct uring_name, u64);
 
 /* What requests amount to, as far as known, by enum uring_amount and opcode. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, URING_AMOUNTS * URING_OPCODES);
-	__type(key, u32);
-	__type(value, u64);
-} uring_foreseen SEC(".maps");
+OWN_MAP(uring_foreseen, ARRAY, URING_AMOUNTS * URING_OPCODES, u32, u64);
 
 /* ---- which requests ---- */
 

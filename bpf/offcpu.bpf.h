@@ -34,22 +34,15 @@ struct offcpu_thread {
 };
 
 /* Storage of a task ends with the task. The kernel allocates it in any context since Linux 6.4. */
-struct duet_offcpu_threads_map {
+DUET_MAPS struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct offcpu_thread);
-};
-extern struct duet_offcpu_threads_map offcpu_threads SEC(".maps");
+} offcpu_threads SEC(".maps");
 
 /* The same by tid, on older kernels. A row is deleted when its thread ends. The loader sets the size. */
-struct duet_offcpu_tids_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct offcpu_thread);
-};
-extern struct duet_offcpu_tids_map offcpu_tids SEC(".maps");
+DUET_MAP(offcpu_tids, HASH, 1, u32, struct offcpu_thread);
 
 /* A thread that sleeps since before the recording has this until it wakes. The kernel makes it ten times as fast. */
 struct offcpu_parked {
@@ -59,22 +52,10 @@ struct offcpu_parked {
 };
 
 /* By tid. The loader makes room for the threads that there are when the recording begins. */
-struct duet_offcpu_parked_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct offcpu_parked);
-};
-extern struct duet_offcpu_parked_map offcpu_parked SEC(".maps");
+DUET_MAP(offcpu_parked, HASH, 1, u32, struct offcpu_parked);
 
 /* The number of the last interrupt of a device. */
-struct duet_irqs_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-};
-extern struct duet_irqs_map irqs SEC(".maps");
+DUET_MAP(irqs, PERCPU_ARRAY, 1, u32, u32);
 
 /* Returns an id of a record that another one refers to, unique for 73 minutes, longer than any record waits. */
 static __always_inline u64 offcpu_id(struct task_struct *task, u64 now_ns)

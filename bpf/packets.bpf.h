@@ -23,13 +23,7 @@ struct packets {
 	u64 in_softirq; /* 1: the CPU runs a softirq */
 };
 
-struct duet_packets_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct packets);
-};
-extern struct duet_packets_map packets SEC(".maps");
+DUET_MAP(packets, PERCPU_ARRAY, 1, u32, struct packets);
 
 static __always_inline struct packets *packets_of_cpu(void)
 {

@@ -5,7 +5,6 @@
  */
 #include "core.bpf.h"
 #include "filter.bpf.h"
-#include "holders.bpf.h"
 #include "unwind_native.bpf.h"
 
 /*
@@ -38,12 +37,7 @@ static __always_inline void proc_report(struct task_struct *task, enum duet_reco
 		filter_mark_seen(ids.tgid);
 	else
 		bpf_map_delete_elem(&targets, &ids.tgid);
-	record.head.size = sizeof(record);
-	record.head.type = type;
-	record.head.version = DUET_RECORD_VERSION;
-	record.head.time_ns = bpf_ktime_get_ns();
-	record.head.tgid = ids.tgid;
-	record.head.tid = ids.tid;
+	duet_begin(&record.head, type, sizeof(record), bpf_ktime_get_ns(), ids.tgid, ids.tid);
 	record.start_ns = start_ns;
 	bpf_get_current_comm(record.comm, sizeof(record.comm));
 	duet_emit(&record.head, sizeof(record), BPF_RB_FORCE_WAKEUP);
@@ -107,12 +101,7 @@ int on_cgroup_made(struct bpf_raw_tracepoint_args *ctx)
 
 	if (BPF_CORE_READ(cgroup, root, hierarchy_id))
 		return 0;
-	record.head.size = sizeof(record);
-	record.head.type = DUET_RECORD_CGROUP;
-	record.head.version = DUET_RECORD_VERSION;
-	record.head.time_ns = bpf_ktime_get_ns();
-	record.head.tgid = ids >> 32;
-	record.head.tid = (u32)ids;
+	duet_begin(&record.head, DUET_RECORD_CGROUP, sizeof(record), bpf_ktime_get_ns(), ids >> 32, (u32)ids);
 	record.id = BPF_CORE_READ(cgroup, kn, id);
 	len = bpf_probe_read_kernel_str(record.path, sizeof(record.path), (const void *)ctx->args[1]);
 	if (len > 0 && len < DUET_MAX_CGROUP_PATH)

@@ -62,11 +62,7 @@ static __always_inline void sample_fill(struct duet_sample *sample, struct task_
 					struct task_struct *leader, const struct filter_ids *ids, u64 now_ns)
 {
 	__builtin_memset(sample, 0, sizeof(*sample));
-	sample->head.type = DUET_RECORD_SAMPLE;
-	sample->head.version = DUET_RECORD_VERSION;
-	sample->head.time_ns = now_ns;
-	sample->head.tgid = ids->tgid;
-	sample->head.tid = ids->tid;
+	duet_begin(&sample->head, DUET_RECORD_SAMPLE, 0, now_ns, ids->tgid, ids->tid);
 	sample->ns_tgid = ids->ns_tgid;
 	sample->ns_tid = ids->ns_tid;
 	sample->cpu = bpf_get_smp_processor_id() + 1;
@@ -252,11 +248,11 @@ static __always_inline u64 sample_wakeup_flag(struct duet_scratch *room)
 }
 
 /* Writes the complete sample, which has this size, to the ring, and gives the scratch back. */
-static __always_inline void sample_emit(struct duet_scratch *room, u32 bytes)
+static __always_inline void sample_emit(struct duet_scratch *room, u32 bytes, u64 wakeup_flag)
 {
 	room->sample.event = duet_event(room->sample.event)->shown_as;
 	room->sample.head.size = bytes;
-	duet_emit(&room->sample.head, bytes, sample_wakeup_flag(room));
+	duet_emit(&room->sample.head, bytes, wakeup_flag);
 	scratch_release(room);
 }
 
@@ -267,7 +263,7 @@ static __always_inline void sample_end(struct duet_scratch *room)
 
 	sample_add_missed(&room->sample, bpf_ktime_get_ns());
 	bytes = sizeof(room->sample) + stack_bytes(room);
-	sample_emit(room, bytes);
+	sample_emit(room, bytes, sample_wakeup_flag(room));
 }
 
 /* The same, with attributes of that size, which the caller has built outside of the sample. */
@@ -285,7 +281,7 @@ static __always_inline void sample_end_with(struct duet_scratch *room, const voi
 	if (more && bpf_probe_read_kernel(room->room + bytes, more, attributes))
 		more = 0;
 	room->sample.attribute_bytes = more;
-	sample_emit(room, bytes + more);
+	sample_emit(room, bytes + more, sample_wakeup_flag(room));
 }
 
 /* Takes a sample of a thread that is not signalled, and writes it to the ring. */

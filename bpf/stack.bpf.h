@@ -31,22 +31,10 @@ struct stack_kept {
 };
 
 /* By tid. The number of entries is that of threads between two hooks, not of threads. */
-struct duet_offcpu_kernels_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 2048);
-	__type(key, u32);
-	__type(value, struct stack_kept);
-};
-extern struct duet_offcpu_kernels_map offcpu_kernels SEC(".maps");
+DUET_MAP(offcpu_kernels, LRU_HASH, 2048, u32, struct stack_kept);
 
 /* To build an entry of the other map. */
-struct duet_offcpu_kernel_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct stack_kept);
-};
-extern struct duet_offcpu_kernel_map offcpu_kernel SEC(".maps");
+DUET_MAP(offcpu_kernel, PERCPU_ARRAY, 1, u32, struct stack_kept);
 
 /* A run of a program, and where it finds the stacks and registers of the current thread. */
 struct sample_from {
@@ -117,21 +105,29 @@ static __always_inline u32 stack_kernel(void *ctx, u64 *stack, u64 skip)
 	return depth > DUET_MAX_STACK ? DUET_MAX_STACK : depth;
 }
 
+/* Writes the kernel frames of a thread that does not run to `stack`. Returns their number, or 0. */
+static __always_inline u32 stack_of_task(struct task_struct *task, u64 *stack)
+{
+	u32 depth = duet_config.kernel_stack_depth;
+	long bytes;
+
+	if (depth > DUET_MAX_STACK)
+		depth = DUET_MAX_STACK;
+	bytes = bpf_get_task_stack(task, stack, depth * sizeof(u64), 0);
+	return bytes > 0 ? (u32)bytes / sizeof(u64) : 0;
+}
+
 /* Keeps the kernel stack of a thread that does not run. Call with interrupts disabled: the CPU has one buffer. */
 static __always_inline void stack_keep(struct task_struct *task)
 {
-	u32 key = 0, tid = task->pid, depth = duet_config.kernel_stack_depth;
-	struct stack_kept *kept = depth ? bpf_map_lookup_elem(&offcpu_kernel, &key) : NULL;
-	long bytes;
+	u32 key = 0, tid = task->pid;
+	struct stack_kept *kept = duet_config.kernel_stack_depth ? bpf_map_lookup_elem(&offcpu_kernel, &key) : NULL;
 
 	if (!kept)
 		return;
-	if (depth > DUET_MAX_STACK)
-		depth = DUET_MAX_STACK;
-	bytes = bpf_get_task_stack(task, kept->frames, depth * sizeof(u64), 0);
-	if (bytes <= 0)
+	kept->depth = stack_of_task(task, kept->frames);
+	if (!kept->depth)
 		return; /* counted when the sample looks for it */
-	kept->depth = (u64)bytes / sizeof(u64);
 	bpf_map_update_elem(&offcpu_kernels, &tid, kept, BPF_ANY);
 }
 

@@ -9,15 +9,7 @@
 #include "duet_unwind.h"
 #include "unwind_window.bpf.h"
 
-/* The loader writes this map through a memory mapping, see duet_unwind.h. */
-struct duet_unwind_rows_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, DUET_UNWIND_MAX_ROWS);
-	__type(key, u32);
-	__type(value, struct duet_unwind_row);
-};
-extern struct duet_unwind_rows_map unwind_rows SEC(".maps");
+DUET_MAPPED_ARRAY(unwind_rows, DUET_UNWIND_MAX_ROWS, struct duet_unwind_row);
 
 static __always_inline int walk_read(const void *at, void *to, u32 bytes, u64 address)
 {
@@ -158,13 +150,7 @@ _Static_assert(__builtin_offsetof(struct duet_scratch, window) == sizeof(struct 
 _Static_assert(sizeof(struct duet_scratch) <= 32 << 10, "the scratch must fit a per-CPU map");
 
 /* An entry for each level. The loader sets the number of levels. */
-struct duet_scratch_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, DUET_MAX_LEVELS);
-	__type(key, u32);
-	__type(value, struct duet_scratch);
-};
-extern struct duet_scratch_map scratch SEC(".maps");
+DUET_MAP(scratch, PERCPU_ARRAY, DUET_MAX_LEVELS, u32, struct duet_scratch);
 
 /* Returns the scratch of a level that this program has taken. NULL only for the verifier. */
 static __always_inline struct duet_scratch *scratch_get(u32 level)

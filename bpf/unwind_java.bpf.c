@@ -63,23 +63,12 @@ __noinline int unwind_interpreter_turn(u32 level)
 	return walk_interpreter_turn(room);
 }
 
-/* Nothing is mounted if Continuation.enterSpecial is not compiled: the process has never run a virtual thread. */
 __noinline int unwind_java_virtual(u32 level)
 {
 	struct duet_scratch *room = scratch_get(level);
-	const struct duet_jvm_virtual *jvm;
-	u64 thread;
 
-	if (!room)
-		return 0;
-	jvm = &room->java.layout.virtual_threads;
-	if (!jvm->thread_vtable || !virtual_word(room->java.layout.enter_special))
-		return 0;
-	thread = virtual_carrier(jvm, room->java.thread);
-	if (!thread && room->java.thread_at)
-		thread = virtual_carrier(jvm, virtual_word(room->java.thread_at));
-	if (thread)
-		virtual_mounted(jvm, thread, &room->sample.virtual_thread);
+	if (room)
+		virtual_find(&room->java.layout, room->java.thread, room->java.thread_at, &room->sample.virtual_thread);
 	return 0;
 }
 

@@ -54,13 +54,7 @@ struct unwind_known {
 };
 _Static_assert(sizeof(struct unwind_known) <= 32 << 10, "it must fit a per-CPU map, see struct duet_scratch");
 
-struct duet_unwind_known_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, DUET_MAX_LEVELS);
-	__type(key, u32);
-	__type(value, struct unwind_known);
-};
-extern struct duet_unwind_known_map unwind_known SEC(".maps");
+DUET_MAP(unwind_known, PERCPU_ARRAY, DUET_MAX_LEVELS, u32, struct unwind_known);
 
 /* Each level of struct duet_scratch has its own cache, so that no program finds an entry that is half written. */
 static __always_inline struct unwind_known *unwind_known_get(u32 level)

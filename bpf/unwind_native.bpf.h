@@ -4,58 +4,14 @@
 
 #include "unwind.bpf.h"
 
-/* The loader writes these maps through memory mappings, see duet_unwind.h. */
-struct duet_unwind_pages_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, DUET_UNWIND_MAX_PAGES);
-	__type(key, u32);
-	__type(value, struct duet_unwind_page);
-};
-extern struct duet_unwind_pages_map unwind_pages SEC(".maps");
-
-struct duet_unwind_modules_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, DUET_UNWIND_MAX_MODULES);
-	__type(key, u32);
-	__type(value, struct duet_unwind_module);
-};
-extern struct duet_unwind_modules_map unwind_modules SEC(".maps");
-
-struct duet_unwind_mappings_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, DUET_UNWIND_MAX_MAPPINGS);
-	__type(key, u32);
-	__type(value, struct duet_unwind_mapping);
-};
-extern struct duet_unwind_mappings_map unwind_mappings SEC(".maps");
-
-struct duet_unwind_processes_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, DUET_UNWIND_MAX_PROCESSES);
-	__type(key, u32);
-	__type(value, struct duet_unwind_process);
-};
-extern struct duet_unwind_processes_map unwind_processes SEC(".maps");
-
-struct duet_unwind_files_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 2048);
-	__type(key, struct duet_mapped_file);
-	__type(value, struct duet_mapped_rows);
-};
-extern struct duet_unwind_files_map unwind_files SEC(".maps");
-
+/* See duet_unwind.h. */
+DUET_MAPPED_ARRAY(unwind_pages, DUET_UNWIND_MAX_PAGES, struct duet_unwind_page);
+DUET_MAPPED_ARRAY(unwind_modules, DUET_UNWIND_MAX_MODULES, struct duet_unwind_module);
+DUET_MAPPED_ARRAY(unwind_mappings, DUET_UNWIND_MAX_MAPPINGS, struct duet_unwind_mapping);
+DUET_MAP(unwind_processes, HASH, DUET_UNWIND_MAX_PROCESSES, u32, struct duet_unwind_process);
+DUET_MAP(unwind_files, LRU_HASH, 2048, struct duet_mapped_file, struct duet_mapped_rows);
 /* Key: tgid. */
-struct duet_unwind_learnt_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, u32);
-	__type(value, struct unwind_learnt);
-};
-extern struct duet_unwind_learnt_map unwind_learnt SEC(".maps");
+DUET_MAP(unwind_learnt, LRU_HASH, 1024, u32, struct unwind_learnt);
 
 /*
  * A child starts with the mappings that its parent had at the fork. So the parent's slice of the tables is valid for
@@ -69,13 +25,7 @@ struct unwind_heir {
 	u32 reserved;
 };
 
-struct duet_unwind_heirs_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u32);
-	__type(value, struct unwind_heir);
-};
-extern struct duet_unwind_heirs_map unwind_heirs SEC(".maps");
+DUET_MAP(unwind_heirs, LRU_HASH, 4096, u32, struct unwind_heir);
 
 /* Returns the slice that the loader made for this process, or NULL. */
 static __always_inline struct duet_unwind_process *unwind_own_tables(u32 tgid, u64 start_ticks)

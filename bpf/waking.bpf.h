@@ -10,12 +10,7 @@
  */
 static __always_inline void waking_end(struct duet_scratch *room)
 {
-	u32 bytes = sizeof(room->sample) + stack_bytes(room);
-
-	room->sample.event = duet_event(room->sample.event)->shown_as;
-	room->sample.head.size = bytes;
-	duet_emit(&room->sample.head, bytes, BPF_RB_NO_WAKEUP);
-	scratch_release(room);
+	sample_emit(room, sizeof(room->sample) + stack_bytes(room), BPF_RB_NO_WAKEUP);
 }
 
 /* Records what the run of the event's program has cost. Not inline: the walk needs the BPF stack. */

@@ -88,3 +88,22 @@ static inline void virtual_mounted(const struct duet_jvm_virtual *layout, uint64
 	if (to->id)
 		virtual_name(layout, current, to);
 }
+
+/*
+ * Finds the virtual thread that was mounted during a walk. `thread` and `thread_at` are those of struct walk_java, *to is
+ * zero. None is mounted if Continuation.enterSpecial is not compiled: the process has never run a virtual thread.
+ */
+static inline void virtual_find(const struct duet_jvm_layout *layout, uint64_t thread, uint64_t thread_at,
+				struct duet_virtual_thread *to)
+{
+	const struct duet_jvm_virtual *jvm = &layout->virtual_threads;
+	uint64_t carrier;
+
+	if (!jvm->thread_vtable || !virtual_word(layout->enter_special))
+		return;
+	carrier = virtual_carrier(jvm, thread);
+	if (!carrier && thread_at)
+		carrier = virtual_carrier(jvm, virtual_word(thread_at));
+	if (carrier)
+		virtual_mounted(jvm, carrier, to);
+}

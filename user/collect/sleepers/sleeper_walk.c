@@ -213,21 +213,6 @@ static uint16_t jvm_flag(const struct sleeper_walker *walker, const struct duet_
 		       : 0;
 }
 
-/* Like unwind_java_virtual() in BPF. */
-static void find_virtual_thread(struct sleeper_walker *walker)
-{
-	const struct duet_jvm_virtual *jvm = &walker->java.layout.virtual_threads;
-	uint64_t thread;
-
-	if (!jvm->thread_vtable || !virtual_word(walker->java.layout.enter_special))
-		return;
-	thread = virtual_carrier(jvm, walker->java.thread);
-	if (!thread && walker->java.thread_at)
-		thread = virtual_carrier(jvm, virtual_word(walker->java.thread_at));
-	if (thread)
-		virtual_mounted(jvm, thread, &walker->sample.virtual_thread);
-}
-
 static void walk_one(struct sleeper_walker *walker, const struct duet_sleeper *sleeper, uint16_t flags)
 {
 	memcpy(&walker->sample, &sleeper->sample, sleeper->sample.head.size);
@@ -242,7 +227,8 @@ static void walk_one(struct sleeper_walker *walker, const struct duet_sleeper *s
 	walker->began_ns = clock_monotonic_ns();
 	walk_all(walker);
 	if (walker->java.layout.call_stub_return)
-		find_virtual_thread(walker);
+		virtual_find(&walker->java.layout, walker->java.thread, walker->java.thread_at,
+			     &walker->sample.virtual_thread);
 }
 
 /* Returns a copy of the sample as a record: the ids follow the frames. */
