@@ -107,11 +107,12 @@ struct event_family {
 	enum event_source source;
 	const char *prefix; /* the beginning of the text; NULL: make() decides */
 	/*
-	 * Fills *event, which is zeroed, from the text after the prefix. Returns 0; -ENOENT if the text does not have
-	 * this form; or -EINVAL with one sentence in `why`. The caller owns what is allocated for event->place in any
-	 * case.
+	 * Fills *event, which is zeroed but for place.at_return, from the text after the prefix. Returns 0; -ENOENT if
+	 * the text does not have this form; or -EINVAL with one sentence in `why`. The caller owns what is allocated
+	 * for event->place in any case.
 	 */
 	int (*make)(struct event *event, const char *text, struct buf *why);
+	bool at_return; /* place.at_return of its events */
 };
 
 extern const struct event_family event_families[]; /* the last row has no form */

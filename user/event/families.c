@@ -125,36 +125,24 @@ static int read_place(const char *text, size_t len, char **ret_symbol, uint64_t 
 	return symbol ? 0 : -ENOMEM;
 }
 
-static int make_kprobe_at(struct event *event, const char *text, bool at_return, struct buf *why)
-{
-	int err;
-
-	make_counted(event, DUET_PROGRAM_PROBE);
-	event->place = (struct event_place){.source = EVENT_KPROBE, .at_return = at_return};
-	err = read_place(text, strlen(text), &event->place.name, &event->place.offset);
-	if (err == -ENOMEM)
-		return err;
-	return event->place.name ? 0 : refuse(why, at_return ? "kretprobe:FUNCTION" : "kprobe:FUNCTION[+OFFSET]", text);
-}
-
 static int make_kprobe(struct event *event, const char *text, struct buf *why)
 {
-	return make_kprobe_at(event, text, false, why);
-}
+	const char *form = event->place.at_return ? "kretprobe:FUNCTION" : "kprobe:FUNCTION[+OFFSET]";
+	int err = read_place(text, strlen(text), &event->place.name, &event->place.offset);
 
-static int make_kretprobe(struct event *event, const char *text, struct buf *why)
-{
-	return make_kprobe_at(event, text, true, why);
+	make_counted(event, DUET_PROGRAM_PROBE);
+	event->place.source = EVENT_KPROBE;
+	return err == -ENOMEM || event->place.name ? err : refuse(why, form, text);
 }
 
 /* Parses FILE:FUNCTION, FILE:FUNCTION+0x10 or FILE:+0x1234; also FILE+0x1234, async-profiler's form. */
-static int make_uprobe_at(struct event *event, const char *text, bool at_return, struct buf *why)
+static int make_uprobe(struct event *event, const char *text, struct buf *why)
 {
 	const char *colon = strrchr(text, ':'), *after = colon ? colon : strrchr(text, '+');
 	int err = -EINVAL;
 
 	make_counted(event, DUET_PROGRAM_PROBE);
-	event->place = (struct event_place){.source = EVENT_UPROBE, .at_return = at_return};
+	event->place.source = EVENT_UPROBE;
 	if (after && after > text && after[1]) {
 		event->place.file = strndup(text, (size_t)(after - text));
 		err = event->place.file ? read_place(after + 1, strlen(after + 1), &event->place.name,
@@ -163,18 +151,8 @@ static int make_uprobe_at(struct event *event, const char *text, bool at_return,
 	}
 	if (err != -EINVAL)
 		return err;
-	return refuse(why, at_return ? "uretprobe:FILE:FUNCTION" : "uprobe:FILE:FUNCTION[+OFFSET] or FILE:+OFFSET",
-		      text);
-}
-
-static int make_uprobe(struct event *event, const char *text, struct buf *why)
-{
-	return make_uprobe_at(event, text, false, why);
-}
-
-static int make_uretprobe(struct event *event, const char *text, struct buf *why)
-{
-	return make_uprobe_at(event, text, true, why);
+	return refuse(why, event->place.at_return ? "uretprobe:FILE:FUNCTION"
+						  : "uprobe:FILE:FUNCTION[+OFFSET] or FILE:+OFFSET", text);
 }
 
 static int make_usdt(struct event *event, const char *text, struct buf *why)
@@ -391,26 +369,28 @@ static int make_trace(struct event *event, const char *text, struct buf *why)
 
 const struct event_family event_families[] = {
 	{"CLASS.METHOD[(SIGNATURE)]", "calls of a Java method; '*' may end both names: my.App.<init>, java.util.*.get*",
-	 EVENT_METHOD, NULL, make_method},
+	 EVENT_METHOD, NULL, .make = make_method},
 	{"trace:CLASS.METHOD[(SIGNATURE)][:TIME]", "time of calls of a Java method, of those that take TIME or longer",
-	 EVENT_METHOD, "trace:", make_trace},
+	 EVENT_METHOD, "trace:", .make = make_trace},
 	{"CACHE-loads", "loads of a cache of the CPU (L1-dcache, L1-icache, LLC, dTLB, iTLB, branch, node); also "
 			"-load-misses, -stores, -store-misses, -prefetches, -prefetch-misses",
-	 EVENT_COMPLETE, NULL, make_cache},
-	{"rNNN", "a counter of the CPU by its number in the CPU's manual", EVENT_COMPLETE, "r", make_raw},
+	 EVENT_COMPLETE, NULL, .make = make_cache},
+	{"rNNN", "a counter of the CPU by its number in the CPU's manual", EVENT_COMPLETE, "r", .make = make_raw},
 	{"PMU/TERMS/", "a counter by the names in /sys/bus/event_source/devices: cpu/event=0xc0,umask=1/", EVENT_PMU,
-	 NULL, make_pmu},
+	 NULL, .make = make_pmu},
 	{"mem:ADDRESS[:rw]", "accesses to a variable, by address or name: w, rw, or x for code", EVENT_BREAKPOINT,
-	 "mem:", make_breakpoint},
-	{"kprobe:FUNCTION", "calls of a function of the kernel", EVENT_KPROBE, "kprobe:", make_kprobe},
-	{"kretprobe:FUNCTION", "returns from a function of the kernel", EVENT_KPROBE, "kretprobe:", make_kretprobe},
-	{"uprobe:FILE:FUNCTION", "calls of a function of a program or library", EVENT_UPROBE, "uprobe:", make_uprobe},
+	 "mem:", .make = make_breakpoint},
+	{"kprobe:FUNCTION", "calls of a function of the kernel", EVENT_KPROBE, "kprobe:", .make = make_kprobe},
+	{"kretprobe:FUNCTION", "returns from a function of the kernel", EVENT_KPROBE, "kretprobe:",
+	 .make = make_kprobe, .at_return = true},
+	{"uprobe:FILE:FUNCTION", "calls of a function of a program or library", EVENT_UPROBE, "uprobe:",
+	 .make = make_uprobe},
 	{"uretprobe:FILE:FUNCTION", "returns from a function of a program or library", EVENT_UPROBE, "uretprobe:",
-	 make_uretprobe},
-	{"usdt:FILE:PROVIDER:NAME", "static probes that a program or library has", EVENT_USDT, "usdt:", make_usdt},
-	{"syscalls:NAME", "one kind of system call", EVENT_TRACEPOINT, "syscalls:", make_syscall},
+	 .make = make_uprobe, .at_return = true},
+	{"usdt:FILE:PROVIDER:NAME", "static probes that a program or library has", EVENT_USDT, "usdt:", .make = make_usdt},
+	{"syscalls:NAME", "one kind of system call", EVENT_TRACEPOINT, "syscalls:", .make = make_syscall},
 	{"GROUP:TRACEPOINT[{FIELD}]", "a tracepoint of the kernel; {FIELD}: weighed by this field", EVENT_TRACEPOINT,
-	 NULL, make_tracepoint},
+	 NULL, .make = make_tracepoint},
 	{0},
 };
 
@@ -420,10 +400,12 @@ int event_make(struct event *event, const char *text, struct buf *why)
 	event->least_interval = 1;
 	for (const struct event_family *family = event_families; family->form; family++) {
 		size_t prefix = family->prefix ? strlen(family->prefix) : 0;
-		int err = strncmp(text, family->prefix ? family->prefix : "", prefix)
-				  ? -ENOENT
-				  : family->make(event, text + prefix, why);
+		int err;
 
+		if (prefix && strncmp(text, family->prefix, prefix))
+			continue;
+		event->place.at_return = family->at_return;
+		err = family->make(event, text + prefix, why);
 		if (err == -ENOENT)
 			continue;
 		event->help = family->help;

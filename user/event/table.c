@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "event/event.h"
 
-#define EVENT(...) &(const struct event){__VA_ARGS__}
+#define EVENT(of_name, of_help, ...) &(const struct event){.name = of_name, .help = of_help, __VA_ARGS__}
 
 #define INTERVAL(of_unit, usual, least, most)                                                                       \
 	.unit = EVENT_##of_unit, .default_interval = (usual), .least_interval = (least), .most_interval = (most)
@@ -66,115 +66,58 @@ const struct event event_holders = {
 
 /* The intervals give some hundreds to thousands of samples a second on a busy CPU. */
 #define COUNTER(of_name, of_help, counter, usual) \
-	EVENT(.name = of_name, .help = of_help, INTERVAL(COUNT, usual, 1, 4000000000), .may_signal = true, \
+	EVENT(of_name, of_help, INTERVAL(COUNT, usual, 1, 4000000000), .may_signal = true, \
 	      .perf = {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##counter, .by_period = true})
 
 /* ---- the table ---- */
 
 const struct event *const event_table[] = {
-	EVENT(
-		.name = "cpu",
-		.help = "CPU time, in the kernel, in native code and in Java",
-		/* at least: 100 kHz a CPU, the default of kernel.perf_event_max_sample_rate */
-		INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, 3600 * NS_PER_SEC),
-		/* not a hardware counter: virtual machines seldom have one */
-		.perf = {SOFTWARE(CPU_CLOCK), .is_clock = true}, .may_signal = true,
-		.agent = DUET_AGENT_EVENT_CLOCK,
-		.option = EVENT_SWITCH, .is_in_all = true
-	),
+	/*
+	 * The least interval is 100 kHz a CPU, the default of kernel.perf_event_max_sample_rate. It is no hardware counter:
+	 * virtual machines seldom have one.
+	 */
+	EVENT("cpu", "CPU time, in the kernel, in native code and in Java",
+	      INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, 3600 * NS_PER_SEC),
+	      .perf = {SOFTWARE(CPU_CLOCK), .is_clock = true}, .may_signal = true, .agent = DUET_AGENT_EVENT_CLOCK,
+	      .option = EVENT_SWITCH, .is_in_all = true),
 	&offcpu,
 	/* Only its ticks cause signals, and ticks interrupt threads that run. */
-	EVENT(
-		.name = "wall",
-		.help = "all time of every thread, on a CPU (as cpu) and off it (as offcpu)",
-		INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, NS_PER_SEC),
-		.perf = {SOFTWARE(CPU_CLOCK), .is_clock = true}, .may_signal = true,
-		.also_shows = &offcpu,
-		.option = EVENT_INTERVAL, .is_in_all = true
-	),
-	EVENT(
-		.name = "wakeup",
-		.help = "time off CPU, as offcpu, each sleep with the stack of the thread or interrupt that ended "
-			"it: --wakers",
-		INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, NS_PER_SEC),
-		.program = DUET_PROGRAM_OFFCPU, .is_chosen = true, .has_wakers = true
-	),
-	EVENT(
-		.name = "page-faults",
-		.help = "pages that a thread touched and the kernel had to allocate or map: what makes memory grow",
-		ANY_COUNT,
-		.perf = {SOFTWARE(PAGE_FAULTS)}, .may_signal = true,
-		.agent = DUET_AGENT_EVENT_PAGE_FAULTS
-	),
-	EVENT(
-		.name = "minor-faults",
-		.help = "page faults that needed no reading of a file or of swap",
-		ANY_COUNT,
-		.perf = {SOFTWARE(PAGE_FAULTS_MIN)}, .may_signal = true
-	),
-	EVENT(
-		.name = "major-faults",
-		.help = "page faults that read a file or swap",
-		ANY_COUNT,
-		.perf = {SOFTWARE(PAGE_FAULTS_MAJ)}, .may_signal = true
-	),
-	EVENT(
-		.name = "io",
-		.help = "time that reading, writing and sending take: of files, devices, sockets and pipes, with "
-			"their name",
-		INTERVAL(NS, NS_PER_MS, NS_PER_US, NS_PER_SEC),
-		.program = DUET_PROGRAM_IO, .is_chosen = true
-	),
-	EVENT(
-		.name = "io-bytes",
-		.help = "bytes that are read, written or sent",
-		INTERVAL(BYTES, 64 << 10, 1, UINT32_MAX),
-		.program = DUET_PROGRAM_IO_BYTES, .is_chosen = true
-	),
-	EVENT(
-		.name = "block",
-		.help = "time that block devices take for requests, from issue to completion, with device and kind",
-		INTERVAL(NS, NS_PER_MS, NS_PER_US, NS_PER_SEC),
-		.program = DUET_PROGRAM_BLOCK, .is_chosen = true,
-		.option = EVENT_INTERVAL
-	),
-	EVENT(
-		.name = "rss",
-		.help = "memory that becomes resident, by page faults of any process: what makes it grow",
-		INTERVAL(BYTES, 512 << 10, 1, UINT32_MAX),
-		.perf = {SOFTWARE(PAGE_FAULTS)}, .counts_pages = true, .may_signal = true
-	),
-	EVENT(
-		.name = "mmap",
-		.help = "address space that mmap, mremap and brk are asked for, by any process, whether it is "
-			"touched or not",
-		INTERVAL(BYTES, 512 << 10, 1, UINT32_MAX),
-		.program = DUET_PROGRAM_MMAP, .is_chosen = true
-	),
-	EVENT(
-		.name = "context-switches",
-		.help = "threads that left a CPU, to wait or for another thread: their stacks",
-		ANY_COUNT,
-		.perf = {SOFTWARE(CONTEXT_SWITCHES)}
-	),
-	EVENT(
-		.name = "cpu-migrations",
-		.help = "threads that continue on another CPU: where they left the first one",
-		ANY_COUNT,
-		.perf = {SOFTWARE(CPU_MIGRATIONS)}
-	),
-	EVENT(
-		.name = "alignment-faults",
-		.help = "unaligned accesses that the kernel completed (never on x86-64)",
-		ANY_COUNT,
-		.perf = {SOFTWARE(ALIGNMENT_FAULTS)}
-	),
-	EVENT(
-		.name = "emulation-faults",
-		.help = "instructions that the kernel emulated (never on x86-64)",
-		ANY_COUNT,
-		.perf = {SOFTWARE(EMULATION_FAULTS)}
-	),
+	EVENT("wall", "all time of every thread, on a CPU (as cpu) and off it (as offcpu)",
+	      INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, NS_PER_SEC), .perf = {SOFTWARE(CPU_CLOCK), .is_clock = true},
+	      .may_signal = true, .also_shows = &offcpu, .option = EVENT_INTERVAL, .is_in_all = true),
+	EVENT("wakeup",
+	      "time off CPU, as offcpu, each sleep with the stack of the thread or interrupt that ended it: --wakers",
+	      INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, NS_PER_SEC), .program = DUET_PROGRAM_OFFCPU,
+	      .is_chosen = true, .has_wakers = true),
+	EVENT("page-faults",
+	      "pages that a thread touched and the kernel had to allocate or map: what makes memory grow", ANY_COUNT,
+	      .perf = {SOFTWARE(PAGE_FAULTS)}, .may_signal = true, .agent = DUET_AGENT_EVENT_PAGE_FAULTS),
+	EVENT("minor-faults", "page faults that needed no reading of a file or of swap", ANY_COUNT,
+	      .perf = {SOFTWARE(PAGE_FAULTS_MIN)}, .may_signal = true),
+	EVENT("major-faults", "page faults that read a file or swap", ANY_COUNT, .perf = {SOFTWARE(PAGE_FAULTS_MAJ)},
+	      .may_signal = true),
+	EVENT("io",
+	      "time that reading, writing and sending take: of files, devices, sockets and pipes, with their name",
+	      INTERVAL(NS, NS_PER_MS, NS_PER_US, NS_PER_SEC), .program = DUET_PROGRAM_IO, .is_chosen = true),
+	EVENT("io-bytes", "bytes that are read, written or sent", INTERVAL(BYTES, 64 << 10, 1, UINT32_MAX),
+	      .program = DUET_PROGRAM_IO_BYTES, .is_chosen = true),
+	EVENT("block", "time that block devices take for requests, from issue to completion, with device and kind",
+	      INTERVAL(NS, NS_PER_MS, NS_PER_US, NS_PER_SEC), .program = DUET_PROGRAM_BLOCK, .is_chosen = true,
+	      .option = EVENT_INTERVAL),
+	EVENT("rss", "memory that becomes resident, by page faults of any process: what makes it grow",
+	      INTERVAL(BYTES, 512 << 10, 1, UINT32_MAX), .perf = {SOFTWARE(PAGE_FAULTS)}, .counts_pages = true,
+	      .may_signal = true),
+	EVENT("mmap",
+	      "address space that mmap, mremap and brk are asked for, by any process, whether it is touched or not",
+	      INTERVAL(BYTES, 512 << 10, 1, UINT32_MAX), .program = DUET_PROGRAM_MMAP, .is_chosen = true),
+	EVENT("context-switches", "threads that left a CPU, to wait or for another thread: their stacks", ANY_COUNT,
+	      .perf = {SOFTWARE(CONTEXT_SWITCHES)}),
+	EVENT("cpu-migrations", "threads that continue on another CPU: where they left the first one", ANY_COUNT,
+	      .perf = {SOFTWARE(CPU_MIGRATIONS)}),
+	EVENT("alignment-faults", "unaligned accesses that the kernel completed (never on x86-64)", ANY_COUNT,
+	      .perf = {SOFTWARE(ALIGNMENT_FAULTS)}),
+	EVENT("emulation-faults", "instructions that the kernel emulated (never on x86-64)", ANY_COUNT,
+	      .perf = {SOFTWARE(EMULATION_FAULTS)}),
 	COUNTER("cycles", "cycles of the CPU's clock", CPU_CYCLES, 1000000),
 	COUNTER("instructions", "instructions that the CPU completed", INSTRUCTIONS, 1000000),
 	COUNTER("cache-references", "accesses to the last cache", CACHE_REFERENCES, 1000000),
@@ -186,99 +129,38 @@ const struct event *const event_table[] = {
 	COUNTER("stalled-cycles-backend", "cycles that waited for data or for a unit of the CPU",
 		STALLED_CYCLES_BACKEND, 1000000),
 	COUNTER("ref-cycles", "cycles at the nominal frequency", REF_CPU_CYCLES, 1000000),
-	EVENT(
-		.name = "syscalls",
-		.help = "system calls: the stacks that make them",
-		ANY_COUNT,
-		.program = DUET_PROGRAM_SYSCALLS
-	),
+	EVENT("syscalls", "system calls: the stacks that make them", ANY_COUNT, .program = DUET_PROGRAM_SYSCALLS),
 	&alloc,
-	EVENT(
-		.name = "live",
-		.help = "the part of alloc that is still in use when the recording or a window ends",
-		INTERVAL(BYTES, 512 << 10, 1, 1 << 30),
-		TAP(LIVE),
-		.interval_of = &alloc,
-		.option = EVENT_SWITCH, .is_in_all = true
-	),
-	EVENT(
-		.name = "lock",
-		.help = "time that Java threads wait for locks, synchronized or of java.util.concurrent, with their "
-			"class",
-		INTERVAL(NS, 10 * NS_PER_US, 1, NS_PER_SEC),
-		TAP(LOCK), .has_holders = true, .may_be_all = true,
-		.option = EVENT_INTERVAL, .is_in_all = true
-	),
+	EVENT("live", "the part of alloc that is still in use when the recording or a window ends",
+	      INTERVAL(BYTES, 512 << 10, 1, 1 << 30), TAP(LIVE), .interval_of = &alloc, .option = EVENT_SWITCH,
+	      .is_in_all = true),
+	EVENT("lock",
+	      "time that Java threads wait for locks, synchronized or of java.util.concurrent, with their class",
+	      INTERVAL(NS, 10 * NS_PER_US, 1, NS_PER_SEC), TAP(LOCK), .has_holders = true, .may_be_all = true,
+	      .option = EVENT_INTERVAL, .is_in_all = true),
 	&nativemem,
-	EVENT(
-		.name = "leak",
-		.help = "the part of nativemem that is not freed when the recording or a window ends",
-		INTERVAL(BYTES, 512 << 10, 1, 1 << 30),
-		TAP(LEAK), .needs_tables = true, .may_be_all = true,
-		.option = EVENT_INTERVAL
-	),
-	EVENT(
-		.name = "free",
-		.help = "with nativemem: when memory of its samples is freed; JFR has the addresses of both",
-		INTERVAL(COUNT, 1, 1, 1),
-		TAP(FREE), .requires = &nativemem
-	),
-	EVENT(
-		.name = "nativelock",
-		.help = "time that threads of a JVM wait for mutexes and read-write locks of native code",
-		INTERVAL(NS, 10 * NS_PER_US, 1, NS_PER_SEC),
-		TAP(NATIVELOCK), .needs_tables = true, .has_holders = true, .may_be_all = true,
-		.option = EVENT_INTERVAL, .is_in_all = true
-	),
-	EVENT(
-		.name = "wait",
-		.help = "time that Java threads wait to be notified: Object.wait, conditions, queues, latches, park",
-		INTERVAL(NS, NS_PER_MS, 1, NS_PER_SEC),
-		TAP(WAIT), .may_be_all = true,
-		.option = EVENT_INTERVAL
-	),
-	EVENT(
-		.name = "exceptions",
-		.help = "exceptions and errors that Java code or the JVM creates: where, with the class",
-		ANY_COUNT,
-		TAP(EXCEPTIONS)
-	),
-	EVENT(
-		.name = "gc",
-		.help = "pauses of the garbage collector, in ns: the stack of the thread that collects",
-		INTERVAL(NS, 1, 1, NS_PER_SEC),
-		TAP(GC), .needs_tables = true, .may_be_all = true
-	),
-	EVENT(
-		.name = "safepoint",
-		.help = "time in which Java threads stand still, in ns, apart from the time until they do",
-		INTERVAL(NS, 1, 1, NS_PER_SEC),
-		TAP(SAFEPOINT), .may_be_all = true
-	),
-	EVENT(
-		.name = "class-load",
-		.help = "classes that a JVM loads: where, with the class",
-		ANY_COUNT,
-		TAP(CLASS_LOAD)
-	),
-	EVENT(
-		.name = "compilation",
-		.help = "methods that a JVM compiles",
-		ANY_COUNT,
-		TAP(COMPILATION)
-	),
-	EVENT(
-		.name = "span",
-		.help = "spans that the program reports (one.profiler.Span of duet-api.jar): their time, by tag",
-		INTERVAL(NS, 1, 1, 1),
-		TAP(SPAN)
-	),
-	EVENT(
-		.name = "userevent",
-		.help = "events of the program's own, which it reports by asprof_emit_jfr_event(): how many, by type "
-			"and data",
-		INTERVAL(COUNT, 1, 1, 1),
-		TAP(USER)
-	),
+	EVENT("leak", "the part of nativemem that is not freed when the recording or a window ends",
+	      INTERVAL(BYTES, 512 << 10, 1, 1 << 30), TAP(LEAK), .needs_tables = true, .may_be_all = true,
+	      .option = EVENT_INTERVAL),
+	EVENT("free", "with nativemem: when memory of its samples is freed; JFR has the addresses of both",
+	      INTERVAL(COUNT, 1, 1, 1), TAP(FREE), .requires = &nativemem),
+	EVENT("nativelock", "time that threads of a JVM wait for mutexes and read-write locks of native code",
+	      INTERVAL(NS, 10 * NS_PER_US, 1, NS_PER_SEC), TAP(NATIVELOCK), .needs_tables = true, .has_holders = true,
+	      .may_be_all = true, .option = EVENT_INTERVAL, .is_in_all = true),
+	EVENT("wait", "time that Java threads wait to be notified: Object.wait, conditions, queues, latches, park",
+	      INTERVAL(NS, NS_PER_MS, 1, NS_PER_SEC), TAP(WAIT), .may_be_all = true, .option = EVENT_INTERVAL),
+	EVENT("exceptions", "exceptions and errors that Java code or the JVM creates: where, with the class", ANY_COUNT,
+	      TAP(EXCEPTIONS)),
+	EVENT("gc", "pauses of the garbage collector, in ns: the stack of the thread that collects",
+	      INTERVAL(NS, 1, 1, NS_PER_SEC), TAP(GC), .needs_tables = true, .may_be_all = true),
+	EVENT("safepoint", "time in which Java threads stand still, in ns, apart from the time until they do",
+	      INTERVAL(NS, 1, 1, NS_PER_SEC), TAP(SAFEPOINT), .may_be_all = true),
+	EVENT("class-load", "classes that a JVM loads: where, with the class", ANY_COUNT, TAP(CLASS_LOAD)),
+	EVENT("compilation", "methods that a JVM compiles", ANY_COUNT, TAP(COMPILATION)),
+	EVENT("span", "spans that the program reports (one.profiler.Span of duet-api.jar): their time, by tag",
+	      INTERVAL(NS, 1, 1, 1), TAP(SPAN)),
+	EVENT("userevent",
+	      "events of the program's own, which it reports by asprof_emit_jfr_event(): how many, by type and data",
+	      INTERVAL(COUNT, 1, 1, 1), TAP(USER)),
 	NULL,
 };
