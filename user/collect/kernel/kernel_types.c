@@ -42,44 +42,30 @@ static void release(struct kernel_types *kernel)
 	buf_release(&kernel->result_strings);
 }
 
-/* Returns the bytes after struct btf_type, or -1 for a kind that is not known. */
+/* The bytes after struct btf_type: so many, and so many for each of its parts. The other kinds have none. */
+static const struct {
+	uint8_t bytes, part_bytes;
+} kinds[BTF_KIND_ENUM64 + 1] = {
+	[BTF_KIND_INT] = {sizeof(uint32_t), 0},
+	[BTF_KIND_ARRAY] = {sizeof(struct btf_array), 0},
+	[BTF_KIND_STRUCT] = {0, sizeof(struct btf_member)},
+	[BTF_KIND_UNION] = {0, sizeof(struct btf_member)},
+	[BTF_KIND_ENUM] = {0, sizeof(struct btf_enum)},
+	[BTF_KIND_ENUM64] = {0, sizeof(struct btf_enum64)},
+	[BTF_KIND_FUNC_PROTO] = {0, sizeof(struct btf_param)},
+	[BTF_KIND_VAR] = {sizeof(struct btf_var), 0},
+	[BTF_KIND_DATASEC] = {0, sizeof(struct btf_var_secinfo)},
+	[BTF_KIND_DECL_TAG] = {sizeof(struct btf_decl_tag), 0},
+};
+
+/* Returns -1 for a kind that is not known. */
 static int64_t bytes_behind(const struct btf_type *type)
 {
-	int64_t count = btf_vlen(type);
+	uint16_t kind = btf_kind(type);
 
-	switch (btf_kind(type)) {
-	case BTF_KIND_FWD:
-	case BTF_KIND_CONST:
-	case BTF_KIND_VOLATILE:
-	case BTF_KIND_RESTRICT:
-	case BTF_KIND_PTR:
-	case BTF_KIND_TYPEDEF:
-	case BTF_KIND_FUNC:
-	case BTF_KIND_FLOAT:
-	case BTF_KIND_TYPE_TAG:
-		return 0;
-	case BTF_KIND_INT:
-		return sizeof(uint32_t);
-	case BTF_KIND_ARRAY:
-		return sizeof(struct btf_array);
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-		return count * (int64_t)sizeof(struct btf_member);
-	case BTF_KIND_ENUM:
-		return count * (int64_t)sizeof(struct btf_enum);
-	case BTF_KIND_ENUM64:
-		return count * (int64_t)sizeof(struct btf_enum64);
-	case BTF_KIND_FUNC_PROTO:
-		return count * (int64_t)sizeof(struct btf_param);
-	case BTF_KIND_VAR:
-		return sizeof(struct btf_var);
-	case BTF_KIND_DATASEC:
-		return count * (int64_t)sizeof(struct btf_var_secinfo);
-	case BTF_KIND_DECL_TAG:
-		return sizeof(struct btf_decl_tag);
-	default:
-		return -1;
-	}
+	return kind == BTF_KIND_UNKN || kind > BTF_KIND_ENUM64
+		       ? -1
+		       : kinds[kind].bytes + btf_vlen(type) * (int64_t)kinds[kind].part_bytes;
 }
 
 /* Returns "" for an offset that is not valid. */

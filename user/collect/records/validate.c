@@ -96,22 +96,6 @@ static bool sample_check(const struct duet_sample *sample, size_t bytes)
 	       is_terminated(sample->process_comm, sizeof(sample->process_comm));
 }
 
-static bool process_record_check(const struct duet_process_record *record, size_t bytes)
-{
-	return bytes == sizeof(*record) && is_terminated(record->comm, sizeof(record->comm));
-}
-
-static bool cgroup_record_check(const struct duet_cgroup_record *record, size_t bytes)
-{
-	return bytes == sizeof(*record) && is_terminated(record->path, sizeof(record->path)) && record->path[0] == '/';
-}
-
-static bool frames_record_check(const struct duet_frames_record *record, size_t bytes)
-{
-	return bytes == sizeof(*record) && record->first >= DUET_LEAF_FRAMES && record->first < DUET_MAX_WALK &&
-	       record->first % DUET_ROOT_FRAMES == 0;
-}
-
 static bool slept_record_check(const struct duet_slept_record *record, size_t bytes)
 {
 	return bytes >= sizeof(*record) && record->attribute_bytes <= DUET_MAX_BPF_ATTRIBUTE_BYTES &&
@@ -123,6 +107,9 @@ static bool slept_record_check(const struct duet_slept_record *record, size_t by
 bool record_check(const void *data, size_t bytes)
 {
 	const struct duet_record *record = data;
+	const struct duet_process_record *process = data;
+	const struct duet_cgroup_record *cgroup = data;
+	const struct duet_frames_record *frames = data;
 
 	if (bytes < sizeof(*record) || record->size != bytes || record->version != DUET_RECORD_VERSION)
 		return false;
@@ -133,11 +120,13 @@ bool record_check(const void *data, size_t bytes)
 		return sample_check(data, bytes);
 	case DUET_RECORD_EXEC:
 	case DUET_RECORD_EXIT:
-		return process_record_check(data, bytes);
+		return bytes == sizeof(*process) && is_terminated(process->comm, sizeof(process->comm));
 	case DUET_RECORD_CGROUP:
-		return cgroup_record_check(data, bytes);
+		return bytes == sizeof(*cgroup) && is_terminated(cgroup->path, sizeof(cgroup->path)) &&
+		       cgroup->path[0] == '/';
 	case DUET_RECORD_FRAMES:
-		return frames_record_check(data, bytes);
+		return bytes == sizeof(*frames) && frames->first >= DUET_LEAF_FRAMES && frames->first < DUET_MAX_WALK &&
+		       frames->first % DUET_ROOT_FRAMES == 0;
 	case DUET_RECORD_SLEPT:
 		return slept_record_check(data, bytes);
 	default:
@@ -145,7 +134,7 @@ bool record_check(const void *data, size_t bytes)
 	}
 }
 
-/* ---- from an agent ---- */
+/* ---- from an agent: each check is called with at least the bytes of its record's struct ---- */
 
 /* The contents must fill the payload, except for the padding to the ring's alignment. */
 static bool fills(uint64_t used, size_t bytes)
@@ -155,8 +144,6 @@ static bool fills(uint64_t used, size_t bytes)
 
 static bool java_sample_check(const struct duet_java_sample *sample, size_t bytes)
 {
-	if (bytes < sizeof(*sample))
-		return false;
 	return sample->java_depth <= DUET_MAX_JAVA_DEPTH &&
 	       fills(sizeof(*sample) + sample->java_depth * sizeof(struct duet_java_frame), bytes);
 }
@@ -176,15 +163,8 @@ static bool agent_sample_check(const struct duet_sample *sample, size_t bytes)
 	       kernel_frames_check(sample);
 }
 
-static bool agent_frames_check(const struct duet_frames_record *record, size_t bytes)
-{
-	return record_check(record, bytes) && record->head.type == DUET_RECORD_FRAMES;
-}
-
 static bool method_check(const struct duet_method *method, size_t bytes)
 {
-	if (bytes < sizeof(*method))
-		return false;
 	return fills(sizeof(*method) + (uint64_t)method->class_len + method->name_len + method->signature_len +
 			     method->source_len + (uint64_t)method->line_count * sizeof(struct duet_line),
 		     bytes);
@@ -203,9 +183,8 @@ static bool code_pcs_check(const struct duet_code_load *code)
 
 static bool code_load_check(const struct duet_code_load *code, size_t bytes)
 {
-	if (bytes < sizeof(*code) || code->address + code->code_bytes < code->address)
-		return false;
-	return fills(sizeof(*code) + (uint64_t)code->pc_count * sizeof(struct duet_code_pc) +
+	return code->address + code->code_bytes >= code->address &&
+	       fills(sizeof(*code) + (uint64_t)code->pc_count * sizeof(struct duet_code_pc) +
 			     (uint64_t)code->frame_count * sizeof(struct duet_java_frame),
 		     bytes) &&
 	       code_pcs_check(code);
@@ -213,9 +192,8 @@ static bool code_load_check(const struct duet_code_load *code, size_t bytes)
 
 static bool stub_check(const struct duet_stub *stub, size_t bytes)
 {
-	if (bytes < sizeof(*stub) || stub->address + stub->code_bytes < stub->address)
-		return false;
-	return fills(sizeof(*stub) + (uint64_t)stub->name_len, bytes);
+	return stub->address + stub->code_bytes >= stub->address &&
+	       fills(sizeof(*stub) + (uint64_t)stub->name_len, bytes);
 }
 
 static bool code_heap_check(const struct duet_code_heap *heap, size_t bytes)
@@ -225,7 +203,7 @@ static bool code_heap_check(const struct duet_code_heap *heap, size_t bytes)
 
 static bool thread_check(const struct duet_thread *thread, size_t bytes)
 {
-	return bytes >= sizeof(*thread) && fills(sizeof(*thread) + (uint64_t)thread->name_len, bytes);
+	return fills(sizeof(*thread) + (uint64_t)thread->name_len, bytes);
 }
 
 /*
@@ -275,23 +253,34 @@ static bool layout_check(const struct duet_jvm_layout *layout, size_t bytes)
 
 bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
 {
+	static const size_t least[DUET_AGENT_RECORD_TYPE_MAX] = {
+		[DUET_AGENT_JAVA_SAMPLE] = sizeof(struct duet_java_sample),
+		[DUET_AGENT_SAMPLE] = sizeof(struct duet_sample),
+		[DUET_AGENT_FRAMES] = sizeof(struct duet_frames_record),
+		[DUET_AGENT_METHOD] = sizeof(struct duet_method),
+		[DUET_AGENT_CODE_LOAD] = sizeof(struct duet_code_load),
+		[DUET_AGENT_CODE_UNLOAD] = sizeof(struct duet_code_unload),
+		[DUET_AGENT_STUB] = sizeof(struct duet_stub),
+		[DUET_AGENT_CODE_HEAP] = sizeof(struct duet_code_heap),
+		[DUET_AGENT_THREAD] = sizeof(struct duet_thread),
+		[DUET_AGENT_LAYOUT] = sizeof(struct duet_jvm_layout),
+		[DUET_AGENT_GONE] = sizeof(struct duet_gone),
+		[DUET_AGENT_UNLOADED] = sizeof(struct duet_unloaded),
+	};
+
+	if (!type || type >= DUET_AGENT_RECORD_TYPE_MAX || bytes < least[type])
+		return false;
 	switch (type) {
 	case DUET_AGENT_JAVA_SAMPLE:
 		return java_sample_check(payload, bytes);
 	case DUET_AGENT_SAMPLE:
 		return agent_sample_check(payload, bytes);
 	case DUET_AGENT_FRAMES:
-		return agent_frames_check(payload, bytes);
+		return record_check(payload, bytes) && ((const struct duet_record *)payload)->type == DUET_RECORD_FRAMES;
 	case DUET_AGENT_METHOD:
 		return method_check(payload, bytes);
 	case DUET_AGENT_CODE_LOAD:
 		return code_load_check(payload, bytes);
-	case DUET_AGENT_CODE_UNLOAD:
-		return fills(sizeof(struct duet_code_unload), bytes);
-	case DUET_AGENT_GONE:
-		return fills(sizeof(struct duet_gone), bytes);
-	case DUET_AGENT_UNLOADED:
-		return fills(sizeof(struct duet_unloaded), bytes);
 	case DUET_AGENT_STUB:
 		return stub_check(payload, bytes);
 	case DUET_AGENT_CODE_HEAP:
@@ -301,7 +290,7 @@ bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
 	case DUET_AGENT_LAYOUT:
 		return layout_check(payload, bytes);
 	default:
-		return false;
+		return fills(least[type], bytes);
 	}
 }
 
