@@ -96,14 +96,14 @@ static inline void virtual_mounted(const struct duet_jvm_virtual *layout, uint64
 static inline void virtual_find(const struct duet_jvm_layout *layout, uint64_t thread, uint64_t thread_at,
 				struct duet_virtual_thread *to)
 {
-	const struct duet_jvm_virtual *jvm = &layout->virtual_threads;
+	const struct duet_jvm_virtual *how = &layout->virtual_threads;
 	uint64_t carrier;
 
-	if (!jvm->thread_vtable || !virtual_word(layout->enter_special))
+	if (!how->thread_vtable || !virtual_word(layout->enter_special))
 		return;
-	carrier = virtual_carrier(jvm, thread);
+	carrier = virtual_carrier(how, thread);
 	if (!carrier && thread_at)
-		carrier = virtual_carrier(jvm, virtual_word(thread_at));
+		carrier = virtual_carrier(how, virtual_word(thread_at));
 	if (carrier)
-		virtual_mounted(jvm, carrier, to);
+		virtual_mounted(how, carrier, to);
 }

@@ -520,7 +520,7 @@ static void handler_sees_what_was_sampled(void **state, void (*body)(void), bool
 
 	child_start(&child, body);
 	collector = open_or_skip(&child, NS_PER_MS, !by_cookie);
-	if (by_cookie && !collector_uses_cookie(collector)) {
+	if (by_cookie && !collector_facts(collector).uses_cookie) {
 		collector_close(collector);
 		child_stop(&child);
 		print_message("skipped: no cookies before Linux 6.13\n");

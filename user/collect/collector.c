@@ -169,6 +169,24 @@ static int check_events(struct collector *collector, const struct collector_opti
 	return err;
 }
 
+/* The processes that are sampled, if not all are: those of the options, and with follow_forks their children. */
+static int add_targets(struct collector *collector, const struct collector_options *options, struct buf *why)
+{
+	for (size_t i = 0; options->targets && i < options->target_count; i++) {
+		pid_t pid = options->targets[i];
+		uint64_t start_ticks;
+		int err = process_read_start_ticks(pid, &start_ticks);
+
+		if (!err)
+			err = put(collector->programs.bpf->maps.targets, pid, &start_ticks, sizeof(start_ticks));
+		if (err < 0) {
+			buf_printf(why, "process %d cannot be profiled: %s", pid, strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
 int collector_open(struct collector **ret, const struct collector_options *options, struct buf *why)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
@@ -196,7 +214,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		goto out;
 	}
 	open_mappings(collector, options);
-	err = programs_add_targets(&collector->programs, &expanded, why);
+	err = add_targets(collector, &expanded, why);
 	if (err == 0)
 		*ret = collector;
 out:
@@ -221,6 +239,8 @@ int collector_start(struct collector *collector)
 {
 	int err = 0;
 
+	if (!collector)
+		return 0;
 	for (size_t i = 0; !err && i < FAMILIES; i++) {
 		struct family *family = &collector->programs.families[i];
 
@@ -234,6 +254,8 @@ int collector_start(struct collector *collector)
 /* Clocks end first: to close a link takes long. */
 void collector_stop(struct collector *collector)
 {
+	if (!collector)
+		return;
 	collector->cpus.looked_ns = 0;
 	for (size_t i = 0; i < FAMILIES; i++)
 		family_detach(&collector->programs.families[i]);
@@ -259,21 +281,11 @@ void collector_close(struct collector *collector)
 
 /* ---- while it runs ---- */
 
-int collector_fd(const struct collector *collector)
-{
-	return ring_buffer__epoll_fd(collector->ring);
-}
-
-bool collector_uses_cookie(const struct collector *collector)
-{
-	return collector->programs.uses_cookie;
-}
-
 int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad)
 {
 	int err;
 
-	if (budget <= 0)
+	if (!collector || budget <= 0)
 		return 0;
 	for (size_t i = 0; i < FAMILIES; i++)
 		if (bpf_families[i]->step)
@@ -290,37 +302,53 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 
 void collector_read_mappings(struct collector *collector, struct mapping_log *log, uint64_t *lost)
 {
-	mapping_events_read(collector->mappings, log, lost);
+	if (collector)
+		mapping_events_read(collector->mappings, log, lost);
 }
 
 int collector_allow(struct collector *collector, pid_t pid, const struct duet_jvm_target *target)
 {
-	return put(collector->programs.bpf->maps.jvms, pid, target, sizeof(*target));
+	return collector ? put(collector->programs.bpf->maps.jvms, pid, target, sizeof(*target)) : 0;
 }
 
 int collector_forbid(struct collector *collector, pid_t pid)
 {
+	if (!collector)
+		return 0;
 	for (size_t i = 0; i < FAMILIES; i++)
 		if (bpf_families[i]->drop)
 			bpf_families[i]->drop(&collector->programs.families[i], pid);
-	/* The process may have no layout. */
 	(void)bpf_map__delete_elem(collector->programs.bpf->maps.jvm_layouts, &pid, sizeof(pid), 0);
 	return bpf_map__delete_elem(collector->programs.bpf->maps.jvms, &pid, sizeof(pid), 0);
 }
 
 int collector_describe(struct collector *collector, pid_t pid, const struct duet_jvm_entry *jvm)
 {
-	return put(collector->programs.bpf->maps.jvm_layouts, pid, jvm, sizeof(*jvm));
+	return collector ? put(collector->programs.bpf->maps.jvm_layouts, pid, jvm, sizeof(*jvm)) : 0;
 }
 
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks)
 {
-	return programs_have_target(&collector->programs, pid, start_ticks);
+	const struct bpf_map *map = collector ? collector->programs.bpf->maps.targets : NULL;
+	uint64_t ticks = 0;
+
+	return map && !bpf_map__lookup_elem(map, &pid, sizeof(pid), &ticks, sizeof(ticks), 0) && ticks == start_ticks;
 }
 
 size_t collector_targets(const struct collector *collector, pid_t *ret_pids, size_t most)
 {
-	return programs_targets(&collector->programs, ret_pids, most);
+	const struct bpf_map *map = collector ? collector->programs.bpf->maps.targets : NULL;
+	size_t count = 0;
+	pid_t before, pid;
+
+	while (map && count < DUET_MAX_TARGETS &&
+	       !bpf_map__get_next_key(map, count ? &before : NULL, &pid, sizeof(pid))) {
+		if (count < most)
+			ret_pids[count] = pid;
+		count++;
+		before = pid;
+	}
+	return count;
 }
 
 /* Reads the line "memlock:", which bpf_map_show_fdinfo() writes (kernel/bpf/syscall.c). */
@@ -339,32 +367,28 @@ static size_t map_memory(const struct bpf_map *map)
 	return bytes;
 }
 
-size_t collector_bytes(const struct collector *collector)
+struct collector_facts collector_facts(const struct collector *collector)
 {
-	size_t bytes = mapping_events_bytes(collector->mappings);
+	struct collector_facts facts = {.fd = -1};
 	struct bpf_map *map;
 
+	if (!collector)
+		return facts;
+	facts.tables = collector->unwind;
+	facts.fd = ring_buffer__epoll_fd(collector->ring);
+	facts.uses_cookie = collector->programs.uses_cookie;
+	facts.maps_bytes = mapping_events_bytes(collector->mappings);
 	bpf_object__for_each_map(map, collector->programs.bpf->obj)
-		bytes += map_memory(map);
-	return bytes;
-}
-
-/* libbpf maps a ring twice in a row, and one page each for the consumer's and the producer's position. */
-size_t collector_mapped_bytes(const struct collector *collector)
-{
-	size_t ring = bpf_map__max_entries(collector->programs.bpf->maps.ring), page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return 2 * ring + 2 * page + unwind_tables_touched(collector->unwind);
+		facts.maps_bytes += map_memory(map);
+	/* libbpf maps a ring twice in a row, and one page each for the consumer's and the producer's position. */
+	facts.mapped_bytes = 2 * bpf_map__max_entries(collector->programs.bpf->maps.ring) +
+			     2 * (size_t)sysconf(_SC_PAGESIZE) + unwind_tables_touched(collector->unwind);
+	return facts;
 }
 
 struct family *collector_family(struct collector *collector, size_t id)
 {
 	return &collector->programs.families[id];
-}
-
-struct unwind_tables *collector_unwind_tables(const struct collector *collector)
-{
-	return collector->unwind;
 }
 
 /* Sums each of the first `count` values over all CPUs. */
@@ -389,17 +413,18 @@ static int sum_of_cpus(const struct bpf_map *map, uint64_t *ret_sums, uint32_t c
 
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX])
 {
-	return sum_of_cpus(collector->programs.bpf->maps.counters, ret_counters, DUET_BPF_COUNTER_MAX);
+	memset(ret_counters, 0, DUET_BPF_COUNTER_MAX * sizeof(*ret_counters));
+	return collector ? sum_of_cpus(collector->programs.bpf->maps.counters, ret_counters, DUET_BPF_COUNTER_MAX) : 0;
 }
 
 int collector_run_times(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES])
 {
-	return sum_of_cpus(collector->programs.bpf->maps.run_times, ret_counts, DUET_RUN_TIMES);
+	return collector ? sum_of_cpus(collector->programs.bpf->maps.run_times, ret_counts, DUET_RUN_TIMES) : 0;
 }
 
 uint64_t collector_mapping_records(const struct collector *collector)
 {
-	return mapping_events_count(collector->mappings);
+	return collector ? mapping_events_count(collector->mappings) : 0;
 }
 
 static void add_cost(struct duet_cost *sum, const struct duet_cost *cost)
@@ -434,9 +459,10 @@ int collector_cost(const struct collector *collector, uint32_t event, struct due
 	struct duet_cost sum = {0}, one;
 	int err = 0;
 
-	if (event != COLLECTOR_ALL_EVENTS)
+	*ret = sum;
+	if (collector && event != COLLECTOR_ALL_EVENTS)
 		return cost_of(collector, event, ret);
-	for (uint32_t i = 0; !err && i < collector->events.len; i++) {
+	for (uint32_t i = 0; collector && !err && i < collector->events.len; i++) {
 		err = cost_of(collector, i, &one);
 		if (!err)
 			add_cost(&sum, &one);
@@ -448,5 +474,6 @@ int collector_cost(const struct collector *collector, uint32_t event, struct due
 
 void collector_sample_every(struct collector *collector, uint32_t ticks)
 {
-	collector->programs.bpf->data->duet_every = ticks;
+	if (collector)
+		collector->programs.bpf->data->duet_every = ticks;
 }

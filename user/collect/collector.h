@@ -39,19 +39,26 @@ struct collector_options {
 
 /*
  * Loads the programs and opens the events; they do not tick yet. Returns 0, or -errno with one sentence appended to
- * `why` (the cause and the way out). The caller owns *ret.
+ * `why` (the cause and the way out). The caller owns *ret. The other functions take NULL, a collector that has nothing.
  */
 int collector_open(struct collector **ret, const struct collector_options *options, struct buf *why);
 int collector_start(struct collector *collector); /* starts the ticks; 0 or -errno */
 void collector_stop(struct collector *collector); /* ends the ticks for good; records in the ring can still be read */
 void collector_close(struct collector *collector);
 
-/*
- * For epoll; owned by the collector. It becomes readable when a quarter of the ring is filled or a process has ended.
- * Call collector_read() by timer as well: a wakeup for each sample would cost more than the sample.
- */
-int collector_fd(const struct collector *collector);
-bool collector_uses_cookie(const struct collector *collector);
+/* What does not change while it runs. */
+struct collector_facts {
+	struct unwind_tables *tables; /* by which BPF walks user stacks; owned by the collector */
+	/*
+	 * For epoll; owned by the collector. It becomes readable when a quarter of the ring is filled or a process has
+	 * ended. Call collector_read() by timer as well: a wakeup for each sample would cost more than the sample.
+	 */
+	int fd;
+	size_t maps_bytes; /* of kernel memory in BPF maps and perf rings */
+	size_t mapped_bytes; /* those of them that count a second time because the loader maps them */
+	bool uses_cookie;
+};
+struct collector_facts collector_facts(const struct collector *collector); /* zeros, and the fd -1, without one */
 
 /* Called for each record that passed record_check(). */
 typedef void (*collector_handler)(void *context, const struct duet_record *record);
@@ -86,17 +93,10 @@ bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t 
 /* Returns the number of targets that have not ended, and the first `most` of them. */
 size_t collector_targets(const struct collector *collector, pid_t *ret_pids, size_t most);
 
-/*
- * Returns the bytes of kernel memory in BPF maps and perf rings, and those of them that count a second time because the
- * loader maps them.
- */
-size_t collector_bytes(const struct collector *collector);
-size_t collector_mapped_bytes(const struct collector *collector);
-/* Returns the tables by which BPF walks user stacks; owned by the collector. */
-struct unwind_tables *collector_unwind_tables(const struct collector *collector);
 /* Returns the threads that sleep; owned by the collector; NULL if no event needs them. */
 struct sleepers *collector_sleepers(struct collector *collector);
 
+/* Stores zeros without a collector, and so does collector_cost(). */
 int collector_counters(const struct collector *collector, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
 #define COLLECTOR_ALL_EVENTS UINT32_MAX
 /*

@@ -65,120 +65,17 @@ enum session_engine engine_standalone(const struct event_list *events, struct bu
 	return ENGINE_AUTO;
 }
 
-/* ---- the engine of a recording ---- */
-
 int engine_open(struct engine_in_use *ret, enum session_engine id, const struct collector_options *options,
 		struct buf *why)
 {
 	const struct engine *row = &engines[id];
-	int err;
+	int err = 0;
 
-	*ret = (struct engine_in_use){.row = row, .fd = -1};
+	*ret = (struct engine_in_use){.row = row};
 	if (row->usable && !row->usable(why))
 		return -EPERM;
-	if (row->standalone)
-		return 0;
-	err = collector_open(&ret->collector, options, why);
-	if (err < 0)
-		return err;
-	ret->tables = collector_unwind_tables(ret->collector);
-	ret->fd = collector_fd(ret->collector);
-	ret->maps_bytes = collector_bytes(ret->collector);
-	ret->mapped_bytes = collector_mapped_bytes(ret->collector);
-	ret->uses_cookie = collector_uses_cookie(ret->collector);
-	return 0;
-}
-
-void engine_close(struct engine_in_use *engine)
-{
-	collector_close(engine->collector);
-}
-
-int engine_start(const struct engine_in_use *engine)
-{
-	return engine->collector ? collector_start(engine->collector) : 0;
-}
-
-void engine_stop(const struct engine_in_use *engine)
-{
-	if (engine->collector)
-		collector_stop(engine->collector);
-}
-
-int engine_read(const struct engine_in_use *engine, collector_handler handler, void *context, int budget, uint64_t *bad)
-{
-	return engine->collector ? collector_read(engine->collector, handler, context, budget, bad) : 0;
-}
-
-void engine_read_mappings(const struct engine_in_use *engine, struct mapping_log *log, uint64_t *lost)
-{
-	if (engine->collector)
-		collector_read_mappings(engine->collector, log, lost);
-}
-
-bool engine_is_target(const struct engine_in_use *engine, pid_t pid, uint64_t start_ticks)
-{
-	return engine->collector && collector_is_target(engine->collector, pid, start_ticks);
-}
-
-size_t engine_targets(const struct engine_in_use *engine, pid_t *ret_pids, size_t most)
-{
-	return engine->collector ? collector_targets(engine->collector, ret_pids, most) : 0;
-}
-
-int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target)
-{
-	return engine->collector ? collector_allow(engine->collector, pid, target) : 0;
-}
-
-int engine_describe(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_entry *jvm)
-{
-	return engine->collector ? collector_describe(engine->collector, pid, jvm) : 0;
-}
-
-void engine_forbid(const struct engine_in_use *engine, pid_t pid)
-{
-	if (engine->collector)
-		(void)collector_forbid(engine->collector, pid);
-}
-
-int engine_watch_locks(const struct engine_in_use *engine, pid_t pid, const struct duet_lock_waiters *waiters)
-{
-	return engine->collector ? collector_watch_locks(engine->collector, pid, waiters) : 0;
-}
-
-int engine_probe_tlabs(const struct engine_in_use *engine, const struct process *process, struct buf *why)
-{
-	if (engine->collector)
-		return collector_probe_tlabs(engine->collector, process, why);
-	buf_add_str(why, "that takes probes of HotSpot, which need the bpf engine: `duet check` says what it needs");
-	return -ENOTSUP;
-}
-
-int engine_counters(const struct engine_in_use *engine, uint64_t ret_counters[DUET_BPF_COUNTER_MAX])
-{
-	memset(ret_counters, 0, DUET_BPF_COUNTER_MAX * sizeof(*ret_counters));
-	return engine->collector ? collector_counters(engine->collector, ret_counters) : 0;
-}
-
-int engine_cost(const struct engine_in_use *engine, uint32_t event, struct duet_cost *ret)
-{
-	*ret = (struct duet_cost){0};
-	return engine->collector ? collector_cost(engine->collector, event, ret) : 0;
-}
-
-int engine_run_times(const struct engine_in_use *engine, uint64_t ret_counts[DUET_RUN_TIMES])
-{
-	return engine->collector ? collector_run_times(engine->collector, ret_counts) : 0;
-}
-
-uint64_t engine_mapping_records(const struct engine_in_use *engine)
-{
-	return engine->collector ? collector_mapping_records(engine->collector) : 0;
-}
-
-void engine_sample_every(const struct engine_in_use *engine, uint32_t ticks)
-{
-	if (engine->collector)
-		collector_sample_every(engine->collector, ticks);
+	if (!row->standalone)
+		err = collector_open(&ret->collector, options, why);
+	ret->facts = collector_facts(ret->collector);
+	return err;
 }

@@ -12,8 +12,6 @@
 #include "duet_agent.h"
 #include "event/options.h"
 
-struct engine_in_use;
-
 struct engine {
 	const char *name; /* --engine NAME */
 	enum duet_engine_id agent; /* sent to the agent; 0 for auto */
@@ -26,15 +24,11 @@ struct engine {
 	bool (*usable)(struct buf *why);
 };
 
-/* The engine of a recording. A standalone engine has NULL, 0 and -1 in the other fields. */
+/* The engine of a recording. Without a collector, the functions of collector.h do nothing and return 0. */
 struct engine_in_use {
 	const struct engine *row;
-	struct collector *collector; /* for what engine_*() does not do */
-	struct unwind_tables *tables; /* walks all processes; owned by the collector */
-	int fd; /* becomes readable when there is much to read */
-	/* bytes of kernel memory, and those of them that count a second time because the loader maps them */
-	size_t maps_bytes, mapped_bytes;
-	bool uses_cookie;
+	struct collector *collector; /* NULL: a standalone engine */
+	struct collector_facts facts;
 };
 
 extern const struct engine engines[]; /* indexed by enum session_engine; the last row has no name */
@@ -48,29 +42,6 @@ bool engine_takes(enum session_engine engine, const struct event_list *events);
  */
 enum session_engine engine_standalone(const struct event_list *events, struct buf *why);
 
-/*
- * These are the functions of collector.h, which do nothing and return 0 without a collector. engine_open() returns 0,
- * or -errno with one sentence appended to `why`. *ret can be closed in any case.
- */
+/* 0, or -errno with one sentence appended to `why`. The caller closes ret->collector in any case. */
 int engine_open(struct engine_in_use *ret, enum session_engine id, const struct collector_options *options,
 		struct buf *why);
-void engine_close(struct engine_in_use *engine);
-int engine_start(const struct engine_in_use *engine);
-void engine_stop(const struct engine_in_use *engine);
-int engine_read(const struct engine_in_use *engine, collector_handler handler, void *context, int budget,
-		uint64_t *bad);
-void engine_read_mappings(const struct engine_in_use *engine, struct mapping_log *log, uint64_t *lost);
-bool engine_is_target(const struct engine_in_use *engine, pid_t pid, uint64_t start_ticks);
-size_t engine_targets(const struct engine_in_use *engine, pid_t *ret_pids, size_t most);
-int engine_allow(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_target *target);
-int engine_describe(const struct engine_in_use *engine, pid_t pid, const struct duet_jvm_entry *jvm);
-void engine_forbid(const struct engine_in_use *engine, pid_t pid);
-int engine_watch_locks(const struct engine_in_use *engine, pid_t pid, const struct duet_lock_waiters *waiters);
-/* -ENOTSUP without a collector, with one sentence appended to `why`. */
-int engine_probe_tlabs(const struct engine_in_use *engine, const struct process *process, struct buf *why);
-/* These write zeros without a collector. */
-int engine_counters(const struct engine_in_use *engine, uint64_t ret_counters[DUET_BPF_COUNTER_MAX]);
-int engine_cost(const struct engine_in_use *engine, uint32_t event, struct duet_cost *ret);
-int engine_run_times(const struct engine_in_use *engine, uint64_t ret_counts[DUET_RUN_TIMES]);
-uint64_t engine_mapping_records(const struct engine_in_use *engine);
-void engine_sample_every(const struct engine_in_use *engine, uint32_t ticks);

@@ -100,10 +100,12 @@ static void holders_drop(struct family *family, pid_t pid)
 
 int collector_watch_locks(struct collector *collector, pid_t pid, const struct duet_lock_waiters *waiters)
 {
-	const struct family *family = collector_family(collector, FAMILY_holders);
+	const struct bpf_map *map;
 
-	return bpf_map__update_elem(family->programs->bpf->maps.lock_waiters, &pid, sizeof(pid), waiters,
-				    sizeof(*waiters), BPF_ANY);
+	if (!collector)
+		return 0;
+	map = collector_family(collector, FAMILY_holders)->programs->bpf->maps.lock_waiters;
+	return bpf_map__update_elem(map, &pid, sizeof(pid), waiters, sizeof(*waiters), BPF_ANY);
 }
 
 /* Who releases locks. */

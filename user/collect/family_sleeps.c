@@ -217,9 +217,7 @@ static void sleeps_release(struct family *family)
 
 struct sleepers *collector_sleepers(struct collector *collector)
 {
-	const struct sleeps *sleeps = collector_family(collector, FAMILY_sleeps)->state;
-
-	return sleeps->sleepers;
+	return collector ? ((const struct sleeps *)collector_family(collector, FAMILY_sleeps)->state)->sleepers : NULL;
 }
 
 const struct bpf_family family_sleeps = {

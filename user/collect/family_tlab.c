@@ -228,9 +228,14 @@ static int add(struct family *family, const struct process *process, struct buf 
 
 int collector_probe_tlabs(struct collector *collector, const struct process *process, struct buf *why)
 {
-	struct family *family = collector_family(collector, FAMILY_tlab);
-	const struct tlab *tlab = family->state;
+	struct family *family = collector ? collector_family(collector, FAMILY_tlab) : NULL;
+	const struct tlab *tlab = family ? family->state : NULL;
 
+	if (!tlab) {
+		buf_add_str(why, "that takes probes of HotSpot, which need the bpf engine: "
+				 "`duet check` says what it needs");
+		return -ENOTSUP;
+	}
 	for (size_t i = 0; i < tlab->probes.len; i++)
 		if (tlab->probes.items[i]->pid == process->pid)
 			return 0;

@@ -26,12 +26,6 @@ struct programs {
 int programs_load(struct programs *programs, const struct collector_options *options);
 void programs_unload(struct programs *programs);
 
-/* The processes that are sampled, if not all are: those of the options, and with follow_forks their children. */
-int programs_add_targets(const struct programs *programs, const struct collector_options *options, struct buf *why);
-bool programs_have_target(const struct programs *programs, pid_t pid, uint64_t start_ticks);
-/* Returns the number of those that have not ended, and the first `most` of them. */
-size_t programs_targets(const struct programs *programs, pid_t *ret_pids, size_t most);
-
 /*
  * Returns the period of the perf event. Clocks and the CPU's counters tick once per interval. Other events tick each
  * time, and BPF samples one per interval.

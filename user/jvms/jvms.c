@@ -103,7 +103,7 @@ static void tell_layout(struct jvms *jvms, struct agent *agent)
 	if (agent->state != AGENT_RUNNING || agent->layout_published || !jvm_layout(agent->jvm))
 		return;
 	entry.layout = *jvm_layout(agent->jvm);
-	agent->layout_published = !engine_describe(jvms->of.engine, agent->origin.process->pid, &entry);
+	agent->layout_published = !collector_describe(jvms->of.engine->collector, agent->origin.process->pid, &entry);
 	jvm_process(agent->origin.process)->is_unread &= !agent->layout_published;
 }
 
@@ -123,7 +123,7 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 		unwinding_want(jvms->of.unwinding, agent->origin.process);
 	if ((agent->start.engine == DUET_ENGINE_NONE && !agent->reader) || agent->is_native)
 		return 0;
-	return engine_allow(jvms->of.engine, agent->origin.process->pid, &target);
+	return collector_allow(jvms->of.engine->collector, agent->origin.process->pid, &target);
 }
 
 /* ---- what it has ---- */
@@ -183,7 +183,7 @@ static void agent_changed(struct jvms *jvms, struct agent *agent, enum agent_sta
 	if (agent->state == AGENT_RUNNING)
 		on_running(jvms, agent);
 	if (before == AGENT_RUNNING && !is_replaced) {
-		engine_forbid(jvms->of.engine, agent->origin.process->pid);
+		collector_forbid(jvms->of.engine->collector, agent->origin.process->pid);
 		jvm_process(agent->origin.process)->has_tlabs = false;
 	}
 	if (agent->reader && before == AGENT_RUNNING && agent->state == AGENT_GONE)
@@ -553,7 +553,7 @@ void jvms_finish(struct jvms *jvms, enum duet_message_type type, uint64_t ended_
 void jvms_stop(struct jvms *jvms)
 {
 	for (size_t i = 0; i < jvms->agents.len; i++) {
-		engine_forbid(jvms->of.engine, jvms->agents.items[i]->origin.process->pid);
+		collector_forbid(jvms->of.engine->collector, jvms->agents.items[i]->origin.process->pid);
 		agent_stop(jvms->agents.items[i]);
 		jvms->agents.items[i]->retry_ns = 0;
 	}

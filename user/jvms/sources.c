@@ -98,7 +98,7 @@ void sources_probe(const struct jvms *jvms, struct process *process)
 	if (jvm_process(process)->has_tlabs || !sources_has_probes(jvms, process))
 		return;
 	jvm_process(process)->has_tlabs = true;
-	if (!engine_probe_tlabs(jvms->of.engine, process, &why))
+	if (!collector_probe_tlabs(jvms->of.engine->collector, process, &why))
 		log_debug("JVM %d: its allocations are probed", process->pid);
 	else if (!process_is_ending(process))
 		log_warn("JVM %d: no samples of alloc: %s", process->pid, why.data);
@@ -110,7 +110,7 @@ void sources_watch_locks(struct jvms *jvms, const struct agent *agent)
 	int err = 0;
 
 	if (jvms->options->holders && agent->lock_waiters)
-		err = engine_watch_locks(jvms->of.engine, agent->origin.process->pid, &waiters);
+		err = collector_watch_locks(jvms->of.engine->collector, agent->origin.process->pid, &waiters);
 	if (err < 0)
 		log_debug("%d: its locks are not watched: %s", agent->origin.process->pid, strerrordesc_np(-err));
 }

@@ -218,12 +218,12 @@ size_t budget_bpf_bytes(const struct budget *budget)
 static void look(struct budget *budget)
 {
 	const struct engine_in_use *engine = budget->jvms->of.engine;
-	struct pool_shares parts = {.maps = engine->maps_bytes};
+	struct pool_shares parts = {.maps = engine->facts.maps_bytes};
 	struct memory_resident resident;
 
 	memory_resident(&resident);
 	parts.heap = resident.own;
-	parts.files = resident.files > engine->mapped_bytes ? resident.files - engine->mapped_bytes : 0;
+	parts.files = resident.files > engine->facts.mapped_bytes ? resident.files - engine->facts.mapped_bytes : 0;
 	for (size_t i = 0; i < budget->jvms->agents.len; i++)
 		parts.rings += agent_shared_bytes(budget->jvms->agents.items[i]);
 	pool_look(&budget->pool, &parts);

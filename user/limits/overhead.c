@@ -178,7 +178,7 @@ static void add_programs(const struct overhead *overhead, struct overhead_cost *
 	for (uint32_t i = 0; i < events.len; i++) {
 		struct duet_cost bpf;
 
-		(void)engine_cost(overhead->jvms->of.engine, i, &bpf);
+		(void)collector_cost(overhead->jvms->of.engine->collector, i, &bpf);
 		cost->bpf_ns += bpf.run_ns;
 		cost->kernel_ns += bpf.runs * (events.items[i].event->perf.is_clock ? TICK_COST_NS : COUNT_COST_NS);
 	}
@@ -186,7 +186,7 @@ static void add_programs(const struct overhead *overhead, struct overhead_cost *
 
 void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret)
 {
-	uint64_t mappings = engine_mapping_records(overhead->jvms->of.engine);
+	uint64_t mappings = collector_mapping_records(overhead->jvms->of.engine->collector);
 	const struct agents *agents = &overhead->jvms->agents;
 
 	*ret = (struct overhead_cost){
@@ -306,6 +306,6 @@ void overhead_step(struct overhead *overhead, uint64_t now_ns)
 		pace_init(&overhead->pace, 0, 1); /* no limit: it cannot sample less often */
 	if (is_first || !pace_look(&overhead->pace, &spent))
 		return;
-	engine_sample_every(engine, overhead->pace.every);
+	collector_sample_every(engine->collector, overhead->pace.every);
 	report_change(overhead, now_ns);
 }

@@ -212,7 +212,7 @@ static uint64_t before_ns(uint64_t newest_ns)
 static bool read_kernel(struct session *session, uint64_t now_ns)
 {
 	for (int part = 0; part < READ_PARTS; part++) {
-		int got = engine_read(&session->engine, on_kernel_record, session, READ_PART,
+		int got = collector_read(session->engine.collector, on_kernel_record, session, READ_PART,
 				      &loader_counters[DUET_LOADER_BAD_RECORD]);
 
 		pending_run(&session->pending, now_ns);
@@ -244,7 +244,7 @@ static void notice_new_jvms(struct session *session)
 			continue;
 		process_refresh_maps(process, clock_monotonic_ns(), 1);
 		if (session->options->host ? selection_has(&session->selection, process) /* the records are of all */
-					   : engine_is_target(&session->engine, process->pid, process->start_ticks))
+					   : collector_is_target(session->engine.collector, process->pid, process->start_ticks))
 			jvms_notice(&session->jvms, process);
 	}
 }
@@ -256,7 +256,7 @@ bool intake_read(struct session *session)
 	uint64_t now_ns = clock_monotonic_ns();
 	bool all;
 
-	engine_read_mappings(&session->engine, &session->intake.short_lived.log,
+	collector_read_mappings(session->engine.collector, &session->intake.short_lived.log,
 			     &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
 	notice_new_jvms(session);
 	jvms_read(&session->jvms, now_ns, FORGET_NS, on_agent_record, session);

@@ -79,7 +79,7 @@ void session_step(struct session *session, int timeout_ms)
 	if (session->started_ns && session->woke_ns >= session->started_ns && step_ns > session->longest_step_ns)
 		session->longest_step_ns = step_ns;
 	fds[0] = (struct pollfd){.fd = session->signal_fd, .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = session->engine.fd, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = session->engine.facts.fd, .events = POLLIN};
 	for (size_t i = 2; i < count; i++)
 		fds[i] = (struct pollfd){.fd = agent_fd(session->jvms.agents.items[i - 2]), .events = POLLIN};
 	if (session->flush_wanted_ns && timeout_ms > POLL_ATTACH_MS)
@@ -123,7 +123,7 @@ static bool goes_on_without(struct session *session)
 {
 	struct launch *launch = &session->launch;
 	pid_t left[LEFT_LISTED];
-	size_t count = engine_targets(&session->engine, left, LEFT_LISTED);
+	size_t count = collector_targets(session->engine.collector, left, LEFT_LISTED);
 
 	if (count && clock_monotonic_ns() - launch->ended_ns < LEFT_NS)
 		return true;
@@ -267,7 +267,7 @@ void session_stop(struct session *session)
 	if (session->vitals.profile)
 		session_note_vitals(session, clock_monotonic_ns());
 	sleep_edges_end(session);
-	engine_stop(&session->engine);
+	collector_stop(session->engine.collector);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	sleep_edges_pass(session);
 	if (event_list_has_taps(&session->options->events))

@@ -136,7 +136,7 @@ static void session_close(struct session *session)
 	jvms_release(&session->jvms);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
-	engine_close(&session->engine);
+	collector_close(session->engine.collector);
 	launch_release(&session->launch);
 	windows_release(&session->windows);
 	budget_close(&session->budget);

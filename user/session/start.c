@@ -114,14 +114,14 @@ static int prepare_engine(struct session *session)
 		return err;
 	if (session->engine.row->sees_kernel && !session->options->all_user)
 		name_kernel(session);
-	unwinding_init(&session->unwinding, session->engine.tables);
+	unwinding_init(&session->unwinding, session->engine.facts.tables);
 	intake_begin(session);
 	return budget_start(&session->budget, &session->jvms, &session->windows.writer_bytes);
 }
 
 static int start_ticks(struct session *session)
 {
-	int err = engine_start(&session->engine);
+	int err = collector_start(session->engine.collector);
 
 	if (err < 0)
 		log_error("the perf events could not be enabled: %s", strerror(-err));

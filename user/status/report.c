@@ -54,7 +54,7 @@ static void facts_of_sampling(const struct report *report)
 		add_fact(report, "engine of others", "ctimer in %lu JVMs that may not open perf events",
 			 report->agents->other_engine);
 	if (!report->engine->row->standalone)
-		add_fact(report, "pairing", "%s", report->engine->uses_cookie ? "cookie" : "interval");
+		add_fact(report, "pairing", "%s", report->engine->facts.uses_cookie ? "cookie" : "interval");
 }
 
 /* The second witness: AsyncGetCallTrace for the samples of a clock, JVMTI for those of a callback. */
@@ -175,8 +175,8 @@ static void fact_of_bpf(const struct report *report)
 	uint64_t counts[DUET_RUN_TIMES] = {0};
 	struct duet_cost cost;
 
-	if (engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &cost) || !cost.runs ||
-	    engine_run_times(report->engine, counts))
+	if (collector_cost(report->engine->collector, COLLECTOR_ALL_EVENTS, &cost) || !cost.runs ||
+	    collector_run_times(report->engine->collector, counts))
 		return;
 	add_fact(report, "BPF time",
 		 "%lu ns a run (%lu runs, the longest %lu ns), those with a sample: median %lu ns, "
@@ -190,7 +190,7 @@ static void fact_of_walks(const struct report *report)
 	struct duet_cost cost = {0};
 	uint64_t ns;
 
-	(void)engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &cost);
+	(void)collector_cost(report->engine->collector, COLLECTOR_ALL_EVENTS, &cost);
 	ns = cost.run_ns;
 	for (size_t i = 0; i < report->agents->len; i++)
 		ns += agent_handler_ns(report->agents->items[i]);
@@ -300,7 +300,7 @@ static void facts_of_overhead(const struct report *report)
 	facts_of_changes(report);
 	fact_of_rarity(report);
 	if (report->overhead->change_count && !report->options->window_ns &&
-	    !engine_cost(report->engine, COLLECTOR_ALL_EVENTS, &bpf))
+	    !collector_cost(report->engine->collector, COLLECTOR_ALL_EVENTS, &bpf))
 		add_fact(report, "ticks", "%lu, of which %lu came after the last sample of their CPU", bpf.ticks,
 			 bpf.pending);
 }
@@ -445,7 +445,7 @@ static void losses_of_bpf(const struct report *report, loss_handler handler, voi
 {
 	uint64_t counters[DUET_BPF_COUNTER_MAX];
 
-	if (report->engine->row->standalone || engine_counters(report->engine, counters) < 0)
+	if (report->engine->row->standalone || collector_counters(report->engine->collector, counters) < 0)
 		return;
 	for (size_t i = 0; i < DUET_BPF_COUNTER_MAX; i++)
 		handler(context, bpf_causes[i].name, bpf_causes[i].text,
