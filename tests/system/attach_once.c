@@ -48,7 +48,7 @@ static bool attach_cycle(const struct attach_target *target)
 	if (!is_in_time(&attach)) {
 		printf("the child does not end\n");
 		attach_abort(&attach);
-		attach_wait_aborted();
+		children_wait();
 		return false;
 	}
 	attach_finish(&attach, &result);
@@ -75,7 +75,7 @@ static int abort_after(struct attach_target *target, int ms)
 		return 1;
 	usleep(ms * 1000);
 	attach_abort(&attach);
-	attach_wait_aborted();
+	children_wait();
 	printf("aborted\n");
 	return 0;
 }

@@ -501,7 +501,7 @@ static void test_child_stopped(void **state)
 	assert_int_equal(agent->error, -ETIMEDOUT);
 	assert_non_null(strstr(agent->why, "took longer than"));
 	assert_true(clock_monotonic_ns() - begin_ns < NS_PER_SEC / 2);
-	attach_wait_aborted();
+	children_wait();
 	assert_int_equal(waitpid(agent->attach.child, NULL, 0), -1);
 	agent_free(agent);
 	intern_release(&strings);

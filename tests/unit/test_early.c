@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collect/records/early.h"
+#include "collect/records/parts.h"
 
 #define FRAMES 100
 

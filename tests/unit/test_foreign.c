@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "collect/sleepers/foreign.h"
+#include "collect/sleepers/sleeper_walk.h"
 
 #define PAGE 4096
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collect/probe_process.h"
+#include "collect/perf_events.h"
 
 #define COUNT 3
 #define MUCH_MS 30000

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collect/kernel/tracefs.h"
+#include "collect/kernel/perf_sources.h"
 
 static const char format[] =
 	"name: net_dev_xmit\nID: 1234\nformat:\n"

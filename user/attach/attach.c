@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -198,17 +196,6 @@ static bool read_id(const char *status, const char *field, unsigned int *ret_id)
 	return line && sscanf(line + strlen(field), "%*u %u", ret_id) == 1;
 }
 
-static int become(uid_t uid, gid_t gid)
-{
-	if (geteuid() == uid && getegid() == gid)
-		return 0;
-	if (geteuid() != uid && setgroups(1, &gid) < 0)
-		return -errno;
-	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
-		return -errno;
-	return 0;
-}
-
 /*
  * Changes to the target's user and group and drops all capabilities, also when that user is root. HotSpot checks
  * SO_PEERCRED and accepts only its own user and group (JDK 11 and later also root). It also means that the child writes
@@ -227,10 +214,7 @@ static int namespaces_become_user(struct visit *visit)
 	if (err)
 		return visit_fail(visit, err, "cannot read the user of process %d: %s", visit->target->pid,
 				  strerror(-err));
-	err = become(uid, gid);
-	if (!err)
-		err = rights_keep(RIGHTS_NONE);
-	prctl(PR_SET_DUMPABLE, 0); /* the target's user must not be able to trace this process or read its memory */
+	err = children_become(uid, gid);
 	if (err)
 		visit_fail(visit, err, "JVM %d belongs to user %u, group %u: run duet as that user or %s",
 			   visit->target->pid, uid, gid,
@@ -525,14 +509,4 @@ void attach_abort(struct attach *attach)
 	kill(attach->child, SIGCONT); /* the target's user may have stopped it */
 	close(attach->fd); /* drops the control socket too, if the child has already sent it */
 	children_leave(attach->child, attach->life, attach->uid, clock_monotonic_ns() + ABORT_GRACE_NS);
-}
-
-void attach_collect(uint64_t now_ns)
-{
-	children_collect(now_ns);
-}
-
-void attach_wait_aborted(void)
-{
-	children_wait();
 }

@@ -66,10 +66,6 @@ int attach_start(struct attach *attach, const struct attach_target *target, cons
 void attach_finish(struct attach *attach, struct attach_result *ret);
 /* Sends SIGTERM to the child, which then removes its files from the target and ends. Does not wait for it. */
 void attach_abort(struct attach *attach);
-/* Call periodically. Collects children that have ended and kills those that are past their deadline. */
-void attach_collect(uint64_t now_ns);
-/* Call before the loader exits. Waits until all aborted children have ended, for a second or two at most. */
-void attach_wait_aborted(void);
 
 /*
  * Writes the embedded agent library to a file in a new folder of its own, for `java -agentpath:`, and stores its path.

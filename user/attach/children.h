@@ -22,9 +22,44 @@ bool children_collect_soon(pid_t child, int *ret_status, uint64_t *ret_cpu_ns);
  * target that the child worked for.
  */
 void children_leave(pid_t child, int life, uid_t uid, uint64_t kill_ns);
-/* Collects the children that have ended and kills those that are past their time. */
+/* Call periodically. Collects the children that have ended and kills those that are past their time. */
 void children_collect(uint64_t now_ns);
 /* Returns the number of children left that worked for this user. A child whose descendants are left counts too. */
 size_t children_left(uid_t uid);
-/* Waits until no child is left. Gives up shortly after the last child was killed. */
+/* Call before the loader exits. Waits until no child is left. Gives up shortly after the last child was killed. */
 void children_wait(void);
+/*
+ * In a child: takes this user and only this group, and gives up all capabilities, also when that user is root. The user
+ * cannot trace the child or read its memory. Cannot be undone. 0 or -errno.
+ */
+int children_become(uid_t uid, gid_t gid);
+
+/*
+ * A child that works on files in the root directory of another process, with that process's user and no capability: a
+ * folder there may be a mount of that user, and its file system a server of that user. The user can stop or block the
+ * child, so the parent waits for it only with deadlines.
+ */
+
+struct user_child {
+	pid_t pid; /* 0: none */
+	int socket; /* SOCK_SEQPACKET, to the child */
+	uid_t uid; /* user of the process */
+};
+
+#define USER_CHILD_NONE {.socket = -1}
+
+/* The child's work. `root` is a descriptor of the process's root directory. The child ends when it returns. */
+typedef void (*user_child_work)(int socket, int root, const void *context);
+
+/*
+ * Starts the child. If it cannot become the process's user, its first result is the error. Returns 0 or -errno: -ESRCH
+ * when the process has ended, -EBUSY when too many children for this user did not end.
+ */
+int user_child_start(struct user_child *child, pid_t pid, uint64_t start_ticks, user_child_work work,
+		     const void *context);
+/* Returns the next result of the child, which is -errno after a failure, or -ETIMEDOUT. */
+int user_child_await(const struct user_child *child, uint64_t timeout_ms);
+/* Kills the child. One that does not end at once is collected later. Does nothing when there is none. */
+void user_child_release(struct user_child *child);
+
+void user_child_answer(int socket, int result); /* in the child */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to block devices. */
-#include "collect/family.h"
 
 #include <errno.h>
 

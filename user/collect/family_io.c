@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* I/O: calls, and requests of io_uring, if the kernel has a tracepoint that shows them. */
-#include "collect/family.h"
 
 #include <bpf/libbpf.h>
 

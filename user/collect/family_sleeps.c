@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Time off CPU: the programs that see threads go to sleep, return, and wake each other. */
-#include "collect/family.h"
 
 #include <errno.h>
 #include <stdio.h>

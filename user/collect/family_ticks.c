@@ -3,7 +3,6 @@
  * What perf counts or runs programs for: clocks, counters, breakpoints, tracepoints and probes. Their places are looked
  * up on this host and in the processes to sample.
  */
-#include "collect/family.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +18,8 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "collect/collector.h"
-#include "collect/kernel/pmu.h"
 #include "collect/kernel/probe.h"
-#include "collect/kernel/tracefs.h"
+#include "collect/kernel/perf_sources.h"
 #include "collect/perf_events.h"
 #include "collect/programs.h"
 #include "event/options.h"

@@ -3,7 +3,6 @@
  * Heap buffers: probes of two functions of libjvm.so in each JVM whose allocations BPF samples. JVMs come and go while
  * the recording runs.
  */
-#include "collect/family.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +13,8 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "collect/collector.h"
-#include "collect/kernel/pmu.h"
 #include "collect/kernel/probe.h"
+#include "collect/kernel/perf_sources.h"
 #include "collect/perf_events.h"
 #include "collect/programs.h"
 #include "proc/maps.h"

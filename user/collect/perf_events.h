@@ -3,13 +3,37 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <bpf/libbpf.h>
+#include <sys/types.h>
 
 #include "base/vec.h"
-#include "collect/probe_process.h"
 #include "event/event.h"
+
+/*
+ * A process that opens probes in files and keeps a copy of each until the loader has closed its own. To set a probe or
+ * to remove it, the kernel waits for the lock of the mappings of each process that maps the file, whoever it belongs
+ * to, and no signal ends the wait. A process can hold that lock for ever, with a page that never comes. So the
+ * loader neither sets a probe nor closes the last descriptor of one.
+ */
+
+struct probe_process {
+	int socket; /* keeps the process alive; 0 = none */
+	pid_t pid;
+};
+
+/*
+ * Calls open_probe(context, 0), … (context, count - 1) in the new process, each of which returns a descriptor or
+ * -errno, and fills ret_fds. The process has only one descriptor of the loader's: `kept`. Returns 0, and the caller
+ * calls probe_process_close() after it has closed those in ret_fds. Or -errno, with no descriptor left: -ETIMEDOUT when
+ * the kernel has not set a probe for some seconds.
+ */
+int probe_process_open(struct probe_process *process, int (*open_probe)(const void *context, size_t i),
+		       const void *context, size_t count, int kept, int *ret_fds);
+/* Ends the process, and collects it if the kernel removes the probes within a fifth of a second. Takes one of zeros. */
+void probe_process_close(struct probe_process *process);
 
 /* The event of one CPU, to begin it anew. */
 struct perf_of_cpu {
@@ -36,7 +60,7 @@ int perf_events_open(struct perf_events *events, const struct event_perf *perf, 
 int perf_events_open_hook(struct perf_events *events, const struct event_perf *perf);
 /*
  * Opens probes in the file of which `file` is a descriptor, each for each of `pids`; pid -1: for all processes. 0 or
- * -errno, see probe_process.h.
+ * -errno, see probe_process_open().
  */
 int perf_events_open_probes(struct perf_events *events, const struct event_perf *probes, size_t count,
 			    const pid_t *pids, size_t pid_count, int file);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "attach/attach.h"
-#include "attach/user_child.h"
+#include "attach/children.h"
 #include "base/buf.h"
 #include "proc/process.h"
 

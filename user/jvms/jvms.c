@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "attach/children.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -42,7 +43,7 @@ void jvms_release(struct jvms *jvms)
 		agent_set_outside(jvms->agents.items[i], NULL);
 	for (size_t i = 0; i < jvms->agents.len; i++)
 		agent_free(jvms->agents.items[i]);
-	attach_wait_aborted();
+	children_wait();
 	vec_release(&jvms->agents);
 }
 
@@ -422,7 +423,7 @@ void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	attach_collect(now_ns);
+	children_collect(now_ns);
 	for (size_t i = 0; i < count; i++) {
 		progress(jvms, jvms->agents.items[i], fds[i].revents);
 		try_again(jvms, jvms->agents.items[i], now_ns);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach/user_child.h"
+#include "attach/children.h"
 #include "base/buf.h"
 #include "base/io.h"
 

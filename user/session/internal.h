@@ -4,9 +4,9 @@
 
 #include "collect/engines.h"
 #include "collect/kernel/kernel_names.h"
-#include "collect/records/early.h"
 #include "collect/records/parts.h"
-#include "collect/tables/short_lived.h"
+#include "collect/records/parts.h"
+#include "collect/tables/mapping_events.h"
 #include "collect/tables/unwinding.h"
 #include "join/pending.h"
 #include "jvms/flight_recording.h"

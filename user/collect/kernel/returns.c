@@ -7,8 +7,8 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-#include "collect/kernel/pmu.h"
 #include "collect/kernel/probe.h"
+#include "collect/kernel/perf_sources.h"
 #include "sym/kallsyms.h"
 
 #include "duet.skel.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts deep stacks together. The middle frames of such a stack arrive before their sample, in DUET_RECORD_FRAMES
+ * Samples that come in several records.
+ *
+ * Deep stacks: the middle frames of such a stack arrive before their sample, in DUET_RECORD_FRAMES
  * records. If one of these records is missing, the sample stays as it arrived, without its middle.
  */
 #pragma once
@@ -8,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/vec.h"
 #include "duet_record.h"
 
@@ -33,3 +36,28 @@ void parts_add(struct parts *parts, const struct duet_frames_record *record);
 /* Returns the sample with all its frames, owned by `parts` and valid until the next call; or `sample` itself. */
 const struct duet_sample *parts_join(struct parts *parts, const struct duet_sample *sample);
 void parts_release(struct parts *parts);
+
+/*
+ * Stacks that BPF had to take before it knew their weight (DUET_ROLE_EARLY): of sleeps where no hook runs before the
+ * thread continues, and of requests to io_uring. They wait here for the record that has the weight.
+ */
+
+#define EARLY_BYTES_MAX (16u << 20) /* of all stacks that wait */
+#define EARLY_KEEP_NS (60ull * 1000000000) /* of a thread that has ended, nothing comes any more */
+
+/* Initialize with {0}. */
+struct early {
+	struct map by_id; /* duet_sample.waker -> struct duet_sample, owned */
+	size_t bytes;
+	uint64_t swept_ns;
+	struct duet_sample *taken; /* of the last early_take(); owned */
+};
+
+/* Keeps a copy of a sample that has passed record_check(). Without memory it is missed by early_take(). */
+void early_add(struct early *early, const struct duet_sample *sample);
+/*
+ * Returns the sample with the weight and the attributes of the record, owned by `early` and valid until the next call.
+ * NULL if it was not kept, or without memory. The record has passed record_check().
+ */
+const struct duet_sample *early_take(struct early *early, const struct duet_slept_record *record);
+void early_release(struct early *early);

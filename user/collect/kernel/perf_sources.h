@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's tracepoints, as tracefs describes them. Used inside collect/ only. */
+/*
+ * What perf can open: the kernel's tracepoints, as tracefs describes them, and its counters (PMUs), as
+ * /sys/bus/event_source/devices does. Used inside collect/ only.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "event/event.h"
 
 /*
  * Opens the folder of all tracepoints. If tracefs is not mounted, makes a mount that no other process sees (Linux 5.2).
@@ -30,3 +34,12 @@ int tracefs_find(int folder, const char *group, const char *name, const char *fi
  * whole number.
  */
 int tracefs_parse_field(const char *format, const char *field, struct tracefs_field *ret);
+
+/* Returns the number that perf_event_open() takes as type for this PMU, or -ENOENT. */
+int pmu_type(const char *pmu);
+
+/*
+ * Sets type and config of `perf` by terms such as "cache-misses" and "event=0xc0,umask=1". Returns 0, or -errno with
+ * one sentence in `why`.
+ */
+int pmu_find(struct event_perf *perf, const char *pmu, const char *terms, struct buf *why);
