@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Shared by all programs: configuration, maps, counting and emitting. The variables are defined in core.bpf.c.
- */
+/* Shared by all programs: configuration, maps, counting and emitting. The variables are defined in core.bpf.c. */
 #pragma once
 
 #include "vmlinux.h"

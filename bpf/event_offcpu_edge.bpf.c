@@ -140,10 +140,7 @@ static __always_inline void edge_preview(struct bpf_iter__task *ctx, struct task
 	scratch_release(room);
 }
 
-/*
- * Shows the thread, if it has slept since `began_ns`. *seen_switches is of its offcpu_thread or
- * offcpu_parked.
- */
+/* Shows the thread, if it has slept since `began_ns`. *seen_switches is of its offcpu_thread or offcpu_parked. */
 static __always_inline void edge_look(struct bpf_iter__task *ctx, struct task_struct *task, u64 *seen_switches,
 				      u64 began_ns)
 {

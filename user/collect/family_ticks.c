@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
 #include <bpf/libbpf.h>
@@ -33,7 +32,6 @@
 #define PROBES_BY_PROCESS 64
 #define PROBE_COUNTER_SHIFT 32 /* in attr.config: offset of the variable that the kernel increments, Linux 4.20 */
 #define KALLSYMS_LINE 1024
-#define INSTEAD ": -e cpu needs no counter"
 
 /* The perf events to open for an event. */
 struct event_sites {
@@ -112,62 +110,67 @@ static int explain_file(const char *file, int err, struct buf *why)
 
 #define ANY_FILE "*" /* in the place of a file: the first one of the process that has the function */
 
-/* Returns true if this mapping's file, or its debug file, has the function. Then the file and its reader stay open. */
-static bool open_if_it_has(struct event_sites *ret, struct elf_reader *reader, const struct process *process,
-			   const struct mapping *mapping, const char *function, bool in_debug_file)
+/* Returns true if this mapping's file, or its debug file, has the symbol. Then the file and its reader stay open. */
+static bool open_if_it_has(struct target_file *file, struct elf_reader *reader, const struct process *process,
+			   const struct mapping *mapping, const char *name, bool is_function, bool in_debug_file,
+			   uint64_t *ret_vaddr)
 {
-	struct target_file *file = &ret->file;
-	uint64_t vaddr;
 	int fd;
 
 	if (mapping->path[0] != '/' || target_file_find_mapping(file, process, mapping))
 		return false;
 	fd = target_file_read(file, 0);
 	if (fd >= 0 && !elf_reader_open(reader, fd)) {
-		if (in_debug_file ? debug_file_symbol(file, mapping->path, function, true, &vaddr)
-				  : !elf_places_symbol(reader, function, true, &vaddr, NULL)) {
-			ret->place = strdup(mapping->path);
+		if (in_debug_file ? debug_file_symbol(file, mapping->path, name, is_function, ret_vaddr)
+				  : !elf_places_symbol(reader, name, is_function, ret_vaddr, NULL))
 			return true;
-		}
 		elf_reader_close(reader);
 	}
 	target_file_release(file);
 	return false;
 }
 
-static bool open_first(struct event_sites *ret, struct elf_reader *reader, const struct process *process,
-		       const char *function, bool in_debug_file)
+/* Opens the first file that has the symbol. Returns the file's first mapping, or NULL. */
+static const struct mapping *open_first(struct target_file *file, struct elf_reader *reader,
+					const struct process *process, const char *name, bool is_function,
+					uint64_t *ret_vaddr)
 {
-	for (size_t i = 0; i < process->maps.list.len; i++) {
-		const struct mapping *mapping = &process->maps.list.items[i];
+	const struct mapping *mappings = process->maps.list.items;
 
-		/* the mappings of a file follow each other, and one of them is enough */
-		if ((!i || strcmp(mapping->path, process->maps.list.items[i - 1].path)) &&
-		    open_if_it_has(ret, reader, process, mapping, function, in_debug_file))
-			return true;
-	}
-	return false;
+	for (int debug = 0; debug < 2; debug++)
+		for (size_t i = 0; i < process->maps.list.len; i++) /* those of a file follow each other */
+			if ((!i || strcmp(mappings[i].path, mappings[i - 1].path)) &&
+			    open_if_it_has(file, reader, process, &mappings[i], name, is_function, debug, ret_vaddr))
+				return &mappings[i];
+	return NULL;
+}
+
+static void keep_file(struct event_sites *ret)
+{
+	ret->has_file = true;
+	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", ret->file.path_fd);
 }
 
 static int open_any(struct event_sites *ret, struct elf_reader *reader, const char *function, pid_t pid,
 		    struct buf *why)
 {
+	const struct mapping *mapping = NULL;
 	const struct process *process;
 	struct process_table table;
-	bool found = false;
+	uint64_t vaddr;
 
 	process_table_init(&table);
 	process = pid && function ? process_get(&table, pid, 0) : NULL;
-	for (int in_debug_file = 0; process && !found && in_debug_file < 2; in_debug_file++)
-		found = open_first(ret, reader, process, function, in_debug_file);
-	process_table_release(&table);
-	if (!found) {
+	if (process)
+		mapping = open_first(&ret->file, reader, process, function, true, &vaddr);
+	if (mapping) {
+		ret->place = strdup(mapping->path);
+		keep_file(ret);
+	} else {
 		buf_printf(why, "no file that the process has mapped has a function '%s'", function ? function : "");
-		return -ENOENT;
 	}
-	ret->has_file = true;
-	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", ret->file.path_fd);
-	return 0;
+	process_table_release(&table);
+	return mapping ? 0 : -ENOENT;
 }
 
 /* Finds the file, keeps it open, and reads its head. The caller closes the reader after a 0. */
@@ -179,26 +182,13 @@ static int open_file(struct event_sites *ret, struct elf_reader *reader, const c
 
 	if (err)
 		return explain_file(name, err, why);
-	ret->has_file = true;
-	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", ret->file.path_fd);
+	keep_file(ret);
 	fd = S_ISREG(ret->file.st.st_mode) ? target_file_read(&ret->file, 0) : -EINVAL;
 	err = fd < 0 ? fd : elf_reader_open(reader, fd);
 	return err ? explain_file(name, err, why) : 0;
 }
 
 /* ---- one function for each source ---- */
-
-static int add_site(struct event_sites *ret, const struct event_perf *perf)
-{
-	return vec_push(&ret->list, *perf);
-}
-
-static int find_pmu(struct event_sites *ret, const struct event *event, struct event_perf *perf, struct buf *why)
-{
-	int err = pmu_find(perf, event->place.file, event->place.name, why);
-
-	return err ? err : add_site(ret, perf);
-}
 
 static int find_tracepoint(struct event_sites *ret, const struct event *event, struct event_perf *perf,
 			   struct buf *why)
@@ -213,11 +203,11 @@ static int find_tracepoint(struct event_sites *ret, const struct event *event, s
 		close(folder);
 	perf->type = PERF_TYPE_TRACEPOINT;
 	ret->no_kernel_stack = !strcmp(place->file, "syscalls");
-	return err ? err : add_site(ret, perf);
+	return err;
 }
 
 /* The kernel looks up the function's name. */
-static int find_kprobe(struct event_sites *ret, const struct event *event, struct event_perf *perf, struct buf *why)
+static int find_kprobe(const struct event *event, struct event_perf *perf, struct buf *why)
 {
 	int type = pmu_type("kprobe");
 
@@ -230,7 +220,7 @@ static int find_kprobe(struct event_sites *ret, const struct event *event, struc
 	perf->config = event->place.at_return;
 	perf->config1 = (uintptr_t)event->place.name;
 	perf->config2 = event->place.offset;
-	return add_site(ret, perf);
+	return 0;
 }
 
 static int find_function(const struct event_sites *sites, struct elf_reader *reader, const struct event_place *place,
@@ -267,7 +257,7 @@ static int find_uprobe(struct event_sites *ret, const struct event_place *place,
 		buf_printf(why, "%s has no code at the offset 0x%lx", place->file, (unsigned long)perf->config2);
 		err = -EINVAL;
 	}
-	return err ? err : add_site(ret, perf);
+	return err ? err : vec_push(&ret->list, *perf);
 }
 
 static int find_usdt(struct event_sites *ret, const struct event_place *place, struct elf_reader *reader,
@@ -286,7 +276,7 @@ static int find_usdt(struct event_sites *ret, const struct event_place *place, s
 	for (size_t i = 0; err >= 0 && i < probes.list.len; i++) {
 		perf->config = probes.list.items[i].counter << PROBE_COUNTER_SHIFT;
 		perf->config2 = probes.list.items[i].offset;
-		err = add_site(ret, perf);
+		err = vec_push(&ret->list, *perf);
 	}
 	vec_release(&probes.list);
 	return err < 0 ? err : 0;
@@ -319,44 +309,30 @@ static int find_in_file(struct event_sites *ret, const struct event *event, cons
 
 /* ---- addresses of breakpoints ---- */
 
-/* Returns true if this mapping's file, or its debug file, defines the name, and its address in the process. */
-static bool find_in_mapping(const struct process *process, const struct mapping *mapping, const char *name,
-			    bool in_debug_file, uint64_t *ret)
+static int find_in_process(pid_t pid, const char *name, uint64_t *ret)
 {
+	const struct mapping *mapping, *first = NULL, *end;
+	const struct process *process;
+	struct process_table table;
 	struct elf_reader reader;
 	struct target_file file;
 	uint64_t vaddr, start;
-	bool found = false;
-	int fd;
 
-	if (mapping->path[0] != '/' || target_file_find_mapping(&file, process, mapping))
-		return false;
-	fd = target_file_read(&file, 0);
-	if (fd >= 0 && !elf_reader_open(&reader, fd)) {
-		found = (in_debug_file ? debug_file_symbol(&file, mapping->path, name, false, &vaddr)
-				       : !elf_places_symbol(&reader, name, false, &vaddr, NULL)) &&
-			elf_places_vaddr(&reader, mapping->offset, &start);
-		if (found)
-			*ret = mapping->start - start + vaddr;
-		elf_reader_close(&reader);
-	}
-	target_file_release(&file);
-	return found;
-}
-
-static int find_in_process(pid_t pid, const char *name, uint64_t *ret)
-{
-	const struct process *process;
-	struct process_table table;
-	bool found = false;
-
+	*ret = 0;
 	process_table_init(&table);
 	process = process_get(&table, pid, 0);
-	for (int in_debug_file = 0; process && in_debug_file < 2; in_debug_file++)
-		for (size_t i = 0; !found && i < process->maps.list.len; i++)
-			found = find_in_mapping(process, &process->maps.list.items[i], name, in_debug_file, ret);
+	if (process)
+		first = open_first(&file, &reader, process, name, false, &vaddr);
+	if (first) {
+		end = process->maps.list.items + process->maps.list.len;
+		for (mapping = first; !*ret && mapping < end && !strcmp(mapping->path, first->path); mapping++)
+			if (elf_places_vaddr(&reader, mapping->offset, &start))
+				*ret = mapping->start - start + vaddr;
+		elf_reader_close(&reader);
+		target_file_release(&file);
+	}
 	process_table_release(&table);
-	return found ? 0 : -ENOENT;
+	return *ret ? 0 : -ENOENT;
 }
 
 static int find_in_kernel(const char *name, uint64_t *ret)
@@ -385,7 +361,7 @@ static bool is_nowhere(uint64_t address)
 	return address < PAGE_LEAST || address >= -PAGE_LEAST || (half && half != UINT64_MAX);
 }
 
-static int find_breakpoint(struct event_sites *ret, const struct event *event, const struct collector_options *options,
+static int find_breakpoint(const struct event *event, const struct collector_options *options,
 			   struct event_perf *perf, struct buf *why)
 {
 	const struct event_place *place = &event->place;
@@ -403,7 +379,7 @@ static int find_breakpoint(struct event_sites *ret, const struct event *event, c
 		buf_printf(why, "%s: no program can have memory at 0x%lx", event->name, (unsigned long)perf->config1);
 		return -EINVAL;
 	}
-	return add_site(ret, perf);
+	return 0;
 }
 
 /* ---- all sources ---- */
@@ -412,23 +388,30 @@ static int find(struct event_sites *ret, const struct event *event, const struct
 		struct buf *why)
 {
 	struct event_perf perf = event->perf;
+	int err = 0;
 
 	*ret = (struct event_sites){0};
 	switch (event->place.source) {
 	case EVENT_PMU:
-		return find_pmu(ret, event, &perf, why);
+		err = pmu_find(&perf, event->place.file, event->place.name, why);
+		break;
 	case EVENT_BREAKPOINT:
-		return find_breakpoint(ret, event, options, &perf, why);
+		err = find_breakpoint(event, options, &perf, why);
+		break;
 	case EVENT_TRACEPOINT:
-		return find_tracepoint(ret, event, &perf, why);
+		err = find_tracepoint(ret, event, &perf, why);
+		break;
 	case EVENT_KPROBE:
-		return find_kprobe(ret, event, &perf, why);
+		err = find_kprobe(event, &perf, why);
+		break;
 	case EVENT_UPROBE:
 	case EVENT_USDT:
 		return find_in_file(ret, event, options, &perf, why);
 	default:
-		return event->program == DUET_PROGRAM_PERF ? add_site(ret, &perf) : 0;
+		if (event->program != DUET_PROGRAM_PERF)
+			return 0;
 	}
+	return err ? err : vec_push(&ret->list, perf);
 }
 
 static void release(struct event_sites *sites)
@@ -450,56 +433,6 @@ static bool is_same(const struct event_sites *a, const struct event_sites *b)
 	return tracepoint(a) && tracepoint(b) && tracepoint(a)->config == tracepoint(b)->config;
 }
 
-static void explain_breakpoint(const struct event_perf *perf, int err, struct buf *why)
-{
-	if (err == -ENOSPC)
-		buf_add_str(why, "the CPU has no breakpoint left (x86-64 has four)");
-	else if (perf->bp_type == HW_BREAKPOINT_R)
-		buf_add_str(why, "this CPU has no breakpoints for reads alone: give :rw");
-	else if (err == -EINVAL)
-		buf_printf(why, "the CPU refuses a breakpoint at 0x%lx: it must be at a multiple of its %lu bytes",
-			   (unsigned long)perf->config1, (unsigned long)perf->config2);
-	else
-		buf_printf(why, "the kernel refuses the breakpoint: %s", strerror(-err));
-}
-
-static void explain_counter(const struct event_perf *perf, int err, struct buf *why)
-{
-	if (err == -EINVAL || err == -EOPNOTSUPP)
-		buf_add_str(why, "this counter cannot take samples, or not with this interval" INSTEAD);
-	else if (perf->type != PERF_TYPE_SOFTWARE && (err == -ENOENT || err == -ENODEV || err == -ENXIO))
-		buf_printf(why, "no counter of this machine counts it%s" INSTEAD,
-			   pmu_type("cpu") < 0 ? " (virtual machines often have none)" : "");
-	else if (err == -ENODEV)
-		buf_add_str(why, "there is no such CPU, or it is offline: /sys/devices/system/cpu/online has them all");
-	else
-		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
-}
-
-static bool is_in_file(const struct event *event)
-{
-	return event->place.source == EVENT_UPROBE || event->place.source == EVENT_USDT;
-}
-
-static void explain_open(const struct event *event, const struct event_perf *perf, int err, struct buf *why)
-{
-	const struct event_place *place = &event->place;
-
-	buf_printf(why, "%s: ", event->name);
-	if (place->source == EVENT_BREAKPOINT)
-		explain_breakpoint(perf, err, why);
-	else if (place->source == EVENT_KPROBE && (err == -ENOENT || err == -EINVAL || err == -EADDRNOTAVAIL))
-		buf_printf(why, "the kernel has no function '%s' that can be probed there", place->name);
-	else if (is_in_file(event) && err == -ETIMEDOUT)
-		buf_add_str(why, "the kernel did not set the probe in time: a process that maps the file holds it up");
-	else if (is_in_file(event))
-		buf_printf(why, "the kernel cannot probe this place: %s", strerror(-err));
-	else if (place->source == EVENT_COMPLETE || place->source == EVENT_PMU)
-		explain_counter(perf, err, why);
-	else
-		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
-}
-
 /*
  * A probe in a file stops each thread that reaches it. Where the processes are known, other processes are left alone.
  */
@@ -519,7 +452,7 @@ static int open_sites(const struct event_sites *sites, const struct event_spec *
 		     const struct collector_options *options, struct perf_events *ret, struct buf *why)
 {
 	const struct event *event = spec->event;
-	bool in_file = is_in_file(event);
+	bool in_file = event->place.source == EVENT_UPROBE || event->place.source == EVENT_USDT;
 
 	for (size_t i = 0; i < (in_file ? 1 : sites->list.len); i++) {
 		const struct event_perf *perf = &sites->list.items[i];
@@ -532,7 +465,7 @@ static int open_sites(const struct event_sites *sites, const struct event_spec *
 		else
 			err = perf_events_open_hook(ret, perf);
 		if (err < 0) {
-			explain_open(event, perf, err, why);
+			perf_events_explain(event, perf, err, why);
 			return err;
 		}
 	}

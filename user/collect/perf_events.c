@@ -11,10 +11,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
 #include "base/log.h"
 #include "base/packet.h"
+#include "collect/kernel/perf_sources.h"
+
+#define TIMEOUT_MS 5000 /* for each probe; one takes some milliseconds, on a busy machine some hundred */
+#define END_STEP_NS 2000000
+#define END_STEPS 100
+#define INSTEAD ": -e cpu needs no counter"
 
 static int open_event(const struct event_perf *perf, uint64_t period, pid_t pid, int cpu)
 {
@@ -224,10 +231,6 @@ void perf_events_release(struct perf_events *events)
 	probe_process_close(&events->probe_process);
 }
 
-#define TIMEOUT_MS 5000 /* for each probe; one takes some milliseconds, on a busy machine some hundred */
-#define END_STEP_NS 2000000
-#define END_STEPS 100
-
 /* ---- the process ---- */
 
 static void keep_only(int a, int b)
@@ -333,4 +336,52 @@ void probe_process_close(struct probe_process *process)
 	for (int i = 0; i < END_STEPS && !waitpid(process->pid, NULL, WNOHANG); i++)
 		nanosleep(&step, NULL);
 	*process = (struct probe_process){0};
+}
+
+/* ---- why an event cannot be opened ---- */
+
+static void explain_breakpoint(const struct event_perf *perf, int err, struct buf *why)
+{
+	if (err == -ENOSPC)
+		buf_add_str(why, "the CPU has no breakpoint left (x86-64 has four)");
+	else if (perf->bp_type == HW_BREAKPOINT_R)
+		buf_add_str(why, "this CPU has no breakpoints for reads alone: give :rw");
+	else if (err == -EINVAL)
+		buf_printf(why, "the CPU refuses a breakpoint at 0x%lx: it must be at a multiple of its %lu bytes",
+			   (unsigned long)perf->config1, (unsigned long)perf->config2);
+	else
+		buf_printf(why, "the kernel refuses the breakpoint: %s", strerror(-err));
+}
+
+static void explain_counter(const struct event_perf *perf, int err, struct buf *why)
+{
+	if (err == -EINVAL || err == -EOPNOTSUPP)
+		buf_add_str(why, "this counter cannot take samples, or not with this interval" INSTEAD);
+	else if (perf->type != PERF_TYPE_SOFTWARE && (err == -ENOENT || err == -ENODEV || err == -ENXIO))
+		buf_printf(why, "no counter of this machine counts it%s" INSTEAD,
+			   pmu_type("cpu") < 0 ? " (virtual machines often have none)" : "");
+	else if (err == -ENODEV)
+		buf_add_str(why, "there is no such CPU, or it is offline: /sys/devices/system/cpu/online has them all");
+	else
+		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
+}
+
+void perf_events_explain(const struct event *event, const struct event_perf *perf, int err, struct buf *why)
+{
+	const struct event_place *place = &event->place;
+	bool is_in_file = place->source == EVENT_UPROBE || place->source == EVENT_USDT;
+
+	buf_printf(why, "%s: ", event->name);
+	if (place->source == EVENT_BREAKPOINT)
+		explain_breakpoint(perf, err, why);
+	else if (place->source == EVENT_KPROBE && (err == -ENOENT || err == -EINVAL || err == -EADDRNOTAVAIL))
+		buf_printf(why, "the kernel has no function '%s' that can be probed there", place->name);
+	else if (is_in_file && err == -ETIMEDOUT)
+		buf_add_str(why, "the kernel did not set the probe in time: a process that maps the file holds it up");
+	else if (is_in_file)
+		buf_printf(why, "the kernel cannot probe this place: %s", strerror(-err));
+	else if (place->source == EVENT_COMPLETE || place->source == EVENT_PMU)
+		explain_counter(perf, err, why);
+	else
+		buf_printf(why, "the kernel refuses the perf event: %s", strerror(-err));
 }

@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/vec.h"
 #include "event/event.h"
 
@@ -75,3 +76,5 @@ int perf_events_start_each(struct perf_events *events, const struct bpf_program 
 int perf_events_renew(struct perf_events *events, int cpu, const struct bpf_program *program, uint64_t cookie);
 void perf_events_stop(struct perf_events *events); /* no CPU ticks after it returns */
 void perf_events_release(struct perf_events *events); /* closes the events; each takes the kernel a while */
+/* Appends a sentence: the event, the cause by the -errno of one of the functions above, and the way out. */
+void perf_events_explain(const struct event *event, const struct event_perf *perf, int err, struct buf *why);
