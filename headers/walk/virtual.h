@@ -90,8 +90,8 @@ static inline void virtual_mounted(const struct duet_jvm_virtual *layout, uint64
 }
 
 /*
- * Finds the virtual thread that was mounted during a walk. `thread` and `thread_at` are those of struct walk_java, *to is
- * zero. None is mounted if Continuation.enterSpecial is not compiled: the process has never run a virtual thread.
+ * Finds the virtual thread that was mounted during a walk. `thread` and `thread_at` are those of struct walk_java; *to
+ * is zero. None is mounted if Continuation.enterSpecial is not compiled: the process has never run a virtual thread.
  */
 static inline void virtual_find(const struct duet_jvm_layout *layout, uint64_t thread, uint64_t thread_at,
 				struct duet_virtual_thread *to)

@@ -72,10 +72,7 @@ const struct event event_holders = {
 /* ---- the table ---- */
 
 const struct event *const event_table[] = {
-	/*
-	 * The least interval is 100 kHz a CPU, the default of kernel.perf_event_max_sample_rate. It is no hardware counter:
-	 * virtual machines seldom have one.
-	 */
+	/* At least 100 kHz, see kernel.perf_event_max_sample_rate. Virtual machines seldom have hardware's counters. */
 	EVENT("cpu", "CPU time, in the kernel, in native code and in Java",
 	      INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, 3600 * NS_PER_SEC),
 	      .perf = {SOFTWARE(CPU_CLOCK), .is_clock = true}, .may_signal = true, .agent = DUET_AGENT_EVENT_CLOCK,

@@ -276,7 +276,8 @@ bool agent_record_check(uint16_t type, const void *payload, size_t bytes)
 	case DUET_AGENT_SAMPLE:
 		return agent_sample_check(payload, bytes);
 	case DUET_AGENT_FRAMES:
-		return record_check(payload, bytes) && ((const struct duet_record *)payload)->type == DUET_RECORD_FRAMES;
+		return record_check(payload, bytes) &&
+		       ((const struct duet_record *)payload)->type == DUET_RECORD_FRAMES;
 	case DUET_AGENT_METHOD:
 		return method_check(payload, bytes);
 	case DUET_AGENT_CODE_LOAD:
