@@ -66,20 +66,9 @@ static void apply(struct vm_options *options, const char *word, struct buf *file
 static bool takes_value(const char *word)
 {
 	static const char *const words[] = {
-		"-cp",
-		"-classpath",
-		"--class-path",
-		"-p",
-		"--module-path",
-		"--upgrade-module-path",
-		"--add-modules",
-		"--limit-modules",
-		"--add-reads",
-		"--add-exports",
-		"--add-opens",
-		"--patch-module",
-		"--enable-native-access",
-		"--source",
+		"-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
+		"--limit-modules", "--add-reads", "--add-exports", "--add-opens", "--patch-module",
+		"--enable-native-access", "--source",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

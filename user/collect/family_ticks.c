@@ -574,9 +574,12 @@ static int ticks_attach(struct family *family)
 	struct ticks *ticks = family->state;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < family->events->len; i++)
+	for (size_t i = 0; !err && i < family->events->len; i++) {
+		const uint64_t cookie = index_of(family, i);
+
 		if (ticks->perf[i].fds.len)
-			err = perf_events_start(&ticks->perf[i], program_of(family, i), index_of(family, i));
+			err = perf_events_start(&ticks->perf[i], program_of(family, i), &cookie, 1);
+	}
 	return err;
 }
 

@@ -34,8 +34,9 @@ struct tlab_probe {
 	struct target_file file;
 	bool has_file;
 	char path[32]; /* of the file's descriptor */
-	struct event_perf perf[FUNCTIONS];
+	uint64_t vaddrs[FUNCTIONS];
 	uint64_t cookies[FUNCTIONS];
+	struct event_perf perf[FUNCTIONS];
 	struct perf_events events;
 };
 
@@ -85,41 +86,35 @@ static uint64_t find_function(struct elf_reader *reader, bool is_new, uint64_t *
 	return 0;
 }
 
-struct found {
-	uint64_t vaddrs[FUNCTIONS];
-	uint64_t cookies[FUNCTIONS];
-};
-
 /* Returns true if this file has the symbols. */
 static bool find_functions(void *context, int fd)
 {
+	struct tlab_probe *probe = context;
 	struct elf_reader reader;
-	struct found *found = context;
 	bool has_all = true;
 
 	if (elf_reader_open(&reader, fd))
 		return false;
 	for (int i = 0; has_all && i < FUNCTIONS; i++) {
-		found->cookies[i] = find_function(&reader, !i, &found->vaddrs[i]);
-		has_all = found->cookies[i] != 0;
+		probe->cookies[i] = find_function(&reader, !i, &probe->vaddrs[i]);
+		has_all = probe->cookies[i] != 0;
 	}
 	elf_reader_close(&reader);
 	return has_all;
 }
 
 /* Finds the functions in libjvm.so or, if that is stripped, in its debug file. */
-static bool find_in_files(struct tlab_probe *probe, int fd, const char *path, struct found *ret)
+static bool find_in_files(struct tlab_probe *probe, int fd, const char *path)
 {
 	struct elf_identity identity;
 
-	if (find_functions(ret, fd))
-		return true;
-	return !elf_identity_read_fd(&identity, fd) &&
-	       debug_file_find(&identity, &probe->file, path, find_functions, ret);
+	return find_functions(probe, fd) ||
+	       (!elf_identity_read_fd(&identity, fd) &&
+		debug_file_find(&identity, &probe->file, path, find_functions, probe));
 }
 
 /* Both functions are code of libjvm.so itself, whichever file names them. */
-static bool set_places(struct tlab_probe *probe, int fd, const struct found *found)
+static bool set_places(struct tlab_probe *probe, int fd)
 {
 	struct elf_reader reader;
 	int type = pmu_type("uprobe");
@@ -128,9 +123,8 @@ static bool set_places(struct tlab_probe *probe, int fd, const struct found *fou
 	if (elf_reader_open(&reader, fd))
 		return false;
 	for (int i = 0; ok && i < FUNCTIONS; i++) {
-		probe->cookies[i] = found->cookies[i];
 		probe->perf[i] = (struct event_perf){.type = (uint32_t)type, .config1 = (uintptr_t)probe->path};
-		ok = elf_places_offset(&reader, found->vaddrs[i], &probe->perf[i].config2);
+		ok = elf_places_offset(&reader, probe->vaddrs[i], &probe->perf[i].config2);
 	}
 	elf_reader_close(&reader);
 	return ok;
@@ -140,7 +134,6 @@ static int find_places(struct tlab_probe *probe, const struct process *process, 
 {
 	const struct mapping *mapping = maps_libjvm(&process->maps);
 	int err = mapping ? target_file_find_mapping(&probe->file, process, mapping) : -ENOENT, fd;
-	struct found found = {0};
 
 	if (!err) {
 		probe->has_file = true;
@@ -151,12 +144,12 @@ static int find_places(struct tlab_probe *probe, const struct process *process, 
 		buf_printf(why, "its libjvm.so cannot be read: %s", strerror(-fd));
 		return fd;
 	}
-	if (!find_in_files(probe, fd, mapping->path, &found)) {
+	if (!find_in_files(probe, fd, mapping->path)) {
 		buf_add_str(why, "its libjvm.so has no symbols of HotSpot's AllocTracer: "
 				 "install the JDK's debug symbols (openjdk-8-dbg)");
 		return -ENOENT;
 	}
-	if (!set_places(probe, fd, &found)) {
+	if (!set_places(probe, fd)) {
 		buf_add_str(why, "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS)");
 		return -ENOTSUP;
 	}
@@ -177,7 +170,7 @@ static void free_probe(struct tlab_probe *probe)
 
 static int start(struct tlab_probe *probe, const struct bpf_program *program)
 {
-	return perf_events_start_each(&probe->events, program, probe->cookies);
+	return perf_events_start(&probe->events, program, probe->cookies, FUNCTIONS);
 }
 
 static int set(struct tlab *tlab, struct tlab_probe *probe, const struct process *process, struct buf *why)

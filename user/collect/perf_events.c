@@ -148,21 +148,13 @@ static int start_next(struct perf_events *events, const struct bpf_program *prog
 	return 0;
 }
 
-int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie)
+int perf_events_start(struct perf_events *events, const struct bpf_program *program, const uint64_t *cookies,
+		      size_t count)
 {
 	int err = 0;
 
 	while (!err && events->links.len < events->fds.len)
-		err = start_next(events, program, cookie);
-	return err;
-}
-
-int perf_events_start_each(struct perf_events *events, const struct bpf_program *program, const uint64_t *cookies)
-{
-	int err = 0;
-
-	while (!err && events->links.len < events->fds.len)
-		err = start_next(events, program, cookies[events->links.len]);
+		err = start_next(events, program, cookies[events->links.len % count]);
 	return err;
 }
 

@@ -65,10 +65,12 @@ int perf_events_open_hook(struct perf_events *events, const struct event_perf *p
  */
 int perf_events_open_probes(struct perf_events *events, const struct event_perf *probes, size_t count,
 			    const pid_t *pids, size_t pid_count, int file);
-/* bpf_get_attach_cookie() returns `cookie` in the program; it must be 0 before Linux 5.15. 0 or -errno. */
-int perf_events_start(struct perf_events *events, const struct bpf_program *program, uint64_t cookie);
-/* The same, with a cookie for each event. */
-int perf_events_start_each(struct perf_events *events, const struct bpf_program *program, const uint64_t *cookies);
+/*
+ * In the program, bpf_get_attach_cookie() returns one of the `count` cookies, which the events have in turn. They must
+ * be 0 before Linux 5.15. 0 or -errno.
+ */
+int perf_events_start(struct perf_events *events, const struct bpf_program *program, const uint64_t *cookies,
+		      size_t count);
 /*
  * Opens and starts again the events of perf_events_open() on a CPU that has come online. A CPU that had none gets one
  * like that of the first CPU. 0 or -errno.

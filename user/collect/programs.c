@@ -141,38 +141,30 @@ static void configure(struct duet_config *config, const struct collector_options
 }
 
 /*
- * Sets the size of the maps that hold only targets, if children do not become targets. The kernel allocates all entries
- * of these maps at once.
+ * If there are only a few processes, makes the tables smaller than for a whole host. The last ones hold only targets,
+ * if children do not become targets; the kernel allocates all of their entries at once.
  */
-static int size_by_targets(struct duet_bpf *bpf, size_t targets)
-{
-	struct bpf_map *const maps[] = {
-		bpf->maps.targets,
-		bpf->maps.jvms,
-		bpf->maps.jvm_layouts,
-		bpf->maps.unwind_processes,
-		bpf->maps.contexts,
-	};
-	int err = 0;
-
-	for (size_t i = 0; !err && i < sizeof(maps) / sizeof(*maps); i++)
-		err = bpf_map__set_max_entries(maps[i], targets > ENTRIES_MIN ? (uint32_t)targets : ENTRIES_MIN);
-	return err;
-}
-
-/* If there are only a few processes, makes the tables smaller than for a whole host. */
 static int size_for_targets(struct duet_bpf *bpf, const struct collector_options *options)
 {
+	uint32_t targets = options->target_count > ENTRIES_MIN ? (uint32_t)options->target_count : ENTRIES_MIN;
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{bpf->maps.unwind_rows, DUET_UNWIND_MAX_ROWS / 2},
+		{bpf->maps.unwind_pages, DUET_UNWIND_MAX_PAGES / 2},
+		{bpf->maps.unwind_mappings, DUET_UNWIND_MAX_MAPPINGS / 4},
+		{bpf->maps.targets, targets},
+		{bpf->maps.jvms, targets},
+		{bpf->maps.jvm_layouts, targets},
+		{bpf->maps.unwind_processes, targets},
+		{bpf->maps.contexts, targets},
+	};
+	size_t count = options->follow_forks ? 3 : sizeof(sizes) / sizeof(*sizes);
 	int err = 0;
 
-	if (!options->follow_forks)
-		err = size_by_targets(bpf, options->target_count);
-	if (!err)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_rows, DUET_UNWIND_MAX_ROWS / 2);
-	if (!err)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_pages, DUET_UNWIND_MAX_PAGES / 2);
-	if (!err)
-		err = bpf_map__set_max_entries(bpf->maps.unwind_mappings, DUET_UNWIND_MAX_MAPPINGS / 4);
+	for (size_t i = 0; !err && i < count; i++)
+		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
 	return err;
 }
 

@@ -309,12 +309,17 @@ bool event_is_sleep(const struct event *event)
 	       (event->also_shows && event->also_shows->program == DUET_PROGRAM_OFFCPU);
 }
 
-bool event_list_has_sleeps(const struct event_list *list)
+static bool has_any(const struct event_list *list, bool (*is)(const struct event *event), bool wanted)
 {
 	for (size_t i = 0; i < list->len; i++)
-		if (event_is_sleep(list->items[i].event))
+		if (is(list->items[i].event) == wanted)
 			return true;
 	return false;
+}
+
+bool event_list_has_sleeps(const struct event_list *list)
+{
+	return has_any(list, event_is_sleep, true);
 }
 
 bool event_list_has_wakers(const struct event_list *list)
@@ -382,18 +387,12 @@ bool event_has_ticks(const struct event *event)
 
 bool event_list_has_ticks(const struct event_list *list)
 {
-	for (size_t i = 0; i < list->len; i++)
-		if (event_has_ticks(list->items[i].event))
-			return true;
-	return false;
+	return has_any(list, event_has_ticks, true);
 }
 
 bool event_list_has_taps(const struct event_list *list)
 {
-	for (size_t i = 0; i < list->len; i++)
-		if (!event_has_ticks(list->items[i].event))
-			return true;
-	return false;
+	return has_any(list, event_has_ticks, false);
 }
 
 bool event_list_needs_tables(const struct event_list *list)

@@ -72,7 +72,7 @@ const struct event event_holders = {
 /* ---- the table ---- */
 
 const struct event *const event_table[] = {
-	/* At least 100 kHz, see kernel.perf_event_max_sample_rate. Virtual machines seldom have hardware's counters. */
+	/* No hardware counter: virtual machines seldom have one. The least interval is the kernel's, 100 kHz a CPU. */
 	EVENT("cpu", "CPU time, in the kernel, in native code and in Java",
 	      INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, 3600 * NS_PER_SEC),
 	      .perf = {SOFTWARE(CPU_CLOCK), .is_clock = true}, .may_signal = true, .agent = DUET_AGENT_EVENT_CLOCK,

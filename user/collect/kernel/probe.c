@@ -37,12 +37,13 @@
 #define AS_ROOT (geteuid() ? "run as root" : "this root lacks them, give them to the container")
 #define WITHOUT_BPF "or use --engine ctimer, which needs no BPF"
 
-/* One of has(), probe() and `hook` says whether it is there. */
+/* One of has(), `pmu`, probe() and `hook` says whether it is there. */
 struct feature {
 	const char *name;
 	bool required;
 	bool (*has)(void);
-	const char *without; /* what it means that has() is false, and the way out */
+	const char *pmu;
+	const char *without; /* what it means that has() is false, or that there is no such PMU, and the way out */
 	bool (*probe)(struct buf *why); /* appends the same if it returns false */
 	enum duet_return hook;
 };
@@ -112,22 +113,20 @@ static bool probe_rights(struct buf *why)
 	return false;
 }
 
-static bool can_create(enum bpf_map_type type, __u32 value_bytes, __u32 entries)
+static bool try_map(enum bpf_map_type type, __u32 value_bytes, __u32 entries, const char *call, struct buf *why)
 {
 	int fd = bpf_map_create(type, "duet_probe", value_bytes ? sizeof(__u32) : 0, value_bytes, entries, NULL);
 
 	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
+		explain_refusal(why, call, errno, CAP_BPF, "CAP_BPF");
+	else
+		close(fd);
+	return fd >= 0;
 }
 
 static bool probe_bpf(struct buf *why)
 {
-	if (can_create(BPF_MAP_TYPE_ARRAY, sizeof(__u32), 1))
-		return true;
-	explain_refusal(why, "bpf()", errno, CAP_BPF, "CAP_BPF");
-	return false;
+	return try_map(BPF_MAP_TYPE_ARRAY, sizeof(__u32), 1, "bpf()", why);
 }
 
 static bool probe_locked_memory(struct buf *why)
@@ -155,10 +154,7 @@ static bool has_btf(void)
 
 static bool probe_ring(struct buf *why)
 {
-	if (can_create(BPF_MAP_TYPE_RINGBUF, 0, (__u32)sysconf(_SC_PAGESIZE)))
-		return true;
-	explain_refusal(why, "a BPF ring buffer", errno, CAP_BPF, "CAP_BPF");
-	return false;
+	return try_map(BPF_MAP_TYPE_RINGBUF, 0, (__u32)sysconf(_SC_PAGESIZE), "a BPF ring buffer", why);
 }
 
 static bool probe_perf_event(struct buf *why)
@@ -231,25 +227,9 @@ static bool probe_tracepoints(struct buf *why)
 {
 	int folder = tracefs_open(why);
 
-	if (folder < 0)
-		return false;
-	close(folder);
-	return true;
-}
-
-static bool has_breakpoints(void)
-{
-	return pmu_type("breakpoint") >= 0;
-}
-
-static bool has_kprobes(void)
-{
-	return pmu_type("kprobe") >= 0;
-}
-
-static bool has_uprobes(void)
-{
-	return pmu_type("uprobe") >= 0;
+	if (folder >= 0)
+		close(folder);
+	return folder >= 0;
 }
 
 /* Causes come first: if a feature is missing, it explains why later ones fail. */
@@ -287,11 +267,11 @@ static const struct feature features[] = {
 	 .without = "no counters of the CPU (cycles, cache-misses, rNNN …), as in most virtual machines: "
 		    "-e cpu needs none"},
 	{"tracepoints", false, .probe = probe_tracepoints},
-	{"breakpoints", false, .has = has_breakpoints,
+	{"breakpoints", false, .pmu = "breakpoint",
 	 .without = "-e mem:… needs a kernel with CONFIG_HAVE_HW_BREAKPOINT: none of this machine's CPU"},
-	{"probes of kernel functions", false, .has = has_kprobes,
+	{"probes of kernel functions", false, .pmu = "kprobe",
 	 .without = "-e kprobe:… needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17): tracepoints do not"},
-	{"probes of programs and libraries", false, .has = has_uprobes,
+	{"probes of programs and libraries", false, .pmu = "uprobe",
 	 .without = "-e uprobe:… and usdt:… need a kernel with CONFIG_UPROBE_EVENTS (Linux 4.17): "
 		    "tracepoints do not"},
 };
@@ -303,7 +283,7 @@ static bool probe_feature(const struct feature *feature, struct buf *why)
 		return return_probe(feature->hook, why);
 	if (feature->probe)
 		return feature->probe(why);
-	if (feature->has())
+	if (feature->pmu ? pmu_type(feature->pmu) >= 0 : feature->has())
 		return true;
 	buf_add_str(why, feature->without);
 	return false;
@@ -527,12 +507,16 @@ bool collector_has_event(const struct event *event)
 
 bool collector_has_family(const struct event_family *family)
 {
-	static bool (*const has[EVENT_SOURCE_MAX])(void) = {
-		[EVENT_COMPLETE] = has_counters, [EVENT_BREAKPOINT] = has_breakpoints, [EVENT_KPROBE] = has_kprobes,
-		[EVENT_UPROBE] = has_uprobes,	 [EVENT_USDT] = has_uprobes,
+	static const char *const pmus[EVENT_SOURCE_MAX] = {
+		[EVENT_BREAKPOINT] = "breakpoint",
+		[EVENT_KPROBE] = "kprobe",
+		[EVENT_UPROBE] = "uprobe",
+		[EVENT_USDT] = "uprobe",
 	};
 
-	return !has[family->source] || has[family->source]();
+	if (family->source == EVENT_COMPLETE)
+		return has_counters();
+	return !pmus[family->source] || pmu_type(pmus[family->source]) >= 0;
 }
 
 size_t collector_probe(struct collector_probe *ret, size_t room)

@@ -94,18 +94,14 @@ struct returns returns_choose(enum duet_return only)
 
 struct bpf_program *return_program(const struct duet_bpf *bpf, enum duet_return hook)
 {
-	switch (hook) {
-	case DUET_RETURN_SWITCH_EXIT:
-		return bpf->progs.offcpu_return;
-	case DUET_RETURN_RSEQ:
-		return bpf->progs.offcpu_rseq;
-	case DUET_RETURN_KPROBE:
-		return bpf->progs.offcpu_kprobe;
-	case DUET_RETURN_SYS_EXIT:
-		return bpf->progs.offcpu_sys_exit;
-	default:
-		return NULL;
-	}
+	struct bpf_program *const programs[DUET_RETURN_MAX] = {
+		[DUET_RETURN_SWITCH_EXIT] = bpf->progs.offcpu_return,
+		[DUET_RETURN_RSEQ] = bpf->progs.offcpu_rseq,
+		[DUET_RETURN_KPROBE] = bpf->progs.offcpu_kprobe,
+		[DUET_RETURN_SYS_EXIT] = bpf->progs.offcpu_sys_exit,
+	};
+
+	return programs[hook];
 }
 
 struct bpf_program *return_early_program(const struct duet_bpf *bpf, enum duet_return hook)

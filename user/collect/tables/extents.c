@@ -66,31 +66,36 @@ static void collect_given(struct extents *extents, uint64_t now_ns)
 	extents->given.len = kept;
 }
 
+/* Returns the index of the first extent that is large enough, or free.len. */
+static size_t find_free(struct extents *extents, uint32_t count, uint64_t now_ns)
+{
+	size_t i = 0;
+
+	collect_given(extents, now_ns);
+	while (i < extents->free.len && extents->free.items[i].count < count)
+		i++;
+	return i;
+}
+
 bool extents_has(struct extents *extents, uint32_t count, uint64_t now_ns)
 {
-	collect_given(extents, now_ns);
-	for (size_t i = 0; i < extents->free.len; i++)
-		if (extents->free.items[i].count >= count)
-			return true;
-	return false;
+	return find_free(extents, count, now_ns) < extents->free.len;
 }
 
 int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns)
 {
-	collect_given(extents, now_ns);
-	for (size_t i = 0; i < extents->free.len; i++) {
-		struct extent *extent = &extents->free.items[i];
-		uint32_t start = extent->start;
+	size_t i = find_free(extents, count, now_ns);
+	struct extent *extent = &extents->free.items[i];
+	uint32_t start;
 
-		if (extent->count < count)
-			continue;
-		extent->start += count;
-		extent->count -= count;
-		if (!extent->count)
-			remove_free(extents, i);
-		return start;
-	}
-	return -ENOSPC;
+	if (i == extents->free.len)
+		return -ENOSPC;
+	start = extent->start;
+	extent->start += count;
+	extent->count -= count;
+	if (!extent->count)
+		remove_free(extents, i);
+	return start;
 }
 
 void extents_give(struct extents *extents, uint32_t start, uint32_t count, uint64_t now_ns)

@@ -48,12 +48,11 @@ struct array {
 	struct extents free;
 };
 
+enum { ROWS, PAGES, MODULES, MAPPINGS, ARRAYS };
+
 struct unwind_tables {
-	struct array rows_array;
-	struct array pages_array;
-	struct array modules_array;
-	struct array mappings_array;
-	/* the last two arrays, typed */
+	struct array arrays[ARRAYS];
+	/* two of the arrays, typed */
 	struct duet_unwind_module *modules;
 	struct duet_unwind_mapping *mappings;
 	int processes_fd; /* BPF's map of processes; unused for an agent */
@@ -118,29 +117,19 @@ static int array_write(const struct array *array, size_t offset, const void *dat
 	return 0;
 }
 
-static void array_close(struct array *array)
-{
-	if (array->at)
-		munmap(array->at, array->bytes);
-	extents_release(&array->free);
-}
-
 static int open_arrays(struct unwind_tables *tables, const struct unwind_tables_maps *maps)
 {
-	int err = array_init(&tables->rows_array, &maps->rows, sizeof(struct duet_unwind_row));
+	const struct unwind_tables_map *const of[ARRAYS] = {&maps->rows, &maps->pages, &maps->modules, &maps->mappings};
+	static const size_t element_bytes[ARRAYS] = {sizeof(struct duet_unwind_row), sizeof(struct duet_unwind_page),
+						     sizeof(*tables->modules), sizeof(*tables->mappings)};
+	int err = 0;
 
-	if (!err)
-		err = array_init(&tables->pages_array, &maps->pages, sizeof(struct duet_unwind_page));
-	if (!err)
-		err = array_init(&tables->modules_array, &maps->modules, sizeof(*tables->modules));
-	if (!err)
-		err = array_init(&tables->mappings_array, &maps->mappings, sizeof(*tables->mappings));
-	if (!err)
-		err = array_map(&tables->modules_array, &maps->modules);
-	if (!err)
-		err = array_map(&tables->mappings_array, &maps->mappings);
-	tables->modules = tables->modules_array.at;
-	tables->mappings = tables->mappings_array.at;
+	for (int i = 0; !err && i < ARRAYS; i++)
+		err = array_init(&tables->arrays[i], of[i], element_bytes[i]);
+	for (int i = MODULES; !err && i < ARRAYS; i++)
+		err = array_map(&tables->arrays[i], of[i]);
+	tables->modules = tables->arrays[MODULES].at;
+	tables->mappings = tables->arrays[MAPPINGS].at;
 	return err;
 }
 
@@ -217,9 +206,9 @@ static int map_file(struct unwind_tables *tables, int fd, const struct duet_unwi
 	tables->file_bytes = at.end;
 	err = open_arrays(tables, &arrays);
 	if (!err) /* now: once the file is sealed, nobody can map it for writing */
-		err = array_map(&tables->rows_array, &arrays.rows);
+		err = array_map(&tables->arrays[ROWS], &arrays.rows);
 	if (!err)
-		err = array_map(&tables->pages_array, &arrays.pages);
+		err = array_map(&tables->arrays[PAGES], &arrays.pages);
 	return err;
 }
 
@@ -282,25 +271,24 @@ uint64_t unwind_tables_bytes(const struct unwind_tables *tables)
 	return tables->file_bytes;
 }
 
-static size_t array_touched(const struct array *array)
-{
-	return array->at ? memory_touched(array->at, array->bytes) : 0;
-}
-
 size_t unwind_tables_touched(const struct unwind_tables *tables)
 {
-	return array_touched(&tables->rows_array) + array_touched(&tables->pages_array) +
-	       array_touched(&tables->modules_array) + array_touched(&tables->mappings_array);
+	size_t bytes = 0;
+
+	for (int i = 0; i < ARRAYS; i++)
+		bytes += tables->arrays[i].at ? memory_touched(tables->arrays[i].at, tables->arrays[i].bytes) : 0;
+	return bytes;
 }
 
 void unwind_tables_close(struct unwind_tables *tables)
 {
 	if (!tables)
 		return;
-	array_close(&tables->rows_array);
-	array_close(&tables->pages_array);
-	array_close(&tables->modules_array);
-	array_close(&tables->mappings_array);
+	for (int i = 0; i < ARRAYS; i++) {
+		if (tables->arrays[i].at)
+			munmap(tables->arrays[i].at, tables->arrays[i].bytes);
+		extents_release(&tables->arrays[i].free);
+	}
 	if (tables->file)
 		munmap(tables->file, DUET_UNWIND_FILE_PAGE);
 	unwind_tables_close_fd(tables);
@@ -332,8 +320,8 @@ static void take_rows_out(struct unwind_tables *tables, uint32_t index, uint64_t
 	known->is_in = false;
 	__atomic_store_n(&module->pages, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&module->used, 0, __ATOMIC_RELAXED);
-	extents_give(&tables->rows_array.free, module->first_row, known->rows, now_ns);
-	extents_give(&tables->pages_array.free, module->first_page, known->pages, now_ns);
+	extents_give(&tables->arrays[ROWS].free, module->first_row, known->rows, now_ns);
+	extents_give(&tables->arrays[PAGES].free, module->first_page, known->pages, now_ns);
 }
 
 static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
@@ -342,7 +330,7 @@ static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t n
 
 	take_rows_out(tables, index, now_ns);
 	__atomic_store_n(&tables->modules[index].serial, 0, __ATOMIC_RELAXED);
-	extents_give(&tables->modules_array.free, index, 1, now_ns);
+	extents_give(&tables->arrays[MODULES].free, index, 1, now_ns);
 	map_remove(&tables->by_key, known->key);
 	*known = (struct module){0};
 }
@@ -362,7 +350,7 @@ static void drop_slice(struct unwind_tables *tables, pid_t pid)
 	if (!map_get(&tables->slices, (uint64_t)pid, &slice))
 		return;
 	use_modules(tables, (uint32_t)(slice >> 32), (uint32_t)slice, -1);
-	extents_give(&tables->mappings_array.free, (uint32_t)(slice >> 32), (uint32_t)slice, clock_monotonic_ns());
+	extents_give(&tables->arrays[MAPPINGS].free, (uint32_t)(slice >> 32), (uint32_t)slice, clock_monotonic_ns());
 	map_remove(&tables->slices, (uint64_t)pid);
 }
 
@@ -414,8 +402,8 @@ static bool have_room(struct unwind_tables *tables, uint32_t rows, uint32_t page
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	return extents_has(&tables->rows_array.free, rows, now_ns) &&
-	       extents_has(&tables->pages_array.free, pages, now_ns);
+	return extents_has(&tables->arrays[ROWS].free, rows, now_ns) &&
+	       extents_has(&tables->arrays[PAGES].free, pages, now_ns);
 }
 
 bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
@@ -427,8 +415,8 @@ bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32
 static int take_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages, struct duet_unwind_module *ret)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	int64_t first_row = extents_take(&tables->rows_array.free, rows, now_ns);
-	int64_t first_page = extents_take(&tables->pages_array.free, pages, now_ns);
+	int64_t first_row = extents_take(&tables->arrays[ROWS].free, rows, now_ns);
+	int64_t first_page = extents_take(&tables->arrays[PAGES].free, pages, now_ns);
 
 	if (first_row >= 0 && first_page >= 0) {
 		*ret = (struct duet_unwind_module){.first_row = (uint32_t)first_row,
@@ -436,9 +424,9 @@ static int take_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages
 		return 0;
 	}
 	if (first_row >= 0)
-		extents_give(&tables->rows_array.free, (uint32_t)first_row, rows, 0);
+		extents_give(&tables->arrays[ROWS].free, (uint32_t)first_row, rows, 0);
 	if (first_page >= 0)
-		extents_give(&tables->pages_array.free, (uint32_t)first_page, pages, 0);
+		extents_give(&tables->arrays[PAGES].free, (uint32_t)first_page, pages, 0);
 	return -ENOSPC;
 }
 
@@ -448,9 +436,9 @@ int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows
 
 	if (index >= 0)
 		return (int)index;
-	index = extents_take(&tables->modules_array.free, 1, clock_monotonic_ns());
+	index = extents_take(&tables->arrays[MODULES].free, 1, clock_monotonic_ns());
 	if (index < 0 && make_room(tables))
-		index = extents_take(&tables->modules_array.free, 1, clock_monotonic_ns());
+		index = extents_take(&tables->arrays[MODULES].free, 1, clock_monotonic_ns());
 	if (index < 0)
 		return (int)index;
 	tables->modules[index] = (struct duet_unwind_module){.serial = ++tables->serial};
@@ -465,10 +453,10 @@ int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows
 static int write_rows(const struct unwind_tables *tables, struct duet_unwind_module room,
 		      const struct unwind_rows *rows)
 {
-	int err = array_write(&tables->rows_array, room.first_row * sizeof(*rows->rows.items), rows->rows.items,
+	int err = array_write(&tables->arrays[ROWS], room.first_row * sizeof(*rows->rows.items), rows->rows.items,
 			      rows->rows.len * sizeof(*rows->rows.items));
 
-	return err ? err : array_write(&tables->pages_array, room.first_page * sizeof(*rows->pages.items),
+	return err ? err : array_write(&tables->arrays[PAGES], room.first_page * sizeof(*rows->pages.items),
 				       rows->pages.items, rows->pages.len * sizeof(*rows->pages.items));
 }
 
@@ -506,8 +494,8 @@ int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct u
 	index = err ? err : unwind_tables_note(tables, key, row_count, page_count);
 	if (index >= 0)
 		return put_rows_in(tables, (uint32_t)index, room, rows), index;
-	extents_give(&tables->rows_array.free, room.first_row, row_count, 0);
-	extents_give(&tables->pages_array.free, room.first_page, page_count, 0);
+	extents_give(&tables->arrays[ROWS].free, room.first_row, row_count, 0);
+	extents_give(&tables->arrays[PAGES].free, room.first_page, page_count, 0);
 	return index;
 }
 
@@ -646,11 +634,11 @@ static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks
 		   const struct duet_unwind_mapping *mappings, uint32_t count)
 {
 	struct duet_unwind_process process = {.start_ticks = start_ticks, .mappings = count};
-	int64_t first = extents_take(&tables->mappings_array.free, count, clock_monotonic_ns());
+	int64_t first = extents_take(&tables->arrays[MAPPINGS].free, count, clock_monotonic_ns());
 	int err;
 
 	if (first < 0 && make_room(tables))
-		first = extents_take(&tables->mappings_array.free, count, clock_monotonic_ns());
+		first = extents_take(&tables->arrays[MAPPINGS].free, count, clock_monotonic_ns());
 	if (first < 0)
 		return (int)first;
 	process.first = (uint32_t)first;
@@ -659,7 +647,7 @@ static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks
 		memcpy(tables->mappings + first, mappings, count * sizeof(*mappings));
 	err = put_in_force(tables, pid, &process);
 	if (err < 0) {
-		extents_give(&tables->mappings_array.free, process.first, count, 0);
+		extents_give(&tables->arrays[MAPPINGS].free, process.first, count, 0);
 		return err;
 	}
 	use_modules(tables, process.first, count, 1);
