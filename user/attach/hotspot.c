@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/root.h"
 
@@ -114,11 +115,6 @@ static int open_tmp(struct visit *visit)
 	return fd;
 }
 
-static void socket_name(const struct visit *visit, char *name, size_t size)
-{
-	snprintf(name, size, ".java_pid%d", visit->target->ns_pid);
-}
-
 /* O_PATH. Anyone can create that name in /tmp, but only the JVM's user a socket that this user owns. */
 static int open_socket(const struct visit *visit, int tmp)
 {
@@ -126,7 +122,7 @@ static int open_socket(const struct visit *visit, int tmp)
 	struct stat st;
 	int fd;
 
-	socket_name(visit, name, sizeof(name));
+	snprintf(name, sizeof(name), ".java_pid%d", visit->target->ns_pid);
 	fd = openat(tmp, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -300,14 +296,9 @@ static void let_dispatcher_see_trigger(const struct visit *visit, int tmp)
 	struct stat st;
 	char name[32];
 
-	socket_name(visit, name, sizeof(name));
+	snprintf(name, sizeof(name), ".java_pid%d", visit->target->ns_pid);
 	for (int i = 0; i < 100 && fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) < 0; i++)
 		nanosleep(&pause, NULL);
-}
-
-static void trigger_name(const struct visit *visit, char *name, size_t size)
-{
-	snprintf(name, size, ".attach_pid%d", visit->target->ns_pid);
 }
 
 /*
@@ -326,7 +317,7 @@ static void remove_left_trigger(const struct visit *visit, int tmp)
 	char name[32];
 	struct stat st;
 
-	trigger_name(visit, name, sizeof(name));
+	snprintf(name, sizeof(name), ".attach_pid%d", visit->target->ns_pid);
 	for (int i = 0; i < 2; i++)
 		if (places[i] >= 0 && !fstatat(places[i], name, &st, AT_SYMLINK_NOFOLLOW) && st.st_uid == geteuid() &&
 		    S_ISREG(st.st_mode))
@@ -343,7 +334,7 @@ static int start_listener(struct visit *visit, const struct vm_options *options,
 		ret = wait_handler(visit);
 	if (ret)
 		return ret;
-	trigger_name(visit, name, sizeof(name));
+	snprintf(name, sizeof(name), ".attach_pid%d", visit->target->ns_pid);
 	dir = create_trigger(visit, tmp, name);
 	if (dir < 0)
 		return dir;
@@ -357,39 +348,21 @@ static int start_listener(struct visit *visit, const struct vm_options *options,
 	return ret;
 }
 
-static size_t add_argument(char *request, size_t at, const char *text)
-{
-	size_t len = strlen(text) + 1;
-
-	memcpy(request + at, text, len);
-	return at + len;
-}
-
 /* Version 1 of the protocol, spoken by JDK 8 to 27: version, command and three arguments, each with its NUL. */
 static int send_request(struct visit *visit, int fd, const char *const words[4])
 {
-	char request[REQUEST_MAX];
-	size_t len = add_argument(request, 0, "1"), needed = len;
+	BUF(request);
 
+	buf_add(&request, "1", sizeof("1"));
 	for (int i = 0; i < 4; i++)
-		needed += strlen(words[i]) + 1;
-	if (needed > sizeof(request))
-		return visit_fail(visit, -ENAMETOOLONG, "the request to JVM %d is longer than %zu bytes",
-				  visit->target->pid, sizeof(request));
-	for (int i = 0; i < 4; i++)
-		len = add_argument(request, len, words[i]);
+		buf_add(&request, words[i], strlen(words[i]) + 1);
+	if (request.failed || request.len > REQUEST_MAX)
+		return visit_fail(visit, -ENAMETOOLONG, "the request to JVM %d is longer than %d bytes",
+				  visit->target->pid, REQUEST_MAX);
 	/* The empty buffer of a new socket takes the whole request. */
-	if (send(fd, request, len, MSG_NOSIGNAL) != (ssize_t)len)
+	if (send(fd, request.data, request.len, MSG_NOSIGNAL) != (ssize_t)request.len)
 		return visit_fail(visit, -EPIPE, "JVM %d closed the attach connection", visit->target->pid);
 	return 0;
-}
-
-static int send_load(struct visit *visit, int fd, const char *path, const struct attach_control *control)
-{
-	char option[sizeof(*control) + 24];
-
-	snprintf(option, sizeof(option), "control=%s,secret=%s", control->name, control->secret);
-	return send_request(visit, fd, (const char *const[]){"load", path, "true" /* it is absolute */, option});
 }
 
 /* JDK 21+ also prints a warning about dynamic agents on the JVM's stderr, once per library: see attach/place.h. */
@@ -431,11 +404,13 @@ static int open_listener(struct visit *visit, const struct vm_options *options, 
 static int request_load(struct visit *visit, const struct vm_options *options, int tmp, const char *path,
 			const struct attach_control *control, struct hotspot_reply *ret)
 {
+	char option[sizeof(*control) + 24];
 	int err, fd = open_listener(visit, options, tmp);
 
 	if (fd < 0)
 		return fd;
-	err = send_load(visit, fd, path, control);
+	snprintf(option, sizeof(option), "control=%s,secret=%s", control->name, control->secret);
+	err = send_request(visit, fd, (const char *const[]){"load", path, "true" /* it is absolute */, option});
 	if (!err)
 		err = receive_reply(visit, fd, ret);
 	close(fd);

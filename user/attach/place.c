@@ -41,20 +41,10 @@ static uint64_t library_hash(void)
 	return hash;
 }
 
-/* The name for this build, JVM and user. It has the pid so that two attaches at the same time do not share a folder. */
-static void usual_name(const struct visit *visit, char name[PLACE_NAME_MAX])
+/* A name for this build, JVM and user. It has the pid so that two attaches at the same time do not share a folder. */
+static void make_name(const struct visit *visit, uint64_t build, char name[PLACE_NAME_MAX])
 {
-	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016lx-%d", visit->target->uid, library_hash(), visit->target->ns_pid);
-}
-
-static int random_name(const struct visit *visit, char name[PLACE_NAME_MAX])
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-		return -EAGAIN;
-	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016lx-%d", visit->target->uid, random, visit->target->ns_pid);
-	return 0;
+	snprintf(name, PLACE_NAME_MAX, ".duet-%u-%016lx-%d", visit->target->uid, build, visit->target->ns_pid);
 }
 
 /* Opens a folder by name and checks it, also one that was just made: something else may have replaced it. */
@@ -129,13 +119,18 @@ static void remove_leftovers(const struct visit *visit, int parent, uid_t owner)
 
 int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX])
 {
+	uint64_t random;
 	int fd;
 
 	remove_leftovers(visit, parent, owner);
-	usual_name(visit, name);
+	make_name(visit, library_hash(), name);
 	fd = make_folder(parent, name, owner);
-	for (int i = 0; fd == -EEXIST && i < NAME_TRIES; i++)
-		fd = random_name(visit, name) < 0 ? -EAGAIN : make_folder(parent, name, owner);
+	for (int i = 0; fd == -EEXIST && i < NAME_TRIES; i++) {
+		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+			return -EAGAIN;
+		make_name(visit, random, name);
+		fd = make_folder(parent, name, owner);
+	}
 	return fd;
 }
 

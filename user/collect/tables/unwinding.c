@@ -287,13 +287,6 @@ static int file_module(struct unwinding *unwinding, const struct process *proces
 	return module;
 }
 
-static struct native_file *identify_vdso(struct unwinding *unwinding)
-{
-	struct native_file *file = map_get_ptr(&unwinding->files, VDSO_IDENTITY);
-
-	return file ? file : own_file(unwinding, VDSO_IDENTITY);
-}
-
 static int module_of_image(struct unwinding *unwinding, struct native_file *file, uint8_t *image, size_t bytes)
 {
 	struct unwind_file elf;
@@ -314,7 +307,9 @@ static int vdso_module(struct unwinding *unwinding, const struct mapping *mappin
 	void *image = vdso_of(mapping, &bytes);
 
 	if (image)
-		*ret = identify_vdso(unwinding);
+		*ret = map_get_ptr(&unwinding->files, VDSO_IDENTITY);
+	if (image && !*ret)
+		*ret = own_file(unwinding, VDSO_IDENTITY);
 	return image && *ret ? module_of_image(unwinding, *ret, image, bytes) : -ENODATA;
 }
 
