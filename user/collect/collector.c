@@ -64,17 +64,6 @@ static int handle_record(void *context, void *data, size_t bytes)
 	return --collector->budget > 0 ? 0 : -ECANCELED;
 }
 
-/* Attaches a program to the hook that its section names. */
-static int attach(struct bpf_link **ret, const struct bpf_program *program)
-{
-	struct bpf_link *link = bpf_program__attach(program);
-
-	if (!link)
-		return -errno;
-	*ret = link;
-	return 0;
-}
-
 static struct unwind_tables_map unwind_map(const struct bpf_map *map)
 {
 	return (struct unwind_tables_map){.fd = bpf_map__fd(map), .entries = bpf_map__max_entries(map)};
@@ -104,15 +93,15 @@ static int open_channels(struct collector *collector, const struct collector_opt
 	int err;
 
 	/* Attached before the first process may be signalled, so that no exec of it is missed. */
-	err = attach(&collector->exec, bpf->progs.on_process_exec);
+	err = programs_attach(&collector->exec, bpf->progs.on_process_exec, NULL);
 	if (err == 0)
-		err = attach(&collector->exit, bpf->progs.on_process_exit);
+		err = programs_attach(&collector->exit, bpf->progs.on_process_exit, NULL);
 	if (err == 0 && (!options->targets || options->follow_forks))
-		err = attach(&collector->fork, bpf->progs.on_process_fork);
+		err = programs_attach(&collector->fork, bpf->progs.on_process_fork, NULL);
 	if (err < 0)
 		return err;
 	if (!options->targets)
-		(void)attach(&collector->cgroup, bpf->progs.on_cgroup_made);
+		(void)programs_attach(&collector->cgroup, bpf->progs.on_cgroup_made, NULL);
 	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), handle_record, collector, NULL);
 	if (!collector->ring)
 		return -errno;

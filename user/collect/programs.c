@@ -367,7 +367,7 @@ int family_use(struct family *family, size_t link, struct bpf_program *program, 
 	return bpf_program__set_autoload(program, true);
 }
 
-static int attach(struct bpf_link **ret, const struct bpf_program *program, const char *tracepoint)
+int programs_attach(struct bpf_link **ret, const struct bpf_program *program, const char *tracepoint)
 {
 	if (*ret || !program)
 		return 0;
@@ -383,10 +383,10 @@ int family_attach(struct family *family)
 		const struct event *event = family->events->items[i].event;
 
 		if (is_of(family->row, event))
-			err = attach(&family->of_events[i], family->programs->of[event->program], NULL);
+			err = programs_attach(&family->of_events[i], family->programs->of[event->program], NULL);
 	}
 	for (size_t i = FAMILY_LINKS; !err && i-- > 0;)
-		err = attach(&family->links[i], family->used[i].program, family->used[i].tracepoint);
+		err = programs_attach(&family->links[i], family->used[i].program, family->used[i].tracepoint);
 	return err;
 }
 

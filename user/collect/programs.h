@@ -98,6 +98,8 @@ struct programs {
  */
 int programs_load(struct programs *programs, const struct collector_options *options);
 void programs_unload(struct programs *programs);
+/* Attaches a program to the tracepoint, or to the hook that its section names, unless it is attached. 0 or -errno. */
+int programs_attach(struct bpf_link **ret, const struct bpf_program *program, const char *tracepoint);
 
 /*
  * Returns the period of the perf event. Clocks and the CPU's counters tick once per interval. Other events tick each
