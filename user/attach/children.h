@@ -39,7 +39,6 @@ int children_become(uid_t uid, gid_t gid);
  * folder there may be a mount of that user, and its file system a server of that user. The user can stop or block the
  * child, so the parent waits for it only with deadlines.
  */
-
 struct user_child {
 	pid_t pid; /* 0: none */
 	int socket; /* SOCK_SEQPACKET, to the child */

@@ -223,7 +223,7 @@ void perf_events_release(struct perf_events *events)
 	probe_process_close(&events->probe_process);
 }
 
-/* ---- the process ---- */
+/* ---- the process that opens probes ---- */
 
 static void keep_only(int a, int b)
 {
@@ -263,7 +263,7 @@ static void ignore_signals(void)
 		signal(signals[i], SIG_IGN);
 }
 
-/* ---- the loader ---- */
+/* ---- in the loader ---- */
 
 static int start_process(struct probe_process *process, int (*open_probe)(const void *context, size_t i),
 			 const void *context, size_t count, int kept)

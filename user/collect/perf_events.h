@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <bpf/libbpf.h>
-#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/vec.h"
@@ -19,7 +19,6 @@
  * to, and no signal ends the wait. A process can hold that lock for ever, with a page that never comes. So the
  * loader neither sets a probe nor closes the last descriptor of one.
  */
-
 struct probe_process {
 	int socket; /* keeps the process alive; 0 = none */
 	pid_t pid;
