@@ -41,7 +41,6 @@ void parts_release(struct parts *parts);
  * Stacks that BPF had to take before it knew their weight (DUET_ROLE_EARLY): of sleeps where no hook runs before the
  * thread continues, and of requests to io_uring. They wait here for the record that has the weight.
  */
-
 #define EARLY_BYTES_MAX (16u << 20) /* of all stacks that wait */
 #define EARLY_KEEP_NS (60ull * 1000000000) /* of a thread that has ended, nothing comes any more */
 
