@@ -5,7 +5,6 @@
 #include "collect/engines.h"
 #include "collect/kernel/kernel_names.h"
 #include "collect/records/parts.h"
-#include "collect/records/parts.h"
 #include "collect/tables/mapping_events.h"
 #include "collect/tables/unwinding.h"
 #include "join/pending.h"
