@@ -365,7 +365,7 @@ static bool names_format(const char *words)
 
 	while (rest && (word = strsep(&rest, ",")) != NULL) {
 		word[strcspn(word, "=")] = '\0';
-		found |= TEXT_IS_ANY(word, "collapsed", "flamegraph", "tree", "jfr", "otlp", "traces", "flat", "text");
+		found |= text_is_word(word, "collapsed flamegraph tree jfr otlp traces flat text");
 	}
 	free(copy);
 	return found;
@@ -470,13 +470,13 @@ static int act(const struct run *run)
 
 	if (!strcmp(action, "collect"))
 		return collect(run);
-	if (TEXT_IS_ANY(action, "start", "resume", "check"))
+	if (text_is_word(action, "start resume check"))
 		return start(run, action);
-	if (TEXT_IS_ANY(action, "stop", "dump"))
+	if (text_is_word(action, "stop dump"))
 		return report(run, action);
 	if (!strcmp(action, "list"))
 		return command_run(&cmd_list, 1, (char *[]){"list"});
-	if (TEXT_IS_ANY(action, "status", "metrics", "meminfo"))
+	if (text_is_word(action, "status metrics meminfo"))
 		return print_action(run, action);
 	return jvm_command_run(run->pid, action, run->options->words, run->options->word_count);
 }

@@ -253,7 +253,7 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 {
 	const struct row *row = find_row(word);
 
-	if (TEXT_IS_ANY(word, "-h", "--help"))
+	if (text_is_word(word, "-h --help"))
 		return j->help = true;
 	if (!strcmp(word, "--diff"))
 		return j->is_diff = true;
@@ -261,7 +261,7 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 		j->format = "tree";
 		return 1;
 	}
-	if (TEXT_IS_ANY(word, "-o", "--output") && value) {
+	if (text_is_word(word, "-o --output") && value) {
 		j->format = !strcmp(value, "pb") ? "pprof" : value;
 		return 2;
 	}
@@ -272,7 +272,7 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 		return add_word(&j->options, word) ? -ENOMEM : 1;
 	}
 	return buf_explain(why, -EINVAL,
-			  TEXT_IS_ANY(word, "-o", "--output") ? "%s: a value is missing" : "unknown option %s", word);
+			  text_is_word(word, "-o --output") ? "%s: a value is missing" : "unknown option %s", word);
 }
 
 /* Returns 0, or -errno with one sentence in `why`. Call jfrconv_release() in both cases. */

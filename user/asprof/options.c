@@ -167,9 +167,9 @@ static int take_value(struct asprof_options *options, const char *word, const ch
 {
 	char *end;
 
-	if (TEXT_IS_ANY(word, "-f", "--file"))
+	if (text_is_word(word, "-f --file"))
 		options->file = value;
-	else if (TEXT_IS_ANY(word, "-o", "--output"))
+	else if (text_is_word(word, "-o --output"))
 		buf_printf(&options->format, ",%s", value);
 	else if (!strcmp(word, "--title"))
 		add_title(&options->format, value);
@@ -186,12 +186,12 @@ static int take_option(struct asprof_options *options, char **words, int count, 
 {
 	struct row row;
 	bool is_row = find_row(words[0], &row);
-	bool is_own = TEXT_IS_ANY(words[0], "-f", "--file", "-o", "--output", "-d", "--duration", "--title");
+	bool is_own = text_is_word(words[0], "-f --file -o --output -d --duration --title");
 	int err = 0;
 
-	if (TEXT_IS_ANY(words[0], "-h", "--help"))
+	if (text_is_word(words[0], "-h --help"))
 		return options->help = true;
-	if (TEXT_IS_ANY(words[0], "-v", "--version"))
+	if (text_is_word(words[0], "-v --version"))
 		return options->version = true;
 	if (!is_row && !is_own)
 		return buf_explain(why, -EINVAL, "Unrecognized option: %s", words[0]);
@@ -207,7 +207,7 @@ static int take_option(struct asprof_options *options, char **words, int count, 
 /* After the process, all words belong to the command that is passed on. */
 static bool passes_on(const struct asprof_options *options)
 {
-	return options->target && TEXT_IS_ANY(options->action, "load", "jcmd", "threaddump", "dumpheap", "inspectheap");
+	return options->target && text_is_word(options->action, "load jcmd threaddump dumpheap inspectheap");
 }
 
 static int take_word(struct asprof_options *options, char *word, bool is_last, struct buf *why)

@@ -229,13 +229,6 @@ bool text_begins_with(const char *text, const char *words)
 	return has_word(text, words, false);
 }
 
-bool text_is_any(const char *text, const char *const *words)
-{
-	while (*words && strcmp(text, *words) != 0)
-		words++;
-	return *words;
-}
-
 /* Levenshtein distance, row by row: row[j] is the distance between the letters of `a` so far and the first j of `b`. */
 size_t text_distance(const char *a, const char *b)
 {

@@ -44,9 +44,6 @@ void text_copy_surrogates(char *to, size_t size, const char *text); /* the same;
 bool text_is_word(const char *text, const char *words);
 /* Returns true if the text begins with one of them. */
 bool text_begins_with(const char *text, const char *words);
-/* True if the text is one of the words; TEXT_IS_ANY(text, "a", "b") names them. The list ends with NULL. */
-bool text_is_any(const char *text, const char *const *words);
-#define TEXT_IS_ANY(text, ...) text_is_any(text, (const char *const[]){__VA_ARGS__, NULL})
 
 /* Returns the letters to change, insert or remove (edit distance); SIZE_MAX if one text has more than 32. */
 size_t text_distance(const char *a, const char *b);

@@ -208,7 +208,7 @@ static int set_interval(struct asprof_interval *interval, const struct word *wor
 /* Each of these only enables its own event, which may come in addition to another one. */
 static int set_event(struct asprof_arguments *to, const char *value, struct buf *why)
 {
-	if (TEXT_IS_ANY(value, "alloc", "lock", "nativelock", "nativemem")) {
+	if (text_is_word(value, "alloc lock nativelock nativemem")) {
 		((struct asprof_interval *)((char *)to + find_word(value)->offset))->is_wanted = true;
 		return 0;
 	}
@@ -281,7 +281,7 @@ static int set_bits(unsigned int *field, const struct word *word, const char *va
 /* Words of which a JFR file says how they were set. */
 static void note_setting(struct asprof_arguments *to, const char *name, const char *value)
 {
-	if (value && TEXT_IS_ANY(name, "cstack", "features", "memlimit", "filter", "begin", "end", "signal"))
+	if (value && text_is_word(name, "cstack features memlimit filter begin end signal"))
 		buf_printf(&to->settings, "%s=%s\n", name, value);
 }
 

@@ -203,7 +203,7 @@ static int merge_parts(struct recording *recording, struct buf *why)
 /* async-profiler's name of what samples the main event */
 static const char *engine_of(const struct asprof_arguments *arguments)
 {
-	bool is_same = arguments->event && TEXT_IS_ANY(arguments->event, "ctimer", "itimer", "wall");
+	bool is_same = arguments->event && text_is_word(arguments->event, "ctimer itimer wall");
 
 	return is_same ? arguments->event : "perf_events";
 }
@@ -399,7 +399,7 @@ static int apply_begun(const struct recording *recording, struct profile *profil
 /* People take an empty file or page for a failure. The text report says how many samples there are. */
 static bool is_empty_picture(const struct profile *profile, const struct writer *writer)
 {
-	return TEXT_IS_ANY(writer->name, "collapsed", "flamegraph", "tree") && !profile->samples.len;
+	return text_is_word(writer->name, "collapsed flamegraph tree") && !profile->samples.len;
 }
 
 /* Returns the exit code. */

@@ -41,7 +41,7 @@ static bool has_alloc(const char *events)
 /* As async-profiler has it: these walkers begin with the native frames. */
 static bool shows_native_allocations(const struct asprof_arguments *arguments, const char *events)
 {
-	return arguments->cstack && TEXT_IS_ANY(arguments->cstack, "fp", "dwarf", "vmx") && has_alloc(events);
+	return arguments->cstack && text_is_word(arguments->cstack, "fp dwarf vmx") && has_alloc(events);
 }
 
 /* Fills the child's options and events. Returns 0, or -errno with one sentence in `why`. */

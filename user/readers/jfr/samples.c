@@ -142,7 +142,7 @@ static int find_kind(struct jfr_kinds *kinds, const char *type, const struct row
 
 static bool has_address(const struct row *row)
 {
-	return row->event && TEXT_IS_ANY(row->event, "nativemem", "free", "lock", "nativelock", "park", "wait");
+	return row->event && text_is_word(row->event, "nativemem free lock nativelock park wait");
 }
 
 /* Types without a stack are not samples. */
@@ -237,7 +237,7 @@ static void set_unit(struct jfr_kind *kind, const char *value)
  */
 static void set_event(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *value)
 {
-	bool is_clock = TEXT_IS_ANY(value, "cpu", "ctimer", "itimer", "wall", "cpu-clock", "task-clock");
+	bool is_clock = text_is_word(value, "cpu ctimer itimer wall cpu-clock task-clock");
 
 	kind->name = intern_str(&kinds->profile->strings, value);
 	kind->unit = is_clock ? PROFILE_NS : PROFILE_COUNT;
