@@ -175,15 +175,6 @@ case_events() {
 		"$(matching "$here/out.collapsed" ';main;.*(ask;){61}syscall ' | cut -d ' ' -f 1)" '>=' 500
 }
 
-# The disk is read without the cache. Each request is a sample.
-case_block() {
-	record -e block=1us -o collapsed -f "$here/out.collapsed" -- \
-		dd if=/dev/vda of=/dev/null bs=4k count=500 iflag=direct
-	expect_status 0
-	expect "requests" \
-		"$(matching "$here/out.collapsed" ';ksys_read_\[k\];.*;vda: read [0-9]+$' | cut -d ' ' -f 1)" '==' 500
-}
-
 # Records a workload that waits in known functions, with one hook for the samples of sleeps.
 record_sleeps() { # HOOK
 	rm -f "$here/gate"
@@ -343,13 +334,19 @@ jdk_case_inlined() {
 	figure "$figures"
 }
 
-# ---- the agent's machine code ----
+# ---- cases of the host's tests ----
 
-# Runs cases of the host's tests, which count calls.
 of_host() { # SCRIPT CASE...
 	(cd /run && exec bash "tests/system/$1.sh" "${@:2}") 2>&1 | tee "$here/cases" | sed -u 's/^/# /'
 	! grep -q '^not ok' "$here/cases" || fail "$(grep -m 1 '^not ok' "$here/cases" | cut -c 8-)"
 	grep -q '^ok' "$here/cases" || skip "$(grep -m 1 '^skip' "$here/cases" | cut -c 6-)"
+}
+
+# The kernel's own trace says how long requests take.
+case_block() {
+	ln -s /usr/bin/busybox /run/mount
+	ln -s /usr/bin/busybox /run/umount
+	PATH=$PATH:/run TMPDIR=/mnt of_host record_block time by_the_kernel
 }
 
 case_native_methods() {

@@ -9,6 +9,7 @@ for module in /modules/*.ko; do
 	/busybox insmod "$module"
 done
 /busybox mount -t ext4 -o ro /dev/vda /root
+/busybox mount -t ext4 /dev/vdb /root/mnt
 /busybox mount -t devtmpfs devtmpfs /root/dev
 /busybox mount -t proc proc /root/proc
 /busybox ln -s /proc/self/fd /root/dev/fd

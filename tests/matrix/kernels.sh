@@ -82,6 +82,12 @@ cpu_model() {
 	if [[ $row = newest@* ]]; then echo max; else echo max,-cx16; fi
 }
 
+# A second disk, which can be written: what is read from and written to it are the requests of the case `block`.
+make_second_disk() {
+	truncate -s 192M "$figures/disk"
+	mke2fs -q -t ext4 "$figures/disk"
+}
+
 # The machine's clock counts instructions of 4 ns, so that its timers leave it time to work, however slow the host is.
 # The machine is turned off when the cases have not begun within $boot_limit.
 run_machine() { # ARCHITECTURE KERNEL
@@ -93,6 +99,7 @@ run_machine() { # ARCHITECTURE KERNEL
 		-icount shift=2,sleep=off -smp "$(cpus)" -m 1024 -net none -nographic -no-reboot \
 		-kernel "$2/vmlinuz" -initrd "$figures/memory" \
 		-drive "file=$(realpath "$scratch/disk.$1"),if=virtio,format=raw,readonly=on" \
+		-drive "file=$figures/disk,if=virtio,format=raw,cache=unsafe" \
 		-append "console=${console_of[$1]} panic=-1 quiet -- ${cases//$'\n'/ }" >"$console" 2>&1 </dev/null &
 	machine=$!
 	until grep -q "$begun" "$console" || ! kill -0 $machine 2>/dev/null; do
@@ -113,6 +120,7 @@ prepare_row() {
 		return
 	}
 	cat "$scratch/memory.$arch" "$kernel/modules.cpio" >"$figures/memory"
+	make_second_disk
 	booted=
 	run_machine "$arch" "$kernel"
 	if ! grep -q "$begun" "$console"; then
@@ -120,7 +128,7 @@ prepare_row() {
 		booted=", at its second boot"
 		run_machine "$arch" "$kernel"
 	fi
-	rm "$figures/memory"
+	rm "$figures/memory" "$figures/disk"
 	sed -i -E -e 's/\r//g' -e 's/ \(java-([0-9]+)-[^)]*\)/_\1/' "$console"
 	grep -q '^cases are over' "$console" || tail -n 30 "$console" | sed 's/^/# console: /'
 }

@@ -436,7 +436,8 @@ count_perf_events() { # PID
 
 # Returns true if the agent's timers or perf events, or BPF's events, are started, as far as /proc shows them.
 has_ticks() { # RECORDER JVM
-	grep -qsE '^(link_type:.*perf|(tp_name|raw_tracepoint):.*(sys_enter|sched_switch))$' "/proc/$1/fdinfo"/* ||
+	grep -qsE '^(link_type:.*perf|(tp_name|raw_tracepoint):.*(sys_enter|sched_switch|block_rq_issue))$' \
+		"/proc/$1/fdinfo"/* ||
 		grep -qs . "/proc/$2/timers" ||
 		[ "$(count_perf_events "$2")" != 0 ]
 }
