@@ -212,10 +212,10 @@ static __always_inline u32 block_describe(u8 *to, u64 key, bool by_kernel)
 
 static __noinline int block_fill(struct block_record *record, const struct block_request *request, u64 key)
 {
+	__builtin_memset(record, 0, sizeof(*record)); /* also what pads the text */
 	early_fill(&record->slept, request->tgid, request->tid);
 	record->size_head = (struct duet_attribute){.type = DUET_ATTRIBUTE_SIZE, .bytes = sizeof(record->size)};
 	record->size = request->bytes;
-	__builtin_memset(&record->head, 0, sizeof(record->head) + sizeof(record->resource));
 	record->head.type = DUET_ATTRIBUTE_RESOURCE;
 	record->resource.kind = DUET_RESOURCE_NAME;
 	record->resource.text_bytes = block_describe(record->text, key, request->by_kernel);

@@ -210,7 +210,7 @@ static __always_inline void resource_add_peer(struct resource_attribute *to, str
 static __noinline u32 resource_describe(struct resource_attribute *to, struct file *file,
 					const struct resource_given *given)
 {
-	u32 type = file ? descriptor_type(file) : 0;
+	u32 type = file ? descriptor_type(file) : 0, bytes;
 
 	__builtin_memset(to, 0, sizeof(to->head) + sizeof(to->resource));
 	to->head.type = DUET_ATTRIBUTE_RESOURCE;
@@ -225,6 +225,10 @@ static __noinline u32 resource_describe(struct resource_attribute *to, struct fi
 		to->resource.kind = DUET_RESOURCE_PIPE;
 	else
 		resource_add_name(to, file);
-	to->head.bytes = sizeof(to->resource) + to->resource.text_bytes;
+	bytes = to->resource.text_bytes;
+	to->head.bytes = sizeof(to->resource) + bytes;
+	/* The mask is for the verifier. The asm hides the value, else the compiler would remove the mask. */
+	__asm__("" : "+r"(bytes));
+	__builtin_memset(to->text + (bytes & (2 * DUET_MAX_RESOURCE_TEXT - 1)), 0, 8); /* the padding */
 	return sizeof(to->head) + ((to->head.bytes + 7) & ~7u);
 }
