@@ -369,6 +369,21 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 	return duet_insn(code, at) == 0xd61f0220;
 }
 
+/* Do these eight bytes begin with bl, or with sxtw x0, w0; bl? */
+static inline int duet_frame_passes_result(uint64_t code)
+{
+	if ((uint32_t)code == 0x93407c00)
+		code >>= 32;
+	return ((uint32_t)code & 0xfc000000) == 0x94000000;
+}
+
+/* Only x86-64 needs this: on arm64, lr has a leaf's return address. */
+static inline int duet_frame_begins(uint64_t code)
+{
+	(void)code;
+	return 1;
+}
+
 /* ---- the interpreter ---- */
 
 /* Registers by their number, and what the interpreter keeps in them. No register has the number 31. */

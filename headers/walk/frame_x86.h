@@ -284,6 +284,22 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 	return 0;
 }
 
+/* Do these eight bytes begin with mov %eax, %edi; mov %rax, %rdi; or movslq %eax, %rdi? */
+static inline int duet_frame_passes_result(uint64_t code)
+{
+	return (code & 0xffff) == 0xc789 || (code & 0xffffff) == 0xc78948 || (code & 0xffffff) == 0xf86348;
+}
+
+/* Do they begin with a push or with sub $n, %rsp, after endbr64? */
+static inline int duet_frame_begins(uint64_t code)
+{
+	if ((code & 0xffffffff) == 0xfa1e0ff3)
+		code >>= 32;
+	if ((code & 0xfffdff) == 0xec8148)
+		return 1;
+	return ((code & 0xfe) == 0x40 ? code >> 8 & 0xf8 : code & 0xf8) == 0x50;
+}
+
 /* ---- the interpreter ---- */
 
 /* Registers by their number in machine code, and what the interpreter keeps in them. */

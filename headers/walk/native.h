@@ -231,12 +231,16 @@ static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct
 }
 
 /*
- * Both ABIs give a thread's first frame fp 0. musl is built without call frame information, but clears fp before it
- * calls a thread's function. Valid only for code of files: code that a JIT compiler made may have any value in fp.
+ * Both ABIs give a thread's first frame fp 0, and code that keeps no frame pointer leaves it so. musl is built without
+ * call frame information. Its outermost function passes the result of main() or of the thread's function on to one that
+ * does not return. Valid only for code of files: code that a JIT compiler made may have any value in fp.
  */
 static inline int walk_is_outermost(const struct unwind_cursor *cursor)
 {
-	return !cursor->fp && cursor->is_return && !cursor->is_guess;
+	uint64_t code;
+
+	return !cursor->fp && cursor->is_return && !cursor->is_guess && !walk_read_word(cursor, &code, cursor->pc) &&
+	       duet_frame_passes_result(code);
 }
 
 #if WALK_X86
@@ -283,10 +287,18 @@ static inline int walk_linkage_leaf(struct unwind_cursor *cursor)
 	return walk_to_caller(cursor, cursor->lr, cursor->sp, cursor->fp) == DUET_WALK_NONE;
 }
 
+/* Does the function that begins at `target` make a frame at once? Otherwise it has none, if it is a short leaf. */
+static inline int walk_makes_frame(const struct unwind_cursor *cursor, uint64_t target)
+{
+	uint64_t code;
+
+	return walk_read_word(cursor, &code, target) || duet_frame_begins(code);
+}
+
 /*
  * Interrupted in code without rows, such as hand-written assembler. If the code has pushed nothing, the word on top of
- * the stack is the return address, and it follows a call that leads near pc. Returns nonzero if that is so; the cursor
- * is then the caller's.
+ * the stack is the return address, and it follows a call that leads near pc. In a function with a frame, that word may
+ * be what an earlier call has left there. Returns nonzero if the cursor is now the caller's.
  */
 static inline int walk_called_leaf(struct unwind_cursor *cursor)
 {
@@ -297,7 +309,7 @@ static inline int walk_called_leaf(struct unwind_cursor *cursor)
 	    walk_read(cursor, call, sizeof(call), to - sizeof(call)) || call[0] != 0xe8)
 		return 0;
 	target = to + walk_operand(call + 1, 4);
-	if (cursor->pc < target || cursor->pc - target >= WALK_LEAF_BYTES)
+	if (cursor->pc - target >= WALK_LEAF_BYTES || (cursor->pc != target && walk_makes_frame(cursor, target)))
 		return 0;
 	return walk_to_caller(cursor, to, cursor->sp + WALK_WORD, cursor->fp) == DUET_WALK_NONE;
 }

@@ -79,29 +79,57 @@ static void expect_cursor(const struct unwind_cursor *cursor, uint64_t pc, size_
 #endif
 
 #if WALK_X86
+#define FUNCTION 20 /* words where it begins, and where the code that calls it goes on */
+#define CALLER 40
+
+static struct unwind_cursor called_at(uint64_t code)
+{
+	struct unwind_cursor cursor = leaf_at(3, 9);
+	int32_t distance = (FUNCTION - CALLER) * 8;
+	uint8_t *behind = (uint8_t *)&stack[CALLER];
+
+	cursor.pc = STACK + FUNCTION * 8 + 16;
+	stack[3] = STACK + CALLER * 8;
+	stack[FUNCTION] = code;
+	behind[-5] = 0xe8;
+	memcpy(behind - 4, &distance, sizeof(distance));
+	return cursor;
+}
+
+#define MOVES 0xf88948 /* mov %rdi, %rax */
+
 /* No row, and nothing pushed: the word on top of the stack follows a call of the function that pc is in. */
 static void called_leaf(void **state)
 {
-	const size_t code = 40; /* the call's last word */
-	struct unwind_cursor cursor = leaf_at(3, 9);
-	int32_t distance = 0x1000 - 16 - (STACK + (int32_t)code * 8);
-	uint8_t *behind = (uint8_t *)&stack[code];
+	struct unwind_cursor cursor = called_at(MOVES);
 
 	(void)state;
-	stack[3] = STACK + code * 8;
-	behind[-5] = 0xe8;
-	memcpy(behind - 4, &distance, sizeof(distance));
 	assert_true(walk_called_leaf(&cursor));
-	expect_cursor(&cursor, STACK + code * 8, 4, STACK + 9 * 8);
-	cursor = leaf_at(3, 9);
+	expect_cursor(&cursor, STACK + CALLER * 8, 4, STACK + 9 * 8);
+	cursor = called_at(MOVES);
 	cursor.pc += WALK_LEAF_BYTES; /* of another function, then */
 	assert_false(walk_called_leaf(&cursor));
-	cursor = leaf_at(3, 9);
+	cursor = called_at(MOVES);
 	cursor.is_return = 1;
 	assert_false(walk_called_leaf(&cursor));
-	cursor = leaf_at(3, 9);
-	behind[-5] = 0xe9; /* no call */
+	cursor = called_at(MOVES);
+	((uint8_t *)&stack[CALLER])[-5] = 0xe9; /* no call */
 	assert_false(walk_called_leaf(&cursor));
+}
+
+/* The word on top of the stack is not the return address of a function that makes a frame, but at its beginning. */
+static void called_function_with_a_frame(void **state)
+{
+	static const uint64_t begins[] = {0x53, 0x5541, 0x28ec8348, 0x100ec8148, 0x57fa1e0ff3, 0x28ec8348fa1e0ff3};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
+		struct unwind_cursor cursor = called_at(begins[i]);
+
+		assert_false(walk_called_leaf(&cursor));
+		cursor.pc = STACK + FUNCTION * 8;
+		assert_true(walk_called_leaf(&cursor));
+	}
 }
 #endif
 
@@ -364,17 +392,33 @@ static void code_in_memory_is_no_guess(void **state)
 	}
 }
 
+/* Its code passes on the result of the function that it has called. Other code may have no frame pointer, too. */
 static void no_frame_pointer_marks_the_outermost_frame(void **state)
 {
-	struct unwind_cursor cursor = {.pc = 0x1000, .sp = STACK, .is_return = 1};
+#if WALK_X86
+	static const uint64_t passes[] = {0xe8c789, 0xe8c78948, 0xe8f86348}, others[] = {0xc789c085, 0xc78948c0, 0xe8};
+#else
+	static const uint64_t passes[] = {0x94000010, 0x9400001093407c00}, others[] = {0x14000010, 0xaa0003e093407c00};
+#endif
+	const struct unwind_cursor outermost = {.pc = STACK, .sp = STACK, .is_return = 1};
+	struct unwind_cursor cursor = outermost;
 
 	(void)state;
-	assert_true(walk_is_outermost(&cursor));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		stack[0] = others[i];
+		assert_false(walk_is_outermost(&outermost));
+	}
+	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
+		stack[0] = passes[i];
+		assert_true(walk_is_outermost(&outermost));
+	}
 	cursor.is_guess = 1;
 	assert_false(walk_is_outermost(&cursor));
-	cursor = (struct unwind_cursor){.pc = 0x1000, .sp = STACK};
-	assert_false(walk_is_outermost(&cursor)); /* a leaf may use it for anything */
-	cursor = (struct unwind_cursor){.pc = 0x1000, .sp = STACK, .fp = STACK, .is_return = 1};
+	cursor = outermost;
+	cursor.is_return = 0; /* a leaf may use it for anything */
+	assert_false(walk_is_outermost(&cursor));
+	cursor = outermost;
+	cursor.fp = STACK;
 	assert_false(walk_is_outermost(&cursor));
 }
 
@@ -529,6 +573,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #if WALK_X86
 		cmocka_unit_test_setup(called_leaf, fresh_stack),
+		cmocka_unit_test_setup(called_function_with_a_frame, fresh_stack),
 		cmocka_unit_test_setup(by_the_return_address_in_rdi, fresh_stack),
 #endif
 		cmocka_unit_test_setup(by_stack_pointer, fresh_stack),
