@@ -374,7 +374,7 @@ static struct choice choose_for_call(const struct steps *steps, const struct ste
 		is_sure || (!previous->blocks && !of->is_exact) ? previous->entry : NO_ENTRY,
 		of->is_exact ? after : next->entry,
 		previous->entry,
-		after,
+		next->entry == NO_ENTRY && previous->entry == NO_ENTRY ? after : NO_ENTRY,
 	};
 	uint32_t outer = previous->entry != NO_ENTRY ? previous->entry : after;
 

@@ -64,6 +64,14 @@ jdk_case_leaf_calls_replaced_on_stack() {
 	expect_leafs 3
 }
 
+# Loops have no polls, and so fewer entries. What has none by the call is marked, not given to the other method.
+jdk_case_leaf_calls_without_polls() {
+	JVM_OPTS=(-XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions -XX:UseAVX=2)
+	record_compiled workload.Leafs 60 10 6 -- --agent never
+	expect "samples in loops" "$(figure known)" '>=' 300
+	expect "leaf calls that lack their caller without a mark, %" "$(figure leaf_silent)" '<=' 1
+}
+
 jdk_case_leaf_calls_exact() {
 	JVM_OPTS=("${exact[@]}")
 	record_compiled workload.Leafs 60 -- --agent never

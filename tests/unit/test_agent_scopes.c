@@ -151,6 +151,20 @@ static void test_unknown_caller(void **state)
 	scopes.calls = calls;
 }
 
+static enum scopes_calls calls_outside(const struct duet_java_frame *frame)
+{
+	return frame->method == OUTER ? SCOPES_CALLS_RUNTIME : SCOPES_CALLS_NOTHING;
+}
+
+/* The entry that comes next in memory, third()'s, has not made the call of a stub before the next check. */
+static void test_entry_on_no_way(void **state)
+{
+	(void)state;
+	scopes.calls = calls_outside;
+	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	scopes.calls = calls;
+}
+
 /* What is called as a method is no stub; a trap's entry names a call that may be replaced by a stub. */
 static void test_calls_of_methods(void **state)
 {
@@ -279,6 +293,7 @@ int main(void)
 		cmocka_unit_test(test_null_checks),
 		cmocka_unit_test(test_calls_of_byte_code),
 		cmocka_unit_test(test_unknown_caller),
+		cmocka_unit_test(test_entry_on_no_way),
 		cmocka_unit_test(test_calls_of_methods),
 		cmocka_unit_test(test_behind_the_last_entry),
 		cmocka_unit_test(test_exact),

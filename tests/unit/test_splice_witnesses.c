@@ -44,6 +44,11 @@ static void test_byte_code_indices(void **state)
 static void test_leaf_calls(void **state)
 {
 	struct fixture *f = *state;
+	const struct duet_code_load bare = {.method = 1, .address = HEAP + 0x6000, .code_bytes = 0x100};
+	const struct {
+		struct duet_method method;
+		char text[8];
+	} method = {.method = {.method = 1}};
 	struct half_sample sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, COMPILED + 12});
 
 	splice(f, &sample, NULL, JOIN_WALKED);
@@ -61,6 +66,13 @@ static void test_leaf_calls(void **state)
 	assert_string_equal(f->splice.frames.items[1].mark, "[inlined?]");
 	/* behind the last entry of a method with inlined ones */
 	sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, HEAP + 0x5000 + 60});
+	splice(f, &sample, NULL, JOIN_WALKED);
+	EXPECT(f, SPLICE_STUB, SPLICE_MARK, SPLICE_COMPILED);
+	assert_true(f->splice.verdict.is_estimated);
+	/* of a method without any entry, as none of its loops has a poll */
+	jvm_apply(f->jvm, DUET_AGENT_METHOD, &method, sizeof(method));
+	jvm_apply(f->jvm, DUET_AGENT_CODE_LOAD, &bare, sizeof(bare));
+	sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, HEAP + 0x6000 + 12});
 	splice(f, &sample, NULL, JOIN_WALKED);
 	EXPECT(f, SPLICE_STUB, SPLICE_MARK, SPLICE_COMPILED);
 	assert_true(f->splice.verdict.is_estimated);

@@ -242,7 +242,7 @@ static int push_compiled_bare(struct splicing *s, const struct jvm_code *code, u
 
 	if (method && method->modifiers & ACC_NATIVE)
 		itself.bci = DUET_BCI_NATIVE;
-	if (!is_named && flags & DUET_PC_MISSING)
+	else if (!is_named && (method || code->inlining) && flags & DUET_PC_MISSING)
 		err = push_mark(s, missing_inlined);
 	while (!err && is_named && s->other[s->other_next].method != code->method)
 		err = push_java(s, &s->other[s->other_next++], SPLICE_INLINED);

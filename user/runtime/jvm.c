@@ -532,7 +532,7 @@ const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t 
 uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
 			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH], uint32_t *ret_flags)
 {
-	*ret_flags = code->inlining ? DUET_PC_ESTIMATED : 0;
+	*ret_flags = is_return ? DUET_PC_ESTIMATED | DUET_PC_MISSING : DUET_PC_ESTIMATED;
 	if (!code->inlining)
 		return 0;
 	return inlining_frames(code->inlining, pc - code->address + !is_return, ret_frames, ret_flags);

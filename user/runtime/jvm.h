@@ -110,7 +110,7 @@ const struct jvm_code *jvm_code_at(const struct jvm *jvm, uint64_t pc, uint64_t 
 /*
  * Stores the inlining stack of the compiled code at `pc`, leaf first, the compiled method last, and the flags of its
  * entry (DUET_PC_…). Returns its depth, or 0 if there is no debug information for pc: what is inlined there is not
- * known, if the flags have DUET_PC_ESTIMATED. `is_return`: pc is a return address.
+ * known. `is_return`: pc is a return address.
  */
 uint32_t jvm_code_frames(const struct jvm_code *code, uint64_t pc, bool is_return,
 			 struct duet_java_frame ret_frames[JVM_INLINING_DEPTH], uint32_t *ret_flags);
