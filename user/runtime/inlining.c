@@ -10,6 +10,7 @@
 #include "runtime/jvm.h"
 
 #define LEAF_STEP (DUET_PC_FLAGS + 1)
+#define SHARED_MOST 4 /* stacks that have a frame of the record, on average */
 #define BCI_BIAS 3 /* the least bci is DUET_BCI_NATIVE, -3: cells have no sign */
 
 /* ---- the table ---- */
@@ -219,7 +220,7 @@ static uint32_t add_stack(struct builder *b, const struct duet_code_pc *pc)
 	return node;
 }
 
-/* Returns the node of the leaf; 0 for a stack that is left out. */
+/* Returns the node of the leaf; 0 for a stack that is left out: it is not known what is inlined there. */
 static uint32_t stack_of(struct builder *b, const struct duet_code_pc *pc)
 {
 	uint64_t key = (uint64_t)pc->frame << 32 | pc->depth, node;
@@ -234,18 +235,16 @@ static uint32_t stack_of(struct builder *b, const struct duet_code_pc *pc)
 	return (uint32_t)node;
 }
 
-/* Two stacks share all of their frames or none, so all stacks that are read have no more frames than the record. */
 static void add_pcs(struct builder *b, const struct duet_code_load *record)
 {
 	const struct duet_code_pc *pcs = (const void *)(record + 1);
 
 	for (uint32_t i = 0; i < record->pc_count && !b->failed; i++) {
 		uint32_t leaf = stack_of(b, &pcs[i]);
-		struct duet_code_pc pc = {
-			.offset = pcs[i].offset, .frame = leaf * LEAF_STEP + (pcs[i].flags & DUET_PC_FLAGS)};
+		uint32_t flags = leaf ? pcs[i].flags & DUET_PC_FLAGS : DUET_PC_ESTIMATED | DUET_PC_MISSING;
+		struct duet_code_pc pc = {.offset = pcs[i].offset, .frame = leaf * LEAF_STEP + flags};
 
-		if (leaf)
-			b->failed |= vec_push(&b->pcs, pc) < 0;
+		b->failed |= vec_push(&b->pcs, pc) < 0;
 	}
 }
 
@@ -302,7 +301,7 @@ int inlining_new(const struct duet_code_load *record, struct inlining **ret)
 	const struct duet_code_pc *pcs = (const void *)(record + 1);
 	struct builder b = {
 		.frames = (const void *)(pcs + record->pc_count),
-		.unread = record->frame_count,
+		.unread = (uint64_t)record->frame_count * SHARED_MOST,
 	};
 
 	*ret = NULL;
