@@ -5,7 +5,6 @@
 
 #include "hotspot/clock.h"
 #include "hotspot/jvmstructs.h"
-#include "hotspot/stubs.h"
 #include "memory.h"
 
 /* ---- what the loader has been sent ---- */
@@ -309,46 +308,13 @@ static void answer_compiled(const struct answers *answers, struct nmethod_record
 	nmethods_release(record);
 }
 
-/* Replaces what is known of a blob by the part of it that holds pc. */
-static void find_part(uintptr_t pc, struct duet_stub *stub, char name[STUB_NAME_BYTES])
-{
-	struct listed_stub listed = {stub->address, stub->code_bytes, 0};
-	struct vtable_stub vtable;
-
-	if (!strcmp(name, VTABLES_BLOB) && vtables_find(pc, stub->address, &vtable)) {
-		strcpy(name, vtable.name);
-		stub->address = vtable.start;
-		stub->code_bytes = (uint32_t)vtable.bytes;
-	} else if (stub_list_has_blob(name)) {
-		stub_list_find(pc, &listed);
-		if (listed.name)
-			name[memory_take(name, listed.name, STUB_NAME_BYTES - 1)] = '\0';
-		stub->address = listed.start;
-		stub->code_bytes = (uint32_t)listed.bytes;
-	}
-}
-
-/* Copies the name, because the blob may be freed at any time. */
-static bool find_blob(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
-{
-	struct code_blob blob;
-
-	if (!jvmstructs_blob_at(pc, &blob))
-		return false;
-	jvmstructs_blob_name(&blob, name, STUB_NAME_BYTES);
-	ret_stub->address = blob.start;
-	ret_stub->code_bytes = (uint32_t)blob.bytes;
-	find_part(pc, ret_stub, name);
-	return name[0] && !jvmstructs_is_nmethod(name);
-}
-
 static bool answer_stub(const struct answers *answers, uintptr_t pc, uint64_t now_ns)
 {
 	struct duet_stub stub = {.time_ns = now_ns};
 	char name[STUB_NAME_BYTES];
 	struct ring_part parts[] = {{&stub, sizeof(stub)}, {name, 0}};
 
-	if (!(answers->other_stub && answers->other_stub(pc, &stub, name)) && !find_blob(pc, &stub, name))
+	if (!(answers->other_stub && answers->other_stub(pc, &stub, name)) && !stub_find(pc, &stub, name))
 		return false;
 	stub.name_len = (uint32_t)strlen(name);
 	parts[1].bytes = stub.name_len;

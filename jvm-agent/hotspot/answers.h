@@ -8,8 +8,7 @@
 #include "hotspot/metadata.h"
 #include "hotspot/nmethods.h"
 #include "hotspot/ring.h"
-
-#define STUB_NAME_BYTES 104
+#include "hotspot/stubs.h"
 
 /* These functions find what memory does not show. They may be NULL. */
 struct answers {

@@ -190,7 +190,7 @@ uint32_t instruction_x86(const uint8_t *code, size_t bytes, struct instruction *
 		step = (int8_t)code[r.at - 1];
 	else if (operand == 4)
 		memcpy(&step, code + r.at - 4, sizeof(step));
-	if (ret->kind == INSTRUCTION_BRANCH || ret->kind == INSTRUCTION_JUMP)
+	if (operand && ret->kind >= INSTRUCTION_CALL && ret->kind <= INSTRUCTION_JUMP)
 		ret->target = (int64_t)r.at + step;
 	ret->is_request = r.at == 5 && code[0] == 0xbe && step < 0; /* mov esi, imm32 */
 	return ret->bytes;
@@ -215,6 +215,7 @@ uint32_t instruction_arm64(const uint8_t *code, size_t bytes, struct instruction
 	*ret = (struct instruction){.bytes = sizeof(word), .is_request = (word & 0xffe0001f) == 0x12800001};
 	if ((word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000) { /* BL, BLR */
 		ret->kind = INSTRUCTION_CALL;
+		ret->target = word >> 30 == 2 ? arm64_step(word, 0, 26) : 0;
 	} else if ((word & 0xfc000000) == 0x14000000) { /* B */
 		ret->kind = INSTRUCTION_JUMP;
 		ret->target = arm64_step(word, 0, 26);

@@ -8,7 +8,7 @@
 
 enum instruction_kind {
 	INSTRUCTION_OTHER, /* the next one follows */
-	INSTRUCTION_CALL,
+	INSTRUCTION_CALL, /* of `target`; 0: not known */
 	INSTRUCTION_BRANCH, /* goes to `target`, or on */
 	INSTRUCTION_JUMP, /* goes to `target` */
 	INSTRUCTION_END, /* does not go on: a return, a jump to a computed address, a trap */

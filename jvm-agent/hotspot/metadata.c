@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "hotspot/metadata.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "hotspot/bytecodes.h"
 #include "hotspot/unsigned5.h"
 #include "hotspot/vmstructs.h"
 #include "memory.h"
@@ -13,7 +15,8 @@
 #define EXCESS_SINCE 20 /* struct unsigned5 */
 #define HAS_LINES 1 /* ConstMethod::_has_linenumber_table, in all JDKs */
 #define SYMBOL_BYTES 64 /* most symbols are shorter */
-#define FIRST_OF_HOTSPOT 203 /* after the byte codes of the JVM specification */
+#define LARGEST_COMPILED 8000 /* bytes of byte code (HugeMethodLimit) */
+#define TABLE_MOST UINT16_MAX /* virtual methods of a class */
 #define MAX_LINES 8192
 #define LINES_MAX_BYTES 32768
 
@@ -23,7 +26,8 @@ static struct {
 	struct offset pool_holder, pool_length, pool_source;
 	struct offset holder_pool, holder_ids, holder_source;
 	struct offset klass_name, symbol_length, symbol_body;
-	size_t const_bytes, pool_bytes; /* sizes */
+	struct offset pool_cache, pool_classes, cache_calls; /* for callees */
+	size_t const_bytes, pool_bytes, cache_bytes, call_bytes, klass_bytes; /* sizes */
 	size_t method_bytes, holder_bytes; /* up to the last field that is read */
 	uint16_t pool_version; /* struct duet_jvm_layout::pool_version */
 	int version;
@@ -52,6 +56,12 @@ static const struct vmstructs_row wanted[] = {
 	{"Symbol", "_body", &layout.symbol_body, NULL},
 };
 
+static const struct vmstructs_row for_callees[] = {
+	{"ConstantPool", "_cache", &layout.pool_cache, NULL},
+	{"ConstantPool", "_resolved_klasses", &layout.pool_classes, NULL}, /* JDK 9+ */
+	{"ConstantPoolCache", "_resolved_method_entries", &layout.cache_calls, NULL}, /* JDK 22+ */
+};
+
 /* Where a class's source file is named depends on the JDK. All else is needed. */
 static bool layout_is_whole(void)
 {
@@ -76,6 +86,11 @@ bool metadata_open(int version, bool by_address)
 		return false;
 	layout.const_bytes = vmstructs_type_bytes("ConstMethod");
 	layout.pool_bytes = vmstructs_type_bytes("ConstantPool");
+	(void)vmstructs_read(for_callees, sizeof(for_callees) / sizeof(for_callees[0]));
+	layout.cache_bytes = vmstructs_type_bytes("ConstantPoolCache");
+	layout.call_bytes = vmstructs_type_bytes(layout.cache_calls.known ? "ResolvedMethodEntry"
+									  : "ConstantPoolCacheEntry");
+	layout.klass_bytes = vmstructs_type_bytes("InstanceKlass");
 	layout.pool_version = vmstructs_pool_version(&layout.pool_length);
 	layout.version = version;
 	layout.by_address = by_address;
@@ -227,22 +242,78 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 	return metadata_prove(address, ret) && find_id(ret) == key;
 }
 
-/* What the instructions stand for that only HotSpot has, by which its interpreter replaces others. JDK 8 to 27. */
-static const uint8_t originals[] = {
-	0xb4, 0xb4, 0xb4, 0xb4, 0xb4, 0xb4, 0xb4, 0xb4, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0xb5, 0x2a,
-	0x2a, 0x2a, 0x2a, 0x15, 0x15, 0x15, 0xb6, 0xab, 0xab, 0x12, 0x13, 0xb1, 0xb6, 0xb4, 0xb5, 0x2a, 0x15,
-};
-
 uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci)
 {
 	uint8_t opcode;
-	size_t own;
 
 	if (bci < 0 || (uint32_t)bci >= read_half(&method->const_method, &layout.const_code_bytes) ||
 	    !read_bytes(&opcode, method->const_method.address + layout.const_bytes + (uint32_t)bci, 1))
 		return 0;
-	own = opcode - (size_t)FIRST_OF_HOTSPOT;
-	return own < sizeof(originals) ? originals[own] : opcode;
+	return bytecode_original(opcode);
+}
+
+uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes)
+{
+	uint32_t bytes = read_half(&method->const_method, &layout.const_code_bytes), step = 1;
+	uint8_t *code = bytes <= LARGEST_COMPILED ? malloc(bytes + 1u) : NULL;
+
+	if (!code)
+		return NULL;
+	bytes = (uint32_t)memory_take(code, method->const_method.address + layout.const_bytes, bytes);
+	for (*ret_bytes = 0; step && *ret_bytes < bytes; *ret_bytes += step) {
+		code[*ret_bytes] = bytecode_original(code[*ret_bytes]);
+		step = bytecode_length(code, bytes, *ret_bytes);
+	}
+	return code;
+}
+
+/* ---- callees ---- */
+
+/* Returns 0 for what cannot be read. These reads are not noted: what they lead to is proven. */
+static uint64_t peek(uintptr_t address, size_t bytes)
+{
+	uint64_t value = 0;
+
+	return address && memory_take(&value, address, bytes) == bytes ? value : 0;
+}
+
+/* Returns the class that a call names. Since JDK 9 there is a number for it, before that there is the class itself. */
+static uintptr_t class_of_call(uintptr_t pool, uint16_t constant)
+{
+	uintptr_t constants = pool + layout.pool_bytes, class;
+
+	class = peek(constants + (peek(constants + constant * WORD, WORD) & UINT16_MAX) * WORD, WORD);
+	if (!layout.pool_classes.known)
+		return class;
+	return peek(peek(pool + layout.pool_classes.value, WORD) + WORD + (class & UINT16_MAX) * WORD, WORD);
+}
+
+/*
+ * HotSpot keeps of a call that it has linked: its constant, and the method or the number of the method in the class's
+ * table, which follows the class. ConstantPoolCacheEntry: constant and byte codes, method, number or final method;
+ * ResolvedMethodEntry: method, number, constant and byte codes.
+ */
+bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret)
+{
+	bool is_new = layout.cache_calls.known;
+	uintptr_t pool = method->pool.address, cache = peek(pool + layout.pool_cache.value, WORD);
+	uintptr_t calls = is_new ? peek(cache + layout.cache_calls.value, WORD) : cache;
+	uintptr_t at = calls + (is_new ? WORD : layout.cache_bytes) + operand * layout.call_bytes;
+	uintptr_t words[3], called, number, constant;
+
+	if (operand >= peek(calls, sizeof(uint32_t)) || layout.call_bytes < sizeof(words) ||
+	    memory_take(words, at, sizeof(words)) < sizeof(words))
+		return false;
+	called = words[is_new ? 0 : 1];
+	number = is_new ? (uint32_t)words[1] : words[2];
+	constant = words[is_new ? 2 : 0];
+	if (!(is_new ? constant >> 48 : constant >> 16)) /* no byte code: it has never run */
+		return false;
+	if (!called && number > TABLE_MOST)
+		called = number;
+	if (!called)
+		called = peek(class_of_call(pool, (uint16_t)constant) + layout.klass_bytes + number * WORD, WORD);
+	return metadata_prove(called, ret);
 }
 
 /* ---- names ---- */
@@ -290,6 +361,20 @@ static char *read_class(const struct metadata_object *holder)
 	}
 	free(name);
 	return signature;
+}
+
+char *metadata_name(const struct metadata_method *method)
+{
+	char *holder = read_class(&method->holder);
+	char *name = read_constant(&method->pool, read_half(&method->const_method, &layout.const_name));
+	size_t bytes = holder && name ? strlen(holder) + strlen(name) + 2 : 0;
+	char *both = bytes ? malloc(bytes) : NULL;
+
+	if (both)
+		snprintf(both, bytes, "%s%s ", holder, name);
+	free(holder);
+	free(name);
+	return both;
 }
 
 static int compare_lines(const void *left, const void *right)

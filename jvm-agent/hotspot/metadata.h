@@ -42,6 +42,15 @@ uint32_t metadata_check(const struct metadata_method *method, uint64_t key);
 
 /* The byte code at `bci`, none of HotSpot's own; 0 if it cannot be read: a frame may have no bci. */
 uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci);
+/* The same of all that can be read, which the caller frees. NULL: the JVM compiles no method of this size. */
+uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes);
+/*
+ * Finds the method that an invoke calls, if it has run; of a virtual one that of the class it names. `operand` is what
+ * follows the invoke, in the machine's byte order.
+ */
+bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret);
+/* Returns "Ljava/lang/System;arraycopy ", which the caller frees, or NULL. */
+char *metadata_name(const struct metadata_method *method);
 
 /* What duet shows of a method. The texts and lines are allocated, and NULL where the method has none. */
 struct metadata_names {

@@ -7,6 +7,7 @@
 #include "hotspot/jvmstructs.h"
 #include "hotspot/metadata.h"
 #include "hotspot/scopes.h"
+#include "hotspot/stubs.h"
 #include "hotspot/unsigned5.h"
 #include "hotspot/vmstructs.h"
 #include "memory.h"
@@ -389,6 +390,16 @@ static enum scopes_calls calls_of(const struct duet_java_frame *frame)
 	return calling[opcode] == 'i' ? SCOPES_CALLS_METHOD : SCOPES_CALLS_NOTHING;
 }
 
+static int stub_at(uint64_t address)
+{
+	char name[STUB_NAME_BYTES];
+	struct duet_stub stub;
+
+	if (!jvmstructs_is_code((uintptr_t)address))
+		return address ? stub_callers_kind(STUB_CALLERS_RUNTIME) : 0;
+	return stub_find((uintptr_t)address, &stub, name) ? stub_callers_kind(name) : 0;
+}
+
 /* Without memory, room for more entries, or all of the code, the table stays as it is. */
 static void estimate_scopes(struct debug *debug)
 {
@@ -396,17 +407,23 @@ static void estimate_scopes(struct debug *debug)
 	struct duet_code_load *load = &record->load;
 	size_t bytes = load->pc_count ? debug->code_bytes : 0;
 	size_t room = debug->most_bytes - load->frame_count * sizeof(*record->frames);
+	size_t room_of_frames = room / 4;
 	struct memory_piece from = {load->address, bytes};
 	unsigned char *code = bytes <= MAX_COPY ? malloc(bytes + 1) : NULL;
 	struct scopes scopes = {
+		.address = load->address,
 		.code = code,
 		.tables = debug->others.data,
 		.table_bytes = debug->others.bytes,
 		.pcs = record->pcs,
 		.pc_count = load->pc_count,
 		.frames = record->frames,
+		.frame_count = load->frame_count,
+		.most_frames = load->frame_count + (uint32_t)(room_of_frames / sizeof(*record->frames)),
 		.is_exact = is_exact(debug),
 		.calls = calls_of,
+		.stub_at = stub_at,
+		.find_callers = stub_callers_find,
 	};
 	struct duet_code_pc *table = NULL;
 	uint32_t count;
@@ -415,11 +432,12 @@ static void estimate_scopes(struct debug *debug)
 		return;
 	scopes.code_bytes = copy_large(code, &from);
 	if (scopes.code_bytes == bytes)
-		table = scopes_estimate(&scopes, (uint32_t)(room / sizeof(*table)), &count);
+		table = scopes_estimate(&scopes, (uint32_t)((room - room_of_frames) / sizeof(*table)), &count);
 	if (table) {
 		free(record->pcs);
 		record->pcs = table;
 		load->pc_count = count;
+		load->frame_count = scopes.frame_count;
 	}
 	free(code);
 }

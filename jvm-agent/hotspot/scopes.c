@@ -12,6 +12,8 @@
 #define NEAR_BLOCKS 2 /* an entry after more branches is less often right than the one before; measured */
 #define NOP_BYTES 12 /* after each call since JDK 21; an entry for profilers comes after it */
 #define NULL_CHECKS_READ (1u << 18) /* most null checks that are read to find their table, right or not */
+#define METHODS_READ 2048 /* most methods whose byte code is read for one compilation */
+#define X86_MOV_BYTES 10
 #define JUMP_ROUNDS 2 /* jumps back are followed in the second */
 
 /* An entry that is met on a way through the code. */
@@ -30,12 +32,27 @@ struct step {
 	struct seen own, next, previous;
 };
 
+struct choice {
+	uint32_t frame, depth; /* of struct scopes; depth 0: none */
+	uint32_t flags;
+};
+
+/* The search for the caller of a stub between two entries. */
+struct between {
+	uint32_t entries[2];
+	struct stub_callers search;
+	struct choice scope; /* the frame that leads to it, and its callers; then also the methods on the way */
+};
+
 struct steps {
 	struct step *items;
 	uint32_t count;
 	uint32_t budget; /* null checks that may still be read */
 	bool *is_call; /* of each entry: it is that of a call that returns, not of a trap */
-	const struct scopes *of;
+	uint32_t methods; /* whose byte code may still be read */
+	struct between last; /* search */
+	uint64_t *barren; /* struct stub_callers */
+	struct scopes *of;
 };
 
 static const struct seen nothing = {.entry = NO_ENTRY};
@@ -301,11 +318,12 @@ static bool same_scope(const struct scopes *of, uint32_t a, uint32_t b)
 	return !memcmp(left + 1, right + 1, (of->pcs[a].depth - 1) * sizeof(*left));
 }
 
-struct choice {
-	uint32_t entry;
-	uint32_t flags;
-	uint32_t left_out; /* leaf frames of the entry */
-};
+static struct choice entry_choice(const struct scopes *of, uint32_t entry, uint32_t flags)
+{
+	if (entry >= of->pc_count)
+		return (struct choice){0};
+	return (struct choice){of->pcs[entry].frame, of->pcs[entry].depth, flags};
+}
 
 /*
  * In which case which of the two entries is right most often was measured with -XX:+DebugNonSafepoints as the truth.
@@ -318,18 +336,18 @@ static struct choice choose(const struct scopes *of, const struct step *step, ui
 	bool is_before_call = has_next && !next->blocks && !next->is_check;
 
 	if (of->is_exact)
-		return (struct choice){after, DUET_PC_EXACT, 0};
+		return entry_choice(of, after, DUET_PC_EXACT);
 	if (step->own.entry != NO_ENTRY)
-		return (struct choice){step->own.entry, 0, 0};
+		return entry_choice(of, step->own.entry, 0);
 	if (has_next && has_previous && same_scope(of, next->entry, previous->entry))
-		return (struct choice){next->entry, 0, 0};
+		return entry_choice(of, next->entry, 0);
 	if (has_previous && !previous->blocks && (previous->is_check || !is_before_call))
-		return (struct choice){previous->entry, DUET_PC_ESTIMATED, 0};
+		return entry_choice(of, previous->entry, DUET_PC_ESTIMATED);
 	if (has_next && next->blocks <= NEAR_BLOCKS)
-		return (struct choice){next->entry, is_before_call ? 0 : DUET_PC_ESTIMATED, 0};
+		return entry_choice(of, next->entry, is_before_call ? 0 : DUET_PC_ESTIMATED);
 	if (has_previous || has_next)
-		return (struct choice){has_previous ? previous->entry : next->entry, DUET_PC_ESTIMATED, 0};
-	return (struct choice){after, DUET_PC_ESTIMATED, 0};
+		return entry_choice(of, has_previous ? previous->entry : next->entry, DUET_PC_ESTIMATED);
+	return entry_choice(of, after, DUET_PC_ESTIMATED);
 }
 
 static const struct duet_java_frame *leaf_of(const struct scopes *of, uint32_t entry)
@@ -350,6 +368,14 @@ static uint32_t common_depth(const struct scopes *of, uint32_t a, uint32_t b)
 	return depth;
 }
 
+/* Returns the outermost `depth` frames of a choice. */
+static struct choice outer_part(struct choice choice, uint32_t depth)
+{
+	choice.frame += choice.depth - depth;
+	choice.depth = depth;
+	return choice;
+}
+
 /* True if the entry's byte code may have made the call of a stub: not if it calls a method that is no stub. */
 static bool may_call_stub(const struct steps *steps, uint32_t entry)
 {
@@ -359,11 +385,7 @@ static bool may_call_stub(const struct steps *steps, uint32_t entry)
 	return calls == SCOPES_CALLS_RUNTIME || (calls == SCOPES_CALLS_METHOD && !steps->is_call[entry]);
 }
 
-/*
- * A call that is no safepoint: of a stub or of the runtime. An entry is not its scope if the byte code there calls
- * nothing of the kind: the compilers give some calls the scope of other code, or none, without another safepoint there.
- */
-static struct choice choose_for_call(const struct steps *steps, const struct step *step, uint32_t after)
+static struct choice guess_for_call(const struct steps *steps, const struct step *step, uint32_t after, int kind)
 {
 	const struct scopes *of = steps->of;
 	const struct seen *next = &step->next, *previous = &step->previous;
@@ -377,18 +399,136 @@ static struct choice choose_for_call(const struct steps *steps, const struct ste
 		next->entry == NO_ENTRY && previous->entry == NO_ENTRY ? after : NO_ENTRY,
 	};
 	uint32_t outer = previous->entry != NO_ENTRY ? previous->entry : after;
+	struct choice choice;
 
-	if (of->is_exact && step->own.entry != NO_ENTRY && may_call_stub(steps, step->own.entry))
-		return (struct choice){step->own.entry, DUET_PC_EXACT, 0};
-	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates); i++)
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates) && !kind; i++)
 		if (may_call_stub(steps, candidates[i]))
-			return (struct choice){candidates[i], is_sure && i < 2 ? DUET_PC_EXACT : DUET_PC_ESTIMATED, 0};
+			return entry_choice(of, candidates[i], is_sure && i < 2 ? DUET_PC_EXACT : DUET_PC_ESTIMATED);
 	if (outer >= of->pc_count)
 		outer = next->entry;
-	return (struct choice){outer, DUET_PC_ESTIMATED | DUET_PC_MISSING,
-			       next->entry == NO_ENTRY
-				       ? 0
-				       : of->pcs[outer].depth - common_depth(of, outer, next->entry)};
+	choice = entry_choice(of, outer, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	return next->entry == NO_ENTRY ? choice : outer_part(choice, common_depth(of, outer, next->entry));
+}
+
+/* ---- calls of stubs whose callers are known ---- */
+
+static bool is_call(const void *context, const struct duet_java_frame *frame)
+{
+	const struct steps *steps = context;
+
+	for (uint32_t i = 0; i < steps->of->pc_count; i++)
+		if (steps->is_call[i] && leaf_of(steps->of, i)->method == frame->method &&
+		    leaf_of(steps->of, i)->bci == frame->bci)
+			return true;
+	return false;
+}
+
+/* Searches the frame of an entry that has `depth` callers, itself counted. */
+static void search_frame(struct steps *steps, struct between *b, uint32_t entry, uint32_t depth, int32_t begin,
+			 int32_t end)
+{
+	struct choice scope = outer_part(entry_choice(steps->of, entry, DUET_PC_ESTIMATED), depth);
+	uint32_t ways = b->search.ways;
+
+	steps->of->find_callers(&b->search, steps->of->frames[scope.frame].method, begin, end);
+	if (!ways && b->search.ways)
+		b->scope = scope;
+}
+
+static int32_t bci_at(const struct scopes *of, uint32_t entry, uint32_t depth)
+{
+	return leaf_of(of, entry)[of->pcs[entry].depth - depth].bci;
+}
+
+/* From what follows entry `a` in its frames, through what is between both in the frame that both are in, to `e`. */
+static void search_between(struct steps *steps, struct between *b, uint32_t a, uint32_t e)
+{
+	const struct scopes *of = steps->of;
+	uint32_t shared = common_depth(of, a, e);
+	int32_t begin = bci_at(of, a, shared), end = bci_at(of, e, shared);
+
+	for (uint32_t depth = of->pcs[a].depth; depth > shared; depth--)
+		search_frame(steps, b, a, depth, bci_at(of, a, depth) + (depth < of->pcs[a].depth), INT32_MAX);
+	for (uint32_t depth = of->pcs[e].depth; depth > shared; depth--)
+		search_frame(steps, b, e, depth, 0, bci_at(of, e, depth) - (depth < of->pcs[e].depth));
+	search_frame(steps, b, e, shared, begin + (shared < of->pcs[a].depth), end - (shared < of->pcs[e].depth));
+	for (uint32_t depth = of->pcs[a].depth + of->pcs[e].depth; depth && !b->search.ways; depth--) {
+		if (depth <= of->pcs[e].depth)
+			search_frame(steps, b, e, depth, 0, INT32_MAX);
+		if (depth <= of->pcs[a].depth && depth > shared)
+			search_frame(steps, b, a, depth, 0, INT32_MAX);
+	}
+}
+
+/* Adds the frames of the way to those of its first method's callers. */
+static struct choice follow(struct scopes *of, const struct between *b)
+{
+	const struct stub_callers *search = &b->search;
+	struct duet_java_frame *frames = of->frames + of->frame_count;
+	struct choice choice = {of->frame_count, search->depth + b->scope.depth - 1, DUET_PC_ESTIMATED};
+
+	if (of->frame_count + choice.depth > of->most_frames)
+		return (struct choice){0};
+	for (uint32_t i = 0; i < search->depth; i++)
+		frames[i] = search->way[search->depth - 1 - i];
+	memcpy(frames + search->depth, of->frames + b->scope.frame + 1, (b->scope.depth - 1) * sizeof(*frames));
+	of->frame_count += choice.depth;
+	return choice;
+}
+
+/* Returns the scope of the only way to the stub, if there is one. */
+static struct choice choose_for_stub(struct steps *steps, const struct step *step, int kind, uint32_t after)
+{
+	uint32_t e = step->next.entry != NO_ENTRY ? step->next.entry : after, a = step->previous.entry;
+	struct between *b = &steps->last;
+
+	if (e >= steps->of->pc_count)
+		e = a;
+	if (a == NO_ENTRY)
+		a = e;
+	if (a == NO_ENTRY)
+		return (struct choice){0};
+	if (b->search.kind != kind || b->entries[0] != a || b->entries[1] != e) {
+		*b = (struct between){{a, e}, {.kind = kind, .is_call = is_call, .context = steps}, {0}};
+		b->search.barren = steps->barren;
+		b->search.budget = &steps->methods;
+		search_between(steps, b, a, e);
+		b->scope = b->search.ways == 1 && steps->methods ? follow(steps->of, b) : (struct choice){0};
+	}
+	return b->scope;
+}
+
+/* In code of C2, the address is in the register that the instruction before has loaded. */
+static uint64_t target_of(const struct scopes *of, const struct step *step)
+{
+	const uint8_t *before = of->code + step->offset - X86_MOV_BYTES;
+	int64_t to = read_at(of, step->offset).target;
+	uint64_t address = 0;
+
+	if (to)
+		return of->address + step->offset + (uint64_t)to;
+	if (step->offset >= X86_MOV_BYTES && before[0] == 0x49 && before[1] == 0xba) /* mov r10, imm64 */
+		memcpy(&address, before + 2, sizeof(address));
+	return address;
+}
+
+/*
+ * A call that is no safepoint: of a stub or of the runtime. The compilers give some of these calls the scope of other
+ * code, or none, if no method inlined there has another safepoint.
+ */
+static struct choice choose_for_call(struct steps *steps, const struct step *step, uint32_t after)
+{
+	const struct scopes *of = steps->of;
+	int kind = of->stub_at(target_of(of, step));
+	struct choice choice = {0};
+
+	if (of->is_exact && step->own.entry != NO_ENTRY && may_call_stub(steps, step->own.entry))
+		return entry_choice(of, step->own.entry, DUET_PC_EXACT);
+	if (of->is_exact)
+		choice = guess_for_call(steps, step, after, 0);
+	if (kind && (!of->is_exact || choice.flags & DUET_PC_MISSING))
+		choice = choose_for_stub(steps, step, kind, after);
+	return choice.depth ? choice : guess_for_call(steps, step, after, kind);
 }
 
 static bool is_leaf_call(const struct scopes *of, const struct step *step)
@@ -419,7 +559,7 @@ static bool add(struct duet_code_pc *table, uint32_t *count, uint32_t most, stru
 	return true;
 }
 
-static bool make_table(const struct steps *steps, struct duet_code_pc *table, uint32_t most, uint32_t *ret_count)
+static bool make_table(struct steps *steps, struct duet_code_pc *table, uint32_t most, uint32_t *ret_count)
 {
 	const struct scopes *of = steps->of;
 	uint32_t after = 0;
@@ -431,12 +571,12 @@ static bool make_table(const struct steps *steps, struct duet_code_pc *table, ui
 
 		after = entry_after(of, step, after);
 		choice = is_leaf_call(of, step) ? choose_for_call(steps, step, after) : choose(of, step, after);
-		if (choice.entry >= of->pc_count)
+		if (!choice.depth)
 			continue;
 		pc = (struct duet_code_pc){
 			.offset = step->offset + step->bytes,
-			.frame = of->pcs[choice.entry].frame + choice.left_out,
-			.depth = of->pcs[choice.entry].depth - choice.left_out,
+			.frame = choice.frame,
+			.depth = choice.depth,
 			.flags = choice.flags,
 		};
 		if (!add(table, ret_count, most, pc))
@@ -445,15 +585,17 @@ static bool make_table(const struct steps *steps, struct duet_code_pc *table, ui
 	return true;
 }
 
-struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most, uint32_t *ret_count)
+struct duet_code_pc *scopes_estimate(struct scopes *scopes, uint32_t most, uint32_t *ret_count)
 {
-	struct steps steps = {.count = count_steps(scopes), .budget = NULL_CHECKS_READ, .of = scopes};
+	struct steps steps = {
+		.count = count_steps(scopes), .budget = NULL_CHECKS_READ, .methods = METHODS_READ, .of = scopes};
 	struct duet_code_pc *table = malloc((most + 1) * sizeof(*table));
 
 	*ret_count = 0;
 	steps.items = malloc((steps.count + 1) * sizeof(*steps.items));
 	steps.is_call = calloc(scopes->pc_count + 1, sizeof(*steps.is_call));
-	if (!table || !steps.items || !steps.is_call)
+	steps.barren = calloc(STUB_CALLERS_BARREN, sizeof(*steps.barren));
+	if (!table || !steps.items || !steps.is_call || !steps.barren)
 		goto out;
 	read_steps(&steps);
 	find_targets(&steps);
@@ -469,6 +611,7 @@ struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most,
 	if (!make_table(&steps, table, most, ret_count))
 		*ret_count = 0;
 out:
+	free(steps.barren);
 	free(steps.is_call);
 	free(steps.items);
 	if (!*ret_count) {

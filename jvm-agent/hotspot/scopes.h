@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "duet_agent.h"
+#include "hotspot/stub_callers.h"
 
 enum scopes_calls {
 	SCOPES_CALLS_NOTHING,
@@ -23,16 +24,20 @@ enum scopes_calls {
 
 /* An nmethod's debug information, and its code; other bytes may follow that. */
 struct scopes {
+	uint64_t address; /* of the code */
 	const uint8_t *code;
 	size_t code_bytes;
 	const uint8_t *tables; /* a part of the debug information that has the table of null checks somewhere */
 	size_t table_bytes;
 	const struct duet_code_pc *pcs; /* ascending; flags: SCOPES_SAFEPOINT */
 	uint32_t pc_count;
-	const struct duet_java_frame *frames; /* that the pcs refer to */
+	struct duet_java_frame *frames; /* that the pcs refer to; others are added */
+	uint32_t frame_count, most_frames;
 	bool is_exact; /* the compiler has recorded where the scope changes */
 	/* What the frame's byte code may call. */
 	enum scopes_calls (*calls)(const struct duet_java_frame *frame);
+	int (*stub_at)(uint64_t address); /* returns stub_callers_kind() */
+	void (*find_callers)(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end);
 };
 
 /* A call or poll at which the JVM knows all values; else the entry is there for profilers only. */
@@ -43,4 +48,4 @@ struct scopes {
  * Returns NULL when out of memory, when it would have more than `most` entries, or without code. The entries have the
  * flags DUET_PC_…. At the offset of a safepoint's entry in the old table, the new one has the same scope.
  */
-struct duet_code_pc *scopes_estimate(const struct scopes *scopes, uint32_t most, uint32_t *ret_count);
+struct duet_code_pc *scopes_estimate(struct scopes *scopes, uint32_t most, uint32_t *ret_count);

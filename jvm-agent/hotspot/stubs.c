@@ -158,3 +158,37 @@ void stub_list_find(uintptr_t pc, struct listed_stub *stub)
 	memory_forget();
 	(void)find(pc, variable, stub);
 }
+
+/* ---- all of them ---- */
+
+/* Replaces what is known of a blob by the part of it that holds pc. */
+static void find_part(uintptr_t pc, struct duet_stub *stub, char name[STUB_NAME_BYTES])
+{
+	struct listed_stub listed = {stub->address, stub->code_bytes, 0};
+	struct vtable_stub vtable;
+
+	if (!strcmp(name, VTABLES_BLOB) && vtables_find(pc, stub->address, &vtable)) {
+		strcpy(name, vtable.name);
+		stub->address = vtable.start;
+		stub->code_bytes = (uint32_t)vtable.bytes;
+	} else if (stub_list_has_blob(name)) {
+		stub_list_find(pc, &listed);
+		if (listed.name)
+			name[memory_take(name, listed.name, STUB_NAME_BYTES - 1)] = '\0';
+		stub->address = listed.start;
+		stub->code_bytes = (uint32_t)listed.bytes;
+	}
+}
+
+bool stub_find(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
+{
+	struct code_blob blob;
+
+	if (!jvmstructs_blob_at(pc, &blob))
+		return false;
+	jvmstructs_blob_name(&blob, name, STUB_NAME_BYTES);
+	ret_stub->address = blob.start;
+	ret_stub->code_bytes = (uint32_t)blob.bytes;
+	find_part(pc, ret_stub, name);
+	return name[0] && !jvmstructs_is_nmethod(name);
+}

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "duet_agent.h"
+
+#define STUB_NAME_BYTES 104
 #define VTABLES_BLOB "vtable chunks" /* HotSpot's name of such a blob */
 
 struct vtable_stub {
@@ -29,3 +32,6 @@ struct listed_stub {
 bool stub_list_has_blob(const char *name);
 /* Replaces *stub, a blob, by the routine that holds pc, or the code between two; changes nothing without a list. */
 void stub_list_find(uintptr_t pc, struct listed_stub *stub);
+
+/* Finds the code that holds pc and is no compiled method. Copies its name: the blob may be freed at any time. */
+bool stub_find(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES]);

@@ -5,26 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of instructions: each holds from its opcode to the next one that is listed. 0: no instruction, or not fixed. */
-static const struct {
-	uint8_t from;
-	uint8_t bytes;
-} lengths[] = {
-	{0x00, 1}, {0x10, 2}, {0x11, 3}, {0x12, 2}, {0x13, 3}, {0x15, 2}, {0x1a, 1}, {0x36, 2}, {0x3b, 1},
-	{0x84, 3}, {0x85, 1}, {0x99, 3}, {0xa9, 2}, {0xaa, 0}, {0xac, 1}, {0xb2, 3}, {0xb9, 5}, {0xbb, 3},
-	{0xbc, 2}, {0xbd, 3}, {0xbe, 1}, {0xc0, 3}, {0xc2, 1}, {0xc4, 0}, {0xc5, 4}, {0xc6, 3}, {0xc8, 5},
-	{0xca, 0},
-};
-
-static uint32_t fixed_length(uint8_t op)
-{
-	size_t i = sizeof(lengths) / sizeof(lengths[0]) - 1;
-
-	while (lengths[i].from > op)
-		i--;
-	return lengths[i].bytes;
-}
-
 /* The padding of a switch at `bci`: its numbers lie at multiples of 4. */
 static uint32_t padding(uint32_t bci)
 {
@@ -42,37 +22,6 @@ static int64_t switch_count(const uint8_t *fixed, uint8_t op)
 	if (op == OP_LOOKUPSWITCH)
 		return s4_at(fixed + 4);
 	return (int64_t)s4_at(fixed + 8) - s4_at(fixed + 4) + 1;
-}
-
-static uint32_t switch_length(const uint8_t *code, uint32_t len, uint32_t bci)
-{
-	uint8_t op = code[bci];
-	uint32_t fixed = 1 + padding(bci) + (op == OP_LOOKUPSWITCH ? 8 : 12);
-	int64_t count;
-
-	if (fixed > len - bci)
-		return 0;
-	count = switch_count(code + bci + 1 + padding(bci), op);
-	return count < 0 || count > BYTECODE_MAX ? 0 : fixed + (uint32_t)count * (op == OP_LOOKUPSWITCH ? 8 : 4);
-}
-
-static uint32_t wide_length(const uint8_t *code, uint32_t len, uint32_t bci)
-{
-	uint8_t op = len - bci > 1 ? code[bci + 1] : 0;
-
-	return op == 0x84 ? 6 : fixed_length(op) == 2 && op != 0x10 && op != 0x12 && op != 0xbc ? 4 : 0;
-}
-
-uint32_t bytecode_length(const uint8_t *code, uint32_t len, uint32_t bci)
-{
-	uint8_t op = code[bci];
-	uint32_t bytes = fixed_length(op);
-
-	if (op == OP_TABLESWITCH || op == OP_LOOKUPSWITCH)
-		bytes = switch_length(code, len, bci);
-	else if (op == OP_WIDE)
-		bytes = wide_length(code, len, bci);
-	return bytes <= len - bci ? bytes : 0;
 }
 
 static bool is_short_jump(uint8_t op)

@@ -68,7 +68,7 @@ static void test_x86(void **state)
 		{"0fc890", 2, INSTRUCTION_OTHER, 0}, /* bswap eax */
 		{"f30f1efa90", 4, INSTRUCTION_OTHER, 0}, /* endbr64 */
 		{"f0480fb11190", 5, INSTRUCTION_OTHER, 0}, /* lock cmpxchg [rcx], rdx */
-		{"e80001000090", 5, INSTRUCTION_CALL, 0},
+		{"e80001000090", 5, INSTRUCTION_CALL, 0x105},
 		{"41ffd290", 3, INSTRUCTION_CALL, 0}, /* call r10 */
 		{"ff50089090", 3, INSTRUCTION_CALL, 0}, /* call [rax+8] */
 		{"0f8400010000", 6, INSTRUCTION_BRANCH, 0x106},
@@ -94,7 +94,7 @@ static void test_arm64(void **state)
 	static const struct row rows[] = {
 		{"1f2003d5", 4, INSTRUCTION_OTHER, 0}, /* nop */
 		{"e00340b9", 4, INSTRUCTION_OTHER, 0}, /* ldr w0, [sp] */
-		{"40000094", 4, INSTRUCTION_CALL, 0}, /* bl */
+		{"40000094", 4, INSTRUCTION_CALL, 0x100}, /* bl */
 		{"00013fd6", 4, INSTRUCTION_CALL, 0}, /* blr x8 */
 		{"ffffff17", 4, INSTRUCTION_JUMP, -4}, /* b */
 		{"40000054", 4, INSTRUCTION_BRANCH, 8}, /* b.eq */

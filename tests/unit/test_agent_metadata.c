@@ -11,8 +11,11 @@
 
 #include <cmocka.h>
 
+static void (*const release)(void *) = free; /* it is poisoned in the agent */
+
 #include "hotspot/vmstructs.c"
 #include "hotspot/metadata.c"
+#include "hotspot/bytecodes.c"
 #include "memory.c"
 #include "safe_copy.c"
 
@@ -33,6 +36,7 @@ struct pool {
 	uintptr_t holder;
 	uint32_t length, version;
 	uint16_t source;
+	uintptr_t cache, classes;
 	uintptr_t constants[4];
 };
 
@@ -52,6 +56,7 @@ struct method {
 static struct {
 	struct symbol class_name, name, signature, source;
 	struct klass klass;
+	uintptr_t table[2]; /* of methods, follows the class */
 	struct pool pool;
 	struct const_method const_method;
 	struct method method;
@@ -154,6 +159,81 @@ static void test_byte_codes_of_hotspot(void **state)
 		assert_int_equal(metadata_bytecode(&method, 1), rows[i].given);
 	}
 	assert_int_equal(metadata_bytecode(&method, -1), 0);
+}
+
+/* Each call has its method, or the number of one in the table of the class that it names. */
+static void test_callees(void **state)
+{
+	static uintptr_t entries[5], cache[2], classes[] = {1, (uintptr_t)&vm.klass};
+	const uintptr_t itself = (uintptr_t)&vm.method, has_run = 0xb6, constant = 2;
+	struct metadata_method method, callee;
+
+	(void)state;
+	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
+	layout.pool_cache = KNOWN(struct pool, cache);
+	layout.pool_classes = KNOWN(struct pool, classes);
+	layout.klass_bytes = sizeof(struct klass);
+	layout.cache_bytes = sizeof(*entries);
+	layout.call_bytes = 4 * sizeof(*entries);
+	entries[0] = 1; /* their number */
+	vm.pool.constants[2] = 3; /* the call's class, which is constant 3, and that number 0 of the classes */
+	vm.pool.constants[3] = 0;
+	vm.pool.classes = (uintptr_t)classes;
+	vm.table[1] = itself;
+	vm.pool.cache = (uintptr_t)entries; /* constant and byte codes, method, number or final method */
+	entries[1] = has_run << 16 | constant;
+	entries[2] = itself;
+	assert_true(metadata_callee(&method, 0, &callee) && callee.itself.address == itself);
+	entries[2] = 0;
+	entries[3] = itself;
+	assert_true(metadata_callee(&method, 0, &callee) && callee.itself.address == itself);
+	entries[3] = 1;
+	assert_true(metadata_callee(&method, 0, &callee) && callee.itself.address == itself);
+	entries[3] = 0;
+	assert_false(metadata_callee(&method, 0, &callee));
+	assert_false(metadata_callee(&method, 1, &callee));
+	entries[3] = 1;
+	entries[1] = constant;
+	assert_false(metadata_callee(&method, 0, &callee)); /* has not run */
+	layout.pool_classes = (struct offset){0}; /* JDK 8: constant 3 is the class itself */
+	vm.pool.constants[3] = (uintptr_t)&vm.klass;
+	entries[1] = has_run << 16 | constant;
+	assert_true(metadata_callee(&method, 0, &callee) && callee.itself.address == itself);
+	/* JDK 22: method, number, constant and byte codes */
+	layout.cache_calls = (struct offset){true, 8, sizeof(*cache)};
+	layout.call_bytes = 3 * sizeof(*entries);
+	cache[1] = vm.pool.cache;
+	vm.pool.cache = (uintptr_t)cache;
+	entries[1] = 0;
+	entries[2] = 1;
+	entries[3] = has_run << 48 | constant;
+	assert_true(metadata_callee(&method, 0, &callee) && callee.itself.address == itself);
+	layout.cache_calls = (struct offset){0};
+}
+
+static void test_code_and_name(void **state)
+{
+	struct metadata_method method;
+	uint32_t bytes;
+	uint8_t *code;
+	char *name;
+
+	(void)state;
+	memcpy(vm.const_method.code, (uint8_t[]){220, 0xb8, 0, 0}, 4); /* fast_aload_0, invokestatic */
+	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
+	code = metadata_code(&method, &bytes);
+	assert_int_equal(bytes, 4);
+	assert_int_equal(code[0], 0x2a);
+	assert_int_equal(code[1], 0xb8);
+	release(code);
+	name = metadata_name(&method);
+	assert_string_equal(name, "Lshop/Till.0x0123;take ");
+	release(name);
+	vm.const_method.code[0] = vm.const_method.code[3] = 0xb8; /* the last is not whole */
+	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
+	code = metadata_code(&method, &bytes);
+	assert_int_equal(bytes, 3);
+	release(code);
 }
 
 static void test_names(void **state)
@@ -326,6 +406,8 @@ static void test_edge_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_callees, make_vm),
+		cmocka_unit_test_setup(test_code_and_name, make_vm),
 		cmocka_unit_test_setup(test_names, make_vm),
 		cmocka_unit_test_setup(test_byte_codes_of_hotspot, make_vm),
 		cmocka_unit_test_setup(test_method_without_an_id, make_vm),

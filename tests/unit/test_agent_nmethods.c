@@ -65,6 +65,29 @@ uint32_t jvmstructs_blob_id(const struct code_blob *blob)
 	return ID;
 }
 
+bool jvmstructs_is_code(uintptr_t pc)
+{
+	(void)pc;
+	return false;
+}
+
+bool stub_find(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYTES])
+{
+	(void)pc, (void)ret_stub, (void)name;
+	return false;
+}
+
+int stub_callers_kind(const char *stub)
+{
+	(void)stub;
+	return 0;
+}
+
+void stub_callers_find(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end)
+{
+	(void)search, (void)method, (void)begin, (void)end;
+}
+
 bool metadata_prove(uintptr_t address, struct metadata_method *ret)
 {
 	*ret = (struct metadata_method){.itself.address = address};

@@ -12,9 +12,12 @@
 
 #ifdef __x86_64__
 
-enum { OUTER = 1, FIRST, SECOND };
+enum { OUTER = 1, FIRST, SECOND, THIRD };
 
-static const struct duet_java_frame frames[] = {
+#define FRAMES 7 /* of the entries */
+#define MOST_FRAMES 12
+
+static struct duet_java_frame frames[MOST_FRAMES] = {
 	{.method = FIRST, .bci = 3}, {.method = OUTER, .bci = 10}, /* 0 */
 	{.method = SECOND, .bci = 5}, {.method = OUTER, .bci = 20}, /* 2 */
 	{.method = OUTER, .bci = 30}, /* 4 */
@@ -49,13 +52,34 @@ static enum scopes_calls calls(const struct duet_java_frame *frame)
 	return frame->method == silent ? SCOPES_CALLS_NOTHING : SCOPES_CALLS_RUNTIME;
 }
 
+static int kind; /* of all stubs */
+static struct stub_callers ways; /* to them */
+
+static int stub_at(uint64_t address)
+{
+	return address ? kind : 0;
+}
+
+static void find_callers(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end)
+{
+	if (method != OUTER || begin > ways.way[0].bci || end < ways.way[0].bci)
+		return;
+	memcpy(search->way, ways.way, sizeof(ways.way));
+	search->depth = ways.depth;
+	search->ways = ways.ways;
+}
+
 static struct scopes scopes = {
 	.calls = calls,
+	.stub_at = stub_at,
+	.find_callers = find_callers,
 	.code = (const uint8_t *)code,
 	.code_bytes = sizeof(code) - 1,
 	.pcs = entries,
 	.pc_count = 3,
 	.frames = frames,
+	.frame_count = FRAMES,
+	.most_frames = MOST_FRAMES,
 };
 
 static const struct duet_code_pc *find(const struct duet_code_pc *table, uint32_t count, uint32_t offset)
@@ -172,6 +196,32 @@ static void test_calls_of_methods(void **state)
 	scopes.calls = calls_methods;
 	expect(15, SECOND, true); /* the call at 33 is of a method, as there is no request before it */
 	scopes.calls = calls;
+}
+
+/* The byte code leads to a method without an entry; two ways, or none, are no answer. */
+static void test_known_callers(void **state)
+{
+	struct duet_code_pc *table;
+	uint32_t count;
+
+	(void)state;
+	kind = 1;
+	ways = (struct stub_callers){.ways = 1, .depth = 2, .way = {{.method = OUTER, .bci = 15}, {.method = THIRD}}};
+	table = scopes_estimate(&scopes, 100, &count);
+	assert_non_null(table);
+	assert_int_equal(find(table, count, 15)->depth, 2);
+	assert_int_equal(find(table, count, 15)->flags, DUET_PC_ESTIMATED);
+	assert_int_equal(frames[FRAMES].method, THIRD);
+	assert_int_equal(frames[FRAMES + 1].method, OUTER);
+	assert_int_equal(frames[FRAMES + 1].bci, 15);
+	assert_int_equal(scopes.frame_count, FRAMES + 2); /* once, for all calls there */
+	free(table);
+	scopes.frame_count = FRAMES;
+	ways.ways = 2;
+	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	ways.ways = 0;
+	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	kind = 0;
 }
 
 /* Rare code lies behind the last entry and jumps back: its call has the scope of what comes after. */
@@ -295,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_caller),
 		cmocka_unit_test(test_entry_on_no_way),
 		cmocka_unit_test(test_calls_of_methods),
+		cmocka_unit_test(test_known_callers),
 		cmocka_unit_test(test_behind_the_last_entry),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_no_room),

@@ -10,6 +10,7 @@
 
 #include "memory.c"
 #include "safe_copy.c"
+#include "no_blobs.h"
 #include "hotspot/stubs.c"
 
 #define CODE 0x10000u

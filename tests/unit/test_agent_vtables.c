@@ -11,6 +11,7 @@
 #include "hotspot/stubs.c"
 #include "memory.c"
 #include "safe_copy.c"
+#include "no_blobs.h"
 
 static struct {
 	uint64_t before[8];

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "hotspot/stub_callers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "hotspot/bytecodes.h"
+#include "hotspot/metadata.h"
+
+#define LANG "Ljava/lang/"
+#define ZIP "Ljava/util/zip/"
+#define BIG "Ljava/math/BigInteger;"
+#define SECURITY "Lsun/security/provider/"
+#define CRYPTO "Lcom/sun/crypto/provider/"
+#define INTERNAL "Ljdk/internal/"
+
+/*
+ * A part of a stub's name; the methods that the compilers replace by it, unless they call another one of the row; the
+ * instructions that call it. The first row that fits counts.
+ */
+static const struct {
+	const char *stub, *methods, *instructions;
+} kinds[] = {
+	{"unsafe_arraycopy", "Lsun/misc/Unsafe;copyMemory " INTERNAL "misc/Unsafe;copyMemory0 ", ""},
+	{"unsafe_setmemory", "Lsun/misc/Unsafe;setMemory " INTERNAL "misc/Unsafe;setMemory0 ", ""},
+	{"arraycopy", LANG "System;arraycopy " LANG "Object;clone ", ""},
+	{"jbyte_fill", "", "\x54"},
+	{"jshort_fill", "", "\x55\x56"},
+	{"jint_fill", "", "\x4f\x51"},
+	{"CRC32C", ZIP "CRC32C;updateBytes " ZIP "CRC32C;updateDirectByteBuffer ", ""},
+	{"CRC32", ZIP "CRC32;updateBytes0 " ZIP "CRC32;updateByteBuffer0 ", ""},
+	{"Adler32", ZIP "Adler32;updateBytes " ZIP "Adler32;updateByteBuffer ", ""},
+	{"multiplyToLen", BIG "implMultiplyToLen ", ""},
+	{"squareToLen", BIG "implSquareToLen ", ""},
+	{"mulAdd", BIG "implMulAdd ", ""},
+	{"LeftShift", BIG "shiftLeftImplWorker ", ""},
+	{"RightShift", BIG "shiftRightImplWorker ", ""},
+	{"vectorizedMismatch", INTERNAL "util/ArraysSupport;vectorizedMismatch ", ""},
+	{"encodeBlock", "Ljava/util/Base64$Encoder;encodeBlock ", ""},
+	{"decodeBlock", "Ljava/util/Base64$Decoder;decodeBlock ", ""},
+	{"implCompressMB", SECURITY "DigestBase;implCompressMultiBlock0 ", ""},
+	{"md5_impl", SECURITY "MD5;implCompress0 ", ""},
+	{"sha1_impl", SECURITY "SHA;implCompress0 ", ""},
+	{"sha256_impl", SECURITY "SHA2;implCompress0 ", ""},
+	{"sha512_impl", SECURITY "SHA5;implCompress0 ", ""},
+	{"sha3_impl", SECURITY "SHA3;implCompress0 ", ""},
+	{"cipherBlockChaining_",
+	 CRYPTO "CipherBlockChaining;implEncrypt " CRYPTO "CipherBlockChaining;implDecrypt ", ""},
+	{"dsinh", LANG "Math;sinh ", ""},
+	{"dsin", LANG "Math;sin ", ""},
+	{"dcos", LANG "Math;cos ", ""},
+	{"dtanh", LANG "Math;tanh ", ""},
+	{"dtan", LANG "Math;tan ", ""},
+	{"dcbrt", LANG "Math;cbrt ", ""},
+	{"dexp", LANG "Math;exp ", ""},
+	{"dlog10", LANG "Math;log10 ", ""},
+	{"dlog", LANG "Math;log ", ""},
+	{"dpow", LANG "Math;pow ", ""},
+	{"dfmod", "", "\x72\x73"},
+	/* functions of the JVM: remainders, barriers of stores, monitorexit, the clock */
+	{STUB_CALLERS_RUNTIME,
+	 LANG "System;nanoTime " LANG "System;currentTimeMillis " BIG "implMontgomeryMultiply " BIG
+	      "implMontgomerySquare ",
+	 "\x72\x73\x53\xb3\xb5\xc3"},
+};
+
+/* JDK 17 has "libmSin" for "dsin". */
+static bool has_name(const char *stub, const char *name)
+{
+	return strstr(stub, name) || (!strncmp(stub, "libm", 4) && !strcasecmp(stub + 4, name + 1));
+}
+
+int stub_callers_kind(const char *stub)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (has_name(stub, kinds[i].stub))
+			return (int)i + 1;
+	return 0;
+}
+
+/* ---- the search ---- */
+
+static void add_way(struct stub_callers *search)
+{
+	uint32_t same = 0;
+
+	if (!search->ways++) {
+		memcpy(search->way, search->at, search->level * sizeof(*search->at));
+		search->depth = search->level;
+	}
+	while (same < search->level && search->way[same].method == search->at[same].method)
+		same++;
+	if (search->ways > 1 && search->depth == search->level && same == search->level)
+		search->ways--;
+}
+
+static bool is_replaced(const struct stub_callers *search, const struct metadata_method *method)
+{
+	const char *methods = kinds[search->kind - 1].methods;
+	char *name = *methods ? metadata_name(method) : NULL;
+	bool is_one = name && strstr(methods, name);
+
+	free(name);
+	return is_one;
+}
+
+static void search_method(struct stub_callers *search, const struct metadata_method *method, int32_t begin,
+			  int32_t end);
+
+/* Most methods that are met lead to no stub, and are met again and again. */
+static void search_callee(struct stub_callers *search, const struct metadata_method *callee)
+{
+	uint64_t of = (uint64_t)search->kind * STUB_CALLERS_DEPTH + search->level;
+	uint64_t hash = (metadata_key(callee).method ^ of << 48) * 0x9e3779b97f4a7c15ull;
+	uint64_t *barren = &search->barren[(hash >> 32) % STUB_CALLERS_BARREN];
+	uint32_t ways = search->ways;
+
+	if (*barren == hash || search->level == STUB_CALLERS_DEPTH)
+		return;
+	search_method(search, callee, 0, INT32_MAX);
+	if (search->ways == ways && *search->budget)
+		*barren = hash;
+}
+
+static void search_instruction(struct stub_callers *search, const struct metadata_method *method, const uint8_t *at)
+{
+	uint32_t ways = search->ways;
+	struct metadata_method callee;
+	uint16_t operand;
+
+	if (*at && strchr(kinds[search->kind - 1].instructions, *at))
+		add_way(search);
+	if (*at < OP_INVOKEVIRTUAL || *at > OP_INVOKESTATIC)
+		return;
+	memcpy(&operand, at + 1, sizeof(operand));
+	if (!metadata_callee(method, operand, &callee))
+		return;
+	if (!search->is_call(search->context, &search->at[search->level - 1]))
+		search_callee(search, &callee);
+	if (search->ways == ways && is_replaced(search, &callee))
+		add_way(search);
+}
+
+/* Returns where a conditional jump or goto leads; without one, `bci`. */
+static int32_t jump_target(const uint8_t *code, uint32_t bytes, int32_t bci)
+{
+	uint8_t op = bci >= 0 && (uint32_t)bci + 2 < bytes ? code[bci] : 0;
+	bool is_jump = (op >= OP_IFEQ && op < OP_JSR) || op == OP_IFNULL || op == OP_IFNONNULL;
+
+	return is_jump ? bci + (int16_t)(code[bci + 1] << 8 | code[bci + 2]) : bci;
+}
+
+static void search_method(struct stub_callers *search, const struct metadata_method *method, int32_t begin,
+			  int32_t end)
+{
+	struct metadata_key key = metadata_key(method);
+	uint32_t bytes = 0;
+	uint8_t *code = *search->budget ? metadata_code(method, &bytes) : NULL;
+
+	*search->budget -= *search->budget > 0;
+	if (begin == end && jump_target(code, bytes, begin) < begin) /* a loop */
+		begin = jump_target(code, bytes, begin);
+	search->level++;
+	for (uint32_t bci = 0; bci < bytes && (int32_t)bci <= end; bci += bytecode_length(code, bytes, bci)) {
+		search->at[search->level - 1] =
+			(struct duet_java_frame){.method = key.method, .check = key.check, .bci = (int32_t)bci};
+		if ((int32_t)bci >= begin && search->ways < 2)
+			search_instruction(search, method, code + bci);
+	}
+	search->level--;
+	free(code);
+}
+
+void stub_callers_find(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end)
+{
+	struct metadata_method first;
+
+	if (metadata_find(method, &first))
+		search_method(search, &first, begin, end);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* The ways from byte code to calls of stubs, in a made-up program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hotspot/stub_callers.c"
+#include "hotspot/bytecodes.c"
+
+#define CALL(callee) "\xb8" callee "\0" /* invokestatic; HotSpot's operand, here the callee's index below */
+
+static const struct {
+	const char *name, *code;
+	uint32_t bytes;
+} methods[] = {
+#define METHOD(name, code) {name, code, sizeof(code) - 1}
+	METHOD("Ljava/lang/System;arraycopy ", ""), /* 0: native */
+	METHOD("LA;copy ", CALL("\0")), /* 1 */
+	METHOD("LA;rest ", "\x01\x73"), /* 2: drem */
+	METHOD("Ljava/lang/Math;pow ", CALL("\2")), /* 3: an intrinsic, whose byte code counts for other stubs */
+	METHOD("LA;main ", CALL("\1") CALL("\3") CALL("\2") CALL("\1") "\xa7\xff\xfa"), /* 4: goto 6 from 12 */
+	METHOD("LA;deep ", CALL("\4")), /* 5 */
+	METHOD("LA;itself ", CALL("\6")), /* 6 */
+};
+
+bool metadata_find(uint64_t key, struct metadata_method *ret)
+{
+	*ret = (struct metadata_method){.itself.address = (uintptr_t)key};
+	return key < sizeof(methods) / sizeof(*methods);
+}
+
+struct metadata_key metadata_key(const struct metadata_method *method)
+{
+	return (struct metadata_key){method->itself.address, 0};
+}
+
+uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes)
+{
+	uint8_t *code = malloc(100);
+
+	*ret_bytes = methods[method->itself.address].bytes;
+	return memcpy(code, methods[method->itself.address].code, *ret_bytes);
+}
+
+bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret)
+{
+	(void)method;
+	return metadata_find(operand, ret);
+}
+
+char *metadata_name(const struct metadata_method *method)
+{
+	return strdup(methods[method->itself.address].name);
+}
+
+static bool is_call(const void *context, const struct duet_java_frame *frame)
+{
+	return context && frame->method == 4 && frame->bci == 6;
+}
+
+/* Expects `ways`, and if there is one, its innermost method, depth and bci in the first method. */
+static void expect(const char *stub, uint64_t from, int32_t begin, int32_t end, bool calls, uint32_t ways,
+		   uint64_t last, uint32_t depth, int32_t bci)
+{
+	uint64_t barren[STUB_CALLERS_BARREN] = {0};
+	uint32_t budget = 100;
+	struct stub_callers search = {.kind = stub_callers_kind(stub), .is_call = is_call, .barren = barren,
+				      .context = calls ? "" : NULL, .budget = &budget};
+
+	assert_true(search.kind);
+	stub_callers_find(&search, from, begin, end);
+	assert_int_equal(search.ways, ways);
+	assert_true(budget);
+	if (ways != 1)
+		return;
+	assert_int_equal(search.depth, depth);
+	assert_int_equal(search.way[depth - 1].method, last);
+	assert_int_equal(search.way[0].bci, bci);
+}
+
+static void test_ways(void **state)
+{
+	(void)state;
+	expect("jbyte_disjoint_arraycopy", 4, 0, INT32_MAX, false, 1, 1, 2, 0); /* twice the same methods */
+	expect("jbyte_disjoint_arraycopy", 5, 0, INT32_MAX, false, 1, 1, 3, 0);
+	expect("libmPow", 4, 0, INT32_MAX, false, 1, 4, 1, 3);
+	expect("dpow", 4, 0, INT32_MAX, false, 1, 4, 1, 3);
+	expect("libmFmod", 4, 0, INT32_MAX, false, 2, 0, 0, 0); /* through pow() and rest() */
+	expect("libmLog10", 4, 0, INT32_MAX, false, 0, 0, 0, 0);
+	expect("jbyte_disjoint_arraycopy", 6, 0, INT32_MAX, false, 0, 0, 0, 0); /* it ends */
+}
+
+static void test_only_between(void **state)
+{
+	(void)state;
+	expect("jbyte_disjoint_arraycopy", 4, 1, INT32_MAX, false, 1, 1, 2, 9);
+	expect("libmFmod", 4, 4, INT32_MAX, false, 1, 2, 2, 6);
+	expect("libmFmod", 4, 4, INT32_MAX, true, 0, 0, 0, 0); /* what is called is not inlined */
+	expect("libmFmod", 4, 12, 12, false, 1, 2, 2, 6); /* a jump back stands for its loop */
+	expect("dpow", 4, 12, 12, false, 0, 0, 0, 0);
+	expect("dpow", 4, -1, -1, false, 0, 0, 0, 0);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_int_equal(stub_callers_kind("I2C/C2I adapters"), 0);
+	assert_int_equal(stub_callers_kind("dsin"), stub_callers_kind("libmSin"));
+	assert_int_not_equal(stub_callers_kind("dlog"), stub_callers_kind("dlog10"));
+	assert_int_not_equal(stub_callers_kind("unsafe_arraycopy"), stub_callers_kind("jint_arraycopy"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_only_between),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
