@@ -44,9 +44,16 @@ static const struct vmstructs_row wanted[] = {
 	{"CodeBlob", "_relocation_size", &layout.relocation_bytes, NULL},
 };
 
+/* Stubs live as long as the JVM, and finding one takes thousands of reads. */
+static struct known_stub {
+	uint64_t address;
+	int kind;
+} known_stubs[64];
+
 bool nmethods_open(int version)
 {
 	memset(&layout, 0, sizeof(layout));
+	memset(known_stubs, 0, sizeof(known_stubs));
 	if (vmstructs_read(wanted, sizeof(wanted) / sizeof(wanted[0])))
 		return false;
 	layout.pc_bytes = vmstructs_type_bytes("PcDesc");
@@ -392,12 +399,15 @@ static enum scopes_calls calls_of(const struct duet_java_frame *frame)
 
 static int stub_at(uint64_t address)
 {
+	struct known_stub *known = &known_stubs[address / 32 % (sizeof(known_stubs) / sizeof(*known_stubs))];
 	char name[STUB_NAME_BYTES];
 	struct duet_stub stub;
 
 	if (!jvmstructs_is_code((uintptr_t)address))
 		return address ? stub_callers_kind(STUB_CALLERS_RUNTIME) : 0;
-	return stub_find((uintptr_t)address, &stub, name) ? stub_callers_kind(name) : 0;
+	if (known->address != address && stub_find((uintptr_t)address, &stub, name))
+		*known = (struct known_stub){address, stub_callers_kind(name)};
+	return known->address == address ? known->kind : 0;
 }
 
 /* Without memory, room for more entries, or all of the code, the table stays as it is. */
