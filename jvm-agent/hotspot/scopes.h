@@ -8,6 +8,7 @@
  * more. A branch to a block that ends in a call belongs to
  * the scope of that call, because the compilers place the checks of an inlined method so: the block makes the check's
  * trap. So does an access that checks for null, by a table. An instruction has the scope of an entry on its way.
+ * A call of a stub has the scope from whose byte code a way leads to it, see stub_callers.h.
  */
 #pragma once
 
