@@ -133,6 +133,8 @@ static void search_instruction(struct stub_callers *search, const struct metadat
 		add_way(search);
 	if (*at < OP_INVOKEVIRTUAL || *at > OP_INVOKESTATIC)
 		return;
+	if (!*search->budget || !--*search->budget)
+		return;
 	memcpy(&operand, at + 1, sizeof(operand));
 	if (!metadata_callee(method, operand, &callee))
 		return;
@@ -158,7 +160,6 @@ static void search_method(struct stub_callers *search, const struct metadata_met
 	uint32_t bytes = 0;
 	uint8_t *code = *search->budget ? metadata_code(method, &bytes) : NULL;
 
-	*search->budget -= *search->budget > 0;
 	if (begin == end && jump_target(code, bytes, begin) < begin) /* a loop */
 		begin = jump_target(code, bytes, begin);
 	search->level++;

@@ -20,7 +20,7 @@ struct stub_callers {
 	bool (*is_call)(const void *context, const struct duet_java_frame *frame);
 	const void *context;
 	uint64_t *barren; /* STUB_CALLERS_BARREN hashes of methods that lead to no such stub; of one compilation */
-	uint32_t *budget; /* methods that may still be read; 0: the search is not complete */
+	uint32_t *budget; /* calls that may still be followed; 0: the search is not complete */
 	uint32_t ways; /* through different methods; the search ends at the second */
 	struct duet_java_frame way[STUB_CALLERS_DEPTH]; /* the first, outermost frame first */
 	uint32_t depth; /* of it */

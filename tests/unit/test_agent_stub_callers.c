@@ -115,12 +115,26 @@ static void test_names(void **state)
 	assert_int_not_equal(stub_callers_kind("unsafe_arraycopy"), stub_callers_kind("jint_arraycopy"));
 }
 
+static void test_budget(void **state)
+{
+	uint64_t barren[STUB_CALLERS_BARREN] = {0};
+	uint32_t budget = 2;
+	struct stub_callers search = {
+		.kind = stub_callers_kind("dpow"), .is_call = is_call, .barren = barren, .budget = &budget};
+
+	(void)state;
+	stub_callers_find(&search, 5, 0, INT32_MAX);
+	assert_int_equal(budget, 0);
+	assert_int_equal(search.ways, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_only_between),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
