@@ -318,11 +318,11 @@ static bool same_scope(const struct scopes *of, uint32_t a, uint32_t b)
 	return !memcmp(left + 1, right + 1, (of->pcs[a].depth - 1) * sizeof(*left));
 }
 
-static struct choice entry_choice(const struct scopes *of, uint32_t entry, uint32_t flags)
+static struct choice entry_choice(const struct scopes *of, uint32_t entry, uint32_t of_pc)
 {
 	if (entry >= of->pc_count)
 		return (struct choice){0};
-	return (struct choice){of->pcs[entry].frame, of->pcs[entry].depth, flags};
+	return (struct choice){of->pcs[entry].frame, of->pcs[entry].depth, of_pc};
 }
 
 /*
