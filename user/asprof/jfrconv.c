@@ -62,9 +62,8 @@ static const char usage[] =
 
 enum value { VALUE_NONE, VALUE_TEXT, VALUE_TIME, VALUE_TAIL, VALUE_PERCENT, VALUE_COUNT, VALUE_LATENCY };
 
-static const char *const events[] = {
-	"cpu", "cpu-time", "wall", "alloc", "live", "lock", "nativemem", "nativelock", "leak", "trace", NULL,
-};
+static const char events[] =
+	"cpu cpu-time wall alloc live lock nativemem nativelock leak trace";
 
 static const struct row {
 	char letter;
@@ -267,7 +266,7 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 	}
 	if (row)
 		return take_row(j, row, value, why);
-	if (!strncmp(word, "--", 2) && text_is_any(word + 2, events)) {
+	if (!strncmp(word, "--", 2) && text_is_word(word + 2, events)) {
 		j->has_event = true;
 		return add_word(&j->options, word) ? -ENOMEM : 1;
 	}

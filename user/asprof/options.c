@@ -88,20 +88,18 @@ static const struct row rows[] = {
 static const struct {
 	enum place place;
 	bool has_value;
-	const char *words[20];
+	const char *words;
 } sames[] = {
-	{PLACE_FORMAT, false, {"dot", "reverse", "inverted", "samples", "total"}},
-	{PLACE_FORMAT, true, {"width", "height", "minwidth"}},
-	{PLACE_PARAMS, true, {
-		"alloc", "nativemem", "lock", "nativelock", "wall", "trace", "chunksize", "chunktime", "cstack",
-		"signal", "clock", "begin", "end", "target-cpu", "proc", "memlimit", "timeout", "loop"}},
-	{PLACE_PARAMS, false, {"all", "live", "nobatch", "nofree", "nostop", "record-cpu", "sched", "tlab", "ttsp"}},
+	{PLACE_FORMAT, false, "dot reverse inverted samples total"},
+	{PLACE_FORMAT, true, "width height minwidth"},
+	{PLACE_PARAMS, true, "alloc nativemem lock nativelock wall trace chunksize chunktime cstack signal clock begin end "
+		"target-cpu proc memlimit timeout loop"},
+	{PLACE_PARAMS, false, "all live nobatch nofree nostop record-cpu sched tlab ttsp"},
 };
 
-static const char *const actions[] = {
-	"collect", "start", "resume", "stop", "dump", "check", "status", "metrics", "meminfo", "list",
-	"load", "jcmd", "threaddump", "dumpheap", "inspectheap", NULL,
-};
+static const char actions[] =
+	"collect start resume stop dump check status metrics meminfo list load jcmd threaddump dumpheap "
+	"inspectheap";
 /* clang-format on */
 
 static bool find_row(const char *word, struct row *ret)
@@ -113,7 +111,7 @@ static bool find_row(const char *word, struct row *ret)
 	}
 	for (size_t i = 0; i < sizeof(sames) / sizeof(sames[0]); i++) {
 		*ret = (struct row){NULL, word, word + 2, sames[i].place, sames[i].has_value, 0};
-		if (!strncmp(word, "--", 2) && text_is_any(word + 2, sames[i].words))
+		if (!strncmp(word, "--", 2) && text_is_word(word + 2, sames[i].words))
 			return true;
 	}
 	return false;
@@ -212,7 +210,7 @@ static bool passes_on(const struct asprof_options *options)
 
 static int take_word(struct asprof_options *options, char *word, bool is_last, struct buf *why)
 {
-	if (text_is_any(word, actions))
+	if (text_is_word(word, actions))
 		options->action = word;
 	else if (isdigit((unsigned char)*word) || !strcmp(word, "jps") || is_last)
 		options->target = options->target ? options->target : word;

@@ -157,10 +157,9 @@ static const struct word words[] = {
 /* clang-format on */
 
 /* These change nothing, because duet has one way. */
-static const char *const accepted[] = {
-	"safemode", "fdtransfer", "signal", "mcache", "nobatch",    "chunksize", "chunktime", "framebuf",
-	"summary",  "allkernel",  "width",  "height", "meminfolog", "includemm", "includeln", NULL,
-};
+static const char accepted[] =
+	"safemode fdtransfer signal mcache nobatch chunksize chunktime framebuf summary allkernel width "
+	"height meminfolog includemm includeln";
 
 static const struct word *find_word(const char *name)
 {
@@ -409,7 +408,7 @@ static int parse_word(struct asprof_arguments *to, char *text, struct buf *warni
 	note_setting(to, text, value);
 	if (word)
 		return set_word(to, word, value, why);
-	if (!text_is_any(text, accepted))
+	if (!text_is_word(text, accepted))
 		buf_printf(warnings, "[WARN] Unknown argument: %s\n", text);
 	return 0;
 }
