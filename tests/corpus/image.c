@@ -15,6 +15,7 @@
 #define METHODS_EACH 8 /* methods kept of a compilation */
 #define PCS_MOST 120 /* of a compilation that is chosen */
 #define MAX_CHOSEN 64
+#define TAKEN_MOST 1024
 
 static struct {
 	pid_t pid;
@@ -58,12 +59,12 @@ size_t memory_copy_pieces(void *to, const struct memory_piece *pieces, size_t co
 	return done;
 }
 
-/* The caller notes which of the bytes it uses, except of the short names of code. */
+/* The caller notes which bytes it uses of objects and tables, but not of names and byte code. */
 size_t memory_take(void *to, uintptr_t from, size_t bytes)
 {
 	size_t copied = copy(to, from, bytes);
 
-	if (bytes < 16)
+	if (bytes <= TAKEN_MOST)
 		note(from, to, copied);
 	return copied;
 }
@@ -237,7 +238,7 @@ static void read_chosen(const struct chosen *chosen, FILE *said)
 	nmethods_release(&record);
 }
 
-static bool write_image(size_t most)
+static bool write_image(int version, size_t most)
 {
 	struct chosen chosen[MAX_CHOSEN];
 	size_t count = choose(chosen, most < MAX_CHOSEN ? most : MAX_CHOSEN), bytes;
@@ -247,7 +248,8 @@ static bool write_image(size_t most)
 	if (!said)
 		return false;
 	write_fields();
-	capture.is_on = jvmstructs_renew_heaps(); /* and again, to note it */
+	/* Once more, to note what choosing has read and remembered. */
+	capture.is_on = jvmstructs_renew_heaps() && nmethods_open(version);
 	(void)jvmstructs_renew_heaps();
 	for (size_t i = 0; i < count; i++)
 		read_chosen(&chosen[i], said);
@@ -276,7 +278,7 @@ int main(int argc, char **argv)
 	if (!capture.file)
 		return 1;
 	fprintf(capture.file, "%s\njvm %s %s\nversion %d\n", IMAGE_FIRST_LINE, jvm.name, jvm.release, jvm.java_version);
-	if (write_image((size_t)atoi(argv[3])) && !fclose(capture.file))
+	if (write_image(jvm.java_version, (size_t)atoi(argv[3])) && !fclose(capture.file))
 		return 0;
 	fprintf(stderr, "image: no compilation, or the file could not be written\n");
 	return 1;

@@ -92,8 +92,8 @@ static const struct {
 } sames[] = {
 	{PLACE_FORMAT, false, "dot reverse inverted samples total"},
 	{PLACE_FORMAT, true, "width height minwidth"},
-	{PLACE_PARAMS, true, "alloc nativemem lock nativelock wall trace chunksize chunktime cstack signal clock begin end "
-		"target-cpu proc memlimit timeout loop"},
+	{PLACE_PARAMS, true, "alloc nativemem lock nativelock wall trace chunksize chunktime cstack signal clock begin "
+		"end target-cpu proc memlimit timeout loop"},
 	{PLACE_PARAMS, false, "all live nobatch nofree nostop record-cpu sched tlab ttsp"},
 };
 

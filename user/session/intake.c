@@ -243,8 +243,9 @@ static void notice_new_jvms(struct session *session)
 		if (!process || process->exited)
 			continue;
 		process_refresh_maps(process, clock_monotonic_ns(), 1);
-		if (session->options->host ? selection_has(&session->selection, process) /* the records are of all */
-					   : collector_is_target(session->engine.collector, process->pid, process->start_ticks))
+		if (session->options->host
+			    ? selection_has(&session->selection, process) /* the records are of all */
+			    : collector_is_target(session->engine.collector, process->pid, process->start_ticks))
 			jvms_notice(&session->jvms, process);
 	}
 }

@@ -487,7 +487,8 @@ static int next_chunk(struct jfr *j, struct reader_source *source)
 		return 0;
 	}
 	if (be64toh(j->header.bytes) > CHUNK_MAX)
-		return buf_explain(j->why, -EFBIG, "a chunk has more than %llu MB", (unsigned long long)CHUNK_MAX >> 20);
+		return buf_explain(j->why, -EFBIG, "a chunk has more than %llu MB",
+				   (unsigned long long)CHUNK_MAX >> 20);
 	buf_clear(&j->chunk);
 	buf_add(&j->chunk, &j->header, sizeof(j->header));
 	err = reader_append(source, (size_t)be64toh(j->header.bytes) - sizeof(j->header), &j->chunk);
