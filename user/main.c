@@ -39,7 +39,6 @@ static int run_complete(void *options, const struct command_words *words)
 	const struct opt *row = command && words->count > 1 ? opt_by_spelling(command->rows, words->items[1]) : NULL;
 	BUF(out);
 
-	(void)options;
 	if (words->count && !command)
 		return log_fail(2, "unknown command '%s': duet complete lists the commands", words->items[0]);
 	for (size_t i = 0; !words->count && i < COMMANDS; i++)
@@ -81,7 +80,6 @@ static int run_help(void *options, const struct command_words *words)
 {
 	const struct command *command;
 
-	(void)options;
 	if (words->count) {
 		command = command_by_name(words->items[0]);
 		if (!command)

@@ -17,7 +17,6 @@
 static inline uint64_t context_vector_at(const struct duet_context_source *source, uint64_t thread_pointer)
 {
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
-	(void)source;
 	return thread_pointer + CONTEXT_WORD;
 #else
 	return source->is_musl ? thread_pointer - CONTEXT_WORD : thread_pointer;

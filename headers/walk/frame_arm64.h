@@ -225,9 +225,6 @@ static inline enum duet_frame_stub duet_frame_stub(const uint8_t *code)
 /* Only x86-64 needs the next function: where an exception passes through the interpreter's code. */
 static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, struct duet_method_entry *ret)
 {
-	(void)code;
-	(void)bytes;
-	(void)ret;
 	return 0;
 }
 
@@ -236,19 +233,16 @@ static inline int duet_frame_find_thrown(const uint8_t *code, uint32_t bytes, st
 
 static inline int duet_frame_jumps_on(const uint8_t *code)
 {
-	(void)code;
 	return 0;
 }
 
 static inline int duet_frame_has_left(const uint8_t *code)
 {
-	(void)code;
 	return 0;
 }
 
 static inline uint32_t duet_frame_moved_bytes(const uint8_t *code)
 {
-	(void)code;
 	return 0;
 }
 
@@ -380,7 +374,6 @@ static inline int duet_frame_passes_result(uint64_t code)
 /* Only x86-64 needs this: on arm64, lr has a leaf's return address. */
 static inline int duet_frame_begins(uint64_t code)
 {
-	(void)code;
 	return 1;
 }
 

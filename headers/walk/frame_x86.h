@@ -221,7 +221,6 @@ static inline uint32_t duet_frame_pop_bytes(const uint8_t *code)
 /* Does a stub that begins so have a frame pointer by which its frame is found, also while it is made? */
 static inline int duet_frame_keeps_fp(const uint8_t *code)
 {
-	(void)code;
 	return 0; /* such stubs have frames whose sizes are known */
 }
 
@@ -267,20 +266,16 @@ static inline uint32_t duet_frame_freed_bytes(const uint8_t *code, uint32_t byte
 /* Only arm64 needs these: linkage tables of x86-64 have rows, and its stack shows where the return address is. */
 static inline int32_t duet_frame_stub_bytes(const uint8_t *code, uint32_t bytes)
 {
-	(void)code;
-	(void)bytes;
 	return -1;
 }
 
 static inline int duet_frame_pushes(const uint8_t *code)
 {
-	(void)code;
 	return 1;
 }
 
 static inline int duet_frame_is_linkage(const uint8_t *code)
 {
-	(void)code;
 	return 0;
 }
 

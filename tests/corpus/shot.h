@@ -58,7 +58,6 @@ static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 
 UNTRACED static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 {
-	(void)at;
 	return &capture.rows[index];
 }
 
@@ -85,7 +84,6 @@ UNTRACED static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t
 	struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
 	struct read read = {address, bytes, (uint32_t)shot->bytes.len};
 
-	(void)at;
 	if (process_vm_readv(capture.pid, &local, 1, &remote, 1, 0) != (ssize_t)bytes)
 		return -1;
 	if (vec_push(&shot->reads, read) < 0 || vec_reserve(&shot->bytes, shot->bytes.len + bytes) < 0)

@@ -8,7 +8,6 @@ static void on_java_sample(void *context, uint16_t type, const void *payload, ui
 {
 	const struct duet_java_sample *sample = payload;
 
-	(void)context;
 	if (type != DUET_AGENT_JAVA_SAMPLE || sample->cookie != capture.cookie)
 		return;
 	if (vec_reserve(&capture.answer, (size + 7) / 8) < 0)

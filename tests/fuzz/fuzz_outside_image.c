@@ -61,7 +61,6 @@ static void take_back(void)
 
 static void apply(void *context, uint16_t type, const void *payload, uint32_t size)
 {
-	(void)context;
 	FUZZ_CHECK(jvm_apply(run.jvm, type, payload, size) == 0);
 }
 

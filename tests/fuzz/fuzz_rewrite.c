@@ -40,7 +40,6 @@ static void expect_begins(const struct sound *s, int64_t bci)
 
 static void see_jump(void *context, uint32_t bci, int64_t target)
 {
-	(void)bci;
 	expect_begins(context, target);
 }
 

@@ -108,14 +108,12 @@ static void load_for_one_process(const char *event, uint32_t walks)
 /* Like `duet record -p`. */
 static void one_process_is_verified_soon(void **state)
 {
-	(void)state;
 	load_for_one_process("cpu", 1);
 }
 
 /* Like `duet record -p -e wall`. */
 static void wall_is_verified_soon(void **state)
 {
-	(void)state;
 	load_for_one_process("wall", 2);
 }
 
@@ -125,7 +123,6 @@ static void a_host_is_verified_soon(void **state)
 	const struct event_list cpu = only("cpu");
 	struct collector_options options = options_for(&cpu);
 
-	(void)state;
 	options.cgroup_id = 1;
 	options.comm = "java";
 	load(&options, 1);

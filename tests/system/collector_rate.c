@@ -141,7 +141,6 @@ static void weights_are_exact_through_changes(void **state)
 	uint64_t spent_ns = 0;
 	pid_t pid;
 
-	(void)state;
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	pid = fork();
 	if (!pid)

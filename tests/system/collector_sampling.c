@@ -94,7 +94,6 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 	uint32_t index = __atomic_fetch_add(&own->count, 1, __ATOMIC_RELAXED);
 	struct hit *hit = &own->hits[index];
 
-	(void)signo;
 	if (index >= MAX_HITS)
 		return;
 	hit->time_ns = clock_monotonic_ns();
@@ -111,7 +110,6 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 
 static void other_handler(int signo)
 {
-	(void)signo;
 	__atomic_fetch_add(&own->count, 1, __ATOMIC_RELAXED);
 }
 

@@ -77,7 +77,6 @@ static void fill_noise(void *bytes, size_t len)
 
 static void stay_silent(int fd)
 {
-	(void)fd;
 	for (;;)
 		pause();
 }
@@ -237,7 +236,6 @@ static void write_stack(const siginfo_t *info, const ucontext_t *context)
 
 static void on_signal(int signo, siginfo_t *info, void *context)
 {
-	(void)signo;
 	if (__atomic_load_n(&self.writes_stacks, __ATOMIC_ACQUIRE))
 		write_stack(info, context);
 }
@@ -354,7 +352,6 @@ static int map_ring(void)
 
 static void write_noise(int peer)
 {
-	(void)peer;
 	for (int i = 0; i < DUET_LANES; i++) {
 		fill_noise(self.lanes[i].data, 65536);
 		__atomic_fetch_add(&self.lanes[i].lane->head, noise() % 65536, __ATOMIC_RELAXED);
@@ -368,7 +365,6 @@ static void race_lengths(int peer)
 	struct duet_lane_view *view = &self.lanes[noise() % DUET_LANES];
 	uint32_t *word = (uint32_t *)(view->data + noise() % view->bytes / 8 * 8);
 
-	(void)peer;
 	for (int i = 0; i < 64; i++) {
 		__atomic_store_n(word, (uint32_t)noise() % 512 * 8, __ATOMIC_RELAXED);
 		__atomic_store_n(word + 1, (uint32_t)noise() % DUET_AGENT_RECORD_TYPE_MAX, __ATOMIC_RELAXED);
@@ -397,7 +393,6 @@ static void move_head_back(int peer)
 {
 	struct duet_thread thread = {.tid = 1};
 
-	(void)peer;
 	for (int i = 0; i < DUET_LANES; i++)
 		put((enum duet_lane)i, DUET_AGENT_THREAD, &thread, sizeof(thread));
 	usleep(200000);
@@ -407,7 +402,6 @@ static void move_head_back(int peer)
 
 static void move_head_far(int peer)
 {
-	(void)peer;
 	set_heads(UINT64_MAX - 7);
 }
 
@@ -417,7 +411,6 @@ static void cut_file(int peer)
 	char path[32];
 	int fd;
 
-	(void)peer;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", self.ring_fd);
 	fd = open(path, O_RDWR | O_TRUNC);
 	if (ftruncate(self.ring_fd, 0) == 0 || (fd >= 0 && ftruncate(fd, 1 << 30) == 0))
@@ -436,7 +429,6 @@ static void cut_file(int peer)
 /* The handler disappears from one instruction to the next. */
 static void become_another_program(int peer)
 {
-	(void)peer;
 	usleep(300000);
 	execl("/bin/sh", "sh", "-c", "while :; do :; done", NULL);
 }
@@ -575,7 +567,6 @@ static void *burn(void *unused)
 {
 	volatile uint64_t *sink = &(uint64_t){0};
 
-	(void)unused;
 	for (;;)
 		*sink += noise();
 	return NULL;

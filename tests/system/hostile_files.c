@@ -459,7 +459,6 @@ static void prepare(void)
 
 static void *burn(void *unused)
 {
-	(void)unused;
 	((void (*)(void))(uintptr_t)self.code)();
 	return NULL;
 }

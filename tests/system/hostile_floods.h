@@ -9,7 +9,6 @@ static void flood_samples(int peer)
 		struct duet_java_frame frames[64];
 	} record = {.sample = {.time_ns = noise(), .tid = (uint32_t)noise(), .status = 64, .java_depth = 64}};
 
-	(void)peer;
 	fill_noise(record.frames, sizeof(record.frames));
 	put(DUET_LANE_SAMPLE, DUET_AGENT_JAVA_SAMPLE, &record, sizeof(record));
 }
@@ -18,7 +17,6 @@ static void flood_one_thread(int peer)
 {
 	struct duet_java_sample sample = {.time_ns = noise(), .tid = (uint32_t)getpid(), .status = -3};
 
-	(void)peer;
 	put(DUET_LANE_SAMPLE, DUET_AGENT_JAVA_SAMPLE, &sample, sizeof(sample));
 }
 
@@ -29,7 +27,6 @@ static void flood_standalone(int peer)
 		.weight = noise(), .ns_tid = (uint32_t)noise(), .flags = (uint16_t)noise(),
 	};
 
-	(void)peer;
 	put(DUET_LANE_SAMPLE, DUET_AGENT_SAMPLE, &sample, sizeof(sample));
 }
 
@@ -54,7 +51,6 @@ static void flood_classes(int peer)
 		.odd = {(uint16_t)noise(), noise() % 2 ? (uint16_t)noise() : 0, 0},
 	};
 
-	(void)peer;
 	fill_noise(record.class_name, sizeof(record.class_name));
 	record.class_name[0] = '[';
 	put(DUET_LANE_SAMPLE, DUET_AGENT_SAMPLE, &record, sizeof(record));
@@ -75,7 +71,6 @@ static void flood_methods(int peer)
 		char text[60000];
 	} record;
 
-	(void)peer;
 	record.method = (struct duet_method){noise(), 15000, 15000, 15000, 15000, .line_count = 0};
 	fill_text(record.text, sizeof(record.text));
 	put(DUET_LANE_METADATA, DUET_AGENT_METHOD, &record, sizeof(record));
@@ -88,7 +83,6 @@ static void flood_code(int peer)
 		struct duet_java_frame frames[1000];
 	} record;
 
-	(void)peer;
 	record.load = (struct duet_code_load){.frame_count = 1000, .code_bytes = (uint32_t)noise()};
 	record.load.address = 0x10000 + noise() % 1000000;
 	record.load.time_ns = noise();
@@ -104,7 +98,6 @@ static void flood_inlining(int peer)
 		struct duet_java_frame frames[20000];
 	} record = {.load = {.address = 0x10000, .code_bytes = 1 << 20, .pc_count = 20000, .frame_count = 20000}};
 
-	(void)peer;
 	for (uint32_t i = 0; i < 20000; i++)
 		record.pcs[i] = (struct duet_code_pc){.offset = i, .depth = i % DUET_JAVA_DEPTH};
 	record.load.method = record.load.time_ns = noise();
@@ -118,7 +111,6 @@ static void flood_threads(int peer)
 		char name[60000];
 	} record;
 
-	(void)peer;
 	record.thread = (struct duet_thread){.tid = (uint32_t)noise(), .name_len = sizeof(record.name)};
 	fill_text(record.name, sizeof(record.name));
 	put(DUET_LANE_METADATA, DUET_AGENT_THREAD, &record, sizeof(record));
@@ -128,13 +120,11 @@ static void flood_heaps(int peer)
 {
 	struct duet_code_heap heap = {.low = noise() / 2, .high = UINT64_MAX};
 
-	(void)peer;
 	put(DUET_LANE_METADATA, DUET_AGENT_CODE_HEAP, &heap, sizeof(heap));
 }
 
 static void flood_stacks(int peer)
 {
-	(void)peer;
 	__atomic_store_n(&self.writes_stacks, true, __ATOMIC_RELEASE);
 }
 

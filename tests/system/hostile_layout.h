@@ -89,7 +89,6 @@ static void *run_forged(void *unused)
 {
 	sigset_t all;
 
-	(void)unused;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	__asm__ volatile("mov %0, %%rsp\n\tmov %1, %%rbp\n\tjmp *%2"
@@ -109,7 +108,6 @@ static void walk_long(int peer)
 	struct duet_jvm_layout layout;
 	pthread_t thread;
 
-	(void)peer;
 	usleep(10000);
 	if (forged.heap)
 		return;
@@ -127,7 +125,6 @@ static void walk_long(int peer)
 
 static void walk_long(int peer)
 {
-	(void)peer;
 	usleep(10000);
 }
 

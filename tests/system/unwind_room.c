@@ -80,7 +80,6 @@ static void files_that_do_not_fit_together(void **state)
 	uint32_t most, second;
 	uint64_t end_ns;
 
-	(void)state;
 	process_table_init(&processes);
 	process = process_get(&processes, getpid(), 0);
 	assert_true(process_refresh_maps(process, clock_monotonic_ns(), 0) >= 0);

@@ -17,6 +17,5 @@ void jvmstructs_blob_name(const struct code_blob *blob, char *name, size_t size)
 
 bool jvmstructs_is_nmethod(const char *name)
 {
-	(void)name;
 	return false;
 }

@@ -14,7 +14,6 @@ static void names_are_padded_and_cut(void **state)
 	char name[2 * DUET_MAX_CLASS_BYTES];
 	struct class_attribute attribute;
 
-	(void)state;
 	assert_int_equal(class_attribute_set(&attribute, "[B"), 8 + 8);
 	assert_int_equal(attribute.head.bytes, 2);
 	assert_memory_equal(attribute.name, "[B\0\0\0\0\0\0", 8);
@@ -30,7 +29,6 @@ static void states_are_cut(void **state)
 {
 	struct state_attribute attribute;
 
-	(void)state;
 	assert_int_equal(state_attribute_set(&attribute, "at_it"), 8 + 8);
 	assert_int_equal(attribute.head.type, DUET_ATTRIBUTE_STATE);
 	assert_memory_equal(attribute.text, "at_it\0\0\0", 8);

@@ -26,7 +26,6 @@ static void expect_weight(uint64_t size, uint64_t interval, double weight)
 
 static void weights_are_unbiased(void **state)
 {
-	(void)state;
 	expect_weight(16, 524288, 524296.00004);
 	expect_weight(5242, 524288, 526913.36785);
 	expect_weight(5243, 524288, 526913.86951);
@@ -66,7 +65,6 @@ static void expect_sum(uint64_t interval, uint64_t size, uint64_t other_size)
 
 static void sums_are_right(void **state)
 {
-	(void)state;
 	expect_sum(1000, 100, 0);
 	expect_sum(1000, 1000, 0);
 	expect_sum(1000, 100, 900); /* every second call, in the rhythm of the interval */
@@ -78,7 +76,6 @@ static void every_call_is_due(void **state)
 {
 	struct byte_clock clock;
 
-	(void)state;
 	byte_clock_start(&clock, 1, 1);
 	for (int i = 0; i < 1000; i++)
 		assert_true(due(&clock, 1));
@@ -90,7 +87,6 @@ static void huge_calls_do_not_stop_it(void **state)
 	struct byte_clock clock;
 	int count = 0;
 
-	(void)state;
 	byte_clock_start(&clock, 1000, 3);
 	assert_true(due(&clock, UINT64_MAX));
 	for (int i = 0; i < 10000; i++)
@@ -120,7 +116,6 @@ static void threads_do_not_disturb_each_other(void **state)
 	struct counting first = {&clock, 0}, second = {&clock, 0};
 	pthread_t thread;
 
-	(void)state;
 	byte_clock_start(&clock, 1000, 11);
 	for (int i = 0; i < BYTE_CLOCK_THREADS; i++)
 		clock.own[i] = (struct byte_countdown){(uintptr_t)__builtin_thread_pointer(), 500, 1};

@@ -15,7 +15,6 @@ struct agent_jvm jvm;
 
 uint64_t byte_clock_weight(uint64_t size, uint64_t interval)
 {
-	(void)interval;
 	return size;
 }
 
@@ -71,13 +70,11 @@ bool jvm_set_event(jvmtiEventMode mode, jvmtiEvent event)
 
 char *jvm_class_signature(jclass class)
 {
-	(void)class;
 	return NULL;
 }
 
 void jvm_deallocate(void *memory)
 {
-	(void)memory;
 }
 
 void sample_here(struct stay *stay, const struct tap_sample *from)
@@ -104,7 +101,6 @@ static void longer_intervals_choose_fewer(void **state)
 {
 	int count = 0;
 
-	(void)state;
 	sampled_interval = 100; /* weight 1000 is ten times the weight of the JVM's samples */
 	live.is_open = true;
 	for (int i = 0; i < 100000; i++)
@@ -120,7 +116,6 @@ static void attributes_have_size_and_class(void **state)
 	char name[2 * DUET_MAX_CLASS_BYTES];
 	struct attributes attributes;
 
-	(void)state;
 	assert_int_equal(fill(&attributes, 24, "[B"), 16 + 8 + 8);
 	assert_int_equal(attributes.size, 24);
 	assert_int_equal(attributes.class.head.bytes, 2);
@@ -138,7 +133,6 @@ static void ages_have_one_size(void **state)
 	uint64_t below_ns = 0;
 	struct age_attribute age;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
 		set_age(&age, below_ns);
 		assert_int_equal(age.head.bytes, strlen(ages[i].text));
@@ -161,7 +155,6 @@ static void the_age_is_that_when_told(void **state)
 	uint32_t bytes = fill(&attributes, 24, "[B");
 	const struct age_number *number;
 
-	(void)state;
 	shown.has_ages = true;
 	bytes += add_age(&attributes, bytes);
 	memcpy(sample.record, &attributes, bytes);
@@ -183,7 +176,6 @@ static void young_objects_are_left_out(void **state)
 	struct live_object object = {.sample = &sample.kept, .collections = UINT32_MAX};
 	struct live_visit visit = {.stay = (struct stay *)&sample};
 
-	(void)state;
 	shown.survivors = 3;
 	written = 0;
 	for (collections = UINT32_MAX; collections != 4; collections++)

@@ -35,7 +35,6 @@ bool registering_on_wait(JNIEnv *env)
 
 static void locks_are_known_by_their_class(void **state)
 {
-	(void)state;
 	assert_true(lock_parks_for("Ljava/util/concurrent/locks/ReentrantLock$FairSync;"));
 	assert_true(lock_parks_for("Ljava/util/concurrent/locks/ReentrantReadWriteLock$NonfairSync;"));
 	assert_true(lock_parks_for("Ljava/util/concurrent/locks/StampedLock;"));
@@ -44,7 +43,6 @@ static void locks_are_known_by_their_class(void **state)
 
 static void other_parks_are_not(void **state)
 {
-	(void)state;
 	assert_false(lock_parks_for(NULL));
 	assert_false(lock_parks_for("Ljava/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionObject;"));
 	assert_false(lock_parks_for("Ljava/util/concurrent/CountDownLatch$Sync;"));

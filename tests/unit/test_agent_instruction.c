@@ -83,7 +83,6 @@ static void test_x86(void **state)
 		{"06", 0, INSTRUCTION_OTHER, 0}, /* none in 64-bit mode */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) - 1; i++)
 		expect(&rows[i], instruction_x86);
 	assert_int_equal(instruction_x86((const uint8_t *)"\x06\x90\x90", 3, &(struct instruction){0}), 0);
@@ -107,7 +106,6 @@ static void test_arm64(void **state)
 		{"00000000", 4, INSTRUCTION_END, 0}, /* udf */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		expect(&rows[i], instruction_arm64);
 }
@@ -118,7 +116,6 @@ static void test_requests(void **state)
 	static const uint8_t trap_arm64[] = {0x21, 0x07, 0x80, 0x12}; /* mov w1, #-58 */
 	struct instruction found;
 
-	(void)state;
 	assert_true(instruction_x86(trap, sizeof(trap), &found) && found.is_request);
 	assert_true(instruction_x86(count, sizeof(count), &found) && !found.is_request);
 	assert_true(instruction_arm64(trap_arm64, sizeof(trap_arm64), &found) && found.is_request);
@@ -131,7 +128,6 @@ static void test_any_bytes(void **state)
 	struct instruction found;
 	uint32_t seed = 1;
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		for (size_t k = 0; k < sizeof(code); k++)
 			code[k] = (uint8_t)((seed = seed * 1103515245 + 12345) >> 16);

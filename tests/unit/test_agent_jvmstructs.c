@@ -45,7 +45,6 @@ static struct heap heap;
 
 static int make_heap(void **state)
 {
-	(void)state;
 	memory = mmap(NULL, 2 * HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	assert_int_equal(mprotect(memory + HEAP_BYTES, HEAP_BYTES, PROT_NONE), 0);
@@ -74,7 +73,6 @@ static int make_heap(void **state)
 
 static int drop_heap(void **state)
 {
-	(void)state;
 	return munmap(memory, 2 * HEAP_BYTES);
 }
 
@@ -109,7 +107,6 @@ static void test_find(void **state)
 	struct blob *blob = make_blob(4, BLOB_BYTES);
 	struct code_blob found;
 
-	(void)state;
 	assert_true(jvmstructs_find_blob(blob->entry + 100, &found));
 	assert_int_equal(found.start, (uintptr_t)blob);
 	assert_int_equal(found.entry, blob->entry);
@@ -125,7 +122,6 @@ static void test_blob_that_claims_too_much(void **state)
 	struct blob *blob = make_blob(4, UINT32_MAX);
 	struct code_blob found;
 
-	(void)state;
 	assert_false(jvmstructs_find_blob(blob->entry, &found));
 }
 
@@ -136,7 +132,6 @@ static void test_blob_at_the_end(void **state)
 	struct code_blob found;
 	uintptr_t cursor = 0;
 
-	(void)state;
 	map_block(SEGMENTS - 1, 1);
 	memset((void *)block, 1, 1 << SEGMENT_SHIFT);
 	assert_false(jvmstructs_find_blob(block + 20, &found));
@@ -150,7 +145,6 @@ static void test_map_that_leads_out(void **state)
 {
 	struct code_blob found;
 
-	(void)state;
 	map[3] = 4;
 	assert_false(jvmstructs_find_blob(segment_address(3), &found));
 	map[3] = 1;
@@ -163,7 +157,6 @@ static void test_map_behind_the_heap(void **state)
 	struct blob *blob = make_blob(40, BLOB_BYTES);
 	struct code_blob found;
 
-	(void)state;
 	assert_true(jvmstructs_find_blob(blob->entry, &found));
 	heap.map_high = heap.map_low + 40;
 	assert_false(jvmstructs_find_blob(blob->entry, &found));
@@ -173,7 +166,6 @@ static void test_map_behind_the_heap(void **state)
 /* The memory that a walk may read without asking the kernel. */
 static void test_committed(void **state)
 {
-	(void)state;
 	assert_true(jvmstructs_is_committed(heap.low, HEAP_BYTES));
 	assert_true(jvmstructs_is_committed(heap.high - 1, 1));
 	assert_false(jvmstructs_is_committed(heap.high - 1, 2));
@@ -192,7 +184,6 @@ static void test_a_heap_without_end(void **state)
 		uint32_t shift;
 	} claimed = {4096, 4096 + HEAP_MAX_BYTES, 7};
 
-	(void)state;
 	layout.heap_memory = layout.space_low_boundary = KNOWN(0);
 	layout.space_high_boundary = KNOWN(offsetof(__typeof__(claimed), high));
 	layout.heap_segment_shift = KNOWN(offsetof(__typeof__(claimed), shift));

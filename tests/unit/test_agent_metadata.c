@@ -102,7 +102,6 @@ static int make_vm(void **state)
 	/* bci 0 line 10, bci 3 line 12, and by packed steps of 40 and -3: bci 43 line 9 */
 	static const unsigned char lines[] = {0xff, 0, 20, 3 << 3 | 2, 0xff, 80, 5, 0};
 
-	(void)state;
 	make_layout();
 	vm.class_name = symbol("shop/Till+0x0123");
 	vm.name = symbol("take");
@@ -152,7 +151,6 @@ static void test_byte_codes_of_hotspot(void **state)
 	};
 	struct metadata_method method;
 
-	(void)state;
 	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		vm.const_method.code[1] = rows[i].kept;
@@ -168,7 +166,6 @@ static void test_callees(void **state)
 	const uintptr_t itself = (uintptr_t)&vm.method, has_run = 0xb6, constant = 2;
 	struct metadata_method method, callee;
 
-	(void)state;
 	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
 	layout.pool_cache = KNOWN(struct pool, cache);
 	layout.pool_classes = KNOWN(struct pool, classes);
@@ -218,7 +215,6 @@ static void test_code_and_name(void **state)
 	uint8_t *code;
 	char *name;
 
-	(void)state;
 	memcpy(vm.const_method.code, (uint8_t[]){220, 0xb8, 0, 0}, 4); /* fast_aload_0, invokestatic */
 	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
 	code = metadata_code(&method, &bytes);
@@ -241,7 +237,6 @@ static void test_names(void **state)
 	struct metadata_method method;
 	struct metadata_names names;
 
-	(void)state;
 	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
 	assert_int_equal(metadata_key(&method).method, (uintptr_t)&vm.slot);
 	assert_int_equal(metadata_key(&method).check, 0);
@@ -262,7 +257,6 @@ static void test_method_without_an_id(void **state)
 	const uint64_t bare = bare_key_of_method();
 	struct metadata_method method;
 
-	(void)state;
 	assert_int_equal(bare & DUET_METHOD_ADDRESS, (uintptr_t)&vm.method);
 	vm.ids[2] = 0;
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
@@ -279,7 +273,6 @@ static void test_method_that_gets_an_id(void **state)
 	const uint64_t bare = bare_key_of_method();
 	struct metadata_method method;
 
-	(void)state;
 	assert_true(metadata_find(bare, &method));
 	assert_int_equal(metadata_key(&method).method, (uintptr_t)&vm.slot);
 	assert_int_equal(metadata_check(&method, bare), duet_method_check(tag_of_method()));
@@ -290,7 +283,6 @@ static void test_unloaded_class(void **state)
 {
 	struct metadata_method method;
 
-	(void)state;
 	vm.slot = 0;
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
 	vm.slot = (uintptr_t)&vm.method;
@@ -307,7 +299,6 @@ static void test_another_method_at_the_address(void **state)
 	struct const_method other = vm.const_method;
 	struct metadata_method method;
 
-	(void)state;
 	assert_true(metadata_find(before, &method));
 	vm.const_method.name = 2;
 	assert_false(metadata_find(before, &method));
@@ -325,7 +316,6 @@ static void test_numbered_id(void **state)
 {
 	struct metadata_method method;
 
-	(void)state;
 	layout.version = 26;
 	assert_false(metadata_find((uintptr_t)&vm.slot, &method));
 	assert_true(metadata_find(bare_key_of_method(), &method));
@@ -339,7 +329,6 @@ static void test_words_that_are_no_method(void **state)
 			    (uintptr_t)&vm.method + 1, (uintptr_t)&vm.method + 8};
 	struct metadata_method method;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		assert_false(metadata_find(words[i], &method));
 		assert_false(metadata_find(words[i] | DUET_METHOD_BARE, &method));
@@ -362,7 +351,6 @@ static bool has_names(void)
 /* A method that is proven, with names that lead nowhere. */
 static void test_broken_names(void **state)
 {
-	(void)state;
 	vm.const_method.name = 4; /* past the pool's end */
 	assert_false(has_names());
 	vm.const_method.name = 1;
@@ -388,7 +376,6 @@ static void test_edge_of_memory(void **state)
 	struct metadata_names names;
 	char *edge;
 
-	(void)state;
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	assert_int_equal(munmap(pages + 2 * page_bytes, page_bytes), 0);
 	edge = memcpy(pages + 2 * page_bytes - sizeof(vm.klass), &vm.klass, sizeof(vm.klass));

@@ -43,7 +43,6 @@ static size_t name_bytes;
 
 void jvm_deallocate(void *memory)
 {
-	(void)memory;
 }
 
 bool metadata_find(uint64_t key, struct metadata_method *ret)
@@ -70,7 +69,6 @@ static char *long_text(char first)
 
 bool metadata_names_read(const struct metadata_method *method, struct metadata_names *ret)
 {
-	(void)method;
 	*ret = (struct metadata_names){
 		.class_signature = long_text('c'),
 		.name = long_text('n'),
@@ -129,7 +127,6 @@ bool jvmstructs_next_blob(unsigned int number, uintptr_t *cursor, struct code_bl
 
 bool jvmstructs_is_nmethod(const char *name)
 {
-	(void)name;
 	return false;
 }
 
@@ -164,7 +161,6 @@ void stay_leave(void)
 
 static int open_ring(void **state)
 {
-	(void)state;
 	page = (struct duet_ring_page){0};
 	stay = (struct stay){.ring.page = &page};
 	stay.ring.lanes[DUET_LANE_METADATA] =
@@ -176,7 +172,6 @@ static int open_ring(void **state)
 
 static int close_ring(void **state)
 {
-	(void)state;
 	free(stay.ring.lanes[DUET_LANE_METADATA].data);
 	nmethods_release(&compiled);
 	compiled = (struct nmethod_record){0};
@@ -232,7 +227,6 @@ static void compile(uint32_t count)
 
 static void test_names_come_with_the_code(void **state)
 {
-	(void)state;
 	compile(3);
 	answer_code(&answers, CODE + 16, 7, 0); /* before the second pc */
 	expect_method(2, true);
@@ -252,7 +246,6 @@ static void test_names_come_with_kept_code(void **state)
 {
 	struct nmethod_record record;
 
-	(void)state;
 	compile(1);
 	assert_true(copy_record(&compiled, &record));
 	kept_add(&record);
@@ -265,7 +258,6 @@ static void test_names_come_with_kept_code(void **state)
 
 static void test_what_was_asked_for_is_always_told(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		answer_method(&answers, (struct metadata_key){5, 0});
 		expect_method(5, false);
@@ -279,7 +271,6 @@ static void test_several_at_once(void **state)
 {
 	struct metadata_key keys[40];
 
-	(void)state;
 	for (uint32_t i = 0; i < 40; i++)
 		keys[i] = (struct metadata_key){10 + i, 0};
 	answer_methods(&answers, keys, 40);
@@ -297,7 +288,6 @@ static void test_several_at_once(void **state)
 /* Nobody waits for these records: there is no answer and no loss. */
 static void test_unloaded(void **state)
 {
-	(void)state;
 	assert_false(answer_unasked(&answers, (struct metadata_key){UNLOADED, 0}));
 	assert_null(next());
 	assert_int_equal(page.counters[DUET_AGENT_METHOD_GONE], 0);
@@ -309,7 +299,6 @@ static void test_unloaded(void **state)
 /* A key is another method's when its check differs, and then has other names in the loader. */
 static void test_another_method_with_the_key(void **state)
 {
-	(void)state;
 	answer_method(&answers, (struct metadata_key){5, CHECK});
 	expect_method(5, false);
 	answer_method(&answers, (struct metadata_key){5, CHECK + 1});
@@ -336,7 +325,6 @@ static void test_unloaded_while_read(void **state)
 	struct answers of_another = {.ring = &stay.ring, .is_loaded = is_loaded, .unloads = 8, .context = &now};
 	const struct duet_ring_record *record;
 
-	(void)state;
 	answer_method(&of_another, (struct metadata_key){5, 0});
 	expect_method(5, false);
 	now = 9;
@@ -358,7 +346,6 @@ static void test_ended(void **state)
 	bool is_alive = false;
 	const struct answers of_another = {.ring = &stay.ring, .is_there = is_there, .context = &is_alive};
 
-	(void)state;
 	answer_method(&of_another, (struct metadata_key){UNLOADED, 0});
 	answer_code(&of_another, CODE - 1, 7, 0);
 	assert_null(next());
@@ -370,7 +357,6 @@ static void test_ended(void **state)
 
 static void test_large_code_names_some(void **state)
 {
-	(void)state;
 	compile(500);
 	answer_code(&answers, CODE + 16 * 400, 7, 0);
 	expect_method(401, true);
@@ -385,7 +371,6 @@ static void test_names_leave_room_for_the_code(void **state)
 	unsigned int methods = 0;
 	const struct duet_ring_record *record;
 
-	(void)state;
 	compile(500);
 	name_bytes = 8000;
 	answer_code(&answers, CODE, 7, 0);
@@ -403,7 +388,6 @@ static void test_a_method_fits_the_ring(void **state)
 	const struct duet_ring_record *record;
 	const struct duet_method *method;
 
-	(void)state;
 	name_bytes = UINT16_MAX + 2;
 	answer_method(&answers, (struct metadata_key){5, 0});
 	record = next();
@@ -418,7 +402,6 @@ static void test_a_method_fits_the_ring(void **state)
 
 static void test_more_methods_than_are_remembered(void **state)
 {
-	(void)state;
 	for (uint64_t key = 1; key <= 3 * MAX_ANSWERED; key++) {
 		assert_true(answer_unasked(&answers, (struct metadata_key){key << 3, 0}));
 		lane->head = lane->tail = 0;

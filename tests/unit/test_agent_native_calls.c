@@ -67,7 +67,6 @@ static void arguments_stay(void **state)
 {
 	const uint32_t places[] = {0, 1, 100, NATIVE_CALLS - 1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		call(places[i], PROBE_NONE);
 		call(places[i], 0);

@@ -42,7 +42,6 @@ static struct debug_data own;
 
 bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret)
 {
-	(void)pc;
 	*ret = (struct code_blob){.name = "nmethod", .start = (uintptr_t)&heap.blob, .bytes = sizeof(heap.blob)};
 	ret->code_begin = (uintptr_t)heap.blob.code;
 	return true;
@@ -61,13 +60,11 @@ bool jvmstructs_is_nmethod(const char *name)
 
 uint32_t jvmstructs_blob_id(const struct code_blob *blob)
 {
-	(void)blob;
 	return ID;
 }
 
 bool jvmstructs_is_code(uintptr_t pc)
 {
-	(void)pc;
 	return false;
 }
 
@@ -79,7 +76,6 @@ bool stub_find(uintptr_t pc, struct duet_stub *ret_stub, char name[STUB_NAME_BYT
 
 int stub_callers_kind(const char *stub)
 {
-	(void)stub;
 	return 0;
 }
 
@@ -106,7 +102,6 @@ bool metadata_find(uint64_t key, struct metadata_method *ret)
 
 uint8_t metadata_bytecode(const struct metadata_method *method, int32_t bci)
 {
-	(void)method;
 	return (uint8_t)bci;
 }
 
@@ -122,7 +117,6 @@ static struct debug_data debug_data(unsigned char index)
 
 static int make_code(void **state)
 {
-	(void)state;
 	layout.method = FIELD(method);
 	layout.immutable = FIELD(immutable);
 	layout.immutable_bytes = FIELD(immutable_bytes);
@@ -155,7 +149,6 @@ static void test_inlining(void **state)
 {
 	struct nmethod_record record = find();
 
-	(void)state;
 	assert_int_equal(record.load.pc_count, 1);
 	assert_int_equal(record.pcs[0].offset, 16);
 	assert_int_equal(record.pcs[0].depth, 1);
@@ -169,7 +162,6 @@ static void test_code_behind_the_last_entry(void **state)
 {
 	struct nmethod_record record;
 
-	(void)state;
 	own.scopes[4] = 1; /* there are locals: a safepoint */
 	memcpy(heap.blob.code + 60, "\xeb\xc2", 2); /* jumps to 0, before the entry */
 	record = find();
@@ -185,7 +177,6 @@ static void test_tables_that_are_gone(void **state)
 {
 	struct nmethod_record record;
 
-	(void)state;
 	heap.blob.immutable = (uintptr_t)&heap.behind;
 	record = find();
 	assert_int_equal(record.load.pc_count, 0);
@@ -198,7 +189,6 @@ static void test_kept_without_spare_room(void **state)
 {
 	struct nmethod_record record = find();
 
-	(void)state;
 	kept_add(&record);
 	assert_true(malloc_usable_size(kept.all[0].frames) < 256);
 	assert_true(malloc_usable_size(kept.all[0].pcs) < 256);

@@ -17,7 +17,6 @@ static void test_secret_of_environment(void **state)
 	struct agent_options options;
 	const char *why;
 
-	(void)state;
 	setenv("DUET_SECRET", SECRET, 1);
 	assert_int_equal(options_parse(&options, "control=a", &why), 0);
 	assert_memory_equal(options.secret, SECRET, DUET_SECRET_DIGITS);
@@ -31,7 +30,6 @@ static void test_control_alone(void **state)
 	struct agent_options options;
 	const char *why = NULL;
 
-	(void)state;
 	assert_int_equal(options_parse(&options, "control=duet-1-ab,secret=" SECRET, &why), 0);
 	assert_string_equal(options.control, "duet-1-ab");
 	assert_memory_equal(options.secret, SECRET, DUET_SECRET_DIGITS);
@@ -44,7 +42,6 @@ static void test_both_in_any_order(void **state)
 	struct agent_options options;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(options_parse(&options, "wait=0,control=a,secret=" SECRET, &why), 0);
 	assert_int_equal(options.wait_ms, 0);
 	assert_int_equal(options_parse(&options, "control=a,secret=" SECRET ",wait=60000", &why), 0);
@@ -76,7 +73,6 @@ static void test_refused(void **state)
 		"secret=" SECRET ",control=a,wait=0x10",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct agent_options options = {.control = "untouched"};
 		const char *why = NULL;
@@ -93,7 +89,6 @@ static void test_name_length(void **state)
 	struct agent_options options;
 	const char *why;
 
-	(void)state;
 	memset(text + strlen(text), 'n', DUET_NAME_MAX);
 	assert_int_equal(options_parse(&options, text, &why), 0);
 	assert_int_equal(strlen(options.control), DUET_NAME_MAX);

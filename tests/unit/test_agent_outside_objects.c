@@ -31,7 +31,6 @@ static struct stay stay = {.layout = &layout};
 
 static int begin(void **state)
 {
-	(void)state;
 	jvm.version = 17;
 	thread[0] = 0x10000000;
 	thread[1] = thread[2] = thread[0] + (KIB << 10);
@@ -49,7 +48,6 @@ static void count(unsigned int times, bool is_outside, uint64_t size)
 
 static void small_objects_change_nothing(void **state)
 {
-	(void)state;
 	count(10000, false, 24);
 	count(10000, false, 16 * KIB); /* they end a buffer, and are in the next one */
 	assert_int_equal(outside_objects_interval(INTERVAL), INTERVAL);
@@ -57,7 +55,6 @@ static void small_objects_change_nothing(void **state)
 
 static void few_samples_decide_nothing(void **state)
 {
-	(void)state;
 	count(FEWEST_SAMPLES - 1, true, 100 * KIB);
 	assert_int_equal(outside_objects_interval(INTERVAL), INTERVAL);
 }
@@ -65,7 +62,6 @@ static void few_samples_decide_nothing(void **state)
 /* 1,000 samples, of which 10 stand for five objects of 100 KiB each: one in 20 may be too many. */
 static void a_quarter_of_the_size(void **state)
 {
-	(void)state;
 	count(990, false, 24);
 	count(10, true, 100 * KIB);
 	assert_in_range(outside_objects_interval(INTERVAL), 25 * KIB - 8, 25 * KIB);
@@ -74,7 +70,6 @@ static void a_quarter_of_the_size(void **state)
 
 static void not_below_the_least(void **state)
 {
-	(void)state;
 	count(100, true, 20 * KIB);
 	assert_int_equal(outside_objects_interval(INTERVAL), LEAST_INTERVAL);
 }
@@ -82,7 +77,6 @@ static void not_below_the_least(void **state)
 /* A sampled one of 100 KiB in a buffer of 1 MiB stands for five, of which one in ten meets a buffer without room. */
 static void others_of_their_size(void **state)
 {
-	(void)state;
 	count(900, false, 24);
 	count(100, false, 100 * KIB);
 	assert_in_range(outside_objects_interval(INTERVAL), 25 * KIB - 8, 25 * KIB);
@@ -92,7 +86,6 @@ static void other_versions_are_left_alone(void **state)
 {
 	const int right[] = {11, 25, 27};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
 		jvm.version = right[i];
 		count(1000, true, 100 * KIB);
@@ -103,7 +96,6 @@ static void other_versions_are_left_alone(void **state)
 /* Between collections a thread may have no buffer, and of an unknown JVM nothing is read. */
 static void without_a_buffer(void **state)
 {
-	(void)state;
 	thread[0] = thread[2] = 0;
 	count(1000, true, 100 * KIB);
 	stay.layout = NULL;

@@ -37,7 +37,6 @@ static void test_zeroed_and_small(void **state)
 {
 	unsigned char *pages = pages_new(BYTES);
 
-	(void)state;
 	assert_non_null(pages);
 	assert_int_equal(pages[0] | pages[BYTES / 2] | pages[BYTES - 1], 0);
 	if (!access("/sys/kernel/mm/transparent_hugepage", F_OK))
@@ -48,7 +47,6 @@ static void test_zeroed_and_small(void **state)
 
 static void test_too_much(void **state)
 {
-	(void)state;
 	assert_null(pages_new(SIZE_MAX / 2));
 }
 

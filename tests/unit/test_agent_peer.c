@@ -43,7 +43,6 @@ static void the_event_is_found(void **state)
 {
 	struct duet_message_start start = sound();
 
-	(void)state;
 	assert_true(start_is_sound(&start));
 	assert_ptr_equal(peer_find_event(&start, DUET_AGENT_EVENT_CLOCK), &start.events[0]);
 	start.event_count = 0;
@@ -54,7 +53,6 @@ static void timers_need_a_clock(void **state)
 {
 	struct duet_message_start start = sound();
 
-	(void)state;
 	start.event_count = 0;
 	assert_false(start_is_sound(&start));
 	start.engine = DUET_ENGINE_BPF;
@@ -69,7 +67,6 @@ static void perf_counts_page_faults_too(void **state)
 {
 	struct duet_message_start start = sound();
 
-	(void)state;
 	start.events[0].kind = DUET_AGENT_EVENT_PAGE_FAULTS;
 	assert_ptr_equal(peer_find_ticks(&start), &start.events[0]);
 	assert_false(start_is_sound(&start));
@@ -90,7 +87,6 @@ static void bad_events_are_refused(void **state)
 	};
 	struct duet_message_start start = sound();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		start.events[0] = bad[i];
 		assert_false(start_is_sound(&start));

@@ -32,7 +32,6 @@ static void add(unsigned int i, const char *name, uint8_t type)
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&memory, 0, sizeof(memory));
 	memory.head = (struct perf_prologue){.magic = 0xc0c0feca,
 					.major = 2,
@@ -52,7 +51,6 @@ static uintptr_t find(const char *name)
 
 static void finds_by_whole_name(void **state)
 {
-	(void)state;
 	assert_int_equal(find("sun.rt.safepoints"), (uintptr_t)&memory.counters[1].value);
 	assert_int_equal(find("sun.rt.safepoint"), (uintptr_t)&memory.counters[0].value);
 	assert_int_equal(find("sun.rt.safe"), 0);
@@ -60,7 +58,6 @@ static void finds_by_whole_name(void **state)
 
 static void takes_only_numbers(void **state)
 {
-	(void)state;
 	assert_int_equal(find("sun.rt.text"), 0);
 	memory.counters[1].entry.vector_length = 2;
 	assert_int_equal(find("sun.rt.safepoints"), 0);
@@ -68,7 +65,6 @@ static void takes_only_numbers(void **state)
 
 static void stays_within_the_memory(void **state)
 {
-	(void)state;
 	memory.head.used = (int32_t)(offsetof(typeof(memory), counters) + sizeof(memory.counters[0]) + 8);
 	assert_int_equal(find("sun.rt.safepoints"), 0);
 	setup(NULL);
@@ -87,7 +83,6 @@ static void stays_within_the_memory(void **state)
 
 static void is_not_made_up_from_other_memory(void **state)
 {
-	(void)state;
 	memory.head.magic++;
 	assert_int_equal(find("sun.rt.safepoints"), 0);
 	assert_int_equal(perf_counter(0, "sun.rt.safepoints"), 0);

@@ -28,7 +28,6 @@ static struct perf_event_mmap_page *const ring = (struct perf_event_mmap_page *)
 
 static int empty_ring(void **state)
 {
-	(void)state;
 	memset(room, 0, sizeof(room));
 	return 0;
 }
@@ -75,14 +74,12 @@ static void expect_tick(uint64_t time_ns, uint32_t depth, bool more)
 
 static void test_empty(void **state)
 {
-	(void)state;
 	expect_tick(0, 0, false);
 }
 
 /* A tick in user mode has no kernel frames, but it is a tick. */
 static void test_in_order(void **state)
 {
-	(void)state;
 	put_tick(1, 3);
 	put_tick(2, 0);
 	put_tick(3, 7);
@@ -96,7 +93,6 @@ static void test_in_order(void **state)
 /* Each position of the ring's end inside a record. */
 static void test_around_the_end(void **state)
 {
-	(void)state;
 	for (uint64_t i = 1; i < 2000; i++) {
 		put_tick(i, i % 11);
 		expect_tick(i, (uint32_t)(i % 11), false);
@@ -111,7 +107,6 @@ static void test_other_records(void **state)
 		uint64_t id, lost;
 	} lost = {.header = {.type = PERF_RECORD_LOST, .size = sizeof(lost)}, .lost = 9};
 
-	(void)state;
 	put(&lost, sizeof(lost));
 	put_tick(5, 2);
 	put(&lost, sizeof(lost));
@@ -124,7 +119,6 @@ static void test_until(void **state)
 {
 	struct kernel_stack stack;
 
-	(void)state;
 	put_tick(10, 1);
 	put_tick(30, 2);
 	assert_false(perf_ring_take(ring, 20, &stack));
@@ -137,7 +131,6 @@ static void test_until(void **state)
 
 static void test_deep(void **state)
 {
-	(void)state;
 	put_tick(1, 290);
 	expect_tick(1, DUET_MAX_STACK, false);
 }
@@ -147,7 +140,6 @@ static void test_malformed(void **state)
 {
 	struct record record = make_tick(1, 2);
 
-	(void)state;
 	record.count = UINT64_MAX / 8;
 	put(&record, record.header.size);
 	expect_tick(0, 0, false);

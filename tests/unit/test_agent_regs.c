@@ -44,7 +44,6 @@ static void test_steps_over_a_fresh_handler(void **state)
 {
 	sigset_t both, old;
 
-	(void)state;
 	handle(SIGUSR2, on_outer);
 	handle(SIGRTMIN + 4, on_inner);
 	sigemptyset(&both);
@@ -63,7 +62,6 @@ static void test_steps_over_a_fresh_handler(void **state)
 
 static void test_ordinary_context_is_kept(void **state)
 {
-	(void)state;
 	handle(SIGRTMIN + 4, on_inner);
 	raise(SIGRTMIN + 4);
 	assert_true(inner_raw.pc == inner.pc);

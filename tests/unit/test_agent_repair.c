@@ -86,7 +86,6 @@ static void test_prologue_with_bang(void **state)
 	static const char bytes[] = "\x89\x84\x24\x00\xc0\xfe\xff\x55\x48\x83\xec\x20\x41\x81\x7f\x20\x01\x00\x00\x00";
 	static const struct step steps[] = {{0, 0}, {7, 0}, {8, -1}, {12, -5}};
 
-	(void)state;
 	use_method(bytes, sizeof(bytes), 20);
 	check_steps(steps, 4);
 }
@@ -97,7 +96,6 @@ static void test_prologue_without_bang(void **state)
 	static const char bytes[] = "\x48\x81\xec\x28\x00\x00\x00\x48\x89\x6c\x24\x20";
 	static const struct step steps[] = {{0, 0}};
 
-	(void)state;
 	use_method(bytes, sizeof(bytes), 12);
 	check_steps(steps, 1);
 }
@@ -109,7 +107,6 @@ static void test_epilogue(void **state)
 	static const struct step steps[] = {{104, -1}, {105, 0}, {112, 0}, {118, 0}};
 	unsigned char bytes[100 + sizeof(tail)];
 
-	(void)state;
 	memset(bytes, 0x90, sizeof(bytes));
 	memcpy(bytes + 100, tail, sizeof(tail));
 	use_method(bytes, sizeof(bytes), 12);
@@ -122,7 +119,6 @@ static void test_body_is_left_alone(void **state)
 	struct regs now = {.pc = (uintptr_t)code + 300, .sp = (uintptr_t)words, .fp = (uintptr_t)words};
 	struct regs fixed;
 
-	(void)state;
 	use_method("", 0, 12);
 	assert_false(repair_all(&now, &fixed));
 }
@@ -135,7 +131,6 @@ static void test_stub(void **state)
 	struct regs now = {.pc = (uintptr_t)code + 1500, .sp = (uintptr_t)words, .fp = (uintptr_t)&words[4], .lr = 0};
 	struct regs fixed;
 
-	(void)state;
 	use_method("", 0, 0);
 	words[4] = CALLER_FP;
 	words[5] = CALLER;
@@ -158,7 +153,6 @@ static void test_unmapped_stack(void **state)
 	static struct stack_copy stack;
 	uintptr_t word;
 
-	(void)state;
 	assert_false(stack_copy(&stack, 4096, 4096));
 	assert_false(stack_word(&stack, 4096, &word));
 	assert_false(stack_copy(&stack, UINTPTR_MAX - 8, 4096));

@@ -105,7 +105,6 @@ static void check_steps(const struct step *steps, size_t count, size_t frame_byt
 /* sub sp, sp, #48; stp x29, x30, [sp, #32]; add x29, sp, #32; a barrier that has called */
 static void test_small_frame(void **state)
 {
-	(void)state;
 	use_method((const uint32_t[]){NOP, 0xd100c3ff, 0xa9027bfd, 0x910083fd}, 4, 48);
 	CHECK_STEPS(48, {0, 0, false, false}, {1, 0, false, false}, {2, 48, false, false}, {3, 48, true, false},
 		    {4, 48, true, true}, {5, 48, true, true});
@@ -114,7 +113,6 @@ static void test_small_frame(void **state)
 /* stp x29, x30, [sp, #-16]!; mov x29, sp; sub sp, sp, #1024 */
 static void test_large_frame(void **state)
 {
-	(void)state;
 	use_method((const uint32_t[]){NOP, PUSH, 0x910003fd, 0xd11003ff}, 4, 1040);
 	CHECK_STEPS(1040, {1, 0, false, false}, {2, 16, true, false}, {3, 16, true, true}, {4, 1040, true, true},
 		    {5, 1040, true, true});
@@ -123,7 +121,6 @@ static void test_large_frame(void **state)
 /* After the body: ldp x29, x30, [sp, #32]; add sp, sp, #48; ret. Or ldp x29, x30, [sp], #16; ret. */
 static void test_left_frame(void **state)
 {
-	(void)state;
 	use_method((const uint32_t[]){[40] = 0xa9427bfd, 0x9100c3ff, 0xd65f03c0}, 43, 48);
 	CHECK_STEPS(48, {42, 0, true, false});
 	use_method((const uint32_t[]){[40] = 0xa8c17bfd, 0xd65f03c0}, 42, 1040);
@@ -145,7 +142,6 @@ static void test_signed_callers(void **state)
 		.pc = CALLER + 64, .sp = (uintptr_t)words, .fp = (uintptr_t)&words[8], .lr = CALLER | SIGNATURE};
 	static struct stack_copy stack;
 
-	(void)state;
 	use_method((const uint32_t[]){NOP}, 1, 48);
 	code[(2048 - 4) / 4] = CALL;
 	words[9] = CALLER | SIGNATURE;
@@ -164,7 +160,6 @@ static void test_signed_return_addresses_in_hotspot(void **state)
 	uintptr_t words[16] = {0};
 	struct regs now = {.pc = (uintptr_t)(code + 16), .sp = (uintptr_t)words};
 
-	(void)state;
 	use_method((const uint32_t[]){NOP, 0xd100c3ff, 0xa9027bfd, 0x910083fd}, 4, 48);
 	words[5] = CALLER;
 	assert_false(repair_walk_would_fault(&now));

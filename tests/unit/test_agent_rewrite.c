@@ -86,7 +86,6 @@ static void a_call_is_counted_at_the_entry(void **state)
 	struct class_file before, after;
 	struct code old, new;
 
-	(void)state;
 	assert_int_equal(rewritten(&file, &wish, &changed, &rewrite), 1);
 	assert_int_equal(rewrite.methods, 1);
 	assert_int_equal(class_open(&before, file.bytes, (uint32_t)file.len), 0);
@@ -121,7 +120,6 @@ static void a_call_is_timed_on_all_its_ways_out(void **state)
 	const uint8_t *frame;
 	struct code new;
 
-	(void)state;
 	assert_int_equal(rewritten(&file, &wish, &changed, &rewrite), 1);
 	assert_int_equal(class_open(&after, changed.bytes, (uint32_t)changed.len), 0);
 	new = code_of(&after);
@@ -162,7 +160,6 @@ static void constants_are_the_same_for_all_recordings(void **state)
 	struct class_file classes[2];
 	struct rewrite rewrite;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(rewritten(&file, &wishes[i], &changed[i], &rewrite), 1);
 		assert_int_equal(class_open(&classes[i], changed[i].bytes, (uint32_t)changed[i].len), 0);
@@ -182,7 +179,6 @@ static void native_methods_are_left(void **state)
 	struct class_writer file = helper(), changed;
 	struct rewrite rewrite;
 
-	(void)state;
 	assert_int_equal(rewritten(&file, &wish, &changed, &rewrite), 0);
 	assert_int_equal(rewrite.left, 1);
 	assert_int_equal(rewritten(&file, &none, &changed, &rewrite), 0);
@@ -198,7 +194,6 @@ static void damaged_files_do_no_harm(void **state)
 	struct rewrite rewrite;
 	struct class_file after;
 
-	(void)state;
 	for (uint32_t len = 0; len < file.len; len++) {
 		struct class_writer cut = {.bytes = malloc(len + 1), .len = len};
 
@@ -321,7 +316,6 @@ static void a_pool_that_ends_in_half_a_long_is_refused(void **state)
 	struct class_file class, other;
 	int err;
 
-	(void)state;
 	assert_int_equal(class_open(&class, file.bytes, (uint32_t)file.len), 0);
 	for (uint16_t numbers = 1; numbers <= 2; numbers++) {
 		longer.len = 0;
@@ -343,7 +337,6 @@ static void a_pool_that_ends_in_half_a_long_is_refused(void **state)
 /* Code is put behind a method: what led behind it would lead there. */
 static void what_is_invalid_stays_invalid(void **state)
 {
-	(void)state;
 	assert_true(gets_probe(&MADE(.surplus = 0)));
 	assert_true(gets_probe(&MADE(BYTES(handlers, 0, 0, 0, 3, 0, 3, 0, 0))));
 	assert_false(gets_probe(&MADE(BYTES(handlers, 0, 0, 0, 3, 0, 4, 0, 0)))); /* to the end */
@@ -376,7 +369,6 @@ static void short_maps_do_not_grow_without_end(void **state)
 	struct rusage usage;
 	long before_kb;
 
-	(void)state;
 	code[sizeof(code) - 1] = 0xb1;
 	map[0] = 50000 >> 8;
 	map[1] = 50000 & 0xff;
@@ -399,7 +391,6 @@ static void switches_and_jumps_find_their_targets(void **state)
 	struct class_writer to = {0};
 	struct bytecode_map map;
 
-	(void)state;
 	memcpy(sound, code, sizeof(code));
 	sound[2] = 28; /* goto the return */
 	memcpy(sound + 8, ((uint8_t[]){0, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}), 16);
@@ -434,7 +425,6 @@ static void jumps_that_get_too_long_are_refused(void **state)
 	struct class_writer to = {0};
 	struct bytecode_map map;
 
-	(void)state;
 	memset(code, 0xb1, sizeof(code));
 	code[0] = 0xa7; /* goto 32767 */
 	code[1] = 0x7f;
@@ -474,7 +464,6 @@ static void targets_match(void **state)
 {
 	struct method_target target;
 
-	(void)state;
 	assert_true(matches("java.util.HashMap.get", "java/util/HashMap", "get", "()V"));
 	assert_false(matches("java.util.HashMap.get", "java/util/HashMap", "getOrDefault", "()V"));
 	assert_false(matches("java.util.HashMap.get", "java/util/HashMap$Node", "get", "()V"));
@@ -499,7 +488,6 @@ static void names_are_a_set(void **state)
 	struct class_names names = {0};
 	char name[16];
 
-	(void)state;
 	assert_false(names_has(&names, "a", 1));
 	for (int i = 0; i < 2000; i++) {
 		snprintf(name, sizeof(name), "%d", i % 1000);
@@ -524,7 +512,6 @@ static void intrinsic_methods_are_annotated(void **state)
 	struct class_file class = {.pool = pool, .pool_count = 3};
 	struct class_reader from = {.bytes = attribute, .size = sizeof(attribute)};
 
-	(void)state;
 	class_write_u1(&file, TAG_UTF8);
 	class_write_u2(&file, sizeof(name) - 1);
 	class_write_bytes(&file, name, sizeof(name) - 1);

@@ -40,7 +40,6 @@ static void test_map(void **state)
 	struct ring ring;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(ring_map(&ring, fd, TOTAL_BYTES, &why), 0);
 	close(fd);
 	ring.lanes[DUET_LANE_METADATA].data[0] = 7;
@@ -62,7 +61,6 @@ static void refuse(int fd, uint64_t bytes)
 
 static void test_refuse_files(void **state)
 {
-	(void)state;
 	refuse(make_file(0), TOTAL_BYTES);
 	refuse(make_file(F_SEAL_SHRINK), TOTAL_BYTES - 4096);
 	refuse(make_file(F_SEAL_SHRINK), TOTAL_BYTES + 4096);
@@ -87,7 +85,6 @@ static void test_refuse_pages(void **state)
 		{offsetof(struct duet_ring_page, lanes[1].bytes), 1ull << 63},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
 		int fd = make_file(F_SEAL_SHRINK);
 
@@ -104,7 +101,6 @@ static void test_drop_when_full(void **state)
 	struct ring ring;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(ring_map(&ring, fd, TOTAL_BYTES, &why), 0);
 	close(fd);
 	for (int i = 0; i < 100; i++)
@@ -129,7 +125,6 @@ static void test_touch(void **state)
 	struct ring ring;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(ring_map(&ring, fd, TOTAL_BYTES, &why), 0);
 	view = &ring.lanes[DUET_LANE_SAMPLE];
 	view->lane->head = view->lane->tail = 10 * LANE_BYTES - DUET_RING_PAGE - 8;
@@ -160,7 +155,6 @@ static void test_wait_again_after_a_stall(void **state)
 	struct ring ring;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(ring_map(&ring, fd, TOTAL_BYTES, &why), 0);
 	close(fd);
 	while (ring_write(&ring, DUET_AGENT_STUB, &part, 1, RING_DROP))
@@ -237,7 +231,6 @@ static void test_many_producers(void **state)
 	struct ring ring;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(ring_map(&ring, fd, TOTAL_BYTES, &why), 0);
 	close(fd);
 	for (uint32_t i = 0; i < PRODUCERS; i++) {

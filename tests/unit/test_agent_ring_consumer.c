@@ -117,7 +117,6 @@ static void memfd_is_sealed_and_described(void **state)
 	struct stat st;
 	int fd;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	fd = agent_ring_fd(producer.ring);
 	assert_int_equal(fcntl(fd, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -137,7 +136,6 @@ static void sizes_round_up_to_powers_of_two(void **state)
 {
 	struct agent_ring *ring = NULL;
 
-	(void)state;
 	assert_int_equal(agent_ring_new(&ring, 5000, 1), 0);
 	assert_int_equal(agent_ring_bytes(ring) % 4096, 0);
 	assert_true(agent_ring_bytes(ring) >= 4096 + 8192 + 4096);
@@ -153,7 +151,6 @@ static void only_what_is_touched_takes_ram(void **state)
 	struct agent_ring *ring = NULL;
 	char *at;
 
-	(void)state;
 	assert_int_equal(agent_ring_new(&ring, 1 << 20, 1 << 20), 0);
 	at = mmap(NULL, agent_ring_bytes(ring), PROT_READ | PROT_WRITE, MAP_SHARED, agent_ring_fd(ring), 0);
 	assert_ptr_not_equal(at, MAP_FAILED);
@@ -172,7 +169,6 @@ static void records_arrive_across_the_wrap(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_METADATA);
 	for (uint32_t i = 0; i < 5000; i++) {
 		assert_true(produce(&producer.view, i, (uint16_t)(i * 37 % 2000)));
@@ -191,7 +187,6 @@ static void full_lane_drops_and_recovers(void **state)
 	uint64_t bad = 0;
 	uint32_t kept = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	while (produce(&producer.view, kept, 40))
 		kept++;
@@ -210,7 +205,6 @@ static void hole_holds_back_what_follows(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	assert_true(produce(&producer.view, 0, 8));
 	hole = duet_ring_reserve(&producer.view, payload_of(8));
@@ -231,7 +225,6 @@ static void an_old_head_is_not_a_full_lane(void **state)
 {
 	struct producer producer;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	producer.view.lane->tail = producer.view.lane->head + 64;
 	assert_true(produce(&producer.view, 1, 0));
@@ -244,7 +237,6 @@ static void half_of_a_lane_is_noticed(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	while (producer.view.lane->head <= SAMPLE_BYTES / 2) {
 		assert_false(duet_ring_is_half(&producer.view));
@@ -262,7 +254,6 @@ static void budget_is_kept(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	for (uint32_t i = 0; i < 10; i++)
 		assert_true(produce(&producer.view, i, 0));
@@ -282,9 +273,6 @@ static void write_another(void *context, uint16_t type, const void *payload, uin
 {
 	struct writer *writer = context;
 
-	(void)type;
-	(void)payload;
-	(void)size;
 	assert_true(produce(&writer->producer->view, ++writer->count, 0));
 }
 
@@ -294,7 +282,6 @@ static void endless_producer_does_not_keep_us(void **state)
 	struct writer writer = {.producer = &producer};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	assert_true(produce(&producer.view, 0, 0));
 	assert_int_equal(agent_ring_read(producer.ring, DUET_LANE_SAMPLE, write_another, &writer, INT32_MAX, &bad),
@@ -332,7 +319,6 @@ static void threads_keep_their_order(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	for (uint32_t i = 0; i < PRODUCERS; i++) {
 		workers[i] = (struct worker){.view = &producer.view, .number = i};
@@ -356,7 +342,6 @@ static void counters_are_read(void **state)
 {
 	struct producer producer;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	duet_ring_count(producer.page, DUET_AGENT_FAULT);
 	duet_ring_count(producer.page, DUET_AGENT_FAULT);
@@ -373,7 +358,6 @@ static void impossible_heads_are_refused(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
 		struct producer producer;
 
@@ -391,7 +375,6 @@ static void head_that_moves_back_is_refused(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	assert_true(produce(&producer.view, 0, 8));
 	assert_int_equal(read_all(&producer, DUET_LANE_SAMPLE, &seen, &bad), 1);
@@ -417,7 +400,6 @@ static void impossible_sizes_are_refused(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct producer producer;
 
@@ -436,7 +418,6 @@ static void malformed_insides_are_counted(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	duet_ring_commit(duet_ring_reserve(&producer.view, 100), 0x7777, 100);
 	duet_ring_commit(duet_ring_reserve(&producer.view, 3), DUET_AGENT_JAVA_SAMPLE, 3);
@@ -454,7 +435,6 @@ static void shared_positions_are_not_believed(void **state)
 	struct seen seen = {0};
 	uint64_t bad = 0;
 
-	(void)state;
 	producer_open(&producer, DUET_LANE_SAMPLE);
 	for (uint32_t i = 0; i < 1000; i++) {
 		producer.view.lane->offset = UINT64_MAX;
@@ -506,7 +486,6 @@ static void vandal_cannot_lead_out_of_bounds(void **state)
 	unsigned sum = 0;
 	uint64_t bad = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 200; round++) {
 		struct producer producer;
 		struct vandal vandal = {.producer = &producer};

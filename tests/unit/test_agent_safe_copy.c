@@ -53,7 +53,6 @@ static bool copies_what_is_there(void)
 
 static void test_copies(void **state)
 {
-	(void)state;
 	assert_true(copies_what_is_there());
 }
 
@@ -61,7 +60,6 @@ static void test_refuses_what_is_too_long(void **state)
 {
 	unsigned char byte = FILLED;
 
-	(void)state;
 	assert_true(copies(&byte, SAFE_COPY_MAX + 1, 0));
 	assert_true(copies((const unsigned char *)UINTPTR_MAX - 3, 8, 0));
 }
@@ -95,7 +93,6 @@ static void expect_copies_refused_with(int error)
 
 static void test_copies_when_refused(void **state)
 {
-	(void)state;
 	expect_copies_refused_with(EPERM);
 	expect_copies_refused_with(ENOSYS);
 }

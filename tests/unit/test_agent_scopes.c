@@ -110,7 +110,6 @@ static void expect(uint32_t offset, uint64_t method, bool is_estimated)
 /* HotSpot's own choice, the next entry, would be third()'s for all code before it. */
 static void test_after_a_check(void **state)
 {
-	(void)state;
 	expect(1, FIRST, false); /* the check itself */
 	expect(7, FIRST, true);
 	expect(15, FIRST, true); /* the stub's return address */
@@ -121,7 +120,6 @@ static void test_after_a_check(void **state)
 
 static void test_entries_stay(void **state)
 {
-	(void)state;
 	expect(32, OUTER, false);
 	expect(38, FIRST, false);
 	expect(48, SECOND, false);
@@ -136,7 +134,6 @@ static void test_between_equal_checks(void **state)
 		{.offset = 48, .frame = 5, .depth = 2, .flags = SCOPES_SAFEPOINT}, /* at another bci */
 	};
 
-	(void)state;
 	scopes.pcs = equal;
 	expect(7, FIRST, false);
 	expect(15, FIRST, true);
@@ -147,7 +144,6 @@ static void test_between_equal_checks(void **state)
 /* A scope whose byte code calls nothing has not made the call. */
 static void test_calls_of_byte_code(void **state)
 {
-	(void)state;
 	silent = FIRST;
 	expect(15, SECOND, true); /* the next check's */
 	expect(33 + 5, FIRST, false); /* a safepoint is certain */
@@ -156,20 +152,17 @@ static void test_calls_of_byte_code(void **state)
 
 static enum scopes_calls calls_nothing(const struct duet_java_frame *frame)
 {
-	(void)frame;
 	return SCOPES_CALLS_NOTHING;
 }
 
 static enum scopes_calls calls_methods(const struct duet_java_frame *frame)
 {
-	(void)frame;
 	return SCOPES_CALLS_METHOD;
 }
 
 /* If neither scope calls anything, what they have in common has called something unknown. */
 static void test_unknown_caller(void **state)
 {
-	(void)state;
 	scopes.calls = calls_nothing;
 	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	scopes.calls = calls;
@@ -183,7 +176,6 @@ static enum scopes_calls calls_outside(const struct duet_java_frame *frame)
 /* The entry that comes next in memory, third()'s, has not made the call of a stub before the next check. */
 static void test_entry_on_no_way(void **state)
 {
-	(void)state;
 	scopes.calls = calls_outside;
 	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	scopes.calls = calls;
@@ -192,7 +184,6 @@ static void test_entry_on_no_way(void **state)
 /* What is called as a method is no stub; a trap's entry names a call that may be replaced by a stub. */
 static void test_calls_of_methods(void **state)
 {
-	(void)state;
 	scopes.calls = calls_methods;
 	expect(15, SECOND, true); /* the call at 33 is of a method, as there is no request before it */
 	scopes.calls = calls;
@@ -204,7 +195,6 @@ static void test_known_callers(void **state)
 	struct duet_code_pc *table;
 	uint32_t count;
 
-	(void)state;
 	kind = 1;
 	ways = (struct stub_callers){.ways = 1, .depth = 2, .way = {{.method = OUTER, .bci = 15}, {.method = THIRD}}};
 	table = scopes_estimate(&scopes, 100, &count);
@@ -235,7 +225,6 @@ static void test_behind_the_last_entry(void **state)
 	struct duet_code_pc *table;
 	uint32_t count;
 
-	(void)state;
 	scopes.code = (const uint8_t *)rare;
 	scopes.code_bytes = sizeof(rare) - 1;
 	scopes.pcs = one;
@@ -270,7 +259,6 @@ static void test_exact(void **state)
 		{.offset = 16, .frame = 5, .depth = 2},
 	};
 
-	(void)state;
 	scopes.code = (const uint8_t *)jumping;
 	scopes.code_bytes = sizeof(jumping) - 1;
 	scopes.pcs = recorded;
@@ -292,7 +280,6 @@ static void test_null_checks(void **state)
 	/* other words, then the table: its count, the access, the trap */
 	static const uint32_t tables[] = {7, 0, 2, 1, 15, 38};
 
-	(void)state;
 	scopes.tables = (const uint8_t *)tables;
 	scopes.table_bytes = sizeof(tables);
 	expect(16, SECOND, false);
@@ -304,7 +291,6 @@ static void test_no_room(void **state)
 {
 	uint32_t count;
 
-	(void)state;
 	assert_null(scopes_estimate(&scopes, 2, &count));
 	scopes.code_bytes = 0;
 	assert_null(scopes_estimate(&scopes, 100, &count));
@@ -318,7 +304,6 @@ static void test_any_bytes(void **state)
 	struct scopes any = scopes;
 	uint32_t seed = 1, count;
 
-	(void)state;
 	for (int i = 0; i < 300; i++) {
 		struct duet_code_pc *table;
 

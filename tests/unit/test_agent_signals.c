@@ -15,9 +15,6 @@ static const char *why;
 
 void sample_handler(int signo, siginfo_t *info, void *context)
 {
-	(void)signo;
-	(void)info;
-	(void)context;
 }
 
 static pthread_barrier_t begun, done;
@@ -52,7 +49,6 @@ static void test_signal_that_is_waited_for(void **state)
 	int first = SIGRTMIN + FIRST_OFFSET;
 	sigset_t mask;
 
-	(void)state;
 	sigemptyset(&mask);
 	assert_int_equal(take_beside(&mask), first);
 	sigaddset(&mask, first);
@@ -65,7 +61,6 @@ static void test_thread_that_blocks_all(void **state)
 {
 	sigset_t mask;
 
-	(void)state;
 	sigfillset(&mask);
 	assert_int_equal(take_beside(&mask), SIGRTMIN + FIRST_OFFSET);
 }
@@ -75,7 +70,6 @@ static void test_one_of_the_last_stay(void **state)
 	int signo = signals_take_realtime(0, &why);
 	sigset_t mask;
 
-	(void)state;
 	assert_true(signo > 0);
 	assert_int_equal(signals_take_realtime(0, &why), signo);
 	signal(signo, SIG_DFL);
@@ -96,7 +90,6 @@ static void test_prof_is_left(void **state)
 {
 	sigset_t prof, pending;
 
-	(void)state;
 	sigemptyset(&prof);
 	sigaddset(&prof, SIGPROF);
 	assert_int_equal(signals_take(SIGPROF), SIGPROF);
@@ -115,12 +108,10 @@ static void test_prof_is_left(void **state)
 
 static void others(int signo)
 {
-	(void)signo;
 }
 
 static void test_prof_of_another_stays(void **state)
 {
-	(void)state;
 	assert_int_equal(signals_take(SIGPROF), SIGPROF);
 	signal(SIGPROF, others);
 	assert_false(signals_have(SIGPROF));

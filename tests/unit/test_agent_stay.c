@@ -34,7 +34,6 @@ static bool child_enters(void)
 /* A child of fork() does not have the pages that a handler would write to, so its handler must not enter. */
 static void test_child_of_fork_stays_out(void **state)
 {
-	(void)state;
 	assert_false(enters());
 	for (int i = 0; i < 2; i++) {
 		stay_open(&stay);
@@ -48,7 +47,6 @@ static void test_child_of_fork_stays_out(void **state)
 
 static void test_seal_is_for_good(void **state)
 {
-	(void)state;
 	stay_open(&stay);
 	stay_seal();
 	stay_open(&stay);

@@ -49,7 +49,6 @@ uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes
 
 bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret)
 {
-	(void)method;
 	return metadata_find(operand, ret);
 }
 
@@ -85,7 +84,6 @@ static void expect(const char *stub, uint64_t from, int32_t begin, int32_t end, 
 
 static void test_ways(void **state)
 {
-	(void)state;
 	expect("jbyte_disjoint_arraycopy", 4, 0, INT32_MAX, false, 1, 1, 2, 0); /* twice the same methods */
 	expect("jbyte_disjoint_arraycopy", 5, 0, INT32_MAX, false, 1, 1, 3, 0);
 	expect("libmPow", 4, 0, INT32_MAX, false, 1, 4, 1, 3);
@@ -97,7 +95,6 @@ static void test_ways(void **state)
 
 static void test_only_between(void **state)
 {
-	(void)state;
 	expect("jbyte_disjoint_arraycopy", 4, 1, INT32_MAX, false, 1, 1, 2, 9);
 	expect("libmFmod", 4, 4, INT32_MAX, false, 1, 2, 2, 6);
 	expect("libmFmod", 4, 4, INT32_MAX, true, 0, 0, 0, 0); /* what is called is not inlined */
@@ -108,7 +105,6 @@ static void test_only_between(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	assert_int_equal(stub_callers_kind("I2C/C2I adapters"), 0);
 	assert_int_equal(stub_callers_kind("dsin"), stub_callers_kind("libmSin"));
 	assert_int_not_equal(stub_callers_kind("dlog"), stub_callers_kind("dlog10"));
@@ -122,7 +118,6 @@ static void test_budget(void **state)
 	struct stub_callers search = {
 		.kind = stub_callers_kind("dpow"), .is_call = is_call, .barren = barren, .budget = &budget};
 
-	(void)state;
 	stub_callers_find(&search, 5, 0, INT32_MAX);
 	assert_int_equal(budget, 0);
 	assert_int_equal(search.ways, 0);

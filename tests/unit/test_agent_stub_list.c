@@ -40,7 +40,6 @@ static uintptr_t text(const char *text)
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&statics, 0, sizeof(statics));
 	nodes[0] = (struct stub_node){0, text("group"), text("first"), {CODE + 0x100, CODE + 0x180, 0x35}};
 	nodes[1] = (struct stub_node){
@@ -67,7 +66,6 @@ static void expect(uintptr_t pc, const char *name, uintptr_t start, size_t bytes
 
 static void each_routine_is_found(void **state)
 {
-	(void)state;
 	expect(0x100, "first", 0x100, 0x80);
 	expect(0x17f, "first", 0x100, 0x80);
 	expect(0x180, "second", 0x180, 0x80);
@@ -76,7 +74,6 @@ static void each_routine_is_found(void **state)
 
 static void code_between_two_has_no_name(void **state)
 {
-	(void)state;
 	expect(0x90, NULL, 0x80, 0x80);
 	expect(0x200, NULL, 0x200, 0x100);
 	expect(0x400, NULL, 0x400, 0x480);
@@ -85,7 +82,6 @@ static void code_between_two_has_no_name(void **state)
 /* JDK 8 has a number between the name and the code. */
 static void the_nodes_of_jdk_8_are_read(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		memmove(&nodes[i].range[1], &nodes[i].range[0], 2 * sizeof(uint64_t));
 		nodes[i].range[0] = i;
@@ -95,7 +91,6 @@ static void the_nodes_of_jdk_8_are_read(void **state)
 
 static void lists_of_a_hostile_jvm_end(void **state)
 {
-	(void)state;
 	nodes[0].next = (uintptr_t)&nodes[2]; /* a cycle */
 	expect(0x240, NULL, 0x200, 0x100);
 	nodes[1].next = 8; /* not mapped */

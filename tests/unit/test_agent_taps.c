@@ -81,7 +81,6 @@ static void expect(int version, bool taken, int error, const char *why)
 
 static void a_tap_starts_where_it_can(void **state)
 {
-	(void)state;
 	expect(11, false, 0, NULL);
 	expect(8, false, 0, "old");
 	expect(17, true, 0, "taken");

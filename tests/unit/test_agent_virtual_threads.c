@@ -73,7 +73,6 @@ static uint64_t make_thread(uint64_t id, const void *name, uint32_t bytes, uint8
 
 static int make_jvm(void **state)
 {
-	(void)state;
 	heap = mmap(NULL, 2 * HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(heap, MAP_FAILED);
 	assert_int_equal(mprotect(heap + HEAP_BYTES, HEAP_BYTES, PROT_NONE), 0);
@@ -101,7 +100,6 @@ static int make_jvm(void **state)
 
 static int release_jvm(void **state)
 {
-	(void)state;
 	return munmap(heap, 2 * HEAP_BYTES);
 }
 
@@ -138,7 +136,6 @@ static void assert_named(const struct duet_virtual_thread *thread, const void *n
 
 static void every_layout_of_objects_is_found(void **state)
 {
-	(void)state;
 	for (oop_bytes = 4; oop_bytes <= 8; oop_bytes += 4) {
 		for (compact = 0; compact < sizeof(arrays) / sizeof(arrays[0]); compact++) {
 			struct duet_virtual_thread thread;
@@ -162,7 +159,6 @@ static void names_of_each_kind(void **state)
 	char name[100];
 	struct duet_virtual_thread thread;
 
-	(void)state;
 	learn();
 	thread = mount_named("", 0, 0);
 	assert_named(&thread, "", 0, 0);
@@ -178,7 +174,6 @@ static void names_of_each_kind(void **state)
 /* While a collector moves the thread's object, the two references may lead to two copies of it. */
 static void copies_are_one_thread(void **state)
 {
-	(void)state;
 	learn();
 	handles[1] = make_thread(OWN_ID, AGENT, sizeof(AGENT) - 1, 0);
 	assert_int_equal(mounted().id, 0);
@@ -189,7 +184,6 @@ static void what_cannot_be_read_has_no_name(void **state)
 	struct duet_virtual_thread thread;
 	uint32_t wild = (HEAP_BYTES + 64) >> 3, none = 0;
 
-	(void)state;
 	learn();
 	thread = mount_named("order-7", 7, 0);
 	memcpy((void *)(uintptr_t)(handles[1] + OBJECT_NAME), &wild, sizeof(wild));
@@ -208,7 +202,6 @@ static void what_cannot_be_read_has_no_name(void **state)
 
 static void only_a_java_thread_is_one(void **state)
 {
-	(void)state;
 	learn();
 	assert_int_equal(virtual_carrier(&how, (uintptr_t)java_thread), (uintptr_t)java_thread);
 	assert_int_equal(virtual_carrier(&how, (uintptr_t)java_thread + 8), 0);
@@ -221,7 +214,6 @@ static void without_objects_there_is_an_id(void **state)
 {
 	struct duet_virtual_thread thread;
 
-	(void)state;
 	reads_objects = false;
 	learn();
 	assert_int_equal(how.oop_bytes, 0);
@@ -241,7 +233,6 @@ static void assert_nothing_is_told(void)
 
 static void what_proves_wrong_is_left_out(void **state)
 {
-	(void)state;
 	reads_objects = false;
 	exported.thread_entry = DUET_JVM_NO_FIELD; /* JDK 21 with ZGC */
 	assert_nothing_is_told();

@@ -33,7 +33,6 @@ uintptr_t jvmstructs_stub_variable(void)
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&blob, 0x8b, sizeof(blob));
 	blob.first = (struct stub_head){.index = 9, .call_offset = 20, .class_offset = 4, .is_vtable = 1};
 	blob.second = (struct stub_head){
@@ -53,7 +52,6 @@ static void expect(const void *pc, const char *name, const void *start, size_t b
 
 static void stubs_are_told_apart(void **state)
 {
-	(void)state;
 	expect(blob.first_code, "vtable stub", blob.first_code, 28);
 	expect(blob.first_code + 31, "vtable stub", blob.first_code, 32);
 	expect(blob.second_code, "itable stub", blob.second_code, 98);
@@ -64,7 +62,6 @@ static void no_stub(void **state)
 {
 	struct vtable_stub stub;
 
-	(void)state;
 	assert_false(vtables_find((uintptr_t)blob.before + 30, (uintptr_t)&blob, &stub));
 	blob.first.next = 8; /* is no code */
 	assert_false(vtables_find((uintptr_t)blob.first_code, (uintptr_t)&blob, &stub));

@@ -42,13 +42,11 @@ uintptr_t jvm_java_thread(JNIEnv *env, jthread thread)
 
 char *jvm_class_signature(jclass class)
 {
-	(void)class;
 	return NULL;
 }
 
 void jvm_deallocate(void *memory)
 {
-	(void)memory;
 }
 
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes))
@@ -59,7 +57,6 @@ struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from
 
 void ring_touch(struct ring *ring)
 {
-	(void)ring;
 }
 
 struct sample_thread sample_own_thread(void)
@@ -78,7 +75,6 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 
 void sample_here(struct stay *stay, const struct tap_sample *from)
 {
-	(void)stay;
 	walked += from->weight;
 }
 
@@ -115,12 +111,10 @@ void waits_end(struct waits *waits, void (*take)(void *context, void *value), vo
 
 void waits_trim(struct waits *waits)
 {
-	(void)waits;
 }
 
 static void long_waits_weigh_what_they_last(void **state)
 {
-	(void)state;
 	for (uint64_t begin = 1; begin < 1000; begin++) {
 		assert_int_equal(wait_weight(10000, 10000, begin), 10000);
 		assert_int_equal(wait_weight(123456, 10000, begin), 123456);
@@ -144,7 +138,6 @@ static void expect_mean(uint64_t waited, uint64_t interval, uint64_t step)
 
 static void short_waits_are_sampled_at_random(void **state)
 {
-	(void)state;
 	expect_mean(1000, 10000, 1);
 	expect_mean(1000, 10000, 1000);
 	expect_mean(5000, 10000, 1 << 20);
@@ -165,7 +158,6 @@ static void wait_since(uint64_t ago_ns, bool is_kept)
 
 static void a_wait_is_written_once(void **state)
 {
-	(void)state;
 	wait_since(5000, true);
 	wait_ends(&event, NULL, 1);
 	assert_true(written >= 5000);
@@ -177,7 +169,6 @@ static void a_wait_is_written_once(void **state)
 
 static void a_wait_without_a_stack_is_walked_at_its_end(void **state)
 {
-	(void)state;
 	wait_since(5000, false);
 	wait_ends(&event, NULL, 1);
 	assert_true(walked >= 5000);
@@ -188,7 +179,6 @@ static void a_wait_that_has_not_ended_is_told_at_the_end(void **state)
 {
 	const struct duet_agent_event from = {.interval = 1};
 
-	(void)state;
 	wait_since(7000, true);
 	wait_event_open(&event, &from);
 	assert_true(tap_event_is_open(&event.tap));
@@ -208,7 +198,6 @@ static void a_virtual_thread_is_walked_before_its_wait(void **state)
 {
 	static struct stay stay;
 
-	(void)state;
 	wait_begins(&event, &stay, 1, &(struct wait_reason){.is_virtual = true});
 	assert_non_null(waiting->kept);
 	assert_int_equal(event.virtual_kept, 1);
@@ -229,7 +218,6 @@ static void too_many_virtual_threads_are_not_walked(void **state)
 	static struct duet_ring_page page;
 	static struct stay stay = {.ring.page = &page};
 
-	(void)state;
 	event.virtual_kept = VIRTUAL_KEPT_MAX;
 	wait_begins(&event, &stay, 1, &(struct wait_reason){.is_virtual = true});
 	assert_null(waiting->kept);
@@ -258,7 +246,6 @@ static void a_wait_for_a_lock_is_shown(void **state)
 	static struct stay stay;
 	struct duet_lock_waiter *shown, before;
 
-	(void)state;
 	wait_event_open(&event, &from);
 	shown = (void *)(uintptr_t)lock_waiters_address() + 70003 % DUET_LOCK_WAITERS * sizeof(*shown);
 	wait_begins(&event, &stay, 1, &reason);
@@ -282,7 +269,6 @@ static void a_wait_for_a_lock_is_shown(void **state)
 /* Every wait that is sampled ends after the time from which its release is of interest. */
 static void releases_of_sampled_waits_are_of_interest(void **state)
 {
-	(void)state;
 	for (uint64_t begin_ns = 1000000; begin_ns < 3000000; begin_ns += 997)
 		for (uint64_t waited_ns = 1000; waited_ns < 200000; waited_ns += 9973)
 			if (wait_weight(waited_ns, 100000, begin_ns))

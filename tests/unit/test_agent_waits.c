@@ -28,7 +28,6 @@ static void values_are_found_by_key(void **state)
 {
 	int a, b;
 
-	(void)state;
 	assert_null(waits_take(&waits, 1));
 	assert_true(waits_put(&waits, 1, &a));
 	assert_true(waits_put(&waits, 2, &b));
@@ -56,7 +55,6 @@ static void memory_is_given_back(void **state)
 {
 	int value;
 
-	(void)state;
 	for (uint64_t key = 1; key < 5000; key++)
 		assert_true(waits_put(&waits, key, &value));
 	for (uint64_t key = 2; key < 5000; key++)
@@ -73,7 +71,6 @@ static void places_are_reused(void **state)
 	uint64_t alike[TRIES + 1];
 	uint32_t count = 0;
 
-	(void)state;
 	for (uint64_t key = 1; count <= TRIES; key++)
 		if (place_at(&waits, key, 0) == place_at(&waits, 1, 0))
 			alike[count++] = key;
@@ -112,7 +109,6 @@ static void threads_do_not_disturb_each_other(void **state)
 	struct worker workers[THREADS] = {{0}};
 	int missing = 0;
 
-	(void)state;
 	released = 0;
 	for (uint64_t i = 0; i < THREADS; i++) {
 		workers[i].first = 1 + i * 64;
@@ -134,7 +130,6 @@ static int visited;
 
 static void visit_one(void *context, void *value)
 {
-	(void)value;
 	visited++;
 	if (context) /* the key's thread comes meanwhile */
 		assert_null(waits_take(&waits, *(uint64_t *)context));
@@ -146,7 +141,6 @@ static void visited_values_stay(void **state)
 	uint64_t key = 5;
 	int a, b;
 
-	(void)state;
 	released = visited = 0;
 	assert_true(waits_put(&waits, 5, &a));
 	waits_visit(&waits, visit_one, count_one, NULL);
@@ -164,7 +158,6 @@ static void visits_do_not_disturb(void **state)
 	struct worker workers[THREADS] = {{0}};
 	int missing = 0;
 
-	(void)state;
 	released = 0;
 	for (uint64_t i = 0; i < THREADS; i++) {
 		workers[i].first = 1 + i * 64;

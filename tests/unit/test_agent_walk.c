@@ -36,8 +36,6 @@ static uintptr_t called_itself; /* where take_deep() continues after its call of
 
 bool jvmstructs_is_committed(uintptr_t address, size_t bytes)
 {
-	(void)address;
-	(void)bytes;
 	return false;
 }
 
@@ -65,7 +63,6 @@ bool jvmstructs_blob_at(uintptr_t pc, struct code_blob *ret_blob)
 
 bool jvmstructs_is_nmethod(const char *name)
 {
-	(void)name;
 	return false;
 }
 
@@ -82,7 +79,6 @@ static int make_tables(void **state)
 	struct unwind_tables *tables;
 	const char *why;
 
-	(void)state;
 	assert_int_equal(unwind_tables_open_file(&tables, 16u << 20), 0);
 	unwinding_init(&unwinding, tables);
 	process_table_init(&processes);
@@ -95,7 +91,6 @@ static int drop_tables(void **state)
 {
 	struct unwind_tables *tables = unwinding.tables;
 
-	(void)state;
 	tables_unmap(&stay.tables);
 	unwinding_release(&unwinding);
 	unwind_tables_close(tables);
@@ -136,7 +131,6 @@ static uint32_t count_deep(void)
 
 static void test_own_stack(void **state)
 {
-	(void)state;
 	unwinding_publish(&unwinding, self(), UINT64_MAX);
 	take_deep(DEEP);
 	assert_int_equal(taken.sample.walk_end, DUET_WALK_ENTRY);
@@ -152,7 +146,6 @@ static void test_trusted_stack(void **state)
 {
 	uint32_t depth;
 
-	(void)state;
 	unwinding_publish(&unwinding, self(), UINT64_MAX);
 	take_deep(DEEP);
 	depth = taken.sample.user_depth;
@@ -171,7 +164,6 @@ static void test_deeper_than_a_record(void **state)
 	uint64_t root[4];
 	uint32_t deep;
 
-	(void)state;
 	unwinding_publish(&unwinding, self(), UINT64_MAX);
 	take_deep(3 * DUET_MAX_USER_STACK);
 	deep = taken.sample.user_depth + taken.sample.left_out;
@@ -193,7 +185,6 @@ static void test_all_of_a_deep_stack(void **state)
 	uint32_t first = DUET_LEAF_FRAMES, deep = 0, twice;
 	const uint64_t *at = lane_bytes;
 
-	(void)state;
 	stay.ring.lanes[DUET_LANE_SAMPLE] =
 		(struct duet_lane_view){&lane, (unsigned char *)lane_bytes, sizeof(lane_bytes) / 2};
 	stay.java_depth = DUET_MAX_JAVA_DEPTH;
@@ -219,7 +210,6 @@ static void test_all_of_a_deep_stack(void **state)
 /* Before the loader has published the tables, no walk is whole, and unknown code is reported to the loader. */
 static void test_nothing_published(void **state)
 {
-	(void)state;
 	take_deep(3);
 	assert_false(taken.sample.flags & DUET_SAMPLE_USER_COMPLETE);
 	assert_true(taken.sample.flags & DUET_SAMPLE_UNKNOWN_CODE);
@@ -230,7 +220,6 @@ static void test_unreadable_stack(void **state)
 	char *none = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ucontext_t context;
 
-	(void)state;
 	unwinding_publish(&unwinding, self(), UINT64_MAX);
 	getcontext(&context);
 	regs_set(&context, &(struct regs){(uintptr_t)take_deep, (uintptr_t)none + 4096, (uintptr_t)none + 8192, 0});
@@ -250,7 +239,6 @@ static void test_another_slice_is_noticed(void **state)
 	struct duet_unwind_mapping found;
 	struct tables_slice slice;
 
-	(void)state;
 	assert_int_equal(tables_begin(&stay.tables).count, 0);
 	assert_int_equal(unwind_tables_publish(unwinding.tables, 1, 0, &one, 1), 0);
 	slice = tables_begin(&stay.tables);
@@ -267,7 +255,6 @@ static void test_file_is_read_only(void **state)
 {
 	int fd = unwind_tables_fd(unwinding.tables);
 
-	(void)state;
 	assert_true(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
 	assert_int_equal(ftruncate(fd, 0), -1);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
@@ -319,7 +306,6 @@ static void test_bad_files_are_refused(void **state)
 {
 	struct bad_file file = sound_file();
 
-	(void)state;
 	assert_true(is_taken(&file, F_SEAL_SHRINK, sizeof(file)));
 	assert_false(is_taken(&file, 0, sizeof(file)));
 	assert_false(is_taken(&file, F_SEAL_SHRINK, sizeof(file) - 4096));
@@ -351,7 +337,6 @@ static void test_indices_are_bound(void **state)
 {
 	struct bad_file file = sound_file();
 
-	(void)state;
 	assert_int_equal(rows_of(&file, 0x1010), 8);
 	file.pages[0].end = UINT32_MAX;
 	assert_int_equal(rows_of(&file, 0x1010), 8);
@@ -380,7 +365,6 @@ static void take_caller(uintptr_t java_thread)
 /* A thread of the JVM without Java frames has nothing to walk: its stack is whole. */
 static void test_caller_without_java(void **state)
 {
-	(void)state;
 	left_java.sp = 0;
 	take_caller(1);
 	assert_true(taken.sample.flags & DUET_SAMPLE_WALKED);
@@ -392,7 +376,6 @@ static void test_caller_that_cannot_be_walked(void **state)
 {
 	uint64_t words[] = {0x1234, 0};
 
-	(void)state;
 	take_caller(0);
 	assert_false(taken.sample.flags & (DUET_SAMPLE_WALKED | DUET_SAMPLE_USER_COMPLETE));
 	left_java.sp = 8;
@@ -423,7 +406,6 @@ static void test_known_methods(void **state)
 {
 	uint64_t safepoints = 7, now_ns = clock_ns(), method = 0x7f0000001230;
 
-	(void)state;
 	counter = (uintptr_t)&safepoints;
 	assert_false(is_known(method, now_ns));
 	taken.java.const_at = 0x1000;

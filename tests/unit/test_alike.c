@@ -21,7 +21,6 @@ static struct jvm *agent, *reader;
 
 static int set_up(void **state)
 {
-	(void)state;
 	intern_init(&strings);
 	agent = jvm_new(&strings);
 	reader = jvm_new(&strings);
@@ -31,7 +30,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	jvm_free(agent);
 	jvm_free(reader);
 	intern_release(&strings);
@@ -92,7 +90,6 @@ static void describe_by_agent(void)
 
 static void same_names(void **state)
 {
-	(void)state;
 	describe_by_agent();
 	add_method(reader, OUTER, "outer", 10);
 	add_method(reader, INNER, "inner", 20);
@@ -102,7 +99,6 @@ static void same_names(void **state)
 
 static void another_name(void **state)
 {
-	(void)state;
 	describe_by_agent();
 	add_method(reader, OUTER, "outer", 10);
 	add_method(reader, INNER, "other", 20);
@@ -112,7 +108,6 @@ static void another_name(void **state)
 
 static void another_line(void **state)
 {
-	(void)state;
 	describe_by_agent();
 	add_method(reader, OUTER, "outer", 11);
 	add_method(reader, INNER, "inner", 20);
@@ -122,7 +117,6 @@ static void another_line(void **state)
 
 static void another_bci(void **state)
 {
-	(void)state;
 	describe_by_agent();
 	add_method(reader, OUTER, "outer", 10);
 	add_method(reader, INNER, "inner", 20);
@@ -133,7 +127,6 @@ static void another_bci(void **state)
 /* Nothing is compared with another compilation, without a name, or without another source. */
 static void nothing_to_compare(void **state)
 {
-	(void)state;
 	describe_by_agent();
 	assert_int_equal(compare(), ALIKE_ALONE);
 	add_code(reader, ID + 1, INNER, 4, OUTER);
@@ -152,7 +145,6 @@ static void interpreted(void **state)
 {
 	const struct jvm_moment then = {.time_ns = 5};
 
-	(void)state;
 	add_method_at(agent, 1, "outer", 10, OUTER);
 	assert_int_equal(alike_interpreted(agent, 1, 0, then), ALIKE_ALONE);
 	add_method(reader, INNER, "outer", 10);

@@ -30,7 +30,6 @@ static int setup(void **state)
 {
 	uint32_t start, run, again, inner, slow, native, object, other;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	(void)profile_event(&profile, "cpu", PROFILE_NS, 10 * MS);
 	thread = profile_thread(&profile, 1, 2, "main", "java", 0);
@@ -53,7 +52,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	profile_release(&profile);
 	return 0;
 }
@@ -95,7 +93,6 @@ static void lines_and_bytecodes(void **state)
 				    " 30.00%   30.00%       @0  line 20\n";
 	char want[1024];
 
-	(void)state;
 	snprintf(want, sizeof(want), "Main%s", whole);
 	assert_text("Main", want);
 	snprintf(want, sizeof(want), "com.acme.Main%s", whole);
@@ -114,7 +111,6 @@ static void others_have_no_samples(void **state)
 	struct writer_options options;
 	struct annotation annotation = {0};
 
-	(void)state;
 	writer_options_default(&options);
 	assert_int_equal(annotation_build(&annotation, &profile, "ain", &options), -ENOENT);
 	assert_int_equal(annotation_build(&annotation, &profile, "com.acme.Main.walk", &options), -ENOENT);
@@ -135,7 +131,6 @@ static void with_the_source(void **state)
 	struct source_text source = {0};
 	char *text;
 
-	(void)state;
 	buf_init(&source.text);
 	for (int line = 1; line <= 21; line++) {
 		assert_int_equal(vec_push(&source, source.text.len), 0);
@@ -187,7 +182,6 @@ static void by_instruction(void **state)
 	FILE *out;
 	size_t len;
 
-	(void)state;
 	ADD_STACK(&profile, thread, 12, inside, call);
 	ADD_STACK(&profile, thread, 3, native_at("libc.so.6", 4 * 21 + 1), native_at("libc.so.6", 4 * 40));
 	ADD_STACK(&profile, thread, 4, native_at("other.so", 7));

@@ -32,7 +32,6 @@ static void check(const char *arguments, size_t len, const char *want)
 
 static void what_the_launcher_starts(void **state)
 {
-	(void)state;
 	CHECK("java: app.jar", "/usr/bin/java\0-Xmx1g\0-Da=b\0-jar\0/opt/x/app.jar\0-jar\0other.jar");
 	CHECK("java: com.acme.Main", "java\0-cp\0/a:/b\0com.acme.Main\0arg");
 	CHECK("java: com.acme.Main",
@@ -44,7 +43,6 @@ static void what_the_launcher_starts(void **state)
 
 static void what_it_does_not_say(void **state)
 {
-	(void)state;
 	check("", 0, NULL);
 	check("java\0Main", 9, NULL); /* cut off */
 	CHECK(NULL, "java");
@@ -60,7 +58,6 @@ static void what_the_jvm_says(void **state)
 {
 	struct buf name;
 
-	(void)state;
 	buf_init(&name);
 	assert_int_equal(application_from_command("/opt/app.jar --port 1", &name), 0);
 	assert_string_equal(name.data, "java: app.jar");

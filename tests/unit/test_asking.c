@@ -23,7 +23,6 @@ static int open_pair(void **state)
 {
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	agent = (struct agent){.state = AGENT_RUNNING, .socket = pair[0]};
 	peer = pair[1];
@@ -32,7 +31,6 @@ static int open_pair(void **state)
 
 static int close_pair(void **state)
 {
-	(void)state;
 	map_release(&agent.asked);
 	close(agent.socket);
 	close(peer);
@@ -64,7 +62,6 @@ static void test_asked_once(void **state)
 {
 	uint32_t keys[4] = {0};
 
-	(void)state;
 	assert_true(want(1, SECOND));
 	assert_true(want(2, SECOND));
 	assert_false(want(1, SECOND + 1000));
@@ -79,7 +76,6 @@ static void test_asked_again(void **state)
 {
 	uint32_t keys[4] = {0};
 
-	(void)state;
 	assert_true(want(1, SECOND));
 	assert_false(want(1, 3 * SECOND)); /* the answer is still due */
 	assert_true(want(1, 7 * SECOND));
@@ -97,7 +93,6 @@ static void test_slow_agent(void **state)
 	uint32_t keys[KEYS + 1] = {0};
 	uint64_t now_ns = SECOND;
 
-	(void)state;
 	for (; agent.answered < KEYS; agent.answered += 2, agent.unanswered -= 2, now_ns += SECOND / 100)
 		for (uint64_t key = agent.answered + 1; key <= KEYS; key++)
 			want(key, now_ns);
@@ -111,7 +106,6 @@ static void test_one_compilation_is_asked_for_once(void **state)
 	struct duet_want code = {.key = 0x1000, .id = 7, .kind = DUET_WANT_CODE};
 	uint32_t keys[1];
 
-	(void)state;
 	assert_true(agent_want(&agent, &code, SECOND));
 	code.key = 0x1010;
 	code.unloads = 5;
@@ -133,7 +127,6 @@ static void test_full_socket(void **state)
 	uint32_t *keys = calloc(KEYS, sizeof(*keys)), got = 0;
 	uint64_t now_ns = SECOND;
 
-	(void)state;
 	assert_non_null(keys);
 	for (int step = 0; step < 1000 && got < KEYS - 1; step++, now_ns += SECOND / 1000) {
 		for (uint64_t key = 1; key < KEYS; key++)
@@ -158,7 +151,6 @@ static void test_stop_waits_for_room(void **state)
 	uint32_t keys[1];
 	char full[1024] = {0};
 
-	(void)state;
 	while (send(agent.socket, full, sizeof(full), MSG_DONTWAIT) > 0)
 		;
 	agent_stop(&agent);

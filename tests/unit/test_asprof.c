@@ -18,7 +18,6 @@ static struct buf warnings, why, list;
 
 static int set_up(void **state)
 {
-	(void)state;
 	buf_init(&warnings);
 	buf_init(&why);
 	buf_init(&list);
@@ -27,7 +26,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	asprof_arguments_release(&arguments);
 	buf_release(&warnings);
 	buf_release(&why);
@@ -76,7 +74,6 @@ static const char *events_refused(const char *text)
 
 static void actions_and_files(void **state)
 {
-	(void)state;
 	parse("start,event=cpu,interval=1ms,jstackdepth=50/20,file=/tmp/a.html,threads,title=a&#44;b &lt;c&gt;,"
 	      "timeout=2m");
 	assert_int_equal(arguments.action, ASPROF_START);
@@ -107,7 +104,6 @@ static void actions_and_files(void **state)
 
 static void texts_have_rows(void **state)
 {
-	(void)state;
 	parse("dump,traces=5");
 	assert_string_equal(arguments.writer->name, "traces");
 	assert_int_equal(arguments.style.traces, 5);
@@ -120,7 +116,6 @@ static void texts_have_rows(void **state)
 /* gProfiler sends empty words, words of its own, and those of old versions. */
 static void strange_words(void **state)
 {
-	(void)state;
 	parse("start,event=cpu,file=/tmp/x,collapsed,ann,sig,interval=11000000,log=/tmp/l,"
 	      "fdtransfer=@async-profiler-1-2,safemode=0,,features=probesp+vtable,timeout=66");
 	assert_string_equal(warnings.data, "");
@@ -141,7 +136,6 @@ static uint64_t proc_of(const char *text)
 /* Seconds; 30 of them by default, also with all events in a JFR file. */
 static void samples_of_processes(void **state)
 {
-	(void)state;
 	assert_int_equal(proc_of("start,jfr,file=/tmp/x"), 0);
 	assert_int_equal(proc_of("start,jfr,proc"), 30000000000);
 	assert_int_equal(proc_of("start,jfr,proc=2"), 2000000000);
@@ -153,7 +147,6 @@ static void samples_of_processes(void **state)
 
 static void errors(void **state)
 {
-	(void)state;
 	assert_string_equal(refused("start,event=cpu,event=wall"), "Duplicate event argument");
 	assert_string_equal(refused("start,interval=0"), "Invalid interval");
 	assert_string_equal(refused("start,interval=-1"), "Invalid interval");
@@ -170,7 +163,6 @@ static void errors(void **state)
 
 static void events(void **state)
 {
-	(void)state;
 	assert_string_equal(events_of("start"), "cpu");
 	assert_string_equal(events_of("start,interval=500us"), "cpu=500000");
 	assert_string_equal(events_of("start,event=cpu-clock,interval=1m"), "cpu=1000000");
@@ -209,7 +201,6 @@ static void engines(void **state)
 {
 	const char *engine;
 
-	(void)state;
 	parse("start,event=itimer");
 	assert_int_equal(asprof_arguments_events(&arguments, &list, &engine, &why), 0);
 	assert_string_equal(list.data, "cpu");
@@ -224,7 +215,6 @@ static const char *source_of(const char *text)
 
 static void sources(void **state)
 {
-	(void)state;
 	assert_string_equal(source_of("start"), "perf_events");
 	assert_string_equal(source_of("start,event=itimer"), "itimer");
 	assert_string_equal(source_of("start,event=cpu,alloc,jfr"), "perf_events");
@@ -248,7 +238,6 @@ static bool has_feature(const char *text, const char *feature)
 
 static void features_are_words(void **state)
 {
-	(void)state;
 	assert_true(has_feature("start,features=stats", "stats"));
 	assert_true(has_feature("start,features=vtable+stats", "stats"));
 	assert_true(has_feature("start,features=vtable+stats+comptask", "comptask"));
@@ -259,7 +248,6 @@ static void features_are_words(void **state)
 
 static void events_that_do_not_go(void **state)
 {
-	(void)state;
 	assert_string_equal(events_refused("start,event=cpu,alloc,collapsed"),
 			    "Only JFR output supports multiple events");
 	assert_string_equal(events_refused("start,event=wall,wall=10ms"), "wall is given twice");
@@ -298,7 +286,6 @@ static void expect_line(const char *line, const char *action, const char *format
 
 static void command_lines(void **state)
 {
-	(void)state;
 	expect_line("-d 30 -e alloc -i 512k -f x.html 8983", "collect", "", ",event=alloc,interval=512k");
 	assert_string_equal(options.target, "8983");
 	assert_string_equal(options.file, "x.html");
@@ -324,7 +311,6 @@ static void bad_command_lines(void **state)
 		   {"1 -e", "Missing required parameter"},
 		   {"-d x 1", "Invalid duration: x"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(parse_line(bad[i].line), -22);
 		assert_string_equal(why.data, bad[i].why);
@@ -343,7 +329,6 @@ static const char *name_of(const char *path, unsigned int number)
 
 static void file_names(void **state)
 {
-	(void)state;
 	setenv("ASPROF_TEST", "value", 1);
 	assert_string_equal(name_of("/a/%p.html", 0), "/a/42.html");
 	assert_string_equal(name_of("%n-%n{3}", 7), "7-1");
@@ -358,7 +343,6 @@ static void words_of_the_text(void **state)
 {
 	char *word = asprof_arguments_word("start,log=/a,event=cpu,event=wall,log=/b,catalog=/c", "log");
 
-	(void)state;
 	assert_string_equal(word, "/b");
 	free(word);
 	assert_null(asprof_arguments_word("", "log"));

@@ -19,13 +19,11 @@ static const struct asprof_arguments begun = {.begin = "A::begin", .end = "leave
 
 static int set_up(void **state)
 {
-	(void)state;
 	return profile_init(&profile);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	profile_release(&profile);
 	return 0;
 }
@@ -91,7 +89,6 @@ static void record_windows(void)
 
 static void samples_between_the_marks_stay(void **state)
 {
-	(void)state;
 	record_windows();
 	assert_int_equal(begin_end_apply(&profile, &begun, true), 0);
 	assert_int_equal(profile.events.len, 2);
@@ -103,7 +100,6 @@ static void samples_between_the_marks_stay(void **state)
 
 static void formats_of_one_event_get_no_windows(void **state)
 {
-	(void)state;
 	record_windows();
 	assert_int_equal(begin_end_apply(&profile, &begun, false), 0);
 	assert_int_equal(profile.events.len, 1);
@@ -114,7 +110,6 @@ static void nostop_keeps_all(void **state)
 {
 	struct asprof_arguments all = begun;
 
-	(void)state;
 	all.nostop = true;
 	record_windows();
 	assert_int_equal(begin_end_apply(&profile, &all, true), 0);
@@ -128,7 +123,6 @@ static void the_last_window_may_be_open(void **state)
 	struct asprof_arguments once = {.begin = "A::begin"};
 	uint32_t cpu = event("cpu");
 
-	(void)state;
 	add(event(BEGIN), 1, 10);
 	add(cpu, 1, 9);
 	add(cpu, 1, 11);
@@ -139,7 +133,6 @@ static void the_last_window_may_be_open(void **state)
 
 static void recordings_without_marks_stay(void **state)
 {
-	(void)state;
 	add(event("cpu"), 1, 10);
 	assert_int_equal(begin_end_apply(&profile, &(struct asprof_arguments){0}, true), 0);
 	assert_int_equal(profile.samples.len, 1);
@@ -150,7 +143,6 @@ static void wall_is_filtered_by_thread(void **state)
 	const struct thread_choices choices = {0};
 	uint32_t wall = event("wall"), cpu = event("cpu");
 
-	(void)state;
 	for (uint32_t tid = 1; tid <= 10; tid++) {
 		add(wall, tid, tid);
 		add(cpu, tid, tid);
@@ -168,7 +160,6 @@ static void threads_are_chosen_for_a_time(void **state)
 	struct thread_choices choices = {0};
 	uint32_t wall = event("wall");
 
-	(void)state;
 	assert_int_equal(thread_filter_choose(&choices, "+1"), 0);
 	assert_int_equal(thread_filter_choose(&choices, "+2"), 0);
 	assert_int_equal(thread_filter_choose(&choices, "-1"), 0);
@@ -190,7 +181,6 @@ static void threads_are_chosen_for_a_time(void **state)
 
 static void filters_are_checked(void **state)
 {
-	(void)state;
 	assert_true(thread_filter_is_valid(""));
 	assert_true(thread_filter_is_valid("1"));
 	assert_true(thread_filter_is_valid("120-127;132"));

@@ -60,7 +60,6 @@ static void assert_reply(const char *text, int error, const char *words)
 
 static void test_reply_success(void **state)
 {
-	(void)state;
 	assert_reply("0\n0\n", 0, ""); /* JDK 8 */
 	assert_reply("0\nreturn code: 0\n", 0, ""); /* 9 and later */
 	assert_reply("0\nreturn code: 0", 0, "");
@@ -68,7 +67,6 @@ static void test_reply_success(void **state)
 
 static void test_reply_agent_code(void **state)
 {
-	(void)state;
 	assert_reply("0\n200\n", -EBUSY, "another duet is profiling JVM 123");
 	assert_reply("0\nreturn code: 200\n", -EBUSY, "another duet");
 	assert_reply("0\nreturn code: 201\n", -EPROTO, "another duet version");
@@ -80,7 +78,6 @@ static void test_reply_agent_code(void **state)
 
 static void test_reply_not_loaded(void **state)
 {
-	(void)state;
 	assert_reply("-1\n", -ENOEXEC, "status -1"); /* JDK 8 */
 	assert_reply("0\n/tmp/x/libduet.so was not loaded.\nELF class\n", -ENOEXEC, "libduet.so was not loaded.");
 	assert_reply("101\n", -ENOEXEC, "status 101");
@@ -100,7 +97,6 @@ static void test_reply_garbage(void **state)
 	struct hotspot_reply untouched = {.status = 77}, reply = untouched;
 	char longest[HOTSPOT_REPLY_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
 		assert_int_equal(hotspot_parse_reply(garbage[i], strlen(garbage[i]), &reply), -EBADMSG);
 	assert_int_equal(hotspot_parse_reply("0\n\0000\n", 5, &reply), -EBADMSG);
@@ -120,7 +116,6 @@ static void test_options_command(void **state)
 {
 	struct vm_options options = {0};
 
-	(void)state;
 	COMMAND(&options, "java\0-cp\0-XX:+DisableAttachMechanism\0Main\0-Xrs");
 	assert_false(options.attach_disabled);
 	assert_false(options.reduced_signals);
@@ -139,7 +134,6 @@ static void test_options_warning(void **state)
 {
 	struct vm_options options = {0};
 
-	(void)state;
 	assert_true(vm_options_warn_of_agents(&options));
 	options.jdk = 20;
 	assert_false(vm_options_warn_of_agents(&options));
@@ -153,7 +147,6 @@ static void test_options_hostile_command(void **state)
 {
 	struct vm_options options = {0};
 
-	(void)state;
 	vm_options_parse_command(&options, "", 0, NULL);
 	vm_options_parse_command(&options, "\0\0\0\0", 4, NULL);
 	vm_options_parse_command(&options, "java\0-Xrs", 9, NULL); /* cut off: the last word has no end */
@@ -165,7 +158,6 @@ static void test_options_text(void **state)
 	struct vm_options options = {0};
 	struct buf files;
 
-	(void)state;
 	buf_init(&files);
 	vm_options_parse_text(&options, " -Da='x -Xrs y' \"-XX:+DisableAttachMechanism\" @more -XX:Flags=f", &files);
 	assert_true(options.attach_disabled);
@@ -184,7 +176,6 @@ static int root = -1;
 
 static int enter_folder(void **state)
 {
-	(void)state;
 	if (!mkdtemp(folder) || chdir(folder) < 0)
 		return -1;
 	root = open(folder, O_PATH | O_DIRECTORY);
@@ -196,7 +187,6 @@ static int leave_folder(void **state)
 {
 	static const char *const names[] = {"absolute", "outside", "relative", "fifo", "file"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(names[i]);
 	close(root);
@@ -215,7 +205,6 @@ static void assert_opens(const char *path, bool follow, bool opens)
 
 static void test_root_open(void **state)
 {
-	(void)state;
 	assert_opens("/real", false, true);
 	assert_opens("//real/", false, true);
 	assert_opens("relative", false, false);
@@ -244,7 +233,6 @@ static void test_root_open_walk(void **state)
 {
 	int status;
 
-	(void)state;
 	if (fork() == 0) {
 		forget_openat2();
 		assert_opens("//real/", false, true);
@@ -263,7 +251,6 @@ static void test_root_read_fifo(void **state)
 {
 	struct buf text;
 
-	(void)state;
 	buf_init(&text);
 	assert_int_equal(root_read(root, "fifo", getuid(), 100, &text), -EINVAL);
 	assert_int_equal(root_read(root, "real", getuid(), 100, &text), -EINVAL);
@@ -307,7 +294,6 @@ static void test_folder_own(void **state)
 	int fd = make_folder(name);
 	struct stat st;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0755);
@@ -337,7 +323,6 @@ static void test_folder_squatted(void **state)
 {
 	char name[PLACE_NAME_MAX];
 
-	(void)state;
 	usual_folder(name);
 	assert_int_equal(symlink("real", name), 0);
 	assert_not_entered(name);
@@ -353,7 +338,6 @@ static void test_folder_foreign(void **state)
 {
 	char name[PLACE_NAME_MAX];
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	usual_folder(name);
@@ -367,7 +351,6 @@ static void test_entry_of_mount(void **state)
 {
 	int fd;
 
-	(void)state;
 	fd = root_open_entry(root, "real", O_PATH | O_DIRECTORY);
 	assert_true(fd >= 0);
 	close(fd);
@@ -383,7 +366,6 @@ static void test_control(void **state)
 {
 	struct attach_control one, two;
 
-	(void)state;
 	assert_int_equal(attach_control_new(&one, 123), 0);
 	assert_int_equal(attach_control_new(&two, 123), 0);
 	assert_string_not_equal(one.name, two.name);
@@ -399,7 +381,6 @@ static void test_place_for_command(void **state)
 	char path[256];
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(attach_place_library(path, 10), -ENAMETOOLONG);
 	assert_int_equal(attach_place_library(path, sizeof(path)), 0);
 	assert_int_equal(stat(path, &st), 0);
@@ -432,7 +413,6 @@ static void test_attach_refused(void **state)
 {
 	struct attach_target target = {.pid = getpid(), .ns_pid = getpid(), .uid = geteuid(), .gid = getegid()};
 
-	(void)state;
 	assert_int_equal(process_read_start_ticks(getpid(), &target.start_ticks), 0);
 	assert_attach_fails(&target, -ENOTSUP, "is not a HotSpot JVM: it maps no libjvm.so");
 	target.kind = ATTACH_LOADED; /* but no agent will listen */
@@ -452,7 +432,6 @@ static void test_left_below_a_child(void **state)
 	pid_t child;
 	char none;
 
-	(void)state;
 	assert_int_equal(pipe2(life, O_CLOEXEC | O_NONBLOCK), 0);
 	assert_int_equal(pipe2(stop, O_CLOEXEC), 0);
 	child = fork();
@@ -486,7 +465,6 @@ static void test_child_stopped(void **state)
 	struct agent *agent;
 	uint64_t begin_ns;
 
-	(void)state;
 	process_table_init(&table);
 	intern_init(&strings);
 	self = process_get(&table, getpid(), 0);
@@ -551,7 +529,6 @@ static void test_socket_swapped(void **state)
 	struct visit visit;
 	int own, trap;
 
-	(void)state;
 	assert_int_equal(process_read_start_ticks(getpid(), &target.start_ticks), 0);
 	assert_int_equal(visit_open(&visit, &target, clock_monotonic_ns() + NS_PER_SEC / 2), 0);
 	close(visit.root);

@@ -36,7 +36,6 @@ static void what_is_promised_is_what_is_made(void **state)
 	static const size_t limits[] = {1024 * MB, 64 * MB};
 	static struct budget budget;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
 		for (size_t lane = MB; lane < 10 * MB; lane += 777777) {
 			struct agent_start start = {.java_depth = DUET_JAVA_DEPTH,

@@ -16,7 +16,6 @@ static void test_empty_is_a_string(void **state)
 {
 	struct buf buf;
 
-	(void)state;
 	buf_init(&buf);
 	assert_string_equal(buf.data, "");
 	buf_clear(&buf);
@@ -30,7 +29,6 @@ static void test_grows_and_stays_terminated(void **state)
 {
 	struct buf buf;
 
-	(void)state;
 	buf_init(&buf);
 	for (int i = 0; i < 10000; i++) {
 		buf_add_char(&buf, (char)('a' + i % 26));
@@ -52,7 +50,6 @@ static void test_holds_any_byte(void **state)
 {
 	struct buf buf;
 
-	(void)state;
 	buf_init(&buf);
 	buf_add(&buf, "a\0b", 3);
 	assert_memory_equal(buf.data, "a\0b", 4);
@@ -63,7 +60,6 @@ static void test_failure_keeps_content(void **state)
 {
 	struct buf buf;
 
-	(void)state;
 	buf_init(&buf);
 	buf_add_str(&buf, "kept");
 	buf_add(&buf, "x", SIZE_MAX / 2);
@@ -78,7 +74,6 @@ static void test_detach(void **state)
 	struct buf buf;
 	char *text;
 
-	(void)state;
 	buf_init(&buf);
 	text = buf_detach(&buf);
 	assert_string_equal(text, "");
@@ -94,7 +89,6 @@ static void test_vec(void **state)
 {
 	struct vec(int) numbers = {0};
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(vec_push(&numbers, i), 0);
 	for (int i = 0; i < 1000; i++)
@@ -112,7 +106,6 @@ static void test_arena(void **state)
 	char *large = arena_alloc(&arena, 1 << 20);
 	char *after = arena_alloc(&arena, 3);
 
-	(void)state;
 	assert_string_equal(small, "small");
 	assert_int_equal((uintptr_t)large % 16, 0);
 	assert_int_equal(after - small, 16); /* a large allocation does not close the block in use */

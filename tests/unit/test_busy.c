@@ -62,7 +62,6 @@ static void test_who_runs(void **state)
 	struct seen seen = {.busy = start_child(1), .idle = start_child(0)};
 	struct map busy = {0};
 
-	(void)state;
 	busy_each(&busy, see, &seen);
 	assert_int_equal(seen.all, 0);
 	usleep(50000); /* the idle one reaches pause() */

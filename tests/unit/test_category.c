@@ -15,13 +15,11 @@ static struct profile profile;
 
 static int setup(void **state)
 {
-	(void)state;
 	return profile_init(&profile);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	profile_release(&profile);
 	return 0;
 }
@@ -56,7 +54,6 @@ static void categories(void **state)
 		{"[native]", {"main", "read", NULL, NULL}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		uint32_t frames[4];
 		struct path_step steps[4];
@@ -79,7 +76,6 @@ static void expressions_match_whole_names(void **state)
 	struct filter filter;
 	struct buf why;
 
-	(void)state;
 	buf_init(&why);
 	assert_int_equal(filter_init(&filter, &patterns, true, &why), 0);
 	assert_true(filter_has(&filter, "a.B.run"));

@@ -24,7 +24,6 @@ static pid_t child;
 
 static int setup(void **state)
 {
-	(void)state;
 	child = fork();
 	if (child)
 		return child < 0;
@@ -36,7 +35,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	kill(child, SIGKILL);
 	return waitpid(child, NULL, 0) != child;
 }
@@ -70,7 +68,6 @@ static void a_busy_child(void **state)
 	struct census census;
 	double grown_ns;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	census_open(&census, &profile, INTERVAL_NS);
 	first = *await_rows(&census, 1);
@@ -102,7 +99,6 @@ static void no_looks(void **state)
 	struct profile profile;
 	struct census census;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	census_open(&census, &profile, 0);
 	census_step(&census, clock_monotonic_ns() + NS_PER_SEC);

@@ -20,13 +20,11 @@
 /* Orphans become children of this process. */
 static int become_init(void **state)
 {
-	(void)state;
 	return prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 static void on_signal(int signo)
 {
-	(void)signo;
 }
 
 static void signals_do_not_end_the_wait(void **state)
@@ -36,7 +34,6 @@ static void signals_do_not_end_the_wait(void **state)
 	int status = 0;
 	pid_t child = fork();
 
-	(void)state;
 	if (!child) {
 		usleep(50000);
 		_exit(CODE);
@@ -83,7 +80,6 @@ static void a_child_ends_with_its_parent(void **state)
 {
 	int status = end_orphan(false);
 
-	(void)state;
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
@@ -92,7 +88,6 @@ static void a_parent_that_has_ended_is_noticed(void **state)
 {
 	int status = end_orphan(true);
 
-	(void)state;
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 

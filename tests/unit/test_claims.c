@@ -36,7 +36,6 @@ static unsigned int taken(enum duet_agent_event_kind kind, uint64_t weight, unsi
 
 static void any_number_of_threads_may_wait(void **state)
 {
-	(void)state;
 	loader_counters[DUET_LOADER_BAD_AGENT_RECORD] = 0;
 	assert_int_equal(taken(DUET_AGENT_EVENT_LOCK, NS_PER_SEC, 10000), 10000);
 	assert_int_equal(taken(DUET_AGENT_EVENT_WAIT, NS_PER_SEC, 10000), 10000);
@@ -46,7 +45,6 @@ static void any_number_of_threads_may_wait(void **state)
 
 static void other_sums_are_bounded_by_time(void **state)
 {
-	(void)state;
 	loader_counters[DUET_LOADER_BAD_AGENT_RECORD] = 0;
 	assert_in_range(taken(DUET_AGENT_EVENT_GC, NS_PER_SEC, 10000), 1, 1000);
 	assert_int_equal(taken(DUET_AGENT_EVENT_LOCK, INTERVAL - 1, 1), 0);

@@ -21,7 +21,6 @@ static void expect(const char *signature, const char *name)
 
 static void signatures_become_names(void **state)
 {
-	(void)state;
 	expect("Ljava/lang/String;", "java.lang.String");
 	expect("[Ljava/lang/Object;", "java.lang.Object[]");
 	expect("[[Ljava/util/Map$Entry;", "java.util.Map$Entry[][]");
@@ -43,7 +42,6 @@ static void what_is_none_is_kept(void **state)
 	struct buf text;
 	char deep[300];
 
-	(void)state;
 	expect("", "");
 	expect("I", "I");
 	expect("[", "[]");

@@ -30,7 +30,6 @@ static void the_line_names_program_time_and_overhead(void **state)
 	struct profile profile;
 	uint32_t owner, frame;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	assert_headline(&profile, "0 samples, none lost");
 	owner = profile_owner(&profile, &(struct profile_owner){
@@ -53,7 +52,6 @@ static void merged_samples_count_as_many(void **state)
 	struct profile profile;
 	uint32_t frame;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	frame = frame_of(&profile, FRAME_NATIVE, "f", "");
 	(void)profile_event(&profile, "cpu", PROFILE_NS, 0);
@@ -72,7 +70,6 @@ static void losses_are_counted_by_what_they_mean(void **state)
 {
 	struct profile profile;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	profile_add_loss(&profile, 3, "agent records without a sample");
 	assert_headline(&profile, "0 samples, none lost");
@@ -100,7 +97,6 @@ static void causes_are_cleaned(void **state)
 {
 	struct profile profile;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	profile_add_loss(&profile, 3, "samples lost: \x1b[31mred");
 	assert_headline(&profile, "0 samples, 3 lost (?[31mred)");
@@ -109,7 +105,6 @@ static void causes_are_cleaned(void **state)
 
 static void times_are_short(void **state)
 {
-	(void)state;
 	assert_time(200 * MS, "0.2 s");
 	assert_time(5012 * MS, "5 s");
 	assert_time(5512 * MS, "5.5 s");
@@ -132,7 +127,6 @@ static void assert_interval(const struct event *event, uint64_t interval, uint64
 
 static void the_advised_interval_is_permitted(void **state)
 {
-	(void)state;
 	assert_interval(event_by_name("cpu"), 10 * MS, 50, false, "500us");
 	assert_interval(event_by_name("cpu"), 10 * MS, 99, false, "1ms");
 	assert_interval(event_by_name("cpu"), 10 * MS, 1, false, "100us");
@@ -148,7 +142,6 @@ static void long_waits_do_not_become_more(void **state)
 {
 	const struct event_spec spec = {.event = event_by_name("lock"), .interval = 10000};
 
-	(void)state;
 	assert_int_equal(closing_given(&spec, &(struct closing_count){.all = 53, .whole = 53}, 200), 53);
 	assert_int_equal(closing_given(&spec, &(struct closing_count){.all = 53, .whole = 3}, 200), 2503);
 }

@@ -48,7 +48,6 @@ static void expect(const char *provider, const char *region, const char *zone, c
 
 static void amazon(void **state)
 {
-	(void)state;
 	write_file(DMI "sys_vendor", "Amazon EC2\n");
 	write_file(DMI "product_name", "m5.large\n");
 	expect("aws", "", "", "m5.large");
@@ -58,7 +57,6 @@ static void amazon(void **state)
 
 static void amazon_on_xen(void **state)
 {
-	(void)state;
 	write_file(DMI "sys_vendor", "Xen\n");
 	write_file(DMI "product_name", "HVM domU\n");
 	write_file(DMI "bios_version", "4.11.amazon\n");
@@ -67,7 +65,6 @@ static void amazon_on_xen(void **state)
 
 static void google(void **state)
 {
-	(void)state;
 	write_file(DMI "product_name", "Google Compute Engine\n");
 	write_file(CLOUD_INIT, "{\"v1\": {\"region\": null, \"availability_zone\": \"europe-west4-a\"}}");
 	expect("gcp", "", "europe-west4-a", "");
@@ -75,7 +72,6 @@ static void google(void **state)
 
 static void azure(void **state)
 {
-	(void)state;
 	write_file(DMI "sys_vendor", "Microsoft Corporation\n");
 	expect("", "", "", ""); /* Hyper-V at home */
 	write_file(DMI "chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77\n");
@@ -85,7 +81,6 @@ static void azure(void **state)
 
 static void none(void **state)
 {
-	(void)state;
 	expect("", "", "", "");
 	write_file(DMI "product_name", "a.b");
 	write_file(DMI "bios_version", "zon");
@@ -95,7 +90,6 @@ static void none(void **state)
 
 static int make_root(void **state)
 {
-	(void)state;
 	strcpy(root + strlen(root) - 6, "XXXXXX");
 	return mkdtemp(root) ? 0 : -1;
 }
@@ -104,7 +98,6 @@ static int remove_root(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	return system(command);
 }

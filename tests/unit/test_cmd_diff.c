@@ -45,7 +45,6 @@ static void events_are_chosen(void **state)
 		{{"#samples"}, {"cpu"}, "faults", false, -EINVAL, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(choices) / sizeof(*choices); i++) {
 		const struct choice *choice = &choices[i];
 		struct profile a, b;
@@ -87,7 +86,6 @@ static void traces_are_compared(void **state)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	(void)state;
 	assert_non_null(out);
 	fill_with_traces(&a, 3, 4);
 	fill_with_traces(&b, 5, 6);

@@ -40,7 +40,6 @@ static void test_files_of_others(void **state)
 {
 	struct config config;
 
-	(void)state;
 	assert_int_equal(read_config_of_mode("freq = 50\n", 0666, &config), -EPERM);
 	assert_int_equal(read_config_of_mode("freq = 50\n", 0602, &config), -EPERM);
 	assert_int_equal(read_config_of_mode("freq = 50\n", 0660, &config), geteuid() ? 0 : -EPERM);
@@ -65,7 +64,6 @@ static void test_words(void **state)
 {
 	struct config config;
 
-	(void)state;
 	assert_int_equal(read_config("# words\n window = 5s \n;\nfreq=50\nno-attach = yes\n", &config), 0);
 	assert_int_equal(config.options.window_ns, 5 * NS_PER_SEC);
 	assert_int_equal(config.options.events.items[0].interval, 20 * NS_PER_MS);
@@ -79,7 +77,6 @@ static void test_jvms_left_alone(void **state)
 {
 	struct config config;
 
-	(void)state;
 	assert_int_equal(read_config("leave-alone = payments*.jar\nfreq = 50\nleave-alone = */ledger/*\n", &config), 0);
 	assert_int_equal(config.options.leave_alone.patterns.len, 2);
 	assert_string_equal(config.options.leave_alone.patterns.items[0], "payments*.jar");
@@ -93,7 +90,6 @@ static void test_users_left_alone(void **state)
 {
 	struct config config;
 
-	(void)state;
 	assert_int_equal(read_config("leave-alone = user:root\nleave-alone = uid:65534\nleave-alone = users\n",
 				     &config),
 			 0);
@@ -113,7 +109,6 @@ static void test_spark_names(void **state)
 {
 	struct config config;
 
-	(void)state;
 	assert_int_equal(read_config("java-collect-spark-app-name-as-appid = yes\n", &config), 0);
 	assert_true(config.options.spark_names);
 	config_release(&config);
@@ -126,7 +121,6 @@ static void test_spark_names(void **state)
 /* Which changes need a new recording, and which do not. */
 static void test_sampling(void **state)
 {
-	(void)state;
 	assert_int_equal(sampling_of("freq = 50\nwindow = 1s\n"), sampling_of("window = 2s\nfreq = 50\n"));
 	assert_int_not_equal(sampling_of("freq = 50\n"), sampling_of("freq = 51\n"));
 	assert_int_not_equal(sampling_of("leave-alone = a\n"), sampling_of("leave-alone = b\n"));
@@ -140,7 +134,6 @@ static void test_refused(void **state)
 	};
 	struct config config;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		assert_int_equal(read_config(texts[i], &config), -EINVAL);
 }

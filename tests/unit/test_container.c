@@ -114,7 +114,6 @@ static void paths_of_the_world(void **state)
 {
 	struct container_ref ref;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *row = &rows[i];
 
@@ -135,7 +134,6 @@ static void lines_of_proc(void **state)
 				   "bad\n3:cpu\n4:x:no-slash\n0::/system.slice/x.service\n";
 	struct buf paths;
 
-	(void)state;
 	buf_init(&paths);
 	cgroup_parse_membership(text, false, &paths);
 	assert_string_equal(paths.data, "/system.slice/x.service");
@@ -150,7 +148,6 @@ static void path_of_a_controller(void **state)
 	static const char text[] = "bad\n5:cpuset,freezer:/a\n6:freezers:/b\n7:cpu,cpuacct:/c:d\n8:x:no-slash\n0::/e\n";
 	char path[CGROUP_PATH_MAX];
 
-	(void)state;
 	assert_true(cgroup_parse_path(text, "freezer", path));
 	assert_string_equal(path, "/a");
 	assert_true(cgroup_parse_path(text, "cpuacct", path));
@@ -163,7 +160,6 @@ static void path_of_a_controller(void **state)
 
 static void below(void **state)
 {
-	(void)state;
 	assert_true(cgroup_is_below("/a/b", "/a"));
 	assert_true(cgroup_is_below("/a", "/a"));
 	assert_true(cgroup_is_below("/a", "/"));
@@ -177,7 +173,6 @@ static char root[] = "/tmp/duet-container.XXXXXX";
 
 static int root_setup(void **state)
 {
-	(void)state;
 	strcpy(root + strlen(root) - 6, "XXXXXX");
 	return mkdtemp(root) ? 0 : -1;
 }
@@ -186,7 +181,6 @@ static int root_teardown(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	return system(command);
 }
@@ -235,7 +229,6 @@ static const char *label(const char *path)
 
 static void names_of_runtimes(void **state)
 {
-	(void)state;
 	assert_string_equal(label("/docker/" ID), "4f2a9c0d1e3b");
 	put("var/lib/docker/containers/" ID "/config.v2.json", "{\"ID\":\"" ID "\",\"Name\":\"/web\"}");
 	assert_string_equal(label("/docker/" ID), "web");
@@ -259,7 +252,6 @@ static void names_of_runtimes(void **state)
 /* ctr -n default run … my-id */
 static void containerd_without_a_pattern(void **state)
 {
-	(void)state;
 	assert_string_equal(label("/default/my-id"), "/default/my-id");
 	put(CONTAINERD "default/my-id/config.json", "{}");
 	assert_string_equal(label("/default/my-id/sub"), "my-id");
@@ -268,7 +260,6 @@ static void containerd_without_a_pattern(void **state)
 /* Users who may make cgroups must not get the names of root's containers. */
 static void made_up_paths_get_no_names(void **state)
 {
-	(void)state;
 	put("var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web\"}");
 	assert_string_equal(label(USER "/docker-" ID ".scope"), "4f2a9c0d1e3b");
 	assert_string_equal(label("/lxc/mine/docker/" ID), "4f2a9c0d1e3b");
@@ -282,7 +273,6 @@ static void state_files_that_lie(void **state)
 		"{\"Name\":\"/a\"} and more", "{\"Config\":[],\"Name\":{}}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
 		put(file, lies[i]);
 		assert_string_equal(label("/docker/" ID), "4f2a9c0d1e3b");
@@ -301,7 +291,6 @@ static void long_names_are_cut(void **state)
 	struct container_names names = {0};
 	char json[1200];
 
-	(void)state;
 	snprintf(json, sizeof(json), "{\"Name\":\"/%01000d\"}", 7);
 	container_names_docker(json, strlen(json), &names);
 	assert_true(strlen(names.name) < sizeof(names.name));
@@ -331,7 +320,6 @@ static void expect_path_of(const char *name, int flags, bool is_removed, const c
 
 static void removed_while_it_is_open(void **state)
 {
-	(void)state;
 	put("docker/gone/inner/cgroup.procs", "");
 	put("docker/named (deleted)/cgroup.procs", "");
 	put("docker/named/cgroup.procs", ""); /* not the container that is meant */
@@ -351,7 +339,6 @@ static void ids_and_paths_of_this_host(void **state)
 	struct buf line, path;
 	uint64_t id = 0;
 
-	(void)state;
 	buf_init(&line);
 	buf_init(&path);
 	containers_open(&containers, "/");
@@ -372,7 +359,6 @@ static void gone_before_it_is_looked_up(void **state)
 	struct containers containers;
 	const struct container *gone;
 
-	(void)state;
 	containers_open(&containers, "/no/such/host");
 	for (uint64_t id = 1; id <= 5000; id++) /* more than are kept */
 		containers_made(&containers, UINT64_MAX - id, "/docker/" ID);

@@ -35,7 +35,6 @@ static int setup(void **state)
 {
 	struct duet_context_record *at = (struct duet_context_record *)word(record);
 
-	(void)state;
 	memset(memory, 0, sizeof(memory));
 	memset(at->context.trace_id, 0xab, sizeof(at->context.trace_id));
 	memset(at->context.span_id, 0xcd, sizeof(at->context.span_id));
@@ -58,7 +57,6 @@ static void at_a_distance(void **state)
 {
 	struct duet_context_source source = {.place = DUET_CONTEXT_FIXED, .at = (uint64_t)-16};
 
-	(void)state;
 	assert_false(leads(&source));
 	*word(thread_pointer - 16) = record;
 	assert_true(leads(&source));
@@ -107,7 +105,6 @@ static void nothing_is_trusted(void **state)
 	struct duet_context_source source = {.place = DUET_CONTEXT_INDEX, .at = slot};
 	struct duet_context_record *at = (struct duet_context_record *)word(record);
 
-	(void)state;
 	put_vector(&source, slot);
 	*word(slot) = 8; /* more than the vector has */
 	assert_false(leads(&source));
@@ -139,7 +136,6 @@ static void one_of_several(void **state)
 	};
 	struct duet_context found = {0};
 
-	(void)state;
 	*word(thread_pointer + 72) = record;
 	context_find(&sources, thread_pointer, &found);
 	assert_int_equal(found.span_id[7], 0xcd);

@@ -52,7 +52,6 @@ static void come_and_go(void **state)
 {
 	struct cpus cpus;
 
-	(void)state;
 	add("cpu0");
 	add("cpu1");
 	add("cpu2");
@@ -74,7 +73,6 @@ static void away_for_a_moment(void **state)
 {
 	struct cpus cpus;
 
-	(void)state;
 	cpus_open(&cpus, root, 2);
 	add("other"); /* exists at the same time, so it has another number */
 	drop("cpu1/topology");
@@ -87,7 +85,6 @@ static void without_a_folder(void **state)
 {
 	struct cpus cpus;
 
-	(void)state;
 	cpus_open(&cpus, below("none"), 2);
 	expect(&cpus, 0, 0);
 	cpus_release(&cpus);

@@ -17,13 +17,11 @@ static char folder[] = "/tmp/duet-debug-XXXXXX";
 
 static int enter_folder(void **state)
 {
-	(void)state;
 	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
 static int leave_folder(void **state)
 {
-	(void)state;
 	unlink("app");
 	unlink("app.debug");
 	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
@@ -73,7 +71,6 @@ static void test_symbol_of_debug_file(void **state)
 	uint64_t vaddr = 0;
 	char path[64];
 
-	(void)state;
 	if (!make_files())
 		skip();
 	snprintf(path, sizeof(path), "%s/app", folder);
@@ -89,7 +86,6 @@ static void test_symbol_of_debug_file(void **state)
 /* The names are used for all users who run the program, so only its owner and root may provide them. */
 static void test_debug_file_of_another_user(void **state)
 {
-	(void)state;
 	if (geteuid() || !make_files())
 		skip();
 	assert_true(is_taken(0, 0, 0644));

@@ -42,7 +42,6 @@ static void own_function(void **state)
 	const struct code_text *code;
 	unsigned nops = 0;
 
-	(void)state;
 	if (system("objdump --version >/dev/null 2>&1"))
 		skip();
 	code = find_in("/proc/self/exe", "disassembled_function");
@@ -67,7 +66,6 @@ static void damaged_files(void **state)
 	struct stat st;
 	char *bytes;
 
-	(void)state;
 	assert_true(fd >= 0 && from >= 0 && !fstat(from, &st));
 	bytes = malloc((size_t)st.st_size);
 	assert_int_equal(pread(from, bytes, (size_t)st.st_size, 0), st.st_size);
@@ -98,7 +96,6 @@ static void texts(void **state)
 		      "    1000:\tpush   %rbp\n    1001:\tjmp    0x1000\n    1001:\tagain\n    fff:\tbefore\n"
 		      "    1003:\n zz:\tnothing\n ffffffffffffffff:\tfar\n    1004:\tret";
 
-	(void)state;
 	buf_init(&code.text);
 	assert_int_equal(disassembly_parse(text, 0x1000, NULL, &code), 0);
 	assert_int_equal(code.len, 4);

@@ -10,7 +10,6 @@ static struct buf why, warning;
 
 static int setup(void **state)
 {
-	(void)state;
 	buf_init(&why);
 	buf_init(&warning);
 	return 0;
@@ -18,7 +17,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	buf_release(&why);
 	buf_release(&warning);
 	return 0;
@@ -84,7 +82,6 @@ static void everything_comes_back(void **state)
 	struct profile before, after;
 	struct bytes file;
 
-	(void)state;
 	full_profile(&before);
 	file = bytes_of(&before);
 	read_whole(&after, &file);
@@ -125,7 +122,6 @@ static void an_empty_profile_comes_back(void **state)
 	struct profile before, after;
 	struct bytes file;
 
-	(void)state;
 	assert_int_equal(profile_init(&before), 0);
 	file = bytes_of(&before);
 	read_whole(&after, &file);
@@ -193,7 +189,6 @@ static void cut_anywhere_it_is_readable(void **state)
 {
 	struct growing g;
 
-	(void)state;
 	grow_open(&g);
 	for (unsigned round = 0; round < 6; round++) {
 		add_round(&g.profile, round);
@@ -227,7 +222,6 @@ static void grown_is_like_written_at_once(void **state)
 	struct profile after;
 	struct growing g;
 
-	(void)state;
 	grow_open(&g);
 	for (unsigned round = 0; round < 40; round++) {
 		add_round(&g.profile, round);
@@ -249,7 +243,6 @@ static void the_last_facts_count(void **state)
 	struct profile after;
 	struct growing g;
 
-	(void)state;
 	grow_open(&g);
 	profile_add_fact(&g.profile, "state", "it begins");
 	grow_append(&g, false);
@@ -302,7 +295,6 @@ static void tables_are_repeated(void **state)
 	struct growing g;
 	size_t part_0;
 
-	(void)state;
 	grow_long(&g, &part_0);
 	assert_true(part_0 > START);
 	read_whole(&after, &g.file);
@@ -326,7 +318,6 @@ static void every_flipped_bit_is_found(void **state)
 	struct profile before, after;
 	struct bytes file;
 
-	(void)state;
 	full_profile(&before);
 	file = bytes_of(&before);
 	for (size_t bit = 0; bit < 8 * file.len; bit += bit < 8 * 100 ? 1 : 7) {
@@ -347,7 +338,6 @@ static void a_newer_version_is_refused(void **state)
 	const struct layout_start newer = {.magic = LAYOUT_MAGIC, .version = 2, .bytes = sizeof(newer)};
 	struct profile after;
 
-	(void)state;
 	assert_int_equal(read_bytes(&after, &newer, sizeof(newer), &why, &warning), -EPROTONOSUPPORT);
 	assert_string_equal(why.data, "it is of version 2, this duet reads version 1: use a newer duet");
 	profile_release(&after);
@@ -358,7 +348,6 @@ static void what_is_none_is_refused(void **state)
 	const char *const texts[] = {"", "a;b;c 12\n", "\x89PNG\r\n\x1a\n", "\x7f" "ELF"};
 	struct profile after;
 
-	(void)state;
 	for (size_t i = 1; i < sizeof(texts) / sizeof(*texts); i++) {
 		buf_clear(&why);
 		if (read_bytes(&after, texts[i], strlen(texts[i]), &why, &warning) < 0)
@@ -423,7 +412,6 @@ static void unknown_sections_and_fields_are_skipped(void **state)
 	uint32_t event[4] = {2, 999, 1, 0}, thread[4] = {1, 2, 1, 1};
 	unsigned char texts[] = "\4\0\0\0name\3\0\0\0cpu";
 
-	(void)state;
 	buf_init(&made.body);
 	made_add(&made, LAYOUT_TEXTS, 0, texts, sizeof(texts) - 1);
 	made_add(&made, 1000, 5, "12345", 5);
@@ -463,7 +451,6 @@ static void numbers_out_of_range_are_refused(void **state)
 		{LAYOUT_TEXTS, 0, {UINT32_MAX}, 8},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct made made = {0};
 		struct profile after;
@@ -484,7 +471,6 @@ static void sizes_are_bounded(void **state)
 	struct made made = {0};
 	struct profile after;
 
-	(void)state;
 	buf_init(&made.body);
 	section.raw_bytes = LAYOUT_SECTION_MAX + 8;
 	buf_add(&made.body, &section, sizeof(section));

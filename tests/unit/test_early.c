@@ -40,14 +40,12 @@ static const struct duet_sample *take(uint64_t id)
 
 static int begin(void **state)
 {
-	(void)state;
 	early = (struct early){0};
 	return 0;
 }
 
 static int end(void **state)
 {
-	(void)state;
 	early_release(&early);
 	return 0;
 }
@@ -56,7 +54,6 @@ static void the_weight_finds_its_stack(void **state)
 {
 	const struct duet_sample *sample;
 
-	(void)state;
 	add(1, 10);
 	add(2, 20);
 	sample = take(1);
@@ -86,7 +83,6 @@ static void a_stack_is_kept_for_other_weights(void **state)
 	};
 	const struct duet_sample *sample;
 
-	(void)state;
 	add(4, 10);
 	for (uint32_t weight = 1; weight < 4; weight++) {
 		record.slept.weight = weight;
@@ -107,7 +103,6 @@ static void the_newest_of_an_id_stays(void **state)
 {
 	size_t one;
 
-	(void)state;
 	add(3, 10);
 	one = early.bytes;
 	add(3, 11);
@@ -118,7 +113,6 @@ static void the_newest_of_an_id_stays(void **state)
 
 static void memory_is_bounded(void **state)
 {
-	(void)state;
 	for (uint64_t id = 1; id < 40000; id++)
 		add(id, 10);
 	assert_in_range(early.bytes, EARLY_BYTES_MAX / 2, EARLY_BYTES_MAX);
@@ -128,7 +122,6 @@ static void memory_is_bounded(void **state)
 
 static void old_ones_are_dropped(void **state)
 {
-	(void)state;
 	add(1, EARLY_KEEP_NS + 1);
 	add(2, 3 * EARLY_KEEP_NS);
 	assert_null(take(1));

@@ -245,20 +245,17 @@ static void make_endless_number(struct parts *parts, size_t size)
 
 static void test_functions_without_rows(void **state)
 {
-	(void)state;
 	expect_linear(make_functions);
 }
 
 static void test_names_without_end(void **state)
 {
-	(void)state;
 	expect_linear(make_endless_names);
 	expect_linear(make_endless_section_names);
 }
 
 static void test_frames_without_end(void **state)
 {
-	(void)state;
 	expect_linear(make_endless_augmentation);
 	expect_linear(make_endless_number);
 }

@@ -55,13 +55,11 @@ static char folder[] = "/tmp/duet-elf-XXXXXX";
 
 static int enter_folder(void **state)
 {
-	(void)state;
 	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
 static int leave_folder(void **state)
 {
-	(void)state;
 	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
@@ -150,7 +148,6 @@ static void test_own_functions(void **state)
 	struct elf_file file = read_file("/proc/self/exe");
 	uint64_t vaddr;
 
-	(void)state;
 	assert_true(file.has_symtab);
 	assert_string_equal(name_of(&file, (char *)_ZN4duet4test4nameEv), "_ZN4duet4test4nameEv");
 	assert_string_equal(name_of(&file, (char *)test_own_functions + 4), "test_own_functions");
@@ -166,7 +163,6 @@ static void test_stripped_has_no_local_names(void **state)
 {
 	struct elf_file file;
 
-	(void)state;
 	if (!have_objcopy())
 		skip();
 	make_stripped("");
@@ -184,7 +180,6 @@ static void test_stripped_knows_where_functions_start(void **state)
 	struct elf_file file;
 	uint64_t own, other;
 
-	(void)state;
 	if (!have_objcopy())
 		skip();
 	make_stripped("");
@@ -206,7 +201,6 @@ static void test_versions_are_no_names(void **state)
 	char command[256];
 	struct elf_file file;
 
-	(void)state;
 	if (!have_objcopy())
 		skip();
 	snprintf(command, sizeof(command),
@@ -225,7 +219,6 @@ static void test_usual_name(void **state)
 	char command[256];
 	struct elf_file file;
 
-	(void)state;
 	file = read_file("/proc/self/exe");
 	assert_string_equal(name_of(&file, (char *)usual), "usual");
 	assert_string_equal(name_of(&file, (char *)_replaced), "replaced");
@@ -248,7 +241,6 @@ static void test_no_name_behind_the_end(void **state)
 	uint32_t size = 0x40;
 	struct elf_file file = {.function_starts = {0x1000, &start, &size, 1}};
 
-	(void)state;
 	assert_int_equal(elf_file_function_start(&file, 0x113f), 0x1100);
 	assert_int_equal(elf_file_function_start(&file, 0x1140), 0x1140);
 }
@@ -261,7 +253,6 @@ static void test_damaged_eh_frame_segment(void **state)
 	Elf64_Phdr *phdr, saved;
 	struct buf self;
 
-	(void)state;
 	buf_init(&self);
 	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/exe", SELF_MAX_BYTES, &self), 0);
 	header = (Elf64_Ehdr *)self.data;
@@ -298,7 +289,6 @@ static void apply_debug_file(const char *link_option, bool expected)
 
 static void test_debuglink(void **state)
 {
-	(void)state;
 	if (!have_objcopy())
 		skip();
 	apply_debug_file("--add-gnu-debuglink=app.debug", true);
@@ -311,7 +301,6 @@ static void test_debuglink_of_another_build(void **state)
 	struct elf_file file;
 	int fd;
 
-	(void)state;
 	if (!have_objcopy())
 		skip();
 	make_stripped("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id");
@@ -330,7 +319,6 @@ static void test_debuglink_to_a_large_file(void **state)
 {
 	struct elf_file file;
 
-	(void)state;
 	if (!have_objcopy())
 		skip();
 	make_stripped("--add-gnu-debuglink=app.debug --remove-section=.note.gnu.build-id");
@@ -365,7 +353,6 @@ static void test_linkage_table(void **state)
 	uint64_t vaddr;
 	char path[64];
 
-	(void)state;
 	if (!have_objcopy())
 		skip();
 	snprintf(path, sizeof(path), "/proc/%d/exe", getpid());
@@ -408,7 +395,6 @@ static void test_linkage_tables_of_all_kinds(void **state)
 	static const char *const arm64[] = {"-Wl,-z,lazy", "-mbranch-protection=bti", "-mbranch-protection=standard"};
 	bool done = false;
 
-	(void)state;
 	for (size_t i = 0; !system("x86_64-linux-gnu-gcc --version >/dev/null 2>&1") && i < 5; i++, done = true)
 		linkage_table_of("x86_64-linux-gnu-", x86[i]);
 	for (size_t i = 0; !system("aarch64-linux-gnu-gcc --version >/dev/null 2>&1") && i < 3; i++, done = true)
@@ -437,7 +423,6 @@ static void test_lazy_entries_that_push(void **state)
 	unlink("a.c");
 	unlink("a.so");
 #endif
-	(void)state;
 }
 
 /* app, stripped, with the bytes that a shell command writes as .gnu_debugdata */
@@ -469,7 +454,6 @@ static void test_mini_debug(void **state)
 	struct elf_file file = with_mini_debug("xz -9 <mini");
 	size_t exported = 0;
 
-	(void)state;
 	assert_true(file.has_symtab);
 	assert_string_equal(name_of(&file, (char *)enter_folder), "enter_folder");
 	assert_null(name_of(&file, (char *)leave_folder)); /* the mini file has none else */
@@ -487,7 +471,6 @@ static void test_mini_debug_refused(void **state)
 		"xz --lzma2=dict=512MiB <mini",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		struct elf_file file = with_mini_debug(commands[i]);
 
@@ -502,7 +485,6 @@ static void test_no_elf_file(void **state)
 	struct elf_file file;
 	int fd = open("/dev/zero", O_RDONLY);
 
-	(void)state;
 	assert_int_equal(elf_file_read(&file, fd), -EINVAL);
 	close(fd);
 	fd = memfd_create("empty", 0);
@@ -521,7 +503,6 @@ static void test_damaged_files(void **state)
 	size_t len;
 	char *bytes;
 
-	(void)state;
 	assert_int_equal(maps_read(&maps, getpid()), 0);
 	for (size_t i = 0; i < maps.list.len; i++)
 		if (!strcmp(maps.list.items[i].path, "[vdso]"))
@@ -548,7 +529,6 @@ static void test_damaged_sections(void **state)
 	Elf64_Ehdr *header;
 	struct buf self;
 
-	(void)state;
 	buf_init(&self);
 	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/exe", SELF_MAX_BYTES, &self), 0);
 	header = (Elf64_Ehdr *)self.data;

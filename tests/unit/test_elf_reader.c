@@ -94,14 +94,12 @@ static void test_one_budget_for_all_sections(void **state)
 {
 	static const uint32_t types[] = {SHT_NOTE, SHT_RELA, SHT_SYMTAB};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
 		assert_in_range(bytes_to_read(make_holes(types[i])), 0, ELF_READER_MAX_BYTES + (64 << 20));
 }
 
 static void test_hole_of_segments(void **state)
 {
-	(void)state;
 	assert_in_range(bytes_to_read(make_hole_of_segments()), 0, 64 << 20);
 }
 

@@ -14,14 +14,12 @@
 
 static void cpu_is_the_default(void **state)
 {
-	(void)state;
 	assert_ptr_equal(event_by_name("cpu"), event_table[0]);
 	assert_int_equal(event_table[0]->default_interval, 10 * NS_PER_MS);
 }
 
 static void names_match_whole(void **state)
 {
-	(void)state;
 	assert_null(event_by_name(""));
 	assert_null(event_by_name("cp"));
 	assert_null(event_by_name("cpus"));
@@ -30,7 +28,6 @@ static void names_match_whole(void **state)
 
 static void rows_are_complete(void **state)
 {
-	(void)state;
 	for (size_t i = 0; event_table[i]; i++) {
 		const struct event *event = event_table[i];
 
@@ -65,7 +62,6 @@ static void expect_list(const char *text, const char *expected)
 
 static void lists_are_read(void **state)
 {
-	(void)state;
 	expect_list("cpu", "cpu every 10 ms");
 	expect_list("cpu=500us", "cpu every 500 us");
 	expect_list("cpu=1s,page-faults=100", "cpu every 1 s, page-faults every 100");
@@ -91,7 +87,6 @@ static void what_makes_no_sense_is_refused(void **state)
 {
 	char name[200] = "";
 
-	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	expect_refusal("", "the name of an event is missing");
 	expect_refusal("uprobe:/bin/true", "'/bin/true' is not of the form");
@@ -143,7 +138,6 @@ static void options_add_events(void **state)
 	const struct event *wall = event_by_name("wall");
 	struct buf why, said;
 
-	(void)state;
 	buf_init(&why);
 	buf_init(&said);
 	assert_int_equal(event_list_set(&list, wall, "50ms", &why), 0);
@@ -187,7 +181,6 @@ static void expect_place(const char *text, enum event_source source, const char 
 
 static void places_are_read(void **state)
 {
-	(void)state;
 	expect_place("kprobe:do_exit", EVENT_KPROBE, "", "do_exit", "", 0);
 	expect_place("kprobe:do_exit+0x10", EVENT_KPROBE, "", "do_exit", "", 16);
 	expect_place("kretprobe:do_exit", EVENT_KPROBE, "", "do_exit", "", 0);
@@ -211,7 +204,6 @@ static void counters_have_their_numbers(void **state)
 {
 	struct buf why;
 
-	(void)state;
 	buf_init(&why);
 	assert_int_equal(event_of_text("L1-dcache-loads", &why)->perf.config, 0);
 	assert_int_equal(event_of_text("LLC-store-misses", &why)->perf.config, 0x10102);
@@ -226,7 +218,6 @@ static void counters_have_their_numbers(void **state)
 /* Terms have commas and '=', paths have '='. */
 static void lists_have_places(void **state)
 {
-	(void)state;
 	expect_list("cpu,pmu/cpu/event=0xc0,umask=1/=5000,r1a8",
 		    "cpu every 10 ms, pmu/cpu/event=0xc0,umask=1/ every 5000, r1a8 every 1000000");
 	expect_list("uprobe:/a=b/x:f,syscalls:read=10", "uprobe:/a=b/x:f every 1, syscalls:read every 10");
@@ -235,7 +226,6 @@ static void lists_have_places(void **state)
 
 static void parts_of_file_names_are_known(void **state)
 {
-	(void)state;
 	assert_true(event_is_file_part("uprobe:_usr_lib_x_so:f"));
 	assert_true(event_is_file_part("cpu_cache-misses_"));
 	assert_true(event_is_file_part("r1a8"));
@@ -250,7 +240,6 @@ static void lists_are_expanded(void **state)
 	struct event_list list, all;
 	struct buf why;
 
-	(void)state;
 	buf_init(&why);
 	assert_int_equal(event_list_parse(&list, "wall=300us,syscalls", &why), 0);
 	assert_int_equal(list.len, 2);
@@ -281,7 +270,6 @@ static void expect_bytes(const char *text, uint64_t bytes, const char *said)
 
 static void bytes_have_units(void **state)
 {
-	(void)state;
 	expect_bytes("1", 1, "1 bytes");
 	expect_bytes("524287", 524287, "524287 bytes");
 	expect_bytes("512k", 512 << 10, "512 KiB");
@@ -298,7 +286,6 @@ static void the_clock_is_found(void **state)
 	struct event_list list = {.len = 0};
 	struct buf why;
 
-	(void)state;
 	buf_init(&why);
 	assert_int_equal(event_list_parse(&list, "page-faults,cpu=1ms", &why), 0);
 	assert_ptr_equal(event_list_clock(&list), &list.items[1]);
@@ -320,7 +307,6 @@ static bool takes(enum session_engine engine, const char *names)
 
 static void engines_take_what_they_can_tick_for(void **state)
 {
-	(void)state;
 	assert_true(takes(ENGINE_BPF, "cpu,page-faults,syscalls,alloc"));
 	assert_true(takes(ENGINE_PERF, "cpu,alloc"));
 	assert_true(takes(ENGINE_PERF, "alloc,page-faults"));

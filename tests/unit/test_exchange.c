@@ -23,13 +23,11 @@ static void add(const char *name, uint64_t time_ns, uint64_t weight)
 
 static int setup(void **state)
 {
-	(void)state;
 	return profile_init(&profile);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	profile_release(&profile);
 	return 0;
 }
@@ -55,7 +53,6 @@ static void assert_stacks(const char *want)
 
 static void samples_go_where_their_time_says(void **state)
 {
-	(void)state;
 	profile.until_ns = 100;
 	add("late", 100, 1);
 	add("early", 99, 2);
@@ -76,7 +73,6 @@ static void only_what_follows_is_kept(void **state)
 {
 	char name[32];
 
-	(void)state;
 	profile.until_ns = 100;
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "early%d", i);
@@ -100,7 +96,6 @@ static void virtual_threads_keep_their_ids(void **state)
 {
 	uint32_t frame, node, owner, threads[3];
 
-	(void)state;
 	profile.until_ns = 100;
 	frame = frame_of(&profile, FRAME_NATIVE, "root", "libc.so.6");
 	node = profile_stack(&profile, &frame, 1);
@@ -131,7 +126,6 @@ static void strings_move_with_their_users(void **state)
 	uint32_t kept, same;
 	char name[32];
 
-	(void)state;
 	profile.until_ns = 100;
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "early%d", i);
@@ -159,7 +153,6 @@ static void no_sample_is_lost_or_doubled(void **state)
 {
 	uint64_t sum = 0;
 
-	(void)state;
 	profile.until_ns = 1000;
 	for (uint64_t i = 0; i < TIMELINE_RECENT * 3; i++)
 		add(i % 2 ? "a" : "b", i % 5000, 1);

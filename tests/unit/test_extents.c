@@ -16,7 +16,6 @@ static void taken_side_by_side_until_full(void **state)
 {
 	struct extents extents;
 
-	(void)state;
 	assert_int_equal(extents_init(&extents, 10), 0);
 	assert_int_equal(extents_take(&extents, 4, 0), 0);
 	assert_int_equal(extents_take(&extents, 5, 0), 4);
@@ -30,7 +29,6 @@ static void given_back_is_free_after_the_grace(void **state)
 {
 	struct extents extents;
 
-	(void)state;
 	assert_int_equal(extents_init(&extents, 10), 0);
 	extents_take(&extents, 10, 0);
 	extents_give(&extents, 3, 4, 1000);
@@ -43,7 +41,6 @@ static void neighbours_become_one(void **state)
 {
 	static const uint32_t order[][3] = {{0, 4, 8}, {8, 4, 0}, {0, 8, 4}, {4, 0, 8}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		struct extents extents;
 
@@ -60,7 +57,6 @@ static void one_after_the_other(void **state)
 {
 	struct extents extents;
 
-	(void)state;
 	assert_int_equal(extents_init(&extents, 8), 0);
 	extents_take(&extents, 8, 0);
 	extents_give(&extents, 0, 2, 0);

@@ -37,7 +37,6 @@ static uid_t its_user(void)
 /* A process of another user if this one is root's. */
 static int set_up(void **state)
 {
-	(void)state;
 	process = fork();
 	if (!process) {
 		if (geteuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0))
@@ -58,7 +57,6 @@ static int tear_down(void **state)
 {
 	char path[sizeof(folder.path)];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s", folder.path);
 	kill(process, SIGKILL);
 	waitpid(process, NULL, 0);
@@ -88,7 +86,6 @@ static void taken_and_emptied(void **state)
 {
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(stat(folder.path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_int_equal(st.st_uid, its_user());
@@ -110,7 +107,6 @@ static void taken_and_emptied(void **state)
 /* A link, a pipe and a file of somebody else are not read. */
 static void nothing_else_is_read(void **state)
 {
-	(void)state;
 	assert_int_equal(symlink("/etc/hostname", file), 0);
 	assert_true(flight_folder_take(&folder, to) < 0);
 	unlink(file);

@@ -43,7 +43,6 @@ static void make(uint64_t end, const char *extension)
 /* From 12:00 to 12:10 on two days, of which the second has a gap. */
 static int setup(void **state)
 {
-	(void)state;
 	if (!mkdtemp(folder))
 		return -1;
 	for (uint64_t day = 0; day < 2; day++)
@@ -59,7 +58,6 @@ static int teardown(void **state)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
 	return system(command);
 }
@@ -100,7 +98,6 @@ static void expect(const char *from_text, const char *to_text, const char *want)
 
 static void windows_that_overlap(void **state)
 {
-	(void)state;
 	/* the last such time; a window's end is known to a second */
 	expect("12:02", "12:03", "21:2 21:3 ");
 	expect("12:02:30", "12:03:30", "21:3 21:4 ");
@@ -119,7 +116,6 @@ static void times_become_dates(void **state)
 	struct moment from = moment_of("12:02"), to = moment_of("12:03");
 	struct inputs inputs = {0};
 
-	(void)state;
 	assert_int_equal(folder_expand(&inputs, folder, &from, &to), 0);
 	assert_int_equal(from.kind, MOMENT_DATE);
 	assert_int_equal(to.kind, MOMENT_DATE);
@@ -130,7 +126,6 @@ static void times_become_dates(void **state)
 
 static void no_window_of_the_time(void **state)
 {
-	(void)state;
 	expect("2025-11-19T12:00", "2025-11-19T13:00", "");
 	expect("2025-11-22T12:00", "", "");
 	expect("12:05:30", "12:06", ""); /* the gap */

@@ -33,7 +33,6 @@ static int report;
 /* A process of another user if this one is root's. */
 static int set_up(void **state)
 {
-	(void)state;
 	if (!mkdtemp(folder) || chmod(folder, 0777) < 0)
 		return -1;
 	snprintf(path, sizeof(path), "%s/out", folder);
@@ -53,7 +52,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	kill(process, SIGKILL);
 	waitpid(process, NULL, 0);
 	close(report);
@@ -79,7 +77,6 @@ static void written_as_its_user(void **state)
 {
 	struct foreign_file file;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) { /* the second time the file exists */
 		assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
 		assert_int_equal(foreign_file_write(&file, report), 0);
@@ -94,7 +91,6 @@ static void regular_files_only(void **state)
 {
 	struct foreign_file file;
 
-	(void)state;
 	unlink(path);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
 	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), -EACCES);
@@ -114,7 +110,6 @@ static void another_process(void **state)
 {
 	struct foreign_file file;
 
-	(void)state;
 	assert_int_equal(foreign_file_create(&file, process, start_ticks + 1, path), -ESRCH);
 	assert_int_equal(access(path, F_OK), -1);
 }
@@ -126,7 +121,6 @@ static void child_is_stopped(void **state)
 	struct foreign_file file;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
 	child = file.child.pid;
 	kill(child, SIGSTOP);
@@ -140,7 +134,6 @@ static void child_is_killed(void **state)
 {
 	struct foreign_file file;
 
-	(void)state;
 	assert_int_equal(foreign_file_create(&file, process, start_ticks, path), 0);
 	kill(file.child.pid, SIGKILL);
 	usleep(20000);

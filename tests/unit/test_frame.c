@@ -7,13 +7,11 @@ static struct profile profile;
 
 static int setup(void **state)
 {
-	(void)state;
 	return profile_init(&profile);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	profile_release(&profile);
 	return 0;
 }
@@ -46,7 +44,6 @@ static void java_names_follow_the_style(void **state)
 	uint32_t frame =
 		java_frame(&profile, FRAME_COMPILED, "java.lang.String", "equals", "(Ljava/lang/Object;)Z", 42);
 
-	(void)state;
 	assert_text(frame, (struct frame_style){0}, "java/lang/String.equals");
 	assert_text(frame, (struct frame_style){.dotted = true}, "java.lang.String.equals");
 	assert_text(frame, (struct frame_style){.simple = true}, "String.equals");
@@ -70,7 +67,6 @@ static void java_strings_become_utf8(void **state)
 {
 	char text[2 * 8 + 1];
 
-	(void)state;
 	ASSERT_JAVA("", false, "");
 	ASSERT_JAVA("a\xe9\xff\x7f", false, "a\u00e9\u00ff\x7f");
 	ASSERT_JAVA("a\0b", false, "a?b");
@@ -90,7 +86,6 @@ static void hidden_classes_keep_their_number(void **state)
 	uint32_t dot = java_frame(&profile, FRAME_COMPILED, "a.Main$$Lambda.0x00007f", "get", "", 0);
 	uint32_t slash = java_frame(&profile, FRAME_COMPILED, "a.Main$$Lambda$14/0x00007f", "get", "", 0);
 
-	(void)state;
 	assert_text(dot, (struct frame_style){0}, "a/Main$$Lambda.0x00007f.get");
 	assert_text(dot, (struct frame_style){.simple = true}, "Main$$Lambda.0x00007f.get");
 	assert_text(slash, (struct frame_style){.dotted = true}, "a.Main$$Lambda$14/0x00007f.get");
@@ -118,7 +113,6 @@ static void kinds_are_annotated(void **state)
 		[FRAME_SPAN] = "x",
 	};
 
-	(void)state;
 	for (int kind = 0; kind < FRAME_KIND_MAX; kind++) {
 		uint32_t frame = frame_of(&profile, (enum frame_kind)kind, "x", "");
 
@@ -132,7 +126,6 @@ static void classes_are_written_with_dots(void **state)
 {
 	uint32_t frame = frame_of(&profile, FRAME_CLASS, "java.util.Map$Entry[][]", "");
 
-	(void)state;
 	assert_text(frame, (struct frame_style){0}, "java.util.Map$Entry[][]_[i]");
 	assert_text(frame, (struct frame_style){.dotted = true, .annotate = true}, "java.util.Map$Entry[][]");
 	assert_text(frame, (struct frame_style){.simple = true}, "Map$Entry[][]_[i]");
@@ -145,7 +138,6 @@ static void libraries_stand_before_native_names(void **state)
 {
 	const struct frame_style style = {.libraries = true};
 
-	(void)state;
 	assert_text(frame_of(&profile, FRAME_NATIVE, "read", "libc.so.6"), style, "libc.so.6`read");
 	assert_text(frame_of(&profile, FRAME_JVM, "x()", "libjvm.so"), style, "libjvm.so`x()");
 	assert_text(frame_of(&profile, FRAME_KERNEL, "ext4_read", "ext4"), style, "ext4`ext4_read_[k]");
@@ -155,7 +147,6 @@ static void libraries_stand_before_native_names(void **state)
 
 static void no_name_is_empty(void **state)
 {
-	(void)state;
 	for (int kind = 0; kind < FRAME_KIND_MAX; kind++) {
 		struct buf text;
 
@@ -169,7 +160,6 @@ static void no_name_is_empty(void **state)
 
 static void names_are_one_token(void **state)
 {
-	(void)state;
 	assert_text(frame_of(&profile, FRAME_NATIVE, HOSTILE, ""), (struct frame_style){0},
 		    "</script><b>\"|\\?[31m????????\xe6\x97\xa5");
 	assert_text(java_frame(&profile, FRAME_COMPILED, "a;b\n.C", "m;\r", "", 0), (struct frame_style){0},
@@ -178,7 +168,6 @@ static void names_are_one_token(void **state)
 
 static void text_is_well_formed(void **state)
 {
-	(void)state;
 	assert_line("a;b\tc", "a;b?c");
 	assert_line("\xc3\xa9 \xf0\x9f\x94\xa5", "\xc3\xa9 \xf0\x9f\x94\xa5");
 	assert_line("\xc0\x80", "??");		 /* NUL of modified UTF-8 */
@@ -193,7 +182,6 @@ static void text_is_well_formed(void **state)
 
 static void kinds_have_names(void **state)
 {
-	(void)state;
 	for (int kind = 0; kind < FRAME_KIND_MAX; kind++)
 		assert_true(strlen(frame_kind_name((enum frame_kind)kind)) > 2);
 	assert_string_equal(frame_kind_name(FRAME_KIND_MAX), "unknown");
@@ -220,7 +208,6 @@ static void numbers_of_a_run_are_left_out(void **state)
 	struct intern strings;
 	struct buf text;
 
-	(void)state;
 	buf_init(&text);
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
 		buf_clear(&text);

@@ -22,7 +22,6 @@ static void names_and_nodes(void **state)
 	uint32_t thread, run, other, lock;
 	char *text;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	thread = profile_thread(&profile, 1, 1, "main", "java", 0);
 	run = java_frame(&profile, FRAME_COMPILED, "a.Main", "run", "()V", 1);
@@ -50,7 +49,6 @@ static void hostile_names(void **state)
 	char *text, *at;
 	int ends = 0;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	options.threads = true;

@@ -39,7 +39,6 @@ static void test_garbage_function_sizes(void **state)
 	struct eh_frame_entry *exact = malloc(sizeof(good_frames));
 	struct function_starts starts;
 
-	(void)state;
 	assert_int_equal(function_starts_read(&starts, 0x1000, &good_hdr, sizeof(good_hdr)), 0);
 	for (uint32_t len = 0; len < 200; len++) {
 		memcpy(exact, good_frames, sizeof(good_frames));
@@ -56,7 +55,6 @@ static void test_function_starts(void **state)
 	struct function_starts starts = {0};
 	uint64_t start = 7;
 
-	(void)state;
 	assert_false(function_starts_find(&starts, UINT64_MAX, &start));
 	assert_int_equal(function_starts_next(&starts, 0), UINT64_MAX);
 	assert_int_equal(function_starts_read(&starts, 0x1000, &good_hdr, sizeof(good_hdr)), 0);
@@ -92,7 +90,6 @@ static void test_garbage_function_starts(void **state)
 {
 	struct eh_frame_hdr hdr;
 
-	(void)state;
 	for (size_t len = 0; len < sizeof(hdr); len++)
 		read_garbage_hdr(good_hdr, len, -EINVAL);
 	for (int byte = 0; byte < 4; byte++) { /* "nothing", and encodings that linkers could but do not write */
@@ -120,7 +117,6 @@ static void test_extreme_function_starts(void **state)
 	struct function_starts starts;
 	uint64_t start;
 
-	(void)state;
 	hdr.rows[0][0] = INT32_MIN;
 	hdr.rows[2][0] = INT32_MAX;
 	for (size_t i = 0; i < sizeof(bases) / sizeof(*bases); i++) {

@@ -22,14 +22,12 @@
 
 static int start(void **state)
 {
-	(void)state;
 	helper_start();
 	return 0;
 }
 
 static int end(void **state)
 {
-	(void)state;
 	helper_end();
 	return 0;
 }
@@ -45,8 +43,6 @@ static int echo_work(const struct helper_task *task, struct helper_answer *answe
 
 static int silent_work(const struct helper_task *task, struct helper_answer *answer)
 {
-	(void)task;
-	(void)answer;
 	pause();
 	return 0;
 }
@@ -56,8 +52,6 @@ static int computing_work(const struct helper_task *task, struct helper_answer *
 {
 	uint64_t until_ns = clock_monotonic_ns() + 1300 * NS_PER_MS;
 
-	(void)task;
-	(void)answer;
 	while (clock_monotonic_ns() < until_ns)
 		;
 	return 0;
@@ -65,8 +59,6 @@ static int computing_work(const struct helper_task *task, struct helper_answer *
 
 static int dying_work(const struct helper_task *task, struct helper_answer *answer)
 {
-	(void)task;
-	(void)answer;
 	_exit(1);
 	return 0;
 }
@@ -106,7 +98,6 @@ static void test_another_process_does_it(void **state)
 	size_t len;
 	pid_t first = who_does_it(1, &len);
 
-	(void)state;
 	assert_int_not_equal(first, getpid());
 	assert_int_equal(len, 3);
 	assert_int_equal(who_does_it(1000000, &len), first); /* in many messages */
@@ -119,7 +110,6 @@ static void test_forks_and_others_do_it_themselves(void **state)
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid)
 		_exit(who_does_it(1, &len) != getpid());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -134,7 +124,6 @@ static void test_descriptors(void **state)
 	struct helper_answer answer;
 	char byte;
 
-	(void)state;
 	task.fd = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(helper_run(&task, &answer), 0);
 	assert_true(answer.fd >= 0);
@@ -150,13 +139,11 @@ static void test_descriptors(void **state)
 /* If the host gives the helper no CPU, that is not the target's fault. */
 static void test_one_that_is_ready_to_run_is_waited_for(void **state)
 {
-	(void)state;
 	assert_int_equal(run(computing_work, NOT_A_PID), 0);
 }
 
 static void test_a_helper_that_dies(void **state)
 {
-	(void)state;
 	assert_int_equal(run(dying_work, getpid()), -EPIPE);
 	assert_int_equal(run(echo_work, getpid()), 0);
 }
@@ -190,7 +177,6 @@ static void test_a_silent_user_is_refused(void **state)
 	pid_t hostile, other;
 	uint64_t before = loader_counters[DUET_LOADER_SILENT_TARGETS];
 
-	(void)state;
 	if (geteuid())
 		skip(); /* setuid() */
 	hostile = start_stranger(54321);
@@ -213,7 +199,6 @@ static void test_wait_budget_ends(void **state)
 {
 	uint64_t begun_ns = clock_monotonic_ns();
 
-	(void)state;
 	for (int i = 0; i < 30; i++)
 		assert_int_equal(run(silent_work, NOT_A_PID + i), -ETIMEDOUT);
 	assert_true(clock_monotonic_ns() - begun_ns < 15 * NS_PER_SEC);
@@ -226,7 +211,6 @@ static void test_nothing_of_the_callers_is_held(void **state)
 	size_t len;
 	char byte;
 
-	(void)state;
 	helper_end();
 	assert_int_equal(pipe(ends), 0);
 	helper_start();

@@ -21,7 +21,6 @@ static struct holding parts[HOLDERS_PARTS];
 
 static int release(void **state)
 {
-	(void)state;
 	holders_release(&holders);
 	holders = (struct holders){0};
 	return 0;
@@ -79,7 +78,6 @@ static void expect_part(size_t i, uint32_t tid, uint64_t ns)
 
 static void a_wait_has_a_part_for_each_release(void **state)
 {
-	(void)state;
 	released(1, LOCK, 99);
 	released(2, LOCK, 140);
 	released(4, LOCK + 1, 150);
@@ -94,7 +92,6 @@ static void a_wait_has_a_part_for_each_release(void **state)
 
 static void records_may_come_out_of_order(void **state)
 {
-	(void)state;
 	released(3, LOCK, 180);
 	released(1, LOCK, 120);
 	released(2, LOCK, 150);
@@ -107,7 +104,6 @@ static void records_may_come_out_of_order(void **state)
 /* A thread gets the lock while it is awake, so that nobody wakes it. */
 static void a_wait_that_nobody_ended_shows_the_owner(void **state)
 {
-	(void)state;
 	assert_int_equal(split_owned(&process, 100, 150, 9), 1);
 	expect_part(0, 9, 50);
 	assert_null(parts[0].by);
@@ -122,14 +118,12 @@ static void a_wait_that_nobody_ended_shows_the_owner(void **state)
 
 static void the_future_is_not_kept(void **state)
 {
-	(void)state;
 	assert_int_equal(split_owned(&process, NOW, NOW + 50, 9), 1);
 	assert_int_equal(holders.bytes, 0);
 }
 
 static void a_lock_belongs_to_one_process(void **state)
 {
-	(void)state;
 	released(1, LOCK, 150);
 	assert_int_equal(split(&other, 100, 200), 0);
 	assert_int_equal(split(&process, 100, 200), 1);
@@ -137,7 +131,6 @@ static void a_lock_belongs_to_one_process(void **state)
 
 static void a_record_holds_its_process(void **state)
 {
-	(void)state;
 	released(1, LOCK, NOW - 100);
 	assert_int_equal(process.references, 1);
 	holders_sweep(&holders, NOW + HOLDERS_KEEP_NS / 2);
@@ -150,7 +143,6 @@ static void a_record_holds_its_process(void **state)
 /* The stack of the release belongs to a program whose functions can no longer be named. */
 static void after_an_exec_only_the_thread_is_known(void **state)
 {
-	(void)state;
 	released(1, LOCK, 150);
 	process.programs++;
 	assert_int_equal(split(&process, 100, 200), 1);
@@ -164,7 +156,6 @@ static void of_many_releases_some_are_looked_at(void **state)
 	uint64_t sums[3] = {0}, time_ns = 0;
 	size_t count;
 
-	(void)state;
 	for (int i = 0; i < 6400; i++) {
 		released(1, LOCK, time_ns += 25);
 		released(2, LOCK, time_ns += 75);
@@ -178,7 +169,6 @@ static void of_many_releases_some_are_looked_at(void **state)
 
 static void old_releases_and_too_many_of_them_are_removed(void **state)
 {
-	(void)state;
 	released(1, LOCK, NOW - HOLDERS_KEEP_NS - 1);
 	released(2, LOCK, NOW - 1000);
 	holders.swept_ns = 0;

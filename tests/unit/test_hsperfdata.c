@@ -64,7 +64,6 @@ static void test_hsperfdata(void **state)
 	struct perf_file file = perf_file();
 	char value[64];
 
-	(void)state;
 	assert_int_equal(perf_string(&file, sizeof(file), value, sizeof(value)), 0);
 	assert_string_equal(value, "-Xrs -Xint");
 	assert_int_equal(perf_string(&file, sizeof(file), value, 5), 0);
@@ -78,7 +77,6 @@ static void test_hsperfdata_number(void **state)
 	struct perf_file file = perf_file();
 	uint64_t number = 0, stored = 1ull << 40;
 
-	(void)state;
 	assert_int_equal(hsperfdata_number(&file, sizeof(file), "java.rt.vmArgs", &number), -EBADMSG);
 	file.entries[1].type = 'J';
 	file.entries[1].vector_length = 0;
@@ -96,7 +94,6 @@ static void test_hsperfdata_hostile(void **state)
 	struct perf_file file;
 	char value[64];
 
-	(void)state;
 	file = perf_file();
 	for (size_t len = 0; len < sizeof(file); len++) /* cut off anywhere */
 		assert_true(perf_string(&file, len ? len : 1, value, sizeof(value)) < 0);

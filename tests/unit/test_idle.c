@@ -47,7 +47,6 @@ static bool is_idle(const char *state, const char *const *texts)
 
 static void workers_wait_for_work(void **state)
 {
-	(void)state;
 	assert_true(IDLE("[futex]", "java.util.concurrent.ThreadPoolExecutor$Worker#run",
 			 "java.util.concurrent.ThreadPoolExecutor#getTask",
 			 "java.util.concurrent.LinkedBlockingQueue#take", PARK));
@@ -60,7 +59,6 @@ static void workers_wait_for_work(void **state)
 /* The same pools are on the stack while a task waits. */
 static void work_that_waits_is_not_idle(void **state)
 {
-	(void)state;
 	assert_false(IDLE("[futex]", "java.util.concurrent.ThreadPoolExecutor#getTask", "workload.Main#work", PARK));
 	assert_false(IDLE("[futex]", "java.util.TimerThread#mainLoop", "workload.Main#run",
 			  "java.util.concurrent.CountDownLatch#await", PARK));
@@ -71,7 +69,6 @@ static void work_that_waits_is_not_idle(void **state)
 
 static void threads_of_io_uring_wait_for_work(void **state)
 {
-	(void)state;
 	assert_true(IDLE("[blocked]", "k:ret_from_fork_asm", "k:ret_from_fork", "k:io_wq_worker"));
 	assert_true(IDLE("[blocked]", "k:ret_from_fork", "k:io_sq_thread"));
 	assert_false(IDLE("[pipe]", "k:ret_from_fork", "k:io_wq_worker", "k:io_read", "k:anon_pipe_read"));
@@ -79,7 +76,6 @@ static void threads_of_io_uring_wait_for_work(void **state)
 
 static void threads_of_the_jvm_wait_for_work(void **state)
 {
-	(void)state;
 	assert_true(IDLE("[futex]", "n:start_thread", "j:CompileBroker::compiler_thread_loop", "j:CompileQueue::get",
 			 "j:Monitor::wait", "j:os::PlatformMonitor::wait", "n:pthread_cond_wait", "k:futex_wait"));
 	assert_true(IDLE("[futex]", "j:WorkerThread::run", "j:PosixSemaphore::wait", "k:futex_wait"));
@@ -89,7 +85,6 @@ static void threads_of_the_jvm_wait_for_work(void **state)
 
 static void loops_wait_by_poll_only(void **state)
 {
-	(void)state;
 	assert_true(IDLE("[epoll]", "n:main", "n:uv_run", "n:uv__io_poll", "n:epoll_wait", "k:do_epoll_wait"));
 	assert_false(IDLE("[futex]", "n:main", "n:uv__io_poll", "n:callback", "n:pthread_mutex_lock", "k:futex_wait"));
 }

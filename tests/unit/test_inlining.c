@@ -102,7 +102,6 @@ static void test_tells_what_it_was_told(void **state)
 {
 	struct sent *sent = calloc(1, sizeof(*sent));
 
-	(void)state;
 	srand(7);
 	for (int round = 0; round < 100; round++) {
 		struct inlining *inlining;
@@ -127,7 +126,6 @@ static void test_shared_frames(void **state)
 	struct sent *sent = calloc(1, sizeof(*sent));
 	struct inlining *inlining;
 
-	(void)state;
 	send_pc(sent, 4, frames, 2);
 	for (uint32_t i = 1; i < 100; i++) {
 		sent->pcs[i] = sent->pcs[0];
@@ -148,7 +146,6 @@ static void test_callers_are_no_stacks(void **state)
 	struct sent *sent = calloc(1, sizeof(*sent));
 	struct inlining *inlining;
 
-	(void)state;
 	send_pc(sent, 4, frames, 2);
 	inlining = keep(sent);
 	assert_true(inlining_has(inlining, hash_of(frames, 2)));
@@ -162,7 +159,6 @@ static void test_no_debug_information(void **state)
 {
 	struct sent *sent = calloc(1, sizeof(*sent));
 
-	(void)state;
 	assert_null(keep(sent));
 	assert_int_equal(inlining_bytes(NULL), 0);
 	free(sent);
@@ -177,7 +173,6 @@ static void test_numbers_of_any_size(void **state)
 	struct sent *sent = calloc(1, sizeof(*sent));
 	struct inlining *inlining;
 
-	(void)state;
 	send_pc(sent, 1, frames, 3);
 	send_pc(sent, UINT32_MAX, frames + 1, 2);
 	inlining = keep(sent);
@@ -193,7 +188,6 @@ static void test_deep_stack_is_left_out(void **state)
 	struct sent *sent = calloc(1, sizeof(*sent));
 	struct inlining *inlining;
 
-	(void)state;
 	send_pc(sent, 1, frames, JVM_INLINING_DEPTH);
 	send_pc(sent, 2, frames, JVM_INLINING_DEPTH + 1);
 	inlining = keep(sent);
@@ -211,7 +205,6 @@ static void test_overlapping_stacks_are_bounded(void **state)
 	struct inlining *inlining;
 	uint32_t flags;
 
-	(void)state;
 	sent->frame_count = 300;
 	sent->pc_count = MAX_PCS;
 	for (uint32_t i = 0; i < MAX_PCS; i++)
@@ -237,7 +230,6 @@ static void test_offsets_without_order(void **state)
 	struct inlining *inlining;
 	uint32_t flags;
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		send_pc(sent, i * 37 % 100, &frame, 1);
 	inlining = keep(sent);

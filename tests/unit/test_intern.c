@@ -15,7 +15,6 @@ static void test_equal_strings_equal_ids(void **state)
 	struct intern intern;
 	uint32_t a, b;
 
-	(void)state;
 	assert_int_equal(intern_init(&intern), 0);
 	a = intern_str(&intern, "java/lang/String");
 	b = intern_str(&intern, "java/lang/Strin");
@@ -32,7 +31,6 @@ static void test_empty_is_zero(void **state)
 {
 	struct intern intern;
 
-	(void)state;
 	assert_int_equal(intern_init(&intern), 0);
 	assert_int_equal(intern_str(&intern, ""), 0);
 	assert_int_equal(intern_bytes(&intern, "\0abc", 4), 0);
@@ -47,7 +45,6 @@ static void test_texts_stay_where_they_are(void **state)
 	const char *first;
 	char text[32];
 
-	(void)state;
 	assert_int_equal(intern_init(&intern), 0);
 	first = intern_text(&intern, intern_str(&intern, "first"));
 	for (uint32_t i = 0; i < 50000; i++) {

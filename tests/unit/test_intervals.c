@@ -28,7 +28,6 @@ static uint32_t add(const char *event, uint64_t end_ms, uint64_t length_ms, uint
 
 static int setup(void **state)
 {
-	(void)state;
 	assert_int_equal(profile_init(&p), 0);
 	thread = profile_thread(&p, 1, 2, "main", "java", 0);
 	renamed = profile_thread(&p, 1, 2, "main again", "java", 0);
@@ -42,7 +41,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	profile_release(&p);
 	return 0;
 }
@@ -77,7 +75,6 @@ static uint64_t chosen(uint64_t least_ms, const char *tag, uint32_t states)
 
 static void within_spans(void **state)
 {
-	(void)state;
 	assert_int_equal(chosen(0, NULL, 0), 0);
 	(void)add("span", 30, 20, thread, FRAME_SPAN, "a"); /* 15, 25 */
 	(void)add("span", 50, 40, thread, FRAME_SPAN, "b"); /* 15 to 45, around it */
@@ -100,7 +97,6 @@ static enum thread_state state_of_last(void)
 
 static void states(void **state)
 {
-	(void)state;
 	assert_int_equal(state_of_last(), THREAD_DEFAULT);
 	p.samples.recent.items[p.samples.recent.len - 1].address = THREAD_SLEEPING;
 	assert_int_equal(state_of_last(), THREAD_SLEEPING);

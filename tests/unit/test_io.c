@@ -22,13 +22,11 @@ static char folder[] = "/tmp/duet-io-XXXXXX";
 
 static int enter_folder(void **state)
 {
-	(void)state;
 	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
 static int leave_folder(void **state)
 {
-	(void)state;
 	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
@@ -68,7 +66,6 @@ static void test_appears_at_commit(void **state)
 	struct stat stat_buf;
 	mode_t mask = umask(027);
 
-	(void)state;
 	write_content("out", "old");
 	assert_int_equal(stat("out", &stat_buf), 0);
 	assert_int_equal(stat_buf.st_mode & 0777, 0640);
@@ -90,7 +87,6 @@ static void test_discard_leaves_the_old_file(void **state)
 {
 	struct io_output out;
 
-	(void)state;
 	write_content("out", "old");
 	assert_int_equal(io_output_open(&out, "out", NULL), 0);
 	fputs("new", out.file);
@@ -104,7 +100,6 @@ static void test_symlink_is_followed(void **state)
 {
 	struct stat stat_buf;
 
-	(void)state;
 	write_content("target", "old");
 	assert_int_equal(symlink("target", "link"), 0);
 	write_content("link", "new");
@@ -121,7 +116,6 @@ static void test_name_that_is_too_long(void **state)
 	char name[302], path[400];
 	struct io_output out;
 
-	(void)state;
 	memset(name, 'a', 300);
 	name[300] = '\0';
 	assert_int_equal(io_output_open(&out, name, NULL), -ENAMETOOLONG);
@@ -140,7 +134,6 @@ static void test_create_replaces_a_symlink(void **state)
 	struct io_output out;
 	struct stat st;
 
-	(void)state;
 	snprintf(target, sizeof(target), "/tmp/duet-create-%d", getpid());
 	snprintf(link, sizeof(link), "/tmp/duet-create-link-%d", getpid());
 	write_content(target, "old");
@@ -160,7 +153,6 @@ static void test_long_names(void **state)
 {
 	char name[256] = {0};
 
-	(void)state;
 	memset(name, 'n', 255);
 	write_content(name, "x");
 	assert_content(name, "x");
@@ -171,7 +163,6 @@ static void test_unwritable_is_known_at_open(void **state)
 {
 	struct io_output out = {0};
 
-	(void)state;
 	assert_int_equal(io_output_open(&out, "/nonexistent/out", NULL), -ENOENT);
 	assert_int_equal(io_output_open(&out, "/proc/out", NULL), -ENOENT);
 	assert_int_equal(io_output_open(&out, ".", NULL), -EISDIR);
@@ -185,7 +176,6 @@ static void test_full_disk_is_reported(void **state)
 {
 	struct io_output out;
 
-	(void)state;
 	assert_int_equal(io_output_open(&out, "/dev/full", NULL), 0);
 	assert_null(out.temporary);
 	for (int i = 0; i < 100000; i++)
@@ -204,7 +194,6 @@ static void test_stdout_is_never_replaced(void **state)
 	int fd = open("log", O_WRONLY | O_CREAT | O_APPEND, 0600);
 	struct io_output dash, device;
 
-	(void)state;
 	fflush(stdout);
 	assert_int_equal(io_write_all(fd, "before ", 7), 0);
 	dup2(fd, STDOUT_FILENO);
@@ -226,7 +215,6 @@ static void test_read_is_bounded(void **state)
 {
 	struct buf buf;
 
-	(void)state;
 	write_content("file", "12345");
 	buf_init(&buf);
 	assert_int_equal(io_read_file(AT_FDCWD, "file", 5, &buf), 0);
@@ -267,7 +255,6 @@ static int enter_sticky(void **state)
 {
 	static const char *const names[] = {"victim", "sub/victim"};
 
-	(void)state;
 	if (geteuid())
 		return 0;
 	if (mkdir("sub", 0755) || mkdir("sticky", 0755) || chmod("sticky", 01777) || chmod(".", 0755))
@@ -282,7 +269,6 @@ static int leave_sticky(void **state)
 	static const char *const names[] = {"sticky/file", "sticky/folder", "sticky/pipe", "sticky/own", "victim",
 					    "sub/victim"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(names[i]);
 	rmdir("sub");
@@ -295,7 +281,6 @@ static void test_traps_of_another_user(void **state)
 {
 	struct io_output out;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	as_stranger(set_traps);
@@ -328,7 +313,6 @@ static void test_access(void **state)
 	const struct io_access readers = {.is_private = true, .group = STRANGER};
 	mode_t mask = umask(022);
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_access(NULL, 0644, getegid());
@@ -372,7 +356,6 @@ static void test_signals_leave_no_file(void **state)
 {
 	sigset_t ending;
 
-	(void)state;
 	signals_ending(&ending);
 	for (int signo = 1; signo < NSIG; signo++) {
 		if (sigismember(&ending, signo) != 1 && signo != SIGPIPE)
@@ -388,7 +371,6 @@ static void test_limit_of_a_file_is_an_error(void **state)
 	pid_t child = fork();
 	int status;
 
-	(void)state;
 	if (!child) {
 		struct io_output out;
 

@@ -97,7 +97,6 @@ static void round_trip_keeps_all(void **state)
 	uint64_t times = 0;
 	size_t len;
 
-	(void)state;
 	profile_of_events(&first);
 	read_back("jfr", &first, &second);
 	assert_int_equal(second.events.len, first.events.len);
@@ -135,7 +134,6 @@ static void other_types(void **state)
 	size_t len;
 	FILE *out;
 
-	(void)state;
 	buf_init(&why);
 	writer_options_default(&options);
 	options.cpu_time = options.tlab = true;
@@ -172,7 +170,6 @@ static void cut_and_damaged(void **state)
 	size_t len;
 	char *file;
 
-	(void)state;
 	buf_init(&why);
 	buf_init(&two);
 	profile_of_events(&first);
@@ -257,7 +254,6 @@ static void too_short(struct jfr_header *header)
 
 static void refuses_what_does_not_fit(void **state)
 {
-	(void)state;
 	refused(version_1, "JFR of version 1: duet reads version 2");
 	refused(not_compressed, "its integers are not compressed");
 	refused(no_ticks, "a chunk has no ticks");
@@ -427,7 +423,6 @@ static void killed(uint64_t chunk_ns, size_t chunks)
 
 static void killed_between_writes(void **state)
 {
-	(void)state;
 	killed(3600000 * MS, 1);
 	killed(5000 * MS, 3);
 }
@@ -456,7 +451,6 @@ static void told_before_the_end(void **state)
 	struct profile p;
 	FILE *out;
 
-	(void)state;
 	writer_options_default(&options);
 	profile_of_everything(&p);
 	p.end_ns = p.start_ns + 1;
@@ -486,7 +480,6 @@ static void full_disk(void **state)
 	struct disk disk;
 	size_t len, begin;
 
-	(void)state;
 	writer_options_default(&options);
 	options.chunk_ns = 5000 * MS;
 	record_steps(&p, &options, &disk, 0);
@@ -546,7 +539,6 @@ static void chunks_of_the_jdk(void **state)
 	char *jdk, *file;
 	int fd;
 
-	(void)state;
 	buf_init(&why);
 	profile_of_everything(&first);
 	first.start_realtime_ns = 1700000000 * (1000 * MS);
@@ -588,7 +580,6 @@ static void limits(void **state)
 	uint32_t taken = 0;
 	struct buf why;
 
-	(void)state;
 	buf_init(&why);
 	assert_int_equal(jfr_rates_parse(rates, "cpu:50,alloc:100;span:7", &why), 0);
 	assert_int_equal(rates[JFR_RATE_CPU], 50);
@@ -634,7 +625,6 @@ static void assert_number(uint64_t number, size_t bytes)
 
 static void numbers(void **state)
 {
-	(void)state;
 	assert_number(0, 1);
 	assert_number(127, 1);
 	assert_number(128, 2);
@@ -660,7 +650,6 @@ static void assert_text(const char *bytes, size_t len, const char *want)
 /* Every encoding that others write. */
 static void strings(void **state)
 {
-	(void)state;
 	assert_text("\0", 1, "");
 	assert_text("\1", 1, "");
 	assert_text("\2\5", 2, "");

@@ -138,7 +138,6 @@ static void what_is_told(void **state)
 	struct buf why;
 	size_t len;
 
-	(void)state;
 	buf_init(&why);
 	profile_of_everything(&first);
 	first.start_realtime_ns = 1700000000 * (1000 * MS);

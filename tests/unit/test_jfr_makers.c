@@ -100,7 +100,6 @@ static void expect_sums(const char *order, uint64_t cpu_ms, uint64_t alloc, uint
 
 static void order_of_chunks(void **state)
 {
-	(void)state;
 	expect_sums("j", 60, 1000, 0);
 	expect_sums("a", 30, 77, 0);
 	expect_sums("ja", 90, 77, 1000);

@@ -13,7 +13,6 @@ static void waits_end_at_their_time(void **state)
 {
 	static const char *const names[] = {"span", "lock", "window"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		struct profile_sample sample = {.weight = 7 * MS, .count = 1};
 		struct profile first, second;
@@ -58,7 +57,6 @@ static void renamed_threads(void **state)
 	const struct profile_owner *owner;
 	uint32_t got[6], owners[2];
 
-	(void)state;
 	assert_int_equal(profile_init(&first), 0);
 	first.start_realtime_ns = 1700000000 * (1000 * MS);
 	first.end_ns = first.start_ns + 50 * MS;
@@ -109,7 +107,6 @@ static void addresses_and_ages(void **state)
 	uint64_t got[sizeof(rows) / sizeof(*rows)] = {0};
 	struct profile first, second;
 
-	(void)state;
 	assert_int_equal(profile_init(&first), 0);
 	first.start_realtime_ns = 1700000000 * (1000 * MS);
 	first.end_ns = 5000 * MS;

@@ -67,7 +67,6 @@ static void words_become_duets(void **state)
 		{{"jfrconv", "--tree", "a.jfr", "a.html"}, "convert --regex --output=tree -- a.jfr a.html"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		expect_words(cases[i].argv, cases[i].expected);
 }
@@ -86,7 +85,6 @@ static void others_are_refused(void **state)
 		{{"jfrconv", "--from", "yesterday", "a.jfr"}, "--from yesterday: the value is not understood"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct jfrconv jfrconv;
 		struct buf why;
@@ -107,7 +105,6 @@ static void outputs_are_named_by_inputs(void **state)
 	struct jfrconv jfrconv = {.format = NULL};
 	struct buf name;
 
-	(void)state;
 	buf_init(&name);
 	output_name(&jfrconv, ".", "in/foo.jfr", &name);
 	assert_string_equal(name.data, "./foo.html");

@@ -82,7 +82,6 @@ static void sample(struct join *join, struct duet_sample taken, uint64_t now)
 
 static int forget_losses(void **state)
 {
-	(void)state;
 	memset(loader_counters, 0, sizeof(loader_counters));
 	return 0;
 }
@@ -92,7 +91,6 @@ static void test_cookie_pairs(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
 	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 12, 2), 200);
 	offer(join, record_at(210, 12, 2), 300);
@@ -110,7 +108,6 @@ static void test_pending_samples_share(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
 	sample(join, sample_at(200, DUET_SAMPLE_PENDING, 0, 1), 200);
 	sample(join, sample_at(300, DUET_SAMPLE_PENDING, 0, 1), 300);
@@ -129,7 +126,6 @@ static void test_walked_samples_need_no_record(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	sample(join, sample_at(100, WHOLE, 0, 1), 100);
 	sample(join, sample_at(200, WHOLE | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 12, 2), 200);
 	join_run(join, 300);
@@ -150,7 +146,6 @@ static void test_interval_excludes_the_next(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	/* The first sample's record is lost. The second's record must not be used for it, even if the pcs are equal. */
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 100);
 	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED, 0, 2), 200);
@@ -168,7 +163,6 @@ static void test_callbacks_stand_aside(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	sample(join, sample_at(200, DUET_SAMPLE_SIGNALLED, 0, 1), 200);
 	/* the sample began before, and arrived after */
 	sample(join, sample_at(100, DUET_SAMPLE_CALLED | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 100, 2), 210);
@@ -187,7 +181,6 @@ static void test_pc_decides(void **state)
 	struct join *join = join_new(count, &counts);
 	struct duet_java_sample elsewhere = record_at(110, 11, 1);
 
-	(void)state;
 	elsewhere.sp = 0x7008;
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
 	offer(join, elsewhere, 200);
@@ -213,7 +206,6 @@ static unsigned mismatches(uint16_t flags, uint64_t sample_pc)
 
 static void test_restarted_system_call_is_the_same_place(void **state)
 {
-	(void)state;
 	assert_int_equal(mismatches(DUET_SAMPLE_KERNEL, 0x1000 + SYSCALL_BYTES), 0);
 	assert_int_equal(mismatches(0, 0x1000 + SYSCALL_BYTES), 1); /* in user mode it is another instruction */
 	assert_int_equal(mismatches(DUET_SAMPLE_KERNEL, 0x1000 + SYSCALL_BYTES + 1), 1);
@@ -225,7 +217,6 @@ static void test_waits_then_gives_up(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 100);
 	join_run(join, 100 + JOIN_WAIT_NS);
 	assert_int_equal(counts.no_record, 0);
@@ -244,7 +235,6 @@ static void test_the_oldest_is_told(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	assert_true(join_oldest_ns(join) == UINT64_MAX && !owner_a.references);
 	offer(join, record_at(40, 0, 1), 90); /* half a sample does not count */
 	assert_true(join_oldest_ns(join) == UINT64_MAX && owner_a.awaited && owner_a.references &&
@@ -262,7 +252,6 @@ static void test_clock_read_before_arrival(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED, 0, 1), 500);
 	join_run(join, 400);
 	assert_int_equal(counts.no_record, 0);
@@ -274,7 +263,6 @@ static void test_not_signalled_is_said_at_once(void **state)
 	struct outcome_count counts = {0};
 	struct join *join = join_new(count, &counts);
 
-	(void)state;
 	sample(join, sample_at(100, 0, 0, 1), 100);
 	join_run(join, 100);
 	assert_int_equal(counts.not_signalled, 1);
@@ -287,7 +275,6 @@ static void test_owners_do_not_mix(void **state)
 	struct join *join = join_new(count, &counts);
 	struct duet_java_sample record = record_at(110, 11, 2);
 
-	(void)state;
 	sample(join, sample_at(100, DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_COOKIE, 11, 1), 100);
 	assert_int_equal(join_offer(join, &owner_b, &record, sizeof(record), 120), 0);
 	join_flush(join, NULL);
@@ -372,7 +359,6 @@ static struct outcome_count play(bool cookies, unsigned drop, unsigned delay_ms)
 
 static void test_undisturbed_joins_all(void **state)
 {
-	(void)state;
 	for (int cookies = 0; cookies < 2; cookies++) {
 		struct outcome_count counts = play(cookies, 0, 0);
 
@@ -383,7 +369,6 @@ static void test_undisturbed_joins_all(void **state)
 
 static void test_disturbed_never_joins_wrong(void **state)
 {
-	(void)state;
 	for (int cookies = 0; cookies < 2; cookies++)
 		for (unsigned drop = 0; drop <= 60; drop += 20)
 			for (unsigned delay = 0; delay <= 300; delay += 100) {
@@ -401,7 +386,6 @@ static void test_flood_is_bounded(void **state)
 	struct duet_java_sample record = record_at(100, 0, 1);
 	uint64_t dropped;
 
-	(void)state;
 	for (uint32_t i = 0; i < 2 * JOIN_MAX_THREAD_RECORDS; i++)
 		join_offer(join, &owner_a, &record, sizeof(record), 100);
 	dropped = loader_counters[DUET_LOADER_RECORDS_FULL];

@@ -37,7 +37,6 @@ static void test_names_and_modules(void **state)
 	const char *module = NULL;
 	struct kallsyms kallsyms;
 
-	(void)state;
 	assert_int_equal(read_text(&kallsyms, "ffffffff81000100 T do_read\nffffffff81000000 t __low\n"
 					      "ffffffff81000000 T low\nffffffff81000180 D some_data\n"
 					      "ffffffffc0000000 t ext4_read\t[ext4]\n"
@@ -60,7 +59,6 @@ static void test_usual_names(void **state)
 	const char *module;
 	struct kallsyms kallsyms;
 
-	(void)state;
 	assert_int_equal(read_text(&kallsyms, "ffffffff81000080 T entry_SYSCALL_64\n"
 					      "ffffffff810000ac T entry_SYSCALL_64_safe_stack\n"
 					      "ffffffff81001000 t __do_sys_getpid\n"
@@ -95,7 +93,6 @@ static void test_says_why_hidden(void **state)
 {
 	struct buf why;
 
-	(void)state;
 	buf_init(&why);
 	assert_false(hidden("0000000000000000 A per_cpu\n0000000000001000 A later\n", &why));
 	assert_false(hidden("ffffffff81000100 T do_read\n", &why));
@@ -112,7 +109,6 @@ static void test_hidden_and_hostile(void **state)
 	struct kallsyms kallsyms;
 	const char *module;
 
-	(void)state;
 	assert_int_equal(read_text(&kallsyms, "0000000000000000 T do_read\n0000000000000000 t x\t[ext4]\n"), -EPERM);
 	assert_null(kallsyms_find(&kallsyms, 0xffffffff81000000, &module, NULL));
 	symbol_table_release(&kallsyms.table);
@@ -133,7 +129,6 @@ static void test_modules_loaded_later(void **state)
 	const char *after = "ffffffff81000000 T low\nffffffffc0000000 t ext4_read\t[ext4]\n";
 	struct kallsyms kallsyms;
 
-	(void)state;
 	assert_int_equal(read_text(&kallsyms, before), 1);
 	assert_int_equal(refresh_with(&kallsyms, after, KALLSYMS_MIN_AGE_NS), 0);
 	assert_null(kallsyms_find(&kallsyms, 0xffffffffc0000000, &module, NULL));
@@ -149,7 +144,6 @@ static void test_this_kernel(void **state)
 	struct kallsyms kallsyms;
 	int err;
 
-	(void)state;
 	kallsyms = (struct kallsyms){0};
 	err = kallsyms_refresh(&kallsyms, "/proc/kallsyms", 1);
 	if (err == 1)

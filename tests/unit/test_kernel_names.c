@@ -26,7 +26,6 @@ static void test_texts(void **state)
 	struct kernel_name name;
 	char room[128];
 
-	(void)state;
 	split_into("do_syscall_64+0x1c/0x150", &name, room);
 	assert_string_equal(name.name, "do_syscall_64");
 	assert_string_equal(name.module, "kernel");
@@ -74,7 +73,6 @@ static void test_as_in_kallsyms(void **state)
 	FILE *file = fopen("/proc/kallsyms", "re");
 	bool counts;
 
-	(void)state;
 	kallsyms = (struct kallsyms){0};
 	assert_non_null(file);
 	if (kallsyms_refresh(&kallsyms, "/proc/kallsyms", 1) != 1 || !kernel_names_open(&names)) {

@@ -72,7 +72,6 @@ static void what_programs_name_is_selected(void **state)
 	struct file from = new_file(bytes, len), to = new_file("", 0);
 	const struct btf_type *task, *names, *next;
 
-	(void)state;
 	assert_int_equal(kernel_types_select(from.path, named, to.fd), 0);
 	result = btf__parse_raw(to.path);
 	assert_non_null(result);
@@ -103,7 +102,6 @@ static void types_of_modules_are_not_missed(void **state)
 	const void *bytes = btf__raw_data(kernel, &len);
 	struct file from = new_file(bytes, len), to = new_file("", 0);
 
-	(void)state;
 	assert_int_equal(kernel_types_select(from.path, named, to.fd), -ENOENT);
 	btf__free(named);
 	btf__free(kernel);
@@ -117,7 +115,6 @@ static void files_that_are_cut_or_wrong_are_refused(void **state)
 	uint32_t len;
 	const uint8_t *bytes = btf__raw_data(kernel, &len);
 
-	(void)state;
 	for (uint32_t i = 0; i < len; i++) {
 		struct file from = new_file(bytes, i), to = new_file("", 0);
 		uint8_t wrong = (uint8_t)(bytes[i] ^ 0xff);

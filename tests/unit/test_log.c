@@ -60,7 +60,6 @@ static void test_lines_without_a_terminal(void **state)
 {
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_string_equal(printed(fds[1], fds[0], print_levels),
 			    "duet: 7 samples\nduet: warning: lost\nduet: error: no such pid\n");
@@ -82,7 +81,6 @@ static void test_terminal_obeys_nobody(void **state)
 {
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_string_equal(printed(fds[1], fds[0], print_hostile),
 			    "duet: a?[2Jb??c?d?fine: \342\200\246\n");
@@ -94,7 +92,6 @@ static void test_progress_is_cleared_for_lines(void **state)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), terminal = -1;
 
-	(void)state;
 	if (master >= 0 && !grantpt(master) && !unlockpt(master))
 		terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
 	if (terminal < 0)
@@ -121,7 +118,6 @@ static void test_priorities_for_journald(void **state)
 	char stream[64];
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	fstat(fds[1], &st);
 	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);

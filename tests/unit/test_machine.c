@@ -26,7 +26,6 @@ static void by_the_header(void **state)
 	Elf64_Ehdr x32 = header(ELFCLASS32, EM_X86_64), other = header(ELFCLASS64, EM_S390);
 	Elf64_Ehdr script = {.e_ident = {'#', '!'}};
 
-	(void)state;
 	assert_null(judge(&ours));
 	assert_null(judge(&script));
 	assert_non_null(strstr(judge(&narrow), "32-bit"));
@@ -71,7 +70,6 @@ static void by_the_process(void **state)
 	int fd = make_program();
 	pid_t child;
 
-	(void)state;
 	assert_null(machine_foreign(getpid()));
 	child = fork();
 	if (!child) {

@@ -28,7 +28,6 @@ static struct profile profile;
 
 static int set_up(void **state)
 {
-	(void)state;
 	buf_init(&file);
 	buf_init(&why);
 	return 0;
@@ -36,7 +35,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	buf_release(&file);
 	buf_release(&why);
 	return 0;
@@ -80,7 +78,6 @@ static void repeat(struct buf *to, char letter, size_t count)
 /* The name of the process is given once, and each sample belongs to it. */
 static void perf_names_of_processes(void **state)
 {
-	(void)state;
 	buf_add_str(&file, PERF_TEXT_START "1 1\n" PERF_TEXT_PROCESS "5 ");
 	repeat(&file, 'p', LONG_TEXT);
 	for (int i = 0; i < 60000; i++)
@@ -93,7 +90,6 @@ static void perf_names_of_processes(void **state)
 
 static void perf_events(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 300000; i++)
 		buf_printf(&file, "x 5/5 1.0: 1 c%d:\n\n", i);
 	expect_read("line 2049 has an event after 1024 others");
@@ -128,7 +124,6 @@ static void compress_file(void)
 /* A string takes two bytes, which compress to nothing, and 44 bytes of ours. */
 static void pprof_strings(void **state)
 {
-	(void)state;
 	put_field(&file, 1, "\x08\x01\x10\x02", 4);
 	for (int i = 0; i < 4000000; i++)
 		put_field(&file, 6, "", 0);
@@ -144,7 +139,6 @@ static void pprof_frames(void **state)
 	static const char *const texts[] = {"", "cpu", "nanoseconds", "f"};
 	struct buf location;
 
-	(void)state;
 	buf_init(&location);
 	put_field(&file, 1, "\x08\x01\x10\x02", 4); /* value type: cpu, nanoseconds */
 	for (size_t i = 0; i < 4; i++)
@@ -215,7 +209,6 @@ static void duet_samples(void **state)
 	const uint32_t event[] = {0, 0, 0, 0}, thread[8] = {0}, sample[] = {0, 0, 0, 0, 0, 0, 1, 0};
 	struct buf body;
 
-	(void)state;
 	buf_init(&body);
 	put_start();
 	put_section(&body, LAYOUT_EVENTS, sizeof(event), 1, event);
@@ -239,7 +232,6 @@ static void duet_facts(void **state)
 	const uint32_t fact[2] = {0};
 	struct buf body;
 
-	(void)state;
 	buf_init(&body);
 	put_start();
 	put_section(&body, LAYOUT_FACTS, sizeof(fact), 100000, fact);
@@ -418,7 +410,6 @@ static void jfr_settings(void **state)
 {
 	struct buf events, body;
 
-	(void)state;
 	buf_init(&events);
 	buf_init(&body);
 	begin_pools(&body, 1);
@@ -447,7 +438,6 @@ static void jfr_methods(void **state)
 {
 	struct buf events, body;
 
-	(void)state;
 	buf_init(&events);
 	buf_init(&body);
 	begin_pools(&body, 4);
@@ -488,7 +478,6 @@ static void jfr_stacks_in_each_other(void **state)
 	struct buf events, body;
 	int err;
 
-	(void)state;
 	buf_init(&events);
 	buf_init(&body);
 	begin_pools(&body, 1);
@@ -523,7 +512,6 @@ static void long_names_are_written_fast(void **state)
 	uint32_t node = 0;
 	char *text = malloc(LONG_TEXT + 1);
 
-	(void)state;
 	memset(text, 'n', LONG_TEXT);
 	text[LONG_TEXT] = '\0';
 	assert_int_equal(profile_init(&profile), 0);
@@ -580,7 +568,6 @@ static void make_chain(uint32_t length, size_t name_bytes)
 
 static ssize_t count_bytes(void *cookie, const char *bytes, size_t len)
 {
-	(void)bytes;
 	*(uint64_t *)cookie += len;
 	return (ssize_t)len;
 }
@@ -606,7 +593,6 @@ static void chain_of_long_names(void **state)
 	static const char *const formats[] = {"collapsed", "col", "perf"};
 	const uint64_t length = 4000, most = STACK_ROOM_MORE + (length + 1) * (STACK_ROOM_EACH + 1024);
 
-	(void)state;
 	make_chain((uint32_t)length, 300);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
 		assert_in_range(bytes_as(formats[i]), STACK_ROOM_MORE / 2, most);
@@ -622,7 +608,6 @@ static void chain_of_short_names(void **state)
 	uint64_t frames = 0;
 	double begin = cpu_s();
 
-	(void)state;
 	make_chain(14000, 1);
 	writer_options_default(&options);
 	assert_int_equal(path_labels_init(&labels), 0);
@@ -656,7 +641,6 @@ static void chain_in_binary_tables(void **state)
 {
 	long before_kb = most_memory_kb();
 
-	(void)state;
 	make_chain(8000, 1);
 	assert_in_range(bytes_as("otlp"), 50 << 20, 100 << 20);
 	assert_true(bytes_as("otlp-json") > 140 << 20);
@@ -667,7 +651,6 @@ static void chain_in_binary_tables(void **state)
 /* A line of collapsed stacks that stands for billions of samples. */
 static void one_line_for_all(void **state)
 {
-	(void)state;
 	make_chain(3, 3);
 	profile.samples.recent.items[2].count = UINT32_MAX;
 	profile.samples.recent.items[2].weight = UINT32_MAX;

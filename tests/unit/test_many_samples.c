@@ -17,7 +17,6 @@ static char *page; /* that was written last */
 
 static int set_up(void **state)
 {
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	profile.start_realtime_ns = 1700000000 * SECOND;
 	assert_int_equal(profile_event(&profile, "cpu", PROFILE_NS, 10), 0);
@@ -35,7 +34,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	profile_release(&profile);
 	return 0;
 }
@@ -70,7 +68,6 @@ static void expect_short_perf_text(void)
 
 static void perf_is_merged_and_read_back(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < ORDERED_MAX + 7; i++)
 		add(i, i % 5 == 0, i);
 	profile.end_ns = ORDERED_MAX + 7;
@@ -82,7 +79,6 @@ static void perf_does_not_repeat_one_of_many(void **state)
 {
 	struct profile_sample sample = {.weight = 5, .thread = threads[0], .node = stacks[1], .count = 200000001};
 
-	(void)state;
 	assert_int_equal(profile_add(&profile, &sample), 0);
 	profile.end_ns = 1;
 	expect_short_perf_text();
@@ -254,7 +250,6 @@ static void heat_map_of_any_order(void **state)
 	const char *rest;
 	size_t len;
 
-	(void)state;
 	for (uint32_t round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < 75000; i++)
 			add(i * SECOND / 100, i % 6 == 5, i);
@@ -277,7 +272,6 @@ static void heat_map_with_longer_steps(void **state)
 		{200, true, true, COUNT, COUNT / 20 * 6, COUNT / 20 - 1, COUNT - 1},
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++)
 		add(i * (SECOND / 100), 0, i);
 	expect_first_map(want, 2);
@@ -292,7 +286,6 @@ static void heat_map_of_more_stacks_than_rows(void **state)
 		{43200000, true, true, COUNT, COUNT, 0, COUNT},
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++) {
 		struct frame frame = {.kind = FRAME_NATIVE, .bci = -1};
 		char name[16];
@@ -316,7 +309,6 @@ static void stacks_that_are_cut(void **state)
 	uint64_t cut = 0, short_ones = 0;
 	uint32_t node = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 20000; i++)
 		node = profile_child(&profile, node, profile.nodes.items[stacks[i % STACKS]].frame);
 	writer_options_default(&options);

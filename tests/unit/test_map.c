@@ -18,7 +18,6 @@ static void test_empty(void **state)
 	uint64_t key, value = 7;
 	size_t cursor = 0;
 
-	(void)state;
 	assert_false(map_get(&map, 1, &value));
 	assert_int_equal(value, 7);
 	assert_null(map_get_ptr(&map, 1));
@@ -33,7 +32,6 @@ static void test_put_get_remove(void **state)
 	struct map map = {0};
 	uint64_t value;
 
-	(void)state;
 	for (uint64_t i = 0; i < 5000; i++)
 		assert_int_equal(map_put(&map, i << 32, i), 0);
 	assert_int_equal(map_put(&map, 0, 99), 0);
@@ -53,7 +51,6 @@ static void test_churn_stays_small(void **state)
 {
 	struct map map = {0};
 
-	(void)state;
 	for (uint64_t i = 0; i < 100000; i++) {
 		assert_int_equal(map_put(&map, i, i), 0);
 		if (i >= 4)
@@ -70,7 +67,6 @@ static void test_iterate_and_remove(void **state)
 	uint64_t key, value, sum = 0;
 	size_t cursor = 0;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 100; i++)
 		map_put(&map, i, i * i);
 	while (map_next(&map, &cursor, &key, &value)) {
@@ -87,7 +83,6 @@ static void test_hash_bytes(void **state)
 {
 	const char zeros[32] = {0};
 
-	(void)state;
 	for (size_t a = 0; a < sizeof(zeros); a++)
 		for (size_t b = 0; b < a; b++)
 			assert_true(hash_bytes(zeros, a, 0) != hash_bytes(zeros, b, 0));
@@ -142,7 +137,6 @@ static void test_nobody_chooses_slots(void **state)
 {
 	double ratio = 1e9;
 
-	(void)state;
 	for (int i = 0; i < TRIES; i++) {
 		double others = time_to_put(any_hash), chosen = time_to_put(hash_of_one_slot);
 
@@ -157,7 +151,6 @@ static void test_nobody_chooses_hashes(void **state)
 {
 	uint64_t start = hash_u64(0x9e3779b97f4a7c15ull) ^ 16, first = 0;
 
-	(void)state;
 	assert_int_equal(hash_u64(unhash_u64(12345)), 12345);
 	for (uint64_t i = 0; i < 3; i++) {
 		uint64_t words[2] = {i, hash_u64(start ^ i) + 0x9e3779b97f4a7c15ull};

@@ -17,7 +17,6 @@ static uint64_t forked_ns;
 
 static int teardown(void **state)
 {
-	(void)state;
 	mapping_log_release(&log_of_test);
 	maps_release(&maps);
 	return 0;
@@ -54,14 +53,12 @@ static void expect_mapped(size_t index, uint64_t start, const char *path)
 
 static void test_empty(void **state)
 {
-	(void)state;
 	assert_int_equal(find(7, UINT64_MAX), -ENOENT);
 	assert_false(mapping_log_has_exec(&log_of_test, 7, 0));
 }
 
 static void test_life(void **state)
 {
-	(void)state;
 	add(10, 7, MAPPING_NOTE_FORKED, 0, NULL);
 	add(20, 7, MAPPING_NOTE_EXEC, 0, NULL);
 	add(21, 7, MAPPING_NOTE_MAPPED, 0x4000, "/bin/a");
@@ -94,7 +91,6 @@ static void test_life(void **state)
 /* Another process gets the same pid: it does not have the first one's mappings. */
 static void test_number_reused(void **state)
 {
-	(void)state;
 	add(10, 7, MAPPING_NOTE_EXEC, 0, NULL);
 	add(11, 7, MAPPING_NOTE_MAPPED, 0x4000, "/bin/first");
 	add(20, 7, MAPPING_NOTE_FORKED, 0, NULL);
@@ -108,7 +104,6 @@ static void test_number_reused(void **state)
 /* Rings of CPUs are read one after the other. */
 static void test_out_of_order(void **state)
 {
-	(void)state;
 	add(22, 7, MAPPING_NOTE_MAPPED, 0x4000, "/bin/new");
 	add(12, 7, MAPPING_NOTE_MAPPED, 0x4000, "/bin/old");
 	add(20, 7, MAPPING_NOTE_EXEC, 0, NULL);
@@ -122,7 +117,6 @@ static void test_out_of_order(void **state)
 
 static void test_newer_mapping_wins(void **state)
 {
-	(void)state;
 	add(10, 7, MAPPING_NOTE_EXEC, 0, NULL);
 	add(11, 7, MAPPING_NOTE_MAPPED, 0x4000, "/lib/closed");
 	add(12, 7, MAPPING_NOTE_MAPPED, 0x4800, "/lib/opened");
@@ -134,7 +128,6 @@ static void test_newer_mapping_wins(void **state)
 /* The oldest notes are dropped, and with them the processes that began before. */
 static void test_overwritten(void **state)
 {
-	(void)state;
 	add(1, 7, MAPPING_NOTE_EXEC, 0, NULL);
 	add(2, 7, MAPPING_NOTE_MAPPED, 0x1000, "/bin/a");
 	for (uint64_t i = 3; i <= MAPPING_LOG_NOTES; i++)
@@ -151,7 +144,6 @@ static void test_overwritten(void **state)
 
 static void test_too_many(void **state)
 {
-	(void)state;
 	add(1, 7, MAPPING_NOTE_EXEC, 0, NULL);
 	for (uint64_t i = 0; i < 2 * MAPPING_LOG_MAPPINGS; i++)
 		add(2, 7, MAPPING_NOTE_MAPPED, (i + 1) << 12, "/bin/a");
@@ -166,7 +158,6 @@ static void test_next(void **state)
 	uint64_t number = 0;
 	pid_t pid = 0;
 
-	(void)state;
 	assert_null(mapping_log_next(&log_of_test, &number));
 	add(10, 7, MAPPING_NOTE_EXEC, 0, NULL);
 	add(9, 8, MAPPING_NOTE_MAPPED, 0x4000, "/bin/a");

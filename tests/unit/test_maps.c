@@ -32,7 +32,6 @@ static void test_libjvm(void **state)
 				 "2000-3000 r-xp 00000000 fe:00 2 /jdk/xlibjvm.so\n"
 				 "3000-4000 r-xp 00000000 fe:00 3 /jdk/libjvm.so (deleted)\n");
 
-	(void)state;
 	assert_ptr_equal(maps_libjvm(&maps), &maps.list.items[2]);
 	assert_true(duet_is_libjvm("libjvm.so"));
 	assert_true(duet_is_libjvm("/jdk/lib/server/libjvm.so (deleted)"));
@@ -47,7 +46,6 @@ static void test_only_executable(void **state)
 				 "7ffd1000-7ffd3000 r-xp 00000000 00:00 0                          [vdso]\n");
 	const struct mapping *java = maps_find_file(&maps, "java");
 
-	(void)state;
 	assert_int_equal(maps.list.len, 3);
 	assert_ptr_equal(java, &maps.list.items[0]);
 	assert_int_equal(java->start, 0x55d0d000);
@@ -76,7 +74,6 @@ static void test_holes(void **state)
 				 "8000-9000 r-xp 00000000 00:00 0 \n"
 				 "a000-b000 r-xp 0000b000 fe:00 7 /a\n"); /* not adjacent */
 
-	(void)state;
 	for (uint64_t at = 0x1000; at < 0x6000; at += 0x1000) {
 		const struct mapping *mapping = maps_find(&maps, at);
 
@@ -95,7 +92,6 @@ static void test_find(void **state)
 {
 	struct maps maps = parse("1000-2000 r-xp 0 0:0 0 \n2000-3000 r-xp 0 0:0 0 \n8000-9000 r-xp 0 0:0 0 \n");
 
-	(void)state;
 	assert_null(maps_find(&maps, 0xfff));
 	assert_int_equal(maps_find(&maps, 0x1000)->start, 0x1000);
 	assert_int_equal(maps_find(&maps, 0x1fff)->start, 0x1000);
@@ -113,7 +109,6 @@ static void test_paths(void **state)
 				 "3000-4000 r-xp 0 0:0 1  (deleted)\n"
 				 "4000-5000 r-xp 0 0:0 1 /x\\01\n");
 
-	(void)state;
 	assert_int_equal(maps.list.len, 4);
 	assert_string_equal(maps.list.items[0].path, "/opt/my app/lib x.so");
 	assert_string_equal(maps.list.items[1].path, "/tmp/two\nlines (deleted)");
@@ -130,7 +125,6 @@ static void test_malformed_lines_are_skipped(void **state)
 				 "1000-2000 r-xp -1 0:0 0 \n1000-2000r-xp 0 0:0 0 \n1000-2000 x 0 0:0 0 \n"
 				 "7000-8000 r-xp 0 0:0 0 \n9000-a000 r-xp 0 0:0 0 /cut/of");
 
-	(void)state;
 	assert_int_equal(maps.list.len, 1);
 	assert_int_equal(maps.list.items[0].start, 0x7000);
 	maps_release(&maps);
@@ -141,7 +135,6 @@ static void test_equal(void **state)
 	struct maps a = parse("1000-2000 r-xp 0 0:0 1 /a\n");
 	struct maps b = parse("1000-2000 r-xp 0 0:0 1 /b\n");
 
-	(void)state;
 	assert_true(maps_equal(&a, &a));
 	assert_false(maps_equal(&a, &b));
 	maps_release(&a);
@@ -155,7 +148,6 @@ static void test_self(void **state)
 	struct maps maps = {0};
 	const struct mapping *mapping;
 
-	(void)state;
 	assert_int_equal(maps_read(&maps, getpid()), 0);
 	mapping = maps_find(&maps, (uintptr_t)test_self);
 	assert_non_null(mapping);
@@ -213,7 +205,6 @@ static void test_questions_and_file_agree(void **state)
 	char folder[] = "/tmp/duet-maps-XXXXXX";
 	struct buf text;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	map_file(folder, "plain", false);
 	map_file(folder, "two\nlines  and blanks", false);

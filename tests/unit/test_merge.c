@@ -10,14 +10,12 @@ static struct buf why;
 
 static int setup(void **state)
 {
-	(void)state;
 	buf_init(&why);
 	return profile_init(&a) | profile_init(&b) | profile_init(&all);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	buf_release(&why);
 	profile_release(&a);
 	profile_release(&b);
@@ -57,7 +55,6 @@ static void merge_both(void)
 
 static void equal_rows_become_one(void **state)
 {
-	(void)state;
 	add(&a, "x", 5, 1);
 	add(&a, "y", 6, 2);
 	add(&b, "unused first", 1, 0);
@@ -73,7 +70,6 @@ static void equal_rows_become_one(void **state)
 
 static void times_losses_and_facts_are_those_of_both(void **state)
 {
-	(void)state;
 	a.start_ns = a.start_realtime_ns = 200;
 	a.end_ns = 300;
 	b.start_ns = b.start_realtime_ns = 100;
@@ -106,7 +102,6 @@ static void times_losses_and_facts_are_those_of_both(void **state)
 
 static void events_are_one_by_name(void **state)
 {
-	(void)state;
 	(void)profile_event(&a, "cpu", PROFILE_NS, 10);
 	(void)profile_event(&a, "faults", PROFILE_COUNT, 1);
 	(void)profile_event(&b, "faults", PROFILE_COUNT, 1);
@@ -130,7 +125,6 @@ static void a_part_is_of_its_time_and_event(void **state)
 {
 	struct profile_part part = {.from_ns = 110, .until_ns = 130, .event = UINT32_MAX, .also = UINT32_MAX};
 
-	(void)state;
 	(void)profile_event(&a, "faults", PROFILE_COUNT, 1);
 	a.start_ns = a.start_realtime_ns = 100;
 	a.end_ns = 200;
@@ -167,7 +161,6 @@ static void two_events_become_one(void **state)
 	struct profile_part part = {.until_ns = UINT64_MAX, .event = 1, .also = 2};
 	struct profile_sample sample = {.count = 1, .event = 2, .weight = 5, .time_ns = 1};
 
-	(void)state;
 	(void)profile_event(&a, "cpu", PROFILE_NS, 1);
 	(void)profile_event(&a, "lock", PROFILE_NS, 10);
 	(void)profile_event(&a, "park", PROFILE_NS, 10);
@@ -208,7 +201,6 @@ static void memory_that_was_not_freed(void **state)
 	uint64_t sum = 0;
 	uint32_t one, two;
 
-	(void)state;
 	(void)profile_event(&a, "nativemem", PROFILE_BYTES, 1);
 	(void)profile_event(&a, "free", PROFILE_COUNT, 1);
 	one = profile_thread(&a, 7, 8, "one", "one", 0);

@@ -29,7 +29,6 @@ static int64_t when(const char *text)
 
 static void distances(void **state)
 {
-	(void)state;
 	assert_int_equal(when("10s"), 10000);
 	assert_int_equal(when("10"), 10000);
 	assert_int_equal(when("1500ms"), 1500);
@@ -45,7 +44,6 @@ static void distances(void **state)
 
 static void times_of_day(void **state)
 {
-	(void)state;
 	assert_int_equal(when("23:59:30"), 30000);
 	assert_int_equal(when("00:00:05"), 65000); /* of the next day, which the recording has */
 	assert_int_equal(when("00:01"), 120000);
@@ -54,7 +52,6 @@ static void times_of_day(void **state)
 
 static void dates(void **state)
 {
-	(void)state;
 	assert_int_equal(when("2026-11-22T23:59:30"), 30000);
 	assert_int_equal(when("2026-11-22T23:59:30Z"), 30000);
 	assert_int_equal(when("2026-11-23"), 60000);
@@ -66,7 +63,6 @@ static void nonsense(void **state)
 					    "1900-01-01", "99999999999999999999"};
 	struct moment moment = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		struct buf why;
 
@@ -84,7 +80,6 @@ static void absurd_recordings(void **state)
 {
 	const struct moment late = {MOMENT_AFTER_START, UINT64_MAX / 2}, early = {MOMENT_BEFORE_END, 5};
 
-	(void)state;
 	assert_true(moment_ns(&late, UINT64_MAX - 5, UINT64_MAX, 0) == UINT64_MAX);
 	assert_int_equal(moment_ns(&early, 1, 2, 9), 0);
 }

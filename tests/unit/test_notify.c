@@ -59,7 +59,6 @@ static void sockets_with_and_without_a_path(void **state)
 {
 	char address[64];
 
-	(void)state;
 	snprintf(address, sizeof(address), "/tmp/duet-notify-%d", getpid());
 	says_it(address);
 	unlink(address);
@@ -73,7 +72,6 @@ static void nobody_listens(void **state)
 	char longer[200] = "/";
 	struct notify notify;
 
-	(void)state;
 	memset(longer + 1, 'x', sizeof(longer) - 2);
 	for (size_t i = 0; addresses[i]; i++) {
 		setenv("NOTIFY_SOCKET", addresses[i], 1);
@@ -96,7 +94,6 @@ static void the_watchdog_is_fed_in_time(void **state)
 	struct notify notify;
 	int fd;
 
-	(void)state;
 	snprintf(address, sizeof(address), "@duet-watchdog-%d", getpid());
 	fd = listen_at(address);
 	setenv("WATCHDOG_USEC", "60000000", 1);

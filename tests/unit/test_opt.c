@@ -82,7 +82,6 @@ static void test_spellings(void **state)
 {
 	static const char *const lines[] = {"-i5ms", "-i 5ms", "--interval 5ms", "--interval=5ms"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		assert_int_equal(parse(lines[i]), 0);
 		assert_int_equal(options.interval_ns, 5 * NS_PER_MS);
@@ -93,7 +92,6 @@ static void test_spellings(void **state)
 
 static void test_anywhere_and_dashdash(void **state)
 {
-	(void)state;
 	assert_int_equal(parse("record -t 123 --file=a=b -- java -f x -- y"), 0);
 	assert_true(options.threads);
 	assert_string_equal(options.file, "a=b");
@@ -109,7 +107,6 @@ static void test_anywhere_and_dashdash(void **state)
 
 static void test_lists(void **state)
 {
-	(void)state;
 	assert_int_equal(parse("--include-only-the-stacks-that-match a --include-only-the-stacks-that-match=b"), 0);
 	assert_int_equal(options.include.len, 2);
 	assert_string_equal(options.include.items[1], "b");
@@ -125,7 +122,6 @@ static void refuses(const char *line, const char *expected)
 
 static void test_wrong_usage_is_named(void **state)
 {
-	(void)state;
 	refuses("--intervall 1ms", "unknown option '--intervall': did you mean --interval?");
 	refuses("-interval 1ms", "unknown option '-interval': did you mean --interval?");
 	refuses("-file=x", "unknown option '-file=x': did you mean --file?");
@@ -153,7 +149,6 @@ static void test_values(void **state)
 	static const char *const bad_depths[] = {"0", "-1", "4294967296", "12k", "nan"};
 	char line[64];
 
-	(void)state;
 	assert_int_equal(parse("-i 100000 -d 10m -j 4294967295"), 0);
 	assert_int_equal(options.interval_ns, 100000);
 	assert_int_equal(options.duration_ns, 600 * NS_PER_SEC);
@@ -194,7 +189,6 @@ static void test_sizes_and_shares(void **state)
 	static const char *const bad_shares[] = {"0", "-1", "101", "1%%", "x", "nan", "inf", ".5"};
 	char line[64];
 
-	(void)state;
 	assert_int_equal(parse("-m 128m -s 0.5"), 0);
 	assert_int_equal(options.memory, 128 << 20);
 	assert_true(options.share == 0.5);
@@ -221,7 +215,6 @@ static void test_one_by_its_word(void **state)
 	struct options set = {0};
 	uint64_t bytes = 0;
 
-	(void)state;
 	buf_clear(&why);
 	assert_int_equal(opt_set(rows, "threads", "no", &set, &why), 0);
 	assert_false(set.threads);
@@ -246,7 +239,6 @@ static void test_help(void **state)
 {
 	struct buf help;
 
-	(void)state;
 	buf_init(&help);
 	opt_help(rows, false, &help);
 	assert_non_null(strstr(help.data, "  -t, --threads               per thread\n"));
@@ -264,7 +256,6 @@ static void test_help_in_columns(void **state)
 	static const struct opt some[] = {{0, "one", "A[,…]", "first", opt_string, FIELD(file)}, OPT_END};
 	struct buf help;
 
-	(void)state;
 	buf_init(&help);
 	opt_help(some, false, &help);
 	assert_string_equal(help.data, "      --one A[,…]             first\n");
@@ -275,7 +266,6 @@ static void test_spellings_for_shells(void **state)
 {
 	struct buf words;
 
-	(void)state;
 	buf_init(&words);
 	opt_spellings(rows, &words);
 	assert_non_null(strstr(words.data, "-t\tper thread\n--threads\tper thread\n-f\toutput\n"));
@@ -288,7 +278,6 @@ static void test_rows_are_found(void **state)
 {
 	struct buf words;
 
-	(void)state;
 	assert_ptr_equal(opt_by_spelling(rows, "--file"), opt_by_word(rows, "file"));
 	assert_ptr_equal(opt_by_spelling(rows, "-f"), opt_by_word(rows, "file"));
 	assert_null(opt_by_spelling(rows, "file"));

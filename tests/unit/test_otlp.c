@@ -87,7 +87,6 @@ static void stacks_and_weights_are_those_of_collapsed(void **state)
 	char *collapsed, *line, *rest;
 	int lines = 0;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	options.total = options.style.dotted = options.style.annotate = true;
@@ -113,7 +112,6 @@ static void names_have_no_suffix(void **state)
 	struct profile profile;
 	size_t found = 0;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	data = unpacked(&profile, &options);
@@ -132,7 +130,6 @@ static void tables_begin_with_an_empty_element(void **state)
 	Otlp__ProfilesData *data;
 	struct profile profile;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	data = unpacked(&profile, &options);
@@ -168,7 +165,6 @@ static void samples_have_times_and_threads(void **state)
 	struct profile profile;
 	size_t named = 0;
 
-	(void)state;
 	profile_of_everything(&profile);
 	profile.start_realtime_ns = 1700000000 * (1000 * MS);
 	writer_options_default(&options);
@@ -196,7 +192,6 @@ static void an_empty_profile_is_a_file(void **state)
 	Otlp__ProfilesData *data;
 	struct profile profile;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	writer_options_default(&options);
 	data = unpacked(&profile, &options);
@@ -222,7 +217,6 @@ static void values_for_callers_of_async_profiler(void **state)
 	struct profile profile;
 	Otlp__Profile *first;
 
-	(void)state;
 	writer_options_default(&options);
 	options.source = "itimer";
 	assert_int_equal(profile_init(&profile), 0);
@@ -276,7 +270,6 @@ static void reads_what_it_wrote(const char *writer)
 
 static void round_trips(void **state)
 {
-	(void)state;
 	reads_what_it_wrote("otlp");
 	reads_what_it_wrote("otlp-json");
 }
@@ -290,7 +283,6 @@ static void cut_and_damaged(void **state)
 	size_t len;
 	char *file;
 
-	(void)state;
 	buf_init(&why);
 	profile_with_times(&first);
 	for (size_t form = 0; form < 2; form++) {
@@ -344,7 +336,6 @@ static void of_others(void **state)
 	struct profile profile;
 	char *text;
 
-	(void)state;
 	read_json(json, 0, "", &profile);
 	writer_options_default(&options);
 	text = written("collapsed", &profile, &options);

@@ -33,7 +33,6 @@ static void finds_what_libc_exports(void **state)
 {
 	static const char *const names[] = {"environ", "stdout", "optarg", "memccpy", "pthread_create"};
 
-	(void)state;
 	assert_int_equal(memory_open(getpid(), base_of(dlsym(RTLD_DEFAULT, "memccpy"))), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -105,7 +104,6 @@ static void finds_by_the_old_hash_table(void **state)
 	static struct old_library library;
 	char name[16];
 
-	(void)state;
 	make_old_library(&library);
 	assert_int_equal(memory_open(getpid(), (uintptr_t)&library), 0);
 	for (uint32_t i = 1; i <= NAMES; i++) {
@@ -127,7 +125,6 @@ static void is_no_library(void **state)
 {
 	static unsigned char bytes[2 * PAGE] = "\177ELF\2";
 
-	(void)state;
 	assert_int_equal(memory_open(getpid(), (uintptr_t)bytes), -ENOEXEC);
 	memset(bytes, 0xff, sizeof(bytes));
 	assert_int_equal(memory_open(getpid(), (uintptr_t)bytes), -ENOEXEC);
@@ -151,7 +148,6 @@ static void notes_what_was_taken(void **state)
 	unsigned char *pages = map_pages(), copy[PAGE];
 	uintptr_t at = (uintptr_t)pages;
 
-	(void)state;
 	memory_forget();
 	memory_note_all();
 	assert_int_equal(memory_take(copy, at + PAGE - 8, 16), 16); /* across two pages */
@@ -185,7 +181,6 @@ static void reads_up_to_what_is_mapped(void **state)
 	uintptr_t at = (uintptr_t)pages;
 	char text[16];
 
-	(void)state;
 	memcpy(pages + PAGE - 3, &word, sizeof(word));
 	memory_renew();
 	assert_true(memory_word(at + PAGE - 3) == word); /* across two pages */
@@ -208,7 +203,6 @@ static void keeps_pages_until_renewed(void **state)
 	unsigned char *pages = map_pages();
 	uintptr_t at = (uintptr_t)pages;
 
-	(void)state;
 	memory_renew();
 	assert_int_equal(memory_byte(at), 'x');
 	pages[0] = 'y';

@@ -32,7 +32,6 @@ static struct {
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&image, 0, sizeof(image));
 	image.head = (Elf64_Ehdr){
 		.e_phoff = offsetof(typeof(image), segments), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2};
@@ -62,28 +61,24 @@ static uintptr_t find(void)
 
 static void finds_by_variable(void **state)
 {
-	(void)state;
 	assert_int_equal(find(), (uintptr_t)&entry.value);
 	assert_int_equal(counters_find((uintptr_t)&image, "java.cls.loadedClasses"), 0);
 }
 
 static void takes_only_objects_of_libjvm(void **state)
 {
-	(void)state;
 	object.words[0] = (uintptr_t)&object;
 	assert_int_equal(find(), 0);
 }
 
 static void searches_only_variables(void **state)
 {
-	(void)state;
 	image.segments[1].p_flags = PF_R;
 	assert_int_equal(find(), 0);
 }
 
 static void ends_with_made_up_headers(void **state)
 {
-	(void)state;
 	image.segments[1].p_memsz = UINT64_MAX;
 	assert_int_equal(find(), 0);
 	setup(NULL);

@@ -42,7 +42,6 @@ static void read_as_when_captured(void **state)
 	glob_t files = {0};
 	unsigned int count = 0;
 
-	(void)state;
 	assert_true(image_find(&files));
 	for (size_t i = 0; i < files.gl_pathc; i++)
 		count += differences(files.gl_pathv[i]);

@@ -40,7 +40,6 @@ static uint64_t entry(uint64_t number, uint64_t to)
 
 static int set_up(void **state)
 {
-	(void)state;
 	(void)memory_open(getpid(), (uintptr_t)&heap); /* no library, but memory of this process */
 	memset(&learnt, 0, sizeof(learnt));
 	memset(&table, 0, sizeof(table));
@@ -69,7 +68,6 @@ static int set_up(void **state)
 
 static void finds_the_maps_of_both_generations(void **state)
 {
-	(void)state;
 	assert_int_equal(learnt.map_count, 2);
 	assert_true(learnt.maps[0] == (uintptr_t)old_map && learnt.maps[1] == (uintptr_t)young_map);
 }
@@ -79,7 +77,6 @@ static void finds_what_was_moved(void **state)
 	const uintptr_t from = COLOUR | 3ull << GRANULE_SHIFT | 0x100, to = COLOUR | 5ull << GRANULE_SHIFT | 0x40;
 	uint32_t at = hash_number(0x100 >> 3) % ENTRIES;
 
-	(void)state;
 	table.entries[at] = entry(7, 1);
 	table.entries[(at + 1) % ENTRIES] = entry(0x100 >> 3, to & MASK);
 	memory_renew();
@@ -98,7 +95,6 @@ static void ends_in_any_table(void **state)
 {
 	const uintptr_t from = COLOUR | 3ull << GRANULE_SHIFT | 0x100;
 
-	(void)state;
 	for (uint32_t i = 0; i < ENTRIES; i++)
 		table.entries[i] = entry(i, i);
 	memory_renew();

@@ -65,7 +65,6 @@ int vmstructs_read(const struct vmstructs_row *wanted, size_t count)
 
 size_t vmstructs_type_bytes(const char *type)
 {
-	(void)type;
 	return 0;
 }
 
@@ -77,14 +76,11 @@ bool jvmflags_is_set(const char *name)
 
 bool fields_open(int version)
 {
-	(void)version;
 	return true;
 }
 
 bool fields_find(uintptr_t klass, const char *name, const char *signature, uint16_t *ret_offset)
 {
-	(void)klass;
-	(void)signature;
 	*ret_offset = !strcmp(name, "value") ? 16 : 24;
 	return strcmp(name, "name") || jvm.has_name;
 }
@@ -129,7 +125,6 @@ static void expect_text(int version)
 
 static void class_of_a_flag(void **state)
 {
-	(void)state;
 	open_jvm("_metadata._klass", true, false);
 	expect_text(26);
 	open_jvm("_metadata._klass", false, true);
@@ -139,7 +134,6 @@ static void class_of_a_flag(void **state)
 /* JDK 27 exports the compressed class alone, and has no flag for it. */
 static void class_always_compressed(void **state)
 {
-	(void)state;
 	open_jvm("_compressed_klass", false, false);
 	expect_text(27);
 	open_jvm("_compressed_klass", false, true);
@@ -148,7 +142,6 @@ static void class_always_compressed(void **state)
 
 static void unknown_layouts_are_refused(void **state)
 {
-	(void)state;
 	open_jvm(NULL, true, false);
 	assert_false(objects_open(28));
 	open_jvm("_compressed_klass", true, false);

@@ -22,7 +22,6 @@ static void an_old_membership_is_read_once(void **state)
 	uint64_t before_ns;
 	uint32_t row;
 
-	(void)state;
 	process_table_init(&processes);
 	assert_int_equal(profile_init(&profile), 0);
 	owners_open(&owners, &profile, false);
@@ -61,7 +60,6 @@ static void a_process_that_has_ended(void **state)
 	const char *label;
 	pid_t child = fork();
 
-	(void)state;
 	if (!child) {
 		pause();
 		_exit(0);

@@ -55,7 +55,6 @@ static void a_start_changes_nothing(void **state)
 	struct host host = {.each = 0.5, .always = 0.1};
 	struct pace pace;
 
-	(void)state;
 	pace_init(&pace, 1, 1000);
 	run(&host, &pace, 3, 18);
 	run(&host, &pace, 600, 0);
@@ -69,7 +68,6 @@ static void a_start_without_end_counts(void **state)
 	struct host host = {.each = 0.5, .always = 0.1};
 	struct pace pace;
 
-	(void)state;
 	pace_init(&pace, 1, 1000);
 	run(&host, &pace, 3600, 5);
 	assert_true(pace.percent > 4.5);
@@ -82,7 +80,6 @@ static void steady_within_three_seconds(void **state)
 {
 	static const double limits[] = {0.15, 0.2, 0.5, 1, 3, 10};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
 		struct host host = {.each = 8, .always = 0.1};
 		struct pace pace;
@@ -98,7 +95,6 @@ static void steady_within_three_seconds(void **state)
 /* A second in which JVMs start does not change the rate. */
 static void steady_beside_a_busy_second(void **state)
 {
-	(void)state;
 	for (unsigned busy = 8; busy < 20; busy++) {
 		struct host host = {.each = 8, .always = 0.1, .busy = busy};
 		struct pace pace;
@@ -114,7 +110,6 @@ static void more_often_again_when_it_fits(void **state)
 	struct host host = {.each = 8, .always = 0.1};
 	struct pace pace;
 
-	(void)state;
 	pace_init(&pace, 1, 1000);
 	run(&host, &pace, 10, 0);
 	assert_in_range(pace.every, 9, 16);
@@ -128,7 +123,6 @@ static void never_less_often_than_the_slowest(void **state)
 	struct host host = {.each = 8, .always = 5};
 	struct pace pace;
 
-	(void)state;
 	pace_init(&pace, 1, 100);
 	run(&host, &pace, 60, 0);
 	assert_int_equal(pace.every, 100);
@@ -149,7 +143,6 @@ static void how_rare_samples_were(void **state)
 	};
 	const struct overhead overhead = {.changes = {.items = changes, .len = 3}}, none = {0};
 
-	(void)state;
 	assert_float_equal(overhead_rarer(&none, NS_PER_SEC, 2 * NS_PER_SEC), 1, 0.001);
 	assert_float_equal(overhead_rarer(&overhead, 50 * NS_PER_SEC, 90 * NS_PER_SEC), 1, 0.001);
 	assert_float_equal(overhead_rarer(&overhead, 100 * NS_PER_SEC, 110 * NS_PER_SEC), 4, 0.001);

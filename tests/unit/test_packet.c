@@ -22,13 +22,11 @@ static int ends[2];
 
 static int set_up(void **state)
 {
-	(void)state;
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	close(ends[0]);
 	return close(ends[1]);
 }
@@ -74,7 +72,6 @@ static void surplus_descriptors_are_closed(void **state)
 	char bytes[8];
 	int fd;
 
-	(void)state;
 	for (size_t count = 1; count <= MANY; count = count < 4 ? count + 1 : count * 3) {
 		send_many(count);
 		assert_int_equal(packet_receive(ends[1], bytes, sizeof(bytes), 1000, &fd), 3);
@@ -93,7 +90,6 @@ static void descriptors_arrive(void **state)
 	struct stat sent, got;
 	int pair[2], fd;
 
-	(void)state;
 	assert_int_equal(pipe(pair), 0);
 	assert_int_equal(packet_send_parts(ends[0], parts, 2, pair, 2, 0), 0);
 	assert_int_equal(packet_receive(ends[1], bytes, sizeof(bytes), -1, &fd), 5);
@@ -112,7 +108,6 @@ static void nothing_comes(void **state)
 	char bytes[8];
 	int fd = 7;
 
-	(void)state;
 	assert_int_equal(packet_receive(ends[1], bytes, sizeof(bytes), 10, &fd), -ETIMEDOUT);
 	assert_int_equal(fd, -1);
 	assert_int_equal(packet_send(ends[0], "x", 1, -1, 0), 0);

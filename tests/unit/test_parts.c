@@ -112,7 +112,6 @@ static void test_whole(void **state)
 	static const uint32_t depths[] = {1025, 1279, 1280, 1281, 1536, 10007, DUET_MAX_WALK};
 	struct parts parts = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
 		make_sample(depths[i]);
 		add_all(&parts, depths[i]);
@@ -128,7 +127,6 @@ static void test_attributes_stay(void **state)
 	struct parts parts = {0};
 	const unsigned char *end;
 
-	(void)state;
 	make_sample(2001);
 	sample.size_head = (struct duet_attribute){.type = DUET_ATTRIBUTE_SIZE, .bytes = 8};
 	sample.size = 12345;
@@ -149,7 +147,6 @@ static void test_without_ids(void **state)
 	struct parts parts = {0};
 	const struct duet_sample *whole;
 
-	(void)state;
 	make_sample(2000);
 	sample.head.id_depth = 0;
 	add_all(&parts, 2000);
@@ -172,7 +169,6 @@ static void test_missing_part(void **state)
 {
 	struct parts parts = {0};
 
-	(void)state;
 	assert_as_it_came(&parts); /* none at all */
 	add(&parts, DUET_LEAF_FRAMES, TID, TIME);
 	assert_as_it_came(&parts);
@@ -190,7 +186,6 @@ static void test_parts_of_another_sample(void **state)
 {
 	struct parts parts = {0};
 
-	(void)state;
 	for (uint32_t first = DUET_LEAF_FRAMES; first < 3000; first += DUET_ROOT_FRAMES)
 		add(&parts, first, TID, TIME - 1);
 	assert_as_it_came(&parts);
@@ -206,7 +201,6 @@ static void test_threads_take_turns(void **state)
 {
 	struct parts parts = {0};
 
-	(void)state;
 	for (uint32_t first = DUET_LEAF_FRAMES; first < 3000; first += DUET_ROOT_FRAMES)
 		for (uint32_t tid = TID - 1; tid <= TID + 1; tid++)
 			add(&parts, first, tid, TIME);
@@ -222,7 +216,6 @@ static void test_no_thread_fills_the_memory(void **state)
 {
 	struct parts parts = {0};
 
-	(void)state;
 	for (uint32_t tid = 1; tid <= 3 * PARTS_MAX; tid++)
 		add(&parts, DUET_LEAF_FRAMES, tid, tid);
 	assert_int_equal(parts.stacks.len, PARTS_MAX);
@@ -235,7 +228,6 @@ static void test_shallow_sample(void **state)
 {
 	struct parts parts = {0};
 
-	(void)state;
 	make_sample(DUET_MAX_USER_STACK);
 	add(&parts, DUET_LEAF_FRAMES, TID, TIME);
 	assert_ptr_equal(parts_join(&parts, &sample.head), &sample.head);

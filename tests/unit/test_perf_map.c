@@ -21,7 +21,6 @@ static int setup(void **state)
 {
 	char path[] = "/tmp/duet-perf-map-XXXXXX";
 
-	(void)state;
 	map = (struct perf_map){0};
 	fd = mkstemp(path);
 	unlink(path);
@@ -30,7 +29,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	symbol_table_release(&map.table);
 	close(fd);
 	return 0;
@@ -44,7 +42,6 @@ static void append(const char *text)
 
 static void test_appended_lines(void **state)
 {
-	(void)state;
 	append("1000 20 LazyCompile:~fib /app/x.js:1\n0x2000 10 second\n3000 10 cut o");
 	assert_string_equal(symbol_table_find(&map.table, 0x101f, NULL), "LazyCompile:~fib /app/x.js:1");
 	assert_null(symbol_table_find(&map.table, 0x1020, NULL));
@@ -58,7 +55,6 @@ static void test_appended_lines(void **state)
 
 static void test_rewritten_file(void **state)
 {
-	(void)state;
 	append("1000 20 old\n2000 20 old too\n");
 	assert_int_equal(ftruncate(fd, 0), 0);
 	lseek(fd, 0, SEEK_SET);
@@ -69,7 +65,6 @@ static void test_rewritten_file(void **state)
 
 static void test_hostile_lines(void **state)
 {
-	(void)state;
 	append("\n\n x\n1000\n1000 \n1000 10\n1000 10 \n1000 0 empty\nzz 10 name\n1000 zz name\n"
 	       "ffffffffffffffff ffffffffffffffff last\n");
 	assert_int_equal(map.table.rows.len, 1);
@@ -95,7 +90,6 @@ static void test_endless_line(void **state)
 {
 	long before;
 
-	(void)state;
 	append("1000 20 good\n");
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
 	assert_int_equal(perf_map_read(&map, fd), -EFBIG);
@@ -117,7 +111,6 @@ static void test_lines_behind_a_nul(void **state)
 {
 	static const char lines[] = "1000 20 one\0\n2000 20 two\n";
 
-	(void)state;
 	assert_int_equal(write(fd, lines, sizeof(lines) - 1), sizeof(lines) - 1);
 	assert_int_equal(perf_map_read(&map, fd), 0);
 	assert_string_equal(symbol_table_find(&map.table, 0x2000, NULL), "two");
@@ -130,7 +123,6 @@ static void test_of_a_process(void **state)
 	char path[64];
 	FILE *file;
 
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	file = fopen(path, "w");
 	fputs("4000 100 jitted\n", file);

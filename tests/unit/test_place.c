@@ -24,14 +24,12 @@ static int root = -1;
 
 static int enter_folder(void **state)
 {
-	(void)state;
 	root = mkdtemp(folder) ? open(folder, O_PATH | O_DIRECTORY) : -1;
 	return root < 0 ? -1 : 0;
 }
 
 static int leave_folder(void **state)
 {
-	(void)state;
 	close(root);
 	return rmdir(folder);
 }
@@ -57,7 +55,6 @@ static void test_root_read_foreign(void **state)
 	int top = open("/", O_PATH | O_DIRECTORY);
 	struct buf text;
 
-	(void)state;
 	buf_init(&text);
 	assert_int_equal(root_read(top, "proc/version", (uid_t)-1, 100, &text), -EINVAL);
 	assert_int_equal(root_read(top, "etc/passwd", 54321, 100, &text), -EPERM);
@@ -110,7 +107,6 @@ static void test_folder_left_behind(void **state)
 	char ours[PLACE_NAME_MAX], full[PLACE_NAME_MAX], other[PLACE_NAME_MAX], name[PLACE_NAME_MAX];
 	int fd;
 
-	(void)state;
 	snprintf(ours, sizeof(ours), FOLDER "%u-0123456789abcdef-7", getuid());
 	snprintf(full, sizeof(full), FOLDER "%u-0123456789abcdef-8", getuid());
 	snprintf(other, sizeof(other), FOLDER "%u-0123456789abcdef-9", getuid());

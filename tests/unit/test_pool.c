@@ -65,7 +65,6 @@ static void what_others_leave_is_the_heaps(void **state)
 	const struct pool_shares parts = {.maps = 30 * MB, .rings = 40 * MB, .files = 3 * MB, .heap = 20 * MB};
 	struct pool pool = pool_of(128 * MB);
 
-	(void)state;
 	assert_int_equal(pool.heap_max, 103 * MB);
 	pool_look(&pool, &parts);
 	assert_int_equal(pool.heap_max, 55 * MB);
@@ -80,7 +79,6 @@ static void whoever_needs_it_has_it(void **state)
 	struct loader named = {.names = 70 * MB, .stacks = MB}, crowd = {.names = MB, .stacks = 13 * MB};
 	struct pool pool = pool_of(128 * MB);
 
-	(void)state;
 	step(&pool, &named, 100);
 	assert_true(takes_stacks(&pool, &named));
 	assert_false(pool.names_full);
@@ -96,7 +94,6 @@ static void caches_go_before_names_before_stacks(void **state)
 	struct loader loader = {.caches = 40 * MB, .names = 40 * MB, .stacks = 5 * MB};
 	struct pool pool = pool_of(128 * MB);
 
-	(void)state;
 	step(&pool, &loader, 100);
 	assert_int_equal(loader.drops, 1);
 	assert_false(pool.names_full);
@@ -116,7 +113,6 @@ static void all_is_taken_up_again(void **state)
 	struct loader loader = {.names = 85 * MB, .stacks = 15 * MB};
 	struct pool pool = pool_of(128 * MB);
 
-	(void)state;
 	step(&pool, &loader, 100);
 	assert_true(pool.names_full);
 	loader = (struct loader){.names = 30 * MB, .stacks = MB};
@@ -130,7 +126,6 @@ static void a_writer_at_work_has_its_room(void **state)
 	struct loader loader = {.names = 20 * MB, .stacks = 10 * MB, .writing = 40 * MB};
 	struct pool pool = pool_of(128 * MB);
 
-	(void)state;
 	step(&pool, &loader, 100);
 	assert_false(takes_stacks(&pool, &loader));
 	loader.writing = 0;
@@ -144,7 +139,6 @@ static void dropping_in_vain_becomes_rare(void **state)
 	struct loader loader = {.names = 85 * MB, .stacks = 15 * MB};
 	struct pool pool = pool_of(128 * MB);
 
-	(void)state;
 	for (uint64_t second = 1000; second < 1600; second++)
 		step(&pool, &loader, second);
 	assert_in_range(loader.drops, 2, 8);
@@ -156,7 +150,6 @@ static void rings_leave_room_for_rings(void **state)
 	size_t first = pool_lane_bytes(&pool, 64 * MB, MB / 4), lane = first;
 	unsigned count = 0;
 
-	(void)state;
 	assert_true(first >= MB / 2);
 	assert_int_equal(pool_lane_bytes(&pool, MB / 4, MB / 4), MB / 4);
 	for (; lane && count < 1000; count++) {
@@ -192,7 +185,6 @@ static void the_limit_that_would_do_does(void **state)
 {
 	size_t needed, again;
 
-	(void)state;
 	assert_true(kept_with(64 * MB, 40000, &needed) < 40000);
 	assert_in_range(needed, 200 * MB, 1000 * MB);
 	assert_int_equal(kept_with(needed, 40000, &again), 40000);
@@ -207,7 +199,6 @@ static void the_advice_is_more_than_the_limit(void **state)
 	struct pool_demand demand;
 	struct pool enough;
 
-	(void)state;
 	step(&pool, &loader, 100);
 	assert_false(takes_stacks(&pool, &loader));
 	loader = (struct loader){.names = MB, .stacks = 2 * MB};

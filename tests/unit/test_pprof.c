@@ -14,7 +14,6 @@ static void round_trip_keeps_all_but_times(void **state)
 {
 	struct profile first, second;
 
-	(void)state;
 	profile_of_everything(&first);
 	first.processes = PROFILE_ALWAYS;
 	first.start_realtime_ns = 1700000000 * (1000 * MS);
@@ -41,7 +40,6 @@ static void file_of_go(void **state)
 	struct buf file, why;
 	char *text;
 
-	(void)state;
 	buf_init(&file);
 	buf_init(&why);
 	assert_int_equal(io_read_file(AT_FDCWD, "tests/fixtures/go_cpu.pb.gz", 1 << 20, &file), 0);
@@ -153,7 +151,6 @@ static void string_outside(Pprof__Profile *file)
 
 static void refuses_what_does_not_fit(void **state)
 {
-	(void)state;
 	refused(NULL, NULL);
 	refused(no_locations, "a sample refers to location 1, which the file does not have");
 	refused(no_functions, "a location refers to function 1, which the file does not have");
@@ -271,7 +268,6 @@ static void heap_of_others(void **state)
 	};
 	struct writer_options options;
 
-	(void)state;
 	writer_options_default(&options);
 	options.total = true;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -292,7 +288,6 @@ static void long_names_are_read_once(void **state)
 {
 	double ratio = 1e9;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct profile one, many;
 		double less = read_long_text(&one, 1, true), more = read_long_text(&many, USERS, true);
@@ -310,7 +305,6 @@ static void names_of_addresses_are_short(void **state)
 {
 	struct profile profile;
 
-	(void)state;
 	(void)read_long_text(&profile, USERS, false);
 	for (size_t i = 0; i < profile.frames.len; i++)
 		assert_true(strlen(intern_text(&profile.strings, profile.frames.items[i].name)) < 300);
@@ -327,7 +321,6 @@ static void too_many_comments(Pprof__Profile *file)
 
 static void comments_are_bounded(void **state)
 {
-	(void)state;
 	refused(too_many_comments, "the file has more than 65536 comments");
 }
 
@@ -340,7 +333,6 @@ static void inflating_is_bounded(void **state)
 	struct reader_source source;
 	struct buf contents, why;
 
-	(void)state;
 	buf_init(&contents);
 	buf_init(&why);
 	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -367,7 +359,6 @@ static void names_of_files(void **state)
 {
 	struct buf name;
 
-	(void)state;
 	buf_init(&name);
 	assert_int_equal(writer_stem("a.b/x.pb.gz"), 5);
 	assert_int_equal(writer_stem("a.b/x.gz"), 8);

@@ -70,7 +70,6 @@ static void kept_until_the_end(void **state)
 	struct probe_process process;
 	int fds[COUNT];
 
-	(void)state;
 	assert_int_equal(open_all(&probes, fds, &process), 0);
 	close(probes.kept);
 	for (int i = 0; i < COUNT; i++)
@@ -92,7 +91,6 @@ static void refused(void **state)
 	struct probe_process process;
 	int fds[COUNT];
 
-	(void)state;
 	assert_int_equal(open_all(&probes, fds, &process), -EACCES);
 	close(probes.kept);
 	assert_true(is_forgotten(&probes));
@@ -106,7 +104,6 @@ static void never_answers(void **state)
 	struct probe_process process;
 	int fds[COUNT];
 
-	(void)state;
 	assert_int_equal(open_all(&probes, fds, &process), -ETIMEDOUT);
 	assert_true(clock_monotonic_ns() - begun_ns < MUCH_MS * NS_PER_MS);
 	close(probes.kept);

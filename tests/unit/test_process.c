@@ -25,14 +25,12 @@ static struct process_table table;
 
 static int table_setup(void **state)
 {
-	(void)state;
 	process_table_init(&table);
 	return 0;
 }
 
 static int table_teardown(void **state)
 {
-	(void)state;
 	process_table_release(&table);
 	return 0;
 }
@@ -103,7 +101,6 @@ static void test_self(void **state)
 	uint64_t ticks;
 	uid_t uid = (uid_t)-1;
 
-	(void)state;
 	assert_non_null(self);
 	assert_int_equal(process_read_start_ticks(getpid(), &ticks), 0);
 	assert_int_equal(self->start_ticks, ticks);
@@ -127,7 +124,6 @@ static void test_hostile_name(void **state)
 	pid_t pid = start_child(take_hostile_name);
 	struct process *process = process_get(&table, pid, 0);
 
-	(void)state;
 	assert_string_equal(process->comm, "a) R 1 (b\n)");
 	assert_true(process->start_ticks > 1);
 	assert_int_equal(process->ns_pid, pid);
@@ -151,7 +147,6 @@ static void test_users_have_allowances(void **state)
 	struct process *spent, *other;
 	uid_t uid;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_false(allowance_next_spent(&uid));
@@ -193,7 +188,6 @@ static void test_user_namespaces_cost_their_maker(void **state)
 	pid_t plain, inside;
 	int status;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	plain = fork();
@@ -216,7 +210,6 @@ static void test_other_user(void **state)
 	struct process *process;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	pid = start_child(take_other_user);
@@ -233,7 +226,6 @@ static void test_exited_child(void **state)
 	uint64_t ticks = process->start_ticks, unread = 7;
 	size_t mappings = process->maps.list.len;
 
-	(void)state;
 	kill(pid, SIGKILL);
 	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
 	/* A zombie has a stat file and no memory: what is known stays. */
@@ -256,7 +248,6 @@ static void test_never_seen_alive(void **state)
 {
 	struct process *process = process_get(&table, 0x7ffffff, 1234);
 
-	(void)state;
 	assert_non_null(process);
 	assert_true(process->exited);
 	assert_int_equal(process->start_ticks, 1234);
@@ -272,7 +263,6 @@ static void test_reused_pid(void **state)
 	struct process *before = process_get(&table, getpid(), 1);
 	struct process *self = process_get(&table, getpid(), 0);
 
-	(void)state;
 	assert_ptr_not_equal(before, self);
 	assert_true(before->exited);
 	assert_int_equal(before->maps.list.len, 0);
@@ -290,7 +280,6 @@ static void test_exec(void **state)
 	struct process *process;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fds), 0);
 	pid = fork();
 	if (!pid) {
@@ -322,7 +311,6 @@ static void test_refresh(void **state)
 	uint64_t now = clock_monotonic_ns();
 	void *code;
 
-	(void)state;
 	assert_int_equal(process_refresh_maps(self, now, 0), 0);
 	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_int_equal(process_refresh_maps(self, now + NS_PER_MS, NS_PER_SEC), 0);
@@ -344,7 +332,6 @@ static void test_sweep(void **state)
 	struct process *self, *held;
 	int freed = 0;
 
-	(void)state;
 	process_table_init(&sweep_table);
 	self = process_get(&sweep_table, getpid(), 0);
 	for (pid_t pid = 1 << 23; pid < (1 << 23) + 10; pid++)
@@ -372,7 +359,6 @@ static void test_every_process(void **state)
 {
 	bool found_self = false;
 
-	(void)state;
 	assert_int_equal(process_each(meet, &found_self), 0);
 	assert_true(found_self);
 }
@@ -393,7 +379,6 @@ static void test_leader_of_a_thread(void **state)
 	pthread_t thread;
 	pid_t pid = 0;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, find_leader, &pid), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(pid, getpid());
@@ -405,7 +390,6 @@ static void test_kernel_threads(void **state)
 {
 	char name[16];
 
-	(void)state;
 	assert_false(process_is_kernel_thread(process_get(&table, getpid(), 0)));
 	process_read_thread_comm(2, 2, name, sizeof(name));
 	if (strcmp(name, "kthreadd")) /* in a container */
@@ -455,7 +439,6 @@ static void first_thread_ended(void **state)
 	pid_t pid = start_leaderless();
 	struct process *process = process_get(&table, pid, 0);
 
-	(void)state;
 	assert_int_equal(process_read_state(pid), 'Z');
 	assert_non_null(process);
 	assert_int_not_equal(process_living_thread(pid), 0);

@@ -119,7 +119,6 @@ static void losses_of_nothing_are_not_recorded(void **state)
 
 static void release_takes_null(void **state)
 {
-	(void)state;
 	profile_release(NULL);
 }
 

@@ -56,7 +56,6 @@ static void what_duet_writes_comes_back(void **state)
 	struct writer_options options, plain;
 	struct profile profile;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	for (size_t i = 0; i < 2 * sizeof(styles) / sizeof(*styles); i++) {
@@ -123,7 +122,6 @@ static void frames_are_taken_apart(void **state)
 		{"a b c", FRAME_NATIVE, "", "a b c", "", "", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct profile profile;
 		const struct frame *frame = frame_read(&profile, cases[i].token);
@@ -156,7 +154,6 @@ static void lines_of_all_sorts(void **state)
 	};
 	struct writer_options options;
 
-	(void)state;
 	writer_options_default(&options);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *text = rewritten(cases[i].text, &options);
@@ -183,7 +180,6 @@ static void decimals(void **state)
 	};
 	struct writer_options options;
 
-	(void)state;
 	writer_options_default(&options);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct profile profile;
@@ -227,7 +223,6 @@ static void one_sentence_for_what_is_wrong(void **state)
 	};
 	struct profile profile;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct buf why;
 
@@ -257,7 +252,6 @@ static void sizes_are_bounded(void **state)
 {
 	struct buf text;
 
-	(void)state;
 	buf_init(&text);
 	for (size_t i = 0; i < 65536; i++)
 		buf_add_str(&text, "f;");
@@ -280,7 +274,6 @@ static void long_lines_are_read(void **state)
 	struct profile deep;
 	char *first, *second;
 
-	(void)state;
 	writer_options_default(&options);
 	profile_of_depth(&deep, 20000);
 	first = written("collapsed", &deep, &options);

@@ -42,7 +42,6 @@ static void assert_read(const char *text, bool annotate, const char *want)
 
 static void pages_of_async_profiler(void **state)
 {
-	(void)state;
 	assert_read(newest, false, newest_stacks);
 	assert_read(older, true, older_stacks);
 	assert_read(oldest, true, older_stacks);
@@ -54,7 +53,6 @@ static void round_trip(void **state)
 	struct writer_options options;
 	struct profile first, second;
 
-	(void)state;
 	profile_of_everything(&first);
 	first.start_realtime_ns = 1700000000 * (1000 * MS);
 	read_back("flamegraph", &first, &second);
@@ -88,7 +86,6 @@ static void other_shapes(void **state)
 	size_t len;
 	char *file;
 
-	(void)state;
 	buf_init(&why);
 	profile_of_everything(&first);
 	writer_options_default(&plain);
@@ -155,7 +152,6 @@ static void other_pages_are_refused(void **state)
 	};
 	char page[1024];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(page, sizeof(page), "%s%s", duet, rows[i].text);
 		assert_refused(page, rows[i].cause);
@@ -177,7 +173,6 @@ static void damaged_pages(void **state)
 	size_t len, at;
 	char *file;
 
-	(void)state;
 	buf_init(&why);
 	profile_of_everything(&first);
 	writer_options_default(&options);

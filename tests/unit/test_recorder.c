@@ -35,7 +35,6 @@ pid_t fork(void)
 /* Orphans become children of this process, as of the first process of a container. */
 static int become_init(void **state)
 {
-	(void)state;
 	recorder_idle_ns = IDLE_NS;
 	return prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
@@ -76,7 +75,6 @@ static void stays_with_its_parent(void **state)
 	pid_t recorder;
 	int status;
 
-	(void)state;
 	start(getpid());
 	recorder = only_child();
 	if (!recorder)
@@ -92,7 +90,6 @@ static void ends_when_it_is_idle(void **state)
 	pid_t process, ended;
 	int status;
 
-	(void)state;
 	process = fork();
 	if (!process) {
 		pause();
@@ -110,7 +107,6 @@ static void says_why_there_is_no_process(void **state)
 {
 	struct buf why;
 
-	(void)state;
 	only_parent = getpid();
 	assert_int_equal(start_with_why(getpid(), &why), -ECHILD);
 	only_parent = 0;
@@ -120,7 +116,6 @@ static void says_why_there_is_no_process(void **state)
 
 static void on_signal(int signo)
 {
-	(void)signo;
 }
 
 /* A signal such as the SIGTERM that ends a recorder arrives while a child makes a report. */
@@ -131,7 +126,6 @@ static void a_report_survives_signals(void **state)
 	struct recording recording;
 	struct recording_sums sums;
 
-	(void)state;
 	recording_init(&recording);
 	sigaction(SIGALRM, &take, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);

@@ -10,14 +10,12 @@ static struct buf why;
 
 static int setup(void **state)
 {
-	(void)state;
 	buf_init(&why);
 	return profile_init(&profile);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	buf_release(&why);
 	profile_release(&profile);
 	return 0;
@@ -81,14 +79,12 @@ static void expect(enum stack_shape stacks, const char *want)
 
 static void stacks_begin_with_java(void **state)
 {
-	(void)state;
 	add_threads();
 	expect(STACK_VM, "A.main_[0];A.run_[j];A.read_[j];read;vfs_read_[k] 1\nstart_thread;CompileBroker::loop() 1\n");
 }
 
 static void stacks_with_all_frames(void **state)
 {
-	(void)state;
 	add_threads();
 	expect(STACK_VMX, "start_thread;CompileBroker::loop() 1\n"
 			  "start_thread;JavaCalls::call_helper(x);call_stub;A.main_[0];InstanceKlass::initialize();"
@@ -97,21 +93,18 @@ static void stacks_with_all_frames(void **state)
 
 static void stacks_whose_code_is_not_known(void **state)
 {
-	(void)state;
 	add_threads();
 	expect(STACK_FP, "A.main_[j];A.run_[j];A.read_[j];read;vfs_read_[k] 1\nstart_thread;CompileBroker::loop() 1\n");
 }
 
 static void stacks_without_native_frames(void **state)
 {
-	(void)state;
 	add_threads();
 	expect(STACK_NO, "A.main_[j];A.run_[j];A.read_[j] 1\n[no_Java_frame] 1\n");
 }
 
 static void marks_and_classes_stay(void **state)
 {
-	(void)state;
 	ADD("alloc", PROFILE_BYTES, frame_of(&profile, FRAME_MARK, "[truncated]", ""), native("f"),
 	    java(FRAME_COMPILED, "run"), frame_of(&profile, FRAME_CLASS, "int[]", ""));
 	expect(STACK_VM, "[truncated];A.run_[j];int[]_[i] 1\n");
@@ -125,7 +118,6 @@ static void native_methods_have_types(void **state)
 					  .class_name = intern_str(&profile.strings, "A"),
 					  .bci = FRAME_BCI_INTERPRETED};
 
-	(void)state;
 	ADD("cpu", PROFILE_NS, profile_frame(&profile, &interpreted), native("f"));
 	ADD("cpu", PROFILE_NS, java(FRAME_JAVA_NATIVE, "read"), native("f"));
 	expect(STACK_VM, "A.read_[0];f 1\nA.read_[j];f 1\n");
@@ -133,7 +125,6 @@ static void native_methods_have_types(void **state)
 
 static void words_of_cstack(void **state)
 {
-	(void)state;
 	assert_int_equal(stack_shape_of(NULL), STACK_VM);
 	assert_int_equal(stack_shape_of("vm"), STACK_VM);
 	assert_int_equal(stack_shape_of("dwarf"), STACK_VM);
@@ -161,13 +152,11 @@ static void expect_depth(uint32_t most, uint32_t kept, const char *want)
 
 static void deep_stacks_keep_the_leaf(void **state)
 {
-	(void)state;
 	expect_depth(2, 0, "A.a;A.b 1\nA.b;A.c 1\n");
 }
 
 static void deep_stacks_keep_fewer_under_a_mark(void **state)
 {
-	(void)state;
 	expect_depth(2, 1, "A.a;A.b 1\n[truncated];A.c 1\n");
 }
 
@@ -175,7 +164,6 @@ static void deep_stacks_keep_fewer_under_a_mark(void **state)
 
 static void waits_are_in_hooks(void **state)
 {
-	(void)state;
 	ADD("nativelock", PROFILE_NS, native("main"), native("___pthread_mutex_lock"));
 	ADD("nativelock", PROFILE_NS, native("main"), native("pthread_rwlock_wrlock@@GLIBC_2.34"));
 	ADD("nativelock", PROFILE_NS, native("main"), native("pthread_mutex_lock_full"));
@@ -186,7 +174,6 @@ static void waits_are_in_hooks(void **state)
 /* Each sample weighs 10; a period is 25. The root says that the thread was idle all the time. */
 static void waits_count_once_a_period(void **state)
 {
-	(void)state;
 	assert_int_equal(profile_event(&profile, "wall", PROFILE_NS, 5), 0);
 	for (int i = 0; i < 6; i++)
 		ADD("wall", PROFILE_NS, frame_of(&profile, FRAME_STATE, "[idle]", ""), java(FRAME_COMPILED, "run"));
@@ -198,7 +185,6 @@ static void waits_count_once_a_period(void **state)
 /* They stand for a stack: without them it would be without any frame. */
 static void other_states_are_shown(void **state)
 {
-	(void)state;
 	ADD("cpu", PROFILE_NS, frame_of(&profile, FRAME_STATE, "[duet_agent]", ""));
 	ADD("cpu", PROFILE_NS, frame_of(&profile, FRAME_STATE, "[exiting]", ""), native("do_exit"));
 	expect(STACK_VM, "[duet_agent] 1\n[exiting];do_exit 1\n");
@@ -206,7 +192,6 @@ static void other_states_are_shown(void **state)
 
 static void traces_are_one_event(void **state)
 {
-	(void)state;
 	ADD("trace:A.a", PROFILE_NS, java(FRAME_COMPILED, "a"));
 	ADD("trace:A.b:1ms", PROFILE_NS, java(FRAME_COMPILED, "b"));
 	expect(STACK_VM, "A.a_[j] 1\nA.b_[j] 1\n");
@@ -217,7 +202,6 @@ static void freed_memory_is_told_in_jfr(void **state)
 {
 	const struct report_shape shape = {.stacks = STACK_VM};
 
-	(void)state;
 	ADD("free", PROFILE_COUNT, native("x"));
 	ADD("nativemem", PROFILE_BYTES, native("y"));
 	assert_int_equal(report_shape(&profile, &shape, writer_by_name("jfr"), &why), 0);
@@ -229,7 +213,6 @@ static void one_event_in_one_text(void **state)
 {
 	const struct report_shape shape = {.stacks = STACK_VM};
 
-	(void)state;
 	ADD("cpu", PROFILE_NS, native("x"));
 	ADD("alloc", PROFILE_BYTES, native("y"));
 	assert_int_equal(report_shape(&profile, &shape, writer_by_name("collapsed"), &why), -EINVAL);

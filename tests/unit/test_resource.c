@@ -35,7 +35,6 @@ static void expect_name(enum duet_resource_kind kind, unsigned flags, uint16_t p
 
 static void paths_begin_at_the_root(void **state)
 {
-	(void)state;
 	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "messages\0log\0var\0", 17, "/var/log/messages");
 	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "a\0", 2, "/a");
 	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "", 0, "/");
@@ -49,7 +48,6 @@ static void odd_paths_are_read_within_their_bytes(void **state)
 {
 	char longest[DUET_MAX_RESOURCE_TEXT], expected[2 + DUET_MAX_RESOURCE_TEXT] = "/";
 
-	(void)state;
 	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "b\0a", 3, "/a/b");
 	expect_name(DUET_RESOURCE_FILE, DUET_RESOURCE_WHOLE, 0, "\0\0", 2, "/");
 	memset(longest, 'x', sizeof(longest));
@@ -59,7 +57,6 @@ static void odd_paths_are_read_within_their_bytes(void **state)
 
 static void peers_have_address_and_port(void **state)
 {
-	(void)state;
 	expect_name(DUET_RESOURCE_INET, 0, 5432, "\x0a\0\0\x01", 4, "10.0.0.1:5432");
 	expect_name(DUET_RESOURCE_INET6, 0, 80, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16, "[::1]:80");
 	expect_name(DUET_RESOURCE_INET, 0, 1, "\x7f", 1, "127.0.0.0:1");
@@ -71,7 +68,6 @@ static void others_have_a_name(void **state)
 {
 	char full[DUET_MAX_UNIX_PATH], expected[6 + DUET_MAX_UNIX_PATH] = "unix:";
 
-	(void)state;
 	expect_name(DUET_RESOURCE_UNIX, 0, 0, "/run/a\0\0", 8, "unix:/run/a");
 	expect_name(DUET_RESOURCE_UNIX, 0, 0, "\0name", 5, "unix:@name");
 	expect_name(DUET_RESOURCE_UNIX, 0, 0, "\0a\0b", 4, "unix:@a@b");
@@ -105,7 +101,6 @@ static void expect_request(uint8_t request, unsigned flags, const char *expected
 
 static void requests_have_their_kind(void **state)
 {
-	(void)state;
 	expect_request(0, 0, "");
 	expect_request(1 + 22, 0, "[io_uring read]");
 	expect_request(1 + 13, DUET_RESOURCE_BY_KERNEL, "[io_uring accept, by the kernel's thread]");

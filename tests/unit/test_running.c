@@ -9,7 +9,6 @@
 
 static void names_of_programs(void **state)
 {
-	(void)state;
 	assert_true(running_is_called("shop.jar", "shop.jar"));
 	assert_true(running_is_called("shop-1.2.jar", "shop-1.2.jar"));
 	assert_false(running_is_called("shop-1.2.jar", "jar"));

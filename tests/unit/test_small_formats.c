@@ -27,7 +27,6 @@ static void perf_round_trip(void **state)
 {
 	struct profile first, second;
 
-	(void)state;
 	profile_of_events(&first);
 	read_back("perf", &first, &second);
 	assert_int_equal(second.events.len, 2);
@@ -83,7 +82,6 @@ static void perf_round_trip_of(const char *name, const char *want)
 /* perf's text does not mark the end of a name. */
 static void perf_names_like_samples(void **state)
 {
-	(void)state;
 	perf_round_trip_of("a 1/2 6.1: sched:", "a 1/2 6.1_ sched:");
 	perf_round_trip_of("a 2 6.1: 7 sched\tswitch: x", "a 2 6.1_ 7 sched?switch: x");
 	perf_round_trip_of("7.5:", "7.5_");
@@ -116,7 +114,6 @@ static void assert_perf(const char *text, bool annotate, const char *want, const
 /* The forms in which perf writes them. */
 static void perf_of_others(void **state)
 {
-	(void)state;
 	assert_perf("# cmdline : perf record\n"
 		    "java 25607 4794564.109216:          2 cycles:P: \n"
 		    "\tffffffff8105b9a2 do_syscall_64+0x12 ([kernel.kallsyms])\n"
@@ -148,7 +145,6 @@ static void perf_of_others(void **state)
 /* Without -g, the frame is in the sample's line, and the thread's name is aligned to the right. */
 static void perf_without_chains(void **state)
 {
-	(void)state;
 	assert_perf("               w 58 [001] 27.5: 5 cpu-clock:      559b5163416a leaf+0x21 (/tmp/w)\n"
 		    "            java 59 [001] 27.6: 7 cpu-clock:  ffffffff821f3125 do_exit+0x5 ([kernel.kallsyms])\n"
 		    "               w 58 [001] 27.7: 1 cpu-clock:      559b5163416a leaf+0x1e (/tmp/w)\n",
@@ -161,7 +157,6 @@ static void perf_without_chains(void **state)
 /* perf script -F with fewer fields, and with more. */
 static void perf_with_other_fields(void **state)
 {
-	(void)state;
 	assert_perf("w w  5.000001: cycles: \n\t1 f (g)\n\n  5.000002: cycles: \n\t1 f (g)\n\n", false,
 		    "[ tid=0];g`f 1\n[w w tid=0];g`f 1\n", NULL);
 	assert_perf("w w 18395 U      5.643336:    2 cycles: \n\t1 f (g)\n\n", false, "[w w tid=18395];g`f 2\n", NULL);
@@ -190,7 +185,6 @@ static void perf_without_times(void **state)
 		{"w 7 5.000001: ", "[w tid=7];g`h;g`f 2\n", "[w tid=7];g`f 2\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char text[512];
 
@@ -222,7 +216,6 @@ static void perf_with_lines(void **state)
 	struct buf why;
 	int lines[4] = {0}, count = 0;
 
-	(void)state;
 	buf_init(&why);
 	assert_int_equal(read_bytes(&profile, text, strlen(text), &why), 0);
 	assert_int_equal(profile.samples.len, 3);
@@ -270,7 +263,6 @@ static void speedscope(void **state)
 	size_t len, frames, stacks = 0;
 	char *file;
 
-	(void)state;
 	profile_of_events(&profile);
 	file = written_file("speedscope", &profile, &len);
 	root = json_loadb(file, len, 0, NULL);
@@ -303,7 +295,6 @@ static void callgrind(void **state)
 	size_t len;
 	char *file;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	thread = profile_thread(&profile, 1, 1, "t", "p", 0);
 	outer = frame_of(&profile, FRAME_NATIVE, "outer", "a.so");
@@ -355,7 +346,6 @@ static void chrome_trace(void **state)
 	json_t *root, *slices;
 	char *text;
 
-	(void)state;
 	assert_int_equal(profile_init(&p), 0);
 	(void)profile_event(&p, "cpu", PROFILE_NS, 10 * MS);
 	(void)profile_event(&p, "page-faults", PROFILE_COUNT, 1);
@@ -404,7 +394,6 @@ static void chrome_trace_of_spans(void **state)
 	struct profile p;
 	char *text;
 
-	(void)state;
 	assert_int_equal(profile_init(&p), 0);
 	(void)profile_event(&p, "cpu", PROFILE_NS, 10 * MS);
 	(void)profile_thread(&p, 7, 8, "worker", "app", 0);
@@ -439,7 +428,6 @@ static void renamed_thread(void **state)
 	struct writer_options options;
 	struct profile p;
 
-	(void)state;
 	assert_int_equal(profile_init(&p), 0);
 	(void)profile_event(&p, "cpu", PROFILE_NS, 10 * MS);
 	for (uint64_t i = 0; i < 4; i++) {
@@ -482,7 +470,6 @@ static void trees(void **state)
 	struct profile profile;
 	char *text;
 
-	(void)state;
 	profile_of_tree(&profile);
 	writer_options_default(&options);
 	text = written("tree-text", &profile, &options);
@@ -508,7 +495,6 @@ static void views_of_one_page(void **state)
 	struct profile profile;
 	char *flames, *text, *view;
 
-	(void)state;
 	profile_of_tree(&profile);
 	writer_options_default(&options);
 	flames = written("flamegraph", &profile, &options);
@@ -531,7 +517,6 @@ static void formats_with_numbers(void **state)
 	struct writer nameless = {.name = "raw"};
 	size_t len;
 
-	(void)state;
 	writer_options_default(&options);
 	assert_ptr_equal(writer_by_word("flat=3", &options), writer_by_name("flat"));
 	assert_int_equal(options.flat, 3);

@@ -20,7 +20,6 @@ static char folder[] = "/tmp/duet-source.XXXXXX";
 
 static int setup(void **state)
 {
-	(void)state;
 	return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -28,7 +27,6 @@ static int teardown(void **state)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
 	return system(command);
 }
@@ -65,7 +63,6 @@ static void in_folders(void **state)
 {
 	struct buf text;
 
-	(void)state;
 	buf_init(&text);
 	put("a/com/acme/Main.java", "whole", 5);
 	put("b/java.base/com/acme/Main.java", "module", 6);
@@ -141,7 +138,6 @@ static void in_jars(void **state)
 	static const char source[] = "package com.acme;\nclass Main { /* the text of a class, of a class */ }\n";
 	struct buf jar, text;
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		buf_init(&jar);
 		buf_init(&text);
@@ -162,7 +158,6 @@ static void damaged_jars(void **state)
 {
 	struct buf jar, text;
 
-	(void)state;
 	buf_init(&jar);
 	buf_init(&text);
 	make_jar(&jar, "Main.java", "class Main {} class Main {} class Main {}", true, 5);

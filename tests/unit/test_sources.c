@@ -9,7 +9,6 @@
 
 static void test_is_old(void **state)
 {
-	(void)state;
 	assert_true(sources_is_old("/usr/lib/jvm/java-8-openjdk-amd64/jre/lib/amd64/server/libjvm.so"));
 	assert_true(sources_is_old("/opt/jre/lib/aarch64/client/libjvm.so"));
 	assert_true(sources_is_old("/lib/amd64/server/libjvm.so"));

@@ -72,7 +72,6 @@ static void the_innermost(void **state)
 	struct profile profile;
 	struct spans spans;
 
-	(void)state;
 	begin(&profile);
 	add_span(&profile, threads[0], 150, 200, "inner");
 	add_span(&profile, threads[0], 100, 300, "outer");
@@ -119,7 +118,6 @@ static void leading_frames_and_filters(void **state)
 	struct writer_options options;
 	struct profile profile;
 
-	(void)state;
 	begin(&profile);
 	add_span(&profile, threads[0], 100, 200, "request");
 	add_sample(&profile, threads[0], 150, 0, 0);
@@ -169,7 +167,6 @@ static void ids_are_read_back(void **state)
 {
 	static const char *const formats[] = {"duet", "pprof", "otlp", "otlp-json", "jfr"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		struct profile profile, read;
 		struct seen seen = {0};
@@ -216,7 +213,6 @@ static void tags_are_labels(void **state)
 	size_t len;
 	char *file;
 
-	(void)state;
 	begin(&profile);
 	add_span(&profile, threads[0], 100, 200, "request");
 	for (uint64_t time_ns = 150; time_ns <= 160; time_ns += 10)
@@ -240,7 +236,6 @@ static void tags_are_attributes(void **state)
 	size_t len;
 	char *file;
 
-	(void)state;
 	begin(&profile);
 	add_span(&profile, threads[0], 100, 200, "request");
 	add_sample(&profile, threads[0], 150, 0, 0);
@@ -258,7 +253,6 @@ static void ids_as_texts(void **state)
 	char trace[TRACE_ID_DIGITS + 1], id[SPAN_ID_DIGITS + 1];
 	struct profile_sample read = {0};
 
-	(void)state;
 	trace_id_text(&sample, trace);
 	span_id_text(&sample, id);
 	assert_string_equal(trace, "4bf92f3577b34da6a3ce929d0e0e4736");

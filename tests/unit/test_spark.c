@@ -42,7 +42,6 @@ static void check(const char *arguments, size_t len, const struct spark *want)
 /* As spark-submit starts it. */
 static void drivers(void **state)
 {
-	(void)state;
 	CHECK(SUBMIT "--master\0yarn\0--class\0com.acme.Report\0--name\0Daily report\0/opt/report.jar\0--name\0mine",
 	      .is_own = true, .name = "Daily report");
 	CHECK(SUBMIT "--conf\0spark.app.name=By conf\0--conf\0spark.app.name.x=y\0spark-shell", .is_own = true,
@@ -56,7 +55,6 @@ static void drivers(void **state)
 
 static void executors(void **state)
 {
-	(void)state;
 	CHECK("/usr/lib/jvm/java/bin/java\0-server\0-Xmx1024m\0-Dspark.driver.port=40001\0"
 	      "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend\0--driver-url\0"
 	      "spark://CoarseGrainedScheduler@h:40001\0--executor-id\0001\0--hostname\0h\0--cores\0001\0--app-id\0"
@@ -72,7 +70,6 @@ static void executors(void **state)
 
 static void others(void **state)
 {
-	(void)state;
 	check("", 0, &(struct spark){0});
 	check(SUBMIT "--name\0cut", sizeof(SUBMIT "--name\0cut") - 1, &(struct spark){0});
 	CHECK("java\0com.acme.Main\0--name\0mine\0--app-id\0x", .is_own = false);
@@ -100,7 +97,6 @@ static void expect_name(const char *text, const char *want)
 
 static void properties(void **state)
 {
-	(void)state;
 	expect_name("#Spark configuration.\n#Sun Nov 22 2026\nspark.master=yarn\nspark.app.name=Daily report\n"
 		    "spark.app.id=x",
 		    "Daily report");
@@ -111,7 +107,6 @@ static void properties(void **state)
 
 static void hostile_properties(void **state)
 {
-	(void)state;
 	expect_name("", NULL);
 	expect_name("spark.app.name", NULL);
 	expect_name("spark.app.name=", NULL);

@@ -297,7 +297,6 @@ static void test_walk_stands_where_the_other_fails(void **state)
 
 static void test_failure_marks(void **state)
 {
-	(void)state;
 	assert_null(splice_failure_mark(3));
 	assert_null(splice_failure_mark(0));
 	assert_string_equal(splice_failure_mark(-6), "[not_walkable_Java]");

@@ -44,7 +44,6 @@ static const char *state_with(uint16_t flags, const char *const *functions)
 
 static void functions_tell_the_state(void **state)
 {
-	(void)state;
 	assert_string_equal(STATE(0, "do_syscall_64", "do_futex", "futex_do_wait", "schedule"), "[futex]");
 	assert_string_equal(STATE(0, "do_syscall_64", "futex_wait_queue_me"), "[futex]");
 	assert_string_equal(STATE(0, "do_epoll_wait", "ep_poll", "schedule_hrtimeout_range"), "[epoll]");
@@ -66,13 +65,11 @@ static void functions_tell_the_state(void **state)
 /* A read from a socket that waits for the socket's lock waits for the lock. */
 static void the_leaf_counts_most(void **state)
 {
-	(void)state;
 	assert_string_equal(STATE(0, "tcp_recvmsg", "__mutex_lock.constprop.0", "schedule"), "[kernel lock]");
 }
 
 static void flags_tell_the_rest(void **state)
 {
-	(void)state;
 	assert_string_equal(STATE(DUET_SAMPLE_IO, "vfs_read"), "[io]");
 	assert_string_equal(STATE(DUET_SAMPLE_FAULT | DUET_SAMPLE_IO, "handle_mm_fault", "io_schedule"),
 			    "[page fault]");
@@ -84,7 +81,6 @@ static void tracing_and_scheduler_are_cut_off(void **state)
 {
 	struct fixture f = {.count = 0};
 
-	(void)state;
 	assert_int_equal(profile_init(&f.profile), 0);
 	push(&f, FRAME_NATIVE, "__schedule");
 	assert_int_equal(state_trim(&f.profile, f.frames, f.count), 1);
@@ -123,7 +119,6 @@ static void interrupts_are_told_by_their_frames(void **state)
 {
 	size_t count;
 
-	(void)state;
 	assert_int_equal(INTERRUPT(&count, "hrtimer_wakeup", "__hrtimer_run_queues", "hrtimer_interrupt",
 				   "asm_sysvec_apic_timer_interrupt", "vfs_read"),
 			 INTERRUPT_TIMER);
@@ -148,7 +143,6 @@ static void tracing_of_the_waking_is_skipped(void **state)
 {
 	struct fixture f = {.count = 0};
 
-	(void)state;
 	assert_int_equal(profile_init(&f.profile), 0);
 	push(&f, FRAME_KERNEL, "bpf_prog_0123_wakeup_waking");
 	push(&f, FRAME_KERNEL, "bpf_trace_run1");

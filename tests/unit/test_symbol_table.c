@@ -83,7 +83,6 @@ static const char *choose(const struct name *names, size_t count, size_t first, 
 /* From each name on, forwards and backwards. */
 static void test_usual_name_in_any_order(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		size_t count = 0;
 
@@ -101,7 +100,6 @@ static void test_size_in_any_order(void **state)
 {
 	const uint64_t sizes[][2] = {{16, 32}, {32, 16}};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct symbol_table table;
 
@@ -119,7 +117,6 @@ static void test_newest(void **state)
 {
 	struct symbol_table table;
 
-	(void)state;
 	table = (struct symbol_table){0};
 	assert_int_equal(symbol_table_add(&table, 0x1000, 8, 0, SYMBOL_GLOBAL, "old", 3), 0);
 	assert_int_equal(symbol_table_add(&table, 0x1000, 8, 0, SYMBOL_LOCAL, "__new.cold", 10), 0);

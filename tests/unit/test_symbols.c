@@ -32,7 +32,6 @@ static struct symbols *symbols;
 
 static int setup(void **state)
 {
-	(void)state;
 	process_table_init(&table);
 	symbols = symbols_new();
 	return !symbols;
@@ -40,7 +39,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	symbols_free(symbols);
 	symbols_free(NULL);
 	process_table_release(&table);
@@ -61,7 +59,6 @@ static void test_own_and_libc(void **state)
 {
 	struct symbol symbol = lookup(getpid(), (char *)setup, false);
 
-	(void)state;
 	assert_string_equal(symbol.name, "setup");
 	assert_string_equal(symbol.module, "test_symbols");
 	assert_string_equal(lookup(getpid(), (char *)_ZN4duet7mangledEv, false).name, "duet::mangled");
@@ -77,7 +74,6 @@ static void test_vdso(void **state)
 	const struct maps *maps = &process_get(&table, getpid(), 0)->maps;
 	bool found = false;
 
-	(void)state;
 	for (size_t i = 0; i < maps->list.len; i++) {
 		const struct mapping *vdso = &maps->list.items[i];
 
@@ -96,7 +92,6 @@ static void test_unknown_says_what_is_known(void **state)
 	char expected[64];
 	void *code;
 
-	(void)state;
 	assert_string_equal(lookup(getpid(), (void *)0x10, false).name, "[unmapped]+0x10");
 	assert_string_equal(lookup(getpid(), NULL, true).name, "[unmapped]+0x0");
 	process_get(&table, getpid(), 0)->maps_ns = 0;
@@ -112,7 +107,6 @@ static void test_perf_map(void **state)
 	FILE *file;
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	file = fopen(path, "w");
 	fprintf(file, "%lx 100 LazyCompile:fib app.js:1\n", (unsigned long)code);
@@ -154,7 +148,6 @@ static void test_deleted_binary(void **state)
 	char path[64], *code;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid())
 		skip(); /* only map_files leads to a deleted file */
 	pid = start_copy("cp $2 $1", &code, path, sizeof(path));
@@ -173,7 +166,6 @@ static void test_stripped_binary(void **state)
 	const char *name;
 	pid_t pid;
 
-	(void)state;
 	if (system("strip --version >/dev/null 2>&1"))
 		skip();
 	pid = start_copy("strip -o $1 $2", &code, path, sizeof(path));
@@ -192,7 +184,6 @@ static void *volatile returned_to;
 
 __attribute__((noinline)) static void on_signal(int signo)
 {
-	(void)signo;
 	returned_to = __builtin_return_address(0);
 }
 
@@ -201,7 +192,6 @@ static void test_signal_trampoline(void **state)
 {
 	const char *name;
 
-	(void)state;
 	signal(SIGUSR1, on_signal);
 	raise(SIGUSR1);
 	name = lookup(getpid(), returned_to, true).name;
@@ -275,7 +265,6 @@ static void test_names_of_libc(void **state)
 	struct elf_file file;
 	struct buf exported;
 
-	(void)state;
 	buf_init(&exported);
 	read_exported(&exported, path);
 	if (!exported.len)
@@ -299,7 +288,6 @@ static void test_trim(void **state)
 	char *libc = (char *)getsubopt;
 	char before[128];
 
-	(void)state;
 	snprintf(before, sizeof(before), "%s", lookup(getpid(), libc, false).name);
 	assert_string_equal(lookup(getpid(), (char *)_ZN4duet7mangledEv, false).name, "duet::mangled");
 	for (int i = 0; i < 5; i++) {
@@ -317,7 +305,6 @@ static void test_kernel(void **state)
 {
 	struct symbol symbol = {0};
 
-	(void)state;
 	symbols_kernel(symbols, 0x10, false, &symbol);
 	assert_string_equal(symbol.name, "[kernel]+0x10");
 	assert_string_equal(symbol.module, "kernel");
@@ -329,7 +316,6 @@ static void test_lookup_is_cheap(void **state)
 	struct process *self = process_get(&table, getpid(), 0);
 	struct symbol symbol;
 
-	(void)state;
 	for (int i = 0; i < 100000; i++)
 		symbols_user(symbols, self, (uintptr_t)getsubopt + (unsigned int)i % 16, false, &symbol);
 	print_message("%.0f ns a lookup\n", (double)(clock_monotonic_ns() - start) / 100000);

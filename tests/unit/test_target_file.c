@@ -40,7 +40,6 @@ static int start_target(void **state)
 	int ready[2];
 	char byte;
 
-	(void)state;
 	if (geteuid())
 		return 0;
 	if (!mkdtemp(folder) || chdir(folder) < 0 || mkdir("root", 0700) < 0 || pipe(ready) < 0)
@@ -62,7 +61,6 @@ static int start_target(void **state)
 
 static int end_target(void **state)
 {
-	(void)state;
 	if (geteuid())
 		return 0;
 	kill(target, SIGKILL);
@@ -89,7 +87,6 @@ static void assert_reads(const char *path, const char *expected)
 
 static void test_links_stay_inside(void **state)
 {
-	(void)state;
 	if (geteuid())
 		skip(); /* chroot() */
 	assert_reads("/secret", "inside");
@@ -101,7 +98,6 @@ static void test_links_stay_inside(void **state)
 
 static void test_only_regular_files(void **state)
 {
-	(void)state;
 	assert_int_equal(target_file_open(getpid(), getpid(), "/dev/null"), -EINVAL);
 	assert_int_equal(target_file_open(getpid(), getpid(), "/tmp"), -EINVAL);
 	assert_int_equal(target_file_open(getpid(), getpid(), ""), -ENOENT);
@@ -116,7 +112,6 @@ static void test_only_regular_files(void **state)
  */
 static void test_only_stored_files(void **state)
 {
-	(void)state;
 	assert_int_equal(target_file_open(getpid(), getpid(), "/proc/version"), -EINVAL);
 	assert_int_equal(target_file_open(getpid(), getpid(), "/sys/kernel/notes"), -EINVAL);
 }
@@ -126,7 +121,6 @@ static void test_leases_hold_up_nobody(void **state)
 {
 	int fd;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	fd = open("root/secret", O_RDONLY);
@@ -185,7 +179,6 @@ static void test_scanners_hold_up_nobody(void **state)
 	struct target_file file;
 	int scanner;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	helper_start(); /* before the scanner, of which it would keep a descriptor */
@@ -209,7 +202,6 @@ static void test_copies(void **state)
 	char path[64], text[16] = "";
 	pid_t pid = geteuid() ? 0 : start_in_overlay(true);
 
-	(void)state;
 	if (!pid)
 		skip(); /* no such namespaces */
 	snprintf(path, sizeof(path), "%s/secret", folder); /* "inside" */
@@ -233,7 +225,6 @@ static void test_overlays_of_root_alone_are_read(void **state)
 {
 	char path[64];
 
-	(void)state;
 	if (geteuid())
 		skip();
 	snprintf(path, sizeof(path), "%s/secret", folder);
@@ -254,7 +245,6 @@ static void test_another_file_at_the_path(void **state)
 	struct target_file file;
 	struct mapping mapping = {.path = (char *)"/proc/self/exe", .inode = 1};
 
-	(void)state;
 	assert_true(target_file_find_mapping(&file, &gone, &mapping) < 0);
 	gone.exited = false;
 	assert_true(target_file_find_mapping(&file, &gone, &mapping) < 0);

@@ -11,7 +11,6 @@
 
 static void distances(void **state)
 {
-	(void)state;
 	assert_int_equal(text_distance("", ""), 0);
 	assert_int_equal(text_distance("record", "record"), 0);
 	assert_int_equal(text_distance("record", "recrod"), 2);
@@ -25,7 +24,6 @@ static void distances(void **state)
 
 static void long_words_are_far(void **state)
 {
-	(void)state;
 	assert_true(text_distance("list", "a word that is longer than thirty-two letters") == SIZE_MAX);
 	assert_true(text_distance("a word that is longer than thirty-two letters", "list") == SIZE_MAX);
 }
@@ -44,7 +42,6 @@ static const char *guess_of(const char *typed)
 
 static void mistyped_words_are_guessed(void **state)
 {
-	(void)state;
 	assert_string_equal(guess_of("cup"), "cpu");
 	assert_string_equal(guess_of("wal"), "wall");
 	assert_string_equal(guess_of("flame"), "flamegraph");
@@ -63,7 +60,6 @@ static void lines_are_cleaned(void **state)
 {
 	struct buf text;
 
-	(void)state;
 	buf_init(&text);
 	text_clean_lines(&text);
 	assert_int_equal(text.len, 0);
@@ -86,7 +82,6 @@ static void surrogates_become_one_character(void **state)
 {
 	struct buf buf;
 
-	(void)state;
 	expect_joined("a\xed\xa0\xbd\xed\xb8\x80z", "a\xf0\x9f\x98\x80z");
 	expect_joined("\xed\xa1\x82\xed\xbe\xb7\xed\xa0\xbd\xed\xb8\x80", "\xf0\xa0\xae\xb7\xf0\x9f\x98\x80");
 	expect_joined("\xed\x95\x9c", "\xed\x95\x9c"); /* a letter of Korean */
@@ -101,7 +96,6 @@ static void surrogates_become_one_character(void **state)
 
 static void words_are_found(void **state)
 {
-	(void)state;
 	assert_true(text_is_word("-p", "-cp -p --path"));
 	assert_true(text_is_word("--path", "-cp -p --path"));
 	assert_false(text_is_word("--pa", "-cp -p --path"));

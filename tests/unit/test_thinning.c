@@ -14,7 +14,6 @@ static void without_a_limit_all_are_kept(void **state)
 {
 	struct thinning thinning = {0};
 
-	(void)state;
 	thinning_step(&thinning, UINT64_MAX);
 	assert_int_equal(thinning_take(&thinning), 1);
 	thinning_open(&thinning, 0);
@@ -27,7 +26,6 @@ static void fewer_are_kept_as_it_fills(void **state)
 	struct thinning thinning;
 	const uint64_t half = (LIMIT - LIMIT / 16) / 2, part = half / THINNING_SHIFT_MAX;
 
-	(void)state;
 	thinning_open(&thinning, LIMIT);
 	thinning_step(&thinning, 0);
 	assert_int_equal(thinning.shift, 0);
@@ -55,7 +53,6 @@ static void sums_stay_right(void **state)
 	struct thinning thinning;
 	uint64_t used = 0, sum = 0;
 
-	(void)state;
 	thinning_open(&thinning, limit);
 	thinning.random = 12345; /* the same each time */
 	for (uint64_t i = 0; i < samples; i++) {

@@ -36,7 +36,6 @@ static void numbers_are_found(void **state)
 {
 	struct tracefs_field field;
 
-	(void)state;
 	assert_int_equal(find("len", &field), 0);
 	assert_int_equal(field.offset, 16);
 	assert_int_equal(field.bytes, 4);
@@ -50,7 +49,6 @@ static void others_are_refused(void **state)
 {
 	struct tracefs_field field;
 
-	(void)state;
 	assert_int_equal(find("comm", &field), -EINVAL);
 	assert_int_equal(find("pair", &field), -EINVAL);
 	assert_int_equal(find("name", &field), -EINVAL);

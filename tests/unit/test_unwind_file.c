@@ -21,7 +21,6 @@ static void this_program_has_rows(void **state)
 	struct unwind_file file = {0};
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(unwound_file(&file, fd), 0);
 	assert_true(file.rows.rows.len > 100);
 	assert_true(file.base != 0);
@@ -38,7 +37,6 @@ static void rows_are_made_in_steps(void **state)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err, steps = 0;
 	struct unwind_reading *reading;
 
-	(void)state;
 	assert_int_equal(unwound_file(&at_once, fd), 0);
 	assert_int_equal(unwind_file_begin(&reading, fd), 0);
 	while ((err = unwind_file_step(reading, 0)) == -EAGAIN)
@@ -60,7 +58,6 @@ static void steps_may_end_early(void **state)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct unwind_reading *reading;
 
-	(void)state;
 	for (int steps = 0; steps < 100; steps += 7) {
 		assert_int_equal(unwind_file_begin(&reading, fd), 0);
 		for (int i = 0; i < steps; i++)
@@ -94,7 +91,6 @@ static void code_shows_that_it_makes_frames(void **state)
 	struct maps maps = {0};
 	const struct mapping *mapping;
 
-	(void)state;
 	assert_int_equal(unwound_file(&file, fd), 0);
 	close(fd);
 	assert_int_equal(maps_read(&maps, getpid()), 0);
@@ -168,7 +164,6 @@ static void expect_rows_of_built(const char *command, const char *debug_path)
 
 static void files_with_debug_frame_alone(void **state)
 {
-	(void)state;
 	expect_rows_of_built("true", NULL);
 	expect_rows_of_built("objcopy --compress-debug-sections a.so", NULL);
 	expect_rows_of_built("objcopy --only-keep-debug a.so a.debug && strip a.so", "a.debug");
@@ -182,7 +177,6 @@ static void other_files_have_no_debug_frame(void **state)
 	struct unwind_reading *reading;
 	struct unwind_file file = {0};
 
-	(void)state;
 	assert_int_equal(unwind_file_begin(&reading, fd), 0);
 	assert_int_equal(unwind_file_step(reading, UINT64_MAX), 0);
 	assert_int_equal(unwind_file_add_debug(reading, no_elf), -ENOEXEC);
@@ -201,7 +195,6 @@ static void other_files_have_none(void **state)
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	char text[] = "not an ELF file, but long enough to hold the header of one, if that is what one looks for";
 
-	(void)state;
 	assert_int_equal(unwound_file(&file, fd), -ENOEXEC);
 	assert_int_equal(unwind_file_read_memory(&file, text, sizeof(text)), -ENOEXEC);
 	close(fd);

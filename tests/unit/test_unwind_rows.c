@@ -111,7 +111,6 @@ static void a_function_with_a_frame_pointer(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	/* push rbp; mov rsp, rbp; ...; pop rbp; ret */
 	fde(&made, cie, CODE, 0x40, BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x40 + 0x30, 0x0c, 7, 8, 0xc0 + 6));
 	rows = rows_of(&made, &cfi_x86_64);
@@ -131,7 +130,6 @@ static void gaps_are_filled(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE, 0x10, BYTES(0x41, 0x0e, 16));
 	fde(&made, cie, CODE + 0x40, 0x10, BYTES(0x41, 0x0e, 16));
 	rows = rows_of(&made, &cfi_x86_64);
@@ -150,7 +148,6 @@ static void the_return_address_in_a_register(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE, 0x10, BYTES(0x41, 0x0e, 0, 0x09, 16, 5, 0x48, 0x0e, 8));
 	rows = rows_of(&made, &cfi_x86_64);
 	assert_int_equal(rows.rows.len, 4);
@@ -166,7 +163,6 @@ static void states_are_remembered(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE, 0x40, BYTES(0x44, 0x0e, 64, 0x0a, 0x44, 0x0e, 8, 0x44, 0x0b));
 	rows = rows_of(&made, &cfi_x86_64);
 	assert_int_equal(rows.rows.len, 5);
@@ -182,7 +178,6 @@ static void all_widths_of_advances_and_offsets(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE, 0x40000,
 	    BYTES(0x02, 0x80, 0x0e, 16, 0x03, 0x00, 0x10, 0x13, 0x7d, 0x04, 0x00, 0x00, 0x01, 0x00, 0x0e, 0x80, 0x20,
 		  0x41, 0x12, 6, 0x7e, 0x11, 6, 2));
@@ -200,7 +195,6 @@ static void known_expressions(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE, 32, BYTES(0x0f, 11, PLT_EXPRESSION));
 	fde(&made, cie, CODE + 32, 32, BYTES(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0));
 	fde(&made, cie, CODE + 64, 32, BYTES(0x0f, 5, 0x77, 0x10, 0x06, 0x23, 8));
@@ -220,7 +214,6 @@ static void entries_and_signal_frames(void **state)
 	size_t signal = CIE(&made, 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x1b);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE, 32, BYTES(0x07, 16)); /* the return address is undefined */
 	fde(&made, signal, CODE + 64, 32, BYTES(0x0f, 4, 0x77, 0xa0, 0x01, 0x06));
 	rows = rows_of(&made, &cfi_x86_64);
@@ -236,7 +229,6 @@ static void what_rows_cannot_tell_is_not_told(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE, 32, BYTES(0x44, 0x0c, 10, 0)); /* CFA = r10 */
 	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0e, 0x88, 0x80, 0x80, 1)); /* a frame of 2 MB */
 	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x09, 16, 4)); /* return address in rsi */
@@ -257,7 +249,6 @@ static void arm64_keeps_pairs(void **state)
 	size_t cie = CIE(&made, 1, 'z', 'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0);
 	struct unwind_rows rows;
 
-	(void)state;
 	/* stp x29, x30, [sp, -32]!; mov x29, sp; paciasp tells of itself */
 	fde(&made, cie, CODE, 64, BYTES(0x41, 0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0x0d, 29));
 	fde(&made, cie, CODE + 128, 64, BYTES(0x41, 0x0e, 16, 0x9e, 2)); /* x30 alone */
@@ -281,7 +272,6 @@ static void neighbours_that_say_the_same_are_one(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE + 0x48, 8, BYTES(0));
 	fde(&made, cie, CODE, 0x30, BYTES(0x44, 0x0e, 16, 0x44, 0x87, 2)); /* r7's place is of no use */
 	fde(&made, cie, CODE + 0x30, 0x10, BYTES(0x0e, 16));
@@ -299,7 +289,6 @@ static void pages_lead_to_every_row(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	for (uint32_t i = 0; i < 40; i++)
 		fde(&made, cie, CODE + i * 333, 200, BYTES(0x44, 0x0e, 16, 0x50, 0x0e, 32));
 	rows = rows_of(&made, &cfi_x86_64);
@@ -322,7 +311,6 @@ static void damage_ends_a_function_not_the_file(void **state)
 	size_t cie = CIE(&made, X86_CIE);
 	struct unwind_rows rows;
 
-	(void)state;
 	fde(&made, cie, CODE, 32, BYTES(0x44, 0x0e, 16, 0x44, 0x3f)); /* no such instruction */
 	fde(&made, cie, CODE + 64, 32, BYTES(0x44, 0x0b)); /* nothing was remembered */
 	fde(&made, cie, CODE + 128, 32, BYTES(0x44, 0x0f, 200, 1)); /* longer than there is */
@@ -359,7 +347,6 @@ static void any_damage_is_survived(void **state)
 	struct made made = {0}, debug = {.is_debug_frame = true};
 	size_t cie = CIE(&made, X86_CIE);
 
-	(void)state;
 	fde(&made, cie, CODE, 64,
 	    BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x44, 0x0b, 0x0f, 11, PLT_EXPRESSION));
 	fde(&made, cie, CODE + 64, 64, BYTES(0x07, 16));
@@ -378,7 +365,6 @@ static void debug_frame_of_each_version(void **state)
 			 DEBUG_CIE(&made, 3, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1), DEBUG_CIE(&made, X86_DEBUG_CIE_4)};
 	struct unwind_rows rows;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		debug_fde(&made, cies[i], CODE + 64 * i, 32, BYTES(0x44, 0x0e, 16));
 	rows = rows_of(&made, &cfi_x86_64);
@@ -398,7 +384,6 @@ static void debug_frame_of_64_bits(void **state)
 	struct unwind_rows rows;
 	uint64_t numbers[] = {8 + sizeof(cie), UINT64_MAX}, fde_numbers[] = {24, 0, CODE, 32};
 
-	(void)state;
 	put32(&made, UINT32_MAX);
 	put(&made, numbers, sizeof(numbers));
 	put(&made, cie, sizeof(cie));
@@ -419,7 +404,6 @@ static void debug_frame_of_other_machines_is_refused(void **state)
 	size_t later = DEBUG_CIE(&made, 5, 0, 8, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1);
 	struct unwind_rows rows;
 
-	(void)state;
 	debug_fde(&made, narrow, CODE, 32, BYTES(0));
 	debug_fde(&made, segments, CODE + 64, 32, BYTES(0));
 	debug_fde(&made, later, CODE + 128, 32, BYTES(0));
@@ -432,7 +416,6 @@ static void debug_frame_knows_signal_frames(void **state)
 	size_t signal = DEBUG_CIE(&made, 1, 'S', 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1);
 	struct unwind_rows rows;
 
-	(void)state;
 	debug_fde(&made, signal, CODE, 32, BYTES(0x0f, 4, 0x77, 0xa0, 0x01, 0x06));
 	rows = rows_of(&made, &cfi_x86_64);
 	expect_row(&rows, 0, CODE, DUET_CFA_SIGNAL, 0, 0);
@@ -446,7 +429,6 @@ static void code_elsewhere_is_left_out(void **state)
 	size_t cie = DEBUG_CIE(&made, X86_DEBUG_CIE_4);
 	struct unwind_rows rows;
 
-	(void)state;
 	debug_fde(&made, cie, 0, 1 << 30, BYTES(0x44, 0x0e, 64));
 	debug_fde(&made, cie, CODE + 4096, 32, BYTES(0x44, 0x0e, 64));
 	debug_fde(&made, cie, UINT64_MAX - 1, 1 << 20, BYTES(0x44, 0x0e, 64));
@@ -464,7 +446,6 @@ static void one_table_fills_the_gaps_of_another(void **state)
 	size_t cie = CIE(&made, X86_CIE), debug_cie = DEBUG_CIE(&debug, X86_DEBUG_CIE_4);
 	struct unwind_rows rows, more, none = {0};
 
-	(void)state;
 	fde(&made, cie, CODE + 0x100, 0x40, BYTES(0x44, 0x0e, 16));
 	fde(&made, cie, CODE + 0x200, 0x40, BYTES(0x44, 0x0e, 24));
 	debug_fde(&debug, debug_cie, CODE, 0x40, BYTES(0x44, 0x0e, 32)); /* before */
@@ -496,7 +477,6 @@ static void nothing_is_no_data(void **state)
 	struct unwind_rows rows = {0};
 	struct made made = {0};
 
-	(void)state;
 	assert_int_equal(read_made(&made, &cfi_x86_64, UINT64_MAX, &rows), -ENODATA);
 	put32(&made, 0); /* the end mark alone */
 	assert_int_equal(read_made(&made, &cfi_x86_64, UINT64_MAX, &rows), -ENODATA);
@@ -510,7 +490,6 @@ static void a_file_may_not_cost_what_it_wants(void **state)
 	struct made made = {0};
 	size_t cie = CIE(&made, X86_CIE);
 
-	(void)state;
 	fde(&made, cie, CODE, 16, BYTES(0));
 	fde(&made, cie, CODE + 0x40000000, 16, BYTES(0)); /* 1 GB of code */
 	assert_int_equal(read_made(&made, &cfi_x86_64, UINT64_MAX, &rows), -E2BIG);

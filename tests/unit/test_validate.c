@@ -72,7 +72,6 @@ static void sample_of_any_depth_passes(void **state)
 {
 	static const uint16_t depths[][2] = {{0, 0}, {1, 0}, {0, 1}, {7, 9}, {DUET_MAX_STACK, DUET_MAX_USER_STACK}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
 		struct duet_sample *sample = make_sample(depths[i][0], depths[i][1]);
 
@@ -86,7 +85,6 @@ static void sample_truncated_anywhere_fails(void **state)
 	struct duet_sample *sample = make_sample(3, 2);
 	uint32_t whole = sample->head.size;
 
-	(void)state;
 	for (uint32_t bytes = 0; bytes < whole; bytes++) {
 		sample->head.size = whole;
 		assert_false(kernel_ok(sample, bytes));
@@ -114,7 +112,6 @@ static void header_fields_are_bound(void **state)
 	struct duet_sample *sample = make_sample(1, 1);
 	uint32_t whole = sample->head.size;
 
-	(void)state;
 	REFUSE(sample, whole, sample->head.size, whole - 1);
 	REFUSE(sample, whole, sample->head.size, whole + 1);
 	REFUSE(sample, whole, sample->head.size, UINT32_MAX);
@@ -150,7 +147,6 @@ static bool attributes_ok(uint16_t type, uint16_t first, uint16_t second, uint32
 
 static void attributes_lie_within_the_sample(void **state)
 {
-	(void)state;
 	assert_true(attributes_ok(DUET_ATTRIBUTE_SIZE, 8, 0, 24));
 	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, 3, 9, 16 + 24)); /* one of a type that is not known */
 	assert_true(attributes_ok(DUET_ATTRIBUTE_CLASS, DUET_MAX_CLASS_BYTES, 0, 264 + 8));
@@ -189,7 +185,6 @@ static bool user_event_ok(size_t type_bytes, size_t data_bytes)
 
 static void events_of_programs(void **state)
 {
-	(void)state;
 	assert_true(user_event_ok(1, 0));
 	assert_true(user_event_ok(DUET_MAX_USER_TYPE, DUET_MAX_USER_DATA));
 	assert_false(user_event_ok(DUET_MAX_USER_TYPE + 1, 0));
@@ -216,7 +211,6 @@ static bool resource_ok(uint8_t kind, uint32_t text_bytes, uint16_t claimed)
 
 static void resources_lie_within_their_attribute(void **state)
 {
-	(void)state;
 	assert_true(resource_ok(DUET_RESOURCE_FILE, 5, 8 + 5));
 	assert_true(resource_ok(DUET_RESOURCE_PIPE, 0, 8));
 	assert_true(resource_ok(DUET_RESOURCE_FILE, DUET_MAX_RESOURCE_TEXT, 8 + DUET_MAX_RESOURCE_TEXT));
@@ -233,7 +227,6 @@ static void weights_of_early_stacks_are_bound(void **state)
 	struct duet_slept_record record = {
 		.head = {sizeof(record), DUET_RECORD_SLEPT, DUET_RECORD_VERSION, 1, 1, 1}, .id = 5, .weight = 2};
 
-	(void)state;
 	assert_true(kernel_ok(&record, sizeof(record)));
 	REFUSE(&record, sizeof(record), record.head.size, sizeof(record) - 8);
 	REFUSE(&record, sizeof(record), record.id, 0);
@@ -256,7 +249,6 @@ static void attributes_of_weights_are_bound(void **state)
 		.resource = {.kind = DUET_RESOURCE_PIPE},
 	};
 
-	(void)state;
 	assert_true(kernel_ok(&record, sizeof(record)));
 	REFUSE(&record, sizeof(record), record.slept.attribute_bytes, 0);
 	REFUSE(&record, sizeof(record), record.slept.attribute_bytes, 8);
@@ -270,7 +262,6 @@ static void sample_fields_are_bound(void **state)
 	struct duet_sample *sample = make_sample(1, 1);
 	uint32_t whole = sample->head.size;
 
-	(void)state;
 	REFUSE(sample, whole, sample->kernel_depth, 0);
 	REFUSE(sample, whole, sample->kernel_depth, 2);
 	REFUSE(sample, whole, sample->kernel_depth, UINT16_MAX);
@@ -298,7 +289,6 @@ static void sample_too_deep_fails(void **state)
 {
 	struct duet_sample *sample = make_sample(DUET_MAX_STACK + 1, 0);
 
-	(void)state;
 	assert_false(kernel_ok(sample, sample->head.size));
 	free(sample);
 	sample = make_sample(0, DUET_MAX_USER_STACK + 1);
@@ -312,7 +302,6 @@ static void ids_are_of_all_user_frames(void **state)
 	struct duet_sample *sample = make_sample(1, 3);
 	uint32_t whole = sample->head.size += 4 * sizeof(uint32_t);
 
-	(void)state;
 	sample->id_depth = 3;
 	assert_true(kernel_ok(sample, whole));
 	REFUSE(sample, whole, sample->id_depth, 0);
@@ -330,7 +319,6 @@ static void process_records_are_bound(void **state)
 						      .tgid = 1,
 						      .tid = 1}};
 
-	(void)state;
 	assert_true(kernel_ok(&record, sizeof(record)));
 	for (uint32_t bytes = 0; bytes < sizeof(record); bytes++) {
 		struct duet_process_record shorter = record;
@@ -352,7 +340,6 @@ static void cgroup_records_are_bound(void **state)
 						     .tgid = 1,
 						     .tid = 1}};
 
-	(void)state;
 	assert_false(kernel_ok(&record, sizeof(record))); /* no path */
 	record.path[0] = '/';
 	assert_true(kernel_ok(&record, sizeof(record)));
@@ -380,7 +367,6 @@ static void agent_records_fill_their_bytes(void **state)
 {
 	_Alignas(8) unsigned char room[ROOM] = {0};
 
-	(void)state;
 	*(struct duet_java_sample *)room = (struct duet_java_sample){.java_depth = 5};
 	assert_exact(DUET_AGENT_JAVA_SAMPLE, room, sizeof(struct duet_java_sample) + 5 * 16);
 	*(struct duet_method *)room = (struct duet_method){
@@ -406,7 +392,6 @@ static void agent_counts_are_bound(void **state)
 	struct duet_method *method = (void *)room;
 	struct duet_code_load *code = (void *)room;
 
-	(void)state;
 	sample->java_depth = UINT32_MAX;
 	assert_false(agent_ok(DUET_AGENT_JAVA_SAMPLE, room, ROOM));
 	sample->java_depth = 1u << 28; /* times 16 wraps to zero in 32 bits */
@@ -430,7 +415,6 @@ static void agent_samples_are_samples(void **state)
 	struct duet_sample *sample = make_sample(0, 3);
 	struct duet_sample *with_kernel = make_sample(1, 3);
 
-	(void)state;
 	assert_true(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size));
 	assert_false(agent_ok(DUET_AGENT_SAMPLE, sample, sample->head.size - 8));
 	sample->user_depth = DUET_MAX_USER_STACK + 1;
@@ -463,7 +447,6 @@ static void frames_have_their_place(void **state)
 		.first = DUET_LEAF_FRAMES,
 	};
 
-	(void)state;
 	assert_true(kernel_ok(&part, sizeof(part)));
 	assert_true(agent_ok(DUET_AGENT_FRAMES, &part, sizeof(part)));
 	assert_false(agent_ok(DUET_AGENT_SAMPLE, &part, sizeof(part)));
@@ -482,7 +465,6 @@ static void java_depth_has_a_limit(void **state)
 	size_t bytes = sizeof(struct duet_java_sample) + (DUET_MAX_JAVA_DEPTH + 1) * sizeof(struct duet_java_frame);
 	struct duet_java_sample *sample = calloc(1, bytes);
 
-	(void)state;
 	sample->java_depth = DUET_MAX_JAVA_DEPTH;
 	assert_true(agent_ok(DUET_AGENT_JAVA_SAMPLE, sample, bytes - sizeof(struct duet_java_frame)));
 	sample->java_depth = DUET_MAX_JAVA_DEPTH + 1;
@@ -498,7 +480,6 @@ static void code_pcs_stay_inside_their_frames(void **state)
 		struct duet_java_frame frames[2];
 	} code = {.load = {.pc_count = 1, .frame_count = 2}, .pc = {.frame = 1, .depth = 1}};
 
-	(void)state;
 	assert_true(agent_ok(DUET_AGENT_CODE_LOAD, &code, sizeof(code)));
 	code.pc.depth = 2;
 	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, &code, sizeof(code)));
@@ -512,7 +493,6 @@ static void address_ranges_do_not_wrap(void **state)
 	struct duet_stub stub = {.address = UINT64_MAX - 1, .code_bytes = 16};
 	struct duet_code_heap heap = {.low = 2, .high = 2};
 
-	(void)state;
 	assert_false(agent_ok(DUET_AGENT_CODE_LOAD, &code, sizeof(code)));
 	assert_false(agent_ok(DUET_AGENT_STUB, &stub, sizeof(stub)));
 	assert_false(agent_ok(DUET_AGENT_CODE_HEAP, &heap, sizeof(heap)));
@@ -545,7 +525,6 @@ static void layout_is_bound(void **state)
 		.frame_bcp = -8,
 	};
 
-	(void)state;
 	assert_true(agent_ok(DUET_AGENT_LAYOUT, &layout, sizeof(layout)));
 	assert_false(agent_ok(DUET_AGENT_LAYOUT, &layout, sizeof(layout) - 1));
 	REFUSE_LAYOUT(layout, heaps[0].high, 4096);
@@ -573,7 +552,6 @@ static void unknown_agent_types_fail(void **state)
 {
 	static const uint64_t zeros[ROOM / 8];
 
-	(void)state;
 	for (size_t bytes = 0; bytes < 128; bytes++) {
 		assert_false(agent_ok(0, zeros, bytes));
 		assert_false(agent_ok(DUET_AGENT_RECORD_TYPE_MAX, zeros, bytes));
@@ -588,7 +566,6 @@ static void hello_is_bound(void **state)
 	struct duet_message_hello hello = {
 		.head = {.size = sizeof(hello), .type = DUET_MESSAGE_HELLO, .version = DUET_AGENT_VERSION}};
 
-	(void)state;
 	for (uint32_t bytes = 0; bytes < sizeof(hello); bytes++) {
 		assert_false(message_ok(&hello, bytes));
 		hello.head.size = bytes;
@@ -612,7 +589,6 @@ static void started_is_bound(void **state)
 		.head = {.size = sizeof(started), .type = DUET_MESSAGE_STARTED, .version = DUET_AGENT_VERSION},
 		.signo = 64};
 
-	(void)state;
 	assert_true(message_ok(&started, sizeof(started)));
 	started.error = -5;
 	assert_true(message_ok(&started, sizeof(started)));
@@ -636,7 +612,6 @@ static void agents_send_no_orders(void **state)
 {
 	struct duet_message message = {.size = sizeof(message), .version = DUET_AGENT_VERSION};
 
-	(void)state;
 	for (uint16_t type = 0; type < 16; type++) {
 		message.type = type;
 		assert_int_equal(message_ok(&message, sizeof(message)),

@@ -29,7 +29,6 @@ static void test_ours_is_theirs(void **state)
 	size_t bytes;
 	const void *image;
 
-	(void)state;
 	if (!mapping.start)
 		skip(); /* vdso=0 */
 	mapping.start += 1 << 20;
@@ -46,7 +45,6 @@ static void test_not_with_32_bits(void **state)
 	uint64_t bytes_of = mapping.end - mapping.start;
 	size_t bytes;
 
-	(void)state;
 	mapping.start = 0xf7fc0000;
 	mapping.end = mapping.start + bytes_of;
 	assert_null(vdso_of(&mapping, &bytes));
@@ -57,7 +55,6 @@ static void test_not_of_another_size(void **state)
 	struct mapping mapping = own();
 	size_t bytes;
 
-	(void)state;
 	mapping.end += 4096;
 	assert_null(vdso_of(&mapping, &bytes));
 }

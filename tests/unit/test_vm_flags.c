@@ -37,7 +37,6 @@ static void switches_and_numbers(void **state)
 {
 	static const char arguments[] = "java\0-Xmx1g\0-Da=b -XX:+NoFlag\0-XX:-UseG1GC\0-cp\0x";
 
-	(void)state;
 	expect("-XX:+UseG1GC -XX:-UsePerfData -XX:ParallelGCThreads=4",
 	       "ParallelGCThreads=4\nUseG1GC=true\nUsePerfData=false\n");
 	expect("-XX:MaxMetaspaceSize=256m -XX:G1HeapRegionSize=2M -XX:LargePageSizeInBytes=0x200000",
@@ -50,13 +49,11 @@ static void switches_and_numbers(void **state)
 
 static void the_last_counts(void **state)
 {
-	(void)state;
 	expect("-XX:+UseG1GC -Xmx1g -XX:-UseG1GC -XX:MaxHeapSize=1", "MaxHeapSize=1\nUseG1GC=false\n");
 }
 
 static void what_is_none(void **state)
 {
-	(void)state;
 	expect("", "\n");
 	expect("-server -Dx=-XX:+A -Xint -Xmx -Xmxlarge -agentlib:jdwp=a", "\n");
 	expect("-XX: -XX:+ -XX:A -XX:A= -XX:=1 -XX:+A\"b -XX:A;b=1 -XX:+ä", "\n");
@@ -70,7 +67,6 @@ static void long_ones(void **state)
 	struct buf options, text;
 	struct vm_flags flags = {0};
 
-	(void)state;
 	buf_init(&options);
 	buf_init(&text);
 	buf_printf(&options, "-XX:+%0*d ", VM_FLAG_NAME_MAX + 1, 0);

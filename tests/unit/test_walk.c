@@ -29,7 +29,6 @@ static const struct unwind_rows *rows; /* of the file that is searched */
 
 static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 {
-	(void)at;
 	if (own_memory) {
 		memcpy(to, (const void *)(uintptr_t)address, bytes);
 		return 0;
@@ -42,7 +41,6 @@ static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 
 static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 {
-	(void)at;
 	return index < rows->rows.len ? &rows->rows.items[index] : NULL;
 }
 
@@ -50,7 +48,6 @@ static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 
 static int fresh_stack(void **state)
 {
-	(void)state;
 	own_memory = false;
 	for (size_t i = 0; i < WORDS; i++)
 		stack[i] = 0xdead0000 + i;
@@ -103,7 +100,6 @@ static void called_leaf(void **state)
 {
 	struct unwind_cursor cursor = called_at(MOVES);
 
-	(void)state;
 	assert_true(walk_called_leaf(&cursor));
 	expect_cursor(&cursor, STACK + CALLER * 8, 4, STACK + 9 * 8);
 	cursor = called_at(MOVES);
@@ -122,7 +118,6 @@ static void called_function_with_a_frame(void **state)
 {
 	static const uint64_t begins[] = {0x53, 0x5541, 0x28ec8348, 0x100ec8148, 0x57fa1e0ff3, 0x28ec8348fa1e0ff3};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
 		struct unwind_cursor cursor = called_at(begins[i]);
 
@@ -140,7 +135,6 @@ static void by_the_return_address_in_rdi(void **state)
 	const struct duet_unwind_row *row = ROW(.rule = DUET_CFA_SP | DUET_ROW_RA_SAVED);
 	struct unwind_cursor cursor = leaf_at(4, 40);
 
-	(void)state;
 	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
 	expect_cursor(&cursor, 0x9999, 4, STACK + 40 * 8);
 	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NO_ROW);
@@ -151,7 +145,6 @@ static void by_stack_pointer(void **state)
 {
 	struct unwind_cursor cursor = leaf_at(4, 40);
 
-	(void)state;
 	stack[9] = 0x5000; /* CFA = word 10, the return address below it */
 	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP | RA_SAVED, .cfa = 6, .saved = -1)),
 			 DUET_WALK_NONE);
@@ -165,7 +158,6 @@ static void by_frame_pointer_with_the_callers_saved(void **state)
 		ROW(.rule = DUET_CFA_FP | DUET_ROW_FP_SAVED | RA_SAVED, .cfa = 2, .saved = -2);
 	struct unwind_cursor cursor = leaf_at(4, 20);
 
-	(void)state;
 	stack[20] = STACK + 50 * 8;
 	stack[21] = 0x6000;
 	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
@@ -179,7 +171,6 @@ static void with_words_saved_at_the_lower_end(void **state)
 		ROW(.rule = DUET_CFA_SP | DUET_ROW_FP_SAVED | DUET_ROW_FROM_BASE | RA_SAVED, .cfa = 50, .saved = 1);
 	struct unwind_cursor cursor = leaf_at(4, 20);
 
-	(void)state;
 	stack[5] = STACK + 60 * 8;
 	stack[WALK_X86 ? 53 : 6] = 0x6000;
 	assert_int_equal(walk_by_row(&cursor, row), DUET_WALK_NONE);
@@ -191,7 +182,6 @@ static void of_functions_that_align_their_stack(void **state)
 {
 	struct unwind_cursor cursor = leaf_at(4, 20);
 
-	(void)state;
 	stack[19] = STACK + 30 * 8; /* the CFA */
 	stack[20] = STACK + 50 * 8; /* the caller's fp */
 	stack[29] = 0x6000;
@@ -210,7 +200,6 @@ static void in_a_plt(void **state)
 	const struct duet_unwind_row *row = ROW(.rule = DUET_CFA_PLT, .saved = 11);
 	struct unwind_cursor cursor = leaf_at(4, 20);
 
-	(void)state;
 	stack[4] = 0x5000;
 	stack[5] = 0x6000;
 	cursor.pc = 0x100a;
@@ -226,7 +215,6 @@ static void in_the_link_register(void **state)
 {
 	struct unwind_cursor cursor = leaf_at(4, 20);
 
-	(void)state;
 	cursor.lr = 0x00ab000000005000; /* signed */
 	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_SP)), DUET_WALK_NONE);
 	expect_cursor(&cursor, 0x5000, 4, STACK + 20 * 8);
@@ -242,7 +230,6 @@ static void after_a_guess_sp_is_not_known(void **state)
 		ROW(.rule = DUET_CFA_FP | DUET_ROW_FP_SAVED | RA_SAVED, .cfa = 4, .saved = -4);
 	struct unwind_cursor cursor = leaf_at(4, 20);
 
-	(void)state;
 	stack[20] = STACK + 30 * 8;
 	stack[21] = 0x5000;
 	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_NONE);
@@ -265,7 +252,6 @@ static void through_a_signal_frame(void **state)
 	struct unwind_cursor cursor = {.pc = 0x1000, .sp = (uint64_t)(uintptr_t)&frame};
 	mcontext_t *registers = &frame.context.uc_mcontext;
 
-	(void)state;
 	own_memory = true;
 #if WALK_X86
 	registers->gregs[REG_RIP] = 0x5000;
@@ -290,7 +276,6 @@ static void through_a_trampoline(void **state)
 						      ROW(.rule = DUET_CFA_SP, .cfa = WALK_X86)};
 	const size_t code = 40, sp = 4, registers = sp + WALK_SIGNAL_FP / 8;
 
-	(void)state;
 	stack[registers + (WALK_SIGNAL_PC - WALK_SIGNAL_FP) / 8] = 0x5000;
 	stack[registers + (WALK_SIGNAL_SP - WALK_SIGNAL_FP) / 8] = STACK + 50 * 8;
 	for (size_t i = 0; i < sizeof(described) / sizeof(*described) && registers < WORDS; i++) {
@@ -322,7 +307,6 @@ static void through_a_switch_of_stacks(void **state)
 	struct unwind_cursor cursor = leaf_at(50, 40);
 	const struct duet_unwind_row *row = ROW(.rule = DUET_CFA_SWITCHED);
 
-	(void)state;
 	stack[40] = STACK + 45 * 8;
 	stack[45] = STACK + 55 * 8;
 	stack[55] = STACK + 20 * 8;
@@ -346,7 +330,6 @@ static void ends_have_reasons(void **state)
 	const struct duet_unwind_row *downwards = ROW(.rule = DUET_CFA_FP | RA_SAVED, .cfa = 1, .saved = -1);
 	struct unwind_cursor cursor = leaf_at(4, 2);
 
-	(void)state;
 	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_ENTRY)), DUET_WALK_ENTRY);
 	assert_int_equal(walk_by_row(&cursor, ROW(.rule = DUET_CFA_NONE)), DUET_WALK_NO_ROW);
 	assert_int_equal(walk_by_row(&cursor, outside), DUET_WALK_UNREADABLE);
@@ -360,7 +343,6 @@ static void frame_pointers_are_a_guess(void **state)
 {
 	struct unwind_cursor cursor = leaf_at(4, 20);
 
-	(void)state;
 	stack[20] = STACK + 30 * 8;
 	stack[21] = 0x5000;
 	assert_int_equal(walk_by_fp(&cursor), DUET_WALK_NONE);
@@ -379,7 +361,6 @@ static void code_in_memory_is_no_guess(void **state)
 {
 	static const enum duet_code codes[] = {DUET_CODE_UNKNOWN, DUET_CODE_FILE, DUET_CODE_MEMORY};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
 		struct unwind_cursor cursor = leaf_at(4, 20);
 		uint16_t guessed = 0;
@@ -403,7 +384,6 @@ static void no_frame_pointer_marks_the_outermost_frame(void **state)
 	const struct unwind_cursor outermost = {.pc = STACK, .sp = STACK, .is_return = 1};
 	struct unwind_cursor cursor = outermost;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		stack[0] = others[i];
 		assert_false(walk_is_outermost(&outermost));
@@ -427,7 +407,6 @@ static void rows_are_found_by_pc(void **state)
 	struct duet_unwind_row some[1025];
 	struct unwind_rows table = {.rows = {some, 1025, 1025}};
 
-	(void)state;
 	for (uint32_t i = 0; i < 1025; i++)
 		some[i] = (struct duet_unwind_row){.pc = 100 + i * 3};
 	rows = &table;
@@ -558,7 +537,6 @@ static __attribute__((noinline)) void through_alloca(size_t len)
 
 static void the_same_as_libgcc(void **state)
 {
-	(void)state;
 	assert_int_equal(maps_read(&maps, getpid()), 0);
 	compare_here();
 	for (size_t len = 1; len < 3000; len += 777)

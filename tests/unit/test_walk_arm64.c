@@ -42,7 +42,6 @@ static void test_prologues(void **state)
 	static const int larger[] = {0, 8, 8, 8, DUET_FRAME_BUILT};
 	static const int saving[] = {0, 8, DUET_FRAME_BUILT};
 
-	(void)state;
 	/* sub sp, sp, #48; stp x29, x30, [sp, #32] */
 	expect_prologue(CODE(NOP, BANG, 0xd100c3ff, 0xa9027bfd), small, 7, 20);
 	/* sub sp, sp, #1024 */
@@ -55,7 +54,6 @@ static void test_prologues(void **state)
 
 static void test_epilogues(void **state)
 {
-	(void)state;
 	/* ldp x29, x30, [sp, #32]; add sp, sp, #48; ldr x8, [x28, #1088]; cmp sp, x8; b.hi; ret */
 	assert_int_equal(duet_frame_epilogue(CODE(0xa9427bfd, 0x9100c3ff, RET)), DUET_FRAME_BUILT);
 	assert_int_equal(duet_frame_epilogue(CODE(0x9100c3ff, 0xf9422388, 0xeb2863ff, 0x54000068, RET)),
@@ -83,7 +81,6 @@ static void test_calls(void **state)
 {
 	static const uint64_t pc = 0xffff80001010;
 
-	(void)state;
 	assert_true(duet_code_calls(CODE(0x94000001), 4)); /* bl */
 	assert_true(duet_code_calls(CODE(0xd63f0120), 4)); /* blr x9 */
 	assert_false(duet_code_calls(CODE(0xd61f0120), 4)); /* br x9 */
@@ -100,7 +97,6 @@ static void test_calls(void **state)
 
 static void test_what_calls_push_and_stubs_free(void **state)
 {
-	(void)state;
 	assert_int_equal(duet_frame_operand_bytes(CODE(0x910043ff)), 16); /* add sp, sp, #16 */
 	assert_int_equal(duet_frame_operand_bytes(CODE(NOP, 0xf280001f, 0xf2a0001f, 0x910043ff)), 16);
 	assert_int_equal(duet_frame_operand_bytes(CODE(0xa8c113e0)), 16); /* ldp x0, x4, [sp], #16 */
@@ -122,7 +118,6 @@ static void test_what_calls_push_and_stubs_free(void **state)
 /* isb; movz, movk, movk x12; movz, movk, movk x8; br x8. And one that goes far: ldr x8; br x8 */
 static void test_call_stubs(void **state)
 {
-	(void)state;
 	assert_true(duet_frame_is_call_stub(CODE(0xd5033fdf)));
 	assert_true(duet_frame_is_call_stub(CODE(0xd280000c)));
 	assert_true(duet_frame_is_call_stub(CODE(0xf2dfffec)));
@@ -134,7 +129,6 @@ static void test_call_stubs(void **state)
 
 static void test_linkage_tables(void **state)
 {
-	(void)state;
 	assert_true(duet_frame_is_linkage(CODE(0xd503245f, 0x90000910, 0xf947ce11, 0x913e6210, 0xd61f0220)));
 	assert_true(duet_frame_is_linkage(CODE(0xf947ce11, 0x913e6210, 0xd61f0220)));
 	assert_true(duet_frame_is_linkage(CODE(0xd61f0220)));
@@ -146,7 +140,6 @@ static void test_interpreter_entries(void **state)
 {
 	uint32_t pop, push;
 
-	(void)state;
 	assert_int_equal(
 		duet_frame_find_entry(CODE(0xa9be07e0, 0xa9057bfd, 0x910143fd, NOP, NOP, 0xa9044fff), 64, &pop, &push),
 		19);
@@ -200,7 +193,6 @@ static void test_compiled_caller(void **state)
 {
 	uint64_t code = make_method_code(2048, FRAME_WORDS_OF_METHOD, &(uint32_t){NOP}, 1), caller = make_caller(code);
 
-	(void)state;
 	SP[4] = CALLER_FP;
 	SP[5] = caller | 0x7full << 48;
 	expect_caller(cursor_at(code + 100, SP, 7, 1), caller, SP + 6, CALLER_FP);
@@ -221,7 +213,6 @@ static void test_compiled_leaf(void **state)
 	uint64_t code = make_method_code(2048, FRAME_WORDS_OF_METHOD, insns, sizeof(insns) / 4) + 16;
 	uint64_t caller = make_caller(code);
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(insns) / 4; i++) {
 		memset(vm.stack, 0, sizeof(vm.stack));
 		SP[-2] = steps[i].is_stored ? CALLER_FP : 0;
@@ -242,7 +233,6 @@ static void test_leaf_stub(void **state)
 	static const int words[] = {0, 4, 6, 6, 4, 0};
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32, caller = make_caller(stub);
 
-	(void)state;
 	SP[3] = caller; /* of the caller's own caller */
 	expect_caller(leaf_at(stub + 40, SP, CALLER_FP, caller), caller, SP, CALLER_FP);
 	memcpy((void *)(uintptr_t)stub, pushing, sizeof(pushing));
@@ -271,7 +261,6 @@ static void test_leaf_stub_that_saves_registers(void **state)
 	static const uint32_t insns[] = {PUSH, MOV_FP_SP, 0xa9bf07e0, 0xa9bf0fe2};
 	uint64_t stub = make_blob(2048, OTHER_NAME, 12, "", 0), caller = make_caller(stub);
 
-	(void)state;
 	memcpy((void *)(uintptr_t)stub, insns, sizeof(insns));
 	expect_caller(leaf_at(stub, SP, CALLER_FP, caller), caller, SP, CALLER_FP);
 	SP[-2] = CALLER_FP;
@@ -284,7 +273,6 @@ static void test_adapters(void **state)
 {
 	uint64_t adapter = make_blob(16384, 0x555, 0, "", 0) + 32, caller = make_caller(HEAP_BYTES);
 
-	(void)state;
 	java.layout.adapter_name = 0x555;
 	java.layout.frame_sender = 19;
 	expect_caller(leaf_at(adapter, SP, CALLER_FP, INTERPRETER), INTERPRETER, SP, CALLER_FP);
@@ -317,7 +305,6 @@ static void test_interpreted(void **state)
 {
 	uint64_t *fp = SP + 20, caller = make_caller(HEAP_BYTES);
 
-	(void)state;
 	make_frame(fp, 17, INTERPRETER, SP + 3);
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 2, CALLER_FP);
 	assert_int_equal(java.found_method, METHOD_ID);
@@ -339,7 +326,6 @@ static void test_interpreter_enters(void **state)
 	uint32_t begin = (uint32_t)(METHOD_ENTRY - java.layout.interpreter_low);
 	uint64_t *fp = SP + 20, caller = make_caller(HEAP_BYTES), method;
 
-	(void)state;
 	java.layout.entries[0] = (struct duet_method_entry){begin, begin + 512, begin + SENT, begin + RECORD};
 	make_frame(fp, 0, caller, SP);
 	make_method(&method);
@@ -366,7 +352,6 @@ static void test_interpreter_leaves(void **state)
 	static const uint32_t restores[] = {0x927cee9f, 0x9100029f};
 	uint64_t pc = INTERPRETER + 32, caller = make_caller(HEAP_BYTES);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		const uint32_t insns[] = {0x910003bf, POP, restores[i], RET};
 
@@ -386,7 +371,6 @@ static void test_call_stub(void **state)
 {
 	uint64_t *fp = SP + 20;
 
-	(void)state;
 	fp[0] = CALLER_FP;
 	fp[1] = NATIVE_PC;
 	expect_caller(cursor_at(java.layout.call_stub_return, SP, address_of(fp), 1), NATIVE_PC, fp + 2, CALLER_FP);
@@ -400,7 +384,6 @@ static void test_registers_of_an_interrupted_handler(void **state)
 	const uint32_t insns[] = {0x927cee9f, RET};
 	struct unwind_cursor cursor = leaf_at(pc, SP + 60, CALLER_FP, 7);
 
-	(void)state;
 	memcpy((void *)(uintptr_t)pc, insns, sizeof(insns));
 	frame[WALK_SIGNAL_REGS / 8 + 20] = address_of(SP + 80);
 	frame[WALK_SIGNAL_REGS / 8 + 30] = caller;

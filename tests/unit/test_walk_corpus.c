@@ -27,15 +27,12 @@ static struct corpus {
 
 static inline int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 {
-	(void)at;
 	return corpus_get(&corpus.memory, address, to, bytes) ? 0 : -1;
 }
 
 /* Rows come from walk_native(), without a search. */
 static inline const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 {
-	(void)at;
-	(void)index;
 	return NULL;
 }
 
@@ -333,7 +330,6 @@ static void test_every_walk(void **state)
 	glob_t files;
 	size_t bytes;
 
-	(void)state;
 	skip_elsewhere();
 	find_files(&files);
 	for (size_t i = 0; i < files.gl_pathc; i++) {
@@ -376,7 +372,6 @@ static void test_differences_show(void **state)
 	static const char *const spoilt[] = {"\nlayout blob_frame_words ", "\nmemory ", "\nframe ", "\nregs ",
 					     "\nlayout call_stub_return "};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(spoilt) / sizeof(spoilt[0]); i++) {
 		size_t bytes;
 		char *text = first_text(&bytes), *at = strstr(text, spoilt[i]);
@@ -397,7 +392,6 @@ static void test_cut_files(void **state)
 	size_t bytes;
 	char *text = first_text(&bytes);
 
-	(void)state;
 	for (size_t cut = 0; cut < bytes; cut += 1 + bytes / 97) {
 		char *copy = strndup(text, cut);
 
@@ -416,7 +410,6 @@ static void test_hostile_files(void **state)
 	size_t bytes;
 	char *text = first_text(&bytes);
 
-	(void)state;
 	for (int round = 0; round < 60; round++) {
 		char *copy = strndup(text, bytes);
 

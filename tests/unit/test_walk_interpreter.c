@@ -19,7 +19,6 @@ static void test_interpreted(void **state)
 {
 	uint64_t *fp = SP + 20;
 
-	(void)state;
 	make_frame(fp, 17);
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);
 	assert_true(java.has_found);
@@ -37,7 +36,6 @@ static void test_interpreted_recursion(void **state)
 	uint64_t *fp = SP + 20;
 	struct unwind_cursor cursor = cursor_at(INTERPRETER, SP, address_of(fp), 1);
 
-	(void)state;
 	make_frame(fp, 17);
 	make_frame(fp + 20, 20);
 	make_frame(fp + 40, 23);
@@ -57,7 +55,6 @@ static void test_interpreted_leaf(void **state)
 {
 	uint64_t *fp = SP + 20, method, code = make_method(&method) + 48;
 
-	(void)state;
 	make_frame(fp, 17);
 	java.regs[DUET_X86_R13] = code + 21;
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 0), INTERPRETER, fp + 5, CALLER_FP);
@@ -96,7 +93,6 @@ static void test_interpreter_enters(void **state)
 {
 	uint64_t *sender = SP + 20, *fp = SP + 10;
 
-	(void)state;
 	enter(sender);
 	sender[-1] = INTERPRETER; /* two locals are not parameters: pushed later */
 	for (uint64_t at = 0; at <= POP; at += POP / 2) {
@@ -122,7 +118,6 @@ static void test_interpreter_makes_a_frame(void **state)
 	uint64_t *sender = SP + 20, *fp = SP + 10, code = enter(sender);
 	uint64_t pc = ENTRY + PUSH + 5;
 
-	(void)state;
 	fp[0] = CALLER_FP;
 	fp[1] = INTERPRETER;
 	expect_caller(cursor_at(pc, fp, address_of(fp), 0), INTERPRETER, sender, CALLER_FP);
@@ -145,7 +140,6 @@ static void test_what_is_no_entering(void **state)
 {
 	uint64_t *sender = SP + 20;
 
-	(void)state;
 	enter(sender);
 	sender[-1] = NATIVE_PC; /* native code gets here by the call stub */
 	expect_end(cursor_at(ENTRY, sender - 1, CALLER_FP, 0), DUET_WALK_LEAF);
@@ -162,7 +156,6 @@ static void test_interpreter_enters_without_a_frame(void **state)
 {
 	uint64_t *sender = SP + 20, compiled = make_blob(2048, METHOD_NAME, 4, "", 0) + 100;
 
-	(void)state;
 	enter(sender);
 	sender[-1] = INTERPRETER;
 	expect_caller(cursor_at(ENTRY - 8, sender - 1, CALLER_FP, 0), INTERPRETER, sender, CALLER_FP);
@@ -187,7 +180,6 @@ static void test_interpreter_leaves(void **state)
 	};
 	uint64_t *sender = SP + 20;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++) {
 		uint64_t pc = INTERPRETER + 32;
 
@@ -212,7 +204,6 @@ static void test_registers_of_an_interrupted_handler(void **state)
 	uint64_t *frame = SP, *sender = SP + 60;
 	struct unwind_cursor cursor = cursor_at(ENTRY, sender - 1, CALLER_FP, 0);
 
-	(void)state;
 	enter(sender);
 	frame[5 + 5] = address_of(sender); /* r13: the sixth from offset 40 */
 	frame[5 + 11] = java.regs[DUET_X86_RBX];
@@ -227,7 +218,6 @@ static void test_what_is_no_interpreter_frame(void **state)
 {
 	uint64_t *fp = SP + 20;
 
-	(void)state;
 	make_frame(fp, 40); /* behind the method's code */
 	expect_end(cursor_at(INTERPRETER, SP, address_of(fp), 1), DUET_WALK_BAD_INTERPRETED);
 	make_frame(fp, 17);
@@ -258,7 +248,6 @@ static void test_frames_that_are_not_filled(void **state)
 	uint64_t stub = make_blob(2048, OTHER_NAME, 4, "", 0) + 100, *fp = SP + 20, *outer = fp + 20, *caller = fp + 40;
 	struct unwind_cursor cursor, begin = cursor_at(stub, SP, CALLER_FP, 1);
 
-	(void)state;
 	make_frame(fp, 17);
 	make_frame(outer, 20);
 	make_frame(caller, 23);
@@ -296,7 +285,6 @@ static void test_frame_below_native_code_is_filled(void **state)
 	uint64_t stub = make_blob(2048, OTHER_NAME, 4, "", 0) + 100, *fp = SP + 20;
 	struct unwind_cursor cursor = cursor_at(stub, SP, CALLER_FP, 1);
 
-	(void)state;
 	make_frame(fp, 17);
 	SP[3] = NATIVE_PC;
 	assert_int_equal(first_step(&cursor), DUET_WALK_NONE);
@@ -309,7 +297,6 @@ static void test_method_without_an_id(void **state)
 {
 	uint64_t *fp = SP + 20;
 
-	(void)state;
 	make_frame(fp, 17);
 	vm.data[64] = 2; /* the class has none for this number */
 	expect_caller(cursor_at(INTERPRETER, SP, address_of(fp), 1), INTERPRETER, fp + 5, CALLER_FP);

@@ -15,7 +15,6 @@ static void test_compiled_caller(void **state)
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
 	uint64_t caller = make_blob(8192, METHOD_NAME, 4, method_code, sizeof(method_code)) + 100;
 
-	(void)state;
 	SP[4] = CALLER_FP;
 	SP[5] = caller;
 	expect_caller(cursor_at(code + 100, SP, 7, 1), caller, SP + 6, CALLER_FP);
@@ -29,7 +28,6 @@ static void test_compiled_recursion(void **state)
 	uint64_t caller = make_blob(8192, METHOD_NAME, 4, method_code, sizeof(method_code)) + 100;
 	struct unwind_cursor cursor = cursor_at(code, SP, 7, 1);
 
-	(void)state;
 	SP[5] = code;
 	SP[11] = caller;
 	SP[15] = code;
@@ -53,7 +51,6 @@ static void test_compiled_leaf(void **state)
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
 	uint64_t caller = make_blob(8192, METHOD_NAME, 4, method_code, sizeof(method_code)) + 100;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		const uint64_t *sp = SP - steps[i].words;
 
@@ -76,7 +73,6 @@ static void test_leaf_whose_fp_is_not_saved_yet(void **state)
 	uint64_t code = make_blob(2048, METHOD_NAME, 6, bytes, sizeof(bytes));
 	uint64_t caller = make_blob(8192, METHOD_NAME, 4, bytes, sizeof(bytes)) + 100;
 
-	(void)state;
 	SP[0] = caller;
 	SP[-1] = 0xdead;
 	expect_caller(cursor_at(code + 16, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
@@ -90,7 +86,6 @@ static void test_deoptimized(void **state)
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
 	uint64_t handler = address_of(heap_at(2048)) + 1536 + 4;
 
-	(void)state;
 	SP[1] = code + 100; /* as ORIGINAL_PC says */
 	SP[4] = CALLER_FP;
 	SP[5] = code + 60;
@@ -122,7 +117,6 @@ static void test_leaf_that_has_pushed(void **state)
 	uint64_t caller = make_call(code);
 	int words;
 
-	(void)state;
 	SP[4] = CALLER_FP;
 	SP[5] = caller;
 	for (words = 0; words <= JAVA_PUSHED_WORDS; words++)
@@ -138,7 +132,6 @@ static void test_leaf_that_keeps_sp(void **state)
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code));
 	uint64_t caller = make_call(code);
 
-	(void)state;
 	SP[4] = CALLER_FP;
 	SP[5] = caller;
 	SP[2] = SP[3] = caller; /* of an earlier call */
@@ -160,7 +153,6 @@ static void test_leaf_stub(void **state)
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32;
 	uint64_t caller = make_call(stub), other = make_call(stub) + 1;
 
-	(void)state;
 	SP[0] = caller;
 	expect_caller(cursor_at(stub, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
 	SP[0] = CALLER_FP; /* pushed */
@@ -191,7 +183,6 @@ static void test_leaf_stub_without_frame_pointer(void **state)
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32;
 	uint64_t caller = make_call(stub + 100);
 
-	(void)state;
 	SP[0] = caller;
 	SP[4] = caller; /* the caller's own caller */
 	expect_caller(cursor_at(stub + 60, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
@@ -226,7 +217,6 @@ static void test_stub_with_a_frame(void **state)
 	uint64_t stub = make_blob(2048, OTHER_NAME, 4, "", 0);
 	uint64_t caller = make_call(stub);
 
-	(void)state;
 	memcpy((void *)(uintptr_t)(stub + 64), "\x5d\xc3", 2);
 	SP[2] = CALLER_FP;
 	SP[3] = caller;
@@ -247,7 +237,6 @@ static void test_frameless(void **state)
 	uint64_t stub = make_blob(2048, VTABLE_NAME, 0, "", 0) + 32;
 	uint64_t caller = make_call(HEAP_BYTES); /* of anything */
 
-	(void)state;
 	SP[0] = caller;
 	expect_end(cursor_at(stub, SP, CALLER_FP, 0), DUET_WALK_LEAF);
 	java.layout.frameless_names[2] = VTABLE_NAME;
@@ -266,7 +255,6 @@ static void test_adapter_from_compiled_code(void **state)
 {
 	uint64_t adapter = make_adapter(), caller = make_call(HEAP_BYTES);
 
-	(void)state;
 	SP[0] = caller;
 	SP[4] = caller; /* of the caller, whose frame has four words */
 	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
@@ -292,7 +280,6 @@ static void test_adapter_from_the_smallest_frame(void **state)
 	static const uint8_t code[] = {0xe8, 0, 0, 0, 0, 0x5d, 0xc3};
 	uint64_t adapter = make_adapter(), caller = make_blob(2048, METHOD_NAME, 2, "", 0) + 100;
 
-	(void)state;
 	memcpy((void *)(uintptr_t)(caller - 5), code, sizeof(code));
 	SP[0] = caller;
 	SP[2] = make_call(HEAP_BYTES);
@@ -307,7 +294,6 @@ static void test_adapter_with_a_stale_sender(void **state)
 {
 	uint64_t adapter = make_adapter(), caller = make_call(HEAP_BYTES);
 
-	(void)state;
 	memset(java.regs, 0, sizeof(java.regs));
 	SP[0] = SP[4] = caller;
 	SP[19] = SP[23] = caller;
@@ -320,7 +306,6 @@ static void test_adapter_to_compiled_code(void **state)
 {
 	uint64_t adapter = make_adapter();
 
-	(void)state;
 	SP[0] = INTERPRETER; /* whose frame does not begin at sp */
 	expect_caller(cursor_at(adapter, SP, CALLER_FP, 0), INTERPRETER, SP + 1, CALLER_FP);
 	java.regs[DUET_X86_RAX] = INTERPRETER;
@@ -335,7 +320,6 @@ static void test_adapter_that_has_called(void **state)
 {
 	uint64_t adapter = make_adapter(), caller = make_call(HEAP_BYTES), *saved = SP - 48;
 
-	(void)state;
 	for (uint64_t *sp = saved - 512 / 8; sp; sp = sp == saved - 512 / 8 ? saved - 2688 / 8 : NULL) {
 		saved[2] = address_of(SP); /* r13 */
 		saved[15] = caller; /* rax */
@@ -357,7 +341,6 @@ static void test_entry_barrier(void **state)
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0);
 	uint64_t caller = make_call(stub);
 
-	(void)state;
 	SP[8] = CALLER_FP;
 	SP[9] = ~0ull;
 	SP[10] = caller;
@@ -375,7 +358,6 @@ static void test_barrier_of_a_method(void **state)
 	uint64_t code = make_blob(2048, METHOD_NAME, FRAME_WORDS_OF_METHOD, method_code, sizeof(method_code)) + 200;
 	uint64_t caller = make_call(code);
 
-	(void)state;
 	SP[5] = NATIVE_PC;
 	SP[10] = CALLER_FP;
 	SP[11] = caller;
@@ -397,7 +379,6 @@ static void test_stub_of_unknown_size(void **state)
 	uint64_t stub = make_blob(2048, OTHER_NAME, UINT32_MAX, "", 0);
 	uint64_t caller = make_call(stub);
 
-	(void)state;
 	SP[8] = CALLER_FP;
 	SP[9] = caller;
 	expect_caller(cursor_at(stub + 50, SP, address_of(&SP[8]), 1), caller, SP + 10, CALLER_FP);
@@ -415,7 +396,6 @@ static void test_native_wrapper(void **state)
 	uint64_t caller = make_blob(8192, METHOD_NAME, 4, method_code, sizeof(method_code)) + 100;
 	uint64_t fp = address_of(&SP[-1]);
 
-	(void)state;
 	memcpy((void *)(uintptr_t)(code + 64), epilogue, sizeof(epilogue) - 1);
 	SP[0] = caller;
 	SP[-1] = CALLER_FP;
@@ -433,7 +413,6 @@ static void test_return_into_a_stub_without_frame(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0);
 
-	(void)state;
 	expect_end(cursor_at(stub + 50, SP, 7, 1), DUET_WALK_NO_FRAME);
 }
 
@@ -451,7 +430,6 @@ static void test_leaf_call_stub(void **state)
 	uint64_t stub = make_blob(60416, OTHER_NAME, 0, "", 0), caller = make_native_call(), fp = address_of(SP);
 	uint64_t code = java.layout.call_stub_return - 100;
 
-	(void)state;
 	assert_in_range(code, stub, stub + 1024);
 	memcpy((void *)(uintptr_t)code, begin, sizeof(begin) - 1);
 	SP[0] = CALLER_FP;
@@ -472,7 +450,6 @@ static void test_leaf_stub_entered_from_native_code(void **state)
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32, native = make_native_call();
 	uint64_t caller = make_call(NATIVE_PC);
 
-	(void)state;
 	SP[0] = CALLER_FP;
 	SP[1] = caller;
 	memcpy((void *)(uintptr_t)(caller - 13), "\x49\xba\x60\x45\x23\x01\0\0\0\0\x41\xff\xd2", 13);
@@ -487,7 +464,6 @@ static void test_return_into_a_stub_of_an_upcall(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0), native = make_native_call();
 
-	(void)state;
 	memcpy((void *)(uintptr_t)stub, "\x55\x48\x8b\xec\x48\x81\xec", 7);
 	SP[30] = CALLER_FP;
 	SP[31] = native;
@@ -502,7 +478,6 @@ static void test_forwarded_exception(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0), caller = make_call(HEAP_BYTES);
 
-	(void)state;
 	SP[0] = caller;
 	SP[4] = caller;
 	expect_caller(cursor_at(stub + 50, SP, CALLER_FP, 0), caller, SP + 1, CALLER_FP);
@@ -523,7 +498,6 @@ static void test_stub_with_a_frame_and_its_pointer(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 20, "", 0), caller = make_call(stub);
 
-	(void)state;
 	memcpy((void *)(uintptr_t)stub, "\x55\x48\x8b\xec", 4);
 	SP[0] = CALLER_FP;
 	SP[1] = caller;
@@ -541,7 +515,6 @@ static void test_leaf_stub_with_one_operand(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 0, "", 0) + 32, caller = make_call(stub);
 
-	(void)state;
 	SP[5] = caller;
 	SP[10] = caller;
 	memcpy((void *)(uintptr_t)caller, "\x41\x5b\x90", 3); /* pop %r11 */
@@ -570,7 +543,6 @@ static void test_frames_on_the_heap(void **state)
 {
 	uint64_t special, stub = make_continuation(&special);
 
-	(void)state;
 	for (int arguments = 0; arguments < 2 * JAVA_ENTRY_STEPS; arguments++) {
 		uint64_t *entry = SP + (arguments + 1) / 2 * 2;
 		struct unwind_cursor cursor = cursor_at(stub, entry - arguments, 7, 1);
@@ -591,7 +563,6 @@ static void test_what_is_no_continuation(void **state)
 {
 	uint64_t special, stub = make_continuation(&special);
 
-	(void)state;
 	SP[ENTRY_WORDS - 1] = INTERPRETER;
 	memcpy((void *)(uintptr_t)(stub - 5), "\xe8\0\0\0", 5); /* the stub has called */
 	expect_end(cursor_at(stub, SP, 7, 1), DUET_WALK_NO_FRAME);
@@ -617,7 +588,6 @@ static void test_call_stub(void **state)
 {
 	uint64_t *fp = SP + 20;
 
-	(void)state;
 	fp[0] = CALLER_FP;
 	fp[1] = NATIVE_PC;
 	expect_caller(cursor_at(java.layout.call_stub_return, SP, address_of(fp), 1), NATIVE_PC, fp + 2, CALLER_FP);
@@ -631,7 +601,6 @@ static void test_hostile_heap(void **state)
 	struct unwind_cursor cursor = cursor_at(code + 100, SP, 7, 1);
 	uint8_t *block = heap_at(2048);
 
-	(void)state;
 	SP[5] = code + 60;
 	memcpy(block + FRAME_WORDS, &(uint32_t){UINT32_MAX - 1}, 4);
 	expect_end(cursor, DUET_WALK_NO_BLOB);

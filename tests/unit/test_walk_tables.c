@@ -33,25 +33,21 @@ static const struct duet_unwind_row rows[] = {{.pc = 0}, {.pc = 0x200}, {.pc = 0
 
 static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 {
-	(void)at;
 	return index < COUNT(rows) ? &rows[index] : NULL;
 }
 
 static const struct duet_unwind_mapping *walk_mapping(const void *at, uint32_t index)
 {
-	(void)at;
 	return index < COUNT(mappings) ? &mappings[index] : NULL;
 }
 
 static const struct duet_unwind_module *walk_module(const void *at, uint32_t index)
 {
-	(void)at;
 	return index < COUNT(modules) ? &modules[index] : NULL;
 }
 
 static const struct duet_unwind_page *walk_page(const void *at, uint32_t index)
 {
-	(void)at;
 	return index < COUNT(pages) ? &pages[index] : NULL;
 }
 
@@ -61,7 +57,6 @@ static const struct unwind_cursor cursor;
 
 static void mappings_are_found_by_their_range(void **state)
 {
-	(void)state;
 	assert_null(walk_find_mapping(&cursor, 0, 5, 0xfff));
 	assert_ptr_equal(walk_find_mapping(&cursor, 0, 5, 0x1000), &mappings[0]);
 	assert_ptr_equal(walk_find_mapping(&cursor, 0, 5, 0x1fff), &mappings[0]);
@@ -74,7 +69,6 @@ static void mappings_are_found_by_their_range(void **state)
 
 static void other_slices_are_not_searched(void **state)
 {
-	(void)state;
 	assert_null(walk_find_mapping(&cursor, 1, 2, 0x1000));
 	assert_null(walk_find_mapping(&cursor, 1, 2, 0x7000));
 	assert_ptr_equal(walk_find_mapping(&cursor, 1, 2, 0x3000), &mappings[1]);
@@ -85,7 +79,6 @@ static void other_slices_are_not_searched(void **state)
 
 static void rows_are_found_by_page(void **state)
 {
-	(void)state;
 	assert_ptr_equal(walk_find_row(&cursor, &mappings[0], 0x1000), &rows[0]);
 	assert_ptr_equal(walk_find_row(&cursor, &mappings[0], 0x11ff), &rows[0]);
 	assert_ptr_equal(walk_find_row(&cursor, &mappings[0], 0x1200), &rows[1]);
@@ -96,7 +89,6 @@ static void rows_are_found_by_page(void **state)
 
 static void no_index_leads_out_of_the_arrays(void **state)
 {
-	(void)state;
 	assert_null(walk_find_row(&cursor, &mappings[0], 0x1800)); /* the module has two pages */
 	assert_null(walk_find_row(&cursor, &mappings[2], 0x4000)); /* no module */
 	assert_null(walk_find_row(&cursor, &mappings[4], 1ull << 40)); /* more than 4 GB from the base */

@@ -25,7 +25,6 @@ static void test_exception_blob(void **state)
 	static const uint8_t code[] = {0x52, 0x48, 0x83, 0xec, 8, 0x48, 0x89, 0x2c, 0x24};
 	uint64_t stub = make_blob(2048, OTHER_NAME, 2, "", 0), to = make_thrower();
 
-	(void)state;
 	memcpy((void *)(uintptr_t)stub, code, sizeof(code));
 	memcpy((void *)(uintptr_t)(stub + 90), "\x48\x83\xc4\x08\x5a\x41\xff\xe0", 8);
 	memset(java.regs, 0, sizeof(java.regs));
@@ -47,7 +46,6 @@ static void test_stub_that_jumps_on(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 4, "", 0), to = make_thrower();
 
-	(void)state;
 	memcpy((void *)(uintptr_t)stub, "\x55\x48\x8b\xec", 4);
 	memcpy((void *)(uintptr_t)(stub + 60), "\x5a\x41\xff\xe2\x59\xff\xe1\x5d\x41\xff\xe2", 11);
 	memset(java.regs, 0, sizeof(java.regs));
@@ -69,7 +67,6 @@ static void test_stub_that_jumps_with_its_frame(void **state)
 {
 	uint64_t stub = make_blob(2048, OTHER_NAME, 6, "", 0), to = make_thrower();
 
-	(void)state;
 	memset(java.regs, 0, sizeof(java.regs));
 	SP[0] = SP[1] = to;
 	SP[4] = CALLER_FP;
@@ -88,7 +85,6 @@ static void test_method_that_throws(void **state)
 {
 	uint64_t method = make_blob(2048, METHOD_NAME, 4, "", 0), to = make_thrower();
 
-	(void)state;
 	memcpy((void *)(uintptr_t)(method + 200), "\x48\x83\xc4\x10\x5d\xe9", 6);
 	memcpy((void *)(uintptr_t)(method + 240), "\x48\x8f\x04\x24", 4);
 	SP[0] = SP[4] = to;
@@ -107,7 +103,6 @@ static void test_interpreter_is_left_by_an_exception(void **state)
 	uint64_t low = java.layout.interpreter_low + THROWN, to = make_thrower(), *sender = SP + 10;
 	struct duet_method_entry found;
 
-	(void)state;
 	assert_true(duet_frame_find_thrown(code, sizeof(code), &found));
 	assert_int_equal(found.begin, 1);
 	assert_int_equal(found.pop, 1);
@@ -139,7 +134,6 @@ static void test_adapter_that_saves(void **state)
 {
 	uint64_t adapter = make_blob(16384, ADAPTER_NAME, 0, "", 0) + 32, to = make_thrower();
 
-	(void)state;
 	java.layout.adapter_name = ADAPTER_NAME;
 	memset(java.regs, 0, sizeof(java.regs));
 	SP[0] = SP[4] = to;

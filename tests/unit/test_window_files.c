@@ -20,7 +20,6 @@ static struct profile profile;
 
 static int setup(void **state)
 {
-	(void)state;
 	strcpy(folder, "/tmp/duet-windows-XXXXXX");
 	return mkdtemp(folder) ? 0 : -1;
 }
@@ -29,7 +28,6 @@ static int teardown(void **state)
 {
 	char command[160];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
 	return system(command);
 }
@@ -108,7 +106,6 @@ static void names_are_recognised(void **state)
 		".col",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		assert_true(window_list_named(ours[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -120,7 +117,6 @@ static void links_point_to_the_newest(void **state)
 	struct window_files files = {0};
 	char target[64] = "";
 
-	(void)state;
 	assert_int_equal(write_windows(&files, 1, 3), 0);
 	assert_int_equal(count_files(), 9);
 	assert_true(readlink(at("last_profile.col"), target, sizeof(target) - 1) > 0);
@@ -135,7 +131,6 @@ static void older_windows_are_never_replaced(void **state)
 {
 	struct window_files files = {0};
 
-	(void)state;
 	make(DASHED "1.txt");
 	assert_int_equal(write_windows(&files, 1, 1), 0);
 	assert_int_equal(write_windows(&files, 1, 1), 0);
@@ -147,7 +142,6 @@ static void the_oldest_go_when_there_are_too_many(void **state)
 {
 	struct window_files files = {.keep_files = 4};
 
-	(void)state;
 	assert_int_equal(write_windows(&files, 1, 5), 0);
 	assert_int_equal(count_files(), 4 + 3);
 	assert_true(is_there(WINDOW "4.col") && is_there(DASHED "5.html"));
@@ -164,7 +158,6 @@ static void windows_from_before_the_clock_was_set_back_are_the_oldest(void **sta
 	struct timespec times[2] = {{.tv_sec = time(NULL) + 3600}, {.tv_sec = time(NULL) + 3600}};
 	static const char *const before[] = {WINDOW "8.col", DASHED "8.html", WINDOW "9.col", DASHED "9.html"};
 
-	(void)state;
 	assert_int_equal(write_windows(&files, 8, 9), 0);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(utimensat(AT_FDCWD, at(before[i]), times, 0), 0);
@@ -181,7 +174,6 @@ static void the_oldest_go_when_they_are_too_large(void **state)
 	struct window_files files = {0};
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(write_windows(&files, 1, 1), 0);
 	assert_int_equal(stat(at(DASHED "1.html"), &st), 0);
 	files.keep_bytes = (uint64_t)st.st_blocks * 512 * 5 / 2; /* two windows and a bit */
@@ -195,7 +187,6 @@ static void the_old_go(void **state)
 	struct window_files files = {.keep_age_ns = 3600 * NS_PER_SEC};
 	struct timespec times[2] = {{.tv_sec = time(NULL) - 3700}, {.tv_sec = time(NULL) - 3700}};
 
-	(void)state;
 	assert_int_equal(write_windows(&files, 1, 2), 0);
 	assert_int_equal(utimensat(AT_FDCWD, at(WINDOW "2.col"), times, 0), 0);
 	assert_int_equal(write_windows(&files, 3, 3), 0);
@@ -208,7 +199,6 @@ static void what_is_not_ours_stays(void **state)
 {
 	struct window_files files = {.keep_files = 1, .keep_bytes = 1, .keep_age_ns = 1};
 
-	(void)state;
 	make("profile_mine.col");
 	make("profile_2025-11-20T11:00:00.svg");
 	make("notes");
@@ -227,7 +217,6 @@ static void a_foreign_file_in_a_links_place_stays(void **state)
 	struct window_files files = {0};
 	struct stat st;
 
-	(void)state;
 	make("last_profile.col");
 	assert_int_equal(write_windows(&files, 1, 1), -EEXIST);
 	assert_int_equal(lstat(at("last_profile.col"), &st), 0);
@@ -249,7 +238,6 @@ static void the_index_has_each_window(void **state)
 	const char *newer, *older;
 	struct buf text;
 
-	(void)state;
 	assert_int_equal(write_windows(&files, 1, 3), 0);
 	read_index(&text);
 	newer = strstr(text.data, "<td>until 12:00:03</td><td><a href=\"./" WINDOW "3.col\">col</a> "
@@ -270,7 +258,6 @@ static void the_index_is_escaped(void **state)
 	struct window_files files = {0};
 	struct buf text;
 
-	(void)state;
 	strcpy(odd, at("<script>\"&\x1b"));
 	assert_int_equal(mkdir(odd, 0755), 0);
 	make("<script>\"&\x1b/" DASHED "1.<i>.html");
@@ -289,7 +276,6 @@ static void a_foreign_index_stays(void **state)
 	struct window_files files = {0};
 	struct buf text;
 
-	(void)state;
 	make("index.html");
 	assert_int_equal(write_windows(&files, 1, 1), 0);
 	read_index(&text);
@@ -308,7 +294,6 @@ static void a_vanished_folder_is_an_error(void **state)
 {
 	struct window_files files = {.keep_files = 1};
 
-	(void)state;
 	assert_int_equal(rmdir(folder), 0);
 	assert_int_equal(write_windows(&files, 1, 1), -ENOENT);
 	assert_int_equal(window_files_open(&files), 0); /* at the start it is made */
@@ -322,7 +307,6 @@ static void unfinished_files_of_the_past_go(void **state)
 	struct timespec times[2] = {{.tv_sec = time(NULL) - 3700}, {.tv_sec = time(NULL) - 3700}};
 	struct window_files files = {.folder = folder};
 
-	(void)state;
 	make("." WINDOW "1.col.duet-00000a");
 	assert_int_equal(utimensat(AT_FDCWD, at("." WINDOW "1.col.duet-00000a"), times, 0), 0);
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
@@ -343,7 +327,6 @@ static void a_link_of_another_user_is_a_trap(void **state)
 	char trap[128];
 	struct stat st;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(chmod(folder, 0777), 0);

@@ -27,7 +27,6 @@ struct fixture {
 
 static void ignore(void *context)
 {
-	(void)context;
 }
 
 static void await_gate(void *context)

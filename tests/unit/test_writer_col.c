@@ -238,7 +238,6 @@ static void broken_utf8_is_text(void **state)
 	json_t *header, *program, *flag;
 	char *col;
 
-	(void)state;
 	assert_int_equal(profile_init(&p), 0);
 	profile_event(&p, "ev\xff", PROFILE_COUNT, 1);
 	owner.application = text(&p, "java: app.jar");
@@ -266,7 +265,6 @@ static void columns_come_first(void **state)
 	uint32_t cpu, run;
 	char *col;
 
-	(void)state;
 	assert_int_equal(profile_init(&p), 0);
 	profile_event(&p, "cpu", PROFILE_NS, 10 * MS);
 	cpu = frame_of(&p, FRAME_CPU, "[CPU-1]", "");
@@ -283,7 +281,6 @@ static void an_empty_profile_is_a_header(void **state)
 	struct profile empty;
 	char *col;
 
-	(void)state;
 	assert_int_equal(profile_init(&empty), 0);
 	col = col_of(&empty, 2);
 	json_decref(header_of(col));

@@ -9,14 +9,12 @@ static struct profile everything;
 
 static int setup(void **state)
 {
-	(void)state;
 	profile_of_everything(&everything);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	profile_release(&everything);
 	return 0;
 }
@@ -51,7 +49,6 @@ static void styles_match_golden(void **state)
 		{"dotted.collapsed", {.dotted = true, .lines = true}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct writer_options options = defaults();
 		char *text;
@@ -68,7 +65,6 @@ static void threads_and_processes_lead(void **state)
 	struct writer_options options = defaults();
 	char *text;
 
-	(void)state;
 	options.threads = options.processes = true;
 	text = written("collapsed", &everything, &options);
 	assert_golden("threads.collapsed", text);
@@ -89,7 +85,6 @@ static void groups_lead_in_their_order(void **state)
 	struct writer_options options = defaults();
 	char *text;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		assert_int_equal(writer_groups_parse(options.by, cases[i].by), 0);
 		text = written("collapsed", &everything, &options);
@@ -114,7 +109,6 @@ static void virtual_threads_have_labels(void **state)
 	uint32_t start;
 	char *text;
 
-	(void)state;
 	assert_int_equal(profile_init(&p), 0);
 	start = frame_of(&p, FRAME_NATIVE, "start", "");
 	ADD_STACK(&p, profile_virtual_thread(&p, 1, 33, "a;b", "java", 0), 1, start);
@@ -140,7 +134,6 @@ static void lists_of_groups(void **state)
 	static const char *const bad[] = {"", ",", "process,", "proc", "process,process", "container,process,thread,x"};
 	enum writer_group by[WRITER_GROUPS] = {WRITER_BY_THREAD};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		assert_int_equal(writer_groups_parse(by, bad[i]), -EINVAL);
 	assert_int_equal(by[0], WRITER_BY_THREAD);
@@ -155,7 +148,6 @@ static void total_counts_time(void **state)
 	struct writer_options options = defaults();
 	char *text;
 
-	(void)state;
 	options.total = true;
 	text = written("collapsed", &everything, &options);
 	assert_golden("total.collapsed", text);
@@ -168,7 +160,6 @@ static void patterns_choose_stacks(void **state)
 	const char *include[] = {"java.io.*", "com/acme/Main.run"}, *exclude[] = {"*equals"}, *kernel[] = {"vfs_read"};
 	struct writer_options options = defaults();
 
-	(void)state;
 	options.include = (struct opt_strings){include, 2};
 	options.exclude = (struct opt_strings){exclude, 1};
 	assert_collapsed(&everything, &options,
@@ -189,7 +180,6 @@ static void assert_match(const char *pattern, const char *name, bool want)
 
 static void stars_stand_at_the_ends(void **state)
 {
-	(void)state;
 	assert_match("read", "read", true);
 	assert_match("read", "readv", false);
 	assert_match("read*", "readv", true);
@@ -212,7 +202,6 @@ static void deep_stacks_keep_their_leaf(void **state)
 	struct writer_options options = defaults();
 	struct profile deep;
 
-	(void)state;
 	profile_of_depth(&deep, 6);
 	options.max_depth = 6;
 	assert_collapsed(&deep, &options, "f0;f1;f2;f3;f4;f5 1\n");
@@ -230,7 +219,6 @@ static void ten_thousand_frames_are_one_line(void **state)
 	size_t separators = 0;
 	char *text;
 
-	(void)state;
 	profile_of_depth(&deep, 10000);
 	options.max_depth = 0;
 	text = written("collapsed", &deep, &options);
@@ -247,7 +235,6 @@ static void an_empty_profile_is_an_empty_file(void **state)
 	struct writer_options options = defaults();
 	struct profile empty;
 
-	(void)state;
 	assert_int_equal(profile_init(&empty), 0);
 	assert_collapsed(&empty, &options, "");
 	profile_release(&empty);
@@ -257,7 +244,6 @@ static void a_full_disk_is_reported(void **state)
 {
 	struct writer_options options = defaults();
 
-	(void)state;
 	for (size_t i = 0; writers[i]; i++) {
 		FILE *full = fopen("/dev/full", "w");
 
@@ -269,7 +255,6 @@ static void a_full_disk_is_reported(void **state)
 
 static void formats_are_found(void **state)
 {
-	(void)state;
 	assert_string_equal(writer_by_name("collapsed")->name, "collapsed");
 	assert_string_equal(writer_by_name("html")->name, "flamegraph");
 	assert_null(writer_by_name("svg"));

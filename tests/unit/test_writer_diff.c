@@ -104,7 +104,6 @@ static void nodes_have_both_weights(void **state)
 	struct two two;
 	uint32_t gone;
 
-	(void)state;
 	two_of(&two, &before, &after);
 	assert_int_equal(tree_diff_build(&diff, &two.diff, &two.options), 0);
 	assert_int_equal(diff.tree.nodes.len, 7);
@@ -129,7 +128,6 @@ static void equal_profiles_have_none(void **state)
 	static const struct counts twice = {.hot = 10, .same = 6, .gone = 4};
 	struct two two;
 
-	(void)state;
 	two_of(&two, &before, &before);
 	assert_written(&two, "app/Main.run;app/Main.gone;java/util/HashMap.get 2 2\napp/Main.run;app/Main.hot 5 5\n"
 			     "app/Main.run;app/Main.same 3 3\n");
@@ -144,7 +142,6 @@ static void one_may_be_empty(void **state)
 {
 	struct two two;
 
-	(void)state;
 	two_of(&two, &nothing, &after);
 	assert_written(&two, "app/Main.run;app/Main.fresh 0 2\napp/Main.run;app/Main.hot 0 12\n"
 			     "app/Main.run;app/Main.same 0 6\n");
@@ -163,7 +160,6 @@ static void weights_may_be_raw(void **state)
 {
 	struct two two;
 
-	(void)state;
 	two_of(&two, &before, &after);
 	two.diff.normalize = false;
 	assert_written(&two, "app/Main.run;app/Main.fresh 0 2\napp/Main.run;app/Main.gone;java/util/HashMap.get 2 0\n"
@@ -181,7 +177,6 @@ static void output_matches_golden(void **state)
 	struct two two;
 	char *page, *start;
 
-	(void)state;
 	two_of(&two, &before, &after);
 	two.options.style.annotate = true;
 	profile_add_fact(&two.a, "kernel", "Linux");
@@ -208,7 +203,6 @@ static void narrow_in_both_is_left_out(void **state)
 	struct two two;
 	char *page;
 
-	(void)state;
 	two_of(&two, &before, &after);
 	two.options.min_width = 15;
 	page = written_diff("flamegraph", &two);
@@ -223,7 +217,6 @@ static void threads_and_lambdas_are_the_same(void **state)
 	static const char *const lambdas[] = {"app.Main$$Lambda/0x00007f80", "app.Main$$Lambda$17/0x00007fff"};
 	struct two two;
 
-	(void)state;
 	two_of(&two, &nothing, &after);
 	for (size_t i = 0; i < 2; i++) {
 		struct profile *p = i ? &two.b : &two.a;
@@ -251,7 +244,6 @@ static void text_ranks_growth(void **state)
 	struct two two;
 	char *text;
 
-	(void)state;
 	two_of(&two, &before, &after);
 	text = written_diff("text", &two);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)

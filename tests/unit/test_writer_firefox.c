@@ -78,7 +78,6 @@ static void threads_and_tables(void **state)
 	size_t len, i;
 	char *file;
 
-	(void)state;
 	profile_of_everything(&profile);
 	buf_init(&stacks);
 	file = written_file("firefox", &profile, &len);
@@ -110,7 +109,6 @@ static void events_are_threads(void **state)
 	size_t len;
 	char *file;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	(void)profile_event(&profile, "faults", PROFILE_COUNT, 1);
 	(void)profile_event(&profile, "alloc", PROFILE_BYTES, 1);

@@ -44,7 +44,6 @@ static void data_match_golden(void **state)
 	struct writer_options options;
 	struct profile profile;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	assert_page("plain.flamegraph.json", &profile, &options);
@@ -60,7 +59,6 @@ static void narrow_frames_are_left_out(void **state)
 	struct writer_options options;
 	struct profile profile;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	options.min_width = 20;
@@ -74,7 +72,6 @@ static void hostile_names_stay_in_their_element(void **state)
 	struct profile profile;
 	char *page;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	options.title = HOSTILE;
@@ -93,7 +90,6 @@ static void the_page_needs_nothing_else(void **state)
 	struct profile profile;
 	char *page;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	(void)profile_event(&profile, "cpu", PROFILE_NS, 0);
 	writer_options_default(&options);
@@ -111,7 +107,6 @@ static void ten_thousand_levels_are_written(void **state)
 	struct profile profile;
 	char *data;
 
-	(void)state;
 	profile_of_depth(&profile, 10000);
 	writer_options_default(&options);
 	options.max_depth = 0;
@@ -129,7 +124,6 @@ static void excluded_samples_are_not_in_the_page(void **state)
 	struct profile profile;
 	char *data;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	options.exclude = (struct opt_strings){exclude, 3};
@@ -147,7 +141,6 @@ static void every_event_is_in_the_page(void **state)
 	struct profile profile;
 	char *data;
 
-	(void)state;
 	profile_of_everything(&profile);
 	assert_int_equal(profile_event(&profile, "page-faults", PROFILE_COUNT, 1), 1);
 	writer_options_default(&options);

@@ -14,7 +14,6 @@ static void the_report_matches_golden(void **state)
 	struct writer_options options;
 	struct profile profile;
 
-	(void)state;
 	profile_of_everything(&profile);
 	writer_options_default(&options);
 	assert_report("plain.txt", &profile, &options);
@@ -33,7 +32,6 @@ static void an_empty_profile_says_so(void **state)
 	struct writer_options options;
 	struct profile profile;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	writer_options_default(&options);
 	assert_report("full_empty.txt", &profile, &options);
@@ -46,7 +44,6 @@ static void one_sample_is_all(void **state)
 	struct writer_options options;
 	struct profile profile;
 
-	(void)state;
 	profile_of_depth(&profile, 3);
 	writer_options_default(&options);
 	assert_report("full_one.txt", &profile, &options);
@@ -59,7 +56,6 @@ static void ten_thousand_frames_are_printed(void **state)
 	struct profile profile;
 	char *text;
 
-	(void)state;
 	profile_of_depth(&profile, 10000);
 	writer_options_default(&options);
 	options.max_depth = 0;
@@ -104,7 +100,6 @@ static void recursion_counts_once(void **state)
 	uint32_t run, walk, leaf;
 	char *text;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	run = java_frame(&profile, FRAME_COMPILED, "shop.Main", "run", "()V", 1);
 	walk = java_frame(&profile, FRAME_COMPILED, "shop.Tree", "walk", "()V", 1);
@@ -142,7 +137,6 @@ static void a_wait_counts_for_the_program(void **state)
 	uint32_t idle, take, park, futex, kernel, wait, thread;
 	char *text;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	thread = profile_thread(&profile, 1, 1, "main", "java", 0);
 	idle = frame_of(&profile, FRAME_STATE, "[idle]", "");
@@ -198,7 +192,6 @@ static void many_profile(struct profile *profile, uint32_t events)
 
 static void it_fits_on_a_screen(void **state)
 {
-	(void)state;
 	for (uint32_t events = 1; events <= 16; events++) {
 		struct profile profile;
 		char *text;
@@ -218,7 +211,6 @@ static void processes_have_their_program(void **state)
 	uint32_t owner, frame;
 	char *text;
 
-	(void)state;
 	assert_int_equal(profile_init(&profile), 0);
 	profile_event(&profile, "cpu", PROFILE_NS, 1);
 	owner = profile_owner(&profile, &(struct profile_owner){

@@ -211,7 +211,6 @@ JNIEXPORT jboolean JNICALL NATIVE(visit)(JNIEnv *env, jclass class, jstring path
 	const char *text = (*env)->GetStringUTFChars(env, path, NULL);
 	void *handle = text ? dlopen(text, RTLD_NOW | RTLD_LOCAL) : NULL;
 
-	(void)class;
 	if (text)
 		(*env)->ReleaseStringUTFChars(env, path, text);
 	return handle && !dlclose(handle);

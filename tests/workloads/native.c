@@ -132,7 +132,6 @@ LINK void leaf_sort(void)
 
 LINK void handle(int signo)
 {
-	(void)signo;
 	for (int i = 0; i < 5; i++)
 		leaf_compute();
 	sink++;

@@ -305,7 +305,6 @@ static __attribute__((noipa)) ssize_t in_abstract(struct kind *kind)
 
 static void prepare_other(struct kind *kind)
 {
-	(void)kind;
 }
 
 /* getpid() of the 32-bit architecture has the number of another architecture's writev(). */
@@ -313,7 +312,6 @@ static __attribute__((noipa)) ssize_t no_other(struct kind *kind)
 {
 	long pid = 20;
 
-	(void)kind;
 #ifdef __x86_64__
 	__asm__ volatile("int $0x80" : "+a"(pid) : : "memory", "r8", "r9", "r10", "r11");
 #endif

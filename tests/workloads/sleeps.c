@@ -88,7 +88,6 @@ static __attribute__((noipa)) int in_epoll(unsigned *seed)
 
 static __attribute__((noipa)) int in_lock(unsigned *seed)
 {
-	(void)seed;
 	pthread_mutex_lock(&lock);
 	pthread_mutex_unlock(&lock);
 	sink++;
@@ -99,7 +98,6 @@ static __attribute__((noipa)) int in_pipe(unsigned *seed)
 {
 	char byte;
 
-	(void)seed;
 	return (int)read(pipe_ends[0], &byte, 1) + (int)(sink & 0);
 }
 
@@ -107,7 +105,6 @@ static __attribute__((noipa)) int in_socket(unsigned *seed)
 {
 	char byte;
 
-	(void)seed;
 	return (int)recv(socket_ends[0], &byte, 1, 0) + (int)(sink & 0);
 }
 
@@ -115,7 +112,6 @@ static __attribute__((noipa)) int in_fault(unsigned *seed)
 {
 	static size_t next;
 
-	(void)seed;
 	if (next == FAULTS)
 		return nap(1000);
 	sink += (uint64_t)pages[next++ * PAGE];
@@ -125,7 +121,6 @@ static __attribute__((noipa)) int in_fault(unsigned *seed)
 /* Waits only for a CPU, of which it has its share. */
 static __attribute__((noipa)) int in_turns(unsigned *seed)
 {
-	(void)seed;
 	for (int i = 0; i < 200000; i++)
 		sink++;
 	return 0;
@@ -137,7 +132,6 @@ static void *ends_waits(void *context)
 {
 	unsigned seed = 7;
 
-	(void)context;
 	for (;;) {
 		pthread_mutex_lock(&lock);
 		nap(some_us(&seed));
@@ -154,7 +148,6 @@ static void *ends_faults(void *context)
 	unsigned seed = 9;
 	struct uffd_msg message;
 
-	(void)context;
 	while (read(faults_fd, &message, sizeof(message)) == sizeof(message)) {
 		struct uffdio_zeropage zero = {
 			.range = {.start = message.arg.pagefault.address & ~(PAGE - 1ull), .len = PAGE},

@@ -120,7 +120,6 @@ static void *sends(void *context)
 {
 	unsigned seed = 5;
 
-	(void)context;
 	for (;;) {
 		usleep(2000 + (unsigned)rand_r(&seed) % 10000);
 		if (send(tcp[1], block, 700, MSG_NOSIGNAL) < 0 || write(unix_ends[1], block, 300) < 0 ||

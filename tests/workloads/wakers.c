@@ -151,7 +151,6 @@ static void *wakes(void *context)
 
 static void *stands_by(void *context)
 {
-	(void)context;
 	pthread_setname_np(pthread_self(), "bystander");
 	for (;;)
 		sink += (uint64_t)send(udp_none, "", 1, 0); /* refused, or dropped */

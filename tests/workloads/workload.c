@@ -68,7 +68,6 @@ JNIEXPORT jlongArray JNICALL Java_workload_SystemCalls_interrupted(JNIEnv *env, 
 	jlongArray array = (*env)->NewLongArray(env, COUNT);
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
 
-	(void)klass;
 	while (now_ms() < end)
 		one_round(epoll, counts);
 	close(epoll);
@@ -142,7 +141,6 @@ static volatile int signals_of_ours;
 
 static void on_signal_of_ours(int signo)
 {
-	(void)signo;
 	signals_of_ours++;
 }
 
@@ -366,7 +364,6 @@ JNIEXPORT jlong JNICALL Java_workload_WaitingCalls_waits(JNIEnv *env, jclass kla
 	struct waiting waiting = {0};
 	jlong end = now_ms() + milliseconds, seen = 0, all = 0;
 
-	(void)klass;
 	open_waiting(&waiting);
 	start_waker(&waiting, kind);
 	for (; (jlong)now_ms() < end; all++)
@@ -383,7 +380,6 @@ JNIEXPORT jint JNICALL Java_workload_SystemCalls_exec(JNIEnv *env, jclass klass,
 	const char *argv[16] = {NULL};
 	jsize count = (*env)->GetArrayLength(env, command);
 
-	(void)klass;
 	for (jsize i = 0; i < count && i < 15; i++)
 		argv[i] = (*env)->GetStringUTFChars(env, (*env)->GetObjectArrayElement(env, command, i), NULL);
 	execv(argv[0], (char **)argv);
@@ -403,7 +399,6 @@ JNIEXPORT void JNICALL Java_workload_Throws_across(JNIEnv *env, jclass klass, jo
 {
 	jmethodID next = (*env)->GetMethodID(env, (*env)->GetObjectClass(env, level), "level9", "(I)I");
 
-	(void)klass;
 	if (next)
 		(*env)->CallIntMethod(env, level, next, way);
 }
@@ -411,8 +406,6 @@ JNIEXPORT void JNICALL Java_workload_Throws_across(JNIEnv *env, jclass klass, jo
 JNIEXPORT void JNICALL Java_workload_Throws_thrown(JNIEnv *env, jclass klass, jobject level);
 JNIEXPORT void JNICALL Java_workload_Throws_thrown(JNIEnv *env, jclass klass, jobject level)
 {
-	(void)klass;
-	(void)level;
 	(*env)->ThrowNew(env, (*env)->FindClass(env, "java/lang/IllegalStateException"), "from native code");
 }
 
@@ -420,9 +413,6 @@ static volatile jlong ticks; /* exact enough: the signal is blocked while its ha
 
 static void on_tick(int signo, siginfo_t *info, void *context)
 {
-	(void)signo;
-	(void)info;
-	(void)context;
 	ticks = ticks + 1;
 }
 
@@ -432,8 +422,6 @@ JNIEXPORT void JNICALL Java_workload_SecondProfiler_start(JNIEnv *env, jclass kl
 	struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct itimerval each_ms = {.it_interval.tv_usec = 1000, .it_value.tv_usec = 1000};
 
-	(void)env;
-	(void)klass;
 	sigaction(SIGPROF, &action, NULL);
 	setitimer(ITIMER_PROF, &each_ms, NULL);
 }
@@ -443,8 +431,6 @@ JNIEXPORT jlong JNICALL Java_workload_SecondProfiler_ticks(JNIEnv *env, jclass k
 {
 	struct sigaction action;
 
-	(void)env;
-	(void)klass;
 	sigaction(SIGPROF, NULL, &action);
 	return action.sa_sigaction == on_tick ? ticks : -1;
 }
@@ -456,7 +442,6 @@ JNIEXPORT void JNICALL Java_workload_ProfilerCalls_replace(JNIEnv *env, jclass c
 	const char *name = (*env)->GetStringUTFChars(env, path, NULL);
 	int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
-	(void)class;
 	dup2(file, descriptor);
 	close(file);
 	(*env)->ReleaseStringUTFChars(env, path, name);
@@ -491,7 +476,6 @@ JNIEXPORT jlong JNICALL Java_workload_Changed_hashOfCode(JNIEnv *env, jclass sel
 	jint count = 0;
 	JavaVM *vm;
 
-	(void)self;
 	if (!jvmti && !(*env)->GetJavaVM(env, &vm) && !(*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_1_1))
 		(*jvmti)->AddCapabilities(jvmti, &wanted);
 	if (jvmti && text && !(*jvmti)->GetClassMethods(jvmti, type, &count, &methods)) {
@@ -519,7 +503,6 @@ JNIEXPORT jdouble JNICALL Java_workload_NativeCalls_many(JNIEnv *env, jclass cla
 JNIEXPORT jint JNICALL Java_workload_NativeCalls_length(JNIEnv *env, jobject self, jstring text);
 JNIEXPORT jint JNICALL Java_workload_NativeCalls_length(JNIEnv *env, jobject self, jstring text)
 {
-	(void)self;
 	return (*env)->GetStringLength(env, text);
 }
 

@@ -230,7 +230,6 @@ static volatile sig_atomic_t is_interrupted;
 
 static void on_signal(int signo)
 {
-	(void)signo;
 	is_interrupted = 1;
 }
 

@@ -25,7 +25,6 @@ static volatile sig_atomic_t cancelled;
 
 void visit_cancel(int signo)
 {
-	(void)signo;
 	cancelled = 1;
 }
 

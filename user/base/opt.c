@@ -269,8 +269,6 @@ void opt_spellings(const struct opt *rows, struct buf *out)
 
 int opt_flag(void *field, const char *value, struct buf *why)
 {
-	(void)value;
-	(void)why;
 	*(bool *)field = true;
 	return 0;
 }

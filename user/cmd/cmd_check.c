@@ -102,8 +102,6 @@ static int run(void *options, const struct command_words *words)
 	bool bpf = check_bpf();
 	BUF(why);
 
-	(void)options;
-	(void)words;
 	for (int i = 0; engines[i].name; i++)
 		if (engines[i].standalone)
 			check_standalone(&engines[i]);

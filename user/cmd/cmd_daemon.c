@@ -244,7 +244,6 @@ static int run(void *context, const struct command_words *words)
 {
 	const struct daemon_options *options = context;
 
-	(void)words;
 	if (options->verbose)
 		log_set_level(LOG_DEBUG);
 	return options->check ? check(options) : run_daemon(options);

@@ -281,8 +281,6 @@ static int run(void *options, const struct command_words *words)
 {
 	int err = list_jvms();
 
-	(void)options;
-	(void)words;
 	list_events();
 	list_engines();
 	list_formats();

@@ -82,7 +82,6 @@ static int run(void *options, const struct command_words *words)
 {
 	int pid = words->count ? atoi(words->items[0]) : 0;
 
-	(void)options;
 	if (!words->count)
 		return print_all();
 	if (pid > 0)

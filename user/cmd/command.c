@@ -93,8 +93,6 @@ int command_run(const struct command *command, int argc, char **argv)
 
 static int print_version(void *options, const struct command_words *words)
 {
-	(void)options;
-	(void)words;
 	printf("duet %s\n", DUET_VERSION);
 	return 0;
 }

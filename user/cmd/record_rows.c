@@ -24,7 +24,6 @@ static void event_names(struct buf *out)
 
 static int opt_event(void *field, const char *value, struct buf *why)
 {
-	(void)why;
 	*(const char **)field = value ? value : "";
 	return 0;
 }

@@ -13,8 +13,6 @@ enum { BLOCK_INSERT, BLOCK_ISSUE, BLOCK_REQUEUE, BLOCK_MERGE };
 
 static int block_check(struct family *family, const struct collector_options *options, struct buf *why)
 {
-	(void)family;
-	(void)options;
 	if (probe_tracepoint_arguments("block_rq_issue"))
 		return 0;
 	buf_add_str(why, "block: this kernel has no tracepoints of block devices (CONFIG_BLOCK): give -e io");
@@ -26,7 +24,6 @@ static int block_prepare(struct family *family, const struct collector_options *
 	const struct duet_bpf *bpf = family->programs->bpf;
 	int err;
 
-	(void)options;
 	if (!family->is_used)
 		return 0;
 	bpf->rodata->duet_config.block_queue_first = probe_tracepoint_arguments("block_rq_issue") > 1;

@@ -39,7 +39,6 @@ static int io_prepare(struct family *family, const struct collector_options *opt
 	uint8_t *uring = &bpf->rodata->duet_config.uring;
 	int err = 0;
 
-	(void)options;
 	if (event_list_count(family->events, DUET_PROGRAM_IO)) {
 		*uring |= DUET_URING_TIME;
 		err = bpf_map__set_max_entries(bpf->maps.io_calls, IO_CALLS);

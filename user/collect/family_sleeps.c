@@ -158,7 +158,6 @@ static int sleeps_open(struct family *family, const struct collector_options *op
 {
 	struct sleeps *sleeps = family->state;
 
-	(void)why;
 	return sleepers_open(&sleeps->sleepers, family->programs->bpf, options->user_depth);
 }
 

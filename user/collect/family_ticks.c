@@ -530,7 +530,6 @@ static int ticks_prepare(struct family *family, const struct collector_options *
 	struct duet_config *config = &bpf->rodata->duet_config;
 	int err = 0;
 
-	(void)options;
 	if (family->programs->uses_cookie)
 		family->programs->of[DUET_PROGRAM_PERF] = bpf->progs.perf_cookie;
 	config->uses_index = uses_index(events);

@@ -36,7 +36,6 @@ static const char *const accesses[] = {"loads",	 "load-misses", "stores", "store
 
 static int make_cache(struct event *event, const char *text, struct buf *why)
 {
-	(void)why;
 	for (size_t cache = 0; cache < sizeof(caches) / sizeof(*caches); cache++) {
 		size_t len = strlen(caches[cache]);
 
@@ -56,7 +55,6 @@ static int make_raw(struct event *event, const char *text, struct buf *why)
 {
 	size_t digits = strspn(text, "0123456789abcdefABCDEF");
 
-	(void)why;
 	if (!digits || digits > 16 || text[digits])
 		return -ENOENT;
 	make_counter(event, PERF_TYPE_RAW, strtoull(text, NULL, 16));

@@ -43,7 +43,6 @@ static volatile sig_atomic_t is_asked_to_end;
 
 static void on_term(int signo)
 {
-	(void)signo;
 	is_asked_to_end = 1;
 }
 

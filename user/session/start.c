@@ -139,7 +139,6 @@ static void prepare_kernel(struct session *session)
 
 static int prepare_library(struct dl_phdr_info *info, size_t size, void *unwinding)
 {
-	(void)size;
 	if (info->dlpi_name[0] == '/')
 		unwinding_prepare(unwinding, info->dlpi_name);
 	return 0;

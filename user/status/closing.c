@@ -17,7 +17,6 @@
 
 static void add_loss(void *context, const char *name, const char *text, uint64_t count)
 {
-	(void)name;
 	headline_add_loss(context, count, text);
 }
 

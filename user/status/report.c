@@ -363,7 +363,6 @@ void report_facts(const struct report *report)
 
 static void report_loss(void *context, const char *name, const char *text, uint64_t count)
 {
-	(void)name;
 	profile_add_loss(context, count, text);
 }
 

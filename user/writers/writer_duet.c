@@ -255,7 +255,6 @@ static struct writer_stream *stream_open(const struct profile *profile, const st
 
 	if (!stream)
 		return NULL;
-	(void)options;
 	stream->profile = profile;
 	stream->out = out;
 	stream->whole_bytes = ftello(out);

@@ -63,7 +63,6 @@ static struct sleeper_walker *walker_now; /* the walk's functions that read get 
 
 static int walk_read(const void *at, void *to, uint32_t bytes, uint64_t address)
 {
-	(void)at;
 	return foreign_read(&walker_now->foreign, to, bytes, address);
 }
 
@@ -71,7 +70,6 @@ static const struct duet_unwind_row *walk_row(const void *at, uint32_t index)
 {
 	const struct duet_unwind_row *rows = walker_now->rows.at;
 
-	(void)at;
 	return index < walker_now->rows.entries ? &rows[index] : NULL;
 }
 
@@ -79,7 +77,6 @@ static const struct duet_unwind_mapping *walk_mapping(const void *at, uint32_t i
 {
 	const struct duet_unwind_mapping *mappings = walker_now->mappings.at;
 
-	(void)at;
 	return index < walker_now->mappings.entries ? &mappings[index] : NULL;
 }
 
@@ -88,7 +85,6 @@ static const struct duet_unwind_module *walk_module(const void *at, uint32_t ind
 {
 	struct duet_unwind_module *modules = walker_now->modules.at;
 
-	(void)at;
 	if (index >= walker_now->modules.entries)
 		return NULL;
 	modules[index].used = 1;
@@ -99,7 +95,6 @@ static const struct duet_unwind_page *walk_page(const void *at, uint32_t index)
 {
 	const struct duet_unwind_page *pages = walker_now->pages.at;
 
-	(void)at;
 	return index < walker_now->pages.entries ? &pages[index] : NULL;
 }
 

@@ -114,7 +114,6 @@ static enum bpf_perf_event_ret on_record(void *context, int cpu, struct perf_eve
 	struct mapping_events *events = context;
 	struct mapping_note note = {0};
 
-	(void)cpu;
 	events->count++;
 	if (record->size < sizeof(*record) + sizeof(uint64_t))
 		return LIBBPF_PERF_EVENT_CONT;

@@ -478,7 +478,6 @@ static void put_class(struct jfr_pools *p, struct buf *out, uint32_t row)
 
 static void put_object(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
-	(void)p;
 	jfr_put_numbers(out, row, 0 /* address */, row);
 	jfr_put_text(out, NULL);
 }
