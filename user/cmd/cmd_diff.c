@@ -119,10 +119,9 @@ static int choose_events(struct writer_diff *two, const char *name, bool total)
 		return refuse_events(two, name);
 	if (event_of(&two->a)->unit == event_of(&two->b)->unit || (is_guess && !total))
 		return 0;
-	log_error("the weights are %s in %s and %s in %s: they cannot be compared%s", unit_name(event_of(&two->a)),
-		  two->a.name, unit_name(event_of(&two->b)), two->b.name,
-		  is_guess ? "; without --total samples are" : "");
-	return -EINVAL;
+	return log_refuse("the weights are %s in %s and %s in %s: they cannot be compared%s",
+			  unit_name(event_of(&two->a)), two->a.name, unit_name(event_of(&two->b)), two->b.name,
+			  is_guess ? "; without --total samples are" : "");
 }
 
 static const struct writer *choose_writer(const char *format, const char *path)

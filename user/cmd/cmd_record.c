@@ -78,8 +78,8 @@ static int set_engine(struct options *options)
 		return 0;
 	}
 	engine_names(&names);
-	log_error("unknown engine '%s': %s; `duet check` says which can run here", options->given.engine, names.data);
-	return -EINVAL;
+	return log_refuse("unknown engine '%s': %s; `duet check` says which can run here", options->given.engine,
+			  names.data);
 }
 
 static bool is_set(const struct options *options, const struct record_of_bpf *row)
@@ -121,11 +121,10 @@ static int check_engine(struct options *options)
 		    !(options->tlab && options->events.items[i].event == event_by_name("alloc")))
 			return log_refuse("--agent never: %s comes from the agent in the JVM",
 					  options->events.items[i].event->name);
-	if (!engine_takes(options->engine, &options->events)) {
-		log_error("-e: engine %s samples cpu%s, and events that the JVM reports; others need the bpf engine",
-			  engine->name, engine->counts ? " or page-faults" : "");
-		return -EINVAL;
-	}
+	if (!engine_takes(options->engine, &options->events))
+		return log_refuse(
+			"-e: engine %s samples cpu%s, and events that the JVM reports; others need the bpf engine",
+			engine->name, engine->counts ? " or page-faults" : "");
 	if (engine->standalone && (options->host || options->agent == AGENT_NEVER))
 		return log_refuse("%s needs the bpf engine: engine %s sees only JVMs with an agent",
 				  options->agent == AGENT_NEVER ? "--agent never"

@@ -21,10 +21,8 @@ static int read_source(struct reader_source *source, struct profile *profile, st
 {
 	int err = profile_init(profile);
 
-	if (err < 0) {
-		buf_printf(why, "out of memory");
-		return err;
-	}
+	if (err < 0)
+		return buf_explain(why, err, "out of memory");
 	err = reader_read(source, profile, why);
 	if (err < 0)
 		profile_release(profile);
@@ -70,10 +68,8 @@ int inputs_read_all(struct profile *profile, char **paths, size_t count)
 	if (count == 1)
 		return inputs_read(profile, paths[0]);
 	err = profile_init(profile);
-	if (err < 0) {
-		log_error("out of memory");
-		return err;
-	}
+	if (err < 0)
+		return log_fail(err, "out of memory");
 	for (size_t i = 0; !err && i < count; i++)
 		err = add_input(profile, paths[i]);
 	if (err < 0)
@@ -90,8 +86,7 @@ static int add_copy(struct inputs *inputs, const char *path)
 	if (copy && !vec_push(inputs, copy))
 		return 0;
 	free(copy);
-	log_error("out of memory");
-	return -ENOMEM;
+	return log_fail(-ENOMEM, "out of memory");
 }
 
 static int add_matches(struct inputs *inputs, const char *pattern)
@@ -205,15 +200,12 @@ static int read_list(const char *folder, struct window_list *list)
 
 	if (dir >= 0)
 		close(dir);
-	if (err < 0) {
-		log_error("%s: cannot be read: %s", folder, strerror(-err));
-		return err;
-	}
+	if (err < 0)
+		return log_fail(err, "%s: cannot be read: %s", folder, strerror(-err));
 	keep_format(list);
 	if (list->len)
 		return 0;
-	log_error("%s: no window in the format duet or jfr: other formats have no times", folder);
-	return -ENOENT;
+	return log_fail(-ENOENT, "%s: no window in the format duet or jfr: other formats have no times", folder);
 }
 
 struct span {
@@ -265,8 +257,7 @@ static int refuse(const char *folder, const struct span *all)
 
 	print_time(first, all->start_ns);
 	print_time(last, all->end_ns);
-	log_error("%s: no window of this time: it has windows from %s to %s, UTC", folder, first, last);
-	return -ENOENT;
+	return log_fail(-ENOENT, "%s: no window of this time: it has windows from %s to %s, UTC", folder, first, last);
 }
 
 /* The end of the window before this one, before which this one did not begin. Several may have one end. */

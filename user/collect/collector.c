@@ -168,10 +168,8 @@ static int add_targets(struct collector *collector, const struct collector_optio
 
 		if (!err)
 			err = put(collector->programs.bpf->maps.targets, pid, &start_ticks, sizeof(start_ticks));
-		if (err < 0) {
-			buf_printf(why, "process %d cannot be profiled: %s", pid, strerror(-err));
-			return err;
-		}
+		if (err < 0)
+			return buf_explain(why, err, "process %d cannot be profiled: %s", pid, strerror(-err));
 	}
 	return 0;
 }
@@ -182,10 +180,8 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 	struct collector_options expanded = *options;
 	int err;
 
-	if (!collector) {
-		buf_add_str(why, "out of memory");
-		return -ENOMEM;
-	}
+	if (!collector)
+		return buf_explain(why, -ENOMEM, "out of memory");
 	event_list_expand(&collector->events, options->events);
 	if (options->asked->holders)
 		event_list_add_holders(&collector->events);

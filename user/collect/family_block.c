@@ -15,8 +15,8 @@ static int block_check(struct family *family, const struct collector_options *op
 {
 	if (probe_tracepoint_arguments("block_rq_issue"))
 		return 0;
-	buf_add_str(why, "block: this kernel has no tracepoints of block devices (CONFIG_BLOCK): give -e io");
-	return -ENOTSUP;
+	return buf_explain(why, -ENOTSUP,
+			   "block: this kernel has no tracepoints of block devices (CONFIG_BLOCK): give -e io");
 }
 
 static int block_prepare(struct family *family, const struct collector_options *options)

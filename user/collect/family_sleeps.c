@@ -42,11 +42,11 @@ static int sleeps_check(struct family *family, const struct collector_options *o
 {
 	struct sleeps *sleeps = family->state;
 
-	if (options->asked->wakers && !probe_has_wakers()) {
-		buf_add_str(why, "--wakers finds interrupts by the names of the kernel's functions, which are hidden: "
-				 "see `duet check`, or leave it out");
-		return -ENOTSUP;
-	}
+	if (options->asked->wakers && !probe_has_wakers())
+		return buf_explain(
+			why, -ENOTSUP,
+			"--wakers finds interrupts by the names of the kernel's functions, which are hidden: "
+			"see `duet check`, or leave it out");
 	sleeps->returns = returns_choose(options->asked->sleep_hook);
 	if (sleeps->returns.first)
 		return 0;

@@ -211,11 +211,10 @@ static int find_kprobe(const struct event *event, struct event_perf *perf, struc
 {
 	int type = pmu_type("kprobe");
 
-	if (type < 0) {
-		buf_add_str(why, "this kernel was built without kprobes (CONFIG_KPROBE_EVENTS): "
-				 "tracepoints and uprobes do not need them");
-		return -ENOTSUP;
-	}
+	if (type < 0)
+		return buf_explain(why, -ENOTSUP,
+				   "this kernel was built without kprobes (CONFIG_KPROBE_EVENTS): "
+				   "tracepoints and uprobes do not need them");
 	perf->type = (uint32_t)type;
 	perf->config = event->place.at_return;
 	perf->config1 = (uintptr_t)event->place.name;
@@ -288,11 +287,10 @@ static int find_in_file(struct event_sites *ret, const struct event *event, cons
 	int type = pmu_type("uprobe"), err;
 	struct elf_reader reader;
 
-	if (type < 0) {
-		buf_add_str(why, "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS): "
-				 "tracepoints do not need them");
-		return -ENOTSUP;
-	}
+	if (type < 0)
+		return buf_explain(why, -ENOTSUP,
+				   "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS): "
+				   "tracepoints do not need them");
 	if (strcmp(event->place.file, ANY_FILE))
 		err = open_file(ret, &reader, event->place.file, options, why);
 	else
@@ -370,15 +368,14 @@ static int find_breakpoint(const struct event *event, const struct collector_opt
 
 	if (place->name && (!pid || find_in_process(pid, place->name, &address)) &&
 	    find_in_kernel(place->name, &address)) {
-		buf_printf(why, "%s has no variable or function '%s': %s", pid ? "the process" : "the kernel",
-			   place->name, pid ? "give its address" : "names of a process need -p");
-		return -ENOENT;
+		return buf_explain(why, -ENOENT, "%s has no variable or function '%s': %s",
+				   pid ? "the process" : "the kernel", place->name,
+				   pid ? "give its address" : "names of a process need -p");
 	}
 	perf->config1 = address + place->offset;
-	if (is_nowhere(perf->config1)) {
-		buf_printf(why, "%s: no program can have memory at 0x%lx", event->name, (unsigned long)perf->config1);
-		return -EINVAL;
-	}
+	if (is_nowhere(perf->config1))
+		return buf_explain(why, -EINVAL, "%s: no program can have memory at 0x%lx", event->name,
+				   (unsigned long)perf->config1);
 	return 0;
 }
 
@@ -496,11 +493,10 @@ static int check_twice(const struct family *family, size_t index, struct buf *wh
 	const struct ticks *ticks = family->state;
 
 	for (size_t i = 0; i < index; i++)
-		if (is_same(&ticks->sites[i], &ticks->sites[index])) {
-			buf_printf(why, "%s and %s are one tracepoint: give one of them",
-				   family->events->items[i].event->name, family->events->items[index].event->name);
-			return -EINVAL;
-		}
+		if (is_same(&ticks->sites[i], &ticks->sites[index]))
+			return buf_explain(why, -EINVAL, "%s and %s are one tracepoint: give one of them",
+					   family->events->items[i].event->name,
+					   family->events->items[index].event->name);
 	return 0;
 }
 
@@ -509,10 +505,9 @@ static int ticks_check(struct family *family, const struct collector_options *op
 	struct ticks *ticks = family->state;
 	int err;
 
-	if (uses_index(family->events) && !probe_has_attach_cookie()) {
-		buf_add_str(why, "several events of this kind in one recording need Linux 5.15: give one of them");
-		return -ENOTSUP;
-	}
+	if (uses_index(family->events) && !probe_has_attach_cookie())
+		return buf_explain(why, -ENOTSUP,
+				   "several events of this kind in one recording need Linux 5.15: give one of them");
 	err = check_rights(family->events, why);
 	for (size_t i = 0; !err && i < family->events->len; i++) {
 		err = find(&ticks->sites[i], family->events->items[i].event, options, why);

@@ -144,15 +144,12 @@ static int find_places(struct tlab_probe *probe, const struct process *process, 
 		buf_printf(why, "its libjvm.so cannot be read: %s", strerror(-fd));
 		return fd;
 	}
-	if (!find_in_files(probe, fd, mapping->path)) {
-		buf_add_str(why, "its libjvm.so has no symbols of HotSpot's AllocTracer: "
-				 "install the JDK's debug symbols (openjdk-8-dbg)");
-		return -ENOENT;
-	}
-	if (!set_places(probe, fd)) {
-		buf_add_str(why, "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS)");
-		return -ENOTSUP;
-	}
+	if (!find_in_files(probe, fd, mapping->path))
+		return buf_explain(why, -ENOENT,
+				   "its libjvm.so has no symbols of HotSpot's AllocTracer: "
+				   "install the JDK's debug symbols (openjdk-8-dbg)");
+	if (!set_places(probe, fd))
+		return buf_explain(why, -ENOTSUP, "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS)");
 	return 0;
 }
 
@@ -223,11 +220,10 @@ int collector_probe_tlabs(struct collector *collector, const struct process *pro
 	struct family *family = collector ? collector_family(collector, FAMILY_tlab) : NULL;
 	const struct tlab *tlab = family ? family->state : NULL;
 
-	if (!tlab) {
-		buf_add_str(why, "that takes probes of HotSpot, which need the bpf engine: "
-				 "`duet check` says what it needs");
-		return -ENOTSUP;
-	}
+	if (!tlab)
+		return buf_explain(why, -ENOTSUP,
+				   "that takes probes of HotSpot, which need the bpf engine: "
+				   "`duet check` says what it needs");
 	for (size_t i = 0; i < tlab->probes.len; i++)
 		if (tlab->probes.items[i]->pid == process->pid)
 			return 0;

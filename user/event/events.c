@@ -144,8 +144,7 @@ static int parse_count(uint64_t *ret, const char *text, struct buf *why)
 	*ret = strtoull(text, &end, 10);
 	if (!errno && isdigit((unsigned char)*text) && !*end && *ret)
 		return 0;
-	buf_add_str(why, "a whole number above 0 is accepted: one sample in that many events");
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "a whole number above 0 is accepted: one sample in that many events");
 }
 
 static enum event_unit interval_unit(const struct event *event)
@@ -174,8 +173,7 @@ int event_spec_set_interval(struct event_spec *spec, const char *text, struct bu
 		event_amount_text(interval_unit(event), event->least_interval, why);
 		buf_add_str(why, " to ");
 		event_amount_text(interval_unit(event), event->most_interval, why);
-		buf_add_str(why, " is accepted");
-		return -EINVAL;
+		return buf_explain(why, -EINVAL, " is accepted");
 	}
 	spec->interval = interval;
 	return 0;
@@ -209,10 +207,9 @@ static int parse_spec(struct event_spec *spec, const char *word, size_t len, str
 	char text[NAME_MAX_BYTES] = "";
 	char *interval;
 
-	if (len >= sizeof(text)) {
-		buf_printf(why, "unknown event '%.60s…': a name has at most %zu bytes", word, sizeof(text) - 1);
-		return -EINVAL;
-	}
+	if (len >= sizeof(text))
+		return buf_explain(why, -EINVAL, "unknown event '%.60s…': a name has at most %zu bytes", word,
+				   sizeof(text) - 1);
 	memcpy(text, word, len);
 	interval = find_interval(text);
 	if (interval)
@@ -227,15 +224,13 @@ static int parse_spec(struct event_spec *spec, const char *word, size_t len, str
 /* Refuses two events of which one includes the other's samples: each sample would be taken twice. */
 static int check_pair(const struct event *event, const struct event *other, struct buf *why)
 {
-	if (event == other) {
-		buf_printf(why, "event '%s' is given twice", event->name);
-		return -EINVAL;
-	}
+	if (event == other)
+		return buf_explain(why, -EINVAL, "event '%s' is given twice", event->name);
 	if (!event_is_sleep(event) || !event_is_sleep(other))
 		return 0;
-	buf_printf(why, "%s has the samples of %s: give one of them",
-		   event->also_shows ? event->name : other->name, event->also_shows ? other->name : event->name);
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "%s has the samples of %s: give one of them",
+			   event->also_shows ? event->name : other->name,
+			   event->also_shows ? other->name : event->name);
 }
 
 static int add_spec(struct event_list *list, const struct event_spec *spec, struct buf *why)
@@ -246,10 +241,8 @@ static int add_spec(struct event_list *list, const struct event_spec *spec, stru
 		if (check_pair(spec->event, list->items[i].event, why))
 			return -EINVAL;
 	event_list_expand(&all, list);
-	if (all.len + (spec->event->also_shows ? 2 : 1) > DUET_MAX_EVENTS) {
-		buf_printf(why, "more than %d events", DUET_MAX_EVENTS);
-		return -EINVAL;
-	}
+	if (all.len + (spec->event->also_shows ? 2 : 1) > DUET_MAX_EVENTS)
+		return buf_explain(why, -EINVAL, "more than %d events", DUET_MAX_EVENTS);
 	list->items[list->len++] = *spec;
 	return 0;
 }

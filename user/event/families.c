@@ -15,8 +15,7 @@
 
 static int refuse(struct buf *why, const char *form, const char *text)
 {
-	buf_printf(why, "'%s' is not of the form %s", text, form);
-	return -EINVAL;
+	return buf_explain(why, -EINVAL, "'%s' is not of the form %s", text, form);
 }
 
 /* ---- counters of the CPU ---- */

@@ -184,8 +184,7 @@ struct merge {
 
 static int out_of_memory(struct buf *why)
 {
-	buf_printf(why, "out of memory");
-	return -ENOMEM;
+	return buf_explain(why, -ENOMEM, "out of memory");
 }
 
 /* Weights of different units cannot be added. */
@@ -197,10 +196,8 @@ static int move_event(struct merge *merge, const struct profile_event *event, st
 
 	if (index == UINT32_MAX || vec_push(&merge->events, index) < 0)
 		return out_of_memory(why);
-	if (to->events.items[index].unit != event->unit) {
-		buf_printf(why, "its event %s has another unit", name);
-		return -EINVAL;
-	}
+	if (to->events.items[index].unit != event->unit)
+		return buf_explain(why, -EINVAL, "its event %s has another unit", name);
 	if (to->events.items[index].interval != event->interval)
 		to->events.items[index].interval = 0;
 	return 0;

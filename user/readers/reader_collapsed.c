@@ -159,11 +159,9 @@ static int read_line(struct collapsed *c, const char *line, size_t len, struct b
 	c->is_col |= c->lines.number == 1 && is_header(line, len) && !stack;
 	if (!len || (!stack && line[0] == '#'))
 		return 0;
-	if (!stack || memchr(line, '\0', len)) {
-		buf_printf(why, "line %llu is not a stack and a count, as \"a;b;c 12\"",
-			   (unsigned long long)c->lines.number);
-		return -EINVAL;
-	}
+	if (!stack || memchr(line, '\0', len))
+		return buf_explain(why, -EINVAL, "line %llu is not a stack and a count, as \"a;b;c 12\"",
+				   (unsigned long long)c->lines.number);
 	if (count.value > (double)READER_SUM_MAX - c->samples)
 		return buf_explain(why, -EOVERFLOW, "line %llu: more than %llu samples in all",
 				  (unsigned long long)c->lines.number, READER_SUM_MAX);

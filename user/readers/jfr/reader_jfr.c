@@ -475,13 +475,11 @@ static int next_chunk(struct jfr *j, struct reader_source *source)
 
 	if (got <= 0)
 		return (int)got;
-	if ((size_t)got == sizeof(j->header) && (!is_jfr(&j->header) || be16toh(j->header.major) != JFR_MAJOR)) {
-		buf_printf(j->why,
-			   is_jfr(&j->header) ? "JFR of version %d: duet reads version 2, of JDK 11 and later"
-					      : "there is no chunk where one must begin",
-			   be16toh(j->header.major));
-		return -EINVAL;
-	}
+	if ((size_t)got == sizeof(j->header) && (!is_jfr(&j->header) || be16toh(j->header.major) != JFR_MAJOR))
+		return buf_explain(j->why, -EINVAL,
+				   is_jfr(&j->header) ? "JFR of version %d: duet reads version 2, of JDK 11 and later"
+						      : "there is no chunk where one must begin",
+				   be16toh(j->header.major));
 	if ((size_t)got < sizeof(j->header) || !is_complete(&j->header)) {
 		buf_add_str(&source->warning, "the last chunk was not finished, and is left out");
 		return 0;

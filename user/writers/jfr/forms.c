@@ -129,13 +129,12 @@ int jfr_rates_parse(uint32_t limits[JFR_RATES], const char *text, struct buf *wh
 			rate++;
 		if (rate < JFR_RATES && text[len] == ':' && text[len + 1] >= '0' && text[len + 1] <= '9')
 			limit = strtoul(text + len + 1, &end, 10);
-		if (!end || (*end && *end != ',' && *end != ';') || !limit || limit > UINT32_MAX) {
-			buf_printf(why,
-				   "ratelimit '%s': CATEGORY:NUMBER is accepted, with commas; categories are cpu, "
-				   "alloc, lock, wall, nativemem, nativelock, trace and span",
-				   text);
-			return -EINVAL;
-		}
+		if (!end || (*end && *end != ',' && *end != ';') || !limit || limit > UINT32_MAX)
+			return buf_explain(
+				why, -EINVAL,
+				"ratelimit '%s': CATEGORY:NUMBER is accepted, with commas; categories are cpu, "
+				"alloc, lock, wall, nativemem, nativelock, trace and span",
+				text);
 		limits[rate] = (uint32_t)limit;
 		text = end + (*end != '\0');
 	}

@@ -55,8 +55,7 @@ static int add_regex(struct filter *filter, const char *pattern, struct buf *why
 		return -ENOMEM;
 	if (code) {
 		regerror(code, &regex, reason, sizeof(reason));
-		buf_printf(why, "'%s' is not a regular expression: %s", pattern, reason);
-		return -EINVAL;
+		return buf_explain(why, -EINVAL, "'%s' is not a regular expression: %s", pattern, reason);
 	}
 	if (!vec_push(&filter->compiled, regex))
 		return 0;
