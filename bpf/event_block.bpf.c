@@ -64,8 +64,6 @@ static __always_inline u64 *block_foreseen_of(u64 key)
 	return bpf_map_lookup_elem(&block_foreseen, &operation);
 }
 
-/* ---- submission ---- */
-
 /* Returns the new entry of a request, or NULL. Not inline: the walk needs the BPF stack. */
 static __noinline struct block_request *block_begin(u64 key)
 {
@@ -146,8 +144,6 @@ int block_merge(struct bpf_raw_tracepoint_args *ctx)
 	bpf_map_delete_elem(&block_requests, &key);
 	return 0;
 }
-
-/* ---- completion ---- */
 
 /* The record of a weight, and the attributes. */
 struct block_record {

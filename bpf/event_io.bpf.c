@@ -15,8 +15,6 @@
 /* When the I/O call of a thread began, by tid. The loader sets the size. The oldest rows make room for new ones. */
 OWN_MAP(io_calls, LRU_HASH, 1, u32, u64);
 
-/* ---- which calls ---- */
-
 /* What the result of a call is. */
 enum io_result {
 	IO_ERROR, /* whether the call has failed */
@@ -78,8 +76,6 @@ static __noinline u32 io_result(s64 number)
 #undef IO_CASE
 }
 
-/* ---- what it has moved ---- */
-
 /*
  * Returns the bytes of so many messages. `at` is the array that the program gave. Not static: the verifier goes through
  * the loop once, and not through the caller's rest after each number of messages.
@@ -105,8 +101,6 @@ static __always_inline u64 io_moved(struct pt_regs *regs, s64 returned)
 		return returned;
 	return result == IO_MESSAGES ? io_message_bytes(PT_REGS_PARM2_CORE_SYSCALL(regs), returned) : 0;
 }
-
-/* ---- whose it is ---- */
 
 /* Reads the address of a struct msghdr of the program: its first two fields. */
 static __always_inline void io_message_peer(struct resource_given *given, u64 at)
@@ -160,8 +154,6 @@ static __noinline u32 io_describe(struct resource_attribute *to, struct pt_regs 
 	io_find_given(&given, regs, returned);
 	return resource_describe(to, file, &given);
 }
-
-/* ---- the programs ---- */
 
 SEC("?raw_tracepoint/sys_enter")
 int io_enter(struct bpf_raw_tracepoint_args *ctx)

@@ -18,8 +18,6 @@ static __always_inline bool offcpu_is_late(void)
 	return duet_config.sleep_return != DUET_RETURN_SWITCH_EXIT;
 }
 
-/* ---- out ---- */
-
 /* The registers that a trusted pointer leads to may be read without a helper. */
 static __always_inline void offcpu_note_regs(struct offcpu_thread *thread, struct task_struct *task)
 {
@@ -87,8 +85,6 @@ static __always_inline void offcpu_leave(struct task_struct *task, bool is_preem
 	thread->woken_ns = thread->waker = thread->early = 0;
 	thread->left_ns = thread->began_ns = now_ns;
 }
-
-/* ---- in ---- */
 
 /*
  * How long it has waited for a CPU since it was woken. An edge that is a moment later than now may have moved woken_ns
@@ -189,8 +185,6 @@ int offcpu_exit(struct bpf_raw_tracepoint_args *ctx)
 	bpf_map_delete_elem(&offcpu_tids, &tid);
 	return 0;
 }
-
-/* ---- the sample ---- */
 
 #ifdef __TARGET_ARCH_x86
 #define OFFCPU_CALL_BYTES 2 /* length of the instruction for a system call */

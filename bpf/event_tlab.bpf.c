@@ -33,8 +33,6 @@ struct tlab_call {
 	u64 left; /* of an object outside: what is left of the thread's buffer */
 };
 
-/* ---- the call ---- */
-
 /* The registers are read as memory: the verifier allows no computed offset into a program's context. */
 static __noinline u64 tlab_argument(struct pt_regs *regs, u32 number)
 {
@@ -71,8 +69,6 @@ static __always_inline void tlab_locate(struct tlab_call *call, u64 thread, cons
 	if (!call->buffer && start && end > top)
 		call->left = end - top;
 }
-
-/* ---- what it accounts for ---- */
 
 static __always_inline void tlab_renew(struct tlab_thread *thread, const struct tlab_call *call)
 {
@@ -177,8 +173,6 @@ static __always_inline u64 tlab_weigh_first(const struct tlab_call *call)
 	return weight;
 }
 
-/* ---- its class ---- */
-
 /* The attributes, as the sample has them. */
 struct tlab_attributes {
 	struct duet_attribute size_head;
@@ -220,8 +214,6 @@ static __noinline int tlab_end(struct duet_scratch *room, u64 klass, u64 size, u
 	sample_end_with(room, attributes, more);
 	return 0;
 }
-
-/* ---- the program ---- */
 
 /* Returns what the call accounts for; 0: nothing, or the thread is not to be sampled. */
 static __noinline u64 tlab_amount(struct pt_regs *ctx, u64 cookie)

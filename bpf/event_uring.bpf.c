@@ -40,8 +40,6 @@ OWN_MAP(uring_repeated, LRU_HASH, 1, struct uring_name, u64);
 /* What requests amount to, as far as known, by enum uring_amount and opcode. */
 OWN_MAP(uring_foreseen, ARRAY, URING_AMOUNTS * URING_OPCODES, u32, u64);
 
-/* ---- which requests ---- */
-
 /* X(opcode, name, moves_bytes): enum io_uring_op, include/uapi/linux/io_uring.h */
 /* clang-format off */
 #define URING_CALLS(X) \
@@ -88,8 +86,6 @@ static __always_inline bool uring_may_repeat(u8 opcode)
 	return opcode == URING_ACCEPT || opcode == URING_RECV || opcode == URING_RECVMSG ||
 	       opcode == URING_READ_MULTISHOT || opcode == URING_RECV_ZC;
 }
-
-/* ---- submission ---- */
 
 static __always_inline u64 *uring_foreseen_of(enum uring_amount amount, u8 opcode)
 {
@@ -178,8 +174,6 @@ int uring_submit(struct bpf_raw_tracepoint_args *ctx)
 	early_take(&from, &request->early[URING_BYTES]);
 	return 0;
 }
-
-/* ---- completion ---- */
 
 /* One completion, whatever form the kernel's tracepoint has. */
 struct uring_completion {

@@ -27,8 +27,6 @@ struct resource_given {
 	bool is_first; /* it counts, also if the socket has a peer */
 };
 
-/* ---- files ---- */
-
 /* Returns true for files that are in no folder: those of pipe(2), eventfd(2), memfd_create(2) and their like. */
 static __always_inline bool resource_is_anonymous(struct file *file)
 {
@@ -82,8 +80,6 @@ static __always_inline void resource_add_path(struct resource_attribute *to, str
 	}
 	to->resource.text_bytes = bytes;
 }
-
-/* ---- sockets ---- */
 
 /* Returns the bytes of sun_path in an address of this size; 0 if there are none. */
 static __always_inline u32 resource_unix_bytes(u32 address_bytes)
@@ -203,8 +199,6 @@ static __always_inline void resource_add_peer(struct resource_attribute *to, str
 	else
 		resource_add_inet(to, sock, family);
 }
-
-/* ---- any ---- */
 
 /* Fills the attribute. `file` may be NULL. Returns its size. Not inline, so that the programs stay small. */
 static __noinline u32 resource_describe(struct resource_attribute *to, struct file *file,

@@ -144,8 +144,6 @@ static inline int java_keeps_fp(const struct walk_java *java, uint64_t to)
 	return java_is_interpreter(java, to) || to == java->layout.call_stub_return;
 }
 
-/* ---- code blobs ---- */
-
 /* Returns the start of the block that holds pc, or 0. Every hop stays in the heap's map. */
 static inline uint64_t java_block(const struct walk_java *java, const struct duet_jvm_heap *heap, uint64_t pc)
 {

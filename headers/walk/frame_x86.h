@@ -295,8 +295,6 @@ static inline int duet_frame_begins(uint64_t code)
 	return ((code & 0xfe) == 0x40 ? code >> 8 & 0xf8 : code & 0xf8) == 0x50;
 }
 
-/* ---- the interpreter ---- */
-
 /* Registers by their number in machine code, and what the interpreter keeps in them. */
 #define DUET_X86_REGISTERS 16
 #define DUET_X86_RAX 0

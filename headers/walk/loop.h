@@ -43,8 +43,6 @@
 #define WALK_HAND_OVER walk_hand_over
 #endif
 
-/* ---- one turn ---- */
-
 /* Index of a frame in the record. A ring of the last ones follows the DUET_LEAF_FRAMES, put in order at the end. */
 static inline uint32_t walk_place(uint32_t frame)
 {
@@ -112,8 +110,6 @@ static inline walk_result walk_turn(WALK *walk)
 		return WALK_CODE_TURN(walk);
 	return walk_store(walk, pc, walk->java.code_id) ? DUET_WALK_NONE : DUET_WALK_DEPTH;
 }
-
-/* ---- all turns ---- */
 
 /* Returns why the walk has ended, or DUET_WALK_NONE. */
 static inline walk_result walk_turns(WALK *walk)

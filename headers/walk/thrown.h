@@ -49,8 +49,6 @@ static inline walk_result java_leaf_catcher(struct walk_java *java, struct unwin
 	return WALK_JAVA_RETURN(cursor, WALK_WORD, 0);
 }
 
-/* ---- other stubs ---- */
-
 /*
  * Returns the address that the code before pc has popped, if a jump through a register is at pc. pop %rcx; jmp *%rcx
  * (C1) pops the handler, which has replaced the return address. pop %rdx; jmp *%r10 (C2) pops the return address, and

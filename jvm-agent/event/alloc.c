@@ -151,8 +151,6 @@ static void keep_object(struct stay *stay, JNIEnv *env, jobject reference, const
 	free_object(env, object);
 }
 
-/* ---- the callback ---- */
-
 /* Returns true if an object that the JVM has sampled is this event's, too, by the weights: size / probability. */
 static bool is_chosen(const struct tap_event *event, uint64_t size, uint64_t weight)
 {

@@ -59,8 +59,6 @@ const struct agent_tap tap_lock = {
 	.own = &contention,
 };
 
-/* ---- waits for notice ---- */
-
 static struct waits notice_waits;
 static struct wait_event notice = {.waits = &notice_waits};
 

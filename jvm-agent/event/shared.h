@@ -17,8 +17,6 @@ bool collections_open(void);
 void collections_close(void);
 uint32_t collections_count(void); /* pauses so far; it may wrap. Callable on all threads */
 
-/* ---- compilation.c ---- */
-
 /* Called on a thread of the JVM when it has compiled this method. */
 void compilations_on_load(jmethodID method);
 

@@ -51,8 +51,6 @@ static void write_gone(const struct answers *answers, const struct duet_want *wa
 	ring_write(answers->ring, DUET_AGENT_GONE, &part, 1, RING_WAIT);
 }
 
-/* ---- methods ---- */
-
 /* Methods that are proven together: in a reader from outside each proof is a system call. */
 #define PROVEN_AT_ONCE 16
 #define TRIES 4 /* cached memory may be older in one place after the other */
@@ -225,8 +223,6 @@ void answer_methods(const struct answers *answers, const struct metadata_key *ke
 		count -= some;
 	}
 }
-
-/* ---- compiled methods ---- */
 
 /* methods sent with one compilation; a large one has hundreds, and samples hit few of them */
 #define METHODS_AT_ONCE 64

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- x86-64 ---- */
-
 #define X86_MAX_BYTES 15
 #define OPERAND_16 0x66
 #define ADDRESS_32 0x67
@@ -195,8 +193,6 @@ uint32_t instruction_x86(const uint8_t *code, size_t bytes, struct instruction *
 	ret->is_request = r.at == 5 && code[0] == 0xbe && step < 0; /* mov esi, imm32 */
 	return ret->bytes;
 }
-
-/* ---- aarch64 ---- */
 
 /* Returns the signed field of `width` bits from bit `from` on, in instructions. */
 static int64_t arm64_step(uint32_t word, int from, int width)

@@ -79,8 +79,6 @@ int stub_callers_kind(const char *stub)
 	return 0;
 }
 
-/* ---- the search ---- */
-
 static void add_way(struct stub_callers *search)
 {
 	uint32_t same = 0;

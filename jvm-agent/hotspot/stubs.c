@@ -51,8 +51,6 @@ bool vtables_find(uintptr_t pc, uintptr_t begin, struct vtable_stub *ret)
 	return false;
 }
 
-/* ---- routines in a list ---- */
-
 /*
  * HotSpot keeps a list of these routines (class StubCodeDesc, stubCodeGenerator.hpp, JDK 8 to 27), and exports neither
  * its head nor its fields. The head is a variable of stubCodeGenerator.o, which is linked before stubRoutines.o, so it
@@ -158,8 +156,6 @@ void stub_list_find(uintptr_t pc, struct listed_stub *stub)
 	memory_forget();
 	(void)find(pc, variable, stub);
 }
-
-/* ---- all of them ---- */
 
 /* Replaces what is known of a blob by the part of it that holds pc. */
 static void find_part(uintptr_t pc, struct duet_stub *stub, char name[STUB_NAME_BYTES])

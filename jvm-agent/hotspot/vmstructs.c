@@ -109,8 +109,6 @@ uint16_t vmstructs_pool_version(const struct offset *length)
 	return length->known && at + sizeof(uint32_t) <= vmstructs_type_bytes("ConstantPool") ? (uint16_t)at : 0;
 }
 
-/* ---- the flags ---- */
-
 #define MAX_FLAGS 20000 /* JDK 25 has 2,000; a bound for a table that has no end */
 #define FLAG_TEXT_BYTES 64
 

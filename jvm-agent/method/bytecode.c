@@ -118,8 +118,6 @@ int constructor_begin(const struct class_file *class, const uint8_t *code, uint3
 	return crossing.is_crossed ? -ENOENT : begin;
 }
 
-/* ---- laying out ---- */
-
 /* Returns the bytes of an instruction that is written at `new_at`: the padding of switches depends on it. */
 static uint32_t new_length(const uint8_t *code, uint32_t bci, uint32_t bytes, uint32_t new_at)
 {
@@ -167,8 +165,6 @@ int bytecode_lay_out(const uint8_t *code, uint32_t len, const struct bytecode_in
 		*ret = map;
 	return err;
 }
-
-/* ---- writing ---- */
 
 struct writing {
 	const uint8_t *code;

@@ -23,8 +23,6 @@ enum tag {
 /* Bytes of a constant after its tag, by the tag; 0: there is none. Those of a string give the number of those after. */
 static const uint8_t constant_bytes[] = {0, 2, 0, 4, 4, 8, 8, 2, 2, 4, 4, 4, 4, 0, 0, 3, 2, 4, 4, 2, 2};
 
-/* ---- reading ---- */
-
 const uint8_t *class_read_bytes(struct class_reader *from, uint32_t count)
 {
 	const uint8_t *at = from->bytes + from->at;
@@ -191,8 +189,6 @@ bool class_method_ref(const struct class_file *class, uint16_t index, struct cla
 	return true;
 }
 
-/* ---- writing ---- */
-
 void class_writer_free(struct class_writer *to)
 {
 	free(to->bytes);
@@ -255,8 +251,6 @@ void class_put_u4(struct class_writer *to, size_t at, uint32_t value)
 	class_put_u2(to, at, (uint16_t)(value >> 16));
 	class_put_u2(to, at + 2, (uint16_t)value);
 }
-
-/* ---- new constants ---- */
 
 bool class_pool_is_full(const struct class_pool *pool)
 {

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- reading ---- */
-
 struct class_reader {
 	const uint8_t *bytes; /* not owned */
 	uint32_t size;
@@ -66,8 +64,6 @@ struct class_text class_utf8(const struct class_file *class, uint16_t index);
 /* The class and the name of a method that an invoke instruction refers to. Returns false if it is no such constant. */
 bool class_method_ref(const struct class_file *class, uint16_t index, struct class_text *ret_class,
 		      struct class_text *ret_name);
-
-/* ---- writing ---- */
 
 /* Grows. After a failure it stays as it is: look at `failed` at the end. */
 struct class_writer {

@@ -44,8 +44,6 @@ struct frames {
 	int error;
 };
 
-/* ---- types ---- */
-
 static struct map_type read_type(struct frames *f)
 {
 	struct map_type type = {.tag = class_read_u1(&f->from)};
@@ -148,8 +146,6 @@ static void begin_locals(struct frames *f)
 					    : (struct map_type){TYPE_OBJECT, method->class->this_class});
 	add_parameters(f);
 }
-
-/* ---- frames ---- */
 
 /* Moves on to the frame that is `delta` after the last one. Returns its new distance from the last one. */
 static uint16_t step(struct frames *f, uint16_t delta)

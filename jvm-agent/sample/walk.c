@@ -18,8 +18,6 @@
 #define MAX_CALLS 512
 #define CLOCK_FRAMES 256 /* frames of a deep stack between two looks at the clock */
 
-/* ---- reading memory ---- */
-
 /* Copies the stack around `address`: the current frame and those that follow it. */
 static bool move_window(struct agent_walk *walk, uintptr_t address)
 {
@@ -83,8 +81,6 @@ int walk_memory_read(struct agent_walk *walk, void *to, size_t bytes, uintptr_t 
 	return read_lines(walk, to, bytes, address);
 }
 
-/* ---- methods that are known ---- */
-
 #define KNOWN_NS 10000000 /* as in BPF, see bpf/unwind_known.bpf.h: which says why a safepoint ends it, too */
 
 /* Returns 0 if the number is not known. The counter's memory goes away when the JVM ends. */
@@ -142,8 +138,6 @@ const struct duet_unwind_row *walk_memory_row(const struct agent_walk *walk, uin
 {
 	return tables_row(&walk->stay->tables, index);
 }
-
-/* ---- what walk/loop.h needs ---- */
 
 /* Returns the row in force at pc, which lies in walk->mapping; or NULL. */
 static const struct duet_unwind_row *find_row(const struct agent_walk *walk, uint64_t pc)
@@ -266,8 +260,6 @@ static walk_result code_turn(struct agent_walk *walk)
 
 	return end == DUET_WALK_NONE && is_entry && walk->skips_native ? skip_native(walk, fp) : end;
 }
-
-/* ---- the whole walk ---- */
 
 /* Without a layout, the walk recognises no Java code. */
 static void begin_java(struct agent_walk *walk)
@@ -397,8 +389,6 @@ void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack
 	if (callee)
 		put_callee(walk, callee);
 }
-
-/* ---- the record ---- */
 
 static size_t user_bytes(const struct duet_sample *sample)
 {

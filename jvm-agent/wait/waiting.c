@@ -248,8 +248,6 @@ void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
 	free_wait(event, wait);
 }
 
-/* ---- shown to BPF ---- */
-
 #define BYTES (DUET_LOCK_WAITERS * sizeof(struct duet_lock_waiter))
 
 static struct duet_lock_waiter *all; /* never freed: a thread may come late */

@@ -80,8 +80,6 @@ static const struct row {
 	{0, "skip", VALUE_COUNT},      {0, "latency", VALUE_LATENCY},
 };
 
-/* ---- words ---- */
-
 static int add_word(struct jfrconv_words *words, const char *text)
 {
 	char *copy = strdup(text);
@@ -109,8 +107,6 @@ __attribute__((format(printf, 2, 3))) static int add_text(struct jfrconv_words *
 	va_end(args);
 	return text.failed ? -ENOMEM : add_word(words, text.data);
 }
-
-/* ---- values ---- */
 
 /* As duet takes dates. Returns false if there is none. */
 static bool add_utc(time_t time, struct buf *out)
@@ -218,8 +214,6 @@ static bool take_value(const struct row *row, const char *value, struct buf *out
 	}
 }
 
-/* ---- parsing ---- */
-
 static const struct row *find_row(const char *word)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -297,8 +291,6 @@ static void jfrconv_release(struct jfrconv *jfrconv)
 	release_words(&jfrconv->options);
 	vec_release(&jfrconv->files);
 }
-
-/* ---- calls of duet ---- */
 
 /* "foo.jfr" becomes "FOLDER/foo.html". */
 static void output_name(const struct jfrconv *j, const char *folder, const char *input, struct buf *out)

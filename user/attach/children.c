@@ -143,8 +143,6 @@ void children_wait(void)
 
 #define LEFT_MAX 8 /* children of one user that did not end */
 
-/* ---- the child ---- */
-
 /* A process of root may be root of a container only, so its child has no capability either. */
 int children_become(uid_t uid, gid_t gid)
 {
@@ -161,8 +159,6 @@ void user_child_answer(int socket, int result)
 {
 	(void)packet_send(socket, &result, sizeof(result), -1, 0);
 }
-
-/* ---- the parent ---- */
 
 int user_child_await(const struct user_child *child, uint64_t timeout_ms)
 {

@@ -29,8 +29,6 @@ struct table {
 	size_t widths[COLUMNS]; /* bytes */
 };
 
-/* ---- the table ---- */
-
 /* What processes say of themselves may have any bytes. */
 static void add_cell(struct table *table, struct line *line, enum column column, const char *text)
 {
@@ -73,8 +71,6 @@ static void release_table(struct table *table)
 			buf_release(&table->lines.items[i].cells[column]);
 	vec_release(&table->lines);
 }
-
-/* ---- JVMs ---- */
 
 static void add_number(struct table *table, struct line *line, enum column column, uint64_t number)
 {
@@ -172,8 +168,6 @@ static void print_jvms(const struct running *running, struct owners *owners)
 	release_table(&table);
 }
 
-/* ---- containers ---- */
-
 static void print_container(void *context, uint64_t cgroup_id, const struct container *container)
 {
 	bool *has_some = context;
@@ -209,8 +203,6 @@ static int list_jvms(void)
 	running_release(&running);
 	return err;
 }
-
-/* ---- completion ---- */
 
 void list_jvm_choices(struct buf *out)
 {

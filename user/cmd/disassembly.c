@@ -154,8 +154,6 @@ static int read_function(const char *path, const char *module, const char *name,
 	return err;
 }
 
-/* ---- objdump ---- */
-
 static const char *machine_name(uint32_t machine)
 {
 	switch (machine) {
@@ -276,8 +274,6 @@ static int disassemble(const struct machine_code *code, struct buf *text)
 	return err;
 }
 
-/* ---- its text ---- */
-
 /* Appends " <name+0x1>" for a line that ends with an address in a function, as jumps and calls do. */
 static void add_target(const struct elf_file *file, const char *line, struct buf *text)
 {
@@ -332,8 +328,6 @@ int disassembly_parse(char *text, uint64_t start, const struct elf_file *file, s
 	}
 	return err;
 }
-
-/* ---- functions ---- */
 
 static void report(const char *path, const char *name, const struct machine_code *code, int err)
 {

@@ -77,8 +77,6 @@ int inputs_read_all(struct profile *profile, char **paths, size_t count)
 	return err;
 }
 
-/* ---- patterns ---- */
-
 static int add_copy(struct inputs *inputs, const char *path)
 {
 	char *copy = strdup(path);
@@ -153,8 +151,6 @@ int inputs_read_words(struct profile *profile, char **words, size_t count)
 	inputs_release(&inputs);
 	return err;
 }
-
-/* ---- a folder of windows ---- */
 
 bool folder_is(const char *path)
 {

@@ -192,8 +192,6 @@ int selection_check(struct selection *selection)
 				  : "--tail belongs to --leak");
 }
 
-/* ---- events ---- */
-
 static uint32_t event_named(const struct profile *profile, const char *name)
 {
 	for (uint32_t i = 0; i < profile->events.len; i++)
@@ -251,8 +249,6 @@ static int find_events(const struct profile *profile, const struct selection *se
 		part->also = NONE;
 	return 0;
 }
-
-/* ---- the part ---- */
 
 /* The end of the time of which --leak shows what was not freed: what is younger may be in use. */
 static uint64_t end_of_leaks(const struct profile *profile, const struct selection *selection)

@@ -47,8 +47,6 @@ struct tlab {
 	bool has_given_up; /* the kernel has not set a probe in time: no other is tried, as each would be waited for */
 };
 
-/* ---- the functions ---- */
-
 /* AllocTracer's functions (src/hotspot/share/gc/shared/allocTracer.hpp), mangled; JDK 8 and 9, then later ones. */
 static const char *const functions[FUNCTIONS][2] = {
 	{"_ZN11AllocTracer33send_allocation_in_new_tlab_event", "_ZN11AllocTracer27send_allocation_in_new_tlab"},
@@ -153,8 +151,6 @@ static int find_places(struct tlab_probe *probe, const struct process *process, 
 	return 0;
 }
 
-/* ---- a process ---- */
-
 static void free_probe(struct tlab_probe *probe)
 {
 	if (!probe)
@@ -247,8 +243,6 @@ static void tlab_drop(struct family *family, pid_t pid)
 		return;
 	}
 }
-
-/* ---- all processes ---- */
 
 static int tlab_prepare(struct family *family, const struct collector_options *options)
 {

@@ -263,8 +263,6 @@ static void ignore_signals(void)
 		signal(signals[i], SIG_IGN);
 }
 
-/* ---- in the loader ---- */
-
 static int start_process(struct probe_process *process, int (*open_probe)(const void *context, size_t i),
 			 const void *context, size_t count, int kept)
 {

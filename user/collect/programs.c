@@ -326,8 +326,6 @@ uint64_t programs_perf_period(const struct event_spec *spec)
 	return spec->event->perf.is_clock || spec->event->perf.by_period ? spec->interval : 1;
 }
 
-/* ---- families ---- */
-
 #define FAMILY_ROW(name) &family_##name,
 const struct bpf_family *const bpf_families[FAMILIES] = {BPF_FAMILIES(FAMILY_ROW)};
 

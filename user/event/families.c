@@ -18,8 +18,6 @@ static int refuse(struct buf *why, const char *form, const char *text)
 	return buf_explain(why, -EINVAL, "'%s' is not of the form %s", text, form);
 }
 
-/* ---- counters of the CPU ---- */
-
 static void make_counter(struct event *event, uint32_t type, uint64_t config)
 {
 	event->default_interval = COUNTER_INTERVAL;
@@ -76,8 +74,6 @@ static int make_pmu(struct event *event, const char *text, struct buf *why)
 					    .name = strndup(slash + 1, (size_t)(end - slash - 1))};
 	return event->place.file && event->place.name ? 0 : -ENOMEM;
 }
-
-/* ---- places ---- */
 
 static void make_counted(struct event *event, enum duet_program program)
 {

@@ -69,8 +69,6 @@ const struct event event_holders = {
 	EVENT(of_name, of_help, INTERVAL(COUNT, usual, 1, 4000000000), .may_signal = true, \
 	      .perf = {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##counter, .by_period = true})
 
-/* ---- the table ---- */
-
 const struct event *const event_table[] = {
 	/* No hardware counter: virtual machines seldom have one. The least interval is the kernel's, 100 kHz a CPU. */
 	EVENT("cpu", "CPU time, in the kernel, in native code and in Java",

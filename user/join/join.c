@@ -392,8 +392,6 @@ size_t join_held_bytes(const struct join *join)
 	return join->held_bytes;
 }
 
-/* ---- what is decided ---- */
-
 struct held *held_new(const struct decision *decision, uint64_t now_ns)
 {
 	const struct duet_java_sample *java = decision->java;

@@ -108,8 +108,6 @@ uint64_t join_oldest_ns(const struct join *join);
 size_t join_held(const struct join *join); /* undecided samples */
 size_t join_held_bytes(const struct join *join); /* of all halves */
 
-/* ---- what is decided ---- */
-
 struct jvm;
 
 /* A sample or another record of BPF or an agent. It owns nothing; struct held is a copy that does. */

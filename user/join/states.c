@@ -193,8 +193,6 @@ bool idle_in_pool(const struct profile *profile, const uint32_t *frames, size_t 
 	return verdict == IS_IDLE;
 }
 
-/* ---- wakers ---- */
-
 size_t state_skip_waking(const struct profile *profile, const uint32_t *frames, size_t count)
 {
 	for (size_t i = 0; i < count && i < TRACING_FRAMES; i++) {

@@ -80,8 +80,6 @@ void frame_cut_id(struct buf *text, size_t start);
 const char *frame_kind_name(enum frame_kind kind); /* "kernel", "native", "JVM", … for legends */
 bool frame_kind_is_java(enum frame_kind kind);
 
-/* ---- the profile ---- */
-
 /* Root is node 0, without a frame. Children come after their parents. */
 struct stack_node {
 	uint32_t parent;

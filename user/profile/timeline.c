@@ -323,8 +323,6 @@ int timeline_remake(struct timeline *timeline, struct timeline *kept, timeline_v
 	return err;
 }
 
-/* ---- traces and spans ---- */
-
 void trace_id_text(const struct profile_sample *sample, char ret[TRACE_ID_DIGITS + 1])
 {
 	snprintf(ret, TRACE_ID_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, sample->trace_high, sample->trace_low);

@@ -202,8 +202,6 @@ void memory_renew(void)
 	memory.words.epoch++;
 }
 
-/* ---- cached and noted memory ---- */
-
 size_t memory_take(void *to, uintptr_t from, size_t bytes)
 {
 	size_t done = 0;

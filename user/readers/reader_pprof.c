@@ -14,8 +14,6 @@
 
 #define COMMENTS_MAX 65536
 
-/* ---- events ---- */
-
 static bool ends_in_samples(const struct pprof_file *p, int64_t string)
 {
 	struct pprof_text text = pprof_text(p, string);
@@ -80,8 +78,6 @@ static int make_events(struct pprof_file *p)
 	}
 	return vec_reserve(&p->sums, p->profile->events.len);
 }
-
-/* ---- samples ---- */
 
 struct labels {
 	uint32_t thread, process, container; /* the profile's strings */
@@ -216,8 +212,6 @@ static int read_sample(struct pprof_file *p, const struct wire_field *field)
 	return err;
 }
 
-/* ---- facts, times ---- */
-
 static int add_comment(struct pprof_file *p, int64_t string)
 {
 	const char *text = intern_text(&p->profile->strings, pprof_intern(p, string));
@@ -267,8 +261,6 @@ static void set_times(struct pprof_file *p)
 	if (p->profile->events.len && p->head.period > 0)
 		p->profile->events.items[0].interval = (uint64_t)p->head.period;
 }
-
-/* ---- the file ---- */
 
 static int read_contents(struct pprof_file *p)
 {

@@ -109,8 +109,6 @@ static ssize_t gunzip_read(struct gunzip *gunzip, void *bytes, size_t len)
 	return (ssize_t)len;
 }
 
-/* ---- files ---- */
-
 /* Reads until `len` bytes are there or the file ends. */
 static ssize_t read_whole(const struct reader_source *source, unsigned char *bytes, size_t len)
 {

@@ -46,8 +46,6 @@ static void on_term(int signo)
 	is_asked_to_end = 1;
 }
 
-/* ---- clients ---- */
-
 static void forget_client(struct recorder *recorder, size_t i)
 {
 	close(recorder->clients[i].fd);
@@ -145,8 +143,6 @@ static void look(struct recorder *recorder)
 	}
 }
 
-/* ---- its life ---- */
-
 static bool has_library(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < CLIENTS; i++)
@@ -202,8 +198,6 @@ static void recorder_init(struct recorder *recorder, pid_t pid, uint64_t start_t
 		recorder->clients[i].fd = -1;
 	recorder->process = (int)syscall(SYS_pidfd_open, pid, 0);
 }
-
-/* ---- the process ---- */
 
 /*
  * Replaces the standard streams: the terminal of the first command may be closed. Keeps one other descriptor, and
@@ -291,8 +285,6 @@ int recorder_start(pid_t pid, uint64_t start_ticks, struct buf *why)
 		buf_add_str(why, "the recorder ended at once: try again");
 	return why->len ? -ECHILD : 0;
 }
-
-/* ---- started by a library ---- */
 
 /* What the process had ignored or blocked must not be so here. */
 static void forget_inherited_signals(void)

@@ -194,8 +194,6 @@ int begin_end_apply(struct profile *profile, const struct asprof_arguments *begu
 	return err;
 }
 
-/* ---- threads ---- */
-
 struct filtering {
 	const struct profile *profile;
 	const char *text;

@@ -53,8 +53,6 @@ enum stack_shape stack_shape_of(const char *cstack)
 	return cstack && !strcmp(cstack, "no") ? STACK_NO : STACK_VM;
 }
 
-/* ---- frames ---- */
-
 static bool is_native(const struct frame *frame)
 {
 	return frame->kind == FRAME_KERNEL || frame->kind == FRAME_NATIVE || frame->kind == FRAME_JVM;
@@ -81,8 +79,6 @@ static struct frame frame_of(const struct shaping *s, uint32_t node)
 {
 	return s->profile->frames.items[s->profile->nodes.items[node].frame];
 }
-
-/* ---- --cstack ---- */
 
 /* The types of async-profiler's frames say how the method was called, also of native methods. */
 static struct frame typed(const struct shaping *s, struct frame frame)
@@ -210,8 +206,6 @@ static uint32_t name_hook(struct shaping *s, uint32_t node)
 	return child(s, s->profile->nodes.items[node].parent, &frame);
 }
 
-/* ---- -j ---- */
-
 /* Returns the node of the `count` frames of a stack that are next to its leaf. */
 static uint32_t copy_leaf(struct shaping *s, uint32_t node, uint32_t count, uint32_t root)
 {
@@ -250,8 +244,6 @@ static uint32_t cut_deep(struct shaping *s, uint32_t node)
 	s->failed |= map_put(&s->cut_nodes, node, root) < 0;
 	return root;
 }
-
-/* ---- events ---- */
 
 static bool is_trace(const char *name)
 {
@@ -296,8 +288,6 @@ static int choose_events(struct shaping *s, const struct writer *writer, struct 
 	return buf_explain(why, -EINVAL, "Only JFR output supports multiple events");
 }
 
-/* ---- wall-clock time ---- */
-
 static int open_walls(struct shaping *s)
 {
 	for (size_t i = 0; i < s->profile->events.len; i++) {
@@ -335,8 +325,6 @@ static bool count_periods(const struct wall *wall, struct profile_sample *sample
 	sample->weight = sample->count * interval;
 	return sample->count;
 }
-
-/* ---- the report ---- */
 
 static int move_sample(void *context, const struct profile_sample *sample)
 {

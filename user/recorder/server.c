@@ -23,8 +23,6 @@
 #define PAGE "<!DOCTYPE html>"
 #define FLIGHT_RECORDING "FLR"
 
-/* ---- addresses ---- */
-
 struct place {
 	char host[256];
 	char port[8];
@@ -66,8 +64,6 @@ static bool is_local_name(const char *name, size_t length)
 	snprintf(text, sizeof(text), "%.*s", (int)length, name);
 	return inet_pton(AF_INET, text, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
 }
-
-/* ---- requests ---- */
 
 /* Returns the value of a line of the request's head, with its length, or NULL. */
 static const char *find_header(const char *request, const char *name, size_t *ret_length)
@@ -176,8 +172,6 @@ static bool is_command(const char *command)
 	return false;
 }
 
-/* ---- answers ---- */
-
 /* Returns the status code. The answer's report, if there is one, is the client's. */
 static int execute(const struct server *server, struct server_client *client, const char *command, struct buf *body)
 {
@@ -251,8 +245,6 @@ static void answer(const struct server *server, struct server_client *client)
 	client->until_ns = clock_monotonic_ns() + CLIENT_TIMEOUT_NS;
 }
 
-/* ---- clients ---- */
-
 static void forget_client(struct server_client *client)
 {
 	if (client->fd < 0)
@@ -317,8 +309,6 @@ static void take_client(struct server *server, int fd)
 	buf_init(&place->answer);
 	step_client(server, place);
 }
-
-/* ---- its life ---- */
 
 /* Another network than the process's is not the one that was meant. Numbers of nsfs's files identify namespaces. */
 static bool is_in_same_network(pid_t pid)

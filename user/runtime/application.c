@@ -70,8 +70,6 @@ int application_from_command(const char *command, struct buf *out)
 	return add_name(command, strcspn(command, " "), out);
 }
 
-/* ---- Spark ---- */
-
 #define NAME_KEY "spark.app.name"
 
 /* The value after "KEY=", or NULL. */
@@ -151,8 +149,6 @@ void spark_from_arguments(const char *arguments, size_t len, struct spark *ret_s
 					 : NULL;
 	*ret_spark = spark;
 }
-
-/* ---- java.util.Properties ---- */
 
 /* The value of four hexadecimal digits, or -1. */
 static int32_t unit_of(const char *at, const char *end)

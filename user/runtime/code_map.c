@@ -68,8 +68,6 @@ uint32_t code_map_match(const struct code_map *map, const struct duet_java_frame
 	return 0;
 }
 
-/* ---- the entries ---- */
-
 static void code_end(struct code_map *map, struct jvm_code *code, uint64_t time_ns)
 {
 	if (code->unloaded_ns != UINT64_MAX)
@@ -219,8 +217,6 @@ bool code_map_unload(struct code_map *map, const struct duet_code_unload *unload
 		found |= code_unload(map, &map->recent.items[i], unload);
 	return found;
 }
-
-/* ---- freeing ---- */
 
 size_t code_map_bytes(const struct code_map *map)
 {

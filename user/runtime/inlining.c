@@ -13,8 +13,6 @@
 #define SHARED_MOST 4 /* stacks that have a frame of the record, on average */
 #define BCI_BIAS 3 /* the least bci is DUET_BCI_NATIVE, -3: cells have no sign */
 
-/* ---- the table ---- */
-
 /* Nodes are counted from 1. */
 enum column {
 	PC_OFFSET, /* of each pc: from the start of the code, ascending */
@@ -101,8 +99,6 @@ uint32_t inlining_frames(const struct inlining *inlining, uint64_t offset, struc
 	return depth;
 }
 
-/* ---- hashes of stacks ---- */
-
 uint64_t inlining_hash(uint64_t hash, const struct duet_java_frame *caller)
 {
 	return hash_u64(hash ^ hash_u64(caller->method) ^ ((uint64_t)(uint32_t)caller->bci << 32));
@@ -123,8 +119,6 @@ bool inlining_has(const struct inlining *inlining, uint64_t hash)
 
 	return bsearch(&wanted, stack_hashes(inlining), inlining->stack_count, sizeof(wanted), by_value);
 }
-
-/* ---- making it ---- */
 
 struct node {
 	uint32_t caller;

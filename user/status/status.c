@@ -31,8 +31,6 @@ union address {
 	struct sockaddr_un local;
 };
 
-/* ---- addresses ---- */
-
 static socklen_t control_address(int pid, union address *address)
 {
 	int len;
@@ -191,8 +189,6 @@ void status_close(struct status *status)
 	free(status->path);
 }
 
-/* ---- answers ---- */
-
 int http_receive(int fd, size_t max, struct buf *request)
 {
 	char bytes[4096];
@@ -329,8 +325,6 @@ void status_step(struct status *status, uint64_t now_ns)
 			serve(status, &status->clients[i], now_ns);
 	accept_metrics(status, now_ns);
 }
-
-/* ---- `duet status` ---- */
 
 static int read_answer(int fd, struct buf *text)
 {

@@ -122,8 +122,6 @@ bool debug_file_find(const struct elf_identity *file, const struct target_file *
 	return false;
 }
 
-/* ---- symbols ---- */
-
 struct wanted_symbol {
 	const char *name;
 	bool is_function;
@@ -175,8 +173,6 @@ void debug_file_apply(struct elf_file *file, const struct target_file *target, c
 {
 	(void)debug_file_find(&file->identity, target, path, take_symbols, file);
 }
-
-/* ---- .gnu_debugdata ---- */
 
 /* A few compressed kilobytes may expand to any number of bytes, and require a dictionary of any size. */
 #define MAX_BYTES (32u << 20) /* half a million functions */

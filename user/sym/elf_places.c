@@ -12,8 +12,6 @@
 #define OTHERS_SHOWN 8
 #define NT_STAPSDT 3
 
-/* ---- symbols ---- */
-
 struct search {
 	const char *name;
 	const char *of_class; /* C++: the part of the name behind the last "::"; NULL: the name has none */
@@ -110,8 +108,6 @@ int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_funct
 	return search.found ? 0 : -ENOENT;
 }
 
-/* ---- addresses ---- */
-
 /* Finds the PT_LOAD with `at` in [start, start + filesz), `start` being its offset or address. False: none. */
 static bool find_segment(struct elf_reader *reader, uint64_t at, bool by_offset, GElf_Phdr *ret)
 {
@@ -148,8 +144,6 @@ bool elf_places_is_code(struct elf_reader *reader, uint64_t offset)
 
 	return find_segment(reader, offset, true, &segment) && segment.p_flags & PF_X;
 }
-
-/* ---- static probes ---- */
 
 struct note {
 	uint64_t pc, base, counter; /* addresses */

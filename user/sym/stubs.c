@@ -87,8 +87,6 @@ static size_t read_dynsym(struct reading *reading)
 	return elf_ndxscn(section);
 }
 
-/* ---- entries ---- */
-
 static const struct slot *find_slot(const struct reading *reading, uint64_t address)
 {
 	return reading->slots.len ? bsearch(&address, reading->slots.items, reading->slots.len, sizeof(struct slot),
@@ -218,8 +216,6 @@ static int read_linkage_tables(struct reading *reading)
 	}
 	return err;
 }
-
-/* ---- the signal trampoline ---- */
 
 /* This is glibc's trampoline on x86-64. That of arm64 is in the vdso and has a symbol. */
 struct frame_entry { /* .eh_frame */

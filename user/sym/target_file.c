@@ -27,8 +27,6 @@
 #define COPY_NS (NS_PER_SEC / 2) /* longest copy: below the helper's timeout, so that a slow disk does not bar a user */
 #define CHUNK_BYTES 16384
 
-/* ---- in the helper ---- */
-
 /* Answers with `fd`, an O_PATH descriptor. -EINVAL if it is no stored file, -errno if `fd` is negative. */
 static int answer_file(int fd, struct helper_answer *answer)
 {
@@ -232,8 +230,6 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 	return err;
 }
 
-/* ---- in the loader ---- */
-
 /* Returns the descriptor that the helper has opened, which the caller owns, or -errno. */
 static int run(const struct helper_task *task, struct stat *ret_st)
 {
@@ -383,8 +379,6 @@ int target_file_open(pid_t pid, pid_t root, const char *path)
 	target_file_release(&file);
 	return fd;
 }
-
-/* ---- the vdso ---- */
 
 /* Returns 0 if the kernel mapped no vdso for us. */
 static size_t find_own_bytes(uintptr_t start)

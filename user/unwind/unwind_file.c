@@ -57,8 +57,6 @@ static void set_code(struct unwind_file *file)
 	file->base = unwind_rows_base(file->code_start);
 }
 
-/* ---- call frame information ---- */
-
 /* `data` is NULL if the file has no such section, or it cannot be read. What is made of it takes as much memory. */
 static int begin_section(struct unwind_reading *reading, const Elf_Data *data, struct cfi_section section)
 {
@@ -321,8 +319,6 @@ int unwind_file_step(struct unwind_reading *reading, uint64_t until_ns)
 	}
 	return 0;
 }
-
-/* ---- files ---- */
 
 static bool is_of_host(const struct elf_reader *reader)
 {

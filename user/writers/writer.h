@@ -206,8 +206,6 @@ void writer_options_default(struct writer_options *options);
 /* Parses "container,process", each word at most once. Returns 0, or -EINVAL with `by` unchanged. */
 int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list);
 
-/* ---- for writers ---- */
-
 /* Writes the lines of a sorted tree, "a;b;c 12". Returns 0 or -ENOMEM. */
 struct tree;
 int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out);

@@ -136,8 +136,6 @@ static int note_names(struct kernel_types *kernel, const struct btf *programs)
 	return err;
 }
 
-/* ---- which types ---- */
-
 /* Calls `on` for the id of each type that the type holds. Returns 0, or what `on` has returned. */
 static int each_held(struct kernel_types *kernel, struct btf_type *type, int (*on)(struct kernel_types *, uint32_t *id))
 {
@@ -202,8 +200,6 @@ static int choose_all(struct kernel_types *kernel)
 		err = each_held(kernel, (struct btf_type *)type_of(kernel, kernel->chosen.items[i]), choose);
 	return err || has_module ? err : -ENOENT;
 }
-
-/* ---- the result ---- */
 
 static int rename_held(struct kernel_types *kernel, uint32_t *id)
 {

@@ -99,8 +99,6 @@ static int explain_unknown(int folder, const char *group, const char *name, stru
 	return -ENOENT;
 }
 
-/* ---- formats ---- */
-
 /* Finds the number after `key` in a line. */
 static bool number_after(const char *line, const char *end, const char *key, uint32_t *ret)
 {
@@ -213,8 +211,6 @@ int tracefs_find(int folder, const char *group, const char *name, const char *fi
 	}
 	return err;
 }
-
-/* ---- counters (PMUs) ---- */
 
 #define DEVICES "/sys/bus/event_source/devices/"
 #define SYSFS_MAX_BYTES 4096 /* a page: no file there is larger */

@@ -17,8 +17,6 @@ static bool is_terminated(const char *text, size_t room)
 	return memchr(text, '\0', room) != NULL;
 }
 
-/* ---- from BPF ---- */
-
 static bool resource_check(const struct duet_attribute *attribute)
 {
 	const struct duet_resource *resource = (const void *)(attribute + 1);

@@ -38,8 +38,6 @@ struct sleepers {
 	void *context;
 };
 
-/* ---- the programs ---- */
-
 static int attach(struct bpf_link **ret, const struct bpf_program *program)
 {
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
@@ -101,8 +99,6 @@ void sleepers_close(struct sleepers *sleepers)
 	forget_all_walked(sleepers);
 	free(sleepers);
 }
-
-/* ---- records of the programs ---- */
 
 /* Takes one record from the bytes. Returns its size, 0 if there are too few bytes, or -errno. */
 typedef ssize_t (*taker)(struct sleepers *sleepers, const char *bytes, size_t count);
@@ -199,8 +195,6 @@ int sleepers_preview(struct sleepers *sleepers, sleepers_handler handler, void *
 	return run(sleepers, sleepers->look, take_preview, NULL);
 }
 
-/* ---- walking ---- */
-
 static int by_process(const void *a, const void *b)
 {
 	const struct duet_sleeper *const *one = a, *const *other = b;
@@ -252,8 +246,6 @@ int sleepers_walk(struct sleepers *sleepers)
 	sleepers->walker = NULL;
 	return err;
 }
-
-/* ---- the weights ---- */
 
 static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t count)
 {

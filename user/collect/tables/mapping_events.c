@@ -229,8 +229,6 @@ void mapping_events_renew(struct mapping_events *events)
 	events->bytes = events->pages * (size_t)sysconf(_SC_PAGESIZE) * perf_buffer__buffer_cnt(rings);
 }
 
-/* ---- processes that ended early ---- */
-
 #define FORKS_MAX 8 /* longest chain of forks without exec that is followed to find the mappings */
 
 /* Adds the mappings that the child inherited. Returns false if the parent's mappings are unknown, too. */

@@ -88,8 +88,6 @@ static const char *unquote(const char *at, const char *end, struct buf *out)
 	return at < end ? at + 1 : NULL;
 }
 
-/* ---- names ---- */
-
 /* "'Xrest'": X says how many characters of the name before come first. They are ASCII, so they are bytes. */
 static int read_name(struct html *h, const char *line, size_t len)
 {
@@ -127,8 +125,6 @@ static int read_names(struct html *h)
 		h->name.len = 0; /* the names are complete */
 	return err;
 }
-
-/* ---- frames ---- */
 
 struct call {
 	char function;
@@ -288,8 +284,6 @@ static int html_async_read(struct profile *profile, const char *text, size_t len
 	buf_release(&h.name);
 	return err;
 }
-
-/* ---- the page ---- */
 
 #define HTML_MAX ((size_t)512 << 20) /* its columns take some three times as much memory */
 

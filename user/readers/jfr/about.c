@@ -48,8 +48,6 @@ static uint64_t scaled(const struct about_event *event, int slot, double factor)
 	return product > 0 && product < (double)INT64_MAX ? (uint64_t)(product + 0.5) : 0;
 }
 
-/* ---- notes ---- */
-
 static void add_note(const struct about_event *event, struct profile_note note, const char *first, const char *second)
 {
 	note.time_ns = event->time_ns;
@@ -152,8 +150,6 @@ static int add_threads(const struct about_event *event)
 	return 0;
 }
 
-/* ---- JVMs ---- */
-
 static struct jfr_jvm *jvm_of(struct jfr_constants *constants, uint32_t pid)
 {
 	for (size_t i = 0; i < constants->jvms.len; i++)
@@ -245,8 +241,6 @@ static int add_unsigned_long(const struct about_event *event)
 	return add_number(event, number_of(event, FLAG_VALUE), false);
 }
 
-/* ---- the machine ---- */
-
 static void set_text(uint32_t *host, uint32_t text)
 {
 	*host = *host ? *host : text;
@@ -319,8 +313,6 @@ static int add_process(const struct about_event *event)
 
 	return err == -EFBIG ? 0 : err; /* too many are dropped */
 }
-
-/* ---- types ---- */
 
 /* clang-format off */
 #define FLAG_FIELDS {"startTime", "name", "value", "origin"}

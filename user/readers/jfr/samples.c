@@ -204,8 +204,6 @@ int jfr_kinds_begin(struct jfr_kinds *kinds, struct jfr_types *types)
 	return err;
 }
 
-/* ---- settings ---- */
-
 /* Parses "20 ms", as the JDK writes it, or nanoseconds. Returns 0 for others, such as "everyChunk". */
 static uint64_t interval_of(const char *text)
 {

@@ -24,8 +24,6 @@ void jfr_types_release(struct jfr_types *types)
 	map_release(&types->ids);
 }
 
-/* ---- the metadata ---- */
-
 struct metadata {
 	struct jfr_types *types;
 	struct jfr_cursor cursor;
@@ -198,8 +196,6 @@ int jfr_types_read(struct jfr_types *types, struct jfr_cursor cursor, struct buf
 	return buf_explain(why, -EINVAL, "the description of its types, at byte %zu of a chunk, is damaged", cursor.at);
 }
 
-/* ---- types ---- */
-
 struct jfr_type *jfr_type_by_id(const struct jfr_types *types, uint64_t id)
 {
 	uint64_t index;
@@ -244,8 +240,6 @@ bool jfr_want(struct jfr_types *types, const struct jfr_type *type, const char *
 		}
 	return false;
 }
-
-/* ---- values ---- */
 
 static bool skip_structure(const struct jfr_types *types, const struct jfr_type *type, struct jfr_cursor *cursor,
 			   int depth);

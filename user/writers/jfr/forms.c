@@ -109,8 +109,6 @@ const char *jfr_interval_name(enum form form)
 	return forms[form].interval;
 }
 
-/* ---- --ratelimit ---- */
-
 static const char *const rate_names[JFR_RATES] = {
 	[JFR_RATE_CPU] = "cpu",	    [JFR_RATE_ALLOC] = "alloc",		[JFR_RATE_LOCK] = "lock",
 	[JFR_RATE_WALL] = "wall",   [JFR_RATE_NATIVEMEM] = "nativemem", [JFR_RATE_NATIVELOCK] = "nativelock",
@@ -170,8 +168,6 @@ bool jfr_is_within_limit(struct writer_stream *j, const struct profile_sample *s
 	j->over_limit += form == WALL ? 1 : events;
 	return false;
 }
-
-/* ---- the other thread ---- */
 
 uint32_t jfr_holder(const struct profile *profile, const struct profile_sample *sample)
 {

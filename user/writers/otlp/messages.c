@@ -71,8 +71,6 @@ void otlp_set_value(Otlp__AnyValue *value, const char *text, uint64_t number)
 	}
 }
 
-/* ---- JSON ---- */
-
 /* "stack_index" is stackIndex in JSON. */
 static void begin_member(struct json *json, const char *name)
 {
@@ -233,8 +231,6 @@ int protobuf_json_elements(struct json *json, const ProtobufCMessageDescriptor *
 	json_end(json, "]");
 	return err;
 }
-
-/* ---- the resource ---- */
 
 #define RESOURCE_ATTRIBUTES 20
 

@@ -15,8 +15,6 @@
 #define PPM_PER_PERCENT 10000.0
 #define MB (1u << 20)
 
-/* ---- what processes have used ---- */
-
 /* One process. */
 struct sum {
 	const struct profile_usage *first, *last;
@@ -101,8 +99,6 @@ int usage_table_print(const struct profile *profile, size_t count, FILE *out)
 	vec_release(&table.sums);
 	return err;
 }
-
-/* ---- who ended the waits ---- */
 
 /* A thread that waited, and the waker that ended its waits. Both are nodes of the tree, as are the labels' texts. */
 struct wait_pair {
