@@ -409,6 +409,8 @@ static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t
 	while (!count && from == helper.worker && clock_monotonic_ns() < last_ns &&
 	       process_read_state(helper.worker_pid) == 'R')
 		count = await_readable(from, clock_monotonic_ns() + BUSY_STEP_NS);
+	if (!count) /* it may have answered, and then slept, before its state was read */
+		count = await_readable(from, 0);
 	if (count <= 0)
 		return count ? count : -ETIMEDOUT;
 	return packet_receive_parts(from, part, 1, 0, ret_fd);
