@@ -54,12 +54,6 @@ static bool number_of(const json_t *value, uint64_t *ret)
 	return !*end && !errno;
 }
 
-static int put_fixed(struct buf *out, uint64_t number)
-{
-	buf_add(out, &number, sizeof(number)); /* little-endian, as duet's machines are */
-	return 0;
-}
-
 static unsigned wire_type(const ProtobufCFieldDescriptor *field)
 {
 	switch (field->type) {
@@ -104,7 +98,7 @@ static int put_id(const ProtobufCFieldDescriptor *field, const json_t *value, st
 
 static int put_value(const ProtobufCFieldDescriptor *field, const json_t *value, struct buf *out)
 {
-	struct buf inner;
+	BUF(inner);
 	uint64_t number;
 	int err;
 
@@ -118,18 +112,17 @@ static int put_value(const ProtobufCFieldDescriptor *field, const json_t *value,
 		return 0;
 	}
 	if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-		buf_init(&inner);
 		err = put_message(field->descriptor, value, &inner);
 		put_bytes(out, inner.data, inner.len);
 		out->failed |= inner.failed;
-		buf_release(&inner);
 		return err;
 	}
 	if (!number_of(value, &number))
 		return -EINVAL;
 	if (field->type == PROTOBUF_C_TYPE_FIXED64)
-		return put_fixed(out, number);
-	varint_add(out, number);
+		buf_add(out, &number, sizeof(number)); /* little-endian, as duet's machines are */
+	else
+		varint_add(out, number);
 	return 0;
 }
 

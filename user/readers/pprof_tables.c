@@ -125,7 +125,7 @@ void *pprof_unpack(struct pprof_file *p, const struct wire_field *field, const P
 
 void pprof_drop(void *message)
 {
-	protobuf_c_message_free_unpacked(message, NULL);
+	protobuf_c_message_free_unpacked(*(ProtobufCMessage **)message, NULL);
 }
 
 /* ---- strings ---- */
@@ -157,9 +157,18 @@ struct pprof_text pprof_text(const struct pprof_file *p, int64_t string)
 
 bool pprof_is_text(const struct pprof_file *p, int64_t string, const char *text)
 {
-	struct pprof_text have = pprof_text(p, string);
+	return pprof_text_is(pprof_text(p, string), text);
+}
 
+bool pprof_text_is(struct pprof_text have, const char *text)
+{
 	return have.len == strlen(text) && !memcmp(have.bytes ? (const char *)have.bytes : "", text, have.len);
+}
+
+uint32_t pprof_label(struct pprof_file *p, struct pprof_text text)
+{
+	return intern_bytes(&p->profile->strings, (const char *)text.bytes,
+			    text.len < PPROF_LABEL_MAX ? text.len : PPROF_LABEL_MAX);
 }
 
 uint32_t pprof_intern(struct pprof_file *p, int64_t string)
@@ -193,64 +202,48 @@ static int check_strings(struct pprof_file *p, const int64_t *strings, size_t co
 
 static int read_value_type(struct pprof_file *p, const struct wire_field *field)
 {
-	Pprof__ValueType *type = pprof_unpack(p, field, &pprof__value_type__descriptor);
+	PPROF_OWNED Pprof__ValueType *type = pprof_unpack(p, field, &pprof__value_type__descriptor);
 	int err = type ? 0 : -EINVAL;
 
 	if (!err)
 		err = check_strings(p, (int64_t[]){type->type, type->unit}, 2, "value type");
 	if (!err && p->values.len >= VALUES_MAX)
 		err = pprof_refuse(p, "the file has more than %d value types", VALUES_MAX);
-	if (!err)
-		err = vec_push(&p->values, (struct pprof_value){.type = type->type, .unit = type->unit, .scale = 1});
-	pprof_drop(type);
-	return err;
+	if (err)
+		return err;
+	return vec_push(&p->values, (struct pprof_value){.type = type->type, .unit = type->unit, .scale = 1});
 }
 
 int pprof_add_mapping(struct pprof_file *p, const Pprof__Mapping *mapping)
 {
-	Pprof__Mapping copy = PPROF__MAPPING__INIT;
 	int err = check_strings(p, &mapping->file, 1, "mapping");
 
-	copy.id = mapping->id;
-	copy.start = mapping->start;
-	copy.end = mapping->end;
-	copy.file_offset = mapping->file_offset;
-	copy.file = mapping->file;
 	if (!err)
-		err = map_put(&p->mapping_ids, copy.id, p->mappings.len);
-	return err ? err : vec_push(&p->mappings, copy);
+		err = map_put(&p->mapping_ids, mapping->id, p->mappings.len);
+	return err ? err : vec_push(&p->mappings, *mapping);
 }
 
 static int read_mapping(struct pprof_file *p, const struct wire_field *field)
 {
-	Pprof__Mapping *mapping = pprof_unpack(p, field, &pprof__mapping__descriptor);
-	int err = mapping ? pprof_add_mapping(p, mapping) : -EINVAL;
+	PPROF_OWNED Pprof__Mapping *mapping = pprof_unpack(p, field, &pprof__mapping__descriptor);
 
-	pprof_drop(mapping);
-	return err;
+	return mapping ? pprof_add_mapping(p, mapping) : -EINVAL;
 }
 
 int pprof_add_function(struct pprof_file *p, const Pprof__Function *function)
 {
-	Pprof__Function copy = PPROF__FUNCTION__INIT;
 	int err = check_strings(p, (int64_t[]){function->name, function->system_name, function->file}, 3, "function");
 
-	copy.id = function->id;
-	copy.name = function->name;
-	copy.system_name = function->system_name;
-	copy.file = function->file;
 	if (!err)
-		err = map_put(&p->function_ids, copy.id, p->functions.len);
-	return err ? err : vec_push(&p->functions, copy);
+		err = map_put(&p->function_ids, function->id, p->functions.len);
+	return err ? err : vec_push(&p->functions, *function);
 }
 
 static int read_function(struct pprof_file *p, const struct wire_field *field)
 {
-	Pprof__Function *function = pprof_unpack(p, field, &pprof__function__descriptor);
-	int err = function ? pprof_add_function(p, function) : -EINVAL;
+	PPROF_OWNED Pprof__Function *function = pprof_unpack(p, field, &pprof__function__descriptor);
 
-	pprof_drop(function);
-	return err;
+	return function ? pprof_add_function(p, function) : -EINVAL;
 }
 
 static int read_table(struct pprof_file *p, const struct wire_field *field)
@@ -266,16 +259,16 @@ static int read_table(struct pprof_file *p, const struct wire_field *field)
 		return read_function(p, field);
 	case PPROF_TIME:
 		p->head.time_ns = (int64_t)field->value;
-		return 0;
+		break;
 	case PPROF_DURATION:
 		p->head.duration_ns = (int64_t)field->value;
-		return 0;
+		break;
 	case PPROF_PERIOD:
 		p->head.period = (int64_t)field->value;
-		return 0;
+		break;
 	case PPROF_DEFAULT_TYPE:
 		p->head.default_type = (int64_t)field->value;
-		return 0;
+		break;
 	}
 	return 0;
 }
@@ -396,14 +389,12 @@ static struct frame frame_of_address(struct pprof_file *p, uint64_t address, int
 	const struct pprof_meaning *mapping = mapping_of(p, string);
 	const char *file = intern_text(&p->profile->strings, mapping->file);
 	struct frame frame = {.kind = mapping->kind, .module = mapping->module, .bci = -1};
-	struct buf name;
+	BUF(name);
 
 	if (frame_kind_is_java(frame.kind))
 		frame.kind = FRAME_NATIVE;
-	buf_init(&name);
 	buf_printf(&name, "%s%s0x%llx", file, *file ? "+" : "", (unsigned long long)address);
 	frame.name = intern_str(&p->profile->strings, name.data);
-	buf_release(&name);
 	return frame;
 }
 
@@ -464,15 +455,12 @@ int pprof_add_location(struct pprof_file *p, const Pprof__Location *location)
 
 static int read_location(struct pprof_file *p, const struct wire_field *field)
 {
-	Pprof__Location *location;
-	int err;
+	PPROF_OWNED Pprof__Location *location = NULL;
 
 	if (field->number != PPROF_LOCATIONS)
 		return 0;
 	location = pprof_unpack(p, field, &pprof__location__descriptor);
-	err = location ? pprof_add_location(p, location) : -EINVAL;
-	pprof_drop(location);
-	return err;
+	return location ? pprof_add_location(p, location) : -EINVAL;
 }
 
 /* ---- stacks and units ---- */
@@ -536,6 +524,14 @@ enum profile_unit pprof_unit(const struct pprof_file *p, struct pprof_value *val
 			return units[i].unit;
 		}
 	return PROFILE_COUNT;
+}
+
+uint32_t pprof_event(struct pprof_file *p, struct pprof_value *value, uint64_t interval)
+{
+	enum profile_unit unit = pprof_unit(p, value);
+	const char *name = intern_text(&p->profile->strings, pprof_intern(p, value->type));
+
+	return profile_event(p->profile, *name ? name : READER_SAMPLES, unit, interval);
 }
 
 /* ---- all of them ---- */

@@ -83,7 +83,7 @@ struct pprof_file {
 	struct vec(uint32_t) ids; /* string -> the profile's id; UINT32_MAX = not interned yet */
 	struct vec(struct pprof_meaning) meanings; /* of strings */
 	struct vec(struct pprof_value) values;
-	struct vec(Pprof__Mapping) mappings; /* without pointers, like the functions */
+	struct vec(Pprof__Mapping) mappings; /* the pointers in them are not valid, nor are those of the functions */
 	struct vec(Pprof__Function) functions;
 	struct vec(struct pprof_place) places;
 	struct vec(uint32_t) frames; /* of the profile */
@@ -113,6 +113,8 @@ int pprof_add_location(struct pprof_file *p, const Pprof__Location *location);
 /* Stores the node of a stack of locations, leaf first. A stack of only "[unknown]" is the empty one. */
 int pprof_stack(struct pprof_file *p, const uint64_t *locations, size_t count, uint32_t *ret_node);
 enum profile_unit pprof_unit(const struct pprof_file *p, struct pprof_value *value); /* sets value->scale, too */
+/* Adds the value's event, and sets its scale. Returns the event's index, or UINT32_MAX. */
+uint32_t pprof_event(struct pprof_file *p, struct pprof_value *value, uint64_t interval);
 
 /* Sets p->why, unless it is set already. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) int pprof_refuse(struct pprof_file *p, const char *format, ...);
@@ -121,13 +123,17 @@ int pprof_has_room(struct pprof_file *p, uint64_t rows);
 /* Visits the fields of the whole file until the visitor returns an error. */
 typedef int (*pprof_visitor)(struct pprof_file *p, const struct wire_field *field);
 int pprof_each(struct pprof_file *p, pprof_visitor visit);
-/* The message in this field, or NULL. The caller gives it to pprof_drop(), which takes NULL, too. */
+/* The message in this field, or NULL. The caller declares it PPROF_OWNED: it is freed at the end of its scope. */
 void *pprof_unpack(struct pprof_file *p, const struct wire_field *field, const ProtobufCMessageDescriptor *type);
-void pprof_drop(void *message);
+#define PPROF_OWNED __attribute__((cleanup(pprof_drop)))
+void pprof_drop(void *message); /* the address of a pointer, which may be NULL */
 
 /* A string of the file; "" if it does not exist. */
 struct pprof_text pprof_text(const struct pprof_file *p, int64_t string);
 bool pprof_is_text(const struct pprof_file *p, int64_t string, const char *text);
 bool pprof_has_strings(const struct pprof_file *p, const int64_t *strings, size_t count);
+bool pprof_text_is(struct pprof_text have, const char *text);
+/* The profile's id of a name of a thread, process or container. Not by pprof_intern(): it is hashed for each sample. */
+uint32_t pprof_label(struct pprof_file *p, struct pprof_text text);
 /* The profile's id of a string, which is cut if it is longer than a message may be. */
 uint32_t pprof_intern(struct pprof_file *p, int64_t string);

@@ -129,34 +129,28 @@ static int add_attribute(struct otlp *o, const struct wire_field *field)
 
 static int add_mapping(struct otlp *o, const struct wire_field *field)
 {
-	Otlp__Mapping *mapping = pprof_unpack(&o->tables, field, &otlp__mapping__descriptor);
+	PPROF_OWNED Otlp__Mapping *mapping = pprof_unpack(&o->tables, field, &otlp__mapping__descriptor);
 	Pprof__Mapping row = PPROF__MAPPING__INIT;
-	int err;
 
 	if (!mapping)
 		return -EINVAL;
 	row.id = o->tables.mappings.len, row.file = mapping->filename_strindex;
 	row.start = mapping->memory_start, row.end = mapping->memory_limit, row.file_offset = mapping->file_offset;
-	err = pprof_add_mapping(&o->tables, &row);
-	pprof_drop(mapping);
-	return err;
+	return pprof_add_mapping(&o->tables, &row);
 }
 
 static int add_function(struct otlp *o, const struct wire_field *field)
 {
-	Otlp__Function *message = pprof_unpack(&o->tables, field, &otlp__function__descriptor);
+	PPROF_OWNED Otlp__Function *message = pprof_unpack(&o->tables, field, &otlp__function__descriptor);
 	Pprof__Function function = PPROF__FUNCTION__INIT;
-	int err = message ? 0 : -EINVAL;
 
-	if (!err) {
-		function.id = o->tables.functions.len;
-		function.name = message->name_strindex;
-		function.system_name = message->system_name_strindex;
-		function.file = message->filename_strindex;
-		err = pprof_add_function(&o->tables, &function);
-	}
-	pprof_drop(message);
-	return err;
+	if (!message)
+		return -EINVAL;
+	function.id = o->tables.functions.len;
+	function.name = message->name_strindex;
+	function.system_name = message->system_name_strindex;
+	function.file = message->filename_strindex;
+	return pprof_add_function(&o->tables, &function);
 }
 
 static int add_stack(struct otlp *o, const struct wire_field *field)
@@ -177,18 +171,18 @@ static uint64_t number_of(const uint8_t *bytes)
 /* Ids of another length are none. */
 static int add_link(struct otlp *o, const struct wire_field *field)
 {
-	Otlp__Link *message = pprof_unpack(&o->tables, field, &otlp__link__descriptor);
+	PPROF_OWNED Otlp__Link *message = pprof_unpack(&o->tables, field, &otlp__link__descriptor);
 	struct profile_sample link = {0};
-	int err = !message || pprof_has_room(&o->tables, o->links.len) ? -EINVAL : 0;
 
-	if (!err && message->trace_id.len == 16) {
+	if (!message || pprof_has_room(&o->tables, o->links.len))
+		return -EINVAL;
+	if (message->trace_id.len == 16) {
 		link.trace_high = number_of(message->trace_id.data);
 		link.trace_low = number_of(message->trace_id.data + 8);
 	}
-	if (!err && message->span_id.len == 8)
+	if (message->span_id.len == 8)
 		link.span = number_of(message->span_id.data);
-	pprof_drop(message);
-	return err ? err : vec_push(&o->links, link);
+	return vec_push(&o->links, link);
 }
 
 static int add_table(struct otlp *o, const struct wire_field *field)
@@ -215,11 +209,6 @@ static bool is_key(const struct otlp *o, const struct attribute *attribute, cons
 	return pprof_is_text(&o->tables, attribute->key, key);
 }
 
-static bool is_value(const struct attribute *attribute, const char *text)
-{
-	return attribute->text.len == strlen(text) && !memcmp(attribute->text.bytes, text, attribute->text.len);
-}
-
 /* The attribute at an index of the table; NULL: there is none. */
 static const struct attribute *attribute_at(const struct otlp *o, int32_t index)
 {
@@ -238,9 +227,9 @@ static uint64_t mapping_of(const struct otlp *o, const Otlp__Location *location)
 
 		if (!attribute || !is_key(o, attribute, "profile.frame.type"))
 			continue;
-		if (is_value(attribute, "kernel"))
+		if (pprof_text_is(attribute->text, "kernel"))
 			return p->mappings.len - 2;
-		if (is_value(attribute, "jvm"))
+		if (pprof_text_is(attribute->text, "jvm"))
 			return p->mappings.len - 1;
 	}
 	return location->mapping_index > 0 ? (uint64_t)location->mapping_index : 0;
@@ -269,9 +258,8 @@ static int convert_lines(struct otlp *o, const Otlp__Location *from, Pprof__Loca
 
 static int add_location(struct otlp *o, const struct wire_field *field)
 {
-	Otlp__Location *message;
+	PPROF_OWNED Otlp__Location *message = NULL;
 	Pprof__Location location = PPROF__LOCATION__INIT;
-	int err;
 
 	if (field->number != TABLE_LOCATIONS)
 		return 0;
@@ -281,9 +269,7 @@ static int add_location(struct otlp *o, const struct wire_field *field)
 	location.id = o->tables.places.len;
 	location.mapping = mapping_of(o, message);
 	location.address = message->address;
-	err = convert_lines(o, message, &location);
-	pprof_drop(message);
-	return err;
+	return convert_lines(o, message, &location);
 }
 
 static int add_known_mappings(struct otlp *o)
@@ -360,13 +346,6 @@ static int find_stack(struct otlp *o, int32_t index, uint32_t *ret_node)
 	return err;
 }
 
-static uint32_t intern_text_of(struct otlp *o, struct pprof_text text)
-{
-	return text.len ? intern_bytes(&o->tables.profile->strings, (const char *)text.bytes,
-				       text.len < PPROF_LABEL_MAX ? text.len : PPROF_LABEL_MAX)
-			: 0;
-}
-
 /* *ret_count: number of samples in each value; 0 = the file does not say it. */
 static int find_thread(struct otlp *o, const Otlp__Sample *sample, uint32_t *ret_thread, uint64_t *ret_count)
 {
@@ -381,13 +360,13 @@ static int find_thread(struct otlp *o, const Otlp__Sample *sample, uint32_t *ret
 		if (!attribute)
 			continue;
 		if (is_key(o, attribute, "thread.name"))
-			name = intern_text_of(o, attribute->text);
+			name = pprof_label(&o->tables, attribute->text);
 		else if (is_key(o, attribute, "thread.id"))
 			id = attribute->number;
 		else if (is_key(o, attribute, "process.pid"))
 			o->owner.pid = (uint32_t)attribute->number;
 		else if (is_key(o, attribute, "process.executable.name"))
-			process = intern_text_of(o, attribute->text);
+			process = pprof_label(&o->tables, attribute->text);
 		else if (is_key(o, attribute, OTLP_VIRTUAL))
 			is_virtual = true;
 		else if (is_key(o, attribute, OTLP_SAMPLES))
@@ -451,17 +430,14 @@ static int add_sample(struct otlp *o, const Otlp__Sample *message)
 
 static int read_sample(struct otlp *o, const struct wire_field *field)
 {
-	ProtobufCMessage *sample;
-	int err;
+	PPROF_OWNED Otlp__Sample *sample = NULL;
 
 	if (field->number != PROFILE_SAMPLES)
 		return 0;
 	if (field->type != WIRE_BYTES || field->len > MESSAGE_MAX || pprof_has_room(&o->tables, o->tables.samples++))
 		return -EINVAL;
-	sample = protobuf_c_message_unpack(&otlp__sample__descriptor, NULL, field->len, field->bytes);
-	err = sample ? add_sample(o, (Otlp__Sample *)sample) : -EINVAL;
-	pprof_drop(sample);
-	return err;
+	sample = (Otlp__Sample *)protobuf_c_message_unpack(&otlp__sample__descriptor, NULL, field->len, field->bytes);
+	return sample ? add_sample(o, sample) : -EINVAL;
 }
 
 /* ---- profiles ---- */
@@ -493,8 +469,6 @@ static int read_head(struct otlp *o, const struct wire_field *profile, struct he
 static int make_event(struct otlp *o, const struct head *head)
 {
 	struct pprof_file *p = &o->tables;
-	enum profile_unit unit;
-	const char *name;
 
 	o->value = (struct pprof_value){.scale = 1};
 	if (head->type)
@@ -502,10 +476,7 @@ static int make_event(struct otlp *o, const struct head *head)
 			.type = head->type->type_strindex, .unit = head->type->unit_strindex, .scale = 1};
 	if (!pprof_has_strings(p, (int64_t[]){o->value.type, o->value.unit}, 2))
 		return pprof_refuse(p, "a value type refers to a string that the file does not have");
-	unit = pprof_unit(p, &o->value);
-	name = intern_text(&p->profile->strings, pprof_intern(p, o->value.type));
-	o->value.event = profile_event(p->profile, *name ? name : READER_SAMPLES, unit,
-				       head->period < TIME_MAX ? head->period : 0);
+	o->value.event = pprof_event(p, &o->value, head->period < TIME_MAX ? head->period : 0);
 	return o->value.event == NONE ? -ENOMEM : 0;
 }
 
@@ -533,7 +504,7 @@ static int read_profile(struct otlp *o, const struct wire_field *field)
 	err = read_head(o, field, &head);
 	if (!err)
 		err = make_event(o, &head);
-	pprof_drop(head.type);
+	pprof_drop(&head.type);
 	if (err)
 		return err;
 	set_times(o, &head);
@@ -577,7 +548,7 @@ static void set_attribute(struct otlp *o, const Otlp__KeyValue *pair)
 
 static int read_attributes(struct otlp *o, const struct wire_field *field)
 {
-	Otlp__Resource *resource;
+	PPROF_OWNED Otlp__Resource *resource = NULL;
 
 	if (field->number != RESOURCE_RESOURCE)
 		return 0;
@@ -588,7 +559,6 @@ static int read_attributes(struct otlp *o, const struct wire_field *field)
 		set_attribute(o, resource->attributes[i]);
 	if (!o->owner.container)
 		o->owner.container = o->owner.container_name;
-	pprof_drop(resource);
 	return 0;
 }
 

@@ -46,20 +46,12 @@ static size_t default_value(const struct pprof_file *p)
 	return p->values.len - 1;
 }
 
-static uint32_t add_event(struct pprof_file *p, struct pprof_value *value)
-{
-	enum profile_unit unit = pprof_unit(p, value);
-	const char *name = intern_text(&p->profile->strings, pprof_intern(p, value->type));
-
-	return profile_event(p->profile, *name ? name : READER_SAMPLES, unit, 0);
-}
-
 /* The first event is that of the default type. */
 static int make_events(struct pprof_file *p)
 {
 	if (!p->values.len)
 		return pprof_refuse(p, "the file has no value types");
-	if (add_event(p, &p->values.items[default_value(p)]) == UINT32_MAX)
+	if (pprof_event(p, &p->values.items[default_value(p)], 0) == UINT32_MAX)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->values.len; i++) {
 		bool has_counts = counts_the_next(p, i);
@@ -67,7 +59,7 @@ static int make_events(struct pprof_file *p)
 
 		value->is_weight = true;
 		value->is_count = !has_counts && pprof_unit(p, value) == PROFILE_COUNT;
-		value->event = add_event(p, value);
+		value->event = pprof_event(p, value, 0);
 		if (value->event == UINT32_MAX)
 			return -ENOMEM;
 		if (has_counts) {
@@ -86,31 +78,22 @@ struct labels {
 	struct profile_sample context; /* trace and span alone */
 };
 
-/* The string in the profile. Not by pprof_intern(), whose strings may have 1 MB and would be hashed for each sample. */
-static uint32_t label_text(struct pprof_file *p, int64_t string)
-{
-	struct pprof_text text = pprof_text(p, string);
-
-	return intern_bytes(&p->profile->strings, (const char *)text.bytes,
-			    text.len < PPROF_LABEL_MAX ? text.len : PPROF_LABEL_MAX);
-}
-
 static void read_label(struct pprof_file *p, const Pprof__Label *label, struct labels *ret)
 {
-	struct pprof_text id = pprof_text(p, label->text);
+	struct pprof_text value = pprof_text(p, label->text);
 	uint32_t text;
 	uint64_t number = label->number > 0 ? (uint64_t)label->number : 0;
 
 	/* there may be one for each sample, so they do not become strings of the profile */
 	if (pprof_is_text(p, label->key, PPROF_LABEL_TRACE)) {
-		(void)trace_id_parse(&ret->context, (const char *)id.bytes, id.len);
+		(void)trace_id_parse(&ret->context, (const char *)value.bytes, value.len);
 		return;
 	}
 	if (pprof_is_text(p, label->key, PPROF_LABEL_SPAN)) {
-		(void)span_id_parse(&ret->context, (const char *)id.bytes, id.len);
+		(void)span_id_parse(&ret->context, (const char *)value.bytes, value.len);
 		return;
 	}
-	text = label_text(p, label->text);
+	text = pprof_label(p, value);
 	if (pprof_is_text(p, label->key, PPROF_LABEL_THREAD) || pprof_is_text(p, label->key, "thread_name"))
 		ret->thread = text;
 	else if (pprof_is_text(p, label->key, PPROF_LABEL_PROCESS) || pprof_is_text(p, label->key, "comm"))
@@ -201,15 +184,12 @@ static int add_sample(struct pprof_file *p, const Pprof__Sample *message)
 
 static int read_sample(struct pprof_file *p, const struct wire_field *field)
 {
-	Pprof__Sample *sample;
-	int err;
+	PPROF_OWNED Pprof__Sample *sample = NULL;
 
 	if (field->number != PPROF_SAMPLES)
 		return 0;
 	sample = pprof_unpack(p, field, &pprof__sample__descriptor);
-	err = sample ? add_sample(p, sample) : -EINVAL;
-	pprof_drop(sample);
-	return err;
+	return sample ? add_sample(p, sample) : -EINVAL;
 }
 
 static int add_comment(struct pprof_file *p, int64_t string)

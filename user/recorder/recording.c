@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/child.h"
@@ -37,13 +36,6 @@
 #define EMPTY_STATUS 3 /* exit code of the child that has made an empty report */
 #define PART_FORMAT "duet" /* no report has this format */
 #define MEMORY_BYTES (256u << 20) /* limit of all parts, if memlimit is not given */
-
-static void pause_a_step(void)
-{
-	const struct timespec step = {.tv_nsec = STEP_NS};
-
-	nanosleep(&step, NULL);
-}
 
 static off_t size_of(int fd)
 {
@@ -94,7 +86,7 @@ static int await_begin(struct recording *recording, int part, struct buf *why)
 			return buf_explain(why, -ETIMEDOUT, "the recording did not begin within %llu s",
 					  BEGIN_NS / NS_PER_SEC);
 		}
-		pause_a_step();
+		clock_sleep(STEP_NS);
 	}
 	return 0;
 }
@@ -349,7 +341,7 @@ void recording_stop(struct recording *recording)
 	while (!has_ended(recording->child, &status)) {
 		if (clock_monotonic_ns() > until_ns)
 			kill(recording->child, SIGKILL);
-		pause_a_step();
+		clock_sleep(STEP_NS);
 	}
 	recording->child = 0;
 	update_jdk(recording, true);
@@ -379,7 +371,7 @@ static void flush(const struct recording *recording)
 
 	kill(recording->child, SIGUSR1);
 	while (size_of(part) == before && clock_monotonic_ns() < until_ns)
-		pause_a_step();
+		clock_sleep(STEP_NS);
 }
 
 /* Applies what the start command has asked of all reports. */
