@@ -188,14 +188,13 @@ static int print_reply(int socket, bool is_load)
  */
 static int jvm_command_run(pid_t pid, const char *name, char **words, int count)
 {
-	struct buf arguments[ARGUMENTS];
+	struct buf arguments[ARGUMENTS] = {BUF_NONE, BUF_NONE, BUF_NONE};
 	struct process_table processes;
 	struct attach_target target;
-	int socket = -1, code = 1;
+	IO_FD(socket) = -1;
+	int code = 1;
 
 	process_table_init(&processes);
-	for (int i = 0; i < ARGUMENTS; i++)
-		buf_init(&arguments[i]);
 	join_words(words, count, !strcmp(name, "jcmd"), arguments);
 	if (!describe(pid, &processes, &target)) {
 		const char *const sent[] = {name, arguments[0].data, arguments[1].data, arguments[2].data};
@@ -206,7 +205,6 @@ static int jvm_command_run(pid_t pid, const char *name, char **words, int count)
 	if (socket >= 0) {
 		puts("Connected to remote JVM");
 		code = print_reply(socket, !strcmp(name, "load"));
-		close(socket);
 	}
 	for (int i = 0; i < ARGUMENTS; i++)
 		buf_release(&arguments[i]);
@@ -275,8 +273,9 @@ static int ask_other(int connection, const char *words, bool begin, struct recor
 static int request(const struct run *run, const char *arguments, bool begin, struct recorder_answer *ret,
 		   struct buf *why)
 {
-	int err, fd = peer_recorder_find(run->pid, run->start_ticks);
+	IO_FD(fd) = peer_recorder_find(run->pid, run->start_ticks);
 	bool is_other = fd >= 0;
+	int err;
 
 	*ret = (struct recorder_answer)RECORDER_ANSWER_NONE;
 	if (!is_other)
@@ -287,7 +286,6 @@ static int request(const struct run *run, const char *arguments, bool begin, str
 		       : recorder_request(fd, DUET_QUESTION_COMMAND, arguments, ret, why);
 	if (!err)
 		text_clean_lines(&ret->text);
-	close(fd);
 	return err;
 }
 
@@ -406,8 +404,7 @@ static const char *await(const struct run *run)
 			break;
 		}
 	}
-	if (process.fd >= 0)
-		close(process.fd);
+	io_close(&process.fd);
 	return is_interrupted ? "Interrupted" : end;
 }
 
@@ -450,9 +447,8 @@ static int print_action(const struct run *run, const char *action)
 {
 	struct recorder_answer answer;
 	BUF(why);
-	int code = 0, err;
+	int code = 0, err = request(run, action, false, &answer, &why);
 
-	err = request(run, action, false, &answer, &why);
 	if (err == -ENOENT && !why.len)
 		puts("Profiler is not active");
 	else if (err)

@@ -80,16 +80,6 @@ static const struct row {
 	{0, "skip", VALUE_COUNT},      {0, "latency", VALUE_LATENCY},
 };
 
-static int add_word(struct jfrconv_words *words, const char *text)
-{
-	char *copy = strdup(text);
-
-	if (copy && !vec_push(words, copy))
-		return 0;
-	free(copy);
-	return -ENOMEM;
-}
-
 static void release_words(struct jfrconv_words *words)
 {
 	for (size_t i = 0; i < words->len; i++)
@@ -97,15 +87,20 @@ static void release_words(struct jfrconv_words *words)
 	vec_release(words);
 }
 
-__attribute__((format(printf, 2, 3))) static int add_text(struct jfrconv_words *words, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int add_word(struct jfrconv_words *words, const char *format, ...)
 {
 	BUF(text);
 	va_list args;
+	char *word;
 
 	va_start(args, format);
 	buf_vprintf(&text, format, args);
 	va_end(args);
-	return text.failed ? -ENOMEM : add_word(words, text.data);
+	word = buf_detach(&text);
+	if (word && !vec_push(words, word))
+		return 0;
+	free(word);
+	return -ENOMEM;
 }
 
 /* As duet takes dates. Returns false if there is none. */
@@ -232,13 +227,11 @@ static int take_row(struct jfrconv *j, const struct row *row, const char *value,
 	if (row->value != VALUE_NONE && !value)
 		return buf_explain(why, -EINVAL, "--%s: a value is missing", row->word);
 	if (row->value == VALUE_NONE)
-		return add_text(&j->options, "--%s", row->word) ? -ENOMEM : 1;
-	if (!take_value(row, value, &text)) {
-		buf_printf(why, "--%s %s: the value is not understood", row->word, value);
-		err = -EINVAL;
-	} else if (text.len || row->value == VALUE_TEXT) {
-		err = add_text(&j->options, "--%s=%s", row->word, text.data);
-	}
+		return add_word(&j->options, "--%s", row->word) ? -ENOMEM : 1;
+	if (!take_value(row, value, &text))
+		return buf_explain(why, -EINVAL, "--%s %s: the value is not understood", row->word, value);
+	if (text.len || row->value == VALUE_TEXT)
+		err = add_word(&j->options, "--%s=%s", row->word, text.data);
 	return err ? err : 2;
 }
 
@@ -262,7 +255,7 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 		return take_row(j, row, value, why);
 	if (!strncmp(word, "--", 2) && text_is_word(word + 2, events)) {
 		j->has_event = true;
-		return add_word(&j->options, word) ? -ENOMEM : 1;
+		return add_word(&j->options, "%s", word) ? -ENOMEM : 1;
 	}
 	return buf_explain(why, -EINVAL,
 			  text_is_word(word, "-o --output") ? "%s: a value is missing" : "unknown option %s", word);
@@ -314,10 +307,10 @@ static bool is_collapsed(const struct jfrconv *j, const char *output)
  */
 static int compose(const struct jfrconv *j, char **inputs, size_t count, const char *output, struct jfrconv_words *ret)
 {
-	int err = add_word(ret, j->is_diff ? "diff" : "convert");
+	int err = add_word(ret, "%s", j->is_diff ? "diff" : "convert");
 
 	for (size_t i = 0; !err && i < j->options.len; i++)
-		err = add_word(ret, j->options.items[i]);
+		err = add_word(ret, "%s", j->options.items[i]);
 	if (!err)
 		err = add_word(ret, "--regex");
 	if (!err && j->is_diff)
@@ -327,12 +320,12 @@ static int compose(const struct jfrconv *j, char **inputs, size_t count, const c
 	if (!err && !j->is_diff && is_collapsed(j, output))
 		err = add_word(ret, "--ann");
 	if (!err && (j->format || !strcmp(writer_by_path(output)->name, "text")))
-		err = add_text(ret, "--output=%s", j->format ? j->format : "html");
+		err = add_word(ret, "--output=%s", j->format ? j->format : "html");
 	if (!err)
 		err = add_word(ret, "--");
 	for (size_t i = 0; !err && i < count; i++)
-		err = add_word(ret, inputs[i]);
-	return err ? err : add_word(ret, output);
+		err = add_word(ret, "%s", inputs[i]);
+	return err ? err : add_word(ret, "%s", output);
 }
 
 static int call(const struct jfrconv *j, const char **inputs, size_t count, const char *output)
@@ -367,10 +360,8 @@ static int run(const struct jfrconv *j)
 	size_t count = j->files.len, least = j->is_diff ? 2 : 1;
 	const char **files = j->files.items;
 
-	if (count < least || (j->is_diff && count > 3)) {
-		log_error("--diff takes two profiles and an output: jfrconv --diff BASE NEW [OUTPUT]");
-		return 2;
-	}
+	if (count < least || (j->is_diff && count > 3))
+		return log_fail(2, "--diff takes two profiles and an output: jfrconv --diff BASE NEW [OUTPUT]");
 	if (count == least)
 		return call_for_folder(j, files, count, ".");
 	if (folder_is(files[count - 1]))
@@ -382,17 +373,14 @@ int jfrconv_main(int argc, char **argv)
 {
 	struct jfrconv jfrconv;
 	BUF(why);
-	int code = 0, err;
+	int code = 0, err = jfrconv_parse(&jfrconv, argc, argv, &why);
 
-	err = jfrconv_parse(&jfrconv, argc, argv, &why);
-	if (err < 0) {
-		log_error("%s", why.len ? why.data : strerror(-err));
-		code = 2;
-	} else if (jfrconv.help) {
+	if (err < 0)
+		code = log_fail(2, "%s", why.len ? why.data : strerror(-err));
+	else if (jfrconv.help)
 		fputs(usage, stdout);
-	} else {
+	else
 		code = run(&jfrconv);
-	}
 	jfrconv_release(&jfrconv);
 	return code;
 }

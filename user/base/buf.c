@@ -184,17 +184,23 @@ int vec_by_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-size_t vec_count_to(const void *items, size_t count, size_t item_bytes, uint64_t value)
+size_t vec_count_by(const void *items, size_t count, size_t item_bytes, const void *key,
+		    int (*compare)(const void *item, const void *key))
 {
 	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (*(const uint64_t *)((const char *)items + middle * item_bytes) <= value)
+		if (compare((const char *)items + middle * item_bytes, key) <= 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
+}
+
+size_t vec_count_to(const void *items, size_t count, size_t item_bytes, uint64_t value)
+{
+	return vec_count_by(items, count, item_bytes, &value, vec_by_u64);
 }

@@ -33,6 +33,9 @@ void vec_fit(void **items, size_t *size, size_t len, size_t item_bytes);
 int vec_by_u64(const void *a, const void *b);
 /* Returns how many items, which ascend by the uint64_t with which they begin, have at most `value` there. */
 size_t vec_count_to(const void *items, size_t count, size_t item_bytes, uint64_t value);
+/* The same for items that ascend by `compare`, which gets an item and the key. */
+size_t vec_count_by(const void *items, size_t count, size_t item_bytes, const void *key,
+		    int (*compare)(const void *item, const void *key));
 #define vec_up_to(v, value) vec_count_to((v)->items, (v)->len, sizeof(*(v)->items), (value))
 #define vec_clear(v) ((v)->len = 0)
 #define vec_release(v) (free((v)->items), (v)->items = 0, (v)->len = (v)->size = 0)

@@ -131,10 +131,9 @@ static int run(void *context, const struct command_words *words)
 	struct profile profile;
 	int err;
 
-	if (words->count < 2) {
-		log_error("duet annotate takes a name and recordings: duet annotate com.acme.Main a.duet (- is stdin)");
-		return 2;
-	}
+	if (words->count < 2)
+		return log_fail(2, "duet annotate takes a name and recordings: "
+				   "duet annotate com.acme.Main a.duet (- is stdin)");
 	if (selection_check(&options->selection) < 0)
 		return 2;
 	if (inputs_read_words(&profile, words->items + 1, (size_t)words->count - 1) < 0)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
@@ -81,11 +82,9 @@ static int take_lock(const char *path)
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int fd = open_lock(path);
 
-	if (fd < 0) {
-		log_error("%s cannot be locked: %s; run duet daemon as root or choose another --lock", path,
-			  strerror(-fd));
-		return fd;
-	}
+	if (fd < 0)
+		return log_fail(fd, "%s cannot be locked: %s; run duet daemon as root or choose another --lock", path,
+				strerror(-fd));
 	if (!fcntl(fd, F_SETLK, &lock))
 		return fd;
 	lock.l_pid = 0;
@@ -205,17 +204,16 @@ static bool go_on(struct daemon *daemon, int code)
 static int run_daemon(const struct daemon_options *options)
 {
 	struct daemon daemon = {.options = options};
-	int lock, code;
+	IO_FD(lock) = -1;
+	int code;
 
 	if (!options->lock)
 		mkdir(RUNTIME_FOLDER, 0755); /* under systemd, RuntimeDirectory= has made it */
 	lock = take_lock(options->lock ? options->lock : LOCK);
 	if (lock < 0)
 		return 1;
-	if (read_config(options, &daemon.current) < 0) {
-		close(lock);
+	if (read_config(options, &daemon.current) < 0)
 		return 2;
-	}
 	notify_open(&daemon.notify);
 	do
 		code = run_session(&daemon);
@@ -225,7 +223,6 @@ static int run_daemon(const struct daemon_options *options)
 	forget_before(&daemon);
 	if (daemon.has_next)
 		config_release(&daemon.next);
-	close(lock);
 	return code;
 }
 

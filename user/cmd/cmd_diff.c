@@ -162,14 +162,6 @@ static int write_diff(const char *path, const struct writer *writer, const struc
 	return err;
 }
 
-static int compare(const struct writer *writer, struct writer_diff *two, const struct diff_options *options,
-		   const char *path)
-{
-	int err = choose_events(two, options->selection.event, options->style.total);
-
-	return err ? err : write_diff(path, writer, two, &options->style);
-}
-
 /*
  * Reads what the word stands for, and cuts what the options select. --event is left to choose_events(), which knows
  * both. Returns 0, or -errno after reporting the error; then there is nothing to release.
@@ -195,9 +187,7 @@ static int group_both(struct profile *a, struct profile *b, const struct writer 
 
 	if (!err)
 		err = grouping_apply(b, writer, style);
-	if (err)
-		log_error("the samples could not be grouped: %s", strerror(-err));
-	return err;
+	return err ? log_fail(err, "the samples could not be grouped: %s", strerror(-err)) : 0;
 }
 
 static int read_and_compare(struct diff_options *options, const struct writer *writer, char **words, const char *output)
@@ -216,7 +206,9 @@ static int read_and_compare(struct diff_options *options, const struct writer *w
 	if (!err) {
 		err = group_both(&a, &b, writer, &options->style);
 		if (!err)
-			err = compare(writer, &two, options, output);
+			err = choose_events(&two, options->selection.event, options->style.total);
+		if (!err)
+			err = write_diff(output, writer, &two, &options->style);
 		profile_release(&b);
 	}
 	profile_release(&a);
@@ -229,14 +221,10 @@ static int run(void *context, const struct command_words *words)
 	const char *output = words->count == 3 ? words->items[2] : "-";
 	const struct writer *writer;
 
-	if (words->count < 3 && !(words->count == 2 && options->format)) {
-		log_error("duet diff takes two profiles and the file to write: duet diff A B OUT.html");
-		return 2;
-	}
-	if (!strcmp(words->items[0], "-") && !strcmp(words->items[1], "-")) {
-		log_error("A and B are both stdin: give a file for one of them");
-		return 2;
-	}
+	if (words->count < 3 && !(words->count == 2 && options->format))
+		return log_fail(2, "duet diff takes two profiles and the file to write: duet diff A B OUT.html");
+	if (!strcmp(words->items[0], "-") && !strcmp(words->items[1], "-"))
+		return log_fail(2, "A and B are both stdin: give a file for one of them");
 	writer = choose_writer(options->format, output);
 	if (!writer || style_set(&options->style, options->by) < 0 || selection_check(&options->selection) < 0)
 		return 2;

@@ -248,35 +248,20 @@ static void list_events(void)
 		print_event(family->form, family->help, collector_has_family(family));
 }
 
-static void list_engines(void)
-{
-	puts("Engines (--engine; `duet check` says which can run here):");
-	for (const struct engine *engine = engines; engine->name; engine++)
-		printf("  %-16s %s\n", engine->name, engine->help);
-}
-
-static void list_formats(void)
-{
-	puts("Formats (-o):");
-	for (const struct writer *const *writer = writers; *writer; writer++)
-		printf("  %-16s %s\n", (*writer)->name, (*writer)->help);
-}
-
-static void list_readers(void)
-{
-	puts("Formats that duet convert reads:");
-	for (const struct reader *const *reader = readers; *reader; reader++)
-		printf("  %-16s %s\n", (*reader)->name, (*reader)->help);
-}
-
 static int run(void *options, const struct command_words *words)
 {
 	int err = list_jvms();
 
 	list_events();
-	list_engines();
-	list_formats();
-	list_readers();
+	puts("Engines (--engine; `duet check` says which can run here):");
+	for (const struct engine *engine = engines; engine->name; engine++)
+		printf("  %-16s %s\n", engine->name, engine->help);
+	puts("Formats (-o):");
+	for (const struct writer *const *writer = writers; *writer; writer++)
+		printf("  %-16s %s\n", (*writer)->name, (*writer)->help);
+	puts("Formats that duet convert reads:");
+	for (const struct reader *const *reader = readers; *reader; reader++)
+		printf("  %-16s %s\n", (*reader)->name, (*reader)->help);
 	return err < 0;
 }
 

@@ -226,12 +226,10 @@ static int check_file_limit(struct options *options)
 	for (size_t i = 0; i < options->outputs.len; i++)
 		is_duet &= !strcmp(options->outputs.items[i].writer->name, "duet");
 	if (options->max_file && !is_duet)
-		log_error("--max-file is for one recording of the format duet: add -o duet");
-	else if (options->max_file && options->max_file < RECORD_FILE_MIN_BYTES)
-		log_error("--max-file: at least %uk are needed", RECORD_FILE_MIN_BYTES >> 10);
-	else
-		return 0;
-	return -EINVAL;
+		return log_refuse("--max-file is for one recording of the format duet: add -o duet");
+	if (options->max_file && options->max_file < RECORD_FILE_MIN_BYTES)
+		return log_refuse("--max-file: at least %uk are needed", RECORD_FILE_MIN_BYTES >> 10);
+	return 0;
 }
 
 static int set_pairing(struct options *options)
@@ -356,12 +354,10 @@ static int check_usages(struct options *options)
 	if (!options->usages_ns)
 		return 0;
 	if (options->usages_ns < CENSUS_INTERVAL_MIN_NS)
-		log_error("--proc: 100ms and more are accepted");
-	else if (!has_usages(options))
-		log_error("--proc is for the formats duet, jfr and text: add -o or -f with one of them");
-	else
-		return 0;
-	return -EINVAL;
+		return log_refuse("--proc: 100ms and more are accepted");
+	if (!has_usages(options))
+		return log_refuse("--proc is for the formats duet, jfr and text: add -o or -f with one of them");
+	return 0;
 }
 
 /* The JVM's own recorder has what belongs to the machine and the JVM, unless --jfropts divides it. */
@@ -411,10 +407,8 @@ static void join_words(struct buf *line, int argc, char **argv)
 {
 	buf_add_str(line, "duet");
 	for (int i = 0; i < argc; i++) {
-		if (line->len + strlen(argv[i]) > COMMAND_LINE_MAX) {
-			buf_add_str(line, " …");
-			return;
-		}
+		if (line->len + strlen(argv[i]) > COMMAND_LINE_MAX)
+			return buf_add_str(line, " …");
 		buf_printf(line, " %s", argv[i]);
 	}
 }

@@ -70,10 +70,8 @@ static int print_all(void)
 		ended += has_ended(err);
 		code |= has_ended(err) ? 0 : report(seen.items[i], err);
 	}
-	if (seen.len == ended) {
-		log_error("no recording runs on this host");
-		code = 1;
-	}
+	if (seen.len == ended)
+		code = log_fail(1, "no recording runs on this host");
 	vec_release(&seen);
 	return code;
 }
@@ -86,8 +84,8 @@ static int run(void *options, const struct command_words *words)
 		return print_all();
 	if (pid > 0)
 		return report(pid, print_one(pid));
-	log_error("'%s' is not a process id: duet status takes the pid of a duet, or nothing", words->items[0]);
-	return 2;
+	return log_fail(2, "'%s' is not a process id: duet status takes the pid of a duet, or nothing",
+			words->items[0]);
 }
 
 const struct command cmd_status = {

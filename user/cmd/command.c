@@ -55,10 +55,9 @@ static int print_help(const struct command *command, enum command_help wanted)
 static int parse_and_run(const struct command *command, void *options, struct command_words *words)
 {
 	BUF(why);
-	int err;
+	int err = opt_parse(command->rows, words->argc, words->argv, options, words->items, &words->count,
+			    &words->dashdash, &why);
 
-	err = opt_parse(command->rows, words->argc, words->argv, options, words->items, &words->count, &words->dashdash,
-			&why);
 	if (err < 0 && !(command->explain && command->explain(words)))
 		log_error("%s", why.data);
 	if (err < 0)

@@ -133,18 +133,13 @@ static bool is_trusted(int fd)
 /* Returns 0 or -errno: -EPERM when others may change the file. */
 static int read_trusted(const char *path, struct buf *text)
 {
-	int fd = open(path, O_PATH | O_CLOEXEC);
-	int err = fd < 0 ? -errno : 0;
+	IO_FD(fd) = open(path, O_PATH | O_CLOEXEC);
 	char same[32];
 
+	if (fd < 0)
+		return -errno;
 	snprintf(same, sizeof(same), "/proc/self/fd/%d", fd);
-	if (!err && !is_trusted(fd))
-		err = -EPERM;
-	if (!err)
-		err = io_read_file(AT_FDCWD, same, CONFIG_MAX_BYTES, text);
-	if (fd >= 0)
-		close(fd);
-	return err;
+	return is_trusted(fd) ? io_read_file(AT_FDCWD, same, CONFIG_MAX_BYTES, text) : -EPERM;
 }
 
 static int read_text(const char *path, bool is_optional, char **ret_text)

@@ -133,9 +133,10 @@ static int copy_function(const struct elf_reader *reader, const char *module, co
 
 static int read_function(const char *path, const char *module, const char *name, struct machine_code *code)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+	IO_FD(fd) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct elf_reader reader;
 	struct stat st;
+	int err;
 
 	if (fd < 0)
 		return -errno;
@@ -150,7 +151,6 @@ static int read_function(const char *path, const char *module, const char *name,
 			err = copy_function(&reader, module, name, code);
 		elf_reader_close(&reader);
 	}
-	close(fd);
 	return err;
 }
 
@@ -263,15 +263,10 @@ static int objdump_code(const struct machine_code *code, int in, struct buf *tex
 
 static int disassemble(const struct machine_code *code, struct buf *text)
 {
-	int in = memfd_create("duet-code", MFD_CLOEXEC), err;
+	IO_FD(in) = memfd_create("duet-code", MFD_CLOEXEC);
+	int err = in < 0 ? -errno : io_write_all(in, code->bytes.data, code->bytes.len);
 
-	if (in < 0)
-		return -errno;
-	err = io_write_all(in, code->bytes.data, code->bytes.len);
-	if (!err)
-		err = objdump_code(code, in, text);
-	close(in);
-	return err;
+	return err ? err : objdump_code(code, in, text);
 }
 
 /* Appends " <name+0x1>" for a line that ends with an address in a function, as jumps and calls do. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "profile/merge.h"
 #include "readers/reader.h"
@@ -41,9 +42,7 @@ int inputs_read(struct profile *profile, const char *path)
 		err = read_source(&source, profile, &why);
 		reader_close(&source);
 	}
-	if (err < 0)
-		log_error("%s: %s", strcmp(path, "-") ? path : "stdin", why.data);
-	return err;
+	return err < 0 ? log_fail(err, "%s: %s", strcmp(path, "-") ? path : "stdin", why.data) : err;
 }
 
 static int add_input(struct profile *profile, const char *path)
@@ -192,10 +191,9 @@ static void keep_format(struct window_list *list)
 
 static int read_list(const char *folder, struct window_list *list)
 {
-	int dir = window_folder_open(folder, O_RDONLY), err = dir < 0 ? dir : window_list_read(dir, list);
+	IO_FD(dir) = window_folder_open(folder, O_RDONLY);
+	int err = dir < 0 ? dir : window_list_read(dir, list);
 
-	if (dir >= 0)
-		close(dir);
 	if (err < 0)
 		return log_fail(err, "%s: cannot be read: %s", folder, strerror(-err));
 	keep_format(list);

@@ -71,9 +71,7 @@ static int set_trace(struct options *options, const char *text)
 		buf_printf(&why, "'%s' names no Java method: CLASS.METHOD[(SIGNATURE)][:TIME] is accepted", text);
 	else if (event)
 		err = event_list_set(&options->events, event, NULL, &why);
-	if (err < 0)
-		log_error("--trace %s: %s", text, why.data);
-	return err;
+	return err < 0 ? log_fail(err, "--trace %s: %s", text, why.data) : 0;
 }
 
 static int set_traces(struct options *options)
@@ -133,9 +131,7 @@ static int set_interval(struct options *options, const char *text)
 	BUF(why);
 	int err = event_spec_set_interval(&options->events.items[0], text, &why);
 
-	if (err < 0)
-		log_error("-i %s: %s", text, why.data);
-	return err;
+	return err < 0 ? log_fail(err, "-i %s: %s", text, why.data) : 0;
 }
 
 /* Returns the interval that the first event's own option gives, or NULL. */

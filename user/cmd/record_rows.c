@@ -85,13 +85,12 @@ static int opt_range(void *field, const char *value, struct buf *why)
 		err = opt_interval(&range.least_ns, least, why);
 	if (!err && dots[2])
 		err = opt_interval(&range.most_ns, dots + 2, why);
-	if (!err && range.most_ns && range.most_ns < range.least_ns) {
-		buf_add_str(why, "the first length is longer than the second one");
-		err = -EINVAL;
-	}
-	if (!err)
-		*(struct duet_range *)field = range;
-	return err;
+	if (err)
+		return err;
+	if (range.most_ns && range.most_ns < range.least_ns)
+		return buf_explain(why, -EINVAL, "the first length is longer than the second one");
+	*(struct duet_range *)field = range;
+	return 0;
 }
 
 int record_cpu(void *field, const char *value, struct buf *why)

@@ -82,15 +82,7 @@ bool intervals_has(const struct intervals *intervals, const struct profile_sampl
 	const struct interval *items = intervals->items.items;
 	struct interval at = {.thread = profile_thread_key(intervals->profile, sample->thread),
 			      .from_ns = sample->time_ns};
-	size_t low = 0, high = intervals->items.len;
+	size_t count = vec_count_by(items, intervals->items.len, sizeof(*items), &at, compare);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare(&items[middle], &at) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && items[low - 1].thread == at.thread && sample->time_ns <= items[low - 1].until_ns;
+	return count && items[count - 1].thread == at.thread && sample->time_ns <= items[count - 1].until_ns;
 }

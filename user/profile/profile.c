@@ -368,21 +368,12 @@ static enum thread_state state_of_stack(const struct profile *profile, uint32_t 
 	return THREAD_SLEEPING;
 }
 
-static bool is_one_of(const char *event, const char *const *names)
-{
-	while (*names && strcmp(event, *names))
-		names++;
-	return *names;
-}
-
 enum thread_state thread_state_of(const struct profile *profile, const struct profile_sample *sample)
 {
-	static const char *const of_time[] = {"wall", "offcpu", "wakeup", NULL};
-	static const char *const of_cpu[] = {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "cpu-time", NULL};
 	const char *event = profile_event_name(profile, sample->event);
-	bool is_cpu = is_one_of(event, of_cpu);
+	bool is_cpu = text_is_word(event, "cpu ctimer itimer cpu-clock task-clock cpu-time");
 
-	if (!is_cpu && !is_one_of(event, of_time))
+	if (!is_cpu && !text_is_word(event, "wall offcpu wakeup"))
 		return THREAD_STATE_UNKNOWN;
 	if (sample->address && sample->address < THREAD_STATES)
 		return (enum thread_state)sample->address;

@@ -289,11 +289,9 @@ static void explain_start(const unsigned char *start, size_t len, struct buf *wh
 	};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (len >= others[i].len && !memcmp(start, others[i].magic, others[i].len)) {
-			buf_printf(why, "compressed with %s, not gzip: unpack it first (%s)", others[i].name,
-				   others[i].unpack);
-			return;
-		}
+		if (len >= others[i].len && !memcmp(start, others[i].magic, others[i].len))
+			return buf_printf(why, "compressed with %s, not gzip: unpack it first (%s)", others[i].name,
+					  others[i].unpack);
 	buf_add_str(why, len ? "not a profile in a format that duet reads" : "the file is empty");
 	if (len && reader_is_text(start, len))
 		buf_add_str(why, "; of texts, these are collapsed stacks and perf script's, with addresses or events "

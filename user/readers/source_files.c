@@ -17,14 +17,12 @@
 
 static int read_file(int folder, const char *path, struct buf *text)
 {
-	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+	IO_FD(fd) = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0)
 		return -errno;
-	err = fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -ENOENT : io_read_again(fd, TEXT_MAX, text);
-	close(fd);
-	return err;
+	return fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -ENOENT : io_read_again(fd, TEXT_MAX, text);
 }
 
 /* Tries the folders in this one, which are modules. */
@@ -190,18 +188,14 @@ static int find_in_jar(int fd, uint64_t size, const char *path, struct buf *text
 
 static int find_in(const char *place, const char *path, const char *file, struct buf *text)
 {
-	int fd = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = -ENOENT;
+	IO_FD(fd) = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		err = -errno;
-	else if (S_ISDIR(st.st_mode))
-		err = find_in_folder(fd, path, file, text);
-	else if (S_ISREG(st.st_mode))
-		err = find_in_jar(fd, (uint64_t)st.st_size, path, text);
-	if (fd >= 0)
-		close(fd);
-	return err;
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return find_in_folder(fd, path, file, text);
+	return S_ISREG(st.st_mode) ? find_in_jar(fd, (uint64_t)st.st_size, path, text) : -ENOENT;
 }
 
 int source_files_find(const struct opt_strings *paths, const char *package, const char *file, struct buf *text)

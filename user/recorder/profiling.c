@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "recorder/arguments.h"
 #include "recorder/recorder_socket.h"
 #include "recorder/recording.h"
@@ -76,12 +77,9 @@ static int open_file(const struct profiling *profiling, const char *name, struct
 static int write_report(struct profiling *profiling, const struct asprof_arguments *how, struct report_file *file,
 			struct buf *why)
 {
-	int report = recording_report(&profiling->recording, how, why);
-	int err = report < 0 ? report : report_file_write(file, report, why);
+	IO_FD(report) = recording_report(&profiling->recording, how, why);
 
-	if (report >= 0)
-		close(report);
-	return err;
+	return report < 0 ? report : report_file_write(file, report, why);
 }
 
 /* Writes the file that the start command named. */
@@ -172,10 +170,8 @@ static void begin(struct request *request)
 	BUF(why);
 	int err;
 
-	if (refusal) {
-		refuse(request, refusal);
-		return;
-	}
+	if (refusal)
+		return refuse(request, refusal);
 	asprof_arguments_release(&profiling->begun);
 	profiling->begun = *request->arguments;
 	*request->arguments = (struct asprof_arguments){0};
@@ -205,10 +201,8 @@ static void check(const struct request *request)
 	struct recording trial;
 	BUF(why);
 
-	if (profiling_is_running(request->profiling)) {
-		refuse(request, "Profiler already started");
-		return;
-	}
+	if (profiling_is_running(request->profiling))
+		return refuse(request, "Profiler already started");
 	recording_init(&trial);
 	if (recording_start(&trial, &subject, request->arguments, &why))
 		report_not_begun(request, request->arguments, &why);
@@ -250,10 +244,8 @@ static void step_prepared(struct profiling *profiling)
 
 static void answer_report(const struct request *request)
 {
-	if (!request->profiling->recording.parts.len) {
-		refuse(request, "Profiler has not started");
-		return;
-	}
+	if (!request->profiling->recording.parts.len)
+		return refuse(request, "Profiler has not started");
 	request->answer->report =
 		recording_report(&request->profiling->recording, request->arguments, &request->answer->text);
 	if (request->answer->report < 0)
@@ -269,10 +261,8 @@ static void answer_file(const struct request *request, bool ends)
 	struct profiling *profiling = request->profiling;
 	struct report_file file;
 
-	if (!profiling->recording.parts.len) {
-		refuse(request, "Profiler has not started");
-		return;
-	}
+	if (!profiling->recording.parts.len)
+		return refuse(request, "Profiler has not started");
 	if (open_file(profiling, request->arguments->file, &file, &request->answer->text)) {
 		request->answer->code = DUET_ANSWER_NO_FILE;
 		return;
@@ -311,10 +301,8 @@ static void stop(const struct request *request)
 	struct profiling *profiling = request->profiling;
 	bool was_running = profiling_is_running(profiling);
 
-	if (is_of_library(request) && request->arguments->file && request->arguments->writer) {
-		answer_file(request, true);
-		return;
-	}
+	if (is_of_library(request) && request->arguments->file && request->arguments->writer)
+		return answer_file(request, true);
 	end_recording(profiling);
 	if (was_running && goes_to_begun(request))
 		answer_begun(request);
@@ -344,14 +332,12 @@ static void dump(const struct request *request)
 static void write_text(const struct request *request, struct report_file *file)
 {
 	struct buf *text = &request->answer->text;
-	int report = memfd_create("duet-report", MFD_CLOEXEC);
+	IO_FD(report) = memfd_create("duet-report", MFD_CLOEXEC);
 	int err = report < 0 ? -errno : io_write_all(report, text->data, text->len);
 
 	buf_clear(text);
 	if (!err)
 		err = report_file_write(file, report, text);
-	if (report >= 0)
-		close(report);
 	if (err)
 		request->answer->code = DUET_ANSWER_REFUSED;
 	else if (request->question->head.kind == DUET_QUESTION_API)
@@ -377,59 +363,41 @@ static void report_state(const struct request *request)
 
 /* ---- the log ---- */
 
-static bool is_stream(const char *log)
-{
-	return !log || !strcmp(log, "stdout") || !strcmp(log, "stderr");
-}
-
-static void write_log(const struct profiling *profiling, const char *path, struct recorder_answer *answer,
-		      bool with_report)
-{
-	BUF(whole);
-
-	absolute_path(profiling, path, &whole);
-	answer_log_write(whole.data, answer, with_report);
-}
-
 /* An agent has no caller for a returned text, so the whole answer goes to the log. */
-static void move_to_log(struct recorder_answer *answer)
-{
-	if (answer->text.len)
-		buf_printf(&answer->log, answer->code ? "[ERROR] %s\n" : "%s", answer->text.data);
-	buf_clear(&answer->text);
-}
-
 static void settle_log(const struct request *request, const char *log, const char *level)
 {
 	struct recorder_answer *answer = request->answer;
 	bool is_agent = request->question->head.kind == DUET_QUESTION_AGENT;
+	BUF(path);
 
+	if (is_agent && answer->text.len)
+		buf_printf(&answer->log, answer->code ? "[ERROR] %s\n" : "%s", answer->text.data);
 	if (is_agent)
-		move_to_log(answer);
+		buf_clear(&answer->text);
 	answer->stream = log && !strcmp(log, "stderr") ? DUET_ANSWER_STDERR : DUET_ANSWER_STDOUT;
 	if (level && !strcmp(level, "none"))
 		buf_clear(&answer->log);
-	if (!is_stream(log))
-		write_log(request->profiling, log, answer, is_agent);
+	if (!log || text_is_word(log, "stdout stderr"))
+		return;
+	absolute_path(request->profiling, log, &path);
+	answer_log_write(path.data, answer, is_agent);
 }
 
 /* ---- the limit of memory ---- */
 
-/* Once for each recording, with its first report. */
-static void report_limit(const struct request *request)
+/* What a report lacks; of the limit, once for each recording, with its first report. */
+static void report_lacks(const struct request *request)
 {
 	struct recording *recording = &request->profiling->recording;
 
-	if (request->answer->code || recording->is_thin_reported || !recording_is_thin(recording))
+	if (request->answer->code)
 		return;
-	recording->is_thin_reported = true;
-	buf_add_str(lines_of(request), "[WARN] The recording neared its limit of memory (memlimit): fewer samples "
-				       "were kept, and each stands for several\n");
-}
-
-static void report_empty(const struct request *request)
-{
-	if (!request->answer->code && request->profiling->recording.is_report_empty)
+	if (!recording->is_thin_reported && recording_is_thin(recording)) {
+		recording->is_thin_reported = true;
+		buf_add_str(lines_of(request), "[WARN] The recording neared its limit of memory (memlimit): fewer "
+					       "samples were kept, and each stands for several\n");
+	}
+	if (recording->is_report_empty)
 		buf_add_str(lines_of(request), "[INFO] No samples were collected\n");
 }
 
@@ -471,21 +439,15 @@ static void obey(struct request *request)
 	switch (request->arguments->action) {
 	case ASPROF_START:
 	case ASPROF_RESUME:
-		begin(request);
-		return;
+		return begin(request);
 	case ASPROF_STOP:
 		stop(request);
-		report_limit(request);
-		report_empty(request);
-		return;
+		return report_lacks(request);
 	case ASPROF_DUMP:
 		dump(request);
-		report_limit(request);
-		report_empty(request);
-		return;
+		return report_lacks(request);
 	case ASPROF_CHECK:
-		check(request);
-		return;
+		return check(request);
 	case ASPROF_NONE:
 		return;
 	case ASPROF_STATUS:
@@ -514,9 +476,7 @@ static void pass_on_to_file(const struct request *request, int connection)
 		answer->code = DUET_ANSWER_REFUSED;
 	if (!answer->code && answer->report >= 0 && request->question->head.kind == DUET_QUESTION_API)
 		buf_add_str(&answer->text, "OK");
-	if (answer->report >= 0)
-		close(answer->report);
-	answer->report = -1;
+	io_close(&answer->report);
 	report_file_discard(&file);
 }
 
@@ -528,7 +488,7 @@ static bool obey_peer(const struct request *request)
 {
 	enum asprof_action action = request->arguments->action;
 	struct profiling *profiling = request->profiling;
-	int connection;
+	IO_FD(connection) = -1;
 
 	if (!geteuid() || profiling_is_running(profiling) || action == ASPROF_NONE || action == ASPROF_LIST ||
 	    action == ASPROF_VERSION || request->question->head.kind == DUET_QUESTION_SHARED)
@@ -543,7 +503,6 @@ static bool obey_peer(const struct request *request)
 	else
 		peer_recorder_answer(connection, request->arguments, request->question->arguments.data,
 				     request->answer);
-	close(connection);
 	return true;
 }
 
@@ -621,19 +580,17 @@ static void restart(struct profiling *profiling)
 
 void profiling_step(struct profiling *profiling)
 {
-	bool is_due = profiling->until_ns && clock_monotonic_ns() >= profiling->until_ns;
+	bool is_due = profiling->until_ns && clock_monotonic_ns() >= profiling->until_ns, has_ended;
 
 	step_prepared(profiling);
 	server_step(&profiling->server);
-	if (recording_has_ended(&profiling->recording)) {
-		end_recording(profiling);
-		write_unasked(profiling);
-	} else if (is_due) {
-		end_recording(profiling);
-		write_unasked(profiling);
-		if (profiling->begun.loop_ns)
-			restart(profiling);
-	}
+	has_ended = recording_has_ended(&profiling->recording);
+	if (!has_ended && !is_due)
+		return;
+	end_recording(profiling);
+	write_unasked(profiling);
+	if (!has_ended && profiling->begun.loop_ns)
+		restart(profiling);
 }
 
 void profiling_end(struct profiling *profiling)

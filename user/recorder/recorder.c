@@ -15,6 +15,7 @@
 #include "recorder/recorder_socket.h"
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/signals.h"
 #include "proc/process.h"
 #include "recorder/profiling.h"
@@ -314,14 +315,9 @@ static int greet(int socket)
 static int hand_over(pid_t pid, uint64_t start_ticks, int socket)
 {
 	BUF(why);
-	int err, connection;
+	IO_FD(connection) = recorder_connect(pid, start_ticks, &why);
 
-	err = connection = recorder_connect(pid, start_ticks, &why);
-	if (connection < 0)
-		return err;
-	err = recorder_hand_over(connection, socket);
-	close(connection);
-	return err;
+	return connection < 0 ? connection : recorder_hand_over(connection, socket);
 }
 
 int recorder_run_for(int socket)

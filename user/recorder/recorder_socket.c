@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/packet.h"
 #include "base/text.h"
 #include "proc/process.h"
@@ -54,21 +55,17 @@ static bool folder_path(unsigned int choice, struct buf *path)
 	return true;
 }
 
-/* Others may use a name in root's folder if they know it; in other folders they may not. */
-static mode_t forbidden_to_others(uid_t uid)
-{
-	return uid ? 077 : 066;
-}
-
 /* Returns a descriptor of a user's folder at `path`, or -errno: -EPERM when others may enter it or have made it. */
 static int open_of(uid_t uid, const char *path)
 {
+	/* others may use a name in root's folder if they know it; in other folders they may not */
+	mode_t forbidden = uid ? 077 : 066;
 	struct stat st;
 	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
-	if (fstat(fd, &st) == 0 && st.st_uid == uid && !(st.st_mode & forbidden_to_others(uid)))
+	if (fstat(fd, &st) == 0 && st.st_uid == uid && !(st.st_mode & forbidden))
 		return fd;
 	close(fd);
 	return -EPERM;
@@ -179,11 +176,9 @@ static int connect_to(uid_t uid, pid_t pid, uint64_t start_ticks)
 	int fd = -ENOENT;
 
 	for (unsigned int choice = 0; fd < 0 && usual_path(uid, choice, &path) && !path.failed; choice++) {
-		int folder = open_of(uid, path.data);
+		IO_FD(folder) = open_of(uid, path.data);
 
 		fd = folder < 0 ? folder : connect_in(folder, pid, start_ticks);
-		if (folder >= 0)
-			close(folder);
 		buf_clear(&path);
 	}
 	if (fd >= 0 && (!is_of(fd, uid) ||
@@ -275,13 +270,13 @@ static int listen_in(int folder, pid_t pid, uint64_t start_ticks)
 int recorder_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
 {
 	unsigned int choice = 0;
-	int fd, folder = open_folder(&choice, true, why);
+	IO_FD(folder) = open_folder(&choice, true, why);
+	int fd;
 
 	if (folder < 0)
 		return folder;
 	fd = listen_in(folder, pid, start_ticks);
 	sweep(folder);
-	close(folder);
 	if (fd < 0)
 		buf_printf(why, "the recorder of process %d cannot listen: %s", pid, strerror(-fd));
 	return fd;
@@ -291,15 +286,10 @@ void recorder_unlink_socket(pid_t pid, uint64_t start_ticks)
 {
 	unsigned int choice = 0;
 	BUF(why);
-	int folder;
+	IO_FD(folder) = open_folder(&choice, true, &why); /* the folder that recorder_listen() has used */
 
-	folder = open_folder(&choice, true, &why); /* the folder that recorder_listen() has used */
-	if (folder >= 0) {
-		struct sockaddr_un address = address_of(folder, pid, start_ticks);
-
-		unlink(address.sun_path);
-		close(folder);
-	}
+	if (folder >= 0)
+		unlink(address_of(folder, pid, start_ticks).sun_path);
 }
 
 /* ---- packets ---- */
@@ -337,10 +327,8 @@ static int receive_packet(int connection, const struct iovec *head, struct buf *
 		err = len < 0 ? (int)len : -EPIPE;
 	else
 		buf_add(text, bytes, (size_t)len - head->iov_len);
-	if (err && *ret_fd >= 0) {
-		close(*ret_fd);
-		*ret_fd = -1;
-	}
+	if (err)
+		io_close(ret_fd);
 	free(bytes);
 	return err;
 }
@@ -383,9 +371,7 @@ void recorder_answer_release(struct recorder_answer *answer)
 {
 	buf_release(&answer->text);
 	buf_release(&answer->log);
-	if (answer->report >= 0)
-		close(answer->report);
-	answer->report = -1;
+	io_close(&answer->report);
 }
 
 int recorder_reply(int connection, const struct recorder_answer *answer)
@@ -418,9 +404,7 @@ int recorder_receive(int connection, struct recorder_question *ret)
 void recorder_question_release(struct recorder_question *question)
 {
 	buf_release(&question->arguments);
-	if (question->socket >= 0)
-		close(question->socket);
-	question->socket = -1;
+	io_close(&question->socket);
 }
 
 int recorder_hand_over(int connection, int socket)
@@ -447,21 +431,13 @@ bool peer_recorder_shows_others(const struct asprof_arguments *arguments, const 
 	       (arguments->action == ASPROF_DUMP || arguments->action == ASPROF_STOP);
 }
 
-/* Only what is in memory: a file of another kind could keep its reader waiting. */
-static void drop_file(struct recorder_answer *answer)
-{
-	if (answer->report < 0 || fcntl(answer->report, F_GET_SEALS) >= 0)
-		return;
-	close(answer->report);
-	answer->report = -1;
-}
-
 static int ask(int connection, const char *words, struct recorder_answer *ret, struct buf *why)
 {
 	int err = recorder_request(connection, DUET_QUESTION_SHARED, words, ret, why);
 
-	if (!err)
-		drop_file(ret);
+	/* only what is in memory: a file of another kind could keep its reader waiting */
+	if (!err && fcntl(ret->report, F_GET_SEALS) < 0)
+		io_close(&ret->report);
 	if (!err && ret->text.len)
 		text_clean_lines(&ret->text);
 	return err;
@@ -484,23 +460,13 @@ int peer_recorder_find(pid_t pid, uint64_t start_ticks)
 	return err ? err : connection;
 }
 
-static bool is_left_out(const char *word)
-{
-	static const char *const names[] = {"file=", "log=", "loglevel="};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(word, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
 /* Without its file, a report still has the format of the file's extension. */
 static void compose(const struct asprof_arguments *arguments, const char *words, struct buf *ret)
 {
 	char *copy = strdup(words), *rest = copy, *word;
 
 	while (rest && (word = strsep(&rest, ",")) != NULL)
-		if (*word && !is_left_out(word))
+		if (*word && !text_begins_with(word, "file= log= loglevel="))
 			buf_printf(ret, "%s%s", ret->len ? "," : "", word);
 	free(copy);
 	if (arguments->file && arguments->writer)

@@ -133,8 +133,7 @@ static int begin_child(struct recording *recording, const struct recording_subje
 /* Takes ownership of what the child writes. */
 static int add_part(struct recording *recording, const struct recording_child *child)
 {
-	if (recording->log >= 0)
-		close(recording->log);
+	io_close(&recording->log);
 	recording->log = child->log;
 	recording->child = child->pid;
 	recording->is_thin_reported = false;
@@ -407,10 +406,8 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 		return 1;
 	if (strcmp(arguments->writer->name, PART_FORMAT) != 0)
 		err = apply_begun(recording, &profile, arguments->writer, &why);
-	if (err) {
-		log_error("%s", why.data);
-		return 1;
-	}
+	if (err)
+		return log_fail(1, "%s", why.data);
 	style.source = recording->source;
 	style.processes = false; /* there is one process only */
 	set_jfr(recording, &style);
@@ -421,8 +418,7 @@ static int write_report(struct recording *recording, const struct asprof_argumen
 		err = -errno;
 	if (err >= 0)
 		return is_empty_picture(&profile, arguments->writer) ? EMPTY_STATUS : 0;
-	log_error("the report could not be made: %s", strerror(-err));
-	return 1;
+	return log_fail(1, "the report could not be made: %s", strerror(-err));
 }
 
 static uint64_t walk_ns_of(const struct profile *profile)
@@ -461,8 +457,10 @@ static void report(struct recording *recording, const struct asprof_arguments *a
 /* Returns the descriptor of what a child has written, or -errno with why. */
 static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
 {
-	int out = memfd_create("duet-report", MFD_CLOEXEC), log = memfd_create("duet-log", MFD_CLOEXEC), status = 1;
+	IO_FD(out) = memfd_create("duet-report", MFD_CLOEXEC);
+	IO_FD(log) = memfd_create("duet-log", MFD_CLOEXEC);
 	pid_t child = -1, recorder = getpid();
+	int status = 1, written;
 
 	if (recording->child)
 		flush(recording);
@@ -481,13 +479,11 @@ static int read_parts(struct recording *recording, const struct asprof_arguments
 		status = 0;
 	else if (status && child > 0)
 		report_failure(log, status, why);
-	if (log >= 0)
-		close(log);
-	if (child > 0 && !status)
-		return out;
-	if (out >= 0)
-		close(out);
-	return -EIO;
+	if (child <= 0 || status)
+		return -EIO;
+	written = out;
+	out = -1; /* the caller closes it */
+	return written;
 }
 
 int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
@@ -527,8 +523,7 @@ void recording_release(struct recording *recording)
 	buf_release(&recording->settings);
 	forget_parts(recording);
 	vec_release(&recording->parts);
-	if (recording->log >= 0)
-		close(recording->log);
+	io_close(&recording->log);
 }
 
 uint64_t state_seconds(const struct recording *recording)
@@ -566,12 +561,11 @@ int recording_sum(struct recording *recording, struct recording_sums *ret)
 {
 	char text[64] = "", *end;
 	BUF(why);
-	int out = read_parts(recording, NULL, &why);
+	IO_FD(out) = read_parts(recording, NULL, &why);
 
 	if (out < 0)
 		return out;
 	(void)!pread(out, text, sizeof(text) - 1, 0);
-	close(out);
 	ret->samples = strtoull(text, &end, 10);
 	ret->walk_ns = strtoull(end, NULL, 10);
 	return 0;
@@ -586,14 +580,6 @@ struct recording_sums state_sums(struct recording *recording)
 	return sums;
 }
 
-static void print_walks(const struct recording_sums *sums, struct buf *text)
-{
-	if (!sums->walk_ns || !sums->samples)
-		return;
-	buf_printf(text, "stackwalk_ns_total %llu\nstackwalk_ns_avg %llu\n", (unsigned long long)sums->walk_ns,
-		   (unsigned long long)(sums->walk_ns / sums->samples));
-}
-
 /* Of async-profiler's metrics, reports those that exist here: there are no tables in the process. */
 static void print_metrics(struct recording *recording, bool has_stats, struct buf *text)
 {
@@ -605,8 +591,9 @@ static void print_metrics(struct recording *recording, bool has_stats, struct bu
 		   "calltracestorage_overflows_total %d\n",
 		   (unsigned long long)(recording_bytes(recording) + 1023) >> 10, (unsigned long long)sums.samples,
 		   recording_is_thin(recording));
-	if (has_stats)
-		print_walks(&sums, text);
+	if (has_stats && sums.walk_ns && sums.samples)
+		buf_printf(text, "stackwalk_ns_total %llu\nstackwalk_ns_avg %llu\n", (unsigned long long)sums.walk_ns,
+			   (unsigned long long)(sums.walk_ns / sums.samples));
 }
 
 void state_print(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
@@ -614,17 +601,14 @@ void state_print(struct recording *recording, const struct asprof_arguments *beg
 {
 	switch (action) {
 	case ASPROF_STATUS:
-		print_status(recording, text);
-		break;
+		return print_status(recording, text);
 	case ASPROF_MEMINFO:
-		buf_printf(text, "Recording: %llu kB\n", (unsigned long long)(recording_bytes(recording) + 1023) >> 10);
-		break;
+		return buf_printf(text, "Recording: %llu kB\n",
+				  (unsigned long long)(recording_bytes(recording) + 1023) >> 10);
 	case ASPROF_LIST:
-		print_list(text);
-		break;
+		return print_list(text);
 	case ASPROF_METRICS:
-		print_metrics(recording, asprof_arguments_has(begun, "stats"), text);
-		break;
+		return print_metrics(recording, asprof_arguments_has(begun, "stats"), text);
 	default:
 		buf_add_str(text, ASPROF_VERSION_SPOKEN);
 	}
@@ -632,16 +616,14 @@ void state_print(struct recording *recording, const struct asprof_arguments *beg
 
 void answer_log_write(const char *path, struct recorder_answer *answer, bool with_report)
 {
-	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+	IO_FD(log) = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
 
 	if (log < 0)
 		return;
 	(void)io_write_all(log, answer->log.data, answer->log.len);
 	if (with_report && answer->report >= 0) {
 		(void)io_copy(answer->report, log, UINT64_MAX);
-		close(answer->report);
-		answer->report = -1;
+		io_close(&answer->report);
 	}
-	close(log);
 	buf_clear(&answer->log);
 }

@@ -12,6 +12,7 @@
 #include "attach/attach.h"
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "cmd/record.h"
 #include "collect/engines.h"
@@ -136,11 +137,9 @@ static void become(struct recording_child *child, pid_t recorder, int gate)
 
 static void close_all(struct recording_child *child)
 {
-	const int fds[] = {child->gate, child->part, child->log};
-
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	io_close(&child->gate);
+	io_close(&child->part);
+	io_close(&child->log);
 	buf_release(&child->events);
 	*child = (struct recording_child)RECORDING_CHILD_NONE;
 }

@@ -151,19 +151,18 @@ void report_file_discard(struct report_file *file)
 /* Opens by descriptor, so that the file that is opened is the one that was checked. */
 static int open_existing(int dir, const char *name)
 {
-	int fd = -EACCES, there = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	IO_FD(there) = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 	char link[32];
+	int fd;
 
 	if (there < 0)
 		return -errno;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", there);
-	if (!fstat(there, &st) && S_ISREG(st.st_mode) && !root_is_made_up(there)) {
-		fd = open(link, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC);
-		fd = fd < 0 ? -errno : fd;
-	}
-	close(there);
-	return fd;
+	if (fstat(there, &st) || !S_ISREG(st.st_mode) || root_is_made_up(there))
+		return -EACCES;
+	fd = open(link, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 /* Finds the folder inside the process's root. If the file itself is a link, it is not followed. */
@@ -171,15 +170,15 @@ static int create_in(int root, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
-	int fd, dir = folder ? root_open(root, folder, O_PATH | O_DIRECTORY, true) : -ENOMEM;
+	IO_FD(dir) = folder ? root_open(root, folder, O_PATH | O_DIRECTORY, true) : -ENOMEM;
+	int fd;
 
 	free(folder);
 	if (dir < 0)
 		return dir;
 	fd = openat(dir, slash + 1, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
-		fd = errno == EEXIST ? open_existing(dir, slash + 1) : -errno;
-	close(dir);
+		return errno == EEXIST ? open_existing(dir, slash + 1) : -errno;
 	return fd;
 }
 

@@ -19,7 +19,8 @@ struct mark {
 };
 
 struct window {
-	uint64_t begin_ns, end_ns; /* end UINT64_MAX: it has not ended */
+	uint64_t end_ns; /* first, for vec_up_to(); UINT64_MAX: it has not ended */
+	uint64_t begin_ns;
 	uint32_t thread; /* the one that ended it */
 };
 
@@ -41,10 +42,8 @@ void begin_end_event(const char *function, struct buf *ret_event)
 	size_t length;
 
 	buf_add_str(ret_event, "uprobe:*:");
-	if (!strstr(function, "::")) {
-		buf_add_str(ret_event, function);
-		return;
-	}
+	if (!strstr(function, "::"))
+		return buf_add_str(ret_event, function);
 	buf_add_str(ret_event, "_ZN");
 	for (; *function; function += length + (function[length] ? 2 : 0)) {
 		const char *next = strstr(function, "::");
@@ -78,13 +77,6 @@ static int take_hit(void *context, const struct profile_sample *sample)
 	return sample->event == marks->begin || sample->event == marks->end ? vec_push(&marks->hits, hit) : 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct mark *one = a, *other = b;
-
-	return one->time_ns < other->time_ns ? -1 : one->time_ns > other->time_ns;
-}
-
 /* Without a function for the begin, the window is open from the start. */
 static int make_windows(struct marks *marks)
 {
@@ -93,7 +85,7 @@ static int make_windows(struct marks *marks)
 	int err = 0;
 
 	if (marks->hits.len)
-		qsort(marks->hits.items, marks->hits.len, sizeof(*marks->hits.items), by_time);
+		qsort(marks->hits.items, marks->hits.len, sizeof(*marks->hits.items), vec_by_u64);
 	for (size_t i = 0; !err && i < marks->hits.len; i++) {
 		const struct mark *hit = &marks->hits.items[i];
 
@@ -101,7 +93,7 @@ static int make_windows(struct marks *marks)
 			open.begin_ns = hit->time_ns;
 			is_open = true;
 		} else if (!hit->is_begin && is_open) {
-			err = vec_push(&marks->windows, (struct window){open.begin_ns, hit->time_ns, hit->thread});
+			err = vec_push(&marks->windows, (struct window){hit->time_ns, open.begin_ns, hit->thread});
 			is_open = false;
 		}
 	}
@@ -113,17 +105,9 @@ static int make_windows(struct marks *marks)
 /* They are in the order of time, and do not overlap. */
 static bool is_inside(const struct marks *marks, uint64_t time_ns)
 {
-	size_t low = 0, high = marks->windows.len;
+	size_t before = time_ns ? vec_up_to(&marks->windows, time_ns - 1) : 0;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (marks->windows.items[middle].end_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < marks->windows.len && marks->windows.items[low].begin_ns <= time_ns;
+	return before < marks->windows.len && marks->windows.items[before].begin_ns <= time_ns;
 }
 
 static int keep_inside(void *context, const struct profile_sample *sample)
@@ -281,17 +265,9 @@ static bool was_added(const struct thread_choices *sorted, uint32_t tid, uint64_
 {
 	const struct thread_choice then = {.tid = tid, .realtime_ns = realtime_ns};
 	const struct thread_choice *all = sorted->all.items;
-	size_t low = 0, high = sorted->all.len;
+	size_t count = vec_count_by(all, sorted->all.len, sizeof(*all), &then, compare_choices);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_choices(&all[middle], &then) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && all[low - 1].tid == tid && all[low - 1].is_added;
+	return count && all[count - 1].tid == tid && all[count - 1].is_added;
 }
 
 static bool is_chosen(const struct filtering *filtering, const struct profile_sample *sample)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define TRACE "trace"
 #define FREE "free"
 #define TRUNCATED "[truncated]"
@@ -245,15 +247,10 @@ static uint32_t cut_deep(struct shaping *s, uint32_t node)
 	return root;
 }
 
-static bool is_trace(const char *name)
-{
-	return !strncmp(name, TRACE ":", strlen(TRACE ":"));
-}
-
 /* Returns the index of an event among those that are shown, which are moved to the front of the list. */
 static uint32_t show_event(struct shaping *s, struct profile_event event, size_t *shown, size_t *trace)
 {
-	bool joins = is_trace(intern_text(&s->profile->strings, event.name));
+	bool joins = text_begins_with(intern_text(&s->profile->strings, event.name), TRACE ":");
 
 	if (joins && *trace != SIZE_MAX)
 		return (uint32_t)*trace;
@@ -305,23 +302,18 @@ static int open_walls(struct shaping *s)
 	return 0;
 }
 
-/* Returns the number of periods that end with this sample. */
-static uint32_t wall_periods(const struct wall *wall, const struct profile_sample *sample, uint64_t interval)
+/* The sample stands for the periods that end with it. Returns false if it is part of one that has not ended. */
+static bool count_periods(const struct wall *wall, struct profile_sample *sample, uint64_t interval)
 {
-	uint64_t *rest_ns = &wall->rest_ns[sample->thread], periods;
+	uint64_t *rest_ns, periods;
 
+	if (!wall->is_wall)
+		return true;
+	rest_ns = &wall->rest_ns[sample->thread];
 	*rest_ns += sample->weight;
 	periods = *rest_ns / interval;
 	*rest_ns %= interval;
-	return periods < UINT32_MAX ? (uint32_t)periods : UINT32_MAX;
-}
-
-/* Returns false if the sample is part of a period that has not ended. */
-static bool count_periods(const struct wall *wall, struct profile_sample *sample, uint64_t interval)
-{
-	if (!wall->is_wall)
-		return true;
-	sample->count = wall_periods(wall, sample, interval);
+	sample->count = periods < UINT32_MAX ? (uint32_t)periods : UINT32_MAX;
 	sample->weight = sample->count * interval;
 	return sample->count;
 }

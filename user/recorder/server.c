@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
+#include "base/text.h"
 #include "status/status.h"
 
 #define BACKLOG 32
@@ -139,36 +141,23 @@ static bool make_command(const char *request, struct buf *command)
 	return true;
 }
 
-/* Returns true if this is the first word of the arguments, which ends where asprof_arguments_parse() ends it. */
-static bool is_word(const char *arguments, const char *word)
+/* Returns true if the first word of the arguments, as asprof_arguments_parse() ends it, is one of these short ones. */
+static bool is_word(const char *arguments, const char *words)
 {
-	size_t length = strcspn(arguments, ",=");
+	char word[16];
 
-	return length == strlen(word) && !memcmp(arguments, word, length);
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(arguments, ",="), arguments);
+	return text_is_word(word, words);
 }
 
 /* Whoever reaches the server may not write files as this user. */
 static bool names_file(const char *command)
 {
-	static const char *const words[] = {"file", "log", "server", "jfrsync"};
-
 	for (const char *at = command; at; at = strchr(at, ',')) {
 		at += *at == ',';
-		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-			if (is_word(at, words[i]))
-				return true;
-	}
-	return false;
-}
-
-static bool is_command(const char *command)
-{
-	static const char *const actions[] = {"start",	 "resume", "stop",    "dump",  "status",
-					      "metrics", "list",   "version", "check", "meminfo"};
-
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (is_word(command, actions[i]))
+		if (is_word(at, "file log server jfrsync"))
 			return true;
+	}
 	return false;
 }
 
@@ -190,25 +179,20 @@ static int execute(const struct server *server, struct server_client *client, co
 /* Fills the body. Returns the status code. */
 static int answer_command(const struct server *server, struct server_client *client, struct buf *body)
 {
+	static const char actions[] = "start resume stop dump status metrics list version check meminfo";
 	BUF(command);
-	int code = 404;
 
-	if (!make_command(client->request.data, &command) || (command.len && !is_command(command.data))) {
-		buf_add_str(body, "Unknown command\n");
-	} else if (is_of_other_site(server, client->request.data)) {
-		buf_add_str(body, "pages of other sites may not send commands\n");
-		code = 403;
-	} else if (!command.len) {
-		buf_add_str(body, "Async-profiler server\n");
-		code = 200;
-	} else if (names_file(command.data)) {
-		buf_add_str(body, "the server writes no files: leave out file=, log=, jfrsync and server=; "
-				  "the answer is the report\n");
-		code = 400;
-	} else {
-		code = execute(server, client, command.data, body);
-	}
-	return code;
+	if (!make_command(client->request.data, &command) || (command.len && !is_word(command.data, actions)))
+		return buf_explain(body, 404, "Unknown command\n");
+	if (is_of_other_site(server, client->request.data))
+		return buf_explain(body, 403, "pages of other sites may not send commands\n");
+	if (!command.len)
+		return buf_explain(body, 200, "Async-profiler server\n");
+	if (names_file(command.data))
+		return buf_explain(body, 400,
+				   "the server writes no files: leave out file=, log=, jfrsync and server=; "
+				   "the answer is the report\n");
+	return execute(server, client, command.data, body);
 }
 
 static const char *type_of(const struct server_client *client, const struct buf *body)
@@ -250,8 +234,7 @@ static void forget_client(struct server_client *client)
 	if (client->fd < 0)
 		return;
 	close(client->fd);
-	if (client->report >= 0)
-		close(client->report);
+	io_close(&client->report);
 	buf_release(&client->request);
 	buf_release(&client->answer);
 	*client = (struct server_client){.fd = -1, .report = -1};
@@ -336,10 +319,8 @@ int server_open(struct server *server, const char *address, pid_t pid, struct bu
 				  "server=%s: PORT or HOST:PORT is accepted, with an address of this host", address);
 	fd = http_listen(list->ai_addr, list->ai_addrlen, BACKLOG);
 	freeaddrinfo(list);
-	if (fd < 0) {
-		buf_printf(why, "server=%s: %s", address, strerror(-fd));
-		return fd;
-	}
+	if (fd < 0)
+		return buf_explain(why, fd, "server=%s: %s", address, strerror(-fd));
 	server->is_open = true;
 	server->listener = fd;
 	server->is_local = is_local_name(place.host, strlen(place.host));

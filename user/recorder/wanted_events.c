@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "event/event.h"
 
 #define WALL_SAMPLES 20 /* of a thread in a period */
@@ -37,7 +38,7 @@ static struct asprof_interval interval_of(const struct asprof_arguments *from, c
 
 static const char *engine_of(const char *event)
 {
-	return event && (!strcmp(event, "ctimer") || !strcmp(event, "itimer")) ? event : "auto";
+	return event && text_is_word(event, "ctimer itimer") ? event : "auto";
 }
 
 static const char *main_event(const struct asprof_arguments *from)
@@ -58,19 +59,17 @@ uint64_t asprof_arguments_proc_ns(const struct asprof_arguments *from)
 static int check_events(const struct asprof_arguments *from, const char *event, size_t count, struct buf *why)
 {
 	if (from->begin && from->end && !strcmp(from->begin, from->end))
-		buf_add_str(why, "begin and end symbols should not resolve to the same address");
-	else if (strcmp(engine_of(from->event), "auto") && (from->record.cpus || from->record.only_cpu))
-		buf_printf(why, "%s is only supported with perf_events",
-			   from->record.cpus ? "record-cpu" : "target-cpu");
-	else if (event && !strcmp(event, "wall") && from->wall.is_wanted)
-		buf_add_str(why, "wall is given twice");
-	else if (from->writer && !writes_jfr(from) && asprof_arguments_proc_ns(from))
-		buf_add_str(why, "Process sampling requires JFR output format");
-	else if (count > 1 && from->writer && !from->writer->has_all_events)
-		buf_add_str(why, "Only JFR output supports multiple events");
-	else
-		return 0;
-	return -EINVAL;
+		return buf_explain(why, -EINVAL, "begin and end symbols should not resolve to the same address");
+	if (strcmp(engine_of(from->event), "auto") && (from->record.cpus || from->record.only_cpu))
+		return buf_explain(why, -EINVAL, "%s is only supported with perf_events",
+				   from->record.cpus ? "record-cpu" : "target-cpu");
+	if (event && !strcmp(event, "wall") && from->wall.is_wanted)
+		return buf_explain(why, -EINVAL, "wall is given twice");
+	if (from->writer && !writes_jfr(from) && asprof_arguments_proc_ns(from))
+		return buf_explain(why, -EINVAL, "Process sampling requires JFR output format");
+	if (count > 1 && from->writer && !from->writer->has_all_events)
+		return buf_explain(why, -EINVAL, "Only JFR output supports multiple events");
+	return 0;
 }
 
 bool asprof_arguments_are_unknown(const struct asprof_arguments *from)

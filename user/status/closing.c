@@ -108,7 +108,7 @@ uint64_t closing_given(const struct event_spec *spec, const struct closing_count
 /* Names a shorter interval that gives enough samples. Waits longer than theirs are all there, and stay few. */
 static void report_few(const struct report *report, const struct closing_count *counts, uint64_t all)
 {
-	struct buf interval;
+	BUF(interval);
 
 	for (size_t i = 0; all && all < FEW_SAMPLES && i < report->options->events.len; i++) {
 		const struct event_spec *spec = &report->options->events.items[i];
@@ -117,14 +117,12 @@ static void report_few(const struct report *report, const struct closing_count *
 
 		if (!counts[i].all || shorter >= spec->interval || given < FEW_SAMPLES)
 			continue;
-		buf_init(&interval);
 		buf_add_str(&interval, report->options->events.len > 1 ? "-e " : "-i ");
 		if (report->options->events.len > 1)
 			buf_printf(&interval, "%s=", spec->event->name);
 		event_interval_text(spec->event, shorter, &interval);
 		log_info("%lu sample%s too few for shares that can be trusted: %s gives about %lu", all,
 			 all == 1 ? " is" : "s are", interval.data, given);
-		buf_release(&interval);
 		return;
 	}
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 
 /* WATCHDOG_PID is the process that the variables are for: children inherit them. */
 static uint64_t watchdog_ns(void)
@@ -41,9 +42,7 @@ void notify_open(struct notify *notify)
 
 void notify_close(struct notify *notify)
 {
-	if (notify->fd >= 0)
-		close(notify->fd);
-	notify->fd = -1;
+	io_close(&notify->fd);
 }
 
 void notify_send(const struct notify *notify, const char *state)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
 
 #define BACKLOG 128 /* many peers may connect and send nothing */
@@ -80,7 +81,7 @@ static socklen_t metrics_address(const char *text, union address *address)
 static void remove_stale(const union address *address, socklen_t len)
 {
 	struct stat st;
-	int fd;
+	IO_FD(fd) = -1;
 
 	if (lstat(address->local.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return;
@@ -88,8 +89,6 @@ static void remove_stale(const union address *address, socklen_t len)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && connect(fd, &address->any, len) < 0 && errno == ECONNREFUSED)
 		unlink(address->local.sun_path);
-	if (fd >= 0)
-		close(fd);
 }
 
 int http_listen(const struct sockaddr *address, socklen_t len, int backlog)
@@ -138,10 +137,8 @@ static int open_metrics(struct status *status, const char *text)
 	if (address.any.sa_family == AF_UNIX)
 		remove_stale(&address, len);
 	status->metrics_fd = listen_on(&address, len);
-	if (status->metrics_fd < 0) {
-		log_error("--metrics %s: %s", text, strerror(-status->metrics_fd));
-		return status->metrics_fd;
-	}
+	if (status->metrics_fd < 0)
+		return log_fail(status->metrics_fd, "--metrics %s: %s", text, strerror(-status->metrics_fd));
 	if (address.any.sa_family == AF_UNIX)
 		status->path = strdup(text);
 	say_where(status->metrics_fd, text);
@@ -180,10 +177,8 @@ void status_close(struct status *status)
 	for (size_t i = 0; i < STATUS_CLIENTS; i++)
 		if (status->clients[i].fd >= 0)
 			close_client(&status->clients[i]);
-	if (status->control_fd >= 0)
-		close(status->control_fd);
-	if (status->metrics_fd >= 0)
-		close(status->metrics_fd);
+	io_close(&status->control_fd);
+	io_close(&status->metrics_fd);
 	if (status->path)
 		unlink(status->path);
 	free(status->path);
@@ -368,14 +363,10 @@ int status_ask(int pid, struct buf *ret_text)
 {
 	union address address;
 	socklen_t len = control_address(pid, &address);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int err;
+	IO_FD(fd) = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int err = fd < 0 ? -errno : connect_in_time(fd, &address, len);
 
-	if (fd < 0)
-		return -errno;
-	err = connect_in_time(fd, &address, len);
-	if (!err)
-		err = may_ask(fd) ? read_answer(fd, ret_text) : -EACCES;
-	close(fd);
-	return err;
+	if (err)
+		return err;
+	return may_ask(fd) ? read_answer(fd, ret_text) : -EACCES;
 }

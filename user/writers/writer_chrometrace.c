@@ -230,11 +230,9 @@ static int put_all(struct trace *t)
 
 static int chrometrace_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct trace t = {.profile = profile, .json = {.out = out}, .room = STACK_ROOM_NEW};
-	int err;
+	struct trace t = {.profile = profile, .json = {.out = out}, .text = BUF_NONE, .room = STACK_ROOM_NEW};
+	int err = path_maker_init(&t.path, NULL, profile, options);
 
-	buf_init(&t.text);
-	err = path_maker_init(&t.path, NULL, profile, options);
 	if (!err)
 		err = ordered_build(&t.ordered, profile);
 	if (!err)

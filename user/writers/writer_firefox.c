@@ -349,11 +349,9 @@ static void release(struct firefox *f)
 
 static int firefox_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct firefox f = {.profile = profile, .json = {.out = out}};
-	int err;
+	struct firefox f = {.profile = profile, .json = {.out = out}, .text = BUF_NONE};
+	int err = path_maker_init(&f.path, NULL, profile, options);
 
-	buf_init(&f.text);
-	err = path_maker_init(&f.path, NULL, profile, options);
 	if (!err)
 		err = ordered_build(&f.ordered, profile);
 	if (!err) {

@@ -372,14 +372,18 @@ static void release(struct perf *p)
 
 static int perf_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct perf p = {.profile = profile, .options = options, .out = out, .room = STACK_ROOM_NEW};
-	int err;
+	struct perf p = {
+		.profile = profile,
+		.options = options,
+		.out = out,
+		.threads.bytes = BUF_NONE,
+		.events.bytes = BUF_NONE,
+		.stacks.bytes = BUF_NONE,
+		.text = BUF_NONE,
+		.room = STACK_ROOM_NEW,
+	};
+	int err = path_maker_init(&p.path, NULL, profile, options);
 
-	buf_init(&p.text);
-	buf_init(&p.threads.bytes);
-	buf_init(&p.events.bytes);
-	buf_init(&p.stacks.bytes);
-	err = path_maker_init(&p.path, NULL, profile, options);
 	if (!err)
 		err = make_heads(&p);
 	if (!err) {

@@ -211,11 +211,9 @@ static int put_all(struct speedscope *s, const struct writer_options *options)
 
 static int speedscope_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct speedscope s = {.profile = profile, .json = {.out = out}};
-	int err;
+	struct speedscope s = {.profile = profile, .json = {.out = out}, .text = BUF_NONE};
+	int err = path_maker_init(&s.path, NULL, profile, options);
 
-	buf_init(&s.text);
-	err = path_maker_init(&s.path, NULL, profile, options);
 	if (!err)
 		err = ordered_build(&s.ordered, profile);
 	if (!err)

@@ -178,15 +178,13 @@ static int add_jvm(const struct about_event *event)
 	struct jfr_about *about = event->about;
 	const struct profile_note note = {.kind = PROFILE_NOTE_COMMAND, .pid = (uint32_t)number_of(event, JVM_PID)};
 	struct jfr_jvm *jvm = jvm_of(about->constants, note.pid);
-	struct buf runtime;
+	BUF(runtime);
 
 	about->constants->pid = note.pid;
-	buf_init(&runtime);
 	buf_add_str(&runtime, chars_of(event, JVM_NAME));
 	add_version(&runtime, chars_of(event, JVM_VERSION));
 	if (jvm && runtime.len && !runtime.failed)
 		jvm->runtime = intern_str(&about->profile->strings, runtime.data);
-	buf_release(&runtime);
 	return add_once(event, note, chars_of(event, JVM_OPTIONS), chars_of(event, JVM_PROGRAM));
 }
 

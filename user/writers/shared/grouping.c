@@ -112,7 +112,7 @@ static int group(const struct profile *profile, const struct writer *writer, str
 		 struct profile *ret)
 {
 	bool is_grouped = has_groups(writer, options);
-	struct grouping g = {.options = options, .has_groups = is_grouped};
+	struct grouping g = {.options = options, .has_groups = is_grouped, .trace = BUF_NONE, .span = BUF_NONE};
 	int err;
 
 	if (!is_grouped && !options->spans.len && !options->traces_of.len)
@@ -120,8 +120,6 @@ static int group(const struct profile *profile, const struct writer *writer, str
 	err = profile_init(ret);
 	if (err < 0)
 		return err;
-	buf_init(&g.trace);
-	buf_init(&g.span);
 	err = cut(&g, profile, ret);
 	spans_release(&g.spans);
 	buf_release(&g.trace);

@@ -134,18 +134,10 @@ void spans_release(struct spans *spans)
 /* The last piece that begins before or at this time. */
 static const struct span_time *find(const struct spans *spans, uint64_t thread, uint64_t time_ns)
 {
-	size_t low = 0, high = spans->times.len;
+	const struct span_time *pieces = spans->times.items, at = {.thread = thread, .begin_ns = time_ns};
+	size_t count = vec_count_by(pieces, spans->times.len, sizeof(*pieces), &at, compare_times);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct span_time *piece = &spans->times.items[middle];
-
-		if (piece->thread < thread || (piece->thread == thread && piece->begin_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && spans->times.items[low - 1].thread == thread ? &spans->times.items[low - 1] : NULL;
+	return count && pieces[count - 1].thread == thread ? &pieces[count - 1] : NULL;
 }
 
 const char *spans_tag(const struct spans *spans, const struct profile_sample *sample)
