@@ -73,7 +73,6 @@ int outputs_check_name(const char *path, bool has_format)
 {
 	const char *dot = strrchr(basename(path), '.');
 	BUF(meant);
-	int err = 0;
 
 	if (!dot)
 		return 0;
@@ -84,11 +83,9 @@ int outputs_check_name(const char *path, bool has_format)
 			path, (int)(dot - path), path);
 	if (!has_format && !path[writer_stem(path)])
 		add_meant(path, dot + 1, &meant);
-	if (meant.len) {
-		log_error("%s: no format has this ending: name the file %s, or the format with -o", path, meant.data);
-		err = -EINVAL;
-	}
-	return err;
+	if (!meant.len)
+		return 0;
+	return log_refuse("%s: no format has this ending: name the file %s, or the format with -o", path, meant.data);
 }
 
 static void refuse_format(const char *word, size_t len)

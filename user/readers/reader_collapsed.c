@@ -116,9 +116,8 @@ static int push_stack(struct collapsed *c, const char *text, size_t len, struct 
 	for (const char *end = text + len; !err && text <= end;) {
 		const char *semicolon = memchr(text, ';', (size_t)(end - text));
 		const char *stop = semicolon ? semicolon : end;
-		uint32_t frame;
+		uint32_t frame = frame_texts_find(&c->frames, text, (size_t)(stop - text));
 
-		frame = frame_texts_find(&c->frames, text, (size_t)(stop - text));
 		err = frame == UINT32_MAX ? -ENOMEM : vec_push(&c->stack, frame);
 		text = stop + 1;
 		if (c->stack.len <= DEPTH_MAX)

@@ -84,9 +84,8 @@ static bool serve(struct recorder *recorder, struct client client)
 	int fd = client.fd;
 	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	struct recorder_question question;
-	bool goes_on;
+	bool goes_on = !recorder_receive(fd, &question);
 
-	goes_on = !recorder_receive(fd, &question);
 	question.is_other = client.is_other;
 	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT && !client.is_other) {
 		if (question.socket >= 0)
@@ -170,9 +169,7 @@ static bool is_over(const struct recorder *recorder)
 
 	if (is_asked_to_end)
 		return true;
-	if (profiling_is_running(profiling))
-		return false;
-	if (profiling->server.is_open)
+	if (profiling_is_running(profiling) || profiling->server.is_open)
 		return false;
 	if (recorder->gone_ns && now_ns - recorder->gone_ns > GONE_NS)
 		return true;

@@ -60,12 +60,10 @@ static int fill(struct recording_child *child, const struct recording_subject *s
 		add_mark(&child->events, arguments->begin);
 	if (!err && arguments->end)
 		add_mark(&child->events, arguments->end);
-	if (!err && child->events.failed) {
-		buf_add_str(why, "out of memory");
-		err = -ENOMEM;
-	}
 	if (err)
 		return err;
+	if (child->events.failed)
+		return buf_explain(why, -ENOMEM, "out of memory");
 	child->subject = subject->pid;
 	memcpy(options, &arguments->record, sizeof(*options)); /* with the padding, see recording_child_fits() */
 	options->engine = (enum session_engine)engine_by_name(engine);

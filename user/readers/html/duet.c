@@ -649,10 +649,8 @@ int html_duet_read(struct profile *profile, const char *json, size_t len, struct
 	profile->processes = PROFILE_NEVER;
 	for (scan_enter(&scan, '['); scan_more(&scan, ']') && !err;)
 		err = read_event(&scan, profile, &key, why);
-	if (!err && scan.failed) {
-		buf_printf(why, "the page's data are not as duet writes them, at byte %zu of them",
+	if (err || !scan.failed)
+		return err;
+	return buf_explain(why, -EINVAL, "the page's data are not as duet writes them, at byte %zu of them",
 			   (size_t)(scan.at - scan.start));
-		err = -EINVAL;
-	}
-	return err;
 }

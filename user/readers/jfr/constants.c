@@ -138,11 +138,9 @@ int jfr_constants_add(struct jfr_constants *c, struct jfr_cursor cursor)
 	(void)jfr_byte(&cursor);
 	for (uint64_t left = jfr_number(&cursor); left && !cursor.failed && !err; left--)
 		err = add_pool(c, &cursor);
-	if (!err && cursor.failed) {
-		buf_printf(c->why, "the constant pools at byte %zu of a chunk are damaged", start);
-		err = -EINVAL;
-	}
-	return err;
+	if (err || !cursor.failed)
+		return err;
+	return buf_explain(c->why, -EINVAL, "the constant pools at byte %zu of a chunk are damaged", start);
 }
 
 /*
@@ -153,9 +151,8 @@ static struct jfr_constant *find(struct jfr_constants *c, enum jfr_pool pool, ui
 				 struct jfr_value values[JFR_SLOTS])
 {
 	struct jfr_cursor cursor = {.bytes = c->bytes, .end = c->len};
-	struct jfr_constant *constant;
+	struct jfr_constant *constant = c->pool_types[pool] ? by_key(c, pool, key) : NULL;
 
-	constant = c->pool_types[pool] ? by_key(c, pool, key) : NULL;
 	if (!constant) {
 		memset(values, 0, JFR_SLOTS * sizeof(*values));
 		return NULL;

@@ -508,10 +508,8 @@ static int jfr_read_file(struct profile *profile, struct reader_source *source, 
 	if (!err)
 		err = got;
 	jfr_kinds_end(&j.kinds);
-	if (!err && !j.is_begun) {
-		buf_add_str(why, "the recording was not finished: it has no complete chunk");
-		err = -EINVAL;
-	}
+	if (!err && !j.is_begun)
+		err = buf_explain(why, -EINVAL, "the recording was not finished: it has no complete chunk");
 	jfr_about_release(&j.about);
 	jfr_constants_release(&j.constants);
 	jfr_types_release(&j.types);

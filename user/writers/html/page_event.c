@@ -388,10 +388,8 @@ static void make_title(const struct page *page, struct buf *title)
 {
 	const char *event = writer_event(page->profile, page->options);
 
-	if (page->two) {
-		buf_printf(title, "%s: %s compared with %s", event, page->two->b.name, page->two->a.name);
-		return;
-	}
+	if (page->two)
+		return buf_printf(title, "%s: %s compared with %s", event, page->two->b.name, page->two->a.name);
 	add_programs(page->profile, title);
 	buf_add_str(title, *event ? event : "no samples");
 	add_time(page->profile, title);

@@ -56,10 +56,8 @@ void jfr_put_text(struct buf *out, const char *text)
 	BUF(clean);
 	size_t len;
 
-	if (!text) {
-		buf_add_char(out, JFR_NULL);
-		return;
-	}
+	if (!text)
+		return buf_add_char(out, JFR_NULL);
 	text_add_lines(&clean, text);
 	len = cut_len(clean.data, clean.len);
 	buf_add_char(out, JFR_UTF8);

@@ -135,10 +135,8 @@ static void add_jvm_name(struct buf *out, const char *name)
 	for (; len > 2 && !memcmp(name + len - 2, "[]", 2); len -= 2, is_array = true)
 		buf_add_char(out, '[');
 	for (size_t i = 0; is_array && i < sizeof(primitives) / sizeof(*primitives); i++)
-		if (strlen(primitives[i].name) == len && !memcmp(primitives[i].name, name, len)) {
-			buf_add_char(out, primitives[i].letter);
-			return;
-		}
+		if (strlen(primitives[i].name) == len && !memcmp(primitives[i].name, name, len))
+			return buf_add_char(out, primitives[i].letter);
 	if (is_array)
 		buf_add_char(out, 'L');
 	add_slashes(out, name, len);

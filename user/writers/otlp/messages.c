@@ -166,10 +166,8 @@ static void put_field(struct json *json, const ProtobufCMessage *message, const 
 	size_t count;
 
 	begin_member(json, field->name);
-	if (field->label != PROTOBUF_C_LABEL_REPEATED) {
-		put_value(json, field->type, at);
-		return;
-	}
+	if (field->label != PROTOBUF_C_LABEL_REPEATED)
+		return put_value(json, field->type, at);
 	count = *(const size_t *)(base + field->quantifier_offset);
 	at = *(const char *const *)at;
 	json_begin(json, "[");
