@@ -14,7 +14,6 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attach/children.h"
@@ -122,12 +121,10 @@ static int open_place_mount(struct visit *visit, struct place_mount *ret_mount)
 static int blame_tmp(struct visit *visit, int tmp, int error)
 {
 	struct stat before, now;
-	int fd = root_open(visit->root, "tmp", O_PATH | O_DIRECTORY, true);
+	IO_FD(fd) = root_open(visit->root, "tmp", O_PATH | O_DIRECTORY, true);
 	bool replaced = fd >= 0 && fstat(tmp, &before) == 0 && fstat(fd, &now) == 0 &&
 			(before.st_dev != now.st_dev || before.st_ino != now.st_ino);
 
-	if (fd >= 0)
-		close(fd);
 	if (!replaced)
 		return error;
 	return visit_fail(visit, error, "/tmp of JVM %d was replaced while duet attached: attach again",
@@ -156,13 +153,11 @@ static int open_foreign(const struct visit *visit, const char *name)
 /* Returns 0 when the child is in the target's namespace. */
 static int enter(const struct visit *visit, const char *name, int type)
 {
-	int err, fd = open_foreign(visit, name);
+	IO_FD(fd) = open_foreign(visit, name);
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	err = setns(fd, type) < 0 ? -errno : 0;
-	close(fd);
-	return err;
+	return setns(fd, type) < 0 ? -errno : 0;
 }
 
 /*
@@ -206,9 +201,8 @@ static int namespaces_become_user(struct visit *visit)
 {
 	unsigned int uid = 0, gid = 0;
 	BUF(status);
-	int err;
+	int err = io_read_again(visit->status, 64u << 10, &status);
 
-	err = io_read_again(visit->status, 64u << 10, &status);
 	if (!err && !(read_id(status.data, "\nUid:", &uid) && read_id(status.data, "\nGid:", &gid)))
 		err = -EBADMSG;
 	if (err)
@@ -298,7 +292,8 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	struct vm_words words;
 	struct place_mount mount = {0};
 	bool is_loaded = target->kind == ATTACH_LOADED, is_command = target->kind == ATTACH_COMMAND;
-	int tmp = -1, fd = -1, err = is_loaded ? 0 : visit_check_hotspot(visit);
+	int err = is_loaded ? 0 : visit_check_hotspot(visit);
+	IO_FD(tmp) = -1;
 
 	if (err)
 		return err;
@@ -319,24 +314,21 @@ static int run(struct visit *visit, const struct attach_control *control, pid_t 
 	else if (!err && !is_loaded)
 		vm_options_read_hsperfdata(&options, visit);
 	if (!err && is_command)
-		err = fd = hotspot_command(visit, &options, target->command);
+		err = hotspot_command(visit, &options, target->command);
 	else if (!err && !is_loaded)
 		err = load_agent(visit, &options, &mount, control);
 	if (err < 0 && tmp >= 0)
 		err = blame_tmp(visit, tmp, err);
 	place_mount_close(&mount);
-	if (tmp >= 0)
-		close(tmp);
 	return err < 0 || is_command ? err : connect_control(visit, control);
 }
 
 /* A process that is about to exit causes many other errors (no mappings, half a reply): prefers "process exited". */
 static int blame_exit(struct visit *visit, int error)
 {
-	const struct timespec pause = {.tv_nsec = EXIT_PAUSE_NS};
 	int gone;
 
-	nanosleep(&pause, NULL);
+	clock_sleep(EXIT_PAUSE_NS);
 	gone = visit_check(visit);
 	return gone ? gone : error;
 }
@@ -456,8 +448,7 @@ static bool receive_packet(int fd, struct attach_result *ret)
 	int control;
 
 	if (packet_receive_parts(fd, &part, 1, 0, &control) != sizeof(packet)) {
-		if (control >= 0)
-			close(control);
+		io_close(&control);
 		return false;
 	}
 	packet.why[sizeof(packet.why) - 1] = '\0';

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/packet.h"
 #include "base/child.h"
 #include "base/vec.h"
@@ -50,19 +50,12 @@ static bool collect(pid_t child, int *ret_status, uint64_t *ret_cpu_ns)
 	return ended == child || (ended < 0 && errno == ECHILD);
 }
 
-static void step(void)
-{
-	const struct timespec pause = {.tv_nsec = STEP_NS};
-
-	nanosleep(&pause, NULL);
-}
-
 bool children_collect_soon(pid_t child, int *ret_status, uint64_t *ret_cpu_ns)
 {
 	for (int i = 0; i < SOON_STEPS; i++) {
 		if (collect(child, ret_status, ret_cpu_ns))
 			return true;
-		step();
+		clock_sleep(STEP_NS);
 	}
 	return false;
 }
@@ -132,7 +125,7 @@ void children_wait(void)
 	for (size_t i = 0; i < leftovers.len; i++)
 		if (leftovers.items[i].kill_ns > last_ns)
 			last_ns = leftovers.items[i].kill_ns;
-	for (uint64_t now_ns = 0; leftovers.len && now_ns < last_ns + KILLED_GRACE_NS; step()) {
+	for (uint64_t now_ns = 0; leftovers.len && now_ns < last_ns + KILLED_GRACE_NS; clock_sleep(STEP_NS)) {
 		now_ns = clock_monotonic_ns();
 		children_collect(now_ns);
 	}
@@ -204,7 +197,8 @@ static int open_process(pid_t pid, uint64_t start_ticks, struct stat *ret_proces
 {
 	struct proc_stat stat;
 	char path[32];
-	int proc, root = -1, err = -ESRCH;
+	IO_FD(proc) = -1;
+	int root;
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -212,28 +206,26 @@ static int open_process(pid_t pid, uint64_t start_ticks, struct stat *ret_proces
 		return -ESRCH;
 	root = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
-		err = -errno;
-	else if (!proc_stat_read(&stat, proc, "stat") && stat.fields[STAT_START] == start_ticks &&
-		 !fstat(proc, ret_process))
-		err = 0;
-	if (err && root >= 0)
-		close(root);
-	close(proc);
-	return err ? err : root;
+		return -errno;
+	if (!proc_stat_read(&stat, proc, "stat") && stat.fields[STAT_START] == start_ticks &&
+	    !fstat(proc, ret_process))
+		return root;
+	close(root);
+	return -ESRCH;
 }
 
 int user_child_start(struct user_child *child, pid_t pid, uint64_t start_ticks, user_child_work work,
 		     const void *context)
 {
 	struct stat process;
-	int err, root = open_process(pid, start_ticks, &process);
+	IO_FD(root) = open_process(pid, start_ticks, &process);
+	int err;
 
 	*child = (struct user_child)USER_CHILD_NONE;
 	if (root < 0)
 		return root;
 	children_collect(clock_monotonic_ns());
 	err = children_left(process.st_uid) < LEFT_MAX ? start(child, root, &process, work, context) : -EBUSY;
-	close(root);
 	if (err)
 		user_child_release(child);
 	return err;
@@ -252,7 +244,6 @@ void user_child_release(struct user_child *child)
 			child->socket = -1;
 		}
 	}
-	if (child->socket >= 0)
-		close(child->socket);
+	io_close(&child->socket);
 	*child = (struct user_child)USER_CHILD_NONE;
 }

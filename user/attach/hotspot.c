@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/root.h"
 
 #define REQUEST_MAX 2048 /* HotSpot takes at most 1024 bytes per argument */
@@ -136,7 +136,8 @@ static int open_socket(const struct visit *visit, int tmp)
 static int connect_tmp(struct visit *visit, int tmp)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int err = 0, fd, file = open_socket(visit, tmp);
+	IO_FD(file) = open_socket(visit, tmp);
+	int err = 0, fd;
 
 	if (file < 0)
 		return file;
@@ -145,11 +146,9 @@ static int connect_tmp(struct visit *visit, int tmp)
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		err = errno == ECONNREFUSED ? -ENOENT : -errno; /* the socket file of a dead JVM with the same pid */
-	close(file);
 	if (!err)
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	io_close(&fd);
 	return err;
 }
 
@@ -292,13 +291,12 @@ static int await_listener(struct visit *visit, int tmp)
  */
 static void let_dispatcher_see_trigger(const struct visit *visit, int tmp)
 {
-	const struct timespec pause = {.tv_nsec = 10 * NS_PER_MS};
 	struct stat st;
 	char name[32];
 
 	snprintf(name, sizeof(name), ".java_pid%d", visit->target->ns_pid);
 	for (int i = 0; i < 100 && fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) < 0; i++)
-		nanosleep(&pause, NULL);
+		clock_sleep(10 * NS_PER_MS);
 }
 
 /*
@@ -383,11 +381,10 @@ static int receive_reply(struct visit *visit, int fd, struct hotspot_reply *ret)
 	if (hotspot_parse_reply(text, len, ret) == 0)
 		return 0;
 	err = visit_check(visit);
-	if (!err)
-		err = visit_fail(visit, -EPROTO, "JVM %d %s: it accepts only its own user and group",
-				 visit->target->pid,
-				 len ? "gave half an answer to the attach request" : "refused the attach request");
-	return err;
+	if (err)
+		return err;
+	return visit_fail(visit, -EPROTO, "JVM %d %s: it accepts only its own user and group", visit->target->pid,
+			  len ? "gave half an answer to the attach request" : "refused the attach request");
 }
 
 /* Returns a socket that is connected to the JVM's listener, which is started if there is none yet. */
@@ -405,16 +402,14 @@ static int request_load(struct visit *visit, const struct vm_options *options, i
 			const struct attach_control *control, struct hotspot_reply *ret)
 {
 	char option[sizeof(*control) + 24];
-	int err, fd = open_listener(visit, options, tmp);
+	IO_FD(fd) = open_listener(visit, options, tmp);
+	int err;
 
 	if (fd < 0)
 		return fd;
 	snprintf(option, sizeof(option), "control=%s,secret=%s", control->name, control->secret);
 	err = send_request(visit, fd, (const char *const[]){"load", path, "true" /* it is absolute */, option});
-	if (!err)
-		err = receive_reply(visit, fd, ret);
-	close(fd);
-	return err;
+	return err ? err : receive_reply(visit, fd, ret);
 }
 
 /* JDK 21+ opens its socket before it is ready: "Dynamic agent loading is only permitted in the live phase". */
@@ -427,30 +422,27 @@ int hotspot_load(struct visit *visit, const struct vm_options *options, const ch
 		 const struct attach_control *control)
 {
 	struct hotspot_reply reply;
-	int err, tmp = open_tmp(visit);
+	IO_FD(tmp) = open_tmp(visit);
+	int err;
 
 	if (tmp < 0)
 		return tmp;
 	do {
 		err = request_load(visit, options, tmp, path, control, &reply);
 		if (err)
-			goto out;
+			return err;
 	} while (asked_too_early(&reply) && (err = visit_pause(visit, 10 * NS_PER_MS)) == 0);
-	if (!err || err == -ETIMEDOUT)
-		err = hotspot_judge(visit, &reply);
-out:
-	close(tmp);
-	return err;
+	return !err || err == -ETIMEDOUT ? hotspot_judge(visit, &reply) : err;
 }
 
 int hotspot_command(struct visit *visit, const struct vm_options *options, const char *const words[4])
 {
-	int err, fd, tmp = open_tmp(visit);
+	IO_FD(tmp) = open_tmp(visit);
+	int err, fd;
 
 	if (tmp < 0)
 		return tmp;
 	fd = open_listener(visit, options, tmp);
-	close(tmp);
 	if (fd < 0)
 		return fd;
 	err = send_request(visit, fd, words);

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/io.h"
 #include "base/root.h"
 
 #define SCAN_MAX 4096 /* entries of /tmp to look at, at most: it may be hostile */
@@ -132,8 +132,7 @@ int hsperfdata_read(int root, pid_t ns_pid, uid_t uid, struct buf *ret_bytes)
 
 	if (!tmp) {
 		err = fd < 0 ? fd : -errno;
-		if (fd >= 0)
-			close(fd);
+		io_close(&fd);
 		return err;
 	}
 	for (int i = 0; err == -ENOENT && i < SCAN_MAX && (item = readdir(tmp)); i++)

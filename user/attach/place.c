@@ -76,16 +76,13 @@ static int make_folder(int parent, const char *name, uid_t owner)
 /* Removes a leftover only if it is old: a younger one may be in use by another attach. */
 static void remove_leftover(int parent, const char *name, uid_t owner)
 {
-	int fd = open_made(parent, name, owner);
+	IO_FD(fd) = open_made(parent, name, owner);
 	struct stat st;
 
-	if (fd < 0)
-		return;
-	if (fstat(fd, &st) == 0 && st.st_ctime + LEFTOVER_AGE_S < time(NULL)) {
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ctime + LEFTOVER_AGE_S < time(NULL)) {
 		unlinkat(fd, PLACE_LIBRARY, 0);
 		unlinkat(parent, name, AT_REMOVEDIR);
 	}
-	close(fd);
 }
 
 /* Returns true for a name that attaches to this user's JVMs make, for any JVM and build. */
@@ -113,8 +110,8 @@ static void remove_leftovers(const struct visit *visit, int parent, uid_t owner)
 			remove_leftover(parent, entry->d_name, owner);
 	if (dir)
 		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
+	else
+		io_close(&fd);
 }
 
 int place_folder(const struct visit *visit, int parent, uid_t owner, char name[PLACE_NAME_MAX])
@@ -137,7 +134,7 @@ int place_folder(const struct visit *visit, int parent, uid_t owner, char name[P
 /* Writes a new file PLACE_LIBRARY. Returns 0, or -errno and leaves no file behind. */
 static int place_write(int folder)
 {
-	int fd = openat(folder, PLACE_LIBRARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	IO_FD(fd) = openat(folder, PLACE_LIBRARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	int err;
 
 	if (fd < 0)
@@ -145,7 +142,6 @@ static int place_write(int folder)
 	err = io_write_all(fd, attach_library, attach_library_bytes);
 	if (!err && fchmod(fd, 0644) < 0) /* independent of the umask: the JVM's user must be able to read it */
 		err = -errno;
-	close(fd);
 	if (err)
 		unlinkat(folder, PLACE_LIBRARY, 0);
 	return err;
@@ -195,12 +191,9 @@ bool place_exists(const struct visit *visit)
 	bool found = false;
 
 	for (size_t i = 0; i < DIRS && !found; i++) {
-		int dir = root_open(visit->root, dirs[i], O_RDONLY | O_DIRECTORY, false);
+		IO_FD(dir) = root_open(visit->root, dirs[i], O_RDONLY | O_DIRECTORY, false);
 
-		if (dir < 0)
-			continue;
-		found = is_place(dir, visit->target->uid);
-		close(dir);
+		found = dir >= 0 && is_place(dir, visit->target->uid);
 	}
 	return found;
 }
@@ -219,8 +212,7 @@ int place_library(struct visit *visit, struct place *ret_place)
 			*ret_place = place;
 			return 0;
 		}
-		if (parent >= 0)
-			close(parent);
+		io_close(&parent);
 	}
 	return visit_fail(
 		visit, err,
@@ -240,7 +232,8 @@ int attach_place_library(char *path, size_t size)
 {
 	const char *tmp = getenv("TMPDIR");
 	char folder[PATH_MAX];
-	int fd, err;
+	IO_FD(fd) = -1;
+	int err;
 
 	snprintf(folder, sizeof(folder), "%s/duet-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
 	if (strlen(folder) + sizeof("/" PLACE_LIBRARY) > size)
@@ -249,8 +242,6 @@ int attach_place_library(char *path, size_t size)
 		return -errno;
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	err = fd < 0 || fchmod(fd, 0755) < 0 ? -errno : place_write(fd); /* 0755: the command may run as another user */
-	if (fd >= 0)
-		close(fd);
 	if (err)
 		rmdir(folder);
 	else
@@ -290,12 +281,9 @@ struct scene {
 /* Enters the target's mount namespace. Open descriptors keep their meaning. */
 static int enter_mounts(const struct visit *visit)
 {
-	int fd = openat(visit->proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 || setns(fd, CLONE_NEWNS) < 0 ? -errno : 0;
+	IO_FD(fd) = openat(visit->proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
 
-	if (fd >= 0)
-		close(fd);
-	return err;
+	return fd < 0 || setns(fd, CLONE_NEWNS) < 0 ? -errno : 0;
 }
 
 static int set_text(int context, const char *key, const char *value)
@@ -306,28 +294,20 @@ static int set_text(int context, const char *key, const char *value)
 /* Makes a tmpfs that is mounted nowhere, for nobody else to reach. Its descriptor; -ENOSYS before Linux 5.2. */
 static int new_mount(void)
 {
-	int mount = -1, err, context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+	IO_FD(context) = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+	int mount, err;
 
 	if (context < 0)
 		return -errno;
 	err = set_text(context, "mode", "755");
 	if (!err)
 		err = set_text(context, "size", "4m");
-	if (!err && syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		err = -errno;
-	if (!err) {
-		mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-		err = mount < 0 ? -errno : 0;
-	}
-	close(context);
-	return err ? err : mount;
-}
-
-/* Writes everything before the target can see the mount. */
-static int fill_mount(struct scene *scene)
-{
-	scene->mount = new_mount();
-	return scene->mount < 0 ? scene->mount : place_write(scene->mount);
+	if (err)
+		return err;
+	if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	return mount < 0 ? -errno : mount;
 }
 
 /* Makes the folder for the mount, with only the file rights of the target's user. */
@@ -354,8 +334,11 @@ static int show(const struct scene *scene)
 
 static int set_up(const struct visit *visit, struct scene *scene)
 {
-	int err = fill_mount(scene);
+	int err;
 
+	scene->mount = new_mount();
+	/* Everything is written before the target can see the mount. */
+	err = scene->mount < 0 ? scene->mount : place_write(scene->mount);
 	if (!err)
 		err = enter_mounts(visit);
 	if (!err)
@@ -413,13 +396,12 @@ int place_mount_open(const struct visit *visit, struct place_mount *ret_mount)
 {
 	struct place_mount mount = {.socket = -1};
 	struct mount_outcome outcome;
-	int tmp = root_open(visit->root, "/tmp", O_RDONLY | O_DIRECTORY, false);
+	IO_FD(tmp) = root_open(visit->root, "/tmp", O_RDONLY | O_DIRECTORY, false);
 	int err;
 
 	if (tmp < 0)
 		return tmp;
 	err = start_helper(visit, tmp, &mount);
-	close(tmp);
 	if (!err)
 		err = recv(mount.socket, &outcome, sizeof(outcome), 0) == sizeof(outcome) ? outcome.error : -EIO;
 	if (err) {

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -99,8 +98,7 @@ void visit_release(struct visit *visit)
 	int fds[] = {visit->proc, visit->root, visit->cwd, visit->stat, visit->status};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+		io_close(&fds[i]);
 	cgroup_freezer_release(&visit->freezer);
 }
 
@@ -172,9 +170,8 @@ static int has_quit(const struct visit *visit, const char *set)
 	unsigned long long signals = 0;
 	const char *line;
 	BUF(status);
-	int err;
+	int err = io_read_again(visit->status, STATUS_MAX, &status);
 
-	err = io_read_again(visit->status, STATUS_MAX, &status);
 	line = err ? NULL : strstr(status.data, set);
 	if (line)
 		signals = strtoull(line + strlen(set), NULL, 16);
@@ -202,26 +199,19 @@ static int send_quit(pid_t pid, int pidfd)
 int visit_send_quit(struct visit *visit)
 {
 	pid_t pid = visit->target->pid;
-	int pidfd = syscall(SYS_pidfd_open, pid, 0);
+	IO_FD(pidfd) = syscall(SYS_pidfd_open, pid, 0);
 	int err = visit_check(visit);
 
 	if (err)
-		goto out;
+		return err;
 	/* Checked last: the default action of SIGQUIT would kill the JVM. */
-	if (visit_catches_quit(visit) != 1) {
-		err = visit_fail(visit, -ENOTSUP,
-				 "JVM %d does not handle SIGQUIT: start it without -Xrs, or by "
-				 "`duet record -- java`",
-				 pid);
-		goto out;
-	}
+	if (visit_catches_quit(visit) != 1)
+		return visit_fail(visit, -ENOTSUP,
+				  "JVM %d does not handle SIGQUIT: start it without -Xrs, or by "
+				  "`duet record -- java`",
+				  pid);
 	err = send_quit(pid, pidfd);
-	if (err)
-		visit_fail(visit, err, "cannot signal JVM %d: %s", pid, strerror(-err));
-out:
-	if (pidfd >= 0)
-		close(pidfd);
-	return err;
+	return err ? visit_fail(visit, err, "cannot signal JVM %d: %s", pid, strerror(-err)) : 0;
 }
 
 /* Waits up to `ns`. Returns 1 when ready, 0 when the time has passed, or -errno with the reason in visit->why. */

@@ -196,15 +196,14 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 		err = open_channels(collector, &expanded, why);
 	if (err < 0) {
 		explain(why, err);
-		goto out;
+	} else {
+		open_mappings(collector, options);
+		err = add_targets(collector, &expanded, why);
 	}
-	open_mappings(collector, options);
-	err = add_targets(collector, &expanded, why);
-	if (err == 0)
-		*ret = collector;
-out:
 	if (err < 0)
 		collector_close(collector);
+	else
+		*ret = collector;
 	return err;
 }
 
@@ -339,17 +338,11 @@ size_t collector_targets(const struct collector *collector, pid_t *ret_pids, siz
 /* Reads the line "memlock:", which bpf_map_show_fdinfo() writes (kernel/bpf/syscall.c). */
 static size_t map_memory(const struct bpf_map *map)
 {
-	const char *found;
 	BUF(text);
 	char path[64];
-	size_t bytes = 0;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
-	if (!io_read_file(AT_FDCWD, path, FDINFO_BYTES, &text)) {
-		found = strstr(text.data, "memlock:");
-		bytes = found ? strtoull(found + strlen("memlock:"), NULL, 10) : 0;
-	}
-	return bytes;
+	return io_read_file(AT_FDCWD, path, FDINFO_BYTES, &text) ? 0 : io_number_of(text.data, "\nmemlock:");
 }
 
 struct collector_facts collector_facts(const struct collector *collector)

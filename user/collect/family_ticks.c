@@ -15,6 +15,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
+#include "base/io.h"
 #include "base/vec.h"
 #include "collect/collector.h"
 #include "collect/kernel/probe.h"
@@ -194,13 +195,11 @@ static int find_tracepoint(struct event_sites *ret, const struct event *event, s
 			   struct buf *why)
 {
 	const struct event_place *place = &event->place;
-	int folder = tracefs_open(why);
+	IO_FD(folder) = tracefs_open(why);
 	int err = folder < 0 ? folder
 			     : tracefs_find(folder, place->file, place->name, place->field, &perf->config, &ret->field,
 					    why);
 
-	if (folder >= 0)
-		close(folder);
 	perf->type = PERF_TYPE_TRACEPOINT;
 	ret->no_kernel_stack = !strcmp(place->file, "syscalls");
 	return err;
@@ -227,19 +226,16 @@ static int find_function(const struct event_sites *sites, struct elf_reader *rea
 {
 	BUF(nearest);
 	uint64_t vaddr = 0;
-	int err;
+	int err = elf_places_symbol(reader, place->name, true, &vaddr, &nearest);
 
-	err = elf_places_symbol(reader, place->name, true, &vaddr, &nearest);
 	if (err && sites->place && debug_file_symbol(&sites->file, sites->place, place->name, true, &vaddr))
 		err = 0;
 	if (err)
 		buf_printf(why, "%s has no function '%s' in its symbols%s%s%s", place->file, place->name,
 			   nearest.len ? "; did you mean " : ": give an offset in the file, +0x…", nearest.data,
 			   nearest.len ? "?" : "");
-	else if (!elf_places_offset(reader, vaddr, ret_offset)) {
-		buf_printf(why, "'%s' of %s has no code in the file", place->name, place->file);
-		err = -ENOENT;
-	}
+	else if (!elf_places_offset(reader, vaddr, ret_offset))
+		return buf_explain(why, -ENOENT, "'%s' of %s has no code in the file", place->name, place->file);
 	return err;
 }
 
@@ -252,10 +248,9 @@ static int find_uprobe(struct event_sites *ret, const struct event_place *place,
 
 	perf->config = place->at_return;
 	perf->config2 = offset + place->offset;
-	if (!err && !elf_places_is_code(reader, perf->config2)) {
-		buf_printf(why, "%s has no code at the offset 0x%lx", place->file, (unsigned long)perf->config2);
-		err = -EINVAL;
-	}
+	if (!err && !elf_places_is_code(reader, perf->config2))
+		return buf_explain(why, -EINVAL, "%s has no code at the offset 0x%lx", place->file,
+				   (unsigned long)perf->config2);
 	return err ? err : vec_push(&ret->list, *perf);
 }
 
@@ -264,14 +259,11 @@ static int find_usdt(struct event_sites *ret, const struct event_place *place, s
 {
 	struct elf_probes probes = {0};
 	BUF(others);
-	int err;
+	int err = elf_places_probes(reader, place->field, place->name, &probes, &others);
 
-	err = elf_places_probes(reader, place->field, place->name, &probes, &others);
-	if (err == 0) {
-		buf_printf(why, "%s has no static probe %s:%s%s%s", place->file, place->field, place->name,
-			   others.len ? "; it has " : ", nor any other", others.data);
-		err = -ENOENT;
-	}
+	if (err == 0)
+		err = buf_explain(why, -ENOENT, "%s has no static probe %s:%s%s%s", place->file, place->field,
+				  place->name, others.len ? "; it has " : ", nor any other", others.data);
 	for (size_t i = 0; err >= 0 && i < probes.list.len; i++) {
 		perf->config = probes.list.items[i].counter << PROBE_COUNTER_SHIFT;
 		perf->config2 = probes.list.items[i].offset;

@@ -138,10 +138,8 @@ static int find_places(struct tlab_probe *probe, const struct process *process, 
 		snprintf(probe->path, sizeof(probe->path), "/proc/self/fd/%d", probe->file.path_fd);
 	}
 	fd = err ? err : target_file_read(&probe->file, 0);
-	if (fd < 0) {
-		buf_printf(why, "its libjvm.so cannot be read: %s", strerror(-fd));
-		return fd;
-	}
+	if (fd < 0)
+		return buf_explain(why, fd, "its libjvm.so cannot be read: %s", strerror(-fd));
 	if (!find_in_files(probe, fd, mapping->path))
 		return buf_explain(why, -ENOENT,
 				   "its libjvm.so has no symbols of HotSpot's AllocTracer: "
@@ -166,6 +164,11 @@ static int start(struct tlab_probe *probe, const struct bpf_program *program)
 	return perf_events_start(&probe->events, program, probe->cookies, FUNCTIONS);
 }
 
+static int explain_refused(int err, struct buf *why)
+{
+	return buf_explain(why, err, "the kernel refuses probes in its libjvm.so: %s", strerror(-err));
+}
+
 static int set(struct tlab *tlab, struct tlab_probe *probe, const struct process *process, struct buf *why)
 {
 	int err;
@@ -178,9 +181,7 @@ static int set(struct tlab *tlab, struct tlab_probe *probe, const struct process
 	tlab->has_given_up |= err == -ETIMEDOUT;
 	if (err == -ETIMEDOUT)
 		buf_add_str(why, "the kernel did not set a probe in time: a process that maps libjvm.so holds it up");
-	else if (err)
-		buf_printf(why, "the kernel refuses probes in its libjvm.so: %s", strerror(-err));
-	return err;
+	return !err || err == -ETIMEDOUT ? err : explain_refused(err, why);
 }
 
 /* Sets the probes in a process. Once the recording has started, they sample at once. */
@@ -192,8 +193,7 @@ static int add(struct family *family, const struct process *process, struct buf 
 
 	if (err) {
 		free(probe);
-		buf_add_str(why, "out of memory");
-		return err;
+		return buf_explain(why, err, "out of memory");
 	}
 	probe->pid = process->pid;
 	err = find_places(probe, process, why);
@@ -202,7 +202,7 @@ static int add(struct family *family, const struct process *process, struct buf 
 	if (!err && tlab->has_started) {
 		err = start(probe, family->programs->of[DUET_PROGRAM_TLAB]);
 		if (err)
-			buf_printf(why, "the kernel refuses probes in its libjvm.so: %s", strerror(-err));
+			explain_refused(err, why);
 	}
 	if (err)
 		free_probe(probe);
@@ -225,10 +225,9 @@ int collector_probe_tlabs(struct collector *collector, const struct process *pro
 			return 0;
 	if (tlab->is_wanted)
 		return add(family, process, why);
-	buf_add_str(why, probe_has_attach_cookie()
-				 ? "it was another program when the recording began: give --tlab"
-				 : "only probes can sample them, and these need Linux 5.15");
-	return -ENOTSUP;
+	return buf_explain(why, -ENOTSUP,
+			   probe_has_attach_cookie() ? "it was another program when the recording began: give --tlab"
+						     : "only probes can sample them, and these need Linux 5.15");
 }
 
 static void tlab_drop(struct family *family, pid_t pid)

@@ -8,12 +8,13 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
+#include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/packet.h"
 #include "collect/kernel/perf_sources.h"
@@ -167,8 +168,7 @@ static int renew(struct perf_events *events, size_t index, const struct bpf_prog
 	if (!link) {
 		int err = fd < 0 ? fd : -errno;
 
-		if (fd >= 0)
-			close(fd);
+		io_close(&fd);
 		return err;
 	}
 	bpf_link__destroy(events->links.items[index]);
@@ -318,13 +318,11 @@ int probe_process_open(struct probe_process *process, int (*open_probe)(const vo
 
 void probe_process_close(struct probe_process *process)
 {
-	const struct timespec step = {.tv_nsec = END_STEP_NS};
-
 	if (process->socket <= 0)
 		return;
 	close(process->socket);
 	for (int i = 0; i < END_STEPS && !waitpid(process->pid, NULL, WNOHANG); i++)
-		nanosleep(&step, NULL);
+		clock_sleep(END_STEP_NS);
 	*process = (struct probe_process){0};
 }
 

@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "collect/collector.h"
 #include "collect/kernel/kernel_types.h"
 #include "collect/kernel/probe.h"
@@ -281,13 +282,13 @@ static struct duet_bpf *open_with_types(bool asks_kernel, int *ret_types)
 
 static int load(struct programs *programs, const struct collector_options *options, bool use_cookie, bool asks_kernel)
 {
-	int types, err;
+	IO_FD(types) = -1;
+	int err;
 
 	programs->uses_cookie = use_cookie;
 	programs->bpf = open_with_types(asks_kernel, &types);
-	err = programs->bpf ? 0 : -errno;
-	if (err < 0)
-		goto out;
+	if (!programs->bpf)
+		return -errno;
 	configure(&programs->bpf->rodata->duet_config, options);
 	err = choose(programs, options);
 	if (err == 0 && !asks_kernel)
@@ -298,9 +299,6 @@ static int load(struct programs *programs, const struct collector_options *optio
 		err = duet_bpf__load(programs->bpf);
 	if (err < 0)
 		programs_unload(programs);
-out:
-	if (types >= 0)
-		close(types);
 	return err;
 }
 

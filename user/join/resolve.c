@@ -262,9 +262,7 @@ static int push_user_event(struct naming *n)
 	buf_clear(&data);
 	for (const char *at = type + strlen(type) + 1; at < end; at++)
 		text_add_utf8(&data, *at ? (unsigned char)*at : SHOWN_NUL);
-	if (!err)
-		err = push_named(n, FRAME_SPAN, data.data);
-	return err;
+	return err ? err : push_named(n, FRAME_SPAN, data.data);
 }
 
 /* The tag is the program's own text. A span without one has a frame without a name. */
@@ -302,9 +300,7 @@ static int push_detail_frames(struct naming *n)
 	} else {
 		buf_printf(&text, "[%.*s]", (int)n->spent_on->bytes, (const char *)(n->spent_on + 1));
 	}
-	if (!err)
-		err = push_state_text(n, &text);
-	return err;
+	return err ? err : push_state_text(n, &text);
 }
 
 /* The numbers of sched.h: an agent may send others. */

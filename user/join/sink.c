@@ -274,12 +274,6 @@ static uint32_t append_stack(struct profile *profile, uint32_t node, uint32_t wa
 	return push(profile, node, FRAME_THREAD, who);
 }
 
-/* The same for the holder of a lock of whom only the name is known. */
-static uint32_t append_name(struct profile *profile, uint32_t node, const char *who)
-{
-	return push(profile, push(profile, node, FRAME_WAKER, HOLDERS_SEPARATOR), FRAME_THREAD, who);
-}
-
 /* The thread's name, and its process if that is not the sleeper's. */
 static void name_waker(struct sink *sink, const struct decision *waker, const struct process *sleeper,
 		       struct buf *who)
@@ -399,7 +393,8 @@ static int64_t append_owner(struct sink *sink, const struct decision *of, int64_
 
 	if (!name || profile_is_full(profile) || !resolver_has_room(of->process))
 		return node;
-	node = append_name(profile, (uint32_t)node, intern_text(&profile->strings, name));
+	node = push(profile, (uint32_t)node, FRAME_WAKER, HOLDERS_SEPARATOR);
+	node = push(profile, (uint32_t)node, FRAME_THREAD, intern_text(&profile->strings, name));
 	*resolver_rows(of->process) += profile->frames.len + profile->nodes.len - rows;
 	return node == UINT32_MAX ? -ENOMEM : node;
 }

@@ -560,9 +560,9 @@ static int push_java_half(struct splicing *s, const struct duet_sample *sample, 
 		err = push_leaf_stub(s, leaf_index);
 	if (!err)
 		err = push_java_frames(s, leaf_index, frames, java->java_depth);
-	if (!err)
-		err = java->flags & DUET_JAVA_TRUNCATED ? push_mark(s, truncated) : push_native_below(s, sample);
-	return err;
+	if (err)
+		return err;
+	return java->flags & DUET_JAVA_TRUNCATED ? push_mark(s, truncated) : push_native_below(s, sample);
 }
 
 /* Marks a stack whose walk ended before the thread's entry. */

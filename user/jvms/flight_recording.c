@@ -266,15 +266,13 @@ static int ask(const struct flight_recording *recording, const char *command, st
 	if (err < 0)
 		return buf_explain(why, err, "no process to ask JVM %d: %s", target.pid, strerror(-err));
 	attach_finish(&attach, &result);
-	if (result.error) {
-		buf_add_str(why, result.why);
-		return result.error;
-	}
+	if (result.error)
+		return buf_explain(why, result.error, "%s", result.why);
 	err = receive(result.socket, reply);
 	close(result.socket);
-	if (err < 0)
-		buf_printf(why, "the flight recorder of JVM %d does not answer: %s", target.pid, strerror(-err));
-	return err;
+	return err < 0 ? buf_explain(why, err, "the flight recorder of JVM %d does not answer: %s", target.pid,
+				     strerror(-err))
+		       : 0;
 }
 
 /* The first line is the status, 0 for some failures, too. Then an exception's name may follow. */
@@ -301,20 +299,15 @@ __attribute__((format(printf, 4, 5))) static int order(const struct flight_recor
 	BUF(command);
 	BUF(reply);
 	va_list args;
-	int err = 0;
+	int err;
 
 	va_start(args, format);
 	buf_vprintf(&command, format, args);
 	va_end(args);
-	if (command.failed || command.len > COMMAND_MAX) {
-		buf_add_str(why, "jfrsync: its value is too long");
-		err = -ENAMETOOLONG;
-	}
-	if (!err)
-		err = ask(recording, command.data, &reply, why);
-	if (!err)
-		err = judge(recording, &reply, done, why);
-	return err;
+	if (command.failed || command.len > COMMAND_MAX)
+		return buf_explain(why, -ENAMETOOLONG, "jfrsync: its value is too long");
+	err = ask(recording, command.data, &reply, why);
+	return err ? err : judge(recording, &reply, done, why);
 }
 
 static int start(struct flight_recording *recording, const char *settings, struct buf *why)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "reader/counters.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "hotspot/jvmstructs.h"

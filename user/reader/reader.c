@@ -14,6 +14,7 @@
 
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/packet.h"
 #include "duet_agent.h"
 #include "hotspot/answers.h"
@@ -344,8 +345,7 @@ static bool serve_packet(struct outside *outside)
 
 	if (!receive(outside, &packet, &fd))
 		return false;
-	if (fd >= 0)
-		close(fd);
+	io_close(&fd);
 	if (packet.head.type == DUET_MESSAGE_WANT && packet.head.size == sizeof(packet.want))
 		answer(outside, &packet.want);
 	if (packet.head.type != DUET_MESSAGE_STOP)
@@ -388,8 +388,7 @@ static int open_jvm(pid_t pid, uint64_t start_ticks)
 		err = -ESRCH;
 	if (!err)
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	io_close(&fd);
 	return err;
 }
 

@@ -6,9 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <bpf/bpf.h>
 #include <bpf/btf.h>
 
 #include "base/buf.h"
@@ -277,13 +275,9 @@ static int make_result(struct kernel_types *kernel)
 
 int kernel_types_select(const char *path, const struct btf *programs, int fd)
 {
-	struct kernel_types kernel = {0};
-	int err;
+	struct kernel_types kernel = {.file = BUF_NONE, .result_types = BUF_NONE, .result_strings = BUF_NONE};
+	int err = io_read_file(AT_FDCWD, path, MOST_BYTES, &kernel.file);
 
-	buf_init(&kernel.file);
-	buf_init(&kernel.result_types);
-	buf_init(&kernel.result_strings);
-	err = io_read_file(AT_FDCWD, path, MOST_BYTES, &kernel.file);
 	if (!err)
 		err = read_head(&kernel);
 	if (!err)

@@ -28,37 +28,30 @@ static int open_folder(int at, const char *path)
 /* Mounts tracefs without a folder: the mount ends with its descriptors. */
 static int open_own_mount(void)
 {
-	int fd = -1, mount = -1, context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+	IO_FD(context) = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+	IO_FD(mount) = -1;
 
 	if (context >= 0 && syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
 		mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
-	fd = mount < 0 ? -errno : open_folder(mount, "events");
-	if (mount >= 0)
-		close(mount);
-	if (context >= 0)
-		close(context);
-	return fd;
+	return mount < 0 ? -errno : open_folder(mount, "events");
 }
 
 int tracefs_open(struct buf *why)
 {
 	static const char *const places[] = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
-	int fd = -ENOENT, own;
+	int fd = -ENOENT;
 
 	for (size_t i = 0; fd < 0 && i < sizeof(places) / sizeof(*places); i++)
 		fd = open_folder(AT_FDCWD, places[i]);
-	if (fd >= 0)
-		return fd;
-	own = open_own_mount();
-	if (own >= 0)
-		return own;
-	if (own == -ENODEV)
+	if (fd < 0)
+		fd = open_own_mount();
+	if (fd == -ENODEV)
 		buf_add_str(why, "this kernel has no tracepoints (it lacks tracefs)");
-	else
-		buf_printf(why, "tracefs, which describes tracepoints, cannot be read (%s): %s", strerror(-own),
+	else if (fd < 0)
+		buf_printf(why, "tracefs, which describes tracepoints, cannot be read (%s): %s", strerror(-fd),
 			   geteuid() ? "run as root, or make /sys/kernel/tracing readable"
 				     : "mount -t tracefs nodev /sys/kernel/tracing");
-	return own;
+	return fd;
 }
 
 /* ---- suggestions for a name that does not exist ---- */
@@ -76,17 +69,16 @@ static void add_nearest(int folder, const char *path, const char *wanted, struct
 			text_guess(&guess, entry->d_name);
 	if (dir)
 		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
+	else
+		io_close(&fd);
 	text_add_guess(&guess, "", NULL, why);
 }
 
 static int explain_unknown(int folder, const char *group, const char *name, struct buf *why)
 {
-	int fd = open_folder(folder, group);
+	IO_FD(fd) = open_folder(folder, group);
 
 	if (fd >= 0) {
-		close(fd);
 		buf_printf(why, "the kernel has no tracepoint '%s' in the group %s", name, group);
 		add_nearest(folder, group, name, why);
 	} else if (!strcmp(group, "syscalls")) {
@@ -284,9 +276,7 @@ static int set_term(struct event_perf *perf, const char *pmu, char *term)
 		return 0;
 	}
 	err = read_file(pmu, "format/", term, &format);
-	if (!err)
-		err = set_bits(perf, format.data, value);
-	return err;
+	return err ? err : set_bits(perf, format.data, value);
 }
 
 static int set_terms(struct event_perf *perf, const char *pmu, const char *terms, bool is_event, struct buf *why)

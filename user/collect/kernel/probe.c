@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -225,10 +224,8 @@ static bool has_counters(void)
 
 static bool probe_tracepoints(struct buf *why)
 {
-	int folder = tracefs_open(why);
+	IO_FD(folder) = tracefs_open(why);
 
-	if (folder >= 0)
-		close(folder);
 	return folder >= 0;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/memory.h"
 #include "collect/records/validate.h"
 
@@ -154,9 +155,7 @@ int agent_ring_fd(const struct agent_ring *ring)
 
 void agent_ring_close_fd(struct agent_ring *ring)
 {
-	if (ring->fd >= 0)
-		close(ring->fd);
-	ring->fd = -1;
+	io_close(&ring->fd);
 }
 
 size_t agent_ring_bytes(const struct agent_ring *ring)

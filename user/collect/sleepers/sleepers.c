@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/counters.h"
+#include "base/io.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "collect/records/validate.h"
@@ -140,7 +141,8 @@ static int fill(int fd, struct buf *text)
 /* Runs a program for all threads of the host. */
 static int run(struct sleepers *sleepers, const struct bpf_link *link, taker take, finisher finish)
 {
-	int fd = bpf_iter_create(bpf_link__fd(link)), more = fd < 0 ? -errno : 1, err = 0;
+	IO_FD(fd) = bpf_iter_create(bpf_link__fd(link));
+	int more = fd < 0 ? -errno : 1, err = 0;
 	BUF(text);
 
 	if (!buf_reserve(&text, READ_BYTES))
@@ -149,8 +151,6 @@ static int run(struct sleepers *sleepers, const struct bpf_link *link, taker tak
 		more = fill(fd, &text);
 		err = take_records(sleepers, &text, take, finish);
 	}
-	if (fd >= 0)
-		close(fd);
 	return more < 0 ? more : err;
 }
 

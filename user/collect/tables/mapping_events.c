@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 
 #include "base/counters.h"
+#include "base/io.h"
 #include "collect/collector.h"
 #include "collect/tables/unwinding.h"
 
@@ -189,8 +190,7 @@ void mapping_events_close(struct mapping_events *events)
 		return;
 	perf_buffer__free(events->old_rings);
 	perf_buffer__free(events->rings);
-	if (events->map >= 0)
-		close(events->map);
+	io_close(&events->map);
 	free(events);
 }
 

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "collect/tables/extents.h"
@@ -207,9 +207,7 @@ static int map_file(struct unwind_tables *tables, int fd, const struct duet_unwi
 	err = open_arrays(tables, &arrays);
 	if (!err) /* now: once the file is sealed, nobody can map it for writing */
 		err = array_map(&tables->arrays[ROWS], &arrays.rows);
-	if (!err)
-		err = array_map(&tables->arrays[PAGES], &arrays.pages);
-	return err;
+	return err ? err : array_map(&tables->arrays[PAGES], &arrays.pages);
 }
 
 static struct duet_unwind_file file_head(size_t bytes)
@@ -237,15 +235,13 @@ int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes)
 {
 	const struct duet_unwind_file head = file_head(bytes);
 	struct unwind_tables *tables = tables_new();
-	int fd = memfd_create("duet-unwind", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	IO_FD(fd) = memfd_create("duet-unwind", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int err = fd < 0 ? -errno : -ENOMEM;
 
 	if (tables && fd >= 0)
 		err = map_file(tables, fd, &head);
 	if (!err)
 		err = tables->file_fd = open_read_only(fd);
-	if (fd >= 0)
-		close(fd);
 	if (err < 0) {
 		unwind_tables_close(tables);
 		return err;
@@ -261,9 +257,7 @@ int unwind_tables_fd(const struct unwind_tables *tables)
 
 void unwind_tables_close_fd(struct unwind_tables *tables)
 {
-	if (tables->file_fd >= 0)
-		close(tables->file_fd);
-	tables->file_fd = -1;
+	io_close(&tables->file_fd);
 }
 
 uint64_t unwind_tables_bytes(const struct unwind_tables *tables)
@@ -373,14 +367,6 @@ static bool drop_dead_slices(struct unwind_tables *tables)
 	return dropped;
 }
 
-/* Sleeps until BPF cannot be reading the parts that were just given back, so that they can be taken again. */
-static void await_grace(void)
-{
-	struct timespec grace = {.tv_nsec = DUET_UNWIND_GRACE_NS};
-
-	nanosleep(&grace, NULL);
-}
-
 /* Drops files that no living process maps, and sleeps until their room can be used. Returns false if there was none. */
 static bool make_room(struct unwind_tables *tables)
 {
@@ -394,7 +380,7 @@ static bool make_room(struct unwind_tables *tables)
 		dropped = true;
 	}
 	if (dropped)
-		await_grace();
+		clock_sleep(DUET_UNWIND_GRACE_NS);
 	return dropped;
 }
 
@@ -472,8 +458,8 @@ static void put_rows_in(struct unwind_tables *tables, uint32_t index, struct due
 	known->pages = (uint32_t)rows->pages.len;
 	room.serial = module->serial;
 	*module = room;
-	if (known->users)
-		await_grace(); /* BPF has no acquire to pair with the release: wait for walks that began before */
+	if (known->users) /* BPF has no acquire to pair with the release: wait for walks that began before */
+		clock_sleep(DUET_UNWIND_GRACE_NS);
 	__atomic_store_n(&module->pages, known->pages, __ATOMIC_RELEASE);
 	known->is_in = true;
 	known->is_missed = false;
@@ -578,7 +564,7 @@ static bool make_room_of_unused(struct unwind_tables *tables, uint32_t rows, uin
 		take_rows_out(tables, (uint32_t)(unused - tables->known), clock_monotonic_ns());
 	}
 	if (gained_rows)
-		await_grace();
+		clock_sleep(DUET_UNWIND_GRACE_NS);
 	return gained_rows != 0;
 }
 
