@@ -8,17 +8,13 @@
 #include "attach/hsperfdata.h"
 #include "base/io.h"
 #include "base/root.h"
+#include "base/text.h"
 
 #define WORD_MAX 4096
 #define COMMAND_MAX (1u << 20)
 #define ENVIRON_MAX (1u << 20)
 #define FILE_MAX (64u << 10)
 #define FILES_MAX 16
-
-static bool starts(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 /* Applies one flag with its sign, as in -XX:+Flag or a line of a -XX:Flags= file. */
 static void apply_flag(struct vm_options *options, const char *flag)
@@ -50,37 +46,27 @@ static void apply(struct vm_options *options, const char *word, struct buf *file
 {
 	if (strcmp(word, "-Xrs") == 0)
 		options->reduced_signals = true;
-	else if (starts(word, "-XX:+") || starts(word, "-XX:-"))
+	else if (text_begins_with(word, "-XX:+ -XX:-"))
 		apply_flag(options, word + strlen("-XX:"));
 	else if (word[0] == '+' || (word[0] == '-' && strcmp(word, "-DisableAttachMechanism") == 0))
 		apply_flag(options, word);
 	else if (word[0] == '@')
 		add_file(files, word + 1);
-	else if (starts(word, "-XX:Flags="))
-		add_file(files, word + strlen("-XX:Flags="));
-	else if (starts(word, "-XX:VMOptionsFile="))
-		add_file(files, word + strlen("-XX:VMOptionsFile="));
+	else if (text_begins_with(word, "-XX:Flags= -XX:VMOptionsFile="))
+		add_file(files, strchr(word, '=') + 1);
 }
 
 /* True for the launcher's options whose value is the next word. Not for -jar and -m: theirs is the program. */
 static bool takes_value(const char *word)
 {
-	static const char *const words[] = {
-		"-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
-		"--limit-modules", "--add-reads", "--add-exports", "--add-opens", "--patch-module",
-		"--enable-native-access", "--source",
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(word, words[i]) == 0)
-			return true;
-	return false;
+	return text_is_word(word, "-cp -classpath --class-path -p --module-path --upgrade-module-path --add-modules "
+				  "--limit-modules --add-reads --add-exports --add-opens --patch-module "
+				  "--enable-native-access --source");
 }
 
 static bool is_option(const char *word)
 {
-	return (word[0] == '-' || word[0] == '@') && strcmp(word, "-jar") != 0 && strcmp(word, "-m") != 0 &&
-	       strcmp(word, "--module") != 0;
+	return (word[0] == '-' || word[0] == '@') && !text_is_word(word, "-jar -m --module");
 }
 
 void vm_options_parse_command(struct vm_options *options, const char *bytes, size_t len, struct buf *files)
@@ -180,7 +166,7 @@ void vm_options_read(struct vm_options *options, const struct vm_words *words, c
 /* JDK 8 and earlier report "1.8", later ones "9" and up. */
 static int parse_version(const char *text)
 {
-	return atoi(starts(text, "1.") ? text + 2 : text);
+	return atoi(text_begins_with(text, "1.") ? text + 2 : text);
 }
 
 void vm_options_read_hsperfdata(struct vm_options *options, const struct visit *visit)
