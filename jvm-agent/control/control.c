@@ -80,8 +80,6 @@ static void make_monotonic(void)
 	pthread_condattr_destroy(&attributes);
 }
 
-/* ---- one loader's stay, on the agent's thread ---- */
-
 static int stay_fill(struct stay *stay, int peer, const struct duet_message_start *start, const int fds[2],
 		     const char **ret_why)
 {
@@ -333,8 +331,6 @@ static bool serve_peer(JNIEnv *env, int peer)
 		return false;
 	return serve_start(env, peer, &start, fds);
 }
-
-/* ---- the thread ---- */
 
 static void set_state(enum control_state state)
 {

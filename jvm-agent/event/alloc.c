@@ -64,8 +64,6 @@ static uint32_t fill(struct attributes *to, uint64_t size, const char *class_nam
 	return offsetof(struct attributes, class) + class_attribute_set(&to->class, class_name);
 }
 
-/* ---- how old an object is ---- */
-
 #define SECOND 1000000000ull
 
 /* Texts of different length would need different room. */
@@ -87,8 +85,6 @@ static void set_age(struct age_attribute *to, uint64_t age_ns)
 	*to = (struct age_attribute){.head = {.type = DUET_ATTRIBUTE_STATE, .bytes = (uint16_t)strlen(ages[i].text)}};
 	memcpy(to->text, ages[i].text, strlen(ages[i].text));
 }
-
-/* ---- objects that may still be there ---- */
 
 struct live_object {
 	struct live_object *next;

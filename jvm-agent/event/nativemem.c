@@ -43,8 +43,6 @@ static bool is_open(const struct memory_event *event)
 	return __atomic_load_n(&event->tap.is_open, __ATOMIC_RELAXED);
 }
 
-/* ---- memory that is not freed yet ---- */
-
 struct held_memory {
 	uintptr_t address;
 	uint64_t weight;
@@ -158,8 +156,6 @@ static void end_entry(struct held_memory *entry, uint64_t time_ns)
 	drop(entry);
 }
 
-/* ---- what hooks do ---- */
-
 enum { TAKEN = 1, LEAKED = 2 }; /* events for which a piece of memory is sampled */
 
 static inline bool passes(struct memory_event *event, size_t bytes)
@@ -258,8 +254,6 @@ __attribute__((noinline)) static void sample_if_due(unsigned int events, struct 
 			sample_if_due(events, REGS_OF_CALLER(), \
 				      (struct memory_call){(uintptr_t)(called), result, size}); \
 	} while (0)
-
-/* ---- the hooks ---- */
 
 /* A function that returns memory. */
 #define HOOK_OF(function, size, parameters, ...) \

@@ -7,8 +7,6 @@
 #include "hotspot/jvmstructs.h"
 #include "memory.h"
 
-/* ---- what the loader has been sent ---- */
-
 #define MAX_ANSWERED 2048 /* when there are more, all are dropped */
 
 static struct {

@@ -31,8 +31,6 @@
 struct agent_jvm jvm;
 static void *libjvm;
 
-/* ---- events ---- */
-
 /*
  * Enabled only while a stay is open: the agent costs nothing between stays. ClassLoad has its callback from a tap. It
  * is always enabled, because AsyncGetCallTrace returns -1 unless an agent listens to it.
@@ -57,8 +55,6 @@ void jvm_events(jvmtiEventMode mode)
 	if (mode == JVMTI_ENABLE && code_has_stub_events())
 		jvm_set_event(JVMTI_ENABLE, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
 }
-
-/* ---- opening ---- */
 
 #define START_STEP_NS 5000000
 #define START_STEPS 400
@@ -311,8 +307,6 @@ void jvm_deallocate(void *memory)
 	if (memory)
 		(*jvm.jvmti)->Deallocate(jvm.jvmti, memory);
 }
-
-/* ---- threads and their names ---- */
 
 /* A name that the loader has been sent: its hash, by tid. Open addressing, tid 0 = free. */
 struct known_thread {

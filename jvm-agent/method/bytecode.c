@@ -58,8 +58,6 @@ uint32_t bytecode_map_at(const struct bytecode_map *map, int64_t bci)
 	return bci >= 0 && bci <= map->len ? map->at[bci] : BYTECODE_NOWHERE;
 }
 
-/* ---- where a constructor's object becomes an object ---- */
-
 static bool same_text(struct class_text one, struct class_text other)
 {
 	return one.len == other.len && !memcmp(one.at, other.at, one.len);

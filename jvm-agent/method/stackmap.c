@@ -75,8 +75,6 @@ static void copy_types(struct frames *f, uint32_t count)
 		write_type(f, read_type(f));
 }
 
-/* ---- the locals that a method begins with ---- */
-
 static void add_local(struct frames *f, struct map_type type)
 {
 	if (f->local_count >= f->method->max_locals) {

@@ -195,8 +195,6 @@ static walk_result code_turn(struct agent_walk *walk);
 
 #include "walk/loop.h"
 
-/* ---- native code between Java frames ---- */
-
 /* Sets *ret_at to the frame where a thread left Java. Returns false, and all 0, when the anchor cannot be read. */
 static bool read_anchor(struct agent_walk *walk, const struct frame_anchor *anchor, struct regs *ret_at)
 {

@@ -132,8 +132,6 @@ void children_wait(void)
 	vec_release(&leftovers);
 }
 
-/* ---- a child with the rights of a process's user ---- */
-
 #define LEFT_MAX 8 /* children of one user that did not end */
 
 /* A process of root may be root of a container only, so its child has no capability either. */

@@ -261,8 +261,6 @@ void attach_remove_library(const char *path)
 	rmdir(folder);
 }
 
-/* ---- a place in a container that has none ---- */
-
 #define MNT_DETACH 2 /* from <sys/mount.h>, which conflicts with <linux/mount.h> */
 
 struct mount_outcome { /* sent by the helper */

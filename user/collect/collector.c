@@ -50,8 +50,6 @@ struct collector {
 	uint64_t *bad;
 };
 
-/* ---- opening ---- */
-
 static int handle_record(void *context, void *data, size_t bytes)
 {
 	struct collector *collector = context;
@@ -262,8 +260,6 @@ void collector_close(struct collector *collector)
 	programs_unload(&collector->programs);
 	free(collector);
 }
-
-/* ---- while it runs ---- */
 
 int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad)
 {

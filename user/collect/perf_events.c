@@ -223,8 +223,6 @@ void perf_events_release(struct perf_events *events)
 	probe_process_close(&events->probe_process);
 }
 
-/* ---- the process that opens probes ---- */
-
 static void keep_only(int a, int b)
 {
 	unsigned int low = (unsigned int)(a < b ? a : b), high = (unsigned int)(a < b ? b : a);
@@ -325,8 +323,6 @@ void probe_process_close(struct probe_process *process)
 		clock_sleep(END_STEP_NS);
 	*process = (struct probe_process){0};
 }
-
-/* ---- why an event cannot be opened ---- */
 
 static void explain_breakpoint(const struct event_perf *perf, int err, struct buf *why)
 {

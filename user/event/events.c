@@ -134,8 +134,6 @@ bool event_is_file_part(const char *text)
 	return strchr(text, ':') || (len && text[len - 1] == '_') || is_counter(text);
 }
 
-/* ---- from words ---- */
-
 static int parse_count(uint64_t *ret, const char *text, struct buf *why)
 {
 	char *end;
@@ -395,8 +393,6 @@ bool event_list_needs_tables(const struct event_list *list)
 			return true;
 	return false;
 }
-
-/* ---- to words ---- */
 
 static void time_text(uint64_t ns, struct buf *out)
 {

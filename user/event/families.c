@@ -251,8 +251,6 @@ static int make_breakpoint(struct event *event, const char *text, struct buf *wh
 	return err == -EINVAL ? refuse(why, form, text) : err;
 }
 
-/* ---- Java methods, which the agent instruments ---- */
-
 /* Returns true if a part is a name, with a '*' at its end only. */
 static bool is_part(const char *at, size_t len)
 {

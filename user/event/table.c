@@ -20,8 +20,6 @@
 
 /* clang-format off */
 
-/* ---- rows that others refer to ---- */
-
 static const struct event offcpu = {
 	.name = "offcpu",
 	.help = "time that threads spend blocked or waiting for a CPU: what they wait in",
@@ -61,8 +59,6 @@ const struct event event_holders = {
 	INTERVAL(NS, 10 * NS_PER_US, 1, NS_PER_SEC),
 	.program = DUET_PROGRAM_HOLDERS, .is_chosen = true,
 };
-
-/* ---- counters of the CPU, by their general names ---- */
 
 /* The intervals give some hundreds to thousands of samples a second on a busy CPU. */
 #define COUNTER(of_name, of_help, counter, usual) \

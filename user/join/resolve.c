@@ -96,8 +96,6 @@ bool resolver_has_room(struct process *process)
 	return *resolver_rows(process) < PROCESS_MAX_ROWS;
 }
 
-/* ---- one frame ---- */
-
 /* Returns the id of a string, or 0 if it is new and the profile is closed. */
 static uint32_t string_row(struct naming *n, const char *text)
 {
@@ -214,8 +212,6 @@ static uint32_t resolve_frame(struct naming *n, const struct splice_frame *from)
 		resolve_text(n, from, &frame);
 	return frame_row(n, &frame);
 }
-
-/* ---- the whole stack ---- */
 
 /* Lists the code and the methods to ask the agent for. Method 0, unknown to AsyncGetCallTrace, has no name. */
 static void list_wants(struct naming *n)
@@ -440,8 +436,6 @@ static int64_t name_stack(struct naming *n)
 	n->resolver->kept += rows != 0;
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
-
-/* ---- one decision ---- */
 
 /* Hashes everything that the result of splice_stack() and the names depend on. */
 static uint64_t stack_key(const struct naming *n, const struct decision *decision)

@@ -24,8 +24,6 @@
 #define HOLDERS_SEPARATOR "[held by]" /* in its place, after the stack of a wait for a lock, see join/holders.h */
 #define COMM_AGE_NS (NS_PER_SEC / 10) /* a thread may rename itself */
 
-/* ---- counting ---- */
-
 static void count_jvm_walk(struct outcomes *outcomes, const struct duet_sample *sample, enum join_outcome outcome,
 			   const struct splice_verdict *verdict)
 {
@@ -103,8 +101,6 @@ struct outcomes outcomes_since(const struct outcomes *now, const struct outcomes
 	return since;
 }
 
-/* ---- adding ---- */
-
 static uint32_t known_thread(struct sink *sink, struct process *process, uint32_t tid, const char *name,
 			     const char *comm)
 {
@@ -173,8 +169,6 @@ static uint32_t sample_thread(struct sink *sink, struct process *process, const 
 	return profile_thread(sink->of.profile, (uint32_t)process->pid, tid, text, comm,
 			      owner_row(sink, process, sample));
 }
-
-/* ---- one stack made of two ---- */
 
 static uint32_t push(struct profile *profile, uint32_t node, enum frame_kind kind, const char *text)
 {

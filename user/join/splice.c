@@ -181,8 +181,6 @@ static bool is_noise(struct splicing *s, uint32_t index)
 	return !maps_find(&s->process->maps, address);
 }
 
-/* ---- the physical walk ---- */
-
 /*
  * A witness that cannot identify a method does not contradict the other. Without a jmethodID, AsyncGetCallTrace reports
  * 0, and the walk has the method's address (DUET_METHOD_BARE).
@@ -385,8 +383,6 @@ static int push_physical(struct splicing *s)
 	return err;
 }
 
-/* ---- native frames above Java ---- */
-
 /* Pushes the frames down to the first one in JVM code, and stores its index. The Java half follows them. */
 static int push_native_above(struct splicing *s, uint32_t *ret_java_index)
 {
@@ -418,8 +414,6 @@ static int push_native_below(struct splicing *s, const struct duet_sample *sampl
 		err = push_native(s, below);
 	return err;
 }
-
-/* ---- Java frames ---- */
 
 /* Returns how many of the leaf frames belong to the compiled code at `index`. */
 static uint32_t leaf_compiled_depth(struct splicing *s, uint32_t index, const struct duet_java_frame *frames,

@@ -109,8 +109,6 @@ const char *state_of(const struct profile *profile, const uint32_t *frames, size
 	return flags & DUET_SAMPLE_IO ? "[io]" : "[blocked]";
 }
 
-/* ---- threads that wait for work ---- */
-
 /* Methods in which a thread waits for its next work. */
 static const struct {
 	const char *class_name, *method;

@@ -64,8 +64,6 @@ union packet {
 	struct duet_message_want want;
 };
 
-/* ---- messages ---- */
-
 static int send_packet(int to, struct duet_message *message, enum duet_message_type type, size_t size)
 {
 	message->size = (uint32_t)size;
@@ -82,8 +80,6 @@ static ssize_t receive(const struct outside *outside, union packet *packet, int 
 
 	return len < (ssize_t)sizeof(packet->head) || packet->head.size != (size_t)len ? 0 : len;
 }
-
-/* ---- the stay ---- */
 
 /* Says hello, waits for START and maps the ring. STARTED has a field for why the JVM cannot be read. */
 static int begin(struct outside *outside, int error, const char *why)
@@ -374,8 +370,6 @@ static void serve(struct outside *outside)
 			look(outside, clock_monotonic_ns());
 	}
 }
-
-/* ---- the process ---- */
 
 /* The pidfd is opened before the start time is compared, so that it is not of a reused pid. */
 static int open_jvm(pid_t pid, uint64_t start_ticks)

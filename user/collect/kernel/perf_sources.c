@@ -54,8 +54,6 @@ int tracefs_open(struct buf *why)
 	return fd;
 }
 
-/* ---- suggestions for a name that does not exist ---- */
-
 /* Appends ": did you mean NAME?" if a folder below `folder` has a similar name. */
 static void add_nearest(int folder, const char *path, const char *wanted, struct buf *why)
 {

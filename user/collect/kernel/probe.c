@@ -47,8 +47,6 @@ struct feature {
 	enum duet_return hook;
 };
 
-/* ---- helpers ---- */
-
 unsigned probe_kernel_version(void)
 {
 	unsigned major = 0, minor = 0;
@@ -96,8 +94,6 @@ static void explain_refusal(struct buf *why, const char *call, int error, int ri
 		buf_add_str(why, "look for a security module or a kernel built without it, ");
 	buf_add_str(why, WITHOUT_BPF);
 }
-
-/* ---- one function for each feature ---- */
 
 static bool has_kernel(void)
 {

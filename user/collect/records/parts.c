@@ -155,8 +155,6 @@ const struct duet_sample *parts_join(struct parts *parts, const struct duet_samp
 	return result;
 }
 
-/* ---- stacks that wait for their weight ---- */
-
 /* Takes the sample out of the map. Returns NULL if there is none; the caller frees it. */
 static struct duet_sample *take_out(struct early *early, uint64_t id)
 {

@@ -73,8 +73,6 @@ void unwinding_release(struct unwinding *unwinding)
 	vec_release(&unwinding->wanted);
 }
 
-/* ---- one file ---- */
-
 /* Returns NULL when out of memory. */
 static struct native_file *own_file(struct unwinding *unwinding, uint64_t identity)
 {
@@ -311,8 +309,6 @@ static int vdso_module(struct unwinding *unwinding, const struct mapping *mappin
 		*ret = own_file(unwinding, VDSO_IDENTITY);
 	return image && *ret ? module_of_image(unwinding, *ret, image, bytes) : -ENODATA;
 }
-
-/* ---- one process ---- */
 
 /* Offers BPF a mapping, so that BPF knows the file in the next process that maps it. */
 static void offer(struct unwinding *unwinding, struct native_file *file, const struct mapping *mapping,
@@ -581,8 +577,6 @@ void unwinding_publish_now(struct unwinding *unwinding, struct process *process)
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
 	(void)unwinding_publish(unwinding, process, until_ns);
 }
-
-/* ---- wanted processes, one after the other ---- */
 
 void unwinding_want(struct unwinding *unwinding, struct process *process)
 {
