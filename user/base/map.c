@@ -183,6 +183,15 @@ int map_put_ptr(struct map *map, uint64_t key, void *value)
 	return map_put(map, key, (uintptr_t)value);
 }
 
+void map_release_owned(struct map *map)
+{
+	uint64_t key, value;
+
+	for (size_t cursor = 0; map_next(map, &cursor, &key, &value);)
+		free((void *)(uintptr_t)value);
+	map_release(map);
+}
+
 bool map_next(const struct map *map, size_t *cursor, uint64_t *ret_key, uint64_t *ret_value)
 {
 	while (*cursor < map->size) {

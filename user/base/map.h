@@ -17,6 +17,7 @@ struct map {
 
 /* A zeroed struct map is a valid empty map. */
 void map_release(struct map *map);
+void map_release_owned(struct map *map); /* also frees the values, which are pointers */
 size_t map_bytes(const struct map *map); /* memory in use */
 /* The highest memory use while `more` keys are added: growing needs a second, larger table for a moment. */
 size_t map_bytes_soon(const struct map *map, size_t more);

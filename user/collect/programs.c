@@ -36,10 +36,7 @@
 #define PID_NS_INITIAL 0xeffffffcull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define THREAD_SIZE_MIN (16u << 10)
 
-/*
- * Returns the samples of one CPU in a second. The rate of events that are not clocks is not known in advance, so it is
- * assumed.
- */
+/* Returns the samples of one CPU in a second. Of events that are not clocks, the rate is assumed. */
 static uint64_t samples_a_second(const struct event_list *events)
 {
 	uint64_t sum = 0;
@@ -77,9 +74,7 @@ static uint64_t pid_namespace(void)
 {
 	struct stat st;
 
-	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == PID_NS_INITIAL)
-		return 0;
-	return st.st_ino;
+	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == PID_NS_INITIAL ? 0 : st.st_ino;
 }
 
 static uint32_t kernel_stack_bytes(void)

@@ -238,12 +238,7 @@ const struct duet_sample *early_take(struct early *early, const struct duet_slep
 
 void early_release(struct early *early)
 {
-	uint64_t id, value;
-	size_t cursor = 0;
-
-	while (map_next(&early->by_id, &cursor, &id, &value))
-		free((void *)(uintptr_t)value);
-	map_release(&early->by_id);
+	map_release_owned(&early->by_id);
 	free(early->taken);
 	*early = (struct early){0};
 }

@@ -392,19 +392,7 @@ static int ask(const struct foreign *foreign, const uint64_t *addresses, size_t 
 		snprintf(list + i * ADDRESS_CHARS, ADDRESS_CHARS + 1, "%16llx ", (unsigned long long)addresses[i]);
 	list[count * ADDRESS_CHARS] = '\0';
 	err = helper_run(&task, answer);
-	if (!err && answer->text.len != count * (sizeof(struct piece) + bytes))
-		err = -EPROTO;
-	return err;
-}
-
-static void forget_pages(struct foreign *foreign)
-{
-	uint64_t key, value;
-	size_t cursor = 0;
-
-	while (map_next(&foreign->pages, &cursor, &key, &value))
-		free((void *)(uintptr_t)value);
-	map_release(&foreign->pages);
+	return !err && answer->text.len != count * (sizeof(struct piece) + bytes) ? -EPROTO : err;
 }
 
 static void forget_stacks(struct foreign *foreign)
@@ -416,7 +404,7 @@ static void forget_stacks(struct foreign *foreign)
 
 void foreign_open(struct foreign *foreign, pid_t pid)
 {
-	forget_pages(foreign);
+	map_release_owned(&foreign->pages);
 	forget_stacks(foreign);
 	foreign->pid = pid;
 	foreign->deepest = 0;
@@ -458,11 +446,6 @@ size_t foreign_read_stacks(struct foreign *foreign, const uint64_t *addresses, s
 	return count;
 }
 
-static const struct piece *piece_at(const struct buf *text, size_t index, size_t bytes)
-{
-	return (const void *)(text->data + index * (sizeof(struct piece) + bytes));
-}
-
 static bool read_stack(struct foreign *foreign, void *to, size_t bytes, uint64_t address)
 {
 	const struct piece *piece;
@@ -470,7 +453,8 @@ static bool read_stack(struct foreign *foreign, void *to, size_t bytes, uint64_t
 
 	if (foreign->stack >= foreign->stack_count)
 		return false;
-	piece = piece_at(&foreign->answer.text, foreign->stack, foreign->stack_bytes);
+	piece = (const void *)(foreign->answer.text.data +
+			       foreign->stack * (sizeof(*piece) + foreign->stack_bytes));
 	offset = address - foreign->stacks[foreign->stack];
 	if (offset < STACK_BYTES && offset + bytes <= STACK_BYTES && offset + bytes > foreign->deepest)
 		foreign->deepest = offset + bytes;

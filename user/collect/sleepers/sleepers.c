@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "collect/programs.h"
 #include "collect/records/validate.h"
 #include "collect/sleepers/sleeper_walk.h"
 #include "duet_config.h"
@@ -39,28 +40,18 @@ struct sleepers {
 	void *context;
 };
 
-static int attach(struct bpf_link **ret, const struct bpf_program *program)
-{
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-
-	if (!link)
-		return -errno;
-	*ret = link;
-	return 0;
-}
-
 int sleepers_open(struct sleepers **ret, struct duet_bpf *bpf, uint32_t user_depth)
 {
 	struct sleepers *sleepers = calloc(1, sizeof(*sleepers));
-	int err = sleepers ? 0 : -ENOMEM;
+	int err;
 
-	if (err)
-		return err;
+	if (!sleepers)
+		return -ENOMEM;
 	sleepers->bpf = bpf;
 	sleepers->user_depth = user_depth;
-	err = attach(&sleepers->look, bpf->progs.offcpu_look);
+	err = programs_attach(&sleepers->look, bpf->progs.offcpu_look, NULL);
 	if (!err)
-		err = attach(&sleepers->report, bpf->progs.offcpu_report_edge);
+		err = programs_attach(&sleepers->report, bpf->progs.offcpu_report_edge, NULL);
 	if (err)
 		sleepers_close(sleepers);
 	else
@@ -79,17 +70,6 @@ static void forget_walked(struct sleepers *sleepers, uint64_t tid)
 	free(walked);
 }
 
-static void forget_all_walked(struct sleepers *sleepers)
-{
-	uint64_t tid, value;
-	size_t cursor = 0;
-
-	while (map_next(&sleepers->by_tid, &cursor, &tid, &value))
-		free((void *)(uintptr_t)value);
-	map_release(&sleepers->by_tid);
-	sleepers->bytes = 0;
-}
-
 void sleepers_close(struct sleepers *sleepers)
 {
 	if (!sleepers)
@@ -97,7 +77,7 @@ void sleepers_close(struct sleepers *sleepers)
 	bpf_link__destroy(sleepers->look);
 	bpf_link__destroy(sleepers->report);
 	vec_release(&sleepers->shown);
-	forget_all_walked(sleepers);
+	map_release_owned(&sleepers->by_tid);
 	free(sleepers);
 }
 
