@@ -104,16 +104,11 @@ int collector_counters(const struct collector *collector, uint64_t ret_counters[
  * as event_list_expand() makes it, or for all events together. Returns 0 or -errno.
  */
 int collector_cost(const struct collector *collector, uint32_t event, struct duet_cost *ret);
-/*
- * Stores how many of the runs that made a sample fall into each class of run time, see duet_config.h. Returns 0 or
- * -errno.
- */
+/* Stores how many of the runs that made a sample fall into each class of time, see duet_config.h. 0 or -errno. */
 int collector_run_times(const struct collector *collector, uint64_t ret_counts[DUET_RUN_TIMES]);
 /* Returns the number of records of exec, fork and mappings that the kernel has made for the collector so far. */
 uint64_t collector_mapping_records(const struct collector *collector);
-/*
- * Makes each CPU take one sample per `ticks` ticks, from its next tick on. A sample weighs as much as all of its ticks.
- */
+/* Makes each CPU take one sample per `ticks` ticks, from its next tick on, which weighs as much as all of them. */
 void collector_sample_every(struct collector *collector, uint32_t ticks);
 
 #define COLLECTOR_PROBES_MAX 32

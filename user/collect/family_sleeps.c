@@ -34,10 +34,7 @@ struct sleeps {
 	struct sleepers *sleepers;
 };
 
-/*
- * Chooses the hooks for the sleeps of threads. Refuses sleeps if there is no hook for them, or not the one that was
- * asked for.
- */
+/* Chooses the hooks for sleeps. Refuses sleeps if there is no hook for them, or not the one that was asked for. */
 static int sleeps_check(struct family *family, const struct collector_options *options, struct buf *why)
 {
 	struct sleeps *sleeps = family->state;

@@ -422,9 +422,7 @@ static bool is_same(const struct event_sites *a, const struct event_sites *b)
 	return tracepoint(a) && tracepoint(b) && tracepoint(a)->config == tracepoint(b)->config;
 }
 
-/*
- * A probe in a file stops each thread that reaches it. Where the processes are known, other processes are left alone.
- */
+/* A probe in a file stops each thread that reaches it: where the processes are known, others are left alone. */
 static int open_probes(const struct event_sites *sites, struct perf_events *ret,
 		       const struct collector_options *options)
 {

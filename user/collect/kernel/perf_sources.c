@@ -134,10 +134,7 @@ int tracefs_parse_field(const char *format, const char *field, struct tracefs_fi
 	return err;
 }
 
-/*
- * Appends the names of the fields that are whole numbers. The kernel's own fields, common_…, come first and are left
- * out.
- */
+/* Appends the names of the fields that are whole numbers. The kernel's own, common_…, come first: left out. */
 static void add_fields(const char *format, struct buf *why)
 {
 	size_t shown = 0;

@@ -29,17 +29,11 @@ struct tracefs_field {
 int tracefs_find(int folder, const char *group, const char *name, const char *field, uint64_t *ret_id,
 		 struct tracefs_field *ret_field, struct buf *why);
 
-/*
- * Reads a field from the text of a tracepoint's file "format". Returns 0, -ENOENT, or -EINVAL if the field is not a
- * whole number.
- */
+/* Reads a field from the text of a file "format". Returns 0, -ENOENT, or -EINVAL if it is not a whole number. */
 int tracefs_parse_field(const char *format, const char *field, struct tracefs_field *ret);
 
 /* Returns the number that perf_event_open() takes as type for this PMU, or -ENOENT. */
 int pmu_type(const char *pmu);
 
-/*
- * Sets type and config of `perf` by terms such as "cache-misses" and "event=0xc0,umask=1". Returns 0, or -errno with
- * one sentence in `why`.
- */
+/* Sets type and config by terms: "cache-misses", "event=0xc0,umask=1". 0, or -errno with one sentence in `why`. */
 int pmu_find(struct event_perf *perf, const char *pmu, const char *terms, struct buf *why);

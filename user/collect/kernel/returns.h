@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The hooks at which threads that have slept take their samples (enum duet_return): which of them this kernel has, and
- * which are used.
- */
+/* The hooks at which threads that have slept take samples: which of them this kernel has, and which are used. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,10 +28,7 @@ enum duet_return return_by_name(const char *name);
 
 /* Returns the hook's program; NULL for NONE. */
 struct bpf_program *return_program(const struct duet_bpf *bpf, enum duet_return hook);
-/*
- * Returns the program for sleeps after which the hook does not run; NULL: there are none. It must be attached after
- * offcpu_switch.
- */
+/* The program for sleeps after which the hook does not run, or NULL. To be attached after offcpu_switch. */
 struct bpf_program *return_early_program(const struct duet_bpf *bpf, enum duet_return hook);
 /* Attaches the hook's program, which is loaded. Returns 0 or -errno. */
 int return_attach(struct bpf_link **ret, const struct duet_bpf *bpf, enum duet_return hook);

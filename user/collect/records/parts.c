@@ -23,10 +23,7 @@ void parts_release(struct parts *parts)
 	*parts = (struct parts){0};
 }
 
-/*
- * Returns the index of the thread's stack, or stacks.len. A thread has at most one: if it had an older one, that one's
- * sample is lost.
- */
+/* Returns the index of the thread's stack, or stacks.len. A thread has at most one: an older one is lost. */
 static size_t find(const struct parts *parts, uint32_t tid)
 {
 	size_t i = 0;

@@ -39,10 +39,7 @@ static bool is_number(uint16_t type)
 	return type == DUET_ATTRIBUTE_SIZE || type == DUET_ATTRIBUTE_ADDRESS || type == DUET_ATTRIBUTE_AGE;
 }
 
-/*
- * Checks the attributes at the end of a sample. Each must lie within them, and those of a known type must be
- * well-formed.
- */
+/* Checks the attributes at a sample's end. Each must lie within them; those of known types must be well-formed. */
 static bool attributes_check(const unsigned char *at, size_t bytes)
 {
 	while (bytes) {
@@ -204,10 +201,7 @@ static bool thread_check(const struct duet_thread *thread, size_t bytes)
 	return fills(sizeof(*thread) + (uint64_t)thread->name_len, bytes);
 }
 
-/*
- * The fields of a blob and of a ConstMethod must lie in the bytes that are read of them. 0xffff: there is no such
- * field.
- */
+/* The fields of a blob and of a ConstMethod must lie in the bytes read of them. 0xffff: there is no such field. */
 static bool layout_fields_check(const struct duet_jvm_layout *layout)
 {
 	const uint16_t in_blob[] = {layout->blob_name, layout->blob_bytes, layout->blob_frame_words,

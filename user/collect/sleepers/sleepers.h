@@ -33,8 +33,5 @@ int sleepers_walk(struct sleepers *sleepers);
  * Call sleepers_walk() just before. Returns 0 or -errno.
  */
 int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns);
-/*
- * Passes the samples of the last sleepers_tell(). Their time is just before the edge. This takes longer than the other
- * calls.
- */
+/* Passes the samples of the last sleepers_tell(), of just before the edge. Takes longer than the other calls. */
 void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context);

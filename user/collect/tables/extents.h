@@ -31,8 +31,5 @@ void extents_release(struct extents *extents);
 bool extents_has(struct extents *extents, uint32_t count, uint64_t now_ns);
 /* Returns the index of the first of `count` elements, or -ENOSPC. */
 int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns);
-/*
- * Gives elements back. When out of memory, they are never taken again. `now_ns` 0: nobody can be reading them, so they
- * are free at once.
- */
+/* Gives elements back, or loses them when out of memory. `now_ns` 0: nobody reads them, so they are free at once. */
 void extents_give(struct extents *extents, uint32_t start, uint32_t count, uint64_t now_ns);

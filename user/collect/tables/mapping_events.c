@@ -88,10 +88,7 @@ static void add_mapped(struct mapping_events *events, const struct record_mapped
 	*events->lost += mapping_log_add(events->log, note) < 0;
 }
 
-/*
- * Ignores new threads, which share their leader's mappings. Ignores processes of other pid namespaces, which have pid
- * 0.
- */
+/* Ignores new threads, which share their leader's mappings, and other pid namespaces, whose pid is 0. */
 static void add_other(struct mapping_events *events, const struct perf_event_header *record, struct mapping_note *note)
 {
 	const struct record_forked *forked = (const void *)record;

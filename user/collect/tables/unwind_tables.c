@@ -64,10 +64,7 @@ struct unwind_tables {
 	uint64_t generation; /* generation of the slice published last */
 	int file_fd; /* for the agent; read-only */
 
-	/*
-	 * Grows with each published process. Files that were found for the current process are not dropped to make
-	 * room.
-	 */
+	/* Grows with each published process. Files found for the current process are not dropped to make room. */
 	uint64_t round;
 	/*
 	 * Time of the last unwind_tables_look(); 0: none yet. Files added before the first look may be evicted at once,

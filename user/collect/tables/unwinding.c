@@ -113,10 +113,7 @@ static bool are_in_tables(struct unwinding *unwinding, const struct native_file 
 	return *ret_module >= 0 && !unwind_tables_bring_back(unwinding->tables, *ret_module);
 }
 
-/*
- * Moves the rows into the tables, unless those of another file are equal and already there. Returns the module or
- * -errno.
- */
+/* Moves the rows into the tables, unless equal rows of another file are there. Returns the module or -errno. */
 static int add_rows(struct unwinding *unwinding, struct native_file *file)
 {
 	bool is_first = !file->key; /* otherwise they are made again: the tables have a note of them */
@@ -167,9 +164,7 @@ static int take_made(struct unwinding *unwinding)
 	return file->has_rows ? add_rows(unwinding, file) : -ENODATA;
 }
 
-/*
- * Continues with the rows of unwinding->made. Returns the module, -EAGAIN if they are not finished, or another -errno.
- */
+/* Continues with the rows of unwinding->made. Returns the module, -EAGAIN if they are not finished, or -errno. */
 static int make_rows(struct unwinding *unwinding, uint64_t until_ns)
 {
 	int err = file_rows_step(&unwinding->making, until_ns);
@@ -198,10 +193,7 @@ static int begin_rows(struct unwinding *unwinding, struct native_file *file, str
 	return err;
 }
 
-/*
- * Returns the file's entry, or NULL when out of memory. The file's rows also depend on its name (see
- * duet_is_libjvm()), which the process chooses.
- */
+/* Returns NULL when out of memory. The rows also depend on the name, which the process chooses (duet_is_libjvm()). */
 static struct native_file *identify(struct unwinding *unwinding, const struct target_file *target, const char *path)
 {
 	uint64_t identity = hash_u64(target_file_identity(target) + duet_is_libjvm(path));

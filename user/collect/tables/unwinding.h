@@ -54,9 +54,7 @@ void unwinding_prepare(struct unwinding *unwinding, const char *path);
  * 0. Returns -EAGAIN, and has published nothing, if there was not enough time to make the rows of all files.
  */
 int unwinding_publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns);
-/*
- * Publishes at once, for at most 2 s. Files that are not finished then are finished after the process's next samples.
- */
+/* Publishes at once, for at most 2 s. Files that are not finished then are so after the process's next samples. */
 void unwinding_publish_now(struct unwinding *unwinding, struct process *process);
 /* Adds the process to those that unwinding_work() publishes. */
 void unwinding_want(struct unwinding *unwinding, struct process *process);
