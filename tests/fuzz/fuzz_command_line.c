@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The words of `duet record`, a line each, up to the session's options. */
+#define running_find find_none
+#define running_release release_none
+#define running_list list_none
+#define running_short_name whole_name
 #include "cmd/cmd_record.c"
 #include "cmd/record_targets.c"
 
@@ -8,21 +12,21 @@
 #define WORDS_MAX 64
 
 /* No JVM runs here: to look at all processes for each word would take longer than all else. */
-int running_find(struct running *ret, const char *name)
+int find_none(struct running *ret, const char *name)
 {
 	*ret = (struct running){0};
 	return 0;
 }
 
-void running_release(struct running *running)
+void release_none(struct running *running)
 {
 }
 
-void running_list(const struct running *running, struct buf *out)
+void list_none(const struct running *running, struct buf *out)
 {
 }
 
-const char *running_short_name(const char *program)
+const char *whole_name(const char *program)
 {
 	return program;
 }
