@@ -6,10 +6,10 @@
 static void take(struct jvm_sink *sink, const struct duet_record *record)
 {
 	if (record->type == DUET_RECORD_SAMPLE)
-		join_sample(sink->join, &sink->origin, parts_join(&sink->parts, (const struct duet_sample *)record),
-			    sink->time_ns++);
+		join_sample(sink->join, &sink->origin,
+			    deep_stacks_join(&sink->parts, (const struct duet_sample *)record), sink->time_ns++);
 	else if (record->type == DUET_RECORD_FRAMES)
-		parts_add(&sink->parts, (const struct duet_frames_record *)record);
+		deep_stacks_add(&sink->parts, (const struct duet_frames_record *)record);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/intern.h"
-#include "collect/records/parts.h"
+#include "collect/records/split_samples.h"
 #include "fuzz.h"
 #include "join/join.h"
 #include "join/resolve.h"
@@ -14,7 +14,7 @@ struct jvm_sink {
 	struct jvm *jvm;
 	struct join *join;
 	struct vec(struct held *) held;
-	struct parts parts;
+	struct deep_stacks parts;
 	struct resolver resolver;
 	struct process process;
 	struct origin origin;
@@ -80,9 +80,9 @@ static inline void jvm_sink_take(void *context, uint16_t type, const void *paylo
 	if (type == DUET_AGENT_JAVA_SAMPLE)
 		join_offer(sink->join, &sink->origin, payload, size, sink->time_ns++);
 	else if (type == DUET_AGENT_SAMPLE)
-		join_sample(sink->join, &sink->origin, parts_join(&sink->parts, payload), sink->time_ns++);
+		join_sample(sink->join, &sink->origin, deep_stacks_join(&sink->parts, payload), sink->time_ns++);
 	else if (type == DUET_AGENT_FRAMES)
-		parts_add(&sink->parts, payload);
+		deep_stacks_add(&sink->parts, payload);
 	else
 		jvm_apply(sink->jvm, type, payload, size);
 }
@@ -121,7 +121,7 @@ static inline void jvm_sink_close(struct jvm_sink *sink)
 	jvm_sink_name(sink);
 	join_free(sink->join);
 	FUZZ_CHECK(!sink->process.references && !sink->origin.references && !sink->origin.awaited);
-	parts_release(&sink->parts);
+	deep_stacks_release(&sink->parts);
 	jvm_free(sink->jvm);
 	resolver_release(&sink->resolver);
 	profile_release(&sink->profile);

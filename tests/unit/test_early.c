@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collect/records/parts.h"
+#include "collect/records/split_samples.h"
 
 #define FRAMES 100
 

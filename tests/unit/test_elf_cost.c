@@ -31,7 +31,7 @@
 
 enum { SECTION_CODE = 1, SECTION_NAMES, SECTION_STRINGS, SECTION_SYMBOLS, SECTION_FRAMES, SECTIONS };
 
-struct parts {
+struct deep_stacks {
 	struct buf names; /* of sections */
 	struct buf strings; /* of symbols */
 	struct buf symbols;
@@ -41,9 +41,9 @@ struct parts {
 
 /* ---- files ---- */
 
-static void parts_init(struct parts *parts)
+static void parts_init(struct deep_stacks *parts)
 {
-	*parts = (struct parts){0};
+	*parts = (struct deep_stacks){0};
 	buf_init(&parts->names);
 	buf_init(&parts->strings);
 	buf_init(&parts->symbols);
@@ -51,7 +51,7 @@ static void parts_init(struct parts *parts)
 	buf_add(&parts->names, "\0.eh_frame", sizeof("\0.eh_frame"));
 }
 
-static void parts_release(struct parts *parts)
+static void deep_stacks_release(struct deep_stacks *parts)
 {
 	buf_release(&parts->names);
 	buf_release(&parts->strings);
@@ -81,7 +81,7 @@ static void add_section(struct buf *file, Elf64_Shdr *section, Elf64_Shdr header
 }
 
 /* Returns a descriptor of the file. */
-static int make_file(const struct parts *parts)
+static int make_file(const struct deep_stacks *parts)
 {
 	Elf64_Shdr sections[SECTIONS] = {{0}}, none = {.sh_type = SHT_PROGBITS};
 	Elf64_Phdr code = {.p_type = PT_LOAD, .p_flags = PF_X, .p_offset = CODE_AT, .p_vaddr = CODE_AT,
@@ -150,16 +150,16 @@ static uint64_t time_to_read(int fd)
 }
 
 /* Returns the best of some tries: other processes use the machine too. */
-static uint64_t time_of(void (*make)(struct parts *parts, size_t size), size_t size)
+static uint64_t time_of(void (*make)(struct deep_stacks *parts, size_t size), size_t size)
 {
 	uint64_t best_ns = UINT64_MAX, ns;
-	struct parts parts;
+	struct deep_stacks parts;
 	int fd;
 
 	parts_init(&parts);
 	make(&parts, size);
 	fd = make_file(&parts);
-	parts_release(&parts);
+	deep_stacks_release(&parts);
 	for (int i = 0; i < TRIES; i++) {
 		ns = time_to_read(fd);
 		if (ns < best_ns)
@@ -169,7 +169,7 @@ static uint64_t time_of(void (*make)(struct parts *parts, size_t size), size_t s
 	return best_ns;
 }
 
-static void expect_linear(void (*make)(struct parts *parts, size_t size))
+static void expect_linear(void (*make)(struct deep_stacks *parts, size_t size))
 {
 	uint64_t small_ns = time_of(make, 1), large_ns = time_of(make, TIMES);
 
@@ -182,7 +182,8 @@ static void expect_linear(void (*make)(struct parts *parts, size_t size))
 
 /* ---- attacks ---- */
 
-static void add_symbols(struct parts *parts, size_t count, unsigned char type, const char *strings, size_t strings_len)
+static void add_symbols(struct deep_stacks *parts, size_t count, unsigned char type, const char *strings,
+			size_t strings_len)
 {
 	Elf64_Sym symbol = {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, type), .st_shndx = SECTION_CODE};
 
@@ -195,19 +196,19 @@ static void add_symbols(struct parts *parts, size_t count, unsigned char type, c
 }
 
 /* Functions that no table describes: their code is searched. */
-static void make_functions(struct parts *parts, size_t size)
+static void make_functions(struct deep_stacks *parts, size_t size)
 {
 	add_symbols(parts, 4000 * size, STT_FUNC, "\0f", 3);
 }
 
 /* Symbols that are not functions, whose names are as long as the file. */
-static void make_endless_names(struct parts *parts, size_t size)
+static void make_endless_names(struct deep_stacks *parts, size_t size)
 {
 	add_symbols(parts, 2000 * size, STT_OBJECT, "\0o", 2);
 	fill(&parts->strings, 'o', size << 20);
 }
 
-static void make_endless_section_names(struct parts *parts, size_t size)
+static void make_endless_section_names(struct deep_stacks *parts, size_t size)
 {
 	fill(&parts->names, 's', size << 20);
 	parts->more = 1000 * size;
@@ -219,7 +220,7 @@ static void add_u32(struct buf *buf, uint32_t number)
 }
 
 /* A CIE as long as the table, and many functions that refer to it. */
-static void make_frames(struct parts *parts, size_t size, const char *start, size_t start_len, char rest)
+static void make_frames(struct deep_stacks *parts, size_t size, const char *start, size_t start_len, char rest)
 {
 	size_t cie_bytes = size << 20;
 
@@ -233,12 +234,12 @@ static void make_frames(struct parts *parts, size_t size, const char *start, siz
 	}
 }
 
-static void make_endless_augmentation(struct parts *parts, size_t size)
+static void make_endless_augmentation(struct deep_stacks *parts, size_t size)
 {
 	make_frames(parts, size, "\1", 1, 'z');
 }
 
-static void make_endless_number(struct parts *parts, size_t size)
+static void make_endless_number(struct deep_stacks *parts, size_t size)
 {
 	make_frames(parts, size, "\1", 2, (char)0x80);
 }

@@ -117,7 +117,7 @@ void agent_free(struct agent *agent)
 	agent_set_outside(agent, NULL);
 	process_unref(agent->origin.process);
 	agent_ring_free(agent->ring);
-	parts_release(&agent->parts);
+	deep_stacks_release(&agent->deep_stacks);
 	unwinding_release(&agent->unwinding);
 	unwind_tables_close(agent->unwinding.tables);
 	jvm_free(agent->jvm);

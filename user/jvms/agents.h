@@ -5,7 +5,7 @@
 #include "attach/attach.h"
 #include "base/map.h"
 #include "collect/records/agent_ring.h"
-#include "collect/records/parts.h"
+#include "collect/records/split_samples.h"
 #include "collect/tables/unwinding.h"
 #include "duet_agent.h"
 #include "join/join.h"
@@ -58,7 +58,7 @@ struct agent {
 	uint64_t begun_ns; /* CLOCK_MONOTONIC, before the process was touched */
 	uint64_t deadline_ns; /* end of the handshake's time, CLOCK_MONOTONIC */
 	struct agent_ring *ring;
-	struct parts parts; /* parts of this agent's own samples */
+	struct deep_stacks deep_stacks; /* parts of this agent's own samples */
 	struct unwinding unwinding; /* unwind tables by which the agent walks native frames; may be NULL */
 	bool hostile; /* the ring was inconsistent and is no longer read */
 	/* the engine that ticks, when AGENT_RUNNING; if it is not start.engine, `why` says why */

@@ -142,7 +142,7 @@ bool jvms_agents_are_optional(const struct jvms *jvms);
  * Returns true if a JVM without the agent that it needs is recorded all the same: BPF has some of the events. Whoever
  * asks for agents always wants those, and async-profiler's callers expect all events or an error.
  */
-bool jvms_have_rest(const struct jvms *jvms);
+bool jvms_go_without_agent(const struct jvms *jvms);
 /* --host: notices all JVMs that the selection has. Returns 0 or -errno. */
 int jvms_attach_host(struct jvms *jvms, const struct selection *selection);
 

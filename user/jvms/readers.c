@@ -146,7 +146,7 @@ void readers_report_unnamed(struct jvms *jvms, const struct agent *agent)
 static bool goes_on_without(const struct jvms *jvms)
 {
 	return jvms->options->host || jvms->is_ticking || jvms->agents.len > 1 || jvms->natives ||
-	       jvms_agents_are_optional(jvms) || jvms_have_rest(jvms);
+	       jvms_agents_are_optional(jvms) || jvms_go_without_agent(jvms);
 }
 
 /* Its Java frames are read from outside while it has no agent. */

@@ -261,5 +261,5 @@ const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *age
 	agent->signalled++;
 	if (sample->flags & DUET_SAMPLE_UNKNOWN_CODE && agent->unwinding.tables)
 		unwinding_refresh(&agent->unwinding, agent->origin.process);
-	return parts_join(&agent->parts, sample);
+	return deep_stacks_join(&agent->deep_stacks, sample);
 }

@@ -212,7 +212,7 @@ bool jvms_agents_are_optional(const struct jvms *jvms)
 	return has_reported && jvms->options->as_called && !jvms->of.engine->row->standalone;
 }
 
-bool jvms_have_rest(const struct jvms *jvms)
+bool jvms_go_without_agent(const struct jvms *jvms)
 {
 	return !jvms->of.engine->row->standalone && event_list_has_ticks(&jvms->options->events) &&
 	       jvms->options->agent == AGENT_NEEDED && jvms->options->bpf.signals != DUET_SIGNALS_ALWAYS &&
@@ -224,7 +224,7 @@ bool jvms_all_failed(const struct jvms *jvms)
 	const struct agent *agent = NULL;
 	size_t failed = count_failed(&jvms->agents, &agent);
 
-	if (!failed || jvms->natives || jvms_agents_are_optional(jvms) || jvms_have_rest(jvms))
+	if (!failed || jvms->natives || jvms_agents_are_optional(jvms) || jvms_go_without_agent(jvms))
 		return false;
 	if (failed == 1)
 		log_error("%s", agent->why);

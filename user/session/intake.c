@@ -55,7 +55,7 @@ int intake_open(struct session *session)
 
 void intake_release(struct session *session)
 {
-	parts_release(&session->intake.parts);
+	deep_stacks_release(&session->intake.deep_stacks);
 	early_release(&session->intake.early);
 	short_lived_release(&session->intake.short_lived);
 }
@@ -66,7 +66,7 @@ void intake_begin(struct session *session)
 	session->intake.short_lived.collector = session->engine.collector;
 }
 
-struct process *intake_meet(struct session *session, const struct duet_sample *sample)
+struct process *intake_process(struct session *session, const struct duet_sample *sample)
 {
 	struct process *process =
 		process_get(&session->processes, (pid_t)sample->head.tgid, sample->start_ns / NS_PER_TICK);
@@ -86,8 +86,8 @@ struct process *intake_meet(struct session *session, const struct duet_sample *s
 
 void intake_on_sample(struct session *session, const struct duet_sample *record)
 {
-	const struct duet_sample *sample = parts_join(&session->intake.parts, record);
-	struct process *process = intake_meet(session, sample);
+	const struct duet_sample *sample = deep_stacks_join(&session->intake.deep_stacks, record);
+	struct process *process = intake_process(session, sample);
 	enum join_outcome outcome = JOIN_STANDALONE;
 	struct agent *agent;
 
@@ -163,7 +163,7 @@ static void on_kernel_record(void *context, const struct duet_record *record)
 	} else if (record->type == DUET_RECORD_SLEPT)
 		on_slept(session, (const struct duet_slept_record *)record);
 	else if (record->type == DUET_RECORD_FRAMES)
-		parts_add(&session->intake.parts, (const struct duet_frames_record *)record);
+		deep_stacks_add(&session->intake.deep_stacks, (const struct duet_frames_record *)record);
 	else if (record->type == DUET_RECORD_EXEC)
 		on_exec(session, (const struct duet_process_record *)record);
 	else if (record->type == DUET_RECORD_EXIT)
@@ -196,7 +196,7 @@ static void on_agent_record(void *context, struct agent *agent, uint16_t type, c
 	else if (type == DUET_AGENT_SAMPLE)
 		on_agent_sample(session, agent, payload);
 	else
-		parts_add(&agent->parts, payload);
+		deep_stacks_add(&agent->deep_stacks, payload);
 }
 
 /* Returns the time until which the ring of all CPUs has been read, if its newest record is of this time. */
@@ -287,7 +287,7 @@ static struct sleepers *sleepers_of(const struct session *session)
 
 static void meet(void *context, const struct duet_sample *sample)
 {
-	(void)intake_meet(context, sample);
+	(void)intake_process(context, sample);
 }
 
 static void take(void *context, const struct duet_sample *sample)
@@ -337,7 +337,7 @@ void sleep_edges_step(struct session *session, uint64_t now_ns)
 	}
 	if (now_ns >= edge_ns && edge_ns == session->profile.until_ns) {
 		check(sleepers_walk(sleepers));
-		check(sleepers_tell(sleepers, edge_ns));
+		check(sleepers_ask(sleepers, edge_ns));
 		sleepers_pass(sleepers, take, session);
 		edges->sampled_ns = edge_ns;
 	}
@@ -358,7 +358,7 @@ void sleep_edges_end(struct session *session)
 	check(sleepers_walk(sleepers));
 	if (clock_monotonic_ns() - now_ns > LONG_WALK_NS)
 		check(sleepers_walk(sleepers));
-	check(sleepers_tell(sleepers, clock_monotonic_ns()));
+	check(sleepers_ask(sleepers, clock_monotonic_ns()));
 }
 
 void sleep_edges_pass(struct session *session)

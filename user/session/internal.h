@@ -4,7 +4,7 @@
 
 #include "collect/engines.h"
 #include "collect/kernel/kernel_names.h"
-#include "collect/records/parts.h"
+#include "collect/records/split_samples.h"
 #include "collect/tables/mapping_events.h"
 #include "collect/tables/unwinding.h"
 #include "join/pending.h"
@@ -30,7 +30,7 @@
 /* The way of records into `pending`. */
 struct intake {
 	struct early early; /* stacks of sleeps whose weight follows */
-	struct parts parts; /* parts of deep stacks that BPF sent before their samples */
+	struct deep_stacks deep_stacks; /* parts of deep stacks that BPF sent before their samples */
 	struct short_lived short_lived;
 	uint64_t jvms_seen; /* number of the newest note that was searched for a new JVM */
 	/* time of the last sample that was read from BPF's ring; the ring is in the order of time */
@@ -104,7 +104,7 @@ void intake_begin(struct session *session);
 /* Reads the agents' rings and BPF's ring. Returns false if BPF's ring is not empty, but reading took too long. */
 bool intake_read(struct session *session);
 /* The process of a sample, prepared for the walks of its threads. NULL when out of memory. */
-struct process *intake_meet(struct session *session, const struct duet_sample *sample);
+struct process *intake_process(struct session *session, const struct duet_sample *sample);
 /* Takes a sample from BPF. It waits for its other half and for its names, and then gets into the profile. */
 void intake_on_sample(struct session *session, const struct duet_sample *record);
 

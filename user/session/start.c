@@ -214,7 +214,7 @@ static int launch_command(struct session *session)
 	cause = launch->is_java ? jvms_attach_cause(&session->jvms, process) : NULL;
 	if (cause)
 		err = launch_add_agent(launch);
-	if (err < 0 && jvms_have_rest(&session->jvms)) { /* the attach, which comes later, reports it */
+	if (err < 0 && jvms_go_without_agent(&session->jvms)) { /* the attach, which comes later, reports it */
 		cause = NULL;
 		err = 0;
 	}

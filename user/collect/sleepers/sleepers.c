@@ -35,7 +35,7 @@ struct sleepers {
 	struct vec(const struct duet_sleeper *) shown; /* threads to walk; they are in the bytes that were read last */
 	struct sleeper_walker *walker; /* not NULL while sleepers_walk() runs, once a thread was shown */
 
-	uint64_t edge_ns; /* the edge of the last sleepers_tell() */
+	uint64_t edge_ns; /* the edge of the last sleepers_ask() */
 	sleepers_handler handler; /* handler of sleepers_preview(), while that runs */
 	void *context;
 };
@@ -247,7 +247,7 @@ static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t c
 	return sizeof(*slept);
 }
 
-int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns)
+int sleepers_ask(struct sleepers *sleepers, uint64_t edge_ns)
 {
 	sleepers->bpf->bss->duet_last_edge_ns = sleepers->edge_ns;
 	sleepers->bpf->bss->duet_edge_ns = sleepers->edge_ns = edge_ns;

@@ -32,6 +32,6 @@ int sleepers_walk(struct sleepers *sleepers);
  * before that or since it left its CPU. Sleep after the edge is sampled at the next edge, or when the thread wakes.
  * Call sleepers_walk() just before. Returns 0 or -errno.
  */
-int sleepers_tell(struct sleepers *sleepers, uint64_t edge_ns);
-/* Passes the samples of the last sleepers_tell(), of just before the edge. Takes longer than the other calls. */
+int sleepers_ask(struct sleepers *sleepers, uint64_t edge_ns);
+/* Passes the samples of the last sleepers_ask(), of just before the edge. Takes longer than the other calls. */
 void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context);

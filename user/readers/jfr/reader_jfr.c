@@ -205,7 +205,7 @@ static int meet(struct jfr *j, const struct event *event, const struct jfr_type 
 	struct jfr_value values[JFR_SLOTS] = {0};
 	int err = kind->is_other && kind->event == NONE ? read_fields(j, event, type, values) : 0;
 
-	jfr_kind_meet(kind, values);
+	jfr_kind_note(kind, values);
 	return err;
 }
 

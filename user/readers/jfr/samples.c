@@ -253,7 +253,7 @@ static struct jfr_kind *kind_of(struct jfr_kinds *kinds, const char *type_name)
 	return NULL;
 }
 
-void jfr_kind_meet(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS])
+void jfr_kind_note(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS])
 {
 	if (!kind->is_other || values[JFR_STACK].number)
 		kind->is_met = true;

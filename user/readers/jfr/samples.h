@@ -48,7 +48,7 @@ int jfr_kinds_begin(struct jfr_kinds *kinds, struct jfr_types *types);
 /* Applies a setting of an event; `kind` is NULL for a setting of the whole recording. */
 void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *name, const char *value);
 /* The chunk has an event of this kind, and these values if it is one of `is_other`, which may have no stack ever. */
-void jfr_kind_meet(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS]);
+void jfr_kind_note(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS]);
 /*
  * Adds the events of all kinds of which there are samples. CPU time is the first, whatever the order in the file. 0 or
  * -ENOMEM.

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "collect/records/validate.h"
-#include "collect/records/parts.h"
+#include "collect/records/split_samples.h"
 
 #define KERNEL 2
 #define TID 7
@@ -76,16 +76,16 @@ static struct duet_frames_record make_part(uint32_t first, uint32_t tid, uint64_
 	return part;
 }
 
-static void add(struct parts *parts, uint32_t first, uint32_t tid, uint64_t time_ns)
+static void add(struct deep_stacks *parts, uint32_t first, uint32_t tid, uint64_t time_ns)
 {
 	struct duet_frames_record part = make_part(first, tid, time_ns);
 
 	assert_true(record_check(&part, sizeof(part)));
-	parts_add(parts, &part);
+	deep_stacks_add(parts, &part);
 }
 
 /* Adds the parts that the walk sends: each is sent before another one overwrites it. */
-static void add_all(struct parts *parts, uint32_t depth)
+static void add_all(struct deep_stacks *parts, uint32_t depth)
 {
 	for (uint32_t walked = DUET_MAX_USER_STACK; walked < depth; walked += DUET_ROOT_FRAMES)
 		add(parts, walked - DUET_ROOT_FRAMES, TID, TIME);
@@ -110,21 +110,21 @@ static void assert_whole(const struct duet_sample *whole, uint32_t depth)
 static void test_whole(void **state)
 {
 	static const uint32_t depths[] = {1025, 1279, 1280, 1281, 1536, 10007, DUET_MAX_WALK};
-	struct parts parts = {0};
+	struct deep_stacks stacks = {0};
 
 	for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
 		make_sample(depths[i]);
-		add_all(&parts, depths[i]);
-		assert_whole(parts_join(&parts, &sample.head), depths[i]);
-		assert_int_equal(parts.stacks.len, 0);
+		add_all(&stacks, depths[i]);
+		assert_whole(deep_stacks_join(&stacks, &sample.head), depths[i]);
+		assert_int_equal(stacks.pending.len, 0);
 	}
-	parts_release(&parts);
+	deep_stacks_release(&stacks);
 }
 
 static void test_attributes_stay(void **state)
 {
 	const struct duet_sample *whole;
-	struct parts parts = {0};
+	struct deep_stacks stacks = {0};
 	const unsigned char *end;
 
 	make_sample(2001);
@@ -133,105 +133,105 @@ static void test_attributes_stay(void **state)
 	sample.head.head.size = sizeof(sample);
 	sample.head.attribute_bytes = 16;
 	assert_true(record_check(&sample, sizeof(sample)));
-	add_all(&parts, 2001);
-	whole = parts_join(&parts, &sample.head);
+	add_all(&stacks, 2001);
+	whole = deep_stacks_join(&stacks, &sample.head);
 	assert_ptr_not_equal(whole, &sample.head);
 	end = (const unsigned char *)whole + whole->head.size;
 	assert_int_equal(whole->attribute_bytes, 16);
 	assert_memory_equal(end - 16, &sample.size_head, 16);
-	parts_release(&parts);
+	deep_stacks_release(&stacks);
 }
 
 static void test_without_ids(void **state)
 {
-	struct parts parts = {0};
+	struct deep_stacks stacks = {0};
 	const struct duet_sample *whole;
 
 	make_sample(2000);
 	sample.head.id_depth = 0;
-	add_all(&parts, 2000);
-	whole = parts_join(&parts, &sample.head);
+	add_all(&stacks, 2000);
+	whole = deep_stacks_join(&stacks, &sample.head);
 	assert_int_equal(whole->user_depth, 2000);
 	assert_int_equal(whole->id_depth, 0);
 	assert_int_equal(whole->head.size, sizeof(*whole) + (KERNEL + 2000) * sizeof(uint64_t));
 	assert_int_equal(whole->stack[KERNEL + 1999], address_of(1999));
-	parts_release(&parts);
+	deep_stacks_release(&stacks);
 }
 
-static void assert_as_it_came(struct parts *parts)
+static void assert_as_it_came(struct deep_stacks *parts)
 {
 	make_sample(3000);
-	assert_ptr_equal(parts_join(parts, &sample.head), &sample.head);
-	assert_int_equal(parts->stacks.len, 0);
+	assert_ptr_equal(deep_stacks_join(parts, &sample.head), &sample.head);
+	assert_int_equal(parts->pending.len, 0);
 }
 
 static void test_missing_part(void **state)
 {
-	struct parts parts = {0};
+	struct deep_stacks stacks = {0};
 
-	assert_as_it_came(&parts); /* none at all */
-	add(&parts, DUET_LEAF_FRAMES, TID, TIME);
-	assert_as_it_came(&parts);
-	add(&parts, DUET_LEAF_FRAMES, TID, TIME);
+	assert_as_it_came(&stacks); /* none at all */
+	add(&stacks, DUET_LEAF_FRAMES, TID, TIME);
+	assert_as_it_came(&stacks);
+	add(&stacks, DUET_LEAF_FRAMES, TID, TIME);
 	for (uint32_t first = DUET_LEAF_FRAMES + 2 * DUET_ROOT_FRAMES; first < 3000; first += DUET_ROOT_FRAMES)
-		add(&parts, first, TID, TIME);
-	assert_as_it_came(&parts);
-	add(&parts, DUET_LEAF_FRAMES + DUET_ROOT_FRAMES, TID, TIME); /* never begun */
-	assert_int_equal(parts.stacks.len, 0);
-	parts_release(&parts);
+		add(&stacks, first, TID, TIME);
+	assert_as_it_came(&stacks);
+	add(&stacks, DUET_LEAF_FRAMES + DUET_ROOT_FRAMES, TID, TIME); /* never begun */
+	assert_int_equal(stacks.pending.len, 0);
+	deep_stacks_release(&stacks);
 }
 
 /* The sample of these parts had no room in the ring. */
 static void test_parts_of_another_sample(void **state)
 {
-	struct parts parts = {0};
+	struct deep_stacks stacks = {0};
 
 	for (uint32_t first = DUET_LEAF_FRAMES; first < 3000; first += DUET_ROOT_FRAMES)
-		add(&parts, first, TID, TIME - 1);
-	assert_as_it_came(&parts);
-	add(&parts, DUET_LEAF_FRAMES, TID, TIME - 1);
+		add(&stacks, first, TID, TIME - 1);
+	assert_as_it_came(&stacks);
+	add(&stacks, DUET_LEAF_FRAMES, TID, TIME - 1);
 	make_sample(3000);
-	add_all(&parts, 3000);
-	assert_whole(parts_join(&parts, &sample.head), 3000);
-	parts_release(&parts);
+	add_all(&stacks, 3000);
+	assert_whole(deep_stacks_join(&stacks, &sample.head), 3000);
+	deep_stacks_release(&stacks);
 }
 
 /* Several CPUs share the ring. */
 static void test_threads_take_turns(void **state)
 {
-	struct parts parts = {0};
+	struct deep_stacks stacks = {0};
 
 	for (uint32_t first = DUET_LEAF_FRAMES; first < 3000; first += DUET_ROOT_FRAMES)
 		for (uint32_t tid = TID - 1; tid <= TID + 1; tid++)
-			add(&parts, first, tid, TIME);
+			add(&stacks, first, tid, TIME);
 	make_sample(3000);
-	assert_whole(parts_join(&parts, &sample.head), 3000);
-	assert_int_equal(parts.stacks.len, 2);
+	assert_whole(deep_stacks_join(&stacks, &sample.head), 3000);
+	assert_int_equal(stacks.pending.len, 2);
 	sample.head.head.tid = TID + 1;
-	assert_whole(parts_join(&parts, &sample.head), 3000);
-	parts_release(&parts);
+	assert_whole(deep_stacks_join(&stacks, &sample.head), 3000);
+	deep_stacks_release(&stacks);
 }
 
 static void test_no_thread_fills_the_memory(void **state)
 {
-	struct parts parts = {0};
+	struct deep_stacks stacks = {0};
 
-	for (uint32_t tid = 1; tid <= 3 * PARTS_MAX; tid++)
-		add(&parts, DUET_LEAF_FRAMES, tid, tid);
-	assert_int_equal(parts.stacks.len, PARTS_MAX);
-	for (size_t i = 0; i < parts.stacks.len; i++)
-		assert_true(parts.stacks.items[i].tid > 2 * PARTS_MAX); /* the oldest went */
-	parts_release(&parts);
+	for (uint32_t tid = 1; tid <= 3 * DEEP_STACKS_MAX; tid++)
+		add(&stacks, DUET_LEAF_FRAMES, tid, tid);
+	assert_int_equal(stacks.pending.len, DEEP_STACKS_MAX);
+	for (size_t i = 0; i < stacks.pending.len; i++)
+		assert_true(stacks.pending.items[i].tid > 2 * DEEP_STACKS_MAX); /* the oldest went */
+	deep_stacks_release(&stacks);
 }
 
 static void test_shallow_sample(void **state)
 {
-	struct parts parts = {0};
+	struct deep_stacks stacks = {0};
 
 	make_sample(DUET_MAX_USER_STACK);
-	add(&parts, DUET_LEAF_FRAMES, TID, TIME);
-	assert_ptr_equal(parts_join(&parts, &sample.head), &sample.head);
-	parts_release(&parts);
+	add(&stacks, DUET_LEAF_FRAMES, TID, TIME);
+	assert_ptr_equal(deep_stacks_join(&stacks, &sample.head), &sample.head);
+	deep_stacks_release(&stacks);
 }
 
 int main(void)

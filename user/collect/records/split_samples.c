@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/records/parts.h"
+#include "collect/records/split_samples.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,59 +7,59 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
-static void drop(struct parts *parts, size_t index)
+static void drop(struct deep_stacks *stacks, size_t index)
 {
-	vec_release(&parts->stacks.items[index].addresses);
-	vec_release(&parts->stacks.items[index].ids);
-	parts->stacks.items[index] = parts->stacks.items[--parts->stacks.len];
+	vec_release(&stacks->pending.items[index].addresses);
+	vec_release(&stacks->pending.items[index].ids);
+	stacks->pending.items[index] = stacks->pending.items[--stacks->pending.len];
 }
 
-void parts_release(struct parts *parts)
+void deep_stacks_release(struct deep_stacks *stacks)
 {
-	while (parts->stacks.len)
-		drop(parts, 0);
-	vec_release(&parts->stacks);
-	free(parts->whole);
-	*parts = (struct parts){0};
+	while (stacks->pending.len)
+		drop(stacks, 0);
+	vec_release(&stacks->pending);
+	free(stacks->whole);
+	*stacks = (struct deep_stacks){0};
 }
 
 /* Returns the index of the thread's stack, or stacks.len. A thread has at most one: an older one is lost. */
-static size_t find(const struct parts *parts, uint32_t tid)
+static size_t find(const struct deep_stacks *stacks, uint32_t tid)
 {
 	size_t i = 0;
 
-	while (i < parts->stacks.len && parts->stacks.items[i].tid != tid)
+	while (i < stacks->pending.len && stacks->pending.items[i].tid != tid)
 		i++;
 	return i;
 }
 
-static void drop_oldest(struct parts *parts)
+static void drop_oldest(struct deep_stacks *stacks)
 {
 	size_t oldest = 0;
 
-	for (size_t i = 1; i < parts->stacks.len; i++)
-		if (parts->stacks.items[i].time_ns < parts->stacks.items[oldest].time_ns)
+	for (size_t i = 1; i < stacks->pending.len; i++)
+		if (stacks->pending.items[i].time_ns < stacks->pending.items[oldest].time_ns)
 			oldest = i;
-	drop(parts, oldest);
+	drop(stacks, oldest);
 }
 
-static struct parts_stack *begin(struct parts *parts, const struct duet_record *head)
+static struct deep_stack *begin(struct deep_stacks *stacks, const struct duet_record *head)
 {
-	struct parts_stack stack = {.tid = head->tid, .time_ns = head->time_ns};
-	size_t index = find(parts, head->tid);
+	struct deep_stack stack = {.tid = head->tid, .time_ns = head->time_ns};
+	size_t index = find(stacks, head->tid);
 
-	if (index < parts->stacks.len)
-		drop(parts, index);
-	if (parts->stacks.len == PARTS_MAX)
-		drop_oldest(parts);
-	return vec_push(&parts->stacks, stack) < 0 ? NULL : &parts->stacks.items[parts->stacks.len - 1];
+	if (index < stacks->pending.len)
+		drop(stacks, index);
+	if (stacks->pending.len == DEEP_STACKS_MAX)
+		drop_oldest(stacks);
+	return vec_push(&stacks->pending, stack) < 0 ? NULL : &stacks->pending.items[stacks->pending.len - 1];
 }
 
 /* Returns the stack that these frames continue, or NULL when frames before them are missing. */
-static struct parts_stack *continued(struct parts *parts, const struct duet_frames_record *record)
+static struct deep_stack *continued(struct deep_stacks *stacks, const struct duet_frames_record *record)
 {
-	size_t index = find(parts, record->head.tid);
-	struct parts_stack *stack = index < parts->stacks.len ? &parts->stacks.items[index] : NULL;
+	size_t index = find(stacks, record->head.tid);
+	struct deep_stack *stack = index < stacks->pending.len ? &stacks->pending.items[index] : NULL;
 
 	if (!stack || stack->time_ns != record->head.time_ns ||
 	    stack->addresses.len != record->first - DUET_LEAF_FRAMES)
@@ -67,10 +67,10 @@ static struct parts_stack *continued(struct parts *parts, const struct duet_fram
 	return stack;
 }
 
-void parts_add(struct parts *parts, const struct duet_frames_record *record)
+void deep_stacks_add(struct deep_stacks *stacks, const struct duet_frames_record *record)
 {
-	struct parts_stack *stack =
-		record->first == DUET_LEAF_FRAMES ? begin(parts, &record->head) : continued(parts, record);
+	struct deep_stack *stack =
+		record->first == DUET_LEAF_FRAMES ? begin(stacks, &record->head) : continued(stacks, record);
 	size_t len = stack ? stack->addresses.len : 0;
 
 	if (!stack || vec_reserve(&stack->addresses, len + DUET_ROOT_FRAMES) < 0 ||
@@ -81,14 +81,14 @@ void parts_add(struct parts *parts, const struct duet_frames_record *record)
 	stack->addresses.len = stack->ids.len = len + DUET_ROOT_FRAMES;
 }
 
-static struct duet_sample *whole_room(struct parts *parts, size_t bytes)
+static struct duet_sample *whole_room(struct deep_stacks *stacks, size_t bytes)
 {
-	struct duet_sample *grown = bytes > parts->whole_bytes ? realloc(parts->whole, bytes) : parts->whole;
+	struct duet_sample *grown = bytes > stacks->whole_bytes ? realloc(stacks->whole, bytes) : stacks->whole;
 
 	if (!grown)
 		return NULL;
-	parts->whole = grown;
-	parts->whole_bytes = bytes > parts->whole_bytes ? bytes : parts->whole_bytes;
+	stacks->whole = grown;
+	stacks->whole_bytes = bytes > stacks->whole_bytes ? bytes : stacks->whole_bytes;
 	return grown;
 }
 
@@ -108,8 +108,8 @@ static unsigned char *put(unsigned char *to, const void *sample, const void *mid
 	return to + DUET_ROOT_FRAMES * item_bytes;
 }
 
-static const struct duet_sample *put_together(struct parts *parts, const struct duet_sample *sample,
-					      const struct parts_stack *stack)
+static const struct duet_sample *put_together(struct deep_stacks *stacks, const struct duet_sample *sample,
+					      const struct deep_stack *stack)
 {
 	const uint64_t *user = sample->stack + sample->kernel_depth;
 	const size_t kernel_bytes = sizeof(*sample) + sample->kernel_depth * sizeof(uint64_t);
@@ -117,7 +117,7 @@ static const struct duet_sample *put_together(struct parts *parts, const struct 
 	const uint32_t ids = sample->id_depth ? depth : 0;
 	const size_t frames_end = kernel_bytes + depth * sizeof(uint64_t) + (ids + 1) / 2 * sizeof(uint64_t);
 	const size_t bytes = frames_end + sample->attribute_bytes;
-	struct duet_sample *whole = whole_room(parts, bytes);
+	struct duet_sample *whole = whole_room(stacks, bytes);
 	unsigned char *to = (unsigned char *)whole;
 
 	if (!whole)
@@ -137,18 +137,18 @@ static const struct duet_sample *put_together(struct parts *parts, const struct 
 	return whole;
 }
 
-const struct duet_sample *parts_join(struct parts *parts, const struct duet_sample *sample)
+const struct duet_sample *deep_stacks_join(struct deep_stacks *stacks, const struct duet_sample *sample)
 {
-	size_t index = sample->left_out ? find(parts, sample->head.tid) : parts->stacks.len;
+	size_t index = sample->left_out ? find(stacks, sample->head.tid) : stacks->pending.len;
 	const struct duet_sample *result = sample;
-	const struct parts_stack *stack;
+	const struct deep_stack *stack;
 
-	if (index == parts->stacks.len)
+	if (index == stacks->pending.len)
 		return sample;
-	stack = &parts->stacks.items[index];
+	stack = &stacks->pending.items[index];
 	if (stack->time_ns == sample->head.time_ns && stack->addresses.len >= sample->left_out)
-		result = put_together(parts, sample, stack);
-	drop(parts, index);
+		result = put_together(stacks, sample, stack);
+	drop(stacks, index);
 	return result;
 }
 

@@ -15,9 +15,9 @@
 #include "duet_record.h"
 
 /* most stacks held at once, one for each CPU or handler; the oldest one is dropped for a new one */
-#define PARTS_MAX 512
+#define DEEP_STACKS_MAX 512
 
-struct parts_stack {
+struct deep_stack {
 	uint32_t tid;
 	uint64_t time_ns; /* of its sample */
 	struct vec(uint64_t) addresses; /* from frame DUET_LEAF_FRAMES on */
@@ -25,17 +25,17 @@ struct parts_stack {
 };
 
 /* Initialize with {0}. */
-struct parts {
-	struct vec(struct parts_stack) stacks; /* stacks whose sample has not arrived yet */
+struct deep_stacks {
+	struct vec(struct deep_stack) pending; /* stacks whose sample has not arrived yet */
 	struct duet_sample *whole; /* the last sample that was put together */
 	size_t whole_bytes;
 };
 
 /* Adds the frames of a record that has passed record_check(). When out of memory, the sample stays without them. */
-void parts_add(struct parts *parts, const struct duet_frames_record *record);
-/* Returns the sample with all its frames, owned by `parts` and valid until the next call; or `sample` itself. */
-const struct duet_sample *parts_join(struct parts *parts, const struct duet_sample *sample);
-void parts_release(struct parts *parts);
+void deep_stacks_add(struct deep_stacks *stacks, const struct duet_frames_record *record);
+/* Returns the sample with all its frames, owned by `stacks` and valid until the next call; or `sample` itself. */
+const struct duet_sample *deep_stacks_join(struct deep_stacks *stacks, const struct duet_sample *sample);
+void deep_stacks_release(struct deep_stacks *stacks);
 
 /*
  * Stacks that BPF had to take before it knew their weight (DUET_ROLE_EARLY): of sleeps where no hook runs before the
