@@ -135,6 +135,7 @@ with_collectors() { # COLLECTOR...
 }
 
 case_jdk_8() { # apart
+	megabytes=2000
 	with_collectors Parallel
 }
 
