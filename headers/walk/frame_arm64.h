@@ -363,9 +363,11 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 	return duet_insn(code, at) == 0xd61f0220;
 }
 
-/* Do these eight bytes begin with bl, or with sxtw x0, w0; bl? */
+/* Do these eight bytes begin with bl; sxtw x0, w0; bl; or as _start of glibc's dynamic linker with mov x21, x0? */
 static inline int duet_frame_passes_result(uint64_t code)
 {
+	if ((uint32_t)code == 0xaa0003f5)
+		return 1;
 	if ((uint32_t)code == 0x93407c00)
 		code >>= 32;
 	return ((uint32_t)code & 0xfc000000) == 0x94000000;

@@ -279,10 +279,16 @@ static inline int duet_frame_is_linkage(const uint8_t *code)
 	return 0;
 }
 
-/* Do these eight bytes begin with mov %eax, %edi; mov %rax, %rdi; or movslq %eax, %rdi? */
+/*
+ * Do these eight bytes begin with mov %eax, %edi; mov %rax, %rdi; movslq %eax, %rdi; as glibc's _start with hlt; or as
+ * that of its dynamic linker with mov %rax, %r12?
+ */
 static inline int duet_frame_passes_result(uint64_t code)
 {
-	return (code & 0xffff) == 0xc789 || (code & 0xffffff) == 0xc78948 || (code & 0xffffff) == 0xf86348;
+	uint64_t three = code & 0xffffff;
+
+	return (code & 0xffff) == 0xc789 || three == 0xc78948 || three == 0xf86348 || (code & 0xff) == 0xf4 ||
+	       three == 0xc48949;
 }
 
 /* Do they begin with a push or with sub $n, %rsp, after endbr64? */

@@ -377,9 +377,11 @@ static void code_in_memory_is_no_guess(void **state)
 static void no_frame_pointer_marks_the_outermost_frame(void **state)
 {
 #if WALK_X86
-	static const uint64_t passes[] = {0xe8c789, 0xe8c78948, 0xe8f86348}, others[] = {0xc789c085, 0xc78948c0, 0xe8};
+	static const uint64_t passes[] = {0xe8c789, 0xe8c78948, 0xe8f86348, 0x66f4, 0x10c48949},
+			      others[] = {0xc789c085, 0xc78948c0, 0xe8};
 #else
-	static const uint64_t passes[] = {0x94000010, 0x9400001093407c00}, others[] = {0x14000010, 0xaa0003e093407c00};
+	static const uint64_t passes[] = {0x94000010, 0x9400001093407c00, 0xaa0003f5},
+			      others[] = {0x14000010, 0xaa0003e093407c00};
 #endif
 	const struct unwind_cursor outermost = {.pc = STACK, .sp = STACK, .is_return = 1};
 	struct unwind_cursor cursor = outermost;
