@@ -78,7 +78,7 @@ case_private_stays_private() {
 	need_bpf
 	umask 022
 	make_two
-	record --host -d 1 -f "$here/host.duet"
+	record --host --no-attach -d 1 -f "$here/host.duet"
 	expect_status 0
 	run_duet diff "$here/a.collapsed" "$here/host.duet" "$here/host.html"
 	expect_status 0

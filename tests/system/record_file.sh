@@ -238,7 +238,7 @@ case_private_stays_private() {
 	need_root
 	need_bpf
 	umask 022
-	record --host -d 1 -f "$here/host.duet"
+	record --host --no-attach -d 1 -f "$here/host.duet"
 	expect_status 0
 	convert "$here/host.duet" "$here/host.txt"
 	expect "mode of the recording" "$(stat -c %a "$here/host.duet")" == 600

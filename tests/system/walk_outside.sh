@@ -117,7 +117,7 @@ reported_needed() {
 }
 
 # A JVM that refuses agents has Java frames nevertheless.
-case_no_attach_mechanism() {
+case_no_attach_mechanism() { # apart
 	need_bpf
 	need_root
 	JVM_OPTS=(-XX:+DisableAttachMechanism)
