@@ -12,7 +12,7 @@
 #define NEAR_BLOCKS 2 /* an entry after more branches is less often right than the one before; measured */
 #define NOP_BYTES 12 /* after each call since JDK 21; an entry for profilers comes after it */
 #define NULL_CHECKS_READ (1u << 18) /* most null checks that are read to find their table, right or not */
-#define CALLS_FOLLOWED 8192 /* most calls in byte code that are followed for one compilation */
+#define CALLER_STEPS (8192 * STUB_CALLERS_CALL) /* most steps in byte code for one compilation */
 #define X86_MOV_BYTES 10
 #define JUMP_ROUNDS 2 /* jumps back are followed in the second */
 
@@ -49,7 +49,7 @@ struct steps {
 	uint32_t count;
 	uint32_t budget; /* null checks that may still be read */
 	bool *is_call; /* of each entry: it is that of a call that returns, not of a trap */
-	uint32_t calls; /* in byte code, that may still be followed */
+	uint32_t caller_steps; /* in byte code, that may still be made */
 	struct between last; /* search */
 	uint64_t *barren; /* struct stub_callers */
 	struct scopes *of;
@@ -491,9 +491,9 @@ static struct choice choose_for_stub(struct steps *steps, const struct step *ste
 	if (b->search.kind != kind || b->entries[0] != a || b->entries[1] != e) {
 		*b = (struct between){{a, e}, {.kind = kind, .is_call = is_call, .context = steps}, {0}};
 		b->search.barren = steps->barren;
-		b->search.budget = &steps->calls;
+		b->search.budget = &steps->caller_steps;
 		search_between(steps, b, a, e);
-		b->scope = b->search.ways == 1 && steps->calls ? follow(steps->of, b) : (struct choice){0};
+		b->scope = b->search.ways == 1 && steps->caller_steps ? follow(steps->of, b) : (struct choice){0};
 	}
 	return b->scope;
 }
@@ -513,8 +513,8 @@ static uint64_t target_of(const struct scopes *of, const struct step *step)
 }
 
 /*
- * A call that is no safepoint: of a stub or of the runtime. The compilers give some of these calls the scope of other
- * code, or none, if no method inlined there has another safepoint.
+ * Chooses the scope of a call that is no safepoint: of a stub or of the runtime. For some of these calls the compilers
+ * record the scope of other code; they record none where no method that is inlined there has a safepoint.
  */
 static struct choice choose_for_call(struct steps *steps, const struct step *step, uint32_t after)
 {
@@ -588,7 +588,7 @@ static bool make_table(struct steps *steps, struct duet_code_pc *table, uint32_t
 struct duet_code_pc *scopes_estimate(struct scopes *scopes, uint32_t most, uint32_t *ret_count)
 {
 	struct steps steps = {
-		.count = count_steps(scopes), .budget = NULL_CHECKS_READ, .calls = CALLS_FOLLOWED, .of = scopes};
+		.count = count_steps(scopes), .budget = NULL_CHECKS_READ, .caller_steps = CALLER_STEPS, .of = scopes};
 	struct duet_code_pc *table = malloc((most + 1) * sizeof(*table));
 
 	*ret_count = 0;

@@ -121,6 +121,13 @@ static void search_callee(struct stub_callers *search, const struct metadata_met
 		*barren = hash;
 }
 
+/* Returns false if that is the end of the search. */
+static bool spend(struct stub_callers *search, uint32_t steps)
+{
+	*search->budget = *search->budget > steps ? *search->budget - steps : 0;
+	return *search->budget;
+}
+
 static void search_instruction(struct stub_callers *search, const struct metadata_method *method, const uint8_t *at)
 {
 	uint32_t ways = search->ways;
@@ -131,7 +138,7 @@ static void search_instruction(struct stub_callers *search, const struct metadat
 		add_way(search);
 	if (*at < OP_INVOKEVIRTUAL || *at > OP_INVOKESTATIC)
 		return;
-	if (!*search->budget || !--*search->budget)
+	if (!spend(search, STUB_CALLERS_CALL))
 		return;
 	memcpy(&operand, at + 1, sizeof(operand));
 	if (!metadata_callee(method, operand, &callee))
@@ -158,6 +165,7 @@ static void search_method(struct stub_callers *search, const struct metadata_met
 	uint32_t bytes = 0;
 	uint8_t *code = *search->budget ? metadata_code(method, &bytes) : NULL;
 
+	(void)spend(search, bytes / 256 + 1);
 	if (begin == end && jump_target(code, bytes, begin) < begin) /* a loop */
 		begin = jump_target(code, bytes, begin);
 	search->level++;

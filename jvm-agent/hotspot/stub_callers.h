@@ -12,6 +12,7 @@
 
 #define STUB_CALLERS_DEPTH 5
 #define STUB_CALLERS_BARREN 512
+#define STUB_CALLERS_CALL 8 /* steps of a call that is followed; byte code takes one for each 256 bytes that are read */
 #define STUB_CALLERS_RUNTIME "runtime" /* stands for all functions of the JVM itself */
 
 struct stub_callers {
@@ -20,7 +21,7 @@ struct stub_callers {
 	bool (*is_call)(const void *context, const struct duet_java_frame *frame);
 	const void *context;
 	uint64_t *barren; /* STUB_CALLERS_BARREN hashes of methods that lead to no such stub; of one compilation */
-	uint32_t *budget; /* calls that may still be followed; 0: the search is not complete */
+	uint32_t *budget; /* steps that may still be made, see STUB_CALLERS_CALL; 0: the search is not complete */
 	uint32_t ways; /* through different methods; the search ends at the second */
 	struct duet_java_frame way[STUB_CALLERS_DEPTH]; /* the first, outermost frame first */
 	uint32_t depth; /* of it */

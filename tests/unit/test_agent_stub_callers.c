@@ -67,7 +67,7 @@ static void expect(const char *stub, uint64_t from, int32_t begin, int32_t end, 
 		   uint64_t last, uint32_t depth, int32_t bci)
 {
 	uint64_t barren[STUB_CALLERS_BARREN] = {0};
-	uint32_t budget = 100;
+	uint32_t budget = 1000;
 	struct stub_callers search = {.kind = stub_callers_kind(stub), .is_call = is_call, .barren = barren,
 				      .context = calls ? "" : NULL, .budget = &budget};
 
@@ -114,13 +114,17 @@ static void test_names(void **state)
 static void test_budget(void **state)
 {
 	uint64_t barren[STUB_CALLERS_BARREN] = {0};
-	uint32_t budget = 2;
+	uint32_t budget = 2 * STUB_CALLERS_CALL;
 	struct stub_callers search = {
 		.kind = stub_callers_kind("dpow"), .is_call = is_call, .barren = barren, .budget = &budget};
 
 	stub_callers_find(&search, 5, 0, INT32_MAX);
 	assert_int_equal(budget, 0);
 	assert_int_equal(search.ways, 0);
+	budget = 3; /* byte code that calls nothing is not free either */
+	for (int i = 0; i < 3; i++)
+		stub_callers_find(&search, 2, 0, INT32_MAX);
+	assert_int_equal(budget, 0);
 }
 
 int main(void)

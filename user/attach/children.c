@@ -139,7 +139,8 @@ int children_become(uid_t uid, gid_t gid)
 {
 	bool is_same = geteuid() == uid && getegid() == gid;
 
-	if (!is_same && ((geteuid() != uid && setgroups(1, &gid) < 0) || setresgid(gid, gid, gid) < 0 ||
+	/* an ordinary user may not set groups, and has only its own */
+	if (!is_same && (((geteuid() != uid || !uid) && setgroups(1, &gid) < 0) || setresgid(gid, gid, gid) < 0 ||
 			 setresuid(uid, uid, uid) < 0))
 		return -errno;
 	prctl(PR_SET_DUMPABLE, 0);

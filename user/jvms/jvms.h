@@ -78,8 +78,8 @@ void jvms_open(struct jvms *jvms, const struct options *options, const struct jv
 void jvms_release(struct jvms *jvms); /* frees the agents; aborts attaches that are under way */
 
 /*
- * Tries again a few times if a failure's cause may pass. `cause` is for the report. `control` is that of an agent which
- * the JVM loads itself, or NULL. Returns 0 or -errno.
+ * Brings the agent into a JVM, and tries again a few times if a failure's cause may pass. `cause` is for the report.
+ * `control` is for an agent that the JVM loads itself at its start; else NULL. Returns 0 or -errno.
  */
 int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kind, const char *cause,
 		const struct attach_control *control);
@@ -199,8 +199,8 @@ union claimed_sample {
 
 /*
  * Returns true for records that START asked for: stacks are no deeper than java_depth, kernel frames come only from
- * engine perf, and frame parts only from agents that make samples with all frames. Otherwise counts the record and
- * returns false.
+ * engine perf, and DUET_RECORD_FRAMES only from agents that make samples with all frames. Otherwise counts the record
+ * and returns false.
  */
 bool claims_check(const struct agent *agent, uint16_t type, const void *payload);
 /*

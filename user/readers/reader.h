@@ -37,8 +37,8 @@ struct reader {
 	bool (*claims)(const unsigned char *start, size_t len);
 	/*
 	 * Fills an empty profile after profile_init(). The times of samples and profile->start_ns are CLOCK_REALTIME.
-	 * Returns 0, or -errno with the cause in `why`, if it is another than the error's; then the profile may contain
-	 * a part of the file.
+	 * Returns 0, or -errno; the profile may then contain a part of the file. `why` has the cause, or is empty where
+	 * the error's own text says it.
 	 */
 	int (*read)(struct profile *profile, struct reader_source *source, struct buf *why);
 };
