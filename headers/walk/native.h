@@ -231,9 +231,9 @@ static inline walk_result walk_by_row(struct unwind_cursor *cursor, const struct
 }
 
 /*
- * Returns nonzero for a thread's first frame. Both ABIs give it fp 0, but code that keeps no frame pointer leaves it so;
- * therefore its code is looked at: it passes the result of main() or of the thread's function on to a function that does
- * not return. musl has no call frame information, and a program that has just begun has no rows yet. Valid only for code
+ * Returns nonzero for a thread's first frame. Both ABIs give it fp 0, but code that keeps no frame pointer leaves it
+ * so. Therefore its code is read: it passes the result of main() or of the thread's function on to one that does not
+ * return. musl has no call frame information, and a program that has just begun has no rows yet. Valid only for code
  * of files: code that a JIT compiler made may have any value in fp.
  */
 static inline int walk_is_outermost(const struct unwind_cursor *cursor)

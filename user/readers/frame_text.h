@@ -49,8 +49,8 @@ struct lines {
 void lines_init(struct lines *lines, struct reader_source *source);
 void lines_release(struct lines *lines);
 /*
- * Returns the next line without its line end; valid until the next call. Returns 1, 0 at the end of the file, or -errno;
- * `why` then has the cause, or is empty where the error's own text says it.
+ * Returns the next line without its line end; valid until the next call. Returns 1, 0 at the end of the file, or
+ * -errno; `why` then has the cause, or is empty where the error's own text says it.
  */
 int lines_next(struct lines *lines, const char **ret_line, size_t *ret_len, struct buf *why);
 size_t lines_without_return(const char *line, size_t len); /* the length without '\r' at the end */
