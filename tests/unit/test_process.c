@@ -300,6 +300,9 @@ static void test_exec(void **state)
 	assert_string_equal(process->comm, "sleep");
 	assert_null(strstr(process->executable, "test_process"));
 	assert_null(maps_find_file(&process->maps, "test_process"));
+	assert_int_not_equal(process->read_ns, 0);
+	process_adopt_maps(process, &(struct maps){0}); /* of an older program: the next exec has to read /proc */
+	assert_int_equal(process->read_ns, 0);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 	end_child(pid);

@@ -378,6 +378,7 @@ void process_adopt_maps(struct process *process, struct maps *maps)
 	maps_release(&process->maps);
 	process->maps = *maps;
 	process->maps_version++;
+	process->read_ns = 0; /* these are of an older program, even if /proc has shown a newer one */
 	*maps = (struct maps){0};
 }
 

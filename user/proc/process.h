@@ -40,7 +40,7 @@ struct process {
 	uint32_t maps_version; /* incremented when `maps` changes */
 	pid_t living; /* a thread of it whose memory and files /proc shows: pid, unless its first thread has ended */
 	bool exited; /* exited, or known from records only: its stacks are kept, but /proc does not have it */
-	uint64_t read_ns; /* when it was read from /proc, as a whole */
+	uint64_t read_ns; /* when it was read from /proc, as a whole; 0: `maps` is of an older program */
 	uint64_t exited_ns; /* when we learned that, CLOCK_MONOTONIC */
 	uint32_t programs; /* incremented when it executes another program: `maps` is of the newest one */
 	uint32_t references; /* see process_ref() */
