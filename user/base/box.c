@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/clock.h"
+
+#if defined(__x86_64__)
+#define BOX_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define BOX_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+#define BOX_FILES 64 /* open files */
+#define BOX_FAILED 255 /* exit code: no box at all */
+
+static unsigned int lacks;
+
+/* ---- system calls ---- */
+
+#ifndef __SANITIZE_ADDRESS__
+#define VERDICT SECCOMP_RET_ALLOW
+#define VERDICT_OF_OTHERS (SECCOMP_RET_ERRNO | EPERM)
+#else
+/* AddressSanitizer opens files of /proc, and traces its process at the end: only what it does not need is refused. */
+#define VERDICT (SECCOMP_RET_ERRNO | EPERM)
+#define VERDICT_OF_OTHERS SECCOMP_RET_ALLOW
+#endif
+
+enum test { ANY, EQUALS, HAS_NONE };
+
+/* A call, and what its argument number `arg` has to be for the verdict. */
+struct row {
+	uint32_t call;
+	unsigned int set; /* bits of enum box_calls, one of which has to be wanted; 0: always */
+	enum test test;
+	uint32_t arg, value; /* the lower 32 bits: all that the kernel looks at in these calls */
+};
+
+#define SELF UINT32_MAX /* in the place of `value`: this process */
+
+/* clang-format off */
+#define CALL(name) {.call = SYS_##name}
+#define OF(name, wanted) {.call = SYS_##name, .set = wanted}
+#define IF(name, is, number, what) {.call = SYS_##name, .test = is, .arg = number, .value = what}
+
+static const struct row rows[] = {
+#ifndef __SANITIZE_ADDRESS__
+	/* what is called most is first */
+	CALL(read),
+	CALL(write),
+	CALL(lseek),
+	CALL(pread64),
+	CALL(pwrite64),
+	IF(mmap, HAS_NONE, 2, PROT_EXEC),
+	CALL(munmap),
+	CALL(mremap),
+	CALL(madvise),
+	CALL(brk),
+	IF(mprotect, HAS_NONE, 2, PROT_EXEC),
+	CALL(readv),
+	CALL(writev),
+	CALL(clock_gettime),
+	CALL(getrandom),
+	CALL(futex),
+	CALL(close),
+	CALL(fstat),
+	IF(newfstatat, EQUALS, 3, AT_EMPTY_PATH), /* glibc's fstat() */
+	IF(fcntl, EQUALS, 1, F_GETFL),
+	IF(fcntl, EQUALS, 1, F_GETFD),
+	IF(fcntl, EQUALS, 1, F_SETFD),
+	IF(fcntl, EQUALS, 1, F_DUPFD_CLOEXEC),
+	CALL(sysinfo), /* glibc's qsort() */
+	CALL(getpid),
+	CALL(gettid),
+	CALL(getuid),
+	CALL(geteuid),
+	CALL(sched_yield),
+	CALL(restart_syscall),
+	CALL(rt_sigaction),
+	CALL(rt_sigprocmask),
+	CALL(rt_sigreturn),
+	IF(tgkill, EQUALS, 0, SELF), /* for raise() */
+	IF(tkill, EQUALS, 0, SELF),
+	CALL(exit),
+	CALL(exit_group),
+	OF(sendmsg, BOX_TALK),
+	OF(recvmsg, BOX_TALK),
+	OF(sendto, BOX_TALK),
+	OF(recvfrom, BOX_TALK),
+	OF(ppoll, BOX_TALK),
+#ifdef SYS_poll
+	OF(poll, BOX_TALK),
+#endif
+	OF(ftruncate, BOX_OUTPUT),
+	OF(fsync, BOX_OUTPUT),
+	OF(fdatasync, BOX_OUTPUT),
+#else
+	CALL(execve), CALL(execveat), CALL(socket), CALL(connect), CALL(bind), CALL(kill), CALL(unlinkat),
+	CALL(renameat2), CALL(setns), CALL(unshare), CALL(mount), CALL(bpf),
+#endif
+};
+/* clang-format on */
+
+#define ROWS (sizeof(rows) / sizeof(*rows))
+#define ROW_STEPS 5
+
+struct program {
+	struct sock_filter steps[4 + ROWS * ROW_STEPS + 1];
+	unsigned short len;
+};
+
+static void add(struct program *program, uint16_t code, uint32_t value, uint8_t if_true, uint8_t if_false)
+{
+	program->steps[program->len++] = (struct sock_filter)BPF_JUMP(code, value, if_true, if_false);
+}
+
+static void add_load(struct program *program, uint32_t at)
+{
+	add(program, BPF_LD | BPF_W | BPF_ABS, at, 0, 0);
+}
+
+/* The number of the call is loaded before the row, and behind it. */
+static void add_row(struct program *program, const struct row *row)
+{
+	uint32_t value = row->value == SELF ? (uint32_t)getpid() : row->value;
+
+	add(program, BPF_JMP | BPF_JEQ | BPF_K, row->call, 0, row->test == ANY ? 1 : ROW_STEPS - 1);
+	if (row->test != ANY) {
+		/* both architectures are little endian */
+		add_load(program, (uint32_t)(offsetof(struct seccomp_data, args) + 8 * row->arg));
+		if (row->test == EQUALS)
+			add(program, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+		else
+			add(program, BPF_JMP | BPF_JSET | BPF_K, value, 1, 0);
+	}
+	add(program, BPF_RET | BPF_K, VERDICT, 0, 0);
+	if (row->test != ANY)
+		add_load(program, offsetof(struct seccomp_data, nr));
+}
+
+static bool filter(unsigned int calls)
+{
+	struct program program = {.len = 0};
+	struct sock_fprog all = {.filter = program.steps};
+
+	add_load(&program, offsetof(struct seccomp_data, arch));
+	add(&program, BPF_JMP | BPF_JEQ | BPF_K, BOX_ARCH, 1, 0);
+	add(&program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
+	add_load(&program, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < ROWS; i++)
+		if (!rows[i].set || rows[i].set & calls)
+			add_row(&program, &rows[i]);
+	add(&program, BPF_RET | BPF_K, VERDICT_OF_OTHERS, 0, 0);
+	all.len = program.len;
+	/* before Linux 5.16 a filter makes the whole process slower, unless it has this flag */
+	return !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &all) ||
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
+}
+
+/* ---- names of files ---- */
+
+/* A ruleset without rules: what it handles is refused. Each version of Landlock handles more. */
+static bool forbid_names(void)
+{
+	static const uint8_t rights[] = {0, 13, 14, 15, 15, 16}; /* of files, by version */
+	struct {
+		uint64_t files, network, outside;
+	} handled = {0};
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long ruleset;
+	bool is_done;
+
+#ifdef __SANITIZE_ADDRESS__
+	return true;
+#endif
+	if (version <= 0)
+		return false;
+	handled.files = (1ull << rights[version < 5 ? version : 5]) - 1;
+	handled.network = version >= 4 ? 3 : 0; /* bind and connect of TCP */
+	handled.outside = version >= 6 ? 3 : 0; /* abstract sockets and signals */
+	ruleset = syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
+	if (ruleset < 0)
+		return false;
+	is_done = !syscall(SYS_landlock_restrict_self, ruleset, 0);
+	close((int)ruleset);
+	return is_done;
+}
+
+/* ---- limits ---- */
+
+static int set_limit(pid_t process, int resource, uint64_t most)
+{
+	struct rlimit limit;
+
+	if (prlimit(process, resource, NULL, &limit) < 0)
+		return -errno;
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	return prlimit(process, resource, &limit, NULL) < 0 ? -errno : 0;
+}
+
+int box_limit(pid_t process, const struct box_limits *limits)
+{
+	int err = 0;
+
+#ifdef __SANITIZE_ADDRESS__
+	return 0; /* it takes many times the memory and the time */
+#endif
+	if (limits->memory_bytes)
+		err = set_limit(process, RLIMIT_DATA, limits->memory_bytes);
+	if (!err && limits->cpu_ns)
+		err = set_limit(process, RLIMIT_CPU, (limits->cpu_ns + NS_PER_SEC - 1) / NS_PER_SEC);
+	return err;
+}
+
+/* ---- all of it ---- */
+
+/* Only who has CAP_SETPCAP can do this; the others get nothing from it after no_new_privs. */
+static void empty_bounding_set(void)
+{
+	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
+		;
+}
+
+int box_enter(unsigned int calls, const struct box_limits *limits)
+{
+	int err;
+
+	empty_bounding_set();
+	err = rights_keep(RIGHTS_NONE);
+	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		err = -errno;
+	if (!err)
+		err = set_limit(0, RLIMIT_CORE, 0);
+	if (!err)
+		err = set_limit(0, RLIMIT_NOFILE, BOX_FILES);
+	if (!err)
+		err = box_limit(0, limits);
+	if (err)
+		return err;
+	lacks = forbid_names() ? 0 : BOX_LACKS_LANDLOCK;
+	lacks |= filter(calls) ? 0 : BOX_LACKS_SECCOMP;
+	return 0;
+}
+
+unsigned int box_lacks(void)
+{
+	return lacks;
+}
+
+int box_try(void)
+{
+	const struct box_limits none = {0};
+	int status, err;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(box_enter(0, &none) ? BOX_FAILED : (int)box_lacks());
+	err = child < 0 ? -errno : child_await(child, &status);
+	if (err)
+		return err;
+	return WIFEXITED(status) && WEXITSTATUS(status) != BOX_FAILED ? WEXITSTATUS(status) : -EIO;
+}
+
+void box_describe(unsigned int missing, struct buf *out)
+{
+	buf_add_str(out, "no capabilities, no new privileges");
+	if (!(missing & BOX_LACKS_SECCOMP))
+		buf_add_str(out, ", seccomp");
+	if (!(missing & BOX_LACKS_LANDLOCK))
+		buf_add_str(out, ", Landlock");
+	if (missing & BOX_LACKS_SECCOMP)
+		buf_add_str(out, "; without seccomp, which this kernel or container does not have");
+	if (missing & BOX_LACKS_LANDLOCK)
+		buf_add_str(out, "; without Landlock, which Linux 5.13 has if the parameter lsm= names it");
+}
