@@ -53,14 +53,15 @@ static void count_rows(const struct process *process, uint32_t *ret_most, uint32
 {
 	*ret_most = *ret_second = 0;
 	for (size_t i = 0; i < process->maps.list.len; i++) {
+		const struct charge *charge = CHARGE_OWN(process->pid);
 		const struct mapping *mapping = &process->maps.list.items[i];
 		struct target_file target;
 		struct unwind_file file;
 		uint32_t rows;
 
-		if (mapping->path[0] != '/' || target_file_find_mapping(&target, process, mapping))
+		if (mapping->path[0] != '/' || target_file_find_mapping(&target, charge, process, mapping))
 			continue;
-		if (!unwound_file(&file, target_file_read(&target, 0))) {
+		if (!unwound_file(&file, target_file_read(&target, charge, 0))) {
 			rows = (uint32_t)file.rows.rows.len;
 			*ret_second = rows > *ret_most ? *ret_most : rows > *ret_second ? rows : *ret_second;
 			*ret_most = rows > *ret_most ? rows : *ret_most;

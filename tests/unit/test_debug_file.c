@@ -55,9 +55,9 @@ static bool is_taken(uid_t owner, uid_t debug_owner, mode_t debug_mode)
 	assert_int_equal(chown("app.debug", debug_owner, 0), 0);
 	assert_int_equal(chmod("app.debug", debug_mode), 0);
 	snprintf(path, sizeof(path), "%s/app", folder);
-	assert_int_equal(target_file_find(&target, getpid(), getpid(), path), 0);
-	assert_int_equal(elf_file_read(&file, target_file_read(&target, 0)), 0);
-	debug_file_apply(&file, &target, path);
+	assert_int_equal(target_file_find(&target, CHARGE_OWN(getpid()), getpid(), path), 0);
+	assert_int_equal(elf_file_read(&file, target_file_read(&target, CHARGE_OWN(getpid()), 0)), 0);
+	debug_file_apply(&file, CHARGE_OWN(getpid()), &target, path);
 	is_taken = file.has_symtab;
 	elf_file_release(&file);
 	target_file_release(&target);
@@ -74,12 +74,12 @@ static void test_symbol_of_debug_file(void **state)
 	if (!make_files())
 		skip();
 	snprintf(path, sizeof(path), "%s/app", folder);
-	assert_int_equal(target_file_find(&target, getpid(), getpid(), path), 0);
-	assert_true(target_file_read(&target, 0) >= 0);
-	assert_true(debug_file_symbol(&target, path, "main", true, &vaddr));
+	assert_int_equal(target_file_find(&target, CHARGE_OWN(getpid()), getpid(), path), 0);
+	assert_true(target_file_read(&target, CHARGE_OWN(getpid()), 0) >= 0);
+	assert_true(debug_file_symbol(CHARGE_OWN(getpid()), &target, path, "main", true, &vaddr));
 	assert_int_equal((vaddr ^ (uintptr_t)main) % 4096, 0);
-	assert_false(debug_file_symbol(&target, path, "no_such_function", true, &vaddr));
-	assert_false(debug_file_symbol(&target, "/elsewhere/app", "main", true, &vaddr));
+	assert_false(debug_file_symbol(CHARGE_OWN(getpid()), &target, path, "no_such_function", true, &vaddr));
+	assert_false(debug_file_symbol(CHARGE_OWN(getpid()), &target, "/elsewhere/app", "main", true, &vaddr));
 	target_file_release(&target);
 }
 

@@ -81,7 +81,7 @@ static uint64_t vaddr_of(const struct elf_file *file, const void *code)
 	const struct mapping *mapping;
 	uint64_t vaddr = 0;
 
-	assert_int_equal(maps_read(&maps, getpid()), 0);
+	assert_int_equal(maps_read(&maps, CHARGE_OWN(getpid())), 0);
 	mapping = maps_find(&maps, (uintptr_t)code);
 	assert_non_null(mapping);
 	assert_true(elf_file_vaddr(file, (uintptr_t)code - mapping->start + mapping->offset, &vaddr));
@@ -101,8 +101,8 @@ static void apply_debug(struct elf_file *file, const char *path)
 	char whole[64];
 
 	snprintf(whole, sizeof(whole), "%s/%s", folder, path);
-	assert_int_equal(target_file_find(&target, getpid(), getpid(), whole), 0);
-	debug_file_apply(file, &target, whole);
+	assert_int_equal(target_file_find(&target, CHARGE_OWN(getpid()), getpid(), whole), 0);
+	debug_file_apply(file, CHARGE_OWN(getpid()), &target, whole);
 	target_file_release(&target);
 }
 
@@ -503,7 +503,7 @@ static void test_damaged_files(void **state)
 	size_t len;
 	char *bytes;
 
-	assert_int_equal(maps_read(&maps, getpid()), 0);
+	assert_int_equal(maps_read(&maps, CHARGE_OWN(getpid())), 0);
 	for (size_t i = 0; i < maps.list.len; i++)
 		if (!strcmp(maps.list.items[i].path, "[vdso]"))
 			vdso = &maps.list.items[i];

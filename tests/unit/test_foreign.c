@@ -40,7 +40,7 @@ static void pages_are_read_and_kept(void **state)
 	unsigned char *at = make_pages(), before = at[10], got;
 	struct foreign foreign = {0};
 
-	foreign_open(&foreign, getpid());
+	foreign_open(&foreign, CHARGE_OWN(getpid()));
 	expect_bytes(&foreign, at + 10, 8);
 	expect_bytes(&foreign, at + PAGE - 3, 8);
 	at[10]++;
@@ -58,7 +58,7 @@ static void a_stack_is_read_to_its_end(void **state)
 	const uint64_t stacks[] = {(uintptr_t)at + 100, (uintptr_t)at + 2 * PAGE - 200, (uintptr_t)at + 2 * PAGE};
 	struct foreign foreign = {0};
 
-	foreign_open(&foreign, getpid());
+	foreign_open(&foreign, CHARGE_OWN(getpid()));
 	assert_int_equal(foreign_read_stacks(&foreign, stacks, 3), 3);
 	expect_bytes(&foreign, at + 100, 16);
 	foreign.stack = 1;
@@ -77,7 +77,7 @@ static void stacks_after_one_that_cannot_be_read_are_read(void **state)
 				   (uintptr_t)at + PAGE - 64};
 	struct foreign foreign = {0};
 
-	foreign_open(&foreign, getpid());
+	foreign_open(&foreign, CHARGE_OWN(getpid()));
 	assert_int_equal(foreign_read_stacks(&foreign, stacks, 4), 4);
 	assert_int_equal(foreign_read(&foreign, got, 8, stacks[0]), -1);
 	for (foreign.stack = 1; foreign.stack < 4; foreign.stack++)
@@ -97,7 +97,7 @@ static void as_much_is_read_as_stacks_need(void **state)
 
 	for (size_t i = 0; i < FOREIGN_STACKS; i++)
 		stacks[i] = (uintptr_t)at + 8 * i;
-	foreign_open(&foreign, getpid());
+	foreign_open(&foreign, CHARGE_OWN(getpid()));
 	few = foreign_read_stacks(&foreign, stacks, FOREIGN_STACKS);
 	assert_in_range(few, 1, 32);
 	for (foreign.stack = 0; foreign.stack < few; foreign.stack++)

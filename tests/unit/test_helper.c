@@ -69,9 +69,9 @@ static int open_work(const struct helper_task *task, struct helper_answer *answe
 	return answer->fd < 0 ? -errno : 0;
 }
 
-static int run(int (*work)(const struct helper_task *, struct helper_answer *), pid_t pid)
+static int run_for(int (*work)(const struct helper_task *, struct helper_answer *), const struct charge *charge)
 {
-	const struct helper_task task = {.work = work, .pid = pid, .fd = -1, .path = "abc", .number = 1};
+	const struct helper_task task = {.work = work, .charge = charge, .fd = -1, .path = "abc", .number = 1};
 	struct helper_answer answer;
 	int err = helper_run(&task, &answer);
 
@@ -79,9 +79,15 @@ static int run(int (*work)(const struct helper_task *, struct helper_answer *), 
 	return err;
 }
 
+static int run(int (*work)(const struct helper_task *, struct helper_answer *), pid_t pid)
+{
+	return run_for(work, CHARGE_OWN(pid));
+}
+
 static pid_t who_does_it(size_t times, size_t *ret_len)
 {
-	const struct helper_task task = {.work = echo_work, .pid = getpid(), .fd = -1, .path = "abc", .number = times};
+	const struct helper_task task = {
+		.work = echo_work, .charge = CHARGE_OWN(getpid()), .fd = -1, .path = "abc", .number = times};
 	struct helper_answer answer;
 	pid_t pid;
 
@@ -120,7 +126,7 @@ static void test_forks_and_others_do_it_themselves(void **state)
 
 static void test_descriptors(void **state)
 {
-	struct helper_task task = {.work = open_work, .pid = getpid(), .path = "null"};
+	struct helper_task task = {.work = open_work, .charge = CHARGE_OWN(getpid()), .path = "null"};
 	struct helper_answer answer;
 	char byte;
 
@@ -148,50 +154,17 @@ static void test_a_helper_that_dies(void **state)
 	assert_int_equal(run(echo_work, getpid()), 0);
 }
 
-/* A process of another user. */
-static pid_t start_stranger(uid_t uid)
+/* Another process of the payer is refused, too. */
+static void test_a_silent_payer_is_refused(void **state)
 {
-	pid_t pid = fork();
-
-	if (!pid) {
-		if (setuid(uid) == 0)
-			pause();
-		_exit(1);
-	}
-	return pid;
-}
-
-static void wait_for_uid(pid_t pid, uid_t uid)
-{
-	char path[32];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	while (stat(path, &st) == 0 && st.st_uid != uid && st.st_uid)
-		usleep(1000);
-	usleep(10000);
-}
-
-static void test_a_silent_user_is_refused(void **state)
-{
-	pid_t hostile, other;
+	const struct charge hostile = {.payer.key = 1ull << 32, .pid = NOT_A_PID}, other = {.payer.key = 1ull << 32};
 	uint64_t before = loader_counters[DUET_LOADER_SILENT_TARGETS];
 
-	if (geteuid())
-		skip(); /* setuid() */
-	hostile = start_stranger(54321);
-	other = start_stranger(54321);
-	wait_for_uid(hostile, 54321);
-	wait_for_uid(other, 54321);
-	assert_int_equal(run(silent_work, hostile), -ETIMEDOUT);
-	assert_int_equal(run(echo_work, hostile), -EBUSY);
-	assert_int_equal(run(echo_work, other), -EBUSY);
+	assert_int_equal(run_for(silent_work, &hostile), -ETIMEDOUT);
+	assert_int_equal(run_for(echo_work, &hostile), -EBUSY);
+	assert_int_equal(run_for(echo_work, &other), -EBUSY);
 	assert_int_equal(run(echo_work, getpid()), 0);
 	assert_int_equal(loader_counters[DUET_LOADER_SILENT_TARGETS] - before, 3);
-	kill(hostile, SIGKILL);
-	kill(other, SIGKILL);
-	waitpid(hostile, NULL, 0);
-	waitpid(other, NULL, 0);
 }
 
 /* However many targets hang, they cost some seconds at most. */
@@ -230,7 +203,7 @@ int main(void)
 		helper_test(test_descriptors),
 		helper_test(test_one_that_is_ready_to_run_is_waited_for),
 		helper_test(test_a_helper_that_dies),
-		helper_test(test_a_silent_user_is_refused),
+		helper_test(test_a_silent_payer_is_refused),
 		helper_test(test_wait_budget_ends),
 		helper_test(test_nothing_of_the_callers_is_held),
 	};

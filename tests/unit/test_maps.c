@@ -148,12 +148,12 @@ static void test_self(void **state)
 	struct maps maps = {0};
 	const struct mapping *mapping;
 
-	assert_int_equal(maps_read(&maps, getpid()), 0);
+	assert_int_equal(maps_read(&maps, CHARGE_OWN(getpid())), 0);
 	mapping = maps_find(&maps, (uintptr_t)test_self);
 	assert_non_null(mapping);
 	assert_non_null(strstr(mapping->path, "test_maps"));
 	assert_non_null(maps_find_file(&maps, "libc.so.6"));
-	assert_int_equal(maps_read(&maps, 0x7ffffff), -ESRCH);
+	assert_int_equal(maps_read(&maps, CHARGE_OWN(0x7ffffff)), -ESRCH);
 	assert_non_null(maps_find(&maps, (uintptr_t)test_self));
 	maps_release(&maps);
 }
@@ -210,7 +210,7 @@ static void test_questions_and_file_agree(void **state)
 	map_file(folder, "two\nlines  and blanks", false);
 	map_file(folder, "gone", true);
 	assert_ptr_not_equal(mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), MAP_FAILED);
-	assert_int_equal(maps_read(&asked, getpid()), 0);
+	assert_int_equal(maps_read(&asked, CHARGE_OWN(getpid())), 0);
 	buf_init(&text);
 	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/maps", MAPS_MAX_FILE, &text), 0);
 	remove_line(&text, "[vsyscall]");

@@ -154,7 +154,7 @@ static void test_users_have_allowances(void **state)
 	spent = process_get(&table, spent_pid, 0);
 	assert_true(spent->payer.key && spent->payer.uid == 65534);
 	assert_true(spent->maps.list.len && spent->maps_ns);
-	allowance_charge(&spent->payer, 100 * NS_PER_SEC);
+	charge_cpu(&spent->payer, 100 * NS_PER_SEC);
 	process_exec(process_find(&table, spent_pid));
 	assert_false(spent->maps.list.len || spent->maps_ns || spent->exited);
 	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 1), 0);
@@ -166,13 +166,39 @@ static void test_users_have_allowances(void **state)
 	assert_int_not_equal(other->payer.key, spent->payer.key);
 	assert_true(other->maps.list.len && process_get(&table, getpid(), 0)->maps.list.len);
 	/* this user's allowance is enough, but all users together have spent too much */
-	allowance_charge(&other->payer, NS_PER_SEC);
+	charge_cpu(&other->payer, NS_PER_SEC);
 	process_exec(process_find(&table, other_pid));
 	assert_int_equal(other->maps.list.len, 0);
-	/* a read that is requested explicitly is done */
-	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 0), 1);
+	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 0), 0);
+	assert_int_equal(spent->maps.list.len, 0);
 	end_child(spent_pid);
 	end_child(other_pid);
+}
+
+static void compute(uint64_t for_ns)
+{
+	for (uint64_t end_ns = clock_cpu_ns() + for_ns; clock_cpu_ns() < end_ns;)
+		;
+}
+
+/* The inner one is paid for once, also where nobody has a limit. */
+static void test_charges_inside_of_charges(void **state)
+{
+	const struct process *self = process_get(&table, getpid(), 0);
+	struct charge outer, inner;
+	uint64_t inner_ns, outer_ns;
+
+	assert_true(charge_begin(&outer, self));
+	assert_int_equal(outer.pid, getpid());
+	compute(2 * NS_PER_MS);
+	assert_true(charge_go_on(&inner, &outer));
+	assert_false(charge_slice_is_over(&inner));
+	compute(30 * NS_PER_MS);
+	assert_true(charge_slice_is_over(&inner));
+	inner_ns = charge_end(&inner);
+	outer_ns = charge_end(&outer);
+	assert_true(inner_ns >= 30 * NS_PER_MS);
+	assert_in_range(outer_ns, 2 * NS_PER_MS, 20 * NS_PER_MS);
 }
 
 /* In a user namespace a user may have many ids, but pays for all of them. */
@@ -470,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_leader_of_a_thread),
 		table_test(first_thread_ended),
 		table_test(test_user_namespaces_cost_their_maker), table_test(test_users_have_allowances),
+		table_test(test_charges_inside_of_charges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

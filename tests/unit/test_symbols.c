@@ -235,7 +235,7 @@ static void check_exported(const struct elf_file *file, const struct buf *export
 
 static const char *libc_path(struct maps *maps)
 {
-	assert_int_equal(maps_read(maps, getpid()), 0);
+	assert_int_equal(maps_read(maps, CHARGE_OWN(getpid())), 0);
 	return maps_find(maps, (uintptr_t)getsubopt)->path;
 }
 
@@ -271,8 +271,8 @@ static void test_names_of_libc(void **state)
 		skip();
 	assert_int_equal(elf_file_read(&file, fd), 0);
 	close(fd);
-	assert_int_equal(target_file_find(&target, getpid(), getpid(), path), 0);
-	debug_file_apply(&file, &target, path);
+	assert_int_equal(target_file_find(&target, CHARGE_OWN(getpid()), getpid(), path), 0);
+	debug_file_apply(&file, CHARGE_OWN(getpid()), &target, path);
 	target_file_release(&target);
 	for (const char *at = exported.data; (at = strchr(at, '\n')) && at[1]; at++, lines++)
 		check_exported(&file, &exported, at + 1);

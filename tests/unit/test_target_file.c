@@ -77,7 +77,7 @@ static int end_target(void **state)
 static void assert_reads(const char *path, const char *expected)
 {
 	char text[16] = "";
-	int fd = target_file_open(target, target, path);
+	int fd = target_file_open(CHARGE_OWN(target), target, path);
 
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, text, sizeof(text) - 1), strlen(expected));
@@ -93,17 +93,17 @@ static void test_links_stay_inside(void **state)
 	assert_reads("/absolute", "inside");
 	assert_reads("/upwards", "inside");
 	assert_reads("/../../../../../../secret", "inside");
-	assert_int_equal(target_file_open(target, target, "/nowhere"), -ENOENT);
+	assert_int_equal(target_file_open(CHARGE_OWN(target), target, "/nowhere"), -ENOENT);
 }
 
 static void test_only_regular_files(void **state)
 {
-	assert_int_equal(target_file_open(getpid(), getpid(), "/dev/null"), -EINVAL);
-	assert_int_equal(target_file_open(getpid(), getpid(), "/tmp"), -EINVAL);
-	assert_int_equal(target_file_open(getpid(), getpid(), ""), -ENOENT);
-	assert_int_equal(target_file_open(getpid(), 0x7ffffff, "/etc/passwd"), -ENOENT);
+	assert_int_equal(target_file_open(CHARGE_OWN(getpid()), getpid(), "/dev/null"), -EINVAL);
+	assert_int_equal(target_file_open(CHARGE_OWN(getpid()), getpid(), "/tmp"), -EINVAL);
+	assert_int_equal(target_file_open(CHARGE_OWN(getpid()), getpid(), ""), -ENOENT);
+	assert_int_equal(target_file_open(CHARGE_OWN(getpid()), 0x7ffffff, "/etc/passwd"), -ENOENT);
 	if (!geteuid())
-		assert_int_equal(target_file_open(target, target, "/fifo"), -EINVAL);
+		assert_int_equal(target_file_open(CHARGE_OWN(target), target, "/fifo"), -EINVAL);
 }
 
 /*
@@ -112,8 +112,8 @@ static void test_only_regular_files(void **state)
  */
 static void test_only_stored_files(void **state)
 {
-	assert_int_equal(target_file_open(getpid(), getpid(), "/proc/version"), -EINVAL);
-	assert_int_equal(target_file_open(getpid(), getpid(), "/sys/kernel/notes"), -EINVAL);
+	assert_int_equal(target_file_open(CHARGE_OWN(getpid()), getpid(), "/proc/version"), -EINVAL);
+	assert_int_equal(target_file_open(CHARGE_OWN(getpid()), getpid(), "/sys/kernel/notes"), -EINVAL);
 }
 
 /* The owner of the lease is notified, but the read does not wait for them. */
@@ -127,7 +127,7 @@ static void test_leases_hold_up_nobody(void **state)
 	signal(SIGIO, SIG_IGN);
 	alarm(10);
 	assert_int_equal(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
-	assert_int_equal(target_file_open(target, target, "/secret"), -EAGAIN);
+	assert_int_equal(target_file_open(CHARGE_OWN(target), target, "/secret"), -EAGAIN);
 	assert_int_equal(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
 	alarm(0);
 	assert_reads("/secret", "inside");
@@ -136,7 +136,7 @@ static void test_leases_hold_up_nobody(void **state)
 
 static bool is_copied(pid_t pid, const char *path)
 {
-	int fd = target_file_open(pid, pid, path);
+	int fd = target_file_open(CHARGE_OWN(pid), pid, path);
 	bool is_copy = fcntl(fd, F_GET_SEALS) >= 0; /* a memfd */
 
 	assert_true(fd >= 0);
@@ -187,8 +187,8 @@ static void test_scanners_hold_up_nobody(void **state)
 		helper_end();
 		skip();
 	}
-	assert_int_equal(target_file_find(&file, target, target, "/secret"), 0);
-	assert_int_equal(target_file_read(&file, 0), -ETIMEDOUT);
+	assert_int_equal(target_file_find(&file, CHARGE_OWN(target), target, "/secret"), 0);
+	assert_int_equal(target_file_read(&file, CHARGE_OWN(file.pid), 0), -ETIMEDOUT);
 	close(scanner);
 	target_file_release(&file);
 	helper_end();
@@ -205,14 +205,14 @@ static void test_copies(void **state)
 	if (!pid)
 		skip(); /* no such namespaces */
 	snprintf(path, sizeof(path), "%s/secret", folder); /* "inside" */
-	assert_int_equal(target_file_find(&file, pid, pid, path), 0);
-	assert_true(target_file_read(&file, 0) >= 0);
+	assert_int_equal(target_file_find(&file, CHARGE_OWN(pid), pid, path), 0);
+	assert_true(target_file_read(&file, CHARGE_OWN(file.pid), 0) >= 0);
 	assert_true(fcntl(file.fd, F_GET_SEALS) >= 0); /* a memfd */
 	assert_int_equal(pread(file.fd, text, sizeof(text), 0), 6);
 	assert_string_equal(text, "inside");
 	target_file_release(&file);
-	assert_int_equal(target_file_find(&file, pid, pid, path), 0);
-	assert_true(target_file_read(&file, 2) >= 0);
+	assert_int_equal(target_file_find(&file, CHARGE_OWN(pid), pid, path), 0);
+	assert_true(target_file_read(&file, CHARGE_OWN(file.pid), 2) >= 0);
 	assert_int_equal(pread(file.fd, text, sizeof(text), 0), 6);
 	assert_memory_equal(text, "\0\0side", 6);
 	target_file_release(&file);
@@ -245,9 +245,9 @@ static void test_another_file_at_the_path(void **state)
 	struct target_file file;
 	struct mapping mapping = {.path = (char *)"/proc/self/exe", .inode = 1};
 
-	assert_true(target_file_find_mapping(&file, &gone, &mapping) < 0);
+	assert_true(target_file_find_mapping(&file, CHARGE_OWN(gone.living), &gone, &mapping) < 0);
 	gone.exited = false;
-	assert_true(target_file_find_mapping(&file, &gone, &mapping) < 0);
+	assert_true(target_file_find_mapping(&file, CHARGE_OWN(gone.living), &gone, &mapping) < 0);
 }
 
 int main(void)

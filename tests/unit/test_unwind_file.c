@@ -93,7 +93,7 @@ static void code_shows_that_it_makes_frames(void **state)
 
 	assert_int_equal(unwound_file(&file, fd), 0);
 	close(fd);
-	assert_int_equal(maps_read(&maps, getpid()), 0);
+	assert_int_equal(maps_read(&maps, CHARGE_OWN(getpid())), 0);
 	mapping = maps_find(&maps, (uintptr_t)framed);
 	assert_true(unwind_file_vaddr(&file, mapping->offset, mapping->end - mapping->start, &slide));
 	slide = mapping->start - slide;

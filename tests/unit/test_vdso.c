@@ -15,7 +15,7 @@ static struct mapping own(void)
 	struct mapping found = {0};
 	struct maps maps = {0};
 
-	assert_int_equal(maps_read(&maps, getpid()), 0);
+	assert_int_equal(maps_read(&maps, CHARGE_OWN(getpid())), 0);
 	for (size_t i = 0; i < maps.list.len; i++)
 		if (!strcmp(maps.list.items[i].path, "[vdso]"))
 			found = maps.list.items[i];

@@ -539,7 +539,7 @@ static __attribute__((noinline)) void through_alloca(size_t len)
 
 static void the_same_as_libgcc(void **state)
 {
-	assert_int_equal(maps_read(&maps, getpid()), 0);
+	assert_int_equal(maps_read(&maps, CHARGE_OWN(getpid())), 0);
 	compare_here();
 	for (size_t len = 1; len < 3000; len += 777)
 		through_alloca(len);

@@ -142,7 +142,7 @@ int visit_check_hotspot(struct visit *visit)
 	const char *foreign = machine_foreign(pid);
 	int err;
 
-	err = maps_read(&maps, pid);
+	err = maps_read(&maps, CHARGE_OWN(pid));
 	if (err) {
 		err = fail_open(visit, err, "maps");
 		goto out;

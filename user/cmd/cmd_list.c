@@ -114,7 +114,7 @@ static void add_jvm(struct table *table, struct owners *owners, const struct run
 
 	if (!line)
 		return;
-	(void)program_java_version(jvm->process, &version);
+	(void)program_java_version(CHARGE_OWN(jvm->process->living), jvm->process, &version);
 	snprintf(text, sizeof(text), "%.1f %%", percent);
 	add_number(table, line, COLUMN_PID, (uint64_t)jvm->process->pid);
 	add_cell(table, line, COLUMN_CPU, text);

@@ -70,7 +70,7 @@ static int find_mapped(struct event_sites *ret, pid_t pid, const char *name)
 	process = pid ? process_get(&table, pid, 0) : NULL;
 	mapping = process && !process->exited ? maps_find_file(&process->maps, name) : NULL;
 	if (mapping)
-		err = target_file_find_mapping(&ret->file, process, mapping);
+		err = target_file_find_mapping(&ret->file, CHARGE_OWN(process->living), process, mapping);
 	if (!err)
 		ret->place = strdup(mapping->path);
 	process_table_release(&table);
@@ -93,7 +93,7 @@ static int find_path(struct event_sites *ret, const char *path)
 	if (!folder || asprintf(&ret->place, "%s%s%s", folder, path[0] == '/' ? "" : "/", path) < 0)
 		ret->place = NULL;
 	free(folder);
-	return ret->place ? target_file_find(&ret->file, getpid(), pid, ret->place) : -ENOMEM;
+	return ret->place ? target_file_find(&ret->file, CHARGE_OWN(getpid()), pid, ret->place) : -ENOMEM;
 }
 
 static int explain_file(const char *file, int err, struct buf *why)
@@ -116,13 +116,14 @@ static bool open_if_it_has(struct target_file *file, struct elf_reader *reader, 
 			   const struct mapping *mapping, const char *name, bool is_function, bool in_debug_file,
 			   uint64_t *ret_vaddr)
 {
+	const struct charge *charge = CHARGE_OWN(process->living);
 	int fd;
 
-	if (mapping->path[0] != '/' || target_file_find_mapping(file, process, mapping))
+	if (mapping->path[0] != '/' || target_file_find_mapping(file, charge, process, mapping))
 		return false;
-	fd = target_file_read(file, 0);
+	fd = target_file_read(file, charge, 0);
 	if (fd >= 0 && !elf_reader_open(reader, fd)) {
-		if (in_debug_file ? debug_file_symbol(file, mapping->path, name, is_function, ret_vaddr)
+		if (in_debug_file ? debug_file_symbol(charge, file, mapping->path, name, is_function, ret_vaddr)
 				  : !elf_places_symbol(reader, name, is_function, ret_vaddr, NULL))
 			return true;
 		elf_reader_close(reader);
@@ -184,7 +185,7 @@ static int open_file(struct event_sites *ret, struct elf_reader *reader, const c
 	if (err)
 		return explain_file(name, err, why);
 	keep_file(ret);
-	fd = S_ISREG(ret->file.st.st_mode) ? target_file_read(&ret->file, 0) : -EINVAL;
+	fd = S_ISREG(ret->file.st.st_mode) ? target_file_read(&ret->file, CHARGE_OWN(ret->file.pid), 0) : -EINVAL;
 	err = fd < 0 ? fd : elf_reader_open(reader, fd);
 	return err ? explain_file(name, err, why) : 0;
 }
@@ -228,7 +229,8 @@ static int find_function(const struct event_sites *sites, struct elf_reader *rea
 	uint64_t vaddr = 0;
 	int err = elf_places_symbol(reader, place->name, true, &vaddr, &nearest);
 
-	if (err && sites->place && debug_file_symbol(&sites->file, sites->place, place->name, true, &vaddr))
+	if (err && sites->place &&
+	    debug_file_symbol(CHARGE_OWN(sites->file.pid), &sites->file, sites->place, place->name, true, &vaddr))
 		err = 0;
 	if (err)
 		buf_printf(why, "%s has no function '%s' in its symbols%s%s%s", place->file, place->name,

@@ -102,13 +102,13 @@ static bool find_functions(void *context, int fd)
 }
 
 /* Finds the functions in libjvm.so or, if that is stripped, in its debug file. */
-static bool find_in_files(struct tlab_probe *probe, int fd, const char *path)
+static bool find_in_files(struct tlab_probe *probe, const struct charge *charge, int fd, const char *path)
 {
 	struct elf_identity identity;
 
 	return find_functions(probe, fd) ||
 	       (!elf_identity_read_fd(&identity, fd) &&
-		debug_file_find(&identity, &probe->file, path, find_functions, probe));
+		debug_file_find(&identity, charge, &probe->file, path, find_functions, probe));
 }
 
 /* Both functions are code of libjvm.so itself, whichever file names them. */
@@ -128,19 +128,20 @@ static bool set_places(struct tlab_probe *probe, int fd)
 	return ok;
 }
 
-static int find_places(struct tlab_probe *probe, const struct process *process, struct buf *why)
+static int find_places(struct tlab_probe *probe, const struct charge *charge, const struct process *process,
+		       struct buf *why)
 {
 	const struct mapping *mapping = maps_libjvm(&process->maps);
-	int err = mapping ? target_file_find_mapping(&probe->file, process, mapping) : -ENOENT, fd;
+	int err = mapping ? target_file_find_mapping(&probe->file, charge, process, mapping) : -ENOENT, fd;
 
 	if (!err) {
 		probe->has_file = true;
 		snprintf(probe->path, sizeof(probe->path), "/proc/self/fd/%d", probe->file.path_fd);
 	}
-	fd = err ? err : target_file_read(&probe->file, 0);
+	fd = err ? err : target_file_read(&probe->file, charge, 0);
 	if (fd < 0)
 		return buf_explain(why, fd, "its libjvm.so cannot be read: %s", strerror(-fd));
-	if (!find_in_files(probe, fd, mapping->path))
+	if (!find_in_files(probe, charge, fd, mapping->path))
 		return buf_explain(why, -ENOENT,
 				   "its libjvm.so has no symbols of HotSpot's AllocTracer: "
 				   "install the JDK's debug symbols (openjdk-8-dbg)");
@@ -190,13 +191,19 @@ static int add(struct family *family, const struct process *process, struct buf 
 	struct tlab *tlab = family->state;
 	struct tlab_probe *probe = calloc(1, sizeof(*probe));
 	int err = probe ? vec_reserve(&tlab->probes, tlab->probes.len + 1) : -ENOMEM;
+	struct charge charge;
 
 	if (err) {
 		free(probe);
 		return buf_explain(why, err, "out of memory");
 	}
 	probe->pid = process->pid;
-	err = find_places(probe, process, why);
+	if (charge_begin(&charge, process)) {
+		err = find_places(probe, &charge, process, why);
+		(void)charge_end(&charge);
+	} else {
+		err = buf_explain(why, -EBUSY, "its user's processes take too long to read");
+	}
 	if (!err)
 		err = set(tlab, probe, process, why);
 	if (!err && tlab->has_started) {

@@ -64,14 +64,15 @@ void agent_set_outside(struct agent *agent, struct agent *reader)
 	jvm_set_other(agent->jvm, NULL);
 }
 
-struct agent *agent_new_outside(struct process *process, struct intern *strings, const struct agent_start *start)
+struct agent *agent_new_outside(const struct charge *charge, struct process *process, struct intern *strings,
+				const struct agent_start *start)
 {
 	struct agent *agent = agent_alloc(process, strings, start);
 	int socket;
 
 	if (!agent)
 		return NULL;
-	socket = reader_start(process->pid, process->start_ticks, &agent->reader);
+	socket = reader_start(charge, process->start_ticks, &agent->reader);
 	if (socket < 0) {
 		agent_fail(agent, socket, "the process that reads it from outside could not be started");
 		return agent;
@@ -163,6 +164,7 @@ static void finish_attach(struct agent *agent)
 
 	attach_finish(&agent->attach, &result);
 	agent->attach_ns = result.cpu_ns;
+	charge_cpu(&agent->origin.process->payer, result.cpu_ns);
 	agent->socket = result.socket;
 	agent->error = result.error;
 	agent->state = result.error ? AGENT_FAILED : AGENT_GREETING;

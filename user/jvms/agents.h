@@ -120,7 +120,8 @@ struct agents {
 struct agent *agent_new(struct process *process, struct intern *strings, const struct agent_start *start,
 			enum attach_kind kind, const char *cause, const struct attach_control *control);
 /* The same without an agent: the JVM is read from outside, gets no signal, and has no second witness. */
-struct agent *agent_new_outside(struct process *process, struct intern *strings, const struct agent_start *start);
+struct agent *agent_new_outside(const struct charge *charge, struct process *process, struct intern *strings,
+				const struct agent_start *start);
 /* Makes `reader` (NULL: none) the agent's reader from outside. */
 void agent_set_outside(struct agent *agent, struct agent *reader);
 void agent_free(struct agent *agent); /* aborts an attach that is under way; NULL is allowed */

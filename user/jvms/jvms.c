@@ -117,7 +117,7 @@ static int allow_signals(struct jvms *jvms, struct agent *agent)
 		.signo = (uint32_t)agent->signo,
 	};
 
-	process_refresh_maps(agent->origin.process, clock_monotonic_ns(), 0);
+	process_refresh_maps(agent->origin.process, clock_monotonic_ns(), 1);
 	if (agent->unwinding.tables)
 		unwinding_publish_now(&agent->unwinding, agent->origin.process);
 	if (!jvms->of.engine->row->standalone)

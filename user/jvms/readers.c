@@ -41,12 +41,16 @@ const char *readers_start(struct jvms *jvms, struct process *process)
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
 	};
 	struct agent *reader, **current = &jvm_process(process)->agent;
+	struct charge charge;
 
 	if (has_most(jvms))
 		return "too many JVMs are read from outside";
+	if (!charge_begin(&charge, process))
+		return "its user's processes take too long to read";
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return JVMS_NO_ROOM;
-	reader = agent_new_outside(process, &jvms->of.profile->strings, &start);
+	reader = agent_new_outside(&charge, process, &jvms->of.profile->strings, &start);
+	(void)charge_end(&charge);
 	if (!reader || vec_push(&jvms->agents, reader)) {
 		agent_free(reader);
 		return "out of memory";

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/io.h"
+#include "proc/helper.h"
+#include "proc/process.h"
 
 #define USER_NS (2 * NS_PER_SEC) /* most CPU time that a user's processes may cost at once */
 #define USER_SHARE 10 /* in the long run a 10th of the time */
@@ -18,6 +20,7 @@
 #define ALL_SHARE 5
 #define LEAST_NS (300 * NS_PER_MS) /* a payer that has used less than this is always served */
 #define PAYERS_MAX 1024
+#define SLICE_NS (20 * NS_PER_MS)
 #define SPENT_MAX 8 /* most payers that are reported */
 #define DEPTH_MAX 32 /* of user and pid namespaces, as in the kernel */
 
@@ -36,6 +39,7 @@ static struct {
 	struct account accounts[PAYERS_MAX];
 	size_t count;
 	struct debt all;
+	uint64_t paid_ns; /* CPU time of all charges that have ended */
 	uid_t spent[SPENT_MAX];
 	size_t spent_count, returned;
 } allowance;
@@ -154,7 +158,7 @@ static struct account *open_account(uint64_t key, uint64_t now_ns)
 	return least;
 }
 
-void allowance_charge(const struct payer *payer, uint64_t cpu_ns)
+void charge_cpu(const struct payer *payer, uint64_t cpu_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	struct account *account;
@@ -168,6 +172,11 @@ void allowance_charge(const struct payer *payer, uint64_t cpu_ns)
 	allowance.all.cost_ns += cpu_ns;
 }
 
+static uint64_t unpaid_ns(void)
+{
+	return clock_cpu_ns() + helper_cpu_ns() - allowance.paid_ns;
+}
+
 bool allowance_next_spent(uid_t *ret_uid)
 {
 	if (allowance.returned == allowance.spent_count)
@@ -176,7 +185,7 @@ bool allowance_next_spent(uid_t *ret_uid)
 	return true;
 }
 
-bool allowance_has(const struct payer *payer)
+static bool has_allowance(const struct payer *payer)
 {
 	struct account *account = payer->key ? find(payer->key) : NULL;
 	uint64_t now_ns;
@@ -194,4 +203,45 @@ bool allowance_has(const struct payer *payer)
 		allowance.spent[allowance.spent_count++] = payer->uid;
 	account->is_spent = true;
 	return false;
+}
+
+void charge_begin_unknown(struct charge *charge, pid_t pid)
+{
+	*charge = (struct charge){
+		.pid = pid,
+		.living = pid,
+		.begin_ns = unpaid_ns(),
+		.until_ns = clock_monotonic_ns() + SLICE_NS,
+	};
+}
+
+bool charge_go_on(struct charge *charge, const struct charge *begun)
+{
+	if (!has_allowance(&begun->payer))
+		return false;
+	charge_begin_unknown(charge, begun->pid);
+	charge->living = begun->living;
+	charge->payer = begun->payer;
+	return true;
+}
+
+bool charge_begin(struct charge *charge, const struct process *process)
+{
+	const struct charge begun = {.payer = process->payer, .pid = process->pid, .living = process->living};
+
+	return charge_go_on(charge, &begun);
+}
+
+uint64_t charge_end(const struct charge *charge)
+{
+	uint64_t cost_ns = unpaid_ns() - charge->begin_ns;
+
+	allowance.paid_ns += cost_ns;
+	charge_cpu(&charge->payer, cost_ns);
+	return cost_ns;
+}
+
+bool charge_slice_is_over(const struct charge *charge)
+{
+	return clock_monotonic_ns() >= charge->until_ns;
 }

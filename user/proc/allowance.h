@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU time that the loader spends on reading what a user's processes map, and the files that they have mapped. A
- * user who starts thousands of processes, or maps thousands of large files, would keep the loader busy. So each user
- * has an allowance of CPU time, which grows as time passes, and all users together have another one. When the allowance
- * of a user is used up, the processes of that user are not read until it has grown. When the common one is used up,
- * only users who have used little are read.
+ * The CPU time that duet spends on a user's processes: the loader's, its helper's and its readers'. A user who starts
+ * thousands of processes, or maps thousands of large files, would keep the loader busy. So each user has an allowance
+ * of CPU time, which grows as time passes, and all users together have another one. When the allowance of a user is
+ * used up, nothing is done for the processes of that user until it has grown. When the common one is used up, only
+ * users who have used little are served.
  *
  * There is no limit for the processes of the user who runs duet, nor for those of root outside containers.
+ *
+ * Whatever opens, reads, asks or walks for a process takes a struct charge. So there is no work without a payer.
  */
 #pragma once
 
@@ -26,8 +28,33 @@ struct payer {
 
 /* `uid`: the real user id of the process. `proc_fd` is /proc/PID. Takes no lock of the process's mappings. */
 struct payer allowance_payer(int proc_fd, uid_t uid);
-/* Returns false if nothing may be read for the payer now, and counts the read as put off. */
-bool allowance_has(const struct payer *payer);
-void allowance_charge(const struct payer *payer, uint64_t cpu_ns);
-/* Finds a payer, not returned yet, whose reads were put off, among the first 8. Returns false if there is none. */
+/* Finds a payer, not returned yet, whose work was put off, among the first 8. Returns false if there is none. */
 bool allowance_next_spent(uid_t *ret_uid);
+
+/*
+ * Work for a process, from charge_begin() to charge_end(). The payer pays for the CPU time of the loader and its helper
+ * in between, except for what a charge inside of this one pays for.
+ */
+struct charge {
+	struct payer payer;
+	pid_t pid;
+	pid_t living; /* process->living: whose files /proc shows */
+	uint64_t begin_ns; /* CPU time that nobody had paid for when it began */
+	uint64_t until_ns; /* end of its slice, CLOCK_MONOTONIC */
+};
+
+struct process;
+
+/* Returns false if the payer has used up the allowance: then the work is put off, which is counted. */
+bool charge_begin(struct charge *charge, const struct process *process);
+/* The same, for work that another charge has begun: its process may have ended since. */
+bool charge_go_on(struct charge *charge, const struct charge *begun);
+/* For reading who pays, a constant cost: set charge->payer before charge_end(). */
+void charge_begin_unknown(struct charge *charge, pid_t pid);
+uint64_t charge_end(const struct charge *charge); /* returns what it has cost: CPU time */
+/* Call during long work. Returns true when it must stop, so that rings are read; it may go on in another charge. */
+bool charge_slice_is_over(const struct charge *charge);
+/* Adds what another process, a reader or an attaching child, has used for the payer. */
+void charge_cpu(const struct payer *payer, uint64_t cpu_ns);
+/* For what is done for duet itself, or for commands that do one thing for the user who asks. It ends by itself. */
+#define CHARGE_OWN(of) (&(const struct charge){.pid = (of), .living = (of)})

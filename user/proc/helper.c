@@ -45,7 +45,7 @@ struct request {
 	/* The helper is a fork, so the address is valid there. */
 	int (*work)(const struct helper_task *task, struct helper_answer *answer);
 	uint64_t number;
-	pid_t pid;
+	struct charge charge;
 };
 
 /* An answer. The text follows, in messages of at most CHUNK_BYTES. */
@@ -115,7 +115,8 @@ static void serve(int loader)
 
 	while (!err && (len = packet_receive_parts(loader, parts, 2, 0, &fd)) >= (ssize_t)sizeof(request)) {
 		path[(size_t)len - sizeof(request)] = '\0';
-		task = (struct helper_task){.pid = request.pid, .fd = fd, .path = path, .number = request.number};
+		task = (struct helper_task){
+			.charge = &request.charge, .fd = fd, .path = path, .number = request.number};
 		answer_init(&answer);
 		err = send_answer(loader, request.work(&task, &answer), &answer);
 		helper_answer_release(&answer);
@@ -310,23 +311,18 @@ void helper_end(void)
 
 /* ---- time for waiting ---- */
 
-/* Returns the key for refusals: the user. Our own processes are refused one by one: root's are of all kinds. */
-static uint64_t key_of(pid_t pid)
+/* Returns the key for refusals: the payer. Processes that have no limit are refused one by one. */
+static uint64_t key_of(const struct charge *charge)
 {
-	uid_t uid = geteuid();
-
-	return process_read_uid(pid, &uid) < 0 || uid == geteuid() ? (1ull << 32) | (uint32_t)pid : uid;
+	return charge->payer.key ? charge->payer.key : (uint64_t)charge->pid;
 }
 
-static bool is_refused(pid_t pid, uint64_t now_ns)
+static bool is_refused(const struct charge *charge, uint64_t now_ns)
 {
-	uint64_t key;
+	uint64_t key = key_of(charge);
 	size_t kept = 0;
 	bool found = false;
 
-	if (!helper.refusals.len)
-		return false;
-	key = key_of(pid);
 	for (size_t i = 0; i < helper.refusals.len; i++) {
 		if (now_ns >= helper.refusals.items[i].until_ns)
 			continue;
@@ -349,12 +345,13 @@ static uint64_t deadline(uint64_t now_ns)
 }
 
 /* Drops the helper, whose wait may never end. Its socket stays open until it shows that it has ended. */
-static void give_up(pid_t pid, uint64_t begun_ns)
+static void give_up(const struct charge *charge, uint64_t begun_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns(), waited_ns = now_ns - begun_ns;
-	const struct refusal refusal = {key_of(pid), now_ns + REFUSED_NS};
+	const struct refusal refusal = {key_of(charge), now_ns + REFUSED_NS};
 
-	log_debug("reading for process %d is given up after %.2f s", pid, (double)waited_ns / NS_PER_SEC);
+	log_debug("reading for process %d is given up after %.2f s", charge->pid,
+		  (double)waited_ns / NS_PER_SEC);
 	helper.wait_budget_ns -= waited_ns < helper.wait_budget_ns ? waited_ns : helper.wait_budget_ns;
 	if (helper.refusals.len == REFUSALS_MAX)
 		memmove(helper.refusals.items, helper.refusals.items + 1, --helper.refusals.len * sizeof(refusal));
@@ -437,7 +434,7 @@ static int order_helper(void)
 
 static int send_request(const struct helper_task *task)
 {
-	struct request request = {.work = task->work, .number = task->number, .pid = task->pid};
+	struct request request = {.work = task->work, .number = task->number, .charge = *task->charge};
 	size_t path_len = strlen(task->path);
 	struct iovec parts[] = {{&request, sizeof(request)}, {(char *)task->path, path_len}};
 
@@ -488,7 +485,7 @@ static int run_aside(const struct helper_task *task, struct helper_answer *answe
 	uint64_t now_ns = clock_monotonic_ns();
 	int result = 0, err = 0;
 
-	if (is_refused(task->pid, now_ns))
+	if (is_refused(task->charge, now_ns))
 		return -EBUSY;
 	if (helper.worker < 0)
 		err = order_helper();
@@ -500,7 +497,7 @@ static int run_aside(const struct helper_task *task, struct helper_answer *answe
 	if (!err)
 		err = await_answer(answer, deadline(now_ns), &result);
 	if (err == -ETIMEDOUT)
-		give_up(task->pid, now_ns);
+		give_up(task->charge, now_ns);
 	else if (err)
 		io_close(&helper.worker);
 	return err ? err : result;
@@ -533,9 +530,9 @@ int helper_text(const struct helper_task *task, struct buf *text)
 	return err;
 }
 
-int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text)
+int helper_read(const struct charge *charge, int proc_fd, const char *name, size_t max, struct buf *text)
 {
-	return helper_text(&(struct helper_task){read_work, pid, proc_fd, name, max}, text);
+	return helper_text(&(struct helper_task){read_work, charge, proc_fd, name, max}, text);
 }
 
 uint64_t helper_cpu_ns(void)

@@ -11,7 +11,7 @@
  * blocks. The loader sends the helper a task: a descriptor, a path, a number. The helper answers with a text or a
  * descriptor.
  *
- * A user whose process blocked a helper is refused for a minute. All such waits together take at most a 20th of the
+ * A payer whose process blocked a helper is refused for a minute. All such waits together take at most a 20th of the
  * loader's time.
  */
 #pragma once
@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "proc/allowance.h"
 
 struct helper_answer {
 	struct buf text;
@@ -31,7 +32,7 @@ struct helper_answer {
 struct helper_task {
 	/* Runs in the helper and fills the answer. Returns 0 or -errno. */
 	int (*work)(const struct helper_task *task, struct helper_answer *answer);
-	pid_t pid; /* the target; its user is refused if the task is not answered */
+	const struct charge *charge; /* for whom; the payer is refused if the task is not answered */
 	int fd; /* opened in a way that cannot block (O_PATH), or -1; owned by the caller */
 	const char *path; /* may be "" */
 	uint64_t number;
@@ -51,6 +52,6 @@ void helper_answer_release(struct helper_answer *answer);
 int helper_text(const struct helper_task *task, struct buf *text); /* the same, and appends the answer's text */
 
 /* Appends at most `max` bytes of /proc/PID/`name`, where proc_fd is /proc/PID. Returns as io_read_file(). */
-int helper_read(pid_t pid, int proc_fd, const char *name, size_t max, struct buf *text);
+int helper_read(const struct charge *charge, int proc_fd, const char *name, size_t max, struct buf *text);
 
 uint64_t helper_cpu_ns(void); /* CPU time that helpers used */

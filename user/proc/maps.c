@@ -303,9 +303,9 @@ static int read_executable(const struct helper_task *task, struct helper_answer 
 	return err;
 }
 
-int maps_read_at(struct maps *maps, pid_t pid, int proc_fd)
+int maps_read_at(struct maps *maps, const struct charge *charge, int proc_fd)
 {
-	const struct helper_task task = {.work = read_executable, .pid = pid, .fd = proc_fd, .path = ""};
+	const struct helper_task task = {.work = read_executable, .charge = charge, .fd = proc_fd, .path = ""};
 	struct helper_answer answer;
 	int err = helper_run(&task, &answer);
 
@@ -315,11 +315,11 @@ int maps_read_at(struct maps *maps, pid_t pid, int proc_fd)
 	return err == -ENOENT ? -ESRCH : err; /* a dead process's folder is empty */
 }
 
-int maps_read(struct maps *maps, pid_t pid)
+int maps_read(struct maps *maps, const struct charge *charge)
 {
-	IO_FD(fd) = proc_open(pid, "");
+	IO_FD(fd) = proc_open(charge, "");
 
-	return fd < 0 ? fd : maps_read_at(maps, pid, fd);
+	return fd < 0 ? fd : maps_read_at(maps, charge, fd);
 }
 
 /* Returns the index of the first mapping that starts after the address, or the number of mappings. */

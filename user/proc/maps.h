@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "proc/allowance.h"
 
 #define MAPS_MAX_FILE (16u << 20) /* bytes read of /proc/PID/maps; a longer file means a hostile or broken process */
 
@@ -28,9 +29,9 @@ struct maps {
 
 /* Parses the text of a maps file and skips malformed lines. Returns 0, or -ENOMEM with `maps` unchanged. */
 int maps_parse(struct maps *maps, const char *text, size_t len);
-int maps_read(struct maps *maps, pid_t pid); /* returns 0, or -errno with `maps` unchanged */
+int maps_read(struct maps *maps, const struct charge *charge); /* returns 0, or -errno with `maps` unchanged */
 /* The same; proc_fd is /proc/PID, so that a reused pid cannot change which process is read. */
-int maps_read_at(struct maps *maps, pid_t pid, int proc_fd);
+int maps_read_at(struct maps *maps, const struct charge *charge, int proc_fd);
 /* Adds a copy of `mapping`, unless it overlaps an existing one. Returns 0 or -ENOMEM. */
 int maps_add(struct maps *maps, const struct mapping *mapping);
 void maps_release(struct maps *maps);

@@ -18,12 +18,12 @@
 
 #define STAT_MAX 4096 /* bytes of the file */
 
-int proc_open(pid_t pid, const char *folder)
+int proc_open(const struct charge *charge, const char *folder)
 {
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, folder);
+	snprintf(path, sizeof(path), "/proc/%d/%s", charge->living, folder);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -225,15 +225,14 @@ static void read_executable(struct process *process, int proc_fd)
 /* Fails for kernel threads, and for some processes even as root. maps_ns is set, so as not to retry at once. */
 static void read_first_maps(struct process *process, int proc_fd)
 {
-	uint64_t begin_ns;
+	struct charge charge;
 
 	process->maps_ns = 0;
-	if (!allowance_has(&process->payer))
+	if (!charge_begin(&charge, process))
 		return;
-	begin_ns = process_cost_begin();
-	(void)maps_read_at(&process->maps, process->pid, proc_fd);
+	(void)maps_read_at(&process->maps, &charge, proc_fd);
 	process->maps_ns = clock_monotonic_ns();
-	process_cost_end(process, begin_ns);
+	process->maps_cost_ns += charge_end(&charge);
 }
 
 /* If the first thread has ended, which has no memory and files then, takes a living one's folder instead. */
@@ -256,9 +255,9 @@ static void find_living(struct process *process, int *proc_fd, const struct proc
 }
 
 /* Reads all there is of the process with that start time (0 = any). Returns 0, -ESRCH, or another -errno. */
-static int process_read(struct process *process)
+static int read_all(struct process *process, const struct charge *charge)
 {
-	IO_FD(proc_fd) = proc_open(process->pid, "");
+	IO_FD(proc_fd) = proc_open(charge, "");
 	struct proc_stat stat;
 	BUF(text);
 	int err = proc_fd < 0 ? proc_fd : proc_stat_read(&stat, proc_fd, "stat");
@@ -275,6 +274,19 @@ static int process_read(struct process *process)
 	read_executable(process, proc_fd);
 	read_first_maps(process, proc_fd);
 	return 0;
+}
+
+/* Whoever pays is known afterwards. */
+static int process_read(struct process *process)
+{
+	struct charge charge;
+	int err;
+
+	charge_begin_unknown(&charge, process->pid);
+	err = read_all(process, &charge);
+	charge.payer = process->payer;
+	(void)charge_end(&charge);
+	return err;
 }
 
 void *process_state(struct process *process, enum process_folder folder)
@@ -404,9 +416,9 @@ size_t process_table_sweep(struct process_table *table, uint64_t before_ns,
 	return count - kept;
 }
 
-static int read_own_maps(struct process *process, struct maps *ret)
+static int read_own_maps(struct process *process, const struct charge *charge, struct maps *ret)
 {
-	IO_FD(proc_fd) = proc_open(process->pid, "");
+	IO_FD(proc_fd) = proc_open(CHARGE_OWN(process->pid), "");
 	struct proc_stat stat;
 	int err = proc_fd < 0 ? proc_fd : proc_stat_read(&stat, proc_fd, "stat");
 
@@ -415,20 +427,7 @@ static int read_own_maps(struct process *process, struct maps *ret)
 	if (stat.fields[STAT_START] != process->start_ticks)
 		return -ESRCH;
 	find_living(process, &proc_fd, &stat);
-	return maps_read_at(ret, process->pid, proc_fd);
-}
-
-uint64_t process_cost_begin(void)
-{
-	return clock_cpu_ns() + helper_cpu_ns();
-}
-
-void process_cost_end(struct process *process, uint64_t begin_ns)
-{
-	uint64_t cost_ns = process_cost_begin() - begin_ns;
-
-	process->maps_cost_ns += cost_ns;
-	allowance_charge(&process->payer, cost_ns);
+	return maps_read_at(ret, charge, proc_fd);
 }
 
 static bool has_cost_too_much(struct process *process)
@@ -437,13 +436,13 @@ static bool has_cost_too_much(struct process *process)
 
 	process->maps_paid_ns = now_ns;
 	process->maps_cost_ns -= forgiven_ns < process->maps_cost_ns ? forgiven_ns : process->maps_cost_ns;
-	return process->maps_cost_ns > MAPS_COST_NS || !allowance_has(&process->payer);
+	return process->maps_cost_ns > MAPS_COST_NS;
 }
 
 int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns)
 {
 	struct maps fresh = {0};
-	uint64_t begin_ns;
+	struct charge charge;
 	int err;
 
 	if (process->exited)
@@ -451,12 +450,11 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 	/* Not `now - maps_ns`: maps_ns may be later than the caller's now_ns, which is the time of a record. */
 	if (min_age_ns && process->maps_ns && now_ns < process->maps_ns + min_age_ns)
 		return 0;
-	if (min_age_ns && has_cost_too_much(process))
+	if ((min_age_ns && has_cost_too_much(process)) || !charge_begin(&charge, process))
 		return 0;
 	process->maps_ns = now_ns;
-	begin_ns = process_cost_begin();
-	err = read_own_maps(process, &fresh);
-	process_cost_end(process, begin_ns);
+	err = read_own_maps(process, &charge, &fresh);
+	process->maps_cost_ns += charge_end(&charge);
 	if (err < 0) {
 		if (err == -ESRCH)
 			process_exit(process);
@@ -485,7 +483,7 @@ int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks)
 
 static int proc_read_status(pid_t pid, struct buf *status)
 {
-	IO_FD(proc_fd) = proc_open(pid, "");
+	IO_FD(proc_fd) = proc_open(CHARGE_OWN(pid), "");
 
 	return proc_fd < 0 ? proc_fd : proc_read(proc_fd, "status", status);
 }

@@ -93,17 +93,10 @@ size_t process_table_sweep(struct process_table *table, uint64_t before_ns,
 /*
  * Reads the mappings again, if the last read is at least `min_age_ns` old (0 = always). Returns 1 if they changed
  * (pointers into the old ones are then invalid), 0 if not, or -errno: -ESRCH if the process has ended. A process that
- * is about to end keeps its old mappings. With `min_age_ns`, also returns 0 while the process or its user has used up
- * its allowance.
+ * is about to end keeps its old mappings. Also returns 0 while its payer has used up the allowance and, with
+ * `min_age_ns`, while the process has cost too much.
  */
 int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns);
-/*
- * The cost of a process's mappings, which its user's allowance pays: it may have tens of thousands, and new ones all
- * the time. Call process_cost_begin() before the work and process_cost_end() with its result afterwards. The cost is
- * the CPU time that the loader and its helper used in between.
- */
-uint64_t process_cost_begin(void);
-void process_cost_end(struct process *process, uint64_t begin_ns);
 
 /* These read one field of /proc, without a table. Return 0 or -errno (-ESRCH: no such process). */
 int process_read_start_ticks(pid_t pid, uint64_t *ret_ticks);
@@ -162,7 +155,7 @@ struct proc_stat {
  * Opens /proc/PID ("") or a folder in it with O_PATH: reads nothing. Unlike the pid, the descriptor can never stand for
  * another process. Returns it, or -errno: -ESRCH if the process has ended.
  */
-int proc_open(pid_t pid, const char *folder);
+int proc_open(const struct charge *charge, const char *folder);
 /* Returns 0, or -EPROTO if it is no such text. */
 int proc_stat_parse(struct proc_stat *ret, const char *text);
 /*

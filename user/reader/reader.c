@@ -464,16 +464,17 @@ static int fork_work(const struct helper_task *task, struct helper_answer *answe
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	reader = fork_reader(pair[1], task->pid, task->number);
+	reader = fork_reader(pair[1], task->charge->pid, task->number);
 	close(pair[1]);
 	answer->fd = pair[0];
 	buf_add(&answer->text, (const char *)&reader, sizeof(reader));
 	return reader > 0 ? 0 : -EAGAIN;
 }
 
-int reader_start(pid_t pid, uint64_t start_ticks, pid_t *ret_reader)
+int reader_start(const struct charge *charge, uint64_t start_ticks, pid_t *ret_reader)
 {
-	const struct helper_task task = {.work = fork_work, .pid = pid, .fd = -1, .path = "", .number = start_ticks};
+	const struct helper_task task = {
+		.work = fork_work, .charge = charge, .fd = -1, .path = "", .number = start_ticks};
 	struct helper_answer answer;
 	int fd, err = helper_run(&task, &answer);
 

@@ -12,11 +12,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proc/allowance.h"
+
 /* The error in STARTED for a program of another kind than duet, into which no agent could be loaded either. */
 #define READER_FOREIGN ELIBBAD
 
 /*
- * Starts the reader of process `pid`, which must have started at start_ticks. Stores the reader's pid. Returns a
+ * Starts the reader of the charge's process, which must have started at start_ticks. Stores the reader's pid. Returns a
  * SOCK_SEQPACKET socket (O_NONBLOCK) to it, which the caller owns, or -errno.
  */
-int reader_start(pid_t pid, uint64_t start_ticks, pid_t *ret_reader);
+int reader_start(const struct charge *charge, uint64_t start_ticks, pid_t *ret_reader);

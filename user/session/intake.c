@@ -331,12 +331,12 @@ void sleep_edges_step(struct session *session, uint64_t now_ns)
 	if (now_ns - session->started_ns > FIRST_PREVIEW_NS && now_ns - edges->prepared_ns > PREVIEW_NS)
 		preview(session, sleepers, now_ns);
 	if (now_ns + AHEAD_NS >= edge_ns && edges->walked_ns != edge_ns) {
-		check(sleepers_walk(sleepers));
+		check(sleepers_walk(sleepers, &session->processes));
 		edges->walked_ns = edge_ns;
 		now_ns = clock_monotonic_ns();
 	}
 	if (now_ns >= edge_ns && edge_ns == session->profile.until_ns) {
-		check(sleepers_walk(sleepers));
+		check(sleepers_walk(sleepers, &session->processes));
 		check(sleepers_ask(sleepers, edge_ns));
 		sleepers_pass(sleepers, take, session);
 		edges->sampled_ns = edge_ns;
@@ -355,9 +355,9 @@ void sleep_edges_end(struct session *session)
 	if (session->unwinding.wanted.len)
 		unwinding_work(&session->unwinding, &session->processes, now_ns + PREPARE_NS);
 	now_ns = clock_monotonic_ns();
-	check(sleepers_walk(sleepers));
+	check(sleepers_walk(sleepers, &session->processes));
 	if (clock_monotonic_ns() - now_ns > LONG_WALK_NS)
-		check(sleepers_walk(sleepers));
+		check(sleepers_walk(sleepers, &session->processes));
 	check(sleepers_ask(sleepers, clock_monotonic_ns()));
 }
 

@@ -289,8 +289,22 @@ static uint32_t command_of(struct profile *profile, struct buf *arguments)
 }
 
 /* The kernel takes the command from the process's memory, and waits for exec before I/O: the helper reads both. */
+static void read_asked(struct profile *profile, const struct charge *charge, int proc_fd, struct profile_usage *usage)
+{
+	BUF(text);
+
+	if (!helper_read(charge, proc_fd, "io", IO_MAX, &text)) {
+		usage->read_bytes = io_number_of(text.data, "\nread_bytes:");
+		usage->written_bytes = io_number_of(text.data, "\nwrite_bytes:");
+	}
+	buf_clear(&text);
+	(void)helper_read(charge, proc_fd, "cmdline", COMMAND_MAX, &text);
+	usage->command = command_of(profile, &text);
+}
+
 static void read_rest(struct profile *profile, int proc_fd, struct profile_usage *usage)
 {
+	struct charge begun = {.pid = (pid_t)usage->pid, .living = (pid_t)usage->pid}, charge;
 	BUF(text);
 
 	(void)io_read_file(proc_fd, "status", STATUS_MAX, &text); /* on an error, use what was read */
@@ -298,14 +312,11 @@ static void read_rest(struct profile *profile, int proc_fd, struct profile_usage
 	usage->anonymous_bytes = io_number_of(text.data, "\nRssAnon:") << 10;
 	usage->file_bytes = io_number_of(text.data, "\nRssFile:") << 10;
 	usage->shared_bytes = io_number_of(text.data, "\nRssShmem:") << 10;
-	buf_clear(&text);
-	if (!helper_read((pid_t)usage->pid, proc_fd, "io", IO_MAX, &text)) {
-		usage->read_bytes = io_number_of(text.data, "\nread_bytes:");
-		usage->written_bytes = io_number_of(text.data, "\nwrite_bytes:");
-	}
-	buf_clear(&text);
-	(void)helper_read((pid_t)usage->pid, proc_fd, "cmdline", COMMAND_MAX, &text);
-	usage->command = command_of(profile, &text);
+	begun.payer = allowance_payer(proc_fd, usage->uid);
+	if (!charge_go_on(&charge, &begun))
+		return;
+	read_asked(profile, &charge, proc_fd, usage);
+	(void)charge_end(&charge);
 }
 
 /* Returns what was seen of the process before, or NULL; remembers what it is now. */
@@ -340,7 +351,7 @@ static void look_at(struct census *census, int pid)
 	struct profile_usage usage = {.pid = (uint32_t)pid, .time_ns = clock_monotonic_ns()};
 	const struct census_seen *before;
 	struct census_seen now;
-	IO_FD(proc_fd) = proc_open(pid, "");
+	IO_FD(proc_fd) = proc_open(CHARGE_OWN(pid), "");
 	struct proc_stat stat;
 
 	if (proc_fd < 0 || proc_stat_read(&stat, proc_fd, "stat"))

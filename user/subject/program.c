@@ -27,17 +27,17 @@
 
 /* ---- the application's name ---- */
 
-int program_arguments(pid_t pid, struct buf *arguments)
+int program_arguments(const struct charge *charge, struct buf *arguments)
 {
-	IO_FD(proc_fd) = proc_open(pid, "");
+	IO_FD(proc_fd) = proc_open(charge, "");
 
-	return proc_fd < 0 ? proc_fd : helper_read(pid, proc_fd, "cmdline", ARGUMENTS_MAX, arguments);
+	return proc_fd < 0 ? proc_fd : helper_read(charge, proc_fd, "cmdline", ARGUMENTS_MAX, arguments);
 }
 
-static int name_by_arguments(pid_t pid, struct buf *name)
+static int name_by_arguments(const struct charge *charge, struct buf *name)
 {
 	BUF(arguments);
-	int err = program_arguments(pid, &arguments);
+	int err = program_arguments(charge, &arguments);
 
 	if (!err)
 		err = application_from_arguments(arguments.data, arguments.len, name);
@@ -49,12 +49,12 @@ static int counters_work(const struct helper_task *task, struct helper_answer *a
 	return hsperfdata_read(task->fd, (pid_t)(uint32_t)task->number, (uid_t)(task->number >> 32), &answer->text);
 }
 
-int program_counters(const struct process *process, struct buf *counters)
+int program_counters(const struct charge *charge, const struct process *process, struct buf *counters)
 {
-	IO_FD(root) = proc_open(process->pid, "root");
+	IO_FD(root) = proc_open(charge, "root");
 	const struct helper_task task = {
 		.work = counters_work,
-		.pid = process->pid,
+		.charge = charge,
 		.fd = root,
 		.path = "",
 		.number = ((uint64_t)process->uid << 32) | (uint32_t)process->ns_pid,
@@ -64,11 +64,11 @@ int program_counters(const struct process *process, struct buf *counters)
 }
 
 /* Fallback for programs that start the JVM with a launcher of their own, or with options in files. */
-static int name_by_counter(const struct process *process, struct buf *name)
+static int name_by_counter(const struct charge *charge, const struct process *process, struct buf *name)
 {
 	char command[COMMAND_MAX];
 	BUF(counters);
-	int err = program_counters(process, &counters);
+	int err = program_counters(charge, process, &counters);
 
 	if (!err)
 		err = hsperfdata_string(counters.data, counters.len, "sun.rt.javaCommand", command, sizeof(command));
@@ -77,32 +77,33 @@ static int name_by_counter(const struct process *process, struct buf *name)
 	return err;
 }
 
-int program_name(const struct process *process, struct buf *name)
+int program_name(const struct charge *charge, const struct process *process, struct buf *name)
 {
-	return name_by_arguments(process->pid, name) ? name_by_counter(process, name) : 0;
+	return name_by_arguments(charge, name) ? name_by_counter(charge, process, name) : 0;
 }
 
 /* Appends the path it was started as: its first argument if that is an absolute path, else its executable. */
-static void program_executed_as(const struct process *process, struct buf *name)
+static void program_executed_as(const struct charge *charge, const struct process *process, struct buf *name)
 {
 	BUF(arguments);
 
-	if (!program_arguments(process->pid, &arguments) && arguments.data[0] == '/')
+	if (!program_arguments(charge, &arguments) && arguments.data[0] == '/')
 		buf_add_str(name, arguments.data);
 	else if (process->executable)
 		buf_add_str(name, process->executable);
 }
 
 /* Appends "buildid:…" of the library, in gProfiler's form, or nothing. */
-static void program_libjvm(const struct process *process, const struct mapping *libjvm, struct buf *id)
+static void program_libjvm(const struct charge *charge, const struct process *process, const struct mapping *libjvm,
+			   struct buf *id)
 {
 	struct elf_identity identity;
 	struct target_file target;
 	int fd;
 
-	if (target_file_find_mapping(&target, process, libjvm))
+	if (target_file_find_mapping(&target, charge, process, libjvm))
 		return;
-	fd = target_file_read(&target, 0);
+	fd = target_file_read(&target, charge, 0);
 	if (fd >= 0 && !elf_identity_read_fd(&identity, fd) && identity.build_id_len) {
 		buf_add_str(id, "buildid:");
 		for (size_t i = 0; i < identity.build_id_len; i++)
@@ -130,10 +131,11 @@ static int add_counted(const struct buf *counters, const char *name, struct vm_f
 	return vm_flags_add(flags, options, len, ' ');
 }
 
-static int add_counted_flags(const struct process *process, struct vm_flags *flags, bool *ret_is_cut)
+static int add_counted_flags(const struct charge *charge, const struct process *process, struct vm_flags *flags,
+			     bool *ret_is_cut)
 {
 	BUF(counters);
-	int err = program_counters(process, &counters);
+	int err = program_counters(charge, process, &counters);
 
 	if (!err)
 		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* options from files */
@@ -142,12 +144,12 @@ static int add_counted_flags(const struct process *process, struct vm_flags *fla
 	return err;
 }
 
-static void add_argument_flags(pid_t pid, struct vm_flags *flags)
+static void add_argument_flags(const struct charge *charge, struct vm_flags *flags)
 {
 	BUF(arguments);
 	const char *program;
 
-	if (!program_arguments(pid, &arguments)) {
+	if (!program_arguments(charge, &arguments)) {
 		program = application_find(arguments.data, arguments.len);
 		if (program)
 			(void)vm_flags_add(flags, arguments.data, (size_t)(program - arguments.data), '\0');
@@ -158,14 +160,14 @@ static void add_argument_flags(pid_t pid, struct vm_flags *flags)
  * Appends the VM's options in the form of vm_flags_print(): from its counters, or from its arguments if it has no
  * counters. Returns 0 or -errno. A young JVM without counters is an error, because it may still create them.
  */
-static int program_vm_flags(const struct process *process, bool is_young, struct buf *out)
+static int program_vm_flags(const struct charge *charge, const struct process *process, bool is_young, struct buf *out)
 {
 	struct vm_flags flags = {0};
 	bool is_cut = false;
-	int err = add_counted_flags(process, &flags, &is_cut);
+	int err = add_counted_flags(charge, process, &flags, &is_cut);
 
 	if (is_cut || (err < 0 && !is_young)) {
-		add_argument_flags(process->pid, &flags);
+		add_argument_flags(charge, &flags);
 		err = 0;
 	}
 	if (!err)
@@ -175,15 +177,15 @@ static int program_vm_flags(const struct process *process, bool is_young, struct
 }
 
 /* Reads the file as the process sees it, for what is looked for only: it may be a link to any file in its root. */
-static int read_text(pid_t pid, const char *path, struct buf *text)
+static int read_text(const struct charge *charge, const char *path, struct buf *text)
 {
-	IO_FD(fd) = target_file_open(pid, pid, path);
+	IO_FD(fd) = target_file_open(charge, charge->living, path);
 
 	return fd < 0 ? fd : io_read_again(fd, PROPERTIES_MAX, text);
 }
 
 /* `home`: a JDK. */
-static int version_of_release(pid_t pid, const char *home, struct buf *version)
+static int version_of_release(const struct charge *charge, const char *home, struct buf *version)
 {
 	static const char key[] = "JAVA_VERSION=\"";
 	const char *at;
@@ -192,14 +194,14 @@ static int version_of_release(pid_t pid, const char *home, struct buf *version)
 	int err;
 
 	buf_printf(&path, "%s/release", home);
-	err = read_text(pid, path.data, &text);
+	err = read_text(charge, path.data, &text);
 	at = err ? NULL : strstr(text.data, key);
 	if (at)
 		buf_add(version, at + strlen(key), strcspn(at + strlen(key), "\"\n"));
 	return at ? 0 : err ? err : -ENOENT;
 }
 
-static int version_by_release(const struct process *process, struct buf *version)
+static int version_by_release(const struct charge *charge, const struct process *process, struct buf *version)
 {
 	const struct mapping *libjvm = maps_libjvm(&process->maps);
 	const char *lib = libjvm ? strstr(libjvm->path, "/lib/") : NULL;
@@ -212,27 +214,27 @@ static int version_by_release(const struct process *process, struct buf *version
 	snprintf(home, sizeof(home), "%.*s", (int)(lib - libjvm->path), libjvm->path);
 	if (strlen(home) > 4 && !strcmp(home + strlen(home) - 4, "/jre"))
 		home[strlen(home) - 4] = '\0';
-	return version_of_release(process->pid, home, version);
+	return version_of_release(charge, home, version);
 }
 
-int program_java_version(const struct process *process, struct buf *version)
+int program_java_version(const struct charge *charge, const struct process *process, struct buf *version)
 {
 	char text[64] = "";
 	BUF(counters);
-	int err = program_counters(process, &counters);
+	int err = program_counters(charge, process, &counters);
 
 	if (!err)
 		err = hsperfdata_string(counters.data, counters.len, "java.property.java.version", text, sizeof(text));
 	if (err < 0)
-		return version_by_release(process, version);
+		return version_by_release(charge, process, version);
 	buf_add_str(version, text);
 	return 0;
 }
 
-static int read_properties(pid_t pid, const char *path, struct buf *name)
+static int read_properties(const struct charge *charge, const char *path, struct buf *name)
 {
 	BUF(text);
-	int err = read_text(pid, path, &text);
+	int err = read_text(charge, path, &text);
 
 	if (!err)
 		err = spark_from_properties(text.data, text.len, name);
@@ -240,46 +242,46 @@ static int read_properties(pid_t pid, const char *path, struct buf *name)
 }
 
 /* `path` is absolute or relative to the process's working directory. */
-static int read_properties_at(pid_t pid, const char *path, struct buf *name)
+static int read_properties_at(const struct charge *charge, const char *path, struct buf *name)
 {
 	char link[32], folder[PATH_MAX];
 	BUF(whole);
 	ssize_t len;
 
 	if (*path == '/')
-		return read_properties(pid, path, name);
-	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+		return read_properties(charge, path, name);
+	snprintf(link, sizeof(link), "/proc/%d/cwd", charge->living);
 	len = readlink(link, folder, sizeof(folder) - 1);
 	if (len < 0)
 		return -errno;
 	folder[len] = '\0';
 	buf_printf(&whole, "%s/%s", folder, path);
-	return read_properties(pid, whole.data, name);
+	return read_properties(charge, whole.data, name);
 }
 
-static void find_spark_name(pid_t pid, const struct spark *spark, struct buf *name)
+static void find_spark_name(const struct charge *charge, const struct spark *spark, struct buf *name)
 {
 	if (spark->name)
 		buf_add_str(name, spark->name);
 	if (name->len || !spark->is_own)
 		return;
-	if (spark->properties && !read_properties_at(pid, spark->properties, name))
+	if (spark->properties && !read_properties_at(charge, spark->properties, name))
 		return;
-	if (!read_properties_at(pid, SPARK_PROPERTIES, name) || !spark->id)
+	if (!read_properties_at(charge, SPARK_PROPERTIES, name) || !spark->id)
 		return;
 	buf_add_str(name, spark->id);
 }
 
 /* Appends ", spark: NAME" for a Spark application; its id if the name is unknown. */
-static void program_add_spark(pid_t pid, struct buf *application)
+static void program_add_spark(const struct charge *charge, struct buf *application)
 {
 	BUF(arguments);
 	BUF(name);
 	struct spark spark;
 
-	if (!program_arguments(pid, &arguments)) {
+	if (!program_arguments(charge, &arguments)) {
 		spark_from_arguments(arguments.data, arguments.len, &spark);
-		find_spark_name(pid, &spark, &name);
+		find_spark_name(charge, &spark, &name);
 	}
 	if (name.len) {
 		buf_add_str(application, SPARK_PREFIX);
@@ -314,7 +316,7 @@ static int add_if_called(struct running *running, const struct process *process,
 
 	if (process->exited || !maps_libjvm(&process->maps))
 		return 0;
-	program = strdup(program_name(process, &application) ? process->comm
+	program = strdup(program_name(CHARGE_OWN(process->living), process, &application) ? process->comm
 							     : application.data + strlen(APPLICATION_PREFIX));
 	if (program && name && !running_is_called(program, name)) {
 		free(program);
@@ -419,7 +421,8 @@ static void fill_earlier_rows(struct owners *owners, struct process *process)
 	}
 }
 
-static void find_application(struct owners *owners, struct process *process, const struct mapping *libjvm)
+static void find_application(struct owners *owners, const struct charge *charge, struct process *process,
+			     const struct mapping *libjvm)
 {
 	struct subject *subject = subject_of(process);
 	struct intern *strings = &owners->profile->strings;
@@ -429,12 +432,12 @@ static void find_application(struct owners *owners, struct process *process, con
 	size_t len;
 	int err;
 
-	program_executed_as(process, &executed_as);
-	program_libjvm(process, libjvm, &id);
-	err = program_name(process, &name);
+	program_executed_as(charge, process, &executed_as);
+	program_libjvm(charge, process, libjvm, &id);
+	err = program_name(charge, process, &name);
 	len = name.len;
 	if (!err && owners->spark_names)
-		program_add_spark(process->pid, &name);
+		program_add_spark(charge, &name);
 	if (!err && process_is_there(process)) {
 		subject->program = intern_bytes(strings, name.data, len);
 		subject->application = intern_str(strings, name.data);
@@ -443,11 +446,12 @@ static void find_application(struct owners *owners, struct process *process, con
 	}
 }
 
-static void find_vm_flags(struct owners *owners, struct process *process)
+static void find_vm_flags(struct owners *owners, const struct charge *charge, struct process *process)
 {
 	BUF(flags);
 
-	if (!program_vm_flags(process, process_age_ns(process) < NAMELESS_NS, &flags) && process_is_there(process))
+	if (!program_vm_flags(charge, process, process_age_ns(process) < NAMELESS_NS, &flags) &&
+	    process_is_there(process))
 		subject_of(process)->vm_flags = intern_str(&owners->profile->strings, flags.data);
 }
 
@@ -455,12 +459,14 @@ static void find_program(struct owners *owners, struct process *process)
 {
 	const struct subject *subject = subject_of(process);
 	const struct mapping *libjvm = maps_libjvm(&process->maps);
+	struct charge charge;
 
-	if (!process->exited && libjvm) {
+	if (!process->exited && libjvm && !subject->vm_flags && charge_begin(&charge, process)) {
 		if (!subject->application)
-			find_application(owners, process, libjvm);
-		if (subject->application && !subject->vm_flags)
-			find_vm_flags(owners, process);
+			find_application(owners, &charge, process, libjvm);
+		if (subject->application)
+			find_vm_flags(owners, &charge, process);
+		(void)charge_end(&charge);
 	}
 	if (subject->application)
 		fill_earlier_rows(owners, process);

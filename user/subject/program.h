@@ -14,16 +14,16 @@
 #include "profile/profile.h"
 
 /* Appends "java: app.jar". Returns 0 or -errno, e.g. when the JVM has not published its command yet. */
-int program_name(const struct process *process, struct buf *name);
+int program_name(const struct charge *charge, const struct process *process, struct buf *name);
 /*
  * Appends its arguments, each with a NUL after it. The helper reads them: the kernel takes them from the process's
  * memory, where the process may have anything. Returns 0 or -errno.
  */
-int program_arguments(pid_t pid, struct buf *arguments);
+int program_arguments(const struct charge *charge, struct buf *arguments);
 /* Appends the JVM's performance counters (attach/hsperfdata.h). Returns 0 or -errno. */
-int program_counters(const struct process *process, struct buf *counters);
+int program_counters(const struct charge *charge, const struct process *process, struct buf *counters);
 /* Appends "17.0.15": by its counters, or as the file `release` of its JDK has it. Returns 0 or -errno. */
-int program_java_version(const struct process *process, struct buf *version);
+int program_java_version(const struct charge *charge, const struct process *process, struct buf *version);
 
 /* The JVMs that run here, and those that run a program of some name. All they say of themselves is untrusted. */
 struct running_jvm {

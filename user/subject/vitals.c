@@ -142,12 +142,12 @@ static void add_command(struct vitals *vitals, struct profile_note *note, const 
 	profile_add_note(vitals->profile, note, options.data, command.data);
 }
 
-static void add_once(struct vitals *vitals, struct profile_note note, const struct process *process)
+static void add_once(struct vitals *vitals, const struct charge *charge, struct profile_note note)
 {
 	BUF(arguments);
 
 	note.kind = PROFILE_NOTE_PROPERTY;
-	if (!program_arguments(process->pid, &arguments) && arguments.len) {
+	if (!program_arguments(charge, &arguments) && arguments.len) {
 		add_given(vitals, &note, &arguments);
 		add_command(vitals, &note, &arguments);
 	}
@@ -250,16 +250,18 @@ static void add_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct pr
 void vitals_report(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns)
 {
 	const struct profile_note note = {.time_ns = now_ns, .pid = (uint32_t)process->pid};
+	struct charge charge;
 	BUF(counters);
 
-	if (!process->exited) {
-		(void)program_counters(process, &counters);
+	if (!process->exited && charge_begin(&charge, process)) {
+		(void)program_counters(&charge, process, &counters);
 		if (!jvm->is_recorded)
-			add_once(vitals, note, process);
+			add_once(vitals, &charge, note);
 		jvm->is_recorded = true;
 		jvm->has_properties = jvm->has_properties || add_counted(vitals, note, &counters);
 		add_heap(vitals, jvm, note, &counters);
 		add_threads(vitals, jvm, note, &counters);
+		(void)charge_end(&charge);
 	}
 	add_libraries(vitals, jvm, note, process);
 }

@@ -21,6 +21,7 @@ struct search {
 	const struct elf_identity *file;
 	debug_file_take take;
 	void *context;
+	const struct charge *charge;
 	const struct target_file *target;
 };
 
@@ -68,11 +69,11 @@ static bool try_path(const struct search *search, pid_t root, const char *path)
 	bool taken, is_same;
 	int fd = -1;
 
-	if (target_file_find(&debug, search->target->pid, root, path))
+	if (target_file_find(&debug, search->charge, root, path))
 		return false;
 	is_same = target_file_same_origin(search->target, &debug);
 	if (is_same || is_ours(&debug, root))
-		fd = target_file_read(&debug, 0);
+		fd = target_file_read(&debug, search->charge, 0);
 	taken = fd >= 0 && (is_same || !target_file_is_copy(&debug)) && belongs(search->file, fd) &&
 		search->take(search->context, fd);
 	target_file_release(&debug);
@@ -110,10 +111,10 @@ static bool try_debuglink(const struct search *search, pid_t root, const char *p
 	return taken;
 }
 
-bool debug_file_find(const struct elf_identity *file, const struct target_file *target, const char *path,
-		     debug_file_take take, void *context)
+bool debug_file_find(const struct elf_identity *file, const struct charge *charge, const struct target_file *target,
+		     const char *path, debug_file_take take, void *context)
 {
-	struct search search = {file, take, context, target};
+	struct search search = {file, take, context, charge, target};
 	pid_t roots[] = {target->pid, getpid()};
 
 	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++)
@@ -141,14 +142,14 @@ static bool take_symbol(void *context, int fd)
 	return found;
 }
 
-bool debug_file_symbol(const struct target_file *target, const char *path, const char *name, bool is_function,
-		       uint64_t *ret_vaddr)
+bool debug_file_symbol(const struct charge *charge, const struct target_file *target, const char *path,
+		       const char *name, bool is_function, uint64_t *ret_vaddr)
 {
 	struct wanted_symbol wanted = {name, is_function, ret_vaddr};
 	struct elf_identity identity;
 
 	return !elf_identity_read_fd(&identity, target->fd) &&
-	       debug_file_find(&identity, target, path, take_symbol, &wanted);
+	       debug_file_find(&identity, charge, target, path, take_symbol, &wanted);
 }
 
 static bool take_symbols(void *context, int fd)
@@ -169,9 +170,10 @@ static bool take_symbols(void *context, int fd)
 	return taken;
 }
 
-void debug_file_apply(struct elf_file *file, const struct target_file *target, const char *path)
+void debug_file_apply(struct elf_file *file, const struct charge *charge, const struct target_file *target,
+		      const char *path)
 {
-	(void)debug_file_find(&file->identity, target, path, take_symbols, file);
+	(void)debug_file_find(&file->identity, charge, target, path, take_symbols, file);
 }
 
 /* A few compressed kilobytes may expand to any number of bytes, and require a dictionary of any size. */

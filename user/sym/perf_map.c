@@ -74,40 +74,45 @@ int perf_map_read(struct perf_map *map, int fd)
 	return err;
 }
 
-static void refresh(struct perf_map *map, const struct process *process)
+static void read_again(struct perf_map *map, const struct charge *charge, const struct process *process)
 {
-	uint64_t now = clock_monotonic_ns();
 	struct target_file file;
 	char path[64];
 	off_t from;
 	uid_t owner;
 	int fd = -1;
 
-	if (process->exited || (map->read_ns && now - map->read_ns < NS_PER_SEC) || !allowance_has(&process->payer))
-		return;
-	map->read_ns = now;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", process->ns_pid);
-	if (target_file_find(&file, process->pid, process->pid, path))
+	if (target_file_find(&file, charge, process->pid, path))
 		return;
 	/* Anyone can write to /tmp. Only files of the process's user, root and ours may name its code. */
 	owner = file.st.st_uid;
 	from = (off_t)map->parsed_bytes <= file.st.st_size ? (off_t)map->parsed_bytes : 0; /* has it become shorter? */
 	if (!owner || owner == process->uid || owner == geteuid())
-		fd = target_file_read(&file, from);
+		fd = target_file_read(&file, charge, from);
 	if (fd >= 0)
 		(void)perf_map_read(map, fd); /* after an error, what could be read is in the table */
 	target_file_release(&file);
 }
 
+static void refresh(struct perf_map *map, const struct process *process)
+{
+	uint64_t now = clock_monotonic_ns();
+	struct charge charge;
+
+	if (process->exited || (map->read_ns && now - map->read_ns < NS_PER_SEC) || !charge_begin(&charge, process))
+		return;
+	map->read_ns = now;
+	read_again(map, &charge, process);
+	(void)charge_end(&charge);
+}
+
 const char *perf_map_find(struct perf_map *map, const struct process *process, uint64_t address)
 {
 	const char *name = symbol_table_find(&map->table, address, NULL);
-	uint64_t begin_ns;
 
 	if (name)
 		return name;
-	begin_ns = process_cost_begin();
 	refresh(map, process);
-	allowance_charge(&process->payer, process_cost_begin() - begin_ns);
 	return symbol_table_find(&map->table, address, NULL);
 }

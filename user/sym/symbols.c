@@ -142,31 +142,32 @@ static struct shared_file *own_file(struct symbols *symbols, struct elf_file *fi
 	return owned;
 }
 
-static struct shared_file *read_file(struct symbols *symbols, struct target_file *target, const char *path)
+static struct shared_file *read_file(struct symbols *symbols, const struct charge *charge, struct target_file *target,
+				     const char *path)
 {
-	int fd = target_file_read(target, 0);
+	int fd = target_file_read(target, charge, 0);
 	struct elf_file file;
 
 	if (fd < 0 || elf_file_read(&file, fd))
 		return NULL;
 	if (!file.has_symtab)
-		debug_file_apply(&file, target, path);
+		debug_file_apply(&file, charge, target, path);
 	if (!file.has_symtab)
 		mini_debug_apply(&file, fd, path);
 	return own_file(symbols, &file, target_file_identity(target));
 }
 
-static struct shared_file *load_file(struct symbols *symbols, const struct process *process,
-				     const struct mapping *mapping)
+static struct shared_file *load_file(struct symbols *symbols, const struct charge *charge,
+				     const struct process *process, const struct mapping *mapping)
 {
 	struct target_file target;
 	struct shared_file *owned;
 
-	if (target_file_find_mapping(&target, process, mapping))
+	if (target_file_find_mapping(&target, charge, process, mapping))
 		return NULL;
 	owned = map_get_ptr(&symbols->files, target_file_identity(&target));
 	if (!owned)
-		owned = read_file(symbols, &target, mapping->path);
+		owned = read_file(symbols, charge, &target, mapping->path);
 	target_file_release(&target);
 	return owned;
 }
@@ -195,17 +196,17 @@ static uint64_t mapping_identity(const struct process *process, const struct map
 	return hash_bytes(identity, sizeof(identity), 0);
 }
 
-static struct shared_file *load(struct symbols *symbols, const struct process *process, const struct mapping *mapping)
+static struct shared_file *load(struct symbols *symbols, const struct charge *charge, const struct process *process,
+				const struct mapping *mapping)
 {
-	uint64_t before_ns = clock_cpu_ns(), begin_ns = process_cost_begin();
+	uint64_t before_ns = clock_cpu_ns();
 	struct shared_file *file = NULL;
 
 	if (!strcmp(mapping->path, "[vdso]"))
 		file = load_vdso(symbols, mapping);
 	else if (mapping->inode && mapping->path[0] == '/')
-		file = load_file(symbols, process, mapping);
+		file = load_file(symbols, charge, process, mapping);
 	symbols->work_ns += clock_cpu_ns() - before_ns;
-	allowance_charge(&process->payer, process_cost_begin() - begin_ns);
 	return file;
 }
 
@@ -215,11 +216,13 @@ static const struct shared_file *find_file(struct symbols *symbols, const struct
 {
 	uint64_t identity = mapping_identity(process, mapping);
 	struct shared_file *file = map_get_ptr(&symbols->mappings, identity);
+	struct charge charge;
 
-	if (!file && !allowance_has(&process->payer))
+	if (!file && !charge_begin(&charge, process))
 		return &symbols->unreadable;
 	if (!file) {
-		file = load(symbols, process, mapping);
+		file = load(symbols, &charge, process, mapping);
+		(void)charge_end(&charge);
 		file = file ? file : &symbols->unreadable;
 		(void)map_put_ptr(&symbols->mappings, identity, file); /* only a cache */
 	}

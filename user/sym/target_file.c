@@ -217,7 +217,7 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &answer->st) < 0) {
 		err = -errno;
-	} else if (nobody_can_hold(fd, task->pid, &answer->st)) {
+	} else if (nobody_can_hold(fd, task->charge->living, &answer->st)) {
 		/* Ahead of the loader: a scanner (fanotify) may withhold any read. Then this hangs, not the loader. */
 		(void)!pread(fd, &byte, 1, 0);
 		answer->fd = fd;
@@ -244,11 +244,11 @@ static int run(const struct helper_task *task, struct stat *ret_st)
 }
 
 /* Takes ownership of `fd`, the directory in which `path` is looked up. If `fd` is -errno, returns that. */
-static int find(struct target_file *file, pid_t pid, int fd, const char *path,
+static int find(struct target_file *file, const struct charge *charge, int fd, const char *path,
 		int (*work)(const struct helper_task *task, struct helper_answer *answer))
 {
-	const struct helper_task task = {.work = work, .pid = pid, .fd = fd, .path = path};
-	struct target_file found = {.pid = pid, .fd = -1};
+	const struct helper_task task = {.work = work, .charge = charge, .fd = fd, .path = path};
+	struct target_file found = {.pid = charge->living, .fd = -1};
 
 	if (fd < 0)
 		return fd;
@@ -270,26 +270,27 @@ static int open_place(const char *format, pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-int target_file_find(struct target_file *file, pid_t pid, pid_t root, const char *path)
+int target_file_find(struct target_file *file, const struct charge *charge, pid_t root, const char *path)
 {
 	while (*path == '/')
 		path++;
-	return find(file, pid, open_place("/proc/%d/root", root), path, find_work);
+	return find(file, charge, open_place("/proc/%d/root", root), path, find_work);
 }
 
 /* Needs CAP_CHECKPOINT_RESTORE (CAP_SYS_ADMIN before Linux 5.9). Fails if the mapping was split since. */
-static int find_mapped(struct target_file *file, pid_t pid, const struct mapping *mapping)
+static int find_mapped(struct target_file *file, const struct charge *charge, const struct mapping *mapping)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
-	return find(file, pid, open_place("/proc/%d", pid), path, find_mapped_work);
+	return find(file, charge, open_place("/proc/%d", charge->living), path, find_mapped_work);
 }
 
 /* overlayfs and btrfs show different device numbers in maps and in stat; `any_device` allows that. */
-static int find_same(struct target_file *file, pid_t pid, pid_t root, const struct mapping *mapping, bool any_device)
+static int find_same(struct target_file *file, const struct charge *charge, pid_t root, const struct mapping *mapping,
+		     bool any_device)
 {
-	int err = target_file_find(file, pid, root, mapping->path);
+	int err = target_file_find(file, charge, root, mapping->path);
 
 	if (err)
 		return err;
@@ -300,33 +301,33 @@ static int find_same(struct target_file *file, pid_t pid, pid_t root, const stru
 	return -ESTALE;
 }
 
-int target_file_find_mapping(struct target_file *file, const struct process *process, const struct mapping *mapping)
+int target_file_find_mapping(struct target_file *file, const struct charge *charge, const struct process *process,
+			     const struct mapping *mapping)
 {
-	pid_t pid = process->living;
-	int err = process->exited ? -ESRCH : find_mapped(file, pid, mapping);
+	int err = process->exited ? -ESRCH : find_mapped(file, charge, mapping);
 
 	/* Huge pages from a file in memory may hold the code of this one, see maps.c. */
 	if (!err && file->st.st_ino != mapping->inode) {
 		struct target_file same;
 
-		if (find_same(&same, pid, pid, mapping, true))
+		if (find_same(&same, charge, charge->living, mapping, true))
 			return 0;
 		target_file_release(file);
 		*file = same;
 	}
 	if (!err)
 		return 0;
-	err = process->exited ? -ESRCH : find_same(file, pid, pid, mapping, true);
+	err = process->exited ? -ESRCH : find_same(file, charge, charge->living, mapping, true);
 	if (!err || err == -ESTALE)
 		return err;
 	/* The process has ended, so its root cannot be opened any more. Most files exist in our root too. */
-	return find_same(file, pid, getpid(), mapping, false);
+	return find_same(file, charge, getpid(), mapping, false);
 }
 
-int target_file_read(struct target_file *file, off_t from)
+int target_file_read(struct target_file *file, const struct charge *charge, off_t from)
 {
 	const struct helper_task task = {
-		.work = read_work, .pid = file->pid, .fd = file->path_fd, .path = "", .number = (uint64_t)from};
+		.work = read_work, .charge = charge, .fd = file->path_fd, .path = "", .number = (uint64_t)from};
 	struct stat ignored;
 	int fd = file->fd >= 0 ? file->fd : run(&task, &ignored);
 
@@ -367,14 +368,14 @@ bool target_file_is_copy(const struct target_file *file)
 	return fstat(file->fd, &st) < 0 || st.st_ino != file->st.st_ino || st.st_dev != file->st.st_dev;
 }
 
-int target_file_open(pid_t pid, pid_t root, const char *path)
+int target_file_open(const struct charge *charge, pid_t root, const char *path)
 {
 	struct target_file file;
-	int fd, err = target_file_find(&file, pid, root, path);
+	int fd, err = target_file_find(&file, charge, root, path);
 
 	if (err)
 		return err;
-	fd = target_file_read(&file, 0);
+	fd = target_file_read(&file, charge, 0);
 	file.fd = -1;
 	target_file_release(&file);
 	return fd;
@@ -387,7 +388,7 @@ static size_t find_own_bytes(uintptr_t start)
 	const struct mapping *mapping;
 	size_t bytes = 0;
 
-	if (start && !maps_read(&maps, getpid())) {
+	if (start && !maps_read(&maps, CHARGE_OWN(getpid()))) {
 		mapping = maps_find(&maps, start);
 		if (mapping && mapping->start == start && !strcmp(mapping->path, "[vdso]"))
 			bytes = mapping->end - mapping->start;

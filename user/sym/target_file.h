@@ -17,21 +17,22 @@
 #define TARGET_FILE_COPY_MAX (256ll << 20) /* bytes of the largest file that is copied; zeros take no memory */
 
 struct target_file {
-	pid_t pid; /* on behalf of this process */
+	pid_t pid; /* charge->living when it was found */
 	int path_fd; /* O_PATH */
 	int fd; /* for reading, -1 before target_file_read() */
 	struct stat st;
 };
 
-/* Finds `path` in the root of process `root`, on behalf of process `pid`. 0 or -errno; release `file` after a 0. */
-int target_file_find(struct target_file *file, pid_t pid, pid_t root, const char *path);
+/* Finds `path` in the root of process `root`. 0 or -errno; release `file` after a 0. */
+int target_file_find(struct target_file *file, const struct charge *charge, pid_t root, const char *path);
 /* Finds the mapped file, even if deleted or replaced. 0 (then release it) or -errno: -ESTALE: another has its path. */
-int target_file_find_mapping(struct target_file *file, const struct process *process, const struct mapping *mapping);
+int target_file_find_mapping(struct target_file *file, const struct charge *charge, const struct process *process,
+			     const struct mapping *mapping);
 /*
  * Returns a descriptor for reading, which `file` owns, or -errno: -EAGAIN if another process has a lease on the file,
  * -EFBIG or -ETIME if it must be copied but is too large or takes too long. A copy may lack the bytes before `from`.
  */
-int target_file_read(struct target_file *file, off_t from);
+int target_file_read(struct target_file *file, const struct charge *charge, off_t from);
 void target_file_release(struct target_file *file);
 /* A hash that is the same for this file in every process, container and mount namespace. It changes with the file. */
 uint64_t target_file_identity(const struct target_file *file);
@@ -45,7 +46,7 @@ bool target_file_same_origin(const struct target_file *file, const struct target
 bool target_file_is_copy(const struct target_file *file);
 
 /* target_file_find() and target_file_read() in one, for files that are read once. The caller owns the descriptor. */
-int target_file_open(pid_t pid, pid_t root, const char *path);
+int target_file_open(const struct charge *charge, pid_t root, const char *path);
 
 /*
  * The image of a "[vdso]" mapping, the library that the kernel maps into each process: it is not a file. The memory of

@@ -182,10 +182,9 @@ static bool look_up(const struct bpf_map *map, uint32_t pid, void *ret)
 }
 
 /* Reads what BPF knows of the process now: its mappings, and its JVM if it has one. */
-static void begin_process(struct sleeper_walker *walker, const struct duet_sample *sample)
+static void begin_process(struct sleeper_walker *walker, const struct charge *charge, const struct duet_sample *sample)
 {
 	uint64_t start_ticks = sample->start_ns / TICKS_NS;
-	pid_t pid = (pid_t)sample->head.tgid;
 	struct duet_jvm_entry entry;
 
 	walker->mapping = NULL;
@@ -195,10 +194,7 @@ static void begin_process(struct sleeper_walker *walker, const struct duet_sampl
 		walker->process = (struct duet_unwind_process){0};
 	if (look_up(walker->bpf->maps.jvm_layouts, sample->head.tgid, &entry) && entry.start_ticks == start_ticks)
 		walker->java.layout = entry.layout;
-	/* The first thread is listed first, if it sleeps. If it has ended, it has no memory any more. */
-	if (sample->head.tid != sample->head.tgid)
-		pid = process_living_thread(pid);
-	foreign_open(&walker->foreign, pid ? pid : (pid_t)sample->head.tgid);
+	foreign_open(&walker->foreign, charge);
 }
 
 static uint16_t jvm_flag(const struct sleeper_walker *walker, const struct duet_sample *sample)
@@ -261,13 +257,13 @@ static size_t read_stacks(struct sleeper_walker *walker, const struct duet_sleep
 	return foreign_read_stacks(&walker->foreign, addresses, count);
 }
 
-void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
-		  sleeper_keep keep, void *context)
+void sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
+		  const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context)
 {
 	uint16_t flags = count ? jvm_flag(walker, &sleepers[0]->sample) : 0;
 
 	if (count)
-		begin_process(walker, &sleepers[0]->sample);
+		begin_process(walker, charge, &sleepers[0]->sample);
 	walker_now = walker;
 	for (size_t first = 0, part; first < count; first += part) {
 		part = read_stacks(walker, sleepers + first, count - first);
@@ -374,7 +370,7 @@ static int read_pieces(const struct helper_task *task, struct helper_answer *ans
 	memset(pieces.room, 0, size);
 	answer->text.len = size;
 	for (size_t next = 0; next < pieces.count;)
-		next = read_from(task->pid, &pieces, next);
+		next = read_from(task->charge->living, &pieces, next);
 	return 0;
 }
 
@@ -385,7 +381,7 @@ static int ask(const struct foreign *foreign, const uint64_t *addresses, size_t 
 {
 	char list[FOREIGN_STACKS * ADDRESS_CHARS + 1];
 	const struct helper_task task = {
-		.work = read_pieces, .pid = foreign->pid, .fd = -1, .path = list, .number = bytes};
+		.work = read_pieces, .charge = foreign->charge, .fd = -1, .path = list, .number = bytes};
 	int err;
 
 	for (size_t i = 0; i < count; i++)
@@ -402,18 +398,18 @@ static void forget_stacks(struct foreign *foreign)
 	foreign->stack_count = foreign->stack = 0;
 }
 
-void foreign_open(struct foreign *foreign, pid_t pid)
+void foreign_open(struct foreign *foreign, const struct charge *charge)
 {
 	map_release_owned(&foreign->pages);
 	forget_stacks(foreign);
-	foreign->pid = pid;
+	foreign->charge = charge;
 	foreign->deepest = 0;
 	foreign->reads_left = READS_MAX;
 }
 
 void foreign_close(struct foreign *foreign)
 {
-	foreign_open(foreign, 0);
+	foreign_open(foreign, NULL);
 }
 
 static size_t bytes_of_stacks(const struct foreign *foreign)

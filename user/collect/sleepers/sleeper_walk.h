@@ -33,8 +33,8 @@ struct sleeper_walked {
  * NULL when out of memory. A stack that cannot be read has no user frames but the leaf.
  */
 typedef void (*sleeper_keep)(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked);
-void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *const *sleepers, size_t count,
-		  sleeper_keep keep, void *context);
+void sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
+		  const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context);
 
 /*
  * The memory of a process whose sleeping threads are walked from outside. The helper (proc/helper.h) reads the memory,
@@ -45,7 +45,7 @@ void sleeper_walk(struct sleeper_walker *walker, const struct duet_sleeper *cons
 #define FOREIGN_STACKS 240 /* most stacks read at a time */
 
 struct foreign {
-	pid_t pid;
+	const struct charge *charge; /* not owned */
 	struct helper_answer answer; /* the stacks */
 	uint64_t stacks[FOREIGN_STACKS]; /* their addresses, in the order of the answer */
 	size_t stack_count;
@@ -57,7 +57,7 @@ struct foreign {
 };
 
 /* Reads from this process from now on, and drops what was read before. Begin with a zeroed struct. */
-void foreign_open(struct foreign *foreign, pid_t pid);
+void foreign_open(struct foreign *foreign, const struct charge *charge);
 void foreign_close(struct foreign *foreign);
 /*
  * Reads at once the first of the stacks that begin at these addresses. Returns how many, 1 to FOREIGN_STACKS; `count`

@@ -19,6 +19,7 @@
 #include "collect/records/validate.h"
 #include "collect/sleepers/sleeper_walk.h"
 #include "duet_config.h"
+#include "proc/process.h"
 
 #include "duet.skel.h"
 
@@ -33,6 +34,7 @@ struct sleepers {
 	struct map by_tid; /* duet_sleeper.tid -> struct sleeper_walked, owned */
 	size_t bytes; /* bytes of these samples */
 	struct vec(const struct duet_sleeper *) shown; /* threads to walk; they are in the bytes that were read last */
+	struct process_table *processes; /* not owned; valid while sleepers_walk() runs */
 	struct sleeper_walker *walker; /* not NULL while sleepers_walk() runs, once a thread was shown */
 
 	uint64_t edge_ns; /* the edge of the last sleepers_ask() */
@@ -198,6 +200,22 @@ static void keep(void *context, const struct duet_sleeper *sleeper, struct sleep
 	sleepers->bytes += walked->sample.head.size;
 }
 
+/* If the first thread has ended, it has no memory any more; it is listed first, if it sleeps. */
+static void walk_process(struct sleepers *sleepers, const struct duet_sleeper *const *shown, size_t count)
+{
+	const struct duet_record *head = &shown[0]->sample.head;
+	const struct process *process = process_get(sleepers->processes, (pid_t)head->tgid,
+						    shown[0]->sample.start_ns / NS_PER_TICK);
+	struct charge charge;
+
+	if (!process || !charge_begin(&charge, process))
+		return;
+	if (head->tid != head->tgid)
+		charge.living = process_living_thread(process->pid);
+	sleeper_walk(sleepers->walker, &charge, shown, count, keep, sleepers);
+	(void)charge_end(&charge);
+}
+
 /* Walks the threads in `shown`, process by process. */
 static void walk_shown(struct sleepers *sleepers)
 {
@@ -211,15 +229,16 @@ static void walk_shown(struct sleepers *sleepers)
 	for (size_t first = 0; sleepers->walker && first < count; first = next) {
 		for (next = first + 1; next < count && !by_process(&shown[first], &shown[next]);)
 			next++;
-		sleeper_walk(sleepers->walker, shown + first, next - first, keep, sleepers);
+		walk_process(sleepers, shown + first, next - first);
 	}
 	vec_clear(&sleepers->shown);
 }
 
-int sleepers_walk(struct sleepers *sleepers)
+int sleepers_walk(struct sleepers *sleepers, struct process_table *processes)
 {
 	int err;
 
+	sleepers->processes = processes;
 	sleepers->bpf->bss->duet_look_leaders = false;
 	err = run(sleepers, sleepers->look, take_shown, walk_shown);
 	sleeper_walker_close(sleepers->walker);

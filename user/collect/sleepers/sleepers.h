@@ -12,6 +12,7 @@
 #include "duet_record.h"
 
 struct duet_bpf;
+struct process_table;
 struct sleepers;
 
 /* Attaches the programs that list the threads; nothing runs yet. 0 or -errno. */
@@ -26,7 +27,7 @@ typedef void (*sleepers_handler)(void *context, const struct duet_sample *sample
  */
 int sleepers_preview(struct sleepers *sleepers, sleepers_handler handler, void *context);
 /* Walks the threads that sleep now, except those that were walked in this sleep. 0 or -errno. */
-int sleepers_walk(struct sleepers *sleepers);
+int sleepers_walk(struct sleepers *sleepers, struct process_table *processes);
 /*
  * Asks BPF how long each walked thread that still sleeps has slept before `edge_ns`, CLOCK_MONOTONIC, since the edge
  * before that or since it left its CPU. Sleep after the edge is sampled at the next edge, or when the thread wakes.

@@ -16,8 +16,8 @@ struct file_rows {
 };
 
 /* Takes over `target`, also after an error. Returns 0 or -errno, never -EAGAIN; call file_rows_end() after a 0. */
-int file_rows_begin(struct file_rows *rows, struct target_file *target, const char *path);
+int file_rows_begin(struct file_rows *rows, const struct charge *charge, struct target_file *target, const char *path);
 /* Works until until_ns. Returns 0 when all rows are made, -EAGAIN before that, or another -errno. */
-int file_rows_step(struct file_rows *rows, uint64_t until_ns);
+int file_rows_step(struct file_rows *rows, const struct charge *charge, uint64_t until_ns);
 /* Releases everything. If the last step returned 0, `ret` gets the file; with `ret` NULL the file is released. */
 void file_rows_end(struct file_rows *rows, struct unwind_file *ret);

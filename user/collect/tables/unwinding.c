@@ -51,6 +51,13 @@ void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables)
 	*unwinding = (struct unwinding){.tables = tables};
 }
 
+static void stop_making(struct unwinding *unwinding)
+{
+	if (unwinding->made)
+		file_rows_end(&unwinding->making, NULL);
+	unwinding->made = NULL;
+}
+
 void unwinding_forget_files(struct unwinding *unwinding)
 {
 	for (size_t i = 0; i < unwinding->owned.len; i++) {
@@ -61,9 +68,7 @@ void unwinding_forget_files(struct unwinding *unwinding)
 	map_release(&unwinding->files);
 	map_release(&unwinding->looked_up);
 	map_release(&unwinding->offered_for_dead);
-	if (unwinding->made)
-		file_rows_end(&unwinding->making, NULL);
-	unwinding->made = NULL;
+	stop_making(unwinding);
 }
 
 void unwinding_release(struct unwinding *unwinding)
@@ -165,28 +170,28 @@ static int take_made(struct unwinding *unwinding)
 }
 
 /* Continues with the rows of unwinding->made. Returns the module, -EAGAIN if they are not finished, or -errno. */
-static int make_rows(struct unwinding *unwinding, uint64_t until_ns)
+static int make_rows(struct unwinding *unwinding, const struct charge *charge, uint64_t until_ns)
 {
-	int err = file_rows_step(&unwinding->making, until_ns);
+	int err = file_rows_step(&unwinding->making, charge, until_ns);
 
 	if (err == -EAGAIN || !err)
 		return err ? err : take_made(unwinding);
 	loader_counters[DUET_LOADER_UNWIND_FILES] += err == -ENOMEM;
 	unwinding->made->has_rows = false;
-	unwinding->made = NULL;
-	file_rows_end(&unwinding->making, NULL);
+	stop_making(unwinding);
 	return err;
 }
 
 /* Takes ownership of `target`. Returns what make_rows() returns. */
-static int begin_rows(struct unwinding *unwinding, struct native_file *file, struct target_file *target,
-		      const char *path, uint64_t until_ns)
+static int begin_rows(struct unwinding *unwinding, const struct charge *charge, struct native_file *file,
+		      struct target_file *target, const char *path, uint64_t until_ns)
 {
-	int err = file_rows_begin(&unwinding->making, target, path);
+	int err = file_rows_begin(&unwinding->making, charge, target, path);
 
 	if (!err) {
 		unwinding->made = file;
-		return make_rows(unwinding, until_ns);
+		unwinding->maker = *charge;
+		return make_rows(unwinding, charge, until_ns);
 	}
 	loader_counters[DUET_LOADER_UNWIND_FILES] += err == -ENOMEM;
 	file->has_rows = false;
@@ -222,28 +227,28 @@ static int ready_module(struct unwinding *unwinding, struct native_file *file)
  * Returns the file's module; -EAGAIN if its rows are not finished, or cannot be begun before those of another file are
  * finished; or another -errno. `path` is the file's path in the process. Releases `target`.
  */
-static int module_of(struct unwinding *unwinding, struct target_file *target, const char *path, uint64_t until_ns,
-		     struct native_file **ret)
+static int module_of(struct unwinding *unwinding, const struct charge *charge, struct target_file *target,
+		     const char *path, uint64_t until_ns, struct native_file **ret)
 {
 	struct native_file *file = identify(unwinding, target, path);
 	int module = file ? ready_module(unwinding, file) : -ENOMEM;
 
 	*ret = file;
 	if (module == -EAGAIN && !unwinding->made)
-		return begin_rows(unwinding, file, target, path, until_ns);
+		return begin_rows(unwinding, charge, file, target, path, until_ns);
 	target_file_release(target);
 	return module;
 }
 
 /* For a mapping whose file has not been looked up yet, or whose rows must be made. */
-static int look_up(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
-		   uint64_t until_ns, struct native_file **ret)
+static int look_up(struct unwinding *unwinding, const struct charge *charge, const struct process *process,
+		   const struct mapping *mapping, uint64_t until_ns, struct native_file **ret)
 {
 	struct target_file target;
-	int err = target_file_find_mapping(&target, process, mapping);
+	int err = target_file_find_mapping(&target, charge, process, mapping);
 
 	if (!err)
-		return module_of(unwinding, &target, mapping->path, until_ns, ret);
+		return module_of(unwinding, charge, &target, mapping->path, until_ns, ret);
 	*ret = err == -ENOENT || err == -ESTALE ? &not_there : NULL;
 	return err == -EAGAIN ? -EBUSY : err;
 }
@@ -259,8 +264,8 @@ static uint64_t mapping_identity(const struct process *process, const struct map
 	return hash_bytes(identity, sizeof(identity), 0);
 }
 
-static int file_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
-		       uint64_t until_ns, struct native_file **ret)
+static int file_module(struct unwinding *unwinding, const struct charge *charge, const struct process *process,
+		       const struct mapping *mapping, uint64_t until_ns, struct native_file **ret)
 {
 	uint64_t identity = mapping_identity(process, mapping);
 	int module = -EAGAIN;
@@ -270,7 +275,7 @@ static int file_module(struct unwinding *unwinding, const struct process *proces
 		module = ready_module(unwinding, *ret);
 	if (module != -EAGAIN || (*ret && unwinding->made))
 		return module;
-	module = look_up(unwinding, process, mapping, until_ns, ret);
+	module = look_up(unwinding, charge, process, mapping, until_ns, ret);
 	if (*ret)
 		(void)map_put_ptr(&unwinding->looked_up, identity, *ret); /* may fail: it is a cache */
 	return module;
@@ -342,8 +347,8 @@ static void add_context(struct unwinding *unwinding, const struct native_file *f
 }
 
 /* Returns 0, also for a mapping without rows, or -EAGAIN if its rows are not finished. */
-static int set_module(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
-		      uint64_t until_ns, struct duet_unwind_mapping *published)
+static int set_module(struct unwinding *unwinding, const struct charge *charge, const struct process *process,
+		      const struct mapping *mapping, uint64_t until_ns, struct duet_unwind_mapping *published)
 {
 	struct native_file *file = NULL;
 	uint64_t vaddr;
@@ -352,7 +357,7 @@ static int set_module(struct unwinding *unwinding, const struct process *process
 	if (!strcmp(mapping->path, "[vdso]"))
 		module = vdso_module(unwinding, mapping, &file);
 	else if (mapping->inode && mapping->path[0] == '/')
-		module = file_module(unwinding, process, mapping, until_ns, &file);
+		module = file_module(unwinding, charge, process, mapping, until_ns, &file);
 	if (module == -EAGAIN)
 		return -EAGAIN;
 	if (module < 0 || !unwind_file_vaddr(&file->elf, mapping->offset, mapping->end - mapping->start, &vaddr))
@@ -384,15 +389,16 @@ static void offer_code(struct unwinding *unwinding, struct native_file *file, co
 
 void unwinding_prepare(struct unwinding *unwinding, const char *path)
 {
+	const struct charge *charge = CHARGE_OWN(getpid());
 	struct target_file target;
 	struct native_file *file;
 	struct stat st;
 	int module;
 
-	if (!unwinding->tables || target_file_find(&target, getpid(), getpid(), path))
+	if (!unwinding->tables || target_file_find(&target, charge, getpid(), path))
 		return;
 	st = target.st;
-	module = module_of(unwinding, &target, path, UINT64_MAX, &file);
+	module = module_of(unwinding, charge, &target, path, UINT64_MAX, &file);
 	if (module >= 0)
 		offer_code(unwinding, file, &st, module);
 }
@@ -408,8 +414,8 @@ static enum duet_code mapping_code(const struct mapping *mapping, bool is_jvm)
 	return is_jvm ? DUET_CODE_UNKNOWN : DUET_CODE_MEMORY;
 }
 
-static int collect_mapping(struct unwinding *unwinding, const struct process *process, const struct mapping *mapping,
-			   bool is_jvm, uint64_t until_ns)
+static int collect_mapping(struct unwinding *unwinding, const struct charge *charge, const struct process *process,
+			   const struct mapping *mapping, bool is_jvm, uint64_t until_ns)
 {
 	struct duet_unwind_mapping published = {
 		.start = mapping->start,
@@ -417,7 +423,7 @@ static int collect_mapping(struct unwinding *unwinding, const struct process *pr
 		.module = DUET_UNWIND_NO_MODULE,
 		.code = mapping_code(mapping, is_jvm),
 	};
-	int err = set_module(unwinding, process, mapping, until_ns, &published);
+	int err = set_module(unwinding, charge, process, mapping, until_ns, &published);
 
 	return err ? err : vec_push(&unwinding->mappings, published);
 }
@@ -426,7 +432,8 @@ static int collect_mapping(struct unwinding *unwinding, const struct process *pr
  * Returns 0, -EAGAIN when the time is up, or another -errno. Looking up a file takes a while, so the time is checked
  * after each file. The next call does not look up the same file again.
  */
-static int collect_mappings(struct unwinding *unwinding, const struct process *process, uint64_t until_ns)
+static int collect_mappings(struct unwinding *unwinding, const struct charge *charge, const struct process *process,
+			    uint64_t until_ns)
 {
 	const struct mapping *mappings = process->maps.list.items;
 	bool is_jvm = maps_libjvm(&process->maps);
@@ -442,7 +449,7 @@ static int collect_mappings(struct unwinding *unwinding, const struct process *p
 	for (size_t i = 0; !err && i < count; i++) {
 		size_t before = unwinding->looked_up.len;
 
-		err = collect_mapping(unwinding, process, &mappings[i], is_jvm, until_ns);
+		err = collect_mapping(unwinding, charge, process, &mappings[i], is_jvm, until_ns);
 		if (!err && i + 1 < count && unwinding->looked_up.len != before && clock_monotonic_ns() >= until_ns)
 			err = -EAGAIN;
 	}
@@ -473,9 +480,10 @@ static void publish_contexts(struct unwinding *unwinding, const struct process *
 	unwind_tables_set_contexts(unwinding->tables, process->pid, &unwinding->contexts);
 }
 
-static int publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
+static int publish(struct unwinding *unwinding, const struct charge *charge, struct process *process,
+		   uint64_t until_ns)
 {
-	int err = collect_mappings(unwinding, process, until_ns);
+	int err = collect_mappings(unwinding, charge, process, until_ns);
 
 	if (err == -EAGAIN)
 		return err;
@@ -504,7 +512,8 @@ static bool was_offered(const struct unwinding *unwinding, const struct mapping 
  * Offers the files of an ended process. Later processes that run the same program may live as short, and BPF walks them
  * by these offers.
  */
-static int offer_files(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
+static int offer_files(struct unwinding *unwinding, const struct charge *charge, struct process *process,
+		       uint64_t until_ns)
 {
 	uint64_t key;
 
@@ -516,7 +525,7 @@ static int offer_files(struct unwinding *unwinding, struct process *process, uin
 
 		if (!mapping_is_file(mapping) || was_offered(unwinding, mapping, &key))
 			continue;
-		if (set_module(unwinding, process, mapping, until_ns, &offered))
+		if (set_module(unwinding, charge, process, mapping, until_ns, &offered))
 			return -EAGAIN;
 		(void)map_put(&unwinding->offered_for_dead, key, clock_monotonic_ns()); /* may fail: it is a cache */
 	}
@@ -524,17 +533,22 @@ static int offer_files(struct unwinding *unwinding, struct process *process, uin
 	return 0;
 }
 
-/* Continues with the file whose rows are being made, if there is one. Returns true if they are not finished. */
-static bool make_more(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
+/*
+ * Continues with the file whose rows are being made, if there is one. Returns true if they are not finished. If the
+ * payer of these rows has used up the allowance, they are dropped, so that others can make theirs.
+ */
+static bool make_more(struct unwinding *unwinding, uint64_t until_ns)
 {
-	uint64_t begin_ns;
+	struct charge charge;
 
 	if (!unwinding->made)
 		return false;
-	begin_ns = process_cost_begin();
-	(void)make_rows(unwinding, until_ns);
-	if (process)
-		process_cost_end(process, begin_ns);
+	if (charge_go_on(&charge, &unwinding->maker)) {
+		(void)make_rows(unwinding, &charge, until_ns);
+		(void)charge_end(&charge);
+	} else {
+		stop_making(unwinding);
+	}
 	return unwinding->made;
 }
 
@@ -546,15 +560,16 @@ static bool is_published(struct unwinding *unwinding, struct process *process)
 
 int unwinding_publish(struct unwinding *unwinding, struct process *process, uint64_t until_ns)
 {
-	uint64_t before_ns, begin_ns;
+	struct charge charge;
+	uint64_t before_ns;
 	int err;
 
-	if (is_published(unwinding, process) || !allowance_has(&process->payer))
+	if (is_published(unwinding, process) || !charge_begin(&charge, process))
 		return 0;
 	before_ns = clock_cpu_ns();
-	begin_ns = process_cost_begin();
-	err = process->exited ? offer_files(unwinding, process, until_ns) : publish(unwinding, process, until_ns);
-	process_cost_end(process, begin_ns);
+	err = process->exited ? offer_files(unwinding, &charge, process, until_ns)
+			      : publish(unwinding, &charge, process, until_ns);
+	process->maps_cost_ns += charge_end(&charge);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
 	return err;
 }
@@ -565,7 +580,7 @@ void unwinding_publish_now(struct unwinding *unwinding, struct process *process)
 
 	if (is_published(unwinding, process))
 		return;
-	make_more(unwinding, NULL, until_ns);
+	make_more(unwinding, until_ns);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
 	(void)unwinding_publish(unwinding, process, until_ns);
 }
@@ -606,8 +621,7 @@ void unwinding_work(struct unwinding *unwinding, struct process_table *processes
 	uint64_t before_ns = clock_cpu_ns();
 	bool is_making = false;
 
-	if (unwinding->made)
-		is_making = make_more(unwinding, process_find(processes, unwinding->making.target.pid), until_ns);
+	is_making = make_more(unwinding, until_ns);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
 	if (unwinding->wanted.len)
 		publish_wanted(unwinding, processes, is_making ? unwinding->waiting : 0, until_ns);

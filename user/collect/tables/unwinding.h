@@ -33,6 +33,7 @@ struct unwinding {
 	struct map offered_for_dead;
 	struct native_file *made; /* the file whose rows are being made; NULL: none */
 	struct file_rows making;
+	struct charge maker; /* under which they were begun */
 	struct vec(pid_t) wanted; /* processes that unwinding_work() must publish */
 	size_t waiting; /* the first ones, which wait for the rows that are being made */
 	uint64_t looked_ns; /* when unwinding_step() last worked */
