@@ -22,9 +22,10 @@ start_crowd() { # OPTIONS...
 	done
 }
 
-# Sends GET PATH to the port, or to the socket if it is a path. SLOWLY: after a while, and in two pieces.
+# Sends GET PATH to the port, or to the socket if it is a path. SLOWLY: after a while, and in two pieces. $head: its
+# other lines.
 get() { # PORT|SOCKET PATH [SLOWLY]
-	perl -MIO::Socket::INET -MIO::Socket::UNIX -e '
+	head=${head:-Host: localhost} perl -MIO::Socket::INET -MIO::Socket::UNIX -e '
 		my ($at, $path, $slowly) = @ARGV;
 		my $peer = $at =~ m{^/} ? IO::Socket::UNIX->new(Peer => $at) : IO::Socket::INET->new("127.0.0.1:$at");
 		$peer or die "no connection: $!\n";
@@ -32,7 +33,7 @@ get() { # PORT|SOCKET PATH [SLOWLY]
 		select undef, undef, undef, 0.4 if $slowly;
 		print $peer "GET $path HTTP";
 		select undef, undef, undef, 0.4 if $slowly;
-		print $peer "/1.1\r\nHost: localhost\r\n\r\n";
+		print $peer "/1.1\r\n$ENV{head}\r\n\r\n";
 		print while <$peer>;' "$@" >"$here/page" 2>"$here/page.err"
 }
 
@@ -45,7 +46,7 @@ metric() { # NAME{LABELS}
 }
 
 case_metrics() {
-	local first bad
+	local first bad head
 	need_bpf
 	start_crowd --metrics localhost:0
 	get "$(port)" /metrics
@@ -68,6 +69,12 @@ case_metrics() {
 	expect "samples a second later" "$(metric duet_samples_total)" '>' "$first"
 	get "$(port)" /metrics slowly
 	expect_contains "$here/page" '^HTTP/1.1 200 OK'
+	for head in 'Host: example.org:9100' $'Host: localhost\r\nOrigin: http://example.org'; do
+		get "$(port)" /metrics
+		expect_contains "$here/page" '^HTTP/1.1 403'
+		expect_lacks "$here/page" 'duet_samples_total'
+	done
+	head=
 	get "$(port)" /etc/passwd
 	expect_contains "$here/page" '^HTTP/1.1 404'
 	end_record INT

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -49,66 +48,6 @@ static bool parse_place(const char *address, struct place *ret)
 		strcpy(ret->host, "127.0.0.1");
 	strcpy(ret->port, port);
 	return true;
-}
-
-/* Returns true for a name of the loopback interface. */
-static bool is_local_name(const char *name, size_t length)
-{
-	static const char *const names[] = {"localhost", "[::1]", "::1"};
-	char text[sizeof("255.255.255.255")];
-	struct in_addr v4;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (length == strlen(names[i]) && !strncasecmp(name, names[i], length))
-			return true;
-	if (length >= sizeof(text))
-		return false;
-	snprintf(text, sizeof(text), "%.*s", (int)length, name);
-	return inet_pton(AF_INET, text, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
-}
-
-/* Returns the value of a line of the request's head, with its length, or NULL. */
-static const char *find_header(const char *request, const char *name, size_t *ret_length)
-{
-	const size_t length = strlen(name);
-
-	for (const char *line = strstr(request, "\r\n"); line; line = strstr(line, "\r\n")) {
-		line += 2;
-		if (strncasecmp(line, name, length) || line[length] != ':')
-			continue;
-		line += length + 1;
-		line += strspn(line, " \t");
-		*ret_length = strcspn(line, "\r\n");
-		return line;
-	}
-	return NULL;
-}
-
-/* Of "HOST:PORT". */
-static size_t host_length(const char *host, size_t length)
-{
-	size_t before = length;
-
-	while (before && isdigit((unsigned char)host[before - 1]))
-		before--;
-	return before && host[before - 1] == ':' ? before - 1 : length;
-}
-
-/*
- * Returns true for a request that a page of another site has made a browser send. If only this host is served, the
- * name in the request must be one of this host, else the page's own name leads here.
- */
-static bool is_of_other_site(const struct server *server, const char *request)
-{
-	size_t length = 0;
-	const char *site = find_header(request, "Sec-Fetch-Site", &length), *host;
-
-	if (site && strncmp(site, "none", length) != 0 && strncmp(site, "same-origin", length) != 0)
-		return true;
-	if (find_header(request, "Origin", &length))
-		return true;
-	host = find_header(request, "Host", &length);
-	return server->is_local && host && !is_local_name(host, host_length(host, length));
 }
 
 static int hex_digit(char c)
@@ -184,7 +123,7 @@ static int answer_command(const struct server *server, struct server_client *cli
 
 	if (!make_command(client->request.data, &command) || (command.len && !is_word(command.data, actions)))
 		return buf_explain(body, 404, "Unknown command\n");
-	if (is_of_other_site(server, client->request.data))
+	if (http_is_of_other_site(client->request.data, server->is_local))
 		return buf_explain(body, 403, "pages of other sites may not send commands\n");
 	if (!command.len)
 		return buf_explain(body, 200, "Async-profiler server\n");
@@ -316,14 +255,14 @@ int server_open(struct server *server, const char *address, pid_t pid, struct bu
 		return buf_explain(why, -EXDEV, "server=%s: this process's recorder runs in another network", address);
 	if (!parse_place(address, &place) || getaddrinfo(place.host, place.port, &how, &list))
 		return buf_explain(why, -EINVAL,
-				  "server=%s: PORT or HOST:PORT is accepted, with an address of this host", address);
+				   "server=%s: PORT or HOST:PORT is accepted, with an address of this host", address);
 	fd = http_listen(list->ai_addr, list->ai_addrlen, BACKLOG);
 	freeaddrinfo(list);
 	if (fd < 0)
 		return buf_explain(why, fd, "server=%s: %s", address, strerror(-fd));
 	server->is_open = true;
 	server->listener = fd;
-	server->is_local = is_local_name(place.host, strlen(place.host));
+	server->is_local = http_is_local_name(place.host, strlen(place.host));
 	for (size_t i = 0; i < SERVER_CLIENTS; i++)
 		server->clients[i] = (struct server_client){.fd = -1, .report = -1};
 	return 0;

@@ -2,12 +2,14 @@
 #include "status/status.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -91,6 +93,19 @@ static void remove_stale(const union address *address, socklen_t len)
 		unlink(address->local.sun_path);
 }
 
+/* The socket's folder is looked up once, by the rules of -f. */
+static int find_place(struct status *status, const char *path, union address *address, socklen_t len)
+{
+	int err = out_path_open(&status->at, path, false);
+
+	if (!err && snprintf(address->local.sun_path, sizeof(address->local.sun_path), "/proc/self/fd/%d/%s",
+			     status->at.dir, status->at.name) >= (int)sizeof(address->local.sun_path))
+		err = -ENAMETOOLONG;
+	if (!err)
+		remove_stale(address, len);
+	return err;
+}
+
 int http_listen(const struct sockaddr *address, socklen_t len, int backlog)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1, err = 0;
@@ -128,6 +143,7 @@ static int open_metrics(struct status *status, const char *text)
 {
 	union address address;
 	socklen_t len = metrics_address(text, &address);
+	int err = 0;
 
 	if (!len)
 		return log_refuse(
@@ -135,12 +151,12 @@ static int open_metrics(struct status *status, const char *text)
 			"this host",
 			text);
 	if (address.any.sa_family == AF_UNIX)
-		remove_stale(&address, len);
-	status->metrics_fd = listen_on(&address, len);
-	if (status->metrics_fd < 0)
+		err = find_place(status, text, &address, len);
+	status->metrics_fd = err ? err : listen_on(&address, len);
+	if (status->metrics_fd < 0) {
+		out_path_release(&status->at); /* somebody else's socket stays */
 		return log_fail(status->metrics_fd, "--metrics %s: %s", text, strerror(-status->metrics_fd));
-	if (address.any.sa_family == AF_UNIX)
-		status->path = strdup(text);
+	}
 	say_where(status->metrics_fd, text);
 	return 0;
 }
@@ -179,9 +195,9 @@ void status_close(struct status *status)
 			close_client(&status->clients[i]);
 	io_close(&status->control_fd);
 	io_close(&status->metrics_fd);
-	if (status->path)
-		unlink(status->path);
-	free(status->path);
+	if (status->at.name)
+		unlinkat(status->at.dir, status->at.name, 0);
+	out_path_release(&status->at);
 }
 
 int http_receive(int fd, size_t max, struct buf *request)
@@ -211,6 +227,61 @@ const char *http_address(const char *request, size_t *ret_len)
 	return strncmp(slash + 1 + *ret_len, " HTTP/1.", 8) ? NULL : slash + 1;
 }
 
+bool http_is_local_name(const char *name, size_t length)
+{
+	static const char *const names[] = {"localhost", "[::1]", "::1"};
+	char text[sizeof("255.255.255.255")];
+	struct in_addr v4;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (length == strlen(names[i]) && !strncasecmp(name, names[i], length))
+			return true;
+	if (length >= sizeof(text))
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)length, name);
+	return inet_pton(AF_INET, text, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
+}
+
+/* Returns the value of a line of the request's head, with its length, or NULL. */
+static const char *find_header(const char *request, const char *name, size_t *ret_length)
+{
+	const size_t length = strlen(name);
+
+	for (const char *line = strstr(request, "\r\n"); line; line = strstr(line, "\r\n")) {
+		line += 2;
+		if (strncasecmp(line, name, length) || line[length] != ':')
+			continue;
+		line += length + 1;
+		line += strspn(line, " \t");
+		*ret_length = strcspn(line, "\r\n");
+		return line;
+	}
+	return NULL;
+}
+
+/* Of "HOST:PORT". */
+static size_t host_length(const char *host, size_t length)
+{
+	size_t before = length;
+
+	while (before && isdigit((unsigned char)host[before - 1]))
+		before--;
+	return before && host[before - 1] == ':' ? before - 1 : length;
+}
+
+bool http_is_of_other_site(const char *request, bool is_local)
+{
+	size_t length = 0;
+	const char *site = find_header(request, "Sec-Fetch-Site", &length), *host;
+
+	if (site && strncmp(site, "none", length) != 0 && strncmp(site, "same-origin", length) != 0)
+		return true;
+	if (find_header(request, "Origin", &length))
+		return true;
+	host = find_header(request, "Host", &length);
+	return is_local && host && !http_is_local_name(host, host_length(host, length));
+}
+
 void http_add_head(struct buf *answer, const char *status, const char *type, uint64_t bytes)
 {
 	buf_printf(answer,
@@ -225,14 +296,19 @@ static void answer_http(const struct status *status, const struct status_client 
 	size_t len = 0;
 	const char *page = http_address(client->request.data, &len);
 	bool is_found = page && *client->request.data == 'G' && (!len || (len == 7 && !memcmp(page, "metrics", 7)));
+	const char *code = is_found ? "200 OK" : "404 Not Found";
 	BUF(body);
 	BUF(text);
 
-	if (is_found)
+	if (http_is_of_other_site(client->request.data, !status->at.name)) {
+		code = "403 Forbidden";
+		buf_add_str(&body, "pages of other sites get no metrics: ask this host as localhost\n");
+	} else if (is_found) {
 		status->answer(status->context, false, &body);
-	else
+	} else {
 		buf_add_str(&body, "only GET /metrics is served here\n");
-	http_add_head(&text, is_found ? "200 OK" : "404 Not Found", "text/plain; version=0.0.4", body.len);
+	}
+	http_add_head(&text, code, "text/plain; version=0.0.4", body.len);
 	buf_add(&text, body.data, body.len);
 	(void)!send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

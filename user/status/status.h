@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "base/buf.h"
+#include "base/io.h"
 
 #define STATUS_NAME "duet-status-" /* followed by the pid; abstract address, unix(7) */
 #define STATUS_CLIENTS 32 /* a new client replaces the oldest */
@@ -31,7 +32,7 @@ struct status {
 	void *context;
 	int control_fd; /* control_fd, metrics_fd: -1 = none */
 	int metrics_fd;
-	char *path; /* owned; the socket in the file system, to be removed; NULL = none */
+	struct out_path at; /* the socket of metrics_fd in the file system, to be removed; its name is NULL for none */
 	struct status_client clients[STATUS_CLIENTS];
 };
 
@@ -58,5 +59,11 @@ int http_listen(const struct sockaddr *address, socklen_t len, int backlog);
 int http_receive(int fd, size_t max, struct buf *request);
 /* Returns what follows the '/' of the address in a GET, or a POST, with its length; NULL for other requests. */
 const char *http_address(const char *request, size_t *ret_len);
+/*
+ * Returns true for a request that a page of another site has made a browser send. With `is_local` its Host must be a
+ * name of the loopback interface, else the page's own name leads here.
+ */
+bool http_is_of_other_site(const char *request, bool is_local);
+bool http_is_local_name(const char *name, size_t length); /* of the loopback interface */
 /* Appends the head of an answer whose body has so many bytes. `status`: "200 OK". */
 void http_add_head(struct buf *answer, const char *status, const char *type, uint64_t bytes);
