@@ -134,6 +134,7 @@ jdk_case_attached() {
 	expect_contains "$here/log" '^Profiling started$'
 	send 200 "start,event=cpu,log=$here/log"
 	expect_contains "$here/log" '^\[ERROR\] Profiler already started$'
+	log_is_a_trap
 	sleep 1
 	send 0 "stop,log=$here/log,mcache=30,file=$here/a.collapsed,collapsed,ann,sig"
 	expect_contains "$here/a.collapsed" 'workload/Shares\.'
@@ -143,6 +144,16 @@ jdk_case_attached() {
 	expect_file "$here/b.html"
 	send 200 stop
 	expect_alive "$jvm"
+}
+
+# Another user's link, where no kernel refuses it.
+log_is_a_trap() {
+	[ "$(id -u)" = 0 ] || return 0
+	mkdir "$here/open" && chmod 777 "$here/open"
+	echo ours >"$here/ours"
+	setpriv --reuid=65534 --regid=65534 --clear-groups ln -s "$here/ours" "$here/open/log"
+	send 200 "start,event=cpu,log=$here/open/log"
+	expect "the file that the link names" "$(cat "$here/ours")" == ours
 }
 
 send() { # CODE ARGUMENTS

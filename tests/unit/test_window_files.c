@@ -341,6 +341,28 @@ static void a_link_of_another_user_is_a_trap(void **state)
 	assert_int_equal(st.st_gid, getegid());
 }
 
+/* Whoever owns the folder, or may write to it, may replace what is in it. In one like /tmp his files stay. */
+static void folders_of_others_are_refused(void **state)
+{
+	struct window_files files = {.folder = folder, .keep_files = 1};
+
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(folder, 0777), 0);
+	assert_int_equal(window_files_open(&files), -WINDOW_OF_OTHERS);
+	assert_int_equal(write_windows(&files, 1, 1), -WINDOW_OF_OTHERS);
+	assert_int_equal(chmod(folder, 0775) | chown(folder, 0, 54321), 0);
+	assert_int_equal(window_files_open(&files), -WINDOW_OF_OTHERS);
+	assert_int_equal(chmod(folder, 0755) | chown(folder, 65534, 0), 0);
+	assert_int_equal(window_files_open(&files), -WINDOW_OF_OTHERS);
+	assert_int_equal(chown(folder, 0, 0) | chmod(folder, 01777), 0);
+	assert_int_equal(window_files_open(&files), 0);
+	make(WINDOW "1.col");
+	assert_int_equal(chown(at(WINDOW "1.col"), 65534, 65534), 0);
+	assert_int_equal(write_windows(&files, 2, 2), 0);
+	assert_true(is_there(WINDOW "1.col"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +382,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unfinished_files_of_the_past_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_vanished_folder_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_link_of_another_user_is_a_trap, setup, teardown),
+		cmocka_unit_test_setup_teardown(folders_of_others_are_refused, setup, teardown),
 	};
 
 	if (profile_init(&profile) < 0)

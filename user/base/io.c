@@ -383,12 +383,42 @@ int io_output_open(struct io_output *out, const char *path, const struct io_acce
 	return output_fill(out, &opened, err ? err : open_at(&opened, access));
 }
 
-int io_output_create(struct io_output *out, const char *path, const struct io_access *access)
+int io_output_create(struct io_output *out, int dir, const char *name, const struct io_access *access)
 {
-	struct io_output opened = {0};
-	int err = out_path_open(&opened.at, path, false);
+	struct io_output opened = {.at = {.dir = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC), .found = -1}};
 
-	return output_fill(out, &opened, err ? err : open_new(&opened, access));
+	if (opened.at.dir < 0)
+		return -errno;
+	opened.at.name = strdup(name);
+	if (!opened.at.name) {
+		close(opened.at.dir);
+		return -ENOMEM;
+	}
+	return output_fill(out, &opened, open_new(&opened, access));
+}
+
+/* Where others can make names, a file that is there is ours, and has no second name, which would be a link as well. */
+static bool is_own(const struct out_path *at, int fd)
+{
+	struct stat dir, file;
+
+	return !fstat(at->dir, &dir) && !fstat(fd, &file) &&
+	       (!(dir.st_mode & S_IWOTH) || (file.st_uid == geteuid() && file.st_nlink <= 1));
+}
+
+int io_open_own(const char *path, int flags, mode_t mode)
+{
+	struct out_path at;
+	int fd, err = out_path_open(&at, path, true);
+
+	if (err < 0)
+		return err;
+	if (at.found >= 0)
+		fd = is_own(&at, at.found) ? io_open_again(at.found, flags | O_NONBLOCK) : -EACCES;
+	else if ((fd = openat(at.dir, at.name, flags | O_CREAT | O_EXCL | O_CLOEXEC, mode)) < 0)
+		fd = -errno;
+	out_path_release(&at);
+	return fd == -EEXIST ? io_open_own(path, flags, mode) : fd; /* somebody has just made it */
 }
 
 static int give_name(struct io_output *out)

@@ -66,8 +66,13 @@ struct io_output {
 
 /* Returns 0 or -errno: -EACCES also for a link or a pipe that another user may have put there. */
 int io_output_open(struct io_output *out, const char *path, const struct io_access *access);
-/* The same for a name that duet has made: replaces whatever has it, also a link or a pipe, and follows no link. */
-int io_output_create(struct io_output *out, const char *path, const struct io_access *access);
+/* The same for a name that duet has made, in an open folder: replaces whatever has it, also a link or a pipe. */
+int io_output_create(struct io_output *out, int dir, const char *name, const struct io_access *access);
+/*
+ * Opens or makes a file of ours that is kept, by the same rules. Returns a descriptor, or -errno: -EACCES also for a
+ * file that another user may have put there.
+ */
+int io_open_own(const char *path, int flags, mode_t mode);
 /* Returns the first write error so far (such as -ENOSPC), or 0. stdio itself does not keep the error number. */
 int io_output_error(const struct io_output *out);
 /* Cuts a regular file off at the position of `file`. */

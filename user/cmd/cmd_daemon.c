@@ -60,11 +60,11 @@ static int read_config(const struct daemon_options *options, struct config *ret)
 /* Whoever can open the file can lock it, so nobody else may open it. */
 static int open_lock(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	int fd = io_open_own(path, O_RDWR, 0600);
 	struct stat st;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
 	    (!(st.st_mode & 077) || fchmod(fd, 0600) == 0))
 		return fd;
@@ -105,7 +105,7 @@ static int read_next(struct daemon *daemon)
 	err = window_files_open(&config.options.folder);
 	if (err < 0) {
 		log_error("cannot create files in %s: %s; choose another folder with `file`",
-			  config.options.folder.folder, strerror(-err));
+			  config.options.folder.folder, window_files_error(err));
 		config_release(&config);
 		return err;
 	}

@@ -97,6 +97,25 @@ int window_folder_open(const char *folder, int flags)
 	return fd;
 }
 
+/* Opens the folder for writing: nobody else may rename, remove or replace what is in it. */
+static int own_folder_open(const char *folder)
+{
+	int fd = window_folder_open(folder, O_RDONLY);
+	struct stat st;
+
+	if (fd < 0 || (!fstat(fd, &st) && (st.st_uid == geteuid() || !st.st_uid) &&
+		       (st.st_mode & S_ISVTX ||
+			(!(st.st_mode & S_IWOTH) && (!(st.st_mode & S_IWGRP) || st.st_gid == getegid())))))
+		return fd;
+	close(fd);
+	return -WINDOW_OF_OTHERS;
+}
+
+const char *window_files_error(int err)
+{
+	return err == -WINDOW_OF_OTHERS ? "another user owns it, or may replace files in it" : strerror(-err);
+}
+
 /* Compares by time, with which the keys begin; "_10" sorts after "_9". Those that are ahead are the oldest. */
 static int compare_files(const void *a, const void *b)
 {
@@ -119,6 +138,7 @@ static int add_file(int dir, const char *name, struct window_list *list)
 	file.end_ns = end_of(file.key);
 	file.bytes = (uint64_t)st.st_blocks * 512; /* the space that removing it frees */
 	file.changed_ns = clock_ns_of(&st.st_mtim);
+	file.is_own = st.st_uid == geteuid();
 	file.is_ahead = file.changed_ns > clock_realtime_ns() + AHEAD_NS;
 	return vec_push(list, file);
 }
@@ -204,6 +224,17 @@ static bool is_unfinished(const char *name)
 
 /* ---- rotation ---- */
 
+/* In a folder like /tmp, others may have given their files such names. */
+static void keep_own(struct window_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->len; i++)
+		if (list->items[i].is_own)
+			list->items[kept++] = list->items[i];
+	list->len = kept;
+}
+
 /* Returns true for files of the newest window, in any format. */
 static bool is_newest(const struct window_file *file, const char *newest)
 {
@@ -248,15 +279,15 @@ static int rotate(const struct window_files *limits, int dir, struct window_list
 #define INDEX_MARK "<!-- duet: windows -->\n" /* the first line */
 #define WINDOWS_MAX 10080 /* a week of minutes; older ones are not listed */
 
-static const char index_head[] =
-	INDEX_MARK "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	     "<meta name=\"color-scheme\" content=\"light dark\">\n"
-	     "<meta name=\"viewport\" content=\"width=device-width\">\n"
-	     "<meta http-equiv=\"refresh\" content=\"60\">\n"
-	     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-	     "<style>\nbody { font: 14px/20px system-ui, sans-serif; margin: 12px; }\nh1 { font-size: 18px; }\n"
-	     "td, th { text-align: left; padding: 1px 16px 1px 0; }\ntd:last-child { text-align: right; }\n"
-	     "th { padding-top: 12px; }\ncode { overflow-wrap: anywhere; }\n</style>\n";
+static const char index_head[] = INDEX_MARK
+	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	"<meta name=\"color-scheme\" content=\"light dark\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width\">\n"
+	"<meta http-equiv=\"refresh\" content=\"60\">\n"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+	"<style>\nbody { font: 14px/20px system-ui, sans-serif; margin: 12px; }\nh1 { font-size: 18px; }\n"
+	"td, th { text-align: left; padding: 1px 16px 1px 0; }\ntd:last-child { text-align: right; }\n"
+	"th { padding-top: 12px; }\ncode { overflow-wrap: anywhere; }\n</style>\n";
 
 /* False for what is not there, and for what has another first line. */
 static bool is_foreign(int dir)
@@ -357,14 +388,11 @@ static void put_windows(FILE *out, const struct window_list *list)
 	fputs("</body>\n</html>\n", out);
 }
 
-static int write_list(const struct window_files *files, const struct window_list *list)
+static int write_list(const struct window_files *files, int dir, const struct window_list *list)
 {
 	struct io_output output;
-	BUF(path);
-	int err;
+	int err = io_output_create(&output, dir, WINDOW_INDEX, &files->access);
 
-	buf_printf(&path, "%s/" WINDOW_INDEX, files->folder);
-	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
 	if (err < 0)
 		return err;
 	put_head(output.file, files->folder);
@@ -373,35 +401,29 @@ static int write_list(const struct window_files *files, const struct window_list
 }
 
 /* Removes old files, and writes the index anew, unless it is not duet's. Returns 0 or the first -errno. */
-static int tidy(const struct window_files *files, const char *newest)
+static int tidy(const struct window_files *files, int dir, const char *newest)
 {
 	struct window_list list = {0};
-	IO_FD(dir) = window_folder_open(files->folder, O_RDONLY);
 	int err, result = 0;
 
-	if (dir < 0)
-		return dir;
 	err = window_list_read(dir, &list);
 	if (!err) {
+		keep_own(&list);
 		err = rotate(files, dir, &list, newest);
 		if (list.len && !is_foreign(dir))
-			result = write_list(files, &list);
+			result = write_list(files, dir, &list);
 	}
 	vec_release(&list);
 	return err ? err : result;
 }
 
 /* Moves the link to `target`. -EEXIST if something else has its name: a foreign file is never replaced. */
-static int move_link(const struct window_files *files, const struct writer *writer, const char *event,
-		     const char *target)
+static int move_link(int dir, const struct writer *writer, const char *event, const char *target)
 {
 	char link[NAME_BYTES], temporary[NAME_BYTES + 32];
-	IO_FD(dir) = window_folder_open(files->folder, O_PATH);
 	struct stat st;
 	int err;
 
-	if (dir < 0)
-		return dir;
 	link_name(link, writer, event);
 	snprintf(temporary, sizeof(temporary), ".%s.duet-%d", link, (int)getpid());
 	if (!fstatat(dir, link, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode))
@@ -413,27 +435,26 @@ static int move_link(const struct window_files *files, const struct writer *writ
 	return err;
 }
 
-static int write_format(const struct window_files *files, const struct profile *profile,
+static int write_format(const struct window_files *files, int dir, const struct profile *profile,
 			const struct writer_options *style, const struct writer *writer, const char *name)
 {
 	struct io_output output;
-	size_t extension_len, folder_len = strlen(files->folder) + 1;
+	size_t extension_len;
 	const char *extension = writer_extension(writer, &extension_len);
 	char event[NAME_BYTES], ours[NAME_BYTES];
-	BUF(path);
+	BUF(file);
 	int err;
 
 	event_part(event, profile, style);
-	buf_printf(&path, "%s/%s%s.%.*s", files->folder, name_for(ours, writer, name), event, (int)extension_len,
-		   extension);
-	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
+	buf_printf(&file, "%s%s.%.*s", name_for(ours, writer, name), event, (int)extension_len, extension);
+	err = file.failed ? -ENOMEM : io_output_create(&output, dir, file.data, &files->access);
 	if (!err)
 		err = io_output_end(&output, grouping_write(writer, profile, style, output.file));
-	return err ? err : move_link(files, writer, event, path.data + folder_len);
+	return err ? err : move_link(dir, writer, event, file.data);
 }
 
 /* Writes one file, or one for each event. Returns 0 or the first error. */
-static int write_events(const struct window_files *files, const struct profile *profile,
+static int write_events(const struct window_files *files, int dir, const struct profile *profile,
 			const struct writer_options *style, const struct writer *writer, const char *name)
 {
 	size_t count = writer->has_all_events || !profile->events.len ? 1 : profile->events.len;
@@ -442,27 +463,27 @@ static int write_events(const struct window_files *files, const struct profile *
 
 	for (size_t i = 0; i < count; i++) {
 		ours.event = (uint32_t)i;
-		result = write_format(files, profile, &ours, writer, name);
+		result = write_format(files, dir, profile, &ours, writer, name);
 		err = err ? err : result;
 	}
 	return err;
 }
 
 /* Returns true if no format has a file of this name: older windows are never overwritten, whatever the clock does. */
-static bool is_free(const struct window_files *files, const char *name)
+static bool is_free(int dir, const char *name)
 {
 	bool is_free = true;
 	char ours[NAME_BYTES];
-	BUF(path);
+	BUF(file);
 	struct stat st;
 	size_t len;
 
 	for (size_t i = 0; is_free && writers[i]; i++) {
 		const char *extension = writer_extension(writers[i], &len);
 
-		buf_clear(&path);
-		buf_printf(&path, "%s/%s.%.*s", files->folder, name_for(ours, writers[i], name), (int)len, extension);
-		is_free = lstat(path.data, &st) < 0;
+		buf_clear(&file);
+		buf_printf(&file, "%s.%.*s", name_for(ours, writers[i], name), (int)len, extension);
+		is_free = fstatat(dir, file.data, &st, AT_SYMLINK_NOFOLLOW) < 0;
 	}
 	return is_free;
 }
@@ -471,71 +492,82 @@ int window_files_write(const struct window_files *files, const struct profile *p
 		       const struct writer_options *style, const struct session_output *outputs, size_t count,
 		       uint64_t end_realtime_ns)
 {
+	IO_FD(dir) = own_folder_open(files->folder);
 	char name[NAME_BYTES];
 	unsigned number = 1;
 	int err = 0, result;
 
+	if (dir < 0)
+		return dir;
 	window_name(name, end_realtime_ns, number);
-	while (!is_free(files, name) && number < SAME_SECOND_MAX)
+	while (!is_free(dir, name) && number < SAME_SECOND_MAX)
 		window_name(name, end_realtime_ns, ++number);
 	for (size_t i = 0; i < count; i++) {
-		result = write_events(files, profile, style, outputs[i].writer, name);
+		result = write_events(files, dir, profile, style, outputs[i].writer, name);
 		err = err ? err : result;
 	}
-	result = tidy(files, name);
+	result = tidy(files, dir, name);
 	return err ? err : result;
 }
 
 /* Removes files that a killed writer has left. Younger ones may still be in progress. */
-static void remove_unfinished(const struct window_files *files)
+static void remove_unfinished(int folder)
 {
 	uint64_t now_ns = clock_realtime_ns();
-	int fd = window_folder_open(files->folder, O_RDONLY);
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	struct stat st;
 
 	while (dir && (entry = readdir(dir)))
 		if (is_unfinished(entry->d_name) && !fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
-		    S_ISREG(st.st_mode) && clock_ns_of(&st.st_mtim) + UNFINISHED_NS < now_ns)
+		    S_ISREG(st.st_mode) && st.st_uid == geteuid() && clock_ns_of(&st.st_mtim) + UNFINISHED_NS < now_ns)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	if (dir)
 		closedir(dir);
 }
 
 /* Lets the readers' group into the folder, if we own it. */
-static int let_group_in(const char *folder, gid_t group)
+static int let_group_in(int dir, gid_t group)
 {
-	IO_FD(fd) = window_folder_open(folder, O_RDONLY);
 	struct stat st;
 
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
-	    (fchown(fd, (uid_t)-1, group) < 0 || fchmod(fd, (st.st_mode & 07777) | 0050) < 0))
+	if (fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+	    (fchown(dir, (uid_t)-1, group) < 0 || fchmod(dir, (st.st_mode & 07777) | 0050) < 0))
 		return -errno;
 	return 0;
+}
+
+static int make_folder(const char *folder, mode_t mode)
+{
+	struct out_path at;
+	int err = out_path_open(&at, folder, true);
+
+	if (err < 0)
+		return err;
+	if (at.found < 0 && mkdirat(at.dir, at.name, mode) < 0 && errno != EEXIST)
+		err = -errno;
+	out_path_release(&at);
+	return err;
 }
 
 static int try_folder(const struct window_files *files)
 {
 	const struct io_access *access = &files->access;
+	int err = make_folder(files->folder, access->is_private ? 0750 : 0755);
+	IO_FD(dir) = err ? err : own_folder_open(files->folder);
 	struct io_output output;
-	BUF(path);
-	int err = 0;
 
-	if (mkdir(files->folder, access->is_private ? 0750 : 0755) < 0 && errno != EEXIST)
-		return -errno;
+	if (dir < 0)
+		return dir;
 	if (access->is_private && access->group != IO_NO_GROUP)
-		err = let_group_in(files->folder, access->group);
-	if (err < 0)
-		return err;
-	buf_printf(&path, "%s/writable", files->folder); /* only its temporary file is created */
-	err = path.failed ? -ENOMEM : io_output_create(&output, path.data, &files->access);
+		err = let_group_in(dir, access->group);
+	if (!err)
+		err = io_output_create(&output, dir, "writable", access); /* only its temporary file is created */
 	if (err < 0)
 		return err;
 	io_output_discard(&output);
-	remove_unfinished(files);
+	remove_unfinished(dir);
 	return 0;
 }
 

@@ -2,7 +2,8 @@
 /*
  * The folder of a continuous recording. For each window and format it has a file profile_<UTC end>.<ext>; the link
  * last_profile.<ext> (for HTML last_flamegraph.html) points to the newest, and index.html lists all. Limits say how
- * long older files stay. duet removes only files with names that it gives itself.
+ * long older files stay. duet removes only files of its user with names that it gives
+ * itself.
  */
 #pragma once
 
@@ -20,6 +21,7 @@ struct window_file {
 	uint64_t end_ns; /* of the window, CLOCK_REALTIME in whole seconds */
 	uint64_t bytes;
 	uint64_t changed_ns; /* CLOCK_REALTIME */
+	bool is_own; /* its owner is our user */
 	bool is_ahead; /* changed later than now: before the clock was set back */
 };
 
@@ -32,14 +34,17 @@ struct window_list {
 
 /* Returns true if window_files_write() gives files such a name. */
 bool window_list_named(const char *name);
+#define WINDOW_OF_OTHERS EUSERS /* the error of a folder in which other users may replace files */
+const char *window_files_error(int err); /* the text of an -errno of the functions below */
 /* Opens the folder as out_path_open() does: no other user's link leads elsewhere. The descriptor or -errno. */
 int window_folder_open(const char *folder, int flags);
 /* Appends the windows' regular files, at most 2^20. Returns 0 or -errno; vec_release() in both cases. */
 int window_list_read(int dir, struct window_list *list);
 
 /*
- * Makes the folder if its parent exists, checks that files can be made in it, and removes unfinished files of killed
- * writers. A child does so. Returns 0 or -errno: -ETIMEDOUT when the folder's file system does not answer within 10 s.
+ * Makes the folder if its parent exists, checks that it is ours and that files can be made in it, and removes unfinished
+ * files of killed writers. A child does so. Returns 0 or -errno: -ETIMEDOUT when the folder's file system does not
+ * answer within 10 s.
  */
 int window_files_open(const struct window_files *files);
 /*

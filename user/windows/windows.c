@@ -87,7 +87,7 @@ static void report_written(struct windows *windows, int err, uint64_t samples)
 		loader_counters[DUET_LOADER_WINDOW_LOST] += samples;
 	if (err < 0 && !windows->is_failing)
 		log_error("%s: a window could not be written: %s; the recording continues, older windows are unchanged",
-			  folder, strerror(-err));
+			  folder, window_files_error(err));
 	else if (!err && windows->is_failing)
 		log_info("%s: windows are written again", folder);
 	windows->is_failing = err < 0;
@@ -243,7 +243,7 @@ int windows_open(struct windows *windows, const struct windows_deps *of)
 	windows->of = *of;
 	if (err < 0)
 		log_error("%s: cannot create files there: %s; choose another folder with -f",
-			  of->options->folder.folder, strerror(-err));
+			  of->options->folder.folder, window_files_error(err));
 	return err;
 }
 
