@@ -221,8 +221,13 @@ case_cgroup_chooses() {
 	expect "samples of others" "$(($(total "$here/out") - $(sum_of '^(duet-deep|duet-late|perl|bash);')))" '==' 0
 }
 
+# A user who was given a part of the tree makes a cgroup of the same name: it is neither chosen nor in the way.
 case_container_by_digits() {
 	need_cgroups
+	mkdir "$cgroups/$top/theirs" && chown 65534 "$cgroups/$top/theirs"
+	setpriv --reuid=65534 --regid=65534 --clear-groups mkdir "$cgroups/$top/theirs/docker-$id_a.scope" ||
+		fail "no cgroup of a user's"
+	spin duet-mimic && move $! "$cgroups/$top/theirs/docker-$id_a.scope"
 	spin duet-in && move $! "$in_a/inner"
 	spin duet-out && move $! "$in_b"
 	record --container "$label_a" -d 2 -i 2ms --by container,process -o collapsed -f "$here/out"
@@ -240,7 +245,7 @@ case_unknown_targets() {
 	record --cgroup / --comm java -d 1
 	expect_refusal 2 'more than one kind of target'
 	record --host --by pods -d 1
-	expect_refusal 2 'container, process and thread'
+	expect_refusal 2 'container, process, thread'
 }
 
 case_comm_chooses() {

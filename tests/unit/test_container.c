@@ -30,84 +30,82 @@ struct row {
 	const char *id;
 	const char *pod_uid;
 	const char *below; /* the part of the path below the container's own root */
-	bool delegated;
 };
 
 static const struct row rows[] = {
 	/* Docker: cgroupfs, systemd, rootless, in Docker, with systemd inside */
-	{"/docker/" ID, CONTAINER_DOCKER, ID, "", "", false},
-	{"/system.slice/docker-" ID ".scope", CONTAINER_DOCKER, ID, "", "", false},
-	{USER "/user.slice/docker-" ID ".scope", CONTAINER_DOCKER, ID, "", "", true},
-	{"/docker/" ID "/docker/" ID2, CONTAINER_DOCKER, ID2, "", "", true},
-	{"/docker/" ID "/system.slice/nginx.service", CONTAINER_DOCKER, ID, "", "/system.slice/nginx.service", false},
+	{"/docker/" ID, CONTAINER_DOCKER, ID, "", ""},
+	{"/system.slice/docker-" ID ".scope", CONTAINER_DOCKER, ID, "", ""},
+	{USER "/user.slice/docker-" ID ".scope", CONTAINER_DOCKER, ID, "", ""},
+	{"/docker/" ID "/docker/" ID2, CONTAINER_DOCKER, ID, "", "/docker/" ID2},
+	{"/docker/" ID "/system.slice/nginx.service", CONTAINER_DOCKER, ID, "", "/system.slice/nginx.service"},
 	/* Kubernetes: containerd, CRI-O, Docker; three classes; both drivers; kind; containerd without systemd */
-	{PODS "/cri-containerd-" ID ".scope", CONTAINER_CONTAINERD, ID, UID, "", false},
+	{PODS "/cri-containerd-" ID ".scope", CONTAINER_CONTAINERD, ID, UID, ""},
 	{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" UID_ ".slice/cri-containerd-" ID ".scope",
-	 CONTAINER_CONTAINERD, ID, UID, "", false},
-	{GUARANTEED "/cri-containerd-" ID ".scope", CONTAINER_CONTAINERD, ID, UID, "", false},
-	{GUARANTEED "/crio-" ID ".scope", CONTAINER_CRIO, ID, UID, "", false},
-	{GUARANTEED "/crio-" ID ".scope/container", CONTAINER_CRIO, ID, UID, "/container", false},
-	{PODS "/docker-" ID ".scope", CONTAINER_DOCKER, ID, UID, "", false},
-	{"/kubepods/burstable/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, "", false},
-	{"/kubepods/besteffort/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, "", false},
-	{"/kubepods/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, "", false},
-	{"/kubepods/burstable/pod" UID "/crio-" ID, CONTAINER_CRIO, ID, UID, "", false},
+	 CONTAINER_CONTAINERD, ID, UID, ""},
+	{GUARANTEED "/cri-containerd-" ID ".scope", CONTAINER_CONTAINERD, ID, UID, ""},
+	{GUARANTEED "/crio-" ID ".scope", CONTAINER_CRIO, ID, UID, ""},
+	{GUARANTEED "/crio-" ID ".scope/container", CONTAINER_CRIO, ID, UID, "/container"},
+	{PODS "/docker-" ID ".scope", CONTAINER_DOCKER, ID, UID, ""},
+	{"/kubepods/burstable/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, ""},
+	{"/kubepods/besteffort/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, ""},
+	{"/kubepods/pod" UID "/" ID, CONTAINER_KUBERNETES, ID, UID, ""},
+	{"/kubepods/burstable/pod" UID "/crio-" ID, CONTAINER_CRIO, ID, UID, ""},
 	{"/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" ID, CONTAINER_KUBERNETES, ID,
-	 "0123456789abcdef0123456789abcdef", "", false},
+	 "0123456789abcdef0123456789abcdef", ""},
 	{"/system.slice/containerd.service/kubepods-burstable-pod" UID_ ".slice:cri-containerd:" ID,
-	 CONTAINER_CONTAINERD, ID, UID, "", false},
-	{"/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_ ".slice/cri-containerd-" ID
-	 ".scope",
-	 CONTAINER_CONTAINERD, ID, UID, "", true},
+	 CONTAINER_CONTAINERD, ID, UID, ""},
+	{"/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_ ".slice", CONTAINER_DOCKER,
+	 ID2, "", "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_ ".slice"},
 	/* podman: both drivers, rootless, in a pod, split; not its monitors */
-	{"/machine.slice/libpod-" ID ".scope", CONTAINER_PODMAN, ID, "", "", false},
-	{"/machine.slice/libpod-" ID ".scope/container", CONTAINER_PODMAN, ID, "", "/container", false},
-	{"/libpod_parent/libpod-" ID, CONTAINER_PODMAN, ID, "", "", false},
-	{"/libpod_parent/" ID2 "/libpod-" ID, CONTAINER_PODMAN, ID, "", "", false},
-	{"/machine.slice/machine-libpod_pod_" ID2 ".slice/libpod-" ID ".scope", CONTAINER_PODMAN, ID, "", "", false},
-	{USER "/user.slice/libpod-" ID ".scope/container", CONTAINER_PODMAN, ID, "", "/container", true},
-	{"/system.slice/web.service/libpod-payload-" ID, CONTAINER_PODMAN, ID, "", "", false},
-	{"/machine.slice/libpod-conmon-" ID ".scope", CONTAINER_NONE, "", "", "", false},
-	{"/libpod_parent/libpod-conmon-" ID, CONTAINER_NONE, "", "", "", false},
-	{"/libpod_parent/" ID, CONTAINER_NONE, "", "", "", false},
-	{PODS "/crio-conmon-" ID ".scope", CONTAINER_NONE, "", "", "", false},
+	{"/machine.slice/libpod-" ID ".scope", CONTAINER_PODMAN, ID, "", ""},
+	{"/machine.slice/libpod-" ID ".scope/container", CONTAINER_PODMAN, ID, "", "/container"},
+	{"/libpod_parent/libpod-" ID, CONTAINER_PODMAN, ID, "", ""},
+	{"/libpod_parent/" ID2 "/libpod-" ID, CONTAINER_PODMAN, ID, "", ""},
+	{"/machine.slice/machine-libpod_pod_" ID2 ".slice/libpod-" ID ".scope", CONTAINER_PODMAN, ID, "", ""},
+	{USER "/user.slice/libpod-" ID ".scope/container", CONTAINER_PODMAN, ID, "", "/container"},
+	{"/system.slice/web.service/libpod-payload-" ID, CONTAINER_PODMAN, ID, "", ""},
+	{"/machine.slice/libpod-conmon-" ID ".scope", CONTAINER_NONE, "", "", ""},
+	{"/libpod_parent/libpod-conmon-" ID, CONTAINER_NONE, "", "", ""},
+	{"/libpod_parent/" ID, CONTAINER_NONE, "", "", ""},
+	{PODS "/crio-conmon-" ID ".scope", CONTAINER_NONE, "", "", ""},
 	/* systemd-nspawn, LXC; virtual machines are none */
-	{"/machine.slice/machine-web.scope/payload", CONTAINER_NSPAWN, "web", "", "/payload", false},
-	{"/machine.slice/machine-my\\x2dweb.scope", CONTAINER_NSPAWN, "my-web", "", "", false},
+	{"/machine.slice/machine-web.scope/payload", CONTAINER_NSPAWN, "web", "", "/payload"},
+	{"/machine.slice/machine-my\\x2dweb.scope", CONTAINER_NSPAWN, "my-web", "", ""},
 	{"/machine.slice/systemd-nspawn@db.service/payload/system.slice", CONTAINER_NSPAWN, "db", "",
-	 "/payload/system.slice", false},
-	{"/machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt", CONTAINER_NONE, "", "", "", false},
-	{"/lxc.payload.web/system.slice/nginx.service", CONTAINER_LXC, "web", "", "/system.slice/nginx.service", false},
-	{"/lxc/web", CONTAINER_LXC, "web", "", "", false},
-	{"/lxc.payload/web/init.scope", CONTAINER_LXC, "web", "", "/init.scope", false},
-	{"/lxc.monitor.web", CONTAINER_NONE, "", "", "", false},
+	 "/payload/system.slice"},
+	{"/machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt", CONTAINER_NONE, "", "", ""},
+	{"/lxc.payload.web/system.slice/nginx.service", CONTAINER_LXC, "web", "", "/system.slice/nginx.service"},
+	{"/lxc/web", CONTAINER_LXC, "web", "", ""},
+	{"/lxc.payload/web/init.scope", CONTAINER_LXC, "web", "", "/init.scope"},
+	{"/lxc.monitor.web", CONTAINER_NONE, "", "", ""},
 	/* others with such ids */
-	{"/system.slice/nerdctl-" ID ".scope", CONTAINER_CONTAINERD, ID, "", "", false},
-	{"/ecs/b6a7d1c2/" ID, CONTAINER_OTHER, ID, "", "", false},
-	{"/actions_job/" ID, CONTAINER_OTHER, ID, "", "", false},
+	{"/system.slice/nerdctl-" ID ".scope", CONTAINER_CONTAINERD, ID, "", ""},
+	{"/ecs/b6a7d1c2/" ID, CONTAINER_OTHER, ID, "", ""},
+	{"/actions_job/" ID, CONTAINER_OTHER, ID, "", ""},
 	/* plain */
-	{"/", CONTAINER_NONE, "", "", "", false},
-	{"", CONTAINER_NONE, "", "", "", false},
-	{"/system.slice/nginx.service", CONTAINER_NONE, "", "", "", false},
-	{USER "/app.slice/app-org.gnome.Terminal.slice/vte-spawn-1.scope", CONTAINER_NONE, "", "", "", false},
-	{"/kubepods.slice/kubepods-besteffort.slice", CONTAINER_NONE, "", "", "", false},
-	{"/docker", CONTAINER_NONE, "", "", "", false},
+	{"/", CONTAINER_NONE, "", "", ""},
+	{"", CONTAINER_NONE, "", "", ""},
+	{"/system.slice/nginx.service", CONTAINER_NONE, "", "", ""},
+	{USER "/app.slice/app-org.gnome.Terminal.slice/vte-spawn-1.scope", CONTAINER_NONE, "", "", ""},
+	{"/kubepods.slice/kubepods-besteffort.slice", CONTAINER_NONE, "", "", ""},
+	{"/docker", CONTAINER_NONE, "", "", ""},
 	/* hostile paths, and paths that look like a container's */
-	{"/docker/" ID "0", CONTAINER_NONE, "", "", "", false},
-	{"/docker/xyz" ID, CONTAINER_NONE, "", "", "", false},
-	{"/machine.slice/machine-.scope", CONTAINER_NONE, "", "", "", false},
-	{"/machine.slice/machine-\\x2e\\x2e.scope", CONTAINER_NONE, "", "", "", false},
-	{"/machine.slice/machine-\\x2f\\x00\\xzz.scope", CONTAINER_NSPAWN, "\\x2f\\x00\\xzz", "", "", false},
-	{"/lxc/..", CONTAINER_NONE, "", "", "", false},
-	{"/lxc.payload.", CONTAINER_NONE, "", "", "", false},
-	{"/lxc/a;b\"\xff", CONTAINER_LXC, "a;b\"\xff", "", "", false},
-	{"//docker//" ID "//", CONTAINER_DOCKER, ID, "", "//", false},
-	{"/kubepods/pod0123456789012345678901234567890123456/" ID, CONTAINER_KUBERNETES, ID, "", "", false},
-	{"/kubepods/pod/" ID, CONTAINER_KUBERNETES, ID, "", "", false},
+	{"/docker/" ID "0", CONTAINER_NONE, "", "", ""},
+	{"/docker/xyz" ID, CONTAINER_NONE, "", "", ""},
+	{"/machine.slice/machine-.scope", CONTAINER_NONE, "", "", ""},
+	{"/machine.slice/machine-\\x2e\\x2e.scope", CONTAINER_NONE, "", "", ""},
+	{"/machine.slice/machine-\\x2f\\x00\\xzz.scope", CONTAINER_NSPAWN, "\\x2f\\x00\\xzz", "", ""},
+	{"/lxc/..", CONTAINER_NONE, "", "", ""},
+	{"/lxc.payload.", CONTAINER_NONE, "", "", ""},
+	{"/lxc/a;b\"\xff", CONTAINER_LXC, "a;b\"\xff", "", ""},
+	{"//docker//" ID "//", CONTAINER_DOCKER, ID, "", "//"},
+	{"/kubepods/pod0123456789012345678901234567890123456/" ID, CONTAINER_KUBERNETES, ID, "", ""},
+	{"/kubepods/pod/" ID, CONTAINER_KUBERNETES, ID, "", ""},
 	{"/lxc/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
 	 "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
 	 "01234567890123456789012345678901234567890123456789012345",
-	 CONTAINER_NONE, "", "", "", false},
+	 CONTAINER_NONE, "", "", ""},
 };
 
 static void paths_of_the_world(void **state)
@@ -122,7 +120,6 @@ static void paths_of_the_world(void **state)
 			fail_msg("%s: %s", row->path, container_kind_name(ref.kind));
 		assert_string_equal(ref.id, row->id);
 		assert_string_equal(ref.pod_uid, row->pod_uid);
-		assert_int_equal(ref.delegated, row->delegated);
 		if (row->kind != CONTAINER_NONE)
 			assert_string_equal(row->path + ref.root_len, row->below);
 	}
@@ -139,7 +136,7 @@ static void lines_of_proc(void **state)
 	assert_string_equal(paths.data, "/system.slice/x.service");
 	buf_clear(&paths);
 	cgroup_parse_membership(text, true, &paths);
-	assert_string_equal(paths.data, "/docker/" ID "\n/a:b");
+	assert_string_equal(paths.data, "pids:/docker/" ID "\nname=systemd:/a:b");
 	buf_release(&paths);
 }
 
@@ -261,16 +258,49 @@ static void containerd_without_a_pattern(void **state)
 static void made_up_paths_get_no_names(void **state)
 {
 	put("var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web\"}");
-	assert_string_equal(label(USER "/docker-" ID ".scope"), "4f2a9c0d1e3b");
-	assert_string_equal(label("/lxc/mine/docker/" ID), "4f2a9c0d1e3b");
+	assert_string_equal(label("/lxc/mine/docker/" ID), "mine");
+}
+
+/* What another user may have named is no container: not by the names that he took, and not for who asks for one. */
+static void cgroups_of_users_are_no_containers(void **state)
+{
+	static const char user[] = "/user.slice/user@1000.service";
+	struct containers containers;
+
+	if (geteuid())
+		skip();
+	put("user.slice/user@1000.service/docker-" ID ".scope/cgroup.procs", "");
+	put("docker/" ID "/mine/docker-" ID2 ".scope/cgroup.procs", "");
+	assert_int_equal(chown(place(user + 1), 1000, 1000), 0);
+	assert_int_equal(chmod(root, 0755), 0);
+	containers_open(&containers, root);
+	snprintf(containers.tree.mount, sizeof(containers.tree.mount), "%s", root);
+	containers_made(&containers, UINT64_MAX - 1, "/user.slice/user@1000.service/docker-" ID ".scope");
+	containers_made(&containers, UINT64_MAX - 2, "/docker/" ID "/mine/docker-" ID2 ".scope");
+	containers_made(&containers, UINT64_MAX - 3, "/user.slice/user@1000.service/gone/docker-" ID ".scope");
+	assert_int_equal(containers_get(&containers, UINT64_MAX - 1)->ref.kind, CONTAINER_NONE);
+	assert_int_equal(containers_get(&containers, UINT64_MAX - 2)->ref.kind, CONTAINER_DOCKER);
+	assert_string_equal(containers_get(&containers, UINT64_MAX - 2)->ref.id, ID);
+	assert_int_equal(containers_get(&containers, UINT64_MAX - 3)->ref.kind, CONTAINER_NONE);
+	assert_int_equal(chmod(place("user.slice"), 0777), 0); /* its name may be another's too */
+	assert_int_equal(cgroup_trusted_len(root, user), strlen("/user.slice/"));
+	assert_int_equal(cgroup_trusted_len(root, "/../docker/" ID), 1);
+	containers_release(&containers);
 }
 
 static void state_files_that_lie(void **state)
 {
 	static const char file[] = "var/lib/docker/containers/" ID "/config.v2.json";
 	static const char *const lies[] = {
-		"", "[", "[]", "null", "{\"Name\":7}", "{\"Name\":\"\\u0000\"}", "{\"Name\":\"\xff\"}",
-		"{\"Name\":\"/a\"} and more", "{\"Config\":[],\"Name\":{}}",
+		"",
+		"[",
+		"[]",
+		"null",
+		"{\"Name\":7}",
+		"{\"Name\":\"\\u0000\"}",
+		"{\"Name\":\"\xff\"}",
+		"{\"Name\":\"/a\"} and more",
+		"{\"Config\":[],\"Name\":{}}",
 	};
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
@@ -359,7 +389,10 @@ static void gone_before_it_is_looked_up(void **state)
 	struct containers containers;
 	const struct container *gone;
 
+	put("docker/x", "");
+	assert_int_equal(chmod(root, 0755), 0);
 	containers_open(&containers, "/no/such/host");
+	snprintf(containers.tree.mount, sizeof(containers.tree.mount), "%s", root);
 	for (uint64_t id = 1; id <= 5000; id++) /* more than are kept */
 		containers_made(&containers, UINT64_MAX - id, "/docker/" ID);
 	containers_made(&containers, UINT64_MAX - 5000, "/docker/again");
@@ -381,11 +414,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(names_of_runtimes, root_setup, root_teardown),
 		cmocka_unit_test_setup_teardown(containerd_without_a_pattern, root_setup, root_teardown),
 		cmocka_unit_test_setup_teardown(made_up_paths_get_no_names, root_setup, root_teardown),
+		cmocka_unit_test_setup_teardown(cgroups_of_users_are_no_containers, root_setup, root_teardown),
 		cmocka_unit_test_setup_teardown(state_files_that_lie, root_setup, root_teardown),
 		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test_setup_teardown(removed_while_it_is_open, root_setup, root_teardown),
 		cmocka_unit_test(ids_and_paths_of_this_host),
-		cmocka_unit_test(gone_before_it_is_looked_up),
+		cmocka_unit_test_setup_teardown(gone_before_it_is_looked_up, root_setup, root_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

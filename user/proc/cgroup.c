@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,6 +200,7 @@ void cgroup_parse_membership(const char *text, bool v1, struct buf *ret_paths)
 			continue;
 		if (ret_paths->len)
 			buf_add_char(ret_paths, '\n');
+		path = v1 ? colon : path;
 		buf_add(ret_paths, path + 1, (size_t)(line + len - (path + 1)));
 	}
 }
@@ -297,6 +299,34 @@ bool cgroup_is_frozen(const struct cgroup_freezer *freezer)
 	       file_says(freezer->v2, "frozen 1");
 }
 
+static bool is_trusted(int folder)
+{
+	struct stat st;
+
+	return !fstat(folder, &st) && (!st.st_uid || st.st_uid == geteuid()) && !(st.st_mode & S_IWOTH) &&
+	       (!(st.st_mode & S_IWGRP) || !st.st_gid);
+}
+
+size_t cgroup_trusted_len(const char *mount, const char *path)
+{
+	IO_FD(folder) = open(mount, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *at = path + strspn(path, "/");
+
+	/* ".." leads out of our cgroup namespace. */
+	while (*at && strncmp(at, "..", 2) && folder >= 0 && is_trusted(folder)) {
+		size_t len = strcspn(at, "/");
+		char name[NAME_MAX + 1];
+		int below;
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		below = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		io_close(&folder);
+		folder = below;
+		at += len + strspn(at + len, "/");
+	}
+	return (size_t)(at - path);
+}
+
 bool cgroup_is_below(const char *path, const char *top)
 {
 	size_t len = strlen(top);
@@ -366,7 +396,6 @@ static void found(struct walk *walk, enum container_kind kind, const char *id, s
 
 	if (!len || len > CONTAINER_ID_MAX || is_text(id, len, ".") || is_text(id, len, ".."))
 		return;
-	ref->delegated |= ref->kind != CONTAINER_NONE;
 	ref->kind = kind;
 	memcpy(ref->id, id, len);
 	ref->id[len] = '\0';
@@ -506,9 +535,6 @@ static void take_part(struct walk *walk, struct part *part)
 	bool is_scope = ends_with(part->text, part->len, ".scope");
 
 	take_pod(walk, part->text, part->len);
-	/* user@1000.service is a user's own service manager. That user can make any cgroups below it. */
-	if (starts_with(part->text, part->len, "user@"))
-		walk->ref->delegated = true;
 	if (is_scope)
 		part->len -= strlen(".scope");
 	if (!take_hex(walk, part, end))
@@ -521,7 +547,7 @@ void container_parse(const char *path, struct container_ref *ret)
 	struct part before = {.text = ""};
 
 	*ret = (struct container_ref){0};
-	for (const char *at = path + strspn(path, "/"); *at; at += strspn(at, "/")) {
+	for (const char *at = path + strspn(path, "/"); *at && !ret->kind; at += strspn(at, "/")) {
 		struct part part = {at, strcspn(at, "/"), before.text, before.len};
 
 		before = part;

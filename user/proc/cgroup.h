@@ -14,8 +14,7 @@
 
 /*
  * Finds the container that a cgroup's path names. Each runtime writes it in its own way. Whoever may make cgroups can
- * also fake such a path. So the id is only what the path says, and a name is looked up only in the folders of root's
- * runtimes.
+ * also fake such a path: give only the part of cgroup_trusted_len().
  */
 #define CONTAINER_ID_MAX 255 /* NAME_MAX: LXC and nspawn use names as ids */
 #define CONTAINER_SHORT_ID 12 /* digits that docker and similar tools print */
@@ -39,18 +38,22 @@ struct container_ref {
 	char id[CONTAINER_ID_MAX + 1]; /* "" for CONTAINER_NONE; never "." or "..", contains no '/' */
 	char pod_uid[CONTAINER_UID_MAX + 1]; /* "" outside of pods */
 	size_t root_len; /* length of the part of the path that names the container's own root cgroup */
-	/*
-	 * True for a container inside a container, or below a user's own service manager. A runtime other than root's
-	 * may have made the name, so root's runtimes are not searched for it.
-	 */
-	bool delegated;
 };
 
-/* Finds the innermost container of a cgroup path such as "/system.slice/docker-….scope". */
+/*
+ * Finds the outermost container of a cgroup path such as "/system.slice/docker-….scope". What is below its root cgroup
+ * is named by whoever runs in it.
+ */
 void container_parse(const char *path, struct container_ref *ret);
 const char *container_kind_name(enum container_kind kind); /* "docker", "kubernetes", …; "" for CONTAINER_NONE */
 /* True if `text` is exactly `len` hexadecimal digits, of either case. */
 bool container_is_hex(const char *text, size_t len);
+
+/*
+ * Returns the length of the leading part of a cgroup's path below the mount point that only root or our user can have
+ * named: each folder above a name is theirs alone. What is below a folder that was removed is not known.
+ */
+size_t cgroup_trusted_len(const char *mount, const char *path);
 
 #define CGROUP_PATH_MAX 4096 /* bytes; longer paths are not supported */
 #define CGROUP_ROOT_ID 1 /* the same in every hierarchy, mounted or not */
@@ -87,7 +90,8 @@ typedef bool (*cgroup_visitor)(void *context, uint64_t id, const char *path);
 int cgroup_walk(const struct cgroup_tree *tree, cgroup_visitor visit, void *context);
 
 /*
- * Reads /proc/PID/cgroup: sets the process's path in v2, or with `v1` its paths in all v1 hierarchies, one per line.
+ * Reads /proc/PID/cgroup: sets the process's path in v2, or with `v1` its paths in all v1 hierarchies, one per line, as
+ * "cpu,cpuacct:/path".
  * The process may have been in another cgroup when it was sampled. Returns 0 or -errno.
  */
 int cgroup_of_process(pid_t pid, bool v1, struct buf *ret_paths);

@@ -203,8 +203,6 @@ void container_names_read(const char *root, const char *path, struct container_r
 	BUF(text);
 
 	*ret = (struct container_names){0};
-	if (ref->delegated)
-		return;
 	if (ref->kind == CONTAINER_NONE)
 		try_containerd(root, path, ref, &text, ret);
 	else if (ref->kind == CONTAINER_DOCKER)
@@ -271,18 +269,21 @@ void containers_trim(struct containers *containers)
 	trim(&containers->by_path, container_free, TRIMMED_MAX + 1);
 }
 
-/* Returns NULL when out of memory. */
-static struct container *add(struct containers *containers, struct map *map, uint64_t key, const char *path)
+/* The container is what root's part of the path says. Returns NULL when out of memory. */
+static struct container *add(struct containers *containers, struct map *map, uint64_t key, const char *mount,
+			     const char *path)
 {
 	struct container *container = calloc(1, sizeof(*container));
+	BUF(trusted);
 
 	if (!container)
 		return NULL;
 	container->path = strdup(path);
-	container_parse(path, &container->ref);
-	container_names_read(containers->root, path, &container->ref, &container->names);
+	buf_add(&trusted, path, cgroup_trusted_len(mount, path));
+	container_parse(trusted.data, &container->ref);
+	container_names_read(containers->root, trusted.data, &container->ref, &container->names);
 	trim(map, container_free, CACHED_MAX);
-	if (!container->path || map_put_ptr(map, key, container) < 0) {
+	if (!container->path || trusted.failed || map_put_ptr(map, key, container) < 0) {
 		container_free(container);
 		return NULL;
 	}
@@ -294,7 +295,7 @@ static bool add_visited(void *context, uint64_t id, const char *path)
 	struct containers *containers = context;
 
 	if (!map_get_ptr(&containers->by_id, id))
-		add(containers, &containers->by_id, id, path);
+		add(containers, &containers->by_id, id, containers->tree.mount, path);
 	return true;
 }
 
@@ -325,14 +326,24 @@ const struct container *containers_get(struct containers *containers, uint64_t c
 		return known;
 	err = cgroup_path(&containers->tree, cgroup_id, &path);
 	if (!err) {
-		known = add(containers, &containers->by_id, cgroup_id, path.data);
+		known = add(containers, &containers->by_id, cgroup_id, containers->tree.mount, path.data);
 	} else if (err != -ESTALE && clock_monotonic_ns() - containers->walked_ns > WALK_AGE_NS) {
 		containers_scan(containers);
 		known = map_get_ptr(&containers->by_id, cgroup_id);
 	}
 	if (!known && made) /* the kernel no longer has its path */
-		known = add(containers, &containers->by_id, cgroup_id, made);
+		known = add(containers, &containers->by_id, cgroup_id, containers->tree.mount, made);
 	return known ? known : &unknown;
+}
+
+/* `line`: "cpu,cpuacct:/path" or "name=systemd:/path". */
+static struct container *add_v1(struct containers *containers, uint64_t key, const char *line)
+{
+	const char *name = strncmp(line, "name=", 5) ? line : line + 5;
+	char mount[NAME_MAX + sizeof("/sys/fs/cgroup/")];
+
+	snprintf(mount, sizeof(mount), "/sys/fs/cgroup/%.*s", (int)strcspn(name, ":"), name);
+	return add(containers, &containers->by_path, key, mount, strchr(line, ':') + 1);
 }
 
 const struct container *containers_of_process(struct containers *containers, pid_t pid)
@@ -344,14 +355,14 @@ const struct container *containers_of_process(struct containers *containers, pid
 	(void)cgroup_of_process(pid, true, &paths);
 	next = paths.data;
 	while (!found && *next) {
-		char *path = strsep(&next, "\n");
-		uint64_t key = hash_bytes(path, strlen(path), 0);
+		char *line = strsep(&next, "\n");
+		uint64_t key = hash_bytes(line, strlen(line), 0);
 		struct container *container = map_get_ptr(&containers->by_path, key);
 
-		if (container && strcmp(container->path, path))
+		if (container && strcmp(container->path, strchr(line, ':') + 1))
 			container = NULL; /* another path with the same hash: this one is not cached or used */
 		else if (!container)
-			container = add(containers, &containers->by_path, key, path);
+			container = add_v1(containers, key, line);
 		if (container && container->ref.kind != CONTAINER_NONE)
 			found = container;
 		if (!next)
@@ -406,8 +417,10 @@ int containers_find(struct containers *containers, const char *wanted, uint64_t 
 	containers_each(containers, match, &search);
 	if (!search.matches) {
 		err = -ENOENT;
-		buf_printf(why, "no container '%s' runs here: give its name or the first digits of its id%s", wanted,
-			   containers->tree.fd < 0 ? "; this host has no cgroup v2 to find it by" : "");
+		buf_printf(why,
+			   "no container '%s' runs here: give its name or the first digits of its id, or --cgroup PATH "
+			   "if a user or a container runs it%s",
+			   wanted, containers->tree.fd < 0 ? "; this host has no cgroup v2 to find it by" : "");
 	} else if (search.matches > 1) {
 		err = -ENOTUNIQ;
 		buf_printf(why, "%zu containers are called '%s': give the first digits of an id", search.matches,

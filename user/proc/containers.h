@@ -42,7 +42,7 @@ struct containers {
 	struct cgroup_tree tree;
 	const char *root; /* the host's root: "/", or a folder made by a test */
 	struct map by_id; /* cgroup id -> struct container, owned */
-	struct map by_path; /* hash of a v1 path -> struct container, owned */
+	struct map by_path; /* hash of "controllers:path" in v1 -> struct container, owned */
 	struct map made; /* cgroup id -> path, owned: recently made cgroups */
 	uint64_t walked_ns; /* when all cgroups were last listed; that is done when the kernel refuses file handles */
 };

@@ -84,7 +84,7 @@ static int await_begin(struct recording *recording, int part, struct buf *why)
 		if (clock_monotonic_ns() > until_ns) {
 			recording_stop(recording);
 			return buf_explain(why, -ETIMEDOUT, "the recording did not begin within %llu s",
-					   BEGIN_NS / NS_PER_SEC);
+					  BEGIN_NS / NS_PER_SEC);
 		}
 		clock_sleep(STEP_NS);
 	}
@@ -171,8 +171,8 @@ static int check_room(const struct recording *recording, const struct asprof_arg
 	if (recording_bytes(recording) + RECORD_FILE_MIN_BYTES <= most)
 		return 0;
 	return buf_explain(why, -ENOSPC,
-			   "the recording has reached its limit of %llu kB: start a new one, or give a larger memlimit",
-			   (unsigned long long)most >> 10);
+			  "the recording has reached its limit of %llu kB: start a new one, or give a larger memlimit",
+			  (unsigned long long)most >> 10);
 }
 
 static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
