@@ -19,6 +19,12 @@ chmod 755 "$scratch" # JVMs of other users write their output below
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 1' INT TERM HUP
 ticks_per_second=$(getconf CLK_TCK)
+exec {nothing}<> <(:) # a pipe that nobody writes to
+
+# Sleeps without a process of its own: cases look many times for what they wait for.
+nap() { # SECONDS
+	read -r -t "$1" -u "$nothing"
+}
 
 # ---- cases ---------------------------------------------------------------------------------
 
@@ -176,10 +182,10 @@ start_jvm() {
 # Waits for a line. SECONDS is for an idle machine; four times as long is allowed, for a busy one.
 wait_for_line() { # FILE PATTERN SECONDS
 	local end=$((SECONDS + 4 * $3))
-	until grep -qs "$2" "$1"; do
+	until [ -s "$1" ] && grep -qs "$2" "$1"; do
 		{ [ $SECONDS -lt $end ] && kill -0 "$jvm" 2>/dev/null; } || grep -qs "$2" "$1" ||
 			fail "no line \"$2\" within 4 x $3 s; the workload said: $(tail -n 3 "$1" "$1.err" 2>/dev/null)"
-		sleep 0.05
+		nap 0.05
 	done
 }
 
@@ -188,7 +194,7 @@ wait_for() { # SECONDS COMMAND...
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $end ] || fail "not within the time: $*; duet said: $(tail -n 3 "$here/stderr")"
-		sleep 0.05
+		nap 0.05
 	done
 }
 
@@ -197,7 +203,7 @@ warm_up() { # CPU_SECONDS
 	local end=$((SECONDS + 40))
 	until [ "$(cpu_ticks "$jvm")" -ge $(($1 * ticks_per_second)) ] || [ $SECONDS -ge $end ]; do
 		expect_alive "$jvm"
-		sleep 0.1
+		nap 0.1
 	done
 }
 
@@ -210,7 +216,7 @@ start_taps() { # RECORD-OPTIONS...
 	until grep -qs memfd:duet-ring "/proc/$jvm/maps"; do
 		kill -0 "$recorder" 2>/dev/null || fail "duet record ended at once: $(cat "$here/stderr")"
 		[ $SECONDS -lt $end ] || fail "no agent in JVM $jvm within 60 s: $(cat "$here/stderr")"
-		sleep 0.05
+		nap 0.05
 	done
 	sleep 0.5
 }
@@ -290,9 +296,18 @@ expect_alive() {
 	[ "$(proc_state "$1")" != Z ] || fail "the JVM died${2:+ $2}: $(tail -n 3 "$jvm_out.err")"
 }
 
-# Prints a column of /proc/PID/stat. Counts from the state, after the name, which may contain blanks.
+# Counts the columns from the state, after the name, which may contain blanks.
+read_stat() { # PID: to the array `stat`, from column 3 on
+	local text=
+	{ read -r -d '' text <"/proc/$1/stat"; } 2>/dev/null
+	read -ra stat <<<"${text##*) }"
+}
+
+# Prints a column of /proc/PID/stat.
 proc_stat() { # PID COLUMN (as in proc(5))
-	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f $(($2 - 2))
+	local stat
+	read_stat "$1"
+	echo "${stat[$2 - 3]:-}"
 }
 
 proc_state() {
@@ -308,7 +323,9 @@ safepoints_from() { # FILE LINE
 
 # Prints utime + stime in ticks.
 cpu_ticks() {
-	echo $(($(proc_stat "$1" 14) + $(proc_stat "$1" 15)))
+	local stat
+	read_stat "$1"
+	echo $((${stat[11]:-0} + ${stat[12]:-0}))
 }
 
 # Prints how many descriptors, threads and mappings of the agent the JVM has.
@@ -373,7 +390,7 @@ wait_for_agent() { # PID
 	local end=$((SECONDS + 60))
 	until grep -qsx 'duet agent' "/proc/$1/task"/*/comm || ! kill -0 "$recorder" 2>/dev/null; do
 		[ $SECONDS -lt $end ] || fail "no agent in JVM $1 within 60 s: $(cat "$here/stderr")"
-		sleep 0.05
+		nap 0.05
 	done
 }
 
@@ -447,7 +464,7 @@ wait_for_ticks() {
 	local end=$((SECONDS + 60))
 	until has_ticks "$recorder" "${jvm:-none}" ||
 			! kill -0 "$recorder" 2>/dev/null || [ $SECONDS -ge $end ]; do
-		sleep 0.05
+		nap 0.05
 	done
 }
 
@@ -458,7 +475,7 @@ record_cpu() { # CPU_SECONDS RECORD-OPTIONS...
 	until=$(($(cpu_ticks "$jvm") + $1 * ticks_per_second))
 	until [ "$(cpu_ticks "$jvm")" -ge $until ] || ! kill -0 "$recorder" 2>/dev/null; do
 		expect_alive "$jvm"
-		sleep 0.1
+		nap 0.1
 	done
 	end_record INT
 	expect_status 0

@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: MIT
-//
-//   node large.mjs FOLDER
-//
 // A page of a million frames, large.html. The bounds are for a busy machine; the times are printed.
-import { chromium } from "playwright-core";
+import { check, runEach } from "./common.mjs";
 
-const folder = process.argv[2];
-const executablePath = process.env.CHROMIUM || "/usr/bin/chromium";
 const FRAMES = 990000, SLOWEST_MS = 30000;
-
-function check(is, what) {
-	if (!is)
-		throw new Error(what);
-}
-
-const browser = await chromium.launch({ executablePath,
-	args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"] });
-const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
 const complaints = [], times = [];
-page.setDefaultTimeout(2 * SLOWEST_MS);
-page.on("pageerror", error => complaints.push(String(error)));
+let folder, page;
 
 /* Runs the step, until its frames are drawn. */
 async function time(what, step) {
@@ -34,7 +19,7 @@ async function time(what, step) {
 const shown = () => page.evaluate(() => ({ frames: profile.count, samples: profile.samples[0],
 	self: profile.selfSamples.reduce((sum, samples) => sum + samples, 0) }));
 
-async function run() {
+async function useLarge() {
 	await time("open", () => page.goto(`file://${folder}/large.html`));
 	const whole = await shown();
 	check(whole.frames > FRAMES && whole.self === whole.samples, `frames: ${JSON.stringify(whole)}`);
@@ -51,13 +36,10 @@ async function run() {
 	console.log(`# a page of ${whole.frames} frames: ${times.join(", ")}`);
 }
 
-let failed = 0;
-try {
-	await run();
-	console.log("ok a page of a million frames");
-} catch (error) {
-	failed = 1;
-	console.log(`not ok a page of a million frames: ${error.message}`);
+export async function run(inFolder, browser) {
+	folder = inFolder;
+	page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+	page.setDefaultTimeout(2 * SLOWEST_MS);
+	page.on("pageerror", error => complaints.push(String(error)));
+	return runEach([{ name: "a page of a million frames" }], useLarge);
 }
-await browser.close();
-process.exit(failed);

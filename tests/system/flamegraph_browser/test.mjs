@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: MIT
-//
-//   node test.mjs FOLDER
-//
-// Opens the flame graphs of a folder from disk in Chromium: graph.html, which is compared with the collapsed stacks of
-// the same profile, and small, tall and empty ones. CHROMIUM names the browser, /usr/bin/chromium when unset.
+// Flame graphs opened from disk: graph.html, which is compared with the collapsed stacks of the same profile, and small,
+// tall and empty ones.
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { chromium } from "playwright-core";
+import { check, equal, executable, flags, runEach } from "./common.mjs";
 import { Picture } from "./png.mjs";
 
-const folder = process.argv[2];
-const executable = process.env.CHROMIUM || "/usr/bin/chromium";
-const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-	"--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const PHONE = { width: 390, height: 844 }, DESK = { width: 1440, height: 860 };
 const cases = [], complaints = [];
-let browser, page, still;
+let folder, browser, page, still, shots;
 
 function test(name, run) {
 	cases.push({ name, run });
-}
-
-function equal(got, want, what) {
-	if (got !== want)
-		throw new Error(`${what}: got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
-}
-
-function check(condition, what) {
-	if (!condition)
-		throw new Error(what);
 }
 
 /* What the collapsed stacks say: distinct frames, all samples, samples below a frame. */
@@ -443,12 +426,13 @@ const widths = names => inPage(wanted => wanted.map(name => {
 	return profile.hidden[node] ? 0 : Math.round(1000 * graph.place(node).width / graph.width) / 1000;
 }), names.map(name => `app.Main.${name}`));
 
-/* What is drawn at the left end of a frame, before its text: [red, green, blue]. */
-async function colorOf(name) {
-	const node = await inPage(wanted => profile.label.findIndex(label => profile.names[label] === wanted), name);
-	const at = await inPage(wanted => graph.place(wanted), node);
-	const color = new Picture(await page.screenshot()).at(Math.round(at.x + 3), Math.round(at.y + 10));
-	return [color >> 16, color >> 8 & 255, color & 255];
+/* What is drawn at the left end of each frame, before its text: [red, green, blue]. */
+async function colorsOf(...names) {
+	const places = await inPage(all => all.map(name =>
+		graph.place(profile.label.findIndex(label => profile.names[label] === name))), names);
+	const picture = new Picture(await page.screenshot());
+	return places.map(at => picture.at(Math.round(at.x + 3), Math.round(at.y + 10)))
+		.map(color => [color >> 16, color >> 8 & 255, color & 255]);
 }
 
 async function tipOf(name) {
@@ -481,14 +465,14 @@ test("diff: red where B has more, blue where it has less, neither where they are
 	await openDiff();
 	const grey = ([red, green, blue]) => Math.max(red, green, blue) - Math.min(red, green, blue) < 20;
 	for (const [theme, full] of [["light", "79,140,245"], ["dark", "82,134,232"]]) {
-		const [red, green, blue] = await colorOf("app.Main.hot");
+		const same = ["app.Main.same", "app.Main.run", "main"];
+		const [[red, green, blue], added, ...greys] = await colorsOf("app.Main.hot", "app.Main.new", ...same);
 		check(red > green + 40 && red > blue + 40 && green > 90, `${theme}: hot is ${[red, green, blue]}`);
-		for (const same of ["app.Main.same", "app.Main.run", "main"])
-			check(grey(await colorOf(same)), `${theme}: ${same} is ${await colorOf(same)}`);
-		equal((await colorOf("app.Main.new")).join(), [red, green, blue].join(), `${theme}: new is as hot`);
+		greys.forEach((color, i) => check(grey(color), `${theme}: ${same[i]} is ${color}`));
+		equal(added.join(), [red, green, blue].join(), `${theme}: new is as hot`);
 		await press("b");
 		await settle();
-		equal((await colorOf("app.Main.gone")).join(), full, `${theme}: gone`);
+		equal((await colorsOf("app.Main.gone")).join(), full, `${theme}: gone`);
 		await screenshot(`diff-${theme}`);
 		await press("b", "d");
 		await settle();
@@ -633,18 +617,18 @@ async function newPage() {
 	return made;
 }
 
-const truth = readTruth(`${folder}/graph.collapsed`), shots = takeShots();
-let failed = 0;
-browser = await chromium.launch({ executablePath: executable, args: flags });
-page = await newPage();
-await page.goto(address("graph"));
-await settle();
-for (const { name, run } of cases) {
-	const error = await run(truth).then(() => null, reason => reason);
-	await reset();
-	console.log(error ? `not ok ${name}: ${error.message}` : `ok ${name}`);
-	failed += error ? 1 : 0;
+export async function run(inFolder, inBrowser) {
+	folder = inFolder;
+	browser = inBrowser;
+	shots = takeShots();
+	page = await newPage();
+	await page.goto(address("graph"));
+	await settle();
+	const truth = readTruth(`${folder}/graph.collapsed`);
+	const failed = await runEach(cases, async test => {
+		await test.run(truth).finally(reset);
+	});
+	await page.context().close();
+	await still.context().close();
+	return failed;
 }
-await browser.close();
-console.log(`${cases.length - failed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);

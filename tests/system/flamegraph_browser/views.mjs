@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: MIT
-//
-//   node views.mjs FOLDER
-//
 // The views of a flame graph of two events, views.html, whose samples flamegraph_browser.sh lists.
 import { readFileSync } from "node:fs";
-import { chromium } from "playwright-core";
+import { equal, runEach } from "./common.mjs";
 
-const folder = process.argv[2];
-const executablePath = process.env.CHROMIUM || "/usr/bin/chromium";
-const args = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"];
 const cases = [], complaints = [];
-let page;
-
-function equal(got, want, what) {
-	if (JSON.stringify(got) !== JSON.stringify(want))
-		throw new Error(`${what}: got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
-}
+let folder, page;
 
 const test = (name, run) => cases.push({ name, run });
 const open = async (hash = "") => {
@@ -206,23 +195,18 @@ test("pictures are saved", async () => {
 	equal([...png.subarray(0, 4)], [137, 80, 78, 71], "the PNG's first bytes");
 });
 
-const browser = await chromium.launch({ executablePath, args });
-const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: "reduce" });
-await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-page = await context.newPage();
-page.on("pageerror", error => complaints.push(String(error)));
-page.on("console", message => message.type() === "error" && complaints.push(message.text()));
-let failed = 0;
-for (const { name, run } of cases) {
-	complaints.length = 0;
-	try {
-		await run();
+export async function run(inFolder, browser) {
+	const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: "reduce" });
+	folder = inFolder;
+	await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+	page = await context.newPage();
+	page.on("pageerror", error => complaints.push(String(error)));
+	page.on("console", message => message.type() === "error" && complaints.push(message.text()));
+	const failed = await runEach(cases, async test => {
+		complaints.length = 0;
+		await test.run();
 		equal(complaints, [], "complaints of the page");
-		console.log(`ok ${name}`);
-	} catch (error) {
-		failed++;
-		console.log(`not ok ${name}: ${error.message}`);
-	}
+	});
+	await context.close();
+	return failed;
 }
-await browser.close();
-process.exit(failed ? 1 : 0);
