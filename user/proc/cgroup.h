@@ -41,8 +41,8 @@ struct container_ref {
 };
 
 /*
- * Finds the outermost container of a cgroup path such as "/system.slice/docker-….scope". What is below its root cgroup
- * is named by whoever runs in it.
+ * Finds the outermost container of a cgroup path such as "/system.slice/docker-….scope". What is below its root
+ * cgroup is named by whoever runs in it.
  */
 void container_parse(const char *path, struct container_ref *ret);
 const char *container_kind_name(enum container_kind kind); /* "docker", "kubernetes", …; "" for CONTAINER_NONE */
