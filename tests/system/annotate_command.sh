@@ -56,7 +56,8 @@ case_instructions() {
 	local workload=$DUET_BUILD/workloads/instructions first second
 	need_bpf
 	command -v objdump >/dev/null || skip "there is no objdump"
-	record --offsets -e cpu -i 1ms -d 2 -f "$here/a.duet" -f "$here/a.jfr" -- "$workload"
+	# shellcheck disable=SC2016 # for the inner shell, which allows a second of CPU time
+	record --offsets -e cpu -i 1ms -f "$here/a.duet" -f "$here/a.jfr" -- sh -c 'ulimit -t 1; exec "$0"' "$workload"
 	run_duet annotate --code "$workload" two_loops "$here/a.duet"
 	expect_status 0
 	sed -nE 's/^.{16} +\+0x([0-9a-f]+)  (.*)/\2/p' "$here/stdout" | sed 's/ *<.*//; s/0x[0-9a-f]*$//' >"$here/got"

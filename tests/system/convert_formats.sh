@@ -27,17 +27,20 @@ one_name() { # FILE
 		END { for (stack in sum) print stack, sum[stack] }' | sort >"$1.named" && mv "$1.named" "$1"
 }
 
-# Collapsed stacks of $here/a.duet and of $here/a.EXTENSION made from it are equal, in each style.
+# Collapsed stacks of $here/a.duet and of $here/a.EXTENSION made from it are equal, in each style. Those of the first are
+# kept for the next format.
 round_trip() { # EXTENSION
-	local style event by=container,process,thread
+	local style event want by=container,process,thread
 	[ "$1" != jfr ] || by=process
 	convert "$here/a.duet" "$here/a.$1"
 	for style in '' -t --total '-a -g -l --lines' '-s -X vfs_statx' "--by=$by"; do
 		for event in cpu page-faults; do
+			want="$here/want${style// /}.$event.collapsed"
 			# shellcheck disable=SC2086
-			convert $style -e $event "$here/a.duet" "$here/want.collapsed"
+			[ -e "$want" ] || convert $style -e $event "$here/a.duet" "$want"
 			# shellcheck disable=SC2086
 			convert $style -e $event "$here/a.$1" "$here/got.collapsed"
+			cp "$want" "$here/want.collapsed"
 			[ "$1" != jfr ] || one_name "$here/want.collapsed"
 			[ "$1" != jfr ] || one_name "$here/got.collapsed"
 			expect_same "$here/got.collapsed" "$here/want.collapsed"

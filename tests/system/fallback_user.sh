@@ -68,7 +68,7 @@ whole_as_user() { # CPU_SECONDS ENGINE
 	become_ordinary
 	start_jvm "$jdk" shop.Demo
 	warm_up "$1"
-	record_cpu 4 -p "$jvm" -i 4ms -v --engine "$2" -o collapsed -f "$here/out"
+	record_cpu 2 -p "$jvm" -i 4ms -v --engine "$2" -o collapsed -f "$here/out"
 	expect_whole 97
 	expect_alive "$jvm"
 }

@@ -8,18 +8,17 @@
 
 # The life of each is shorter than an attach takes. An agent would print a warning in some (JDK 21 and later).
 jdk_case_a_row_of_programs() { # apart
-	local i
 	need_bpf
 	[ -x "$jdk/bin/javac" ] || skip "no javac in $jdk"
 	echo 'object H { sealed trait T; case class A(x: Int) extends T
 		def f(t: T) = t match { case A(x) => x } }' >"$here/H.scala"
 	mkdir "$here/classes" "$here/windows"
 	start_record --host --continuous --by process,thread -i 5ms -o collapsed -f "$here/windows"
-	for i in 1 2; do
+	{
 		"$jdk/bin/javac" -proc:none -d "$here/classes" -cp "$workloads" tests/workloads/S*.java
 		"$jdk/bin/java" -Dends=true -cp "$workloads" workload.Shares 0 2>&1 >"$here/program"
 		! command -v scalac >/dev/null || JAVA_HOME=$jdk scalac -d "$here/classes" "$here/H.scala"
-	done >"$here/said" 2>&1
+	} >"$here/said" 2>&1
 	end_record INT
 	expect_status 0
 	[ ! -s "$here/said" ] || fail "a JVM said: $(head -n 3 "$here/said")"
@@ -89,7 +88,7 @@ expect_as_the_code_says() { # WHAT JAVA-OPTIONS...
 	JVM_OPTS=("$@")
 	start_jvm "$jdk" shop.Demo
 	warm_up 1
-	record_cpu 2 -p "$jvm" -i 1ms --lines -o collapsed -f "$here/out"
+	record_cpu 1 -p "$jvm" -i 1ms --lines -o collapsed -f "$here/out"
 	end_jvm
 	expect_share "$what: as the byte code says" "$(as_the_code_says "$here/out" "$here/sites")" '>=' 99.9
 	sort -rn "$here/wrong" | cut -c 1-600 | sed 's/^/# wrong: /' | head -n 3

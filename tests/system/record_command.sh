@@ -104,11 +104,13 @@ case_exit_status() {
 # What a command leaves behind is named, and recorded on if -d says how long.
 case_left_behind() {
 	need_bpf
-	local started=$SECONDS leave='(exec timeout 20 "$0" 1 20) & exit 3'
-	record -o collapsed -f "$here/out" -- sh -c "$leave" "$workloads/busy"
+	local started=$SECONDS leave='(exec timeout 20 "$0" 1 20) & echo $! >"$1"; exit 3' left=$here/left
+	record -o collapsed -f "$here/out" -- sh -c "$leave" "$workloads/busy" "$left"
+	kill "$(cat "$left")"
 	expect_status 3
 	expect_contains "$here/stderr" 'sh has ended and left .*[0-9]+ \(busy\).* -d TIME goes on'
-	record -d 2 -i 1ms -o collapsed -f "$here/out" -- sh -c "$leave" "$workloads/busy"
+	record -d 2 -i 1ms -o collapsed -f "$here/out" -- sh -c "$leave" "$workloads/busy" "$left"
+	kill "$(cat "$left")"
 	expect_status 3
 	expect_contains "$here/stderr" 'sh has ended and left .*[0-9]+ \(busy\).* recorded until -d is over'
 	expect "seconds" $((SECONDS - started)) '<' 20

@@ -30,7 +30,7 @@ jdk_case_one_stack() {
 	need_bpf
 	start_jvm "$jdk" shop.Demo
 	warm_up 3
-	record_cpu 2 -p "$jvm" -i 500us -a -t -o collapsed -f "$here/out"
+	record_cpu 1 -p "$jvm" -i 250us -a -t -o collapsed -f "$here/out"
 	expect_contains "$here/out" \
 		'^\[journal[^;]*;.*shop/Worker\.run_\[[0ij]\];.*shop/Journal\.append_\[[0ij]\];.*_\[k\] [0-9]+$'
 	local compress='^\[archiver[^;]*;.*shop/Archiver\.compress_\[[0ij]\];'

@@ -29,9 +29,9 @@ record_pairs() { # SECONDS RECORD-OPTIONS...
 # Checks the waits of a thread in this function: the last one lasts over the end, the others have their waker.
 expect_waker() { # FILE THREAD FUNCTION WAKER
 	grep -F "[$2 " "$1" | grep -F ";$3;" | grep -E '\[(futex|pipe|eventfd|socket|sleep)\]' >"$here/waits"
-	expect "waits of $2 with a waker, %" "$(share "$here/waits" '\[woken by\]')" '>=' 95
+	expect_share "waits of $2 with a waker" "$(matching "$here/waits" '\\[woken by\\]')" '>=' 95
 	grep -F '[woken by]' "$here/waits" >"$here/woken"
-	expect "of which by $4, %" "$(share "$here/woken" "\\[woken by\\];(.*;)?$4 ")" '>=' 99.9
+	expect_share "of which by $4" "$(matching "$here/woken" "\\\\[woken by\\\\];(.*;)?$4 ")" '>=' 99.9
 }
 
 expect_pairs() { # FILE

@@ -47,7 +47,7 @@ measure() { # FILE SECONDS
 case_all_time_once() {
 	need_offcpu
 	local threads least mean seconds
-	start_workload sleeps "$here/gate" 15
+	start_workload sleeps "$here/gate" 11
 	touch "$here/gate"
 	sleep 1
 	record --no-attach -p "$jvm" -e wall=300us --total -t -d 5 -o collapsed -f "$here/out"

@@ -14,7 +14,7 @@ record_deep() { # FRAMES INTERVAL OPTION...
 	start_jvm "$jdk" workload.Deep "$1"
 	warm_up 2
 	ticks_before=$(cpu_ticks "$jvm")
-	record_cpu 3 -p "$jvm" -i "${@:2}" -v -o collapsed -f "$here/out"
+	record_cpu 2 -p "$jvm" -i "${@:2}" -v -o collapsed -f "$here/out"
 	expect_share "walked to the entry" "$(reported walked)" '>=' 97
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' 97
 	expect_alive "$jvm"

@@ -37,7 +37,7 @@ start_demo() { # CPU_SECONDS that it is warmed up for
 
 # The walk alone: the JVM is read from outside.
 expect_walked() { # ROOTED_PERCENT
-	record_cpu 2 -p "$jvm" -i 500us -v -o collapsed -f "$here/out"
+	record_cpu 1 -p "$jvm" -i 500us -v -o collapsed -f "$here/out"
 	expect_share "walked to the entry (else: $(unrooted_top "$here/out"))" "$(reported walked)" '>=' "$1"
 	expect_share "stacks rooted there" "$(matching "$here/out" "$entries")" '>=' "$1"
 	expect "signals" "$(($(reported_needed | cut -d ' ' -f 1) + $(reported_checked)))" == 0
@@ -61,7 +61,7 @@ expect_agreement() { # CONTRADICTED_PERCENT
 # With an agent, it is signalled where the walk does not suffice, and once in 64 whole walks.
 jdk_case_checked_by_the_agent() {
 	start_demo 3
-	record_cpu 2 -p "$jvm" --agent always -i 500us -v -o collapsed -f "$here/out"
+	record_cpu 1 -p "$jvm" --agent always -i 500us -v -o collapsed -f "$here/out"
 	expect_share "needed a signal" "$(reported_needed)" '<=' 4
 	expect "signalled as a check" "$(reported_checked)" '>=' 1
 	expect_share "joined" "$(reported joined)" '>=' 99

@@ -35,7 +35,7 @@ jdk_case_as_the_agent_sees_it() {
 	start_jvm "$jdk" workload.Mixed
 	warm_up 4
 	for kind in always never; do
-		record_cpu 2 -p "$jvm" -i 1ms -a --lines --agent $kind -o collapsed -f "$here/$kind"
+		record_cpu 1 -p "$jvm" -i 1ms -a --lines --agent $kind -o collapsed -f "$here/$kind"
 		grep 'workload/Mixed' "$here/$kind" | sed -E 's/ ([0-9]+)$/\t\1/' |
 			awk -F '\t' '{ n[$1] += $2 } END { for (s in n) print n[s] "\t" s }' | sort -rn |
 			head -n 1 | cut -f 2 >"$here/$kind.top"

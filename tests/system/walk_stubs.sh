@@ -13,7 +13,7 @@ expect_right_callers() { # STUB...
 	need_bpf
 	start_jvm "$jdk" workload.Stubs 60
 	warm_up 2
-	record_cpu 4 -p "$jvm" -i 500us -t -v -o collapsed -f "$here/out"
+	record_cpu 2 -p "$jvm" -i 500us -t -v -o collapsed -f "$here/out"
 	grep -E '^\[main tid=' "$here/out" >"$here/main"
 	expect "samples of the main thread" "$(total "$here/main")" '>=' 500
 	expect_share "of them rooted" "$(matching "$here/main" "$entries")" '>=' 99

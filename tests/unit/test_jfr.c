@@ -472,7 +472,7 @@ static void told_before_the_end(void **state)
 	disk_release(&disk);
 }
 
-/* At any size of the disk, the file has what was whole before: steps of 1 to 61 bytes try a thirtieth of the sizes. */
+/* At any size of the disk, the file has what was whole before: steps of 1 to 127 bytes try a sixtieth of the sizes. */
 static void full_disk(void **state)
 {
 	struct writer_options options;
@@ -487,7 +487,7 @@ static void full_disk(void **state)
 	len = disk.bytes.len;
 	profile_release(&p);
 	disk_release(&disk);
-	for (size_t room = begin + 1; room < len; room += room % 61 + 1) {
+	for (size_t room = begin + 1; room < len; room += room % 127 + 1) {
 		record_steps(&p, &options, &disk, room);
 		assert_true(samples_in(disk.bytes.data, disk.bytes.len) > 0);
 		profile_release(&p);

@@ -636,15 +636,15 @@ static long most_memory_kb(void)
 	return usage.ru_maxrss;
 }
 
-/* The file has the numbers of 32 million frames, 83 MB. Nothing else in memory grows with them. */
+/* The file has the numbers of 16 million frames, 41 MB. Nothing else in memory grows with them. */
 static void chain_in_binary_tables(void **state)
 {
 	long before_kb = most_memory_kb();
 
-	make_chain(8000, 1);
-	assert_in_range(bytes_as("otlp"), 50 << 20, 100 << 20);
-	assert_true(bytes_as("otlp-json") > 140 << 20);
-	assert_true(most_memory_kb() - before_kb < 200 << 10);
+	make_chain(5657, 1);
+	assert_in_range(bytes_as("otlp"), 25 << 20, 50 << 20);
+	assert_true(bytes_as("otlp-json") > 70 << 20);
+	assert_true(most_memory_kb() - before_kb < 100 << 10);
 	profile_release(&profile);
 }
 

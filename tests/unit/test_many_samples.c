@@ -266,7 +266,7 @@ static void heat_map_of_any_order(void **state)
  */
 static void heat_map_with_longer_steps(void **state)
 {
-	enum { COUNT = 5000000 };
+	enum { COUNT = 3400000 };
 	const struct table want[] = {
 		{100, true, false, COUNT, COUNT / 10 * 2, COUNT / 10 - 1, COUNT - 1},
 		{200, true, true, COUNT, COUNT / 20 * 6, COUNT / 20 - 1, COUNT - 1},
