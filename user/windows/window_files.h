@@ -43,8 +43,8 @@ int window_list_read(int dir, struct window_list *list);
 
 /*
  * Makes the folder if its parent exists, checks that it is ours and that files can be made in it, and removes
- * unfinished files of killed writers. A child does so. Returns 0 or -errno: -ETIMEDOUT when the folder's file system does not
- * answer within 10 s.
+ * unfinished files of killed writers. A child does so. Returns 0 or -errno: -ETIMEDOUT when the folder's file system
+ * does not answer within 10 s.
  */
 int window_files_open(const struct window_files *files);
 /*
