@@ -26,8 +26,8 @@ struct uring_request {
 	struct early_chosen early[URING_AMOUNTS]; /* what of it is chosen */
 };
 
-/* By the address of the kernel's request. The loader sets the size. */
-OWN_MAP(uring_requests, HASH, 1, u64, struct uring_request);
+/* By the address of the kernel's request. The loader sets the size. A request that never ends gives way to new ones. */
+OWN_MAP(uring_requests, LRU_HASH, 1, u64, struct uring_request);
 
 struct uring_name {
 	u64 ring;

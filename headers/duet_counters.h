@@ -62,11 +62,12 @@
 	X(LOADER_JVM_FULL,      "method, code or thread records dropped: the tables of their JVM were full") \
 	X(LOADER_STACKS_FULL,   "stacks not kept: their process had too many different ones") \
 	X(LOADER_MEMORY_FULL,   "stacks not kept: --max-memory was reached, they are under [too_many_stacks]") \
+	X(LOADER_ROOM_SPENT,    "stacks, names and files not kept: their user had used up his share of the room") \
 	X(LOADER_JVMS_REFUSED,  "JVMs without an agent: --max-memory had no room for their ring") \
 	X(LOADER_JVMS_ENDED,    "JVMs not read: they ended too early") \
 	X(LOADER_READERS_LOST,  "readers of JVMs that ended before their JVM") \
 	X(LOADER_JVM_UNREAD,    "samples without Java frames: the reader of their JVM had ended") \
-	X(LOADER_THREADS_FULL,  "samples under [others]: --max-memory left no room for new threads") \
+	X(LOADER_THREADS_FULL,  "samples under [others]: there was no room for new threads (--max-memory)") \
 	X(LOADER_SILENT_TARGETS, "files and mappings not read: a file system or process did not answer in time") \
 	X(LOADER_USER_SPENT,    "reads of files and mappings put off: their user's processes had used too much CPU") \
 	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer: no unwind row covers their code") \

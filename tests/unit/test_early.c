@@ -9,10 +9,13 @@
 #include <cmocka.h>
 
 #include "collect/records/split_samples.h"
+#include "proc/room.h"
 
 #define FRAMES 100
 
 static struct early early;
+
+static struct payer payer;
 
 static void add(uint64_t id, uint64_t time_ns)
 {
@@ -26,7 +29,7 @@ static void add(uint64_t id, uint64_t time_ns)
 	sample->waker = id;
 	sample->user_depth = FRAMES;
 	sample->stack[FRAMES - 1] = id;
-	early_add(&early, sample);
+	early_add(&early, &payer, sample);
 	free(sample);
 }
 
@@ -47,6 +50,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	early_release(&early);
+	room_open(false);
 	return 0;
 }
 
@@ -66,7 +70,7 @@ static void the_weight_finds_its_stack(void **state)
 	assert_int_equal(sample->stack[FRAMES - 1], 1);
 	assert_null(take(1));
 	assert_non_null(take(2));
-	assert_int_equal(early.bytes, 0);
+	assert_int_equal(room_held(ROOM_EARLY, &(struct payer){0}), 0);
 }
 
 /* A request that completes several times: each completion has the stack, and a name of its own. */
@@ -104,9 +108,9 @@ static void the_newest_of_an_id_stays(void **state)
 	size_t one;
 
 	add(3, 10);
-	one = early.bytes;
+	one = room_held(ROOM_EARLY, &(struct payer){0});
 	add(3, 11);
-	assert_int_equal(early.bytes, one);
+	assert_int_equal(room_held(ROOM_EARLY, &(struct payer){0}), one);
 	assert_non_null(take(3));
 	assert_null(take(3));
 }
@@ -115,7 +119,7 @@ static void memory_is_bounded(void **state)
 {
 	for (uint64_t id = 1; id < 40000; id++)
 		add(id, 10);
-	assert_in_range(early.bytes, EARLY_BYTES_MAX / 2, EARLY_BYTES_MAX);
+	assert_in_range(room_held(ROOM_EARLY, &(struct payer){0}), EARLY_BYTES_MAX / 2, EARLY_BYTES_MAX);
 	assert_non_null(take(1));
 	assert_null(take(39999));
 }
@@ -128,6 +132,20 @@ static void old_ones_are_dropped(void **state)
 	assert_non_null(take(2));
 }
 
+static void a_user_leaves_room_for_others(void **state)
+{
+	room_open(true);
+	payer = (struct payer){1, 1};
+	for (uint64_t id = 1; id < 40000; id++)
+		add(id, 10);
+	payer = (struct payer){2, 2};
+	for (uint64_t id = 40000; id < 41000; id++)
+		add(id, 10);
+	for (uint64_t id = 40000; id < 41000; id++)
+		assert_non_null(take(id));
+	payer = (struct payer){0};
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +154,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_newest_of_an_id_stays, begin, end),
 		cmocka_unit_test_setup_teardown(memory_is_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(old_ones_are_dropped, begin, end),
+		cmocka_unit_test_setup_teardown(a_user_leaves_room_for_others, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include "join/holders.h"
 #include "proc/process.h"
+#include "proc/room.h"
 
 #define LOCK 7
 #define NOW (1000ull * 1000 * 1000 * 1000)
@@ -119,7 +120,7 @@ static void a_wait_that_nobody_ended_shows_the_owner(void **state)
 static void the_future_is_not_kept(void **state)
 {
 	assert_int_equal(split_owned(&process, NOW, NOW + 50, 9), 1);
-	assert_int_equal(holders.bytes, 0);
+	assert_int_equal(room_held(ROOM_HOLDERS, &process.payer), 0);
 }
 
 static void a_lock_belongs_to_one_process(void **state)
@@ -137,7 +138,7 @@ static void a_record_holds_its_process(void **state)
 	assert_int_equal(process.references, 1);
 	holders_sweep(&holders, NOW + HOLDERS_KEEP_NS);
 	assert_int_equal(process.references, 0);
-	assert_int_equal(holders.bytes, 0);
+	assert_int_equal(room_held(ROOM_HOLDERS, &process.payer), 0);
 }
 
 /* The stack of the release belongs to a program whose functions can no longer be named. */
@@ -176,10 +177,28 @@ static void old_releases_and_too_many_of_them_are_removed(void **state)
 	assert_int_equal(split(&process, NOW - HOLDERS_KEEP_NS - 2, NOW), 2);
 	for (int i = 0; i < 2000; i++)
 		released_in(&process, 4, LOCK, NOW - 800 + (uint64_t)i % 8, 100000);
-	assert_in_range(holders.bytes, 1, 65u << 20);
+	assert_in_range(room_held(ROOM_HOLDERS, &process.payer), 1, 64u << 20);
 	for (int i = 0; i < 2000; i++)
 		released_in(&process, 4, LOCK, NOW + 1000, 100000);
-	assert_in_range(holders.bytes, 1, 65u << 20);
+	assert_in_range(room_held(ROOM_HOLDERS, &process.payer), 1, 64u << 20);
+}
+
+/* One user's releases make room for his own, and not for those of another one. */
+static void a_users_releases_leave_room_for_others(void **state)
+{
+	struct process busy = {.pid = 11, .start_ticks = 5, .payer = {1, 1}};
+
+	room_open(true);
+	process.payer = (struct payer){2, 2};
+	released(1, LOCK, NOW - 2000);
+	for (uint64_t i = 0; i < 4000; i++)
+		released_in(&busy, 4, LOCK, NOW - 4000 + i, 100000);
+	assert_in_range(room_held(ROOM_HOLDERS, &busy.payer), 16u << 20, 48u << 20);
+	released(2, LOCK, NOW - 1000);
+	assert_int_equal(split(&process, NOW - 3000, NOW), 2);
+	holders_release(&holders);
+	process.payer = (struct payer){0};
+	room_open(false);
 }
 
 int main(void)
@@ -194,6 +213,7 @@ int main(void)
 		cmocka_unit_test_teardown(after_an_exec_only_the_thread_is_known, release),
 		cmocka_unit_test_teardown(of_many_releases_some_are_looked_at, release),
 		cmocka_unit_test_teardown(old_releases_and_too_many_of_them_are_removed, release),
+		cmocka_unit_test_teardown(a_users_releases_leave_room_for_others, release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

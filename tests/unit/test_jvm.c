@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "proc/room.h"
 #include "runtime/jvm.h"
 
 struct fixture {
@@ -410,13 +411,13 @@ static size_t load_large_code(struct fixture *f, uint64_t method)
 static void test_code_takes_little_memory(void **state)
 {
 	struct fixture *f = *state;
-	struct jvm_room room = {.max_bytes = SIZE_MAX};
+	const struct payer payer = {0};
 	size_t sent = 0;
 
-	jvm_share_room(f->jvm, &room);
+	jvm_set_payer(f->jvm, &payer);
 	for (uint64_t i = 1; i <= 1000; i++)
 		sent += load_large_code(f, i);
-	assert_true(room.used < sent / 2);
+	assert_true(room_held(ROOM_NAMES, &payer) < sent / 2);
 }
 
 /* ---- dropped entries ---- */
@@ -467,35 +468,38 @@ static uint64_t fill(struct jvm *jvm, uint64_t count)
 	return taken;
 }
 
-/* One room for all JVMs: hostile JVMs together cannot take more than it has, and an honest one gets its share. */
+/* One room for all JVMs: those of a hostile user together get his share, and one of another user gets what it needs. */
 static void test_jvms_share_a_room(void **state)
 {
-	enum { JVMS = 16, MANY = 200000, FEW = 5000 };
+	enum { JVMS = 16, MANY = 200000, FEW = 5000, SIZE = 32 << 20 };
+	static const struct payer attacker = {1, 1}, honest = {2, 2};
 	struct fixture *f = *state;
-	struct jvm_room room = {.max_bytes = 32 << 20};
 	struct jvm *hostile[JVMS];
 	size_t sum = 0;
 
+	room_open(true);
+	room_set_size(ROOM_NAMES, SIZE);
 	for (int i = 0; i < JVMS; i++) {
 		hostile[i] = jvm_new(&f->strings);
-		jvm_share_room(hostile[i], &room);
+		jvm_set_payer(hostile[i], &attacker);
 		fill(hostile[i], MANY);
-		assert_in_range(room.used, 1, room.max_bytes + room.max_bytes / 4);
+		for (int k = 0; k <= i; k++)
+			jvm_set_full(hostile[k], false); /* as budget_step() does */
+		assert_in_range(room_held(ROOM_NAMES, &attacker), 1, SIZE / 4 * 3);
 		sum += MANY * sizeof(struct jvm_method);
 	}
-	assert_true(sum > 3 * room.max_bytes);
-	jvm_share_room(f->jvm, &room);
+	assert_true(sum > 3 * SIZE);
+	jvm_set_payer(f->jvm, &honest);
 	assert_int_equal(fill(f->jvm, FEW), FEW);
-	for (int i = 0; i < JVMS; i++)
-		jvm_set_full(hostile[i], false);
-	assert_in_range(room.used, 1, room.max_bytes);
+	jvm_set_full(f->jvm, false);
 	for (uint64_t i = 1; i <= FEW; i++)
 		assert_non_null(jvm_method(f->jvm, i, at(0)));
 	for (int i = 0; i < JVMS; i++)
 		jvm_free(hostile[i]);
 	jvm_free(f->jvm);
-	assert_int_equal(room.used + room.jvms, 0);
+	assert_int_equal(room_held(ROOM_NAMES, &attacker) + room_held(ROOM_JVMS, &honest), 0);
 	f->jvm = jvm_new(&f->strings);
+	room_open(false);
 }
 
 static void test_gone_is_remembered_for_a_moment(void **state)

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "join/pending.h"
+#include "proc/room.h"
 #include "subject/program.h"
 
 #define PC 0x7000100ull
@@ -226,6 +227,31 @@ static void those_that_wait_have_a_limit(void **state)
 	has(f, "[unknown_method]", 2);
 }
 
+/* What waits of one user leaves room for what another one's sample lacks. */
+static void a_users_waiting_samples_leave_room(void **state)
+{
+	static const struct payer attacker = {1, 1}, honest = {2, 2};
+	struct fixture *f = *state;
+
+	room_open(true);
+	room_set_size(ROOM_WAITING, 100);
+	f->process.payer = attacker;
+	for (uint64_t i = 0; i < 1000; i++)
+		take(f, 200 + i);
+	assert_int_equal(pending_count(&f->pending), 74); /* one more was in the join */
+	has(f, "[unknown_method]", 926);
+	f->process.payer = honest;
+	for (uint64_t i = 0; i < 10; i++)
+		take(f, 2000 + i);
+	assert_int_equal(room_held(ROOM_WAITING, &honest), 10);
+	publish(f);
+	pending_run(&f->pending, clock_monotonic_ns());
+	has(f, "named", 1010);
+	assert_int_equal(room_held(ROOM_WAITING, &attacker) + room_held(ROOM_WAITING_BYTES, &honest), 0);
+	f->process.payer = (struct payer){0};
+	room_open(false);
+}
+
 /* ---- sleeps and who ended them ---- */
 
 #define WAKER 0x1234567
@@ -271,7 +297,7 @@ static void a_sleep_has_its_waker(void **state)
 	take_native(f, DUET_ROLE_SAMPLE, "java", 100);
 	has_stack(f, ";[blocked];[woken by];kworker/0:1");
 	assert_int_equal(f->profile.samples.recent.items[0].weight, 100);
-	assert_int_equal(f->pending.wakers.bytes, 0);
+	assert_int_equal(room_held(ROOM_WAKERS, &f->process.payer), 0);
 }
 
 /* The waker of a JVM waits for the join, and may come later. */
@@ -306,9 +332,9 @@ static void a_waker_is_not_kept_forever(void **state)
 
 	take_native(f, DUET_ROLE_STRANGER, "other", 0);
 	pending_run(&f->pending, clock_monotonic_ns());
-	assert_true(f->pending.wakers.bytes > 0);
+	assert_true(room_held(ROOM_WAKERS, &f->process.payer) > 0);
 	pending_run(&f->pending, clock_monotonic_ns() + 2 * WAKERS_KEEP_NS);
-	assert_int_equal(f->pending.wakers.bytes, 0);
+	assert_int_equal(room_held(ROOM_WAKERS, &f->process.payer), 0);
 }
 
 /* ---- what it refers to ---- */
@@ -465,6 +491,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_sample_outlives_its_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_exec_ends_a_waker, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_silent_agent_costs_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_users_waiting_samples_leave_room, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

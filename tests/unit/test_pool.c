@@ -147,14 +147,14 @@ static void dropping_in_vain_becomes_rare(void **state)
 static void rings_leave_room_for_rings(void **state)
 {
 	struct pool pool = pool_of(128 * MB);
-	size_t first = pool_lane_bytes(&pool, 64 * MB, MB / 4), lane = first;
+	size_t first = pool_lane_bytes(&pool, SIZE_MAX, 64 * MB, MB / 4), lane = first;
 	unsigned count = 0;
 
 	assert_true(first >= MB / 2);
-	assert_int_equal(pool_lane_bytes(&pool, MB / 4, MB / 4), MB / 4);
+	assert_int_equal(pool_lane_bytes(&pool, SIZE_MAX, MB / 4, MB / 4), MB / 4);
 	for (; lane && count < 1000; count++) {
 		pool.promised_bytes += 2 * lane;
-		lane = pool_lane_bytes(&pool, 64 * MB, MB / 4);
+		lane = pool_lane_bytes(&pool, SIZE_MAX, 64 * MB, MB / 4);
 	}
 	assert_in_range(count, 100, 300);
 	assert_true(pool.promised_bytes < 100 * MB);

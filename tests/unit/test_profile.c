@@ -212,15 +212,17 @@ static void a_million_virtual_threads_fit(void **state)
 	assert_int_equal(intern_known(&p->strings, name), 0);
 }
 
+static const struct profile_rows no_more;
+
 static void a_limit_is_kept_by_asking(void **state)
 {
 	struct profile *p = *state;
 	uint32_t known = profile_thread(p, 1, 1, "t", "p", 0), others;
 	uint32_t frames[2] = {0};
 
-	assert_false(profile_is_full(p));
+	assert_false(profile_is_full(p, &no_more));
 	p->max_bytes = 4 << 20;
-	for (uint32_t i = 0; !profile_is_full(p); i++) {
+	for (uint32_t i = 0; !profile_is_full(p, &no_more); i++) {
 		frames[1] = java_frame(p, FRAME_COMPILED, "A", "run", "()V", (int)i);
 		assert_int_not_equal(profile_stack(p, frames, 2), UINT32_MAX);
 		assert_true(i < 1 << 20);

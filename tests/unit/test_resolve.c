@@ -13,6 +13,7 @@
 
 #include "base/counters.h"
 #include "join/resolve.h"
+#include "proc/room.h"
 
 #define PC 0x7000100ull
 #define OLD 1
@@ -388,6 +389,86 @@ static void a_refused_stack_is_counted_once(void **state)
 	assert_int_equal(resolve_node(&f->resolver, &decision, &second), first.node);
 }
 
+#define NATIVE 0x400000ull
+
+/* Returns the name of the leaf of a native stack of two frames. */
+static const char *leaf_at(struct fixture *f, struct process *process, uint64_t number)
+{
+	struct {
+		struct duet_sample head;
+		uint64_t stack[2];
+	} sample = {.head = {.head = {.size = sizeof(sample), .time_ns = 5}, .user_depth = 2},
+		    .stack = {NATIVE + number, NATIVE}};
+	const struct decision decision = {
+		.process = process, .sample = &sample.head, .outcome = JOIN_STANDALONE};
+	struct resolved resolved = resolve_stack(&f->resolver, &decision);
+	int64_t node = resolve_node(&f->resolver, &decision, &resolved);
+
+	assert_true(node > 0);
+	return profile_text(&f->profile, profile_leaf(&f->profile, (uint32_t)node)->name);
+}
+
+static bool is_kept(struct fixture *f, struct process *process, uint64_t number)
+{
+	return strcmp(leaf_at(f, process, number), "[too_many_stacks]") != 0;
+}
+
+/* Adds random stacks of one process after the other. Returns how many were kept. */
+static size_t storm(struct fixture *f, const struct payer *payer, uint64_t first, uint64_t count)
+{
+	size_t kept = 0;
+
+	for (uint64_t i = first; i < first + count; i++) {
+		f->process = (struct process){.pid = 10000000 + (pid_t)(i / 100), .exited = true, .payer = *payer};
+		kept += is_kept(f, &f->process, i);
+	}
+	return kept;
+}
+
+/* Ten times as many random stacks as fit do not take the room of another user's stacks, known or new. */
+static void a_users_stacks_leave_room_for_others(void **state)
+{
+	static const struct payer attacker = {1, 1}, honest = {2, 2};
+	enum { STACKS = 900, LIMIT = 4 << 20, MANY = 400000 };
+	struct process victim = {.pid = 9, .exited = true, .payer = honest};
+	struct fixture *f = *state;
+
+	room_open(true);
+	f->profile.max_bytes = LIMIT;
+	for (uint64_t i = 0; i < STACKS / 2; i++)
+		assert_true(is_kept(f, &victim, 10000000 + i));
+	assert_in_range(storm(f, &attacker, 1, MANY), 1000, MANY / 10);
+	assert_true(loader_counters[DUET_LOADER_ROOM_SPENT] > MANY / 2);
+	assert_int_equal(loader_counters[DUET_LOADER_MEMORY_FULL], 0);
+	assert_int_equal(distinct_count(&f->resolver.refused), 0); /* no larger limit is asked for */
+	for (uint64_t i = 0; i < STACKS; i++)
+		assert_true(is_kept(f, &victim, 10000000 + i));
+	assert_true(profile_bytes_soon(&f->profile, &(struct profile_rows){0}) <= LIMIT);
+	f->process.payer = (struct payer){0};
+	assert_true(is_kept(f, &f->process, 20000000));
+	room_open(false);
+}
+
+/* The same as without any shares: until the profile is full. */
+static void a_single_users_stacks_are_kept(void **state)
+{
+	static const struct payer honest = {2, 2};
+	struct fixture *f = *state;
+	size_t kept;
+
+	room_open(false);
+	f->profile.max_bytes = 1 << 20;
+	kept = storm(f, &honest, 1, 20000);
+	assert_true(loader_counters[DUET_LOADER_MEMORY_FULL] > 0);
+	assert_int_equal(loader_counters[DUET_LOADER_ROOM_SPENT], 0);
+	teardown(state);
+	setup(state);
+	f = *state;
+	room_open(false);
+	f->profile.max_bytes = 1 << 20;
+	assert_int_equal(storm(f, &(struct payer){0}, 1, 20000), kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +486,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_remembered_is_forgotten_in_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_profile_still_tells_what_it_has, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_profile_takes_no_strings, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_users_stacks_leave_room_for_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_single_users_stacks_are_kept, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

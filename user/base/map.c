@@ -73,7 +73,13 @@ size_t map_bytes(const struct map *map)
 
 size_t map_bytes_soon(const struct map *map, size_t more)
 {
-	return (map->used + more) * 4 >= map->size * 3 ? 3 * map_bytes(map) : map_bytes(map);
+	size_t slot = sizeof(*map->slots) + sizeof(*map->tags), size = map->size ? map->size : MAP_MIN_SIZE;
+
+	if ((map->used + more) * 4 < map->size * 3)
+		return map_bytes(map);
+	while ((map->used + more) * 4 >= size * 3)
+		size *= 2;
+	return (size + size / 2) * slot;
 }
 
 /* Uses the high bits of the hash, because the low ones choose the slot. */

@@ -6,6 +6,7 @@
 
 #include "base/vec.h"
 #include "proc/process.h"
+#include "proc/room.h"
 
 #define BYTES_MAX (64u << 20)
 #define SWEEP_NS (1000ull * 1000 * 1000)
@@ -22,6 +23,7 @@ struct lock_history {
 	uint64_t id;
 	pid_t pid;
 	uint64_t start_ticks;
+	struct payer payer; /* of the process at first */
 	struct vec_of_releases releases; /* oldest first */
 };
 
@@ -30,7 +32,7 @@ static size_t release_bytes(const struct release *release)
 	return sizeof(*release) + (release->by ? release->by->bytes : 0);
 }
 
-static size_t free_first(struct lock_history *history, size_t count)
+static void free_first(struct lock_history *history, size_t count)
 {
 	struct vec_of_releases *releases = &history->releases;
 	size_t bytes = 0;
@@ -39,14 +41,14 @@ static size_t free_first(struct lock_history *history, size_t count)
 		bytes += release_bytes(&releases->items[i]);
 		held_free(releases->items[i].by);
 	}
+	room_give(ROOM_HOLDERS, &history->payer, bytes);
 	memmove(releases->items, releases->items + count, (releases->len - count) * sizeof(*releases->items));
 	releases->len -= count;
-	return bytes;
 }
 
-static void free_history(struct holders *holders, struct lock_history *history)
+static void free_history(struct lock_history *history)
 {
-	holders->bytes -= free_first(history, history->releases.len);
+	free_first(history, history->releases.len);
 	vec_release(&history->releases);
 	free(history);
 }
@@ -56,7 +58,7 @@ void holders_release(struct holders *holders)
 	uint64_t key, value;
 
 	for (size_t cursor = 0; map_next(&holders->locks, &cursor, &key, &value);)
-		free_history(holders, (void *)(uintptr_t)value);
+		free_history((void *)(uintptr_t)value);
 	map_release(&holders->locks);
 }
 
@@ -66,30 +68,42 @@ static size_t first_after(const struct lock_history *history, uint64_t time_ns)
 	return vec_up_to(&history->releases, time_ns);
 }
 
-/* Removes the releases until this time, and the locks that have none after it. */
-static void sweep(struct holders *holders, uint64_t until_ns)
+/* Removes the releases until this time, of one payer or of all, and the locks that have none after it. */
+static void sweep(struct holders *holders, uint64_t until_ns, const struct payer *payer)
 {
 	uint64_t key, value;
 
 	for (size_t cursor = 0; map_next(&holders->locks, &cursor, &key, &value);) {
 		struct lock_history *history = (void *)(uintptr_t)value;
 
-		holders->bytes -= free_first(history, first_after(history, until_ns));
+		if (payer && history->payer.key != payer->key)
+			continue;
+		free_first(history, first_after(history, until_ns));
 		if (history->releases.len)
 			continue;
-		free_history(holders, history);
+		free_history(history);
 		map_remove(&holders->locks, key);
 	}
 }
 
-/* While there is too much, removes the older half of the rest, too. */
 void holders_sweep(struct holders *holders, uint64_t now_ns)
 {
-	if (now_ns < holders->swept_ns + SWEEP_NS && holders->bytes < BYTES_MAX)
+	if (now_ns < holders->swept_ns + SWEEP_NS)
 		return;
 	holders->swept_ns = now_ns;
-	for (uint64_t keep_ns = HOLDERS_KEEP_NS; keep_ns; keep_ns = holders->bytes < BYTES_MAX ? 0 : keep_ns / 2)
-		sweep(holders, now_ns - keep_ns);
+	sweep(holders, now_ns - HOLDERS_KEEP_NS, NULL);
+}
+
+/* While the payer has no room for a record, removes the older half of his. */
+static void make_room(struct holders *holders, const struct decision *decision, uint64_t now_ns)
+{
+	const struct payer *payer = &decision->process->payer;
+	size_t bytes = sizeof(struct release) + decision->sample->head.size;
+
+	holders_sweep(holders, now_ns);
+	room_set_size(ROOM_HOLDERS, BYTES_MAX);
+	for (uint64_t keep_ns = HOLDERS_KEEP_NS / 2; keep_ns && !room_has(ROOM_HOLDERS, payer, bytes); keep_ns /= 2)
+		sweep(holders, now_ns - keep_ns, payer);
 }
 
 static struct lock_history *find(const struct holders *holders, const struct process *process, uint64_t id,
@@ -118,6 +132,7 @@ static struct lock_history *find_or_make(struct holders *holders, const struct p
 	history->id = id;
 	history->pid = process->pid;
 	history->start_ticks = process->start_ticks;
+	history->payer = process->payer;
 	if (map_put_ptr(&holders->locks, key, history) < 0) {
 		free(history);
 		return NULL;
@@ -126,16 +141,19 @@ static struct lock_history *find_or_make(struct holders *holders, const struct p
 }
 
 /* Records of several CPUs are not quite in order of time. Owns release->by, even if there is no room. */
-static void insert(struct holders *holders, struct lock_history *history, const struct release *release)
+static void insert(struct lock_history *history, const struct release *release)
 {
 	struct vec_of_releases *releases = &history->releases;
 	size_t at = first_after(history, release->time_ns);
 
-	if (holders->bytes >= BYTES_MAX || vec_push(releases, *release) < 0)
+	if (!room_take(ROOM_HOLDERS, &history->payer, release_bytes(release)))
 		return held_free(release->by);
+	if (vec_push(releases, *release) < 0) {
+		room_give(ROOM_HOLDERS, &history->payer, release_bytes(release));
+		return held_free(release->by);
+	}
 	memmove(releases->items + at + 1, releases->items + at, (releases->len - 1 - at) * sizeof(*releases->items));
 	releases->items[at] = *release;
-	holders->bytes += release_bytes(release);
 }
 
 void holders_add(struct holders *holders, const struct decision *decision, uint64_t now_ns)
@@ -144,12 +162,12 @@ void holders_add(struct holders *holders, const struct decision *decision, uint6
 	struct decision by = *decision;
 	struct lock_history *history;
 
-	holders_sweep(holders, now_ns);
+	make_room(holders, decision, now_ns);
 	history = find_or_make(holders, decision->process, decision->sample->waker);
 	by.java = NULL;
 	release.by = history ? held_new(&by, now_ns) : NULL;
 	if (release.by)
-		insert(holders, history, &release);
+		insert(history, &release);
 }
 
 void holders_add_wait(struct holders *holders, const struct decision *wait, uint64_t now_ns)
@@ -160,11 +178,11 @@ void holders_add_wait(struct holders *holders, const struct decision *wait, uint
 
 	if (!release.owner || release.time_ns > now_ns) /* the process tells the time */
 		return;
-	holders_sweep(holders, now_ns);
+	make_room(holders, wait, now_ns);
 	history = find_or_make(holders, wait->process, lock->id);
 	if (!history || first_after(history, lock->begin_ns) < first_after(history, release.time_ns))
 		return;
-	insert(holders, history, &release);
+	insert(history, &release);
 }
 
 const struct duet_lock *holders_lock(const struct duet_sample *sample)

@@ -16,7 +16,6 @@
 
 struct holders {
 	struct map locks; /* by process and lock -> struct lock_history, owned */
-	size_t bytes; /* of all records */
 	uint64_t swept_ns;
 };
 

@@ -8,6 +8,7 @@
 #include "base/counters.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "proc/room.h"
 
 #define MAX_SPARE 16384 /* structs of threads kept for reuse, each with room for a few halves: 9 MB */
 
@@ -30,6 +31,7 @@ struct held_record {
 /* Halves of one thread that wait for each other, in order of arrival. */
 struct join_thread {
 	struct origin *origin; /* awaited */
+	struct payer payer; /* of the process when the first half arrived */
 	uint64_t key; /* in join->threads */
 	uint64_t last_cookie; /* cookie of the newest signalled sample */
 	struct vec(struct held_sample) samples;
@@ -107,6 +109,7 @@ static struct join_thread *thread_get(struct join *join, struct origin *origin, 
 		return NULL;
 	}
 	thread->origin = origin_await(origin);
+	thread->payer = origin->process->payer;
 	join->busy.items[join->busy.len++] = thread;
 	return thread;
 }
@@ -143,6 +146,8 @@ int join_sample(struct join *join, struct origin *origin, const struct duet_samp
 		goto lost;
 	join->held++;
 	join->held_bytes += sample->head.size;
+	room_add(ROOM_WAITING, &thread->payer, 1);
+	room_add(ROOM_WAITING_BYTES, &thread->payer, sample->head.size);
 	return 0;
 lost:
 	free(held.sample);
@@ -174,8 +179,12 @@ int join_offer(struct join *join, struct origin *origin, const struct duet_java_
 		return -ENOSPC;
 	}
 	thread = thread_get(join, origin, record->tid);
+	if (thread && !room_take(ROOM_WAITING_BYTES, &thread->payer, held.bytes))
+		return -ENOSPC;
 	held.record = buf_duplicate(record, size);
 	if (!thread || !held.record || vec_push(&thread->records, held) < 0) {
+		if (thread)
+			room_give(ROOM_WAITING_BYTES, &thread->payer, held.bytes);
 		free(held.record);
 		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
 		return -ENOMEM;
@@ -270,11 +279,15 @@ static void run_samples(struct join *join, struct join_thread *thread, uint64_t 
 
 	for (size_t i = 0; i < thread->samples.len; i++) {
 		struct held_sample *held = &thread->samples.items[i];
-		bool is_crowded = join->held > JOIN_MAX_HELD || join->held_bytes > join->max_bytes;
+		bool is_crowded = join->held > JOIN_MAX_HELD || join->held_bytes > join->max_bytes ||
+				  room_is_over(ROOM_WAITING, &thread->payer) ||
+				  room_is_over(ROOM_WAITING_BYTES, &thread->payer);
 		bool is_last = flush || is_crowded || is_older(held->arrived_ns, now_ns, JOIN_WAIT_NS);
 
 		if (decide(join, thread, held, is_last)) {
 			join->held_bytes -= held->sample->head.size;
+			room_give(ROOM_WAITING, &thread->payer, 1);
+			room_give(ROOM_WAITING_BYTES, &thread->payer, held->sample->head.size);
 			free(held->sample);
 			join->held--;
 		} else {
@@ -310,6 +323,7 @@ static void run_records(struct join *join, struct join_thread *thread, uint64_t 
 		if (record_done(thread, held, now_ns, flush)) {
 			join->held_bytes -= held->bytes;
 			thread->origin->record_bytes -= held->bytes;
+			room_give(ROOM_WAITING_BYTES, &thread->payer, held->bytes);
 			free(held->record);
 		} else {
 			thread->records.items[kept++] = *held;
@@ -401,7 +415,8 @@ struct held *held_new(const struct decision *decision, uint64_t now_ns)
 
 	if (!held)
 		return NULL;
-	*held = (struct held){*decision, now_ns, decision->process->programs, sample_bytes + java_bytes};
+	*held = (struct held){*decision, now_ns, decision->process->programs, decision->process->payer,
+			      sample_bytes + java_bytes};
 	process_ref(decision->process);
 	origin_ref(decision->origin);
 	held->decision.sample = buf_duplicate(decision->sample, sample_bytes);

@@ -126,6 +126,7 @@ struct held {
 	struct decision decision; /* its halves are owned; its process and origin are referenced */
 	uint64_t since_ns; /* CLOCK_MONOTONIC */
 	uint32_t program; /* process->programs at that time */
+	struct payer payer; /* of the process at that time */
 	size_t bytes; /* of both halves */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "proc/room.h"
 #include "runtime/jvm.h"
 
 /* A request whose answer was lost is sent again after this time, see agent_want(). */
@@ -75,7 +76,6 @@ static void wakers_release(struct wakers *wakers)
 	for (size_t cursor = 0; map_next(&wakers->by_id, &cursor, &id, &value);)
 		held_free((void *)(uintptr_t)value);
 	map_release(&wakers->by_id);
-	wakers->bytes = 0;
 }
 
 static void wakers_remove(struct wakers *wakers, uint64_t id)
@@ -85,7 +85,7 @@ static void wakers_remove(struct wakers *wakers, uint64_t id)
 	if (!held)
 		return;
 	map_remove(&wakers->by_id, id);
-	wakers->bytes -= held->bytes;
+	room_give(ROOM_WAKERS, &held->payer, held->bytes);
 	held_free(held);
 }
 
@@ -97,10 +97,14 @@ static void wakers_add(struct wakers *wakers, const struct decision *decision, u
 
 	waker.java = NULL;
 	wakers_remove(wakers, waker.sample->waker);
-	held = wakers->bytes + waker.sample->head.size <= WAKERS_MAX_BYTES ? held_new(&waker, now_ns) : NULL;
-	if (!held || map_put_ptr(&wakers->by_id, waker.sample->waker, held) < 0)
-		return held_free(held); /* counted when the sleeper's sample looks for it */
-	wakers->bytes += held->bytes;
+	room_set_size(ROOM_WAKERS, WAKERS_MAX_BYTES);
+	if (!room_take(ROOM_WAKERS, &waker.process->payer, waker.sample->head.size))
+		return;
+	held = held_new(&waker, now_ns);
+	if (held && !map_put_ptr(&wakers->by_id, waker.sample->waker, held))
+		return;
+	held_free(held); /* counted when the sleeper's sample looks for it */
+	room_give(ROOM_WAKERS, &waker.process->payer, waker.sample->head.size);
 }
 
 /* Returns NULL if it has not arrived, or if its process executed another program since. */
@@ -298,11 +302,28 @@ static void add(struct pending *pending, const struct decision *of, struct resol
 		holders_add_wait(&pending->holders, of, clock_monotonic_ns());
 }
 
+static bool take_room(const struct held *held)
+{
+	if (!room_take(ROOM_WAITING, &held->payer, 1))
+		return false;
+	if (room_take(ROOM_WAITING_BYTES, &held->payer, held->bytes))
+		return true;
+	room_give(ROOM_WAITING, &held->payer, 1);
+	return false;
+}
+
+static void give_room(const struct held *held)
+{
+	room_give(ROOM_WAITING, &held->payer, 1);
+	room_give(ROOM_WAITING_BYTES, &held->payer, held->bytes);
+}
+
 static void free_sample(struct pending *pending, struct pending_sample *sample)
 {
 	TAILQ_REMOVE(&pending->samples, sample, all);
 	pending->count--;
 	pending->bytes -= sample->held->bytes;
+	give_room(sample->held);
 	origin_unawait(sample->held->decision.origin);
 	held_free(sample->held);
 	free(sample);
@@ -319,11 +340,15 @@ static void finish(struct pending *pending, struct pending_sample *sample, struc
 static bool hold(struct pending *pending, const struct decision *decision, const struct lack *lack)
 {
 	struct pending_sample *sample = calloc(1, sizeof(*sample));
+	bool has_room;
 
 	if (!sample)
 		return false;
 	sample->held = held_new(decision, clock_monotonic_ns());
-	if (!sample->held || put(pending, sample, lack) < 0) {
+	has_room = sample->held && take_room(sample->held);
+	if (!has_room || put(pending, sample, lack) < 0) {
+		if (has_room)
+			give_room(sample->held);
 		held_free(sample->held);
 		free(sample);
 		return false;

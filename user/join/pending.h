@@ -26,7 +26,6 @@
 /* Records of the wakers of sleeping threads (enum duet_role), held until the sample of the sleep arrives. */
 struct wakers {
 	struct map by_id; /* duet_sample.waker -> struct held, owned */
-	size_t bytes;
 	uint64_t swept_ns; /* when records that no sample needed were removed last */
 };
 

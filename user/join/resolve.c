@@ -11,6 +11,7 @@
 #include "duet_jvm.h"
 #include "join/resource.h"
 #include "join/states.h"
+#include "proc/room.h"
 #include "runtime/class_name.h"
 
 #define MAX_ROWS (1u << 18) /* entries of each cache, at most 12 MB; a full cache of stacks empties both */
@@ -94,6 +95,27 @@ uint64_t *resolver_rows(struct process *process)
 bool resolver_has_room(struct process *process)
 {
 	return *resolver_rows(process) < PROCESS_MAX_ROWS;
+}
+
+/* Its user may add rows while a third of those that he has is left for others. */
+bool resolver_is_closed(const struct profile *profile, const struct process *process)
+{
+	const struct payer *payer = &process->payer;
+	const struct profile_rows reserve = {room_reserve(ROOM_NODES, payer), room_reserve(ROOM_FRAMES, payer),
+					     room_reserve(ROOM_THREADS, payer), room_reserve(ROOM_TEXTS, payer)};
+
+	return profile_is_full(profile, &reserve);
+}
+
+void resolver_count_rows(const struct profile *profile, struct process *process, const struct profile_rows *before)
+{
+	const struct profile_rows now = profile_rows(profile);
+
+	*resolver_rows(process) += now.nodes - before->nodes + now.frames - before->frames;
+	room_add(ROOM_NODES, &process->payer, now.nodes - before->nodes);
+	room_add(ROOM_FRAMES, &process->payer, now.frames - before->frames);
+	room_add(ROOM_THREADS, &process->payer, now.threads - before->threads);
+	room_add(ROOM_TEXTS, &process->payer, now.text_bytes - before->text_bytes);
 }
 
 /* Returns the id of a string, or 0 if it is new and the profile is closed. */
@@ -428,12 +450,11 @@ static uint32_t stack_row(struct naming *n)
 /* Returns the profile's node of the stack, or -ENOMEM, also if it is new and the profile is closed. */
 static int64_t name_stack(struct naming *n)
 {
-	size_t rows = n->profile->frames.len + n->profile->nodes.len;
+	const struct profile_rows before = profile_rows(n->profile);
 	uint32_t node = stack_row(n);
 
-	rows = n->profile->frames.len + n->profile->nodes.len - rows;
-	*resolver_rows(n->process) += rows;
-	n->resolver->kept += rows != 0;
+	n->resolver->kept += n->profile->nodes.len != before.nodes;
+	resolver_count_rows(n->profile, n->process, &before);
 	return node == UINT32_MAX ? -ENOMEM : (int64_t)node;
 }
 
@@ -482,6 +503,14 @@ static int mark_too_many(struct naming *n)
 	return splice_mark(n->splice, TOO_MANY);
 }
 
+static void count_refused(struct naming *n, uint64_t key)
+{
+	if (!profile_is_full(n->profile, &(struct profile_rows){0}))
+		return room_refuse(ROOM_NODES, &n->process->payer);
+	loader_counters[DUET_LOADER_MEMORY_FULL]++;
+	distinct_add(&n->resolver->refused, key);
+}
+
 /* Names the stack. If the profile is full and does not have the stack yet, the stack becomes a single mark. */
 static int64_t name_bounded(struct naming *n, uint64_t key)
 {
@@ -489,15 +518,14 @@ static int64_t name_bounded(struct naming *n, uint64_t key)
 	int64_t node;
 	int err;
 
-	n->is_closed = profile_is_full(n->profile) && !is_one_mark(n->splice);
+	n->is_closed = resolver_is_closed(n->profile, n->process) && !is_one_mark(n->splice);
 	node = name_stack(n);
 	if (node >= 0 || !n->is_closed) {
 		has_ended = n->names_missing && process_is_ending(n->process);
 		loader_counters[has_ended ? DUET_LOADER_NAME_MISSING : DUET_LOADER_NAME_LATE] += n->names_missing;
 		return node;
 	}
-	loader_counters[DUET_LOADER_MEMORY_FULL]++;
-	distinct_add(&n->resolver->refused, key);
+	count_refused(n, key);
 	n->is_closed = n->is_final = false; /* not cached: there may be room later */
 	err = mark_too_many(n);
 	return err < 0 ? err : name_stack(n);

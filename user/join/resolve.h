@@ -56,6 +56,10 @@ void resolver_new_profile(struct resolver *resolver);
 /* The number of frames and stack nodes that the process's samples have added to the profile; 0 in a new profile. */
 uint64_t *resolver_rows(struct process *process);
 bool resolver_has_room(struct process *process); /* false if these are as many as one may add */
+/* True if nothing new may be added for the process: the profile is full, or its user has his share of it. */
+bool resolver_is_closed(const struct profile *profile, const struct process *process);
+/* Counts what was added for the process since the profile had `before`. */
+void resolver_count_rows(const struct profile *profile, struct process *process, const struct profile_rows *before);
 
 /* Splices the stack, unless it is in the cache. */
 struct resolved resolve_stack(struct resolver *resolver, const struct decision *decision);

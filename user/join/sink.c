@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "join/states.h"
+#include "proc/room.h"
 #include "runtime/jvm.h"
 #include "subject/program.h"
 
@@ -101,6 +102,13 @@ struct outcomes outcomes_since(const struct outcomes *now, const struct outcomes
 	return since;
 }
 
+static void count_refused_thread(const struct sink *sink, const struct process *process)
+{
+	loader_counters[DUET_LOADER_THREADS_FULL]++;
+	if (!profile_is_full(sink->of.profile, &(struct profile_rows){0}))
+		room_refuse(ROOM_THREADS, &process->payer);
+}
+
 static uint32_t known_thread(struct sink *sink, struct process *process, uint32_t tid, const char *name,
 			     const char *comm)
 {
@@ -108,7 +116,7 @@ static uint32_t known_thread(struct sink *sink, struct process *process, uint32_
 	uint32_t thread = profile_known_thread(sink->of.profile, (uint32_t)process->pid, tid, name, comm, owner);
 
 	if (thread != UINT32_MAX && sink->of.profile->threads.items[thread].pid != (uint32_t)process->pid)
-		loader_counters[DUET_LOADER_THREADS_FULL]++;
+		count_refused_thread(sink, process);
 	return thread;
 }
 
@@ -127,7 +135,7 @@ static uint32_t virtual_thread(struct sink *sink, struct process *process, const
 	char name[2 * DUET_MAX_VIRTUAL_NAME + 1];
 
 	text_from_java(name, thread->name, thread->name_bytes, thread->is_utf16);
-	if (profile_is_full(sink->of.profile))
+	if (resolver_is_closed(sink->of.profile, process))
 		return known_thread(sink, process, PROFILE_VIRTUAL, *name ? name : PROFILE_NO_NAME,
 				    sample->process_comm);
 	return profile_virtual_thread(sink->of.profile, (uint32_t)process->pid, thread->id, name,
@@ -146,8 +154,8 @@ static const char *read_comm(struct sink *sink, const struct process *process, u
 	return comm->text;
 }
 
-static uint32_t sample_thread(struct sink *sink, struct process *process, const struct jvm *jvm,
-			      const struct duet_sample *sample)
+static uint32_t thread_row(struct sink *sink, struct process *process, const struct jvm *jvm,
+			   const struct duet_sample *sample)
 {
 	uint32_t tid = sample->head.tid;
 	uint32_t name = jvm ? jvm_thread_name(jvm, sample->ns_tid, sample->head.time_ns, sample->comm) : 0;
@@ -164,10 +172,20 @@ static uint32_t sample_thread(struct sink *sink, struct process *process, const 
 		text = read_comm(sink, process, tid);
 	/* Use the process's name at the time of the sample: by now the process may run another program. */
 	comm = sample->process_comm;
-	if (profile_is_full(sink->of.profile))
+	if (resolver_is_closed(sink->of.profile, process))
 		return known_thread(sink, process, tid, text, comm);
 	return profile_thread(sink->of.profile, (uint32_t)process->pid, tid, text, comm,
 			      owner_row(sink, process, sample));
+}
+
+static uint32_t sample_thread(struct sink *sink, struct process *process, const struct jvm *jvm,
+			      const struct duet_sample *sample)
+{
+	const struct profile_rows before = profile_rows(sink->of.profile);
+	uint32_t thread = thread_row(sink, process, jvm, sample);
+
+	resolver_count_rows(sink->of.profile, process, &before);
+	return thread;
 }
 
 static uint32_t push(struct profile *profile, uint32_t node, enum frame_kind kind, const char *text)
@@ -293,17 +311,17 @@ static int64_t append_waker(struct sink *sink, const struct decision *of, int64_
 			    const struct decision *waker, int64_t below)
 {
 	struct profile *profile = sink->of.profile;
-	size_t rows = profile->frames.len + profile->nodes.len;
+	const struct profile_rows before = profile_rows(profile);
 	BUF(who);
 
-	if (profile_is_full(profile) || !resolver_has_room(of->process)) {
+	if (resolver_is_closed(profile, of->process) || !resolver_has_room(of->process)) {
 		loader_counters[DUET_LOADER_NO_WAKER]++;
 		return node;
 	}
 	name_waker(sink, waker, of->process, &who);
 	node = who.failed ? UINT32_MAX
 			  : append_stack(profile, (uint32_t)node, (uint32_t)below, waker->sample, who.data);
-	*resolver_rows(of->process) += profile->frames.len + profile->nodes.len - rows;
+	resolver_count_rows(profile, of->process, &before);
 	return node == UINT32_MAX ? -ENOMEM : node;
 }
 
@@ -383,13 +401,13 @@ static int64_t append_owner(struct sink *sink, const struct decision *of, int64_
 {
 	struct profile *profile = sink->of.profile;
 	uint32_t name = of->jvm ? jvm_thread_name(of->jvm, tid, of->sample->head.time_ns, "") : 0;
-	size_t rows = profile->frames.len + profile->nodes.len;
+	const struct profile_rows before = profile_rows(profile);
 
-	if (!name || profile_is_full(profile) || !resolver_has_room(of->process))
+	if (!name || resolver_is_closed(profile, of->process) || !resolver_has_room(of->process))
 		return node;
 	node = push(profile, (uint32_t)node, FRAME_WAKER, HOLDERS_SEPARATOR);
 	node = push(profile, (uint32_t)node, FRAME_THREAD, intern_text(&profile->strings, name));
-	*resolver_rows(of->process) += profile->frames.len + profile->nodes.len - rows;
+	resolver_count_rows(profile, of->process, &before);
 	return node == UINT32_MAX ? -ENOMEM : node;
 }
 

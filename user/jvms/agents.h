@@ -32,6 +32,7 @@ enum jvm_source {
 };
 
 struct agent_start {
+	struct payer payer; /* for its rings */
 	enum duet_engine_id engine;
 	bool is_engine_asked; /* the user named the engine, so the agent may use no other */
 	struct duet_agent_event events[DUET_MAX_EVENTS]; /* the events of the recording in which the agent takes part */

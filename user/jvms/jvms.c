@@ -296,7 +296,7 @@ static int add_agent(struct jvms *jvms, struct process *process, struct agent *a
 
 	if (!agent)
 		return -ENOMEM;
-	jvm_share_room(agent->jvm, jvms->of.names);
+	jvm_set_payer(agent->jvm, &agent->origin.process->payer);
 	agent_set_outside(agent, before && !before->reader ? before->outside : before);
 	jvm_process(process)->agent = agent;
 	return vec_push(&jvms->agents, agent);
@@ -320,6 +320,7 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 	int err = control ? 0 : attach_control_new(&own, process->pid);
 	bool takes_ticks = has_ticks && (engine->standalone || !jvms->options->loaded_agent || is_jvm(process));
 	struct agent_start start = {
+		.payer = process->payer,
 		.engine = takes_ticks ? engine->agent : DUET_ENGINE_NONE,
 		.is_engine_asked = engine == &engines[jvms->options->engine],
 		.java_depth = jvms->options->java_depth,

@@ -30,7 +30,6 @@ struct jvms_deps {
 	struct owners *owners;
 	struct pending *pending;
 	struct unwinding *unwinding; /* BPF's */
-	struct jvm_room *names; /* room for the names of all JVMs */
 	/* Reserves memory for an agent's ring and may reduce its sizes. Returns false when there is none. */
 	bool (*take_ring)(void *context, struct agent_start *start);
 	void (*on_free)(void *context, struct agent *agent); /* called before the agent is freed */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "join/pending.h"
 #include "profile/profile.h"
+#include "proc/room.h"
 #include "reader/reader.h"
 #include "subject/program.h"
 #include "sym/symbols.h"
@@ -22,19 +23,21 @@
 #define PAUSE_GROWTH 3
 #define LONG_STAY_NS (60 * NS_PER_SEC) /* after a reader that ran this long, the tries are counted anew */
 
-/* True if there can be no more: each is a process of ours, and any user may start what looks like a JVM. */
-static bool has_most(const struct jvms *jvms)
+/* Returns false if there can be no more: each is a process of ours, and any user may start what looks like a JVM. */
+static bool may_start(const struct jvms *jvms, const struct payer *payer)
 {
-	size_t count = 0;
-
+	room_set_size(ROOM_READERS, MOST_READERS);
+	room_empty(ROOM_READERS);
 	for (size_t i = 0; i < jvms->agents.len; i++)
-		count += jvms->agents.items[i]->reader && jvms->agents.items[i]->socket >= 0;
-	return count >= MOST_READERS;
+		if (jvms->agents.items[i]->reader && jvms->agents.items[i]->socket >= 0)
+			room_add(ROOM_READERS, &jvms->agents.items[i]->start.payer, 1);
+	return room_take(ROOM_READERS, payer, 1);
 }
 
 const char *readers_start(struct jvms *jvms, struct process *process)
 {
 	struct agent_start start = {
+		.payer = process->payer,
 		.engine = DUET_ENGINE_NONE,
 		.java_depth = DUET_JAVA_DEPTH,
 		.sample_lane_bytes = SAMPLE_LANE_BYTES,
@@ -43,7 +46,7 @@ const char *readers_start(struct jvms *jvms, struct process *process)
 	struct agent *reader, **current = &jvm_process(process)->agent;
 	struct charge charge;
 
-	if (has_most(jvms))
+	if (!may_start(jvms, &process->payer))
 		return "too many JVMs are read from outside";
 	if (!charge_begin(&charge, process))
 		return "its user's processes take too long to read";
@@ -55,7 +58,7 @@ const char *readers_start(struct jvms *jvms, struct process *process)
 		agent_free(reader);
 		return "out of memory";
 	}
-	jvm_share_room(reader->jvm, jvms->of.names);
+	jvm_set_payer(reader->jvm, &process->payer);
 	if (*current && !(*current)->reader) /* an agent that is not running yet */
 		agent_set_outside(*current, reader);
 	else

@@ -17,6 +17,7 @@
 #include "join/pending.h"
 #include "jvms/jvms.h"
 #include "proc/cgroup.h"
+#include "proc/room.h"
 #include "profile/profile.h"
 #include "sym/symbols.h"
 
@@ -92,12 +93,13 @@ void pool_step(struct pool *pool, const struct pool_user *user, uint64_t now_ns)
 	pool->stacks_max = stacks_max(&demand, usable(pool));
 }
 
-size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least)
+size_t pool_lane_bytes(const struct pool *pool, size_t share, size_t asked, size_t least)
 {
 	size_t untouched = pool->promised_bytes > pool->shares.rings ? pool->promised_bytes - pool->shares.rings : 0;
 	size_t taken = pool->shares.heap + untouched;
 	size_t room = usable(pool) > taken ? usable(pool) - taken : 0;
 
+	room = share < room ? share : room;
 	if (room / 4 < least)
 		return 0;
 	while (asked > least && asked > room / LANES)
@@ -137,7 +139,8 @@ void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint
 #define DEFAULT_MIN_BYTES (256ul << 20)
 #define DEFAULT_MAX_BYTES (4ul << 30)
 #define NAMES_SHARE 2 /* 1/2 of the heap is for names from JVMs */
-#define NAMES_UNLIMITED_BYTES (1ul << 30)
+#define MAPS_SHARE 4 /* 1/4 of the heap is for the mappings of processes, … */
+#define MAPPING_BYTES 256 /* … with paths of usual length */
 #define BPF_SHARE 4 /* at most 1/4 of the limit is for BPF's maps */
 #define JOIN_SHARE 8 /* 1/8 of the heap is for the join, more than it needs */
 #define LANE_MIN (256u << 10) /* several times the largest record */
@@ -198,7 +201,6 @@ void budget_open(struct budget *budget, size_t asked)
 	*budget = (struct budget){
 		.is_asked = asked != 0,
 		.pool.max_bytes = asked ? asked : default_bytes(),
-		.names.max_bytes = NAMES_UNLIMITED_BYTES,
 		.sweep_at = SWEEP_MIN,
 	};
 	budget->limit_before = memory_limit_now();
@@ -215,6 +217,17 @@ size_t budget_bpf_bytes(const struct budget *budget)
 	return budget->pool.max_bytes / BPF_SHARE;
 }
 
+static void set_rooms(const struct pool *pool)
+{
+	size_t heap = usable(pool);
+
+	room_set_size(ROOM_NAMES, pool->heap_max / NAMES_SHARE);
+	room_set_size(ROOM_MAPS, pool->heap_max / MAPS_SHARE / MAPPING_BYTES);
+	room_set_size(ROOM_WAITING, JOIN_MAX_HELD);
+	room_set_size(ROOM_WAITING_BYTES, pool->heap_max / JOIN_SHARE);
+	room_set_size(ROOM_RINGS, (heap > pool->shares.heap ? heap - pool->shares.heap : 0) + pool->shares.rings);
+}
+
 static void look(struct budget *budget)
 {
 	const struct engine_in_use *engine = budget->jvms->of.engine;
@@ -229,7 +242,7 @@ static void look(struct budget *budget)
 	pool_look(&budget->pool, &parts);
 	(void)memory_limit(budget->pool.heap_max); /* cannot fail: the limit is lower than that of the start */
 	pending_set_max_bytes(budget->jvms->of.pending, budget->pool.heap_max / JOIN_SHARE);
-	budget->names.max_bytes = budget->pool.heap_max / NAMES_SHARE;
+	set_rooms(&budget->pool);
 }
 
 int budget_start(struct budget *budget, struct jvms *jvms, const size_t *writer_bytes)
@@ -255,7 +268,7 @@ static void measure(void *context, struct pool_demand *ret)
 	*ret = (struct pool_demand){
 		.heap = memory_data(),
 		.stacks = profile_bytes(profile),
-		.stacks_soon = profile_bytes_soon(profile),
+		.stacks_soon = profile_bytes_soon(profile, &(struct profile_rows){0}),
 		.writing = *budget->writer_bytes * (1 + POOL_WRITER),
 	};
 	if (ret->heap > budget->pool.heap_max / 4)
@@ -272,30 +285,42 @@ static size_t shared_bytes(const struct agent_start *start)
 	       (start->tables_bytes ? unwind_tables_file_bytes(start->tables_bytes) : 0);
 }
 
-/* Rounds both sizes as the ring does: their halves are valid lane sizes, too. */
-static size_t lane_bytes(const struct pool *pool, size_t asked, size_t least)
+static size_t share_left(const struct payer *payer)
 {
-	return pool_lane_bytes(pool, agent_ring_lane_bytes(asked), agent_ring_lane_bytes(least));
+	size_t limit = room_limit(ROOM_RINGS, payer), held = room_held(ROOM_RINGS, payer);
+
+	return limit > held ? limit - held : 0;
+}
+
+/* Rounds both sizes as the ring does: their halves are valid lane sizes, too. */
+static size_t lane_bytes(const struct pool *pool, const struct payer *payer, size_t asked, size_t least)
+{
+	return pool_lane_bytes(pool, share_left(payer), agent_ring_lane_bytes(asked), agent_ring_lane_bytes(least));
 }
 
 bool budget_take_ring(struct budget *budget, struct agent_start *start)
 {
+	const struct payer *payer = &start->payer;
 	struct pool *pool = &budget->pool;
 
 	start->sample_lane_bytes =
-		lane_bytes(pool, start->sample_lane_bytes, LANE_MIN * (start->java_depth / DUET_JAVA_DEPTH));
-	start->metadata_lane_bytes = lane_bytes(pool, start->metadata_lane_bytes, LANE_MIN);
+		lane_bytes(pool, payer, start->sample_lane_bytes, LANE_MIN * (start->java_depth / DUET_JAVA_DEPTH));
+	start->metadata_lane_bytes = lane_bytes(pool, payer, start->metadata_lane_bytes, LANE_MIN);
 	if (start->tables_bytes)
-		start->tables_bytes = pool_lane_bytes(pool, start->tables_bytes, TABLES_MIN);
-	if (!start->sample_lane_bytes || !start->metadata_lane_bytes)
+		start->tables_bytes = pool_lane_bytes(pool, share_left(payer), start->tables_bytes, TABLES_MIN);
+	if (!start->sample_lane_bytes || !start->metadata_lane_bytes) {
+		room_refuse(ROOM_RINGS, payer);
 		return false;
+	}
 	pool->promised_bytes += shared_bytes(start);
+	room_add(ROOM_RINGS, payer, shared_bytes(start));
 	return true;
 }
 
 void budget_give_ring(struct budget *budget, const struct agent *agent)
 {
 	budget->pool.promised_bytes -= shared_bytes(&agent->start);
+	room_give(ROOM_RINGS, &agent->start.payer, shared_bytes(&agent->start));
 }
 
 static void release_dead(struct budget *budget, uint64_t now_ns)

@@ -64,8 +64,11 @@ size_t pool_sum(const struct pool_shares *parts);
 void pool_look(struct pool *pool, const struct pool_shares *parts);
 /* Call between samples: drops caches if needed, then sets stacks_max and names_full. */
 void pool_step(struct pool *pool, const struct pool_user *user, uint64_t now_ns);
-/* Returns the bytes for a ring's lane: `asked`, halved until LANES such lanes fit; 0 if not even `least` fits. */
-size_t pool_lane_bytes(const struct pool *pool, size_t asked, size_t least);
+/*
+ * Returns the bytes for a ring's lane: `asked`, halved until LANES such lanes fit, into `share` too; 0 if not even
+ * `least` fits.
+ */
+size_t pool_lane_bytes(const struct pool *pool, size_t share, size_t asked, size_t least);
 /* Returns the limit that leaves so much for the heap, rounded up: more than the present one, which did not. */
 size_t pool_limit_for(const struct pool *pool, size_t heap);
 /* Estimates the limit that would be enough, from the numbers of stacks that the profile kept and refused. */
@@ -82,7 +85,6 @@ struct budget {
 	struct jvms *jvms; /* with the parts that are measured, limited and emptied; not owned; set by budget_start() */
 	const size_t *writer_bytes; /* size of the profile that a child is writing; 0 = none is being written */
 	bool is_asked; /* the limit is --max-memory */
-	struct jvm_room names; /* names of all JVMs; part of the heap */
 	size_t limit_before; /* the process's limit before ours, to be restored */
 	uint64_t looked_ns; /* when all parts were last measured */
 	uint64_t stepped_ns;

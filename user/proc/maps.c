@@ -503,6 +503,14 @@ bool mapping_log_has_exec(const struct mapping_log *log, pid_t pid, uint64_t sin
 	return false;
 }
 
+pid_t mapping_log_parent(const struct mapping_log *log, pid_t pid, uint64_t time_ns)
+{
+	for (const struct mapping_note *note = last_note(log, pid); note; note = find_note(log, note->previous))
+		if (note->kind == MAPPING_NOTE_FORKED && note->time_ns <= time_ns)
+			return note->parent;
+	return 0;
+}
+
 int mapping_log_find(const struct mapping_log *log, pid_t pid, uint64_t time_ns, struct maps *maps, pid_t *ret_parent,
 		     uint64_t *ret_forked_ns)
 {

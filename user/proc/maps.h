@@ -87,5 +87,7 @@ int mapping_log_find(const struct mapping_log *log, pid_t pid, uint64_t time_ns,
  * none. Begin with 0. Skips notes that were dropped since.
  */
 const struct mapping_note *mapping_log_next(const struct mapping_log *log, uint64_t *number);
+/* Returns the process that forked this one, or 0 if that is not in the log. */
+pid_t mapping_log_parent(const struct mapping_log *log, pid_t pid, uint64_t time_ns);
 /* Returns true if the process has called exec since then. */
 bool mapping_log_has_exec(const struct mapping_log *log, pid_t pid, uint64_t since_ns);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "proc/helper.h"
+#include "proc/room.h"
 
 #define STAT_MAX 4096 /* bytes of the file */
 
@@ -213,6 +214,17 @@ static void read_status(struct process *process, int proc_fd, struct buf *text)
 	process->payer = allowance_payer(proc_fd, real);
 }
 
+/* Replaces the mappings. If the user has his share of them, there are none. */
+static void set_maps(struct process *process, struct maps *maps)
+{
+	room_give(ROOM_MAPS, &process->payer, process->maps.list.len);
+	maps_release(&process->maps);
+	if (!room_take(ROOM_MAPS, &process->payer, maps->list.len))
+		maps_release(maps);
+	process->maps = *maps;
+	*maps = (struct maps){0};
+}
+
 static void read_executable(struct process *process, int proc_fd)
 {
 	char target[PATH_MAX];
@@ -225,12 +237,14 @@ static void read_executable(struct process *process, int proc_fd)
 /* Fails for kernel threads, and for some processes even as root. maps_ns is set, so as not to retry at once. */
 static void read_first_maps(struct process *process, int proc_fd)
 {
+	struct maps maps = {0};
 	struct charge charge;
 
 	process->maps_ns = 0;
 	if (!charge_begin(&charge, process))
 		return;
-	(void)maps_read_at(&process->maps, &charge, proc_fd);
+	(void)maps_read_at(&maps, &charge, proc_fd);
+	set_maps(process, &maps);
 	process->maps_ns = clock_monotonic_ns();
 	process->maps_cost_ns += charge_end(&charge);
 }
@@ -296,7 +310,7 @@ void *process_state(struct process *process, enum process_folder folder)
 
 static void process_free(struct process *process)
 {
-	maps_release(&process->maps);
+	set_maps(process, &(struct maps){0});
 	free(process->executable);
 	free(process);
 }
@@ -332,6 +346,7 @@ static struct process *process_add(struct process_table *table, pid_t pid, uint6
 	process->pid = pid;
 	process->ns_pid = process->living = pid;
 	process->start_ticks = start_ticks;
+	process->payer = (struct payer){PROCESS_OF_NOBODY, (uid_t)-1};
 	if (process_read(process) == -ESRCH)
 		process_exit(process);
 	if (vec_push(&table->all, process) < 0) {
@@ -377,7 +392,7 @@ struct process *process_find(const struct process_table *table, pid_t pid)
 
 void process_exec(struct process *process)
 {
-	maps_release(&process->maps);
+	set_maps(process, &(struct maps){0});
 	process->maps_version++;
 	process->programs++;
 	process->exited = false;
@@ -387,11 +402,9 @@ void process_exec(struct process *process)
 
 void process_adopt_maps(struct process *process, struct maps *maps)
 {
-	maps_release(&process->maps);
-	process->maps = *maps;
+	set_maps(process, maps);
 	process->maps_version++;
 	process->read_ns = 0; /* these are of an older program, even if /proc has shown a newer one */
-	*maps = (struct maps){0};
 }
 
 size_t process_table_sweep(struct process_table *table, uint64_t before_ns,
@@ -465,8 +478,7 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 		maps_release(&fresh);
 		return 0;
 	}
-	maps_release(&process->maps);
-	process->maps = fresh;
+	set_maps(process, &fresh);
 	process->maps_version++;
 	return 1;
 }

@@ -24,6 +24,9 @@ enum process_folder {
 };
 #define PROCESS_STATE_BYTES(folder, next) (((next) - (folder)) * sizeof(uint64_t))
 
+/* payer.key of all processes that ended before it was known whose they are */
+#define PROCESS_OF_NOBODY UINT64_MAX
+
 struct process {
 	pid_t pid; /* in the loader's pid namespace */
 	uint64_t start_ticks; /* /proc/PID/stat field 22, USER_HZ ticks since boot */

@@ -61,11 +61,19 @@ void profile_release(struct profile *profile)
 
 static size_t vec_bytes_soon(size_t len, size_t size, size_t bytes)
 {
-	return (len + STACK_MAX > size ? 2 * size : size) * bytes;
+	while (size && len > size)
+		size *= 2;
+	return size * bytes;
 }
 
 #define BYTES(rows) ((rows)->size * sizeof(*(rows)->items))
-#define BYTES_SOON(rows) vec_bytes_soon((rows)->len, (rows)->size, sizeof(*(rows)->items))
+#define BYTES_SOON(rows, more) vec_bytes_soon((rows)->len + (more), (rows)->size, sizeof(*(rows)->items))
+
+struct profile_rows profile_rows(const struct profile *profile)
+{
+	return (struct profile_rows){profile->nodes.len, profile->frames.len, profile->threads.len,
+				     intern_memory(&profile->strings)};
+}
 
 size_t profile_bytes(const struct profile *profile)
 {
@@ -74,18 +82,20 @@ size_t profile_bytes(const struct profile *profile)
 	       map_bytes(&profile->virtual_ids) + map_bytes(&profile->virtual_numbers) + map_bytes(&profile->owner_ids);
 }
 
-size_t profile_bytes_soon(const struct profile *profile)
+size_t profile_bytes_soon(const struct profile *profile, const struct profile_rows *more)
 {
-	return BYTES_SOON(&profile->nodes) + BYTES_SOON(&profile->frames) + BYTES_SOON(&profile->threads) +
-	       BYTES_SOON(&profile->owners) + map_bytes_soon(&profile->node_ids, STACK_MAX) +
-	       map_bytes_soon(&profile->frame_ids, STACK_MAX) + map_bytes_soon(&profile->thread_ids, 1) +
-	       map_bytes_soon(&profile->virtual_ids, 1) + map_bytes_soon(&profile->virtual_numbers, 1) +
-	       map_bytes_soon(&profile->owner_ids, 1);
+	size_t nodes = STACK_MAX + more->nodes, frames = STACK_MAX + more->frames;
+
+	return BYTES_SOON(&profile->nodes, nodes) + BYTES_SOON(&profile->frames, frames) +
+	       BYTES_SOON(&profile->threads, STACK_MAX + more->threads) + BYTES_SOON(&profile->owners, STACK_MAX) +
+	       map_bytes_soon(&profile->node_ids, nodes) + map_bytes_soon(&profile->frame_ids, frames) +
+	       map_bytes_soon(&profile->thread_ids, 1 + more->threads) + map_bytes_soon(&profile->virtual_ids, 1) +
+	       map_bytes_soon(&profile->virtual_numbers, 1) + map_bytes_soon(&profile->owner_ids, 1) + more->text_bytes;
 }
 
-bool profile_is_full(const struct profile *profile)
+bool profile_is_full(const struct profile *profile, const struct profile_rows *reserve)
 {
-	return profile_bytes_soon(profile) > profile->max_bytes;
+	return profile_bytes_soon(profile, reserve) > profile->max_bytes;
 }
 
 /*

@@ -278,17 +278,23 @@ struct profile {
 int profile_init(struct profile *profile); /* 0 or -ENOMEM */
 void profile_release(struct profile *profile);
 
+/* What stacks and threads add to the tables. */
+struct profile_rows {
+	size_t nodes, frames, threads, text_bytes;
+};
+
+struct profile_rows profile_rows(const struct profile *profile); /* all that it has */
 /*
  * Returns the bytes of all tables except strings and samples; and what these will be once the tables have grown for one
- * more stack and thread. Both are cheap.
+ * more stack and thread, and for `more`. Both are cheap.
  */
 size_t profile_bytes(const struct profile *profile);
-size_t profile_bytes_soon(const struct profile *profile);
+size_t profile_bytes_soon(const struct profile *profile, const struct profile_rows *more);
 /*
- * True if another stack and thread may exceed max_bytes. The caller then uses profile_known_thread() and
- * profile_known_stack(), and adds no new stack except one of a single mark.
+ * True if another stack and thread, and `reserve` after these, may exceed max_bytes. The caller then uses
+ * profile_known_thread() and profile_known_stack(), and adds no new stack except one of a single mark.
  */
-bool profile_is_full(const struct profile *profile);
+bool profile_is_full(const struct profile *profile, const struct profile_rows *reserve);
 /* Index of an equal frame, added when new; UINT32_MAX when out of memory. */
 uint32_t profile_frame(struct profile *profile, const struct frame *frame);
 uint32_t profile_known_frame(const struct profile *profile, const struct frame *frame); /* UINT32_MAX: there is none */

@@ -10,6 +10,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "proc/room.h"
 #include "runtime/class_name.h"
 #include "runtime/code_map.h"
 #include "runtime/inlining.h"
@@ -36,8 +37,9 @@ struct jvm {
 	struct duet_jvm_layout layout;
 	bool has_layout;
 	const struct jvm *other; /* see jvm_set_other() */
-	struct jvm_room *room; /* NULL: not shared */
-	size_t counted; /* our bytes that room->used includes */
+	struct payer payer;
+	bool has_payer; /* the tables are part of ROOM_NAMES, and the JVM of ROOM_JVMS */
+	size_t counted; /* our bytes in ROOM_NAMES */
 	size_t string_bytes; /* bytes that our records added to `strings` */
 	uint64_t changed_ns;
 	uint64_t records;
@@ -58,9 +60,9 @@ void jvm_free(struct jvm *jvm)
 {
 	if (!jvm)
 		return;
-	if (jvm->room) {
-		jvm->room->used -= jvm->counted;
-		jvm->room->jvms--;
+	if (jvm->has_payer) {
+		room_give(ROOM_NAMES, &jvm->payer, jvm->counted);
+		room_give(ROOM_JVMS, &jvm->payer, 1);
 	}
 	map_release(&jvm->methods);
 	map_release(&jvm->bare);
@@ -73,10 +75,11 @@ void jvm_free(struct jvm *jvm)
 	free(jvm);
 }
 
-void jvm_share_room(struct jvm *jvm, struct jvm_room *room)
+void jvm_set_payer(struct jvm *jvm, const struct payer *payer)
 {
-	jvm->room = room;
-	room->jvms++;
+	jvm->payer = *payer;
+	jvm->has_payer = true;
+	room_add(ROOM_JVMS, payer, 1);
 }
 
 void jvm_set_other(struct jvm *jvm, const struct jvm *other)
@@ -286,24 +289,25 @@ static void count_bytes(struct jvm *jvm)
 {
 	size_t now = all_bytes(jvm);
 
-	if (jvm->room)
-		jvm->room->used += now - jvm->counted;
+	if (jvm->has_payer) {
+		room_give(ROOM_NAMES, &jvm->payer, jvm->counted);
+		room_add(ROOM_NAMES, &jvm->payer, now);
+	}
 	jvm->counted = now;
 }
 
 /*
- * Returns how much memory this JVM may have. While the room is not used up, that is JVM_MAX_BYTES, after that an equal
- * share. A JVM with less than its share may still grow to it, because the others shrink.
+ * Returns how much memory this JVM may have. While its user's share is not used up, that is JVM_MAX_BYTES, after that
+ * an equal part of the share. A JVM with less than that may still grow to it, because the others shrink.
  */
 static size_t share(const struct jvm *jvm)
 {
-	const struct jvm_room *room = jvm->room;
 	size_t bytes;
 
-	if (!room || room->used < room->max_bytes)
+	if (!jvm->has_payer || room_has(ROOM_NAMES, &jvm->payer, 1))
 		return JVM_MAX_BYTES;
-	bytes = room->max_bytes / room->jvms;
-	if (bytes < LEAST_BYTES)
+	bytes = room_limit(ROOM_NAMES, &jvm->payer) / room_held(ROOM_JVMS, &jvm->payer);
+	if (bytes < LEAST_BYTES && !jvm->payer.key)
 		return LEAST_BYTES;
 	return bytes < JVM_MAX_BYTES ? bytes : JVM_MAX_BYTES;
 }

@@ -15,18 +15,12 @@
 #include "base/intern.h"
 #include "duet_agent.h"
 #include "duet_jvm.h"
+#include "proc/allowance.h"
 
 /* Limits of one JVM's tables; without them a hostile JVM could fill the loader's memory. */
 #define JVM_MAX_BYTES (96u << 20)
 #define JVM_MAX_HEAPS 16 /* HotSpot has three code heaps at most */
 #define JVM_INLINING_DEPTH 256 /* frames of an inlining stack, as the agent reads them */
-
-/* The memory for the tables of all JVMs together. When it is used up, JVMs that have more than their share shrink. */
-struct jvm_room {
-	size_t max_bytes;
-	size_t used;
-	size_t jvms;
-};
 
 struct jvm;
 
@@ -59,8 +53,8 @@ struct jvm_code {
 /* `strings` must outlive the JVM, or be replaced by jvm_move_strings(). NULL when out of memory. */
 struct jvm *jvm_new(struct intern *strings);
 void jvm_free(struct jvm *jvm);
-/* Call once, before any record. `room` must outlive the JVM; its max_bytes may change. */
-void jvm_share_room(struct jvm *jvm, struct jvm_room *room);
+/* Call once, before any record: the payer's JVMs together have his share of ROOM_NAMES, and shrink to it. */
+void jvm_set_payer(struct jvm *jvm, const struct payer *payer);
 
 /* `other`: the same JVM from another source, or NULL; see runtime/alike.h. Call with NULL before it is freed. */
 void jvm_set_other(struct jvm *jvm, const struct jvm *other);

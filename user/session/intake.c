@@ -94,7 +94,7 @@ void intake_on_sample(struct session *session, const struct duet_sample *record)
 	if (!process)
 		return;
 	if (sample->role == DUET_ROLE_EARLY)
-		return early_add(&session->intake.early, sample);
+		return early_add(&session->intake.early, &process->payer, sample);
 	overhead_note_sample(&session->overhead);
 	agent = agent_in_charge(jvm_process(process)->agent);
 	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/allowance.h"
+#include "proc/room.h"
 #include "session/internal.h"
 #include "status/report.h"
 
@@ -164,10 +165,15 @@ static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_
 
 static void report_spent(void)
 {
+	struct room_spent spent;
 	uid_t uid;
 
 	while (allowance_next_spent(&uid))
 		log_warn("the processes of user %u take too long to read: some stacks and names stay incomplete", uid);
+	while (room_next_spent(&spent)) {
+		log_warn("user %u has used up his share of %s: %s", spent.uid, spent.what, spent.effect);
+		log_debug("user %u had %zu of %zu of it", spent.uid, spent.held, spent.size);
+	}
 }
 
 void session_note_vitals(struct session *session, uint64_t now_ns)

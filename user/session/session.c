@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "proc/helper.h"
+#include "proc/room.h"
 #include "session/internal.h"
 #include "status/report.h"
 
@@ -91,7 +92,6 @@ static void open_jvms(struct session *session)
 			  .owners = &session->owners,
 			  .pending = &session->pending,
 			  .unwinding = &session->unwinding,
-			  .names = &session->budget.names,
 			  .take_ring = take_ring,
 			  .on_free = on_free_agent,
 			  .context = session,
@@ -102,6 +102,7 @@ static int session_open(struct session *session, const struct options *options)
 {
 	session->options = options;
 	memset(loader_counters, 0, sizeof(loader_counters)); /* a daemon has one session after the other */
+	room_open(options->host);
 	budget_open(&session->budget, options->max_memory);
 	status_init(&session->status, stats_answer, &session->report);
 	session->command_ns = clock_monotonic_ns();

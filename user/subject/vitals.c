@@ -7,6 +7,7 @@
 
 #include "attach/hsperfdata.h"
 #include "proc/process.h"
+#include "proc/room.h"
 #include "runtime/application.h"
 #include "subject/host.h"
 #include "subject/program.h"
@@ -43,7 +44,8 @@ struct vitals_jvm *vitals_jvm(struct vitals *vitals, const struct process *proce
 	for (size_t i = 0; i < vitals->count; i++)
 		if (vitals->jvms[i].pid == process->pid && vitals->jvms[i].start_ticks == process->start_ticks)
 			return &vitals->jvms[i];
-	if (vitals->count == VITALS_JVMS_MAX)
+	room_set_size(ROOM_VITALS, VITALS_JVMS_MAX);
+	if (vitals->count == VITALS_JVMS_MAX || !room_take(ROOM_VITALS, &process->payer, 1))
 		return NULL;
 	jvm = &vitals->jvms[vitals->count++];
 	*jvm = (struct vitals_jvm){.pid = process->pid, .start_ticks = process->start_ticks};

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "join/pending.h"
 #include "jvms/agents.h"
+#include "proc/room.h"
 #include "profile/merge.h"
 #include "subject/program.h"
 #include "windows/window_files.h"
@@ -153,6 +154,8 @@ static void forget_rows(const struct windows_deps *of, struct intern_move *move)
 		owners_new_profile(of->processes->all.items[i], move);
 		*resolver_rows(of->processes->all.items[i]) = 0;
 	}
+	for (enum room room = ROOM_NODES; room <= ROOM_TEXTS; room++)
+		room_empty(room);
 	resolver_new_profile(&of->pending->sink.resolver);
 }
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/vec.h"
+#include "proc/room.h"
 
 static void drop(struct deep_stacks *stacks, size_t index)
 {
@@ -152,16 +152,22 @@ const struct duet_sample *deep_stacks_join(struct deep_stacks *stacks, const str
 	return result;
 }
 
-/* Takes the sample out of the map. Returns NULL if there is none; the caller frees it. */
-static struct duet_sample *take_out(struct early *early, uint64_t id)
-{
-	struct duet_sample *sample = map_get_ptr(&early->by_id, id);
+struct early_kept {
+	struct payer payer;
+	uint32_t bytes; /* of the sample as it was kept */
+	struct duet_sample sample;
+};
 
-	if (!sample)
-		return NULL;
+/* Frees a sample that was kept, if there is one with this id. */
+static void forget(struct early *early, uint64_t id)
+{
+	struct early_kept *kept = map_get_ptr(&early->by_id, id);
+
+	if (!kept)
+		return;
 	map_remove(&early->by_id, id);
-	early->bytes -= sample->head.size;
-	return sample;
+	room_give(ROOM_EARLY, &kept->payer, kept->bytes);
+	free(kept);
 }
 
 static void sweep(struct early *early, uint64_t now_ns)
@@ -174,28 +180,34 @@ static void sweep(struct early *early, uint64_t now_ns)
 		return;
 	early->swept_ns = now_ns;
 	while (map_next(&early->by_id, &cursor, &id, &value)) {
-		const struct duet_sample *sample = (const void *)(uintptr_t)value;
+		const struct early_kept *kept = (const void *)(uintptr_t)value;
 
-		if (sample->head.time_ns + EARLY_KEEP_NS < now_ns)
+		if (kept->sample.head.time_ns + EARLY_KEEP_NS < now_ns)
 			(void)vec_push(&old, id); /* out of memory: the next time */
 	}
 	for (size_t i = 0; i < old.len; i++)
-		free(take_out(early, old.items[i]));
+		forget(early, old.items[i]);
 	vec_release(&old);
 }
 
-void early_add(struct early *early, const struct duet_sample *sample)
+void early_add(struct early *early, const struct payer *payer, const struct duet_sample *sample)
 {
-	struct duet_sample *copy;
+	uint32_t bytes = sample->head.size;
+	struct early_kept *kept;
 
 	sweep(early, sample->head.time_ns);
-	free(take_out(early, sample->waker));
-	copy = early->bytes + sample->head.size <= EARLY_BYTES_MAX ? buf_duplicate(sample, sample->head.size) : NULL;
-	if (!copy || map_put_ptr(&early->by_id, sample->waker, copy) < 0) {
-		free(copy);
+	forget(early, sample->waker);
+	room_set_size(ROOM_EARLY, EARLY_BYTES_MAX);
+	if (!room_take(ROOM_EARLY, payer, bytes))
 		return;
+	kept = malloc(sizeof(*kept) - sizeof(kept->sample) + bytes);
+	if (!kept || map_put_ptr(&early->by_id, sample->waker, kept) < 0) {
+		room_give(ROOM_EARLY, payer, bytes);
+		return free(kept);
 	}
-	early->bytes += copy->head.size;
+	kept->payer = *payer;
+	kept->bytes = bytes;
+	memcpy(&kept->sample, sample, bytes);
 }
 
 /* Returns a copy of the sample with the attributes of the record at its end, or NULL without memory. */
@@ -214,14 +226,15 @@ static struct duet_sample *join(const struct duet_sample *sample, const struct d
 
 const struct duet_sample *early_take(struct early *early, const struct duet_slept_record *record)
 {
-	struct duet_sample *kept = map_get_ptr(&early->by_id, record->id), *sample;
+	struct early_kept *kept = map_get_ptr(&early->by_id, record->id);
+	struct duet_sample *sample;
 
 	if (!kept)
 		return NULL;
-	kept->head.time_ns = record->head.time_ns;
-	sample = join(kept, record);
+	kept->sample.head.time_ns = record->head.time_ns;
+	sample = join(&kept->sample, record);
 	if (!record->is_kept)
-		free(take_out(early, record->id));
+		forget(early, record->id);
 	free(early->taken);
 	early->taken = sample;
 	if (!sample)

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "duet_record.h"
+#include "proc/allowance.h"
 
 /* most stacks held at once, one for each CPU or handler; the oldest one is dropped for a new one */
 #define DEEP_STACKS_MAX 512
@@ -46,14 +47,13 @@ void deep_stacks_release(struct deep_stacks *stacks);
 
 /* Initialize with {0}. */
 struct early {
-	struct map by_id; /* duet_sample.waker -> struct duet_sample, owned */
-	size_t bytes;
+	struct map by_id; /* duet_sample.waker -> struct early_kept, owned */
 	uint64_t swept_ns;
 	struct duet_sample *taken; /* of the last early_take(); owned */
 };
 
-/* Keeps a copy of a sample that has passed record_check(). Without memory it is missed by early_take(). */
-void early_add(struct early *early, const struct duet_sample *sample);
+/* Keeps a copy of a payer's sample that has passed record_check(). Without room it is missed by early_take(). */
+void early_add(struct early *early, const struct payer *payer, const struct duet_sample *sample);
 /*
  * Returns the sample with the weight and the attributes of the record, owned by `early` and valid until the next call.
  * NULL if it was not kept, or without memory. The record has passed record_check().

@@ -253,6 +253,21 @@ static bool was_read_too_late(const struct short_lived *lived, struct process *p
 	return is_first && mapping_log_has_exec(&lived->log, process->pid, sample->head.time_ns);
 }
 
+/* A process that ended before it was read is its parent's user's. */
+static void find_payer(struct short_lived *lived, struct process *process, uint64_t time_ns)
+{
+	const struct process *from = process;
+
+	for (int i = 0; i < FORKS_MAX && process->payer.key == PROCESS_OF_NOBODY; i++) {
+		pid_t parent = mapping_log_parent(&lived->log, from->pid, time_ns);
+
+		from = parent ? process_get(lived->processes, parent, 0) : NULL;
+		if (!from || from->start_ticks > process->start_ticks)
+			return;
+		process->payer = from->payer;
+	}
+}
+
 static void find_maps(struct short_lived *lived, struct process *process, const struct duet_sample *sample)
 {
 	uint64_t time_ns = sample->head.time_ns;
@@ -275,6 +290,8 @@ void short_lived_map(struct short_lived *lived, struct process *process, const s
 
 	if (is_unmapped || !collected_of(process)->is_sampled)
 		collector_read_mappings(lived->collector, &lived->log, &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
+	if (!process->maps.list.len)
+		find_payer(lived, process, sample->head.time_ns);
 	if (was_read_too_late(lived, process, sample) || is_unmapped)
 		find_maps(lived, process, sample);
 }
