@@ -18,7 +18,9 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
+#include "base/clock.h"
 #include "collect/tables/unwind_tables.h"
+#include "proc/room.h"
 
 #define ROWS 64
 #define PAGES 16
@@ -359,6 +361,70 @@ static void nothing_leaks(void **state)
 	}
 }
 
+/* Ten times as many files, mappings and processes as fit, of one user, leave room for those of another one. */
+static void a_user_leaves_room_for_others(void **state)
+{
+	static const struct payer attacker = {1, 1}, honest = {2, 2};
+	struct tables *t = tables_or_skip(state);
+	int files[10 * MODULES], own[2], published = 0;
+
+	room_open(true);
+	room_set_size(ROOM_UNWIND_ROWS, ROWS);
+	room_set_size(ROOM_UNWIND_PAGES, PAGES);
+	room_set_size(ROOM_UNWIND_FILES, MODULES);
+	room_set_size(ROOM_UNWIND_MAPPINGS, MAPPINGS);
+	room_set_size(ROOM_UNWIND_PROCESSES, PROCESSES);
+	unwind_tables_set_payer(t->tables, &attacker);
+	for (int i = 0; i < 10 * MODULES; i++) {
+		files[i] = add(t, 100 + (uint64_t)i, 8, 1);
+		if (files[i] < 0)
+			files[i] = 0;
+		published += !publish(t, 1 + i, files + i, 1);
+	}
+	assert_int_equal(published, PROCESSES / 4 * 3);
+	while (!publish(t, 1, files, 16))
+		;
+	unwind_tables_set_payer(t->tables, &honest);
+	own[0] = add(t, 1, 4, 77);
+	assert_true(own[0] >= 0);
+	assert_int_equal(publish(t, 1000, own, 1), 0);
+	assert_int_equal(seen_cfa(t, 1000, 0), 77);
+	for (int i = 0; i < 10 * MODULES; i++)
+		unwind_tables_forget(t->tables, 1 + i);
+	assert_int_equal(room_held(ROOM_UNWIND_MAPPINGS, &attacker), 0);
+	assert_int_equal(room_held(ROOM_UNWIND_PROCESSES, &attacker), 0);
+	room_open(false);
+}
+
+/* A file of a user who has his share, which another user maps too, comes back for that one. */
+static void a_refused_file_comes_for_others(void **state)
+{
+	static const struct payer attacker = {1, 1}, honest = {2, 2};
+	struct tables *t = tables_or_skip(state);
+	int large, noted;
+
+	room_open(true);
+	room_set_size(ROOM_UNWIND_ROWS, ROWS);
+	unwind_tables_set_payer(t->tables, &attacker);
+	large = add(t, 1, ROWS / 4 * 3, 1);
+	assert_int_equal(publish(t, 1, &large, 1), 0);
+	assert_int_equal(add(t, 2, 8, 2), -EDQUOT);
+	noted = unwind_tables_note(t->tables, 2, 8, 1);
+	assert_int_equal(publish(t, 2, &noted, 1), 0);
+	use(t, noted);
+	assert_int_equal(unwind_tables_look(t->tables, clock_monotonic_ns()), 0);
+	assert_false(unwind_tables_bring_back(t->tables, noted));
+	unwind_tables_set_payer(t->tables, &honest);
+	assert_int_equal(publish(t, 3, &noted, 1), 0);
+	use(t, noted);
+	assert_int_equal(unwind_tables_look(t->tables, clock_monotonic_ns()), 3);
+	assert_true(unwind_tables_bring_back(t->tables, noted));
+	assert_int_equal(add(t, 2, 8, 2), noted);
+	assert_int_equal(seen_cfa(t, 3, 0), 2);
+	assert_true(has_rows(t, large));
+	room_open(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +439,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(noted_files_leave, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(an_offer_ends_with_the_file, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(nothing_leaks, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(a_user_leaves_room_for_others, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(a_refused_file_comes_for_others, open_tables, close_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,16 +12,18 @@
 
 #define LATER (DUET_UNWIND_GRACE_NS + 1)
 
+static const struct payer nobody;
+
 static void taken_side_by_side_until_full(void **state)
 {
 	struct extents extents;
 
 	assert_int_equal(extents_init(&extents, 10), 0);
-	assert_int_equal(extents_take(&extents, 4, 0), 0);
-	assert_int_equal(extents_take(&extents, 5, 0), 4);
-	assert_int_equal(extents_take(&extents, 2, 0), -ENOSPC);
-	assert_int_equal(extents_take(&extents, 1, 0), 9);
-	assert_int_equal(extents_take(&extents, 1, 0), -ENOSPC);
+	assert_int_equal(extents_take(&extents, &nobody, 4, 0), 0);
+	assert_int_equal(extents_take(&extents, &nobody, 5, 0), 4);
+	assert_int_equal(extents_take(&extents, &nobody, 2, 0), -ENOSPC);
+	assert_int_equal(extents_take(&extents, &nobody, 1, 0), 9);
+	assert_int_equal(extents_take(&extents, &nobody, 1, 0), -ENOSPC);
 	extents_release(&extents);
 }
 
@@ -30,10 +32,10 @@ static void given_back_is_free_after_the_grace(void **state)
 	struct extents extents;
 
 	assert_int_equal(extents_init(&extents, 10), 0);
-	extents_take(&extents, 10, 0);
-	extents_give(&extents, 3, 4, 1000);
-	assert_int_equal(extents_take(&extents, 4, 1000 + DUET_UNWIND_GRACE_NS - 1), -ENOSPC);
-	assert_int_equal(extents_take(&extents, 4, 1000 + DUET_UNWIND_GRACE_NS), 3);
+	extents_take(&extents, &nobody, 10, 0);
+	extents_give(&extents, &nobody, 3, 4, 1000);
+	assert_int_equal(extents_take(&extents, &nobody, 4, 1000 + DUET_UNWIND_GRACE_NS - 1), -ENOSPC);
+	assert_int_equal(extents_take(&extents, &nobody, 4, 1000 + DUET_UNWIND_GRACE_NS), 3);
 	extents_release(&extents);
 }
 
@@ -45,10 +47,10 @@ static void neighbours_become_one(void **state)
 		struct extents extents;
 
 		assert_int_equal(extents_init(&extents, 12), 0);
-		extents_take(&extents, 12, 0);
+		extents_take(&extents, &nobody, 12, 0);
 		for (int j = 0; j < 3; j++)
-			extents_give(&extents, order[i][j], 4, (uint64_t)j);
-		assert_int_equal(extents_take(&extents, 12, LATER + 3), 0);
+			extents_give(&extents, &nobody, order[i][j], 4, (uint64_t)j);
+		assert_int_equal(extents_take(&extents, &nobody, 12, LATER + 3), 0);
 		extents_release(&extents);
 	}
 }
@@ -58,13 +60,35 @@ static void one_after_the_other(void **state)
 	struct extents extents;
 
 	assert_int_equal(extents_init(&extents, 8), 0);
-	extents_take(&extents, 8, 0);
-	extents_give(&extents, 0, 2, 0);
-	extents_give(&extents, 4, 2, LATER);
-	assert_int_equal(extents_take(&extents, 2, LATER), 0);
-	assert_int_equal(extents_take(&extents, 2, LATER), -ENOSPC);
-	assert_int_equal(extents_take(&extents, 2, 2 * LATER), 4);
+	extents_take(&extents, &nobody, 8, 0);
+	extents_give(&extents, &nobody, 0, 2, 0);
+	extents_give(&extents, &nobody, 4, 2, LATER);
+	assert_int_equal(extents_take(&extents, &nobody, 2, LATER), 0);
+	assert_int_equal(extents_take(&extents, &nobody, 2, LATER), -ENOSPC);
+	assert_int_equal(extents_take(&extents, &nobody, 2, 2 * LATER), 4);
 	extents_release(&extents);
+}
+
+/* Two users and root, in an array that is a room. */
+static void each_payer_has_a_share(void **state)
+{
+	static const struct payer one = {1, 1}, other = {2, 2};
+	struct extents extents;
+
+	room_open(true);
+	assert_int_equal(extents_init(&extents, 64), 0);
+	extents_share(&extents, ROOM_UNWIND_ROWS);
+	assert_int_equal(extents_take(&extents, &one, 40, 0), 0);
+	assert_int_equal(extents_take(&extents, &one, 9, 0), -EDQUOT);
+	assert_int_equal(extents_take(&extents, &one, 8, 0), 40);
+	assert_int_equal(extents_take(&extents, &other, 13, 0), -EDQUOT);
+	assert_int_equal(extents_take(&extents, &other, 12, 0), 48);
+	assert_int_equal(extents_take(&extents, &nobody, 4, 0), 60);
+	assert_int_equal(extents_take(&extents, &nobody, 1, 0), -ENOSPC);
+	extents_give(&extents, &one, 0, 40, 0);
+	assert_int_equal(extents_take(&extents, &other, 18, LATER), 0);
+	extents_release(&extents);
+	room_open(false);
 }
 
 int main(void)
@@ -74,6 +98,7 @@ int main(void)
 		cmocka_unit_test(given_back_is_free_after_the_grace),
 		cmocka_unit_test(neighbours_become_one),
 		cmocka_unit_test(one_after_the_other),
+		cmocka_unit_test(each_payer_has_a_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

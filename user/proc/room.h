@@ -27,7 +27,7 @@
 	X(UNWIND_FILES, "the unwind tables", "some native code is walked by frame pointer") \
 	X(UNWIND_MAPPINGS, "the unwind tables", "some processes are walked by frame pointer") \
 	X(UNWIND_PROCESSES, "the unwind tables", "some processes are walked by frame pointer") \
-	X(UNWIND_KNOWN, "the files that are known", "their files are read again") \
+	X(UNWIND_KNOWN, "the files that are known", "") /* what is dropped is read again */ \
 	X(JVMS, "the JVMs", "") /* no bound: how many share what is of NAMES */ \
 	X(READERS, "the readers of JVMs", "some JVMs have native frames only") \
 	X(RINGS, "the rings of JVMs", "some JVMs have native frames only, --max-memory makes room for more") \

@@ -19,6 +19,21 @@ void extents_release(struct extents *extents)
 	vec_release(&extents->given);
 }
 
+void extents_share(struct extents *extents, enum room room)
+{
+	extents->is_shared = true;
+	extents->room = room;
+	room_set_size(room, extents->free.items[0].count);
+}
+
+bool extents_may(const struct extents *extents, const struct payer *payer, uint32_t count)
+{
+	static const struct payer nobody;
+
+	return !extents->is_shared || room_has(extents->room, payer, count) ||
+	       !room_has(extents->room, &nobody, count);
+}
+
 static void remove_free(struct extents *extents, size_t i)
 {
 	memmove(&extents->free.items[i], &extents->free.items[i + 1],
@@ -82,14 +97,20 @@ bool extents_has(struct extents *extents, uint32_t count, uint64_t now_ns)
 	return find_free(extents, count, now_ns) < extents->free.len;
 }
 
-int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns)
+int64_t extents_take(struct extents *extents, const struct payer *payer, uint32_t count, uint64_t now_ns)
 {
-	size_t i = find_free(extents, count, now_ns);
-	struct extent *extent = &extents->free.items[i];
+	struct extent *extent;
 	uint32_t start;
+	size_t i;
 
+	if (!extents_may(extents, payer, count))
+		return room_refuse(extents->room, payer), -EDQUOT;
+	i = find_free(extents, count, now_ns);
+	extent = &extents->free.items[i];
 	if (i == extents->free.len)
 		return -ENOSPC;
+	if (extents->is_shared)
+		room_add(extents->room, payer, count);
 	start = extent->start;
 	extent->start += count;
 	extent->count -= count;
@@ -98,8 +119,10 @@ int64_t extents_take(struct extents *extents, uint32_t count, uint64_t now_ns)
 	return start;
 }
 
-void extents_give(struct extents *extents, uint32_t start, uint32_t count, uint64_t now_ns)
+void extents_give(struct extents *extents, const struct payer *payer, uint32_t start, uint32_t count, uint64_t now_ns)
 {
+	if (extents->is_shared)
+		room_give(extents->room, payer, count);
 	if (count)
 		(void)vec_push(&extents->given, (struct extent_given){{start, count}, now_ns});
 }

@@ -16,7 +16,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "collect/tables/extents.h"
+#include "collect/tables/arrays.h"
 
 struct module {
 	uint64_t key;
@@ -28,6 +28,7 @@ struct module {
 	bool is_missed; /* the arrays do not hold its rows, and BPF has met the file */
 	uint64_t round; /* the round in which it was last added or found */
 	uint64_t used_ns; /* when BPF was last seen to need it; at first, looked_ns when it was added */
+	struct payer noter, payer; /* of the slot, and of the rows if they are in */
 };
 
 /* files used within this time are not evicted: otherwise rows would be evicted and added all the time */
@@ -36,18 +37,6 @@ struct module {
 #define FILE_MODULES 1024 /* for one process */
 #define FILE_MAPPINGS (3 * DUET_UNWIND_PROCESS_MAPPINGS) /* slices: one in force, the next, one not yet free */
 #define FILE_PAGE_ROWS 8 /* rows in a page of code: libjvm.so has 14, hardly any file has fewer than 8 */
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
-#endif
-
-/* A shared array, and its free parts. */
-struct array {
-	void *at; /* NULL: mapped only during a write, because pages that stay mapped count again as our RAM */
-	int fd;
-	size_t bytes;
-	struct extents free;
-};
-
 enum { ROWS, PAGES, MODULES, MAPPINGS, ARRAYS };
 
 struct unwind_tables {
@@ -74,45 +63,12 @@ struct unwind_tables {
 	struct module known[DUET_UNWIND_MAX_MODULES];
 	struct map by_key; /* key -> index of the module */
 	struct map slices; /* pid -> index of its first mapping << 32 | number of mappings */
+	struct map payers; /* pid -> payer.key of its slice */
+	struct payer payer; /* see unwind_tables_set_payer() */
+	uint32_t looked_at; /* index of the module at which the next look begins */
 };
 
 /* ---- opening ---- */
-
-static int array_init(struct array *array, const struct unwind_tables_map *map, size_t element_bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	array->fd = map->fd;
-	array->bytes = (map->entries * element_bytes + page - 1) / page * page;
-	return extents_init(&array->free, map->entries);
-}
-
-static int array_map(struct array *array, const struct unwind_tables_map *map)
-{
-	void *at = mmap(NULL, array->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, (off_t)map->offset);
-
-	if (at == MAP_FAILED)
-		return -errno;
-	array->at = at;
-	return 0;
-}
-
-static int array_write(const struct array *array, size_t offset, const void *data, size_t bytes)
-{
-	size_t before = offset % (size_t)sysconf(_SC_PAGESIZE);
-	char *at;
-
-	if (array->at) {
-		memcpy((char *)array->at + offset, data, bytes);
-		return 0;
-	}
-	at = mmap(NULL, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, array->fd, (off_t)(offset - before));
-	if (at == MAP_FAILED)
-		return -errno;
-	memcpy(at + before, data, bytes);
-	munmap(at, before + bytes);
-	return 0;
-}
 
 static int open_arrays(struct unwind_tables *tables, const struct unwind_tables_maps *maps)
 {
@@ -150,35 +106,17 @@ int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_ma
 		unwind_tables_close(tables);
 		return err;
 	}
+	extents_share(&tables->arrays[ROWS].free, ROOM_UNWIND_ROWS);
+	extents_share(&tables->arrays[PAGES].free, ROOM_UNWIND_PAGES);
+	extents_share(&tables->arrays[MODULES].free, ROOM_UNWIND_FILES);
+	extents_share(&tables->arrays[MAPPINGS].free, ROOM_UNWIND_MAPPINGS);
+	room_set_size(ROOM_UNWIND_PROCESSES, maps->processes.entries);
 	tables->processes_fd = maps->processes.fd;
 	tables->contexts_fd = maps->contexts.fd;
 	if (maps->files.entries)
 		tables->files_fd = maps->files.fd;
 	*ret = tables;
 	return 0;
-}
-
-/*
- * Returns a descriptor through which the agent cannot write. The loader relies on the arrays, so the agent cannot open
- * the file again for writing either. Before Linux 5.1 the owner of the file could; the owner is the loader.
- */
-static int open_read_only(int fd)
-{
-	char path[32];
-	int read_only;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	read_only = open(path, O_RDONLY | O_CLOEXEC);
-	if (read_only < 0)
-		return -errno;
-	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
-	if (fchmod(fd, 0400) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-		int err = -errno;
-
-		close(read_only);
-		return err;
-	}
-	return read_only;
 }
 
 static int map_file(struct unwind_tables *tables, int fd, const struct duet_unwind_file *head)
@@ -238,7 +176,7 @@ int unwind_tables_open_file(struct unwind_tables **ret, size_t bytes)
 	if (tables && fd >= 0)
 		err = map_file(tables, fd, &head);
 	if (!err)
-		err = tables->file_fd = open_read_only(fd);
+		err = tables->file_fd = arrays_open_read_only(fd);
 	if (err < 0) {
 		unwind_tables_close(tables);
 		return err;
@@ -280,12 +218,20 @@ void unwind_tables_close(struct unwind_tables *tables)
 			munmap(tables->arrays[i].at, tables->arrays[i].bytes);
 		extents_release(&tables->arrays[i].free);
 	}
+	for (enum room room = ROOM_UNWIND_ROWS; !tables->file && room <= ROOM_UNWIND_PROCESSES; room++)
+		room_empty(room);
 	if (tables->file)
 		munmap(tables->file, DUET_UNWIND_FILE_PAGE);
 	unwind_tables_close_fd(tables);
 	map_release(&tables->by_key);
 	map_release(&tables->slices);
+	map_release(&tables->payers);
 	free(tables);
+}
+
+void unwind_tables_set_payer(struct unwind_tables *tables, const struct payer *payer)
+{
+	tables->payer = *payer;
 }
 
 /* ---- files ---- */
@@ -311,8 +257,8 @@ static void take_rows_out(struct unwind_tables *tables, uint32_t index, uint64_t
 	known->is_in = false;
 	__atomic_store_n(&module->pages, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&module->used, 0, __ATOMIC_RELAXED);
-	extents_give(&tables->arrays[ROWS].free, module->first_row, known->rows, now_ns);
-	extents_give(&tables->arrays[PAGES].free, module->first_page, known->pages, now_ns);
+	extents_give(&tables->arrays[ROWS].free, &known->payer, module->first_row, known->rows, now_ns);
+	extents_give(&tables->arrays[PAGES].free, &known->payer, module->first_page, known->pages, now_ns);
 }
 
 static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t now_ns)
@@ -321,7 +267,7 @@ static void drop_module(struct unwind_tables *tables, uint32_t index, uint64_t n
 
 	take_rows_out(tables, index, now_ns);
 	__atomic_store_n(&tables->modules[index].serial, 0, __ATOMIC_RELAXED);
-	extents_give(&tables->arrays[MODULES].free, index, 1, now_ns);
+	extents_give(&tables->arrays[MODULES].free, &known->noter, index, 1, now_ns);
 	map_remove(&tables->by_key, known->key);
 	*known = (struct module){0};
 }
@@ -333,15 +279,28 @@ static void use_modules(struct unwind_tables *tables, uint32_t first, uint32_t c
 			tables->known[tables->mappings[i].module].users += (uint32_t)change;
 }
 
+static struct payer payer_of(const struct unwind_tables *tables, uint64_t pid)
+{
+	struct payer payer = {0};
+
+	map_get(&tables->payers, pid, &payer.key);
+	return payer;
+}
+
 /* Frees the process's old slice, which must not be reachable any more. */
 static void drop_slice(struct unwind_tables *tables, pid_t pid)
 {
+	const struct payer payer = payer_of(tables, (uint64_t)pid);
 	uint64_t slice;
 
 	if (!map_get(&tables->slices, (uint64_t)pid, &slice))
 		return;
 	use_modules(tables, (uint32_t)(slice >> 32), (uint32_t)slice, -1);
-	extents_give(&tables->arrays[MAPPINGS].free, (uint32_t)(slice >> 32), (uint32_t)slice, clock_monotonic_ns());
+	extents_give(&tables->arrays[MAPPINGS].free, &payer, (uint32_t)(slice >> 32), (uint32_t)slice,
+		     clock_monotonic_ns());
+	if (!tables->file)
+		room_give(ROOM_UNWIND_PROCESSES, &payer, 1);
+	map_remove(&tables->payers, (uint64_t)pid);
 	map_remove(&tables->slices, (uint64_t)pid);
 }
 
@@ -364,42 +323,73 @@ static bool drop_dead_slices(struct unwind_tables *tables)
 	return dropped;
 }
 
-/* Drops files that no living process maps, and sleeps until their room can be used. Returns false if there was none. */
-static bool make_room(struct unwind_tables *tables)
+/* Drops files that no living process maps, of this payer or of all (NULL). Returns false if there was none. */
+static bool drop_unused(struct unwind_tables *tables, const struct payer *payer)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	bool dropped = drop_dead_slices(tables);
+	bool dropped = false;
 
 	for (uint32_t i = 0; i < DUET_UNWIND_MAX_MODULES; i++) {
-		if (!tables->known[i].rows || tables->known[i].users || tables->known[i].round == tables->round)
+		const struct module *known = &tables->known[i];
+
+		if (!known->rows || known->users || known->round == tables->round ||
+		    (payer && known->payer.key != payer->key && known->noter.key != payer->key))
 			continue;
 		drop_module(tables, i, now_ns);
 		dropped = true;
 	}
+	return dropped;
+}
+
+/*
+ * Call after -ENOSPC or -EDQUOT. Drops files that no living process maps, and, if the arrays were full, sleeps until
+ * their room can be used. Returns false if there was none.
+ */
+static bool make_room(struct unwind_tables *tables, int64_t err)
+{
+	bool dropped;
+
+	if (err != -ENOSPC)
+		return err == -EDQUOT && drop_unused(tables, &tables->payer);
+	dropped = drop_dead_slices(tables);
+	dropped |= drop_unused(tables, NULL);
 	if (dropped)
 		clock_sleep(DUET_UNWIND_GRACE_NS);
 	return dropped;
 }
 
-static bool have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
+static bool may_have(const struct unwind_tables *tables, const struct payer *payer, uint32_t rows, uint32_t pages)
+{
+	return extents_may(&tables->arrays[ROWS].free, payer, rows) &&
+	       extents_may(&tables->arrays[PAGES].free, payer, pages);
+}
+
+/* Returns 0 if so many fit, else -ENOSPC or -EDQUOT. */
+static int lack_of_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
+	if (!may_have(tables, &tables->payer, rows, pages))
+		return -EDQUOT;
 	return extents_has(&tables->arrays[ROWS].free, rows, now_ns) &&
-	       extents_has(&tables->arrays[PAGES].free, pages, now_ns);
+			       extents_has(&tables->arrays[PAGES].free, pages, now_ns)
+		       ? 0
+		       : -ENOSPC;
 }
 
 bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages)
 {
-	return have_room(tables, rows, pages) || (make_room(tables) && have_room(tables, rows, pages));
+	int err = lack_of_room(tables, rows, pages);
+
+	return !err || (make_room(tables, err) && !lack_of_room(tables, rows, pages));
 }
 
-/* Takes room for a file's rows and pages. After -ENOSPC nothing is taken. */
+/* Takes room for a file's rows and pages. Returns 0, -ENOSPC or -EDQUOT: then nothing is taken. */
 static int take_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages, struct duet_unwind_module *ret)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	int64_t first_row = extents_take(&tables->arrays[ROWS].free, rows, now_ns);
-	int64_t first_page = extents_take(&tables->arrays[PAGES].free, pages, now_ns);
+	int64_t first_row = extents_take(&tables->arrays[ROWS].free, &tables->payer, rows, now_ns);
+	int64_t first_page = extents_take(&tables->arrays[PAGES].free, &tables->payer, pages, now_ns);
 
 	if (first_row >= 0 && first_page >= 0) {
 		*ret = (struct duet_unwind_module){.first_row = (uint32_t)first_row,
@@ -407,10 +397,10 @@ static int take_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages
 		return 0;
 	}
 	if (first_row >= 0)
-		extents_give(&tables->arrays[ROWS].free, (uint32_t)first_row, rows, 0);
+		extents_give(&tables->arrays[ROWS].free, &tables->payer, (uint32_t)first_row, rows, 0);
 	if (first_page >= 0)
-		extents_give(&tables->arrays[PAGES].free, (uint32_t)first_page, pages, 0);
-	return -ENOSPC;
+		extents_give(&tables->arrays[PAGES].free, &tables->payer, (uint32_t)first_page, pages, 0);
+	return first_row == -EDQUOT || first_page == -EDQUOT ? -EDQUOT : -ENOSPC;
 }
 
 int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows, uint32_t pages)
@@ -419,13 +409,14 @@ int unwind_tables_note(struct unwind_tables *tables, uint64_t key, uint32_t rows
 
 	if (index >= 0)
 		return (int)index;
-	index = extents_take(&tables->arrays[MODULES].free, 1, clock_monotonic_ns());
-	if (index < 0 && make_room(tables))
-		index = extents_take(&tables->arrays[MODULES].free, 1, clock_monotonic_ns());
+	index = extents_take(&tables->arrays[MODULES].free, &tables->payer, 1, clock_monotonic_ns());
+	if (index < 0 && make_room(tables, index))
+		index = extents_take(&tables->arrays[MODULES].free, &tables->payer, 1, clock_monotonic_ns());
 	if (index < 0)
 		return (int)index;
 	tables->modules[index] = (struct duet_unwind_module){.serial = ++tables->serial};
-	tables->known[index] = (struct module){.key = key, .rows = rows, .pages = pages, .round = tables->round};
+	tables->known[index] = (struct module){
+		.key = key, .rows = rows, .pages = pages, .round = tables->round, .noter = tables->payer};
 	if (map_put(&tables->by_key, key, (uint64_t)index) < 0) {
 		drop_module(tables, (uint32_t)index, 0);
 		return -ENOMEM;
@@ -451,6 +442,7 @@ static void put_rows_in(struct unwind_tables *tables, uint32_t index, struct due
 	struct module *known = &tables->known[index];
 
 	take_rows_out(tables, index, clock_monotonic_ns());
+	known->payer = tables->payer;
 	known->rows = (uint32_t)rows->rows.len;
 	known->pages = (uint32_t)rows->pages.len;
 	room.serial = module->serial;
@@ -469,7 +461,7 @@ int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct u
 	struct duet_unwind_module room;
 	int index, err = take_room(tables, row_count, page_count, &room);
 
-	if (err == -ENOSPC && make_room(tables))
+	if (err < 0 && make_room(tables, err))
 		err = take_room(tables, row_count, page_count, &room);
 	if (err < 0)
 		return err;
@@ -477,23 +469,27 @@ int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct u
 	index = err ? err : unwind_tables_note(tables, key, row_count, page_count);
 	if (index >= 0)
 		return put_rows_in(tables, (uint32_t)index, room, rows), index;
-	extents_give(&tables->arrays[ROWS].free, room.first_row, row_count, 0);
-	extents_give(&tables->arrays[PAGES].free, room.first_page, page_count, 0);
+	extents_give(&tables->arrays[ROWS].free, &tables->payer, room.first_row, row_count, 0);
+	extents_give(&tables->arrays[PAGES].free, &tables->payer, room.first_page, page_count, 0);
 	return index;
 }
 
 /* ---- evicting files for others ---- */
 
-/* Returns a process that maps the file, or 0. */
+/* Returns a process that maps the file, and into whose user's share it fits, or 0. */
 static pid_t user_of(const struct unwind_tables *tables, uint32_t module)
 {
+	const struct module *known = &tables->known[module];
 	uint64_t pid, slice;
 	size_t cursor = 0;
 
-	while (map_next(&tables->slices, &cursor, &pid, &slice))
-		for (uint32_t i = 0; i < (uint32_t)slice; i++)
+	while (map_next(&tables->slices, &cursor, &pid, &slice)) {
+		const struct payer payer = payer_of(tables, pid);
+
+		for (uint32_t i = 0; i < (uint32_t)slice && may_have(tables, &payer, known->rows, known->pages); i++)
 			if (tables->mappings[(slice >> 32) + i].module == module)
 				return (pid_t)pid;
+	}
 	return 0;
 }
 
@@ -513,18 +509,20 @@ static bool was_used(struct unwind_tables *tables, uint32_t module)
 
 pid_t unwind_tables_look(struct unwind_tables *tables, uint64_t now_ns)
 {
+	uint32_t first = tables->looked_at; /* in turn, so that no file comes before all others */
 	pid_t pid = 0;
 
 	tables->looked_ns = now_ns;
-	for (uint32_t i = 0; i < DUET_UNWIND_MAX_MODULES; i++) {
+	for (uint32_t n = 0; n < DUET_UNWIND_MAX_MODULES; n++) {
+		uint32_t i = (first + n) % DUET_UNWIND_MAX_MODULES;
 		struct module *known = &tables->known[i];
 
 		if (!known->rows || (pid && !known->is_in) || !was_used(tables, i))
 			continue;
 		known->used_ns = now_ns;
 		known->is_missed = !known->is_in;
-		if (known->is_missed)
-			pid = user_of(tables, i);
+		if (known->is_missed && (pid = user_of(tables, i)))
+			tables->looked_at = i + 1;
 	}
 	return pid;
 }
@@ -571,6 +569,10 @@ bool unwind_tables_bring_back(struct unwind_tables *tables, int module)
 
 	if (tables->file) /* an agent does not report what it uses */
 		return !known->is_in && unwind_tables_have_room(tables, known->rows, known->pages);
+	if (!known->is_missed || unwind_tables_have_room(tables, known->rows, known->pages))
+		return known->is_missed;
+	if (lack_of_room(tables, known->rows, known->pages) == -EDQUOT)
+		return false;
 	while (known->is_missed && !unwind_tables_have_room(tables, known->rows, known->pages))
 		known->is_missed = make_room_of_unused(tables, known->rows, known->pages);
 	return known->is_missed;
@@ -613,15 +615,30 @@ static int put_in_force(struct unwind_tables *tables, pid_t pid, const struct du
 	return 0;
 }
 
+/* An agent's arrays are for one process. */
+static bool may_publish(const struct unwind_tables *tables, pid_t pid)
+{
+	uint64_t slice;
+
+	if (tables->file || map_get(&tables->slices, (uint64_t)pid, &slice) ||
+	    room_has(ROOM_UNWIND_PROCESSES, &tables->payer, 1))
+		return true;
+	room_refuse(ROOM_UNWIND_PROCESSES, &tables->payer);
+	return false;
+}
+
 static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks,
 		   const struct duet_unwind_mapping *mappings, uint32_t count)
 {
 	struct duet_unwind_process process = {.start_ticks = start_ticks, .mappings = count};
-	int64_t first = extents_take(&tables->arrays[MAPPINGS].free, count, clock_monotonic_ns());
+	int64_t first;
 	int err;
 
-	if (first < 0 && make_room(tables))
-		first = extents_take(&tables->arrays[MAPPINGS].free, count, clock_monotonic_ns());
+	if (!may_publish(tables, pid))
+		return -EDQUOT;
+	first = extents_take(&tables->arrays[MAPPINGS].free, &tables->payer, count, clock_monotonic_ns());
+	if (first < 0 && make_room(tables, first))
+		first = extents_take(&tables->arrays[MAPPINGS].free, &tables->payer, count, clock_monotonic_ns());
 	if (first < 0)
 		return (int)first;
 	process.first = (uint32_t)first;
@@ -630,11 +647,14 @@ static int publish(struct unwind_tables *tables, pid_t pid, uint64_t start_ticks
 		memcpy(tables->mappings + first, mappings, count * sizeof(*mappings));
 	err = put_in_force(tables, pid, &process);
 	if (err < 0) {
-		extents_give(&tables->arrays[MAPPINGS].free, process.first, count, 0);
+		extents_give(&tables->arrays[MAPPINGS].free, &tables->payer, process.first, count, 0);
 		return err;
 	}
 	use_modules(tables, process.first, count, 1);
 	drop_slice(tables, pid);
+	if (!tables->file)
+		room_add(ROOM_UNWIND_PROCESSES, &tables->payer, 1);
+	(void)map_put(&tables->payers, (uint64_t)pid, tables->payer.key);
 	return map_put(&tables->slices, (uint64_t)pid, (uint64_t)first << 32 | count);
 }
 

@@ -6,7 +6,7 @@
  * The arrays are bounded. When they are full, files that no living process maps are dropped. A file that still does not
  * fit is only noted, and the walk follows frame pointers in it. When BPF meets such a file, the files that it has not
  * used for the longest time are evicted too. An agent does not report which files it uses, so nothing is evicted for
- * it.
+ * it. Each user has a share of BPF's arrays: what one adds for his processes is his, also if others use it too.
  */
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "duet_unwind.h"
+#include "proc/allowance.h"
 #include "unwind/unwind_rows.h"
 
 struct unwind_tables;
@@ -45,13 +46,16 @@ uint64_t unwind_tables_bytes(const struct unwind_tables *tables); /* size of the
 size_t unwind_tables_touched(const struct unwind_tables *tables); /* bytes of RAM in arrays that stay mapped */
 void unwind_tables_close(struct unwind_tables *tables);
 
+/* What is added, noted and published from now on is this payer's; at first nobody's. */
+void unwind_tables_set_payer(struct unwind_tables *tables, const struct payer *payer);
+
 /*
  * Returns the index of the module with this key, or -ENOENT. The caller chooses the key, which identifies a file. The
  * index is valid until the next unwind_tables_publish(), and after that for as long as a published process maps the
  * file. The file may be one that was only noted.
  */
 int unwind_tables_find(struct unwind_tables *tables, uint64_t key);
-/* Returns true if so many rows and pages fit. Drops files that no living process maps if necessary. May sleep. */
+/* Returns true if so many rows and pages fit, into the payer's share, too. Drops files that no living process maps if necessary. May sleep. */
 bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages);
 /* Copies a file's rows. Returns the module's index, valid as above, or -errno: -ENOSPC when it does not fit. */
 int unwind_tables_add(struct unwind_tables *tables, uint64_t key, const struct unwind_rows *rows);

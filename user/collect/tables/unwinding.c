@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "duet_jvm.h"
+#include "proc/room.h"
 #include "sym/target_file.h"
 
 /* least age of the mappings when they are read again: wild pcs must not cause a read for every sample */
@@ -24,7 +25,7 @@
 #define LOOK_NS NS_PER_SEC
 /* rows that were evicted within this time after they were made are not made again at once */
 #define REMAKE_NS NS_PER_SEC
-#define MAX_FILES 16384 /* about 8 MB; above, all files are dropped, but their rows stay in the tables */
+#define MAX_FILES 16384 /* about 8 MB; above, files are dropped, but their rows stay in the tables */
 #define MAX_LOOKED_UP (4 * DUET_UNWIND_PROCESS_MAPPINGS)
 #define OFFERED_NS (10 * NS_PER_SEC) /* after this time the file is looked up again: it may have changed */
 
@@ -40,6 +41,8 @@ struct native_file {
 	uint64_t made_ns; /* when its rows were made; 0: not yet */
 	uint64_t bytes; /* size of the file, and time of the last write to it */
 	struct timespec changed;
+	struct payer payer; /* for whom it was found first */
+	uint64_t identity; /* key in unwinding->files */
 	struct duet_mapped_file offered; /* what BPF was offered last, and for which module */
 	uint64_t offered_serial;
 };
@@ -49,6 +52,7 @@ static struct native_file not_there; /* for mappings whose file cannot be found;
 void unwinding_init(struct unwinding *unwinding, struct unwind_tables *tables)
 {
 	*unwinding = (struct unwinding){.tables = tables};
+	room_set_size(ROOM_UNWIND_KNOWN, MAX_FILES);
 }
 
 static void stop_making(struct unwinding *unwinding)
@@ -58,17 +62,34 @@ static void stop_making(struct unwinding *unwinding)
 	unwinding->made = NULL;
 }
 
-void unwinding_forget_files(struct unwinding *unwinding)
+/* Forgets the cached files of this payer, or of all (NULL). Those of others are found again without being read. */
+static void forget_files(struct unwinding *unwinding, const struct payer *payer)
 {
-	for (size_t i = 0; i < unwinding->owned.len; i++) {
-		unwind_file_release(&unwinding->owned.items[i]->elf);
-		free(unwinding->owned.items[i]);
-	}
-	vec_release(&unwinding->owned);
+	size_t kept = 0, count = unwinding->owned.len;
+
 	map_release(&unwinding->files);
 	map_release(&unwinding->looked_up);
-	map_release(&unwinding->offered_for_dead);
+	for (size_t i = 0; i < count; i++) {
+		struct native_file *file = unwinding->owned.items[i];
+
+		if ((payer && file->payer.key != payer->key) || file == unwinding->made) {
+			unwinding->owned.items[kept++] = file;
+			(void)map_put_ptr(&unwinding->files, file->identity, file); /* may fail: it is a cache */
+			continue;
+		}
+		room_give(ROOM_UNWIND_KNOWN, &file->payer, 1);
+		unwind_file_release(&file->elf);
+		free(file);
+	}
+	unwinding->owned.len = kept;
+}
+
+void unwinding_forget_files(struct unwinding *unwinding)
+{
 	stop_making(unwinding);
+	forget_files(unwinding, NULL);
+	vec_release(&unwinding->owned);
+	map_release(&unwinding->offered_for_dead);
 }
 
 void unwinding_release(struct unwinding *unwinding)
@@ -83,13 +104,16 @@ static struct native_file *own_file(struct unwinding *unwinding, uint64_t identi
 {
 	struct native_file *file = calloc(1, sizeof(*file));
 
-	if (unwinding->owned.len >= MAX_FILES)
-		unwinding_forget_files(unwinding);
+	if (!room_has(ROOM_UNWIND_KNOWN, &unwinding->payer, 1))
+		forget_files(unwinding, &unwinding->payer);
 	if (!file || vec_push(&unwinding->owned, file) < 0) {
 		free(file);
 		return NULL;
 	}
+	room_add(ROOM_UNWIND_KNOWN, &unwinding->payer, 1);
 	file->has_rows = true;
+	file->payer = unwinding->payer;
+	file->identity = identity;
 	(void)map_put_ptr(&unwinding->files, identity, file); /* may fail: it is a cache */
 	return file;
 }
@@ -130,7 +154,7 @@ static int add_rows(struct unwinding *unwinding, struct native_file *file)
 	file->made_ns = clock_monotonic_ns();
 	if (!is_first || !are_in_tables(unwinding, file, &module))
 		module = unwind_tables_add(unwinding->tables, file->key, &file->elf.rows);
-	if (module == -ENOSPC) {
+	if (module == -ENOSPC || module == -EDQUOT) {
 		loader_counters[DUET_LOADER_UNWIND_FILES] += !file->is_refused;
 		file->is_refused = true;
 		module = note_refused(unwinding, file);
@@ -160,6 +184,7 @@ static int take_made(struct unwinding *unwinding)
 	bool has_gaps = duet_is_libjvm(making->path);
 
 	unwinding->made = NULL;
+	unwind_tables_set_payer(unwinding->tables, &unwinding->maker.payer);
 	unwind_file_release(&file->elf);
 	file->context = making->context;
 	file_rows_end(making, &file->elf);
@@ -567,6 +592,8 @@ int unwinding_publish(struct unwinding *unwinding, struct process *process, uint
 	if (is_published(unwinding, process) || !charge_begin(&charge, process))
 		return 0;
 	before_ns = clock_cpu_ns();
+	unwinding->payer = process->payer;
+	unwind_tables_set_payer(unwinding->tables, &process->payer);
 	err = process->exited ? offer_files(unwinding, &charge, process, until_ns)
 			      : publish(unwinding, &charge, process, until_ns);
 	process->maps_cost_ns += charge_end(&charge);

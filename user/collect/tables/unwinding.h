@@ -31,6 +31,7 @@ struct unwinding {
 	struct map looked_up;
 	/* hash of a file's mapping -> when it was offered to BPF on behalf of a process that had ended */
 	struct map offered_for_dead;
+	struct payer payer; /* of the process that is being published; nobody's before */
 	struct native_file *made; /* the file whose rows are being made; NULL: none */
 	struct file_rows making;
 	struct charge maker; /* under which they were begun */
