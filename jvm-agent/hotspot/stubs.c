@@ -54,10 +54,10 @@ bool vtables_find(uintptr_t pc, uintptr_t begin, struct vtable_stub *ret)
 /*
  * HotSpot keeps a list of these routines (class StubCodeDesc, stubCodeGenerator.hpp, JDK 8 to 27), and exports neither
  * its head nor its fields. The head is a variable of stubCodeGenerator.o, which is linked before stubRoutines.o, so it
- * lies up to 2 kB before the variables of StubRoutines, which are exported. The words there are tried.
+ * lies some kB before the variables of StubRoutines, which are exported. The words there are tried.
  */
 
-#define BEFORE_BYTES 8192 /* the head was 1,512 (JDK 25) and 1,752 (JDK 17) bytes before */
+#define BEFORE_BYTES 32768 /* the head was 1,512 (JDK 25), 1,752 (JDK 17) and 15,760 (JDK 27) bytes before */
 #define BEHIND_BYTES 1024
 #define WORDS_AT_ONCE 64
 #define ROUTINE_MOST_BYTES (1u << 20)
@@ -133,15 +133,20 @@ bool stub_list_has_blob(const char *name)
 
 static bool find(uintptr_t pc, uintptr_t variable, struct listed_stub *stub)
 {
+	static uintptr_t found_at; /* the last word that led to a routine is tried first: it is the head */
 	uintptr_t words[WORDS_AT_ONCE];
 	unsigned int left = NODES_MOST;
 
+	if (found_at && memory_copy(words, found_at, sizeof(*words)) && find_in_list(pc, *words, &left, stub))
+		return true;
 	for (uintptr_t at = variable - BEFORE_BYTES; at < variable + BEHIND_BYTES; at += sizeof(words)) {
 		size_t count = memory_copy(words, at, sizeof(words)) / sizeof(*words);
 
 		for (size_t i = 0; i < count; i++)
-			if (find_in_list(pc, words[i], &left, stub))
+			if (find_in_list(pc, words[i], &left, stub)) {
+				found_at = at + i * sizeof(*words);
 				return true;
+			}
 	}
 	return false;
 }

@@ -27,8 +27,8 @@ one_name() { # FILE
 		END { for (stack in sum) print stack, sum[stack] }' | sort >"$1.named" && mv "$1.named" "$1"
 }
 
-# Collapsed stacks of $here/a.duet and of $here/a.EXTENSION made from it are equal, in each style. Those of the first
-# are kept for the next format.
+# Collapsed stacks of $here/a.duet and of $here/a.EXTENSION made from it are equal, in each style. The former are
+# kept for the next format.
 round_trip() { # EXTENSION
 	local style event want by=container,process,thread
 	[ "$1" != jfr ] || by=process
