@@ -14,22 +14,44 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "cmd/inputs.h"
+#include "cmd/work.h"
 
-#define FILES 4
+enum found { FOUND_NOTHING, FOUND_SOME, FOUND_NOPS };
 
-static const char *paths[FILES];
-static struct opt_strings files = {.items = paths};
+struct search {
+	const struct opt_strings *files;
+	const char *name;
+};
 
-static const struct code_text *find_in(const char *path, const char *name)
+/* In the box: what is there, as an exit code. */
+static int search(void *context)
 {
-	static struct disassembly disassembly;
-	const char *slash = strrchr(path, '/');
+	const struct search *search = context;
+	struct disassembly disassembly = {.files = search->files};
+	const struct code_text *code = disassembly_find(&disassembly, basename(search->files->items[0]), search->name);
+	enum found found = code ? FOUND_SOME : FOUND_NOTHING;
+	unsigned nops = 0;
 
+	for (size_t i = 0; code && i < code->len; i++)
+		nops += !strcmp(code->text.data + code->items[i].text_at, "nop");
+	if (code && !code->items[0].offset && nops >= 3 && nops <= 16)
+		found = FOUND_NOPS;
 	disassembly_release(&disassembly);
-	disassembly = (struct disassembly){.files = &files};
-	paths[0] = path;
-	files.len = 1;
-	return disassembly_find(&disassembly, slash + 1, name);
+	return found;
+}
+
+static enum found find_in(const char *path, const char *name)
+{
+	const char *paths[] = {path};
+	const struct opt_strings files = {.items = paths, .len = 1};
+	struct search context = {&files, name};
+	const struct inputs none = {0};
+	const struct work work = {.inputs = &none, .codes = &files, .run = search, .context = &context};
+	int code = work_run(&work);
+
+	assert_in_range(code, FOUND_NOTHING, FOUND_NOPS);
+	return (enum found)code;
 }
 
 __attribute__((noipa, used)) static void disassembled_function(void)
@@ -39,23 +61,15 @@ __attribute__((noipa, used)) static void disassembled_function(void)
 
 static void own_function(void **state)
 {
-	const struct code_text *code;
-	unsigned nops = 0;
-
 	if (system("objdump --version >/dev/null 2>&1"))
 		skip();
-	code = find_in("/proc/self/exe", "disassembled_function");
-	assert_non_null(code);
-	assert_int_equal(code->items[0].offset, 0);
-	for (size_t i = 0; i < code->len; i++)
-		nops += !strcmp(code->text.data + code->items[i].text_at, "nop");
-	assert_in_range(nops, 3, 16);
-	assert_null(find_in("/proc/self/exe", "no_such_function"));
-	assert_null(find_in("/proc/self/exe", "exe+0xfffffffffffffff0"));
-	assert_null(find_in("/proc/self/exe", "exe+0x"));
-	assert_null(find_in("/proc/self/nothing", "disassembled_function"));
-	assert_null(find_in("/dev/zero", "disassembled_function"));
-	assert_null(find_in("/proc/self", "disassembled_function"));
+	assert_int_equal(find_in("/proc/self/exe", "disassembled_function"), FOUND_NOPS);
+	assert_int_equal(find_in("/proc/self/exe", "no_such_function"), FOUND_NOTHING);
+	assert_int_equal(find_in("/proc/self/exe", "exe+0xfffffffffffffff0"), FOUND_NOTHING);
+	assert_int_equal(find_in("/proc/self/exe", "exe+0x"), FOUND_NOTHING);
+	assert_int_equal(find_in("/proc/self/nothing", "disassembled_function"), FOUND_NOTHING);
+	assert_int_equal(find_in("/dev/zero", "disassembled_function"), FOUND_NOTHING);
+	assert_int_equal(find_in("/proc/self", "disassembled_function"), FOUND_NOTHING);
 }
 
 /* A copy of this program, cut or with bytes changed, is refused or read, and does no harm. */

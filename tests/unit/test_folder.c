@@ -77,22 +77,25 @@ static struct moment moment_of(const char *text)
 static void expect(const char *from_text, const char *to_text, const char *want)
 {
 	struct moment from = moment_of(from_text), to = moment_of(to_text);
-	struct inputs inputs = {0};
+	struct inputs inputs = {0}, chosen = {0};
 	struct buf got;
-	int err = folder_expand(&inputs, folder, &from, &to);
+	int err;
 
 	buf_init(&got);
-	for (size_t i = 0; i < inputs.len; i++) {
+	assert_int_equal(inputs_expand(&inputs, (char *[]){folder}, 1, true), 0);
+	err = inputs_choose(&inputs, &from, &to, &chosen);
+	for (size_t i = 0; i < chosen.len; i++) {
 		int day, minute;
 
-		assert_int_equal(
-			sscanf(inputs.items[i] + strlen(folder), "/profile_2025-11-%dT12-%d-00.duet", &day, &minute),
-			2);
+		assert_int_equal(sscanf(chosen.items[i].path + strlen(folder), "/profile_2025-11-%dT12-%d-00.duet",
+					&day, &minute),
+				 2);
 		buf_printf(&got, "%d:%d ", day, minute);
 	}
 	assert_string_equal(got.data, want);
 	assert_int_equal(err, *want ? 0 : -ENOENT);
 	buf_release(&got);
+	vec_release(&chosen);
 	inputs_release(&inputs);
 }
 
@@ -114,13 +117,15 @@ static void windows_that_overlap(void **state)
 static void times_become_dates(void **state)
 {
 	struct moment from = moment_of("12:02"), to = moment_of("12:03");
-	struct inputs inputs = {0};
+	struct inputs inputs = {0}, chosen = {0};
 
-	assert_int_equal(folder_expand(&inputs, folder, &from, &to), 0);
+	assert_int_equal(inputs_expand(&inputs, (char *[]){folder}, 1, true), 0);
+	assert_int_equal(inputs_choose(&inputs, &from, &to, &chosen), 0);
 	assert_int_equal(from.kind, MOMENT_DATE);
 	assert_int_equal(to.kind, MOMENT_DATE);
 	assert_int_equal(from.ns, (DAY + 86400 + NOON + 2 * MINUTE) * NS_PER_SEC);
 	assert_int_equal(to.ns, from.ns + MINUTE * NS_PER_SEC);
+	vec_release(&chosen);
 	inputs_release(&inputs);
 }
 

@@ -31,15 +31,6 @@ static unsigned int lacks;
 
 /* ---- system calls ---- */
 
-#ifndef __SANITIZE_ADDRESS__
-#define VERDICT SECCOMP_RET_ALLOW
-#define VERDICT_OF_OTHERS (SECCOMP_RET_ERRNO | EPERM)
-#else
-/* AddressSanitizer opens files of /proc, and traces its process at the end: only what it does not need is refused. */
-#define VERDICT (SECCOMP_RET_ERRNO | EPERM)
-#define VERDICT_OF_OTHERS SECCOMP_RET_ALLOW
-#endif
-
 enum test { ANY, EQUALS, HAS_NONE };
 
 /* A call, and what its argument number `arg` has to be for the verdict. */
@@ -57,9 +48,8 @@ struct row {
 #define OF(name, wanted) {.call = SYS_##name, .set = wanted}
 #define IF(name, is, number, what) {.call = SYS_##name, .test = is, .arg = number, .value = what}
 
-static const struct row rows[] = {
-#ifndef __SANITIZE_ADDRESS__
-	/* what is called most is first */
+/* What is allowed where nothing else is. What is called most is first. */
+static const struct row allowed[] = {
 	CALL(read),
 	CALL(write),
 	CALL(lseek),
@@ -106,20 +96,28 @@ static const struct row rows[] = {
 	OF(poll, BOX_TALK),
 #endif
 	OF(ftruncate, BOX_OUTPUT),
-	OF(fsync, BOX_OUTPUT),
-	OF(fdatasync, BOX_OUTPUT),
-#else
-	CALL(execve), CALL(execveat), CALL(socket), CALL(connect), CALL(bind), CALL(kill), CALL(unlinkat),
-	CALL(renameat2), CALL(setns), CALL(unshare), CALL(mount), CALL(bpf),
+};
+
+/* What is refused to another program, where all else is allowed. */
+static const struct row refused[] = {
+	CALL(socket), CALL(connect), CALL(bind), CALL(kill), CALL(tkill), CALL(rt_sigqueueinfo),
+	CALL(rt_tgsigqueueinfo), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(process_vm_readv),
+	CALL(process_vm_writev), CALL(perf_event_open), CALL(bpf), CALL(userfaultfd), CALL(io_uring_setup),
+	CALL(keyctl), CALL(add_key), CALL(request_key), CALL(unshare), CALL(setns), CALL(mount), CALL(umount2),
+	CALL(chroot), CALL(pivot_root), CALL(open_by_handle_at), CALL(init_module), CALL(finit_module),
+	CALL(kexec_load),
+#ifndef __SANITIZE_ADDRESS__
+	CALL(ptrace),
 #endif
 };
 /* clang-format on */
 
-#define ROWS (sizeof(rows) / sizeof(*rows))
+#define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))
 #define ROW_STEPS 5
+_Static_assert(COUNT(refused) <= COUNT(allowed), "the room of a program is that of the larger table");
 
 struct program {
-	struct sock_filter steps[4 + ROWS * ROW_STEPS + 1];
+	struct sock_filter steps[4 + COUNT(allowed) * ROW_STEPS + 1];
 	unsigned short len;
 };
 
@@ -134,7 +132,7 @@ static void add_load(struct program *program, uint32_t at)
 }
 
 /* The number of the call is loaded before the row, and behind it. */
-static void add_row(struct program *program, const struct row *row)
+static void add_row(struct program *program, const struct row *row, uint32_t verdict)
 {
 	uint32_t value = row->value == SELF ? (uint32_t)getpid() : row->value;
 
@@ -147,12 +145,13 @@ static void add_row(struct program *program, const struct row *row)
 		else
 			add(program, BPF_JMP | BPF_JSET | BPF_K, value, 1, 0);
 	}
-	add(program, BPF_RET | BPF_K, VERDICT, 0, 0);
+	add(program, BPF_RET | BPF_K, verdict, 0, 0);
 	if (row->test != ANY)
 		add_load(program, offsetof(struct seccomp_data, nr));
 }
 
-static bool filter(unsigned int calls)
+/* `calls`: the sets of rows that are wanted; `verdict`: of the rows. */
+static bool filter(const struct row *rows, size_t count, unsigned int calls, uint32_t verdict, uint32_t otherwise)
 {
 	struct program program = {.len = 0};
 	struct sock_fprog all = {.filter = program.steps};
@@ -161,20 +160,36 @@ static bool filter(unsigned int calls)
 	add(&program, BPF_JMP | BPF_JEQ | BPF_K, BOX_ARCH, 1, 0);
 	add(&program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
 	add_load(&program, offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < ROWS; i++)
+	for (size_t i = 0; i < count; i++)
 		if (!rows[i].set || rows[i].set & calls)
-			add_row(&program, &rows[i]);
-	add(&program, BPF_RET | BPF_K, VERDICT_OF_OTHERS, 0, 0);
+			add_row(&program, &rows[i], verdict);
+	add(&program, BPF_RET | BPF_K, otherwise, 0, 0);
 	all.len = program.len;
 	/* before Linux 5.16 a filter makes the whole process slower, unless it has this flag */
 	return !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &all) ||
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
 }
 
+static bool filter_program(void)
+{
+	return filter(refused, COUNT(refused), 0, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
+}
+
+/* AddressSanitizer opens files of /proc, and at the end starts and traces a thread: it is no less than a program. */
+static bool filter_all(unsigned int calls)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return filter_program();
+#endif
+	return filter(allowed, COUNT(allowed), calls, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM);
+}
+
 /* ---- names of files ---- */
 
+#define READING (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+
 /* A ruleset without rules: what it handles is refused. Each version of Landlock handles more. */
-static bool forbid_names(void)
+static bool forbid_names(uint64_t allowed_rights)
 {
 	static const uint8_t rights[] = {0, 13, 14, 15, 15, 16}; /* of files, by version */
 	struct {
@@ -184,12 +199,9 @@ static bool forbid_names(void)
 	long ruleset;
 	bool is_done;
 
-#ifdef __SANITIZE_ADDRESS__
-	return true;
-#endif
 	if (version <= 0)
 		return false;
-	handled.files = (1ull << rights[version < 5 ? version : 5]) - 1;
+	handled.files = ((1ull << rights[version < 5 ? version : 5]) - 1) & ~allowed_rights;
 	handled.network = version >= 4 ? 3 : 0; /* bind and connect of TCP */
 	handled.outside = version >= 6 ? 3 : 0; /* abstract sockets and signals */
 	ruleset = syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
@@ -235,7 +247,7 @@ static void empty_bounding_set(void)
 		;
 }
 
-int box_enter(unsigned int calls, const struct box_limits *limits)
+static int give_up(void)
 {
 	int err;
 
@@ -243,17 +255,35 @@ int box_enter(unsigned int calls, const struct box_limits *limits)
 	err = rights_keep(RIGHTS_NONE);
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		err = -errno;
-	if (!err)
-		err = set_limit(0, RLIMIT_CORE, 0);
+	return err ? err : set_limit(0, RLIMIT_CORE, 0);
+}
+
+int box_enter(unsigned int calls, const struct box_limits *limits)
+{
+	int err = give_up();
+
 	if (!err)
 		err = set_limit(0, RLIMIT_NOFILE, BOX_FILES);
 	if (!err)
 		err = box_limit(0, limits);
 	if (err)
 		return err;
-	lacks = forbid_names() ? 0 : BOX_LACKS_LANDLOCK;
-	lacks |= filter(calls) ? 0 : BOX_LACKS_SECCOMP;
+#ifdef __SANITIZE_ADDRESS__
+	lacks = forbid_names(READING) ? 0 : BOX_LACKS_LANDLOCK;
+#else
+	lacks = forbid_names(0) ? 0 : BOX_LACKS_LANDLOCK;
+#endif
+	lacks |= filter_all(calls) ? 0 : BOX_LACKS_SECCOMP;
 	return 0;
+}
+
+int box_enter_program(void)
+{
+	int err = give_up();
+
+	if (!err)
+		lacks = (forbid_names(READING) ? 0 : BOX_LACKS_LANDLOCK) | (filter_program() ? 0 : BOX_LACKS_SECCOMP);
+	return err;
 }
 
 unsigned int box_lacks(void)

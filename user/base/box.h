@@ -14,7 +14,7 @@
 /* What a process may do besides: use its memory, read and write open files, know the time, and end. */
 enum box_calls {
 	BOX_TALK = 1 << 0, /* send and receive through its sockets, and wait for them */
-	BOX_OUTPUT = 1 << 1, /* cut open files, and bring them to the disk */
+	BOX_OUTPUT = 1 << 1, /* cut open files */
 };
 
 struct box_limits {
@@ -34,6 +34,11 @@ enum box_lack {
  * -errno; a wall that the kernel does not have is no error, see box_lacks().
  */
 int box_enter(unsigned int calls, const struct box_limits *limits);
+/*
+ * The same for a process that will run another program, which has to find its libraries: it opens files to read them,
+ * writes to none but by its descriptors, and has no network and no other process.
+ */
+int box_enter_program(void);
 unsigned int box_lacks(void); /* after box_enter(): bits of enum box_lack */
 /* Sets the limits of a process of this user, which cannot do so itself any more. Returns 0 or -errno. */
 int box_limit(pid_t process, const struct box_limits *limits);

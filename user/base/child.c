@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/fsuid.h>
@@ -26,6 +27,24 @@ void child_end_with(pid_t parent, int signo)
 	prctl(PR_SET_PDEATHSIG, signo);
 	if (getppid() != parent)
 		raise(signo);
+}
+
+static void close_range_of(int first, int last)
+{
+	if (first > last || !syscall(SYS_close_range, first, last, 0))
+		return;
+	/* before Linux 5.9 */
+	for (long fd = first; fd <= last && fd < sysconf(_SC_OPEN_MAX); fd++)
+		close((int)fd);
+}
+
+void child_keep_only(int first, int a, int b)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	close_range_of(first, low - 1);
+	close_range_of(low + 1, high - 1);
+	close_range_of(high + 1, INT_MAX);
 }
 
 int rights_keep(uint64_t capabilities)

@@ -13,6 +13,9 @@ int child_await(pid_t child, int *ret_status);
  */
 void child_end_with(pid_t parent, int signo);
 
+/* Closes all descriptors from `first` on but these two, which may be the same. */
+void child_keep_only(int first, int a, int b);
+
 /* Gives up rights for good, in processes that touch a target's files and sockets. Never call these in the loader. */
 #define RIGHTS_NONE 0
 #define RIGHT(capability) (1ull << (capability))

@@ -24,6 +24,7 @@ struct io_temporary {
 };
 
 static struct io_temporary *temporaries;
+static int (*open_unlinked)(void); /* NULL: io_open_unlinked() itself */
 
 /* Destination of the stream. Keeps the first error, which stdio does not. */
 struct io_sink {
@@ -110,6 +111,11 @@ int io_write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
+void io_open_unlinked_by(int (*open)(void))
+{
+	open_unlinked = open;
+}
+
 /* Without O_TMPFILE: overlayfs, on which containers run, supports it only since Linux 6.1. */
 int io_open_unlinked(void)
 {
@@ -117,6 +123,8 @@ int io_open_unlinked(void)
 	char *path;
 	int fd;
 
+	if (open_unlinked)
+		return open_unlinked();
 	if (asprintf(&path, "%s/duet-XXXXXX", folder ? folder : "/var/tmp") < 0)
 		return -ENOMEM;
 	fd = mkostemp(path, O_CLOEXEC);
@@ -201,8 +209,7 @@ void io_output_cut(struct io_output *out)
 		out->sink->error = -errno;
 }
 
-/* Closes the stream and its descriptor. Returns the first error of earlier writes, or the error of closing. */
-static int sink_close(struct io_output *out)
+int io_output_close(struct io_output *out)
 {
 	int err = 0;
 
@@ -421,6 +428,20 @@ int io_open_own(const char *path, int flags, mode_t mode)
 	return fd == -EEXIST ? io_open_own(path, flags, mode) : fd; /* somebody has just made it */
 }
 
+int io_output_take(struct io_output *out, int fd)
+{
+	struct io_output opened = {0};
+
+	return output_fill(out, &opened, fd);
+}
+
+int io_output_copy(const struct io_output *out)
+{
+	int fd = fcntl(out->sink->fd, F_DUPFD_CLOEXEC, 3);
+
+	return fd < 0 ? -errno : fd;
+}
+
 static int give_name(struct io_output *out)
 {
 	if (out->temporary && renameat(out->at.dir, out->temporary->name, out->at.dir, out->at.name) < 0)
@@ -443,7 +464,7 @@ int io_output_publish(struct io_output *out)
 
 int io_output_commit(struct io_output *out)
 {
-	int err = sink_close(out);
+	int err = io_output_close(out);
 
 	if (!err)
 		err = give_name(out);
@@ -457,7 +478,7 @@ void io_output_discard(struct io_output *out)
 {
 	if (!out)
 		return;
-	sink_close(out);
+	(void)io_output_close(out);
 	remove_temporary(out);
 	output_release(out);
 }

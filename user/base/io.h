@@ -38,6 +38,8 @@ uint64_t io_number_of(const char *text, const char *key);
 int io_write_all(int fd, const void *bytes, size_t len); /* returns 0 or -errno */
 /* Opens a new file without a name, below $TMPDIR or /var/tmp. Returns its descriptor or -errno. */
 int io_open_unlinked(void);
+/* For a process that cannot open files: `open` is called in place of io_open_unlinked(), and returns the same. */
+void io_open_unlinked_by(int (*open)(void));
 /* Writes the first `most` bytes of the file `from`, or all of them, to the position of `to`. Returns 0 or -errno. */
 int io_copy(int from, int to, uint64_t most);
 
@@ -73,12 +75,18 @@ int io_output_create(struct io_output *out, int dir, const char *name, const str
  * file that another user may have put there.
  */
 int io_open_own(const char *path, int flags, mode_t mode);
+/* As io_output_open(), for a descriptor, of which it takes ownership: only writes to it. */
+int io_output_take(struct io_output *out, int fd);
+/* Returns a copy of the output's descriptor, or -errno. */
+int io_output_copy(const struct io_output *out);
 /* Returns the first write error so far (such as -ENOSPC), or 0. stdio itself does not keep the error number. */
 int io_output_error(const struct io_output *out);
 /* Cuts a regular file off at the position of `file`. */
 void io_output_cut(struct io_output *out);
 /* Renames an incomplete file now; later writes append to it. Returns 0, or -errno with the old file unchanged. */
 int io_output_publish(struct io_output *out);
+/* Flushes, syncs and closes what io_output_commit() then gives its name. Returns 0 or -errno. */
+int io_output_close(struct io_output *out);
 /* Flushes, syncs, renames and releases. Returns 0, or -errno (such as -ENOSPC) with the old file unchanged. */
 int io_output_commit(struct io_output *out);
 /*

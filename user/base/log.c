@@ -16,6 +16,7 @@
 static enum log_level max_level = LOG_INFO;
 static bool progress_shown;
 static const char *context = "";
+static void (*writer)(enum log_level level, const char *text);
 
 void log_set_level(enum log_level level)
 {
@@ -40,6 +41,11 @@ static void add_message(struct buf *line, const char *format, va_list args)
 
 	buf_vprintf(&text, format, args);
 	text_add_line(line, text.data);
+}
+
+void log_set_writer(void (*write)(enum log_level level, const char *text))
+{
+	writer = write;
 }
 
 void log_set_context(const char *text)
@@ -70,11 +76,14 @@ void log_print(enum log_level level, const char *format, ...)
 	if (progress_shown)
 		buf_add_str(&line, ERASE_LINE);
 	progress_shown = false;
-	buf_add_str(&line, is_journal() ? priorities[level] : prefixes[level]);
+	if (!writer)
+		buf_add_str(&line, is_journal() ? priorities[level] : prefixes[level]);
 	text_add_line(&line, context);
 	va_start(args, format);
 	add_message(&line, format, args);
 	va_end(args);
+	if (writer)
+		return writer(level, line.data);
 	buf_add_char(&line, '\n');
 	log_write(&line);
 }

@@ -13,6 +13,9 @@ enum log_level log_level(void);
 /* Sets a prefix for the following messages, such as "file:line: "; NULL for none. The string is not copied. */
 void log_set_context(const char *context);
 
+/* Messages of allowed levels go to `write`, without what is printed before the text; NULL: to stderr. */
+void log_set_writer(void (*write)(enum log_level level, const char *text));
+
 /*
  * Prints one line "duet: text". If stderr goes to journald, as JOURNAL_STREAM says, prints "<priority>text" as in
  * sd-daemon(3). Clears a progress line on the terminal first.

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* `duet annotate CLASS|FUNCTION FILE`: samples by source line, by index of the bytecode, by instruction. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/disassembly.h"
@@ -43,7 +45,7 @@ static const struct opt rows[] = {
 
 /* The file that was asked for last. */
 struct sources {
-	const struct opt_strings *paths;
+	size_t places;
 	struct source_text current;
 };
 
@@ -57,14 +59,40 @@ static int index_lines(struct source_text *source)
 	return err;
 }
 
+/* In the place of this number. */
+struct work_answer source_answer(const struct work *work, const struct work_question *question, int *ret_fd)
+{
+	bool is_jar = false;
+
+	*ret_fd = work->sources && question->number < work->sources->len
+			  ? source_files_open(work->sources->items[question->number], question->text, &is_jar)
+			  : -EPERM;
+	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0, .value = is_jar};
+}
+
+static int find_in(uint32_t place, const char *package, const char *file, struct buf *text)
+{
+	struct work_question question = work_question(WORK_SOURCE, place);
+	uint32_t is_jar;
+	IO_FD(fd) = -1;
+	int err;
+
+	if (strchr(file, '/'))
+		return -ENOENT;
+	snprintf(question.text, sizeof(question.text), "%s%s%s", package, *package ? "/" : "", file);
+	err = work_ask(&question, &is_jar, &fd);
+	buf_clear(text);
+	return err ? err : source_files_read(fd, is_jar, question.text, text);
+}
+
 static const struct source_text *find_source(void *context, const char *package, const char *file)
 {
 	struct sources *sources = context;
-	int err;
+	int err = -ENOENT;
 
 	vec_clear(&sources->current);
-	buf_clear(&sources->current.text);
-	err = source_files_find(sources->paths, package, file, &sources->current.text);
+	for (uint32_t i = 0; err && i < sources->places; i++)
+		err = find_in(i, package, file, &sources->current.text);
 	if (!err)
 		err = index_lines(&sources->current);
 	if (err && *file)
@@ -80,69 +108,99 @@ static bool is_html(const struct annotate_options *options)
 	return options->html || (len > 5 && !strcmp(options->output + len - 5, ".html"));
 }
 
-static int write_annotation(const struct annotate_options *options, const struct annotation *annotation,
+/* An annotation, from the command line to its end. */
+struct job {
+	struct work work;
+	const struct annotate_options *options;
+	const char *target;
+	struct inputs inputs;
+};
+
+static int write_annotation(const struct job *job, const struct annotation *annotation,
 			    const struct writer_options *style)
 {
-	const char *path = options->output ? options->output : "-";
-	struct sources sources = {.paths = &options->sources, .current.text = BUF_NONE};
+	const struct annotate_options *options = job->options;
+	struct sources sources = {.places = options->sources.len, .current.text = BUF_NONE};
 	struct annotation_view view = {
 		.annotation = annotation,
 		.options = style,
 		.source = options->sources.len ? find_source : NULL,
 		.source_context = &sources,
 	};
-	struct io_output output;
-	int err = outputs_open(&output, path, annotation->profile->is_private, IO_NO_GROUP);
+	struct output output;
+	int err = outputs_open(&output, &job->work, NULL, annotation->profile->is_private);
 
 	if (err < 0)
 		return err;
-	err = is_html(options) ? annotation_write_html(&view, output.file) : annotation_write_text(&view, output.file);
-	err = outputs_end(&output, path, NULL, err);
+	err = is_html(options) ? annotation_write_html(&view, output.io.file)
+			       : annotation_write_text(&view, output.io.file);
+	err = outputs_end(&output, NULL, err);
 	buf_release(&sources.current.text);
 	vec_release(&sources.current);
 	return err;
 }
 
-static int annotate(const struct annotate_options *options, const struct profile *profile, const char *target)
+static int write_job(const struct job *job, const struct profile *profile)
 {
-	struct disassembly disassembly = {.files = &options->codes};
+	struct disassembly disassembly = {.files = &job->options->codes};
 	struct annotation annotation = {.code = disassembly_find, .code_context = &disassembly};
 	struct writer_options style;
 	int err;
 
 	writer_options_default(&style);
-	style.total = options->total;
-	err = annotation_build(&annotation, profile, target, &style);
+	style.total = job->options->total;
+	err = annotation_build(&annotation, profile, job->target, &style);
 	if (err == -ENOENT)
-		log_error("%s: no class, method or function of this name is in the samples", target);
-	else if (err < 0)
+		log_error("%s: no class, method or function of this name is in the samples", job->target);
+	else if (err < 0 && !work_report_memory(err))
 		log_error("%s", strerror(-err));
 	if (!err) {
-		err = write_annotation(options, &annotation, &style);
+		err = write_annotation(job, &annotation, &style);
 		annotation_release(&annotation);
 	}
 	disassembly_release(&disassembly);
 	return err;
 }
 
+static int annotate(void *context)
+{
+	const struct job *job = context;
+	struct profile profile;
+	int err = inputs_read_all(&profile, &job->inputs);
+
+	if (err < 0)
+		return err;
+	err = selection_cut(&profile, &job->options->selection);
+	if (!err)
+		err = write_job(job, &profile);
+	profile_release(&profile);
+	return err;
+}
+
 static int run(void *context, const struct command_words *words)
 {
 	struct annotate_options *options = context;
-	struct profile profile;
-	int err;
+	struct job job = {.options = options, .target = words->items[0]};
+	int code = 1;
 
 	if (words->count < 2)
 		return log_fail(2, "duet annotate takes a name and recordings: "
 				   "duet annotate com.acme.Main a.duet (- is stdin)");
 	if (selection_check(&options->selection) < 0)
 		return 2;
-	if (inputs_read_words(&profile, words->items + 1, (size_t)words->count - 1) < 0)
-		return 1;
-	err = selection_cut(&profile, &options->selection);
-	if (!err)
-		err = annotate(options, &profile, words->items[0]);
-	profile_release(&profile);
-	return err < 0 ? 1 : 0;
+	job.work = (struct work){
+		.inputs = &job.inputs,
+		.output = options->output ? options->output : "-",
+		.group = IO_NO_GROUP,
+		.sources = &options->sources,
+		.codes = &options->codes,
+		.run = annotate,
+		.context = &job,
+	};
+	if (!inputs_expand(&job.inputs, words->items + 1, (size_t)words->count - 1, false))
+		code = work_run(&job.work);
+	inputs_release(&job.inputs);
+	return code;
 }
 
 static void release(void *options)

@@ -5,7 +5,9 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/box.h"
 #include "cmd/cmd.h"
 #include "collect/collector.h"
 #include "collect/engines.h"
@@ -97,6 +99,18 @@ static void check_standalone(const struct engine *engine)
 		printf("%s: not available here\n       %s\n", engine->name, why.data);
 }
 
+static void print_box(void)
+{
+	int lacks = box_try();
+	BUF(walls);
+
+	box_describe(lacks < 0 ? 0 : (unsigned int)lacks, &walls);
+	if (lacks < 0)
+		printf("recordings are not read: no box for that: %s\n", strerror(-lacks));
+	else
+		printf("recordings are read in a box: %s\n", walls.data);
+}
+
 static int run(void *options, const struct command_words *words)
 {
 	bool bpf = check_bpf();
@@ -105,6 +119,7 @@ static int run(void *options, const struct command_words *words)
 	for (int i = 0; engines[i].name; i++)
 		if (engines[i].standalone)
 			check_standalone(&engines[i]);
+	print_box();
 	printf("`duet record` will use %s\n", engines[bpf ? ENGINE_BPF : engine_standalone(NULL, &why)].name);
 	return 0;
 }

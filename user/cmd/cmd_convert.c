@@ -81,41 +81,44 @@ static int find_target(const struct convert_options *options, const char *path, 
 	return options->group ? outputs_find_group(options->group, &ret->group) : 0;
 }
 
-/* `is_last`: the filters had all events. */
-static int write_file(const struct profile *profile, const struct writer_options *style, const struct target *target,
-		      const char *path, bool is_last)
+/* A conversion, from the command line to its end. */
+struct job {
+	struct work work;
+	struct convert_options *options;
+	struct writer_options style;
+	struct target target;
+	struct inputs inputs;
+};
+
+/* `event`: named in the output's name; NULL: it is not. `is_last`: the filters had all events. */
+static int write_file(const struct job *job, const struct profile *profile, const struct writer_options *style,
+		      const char *event, bool is_last)
 {
-	struct io_output output;
-	int err = outputs_open(&output, path, profile->is_private, target->group);
+	struct output output;
+	int err = outputs_open(&output, &job->work, event, profile->is_private);
 
 	if (err < 0)
 		return err;
-	err = grouping_write(target->writer, profile, style, output.file);
-	return outputs_end(&output, path, is_last ? style : NULL, err);
+	err = grouping_write(job->target.writer, profile, style, output.io.file);
+	return outputs_end(&output, is_last ? style : NULL, err);
 }
 
 /* One file, or one for each event. A pipe gets the first event, so that it works for every recording. */
-static int write_events(const struct profile *profile, const struct writer_options *style, const struct target *target)
+static int write_events(const struct job *job, const struct profile *profile)
 {
-	size_t count = target->writer->has_all_events || !profile->events.len ? 1 : profile->events.len;
-	struct writer_options ours = *style;
+	size_t count = job->target.writer->has_all_events || !profile->events.len ? 1 : profile->events.len;
+	struct writer_options ours = job->style;
 	int err = 0;
 
-	if (count > 1 && !strcmp(target->path, "-")) {
+	if (count > 1 && !strcmp(job->target.path, "-")) {
 		ours.event = 0;
 		log_warn("stdout has only %s, the first of %zu events: --event chooses another, a file name all",
 			 writer_event(profile, &ours), count);
 		count = 1;
 	}
 	for (uint32_t i = 0; !err && i < count; i++) {
-		BUF(path);
-
 		ours.event = i;
-		if (i)
-			writer_event_file(target->path, writer_event(profile, &ours), &path);
-		else
-			buf_add_str(&path, target->path);
-		err = path.failed ? -ENOMEM : write_file(profile, &ours, target, path.data, i + 1 == count);
+		err = write_file(job, profile, &ours, i ? writer_event(profile, &ours) : NULL, i + 1 == count);
 	}
 	return err;
 }
@@ -130,29 +133,42 @@ static void release(void *options)
 	style_release(&((struct convert_options *)options)->style);
 }
 
-static int convert(const struct convert_options *options, struct writer_options *style, const struct inputs *inputs,
-		   const struct target *target)
+static int cut_and_write(struct job *job, struct profile *profile)
 {
 	struct writer_passed passed = {0};
-	struct profile profile;
 	uint64_t cut = 0;
-	int err = inputs_read_all(&profile, inputs->items, inputs->len);
+	int err;
 
-	if (err < 0)
-		return err;
-	if (target->group != IO_NO_GROUP && !profile.is_private)
+	if (job->target.group != IO_NO_GROUP && !profile->is_private)
 		log_warn("--group has no effect: the recording is of the user's own processes, and the umask decides");
 	/* taken from the whole profile: a part may have a single process */
-	style->processes = writer_shows_processes(&profile, style);
-	err = selection_cut(&profile, &options->selection);
-	if (!err && !profile.samples.len)
+	job->style.processes = writer_shows_processes(profile, &job->style);
+	err = selection_cut(profile, &job->options->selection);
+	if (!err && !profile->samples.len)
 		log_warn("no samples were selected");
-	style->cut = &cut;
-	style->passed = &passed;
+	job->style.cut = &cut;
+	job->style.passed = &passed;
 	if (!err)
-		err = write_events(&profile, style, target);
+		err = write_events(job, profile);
 	if (!err)
-		outputs_report_lacks(target->writer, &profile, cut);
+		outputs_report_lacks(job->target.writer, profile, cut);
+	return err;
+}
+
+static int convert(void *context)
+{
+	struct job *job = context;
+	struct selection *selection = &job->options->selection;
+	struct inputs chosen = {0};
+	struct profile profile;
+	int err = inputs_choose(&job->inputs, &selection->from, &selection->to, &chosen);
+
+	if (!err)
+		err = inputs_read_all(&profile, &chosen);
+	vec_release(&chosen);
+	if (err < 0)
+		return err;
+	err = cut_and_write(job, &profile);
 	profile_release(&profile);
 	return err;
 }
@@ -175,22 +191,25 @@ static int count_inputs(const struct convert_options *options, const struct comm
 
 static int run_words(struct convert_options *options, const struct command_words *words, int count)
 {
-	struct writer_options style = options->style;
-	struct inputs inputs = {0};
-	struct target target;
-	int err;
+	struct job job = {.options = options, .style = options->style};
+	int code = 1;
 
-	style_set_depth(&style, options->depth);
-	if (style_set(&style, options->by) < 0 || selection_check(&options->selection) < 0 ||
-	    find_target(options, count < words->count ? words->items[count] : "-", &style, &target) < 0)
+	style_set_depth(&job.style, options->depth);
+	if (style_set(&job.style, options->by) < 0 || selection_check(&options->selection) < 0 ||
+	    find_target(options, count < words->count ? words->items[count] : "-", &job.style, &job.target) < 0)
 		return 2;
-	err = inputs_expand(&inputs, words->items, (size_t)count);
-	if (!err)
-		err = inputs_expand_folders(&inputs, &options->selection.from, &options->selection.to);
-	if (!err)
-		err = convert(options, &style, &inputs, &target);
-	inputs_release(&inputs);
-	return err < 0 ? 1 : 0;
+	job.work = (struct work){
+		.inputs = &job.inputs,
+		.output = job.target.path,
+		.group = job.target.group,
+		.repeats = job.target.writer->merges,
+		.run = convert,
+		.context = &job,
+	};
+	if (!inputs_expand(&job.inputs, words->items, (size_t)count, true))
+		code = work_run(&job.work);
+	inputs_release(&job.inputs);
+	return code;
 }
 
 static int run(void *context, const struct command_words *words)

@@ -144,32 +144,40 @@ static const struct writer *choose_writer(const char *format, const char *path)
 	return NULL;
 }
 
+/* A comparison, from the command line to its end. */
+struct job {
+	struct work work;
+	struct diff_options *options;
+	const struct writer *writer;
+	char **words;
+	struct inputs inputs;
+};
+
 /* Called after both were read, so that a pipe does not get half an output. */
-static int write_diff(const char *path, const struct writer *writer, const struct writer_diff *two,
-		      const struct writer_options *options)
+static int write_diff(const struct job *job, const struct writer_diff *two)
 {
 	struct writer_passed passed = {0};
-	struct writer_options style = *options;
-	struct io_output output;
-	int err = outputs_open(&output, path, two->a.profile->is_private || two->b.profile->is_private, IO_NO_GROUP);
+	struct writer_options style = job->options->style;
+	struct output output;
+	int err = outputs_open(&output, &job->work, NULL, two->a.profile->is_private || two->b.profile->is_private);
 
 	if (err < 0)
 		return err;
 	style.passed = &passed;
-	err = outputs_end(&output, path, &style, writer->write_diff(two, &style, output.file));
-	if (!err && strcmp(path, "-"))
-		log_info("wrote %s", path);
+	err = outputs_end(&output, &style, job->writer->write_diff(two, &style, output.io.file));
+	if (!err && strcmp(job->work.output, "-"))
+		log_info("wrote %s", job->work.output);
 	return err;
 }
 
 /*
- * Reads what the word stands for, and cuts what the options select. --event is left to choose_events(), which knows
- * both. Returns 0, or -errno after reporting the error; then there is nothing to release.
+ * Reads what the word of this number stands for, and cuts what the options select. --event is left to choose_events(),
+ * which knows both. Returns 0, or -errno after reporting the error; then there is nothing to release.
  */
-static int read_side(struct profile *profile, char *word, const struct diff_options *options)
+static int read_side(struct profile *profile, const struct job *job, uint32_t word)
 {
-	struct selection selection = options->selection;
-	int err = inputs_read_words(profile, &word, 1);
+	struct selection selection = job->options->selection;
+	int err = inputs_read(profile, &job->inputs, word);
 
 	selection.event = NULL;
 	if (err < 0)
@@ -190,25 +198,27 @@ static int group_both(struct profile *a, struct profile *b, const struct writer 
 	return err ? log_fail(err, "the samples could not be grouped: %s", strerror(-err)) : 0;
 }
 
-static int read_and_compare(struct diff_options *options, const struct writer *writer, char **words, const char *output)
+static int read_and_compare(void *context)
 {
+	struct job *job = context;
+	struct diff_options *options = job->options;
 	struct profile a, b;
 	struct writer_diff two = {
-		.a = {.profile = &a, .name = words[0]},
-		.b = {.profile = &b, .name = words[1]},
+		.a = {.profile = &a, .name = job->words[0]},
+		.b = {.profile = &b, .name = job->words[1]},
 		.normalize = !options->raw,
 	};
-	int err = read_side(&a, words[0], options);
+	int err = read_side(&a, job, 0);
 
 	if (err < 0)
 		return err;
-	err = read_side(&b, words[1], options);
+	err = read_side(&b, job, 1);
 	if (!err) {
-		err = group_both(&a, &b, writer, &options->style);
+		err = group_both(&a, &b, job->writer, &options->style);
 		if (!err)
 			err = choose_events(&two, options->selection.event, options->style.total);
 		if (!err)
-			err = write_diff(output, writer, &two, &options->style);
+			err = write_diff(job, &two);
 		profile_release(&b);
 	}
 	profile_release(&a);
@@ -219,17 +229,28 @@ static int run(void *context, const struct command_words *words)
 {
 	struct diff_options *options = context;
 	const char *output = words->count == 3 ? words->items[2] : "-";
-	const struct writer *writer;
+	struct job job = {.options = options, .words = words->items};
+	int code = 1;
 
 	if (words->count < 3 && !(words->count == 2 && options->format))
 		return log_fail(2, "duet diff takes two profiles and the file to write: duet diff A B OUT.html");
 	if (!strcmp(words->items[0], "-") && !strcmp(words->items[1], "-"))
 		return log_fail(2, "A and B are both stdin: give a file for one of them");
-	writer = choose_writer(options->format, output);
-	if (!writer || style_set(&options->style, options->by) < 0 || selection_check(&options->selection) < 0)
+	job.writer = choose_writer(options->format, output);
+	if (!job.writer || style_set(&options->style, options->by) < 0 || selection_check(&options->selection) < 0)
 		return 2;
 	style_set_depth(&options->style, options->depth);
-	return read_and_compare(options, writer, words->items, output) < 0 ? 1 : 0;
+	job.work = (struct work){
+		.inputs = &job.inputs,
+		.output = output,
+		.group = IO_NO_GROUP,
+		.run = read_and_compare,
+		.context = &job,
+	};
+	if (!inputs_expand(&job.inputs, words->items, 2, false))
+		code = work_run(&job.work);
+	inputs_release(&job.inputs);
+	return code;
 }
 
 static void init(void *options)

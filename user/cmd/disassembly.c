@@ -10,17 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/box.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/elf_reader.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "cmd/work.h"
 #include "sym/demangle.h"
 #include "sym/elf_file.h"
 
@@ -52,7 +54,7 @@ struct machine_code {
 	struct elf_file file;
 	uint64_t start; /* virtual address */
 	uint32_t machine; /* e_machine */
-	struct buf bytes;
+	uint64_t offset, bytes; /* in the file */
 };
 
 /* The name in a recording is without parameters, see sym/demangle.h. */
@@ -112,47 +114,39 @@ static bool find_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *r
 }
 
 /* Returns 0 or -errno: -ESRCH if the file has no such function, -ENODATA if it has no code for it. */
-static int copy_function(const struct elf_reader *reader, const char *module, const char *name,
+static int find_function(const struct elf_reader *reader, const char *module, const char *name,
 			 struct machine_code *code)
 {
-	uint64_t bytes, offset;
 	GElf_Ehdr header;
 
-	if (!find_symbol(&code->file, name, &code->start, &bytes) &&
-	    !find_nameless(&code->file, module, name, &code->start, &bytes))
+	if (!find_symbol(&code->file, name, &code->start, &code->bytes) &&
+	    !find_nameless(&code->file, module, name, &code->start, &code->bytes))
 		return -ESRCH;
-	bytes = bytes < FUNCTION_MAX ? bytes : FUNCTION_MAX;
-	if (!gelf_getehdr(reader->elf, &header) || !find_offset(&code->file, code->start, &offset))
+	if (!gelf_getehdr(reader->elf, &header) || !find_offset(&code->file, code->start, &code->offset) ||
+	    !code->bytes)
 		return -ENODATA;
+	code->bytes = code->bytes < FUNCTION_MAX ? code->bytes : FUNCTION_MAX;
 	code->machine = header.e_machine;
-	if (!buf_reserve(&code->bytes, bytes))
-		return -ENOMEM;
-	code->bytes.len = elf_reader_copy(reader, offset, code->bytes.data, bytes);
-	return code->bytes.len ? 0 : -ENODATA;
+	return 0;
 }
 
-static int read_function(const char *path, const char *module, const char *name, struct machine_code *code)
+static int read_function(int fd, const char *module, const char *name, struct machine_code *code)
 {
-	IO_FD(fd) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct elf_reader reader;
-	struct stat st;
-	int err;
+	int err = elf_reader_open(&reader, fd);
 
-	if (fd < 0)
-		return -errno;
-	err = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -ENOEXEC;
-	if (!err)
-		err = elf_reader_open(&reader, fd);
-	if (!err) {
-		err = elf_file_read(&code->file, fd);
-		if (err < 0)
-			code->file = (struct elf_file){0};
-		else
-			err = copy_function(&reader, module, name, code);
-		elf_reader_close(&reader);
-	}
+	if (err < 0)
+		return err;
+	err = elf_file_read(&code->file, fd);
+	if (err < 0)
+		code->file = (struct elf_file){0};
+	else
+		err = find_function(&reader, module, name, code);
+	elf_reader_close(&reader);
 	return err;
 }
+
+/* ---- objdump, which the parent starts ---- */
 
 static const char *machine_name(uint32_t machine)
 {
@@ -176,39 +170,116 @@ static void limit(int resource, rlim_t most)
 }
 
 /* Root's child becomes nobody. Returns 0 or -errno. */
-static int drop_rights(void)
+static int change_user(void)
 {
-	int err = 0;
-
-	if (!geteuid() && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-			   setresuid(NOBODY, NOBODY, NOBODY) < 0))
-		err = -errno;
-	if (!err)
-		err = rights_keep(RIGHTS_NONE);
-	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		err = -errno;
-	return err;
+	return !geteuid() && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+			      setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		       ? -errno
+		       : 0;
 }
 
 /* The child: the bytes are its stdin, which objdump opens again by name. Does not return. */
-static void run_objdump(const struct machine_code *code, int in, int out)
+static void run_objdump(const char *machine, uint64_t start, int in, int out, pid_t parent)
 {
 	char vma[48];
-	char *words[] = {"objdump", "-D", "-z", "-w", "--no-show-raw-insn", "-b", "binary", "-m",
-			 (char *)machine_name(code->machine), vma, "/proc/self/fd/0", NULL};
+	char *words[] = {
+		"objdump",	   "-D", "-z", "-w", "--no-show-raw-insn", "-b", "binary", "-m", (char *)machine, vma,
+		"/proc/self/fd/0", NULL};
 	char *environment[] = {"LC_ALL=C", NULL};
 
-	snprintf(vma, sizeof(vma), "--adjust-vma=0x%" PRIx64, code->start);
+	snprintf(vma, sizeof(vma), "--adjust-vma=0x%" PRIx64, start);
 	if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0 ||
-	    drop_rights() < 0)
+	    change_user() < 0 || box_enter_program() < 0)
 		_exit(1);
+	child_end_with(parent, SIGKILL);
 	limit(RLIMIT_CPU, OBJDUMP_NS / NS_PER_SEC);
 	limit(RLIMIT_AS, OBJDUMP_MEMORY);
 	limit(RLIMIT_FSIZE, 0);
-	limit(RLIMIT_CORE, 0);
 	execvpe(words[0], words, environment);
 	_exit(errno == ENOENT ? EXIT_MISSING : 1);
 }
+
+static pid_t objdump; /* of the parent; 0: none runs */
+
+/* Returns a descriptor of its text, or -errno. */
+static int start_objdump(const char *machine, uint64_t start, int in)
+{
+	int ends[2], err = 0;
+	pid_t parent = getpid();
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	objdump = fork();
+	if (!objdump)
+		run_objdump(machine, start, in, ends[1], parent);
+	if (objdump < 0) {
+		err = -errno;
+		objdump = 0;
+		io_close(&ends[0]);
+	}
+	close(ends[1]);
+	return err ? err : ends[0];
+}
+
+static int open_code(const struct work *work, uint32_t number)
+{
+	int fd = work->codes && number < work->codes->len
+			 ? open(work->codes->items[number], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+			 : -1;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -ENOEXEC;
+}
+
+struct work_answer disassembly_answer_code(const struct work *work, const struct work_question *question, int *ret_fd)
+{
+	*ret_fd = open_code(work, question->number);
+	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0};
+}
+
+/* Of the file of this number: the start, the offset and number of bytes, and the machine. */
+struct work_answer disassembly_answer(const struct work *work, const struct work_question *question, int *ret_fd)
+{
+	const char *machine = machine_name((uint32_t)question->values[3]);
+	uint64_t left = question->values[2] < FUNCTION_MAX ? question->values[2] : FUNCTION_MAX;
+	off_t offset = (off_t)question->values[1];
+	IO_FD(file) = open_code(work, question->number);
+	IO_FD(in) = memfd_create("duet-code", MFD_CLOEXEC);
+	ssize_t len = 1;
+
+	if (file < 0 || in < 0 || !machine || objdump)
+		return (struct work_answer){.err = file < 0 ? file : -EINVAL};
+	while (left && len > 0) {
+		len = sendfile(in, file, &offset, left);
+		left -= len > 0 ? (uint64_t)len : 0;
+	}
+	*ret_fd = len < 0 ? -errno : start_objdump(machine, question->values[0], in);
+	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0};
+}
+
+/* Who has read the text to its end waits for the exit code alone. */
+struct work_answer disassembly_answer_end(const struct work *work, const struct work_question *question, int *ret_fd)
+{
+	uint64_t until_ns = clock_monotonic_ns() + NS_PER_SEC;
+	int status = 0;
+
+	while (objdump && !waitpid(objdump, &status, WNOHANG)) {
+		if (question->number || clock_monotonic_ns() > until_ns)
+			kill(objdump, SIGKILL);
+		clock_sleep(NS_PER_MS);
+	}
+	objdump = 0;
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return (struct work_answer){0};
+	return (struct work_answer){.err = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_MISSING ? -ENOSYS : -EIO};
+}
+
+/* ---- its text ---- */
 
 /* Returns 0 at the end of the text, or -errno: -ETIME when it takes too long. */
 static int read_text(int fd, struct buf *text)
@@ -236,37 +307,22 @@ static int read_text(int fd, struct buf *text)
 }
 
 /* Returns 0, -ENOSYS if there is no objdump, or another -errno. */
-static int objdump_code(const struct machine_code *code, int in, struct buf *text)
+static int disassemble(const struct machine_code *code, uint32_t number, struct buf *text)
 {
-	int pipe_fds[2], status, err;
-	pid_t child;
+	struct work_question question = work_question(WORK_DISASSEMBLY, number),
+			     end = work_question(WORK_DISASSEMBLY_END, 0);
+	const uint64_t values[] = {code->start, code->offset, code->bytes, code->machine};
+	int fd, err, code_err;
 
-	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return -errno;
-	child = fork();
-	if (!child)
-		run_objdump(code, in, pipe_fds[1]);
-	err = child < 0 ? -errno : 0;
-	close(pipe_fds[1]);
-	if (!err)
-		err = read_text(pipe_fds[0], text);
-	close(pipe_fds[0]);
-	if (child < 0)
+	memcpy(question.values, values, sizeof(values));
+	err = work_ask(&question, NULL, &fd);
+	if (err)
 		return err;
-	if (err < 0)
-		kill(child, SIGKILL);
-	(void)child_await(child, &status);
-	if (err || (WIFEXITED(status) && !WEXITSTATUS(status)))
-		return err;
-	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_MISSING ? -ENOSYS : -EIO;
-}
-
-static int disassemble(const struct machine_code *code, struct buf *text)
-{
-	IO_FD(in) = memfd_create("duet-code", MFD_CLOEXEC);
-	int err = in < 0 ? -errno : io_write_all(in, code->bytes.data, code->bytes.len);
-
-	return err ? err : objdump_code(code, in, text);
+	err = read_text(fd, text);
+	close(fd);
+	end.number = err < 0;
+	code_err = work_ask(&end, NULL, NULL);
+	return err ? err : code_err;
 }
 
 /* Appends " <name+0x1>" for a line that ends with an address in a function, as jumps and calls do. */
@@ -338,22 +394,25 @@ static void report(const char *path, const char *name, const struct machine_code
 		log_warn("%s: the instructions of %s could not be read: %s", path, name, strerror(-err));
 }
 
-static void read_code(const char *path, struct disassembly_function *function)
+static void read_code(const char *path, uint32_t number, struct disassembly_function *function)
 {
-	struct machine_code code = {.bytes = BUF_NONE};
+	const struct work_question question = work_question(WORK_CODE, number);
+	struct machine_code code = {0};
 	BUF(text);
-	int err = read_function(path, function->module, function->name, &code);
+	IO_FD(fd) = -1;
+	int err = work_ask(&question, NULL, &fd);
 
+	if (!err)
+		err = read_function(fd, function->module, function->name, &code);
 	if (!err && !machine_name(code.machine))
 		err = -ENOTSUP;
 	if (!err)
-		err = disassemble(&code, &text);
+		err = disassemble(&code, number, &text);
 	if (!err)
 		err = disassembly_parse(text.data, code.start, &code.file, &function->code);
 	if (err < 0)
 		report(path, function->name, &code, err);
 	elf_file_release(&code.file);
-	buf_release(&code.bytes);
 }
 
 static struct disassembly_function *add_function(struct disassembly *disassembly, const char *module, const char *name)
@@ -374,21 +433,20 @@ const struct code_text *disassembly_find(void *context, const char *module, cons
 {
 	struct disassembly *disassembly = context;
 	struct disassembly_function *function;
-	const char *path = NULL;
+	uint32_t file = 0;
 
 	for (size_t i = 0; i < disassembly->functions.len; i++) {
 		function = disassembly->functions.items[i];
 		if (!strcmp(function->module, module) && !strcmp(function->name, name))
 			return function->code.len ? &function->code : NULL;
 	}
-	for (size_t i = 0; !path && i < disassembly->files->len; i++)
-		if (!strcmp(basename(disassembly->files->items[i]), module))
-			path = disassembly->files->items[i];
-	if (!path)
+	while (file < disassembly->files->len && strcmp(basename(disassembly->files->items[file]), module) != 0)
+		file++;
+	if (file == disassembly->files->len)
 		return NULL;
 	function = add_function(disassembly, module, name);
 	if (!function)
 		return NULL;
-	read_code(path, function);
+	read_code(disassembly->files->items[file], file, function);
 	return function->code.len ? &function->code : NULL;
 }

@@ -14,9 +14,36 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "cmd/work.h"
 #include "profile/merge.h"
 #include "readers/reader.h"
 #include "windows/window_files.h"
+
+static const char *name_of(const struct input *input)
+{
+	return strcmp(input->path, "-") ? input->path : "stdin";
+}
+
+/* ---- reading ---- */
+
+struct work_answer inputs_answer(const struct work *work, const struct work_question *question, int *ret_fd)
+{
+	*ret_fd = question->number < work->inputs->len ? reader_open_file(work->inputs->items[question->number].path)
+						       : -EPERM;
+	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0};
+}
+
+/* Returns a descriptor or -errno. */
+static int open_input(const struct input *input)
+{
+	const struct work_question question = work_question(WORK_INPUT, input->number);
+	int fd, err;
+
+	if (!work_is_boxed())
+		return reader_open_file(input->path);
+	err = work_ask(&question, NULL, &fd);
+	return err ? err : fd;
+}
 
 static int read_source(struct reader_source *source, struct profile *profile, struct buf *why)
 {
@@ -32,123 +59,77 @@ static int read_source(struct reader_source *source, struct profile *profile, st
 	return err;
 }
 
-int inputs_read(struct profile *profile, const char *path)
+static int read_input(struct profile *profile, const struct input *input)
 {
 	struct reader_source source;
 	BUF(why);
-	int err = reader_open(&source, path, &why);
+	int err = reader_begin(&source, name_of(input), open_input(input), &why);
 
 	if (!err) {
 		err = read_source(&source, profile, &why);
 		reader_close(&source);
 	}
-	return err < 0 ? log_fail(err, "%s: %s", strcmp(path, "-") ? path : "stdin", why.data) : err;
+	return err >= 0 || work_report_memory(err) ? err : log_fail(err, "%s: %s", name_of(input), why.data);
 }
 
-static int add_input(struct profile *profile, const char *path)
+static int add_input(struct profile *profile, const struct input *input)
 {
 	struct profile one;
 	BUF(why);
-	int err = inputs_read(&one, path);
+	int err = read_input(&one, input);
 
 	if (err < 0)
 		return err;
-	err = profile_merge(profile, &one, path, &why);
-	if (err < 0)
-		log_error("%s: %s", path, why.data);
+	err = profile_merge(profile, &one, input->path, &why);
+	if (err < 0 && !work_report_memory(err))
+		log_error("%s: %s", input->path, why.data);
 	profile_release(&one);
 	return err;
 }
 
-int inputs_read_all(struct profile *profile, char **paths, size_t count)
+static int read_several(struct profile *profile, const struct input *items, size_t count)
 {
 	int err;
 
 	if (count == 1)
-		return inputs_read(profile, paths[0]);
+		return read_input(profile, items);
 	err = profile_init(profile);
 	if (err < 0)
 		return log_fail(err, "out of memory");
 	for (size_t i = 0; !err && i < count; i++)
-		err = add_input(profile, paths[i]);
+		err = add_input(profile, &items[i]);
 	if (err < 0)
 		profile_release(profile);
 	return err;
 }
 
-static int add_copy(struct inputs *inputs, const char *path)
+int inputs_read_all(struct profile *profile, const struct inputs *inputs)
 {
-	char *copy = strdup(path);
+	return read_several(profile, inputs->items, inputs->len);
+}
 
-	if (copy && !vec_push(inputs, copy))
+int inputs_read(struct profile *profile, const struct inputs *inputs, uint32_t word)
+{
+	size_t first = 0, end;
+
+	while (first < inputs->len && inputs->items[first].word != word)
+		first++;
+	for (end = first; end < inputs->len && inputs->items[end].word == word;)
+		end++;
+	return read_several(profile, inputs->items + first, end - first);
+}
+
+/* ---- names ---- */
+
+/* Takes ownership of input.path. */
+static int add(struct inputs *inputs, struct input input)
+{
+	input.number = (uint32_t)inputs->len;
+	input.word = inputs->words;
+	if (input.path && !vec_push(inputs, input))
 		return 0;
-	free(copy);
+	free(input.path);
 	return log_fail(-ENOMEM, "out of memory");
-}
-
-static int add_matches(struct inputs *inputs, const char *pattern)
-{
-	glob_t found;
-	int code = glob(pattern, 0, NULL, &found), err = 0;
-
-	for (size_t i = 0; !code && !err && i < found.gl_pathc; i++)
-		err = add_copy(inputs, found.gl_pathv[i]);
-	if (!code)
-		globfree(&found);
-	if (code == GLOB_NOMATCH)
-		log_error("%s: no file matches this pattern", pattern);
-	else if (code)
-		log_error("%s: cannot be searched for: %s", pattern,
-			  code == GLOB_NOSPACE ? "out of memory" : "read error");
-	return code ? -ENOENT : err;
-}
-
-/* An existing file's name is no pattern, whatever characters it has. */
-int inputs_expand(struct inputs *inputs, char **words, size_t count)
-{
-	size_t stdins = 0;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < count; i++) {
-		bool is_pattern = strpbrk(words[i], "*?[") && access(words[i], F_OK);
-
-		stdins += !strcmp(words[i], "-");
-		err = is_pattern ? add_matches(inputs, words[i]) : add_copy(inputs, words[i]);
-	}
-	if (err || stdins <= 1)
-		return err;
-	return log_refuse("stdin can be read once: - is given %zu times", stdins);
-}
-
-int inputs_expand_folders(struct inputs *inputs, struct moment *from, struct moment *to)
-{
-	struct inputs words = *inputs;
-	int err = 0;
-
-	*inputs = (struct inputs){0};
-	for (size_t i = 0; !err && i < words.len; i++)
-		err = folder_is(words.items[i]) ? folder_expand(inputs, words.items[i], from, to)
-						: add_copy(inputs, words.items[i]);
-	inputs_release(&words);
-	return err;
-}
-
-void inputs_release(struct inputs *inputs)
-{
-	for (size_t i = 0; i < inputs->len; i++)
-		free(inputs->items[i]);
-	vec_release(inputs);
-}
-
-int inputs_read_words(struct profile *profile, char **words, size_t count)
-{
-	struct inputs inputs = {0};
-	int err = inputs_expand(&inputs, words, count);
-
-	if (!err)
-		err = inputs_read_all(profile, inputs.items, inputs.len);
-	inputs_release(&inputs);
-	return err;
 }
 
 bool folder_is(const char *path)
@@ -202,22 +183,87 @@ static int read_list(const char *folder, struct window_list *list)
 	return log_fail(-ENOENT, "%s: no window in the format duet or jfr: other formats have no times", folder);
 }
 
+static int add_windows(struct inputs *inputs, const char *folder)
+{
+	struct window_list list = {0};
+	int err = read_list(folder, &list);
+
+	inputs->folders++;
+	for (size_t i = 0; !err && i < list.len; i++) {
+		struct input input = {.folder = inputs->folders, .end_ns = list.items[i].end_ns};
+
+		if (asprintf(&input.path, "%s/%s", folder, list.items[i].name) < 0)
+			input.path = NULL;
+		err = add(inputs, input);
+	}
+	vec_release(&list);
+	return err;
+}
+
+static int add_path(struct inputs *inputs, const char *path, bool with_folders)
+{
+	return with_folders && folder_is(path) ? add_windows(inputs, path)
+					       : add(inputs, (struct input){.path = strdup(path)});
+}
+
+static int add_matches(struct inputs *inputs, const char *pattern, bool with_folders)
+{
+	glob_t found;
+	int code = glob(pattern, 0, NULL, &found), err = 0;
+
+	for (size_t i = 0; !code && !err && i < found.gl_pathc; i++)
+		err = add_path(inputs, found.gl_pathv[i], with_folders);
+	if (!code)
+		globfree(&found);
+	if (code == GLOB_NOMATCH)
+		log_error("%s: no file matches this pattern", pattern);
+	else if (code)
+		log_error("%s: cannot be searched for: %s", pattern,
+			  code == GLOB_NOSPACE ? "out of memory" : "read error");
+	return code ? -ENOENT : err;
+}
+
+/* An existing file's name is no pattern, whatever characters it has. */
+int inputs_expand(struct inputs *inputs, char **words, size_t count, bool with_folders)
+{
+	size_t stdins = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++, inputs->words++) {
+		bool is_pattern = strpbrk(words[i], "*?[") && access(words[i], F_OK);
+
+		stdins += !strcmp(words[i], "-");
+		err = is_pattern ? add_matches(inputs, words[i], with_folders)
+				 : add_path(inputs, words[i], with_folders);
+	}
+	if (err || stdins <= 1)
+		return err;
+	return log_refuse("stdin can be read once: - is given %zu times", stdins);
+}
+
+void inputs_release(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->len; i++)
+		free(inputs->items[i].path);
+	vec_release(inputs);
+}
+
+/* ---- windows of a time ---- */
+
 struct span {
 	uint64_t start_ns, end_ns;
 };
 
 /* Names have ends alone, and these to a second: when a window began is in the file. */
-static struct span span_of(const char *folder, const struct window_file *file)
+static struct span span_of(const struct input *input)
 {
-	struct span span = {file->end_ns, file->end_ns + NS_PER_SEC};
-	char *path = NULL;
+	struct span span = {input->end_ns, input->end_ns + NS_PER_SEC};
 	struct profile profile;
 
-	if (asprintf(&path, "%s/%s", folder, file->name) >= 0 && !inputs_read(&profile, path)) {
+	if (!read_input(&profile, input)) {
 		span = (struct span){profile.start_ns, profile.end_ns};
 		profile_release(&profile);
 	}
-	free(path);
 	return span;
 }
 
@@ -245,72 +291,63 @@ static void print_time(char text[32], uint64_t ns)
 		strcpy(text, "?");
 }
 
-static int refuse(const char *folder, const struct span *all)
+static int refuse(const struct input *first, const struct span *all)
 {
-	char first[32], last[32];
+	char from[32], to[32];
 
-	print_time(first, all->start_ns);
-	print_time(last, all->end_ns);
-	return log_fail(-ENOENT, "%s: no window of this time: it has windows from %s to %s, UTC", folder, first, last);
+	print_time(from, all->start_ns);
+	print_time(to, all->end_ns);
+	return log_fail(-ENOENT, "%.*s: no window of this time: it has windows from %s to %s, UTC",
+			(int)(strrchr(first->path, '/') - first->path), first->path, from, to);
 }
 
 /* The end of the window before this one, before which this one did not begin. Several may have one end. */
-static uint64_t end_before(const struct window_list *list, size_t i)
+static uint64_t end_before(const struct input *windows, size_t i)
 {
 	for (size_t before = i; before--;)
-		if (list->items[before].end_ns < list->items[i].end_ns)
-			return list->items[before].end_ns;
+		if (windows[before].end_ns < windows[i].end_ns)
+			return windows[before].end_ns;
 	return 0;
 }
 
 /* No window ends before the second in its name. The first that ends after the time may have begun after a gap. */
-static bool overlaps(const char *folder, const struct window_list *list, size_t i, const struct span *wanted)
+static bool overlaps(const struct input *windows, size_t i, const struct span *wanted)
 {
-	const struct window_file *file = &list->items[i];
-
-	if (file->end_ns + NS_PER_SEC <= wanted->start_ns || end_before(list, i) >= wanted->end_ns)
+	if (windows[i].end_ns + NS_PER_SEC <= wanted->start_ns || end_before(windows, i) >= wanted->end_ns)
 		return false;
-	return file->end_ns < wanted->end_ns || span_of(folder, file).start_ns < wanted->end_ns;
+	return windows[i].end_ns < wanted->end_ns || span_of(&windows[i]).start_ns < wanted->end_ns;
 }
 
-static int add_windows(struct inputs *inputs, const char *folder, const struct window_list *list,
-		       const struct span *wanted)
+/* Of the windows of a folder, appends those of the time. */
+static int choose(const struct input *windows, size_t count, struct inputs *chosen, struct moment *from,
+		  struct moment *to)
 {
+	const struct span all = {span_of(&windows[0]).start_ns, span_of(&windows[count - 1]).end_ns};
+	struct span wanted;
+	size_t before = chosen->len;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < list->len; i++) {
-		char *path;
-
-		if (!overlaps(folder, list, i, wanted))
-			continue;
-		if (asprintf(&path, "%s/%s", folder, list->items[i].name) < 0)
-			return -ENOMEM;
-		err = vec_push(inputs, path);
-		if (err)
-			free(path);
-	}
-	return err;
-}
-
-int folder_expand(struct inputs *inputs, const char *folder, struct moment *from, struct moment *to)
-{
-	struct window_list list = {0};
-	struct span all, wanted;
-	size_t before = inputs->len;
-	int err = read_list(folder, &list);
-
-	if (err < 0)
-		goto out;
-	all.start_ns = span_of(folder, &list.items[0]).start_ns;
-	all.end_ns = span_of(folder, &list.items[list.len - 1]).end_ns;
 	resolve(&all, from, to);
 	wanted = (struct span){from->kind ? from->ns : 0, to->kind ? to->ns : UINT64_MAX};
-	err = add_windows(inputs, folder, &list, &wanted);
+	for (size_t i = 0; !err && i < count; i++)
+		if (overlaps(windows, i, &wanted))
+			err = vec_push(chosen, windows[i]);
 	if (err < 0)
-		log_error("out of memory");
-	else if (inputs->len == before)
-		err = refuse(folder, &all);
-out:
-	vec_release(&list);
+		return log_fail(err, "out of memory");
+	return chosen->len == before ? refuse(&windows[0], &all) : 0;
+}
+
+int inputs_choose(const struct inputs *inputs, struct moment *from, struct moment *to, struct inputs *ret)
+{
+	const struct input *items = inputs->items;
+	size_t count;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < inputs->len; i += count) {
+		count = 1;
+		while (items[i].folder && i + count < inputs->len && items[i + count].folder == items[i].folder)
+			count++;
+		err = items[i].folder ? choose(&items[i], count, ret, from, to) : vec_push(ret, items[i]);
+	}
 	return err;
 }

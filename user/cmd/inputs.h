@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the files that a command line names. */
+/* The files that a command line names, and what is in them. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,39 +8,43 @@
 #include "cmd/selection.h"
 #include "profile/profile.h"
 
-/*
- * Initialises `profile` and reads the file ("-" is stdin) into it. Warns about what is missing in the file. Returns 0,
- * or -errno after reporting the error; then there is nothing to release.
- */
-int inputs_read(struct profile *profile, const char *path);
-/* The same for several files, which are merged. */
-int inputs_read_all(struct profile *profile, char **paths, size_t count);
+struct input {
+	char *path; /* owned; "-" is stdin */
+	uint32_t number; /* in struct work */
+	uint32_t word; /* that stands for it */
+	uint32_t folder; /* of which it is a window (windows/window_files.h); 0: it is none */
+	uint64_t end_ns; /* of the window, as its name says */
+};
 
-/* The same for the words of a command line, which may be patterns. */
-int inputs_read_words(struct profile *profile, char **words, size_t count);
-
-/* Names of files, owned. A vec. */
+/* A vec. Several inputs may come from one word. */
 struct inputs {
-	char **items;
+	struct input *items;
 	size_t len;
 	size_t size;
+	uint32_t words, folders;
 };
 
 /*
- * Appends the words; in the place of one with *, ? or [ that is no file's name, the files that match it, sorted.
+ * Appends the words; in the place of one with *, ? or [ that is no file's name, the files that match it, sorted; with
+ * folders, in the place of a folder its windows, oldest first, of the first format that has times: duet, else jfr.
  * Returns 0, or -errno after reporting the error. Call inputs_release() in both cases.
  */
-int inputs_expand(struct inputs *inputs, char **words, size_t count);
-/* Replaces each folder by its windows of this time, and the times by dates. Returns as above. */
-int inputs_expand_folders(struct inputs *inputs, struct moment *from, struct moment *to);
+int inputs_expand(struct inputs *inputs, char **words, size_t count, bool with_folders);
 void inputs_release(struct inputs *inputs);
 
-/* ---- a folder of windows (windows/window_files.h) ---- */
-
 bool folder_is(const char *path); /* follows links */
+
+/* ---- what reads them: in the work alone (cmd/work.h) ---- */
+
 /*
- * Appends the windows that may have samples from *from on and before *to, oldest first, of the first format that has
- * times: duet, else jfr. A time of day is the last one before the end of the newest window, and for `to` the first
- * after `from`; both become dates, which are those of all windows. Returns 0, or -errno after reporting the error.
+ * Appends the inputs without the windows that cannot have samples from *from on and before *to. A time of day is the
+ * last one before the end of the newest window, and for `to` the first after `from`; both become dates, which are those
+ * of all windows. The paths stay those of `inputs`: call vec_release(). Returns 0, or -errno after reporting the error.
  */
-int folder_expand(struct inputs *inputs, const char *folder, struct moment *from, struct moment *to);
+int inputs_choose(const struct inputs *inputs, struct moment *from, struct moment *to, struct inputs *ret);
+/*
+ * Initialises `profile` and reads the inputs of this word into it, or all, which are merged. Warns about what is
+ * missing in a file. Returns 0, or -errno after reporting the error; then there is nothing to release.
+ */
+int inputs_read(struct profile *profile, const struct inputs *inputs, uint32_t word);
+int inputs_read_all(struct profile *profile, const struct inputs *inputs);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/inputs.h"
+#include "profile/profile.h"
 #include "writers/shared/ordered.h"
 #include "writers/shared/path.h"
 
@@ -158,29 +159,113 @@ static void add_unmatched(const struct writer_options *style, struct buf *out)
 
 static int report_unwritten(const char *path, int err)
 {
-	if (err < 0)
+	if (err < 0 && !work_report_memory(err))
 		log_error("%s could not be written: %s%s", strcmp(path, "-") ? path : "stdout", strerror(-err),
 			  io_advice(err));
 	return err;
 }
 
-int outputs_open(struct io_output *output, const char *path, bool is_private, gid_t group)
-{
-	const struct io_access access = {.is_private = is_private, .group = group};
+/* ---- the work's outputs ---- */
 
-	return report_unwritten(path, io_output_open(output, path, &access));
+/* Those of the parent. */
+static struct vec(struct opened {
+	struct io_output io;
+	char *path;
+	bool is_whole;
+}) opened;
+
+static void add_path(const struct work *work, const char *event, struct buf *path)
+{
+	if (event)
+		writer_event_file(work->output, event, path);
+	else
+		buf_add_str(path, work->output);
 }
 
-int outputs_end(struct io_output *output, const char *path, const struct writer_options *style, int err)
+/* `number`: it has the event's name; values[0]: it is private */
+struct work_answer outputs_answer(const struct work *work, const struct work_question *question, int *ret_fd)
 {
+	const struct io_access access = {.is_private = question->values[0], .group = work->group};
+	struct opened one = {0};
+	BUF(path);
+	int err = work->output && opened.len < PROFILE_EVENTS_MAX ? 0 : -EPERM;
+
+	if (!err)
+		add_path(work, question->number ? question->text : NULL, &path);
+	if (!err && path.failed)
+		err = -ENOMEM;
+	if (!err)
+		err = io_output_open(&one.io, path.data, &access);
+	if (!err) {
+		*ret_fd = io_output_copy(&one.io);
+		one.path = buf_detach(&path);
+		err = *ret_fd < 0 ? *ret_fd : one.path ? vec_push(&opened, one) : -ENOMEM;
+	}
+	if (err < 0) {
+		io_output_discard(&one.io);
+		free(one.path);
+	}
+	return (struct work_answer){.err = err};
+}
+
+/* Of the last that was opened. */
+struct work_answer outputs_answer_end(const struct work *work, const struct work_question *question, int *ret_fd)
+{
+	struct opened *last = opened.len ? &opened.items[opened.len - 1] : NULL;
+	int err = last && last->io.file ? io_output_close(&last->io) : -EPERM;
+
+	if (!err)
+		last->is_whole = true;
+	return (struct work_answer){.err = err};
+}
+
+int outputs_finish(const struct work *work, bool keep)
+{
+	int result = 0, err;
+
+	for (size_t i = 0; i < opened.len; i++) {
+		struct opened *one = &opened.items[i];
+
+		err = keep && one->is_whole ? report_unwritten(one->path, io_output_commit(&one->io)) : 0;
+		result = result ? result : err;
+		io_output_discard(&one->io);
+		free(one->path);
+	}
+	vec_release(&opened);
+	return result;
+}
+
+int outputs_open(struct output *ret, const struct work *work, const char *event, bool is_private)
+{
+	struct work_question question = work_question(WORK_OUTPUT, event != NULL);
+	int fd, err;
+
+	*ret = (struct output){.name = BUF_NONE};
+	add_path(work, event, &ret->name);
+	strncat(question.text, event ? event : "", sizeof(question.text) - 1);
+	question.values[0] = is_private;
+	err = work_ask(&question, NULL, &fd);
+	err = report_unwritten(ret->name.data, err ? err : io_output_take(&ret->io, fd));
+	if (err)
+		buf_release(&ret->name);
+	return err;
+}
+
+int outputs_end(struct output *output, const struct writer_options *style, int err)
+{
+	const struct work_question question = work_question(WORK_OUTPUT_END, 0);
 	BUF(why);
 
 	if (!err && style)
 		add_unmatched(style, &why);
-	err = io_output_end(output, why.len ? -ESRCH : err);
-	if (err != -ESRCH || !why.len)
-		return report_unwritten(path, err);
-	log_error("nothing is left to write: %s", why.data);
+	err = io_output_end(&output->io, why.len ? -ESRCH : err);
+	if (!err)
+		err = work_ask(&question, NULL, NULL);
+	if (err == -ESRCH && why.len)
+		log_error("nothing is left to write: %s", why.data);
+	else
+		report_unwritten(output->name.data, err);
+	buf_release(&output->name);
 	return err;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/opt.h"
+#include "cmd/work.h"
 #include "event/options.h"
 
 /*
@@ -19,13 +20,23 @@ const struct writer *outputs_find_writer(const char *word, struct writer_options
 int outputs_check_name(const char *path, bool has_format);
 /* Reports what the format cannot hold, and how many stacks were cut, if any: see struct writer_options. */
 void outputs_report_lacks(const struct writer *writer, const struct profile *profile, uint64_t cut);
-/* As io_output_open(), for whoever may read the profile. Returns 0, or -errno after reporting the error. */
-int outputs_open(struct io_output *output, const char *path, bool is_private, gid_t group);
+
+/* An output of the work (cmd/work.h), which its parent opens, and gives its name at the end. */
+struct output {
+	struct io_output io;
+	struct buf name; /* for messages */
+};
+
+/*
+ * Opens the work's output, for whoever may read the profile; with `event`, the one of that name beside it. Returns 0,
+ * or -errno after reporting the error.
+ */
+int outputs_open(struct output *ret, const struct work *work, const char *event, bool is_private);
 /*
  * Ends an output after a writer that returned `err`. With `style`, refuses one of which its filters have left nothing.
  * Returns 0, or -errno after reporting the error.
  */
-int outputs_end(struct io_output *output, const char *path, const struct writer_options *style, int err);
+int outputs_end(struct output *output, const struct writer_options *style, int err);
 void outputs_release(struct options *options);
 /* Finds a group of /etc/group, and looks nowhere else. Returns 0, or -EINVAL after reporting the error. */
 int outputs_find_group(const char *name, gid_t *ret_gid);

@@ -13,6 +13,7 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -223,17 +224,6 @@ void perf_events_release(struct perf_events *events)
 	probe_process_close(&events->probe_process);
 }
 
-static void keep_only(int a, int b)
-{
-	unsigned int low = (unsigned int)(a < b ? a : b), high = (unsigned int)(a < b ? b : a);
-
-	if (low)
-		close_range(0, low - 1, 0);
-	if (high > low + 1)
-		close_range(low + 1, high - 1, 0);
-	close_range(high + 1, ~0u, 0);
-}
-
 /* Returns when the loader closes its end of the socket or exits. */
 static void run(int socket, int (*open_probe)(const void *context, size_t i), const void *context, size_t count)
 {
@@ -272,7 +262,7 @@ static int start_process(struct probe_process *process, int (*open_probe)(const 
 	process->pid = fork();
 	if (!process->pid) {
 		ignore_signals();
-		keep_only(pair[1], kept);
+		child_keep_only(0, pair[1], kept);
 		run(pair[1], open_probe, context, count);
 		_exit(0);
 	}

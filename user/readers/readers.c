@@ -131,20 +131,18 @@ static ssize_t read_whole(const struct reader_source *source, unsigned char *byt
 	return (ssize_t)got;
 }
 
-static int open_path(const char *path, struct buf *why)
+int reader_open_file(const char *path)
 {
 	bool is_stdin = !strcmp(path, "-");
 	int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
-	int err = fd < 0 ? -errno : 0;
 
-	if (!err && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-		close(fd);
-		err = -EISDIR;
-	}
-	if (err < 0)
-		buf_printf(why, "cannot be read: %s", strerror(-err));
-	return err ? err : fd;
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISDIR(st.st_mode))
+		return fd;
+	close(fd);
+	return -EISDIR;
 }
 
 /* If the file is compressed, the source becomes that of its contents. Returns how long its beginning is, or -errno. */
@@ -161,14 +159,13 @@ static void explain_damage(struct buf *why)
 	buf_add_str(why, "the compressed data are damaged or end too early");
 }
 
-int reader_open(struct reader_source *source, const char *path, struct buf *why)
+int reader_begin(struct reader_source *source, const char *name, int fd, struct buf *why)
 {
-	int fd = open_path(path, why);
 	ssize_t got;
 
 	if (fd < 0)
-		return fd;
-	*source = (struct reader_source){.name = strcmp(path, "-") ? path : "stdin", .fd = fd};
+		return buf_explain(why, fd, "cannot be read: %s", strerror(-fd));
+	*source = (struct reader_source){.name = name, .fd = fd};
 	buf_init(&source->warning);
 	got = read_whole(source, source->start, sizeof(source->start));
 	if (got >= 0)
@@ -183,6 +180,11 @@ int reader_open(struct reader_source *source, const char *path, struct buf *why)
 		buf_printf(why, "cannot be read: %s", strerror((int)-got));
 	reader_close(source);
 	return (int)got;
+}
+
+int reader_open(struct reader_source *source, const char *path, struct buf *why)
+{
+	return reader_begin(source, strcmp(path, "-") ? path : "stdin", reader_open_file(path), why);
 }
 
 void reader_close(struct reader_source *source)

@@ -15,44 +15,48 @@
 #define TEXT_MAX ((size_t)16 << 20) /* bytes of a source file */
 #define DIRECTORY_MAX ((size_t)128 << 20) /* bytes of a jar's list of files */
 
-static int read_file(int folder, const char *path, struct buf *text)
+/* Returns a descriptor or -errno. */
+static int open_file(int folder, const char *path)
 {
-	IO_FD(fd) = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0)
 		return -errno;
-	return fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -ENOENT : io_read_again(fd, TEXT_MAX, text);
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -ENOENT;
 }
 
 /* Tries the folders in this one, which are modules. */
-static int read_below(int folder, const char *path, struct buf *text)
+static int open_below(int folder, const char *path)
 {
 	DIR *dir = fdopendir(openat(folder, ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY));
 	const struct dirent *entry;
-	int err = -ENOENT;
+	int fd = -ENOENT;
 
-	while (dir && err == -ENOENT && (entry = readdir(dir))) {
+	while (dir && fd == -ENOENT && (entry = readdir(dir))) {
 		BUF(whole);
 
 		if (entry->d_name[0] == '.')
 			continue;
 		buf_printf(&whole, "%s/%s", entry->d_name, path);
-		err = read_file(folder, whole.data, text);
-		err = err == -ENOTDIR ? -ENOENT : err;
+		fd = open_file(folder, whole.data);
+		fd = fd == -ENOTDIR ? -ENOENT : fd;
 	}
 	if (dir)
 		closedir(dir);
-	return err;
+	return fd;
 }
 
-static int find_in_folder(int folder, const char *path, const char *file, struct buf *text)
+static int open_in_folder(int folder, const char *path, const char *file)
 {
-	int err = read_file(folder, path, text);
+	int fd = open_file(folder, path);
 
-	if (err == -ENOENT)
-		err = read_below(folder, path, text);
-	return err == -ENOENT ? read_file(folder, file, text) : err;
+	if (fd == -ENOENT)
+		fd = open_below(folder, path);
+	return fd == -ENOENT ? open_file(folder, file) : fd;
 }
 
 /* A jar has the format ZIP, here without its extension for more than 65535 files. */
@@ -186,29 +190,39 @@ static int find_in_jar(int fd, uint64_t size, const char *path, struct buf *text
 	return err;
 }
 
-static int find_in(const char *place, const char *path, const char *file, struct buf *text)
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int source_files_open(const char *place, const char *path, bool *ret_is_jar)
 {
 	IO_FD(fd) = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const char *file = file_of(path);
 	struct stat st;
+	int found;
 
+	if (*path == '/' || !*file || *file == '.' || strstr(path, ".."))
+		return -ENOENT;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode))
-		return find_in_folder(fd, path, file, text);
-	return S_ISREG(st.st_mode) ? find_in_jar(fd, (uint64_t)st.st_size, path, text) : -ENOENT;
+		return open_in_folder(fd, path, file);
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	*ret_is_jar = true;
+	found = fd;
+	fd = -1; /* the caller closes it */
+	return found;
 }
 
-int source_files_find(const struct opt_strings *paths, const char *package, const char *file, struct buf *text)
+int source_files_read(int fd, bool is_jar, const char *path, struct buf *text)
 {
-	BUF(path);
-	int err = -ENOENT;
+	struct stat st;
 
-	if (!*file || strchr(file, '/') || *file == '.' || *package == '/' || strstr(package, ".."))
-		return err;
-	buf_printf(&path, "%s%s%s", package, *package ? "/" : "", file);
-	for (size_t i = 0; err && i < paths->len; i++) {
-		buf_clear(text);
-		err = find_in(paths->items[i], path.data, file, text);
-	}
-	return err;
+	if (!is_jar)
+		return io_read_again(fd, TEXT_MAX, text);
+	return fstat(fd, &st) < 0 ? -errno : find_in_jar(fd, (uint64_t)st.st_size, path, text);
 }

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/inputs.h"
+#include "cmd/work.h"
 #include "cmd/record.h"
 #include "jvms/flight_recording.h"
 #include "proc/process.h"
@@ -393,16 +394,23 @@ static bool is_empty_picture(const struct profile *profile, const struct writer 
 	return text_is_word(writer->name, "collapsed flamegraph tree") && !profile->samples.len;
 }
 
+struct report_job {
+	struct recording *recording;
+	const struct asprof_arguments *arguments; /* NULL for the sums */
+	struct inputs parts;
+};
+
 /* Returns the exit code. */
-static int write_report(struct recording *recording, const struct asprof_arguments *arguments, char **paths,
-			size_t count)
+static int write_report(const struct report_job *job)
 {
+	struct recording *recording = job->recording;
+	const struct asprof_arguments *arguments = job->arguments;
 	struct writer_options style = arguments->style;
 	struct profile profile;
 	BUF(why);
 	int err = 0;
 
-	if (inputs_read_all(&profile, paths, count) < 0)
+	if (inputs_read_all(&profile, &job->parts) < 0)
 		return 1;
 	if (strcmp(arguments->writer->name, PART_FORMAT) != 0)
 		err = apply_begun(recording, &profile, arguments->writer, &why);
@@ -431,19 +439,33 @@ static uint64_t walk_ns_of(const struct profile *profile)
 	return sum_ns;
 }
 
-static int write_sums(char **paths, size_t count)
+static int write_sums(const struct report_job *job)
 {
 	struct profile profile;
 
-	if (inputs_read_all(&profile, paths, count) < 0)
+	if (inputs_read_all(&profile, &job->parts) < 0)
 		return 1;
 	printf("%llu %llu", (unsigned long long)profile.samples.count, (unsigned long long)walk_ns_of(&profile));
 	return fflush(stdout) != 0;
 }
 
-/* Does not return. Reads the parts by name: each reader has its own position. `arguments`: NULL for the sums. */
+static int report_in_box(void *context)
+{
+	const struct report_job *job = context;
+
+	return job->arguments ? write_report(job) : write_sums(job);
+}
+
+/* Does not return. Reads the parts by name: each reader has its own position. */
 static void report(struct recording *recording, const struct asprof_arguments *arguments)
 {
+	struct report_job job = {.recording = recording, .arguments = arguments};
+	const struct work work = {
+		.inputs = &job.parts,
+		.file = recording->jdk.file,
+		.run = report_in_box,
+		.context = &job,
+	};
 	size_t count = recording->parts.len;
 	char names[MAX_PARTS][32], *paths[MAX_PARTS];
 
@@ -451,7 +473,7 @@ static void report(struct recording *recording, const struct asprof_arguments *a
 		snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", recording->parts.items[i]);
 		paths[i] = names[i];
 	}
-	_exit(arguments ? write_report(recording, arguments, paths, count) : write_sums(paths, count));
+	_exit(inputs_expand(&job.parts, paths, count, false) ? 1 : work_run(&work));
 }
 
 /* Returns the descriptor of what a child has written, or -errno with why. */
