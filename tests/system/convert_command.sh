@@ -40,6 +40,62 @@ case_pipes() {
 	grep -q 'stdout has only cpu-clock, the first of .* events' "$here/told" || fail "$(cat "$here/told")"
 }
 
+# Starts a conversion that waits for the end of its input: $pid, and the child that reads, $boxed.
+begin_held() { # OUT
+	[ -p "$here/held" ] || mkfifo "$here/held"
+	exec 3<>"$here/held"
+	echo 'main;one 1' >&3
+	"$duet" convert "$here/held" "$1" 3>&- 2>"$here/stderr" &
+	pid=$!
+	wait_for 20 find_boxed
+}
+
+find_boxed() {
+	local child
+	for child in $(pgrep -P "$pid"); do
+		grep -q '^Seccomp:.2' "/proc/$child/status" 2>/dev/null && boxed=$child && return
+	done
+	return 1
+}
+
+has_ended() { # PID
+	[ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"
+}
+
+end_held() { # -> $status
+	status=0
+	wait "$pid" || status=$?
+	exec 3>&-
+	wait_for 20 has_ended "$boxed"
+	expect_no_leftover "$here/out.txt"
+	[ ! -e "$here/out.txt" ] || fail "out.txt was written"
+}
+
+# Who reads the recording has no rights, and no descriptors but the input's, the socket's and a standard error that is
+# nobody's. Whoever kills it, or duet, finds no file.
+case_box() {
+	need_plain "seccomp's filter"
+	begin_held "$here/out.txt"
+	grep -E '^(Cap(Prm|Eff|Inh)|NoNewPrivs)' "/proc/$boxed/status" >"$here/rights"
+	expect_lines "$here/rights" CapInh:$'\t'0000000000000000 CapPrm:$'\t'0000000000000000 \
+		CapEff:$'\t'0000000000000000 NoNewPrivs:$'\t'1
+	[ "$(find "/proc/$boxed/fd" -type l | wc -l)" = 5 ] || fail "$(ls -l "/proc/$boxed/fd")"
+	[ "$(readlink "/proc/$boxed/fd/2")" = /dev/null ] || fail "stderr is $(readlink "/proc/$boxed/fd/2")"
+	kill -KILL "$boxed"
+	end_held
+	expect_status 1
+	expect_contains "$here/stderr" 'held: .* signal 9'
+	begin_held "$here/out.txt"
+	kill -TERM "$pid"
+	end_held
+	expect_status 143
+	expect_contains "$here/stderr" 'duet: ended by SIGTERM'
+	begin_held "$here/out.txt"
+	kill -TERM "$boxed"
+	end_held
+	expect_status 143
+}
+
 # A pattern stands for the files that match it. A file whose name looks like one is itself.
 case_patterns() {
 	echo 'main;one 1' >"$here/in-1.collapsed"

@@ -223,11 +223,12 @@ static int start_objdump(const char *machine, uint64_t start, int in)
 
 static int open_code(const struct work *work, uint32_t number)
 {
-	int fd = work->codes && number < work->codes->len
-			 ? open(work->codes->items[number], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-			 : -1;
 	struct stat st;
+	int fd;
 
+	if (!work->codes || number >= work->codes->len)
+		return -EPERM;
+	fd = open(work->codes->items[number], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
