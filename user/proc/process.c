@@ -219,7 +219,8 @@ static void set_maps(struct process *process, struct maps *maps)
 {
 	room_give(ROOM_MAPS, &process->payer, process->maps.list.len);
 	maps_release(&process->maps);
-	if (!room_take(ROOM_MAPS, &process->payer, maps->list.len))
+	process->is_over_share = !room_take(ROOM_MAPS, &process->payer, maps->list.len);
+	if (process->is_over_share)
 		maps_release(maps);
 	process->maps = *maps;
 	*maps = (struct maps){0};

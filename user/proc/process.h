@@ -42,6 +42,7 @@ struct process {
 	uint64_t maps_paid_ns;
 	uint32_t maps_version; /* incremented when `maps` changes */
 	pid_t living; /* a thread of it whose memory and files /proc shows: pid, unless its first thread has ended */
+	bool is_over_share; /* `maps` is empty because the user has his share of mappings */
 	bool exited; /* exited, or known from records only: its stacks are kept, but /proc does not have it */
 	uint64_t read_ns; /* when it was read from /proc, as a whole; 0: `maps` is of an older program */
 	uint64_t exited_ns; /* when we learned that, CLOCK_MONOTONIC */

@@ -2,6 +2,7 @@
 /* The loop of a session: steps from the first tick to the last record. */
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -166,13 +167,18 @@ static int step_ms(const struct session *session, uint64_t now_ns, uint64_t end_
 static void report_spent(void)
 {
 	struct room_spent spent;
+	char who[48];
 	uid_t uid;
 
 	while (allowance_next_spent(&uid))
 		log_warn("the processes of user %u take too long to read: some stacks and names stay incomplete", uid);
 	while (room_next_spent(&spent)) {
-		log_warn("user %u has used up his share of %s: %s", spent.uid, spent.what, spent.effect);
-		log_debug("user %u had %zu of %zu of it", spent.uid, spent.held, spent.size);
+		if (spent.uid == (uid_t)-1)
+			snprintf(who, sizeof(who), "processes that ended at once have");
+		else
+			snprintf(who, sizeof(who), "user %u has", spent.uid);
+		log_warn("%s used up a share of %s: %s", who, spent.what, spent.effect);
+		log_debug("%s %zu of %zu of it", who, spent.held, spent.size);
 	}
 }
 

@@ -286,7 +286,7 @@ static void find_maps(struct short_lived *lived, struct process *process, const 
 
 void short_lived_map(struct short_lived *lived, struct process *process, const struct duet_sample *sample)
 {
-	bool is_unmapped = !process->maps.list.len && sample->user_depth;
+	bool is_unmapped = !process->maps.list.len && sample->user_depth && !process->is_over_share;
 
 	if (is_unmapped || !collected_of(process)->is_sampled)
 		collector_read_mappings(lived->collector, &lived->log, &loader_counters[DUET_LOADER_MAPPINGS_LOST]);
