@@ -152,6 +152,29 @@ static void how_rare_samples_were(void **state)
 	assert_float_equal(overhead_rarer(&overhead, 200 * NS_PER_SEC, 200 * NS_PER_SEC), 1, 0.001);
 }
 
+/* A user who maps files, or starts JVMs, all the time does not have others sampled rarely. */
+static void users_pay_for_themselves(void **state)
+{
+	const struct overhead_cost before = {
+		.bpf_ns = 10, .kernel_ns = 100, .mappings_ns = 50, .loader_ns = 1000, .users_ns = 400, .once_ns = 300};
+	struct overhead_cost now = before;
+
+	(void)state;
+	now.bpf_ns += 5;
+	now.kernel_ns += 7;
+	now.loader_ns += 20;
+	now.once_ns += 8;
+	assert_int_equal(overhead_spent(&before, &now).sampling_ns, 24);
+	assert_int_equal(overhead_spent(&before, &now).once_ns, 8);
+	now.kernel_ns += 1000;
+	now.mappings_ns += 1000;
+	now.loader_ns += 5000;
+	now.users_ns += 5000;
+	now.once_ns += 4000;
+	assert_in_range(overhead_spent(&before, &now).sampling_ns, 24, 32);
+	assert_int_equal(overhead_spent(&before, &now).once_ns, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +185,7 @@ int main(void)
 		cmocka_unit_test(more_often_again_when_it_fits),
 		cmocka_unit_test(never_less_often_than_the_slowest),
 		cmocka_unit_test(how_rare_samples_were),
+		cmocka_unit_test(users_pay_for_themselves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

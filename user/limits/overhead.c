@@ -11,6 +11,7 @@
 #include "collect/tables/unwinding.h"
 #include "event/options.h"
 #include "jvms/jvms.h"
+#include "proc/allowance.h"
 #include "proc/helper.h"
 #include "sym/symbols.h"
 
@@ -191,7 +192,9 @@ void overhead_cost(const struct overhead *overhead, struct overhead_cost *ret)
 
 	*ret = (struct overhead_cost){
 		.kernel_ns = overhead->signals * SIGNAL_COST_NS + mappings * MAPPING_COST_NS,
+		.mappings_ns = mappings * MAPPING_COST_NS,
 		.loader_ns = loader_ns(overhead),
+		.users_ns = allowance_used_ns(),
 		.agents_ns = overhead->gone_ns,
 		.once_ns = overhead->gone_once_ns + overhead->jvms->of.unwinding->work_ns +
 			   symbols_work_ns(overhead->jvms->of.symbols),
@@ -271,17 +274,16 @@ static uint64_t since(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-static struct pace_spent spent_since(const struct overhead *overhead, const struct overhead_cost *cost, uint64_t now_ns)
+/* What users have been charged is mostly work that is done once. */
+struct pace_spent overhead_spent(const struct overhead_cost *before, const struct overhead_cost *now)
 {
-	uint64_t all_ns = since(overhead_sum(cost), overhead_sum(&overhead->before));
-	uint64_t once_ns = since(cost->once_ns, overhead->before.once_ns);
+	uint64_t users_ns = since(now->users_ns, before->users_ns), once_ns = since(now->once_ns, before->once_ns);
+	uint64_t all_ns = since(since(overhead_sum(now), overhead_sum(before)),
+				users_ns + since(now->mappings_ns, before->mappings_ns));
 
-	return (struct pace_spent){
-		.sampling_ns = since(all_ns, once_ns),
-		.once_ns = once_ns < all_ns ? once_ns : all_ns,
-		.time_ns = now_ns - overhead->looked_ns,
-		.cpus = overhead->cpus,
-	};
+	once_ns = since(once_ns, users_ns);
+	once_ns = once_ns < all_ns ? once_ns : all_ns;
+	return (struct pace_spent){.sampling_ns = all_ns - once_ns, .once_ns = once_ns};
 }
 
 /* The first call only measures the cost before the first tick. */
@@ -299,7 +301,9 @@ void overhead_step(struct overhead *overhead, uint64_t now_ns)
 		if (agents->items[i]->state == AGENT_RUNNING)
 			read_agent(agents->items[i], now_ns);
 	overhead_cost(overhead, &cost);
-	spent = spent_since(overhead, &cost, now_ns);
+	spent = overhead_spent(&overhead->before, &cost);
+	spent.time_ns = now_ns - overhead->looked_ns;
+	spent.cpus = overhead->cpus;
 	overhead->before = cost;
 	overhead->looked_ns = now_ns;
 	if (is_first && engine->row->standalone)

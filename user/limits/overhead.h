@@ -15,7 +15,7 @@
  * The arithmetic of --max-overhead: chooses how many ticks one sample accounts for, so that the cost stays within the
  * limit. Fewer samples do not reduce the work that is done once for each file, process and JVM. This work counts too,
  * but spread over the ten minutes that follow. So the start of a recording does not slow sampling down, and on a host
- * that starts JVMs all the time their cost counts steadily.
+ * where root starts JVMs all the time their cost counts steadily.
  */
 struct pace {
 	double max_percent; /* of all CPUs; 0 = no limit */
@@ -58,7 +58,9 @@ struct overhead_cost {
 	uint64_t once_ns;
 	uint64_t bpf_ns; /* the sampling programs */
 	uint64_t kernel_ns; /* estimate: timer interrupts, signals and records of mappings */
+	uint64_t mappings_ns; /* part of kernel_ns: records of mappings */
 	uint64_t loader_ns; /* including the children that attach */
+	uint64_t users_ns; /* part of loader_ns and agents_ns: what users have been charged */
 	uint64_t agents_ns; /* the agents' own threads, and the signal handler on the JVMs' threads */
 };
 
@@ -67,6 +69,12 @@ struct overhead_change {
 	uint32_t every; /* from then on, one tick in this many makes a sample */
 	double percent; /* share of the host's CPU that caused the change */
 };
+
+/*
+ * What the rate is to answer for between two looks. What processes make duet do has other limits, those of their users,
+ * and fewer samples do not lower it: a user who maps files all the time would have others sampled rarely.
+ */
+struct pace_spent overhead_spent(const struct overhead_cost *before, const struct overhead_cost *now);
 
 struct overhead {
 	struct pace pace;

@@ -40,6 +40,7 @@ static struct {
 	size_t count;
 	struct debt all;
 	uint64_t paid_ns; /* CPU time of all charges that have ended */
+	uint64_t users_ns; /* what users have been charged */
 	uid_t spent[SPENT_MAX];
 	size_t spent_count, returned;
 } allowance;
@@ -165,6 +166,7 @@ void charge_cpu(const struct payer *payer, uint64_t cpu_ns)
 
 	if (!payer->key)
 		return;
+	allowance.users_ns += cpu_ns;
 	account = find(payer->key);
 	if (!account)
 		account = open_account(payer->key, now_ns);
@@ -175,6 +177,11 @@ void charge_cpu(const struct payer *payer, uint64_t cpu_ns)
 static uint64_t unpaid_ns(void)
 {
 	return clock_cpu_ns() + helper_cpu_ns() - allowance.paid_ns;
+}
+
+uint64_t allowance_used_ns(void)
+{
+	return allowance.users_ns;
 }
 
 bool allowance_next_spent(uid_t *ret_uid)
