@@ -115,7 +115,7 @@ run_daemon() {
 }
 
 # Prints samples whose stacks have all nine frames of a victim, and the ns that it has had: of CPU, of waiting, or of
-# both.
+# both. A sample of a wait may stand for a long one: there the sum in units of 10 ms is printed.
 kept_samples() { # EVENT FRAME FILE-OF-CLOCKS PID
 	awk -v event="$1" -v frames="$2[^;]*;" -v pid=" pid=$4];" -v start="$start" -v end="$((start + duration))" '
 		NR == FNR {
@@ -123,7 +123,10 @@ kept_samples() { # EVENT FRAME FILE-OF-CLOCKS PID
 			else if (!last || last < end) { last = $1; last_cpu = $2 }
 			next
 		}
-		index($0, pid) { stack = $0; if (gsub(frames, "", stack) >= 9) n += $NF }
+		index($0, pid) {
+			weight = event ~ /wall|offcpu/ ? $NF / 1e7 : $NF
+			if (gsub(frames, "") >= 9) n += weight
+		}
 		END {
 			cpu = last_cpu - first_cpu
 			all = last - first
@@ -138,16 +141,17 @@ number_of() { # KEY
 
 # Prints "JAVA NS NATIVE NS START-MS LATE-MS CPU-PERCENT".
 measure() { # EVENT
+	local total=
 	local java=(0 0) native=(0 0) start duration began ended window_ended cpu_ms start_ms=99999 late_ms=99999
 	rm -f "$here"/out.*
 	case $1 in
 	daemon) run_daemon ;;
 	cpu) record_host -e cpu -i 1ms ;;
-	*) record_host -e "$1" ;;
+	*) record_host -e "$1" && total=--total ;;
 	esac
 	read -r _ cpu_ms <"$here/usage"
-	if [ -e "$here/out.duet" ] && "$duet" convert "$here/out.duet" "$here/out.collapsed" 2>/dev/null &&
-		"$duet" convert "$here/out.duet" "$here/out.otlp.json" 2>/dev/null; then
+	if [ -e "$here/out.duet" ] && "$duet" convert "$here/out.duet" "$here/out.otlp.json" 2>/dev/null &&
+		"$duet" convert ${total:+"$total"} "$here/out.duet" "$here/out.collapsed" 2>/dev/null; then
 		start=$(number_of timeUnixNano)
 		duration=$(number_of durationNano)
 		read -ra java < <(kept_samples "$1" 'Victim[.](left|right)' "$jvm_out" "$java_victim")
@@ -226,6 +230,22 @@ case_arguments() { # alone
 
 case_deep_sleepers() { # alone
 	attack deep_sleepers 4000
+}
+
+case_deep_burners() { # alone
+	attack deep_burners 20
+}
+
+case_plain_sleepers() { # alone
+	attack plain_sleepers 10000
+}
+
+case_switches() { # alone
+	attack switches 20
+}
+
+case_short_threads() { # alone
+	attack short_threads 20
 }
 
 case_stacks() { # alone

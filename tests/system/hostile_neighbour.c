@@ -249,6 +249,7 @@ static void arguments(int count)
 	crowd(count, exec_with_arguments);
 }
 
+static void (*at_the_bottom)(void);
 static int sleepers;
 
 static void crowd_of_sleepers(void)
@@ -266,7 +267,7 @@ static unsigned int down(unsigned int frames)
 
 	page[0] = 1;
 	if (!frames)
-		crowd_of_sleepers();
+		at_the_bottom();
 	return frames ? down(frames - 1) + (unsigned int)page[0] : 0;
 }
 
@@ -276,17 +277,88 @@ static void *dive(void *frames)
 	return NULL;
 }
 
-/* They share one stack of 4,000 frames, each on a page of its own. */
-static void deep_sleepers(int count)
+/* Calls it at the bottom of a stack of 4,000 frames, each on a page of its own. */
+static void call_deep(void (*call)(void))
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	sleepers = count;
+	at_the_bottom = call;
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 32 << 20);
 	if (!pthread_create(&thread, &attributes, dive, (void *)4000ul))
 		pthread_join(thread, NULL);
+}
+
+/* They share the stack. */
+static void deep_sleepers(int count)
+{
+	sleepers = count;
+	call_deep(crowd_of_sleepers);
+}
+
+static void burn_to_the_end(void)
+{
+	while (!is_over())
+		burn_ms(1);
+}
+
+static void burn_deep(int number)
+{
+	(void)number;
+	call_deep(burn_to_the_end);
+}
+
+static void deep_burners(int count)
+{
+	storm(count, burn_deep);
+}
+
+static void plain_sleepers(int count)
+{
+	crowd(count, sleep_to_the_end);
+}
+
+/* Two processes that wait for each other. */
+static void wait_in_turn(int number)
+{
+	int there[2], back[2];
+	char byte = 0;
+	bool is_first;
+
+	(void)number;
+	if (pipe(there) || pipe(back))
+		return;
+	is_first = fork() > 0;
+	while (!is_over())
+		if (is_first ? write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1
+			     : read(there[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1)
+			break;
+}
+
+static void switches(int count)
+{
+	storm(count, wait_in_turn);
+}
+
+static void *end_at_once(void *unused)
+{
+	return unused;
+}
+
+static void start_threads(int number)
+{
+	pthread_t thread;
+
+	(void)number;
+	while (!is_over())
+		if (!pthread_create(&thread, NULL, end_at_once, NULL))
+			pthread_join(thread, NULL);
+}
+
+static void short_threads(int count)
+{
+	storm(count, start_threads);
 }
 
 static void wake_now_and_then(int number)
@@ -592,6 +664,10 @@ static const struct attack {
 	{"threads", threads},
 	{"perf_maps", perf_maps},
 	{"counters", counters},
+	{"deep_burners", deep_burners},
+	{"plain_sleepers", plain_sleepers},
+	{"switches", switches},
+	{"short_threads", short_threads},
 	{"libjvms", libjvms},
 	{"cgroups", cgroups},
 	{"files", files},
