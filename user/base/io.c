@@ -413,7 +413,8 @@ static bool is_own(const struct out_path *at, int fd)
 	       (!(dir.st_mode & S_IWOTH) || (file.st_uid == geteuid() && file.st_nlink <= 1));
 }
 
-int io_open_own(const char *path, int flags, mode_t mode)
+/* Returns -EEXIST if somebody has just made it. */
+static int try_own(const char *path, int flags, mode_t mode)
 {
 	struct out_path at;
 	int fd, err = out_path_open(&at, path, true);
@@ -425,7 +426,16 @@ int io_open_own(const char *path, int flags, mode_t mode)
 	else if ((fd = openat(at.dir, at.name, flags | O_CREAT | O_EXCL | O_CLOEXEC, mode)) < 0)
 		fd = -errno;
 	out_path_release(&at);
-	return fd == -EEXIST ? io_open_own(path, flags, mode) : fd; /* somebody has just made it */
+	return fd;
+}
+
+int io_open_own(const char *path, int flags, mode_t mode)
+{
+	int fd = -EEXIST;
+
+	for (int i = 0; i < TEMPORARY_TRIES && fd == -EEXIST; i++)
+		fd = try_own(path, flags, mode);
+	return fd;
 }
 
 int io_output_take(struct io_output *out, int fd)

@@ -640,8 +640,10 @@ void answer_log_write(const char *path, struct recorder_answer *answer, bool wit
 {
 	IO_FD(log) = io_open_own(path, O_WRONLY | O_APPEND, 0644);
 
-	if (log < 0)
+	if (log < 0) {
+		buf_printf(&answer->log, "[WARN] log=%s: %s; name another file\n", path, strerror(-log));
 		return;
+	}
 	(void)io_write_all(log, answer->log.data, answer->log.len);
 	if (with_report && answer->report >= 0) {
 		(void)io_copy(answer->report, log, UINT64_MAX);
