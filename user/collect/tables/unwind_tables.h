@@ -56,8 +56,8 @@ void unwind_tables_set_payer(struct unwind_tables *tables, const struct payer *p
  */
 int unwind_tables_find(struct unwind_tables *tables, uint64_t key);
 /*
- * Returns true if so many rows and pages fit, into the payer's share, too. Drops files that no living process maps if
- * necessary. May sleep.
+ * Returns true if so many rows and pages fit, into the payer's share, too. Drops files that no living process maps
+ * if necessary. May sleep.
  */
 bool unwind_tables_have_room(struct unwind_tables *tables, uint32_t rows, uint32_t pages);
 /* Copies a file's rows. Returns the module's index, valid as above, or -errno: -ENOSPC when it does not fit. */
