@@ -24,6 +24,8 @@
  * so there is no PROOF, and START names no event.
  *
  *   reader -> UNNAMED  how this JVM keeps the names of its threads is not known; once
+ *   reader -> NO_JVM   the process has loaded libjvm.so and created no JVM since; the reader ends
+ *   loader -> REST     do not look at the JVM before some time: its user's allowance is used up; any number of times
  *
  * Either side may close at any time. If the loader dies, the agent stops and waits for the next attach. If the JVM
  * dies, the loader drains the ring.
@@ -65,6 +67,8 @@ enum duet_message_type {
 	DUET_MESSAGE_MAPPED,
 	DUET_MESSAGE_UNNAMED,
 	DUET_MESSAGE_HALF,
+	DUET_MESSAGE_NO_JVM,
+	DUET_MESSAGE_REST,
 	DUET_MESSAGE_TYPE_MAX
 };
 
@@ -84,6 +88,7 @@ DUET_ASSERT_SIZE(struct duet_message_proof, 8 + DUET_SECRET_DIGITS);
 /*
  * FINISH, loader to agent: end the taps. The loader still asks for names afterwards. A wait that is not over counts up
  * to ended_ns. FLUSH is the same for the end of a window, whose samples have the time ended_ns: the taps go on.
+ * REST ends at ended_ns.
  */
 struct duet_message_finish {
 	struct duet_message head;
@@ -224,7 +229,7 @@ struct duet_message_want {
 };
 DUET_ASSERT_SIZE(struct duet_message_want, 16 + DUET_WANTS_AT_ONCE * 24);
 
-/* STOP, STOPPED, ENDING, MAPPED and UNNAMED are bare struct duet_message. */
+/* STOP, STOPPED, ENDING, MAPPED, UNNAMED and NO_JVM are bare struct duet_message. */
 
 /* ---- records in the ring (framing: duet_ring.h) ---- */
 

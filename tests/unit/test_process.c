@@ -165,7 +165,8 @@ static void test_users_have_allowances(void **state)
 	other = process_get(&table, other_pid, 0);
 	assert_int_not_equal(other->payer.key, spent->payer.key);
 	assert_true(other->maps.list.len && process_get(&table, getpid(), 0)->maps.list.len);
-	/* this user's allowance is enough, but all users together have spent too much */
+	/* this user's allowance is enough, but all users together have spent too much, each as much as one may */
+	charge_cpu(&(struct payer){1, 1}, 100 * NS_PER_SEC);
 	charge_cpu(&other->payer, NS_PER_SEC);
 	process_exec(process_find(&table, other_pid));
 	assert_int_equal(other->maps.list.len, 0);

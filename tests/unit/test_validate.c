@@ -612,12 +612,13 @@ static void agents_send_no_orders(void **state)
 {
 	struct duet_message message = {.size = sizeof(message), .version = DUET_AGENT_VERSION};
 
-	for (uint16_t type = 0; type < 16; type++) {
+	for (uint16_t type = 0; type < DUET_MESSAGE_TYPE_MAX; type++) {
 		message.type = type;
 		assert_int_equal(message_ok(&message, sizeof(message)),
 				 type == DUET_MESSAGE_STOPPED || type == DUET_MESSAGE_FINISHED ||
 					 type == DUET_MESSAGE_ENDING || type == DUET_MESSAGE_MAPPED ||
-					 type == DUET_MESSAGE_UNNAMED || type == DUET_MESSAGE_HALF);
+					 type == DUET_MESSAGE_UNNAMED || type == DUET_MESSAGE_NO_JVM ||
+					 type == DUET_MESSAGE_HALF);
 	}
 }
 

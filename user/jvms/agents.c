@@ -24,6 +24,7 @@
 #define HANDLER_MAX_NS NS_PER_MS /* longest handler time that a JVM may claim for one signal */
 #define METADATA_BUDGET 16384 /* metadata records read in one step: they cost more than samples, and other JVMs wait */
 #define LAYOUT_NS NS_PER_SEC /* wait for a reader to find the layout; a JVM that is starting may take longer */
+#define READER_LEAST_NS (2 * NS_PER_MS) /* CPU time that one costs at least: it may end before it was looked at */
 #define READER_BYTES (2u << 20) /* memory of its own that a reader touches */
 #define MAPPED_MIN_AGE_NS NS_PER_MS
 #define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* the agent's timeout for the loader is the same */
@@ -80,6 +81,8 @@ struct agent *agent_new_outside(const struct charge *charge, struct process *pro
 	agent->socket = socket;
 	agent->state = AGENT_GREETING;
 	agent->deadline_ns = clock_monotonic_ns() + HANDSHAKE_TIMEOUT_NS;
+	agent->paid_ns = READER_LEAST_NS;
+	charge_cpu(&process->payer, agent->paid_ns);
 	return agent;
 }
 
@@ -314,6 +317,8 @@ static void on_message(struct agent *agent, const struct duet_message *message)
 		on_mapped(agent);
 	else if (message->type == DUET_MESSAGE_UNNAMED && agent->reader)
 		agent->is_unnamed = true;
+	else if (message->type == DUET_MESSAGE_NO_JVM && agent->reader)
+		agent_fail(agent, -READER_NO_JVM, "it has loaded libjvm.so, but is none");
 	else if (message->type != DUET_MESSAGE_HALF) /* it has woken the loop, which reads the ring now */
 		agent_fail(agent, -EPROTO, "the agent sent a message out of turn");
 }
@@ -408,7 +413,8 @@ bool agent_want(struct agent *agent, const struct duet_want *want, uint64_t now_
 	uint64_t key = want_key(want);
 	uint64_t asked = (uint64_t)in_ms(now_ns) << 32 | (uint32_t)(agent->asked_count + 1);
 
-	if (agent->state != AGENT_RUNNING || agent->unanswered >= MAX_UNANSWERED || was_just_asked(agent, key, now_ns))
+	if (agent->state != AGENT_RUNNING || agent->is_resting || agent->unanswered >= MAX_UNANSWERED ||
+	    was_just_asked(agent, key, now_ns))
 		return false;
 	if (agent->wants.count == DUET_WANTS_AT_ONCE)
 		agent_ask(agent);
@@ -456,16 +462,28 @@ void agent_forget_asked(struct agent *agent)
 	agent->answered_before = agent->answered;
 }
 
-/* If the socket is full, the events end with STOP, and those that are not over then have no names. */
-void agent_finish(struct agent *agent, enum duet_message_type type, uint64_t ended_ns)
+static bool send_time(struct agent *agent, enum duet_message_type type, uint64_t time_ns)
 {
 	struct duet_message_finish finish = {
 		.head = {.size = sizeof(finish), .type = type, .version = DUET_AGENT_VERSION},
-		.ended_ns = ended_ns,
+		.ended_ns = time_ns,
 	};
 
+	return send(agent->socket, &finish, sizeof(finish), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+/* If the socket is full, the events end with STOP, and those that are not over then have no names. */
+void agent_finish(struct agent *agent, enum duet_message_type type, uint64_t ended_ns)
+{
 	if (agent->state == AGENT_RUNNING && !agent->reader)
-		agent->is_finishing = send(agent->socket, &finish, sizeof(finish), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+		agent->is_finishing = send_time(agent, type, ended_ns);
+}
+
+/* If the socket is full, the reader does not look either. */
+void agent_rest(struct agent *reader, uint64_t until_ns)
+{
+	if (reader->state == AGENT_RUNNING)
+		(void)send_time(reader, DUET_MESSAGE_REST, until_ns);
 }
 
 void agent_stop(struct agent *agent)

@@ -52,6 +52,8 @@ struct agent {
 	char cause[128]; /* of an agent: why it was attached, a part of a sentence */
 	/* Read from outside: pid of the process that reads and speaks the agent's protocol. 0: an agent in the JVM. */
 	pid_t reader;
+	uint64_t paid_ns; /* of a reader: the part of its CPU time that was charged */
+	bool is_resting; /* a reader: nothing is asked of it, because its user's allowance is used up */
 	uint32_t walks, cut; /* of a reader: samples of its JVM, and those whose walk was cut; see jvms_note_walk() */
 	/* Reads the JVM until this agent runs, or for good; or NULL. It has a reference: agent_set_outside(). */
 	struct agent *outside;
@@ -143,6 +145,7 @@ void agent_ask(struct agent *agent); /* sends the collected requests, or a STOP 
 void agent_forget_asked(struct agent *agent);
 /* Sends FINISH or FLUSH, see jvms_finish(). */
 void agent_finish(struct agent *agent, enum duet_message_type type, uint64_t ended_ns);
+void agent_rest(struct agent *reader, uint64_t until_ns); /* sends REST */
 void agent_stop(struct agent *agent); /* RUNNING -> STOPPING; aborts an agent that is not running yet */
 /* True if GONE, FAILED or RUNNING; a reader must also have the layout, or have run for a second. */
 bool agent_settled(const struct agent *agent);

@@ -368,7 +368,7 @@ void jvms_notice(struct jvms *jvms, struct process *process)
 	const char *cause, *unread = NULL;
 
 	if (jvm_process(process)->examined_version == process->maps_version + 1 || is_read || process->exited ||
-	    process->pid == getpid() || !is_jvm(process))
+	    clock_monotonic_ns() < jvm_process(process)->notice_ns || process->pid == getpid() || !is_jvm(process))
 		return;
 	jvms->has_met = true;
 	if (!jvms->of.engine->row->standalone && sources_needs_layout(jvms, process))
@@ -425,6 +425,7 @@ void jvms_step(struct jvms *jvms, const struct pollfd *fds, size_t count)
 	uint64_t now_ns = clock_monotonic_ns();
 
 	children_collect(now_ns);
+	readers_charge(jvms, now_ns);
 	for (size_t i = 0; i < count; i++) {
 		progress(jvms, jvms->agents.items[i], fds[i].revents);
 		try_again(jvms, jvms->agents.items[i], now_ns);

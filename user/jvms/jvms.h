@@ -53,6 +53,7 @@ struct jvms {
 	unsigned int answers_ms; /* … the time between two reads of the rings for them */
 	uint64_t swept_ns; /* last search for processes that ended without an exit record */
 	uint64_t forgot_ns; /* last time that the JVMs' old code was dropped */
+	uint64_t charged_ns; /* when the CPU time of readers was charged last */
 };
 
 /* The state of a process that belongs to jvms/. */
@@ -65,6 +66,8 @@ struct jvm_process {
 	bool has_tlabs; /* BPF samples its allocations, or it was said why not */
 	bool is_unread; /* its reader has ended, and nothing reads it yet */
 	bool is_refused; /* there was no memory for its agent */
+	uint8_t fakes; /* times that it had loaded libjvm.so, but was no JVM */
+	uint64_t notice_ns; /* when it may be taken for a JVM again */
 };
 _Static_assert(sizeof(struct jvm_process) <= PROCESS_STATE_BYTES(PROCESS_OF_JVMS, PROCESS_OF_SUBJECT), "too large");
 
@@ -153,6 +156,8 @@ const char *readers_start(struct jvms *jvms, struct process *process);
  * reports it. The pause grows with each try, and the number of tries is limited.
  */
 void readers_replace_later(const struct jvms *jvms, struct agent *reader);
+/* Call often: charges what readers have used. Those of users who have used up their allowance rest. */
+void readers_charge(struct jvms *jvms, uint64_t now_ns);
 /* Starts another reader to replace this one. Returns false if the JVM needs an agent instead. */
 bool readers_replace(struct jvms *jvms, struct agent *reader);
 /* Returns why the JVM cannot be read, a part of a sentence; valid while the reader is. */

@@ -21,6 +21,10 @@
 #define TRIES 4 /* readers that replace lost ones: after 0.1, 0.3, 0.9 and 2.7 s */
 #define FIRST_PAUSE_NS (100 * NS_PER_MS)
 #define PAUSE_GROWTH 3
+#define FAKE_PAUSE_NS NS_PER_SEC /* after the first one; it doubles with each */
+#define FAKES_MAX 8
+#define CHARGE_NS (NS_PER_SEC / 4)
+#define REST_NS (4 * CHARGE_NS)
 #define LONG_STAY_NS (60 * NS_PER_SEC) /* after a reader that ran this long, the tries are counted anew */
 
 /* Returns false if there can be no more: each is a process of ours, and any user may start what looks like a JVM. */
@@ -48,8 +52,11 @@ const char *readers_start(struct jvms *jvms, struct process *process)
 
 	if (!may_start(jvms, &process->payer))
 		return "too many JVMs are read from outside";
-	if (!charge_begin(&charge, process))
+	if (!charge_begin(&charge, process)) {
+		jvm_process(process)->examined_version = 0; /* so that it is noticed again */
+		jvm_process(process)->notice_ns = clock_monotonic_ns() + NS_PER_SEC;
 		return "its user's processes take too long to read";
+	}
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return JVMS_NO_ROOM;
 	reader = agent_new_outside(&charge, process, &jvms->of.profile->strings, &start);
@@ -145,6 +152,44 @@ void readers_report_unnamed(struct jvms *jvms, const struct agent *agent)
 		 agent->origin.process->pid);
 }
 
+/* Drops the references to an agent that is over, but for those of what waits. */
+static void leave(const struct agent *agent)
+{
+	struct jvm_process *process = jvm_process(agent->origin.process);
+
+	if (process->agent == agent)
+		process->agent = agent->outside;
+	if (process->agent && process->agent->outside == agent)
+		agent_set_outside(process->agent, NULL);
+}
+
+static void charge(struct agent *reader, uint64_t now_ns)
+{
+	const struct process *process = reader->origin.process;
+	uint64_t used_ns = process_cpu_ns(reader->reader);
+	struct charge charge;
+
+	if (used_ns > reader->paid_ns) {
+		charge_cpu(&process->payer, used_ns - reader->paid_ns);
+		reader->paid_ns = used_ns;
+	}
+	reader->is_resting = !charge_begin(&charge, process);
+	if (reader->is_resting)
+		agent_rest(reader, now_ns + REST_NS);
+	else
+		(void)charge_end(&charge);
+}
+
+void readers_charge(struct jvms *jvms, uint64_t now_ns)
+{
+	if (now_ns - jvms->charged_ns < CHARGE_NS)
+		return;
+	jvms->charged_ns = now_ns;
+	for (size_t i = 0; i < jvms->agents.len; i++)
+		if (jvms->agents.items[i]->reader && jvms->agents.items[i]->socket >= 0)
+			charge(jvms->agents.items[i], now_ns);
+}
+
 #define FIRST_RETRY_S 2
 #define RETRY_GROWTH 4 /* a hung JVM costs at most four attaches: at once, and after 2, 8 and 32 s */
 #define RETRIES 3
@@ -209,6 +254,21 @@ static void on_failed_agent(struct jvms *jvms, struct agent *agent)
 		log_warn("%s: %s", agent->why, left.data);
 }
 
+/* It is noticed again when its mappings have changed: a program may create its JVM late, and then maps more files. */
+static void let_go(struct jvms *jvms, const struct agent *reader)
+{
+	struct jvm_process *process = jvm_process(reader->origin.process);
+
+	log_debug("%s", reader->why);
+	if (process->source == JVM_OUTSIDE) {
+		jvms->agents.sources[JVM_OUTSIDE]--;
+		process->source = JVM_UNREAD;
+	}
+	process->notice_ns = clock_monotonic_ns() + grown(FAKE_PAUSE_NS, 2, process->fakes);
+	process->fakes += process->fakes < FAKES_MAX;
+	leave(reader);
+}
+
 void readers_note_failure(struct jvms *jvms, struct agent *agent)
 {
 	/* not if it executes another program, which is no JVM */
@@ -217,6 +277,8 @@ void readers_note_failure(struct jvms *jvms, struct agent *agent)
 
 	if (!agent->reader && !goes_on_without(jvms))
 		return;
+	if (agent->error == -READER_NO_JVM)
+		return let_go(jvms, agent);
 	loader_counters[DUET_LOADER_JVMS_ENDED] += is_ended && is_current;
 	if (is_ended || !is_current)
 		log_debug("%s", agent->why);
@@ -262,17 +324,6 @@ static bool is_useless(const struct agent *agent)
 	bool is_left = jvm_process(process)->agent != agent || (process->exited && !agent->ring);
 
 	return is_left && agent->state == AGENT_FAILED && !agent->retry_ns;
-}
-
-/* Drops the references to an agent that is over, but for those of what waits. */
-static void leave(const struct agent *agent)
-{
-	struct jvm_process *process = jvm_process(agent->origin.process);
-
-	if (process->agent == agent)
-		process->agent = agent->outside;
-	if (process->agent && process->agent->outside == agent)
-		agent_set_outside(process->agent, NULL);
 }
 
 /* Frees the agent and adds its losses to those of the recording. */

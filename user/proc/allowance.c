@@ -161,7 +161,7 @@ static struct account *open_account(uint64_t key, uint64_t now_ns)
 
 void charge_cpu(const struct payer *payer, uint64_t cpu_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns(), left_ns;
 	struct account *account;
 
 	if (!payer->key)
@@ -170,13 +170,20 @@ void charge_cpu(const struct payer *payer, uint64_t cpu_ns)
 	account = find(payer->key);
 	if (!account)
 		account = open_account(payer->key, now_ns);
+	forgive(&account->debt, now_ns, USER_SHARE);
+	left_ns = account->debt.cost_ns < USER_NS ? USER_NS - account->debt.cost_ns : 0;
+	allowance.all.cost_ns += cpu_ns < left_ns ? cpu_ns : left_ns; /* what a user overdraws is his alone */
 	account->debt.cost_ns += cpu_ns;
-	allowance.all.cost_ns += cpu_ns;
+}
+
+uint64_t charge_all_ns(void)
+{
+	return clock_cpu_ns() + helper_cpu_ns();
 }
 
 static uint64_t unpaid_ns(void)
 {
-	return clock_cpu_ns() + helper_cpu_ns() - allowance.paid_ns;
+	return charge_all_ns() - allowance.paid_ns;
 }
 
 uint64_t allowance_used_ns(void)

@@ -53,6 +53,7 @@ bool charge_go_on(struct charge *charge, const struct charge *begun);
 /* For reading who pays, a constant cost: set charge->payer before charge_end(). */
 void charge_begin_unknown(struct charge *charge, pid_t pid);
 uint64_t charge_end(const struct charge *charge); /* returns what it has cost: CPU time */
+uint64_t charge_all_ns(void); /* CPU time of the loader and its helper so far */
 /* Call during long work. Returns true when it must stop, so that rings are read; it may go on in another charge. */
 bool charge_slice_is_over(const struct charge *charge);
 /* Adds what another process, a reader or an attaching child, has used for the payer. */

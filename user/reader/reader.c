@@ -32,6 +32,8 @@
 /* Interval between two looks at the JVM: at first, while it may be starting, and later. */
 #define LOOK_FIRST_NS (2 * NS_PER_MS)
 #define LOOK_LAST_NS (100 * NS_PER_MS)
+#define UNBORN_NS (5 * NS_PER_SEC) /* who has loaded libjvm.so for so long without a JVM has none */
+#define UNBORN_SHARE 8 /* until then, the interval is this part of the time since the reader began */
 #define STEP_MS 1
 #define ARENA_BYTES (1 << 20)
 #define NAME_TRIES 10 /* failed looks at the names of threads, one after the other, after which they are not known */
@@ -54,6 +56,7 @@ struct outside {
 	uint64_t unloads; /* its value at unloads_ns */
 	uint64_t unloads_ns; /* 0: not read yet */
 	uint64_t noted_ns; /* when that value was noted, to be proven with what is read; 0: it was not */
+	uint64_t began_ns;
 	uint64_t look_ns; /* when to look at the JVM again */
 	uint64_t step_ns; /* interval of later looks */
 };
@@ -62,6 +65,7 @@ union packet {
 	struct duet_message head;
 	struct duet_message_start start;
 	struct duet_message_want want;
+	struct duet_message_finish rest;
 };
 
 static int send_packet(int to, struct duet_message *message, enum duet_message_type type, size_t size)
@@ -234,10 +238,8 @@ static void send_layout(struct outside *outside)
 	struct ring_part part = {&layout, sizeof(layout)};
 
 	memory_renew();
-	if (!jvmstructs_renew_heaps() || !jvmstructs_layout(&layout, outside->image.java_version)) {
-		outside->step_ns = LOOK_FIRST_NS;
+	if (!jvmstructs_renew_heaps() || !jvmstructs_layout(&layout, outside->image.java_version))
 		return;
-	}
 	layout.holder_ids = DUET_JVM_NO_FIELD;
 	layout.unloads = find_unloads(outside);
 	describe_virtual(outside, &layout.virtual_threads);
@@ -253,6 +255,27 @@ static void send_layout(struct outside *outside)
 		outside->layout = layout;
 }
 
+/* While there is no JVM, looks become rarer: it may never come. */
+static uint64_t next_step_ns(struct outside *outside, uint64_t now_ns)
+{
+	uint64_t step_ns = outside->layout.call_stub_return ? 2 * outside->step_ns
+							    : (now_ns - outside->began_ns) / UNBORN_SHARE;
+
+	outside->step_ns = step_ns < LOOK_FIRST_NS ? LOOK_FIRST_NS : step_ns < LOOK_LAST_NS ? step_ns : LOOK_LAST_NS;
+	return outside->step_ns;
+}
+
+/* Returns false, and says so, if the process is none. */
+static bool is_jvm(const struct outside *outside, uint64_t now_ns)
+{
+	struct duet_message message = {0};
+
+	if (outside->layout.call_stub_return || now_ns - outside->began_ns < UNBORN_NS)
+		return true;
+	(void)send_packet(outside->loader, &message, DUET_MESSAGE_NO_JVM, sizeof(message));
+	return false;
+}
+
 /*
  * A JVM makes the first code of each kind when it needs it. After that its layout does not change. Reading a layout
  * walks over all code. While a kind of code is missing, there is little code.
@@ -261,8 +284,7 @@ static void look(struct outside *outside, uint64_t now_ns)
 {
 	const struct duet_jvm_layout *layout = &outside->layout;
 
-	outside->look_ns = now_ns + outside->step_ns;
-	outside->step_ns = outside->step_ns < LOOK_LAST_NS / 2 ? outside->step_ns * 2 : LOOK_LAST_NS;
+	outside->look_ns = now_ns + next_step_ns(outside, now_ns);
 	if (outside->names_threads && layout->call_stub_return)
 		look_at_threads(outside, now_ns);
 	if (!layout->compiled_name || !layout->native_name || !layout->frameless_names[0] ||
@@ -344,6 +366,8 @@ static bool serve_packet(struct outside *outside)
 	io_close(&fd);
 	if (packet.head.type == DUET_MESSAGE_WANT && packet.head.size == sizeof(packet.want))
 		answer(outside, &packet.want);
+	if (packet.head.type == DUET_MESSAGE_REST && packet.head.size == sizeof(packet.rest))
+		outside->look_ns = packet.rest.ended_ns;
 	if (packet.head.type != DUET_MESSAGE_STOP)
 		return true;
 	(void)send_packet(outside->loader, &stopped, DUET_MESSAGE_STOPPED, sizeof(stopped));
@@ -355,6 +379,7 @@ static void serve(struct outside *outside)
 	struct pollfd fds[] = {{.fd = outside->loader, .events = POLLIN}, {.fd = outside->jvm, .events = POLLIN}};
 	bool goes_on = true;
 
+	outside->began_ns = clock_monotonic_ns();
 	while (goes_on) {
 		uint64_t now_ns = clock_monotonic_ns(), look_ns = outside->look_ns;
 
@@ -366,8 +391,11 @@ static void serve(struct outside *outside)
 			goes_on = serve_packet(outside);
 		if (fds[1].revents)
 			return;
-		if (clock_monotonic_ns() >= outside->look_ns)
-			look(outside, clock_monotonic_ns());
+		now_ns = clock_monotonic_ns();
+		if (now_ns >= outside->look_ns) {
+			look(outside, now_ns);
+			goes_on = goes_on && is_jvm(outside, now_ns);
+		}
 	}
 }
 

@@ -17,6 +17,9 @@
 /* The error in STARTED for a program of another kind than duet, into which no agent could be loaded either. */
 #define READER_FOREIGN ELIBBAD
 
+/* The error of a reader whose process has no JVM: it may create one later, and its mappings change then. */
+#define READER_NO_JVM ENOMEDIUM
+
 /*
  * Starts the reader of the charge's process, which must have started at start_ticks. Stores the reader's pid. Returns a
  * SOCK_SEQPACKET socket (O_NONBLOCK) to it, which the caller owns, or -errno.

@@ -318,6 +318,7 @@ bool agent_message_check(const void *data, size_t bytes)
 	case DUET_MESSAGE_ENDING:
 	case DUET_MESSAGE_MAPPED:
 	case DUET_MESSAGE_UNNAMED:
+	case DUET_MESSAGE_NO_JVM:
 	case DUET_MESSAGE_HALF:
 		return bytes == sizeof(*message);
 	default:
