@@ -13,6 +13,7 @@ volatile uint64_t duet_started_ns = 0;
 volatile uint64_t duet_edge_ns = 0;
 volatile uint64_t duet_last_edge_ns = 0;
 volatile bool duet_look_leaders = false;
+volatile bool duet_look_again = false;
 volatile bool duet_needs_fallback_hook = false;
 volatile uint32_t duet_fallback_hook = DUET_RETURN_NONE;
 

@@ -25,11 +25,13 @@ extern volatile uint64_t duet_started_ns;
 /*
  * For the programs that the loader runs itself, see event_offcpu_edge.bpf.c. duet_edge_ns is the edge up to which
  * sleeps are reported, duet_last_edge_ns the one before, CLOCK_MONOTONIC. duet_look_leaders: look at one thread of each
- * process only; the loader may not walk it.
+ * process only; the loader may not walk it. duet_look_again: look at those too that were shown in this sleep, because
+ * not all of them were walked.
  */
 extern volatile uint64_t duet_edge_ns;
 extern volatile uint64_t duet_last_edge_ns; /* 0: none yet */
 extern volatile bool duet_look_leaders;
+extern volatile bool duet_look_again;
 
 /*
  * Set when a thread has slept that takes no sample at the hook in use, because it has not registered rseq(2). Then the

@@ -147,8 +147,8 @@ static __always_inline void edge_look(struct bpf_iter__task *ctx, struct task_st
 	struct filter_ids ids = {};
 	struct duet_scratch *room;
 
-	if (*seen_switches == edge_switches(task) + 1 || !offcpu_is_length(began_ns, bpf_ktime_get_ns()) ||
-	    !edge_identify(task, &ids))
+	if ((*seen_switches == edge_switches(task) + 1 && !duet_look_again) ||
+	    !offcpu_is_length(began_ns, bpf_ktime_get_ns()) || !edge_identify(task, &ids))
 		return;
 	room = scratch_take();
 	if (!room)

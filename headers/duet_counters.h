@@ -83,7 +83,7 @@
 	X(LOADER_CODE_LATE,     "Java stacks with a gap: the code of a frame was not read in time") \
 	X(LOADER_NAME_MISSING,  "Java frames without a name: it was not read before the JVM ended") \
 	X(LOADER_NAME_LATE,     "Java frames without a name: it was not read in time") \
-	X(LOADER_SLEEPERS_FULL, "sleeps over the end not shown: no memory for the stack of their thread") \
+	X(LOADER_SLEEPERS_FULL, "sleeps over the end not shown: no memory or time for the stack of their thread") \
 	X(LOADER_SLEEPERS_UNLISTED, "lists of sleeping threads that were incomplete") \
 	X(LOADER_NO_EARLY,      "sleeps or requests without a stack: the record with it was missing") \
 	X(LOADER_NO_WAKER,      "sleeps without their waker: its record or its memory was missing") \

@@ -273,11 +273,17 @@ bool intake_read(struct session *session)
 
 #define PREVIEW_NS (10 * NS_PER_SEC)
 #define FIRST_PREVIEW_NS (NS_PER_SEC / 10)
-/* The walk begins this long before an edge. Then few threads wake between the walk and the edge. */
-#define AHEAD_NS (NS_PER_SEC / 5)
+/* The walk begins this long before an edge; at the edge, those are walked that fell asleep since. */
+#define AHEAD_NS NS_PER_SEC
+#define LATE_AHEAD_NS (NS_PER_SEC / 5) /* the same while processes lack rows for the walk */
 /* A walk at the end that takes longer is followed by a second one, for the threads that fell asleep meanwhile. */
 #define LONG_WALK_NS (2 * NS_PER_MS)
-#define PREPARE_NS NS_PER_SEC /* longest time at the end to prepare processes for the walk */
+/* Longest time at the end to prepare processes for the walk, to walk, and to take the samples. */
+#define PREPARE_NS (3 * NS_PER_SEC / 10)
+#define WALK_NS NS_PER_SEC
+#define PASS_NS (NS_PER_SEC / 2)
+#define PREPARE_SLICE_NS (20 * NS_PER_MS)
+#define BUSY_TIMES 4 /* these are CPU time; on a busy machine the same work takes longer */
 
 /* Returns NULL if the engine or the events do not show threads that sleep. */
 static struct sleepers *sleepers_of(const struct session *session)
@@ -292,7 +298,32 @@ static void meet(void *context, const struct duet_sample *sample)
 
 static void take(void *context, const struct duet_sample *sample)
 {
-	intake_on_sample(context, sample);
+	struct session *session = context;
+	const struct process *process = process_find(&session->processes, (pid_t)sample->head.tgid);
+	struct charge charge;
+
+	if (process && !charge_begin(&charge, process)) {
+		loader_counters[DUET_LOADER_SLEEPERS_FULL]++;
+		return;
+	}
+	intake_on_sample(session, sample);
+	if (process)
+		(void)charge_end(&charge);
+}
+
+/* Some CPU time of duet, or some time. */
+struct limit {
+	uint64_t cpu_ns, until_ns;
+};
+
+static struct limit limit_of(uint64_t cpu_ns)
+{
+	return (struct limit){charge_all_ns() + cpu_ns, clock_monotonic_ns() + BUSY_TIMES * cpu_ns};
+}
+
+static bool is_over(const struct limit *limit)
+{
+	return charge_all_ns() >= limit->cpu_ns || clock_monotonic_ns() >= limit->until_ns;
 }
 
 /* Counts a failure. The first one of the process is explained. */
@@ -305,10 +336,65 @@ static void check(int err)
 			 strerrordesc_np(-err));
 }
 
+/* One slice of it. */
 static void preview(struct session *session, struct sleepers *sleepers, uint64_t now_ns)
 {
-	check(sleepers_preview(sleepers, meet, session));
+	int more = sleepers_preview(sleepers, meet, session);
+
+	check(more);
+	session->edges.is_previewing = more > 0;
 	session->edges.prepared_ns = now_ns;
+}
+
+/* One slice of it. */
+static void walk_ahead(struct session *session, struct sleepers *sleepers, uint64_t edge_ns)
+{
+	int more = sleepers_walk(sleepers, &session->processes);
+
+	check(more);
+	session->edges.is_previewing = false;
+	session->edges.is_walking = more > 0;
+	session->edges.walked_ns = edge_ns;
+	session->is_behind |= more > 0;
+}
+
+static void walk_once(struct session *session, struct sleepers *sleepers, const struct limit *limit)
+{
+	int more;
+
+	while ((more = sleepers_walk(sleepers, &session->processes)) > 0 && !is_over(limit))
+		intake_read(session);
+	check(more);
+	if (more > 0)
+		sleepers_stop_walk(sleepers);
+}
+
+/*
+ * The rings are read after each slice of this, and of pass(). What is left at the limit is counted. After a long walk,
+ * those are walked that fell asleep meanwhile.
+ */
+static void walk(struct session *session, struct sleepers *sleepers)
+{
+	const struct limit limit = limit_of(WALK_NS);
+	bool is_long = session->edges.is_walking;
+	uint64_t begun_ns = clock_monotonic_ns();
+
+	session->edges.is_previewing = false;
+	session->edges.is_walking = false;
+	walk_once(session, sleepers, &limit);
+	if (is_long || clock_monotonic_ns() - begun_ns > LONG_WALK_NS)
+		walk_once(session, sleepers, &limit);
+}
+
+static void pass(struct session *session, struct sleepers *sleepers)
+{
+	const struct limit limit = limit_of(PASS_NS);
+	bool more;
+
+	while ((more = sleepers_pass(sleepers, take, session)) && !is_over(&limit))
+		intake_read(session);
+	if (more)
+		loader_counters[DUET_LOADER_SLEEPERS_FULL] += sleepers_stop_pass(sleepers);
 }
 
 /* Returns when the next window or the recording ends, as far as that is known. */
@@ -325,20 +411,20 @@ void sleep_edges_step(struct session *session, uint64_t now_ns)
 	struct sleepers *sleepers = sleepers_of(session);
 	struct sleep_edges *edges = &session->edges;
 	uint64_t edge_ns = next_edge(session);
+	uint64_t ahead_ns = session->unwinding.wanted.len ? LATE_AHEAD_NS : AHEAD_NS;
 
 	if (!sleepers)
 		return;
-	if (now_ns - session->started_ns > FIRST_PREVIEW_NS && now_ns - edges->prepared_ns > PREVIEW_NS)
+	if (edges->is_previewing || (!edges->is_walking && now_ns - session->started_ns > FIRST_PREVIEW_NS &&
+				     now_ns - edges->prepared_ns > PREVIEW_NS))
 		preview(session, sleepers, now_ns);
-	if (now_ns + AHEAD_NS >= edge_ns && edges->walked_ns != edge_ns) {
-		check(sleepers_walk(sleepers, &session->processes));
-		edges->walked_ns = edge_ns;
-		now_ns = clock_monotonic_ns();
-	}
+	if (edges->is_walking || (now_ns + ahead_ns >= edge_ns && edges->walked_ns != edge_ns))
+		walk_ahead(session, sleepers, edge_ns);
+	now_ns = clock_monotonic_ns();
 	if (now_ns >= edge_ns && edge_ns == session->profile.until_ns) {
-		check(sleepers_walk(sleepers, &session->processes));
+		walk(session, sleepers);
 		check(sleepers_ask(sleepers, edge_ns));
-		sleepers_pass(sleepers, take, session);
+		pass(session, sleepers);
 		edges->sampled_ns = edge_ns;
 	}
 }
@@ -346,18 +432,17 @@ void sleep_edges_step(struct session *session, uint64_t now_ns)
 void sleep_edges_end(struct session *session)
 {
 	struct sleepers *sleepers = sleepers_of(session);
-	uint64_t now_ns = clock_monotonic_ns();
+	const struct limit limit = limit_of(PREPARE_NS);
 
 	if (!sleepers)
 		return;
-	if (!session->edges.prepared_ns)
-		preview(session, sleepers, now_ns);
-	if (session->unwinding.wanted.len)
-		unwinding_work(&session->unwinding, &session->processes, now_ns + PREPARE_NS);
-	now_ns = clock_monotonic_ns();
-	check(sleepers_walk(sleepers, &session->processes));
-	if (clock_monotonic_ns() - now_ns > LONG_WALK_NS)
-		check(sleepers_walk(sleepers, &session->processes));
+	while ((!session->edges.prepared_ns || session->edges.is_previewing) && !is_over(&limit))
+		preview(session, sleepers, clock_monotonic_ns());
+	while (session->unwinding.wanted.len && !is_over(&limit)) {
+		unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PREPARE_SLICE_NS);
+		intake_read(session);
+	}
+	walk(session, sleepers);
 	check(sleepers_ask(sleepers, clock_monotonic_ns()));
 }
 
@@ -366,5 +451,5 @@ void sleep_edges_pass(struct session *session)
 	struct sleepers *sleepers = sleepers_of(session);
 
 	if (sleepers)
-		sleepers_pass(sleepers, take, session);
+		pass(session, sleepers);
 }

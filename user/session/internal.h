@@ -40,9 +40,11 @@ struct intake {
 
 /* What was done about the threads that sleep over an end. */
 struct sleep_edges {
+	bool is_previewing; /* not all of those threads have been seen */
 	uint64_t prepared_ns; /* when the processes of threads that sleep were prepared for the walk last */
 	uint64_t sampled_ns; /* the end of a window up to which sleeps were sampled last */
-	uint64_t walked_ns; /* the edge for which the threads that sleep were walked ahead */
+	uint64_t walked_ns; /* the edge for which a walk ahead of it has begun */
+	bool is_walking; /* it has not ended */
 };
 
 struct session {

@@ -236,6 +236,7 @@ static struct sleeper_walked *copy_record(const struct sleeper_walker *walker, u
 	if (!walked)
 		return NULL;
 	walked->switches = switches;
+	walked->payer = walker->foreign.charge->payer.key;
 	walked->is_reported = false;
 	memcpy(&walked->sample, sample, frames);
 	if (ids) /* the last one is padding if their number is odd */
@@ -257,23 +258,25 @@ static size_t read_stacks(struct sleeper_walker *walker, const struct duet_sleep
 	return foreign_read_stacks(&walker->foreign, addresses, count);
 }
 
-void sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
-		  const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context)
+size_t sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
+		    const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context)
 {
-	uint16_t flags = count ? jvm_flag(walker, &sleepers[0]->sample) : 0;
+	uint16_t flags = jvm_flag(walker, &sleepers[0]->sample);
+	size_t done = 0, part = 0, left = 0;
 
-	if (count)
-		begin_process(walker, charge, &sleepers[0]->sample);
+	begin_process(walker, charge, &sleepers[0]->sample);
 	walker_now = walker;
-	for (size_t first = 0, part; first < count; first += part) {
-		part = read_stacks(walker, sleepers + first, count - first);
-		for (size_t i = 0; i < part; i++) {
-			walker->foreign.stack = i;
-			walk_one(walker, sleepers[first + i], flags);
-			keep(context, sleepers[first + i], copy_record(walker, sleepers[first + i]->switches));
-		}
-	}
+	do {
+		if (!left)
+			left = part = read_stacks(walker, sleepers + done, count - done);
+		walker->foreign.stack = part - left;
+		walk_one(walker, sleepers[done], flags);
+		keep(context, sleepers[done], copy_record(walker, sleepers[done]->switches));
+		done++;
+		left--;
+	} while (done < count && !charge_slice_is_over(charge));
 	walker_now = NULL;
+	return done;
 }
 
 #define PAGE 4096u /* the smallest page size of any supported kernel */

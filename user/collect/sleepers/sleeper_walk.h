@@ -24,17 +24,19 @@ void sleeper_walker_close(struct sleeper_walker *walker);
 /* A thread that was walked, in its last sleep that was. */
 struct sleeper_walked {
 	uint64_t switches; /* of the thread when it was shown */
+	uint64_t payer; /* key of its user's */
 	bool is_reported; /* BPF reported its sleep at the current edge; false after the walk */
 	struct duet_sample sample; /* with the user frames */
 };
 
 /*
- * Walks threads of one process. For each thread, passes to `keep` what was walked, which `keep` owns then and frees;
- * NULL when out of memory. A stack that cannot be read has no user frames but the leaf.
+ * Walks threads of one process until the charge's slice is over. Returns how many, at least one. For each thread,
+ * passes to `keep` what was walked, which `keep` owns then and frees; NULL when out of memory. A stack that cannot be
+ * read has no user frames but the leaf.
  */
 typedef void (*sleeper_keep)(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked);
-void sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
-		  const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context);
+size_t sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
+		    const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context);
 
 /*
  * The memory of a process whose sleeping threads are walked from outside. The helper (proc/helper.h) reads the memory,

@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/io.h"
 #include "base/map.h"
@@ -23,19 +24,48 @@
 
 #include "duet.skel.h"
 
-#define READ_BYTES (128u << 10) /* the records of as many threads as one message of the helper answers */
-#define BYTES_MAX (64u << 20) /* of all walked samples together */
+#define READ_BYTES (128u << 10) /* records that are read at once */
+#define BYTES_MAX (64u << 20) /* of all walked samples together, and of all records of threads to walk */
+#define USER_TIMES 3 /* a user may have so many times what is free of them */
+#define TURN 64 /* threads of a user that are walked before some of the next user's */
+#define SLICE_NS (20 * NS_PER_MS)
+
+/* Takes one record from the bytes. Returns its size, 0 if there are too few bytes, or -errno. */
+typedef ssize_t (*taker)(struct sleepers *sleepers, const char *bytes, size_t count);
+
+/* A program that runs for all threads of the host, and whose records are read in slices. */
+struct run {
+	int fd; /* -1: none runs */
+	taker take;
+	struct buf text; /* read and not taken yet */
+	bool is_all; /* `text` has the last of it */
+};
+
+/* A thread to walk. */
+struct shown {
+	uint64_t turn; /* users take turns */
+	pid_t pid;
+	size_t at; /* of its record in `records` */
+};
 
 struct sleepers {
 	struct duet_bpf *bpf; /* not owned */
+	struct process_table *processes; /* not owned */
 	uint32_t user_depth;
 	struct bpf_link *look;
 	struct bpf_link *report;
+	struct run run;
 	struct map by_tid; /* duet_sleeper.tid -> struct sleeper_walked, owned */
 	size_t bytes; /* bytes of these samples */
-	struct vec(const struct duet_sleeper *) shown; /* threads to walk; they are in the bytes that were read last */
-	struct process_table *processes; /* not owned; valid while sleepers_walk() runs */
-	struct sleeper_walker *walker; /* not NULL while sleepers_walk() runs, once a thread was shown */
+	struct map by_user; /* payer's key -> bytes of these samples */
+	struct buf records; /* of the threads in `shown` */
+	struct map shown_of; /* payer's key -> how many there are in `shown` */
+	struct vec(struct shown) shown;
+	size_t next; /* the first of them that was not walked */
+	bool is_listed; /* all that sleep are in `shown` */
+	bool is_incomplete; /* BPF has shown threads that were not walked: it shows all again */
+	struct sleeper_walker *walker; /* during a slice of the walk */
+	size_t passed; /* cursor in by_tid of sleepers_pass(); 0: it has not begun */
 
 	uint64_t edge_ns; /* the edge of the last sleepers_ask() */
 	sleepers_handler handler; /* handler of sleepers_preview(), while that runs */
@@ -50,6 +80,9 @@ int sleepers_open(struct sleepers **ret, struct duet_bpf *bpf, uint32_t user_dep
 	if (!sleepers)
 		return -ENOMEM;
 	sleepers->bpf = bpf;
+	sleepers->run.fd = -1;
+	buf_init(&sleepers->run.text);
+	buf_init(&sleepers->records);
 	sleepers->user_depth = user_depth;
 	err = programs_attach(&sleepers->look, bpf->progs.offcpu_look, NULL);
 	if (!err)
@@ -61,6 +94,20 @@ int sleepers_open(struct sleepers **ret, struct duet_bpf *bpf, uint32_t user_dep
 	return err;
 }
 
+static void add_bytes(struct sleepers *sleepers, const struct sleeper_walked *walked, ptrdiff_t sign)
+{
+	ptrdiff_t bytes = sign * (ptrdiff_t)walked->sample.head.size;
+	uint64_t of_user = 0;
+
+	(void)map_get(&sleepers->by_user, walked->payer, &of_user);
+	sleepers->bytes += (size_t)bytes;
+	of_user += (uint64_t)bytes;
+	if (of_user)
+		(void)map_put(&sleepers->by_user, walked->payer, of_user);
+	else
+		map_remove(&sleepers->by_user, walked->payer);
+}
+
 static void forget_walked(struct sleepers *sleepers, uint64_t tid)
 {
 	struct sleeper_walked *walked = map_get_ptr(&sleepers->by_tid, tid);
@@ -68,8 +115,26 @@ static void forget_walked(struct sleepers *sleepers, uint64_t tid)
 	if (!walked)
 		return;
 	map_remove(&sleepers->by_tid, tid);
-	sleepers->bytes -= walked->sample.head.size;
+	add_bytes(sleepers, walked, -1);
 	free(walked);
+}
+
+static void end_run(struct sleepers *sleepers)
+{
+	io_close(&sleepers->run.fd);
+	buf_release(&sleepers->run.text);
+	sleepers->run = (struct run){.fd = -1};
+	buf_init(&sleepers->run.text);
+}
+
+static void end_walk(struct sleepers *sleepers)
+{
+	sleepers->is_listed = false;
+	vec_release(&sleepers->shown);
+	map_release(&sleepers->shown_of);
+	buf_release(&sleepers->records);
+	buf_init(&sleepers->records);
+	sleepers->next = 0;
 }
 
 void sleepers_close(struct sleepers *sleepers)
@@ -78,62 +143,79 @@ void sleepers_close(struct sleepers *sleepers)
 		return;
 	bpf_link__destroy(sleepers->look);
 	bpf_link__destroy(sleepers->report);
-	vec_release(&sleepers->shown);
+	end_run(sleepers);
+	end_walk(sleepers);
 	map_release_owned(&sleepers->by_tid);
+	map_release(&sleepers->by_user);
 	free(sleepers);
 }
 
-/* Takes one record from the bytes. Returns its size, 0 if there are too few bytes, or -errno. */
-typedef ssize_t (*taker)(struct sleepers *sleepers, const char *bytes, size_t count);
-/* Called before the bytes of the records that were taken go. May be NULL. */
-typedef void (*finisher)(struct sleepers *sleepers);
-
-/* Passes all whole records in `text` to `take`, and leaves the rest in `text`. */
-static int take_records(struct sleepers *sleepers, struct buf *text, taker take, finisher finish)
+/* Takes whole records out of the text until the slice ends. Returns 1 if there are more, 0, or -errno. */
+static int take_records(struct sleepers *sleepers, uint64_t end_ns)
 {
+	struct buf *text = &sleepers->run.text;
+	bool is_late = false;
 	size_t done = 0;
-	ssize_t size;
+	ssize_t size = 0;
 
-	while ((size = take(sleepers, text->data + done, text->len - done)) > 0)
+	while (!is_late && (size = sleepers->run.take(sleepers, text->data + done, text->len - done)) > 0) {
 		done += (size_t)size;
-	if (finish)
-		finish(sleepers);
+		is_late = clock_monotonic_ns() >= end_ns;
+	}
 	memmove(text->data, text->data + done, text->len - done);
 	text->len -= done;
-	return size < 0 ? (int)size : 0;
+	return size < 0 ? (int)size : is_late;
 }
 
-/* Reads until `text` is full or there is no more. Returns 1 if there may be more, 0 at the end, or -errno. */
-static int fill(int fd, struct buf *text)
+/* Reads until the text is full or there is no more. Returns 0 or -errno. */
+static int fill(struct run *run)
 {
+	struct buf *text = &run->text;
 	ssize_t got;
 
-	while (text->len < READ_BYTES) {
-		got = read(fd, text->data + text->len, READ_BYTES - text->len);
+	while (!run->is_all && text->len < READ_BYTES) {
+		got = read(run->fd, text->data + text->len, READ_BYTES - text->len);
 		if (got < 0 && errno != EAGAIN && errno != EINTR)
 			return -errno;
-		if (!got)
-			return 0;
-		if (got > 0)
-			text->len += (size_t)got;
+		run->is_all = !got;
+		text->len += got > 0 ? (size_t)got : 0;
 	}
-	return 1;
+	return 0;
 }
 
-/* Runs a program for all threads of the host. */
-static int run(struct sleepers *sleepers, const struct bpf_link *link, taker take, finisher finish)
+static int begin_run(struct sleepers *sleepers, const struct bpf_link *link, taker take)
 {
-	IO_FD(fd) = bpf_iter_create(bpf_link__fd(link));
-	int more = fd < 0 ? -errno : 1, err = 0;
-	BUF(text);
+	struct run *run = &sleepers->run;
 
-	if (!buf_reserve(&text, READ_BYTES))
-		err = -ENOMEM;
-	while (!err && more > 0) {
-		more = fill(fd, &text);
-		err = take_records(sleepers, &text, take, finish);
+	end_run(sleepers);
+	run->take = take;
+	run->fd = bpf_iter_create(bpf_link__fd(link));
+	if (run->fd < 0)
+		return -errno;
+	return buf_reserve(&run->text, READ_BYTES) ? 0 : -ENOMEM;
+}
+
+/* Begins a program, or goes on with it for a slice. Returns 1 if there are more records, 0 at the end, or -errno. */
+static int run(struct sleepers *sleepers, const struct bpf_link *link, taker take, uint64_t end_ns)
+{
+	int more = sleepers->run.fd >= 0 && sleepers->run.take == take ? 1 : begin_run(sleepers, link, take);
+
+	while (more >= 0 && sleepers->run.fd >= 0) {
+		bool is_last;
+
+		more = fill(&sleepers->run);
+		is_last = sleepers->run.is_all;
+		if (!more)
+			more = take_records(sleepers, end_ns);
+		if (more > 0)
+			return 1;
+		if (is_last)
+			break;
+		if (!more && clock_monotonic_ns() >= end_ns)
+			return 1;
 	}
-	return more < 0 ? more : err;
+	end_run(sleepers);
+	return more;
 }
 
 static ssize_t sleeper_size(const char *bytes, size_t count)
@@ -160,12 +242,41 @@ static ssize_t take_preview(struct sleepers *sleepers, const char *bytes, size_t
 	return size;
 }
 
+/* `all` users have at most BYTES_MAX. */
+static bool has_room(size_t all, size_t of_user, size_t more)
+{
+	return all + more <= BYTES_MAX && of_user + more <= USER_TIMES * (BYTES_MAX - all);
+}
+
+/* Threads without room are counted when BPF reports their sleep. */
+static void add_shown(struct sleepers *sleepers, const struct duet_sleeper *sleeper, size_t size)
+{
+	struct shown shown = {.pid = (pid_t)sleeper->sample.head.tgid, .at = sleepers->records.len};
+	const struct process *process =
+		process_get(sleepers->processes, shown.pid, sleeper->sample.start_ns / NS_PER_TICK);
+	uint64_t of_user = 0;
+
+	if (process)
+		(void)map_get(&sleepers->shown_of, process->payer.key, &of_user);
+	shown.turn = of_user / TURN;
+	if (!process || !has_room(sleepers->records.len, of_user * size, size)) {
+		sleepers->is_incomplete = true;
+		return;
+	}
+	buf_add(&sleepers->records, (const char *)sleeper, size);
+	if (sleepers->records.failed || map_put(&sleepers->shown_of, process->payer.key, of_user + 1) < 0 ||
+	    vec_push(&sleepers->shown, shown) < 0)
+		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
+}
+
 static ssize_t take_shown(struct sleepers *sleepers, const char *bytes, size_t count)
 {
+	const struct duet_sleeper *sleeper = (const void *)bytes;
 	ssize_t size = sleeper_size(bytes, count);
+	const struct sleeper_walked *walked = size > 0 ? map_get_ptr(&sleepers->by_tid, sleeper->tid) : NULL;
 
-	if (size > 0 && vec_push(&sleepers->shown, (const void *)bytes) < 0)
-		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
+	if (size > 0 && (!walked || walked->switches != sleeper->switches))
+		add_shown(sleepers, sleeper, (size_t)size);
 	return size;
 }
 
@@ -174,76 +285,124 @@ int sleepers_preview(struct sleepers *sleepers, sleepers_handler handler, void *
 	sleepers->bpf->bss->duet_look_leaders = true;
 	sleepers->handler = handler;
 	sleepers->context = context;
-	return run(sleepers, sleepers->look, take_preview, NULL);
+	return run(sleepers, sleepers->look, take_preview, clock_monotonic_ns() + SLICE_NS);
 }
 
-static int by_process(const void *a, const void *b)
+static int by_turn(const void *a, const void *b)
 {
-	const struct duet_sleeper *const *one = a, *const *other = b;
-	uint32_t pid = (*one)->sample.head.tgid, other_pid = (*other)->sample.head.tgid;
+	const struct shown *one = a, *other = b;
 
-	return pid < other_pid ? -1 : pid > other_pid;
+	if (one->turn != other->turn)
+		return one->turn < other->turn ? -1 : 1;
+	if (one->pid != other->pid)
+		return one->pid < other->pid ? -1 : 1;
+	return one->at < other->at ? -1 : one->at > other->at;
 }
 
 static void keep(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked)
 {
 	struct sleepers *sleepers = context;
+	uint64_t of_user = 0;
 
 	if (!walked)
 		return;
 	forget_walked(sleepers, sleeper->tid);
-	if (sleepers->bytes + walked->sample.head.size > BYTES_MAX ||
+	(void)map_get(&sleepers->by_user, walked->payer, &of_user);
+	if (!has_room(sleepers->bytes, of_user, walked->sample.head.size) ||
 	    map_put_ptr(&sleepers->by_tid, sleeper->tid, walked) < 0) {
+		sleepers->is_incomplete = true;
 		free(walked);
 		return; /* the thread is counted when BPF reports its sleep */
 	}
-	sleepers->bytes += walked->sample.head.size;
+	add_bytes(sleepers, walked, 1);
 }
 
-/* If the first thread has ended, it has no memory any more; it is listed first, if it sleeps. */
-static void walk_process(struct sleepers *sleepers, const struct duet_sleeper *const *shown, size_t count)
+/*
+ * Walks threads of one process. Returns how many were; all if their user has no time left: these are counted when BPF
+ * reports their sleep. If the first thread has ended, it has no memory any more; it is listed first, if it sleeps.
+ */
+static size_t walk_process(struct sleepers *sleepers, const struct duet_sleeper *const *threads, size_t count)
 {
-	const struct duet_record *head = &shown[0]->sample.head;
+	const struct duet_record *head = &threads[0]->sample.head;
 	const struct process *process = process_get(sleepers->processes, (pid_t)head->tgid,
-						    shown[0]->sample.start_ns / NS_PER_TICK);
+						    threads[0]->sample.start_ns / NS_PER_TICK);
 	struct charge charge;
 
-	if (!process || !charge_begin(&charge, process))
-		return;
+	if (!process || !charge_begin(&charge, process)) {
+		sleepers->is_incomplete = true;
+		return count;
+	}
 	if (head->tid != head->tgid)
 		charge.living = process_living_thread(process->pid);
-	sleeper_walk(sleepers->walker, &charge, shown, count, keep, sleepers);
+	count = sleeper_walk(sleepers->walker, &charge, threads, count, keep, sleepers);
 	(void)charge_end(&charge);
+	return count;
 }
 
-/* Walks the threads in `shown`, process by process. */
-static void walk_shown(struct sleepers *sleepers)
+/* Returns the threads of one process that come next in one turn, at most TURN. */
+static size_t next_threads(const struct sleepers *sleepers, const struct duet_sleeper *threads[TURN])
 {
-	const struct duet_sleeper **shown = sleepers->shown.items;
-	size_t count = sleepers->shown.len, next;
+	const struct shown *shown = sleepers->shown.items + sleepers->next;
+	size_t left = sleepers->shown.len - sleepers->next, count = 0;
 
-	if (count && !sleepers->walker)
-		sleepers->walker = sleeper_walker_open(sleepers->bpf, sleepers->user_depth);
-	if (count && sleepers->walker)
-		qsort(shown, count, sizeof(*shown), by_process);
-	for (size_t first = 0; sleepers->walker && first < count; first = next) {
-		for (next = first + 1; next < count && !by_process(&shown[first], &shown[next]);)
-			next++;
-		walk_process(sleepers, shown + first, next - first);
+	while (count < left && count < TURN && shown[count].pid == shown->pid && shown[count].turn == shown->turn) {
+		threads[count] = (const void *)(sleepers->records.data + shown[count].at);
+		count++;
 	}
-	vec_clear(&sleepers->shown);
+	return count;
+}
+
+/* Lists the threads to walk. Returns 1 if there are more, 0, or -errno. */
+static int list(struct sleepers *sleepers, uint64_t end_ns)
+{
+	int more;
+
+	if (sleepers->run.fd < 0 || sleepers->run.take != take_shown) {
+		sleepers->bpf->bss->duet_look_leaders = false;
+		sleepers->bpf->bss->duet_look_again = sleepers->is_incomplete;
+		sleepers->is_incomplete = false;
+	}
+	more = run(sleepers, sleepers->look, take_shown, end_ns);
+	sleepers->is_listed = more <= 0;
+	if (sleepers->is_listed && sleepers->shown.len)
+		qsort(sleepers->shown.items, sleepers->shown.len, sizeof(*sleepers->shown.items), by_turn);
+	return more;
+}
+
+static void walk_listed(struct sleepers *sleepers, uint64_t end_ns)
+{
+	const struct duet_sleeper *threads[TURN];
+
+	sleepers->walker = sleeper_walker_open(sleepers->bpf, sleepers->user_depth);
+	while (sleepers->walker && sleepers->next < sleepers->shown.len && clock_monotonic_ns() < end_ns)
+		sleepers->next += walk_process(sleepers, threads, next_threads(sleepers, threads));
+	if (!sleepers->walker)
+		sleepers->next = sleepers->shown.len;
+	sleeper_walker_close(sleepers->walker);
+	sleepers->walker = NULL;
 }
 
 int sleepers_walk(struct sleepers *sleepers, struct process_table *processes)
 {
-	int err;
+	uint64_t end_ns = clock_monotonic_ns() + SLICE_NS;
+	int more = 0;
 
 	sleepers->processes = processes;
-	sleepers->bpf->bss->duet_look_leaders = false;
-	err = run(sleepers, sleepers->look, take_shown, walk_shown);
-	sleeper_walker_close(sleepers->walker);
-	sleepers->walker = NULL;
-	return err;
+	if (!sleepers->is_listed)
+		more = list(sleepers, end_ns);
+	if (more <= 0 && sleepers->shown.len)
+		walk_listed(sleepers, end_ns);
+	if (more > 0 || sleepers->next < sleepers->shown.len)
+		return 1;
+	end_walk(sleepers);
+	return more;
+}
+
+void sleepers_stop_walk(struct sleepers *sleepers)
+{
+	sleepers->is_incomplete = true;
+	end_run(sleepers);
+	end_walk(sleepers);
 }
 
 static ssize_t take_slept(struct sleepers *sleepers, const char *bytes, size_t count)
@@ -270,26 +429,56 @@ int sleepers_ask(struct sleepers *sleepers, uint64_t edge_ns)
 {
 	sleepers->bpf->bss->duet_last_edge_ns = sleepers->edge_ns;
 	sleepers->bpf->bss->duet_edge_ns = sleepers->edge_ns = edge_ns;
-	return run(sleepers, sleepers->report, take_slept, NULL);
+	return run(sleepers, sleepers->report, take_slept, UINT64_MAX);
 }
 
-/* Also drops the threads that no longer sleep. */
-void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context)
+/* Drops the threads that no longer sleep; the others are dropped after the next edge. */
+static void end_pass(struct sleepers *sleepers)
 {
 	struct vec(uint64_t) unreported = {0};
 	uint64_t tid, value;
-	size_t cursor = 0;
 
-	while (map_next(&sleepers->by_tid, &cursor, &tid, &value)) {
+	for (size_t cursor = 0; map_next(&sleepers->by_tid, &cursor, &tid, &value);) {
 		struct sleeper_walked *walked = (void *)(uintptr_t)value;
 
-		if (walked->is_reported && walked->sample.weight)
-			handler(context, &walked->sample);
-		else if (!walked->is_reported)
-			(void)vec_push(&unreported, tid); /* otherwise it is dropped after the next edge */
+		if (!walked->is_reported)
+			(void)vec_push(&unreported, tid);
 		walked->is_reported = false;
 	}
 	for (size_t i = 0; i < unreported.len; i++)
 		forget_walked(sleepers, unreported.items[i]);
 	vec_release(&unreported);
+	sleepers->passed = 0;
+}
+
+bool sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context)
+{
+	uint64_t end_ns = clock_monotonic_ns() + SLICE_NS, tid, value;
+
+	while (map_next(&sleepers->by_tid, &sleepers->passed, &tid, &value)) {
+		struct sleeper_walked *walked = (void *)(uintptr_t)value;
+
+		if (!walked->is_reported || !walked->sample.weight)
+			continue;
+		handler(context, &walked->sample);
+		walked->sample.weight = 0;
+		if (clock_monotonic_ns() >= end_ns)
+			return true;
+	}
+	end_pass(sleepers);
+	return false;
+}
+
+size_t sleepers_stop_pass(struct sleepers *sleepers)
+{
+	size_t left = 0;
+	uint64_t tid, value;
+
+	while (map_next(&sleepers->by_tid, &sleepers->passed, &tid, &value)) {
+		const struct sleeper_walked *walked = (void *)(uintptr_t)value;
+
+		left += walked->is_reported && walked->sample.weight;
+	}
+	end_pass(sleepers);
+	return left;
 }

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "duet_record.h"
@@ -23,16 +25,21 @@ void sleepers_close(struct sleepers *sleepers);
 typedef void (*sleepers_handler)(void *context, const struct duet_sample *sample);
 /*
  * Passes the first thread of each process that sleeps to `handler`; in most processes it does. So the caller can
- * prepare the processes for the walk before the edge. Returns 0 or -errno.
+ * prepare the processes for the walk before the edge. Works for a slice: returns 1 if there is more to do, 0 or -errno.
  */
 int sleepers_preview(struct sleepers *sleepers, sleepers_handler handler, void *context);
-/* Walks the threads that sleep now, except those that were walked in this sleep. 0 or -errno. */
+/*
+ * Walks the threads that sleep now, except those that were walked in this sleep. Users take turns, and pay. Works for a
+ * slice: returns 1 if there is more to do, 0 or -errno. sleepers_stop_walk() leaves it at that.
+ */
 int sleepers_walk(struct sleepers *sleepers, struct process_table *processes);
+void sleepers_stop_walk(struct sleepers *sleepers);
 /*
  * Asks BPF how long each walked thread that still sleeps has slept before `edge_ns`, CLOCK_MONOTONIC, since the edge
  * before that or since it left its CPU. Sleep after the edge is sampled at the next edge, or when the thread wakes.
  * Call sleepers_walk() just before. Returns 0 or -errno.
  */
 int sleepers_ask(struct sleepers *sleepers, uint64_t edge_ns);
-/* Passes the samples of the last sleepers_ask(), of just before the edge. Takes longer than the other calls. */
-void sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context);
+/* Passes the samples of the last sleepers_ask(), of just before the edge. Works for a slice: true if there are more. */
+bool sleepers_pass(struct sleepers *sleepers, sleepers_handler handler, void *context);
+size_t sleepers_stop_pass(struct sleepers *sleepers); /* drops the others, and returns how many */
