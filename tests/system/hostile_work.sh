@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Processes of a user that make the loader work for nothing. It ends in time, and an honest process keeps its samples.
+# Processes of a user that make the loader work for nothing, and leave the CPUs to others. It ends in time, and an honest process keeps its samples.
 . "$(dirname "$0")/lib.sh"
 
 hostile=$DUET_BUILD/tests/system/hostile_work
-attackers=(setpriv --reuid 1500 --regid 1500 --clear-groups)
+attackers=(nice -n 19 setpriv --reuid 1500 --regid 1500 --clear-groups)
 
 start_attackers() { # KIND COUNT SECONDS ARGUMENT
 	need_bpf
@@ -56,6 +56,17 @@ case_deep_sleepers() { # apart
 	start_honest
 	start_attackers deep 100 60 4000
 	record_host 6 -e wall=10ms
+	expect "ms after the end" "$((took_ms - 6000))" '<' 6000
+}
+
+# 2 MB of arguments, and a file of 256 MB that is called libjvm.so, at each change of the mappings.
+case_nameless_with_long_arguments() { # apart
+	start_honest
+	truncate -s 256M "$here/libjvm.so"
+	chmod 644 "$here/libjvm.so"
+	start_attackers names 12 60 "$here/libjvm.so"
+	record_host 6
+	expect "ms of CPU time" "$cpu_ms" '<' $((2500 + took_ms / 10))
 	expect "ms after the end" "$((took_ms - 6000))" '<' 6000
 }
 

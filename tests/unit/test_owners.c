@@ -40,6 +40,35 @@ static void an_old_membership_is_read_once(void **state)
 	process_table_release(&processes);
 }
 
+/* A process that maps a libjvm.so and has no program of Java is asked for one at most every 100 ms, then rarer. */
+static void a_nameless_process_is_asked_rarely(void **state)
+{
+	struct mapping libjvm = {.start = 1 << 12, .end = 2 << 12, .path = (char *)"/nowhere/libjvm.so"};
+	struct process_table processes;
+	struct profile profile;
+	struct owners owners;
+	struct process *process;
+	uint64_t first_ns, asks = 0;
+
+	process_table_init(&processes);
+	assert_int_equal(profile_init(&profile), 0);
+	owners_open(&owners, &profile, false);
+	process = process_get(&processes, getpid(), 0);
+	assert_int_equal(maps_add(&process->maps, &libjvm), 0);
+	owners_row(&owners, process, NULL);
+	first_ns = subject_of(process)->ask_ns;
+	assert_true(first_ns);
+	for (uint64_t before_ns = first_ns; asks < 2; asks += subject_of(process)->ask_ns != before_ns) {
+		before_ns = subject_of(process)->ask_ns;
+		process->maps_version++;
+		owners_row(&owners, process, NULL);
+	}
+	assert_true(clock_monotonic_ns() - first_ns >= 200 * NS_PER_MS);
+	owners_release(&owners);
+	profile_release(&profile);
+	process_table_release(&processes);
+}
+
 static void end(struct process_table *processes, struct process *process)
 {
 	pid_t child = process->pid;
@@ -84,6 +113,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_old_membership_is_read_once),
+		cmocka_unit_test(a_nameless_process_is_asked_rarely),
 		cmocka_unit_test(a_process_that_has_ended),
 	};
 

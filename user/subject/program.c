@@ -378,6 +378,9 @@ void running_list(const struct running *running, struct buf *out)
 
 #define MEMBERSHIP_AGE_NS NS_PER_SEC /* facts that only /proc has are read again at most this often */
 #define NAMELESS_NS (3 * NS_PER_SEC) /* a JVM may need this long to publish what it runs */
+/* One that does not publish it is asked again after this time, then after twice this time, and so on. */
+#define ASK_FIRST_NS (100 * NS_PER_MS)
+#define ASK_LAST_NS (60 * NS_PER_SEC)
 
 void owners_open(struct owners *owners, struct profile *profile, bool spark_names)
 {
@@ -432,13 +435,15 @@ static void find_application(struct owners *owners, const struct charge *charge,
 	size_t len;
 	int err;
 
+	err = program_name(charge, process, &name);
+	if (err)
+		return;
+	len = name.len;
 	program_executed_as(charge, process, &executed_as);
 	program_libjvm(charge, process, libjvm, &id);
-	err = program_name(charge, process, &name);
-	len = name.len;
-	if (!err && owners->spark_names)
+	if (owners->spark_names)
 		program_add_spark(charge, &name);
-	if (!err && process_is_there(process)) {
+	if (process_is_there(process)) {
 		subject->program = intern_bytes(strings, name.data, len);
 		subject->application = intern_str(strings, name.data);
 		subject->executed_as = intern_str(strings, executed_as.data);
@@ -455,20 +460,32 @@ static void find_vm_flags(struct owners *owners, const struct charge *charge, st
 		subject_of(process)->vm_flags = intern_str(&owners->profile->strings, flags.data);
 }
 
-static void find_program(struct owners *owners, struct process *process)
+/* Asks it for what is not known yet: not at each change of its mappings, which it may make as often as it likes. */
+static void ask(struct owners *owners, struct process *process, const struct mapping *libjvm)
 {
-	const struct subject *subject = subject_of(process);
-	const struct mapping *libjvm = maps_libjvm(&process->maps);
+	struct subject *subject = subject_of(process);
+	uint64_t now_ns = clock_monotonic_ns();
 	struct charge charge;
 
-	if (!process->exited && libjvm && !subject->vm_flags && charge_begin(&charge, process)) {
-		if (!subject->application)
-			find_application(owners, &charge, process, libjvm);
-		if (subject->application)
-			find_vm_flags(owners, &charge, process);
-		(void)charge_end(&charge);
-	}
+	if (subject->vm_flags || now_ns < subject->ask_ns || !charge_begin(&charge, process))
+		return;
+	if (!subject->application)
+		find_application(owners, &charge, process, libjvm);
 	if (subject->application)
+		find_vm_flags(owners, &charge, process);
+	(void)charge_end(&charge);
+	subject->pause_ns = subject->pause_ns ? subject->pause_ns : ASK_FIRST_NS;
+	subject->ask_ns = now_ns + subject->pause_ns;
+	subject->pause_ns = 2 * subject->pause_ns < ASK_LAST_NS ? 2 * subject->pause_ns : ASK_LAST_NS;
+}
+
+static void find_program(struct owners *owners, struct process *process)
+{
+	const struct mapping *libjvm = maps_libjvm(&process->maps);
+
+	if (!process->exited && libjvm)
+		ask(owners, process, libjvm);
+	if (subject_of(process)->application)
 		fill_earlier_rows(owners, process);
 }
 
@@ -590,12 +607,16 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 		.ns_pid = sample ? sample->ns_tgid : (uint32_t)process->ns_pid,
 		.executable = executable_of(owners, process),
 	};
+	struct charge charge; /* it needs a row, whatever it has cost */
 
+	charge_begin_unknown(&charge, process->pid);
+	charge.payer = process->payer;
 	find_program(owners, process);
 	if (subject_of(process)->application)
 		fill_program(subject_of(process), &owner);
 	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
 	fill_container(owners, container_of(owners, process, cgroup_id), &owner);
+	(void)charge_end(&charge);
 	return profile_owner(owners->profile, &owner);
 }
 

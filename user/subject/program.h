@@ -47,7 +47,7 @@ const char *running_short_name(const char *program); /* a class without its pack
 /* Appends "123 (shop.jar), 124 (shop.jar)", and "and 7 more" for those above the first eight. */
 void running_list(const struct running *running, struct buf *out);
 
-/* The state of a process that belongs to subject/. All fields but the last four are interned, 0 = not known. */
+/* The state of a process that belongs to subject/. All fields but the last six are interned, 0 = not known. */
 struct subject {
 	uint32_t program; /* the program that a JVM runs */
 	uint32_t application; /* the same as people name it, with the name that Spark has for it if possible */
@@ -59,6 +59,8 @@ struct subject {
 	uint32_t owner_version; /* maps_version of that sample */
 	uint64_t owner_cgroup; /* cgroup of that sample */
 	uint64_t owner_ns; /* when it was looked up; 0: never */
+	uint64_t ask_ns; /* when it may be asked for what is not known of its program */
+	uint64_t pause_ns; /* after the next time that it is asked in vain */
 };
 _Static_assert(sizeof(struct subject) <= PROCESS_STATE_BYTES(PROCESS_OF_SUBJECT, PROCESS_OF_JOIN), "too large");
 
