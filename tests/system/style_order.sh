@@ -107,6 +107,38 @@ case_libbpf_stays_in_collect() {
 		xargs grep -lE '^#include.*(<bpf/|duet\.skel\.h)')"
 }
 
+# Files that open or read, and why it is not done for a process without a struct charge (proc/allowance.h).
+may_open() {
+	sed 's/ *#.*//' <<-'END'
+		user/(base|profile|readers|writers|windows|cmd|recorder|asprof)/ # files of whoever runs duet
+		user/main\.c
+		user/proc/                           # makes charges, and reads who pays
+		user/sym/(target_file|debug_file|perf_map)\.c # demand a charge, or are handed a descriptor
+		user/sym/kallsyms\.c                 # the kernel's
+		user/attach/                         # in a child, whose CPU time is charged
+		user/reader/                         # in a reader, likewise
+		user/collect/sleepers/sleeper_walk\.c # in the helper, for a charge
+		user/collect/kernel/                 # the kernel's, as the next two
+		user/collect/family_(ticks|sleeps)\.c
+		user/collect/collector\.c
+		user/collect/tables/unwind_tables\.c # a memory of duet's own
+		user/jvms/(launch|flight_recording)\.c # of the command that is started
+		user/subject/host\.c                 # the machine's, and what is charged there
+		user/subject/program\.c              # for a charge, and the list of processes
+		user/join/sink\.c                    # the kernel's names of devices
+		user/limits/budget\.c                # duet's own limits
+	END
+}
+
+case_work_has_a_charge() {
+	none "opens or reads for a process: take a struct charge, or add the file to may_open()" "$(sources 'user/*.c' |
+		grep -vE "^($(may_open | tr -d '[:blank:]' | paste -s -d '|'))" |
+		xargs grep -nE '\b(open|openat2?|fopen|opendir|pread|readlink(at)?|process_vm_readv|io_read_file)\(')"
+	none "updates BPF's maps outside of the files that own them" "$(sources 'user/*.c' |
+		grep -vE '^user/collect/(collector|programs|tables/unwind_tables)\.c' |
+		xargs grep -nE '\bbpf_map_*(update|delete)[a-z_]*\(')"
+}
+
 case_agent_is_alone() {
 	local file include bad=
 	while read -r file include; do

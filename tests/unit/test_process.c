@@ -145,6 +145,7 @@ static void test_users_have_allowances(void **state)
 {
 	pid_t spent_pid, other_pid;
 	struct process *spent, *other;
+	uint64_t ticks;
 	uid_t uid;
 
 	if (geteuid())
@@ -159,6 +160,11 @@ static void test_users_have_allowances(void **state)
 	assert_false(spent->maps.list.len || spent->maps_ns || spent->exited);
 	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 1), 0);
 	assert_int_equal(spent->maps.list.len, 0);
+	end_child(spent_pid);
+	spent_pid = start_child(take_other_user); /* another one of the user is not even looked at */
+	assert_int_equal(process_read_start_ticks(spent_pid, &ticks), 0);
+	spent = process_get(&table, spent_pid, ticks);
+	assert_true(spent->is_unread && spent->payer.uid == 65534 && !spent->exited && !spent->executable);
 	assert_true(allowance_next_spent(&uid) && uid == 65534);
 	assert_false(allowance_next_spent(&uid)); /* each once */
 	other_pid = start_child(take_third_user);
@@ -421,7 +427,7 @@ static void test_kernel_threads(void **state)
 	char name[16];
 
 	assert_false(process_is_kernel_thread(process_get(&table, getpid(), 0)));
-	process_read_thread_comm(2, 2, name, sizeof(name));
+	process_read_thread_comm(CHARGE_OWN(2), 2, name, sizeof(name));
 	if (strcmp(name, "kthreadd")) /* in a container */
 		return;
 	assert_true(process_is_kernel_thread(process_get(&table, 2, 0)));

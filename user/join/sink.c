@@ -146,11 +146,15 @@ static const char *read_comm(struct sink *sink, const struct process *process, u
 {
 	struct sink_comm *comm = &sink->comm;
 	uint64_t now_ns = clock_monotonic_ns();
+	struct charge charge;
 
 	if (comm->pid == process->pid && comm->tid == tid && now_ns - comm->read_ns < COMM_AGE_NS)
 		return comm->text;
 	*comm = (struct sink_comm){.pid = process->pid, .tid = tid, .read_ns = now_ns};
-	process_read_thread_comm(process->pid, (pid_t)tid, comm->text, sizeof(comm->text));
+	if (charge_begin(&charge, process)) {
+		process_read_thread_comm(&charge, (pid_t)tid, comm->text, sizeof(comm->text));
+		(void)charge_end(&charge);
+	}
 	return comm->text;
 }
 

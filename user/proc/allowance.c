@@ -59,6 +59,11 @@ static ino_t own_namespace(const char *path)
 	return stat(path, &st) < 0 ? 0 : st.st_ino;
 }
 
+static uint64_t key_of(uid_t uid, ino_t pids)
+{
+	return (uint64_t)uid << 32 | (uint32_t)pids;
+}
+
 static void replace(int *fd, int by)
 {
 	io_close(fd);
@@ -108,7 +113,7 @@ static struct payer payer_of_namespace(int proc_fd, uid_t uid, ino_t our_users)
 	inode = inode_of(fd);
 	if (fd >= 0 && !ioctl(fd, NS_GET_OWNER_UID, &payer.uid) && payer.uid)
 		inode = container_of(proc_fd, our_users);
-	payer.key = (uint64_t)payer.uid << 32 | (uint32_t)inode;
+	payer.key = key_of(payer.uid, inode);
 	return payer;
 }
 
@@ -122,7 +127,7 @@ struct payer allowance_payer(int proc_fd, uid_t uid)
 		return payer_of_namespace(proc_fd, uid, our_users);
 	if (is_readable && pids.st_ino == our_pids && (!uid || uid == getuid()))
 		return (struct payer){.uid = uid};
-	return (struct payer){(uint64_t)uid << 32 | (uint32_t)(is_readable ? pids.st_ino : our_pids), uid};
+	return (struct payer){key_of(uid, is_readable ? pids.st_ino : our_pids), uid};
 }
 
 static void forgive(struct debt *debt, uint64_t now_ns, unsigned int share)
@@ -217,6 +222,16 @@ static bool has_allowance(const struct payer *payer)
 		allowance.spent[allowance.spent_count++] = payer->uid;
 	account->is_spent = true;
 	return false;
+}
+
+bool allowance_is_spent(int proc_fd, struct payer *ret_payer)
+{
+	struct stat user, pids;
+
+	if (fstat(proc_fd, &user) || !user.st_uid || user.st_uid == getuid() || fstatat(proc_fd, "ns/pid", &pids, 0))
+		return false;
+	*ret_payer = (struct payer){key_of(user.st_uid, pids.st_ino), user.st_uid};
+	return !has_allowance(ret_payer);
 }
 
 void charge_begin_unknown(struct charge *charge, pid_t pid)

@@ -29,6 +29,11 @@ struct payer {
 /* `uid`: the real user id of the process. `proc_fd` is /proc/PID. Takes no lock of the process's mappings. */
 struct payer allowance_payer(int proc_fd, uid_t uid);
 uint64_t allowance_used_ns(void); /* CPU time that all users together have been charged */
+/*
+ * Returns true, and the payer, if a glance at the process shows that its user has used up the allowance. Then even
+ * reading who exactly pays would cost too much: there may be thousands of new processes a second.
+ */
+bool allowance_is_spent(int proc_fd, struct payer *ret_payer);
 /* Finds a payer, not returned yet, whose work was put off, among the first 8. Returns false if there is none. */
 bool allowance_next_spent(uid_t *ret_uid);
 

@@ -275,8 +275,12 @@ static int read_all(struct process *process, const struct charge *charge)
 	IO_FD(proc_fd) = proc_open(charge, "");
 	struct proc_stat stat;
 	BUF(text);
-	int err = proc_fd < 0 ? proc_fd : proc_stat_read(&stat, proc_fd, "stat");
+	int err;
 
+	process->is_unread = proc_fd >= 0 && process->start_ticks && allowance_is_spent(proc_fd, &process->payer);
+	if (process->is_unread)
+		return 0;
+	err = proc_fd < 0 ? proc_fd : proc_stat_read(&stat, proc_fd, "stat");
 	if (!err && process->start_ticks && process->start_ticks != stat.fields[STAT_START])
 		err = -ESRCH;
 	if (err)
@@ -394,9 +398,12 @@ struct process *process_find(const struct process_table *table, pid_t pid)
 void process_exec(struct process *process)
 {
 	set_maps(process, &(struct maps){0});
+	process->maps_ns = 0;
 	process->maps_version++;
 	process->programs++;
 	process->exited = false;
+	free(process->executable);
+	process->executable = NULL;
 	if (process_read(process) == -ESRCH)
 		process_exit(process);
 }
@@ -453,6 +460,17 @@ static bool has_cost_too_much(struct process *process)
 	return process->maps_cost_ns > MAPS_COST_NS;
 }
 
+/* Reads all of a process that was not read when it was new, or when it had executed its program. */
+static int read_late(struct process *process)
+{
+	int err = process_read(process);
+
+	if (err == -ESRCH)
+		process_exit(process);
+	process->maps_version += !process->is_unread;
+	return err ? err : !process->is_unread;
+}
+
 int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_age_ns)
 {
 	struct maps fresh = {0};
@@ -466,6 +484,8 @@ int process_refresh_maps(struct process *process, uint64_t now_ns, uint64_t min_
 		return 0;
 	if ((min_age_ns && has_cost_too_much(process)) || !charge_begin(&charge, process))
 		return 0;
+	if (process->is_unread)
+		return read_late(process);
 	process->maps_ns = now_ns;
 	err = read_own_maps(process, &charge, &fresh);
 	process->maps_cost_ns += charge_end(&charge);
@@ -641,12 +661,12 @@ int process_each(process_visit visit, void *context)
 	return 0;
 }
 
-void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size)
+void process_read_thread_comm(const struct charge *charge, pid_t tid, char *comm, size_t size)
 {
 	BUF(text);
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", charge->pid, tid);
 	if (io_read_file(AT_FDCWD, path, size, &text) < 0)
 		buf_clear(&text);
 	snprintf(comm, size, "%.*s", (int)strcspn(text.data, "\n"), text.data);

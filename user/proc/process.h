@@ -43,6 +43,7 @@ struct process {
 	uint32_t maps_version; /* incremented when `maps` changes */
 	pid_t living; /* a thread of it whose memory and files /proc shows: pid, unless its first thread has ended */
 	bool is_over_share; /* `maps` is empty because the user has his share of mappings */
+	bool is_unread; /* its user's allowance was used up: it is read when its mappings are wanted */
 	bool exited; /* exited, or known from records only: its stacks are kept, but /proc does not have it */
 	uint64_t read_ns; /* when it was read from /proc, as a whole; 0: `maps` is of an older program */
 	uint64_t exited_ns; /* when we learned that, CLOCK_MONOTONIC */
@@ -112,7 +113,7 @@ int process_read_thread_cpu(pid_t pid, pid_t tid, uint64_t *ret_ns); /* `tid` as
 bool process_is_hidden(pid_t pid);
 char process_read_state(pid_t pid); /* returns 'R', 'S', 'T', 'Z', …; 0 when it cannot be read */
 /* Reads the name of a thread; `tid` is as in the loader's pid namespace. "" when the thread has ended. */
-void process_read_thread_comm(pid_t pid, pid_t tid, char *comm, size_t size);
+void process_read_thread_comm(const struct charge *charge, pid_t tid, char *comm, size_t size);
 uint64_t process_age_ns(const struct process *process); /* time since it was forked */
 /*
  * Returns a thread of the process that has not ended: `pid`, unless the first thread has ended before the others.

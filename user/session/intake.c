@@ -231,6 +231,23 @@ static bool is_libjvm(const struct mapping_note *note)
 	return note->kind == MAPPING_NOTE_MAPPED && duet_is_libjvm(note->mapping.path);
 }
 
+/* Returns NULL if its user has used up the allowance: it may map libjvm.so thousands of times a second. */
+static struct process *process_noted(struct session *session, pid_t pid)
+{
+	struct process *process = process_find(&session->processes, pid);
+	struct charge charge;
+
+	if (process && !process->exited && !charge_begin(&charge, process))
+		return NULL;
+	if (!process || process->exited)
+		charge_begin_unknown(&charge, pid);
+	process = process_get(&session->processes, pid, 0);
+	if (process)
+		charge.payer = process->payer;
+	(void)charge_end(&charge);
+	return process;
+}
+
 /* Looks for JVMs after the first tick, by records that libjvm.so is mapped. Before, the recording's start does. */
 static void notice_new_jvms(struct session *session)
 {
@@ -238,7 +255,7 @@ static void notice_new_jvms(struct session *session)
 
 	while (session->jvms.is_ticking &&
 	       (note = mapping_log_next(&session->intake.short_lived.log, &session->intake.jvms_seen))) {
-		struct process *process = is_libjvm(note) ? process_get(&session->processes, note->pid, 0) : NULL;
+		struct process *process = is_libjvm(note) ? process_noted(session, note->pid) : NULL;
 
 		if (!process || process->exited)
 			continue;

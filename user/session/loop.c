@@ -108,7 +108,7 @@ static void report_left(struct session *session, const pid_t *left, size_t count
 	char comm[16];
 
 	for (size_t i = 0; i < count && i < LEFT_LISTED; i++) {
-		process_read_thread_comm(left[i], left[i], comm, sizeof(comm));
+		process_read_thread_comm(CHARGE_OWN(left[i]), left[i], comm, sizeof(comm));
 		buf_printf(&list, "%s%d (%s)", i ? ", " : "", left[i], comm);
 	}
 	if (count > LEFT_LISTED)
