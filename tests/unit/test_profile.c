@@ -61,9 +61,12 @@ static void samples_keep_time_weight_and_thread(void **state)
 	struct profile *p = *state;
 	uint32_t a = frame_of(p, FRAME_NATIVE, "a", ""), thread = profile_thread(p, 1, 2, "t", "p", 0);
 
-	assert_int_equal(add_cpu_sample(p, profile_stack(p, &a, 1), thread, UINT64_MAX, UINT64_MAX - 1), 0);
+	assert_int_equal(add_cpu_sample(p, profile_stack(p, &a, 1), thread, UINT64_MAX, PROFILE_WEIGHT_MAX - 1),
+			 0);
 	assert_true(p->samples.recent.items[0].time_ns == UINT64_MAX);
-	assert_true(p->samples.recent.items[0].weight == UINT64_MAX - 1);
+	assert_true(p->samples.recent.items[0].weight == PROFILE_WEIGHT_MAX - 1);
+	assert_int_equal(add_cpu_sample(p, 0, thread, 1, 2), -EOVERFLOW);
+	assert_int_equal(add_cpu_sample(p, 0, thread, 1, 1), 0);
 	assert_int_equal(p->threads.items[p->samples.recent.items[0].thread].tid, 2);
 }
 

@@ -121,7 +121,9 @@ static uint32_t intern_add(struct intern *intern, uint64_t hash, uint32_t first,
 	size_t id = intern->strings.len;
 	char *copy;
 
-	if (id > UINT32_MAX || vec_reserve(&intern->strings, id + 1) < 0 || vec_reserve(&intern->next, id + 1) < 0)
+	intern->is_full |= intern->most && intern->arena.bytes + len > intern->most;
+	if (intern->is_full || id > UINT32_MAX || vec_reserve(&intern->strings, id + 1) < 0 ||
+	    vec_reserve(&intern->next, id + 1) < 0)
 		return 0;
 	copy = arena_copy(&intern->arena, text, len);
 	if (!copy || map_put(&intern->ids, hash, id) < 0)

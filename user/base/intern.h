@@ -2,6 +2,8 @@
 /* Maps strings to small numbers: equal strings get equal ids. Id 0 is "". They may hold any byte but NUL. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -24,6 +26,9 @@ struct intern {
 	struct map ids;			  /* hash -> first id */
 	/* Set by the caller: a longer string is cut, and those that are equal then are one. 0 = no limit. */
 	size_t longest;
+	/* The same: when new strings would take more bytes, all are "", and is_full is set. 0 = no limit. */
+	uint64_t most;
+	bool is_full;
 };
 
 int intern_init(struct intern *intern); /* returns 0 or -ENOMEM */

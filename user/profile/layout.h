@@ -24,8 +24,6 @@
 #define LAYOUT_ROW_MAX 4096 /* bytes */
 #define LAYOUT_TEXT_MAX (1u << 20) /* bytes of one string */
 #define LAYOUT_DEPTH_MAX 65536 /* frames of a stack */
-#define LAYOUT_TEXTS_MAX (64u << 20) /* strings; rows of each table */
-#define LAYOUT_ROWS_MAX (64u << 20)
 
 /* The beginning of the file. */
 struct layout_start {

@@ -2,6 +2,7 @@
 #include "profile/merge.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -75,7 +76,8 @@ struct mover {
 	const struct profile *from;
 	struct profile *to;
 	struct intern_move *strings; /* NULL: both profiles share their strings */
-	struct map nodes, frames, threads, owners;
+	uint32_t *nodes; /* by index in `from`; 0 = not copied yet. Else as the maps */
+	struct map frames, threads, owners;
 	struct vec(uint32_t) path;
 };
 
@@ -109,27 +111,27 @@ static uint32_t move_frame(struct mover *m, uint32_t index)
 	return (uint32_t)known;
 }
 
+/* Callers that were moved before are not moved again: many stacks may share a deep one. */
 static uint32_t mover_node(struct mover *m, uint32_t leaf)
 {
-	uint64_t known;
+	const struct stack_node *nodes = m->from->nodes.items;
+	uint32_t moved, node;
 
-	if (map_get(&m->nodes, leaf, &known))
-		return (uint32_t)known;
+	if (!m->nodes)
+		m->nodes = calloc(m->from->nodes.len, sizeof(*m->nodes));
+	if (!m->nodes)
+		return UINT32_MAX;
 	vec_clear(&m->path);
-	for (uint32_t node = leaf; node; node = m->from->nodes.items[node].parent)
-		if (vec_push(&m->path, m->from->nodes.items[node].frame) < 0)
+	for (node = leaf; node && !m->nodes[node]; node = nodes[node].parent)
+		if (vec_push(&m->path, node) < 0 || move_frame(m, nodes[node].frame) == UINT32_MAX)
 			return UINT32_MAX;
-	for (size_t i = 0; i < m->path.len; i++)
-		m->path.items[i] = move_frame(m, m->path.items[i]);
-	for (size_t i = 0; i < m->path.len / 2; i++) {
-		uint32_t swap = m->path.items[i];
-
-		m->path.items[i] = m->path.items[m->path.len - 1 - i];
-		m->path.items[m->path.len - 1 - i] = swap;
+	moved = m->nodes[node];
+	while (m->path.len && moved != UINT32_MAX) {
+		node = m->path.items[--m->path.len];
+		moved = profile_child(m->to, moved, move_frame(m, nodes[node].frame));
+		m->nodes[node] = moved != UINT32_MAX ? moved : 0;
 	}
-	known = profile_stack(m->to, m->path.items, (uint32_t)m->path.len);
-	(void)map_put(&m->nodes, leaf, known);
-	return (uint32_t)known;
+	return moved;
 }
 
 static uint32_t move_owner(struct mover *m, uint32_t index)
@@ -148,27 +150,23 @@ static uint32_t move_owner(struct mover *m, uint32_t index)
 static uint32_t mover_thread(struct mover *m, uint32_t index)
 {
 	const struct profile_thread *thread = &m->from->threads.items[index];
-	const struct intern *strings = &m->to->strings;
-	const char *name, *process;
+	struct profile_thread moved = *thread;
 	uint64_t known, id;
-	uint32_t owner;
+	bool has_id = map_get(&m->from->virtual_ids, index, &id);
 
 	if (map_get(&m->threads, index, &known))
 		return (uint32_t)known;
-	name = intern_text(strings, mover_text(m, thread->name));
-	process = intern_text(strings, mover_text(m, thread->process));
-	owner = move_owner(m, thread->owner);
-	if (map_get(&m->from->virtual_ids, index, &id))
-		known = profile_virtual_thread(m->to, thread->pid, id, name, process, owner);
-	else
-		known = profile_thread(m->to, thread->pid, thread->tid, name, process, owner);
+	moved.name = mover_text(m, thread->name);
+	moved.process = mover_text(m, thread->process);
+	moved.owner = move_owner(m, thread->owner);
+	known = profile_thread_row(m->to, moved, has_id ? &id : NULL);
 	(void)map_put(&m->threads, index, known);
 	return (uint32_t)known;
 }
 
 static void mover_release(struct mover *m)
 {
-	map_release(&m->nodes);
+	free(m->nodes);
 	map_release(&m->frames);
 	map_release(&m->threads);
 	map_release(&m->owners);
@@ -425,6 +423,7 @@ static int merge_run(struct profile *to, const struct profile *from, const char 
 		return out_of_memory(why);
 	merge.mover = (struct mover){.from = from, .to = to, .strings = &strings};
 	err = move_all(&merge, name, why);
+	to->most_frames += from->most_frames;
 	mover_release(&merge.mover);
 	vec_release(&merge.events);
 	map_release(&merge.unfreed.last);
@@ -464,7 +463,9 @@ static void exchange_events(struct mover *m)
 		struct profile_event event = m->from->events.items[i];
 
 		move_texts(m, LAYOUT_EVENTS, &event);
-		(void)vec_push(&m->to->events, event); /* out of memory: the event's samples are lost */
+		/* out of memory: the event's samples are lost */
+		(void)map_put(&m->to->event_ids, event.name, m->to->events.len);
+		(void)vec_push(&m->to->events, event);
 	}
 }
 

@@ -2,6 +2,7 @@
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -57,6 +58,7 @@ void profile_release(struct profile *profile)
 	map_release(&profile->thread_ids);
 	map_release(&profile->virtual_ids);
 	map_release(&profile->virtual_numbers);
+	map_release(&profile->event_ids);
 }
 
 static size_t vec_bytes_soon(size_t len, size_t size, size_t bytes)
@@ -163,7 +165,8 @@ uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t frame)
 
 	if (map_get(&profile->node_ids, key, &known))
 		return (uint32_t)known;
-	if (index == NONE || vec_push(&profile->nodes, (struct stack_node){.parent = parent, .frame = frame}) < 0)
+	if (index == NONE || (profile->most_nodes && index >= profile->most_nodes) ||
+	    vec_push(&profile->nodes, (struct stack_node){.parent = parent, .frame = frame}) < 0)
 		return NONE;
 	if (map_put(&profile->node_ids, key, index) < 0) {
 		profile->nodes.len--;
@@ -172,18 +175,53 @@ uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t frame)
 	return index;
 }
 
+static uint32_t name_of(struct profile *profile, const char *name)
+{
+	return name ? intern_bytes(&profile->strings, name, PROFILE_NAME_MAX) : 0;
+}
+
+static uint32_t known_name(const struct profile *profile, const char *name)
+{
+	char cut[PROFILE_NAME_MAX + 1];
+
+	snprintf(cut, sizeof(cut), "%.*s", PROFILE_NAME_MAX, name);
+	return intern_known(&profile->strings, cut);
+}
+
+/* The string, or the one it is cut to. */
+static uint32_t cut_name(struct profile *profile, uint32_t id)
+{
+	const char *name = profile_text(profile, id);
+
+	return strnlen(name, PROFILE_NAME_MAX + 1) <= PROFILE_NAME_MAX ? id : name_of(profile, name);
+}
+
+static uint32_t thread_row(struct profile *profile, struct profile_thread row)
+{
+	row.name = cut_name(profile, row.name);
+	row.process = cut_name(profile, row.process);
+	return ROW_INDEX(&profile->thread_ids, &profile->threads, &row);
+}
+
 uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name, const char *process,
 			uint32_t owner)
 {
-	struct profile_thread thread = {
+	const struct profile_thread thread = {
 		.pid = pid,
 		.tid = tid,
-		.name = intern_str(&profile->strings, name ? name : ""),
-		.process = intern_str(&profile->strings, process ? process : ""),
+		.name = name_of(profile, name),
+		.process = name_of(profile, process),
 		.owner = owner,
 	};
 
-	return ROW_INDEX(&profile->thread_ids, &profile->threads, &thread);
+	return thread_row(profile, thread);
+}
+
+static uint32_t find_row(const struct profile *profile, const struct profile_thread *row)
+{
+	uint64_t key;
+
+	return row_find(&profile->thread_ids, profile->threads.items, row, sizeof(*row), &key);
 }
 
 /* The index of this thread, or NONE. */
@@ -193,13 +231,12 @@ static uint32_t find_thread(const struct profile *profile, uint32_t pid, uint32_
 	struct profile_thread thread = {
 		.pid = pid,
 		.tid = tid,
-		.name = intern_known(&profile->strings, name),
-		.process = intern_known(&profile->strings, process),
+		.name = known_name(profile, name),
+		.process = known_name(profile, process),
 		.owner = owner,
 	};
-	uint64_t key;
 
-	return row_find(&profile->thread_ids, profile->threads.items, &thread, sizeof(thread), &key);
+	return find_row(profile, &thread);
 }
 
 uint32_t profile_known_thread(struct profile *profile, uint32_t pid, uint32_t tid, const char *name,
@@ -245,10 +282,10 @@ static const char *virtual_name(struct profile *profile, uint32_t pid, const cha
 	return name;
 }
 
-uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t id, const char *name,
-				const char *process, uint32_t owner)
+/* `index` is that of a row of this name, or NONE. */
+static uint32_t virtual_thread(struct profile *profile, uint32_t index, uint32_t pid, uint64_t id, const char *name,
+			       const char *process, uint32_t owner)
 {
-	uint32_t index = find_thread(profile, pid, PROFILE_VIRTUAL, name, process, owner);
 	char room[MAX_NAME];
 	uint64_t known;
 
@@ -262,6 +299,24 @@ uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t 
 	else if (known != id)
 		(void)map_put(&profile->virtual_ids, index, 0); /* replaces a value: cannot fail */
 	return index;
+}
+
+uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t id, const char *name,
+				const char *process, uint32_t owner)
+{
+	return virtual_thread(profile, find_thread(profile, pid, PROFILE_VIRTUAL, name, process, owner), pid, id, name,
+			      process, owner);
+}
+
+uint32_t profile_thread_row(struct profile *profile, struct profile_thread row, const uint64_t *virtual_id)
+{
+	if (!virtual_id)
+		return thread_row(profile, row);
+	row.tid = PROFILE_VIRTUAL;
+	row.name = cut_name(profile, row.name);
+	row.process = cut_name(profile, row.process);
+	return virtual_thread(profile, find_row(profile, &row), row.pid, *virtual_id, profile_text(profile, row.name),
+			      profile_text(profile, row.process), row.owner);
 }
 
 uint64_t profile_virtual_id(const struct profile *profile, uint32_t thread)
@@ -294,16 +349,19 @@ uint32_t profile_known_stack(const struct profile *profile, const uint32_t *fram
 uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval)
 {
 	struct profile_event event = {.unit = unit, .interval = interval};
+	char cut[PROFILE_NAME_MAX + 1];
+	uint64_t index = profile->events.len;
 	BUF(clean);
 
-	text_add_line(&clean, name);
+	snprintf(cut, sizeof(cut), "%.*s", PROFILE_NAME_MAX, name);
+	text_add_line(&clean, cut);
 	event.name = clean.failed ? 0 : intern_str(&profile->strings, clean.data);
-	for (size_t i = 0; i < profile->events.len; i++)
-		if (profile->events.items[i].name == event.name)
-			return (uint32_t)i;
-	if (profile->events.len >= PROFILE_EVENTS_MAX || vec_push(&profile->events, event) < 0)
+	if (map_get(&profile->event_ids, event.name, &index))
+		return (uint32_t)index;
+	if (index >= PROFILE_EVENTS_MAX || map_put(&profile->event_ids, event.name, index) < 0 ||
+	    vec_push(&profile->events, event) < 0)
 		return NONE;
-	return (uint32_t)profile->events.len - 1;
+	return (uint32_t)index;
 }
 
 int profile_add(struct profile *profile, const struct profile_sample *sample)
@@ -313,6 +371,10 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 	if (sample->event >= profile->events.len || sample->thread >= profile->threads.len ||
 	    sample->node >= profile->nodes.len)
 		return -ENOMEM;
+	if (sample->count > PROFILE_COUNT_MAX - profile->count || sample->weight > PROFILE_WEIGHT_MAX - profile->weight)
+		return -EOVERFLOW;
+	profile->count += sample->count;
+	profile->weight += sample->weight;
 	return timeline_add(is_later ? &profile->later : &profile->samples, sample);
 }
 

@@ -107,6 +107,9 @@ struct profile_event {
  * with each sample, and each fact and loss is shown to people.
  */
 #define PROFILE_TEXT_MAX 8192 /* bytes of a string; a longer one is cut */
+#define PROFILE_NAME_MAX 255 /* the same of the name of an event, thread or process: formats repeat these */
+#define PROFILE_COUNT_MAX (1ull << 53) /* of all samples: the flame graph's page counts in doubles */
+#define PROFILE_WEIGHT_MAX ((uint64_t)INT64_MAX) /* of all samples: some formats have signed numbers */
 #define PROFILE_EVENTS_MAX 1024
 #define PROFILE_FACTS_MAX 4096 /* and losses; more are dropped */
 
@@ -254,6 +257,13 @@ struct profile {
 	struct vec(struct profile_thread) threads;
 	struct timeline samples;
 	struct timeline later; /* samples from until_ns on, for later windows */
+	uint64_t count, weight; /* of all samples, later ones too */
+	/*
+	 * How many frames the stacks of a writer may have in all, for a profile that was read from a file. Stacks after
+	 * that are cut. 0: no limit
+	 */
+	uint64_t most_frames;
+	uint64_t most_nodes; /* while it is read: there are no more. 0: no limit */
 	uint64_t until_ns; /* end of this window; 0: this profile is the only one */
 	struct vec(struct profile_loss) losses;
 	struct vec(struct profile_fact) facts;
@@ -263,6 +273,7 @@ struct profile {
 	struct map owner_ids;
 	struct map node_ids;   /* parent << 32 | frame -> node */
 	struct map thread_ids;
+	struct map event_ids; /* name -> index */
 	struct map virtual_numbers; /* name with '#' << 32 | pid -> number of such names */
 	struct map virtual_ids; /* index of a named virtual thread -> Thread.threadId(), 0 = several threads */
 	uint64_t start_ns; /* CLOCK_MONOTONIC, like the times of samples; both CLOCK_REALTIME if read from a file */
@@ -309,6 +320,11 @@ uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, con
 /* The same for the virtual thread with this Thread.threadId() and name, which may be "". */
 uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t id, const char *name,
 				const char *process, uint32_t owner);
+/*
+ * The same for a row whose names are strings of the profile: many rows may have one long name. With `virtual_id`, which
+ * may be NULL, it is a virtual thread, whatever the row's tid.
+ */
+uint32_t profile_thread_row(struct profile *profile, struct profile_thread row, const uint64_t *virtual_id);
 /* Thread.threadId() of the virtual thread at this index; 0 if several share the row, or it is not a virtual thread. */
 uint64_t profile_virtual_id(const struct profile *profile, uint32_t thread);
 /* As profile_thread(), but all threads that have no row yet share one, "[others]". */
@@ -329,8 +345,8 @@ uint32_t profile_known_stack(const struct profile *profile, const uint32_t *fram
  */
 uint32_t profile_event(struct profile *profile, const char *name, enum profile_unit unit, uint64_t interval);
 /*
- * Adds a sample, to `later` if its time is not before until_ns. 0 or -ENOMEM: then it was not added, which is also the
- * case if one of its indices is UINT32_MAX.
+ * Adds a sample, to `later` if its time is not before until_ns. 0, -EOVERFLOW for sums that become too large, or
+ * -ENOMEM: then it was not added, which is also the case if one of its indices is UINT32_MAX.
  */
 int profile_add(struct profile *profile, const struct profile_sample *sample);
 /* Adds a note with these texts, which may be NULL. Does nothing when there are too many, or when out of memory. */
