@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* {.out = out}: nothing is written yet. */
@@ -25,6 +26,7 @@ __attribute__((format(printf, 2, 3))) void json_put(struct json *json, const cha
 			json_put(json, __VA_ARGS__);                                                                   \
 		json_end(json, "]");                                                                                   \
 	} while (0)
+void json_number(struct json *json, uint32_t number);
 /* Writes a quoted string of clean text (base/text.h). '<' is escaped, so that no text can end the element. */
 void json_text(struct json *json, const char *text, size_t len);
 /* The same for text from outside, after cleaning it; and as a member with this key. */

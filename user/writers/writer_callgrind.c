@@ -11,9 +11,12 @@
 #include "writers/shared/tree.h"
 #include "writers/writer.h"
 
+#define NAMES_MAX (256u << 20) /* bytes */
+
 struct call {
 	uint32_t caller, callee; /* labels; the caller 0 is the root */
 	struct tree_weight cost;
+	uint32_t open; /* nodes of this call around the node that is looked at */
 };
 
 struct callgrind {
@@ -23,6 +26,9 @@ struct callgrind {
 	struct tree_weight *self; /* by label */
 	struct vec(struct call) calls;
 	struct map call_ids; /* caller << 32 | callee -> index */
+	struct vec(uint32_t) open; /* calls around the node that is looked at */
+	uint64_t names_bytes; /* written so far */
+	bool *is_named; /* by label: the file has the name */
 };
 
 static uint32_t label_of(const struct callgrind *c, uint32_t node)
@@ -30,18 +36,14 @@ static uint32_t label_of(const struct callgrind *c, uint32_t node)
 	return node ? c->tree.nodes.items[node].label : 0;
 }
 
-/* Returns true if the same caller calls the same function nearer to the root. */
-static bool is_within(const struct callgrind *c, uint32_t node)
+/* The node is left: calls that end there are no longer open. */
+static void close_call(struct callgrind *c)
 {
-	uint32_t callee = label_of(c, node), parent = c->tree.nodes.items[node].parent, caller = label_of(c, parent);
-
-	for (uint32_t at = parent; at; at = c->tree.nodes.items[at].parent)
-		if (label_of(c, at) == callee && label_of(c, c->tree.nodes.items[at].parent) == caller)
-			return true;
-	return false;
+	c->calls.items[c->open.items[--c->open.len]].open--;
 }
 
-static int add_call(struct callgrind *c, uint32_t node)
+/* The call's cost counts unless the same caller calls the same function nearer to the root: that call is open. */
+static int open_call(struct callgrind *c, uint32_t node)
 {
 	const struct tree_node *row = &c->tree.nodes.items[node];
 	struct call call = {.caller = label_of(c, row->parent), .callee = row->label};
@@ -50,9 +52,25 @@ static int add_call(struct callgrind *c, uint32_t node)
 	if (!map_get(&c->call_ids, key, &index) &&
 	    (map_put(&c->call_ids, key, index) < 0 || vec_push(&c->calls, call) < 0))
 		return -ENOMEM;
-	if (!is_within(c, node))
+	if (!c->calls.items[index].open++)
 		tree_weight_add(&c->calls.items[index].cost, &row->total);
-	return 0;
+	return vec_push(&c->open, (uint32_t)index);
+}
+
+/* In preorder: a node's depth is the number of calls that are open around it. */
+static int add_calls(struct callgrind *c)
+{
+	const struct tree_node *nodes = c->tree.nodes.items;
+	uint32_t before = 0;
+	int err = tree_sort(&c->tree, NULL);
+
+	for (uint32_t node = tree_next(&c->tree, 0, false); node && !err; node = tree_next(&c->tree, node, false)) {
+		for (; before != nodes[node].parent; before = nodes[before].parent)
+			close_call(c);
+		err = open_call(c, node);
+		before = node;
+	}
+	return err;
 }
 
 static int compare(const void *a, const void *b)
@@ -66,29 +84,39 @@ static int compare(const void *a, const void *b)
 
 static int collect(struct callgrind *c)
 {
-	int err = 0;
+	int err;
 
 	c->self = calloc(c->tree.labels.len + 1, sizeof(*c->self));
-	if (!c->self)
+	c->is_named = calloc(c->tree.labels.len + 1, sizeof(*c->is_named));
+	if (!c->self || !c->is_named)
 		return -ENOMEM;
-	for (uint32_t node = 1; !err && node < c->tree.nodes.len; node++) {
+	for (uint32_t node = 1; node < c->tree.nodes.len; node++)
 		tree_weight_add(&c->self[label_of(c, node)], &c->tree.nodes.items[node].self);
-		err = add_call(c, node);
-	}
+	err = add_calls(c);
 	if (!err && c->calls.len)
 		qsort(c->calls.items, c->calls.len, sizeof(*c->calls.items), compare);
 	return err;
 }
 
-/* A function's file is where its code comes from. Its number in the file makes the name unique. */
-static void put_function(const struct callgrind *c, const char *prefix, uint32_t label)
+/*
+ * A function's file is where its code comes from. Its number in the file makes the name unique; when the names of calls
+ * have taken NAMES_MAX, it stands for the name.
+ */
+static void put_function(struct callgrind *c, const char *prefix, uint32_t label)
 {
 	const struct path_label *row = &c->tree.labels.items[label];
+	int bytes = 0;
 	BUF(module);
 
+	if (c->names_bytes > NAMES_MAX && c->is_named[label]) {
+		fprintf(c->out, "%sfn=(%u)\n", prefix, label);
+		return;
+	}
 	text_add_line(&module, *row->module ? row->module : "???");
-	fprintf(c->out, "%sob=%s\n", prefix, module.data);
-	fprintf(c->out, "%sfn=(%u) %s\n", prefix, label, row->text);
+	bytes += fprintf(c->out, "%sob=%s\n", prefix, module.data);
+	bytes += fprintf(c->out, "%sfn=(%u) %s\n", prefix, label, row->text);
+	c->is_named[label] = true;
+	c->names_bytes += bytes > 0 ? (unsigned int)bytes : 0;
 }
 
 static void put_cost(const struct callgrind *c, const struct tree_weight *cost)
@@ -96,7 +124,7 @@ static void put_cost(const struct callgrind *c, const struct tree_weight *cost)
 	fprintf(c->out, "0 %" PRIu64 " %" PRIu64 "\n", cost->amount, cost->samples);
 }
 
-static void put_functions(const struct callgrind *c)
+static void put_functions(struct callgrind *c)
 {
 	size_t call = 0;
 
@@ -145,7 +173,9 @@ static int callgrind_write(const struct profile *profile, const struct writer_op
 		err = put_all(&c, &ours);
 	tree_release(&c.tree);
 	free(c.self);
+	free(c.is_named);
 	vec_release(&c.calls);
+	vec_release(&c.open);
 	map_release(&c.call_ids);
 	return err;
 }

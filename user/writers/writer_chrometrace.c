@@ -128,7 +128,7 @@ static int open_slices(struct trace *t, uint64_t begin_ns)
 		uint32_t label = t->path.steps.items[t->path.depth - 1 - i].label;
 
 		bytes += strlen(t->path.labels->items[label].text) + each;
-		if (bytes > most && i) {
+		if (bytes > most && (i || !stack_room_has_leaf(&t->room))) {
 			label = path_mark(&t->path, PATH_TRUNCATED);
 			i = t->path.depth;
 		}
@@ -165,7 +165,7 @@ static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_s
 	uint64_t most = stack_room_next(&t->room), bytes = 0;
 	size_t depth = 0;
 
-	while (depth < t->path.depth && (!depth || bytes < most))
+	while (depth < t->path.depth && (bytes < most || (!depth && stack_room_has_leaf(&t->room))))
 		bytes += strlen(path_label(&t->path, depth++)->text) + 1;
 	stack_room_took(&t->room, bytes);
 	begin_event(t, "i");

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,6 +17,8 @@
 #define PROCESSED_VERSION 49
 #define GECKO_VERSION 27 /* of the format from which Firefox's own profiles are processed */
 #define NO_STACK UINT32_MAX
+#define STRINGS_MAX (256u << 20) /* bytes of strings before they are cut */
+#define STRING_LITTLE 128
 
 /* Rows of the thread's tables. */
 struct firefox_frame {
@@ -47,6 +50,7 @@ struct firefox {
 	struct map code_ids, stack_ids; /* label << 32 | line; (prefix + 1) << 32 | code */
 	struct map function_ids; /* label -> index */
 	struct buf text;
+	uint64_t strings_bytes; /* of all threads so far */
 };
 
 /* Categories by kind; the first is for all that are not code. Colours are those that the profiler knows. */
@@ -147,6 +151,15 @@ static int add_sample(struct firefox *f, const struct profile_sample *sample)
 /* "name":[1,2,3] */
 #define PUT_COLUMN(f, name, count, ...) JSON_ARRAY(&(f)->json, "\"" name "\":[", count, __VA_ARGS__)
 
+/* Each thread has its own strings: they are cut when they have taken STRINGS_MAX. */
+static void put_string(struct firefox *f, const char *text)
+{
+	buf_clear(&f->text);
+	buf_printf(&f->text, "%.*s", f->strings_bytes < STRINGS_MAX ? INT_MAX : STRING_LITTLE, text);
+	f->strings_bytes += f->text.len;
+	json_foreign(&f->json, f->text.data);
+}
+
 /* Strings: for each function its name, and its file behind it. */
 static void put_strings(struct firefox *f)
 {
@@ -156,8 +169,8 @@ static void put_strings(struct firefox *f)
 
 		if (i)
 			json_begin(&f->json, "\n");
-		json_foreign(&f->json, label->text);
-		json_foreign(&f->json, label->module);
+		put_string(f, label->text);
+		put_string(f, label->module);
 	}
 	json_end(&f->json, "]");
 }

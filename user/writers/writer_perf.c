@@ -198,17 +198,18 @@ static int put_process(struct perf *p, const struct profile_thread *thread)
 	return map_put(&p->processes, thread->pid, thread->process);
 }
 
-/* Makes the text of a sample's frames, with an empty line behind them. Returns 0 or -ENOMEM. */
+/* Makes the text of a sample's frames there is room for, with an empty line behind them. Returns 0 or -ENOMEM. */
 static int make_stack(struct perf *p, const struct profile_sample *sample)
 {
 	uint32_t pid = p->profile->threads.items[sample->thread].pid;
 	int wanted = path_make(&p->path, sample->thread, sample->node);
+	uint64_t most = p->room.bytes < STACK_ROOM_ONE ? p->room.bytes + STACK_ROOM_EACH : STACK_ROOM_ONE;
 	size_t i = 0;
 
 	if (wanted < 0)
 		return wanted;
 	buf_clear(&p->text);
-	for (; wanted && i < p->path.depth && p->text.len <= STACK_ROOM_MORE; i++)
+	for (; wanted && i < p->path.depth && p->text.len <= most; i++)
 		add_frame(p, &p->path.steps.items[i], pid);
 	if (wanted)
 		buf_add_str(&p->text, i < p->path.depth ? TRUNCATED : "\n");
@@ -234,23 +235,25 @@ static int64_t find_stack(struct perf *p, const struct profile_sample *sample)
 	return err ? err : (int64_t)p->stacks.places.len - 1;
 }
 
-/* Writes the text of a stack, as far as there is room, but at least one frame. Returns its bytes. */
+/* Writes the text of a stack, as far as there is room. Returns its bytes. */
 static size_t put_stack(struct perf *p, size_t index, uint64_t most)
 {
 	const struct text_place *place = &p->stacks.places.items[index];
 	const char *text = p->stacks.bytes.data + place->at, *end;
+	size_t len = 0;
 
 	if (place->len <= most) {
 		put_text(p->out, &p->stacks, index);
 		return place->len;
 	}
 	end = memrchr(text, '\n', most);
-	if (!end)
+	if (!end && stack_room_has_leaf(&p->room))
 		end = memchr(text, '\n', place->len);
-	fwrite(text, 1, (size_t)(end + 1 - text), p->out);
+	if (end)
+		len = fwrite(text, 1, (size_t)(end + 1 - text), p->out);
 	fputs(TRUNCATED, p->out);
 	writer_left_out(p->options);
-	return (size_t)(end + 1 - text) + strlen(TRUNCATED);
+	return len + strlen(TRUNCATED);
 }
 
 /*

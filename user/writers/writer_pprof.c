@@ -38,6 +38,7 @@ struct pprof {
 	struct buf packed, text;
 	struct intern strings; /* id = index in the file */
 	size_t strings_written;
+	struct map kept_strings; /* place of a text that stays where it is -> id */
 	struct intern mappings, functions; /* the text of each row; id = id in the file */
 	uint32_t *frame_locations; /* by index of the frame; 0 = not written yet */
 	struct map mark_locations; /* by label */
@@ -182,16 +183,36 @@ struct labels {
 	size_t count;
 };
 
-/* Adds a label with a text that is not empty, or with a number. */
-static void add_label(struct pprof *p, struct labels *labels, const char *key, const char *text, uint64_t number)
+/* The same for a text that stays where it is, such as the profile's: many samples have it, and it may be long. */
+static int64_t kept_string_of(struct pprof *p, const char *text)
 {
-	Pprof__Label *label = &labels->items[labels->count];
+	uint64_t id;
+
+	if (map_get(&p->kept_strings, (uintptr_t)text, &id))
+		return (int64_t)id;
+	id = (uint64_t)string_of(p, text);
+	if (map_put(&p->kept_strings, (uintptr_t)text, id) < 0)
+		p->err = -ENOMEM;
+	return (int64_t)id;
+}
+
+/* Adds a label with a string, or with a number. */
+static void add_label(struct pprof *p, struct labels *labels, const char *key, int64_t string, uint64_t number)
+{
+	Pprof__Label *label = &labels->items[labels->count++];
 
 	pprof__label__init(label);
-	label->key = string_of(p, key);
-	label->text = text ? string_of(p, text) : 0;
+	label->key = kept_string_of(p, key);
+	label->text = string;
 	label->number = (int64_t)number;
-	labels->count += !text || *text;
+}
+
+/* Adds a label with a text of the profile, unless that is empty. */
+static void add_text(struct pprof *p, struct labels *labels, const char *key, const char *text)
+{
+	(void)kept_string_of(p, key);
+	if (*text)
+		add_label(p, labels, key, kept_string_of(p, text), 0);
 }
 
 static void label_thread(struct pprof *p, struct labels *labels, uint32_t index)
@@ -200,15 +221,15 @@ static void label_thread(struct pprof *p, struct labels *labels, uint32_t index)
 	const struct profile_thread *thread = &profile->threads.items[index];
 	uint32_t container = profile->owners.items[thread->owner].container;
 
-	add_label(p, labels, PPROF_LABEL_CONTAINER, profile_text(profile, container), 0);
-	add_label(p, labels, PPROF_LABEL_PROCESS, profile_text(profile, thread->process), 0);
-	add_label(p, labels, PPROF_LABEL_THREAD, profile_text(profile, thread->name), 0);
+	add_text(p, labels, PPROF_LABEL_CONTAINER, profile_text(profile, container));
+	add_text(p, labels, PPROF_LABEL_PROCESS, profile_text(profile, thread->process));
+	add_text(p, labels, PPROF_LABEL_THREAD, profile_text(profile, thread->name));
 	if (thread->pid)
-		add_label(p, labels, PPROF_LABEL_PID, NULL, thread->pid);
+		add_label(p, labels, PPROF_LABEL_PID, 0, thread->pid);
 	if (thread->tid == PROFILE_VIRTUAL)
-		add_label(p, labels, PPROF_LABEL_VIRTUAL, NULL, profile_virtual_id(profile, index));
+		add_label(p, labels, PPROF_LABEL_VIRTUAL, 0, profile_virtual_id(profile, index));
 	else if (thread->tid)
-		add_label(p, labels, PPROF_LABEL_TID, NULL, thread->tid);
+		add_label(p, labels, PPROF_LABEL_TID, 0, thread->tid);
 }
 
 static void label_trace(struct pprof *p, struct labels *labels, const struct row *row)
@@ -216,13 +237,15 @@ static void label_trace(struct pprof *p, struct labels *labels, const struct row
 	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
 
 	if (row->tag && *row->tag)
-		add_label(p, labels, PPROF_LABEL_TAG, row->tag, 0);
+		add_text(p, labels, PPROF_LABEL_TAG, row->tag);
 	if (!trace_is_known(&row->of))
 		return;
 	trace_id_text(&row->of, trace);
 	span_id_text(&row->of, span);
-	add_label(p, labels, PPROF_LABEL_TRACE, trace, 0);
-	add_label(p, labels, PPROF_LABEL_SPAN, span, 0);
+	(void)kept_string_of(p, PPROF_LABEL_TRACE);
+	add_label(p, labels, PPROF_LABEL_TRACE, string_of(p, trace), 0);
+	(void)kept_string_of(p, PPROF_LABEL_SPAN);
+	add_label(p, labels, PPROF_LABEL_SPAN, string_of(p, span), 0);
 }
 
 static size_t value_count(const struct pprof *p)
@@ -432,6 +455,7 @@ static void pprof_release(struct pprof *p)
 	spans_release(&p->spans);
 	free(p->frame_locations);
 	map_release(&p->mark_locations);
+	map_release(&p->kept_strings);
 	map_release(&p->row_ids);
 	vec_release(&p->rows);
 	vec_release(&p->values);

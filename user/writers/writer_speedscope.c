@@ -77,7 +77,7 @@ static int put_stack(struct speedscope *s, const struct profile_sample *sample)
 
 		if (frame == UINT32_MAX)
 			return -ENOMEM;
-		json_put(&s->json, "%u", frame);
+		json_number(&s->json, frame);
 	}
 	json_end(&s->json, "]");
 	return 1;

@@ -277,13 +277,13 @@ static void write_fact(const struct page *page, const char *side, const char *ke
 	json_end(page->json, "]");
 }
 
-static bool has_fact(const struct profile *profile, const char *key, const char *value)
+/* The strings of two profiles have different numbers. */
+static bool has_fact(const struct profile *profile, const struct map *facts, const char *key, const char *value)
 {
-	for (size_t i = 0; i < profile->facts.len; i++)
-		if (!strcmp(profile_text(profile, profile->facts.items[i].key), key) &&
-		    !strcmp(profile_text(profile, profile->facts.items[i].value), value))
-			return true;
-	return false;
+	uint32_t key_id = intern_known(&profile->strings, key), value_id = intern_known(&profile->strings, value);
+	uint64_t known;
+
+	return (key_id || !*key) && (value_id || !*value) && map_get(facts, (uint64_t)key_id << 32 | value_id, &known);
 }
 
 /*
@@ -292,13 +292,18 @@ static bool has_fact(const struct profile *profile, const char *key, const char 
 static void write_facts_of(const struct page *page, const struct profile *profile, const struct profile *other,
 			   bool both, const char *side)
 {
+	struct map facts = {0}; /* of `other`: key << 32 | value; out of memory, a fact is written twice */
+
+	for (size_t i = 0; other && i < other->facts.len; i++)
+		(void)map_put(&facts, (uint64_t)other->facts.items[i].key << 32 | other->facts.items[i].value, 1);
 	for (size_t i = 0; i < profile->facts.len; i++) {
 		const char *key = profile_text(profile, profile->facts.items[i].key);
 		const char *value = profile_text(profile, profile->facts.items[i].value);
 
-		if (!other || has_fact(other, key, value) == both)
+		if (!other || has_fact(other, &facts, key, value) == both)
 			write_fact(page, side, key, value);
 	}
+	map_release(&facts);
 }
 
 static void write_facts(const struct page *page)

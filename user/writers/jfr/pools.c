@@ -502,6 +502,8 @@ void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_
 	put_rows(p, &all, JFR_T_PROCESS, p->processes.parts.items, p->processes.parts.len, put_process);
 	if (put_pool(p, &all, JFR_T_STACK_TRACE, p->stack_count))
 		buf_add(&all, p->stacks.data, p->stacks.len);
+	p->failed |= p->stacks.failed;
+	buf_release(&p->stacks); /* each copy is as large as a part */
 	put_rows(p, &all, JFR_T_METHOD, p->methods.parts.items, p->methods.parts.len, put_method);
 	put_rows(p, &all, JFR_T_CLASS, p->classes.parts.items, p->classes.parts.len, put_class);
 	put_loader(p, &all);
@@ -511,9 +513,10 @@ void jfr_put_pools(struct jfr_pools *p, struct buf *out, uint64_t ticks, uint64_
 	put_texts(p, &all, JFR_T_USER_EVENT_TYPE, &p->user_types);
 	jfr_put_numbers(&body, JFR_POOLS, ticks, 0 /* duration */, -link, 1 /* it is complete */, p->pool_count);
 	buf_add(&body, all.data, all.len);
+	p->failed |= all.failed;
+	buf_release(&all);
 	jfr_put_event(out, &body);
-	p->failed |= all.failed || p->stacks.failed || out->failed;
-	buf_clear(&p->stacks);
+	p->failed |= out->failed;
 	p->stack_count = 0;
 	p->part++;
 }

@@ -20,6 +20,7 @@
 
 #define PART_BYTES (16u << 20) /* of events or of stacks; then the part is written */
 #define EVENTS_MAX (1u << 24) /* more samples than that are written with several to an event */
+#define EVENTS_OF_ONE (1u << 18) /* the same of a sample that stands for so many */
 
 /* Writes the events since the last part. A chunk has one at least. */
 static void put_part(struct writer_stream *j)
@@ -84,12 +85,12 @@ static bool is_wanted(struct writer_stream *j, const struct profile_sample *samp
 	return wanted > 0;
 }
 
-/* At least one event, so that each stack stays visible. */
+/* At least one event, so that each stack stays visible. They are in memory together. */
 static uint64_t events_of(const struct writer_stream *j, const struct profile_sample *sample)
 {
 	uint64_t events = sample->count / j->per_event;
 
-	return events ? events : 1;
+	return !events ? 1 : events < EVENTS_OF_ONE ? events : EVENTS_OF_ONE;
 }
 
 /* What the samples in the next events worked for. */

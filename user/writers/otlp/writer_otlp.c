@@ -39,6 +39,7 @@ struct otlp {
 	struct otlp_dictionary dictionary;
 	/* tables other than strings, by the text of their elements */
 	struct intern strings, mappings, functions, attributes, links;
+	struct map kept_attributes; /* hash of the places of key and text, and number -> index */
 	struct map chains; /* number of the caller's chain << 32 | location -> number of the chain */
 	struct map stacks; /* number of a chain -> index of the stack */
 	uint32_t *frame_locations; /* by index of the frame; 0 = none yet */
@@ -80,14 +81,19 @@ static int32_t index_of(struct otlp *o, struct intern *table, bool *ret_is_new)
 	return (int32_t)id;
 }
 
+/* Texts stay where they are: many samples have one, and it may be long. */
 static int32_t attribute_of(struct otlp *o, const char *key, const char *text, int64_t number)
 {
 	Otlp__KeyValueAndUnit attribute = OTLP__KEY_VALUE_AND_UNIT__INIT;
 	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
+	const uint64_t about[] = {(uintptr_t)key, (uintptr_t)text, (uint64_t)number};
+	uint64_t place = hash_bytes(about, sizeof(about), 0), known;
 	BUF(clean);
 	bool is_new;
 	int32_t index;
 
+	if (text && map_get(&o->kept_attributes, place, &known))
+		return (int32_t)known;
 	text_add_line(&clean, text ? text : "");
 	buf_clear(&o->text);
 	buf_printf(&o->text, "%s %lld %s", key, (long long)number, clean.data);
@@ -98,6 +104,8 @@ static int32_t attribute_of(struct otlp *o, const char *key, const char *text, i
 	if (is_new)
 		add_message(&o->dictionary.tables[TABLE_ATTRIBUTES], TABLE_ATTRIBUTES, &attribute.base);
 	o->dictionary.tables[TABLE_ATTRIBUTES].failed |= clean.failed;
+	if (text && map_put(&o->kept_attributes, place, (uint32_t)index) < 0)
+		o->err = -ENOMEM;
 	return index;
 }
 
@@ -571,6 +579,7 @@ static void otlp_release(struct otlp *o)
 	intern_release(&o->mappings);
 	intern_release(&o->functions);
 	intern_release(&o->attributes);
+	map_release(&o->kept_attributes);
 	map_release(&o->chains);
 	map_release(&o->stacks);
 	intern_release(&o->links);

@@ -6,6 +6,8 @@
 
 #include "profile/timeline.h"
 
+#define ORDERED_COUNT (1u << 20) /* samples that stand for more, on an average, are a reader's, and have no times */
+
 static bool has_cgroup(const struct profile *profile, uint32_t thread)
 {
 	const struct profile_owner *owner = &profile->owners.items[profile->threads.items[thread].owner];
@@ -85,7 +87,7 @@ static int merge(void *context, const struct profile_sample *sample)
 	}
 	row = &m->ordered->samples.items[index];
 	row->weight += sample->weight;
-	row->count += sample->count;
+	row->count = sample->count < UINT32_MAX - row->count ? row->count + sample->count : UINT32_MAX;
 	trace_keep_common(row, sample);
 	return 0;
 }
@@ -109,7 +111,7 @@ int ordered_build(struct ordered *ordered, const struct profile *profile)
 	int err;
 
 	*ordered = (struct ordered){0};
-	if (profile->samples.len > ORDERED_MAX)
+	if (profile->samples.len > ORDERED_MAX || profile->samples.count / ORDERED_COUNT > profile->samples.len)
 		err = ordered_merge(ordered, profile);
 	else
 		err = timeline_each(&profile->samples, add, ordered);

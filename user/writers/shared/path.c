@@ -145,8 +145,10 @@ static int path_push_frames(struct path_maker *maker, uint32_t leaf)
 
 		if (maker->options->max_depth && depth == maker->options->max_depth)
 			return path_push(maker, path_mark(maker, PATH_TRUNCATED), NULL);
-		if (depth >= PATH_DEEP && maker->deep_frames++ >= PATH_DEEP_FRAMES)
+		if ((depth >= PATH_DEEP && maker->deep_frames++ >= PATH_DEEP_FRAMES) ||
+		    (depth == PATH_SHORT && profile->most_frames && maker->all_frames >= profile->most_frames))
 			return path_cut(maker);
+		maker->all_frames++;
 		err = path_push(maker, maker->frame_labels.items[frame], &profile->frames.items[frame]);
 	}
 	return err;

@@ -17,7 +17,7 @@
 #include "writers/writer.h"
 
 /*
- * Each stack may have PATH_DEEP frames, and all stacks together PATH_DEEP_FRAMES in addition: in a chain of frames with
+ * All stacks may have profile.most_frames, each PATH_DEEP of them, and all together PATH_DEEP_FRAMES in addition: in a chain of frames with
  * a sample at each, the frames of all stacks are the square of its length. Frames beyond that are under the mark. Such
  * stacks have no callers in common any more: all together keep PATH_CUT_FRAMES, and then each the PATH_SHORT frames
  * nearest the leaf.
@@ -68,6 +68,7 @@ struct path_maker {
 	 */
 	size_t depth;
 	struct buf text;
+	uint64_t all_frames; /* of all stacks so far */
 	uint64_t deep_frames; /* frames so far that were beyond PATH_DEEP */
 	uint64_t cut_frames; /* frames of stacks that had no room for them */
 };
@@ -118,6 +119,7 @@ const char *category_of(const struct intern *strings, const struct path_step *st
 #define STACK_ROOM_MORE (256u << 20) /* bytes in addition, for all stacks together */
 #define STACK_ROOM_ALL (1ull << 30) /* above this, each stack may take less */
 #define STACK_ROOM_LITTLE 512
+#define STACK_ROOM_ONE (8u << 20) /* of one stack, which is in memory whole: readers take no longer lines */
 
 struct stack_room {
 	uint64_t bytes; /* that the stack may take */
@@ -132,7 +134,13 @@ static inline uint64_t stack_room_next(struct stack_room *room)
 	room->bytes += room->taken < STACK_ROOM_ALL ? STACK_ROOM_EACH : STACK_ROOM_LITTLE;
 	if (room->bytes > STACK_ROOM_MORE + STACK_ROOM_EACH)
 		room->bytes = STACK_ROOM_MORE + STACK_ROOM_EACH;
-	return room->bytes;
+	return room->bytes < STACK_ROOM_ONE ? room->bytes : STACK_ROOM_ONE;
+}
+
+/* Whether a stack shows its leaf even if that has no room: until all have taken so much. */
+static inline bool stack_room_has_leaf(const struct stack_room *room)
+{
+	return room->taken < STACK_ROOM_ALL;
 }
 
 /* Call after each stack with the bytes that it took, which may be a frame too much. */

@@ -17,8 +17,15 @@ struct builder {
 	const struct writer_options *options;
 	struct vec(struct place) places; /* by frame */
 	struct map ids; /* hash of a row -> index, of lines and of codes */
-	struct tree_weight *nodes; /* by node of the profile */
-	uint32_t *seen_lines, *seen_codes; /* by row: the node that was counted last */
+	struct summed *nodes; /* by node of the profile */
+	uint32_t *open_lines, *open_codes; /* by row: nodes of it around the node that is looked at */
+};
+
+struct summed {
+	struct tree_weight self, total; /* of the stacks that end there; and of those above it */
+	uint32_t code; /* node of the code that runs: the first from the leaf that is code; 0 = none */
+	uint32_t first_child, next_sibling;
+	bool is_within; /* a frame of the target is in the stack */
 };
 
 /* Compares from the end: "Main" and "acme.Main" are com.acme.Main, and so are its inner classes. */
@@ -141,9 +148,9 @@ static int place_frames(struct builder *b)
 		err = -ENOENT;
 	if (err)
 		return err;
-	b->seen_lines = calloc(b->annotation->lines.len, sizeof(*b->seen_lines));
-	b->seen_codes = calloc(b->annotation->codes.len, sizeof(*b->seen_codes));
-	return b->seen_lines && b->seen_codes ? 0 : -ENOMEM;
+	b->open_lines = calloc(b->annotation->lines.len, sizeof(*b->open_lines));
+	b->open_codes = calloc(b->annotation->codes.len, sizeof(*b->open_codes));
+	return b->open_lines && b->open_codes ? 0 : -ENOMEM;
 }
 
 static int add_sample(void *context, const struct profile_sample *sample)
@@ -151,7 +158,7 @@ static int add_sample(void *context, const struct profile_sample *sample)
 	struct builder *b = context;
 
 	if (sample->event == b->options->event)
-		tree_weight_add(&b->nodes[sample->node], &(struct tree_weight){sample->count, sample->weight});
+		tree_weight_add(&b->nodes[sample->node].self, &(struct tree_weight){sample->count, sample->weight});
 	return 0;
 }
 
@@ -161,42 +168,104 @@ static bool is_code(enum frame_kind kind)
 	return kind <= FRAME_JVM || frame_kind_is_java(kind);
 }
 
-static void count_row(struct annotation_row *row, uint32_t *seen, uint32_t node, bool is_leaf,
-		      const struct tree_weight *weight)
+static const struct place *place_of(const struct builder *b, uint32_t node)
 {
-	if (is_leaf)
-		tree_weight_add(&row->self, weight);
-	if (*seen == node)
-		return;
-	*seen = node;
-	tree_weight_add(&row->total, weight);
+	return &b->places.items[b->annotation->profile->nodes.items[node].frame];
 }
 
-/* Counts the samples of a node for the rows of all frames of its stack. */
-static void count_node(struct builder *b, uint32_t leaf)
+/* The samples of a stack that ends there count for the code that runs, and for all of the target that is in it. */
+static void count_self(struct builder *b, uint32_t node)
 {
 	struct annotation *a = b->annotation;
-	const struct profile *profile = a->profile;
-	const struct tree_weight *weight = &b->nodes[leaf];
-	bool is_first = true, is_there = false;
+	const struct summed *sums = &b->nodes[node];
+	const struct place *place = sums->code ? place_of(b, sums->code) : NULL;
 
-	tree_weight_add(&a->all, weight);
-	for (uint32_t node = leaf; node; node = profile->nodes.items[node].parent) {
-		uint32_t frame = profile->nodes.items[node].frame;
-		const struct place *place = &b->places.items[frame];
-		bool is_leaf = is_first && is_code(profile->frames.items[frame].kind);
+	tree_weight_add(&a->all, &sums->self);
+	if (sums->is_within)
+		tree_weight_add(&a->total, &sums->self);
+	if (!place || !place->line)
+		return;
+	tree_weight_add(&a->self, &sums->self);
+	tree_weight_add(&a->lines.items[place->line - 1].self, &sums->self);
+	tree_weight_add(&a->codes.items[place->code - 1].self, &sums->self);
+}
 
-		is_first &= !is_code(profile->frames.items[frame].kind);
-		if (!place->line)
-			continue;
-		is_there = true;
-		if (is_leaf)
-			tree_weight_add(&a->self, weight);
-		count_row(&a->lines.items[place->line - 1], &b->seen_lines[place->line - 1], leaf, is_leaf, weight);
-		count_row(&a->codes.items[place->code - 1], &b->seen_codes[place->code - 1], leaf, is_leaf, weight);
+/* Callers come before the frames that they call. */
+static void count_selves(struct builder *b)
+{
+	const struct profile *profile = b->annotation->profile;
+	struct summed *nodes = b->nodes;
+
+	for (uint32_t i = 0; i < profile->nodes.len; i++) {
+		uint32_t parent = profile->nodes.items[i].parent;
+
+		if (i) {
+			bool runs = is_code(profile_leaf(profile, i)->kind);
+
+			nodes[i].code = runs ? i : nodes[parent].code;
+			nodes[i].is_within = nodes[parent].is_within || place_of(b, i)->line;
+		}
+		count_self(b, i);
 	}
-	if (is_there)
-		tree_weight_add(&a->total, weight);
+}
+
+/* From the last to the first, so that each node has all that is above it, and is the first child of its parent. */
+static void sum_totals(struct builder *b)
+{
+	const struct profile *profile = b->annotation->profile;
+
+	for (uint32_t i = (uint32_t)profile->nodes.len; i-- > 1;) {
+		struct summed *node = &b->nodes[i], *parent = &b->nodes[profile->nodes.items[i].parent];
+
+		tree_weight_add(&node->total, &node->self);
+		tree_weight_add(&parent->total, &node->total);
+		node->next_sibling = parent->first_child;
+		parent->first_child = i;
+	}
+}
+
+/* A row counts what is above its node nearest to the root: of recursion, only the outermost call. */
+static void open_node(struct builder *b, uint32_t node)
+{
+	const struct place *place = place_of(b, node);
+	struct annotation *a = b->annotation;
+
+	if (!place->line)
+		return;
+	if (!b->open_lines[place->line - 1]++)
+		tree_weight_add(&a->lines.items[place->line - 1].total, &b->nodes[node].total);
+	if (!b->open_codes[place->code - 1]++)
+		tree_weight_add(&a->codes.items[place->code - 1].total, &b->nodes[node].total);
+}
+
+static void close_node(struct builder *b, uint32_t node)
+{
+	const struct place *place = place_of(b, node);
+
+	if (!place->line)
+		return;
+	b->open_lines[place->line - 1]--;
+	b->open_codes[place->code - 1]--;
+}
+
+static void count_totals(struct builder *b)
+{
+	const struct stack_node *nodes = b->annotation->profile->nodes.items;
+	uint32_t node = b->nodes[0].first_child;
+
+	while (node) {
+		open_node(b, node);
+		if (b->nodes[node].first_child) {
+			node = b->nodes[node].first_child;
+			continue;
+		}
+		for (; node; node = nodes[node].parent) {
+			close_node(b, node);
+			if (b->nodes[node].next_sibling)
+				break;
+		}
+		node = b->nodes[node].next_sibling;
+	}
 }
 
 static int count_nodes(struct builder *b)
@@ -206,10 +275,12 @@ static int count_nodes(struct builder *b)
 
 	b->nodes = calloc(profile->nodes.len, sizeof(*b->nodes));
 	err = b->nodes ? timeline_each(&profile->samples, add_sample, b) : -ENOMEM;
-	for (size_t i = 0; !err && i < profile->nodes.len; i++)
-		if (b->nodes[i].samples)
-			count_node(b, (uint32_t)i);
-	return err;
+	if (err)
+		return err;
+	count_selves(b);
+	sum_totals(b);
+	count_totals(b);
+	return 0;
 }
 
 static int compare_texts(const struct profile *profile, uint32_t a, uint32_t b)
@@ -279,8 +350,8 @@ int annotation_build(struct annotation *annotation, const struct profile *profil
 	}
 	vec_release(&b.places);
 	map_release(&b.ids);
-	free(b.seen_lines);
-	free(b.seen_codes);
+	free(b.open_lines);
+	free(b.open_codes);
 	free(b.nodes);
 	return err;
 }

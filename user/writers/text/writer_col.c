@@ -17,6 +17,7 @@
 #include "writers/writer.h"
 
 #define UNKNOWN "unknown"
+#define FLAGS_MAX 65536
 #define DOCKERSHIM_RESTARTS 0 /* the last part of such a name; no reader uses it */
 
 struct columns {
@@ -26,6 +27,8 @@ struct columns {
 	uint64_t interval_ns; /* interval of an event that is a clock, else 0 */
 	uint32_t *metadata; /* for each owner, its index in application_metadata */
 	json_t *applications; /* application_metadata, the first is null */
+	struct map entries; /* hash of an entry's text -> its index there */
+	size_t flags; /* in all entries */
 };
 
 /* Text from outside, which may hold any byte. */
@@ -132,43 +135,48 @@ static json_t *flag_of(const char *line, size_t len)
 	return flag;
 }
 
-static json_t *flags_of(const char *lines)
+/* A flag of two bytes becomes an object: there are FLAGS_MAX of them at most. */
+static json_t *flags_of(struct columns *columns, const char *lines)
 {
 	json_t *flags = json_array();
 
-	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
+	for (size_t len; *lines && columns->flags < FLAGS_MAX; lines += len + (lines[len] == '\n')) {
 		len = strcspn(lines, "\n");
-		if (len)
-			json_array_append_new(flags, flag_of(lines, len));
+		if (len && !json_array_append_new(flags, flag_of(lines, len)))
+			columns->flags++;
 	}
 	return flags;
 }
 
-static json_t *application_of(const struct profile *profile, const struct profile_owner *owner)
+static json_t *application_of(struct columns *columns, const struct profile_owner *owner)
 {
+	const struct profile *profile = columns->profile;
 	json_t *entry = json_object();
 
 	put(entry, "java_version", owner->runtime ? known(profile, owner->runtime) : json_null());
 	put(entry, "libjvm_elfid", owner->libjvm ? known(profile, owner->libjvm) : json_null());
-	put(entry, "jvm_flags", owner->vm_flags ? flags_of(profile_text(profile, owner->vm_flags)) : json_null());
+	put(entry, "jvm_flags",
+	    owner->vm_flags ? flags_of(columns, profile_text(profile, owner->vm_flags)) : json_null());
 	put(entry, "exe", known(profile, owner->executable));
 	put(entry, "execfn", owner->executed_as ? known(profile, owner->executed_as) : json_null());
 	put(entry, "arch", known(profile, profile->host.machine));
 	return entry;
 }
 
-/* Returns the index of an equal entry, which is added if new. Takes ownership of `entry`. */
-static uint32_t application_index(json_t *applications, json_t *entry)
+/* Returns the index of an equal entry, which is added if new. Takes ownership of `entry`. 0 when out of memory. */
+static uint64_t application_index(struct columns *columns, json_t *entry)
 {
-	size_t count = json_array_size(applications);
+	char *text = json_dumps(entry, JSON_COMPACT);
+	uint64_t key = text ? hash_bytes(text, strlen(text), 0) : 0, index = json_array_size(columns->applications);
 
-	for (size_t i = 1; i < count; i++) {
-		if (!json_equal(json_array_get(applications, i), entry))
-			continue;
+	free(text);
+	if (text && map_get(&columns->entries, key, &index)) {
 		json_decref(entry);
-		return (uint32_t)i;
+		return index;
 	}
-	return json_array_append_new(applications, entry) < 0 ? 0 : (uint32_t)count;
+	if (json_array_append_new(columns->applications, entry) < 0 || map_put(&columns->entries, key, index) < 0)
+		return 0;
+	return index;
 }
 
 /* Hash of a program. One program has many owners, so entries are made once a program. */
@@ -197,7 +205,7 @@ static int find_applications(struct columns *columns)
 		if (!owner->application)
 			continue;
 		if (!map_get(&by_program, program_key(owner), &index)) {
-			index = application_index(columns->applications, application_of(profile, owner));
+			index = application_index(columns, application_of(columns, owner));
 			err = map_put(&by_program, program_key(owner), index);
 		}
 		columns->metadata[i] = (uint32_t)index;
@@ -387,6 +395,7 @@ static int col_write(const struct profile *profile, const struct writer_options 
 	ours.lead_context = &columns;
 	err = write_columns(&columns, &ours, out);
 	json_decref(columns.applications);
+	map_release(&columns.entries);
 	free(columns.metadata);
 	return err;
 }

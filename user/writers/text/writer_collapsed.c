@@ -18,7 +18,7 @@ struct path {
 	struct stack_room room;
 };
 
-/* Takes the frames from the leaf on for which there is room, but at least one. */
+/* Takes the frames from the leaf on for which there is room. */
 static int path_set(struct path *path, const struct tree *tree, uint32_t leaf)
 {
 	uint64_t room = stack_room_next(&path->room), bytes = 0;
@@ -27,7 +27,7 @@ static int path_set(struct path *path, const struct tree *tree, uint32_t leaf)
 	path->is_cut = false;
 	for (uint32_t node = leaf; node && !path->is_cut; node = tree->nodes.items[node].parent) {
 		bytes += strlen(tree_label(tree, node)->text) + 1;
-		path->is_cut = bytes > room && path->nodes.len;
+		path->is_cut = bytes > room && (path->nodes.len || !stack_room_has_leaf(&path->room));
 		if (!path->is_cut && vec_push(&path->nodes, node) < 0)
 			return -ENOMEM;
 	}
@@ -41,7 +41,7 @@ static int write_path(struct path *path, const struct tree *tree, uint32_t leaf,
 	int err = path_set(path, tree, leaf);
 
 	if (path->is_cut) {
-		fputs(PATH_TRUNCATED ";", out);
+		fputs(path->nodes.len ? PATH_TRUNCATED ";" : PATH_TRUNCATED " ", out);
 		writer_left_out(options);
 	}
 	for (size_t i = path->nodes.len; i-- > 0;) {
