@@ -84,7 +84,7 @@ static void perf_names_of_processes(void **state)
 		buf_add_str(&file, "\nx 5/5 1.0: 1 c:\n");
 	expect_read(NULL);
 	assert_int_equal(profile.samples.len, 60000);
-	assert_int_equal(strlen(intern_text(&profile.strings, profile.threads.items[0].process)), PROFILE_TEXT_MAX);
+	assert_int_equal(strlen(intern_text(&profile.strings, profile.threads.items[0].process)), PROFILE_NAME_MAX);
 	profile_release(&profile);
 }
 

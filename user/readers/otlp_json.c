@@ -3,69 +3,73 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/varint.h"
 #include "otlp.pb-c.h"
+#include "readers/json_scan.h"
 
-#define JSON_MAX ((size_t)256 << 20) /* its values take some 20 times as much memory */
-#define KEY_MAX 64
 #define ID_BYTES_MAX 16
+#define LENGTH_BYTES 5 /* of each message's length, which is known after its fields: that of the largest */
 
-static int put_message(const ProtobufCMessageDescriptor *type, const json_t *object, struct buf *out);
+struct converter {
+	struct json_scan scan;
+	struct buf text; /* the key or string that was read last */
+	struct buf out;
+};
 
-static void put_bytes(struct buf *out, const void *bytes, size_t len)
+/* True if `key` is the name of the field, or its name in JSON, where "stack_index" is stackIndex. */
+static bool is_key(const char *name, const char *key)
 {
-	varint_add(out, len);
-	buf_add(out, bytes, len);
-}
-
-/* "stack_index" is stackIndex in JSON. */
-static void json_key(const char *name, char key[KEY_MAX])
-{
-	size_t len = 0;
-
-	for (; *name && len < KEY_MAX - 1; name++) {
+	if (!strcmp(name, key))
+		return true;
+	for (; *name && *key; name++, key++) {
 		bool is_next = *name == '_' && name[1];
 
 		name += is_next;
-		key[len++] = (char)(is_next ? toupper((unsigned char)*name) : *name);
+		if (*key != (is_next ? toupper((unsigned char)*name) : *name))
+			return false;
 	}
-	key[len] = '\0';
+	return !*name && !*key;
 }
 
-/* 64-bit numbers are strings. Returns false for what is no number. */
-static bool number_of(const json_t *value, uint64_t *ret)
+static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *type, const char *key)
 {
-	const char *text = json_string_value(value);
+	for (unsigned i = 0; i < type->n_fields; i++)
+		if (is_key(type->fields[i].name, key))
+			return &type->fields[i];
+	return NULL;
+}
+
+/* 64-bit numbers are strings. */
+static uint64_t take_number(struct converter *c)
+{
+	const char *text;
+	uint64_t number;
 	char *end;
 
-	if (json_is_integer(value)) {
-		*ret = (uint64_t)json_integer_value(value);
-		return true;
-	}
-	if (!text || !*text)
-		return false;
+	if (scan_peek(&c->scan) != '"')
+		return (uint64_t)scan_integer(&c->scan);
+	scan_string(&c->scan, &c->text);
+	text = c->text.data;
 	errno = 0;
-	*ret = *text == '-' ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 10);
-	return !*end && !errno;
+	number = *text == '-' ? (uint64_t)strtoll(text, &end, 10) : strtoull(text, &end, 10);
+	c->scan.failed |= end == text || *end || errno;
+	return number;
 }
 
-static unsigned wire_type(const ProtobufCFieldDescriptor *field)
+static void put_tag(struct converter *c, const ProtobufCFieldDescriptor *field, unsigned wire_type)
 {
-	switch (field->type) {
-	case PROTOBUF_C_TYPE_FIXED64:
-		return 1;
-	case PROTOBUF_C_TYPE_STRING:
-	case PROTOBUF_C_TYPE_BYTES:
-	case PROTOBUF_C_TYPE_MESSAGE:
-		return 2;
-	default:
-		return 0;
-	}
+	varint_add(&c->out, field->id << 3 | wire_type);
+}
+
+static void put_bytes(struct converter *c, const ProtobufCFieldDescriptor *field, const void *bytes, size_t len)
+{
+	put_tag(c, field, 2);
+	varint_add(&c->out, len);
+	buf_add(&c->out, bytes, len);
 }
 
 static int digit_of(char letter)
@@ -76,107 +80,106 @@ static int digit_of(char letter)
 }
 
 /* Ids are hexadecimal digits. What is none is left out. */
-static int put_id(const ProtobufCFieldDescriptor *field, const json_t *value, struct buf *out)
+static void put_id(struct converter *c, const ProtobufCFieldDescriptor *field)
 {
-	size_t len = json_is_string(value) ? json_string_length(value) / 2 : 0;
-	const char *text = json_string_value(value);
+	size_t len;
 	uint8_t id[ID_BYTES_MAX];
 
+	if (scan_peek(&c->scan) != '"')
+		return scan_skip(&c->scan);
+	scan_string(&c->scan, &c->text);
+	len = c->text.len / 2;
 	if (!len || len > sizeof(id))
-		return 0;
+		return;
 	for (size_t i = 0; i < len; i++) {
-		int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+		int high = digit_of(c->text.data[2 * i]), low = digit_of(c->text.data[2 * i + 1]);
 
 		if (high < 0 || low < 0)
-			return 0;
+			return;
 		id[i] = (uint8_t)(high << 4 | low);
 	}
-	varint_add(out, field->id << 3 | wire_type(field));
-	put_bytes(out, id, len);
-	return 0;
+	put_bytes(c, field, id, len);
 }
 
-static int put_value(const ProtobufCFieldDescriptor *field, const json_t *value, struct buf *out)
+static void put_fields(struct converter *c, const ProtobufCMessageDescriptor *type);
+
+/* The length has all its bytes, so that what follows need not be moved. */
+static void put_message(struct converter *c, const ProtobufCFieldDescriptor *field)
 {
-	BUF(inner);
+	static const char room[LENGTH_BYTES];
+	size_t start, len;
+
+	put_tag(c, field, 2);
+	buf_add(&c->out, room, sizeof(room));
+	start = c->out.len;
+	put_fields(c, field->descriptor);
+	len = c->out.len - start;
+	for (size_t i = 0; !c->out.failed && i < LENGTH_BYTES; i++, len >>= 7)
+		c->out.data[start - LENGTH_BYTES + i] = (char)((len & 0x7f) | (i < LENGTH_BYTES - 1 ? 0x80 : 0));
+}
+
+static void put_value(struct converter *c, const ProtobufCFieldDescriptor *field)
+{
 	uint64_t number;
-	int err;
 
-	if (field->type == PROTOBUF_C_TYPE_BYTES)
-		return put_id(field, value, out);
-	varint_add(out, field->id << 3 | wire_type(field));
-	if (field->type == PROTOBUF_C_TYPE_STRING) {
-		if (!json_is_string(value))
-			return -EINVAL;
-		put_bytes(out, json_string_value(value), json_string_length(value));
-		return 0;
+	switch (field->type) {
+	case PROTOBUF_C_TYPE_BYTES:
+		return put_id(c, field);
+	case PROTOBUF_C_TYPE_MESSAGE:
+		return put_message(c, field);
+	case PROTOBUF_C_TYPE_STRING:
+		scan_string(&c->scan, &c->text);
+		return put_bytes(c, field, c->text.data, c->text.len);
+	case PROTOBUF_C_TYPE_FIXED64:
+		number = take_number(c);
+		put_tag(c, field, 1);
+		return buf_add(&c->out, &number, sizeof(number)); /* little-endian, as duet's machines are */
+	default:
+		number = take_number(c);
+		put_tag(c, field, 0);
+		varint_add(&c->out, number);
 	}
-	if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-		err = put_message(field->descriptor, value, &inner);
-		put_bytes(out, inner.data, inner.len);
-		out->failed |= inner.failed;
-		return err;
-	}
-	if (!number_of(value, &number))
-		return -EINVAL;
-	if (field->type == PROTOBUF_C_TYPE_FIXED64)
-		buf_add(out, &number, sizeof(number)); /* little-endian, as duet's machines are */
-	else
-		varint_add(out, number);
-	return 0;
 }
 
-static int put_field(const ProtobufCFieldDescriptor *field, const json_t *value, struct buf *out)
+/* The fields of an object. Keys that are not known, and values that are null, are skipped. */
+static void put_fields(struct converter *c, const ProtobufCMessageDescriptor *type)
 {
-	int err = 0;
+	struct json_scan *scan = &c->scan;
 
-	if (!value || json_is_null(value))
-		return 0;
-	if (field->label != PROTOBUF_C_LABEL_REPEATED)
-		return put_value(field, value, out);
-	if (!json_is_array(value))
-		return -EINVAL;
-	for (size_t i = 0; !err && i < json_array_size(value); i++)
-		err = put_value(field, json_array_get(value, i), out);
-	return err;
-}
+	for (scan_enter(scan, '{'); scan_more(scan, '}') && !c->out.failed && !c->text.failed;) {
+		const ProtobufCFieldDescriptor *field;
 
-static int put_message(const ProtobufCMessageDescriptor *type, const json_t *object, struct buf *out)
-{
-	int err = json_is_object(object) ? 0 : -EINVAL;
-
-	for (unsigned i = 0; !err && i < type->n_fields; i++) {
-		const ProtobufCFieldDescriptor *field = &type->fields[i];
-		const json_t *value;
-		char key[KEY_MAX];
-
-		json_key(field->name, key);
-		value = json_object_get(object, key);
-		err = put_field(field, value ? value : json_object_get(object, field->name), out);
+		scan_key(scan, &c->text);
+		field = field_of(type, c->text.data);
+		if (scan_word(scan, "null"))
+			continue;
+		if (!field)
+			scan_skip(scan);
+		else if (field->label != PROTOBUF_C_LABEL_REPEATED)
+			put_value(c, field);
+		else
+			for (scan_enter(scan, '['); scan_more(scan, ']') && !c->out.failed;)
+				put_value(c, field);
 	}
-	return err;
 }
 
 int otlp_from_json(struct buf *contents, struct buf *why)
 {
-	json_error_t error;
-	json_t *object;
-	BUF(out);
-	int err;
+	struct converter c = {
+		.scan = {.start = contents->data, .at = contents->data, .end = contents->data + contents->len},
+		.text = BUF_NONE,
+		.out = BUF_NONE,
+	};
+	int err = 0;
 
-	if (contents->len > JSON_MAX)
-		return buf_explain(why, -EFBIG, "the JSON has more than %zu MB", JSON_MAX >> 20);
-	object = json_loadb(contents->data, contents->len, 0, &error);
-	if (!object)
-		return buf_explain(why, -EINVAL, "line %d is no JSON: %s", error.line, error.text);
-	err = put_message(&otlp__profiles_data__descriptor, object, &out);
-	json_decref(object);
-	if (!err && out.failed)
+	put_fields(&c, &otlp__profiles_data__descriptor);
+	if (c.out.failed || c.text.failed)
 		err = -ENOMEM;
-	if (err == -EINVAL)
-		buf_add_str(why, "a value of the JSON has another type than OTLP's");
+	else if (c.scan.failed || scan_peek(&c.scan))
+		err = buf_explain(why, -EINVAL, "byte %zu is not JSON, or a value has another type than OTLP's",
+				  (size_t)(c.scan.at - c.scan.start));
+	buf_release(&c.text);
 	buf_release(contents);
-	*contents = out;
-	buf_init(&out);
+	*contents = c.out;
 	return err;
 }

@@ -165,10 +165,17 @@ bool pprof_text_is(struct pprof_text have, const char *text)
 	return have.len == strlen(text) && !memcmp(have.bytes ? (const char *)have.bytes : "", text, have.len);
 }
 
-uint32_t pprof_label(struct pprof_file *p, struct pprof_text text)
+uint32_t pprof_thread(struct pprof_file *p, struct profile_thread row, const uint64_t *virtual_id)
 {
-	return intern_bytes(&p->profile->strings, (const char *)text.bytes,
-			    text.len < PPROF_LABEL_MAX ? text.len : PPROF_LABEL_MAX);
+	const uint64_t about[] = {
+		row.pid, row.tid, row.name, row.process, row.owner, !virtual_id, virtual_id ? *virtual_id : 0};
+	uint64_t key = hash_bytes(about, sizeof(about), 0), index;
+
+	if (map_get(&p->threads, key, &index))
+		return (uint32_t)index;
+	index = profile_thread_row(p->profile, row, virtual_id);
+	(void)map_put(&p->threads, key, index); /* out of memory: it is looked for again */
+	return (uint32_t)index;
 }
 
 uint32_t pprof_intern(struct pprof_file *p, int64_t string)
@@ -560,6 +567,7 @@ void pprof_file_release(struct pprof_file *p)
 	map_release(&p->mapping_ids);
 	map_release(&p->function_ids);
 	map_release(&p->location_ids);
+	map_release(&p->threads);
 	vec_release(&p->stack);
 	vec_release(&p->sums);
 }

@@ -41,7 +41,7 @@ int wire_varint(struct wire *wire, uint64_t *ret);
 
 #define PPROF_DEPTH_MAX 65536 /* frames of a stack */
 #define PPROF_CONTENTS_MAX ((size_t)1 << 30)
-#define PPROF_LABEL_MAX 4096 /* bytes of a name of a thread, process or container */
+#define PPROF_LABEL_MAX 4096 /* bytes of a text of a resource */
 #define PPROF_ROWS_FREE (1ull << 20) /* of each table, and one more for each byte of the file */
 
 struct pprof_text {
@@ -90,7 +90,7 @@ struct pprof_file {
 	struct map mapping_ids, function_ids, location_ids; /* id in the file -> index */
 	struct vec(uint32_t) stack;
 	struct vec(struct pprof_sum) sums; /* by event */
-	struct reader_sums totals;
+	struct map threads; /* hash of a row -> the profile's */
 	uint64_t total_frames; /* of the stacks of all samples */
 	uint64_t samples;
 	uint64_t rows_max; /* of each table; follows from the bytes of the file: equal rows compress to nearly none */
@@ -133,7 +133,10 @@ struct pprof_text pprof_text(const struct pprof_file *p, int64_t string);
 bool pprof_is_text(const struct pprof_file *p, int64_t string, const char *text);
 bool pprof_has_strings(const struct pprof_file *p, const int64_t *strings, size_t count);
 bool pprof_text_is(struct pprof_text have, const char *text);
-/* The profile's id of a name of a thread, process or container. Not by pprof_intern(): it is hashed for each sample. */
-uint32_t pprof_label(struct pprof_file *p, struct pprof_text text);
+/*
+ * The row of a sample's thread: names are strings of the profile. Cached, because each sample names its thread. With
+ * `virtual_id` as profile_thread_row().
+ */
+uint32_t pprof_thread(struct pprof_file *p, struct profile_thread row, const uint64_t *virtual_id);
 /* The profile's id of a string, which is cut if it is longer than a message may be. */
 uint32_t pprof_intern(struct pprof_file *p, int64_t string);

@@ -27,6 +27,7 @@ struct reader_source {
 	unsigned char start[READER_START];
 	size_t start_len; /* less than READER_START if the file is shorter */
 	struct gunzip *gunzip; /* the file is compressed, and what is read from it is not; NULL: it is not */
+	struct profile *profile; /* that is read: the more bytes were read, the more room it has; or NULL */
 	struct buf warning; /* set by the reader: one sentence about what is missing in the profile; else "" */
 };
 
@@ -58,28 +59,24 @@ int reader_open(struct reader_source *source, const char *path, struct buf *why)
 void reader_close(struct reader_source *source);
 /* Reads the next `len` bytes. Returns their number, which is smaller only at the end of the file, or -errno. */
 ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len);
-/* Appends the next `len` bytes, as far as the file has them. Returns 1, 0 if it ends before that, or -errno. */
+/*
+ * Appends the next `len` bytes, as far as the file has them. Returns 1, 0 if it ends before that, or -errno: -EFBIG for
+ * a small file with large contents.
+ */
 int reader_append(struct reader_source *source, size_t len, struct buf *to);
-/* Appends the whole file, at most `max` bytes: a small one may have large contents. Returns as reader.read(). */
+/* Appends the whole file, at most `max` bytes. Returns as reader.read(). */
 int reader_contents(struct reader_source *source, size_t max, struct buf *to, struct buf *why);
 uint64_t reader_stored_bytes(const struct reader_source *source); /* read so far, compressed if the file is */
 /* True if it has no bytes like those before the numbers of a binary message. */
 bool reader_is_text(const unsigned char *start, size_t len);
 
-#define READER_SUM_MAX (1ull << 53) /* the flame graph's page counts in doubles */
-
-/* Of all samples of a file. */
-struct reader_sums {
-	uint64_t samples, weight;
-};
-
-/* Adds `count` samples, which weigh sample.weight together, in parts that fit their field. Returns 0 or -ENOMEM. */
+/* Adds `count` samples, which weigh sample.weight together, in parts that fit their field. As profile_add(). */
 int reader_add(struct profile *profile, struct profile_sample sample, uint64_t count);
-/* The same, and adds to the sums. Returns -EINVAL with one sentence in `why` when these become too large. */
-int reader_add_to(struct reader_sums *sums, struct profile *profile, struct profile_sample sample, uint64_t count,
-		  struct buf *why);
 
-/* Returns 0, or -errno with one sentence in `why`, which does not name the file. */
+/*
+ * Returns 0, or -errno with one sentence in `why`, which does not name the file. The profile gets no more stacks then:
+ * others are made of it (profile/merge.h).
+ */
 int reader_read_as(const struct reader *reader, struct reader_source *source, struct profile *profile, struct buf *why);
 /* The same with the reader that claims the file. */
 int reader_read(struct reader_source *source, struct profile *profile, struct buf *why);

@@ -161,9 +161,9 @@ static int read_line(struct collapsed *c, const char *line, size_t len, struct b
 	if (!stack || memchr(line, '\0', len))
 		return buf_explain(why, -EINVAL, "line %llu is not a stack and a count, as \"a;b;c 12\"",
 				   (unsigned long long)c->lines.number);
-	if (count.value > (double)READER_SUM_MAX - c->samples)
+	if (count.value > (double)PROFILE_COUNT_MAX - c->samples)
 		return buf_explain(why, -EOVERFLOW, "line %llu: more than %llu samples in all",
-				  (unsigned long long)c->lines.number, READER_SUM_MAX);
+				   (unsigned long long)c->lines.number, PROFILE_COUNT_MAX);
 	c->samples += count.value;
 	if (count.decimals > c->decimals)
 		c->decimals = count.decimals;
@@ -193,7 +193,7 @@ static int places_of(const struct collapsed *c, double *ret_scale)
 
 	for (int i = 0; i < places; i++)
 		scale *= 10;
-	for (; places && c->samples * scale > (double)READER_SUM_MAX; places -= 3)
+	for (; places && c->samples * scale > (double)PROFILE_COUNT_MAX; places -= 3)
 		scale /= 1000;
 	*ret_scale = scale;
 	return places;

@@ -24,15 +24,17 @@ struct duet_tables {
 	struct duet_numbers texts, events, frames, owners, threads, nodes;
 	struct duet_numbers depths; /* depth of each node of the profile */
 	struct layout_times times; /* the times that were read last */
-	uint64_t text_bytes; /* of all strings read */
-	uint64_t samples; /* rows read */
+	uint64_t rows; /* samples of all sections so far; rows of tables and strings count as TABLE_ROW of them */
 	uint64_t file_bytes; /* set by the caller: read so far */
 	struct buf why; /* the cause of an error in a chunk */
 };
 
-#define TEXT_BYTES_MAX (1ull << 30) /* of all strings */
-#define ROWS_FREE (1u << 20) /* of each table, however short the file */
-#define ROWS_PER_BYTE 4
+#define ROWS_FREE (2u << 20) /* however short the file */
+#define ROWS_PER_BYTE 8
+#define TABLE_ROW 4
+#define TABLES_FREE ((uint64_t)24 << 20) /* bytes of the profile's tables; the same */
+#define TABLES_PER_BYTE 40
+#define ROWS_AT_ONCE 65536 /* after so many, the limits are looked at */
 
 static void duet_tables_release(struct duet_tables *tables)
 {
@@ -68,15 +70,30 @@ static uint32_t bad(struct duet_tables *tables, const char *what)
 	return UINT32_MAX;
 }
 
+/*
+ * Rows that are all alike take nearly no bytes in the file. Rows of recordings take one or more, but samples, which may
+ * be as regular as a clock. Refuses more rows, and larger tables, than so many bytes can have.
+ */
+static int count_row(struct duet_tables *tables, unsigned int cost)
+{
+	tables->rows += cost;
+	if (tables->rows % ROWS_AT_ONCE >= cost)
+		return 0;
+	if (tables->rows <= ROWS_FREE + ROWS_PER_BYTE * tables->file_bytes &&
+	    profile_bytes(tables->profile) <= TABLES_FREE + TABLES_PER_BYTE * tables->file_bytes)
+		return 0;
+	(void)bad(tables, "it has too many rows for so short a file");
+	return -EFBIG;
+}
+
 /* ---- strings ---- */
 
 static int add_text(struct duet_tables *tables, const unsigned char *text, uint32_t len)
 {
-	tables->text_bytes += len;
-	if (tables->texts.len >= LAYOUT_TEXTS_MAX || tables->text_bytes > TEXT_BYTES_MAX) {
-		(void)bad(tables, "it has too many strings");
-		return -EFBIG;
-	}
+	int err = count_row(tables, TABLE_ROW);
+
+	if (err)
+		return err;
 	return vec_push(&tables->texts, intern_bytes(&tables->profile->strings, (const char *)text, len));
 }
 
@@ -132,7 +149,7 @@ static uint32_t add_event(struct duet_tables *tables, const union row *row)
 	const char *name = intern_text(&tables->profile->strings, event->name);
 	bool is_known = (uint32_t)event->unit < PROFILE_UNIT_MAX;
 
-	if (tables->profile->events.len >= PROFILE_EVENTS_MAX)
+	if (tables->events.len >= PROFILE_EVENTS_MAX || tables->profile->events.len >= PROFILE_EVENTS_MAX)
 		return bad(tables, "it has too many events");
 	return profile_event(tables->profile, name, is_known ? event->unit : PROFILE_COUNT, event->interval);
 }
@@ -154,17 +171,12 @@ static uint32_t add_owner(struct duet_tables *tables, const union row *row)
 
 static uint32_t add_thread(struct duet_tables *tables, const union row *row)
 {
-	const struct profile_thread *thread = &row->thread.thread;
-	const struct intern *strings = &tables->profile->strings;
-	const char *name = intern_text(strings, thread->name), *process = intern_text(strings, thread->process);
+	struct profile_thread thread = row->thread.thread;
 
-	if (thread->owner >= tables->owners.len)
+	if (thread.owner >= tables->owners.len)
 		return bad(tables, "a thread's owner is not there");
-	if (row->thread.has_virtual_id)
-		return profile_virtual_thread(tables->profile, thread->pid, row->thread.virtual_id, name, process,
-					      tables->owners.items[thread->owner]);
-	return profile_thread(tables->profile, thread->pid, thread->tid, name, process,
-			      tables->owners.items[thread->owner]);
+	thread.owner = tables->owners.items[thread.owner];
+	return profile_thread_row(tables->profile, thread, row->thread.has_virtual_id ? &row->thread.virtual_id : NULL);
 }
 
 static uint32_t add_node(struct duet_tables *tables, const union row *row)
@@ -187,6 +199,7 @@ static uint32_t add_node(struct duet_tables *tables, const union row *row)
 static uint32_t add_sample(struct duet_tables *tables, const union row *row)
 {
 	struct profile_sample sample = row->sample;
+	int err;
 
 	if (sample.event >= tables->events.len || sample.thread >= tables->threads.len ||
 	    sample.node >= tables->nodes.len || !sample.count)
@@ -195,8 +208,8 @@ static uint32_t add_sample(struct duet_tables *tables, const union row *row)
 	sample.thread = tables->threads.items[sample.thread];
 	sample.node = tables->nodes.items[sample.node];
 	sample.time_ns += tables->times.start_realtime_ns;
-	tables->samples++;
-	return profile_add(tables->profile, &sample) < 0 ? UINT32_MAX : 0;
+	err = profile_add(tables->profile, &sample);
+	return err == -EOVERFLOW ? bad(tables, "the values of the samples are too large") : err ? UINT32_MAX : 0;
 }
 
 static uint32_t add_loss(struct duet_tables *tables, const union row *row)
@@ -276,27 +289,14 @@ static const struct kind {
 static int add_row(struct duet_tables *tables, const struct kind *kind, const union row *row)
 {
 	struct duet_numbers *numbers = (struct duet_numbers *)((char *)tables + kind->numbers);
-	uint32_t index = kind->add(tables, row);
+	int err = count_row(tables, kind->add == add_sample ? 1 : TABLE_ROW);
+	uint32_t index = err ? 0 : kind->add(tables, row);
 
+	if (err)
+		return err;
 	if (index == UINT32_MAX)
 		return tables->why.len ? -EBADMSG : -ENOMEM;
 	return kind->numbers ? vec_push(numbers, index) : 0;
-}
-
-/*
- * Returns true if the file would make us use too much memory, or too much room of the timeline: rows that are all alike
- * take nearly no bytes in the file. Rows of recordings take at least one.
- */
-static bool has_too_many(const struct duet_tables *tables)
-{
-	const struct profile *profile = tables->profile;
-	uint64_t most = ROWS_FREE + ROWS_PER_BYTE * tables->file_bytes, rows_most;
-
-	rows_most = most < LAYOUT_ROWS_MAX ? most : LAYOUT_ROWS_MAX;
-	/* Samples are on disk, and may be as regular as a clock. */
-	return tables->nodes.len > rows_most || tables->frames.len > rows_most || tables->threads.len > rows_most ||
-	       tables->owners.len > rows_most || profile->nodes.len > rows_most || profile->frames.len > rows_most ||
-	       profile->threads.len > rows_most || profile->owners.len > rows_most || tables->samples > 2 * most;
 }
 
 /*
@@ -320,10 +320,7 @@ static int duet_tables_add(struct duet_tables *tables, const struct layout_secti
 		layout_get(section->type, bytes, section->row_bytes, text_of, tables, &row);
 		err = add_row(tables, kind, &row);
 	}
-	if (err || !has_too_many(tables))
-		return err;
-	(void)bad(tables, "it has too many rows");
-	return -EFBIG;
+	return err;
 }
 
 /* Call after the last section: sets the profile's times. */

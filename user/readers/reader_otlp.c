@@ -37,6 +37,7 @@ enum table {
 struct attribute {
 	int32_t key; /* a string */
 	struct pprof_text text;
+	uint32_t id; /* of the text, in the profile; NONE: not known yet */
 	int64_t number;
 };
 
@@ -117,7 +118,7 @@ static void find_value(const struct wire_field *field, struct attribute *ret)
 
 static int add_attribute(struct otlp *o, const struct wire_field *field)
 {
-	struct attribute attribute = {0};
+	struct attribute attribute = {.id = NONE};
 
 	if (field->type != WIRE_BYTES || pprof_has_room(&o->tables, o->attributes.len))
 		return -EINVAL;
@@ -210,7 +211,7 @@ static bool is_key(const struct otlp *o, const struct attribute *attribute, cons
 }
 
 /* The attribute at an index of the table; NULL: there is none. */
-static const struct attribute *attribute_at(const struct otlp *o, int32_t index)
+static struct attribute *attribute_at(const struct otlp *o, int32_t index)
 {
 	return index > 0 && (size_t)index < o->attributes.len ? &o->attributes.items[index] : NULL;
 }
@@ -346,40 +347,44 @@ static int find_stack(struct otlp *o, int32_t index, uint32_t *ret_node)
 	return err;
 }
 
+static uint32_t text_of(struct otlp *o, struct attribute *attribute)
+{
+	if (attribute->id == NONE)
+		attribute->id = intern_bytes(&o->tables.profile->strings, (const char *)attribute->text.bytes,
+					     attribute->text.len);
+	return attribute->id;
+}
+
 /* *ret_count: number of samples in each value; 0 = the file does not say it. */
 static int find_thread(struct otlp *o, const Otlp__Sample *sample, uint32_t *ret_thread, uint64_t *ret_count)
 {
 	struct profile *profile = o->tables.profile;
-	uint32_t name = 0, process = o->process, owner;
+	struct profile_thread row = {.process = o->process};
 	bool is_virtual = false;
-	int64_t id = 0;
+	uint64_t id = 0;
 
 	for (size_t i = 0; i < sample->n_attribute_indices; i++) {
-		const struct attribute *attribute = attribute_at(o, sample->attribute_indices[i]);
+		struct attribute *attribute = attribute_at(o, sample->attribute_indices[i]);
 
 		if (!attribute)
 			continue;
 		if (is_key(o, attribute, "thread.name"))
-			name = pprof_label(&o->tables, attribute->text);
+			row.name = text_of(o, attribute);
 		else if (is_key(o, attribute, "thread.id"))
-			id = attribute->number;
+			id = (uint64_t)attribute->number;
 		else if (is_key(o, attribute, "process.pid"))
 			o->owner.pid = (uint32_t)attribute->number;
 		else if (is_key(o, attribute, "process.executable.name"))
-			process = pprof_label(&o->tables, attribute->text);
+			row.process = text_of(o, attribute);
 		else if (is_key(o, attribute, OTLP_VIRTUAL))
 			is_virtual = true;
 		else if (is_key(o, attribute, OTLP_SAMPLES))
 			*ret_count = (uint64_t)attribute->number;
 	}
-	owner = o->owner.pid || o->owner.container ? profile_owner(profile, &o->owner) : 0;
-	if (is_virtual)
-		*ret_thread = profile_virtual_thread(profile, o->owner.pid, (uint64_t)id,
-						     intern_text(&profile->strings, name),
-						     intern_text(&profile->strings, process), owner);
-	else
-		*ret_thread = profile_thread(profile, o->owner.pid, (uint32_t)id, intern_text(&profile->strings, name),
-					     intern_text(&profile->strings, process), owner);
+	row.pid = o->owner.pid;
+	row.tid = (uint32_t)id;
+	row.owner = o->owner.pid || o->owner.container ? profile_owner(profile, &o->owner) : 0;
+	*ret_thread = pprof_thread(&o->tables, row, is_virtual ? &id : NULL);
 	return *ret_thread == NONE ? -ENOMEM : 0;
 }
 
@@ -404,9 +409,9 @@ static int add_value(struct otlp *o, struct profile_sample sample, int64_t value
 		return pprof_refuse(&o->tables, "a sample has a negative value");
 	if (!count)
 		count = time_ns ? 1 : count_of(o, sample.weight);
-	if ((uint64_t)value > READER_SUM_MAX / o->value.scale)
+	if ((uint64_t)value > PROFILE_COUNT_MAX / o->value.scale)
 		return pprof_refuse(&o->tables, "the values of the samples are too large");
-	return reader_add_to(&o->tables.totals, o->tables.profile, sample, count, o->tables.why);
+	return reader_add(o->tables.profile, sample, count);
 }
 
 static int add_sample(struct otlp *o, const Otlp__Sample *message)

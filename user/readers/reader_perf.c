@@ -34,7 +34,6 @@ struct perf {
 	bool needs_frames; /* its head alone does not suffice */
 	enum heads heads; /* as the first one is */
 	uint32_t count; /* of samples merged into the next one; 0 = 1 */
-	uint64_t samples, weight;
 	struct buf *why;
 };
 
@@ -296,11 +295,7 @@ static int begin_sample(struct perf *p, const struct perf_head *head)
 	};
 	if (p->sample.event == UINT32_MAX)
 		return refuse(p, "has an event after %d others", PROFILE_EVENTS_MAX);
-	p->samples += p->sample.count;
-	if (p->samples > READER_SUM_MAX || head->period > READER_SUM_MAX * 1024 - p->weight)
-		return refuse(p, "makes the sum of all samples too large");
 	p->count = 0;
-	p->weight += head->period;
 	if (!p->has_start && (!p->profile->start_ns || head->time_ns < p->profile->start_ns))
 		p->profile->start_ns = p->profile->start_realtime_ns = head->time_ns;
 	if (!p->has_start && head->time_ns > p->profile->end_ns)

@@ -12,7 +12,7 @@
 #include "readers/pprof_tables.h"
 #include "readers/reader.h"
 
-#define COMMENTS_MAX 65536
+#define COMMENTS_MAX (4 * PROFILE_FACTS_MAX)
 
 static bool ends_in_samples(const struct pprof_file *p, int64_t string)
 {
@@ -93,7 +93,7 @@ static void read_label(struct pprof_file *p, const Pprof__Label *label, struct l
 		(void)span_id_parse(&ret->context, (const char *)value.bytes, value.len);
 		return;
 	}
-	text = pprof_label(p, value);
+	text = pprof_intern(p, label->text);
 	if (pprof_is_text(p, label->key, PPROF_LABEL_THREAD) || pprof_is_text(p, label->key, "thread_name"))
 		ret->thread = text;
 	else if (pprof_is_text(p, label->key, PPROF_LABEL_PROCESS) || pprof_is_text(p, label->key, "comm"))
@@ -113,10 +113,9 @@ static void read_label(struct pprof_file *p, const Pprof__Label *label, struct l
 /* Also sets the trace and the span of *ret. */
 static uint32_t find_thread(struct pprof_file *p, const Pprof__Sample *sample, struct profile_sample *ret)
 {
-	const struct intern *strings = &p->profile->strings;
 	struct labels labels = {0};
 	struct profile_owner owner = {0};
-	uint32_t index;
+	struct profile_thread row;
 
 	for (size_t i = 0; i < sample->n_labels; i++)
 		read_label(p, sample->labels[i], &labels);
@@ -125,13 +124,14 @@ static uint32_t find_thread(struct pprof_file *p, const Pprof__Sample *sample, s
 	ret->span = labels.context.span;
 	owner.pid = (uint32_t)labels.pid;
 	owner.container = labels.container;
-	index = owner.pid || owner.container ? profile_owner(p->profile, &owner) : 0;
-	if (labels.is_virtual)
-		return profile_virtual_thread(p->profile, (uint32_t)labels.pid, labels.virtual_id,
-					      intern_text(strings, labels.thread), intern_text(strings, labels.process),
-					      index);
-	return profile_thread(p->profile, (uint32_t)labels.pid, (uint32_t)labels.tid,
-			      intern_text(strings, labels.thread), intern_text(strings, labels.process), index);
+	row = (struct profile_thread){
+		.pid = (uint32_t)labels.pid,
+		.tid = (uint32_t)labels.tid,
+		.name = labels.thread,
+		.process = labels.process,
+		.owner = owner.pid || owner.container ? profile_owner(p->profile, &owner) : 0,
+	};
+	return pprof_thread(p, row, labels.is_virtual ? &labels.virtual_id : NULL);
 }
 
 static int add_value(struct pprof_file *p, const struct pprof_value *value, int64_t number)
@@ -140,7 +140,7 @@ static int add_value(struct pprof_file *p, const struct pprof_value *value, int6
 
 	if (number < 0)
 		return pprof_refuse(p, "a sample has a negative value, as in the difference of two profiles");
-	if ((uint64_t)number > READER_SUM_MAX / value->scale)
+	if ((uint64_t)number > PROFILE_COUNT_MAX / value->scale)
 		return pprof_refuse(p, "the values of the samples are too large");
 	if (value->is_count)
 		sum->count += (uint64_t)number;
@@ -155,7 +155,7 @@ static int add_sum(struct pprof_file *p, struct pprof_sum *sum, struct profile_s
 	if (!sum->count && sum->weight)
 		sum->count = 1;
 	sample.weight = sum->weight;
-	return reader_add_to(&p->totals, p->profile, sample, sum->count, p->why);
+	return reader_add(p->profile, sample, sum->count);
 }
 
 static int add_sample(struct pprof_file *p, const Pprof__Sample *message)

@@ -8,6 +8,7 @@
 
 #include <zlib.h>
 
+#include "readers/limits.h"
 #include "readers/reader.h"
 
 #define ROW(name) &reader_##name,
@@ -22,6 +23,9 @@ const struct reader *const readers[] = {READERS(ROW) NULL};
 /* A small file must not cost much. Recordings become 3 to 20 times as long. */
 #define FREE_BYTES (64u << 20)
 #define TIMES_MAX 200
+/* The same of what is held in memory whole, which is text less often. */
+#define HELD_FREE ((size_t)16 << 20)
+#define HELD_TIMES 40
 
 struct gunzip {
 	z_stream z;
@@ -208,6 +212,8 @@ ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len)
 	if (got < 0)
 		return got;
 	source->offset += ready + (size_t)got;
+	if (source->profile)
+		limits_set(source);
 	return (ssize_t)ready + got;
 }
 
@@ -222,6 +228,8 @@ int reader_append(struct reader_source *source, size_t len, struct buf *to)
 		to->len += (size_t)got;
 		to->data[to->len] = '\0';
 		len -= (size_t)got;
+		if (source->gunzip && to->len > HELD_FREE && to->len / HELD_TIMES > source->gunzip->in_bytes)
+			return -EFBIG;
 		if ((size_t)got < piece)
 			return 0;
 	}
@@ -257,16 +265,6 @@ int reader_add(struct profile *profile, struct profile_sample sample, uint64_t c
 	return err;
 }
 
-int reader_add_to(struct reader_sums *sums, struct profile *profile, struct profile_sample sample, uint64_t count,
-		  struct buf *why)
-{
-	if (count > READER_SUM_MAX - sums->samples || sample.weight > READER_SUM_MAX * 1024 - sums->weight)
-		return buf_explain(why, -EINVAL, "the values of the samples are too large");
-	sums->samples += count;
-	sums->weight += sample.weight;
-	return reader_add(profile, sample, count);
-}
-
 bool reader_is_text(const unsigned char *start, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -300,16 +298,38 @@ static void explain_start(const unsigned char *start, size_t len, struct buf *wh
 				 "(perf script -F ip,sym)");
 }
 
+static void explain_error(const struct reader_source *source, int err, struct buf *why)
+{
+	if (err == -EILSEQ && source->gunzip)
+		explain_damage(why);
+	else if (err == -EFBIG && source->gunzip)
+		buf_printf(why, "unpacked, it is more than %d times as long: unpack it first", HELD_TIMES);
+	else if (err == -EOVERFLOW)
+		buf_add_str(why, "the values of the samples are too large");
+	else
+		buf_add_str(why, err == -ENOMEM ? "out of memory" : strerror(-err));
+}
+
 int reader_read_as(const struct reader *reader, struct reader_source *source, struct profile *profile, struct buf *why)
 {
-	int err = reader->read(profile, source, why);
+	int err;
 
-	if (err == -EILSEQ && source->gunzip) {
+	source->profile = profile;
+	limits_set(source);
+	err = reader->read(profile, source, why);
+	source->profile = NULL;
+	if (err == -ENOMEM && profile->nodes.len >= profile->most_nodes)
+		err = buf_explain(why, -EFBIG, "its stacks have more than %zu frames, too many for so short a file",
+				  profile->nodes.len - 1);
+	if (!err)
+		err = limits_check(source, profile, why);
+	profile->strings.most = profile->most_nodes = 0;
+	if (!err)
+		map_release(&profile->node_ids); /* it gets no more stacks; they take most of the memory */
+	if (err == -EILSEQ && source->gunzip)
 		buf_clear(why);
-		explain_damage(why);
-	} else if (err < 0 && !why->len) {
-		buf_add_str(why, err == -ENOMEM ? "out of memory" : strerror(-err));
-	}
+	if (err < 0 && !why->len)
+		explain_error(source, err, why);
 	return err;
 }
 

@@ -12,202 +12,12 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "readers/html/page_tree.h"
+#include "readers/json_scan.h"
 #include "readers/reader.h"
 
-/*
- * Reads JSON from memory, value by value, without a tree of it:
- *
- *	scan_enter(&scan, '[');
- *	while (scan_more(&scan, ']'))
- *		number = scan_integer(&scan);
- *
- * After the first error nothing is read any more: loops end, and numbers are 0. The caller tests `failed` at the end.
- */
-struct json_scan {
-	const char *start, *at, *end;
-	bool is_first; /* of the innermost list or object */
-	bool failed; /* the text is not JSON of the expected form; `at` is the place */
-};
-
-#define DEPTH_MAX 64
-
-static void fail(struct json_scan *scan)
-{
-	scan->failed = true;
-}
-
-/* The first character of the next value; 0 at the end. */
-static char scan_peek(struct json_scan *scan)
-{
-	while (scan->at < scan->end && strchr(" \t\r\n", *scan->at) && *scan->at)
-		scan->at++;
-	return scan->at < scan->end && !scan->failed ? *scan->at : '\0';
-}
-
-static bool take(struct json_scan *scan, char c)
-{
-	if (scan_peek(scan) != c || !c)
-		return false;
-	scan->at++;
-	return true;
-}
-
-static void scan_enter(struct json_scan *scan, char open)
-{
-	if (!take(scan, open))
-		fail(scan);
-	scan->is_first = true;
-}
-
-/* True if a value, or a key, follows. */
-static bool scan_more(struct json_scan *scan, char close)
-{
-	bool is_first = scan->is_first;
-
-	scan->is_first = false;
-	if (take(scan, close))
-		return false;
-	if (!scan_peek(scan) || (!is_first && !take(scan, ',')))
-		fail(scan);
-	return !scan->failed;
-}
-
-static uint32_t hex(struct json_scan *scan)
-{
-	uint32_t value = 0;
-
-	for (int i = 0; i < 4; i++, scan->at++) {
-		char c = scan->at < scan->end ? *scan->at : '\0';
-
-		if (!isxdigit((unsigned char)c)) {
-			fail(scan);
-			return 0;
-		}
-		value = value << 4 | (uint32_t)(isdigit((unsigned char)c) ? c - '0' : (c | 0x20) - 'a' + 10);
-	}
-	return value;
-}
-
-/* The character behind "\u", which may be two of UTF-16; a lone half becomes '?'. */
-static uint32_t escaped_character(struct json_scan *scan)
-{
-	uint32_t high = hex(scan), low;
-
-	if ((high & 0xfc00) != 0xd800)
-		return (high & 0xfc00) == 0xdc00 || !high ? '?' : high;
-	if (scan->end - scan->at < 6 || scan->at[0] != '\\' || scan->at[1] != 'u')
-		return '?';
-	scan->at += 2;
-	low = hex(scan);
-	return (low & 0xfc00) == 0xdc00 ? 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff)) : '?';
-}
-
-static void take_escape(struct json_scan *scan, struct buf *text)
-{
-	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-	char c = scan->at < scan->end ? *scan->at++ : '\0';
-	const char *found = c ? strchr(from, c) : NULL;
-
-	if (c == 'u')
-		text_add_utf8(text, escaped_character(scan));
-	else if (found)
-		buf_add_char(text, to[found - from]);
-	else if (c == '"' || c == '\\' || c == '/')
-		buf_add_char(text, c);
-	else
-		fail(scan);
-}
-
-/* Sets `text` to the next string. Its characters may be any but NUL, which becomes '?'. */
-static void scan_string(struct json_scan *scan, struct buf *text)
-{
-	buf_clear(text);
-	if (!take(scan, '"'))
-		fail(scan);
-	while (!scan->failed && scan->at < scan->end && *scan->at != '"') {
-		const char *run = scan->at;
-
-		while (scan->at < scan->end && *scan->at != '"' && *scan->at != '\\' && *scan->at)
-			scan->at++;
-		buf_add(text, run, (size_t)(scan->at - run));
-		if (scan->at == scan->end || *scan->at == '"')
-			break;
-		if (*scan->at++)
-			take_escape(scan, text);
-		else
-			buf_add_char(text, '?');
-	}
-	if (scan->failed || scan->at == scan->end)
-		return fail(scan);
-	scan->at++;
-}
-
-static void scan_key(struct json_scan *scan, struct buf *text)
-{
-	scan_string(scan, text);
-	if (!take(scan, ':'))
-		fail(scan);
-}
-
-static int64_t scan_integer(struct json_scan *scan)
-{
-	uint64_t value = 0;
-	bool is_negative = take(scan, '-');
-
-	if (!isdigit((unsigned char)scan_peek(scan)))
-		fail(scan);
-	for (; scan->at < scan->end && isdigit((unsigned char)*scan->at); scan->at++) {
-		if (value > (uint64_t)INT64_MAX / 10 - 1)
-			fail(scan);
-		value = scan->failed ? 0 : value * 10 + (uint64_t)(*scan->at - '0');
-	}
-	if (scan->at < scan->end && strchr(".eE", *scan->at) && *scan->at)
-		fail(scan);
-	return scan->failed ? 0 : is_negative ? -(int64_t)value : (int64_t)value;
-}
-
-/* Takes "true", "false" or "null" if it is this word. */
-static bool scan_word(struct json_scan *scan, const char *word)
-{
-	size_t len = strlen(word);
-
-	if (scan_peek(scan) != *word || (size_t)(scan->end - scan->at) < len || memcmp(scan->at, word, len))
-		return false;
-	scan->at += len;
-	return true;
-}
-
-static void skip_string(struct json_scan *scan)
-{
-	for (scan->at++; scan->at < scan->end && *scan->at != '"'; scan->at++)
-		scan->at += *scan->at == '\\' && scan->at + 1 < scan->end;
-	scan->at += scan->at < scan->end;
-}
-
-/* Lists and objects are counted, not checked: what is skipped may be anything. */
-static void scan_skip(struct json_scan *scan)
-{
-	int depth = 0;
-
-	do {
-		char c = scan_peek(scan);
-
-		if (!c || depth > DEPTH_MAX)
-			return fail(scan);
-		if (c == '"') {
-			skip_string(scan);
-			continue;
-		}
-		if (!depth && strchr(",]}:", c))
-			return fail(scan);
-		depth += c == '[' || c == '{';
-		depth -= c == ']' || c == '}';
-		scan->at++;
-		if (!strchr("[]{},:", c))
-			while (scan->at < scan->end && !strchr("[]{},:\" \t\r\n", *scan->at))
-				scan->at++;
-	} while (depth);
-}
+/* Frames of the stacks of one event, whose tree begins at the leaves, that are turned round: by the bytes of its data. */
+#define STEPS_FREE (4u << 20)
+#define STEPS_TIMES 32
 
 struct column vec(int64_t);
 
@@ -226,8 +36,10 @@ struct event {
 	struct column columns[COLUMNS], texts[LISTS], counts[LISTS];
 	int64_t samples, amount, period, start_ms;
 	bool is_reversed;
+	size_t page_bytes;
 	struct page_tree tree;
-	struct map frames; /* label << 8 | kind, of frames without a line -> index */
+	struct map frame_ids; /* label << 8 | kind -> index in `frames` */
+	struct vec(struct frame) frames; /* as the labels have them */
 	struct vec(uint32_t) nodes; /* by row, for single samples */
 	bool has_samples;
 };
@@ -382,28 +194,29 @@ static uint32_t frame_of(struct event *e, size_t row, int32_t line)
 {
 	size_t label = (size_t)e->columns[LABEL].items[row];
 	enum frame_kind kind = kind_of(e, row);
-	uint64_t key = (uint64_t)label << 8 | (uint64_t)kind, known;
+	uint64_t key = (uint64_t)label << 8 | (uint64_t)kind, known = e->frames.len;
 	struct frame frame;
-	uint32_t index;
 
-	if (!line && map_get(&e->frames, key, &known))
-		return (uint32_t)known;
-	frame = page_frame(e->profile, kind, intern_text(&e->profile->strings, (uint32_t)e->texts[LABELS].items[label]),
-			   module_of(e, label));
+	if (map_get(&e->frame_ids, key, &known)) {
+		frame = e->frames.items[known];
+	} else {
+		frame = page_frame(e->profile, kind,
+				   intern_text(&e->profile->strings, (uint32_t)e->texts[LABELS].items[label]),
+				   module_of(e, label));
+		if (map_put(&e->frame_ids, key, known) < 0 || vec_push(&e->frames, frame) < 0)
+			return UINT32_MAX;
+	}
 	if (line && !frame.line)
 		frame.line = line;
-	index = profile_frame(e->profile, &frame);
-	if (!line && index != UINT32_MAX && map_put(&e->frames, key, index) < 0)
-		return UINT32_MAX;
-	return index;
+	return profile_frame(e->profile, &frame);
 }
 
-/* Returns count x period + rest, from 0 to READER_SUM_MAX. */
+/* Returns count x period + rest, from 0 to PROFILE_COUNT_MAX. */
 static uint64_t weight_of(const struct event *e, int64_t count, int64_t rest)
 {
 	__int128 weight = (__int128)count * e->period + rest;
 
-	return weight < 0 ? 0 : weight > (__int128)READER_SUM_MAX ? READER_SUM_MAX : (uint64_t)weight;
+	return weight < 0 ? 0 : weight > (__int128)PROFILE_COUNT_MAX ? PROFILE_COUNT_MAX : (uint64_t)weight;
 }
 
 /* A column of rows {distance from the row before, two values}. */
@@ -543,7 +356,7 @@ static int add_sample(struct samples *s, size_t i)
 	    weight[0] >= UINT32_MAX)
 		return refuse(e, "a sample is not whole");
 	s->all += weight_of(e, weight[0] + 1, weight[1]);
-	if (s->all > READER_SUM_MAX)
+	if (s->all > PROFILE_COUNT_MAX)
 		return refuse(e, "its samples weigh more than duet counts");
 	s->time_us += (uint64_t)e->columns[TIMES].items[i];
 	return profile_add(e->profile, &(struct profile_sample){
@@ -594,6 +407,7 @@ static int build(struct event *e)
 	e->has_samples = e->columns[LEAVES].len && e->columns[TIMES].len == e->columns[LEAVES].len;
 	e->tree.profile = e->profile;
 	e->tree.is_reversed = e->is_reversed;
+	e->tree.steps_left = STEPS_FREE + STEPS_TIMES * e->page_bytes;
 	e->tree.is_dry = e->has_samples;
 	e->tree.thread = profile_thread(e->profile, 0, 0, "", "", 0);
 	e->tree.event = profile_event(e->profile, e->name.data, unit_of(e), (uint64_t)e->period);
@@ -618,7 +432,8 @@ static void event_release(struct event *e)
 		vec_release(&e->counts[i]);
 	}
 	page_tree_release(&e->tree);
-	map_release(&e->frames);
+	map_release(&e->frame_ids);
+	vec_release(&e->frames);
 	vec_release(&e->nodes);
 	buf_release(&e->name);
 	buf_release(&e->unit);
@@ -628,12 +443,14 @@ static void event_release(struct event *e)
 static int read_event(struct json_scan *scan, struct profile *profile, struct buf *key, struct buf *why)
 {
 	struct event e = {.profile = profile, .name = BUF_NONE, .unit = BUF_NONE, .kind = BUF_NONE, .why = why};
+	const char *start = scan->at;
 	int err = 0;
 
 	for (scan_enter(scan, '{'); scan_more(scan, '}') && !err;) {
 		scan_key(scan, key);
 		err = scan->failed ? 0 : read_key(scan, &e, key->data);
 	}
+	e.page_bytes = (size_t)(scan->at - start);
 	if (!err && !scan->failed)
 		err = build(&e);
 	event_release(&e);

@@ -7,7 +7,6 @@
 #include "readers/frame_text.h"
 
 #define DEPTH_MAX 65536
-#define STEPS_MAX (1u << 28) /* of all reversed stacks together */
 
 int page_tree_init(struct page_tree *tree, uint64_t samples, uint64_t amount)
 {
@@ -56,12 +55,8 @@ static int close_level(struct page_tree *tree, struct buf *why)
 	int err = 0;
 
 	tree->samples += level.samples;
-	tree->steps += tree->is_reversed && level.samples ? tree->open.len : 0;
-	if (tree->samples > READER_SUM_MAX)
+	if (tree->samples > PROFILE_COUNT_MAX)
 		err = buf_explain(why, -EINVAL, "more samples than duet counts");
-	else if (tree->steps > STEPS_MAX)
-		err = buf_explain(why, -EINVAL,
-				 "the stacks from their leaves are too many and too deep to be turned round");
 	else if (level.samples && !tree->is_dry) {
 		sample.node = page_tree_node(tree);
 		err = reader_add(tree->profile, sample, level.samples);
@@ -88,6 +83,10 @@ int page_tree_add(struct page_tree *tree, uint32_t depth, uint32_t frame, uint64
 
 	if (!depth || depth > tree->open.len || depth > DEPTH_MAX)
 		return buf_explain(why, -EINVAL, depth > DEPTH_MAX ? "a stack is too deep" : "a frame has no caller");
+	if (tree->is_reversed && depth > tree->steps_left)
+		return buf_explain(why, -EINVAL,
+				   "the stacks from their leaves are too many and too deep to be turned round");
+	tree->steps_left -= tree->is_reversed ? depth : 0;
 	err = close_levels(tree, depth, why);
 	if (err < 0)
 		return err;

@@ -24,7 +24,7 @@ struct page_tree {
 	uint64_t time_ns;
 	bool is_dry; /* adds no samples: only nodes are wanted */
 	bool is_reversed; /* the graph has the leaves at its root, below leading frames */
-	uint64_t steps; /* of reversed stacks */
+	uint64_t steps_left; /* how many frames reversed stacks may have from here on */
 	uint64_t samples; /* that were added */
 	struct vec(struct page_level) open; /* root first; [0] is the root, which is no frame */
 	struct vec(uint32_t) stack;

@@ -43,6 +43,7 @@ struct html {
 	uint64_t number; /* of the line */
 	struct page_tree tree;
 	struct vec(uint32_t) names; /* ids in the profile's strings */
+	struct map frames; /* name << 3 | type -> index in the profile: each row has a name of the list */
 	struct buf name;
 	const enum frame_kind *kinds;
 	uint32_t level;
@@ -171,10 +172,17 @@ static bool read_call(struct html *h, const char *line, size_t len, struct call 
 	return at < end;
 }
 
-static int add_frame(struct html *h, uint64_t level, enum frame_kind kind, const char *name)
+static uint32_t frame_of(struct html *h, enum frame_kind kind, const char *name)
 {
-	struct frame frame;
+	struct frame frame = page_frame(h->tree.profile, kind, name, "");
 
+	if (name[0] == '[' && kind == FRAME_NATIVE) /* a thread, or a mark */
+		frame.kind = frame_kind_of_brackets(name, strlen(name));
+	return profile_frame(h->tree.profile, &frame);
+}
+
+static int add_frame(struct html *h, uint64_t level, uint32_t frame)
+{
 	if (!level) {
 		if (h->has_root)
 			return refuse(h, "is a second root");
@@ -183,11 +191,7 @@ static int add_frame(struct html *h, uint64_t level, enum frame_kind kind, const
 	}
 	if (level > UINT32_MAX || !h->has_root)
 		return refuse(h, "is a frame without a root");
-	frame = page_frame(h->tree.profile, kind, name, "");
-	if (name[0] == '[' && kind == FRAME_NATIVE) /* a thread, or a mark */
-		frame.kind = frame_kind_of_brackets(name, strlen(name));
-	return page_tree_add(&h->tree, (uint32_t)level, profile_frame(h->tree.profile, &frame), h->width, h->width,
-			     h->why);
+	return page_tree_add(&h->tree, (uint32_t)level, frame, h->width, h->width, h->why);
 }
 
 /* Of 3.0 and later. */
@@ -195,7 +199,7 @@ static int take_keyed(struct html *h, const struct call *call)
 {
 	size_t at = call->function == 'f' ? 3 : 1; /* of the width */
 	uint64_t key = call->numbers[0], name = key >> 3;
-	uint64_t level = h->level;
+	uint64_t level = h->level, frame = UINT32_MAX;
 
 	if (!call->count || (call->function == 'f' && call->count < 3) || name >= h->names.len)
 		return refuse(h, "has no such name");
@@ -205,18 +209,27 @@ static int take_keyed(struct html *h, const struct call *call)
 		return refuse(h, "is a frame without a caller");
 	h->level = (uint32_t)level;
 	h->width = call->count > at ? call->numbers[at] : h->width;
-	return add_frame(h, level, kinds[key & 7], intern_text(&h->tree.profile->strings, h->names.items[name]));
+	if (level && !map_get(&h->frames, key, &frame)) {
+		frame = frame_of(h, kinds[key & 7], intern_text(&h->tree.profile->strings, h->names.items[name]));
+		if (map_put(&h->frames, key, frame) < 0)
+			return -ENOMEM;
+	}
+	return add_frame(h, level, (uint32_t)frame);
 }
 
 /* Of 2.x. */
 static int take_named(struct html *h, const struct call *call)
 {
+	uint32_t frame = UINT32_MAX;
+
 	if (call->count < 4 || call->function != 'f')
 		return refuse(h, "is not a frame");
 	if (!call->numbers[0])
 		h->kinds = call->numbers[3] == OLD_ROOT ? old_kinds : kinds;
 	h->width = call->numbers[2];
-	return add_frame(h, call->numbers[0], (h->kinds ? h->kinds : kinds)[call->numbers[3] & 7], h->name.data);
+	if (call->numbers[0])
+		frame = frame_of(h, (h->kinds ? h->kinds : kinds)[call->numbers[3] & 7], h->name.data);
+	return add_frame(h, call->numbers[0], frame);
 }
 
 /* The frames end with a line of another form; a differential flame graph has "d=5" between them. */
@@ -281,6 +294,7 @@ static int html_async_read(struct profile *profile, const char *text, size_t len
 	err = read_page(&h);
 	page_tree_release(&h.tree);
 	vec_release(&h.names);
+	map_release(&h.frames);
 	buf_release(&h.name);
 	return err;
 }

@@ -11,6 +11,8 @@
 
 #define JVMS_MAX 4096
 #define FLAGS_MAX 1024
+#define FLAG_NAME_MAX 100
+#define PART_MAX 255 /* bytes of the name of a JVM, and of its version */
 #define LOAD_ALL NS_PER_SEC /* notes have CPU time, the event has parts of it */
 #define PPM 1e6
 #define SET_BY_OPTION "Command line"
@@ -48,37 +50,38 @@ static uint64_t scaled(const struct about_event *event, int slot, double factor)
 	return product > 0 && product < (double)INT64_MAX ? (uint64_t)(product + 0.5) : 0;
 }
 
-static void add_note(const struct about_event *event, struct profile_note note, const char *first, const char *second)
+static int add_note(const struct about_event *event, struct profile_note note)
 {
+	struct profile *profile = event->about->profile;
+
 	note.time_ns = event->time_ns;
-	profile_add_note(event->about->profile, &note, first, second);
+	return profile->notes.len < PROFILE_NOTES_MAX ? vec_push(&profile->notes, note) : 0;
 }
 
 /* Adds a note that has no time of its own, unless it is there already. */
-static int add_once(const struct about_event *event, struct profile_note note, const char *first, const char *second)
+static int add_once(const struct about_event *event, struct profile_note note)
 {
-	struct intern *strings = &event->about->profile->strings;
-	const uint64_t about[] = {note.kind,
-				  note.pid,
-				  note.numbers[0],
-				  note.numbers[1],
-				  intern_str(strings, first),
-				  second ? intern_str(strings, second) : 0};
+	const uint64_t about[] = {note.kind, note.pid, note.numbers[0], note.numbers[1], note.texts[0], note.texts[1]};
 	uint64_t key = hash_bytes(about, sizeof(about), 0), known;
+	int err;
 
 	if (map_get(&event->about->known, key, &known))
 		return 0;
-	add_note(event, note, first, second);
-	return map_put(&event->about->known, key, 1);
+	err = add_note(event, note);
+	return err ? err : map_put(&event->about->known, key, 1);
 }
 
 enum { PROPERTY_KEY = 1, PROPERTY_VALUE };
 
 static int add_property(const struct about_event *event)
 {
-	const struct profile_note note = {.kind = PROFILE_NOTE_PROPERTY, .pid = event->about->constants->pid};
+	const struct profile_note note = {
+		.kind = PROFILE_NOTE_PROPERTY,
+		.pid = event->about->constants->pid,
+		.texts = {text_of(event, PROPERTY_KEY), text_of(event, PROPERTY_VALUE)},
+	};
 
-	return add_once(event, note, chars_of(event, PROPERTY_KEY), chars_of(event, PROPERTY_VALUE));
+	return add_once(event, note);
 }
 
 enum { LIBRARY_NAME = 1, LIBRARY_BASE, LIBRARY_TOP };
@@ -89,9 +92,10 @@ static int add_library(const struct about_event *event)
 		.kind = PROFILE_NOTE_LIBRARY,
 		.pid = event->about->constants->pid,
 		.numbers = {number_of(event, LIBRARY_BASE), number_of(event, LIBRARY_TOP)},
+		.texts = {text_of(event, LIBRARY_NAME)},
 	};
 
-	return add_once(event, note, chars_of(event, LIBRARY_NAME), NULL);
+	return add_once(event, note);
 }
 
 enum { LOAD_USER = 1, LOAD_SYSTEM, LOAD_MACHINE };
@@ -104,8 +108,7 @@ static int add_load(const struct about_event *event)
 			    scaled(event, LOAD_MACHINE, LOAD_ALL), LOAD_ALL},
 	};
 
-	add_note(event, note, NULL, NULL);
-	return 0;
+	return add_note(event, note);
 }
 
 enum { HEAP_GC = 1, HEAP_WHEN, HEAP_SPACE, HEAP_USED };
@@ -134,8 +137,7 @@ static int add_heap(const struct about_event *event)
 		note.numbers[2] = values[SPACE_COMMITTED].number;
 		note.numbers[3] = values[SPACE_RESERVED].number;
 	}
-	add_note(event, note, NULL, NULL);
-	return 0;
+	return add_note(event, note);
 }
 
 enum { THREADS_FIRST = 1 };
@@ -146,18 +148,19 @@ static int add_threads(const struct about_event *event)
 
 	for (int i = 0; i < 4; i++)
 		note.numbers[i] = number_of(event, THREADS_FIRST + i);
-	add_note(event, note, NULL, NULL);
-	return 0;
+	return add_note(event, note);
 }
 
 static struct jfr_jvm *jvm_of(struct jfr_constants *constants, uint32_t pid)
 {
-	for (size_t i = 0; i < constants->jvms.len; i++)
-		if (constants->jvms.items[i].pid == pid)
-			return &constants->jvms.items[i];
-	if (constants->jvms.len >= JVMS_MAX || vec_push(&constants->jvms, (struct jfr_jvm){.pid = pid}) < 0)
+	uint64_t index = constants->jvms.len;
+
+	if (map_get(&constants->jvm_ids, pid, &index))
+		return &constants->jvms.items[index];
+	if (index >= JVMS_MAX || map_put(&constants->jvm_ids, pid, index) < 0 ||
+	    vec_push(&constants->jvms, (struct jfr_jvm){.pid = pid}) < 0)
 		return NULL;
-	return &constants->jvms.items[constants->jvms.len - 1];
+	return &constants->jvms.items[index];
 }
 
 enum { JVM_PID = 1, JVM_NAME, JVM_VERSION, JVM_OPTIONS, JVM_PROGRAM };
@@ -168,24 +171,28 @@ static void add_version(struct buf *out, const char *version)
 	const char *bracket = strchr(version, '('), *end = bracket ? strchr(bracket, ')') : NULL;
 
 	if (end)
-		buf_printf(out, " %.*s", (int)(end - bracket - 1), bracket + 1);
+		buf_printf(out, " %.*s", end - bracket < PART_MAX ? (int)(end - bracket - 1) : PART_MAX, bracket + 1);
 	else if (*version)
-		buf_printf(out, " %s", version);
+		buf_printf(out, " %.*s", PART_MAX, version);
 }
 
 static int add_jvm(const struct about_event *event)
 {
 	struct jfr_about *about = event->about;
-	const struct profile_note note = {.kind = PROFILE_NOTE_COMMAND, .pid = (uint32_t)number_of(event, JVM_PID)};
+	const struct profile_note note = {
+		.kind = PROFILE_NOTE_COMMAND,
+		.pid = (uint32_t)number_of(event, JVM_PID),
+		.texts = {text_of(event, JVM_OPTIONS), text_of(event, JVM_PROGRAM)},
+	};
 	struct jfr_jvm *jvm = jvm_of(about->constants, note.pid);
 	BUF(runtime);
 
 	about->constants->pid = note.pid;
-	buf_add_str(&runtime, chars_of(event, JVM_NAME));
+	buf_printf(&runtime, "%.*s", PART_MAX, chars_of(event, JVM_NAME));
 	add_version(&runtime, chars_of(event, JVM_VERSION));
 	if (jvm && runtime.len && !runtime.failed)
 		jvm->runtime = intern_str(&about->profile->strings, runtime.data);
-	return add_once(event, note, chars_of(event, JVM_OPTIONS), chars_of(event, JVM_PROGRAM));
+	return add_once(event, note);
 }
 
 enum { FLAG_NAME = 1, FLAG_VALUE, FLAG_ORIGIN };
@@ -201,7 +208,7 @@ static int add_flag(const struct about_event *event, const char *value)
 
 	if (strcmp(origin, SET_BY_OPTION) != 0 || about->flags.len >= FLAGS_MAX)
 		return 0;
-	buf_printf(&flag, "%s=%s", chars_of(event, FLAG_NAME), value);
+	buf_printf(&flag, "%.*s=%s", FLAG_NAME_MAX, chars_of(event, FLAG_NAME), value);
 	id = flag.failed ? 0 : intern_str(strings, flag.data);
 	return vec_push(&about->flags, id);
 }

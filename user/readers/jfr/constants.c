@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NONE UINT32_MAX
@@ -52,6 +53,7 @@ void jfr_constants_release(struct jfr_constants *c)
 	vec_release(&c->meanings);
 	vec_release(&c->stack);
 	vec_release(&c->jvms);
+	map_release(&c->jvm_ids);
 	buf_release(&c->text);
 }
 
@@ -59,6 +61,7 @@ void jfr_constants_begin(struct jfr_constants *c, const unsigned char *bytes, si
 {
 	c->bytes = bytes;
 	c->len = len;
+	c->nobody = NONE;
 	vec_clear(&c->all);
 	vec_clear(&c->meanings);
 	for (size_t i = 0; i < JFR_POOL_TYPES; i++) {
@@ -287,10 +290,10 @@ int jfr_constants_object(struct jfr_constants *c, uint64_t key, uint32_t *ret_fr
 	struct jfr_constant *object = find(c, JFR_POOL_OLD_OBJECT, key, values);
 	int err = 0;
 
-	*ret_frame = object && object->known != NONE ? object->known : NONE;
+	*ret_frame = object && object->known < JFR_NO_ROW ? object->known : NONE;
 	if (object && object->known == NONE) {
 		err = jfr_constants_class(c, values[OBJECT_TYPE].number, false, ret_frame);
-		object->known = *ret_frame;
+		object->known = *ret_frame == NONE ? JFR_NO_ROW : *ret_frame;
 	}
 	return err;
 }
@@ -389,14 +392,13 @@ static struct jfr_meaning method_of(struct jfr_constants *c, uint64_t key)
 	return keep(c, constant, meaning);
 }
 
-/* The name of a CPU's frame has brackets, but not in the file. */
+/* The name of a CPU's frame has brackets, but not in the file. It is short: each frame makes it again. */
 static uint32_t in_brackets(struct jfr_constants *c, uint32_t name)
 {
-	BUF(text);
+	char text[64];
 
-	buf_printf(&text, "[%s]", intern_text(&c->profile->strings, name));
-	name = intern_str(&c->profile->strings, text.failed ? "" : text.data);
-	return name;
+	snprintf(text, sizeof(text), "[%.60s]", intern_text(&c->profile->strings, name));
+	return intern_str(&c->profile->strings, text);
 }
 
 static void set_method(struct jfr_constants *c, uint64_t key, struct frame *frame)
@@ -496,12 +498,11 @@ static void set_process(struct jfr_constants *c, uint64_t key, struct profile_th
 {
 	struct jfr_meaning process = process_of(c, key);
 	struct profile_owner owner = {.pid = process.pid, .container = process.container};
+	uint64_t jvm;
 
-	for (size_t i = 0; i < c->jvms.len; i++) {
-		if (c->jvms.items[i].pid != process.pid)
-			continue;
-		owner.runtime = c->jvms.items[i].runtime;
-		owner.vm_flags = c->jvms.items[i].vm_flags;
+	if (map_get(&c->jvm_ids, process.pid, &jvm)) {
+		owner.runtime = c->jvms.items[jvm].runtime;
+		owner.vm_flags = c->jvms.items[jvm].vm_flags;
 	}
 	thread->pid = process.pid;
 	thread->process = process.name;
@@ -510,29 +511,24 @@ static void set_process(struct jfr_constants *c, uint64_t key, struct profile_th
 
 static uint32_t add_thread(struct jfr_constants *c, const struct jfr_value values[JFR_SLOTS])
 {
-	const struct intern *strings = &c->profile->strings;
+	const uint64_t *virtual_id = values[THREAD_VIRTUAL].number ? &values[THREAD_JAVA_ID].number : NULL;
 	struct profile_thread thread = {.name = jfr_constants_string(c, &values[THREAD_JAVA_NAME].text)};
-	const char *name, *process;
 
 	if (!thread.name)
 		thread.name = jfr_constants_string(c, &values[THREAD_OS_NAME].text);
 	set_process(c, values[THREAD_PROCESS].number, &thread);
-	name = intern_text(strings, thread.name);
-	process = intern_text(strings, thread.process);
-	if (values[THREAD_VIRTUAL].number)
-		return profile_virtual_thread(c->profile, thread.pid, values[THREAD_JAVA_ID].number, name, process,
-					      thread.owner);
-	return profile_thread(c->profile, thread.pid, (uint32_t)values[THREAD_OS_ID].number, name, process,
-			      thread.owner);
+	thread.tid = (uint32_t)values[THREAD_OS_ID].number;
+	return profile_thread_row(c->profile, thread, virtual_id);
 }
 
 int jfr_constants_thread(struct jfr_constants *c, uint64_t key, uint32_t *ret)
 {
 	struct jfr_value values[JFR_SLOTS];
 	struct jfr_constant *thread = find(c, JFR_POOL_THREAD, key, values);
+	uint32_t *known = thread ? &thread->known : &c->nobody;
 
-	*ret = thread && thread->known != NONE ? thread->known : add_thread(c, values);
-	if (thread)
-		thread->known = *ret;
+	if (*known == NONE)
+		*known = add_thread(c, values);
+	*ret = *known;
 	return *ret == NONE ? -ENOMEM : 0;
 }

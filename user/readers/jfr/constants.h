@@ -24,10 +24,15 @@ enum jfr_pool {
 	JFR_POOL_TYPES
 };
 
+#define JFR_NO_ROW (UINT32_MAX - 1)
+
 /* A constant is read once: it may be as long as the chunk, and millions of others may refer to it. */
 struct jfr_constant {
 	size_t at; /* offset in the chunk of the first byte after the key */
-	/* Index of the row that was made from it, in the profile or in `meanings`; UINT32_MAX = none yet. */
+	/*
+	 * Index of the row that was made from it, in the profile or in `meanings`; JFR_NO_ROW = it means none;
+	 * UINT32_MAX = not looked at yet.
+	 */
 	uint32_t known;
 };
 
@@ -60,6 +65,8 @@ struct jfr_constants {
 	struct buf text;
 	uint32_t pid; /* of the JVM that made the recording; 0 = not known */
 	struct vec(struct jfr_jvm) jvms; /* filled by the caller */
+	struct map jvm_ids; /* pid -> index in jvms */
+	uint32_t nobody; /* row of threads that the chunk does not have; UINT32_MAX = none yet */
 	struct buf *why;
 };
 

@@ -57,7 +57,7 @@ struct jfr {
 	struct profile_sample context; /* trace and span of that duet.Context */
 	uint64_t held; /* the same of the last duet.Holder */
 	uint32_t held_node; /* stack of that duet.Holder */
-	struct reader_sums totals;
+	struct map losses; /* text -> index */
 	bool is_begun; /* a chunk was read */
 };
 
@@ -128,8 +128,9 @@ static uint64_t time_of(const struct jfr *j, uint64_t ticks)
 
 /* ---- other events ---- */
 
-static void add_setting(struct jfr *j, const struct jfr_value values[JFR_SLOTS], const char *name, const char *value)
+static void add_setting(struct jfr *j, const struct jfr_value values[JFR_SLOTS], uint32_t name_id, uint32_t value_id)
 {
+	const char *name = profile_text(j->profile, name_id), *value = profile_text(j->profile, value_id);
 	const struct jfr_type *type = jfr_type_by_id(&j->types, values[SETTING_ID].number);
 	bool is_samples = type && type->use >= 0;
 
@@ -138,42 +139,45 @@ static void add_setting(struct jfr *j, const struct jfr_value values[JFR_SLOTS],
 	else if (!strcmp(name, JFR_SETTING_USAGES))
 		j->profile->host.usages_ns = strtoul(value, NULL, 10) * NS_PER_SEC;
 	else if (is_samples || !strcmp(name, JFR_SETTING_EVENT))
-		jfr_kinds_set(&j->kinds, is_samples ? &j->kinds.items.items[type->use] : NULL, name, value);
+		jfr_kinds_set(&j->kinds, is_samples ? &j->kinds.items.items[type->use] : NULL, name, value_id);
 }
 
-static const char *text_of(struct jfr *j, const struct jfr_value *value)
+static uint32_t text_of(struct jfr *j, const struct jfr_value *value)
 {
-	return intern_text(&j->profile->strings, jfr_constants_string(&j->constants, &value->text));
+	return jfr_constants_string(&j->constants, &value->text);
 }
 
 /* A recording reports what it has lost several times, each time what came in addition. */
-static void add_loss(struct jfr *j, uint64_t count, const char *text)
+static void add_loss(struct jfr *j, uint64_t count, uint32_t text)
 {
 	struct profile *profile = j->profile;
-	uint32_t id = intern_str(&profile->strings, text);
+	uint64_t index = profile->losses.len;
 
-	for (size_t i = 0; i < profile->losses.len; i++)
-		if (profile->losses.items[i].text == id) {
-			profile->losses.items[i].count += count;
-			return;
-		}
-	profile_add_loss(profile, count, text);
+	if (!text)
+		text = intern_str(&profile->strings, "bytes of the flight recorder");
+	if (map_get(&j->losses, text, &index))
+		profile->losses.items[index].count += count;
+	else if (count && index < PROFILE_FACTS_MAX && !map_put(&j->losses, text, index))
+		(void)vec_push(&profile->losses, (struct profile_loss){.count = count, .text = text});
+}
+
+static void add_fact(struct jfr *j, uint32_t key, uint32_t value)
+{
+	if (j->profile->facts.len < PROFILE_FACTS_MAX)
+		(void)vec_push(&j->profile->facts, (struct profile_fact){.key = key, .value = value});
 }
 
 static void add_other(struct jfr *j, enum other other, const struct jfr_value values[JFR_SLOTS])
 {
-	const char *reason;
-
 	switch (other) {
 	case SETTING:
 		add_setting(j, values, text_of(j, &values[SETTING_NAME]), text_of(j, &values[SETTING_VALUE]));
 		break;
 	case LOSS:
-		reason = text_of(j, &values[LOSS_REASON]);
-		add_loss(j, values[LOSS_AMOUNT].number, *reason ? reason : "bytes of the flight recorder");
+		add_loss(j, values[LOSS_AMOUNT].number, text_of(j, &values[LOSS_REASON]));
 		break;
 	case FACT:
-		profile_add_fact(j->profile, text_of(j, &values[FACT_KEY]), "%s", text_of(j, &values[FACT_VALUE]));
+		add_fact(j, text_of(j, &values[FACT_KEY]), text_of(j, &values[FACT_VALUE]));
 		break;
 	default:
 		break;
@@ -345,7 +349,7 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 		j->is_new = false;
 		j->weighed--;
 	}
-	return samples ? reader_add_to(&j->totals, j->profile, sample, samples, j->why) : 0;
+	return reader_add(j->profile, sample, samples);
 }
 
 static void set_weight(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
@@ -514,6 +518,7 @@ static int jfr_read_file(struct profile *profile, struct reader_source *source, 
 	jfr_constants_release(&j.constants);
 	jfr_types_release(&j.types);
 	jfr_kinds_release(&j.kinds);
+	map_release(&j.losses);
 	buf_release(&j.chunk);
 	return err;
 }

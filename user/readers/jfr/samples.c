@@ -233,11 +233,12 @@ static void set_unit(struct jfr_kind *kind, const char *value)
  * async-profiler names the event in a setting of the recording. Most of its events are counts; these are clocks. It
  * writes 0 for its interval of 10 ms.
  */
-static void set_event(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *value)
+static void set_event(struct jfr_kinds *kinds, struct jfr_kind *kind, uint32_t value)
 {
-	bool is_clock = text_is_word(value, "cpu ctimer itimer wall cpu-clock task-clock");
+	bool is_clock =
+		text_is_word(profile_text(kinds->profile, value), "cpu ctimer itimer wall cpu-clock task-clock");
 
-	kind->name = intern_str(&kinds->profile->strings, value);
+	kind->name = value;
 	kind->unit = is_clock ? PROFILE_NS : PROFILE_COUNT;
 	if (!kind->interval && kind->unit == PROFILE_NS)
 		kind->interval = 10000000;
@@ -280,12 +281,13 @@ static bool is_interval(const struct jfr_kind *kind, const char *name)
 	       (!strcmp(name, "wall") && kind->has_samples);
 }
 
-void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *name, const char *value)
+void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *name, uint32_t id)
 {
+	const char *value = profile_text(kinds->profile, id);
 	struct jfr_kind *of_recording = kind ? NULL : kind_of(kinds, "jdk.ExecutionSample");
 
 	if (of_recording && of_recording->event == NONE && *value && !strcmp(name, JFR_SETTING_EVENT))
-		set_event(kinds, of_recording, value);
+		set_event(kinds, of_recording, id);
 	if (!kind || kind->event != NONE || !*value)
 		return;
 	if (!strcmp(name, "wall") && !kind->has_samples)
@@ -295,7 +297,7 @@ void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *n
 	else if (is_interval(kind, name) && interval_of(value))
 		kind->interval = interval_of(value);
 	if (!strcmp(name, JFR_SETTING_EVENT)) {
-		kind->name = intern_str(&kinds->profile->strings, value);
+		kind->name = id;
 		kind->usual = 0;
 		add_event(kinds, kind);
 	}
@@ -330,7 +332,7 @@ void jfr_kinds_end(struct jfr_kinds *kinds)
 
 		for (size_t event = 0; event < profile->events.len; event++)
 			is_taken |= profile->events.items[event].name == kind->usual;
-		if (!is_taken)
+		if (!is_taken && !map_put(&profile->event_ids, kind->usual, kind->event))
 			profile->events.items[kind->event].name = kind->usual;
 	}
 }

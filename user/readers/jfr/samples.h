@@ -45,8 +45,8 @@ struct jfr_kinds {
 void jfr_kinds_release(struct jfr_kinds *kinds);
 /* Sets the slots and `use` of all types of samples: the index of their kind, else -1. 0 or -ENOMEM. */
 int jfr_kinds_begin(struct jfr_kinds *kinds, struct jfr_types *types);
-/* Applies a setting of an event; `kind` is NULL for a setting of the whole recording. */
-void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *name, const char *value);
+/* Applies a setting of an event; `kind` is NULL for a setting of the whole recording. `value` is a string's id. */
+void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *name, uint32_t value);
 /* The chunk has an event of this kind, and these values if it is one of `is_other`, which may have no stack ever. */
 void jfr_kind_note(struct jfr_kind *kind, const struct jfr_value values[JFR_SLOTS]);
 /*

@@ -22,6 +22,7 @@ void jfr_types_release(struct jfr_types *types)
 	vec_release(&types->types);
 	vec_release(&types->fields);
 	map_release(&types->ids);
+	map_release(&types->named);
 }
 
 struct metadata {
@@ -97,6 +98,7 @@ static enum jfr_primitive primitive_of(const char *name)
 
 static void add_type(struct metadata *m, const struct attribute_list *a)
 {
+	uint64_t index = m->types->types.len;
 	struct jfr_type type = {
 		.id = number_of(m, a->id),
 		.name = a->name,
@@ -104,7 +106,8 @@ static void add_type(struct metadata *m, const struct attribute_list *a)
 		.primitive = primitive_of(intern_text(&m->types->names, a->name)),
 	};
 
-	if (map_put(&m->types->ids, type.id, m->types->types.len) < 0 || vec_push(&m->types->types, type) < 0)
+	if ((!map_get(&m->types->named, a->name, &index) && map_put(&m->types->named, a->name, index) < 0) ||
+	    map_put(&m->types->ids, type.id, m->types->types.len) < 0 || vec_push(&m->types->types, type) < 0)
 		m->err = -ENOMEM;
 	else if (type.id < JFR_TYPES_NEAR)
 		m->types->near[type.id] = (uint32_t)m->types->types.len;
@@ -208,11 +211,9 @@ struct jfr_type *jfr_type_by_id(const struct jfr_types *types, uint64_t id)
 struct jfr_type *jfr_type_named(const struct jfr_types *types, const char *name)
 {
 	uint32_t id = intern_known(&types->names, name);
+	uint64_t index;
 
-	for (size_t i = 0; id && i < types->types.len; i++)
-		if (types->types.items[i].name == id)
-			return &types->types.items[i];
-	return NULL;
+	return id && map_get(&types->named, id, &index) ? &types->types.items[index] : NULL;
 }
 
 const struct jfr_type *jfr_type_wanted(struct jfr_types *types, const struct jfr_wanted *wanted)

@@ -43,6 +43,7 @@ struct jfr_types {
 	struct vec(struct jfr_type) types;
 	struct vec(struct jfr_field) fields;
 	struct map ids; /* id of a type -> index */
+	struct map named; /* its name -> index of the first of that name */
 	uint32_t near[JFR_TYPES_NEAR]; /* the same of small ids, plus 1: each event looks its type up */
 };
 
