@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,16 +52,19 @@ static void put(const char *path, const void *bytes, size_t len)
 static int find(const char *path, const char *package, const char *file, struct buf *text)
 {
 	char whole[256], name[256];
-	bool is_jar = false;
+	bool is_jar;
 	int fd, err;
 
 	snprintf(whole, sizeof(whole), "%s/%s", folder, path);
 	snprintf(name, sizeof(name), "%s%s%s", package, *package ? "/" : "", file);
 	buf_clear(text);
-	fd = source_files_open(whole, name, &is_jar);
+	fd = source_files_open(whole, name);
+	is_jar = fd == -ENOTDIR;
+	if (is_jar)
+		fd = source_files_open(whole, "");
 	if (fd < 0)
 		return fd;
-	err = source_files_read(fd, is_jar, name, text);
+	err = source_files_read(fd, is_jar ? name : NULL, text);
 	close(fd);
 	return err;
 }

@@ -105,12 +105,13 @@ static bool is_alone(void) /* there is no output, and no part of one */
 static int ask(enum work_kind kind, uint32_t number, const char *text)
 {
 	struct work_question question = work_question(kind, number);
-	int fd, err;
+	int answer;
 
 	strcpy(question.text, text);
-	err = work_ask(&question, NULL, &fd);
-	io_close(&fd);
-	return err;
+	answer = work_ask(&question);
+	if (answer > 0)
+		close(answer);
+	return answer > 0 ? 0 : answer;
 }
 
 static int ask_for_more(void *context)

@@ -75,7 +75,7 @@ int io_output_create(struct io_output *out, int dir, const char *name, const str
  * file that another user may have put there.
  */
 int io_open_own(const char *path, int flags, mode_t mode);
-/* As io_output_open(), for a descriptor, of which it takes ownership: only writes to it. */
+/* As io_output_open(), for a descriptor or -errno, of which it takes ownership: only writes to it. */
 int io_output_take(struct io_output *out, int fd);
 /* Returns a copy of the output's descriptor, or -errno. */
 int io_output_copy(const struct io_output *out);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/log.h"
@@ -60,29 +61,29 @@ static int index_lines(struct source_text *source)
 }
 
 /* In the place of this number. */
-struct work_answer source_answer(const struct work *work, const struct work_question *question, int *ret_fd)
+int source_answer(const struct work *work, const struct work_question *question)
 {
-	bool is_jar = false;
-
-	*ret_fd = work->sources && question->number < work->sources->len
-			  ? source_files_open(work->sources->items[question->number], question->text, &is_jar)
-			  : -EPERM;
-	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0, .value = is_jar};
+	return work->sources && question->number < work->sources->len
+		       ? source_files_open(work->sources->items[question->number], question->text)
+		       : -EPERM;
 }
 
 static int find_in(uint32_t place, const char *package, const char *file, struct buf *text)
 {
-	struct work_question question = work_question(WORK_SOURCE, place);
-	uint32_t is_jar;
-	IO_FD(fd) = -1;
-	int err;
+	struct work_question question = work_question(WORK_SOURCE, place), jar = question;
+	int fd, err;
 
-	if (strchr(file, '/'))
-		return -ENOENT;
 	snprintf(question.text, sizeof(question.text), "%s%s%s", package, *package ? "/" : "", file);
-	err = work_ask(&question, &is_jar, &fd);
+	fd = work_ask(&question);
 	buf_clear(text);
-	return err ? err : source_files_read(fd, is_jar, question.text, text);
+	if (fd >= 0)
+		err = source_files_read(fd, NULL, text);
+	else if (fd != -ENOTDIR || (fd = work_ask(&jar)) < 0)
+		return fd;
+	else
+		err = source_files_read(fd, question.text, text);
+	close(fd);
+	return err;
 }
 
 static const struct source_text *find_source(void *context, const char *package, const char *file)

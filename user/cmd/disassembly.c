@@ -237,14 +237,13 @@ static int open_code(const struct work *work, uint32_t number)
 	return -ENOEXEC;
 }
 
-struct work_answer disassembly_answer_code(const struct work *work, const struct work_question *question, int *ret_fd)
+int disassembly_answer_code(const struct work *work, const struct work_question *question)
 {
-	*ret_fd = open_code(work, question->number);
-	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0};
+	return open_code(work, question->number);
 }
 
 /* Of the file of this number: the start, the offset and number of bytes, and the machine. */
-struct work_answer disassembly_answer(const struct work *work, const struct work_question *question, int *ret_fd)
+int disassembly_answer(const struct work *work, const struct work_question *question)
 {
 	const char *machine = machine_name((uint32_t)question->values[3]);
 	uint64_t left = question->values[2] < FUNCTION_MAX ? question->values[2] : FUNCTION_MAX;
@@ -254,30 +253,27 @@ struct work_answer disassembly_answer(const struct work *work, const struct work
 	ssize_t len = 1;
 
 	if (file < 0 || in < 0 || !machine || objdump)
-		return (struct work_answer){.err = file < 0 ? file : -EINVAL};
+		return file < 0 ? file : -EINVAL;
 	while (left && len > 0) {
 		len = sendfile(in, file, &offset, left);
 		left -= len > 0 ? (uint64_t)len : 0;
 	}
-	*ret_fd = len < 0 ? -errno : start_objdump(machine, question->values[0], in);
-	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0};
+	return len < 0 ? -errno : start_objdump(machine, question->values[0], in);
 }
 
-/* Who has read the text to its end waits for the exit code alone. */
-struct work_answer disassembly_answer_end(const struct work *work, const struct work_question *question, int *ret_fd)
+/* `number`: the text was not read to its end. */
+int disassembly_answer_end(const struct work *work, const struct work_question *question)
 {
-	uint64_t until_ns = clock_monotonic_ns() + NS_PER_SEC;
 	int status = 0;
 
-	while (objdump && !waitpid(objdump, &status, WNOHANG)) {
-		if (question->number || clock_monotonic_ns() > until_ns)
-			kill(objdump, SIGKILL);
-		clock_sleep(NS_PER_MS);
-	}
+	if (objdump && question->number)
+		kill(objdump, SIGKILL);
+	if (objdump)
+		(void)child_await(objdump, &status);
 	objdump = 0;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
-		return (struct work_answer){0};
-	return (struct work_answer){.err = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_MISSING ? -ENOSYS : -EIO};
+		return 0;
+	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_MISSING ? -ENOSYS : -EIO;
 }
 
 /* ---- its text ---- */
@@ -316,13 +312,13 @@ static int disassemble(const struct machine_code *code, uint32_t number, struct 
 	int fd, err, code_err;
 
 	memcpy(question.values, values, sizeof(values));
-	err = work_ask(&question, NULL, &fd);
-	if (err)
-		return err;
+	fd = work_ask(&question);
+	if (fd < 0)
+		return fd;
 	err = read_text(fd, text);
 	close(fd);
 	end.number = err < 0;
-	code_err = work_ask(&end, NULL, NULL);
+	code_err = work_ask(&end);
 	return err ? err : code_err;
 }
 
@@ -400,8 +396,8 @@ static void read_code(const char *path, uint32_t number, struct disassembly_func
 	const struct work_question question = work_question(WORK_CODE, number);
 	struct machine_code code = {0};
 	BUF(text);
-	IO_FD(fd) = -1;
-	int err = work_ask(&question, NULL, &fd);
+	IO_FD(fd) = work_ask(&question);
+	int err = fd < 0 ? fd : 0;
 
 	if (!err)
 		err = read_function(fd, function->module, function->name, &code);

@@ -26,23 +26,18 @@ static const char *name_of(const struct input *input)
 
 /* ---- reading ---- */
 
-struct work_answer inputs_answer(const struct work *work, const struct work_question *question, int *ret_fd)
+int inputs_answer(const struct work *work, const struct work_question *question)
 {
-	*ret_fd = question->number < work->inputs->len ? reader_open_file(work->inputs->items[question->number].path)
-						       : -EPERM;
-	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0};
+	return question->number < work->inputs->len ? reader_open_file(work->inputs->items[question->number].path)
+						    : -EPERM;
 }
 
 /* Returns a descriptor or -errno. */
 static int open_input(const struct input *input)
 {
 	const struct work_question question = work_question(WORK_INPUT, input->number);
-	int fd, err;
 
-	if (!work_is_boxed())
-		return reader_open_file(input->path);
-	err = work_ask(&question, NULL, &fd);
-	return err ? err : fd;
+	return work_is_boxed() ? work_ask(&question) : reader_open_file(input->path);
 }
 
 static int read_source(struct reader_source *source, struct profile *profile, struct buf *why)

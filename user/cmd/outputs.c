@@ -183,43 +183,40 @@ static void add_path(const struct work *work, const char *event, struct buf *pat
 }
 
 /* `number`: it has the event's name; values[0]: it is private */
-struct work_answer outputs_answer(const struct work *work, const struct work_question *question, int *ret_fd)
+int outputs_answer(const struct work *work, const struct work_question *question)
 {
 	const struct io_access access = {.is_private = question->values[0], .group = work->group};
 	struct opened one = {0};
 	BUF(path);
-	int err = work->output && opened.len < PROFILE_EVENTS_MAX ? 0 : -EPERM;
+	int err;
 
+	if (!work->output || opened.len == PROFILE_EVENTS_MAX)
+		return -EPERM;
+	add_path(work, question->number ? question->text : NULL, &path);
+	err = path.failed ? -ENOMEM : io_output_open(&one.io, path.data, &access);
+	if (err)
+		return err;
+	one.path = buf_detach(&path);
+	err = vec_push(&opened, one);
 	if (!err)
-		add_path(work, question->number ? question->text : NULL, &path);
-	if (!err && path.failed)
-		err = -ENOMEM;
-	if (!err)
-		err = io_output_open(&one.io, path.data, &access);
-	if (!err) {
-		*ret_fd = io_output_copy(&one.io);
-		one.path = buf_detach(&path);
-		err = *ret_fd < 0 ? *ret_fd : one.path ? vec_push(&opened, one) : -ENOMEM;
-	}
-	if (err < 0) {
-		io_output_discard(&one.io);
-		free(one.path);
-	}
-	return (struct work_answer){.err = err};
+		return io_output_copy(&one.io);
+	io_output_discard(&one.io);
+	free(one.path);
+	return err;
 }
 
 /* Of the last that was opened. */
-struct work_answer outputs_answer_end(const struct work *work, const struct work_question *question, int *ret_fd)
+int outputs_answer_end(const struct work *work, const struct work_question *question)
 {
 	struct opened *last = opened.len ? &opened.items[opened.len - 1] : NULL;
 	int err = last && last->io.file ? io_output_close(&last->io) : -EPERM;
 
 	if (!err)
 		last->is_whole = true;
-	return (struct work_answer){.err = err};
+	return err;
 }
 
-int outputs_finish(const struct work *work, bool keep)
+int outputs_finish(bool keep)
 {
 	int result = 0, err;
 
@@ -238,14 +235,13 @@ int outputs_finish(const struct work *work, bool keep)
 int outputs_open(struct output *ret, const struct work *work, const char *event, bool is_private)
 {
 	struct work_question question = work_question(WORK_OUTPUT, event != NULL);
-	int fd, err;
+	int err;
 
 	*ret = (struct output){.name = BUF_NONE};
 	add_path(work, event, &ret->name);
 	strncat(question.text, event ? event : "", sizeof(question.text) - 1);
 	question.values[0] = is_private;
-	err = work_ask(&question, NULL, &fd);
-	err = report_unwritten(ret->name.data, err ? err : io_output_take(&ret->io, fd));
+	err = report_unwritten(ret->name.data, io_output_take(&ret->io, work_ask(&question)));
 	if (err)
 		buf_release(&ret->name);
 	return err;
@@ -260,7 +256,7 @@ int outputs_end(struct output *output, const struct writer_options *style, int e
 		add_unmatched(style, &why);
 	err = io_output_end(&output->io, why.len ? -ESRCH : err);
 	if (!err)
-		err = work_ask(&question, NULL, NULL);
+		err = work_ask(&question);
 	if (err == -ESRCH && why.len)
 		log_error("nothing is left to write: %s", why.data);
 	else

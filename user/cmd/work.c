@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/packet.h"
+#include "base/signals.h"
 #include "cmd/inputs.h"
 
 /* The limits. A MB of a recording may be 200,000 samples, each with a stack of kilobytes in the output. */
@@ -72,23 +73,15 @@ static int send_question(const struct work_question *question)
 	return packet_send(channel, question, offsetof(struct work_question, text) + strlen(question->text) + 1, -1, 0);
 }
 
-int work_ask(const struct work_question *question, uint32_t *ret_value, int *ret_fd)
+int work_ask(const struct work_question *question)
 {
-	struct work_answer answer = {0};
-	ssize_t len;
-	int fd = -1, err = work_is_boxed() ? send_question(question) : -EPERM;
+	int fd, answer, err = work_is_boxed() ? send_question(question) : -EPERM;
 
-	if (!err) {
-		len = packet_receive(channel, &answer, sizeof(answer), -1, &fd);
-		err = len == sizeof(answer) ? answer.err : -EIO;
-	}
-	if (ret_value)
-		*ret_value = answer.value;
-	if (ret_fd)
-		*ret_fd = fd;
-	else
-		io_close(&fd);
-	return err;
+	if (err)
+		return err;
+	if (packet_receive(channel, &answer, sizeof(answer), -1, &fd) != sizeof(answer))
+		return -EIO;
+	return fd >= 0 ? fd : answer;
 }
 
 static void send_message(enum log_level level, const char *text)
@@ -102,9 +95,8 @@ static void send_message(enum log_level level, const char *text)
 static int ask_temporary(void)
 {
 	const struct work_question question = work_question(WORK_TEMPORARY, 0);
-	int fd, err = work_ask(&question, NULL, &fd);
 
-	return err ? err : fd;
+	return work_ask(&question);
 }
 
 bool work_report_memory(int err)
@@ -114,7 +106,7 @@ bool work_report_memory(int err)
 	if (err != -ENOMEM || !work_is_boxed())
 		return false;
 	if (!is_reported)
-		(void)work_ask(&question, NULL, NULL);
+		(void)work_ask(&question);
 	is_reported = true;
 	return true;
 }
@@ -254,17 +246,16 @@ static int meter(struct server *server, int fd)
 
 /* ---- the parent ---- */
 
-static struct work_answer answer_message(const struct work *work, const struct work_question *question, int *ret_fd)
+static int answer_message(const struct work *work, const struct work_question *question)
 {
 	if (question->number <= LOG_DEBUG)
 		log_print((enum log_level)question->number, "%s", question->text);
-	return (struct work_answer){0};
+	return 0;
 }
 
-static struct work_answer answer_temporary(const struct work *work, const struct work_question *question, int *ret_fd)
+static int answer_temporary(const struct work *work, const struct work_question *question)
 {
-	*ret_fd = io_open_unlinked();
-	return (struct work_answer){.err = *ret_fd < 0 ? *ret_fd : 0};
+	return io_open_unlinked();
 }
 
 static work_answerer *const answerers[WORK_KINDS] = {
@@ -315,19 +306,18 @@ static int meter_input(struct server *server, const struct work_question *questi
 /* Returns true if it was answered. */
 static bool answer(struct server *server, const struct work_question *question)
 {
-	struct work_answer given = {0};
-	int fd = -1, err;
+	int fd = 0, err = 0;
 
 	if (question->kind == WORK_NO_MEMORY)
 		report_limit(server, false);
 	else if (question->kind < WORK_KINDS)
-		given = answerers[question->kind](server->work, question, &fd);
-	if (fd >= 0) {
+		fd = answerers[question->kind](server->work, question);
+	if (fd > 0)
 		fd = meter_input(server, question, fd);
-		given.err = fd < 0 ? fd : 0;
-	}
-	err = question->kind == WORK_MESSAGE ? 0 : packet_send(server->channel, &given, sizeof(given), fd, 0);
-	io_close(&fd);
+	if (question->kind != WORK_MESSAGE)
+		err = packet_send(server->channel, &fd, sizeof(fd), fd > 0 ? fd : -1, 0);
+	if (fd > 0)
+		close(fd);
 	return !err;
 }
 
@@ -346,32 +336,23 @@ static void serve(struct server *server)
 	} while (answer(server, &question));
 }
 
-/* True for signals by which a process reports its own fault, or is killed without a chance. */
-static bool is_fault(int signo)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGKILL};
-
-	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
-		if (signo == faults[i])
-			return true;
-	return false;
-}
-
 /* Returns the exit code, for a child that has ended. Ends as the child has where somebody has ended both. */
 static int conclude(const struct server *server, int status)
 {
-	int signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0, err = outputs_finish(server->work, !signo);
+	int signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0, err = outputs_finish(!signo);
+	sigset_t ending;
 
 	if (!signo)
 		return WEXITSTATUS(status) ? WEXITSTATUS(status) : err ? 1 : 0;
+	signals_ending(&ending);
 	if (signo == SIGXCPU)
 		report_limit(server, true);
-	else if (is_fault(signo))
+	else if (signo == SIGPIPE || sigismember(&ending, signo))
+		raise(signo);
+	else
 		log_error("%s: reading it was ended by signal %d (%s), and nothing is written: please report this, "
 			  "with the file",
 			  input_name(server), signo, strsignal(signo));
-	else
-		raise(signo);
 	return 1;
 }
 

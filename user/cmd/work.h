@@ -53,21 +53,15 @@ struct work_question {
 	char text[WORK_TEXT_BYTES];
 };
 
-struct work_answer {
-	int32_t err; /* 0 or -errno */
-	uint32_t value;
-};
-
-/* Each runs in the parent, and knows of the child only what is asked. *ret_fd: a descriptor for the child, owned. */
-typedef struct work_answer work_answerer(const struct work *work, const struct work_question *question, int *ret_fd);
+/* The parent's part, which knows of the child only what is asked. Returns a descriptor for the child, 0 or -errno. */
+typedef int work_answerer(const struct work *work, const struct work_question *question);
 work_answerer inputs_answer, outputs_answer, outputs_answer_end, source_answer, disassembly_answer_code,
 	disassembly_answer, disassembly_answer_end;
 /* Discards the outputs, or gives those that were ended their names. Returns 0, or -errno after reporting the error. */
-int outputs_finish(const struct work *work, bool keep);
+int outputs_finish(bool keep);
 
 bool work_is_boxed(void); /* true in the child */
 struct work_question work_question(enum work_kind kind, uint32_t number);
-/* In the child. Returns 0 or -errno; *ret_fd is a descriptor owned by the caller, or -1. */
-int work_ask(const struct work_question *question, uint32_t *ret_value, int *ret_fd);
+int work_ask(const struct work_question *question); /* in the child; returns the answer */
 /* If this is the error, reports that the limit of memory is reached, once. Returns true if it was reported. */
 bool work_report_memory(int err);

@@ -197,32 +197,23 @@ static const char *file_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-int source_files_open(const char *place, const char *path, bool *ret_is_jar)
+int source_files_open(const char *place, const char *path)
 {
-	IO_FD(fd) = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	IO_FD(folder) = open(place, O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NOCTTY);
 	const char *file = file_of(path);
-	struct stat st;
-	int found;
 
+	if (!*path)
+		return open_file(AT_FDCWD, place);
 	if (*path == '/' || !*file || *file == '.' || strstr(path, ".."))
 		return -ENOENT;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return open_in_folder(fd, path, file);
-	if (!S_ISREG(st.st_mode))
-		return -ENOENT;
-	*ret_is_jar = true;
-	found = fd;
-	fd = -1; /* the caller closes it */
-	return found;
+	return folder < 0 ? -errno : open_in_folder(folder, path, file);
 }
 
-int source_files_read(int fd, bool is_jar, const char *path, struct buf *text)
+int source_files_read(int fd, const char *path, struct buf *text)
 {
 	struct stat st;
 
-	if (!is_jar)
+	if (!path)
 		return io_read_again(fd, TEXT_MAX, text);
 	return fstat(fd, &st) < 0 ? -errno : find_in_jar(fd, (uint64_t)st.st_size, path, text);
 }
