@@ -64,6 +64,6 @@ struct duet_answer {
 	uint32_t stream; /* enum duet_answer_stream */
 	/* bytes of the text that are lines for the log; the rest is the reply, or the reason for a refusal */
 	uint32_t log_bytes;
-	uint32_t reserved; /* 0 */
+	uint32_t is_private; /* the recording tells of processes of all users: a file of it is for root alone */
 };
 DUET_ASSERT_SIZE(struct duet_answer, 16);

@@ -99,6 +99,22 @@ start_jvm_at() {
 }
 
 # What the server does not do, and for whom.
+# What processes of all users use is not for whoever reaches the port.
+case_private() {
+	jdk=$(any_jdk)
+	start_server "start,event=cpu,proc=1,jfr,file=$here/out.jfr,server=PORT"
+	sleep 1
+	ask '/dump?jfr'
+	expect_answer 500 'only root can dump or stop'
+	ask '/stop?collapsed'
+	expect_answer 500 'only root can dump or stop'
+	ask /status
+	expect_answer 200 'is running'
+	kill "$jvm"
+	wait_for 20 test -s "$here/out.jfr"
+	expect "mode of the file" "$(stat -c %a%u "$here/out.jfr")" == 6000
+}
+
 case_refusals() {
 	local i
 	jdk=$(any_jdk)

@@ -424,6 +424,30 @@ static void test_attach_refused(void **state)
 	assert_attach_fails(&target, -ESRCH, "there is no process 134217727");
 }
 
+/* Who has nothing else to do waits for the child until the deadline, whatever its user does with it. */
+static void test_stopped_child_is_awaited(void **state)
+{
+	struct attach_target target = {.pid = getpid(),
+				       .ns_pid = getpid(),
+				       .uid = geteuid(),
+				       .gid = getegid(),
+				       .kind = ATTACH_LOADED,
+				       .timeout_ns = NS_PER_SEC / 2};
+	uint64_t begin_ns = clock_monotonic_ns();
+	struct attach_result result;
+	struct attach attach;
+
+	assert_int_equal(process_read_start_ticks(getpid(), &target.start_ticks), 0);
+	assert_int_equal(attach_start(&attach, &target, &nobody), 0);
+	kill(attach.child, SIGSTOP);
+	attach_finish(&attach, &result);
+	assert_int_equal(result.error, -ETIMEDOUT);
+	assert_int_equal(result.socket, -1);
+	assert_non_null(strstr(result.why, "is it stopped"));
+	assert_true(clock_monotonic_ns() - begin_ns < 10 * NS_PER_SEC);
+	children_wait();
+}
+
 /* A child has ended, but one of its own children has not: the loader counts it for this user until that one ends. */
 static void test_left_below_a_child(void **state)
 {
@@ -560,6 +584,7 @@ int main(void)
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_place_for_command),
 		cmocka_unit_test(test_attach_refused),
+		cmocka_unit_test(test_stopped_child_is_awaited),
 		cmocka_unit_test(test_left_below_a_child),
 		cmocka_unit_test(test_child_stopped),
 	};

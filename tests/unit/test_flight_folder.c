@@ -125,11 +125,72 @@ static void nothing_else_is_read(void **state)
 	has_text("");
 }
 
+/* As its user may: a child that was killed has left it. */
+static void remove_folder(void)
+{
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(unlink(settings), 0);
+	assert_int_equal(rmdir(folder.path), 0);
+}
+
+static uint64_t taken_in_ns(int want)
+{
+	uint64_t begun_ns = clock_monotonic_ns();
+
+	assert_int_equal(flight_folder_take(&folder, to), want);
+	return clock_monotonic_ns() - begun_ns;
+}
+
+/* Nobody waits for a child that its user has stopped longer than for any answer, or than a second after a signal. */
+static void nobody_waits_for_a_stopped_child(void **state)
+{
+	sigset_t term;
+
+	write_file("first", its_user());
+	kill(folder.child.pid, SIGSTOP);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	kill(getpid(), SIGTERM);
+	assert_true(taken_in_ns(-EINTR) < 2 * NS_PER_SEC);
+	assert_int_equal(sigwaitinfo(&term, NULL), SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &term, NULL);
+	remove_folder();
+}
+
+static void progress_is_watched(void **state)
+{
+	write_file("first", its_user());
+	kill(folder.child.pid, SIGSTOP);
+	assert_true(taken_in_ns(-ETIMEDOUT) < 3 * USER_CHILD_MS * NS_PER_MS);
+	remove_folder();
+}
+
+/* In pieces, each of which is waited for. */
+static void large_files_are_taken(void **state)
+{
+	static char text[3 << 20];
+	int fd = open(file, O_WRONLY | O_CREAT, 0644);
+
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
+	assert_int_equal(write(fd, "end", 3), 3);
+	assert_int_equal(fchown(fd, its_user(), (gid_t)-1), 0);
+	close(fd);
+	assert_int_equal(flight_folder_take(&folder, to), 0);
+	assert_int_equal(lseek(to, 0, SEEK_END), sizeof(text) + 3);
+	assert_int_equal(pread(to, text, 4, sizeof(text) - 1), 4);
+	assert_memory_equal(text, "xend", 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(taken_and_emptied, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing_else_is_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nobody_waits_for_a_stopped_child, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(progress_is_watched, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(large_files_are_taken, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -393,6 +395,81 @@ static void test_limit_of_a_file_is_an_error(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
+static int status_of_stdout(int terminal, const char *text)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		struct io_output out;
+
+		dup2(terminal, STDOUT_FILENO);
+		if (io_output_open(&out, "-", NULL) < 0)
+			_exit(1);
+		fputs(text, out.file);
+		_exit(-io_output_commit(&out));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WEXITSTATUS(status);
+}
+
+/* A recording in a format that is no text may have any bytes. */
+static void test_a_terminal_gets_text_alone(void **state)
+{
+	IO_FD(master) = posix_openpt(O_RDWR | O_NOCTTY);
+	char shown[64] = "";
+	IO_FD(terminal) = -1;
+
+	assert_true(master >= 0 && !grantpt(master) && !unlockpt(master));
+	terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+	assert_true(terminal >= 0);
+	assert_int_equal(status_of_stdout(terminal, "a\033]0;b\007"), EILSEQ);
+	assert_int_equal(status_of_stdout(terminal, "one\tline\n"), 0);
+	assert_true(read(master, shown, sizeof(shown) - 1) > 0);
+	assert_null(strchr(shown, 'a'));
+}
+
+static int make_memory(const char *text, off_t size, bool is_sealed)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	if (size)
+		assert_int_equal(ftruncate(fd, size), 0);
+	if (is_sealed)
+		assert_int_equal(io_seal(fd), 0);
+	return fd;
+}
+
+/* What may change under its reader, has no end, or is larger than what its sender has paid for. */
+static void test_only_sealed_memory_is_taken(void **state)
+{
+	const struct {
+		int fd;
+		uint64_t most;
+		int64_t want;
+	} rows[] = {
+		{make_memory("text", 0, true), 4, 4},
+		{make_memory("", 0, true), 4, 0},
+		{make_memory("text", 0, false), 4, -EPERM},
+		{make_memory("longer", 0, true), 4, -EFBIG},
+		{make_memory("text", 1 << 20, true), 1 << 20, -EFBIG},
+		{make_memory("text", 1ll << 40, true), UINT64_MAX, -EFBIG},
+		{open("/dev/zero", O_RDONLY), 4, -EPERM},
+		{open("/", O_RDONLY), UINT64_MAX, -EPERM},
+		{open("/etc/passwd", O_RDONLY), UINT64_MAX, -EPERM},
+		{-1, 4, -EPERM},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		int fd = rows[i].fd;
+
+		assert_int_equal(io_sealed_bytes(fd, rows[i].most), rows[i].want);
+		assert_true(rows[i].want < 0 || write(fd, "x", 1) < 0);
+		io_close(&fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +485,8 @@ int main(void)
 		cmocka_unit_test(test_read_is_bounded),
 		cmocka_unit_test(test_signals_leave_no_file),
 		cmocka_unit_test(test_limit_of_a_file_is_an_error),
+		cmocka_unit_test(test_a_terminal_gets_text_alone),
+		cmocka_unit_test(test_only_sealed_memory_is_taken),
 		cmocka_unit_test_setup_teardown(test_traps_of_another_user, enter_sticky, leave_sticky),
 		cmocka_unit_test_setup_teardown(test_access, enter_sticky, leave_sticky),
 	};

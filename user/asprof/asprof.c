@@ -20,15 +20,25 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "proc/process.h"
 #include "recorder/recorder.h"
 #include "recorder/recorder_socket.h"
+#include "recorder/recording.h"
 #include "recorder/report_file.h"
 #include "subject/program.h"
 
 #define COPY_BYTES 16384
+
+/* The text may have parts that a process has answered. */
+static int say_error(struct buf *why)
+{
+	text_clean_lines(why);
+	fprintf(stderr, "[ERROR] %s\n", why->data);
+	return 1;
+}
 
 /* ---- finding the JVM ---- */
 
@@ -77,7 +87,19 @@ static pid_t applications_find(const char *target, struct buf *why)
 
 #define ARGUMENTS 3
 #define FIRST_MAX 256 /* bytes of the lines with the codes */
+#define LINE_BYTES (64u << 10) /* of a longer line, parts are printed */
+#define REPLY_MAX (256u << 20)
 #define ASK_NS (10 * NS_PER_SEC) /* until the JVM has taken the command; its reply may take longer */
+#define SILENT_NS (30 * NS_PER_SEC) /* without a byte of the reply */
+#define SILENT_HEAP_NS (600 * NS_PER_SEC) /* while the JVM goes through its heap */
+#define REPLY_TIMES 10 /* the whole reply may take so many times longer */
+
+struct reply {
+	struct buf line; /* what has come of it */
+	char first[FIRST_MAX]; /* the beginning of the reply */
+	bool has_status;
+	uint64_t bytes;
+};
 
 /* What follows the third word belongs to it: jcmd takes a line. */
 static void join_words(char **words, int count, bool is_line, struct buf arguments[ARGUMENTS])
@@ -112,34 +134,18 @@ static int describe(pid_t pid, struct process_table *processes, struct attach_ta
 	return 0;
 }
 
-/* Returns the socket that brings the reply, or -errno after reporting it. */
-static int ask_jvm(const struct attach_target *target)
+/* Returns the socket that brings the reply, or -errno with why. */
+static int ask_jvm(const struct attach_target *target, struct buf *why)
 {
 	const struct attach_control none = {0};
 	struct attach_result result;
 	struct attach attach;
 	int err = attach_start(&attach, target, &none);
 
-	if (err < 0) {
-		fprintf(stderr, "[ERROR] No process to ask JVM %d: %s\n", target->pid, strerror(-err));
-		return err;
-	}
+	if (err < 0)
+		return buf_explain(why, err, "No process to ask JVM %d: %s", target->pid, strerror(-err));
 	attach_finish(&attach, &result);
-	if (result.error)
-		fprintf(stderr, "[ERROR] %s\n", result.why);
-	return result.error ? result.error : result.socket;
-}
-
-static ssize_t receive(int socket, char *bytes, size_t room)
-{
-	struct pollfd fd = {.fd = socket, .events = POLLIN};
-	ssize_t more;
-
-	do {
-		(void)poll(&fd, 1, -1);
-		more = recv(socket, bytes, room, 0);
-	} while (more < 0 && (errno == EINTR || errno == EAGAIN));
-	return more;
+	return result.error ? buf_explain(why, result.error, "%s", result.why) : result.socket;
 }
 
 /* Of `load`, JDK 8 answers "0\\nCODE", later ones "0\\nreturn code: CODE", or an error instead. */
@@ -155,31 +161,83 @@ static int exit_code(const char *first, bool is_load)
 	return (*second >= '0' && *second <= '9') || *second == '-' ? atoi(second) : 1;
 }
 
-/* Copies the reply without its first line, and keeps its beginning. */
-static int print_reply(int socket, bool is_load)
+static void print_line(struct reply *reply)
 {
-	char bytes[COPY_BYTES], first[FIRST_MAX] = "";
-	bool has_status = false;
-	ssize_t more;
+	size_t kept = strlen(reply->first);
+	BUF(clean);
 
-	while ((more = receive(socket, bytes, sizeof(bytes) - 1)) > 0) {
-		size_t kept = strlen(first), room = sizeof(first) - 1 - kept;
-		const char *text = bytes;
+	for (char *at = reply->line.data; (at = memchr(at, '\0', reply->line.len - (size_t)(at - reply->line.data)));)
+		*at = '?';
+	strncat(reply->first, reply->line.data, sizeof(reply->first) - 1 - kept);
+	text_add_lines(&clean, reply->line.data);
+	if (reply->has_status)
+		fwrite(clean.data, 1, clean.len, stdout);
+	else
+		printf("JVM response code = %d\n", atoi(clean.data));
+	reply->has_status = true;
+	buf_clear(&reply->line);
+}
 
-		bytes[more] = '\0';
-		strncat(first, bytes, room);
-		if (!has_status) {
-			const char *end = strchr(bytes, '\n');
+static void take(struct reply *reply, const char *bytes, size_t len)
+{
+	while (len) {
+		const char *end = memchr(bytes, '\n', len);
+		size_t part = end ? (size_t)(end - bytes) + 1 : len;
 
-			printf("JVM response code = %d\n", atoi(first));
-			text = end ? end + 1 : bytes + more;
-			has_status = true;
-		}
-		fwrite(text, 1, (size_t)(bytes + more - text), stdout);
+		buf_add(&reply->line, bytes, part);
+		if (end || reply->line.len >= LINE_BYTES)
+			print_line(reply);
+		bytes += part;
+		len -= part;
 	}
-	if (!has_status)
-		fputs("[ERROR] The JVM closed the connection without an answer\n", stderr);
-	return has_status ? exit_code(first, is_load) : 1;
+}
+
+static uint64_t silent_ns(const char *name, const char *line)
+{
+	return text_begins_with(name, "dumpheap inspectheap") || text_begins_with(line, "GC. JFR.") ? SILENT_HEAP_NS
+												    : SILENT_NS;
+}
+
+/* Prints the reply without its first line. Returns 0 when it has ended, or -errno. */
+static int receive(int socket, uint64_t silent_ns, struct reply *reply)
+{
+	uint64_t last_ns = clock_monotonic_ns() + REPLY_TIMES * silent_ns, until_ns;
+	char bytes[COPY_BYTES];
+	ssize_t more;
+	int err;
+
+	do {
+		until_ns = clock_monotonic_ns() + silent_ns;
+		err = signals_wait(socket, POLLIN, until_ns < last_ns ? until_ns : last_ns);
+		if (err)
+			return err;
+		more = recv(socket, bytes, sizeof(bytes), 0);
+		if (more < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		take(reply, bytes, more > 0 ? (size_t)more : 0);
+		reply->bytes += more > 0 ? (size_t)more : 0;
+	} while (more && reply->bytes < REPLY_MAX);
+	return more ? -EFBIG : 0;
+}
+
+static int print_reply(int socket, bool is_load, uint64_t silent_ns, struct buf *why)
+{
+	struct reply reply = {.line = BUF_NONE};
+	int err = receive(socket, silent_ns, &reply);
+
+	if (reply.line.len)
+		print_line(&reply);
+	buf_release(&reply.line);
+	if (err == -EFBIG)
+		buf_printf(why, "The reply is longer than %u MB: its end is left out", REPLY_MAX >> 20);
+	else if (err == -ETIMEDOUT)
+		buf_printf(why, "The JVM has sent nothing for %llu s: its command may go on there",
+			   (unsigned long long)(silent_ns / NS_PER_SEC));
+	else if (err)
+		buf_printf(why, "The reply cannot be read: %s", strerror(-err));
+	else if (!reply.has_status)
+		buf_add_str(why, "The JVM closed the connection without an answer");
+	return why->len ? 1 : exit_code(reply.first, is_load);
 }
 
 /*
@@ -192,6 +250,7 @@ static int jvm_command_run(pid_t pid, const char *name, char **words, int count)
 	struct process_table processes;
 	struct attach_target target;
 	IO_FD(socket) = -1;
+	BUF(why);
 	int code = 1;
 
 	process_table_init(&processes);
@@ -200,12 +259,15 @@ static int jvm_command_run(pid_t pid, const char *name, char **words, int count)
 		const char *const sent[] = {name, arguments[0].data, arguments[1].data, arguments[2].data};
 
 		target.command = sent;
-		socket = ask_jvm(&target);
+		socket = ask_jvm(&target, &why);
 	}
 	if (socket >= 0) {
 		puts("Connected to remote JVM");
-		code = print_reply(socket, !strcmp(name, "load"));
+		code = print_reply(socket, !strcmp(name, "load"), silent_ns(name, arguments[0].data), &why);
 	}
+	fflush(stdout);
+	if (why.len)
+		code = say_error(&why);
 	for (int i = 0; i < ARGUMENTS; i++)
 		buf_release(&arguments[i]);
 	process_table_release(&processes);
@@ -224,21 +286,6 @@ struct run {
 	char *file; /* absolute, placeholders not expanded; NULL: stdout */
 };
 
-static volatile sig_atomic_t is_interrupted;
-
-static void on_signal(int signo)
-{
-	is_interrupted = 1;
-}
-
-/* The text may have parts that a JVM has answered. */
-static int say_error(struct buf *why)
-{
-	text_clean_lines(why);
-	fprintf(stderr, "[ERROR] %s\n", why->data);
-	return 1;
-}
-
 /* ---- requests ---- */
 
 /* Returns a connection, or -errno with a sentence in `why`. With `begin`, starts a recorder if there is none. */
@@ -252,7 +299,7 @@ static int connect_recorder(const struct run *run, bool begin, struct buf *why)
 	return err ? err : recorder_connect(run->pid, run->start_ticks, why);
 }
 
-/* Sends a request about the recording that another user's recorder makes. */
+/* Sends a request about the recording that another user's recorder makes. Root makes the report of it here. */
 static int ask_other(int connection, const char *words, bool begin, struct recorder_answer *ret, struct buf *why)
 {
 	struct asprof_arguments arguments;
@@ -264,6 +311,10 @@ static int ask_other(int connection, const char *words, bool begin, struct recor
 	err = asprof_arguments_parse(&arguments, words, &ignored, why);
 	if (!err) {
 		err = peer_recorder_request(connection, &arguments, words, ret, why);
+		if (!err && ret->report >= 0 && !geteuid()) {
+			ret->report = recording_report_of(ret->report, &arguments, why);
+			err = ret->report < 0 ? ret->report : 0;
+		}
 		asprof_arguments_release(&arguments);
 	}
 	return err;
@@ -283,7 +334,7 @@ static int request(const struct run *run, const char *arguments, bool begin, str
 	if (fd < 0)
 		return fd;
 	err = is_other ? ask_other(fd, arguments, begin, ret, why)
-		       : recorder_request(fd, DUET_QUESTION_COMMAND, arguments, ret, why);
+		       : recorder_request(fd, arguments, ret, why);
 	if (!err)
 		text_clean_lines(&ret->text);
 	return err;
@@ -310,24 +361,37 @@ static int ask(const struct run *run, const char *arguments, bool begin, struct 
 
 /* ---- reports ---- */
 
+/* Returns true if root's recording, which runs or has ended, is for root alone. */
+static bool is_private(const struct run *run)
+{
+	struct recorder_answer answer = RECORDER_ANSWER_NONE;
+	bool is_private;
+	BUF(why);
+
+	if (geteuid())
+		return false;
+	(void)request(run, "status", false, &answer, &why);
+	is_private = answer.is_private;
+	recorder_answer_release(&answer);
+	return is_private;
+}
+
+static int open_report(const struct run *run, bool is_private, struct report_file *ret, struct buf *why)
+{
+	BUF(path);
+
+	report_file_name(run->file ? run->file : "-", run->pid, 0, &path);
+	return report_file_open(ret, run->pid, run->start_ticks, path.data, is_private, why);
+}
+
 /* Requests a report and writes it. Opens the file first: if that fails, nothing has been stopped. */
 static int fetch_report(const struct run *run, const char *arguments)
 {
 	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	struct report_file file;
-	BUF(path);
 	BUF(why);
-	int code;
+	int code = open_report(run, run->file && is_private(run), &file, &why) ? DUET_ANSWER_REFUSED : 0;
 
-	if (!run->file) {
-		code = ask(run, arguments, false, &answer);
-		if (!code && answer.report >= 0 && io_copy(answer.report, STDOUT_FILENO, UINT64_MAX) < 0)
-			code = 1;
-		recorder_answer_release(&answer);
-		return code;
-	}
-	report_file_name(run->file, run->pid, 0, &path);
-	code = report_file_open(&file, run->pid, run->start_ticks, path.data, &why) ? DUET_ANSWER_REFUSED : 0;
 	if (!code) {
 		code = ask(run, arguments, false, &answer);
 		if (!code && report_file_write(&file, answer.report, &why))
@@ -398,47 +462,59 @@ static const char *await(const struct run *run)
 	const char *end = "Done";
 	uint64_t now_ns;
 
-	while (!is_interrupted && (now_ns = clock_monotonic_ns()) < until_ns) {
+	while (!signals_are_asked() && (now_ns = clock_monotonic_ns()) < until_ns) {
 		if (process.fd < 0 || poll(&process, 1, (int)((until_ns - now_ns) / NS_PER_MS) + 1) > 0) {
 			end = "Process exited";
 			break;
 		}
 	}
 	io_close(&process.fd);
-	return is_interrupted ? "Interrupted" : end;
+	return signals_are_asked() ? "Interrupted" : end;
 }
 
 /* Checked before the recording begins, so that its result is not lost. */
 static bool can_write(const struct run *run)
 {
 	struct report_file file;
-	BUF(path);
 	BUF(why);
 
-	if (!run->file)
-		return true;
-	report_file_name(run->file, run->pid, 0, &path);
-	if (!report_file_open(&file, run->pid, run->start_ticks, path.data, &why))
+	if (!open_report(run, false, &file, &why))
 		report_file_discard(&file);
 	if (why.len)
 		(void)say_error(&why);
 	return !why.len;
 }
 
+/* The recorder may still begin, as it was asked to, but nobody would end it: it is asked to stop then. */
+static void leave(const struct run *run)
+{
+	struct recorder_answer answer = RECORDER_ANSWER_NONE;
+	BUF(why);
+
+	(void)request(run, "stop", false, &answer, &why);
+	recorder_answer_release(&answer);
+}
+
+/* A signal ends the recording. Later, while the report is waited for, it ends this process as others. */
 static int collect(const struct run *run)
 {
-	struct sigaction stop = {.sa_handler = on_signal}; /* no SA_RESTART: the signal ends the wait */
+	struct sigaction stop = {.sa_handler = signals_remember}, before[2];
 	int code;
 
 	if (!can_write(run))
 		return DUET_ANSWER_REFUSED;
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGINT, &stop, &before[0]);
+	sigaction(SIGTERM, &stop, &before[1]);
 	code = start(run, "start,quiet");
+	if (code && signals_are_asked())
+		leave(run);
 	if (code)
 		return code;
 	fprintf(stderr, "Profiling for %llu seconds\n", (unsigned long long)run->options->duration_s);
 	fprintf(stderr, "%s\n", await(run));
+	sigaction(SIGINT, &before[0], NULL);
+	sigaction(SIGTERM, &before[1], NULL);
+	signals_forget();
 	return report(run, "stop");
 }
 
@@ -518,6 +594,7 @@ static int run(const struct asprof_options *options)
 	}
 	pid = applications_find(options->target, &why);
 	code = pid > 0 ? run_on(options, pid) : 1;
+	text_clean_lines(&why);
 	if (why.len)
 		fprintf(stderr, "%s\n", why.data);
 	return code;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 #include "base/io.h"
 #include "base/packet.h"
 #include "base/root.h"
+#include "base/signals.h"
 
 #define GRACE_NS NS_PER_SEC /* extra time for a child on a busy machine, after the child's own deadline */
 #define LEFT_MAX 8 /* most hanging attaches to JVMs of one user */
@@ -479,12 +481,27 @@ static void blame_child(const struct attach *attach, int status, struct attach_r
 	}
 }
 
+void attach_abort(struct attach *attach)
+{
+	kill(attach->child, SIGTERM);
+	kill(attach->child, SIGCONT); /* the target's user may have stopped it */
+	close(attach->fd); /* drops the control socket too, if the child has already sent it */
+	children_leave(attach->child, attach->life, attach->uid, clock_monotonic_ns() + ABORT_GRACE_NS);
+}
+
 void attach_finish(struct attach *attach, struct attach_result *ret)
 {
-	int status = 0;
+	int status = 0, err = signals_wait(attach->fd, POLLIN, attach->deadline_ns);
 	bool received;
 
-	*ret = (struct attach_result){.socket = -1};
+	*ret = (struct attach_result){.error = err, .socket = -1};
+	if (err) {
+		attach_abort(attach);
+		snprintf(ret->why, sizeof(ret->why),
+			 "the process that attaches to JVM %d does not answer: %s: is it stopped?", attach->pid,
+			 strerror(-err));
+		return;
+	}
 	received = receive_packet(attach->fd, ret);
 	close(attach->fd);
 	if (received)
@@ -492,12 +509,4 @@ void attach_finish(struct attach *attach, struct attach_result *ret)
 	end_child(attach, &status, &ret->cpu_ns);
 	if (!received)
 		blame_child(attach, status, ret);
-}
-
-void attach_abort(struct attach *attach)
-{
-	kill(attach->child, SIGTERM);
-	kill(attach->child, SIGCONT); /* the target's user may have stopped it */
-	close(attach->fd); /* drops the control socket too, if the child has already sent it */
-	children_leave(attach->child, attach->life, attach->uid, clock_monotonic_ns() + ABORT_GRACE_NS);
 }

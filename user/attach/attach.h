@@ -62,7 +62,10 @@ int attach_control_new(struct attach_control *ret_control, pid_t pid);
 
 /* Starts a child that attaches. Returns 0 or -errno: -EBUSY when too many attaches to JVMs of the same user hang. */
 int attach_start(struct attach *attach, const struct attach_target *target, const struct attach_control *control);
-/* Call when `fd` is readable (otherwise this blocks). Reads the result, closes `fd`, and ends the child. */
+/*
+ * Reads the result, closes `fd`, and ends the child. Waits while `fd` is not readable, as signals_wait() does; after
+ * the deadline it calls attach_abort().
+ */
 void attach_finish(struct attach *attach, struct attach_result *ret);
 /* Sends SIGTERM to the child, which then removes its files from the target and ends. Does not wait for it. */
 void attach_abort(struct attach *attach);

@@ -133,6 +133,9 @@ void children_wait(void)
 }
 
 #define LEFT_MAX 8 /* children of one user that did not end */
+#define PIECE_BYTES (1u << 20)
+#define PIECE_MS 1000 /* for each piece, in addition to USER_CHILD_MS for all */
+#define PIECE_DONE 1
 
 /* A process of root may be root of a container only, so its child has no capability either. */
 int children_become(uid_t uid, gid_t gid)
@@ -152,12 +155,40 @@ void user_child_answer(int socket, int result)
 	(void)packet_send(socket, &result, sizeof(result), -1, 0);
 }
 
+/* The parent sees the progress by an answer for each piece. */
+int user_child_copy(int socket, int from, uint64_t bytes, int to)
+{
+	int err = 0;
+
+	for (uint64_t at = 0; !err && at < bytes; at += PIECE_BYTES) {
+		err = io_copy(from, at, bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES, to);
+		user_child_answer(socket, PIECE_DONE);
+	}
+	return err;
+}
+
 int user_child_await(const struct user_child *child, uint64_t timeout_ms)
 {
 	int result, none, ms = timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;
+	ssize_t len = packet_receive(child->socket, &result, sizeof(result), ms, &none);
 
-	if (packet_receive(child->socket, &result, sizeof(result), ms, &none) != sizeof(result))
-		return -ETIMEDOUT; /* a child that is killed by its user has not answered either */
+	if (len == sizeof(result))
+		return result;
+	return len == -EINTR ? -EINTR : -ETIMEDOUT; /* a child that is killed by its user has not answered either */
+}
+
+int user_child_await_copy(const struct user_child *child)
+{
+	uint64_t until_ns = clock_monotonic_ns() + USER_CHILD_MS * NS_PER_MS, now_ns;
+	int result;
+
+	do {
+		now_ns = clock_monotonic_ns();
+		result = now_ns < until_ns ? user_child_await(child, (until_ns - now_ns) / NS_PER_MS + 1) : -ETIMEDOUT;
+		until_ns += PIECE_MS * NS_PER_MS;
+		if (until_ns > now_ns + USER_CHILD_MS * NS_PER_MS)
+			until_ns = now_ns + USER_CHILD_MS * NS_PER_MS;
+	} while (result == PIECE_DONE);
 	return result;
 }
 

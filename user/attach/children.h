@@ -56,9 +56,14 @@ typedef void (*user_child_work)(int socket, int root, const void *context);
  */
 int user_child_start(struct user_child *child, pid_t pid, uint64_t start_ticks, user_child_work work,
 		     const void *context);
-/* Returns the next result of the child, which is -errno after a failure, or -ETIMEDOUT. */
+#define USER_CHILD_MS 5000 /* for one answer of a child that has little to do */
+/* Returns the next result of the child, which is -errno after a failure; or -ETIMEDOUT, or -EINTR as signals_wait(). */
 int user_child_await(const struct user_child *child, uint64_t timeout_ms);
+/* The same after user_child_copy(), which may be slow but not stand still: 5 s for a megabyte, and 1 s on average. */
+int user_child_await_copy(const struct user_child *child);
 /* Kills the child. One that does not end at once is collected later. Does nothing when there is none. */
 void user_child_release(struct user_child *child);
 
-void user_child_answer(int socket, int result); /* in the child */
+/* In the child. */
+void user_child_answer(int socket, int result);
+int user_child_copy(int socket, int from, uint64_t bytes, int to); /* as io_copy(); answer its result afterwards */

@@ -14,6 +14,7 @@
 
 #define TEMPORARY_TRIES 16
 #define COPY_BYTES 16384
+#define IO_SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* A handler of signals may read the list at any time. */
 struct io_temporary {
@@ -30,6 +31,7 @@ static int (*open_unlinked)(void); /* NULL: io_open_unlinked() itself */
 struct io_sink {
 	int fd;
 	int error; /* first -errno */
+	bool is_terminal;
 	bool is_stuck; /* a write failed, and so does what follows, until the position is set */
 	char buffer[1 << 18]; /* of the stream: files of gigabytes are written in few calls */
 };
@@ -94,6 +96,13 @@ uint64_t io_number_of(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
+uint64_t io_bytes(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
+}
+
 int io_write_all(int fd, const void *bytes, size_t len)
 {
 	const char *at = bytes;
@@ -136,26 +145,54 @@ int io_open_unlinked(void)
 	return fd;
 }
 
-int io_copy(int from, int to, uint64_t most)
+int io_copy(int from, uint64_t at, uint64_t bytes, int to)
 {
-	char bytes[COPY_BYTES];
+	char piece[COPY_BYTES];
 	ssize_t more = 1;
 	int err = 0;
 
-	for (uint64_t at = 0; !err && at < most && more; at += (uint64_t)more) {
-		more = pread(from, bytes, most - at < sizeof(bytes) ? most - at : sizeof(bytes), (off_t)at);
+	for (; !err && bytes && more; at += (uint64_t)more, bytes -= (uint64_t)more) {
+		more = pread(from, piece, bytes < sizeof(piece) ? bytes : sizeof(piece), (off_t)at);
 		if (more < 0)
 			return -errno;
-		err = io_write_all(to, bytes, (size_t)more);
+		err = io_write_all(to, piece, (size_t)more);
 	}
 	return err;
+}
+
+int io_seal(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, IO_SEALS) < 0 ? -errno : 0;
+}
+
+int64_t io_sealed_bytes(int fd, uint64_t most)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0 || (seals & IO_SEALS) != IO_SEALS)
+		return -EPERM;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return (uint64_t)st.st_size > most || st.st_size / 512 > st.st_blocks ? -EFBIG : st.st_size;
+}
+
+/* A terminal obeys some control characters, and formats that are no text may have any. */
+static bool has_control(const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((unsigned char)bytes[i] < ' ' && bytes[i] != '\n' && bytes[i] != '\t') || bytes[i] == 0x7f)
+			return true;
+	return false;
 }
 
 static ssize_t sink_write(void *cookie, const char *bytes, size_t len)
 {
 	struct io_sink *sink = cookie;
-	int err = sink->is_stuck ? -EIO : io_write_all(sink->fd, bytes, len);
+	int err = sink->is_stuck ? -EIO : sink->is_terminal && has_control(bytes, len) ? -EILSEQ : 0;
 
+	if (!err)
+		err = io_write_all(sink->fd, bytes, len);
 	sink->is_stuck |= err < 0;
 	if (!sink->error)
 		sink->error = err;
@@ -189,6 +226,7 @@ static int sink_open(struct io_output *out, int fd)
 		return -ENOMEM;
 	}
 	out->sink->fd = fd;
+	out->sink->is_terminal = isatty(fd);
 	out->file = fopencookie(out->sink, "w", (cookie_io_functions_t){.write = sink_write, .seek = sink_seek});
 	if (out->file)
 		setvbuf(out->file, out->sink->buffer, _IOFBF, sizeof(out->sink->buffer));
@@ -513,6 +551,8 @@ const char *io_advice(int err)
 		return "; raise the limit of a file's size (ulimit -f)";
 	case EPIPE:
 		return ": who was to read it has ended";
+	case EILSEQ:
+		return ": a terminal shows text alone; name a file";
 	case EBADF:
 		return ": it is closed; name a file";
 	default:

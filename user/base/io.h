@@ -35,13 +35,21 @@ int io_read_file(int dirfd, const char *path, size_t max, struct buf *buf);
 int io_read_again(int fd, size_t max, struct buf *buf); /* the same, from the beginning of an open file */
 /* Returns the number behind "\nkey:" in what was read of a file of /proc, or 0. */
 uint64_t io_number_of(const char *text, const char *key);
+uint64_t io_bytes(int fd); /* the size of a file; 0 if it cannot be asked */
 int io_write_all(int fd, const void *bytes, size_t len); /* returns 0 or -errno */
 /* Opens a new file without a name, below $TMPDIR or /var/tmp. Returns its descriptor or -errno. */
 int io_open_unlinked(void);
 /* For a process that cannot open files: `open` is called in place of io_open_unlinked(), and returns the same. */
 void io_open_unlinked_by(int (*open)(void));
-/* Writes the first `most` bytes of the file `from`, or all of them, to the position of `to`. Returns 0 or -errno. */
-int io_copy(int from, int to, uint64_t most);
+/* Writes `bytes` of the file `from`, or those that it has from `at` on, to the position of `to`. 0 or -errno. */
+int io_copy(int from, uint64_t at, uint64_t bytes, int to);
+/* A file in memory (memfd_create(), MFD_ALLOW_SEALING) can be neither written nor cut from now on. 0 or -errno. */
+int io_seal(int fd);
+/*
+ * For a descriptor that another user's process has sent. Returns the size of the file, or -errno: -EPERM if it is none
+ * that was sealed, which might change, end or keep its reader waiting; -EFBIG if it has more bytes, or holes.
+ */
+int64_t io_sealed_bytes(int fd, uint64_t most);
 
 /*
  * Output goes to a temporary file beside the target, which is renamed on success. io_output_open() creates the

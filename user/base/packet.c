@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/signals.h"
 
 union rights {
 	struct cmsghdr head;
@@ -84,26 +85,11 @@ ssize_t packet_receive_parts(int socket, const struct iovec *parts, size_t count
 	return len;
 }
 
-/* Signals do not make it longer. Returns 0 or -errno. */
-static int await(int socket, int timeout_ms)
-{
-	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS, now_ns;
-	struct pollfd waiting = {.fd = socket, .events = POLLIN};
-	int ready = -1;
-
-	while (timeout_ms >= 0 && ready < 0) {
-		now_ns = clock_monotonic_ns();
-		ready = poll(&waiting, 1, now_ns < until_ns ? (int)((until_ns - now_ns) / NS_PER_MS) + 1 : 0);
-		if (ready < 0 && errno != EINTR)
-			return -errno;
-	}
-	return ready ? 0 : -ETIMEDOUT;
-}
-
 ssize_t packet_receive(int socket, void *bytes, size_t size, int timeout_ms, int *ret_fd)
 {
 	const struct iovec part = {bytes, size};
-	int err = await(socket, timeout_ms);
+	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	int err = timeout_ms < 0 ? 0 : signals_wait(socket, POLLIN, until_ns);
 
 	*ret_fd = -1;
 	return err ? err : packet_receive_parts(socket, &part, 1, 0, ret_fd);

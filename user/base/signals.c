@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/signals.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
+
+#define GRACE_NS (700 * NS_PER_MS) /* what others may still send when this process was asked to end */
+#define LOOK_MS 100 /* a signal that is blocked ends no poll() */
 
 static const int ending[] = {SIGHUP,  SIGINT,	 SIGQUIT, SIGALRM, SIGTERM, SIGUSR1,  SIGUSR2,
 			     SIGXCPU, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR,  SIGSTKFLT};
@@ -71,4 +77,53 @@ void signals_ending(sigset_t *ret_set)
 		sigaddset(ret_set, ending[i]);
 	for (int signo = SIGRTMIN; signo <= SIGRTMAX; signo++)
 		sigaddset(ret_set, signo);
+}
+
+static volatile sig_atomic_t is_remembered;
+
+void signals_remember(int signo)
+{
+	is_remembered = 1;
+}
+
+void signals_forget(void)
+{
+	is_remembered = 0;
+}
+
+bool signals_are_asked(void)
+{
+	sigset_t pending;
+
+	return is_remembered || (!sigpending(&pending) &&
+				 (sigismember(&pending, SIGINT) > 0 || sigismember(&pending, SIGTERM) > 0));
+}
+
+uint64_t signals_limit(uint64_t until_ns)
+{
+	static uint64_t asked_ns;
+
+	if (!signals_are_asked())
+		asked_ns = 0;
+	else if (!asked_ns)
+		asked_ns = clock_monotonic_ns();
+	return asked_ns && until_ns > asked_ns + GRACE_NS ? asked_ns + GRACE_NS : until_ns;
+}
+
+int signals_wait(int fd, short events, uint64_t until_ns)
+{
+	struct pollfd waiting = {.fd = fd, .events = events};
+
+	for (;;) {
+		uint64_t end_ns = signals_limit(until_ns), now_ns = clock_monotonic_ns();
+		uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / NS_PER_MS + 1 : 0;
+		int ready = poll(&waiting, 1, left_ms < LOOK_MS ? (int)left_ms : LOOK_MS);
+
+		if (ready > 0)
+			return 0;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		if (!left_ms)
+			return end_ns < until_ns ? -EINTR : -ETIMEDOUT;
+	}
 }

@@ -41,7 +41,7 @@ static size_t plain_len(const char *text)
 	return len;
 }
 
-/* ';' becomes `semicolon`, '\n' becomes `newline`. */
+/* ';' becomes `semicolon`, '\n' becomes `newline`. Where a new line may begin, a tab is harmless, too. */
 static void add_clean(struct buf *out, const char *text, char semicolon, char newline)
 {
 	while (*text) {
@@ -56,6 +56,8 @@ static void add_clean(struct buf *out, const char *text, char semicolon, char ne
 			buf_add_char(out, semicolon);
 		else if (*text == '\n')
 			buf_add_char(out, newline);
+		else if (*text == '\t' && newline == '\n')
+			buf_add_char(out, '\t');
 		else if (len)
 			buf_add(out, text, len);
 		else

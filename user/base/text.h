@@ -13,7 +13,7 @@
 
 /* Appends valid UTF-8 on one line: '?' for each byte that controls, is ill-formed, reorders or breaks lines. */
 void text_add_line(struct buf *out, const char *text);
-/* The same for several lines: '\n' is kept. */
+/* The same for several lines: '\n' and tabs are kept. */
 void text_add_lines(struct buf *out, const char *text);
 /* Replaces the text by what text_add_lines() makes of it. */
 void text_clean_lines(struct buf *text);

@@ -11,21 +11,20 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/packet.h"
 #include "base/root.h"
+#include "base/signals.h"
 #include "writers/jfr/file.h"
 #include "writers/writer.h"
 
 static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm"};
 
 #define PLACES (sizeof(places) / sizeof(*places))
-#define TIMEOUT_MS 5000
-#define HOLES_TIMES 64 /* a file of so many times what it occupies has holes, and was not written by a JVM */
-#define TAKE_MS (600 * 1000) /* for a recording of some gigabytes */
 
 /* What the child needs to know. */
 struct task {
@@ -78,17 +77,27 @@ static int make(int root, const struct task *task, struct made *ret)
 	return err;
 }
 
-static int copy(int from, const struct stat *st, int to)
+/*
+ * Only a regular file of this user's. One with holes is no JVM's, and its copy would be larger. Half of the room where
+ * `to` is stays free.
+ */
+static int check(int fd, const struct stat *st, int to)
 {
-	if (!root_is_stored(from, st))
+	struct statvfs fs;
+
+	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid())
 		return -EPERM;
-	if (st->st_size / HOLES_TIMES > st->st_blocks * 512)
-		return -EFBIG;
-	return io_copy(from, to, (uint64_t)st->st_size);
+	if (!st->st_size)
+		return -ENODATA;
+	if (!root_is_stored(fd, st))
+		return -EPERM;
+	if (!fstatvfs(to, &fs) && fs.f_blocks && (uint64_t)st->st_size / fs.f_frsize > fs.f_bavail / 2)
+		return -ENOSPC;
+	return lseek(fd, 0, SEEK_HOLE) < st->st_size ? -EFBIG : 0;
 }
 
-/* Reads a regular file of this user's only. Empties it but does not remove it: the JVM appends as it exits. */
-static int take(int folder, int to)
+/* Empties the file but does not remove it: the JVM appends as it exits. */
+static int take(int socket, int folder, int to)
 {
 	IO_FD(fd) = openat(folder, FLIGHT_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
@@ -96,9 +105,9 @@ static int take(int folder, int to)
 
 	if (fd < 0)
 		return errno == ENOENT ? -ENODATA : -errno;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
-		return -EPERM;
-	err = st.st_size ? copy(fd, &st, to) : -ENODATA;
+	err = fstat(fd, &st) < 0 ? -errno : check(fd, &st, to);
+	if (!err)
+		err = user_child_copy(socket, fd, (uint64_t)st.st_size, to);
 	return !err && ftruncate(fd, 0) < 0 ? -errno : err;
 }
 
@@ -114,7 +123,7 @@ static void work(int socket, int root, const void *context)
 	if (place < 0)
 		return;
 	while (packet_receive(socket, &none, sizeof(none), -1, &to) > 0 && to >= 0) {
-		user_child_answer(socket, take(made.folder, to));
+		user_child_answer(socket, take(socket, made.folder, to));
 		close(to);
 	}
 	unlinkat(made.folder, FLIGHT_FILE, 0);
@@ -137,7 +146,7 @@ int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_t
 	task.name = name;
 	place = user_child_start(&folder->child, pid, start_ticks, work, &task);
 	if (!place)
-		place = user_child_await(&folder->child, TIMEOUT_MS);
+		place = user_child_await(&folder->child, USER_CHILD_MS);
 	if (place >= (int)PLACES)
 		place = -EPROTO;
 	if (place < 0)
@@ -147,17 +156,22 @@ int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_t
 	return place < 0 ? place : 0;
 }
 
-int flight_folder_take(const struct flight_folder *folder, int to)
+/* A child that was waited for in vain is not waited for again. */
+int flight_folder_take(struct flight_folder *folder, int to)
 {
 	int err = packet_send(folder->child.socket, "", 1, to, MSG_DONTWAIT);
 
-	return err ? err : user_child_await(&folder->child, TAKE_MS);
+	if (!err)
+		err = user_child_await_copy(&folder->child);
+	if (err == -ETIMEDOUT || err == -EINTR)
+		user_child_release(&folder->child);
+	return err;
 }
 
 void flight_folder_release(struct flight_folder *folder)
 {
 	if (folder->child.pid && !packet_send(folder->child.socket, "", 1, -1, MSG_DONTWAIT))
-		(void)user_child_await(&folder->child, TIMEOUT_MS);
+		(void)user_child_await(&folder->child, USER_CHILD_MS);
 	user_child_release(&folder->child);
 	*folder = (struct flight_folder)FLIGHT_FOLDER_NONE;
 }
@@ -235,21 +249,21 @@ static int make_file(struct buf *out, const char *settings, unsigned int without
 /* Returns 0 when the whole reply is there. */
 static int receive(int socket, struct buf *reply)
 {
-	uint64_t until_ns = clock_monotonic_ns() + REPLY_NS, now_ns;
-	struct pollfd fd = {.fd = socket, .events = POLLIN};
+	uint64_t until_ns = clock_monotonic_ns() + REPLY_NS;
 	char bytes[1024];
 	ssize_t more;
+	int err;
 
-	while ((now_ns = clock_monotonic_ns()) < until_ns && reply->len < REPLY_MAX) {
-		(void)poll(&fd, 1, (int)((until_ns - now_ns) / NS_PER_MS) + 1);
+	do {
+		err = signals_wait(socket, POLLIN, until_ns);
+		if (err)
+			return err;
 		more = recv(socket, bytes, sizeof(bytes), 0);
-		if (!more)
-			return 0;
 		if (more < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		buf_add(reply, bytes, more > 0 ? (size_t)more : 0);
-	}
-	return reply->len < REPLY_MAX ? -ETIMEDOUT : 0;
+	} while (more && reply->len < REPLY_MAX);
+	return 0;
 }
 
 static int ask(const struct flight_recording *recording, const char *command, struct buf *reply, struct buf *why)
@@ -376,7 +390,7 @@ int flight_recording_update(struct flight_recording *recording, bool is_end, boo
 	if (!taken)
 		taken = flight_folder_take(&recording->folder, recording->file);
 	if (is_end) {
-		recording->is_running = err && !has_ended;
+		recording->is_running = err && err != -ETIMEDOUT && err != -EINTR && !has_ended;
 		flight_folder_release(&recording->folder);
 	}
 	if (!taken && jfr_file_check(recording->file, &first) < 0)

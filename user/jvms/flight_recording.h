@@ -28,7 +28,7 @@ struct flight_folder {
 /* Makes the folder, with FLIGHT_SETTINGS. 0, or -errno as user_child_start() and user_child_await(). */
 int flight_folder_open(struct flight_folder *folder, pid_t pid, uint64_t start_ticks, const char *settings);
 /* Moves FLIGHT_FILE's contents to the end of `to`. The JVM may have ended. 0 or -errno: -ENODATA: none. */
-int flight_folder_take(const struct flight_folder *folder, int to);
+int flight_folder_take(struct flight_folder *folder, int to);
 void flight_folder_release(struct flight_folder *folder);
 
 /* Events of the JDK that are left out, because duet records the same. The first bits are enum writer_jfr_without. */

@@ -49,6 +49,7 @@ struct asprof_arguments {
 	char *text; /* owned */
 	enum asprof_action action;
 	const struct writer *writer; /* the named format, or the format of the file's extension; NULL: none */
+	bool as_data; /* instead of that format, the profile is written in the format duet: see recorder_socket.h */
 	struct writer_options style;
 	const char *file; /* NULL: none */
 	const char *event; /* the main event; NULL: none was named */

@@ -70,7 +70,7 @@ static int open_file(const struct profiling *profiling, const char *name, struct
 
 	absolute_path(profiling, name, &whole);
 	report_file_name(whole.data, profiling->pid, profiling->number, &path);
-	return report_file_open(ret, profiling->pid, profiling->start_ticks, path.data, why);
+	return report_file_open(ret, profiling->pid, profiling->start_ticks, path.data, profiling->is_private, why);
 }
 
 /* Writes the report that `how` describes. Returns 0, or -errno with one sentence in `why`. */
@@ -181,6 +181,10 @@ static void begin(struct request *request)
 	buf_clear(&profiling->begun_file);
 	if (profiling->begun.file)
 		absolute_path(profiling, profiling->begun.file, &profiling->begun_file);
+	profiling->is_private = (is_resumed && profiling->is_private) ||
+				(!geteuid() && asprof_arguments_proc_ns(&profiling->begun));
+	if (profiling->begun.file && profiling->is_private && !report_file_is_ours(profiling->pid))
+		return refuse(request, REPORT_FILE_NOT_PRIVATE);
 	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
 								&why);
 	if (err)
@@ -246,6 +250,7 @@ static void answer_report(const struct request *request)
 {
 	if (!request->profiling->recording.parts.len)
 		return refuse(request, "Profiler has not started");
+	request->arguments->as_data = request->question->is_other && geteuid();
 	request->answer->report =
 		recording_report(&request->profiling->recording, request->arguments, &request->answer->text);
 	if (request->answer->report < 0)
@@ -380,7 +385,7 @@ static void settle_log(const struct request *request, const char *log, const cha
 	if (!log || text_is_word(log, "stdout stderr"))
 		return;
 	absolute_path(request->profiling, log, &path);
-	answer_log_write(path.data, answer, is_agent);
+	answer_log_write(path.data, answer, is_agent && !answer->is_private);
 }
 
 /* ---- the limit of memory ---- */
@@ -405,7 +410,8 @@ static void report_lacks(const struct request *request)
 
 static void execute_for_server(void *context, const char *command, struct recorder_answer *answer)
 {
-	struct recorder_question question = {.head = {.kind = DUET_QUESTION_COMMAND}, .socket = -1};
+	struct recorder_question question = {
+		.head = {.kind = DUET_QUESTION_COMMAND}, .socket = -1, .is_of_server = true};
 
 	buf_init(&question.arguments);
 	buf_add_str(&question.arguments, command);
@@ -509,11 +515,12 @@ static bool obey_peer(const struct request *request)
 static void obey_if_permitted(struct request *request)
 {
 	bool is_shared = request->question->head.kind == DUET_QUESTION_SHARED;
+	bool is_foreign = request->question->is_other || request->question->is_of_server;
+	enum asprof_action action = request->arguments->action;
 
 	if ((is_shared || request->question->is_other) && !(is_shared && peer_recorder_may_request(request->arguments)))
 		refuse(request, "another user's recording can only be queried (status, metrics), dumped and stopped");
-	else if (request->question->is_other &&
-		 peer_recorder_shows_others(request->arguments, &request->profiling->begun))
+	else if (is_foreign && request->profiling->is_private && (action == ASPROF_DUMP || action == ASPROF_STOP))
 		refuse(request, "the recording has what processes of all users use: only root can dump or stop it");
 	else if (!obey_peer(request))
 		obey(request);
@@ -538,6 +545,7 @@ static void obey_arguments(struct profiling *profiling, const struct recorder_qu
 		buf_add_str(lines_of(&request), warnings.data);
 		obey_if_permitted(&request);
 	}
+	answer->is_private = profiling->is_private;
 	if (is_of_library(&request))
 		settle_log(&request, log, level);
 	free(log);

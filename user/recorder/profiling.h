@@ -22,6 +22,7 @@ struct profiling {
 	struct buf begun_file; /* its file, absolute; empty: none */
 	uint64_t until_ns; /* timeout or loop, CLOCK_MONOTONIC; 0: none */
 	unsigned int number; /* number of the file, for %n */
+	bool is_private; /* the recording, or what it resumed, has what processes of all users use, and we are root */
 	struct duet_question agent; /* where the loaded agent listens; name[0] is 0: no agent is known */
 	uint64_t used_ns; /* time of the last command or of the last end of a recording */
 	struct server server; /* commands by HTTP */

@@ -40,13 +40,6 @@ struct recorder {
 
 uint64_t recorder_idle_ns = 600 * NS_PER_SEC;
 
-static volatile sig_atomic_t is_asked_to_end;
-
-static void on_term(int signo)
-{
-	is_asked_to_end = 1;
-}
-
 static void forget_client(struct recorder *recorder, size_t i)
 {
 	close(recorder->clients[i].fd);
@@ -83,10 +76,9 @@ static bool serve(struct recorder *recorder, struct client client)
 {
 	int fd = client.fd;
 	struct recorder_answer answer = RECORDER_ANSWER_NONE;
-	struct recorder_question question;
+	struct recorder_question question = {.is_other = client.is_other};
 	bool goes_on = !recorder_receive(fd, &question);
 
-	question.is_other = client.is_other;
 	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT && !client.is_other) {
 		if (question.socket >= 0)
 			add_client(recorder, question.socket, true, false);
@@ -167,7 +159,7 @@ static bool is_over(const struct recorder *recorder)
 	bool is_kept = has_library(recorder) && profiling->recording.parts.len;
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (is_asked_to_end)
+	if (signals_are_asked())
 		return true;
 	if (profiling_is_running(profiling) || profiling->server.is_open)
 		return false;
@@ -203,7 +195,7 @@ static void recorder_init(struct recorder *recorder, pid_t pid, uint64_t start_t
  */
 static int detach(int kept)
 {
-	struct sigaction term = {.sa_handler = on_term, .sa_flags = SA_RESTART}; /* a command is answered to its end */
+	struct sigaction term = {.sa_handler = signals_remember, .sa_flags = SA_RESTART};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const int first = STDERR_FILENO + 1;
 

@@ -4,17 +4,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/packet.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "proc/process.h"
 #include "recorder/arguments.h"
@@ -23,7 +25,11 @@
 #define SWEEP_MAX 4096 /* names that a recorder looks at when it begins */
 
 #define ROOT_FOLDER "/run/duet-recorders"
-#define OTHER_TIMEOUT_S 30 /* another user's recorder may be stopped */
+#define CONNECT_NS (2 * NS_PER_SEC) /* for a recorder that accepts nobody; an honest one does so all the time */
+#define CONNECT_PAUSE_NS (10 * NS_PER_MS)
+/* Another user's recorder may be stopped. */
+#define OTHER_STATUS_NS (10 * NS_PER_SEC)
+#define OTHER_NS (30 * NS_PER_SEC)
 
 /* A folder whose path this user's environment does not change. */
 static bool usual_path(uid_t uid, unsigned int choice, struct buf *path)
@@ -115,7 +121,7 @@ static struct sockaddr_un address_of(int folder, pid_t pid, uint64_t start_ticks
 
 static int new_socket(void)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int bytes = 2 * DUET_RECORDER_TEXT_MAX;
 
 	if (fd < 0)
@@ -124,24 +130,32 @@ static int new_socket(void)
 	return fd;
 }
 
-static int connect_in(int folder, pid_t pid, uint64_t start_ticks)
+/* Anybody may fill the queue of a socket: tries until this time. */
+static int connect_in(int folder, pid_t pid, uint64_t start_ticks, uint64_t until_ns)
 {
 	struct sockaddr_un address = address_of(folder, pid, start_ticks);
 	int err, fd = new_socket();
 
-	if (fd < 0 || !connect(fd, (const struct sockaddr *)&address, sizeof(address)))
-		return fd;
-	err = errno == ECONNREFUSED ? -ENOENT : -errno; /* a recorder that was killed leaves its name */
-	close(fd);
-	return err;
+	while (fd >= 0) {
+		if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+			return fd;
+		err = errno == ECONNREFUSED ? -ENOENT : -errno; /* a recorder that was killed leaves its name */
+		if (err != -EAGAIN || clock_monotonic_ns() >= signals_limit(until_ns)) {
+			close(fd);
+			return err;
+		}
+		clock_sleep(CONNECT_PAUSE_NS);
+	}
+	return fd;
 }
 
 int recorder_connect(pid_t pid, uint64_t start_ticks, struct buf *why)
 {
+	uint64_t until_ns = clock_monotonic_ns() + CONNECT_NS;
 	int folder, fd = -ENOENT;
 
 	for (unsigned int choice = 0; fd == -ENOENT && (folder = open_folder(&choice, false, why)) >= 0;) {
-		fd = connect_in(folder, pid, start_ticks);
+		fd = connect_in(folder, pid, start_ticks, until_ns);
 		close(folder);
 	}
 	if (fd < 0 && fd != -ENOENT)
@@ -171,19 +185,17 @@ static bool is_of(int connection, uid_t uid)
 /* Returns a connection to that user's recorder, or -errno. */
 static int connect_to(uid_t uid, pid_t pid, uint64_t start_ticks)
 {
-	const struct timeval timeout = {.tv_sec = OTHER_TIMEOUT_S};
+	uint64_t until_ns = clock_monotonic_ns() + CONNECT_NS;
 	BUF(path);
 	int fd = -ENOENT;
 
 	for (unsigned int choice = 0; fd < 0 && usual_path(uid, choice, &path) && !path.failed; choice++) {
 		IO_FD(folder) = open_of(uid, path.data);
 
-		fd = folder < 0 ? folder : connect_in(folder, pid, start_ticks);
+		fd = folder < 0 ? folder : connect_in(folder, pid, start_ticks, until_ns);
 		buf_clear(&path);
 	}
-	if (fd >= 0 && (!is_of(fd, uid) ||
-			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||
-			setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)) {
+	if (fd >= 0 && !is_of(fd, uid)) {
 		close(fd);
 		return -EPERM;
 	}
@@ -224,7 +236,7 @@ static bool is_left(int folder, const char *name)
 		return false;
 	if (!process_read_start_ticks(pid, &now_ticks) && now_ticks == start_ticks)
 		return false;
-	fd = connect_in(folder, pid, start_ticks);
+	fd = connect_in(folder, pid, start_ticks, 0);
 	if (fd >= 0)
 		close(fd);
 	return fd == -ENOENT;
@@ -249,10 +261,10 @@ static void sweep(int folder)
 static int listen_in(int folder, pid_t pid, uint64_t start_ticks)
 {
 	struct sockaddr_un address = address_of(folder, pid, start_ticks);
-	int fd = connect_in(folder, pid, start_ticks);
+	int fd = connect_in(folder, pid, start_ticks, 0);
 
-	if (fd >= 0) {
-		close(fd);
+	if (fd >= 0 || fd == -EAGAIN) {
+		io_close(&fd);
 		return -EADDRINUSE;
 	}
 	unlink(address.sun_path);
@@ -310,10 +322,7 @@ static int send_packet(int connection, const struct iovec *head, const struct bu
 	return packet_send_parts(connection, parts, 3, &fd, fd >= 0, flags);
 }
 
-/*
- * Returns 0 or -errno: -EPIPE at the end. *ret_fd is -1 when there is none. A second Ctrl-C does not prevent the
- * report.
- */
+/* Returns 0 or -errno: -EPIPE at the end. *ret_fd is -1 when there is none. */
 static int receive_packet(int connection, const struct iovec *head, struct buf *text, int *ret_fd)
 {
 	char *bytes = malloc(DUET_RECORDER_TEXT_MAX);
@@ -335,19 +344,24 @@ static int receive_packet(int connection, const struct iovec *head, struct buf *
 
 /* ---- answers ---- */
 
-static int receive_answer(int connection, struct recorder_answer *ret)
+static int receive_answer(int connection, uint64_t until_ns, struct recorder_answer *ret)
 {
 	struct duet_answer answer;
 	struct iovec head = {&answer, sizeof(answer)};
-	int err = receive_packet(connection, &head, &ret->text, &ret->report);
+	int err = signals_wait(connection, POLLIN, until_ns);
 
 	if (!err)
+		err = receive_packet(connection, &head, &ret->text, &ret->report);
+	if (!err) {
 		ret->code = (enum duet_answer_code)answer.code;
+		ret->is_private = answer.is_private;
+	}
 	return err;
 }
 
-int recorder_request(int connection, enum duet_question_kind kind, const char *arguments, struct recorder_answer *ret,
-		     struct buf *why)
+/* The timeout is that of another user's recorder. Ours ends its waits itself. */
+static int ask(int connection, enum duet_question_kind kind, const char *arguments, uint64_t timeout_ns,
+	       struct recorder_answer *ret, struct buf *why)
 {
 	struct duet_question question = {.kind = kind};
 	struct iovec head = {&question, sizeof(question)};
@@ -360,11 +374,18 @@ int recorder_request(int connection, enum duet_question_kind kind, const char *a
 	if (!err)
 		err = send_packet(connection, &head, (const struct buf *const[]){&text, NULL}, -1, 0);
 	if (!err)
-		err = receive_answer(connection, ret);
-	if (err < 0)
+		err = receive_answer(connection, timeout_ns ? clock_monotonic_ns() + timeout_ns : UINT64_MAX, ret);
+	if (err == -EINTR)
+		buf_add_str(why, "interrupted while the recorder was waited for");
+	else if (err < 0)
 		buf_printf(why, err == -EPIPE ? "the recorder has ended" : "the recorder does not answer: %s",
 			   strerror(-err));
 	return err;
+}
+
+int recorder_request(int connection, const char *arguments, struct recorder_answer *ret, struct buf *why)
+{
+	return ask(connection, DUET_QUESTION_COMMAND, arguments, 0, ret, why);
 }
 
 void recorder_answer_release(struct recorder_answer *answer)
@@ -377,7 +398,11 @@ void recorder_answer_release(struct recorder_answer *answer)
 int recorder_reply(int connection, const struct recorder_answer *answer)
 {
 	struct duet_answer packet = {
-		.code = answer->code, .stream = answer->stream, .log_bytes = (uint32_t)answer->log.len};
+		.code = answer->code,
+		.stream = answer->stream,
+		.log_bytes = (uint32_t)answer->log.len,
+		.is_private = answer->is_private,
+	};
 	struct iovec head = {&packet, sizeof(packet)};
 
 	/* a client that reads no answers must not hold the recorder */
@@ -416,6 +441,7 @@ int recorder_hand_over(int connection, int socket)
 }
 
 #define RUNNING "Profiling is running"
+#define REPORT_MAX (1ull << 30) /* bytes of another user's report */
 
 bool peer_recorder_may_request(const struct asprof_arguments *arguments)
 {
@@ -425,19 +451,16 @@ bool peer_recorder_may_request(const struct asprof_arguments *arguments)
 	return is_about_one && !arguments->file && !arguments->log;
 }
 
-bool peer_recorder_shows_others(const struct asprof_arguments *arguments, const struct asprof_arguments *begun)
+static int ask_peer(int connection, const char *words, uint64_t timeout_ns, struct recorder_answer *ret,
+		    struct buf *why)
 {
-	return !geteuid() && asprof_arguments_proc_ns(begun) &&
-	       (arguments->action == ASPROF_DUMP || arguments->action == ASPROF_STOP);
-}
+	int err = ask(connection, DUET_QUESTION_SHARED, words, timeout_ns, ret, why);
 
-static int ask(int connection, const char *words, struct recorder_answer *ret, struct buf *why)
-{
-	int err = recorder_request(connection, DUET_QUESTION_SHARED, words, ret, why);
-
-	/* only what is in memory: a file of another kind could keep its reader waiting */
-	if (!err && fcntl(ret->report, F_GET_SEALS) < 0)
+	if (!err && ret->report >= 0 && io_sealed_bytes(ret->report, REPORT_MAX) < 0) {
 		io_close(&ret->report);
+		err = buf_explain(why, -EPROTO, "the other user's recorder sent what is no report");
+	}
+	ret->is_private = false;
 	if (!err && ret->text.len)
 		text_clean_lines(&ret->text);
 	return err;
@@ -451,7 +474,7 @@ int peer_recorder_find(pid_t pid, uint64_t start_ticks)
 
 	if (connection < 0)
 		return connection;
-	err = ask(connection, "status", &answer, &why);
+	err = ask_peer(connection, "status", OTHER_STATUS_NS, &answer, &why);
 	if (!err && (answer.code || strncmp(answer.text.data, RUNNING, strlen(RUNNING))))
 		err = -ENOENT;
 	recorder_answer_release(&answer);
@@ -479,7 +502,7 @@ int peer_recorder_request(int connection, const struct asprof_arguments *argumen
 	BUF(left);
 
 	compose(arguments, words, &left);
-	return left.failed ? -ENOMEM : ask(connection, left.data, ret, why);
+	return left.failed ? -ENOMEM : ask_peer(connection, left.data, OTHER_NS, ret, why);
 }
 
 void peer_recorder_answer(int connection, const struct asprof_arguments *arguments, const char *words,

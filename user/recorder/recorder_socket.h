@@ -20,6 +20,7 @@ struct recorder_question {
 	struct buf arguments;
 	int socket; /* that came with it; -1: none */
 	bool is_other; /* it comes from another user: root, or the process's own user if the recorder is root's */
+	bool is_of_server; /* from whoever reaches the port of server= */
 };
 
 struct recorder_answer {
@@ -28,6 +29,7 @@ struct recorder_answer {
 	struct buf log; /* lines; empty for `asprof` */
 	struct buf text; /* the reply, or why it was refused */
 	int report; /* descriptor of the report, read from its beginning; -1: none */
+	bool is_private; /* the recording has what processes of all users use, and files of it are root's alone */
 };
 
 #define RECORDER_ANSWER_NONE {.log = BUF_NONE, .text = BUF_NONE, .report = -1}
@@ -45,8 +47,7 @@ bool recorder_permits(int connection, pid_t pid, bool *ret_is_other);
  * Sends arguments of `asprof` and waits for the answer. Returns 0, or -errno with why. Release the answer in both
  * cases.
  */
-int recorder_request(int connection, enum duet_question_kind kind, const char *arguments, struct recorder_answer *ret,
-		     struct buf *why);
+int recorder_request(int connection, const char *arguments, struct recorder_answer *ret, struct buf *why);
 void recorder_answer_release(struct recorder_answer *answer);
 
 /*
@@ -62,7 +63,9 @@ int recorder_hand_over(int connection, int socket);
 
 /*
  * Root and the user of a process may both have a recorder of it, because only root's may use BPF for it. There is one
- * recording at a time: what runs in one recorder is seen, dumped and stopped by commands to the other one.
+ * recording at a time: what runs in one recorder is seen, dumped and stopped by commands to the other one. Root trusts
+ * no report of the other's: it gets the recording in the format duet, with the samples and stacks of the report that
+ * was requested, and makes the report of it (recording_report_of()).
  */
 
 /* Returns a connection to the other user's recorder, if a recording runs there; else -errno. */
@@ -79,5 +82,3 @@ void peer_recorder_answer(int connection, const struct asprof_arguments *argumen
 			  struct recorder_answer *answer);
 /* Returns true if the command may come from another user. */
 bool peer_recorder_may_request(const struct asprof_arguments *arguments);
-/* Returns true if the command reads from root's recording, which `begun` started, what processes of all users use. */
-bool peer_recorder_shows_others(const struct asprof_arguments *arguments, const struct asprof_arguments *begun);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +22,7 @@
 #include "cmd/record.h"
 #include "jvms/flight_recording.h"
 #include "proc/process.h"
+#include "readers/reader.h"
 #include "recorder/arguments.h"
 #include "recorder/report_shape.h"
 #include "status/report.h"
@@ -36,14 +37,8 @@
 #define MAX_PARTS 64 /* most parts of resumed recordings; then they become one */
 #define EMPTY_STATUS 3 /* exit code of the child that has made an empty report */
 #define PART_FORMAT "duet" /* no report has this format */
+#define SHAPED_REPORT_MAX (1ull << 30) /* bytes of a report of another user's recording */
 #define MEMORY_BYTES (256u << 20) /* limit of all parts, if memlimit is not given */
-
-static off_t size_of(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 ? 0 : st.st_size;
-}
 
 static bool has_ended(pid_t child, int *ret_status)
 {
@@ -76,7 +71,7 @@ static int await_begin(struct recording *recording, int part, struct buf *why)
 	uint64_t until_ns = clock_monotonic_ns() + BEGIN_NS;
 	int status;
 
-	while (!size_of(part)) {
+	while (!io_bytes(part)) {
 		if (has_ended(recording->child, &status)) {
 			report_failure(recording->log, status, why);
 			recording->child = 0;
@@ -255,7 +250,7 @@ static void update_jdk(struct recording *recording, bool is_end)
 	(void)flight_recording_update(&recording->jdk, is_end, recording->is_ending, &recording->jdk_why);
 }
 
-static void set_jfr(struct recording *recording, struct writer_options *style)
+static void set_jfr(const struct recording *recording, struct writer_options *style)
 {
 	uint64_t cycles = clock_cycles(), ns = clock_monotonic_ns();
 
@@ -367,10 +362,10 @@ static void flush(const struct recording *recording)
 {
 	int part = recording->parts.items[recording->parts.len - 1];
 	uint64_t until_ns = clock_monotonic_ns() + FLUSH_NS;
-	off_t before = size_of(part);
+	uint64_t before = io_bytes(part);
 
 	kill(recording->child, SIGUSR1);
-	while (size_of(part) == before && clock_monotonic_ns() < until_ns)
+	while (io_bytes(part) == before && clock_monotonic_ns() < until_ns)
 		clock_sleep(STEP_NS);
 }
 
@@ -395,33 +390,45 @@ static bool is_empty_picture(const struct profile *profile, const struct writer 
 }
 
 struct report_job {
-	struct recording *recording;
+	const struct recording *recording;
 	const struct asprof_arguments *arguments; /* NULL for the sums */
 	struct inputs parts;
 };
 
+/* Who gets the data makes the report, and has the samples alone. */
+static int write_as(const struct recording *recording, const struct asprof_arguments *arguments,
+		    struct profile *profile)
+{
+	struct writer_options style = arguments->as_data ? (struct writer_options){0} : arguments->style;
+	const struct writer *writer = arguments->as_data ? writer_by_name(PART_FORMAT) : arguments->writer;
+
+	if (arguments->as_data && recording->jdk.file >= 0)
+		profile_add_loss(profile, 1, "the events of the JVM itself are in reports for its user alone");
+	style.source = recording->source;
+	style.processes = false; /* there is one process only */
+	if (!arguments->as_data)
+		set_jfr(recording, &style);
+	return grouping_write(writer, profile, &style, stdout);
+}
+
 /* Returns the exit code. */
 static int write_report(const struct report_job *job)
 {
-	struct recording *recording = job->recording;
+	const struct recording *recording = job->recording;
 	const struct asprof_arguments *arguments = job->arguments;
-	struct writer_options style = arguments->style;
 	struct profile profile;
 	BUF(why);
 	int err = 0;
 
 	if (inputs_read_all(&profile, &job->parts) < 0)
 		return 1;
-	if (strcmp(arguments->writer->name, PART_FORMAT) != 0)
+	if (!recording->is_shaped && strcmp(arguments->writer->name, PART_FORMAT) != 0)
 		err = apply_begun(recording, &profile, arguments->writer, &why);
 	if (err)
 		return log_fail(1, "%s", why.data);
-	style.source = recording->source;
-	style.processes = false; /* there is one process only */
-	set_jfr(recording, &style);
 	if (recording->jdk_why.len)
 		profile_add_loss(&profile, 1, recording->jdk_why.data);
-	err = grouping_write(arguments->writer, &profile, &style, stdout);
+	err = write_as(recording, arguments, &profile);
 	if (!err && fflush(stdout))
 		err = -errno;
 	if (err >= 0)
@@ -466,6 +473,7 @@ static void report(struct recording *recording, const struct asprof_arguments *a
 		.run = report_in_box,
 		.context = &job,
 	};
+	const struct rlimit most = {SHAPED_REPORT_MAX, SHAPED_REPORT_MAX};
 	size_t count = recording->parts.len;
 	char names[MAX_PARTS][32], *paths[MAX_PARTS];
 
@@ -473,13 +481,16 @@ static void report(struct recording *recording, const struct asprof_arguments *a
 		snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", recording->parts.items[i]);
 		paths[i] = names[i];
 	}
+	/* a report of another user's recording is in our memory, and may be many times as long */
+	if (recording->is_shaped && setrlimit(RLIMIT_FSIZE, &most) < 0)
+		_exit(1);
 	_exit(inputs_expand(&job.parts, paths, count, false) ? 1 : work_run(&work));
 }
 
 /* Returns the descriptor of what a child has written, or -errno with why. */
 static int read_parts(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
 {
-	IO_FD(out) = memfd_create("duet-report", MFD_CLOEXEC);
+	IO_FD(out) = memfd_create("duet-report", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	IO_FD(log) = memfd_create("duet-log", MFD_CLOEXEC);
 	pid_t child = -1, recorder = getpid();
 	int status = 1, written;
@@ -510,9 +521,35 @@ static int read_parts(struct recording *recording, const struct asprof_arguments
 
 int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why)
 {
+	int report;
+
 	if (recording->child && arguments->writer && !strcmp(arguments->writer->name, "jfr"))
 		update_jdk(recording, false);
-	return read_parts(recording, arguments, why);
+	report = read_parts(recording, arguments, why);
+	if (report >= 0)
+		(void)io_seal(report); /* who takes no other report says so */
+	return report;
+}
+
+int recording_report_of(int data, const struct asprof_arguments *arguments, struct buf *why)
+{
+	unsigned char start[READER_START];
+	ssize_t len = pread(data, start, sizeof(start), 0);
+	struct recording recording;
+	int report;
+
+	recording_init(&recording);
+	recording.is_shaped = true;
+	if (len <= 0 || !reader_duet.claims(start, (size_t)len))
+		report = buf_explain(why, -EPROTO, "the other user's recorder sent what is no recording");
+	else
+		report = vec_push(&recording.parts, data);
+	if (report < 0)
+		close(data);
+	else
+		report = recording_report(&recording, arguments, why);
+	recording_release(&recording);
+	return report;
 }
 
 bool recording_is_thin(const struct recording *recording)
@@ -531,7 +568,7 @@ uint64_t recording_bytes(const struct recording *recording)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < recording->parts.len; i++)
-		bytes += (uint64_t)size_of(recording->parts.items[i]);
+		bytes += io_bytes(recording->parts.items[i]);
 	return bytes;
 }
 
@@ -646,7 +683,7 @@ void answer_log_write(const char *path, struct recorder_answer *answer, bool wit
 	}
 	(void)io_write_all(log, answer->log.data, answer->log.len);
 	if (with_report && answer->report >= 0) {
-		(void)io_copy(answer->report, log, UINT64_MAX);
+		(void)io_copy(answer->report, 0, io_bytes(answer->report), log);
 		io_close(&answer->report);
 	}
 	buf_clear(&answer->log);

@@ -64,6 +64,7 @@ struct recording {
 	uint64_t ended_ns;
 	const struct asprof_arguments *begun; /* of the last start or resume; not owned */
 	struct report_shape shape; /* of all reports */
+	bool is_shaped; /* its only part is another user's, from recording_report_of() */
 	bool is_ending; /* the process is ending or has ended */
 	struct flight_recording jdk; /* the JVM's own recording; started with jfrsync */
 	struct buf jdk_why; /* why its events are missing; empty: they are not */
@@ -104,8 +105,10 @@ void recording_prepare(struct recording *recording, const struct recording_subje
 void recording_stop(struct recording *recording);
 /* Call after SIGCHLD. Returns true if the child has ended by itself because the process has ended. */
 bool recording_has_ended(struct recording *recording);
-/* Makes a report of all samples until now. Returns its descriptor, or -errno with one sentence in `why`. */
+/* Makes a report of all samples until now. Returns its descriptor, sealed, or -errno with one sentence in `why`. */
 int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
+/* The same of a recording that another user's recorder has sent: `data`, which it closes. */
+int recording_report_of(int data, const struct asprof_arguments *arguments, struct buf *why);
 int recording_sum(struct recording *recording, struct recording_sums *ret); /* returns 0 or -errno */
 /* Returns true if the recording has neared its limit of memory, so that fewer samples are kept. */
 bool recording_is_thin(const struct recording *recording);

@@ -98,18 +98,22 @@ static bool is_same(pid_t pid, const char *name)
 }
 
 /* In the root of a process that has ended nothing can be created, so its files are looked up in ours. */
-static bool same_files(pid_t pid)
+bool report_file_is_ours(pid_t pid)
 {
 	return is_same(pid, "root") && is_same(pid, "ns/mnt");
 }
 
-int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, struct buf *why)
+int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, bool is_private,
+		     struct buf *why)
 {
+	const struct io_access access = {.is_private = is_private, .group = IO_NO_GROUP};
 	int err;
 
 	*file = (struct report_file){.foreign = FOREIGN_FILE_NONE};
-	if (same_files(pid))
-		err = io_output_open(&file->own, path, NULL);
+	if (!strcmp(path, "-") || report_file_is_ours(pid))
+		err = io_output_open(&file->own, path, &access);
+	else if (is_private)
+		return buf_explain(why, -EPERM, REPORT_FILE_NOT_PRIVATE);
 	else
 		err = foreign_file_create(&file->foreign, pid, start_ticks, path);
 	if (err < 0)
@@ -134,7 +138,7 @@ int report_file_write(struct report_file *file, int report, struct buf *why)
 
 	report_file_discard(file);
 	if (err < 0)
-		buf_printf(why, "Could not write output file: %s", strerror(-err));
+		buf_printf(why, "Could not write output file: %s%s", strerror(-err), io_advice(err));
 	return err;
 }
 
@@ -144,9 +148,6 @@ void report_file_discard(struct report_file *file)
 	io_output_discard(&file->own);
 	*file = (struct report_file){.foreign = FOREIGN_FILE_NONE};
 }
-
-#define TIMEOUT_MS 5000
-#define MEGABYTE_MS 1000 /* for each megabyte that is written, in addition to TIMEOUT_MS */
 
 /* Opens by descriptor, so that the file that is opened is the one that was checked. */
 static int open_existing(int dir, const char *name)
@@ -190,7 +191,7 @@ static void work(int socket, int root, const void *path)
 
 	user_child_answer(socket, fd < 0 ? fd : 0);
 	if (fd >= 0 && packet_receive(socket, &none, sizeof(none), -1, &source) > 0 && source >= 0)
-		user_child_answer(socket, io_copy(source, fd, UINT64_MAX));
+		user_child_answer(socket, user_child_copy(socket, source, io_bytes(source), fd));
 }
 
 int foreign_file_create(struct foreign_file *file, pid_t pid, uint64_t start_ticks, const char *path)
@@ -198,7 +199,7 @@ int foreign_file_create(struct foreign_file *file, pid_t pid, uint64_t start_tic
 	int err = user_child_start(&file->child, pid, start_ticks, work, path);
 
 	if (!err)
-		err = user_child_await(&file->child, TIMEOUT_MS);
+		err = user_child_await(&file->child, USER_CHILD_MS);
 	if (err)
 		foreign_file_release(file);
 	return err;
@@ -206,10 +207,9 @@ int foreign_file_create(struct foreign_file *file, pid_t pid, uint64_t start_tic
 
 int foreign_file_write(const struct foreign_file *file, int source)
 {
-	struct stat st;
-	int err = fstat(source, &st) < 0 ? -errno : packet_send(file->child.socket, "", 1, source, MSG_DONTWAIT);
+	int err = packet_send(file->child.socket, "", 1, source, MSG_DONTWAIT);
 
-	return err ? err : user_child_await(&file->child, TIMEOUT_MS + ((uint64_t)st.st_size >> 20) * MEGABYTE_MS);
+	return err ? err : user_child_await_copy(&file->child);
 }
 
 void foreign_file_release(struct foreign_file *file)

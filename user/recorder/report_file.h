@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -37,10 +38,20 @@ struct report_file {
 	struct io_output own;
 };
 
+#define REPORT_FILE_NOT_PRIVATE                                                                                        \
+	"the recording has what processes of all users use, and the file would be the user's of the process: leave "   \
+	"out -f, and redirect stdout"
+
 /* Appends `path` with %p (pid), %t (local time), %n and %n{MAX} (number), %{VARIABLE} and %% replaced. */
 void report_file_name(const char *path, pid_t pid, unsigned int number, struct buf *ret);
-/* `path` is absolute. Returns 0, or -errno with why. */
-int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, struct buf *why);
+/* Returns true if files that the process names are found in our own root. */
+bool report_file_is_ours(pid_t pid);
+/*
+ * `path` is absolute, or "-" for stdout. `is_private`: only we may read the file, so one in the process's root is
+ * refused. Returns 0, or -errno with why.
+ */
+int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, bool is_private,
+		     struct buf *why);
 /* Copies the report and closes the file. Returns 0, or -errno with why. */
 int report_file_write(struct report_file *file, int report, struct buf *why);
 void report_file_discard(struct report_file *file); /* does nothing after report_file_write() */

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "event/event.h"
@@ -582,7 +583,7 @@ int window_files_open(const struct window_files *files)
 		_exit(-try_folder(files) & 0xff);
 	if (child < 0)
 		return -errno;
-	while (!(ended = waitpid(child, &status, WNOHANG)) && clock_monotonic_ns() < until_ns)
+	while (!(ended = waitpid(child, &status, WNOHANG)) && clock_monotonic_ns() < signals_limit(until_ns))
 		clock_sleep(NS_PER_MS);
 	if (ended == child)
 		return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;

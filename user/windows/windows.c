@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "join/pending.h"
 #include "jvms/agents.h"
 #include "proc/room.h"
@@ -121,14 +122,14 @@ static int error_of(const struct windows *windows, int status)
 
 static void reap_writer(struct windows *windows)
 {
-	uint64_t age_ns = clock_monotonic_ns() - windows->writer_ns;
+	uint64_t until_ns = signals_limit(windows->writer_ns + WRITER_TIMEOUT_NS);
 	int status;
 
 	if (windows->writer && waitpid(windows->writer, &status, WNOHANG) == windows->writer) {
 		windows->writer = 0;
 		windows->writer_bytes = 0;
 		report_written(windows, error_of(windows, status), windows->writer_samples);
-	} else if (windows->writer && age_ns > WRITER_TIMEOUT_NS && !windows->is_killed) {
+	} else if (windows->writer && clock_monotonic_ns() > until_ns && !windows->is_killed) {
 		windows->is_killed = true;
 		kill(windows->writer, SIGKILL);
 	}
