@@ -37,7 +37,7 @@
 #define MAX_PARTS 64 /* most parts of resumed recordings; then they become one */
 #define EMPTY_STATUS 3 /* exit code of the child that has made an empty report */
 #define PART_FORMAT "duet" /* no report has this format */
-#define SHAPED_REPORT_MAX (1ull << 30) /* bytes of a report of another user's recording */
+#define SHAPED_REPORT_MAX (512ull << 20) /* bytes of a report of another user's recording */
 #define MEMORY_BYTES (256u << 20) /* limit of all parts, if memlimit is not given */
 
 static bool has_ended(pid_t child, int *ret_status)
