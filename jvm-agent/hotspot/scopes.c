@@ -15,6 +15,7 @@
 #define CALLER_STEPS (8192 * STUB_CALLERS_CALL) /* most steps in byte code for one compilation */
 #define X86_MOV_BYTES 10
 #define JUMP_ROUNDS 2 /* jumps back are followed in the second */
+#define CLAIMS_MOST 256 /* calls of stubs that are compared with each other */
 
 /* An entry that is met on a way through the code. */
 struct seen {
@@ -44,6 +45,13 @@ struct between {
 	struct choice scope; /* the frame that leads to it, and its callers; then also the methods on the way */
 };
 
+/* A call of a stub, and the scope that it seems to have. */
+struct claim {
+	uint32_t step; /* index */
+	int kind;
+	struct choice choice;
+};
+
 struct steps {
 	struct step *items;
 	uint32_t count;
@@ -52,6 +60,8 @@ struct steps {
 	uint32_t caller_steps; /* in byte code, that may still be made */
 	struct between last; /* search */
 	uint64_t *barren; /* struct stub_callers */
+	struct claim claims[CLAIMS_MOST];
+	uint32_t claim_count;
 	struct scopes *of;
 };
 
@@ -512,6 +522,39 @@ static uint64_t target_of(const struct scopes *of, const struct step *step)
 	return address;
 }
 
+static bool is_of_other_kind(const struct scopes *of, const struct claim *a, const struct claim *b)
+{
+	return a->kind != b->kind && a->choice.depth == b->choice.depth &&
+	       !memcmp(of->frames + a->choice.frame, of->frames + b->choice.frame,
+		       a->choice.depth * sizeof(*of->frames));
+}
+
+/*
+ * An invoke calls stubs of one kind. Where calls of more kinds seem to have its scope, one of them has it at most: that
+ * of objects, if there is one, as it has an entry of its own. For the others the method of the invoke is left out.
+ */
+static struct choice choose_for_claim(const struct steps *steps, const struct claim *claim)
+{
+	struct choice choice = claim->choice;
+
+	for (uint32_t i = 0; i < steps->claim_count; i++)
+		if (choice.depth && !stub_callers_of_objects(claim->kind) &&
+		    is_of_other_kind(steps->of, claim, &steps->claims[i])) {
+			choice = outer_part(choice, choice.depth > 1 ? choice.depth - 1 : 1);
+			choice.flags |= DUET_PC_MISSING;
+			break;
+		}
+	return choice;
+}
+
+static struct choice choose_among_claims(struct steps *steps, const struct step *step, int kind, uint32_t after)
+{
+	for (uint32_t i = 0; i < steps->claim_count; i++)
+		if (&steps->items[steps->claims[i].step] == step)
+			return choose_for_claim(steps, &steps->claims[i]);
+	return choose_for_stub(steps, step, kind, after);
+}
+
 /*
  * Chooses the scope of a call that is no safepoint: of a stub or of the runtime. For some of these calls the compilers
  * record the scope of other code; they record none where no method that is inlined there has a safepoint.
@@ -527,7 +570,7 @@ static struct choice choose_for_call(struct steps *steps, const struct step *ste
 	if (of->is_exact)
 		choice = guess_for_call(steps, step, after, 0);
 	if (kind && (!of->is_exact || choice.flags & DUET_PC_MISSING))
-		choice = choose_for_stub(steps, step, kind, after);
+		choice = choose_among_claims(steps, step, kind, after);
 	return choice.depth ? choice : guess_for_call(steps, step, after, kind);
 }
 
@@ -542,6 +585,22 @@ static uint32_t entry_after(const struct scopes *of, const struct step *step, ui
 	while (from < of->pc_count && of->pcs[from].offset < step->offset + step->bytes)
 		from++;
 	return from;
+}
+
+static void find_claims(struct steps *steps)
+{
+	const struct scopes *of = steps->of;
+	uint32_t after = 0;
+
+	for (uint32_t i = 0; i < steps->count && steps->claim_count < CLAIMS_MOST; i++) {
+		const struct step *step = &steps->items[i];
+		int kind = is_leaf_call(of, step) ? of->stub_at(target_of(of, step)) : 0;
+
+		after = entry_after(of, step, after);
+		if (kind)
+			steps->claims[steps->claim_count++] =
+				(struct claim){i, kind, choose_for_stub(steps, step, kind, after)};
+	}
 }
 
 /* Adds an instruction to the last entry, if that has its scope too, or to a new one. False: there is no room. */
@@ -608,6 +667,8 @@ struct duet_code_pc *scopes_estimate(struct scopes *scopes, uint32_t most, uint3
 	}
 	find_next(&steps);
 	find_previous(&steps);
+	if (!scopes->is_exact)
+		find_claims(&steps);
 	if (!make_table(&steps, table, most, ret_count))
 		*ret_count = 0;
 out:

@@ -14,6 +14,7 @@
 #define SECURITY "Lsun/security/provider/"
 #define CRYPTO "Lcom/sun/crypto/provider/"
 #define INTERNAL "Ljdk/internal/"
+#define COPY LANG "System;arraycopy " LANG "Object;clone "
 
 /*
  * A part of a stub's name; the methods that the compilers replace by it, unless they call another one of the row; the
@@ -24,10 +25,14 @@ static const struct {
 } kinds[] = {
 	{"unsafe_arraycopy", "Lsun/misc/Unsafe;copyMemory " INTERNAL "misc/Unsafe;copyMemory0 ", ""},
 	{"unsafe_setmemory", "Lsun/misc/Unsafe;setMemory " INTERNAL "misc/Unsafe;setMemory0 ", ""},
-	{"arraycopy", LANG "System;arraycopy " LANG "Object;clone ", ""},
 	{"jbyte_fill", "", "\x54"},
 	{"jshort_fill", "", "\x55\x56"},
 	{"jint_fill", "", "\x4f\x51"},
+	{"jbyte_", COPY, ""}, /* …arraycopy, and so on */
+	{"jshort_", COPY, ""},
+	{"jint_", COPY, ""},
+	{"jlong_", COPY, ""},
+	{STUB_CALLERS_OBJECTS, COPY, ""},
 	{"CRC32C", ZIP "CRC32C;updateBytes " ZIP "CRC32C;updateDirectByteBuffer ", ""},
 	{"CRC32", ZIP "CRC32;updateBytes0 " ZIP "CRC32;updateByteBuffer0 ", ""},
 	{"Adler32", ZIP "Adler32;updateBytes " ZIP "Adler32;updateByteBuffer ", ""},
@@ -77,6 +82,11 @@ int stub_callers_kind(const char *stub)
 		if (has_name(stub, kinds[i].stub))
 			return (int)i + 1;
 	return 0;
+}
+
+bool stub_callers_of_objects(int kind)
+{
+	return kind && !strcmp(kinds[kind - 1].stub, STUB_CALLERS_OBJECTS);
 }
 
 static void add_way(struct stub_callers *search)

@@ -13,6 +13,7 @@
 #define STUB_CALLERS_DEPTH 5
 #define STUB_CALLERS_BARREN 512
 #define STUB_CALLERS_CALL 8 /* steps of a call that is followed; byte code takes one for each 256 bytes that are read */
+#define STUB_CALLERS_OBJECTS "arraycopy" /* what no row before it has: copies of arrays of objects */
 #define STUB_CALLERS_RUNTIME "runtime" /* stands for all functions of the JVM itself */
 
 struct stub_callers {
@@ -31,5 +32,7 @@ struct stub_callers {
 
 /* Returns a number for the stubs of this name; 0: it is not known which byte code calls them. */
 int stub_callers_kind(const char *stub);
+/* True for copies of objects: beside these stubs there is a call of the JVM in the compiled code, with an entry. */
+bool stub_callers_of_objects(int kind);
 /* Adds the ways to such a stub from the byte code of `method`, from bci `begin` to `end`. */
 void stub_callers_find(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end);

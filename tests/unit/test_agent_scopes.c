@@ -26,6 +26,8 @@ static struct duet_java_frame frames[MOST_FRAMES] = {
 
 #define NOPS "\x90\x90\x90\x90"
 #define CALL "\xe8\x00\x01\x00\x00"
+#define CALL_FAR "\xe8\x00\x02\x00\x00"
+#define FAR 0x200
 
 /* outer() { first(); second(); third(); }, the first two inlined, with a trap at the end each */
 static const char code[] = "\x0f\x84\x1b\x00\x00\x00" /* 0: to 33, the trap of first() */
@@ -52,11 +54,13 @@ static enum scopes_calls calls(const struct duet_java_frame *frame)
 	return frame->method == silent ? SCOPES_CALLS_NOTHING : SCOPES_CALLS_RUNTIME;
 }
 
-static int kind; /* of all stubs */
+static int kind, far_kind; /* of all stubs; of those that are further away, if that is not 0 */
 static struct stub_callers ways; /* to them */
 
 static int stub_at(uint64_t address)
 {
+	if (address > FAR && far_kind)
+		return far_kind;
 	return address ? kind : 0;
 }
 
@@ -214,6 +218,34 @@ static void test_known_callers(void **state)
 	kind = 0;
 }
 
+static void expect_two(const char *near_stub, uint64_t near, const char *far_stub, uint64_t far)
+{
+	kind = stub_callers_kind(near_stub);
+	far_kind = stub_callers_kind(far_stub);
+	expect_flags(15, near, DUET_PC_ESTIMATED | (near == THIRD ? 0 : DUET_PC_MISSING));
+	scopes.frame_count = FRAMES;
+	expect_flags(20, far, DUET_PC_ESTIMATED | (far == THIRD ? 0 : DUET_PC_MISSING));
+	scopes.frame_count = FRAMES;
+	kind = far_kind = 0;
+}
+
+/* One invoke makes no calls of two kinds of stubs, unless they copy objects. */
+static void test_claimed_by_two(void **state)
+{
+	char two[sizeof(code)];
+
+	memcpy(two, code, sizeof(code));
+	memcpy(two + 15, CALL_FAR, sizeof(CALL_FAR) - 1);
+	scopes.code = (const uint8_t *)two;
+	ways = (struct stub_callers){.ways = 1, .depth = 2, .way = {{.method = OUTER, .bci = 15}, {.method = THIRD}}};
+	/* The first round of a loop may be known to be disjoint. */
+	expect_two("jint_arraycopy", THIRD, "jint_disjoint_arraycopy", THIRD);
+	expect_two("jint_arraycopy", OUTER, "jbyte_arraycopy", OUTER);
+	expect_two("jint_arraycopy", OUTER, "checkcast_arraycopy", THIRD);
+	expect_two("oop_disjoint_arraycopy", THIRD, "checkcast_arraycopy", THIRD);
+	scopes.code = (const uint8_t *)code;
+}
+
 /* Rare code lies behind the last entry and jumps back: its call has the scope of what comes after. */
 static void test_behind_the_last_entry(void **state)
 {
@@ -331,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_entry_on_no_way),
 		cmocka_unit_test(test_calls_of_methods),
 		cmocka_unit_test(test_known_callers),
+		cmocka_unit_test(test_claimed_by_two),
 		cmocka_unit_test(test_behind_the_last_entry),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_no_room),
