@@ -83,7 +83,8 @@ unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard test
 system_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/system/*.c tests/system/*/*.c tests/matrix/*.c)) \
 	$(O)/tests/bench/made_up_day
 # Run by hand only: built with the tests, so that they keep up with the code.
-developer_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/*.c tests/corpus/*.c))
+developer_programs := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/*.c tests/corpus/*.c)) \
+	$(patsubst tests/fuzz/%.c,$(O)/tests/linked/%,$(wildcard tests/fuzz/fuzz_*.c))
 system_tests := $(patsubst %.c,$(O)/%,$(shell grep -ls '^#include <cmocka' tests/system/*.c)) \
 	$(sort $(filter-out tests/system/lib.sh,$(wildcard tests/system/*.sh)))
 # Each prints a table; the other scripts there fetch what they need.
@@ -222,6 +223,12 @@ $(strangers): $(O)/%: %.c $(flags)
 
 # Notes which ways its walks take.
 $(O)/tests/corpus/capture: private user_cflags += -fsanitize-coverage=trace-pc
+
+# Not to be run: whether all that they use is there.
+$(O)/tests/linked/%: tests/fuzz/%.c $(O)/libduetuser.a
+	$(call msg,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(user_cflags) -O0 -g0 -nostartfiles -Wl,-e,LLVMFuzzerTestOneInput -Itests \
+		-Itests/fuzz $(agent_includes) $(jni_includes) -o $@ $< $(O)/libduetuser.a $(user_libs)
 
 # Built by a make of its own, with clang and sanitizers in everything, see `fuzz` below.
 $(O)/tests/fuzz/%: tests/fuzz/%.c $(O)/libduetuser.a
@@ -382,7 +389,7 @@ demo: ## install what is missing, build, profile a bundled JVM for 10 s
 	$(Q)$(again) all workloads
 	$(Q)tests/demo.sh
 
-check: $(unit_tests) ## units, formats and style: what needs neither JVM nor BPF, in a minute
+check: $(unit_tests) $(developer_programs) ## units, formats and style: what needs neither JVM nor BPF, in a minute
 	$(Q)tests/run $(unit_tests) tests/system/style_order.sh
 
 test: ## install what is missing, build, and prove every area in minutes: `check` and the cases of tests/core
