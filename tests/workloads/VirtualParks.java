@@ -10,14 +10,14 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
- * VirtualParks THREADS ROUNDS (JDK 21+): so many virtual threads wait at the same time, each for about 30 ms, and so
+ * VirtualParks THREADS ROUNDS MS (JDK 21+): so many virtual threads wait at the same time, each for about MS, and so
  * often for each of nine things in turn. Says "WAITED lock write permit monitor object condition queue latch sleep", in
  * ns: how long all waited for each, by their own clocks. Another virtual thread waits for a queue from the first to the
  * last moment, which is "LASTED ns".
  */
 public final class VirtualParks {
     static final int KINDS = 9;
-    static final long MS = 30;
+    static long ms;
     static final ReentrantLock lock = new ReentrantLock();
     static final ReentrantReadWriteLock both = new ReentrantReadWriteLock();
     static final Semaphore semaphore = new Semaphore(0);
@@ -92,7 +92,7 @@ public final class VirtualParks {
 
     static void sleep() throws InterruptedException {
         long begin = System.nanoTime();
-        Thread.sleep(MS);
+        Thread.sleep(ms);
         waited[8].addAndGet(System.nanoTime() - begin);
     }
 
@@ -119,7 +119,7 @@ public final class VirtualParks {
         left = new CountDownLatch(threads);
         for (int i = 0; i < threads; i++)
             Virtual.start("waiter", () -> waitFor(kind));
-        Thread.sleep(MS);
+        Thread.sleep(ms);
     }
 
     static void notifyObject() {
@@ -173,6 +173,7 @@ public final class VirtualParks {
     public static void main(String[] args) throws Exception {
         int threads = (int) Workload.argument(args, 0, 20);
         int rounds = (int) Workload.argument(args, 1, 4);
+        ms = Workload.argument(args, 2, 30);
         for (int kind = 0; kind < KINDS; kind++)
             waited[kind] = new AtomicLong();
         Workload.ready();
