@@ -1,13 +1,14 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #include "collect/tables/arrays.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/io.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
@@ -51,13 +52,10 @@ int array_write(const struct array *array, size_t offset, const void *data, size
 
 int arrays_open_read_only(int fd)
 {
-	char path[32];
-	int read_only;
+	int read_only = io_open_again(fd, O_RDONLY);
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	read_only = open(path, O_RDONLY | O_CLOEXEC);
 	if (read_only < 0)
-		return -errno;
+		return read_only;
 	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
 	if (fchmod(fd, 0400) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
 		int err = -errno;
