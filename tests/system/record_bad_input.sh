@@ -272,14 +272,14 @@ case_small_limits() {
 	for format in html duet jfr collapsed; do
 		(
 			ulimit -s 128
-			record -e cpu -d 1 -f "$here/out.$format" -- "$workloads/busy" 1 1
+			record -e cpu -d 1 -f "$here/out.$format" -- "$workloads/busy" 1 0.3
 			exit "$status"
 		) || fail "with a stack of 128 kB: $? $(cat "$here/stderr")"
 		expect_file "$here/out.$format"
 	done
 	(
 		ulimit -f 8
-		record -e cpu -d 1 -f "$here/large.html" -- "$workloads/busy" 1 1
+		record -e cpu -d 1 -f "$here/large.html" -- "$workloads/busy" 1 0.3
 		exit "$status"
 	) && fail "a page of 8 kB"
 	expect_contains "$here/stderr" 'large.html.*File too large.*ulimit -f'
