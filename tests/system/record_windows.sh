@@ -197,7 +197,7 @@ case_rotation() {
 case_folder_and_index() {
 	local out=$here/out middle file parts=0
 	need_bpf
-	record -e cpu -i 1ms --continuous --window 1s -d 4 -f "$out" -- "$workloads/busy" 2 6
+	record -e cpu -i 1ms --continuous --window 1s -d 4 -f "$out" -- "$workloads/busy" 1 4
 	expect_status 0
 	grep -o 'href="[^"]*"' "$out/index.html" | sed 's/href="[.]\///; s/"//' | sort >"$here/linked"
 	(cd "$out" && printf '%s\n' profile_*) | sort >"$here/files"
