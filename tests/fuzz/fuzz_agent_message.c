@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	*agent = (struct agent){
 		.origin.process = process_ref(&process),
 		.jvm = jvm_new(&strings),
-		.start = {DUET_ENGINE_BPF, .java_depth = 100, .sample_lane_bytes = 65536},
+		.start = {.engine = DUET_ENGINE_BPF, .java_depth = 100, .sample_lane_bytes = 65536},
 		.state = AGENT_GREETING,
 		.socket = pair[0],
 	};
