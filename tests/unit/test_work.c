@@ -166,7 +166,11 @@ static int write_half(void *context)
 	struct output output;
 	int err = outputs_open(&output, context, NULL, false);
 
-	return err || fputs("text", output.io.file) < 0 || fflush(output.io.file) ? 1 : 0;
+	if (err || fputs("text", output.io.file) < 0 || fflush(output.io.file))
+		return 1;
+	io_output_discard(&output.io);
+	buf_release(&output.name);
+	return 0;
 }
 
 static int write_and_die(void *context)
