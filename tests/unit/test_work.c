@@ -238,8 +238,12 @@ static int read_input(const struct work *work)
 static int take_much(void *context)
 {
 	int err = read_input(context);
+	char *volatile much = err ? NULL : malloc(90u * MB);
 
-	return err ? err : malloc(90u * MB) ? 0 : -ENOMEM;
+	if (!err && !much)
+		err = -ENOMEM;
+	free(much);
+	return err;
 }
 
 static int take_forever(void *context)
@@ -279,6 +283,7 @@ static void limits_grow_with_the_bytes(void **state)
 	child = fork();
 	if (!child) {
 		put(fifo, text);
+		free(text);
 		_exit(0);
 	}
 	assert_int_equal(run_for(fifo, take_much, NULL), 0);
