@@ -93,17 +93,18 @@ record_host() { # RECORD-OPTIONS...
 	window_ended=$ended
 }
 
-# The second window, the first whole one, of the daemon with its defaults.
+# The second window, the first whole one, of the daemon with its defaults: three times as long, as it samples rarely.
 run_daemon() {
 	local folder=$here/windows daemon files=() i
 	rm -rf "$folder"
-	printf '%s\n' "file = $folder" "window = ${seconds}s" >"$here/conf"
+	wanted=$((seconds * 3))
+	printf '%s\n' "file = $folder" "window = ${wanted}s" >"$here/conf"
 	chmod 600 "$here/conf"
 	"$DUET_BUILD/tests/system/peak_memory" "$here/usage" \
 		"$duet" daemon --config "$here/conf" --lock "$here/lock" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	daemon=$!
 	began=$(date +%s%N)
-	for ((i = 0; i < seconds * 100 + 300 && ${#files[@]} < 2; i++)); do
+	for ((i = 0; i < wanted * 100 + 300 && ${#files[@]} < 2; i++)); do
 		sleep 0.1
 		mapfile -t files < <(find "$folder" -name '*.duet' -type f 2>/dev/null | sort)
 	done
@@ -141,7 +142,7 @@ number_of() { # KEY
 
 # Prints "JAVA NS NATIVE NS START-MS LATE-MS CPU-PERCENT".
 measure() { # EVENT
-	local total=
+	local total= wanted=$seconds
 	local java=(0 0) native=(0 0) start duration began ended window_ended cpu_ms start_ms=99999 late_ms=99999
 	rm -f "$here"/out.*
 	case $1 in
@@ -157,7 +158,7 @@ measure() { # EVENT
 		read -ra java < <(kept_samples "$1" 'Victim[.](left|right)' "$jvm_out" "$java_victim")
 		read -ra native < <(kept_samples "$1" '(left|right)' "$here/native" "$native_victim")
 		start_ms=$(((start - began) / 1000000))
-		late_ms=$(((window_ended - start) / 1000000 - seconds * 1000))
+		late_ms=$(((window_ended - start) / 1000000 - wanted * 1000))
 	fi
 	echo "${java[*]} ${native[*]} $start_ms $late_ms $((${cpu_ms:-0} * 100000 / ((ended - began) / 1000)))"
 }
