@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "sym/debug_file.h"
 #include "sym/elf_file.h"
+#include "proc/room.h"
 #include "sym/symbols.h"
 
 void _ZN4duet7mangledEv(void);
@@ -301,6 +302,32 @@ static void test_trim(void **state)
 	assert_string_equal(lookup(getpid(), libc, false).name, before);
 }
 
+/* A user who has his share gives up his own files for new ones, and nobody else's. */
+static void test_users_have_shares(void **state)
+{
+	const struct payer attacker = {1, 1}, honest = {2, 2};
+	struct process *self = process_get(&table, getpid(), 0);
+	size_t first, others;
+
+	room_open(true);
+	self->payer = attacker;
+	assert_string_equal(lookup(getpid(), (char *)setup, false).name, "setup");
+	first = room_held(ROOM_SYMBOLS, &attacker);
+	self->payer = honest;
+	assert_string_equal(lookup(getpid(), (char *)getsubopt, false).name, "getsubopt");
+	others = room_held(ROOM_SYMBOLS, &honest);
+	assert_true(first && others);
+	room_set_size(ROOM_SYMBOLS, first + others);
+	self->payer = attacker;
+	assert_string_equal(lookup(getpid(), (char *)_cmocka_run_group_tests, false).name, "_cmocka_run_group_tests");
+	assert_in_range(room_held(ROOM_SYMBOLS, &attacker), 1, first - 1);
+	assert_int_equal(room_held(ROOM_SYMBOLS, &honest), others);
+	assert_string_equal(lookup(getpid(), (char *)setup, false).name, "setup");
+	assert_string_equal(lookup(getpid(), (char *)getsubopt, false).name, "getsubopt");
+	assert_int_equal(room_held(ROOM_SYMBOLS, &honest), others);
+	room_open(false);
+}
+
 static void test_kernel(void **state)
 {
 	struct symbol symbol = {0};
@@ -332,6 +359,7 @@ int main(int argc, char **argv)
 		symbols_test(test_names_of_libc),
 		symbols_test(test_signal_trampoline),
 		symbols_test(test_trim),
+		symbols_test(test_users_have_shares),
 		symbols_test(test_unknown_says_what_is_known),
 		symbols_test(test_perf_map),	 symbols_test(test_deleted_binary), symbols_test(test_stripped_binary),
 		symbols_test(test_kernel),	 symbols_test(test_lookup_is_cheap),

@@ -141,6 +141,7 @@ void pool_note_refused(struct pool *pool, const struct pool_demand *demand, uint
 #define NAMES_SHARE 2 /* 1/2 of the heap is for names from JVMs */
 #define MAPS_SHARE 4 /* 1/4 of the heap is for the mappings of processes, … */
 #define MAPPING_BYTES 256 /* … with paths of usual length */
+#define SYMBOLS_SHARE 2 /* 1/2 of the heap is for symbols */
 #define BPF_SHARE 4 /* at most 1/4 of the limit is for BPF's maps */
 #define JOIN_SHARE 8 /* 1/8 of the heap is for the join, more than it needs */
 #define LANE_MIN (256u << 10) /* several times the largest record */
@@ -223,6 +224,7 @@ static void set_rooms(const struct pool *pool)
 
 	room_set_size(ROOM_NAMES, pool->heap_max / NAMES_SHARE);
 	room_set_size(ROOM_MAPS, pool->heap_max / MAPS_SHARE / MAPPING_BYTES);
+	room_set_size(ROOM_SYMBOLS, pool->heap_max / SYMBOLS_SHARE);
 	room_set_size(ROOM_WAITING, JOIN_MAX_HELD);
 	room_set_size(ROOM_WAITING_BYTES, pool->heap_max / JOIN_SHARE);
 	room_set_size(ROOM_RINGS, (heap > pool->shares.heap ? heap - pool->shares.heap : 0) + pool->shares.rings);

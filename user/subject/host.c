@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "proc/helper.h"
 #include "proc/process.h"
+#include "proc/room.h"
 
 #define FIRMWARE "/sys/class/dmi/id/"
 #define FIRMWARE_MAX 256 /* bytes of a file; each file is one line */
@@ -302,7 +303,8 @@ static void read_asked(struct profile *profile, const struct charge *charge, int
 	usage->command = command_of(profile, &text);
 }
 
-static void read_rest(struct profile *profile, int proc_fd, struct profile_usage *usage)
+/* Returns who pays for the process. */
+static struct payer read_rest(struct profile *profile, int proc_fd, struct profile_usage *usage)
 {
 	struct charge begun = {.pid = (pid_t)usage->pid, .living = (pid_t)usage->pid}, charge;
 	BUF(text);
@@ -313,10 +315,11 @@ static void read_rest(struct profile *profile, int proc_fd, struct profile_usage
 	usage->file_bytes = io_number_of(text.data, "\nRssFile:") << 10;
 	usage->shared_bytes = io_number_of(text.data, "\nRssShmem:") << 10;
 	begun.payer = allowance_payer(proc_fd, usage->uid);
-	if (!charge_go_on(&charge, &begun))
-		return;
-	read_asked(profile, &charge, proc_fd, usage);
-	(void)charge_end(&charge);
+	if (charge_go_on(&charge, &begun)) {
+		read_asked(profile, &charge, proc_fd, usage);
+		(void)charge_end(&charge);
+	}
+	return begun.payer;
 }
 
 /* Returns what was seen of the process before, or NULL; remembers what it is now. */
@@ -351,6 +354,7 @@ static void look_at(struct census *census, int pid)
 	struct profile_usage usage = {.pid = (uint32_t)pid, .time_ns = clock_monotonic_ns()};
 	const struct census_seen *before;
 	struct census_seen now;
+	struct payer payer;
 	IO_FD(proc_fd) = proc_open(CHARGE_OWN(pid), "");
 	struct proc_stat stat;
 
@@ -362,8 +366,9 @@ static void look_at(struct census *census, int pid)
 	usage.load_ppm = before ? load_of(before, &now) : 0;
 	usage.started_ms = census->boot_ms + stat.fields[STAT_START] * MS_PER_TICK;
 	if (before && is_recorded(census, &usage)) {
-		read_rest(census->profile, proc_fd, &usage);
-		loader_counters[DUET_LOADER_NOT_LOOKED_AT] += profile_add_usage(census->profile, &usage) < 0;
+		payer = read_rest(census->profile, proc_fd, &usage);
+		loader_counters[DUET_LOADER_NOT_LOOKED_AT] +=
+			!room_take(ROOM_USAGES, &payer, 1) || profile_add_usage(census->profile, &usage) < 0;
 	}
 }
 
@@ -421,6 +426,7 @@ void census_open(struct census *census, struct profile *profile, uint64_t interv
 {
 	uint64_t first_ns = interval_ns / 2 < FIRST_NS ? interval_ns / 2 : FIRST_NS;
 
+	room_set_size(ROOM_USAGES, PROFILE_USAGES_MAX);
 	*census = (struct census){.profile = interval_ns ? profile : NULL, .interval_ns = interval_ns};
 	if (!interval_ns)
 		return;

@@ -13,6 +13,11 @@
 #define DIGITS (1u << DIGIT_BITS)
 #define MAX_NESTING 16 /* symbols that start inside another one, as in hand-written assembly */
 
+size_t symbol_table_bytes(const struct symbol_table *table)
+{
+	return table->rows.size * sizeof(*table->rows.items) + table->text.size;
+}
+
 void symbol_table_release(struct symbol_table *table)
 {
 	if (!table)

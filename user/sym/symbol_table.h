@@ -40,6 +40,7 @@ enum symbol_choice {
 };
 
 void symbol_table_release(struct symbol_table *table);
+size_t symbol_table_bytes(const struct symbol_table *table);
 /*
  * Adds a symbol; the name is copied. A size of 0 means unknown: the symbol ends at the next one, after at most `limit`
  * bytes. The `len` bytes of the name may contain a NUL with more text after it. 0, -ENOMEM or -EFBIG.

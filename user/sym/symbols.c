@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
+#include "proc/room.h"
 #include "sym/debug_file.h"
 #include "sym/demangle.h"
 #include "sym/elf_file.h"
@@ -18,20 +19,30 @@
 #define VDSO_IDENTITY 1 /* all processes share one vdso, see vdso_of() */
 
 #define TRIMMED_NAMES (8u << 20) /* bytes */
+#define NAMES_MAX (32u << 20)
 #define TRIMMED_MAPPINGS (1u << 16)
 
 /* A file, shared by all mappings of it. */
 struct shared_file {
 	struct elf_file elf;
+	struct payer payer; /* for whom it was read */
+	size_t bytes; /* of its symbols, in ROOM_SYMBOLS */
 	uint64_t identity;
 	uint32_t round; /* the round in which a name in it was last looked up */
+};
+
+/* The perf map of a process. */
+struct own_map {
+	struct perf_map map;
+	struct payer payer; /* of the process at first */
+	size_t bytes;
 };
 
 struct symbols {
 	struct map mappings;  /* hash of process and mapping -> struct shared_file */
 	struct map files;     /* hash of the file's identity -> struct shared_file */
 	struct map demangled; /* address of the mangled name in its table -> readable name */
-	struct map perf_maps; /* process -> struct perf_map, owned */
+	struct map perf_maps; /* process -> struct own_map, owned */
 	struct vec(struct shared_file *) owned;
 	uint32_t round; /* number of calls of symbols_trim() */
 	struct shared_file unreadable; /* replaces files that could not be read, so that each is tried only once */
@@ -54,15 +65,18 @@ struct symbols *symbols_new(void)
 
 static void file_free(struct shared_file *file)
 {
+	room_give(ROOM_SYMBOLS, &file->payer, file->bytes);
 	elf_file_release(&file->elf);
 	free(file);
 }
 
-static void perf_map_free(struct perf_map *map)
+static void own_map_free(struct own_map *own)
 {
-	if (map)
-		symbol_table_release(&map->table);
-	free(map);
+	if (!own)
+		return;
+	room_give(ROOM_SYMBOLS, &own->payer, own->bytes);
+	symbol_table_release(&own->map.table);
+	free(own);
 }
 
 static void free_files(struct symbols *symbols)
@@ -70,7 +84,7 @@ static void free_files(struct symbols *symbols)
 	uint64_t key, value;
 
 	for (size_t cursor = 0; map_next(&symbols->perf_maps, &cursor, &key, &value);)
-		perf_map_free((struct perf_map *)(uintptr_t)value);
+		own_map_free((struct own_map *)(uintptr_t)value);
 	map_release(&symbols->perf_maps);
 	for (size_t i = 0; i < symbols->owned.len; i++)
 		file_free(symbols->owned.items[i]);
@@ -94,6 +108,18 @@ void symbols_forget(struct symbols *symbols)
 {
 	free_files(symbols);
 	(void)intern_init(&symbols->names); /* when out of memory, names are "[unknown]" */
+}
+
+/* Drops the names if they have so many bytes: addresses without a symbol, of which there is no end, have one, too. */
+static void trim_names(struct symbols *symbols, size_t bytes)
+{
+	struct intern names;
+
+	if (intern_memory(&symbols->names) < bytes || intern_init(&names) < 0)
+		return;
+	map_release(&symbols->demangled);
+	intern_release(&symbols->names);
+	symbols->names = names;
 }
 
 /* Returns a copy of the text that is valid until names are dropped; never empty. */
@@ -127,17 +153,56 @@ static const char *readable_name(struct symbols *symbols, const char *mangled)
 	return name;
 }
 
-/* Takes ownership of `file`. Returns where it is now, or NULL when out of memory; then `file` is released. */
-static struct shared_file *own_file(struct symbols *symbols, struct elf_file *file, uint64_t identity)
+/* Frees the payer's files and perf maps, but not `kept`, if there is no room for so many more bytes of his. */
+static void make_room(struct symbols *symbols, const struct payer *payer, size_t bytes, const struct own_map *kept)
 {
+	uint64_t key, value;
+	size_t left = 0;
+
+	if (room_has(ROOM_SYMBOLS, payer, bytes))
+		return;
+	for (size_t cursor = 0; map_next(&symbols->mappings, &cursor, &key, &value);)
+		if (((const struct shared_file *)(uintptr_t)value)->payer.key == payer->key)
+			map_remove(&symbols->mappings, key);
+	for (size_t cursor = 0; map_next(&symbols->perf_maps, &cursor, &key, &value);) {
+		struct own_map *own = (void *)(uintptr_t)value;
+
+		if (own == kept || own->payer.key != payer->key)
+			continue;
+		map_remove(&symbols->perf_maps, key);
+		own_map_free(own);
+	}
+	for (size_t i = 0; i < symbols->owned.len; i++) {
+		struct shared_file *file = symbols->owned.items[i];
+
+		if (file->payer.key != payer->key) {
+			symbols->owned.items[left++] = file;
+			continue;
+		}
+		map_remove(&symbols->files, file->identity);
+		file_free(file);
+	}
+	symbols->owned.len = left;
+	map_release(&symbols->demangled); /* its keys are addresses in tables that are freed now */
+}
+
+/* Takes ownership of `file`. Returns where it is now, or NULL when out of memory; then `file` is released. */
+static struct shared_file *own_file(struct symbols *symbols, const struct payer *payer, struct elf_file *file,
+				    uint64_t identity)
+{
+	size_t bytes = symbol_table_bytes(&file->symbols) + symbol_table_bytes(&file->stubs) +
+		       file->function_starts.count * 2 * sizeof(uint32_t);
 	struct shared_file *owned = malloc(sizeof(*owned));
 
+	make_room(symbols, payer, bytes, NULL);
 	if (!owned || vec_push(&symbols->owned, owned) < 0) {
 		free(owned);
 		elf_file_release(file);
 		return NULL;
 	}
-	*owned = (struct shared_file){.elf = *file, .identity = identity, .round = symbols->round};
+	*owned = (struct shared_file){
+		.elf = *file, .payer = *payer, .bytes = bytes, .identity = identity, .round = symbols->round};
+	room_add(ROOM_SYMBOLS, payer, bytes);
 	(void)map_put_ptr(&symbols->files, identity, owned); /* only a cache */
 	return owned;
 }
@@ -154,7 +219,7 @@ static struct shared_file *read_file(struct symbols *symbols, const struct charg
 		debug_file_apply(&file, charge, target, path);
 	if (!file.has_symtab)
 		mini_debug_apply(&file, fd, path);
-	return own_file(symbols, &file, target_file_identity(target));
+	return own_file(symbols, &charge->payer, &file, target_file_identity(target));
 }
 
 static struct shared_file *load_file(struct symbols *symbols, const struct charge *charge,
@@ -176,6 +241,7 @@ static struct shared_file *load_vdso(struct symbols *symbols, const struct mappi
 {
 	size_t bytes;
 	void *image = vdso_of(mapping, &bytes);
+	const struct payer nobody = {0};
 	struct shared_file *owned;
 	struct elf_file file;
 
@@ -183,7 +249,7 @@ static struct shared_file *load_vdso(struct symbols *symbols, const struct mappi
 		return NULL;
 	owned = map_get_ptr(&symbols->files, VDSO_IDENTITY);
 	if (!owned && !elf_file_read_memory(&file, image, bytes))
-		owned = own_file(symbols, &file, VDSO_IDENTITY);
+		owned = own_file(symbols, &nobody, &file, VDSO_IDENTITY);
 	return owned;
 }
 
@@ -232,17 +298,26 @@ static const struct shared_file *find_file(struct symbols *symbols, const struct
 
 static const char *jit_name(struct symbols *symbols, const struct process *process, uint64_t address)
 {
-	struct perf_map *map = map_get_ptr(&symbols->perf_maps, (uintptr_t)process);
+	struct own_map *own = map_get_ptr(&symbols->perf_maps, (uintptr_t)process);
 	const char *name;
+	size_t bytes;
 
-	if (!map) {
-		map = calloc(1, sizeof(*map));
-		if (!map || map_put_ptr(&symbols->perf_maps, (uintptr_t)process, map) < 0) {
-			free(map);
+	if (!own) {
+		own = calloc(1, sizeof(*own));
+		if (!own || map_put_ptr(&symbols->perf_maps, (uintptr_t)process, own) < 0) {
+			free(own);
 			return NULL;
 		}
+		own->payer = process->payer;
 	}
-	name = perf_map_find(map, process, address);
+	name = perf_map_find(&own->map, process, address);
+	bytes = symbol_table_bytes(&own->map.table);
+	if (bytes != own->bytes) {
+		room_give(ROOM_SYMBOLS, &own->payer, own->bytes);
+		make_room(symbols, &own->payer, bytes, own);
+		room_add(ROOM_SYMBOLS, &own->payer, bytes);
+		own->bytes = bytes;
+	}
 	return name ? keep_name(symbols, name) : NULL;
 }
 
@@ -279,6 +354,7 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 	const struct mapping *mapping = maps_find(&process->maps, at);
 	const char *module;
 
+	trim_names(symbols, NAMES_MAX);
 	if (!mapping && process_refresh_maps(process, clock_monotonic_ns(), MAPS_MIN_AGE_NS) == 1)
 		mapping = maps_find(&process->maps, at);
 	if (!mapping) {
@@ -332,6 +408,7 @@ void symbols_kernel(struct symbols *symbols, uint64_t address, bool is_return, s
 	uint64_t at = address - (is_return && address);
 	struct kernel_name found;
 
+	trim_names(symbols, NAMES_MAX);
 	/* The kernel does not report the trampolines of ftrace, which are in kallsyms. */
 	if (!symbols->namer || symbols->namer(symbols->namer_context, at, &found) < 0 || !found.name)
 		find_in_kallsyms(symbols, at, &found);
@@ -350,7 +427,7 @@ uint64_t symbols_work_ns(const struct symbols *symbols)
 
 void symbols_forget_process(struct symbols *symbols, const struct process *process)
 {
-	perf_map_free(map_get_ptr(&symbols->perf_maps, (uintptr_t)process));
+	own_map_free(map_get_ptr(&symbols->perf_maps, (uintptr_t)process));
 	map_remove(&symbols->perf_maps, (uintptr_t)process);
 }
 
@@ -376,16 +453,11 @@ static bool free_idle_files(struct symbols *symbols)
 void symbols_trim(struct symbols *symbols)
 {
 	bool is_freed = free_idle_files(symbols);
-	struct intern names;
 
 	symbols->round++;
 	if (is_freed || symbols->mappings.len > TRIMMED_MAPPINGS)
 		map_release(&symbols->mappings);
 	if (is_freed) /* its keys are addresses in tables that are freed now */
 		map_release(&symbols->demangled);
-	if (intern_memory(&symbols->names) < TRIMMED_NAMES || intern_init(&names) < 0)
-		return;
-	map_release(&symbols->demangled);
-	intern_release(&symbols->names);
-	symbols->names = names;
+	trim_names(symbols, TRIMMED_NAMES);
 }

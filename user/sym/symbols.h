@@ -17,7 +17,7 @@
 struct symbols; /* caches: ELF files, kallsyms, perf-maps */
 
 struct symbol {
-	const char *name;   /* demangled, not empty; owned by struct symbols until symbols_forget() or symbols_trim() */
+	const char *name;   /* demangled, not empty; valid until the next call */
 	const char *module; /* the same; a file name without folders, "kernel", a kernel module's name, or "" */
 	int32_t offset;	    /* of the instruction from the start of the function, in bytes; -1 = not known */
 	bool is_guess;	    /* nothing is known of the address yet; a perf-map or a mapping may still appear */

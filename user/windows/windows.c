@@ -155,7 +155,7 @@ static void forget_rows(const struct windows_deps *of, struct intern_move *move)
 		owners_new_profile(of->processes->all.items[i], move);
 		*resolver_rows(of->processes->all.items[i]) = 0;
 	}
-	for (enum room room = ROOM_NODES; room <= ROOM_TEXTS; room++)
+	for (enum room room = ROOM_NODES; room <= ROOM_USAGES; room++)
 		room_empty(room);
 	resolver_new_profile(&of->pending->sink.resolver);
 }

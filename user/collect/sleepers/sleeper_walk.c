@@ -236,7 +236,7 @@ static struct sleeper_walked *copy_record(const struct sleeper_walker *walker, u
 	if (!walked)
 		return NULL;
 	walked->switches = switches;
-	walked->payer = walker->foreign.charge->payer.key;
+	walked->payer = walker->foreign.charge->payer;
 	walked->is_reported = false;
 	memcpy(&walked->sample, sample, frames);
 	if (ids) /* the last one is padding if their number is odd */

@@ -24,7 +24,7 @@ void sleeper_walker_close(struct sleeper_walker *walker);
 /* A thread that was walked, in its last sleep that was. */
 struct sleeper_walked {
 	uint64_t switches; /* of the thread when it was shown */
-	uint64_t payer; /* key of its user's */
+	struct payer payer; /* its user's */
 	bool is_reported; /* BPF reported its sleep at the current edge; false after the walk */
 	struct duet_sample sample; /* with the user frames */
 };

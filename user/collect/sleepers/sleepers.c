@@ -20,6 +20,7 @@
 #include "collect/records/validate.h"
 #include "collect/sleepers/sleeper_walk.h"
 #include "duet_config.h"
+#include "proc/room.h"
 #include "proc/process.h"
 
 #include "duet.skel.h"
@@ -56,8 +57,6 @@ struct sleepers {
 	struct bpf_link *report;
 	struct run run;
 	struct map by_tid; /* duet_sleeper.tid -> struct sleeper_walked, owned */
-	size_t bytes; /* bytes of these samples */
-	struct map by_user; /* payer's key -> bytes of these samples */
 	struct buf records; /* of the threads in `shown` */
 	struct map shown_of; /* payer's key -> how many there are in `shown` */
 	struct vec(struct shown) shown;
@@ -84,6 +83,7 @@ int sleepers_open(struct sleepers **ret, struct duet_bpf *bpf, uint32_t user_dep
 	buf_init(&sleepers->run.text);
 	buf_init(&sleepers->records);
 	sleepers->user_depth = user_depth;
+	room_set_size(ROOM_SLEEPERS, BYTES_MAX);
 	err = programs_attach(&sleepers->look, bpf->progs.offcpu_look, NULL);
 	if (!err)
 		err = programs_attach(&sleepers->report, bpf->progs.offcpu_report_edge, NULL);
@@ -94,20 +94,6 @@ int sleepers_open(struct sleepers **ret, struct duet_bpf *bpf, uint32_t user_dep
 	return err;
 }
 
-static void add_bytes(struct sleepers *sleepers, const struct sleeper_walked *walked, ptrdiff_t sign)
-{
-	ptrdiff_t bytes = sign * (ptrdiff_t)walked->sample.head.size;
-	uint64_t of_user = 0;
-
-	(void)map_get(&sleepers->by_user, walked->payer, &of_user);
-	sleepers->bytes += (size_t)bytes;
-	of_user += (uint64_t)bytes;
-	if (of_user)
-		(void)map_put(&sleepers->by_user, walked->payer, of_user);
-	else
-		map_remove(&sleepers->by_user, walked->payer);
-}
-
 static void forget_walked(struct sleepers *sleepers, uint64_t tid)
 {
 	struct sleeper_walked *walked = map_get_ptr(&sleepers->by_tid, tid);
@@ -115,7 +101,7 @@ static void forget_walked(struct sleepers *sleepers, uint64_t tid)
 	if (!walked)
 		return;
 	map_remove(&sleepers->by_tid, tid);
-	add_bytes(sleepers, walked, -1);
+	room_give(ROOM_SLEEPERS, &walked->payer, walked->sample.head.size);
 	free(walked);
 }
 
@@ -146,7 +132,6 @@ void sleepers_close(struct sleepers *sleepers)
 	end_run(sleepers);
 	end_walk(sleepers);
 	map_release_owned(&sleepers->by_tid);
-	map_release(&sleepers->by_user);
 	free(sleepers);
 }
 
@@ -302,19 +287,18 @@ static int by_turn(const void *a, const void *b)
 static void keep(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked)
 {
 	struct sleepers *sleepers = context;
-	uint64_t of_user = 0;
 
 	if (!walked)
 		return;
 	forget_walked(sleepers, sleeper->tid);
-	(void)map_get(&sleepers->by_user, walked->payer, &of_user);
-	if (!has_room(sleepers->bytes, of_user, walked->sample.head.size) ||
+	if (!room_has(ROOM_SLEEPERS, &walked->payer, walked->sample.head.size) ||
 	    map_put_ptr(&sleepers->by_tid, sleeper->tid, walked) < 0) {
 		sleepers->is_incomplete = true;
+		room_refuse(ROOM_SLEEPERS, &walked->payer);
 		free(walked);
 		return; /* the thread is counted when BPF reports its sleep */
 	}
-	add_bytes(sleepers, walked, 1);
+	room_add(ROOM_SLEEPERS, &walked->payer, walked->sample.head.size);
 }
 
 /*
