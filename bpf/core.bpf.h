@@ -12,6 +12,7 @@
 #include "duet_counters.h"
 #include "duet_jvm.h"
 #include "duet_record.h"
+#include "duet_unwind.h"
 
 /* Read-only after loading: the verifier knows the values and removes the branches that they disable. */
 extern const volatile struct duet_config duet_config;
@@ -70,8 +71,8 @@ DUET_MAPS struct {
 
 /* Processes that may be signalled. The loader inserts rows here and in the next two maps; exec and exit delete them. */
 DUET_MAP(jvms, HASH, DUET_MAX_JVMS, u32, struct duet_jvm_target);
-/* Processes that publish a context. */
-DUET_MAP(contexts, HASH, DUET_MAX_JVMS, u32, struct duet_context_sources);
+/* Processes that publish a context: as many as have unwind tables, so that nobody fills it for others. */
+DUET_MAP(contexts, HASH, DUET_UNWIND_MAX_PROCESSES, u32, struct duet_context_sources);
 /* Processes whose waits have holders. */
 DUET_MAP(lock_waiters, HASH, 1, u32, struct duet_lock_waiters);
 /* Layout of the Java frames of each JVM. A row is inserted and deleted together with its row in `jvms`. */

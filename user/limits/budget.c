@@ -224,6 +224,7 @@ static void set_rooms(const struct pool *pool)
 
 	room_set_size(ROOM_NAMES, pool->heap_max / NAMES_SHARE);
 	room_set_size(ROOM_MAPS, pool->heap_max / MAPS_SHARE / MAPPING_BYTES);
+	room_set_size(ROOM_JVMS, DUET_MAX_JVMS);
 	room_set_size(ROOM_SYMBOLS, pool->heap_max / SYMBOLS_SHARE);
 	room_set_size(ROOM_WAITING, JOIN_MAX_HELD);
 	room_set_size(ROOM_WAITING_BYTES, pool->heap_max / JOIN_SHARE);
@@ -310,7 +311,7 @@ bool budget_take_ring(struct budget *budget, struct agent_start *start)
 	start->metadata_lane_bytes = lane_bytes(pool, payer, start->metadata_lane_bytes, LANE_MIN);
 	if (start->tables_bytes)
 		start->tables_bytes = pool_lane_bytes(pool, share_left(payer), start->tables_bytes, TABLES_MIN);
-	if (!start->sample_lane_bytes || !start->metadata_lane_bytes) {
+	if (!start->sample_lane_bytes || !start->metadata_lane_bytes || !room_has(ROOM_JVMS, payer, 1)) {
 		room_refuse(ROOM_RINGS, payer);
 		return false;
 	}

@@ -79,34 +79,67 @@ static void own_map_free(struct own_map *own)
 	free(own);
 }
 
-static void free_files(struct symbols *symbols)
+/* Frees the files and perf maps of this payer, or of all (NULL), but not `kept`. */
+static void free_files(struct symbols *symbols, const struct payer *payer, const struct own_map *kept)
 {
 	uint64_t key, value;
+	size_t left = 0, count = symbols->owned.len;
 
-	for (size_t cursor = 0; map_next(&symbols->perf_maps, &cursor, &key, &value);)
-		own_map_free((struct own_map *)(uintptr_t)value);
+	for (size_t cursor = 0; map_next(&symbols->mappings, &cursor, &key, &value);)
+		if (!payer || ((const struct shared_file *)(uintptr_t)value)->payer.key == payer->key)
+			map_remove(&symbols->mappings, key);
+	for (size_t cursor = 0; map_next(&symbols->perf_maps, &cursor, &key, &value);) {
+		struct own_map *own = (void *)(uintptr_t)value;
+
+		if (own == kept || (payer && own->payer.key != payer->key))
+			continue;
+		map_remove(&symbols->perf_maps, key);
+		own_map_free(own);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct shared_file *file = symbols->owned.items[i];
+
+		if (payer && file->payer.key != payer->key) {
+			symbols->owned.items[left++] = file;
+			continue;
+		}
+		map_remove(&symbols->files, file->identity);
+		file_free(file);
+	}
+	symbols->owned.len = left;
+	map_release(&symbols->demangled); /* its keys are addresses in tables that are freed now */
+}
+
+static void free_all(struct symbols *symbols)
+{
+	free_files(symbols, NULL, NULL);
 	map_release(&symbols->perf_maps);
-	for (size_t i = 0; i < symbols->owned.len; i++)
-		file_free(symbols->owned.items[i]);
 	vec_release(&symbols->owned);
 	map_release(&symbols->mappings);
 	map_release(&symbols->files);
-	map_release(&symbols->demangled);
 	intern_release(&symbols->names);
+}
+
+/* Notes the payer's symbols. If he has no room for them, his others are freed. */
+static void take_room(struct symbols *symbols, const struct payer *payer, size_t bytes, const struct own_map *kept)
+{
+	if (!room_has(ROOM_SYMBOLS, payer, bytes))
+		free_files(symbols, payer, kept);
+	room_add(ROOM_SYMBOLS, payer, bytes);
 }
 
 void symbols_free(struct symbols *symbols)
 {
 	if (!symbols)
 		return;
-	free_files(symbols);
+	free_all(symbols);
 	symbol_table_release(&symbols->kallsyms.table);
 	free(symbols);
 }
 
 void symbols_forget(struct symbols *symbols)
 {
-	free_files(symbols);
+	free_all(symbols);
 	(void)intern_init(&symbols->names); /* when out of memory, names are "[unknown]" */
 }
 
@@ -153,39 +186,6 @@ static const char *readable_name(struct symbols *symbols, const char *mangled)
 	return name;
 }
 
-/* Frees the payer's files and perf maps, but not `kept`, if there is no room for so many more bytes of his. */
-static void make_room(struct symbols *symbols, const struct payer *payer, size_t bytes, const struct own_map *kept)
-{
-	uint64_t key, value;
-	size_t left = 0;
-
-	if (room_has(ROOM_SYMBOLS, payer, bytes))
-		return;
-	for (size_t cursor = 0; map_next(&symbols->mappings, &cursor, &key, &value);)
-		if (((const struct shared_file *)(uintptr_t)value)->payer.key == payer->key)
-			map_remove(&symbols->mappings, key);
-	for (size_t cursor = 0; map_next(&symbols->perf_maps, &cursor, &key, &value);) {
-		struct own_map *own = (void *)(uintptr_t)value;
-
-		if (own == kept || own->payer.key != payer->key)
-			continue;
-		map_remove(&symbols->perf_maps, key);
-		own_map_free(own);
-	}
-	for (size_t i = 0; i < symbols->owned.len; i++) {
-		struct shared_file *file = symbols->owned.items[i];
-
-		if (file->payer.key != payer->key) {
-			symbols->owned.items[left++] = file;
-			continue;
-		}
-		map_remove(&symbols->files, file->identity);
-		file_free(file);
-	}
-	symbols->owned.len = left;
-	map_release(&symbols->demangled); /* its keys are addresses in tables that are freed now */
-}
-
 /* Takes ownership of `file`. Returns where it is now, or NULL when out of memory; then `file` is released. */
 static struct shared_file *own_file(struct symbols *symbols, const struct payer *payer, struct elf_file *file,
 				    uint64_t identity)
@@ -194,15 +194,15 @@ static struct shared_file *own_file(struct symbols *symbols, const struct payer 
 		       file->function_starts.count * 2 * sizeof(uint32_t);
 	struct shared_file *owned = malloc(sizeof(*owned));
 
-	make_room(symbols, payer, bytes, NULL);
+	take_room(symbols, payer, bytes, NULL);
 	if (!owned || vec_push(&symbols->owned, owned) < 0) {
+		room_give(ROOM_SYMBOLS, payer, bytes);
 		free(owned);
 		elf_file_release(file);
 		return NULL;
 	}
 	*owned = (struct shared_file){
 		.elf = *file, .payer = *payer, .bytes = bytes, .identity = identity, .round = symbols->round};
-	room_add(ROOM_SYMBOLS, payer, bytes);
 	(void)map_put_ptr(&symbols->files, identity, owned); /* only a cache */
 	return owned;
 }
@@ -314,8 +314,7 @@ static const char *jit_name(struct symbols *symbols, const struct process *proce
 	bytes = symbol_table_bytes(&own->map.table);
 	if (bytes != own->bytes) {
 		room_give(ROOM_SYMBOLS, &own->payer, own->bytes);
-		make_room(symbols, &own->payer, bytes, own);
-		room_add(ROOM_SYMBOLS, &own->payer, bytes);
+		take_room(symbols, &own->payer, bytes, own);
 		own->bytes = bytes;
 	}
 	return name ? keep_name(symbols, name) : NULL;

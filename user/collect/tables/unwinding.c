@@ -513,11 +513,11 @@ static int publish(struct unwinding *unwinding, const struct charge *charge, str
 	if (err == -EAGAIN)
 		return err;
 	*published_version(unwinding, process) = process->maps_version + 1;
-	if (!err)
-		publish_contexts(unwinding, process);
 	if (err < 0 || unwind_tables_publish(unwinding->tables, process->pid, process->start_ticks,
 					     unwinding->mappings.items, unwinding->mappings.len) < 0)
 		loader_counters[DUET_LOADER_UNWIND_PROCESSES]++;
+	else
+		publish_contexts(unwinding, process);
 	return 0;
 }
 
