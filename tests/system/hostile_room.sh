@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# timeout: 240
+# timeout: 600
 #
 # Processes of user 1500 fill what all users share: the profile by random stacks in ever new processes, the unwind
 # tables by thousands of mappings. The process of user 1501, which begins later, keeps its stacks.
@@ -21,11 +21,11 @@ start_as() { # UID ARGUMENT...
 # stacks are in $here/honest.
 record_both() { # WHAT
 	local until
-	nice -n -10 timeout --kill-after=5 90 "$duet" record -v --comm hostile_room --no-attach -d 80 -i 1ms -t \
+	nice -n -10 timeout --kill-after=60 240 "$duet" record -v --comm hostile_room --no-attach -d 200 -i 1ms -t \
 		--max-memory 64m -o collapsed -f "$here/out" >"$here/stdout" 2>"$here/stderr" </dev/null &
 	recorder=$!
 	wait_for_line "$here/stderr" "user 1500 has used up a share of $1" 60
-	start_as 1501 stacks 80 100
+	start_as 1501 stacks 240 100
 	renice -n -10 -p "$jvm" >"$here/renice" 2>&1 # a busy machine has little time for it
 	until=$(($(cpu_ticks "$jvm") + 2 * ticks_per_second))
 	until [ "$(cpu_ticks "$jvm")" -ge $until ] || ! kill -0 "$recorder" 2>/dev/null; do
@@ -42,7 +42,7 @@ case_stacks() { # alone
 	need_bpf
 	need_root
 	for _ in 1 2; do
-		start_as 1500 stacks 80 0 1
+		start_as 1500 stacks 240 0 1
 	done
 	record_both "the profile's stacks"
 	expect "the attackers' samples without a stack" "$(share "$here/out" 'too_many_stacks')" '>' 5
@@ -54,7 +54,7 @@ case_mappings() { # alone
 	need_root
 	cp "$room" "$here/file"
 	chmod 755 "$here/file"
-	start_as 1500 mappings 80 15 4000 "$here/file"
+	start_as 1500 mappings 240 15 4000 "$here/file"
 	record_both '\(the unwind tables\|the mappings of processes\)'
 }
 
