@@ -300,7 +300,7 @@ bool intake_read(struct session *session)
 #define WALK_NS NS_PER_SEC
 #define PASS_NS (NS_PER_SEC / 2)
 #define PREPARE_SLICE_NS (20 * NS_PER_MS)
-#define BUSY_TIMES 4 /* these are CPU time; on a busy machine the same work takes longer */
+#define BUSY_TIMES 2 /* these are CPU time; on a busy machine the same work takes longer */
 
 /* Returns NULL if the engine or the events do not show threads that sleep. */
 static struct sleepers *sleepers_of(const struct session *session)

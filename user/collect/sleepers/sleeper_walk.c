@@ -288,6 +288,7 @@ size_t sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
 #define STACK_BYTES_LEAST 256u
 #define STACK_BYTES_STEP 128u
 #define PART_BYTES (64u << 10) /* of all stacks that are read at once: what one message of the helper holds */
+#define PAGES_AT_ONCE (PART_BYTES / (PAGE + sizeof(struct piece))) /* of a deep stack */
 #define READS_MAX 4096u /* most pages of one process: 16 MB */
 #define ADDRESS_CHARS 17 /* characters of an address in a task, with the blank */
 _Static_assert(FOREIGN_STACKS * ADDRESS_CHARS < PATH_MAX, "a task is as long as a path");
@@ -407,6 +408,7 @@ void foreign_open(struct foreign *foreign, const struct charge *charge)
 	forget_stacks(foreign);
 	foreign->charge = charge;
 	foreign->deepest = 0;
+	foreign->next_page = 0;
 	foreign->reads_left = READS_MAX;
 }
 
@@ -463,26 +465,37 @@ static bool read_stack(struct foreign *foreign, void *to, size_t bytes, uint64_t
 	return true;
 }
 
-/* Returns a page's bytes, or NULL. */
-static struct piece *fetch_page(struct foreign *foreign, uint64_t page)
+static void keep_page(struct foreign *foreign, uint64_t page, const char *bytes)
 {
-	uint64_t address = page * PAGE;
-	struct helper_answer answer;
 	struct piece *copy = NULL;
 
-	if (!foreign->reads_left)
-		return NULL;
-	foreign->reads_left--;
-	if (ask(foreign, &address, 1, PAGE, &answer))
-		foreign->reads_left = 0;
-	else
-		copy = buf_duplicate(answer.text.data, answer.text.len);
-	helper_answer_release(&answer);
-	if (copy && map_put_ptr(&foreign->pages, page, copy) < 0) {
+	if (!map_get_ptr(&foreign->pages, page))
+		copy = buf_duplicate(bytes, sizeof(*copy) + PAGE);
+	if (copy && map_put_ptr(&foreign->pages, page, copy) < 0)
 		free(copy);
+}
+
+/* Returns a page's bytes, or NULL. If it follows the last one that was read, reads those that follow it as well. */
+static struct piece *fetch_page(struct foreign *foreign, uint64_t page)
+{
+	size_t count = page == foreign->next_page ? PAGES_AT_ONCE : 1;
+	uint64_t addresses[PAGES_AT_ONCE];
+	struct helper_answer answer;
+
+	if (count > foreign->reads_left)
+		count = foreign->reads_left;
+	if (!count)
 		return NULL;
-	}
-	return copy;
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = (page + i) * PAGE;
+	foreign->reads_left -= count;
+	foreign->next_page = page + count;
+	if (ask(foreign, addresses, count, PAGE, &answer))
+		count = foreign->reads_left = 0;
+	for (size_t i = 0; i < count; i++)
+		keep_page(foreign, page + i, answer.text.data + i * (sizeof(struct piece) + PAGE));
+	helper_answer_release(&answer);
+	return map_get_ptr(&foreign->pages, page);
 }
 
 int foreign_read(struct foreign *foreign, void *to, size_t bytes, uint64_t address)

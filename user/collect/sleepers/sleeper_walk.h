@@ -55,6 +55,7 @@ struct foreign {
 	size_t stack_bytes; /* bytes that were read of each of these stacks */
 	size_t deepest; /* most bytes that the walk of a stack of this process has needed so far */
 	struct map pages; /* address / page size -> its bytes, owned */
+	uint64_t next_page; /* after the last one that was read: a deep stack needs it next */
 	size_t reads_left; /* single pages of this process that may still be read */
 };
 
