@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Processes of a user that make the loader work for nothing, and leave the CPUs to others. It ends in time, and an honest process keeps its samples.
+# Processes of a user that make the loader work for nothing, and leave the CPUs to others. It ends in time, and an
+# honest process keeps its samples.
 . "$(dirname "$0")/lib.sh"
 
 hostile=$DUET_BUILD/tests/system/hostile_work
