@@ -270,6 +270,15 @@ uint64_t charge_end(const struct charge *charge)
 	return cost_ns;
 }
 
+bool charge_is_little(const struct payer *payer)
+{
+	struct account *account = payer->key ? find(payer->key) : NULL;
+
+	if (account)
+		forgive(&account->debt, clock_monotonic_ns(), USER_SHARE);
+	return !account || account->debt.cost_ns <= LEAST_NS;
+}
+
 bool charge_slice_is_over(const struct charge *charge)
 {
 	return clock_monotonic_ns() >= charge->until_ns;

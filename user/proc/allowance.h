@@ -61,6 +61,8 @@ uint64_t charge_end(const struct charge *charge); /* returns what it has cost: C
 uint64_t charge_all_ns(void); /* CPU time of the loader and its helper so far */
 /* Call during long work. Returns true when it must stop, so that rings are read; it may go on in another charge. */
 bool charge_slice_is_over(const struct charge *charge);
+/* True for users who have used little: they are served before those who have used much. */
+bool charge_is_little(const struct payer *payer);
 /* Adds what another process, a reader or an attaching child, has used for the payer. */
 void charge_cpu(const struct payer *payer, uint64_t cpu_ns);
 /* For what is done for duet itself, or for commands that do one thing for the user who asks. It ends by itself. */

@@ -428,7 +428,7 @@ void sleep_edges_step(struct session *session, uint64_t now_ns)
 	struct sleepers *sleepers = sleepers_of(session);
 	struct sleep_edges *edges = &session->edges;
 	uint64_t edge_ns = next_edge(session);
-	uint64_t ahead_ns = session->unwinding.wanted.len ? LATE_AHEAD_NS : AHEAD_NS;
+	uint64_t ahead_ns = unwinding_has_work(&session->unwinding) ? LATE_AHEAD_NS : AHEAD_NS;
 
 	if (!sleepers)
 		return;
@@ -455,7 +455,7 @@ void sleep_edges_end(struct session *session)
 		return;
 	while ((!session->edges.prepared_ns || session->edges.is_previewing) && !is_over(&limit))
 		preview(session, sleepers, clock_monotonic_ns());
-	while (session->unwinding.wanted.len && !is_over(&limit)) {
+	while (unwinding_has_work(&session->unwinding) && !is_over(&limit)) {
 		unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PREPARE_SLICE_NS);
 		intake_read(session);
 	}

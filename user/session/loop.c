@@ -86,7 +86,7 @@ void session_step(struct session *session, int timeout_ms)
 		fds[i] = (struct pollfd){.fd = agent_fd(session->jvms.agents.items[i - 2]), .events = POLLIN};
 	if (session->flush_wanted_ns && timeout_ms > POLL_ATTACH_MS)
 		timeout_ms = POLL_ATTACH_MS;
-	if (session->is_behind || session->unwinding.wanted.len)
+	if (session->is_behind || unwinding_has_work(&session->unwinding))
 		timeout_ms = 0;
 	if (poll(fds, count, timeout_ms) > 0 && fds[0].revents)
 		on_signal(session);

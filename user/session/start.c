@@ -30,7 +30,7 @@ static int find_selection(struct session *session)
 
 static int wait_for_agents(struct session *session)
 {
-	while ((!jvms_settled(&session->jvms) || session->unwinding.wanted.len) && !session->interrupted)
+	while ((!jvms_settled(&session->jvms) || unwinding_has_work(&session->unwinding)) && !session->interrupted)
 		session_step(session, POLL_ATTACH_MS);
 	if (!session->options->host && jvms_all_failed(&session->jvms))
 		return -EPERM;
@@ -278,7 +278,7 @@ static void work_on_wanted(struct session *session)
 {
 	uint64_t cpu_ns = clock_cpu_ns() + PREPARE_NS, until_ns = clock_monotonic_ns() + PREPARE_BUSY_NS;
 
-	while (session->unwinding.wanted.len && !session->interrupted && clock_cpu_ns() < cpu_ns &&
+	while (unwinding_has_work(&session->unwinding) && !session->interrupted && clock_cpu_ns() < cpu_ns &&
 	       clock_monotonic_ns() < until_ns)
 		unwinding_work(&session->unwinding, &session->processes, clock_monotonic_ns() + PREPARE_SLICE_NS);
 }

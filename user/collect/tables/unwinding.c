@@ -97,6 +97,7 @@ void unwinding_release(struct unwinding *unwinding)
 	unwinding_forget_files(unwinding);
 	vec_release(&unwinding->mappings);
 	vec_release(&unwinding->wanted);
+	vec_release(&unwinding->later);
 }
 
 /* Returns NULL when out of memory. */
@@ -289,6 +290,13 @@ static uint64_t mapping_identity(const struct process *process, const struct map
 	return hash_bytes(identity, sizeof(identity), 0);
 }
 
+/* Drops the rows that are being made for a user who has used much. They are begun again when his process is tried. */
+static void make_way(struct unwinding *unwinding, const struct charge *charge)
+{
+	if (unwinding->made && charge_is_little(&charge->payer) && !charge_is_little(&unwinding->maker.payer))
+		stop_making(unwinding);
+}
+
 static int file_module(struct unwinding *unwinding, const struct charge *charge, const struct process *process,
 		       const struct mapping *mapping, uint64_t until_ns, struct native_file **ret)
 {
@@ -298,6 +306,8 @@ static int file_module(struct unwinding *unwinding, const struct charge *charge,
 	*ret = map_get_ptr(&unwinding->looked_up, identity);
 	if (*ret)
 		module = ready_module(unwinding, *ret);
+	if (module == -EAGAIN && *ret)
+		make_way(unwinding, charge);
 	if (module != -EAGAIN || (*ret && unwinding->made))
 		return module;
 	module = look_up(unwinding, charge, process, mapping, until_ns, ret);
@@ -614,8 +624,21 @@ void unwinding_publish_now(struct unwinding *unwinding, struct process *process)
 
 void unwinding_want(struct unwinding *unwinding, struct process *process)
 {
-	if (unwinding->tables && !collected_of(process)->awaits_rows)
+	if (!unwinding->tables || collected_of(process)->awaits_rows)
+		return;
+	if (charge_is_little(&process->payer))
 		collected_of(process)->awaits_rows = vec_push(&unwinding->wanted, process->pid) == 0;
+	else
+		collected_of(process)->awaits_rows = vec_push(&unwinding->later, process->pid) == 0;
+}
+
+/* One of them at a time, so that others come before the next. */
+static void take_later(struct unwinding *unwinding)
+{
+	if (unwinding->wanted.len || !unwinding->later.len || vec_push(&unwinding->wanted, unwinding->later.items[0]))
+		return;
+	unwinding->later.len--;
+	memmove(unwinding->later.items, unwinding->later.items + 1, unwinding->later.len * sizeof(pid_t));
 }
 
 /*
@@ -650,6 +673,7 @@ void unwinding_work(struct unwinding *unwinding, struct process_table *processes
 
 	is_making = make_more(unwinding, until_ns);
 	unwinding->work_ns += clock_cpu_ns() - before_ns;
+	take_later(unwinding);
 	if (unwinding->wanted.len)
 		publish_wanted(unwinding, processes, is_making ? unwinding->waiting : 0, until_ns);
 }

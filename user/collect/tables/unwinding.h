@@ -36,6 +36,7 @@ struct unwinding {
 	struct file_rows making;
 	struct charge maker; /* under which they were begun */
 	struct vec(pid_t) wanted; /* processes that unwinding_work() must publish */
+	struct vec(pid_t) later; /* likewise, of users who have used much of their allowance */
 	size_t waiting; /* the first ones, which wait for the rows that are being made */
 	uint64_t looked_ns; /* when unwinding_step() last worked */
 	uint64_t work_ns; /* CPU time spent on the tables */
@@ -60,6 +61,10 @@ int unwinding_publish(struct unwinding *unwinding, struct process *process, uint
 void unwinding_publish_now(struct unwinding *unwinding, struct process *process);
 /* Adds the process to those that unwinding_work() publishes. */
 void unwinding_want(struct unwinding *unwinding, struct process *process);
+static inline bool unwinding_has_work(const struct unwinding *unwinding)
+{
+	return unwinding->wanted.len || unwinding->later.len;
+}
 /*
  * Publishes wanted processes until until_ns. The rows of a large file take up to a second on a busy machine. So they
  * are made in several calls, and between these, processes that do not map the file are published.
