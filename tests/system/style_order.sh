@@ -121,7 +121,6 @@ may_open() {
 		user/collect/kernel/                 # the kernel's, as the next two
 		user/collect/family_(ticks|sleeps)\.c
 		user/collect/collector\.c
-		user/collect/tables/(arrays|unwind_tables)\.c # a memory of duet's own
 		user/jvms/(launch|flight_recording)\.c # of the command that is started
 		user/subject/host\.c                 # the machine's, and what is charged there
 		user/subject/program\.c              # for a charge, and the list of processes

@@ -171,6 +171,7 @@ static void test_users_have_allowances(void **state)
 	other_pid = start_child(take_third_user);
 	other = process_get(&table, other_pid, 0);
 	assert_int_not_equal(other->payer.key, spent->payer.key);
+	assert_true(charge_is_little(&other->payer) && !charge_is_little(&spent->payer));
 	assert_true(other->maps.list.len && process_get(&table, getpid(), 0)->maps.list.len);
 	/* this user's allowance is enough, but all users together have spent too much, each as much as one may */
 	charge_cpu(&(struct payer){1, 1}, 100 * NS_PER_SEC);

@@ -393,6 +393,14 @@ const struct mapping *maps_find_file(const struct maps *maps, const char *name)
 	return NULL;
 }
 
+bool maps_have_musl(const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->list.len; i++)
+		if (strstr(maps->list.items[i].path, "/ld-musl-"))
+			return true;
+	return false;
+}
+
 const struct mapping *maps_libjvm(const struct maps *maps)
 {
 	for (size_t i = 0; i < maps->list.len; i++)

@@ -40,6 +40,8 @@ bool maps_equal(const struct maps *a, const struct maps *b);
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 /* Returns the first mapping whose file name (after the last '/') is `name`, or NULL. */
 const struct mapping *maps_find_file(const struct maps *maps, const char *name);
+/* musl's dynamic linker is a file of the process. Its name is the process's own word, and matters to it alone. */
+bool maps_have_musl(const struct maps *maps);
 const struct mapping *maps_libjvm(const struct maps *maps); /* NULL: the process is not a JVM */
 
 #define MAPPING_LOG_NOTES 8192 /* about one second of 2,000 short processes per second with four mappings each */

@@ -390,6 +390,15 @@ struct process *process_get(struct process_table *table, pid_t pid, uint64_t sta
 	return process;
 }
 
+uint64_t process_mapping_id(const struct process *process, const struct mapping *mapping)
+{
+	const uint64_t identity[] = {(uint64_t)process->pid, process->start_ticks, mapping->start, mapping->end,
+				     mapping->offset, mapping->inode,
+				     ((uint64_t)mapping->dev_major << 32) | mapping->dev_minor};
+
+	return hash_bytes(identity, sizeof(identity), 0);
+}
+
 struct process *process_find(const struct process_table *table, pid_t pid)
 {
 	return map_get_ptr(&table->by_pid, (uint64_t)pid);

@@ -78,6 +78,7 @@ void process_table_release(struct process_table *table);
  * exited.
  */
 struct process *process_get(struct process_table *table, pid_t pid, uint64_t start_ticks);
+uint64_t process_mapping_id(const struct process *process, const struct mapping *mapping); /* a hash */
 /* returns NULL if the process was not seen */
 struct process *process_find(const struct process_table *table, pid_t pid);
 /*

@@ -253,15 +253,6 @@ static struct shared_file *load_vdso(struct symbols *symbols, const struct mappi
 	return owned;
 }
 
-static uint64_t mapping_identity(const struct process *process, const struct mapping *mapping)
-{
-	uint64_t identity[] = {(uint64_t)process->pid, process->start_ticks, mapping->start, mapping->end,
-			       mapping->offset, mapping->inode,
-			       ((uint64_t)mapping->dev_major << 32) | mapping->dev_minor};
-
-	return hash_bytes(identity, sizeof(identity), 0);
-}
-
 static struct shared_file *load(struct symbols *symbols, const struct charge *charge, const struct process *process,
 				const struct mapping *mapping)
 {
@@ -280,7 +271,7 @@ static struct shared_file *load(struct symbols *symbols, const struct charge *ch
 static const struct shared_file *find_file(struct symbols *symbols, const struct process *process,
 					   const struct mapping *mapping)
 {
-	uint64_t identity = mapping_identity(process, mapping);
+	uint64_t identity = process_mapping_id(process, mapping);
 	struct shared_file *file = map_get_ptr(&symbols->mappings, identity);
 	struct charge charge;
 

@@ -279,17 +279,6 @@ static int look_up(struct unwinding *unwinding, const struct charge *charge, con
 	return err == -EAGAIN ? -EBUSY : err;
 }
 
-static uint64_t mapping_identity(const struct process *process, const struct mapping *mapping)
-{
-	const uint64_t identity[] = {
-		(uint64_t)process->pid, process->start_ticks, mapping->start,
-		mapping->end,	 mapping->offset,      mapping->inode,
-		((uint64_t)mapping->dev_major << 32) | mapping->dev_minor,
-	};
-
-	return hash_bytes(identity, sizeof(identity), 0);
-}
-
 /* Drops the rows that are being made for a user who has used much. They are begun again when his process is tried. */
 static void make_way(struct unwinding *unwinding, const struct charge *charge)
 {
@@ -300,7 +289,7 @@ static void make_way(struct unwinding *unwinding, const struct charge *charge)
 static int file_module(struct unwinding *unwinding, const struct charge *charge, const struct process *process,
 		       const struct mapping *mapping, uint64_t until_ns, struct native_file **ret)
 {
-	uint64_t identity = mapping_identity(process, mapping);
+	uint64_t identity = process_mapping_id(process, mapping);
 	int module = -EAGAIN;
 
 	*ret = map_get_ptr(&unwinding->looked_up, identity);
@@ -497,18 +486,9 @@ static uint32_t *published_version(struct unwinding *unwinding, struct process *
 	return unwinding->is_agents ? &unwinding->published_version : &collected_of(process)->published_version;
 }
 
-/* musl's dynamic linker is a file of the process. Its name is the process's own word, and matters to it alone. */
-static bool has_musl(const struct process *process)
-{
-	for (size_t i = 0; i < process->maps.list.len; i++)
-		if (strstr(process->maps.list.items[i].path, "/ld-musl-"))
-			return true;
-	return false;
-}
-
 static void publish_contexts(struct unwinding *unwinding, const struct process *process)
 {
-	bool is_musl = unwinding->contexts.of[0].place != DUET_CONTEXT_NOWHERE && has_musl(process);
+	bool is_musl = unwinding->contexts.of[0].place != DUET_CONTEXT_NOWHERE && maps_have_musl(&process->maps);
 
 	for (size_t i = 0; i < DUET_CONTEXT_SOURCES; i++)
 		unwinding->contexts.of[i].is_musl = is_musl;
@@ -626,10 +606,9 @@ void unwinding_want(struct unwinding *unwinding, struct process *process)
 {
 	if (!unwinding->tables || collected_of(process)->awaits_rows)
 		return;
-	if (charge_is_little(&process->payer))
-		collected_of(process)->awaits_rows = vec_push(&unwinding->wanted, process->pid) == 0;
-	else
-		collected_of(process)->awaits_rows = vec_push(&unwinding->later, process->pid) == 0;
+	collected_of(process)->awaits_rows = charge_is_little(&process->payer)
+						     ? vec_push(&unwinding->wanted, process->pid) == 0
+						     : vec_push(&unwinding->later, process->pid) == 0;
 }
 
 /* One of them at a time, so that others come before the next. */
