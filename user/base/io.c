@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/major.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define TEMPORARY_TRIES 16
@@ -175,6 +177,14 @@ int64_t io_sealed_bytes(int fd, uint64_t most)
 	return (uint64_t)st.st_size > most || st.st_size / 512 > st.st_blocks ? -EFBIG : st.st_size;
 }
 
+/* As isatty(), which a process in a box (base/box.h) cannot ask: all character devices but /dev/null and its like. */
+static bool is_terminal(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISCHR(st.st_mode) && major(st.st_rdev) != MEM_MAJOR;
+}
+
 /* A terminal obeys some control characters, and formats that are no text may have any. */
 static bool has_control(const char *bytes, size_t len)
 {
@@ -224,7 +234,7 @@ static int sink_open(struct io_output *out, int fd)
 		return -ENOMEM;
 	}
 	out->sink->fd = fd;
-	out->sink->is_terminal = isatty(fd);
+	out->sink->is_terminal = is_terminal(fd);
 	out->file = fopencookie(out->sink, "w", (cookie_io_functions_t){.write = sink_write, .seek = sink_seek});
 	if (out->file)
 		setvbuf(out->file, out->sink->buffer, _IOFBF, sizeof(out->sink->buffer));
