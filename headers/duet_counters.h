@@ -69,6 +69,7 @@
 	X(LOADER_JVM_UNREAD,    "samples without Java frames: the reader of their JVM had ended") \
 	X(LOADER_THREADS_FULL,  "samples under [others]: there was no room for new threads (--max-memory)") \
 	X(LOADER_SILENT_TARGETS, "files and mappings not read: a file system or process did not answer in time") \
+	X(LOADER_PARSERS_LOST,  "files not parsed: their parser crashed, or needed too much memory or CPU time") \
 	X(LOADER_USER_SPENT,    "reads of files and mappings put off: their user's processes had used too much CPU") \
 	X(LOADER_STACK_GUESSED, "user stacks with frames found by frame pointer: no unwind row covers their code") \
 	X(LOADER_STACK_NO_ROW,  "user stacks cut: no unwind row, and no valid frame pointer") \

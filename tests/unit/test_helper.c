@@ -7,13 +7,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/box.h"
 #include "base/counters.h"
 #include "base/clock.h"
 #include "proc/helper.h"
@@ -193,6 +197,152 @@ static void test_nothing_of_the_callers_is_held(void **state)
 	close(ends[0]);
 }
 
+/* ---- parsers ---- */
+
+enum attempt { OPENS, CONNECTS, FORKS, TRACES, KILLS, EXECUTES, ATTEMPTS };
+
+/* Answers with what is refused to it. */
+static int greedy_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	int errors[ATTEMPTS] = {0};
+
+	errors[OPENS] = open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 ? errno : 0;
+	errors[CONNECTS] = socket(AF_UNIX, SOCK_STREAM, 0) < 0 ? errno : 0;
+	errors[FORKS] = fork() < 0 ? errno : 0;
+	errors[TRACES] = ptrace(PTRACE_ATTACH, (pid_t)task->number, NULL, NULL) < 0 ? errno : 0;
+	errors[KILLS] = kill((pid_t)task->number, 0) < 0 ? errno : 0;
+	errors[EXECUTES] = execl("/bin/true", "true", NULL) < 0 ? errno : 0;
+	buf_add(&answer->text, errors, sizeof(errors));
+	return 0;
+}
+
+static void test_a_parser_has_nothing(void **state)
+{
+	const struct helper_task task = {greedy_work, CHARGE_OWN(getpid()), -1, "", (uint64_t)getpid(), 0};
+	struct helper_answer answer;
+	int errors[ATTEMPTS];
+
+	if (box_try())
+		skip(); /* this kernel has no seccomp or no Landlock */
+	assert_int_equal(parser_run(&task, &answer), 0);
+	assert_int_equal(answer.text.len, sizeof(errors));
+	memcpy(errors, answer.text.data, sizeof(errors));
+	for (int i = 0; i < ATTEMPTS; i++)
+		assert_int_equal(errors[i], EPERM);
+	helper_answer_release(&answer);
+}
+
+static int parse(int (*work)(const struct helper_task *, struct helper_answer *))
+{
+	struct helper_answer answer;
+	int err = parser_run(&(struct helper_task){work, CHARGE_OWN(getpid()), -1, "abc", 1000000, 0}, &answer);
+
+	helper_answer_release(&answer);
+	return err;
+}
+
+static int crashing_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	signal(SIGSEGV, SIG_DFL); /* of a sanitizer */
+	raise(SIGSEGV);
+	return 0;
+}
+
+static int sleeping_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	poll(NULL, 0, -1);
+	return 0;
+}
+
+/* Takes memory until there is none, then as a careless parser does. */
+static int greedy_for_memory_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	size_t got = 0;
+
+	while (got < 16ull << 30) {
+		char *more = malloc(1 << 20);
+
+		if (!more)
+			raise(SIGKILL);
+		*(volatile char *)more = 1;
+		got += 1 << 20;
+	}
+	return 0;
+}
+
+/* Counted, and others are parsed. */
+static void test_parsers_that_fail(void **state)
+{
+	uint64_t before = loader_counters[DUET_LOADER_PARSERS_LOST];
+
+	assert_int_equal(parser_lost_for(), 0);
+	assert_int_equal(parse(crashing_work), -EPROTO);
+	assert_int_equal(parse(dying_work), -EPROTO);
+	assert_int_equal(parse(sleeping_work), -EPROTO);
+#ifndef __SANITIZE_ADDRESS__
+	assert_int_equal(parse(greedy_for_memory_work), -EPROTO);
+	before++;
+#endif
+	assert_int_equal(loader_counters[DUET_LOADER_PARSERS_LOST] - before, 3);
+	assert_int_equal(parser_lost_for(), getpid());
+	assert_int_equal(parser_lost_for(), 0);
+	assert_int_equal(parse(echo_work), 0);
+}
+
+static int endless_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	signal(SIGXCPU, SIG_IGN);
+	for (volatile int i = 0;; i++)
+		;
+	return 0;
+}
+
+/* The caller goes on meanwhile. What it does not wait for any more ends. */
+static void test_a_parser_that_never_ends(void **state)
+{
+	const struct helper_task task = {endless_work, CHARGE_OWN(getpid()), -1, "", 0, 0};
+	struct helper_answer answer;
+	struct parser parser;
+	pid_t pid;
+
+	assert_int_equal(parser_begin(&parser, &task), 0);
+	pid = parser.worker.pid;
+	assert_int_equal(parser_await(&parser, clock_monotonic_ns() + 20 * NS_PER_MS, &answer), -EAGAIN);
+	helper_answer_release(&answer);
+	assert_int_equal(kill(pid, 0), 0);
+	parser_end(&parser);
+	for (int i = 0; i < 1000 && !kill(pid, 0); i++)
+		usleep(10000);
+	assert_int_equal(kill(pid, 0), -1);
+}
+
+static pid_t parse_again(const struct helper_task *task)
+{
+	struct helper_answer answer;
+	pid_t pid;
+
+	assert_int_equal(parser_run(task, &answer), 0);
+	pid = atoi(answer.text.data);
+	assert_true(answer.text.len > 6000000 && answer.text.len < 6000016); /* in many messages */
+	helper_answer_release(&answer);
+	return pid;
+}
+
+/* One that was taken over by a file parses no other, unless of the same origin. */
+static void test_parsers_are_of_one_origin(void **state)
+{
+	struct helper_task task = {echo_work, CHARGE_OWN(getpid()), -1, "abc", 2000000, 0};
+	pid_t first = parse_again(&task);
+
+	assert_int_not_equal(parse_again(&task), first);
+	task.origin = 7;
+	first = parse_again(&task);
+	assert_int_equal(parse_again(&task), first);
+	task.origin = 8;
+	assert_int_not_equal(parse_again(&task), first);
+	assert_int_equal(run(echo_work, getpid()), 0);
+}
+
 #define helper_test(f) cmocka_unit_test_setup_teardown(f, start, end)
 
 int main(void)
@@ -206,6 +356,10 @@ int main(void)
 		helper_test(test_a_silent_payer_is_refused),
 		helper_test(test_wait_budget_ends),
 		helper_test(test_nothing_of_the_callers_is_held),
+		helper_test(test_a_parser_has_nothing),
+		helper_test(test_parsers_that_fail),
+		helper_test(test_a_parser_that_never_ends),
+		helper_test(test_parsers_are_of_one_origin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

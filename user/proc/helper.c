@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/box.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/counters.h"
@@ -37,8 +38,18 @@
 #define STEP_NS (2 * NS_PER_MS)
 #define ORPHAN_STEPS 100 /* how long a supervisor that ends waits for its processes */
 #define END_STEPS 200 /* how long the loader waits for the supervisor */
-#define TEXT_MAX (64u << 20) /* bytes of one answer */
-#define CHUNK_BYTES 16384
+#define TEXT_MAX (512u << 20) /* bytes of one answer; the names of a file have 256 MB at most, see elf_reader.h */
+#define CHUNK_BYTES (64u << 10)
+/* What an honest file stays far below: see ELF_READER_MAX_BYTES, and the work that unwind/cfi.c allows. */
+#define PARSER_BYTES (1ull << 30)
+#define PARSER_CPU_NS (10 * NS_PER_SEC)
+#define PARSER_NS (60 * NS_PER_SEC) /* the same, waiting for a CPU or the disk */
+
+/* What the loader asks of the supervisor. It answers the first two with the worker's socket and pid. */
+struct order {
+	enum { ORDER_OPENER, ORDER_PARSER, ORDER_END } kind;
+	pid_t pid; /* ORDER_END: of a parser */
+};
 
 /* A task, sent to the helper. The path follows. */
 struct request {
@@ -65,15 +76,15 @@ static struct {
 	pid_t owner; /* the process that called helper_start(); 0 = none */
 	pid_t supervisor;
 	int orders; /* socket to the supervisor */
-	int worker; /* socket to the current helper, or -1 */
-	pid_t worker_pid;
-	uint64_t worker_cpu_ns;
+	struct helper_worker opener;
+	struct parser idle; /* a parser without a task; worker.pid is 0: there is none */
 	struct vec(int) lost; /* sockets to helpers that were given up and have not ended yet */
 	struct vec(struct refusal) refusals;
 	uint64_t wait_budget_ns;
 	uint64_t wait_budget_seen_ns;
 	uint64_t cpu_ns;
-} helper = {.orders = -1, .worker = -1};
+	pid_t lost_for; /* of the first parser that failed; 0: none; -1: it has been returned */
+} helper = {.orders = -1, .opener.socket = -1};
 
 void helper_answer_release(struct helper_answer *answer)
 {
@@ -136,8 +147,18 @@ static void forget_orphans(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Forks a helper; the loader gets its socket and pid. The pid, or 0. Returns in the supervisor only. */
-static pid_t fork_helper(int orders)
+/* Parses what a stranger may have written: it must have nothing to give away. */
+static void enter_box(void)
+{
+	const struct box_limits limits = {.memory_bytes = PARSER_BYTES, .cpu_ns = PARSER_CPU_NS};
+
+	prctl(PR_SET_NAME, "duet-parser");
+	if (box_enter(BOX_TALK, &limits) < 0)
+		_exit(1);
+}
+
+/* Forks a worker; the loader gets its socket and pid. The pid, or 0. Returns in the supervisor only. */
+static pid_t fork_worker(int orders, bool is_parser)
 {
 	pid_t pid, keeper = getpid();
 	int pair[2];
@@ -150,6 +171,8 @@ static pid_t fork_helper(int orders)
 		forget_orphans();
 		close(orders);
 		close(pair[0]);
+		if (is_parser)
+			enter_box();
 		serve(pair[1]);
 		_exit(0);
 	}
@@ -203,32 +226,46 @@ static void collect(pid_t *helper_pid)
 }
 
 /* Returns false when the loader has closed the socket. */
-static bool await_order(int orders, pid_t *helper_pid)
+static bool await_order(int orders, pid_t *opener, struct order *ret)
 {
 	struct pollfd order = {.fd = orders, .events = POLLIN};
 	sigset_t none;
-	char byte;
 
 	sigemptyset(&none);
 	while (ppoll(&order, 1, NULL, &none) <= 0)
-		collect(helper_pid);
-	collect(helper_pid);
-	return recv(orders, &byte, 1, 0) == 1;
+		collect(opener);
+	collect(opener);
+	return recv(orders, ret, sizeof(*ret), 0) == sizeof(*ret);
 }
 
-/* The supervisor's loop: a new helper for every byte. It alone waits for them, so no pid is reused before kill(). */
+/* Returns false when no worker can be made. */
+static bool obey(int orders, const struct order *order, pid_t *opener)
+{
+	switch (order->kind) {
+	case ORDER_OPENER:
+		if (*opener)
+			kill(*opener, SIGKILL);
+		*opener = fork_worker(orders, false);
+		return *opener > 0;
+	case ORDER_PARSER:
+		return fork_worker(orders, true) > 0;
+	case ORDER_END:
+		if (order->pid > 0 && !waitpid(order->pid, NULL, WNOHANG)) /* it is a child that runs */
+			kill(order->pid, SIGKILL);
+	}
+	return true;
+}
+
+/* The supervisor's loop. It alone waits for the workers, so no pid is reused before kill(). */
 static void keep(int orders)
 {
 	pid_t current = 0;
 	bool goes_on = true;
+	struct order order;
 
 	adopt_orphans();
-	while (goes_on && await_order(orders, &current)) {
-		if (current)
-			kill(current, SIGKILL);
-		current = fork_helper(orders);
-		goes_on = current > 0;
-	}
+	while (goes_on && await_order(orders, &current, &order))
+		goes_on = obey(orders, &order, &current);
 	if (current)
 		kill(current, SIGKILL);
 	(void)await_end(-1, ORPHAN_STEPS);
@@ -288,7 +325,8 @@ static void end_supervisor(void)
 {
 	int status;
 
-	io_close(&helper.worker);
+	io_close(&helper.opener.socket);
+	parser_end(&helper.idle);
 	io_close(&helper.orders);
 	if (helper.supervisor && !await_end(helper.supervisor, END_STEPS)) {
 		kill(helper.supervisor, SIGKILL); /* its helper is killed with it */
@@ -356,9 +394,9 @@ static void give_up(const struct charge *charge, uint64_t begun_ns)
 	if (helper.refusals.len == REFUSALS_MAX)
 		memmove(helper.refusals.items, helper.refusals.items + 1, --helper.refusals.len * sizeof(refusal));
 	(void)vec_push(&helper.refusals, refusal);
-	if (vec_push(&helper.lost, helper.worker) < 0)
-		close(helper.worker);
-	helper.worker = -1;
+	if (vec_push(&helper.lost, helper.opener.socket) < 0)
+		close(helper.opener.socket);
+	helper.opener.socket = -1;
 }
 
 /* Closes the sockets of lost helpers that have ended or have sent a late answer; closing the socket ends the helper. */
@@ -397,42 +435,52 @@ static int await_readable(int from, uint64_t deadline_ns)
 	return count < 0 ? -errno : count;
 }
 
-/* Waits until the deadline, longer if the helper is runnable. The length, 0 at the other side's end, or -errno. */
-static ssize_t await_message(int from, struct iovec *part, int *ret_fd, uint64_t deadline_ns)
+/* A parser waits for nobody but the disk. */
+static bool is_busy(const struct helper_worker *worker)
 {
-	const uint64_t last_ns = deadline_ns + BUSY_NS;
-	int count = await_readable(from, deadline_ns);
+	int state = worker->pid ? process_read_state(worker->pid) : 0;
 
-	while (!count && from == helper.worker && clock_monotonic_ns() < last_ns &&
-	       process_read_state(helper.worker_pid) == 'R')
-		count = await_readable(from, clock_monotonic_ns() + BUSY_STEP_NS);
-	if (!count) /* it may have answered, and then slept, before its state was read */
-		count = await_readable(from, 0);
-	if (count <= 0)
-		return count ? count : -ETIMEDOUT;
-	return packet_receive_parts(from, part, 1, 0, ret_fd);
+	return state == 'R' || (state == 'D' && worker->is_parser);
 }
 
-static int order_helper(void)
+/* Waits until the deadline, longer if the worker is busy. The length, 0 at the other side's end, or -errno. */
+static ssize_t await_message(const struct helper_worker *worker, struct iovec *part, int *ret_fd, uint64_t deadline_ns)
 {
-	struct iovec part = {&helper.worker_pid, sizeof(helper.worker_pid)};
+	const uint64_t last_ns = deadline_ns + (worker->is_parser ? PARSER_NS : BUSY_NS);
+	int count = await_readable(worker->socket, deadline_ns);
+
+	while (!count && clock_monotonic_ns() < last_ns && is_busy(worker))
+		count = await_readable(worker->socket, clock_monotonic_ns() + BUSY_STEP_NS);
+	if (!count) /* it may have answered, and then slept, before its state was read */
+		count = await_readable(worker->socket, 0);
+	if (count <= 0)
+		return count ? count : -ETIMEDOUT;
+	return packet_receive_parts(worker->socket, part, 1, 0, ret_fd);
+}
+
+static int order_worker(bool is_parser, struct helper_worker *ret)
+{
+	const struct order order = {.kind = is_parser ? ORDER_PARSER : ORDER_OPENER};
+	struct helper_worker supervisor;
+	struct iovec part = {&ret->pid, sizeof(ret->pid)};
 	ssize_t len = -EPIPE;
 
+	*ret = (struct helper_worker){.socket = -1, .is_parser = is_parser};
 	forget_ended();
 	if (helper.lost.len >= LOST_MAX)
 		return -EBUSY;
 	helper_start();
-	if (helper.orders >= 0 && send(helper.orders, "", 1, MSG_NOSIGNAL) == 1)
-		len = await_message(helper.orders, &part, &helper.worker, clock_monotonic_ns() + SUPERVISOR_NS);
-	if (len != sizeof(helper.worker_pid) || helper.worker < 0) {
+	supervisor = (struct helper_worker){.socket = helper.orders};
+	if (helper.orders >= 0 && !packet_send(helper.orders, &order, sizeof(order), -1, 0))
+		len = await_message(&supervisor, &part, &ret->socket, clock_monotonic_ns() + SUPERVISOR_NS);
+	if (len != sizeof(ret->pid) || ret->socket < 0) {
 		end_supervisor(); /* the next task starts another supervisor */
 		return -EIO;
 	}
-	helper.worker_cpu_ns = 0;
 	return 0;
 }
 
-static int send_request(const struct helper_task *task)
+static int send_request(const struct helper_worker *worker, const struct helper_task *task)
 {
 	struct request request = {.work = task->work, .number = task->number, .charge = *task->charge};
 	size_t path_len = strlen(task->path);
@@ -440,39 +488,40 @@ static int send_request(const struct helper_task *task)
 
 	if (path_len >= PATH_MAX)
 		return -ENAMETOOLONG;
-	return packet_send_parts(helper.worker, parts, 2, &task->fd, task->fd >= 0, 0);
+	return packet_send_parts(worker->socket, parts, 2, &task->fd, task->fd >= 0, 0);
 }
 
-static ssize_t await_text(struct buf *text, size_t left, uint64_t deadline_ns)
+static ssize_t await_text(const struct helper_worker *worker, struct buf *text, size_t left, uint64_t deadline_ns)
 {
-	char chunk[CHUNK_BYTES];
-	struct iovec part = {chunk, sizeof(chunk)};
 	ssize_t len = 1;
 
+	if (left && !buf_reserve(text, left))
+		return -ENOMEM;
 	for (; left && len > 0; left -= len > 0 ? (size_t)len : 0) {
+		struct iovec part = {text->data + text->len, left};
 		IO_FD(fd) = -1;
 
-		len = await_message(helper.worker, &part, &fd, deadline_ns);
-		if (len > (ssize_t)left)
-			return -EPROTO;
-		if (len > 0)
-			buf_add(text, chunk, (size_t)len);
+		len = await_message(worker, &part, &fd, deadline_ns);
+		text->len += len > 0 ? (size_t)len : 0;
+		text->data[text->len] = '\0';
 	}
-	return text->failed ? -ENOMEM : len;
+	return len;
 }
 
 /* Returns 0 with the task's result in *ret_result, or -errno when there is no answer. */
-static int await_answer(struct helper_answer *answer, uint64_t deadline_ns, int *ret_result)
+static int await_answer(struct helper_worker *worker, struct helper_answer *answer, uint64_t deadline_ns,
+			int *ret_result)
 {
 	struct reply reply;
 	struct iovec part = {&reply, sizeof(reply)};
-	ssize_t len = await_message(helper.worker, &part, &answer->fd, deadline_ns);
+	ssize_t len = await_message(worker, &part, &answer->fd, deadline_ns);
 
 	if (len == sizeof(reply)) {
 		answer->st = reply.st;
-		helper.cpu_ns += reply.cpu_ns - helper.worker_cpu_ns;
-		helper.worker_cpu_ns = reply.cpu_ns;
-		len = reply.text_len <= TEXT_MAX ? await_text(&answer->text, reply.text_len, deadline_ns) : -EPROTO;
+		helper.cpu_ns += reply.cpu_ns - worker->cpu_ns;
+		worker->cpu_ns = reply.cpu_ns;
+		len = reply.text_len <= TEXT_MAX ? await_text(worker, &answer->text, reply.text_len, deadline_ns)
+						 : -EPROTO;
 	}
 	if (len <= 0)
 		return len ? (int)len : -EPIPE;
@@ -487,19 +536,19 @@ static int run_aside(const struct helper_task *task, struct helper_answer *answe
 
 	if (is_refused(task->charge, now_ns))
 		return -EBUSY;
-	if (helper.worker < 0)
-		err = order_helper();
+	if (helper.opener.socket < 0)
+		err = order_worker(false, &helper.opener);
 	if (err)
 		return err;
-	err = send_request(task);
+	err = send_request(&helper.opener, task);
 	if (err == -ENAMETOOLONG)
 		return err;
 	if (!err)
-		err = await_answer(answer, deadline(now_ns), &result);
+		err = await_answer(&helper.opener, answer, deadline(now_ns), &result);
 	if (err == -ETIMEDOUT)
 		give_up(task->charge, now_ns);
 	else if (err)
-		io_close(&helper.worker);
+		io_close(&helper.opener.socket);
 	return err ? err : result;
 }
 
@@ -513,6 +562,114 @@ int helper_run(const struct helper_task *task, struct helper_answer *answer)
 	err = run_aside(task, answer);
 	loader_counters[DUET_LOADER_SILENT_TARGETS] += err == -ETIMEDOUT || err == -EBUSY;
 	return err;
+}
+
+/* ---- parsers ---- */
+
+static bool take_idle(struct parser *parser)
+{
+	if (!parser->origin || !helper.idle.worker.pid || helper.idle.origin != parser->origin)
+		return false;
+	parser->worker = helper.idle.worker;
+	helper.idle.worker.pid = 0;
+	return true;
+}
+
+int parser_begin(struct parser *parser, const struct helper_task *task)
+{
+	int err;
+
+	*parser = (struct parser){.worker.socket = -1, .pid = task->charge->pid, .origin = task->origin};
+	parser->begun_ns = clock_monotonic_ns();
+	answer_init(&parser->answer);
+	if (helper.owner != getpid()) {
+		parser->result = task->work(task, &parser->answer);
+		return 0;
+	}
+	err = take_idle(parser) ? send_request(&parser->worker, task) : -EPIPE;
+	if (err == -EPIPE) {
+		parser_end(parser);
+		err = order_worker(true, &parser->worker);
+		if (!err)
+			err = send_request(&parser->worker, task);
+	}
+	if (err)
+		parser_end(parser);
+	return err;
+}
+
+/* What may have taken it over does not live on. */
+void parser_end(struct parser *parser)
+{
+	const struct order order = {.kind = ORDER_END, .pid = parser->worker.pid};
+
+	if (!parser->worker.pid) /* without this it has ended, or has never been begun */
+		return;
+	if (helper.owner == getpid() && helper.orders >= 0)
+		(void)packet_send(helper.orders, &order, sizeof(order), -1, 0);
+	io_close(&parser->worker.socket);
+	parser->worker.pid = 0;
+}
+
+/* What it has used is not known, but it is not more than this. */
+static void lose(const struct parser *parser, int err)
+{
+	uint64_t used_ns = clock_monotonic_ns() - parser->begun_ns;
+
+	helper.cpu_ns += used_ns < PARSER_CPU_NS ? used_ns : PARSER_CPU_NS;
+	loader_counters[DUET_LOADER_PARSERS_LOST]++;
+	helper.lost_for = helper.lost_for ? helper.lost_for : parser->pid;
+	log_debug("the parser of a file of process %d is lost: %s", parser->pid, strerror(-err));
+}
+
+static int take_answer(struct parser *parser, struct helper_answer *answer)
+{
+	int result = 0, err;
+
+	if (!parser->worker.pid) {
+		*answer = parser->answer;
+		answer_init(&parser->answer);
+		return parser->result;
+	}
+	err = await_answer(&parser->worker, answer, clock_monotonic_ns() + DEADLINE_NS, &result);
+	if (err)
+		lose(parser, err);
+	if (!err && parser->origin && parser->worker.cpu_ns < PARSER_CPU_NS / 4) {
+		parser_end(&helper.idle);
+		helper.idle = *parser;
+		parser->worker.pid = 0;
+	}
+	parser_end(parser);
+	return err ? -EPROTO : result;
+}
+
+pid_t parser_lost_for(void)
+{
+	pid_t pid = helper.lost_for;
+
+	if (pid > 0)
+		helper.lost_for = -1;
+	return pid > 0 ? pid : 0;
+}
+
+int parser_await(struct parser *parser, uint64_t until_ns, struct helper_answer *answer)
+{
+	uint64_t last_ns = parser->begun_ns + PARSER_NS;
+	int ready = 1;
+
+	answer_init(answer);
+	if (parser->worker.pid)
+		ready = await_readable(parser->worker.socket, until_ns < last_ns ? until_ns : last_ns);
+	return !ready && clock_monotonic_ns() < last_ns ? -EAGAIN : take_answer(parser, answer);
+}
+
+int parser_run(const struct helper_task *task, struct helper_answer *answer)
+{
+	struct parser parser;
+	int err = parser_begin(&parser, task);
+
+	answer_init(answer);
+	return err ? err : take_answer(&parser, answer);
 }
 
 static int read_work(const struct helper_task *task, struct helper_answer *answer)
@@ -532,7 +689,7 @@ int helper_text(const struct helper_task *task, struct buf *text)
 
 int helper_read(const struct charge *charge, int proc_fd, const char *name, size_t max, struct buf *text)
 {
-	return helper_text(&(struct helper_task){read_work, charge, proc_fd, name, max}, text);
+	return helper_text(&(struct helper_task){read_work, charge, proc_fd, name, max, 0}, text);
 }
 
 uint64_t helper_cpu_ns(void)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/allowance.h"
+#include "proc/helper.h"
 #include "proc/room.h"
 #include "session/internal.h"
 #include "status/report.h"
@@ -169,6 +170,7 @@ static void report_spent(void)
 	struct room_spent spent;
 	char who[48];
 	uid_t uid;
+	pid_t pid = parser_lost_for();
 
 	while (allowance_next_spent(&uid))
 		log_warn("the processes of user %u take too long to read: some stacks and names stay incomplete", uid);
@@ -180,6 +182,9 @@ static void report_spent(void)
 		log_warn("%s used up a share of %s: %s", who, spent.what, spent.effect);
 		log_debug("%s %zu of %zu of it", who, spent.held, spent.size);
 	}
+	if (pid)
+		log_warn("the parser of a file of process %d has crashed or taken too much: what the file says is "
+			 "not used; -v counts such files", pid);
 }
 
 void session_note_vitals(struct session *session, uint64_t now_ns)
