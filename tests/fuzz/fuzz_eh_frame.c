@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Call frame information, .eh_frame's and .debug_frame's, to rows. */
-#include "fixtures/unwound.h"
+#include "unwind/unwind_file.h"
 #include "fuzz.h"
 
 #define CODE_BYTES (1u << 20)
@@ -28,7 +28,7 @@ static void add_table(struct unwind_rows *rows, struct input *input, size_t len,
 				      vaddr > CODE_BYTES / 2 ? vaddr - CODE_BYTES / 2 : 0, UINT64_MAX};
 	struct unwind_rows more = {0};
 
-	if (!unwound_section(&more, machine, &section)) {
+	if (!unwind_rows_make(&more, machine, &section)) {
 		check(&more);
 		if (!unwind_rows_merge(rows, &more))
 			check(rows);

@@ -13,7 +13,7 @@ static void ask(struct elf_file *file)
 	uint64_t vaddr;
 
 	for (uint64_t offset = 0; offset < 8192; offset += 61) {
-		if (elf_file_vaddr(file, offset, &vaddr))
+		if (elf_segments_vaddr(&file->segments, offset, &vaddr))
 			elf_file_function_start(file, vaddr);
 		elf_file_name(file, offset, NULL);
 	}
@@ -25,20 +25,16 @@ static void ask(struct elf_file *file)
 /* The file is its own debug file, too. */
 static void read_rows(int fd)
 {
-	struct unwind_reading *reading;
 	struct unwind_file file;
-	int err;
+	struct unwind_rows more;
 
-	if (unwind_file_begin(&reading, fd))
+	if (unwind_file_read(&file, fd))
 		return;
-	while ((err = unwind_file_step(reading, 0)) == -EAGAIN)
-		;
-	if (!err && !unwind_file_add_debug(reading, fd))
-		while ((err = unwind_file_step(reading, 0)) == -EAGAIN)
-			;
-	unwind_file_end(reading, err ? NULL : &file);
-	if (!err)
-		unwind_file_release(&file);
+	if (!unwind_file_read_debug(&more, fd, file.code_start, file.code_end)) {
+		(void)unwind_rows_merge(&file.rows, &more);
+		unwind_rows_release(&more);
+	}
+	unwind_file_release(&file);
 }
 
 static void find_places(int fd)
@@ -51,9 +47,7 @@ static void find_places(int fd)
 	if (elf_reader_open(&reader, fd))
 		return;
 	buf_init(&names);
-	if (!elf_places_symbol(&reader, "main", true, &at, &names))
-		elf_places_offset(&reader, at, &at);
-	elf_places_vaddr(&reader, 4096, &at);
+	(void)elf_places_symbol(&reader, "main", true, &at, &names);
 	elf_places_probes(&reader, "libc", "setjmp", &probes, &names);
 	FUZZ_CHECK(probes.list.len <= ELF_PLACES_MAX_PROBES);
 	vec_release(&probes.list);
@@ -70,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct elf_file file;
 
 	if (!elf_file_read(&file, fd)) {
-		mini_debug_apply(&file, fd, "fuzz");
+		mini_debug_apply(&file, fd);
 		ask(&file);
 	}
 	if (!elf_file_read_memory(&file, image, size))

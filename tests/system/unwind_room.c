@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "collect/tables/unwinding.h"
-#include "fixtures/unwound.h"
+#include "unwind/unwind_file.h"
 
 #define ENTRIES 4096 /* of each map except that of the rows */
 #define OTHER 1000000000 /* a pid that no process has */
@@ -61,7 +61,7 @@ static void count_rows(const struct process *process, uint32_t *ret_most, uint32
 
 		if (mapping->path[0] != '/' || target_file_find_mapping(&target, charge, process, mapping))
 			continue;
-		if (!unwound_file(&file, target_file_read(&target, charge, 0))) {
+		if (!unwind_file_read(&file, target_file_read(&target, charge, 0))) {
 			rows = (uint32_t)file.rows.rows.len;
 			*ret_second = rows > *ret_most ? *ret_most : rows > *ret_second ? rows : *ret_second;
 			*ret_most = rows > *ret_most ? rows : *ret_most;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "fixtures/unwound.h"
+#include "unwind/unwind_file.h"
 #include "sym/elf_file.h"
 
 #define TIMES 8 /* the large file has so many times the size */
@@ -144,7 +144,7 @@ static uint64_t time_to_read(int fd)
 
 	if (!elf_file_read(&file, fd))
 		elf_file_release(&file);
-	if (!unwound_file(&rows, fd))
+	if (!unwind_file_read(&rows, fd))
 		unwind_file_release(&rows);
 	return cpu_ns() - begin_ns;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of ELF files: their sources, their debug files, and that they can be made in several steps. */
+/* The rows of ELF files: their sources, their debug files, and how they cross from one process to another. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fixtures/unwound.h"
+#include "unwind/unwind_file.h"
 #include "proc/maps.h"
 
 static void this_program_has_rows(void **state)
@@ -21,7 +21,7 @@ static void this_program_has_rows(void **state)
 	struct unwind_file file = {0};
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(unwound_file(&file, fd), 0);
+	assert_int_equal(unwind_file_read(&file, fd), 0);
 	assert_true(file.rows.rows.len > 100);
 	assert_true(file.base != 0);
 	for (size_t i = 1; i < file.rows.rows.len; i++)
@@ -30,40 +30,46 @@ static void this_program_has_rows(void **state)
 	close(fd);
 }
 
-/* Even without time, each step makes progress, and all steps together make the same rows as one. */
-static void rows_are_made_in_steps(void **state)
+static int unpacked(struct unwind_file *ret, const void *bytes, size_t len)
 {
-	struct unwind_file file = {0}, at_once = {0};
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err, steps = 0;
-	struct unwind_reading *reading;
+	struct parts parts = {.at = bytes, .left = len};
 
-	assert_int_equal(unwound_file(&at_once, fd), 0);
-	assert_int_equal(unwind_file_begin(&reading, fd), 0);
-	while ((err = unwind_file_step(reading, 0)) == -EAGAIN)
-		steps++;
-	assert_int_equal(err, 0);
-	unwind_file_end(reading, &file);
-	assert_in_range(steps, at_once.rows.rows.len / 1000, at_once.rows.rows.len);
-	assert_int_equal(file.rows.rows.len, at_once.rows.rows.len);
-	assert_memory_equal(file.rows.rows.items, at_once.rows.rows.items,
-			    at_once.rows.rows.len * sizeof(*at_once.rows.rows.items));
-	assert_int_equal(file.rows.pages.len, at_once.rows.pages.len);
-	unwind_file_release(&file);
-	unwind_file_release(&at_once);
-	close(fd);
+	unwind_file_unpack(&parts, ret);
+	return parts.err;
 }
 
-static void steps_may_end_early(void **state)
+/* What a parser hands over is as it was; what no parser makes is refused. */
+static void rows_cross_as_bytes(void **state)
 {
+	struct unwind_file file = {0}, other;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct unwind_reading *reading;
+	struct duet_unwind_row *row;
+	BUF(bytes);
 
-	for (int steps = 0; steps < 100; steps += 7) {
-		assert_int_equal(unwind_file_begin(&reading, fd), 0);
-		for (int i = 0; i < steps; i++)
-			(void)unwind_file_step(reading, 0);
-		unwind_file_end(reading, NULL);
-	}
+	assert_int_equal(unwind_file_read(&file, fd), 0);
+	unwind_file_pack(&bytes, &file);
+	assert_int_equal(unpacked(&other, bytes.data, bytes.len), 0);
+	assert_int_equal(other.code_end, file.code_end);
+	assert_int_equal(other.rows.rows.len, file.rows.rows.len);
+	assert_memory_equal(other.rows.rows.items, file.rows.rows.items, file.rows.rows.len * sizeof(*row));
+	assert_int_equal(other.rows.pages.len, file.rows.pages.len);
+	assert_memory_equal(other.rows.pages.items, file.rows.pages.items,
+			    file.rows.pages.len * sizeof(*file.rows.pages.items));
+	unwind_file_release(&other);
+	row = (struct duet_unwind_row *)(bytes.data + bytes.len) - 1; /* the rows are last */
+	row->rule = DUET_CFA_SP;
+	assert_int_equal(unpacked(&other, bytes.data, bytes.len), -EBADMSG);
+	unwind_file_release(&other);
+	row->rule = DUET_CFA_NONE;
+	row->pc = 0;
+	assert_int_equal(unpacked(&other, bytes.data, bytes.len), -EBADMSG);
+	unwind_file_release(&other);
+	row->pc = UINT32_MAX;
+	assert_int_equal(unpacked(&other, bytes.data, bytes.len), -EBADMSG);
+	unwind_file_release(&other);
+	assert_int_equal(unpacked(&other, bytes.data, bytes.len - 1), -EBADMSG);
+	unwind_file_release(&other);
+	unwind_file_release(&file);
 	close(fd);
 }
 
@@ -91,7 +97,7 @@ static void code_shows_that_it_makes_frames(void **state)
 	struct maps maps = {0};
 	const struct mapping *mapping;
 
-	assert_int_equal(unwound_file(&file, fd), 0);
+	assert_int_equal(unwind_file_read(&file, fd), 0);
 	close(fd);
 	assert_int_equal(maps_read(&maps, CHARGE_OWN(getpid())), 0);
 	mapping = maps_find(&maps, (uintptr_t)framed);
@@ -117,20 +123,16 @@ static void expect_frame(const struct unwind_file *file, bool expected)
 	assert_int_equal(found, expected);
 }
 
-static void expect_frames_of_debug(int fd, const char *path)
+static void expect_frames_of_debug(struct unwind_file *file, const char *path)
 {
-	struct unwind_reading *reading;
-	struct unwind_file file = {0};
+	struct unwind_rows more;
 	int debug = open(path, O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(unwind_file_begin(&reading, fd), 0);
-	assert_int_equal(unwind_file_step(reading, UINT64_MAX), 0);
-	assert_int_equal(unwind_file_add_debug(reading, debug), 0);
+	assert_int_equal(unwind_file_read_debug(&more, debug, file->code_start, file->code_end), 0);
 	close(debug);
-	assert_int_equal(unwind_file_step(reading, UINT64_MAX), 0);
-	unwind_file_end(reading, &file);
-	expect_frame(&file, true);
-	unwind_file_release(&file);
+	assert_int_equal(unwind_rows_merge(&file->rows, &more), 0);
+	unwind_rows_release(&more);
+	expect_frame(file, true);
 }
 
 /* A library, built by `command` with the C compiler into the folder that it is in. */
@@ -150,13 +152,13 @@ static void expect_rows_of_built(const char *command, const char *debug_path)
 	assert_int_equal(system(line), 0);
 	snprintf(line, sizeof(line), "%s/a.so", folder);
 	fd = open(line, O_RDONLY | O_CLOEXEC);
-	assert_int_equal(unwound_file(&file, fd), 0);
+	assert_int_equal(unwind_file_read(&file, fd), 0);
 	expect_frame(&file, !debug_path);
-	unwind_file_release(&file);
 	if (debug_path) {
 		snprintf(line, sizeof(line), "%s/%s", folder, debug_path);
-		expect_frames_of_debug(fd, line);
+		expect_frames_of_debug(&file, line);
 	}
+	unwind_file_release(&file);
 	close(fd);
 	snprintf(line, sizeof(line), "rm -r %s", folder);
 	assert_int_equal(system(line), 0);
@@ -174,15 +176,12 @@ static void files_with_debug_frame_alone(void **state)
 static void other_files_have_no_debug_frame(void **state)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), no_elf = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	struct unwind_reading *reading;
 	struct unwind_file file = {0};
+	struct unwind_rows more;
 
-	assert_int_equal(unwind_file_begin(&reading, fd), 0);
-	assert_int_equal(unwind_file_step(reading, UINT64_MAX), 0);
-	assert_int_equal(unwind_file_add_debug(reading, no_elf), -ENOEXEC);
-	assert_int_equal(unwind_file_add_debug(reading, fd), -ENODATA);
-	assert_int_equal(unwind_file_step(reading, UINT64_MAX), 0);
-	unwind_file_end(reading, &file);
+	assert_int_equal(unwind_file_read(&file, fd), 0);
+	assert_int_equal(unwind_file_read_debug(&more, no_elf, file.code_start, file.code_end), -ENOEXEC);
+	assert_int_equal(unwind_file_read_debug(&more, fd, file.code_start, file.code_end), -ENODATA);
 	assert_true(file.rows.rows.len > 100);
 	unwind_file_release(&file);
 	close(no_elf);
@@ -195,7 +194,7 @@ static void other_files_have_none(void **state)
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	char text[] = "not an ELF file, but long enough to hold the header of one, if that is what one looks for";
 
-	assert_int_equal(unwound_file(&file, fd), -ENOEXEC);
+	assert_int_equal(unwind_file_read(&file, fd), -ENOEXEC);
 	assert_int_equal(unwind_file_read_memory(&file, text, sizeof(text)), -ENOEXEC);
 	close(fd);
 }
@@ -204,8 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(this_program_has_rows),
-		cmocka_unit_test(rows_are_made_in_steps),
-		cmocka_unit_test(steps_may_end_early),
+		cmocka_unit_test(rows_cross_as_bytes),
 #ifdef __x86_64__
 		cmocka_unit_test(code_shows_that_it_makes_frames),
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fixtures/unwound.h"
+#include "unwind/unwind_file.h"
 
 #define VADDR 0x10000 /* of .eh_frame */
 #define CODE 0x2000
@@ -83,7 +83,7 @@ static int read_made(const struct made *made, const struct cfi_machine *machine,
 {
 	struct cfi_section section = {made->bytes, made->len, VADDR, made->is_debug_frame, CODE, code_end};
 
-	return unwound_section(ret, machine, &section);
+	return unwind_rows_make(ret, machine, &section);
 }
 
 static struct unwind_rows rows_of(const struct made *made, const struct cfi_machine *machine)
@@ -336,7 +336,7 @@ static void damage(const struct made *made, bool is_debug_frame)
 
 		memcpy(copy, made->bytes, made->len);
 		copy[i / 8] ^= (uint8_t)(0xff >> (i % 8));
-		if (!unwound_section(&rows, &cfi_x86_64, &section))
+		if (!unwind_rows_make(&rows, &cfi_x86_64, &section))
 			unwind_rows_release(&rows);
 		free(copy);
 	}

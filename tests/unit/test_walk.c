@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "fixtures/unwound.h"
+#include "unwind/unwind_file.h"
 #include "proc/maps.h"
 
 #define STACK 0x7000 /* where the stack made by hand lies */
@@ -439,7 +439,7 @@ static const struct unwind_file *file_of(const struct mapping *mapping)
 			return &files[i].file;
 	fd = open(mapping->path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0 && file_count < sizeof(files) / sizeof(files[0]));
-	assert_int_equal(unwound_file(&files[file_count].file, fd), 0);
+	assert_int_equal(unwind_file_read(&files[file_count].file, fd), 0);
 	close(fd);
 	files[file_count].path = mapping->path;
 	return &files[file_count++].file;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 
-#define TURNS 64 /* turns of a loop between two looks at the clock */
 
 uint64_t clock_ns_of(const struct timespec *time)
 {
@@ -53,9 +52,4 @@ uint64_t clock_cycles(void)
 #else
 	return 0;
 #endif
-}
-
-bool clock_is_up(uint32_t *turns, uint64_t until_ns)
-{
-	return ++*turns % TURNS == 0 && clock_monotonic_ns() >= until_ns;
 }

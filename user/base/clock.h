@@ -18,8 +18,3 @@ uint64_t clock_ns_of(const struct timespec *time);
 void clock_sleep(uint64_t ns); /* less than a second; a signal may end it */
 /* Returns the processor's counter that runs at one rate all the time, or 0 where none is known. */
 uint64_t clock_cycles(void);
-/*
- * Returns true when it is until_ns or later, for a loop that works until then. Reads the clock every 64 calls. *turns
- * is 0 before the first call, which returns false, so that the loop makes progress even if it has no time.
- */
-bool clock_is_up(uint32_t *turns, uint64_t until_ns);

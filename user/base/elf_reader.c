@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEGMENTS_MAX 256
 #define CHUNK_BYTES 256 /* what libelf allocates in addition for each chunk */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -159,7 +158,7 @@ bool elf_reader_segment(const struct elf_reader *reader, size_t *at, GElf_Phdr *
 
 	if (elf_getphdrnum(reader->elf, &count) < 0)
 		return false;
-	while (*at < count && *at < SEGMENTS_MAX)
+	while (*at < count && *at < ELF_READER_MAX_SEGMENTS)
 		if (gelf_getphdr(reader->elf, (int)(*at)++, ret))
 			return true;
 	return false;
@@ -178,6 +177,43 @@ int elf_reader_segments(const struct elf_reader *reader, struct elf_segments *li
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* Finds the segment with `at` in [start, start + size), `start` being its offset or address. */
+static const struct elf_segment *find_segment(const struct elf_segments *segments, uint64_t at, bool by_offset)
+{
+	for (size_t i = 0; i < segments->len; i++) {
+		const struct elf_segment *segment = &segments->items[i];
+
+		if (at - (by_offset ? segment->offset : segment->vaddr) < segment->size)
+			return segment;
+	}
+	return NULL;
+}
+
+bool elf_segments_vaddr(const struct elf_segments *segments, uint64_t offset, uint64_t *ret_vaddr)
+{
+	const struct elf_segment *segment = find_segment(segments, offset, true);
+
+	if (segment)
+		*ret_vaddr = offset - segment->offset + segment->vaddr;
+	return segment;
+}
+
+bool elf_segments_offset(const struct elf_segments *segments, uint64_t vaddr, uint64_t *ret_offset)
+{
+	const struct elf_segment *segment = find_segment(segments, vaddr, false);
+
+	if (segment)
+		*ret_offset = vaddr - segment->vaddr + segment->offset;
+	return segment;
+}
+
+bool elf_segments_is_code(const struct elf_segments *segments, uint64_t offset)
+{
+	const struct elf_segment *segment = find_segment(segments, offset, true);
+
+	return segment && segment->is_code;
 }
 
 Elf_Data *elf_reader_section(struct elf_reader *reader, Elf_Scn *section, const GElf_Shdr *shdr)

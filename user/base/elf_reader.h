@@ -15,14 +15,20 @@
 #include "base/vec.h"
 
 #define ELF_READER_MAX_BYTES (256u << 20)
+#define ELF_READER_MAX_SEGMENTS 256
 
 struct elf_segment { /* a PT_LOAD program header */
 	uint64_t offset;
 	uint64_t size;
 	uint64_t vaddr;
-	bool is_code;
+	uint32_t is_code;
 };
 struct elf_segments vec(struct elf_segment);
+/* Converts an offset in the file to an address, or the opposite. False if no segment contains it. */
+bool elf_segments_vaddr(const struct elf_segments *segments, uint64_t offset, uint64_t *ret_vaddr);
+bool elf_segments_offset(const struct elf_segments *segments, uint64_t vaddr, uint64_t *ret_offset);
+/* Returns true if a segment of code contains the offset in the file. */
+bool elf_segments_is_code(const struct elf_segments *segments, uint64_t offset);
 
 struct elf_reader {
 	Elf *elf;

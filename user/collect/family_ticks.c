@@ -24,7 +24,7 @@
 #include "collect/programs.h"
 #include "event/options.h"
 #include "sym/debug_file.h"
-#include "sym/elf_places.h"
+#include "sym/parsed_file.h"
 #include "sym/target_file.h"
 
 #include "duet.skel.h"
@@ -111,38 +111,32 @@ static int explain_file(const char *file, int err, struct buf *why)
 
 #define ANY_FILE "*" /* in the place of a file: the first one of the process that has the function */
 
-/* Returns true if this mapping's file, or its debug file, has the symbol. Then the file and its reader stay open. */
-static bool open_if_it_has(struct target_file *file, struct elf_reader *reader, const struct process *process,
-			   const struct mapping *mapping, const char *name, bool is_function, bool in_debug_file,
-			   uint64_t *ret_vaddr)
+/* Returns true if this mapping's file, or its debug file, has the symbol. Then the file stays open. */
+static bool open_if_it_has(struct target_file *file, const struct process *process, const struct mapping *mapping,
+			   const char *name, bool is_function, bool in_debug_file, uint64_t *ret_vaddr)
 {
 	const struct charge *charge = CHARGE_OWN(process->living);
-	int fd;
 
 	if (mapping->path[0] != '/' || target_file_find_mapping(file, charge, process, mapping))
 		return false;
-	fd = target_file_read(file, charge, 0);
-	if (fd >= 0 && !elf_reader_open(reader, fd)) {
-		if (in_debug_file ? debug_file_symbol(charge, file, mapping->path, name, is_function, ret_vaddr)
-				  : !elf_places_symbol(reader, name, is_function, ret_vaddr, NULL))
-			return true;
-		elf_reader_close(reader);
-	}
+	if (target_file_read(file, charge, 0) >= 0 &&
+	    (in_debug_file ? debug_file_symbol(charge, file, mapping->path, name, is_function, ret_vaddr)
+			   : parsed_symbol(charge, file, name, is_function, ret_vaddr, NULL) >= 0))
+		return true;
 	target_file_release(file);
 	return false;
 }
 
 /* Opens the first file that has the symbol. Returns the file's first mapping, or NULL. */
-static const struct mapping *open_first(struct target_file *file, struct elf_reader *reader,
-					const struct process *process, const char *name, bool is_function,
-					uint64_t *ret_vaddr)
+static const struct mapping *open_first(struct target_file *file, const struct process *process, const char *name,
+					bool is_function, uint64_t *ret_vaddr)
 {
 	const struct mapping *mappings = process->maps.list.items;
 
 	for (int debug = 0; debug < 2; debug++)
 		for (size_t i = 0; i < process->maps.list.len; i++) /* those of a file follow each other */
 			if ((!i || strcmp(mappings[i].path, mappings[i - 1].path)) &&
-			    open_if_it_has(file, reader, process, &mappings[i], name, is_function, debug, ret_vaddr))
+			    open_if_it_has(file, process, &mappings[i], name, is_function, debug, ret_vaddr))
 				return &mappings[i];
 	return NULL;
 }
@@ -153,8 +147,7 @@ static void keep_file(struct event_sites *ret)
 	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", ret->file.path_fd);
 }
 
-static int open_any(struct event_sites *ret, struct elf_reader *reader, const char *function, pid_t pid,
-		    struct buf *why)
+static int open_any(struct event_sites *ret, const char *function, pid_t pid, struct buf *why)
 {
 	const struct mapping *mapping = NULL;
 	const struct process *process;
@@ -164,7 +157,7 @@ static int open_any(struct event_sites *ret, struct elf_reader *reader, const ch
 	process_table_init(&table);
 	process = pid && function ? process_get(&table, pid, 0) : NULL;
 	if (process)
-		mapping = open_first(&ret->file, reader, process, function, true, &vaddr);
+		mapping = open_first(&ret->file, process, function, true, &vaddr);
 	if (mapping) {
 		ret->place = strdup(mapping->path);
 		keep_file(ret);
@@ -175,9 +168,9 @@ static int open_any(struct event_sites *ret, struct elf_reader *reader, const ch
 	return mapping ? 0 : -ENOENT;
 }
 
-/* Finds the file, keeps it open, and reads its head. The caller closes the reader after a 0. */
-static int open_file(struct event_sites *ret, struct elf_reader *reader, const char *name,
-		     const struct collector_options *options, struct buf *why)
+/* Finds the file, and keeps it open. */
+static int open_file(struct event_sites *ret, const char *name, const struct collector_options *options,
+		     struct buf *why)
 {
 	int err = strchr(name, '/') ? find_path(ret, name) : find_mapped(ret, first_target(options), name);
 	int fd;
@@ -186,8 +179,7 @@ static int open_file(struct event_sites *ret, struct elf_reader *reader, const c
 		return explain_file(name, err, why);
 	keep_file(ret);
 	fd = S_ISREG(ret->file.st.st_mode) ? target_file_read(&ret->file, CHARGE_OWN(ret->file.pid), 0) : -EINVAL;
-	err = fd < 0 ? fd : elf_reader_open(reader, fd);
-	return err ? explain_file(name, err, why) : 0;
+	return fd < 0 ? explain_file(name, fd, why) : 0;
 }
 
 /* ---- one function for each source ---- */
@@ -222,46 +214,46 @@ static int find_kprobe(const struct event *event, struct event_perf *perf, struc
 	return 0;
 }
 
-static int find_function(const struct event_sites *sites, struct elf_reader *reader, const struct event_place *place,
-			 uint64_t *ret_offset, struct buf *why)
+static int find_function(const struct event_sites *sites, const struct elf_segments *segments,
+			 const struct event_place *place, uint64_t *ret_offset, struct buf *why)
 {
 	BUF(nearest);
+	const struct charge *charge = CHARGE_OWN(sites->file.pid);
 	uint64_t vaddr = 0;
-	int err = elf_places_symbol(reader, place->name, true, &vaddr, &nearest);
+	int err = parsed_symbol(charge, &sites->file, place->name, true, &vaddr, &nearest);
 
-	if (err && sites->place &&
-	    debug_file_symbol(CHARGE_OWN(sites->file.pid), &sites->file, sites->place, place->name, true, &vaddr))
+	if (err && sites->place && debug_file_symbol(charge, &sites->file, sites->place, place->name, true, &vaddr))
 		err = 0;
 	if (err)
 		buf_printf(why, "%s has no function '%s' in its symbols%s%s%s", place->file, place->name,
 			   nearest.len ? "; did you mean " : ": give an offset in the file, +0x…", nearest.data,
 			   nearest.len ? "?" : "");
-	else if (!elf_places_offset(reader, vaddr, ret_offset))
+	else if (!elf_segments_offset(segments, vaddr, ret_offset))
 		return buf_explain(why, -ENOENT, "'%s' of %s has no code in the file", place->name, place->file);
 	return err;
 }
 
 /* The kernel would write a breakpoint into data, too, which programs then read. */
-static int find_uprobe(struct event_sites *ret, const struct event_place *place, struct elf_reader *reader,
+static int find_uprobe(struct event_sites *ret, const struct event_place *place, const struct elf_segments *segments,
 		       struct event_perf *perf, struct buf *why)
 {
 	uint64_t offset = 0;
-	int err = place->name ? find_function(ret, reader, place, &offset, why) : 0;
+	int err = place->name ? find_function(ret, segments, place, &offset, why) : 0;
 
 	perf->config = place->at_return;
 	perf->config2 = offset + place->offset;
-	if (!err && !elf_places_is_code(reader, perf->config2))
+	if (!err && !elf_segments_is_code(segments, perf->config2))
 		return buf_explain(why, -EINVAL, "%s has no code at the offset 0x%lx", place->file,
 				   (unsigned long)perf->config2);
 	return err ? err : vec_push(&ret->list, *perf);
 }
 
-static int find_usdt(struct event_sites *ret, const struct event_place *place, struct elf_reader *reader,
-		     struct event_perf *perf, struct buf *why)
+static int find_usdt(struct event_sites *ret, const struct event_place *place, struct event_perf *perf,
+		     struct buf *why)
 {
 	struct elf_probes probes = {0};
 	BUF(others);
-	int err = elf_places_probes(reader, place->field, place->name, &probes, &others);
+	int err = parsed_probes(CHARGE_OWN(ret->file.pid), &ret->file, place->field, place->name, &probes, &others);
 
 	if (err == 0)
 		err = buf_explain(why, -ENOENT, "%s has no static probe %s:%s%s%s", place->file, place->field,
@@ -279,23 +271,26 @@ static int find_in_file(struct event_sites *ret, const struct event *event, cons
 			struct event_perf *perf, struct buf *why)
 {
 	int type = pmu_type("uprobe"), err;
-	struct elf_reader reader;
+	struct elf_segments segments = {0};
 
 	if (type < 0)
 		return buf_explain(why, -ENOTSUP,
 				   "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS): "
 				   "tracepoints do not need them");
 	if (strcmp(event->place.file, ANY_FILE))
-		err = open_file(ret, &reader, event->place.file, options, why);
+		err = open_file(ret, event->place.file, options, why);
 	else
-		err = open_any(ret, &reader, event->place.name, first_target(options), why);
+		err = open_any(ret, event->place.name, first_target(options), why);
 	if (err)
 		return err;
+	err = parsed_segments(&segments, CHARGE_OWN(ret->file.pid), &ret->file);
+	if (err)
+		return explain_file(event->place.file, err, why);
 	perf->type = (uint32_t)type;
 	perf->config1 = (uintptr_t)ret->path;
-	err = event->place.source == EVENT_USDT ? find_usdt(ret, &event->place, &reader, perf, why)
-						: find_uprobe(ret, &event->place, &reader, perf, why);
-	elf_reader_close(&reader);
+	err = event->place.source == EVENT_USDT ? find_usdt(ret, &event->place, perf, why)
+						: find_uprobe(ret, &event->place, &segments, perf, why);
+	vec_release(&segments);
 	return err;
 }
 
@@ -305,8 +300,8 @@ static int find_in_process(pid_t pid, const char *name, uint64_t *ret)
 {
 	const struct mapping *mapping, *first = NULL, *end;
 	const struct process *process;
+	struct elf_segments segments = {0};
 	struct process_table table;
-	struct elf_reader reader;
 	struct target_file file;
 	uint64_t vaddr, start;
 
@@ -314,15 +309,16 @@ static int find_in_process(pid_t pid, const char *name, uint64_t *ret)
 	process_table_init(&table);
 	process = process_get(&table, pid, 0);
 	if (process)
-		first = open_first(&file, &reader, process, name, false, &vaddr);
-	if (first) {
+		first = open_first(&file, process, name, false, &vaddr);
+	if (first && !parsed_segments(&segments, CHARGE_OWN(pid), &file)) {
 		end = process->maps.list.items + process->maps.list.len;
 		for (mapping = first; !*ret && mapping < end && !strcmp(mapping->path, first->path); mapping++)
-			if (elf_places_vaddr(&reader, mapping->offset, &start))
+			if (elf_segments_vaddr(&segments, mapping->offset, &start))
 				*ret = mapping->start - start + vaddr;
-		elf_reader_close(&reader);
-		target_file_release(&file);
 	}
+	vec_release(&segments);
+	if (first)
+		target_file_release(&file);
 	process_table_release(&table);
 	return *ret ? 0 : -ENOENT;
 }

@@ -20,13 +20,12 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "sym/debug_file.h"
-#include "sym/elf_places.h"
+#include "sym/parsed_file.h"
 #include "sym/target_file.h"
 
 #include "duet.skel.h"
 
 #define TLAB_THREADS (16u << 10) /* threads that allocate, a row takes 130 bytes */
-#define NAME_BYTES 128 /* longer than the names below */
 #define FUNCTIONS 2
 
 struct tlab_probe {
@@ -68,63 +67,62 @@ static const struct arguments {
 };
 
 /* Finds one of the functions. Returns its cookie and address, or 0. */
-static uint64_t find_function(struct elf_reader *reader, bool is_new, uint64_t *ret_vaddr)
+static uint64_t find_function(const struct charge *charge, const struct target_file *file, bool is_new,
+			      uint64_t *ret_vaddr)
 {
-	char name[NAME_BYTES];
+	BUF(names);
+	const struct arguments *of;
+	uint32_t size_at;
+	int found;
 
 	for (size_t i = 0; i < 2 * sizeof(arguments) / sizeof(*arguments); i++) {
-		const struct arguments *of = &arguments[i / 2];
-		uint32_t size_at = 2 + of->has_object + is_new;
-
-		snprintf(name, sizeof(name), "%s%s%s%s", functions[!is_new][i % 2], of->before, is_new ? "mm" : "m",
-			 of->after);
-		if (!elf_places_symbol(reader, name, true, ret_vaddr, NULL))
-			return DUET_TLAB_COOKIE(is_new, size_at, of->after[0] ? size_at + 1 : 0);
+		of = &arguments[i / 2];
+		buf_printf(&names, "%s%s%s%s%s", i ? "\n" : "", functions[!is_new][i % 2], of->before,
+			   is_new ? "mm" : "m", of->after);
 	}
-	return 0;
+	found = parsed_symbol(charge, file, names.data, true, ret_vaddr, NULL);
+	if (found < 0 || (size_t)found >= 2 * sizeof(arguments) / sizeof(*arguments))
+		return 0;
+	of = &arguments[found / 2];
+	size_at = 2 + of->has_object + is_new;
+	return DUET_TLAB_COOKIE(is_new, size_at, of->after[0] ? size_at + 1 : 0);
 }
 
 /* Returns true if this file has the symbols. */
-static bool find_functions(void *context, int fd)
+static bool find_functions(void *context, const struct charge *charge, const struct target_file *file)
 {
 	struct tlab_probe *probe = context;
-	struct elf_reader reader;
 	bool has_all = true;
 
-	if (elf_reader_open(&reader, fd))
-		return false;
 	for (int i = 0; has_all && i < FUNCTIONS; i++) {
-		probe->cookies[i] = find_function(&reader, !i, &probe->vaddrs[i]);
+		probe->cookies[i] = find_function(charge, file, !i, &probe->vaddrs[i]);
 		has_all = probe->cookies[i] != 0;
 	}
-	elf_reader_close(&reader);
 	return has_all;
 }
 
 /* Finds the functions in libjvm.so or, if that is stripped, in its debug file. */
-static bool find_in_files(struct tlab_probe *probe, const struct charge *charge, int fd, const char *path)
+static bool find_in_files(struct tlab_probe *probe, const struct charge *charge, const char *path)
 {
 	struct elf_identity identity;
 
-	return find_functions(probe, fd) ||
-	       (!elf_identity_read_fd(&identity, fd) &&
+	return find_functions(probe, charge, &probe->file) ||
+	       (!parsed_identity(&identity, charge, &probe->file) &&
 		debug_file_find(&identity, charge, &probe->file, path, find_functions, probe));
 }
 
 /* Both functions are code of libjvm.so itself, whichever file names them. */
-static bool set_places(struct tlab_probe *probe, int fd)
+static bool set_places(struct tlab_probe *probe, const struct charge *charge)
 {
-	struct elf_reader reader;
+	struct elf_segments segments = {0};
 	int type = pmu_type("uprobe");
-	bool ok = type >= 0;
+	bool ok = type >= 0 && !parsed_segments(&segments, charge, &probe->file);
 
-	if (elf_reader_open(&reader, fd))
-		return false;
 	for (int i = 0; ok && i < FUNCTIONS; i++) {
 		probe->perf[i] = (struct event_perf){.type = (uint32_t)type, .config1 = (uintptr_t)probe->path};
-		ok = elf_places_offset(&reader, probe->vaddrs[i], &probe->perf[i].config2);
+		ok = elf_segments_offset(&segments, probe->vaddrs[i], &probe->perf[i].config2);
 	}
-	elf_reader_close(&reader);
+	vec_release(&segments);
 	return ok;
 }
 
@@ -141,11 +139,11 @@ static int find_places(struct tlab_probe *probe, const struct charge *charge, co
 	fd = err ? err : target_file_read(&probe->file, charge, 0);
 	if (fd < 0)
 		return buf_explain(why, fd, "its libjvm.so cannot be read: %s", strerror(-fd));
-	if (!find_in_files(probe, charge, fd, mapping->path))
+	if (!find_in_files(probe, charge, mapping->path))
 		return buf_explain(why, -ENOENT,
 				   "its libjvm.so has no symbols of HotSpot's AllocTracer: "
 				   "install the JDK's debug symbols (openjdk-8-dbg)");
-	if (!set_places(probe, fd))
+	if (!set_places(probe, charge))
 		return buf_explain(why, -ENOTSUP, "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS)");
 	return 0;
 }

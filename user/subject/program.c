@@ -15,7 +15,7 @@
 #include "proc/process.h"
 #include "runtime/application.h"
 #include "runtime/vm_flags.h"
-#include "sym/elf_file.h"
+#include "sym/parsed_file.h"
 #include "sym/target_file.h"
 #include "writers/shared/filter.h"
 
@@ -99,12 +99,11 @@ static void program_libjvm(const struct charge *charge, const struct process *pr
 {
 	struct elf_identity identity;
 	struct target_file target;
-	int fd;
 
 	if (target_file_find_mapping(&target, charge, process, libjvm))
 		return;
-	fd = target_file_read(&target, charge, 0);
-	if (fd >= 0 && !elf_identity_read_fd(&identity, fd) && identity.build_id_len) {
+	if (target_file_read(&target, charge, 0) >= 0 && !parsed_identity(&identity, charge, &target) &&
+	    identity.build_id_len) {
 		buf_add_str(id, "buildid:");
 		for (size_t i = 0; i < identity.build_id_len; i++)
 			buf_printf(id, "%02x", identity.build_id[i]);

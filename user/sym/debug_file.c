@@ -2,7 +2,6 @@
 #include "sym/debug_file.h"
 
 #include <errno.h>
-#include <lzma.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +10,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
-#include "base/log.h"
-#include "sym/elf_places.h"
+#include "sym/parsed_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 #define MAX_CRC_BYTES (64 << 20) /* large files have build ids */
@@ -40,16 +38,16 @@ static bool has_crc(int fd, uint32_t expected)
 }
 
 /* A build id is more reliable than a checksum and costs less, so the CRC is used only for files without one. */
-static bool belongs(const struct elf_identity *file, int fd)
+static bool belongs(const struct elf_identity *file, const struct charge *charge, const struct target_file *target)
 {
 	struct elf_identity debug;
 
-	if (elf_identity_read_fd(&debug, fd) < 0)
+	if (parsed_identity(&debug, charge, target) < 0)
 		return false;
 	if (file->build_id_len && debug.build_id_len)
 		return file->build_id_len == debug.build_id_len &&
 		       !memcmp(file->build_id, debug.build_id, file->build_id_len);
-	return file->debuglink[0] && has_crc(fd, file->debuglink_crc);
+	return file->debuglink[0] && has_crc(target->fd, file->debuglink_crc);
 }
 
 /*
@@ -74,8 +72,8 @@ static bool try_path(const struct search *search, pid_t root, const char *path)
 	is_same = target_file_same_origin(search->target, &debug);
 	if (is_same || is_ours(&debug, root))
 		fd = target_file_read(&debug, search->charge, 0);
-	taken = fd >= 0 && (is_same || !target_file_is_copy(&debug)) && belongs(search->file, fd) &&
-		search->take(search->context, fd);
+	taken = fd >= 0 && (is_same || !target_file_is_copy(&debug)) && belongs(search->file, search->charge, &debug) &&
+		search->take(search->context, search->charge, &debug);
 	target_file_release(&debug);
 	return taken;
 }
@@ -129,17 +127,11 @@ struct wanted_symbol {
 	uint64_t *ret_vaddr;
 };
 
-static bool take_symbol(void *context, int fd)
+static bool take_symbol(void *context, const struct charge *charge, const struct target_file *debug)
 {
 	const struct wanted_symbol *wanted = context;
-	struct elf_reader reader;
-	bool found;
 
-	if (elf_reader_open(&reader, fd))
-		return false;
-	found = !elf_places_symbol(&reader, wanted->name, wanted->is_function, wanted->ret_vaddr, NULL);
-	elf_reader_close(&reader);
-	return found;
+	return parsed_symbol(charge, debug, wanted->name, wanted->is_function, wanted->ret_vaddr, NULL) >= 0;
 }
 
 bool debug_file_symbol(const struct charge *charge, const struct target_file *target, const char *path,
@@ -148,17 +140,17 @@ bool debug_file_symbol(const struct charge *charge, const struct target_file *ta
 	struct wanted_symbol wanted = {name, is_function, ret_vaddr};
 	struct elf_identity identity;
 
-	return !elf_identity_read_fd(&identity, target->fd) &&
+	return !parsed_identity(&identity, charge, target) &&
 	       debug_file_find(&identity, charge, target, path, take_symbol, &wanted);
 }
 
-static bool take_symbols(void *context, int fd)
+static bool take_symbols(void *context, const struct charge *charge, const struct target_file *target)
 {
 	struct elf_file *file = context, debug;
 	struct symbol_table own = file->symbols;
 	bool taken;
 
-	if (elf_file_read(&debug, fd))
+	if (parsed_symbols(&debug, charge, target))
 		return false;
 	taken = debug.has_symtab;
 	if (taken) {
@@ -174,70 +166,4 @@ void debug_file_apply(struct elf_file *file, const struct charge *charge, const 
 		      const char *path)
 {
 	(void)debug_file_find(&file->identity, charge, target, path, take_symbols, file);
-}
-
-/* A few compressed kilobytes may expand to any number of bytes, and require a dictionary of any size. */
-#define MAX_BYTES (32u << 20) /* half a million functions */
-#define MAX_DECODER_BYTES (80u << 20) /* enough for xz -9, whose dictionary has 64 MB */
-
-/* Returns 0, -EFBIG, -EBADMSG or -ENOMEM. */
-static int decompress(const Elf_Data *data, struct buf *out)
-{
-	lzma_stream stream = LZMA_STREAM_INIT;
-	lzma_ret ret = lzma_stream_decoder(&stream, MAX_DECODER_BYTES, 0);
-	uint8_t chunk[16384];
-
-	stream.next_in = data->d_buf;
-	stream.avail_in = data->d_size;
-	while (ret == LZMA_OK && out->len <= MAX_BYTES && !out->failed) {
-		stream.next_out = chunk;
-		stream.avail_out = sizeof(chunk);
-		ret = lzma_code(&stream, LZMA_FINISH);
-		buf_add(out, chunk, sizeof(chunk) - stream.avail_out);
-	}
-	lzma_end(&stream);
-	if (ret == LZMA_MEM_ERROR || out->failed)
-		return -ENOMEM;
-	if (ret == LZMA_MEMLIMIT_ERROR || out->len > MAX_BYTES)
-		return -EFBIG;
-	return ret == LZMA_STREAM_END ? 0 : -EBADMSG;
-}
-
-static int add_symbols(struct elf_file *file, struct buf *image)
-{
-	struct elf_file mini;
-	int err = elf_file_read_memory(&mini, image->data, image->len);
-
-	if (err)
-		return err;
-	err = mini.has_symtab ? symbol_table_add_all(&file->symbols, &mini.symbols) : -ENODATA;
-	symbol_table_sort(&file->symbols, SYMBOL_USUAL);
-	file->has_symtab = !err;
-	elf_file_release(&mini);
-	return err;
-}
-
-void mini_debug_apply(struct elf_file *file, int fd, const char *path)
-{
-	BUF(image);
-	GElf_Shdr shdr;
-	struct elf_reader reader;
-	Elf_Scn *section;
-	Elf_Data *data;
-	int err = -ENODATA;
-
-	if (elf_reader_open(&reader, fd) < 0)
-		return;
-	section = elf_reader_find(&reader, ".gnu_debugdata", &shdr);
-	data = section ? elf_reader_section(&reader, section, &shdr) : NULL;
-	if (data && !elf_reader_take(&reader, MAX_DECODER_BYTES + 2 * MAX_BYTES)) /* `image` grows by doubling */
-		err = -EFBIG;
-	else if (data)
-		err = decompress(data, &image);
-	if (!err)
-		err = add_symbols(file, &image);
-	if (section && err)
-		log_debug("%s: .gnu_debugdata is of no use: %s", path,
-			  err == -EFBIG ? "it is too large decompressed" : strerror(-err));
-	elf_reader_close(&reader);
 }

@@ -5,8 +5,8 @@
 #include "sym/elf_file.h"
 #include "sym/target_file.h"
 
-/* Returns true to end the search. The descriptor stays the caller's. */
-typedef bool (*debug_file_take)(void *context, int fd);
+/* Returns true to end the search. The file stays the caller's. */
+typedef bool (*debug_file_take)(void *context, const struct charge *charge, const struct target_file *debug);
 /*
  * Calls `take` for each debug file of `file` until it returns true. `path` is where `file` lies; `target` is that file.
  * Debug files are found by build id or .gnu_debuglink, first in the root of the target's process, then in ours. They
@@ -24,9 +24,3 @@ bool debug_file_symbol(const struct charge *charge, const struct target_file *ta
 /* Replaces the symbols of `file` by those of its debug file, if there is one. */
 void debug_file_apply(struct elf_file *file, const struct charge *charge, const struct target_file *target,
 		      const char *path);
-
-/*
- * Adds the symbols of "MiniDebugInfo", if there are any, to `file`, which was read from `fd`: a small compressed ELF
- * file inside an ELF file, with the functions that are not exported. `path` is for a log message.
- */
-void mini_debug_apply(struct elf_file *file, int fd, const char *path);

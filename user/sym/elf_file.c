@@ -7,7 +7,6 @@
 #include <gelf.h>
 
 #define OPEN_CODE_BYTES 512 /* searched for the end of a function of unknown size */
-#define MAX_EH_FRAME_HDR_BYTES (64u << 20) /* 8 million functions */
 #define MAX_NOTE_BYTES (1u << 20) /* a larger section has no build id, which has a small section to itself */
 
 static void read_build_id(struct elf_identity *identity, Elf_Data *data)
@@ -72,7 +71,7 @@ static void read_function_starts(struct elf_file *file, struct elf_reader *reade
 {
 	Elf_Data *data = NULL;
 
-	if (phdr->p_filesz <= MAX_EH_FRAME_HDR_BYTES)
+	if (phdr->p_filesz <= FUNCTION_STARTS_MAX_BYTES)
 		data = elf_reader_chunk(reader, phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
 	if (data) /* a table that cannot be read is treated as missing */
 		(void)function_starts_read(&file->function_starts, phdr->p_vaddr, data->d_buf, data->d_size);
@@ -245,6 +244,54 @@ int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len)
 	return err ? err : read_elf(file, &reader);
 }
 
+/* What is no array. */
+struct head {
+	struct elf_identity identity;
+	uint8_t has_symtab, is_mini;
+};
+
+void elf_file_pack(struct buf *buf, const struct elf_file *file)
+{
+	const struct head head = {file->identity, file->has_symtab, file->is_mini};
+
+	parts_add(buf, &head, sizeof(head));
+	parts_add_vec(buf, &file->segments);
+	symbol_table_pack(buf, &file->symbols);
+	symbol_table_pack(buf, &file->stubs);
+	function_starts_pack(buf, &file->function_starts);
+}
+
+int elf_identity_check(const struct elf_identity *identity)
+{
+	const char *name = identity->debuglink;
+
+	return identity->build_id_len <= sizeof(identity->build_id) &&
+			       memchr(name, '\0', sizeof(identity->debuglink)) && !strchr(name, '/')
+		       ? 0
+		       : -EBADMSG;
+}
+
+int elf_file_unpack(struct elf_file *file, const struct buf *bytes)
+{
+	struct parts parts = {.at = bytes->data, .left = bytes->len};
+	struct head head;
+
+	*file = (struct elf_file){0};
+	parts_read(&parts, &head, sizeof(head));
+	file->identity = head.identity;
+	file->has_symtab = head.has_symtab;
+	file->is_mini = head.is_mini;
+	parts_read_vec(&parts, &file->segments, ELF_READER_MAX_SEGMENTS);
+	symbol_table_unpack(&parts, &file->symbols);
+	symbol_table_unpack(&parts, &file->stubs);
+	function_starts_unpack(&parts, &file->function_starts);
+	if (!parts.err)
+		parts.err = elf_identity_check(&file->identity);
+	if (parts.err)
+		elf_file_release(file);
+	return parts.err;
+}
+
 void elf_file_release(struct elf_file *file)
 {
 	if (!file)
@@ -260,19 +307,6 @@ const char *elf_file_name(const struct elf_file *file, uint64_t vaddr, uint64_t 
 	const char *name = symbol_table_find(&file->symbols, vaddr, ret_start);
 
 	return name ? name : symbol_table_find(&file->stubs, vaddr, ret_start);
-}
-
-bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)
-{
-	for (size_t i = 0; i < file->segments.len; i++) {
-		const struct elf_segment *segment = &file->segments.items[i];
-
-		if (offset < segment->offset || offset - segment->offset >= segment->size)
-			continue;
-		*ret_vaddr = offset - segment->offset + segment->vaddr;
-		return true;
-	}
-	return false;
 }
 
 uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr)

@@ -23,6 +23,8 @@ struct elf_identity {
 	uint32_t debuglink_crc;
 };
 
+/* Returns 0, or -EBADMSG for lengths and names that elf_identity_read_fd() does not return. */
+int elf_identity_check(const struct elf_identity *identity);
 /* Returns 0, or -errno as elf_reader_open(). The descriptor stays the caller's. */
 int elf_identity_read_fd(struct elf_identity *identity, int fd);
 
@@ -31,6 +33,7 @@ struct elf_file {
 	struct symbol_table stubs; /* names of code that has no symbol, see stubs_read() */
 	struct function_starts function_starts;
 	struct elf_segments segments;
+	bool is_mini; /* the symbols are of .gnu_debugdata */
 	bool has_symtab; /* false: the symbols are from .dynsym, which has exported functions only, or there are none */
 	struct elf_identity identity;
 };
@@ -38,14 +41,21 @@ struct elf_file {
 /* Return 0, or -errno with nothing to release. The descriptor stays the caller's. `bytes` may be freed then. */
 int elf_file_read(struct elf_file *file, int fd);
 int elf_file_read_memory(struct elf_file *file, void *bytes, size_t len);
+/* The file as bytes, which may come from a process that is not trusted. Returns 0, -EBADMSG or -ENOMEM. */
+void elf_file_pack(struct buf *buf, const struct elf_file *file);
+int elf_file_unpack(struct elf_file *file, const struct buf *bytes);
 void elf_file_release(struct elf_file *file);
 
 /* The mangled name of the function at a virtual address, or NULL; owned by the file. As symbol_table_find(). */
 const char *elf_file_name(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start);
-/* Converts a file offset to a virtual address by the program headers. False if no segment contains it. */
-bool elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 /* The nameless function's start by unwind information; the address if there is none, or a .symtab. */
 uint64_t elf_file_function_start(const struct elf_file *file, uint64_t vaddr);
+
+/*
+ * Adds the symbols of "MiniDebugInfo", if there are any, to `file`, which was read from `fd`: a small compressed ELF
+ * file inside an ELF file, with the functions that are not exported. In mini_debug.c.
+ */
+void mini_debug_apply(struct elf_file *file, int fd);
 
 /*
  * Inside sym/ only; in stubs.c. Names code without a symbol that linkers and the C library make: the entries of

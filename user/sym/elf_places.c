@@ -108,43 +108,6 @@ int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_funct
 	return search.found ? 0 : -ENOENT;
 }
 
-/* Finds the PT_LOAD with `at` in [start, start + filesz), `start` being its offset or address. False: none. */
-static bool find_segment(struct elf_reader *reader, uint64_t at, bool by_offset, GElf_Phdr *ret)
-{
-	for (size_t i = 0; elf_reader_segment(reader, &i, ret);)
-		if (ret->p_type == PT_LOAD &&
-		    at - (by_offset ? ret->p_offset : ret->p_vaddr) < ret->p_filesz)
-			return true;
-	return false;
-}
-
-bool elf_places_offset(struct elf_reader *reader, uint64_t vaddr, uint64_t *ret_offset)
-{
-	GElf_Phdr segment;
-
-	if (!find_segment(reader, vaddr, false, &segment))
-		return false;
-	*ret_offset = vaddr - segment.p_vaddr + segment.p_offset;
-	return true;
-}
-
-bool elf_places_vaddr(struct elf_reader *reader, uint64_t offset, uint64_t *ret_vaddr)
-{
-	GElf_Phdr segment;
-
-	if (!find_segment(reader, offset, true, &segment))
-		return false;
-	*ret_vaddr = offset - segment.p_offset + segment.p_vaddr;
-	return true;
-}
-
-bool elf_places_is_code(struct elf_reader *reader, uint64_t offset)
-{
-	GElf_Phdr segment;
-
-	return find_segment(reader, offset, true, &segment) && segment.p_flags & PF_X;
-}
-
 struct note {
 	uint64_t pc, base, counter; /* addresses */
 	const char *provider, *name;
@@ -168,16 +131,17 @@ static bool read_note(struct note *note, const char *desc, size_t len)
 	return true;
 }
 
-static int add_probe(struct elf_reader *reader, const struct note *note, struct elf_probes *ret)
+static int add_probe(struct elf_reader *reader, const struct elf_segments *segments, const struct note *note,
+		     struct elf_probes *ret)
 {
 	GElf_Shdr base;
 	/* Tools that move the file's code move this section, but do not change the notes. */
 	uint64_t moved = elf_reader_find(reader, ".stapsdt.base", &base) ? base.sh_addr - note->base : 0;
 	struct elf_probe probe = {0};
 
-	if (ret->list.len >= ELF_PLACES_MAX_PROBES || !elf_places_offset(reader, note->pc + moved, &probe.offset))
+	if (ret->list.len >= ELF_PLACES_MAX_PROBES || !elf_segments_offset(segments, note->pc + moved, &probe.offset))
 		return 0;
-	if (note->counter && !elf_places_offset(reader, note->counter + moved, &probe.counter))
+	if (note->counter && !elf_segments_offset(segments, note->counter + moved, &probe.counter))
 		return 0;
 	return vec_push(&ret->list, probe);
 }
@@ -198,9 +162,11 @@ static int read_notes(struct elf_reader *reader, Elf_Data *data, const char *pro
 		      struct elf_probes *ret, struct buf *others)
 {
 	size_t name_at, desc_at, next, shown = 0;
+	struct elf_segments segments = {0};
+	GElf_Phdr ignored;
 	GElf_Nhdr head;
 	struct note note;
-	int err = 0;
+	int err = elf_reader_segments(reader, &segments, &ignored);
 
 	for (size_t at = 0; !err && (next = gelf_getnote(data, at, &head, &name_at, &desc_at)); at = next) {
 		const char *bytes = data->d_buf;
@@ -210,10 +176,11 @@ static int read_notes(struct elf_reader *reader, Elf_Data *data, const char *pro
 		    !read_note(&note, bytes + desc_at, head.n_descsz))
 			continue;
 		if (!strcmp(note.provider, provider) && !strcmp(note.name, name))
-			err = add_probe(reader, &note, ret);
+			err = add_probe(reader, &segments, &note, ret);
 		else
 			add_other(others, &shown, &note);
 	}
+	vec_release(&segments);
 	return err;
 }
 

@@ -20,13 +20,6 @@
  */
 int elf_places_symbol(struct elf_reader *reader, const char *name, bool is_function, uint64_t *ret_vaddr,
 		      struct buf *nearest);
-/* Converts an address to an offset in the file. False if no segment contains it. */
-bool elf_places_offset(struct elf_reader *reader, uint64_t vaddr, uint64_t *ret_offset);
-/* The opposite of elf_places_offset(). */
-bool elf_places_vaddr(struct elf_reader *reader, uint64_t offset, uint64_t *ret_vaddr);
-/* Returns true if a segment of code contains the offset in the file. */
-bool elf_places_is_code(struct elf_reader *reader, uint64_t offset);
-
 /* A static probe in systemtap's format, which USDT uses. */
 struct elf_probe {
 	uint64_t offset; /* in the file */

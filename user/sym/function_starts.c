@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define EH_FRAME_HDR_VERSION 1
+#define MAX_FUNCTIONS (FUNCTION_STARTS_MAX_BYTES / sizeof(struct eh_frame_row))
 /* Encodings of pointers, from the LSB's chapter on .eh_frame: their width, and what they are relative to. */
 #define DW_EH_PE_UDATA4 0x03
 #define DW_EH_PE_SDATA4 0x0b
@@ -79,6 +80,28 @@ int function_starts_read(struct function_starts *starts, uint64_t vaddr, const v
 	}
 	*starts = (struct function_starts){.base = vaddr, .offsets = offsets, .count = header.count};
 	return 0;
+}
+
+void function_starts_pack(struct buf *buf, const struct function_starts *starts)
+{
+	parts_add(buf, &starts->base, sizeof(starts->base));
+	parts_add(buf, starts->offsets, starts->count * sizeof(*starts->offsets));
+	parts_add(buf, starts->sizes, starts->sizes ? starts->count * sizeof(*starts->sizes) : 0);
+}
+
+void function_starts_unpack(struct parts *parts, struct function_starts *ret)
+{
+	struct vec(int32_t) offsets;
+	struct vec(uint32_t) sizes;
+
+	parts_read(parts, &ret->base, sizeof(ret->base));
+	parts_read_vec(parts, &offsets, MAX_FUNCTIONS);
+	parts_read_vec(parts, &sizes, MAX_FUNCTIONS);
+	if (sizes.len && sizes.len != offsets.len)
+		parts->err = -EBADMSG;
+	ret->offsets = offsets.items;
+	ret->sizes = sizes.items;
+	ret->count = offsets.len;
 }
 
 void function_starts_release(struct function_starts *starts)

@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/parts.h"
+
+#define FUNCTION_STARTS_MAX_BYTES (64u << 20) /* of .eh_frame_hdr: 8 million functions */
+
 struct function_starts { /* all zero: none known */
 	uint64_t base;	  /* virtual address of .eh_frame_hdr */
 	int32_t *offsets; /* from base, ascending */
@@ -23,6 +27,9 @@ struct function_starts { /* all zero: none known */
 int function_starts_read(struct function_starts *starts, uint64_t vaddr, const void *bytes, size_t len);
 /* Reads the sizes from the `len` bytes of .eh_frame, which the file loads at `vaddr`. Returns 0 or -ENOMEM. */
 int function_starts_measure(struct function_starts *starts, uint64_t vaddr, const void *bytes, size_t len);
+void function_starts_pack(struct buf *buf, const struct function_starts *starts);
+/* Reads what function_starts_pack() wrote. Release them in any case. */
+void function_starts_unpack(struct parts *parts, struct function_starts *ret);
 void function_starts_release(struct function_starts *starts);
 
 /* Finds the start of the function that holds the address. False if there is none, or if the sizes are not known. */

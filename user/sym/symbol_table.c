@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 
+#define MAX_ROWS (SYMBOL_TABLE_MAX_TEXT / 2) /* with a name of one letter each */
 #define MAX_SIZE 0x1fffffffu
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
@@ -188,4 +189,22 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 		return table->text.data + rows[i - 1].name;
 	}
 	return NULL;
+}
+
+void symbol_table_pack(struct buf *buf, const struct symbol_table *table)
+{
+	parts_add_vec(buf, &table->rows);
+	parts_add(buf, table->text.data, table->text.len);
+}
+
+void symbol_table_unpack(struct parts *parts, struct symbol_table *ret)
+{
+	bool ends;
+
+	parts_read_vec(parts, &ret->rows, MAX_ROWS);
+	parts_read_text(parts, &ret->text, SYMBOL_TABLE_MAX_TEXT);
+	ends = ret->text.len && !ret->text.data[ret->text.len - 1];
+	for (size_t i = 0; !parts->err && i < ret->rows.len; i++)
+		if (!ends || ret->rows.items[i].name >= ret->text.len)
+			parts->err = -EBADMSG;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/parts.h"
 #include "base/vec.h"
 
 #define SYMBOL_TABLE_MAX_TEXT (256u << 20) /* bytes of names */
@@ -62,5 +63,8 @@ int symbol_table_add_all(struct symbol_table *table, const struct symbol_table *
  * stable. A C++ constructor has two symbols, C1 and C2, which demangle to the same name.
  */
 void symbol_table_sort(struct symbol_table *table, enum symbol_choice choice);
+void symbol_table_pack(struct buf *buf, const struct symbol_table *table);
+/* Reads what symbol_table_pack() wrote; sets parts->err if a row has no name. Release the table in any case. */
+void symbol_table_unpack(struct parts *parts, struct symbol_table *ret);
 /* The name at an address, or NULL. Valid until more symbols are added. *ret_start: where it starts; may be NULL. */
 const char *symbol_table_find(const struct symbol_table *table, uint64_t address, uint64_t *ret_start);

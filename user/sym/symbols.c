@@ -12,6 +12,7 @@
 #include "sym/demangle.h"
 #include "sym/elf_file.h"
 #include "sym/kallsyms.h"
+#include "sym/parsed_file.h"
 #include "sym/perf_map.h"
 #include "sym/target_file.h"
 
@@ -210,15 +211,15 @@ static struct shared_file *own_file(struct symbols *symbols, const struct payer 
 static struct shared_file *read_file(struct symbols *symbols, const struct charge *charge, struct target_file *target,
 				     const char *path)
 {
-	int fd = target_file_read(target, charge, 0);
 	struct elf_file file;
+	int fd = target_file_read(target, charge, 0), err = fd < 0 ? fd : parsed_symbols(&file, charge, target);
 
-	if (fd < 0 || elf_file_read(&file, fd))
+	if (fd < 0)
 		return NULL;
-	if (!file.has_symtab)
+	if (err) /* without anything, so that it is not tried again */
+		file = (struct elf_file){0};
+	else if (!file.has_symtab || file.is_mini)
 		debug_file_apply(&file, charge, target, path);
-	if (!file.has_symtab)
-		mini_debug_apply(&file, fd, path);
 	return own_file(symbols, &charge->payer, &file, target_file_identity(target));
 }
 
@@ -326,7 +327,7 @@ static void find_mapped(struct symbols *symbols, const struct process *process, 
 	const char *name;
 
 	if (shared == &symbols->unreadable ||
-	    !elf_file_vaddr(file, address - mapping->start + mapping->offset, &vaddr)) {
+	    !elf_segments_vaddr(&file->segments, address - mapping->start + mapping->offset, &vaddr)) {
 		ret->name = jit_name(symbols, process, address);
 		return;
 	}

@@ -361,6 +361,13 @@ bool target_file_same_origin(const struct target_file *file, const struct target
 	return mount && mount_id(other->path_fd) == mount;
 }
 
+uint64_t target_file_origin(const struct target_file *file)
+{
+	const uint64_t origin[] = {mount_id(file->path_fd), file->st.st_uid};
+
+	return origin[0] && !(file->st.st_mode & (S_IWGRP | S_IWOTH)) ? hash_bytes(origin, sizeof(origin), 0) : 0;
+}
+
 bool target_file_is_copy(const struct target_file *file)
 {
 	struct stat st;

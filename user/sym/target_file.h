@@ -37,6 +37,8 @@ void target_file_release(struct target_file *file);
 /* A hash that is the same for this file in every process, container and mount namespace. It changes with the file. */
 uint64_t target_file_identity(const struct target_file *file);
 
+/* For the task of a parser: the same for files that the same users may change, else 0. */
+uint64_t target_file_origin(const struct target_file *file);
 /*
  * Returns true if the users who may change `other` may change `file` too: both have one owner and were found on one
  * mount. The owner alone is not enough: root of a container has the number of root outside.

@@ -608,15 +608,12 @@ void cfi_begin(struct cfi *cfi, const struct cfi_machine *machine, const struct 
 	cfi->budget = section->len * STEPS_PER_BYTE + STEPS_MIN;
 }
 
-int cfi_find(struct cfi *cfi, uint64_t until_ns)
+int cfi_find(struct cfi *cfi)
 {
 	struct entry entry;
-	uint32_t turns = 0;
 	int err = 0;
 
 	while (!err && cfi->at < cfi->section.len && entry_at(cfi, cfi->at, &entry)) {
-		if (clock_is_up(&turns, until_ns))
-			return -EAGAIN;
 		cfi->at = (size_t)(entry.body.end - (const uint8_t *)cfi->section.bytes);
 		if (!entry.is_cie)
 			err = add_fde(cfi, &entry);

@@ -95,8 +95,7 @@ struct cfi {
 };
 
 void cfi_begin(struct cfi *cfi, const struct cfi_machine *machine, const struct cfi_section *section);
-/* Finds FDEs until until_ns; a damaged one ends the search. 0: all, -EAGAIN: maybe more, or -ENOMEM. */
-int cfi_find(struct cfi *cfi, uint64_t until_ns);
+int cfi_find(struct cfi *cfi); /* finds all FDEs, up to the first damaged one; returns 0 or -ENOMEM */
 void cfi_release(struct cfi *cfi);
 
 /* Called for each range of code with one state, which starts at `pc`. A nonzero result ends the run and is returned. */

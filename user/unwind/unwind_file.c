@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/elf_reader.h"
 #include "proc/process.h"
 
@@ -20,21 +19,14 @@
 #define CALL_REGISTER 0xff /* call *%reg; the second byte is 0xd0 to 0xd7 */
 #define LOOK_BYTES 256 /* cost of each function, however short, in bytes searched */
 
-enum source { SOURCE_EH_FRAME, SOURCE_DEBUG_FRAME, SOURCE_FRAMED, SOURCES };
-
 struct spans vec(struct unwind_span);
 
 struct unwind_reading {
 	struct unwind_file file;
 	struct elf_reader reader;
 	GElf_Phdr eh_frame_hdr; /* p_filesz 0: none */
-	enum source source; /* the source from which rows are being made, or will be made next */
-	enum source end; /* the first source that is not used */
-	bool is_begun;
-	struct unwind_making making; /* for the first two sources */
-	/* for the last: the search for functions that make a frame among those that .symtab names, in several steps */
-	Elf_Data *symbols, *names;
-	int next; /* index of the next symbol */
+	/* the search for functions that make a frame among those that .symtab names */
+	Elf_Data *names;
 	uint64_t looked_at; /* bytes of code searched so far */
 	struct spans found; /* code with a frame */
 	struct spans switches; /* calls on another stack */
@@ -57,9 +49,15 @@ static void set_code(struct unwind_file *file)
 	file->base = unwind_rows_base(file->code_start);
 }
 
-/* `data` is NULL if the file has no such section, or it cannot be read. What is made of it takes as much memory. */
-static int begin_section(struct unwind_reading *reading, const Elf_Data *data, struct cfi_section section)
+/*
+ * Adds the rows of a section for code that has none yet. `data` is NULL if the file has no such section, or it cannot
+ * be read. What is made of it takes as much memory.
+ */
+static int add_section(struct unwind_reading *reading, const Elf_Data *data, struct cfi_section section)
 {
+	struct unwind_rows *rows = &reading->file.rows, made;
+	int err;
+
 	if (!data)
 		return -ENODATA;
 	if (data->d_size > reading->reader.left / 2 || !elf_reader_take(&reading->reader, 2 * data->d_size))
@@ -68,8 +66,16 @@ static int begin_section(struct unwind_reading *reading, const Elf_Data *data, s
 	section.len = data->d_size;
 	section.code_start = reading->file.code_start;
 	section.code_end = reading->file.code_end;
-	unwind_making_begin(&reading->making, &CFI_HOST, &section);
-	return 0;
+	err = unwind_rows_make(&made, &CFI_HOST, &section);
+	if (err)
+		return err;
+	if (!rows->rows.len) {
+		*rows = made;
+		return 0;
+	}
+	err = unwind_rows_merge(rows, &made);
+	unwind_rows_release(&made);
+	return err;
 }
 
 static const struct elf_segment *segment_of(const struct unwind_file *file, uint64_t vaddr)
@@ -107,7 +113,7 @@ static bool find_by_index(struct unwind_reading *reading, GElf_Shdr *ret)
 }
 
 /* Finds .eh_frame by its section header, which has its size, or else by the index. */
-static int begin_eh_frame(struct unwind_reading *reading)
+static int add_eh_frame(struct unwind_reading *reading)
 {
 	GElf_Shdr at = {0};
 
@@ -115,31 +121,18 @@ static int begin_eh_frame(struct unwind_reading *reading)
 		return -ENODATA;
 	if (at.sh_size > MAX_FRAME_BYTES)
 		return -E2BIG;
-	return begin_section(reading, elf_reader_chunk(&reading->reader, at.sh_offset, at.sh_size, ELF_T_BYTE),
-			     (struct cfi_section){.vaddr = at.sh_addr});
+	return add_section(reading, elf_reader_chunk(&reading->reader, at.sh_offset, at.sh_size, ELF_T_BYTE),
+			   (struct cfi_section){.vaddr = at.sh_addr});
 }
 
-static int begin_debug_frame(struct unwind_reading *reading)
+static int add_debug_frame(struct unwind_reading *reading)
 {
 	struct elf_reader *reader = &reading->reader;
 	GElf_Shdr shdr;
 	Elf_Scn *section = elf_reader_find(reader, ".debug_frame", &shdr);
 
-	return begin_section(reading,
-			     section ? elf_reader_inflated(reader, section, &shdr, MAX_INFLATED_BYTES) : NULL,
-			     (struct cfi_section){.is_debug_frame = true});
-}
-
-static int step_section(struct unwind_reading *reading, uint64_t until_ns)
-{
-	struct unwind_rows *rows = &reading->file.rows, *made = &reading->making.rows;
-	int err = unwind_making_step(&reading->making, until_ns);
-
-	if (err || rows->rows.len)
-		return err ? err : unwind_rows_merge(rows, made);
-	*rows = *made;
-	*made = (struct unwind_rows){0};
-	return 0;
+	return add_section(reading, section ? elf_reader_inflated(reader, section, &shdr, MAX_INFLATED_BYTES) : NULL,
+			   (struct cfi_section){.is_debug_frame = true});
 }
 
 /* ---- code that makes frames, and has no call frame information ---- */
@@ -246,77 +239,32 @@ static int add_rows(struct unwind_reading *reading, const struct spans *spans, b
 	return err;
 }
 
-static int begin_framed(struct unwind_reading *reading)
+static int add_framed(struct unwind_reading *reading)
 {
 	GElf_Shdr shdr;
 	Elf_Scn *section = elf_reader_find_type(&reading->reader, SHT_SYMTAB, &shdr);
-
-	if (section && MACHINE_ELF == EM_X86_64)
-		reading->symbols = elf_reader_symbols(&reading->reader, section, &shdr, &reading->names);
-	reading->next = 1;
-	return reading->symbols ? 0 : -ENODATA;
-}
-
-/* Adds the rows after the last symbol. */
-static int step_framed(struct unwind_reading *reading, uint64_t until_ns)
-{
-	uint32_t turns = 0;
+	Elf_Data *symbols = NULL;
 	GElf_Sym symbol;
 	int err = 0;
 
-	for (; !err && reading->next < (int)MAX_SYMBOLS && gelf_getsym(reading->symbols, reading->next, &symbol);
-	     reading->next++) {
-		if (clock_is_up(&turns, until_ns))
-			return -EAGAIN;
+	if (section && MACHINE_ELF == EM_X86_64)
+		symbols = elf_reader_symbols(&reading->reader, section, &shdr, &reading->names);
+	for (int i = 1; !err && symbols && i < (int)MAX_SYMBOLS && gelf_getsym(symbols, i, &symbol); i++)
 		err = look_at(reading, &symbol);
-	}
 	if (!err)
 		err = add_rows(reading, &reading->switches, true);
 	return err ? err : add_rows(reading, &reading->found, false);
 }
 
-/* ---- the sources, one after the other ---- */
-
-static const struct {
-	int (*begin)(struct unwind_reading *reading);
-	int (*step)(struct unwind_reading *reading, uint64_t until_ns);
-} sources[SOURCES] = {
-	[SOURCE_EH_FRAME] = {begin_eh_frame, step_section},
-	[SOURCE_DEBUG_FRAME] = {begin_debug_frame, step_section},
-	[SOURCE_FRAMED] = {begin_framed, step_framed},
-};
-
-static void end_source(struct unwind_reading *reading)
+/* The rows of .eh_frame are useful without those of the others. */
+static int add_all(struct unwind_reading *reading)
 {
-	unwind_making_end(&reading->making);
-	reading->making = (struct unwind_making){0};
-	vec_release(&reading->found);
-	vec_release(&reading->switches);
-	reading->is_begun = false;
-}
+	int err = add_eh_frame(reading);
 
-/* Returns 0 when the source is finished, -EAGAIN before that, or another -errno. */
-static int step_source(struct unwind_reading *reading, uint64_t until_ns)
-{
-	int err = reading->is_begun ? 0 : sources[reading->source].begin(reading);
-
-	reading->is_begun = true;
-	if (!err)
-		err = sources[reading->source].step(reading, until_ns);
-	if (err != -EAGAIN)
-		end_source(reading);
-	return err;
-}
-
-/* An error in a source other than .eh_frame is ignored: the rows of .eh_frame are useful without it. */
-int unwind_file_step(struct unwind_reading *reading, uint64_t until_ns)
-{
-	for (; reading->source < reading->end; reading->source++) {
-		int err = step_source(reading, until_ns);
-
-		if (err == -EAGAIN || (err && err != -ENODATA && reading->source == SOURCE_EH_FRAME))
-			return err;
-	}
+	if (err && err != -ENODATA)
+		return err;
+	(void)add_debug_frame(reading);
+	(void)add_framed(reading);
 	return 0;
 }
 
@@ -328,78 +276,67 @@ static bool is_of_host(const struct elf_reader *reader)
 	       header.e_machine == MACHINE_ELF;
 }
 
-/* Takes ownership of the reader, also after an error. */
-static int begin(struct unwind_reading **ret, struct elf_reader *reader)
+/* Takes ownership of the reader. */
+static int read_all(struct unwind_file *ret, const struct elf_reader *reader)
 {
-	struct unwind_reading *reading = calloc(1, sizeof(*reading));
-	int err;
+	struct unwind_reading reading = {.reader = *reader};
+	int err = is_of_host(reader) ? elf_reader_segments(reader, &reading.file.segments, &reading.eh_frame_hdr)
+				     : -ENOEXEC;
 
-	if (!reading) {
-		elf_reader_close(reader);
-		return -ENOMEM;
+	if (!err) {
+		set_code(&reading.file);
+		err = add_all(&reading);
 	}
-	reading->reader = *reader;
-	reading->end = SOURCES;
-	err = is_of_host(reader) ? elf_reader_segments(reader, &reading->file.segments, &reading->eh_frame_hdr)
-				 : -ENOEXEC;
-	if (err) {
-		unwind_file_end(reading, NULL);
-		return err;
-	}
-	set_code(&reading->file);
-	*ret = reading;
-	return 0;
-}
-
-int unwind_file_begin(struct unwind_reading **ret, int fd)
-{
-	struct elf_reader reader;
-
-	return elf_reader_open(&reader, fd) ? -ENOEXEC : begin(ret, &reader);
-}
-
-int unwind_file_add_debug(struct unwind_reading *reading, int fd)
-{
-	struct elf_reader reader;
-	int err;
-
-	if (elf_reader_open(&reader, fd))
-		return -ENOEXEC;
-	elf_reader_close(&reading->reader);
-	reading->reader = reader;
-	err = is_of_host(&reading->reader) ? begin_debug_frame(reading) : -ENOEXEC;
+	elf_reader_close(&reading.reader);
+	vec_release(&reading.found);
+	vec_release(&reading.switches);
 	if (err)
-		return err;
-	reading->source = SOURCE_DEBUG_FRAME;
-	reading->end = SOURCE_DEBUG_FRAME + 1;
-	reading->is_begun = true;
-	return 0;
+		unwind_file_release(&reading.file);
+	else
+		*ret = reading.file;
+	return err;
 }
 
-void unwind_file_end(struct unwind_reading *reading, struct unwind_file *ret)
+int unwind_file_read(struct unwind_file *file, int fd)
 {
-	if (!reading)
-		return;
-	end_source(reading);
-	elf_reader_close(&reading->reader);
-	if (ret)
-		*ret = reading->file;
-	else
-		unwind_file_release(&reading->file);
-	free(reading);
+	struct elf_reader reader;
+
+	return elf_reader_open(&reader, fd) ? -ENOEXEC : read_all(file, &reader);
 }
 
 int unwind_file_read_memory(struct unwind_file *file, void *bytes, size_t len)
 {
-	struct unwind_reading *reading;
 	struct elf_reader reader;
-	int err = elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : begin(&reading, &reader);
 
-	if (err)
-		return err;
-	err = unwind_file_step(reading, UINT64_MAX);
-	unwind_file_end(reading, err ? NULL : file);
+	return elf_reader_open_memory(&reader, bytes, len) ? -ENOEXEC : read_all(file, &reader);
+}
+
+int unwind_file_read_debug(struct unwind_rows *ret, int fd, uint64_t code_start, uint64_t code_end)
+{
+	struct unwind_reading reading = {.file = {.code_start = code_start, .code_end = code_end}};
+	int err;
+
+	if (elf_reader_open(&reading.reader, fd))
+		return -ENOEXEC;
+	err = is_of_host(&reading.reader) ? add_debug_frame(&reading) : -ENOEXEC;
+	elf_reader_close(&reading.reader);
+	if (!err)
+		*ret = reading.file.rows;
 	return err;
+}
+
+void unwind_file_pack(struct buf *buf, const struct unwind_file *file)
+{
+	parts_add_vec(buf, &file->segments);
+	unwind_rows_pack(buf, &file->rows);
+}
+
+void unwind_file_unpack(struct parts *parts, struct unwind_file *ret)
+{
+	*ret = (struct unwind_file){0};
+	parts_read_vec(parts, &ret->segments, ELF_READER_MAX_SEGMENTS);
+	set_code(ret);
+	unwind_rows_unpack(parts, &ret->rows, ret->code_start);
 }
 
 void unwind_file_release(struct unwind_file *file)

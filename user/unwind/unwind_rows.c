@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
-
 #define PAGE_BYTES (1ull << DUET_UNWIND_PAGE_SHIFT)
 #define WORD 8
 #define ALIGNMENT 16 /* of functions, in bytes */
@@ -96,14 +94,20 @@ static int add_row(struct unwind_rows *rows, uint64_t pc, struct duet_unwind_row
 	return rows->rows.len < UNWIND_MAX_ROWS ? vec_push(&rows->rows, row) : -E2BIG;
 }
 
+/* Rows that are being made from a section. */
+struct making {
+	struct cfi cfi;
+	struct unwind_rows rows;
+};
+
 static int on_state(void *context, uint64_t pc, const struct cfi_state *state)
 {
-	struct unwind_making *making = context;
+	struct making *making = context;
 
 	return add_row(&making->rows, pc, encode(state, making->cfi.machine));
 }
 
-static int add_function(struct unwind_making *making, size_t i)
+static int add_function(struct making *making, size_t i)
 {
 	const struct cfi_fde *fde = &making->cfi.fdes.items[i];
 	/* no code runs in the gap before an aligned function; rows for such gaps would be a fourth of all rows */
@@ -137,48 +141,40 @@ uint64_t unwind_rows_base(uint64_t code_start)
 	return code_start & ~(PAGE_BYTES - 1);
 }
 
-void unwind_making_begin(struct unwind_making *making, const struct cfi_machine *machine,
-			 const struct cfi_section *section)
-{
-	*making = (struct unwind_making){.rows.base = unwind_rows_base(section->code_start)};
-	cfi_begin(&making->cfi, machine, section);
-}
-
 static bool is_too_large(const struct unwind_rows *rows, uint64_t end)
 {
 	return (end - rows->base) / PAGE_BYTES + 1 >= UNWIND_MAX_PAGES;
 }
 
-static int find_functions(struct unwind_making *making, uint64_t until_ns)
+static int find_functions(struct making *making)
 {
 	struct cfi *cfi = &making->cfi;
-	int err = making->is_found ? 0 : cfi_find(cfi, until_ns);
+	int err = cfi_find(cfi);
 
-	if (err || making->is_found)
+	if (err)
 		return err;
-	making->is_found = true;
 	if (!cfi->fdes.len)
 		return -ENODATA;
 	return is_too_large(&making->rows, cfi->fdes.items[cfi->fdes.len - 1].end) ? -E2BIG : 0;
 }
 
-int unwind_making_step(struct unwind_making *making, uint64_t until_ns)
+int unwind_rows_make(struct unwind_rows *ret, const struct cfi_machine *machine, const struct cfi_section *section)
 {
-	int err = find_functions(making, until_ns);
-	uint32_t turns = 0;
+	struct making making = {.rows.base = unwind_rows_base(section->code_start)};
+	int err;
 
-	for (; !err && making->done < making->cfi.fdes.len; making->done++) {
-		if (clock_is_up(&turns, until_ns))
-			return -EAGAIN;
-		err = add_function(making, making->done);
-	}
-	return err ? err : build_pages(&making->rows);
-}
-
-void unwind_making_end(struct unwind_making *making)
-{
-	cfi_release(&making->cfi);
-	unwind_rows_release(&making->rows);
+	cfi_begin(&making.cfi, machine, section);
+	err = find_functions(&making);
+	for (size_t i = 0; !err && i < making.cfi.fdes.len; i++)
+		err = add_function(&making, i);
+	if (!err)
+		err = build_pages(&making.rows);
+	cfi_release(&making.cfi);
+	if (err)
+		unwind_rows_release(&making.rows);
+	else
+		*ret = making.rows;
+	return err;
 }
 
 bool unwind_rows_cover(const struct unwind_rows *rows, uint64_t vaddr)
@@ -292,4 +288,30 @@ void unwind_rows_release(struct unwind_rows *rows)
 		return;
 	vec_release(&rows->rows);
 	vec_release(&rows->pages);
+}
+
+void unwind_rows_pack(struct buf *buf, const struct unwind_rows *rows)
+{
+	parts_add_vec(buf, &rows->rows);
+}
+
+/* The walk goes through them in a JVM's signal handler, too. */
+static bool are_valid(const struct unwind_rows *rows)
+{
+	const struct duet_unwind_row *all = rows->rows.items;
+
+	for (size_t i = 0; i < rows->rows.len; i++)
+		if ((i && all[i].pc <= all[i - 1].pc) || (all[i].rule & DUET_ROW_CFA) > DUET_CFA_SWITCHED)
+			return false;
+	return all[rows->rows.len - 1].rule == DUET_CFA_NONE &&
+	       !is_too_large(rows, rows->base + all[rows->rows.len - 1].pc);
+}
+
+void unwind_rows_unpack(struct parts *parts, struct unwind_rows *ret, uint64_t code_start)
+{
+	*ret = (struct unwind_rows){.base = unwind_rows_base(code_start)};
+	parts_read_vec(parts, &ret->rows, UNWIND_MAX_ROWS);
+	if (parts->err || !ret->rows.len)
+		return;
+	parts->err = are_valid(ret) ? build_pages(ret) : -EBADMSG;
 }

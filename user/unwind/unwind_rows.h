@@ -2,6 +2,7 @@
 /* The rows of one file, made from its call frame information, and the index by which BPF finds them (duet_unwind.h). */
 #pragma once
 
+#include "base/parts.h"
 #include "unwind/cfi.h"
 
 #define UNWIND_MAX_ROWS (DUET_UNWIND_MAX_ROWS / 2)   /* of one file */
@@ -16,24 +17,12 @@ struct unwind_rows {
 /* The virtual address of pc 0. It does not depend on the rows, so it is the same for all copies of a file. */
 uint64_t unwind_rows_base(uint64_t code_start);
 
-/* Rows that are made from a section, a part at a time. */
-struct unwind_making {
-	struct cfi cfi;
-	struct unwind_rows rows;
-	bool is_found; /* all FDEs are found */
-	size_t done; /* number of FDEs whose rows are made */
-};
-
-/* The section's bytes must stay valid until unwind_making_end(). */
-void unwind_making_begin(struct unwind_making *making, const struct cfi_machine *machine,
-			 const struct cfi_section *section);
 /*
- * Works until until_ns. Returns 0 when all rows are made; -EAGAIN before that; -ENODATA if the section describes no
- * function; -E2BIG if it exceeds the limits above, or if reading it would take much longer than its size justifies; or
- * -ENOMEM.
+ * Makes the rows of a section. Returns 0; -ENODATA if the section describes no function; -E2BIG if it exceeds the
+ * limits above, or if reading it would take much longer than its size justifies; or -ENOMEM. After an error there is
+ * nothing to release.
  */
-int unwind_making_step(struct unwind_making *making, uint64_t until_ns);
-void unwind_making_end(struct unwind_making *making); /* releases all but the rows that were taken out */
+int unwind_rows_make(struct unwind_rows *ret, const struct cfi_machine *machine, const struct cfi_section *section);
 /*
  * Adds the rows of `more` for code that `rows` do not describe. Both must have the same base, unless `rows` are empty.
  * Returns 0, -E2BIG or -ENOMEM; after an error `rows` are as before. `more` stays the caller's.
@@ -57,3 +46,6 @@ int unwind_rows_of_frames(struct unwind_rows *rows, uint64_t code_start, const s
 /* Adds rows for the code between functions, for code that has no frame. The caller must know that it has none. */
 void unwind_rows_fill_gaps(struct unwind_rows *rows, const struct cfi_machine *machine);
 void unwind_rows_release(struct unwind_rows *rows);
+/* The rows as bytes. Sets parts->err for rows that unwind_rows_make() does not make. Release them in any case. */
+void unwind_rows_pack(struct buf *buf, const struct unwind_rows *rows);
+void unwind_rows_unpack(struct parts *parts, struct unwind_rows *ret, uint64_t code_start);
