@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "proc/helper.h"
 #include "sym/target_file.h"
 
 #define MAX_LINE_BYTES (64u << 10)
@@ -74,6 +75,44 @@ int perf_map_read(struct perf_map *map, int fd)
 	return err;
 }
 
+static int parse_work(const struct helper_task *task, struct helper_answer *answer)
+{
+	struct perf_map map = {.parsed_bytes = task->number};
+	uint64_t is_full;
+
+	(void)perf_map_read(&map, task->fd); /* after an error, what could be read is in the table */
+	is_full = map.is_full;
+	parts_add(&answer->text, &map.parsed_bytes, sizeof(map.parsed_bytes));
+	parts_add(&answer->text, &is_full, sizeof(is_full));
+	symbol_table_pack(&answer->text, &map.table);
+	symbol_table_release(&map.table);
+	return 0;
+}
+
+/* Adds the names that a parser finds from the byte `from` on. If it fails, no more is read, as of a damaged file. */
+static void parse(struct perf_map *map, const struct charge *charge, const struct target_file *file, off_t from)
+{
+	const struct helper_task task = {
+		parse_work, charge, file->fd, "", (uint64_t)from, target_file_origin(file)};
+	struct helper_answer answer;
+	struct parts parts = {.err = parser_run(&task, &answer)};
+	struct symbol_table more;
+	uint64_t parsed, is_full;
+
+	parts.at = answer.text.data;
+	parts.left = answer.text.len;
+	parts_read(&parts, &parsed, sizeof(parsed));
+	parts_read(&parts, &is_full, sizeof(is_full));
+	symbol_table_unpack(&parts, &more);
+	helper_answer_release(&answer);
+	if (!parts.err)
+		parts.err = symbol_table_add_all(&map->table, &more);
+	symbol_table_release(&more);
+	symbol_table_sort(&map->table, SYMBOL_NEWEST);
+	map->is_full = parts.err || is_full;
+	map->parsed_bytes = parts.err ? map->parsed_bytes : parsed;
+}
+
 static void read_again(struct perf_map *map, const struct charge *charge, const struct process *process)
 {
 	struct target_file file;
@@ -87,11 +126,15 @@ static void read_again(struct perf_map *map, const struct charge *charge, const 
 		return;
 	/* Anyone can write to /tmp. Only files of the process's user, root and ours may name its code. */
 	owner = file.st.st_uid;
-	from = (off_t)map->parsed_bytes <= file.st.st_size ? (off_t)map->parsed_bytes : 0; /* has it become shorter? */
-	if (!owner || owner == process->uid || owner == geteuid())
+	if (file.st.st_size < (off_t)map->parsed_bytes) { /* it has become shorter */
+		symbol_table_release(&map->table);
+		*map = (struct perf_map){.read_ns = map->read_ns};
+	}
+	from = (off_t)map->parsed_bytes;
+	if (!map->is_full && file.st.st_size != from && (!owner || owner == process->uid || owner == geteuid()))
 		fd = target_file_read(&file, charge, from);
 	if (fd >= 0)
-		(void)perf_map_read(map, fd); /* after an error, what could be read is in the table */
+		parse(map, charge, &file, from);
 	target_file_release(&file);
 }
 
