@@ -30,6 +30,36 @@ case_streams_are_identical() {
 	done <"$here/plain.err"
 }
 
+# Prints the capabilities of a process, and whether it has no_new_privs and a filter of system calls.
+rights_of() { # PID
+	awk '$1 == "CapEff:" || $1 == "NoNewPrivs:" || $1 == "Seccomp:" { printf "%s ", $2 }' "/proc/$1/status"
+}
+
+expect_text() { # WHAT GOT WANT
+	[ "$2" = "$3" ] || fail "$1: $2, not $3"
+}
+
+# The loader, its helper, their supervisor and parsers keep what SECURITY.md says; the command has what we have.
+case_rights_are_given_up() {
+	local at mine
+	need_bpf
+	need_root
+	mine=$(rights_of $$)
+	start_record -d 60 --agent never -o collapsed -f "$here/out" -- sleep 60
+	for at in $(pgrep -g "$(cut -d ' ' -f 5 /proc/$$/stat)"); do
+		case $(cat "/proc/$at/comm") in
+		duet) # none to change users and roots, for modules, devices, networks, clocks
+			expect "rights of the loader" "$((0x$(rights_of "$at" | cut -d ' ' -f 1) & 0xac73bd0))" == 0
+			expect_text "walls of the loader" "$(rights_of "$at" | cut -d ' ' -f 2-3)" "1 2"
+			;;
+		duet-reader) expect "rights of a helper" "$((0x$(rights_of "$at" | cut -d ' ' -f 1) & ~0x10000280004))" == 0 ;;
+		duet-parser) expect_text "rights of a parser" "$(rights_of "$at")" "0000000000000000 1 2 " ;;
+		sleep) expect_text "rights of the command" "$(rights_of "$at")" "$mine" ;;
+		esac
+	done
+	end_record INT
+}
+
 case_first_instruction() {
 	need_bpf
 	java_command workload.Checksum 2

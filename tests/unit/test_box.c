@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +39,8 @@
 #define IS_SANITIZED 0
 #endif
 
+static const uint64_t peeked = 0x1234567890abcdef;
+static pid_t parent;
 static int file, sockets[2], gate[2], unconnected;
 
 /* Runs `work` in a box. Returns the status of waitpid(): 0 if work() returned NULL, else its text was printed. */
@@ -159,6 +163,65 @@ static void strangers_find_nothing(void **state)
 {
 	if (!IS_SANITIZED)
 		assert_int_equal(status_of(BOX_TALK | BOX_OUTPUT, &no_limits, try_what_is_refused), 0);
+}
+
+/* Reads the memory of its parent, and of no other. */
+static const char *peek(void)
+{
+	uint64_t found = 0;
+	struct iovec to = {&found, sizeof(found)}, from = {(void *)&peeked, sizeof(peeked)};
+
+	WORKS(process_vm_readv(parent, &to, 1, &from, 1, 0) == sizeof(found) && found == peeked);
+	REFUSED(process_vm_readv(1, &to, 1, &from, 1, 0));
+	REFUSED(process_vm_writev(parent, &to, 1, &from, 1, 0));
+	WORKS(alarm(1) == 0 && alarm(0) == 1);
+	REFUSED(open("/etc/passwd", O_RDONLY));
+	REFUSED(fork());
+	REFUSED(kill(parent, 0));
+	REFUSED(setuid(1));
+	return NULL;
+}
+
+static void a_reader_reads_one_process(void **state)
+{
+	const struct box_limits limits = {.peeked = getpid()};
+
+	parent = limits.peeked;
+	if (!IS_SANITIZED)
+		assert_int_equal(status_of(BOX_TALK | BOX_PEEK, &limits, peek), 0);
+}
+
+static const char *try_as_loader(void)
+{
+	char *const words[] = {"/bin/true", NULL};
+	int fd;
+
+	REFUSED(execve(words[0], words, words + 1));
+	REFUSED(syscall(SYS_keyctl, 0, 0));
+	REFUSED(syscall(SYS_process_vm_writev, getpid(), NULL, 0, NULL, 0, 0));
+	REFUSED(syscall(SYS_init_module, NULL, 0, ""));
+	REFUSED(syscall(SYS_clock_settime, 0, NULL));
+	WORKS((fd = open("/dev/null", O_WRONLY)) >= 0 && !close(fd));
+	WORKS((fd = socket(AF_UNIX, SOCK_STREAM, 0)) >= 0 && !close(fd));
+	WORKS(setuid(geteuid() + 1) == -1 && errno == EPERM);
+	return NULL;
+}
+
+static void the_loader_is_narrowed(void **state)
+{
+	pid_t child;
+	int status;
+
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		/* twice, as in a daemon's second recording */
+		bool failed = box_narrow(RIGHT(CAP_KILL)) || box_narrow(RIGHT(CAP_KILL)) || try_as_loader();
+
+		_exit(failed);
+	}
+	assert_int_equal(child_await(child, &status), 0);
+	assert_int_equal(status, 0);
 }
 
 /* Landlock refuses with EACCES. */
@@ -358,6 +421,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strangers_find_nothing),
+		cmocka_unit_test(a_reader_reads_one_process),
+		cmocka_unit_test(the_loader_is_narrowed),
 		cmocka_unit_test(a_program_reads_alone),
 		cmocka_unit_test(work_goes_on),
 		cmocka_unit_test(each_has_what_it_asked_for),

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
@@ -28,6 +29,7 @@
 #define BOX_FAILED 255 /* exit code: no box at all */
 
 static unsigned int lacks;
+static pid_t peeked; /* as in struct box_limits */
 
 /* ---- system calls ---- */
 
@@ -41,7 +43,9 @@ struct row {
 	uint32_t arg, value; /* the lower 32 bits: all that the kernel looks at in these calls */
 };
 
-#define SELF UINT32_MAX /* in the place of `value`: this process */
+/* In the place of `value`: this process, and box_limits.peeked. */
+#define SELF UINT32_MAX
+#define PEEKED (UINT32_MAX - 1)
 
 /* clang-format off */
 #define CALL(name) {.call = SYS_##name}
@@ -96,6 +100,11 @@ static const struct row allowed[] = {
 	OF(poll, BOX_TALK),
 #endif
 	OF(ftruncate, BOX_OUTPUT),
+	{.call = SYS_process_vm_readv, .set = BOX_PEEK, .test = EQUALS, .arg = 0, .value = PEEKED},
+	OF(setitimer, BOX_PEEK), /* for alarm() */
+#ifdef SYS_alarm
+	OF(alarm, BOX_PEEK),
+#endif
 };
 
 /* What is refused to another program, where all else is allowed. */
@@ -110,11 +119,30 @@ static const struct row refused[] = {
 	CALL(ptrace),
 #endif
 };
+
+/* What the loader never does, where all else is allowed. Its children attach to JVMs: they mount and enter namespaces. */
+static const struct row never[] = {
+	CALL(execve), CALL(execveat), CALL(process_vm_writev), CALL(init_module), CALL(finit_module),
+	CALL(delete_module), CALL(kexec_load), CALL(reboot), CALL(swapon), CALL(swapoff), CALL(pivot_root),
+	CALL(chroot), CALL(unshare), CALL(settimeofday), CALL(clock_settime), CALL(adjtimex), CALL(clock_adjtime),
+	CALL(acct), CALL(quotactl), CALL(keyctl), CALL(add_key), CALL(request_key), CALL(userfaultfd),
+	CALL(io_uring_setup), CALL(open_by_handle_at), CALL(sethostname), CALL(setdomainname), CALL(personality),
+	CALL(mknodat),
+#ifdef SYS_kexec_file_load
+	CALL(kexec_file_load),
+#endif
+#ifdef SYS_iopl
+	CALL(iopl), CALL(ioperm), CALL(modify_ldt), CALL(mknod),
+#endif
+#ifndef __SANITIZE_ADDRESS__
+	CALL(ptrace),
+#endif
+};
 /* clang-format on */
 
 #define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))
 #define ROW_STEPS 5
-_Static_assert(COUNT(refused) <= COUNT(allowed), "the room of a program is that of the larger table");
+_Static_assert(COUNT(refused) <= COUNT(allowed) && COUNT(never) <= COUNT(allowed), "the room of a program is that of the larger table");
 
 struct program {
 	struct sock_filter steps[4 + COUNT(allowed) * ROW_STEPS + 1];
@@ -134,7 +162,7 @@ static void add_load(struct program *program, uint32_t at)
 /* The number of the call is loaded before the row, and behind it. */
 static void add_row(struct program *program, const struct row *row, uint32_t verdict)
 {
-	uint32_t value = row->value == SELF ? (uint32_t)getpid() : row->value;
+	uint32_t value = row->value == SELF ? (uint32_t)getpid() : row->value == PEEKED ? (uint32_t)peeked : row->value;
 
 	add(program, BPF_JMP | BPF_JEQ | BPF_K, row->call, 0, row->test == ANY ? 1 : ROW_STEPS - 1);
 	if (row->test != ANY) {
@@ -179,7 +207,7 @@ static bool filter_program(void)
 static bool filter_all(unsigned int calls)
 {
 #ifdef __SANITIZE_ADDRESS__
-	return filter_program();
+	return calls & BOX_PEEK || filter_program(); /* which refuses to read memory */
 #endif
 	return filter(allowed, COUNT(allowed), calls, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM);
 }
@@ -247,12 +275,12 @@ static void empty_bounding_set(void)
 		;
 }
 
-static int give_up(void)
+static int give_up(uint64_t rights)
 {
 	int err;
 
 	empty_bounding_set();
-	err = rights_keep(RIGHTS_NONE);
+	err = rights_keep(rights);
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		err = -errno;
 	return err ? err : set_limit(0, RLIMIT_CORE, 0);
@@ -260,8 +288,9 @@ static int give_up(void)
 
 int box_enter(unsigned int calls, const struct box_limits *limits)
 {
-	int err = give_up();
+	int err = give_up(calls & BOX_PEEK ? RIGHT(CAP_SYS_PTRACE) : RIGHTS_NONE);
 
+	peeked = limits->peeked;
 	if (!err)
 		err = set_limit(0, RLIMIT_NOFILE, BOX_FILES);
 	if (!err)
@@ -269,9 +298,9 @@ int box_enter(unsigned int calls, const struct box_limits *limits)
 	if (err)
 		return err;
 #ifdef __SANITIZE_ADDRESS__
-	lacks = forbid_names(READING) ? 0 : BOX_LACKS_LANDLOCK;
+	lacks = calls & BOX_PEEK || forbid_names(READING) ? 0 : BOX_LACKS_LANDLOCK;
 #else
-	lacks = forbid_names(0) ? 0 : BOX_LACKS_LANDLOCK;
+	lacks = calls & BOX_PEEK || forbid_names(0) ? 0 : BOX_LACKS_LANDLOCK;
 #endif
 	lacks |= filter_all(calls) ? 0 : BOX_LACKS_SECCOMP;
 	return 0;
@@ -279,10 +308,22 @@ int box_enter(unsigned int calls, const struct box_limits *limits)
 
 int box_enter_program(void)
 {
-	int err = give_up();
+	int err = give_up(RIGHTS_NONE);
 
 	if (!err)
 		lacks = (forbid_names(READING) ? 0 : BOX_LACKS_LANDLOCK) | (filter_program() ? 0 : BOX_LACKS_SECCOMP);
+	return err;
+}
+
+int box_narrow(uint64_t rights)
+{
+	static bool has_filter; /* they add up */
+	int err = rights_keep(rights);
+
+	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		err = -errno;
+	if (!err && !has_filter)
+		has_filter = filter(never, COUNT(never), 0, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
 	return err;
 }
 

@@ -15,10 +15,12 @@
 enum box_calls {
 	BOX_TALK = 1 << 0, /* send and receive through its sockets, and wait for them */
 	BOX_OUTPUT = 1 << 1, /* cut open files */
+	BOX_PEEK = 1 << 2, /* read the memory of one process with CAP_SYS_PTRACE, and set alarms; Landlock forbids it */
 };
 
 struct box_limits {
 	uint64_t memory_bytes; /* as memory_limit(); 0: as before */
+	pid_t peeked; /* BOX_PEEK: the process whose memory is read */
 	uint64_t cpu_ns; /* of the process since its start, up to a second more, then SIGXCPU; 0: as before */
 };
 
@@ -39,6 +41,11 @@ int box_enter(unsigned int calls, const struct box_limits *limits);
  * writes to none but by its descriptors, and has no network and no other process.
  */
 int box_enter_program(void);
+/*
+ * For the loader, when all has been started: keeps only these capabilities (RIGHT()), and refuses for good what the
+ * loader and its children never do. Returns 0 or -errno; without seccomp it does the first.
+ */
+int box_narrow(uint64_t rights);
 unsigned int box_lacks(void); /* after box_enter(): bits of enum box_lack */
 /* Sets the limits of a process of this user, which cannot do so itself any more. Returns 0 or -errno. */
 int box_limit(pid_t process, const struct box_limits *limits);

@@ -106,9 +106,9 @@ static void print_box(void)
 
 	box_describe(lacks < 0 ? 0 : (unsigned int)lacks, &walls);
 	if (lacks < 0)
-		printf("recordings are not read: no box for that: %s\n", strerror(-lacks));
+		printf("recordings, and files of processes, are not read: no box for that: %s\n", strerror(-lacks));
 	else
-		printf("recordings are read in a box: %s\n", walls.data);
+		printf("recordings, and files of processes, are read in a box: %s\n", walls.data);
 }
 
 static int run(void *options, const struct command_words *words)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -271,12 +272,24 @@ static void keep(int orders)
 	(void)await_end(-1, ORPHAN_STEPS);
 }
 
+/* To read /proc and memory of all processes, and to look up files. All workers have no more. */
+#define LOOKUP_RIGHTS (RIGHT(CAP_SYS_PTRACE) | RIGHT(CAP_DAC_READ_SEARCH))
+
+/* For the links in /proc/PID/map_files; before Linux 5.9 only CAP_SYS_ADMIN is enough. */
+static uint64_t map_files_right(void)
+{
+	bool is_known = prctl(PR_CAPBSET_READ, CAP_CHECKPOINT_RESTORE, 0, 0, 0) == 1;
+
+	return RIGHT(is_known ? CAP_CHECKPOINT_RESTORE : CAP_SYS_ADMIN);
+}
+
 /* Closes everything inherited from the loader: rings, locks, and pipes on whose end a process waits. */
 static void shed_inheritance(int orders)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_NAME, "duet-reader");
+	(void)rights_keep(LOOKUP_RIGHTS | map_files_right());
 	for (int signo = 1; signo < NSIG; signo++)
 		signal(signo, SIG_DFL);
 	/* These signals reach the whole process group. The loader decides when the supervisor ends. */

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/box.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -448,6 +449,8 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	if (!err)
 		outside.names_threads = java_threads_open(outside.image.java_version);
 	err = begin(&outside, err, why);
+	if (!err) /* from here on it opens nothing */
+		err = box_enter(BOX_TALK | BOX_PEEK, &(struct box_limits){.peeked = pid});
 	if (!err && !outside.names_threads && outside.image.java_version >= NAMES_SINCE)
 		give_up_names(&outside);
 	if (!err)

@@ -2,9 +2,12 @@
 /* The start of a session: targets, engine, agents, and the command that is profiled from its start. */
 #include <errno.h>
 #include <link.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/box.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/process.h"
@@ -350,11 +353,21 @@ static int start_targets(struct session *session, struct map *busy)
 	return start_ticks(session);
 }
 
+/* What is done after the start, also by the next recording of a daemon. headers/SECURITY.md says what needs which. */
+#define RIGHTS_OF_LOADER \
+	(RIGHT(CAP_BPF) | RIGHT(CAP_PERFMON) | RIGHT(CAP_SYS_ADMIN) | RIGHT(CAP_SYS_RESOURCE) | \
+	 RIGHT(CAP_IPC_LOCK) | RIGHT(CAP_SYSLOG) | RIGHT(CAP_SYS_PTRACE) | RIGHT(CAP_CHECKPOINT_RESTORE) | \
+	 RIGHT(CAP_DAC_READ_SEARCH) | RIGHT(CAP_DAC_OVERRIDE) | RIGHT(CAP_FOWNER) | RIGHT(CAP_CHOWN) | \
+	 RIGHT(CAP_KILL) | RIGHT(CAP_NET_BIND_SERVICE))
+#define RIGHTS_OF_ATTACHING (RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID) | RIGHT(CAP_SYS_CHROOT))
+
 int session_start(struct session *session)
 {
 	struct map busy = {0};
+	/* a daemon that reads its configuration again may attach later */
+	bool attaches = session->options->agent != AGENT_NEVER || session->options->window_ns;
 	int err = session->options->command ? launch_command(session) : start_targets(session, &busy);
 
 	map_release(&busy);
-	return err;
+	return err ? err : box_narrow(RIGHTS_OF_LOADER | (attaches ? RIGHTS_OF_ATTACHING : 0));
 }
