@@ -52,7 +52,9 @@ case_rights_are_given_up() {
 			expect "rights of the loader" "$((0x$(rights_of "$at" | cut -d ' ' -f 1) & 0xac73bd0))" == 0
 			expect_text "walls of the loader" "$(rights_of "$at" | cut -d ' ' -f 2-3)" "1 2"
 			;;
-		duet-reader) expect "rights of a helper" "$((0x$(rights_of "$at" | cut -d ' ' -f 1) & ~0x10000280004))" == 0 ;;
+		duet-reader)
+			expect "rights of a helper" "$((0x$(rights_of "$at" | cut -d ' ' -f 1) & ~0x10000280004))" == 0
+			;;
 		duet-parser) expect_text "rights of a parser" "$(rights_of "$at")" "0000000000000000 1 2 " ;;
 		sleep) expect_text "rights of the command" "$(rights_of "$at")" "$mine" ;;
 		esac

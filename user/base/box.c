@@ -120,7 +120,7 @@ static const struct row refused[] = {
 #endif
 };
 
-/* What the loader never does, where all else is allowed. Its children attach to JVMs: they mount and enter namespaces. */
+/* What the loader never does, where all else is allowed. Its children, which attach to JVMs, mount and use setns(). */
 static const struct row never[] = {
 	CALL(execve), CALL(execveat), CALL(process_vm_writev), CALL(init_module), CALL(finit_module),
 	CALL(delete_module), CALL(kexec_load), CALL(reboot), CALL(swapon), CALL(swapoff), CALL(pivot_root),
@@ -142,7 +142,8 @@ static const struct row never[] = {
 
 #define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))
 #define ROW_STEPS 5
-_Static_assert(COUNT(refused) <= COUNT(allowed) && COUNT(never) <= COUNT(allowed), "the room of a program is that of the larger table");
+_Static_assert(COUNT(refused) <= COUNT(allowed) && COUNT(never) <= COUNT(allowed),
+	       "the room of a program is that of the largest table");
 
 struct program {
 	struct sock_filter steps[4 + COUNT(allowed) * ROW_STEPS + 1];

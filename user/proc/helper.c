@@ -2,19 +2,14 @@
 #include "proc/helper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/box.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/counters.h"
@@ -23,6 +18,7 @@
 #include "base/packet.h"
 #include "base/vec.h"
 #include "proc/process.h"
+#include "proc/supervisor.h"
 
 #define DEADLINE_NS NS_PER_SEC
 /* shortest deadline, after the wait budget is used up; an honest answer takes far less */
@@ -36,37 +32,9 @@
 #define LOST_MAX 32 /* helpers that cannot be killed; at this number no new one is started */
 /* The supervisor never blocks: if it takes longer, it was stopped or has ended. */
 #define SUPERVISOR_NS (2 * NS_PER_SEC)
-#define STEP_NS (2 * NS_PER_MS)
-#define ORPHAN_STEPS 100 /* how long a supervisor that ends waits for its processes */
 #define END_STEPS 200 /* how long the loader waits for the supervisor */
 #define TEXT_MAX (512u << 20) /* bytes of one answer; the names of a file have 256 MB at most, see elf_reader.h */
-#define CHUNK_BYTES (64u << 10)
-/* What an honest file stays far below: see ELF_READER_MAX_BYTES, and the work that unwind/cfi.c allows. */
-#define PARSER_BYTES (1ull << 30)
-#define PARSER_CPU_NS (10 * NS_PER_SEC)
-#define PARSER_NS (60 * NS_PER_SEC) /* the same, waiting for a CPU or the disk */
-
-/* What the loader asks of the supervisor. It answers the first two with the worker's socket and pid. */
-struct order {
-	enum { ORDER_OPENER, ORDER_PARSER, ORDER_END } kind;
-	pid_t pid; /* ORDER_END: of a parser */
-};
-
-/* A task, sent to the helper. The path follows. */
-struct request {
-	/* The helper is a fork, so the address is valid there. */
-	int (*work)(const struct helper_task *task, struct helper_answer *answer);
-	uint64_t number;
-	struct charge charge;
-};
-
-/* An answer. The text follows, in messages of at most CHUNK_BYTES. */
-struct reply {
-	int result;
-	uint32_t text_len;
-	uint64_t cpu_ns;
-	struct stat st;
-};
+#define PARSER_NS (60 * NS_PER_SEC) /* longest task of a parser, waiting for a CPU or the disk */
 
 struct refusal {
 	uint64_t key;
@@ -87,225 +55,6 @@ static struct {
 	pid_t lost_for; /* of the first parser that failed; 0: none; -1: it has been returned */
 } helper = {.orders = -1, .opener.socket = -1};
 
-void helper_answer_release(struct helper_answer *answer)
-{
-	buf_release(&answer->text);
-	io_close(&answer->fd);
-}
-
-static void answer_init(struct helper_answer *answer)
-{
-	*answer = (struct helper_answer){.fd = -1};
-	buf_init(&answer->text);
-}
-
-/* ---- the helper ---- */
-
-static int send_answer(int to, int result, const struct helper_answer *answer)
-{
-	struct reply reply = {
-		.result = result, .text_len = (uint32_t)answer->text.len, .cpu_ns = clock_cpu_ns(), .st = answer->st};
-	int err = packet_send(to, &reply, sizeof(reply), answer->fd, 0);
-
-	for (size_t at = 0, len; !err && at < answer->text.len; at += len) {
-		len = answer->text.len - at < CHUNK_BYTES ? answer->text.len - at : CHUNK_BYTES;
-		err = packet_send(to, answer->text.data + at, len, -1, 0);
-	}
-	return err;
-}
-
-/* Answers tasks until the loader closes the socket. */
-static void serve(int loader)
-{
-	char path[PATH_MAX + 1];
-	struct request request;
-	struct iovec parts[] = {{&request, sizeof(request)}, {path, PATH_MAX}};
-	struct helper_answer answer;
-	struct helper_task task;
-	ssize_t len;
-	int fd, err = 0;
-
-	while (!err && (len = packet_receive_parts(loader, parts, 2, 0, &fd)) >= (ssize_t)sizeof(request)) {
-		path[(size_t)len - sizeof(request)] = '\0';
-		task = (struct helper_task){
-			.charge = &request.charge, .fd = fd, .path = path, .number = request.number};
-		answer_init(&answer);
-		err = send_answer(loader, request.work(&task, &answer), &answer);
-		helper_answer_release(&answer);
-		io_close(&fd);
-	}
-}
-
-/* ---- the supervisor ---- */
-
-/* A helper has the usual signals again. */
-static void forget_orphans(void)
-{
-	sigset_t none;
-
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Parses what a stranger may have written: it must have nothing to give away. */
-static void enter_box(void)
-{
-	const struct box_limits limits = {.memory_bytes = PARSER_BYTES, .cpu_ns = PARSER_CPU_NS};
-
-	prctl(PR_SET_NAME, "duet-parser");
-	if (box_enter(BOX_TALK, &limits) < 0)
-		_exit(1);
-}
-
-/* Forks a worker; the loader gets its socket and pid. The pid, or 0. Returns in the supervisor only. */
-static pid_t fork_worker(int orders, bool is_parser)
-{
-	pid_t pid, keeper = getpid();
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return 0;
-	pid = fork();
-	if (!pid) {
-		child_end_with(keeper, SIGKILL);
-		forget_orphans();
-		close(orders);
-		close(pair[0]);
-		if (is_parser)
-			enter_box();
-		serve(pair[1]);
-		_exit(0);
-	}
-	close(pair[1]);
-	if (pid > 0)
-		(void)packet_send(orders, &pid, sizeof(pid), pair[0], 0);
-	close(pair[0]);
-	return pid > 0 ? pid : 0;
-}
-
-/* Returns false if a child, -1 for any, is left after so many steps; most end at once. */
-static bool await_end(pid_t child, int steps)
-{
-	for (int i = 0; i < steps; i++) {
-		pid_t ended = waitpid(child, NULL, WNOHANG);
-
-		if (ended < 0)
-			return true;
-		if (!ended)
-			clock_sleep(STEP_NS);
-	}
-	return false;
-}
-
-static void on_child(int signo)
-{
-	(void)signo; /* ends ppoll() */
-}
-
-/* Collects what helpers left to init, too. A container's init may be a JVM, which would never do that. */
-static void adopt_orphans(void)
-{
-	const struct sigaction action = {.sa_handler = on_child};
-	sigset_t child;
-
-	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &child, NULL); /* ppoll() takes it */
-	sigaction(SIGCHLD, &action, NULL);
-}
-
-/* Collects those that have ended. Stores 0 if the helper is one of them. */
-static void collect(pid_t *helper_pid)
-{
-	pid_t ended;
-
-	while ((ended = waitpid(-1, NULL, WNOHANG)) > 0)
-		if (ended == *helper_pid)
-			*helper_pid = 0;
-}
-
-/* Returns false when the loader has closed the socket. */
-static bool await_order(int orders, pid_t *opener, struct order *ret)
-{
-	struct pollfd order = {.fd = orders, .events = POLLIN};
-	sigset_t none;
-
-	sigemptyset(&none);
-	while (ppoll(&order, 1, NULL, &none) <= 0)
-		collect(opener);
-	collect(opener);
-	return recv(orders, ret, sizeof(*ret), 0) == sizeof(*ret);
-}
-
-/* Returns false when no worker can be made. */
-static bool obey(int orders, const struct order *order, pid_t *opener)
-{
-	switch (order->kind) {
-	case ORDER_OPENER:
-		if (*opener)
-			kill(*opener, SIGKILL);
-		*opener = fork_worker(orders, false);
-		return *opener > 0;
-	case ORDER_PARSER:
-		return fork_worker(orders, true) > 0;
-	case ORDER_END:
-		if (order->pid > 0 && !waitpid(order->pid, NULL, WNOHANG)) /* it is a child that runs */
-			kill(order->pid, SIGKILL);
-	}
-	return true;
-}
-
-/* The supervisor's loop. It alone waits for the workers, so no pid is reused before kill(). */
-static void keep(int orders)
-{
-	pid_t current = 0;
-	bool goes_on = true;
-	struct order order;
-
-	adopt_orphans();
-	while (goes_on && await_order(orders, &current, &order))
-		goes_on = obey(orders, &order, &current);
-	if (current)
-		kill(current, SIGKILL);
-	(void)await_end(-1, ORPHAN_STEPS);
-}
-
-/* To read /proc and memory of all processes, and to look up files. All workers have no more. */
-#define LOOKUP_RIGHTS (RIGHT(CAP_SYS_PTRACE) | RIGHT(CAP_DAC_READ_SEARCH))
-
-/* For the links in /proc/PID/map_files; before Linux 5.9 only CAP_SYS_ADMIN is enough. */
-static uint64_t map_files_right(void)
-{
-	bool is_known = prctl(PR_CAPBSET_READ, CAP_CHECKPOINT_RESTORE, 0, 0, 0) == 1;
-
-	return RIGHT(is_known ? CAP_CHECKPOINT_RESTORE : CAP_SYS_ADMIN);
-}
-
-/* Closes everything inherited from the loader: rings, locks, and pipes on whose end a process waits. */
-static void shed_inheritance(int orders)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	prctl(PR_SET_NAME, "duet-reader");
-	(void)rights_keep(LOOKUP_RIGHTS | map_files_right());
-	for (int signo = 1; signo < NSIG; signo++)
-		signal(signo, SIG_DFL);
-	/* These signals reach the whole process group. The loader decides when the supervisor ends. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* the error is reported */
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		dup2(null, fd);
-	if (null > 2)
-		close(null);
-	dup2(orders, 3);
-	closefrom(4);
-}
-
 void helper_start(void)
 {
 	int pair[2];
@@ -321,8 +70,7 @@ void helper_start(void)
 		return;
 	pid = fork();
 	if (!pid) {
-		shed_inheritance(pair[1]);
-		keep(3);
+		supervise(pair[1]);
 		_exit(0);
 	}
 	close(pair[1]);
@@ -341,7 +89,7 @@ static void end_supervisor(void)
 	io_close(&helper.opener.socket);
 	parser_end(&helper.idle);
 	io_close(&helper.orders);
-	if (helper.supervisor && !await_end(helper.supervisor, END_STEPS)) {
+	if (helper.supervisor && !supervisor_await_end(helper.supervisor, END_STEPS)) {
 		kill(helper.supervisor, SIGKILL); /* its helper is killed with it */
 		(void)child_await(helper.supervisor, &status);
 	}
@@ -569,7 +317,7 @@ int helper_run(const struct helper_task *task, struct helper_answer *answer)
 {
 	int err;
 
-	answer_init(answer);
+	helper_answer_init(answer);
 	if (helper.owner != getpid())
 		return task->work(task, answer);
 	err = run_aside(task, answer);
@@ -594,7 +342,7 @@ int parser_begin(struct parser *parser, const struct helper_task *task)
 
 	*parser = (struct parser){.worker.socket = -1, .pid = task->charge->pid, .origin = task->origin};
 	parser->begun_ns = clock_monotonic_ns();
-	answer_init(&parser->answer);
+	helper_answer_init(&parser->answer);
 	if (helper.owner != getpid()) {
 		parser->result = task->work(task, &parser->answer);
 		return 0;
@@ -641,7 +389,7 @@ static int take_answer(struct parser *parser, struct helper_answer *answer)
 
 	if (!parser->worker.pid) {
 		*answer = parser->answer;
-		answer_init(&parser->answer);
+		helper_answer_init(&parser->answer);
 		return parser->result;
 	}
 	err = await_answer(&parser->worker, answer, clock_monotonic_ns() + DEADLINE_NS, &result);
@@ -670,7 +418,7 @@ int parser_await(struct parser *parser, uint64_t until_ns, struct helper_answer 
 	uint64_t last_ns = parser->begun_ns + PARSER_NS;
 	int ready = 1;
 
-	answer_init(answer);
+	helper_answer_init(answer);
 	if (parser->worker.pid)
 		ready = await_readable(parser->worker.socket, until_ns < last_ns ? until_ns : last_ns);
 	return !ready && clock_monotonic_ns() < last_ns ? -EAGAIN : take_answer(parser, answer);
@@ -681,7 +429,7 @@ int parser_run(const struct helper_task *task, struct helper_answer *answer)
 	struct parser parser;
 	int err = parser_begin(&parser, task);
 
-	answer_init(answer);
+	helper_answer_init(answer);
 	return err ? err : take_answer(&parser, answer);
 }
 

@@ -69,8 +69,8 @@ int helper_read(const struct charge *charge, int proc_fd, const char *name, size
 /*
  * Parses bytes that may come from a stranger. `work` runs in a process of its own, which has nothing but the task's
  * descriptor: base/box.h. It opens nothing. It does further tasks only for bytes of the same origin, so that what takes
- * it over spoils nothing of others. The caller checks the answer as it would check the bytes. If the parser fails, the result is -EPROTO, which is counted: do not
- * try these bytes again.
+ * it over spoils nothing of others. The caller checks the answer as it would check the bytes. If the parser fails, the
+ * result is -EPROTO, which is counted: do not try these bytes again.
  */
 struct parser {
 	struct helper_worker worker; /* without a socket: `work` has run in this process, and returned `result` */
