@@ -74,6 +74,18 @@ bool buf_reserve(struct buf *buf, size_t more)
 	return true;
 }
 
+bool buf_reserve_only(struct buf *buf, size_t more)
+{
+	size_t size = buf->len + more + 1;
+	char *grown = size > buf->size && more < SIZE_MAX / 4 ? realloc(buf->size ? buf->data : NULL, size) : NULL;
+
+	if (!grown)
+		return buf_reserve(buf, more);
+	buf->data = grown;
+	buf->size = size;
+	return true;
+}
+
 void buf_add(struct buf *buf, const void *bytes, size_t len)
 {
 	if (!len || !buf_reserve(buf, len))

@@ -25,6 +25,7 @@ void buf_shrink(struct buf *buf); /* frees unused capacity; call when the string
 void buf_cut(struct buf *buf, size_t len); /* truncates to an earlier length */
 /* Makes room for `more` bytes behind `len`, and a NUL. Returns false, and `failed` is set, when out of memory. */
 bool buf_reserve(struct buf *buf, size_t more);
+bool buf_reserve_only(struct buf *buf, size_t more); /* the same, and no more: for large strings of known length */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_add_str(struct buf *buf, const char *text);
 void buf_add_char(struct buf *buf, char c);

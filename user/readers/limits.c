@@ -15,7 +15,7 @@
 #define NODES_FREE ((uint64_t)256 << 10) /* frames of all stacks; those that stacks share count once */
 #define NODES_TIMES 1
 #define FRAMES_FREE ((uint64_t)8 << 20) /* frames of the stacks of all samples */
-#define FRAMES_TIMES 128
+#define FRAMES_TIMES 64
 #define ROW_TEXTS_MAX 16
 
 void limits_set(const struct reader_source *source)

@@ -9,5 +9,5 @@
 
 /* Sets the limits of source->profile to what the bytes allow that were read so far. */
 void limits_set(const struct reader_source *source);
-/* Call at the end. Returns 0, or -errno with one sentence in `why`, if the profile would become too much in an output. */
+/* Call at the end. Returns 0, or -errno with one sentence in `why` if outputs of the profile would become too large. */
 int limits_check(const struct reader_source *source, const struct profile *profile, struct buf *why);

@@ -15,7 +15,7 @@
 #include "readers/json_scan.h"
 #include "readers/reader.h"
 
-/* Frames of the stacks of one event, whose tree begins at the leaves, that are turned round: by the bytes of its data. */
+/* Frames of stacks that are turned round, of an event whose tree begins at the leaves: by the bytes of its data. */
 #define STEPS_FREE (4u << 20)
 #define STEPS_TIMES 32
 

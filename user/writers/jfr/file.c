@@ -134,7 +134,9 @@ int jfr_file_append(struct jfr_file *file, const struct buf *metadata, const str
 
 	if (pools->len)
 		file->pools_at = jfr_file_place(file, metadata->len + events->len);
-	buf_clear(&file->part);
+	buf_release(&file->part);
+	if (!buf_reserve_only(&file->part, sizeof(struct jfr_header) + len))
+		return -ENOMEM;
 	if (is_first)
 		add_header(file, sizeof(struct jfr_header) + len, times);
 	buf_add(&file->part, metadata->data, metadata->len);

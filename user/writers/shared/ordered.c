@@ -6,7 +6,9 @@
 
 #include "profile/timeline.h"
 
-#define ORDERED_COUNT (1u << 20) /* samples that stand for more, on an average, are a reader's, and have no times */
+/* So many rows that stand for so many samples each, on an average, are parts of sums, and have no times. */
+#define PARTS_MIN (1u << 18)
+#define PARTS_COUNT (1ull << 31)
 
 static bool has_cgroup(const struct profile *profile, uint32_t thread)
 {
@@ -106,12 +108,17 @@ int ordered_merge(struct ordered *ordered, const struct profile *profile)
 	return err;
 }
 
+static bool are_parts(const struct timeline *samples)
+{
+	return samples->len > PARTS_MIN && samples->count / PARTS_COUNT > samples->len;
+}
+
 int ordered_build(struct ordered *ordered, const struct profile *profile)
 {
 	int err;
 
 	*ordered = (struct ordered){0};
-	if (profile->samples.len > ORDERED_MAX || profile->samples.count / ORDERED_COUNT > profile->samples.len)
+	if (profile->samples.len > ORDERED_MAX || are_parts(&profile->samples))
 		err = ordered_merge(ordered, profile);
 	else
 		err = timeline_each(&profile->samples, add, ordered);

@@ -17,10 +17,10 @@
 #include "writers/writer.h"
 
 /*
- * All stacks may have profile.most_frames, each PATH_DEEP of them, and all together PATH_DEEP_FRAMES in addition: in a chain of frames with
- * a sample at each, the frames of all stacks are the square of its length. Frames beyond that are under the mark. Such
- * stacks have no callers in common any more: all together keep PATH_CUT_FRAMES, and then each the PATH_SHORT frames
- * nearest the leaf.
+ * All stacks may have profile.most_frames, each PATH_DEEP of them, and all together PATH_DEEP_FRAMES in addition: in a
+ * chain of frames with a sample at each, the frames of all stacks are the square of its length. Frames beyond that are
+ * under the mark. Such stacks have no callers in common any more: all together keep PATH_CUT_FRAMES, and then each the
+ * PATH_SHORT frames nearest the leaf.
  */
 #define PATH_DEEP 1024
 #define PATH_DEEP_FRAMES (64u << 20)
