@@ -4,7 +4,7 @@
 #
 # Recordings of strangers: formed as their format wants it, with sizes that are meant to harm (hostile_recordings.c).
 # No conversion takes more than 64 MB and 50 times the file's bytes, or more than 2 s of CPU time and 1 s for each MB;
-# what is refused is refused in one sentence. SEED=N FORMATS="jfr pprof" SECONDS=1800 for more than the cases of a test.
+# what is refused is refused in one sentence. C=for_long tries more: SEED=N FORMATS="jfr pprof" CONVERSIONS_SECONDS=1800
 . "$(dirname "$0")/lib.sh"
 
 make=$DUET_BUILD/tests/system/hostile_recordings
@@ -15,7 +15,6 @@ outputs=(html tree.html heatmap.html collapsed col full.txt duet pb.gz jfr perf 
 
 # Sets `bytes`, `cpu_ms`, `kb` and `status` of a conversion of $here/in.
 measure() { # OUTPUT
-	local end
 	bytes=$(stat -c %s "$here/in")
 	timeout --kill-after=1 $((60 + bytes / 200000)) "$peak" "$here/cost" "$duet" convert "$here/in" "$here/out.$1" \
 		>"$here/stdout" 2>"$here/stderr" </dev/null

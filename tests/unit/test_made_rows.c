@@ -288,90 +288,54 @@ static void jfr_types(void **state)
 	buf_release(&elements);
 }
 
+/* clang-format off */
+enum {
+	CLASS = 1, NAME, ID, FIELD, TYPE_OF, POOL, TRUE, DIMENSION, ONE, LONG_NAME, BYTE_NAME, OBJECT_NAME, SAMPLE_NAME,
+	CLASS_NAME, N4, N5, N11, N23, N30, START, SIZE, OBJECT, TYPE, JUNK, STACK, TEXTS
+};
+static const char *const object_texts[TEXTS] = {
+	"root", "class", "name", "id", "field", "class", "constantPool", "true", "dimension", "1", "long", "byte",
+	"jdk.types.OldObject", "jdk.OldObjectSample", "java.lang.Class", "4", "5", "11", "23", "30", "startTime",
+	"objectSize", "object", "type", "junk", "stackTrace",
+};
+static const struct {
+	uint32_t name, id, fields[4][3]; /* name, class, 0 or POOL or DIMENSION */
+} object_types[] = {
+	{LONG_NAME, N4, {{0}}},
+	{BYTE_NAME, N5, {{0}}},
+	{CLASS_NAME, N11, {{NAME, N5, 0}}},
+	{OBJECT_NAME, N23, {{TYPE, N11, POOL}, {JUNK, N5, DIMENSION}}},
+	{SAMPLE_NAME, N30, {{START, N4, 0}, {STACK, N4, POOL}, {SIZE, N4, 0}, {OBJECT, N23, POOL}}},
+};
+/* clang-format on */
+
+#define OBJECT_TYPES (sizeof(object_types) / sizeof(*object_types))
+
+static void put_object_type(struct buf *elements, size_t type)
+{
+	const uint32_t attributes[][2] = {{NAME, object_types[type].name}, {ID, object_types[type].id}};
+	size_t fields = 0;
+
+	while (fields < 4 && object_types[type].fields[fields][0])
+		fields++;
+	put_element(elements, CLASS, attributes, 2, fields);
+	for (size_t i = 0; i < fields; i++) {
+		const uint32_t *field = object_types[type].fields[i];
+		const uint32_t of_field[][2] = {
+			{NAME, field[0]}, {TYPE_OF, field[1]}, {field[2], field[2] == POOL ? TRUE : ONE}};
+
+		put_element(elements, FIELD, of_field, field[2] ? 3 : 2, 0);
+	}
+}
+
 /* Each sample refers to one object, which is long and whose class the chunk does not have. */
 static void jfr_object_without_a_class(void **state)
 {
-	enum {
-		CLASS = 1,
-		NAME,
-		ID,
-		FIELD,
-		TYPE_OF,
-		POOL,
-		TRUE,
-		DIMENSION,
-		ONE,
-		LONG_NAME,
-		INT_NAME,
-		OBJECT_NAME,
-		SAMPLE_NAME,
-		CLASS_NAME,
-		N4,
-		N5,
-		N11,
-		N23,
-		N30,
-		START,
-		SIZE,
-		OBJECT,
-		TYPE,
-		JUNK,
-		STACK,
-		TEXTS
-	};
-	static const char *const texts[TEXTS] = {"root",
-						 "class",
-						 "name",
-						 "id",
-						 "field",
-						 "class",
-						 "constantPool",
-						 "true",
-						 "dimension",
-						 "1",
-						 "long",
-						 "byte",
-						 "jdk.types.OldObject",
-						 "jdk.OldObjectSample",
-						 "java.lang.Class",
-						 "4",
-						 "5",
-						 "11",
-						 "23",
-						 "30",
-						 "startTime",
-						 "objectSize",
-						 "object",
-						 "type",
-						 "junk",
-						 "stackTrace"};
-	static const struct {
-		uint32_t name, id, fields[4][3]; /* name, class, 0 or POOL or DIMENSION */
-	} types[] = {
-		{LONG_NAME, N4, {{0}}},
-		{INT_NAME, N5, {{0}}},
-		{CLASS_NAME, N11, {{NAME, N5, 0}}},
-		{OBJECT_NAME, N23, {{TYPE, N11, POOL}, {JUNK, N5, DIMENSION}}},
-		{SAMPLE_NAME, N30, {{START, N4, 0}, {STACK, N4, POOL}, {SIZE, N4, 0}, {OBJECT, N23, POOL}}},
-	};
 	struct buf elements = BUF_NONE, events = BUF_NONE, body = BUF_NONE;
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		const uint32_t attributes[][2] = {{NAME, types[i].name}, {ID, types[i].id}};
-		size_t fields = 0;
-
-		while (fields < 4 && types[i].fields[fields][0])
-			fields++;
-		put_element(&elements, CLASS, attributes, 2, fields);
-		for (size_t j = 0; j < fields; j++) {
-			const uint32_t *field = types[i].fields[j];
-			const uint32_t of_field[][2] = {
-				{NAME, field[0]}, {TYPE_OF, field[1]}, {field[2], field[2] == POOL ? TRUE : ONE}};
-
-			put_element(&elements, FIELD, of_field, field[2] ? 3 : 2, 0);
-		}
-	}
-	buf_add(&body, "\x01\0\0\0\0\x01\x17\x01\x01\0", 10); /* pools of type 23: the object 1, of class 0 */
+	for (size_t i = 0; i < OBJECT_TYPES; i++)
+		put_object_type(&elements, i);
+	buf_add(&body, "\x01\0\0\0\0\x01\x17\x01\x01\0", 10); /* a pool of type 23: the object 1, of class 0 */
 	jfr_put_number(&body, 4 << 20);
 	for (int i = 0; i < 4 << 20; i++)
 		buf_add_char(&body, 0);
@@ -380,7 +344,7 @@ static void jfr_object_without_a_class(void **state)
 	buf_add(&body, "\x1e\x05\0\x08\x01", 5); /* start, stack, size, object */
 	for (int i = 0; i < 20000; i++)
 		jfr_put_event(&events, &body);
-	put_chunk(texts, TEXTS, sizeof(types) / sizeof(*types), &elements, &events);
+	put_chunk(object_texts, TEXTS, OBJECT_TYPES, &elements, &events);
 	expect_read(NULL);
 	assert_int_equal(profile.samples.len, 20000);
 	assert_true(profile.weight == 20000 * 8);

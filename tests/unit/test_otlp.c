@@ -346,7 +346,8 @@ static void of_others(void **state)
 	read_json("{\"resourceProfiles\":[]}", -EINVAL,
 		  "the file has no dictionary: it is no OTLP profile of this version", &profile);
 	profile_release(&profile);
-	read_json("{\"resourceProfiles\":7}", -EINVAL, "byte 20 is not JSON, or a value has another type than OTLP's", &profile);
+	read_json("{\"resourceProfiles\":7}", -EINVAL,
+		  "byte 20 is not JSON, or a value has another type than OTLP's", &profile);
 	profile_release(&profile);
 }
 
