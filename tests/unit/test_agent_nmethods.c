@@ -79,6 +79,11 @@ int stub_callers_kind(const char *stub)
 	return 0;
 }
 
+bool stub_callers_of_objects(int kind)
+{
+	return false;
+}
+
 void stub_callers_find(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end)
 {
 	(void)search, (void)method, (void)begin, (void)end;
