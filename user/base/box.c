@@ -319,7 +319,7 @@ int box_enter_program(void)
 int box_narrow(uint64_t rights)
 {
 	static bool has_filter; /* they add up */
-	int err = rights_keep(rights);
+	int err = rights_narrow(rights);
 
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		err = -errno;

@@ -62,6 +62,16 @@ int rights_keep(uint64_t capabilities)
 	return syscall(SYS_capset, &head, sets) < 0 ? -errno : 0;
 }
 
+int rights_narrow(uint64_t capabilities)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, sets) < 0)
+		return -errno;
+	return sets[0].permitted & RIGHT(CAP_SYS_PTRACE) ? rights_keep(capabilities) : 0;
+}
+
 int rights_use_files_of(uid_t uid, gid_t gid)
 {
 	if (setgroups(0, NULL) < 0)

@@ -16,11 +16,16 @@ void child_end_with(pid_t parent, int signo);
 /* Closes all descriptors from `first` on but these two, which may be the same. */
 void child_keep_only(int first, int a, int b);
 
-/* Gives up rights for good, in processes that touch a target's files and sockets. Never call these in the loader. */
+/* Gives up rights for good, in processes that touch a target's files. The loader calls rights_narrow() alone. */
 #define RIGHTS_NONE 0
 #define RIGHT(capability) (1ull << (capability))
 
 /* Drops all capabilities but these, also for root: root in a container is not trusted as root. Returns 0 or -errno. */
 int rights_keep(uint64_t capabilities);
+/*
+ * The same for those that look at processes, the loader too. Without CAP_SYS_PTRACE all are kept: then the kernel shows
+ * a process only to those that have all of its capabilities.
+ */
+int rights_narrow(uint64_t capabilities);
 /* Makes all file access of this process happen as this user and only this group. Returns 0 or -errno. */
 int rights_use_files_of(uid_t uid, gid_t gid);

@@ -224,7 +224,7 @@ static void shed_inheritance(int orders)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_NAME, "duet-reader");
-	(void)rights_keep(LOOKUP_RIGHTS | map_files_right());
+	(void)rights_narrow(LOOKUP_RIGHTS | map_files_right());
 	for (int signo = 1; signo < NSIG; signo++)
 		signal(signo, SIG_DFL);
 	/* These signals reach the whole process group. The loader decides when the supervisor ends. */
