@@ -218,7 +218,13 @@ start_taps() { # RECORD-OPTIONS...
 		[ $SECONDS -lt $end ] || fail "no agent in JVM $jvm within 60 s: $(cat "$here/stderr")"
 		nap 0.05
 	done
+	wait_for 60 has_begun
 	sleep 0.5
+}
+
+# When all is started, the loader gives up what it does not need any more.
+has_begun() {
+	grep -qs '^NoNewPrivs:.*1' "/proc/$recorder/status"
 }
 
 # Records a workload that waits for its gate, until it says DONE. The gate opens when the command in gate_waits, if that
