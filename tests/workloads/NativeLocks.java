@@ -72,7 +72,8 @@ public final class NativeLocks {
         if (Boolean.getBoolean("references"))
             waitWithReferences();
         AtomicLong[] mutexes = run(new int[] {MUTEX, MUTEX, TIMED, TIMED}, rounds, hold);
-        AtomicLong[] rwlocks = run(new int[] {READ, READ, WRITE, WRITE}, rounds, hold);
+        // Two threads that read may share the lock until they are done.
+        AtomicLong[] rwlocks = run(new int[] {READ, WRITE, WRITE, WRITE}, rounds, hold);
         Workload.say("WAITED " + mutexes[MUTEX] + " " + mutexes[TIMED] + " " + rwlocks[READ] + " " + rwlocks[WRITE]
             + " " + threads(rounds));
         Workload.say("BROKEN " + broken());
