@@ -149,7 +149,10 @@ bool jvms_go_without_agent(const struct jvms *jvms);
 int jvms_attach_host(struct jvms *jvms, const struct selection *selection);
 
 /* readers.c: the processes that read JVMs from outside, and what is done when one, or an agent, has failed. */
-/* Reads the JVM from outside from now on. Returns NULL, or why it cannot be read (static text). */
+/*
+ * Reads the JVM from outside from now on, or later if its user has used up a share or the allowance. Returns NULL, or
+ * why it cannot be read (static text).
+ */
 const char *readers_start(struct jvms *jvms, struct process *process);
 /*
  * Call when a reader has ended or could not begin. If its JVM still runs, sets when to call readers_replace(), and

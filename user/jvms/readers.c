@@ -25,6 +25,7 @@
 #define FAKES_MAX 8
 #define CHARGE_NS (NS_PER_SEC / 4)
 #define REST_NS (4 * CHARGE_NS)
+#define PUT_OFF_NS (5 * NS_PER_SEC)
 #define LONG_STAY_NS (60 * NS_PER_SEC) /* after a reader that ran this long, the tries are counted anew */
 
 /* Returns false if there can be no more: each is a process of ours, and any user may start what looks like a JVM. */
@@ -36,6 +37,14 @@ static bool may_start(const struct jvms *jvms, const struct payer *payer)
 		if (jvms->agents.items[i]->reader && jvms->agents.items[i]->socket >= 0)
 			room_add(ROOM_READERS, &jvms->agents.items[i]->start.payer, 1);
 	return room_take(ROOM_READERS, payer, 1);
+}
+
+/* Its user has used up his share or his time. So no agent is tried either, and the process is noticed again later. */
+static const char *put_off(struct process *process)
+{
+	jvm_process(process)->examined_version = 0;
+	jvm_process(process)->notice_ns = clock_monotonic_ns() + PUT_OFF_NS;
+	return NULL;
 }
 
 const char *readers_start(struct jvms *jvms, struct process *process)
@@ -50,12 +59,11 @@ const char *readers_start(struct jvms *jvms, struct process *process)
 	struct agent *reader, **current = &jvm_process(process)->agent;
 	struct charge charge;
 
-	if (!may_start(jvms, &process->payer))
-		return "too many JVMs are read from outside";
-	if (!charge_begin(&charge, process)) {
-		jvm_process(process)->examined_version = 0; /* so that it is noticed again */
-		jvm_process(process)->notice_ns = clock_monotonic_ns() + NS_PER_SEC;
-		return "its user's processes take too long to read";
+	if (!charge_begin(&charge, process))
+		return put_off(process);
+	if (!may_start(jvms, &process->payer)) {
+		(void)charge_end(&charge);
+		return process->payer.key ? put_off(process) : "too many JVMs are read from outside";
 	}
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return JVMS_NO_ROOM;
