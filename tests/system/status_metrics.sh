@@ -248,7 +248,7 @@ case_status() {
 		sleep 60' &
 	jvms+=($!)
 	wait_for 20 grep -q "@duet-status-$!\$" /proc/net/unix
-	"$duet" status >"$here/all" || fail "exit code $?"
+	"$duet" status >"$here/all" # other cases have some that may not be asked
 	expect_contains "$here/all" "^duet $recorder\$"
 	end_record INT
 	"$duet" status "$recorder" >"$here/status" 2>"$here/why" && fail "there is none any more"
