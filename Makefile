@@ -482,6 +482,9 @@ bench-attach: ## for how long an attach holds a large JVM, beside async-profiler
 	$(Q)$(again) all workloads
 	$(Q)$(bench_settings) tests/bench/attach.sh
 
+bench-attacks: all workloads $(O)/tests/system/hostile_neighbour ## what victims keep beside attacks: ATTACK=forks
+	$(Q)tests/bench/attacks.sh $(ATTACK)
+
 bench-start: all workloads ## how long libasyncProfiler.so holds a JVM; CPU time of short recordings: ROUNDS=3 BEFORE=
 	$(Q)$(bench_settings) BEFORE="$(BEFORE)" tests/bench/start.sh
 

@@ -2,7 +2,7 @@
 /*
  * hostile_neighbour ATTACK SECONDS FOLDER COUNT: processes that cost who profiles the host as much as they can, COUNT
  * of them or as said below. FOLDER is writable. Says READY. "victim" is who has to keep his profile: it prints what it
- * has used. For attacks.sh.
+ * has used. For tests/bench/attacks.sh.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# timeout: 1200
 #
 #   attacks.sh [ATTACK...]      ATTACK_EVENTS="cpu wall offcpu daemon" ATTACK_SECONDS=5 ATTACK_STRENGTH=1
 #
@@ -13,7 +12,7 @@
 #   the first sample may come and how late the recording ends, in ms; CPU time of duet in percent of one CPU
 #
 # Attackers that take all CPU time that they get have the lowest priority: what is measured is the work that they cause.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../system/lib.sh"
 
 neighbour=$DUET_BUILD/tests/system/hostile_neighbour
 seconds=${ATTACK_SECONDS:-5}
