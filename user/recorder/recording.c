@@ -412,27 +412,24 @@ static int write_as(const struct recording *recording, const struct asprof_argum
 }
 
 /* Returns the exit code. */
-static int write_report(const struct report_job *job)
+static int write_report(const struct report_job *job, struct profile *profile)
 {
 	const struct recording *recording = job->recording;
 	const struct asprof_arguments *arguments = job->arguments;
-	struct profile profile;
 	BUF(why);
 	int err = 0;
 
-	if (inputs_read_all(&profile, &job->parts) < 0)
-		return 1;
 	if (!recording->is_shaped && strcmp(arguments->writer->name, PART_FORMAT) != 0)
-		err = apply_begun(recording, &profile, arguments->writer, &why);
+		err = apply_begun(recording, profile, arguments->writer, &why);
 	if (err)
 		return log_fail(1, "%s", why.data);
 	if (recording->jdk_why.len)
-		profile_add_loss(&profile, 1, recording->jdk_why.data);
-	err = write_as(recording, arguments, &profile);
+		profile_add_loss(profile, 1, recording->jdk_why.data);
+	err = write_as(recording, arguments, profile);
 	if (!err && fflush(stdout))
 		err = -errno;
 	if (err >= 0)
-		return is_empty_picture(&profile, arguments->writer) ? EMPTY_STATUS : 0;
+		return is_empty_picture(profile, arguments->writer) ? EMPTY_STATUS : 0;
 	return log_fail(1, "the report could not be made: %s", strerror(-err));
 }
 
@@ -446,21 +443,23 @@ static uint64_t walk_ns_of(const struct profile *profile)
 	return sum_ns;
 }
 
-static int write_sums(const struct report_job *job)
+static int write_sums(const struct profile *profile)
 {
-	struct profile profile;
-
-	if (inputs_read_all(&profile, &job->parts) < 0)
-		return 1;
-	printf("%llu %llu", (unsigned long long)profile.samples.count, (unsigned long long)walk_ns_of(&profile));
+	printf("%llu %llu", (unsigned long long)profile->samples.count, (unsigned long long)walk_ns_of(profile));
 	return fflush(stdout) != 0;
 }
 
 static int report_in_box(void *context)
 {
 	const struct report_job *job = context;
+	struct profile profile;
+	int code;
 
-	return job->arguments ? write_report(job) : write_sums(job);
+	if (inputs_read_all(&profile, &job->parts) < 0)
+		return 1;
+	code = job->arguments ? write_report(job, &profile) : write_sums(&profile);
+	profile_release(&profile);
+	return code;
 }
 
 /* Does not return. Reads the parts by name: each reader has its own position. */
@@ -476,6 +475,7 @@ static void report(struct recording *recording, const struct asprof_arguments *a
 	const struct rlimit most = {SHAPED_REPORT_MAX, SHAPED_REPORT_MAX};
 	size_t count = recording->parts.len;
 	char names[MAX_PARTS][32], *paths[MAX_PARTS];
+	int code;
 
 	for (size_t i = 0; i < count; i++) {
 		snprintf(names[i], sizeof(names[i]), "/proc/self/fd/%d", recording->parts.items[i]);
@@ -484,7 +484,9 @@ static void report(struct recording *recording, const struct asprof_arguments *a
 	/* a report of another user's recording is in our memory, and may be many times as long */
 	if (recording->is_shaped && setrlimit(RLIMIT_FSIZE, &most) < 0)
 		_exit(1);
-	_exit(inputs_expand(&job.parts, paths, count, false) ? 1 : work_run(&work));
+	code = inputs_expand(&job.parts, paths, count, false) ? 1 : work_run(&work);
+	inputs_release(&job.parts);
+	_exit(code);
 }
 
 /* Returns the descriptor of what a child has written, or -errno with why. */
