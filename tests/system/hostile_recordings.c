@@ -247,7 +247,10 @@ static void make_pprof(struct buf *file)
 	buf_release(&inner);
 }
 
-static void make_otlp(struct buf *file)
+#define OTLP_ATTRIBUTES 2000
+
+/* Strings, locations and functions. */
+static void put_otlp_names(struct buf *tables, const struct counts *n)
 {
 	static const char *const keys[] = {"",
 					   "thread.name",
@@ -258,30 +261,35 @@ static void make_otlp(struct buf *file)
 					   "duet.samples",
 					   "cpu",
 					   "nanoseconds"};
-	struct counts n = draw_few();
-	size_t depth = pick("depth", one_in(3) ? 5000 : 30), named = sizeof(keys) / sizeof(*keys);
-	size_t resources = one_in(3) ? pick("resources", 20000) : 1 + draw(3);
-	struct buf tables = BUF_NONE, m = BUF_NONE, inner = BUF_NONE, profile = BUF_NONE;
+	struct buf m = BUF_NONE, inner = BUF_NONE;
 
-	for (size_t i = 0; i < named; i++)
-		put_text(&tables, 5, keys[i]);
-	for (size_t i = 0; i < n.texts && tables.len < 4u << 20; i++) {
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		put_text(tables, 5, keys[i]);
+	for (size_t i = 0; i < n->texts && tables->len < 4u << 20; i++) {
 		add_text(&m, i);
-		put_message(&tables, 5, &m);
+		put_message(tables, 5, &m);
 	}
-	for (size_t i = 0; i < n.frames; i++) {
-		put_number(&m, 4, reference(i, n.texts));
-		put_message(&tables, 1, &m);
-		put_number(&m, 1, reference(i, n.texts));
-		put_number(&m, 3, reference(i * 3, n.texts));
-		put_message(&tables, 3, &m);
-		put_number(&inner, 1, reference(i, n.frames));
-		put_number(&m, 1, reference(i, n.frames));
+	for (size_t i = 0; i < n->frames; i++) {
+		put_number(&m, 4, reference(i, n->texts));
+		put_message(tables, 1, &m);
+		put_number(&m, 1, reference(i, n->texts));
+		put_number(&m, 3, reference(i * 3, n->texts));
+		put_message(tables, 3, &m);
+		put_number(&inner, 1, reference(i, n->frames));
+		put_number(&m, 1, reference(i, n->frames));
 		put_number(&m, 2, edge());
 		put_message(&m, 3, &inner);
-		put_message(&tables, 2, &m);
+		put_message(tables, 2, &m);
 	}
-	for (size_t i = 0; i < 2000; i++) {
+	buf_release(&m);
+	buf_release(&inner);
+}
+
+static void put_otlp_attributes(struct buf *tables)
+{
+	struct buf m = BUF_NONE, inner = BUF_NONE;
+
+	for (size_t i = 0; i < OTLP_ATTRIBUTES; i++) {
 		add_text(&m, i);
 		put_message(&inner, 1, &m);
 		if (one_in(2)) {
@@ -290,37 +298,61 @@ static void make_otlp(struct buf *file)
 		}
 		put_number(&m, 1, 1 + draw(6));
 		put_message(&m, 2, &inner);
-		put_message(&tables, 6, &m);
+		put_message(tables, 6, &m);
 	}
-	for (size_t i = 0; i < n.nodes && tables.len < 8u << 20; i++) {
-		for (size_t j = 0, most = 1 + draw(depth); j < most; j++)
-			put_number(&m, 1, reference(i + j, n.frames));
-		put_message(&tables, 7, &m);
-	}
-	put_message(file, 2, &tables);
-	for (size_t i = 0; i < resources; i++) {
-		struct buf scope = BUF_NONE, resource = BUF_NONE;
-
-		put_number(&m, 1, one_in(2) ? 7 : reference(i, n.texts));
-		put_number(&m, 2, 8);
-		put_message(&profile, 1, &m);
-		for (size_t j = 0; j < n.samples / resources + 1 && file->len + profile.len < 12u << 20; j++) {
-			put_number(&m, 1, reference(j, n.nodes));
-			for (size_t k = draw(6); k; k--)
-				put_number(&m, 2, reference(j + k, 2000));
-			put_number(&m, 4, one_in(20) ? edge() : draw(1000));
-			put_message(&profile, 2, &m);
-		}
-		put_message(&scope, 2, &profile);
-		put_message(&resource, 2, &scope);
-		put_message(file, 1, &resource);
-		buf_release(&scope);
-		buf_release(&resource);
-	}
-	buf_release(&tables);
 	buf_release(&m);
 	buf_release(&inner);
+}
+
+static void put_otlp_stacks(struct buf *tables, const struct counts *n, size_t depth)
+{
+	struct buf m = BUF_NONE;
+
+	for (size_t i = 0; i < n->nodes && tables->len < 8u << 20; i++) {
+		for (size_t j = 0, most = 1 + draw(depth); j < most; j++)
+			put_number(&m, 1, reference(i + j, n->frames));
+		put_message(tables, 7, &m);
+	}
+	buf_release(&m);
+}
+
+static void put_otlp_resource(struct buf *file, const struct counts *n, size_t number, size_t samples)
+{
+	struct buf m = BUF_NONE, profile = BUF_NONE, scope = BUF_NONE, resource = BUF_NONE;
+
+	put_number(&m, 1, one_in(2) ? 7 : reference(number, n->texts));
+	put_number(&m, 2, 8);
+	put_message(&profile, 1, &m);
+	for (size_t i = 0; i < samples && file->len + profile.len < 12u << 20; i++) {
+		put_number(&m, 1, reference(i, n->nodes));
+		for (size_t k = draw(6); k; k--)
+			put_number(&m, 2, reference(i + k, OTLP_ATTRIBUTES));
+		put_number(&m, 4, one_in(20) ? edge() : draw(1000));
+		put_message(&profile, 2, &m);
+	}
+	put_message(&scope, 2, &profile);
+	put_message(&resource, 2, &scope);
+	put_message(file, 1, &resource);
+	buf_release(&m);
 	buf_release(&profile);
+	buf_release(&scope);
+	buf_release(&resource);
+}
+
+static void make_otlp(struct buf *file)
+{
+	struct counts n = draw_few();
+	size_t depth = pick("depth", one_in(3) ? 5000 : 30);
+	size_t resources = one_in(3) ? pick("resources", 20000) : 1 + draw(3);
+	struct buf tables = BUF_NONE;
+
+	put_otlp_names(&tables, &n);
+	put_otlp_attributes(&tables);
+	put_otlp_stacks(&tables, &n, depth);
+	put_message(file, 2, &tables);
+	for (size_t i = 0; i < resources; i++)
+		put_otlp_resource(file, &n, i, n.samples / resources + 1);
+	buf_release(&tables);
 }
 
 static void add_quoted(struct buf *to, size_t number)

@@ -29,7 +29,7 @@
 	X(UNWIND_MAPPINGS, "the unwind tables", "some processes are walked by frame pointer") \
 	X(UNWIND_PROCESSES, "the unwind tables", "some processes are walked by frame pointer") \
 	X(UNWIND_KNOWN, "the files that are known", "") /* what is dropped is read again */ \
-	X(JVMS, "the JVMs", "") /* readers and agents, which share what is of NAMES */ \
+	X(JVMS, "the JVMs", "") /* readers and agents; their number divides NAMES */ \
 	X(READERS, "the readers of JVMs", "some JVMs have native frames only") \
 	X(RINGS, "the rings of JVMs", "some JVMs have native frames only, --max-memory makes room for more") \
 	X(WAITING, "the samples that wait", "some Java frames stay without names") \
