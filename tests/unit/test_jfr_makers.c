@@ -53,6 +53,7 @@ static void add_chunk(struct buf *file, bool is_jdk)
 	rename_all(bytes, len, JFR_TYPE_FACT, "dukt.Fact");
 	rename_all(bytes, len, JFR_TYPE_WEIGHT, "dukt.Weight");
 	rename_all(bytes, len, "\3\5" JFR_SETTING_EVENT, "\3\5ev_nt");
+	rename_all(bytes, len, JFR_SETTING_NAME, "ev_ntName");
 	if (is_jdk)
 		rename_all(bytes, len, "profiler.", "prefiler.");
 	buf_add(file, bytes, len);

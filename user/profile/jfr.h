@@ -66,7 +66,8 @@ enum jfr_frame_type {
 #define JFR_TYPE_OWN "duet."
 
 /* Names of jdk.ActiveSetting. */
-#define JFR_SETTING_EVENT "event"
+#define JFR_SETTING_EVENT "event" /* of the recording, once: readers keep the last */
+#define JFR_SETTING_NAME "eventName" /* of the event whose samples have this type */
 #define JFR_SETTING_INTERVAL "interval"
 #define JFR_SETTING_PERIOD "period"
 #define JFR_SETTING_UNIT "unit"

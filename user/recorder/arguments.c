@@ -110,6 +110,7 @@ static const struct word words[] = {
 	{.name = "trace", .form = FORM_LIST, .offset = AT(traces)},
 	{.name = "all", .form = FORM_SWITCH, .offset = AT(all)},
 	{.name = "live", .form = FORM_SWITCH, .offset = AT(live)},
+	{.name = "nobatch", .form = FORM_SWITCH, .offset = AT(style.jfr.no_batch)},
 	{.name = "alluser", .form = FORM_SWITCH, .offset = AT(record.all_user)},
 	{.name = "filter", .form = FORM_STRING, .offset = AT(filter), .otherwise = ""}, /* what the program adds */
 	{.name = "begin", .form = FORM_STRING, .offset = AT(begin)},
@@ -124,6 +125,8 @@ static const struct word words[] = {
 	{.name = "timeout", .form = FORM_LONG_TIME, .offset = AT(timeout_ns)},
 	{.name = "loop", .form = FORM_LONG_TIME, .offset = AT(loop_ns)},
 	{.name = "proc", .form = FORM_LONG_TIME, .offset = AT(proc_ns), .number = ASPROF_PROC_NS},
+	{.name = "chunksize", .form = FORM_SIZE, .offset = AT(style.chunk_bytes)},
+	{.name = "chunktime", .form = FORM_LONG_TIME, .offset = AT(style.chunk_ns)},
 	{.name = "memlimit", .form = FORM_SIZE, .offset = AT(memory_bytes)},
 
 	{.name = "file", .form = FORM_STRING, .offset = AT(file)},
@@ -157,9 +160,8 @@ static const struct word words[] = {
 /* clang-format on */
 
 /* These change nothing, because duet has one way. */
-static const char accepted[] =
-	"safemode fdtransfer signal mcache nobatch chunksize chunktime framebuf summary allkernel width "
-	"height meminfolog includemm includeln";
+static const char accepted[] = "safemode fdtransfer signal mcache framebuf summary allkernel width "
+			       "height meminfolog includemm includeln";
 
 static const struct word *find_word(const char *name)
 {
@@ -275,13 +277,6 @@ static int set_bits(unsigned int *field, const struct word *word, const char *va
 		return 0;
 	*field = (unsigned int)strtoul(value, &end, 0) & WRITER_WITHOUT_ALL;
 	return *end ? bad_value(word, value, why) : 0;
-}
-
-/* Words of which a JFR file says how they were set. */
-static void note_setting(struct asprof_arguments *to, const char *name, const char *value)
-{
-	if (value && text_is_word(name, "cstack features memlimit filter begin end signal"))
-		buf_printf(&to->settings, "%s=%s\n", name, value);
 }
 
 /* async-profiler's text is the whole report. */
@@ -405,7 +400,6 @@ static int parse_word(struct asprof_arguments *to, char *text, struct buf *warni
 	if (value)
 		*value++ = '\0';
 	word = find_word(text);
-	note_setting(to, text, value);
 	if (word)
 		return set_word(to, word, value, why);
 	if (!text_is_word(text, accepted))
@@ -433,7 +427,6 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 
 	*ret = (struct asprof_arguments){.text = strdup(text), .proc_ns = ASPROF_NOT_SET};
 	record_options_init(&ret->record);
-	buf_init(&ret->settings);
 	writer_options_default(&ret->style);
 	ret->style.tlab = true; /* as async-profiler writes allocations */
 	ret->style.frame_list = true; /* its converter reads pages */
@@ -489,7 +482,6 @@ void asprof_arguments_release(struct asprof_arguments *arguments)
 	free(arguments->style.include.items);
 	free(arguments->style.exclude.items);
 	free(arguments->traces.items);
-	buf_release(&arguments->settings);
 	free(arguments->text);
 	*arguments = (struct asprof_arguments){0};
 }

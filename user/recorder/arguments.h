@@ -19,6 +19,7 @@
 
 /* async-profiler's defaults */
 #define ASPROF_ALLOC_BYTES 524287
+#define ASPROF_DEPTH 2048
 #define ASPROF_LOCK_NS 10000
 #define ASPROF_WALL_NS (50 * NS_PER_MS)
 #define ASPROF_PROC_NS (30 * NS_PER_SEC)
@@ -72,7 +73,6 @@ struct asprof_arguments {
 	uint64_t proc_ns; /* how often the machine's processes are looked at; ASPROF_NOT_SET */
 	const char *jfrsync; /* settings of the JVM's own recording; NULL: none is made */
 	const char *clock; /* "tsc" or "monotonic"; NULL: not set */
-	struct buf settings; /* words that a JFR file repeats: "name=value\n" each */
 	uint64_t memory_bytes; /* memlimit; 0: the default */
 };
 
@@ -93,6 +93,8 @@ bool asprof_arguments_has(const struct asprof_arguments *arguments, const char *
 /* Appends the list for `duet record -e`. Sets *ret_engine to the value for --engine. Returns 0, or -EINVAL with why. */
 int asprof_arguments_events(const struct asprof_arguments *arguments, struct buf *ret_list, const char **ret_engine,
 			    struct buf *why);
+/* Returns the event that is sampled beside those with words of their own, as the caller has it; NULL: none. */
+const char *asprof_arguments_main_event(const struct asprof_arguments *arguments);
 /* Returns the period after which each thread has a sample of wall-clock time. */
 uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *arguments);
 /* Returns how often the machine's processes are looked at; 0: never. */

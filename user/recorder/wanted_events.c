@@ -41,11 +41,19 @@ static const char *engine_of(const char *event)
 	return event && text_is_word(event, "ctimer itimer") ? event : "auto";
 }
 
+const char *asprof_arguments_main_event(const struct asprof_arguments *from)
+{
+	bool has_others = from->alloc.is_wanted || from->live || from->lock.is_wanted || from->nativelock.is_wanted ||
+			  from->wall.is_wanted || from->nativemem.is_wanted || from->traces.len;
+
+	return from->event ? from->event : from->all || !has_others ? "cpu" : NULL;
+}
+
 static const char *main_event(const struct asprof_arguments *from)
 {
-	if (!from->event)
-		return from->all ? "cpu" : NULL;
-	return !strcmp(from->event, "cpu-clock") || strcmp(engine_of(from->event), "auto") ? "cpu" : from->event;
+	const char *event = asprof_arguments_main_event(from);
+
+	return event && (!strcmp(event, "cpu-clock") || strcmp(engine_of(event), "auto")) ? "cpu" : event;
 }
 
 /* Only JFR files have them for async-profiler. */
@@ -184,8 +192,6 @@ int asprof_arguments_events(const struct asprof_arguments *from, struct buf *ret
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
 		count += add_beside(from, beside[i].name, beside[i].interval, ret_list);
 	count += add_traces(from, ret_list);
-	if (!count)
-		add_event(ret_list, "cpu", &from->interval);
 	return check_events(from, event, count, why);
 }
 

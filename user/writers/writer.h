@@ -60,7 +60,9 @@ struct writer_jfr {
 	 */
 	const int *jdk_file;
 	uint64_t ticks_per_second; /* of the file's times; 0 = as in jdk_file, else nanoseconds */
-	const char *settings; /* more settings of the recording: "name=value\n" each; NULL = none */
+	const char *settings; /* settings of the recording: "name=value\n" each; NULL = those of duet */
+	bool is_plain; /* pools have async-profiler's fields alone: some readers know them by heart */
+	bool no_batch; /* wall: an ExecutionSample for each period of a sleep, as of a thread that runs */
 };
 
 /* What the filters have left. */

@@ -296,7 +296,7 @@ void jfr_kinds_set(struct jfr_kinds *kinds, struct jfr_kind *kind, const char *n
 		set_unit(kind, value);
 	else if (is_interval(kind, name) && interval_of(value))
 		kind->interval = interval_of(value);
-	if (!strcmp(name, JFR_SETTING_EVENT)) {
+	if (!strcmp(name, JFR_SETTING_NAME)) {
 		kind->name = id;
 		kind->usual = 0;
 		add_event(kinds, kind);

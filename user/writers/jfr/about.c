@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "profile/jfr.h"
 #include "writers/jfr/stream.h"
 
@@ -98,7 +99,7 @@ static void put_event_settings(struct writer_stream *j, size_t index, enum jfr_t
 	put_number_setting(j, type, interval, event->interval);
 	if (has_own_name && j->forms[index] != WALL)
 		put_number_setting(j, type, JFR_SETTING_PERIOD, event->interval);
-	put_setting(j, type, JFR_SETTING_EVENT, profile_text(j->profile, event->name));
+	put_setting(j, type, JFR_SETTING_NAME, profile_text(j->profile, event->name));
 }
 
 static void put_list_setting(struct writer_stream *j, const char *name, const struct opt_strings *list)
@@ -107,7 +108,15 @@ static void put_list_setting(struct writer_stream *j, const char *name, const st
 		put_setting(j, JFR_E_ACTIVE_RECORDING, name, list->items[i]);
 }
 
-/* "name=value" lines */
+/* Of async-profiler's settings, most are of the recording. */
+static enum jfr_type type_of_setting(const char *name)
+{
+	if (text_is_word(name, "alluser nobatch"))
+		return JFR_E_EXECUTION_SAMPLE;
+	return !strcmp(name, "live") ? JFR_E_ALLOCATION_IN_NEW_TLAB : JFR_E_ACTIVE_RECORDING;
+}
+
+/* "name=value" lines; without a value, the setting is null. */
 static void put_more_settings(struct writer_stream *j, const char *lines)
 {
 	BUF(line);
@@ -121,7 +130,22 @@ static void put_more_settings(struct writer_stream *j, const char *lines)
 		if (!value)
 			continue;
 		*value++ = '\0';
-		put_setting(j, JFR_E_ACTIVE_RECORDING, line.data, value);
+		put_setting(j, type_of_setting(line.data), line.data, *value ? value : NULL);
+	}
+}
+
+/* Those of a recording that no words of async-profiler have begun. */
+static void put_own_settings(struct writer_stream *j)
+{
+	const struct profile *profile = j->profile;
+
+	if (profile->events.len)
+		put_setting(j, JFR_E_ACTIVE_RECORDING, JFR_SETTING_EVENT, profile_event_name(profile, 0));
+	if (j->options.max_depth)
+		put_number_setting(j, JFR_E_ACTIVE_RECORDING, "jstackdepth", j->options.max_depth);
+	if (j->is_growing) {
+		put_number_setting(j, JFR_E_ACTIVE_RECORDING, "chunksize", j->options.chunk_bytes);
+		put_number_setting(j, JFR_E_ACTIVE_RECORDING, "chunktime", j->options.chunk_ns / NS_PER_SEC);
 	}
 }
 
@@ -136,16 +160,13 @@ static void put_recording_settings(struct writer_stream *j)
 	if (version)
 		put_setting(j, JFR_E_ACTIVE_RECORDING, "version", version);
 	put_setting(j, JFR_E_ACTIVE_RECORDING, "clock", j->ticks_per_second == NS_PER_SEC ? "monotonic" : "tsc");
-	if (j->options.max_depth)
-		put_number_setting(j, JFR_E_ACTIVE_RECORDING, "jstackdepth", j->options.max_depth);
 	put_number_setting(j, JFR_E_ACTIVE_RECORDING, "jfropts", j->options.jfr.without);
-	if (j->is_growing) {
-		put_number_setting(j, JFR_E_ACTIVE_RECORDING, "chunksize", j->options.chunk_bytes);
-		put_number_setting(j, JFR_E_ACTIVE_RECORDING, "chunktime", j->options.chunk_ns / NS_PER_SEC);
-	}
 	put_list_setting(j, "include", &j->options.include);
 	put_list_setting(j, "exclude", &j->options.exclude);
-	put_more_settings(j, j->options.jfr.settings);
+	if (j->options.jfr.settings)
+		put_more_settings(j, j->options.jfr.settings);
+	else
+		put_own_settings(j);
 }
 
 static void put_limits(struct writer_stream *j)
@@ -169,8 +190,11 @@ static void put_absent(struct writer_stream *j)
 		enum form form;
 		enum jfr_type type;
 	} known[] = {
-		{EXECUTION, JFR_E_EXECUTION_SAMPLE}, {IN_TLAB, JFR_E_ALLOCATION_IN_NEW_TLAB},
-		{LOCK, JFR_E_MONITOR_ENTER},	     {LOCK, JFR_E_THREAD_PARK},
+		{EXECUTION, JFR_E_EXECUTION_SAMPLE},
+		{IN_TLAB, JFR_E_ALLOCATION_IN_NEW_TLAB},
+		{IN_TLAB, JFR_E_ALLOCATION_OUTSIDE_TLAB},
+		{LOCK, JFR_E_MONITOR_ENTER},
+		{LOCK, JFR_E_THREAD_PARK},
 		{TRACE, JFR_E_METHOD_TRACE},
 	};
 
@@ -196,7 +220,7 @@ static void put_settings(struct writer_stream *j)
 		put_event_settings(j, i, jfr_type_of(j, i));
 		if (j->forms[i] == LOCK || (j->forms[i] == WAIT && j->waits_park))
 			put_event_settings(j, i, JFR_E_THREAD_PARK);
-		if (j->forms[i] == LIVE)
+		if (j->forms[i] == LIVE && !j->pools.is_plain)
 			put_setting(j, JFR_E_OLD_OBJECT_SAMPLE, "enabled", "true");
 	}
 }
@@ -263,7 +287,8 @@ static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
 	jfr_put_text(&j->body, text_of(j, command ? command->texts[1] : owner->application));
 	jfr_put_numbers(&j->body, start_of_process_ms(&j->profile->host, owner), owner->pid);
 	jfr_end_event(j);
-	jfr_views_flags(j, owner);
+	if (!j->pools.is_plain)
+		jfr_views_flags(j, owner);
 }
 
 /* A process that was moved to another cgroup has a row for each. */

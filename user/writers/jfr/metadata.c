@@ -2,7 +2,7 @@
 /*
  * Types and their fields. async-profiler's converter reads the fields of an event by their position. So the types that
  * it knows have the same fields as in its own files. More fields may only follow these, and in pools they may only be
- * numbers.
+ * numbers. Other readers know the rows of its pools by heart: see writer_jfr.is_plain.
  */
 #include "writers/jfr/metadata.h"
 
@@ -14,6 +14,7 @@
 
 #include "profile/jfr.h"
 #include "writers/jfr/bytes.h"
+#include "writers/jfr/pools.h"
 
 enum kind { STRUCTURE, SIMPLE, EVENT, ANNOTATION };
 
@@ -23,7 +24,11 @@ struct type {
 	enum kind kind;
 	const char *label;
 	const char *category, *subcategory; /* only for events */
-	const char *fields; /* "name:kind Label; …"; a long without `kind`. START_TIME comes before those of events */
+	/*
+	 * "name:kind Label; …"; a long without `kind`. START_TIME comes before those of events. From '+' on,
+	 * async-profiler has none.
+	 */
+	const char *fields;
 };
 
 /* clang-format off */
@@ -77,17 +82,20 @@ static const struct field_kind {
 
 static const struct type types[] = {
 	{"boolean", JFR_T_BOOLEAN, STRUCTURE, .label = NULL},
-	{"byte", JFR_T_BYTE, STRUCTURE, .label = NULL},
+	{"char", JFR_T_CHAR, STRUCTURE, .label = NULL}, /* no field has this one, double or short: readers ask for all */
 	{"float", JFR_T_FLOAT, STRUCTURE, .label = NULL},
+	{"double", JFR_T_DOUBLE, STRUCTURE, .label = NULL},
+	{"byte", JFR_T_BYTE, STRUCTURE, .label = NULL},
+	{"short", JFR_T_SHORT, STRUCTURE, .label = NULL},
 	{"int", JFR_T_INT, STRUCTURE, .label = NULL},
 	{"long", JFR_T_LONG, STRUCTURE, .label = NULL},
 	{"java.lang.String", JFR_T_STRING, STRUCTURE, .label = NULL},
 	{"java.lang.Class", JFR_T_CLASS, STRUCTURE, "Java Class", .fields =
 	 "classLoader:loader Class Loader; name:symbol Name; package:package Package; modifiers:int Access Modifiers; "
-	 "sourceFile:symbol Source File"},
+	 "+sourceFile:symbol Source File"},
 	{"java.lang.Thread", JFR_T_THREAD, STRUCTURE, "Thread", .fields =
 	 "osName:string OS Thread Name; osThreadId:long OS Thread Id; javaName:string Java Thread Name; "
-	 "javaThreadId:long Java Thread Id; virtual:boolean Virtual Thread; process:process Process"},
+	 "javaThreadId:long Java Thread Id; +virtual:boolean Virtual Thread; process:process Process"},
 	{"jdk.types.ClassLoader", JFR_T_CLASS_LOADER, STRUCTURE, "Java Class Loader", .fields =
 	 "type:class Type; name:symbol Name"},
 	{"jdk.types.FrameType", JFR_T_FRAME_TYPE, SIMPLE, "Frame type", .fields = "description:string Description"},
@@ -351,6 +359,7 @@ struct metadata {
 	struct intern strings;
 	struct buf elements;
 	unsigned int base; /* of the numbers of types */
+	bool is_plain;
 	bool failed;
 };
 
@@ -412,6 +421,7 @@ static void put_field(struct metadata *m, const char *field)
 	char name[FIELD_MAX], *label, *word;
 	const struct field_kind *kind = field_kinds;
 
+	field += *field == '+';
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(field, ";"), field);
 	label = strchr(name, ' ');
 	if (label)
@@ -466,11 +476,16 @@ static void put_type_head(struct metadata *m, const struct type *type)
 		attribute(m, marks[type->kind][0], marks[type->kind][1]);
 }
 
+static bool is_written(const struct metadata *m, const char *field)
+{
+	return field && *field && (*field != '+' || !m->is_plain);
+}
+
 static void put_type(struct metadata *m, const struct type *type)
 {
 	size_t fields = type->kind == EVENT;
 
-	for (const char *field = type->fields; field && *field; field = next_field(field))
+	for (const char *field = type->fields; is_written(m, field); field = next_field(field))
 		fields++;
 	put_type_head(m, type);
 	children(m, fields + !!type->label + !!type->category + is_content(type->id));
@@ -482,7 +497,7 @@ static void put_type(struct metadata *m, const struct type *type)
 		put_annotation(m, JFR_T_CONTENT_TYPE, NULL);
 	if (type->kind == EVENT)
 		put_field(m, START_TIME);
-	for (const char *field = type->fields; field && *field; field = next_field(field))
+	for (const char *field = type->fields; is_written(m, field); field = next_field(field))
 		put_field(m, field);
 }
 
@@ -554,9 +569,9 @@ static void put_elements(struct metadata *m, const struct profile *profile, cons
 #define METADATA_ID 0x7fffffff /* the JDK's own types have numbers from 1 on */
 
 int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks,
-		     unsigned int base)
+		     const struct jfr_pools *pools)
 {
-	struct metadata m = {.base = base};
+	struct metadata m = {.base = pools->type_base, .is_plain = pools->is_plain};
 	BUF(body);
 
 	if (intern_init(&m.strings) < 0)

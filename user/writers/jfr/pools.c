@@ -66,6 +66,8 @@ static void name_class(struct jfr_pools *p, uint32_t id)
 	if (!name_row(p, &p->classes, id))
 		return;
 	name_row(p, &p->symbols, p->class_rows.items[id - 1].name);
+	if (p->is_plain)
+		return;
 	name_row(p, &p->symbols, p->class_rows.items[id - 1].source);
 	if (!p->class_rows.items[id - 1].is_of_jdk && mark(p, &p->loader_part))
 		name_row(p, &p->symbols, symbol_of(p, LOADER_NAME));
@@ -357,7 +359,9 @@ static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t row)
 	jfr_put_text(out, name);
 	jfr_put_number(out, is_virtual ? 0 : thread->tid);
 	jfr_put_text(out, is_java ? name : NULL);
-	jfr_put_numbers(out, profile_virtual_id(p->profile, index), is_virtual, process_of(p, index));
+	jfr_put_number(out, profile_virtual_id(p->profile, index));
+	if (!p->is_plain)
+		jfr_put_numbers(out, is_virtual, process_of(p, index));
 }
 
 /* ---- the event ---- */
@@ -445,7 +449,8 @@ static void put_enums(struct jfr_pools *p, struct buf *out)
 	put_names(p, out, JFR_T_FRAME_TYPE, frame_types, 0, JFR_FRAME_TYPES);
 	put_names(p, out, JFR_T_THREAD_STATE, states, 1, JFR_STATES);
 	put_names(p, out, JFR_T_GC_WHEN, whens, 1, JFR_GC_WHENS);
-	put_names(p, out, JFR_T_FLAG_ORIGIN, origins, 1, JFR_FLAG_ORIGINS);
+	if (!p->is_plain)
+		put_names(p, out, JFR_T_FLAG_ORIGIN, origins, 1, JFR_FLAG_ORIGINS);
 	put_names(p, out, JFR_T_LOG_LEVEL, levels, 1, JFR_LOG_LEVELS);
 }
 
@@ -470,8 +475,10 @@ static void put_class(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
 	const struct jfr_class *class = &p->class_rows.items[row];
 
-	jfr_put_numbers(out, row + 1, class->is_of_jdk ? 0 : LOADER, class->name, 0 /* package */, 0 /* modifiers */,
-			class->source);
+	jfr_put_numbers(out, row + 1, class->is_of_jdk || p->is_plain ? 0 : LOADER, class->name, 0 /* package */,
+			0 /* modifiers */);
+	if (!p->is_plain)
+		jfr_put_number(out, class->source);
 }
 
 static void put_object(struct jfr_pools *p, struct buf *out, uint32_t row)
@@ -565,6 +572,7 @@ int jfr_pools_init(struct jfr_pools *p, const struct profile *profile, const str
 
 	*p = (struct jfr_pools){.profile = profile, .part = 1, .chunk = 1};
 	p->type_base = options->jfr.jdk_file ? JFR_BESIDE_JDK : 0;
+	p->is_plain = options->jfr.is_plain;
 	buf_init(&p->stacks);
 	buf_init(&p->text);
 	if (intern_init(&p->symbols.ids) < 0 || intern_init(&p->classes.ids) < 0 || intern_init(&p->methods.ids) < 0 ||

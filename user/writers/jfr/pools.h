@@ -47,6 +47,7 @@ struct jfr_pools {
 	const struct profile *profile;
 	struct path_maker path;
 	unsigned int type_base; /* is added to the numbers of types */
+	bool is_plain; /* writer_jfr.is_plain */
 	uint32_t part; /* from 1, counted on from chunk to chunk */
 	uint32_t chunk; /* its first part */
 	struct jfr_rows symbols, classes, methods, processes;

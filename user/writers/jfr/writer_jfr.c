@@ -35,8 +35,7 @@ static void put_part(struct writer_stream *j)
 	BUF(pools);
 	uint64_t place;
 
-	if (!j->file.bytes &&
-	    jfr_put_metadata(&metadata, j->profile, j->own, times.start_ticks, j->pools.type_base) < 0)
+	if (!j->file.bytes && jfr_put_metadata(&metadata, j->profile, j->own, times.start_ticks, &j->pools) < 0)
 		j->err = -ENOMEM;
 	place = jfr_file_place(&j->file, metadata.len + j->events.len);
 	jfr_put_pools(&j->pools, &pools, times.start_ticks, j->file.pools_at ? place - j->file.pools_at : 0);
@@ -150,8 +149,23 @@ static enum jfr_thread_state state_of(const struct writer_stream *j, const struc
 	return states[thread_state_of(j->profile, sample)];
 }
 
+/* One for each period, until the time of the sample. */
+static void put_wall_executions(struct writer_stream *j, const struct profile_sample *sample)
+{
+	uint64_t events = events_of(j, sample), end_ns = jfr_ns_of(j, sample), at_ns;
+
+	for (uint64_t i = events; i-- > 0;) {
+		at_ns = end_ns - (uint64_t)((unsigned __int128)sample->weight * i / events);
+		jfr_add_event(j, JFR_E_EXECUTION_SAMPLE, at_ns < end_ns ? at_ns : end_ns,
+			      jfr_thread(&j->pools, sample->thread), jfr_stack(&j->pools, sample->thread, sample->node),
+			      state_of(j, sample));
+	}
+}
+
 static void put_wall(struct writer_stream *j, const struct profile_sample *sample)
 {
+	if (j->options.jfr.no_batch)
+		return put_wall_executions(j, sample);
 	jfr_add_event(j, JFR_E_WALL_CLOCK_SAMPLE, jfr_ns_of(j, sample), jfr_thread(&j->pools, sample->thread),
 		      jfr_stack(&j->pools, sample->thread, sample->node), state_of(j, sample), sample->count,
 		      jfr_ticks_long(j, sample->weight));
@@ -171,6 +185,8 @@ static void put_live(struct writer_stream *j, const struct weighed *event)
 
 	jfr_add_event(j, JFR_E_LIVE_OBJECT, event->at_ns, event->thread, event->stack, event->class_id, event->weight,
 		      jfr_ticks(j, event->at_ns - age_ns));
+	if (j->pools.is_plain)
+		return;
 	jfr_add_event(j, JFR_E_OLD_OBJECT_SAMPLE, event->at_ns, 0 /* duration */, event->thread, event->stack,
 		      jfr_ticks(j, event->at_ns - age_ns), event->weight, jfr_ticks_long(j, age_ns), j->heap_bytes,
 		      jfr_object_of(&j->pools, event->class_id));
