@@ -168,7 +168,11 @@ static void events(void **state)
 	assert_string_equal(events_of("start,event=cpu-clock,interval=1m"), "cpu=1000000");
 	assert_string_equal(events_of("start,event=ctimer,interval=1us"), "cpu=10000"); /* the shortest there is */
 	assert_string_equal(events_of("start,event=alloc"), "alloc");
-	assert_string_equal(events_of("start,event=alloc,interval=512k"), "alloc=524288");
+	assert_string_equal(events_of("start,event=alloc,interval=512k"), "alloc"); /* interval= is cpu's alone */
+	assert_string_equal(events_of("start,event=lock,interval=10ms"), "lock");
+	assert_string_equal(events_of("start,nativelock,interval=10ms"), "nativelock=10000");
+	assert_string_equal(events_of("start,event=nativemem"), "nativemem=0"); /* every call */
+	assert_string_equal(events_of("start,nativemem=1k,event=nativemem"), "nativemem=1024");
 	assert_string_equal(events_of("start,alloc=2m,live"), "live=2097152");
 	assert_string_equal(events_of("start,jfr,event=cpu,interval=1ms,alloc,lock=1ms,wall"),
 			    "cpu=1000000,wall=2500000,alloc=524287,lock=1000000");
@@ -187,6 +191,9 @@ static void events(void **state)
 	/* more often than reports count */
 	assert_string_equal(events_of("start,event=wall"), "wall=2500000");
 	assert_string_equal(events_of("start,wall=10ms"), "wall=1000000");
+	assert_string_equal(events_of("start,interval=10msec"), "cpu=10000000"); /* the first letter counts */
+	assert_string_equal(events_of("start,interval=3Seconds"), "cpu=3000000000");
+	assert_string_equal(events_of("start,alloc=2mb,interval=1"), "alloc=2097152");
 	assert_string_equal(events_of("start,wall=500us"), "wall=500000");
 	assert_true(asprof_arguments_wall_ns(&arguments) == 500 * NS_PER_US);
 	assert_string_equal(events_of("start,event=malloc"), "mem:malloc:x");
@@ -201,6 +208,12 @@ static void engines(void **state)
 {
 	const char *engine;
 
+	parse("start,clock=m"); /* the first letter counts, and others are no clock */
+	assert_string_equal(arguments.clock, "monotonic");
+	parse("start,clock=ticks");
+	assert_string_equal(arguments.clock, "tsc");
+	parse("start,clock=sun");
+	assert_null(arguments.clock);
 	parse("start,event=itimer");
 	assert_int_equal(asprof_arguments_events(&arguments, &list, &engine, &why), 0);
 	assert_string_equal(list.data, "cpu");

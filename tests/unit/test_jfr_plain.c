@@ -68,6 +68,8 @@ static const struct {
 	{"jdk.jfr.Timestamp", 204, 0},
 };
 
+#define START_TICKS 5000000000000
+
 /* A file as asprof's, of one chunk. */
 struct file {
 	char *bytes;
@@ -110,6 +112,7 @@ static void open_file(struct file *file, bool no_batch)
 	writer_options_default(&options);
 	options.tlab = options.jfr.is_plain = true;
 	options.jfr.no_batch = no_batch;
+	options.jfr.start_ticks = START_TICKS;
 	options.jfr.settings = "event=wall\nfilter=\nalluser=false\nlive=true\n";
 	assert_int_equal(writer_by_name("jfr")->write(&p, &options, out), 0);
 	fclose(out);
@@ -153,6 +156,7 @@ static void pools(void **state)
 	open_file(&file, false);
 	header = (const struct jfr_header *)file.bytes;
 	assert_int_equal(be64toh(header->bytes), file.len);
+	assert_int_equal(be64toh(header->start_ticks), START_TICKS); /* the caller's clock */
 	cursor = (struct jfr_cursor){(const unsigned char *)file.bytes, be64toh(header->pools_at), file.len, false};
 	(void)jfr_number(&cursor);
 	assert_int_equal(jfr_number(&cursor), JFR_POOLS);
@@ -195,8 +199,9 @@ static size_t count_events(const struct file *file, uint64_t id, const char *nam
 				jfr_add_text(&texts, &text);
 				buf_add_char(&texts, i ? '\0' : '=');
 			}
-			count += !name || (!strncmp(texts.data, name, strlen(name)) && texts.data[strlen(name)] == '=' &&
-					   (!value || !strcmp(texts.data + strlen(name) + 1, value)));
+			count +=
+				!name || (!strncmp(texts.data, name, strlen(name)) && texts.data[strlen(name)] == '=' &&
+					  (!value || !strcmp(texts.data + strlen(name) + 1, value)));
 		}
 		cursor.at += size;
 	}

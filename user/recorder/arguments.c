@@ -15,24 +15,24 @@
 #include "cmd/record.h"
 #include "recorder/report_shape.h"
 
-/* Of whole numbers, as async-profiler's arguments have them. */
+/* Of whole numbers, as async-profiler's arguments have them: the first letter behind the number, of either case. */
 struct unit {
-	const char *letters;
+	char letter; /* 0: no letter */
 	uint64_t factor;
 };
 
-/* Times in ns, sizes in bytes; one letter is enough. m is a millisecond. */
+/* In ns or bytes. m is a millisecond. */
 static const struct unit units[] = {
-	{"", 1},	  {"n", 1},	     {"ns", 1},		{"u", NS_PER_US}, {"us", NS_PER_US},
-	{"m", NS_PER_MS}, {"ms", NS_PER_MS}, {"s", NS_PER_SEC}, {"b", 1},	  {"k", 1u << 10},
-	{"kb", 1u << 10}, {"mb", 1u << 20},  {"g", 1u << 30},	{"gb", 1u << 30},
+	{'\0', 1},	   {'n', 1}, {'u', NS_PER_US}, {'m', NS_PER_MS},
+	{'s', NS_PER_SEC}, {'b', 1}, {'k', 1u << 10},  {'g', 1u << 30},
 };
-
+static const struct unit sizes[] = {{'\0', 1}, {'b', 1}, {'k', 1u << 10}, {'m', 1u << 20}, {'g', 1u << 30}};
 /* Of long times; a number without a unit is in seconds. */
 static const struct unit long_units[] = {
-	{"", NS_PER_SEC},	  {"s", NS_PER_SEC},	     {"m", 60 * NS_PER_SEC},
-	{"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC},
+	{'\0', NS_PER_SEC},	  {'s', NS_PER_SEC},	     {'m', 60 * NS_PER_SEC},
+	{'h', 3600 * NS_PER_SEC}, {'d', 86400 * NS_PER_SEC},
 };
+#define PARSE(text, known, ret) parse(text, known, sizeof(known) / sizeof(*(known)), ret)
 
 /* Returns false if the text is no number with such a unit; *ret is set then, too, if the number is too large. */
 static bool parse(const char *text, const struct unit *known, size_t count, uint64_t *ret)
@@ -45,7 +45,7 @@ static bool parse(const char *text, const struct unit *known, size_t count, uint
 	errno = 0;
 	number = strtoull(text, &end, 10);
 	for (size_t i = 0; !errno && i < count; i++)
-		if (!strcasecmp(end, known[i].letters))
+		if (tolower((unsigned char)*end) == known[i].letter)
 			return !__builtin_mul_overflow(number, known[i].factor, ret);
 	return false;
 }
@@ -177,11 +177,8 @@ static const struct word *find_word(const char *name)
 static bool parse_amount(const struct word *word, const char *text, uint64_t *ret)
 {
 	bool is_size = word->offset == AT(alloc) || word->offset == AT(nativemem) || word->form == FORM_SIZE;
-	size_t length = strlen(text);
-	bool is_megabytes = is_size && length && (text[length - 1] | 0x20) == 'm';
 
-	return parse(text, units, sizeof(units) / sizeof(units[0]), ret) &&
-	       (!is_megabytes || !__builtin_mul_overflow(*ret / NS_PER_MS, 1u << 20, ret));
+	return is_size ? PARSE(text, sizes, ret) : PARSE(text, units, ret);
 }
 
 static int bad_value(const struct word *word, const char *value, struct buf *why)
@@ -206,11 +203,12 @@ static int set_interval(struct asprof_interval *interval, const struct word *wor
 	return 0;
 }
 
-/* Each of these only enables its own event, which may come in addition to another one. */
+/* Each of these only enables its own event, which may come in addition to another one. Of nativemem, it is all calls. */
 static int set_event(struct asprof_arguments *to, const char *value, struct buf *why)
 {
 	if (text_is_word(value, "alloc lock nativelock nativemem")) {
 		((struct asprof_interval *)((char *)to + find_word(value)->offset))->is_wanted = true;
+		to->nativemem.is_set |= to->nativemem.is_wanted;
 		return 0;
 	}
 	if (to->event && strcmp(to->event, value))
@@ -250,8 +248,10 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 		return bad_value(word, value, why);
 	if (word->offset == AT(style.title))
 		decode_entities(value);
-	if (word->offset == AT(clock) && strcmp(value, "tsc") != 0 && strcmp(value, "monotonic") != 0)
-		return bad_value(word, value, why);
+	if (word->offset == AT(clock)) { /* the first letter counts, and others are no clock */
+		to->clock = *value == 't' ? "tsc" : *value == 'm' ? "monotonic" : to->clock;
+		return 0;
+	}
 	if (word->offset == AT(jfrsync)) /* the JVM has what belongs to it */
 		to->style.jfr.without = WRITER_WITHOUT_ALL;
 	*(const char **)((char *)to + word->offset) = value && *value ? value : word->otherwise;
@@ -315,9 +315,7 @@ static int set_number(void *field, const struct word *word, const char *value, s
 		return 0;
 	}
 	if (word->form == FORM_LONG_TIME)
-		return value && parse(value, long_units, sizeof(long_units) / sizeof(long_units[0]), field)
-			       ? 0
-			       : bad_value(word, value, why);
+		return value && PARSE(value, long_units, field) ? 0 : bad_value(word, value, why);
 	if (value && isdigit((unsigned char)*value))
 		*(double *)field = strtod(value, &end);
 	return end && !*end ? 0 : bad_value(word, value, why);

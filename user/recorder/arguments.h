@@ -95,6 +95,8 @@ int asprof_arguments_events(const struct asprof_arguments *arguments, struct buf
 			    struct buf *why);
 /* Returns the event that is sampled beside those with words of their own, as the caller has it; NULL: none. */
 const char *asprof_arguments_main_event(const struct asprof_arguments *arguments);
+/* Appends the settings that a JFR file repeats: "name=value\n" each. */
+void asprof_arguments_settings(const struct asprof_arguments *arguments, struct buf *ret);
 /* Returns the period after which each thread has a sample of wall-clock time. */
 uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *arguments);
 /* Returns how often the machine's processes are looked at; 0: never. */

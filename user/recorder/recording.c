@@ -187,55 +187,13 @@ static int merge_parts(struct recording *recording, struct buf *why)
 
 /* ---- JFR ---- */
 
-/* async-profiler's name of what samples the main event */
-static const char *engine_of(const struct asprof_arguments *arguments)
-{
-	bool is_same = arguments->event && text_is_word(arguments->event, "ctimer itimer wall");
-
-	return is_same ? arguments->event : "perf_events";
-}
-
-static const char *boolean(bool value)
-{
-	return value ? "true" : "false";
-}
-
-static const char *known(const char *text)
-{
-	return text ? text : "";
-}
-
-/* Whoever asks for no event gets cpu. What is not set is null in the file. */
-static void add_settings(const struct asprof_arguments *arguments, struct buf *ret)
-{
-	const char *event = asprof_arguments_main_event(arguments);
-	char *features = strdup(known(arguments->features));
-
-	for (char *plus = features; plus && (plus = strchr(plus, '+'));)
-		*plus = ',';
-	buf_printf(ret, "engine=%s\nevent=%s\ncstack=%s\nfilter=%s\nbegin=%s\nend=%s\nfeatures=%s\n",
-		   engine_of(arguments), known(event), arguments->cstack ? arguments->cstack : "vm",
-		   known(arguments->filter), known(arguments->begin), known(arguments->end), known(features));
-	buf_printf(ret, "jstackdepth=%u\nchunksize=%llu\nchunktime=%llu\nmemlimit=%llu\n",
-		   arguments->depth ? arguments->depth : ASPROF_DEPTH, (unsigned long long)arguments->style.chunk_bytes,
-		   (unsigned long long)(arguments->style.chunk_ns / NS_PER_SEC),
-		   (unsigned long long)arguments->memory_bytes);
-	if (event)
-		buf_printf(ret, "alluser=%s\n", boolean(arguments->record.all_user));
-	if (arguments->wall.is_wanted || arguments->all || (event && !strcmp(event, "wall")))
-		buf_printf(ret, "nobatch=%s\n", boolean(arguments->style.jfr.no_batch));
-	if (arguments->alloc.is_wanted || arguments->live || arguments->all)
-		buf_printf(ret, "live=%s\n", boolean(arguments->live || arguments->all));
-	free(features);
-}
-
 /* Keeps what the start command says about JFR files: the command that ends the recording does not repeat it. */
 static void keep_options(struct recording *recording, const struct asprof_arguments *arguments)
 {
 	recording->jfr = arguments->style.jfr;
 	recording->begun_cycles = arguments->clock && !strcmp(arguments->clock, "tsc") ? clock_cycles() : 0;
 	buf_clear(&recording->settings);
-	add_settings(arguments, &recording->settings);
+	asprof_arguments_settings(arguments, &recording->settings);
 }
 
 static unsigned int without_of(const struct asprof_arguments *arguments)
@@ -281,17 +239,23 @@ static void update_jdk(struct recording *recording, bool is_end)
 	(void)flight_recording_update(&recording->jdk, is_end, recording->is_ending, &recording->jdk_why);
 }
 
-static void set_jfr(const struct recording *recording, struct writer_options *style)
+/* The ticks are those of System.nanoTime(), or of the processor's counter. */
+static void set_jfr(const struct recording *recording, const struct profile *profile, struct writer_options *style)
 {
 	uint64_t cycles = clock_cycles(), ns = clock_monotonic_ns();
+	uint64_t age_ns = clock_realtime_ns() - profile->start_realtime_ns;
 
 	style->jfr = recording->jfr;
 	style->jfr.settings = recording->settings.data;
 	style->jfr.is_plain = true;
 	style->jfr.jdk_file = recording->jdk.file >= 0 ? &recording->jdk.file : NULL;
-	if (recording->begun_cycles && ns > recording->begun_ns)
-		style->jfr.ticks_per_second = (uint64_t)((double)(cycles - recording->begun_cycles) * NS_PER_SEC /
-							 (double)(ns - recording->begun_ns));
+	style->jfr.start_ticks = age_ns < ns ? ns - age_ns : 0;
+	if (!recording->begun_cycles || ns <= recording->begun_ns)
+		return;
+	style->jfr.ticks_per_second = (uint64_t)((double)(cycles - recording->begun_cycles) * NS_PER_SEC /
+						 (double)(ns - recording->begun_ns));
+	style->jfr.start_ticks =
+		cycles - (uint64_t)((unsigned __int128)age_ns * style->jfr.ticks_per_second / NS_PER_SEC);
 }
 
 /* ---- begin and end ---- */
@@ -439,7 +403,7 @@ static int write_as(const struct recording *recording, const struct asprof_argum
 	style.source = recording->source;
 	style.processes = false; /* there is one process only */
 	if (!arguments->as_data)
-		set_jfr(recording, &style);
+		set_jfr(recording, profile, &style);
 	return grouping_write(writer, profile, &style, stdout);
 }
 

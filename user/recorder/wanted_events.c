@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -28,12 +29,6 @@ static void add_event(struct buf *list, const char *name, const struct asprof_in
 	buf_printf(list, "%s%s", list->len ? "," : "", name);
 	if (interval->is_set)
 		buf_printf(list, "=%llu", (unsigned long long)value_of(name, interval));
-}
-
-/* The main event has `interval`, and so has an event that is the only one. */
-static struct asprof_interval interval_of(const struct asprof_arguments *from, const struct asprof_interval *own)
-{
-	return own->is_set || from->event ? *own : from->interval;
 }
 
 static const char *engine_of(const char *event)
@@ -113,10 +108,9 @@ static void add_breakpoint(struct buf *list, const char *symbol, const struct as
 
 uint64_t asprof_arguments_wall_ns(const struct asprof_arguments *from)
 {
-	struct asprof_interval interval = interval_of(from, &from->wall);
+	const struct asprof_interval interval =
+		from->event && !strcmp(from->event, "wall") ? from->interval : from->wall;
 
-	if (from->event && !strcmp(from->event, "wall"))
-		interval = from->interval;
 	return interval.is_set && interval.value ? interval.value : ASPROF_WALL_NS;
 }
 
@@ -135,7 +129,7 @@ static size_t add_beside(const struct asprof_arguments *from, const char *name, 
 			 struct buf *list)
 {
 	const struct asprof_interval sampled = {.is_set = true, .value = ASPROF_ALLOC_BYTES};
-	struct asprof_interval interval = interval_of(from, own);
+	struct asprof_interval interval = *own; /* `interval` is the main event's alone */
 	const struct asprof_interval wall = {.is_set = true, .value = wall_sampling_ns(from)};
 	bool is_alloc = own == &from->alloc, is_live = is_alloc && (from->live || from->all);
 
@@ -230,4 +224,46 @@ const char *asprof_arguments_source(const struct asprof_arguments *from)
 	if (!event && from->nativemem.is_wanted)
 		return "malloc_tracer";
 	return counts_calls(from) ? "instrument" : "perf_events";
+}
+
+/* async-profiler's name of what samples the main event */
+static const char *recorded_engine(const struct asprof_arguments *arguments)
+{
+	bool is_same = arguments->event && text_is_word(arguments->event, "ctimer itimer wall");
+
+	return is_same ? arguments->event : "perf_events";
+}
+
+static const char *boolean(bool value)
+{
+	return value ? "true" : "false";
+}
+
+static const char *known(const char *text)
+{
+	return text ? text : "";
+}
+
+/* What is not set has no value. */
+void asprof_arguments_settings(const struct asprof_arguments *arguments, struct buf *ret)
+{
+	const char *event = asprof_arguments_main_event(arguments);
+	char *features = strdup(known(arguments->features));
+
+	for (char *plus = features; plus && (plus = strchr(plus, '+'));)
+		*plus = ',';
+	buf_printf(ret, "engine=%s\nevent=%s\ncstack=%s\nfilter=%s\nbegin=%s\nend=%s\nfeatures=%s\n",
+		   recorded_engine(arguments), known(event), arguments->cstack ? arguments->cstack : "vm",
+		   known(arguments->filter), known(arguments->begin), known(arguments->end), known(features));
+	buf_printf(ret, "jstackdepth=%u\nchunksize=%llu\nchunktime=%llu\nmemlimit=%llu\n",
+		   arguments->depth ? arguments->depth : ASPROF_DEPTH, (unsigned long long)arguments->style.chunk_bytes,
+		   (unsigned long long)(arguments->style.chunk_ns / NS_PER_SEC),
+		   (unsigned long long)arguments->memory_bytes);
+	if (event)
+		buf_printf(ret, "alluser=%s\n", boolean(arguments->record.all_user));
+	if (arguments->wall.is_wanted || arguments->all || (event && !strcmp(event, "wall")))
+		buf_printf(ret, "nobatch=%s\n", boolean(arguments->style.jfr.no_batch));
+	if (arguments->alloc.is_wanted || arguments->live || arguments->all)
+		buf_printf(ret, "live=%s\n", boolean(arguments->live || arguments->all));
+	free(features);
 }

@@ -60,6 +60,7 @@ struct writer_jfr {
 	 */
 	const int *jdk_file;
 	uint64_t ticks_per_second; /* of the file's times; 0 = as in jdk_file, else nanoseconds */
+	uint64_t start_ticks; /* at the start of the recording; 0 = any */
 	const char *settings; /* settings of the recording: "name=value\n" each; NULL = those of duet */
 	bool is_plain; /* pools have async-profiler's fields alone: some readers know them by heart */
 	bool no_batch; /* wall: an ExecutionSample for each period of a sleep, as of a thread that runs */

@@ -82,7 +82,7 @@ static const struct field_kind {
 
 static const struct type types[] = {
 	{"boolean", JFR_T_BOOLEAN, STRUCTURE, .label = NULL},
-	{"char", JFR_T_CHAR, STRUCTURE, .label = NULL}, /* no field has this one, double or short: readers ask for all */
+	{"char", JFR_T_CHAR, STRUCTURE, .label = NULL}, /* no field has it, double or short, but readers ask */
 	{"float", JFR_T_FLOAT, STRUCTURE, .label = NULL},
 	{"double", JFR_T_DOUBLE, STRUCTURE, .label = NULL},
 	{"byte", JFR_T_BYTE, STRUCTURE, .label = NULL},

@@ -415,7 +415,7 @@ static void set_clock(struct writer_stream *j)
 	__int128 ticks;
 
 	j->ticks_per_second = jfr->ticks_per_second ? jfr->ticks_per_second : NS_PER_SEC;
-	j->start_ticks = FIRST_TICKS;
+	j->start_ticks = jfr->start_ticks ? jfr->start_ticks : FIRST_TICKS;
 	if (!jfr->jdk_file || *jfr->jdk_file < 0 || jfr_file_check(*jfr->jdk_file, &first) < 0 ||
 	    be64toh(first.ticks_per_second) > 1000 * NS_PER_SEC || be64toh(first.start_ns) > INT64_MAX)
 		return;
