@@ -156,6 +156,10 @@ case_several_events() {
 	run_duet convert -e cpu "$here/$jvm.jfr" "$here/cpu.collapsed"
 	expect_status 0
 	expect_shares "$here/cpu.collapsed"
+	run_asprof stop -o collapsed "$jvm" # the first event
+	expect_status 0
+	cp "$here/stdout" "$here/first"
+	expect_shares "$here/first"
 	run_asprof -d 1 -e cpu --wall 10ms -o collapsed "$jvm"
 	expect_status 200
 	expect_contains "$here/stderr" 'Only JFR output supports multiple events'

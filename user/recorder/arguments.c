@@ -203,7 +203,7 @@ static int set_interval(struct asprof_interval *interval, const struct word *wor
 	return 0;
 }
 
-/* Each of these only enables its own event, which may come in addition to another one. Of nativemem, it is all calls. */
+/* Each of these only enables its own event, which may come in addition to another one. Of nativemem: all calls. */
 static int set_event(struct asprof_arguments *to, const char *value, struct buf *why)
 {
 	if (text_is_word(value, "alloc lock nativelock nativemem")) {

@@ -260,8 +260,11 @@ static uint32_t show_event(struct shaping *s, struct profile_event event, size_t
 	return (uint32_t)(*shown)++;
 }
 
-/* In JFR, each traced method keeps its own interval. */
-static int choose_events(struct shaping *s, const struct writer *writer, struct buf *why)
+/*
+ * In JFR, each traced method keeps its own interval. Of several events, a format that has one shows the first: that of
+ * a recording that was begun for JFR, or was resumed with another event.
+ */
+static void choose_events(struct shaping *s, const struct writer *writer)
 {
 	struct profile *profile = s->profile;
 	bool is_jfr = !strcmp(writer->name, "jfr");
@@ -277,12 +280,8 @@ static int choose_events(struct shaping *s, const struct writer *writer, struct 
 		else
 			s->events[i] = show_event(s, profile->events.items[i], &shown, &trace);
 	}
-	if (is_jfr)
-		return 0;
-	profile->events.len = shown;
-	if (shown <= 1 || writer->has_all_events)
-		return 0;
-	return buf_explain(why, -EINVAL, "Only JFR output supports multiple events");
+	if (!is_jfr)
+		profile->events.len = shown;
 }
 
 static int open_walls(struct shaping *s)
@@ -372,10 +371,10 @@ int report_shape(struct profile *profile, const struct report_shape *shape, cons
 	size_t events = profile->events.len;
 	int err = shaping_open(&s);
 
-	if (!err)
-		err = choose_events(&s, writer, why);
-	if (!err)
+	if (!err) {
+		choose_events(&s, writer);
 		err = move_samples(&s);
+	}
 	if (err && !why->len)
 		buf_printf(why, "the samples cannot be read: %s", strerror(-err));
 	shaping_close(&s, events);

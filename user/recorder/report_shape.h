@@ -33,8 +33,7 @@ enum stack_shape stack_shape_of(const char *cstack);
 
 /*
  * Changes the samples of the profile, and its events: all traced methods are one, and memory that is freed again is
- * told in JFR only. Returns 0, or -errno with one sentence in `why`: the writer cannot show the events, or there is no
- * memory.
+ * told in JFR only. Returns 0, or -errno with one sentence in `why`.
  */
 int report_shape(struct profile *profile, const struct report_shape *shape, const struct writer *writer,
 		 struct buf *why);
