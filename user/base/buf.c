@@ -193,7 +193,7 @@ int vec_by_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return (x > y) - (x < y);
+	return vec_order(x, y);
 }
 
 size_t vec_count_by(const void *items, size_t count, size_t item_bytes, const void *key,

@@ -29,6 +29,8 @@ int vec_grow(void **items, size_t *size, size_t want, size_t item_bytes);
 /* Frees unused capacity; call when the array is complete. */
 void vec_fit(void **items, size_t *size, size_t len, size_t item_bytes);
 #define vec_shrink(v) vec_fit((void **)&(v)->items, &(v)->size, (v)->len, sizeof(*(v)->items))
+/* For comparators: -1, 0 or 1; turned round, the greatest comes first. */
+#define vec_order(a, b) (((a) > (b)) - ((a) < (b)))
 /* For qsort() and bsearch(): compares two items by the uint64_t with which they begin. */
 int vec_by_u64(const void *a, const void *b);
 /* Returns how many items, which ascend by the uint64_t with which they begin, have at most `value` there. */

@@ -39,9 +39,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct interval *x = a, *y = b;
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+	return vec_order(x->thread, y->thread) ?: vec_order(x->from_ns, y->from_ns);
 }
 
 /* Makes one of those that overlap. */

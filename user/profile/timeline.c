@@ -189,20 +189,15 @@ static int compare_times(const void *a, const void *b)
 {
 	const struct profile_sample *x = a, *y = b;
 
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+	return vec_order(x->time_ns, y->time_ns);
 }
 
 static int compare_stacks(const void *a, const void *b)
 {
 	const struct profile_sample *x = a, *y = b;
 
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return compare_times(a, b);
+	return vec_order(x->event, y->event) ?: vec_order(x->thread, y->thread) ?:
+	       vec_order(x->node, y->node) ?: vec_order(x->time_ns, y->time_ns);
 }
 
 /* Merges samples of equal event, thread and stack. Returns how many are left. */

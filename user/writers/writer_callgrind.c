@@ -77,9 +77,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct call *x = a, *y = b;
 
-	if (x->caller != y->caller)
-		return x->caller < y->caller ? -1 : 1;
-	return (x->callee > y->callee) - (x->callee < y->callee);
+	return vec_order(x->caller, y->caller) ?: vec_order(x->callee, y->callee);
 }
 
 static int collect(struct callgrind *c)

@@ -137,9 +137,7 @@ static int busiest_first(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	return (x->first > y->first) - (x->first < y->first);
+	return vec_order(y->weight, x->weight) ?: vec_order(x->first, y->first);
 }
 
 /* The samples of one event, in the order of threads. */

@@ -36,7 +36,7 @@ static int compare_bytes(const struct path_label *a, const struct path_label *b)
 	uint32_t len = a->name_len < b->name_len ? a->name_len : b->name_len;
 	int order = memcmp(a->text, b->text, len);
 
-	return order ? order : (a->name_len > b->name_len) - (a->name_len < b->name_len);
+	return order ? order : vec_order(a->name_len, b->name_len);
 }
 
 static int compare_names(const void *a, const void *b, void *context)

@@ -75,7 +75,7 @@ static int compare_steps(const void *a, const void *b)
 {
 	const struct heat_row *x = a, *y = b;
 
-	return (x->step > y->step) - (x->step < y->step);
+	return vec_order(x->step, y->step);
 }
 
 /* Sets `end` of each series to where its rows end when they are in the order of series. */

@@ -513,30 +513,16 @@ static bool same_process(const struct profile *profile, const struct profile_sam
 	return one->pid == other->pid && one->owner == other->owner && one->process == other->process;
 }
 
-static int by_number(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct profile *profile = arg;
 	const struct profile_sample *x = a, *y = b;
 	const struct profile_thread *one = &profile->threads.items[x->thread];
 	const struct profile_thread *other = &profile->threads.items[y->thread];
-	int order = by_number(one->pid, other->pid);
 
-	if (!order)
-		order = by_number(one->owner, other->owner);
-	if (!order)
-		order = by_number(one->process, other->process);
-	if (!order)
-		order = by_number(x->event, y->event);
-	if (!order)
-		order = by_number(x->thread, y->thread);
-	if (!order)
-		order = by_number(x->node, y->node);
-	return order ? order : by_number(x->time_ns, y->time_ns);
+	return vec_order(one->pid, other->pid) ?: vec_order(one->owner, other->owner) ?:
+	       vec_order(one->process, other->process) ?: vec_order(x->event, y->event) ?:
+	       vec_order(x->thread, y->thread) ?: vec_order(x->node, y->node) ?: vec_order(x->time_ns, y->time_ns);
 }
 
 static void put_processes(struct otlp *o, FILE *out)

@@ -62,11 +62,7 @@ static int compare(const void *a, const void *b, void *context)
 	const struct ordered *ordered = context;
 	uint32_t thread = ordered->threads.rows.items[x->thread], other = ordered->threads.rows.items[y->thread];
 
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	if (thread != other)
-		return thread < other ? -1 : 1;
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+	return vec_order(x->event, y->event) ?: vec_order(thread, other) ?: vec_order(x->time_ns, y->time_ns);
 }
 
 static int add(void *context, const struct profile_sample *sample)

@@ -35,11 +35,8 @@ static int compare_times(const void *a, const void *b)
 {
 	const struct span_time *x = a, *y = b;
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
+	return vec_order(x->thread, y->thread) ?: vec_order(x->begin_ns, y->begin_ns) ?:
+	       vec_order(y->end_ns, x->end_ns);
 }
 
 /* What is cut into pieces: the spans that have begun, the innermost one last. */

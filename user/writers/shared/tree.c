@@ -312,7 +312,7 @@ static int compare_nodes(const void *a, const void *b, void *arg)
 	uint64_t p = tree_value(&tree->nodes.items[*(const uint32_t *)a].total, by->options);
 	uint64_t q = tree_value(&tree->nodes.items[*(const uint32_t *)b].total, by->options);
 
-	return p != q ? (p < q) - (p > q) : (x > y) - (x < y);
+	return vec_order(q, p) ?: vec_order(x, y);
 }
 
 /* Lists the nodes by value; those that are equal by their labels. */

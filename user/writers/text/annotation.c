@@ -302,14 +302,10 @@ static int compare_rows(const void *a, const void *b, void *context)
 	if (!order && by->is_code)
 		order = compare_texts(by->profile, x->class_name, y->class_name);
 	else if (!order)
-		order = (x->class_name > y->class_name) - (x->class_name < y->class_name);
-	if (!order)
-		order = compare_texts(by->profile, x->name, y->name);
-	if (!order)
-		order = compare_texts(by->profile, x->signature, y->signature);
-	if (!order)
-		order = (x->bci > y->bci) - (x->bci < y->bci);
-	return order ? order : (x->line > y->line) - (x->line < y->line);
+		order = vec_order(x->class_name, y->class_name);
+	return order ?: compare_texts(by->profile, x->name, y->name) ?:
+	       compare_texts(by->profile, x->signature, y->signature) ?: vec_order(x->bci, y->bci) ?:
+	       vec_order(x->line, y->line);
 }
 
 /* Rows of samples that --event left out disappear. */

@@ -57,11 +57,8 @@ static int compare(const void *a, const void *b)
 {
 	const struct sum *x = a, *y = b;
 
-	if (x->load_ppm != y->load_ppm)
-		return x->load_ppm < y->load_ppm ? 1 : -1;
-	if (x->most_resident != y->most_resident)
-		return x->most_resident < y->most_resident ? 1 : -1;
-	return (x->last->pid > y->last->pid) - (x->last->pid < y->last->pid);
+	return vec_order(y->load_ppm, x->load_ppm) ?: vec_order(y->most_resident, x->most_resident) ?:
+	       vec_order(x->last->pid, y->last->pid);
 }
 
 static void print_row(const struct profile *profile, const struct sum *sum, FILE *out)
@@ -158,9 +155,7 @@ static int longest_first(const void *a, const void *b)
 {
 	const struct wait_pair *one = a, *other = b;
 
-	if (one->weight.amount != other->weight.amount)
-		return one->weight.amount < other->weight.amount ? 1 : -1;
-	return (one->sleeper > other->sleeper) - (one->sleeper < other->sleeper);
+	return vec_order(other->weight.amount, one->weight.amount) ?: vec_order(one->sleeper, other->sleeper);
 }
 
 static void print_wait(const struct wait_table *waits, const struct wait_pair *wait, FILE *out)

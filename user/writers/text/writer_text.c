@@ -116,11 +116,7 @@ static int most_first(const void *a, const void *b)
 {
 	const struct ranking_row *x = a, *y = b;
 
-	if (x->self != y->self)
-		return x->self < y->self ? 1 : -1;
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return (x->id > y->id) - (x->id < y->id);
+	return vec_order(y->self, x->self) ?: vec_order(y->total, x->total) ?: vec_order(x->id, y->id);
 }
 
 /* Moves the rows with a weight to the front, the most first. Returns their number. */

@@ -33,20 +33,13 @@ static double percent(const struct report *r, const struct tree_weight *weight)
 	return all ? 100.0 * (double)weight->amount / (double)all : 0;
 }
 
-/* Hottest first; equal ones in the order in which they were first seen. */
-static int compare(const struct tree_weight *a, const struct tree_weight *b, uint32_t x, uint32_t y)
-{
-	if (a->amount != b->amount)
-		return a->amount < b->amount ? 1 : -1;
-	return (x > y) - (x < y);
-}
-
+/* These two: hottest first; equal ones in the order in which they were first seen. */
 static int compare_nodes(const void *a, const void *b, void *arg)
 {
 	const struct report *r = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return compare(&r->tree.nodes.items[x].self, &r->tree.nodes.items[y].self, x, y);
+	return vec_order(r->tree.nodes.items[y].self.amount, r->tree.nodes.items[x].self.amount) ?: vec_order(x, y);
 }
 
 static int compare_labels(const void *a, const void *b, void *arg)
@@ -54,7 +47,7 @@ static int compare_labels(const void *a, const void *b, void *arg)
 	const struct report *r = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return compare(&r->labels[x], &r->labels[y], x, y);
+	return vec_order(r->labels[y].amount, r->labels[x].amount) ?: vec_order(x, y);
 }
 
 static void print_line(const struct report *r, const char *text)
@@ -322,9 +315,7 @@ static int compare_changes(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
 
-	if (growth(x) != growth(y))
-		return growth(x) < growth(y) ? 1 : -1;
-	return (x->row > y->row) - (x->row < y->row);
+	return vec_order(growth(y), growth(x)) ?: vec_order(x->row, y->row);
 }
 
 /* Lists the rows that have changed. */
