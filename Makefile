@@ -215,8 +215,8 @@ $(O)/tests/%: tests/%.c $(O)/libduetuser.a
 		$< $(O)/libduetuser.a -lcmocka $(user_libs)
 
 # Those that have nothing of duet in them are free of sanitizers too, whose own memory would wait for what they block.
-strangers := $(addprefix $(O)/tests/system/,asprof_hostile hostile_files hostile_crowd hostile_neighbour hostile_room \
-	hostile_work page_out peak_memory replace_tmp)
+strangers := $(addprefix $(O)/tests/system/,asprof_hostile hostile_files hostile_crowd hostile_neighbour page_out \
+	peak_memory replace_tmp)
 $(strangers): $(O)/%: %.c $(flags)
 	$(call msg,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(common) $(CFLAGS) -Itests -o $@ $< -lpthread

@@ -28,7 +28,7 @@ start_victims() {
 	JVM_AS=(setpriv --reuid=1501 --regid=1501 --clear-groups)
 	start_jvm "$(any_jdk)" workload.Victim
 	java_victim=$jvm
-	as 1501 "$neighbour" victim 100000 "$here" 0 >"$here/native" &
+	as 1501 "$neighbour" victim 100000 "$here" 512 >"$here/native" &
 	native_victim=$!
 	jvms+=("$native_victim")
 	wait_for_line "$here/native" '^READY' 10
@@ -45,7 +45,7 @@ give_cgroup() {
 }
 
 start_attack() { # NAME COUNT
-	local name=$1 folder=$here/attack i
+	local name=$1 folder=$here/attack nice=0 i
 	mkdir -m 777 "$folder"
 	cp "$(find "$(any_jdk)/" -name libjvm.so | head -n 1)" "$folder"
 	chmod 644 "$folder/libjvm.so"
@@ -54,7 +54,12 @@ start_attack() { # NAME COUNT
 		name=forks
 		echo 1000 >/proc/sys/kernel/pid_max
 	fi
-	as 1500 "$neighbour" "$name" 100000 "$folder" $(($2 * ${ATTACK_STRENGTH:-10} / 10)) \
+	case $name in
+	arguments | cgroups | deep_burners | execs | files | forks | names | remaps | short_threads | stacks | switches)
+		nice=19
+		;;
+	esac
+	as 1500 nice -n $nice "$neighbour" "$name" 100000 "$folder" $(($2 * ${ATTACK_STRENGTH:-10} / 10)) \
 		>"$here/attacker" 2>&1 &
 	attacker=$!
 	for ((i = 0; i < 600; i++)); do

@@ -2,7 +2,7 @@
 /*
  * hostile_neighbour ATTACK SECONDS FOLDER COUNT: processes that cost who profiles the host as much as they can, COUNT
  * of them or as said below. FOLDER is writable. Says READY. "victim" is who has to keep his profile: it prints what it
- * has used. For tests/bench/attacks.sh.
+ * has used. For hostile_room.sh, hostile_work.sh and tests/bench/attacks.sh.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -78,25 +78,20 @@ static void crowd(int count, void (*work)(int number))
 	}
 }
 
-/* Of those that take all CPU time that they get: what counts is the work that they cause. */
-static void storm(int count, void (*work)(int number))
-{
-	if (nice(19) == 19)
-		crowd(count, work);
-}
-
 static void sleep_to_the_end(int number)
 {
-	(void)number;
 	while (!is_over())
 		rest_ms(2000);
 }
 
+/* In a folder of each number, so that each file is named as it is. */
 static char *path_of(const char *name, int number)
 {
 	static char path[4096];
+	size_t len = (size_t)snprintf(path, sizeof(path), "%s/%d", folder, number);
 
-	snprintf(path, sizeof(path), "%s/%s%d", folder, name, number);
+	mkdir(path, 0755);
+	snprintf(path + len, sizeof(path) - len, "/%s", name);
 	return path;
 }
 
@@ -154,12 +149,11 @@ static void burn_and_rest(void)
 	rest_ms(4);
 }
 
-/* 512 stacks, which burn and sleep in turn. "CLOCK CPU" in ns now and then, as Victim.java. */
+/* COUNT stacks, which burn and sleep in turn. "CLOCK CPU" in ns now and then, as Victim.java. */
 static void victim(int count)
 {
 	uint64_t told_ns = 0;
 
-	(void)count;
 	for (uint64_t way = 0; !is_over(); way++) {
 		uint64_t clock_ns = now_ns(CLOCK_REALTIME);
 
@@ -169,7 +163,7 @@ static void victim(int count)
 			fflush(stdout);
 			told_ns = clock_ns;
 		}
-		left(9, way, burn_and_rest);
+		left(9, way % (uint64_t)count, burn_and_rest);
 	}
 }
 
@@ -183,7 +177,6 @@ static void random_stacks(int number)
 	uint64_t end_ns = now_ns(CLOCK_MONOTONIC) + 3000 * MS;
 
 	srandom((unsigned int)getpid());
-	(void)number;
 	while (now_ns(CLOCK_MONOTONIC) < end_ns)
 		left(60, (uint64_t)random() << 31 ^ (uint64_t)random(), burn_a_bit);
 }
@@ -193,7 +186,7 @@ static void random_stacks(int number)
 /* Processes of 3 s, each with stacks of its own. */
 static void stacks(int count)
 {
-	storm(count, random_stacks);
+	crowd(count, random_stacks);
 	while (!is_over())
 		if (wait(NULL) > 0)
 			crowd(1, random_stacks);
@@ -221,10 +214,56 @@ static void map_and_unmap(int number)
 	}
 }
 
+/* Makes code without a file: a loop of some microseconds. The page behind it keeps it apart from the next. */
+static void (*make_code(void))(void)
+{
+	static const unsigned char loop[] = {
+#ifdef __x86_64__
+		0xb9, 0x00, 0x00, 0x01, 0x00, 0xff,
+		0xc9, 0x75, 0xfc, 0xc3
+#else
+		0x20, 0x00, 0xa0, 0x52, 0x00, 0x04, 0x00, 0x71, 0xe1,
+		0xff, 0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6
+#endif
+	};
+	char *code = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(code, loop, sizeof(loop));
+	__builtin___clear_cache(code, code + sizeof(loop));
+	mprotect(code, PAGE, PROT_READ | PROT_EXEC);
+	return (void (*)(void))(uintptr_t)code;
+}
+
+static void run_made_code(void)
+{
+	void (*code)(void) = make_code();
+
+	while (!is_over()) {
+		for (int i = 0; i < 20; i++)
+			code();
+		rest_ms(20);
+	}
+}
+
+/* Each turn has one executable mapping more, up to a thousand. */
+static void run_ever_new_code(int number)
+{
+	map_code(path_of("libjvm.so", number), 0, PAGE);
+	for (int turn = 0; !is_over(); turn++) {
+		uint64_t end_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) + 10 * MS;
+		void (*code)(void) = make_code();
+
+		while (now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+			code();
+		if (turn % 1000 == 999)
+			munmap((void *)(uintptr_t)code, PAGE);
+	}
+}
+
 /* Starts itself again with 1.8 MB of arguments. */
 static void exec_with_arguments(int number)
 {
-	char text[16], *arguments[32] = {self, "remap", "1000", (char *)folder, text};
+	char text[16], *arguments[32] = {self, "new_code", "1000", (char *)folder, text};
 	int count = 5;
 
 	snprintf(text, sizeof(text), "%d", number);
@@ -305,18 +344,7 @@ static void burn_to_the_end(void)
 
 static void burn_deep(int number)
 {
-	(void)number;
 	call_deep(burn_to_the_end);
-}
-
-static void deep_burners(int count)
-{
-	storm(count, burn_deep);
-}
-
-static void plain_sleepers(int count)
-{
-	crowd(count, sleep_to_the_end);
 }
 
 /* Two processes that wait for each other. */
@@ -326,7 +354,6 @@ static void wait_in_turn(int number)
 	char byte = 0;
 	bool is_first;
 
-	(void)number;
 	if (pipe(there) || pipe(back))
 		return;
 	is_first = fork() > 0;
@@ -334,11 +361,6 @@ static void wait_in_turn(int number)
 		if (is_first ? write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1
 			     : read(there[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1)
 			break;
-}
-
-static void switches(int count)
-{
-	storm(count, wait_in_turn);
 }
 
 static void *end_at_once(void *unused)
@@ -350,15 +372,9 @@ static void start_threads(int number)
 {
 	pthread_t thread;
 
-	(void)number;
 	while (!is_over())
 		if (!pthread_create(&thread, NULL, end_at_once, NULL))
 			pthread_join(thread, NULL);
-}
-
-static void short_threads(int count)
-{
-	storm(count, start_threads);
 }
 
 static void wake_now_and_then(int number)
@@ -382,7 +398,6 @@ static void mappings(int count)
 
 static void fork_all_the_time(int number)
 {
-	(void)number;
 	while (!is_over()) {
 		pid_t pid = fork();
 
@@ -393,14 +408,8 @@ static void fork_all_the_time(int number)
 	}
 }
 
-static void forks(int count)
-{
-	storm(count, fork_all_the_time);
-}
-
 static void exec_all_the_time(int number)
 {
-	(void)number;
 	while (!is_over()) {
 		pid_t pid = fork();
 
@@ -413,14 +422,8 @@ static void exec_all_the_time(int number)
 	}
 }
 
-static void execs(int count)
-{
-	storm(count, exec_all_the_time);
-}
-
 static void nothing(int count)
 {
-	(void)count;
 }
 
 static void rename_all_the_time(int number)
@@ -435,11 +438,6 @@ static void rename_all_the_time(int number)
 	}
 }
 
-static void names(int count)
-{
-	storm(count, rename_all_the_time);
-}
-
 static void remap_all_the_time(int number)
 {
 	for (off_t at = number; !is_over(); at++) {
@@ -452,11 +450,6 @@ static void remap_all_the_time(int number)
 	}
 }
 
-static void remaps(int count)
-{
-	storm(count, remap_all_the_time);
-}
-
 static void *wake(void *unused)
 {
 	while (!is_over())
@@ -464,46 +457,17 @@ static void *wake(void *unused)
 	return unused;
 }
 
+/* 500 of them. */
 static void many_threads(int number)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	(void)number;
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 64 << 10);
 	for (int i = 0; i < 500 && !pthread_create(&thread, &attributes, wake, NULL); i++)
 		;
 	sleep_to_the_end(0);
-}
-
-/* 500 threads in each process. */
-static void threads(int count)
-{
-	crowd(count, many_threads);
-}
-
-/* Code without a file, in a loop. */
-static void run_made_code(void)
-{
-	static const unsigned char loop[] = {
-#ifdef __x86_64__
-		0xb9, 0x00, 0x00, 0x01, 0x00, 0xff,
-		0xc9, 0x75, 0xfc, 0xc3
-#else
-		0x20, 0x00, 0xa0, 0x52, 0x00, 0x04, 0x00, 0x71, 0xe1,
-		0xff, 0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6
-#endif
-	};
-	void *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	memcpy(code, loop, sizeof(loop));
-	mprotect(code, PAGE, PROT_READ | PROT_EXEC);
-	while (!is_over()) {
-		for (int i = 0; i < 20; i++)
-			((void (*)(void))(uintptr_t)code)();
-		rest_ms(20);
-	}
 }
 
 /* 16 MB of names, then zeros up to 1 GB; written anew all the time. */
@@ -529,11 +493,6 @@ static void endless_map(int number)
 	else
 		run_made_code();
 	unlink(path);
-}
-
-static void perf_maps(int count)
-{
-	crowd(count, endless_map);
 }
 
 static void write_counters(int number)
@@ -582,11 +541,6 @@ static void replace_libjvm(int number)
 	}
 }
 
-static void libjvms(int count)
-{
-	crowd(count, replace_libjvm);
-}
-
 static void write_word(const char *path, int number)
 {
 	char text[16];
@@ -623,11 +577,6 @@ static void enter_and_leave(int number)
 	}
 }
 
-static void cgroups(int count)
-{
-	storm(count, enter_and_leave);
-}
-
 /* ---- files that cost a lot to read are hostile_crowd's ---- */
 
 static void run_crowd(int number)
@@ -640,37 +589,33 @@ static void run_crowd(int number)
 	execl(program, program, "1000", file, NULL);
 }
 
-static void files(int count)
-{
-	storm(count, run_crowd);
-}
-
 static const struct attack {
 	const char *name;
 	void (*start)(int count);
+	void (*each)(int number);
 } attacks[] = {
-	{"victim", victim},
-	{"nothing", nothing},
-	{"remap", map_and_unmap},
-	{"stacks", stacks},
-	{"libjvm_sleepers", libjvm_sleepers},
-	{"arguments", arguments},
-	{"deep_sleepers", deep_sleepers},
-	{"mappings", mappings},
-	{"forks", forks},
-	{"execs", execs},
-	{"names", names},
-	{"remaps", remaps},
-	{"threads", threads},
-	{"perf_maps", perf_maps},
-	{"counters", counters},
-	{"deep_burners", deep_burners},
-	{"plain_sleepers", plain_sleepers},
-	{"switches", switches},
-	{"short_threads", short_threads},
-	{"libjvms", libjvms},
-	{"cgroups", cgroups},
-	{"files", files},
+	{"victim", .start = victim},
+	{"nothing", .start = nothing},
+	{"new_code", .start = run_ever_new_code},
+	{"stacks", .start = stacks},
+	{"libjvm_sleepers", .start = libjvm_sleepers},
+	{"arguments", .start = arguments},
+	{"deep_sleepers", .start = deep_sleepers},
+	{"mappings", .start = mappings},
+	{"forks", .each = fork_all_the_time},
+	{"execs", .each = exec_all_the_time},
+	{"names", .each = rename_all_the_time},
+	{"remaps", .each = remap_all_the_time},
+	{"threads", .each = many_threads},
+	{"perf_maps", .each = endless_map},
+	{"counters", .start = counters},
+	{"deep_burners", .each = burn_deep},
+	{"plain_sleepers", .each = sleep_to_the_end},
+	{"switches", .each = wait_in_turn},
+	{"short_threads", .each = start_threads},
+	{"libjvms", .each = replace_libjvm},
+	{"cgroups", .each = enter_and_leave},
+	{"files", .each = run_crowd},
 };
 
 int main(int argc, char **argv)
@@ -687,7 +632,10 @@ int main(int argc, char **argv)
 			puts("READY");
 			fflush(stdout);
 		}
-		attacks[i].start(atoi(argv[4]));
+		if (attacks[i].each)
+			crowd(atoi(argv[4]), attacks[i].each);
+		else
+			attacks[i].start(atoi(argv[4]));
 		puts("READY");
 		fflush(stdout);
 		if (strcmp(argv[1], "nothing"))

@@ -3,67 +3,16 @@
  * Short files, made by hand, that cost much CPU time or many rows to read or to write again. Each is read in a moment,
  * or is refused in one sentence. The bounds are a small part of the cost without a limit.
  */
-#include "fixtures/read_back.h"
-
-#include <endian.h>
-#include <errno.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <zlib.h>
+#include "fixtures/made_file.h"
 
 #include "base/text.h"
-#include "profile/jfr.h"
 #include "profile/layout.h"
 #include "profile/perf_text.h"
 #include "profile/pprof.h"
-#include "writers/jfr/bytes.h"
 #include "writers/shared/path.h"
 #include "writers/writer.h"
 
-#define MUCH_S 6.0 /* on a busy machine, under a sanitizer; each took longer than a minute */
 #define LONG_TEXT (4u << 20)
-
-static struct buf file, why;
-static struct profile profile;
-
-static int set_up(void **state)
-{
-	buf_init(&file);
-	buf_init(&why);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	buf_release(&file);
-	buf_release(&why);
-	return 0;
-}
-
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-/* Reads the file in a moment. `cause`: it is refused with this text; NULL: it is read. */
-static void expect_read(const char *cause)
-{
-	double begin = cpu_s();
-	int err = read_bytes(&profile, file.data, file.len, &why);
-
-	assert_true(cpu_s() - begin < MUCH_S);
-	if (cause) {
-		assert_true(err < 0);
-		if (!strstr(why.data, cause))
-			assert_string_equal(why.data, cause);
-	} else {
-		assert_string_equal(why.data, "");
-		assert_int_equal(err, 0);
-	}
-}
 
 static void repeat(struct buf *to, char letter, size_t count)
 {
@@ -85,7 +34,6 @@ static void perf_names_of_processes(void **state)
 	expect_read(NULL);
 	assert_int_equal(profile.samples.len, 60000);
 	assert_int_equal(strlen(intern_text(&profile.strings, profile.threads.items[0].process)), PROFILE_NAME_MAX);
-	profile_release(&profile);
 }
 
 static void perf_events(void **state)
@@ -93,33 +41,9 @@ static void perf_events(void **state)
 	for (int i = 0; i < 300000; i++)
 		buf_printf(&file, "x 5/5 1.0: 1 c%d:\n\n", i);
 	expect_read("line 2049 has an event after 1024 others");
-	profile_release(&profile);
 }
 
 /* ---- pprof ---- */
-
-static void put_field(struct buf *to, unsigned int number, const void *bytes, size_t len)
-{
-	jfr_put_number(to, number << 3 | 2);
-	jfr_put_number(to, len);
-	buf_add(to, bytes, len);
-}
-
-static void compress_file(void)
-{
-	struct buf plain = file;
-	z_stream z = {.next_in = (unsigned char *)plain.data, .avail_in = (uInt)plain.len};
-
-	buf_init(&file);
-	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
-	assert_true(buf_reserve(&file, deflateBound(&z, plain.len)));
-	z.next_out = (unsigned char *)file.data;
-	z.avail_out = (uInt)deflateBound(&z, plain.len);
-	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-	file.len = z.total_out;
-	deflateEnd(&z);
-	buf_release(&plain);
-}
 
 /* A string takes two bytes, which compress to nothing, and 44 bytes of ours. */
 static void pprof_strings(void **state)
@@ -130,16 +54,14 @@ static void pprof_strings(void **state)
 	compress_file();
 	assert_true(file.len < 20000);
 	expect_read("rows, too many for so short a file");
-	profile_release(&profile);
 }
 
 /* A location stands for 60,000 frames, and a sample of some bytes for a location. */
 static void pprof_frames(void **state)
 {
 	static const char *const texts[] = {"", "cpu", "nanoseconds", "f"};
-	struct buf location;
+	struct buf location = BUF_NONE;
 
-	buf_init(&location);
 	put_field(&file, 1, "\x08\x01\x10\x02", 4); /* value type: cpu, nanoseconds */
 	for (size_t i = 0; i < 4; i++)
 		put_field(&file, 6, texts[i], strlen(texts[i]));
@@ -152,7 +74,6 @@ static void pprof_frames(void **state)
 		put_field(&file, 2, "\x08\x01\x10\x05", 4); /* sample: location 1, value 5 */
 	buf_release(&location);
 	expect_read("frames, too many for so short a file");
-	profile_release(&profile);
 }
 
 /* ---- duet's own ---- */
@@ -207,9 +128,8 @@ static void put_start(void)
 static void duet_samples(void **state)
 {
 	const uint32_t event[] = {0, 0, 0, 0}, thread[8] = {0}, sample[] = {0, 0, 0, 0, 0, 0, 1, 0};
-	struct buf body;
+	struct buf body = BUF_NONE;
 
-	buf_init(&body);
 	put_start();
 	put_section(&body, LAYOUT_EVENTS, sizeof(event), 1, event);
 	put_section(&body, LAYOUT_THREADS, sizeof(thread), 1, thread);
@@ -224,15 +144,13 @@ static void duet_samples(void **state)
 	assert_true(file.len < 200000);
 	expect_read("it has too many rows");
 	assert_true(profile.samples.len <= 3u << 20);
-	profile_release(&profile);
 }
 
 static void duet_facts(void **state)
 {
 	const uint32_t fact[2] = {0};
-	struct buf body;
+	struct buf body = BUF_NONE;
 
-	buf_init(&body);
 	put_start();
 	put_section(&body, LAYOUT_FACTS, sizeof(fact), 100000, fact);
 	put_chunk(&body, 0, 1);
@@ -245,109 +163,26 @@ static void duet_facts(void **state)
 	put_section(&body, LAYOUT_FACTS, sizeof(fact), 4 << 20, fact);
 	put_chunk(&body, 0, 1);
 	expect_read("is invalid");
-	profile_release(&profile);
 	buf_release(&body);
 }
 
 /* ---- JFR ---- */
 
-struct type {
-	const char *name;
-	const char *
-		fields[6][3]; /* name; number of the type; "pool" if its values are in one, "array" if it has several */
-};
-
-/* Types have these numbers, from 10 on. */
 static const struct type types[] = {
-	{"int", {{NULL}}},
-	{"java.lang.String", {{NULL}}},
-	{"jdk.types.Symbol", {{"string", "11", ""}}},
-	{"java.lang.Class", {{"name", "12", "pool"}, {"more", "10", "array"}}},
-	{"jdk.types.Method", {{"type", "13", "pool"}, {"name", "12", "pool"}, {"more", "10", "array"}}},
-	{"jdk.types.StackFrame", {{"method", "14", "pool"}, {"lineNumber", "10", ""}}},
-	{"jdk.types.StackTrace", {{"frames", "15", "array"}}},
-	{"jdk.ExecutionSample", {{"startTime", "10", ""}, {"stackTrace", "16", "pool"}}},
-	{"jdk.ActiveSetting", {{"id", "10", ""}, {"name", "11", ""}, {"value", "11", ""}}},
+	{"int", "10", {{NULL}}},
+	{"java.lang.String", "11", {{NULL}}},
+	{"jdk.types.Symbol", "12", {{"string", "11", ""}}},
+	{"java.lang.Class", "13", {{"name", "12", "pool"}, {"more", "10", "array"}}},
+	{"jdk.types.Method", "14", {{"type", "13", "pool"}, {"name", "12", "pool"}, {"more", "10", "array"}}},
+	{"jdk.types.StackFrame", "15", {{"method", "14", "pool"}, {"lineNumber", "10", ""}}},
+	{"jdk.types.StackTrace", "16", {{"frames", "15", "array"}}},
+	{"jdk.ExecutionSample", "17", {{"startTime", "10", ""}, {"stackTrace", "16", "pool"}}},
+	{"jdk.ActiveSetting", "18", {{"id", "10", ""}, {"name", "11", ""}, {"value", "11", ""}}},
 };
 
 enum { INT = 10, STRING, SYMBOL, CLASS, METHOD, STACK_FRAME, STACK_TRACE, SAMPLE, SETTING };
 
 #define TYPES (sizeof(types) / sizeof(*types))
-#define STRINGS 64
-
-static const char *strings[STRINGS];
-
-static uint32_t string_of(const char *text)
-{
-	uint32_t i = 0;
-
-	while (strings[i] && strcmp(strings[i], text))
-		i++;
-	assert_true(i < STRINGS - 1);
-	strings[i] = text;
-	return i;
-}
-
-static void put_attribute(struct buf *to, const char *name, const char *value)
-{
-	jfr_put_number(to, string_of(name));
-	jfr_put_number(to, string_of(value));
-}
-
-static void put_type_field(struct buf *to, const char *const field[3])
-{
-	jfr_put_number(to, string_of("field"));
-	jfr_put_number(to, field[2][0] ? 3 : 2);
-	put_attribute(to, "name", field[0]);
-	put_attribute(to, "class", field[1]);
-	if (field[2][0])
-		put_attribute(to, field[2][0] == 'p' ? "constantPool" : "dimension", field[2][0] == 'p' ? "true" : "1");
-	jfr_put_number(to, 0);
-}
-
-static void put_type(struct buf *to, const struct type *type, const char *id)
-{
-	size_t fields = 0;
-
-	while (fields < 6 && type->fields[fields][0])
-		fields++;
-	jfr_put_number(to, string_of("class"));
-	jfr_put_number(to, 2);
-	put_attribute(to, "name", type->name);
-	put_attribute(to, "id", id);
-	jfr_put_number(to, fields);
-	for (size_t i = 0; i < fields; i++)
-		put_type_field(to, type->fields[i]);
-}
-
-static void put_metadata(struct buf *to)
-{
-	static const char *const ids[] = {"10", "11", "12", "13", "14", "15", "16", "17", "18"};
-	struct buf body, elements;
-	size_t count = 0;
-
-	memset(strings, 0, sizeof(strings));
-	buf_init(&body);
-	buf_init(&elements);
-	jfr_put_number(&elements, string_of("root"));
-	jfr_put_number(&elements, 0);
-	jfr_put_number(&elements, 1);
-	jfr_put_number(&elements, string_of("metadata"));
-	jfr_put_number(&elements, 0);
-	jfr_put_number(&elements, TYPES);
-	for (size_t i = 0; i < TYPES; i++)
-		put_type(&elements, &types[i], ids[i]);
-	buf_add(&body, "\0\0\0\0", 4); /* type, start, duration, id */
-	while (strings[count])
-		count++;
-	jfr_put_number(&body, count);
-	for (size_t i = 0; strings[i]; i++)
-		jfr_put_text(&body, strings[i]);
-	buf_add(&body, elements.data, elements.len);
-	jfr_put_event(to, &body);
-	buf_release(&body);
-	buf_release(&elements);
-}
 
 /* Begins an event of constants, in which `count` pools follow. */
 static void begin_pools(struct buf *body, uint64_t count)
@@ -372,9 +207,8 @@ static void put_long(struct buf *to, size_t len)
 
 static void put_sample(struct buf *to, uint64_t stack)
 {
-	struct buf body;
+	struct buf body = BUF_NONE;
 
-	buf_init(&body);
 	jfr_put_number(&body, SAMPLE);
 	jfr_put_number(&body, 0);
 	jfr_put_number(&body, stack);
@@ -382,36 +216,21 @@ static void put_sample(struct buf *to, uint64_t stack)
 	buf_release(&body);
 }
 
-/* Makes the file of one chunk of these events. */
-static void put_jfr(const struct buf *events)
+static void put_chunk_of(const struct buf *events)
 {
-	struct jfr_header header = {
-		.magic = JFR_MAGIC,
-		.major = htobe16(JFR_MAJOR),
-		.ticks_per_second = htobe64(1000),
-		.features = htobe32(JFR_COMPRESSED),
-		.pools_at = htobe64(1),
-		.metadata_at = htobe64(sizeof(header)),
-	};
-	struct buf metadata;
+	struct buf elements = BUF_NONE;
 
-	buf_init(&metadata);
-	put_metadata(&metadata);
-	header.bytes = htobe64(sizeof(header) + metadata.len + events->len);
-	buf_clear(&file);
-	buf_add(&file, &header, sizeof(header));
-	buf_add(&file, metadata.data, metadata.len);
-	buf_add(&file, events->data, events->len);
-	buf_release(&metadata);
+	for (size_t i = 0; i < TYPES; i++)
+		put_type(&elements, &types[i]);
+	put_jfr(&elements, TYPES, events);
+	buf_release(&elements);
 }
 
 /* Many settings and facts whose text is one constant. */
 static void jfr_settings(void **state)
 {
-	struct buf events, body;
+	struct buf events = BUF_NONE, body = BUF_NONE;
 
-	buf_init(&events);
-	buf_init(&body);
 	begin_pools(&body, 1);
 	begin_pool(&body, STRING, 1);
 	jfr_put_number(&body, 1);
@@ -426,9 +245,8 @@ static void jfr_settings(void **state)
 		jfr_put_number(&body, 1);
 		jfr_put_event(&events, &body);
 	}
-	put_jfr(&events);
+	put_chunk_of(&events);
 	expect_read(NULL);
-	profile_release(&profile);
 	buf_release(&events);
 	buf_release(&body);
 }
@@ -436,10 +254,8 @@ static void jfr_settings(void **state)
 /* One method, whose class has a long name and is a long array; many frames are of this method. */
 static void jfr_methods(void **state)
 {
-	struct buf events, body;
+	struct buf events = BUF_NONE, body = BUF_NONE;
 
-	buf_init(&events);
-	buf_init(&body);
 	begin_pools(&body, 4);
 	begin_pool(&body, SYMBOL, 1);
 	jfr_put_number(&body, 1);
@@ -464,10 +280,9 @@ static void jfr_methods(void **state)
 	}
 	jfr_put_event(&events, &body);
 	put_sample(&events, 1);
-	put_jfr(&events);
+	put_chunk_of(&events);
 	expect_read(NULL);
 	assert_int_equal(profile.nodes.len, 60001);
-	profile_release(&profile);
 	buf_release(&events);
 	buf_release(&body);
 }
@@ -475,11 +290,9 @@ static void jfr_methods(void **state)
 /* Each of many stacks claims to have all frames that follow it. */
 static void jfr_stacks_in_each_other(void **state)
 {
-	struct buf events, body;
+	struct buf events = BUF_NONE, body = BUF_NONE;
 	int err;
 
-	buf_init(&events);
-	buf_init(&body);
 	begin_pools(&body, 1);
 	begin_pool(&body, STACK_TRACE, 20000);
 	for (uint64_t i = 0; i < 20000; i++) {
@@ -490,14 +303,13 @@ static void jfr_stacks_in_each_other(void **state)
 	jfr_put_event(&events, &body);
 	for (uint64_t i = 0; i < 10000; i++)
 		put_sample(&events, i + 1);
-	put_jfr(&events);
+	put_chunk_of(&events);
 	/* The frames of a stack become one that is no array. */
 	for (char *at = file.data; (at = memmem(at, file.len - (size_t)(at - file.data), "dimension", 9)) != NULL;)
 		memcpy(at, "dimensiom", 9);
 	err = read_bytes(&profile, file.data, file.len, &why);
 	assert_true(err < 0);
 	assert_true(profile.nodes.len < 100000);
-	profile_release(&profile);
 	buf_release(&events);
 	buf_release(&body);
 }
@@ -535,7 +347,6 @@ static void long_names_are_written_fast(void **state)
 		free(written(writers[i]->name, &profile, &options));
 		assert_true(cpu_s() - begin < MUCH_S);
 	}
-	profile_release(&profile);
 	free(text);
 }
 
@@ -596,7 +407,6 @@ static void chain_of_long_names(void **state)
 	make_chain((uint32_t)length, 300);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
 		assert_in_range(bytes_as(formats[i]), STACK_ROOM_MORE / 2, most);
-	profile_release(&profile);
 }
 
 /* A stack that has room is whole; the frames nearest the leaf stay of one that has none. */
@@ -623,17 +433,6 @@ static void chain_of_short_names(void **state)
 	assert_true(cpu_s() - begin < MUCH_S);
 	path_maker_release(&path);
 	path_labels_release(&labels);
-	profile_release(&profile);
-}
-
-/* Without a sanitizer, which keeps for a while what is freed. */
-static long most_memory_kb(void)
-{
-	struct rusage usage = {0};
-#ifndef __SANITIZE_ADDRESS__
-	getrusage(RUSAGE_SELF, &usage);
-#endif
-	return usage.ru_maxrss;
 }
 
 /* The file has the numbers of 16 million frames, 41 MB. Nothing else in memory grows with them. */
@@ -645,7 +444,6 @@ static void chain_in_binary_tables(void **state)
 	assert_in_range(bytes_as("otlp"), 25 << 20, 50 << 20);
 	assert_true(bytes_as("otlp-json") > 70 << 20);
 	assert_true(most_memory_kb() - before_kb < 100 << 10);
-	profile_release(&profile);
 }
 
 /* A line of collapsed stacks that stands for billions of samples. */
@@ -655,26 +453,26 @@ static void one_line_for_all(void **state)
 	profile.samples.recent.items[2].count = UINT32_MAX;
 	profile.samples.recent.items[2].weight = UINT32_MAX;
 	assert_true(bytes_as("perf") < STACK_ROOM_MORE + 10 * STACK_ROOM_EACH);
-	profile_release(&profile);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chain_in_binary_tables), /* first: the most memory never gets less */
-		cmocka_unit_test_setup_teardown(perf_names_of_processes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(perf_events, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(pprof_strings, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(pprof_frames, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(duet_samples, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(duet_facts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(jfr_settings, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(jfr_methods, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(jfr_stacks_in_each_other, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(long_names_are_written_fast, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(chain_of_long_names, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(chain_of_short_names, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_line_for_all, set_up, tear_down),
+		cmocka_unit_test_teardown(chain_in_binary_tables,
+					  tear_down), /* first: the most memory never gets less */
+		cmocka_unit_test_teardown(perf_names_of_processes, tear_down),
+		cmocka_unit_test_teardown(perf_events, tear_down),
+		cmocka_unit_test_teardown(pprof_strings, tear_down),
+		cmocka_unit_test_teardown(pprof_frames, tear_down),
+		cmocka_unit_test_teardown(duet_samples, tear_down),
+		cmocka_unit_test_teardown(duet_facts, tear_down),
+		cmocka_unit_test_teardown(jfr_settings, tear_down),
+		cmocka_unit_test_teardown(jfr_methods, tear_down),
+		cmocka_unit_test_teardown(jfr_stacks_in_each_other, tear_down),
+		cmocka_unit_test_teardown(long_names_are_written_fast, tear_down),
+		cmocka_unit_test_teardown(chain_of_long_names, tear_down),
+		cmocka_unit_test_teardown(chain_of_short_names, tear_down),
+		cmocka_unit_test_teardown(one_line_for_all, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,57 +3,11 @@
  * Files whose rows refer to long texts, to constants that mean nothing, or to each other. What rows refer to is made
  * once; a file that would become far more than its bytes is refused in one sentence.
  */
-#include "fixtures/read_back.h"
+#include "fixtures/made_file.h"
 
-#include <errno.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <zlib.h>
-
-#include "profile/jfr.h"
 #include "profile/merge.h"
-#include "writers/jfr/bytes.h"
 #include "writers/text/annotation.h"
 #include "writers/writer.h"
-
-#define MUCH_S 6.0 /* on a busy machine, under a sanitizer */
-
-static struct buf file, why;
-static struct profile profile;
-
-static int set_up(void **state)
-{
-	buf_init(&file);
-	buf_init(&why);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	buf_release(&file);
-	buf_release(&why);
-	profile_release(&profile);
-	return 0;
-}
-
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void expect_read(const char *cause)
-{
-	double begin = cpu_s();
-	int err = read_bytes(&profile, file.data, file.len, &why);
-
-	assert_true(cpu_s() - begin < MUCH_S);
-	if (cause && !strstr(why.data, cause))
-		assert_string_equal(why.data, cause);
-	assert_true(cause ? err < 0 : !err);
-}
 
 /* ---- names ---- */
 
@@ -125,14 +79,6 @@ static void names_of_threads_and_events_are_cut(void **state)
 
 /* ---- lists of nothing ---- */
 
-static long most_memory_kb(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_maxrss;
-}
-
 static void put_empty_resources(size_t count)
 {
 	buf_add_str(&file, "{\"resourceProfiles\":[{}");
@@ -152,20 +98,8 @@ static void json_of_empty_objects(void **state)
 
 static void small_file_of_large_contents(void **state)
 {
-	uLongf len = compressBound(60 << 20);
-	struct buf packed = BUF_NONE;
-	z_stream stream = {0};
-
 	put_empty_resources(20 << 20);
-	assert_true(buf_reserve(&packed, len));
-	assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
-	stream.next_in = (unsigned char *)file.data, stream.avail_in = (uInt)file.len;
-	stream.next_out = (unsigned char *)packed.data, stream.avail_out = (uInt)len;
-	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-	packed.len = stream.total_out;
-	deflateEnd(&stream);
-	buf_release(&file);
-	file = packed;
+	compress_file();
 	expect_read("unpacked, it is more than 40 times as long: unpack it first");
 }
 
@@ -183,32 +117,21 @@ static void put_number(struct buf *to, unsigned int field, uint64_t number)
 	}
 }
 
-static void put_message(unsigned int field, const struct buf *message)
-{
-	jfr_put_number(&file, field << 3 | 2);
-	jfr_put_number(&file, message->len);
-	buf_add(&file, message->data, message->len);
-}
-
 /* pprof: so many samples that weigh 2^53 ns. */
 static void put_heavy(int samples)
 {
 	static const char *const texts[] = {"", "cpu", "nanoseconds"};
 	struct buf message = BUF_NONE;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		buf_clear(&message);
-		buf_add_str(&message, texts[i]);
-		put_message(6, &message);
-	}
-	buf_clear(&message);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		put_field(&file, 6, texts[i], strlen(texts[i]));
 	put_number(&message, 1, 1);
 	put_number(&message, 2, 2);
-	put_message(1, &message);
+	put_field(&file, 1, message.data, message.len);
 	buf_clear(&message);
 	put_number(&message, 2, 1ull << 53);
 	while (samples--)
-		put_message(2, &message);
+		put_field(&file, 2, message.data, message.len);
 	buf_release(&message);
 }
 
@@ -231,102 +154,32 @@ static void sum_of_weights_that_is_too_large(void **state)
 
 /* ---- JFR ---- */
 
-static void put_element(struct buf *to, uint32_t name, const uint32_t (*attributes)[2], size_t count, size_t elements)
-{
-	jfr_put_number(to, name);
-	jfr_put_number(to, count);
-	for (size_t i = 0; i < count; i++) {
-		jfr_put_number(to, attributes[i][0]);
-		jfr_put_number(to, attributes[i][1]);
-	}
-	jfr_put_number(to, elements);
-}
-
-/* A chunk of these elements below "metadata", whose texts are numbers in the list. */
-static void put_chunk(const char *const *texts, size_t count, size_t types, const struct buf *elements,
-		      const struct buf *events)
-{
-	struct buf body = BUF_NONE, metadata = BUF_NONE;
-	struct jfr_header header = {
-		.magic = JFR_MAGIC,
-		.major = __builtin_bswap16(JFR_MAJOR),
-		.ticks_per_second = __builtin_bswap64(1000),
-		.features = __builtin_bswap32(JFR_COMPRESSED),
-		.pools_at = __builtin_bswap64(1),
-		.metadata_at = __builtin_bswap64(sizeof(header)),
-	};
-
-	buf_add(&body, "\0\0\0\0", 4); /* type, start, duration, id */
-	jfr_put_number(&body, count);
-	for (size_t i = 0; i < count; i++)
-		jfr_put_text(&body, texts[i]);
-	put_element(&body, 0, NULL, 0, 1);
-	put_element(&body, 0, NULL, 0, types);
-	buf_add(&body, elements->data, elements->len);
-	jfr_put_event(&metadata, &body);
-	header.bytes = __builtin_bswap64(sizeof(header) + metadata.len + events->len);
-	buf_add(&file, &header, sizeof(header));
-	buf_add(&file, metadata.data, metadata.len);
-	buf_add(&file, events->data, events->len);
-	buf_release(&body);
-	buf_release(&metadata);
-}
-
 /* "duet.Fact" is looked for with each type, and none has the name. */
 static void jfr_types(void **state)
 {
-	enum { TEXT_ROOT, TEXT_CLASS, TEXT_NAME, TEXT_ID, TEXT_X, TEXT_1, TEXT_FACT };
-	static const char *const texts[] = {"root", "class", "name", "id", "X", "1", "duet.Fact"};
-	static const uint32_t attributes[][2] = {{TEXT_NAME, TEXT_X}, {TEXT_ID, TEXT_1}};
 	struct buf elements = BUF_NONE, none = BUF_NONE;
 
+	string_of("duet.Fact");
 	for (int i = 0; i < 400000; i++)
-		put_element(&elements, TEXT_CLASS, attributes, 2, 0);
-	put_chunk(texts, sizeof(texts) / sizeof(*texts), 400000, &elements, &none);
+		put_type(&elements, &(struct type){.name = "X", .id = "1"});
+	put_jfr(&elements, 400000, &none);
 	expect_read(NULL);
 	assert_int_equal(profile.events.len, 0);
 	buf_release(&elements);
 }
 
 /* clang-format off */
-enum {
-	CLASS = 1, NAME, ID, FIELD, TYPE_OF, POOL, TRUE, DIMENSION, ONE, LONG_NAME, BYTE_NAME, OBJECT_NAME, SAMPLE_NAME,
-	CLASS_NAME, N4, N5, N11, N23, N30, START, SIZE, OBJECT, TYPE, JUNK, STACK, TEXTS
-};
-static const char *const object_texts[TEXTS] = {
-	"root", "class", "name", "id", "field", "class", "constantPool", "true", "dimension", "1", "long", "byte",
-	"jdk.types.OldObject", "jdk.OldObjectSample", "java.lang.Class", "4", "5", "11", "23", "30", "startTime",
-	"objectSize", "object", "type", "junk", "stackTrace",
-};
-static const struct {
-	uint32_t name, id, fields[4][3]; /* name, class, 0 or POOL or DIMENSION */
-} object_types[] = {
-	{LONG_NAME, N4, {{0}}},
-	{BYTE_NAME, N5, {{0}}},
-	{CLASS_NAME, N11, {{NAME, N5, 0}}},
-	{OBJECT_NAME, N23, {{TYPE, N11, POOL}, {JUNK, N5, DIMENSION}}},
-	{SAMPLE_NAME, N30, {{START, N4, 0}, {STACK, N4, POOL}, {SIZE, N4, 0}, {OBJECT, N23, POOL}}},
+static const struct type object_types[] = {
+	{"long", "4", {{NULL}}},
+	{"byte", "5", {{NULL}}},
+	{"java.lang.Class", "11", {{"name", "5", ""}}},
+	{"jdk.types.OldObject", "23", {{"type", "11", "pool"}, {"junk", "5", "array"}}},
+	{"jdk.OldObjectSample", "30",
+	 {{"startTime", "4", ""}, {"stackTrace", "4", "pool"}, {"objectSize", "4", ""}, {"object", "23", "pool"}}},
 };
 /* clang-format on */
 
 #define OBJECT_TYPES (sizeof(object_types) / sizeof(*object_types))
-
-static void put_object_type(struct buf *elements, size_t type)
-{
-	const uint32_t attributes[][2] = {{NAME, object_types[type].name}, {ID, object_types[type].id}};
-	size_t fields = 0;
-
-	while (fields < 4 && object_types[type].fields[fields][0])
-		fields++;
-	put_element(elements, CLASS, attributes, 2, fields);
-	for (size_t i = 0; i < fields; i++) {
-		const uint32_t *field = object_types[type].fields[i];
-		const uint32_t of_field[][2] = {
-			{NAME, field[0]}, {TYPE_OF, field[1]}, {field[2], field[2] == POOL ? TRUE : ONE}};
-
-		put_element(elements, FIELD, of_field, field[2] ? 3 : 2, 0);
-	}
-}
 
 /* Each sample refers to one object, which is long and whose class the chunk does not have. */
 static void jfr_object_without_a_class(void **state)
@@ -334,7 +187,7 @@ static void jfr_object_without_a_class(void **state)
 	struct buf elements = BUF_NONE, events = BUF_NONE, body = BUF_NONE;
 
 	for (size_t i = 0; i < OBJECT_TYPES; i++)
-		put_object_type(&elements, i);
+		put_type(&elements, &object_types[i]);
 	buf_add(&body, "\x01\0\0\0\0\x01\x17\x01\x01\0", 10); /* a pool of type 23: the object 1, of class 0 */
 	jfr_put_number(&body, 4 << 20);
 	for (int i = 0; i < 4 << 20; i++)
@@ -344,7 +197,7 @@ static void jfr_object_without_a_class(void **state)
 	buf_add(&body, "\x1e\x05\0\x08\x01", 5); /* start, stack, size, object */
 	for (int i = 0; i < 20000; i++)
 		jfr_put_event(&events, &body);
-	put_chunk(object_texts, TEXTS, OBJECT_TYPES, &elements, &events);
+	put_jfr(&elements, OBJECT_TYPES, &events);
 	expect_read(NULL);
 	assert_int_equal(profile.samples.len, 20000);
 	assert_true(profile.weight == 20000 * 8);
@@ -430,18 +283,18 @@ static void calls_within_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(pairs_of_long_names, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(pairs_of_names, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(names_of_threads_and_events_are_cut, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(json_of_empty_objects, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(small_file_of_large_contents, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(sum_of_weights, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(sum_of_weights_that_is_too_large, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(jfr_types, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(jfr_object_without_a_class, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(chain_that_is_annotated, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(chain_that_is_merged, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(calls_within_calls, set_up, tear_down),
+		cmocka_unit_test_teardown(pairs_of_long_names, tear_down),
+		cmocka_unit_test_teardown(pairs_of_names, tear_down),
+		cmocka_unit_test_teardown(names_of_threads_and_events_are_cut, tear_down),
+		cmocka_unit_test_teardown(json_of_empty_objects, tear_down),
+		cmocka_unit_test_teardown(small_file_of_large_contents, tear_down),
+		cmocka_unit_test_teardown(sum_of_weights, tear_down),
+		cmocka_unit_test_teardown(sum_of_weights_that_is_too_large, tear_down),
+		cmocka_unit_test_teardown(jfr_types, tear_down),
+		cmocka_unit_test_teardown(jfr_object_without_a_class, tear_down),
+		cmocka_unit_test_teardown(chain_that_is_annotated, tear_down),
+		cmocka_unit_test_teardown(chain_that_is_merged, tear_down),
+		cmocka_unit_test_teardown(calls_within_calls, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
