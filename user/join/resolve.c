@@ -97,13 +97,18 @@ bool resolver_has_room(struct process *process)
 	return *resolver_rows(process) < PROCESS_MAX_ROWS;
 }
 
-/* Its user may add rows while a third of those that he has is left for others. */
+/*
+ * Its user may add rows while a third of those that he has is left for others, and a ninth of the bytes if he has all:
+ * others have their rows even when the limit falls a bit, because other memory has grown.
+ */
 bool resolver_is_closed(const struct profile *profile, const struct process *process)
 {
 	const struct payer *payer = &process->payer;
-	const struct profile_rows reserve = {room_reserve(ROOM_NODES, payer), room_reserve(ROOM_FRAMES, payer),
-					     room_reserve(ROOM_THREADS, payer), room_reserve(ROOM_TEXTS, payer)};
+	struct profile_rows reserve = {room_reserve(ROOM_NODES, payer), room_reserve(ROOM_FRAMES, payer),
+				       room_reserve(ROOM_THREADS, payer), room_reserve(ROOM_TEXTS, payer)};
 
+	if (reserve.nodes)
+		reserve.text_bytes += profile->max_bytes / profile->nodes.len * reserve.nodes / 3;
 	return profile_is_full(profile, &reserve);
 }
 
