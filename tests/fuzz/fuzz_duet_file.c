@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = input_file(file.data, file.len);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	FUZZ_CHECK(!profile_init(&profile));
-	err = reader_open(&source, path, &why);
+	err = reader_begin(&source, path, reader_open_file(path), &why);
 	if (!err) {
 		err = reader_read(&source, &profile, &why);
 		reader_close(&source);

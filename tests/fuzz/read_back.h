@@ -18,7 +18,7 @@ static inline int fuzz_read(const struct reader *reader, struct profile *profile
 	buf_init(&why);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	FUZZ_CHECK(!profile_init(profile));
-	err = reader_open(&source, path, &why);
+	err = reader_begin(&source, path, reader_open_file(path), &why);
 	if (!err) {
 		(void)reader->claims(source.start, source.start_len);
 		err = reader_read_as(reader, &source, profile, &why);

@@ -17,7 +17,7 @@ static int read_bytes(struct profile *profile, const char *bytes, size_t len, st
 	assert_int_equal(io_write_all(fd, bytes, len), 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(profile_init(profile), 0);
-	assert_int_equal(reader_open(&source, path, why), 0);
+	assert_int_equal(reader_begin(&source, path, reader_open_file(path), why), 0);
 	err = reader_read(&source, profile, why);
 	reader_close(&source);
 	close(fd);

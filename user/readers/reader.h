@@ -55,7 +55,6 @@ extern const struct reader *const readers[];
 int reader_open_file(const char *path);
 /* Takes ownership of the descriptor or -errno. Returns 0, or -errno with one sentence in `why`. */
 int reader_begin(struct reader_source *source, const char *name, int fd, struct buf *why);
-int reader_open(struct reader_source *source, const char *path, struct buf *why); /* both */
 void reader_close(struct reader_source *source);
 /* Reads the next `len` bytes. Returns their number, which is smaller only at the end of the file, or -errno. */
 ssize_t reader_bytes(struct reader_source *source, void *bytes, size_t len);

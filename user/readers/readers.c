@@ -186,11 +186,6 @@ int reader_begin(struct reader_source *source, const char *name, int fd, struct 
 	return (int)got;
 }
 
-int reader_open(struct reader_source *source, const char *path, struct buf *why)
-{
-	return reader_begin(source, strcmp(path, "-") ? path : "stdin", reader_open_file(path), why);
-}
-
 void reader_close(struct reader_source *source)
 {
 	gunzip_close(source->gunzip);
