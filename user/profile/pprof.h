@@ -4,6 +4,13 @@
 
 #include "pprof.pb-c.h"
 
+/* Fields of OTLP's ProfilesData, ResourceProfiles and ScopeProfiles, and of its Dictionary. */
+enum { DATA_RESOURCES = 1, DATA_DICTIONARY = 2 };
+enum { RESOURCE_RESOURCE = 1, RESOURCE_SCOPES = 2 };
+enum { SCOPE_SCOPE = 1, SCOPE_PROFILES = 2 };
+enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, TABLE_STRINGS, TABLE_ATTRIBUTES,
+	     TABLE_STACKS };
+
 /* Fields of the message Profile. */
 enum pprof_field {
 	PPROF_VALUE_TYPES = 1,

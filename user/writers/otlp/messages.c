@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "profile/pprof.h"
 
 void otlp_dictionary_init(struct otlp_dictionary *dictionary)
 {

@@ -8,12 +8,9 @@
 #include "base/buf.h"
 #include "base/varint.h"
 #include "otlp.pb-c.h"
+#include "profile/pprof.h"
 #include "profile/profile.h"
 #include "writers/json.h"
-
-/* Fields of the message Dictionary. */
-enum table { TABLE_MAPPINGS = 1, TABLE_LOCATIONS, TABLE_FUNCTIONS, TABLE_LINKS, TABLE_STRINGS, TABLE_ATTRIBUTES,
-	     TABLE_STACKS };
 
 /* Tables of packed elements, of which the first is empty. */
 struct otlp_dictionary {

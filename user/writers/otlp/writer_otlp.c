@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "profile/pprof.h"
 #include "profile/timeline.h"
 #include "writers/otlp/messages.h"
 #include "writers/shared/code.h"
@@ -18,11 +17,6 @@
 #include "writers/shared/path.h"
 #include "writers/shared/spans.h"
 #include "writers/writer.h"
-
-/* Fields of ProfilesData, ResourceProfiles and ScopeProfiles. */
-enum { DATA_RESOURCES = 1, DATA_DICTIONARY = 2 };
-enum { RESOURCE_RESOURCE = 1, RESOURCE_SCOPES = 2 };
-enum { SCOPE_SCOPE = 1, SCOPE_PROFILES = 2 };
 
 #define SAMPLE_ATTRIBUTES 5
 

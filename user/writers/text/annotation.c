@@ -78,22 +78,22 @@ static uint32_t package_of(struct annotation *annotation, uint32_t class_name)
 	return intern_bytes(&annotation->packages, text.data, text.len);
 }
 
+static int compare_offset(const void *item, const void *key)
+{
+	const struct code_line *line = item;
+	int64_t offset = *(const int32_t *)key;
+
+	return vec_order(line->offset, offset);
+}
+
 /* The instruction that has the offset; NULL if there is none. */
 static const struct code_line *instruction_at(const struct code_text *code, int32_t offset)
 {
-	size_t low = 0, high = code->len;
+	size_t count = vec_count_by(code->items, code->len, sizeof(*code->items), &offset, compare_offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if ((int64_t)code->items[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || (low == code->len && (uint32_t)offset - code->items[low - 1].offset >= LONGEST_INSTRUCTION))
+	if (!count || (count == code->len && (uint32_t)offset - code->items[count - 1].offset >= LONGEST_INSTRUCTION))
 		return NULL;
-	return &code->items[low - 1];
+	return &code->items[count - 1];
 }
 
 /* The offset of the instruction: that of a caller is within the call. */
