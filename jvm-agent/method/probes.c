@@ -6,7 +6,6 @@
 #include "hotspot/clock.h"
 #include "jvm/jvm.h"
 #include "jvm/stay.h"
-#include "method/rewrite.h"
 #include "sample/sample.h"
 #include "tap.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "method/bytecode.h"
-#include "method/classfile.h"
 
 #define ACC_STATIC 0x0008
 #define ACC_ABSTRACT 0x0400

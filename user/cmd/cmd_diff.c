@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `duet diff A B OUT`: what changed from one profile to another, as a flame graph or as collapsed stacks. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -11,7 +10,6 @@
 #include "cmd/outputs.h"
 #include "cmd/selection.h"
 #include "cmd/style.h"
-#include "readers/reader.h"
 #include "writers/shared/grouping.h"
 #include "writers/writer.h"
 

@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "cmd/work.h"
 #include "sym/demangle.h"
-#include "sym/elf_file.h"
 
 #define FUNCTION_MAX (1u << 20) /* bytes of code */
 #define NAMELESS_MAX 4096 /* bytes shown of a function whose end is not known */

@@ -8,10 +8,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/opt.h"
 #include "profile/intervals.h"
 #include "profile/merge.h"
-#include "profile/profile.h"
 #include "readers/reader.h"
 
 #define DAY_NS (86400 * NS_PER_SEC)

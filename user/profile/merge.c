@@ -9,7 +9,6 @@
 #include "base/vec.h"
 #include "profile/intervals.h"
 #include "profile/layout.h"
-#include "profile/profile.h"
 
 /* ---- memory that was taken and never freed, by the addresses of both ---- */
 

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "profile/profile.h"
 #include "writers/shared/grouping.h"
-#include "writers/writer.h"
 
 #define STREAM_NS (2 * NS_PER_SEC) /* how often files of formats with stream_open() are appended to */
 /* A sample in memory will take about so many bytes of a file; the least that it can take there is a few. */

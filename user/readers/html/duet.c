@@ -10,10 +10,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/text.h"
 #include "readers/html/page_tree.h"
 #include "readers/json_scan.h"
-#include "readers/reader.h"
 
 /* Frames of stacks that are turned round, of an event whose tree begins at the leaves: by the bytes of its data. */
 #define STEPS_FREE (4u << 20)

@@ -5,7 +5,6 @@
 #include "profile/timeline.h"
 #include "writers/shared/filter.h"
 #include "writers/shared/spans.h"
-#include "writers/writer.h"
 
 #define NO_TRACE "[no trace]"
 #define NO_SPAN "[no span]"

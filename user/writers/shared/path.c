@@ -2,7 +2,6 @@
 #include "writers/shared/path.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "duet_jvm.h"
