@@ -4,7 +4,7 @@
 #
 # Recordings of strangers: formed as their format wants it, with sizes that are meant to harm (hostile_recordings.c).
 # No conversion takes more than 64 MB and 50 times the file's bytes, or more than 2 s of CPU time and 1 s for each MB;
-# what is refused is refused in one sentence. C=for_long tries more: SEED=N FORMATS="jfr pprof" CONVERSIONS_SECONDS=1800
+# what is refused is refused in one sentence. The output is at most 256 MB and 400 times as long. C=for_long tries more: SEED=N FORMATS="jfr pprof" CONVERSIONS_SECONDS=1800
 . "$(dirname "$0")/lib.sh"
 
 make=$DUET_BUILD/tests/system/hostile_recordings
@@ -13,13 +13,14 @@ inputs=(${FORMATS:-duet jfr pprof otlp json collapsed perf page async})
 outputs=(html tree.html heatmap.html collapsed col full.txt duet pb.gz jfr perf speedscope.json otlp otlp.json
 	firefox.json trace.json callgrind flat traces)
 
-# Sets `bytes`, `cpu_ms`, `kb` and `status` of a conversion of $here/in.
+# Sets `bytes`, `written`, `cpu_ms`, `kb` and `status` of a conversion of $here/in.
 measure() { # OUTPUT
 	bytes=$(stat -c %s "$here/in")
 	timeout --kill-after=1 $((60 + bytes / 200000)) "$peak" "$here/cost" "$duet" convert "$here/in" "$here/out.$1" \
 		>"$here/stdout" 2>"$here/stderr" </dev/null
 	status=$?
 	read -r kb cpu_ms <"$here/cost" || kb=0 cpu_ms=999999
+	written=$(cat "$here/out"*."$1" 2>/dev/null | wc -c)
 	rm -f "$here/out"*."$1"
 }
 
@@ -35,6 +36,8 @@ judge() {
 		echo "$kb kB of memory"
 	elif [ "$cpu_ms" -gt $((2000 + bytes / 1000)) ]; then
 		echo "$cpu_ms ms of CPU time"
+	elif [ "$written" -gt $((256000000 + 400 * bytes)) ]; then # the limit, its half, and what comes with each sample
+		echo "$written bytes were written"
 	fi
 }
 

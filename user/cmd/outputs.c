@@ -131,7 +131,8 @@ void outputs_report_lacks(const struct writer *writer, const struct profile *pro
 		log_info("samples of a thread with equal stacks are merged: %llu are more than the format %s can show",
 			 (unsigned long long)profile->samples.len, writer->name);
 	if (cut)
-		log_warn("%llu stacks are cut at " PATH_TRUNCATED ": the file would grow out of bounds",
+		log_warn("%llu stacks are cut at " PATH_TRUNCATED ": the file would be too large; duet, jfr and pprof "
+			 "keep more",
 			 (unsigned long long)cut);
 }
 

@@ -21,12 +21,12 @@
 #include "base/signals.h"
 #include "cmd/inputs.h"
 
-/* The limits. A MB of a recording may be 200,000 samples, each with a stack of kilobytes in the output. */
+/* The limits. Where each stack is repeated, a MB becomes 256 MB of output (readers/limits.c). */
 #define FREE_MB 64u /* of memory, and times the stored bytes of the inputs */
 #define MEMORY_TIMES 50u
 #define FREE_SECONDS 2u /* of CPU time, and for each whole MB */
 #define SECONDS_PER_MB 1u
-#define SECONDS_PER_MB_REPEATED 10u
+#define SECONDS_PER_MB_REPEATED 3u
 #define RELAY_BYTES 65536
 
 static int channel = -1; /* the child's socket */

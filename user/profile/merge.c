@@ -423,6 +423,7 @@ static int merge_run(struct profile *to, const struct profile *from, const char 
 	merge.mover = (struct mover){.from = from, .to = to, .strings = &strings};
 	err = move_all(&merge, name, why);
 	to->most_frames += from->most_frames;
+	to->most_text += from->most_text;
 	mover_release(&merge.mover);
 	vec_release(&merge.events);
 	map_release(&merge.unfreed.last);

@@ -263,6 +263,7 @@ struct profile {
 	 * that are cut. 0: no limit
 	 */
 	uint64_t most_frames;
+	uint64_t most_text; /* the same for the bytes of stacks in a format of text */
 	uint64_t most_nodes; /* while it is read: there are no more. 0: no limit */
 	uint64_t until_ns; /* end of this window; 0: this profile is the only one */
 	struct vec(struct profile_loss) losses;

@@ -16,6 +16,8 @@
 #define NODES_TIMES 1
 #define FRAMES_FREE ((uint64_t)8 << 20) /* frames of the stacks of all samples */
 #define FRAMES_TIMES 64
+#define TEXT_FREE ((uint64_t)64 << 20) /* bytes of the stacks of all samples in a format of text */
+#define TEXT_TIMES 256
 #define ROW_TEXTS_MAX 16
 
 void limits_set(const struct reader_source *source)
@@ -25,6 +27,7 @@ void limits_set(const struct reader_source *source)
 	source->profile->strings.most = TEXTS_FREE + TEXTS_TIMES * bytes;
 	source->profile->most_nodes = NODES_FREE + NODES_TIMES * bytes;
 	source->profile->most_frames = FRAMES_FREE + FRAMES_TIMES * bytes;
+	source->profile->most_text = TEXT_FREE + TEXT_TIMES * bytes;
 }
 
 /* Writers write the texts of each row. */

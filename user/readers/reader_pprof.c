@@ -281,7 +281,7 @@ static bool is_field_of_pprof(const struct wire_field *field)
 
 /*
  * Decided by all fields that begin in the first bytes: each has a number and a type of the format. By chance, few files
- * begin with three such fields.
+ * begin with two such fields; the next may be a stack that is longer.
  */
 static bool pprof_claims(const unsigned char *start, size_t len)
 {
@@ -294,7 +294,7 @@ static bool pprof_claims(const unsigned char *start, size_t len)
 	for (; wire_next(&wire, &field) > 0; fields++)
 		if (!is_field_of_pprof(&field))
 			return false;
-	return fields > 2;
+	return fields > 1;
 }
 
 const struct reader reader_pprof = {

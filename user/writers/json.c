@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "writers/json.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/text.h"
 
@@ -62,17 +64,28 @@ void json_text(struct json *json, const char *text, size_t len)
 	json_end(json, "\"");
 }
 
+/* Most are clean, and formats with the frames of each sample have millions. */
+static bool is_plain(const char *text)
+{
+	while (*text >= ' ' && *text < 0x7f)
+		text++;
+	return !*text;
+}
+
 void json_foreign(struct json *json, const char *text)
 {
 	BUF(clean);
 
+	if (is_plain(text))
+		return json_text(json, text, strlen(text));
 	text_add_line(&clean, text);
 	json_text(json, clean.data, clean.len);
 }
 
 void json_member(struct json *json, const char *key, const char *text)
 {
-	json_put(json, "\"%s\":", key);
-	json->has_value = false;
+	json_begin(json, "\"");
+	fputs(key, json->out);
+	fputs("\":", json->out);
 	json_foreign(json, text);
 }

@@ -45,11 +45,9 @@ static void begin_event(struct trace *t, const char *phase)
 		 t->profile->threads.items[t->sample->thread].pid, t->track);
 }
 
-/* Writes a time in microseconds since the start. */
-static void put_time(struct trace *t, const char *key, uint64_t ns)
-{
-	json_put(&t->json, "\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
-}
+/* A time in microseconds. */
+#define TIME "%" PRIu64 ".%03u"
+#define TIME_OF(ns) (ns) / 1000, (unsigned)((ns) % 1000)
 
 static void put_name(struct trace *t, const char *what, const char *name)
 {
@@ -90,9 +88,10 @@ static void put_context(struct trace *t, const struct profile_sample *sample)
 static void close_slices(struct trace *t, size_t depth)
 {
 	for (size_t i = depth; i < t->open.len; i++) {
+		uint64_t begin_ns = t->open.items[i].begin_ns;
+
 		begin_event(t, "X");
-		put_time(t, "ts", t->open.items[i].begin_ns);
-		put_time(t, "dur", t->end_ns - t->open.items[i].begin_ns);
+		json_put(&t->json, "\"ts\":" TIME ",\"dur\":" TIME, TIME_OF(begin_ns), TIME_OF(t->end_ns - begin_ns));
 		json_member(&t->json, "cat", profile_event_name(t->profile, t->sample->event));
 		json_member(&t->json, "name", t->path.labels->items[t->open.items[i].label].text);
 		if (trace_is_known(t->last)) {
@@ -169,7 +168,7 @@ static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_s
 		bytes += strlen(path_label(&t->path, depth++)->text) + 1;
 	stack_room_took(&t->room, bytes);
 	begin_event(t, "i");
-	put_time(t, "ts", time_ns);
+	json_put(&t->json, "\"ts\":" TIME, TIME_OF(time_ns));
 	json_put(&t->json, "\"s\":\"t\"");
 	json_member(&t->json, "name", profile_event_name(t->profile, sample->event));
 	json_begin(&t->json, "\"args\":{");
@@ -230,7 +229,12 @@ static int put_all(struct trace *t)
 
 static int chrometrace_write(const struct profile *profile, const struct writer_options *options, FILE *out)
 {
-	struct trace t = {.profile = profile, .json = {.out = out}, .text = BUF_NONE, .room = STACK_ROOM_NEW};
+	struct trace t = {
+		.profile = profile,
+		.json = {.out = out},
+		.text = BUF_NONE,
+		.room = stack_room_new(profile->most_text),
+	};
 	int err = path_maker_init(&t.path, NULL, profile, options);
 
 	if (!err)

@@ -219,7 +219,9 @@ static int make_stack(struct perf *p, const struct profile_sample *sample)
 /* Finds or makes the text. Returns its index, or -ENOMEM. Texts are forgotten when they are too many. */
 static int64_t find_stack(struct perf *p, const struct profile_sample *sample)
 {
-	uint64_t key = (uint64_t)sample->thread << 32 | sample->node, known;
+	bool is_filtered = p->options->include.len || p->options->exclude.len; /* by the thread's name too */
+	uint32_t who = is_filtered ? sample->thread : p->profile->threads.items[sample->thread].pid;
+	uint64_t key = (uint64_t)who << 32 | sample->node, known;
 	int err;
 
 	if (map_get(&p->stack_ids, key, &known))
@@ -383,7 +385,7 @@ static int perf_write(const struct profile *profile, const struct writer_options
 		.events.bytes = BUF_NONE,
 		.stacks.bytes = BUF_NONE,
 		.text = BUF_NONE,
-		.room = STACK_ROOM_NEW,
+		.room = stack_room_new(profile->most_text),
 	};
 	int err = path_maker_init(&p.path, NULL, profile, options);
 

@@ -112,35 +112,43 @@ const char *category_of(const struct intern *strings, const struct path_step *st
  *
  * Limits the stacks in a format of text. Such a format has the names of all frames of each stack, so the file may be as
  * large as the square of the profile. Of a stack that has no room, the frames nearest the leaf are written, under
- * PATH_TRUNCATED. After STACK_ROOM_ALL bytes, stacks have little room.
+ * PATH_TRUNCATED. A quarter of `most` is for all stacks together, in addition to what each may take.
  */
 
 #define STACK_ROOM_EACH 8192 /* bytes that each stack may take */
-#define STACK_ROOM_MORE (256u << 20) /* bytes in addition, for all stacks together */
-#define STACK_ROOM_ALL (1ull << 30) /* above this, each stack may take less */
+#define STACK_ROOM_ALL (1ull << 30) /* above this, or profile.most_text, each stack may take less */
 #define STACK_ROOM_LITTLE 512
 #define STACK_ROOM_ONE (8u << 20) /* of one stack, which is in memory whole: readers take no longer lines */
 
 struct stack_room {
 	uint64_t bytes; /* that the stack may take */
 	uint64_t taken; /* by all stacks */
+	uint64_t most; /* then each may take less, and after half as much again only the mark */
 };
 
-#define STACK_ROOM_NEW {.bytes = STACK_ROOM_MORE}
+/* `most_text`: of the profile. */
+static inline struct stack_room stack_room_new(uint64_t most_text)
+{
+	uint64_t most = most_text && most_text < STACK_ROOM_ALL ? most_text : STACK_ROOM_ALL;
+
+	return (struct stack_room){.bytes = most / 4, .most = most};
+}
 
 /* Call before each stack. Returns the bytes that it may take. */
 static inline uint64_t stack_room_next(struct stack_room *room)
 {
-	room->bytes += room->taken < STACK_ROOM_ALL ? STACK_ROOM_EACH : STACK_ROOM_LITTLE;
-	if (room->bytes > STACK_ROOM_MORE + STACK_ROOM_EACH)
-		room->bytes = STACK_ROOM_MORE + STACK_ROOM_EACH;
+	room->bytes += room->taken < room->most ? STACK_ROOM_EACH : STACK_ROOM_LITTLE;
+	if (room->bytes > room->most / 4 + STACK_ROOM_EACH)
+		room->bytes = room->most / 4 + STACK_ROOM_EACH;
+	if (room->taken >= room->most / 2 * 3)
+		room->bytes = 0;
 	return room->bytes < STACK_ROOM_ONE ? room->bytes : STACK_ROOM_ONE;
 }
 
 /* Whether a stack shows its leaf even if that has no room: until all have taken so much. */
 static inline bool stack_room_has_leaf(const struct stack_room *room)
 {
-	return room->taken < STACK_ROOM_ALL;
+	return room->taken < room->most;
 }
 
 /* Call after each stack with the bytes that it took, which may be a frame too much. */

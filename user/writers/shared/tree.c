@@ -227,6 +227,7 @@ int tree_build(struct tree *tree, const struct profile *profile, const struct wr
 	int err;
 
 	memset(tree, 0, sizeof(*tree));
+	tree->most_text = profile->most_text;
 	tree->by_thread = options->threads || options->processes || options->lead || options->by[0] != WRITER_BY_NONE;
 	err = path_labels_init(&tree->labels);
 	if (!err)
@@ -448,6 +449,7 @@ int tree_diff_build(struct tree_diff *diff, const struct writer_diff *two, const
 		return err;
 	err = build_side(&diff->tree, &two->b, options);
 	if (!err) {
+		diff->tree.most_text += a.most_text;
 		err = merge(diff, &a);
 		if (err < 0)
 			tree_diff_release(diff);

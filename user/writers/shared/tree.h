@@ -43,6 +43,7 @@ struct tree {
 	struct vec(struct tree_node) nodes;
 	struct map children; /* parent << 32 | label -> node; not the first that was added to each parent */
 	struct map leaves; /* thread << 32 | node of the profile -> node; empty for too many samples */
+	uint64_t most_text; /* of its profiles */
 	bool by_thread; /* leading frames depend on the thread; else the thread in `leaves` is 0 */
 };
 

@@ -53,7 +53,7 @@ static int write_path(struct path *path, const struct tree *tree, uint32_t leaf,
 
 int collapsed_write_stacks(const struct tree *tree, const struct writer_options *options, FILE *out)
 {
-	struct path path = {.room = STACK_ROOM_NEW};
+	struct path path = {.room = stack_room_new(tree->most_text)};
 	int err = 0;
 
 	for (uint32_t leaf = tree_next(tree, 0, false); leaf && !err; leaf = tree_next(tree, leaf, false)) {
@@ -92,7 +92,7 @@ static int write_diff_stacks(const struct tree_diff *diff, bool normalize, const
 	const struct tree *tree = &diff->tree;
 	uint64_t total_a = tree_value(&diff->a.items[0].total, options);
 	uint64_t total_b = tree_value(&tree->nodes.items[0].total, options);
-	struct path path = {.room = STACK_ROOM_NEW};
+	struct path path = {.room = stack_room_new(tree->most_text)};
 	int err = 0;
 
 	normalize = normalize && total_a && total_b;

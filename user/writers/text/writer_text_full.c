@@ -104,7 +104,7 @@ static void print_trace(const struct report *r, uint32_t leaf, struct stack_room
 
 static void print_traces(const struct report *r)
 {
-	struct stack_room room = STACK_ROOM_NEW;
+	struct stack_room room = stack_room_new(r->tree.most_text);
 	size_t count = 0;
 
 	for (uint32_t i = 1; i < r->tree.nodes.len; i++)
@@ -395,7 +395,7 @@ static void print_leaves(const struct changes *changes, const struct tree *tree,
 static void print_changes(const struct changes *stacks, const struct tree *tree, const char *unit, uint32_t most,
 			  FILE *out)
 {
-	struct stack_room room = STACK_ROOM_NEW;
+	struct stack_room room = stack_room_new(tree->most_text);
 
 	for (size_t i = 0; i < stacks->len && i < most; i++) {
 		const struct change *change = &stacks->items[i];
