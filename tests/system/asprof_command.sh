@@ -184,6 +184,81 @@ case_files_of_the_start() {
 	wait_for 20 eval '[ -z "$(recorder_of "$jvm")" ]'
 }
 
+# A JFR file exists from the start on and grows by chunks in one inode, whatever the stop asks for.
+case_jfr_of_the_start() {
+	local inode bytes
+	need_bpf
+	need_root
+	begin
+	run_asprof start -i 1ms -f "$here/none/a.jfr" "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" '^\[ERROR\] Could not open Flight Recorder output file'
+	run_asprof status "$jvm"
+	expect_contains "$here/stdout" 'not active'
+	run_asprof start -i 1ms -f "$here/a.jfr" "$jvm"
+	expect_status 0
+	inode=$(stat -c %i "$here/a.jfr") || fail "there is no file after the start"
+	sleep 1
+	run_asprof dump -o jfr "$jvm"
+	expect_status 0
+	[ ! -s "$here/stdout" ] || fail "the dump went to stdout"
+	bytes=$(stat -c %s "$here/a.jfr")
+	run_duet convert "$here/a.jfr" "$here/first.collapsed"
+	expect_shares "$here/first.collapsed"
+	sleep 1
+	run_asprof stop "$jvm"
+	expect_status 0
+	expect_contains "$here/stdout" '^--- Execution profile ---$'
+	[ "$(stat -c %i "$here/a.jfr")" = "$inode" ] || fail "the file is another one"
+	[ "$(stat -c %s "$here/a.jfr")" -gt "$bytes" ] || fail "the stop has added nothing"
+	[ "$(head -c "$bytes" "$here/a.jfr" | grep -c '^FLR')" = 1 ] || fail "the first chunk is another one"
+	run_duet convert "$here/a.jfr" "$here/both.collapsed"
+	expect_shares "$here/both.collapsed"
+	[ "$(sum_of "$here/both.collapsed")" -gt "$(sum_of "$here/first.collapsed")" ] || fail "a chunk is lost"
+	run_asprof start -o jfr -i 1ms -f "$here/b.jfr" "$jvm"
+	sleep 1
+	run_asprof stop -o jfr "$jvm"
+	expect_status 0
+	run_duet convert "$here/b.jfr" "$here/b.collapsed"
+	expect_shares "$here/b.collapsed"
+}
+
+sum_of() { # FILE
+	awk '{ sum += $NF } END { print sum + 0 }' "$1"
+}
+
+cpu_ms() {
+	echo $((($(proc_stat "$jvm" 14) + $(proc_stat "$jvm" 15)) * 1000 / ticks_per_second))
+}
+
+# Windows of a loop have no gap between them, names from their begin, and the last one is written at the stop.
+case_windows_of_a_loop() {
+	local begun before after sum=0 names
+	need_bpf
+	need_root
+	begin
+	mkdir "$here/windows"
+	begun=$(date +%Y%m%d-%H%M%S)
+	run_asprof start -i 1ms --loop 1 -f "$here/windows/%t-%n.jfr" "$jvm"
+	expect_status 0
+	before=$(cpu_ms)
+	names=("$here"/windows/*)
+	[ "${#names[@]}" = 1 ] || fail "there are ${#names[@]} files at the start"
+	[[ ! "$(basename "${names[0]}")" < "$begun" ]] || fail "the window is named ${names[0]}, begun at $begun"
+	sleep 5
+	after=$(cpu_ms)
+	run_asprof stop "$jvm"
+	expect_status 0
+	names=("$here"/windows/*)
+	[ "${#names[@]}" -ge 4 ] || fail "there are ${#names[@]} windows"
+	for name in "${names[@]}"; do
+		run_duet convert --cpu "$name" "$here/window.collapsed"
+		sum=$((sum + $(sum_of "$here/window.collapsed")))
+	done
+	[ "$sum" -ge $(((after - before) * 97 / 100)) ] ||
+		fail "$sum ms of $((after - before)) ms of CPU time are in ${#names[@]} windows"
+}
+
 case_collect_until_the_process_exits() {
 	need_bpf
 	need_root

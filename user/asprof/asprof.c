@@ -380,7 +380,7 @@ static int open_report(const struct run *run, bool is_private, struct report_fil
 {
 	BUF(path);
 
-	report_file_name(run->file ? run->file : "-", run->pid, 0, &path);
+	report_file_name(run->file ? run->file : "-", run->pid, 0, time(NULL), &path);
 	return report_file_open(ret, run->pid, run->start_ticks, path.data, is_private, why);
 }
 
@@ -394,7 +394,8 @@ static int fetch_report(const struct run *run, const char *arguments)
 
 	if (!code) {
 		code = ask(run, arguments, false, &answer);
-		if (!code && report_file_write(&file, answer.report, &why))
+		/* without a report: the file of the start command has it */
+		if (!code && answer.report >= 0 && report_file_write(&file, answer.report, &why))
 			code = DUET_ANSWER_REFUSED;
 		recorder_answer_release(&answer);
 		report_file_discard(&file);

@@ -15,11 +15,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "recorder/arguments.h"
+#include "recorder/begun_file.h"
 #include "recorder/recorder_socket.h"
 #include "recorder/recording.h"
 #include "recorder/report_file.h"
 
 #define PREPARE_AFTER_NS (NS_PER_SEC / 5) /* a recording has begun by then */
+#define WINDOW_SLACK_NS (NS_PER_SEC / 4) /* a sample is in the recording by then */
 #define PREPARED_NS (600 * NS_PER_SEC) /* how long one that was prepared waits after the last command */
 
 /* One command: its words, its sender, and its answer. */
@@ -48,85 +50,21 @@ static struct buf *lines_of(const struct request *request)
 	return is_of_library(request) ? &request->answer->log : &request->answer->text;
 }
 
-/* ---- files ---- */
-
-/* A relative path is relative to the process's working directory, which may not be ours. */
-static void absolute_path(const struct profiling *profiling, const char *path, struct buf *ret)
-{
-	char link[32], folder[PATH_MAX];
-	ssize_t length;
-
-	snprintf(link, sizeof(link), "/proc/%d/cwd", profiling->pid);
-	length = *path == '/' ? -1 : readlink(link, folder, sizeof(folder));
-	if (length > 0)
-		buf_printf(ret, "%.*s/", (int)length, folder);
-	buf_add_str(ret, path);
-}
-
-static int open_file(const struct profiling *profiling, const char *name, struct report_file *ret, struct buf *why)
-{
-	BUF(whole);
-	BUF(path);
-
-	absolute_path(profiling, name, &whole);
-	report_file_name(whole.data, profiling->pid, profiling->number, &path);
-	return report_file_open(ret, profiling->pid, profiling->start_ticks, path.data, profiling->is_private, why);
-}
-
-/* Writes the report that `how` describes. Returns 0, or -errno with one sentence in `why`. */
-static int write_report(struct profiling *profiling, const struct asprof_arguments *how, struct report_file *file,
-			struct buf *why)
-{
-	IO_FD(report) = recording_report(&profiling->recording, how, why);
-
-	return report < 0 ? report : report_file_write(file, report, why);
-}
-
-/* Writes the file that the start command named. */
-static int write_begun(struct profiling *profiling, struct buf *why)
-{
-	struct report_file file;
-	int err = open_file(profiling, profiling->begun_file.data, &file, why);
-
-	if (err)
-		return err;
-	err = write_report(profiling, &profiling->begun, &file, why);
-	report_file_discard(&file);
-	return err;
-}
-
-static bool has_begun_file(const struct profiling *profiling)
-{
-	return profiling->begun_file.len && profiling->begun.writer;
-}
-
-/* Writes it at an end that no command waits for. */
-static void write_unasked(struct profiling *profiling)
-{
-	BUF(why);
-
-	if (!has_begun_file(profiling))
-		return;
-	if (write_begun(profiling, &why))
-		log_error("process %d: %s", profiling->pid, why.data);
-	profiling->number++;
-}
-
 /* ---- the recording ---- */
 
 static void end_recording(struct profiling *profiling)
 {
 	recording_stop(&profiling->recording);
-	profiling->until_ns = 0;
+	profiling->until_ns = profiling->window_end_ns = 0;
 	profiling->used_ns = clock_monotonic_ns();
 }
 
-static void set_end(struct profiling *profiling)
+static void set_end(struct profiling *profiling, uint64_t begun_ns)
 {
 	const struct asprof_arguments *begun = &profiling->begun;
 	uint64_t after_ns = begun->loop_ns ? begun->loop_ns : begun->timeout_ns;
 
-	profiling->until_ns = after_ns ? clock_monotonic_ns() + after_ns : 0;
+	profiling->until_ns = after_ns ? begun_ns + after_ns : 0;
 }
 
 static const char *why_not_begun(const struct request *request)
@@ -180,7 +118,7 @@ static void begin(struct request *request)
 		vec_clear(&profiling->recording.choices.all);
 	buf_clear(&profiling->begun_file);
 	if (profiling->begun.file)
-		absolute_path(profiling, profiling->begun.file, &profiling->begun_file);
+		begun_path(profiling, profiling->begun.file, &profiling->begun_file);
 	profiling->is_private = (is_resumed && profiling->is_private) ||
 				(!geteuid() && asprof_arguments_proc_ns(&profiling->begun));
 	if (profiling->begun.file && profiling->is_private && !report_file_is_ours(profiling->pid))
@@ -190,7 +128,11 @@ static void begin(struct request *request)
 	if (err)
 		report_not_begun(request, &profiling->begun, &why);
 	else
-		set_end(profiling);
+		set_end(profiling, clock_monotonic_ns());
+	if (!err && (err = begun_create(profiling, is_resumed, &why)) < 0) {
+		end_recording(profiling);
+		refuse(request, why.data);
+	}
 	/* a program that starts a recording itself will likely start another one */
 	if (!err && request->question->head.kind == DUET_QUESTION_API)
 		profiling->prepare_ns = clock_monotonic_ns() + PREPARE_AFTER_NS;
@@ -257,6 +199,26 @@ static void answer_report(const struct request *request)
 		request->answer->code = DUET_ANSWER_REFUSED;
 }
 
+/* Ends the recording, and its JFR file if it runs. Returns false after it has answered why that failed. */
+static bool finish(const struct request *request)
+{
+	struct profiling *profiling = request->profiling;
+	bool was_running = profiling_is_running(profiling);
+
+	end_recording(profiling);
+	if (was_running && begun_is_jfr(profiling) && begun_write(profiling, 0, &request->answer->text))
+		request->answer->code = DUET_ANSWER_REFUSED;
+	io_close(&profiling->jfr);
+	return !request->answer->code;
+}
+
+/* The file has it. */
+static void answer_taken(const struct request *request)
+{
+	if (request->arguments->file && request->question->head.kind == DUET_QUESTION_API)
+		buf_add_str(&request->answer->text, "OK");
+}
+
 /*
  * For the library, which writes no files. Opens the file first: if that fails, the recording continues. `ends`: stop
  * the recording.
@@ -268,49 +230,37 @@ static void answer_file(const struct request *request, bool ends)
 
 	if (!profiling->recording.parts.len)
 		return refuse(request, "Profiler has not started");
-	if (open_file(profiling, request->arguments->file, &file, &request->answer->text)) {
+	if (begun_open(profiling, request->arguments->file, &file, &request->answer->text)) {
 		request->answer->code = DUET_ANSWER_NO_FILE;
 		return;
 	}
-	if (ends)
-		end_recording(profiling);
-	if (write_report(profiling, request->arguments, &file, &request->answer->text))
+	if ((!ends || finish(request)) && begun_report(profiling, request->arguments, &file, &request->answer->text))
 		request->answer->code = DUET_ANSWER_REFUSED;
-	else if (request->question->head.kind == DUET_QUESTION_API)
-		buf_add_str(&request->answer->text, "OK");
+	else if (!request->answer->code)
+		answer_taken(request);
 	report_file_discard(&file);
 }
 
-/*
- * Returns true for a report without a file, if the start command named one: that file is written when the recording
- * ends.
- */
+/* Returns true for a command without a file and a format, if the start command named a file for the end. */
 static bool goes_to_begun(const struct request *request)
 {
-	const struct profiling *profiling = request->profiling;
-
-	if (!is_of_library(request) || request->arguments->file || !has_begun_file(profiling))
-		return false;
-	return !request->arguments->writer ||
-	       (request->arguments->writer == profiling->begun.writer && !strcmp(profiling->begun.writer->name, "jfr"));
-}
-
-static void answer_begun(const struct request *request)
-{
-	if (write_begun(request->profiling, &request->answer->text))
-		request->answer->code = DUET_ANSWER_REFUSED;
+	return is_of_library(request) && !request->arguments->file && !request->arguments->writer &&
+	       begun_has_file(request->profiling) && !begun_is_jfr(request->profiling);
 }
 
 static void stop(const struct request *request)
 {
 	struct profiling *profiling = request->profiling;
-	bool was_running = profiling_is_running(profiling);
+	bool was_running = profiling_is_running(profiling), is_taken = begun_takes(profiling, request->arguments);
 
-	if (is_of_library(request) && request->arguments->file && request->arguments->writer)
+	if (is_of_library(request) && request->arguments->file && request->arguments->writer && !is_taken)
 		return answer_file(request, true);
-	end_recording(profiling);
-	if (was_running && goes_to_begun(request))
-		answer_begun(request);
+	if (!finish(request))
+		return;
+	if (is_taken)
+		answer_taken(request);
+	else if (was_running && goes_to_begun(request) && begun_write(profiling, 0, &request->answer->text))
+		request->answer->code = DUET_ANSWER_REFUSED;
 	else if (request->arguments->writer)
 		answer_report(request);
 	else if (!was_running)
@@ -322,14 +272,17 @@ static void stop(const struct request *request)
 
 static void dump(const struct request *request)
 {
+	struct profiling *profiling = request->profiling;
+
 	if (!request->arguments->writer)
 		refuse(request, "No output format selected");
-	else if (is_of_library(request) && request->arguments->file)
-		answer_file(request, false);
-	else if (profiling_is_running(request->profiling) && goes_to_begun(request))
-		answer_begun(request);
+	else if (!begun_takes(profiling, request->arguments))
+		(is_of_library(request) && request->arguments->file) ? answer_file(request, false)
+								     : answer_report(request);
+	else if (profiling_is_running(profiling) && begun_write(profiling, 0, &request->answer->text))
+		request->answer->code = DUET_ANSWER_REFUSED;
 	else
-		answer_report(request);
+		answer_taken(request);
 }
 
 /* ---- answers about the state ---- */
@@ -358,7 +311,7 @@ static void report_state(const struct request *request)
 		    &request->answer->text);
 	if (!request->arguments->file || !is_of_library(request))
 		return;
-	if (open_file(request->profiling, request->arguments->file, &file, &request->answer->text)) {
+	if (begun_open(request->profiling, request->arguments->file, &file, &request->answer->text)) {
 		request->answer->code = DUET_ANSWER_NO_FILE;
 		return;
 	}
@@ -384,7 +337,7 @@ static void settle_log(const struct request *request, const char *log, const cha
 		buf_clear(&answer->log);
 	if (!log || text_is_word(log, "stdout stderr"))
 		return;
-	absolute_path(request->profiling, log, &path);
+	begun_path(request->profiling, log, &path);
 	answer_log_write(path.data, answer, is_agent && !answer->is_private);
 }
 
@@ -473,7 +426,7 @@ static void pass_on_to_file(const struct request *request, int connection)
 	struct recorder_answer *answer = request->answer;
 	struct report_file file;
 
-	if (open_file(request->profiling, request->arguments->file, &file, &answer->text)) {
+	if (begun_open(request->profiling, request->arguments->file, &file, &answer->text)) {
 		answer->code = DUET_ANSWER_NO_FILE;
 		return;
 	}
@@ -575,28 +528,64 @@ void profiling_answer(struct profiling *profiling, const struct recorder_questio
 
 /* ---- timeouts and ends ---- */
 
+/* The next window's file. */
+static void begin_file(struct profiling *profiling)
+{
+	BUF(why);
+
+	if (begun_create(profiling, false, &why))
+		log_error("process %d: %s", profiling->pid, why.data);
+}
+
 static void restart(struct profiling *profiling)
 {
 	const struct recording_subject subject = subject_of(profiling);
 	BUF(why);
 
-	if (recording_start(&profiling->recording, &subject, &profiling->begun, &why))
+	if (recording_start(&profiling->recording, &subject, &profiling->begun, &why)) {
 		log_error("process %d: %s", profiling->pid, why.data);
-	else
-		set_end(profiling);
+		return;
+	}
+	set_end(profiling, clock_monotonic_ns());
+	begin_file(profiling);
+}
+
+/* Writes the window that has ended. The recording goes on, so that there is no gap. */
+static void next_window(struct profiling *profiling)
+{
+	begun_write_unasked(profiling, profiling->window_end_ns);
+	recording_go_on(&profiling->recording, profiling->window_end_ns);
+	profiling->window_end_ns = 0;
+	set_end(profiling, profiling->until_ns);
+	begin_file(profiling);
+}
+
+/* Returns false if the recording must end with this window. */
+static bool step_window(struct profiling *profiling, uint64_t late_ns)
+{
+	if (!profiling->window_end_ns && (!profiling->begun.loop_ns || !recording_can_go_on(&profiling->recording)))
+		return false;
+	if (!profiling->window_end_ns)
+		profiling->window_end_ns = recording_end_window(&profiling->recording);
+	else if (late_ns > WINDOW_SLACK_NS)
+		next_window(profiling);
+	return true;
 }
 
 void profiling_step(struct profiling *profiling)
 {
-	bool is_due = profiling->until_ns && clock_monotonic_ns() >= profiling->until_ns, has_ended;
+	uint64_t now_ns = clock_monotonic_ns();
+	bool is_due = profiling->until_ns && now_ns >= profiling->until_ns, has_ended;
 
 	step_prepared(profiling);
 	server_step(&profiling->server);
 	has_ended = recording_has_ended(&profiling->recording);
 	if (!has_ended && !is_due)
+		return begun_step(profiling);
+	if (!has_ended && step_window(profiling, now_ns - profiling->until_ns))
 		return;
 	end_recording(profiling);
-	write_unasked(profiling);
+	begun_write_unasked(profiling, 0);
 	if (!has_ended && profiling->begun.loop_ns)
 		restart(profiling);
 }
@@ -607,7 +596,7 @@ void profiling_end(struct profiling *profiling)
 	if (!profiling_is_running(profiling))
 		return;
 	end_recording(profiling);
-	write_unasked(profiling);
+	begun_write_unasked(profiling, 0);
 }
 
 void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks)
@@ -619,6 +608,8 @@ void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks
 	};
 	recording_init(&profiling->recording);
 	buf_init(&profiling->begun_file);
+	buf_init(&profiling->jfr_path);
+	profiling->jfr = -1;
 }
 
 void profiling_release(struct profiling *profiling)
@@ -626,4 +617,6 @@ void profiling_release(struct profiling *profiling)
 	recording_release(&profiling->recording);
 	asprof_arguments_release(&profiling->begun);
 	buf_release(&profiling->begun_file);
+	buf_release(&profiling->jfr_path);
+	io_close(&profiling->jfr);
 }

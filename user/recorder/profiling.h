@@ -20,7 +20,13 @@ struct profiling {
 	struct recording recording;
 	struct asprof_arguments begun; /* the arguments with which the recording was started */
 	struct buf begun_file; /* its file, absolute; empty: none */
+	struct buf
+		jfr_path; /* that file if it is JFR, its placeholders replaced when the recording or the window began */
+	int jfr; /* that file if it is kept open; else -1 */
+	uint64_t chunk_ns; /* time from which on it lacks samples, CLOCK_REALTIME */
+	uint64_t chunk_at; /* recording_bytes() then */
 	uint64_t until_ns; /* timeout or loop, CLOCK_MONOTONIC; 0: none */
+	uint64_t window_end_ns; /* of a window that will be written soon, CLOCK_REALTIME; 0: none */
 	unsigned int number; /* number of the file, for %n */
 	bool is_private; /* the recording, or what it resumed, has what processes of all users use, and we are root */
 	struct duet_question agent; /* where the loaded agent listens; name[0] is 0: no agent is known */

@@ -21,6 +21,7 @@
 #include "cmd/work.h"
 #include "cmd/record.h"
 #include "jvms/flight_recording.h"
+#include "profile/merge.h"
 #include "proc/process.h"
 #include "readers/reader.h"
 #include "recorder/arguments.h"
@@ -31,7 +32,7 @@
 
 #define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
 #define END_NS (15 * NS_PER_SEC) /* longest wait for the end; longer than the session's own deadlines at its end */
-#define FLUSH_NS NS_PER_SEC
+#define FLUSH_NS (3 * NS_PER_SEC)
 #define STEP_NS NS_PER_MS
 #define LOG_MAX (64u << 10)
 #define MAX_PARTS 64 /* most parts of resumed recordings; then they become one */
@@ -191,6 +192,7 @@ static int merge_parts(struct recording *recording, struct buf *why)
 static void keep_options(struct recording *recording, const struct asprof_arguments *arguments)
 {
 	recording->jfr = arguments->style.jfr;
+	recording->cycles_ns = clock_monotonic_ns();
 	recording->begun_cycles = arguments->clock && !strcmp(arguments->clock, "tsc") ? clock_cycles() : 0;
 	buf_clear(&recording->settings);
 	asprof_arguments_settings(arguments, &recording->settings);
@@ -250,10 +252,10 @@ static void set_jfr(const struct recording *recording, const struct profile *pro
 	style->jfr.is_plain = true;
 	style->jfr.jdk_file = recording->jdk.file >= 0 ? &recording->jdk.file : NULL;
 	style->jfr.start_ticks = age_ns < ns ? ns - age_ns : 0;
-	if (!recording->begun_cycles || ns <= recording->begun_ns)
+	if (!recording->begun_cycles || ns <= recording->cycles_ns)
 		return;
 	style->jfr.ticks_per_second = (uint64_t)((double)(cycles - recording->begun_cycles) * NS_PER_SEC /
-						 (double)(ns - recording->begun_ns));
+						 (double)(ns - recording->cycles_ns));
 	style->jfr.start_ticks =
 		cycles - (uint64_t)((unsigned __int128)age_ns * style->jfr.ticks_per_second / NS_PER_SEC);
 }
@@ -273,6 +275,7 @@ static int begin_both(struct recording *recording, const struct recording_subjec
 {
 	int err = start_jdk(recording, subject->pid, arguments, why);
 
+	recording->part_ns = clock_realtime_ns();
 	keep_options(recording, arguments);
 	if (!err)
 		err = begin_child(recording, subject, arguments, ret, why);
@@ -317,7 +320,40 @@ int recording_start(struct recording *recording, const struct recording_subject 
 		    const struct asprof_arguments *arguments, struct buf *why)
 {
 	forget_parts(recording);
+	recording->window_ns = 0;
 	return recording_resume(recording, subject, arguments, why);
+}
+
+/* The file grows with each flush, even if there are no new samples. `has_edge`: sleeping threads have a sample, too. */
+static void flush(const struct recording *recording, bool has_edge)
+{
+	int part = recording->parts.items[recording->parts.len - 1];
+	uint64_t until_ns = clock_monotonic_ns() + FLUSH_NS;
+	uint64_t before = io_bytes(part);
+
+	sigqueue(recording->child, SIGUSR1, (union sigval){.sival_int = has_edge});
+	while (io_bytes(part) == before && clock_monotonic_ns() < until_ns)
+		clock_sleep(STEP_NS);
+}
+
+bool recording_can_go_on(const struct recording *recording)
+{
+	const struct asprof_arguments *begun = recording->begun;
+
+	return recording->child && !begun->live && !begun->all && !begun->jfrsync &&
+	       recording_bytes(recording) < memory_limit_of(begun) / 4;
+}
+
+uint64_t recording_end_window(const struct recording *recording)
+{
+	flush(recording, true);
+	return clock_realtime_ns();
+}
+
+void recording_go_on(struct recording *recording, uint64_t window_ns)
+{
+	recording->window_ns = window_ns;
+	recording->begun_ns = clock_monotonic_ns() - (clock_realtime_ns() - window_ns);
 }
 
 void recording_stop(struct recording *recording)
@@ -352,18 +388,6 @@ bool recording_has_ended(struct recording *recording)
 }
 
 /* ---- reports ---- */
-
-/* The file grows with each flush, even if there are no new samples. */
-static void flush(const struct recording *recording)
-{
-	int part = recording->parts.items[recording->parts.len - 1];
-	uint64_t until_ns = clock_monotonic_ns() + FLUSH_NS;
-	uint64_t before = io_bytes(part);
-
-	kill(recording->child, SIGUSR1);
-	while (io_bytes(part) == before && clock_monotonic_ns() < until_ns)
-		clock_sleep(STEP_NS);
-}
 
 /* Applies what the start command has asked of all reports. */
 static int apply_begun(const struct recording *recording, struct profile *profile, const struct writer *writer,
@@ -445,13 +469,39 @@ static int write_sums(const struct profile *profile)
 	return fflush(stdout) != 0;
 }
 
+/* Of the profile, leaves what the report is about. */
+static int cut(struct profile *profile, const struct recording *recording)
+{
+	const struct profile_part part = {
+		.from_ns = recording->from_ns > recording->window_ns ? recording->from_ns : recording->window_ns,
+		.until_ns = recording->until_ns ? recording->until_ns : UINT64_MAX,
+		.event = UINT32_MAX,
+		.also = UINT32_MAX,
+		.freed = UINT32_MAX,
+	};
+	struct profile chosen;
+	BUF(why);
+	int err;
+
+	if (!part.from_ns && part.until_ns == UINT64_MAX)
+		return 0;
+	err = profile_init(&chosen);
+	if (err)
+		return err;
+	err = profile_cut(&chosen, profile, &part, &why);
+	profile_release(err ? &chosen : profile);
+	if (!err)
+		*profile = chosen;
+	return err;
+}
+
 static int report_in_box(void *context)
 {
 	const struct report_job *job = context;
 	struct profile profile;
 	int code;
 
-	if (inputs_read_all(&profile, &job->parts) < 0)
+	if (inputs_read_all(&profile, &job->parts) < 0 || cut(&profile, job->recording) < 0)
 		return 1;
 	code = job->arguments ? write_report(job, &profile) : write_sums(&profile);
 	profile_release(&profile);
@@ -494,7 +544,7 @@ static int read_parts(struct recording *recording, const struct asprof_arguments
 	int status = 1, written;
 
 	if (recording->child)
-		flush(recording);
+		flush(recording, arguments != NULL);
 	if (out >= 0 && log >= 0)
 		child = fork();
 	if (!child) {
@@ -526,6 +576,18 @@ int recording_report(struct recording *recording, const struct asprof_arguments 
 	report = read_parts(recording, arguments, why);
 	if (report >= 0)
 		(void)io_seal(report); /* who takes no other report says so */
+	return report;
+}
+
+int recording_report_between(struct recording *recording, const struct asprof_arguments *arguments, uint64_t from_ns,
+			     uint64_t until_ns, struct buf *why)
+{
+	int report;
+
+	recording->from_ns = from_ns;
+	recording->until_ns = until_ns;
+	report = recording_report(recording, arguments, why);
+	recording->from_ns = recording->until_ns = 0;
 	return report;
 }
 
@@ -583,37 +645,6 @@ void recording_release(struct recording *recording)
 	io_close(&recording->log);
 }
 
-uint64_t state_seconds(const struct recording *recording)
-{
-	uint64_t end_ns = recording->child ? clock_monotonic_ns() : recording->ended_ns;
-
-	return (end_ns - recording->begun_ns) / NS_PER_SEC;
-}
-
-static void print_status(const struct recording *recording, struct buf *text)
-{
-	if (recording->child)
-		buf_printf(text, "Profiling is running for %llu seconds\n",
-			   (unsigned long long)state_seconds(recording));
-	else
-		buf_add_str(text, "Profiler is not active\n");
-}
-
-/* async-profiler's list. Programs read it by its headings. */
-static void print_list(struct buf *text)
-{
-	buf_add_str(text, "Basic events:\n"
-			  "  cpu\n  alloc\n  nativemem\n  lock\n  nativelock\n  wall\n  itimer\n  ctimer\n"
-			  "Java method calls:\n"
-			  "  ClassName.methodName\n"
-			  "Perf events:\n"
-			  "  page-faults\n  context-switches\n  cycles\n  instructions\n  cache-references\n"
-			  "  cache-misses\n  branch-instructions\n  branch-misses\n  bus-cycles\n"
-			  "  L1-dcache-load-misses\n  LLC-load-misses\n  dTLB-load-misses\n"
-			  "  rNNN\n  pmu/event-descriptor/\n  mem:breakpoint\n  trace:tracepoint\n  kprobe:func\n"
-			  "  uprobe:path\n");
-}
-
 int recording_sum(struct recording *recording, struct recording_sums *ret)
 {
 	char text[64] = "", *end;
@@ -626,63 +657,4 @@ int recording_sum(struct recording *recording, struct recording_sums *ret)
 	ret->samples = strtoull(text, &end, 10);
 	ret->walk_ns = strtoull(end, NULL, 10);
 	return 0;
-}
-
-struct recording_sums state_sums(struct recording *recording)
-{
-	struct recording_sums sums = {0};
-
-	if (recording->parts.len)
-		(void)recording_sum(recording, &sums);
-	return sums;
-}
-
-/* Of async-profiler's metrics, reports those that exist here: there are no tables in the process. */
-static void print_metrics(struct recording *recording, bool has_stats, struct buf *text)
-{
-	const struct recording_sums sums = state_sums(recording);
-
-	buf_printf(text,
-		   "mem_calltracestorage_kb %llu\n"
-		   "samples_total %llu\n"
-		   "calltracestorage_overflows_total %d\n",
-		   (unsigned long long)(recording_bytes(recording) + 1023) >> 10, (unsigned long long)sums.samples,
-		   recording_is_thin(recording));
-	if (has_stats && sums.walk_ns && sums.samples)
-		buf_printf(text, "stackwalk_ns_total %llu\nstackwalk_ns_avg %llu\n", (unsigned long long)sums.walk_ns,
-			   (unsigned long long)(sums.walk_ns / sums.samples));
-}
-
-void state_print(struct recording *recording, const struct asprof_arguments *begun, enum asprof_action action,
-		 struct buf *text)
-{
-	switch (action) {
-	case ASPROF_STATUS:
-		return print_status(recording, text);
-	case ASPROF_MEMINFO:
-		return buf_printf(text, "Recording: %llu kB\n",
-				  (unsigned long long)(recording_bytes(recording) + 1023) >> 10);
-	case ASPROF_LIST:
-		return print_list(text);
-	case ASPROF_METRICS:
-		return print_metrics(recording, asprof_arguments_has(begun, "stats"), text);
-	default:
-		buf_add_str(text, ASPROF_VERSION_SPOKEN);
-	}
-}
-
-void answer_log_write(const char *path, struct recorder_answer *answer, bool with_report)
-{
-	IO_FD(log) = io_open_own(path, O_WRONLY | O_APPEND, 0644);
-
-	if (log < 0) {
-		buf_printf(&answer->log, "[WARN] log=%s: %s; name another file\n", path, strerror(-log));
-		return;
-	}
-	(void)io_write_all(log, answer->log.data, answer->log.len);
-	if (with_report && answer->report >= 0) {
-		(void)io_copy(answer->report, 0, io_bytes(answer->report), log);
-		io_close(&answer->report);
-	}
-	buf_clear(&answer->log);
 }

@@ -60,7 +60,7 @@ void recording_child_redirect(pid_t recorder, int out, int log);
 struct recording {
 	pid_t child; /* 0: no recording runs */
 	int log; /* the child's messages; -1 = none */
-	uint64_t begun_ns; /* CLOCK_MONOTONIC */
+	uint64_t begun_ns; /* CLOCK_MONOTONIC; of a loop's window, its begin */
 	uint64_t ended_ns;
 	const struct asprof_arguments *begun; /* of the last start or resume; not owned */
 	struct report_shape shape; /* of all reports */
@@ -70,9 +70,13 @@ struct recording {
 	struct buf jdk_why; /* why its events are missing; empty: they are not */
 	struct writer_jfr jfr; /* options that JFR files have from the start command */
 	struct buf settings; /* the same */
-	uint64_t begun_cycles; /* clock_cycles() at begun_ns; 0: nanoseconds are the ticks of JFR files */
+	uint64_t begun_cycles; /* clock_cycles() at cycles_ns; 0: nanoseconds are the ticks of JFR files */
+	uint64_t cycles_ns; /* CLOCK_MONOTONIC */
 	struct thread_choices choices; /* of the program; they apply if the filter has no text */
 	const char *source; /* writer_options.source of all reports; static text */
+	uint64_t part_ns; /* the last part has nothing from before, CLOCK_REALTIME */
+	uint64_t window_ns; /* begin of the samples of all reports, CLOCK_REALTIME; 0: that of the recording */
+	uint64_t from_ns, until_ns; /* the samples of the report that is being made, CLOCK_REALTIME */
 	bool is_report_empty; /* the last report shows stacks alone, and has none */
 	bool is_thin_reported; /* for the caller: recording_is_thin() was reported to the user */
 	struct recording_child waiting; /* for the next recording */
@@ -101,12 +105,21 @@ int recording_resume(struct recording *recording, const struct recording_subject
  */
 void recording_prepare(struct recording *recording, const struct recording_subject *subject,
 		       const struct asprof_arguments *arguments);
+/* Returns false if another window needs another recording: this one is long, or has samples that come at its end. */
+bool recording_can_go_on(const struct recording *recording);
+/* Takes samples of threads that sleep. Returns the time of the end, CLOCK_REALTIME; some samples arrive later. */
+uint64_t recording_end_window(const struct recording *recording);
+/* Leaves out of all reports what was recorded before this time, CLOCK_REALTIME. */
+void recording_go_on(struct recording *recording, uint64_t window_ns);
 /* Ends the child. What it recorded stays. */
 void recording_stop(struct recording *recording);
 /* Call after SIGCHLD. Returns true if the child has ended by itself because the process has ended. */
 bool recording_has_ended(struct recording *recording);
 /* Makes a report of all samples until now. Returns its descriptor, sealed, or -errno with one sentence in `why`. */
 int recording_report(struct recording *recording, const struct asprof_arguments *arguments, struct buf *why);
+/* The same of the samples between these times, CLOCK_REALTIME. */
+int recording_report_between(struct recording *recording, const struct asprof_arguments *arguments, uint64_t from_ns,
+			     uint64_t until_ns, struct buf *why);
 /* The same of a recording that another user's recorder has sent: `data`, which it closes. */
 int recording_report_of(int data, const struct asprof_arguments *arguments, struct buf *why);
 int recording_sum(struct recording *recording, struct recording_sums *ret); /* returns 0 or -errno */

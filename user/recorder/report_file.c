@@ -20,13 +20,12 @@
 
 #define COPY_BYTES 16384
 
-static void add_time(struct buf *ret)
+static void add_time(time_t when, struct buf *ret)
 {
-	time_t now = time(NULL);
 	char stamp[32] = "";
 	struct tm local;
 
-	if (localtime_r(&now, &local))
+	if (localtime_r(&when, &local))
 		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
 	buf_add_str(ret, stamp);
 }
@@ -58,7 +57,7 @@ static const char *add_number(const char *after, unsigned int number, struct buf
 	return end + (*end == '}');
 }
 
-void report_file_name(const char *path, pid_t pid, unsigned int number, struct buf *ret)
+void report_file_name(const char *path, pid_t pid, unsigned int number, time_t when, struct buf *ret)
 {
 	while (*path) {
 		char kind = *path == '%' ? path[1] : '\0';
@@ -67,7 +66,7 @@ void report_file_name(const char *path, pid_t pid, unsigned int number, struct b
 		if (kind == 'p')
 			buf_printf(ret, "%d", pid);
 		else if (kind == 't')
-			add_time(ret);
+			add_time(when, ret);
 		else if (kind == 'n')
 			path = add_number(path, number, ret);
 		else if (kind == '{')
@@ -118,6 +117,32 @@ int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, 
 		err = foreign_file_create(&file->foreign, pid, start_ticks, path);
 	if (err < 0)
 		buf_printf(why, "Could not open output file: %s: %s", path, strerror(-err));
+	return err;
+}
+
+/* A pipe is opened once, when there is something to write: its reader would see an end otherwise. */
+int report_file_create(int *ret, pid_t pid, uint64_t start_ticks, const char *path, bool is_private, bool keeps,
+		       struct buf *why)
+{
+	bool is_regular = true;
+	struct report_file file;
+	struct stat st;
+	int err;
+
+	*ret = -1;
+	if (!report_file_is_ours(pid)) {
+		err = report_file_open(&file, pid, start_ticks, path, is_private, why);
+		report_file_discard(&file);
+		return err;
+	}
+	if (!stat(path, &st))
+		is_regular = S_ISREG(st.st_mode);
+	if (!is_regular)
+		return 0;
+	*ret = io_open_own(path, O_WRONLY | O_CLOEXEC, is_private ? 0600 : 0644);
+	err = *ret < 0 ? *ret : !keeps && ftruncate(*ret, 0) < 0 ? -errno : 0;
+	if (err)
+		buf_printf(why, "Could not open Flight Recorder output file: %s: %s", path, strerror(-err));
 	return err;
 }
 

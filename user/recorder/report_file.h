@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "attach/children.h"
 #include "base/buf.h"
@@ -42,8 +43,8 @@ struct report_file {
 	"the recording has what processes of all users use, and the file would be the user's of the process: leave "   \
 	"out -f, and redirect stdout"
 
-/* Appends `path` with %p (pid), %t (local time), %n and %n{MAX} (number), %{VARIABLE} and %% replaced. */
-void report_file_name(const char *path, pid_t pid, unsigned int number, struct buf *ret);
+/* Appends `path` with %p (pid), %t (the time as local time), %n and %n{MAX} (number), %{VARIABLE} and %% replaced. */
+void report_file_name(const char *path, pid_t pid, unsigned int number, time_t when, struct buf *ret);
 /* Returns true if files that the process names are found in our own root. */
 bool report_file_is_ours(pid_t pid);
 /*
@@ -52,6 +53,12 @@ bool report_file_is_ours(pid_t pid);
  */
 int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, bool is_private,
 		     struct buf *why);
+/*
+ * Makes a file that will be written by parts, or truncates it unless `keeps`. Opens it if it is a regular file in our
+ * own root; else *ret is -1. Returns as report_file_open().
+ */
+int report_file_create(int *ret, pid_t pid, uint64_t start_ticks, const char *path, bool is_private, bool keeps,
+		       struct buf *why);
 /* Copies the report and closes the file. Returns 0, or -errno with why. */
 int report_file_write(struct report_file *file, int report, struct buf *why);
 void report_file_discard(struct report_file *file); /* does nothing after report_file_write() */

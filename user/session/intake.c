@@ -446,6 +446,17 @@ void sleep_edges_step(struct session *session, uint64_t now_ns)
 	}
 }
 
+void sleep_edges_flush(struct session *session)
+{
+	struct sleepers *sleepers = sleepers_of(session);
+
+	if (!sleepers)
+		return;
+	walk(session, sleepers);
+	check(sleepers_ask(sleepers, clock_monotonic_ns()));
+	pass(session, sleepers);
+}
+
 void sleep_edges_end(struct session *session)
 {
 	struct sleepers *sleepers = sleepers_of(session);

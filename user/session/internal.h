@@ -85,6 +85,7 @@ struct session {
 	uint64_t woke_ns; /* when the loop's last wait ended */
 	uint64_t longest_step_ns; /* longest time without a wait: meanwhile nobody reads BPF's ring and the agents */
 	uint64_t flush_wanted_ns; /* when SIGUSR1 came; 0: the outputs were flushed since */
+	bool flush_has_edge; /* with a value (sigqueue(3)): threads that sleep have a sample then */
 	bool interrupted;
 	bool is_behind; /* BPF's ring was not emptied in time: the next step does not wait */
 };
@@ -113,6 +114,7 @@ void intake_on_sample(struct session *session, const struct duet_sample *record)
 /* Without an engine that shows threads that sleep (collect/sleepers/sleepers.h), these three do nothing. */
 /* Call often: prepares processes whose threads sleep, and takes samples of those threads at the end of each window. */
 void sleep_edges_step(struct session *session, uint64_t now_ns);
+void sleep_edges_flush(struct session *session); /* takes samples of threads that sleep now */
 void sleep_edges_end(struct session *session); /* call just before the ticks end: finds the threads that sleep then */
 void sleep_edges_pass(struct session *session); /* call after the ticks have ended: takes the samples of those found */
 

@@ -55,7 +55,10 @@ static void on_signal(struct session *session)
 				report_signal((int)info.ssi_signo);
 			session->interrupted = true;
 		}
-		if (info.ssi_signo == SIGUSR1 && !session->flush_wanted_ns)
+		if (info.ssi_signo != SIGUSR1)
+			continue;
+		session->flush_has_edge |= info.ssi_int;
+		if (!session->flush_wanted_ns)
 			session->flush_wanted_ns = clock_monotonic_ns();
 	}
 }
@@ -65,6 +68,9 @@ static void flush_if_wanted(struct session *session, uint64_t now_ns)
 {
 	if (!session->flush_wanted_ns || now_ns - session->flush_wanted_ns < FLUSH_AFTER_NS)
 		return;
+	if (session->flush_has_edge)
+		sleep_edges_flush(session);
+	session->flush_has_edge = false;
 	report_so_far(&session->report);
 	output_files_flush(&session->outputs, now_ns);
 	vec_clear(&session->profile.facts);
