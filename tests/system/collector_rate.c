@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The rate changes while a process of known shares runs: no tick is lost or counted twice, and the shares stay true. */
+/*
+ * The rate changes while a process of known shares runs, and records are kept while others are handled: no tick is lost
+ * or counted twice, and the shares stay true.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,6 +37,7 @@ struct shared {
 };
 
 struct sums {
+	struct collector *collector;
 	uint64_t ns[PARTS];
 	uint64_t all_ns;
 	uint64_t samples;
@@ -94,7 +98,8 @@ static void add(void *context, const struct duet_record *record)
 
 	if (record->type != DUET_RECORD_SAMPLE)
 		return;
-	sums->samples++;
+	if (sums->samples++ % 16 == 0)
+		collector_keep(sums->collector);
 	sums->all_ns += sample->weight;
 	sums->odd += sample->weight % TICK_NS != 0 || !sample->weight;
 	for (unsigned part = 0; part < PARTS; part++)
@@ -146,6 +151,7 @@ static void weights_are_exact_through_changes(void **state)
 	if (!pid)
 		child_main(shared);
 	collector = open_or_skip(&pid);
+	sums.collector = collector;
 	record(collector, shared, pid, &sums);
 
 	assert_int_equal(collector_cost(collector, COLLECTOR_ALL_EVENTS, &cost), 0);

@@ -147,6 +147,27 @@ static void test_descriptors(void **state)
 }
 
 /* If the host gives the helper no CPU, that is not the target's fault. */
+static void count_pause(void *context)
+{
+	++*(int *)context;
+}
+
+static void test_rings_are_read_while_it_computes(void **state)
+{
+	const struct helper_task task = {.work = computing_work, .charge = CHARGE_OWN(getpid()), .fd = -1, .path = ""};
+	struct helper_answer answer;
+	int pauses = 0;
+
+	charge_set_pause(count_pause, &pauses);
+	assert_int_equal(run(computing_work, getpid()), 0);
+	assert_in_range(pauses, 5, 1300 / 20 + 1);
+	pauses = 0;
+	assert_int_equal(parser_run(&task, &answer), 0);
+	helper_answer_release(&answer);
+	charge_set_pause(NULL, NULL);
+	assert_in_range(pauses, 5, 10000);
+}
+
 static void test_one_that_is_ready_to_run_is_waited_for(void **state)
 {
 	assert_int_equal(run(computing_work, NOT_A_PID), 0);
@@ -351,6 +372,7 @@ int main(void)
 		helper_test(test_another_process_does_it),
 		helper_test(test_forks_and_others_do_it_themselves),
 		helper_test(test_descriptors),
+		helper_test(test_rings_are_read_while_it_computes),
 		helper_test(test_one_that_is_ready_to_run_is_waited_for),
 		helper_test(test_a_helper_that_dies),
 		helper_test(test_a_silent_payer_is_refused),

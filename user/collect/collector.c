@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@
 #define MAPPING_RINGS_BYTES (8u << 20) /* on all CPUs together */
 #define MAPPING_RINGS_SHARE 16 /* they may take this fraction of the limit: 1/16 */
 #define FDINFO_BYTES 4096
+#define KEPT_MAX (32u << 20) /* bytes of records that were read, but not handled: seconds of most recordings */
+#define KEPT_USUAL (1u << 20)
 
 struct collector {
 	struct event_list events;
@@ -43,23 +46,33 @@ struct collector {
 	struct cpus cpus;
 	uint32_t only_cpu; /* options.only_cpu */
 
-	/* valid during collector_read() */
-	collector_handler handler;
-	void *context;
-	int budget;
-	uint64_t *bad;
+	/*
+	 * Records, each 8-byte aligned, that wait for collector_read(), and those that it hands out, from `at` on. A
+	 * handler may wait for a parser, and records are kept meanwhile.
+	 */
+	struct buf kept, handed_out;
+	size_t at;
+	int kept_count, kept_most;
+	uint64_t bad;
 };
 
-static int handle_record(void *context, void *data, size_t bytes)
+static int keep_record(void *context, void *data, size_t bytes)
 {
+	static const char padding[8];
 	struct collector *collector = context;
+	struct buf *kept = &collector->kept;
 
-	if (record_check(data, bytes))
-		collector->handler(collector->context, data);
-	else
-		(*collector->bad)++;
+	if (!record_check(data, bytes)) {
+		collector->bad++;
+	} else if (!buf_reserve(kept, bytes + sizeof(padding))) {
+		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
+	} else {
+		buf_add(kept, data, bytes);
+		buf_add(kept, padding, -bytes % sizeof(padding));
+		collector->kept_count++;
+	}
 	/* A negative value makes libbpf stop after this record. */
-	return --collector->budget > 0 ? 0 : -ECANCELED;
+	return collector->kept_count < collector->kept_most && kept->len < KEPT_MAX ? 0 : -ECANCELED;
 }
 
 static struct unwind_tables_map unwind_map(const struct bpf_map *map)
@@ -100,7 +113,7 @@ static int open_channels(struct collector *collector, const struct collector_opt
 		return err;
 	if (!options->targets)
 		(void)programs_attach(&collector->cgroup, bpf->progs.on_cgroup_made, NULL);
-	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), handle_record, collector, NULL);
+	collector->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring), keep_record, collector, NULL);
 	if (!collector->ring)
 		return -errno;
 	err = open_unwind_tables(collector);
@@ -180,6 +193,8 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 
 	if (!collector)
 		return buf_explain(why, -ENOMEM, "out of memory");
+	buf_init(&collector->kept);
+	buf_init(&collector->handed_out);
 	event_list_expand(&collector->events, options->events);
 	if (options->asked->holders)
 		event_list_add_holders(&collector->events);
@@ -254,6 +269,8 @@ void collector_close(struct collector *collector)
 	bpf_link__destroy(collector->fork);
 	bpf_link__destroy(collector->cgroup);
 	ring_buffer__free(collector->ring);
+	buf_release(&collector->kept);
+	buf_release(&collector->handed_out);
 	unwind_tables_close(collector->unwind);
 	mapping_events_close(collector->mappings);
 	cpus_release(&collector->cpus);
@@ -261,9 +278,47 @@ void collector_close(struct collector *collector)
 	free(collector);
 }
 
+/* Takes records out of the ring until so many are kept. */
+static void keep(struct collector *collector, int most)
+{
+	collector->kept_most = most;
+	if (collector->kept_count < most && collector->kept.len < KEPT_MAX)
+		(void)ring_buffer__consume(collector->ring);
+}
+
+void collector_keep(struct collector *collector)
+{
+	if (collector)
+		keep(collector, INT_MAX);
+}
+
+/* Returns the next record, NULL if there is none now. */
+static const struct duet_record *next_record(struct collector *collector, int budget)
+{
+	struct buf *out = &collector->handed_out, handled = *out;
+	const struct duet_record *record;
+
+	if (collector->at == out->len) {
+		keep(collector, budget);
+		*out = collector->kept;
+		if (handled.size > KEPT_USUAL)
+			buf_release(&handled);
+		buf_clear(&handled);
+		collector->kept = handled;
+		collector->kept_count = 0;
+		collector->at = 0;
+	}
+	if (collector->at == out->len)
+		return NULL;
+	record = (const void *)(out->data + collector->at);
+	collector->at += (record->size + 7u) & ~7u;
+	return record;
+}
+
 int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad)
 {
-	int err;
+	const struct duet_record *record;
+	int got = 0;
 
 	if (!collector || budget <= 0)
 		return 0;
@@ -272,12 +327,11 @@ int collector_read(struct collector *collector, collector_handler handler, void 
 			bpf_families[i]->step(&collector->programs.families[i]);
 	if (cpus_step(&collector->cpus, clock_monotonic_ns(), renew_cpu, collector))
 		mapping_events_renew(collector->mappings);
-	collector->handler = handler;
-	collector->context = context;
-	collector->budget = budget;
-	collector->bad = bad;
-	err = ring_buffer__consume(collector->ring);
-	return err < 0 && err != -ECANCELED ? err : budget - collector->budget;
+	for (; got < budget && (record = next_record(collector, budget - got)); got++)
+		handler(context, record);
+	*bad += collector->bad;
+	collector->bad = 0;
+	return got;
 }
 
 void collector_read_mappings(struct collector *collector, struct mapping_log *log, uint64_t *lost)

@@ -63,10 +63,12 @@ struct collector_facts collector_facts(const struct collector *collector); /* ze
 /* Called for each record that passed record_check(). */
 typedef void (*collector_handler)(void *context, const struct duet_record *record);
 /*
- * Passes the waiting records to `handler`, at most `budget`. Returns the number of records consumed, or -errno. Adds
- * the number of malformed records to *bad.
+ * Passes the waiting records to `handler`, at most `budget`. Returns their number. Adds the number of malformed records
+ * to *bad.
  */
 int collector_read(struct collector *collector, collector_handler handler, void *context, int budget, uint64_t *bad);
+/* Makes room in the ring: its records are kept for collector_read(), 32 MB of them. A handler may call it. */
+void collector_keep(struct collector *collector);
 
 /*
  * Adds to `log` the mappings that processes have made since the last call, and adds the number of lost records to

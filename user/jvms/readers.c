@@ -385,6 +385,7 @@ static void find_ended(struct jvms *jvms)
 	for (size_t i = 0; i < jvms->of.processes->all.len; i++) {
 		struct process *process = jvms->of.processes->all.items[i];
 
+		charge_pause();
 		if (!process->exited && !process_is_there(process)) {
 			process_exit(process);
 			unwinding_forget(jvms->of.unwinding, process);

@@ -20,7 +20,6 @@
 #define ALL_SHARE 5
 #define LEAST_NS (300 * NS_PER_MS) /* a payer that has used less than this is always served */
 #define PAYERS_MAX 1024
-#define SLICE_NS (20 * NS_PER_MS)
 #define SPENT_MAX 8 /* most payers that are reported */
 #define DEPTH_MAX 32 /* of user and pid namespaces, as in the kernel */
 
@@ -43,6 +42,9 @@ static struct {
 	uint64_t users_ns; /* what users have been charged */
 	uid_t spent[SPENT_MAX];
 	size_t spent_count, returned;
+	void (*pause)(void *context);
+	void *pause_context;
+	uint64_t paused_ns;
 } allowance;
 
 static ino_t inode_of(int fd)
@@ -240,7 +242,7 @@ void charge_begin_unknown(struct charge *charge, pid_t pid)
 		.pid = pid,
 		.living = pid,
 		.begin_ns = unpaid_ns(),
-		.until_ns = clock_monotonic_ns() + SLICE_NS,
+		.until_ns = clock_monotonic_ns() + CHARGE_SLICE_NS,
 	};
 }
 
@@ -282,4 +284,20 @@ bool charge_is_little(const struct payer *payer)
 bool charge_slice_is_over(const struct charge *charge)
 {
 	return clock_monotonic_ns() >= charge->until_ns;
+}
+
+void charge_set_pause(void (*pause)(void *context), void *context)
+{
+	allowance.pause = pause;
+	allowance.pause_context = context;
+}
+
+void charge_pause(void)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (!allowance.pause || now_ns < allowance.paused_ns + CHARGE_SLICE_NS)
+		return;
+	allowance.pause(allowance.pause_context);
+	allowance.paused_ns = clock_monotonic_ns();
 }

@@ -51,6 +51,8 @@ struct charge {
 
 struct process;
 
+#define CHARGE_SLICE_NS (20 * NS_PER_MS) /* most time of work between two looks at the rings */
+
 /* Returns false if the payer has used up the allowance: then the work is put off, which is counted. */
 bool charge_begin(struct charge *charge, const struct process *process);
 /* The same, for work that another charge has begun: its process may have ended since. */
@@ -61,6 +63,12 @@ uint64_t charge_end(const struct charge *charge); /* returns what it has cost: C
 uint64_t charge_all_ns(void); /* CPU time of the loader and its helper so far */
 /* Call during long work. Returns true when it must stop, so that rings are read; it may go on in another charge. */
 bool charge_slice_is_over(const struct charge *charge);
+/*
+ * The same for what cannot stop there, as waiting for a helper: the pause empties the rings. It is called when a slice
+ * has passed since the last time.
+ */
+void charge_pause(void);
+void charge_set_pause(void (*pause)(void *context), void *context); /* NULL: none */
 /* True for users who have used little: they are served before those who have used much. */
 bool charge_is_little(const struct payer *payer);
 /* Adds what another process, a reader or an attaching child, has used for the payer. */

@@ -179,20 +179,22 @@ static void forget_ended(void)
 
 /* ---- the loader ---- */
 
+/* In slices, after which the rings are read. */
 static int await_readable(int from, uint64_t deadline_ns)
 {
 	struct pollfd ready = {.fd = from, .events = POLLIN};
-	uint64_t now_ns;
+	uint64_t now_ns, left_ns;
 	int count;
 
 	do {
+		charge_pause();
 		now_ns = clock_monotonic_ns();
-		const struct timespec left = {
-			.tv_sec = (time_t)(now_ns < deadline_ns ? (deadline_ns - now_ns) / NS_PER_SEC : 0),
-			.tv_nsec = (long)(now_ns < deadline_ns ? (deadline_ns - now_ns) % NS_PER_SEC : 0)};
+		left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+		const struct timespec slice = {.tv_nsec =
+						       (long)(left_ns < CHARGE_SLICE_NS ? left_ns : CHARGE_SLICE_NS)};
 
-		count = ppoll(&ready, 1, &left, NULL);
-	} while (count < 0 && errno == EINTR);
+		count = ppoll(&ready, 1, &slice, NULL);
+	} while ((!count && left_ns > CHARGE_SLICE_NS) || (count < 0 && errno == EINTR));
 	return count < 0 ? -errno : count;
 }
 

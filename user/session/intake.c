@@ -60,8 +60,18 @@ void intake_release(struct session *session)
 	short_lived_release(&session->intake.short_lived);
 }
 
+static void empty_rings(void *context)
+{
+	struct session *session = context;
+
+	collector_keep(session->engine.collector);
+	collector_read_mappings(session->engine.collector, &session->intake.short_lived.log,
+				&loader_counters[DUET_LOADER_MAPPINGS_LOST]);
+}
+
 void intake_begin(struct session *session)
 {
+	charge_set_pause(empty_rings, session);
 	session->pending.sink.has_bpf = !session->engine.row->standalone;
 	session->intake.short_lived.collector = session->engine.collector;
 }

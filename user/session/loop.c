@@ -203,6 +203,7 @@ void session_note_vitals(struct session *session, uint64_t now_ns)
 
 		if (jvm)
 			vitals_report(vitals, jvm, process, now_ns);
+		charge_pause();
 	}
 	vitals_report_load(vitals, now_ns);
 	vitals->looked_ns = now_ns;

@@ -12,6 +12,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "proc/allowance.h"
 #include "proc/helper.h"
 #include "proc/room.h"
 #include "session/internal.h"
@@ -137,6 +138,7 @@ static void session_close(struct session *session)
 	jvms_release(&session->jvms);
 	overhead_release(&session->overhead);
 	unwinding_release(&session->unwinding);
+	charge_set_pause(NULL, NULL);
 	collector_close(session->engine.collector);
 	launch_release(&session->launch);
 	windows_release(&session->windows);
