@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "writers/shared/filter.h"
+#include "writers/shared/tree.h"
 
 static struct profile everything;
 
@@ -230,6 +231,26 @@ static void ten_thousand_frames_are_one_line(void **state)
 	profile_release(&deep);
 }
 
+/* What has no room in memory is under [too_many_stacks]: not the short stacks of others. */
+static void deep_stacks_come_last(void **state)
+{
+	struct writer_options options = defaults();
+	struct profile_sample deep = {.thread = 0}, flat = {0};
+	struct profile profile;
+	struct tree tree;
+	uint32_t frame;
+
+	profile_of_depth(&profile, 1000);
+	frame = frame_of(&profile, FRAME_NATIVE, "flat", "");
+	deep.node = (uint32_t)profile.nodes.len - 1;
+	add_stack(&profile, 0, 1, &frame, 1);
+	flat.node = (uint32_t)profile.nodes.len - 1;
+	assert_int_equal(tree_build(&tree, &profile, &options), 0);
+	assert_in_range(tree_leaf(&tree, &flat), 1, tree_leaf(&tree, &deep) - 1000);
+	tree_release(&tree);
+	profile_release(&profile);
+}
+
 static void an_empty_profile_is_an_empty_file(void **state)
 {
 	struct writer_options options = defaults();
@@ -279,6 +300,7 @@ int main(void)
 		cmocka_unit_test(stars_stand_at_the_ends),
 		cmocka_unit_test(deep_stacks_keep_their_leaf),
 		cmocka_unit_test(ten_thousand_frames_are_one_line),
+		cmocka_unit_test(deep_stacks_come_last),
 		cmocka_unit_test(an_empty_profile_is_an_empty_file),
 		cmocka_unit_test(a_full_disk_is_reported),
 		cmocka_unit_test(formats_are_found),

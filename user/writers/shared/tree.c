@@ -173,7 +173,15 @@ static bool coarsen(struct builder *b, struct tree_weight *weight)
 	return weight->samples;
 }
 
-static int insert_stacks(struct builder *b)
+static bool is_deep(const struct profile *profile, uint32_t node, uint32_t depth)
+{
+	while (node && depth--)
+		node = profile->nodes.items[node].parent;
+	return node;
+}
+
+/* Those that have more than `above` frames, and at most `most`. */
+static int insert_some(struct builder *b, uint32_t above, uint32_t most)
 {
 	bool keeps = (b->options->leaves || b->profile->samples.len <= TREE_LEAVES_MAX) && !b->options->grain;
 	int err = 0;
@@ -182,6 +190,8 @@ static int insert_stacks(struct builder *b)
 		struct stack *stack = &b->stacks.items[i];
 		uint32_t leaf;
 
+		if ((above && !is_deep(b->profile, stack->node, above)) || is_deep(b->profile, stack->node, most))
+			continue;
 		err = path_make(&b->path, stack->thread, stack->node);
 		if (err <= 0 || !coarsen(b, &stack->weight))
 			continue;
@@ -189,6 +199,17 @@ static int insert_stacks(struct builder *b)
 		if (keeps)
 			err = map_put(&b->tree->leaves, stack_key(b->tree, stack->thread, stack->node), leaf);
 	}
+	return err;
+}
+
+/* Deep stacks come last: where memory is short, thousands of processes that have them leave room for others. */
+static int insert_stacks(struct builder *b)
+{
+	static const uint32_t depths[] = {0, 100, 500, UINT32_MAX};
+	int err = 0;
+
+	for (size_t i = 1; i < sizeof(depths) / sizeof(*depths) && err >= 0; i++)
+		err = insert_some(b, depths[i - 1], depths[i]);
 	vec_clear(&b->stacks);
 	map_release(&b->stack_ids);
 	return err < 0 ? err : 0;
