@@ -142,6 +142,21 @@ static void take_third_user(void)
 }
 
 /* When one user's allowance is used up, other users and we still have ours. That user's processes are read later. */
+/* The first tick does not wait for whoever has used half of his allowance. He has the rest afterwards. */
+static void test_half_is_for_after_the_start(void **state)
+{
+	const struct charge begun = {.payer = {99, 99}};
+	struct charge charge;
+	uid_t uid;
+
+	charge_cpu(&begun.payer, 1200 * NS_PER_MS);
+	allowance_set_starting(true);
+	assert_false(charge_go_on(&charge, &begun));
+	allowance_set_starting(false);
+	assert_true(charge_go_on(&charge, &begun));
+	assert_false(allowance_next_spent(&uid));
+}
+
 static void test_users_have_allowances(void **state)
 {
 	pid_t spent_pid, other_pid;
@@ -498,13 +513,22 @@ static void first_thread_ended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		table_test(test_self),	       table_test(test_hostile_name), table_test(test_other_user),
-		table_test(test_exited_child), table_test(test_never_seen_alive), table_test(test_reused_pid),
-		table_test(test_exec),	       table_test(test_refresh),      table_test(test_every_process),
-		table_test(test_sweep),	       table_test(test_kernel_threads),
+		table_test(test_self),
+		table_test(test_hostile_name),
+		table_test(test_other_user),
+		table_test(test_exited_child),
+		table_test(test_never_seen_alive),
+		table_test(test_reused_pid),
+		table_test(test_exec),
+		table_test(test_refresh),
+		table_test(test_every_process),
+		table_test(test_sweep),
+		table_test(test_kernel_threads),
 		cmocka_unit_test(test_leader_of_a_thread),
 		table_test(first_thread_ended),
-		table_test(test_user_namespaces_cost_their_maker), table_test(test_users_have_allowances),
+		table_test(test_user_namespaces_cost_their_maker),
+		table_test(test_half_is_for_after_the_start),
+		table_test(test_users_have_allowances),
 		table_test(test_charges_inside_of_charges),
 	};
 

@@ -18,6 +18,7 @@
 #define USER_SHARE 10 /* in the long run a 10th of the time */
 #define ALL_NS (4 * NS_PER_SEC) /* the same for all users together */
 #define ALL_SHARE 5
+#define STARTING_PART 2 /* of both, half can be used up before the first tick */
 #define LEAST_NS (300 * NS_PER_MS) /* a payer that has used less than this is always served */
 #define PAYERS_MAX 1024
 #define SPENT_MAX 8 /* most payers that are reported */
@@ -42,6 +43,7 @@ static struct {
 	uint64_t users_ns; /* what users have been charged */
 	uid_t spent[SPENT_MAX];
 	size_t spent_count, returned;
+	bool is_starting;
 	void (*pause)(void *context);
 	void *pause_context;
 	uint64_t paused_ns;
@@ -206,6 +208,11 @@ bool allowance_next_spent(uid_t *ret_uid)
 	return true;
 }
 
+static bool is_within(const struct account *account, uint64_t part)
+{
+	return account->debt.cost_ns <= USER_NS / part && allowance.all.cost_ns <= ALL_NS / part;
+}
+
 static bool has_allowance(const struct payer *payer)
 {
 	struct account *account = payer->key ? find(payer->key) : NULL;
@@ -216,9 +223,10 @@ static bool has_allowance(const struct payer *payer)
 	now_ns = clock_monotonic_ns();
 	forgive(&account->debt, now_ns, USER_SHARE);
 	forgive(&allowance.all, now_ns, ALL_SHARE);
-	if (account->debt.cost_ns <= LEAST_NS ||
-	    (account->debt.cost_ns <= USER_NS && allowance.all.cost_ns <= ALL_NS))
+	if (account->debt.cost_ns <= LEAST_NS)
 		return true;
+	if (is_within(account, 1))
+		return !allowance.is_starting || is_within(account, STARTING_PART);
 	loader_counters[DUET_LOADER_USER_SPENT]++;
 	if (!account->is_spent && allowance.spent_count < SPENT_MAX)
 		allowance.spent[allowance.spent_count++] = payer->uid;
@@ -234,6 +242,11 @@ bool allowance_is_spent(int proc_fd, struct payer *ret_payer)
 		return false;
 	*ret_payer = (struct payer){key_of(user.st_uid, pids.st_ino), user.st_uid};
 	return !has_allowance(ret_payer);
+}
+
+void allowance_set_starting(bool is_starting)
+{
+	allowance.is_starting = is_starting;
 }
 
 void charge_begin_unknown(struct charge *charge, pid_t pid)

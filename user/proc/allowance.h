@@ -34,6 +34,8 @@ uint64_t allowance_used_ns(void); /* CPU time that all users together have been 
  * reading who exactly pays would cost too much: there may be thousands of new processes a second.
  */
 bool allowance_is_spent(int proc_fd, struct payer *ret_payer);
+/* Before the first tick of a recording of the host, users have half of it: the rest is for when samples come. */
+void allowance_set_starting(bool is_starting);
 /* Finds a payer, not returned yet, whose work was put off, among the first 8. Returns false if there is none. */
 bool allowance_next_spent(uid_t *ret_uid);
 

@@ -126,6 +126,7 @@ static int start_ticks(struct session *session)
 {
 	int err = collector_start(session->engine.collector);
 
+	allowance_set_starting(false);
 	if (err < 0)
 		log_error("the perf events could not be enabled: %s", strerror(-err));
 	session->started_ns = clock_monotonic_ns();
