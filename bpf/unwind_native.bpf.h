@@ -9,7 +9,7 @@ DUET_MAPPED_ARRAY(unwind_pages, DUET_UNWIND_MAX_PAGES, struct duet_unwind_page);
 DUET_MAPPED_ARRAY(unwind_modules, DUET_UNWIND_MAX_MODULES, struct duet_unwind_module);
 DUET_MAPPED_ARRAY(unwind_mappings, DUET_UNWIND_MAX_MAPPINGS, struct duet_unwind_mapping);
 DUET_MAP(unwind_processes, HASH, DUET_UNWIND_MAX_PROCESSES, u32, struct duet_unwind_process);
-DUET_MAP(unwind_files, LRU_HASH, 2048, struct duet_mapped_file, struct duet_mapped_rows);
+DUET_MAP(unwind_files, HASH, 4096, struct duet_mapped_file, struct duet_mapped_rows);
 /* Key: tgid. */
 DUET_MAP(unwind_learnt, LRU_HASH, 1024, u32, struct unwind_learnt);
 

@@ -27,7 +27,7 @@
 #define MODULES 8
 #define MAPPINGS 32
 #define PROCESSES 4
-#define FILES 4
+#define FILES 8 /* of the map of offers */
 #define MAP_BYTES 4096
 
 struct tables {
@@ -346,6 +346,45 @@ static void an_offer_ends_with_the_file(void **state)
 	assert_false(is_offered(t, &mapped, (uint64_t)-0x2000));
 }
 
+/* Offers of so many files, by whoever pays now. Returns how many of them BPF has. */
+static int offer_files(struct tables *t, uint64_t first, uint64_t count)
+{
+	const struct duet_unwind_mapping mapping = {.start = 0x5000, .end = 0x9000, .base = 0x3000};
+	int had = 0;
+
+	for (uint64_t inode = first; inode < first + count; inode++)
+		unwind_tables_offer(t->tables, &(struct duet_mapped_file){.inode = inode}, &mapping);
+	for (uint64_t inode = first; inode < first + count; inode++) {
+		struct duet_mapped_rows rows;
+
+		had += !bpf_map_lookup_elem(t->maps.files.fd, &(struct duet_mapped_file){.inode = inode}, &rows);
+	}
+	return had;
+}
+
+static void offers_of_others_stay(void **state)
+{
+	static const struct payer attacker = {1, 1}, honest = {2, 2}, ours = {0};
+	struct tables *t = tables_or_skip(state);
+
+	room_open(true);
+	room_set_size(ROOM_UNWIND_OFFERS, FILES);
+	assert_true(add(t, 77, 20, 5) >= 0);
+	unwind_tables_set_payer(t->tables, &attacker);
+	assert_int_equal(offer_files(t, 100, 1), 1);
+	unwind_tables_set_payer(t->tables, &honest);
+	assert_int_equal(offer_files(t, 1, 1), 1);
+	assert_int_equal(offer_files(t, 100, 1), 1); /* he maps it too */
+	unwind_tables_set_payer(t->tables, &attacker);
+	assert_int_equal(offer_files(t, 200, 10 * FILES), 5); /* and the one above */
+	unwind_tables_set_payer(t->tables, &honest);
+	assert_int_equal(offer_files(t, 1, 1), 1);
+	assert_int_equal(offer_files(t, 100, 1), 1);
+	unwind_tables_set_payer(t->tables, &ours);
+	assert_int_equal(offer_files(t, 300, FILES), 1);
+	room_open(false);
+}
+
 /* Many files that are added and dropped must not use up any room. */
 static void nothing_leaks(void **state)
 {
@@ -438,6 +477,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_used_stays, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(noted_files_leave, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(an_offer_ends_with_the_file, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(offers_of_others_stay, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(nothing_leaks, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(a_user_leaves_room_for_others, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(a_refused_file_comes_for_others, open_tables, close_tables),

@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "collect/tables/arrays.h"
+#include "collect/tables/offers.h"
 
 struct module {
 	uint64_t key;
@@ -46,7 +47,7 @@ struct unwind_tables {
 	struct duet_unwind_mapping *mappings;
 	int processes_fd; /* BPF's map of processes; unused for an agent */
 	int contexts_fd; /* the same of where they have contexts */
-	int files_fd; /* BPF's map of mapped files; -1: none */
+	struct offers offers; /* of mapped files */
 	uint64_t serial; /* serial of the file added last */
 	struct duet_unwind_file *file; /* the agent's file; NULL: the tables are BPF's */
 	uint64_t file_bytes;
@@ -91,7 +92,7 @@ static struct unwind_tables *tables_new(void)
 	struct unwind_tables *tables = calloc(1, sizeof(*tables));
 
 	if (tables) {
-		tables->file_fd = tables->files_fd = -1;
+		tables->file_fd = tables->offers.fd = -1;
 		tables->round = 1;
 	}
 	return tables;
@@ -114,7 +115,7 @@ int unwind_tables_open(struct unwind_tables **ret, const struct unwind_tables_ma
 	tables->processes_fd = maps->processes.fd;
 	tables->contexts_fd = maps->contexts.fd;
 	if (maps->files.entries)
-		tables->files_fd = maps->files.fd;
+		offers_open(&tables->offers, maps->files.fd, maps->files.entries);
 	*ret = tables;
 	return 0;
 }
@@ -223,6 +224,7 @@ void unwind_tables_close(struct unwind_tables *tables)
 	if (tables->file)
 		munmap(tables->file, DUET_UNWIND_FILE_PAGE);
 	unwind_tables_close_fd(tables);
+	offers_release(&tables->offers);
 	map_release(&tables->by_key);
 	map_release(&tables->slices);
 	map_release(&tables->payers);
@@ -580,25 +582,19 @@ bool unwind_tables_bring_back(struct unwind_tables *tables, int module)
 
 bool unwind_tables_takes_offers(const struct unwind_tables *tables)
 {
-	return tables->files_fd >= 0;
+	return tables->offers.fd >= 0;
 }
 
-uint64_t unwind_tables_serial(const struct unwind_tables *tables, uint32_t module)
-{
-	return tables->modules[module].serial;
-}
-
-void unwind_tables_offer(const struct unwind_tables *tables, const struct duet_mapped_file *file,
+void unwind_tables_offer(struct unwind_tables *tables, const struct duet_mapped_file *file,
 			 const struct duet_unwind_mapping *mapping)
 {
-	const struct duet_mapped_rows rows = {
-		.base = mapping->base - mapping->start,
-		.serial = tables->modules[mapping->module].serial,
-		.module = mapping->module,
-	};
-
-	if (tables->files_fd >= 0)
-		(void)bpf_map_update_elem(tables->files_fd, file, &rows, BPF_ANY);
+	offers_put(&tables->offers, &(struct offer){
+					    .file = *file,
+					    .rows.base = mapping->base - mapping->start,
+					    .rows.serial = tables->modules[mapping->module].serial,
+					    .rows.module = mapping->module,
+					    .payer = tables->payer,
+				    });
 }
 
 /* ---- processes ---- */

@@ -80,13 +80,11 @@ pid_t unwind_tables_look(struct unwind_tables *tables, uint64_t now_ns);
 bool unwind_tables_bring_back(struct unwind_tables *tables, int module);
 
 bool unwind_tables_takes_offers(const struct unwind_tables *tables);
-/* serial of the file in this module */
-uint64_t unwind_tables_serial(const struct unwind_tables *tables, uint32_t module);
 /*
  * Lets BPF use the rows of `mapping` wherever this file is mapped at this page, also in processes that are not
  * published yet. Does nothing for an agent. A failure is ignored: the process is published in any case.
  */
-void unwind_tables_offer(const struct unwind_tables *tables, const struct duet_mapped_file *file,
+void unwind_tables_offer(struct unwind_tables *tables, const struct duet_mapped_file *file,
 			 const struct duet_unwind_mapping *mapping);
 
 /*

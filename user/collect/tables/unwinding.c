@@ -43,8 +43,6 @@ struct native_file {
 	struct timespec changed;
 	struct payer payer; /* for whom it was found first */
 	uint64_t identity; /* key in unwinding->files */
-	struct duet_mapped_file offered; /* what BPF was offered last, and for which module */
-	uint64_t offered_serial;
 };
 
 static struct native_file not_there; /* for mappings whose file cannot be found; never written to */
@@ -332,7 +330,7 @@ static int vdso_module(struct unwinding *unwinding, const struct mapping *mappin
 }
 
 /* Offers BPF a mapping, so that BPF knows the file in the next process that maps it. */
-static void offer(struct unwinding *unwinding, struct native_file *file, const struct mapping *mapping,
+static void offer(struct unwinding *unwinding, const struct native_file *file, const struct mapping *mapping,
 		  const struct duet_unwind_mapping *published)
 {
 	const struct duet_mapped_file mapped = {
@@ -343,13 +341,9 @@ static void offer(struct unwinding *unwinding, struct native_file *file, const s
 		.changed_nsec = (uint32_t)file->changed.tv_nsec,
 		.device = mapping->dev_major << 20 | mapping->dev_minor, /* MKDEV() in include/linux/kdev_t.h */
 	};
-	uint64_t serial = unwind_tables_serial(unwinding->tables, published->module);
 
-	if (!mapping->inode || (serial == file->offered_serial && !memcmp(&mapped, &file->offered, sizeof(mapped))))
-		return;
-	file->offered = mapped;
-	file->offered_serial = serial;
-	unwind_tables_offer(unwinding->tables, &mapped, published);
+	if (mapping->inode)
+		unwind_tables_offer(unwinding->tables, &mapped, published);
 }
 
 /* Notes the file's variable of contexts, if it has one. A file has several mappings. */
