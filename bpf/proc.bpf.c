@@ -16,13 +16,14 @@ static __always_inline bool proc_forget(u32 tgid, u64 start_ns)
 	bool was_jvm = bpf_map_delete_elem(&jvms, &tgid) == 0;
 	bool was_known = bpf_map_delete_elem(&jvm_layouts, &tgid) == 0;
 	bool was_seen = bpf_map_delete_elem(&seen, &tgid) == 0;
+	/* the loader makes tables for those that it knows; others may have pushed the process out of `seen` */
+	bool had_tables = bpf_map_delete_elem(&unwind_processes, &tgid) == 0;
 
 	bpf_map_delete_elem(&lock_waiters, &tgid);
-	bpf_map_delete_elem(&unwind_processes, &tgid);
 	bpf_map_delete_elem(&unwind_heirs, &tgid);
 	bpf_map_delete_elem(&contexts, &tgid);
 	bpf_map_delete_elem(&unwind_learnt, &tgid);
-	return was_jvm || was_known || was_seen || filter_is_target(tgid, start_ns);
+	return was_jvm || was_known || was_seen || had_tables || filter_is_target(tgid, start_ns);
 }
 
 static __always_inline void proc_report(struct task_struct *task, enum duet_record_type type)

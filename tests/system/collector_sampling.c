@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "collect/collector.h"
+#include "collect/tables/unwind_tables.h"
 #include "event/options.h"
 #include "proc/process.h"
 #include "system/collector_or_skip.h"
@@ -632,6 +633,31 @@ static void exec_kills_nobody(void **state)
 	vec_release(&recording.samples);
 }
 
+static void note_exec(void *context, const struct duet_record *record)
+{
+	pid_t *pid = context;
+
+	if (record->type == DUET_RECORD_EXEC && (pid_t)record->tgid == *pid)
+		*pid = 0;
+}
+
+/* Whatever is known of the process elsewhere, those with tables are the loader's. */
+static void exec_of_a_process_with_tables_is_reported(void **state)
+{
+	struct child child = {.shared = *state};
+	struct collector *collector = open_or_skip(NULL, 1000 * NS_PER_SEC, false);
+	uint64_t ticks, bad = 0;
+
+	child_start(&child, exec_main);
+	assert_int_equal(process_read_start_ticks(child.pid, &ticks), 0);
+	assert_int_equal(unwind_tables_publish(collector_facts(collector).tables, child.pid, ticks, NULL, 0), 0);
+	child_go(&child);
+	child_stop(&child);
+	assert_true(collector_read(collector, note_exec, &child.pid, INT32_MAX, &bad) > 0);
+	assert_int_equal(child.pid, 0);
+	collector_close(collector);
+}
+
 static int make_shared(void **state)
 {
 	*state = map_shared();
@@ -655,6 +681,7 @@ int main(void)
 		cmocka_unit_test(poll_is_not_interrupted),
 		cmocka_unit_test(strangers_get_no_signal),
 		cmocka_unit_test(exec_kills_nobody),
+		cmocka_unit_test(exec_of_a_process_with_tables_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, make_shared, drop_shared);

@@ -142,14 +142,27 @@ static void test_overwritten(void **state)
 	assert_int_equal(log_of_test.last.len, MAPPING_LOG_NOTES); /* no process is kept for ever */
 }
 
+/* A program that maps without end takes no others' room. */
 static void test_too_many(void **state)
 {
+	uint64_t number = 0;
+
+	add(1, 8, MAPPING_NOTE_EXEC, 0, NULL);
+	add(1, 8, MAPPING_NOTE_MAPPED, 0x1000, "/bin/b");
 	add(1, 7, MAPPING_NOTE_EXEC, 0, NULL);
-	for (uint64_t i = 0; i < 2 * MAPPING_LOG_MAPPINGS; i++)
+	for (uint64_t i = 0; i < 2 * MAPPING_LOG_NOTES; i++)
 		add(2, 7, MAPPING_NOTE_MAPPED, (i + 1) << 12, "/bin/a");
 	assert_int_equal(find(7, UINT64_MAX), 0);
 	assert_int_equal(maps.list.len, MAPPING_LOG_MAPPINGS);
-	expect_mapped(MAPPING_LOG_MAPPINGS - 1, 2 * MAPPING_LOG_MAPPINGS << 12, "/bin/a"); /* the newest */
+	assert_int_equal(find(8, UINT64_MAX), 0);
+	expect_mapped(0, 0x1000, "/bin/b");
+	number = log_of_test.count;
+	add(3, 7, MAPPING_NOTE_MAPPED, 0x1000, "/lib/libjvm.so");
+	assert_non_null(mapping_log_next(&log_of_test, &number));
+	add(4, 7, MAPPING_NOTE_EXEC, 0, NULL);
+	add(5, 7, MAPPING_NOTE_MAPPED, 0x1000, "/bin/c");
+	assert_int_equal(find(7, UINT64_MAX), 0);
+	assert_int_equal(maps.list.len, 1);
 }
 
 /* Each note once, in the order in which they were added; those that were dropped are passed over. */

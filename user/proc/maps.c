@@ -457,11 +457,24 @@ void mapping_log_release(struct mapping_log *log)
 	*log = (struct mapping_log){0};
 }
 
+/* A program that maps and unmaps all the time is read from /proc. */
+static bool is_one_too_many(const struct mapping_log *log, struct mapping_note *note)
+{
+	const struct mapping_note *last = last_note(log, note->pid);
+
+	if (note->kind != MAPPING_NOTE_MAPPED)
+		return false;
+	note->mapped = last && last->kind == MAPPING_NOTE_MAPPED ? last->mapped + 1 : 1;
+	return note->mapped > MAPPING_LOG_MAPPINGS && !duet_is_libjvm(note->mapping.path);
+}
+
 int mapping_log_add(struct mapping_log *log, const struct mapping_note *note)
 {
 	uint64_t number = log->count + 1;
 	struct mapping_note added = *note;
 
+	if (log->notes && is_one_too_many(log, &added))
+		return 0;
 	if (!log->notes)
 		log->notes = calloc(MAPPING_LOG_NOTES, sizeof(*log->notes));
 	if (!log->notes)

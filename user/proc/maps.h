@@ -45,7 +45,8 @@ bool maps_have_musl(const struct maps *maps);
 const struct mapping *maps_libjvm(const struct maps *maps); /* NULL: the process is not a JVM */
 
 #define MAPPING_LOG_NOTES 8192 /* about one second of 2,000 short processes per second with four mappings each */
-#define MAPPING_LOG_MAPPINGS 512 /* most mappings of one process, which bounds the time that it can cost */
+/* most mappings of one program: that bounds the time that it can cost, and the room that it takes from others */
+#define MAPPING_LOG_MAPPINGS 512
 
 enum mapping_note_kind {
 	MAPPING_NOTE_MAPPED,
@@ -56,6 +57,7 @@ enum mapping_note_kind {
 struct mapping_note {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t previous; /* set by the log: number of the previous note of this process; 0 = none */
+	uint32_t mapped; /* likewise: how many mappings in a row it has noted, with this one */
 	pid_t pid;
 	pid_t parent; /* for MAPPING_NOTE_FORKED */
 	enum mapping_note_kind kind;
@@ -74,7 +76,7 @@ struct mapping_log {
 };
 
 void mapping_log_release(struct mapping_log *log);
-/* Copies the path. Returns 0 or -ENOMEM. */
+/* Copies the path. Does nothing if the program has enough notes, unless it maps libjvm.so. Returns 0 or -ENOMEM. */
 int mapping_log_add(struct mapping_log *log, const struct mapping_note *note);
 /*
  * Adds to `maps` the mappings that `pid` had made itself and had at `time_ns`. Sets *ret_parent to the parent if the
