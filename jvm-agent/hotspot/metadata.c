@@ -26,8 +26,8 @@ static struct {
 	struct offset pool_holder, pool_length, pool_source;
 	struct offset holder_pool, holder_ids, holder_source;
 	struct offset klass_name, symbol_length, symbol_body;
-	struct offset pool_cache, pool_classes, cache_calls; /* for callees */
-	size_t const_bytes, pool_bytes, cache_bytes, call_bytes, klass_bytes; /* sizes */
+	struct offset pool_cache, pool_classes, cache_calls, cache_fields, field_constant; /* for callees */
+	size_t const_bytes, pool_bytes, cache_bytes, call_bytes, field_bytes, klass_bytes; /* sizes */
 	size_t method_bytes, holder_bytes; /* up to the last field that is read */
 	uint16_t pool_version; /* struct duet_jvm_layout::pool_version */
 	int version;
@@ -60,6 +60,8 @@ static const struct vmstructs_row for_callees[] = {
 	{"ConstantPool", "_cache", &layout.pool_cache, NULL},
 	{"ConstantPool", "_resolved_klasses", &layout.pool_classes, NULL}, /* JDK 9+ */
 	{"ConstantPoolCache", "_resolved_method_entries", &layout.cache_calls, NULL}, /* JDK 22+ */
+	{"ConstantPoolCache", "_resolved_field_entries", &layout.cache_fields, NULL}, /* JDK 22+ */
+	{"ResolvedFieldEntry", "_cpool_index", &layout.field_constant, NULL},
 };
 
 /* Where a class's source file is named depends on the JDK. All else is needed. */
@@ -90,6 +92,7 @@ bool metadata_open(int version, bool by_address)
 	layout.cache_bytes = vmstructs_type_bytes("ConstantPoolCache");
 	layout.call_bytes = vmstructs_type_bytes(layout.cache_calls.known ? "ResolvedMethodEntry"
 									  : "ConstantPoolCacheEntry");
+	layout.field_bytes = vmstructs_type_bytes("ResolvedFieldEntry");
 	layout.klass_bytes = vmstructs_type_bytes("InstanceKlass");
 	layout.pool_version = vmstructs_pool_version(&layout.pool_length);
 	layout.version = version;
@@ -293,16 +296,23 @@ static uintptr_t class_of_call(uintptr_t pool, uint16_t constant)
  * table, which follows the class. ConstantPoolCacheEntry: constant and byte codes, method, number or final method;
  * ResolvedMethodEntry: method, number, constant and byte codes.
  */
+static bool read_call(uintptr_t pool, uint16_t operand, uintptr_t words[3])
+{
+	bool is_new = layout.cache_calls.known;
+	uintptr_t cache = peek(pool + layout.pool_cache.value, WORD);
+	uintptr_t calls = is_new ? peek(cache + layout.cache_calls.value, WORD) : cache;
+	uintptr_t at = calls + (is_new ? WORD : layout.cache_bytes) + operand * layout.call_bytes;
+
+	return operand < peek(calls, sizeof(uint32_t)) && layout.call_bytes >= 3 * WORD &&
+	       memory_take(words, at, 3 * WORD) == 3 * WORD;
+}
+
 bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret)
 {
 	bool is_new = layout.cache_calls.known;
-	uintptr_t pool = method->pool.address, cache = peek(pool + layout.pool_cache.value, WORD);
-	uintptr_t calls = is_new ? peek(cache + layout.cache_calls.value, WORD) : cache;
-	uintptr_t at = calls + (is_new ? WORD : layout.cache_bytes) + operand * layout.call_bytes;
-	uintptr_t words[3], called, number, constant;
+	uintptr_t pool = method->pool.address, words[3], called, number, constant;
 
-	if (operand >= peek(calls, sizeof(uint32_t)) || layout.call_bytes < sizeof(words) ||
-	    memory_take(words, at, sizeof(words)) < sizeof(words))
+	if (!read_call(pool, operand, words))
 		return false;
 	called = words[is_new ? 0 : 1];
 	number = is_new ? (uint32_t)words[1] : words[2];
@@ -361,6 +371,32 @@ static char *read_class(const struct metadata_object *holder)
 	}
 	free(name);
 	return signature;
+}
+
+/* Returns the constant of a field or call; 0: not known. The byte code of fields named them as calls before JDK 22. */
+static uint32_t constant_of(uintptr_t pool, uint8_t opcode, uint16_t operand)
+{
+	bool is_new = layout.cache_calls.known, is_field = opcode < OP_INVOKEVIRTUAL;
+	uintptr_t fields = peek(pool + layout.pool_cache.value, WORD) + layout.cache_fields.value, words[3];
+
+	if (!is_field || !is_new)
+		return read_call(pool, operand, words) ? words[is_new ? 2 : 0] & UINT16_MAX : 0;
+	fields = layout.cache_fields.known && layout.field_constant.known ? peek(fields, WORD) : 0;
+	if (operand >= peek(fields, sizeof(uint32_t)))
+		return 0;
+	return (uint32_t)peek(fields + WORD + operand * layout.field_bytes + layout.field_constant.value, 2);
+}
+
+char *metadata_types(const struct metadata_method *method, uint8_t opcode, uint16_t operand)
+{
+	uintptr_t constants = method->pool.address + layout.pool_bytes;
+	uint32_t constant;
+
+	if (!opcode)
+		return read_constant(&method->pool, read_half(&method->const_method, &layout.const_signature));
+	constant = constant_of(method->pool.address, opcode, operand);
+	constant = constant ? (uint32_t)peek(constants + constant * WORD, 4) >> 16 : 0; /* its name and type */
+	return read_constant(&method->pool, constant ? (uint32_t)peek(constants + constant * WORD, 4) >> 16 : 0);
 }
 
 char *metadata_name(const struct metadata_method *method)

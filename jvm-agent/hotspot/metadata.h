@@ -49,6 +49,11 @@ uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes
  * follows the invoke, in the machine's byte order.
  */
 bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret);
+/*
+ * Returns the type of the field, or the types of the arguments and of the result, that an instruction names; of the
+ * method itself for opcode 0. The caller frees it. NULL: it cannot be read.
+ */
+char *metadata_types(const struct metadata_method *method, uint8_t opcode, uint16_t operand);
 /* Returns "Ljava/lang/System;arraycopy ", which the caller frees, or NULL. */
 char *metadata_name(const struct metadata_method *method);
 

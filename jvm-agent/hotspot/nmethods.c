@@ -49,15 +49,21 @@ static struct known_stub {
 	uint64_t address;
 	int kind;
 } known_stubs[64];
+static int runtime_kind;
 
 bool nmethods_open(int version)
 {
+	static const char *const runtimes[2][2] = {{STUB_CALLERS_RUNTIME, STUB_CALLERS_CARDS},
+						   {STUB_CALLERS_OLD, STUB_CALLERS_OLD_CARDS}};
+
 	memset(&layout, 0, sizeof(layout));
 	memset(known_stubs, 0, sizeof(known_stubs));
 	if (vmstructs_read(wanted, sizeof(wanted) / sizeof(wanted[0])))
 		return false;
 	layout.pc_bytes = vmstructs_type_bytes("PcDesc");
 	layout.excess = version >= EXCESS_SINCE;
+	runtime_kind = stub_callers_kind(
+		runtimes[version == 8][jvmflags_is_set("UseSerialGC") || jvmflags_is_set("UseParallelGC")]);
 	return layout.method.known && layout.pcs_offset.known && layout.pc_bytes;
 }
 
@@ -404,7 +410,7 @@ static int stub_at(uint64_t address)
 	struct duet_stub stub;
 
 	if (!jvmstructs_is_code((uintptr_t)address))
-		return address ? stub_callers_kind(STUB_CALLERS_RUNTIME) : 0;
+		return address ? runtime_kind : 0;
 	if (known->address != address && stub_find((uintptr_t)address, &stub, name))
 		*known = (struct known_stub){address, stub_callers_kind(name)};
 	return known->address == address ? known->kind : 0;

@@ -15,13 +15,13 @@
 #define CALLER_STEPS (8192 * STUB_CALLERS_CALL) /* most steps in byte code for one compilation */
 #define X86_MOV_BYTES 10
 #define JUMP_ROUNDS 2 /* jumps back are followed in the second */
-#define CLAIMS_MOST 256 /* calls of stubs that are compared with each other */
 
 /* An entry that is met on a way through the code. */
 struct seen {
 	uint32_t entry; /* index in `pcs`, or NO_ENTRY */
 	uint16_t blocks; /* number of branches, jumps and targets on the way */
 	bool is_check; /* met at a branch */
+	bool is_aside; /* from code that branches there: right for calls, less often for others; measured */
 };
 
 struct step {
@@ -29,6 +29,7 @@ struct step {
 	enum instruction_kind kind;
 	uint32_t target; /* index of a step, or NO_ENTRY */
 	bool is_target;
+	uint32_t from; /* where it is the target: index of the first branch or jump to it */
 	bool is_request; /* struct instruction */
 	struct seen own, next, previous;
 };
@@ -45,13 +46,6 @@ struct between {
 	struct choice scope; /* the frame that leads to it, and its callers; then also the methods on the way */
 };
 
-/* A call of a stub, and the scope that it seems to have. */
-struct claim {
-	uint32_t step; /* index */
-	int kind;
-	struct choice choice;
-};
-
 struct steps {
 	struct step *items;
 	uint32_t count;
@@ -60,8 +54,6 @@ struct steps {
 	uint32_t caller_steps; /* in byte code, that may still be made */
 	struct between last; /* search */
 	uint64_t *barren; /* struct stub_callers */
-	struct claim claims[CLAIMS_MOST];
-	uint32_t claim_count;
 	struct scopes *of;
 };
 
@@ -129,8 +121,10 @@ static void find_targets(struct steps *steps)
 		if (step->kind != INSTRUCTION_BRANCH && step->kind != INSTRUCTION_JUMP)
 			continue;
 		step->target = find_step(steps, step->offset + read_at(steps->of, step->offset).target);
-		if (step->target != NO_ENTRY)
-			steps->items[step->target].is_target = true;
+		if (step->target == NO_ENTRY || steps->items[step->target].is_target)
+			continue;
+		steps->items[step->target].is_target = true;
+		steps->items[step->target].from = i;
 	}
 }
 
@@ -297,6 +291,16 @@ static void find_next(struct steps *steps)
 			steps->items[i].next = next_of(steps, i);
 }
 
+/* What comes before a step that no instruction in front of it leads to: that before the branch to it. */
+static struct seen before_branch(const struct steps *steps, uint32_t i)
+{
+	const struct step *step = &steps->items[i], *from = &steps->items[step->from];
+	struct seen seen = from->own.entry != NO_ENTRY ? from->own : from->previous;
+
+	seen.is_aside = true;
+	return step->is_target && step->from < i ? seen : nothing;
+}
+
 static void find_previous(struct steps *steps)
 {
 	struct seen seen = nothing;
@@ -306,6 +310,8 @@ static void find_previous(struct steps *steps)
 		bool is_met = step->own.entry != NO_ENTRY &&
 			      (step->own.is_check || step->kind == INSTRUCTION_CALL || steps->of->is_exact);
 
+		if (seen.entry == NO_ENTRY)
+			seen = before_branch(steps, i);
 		step->previous = seen = after(seen, step->is_target);
 		if (is_met)
 			seen = step->own;
@@ -342,7 +348,7 @@ static struct choice entry_choice(const struct scopes *of, uint32_t entry, uint3
 static struct choice choose(const struct scopes *of, const struct step *step, uint32_t after)
 {
 	const struct seen *next = &step->next, *previous = &step->previous;
-	bool has_next = next->entry != NO_ENTRY, has_previous = previous->entry != NO_ENTRY;
+	bool has_next = next->entry != NO_ENTRY, has_previous = previous->entry != NO_ENTRY && !previous->is_aside;
 	bool is_before_call = has_next && !next->blocks && !next->is_check;
 
 	if (of->is_exact)
@@ -386,16 +392,33 @@ static struct choice outer_part(struct choice choice, uint32_t depth)
 	return choice;
 }
 
-/* True if the entry's byte code may have made the call of a stub: not if it calls a method that is no stub. */
-static bool may_call_stub(const struct steps *steps, uint32_t entry)
-{
-	enum scopes_calls calls =
-		entry < steps->of->pc_count ? steps->of->calls(leaf_of(steps->of, entry)) : SCOPES_CALLS_NOTHING;
+static bool is_call(const void *context, const struct duet_java_frame *frame);
 
-	return calls == SCOPES_CALLS_RUNTIME || (calls == SCOPES_CALLS_METHOD && !steps->is_call[entry]);
+static void begin_search(struct steps *steps, struct between *ret, int kind)
+{
+	*ret = (struct between){
+		.search = {.kind = kind, .is_call = is_call, .context = steps, .limit = STUB_CALLERS_NEAR}};
+	ret->search.barren = steps->barren;
+	ret->search.budget = &steps->caller_steps;
 }
 
-static struct choice guess_for_call(const struct steps *steps, const struct step *step, uint32_t after, int kind)
+/* True if the entry's byte code may have made the call of a stub: not if it calls a method that is no stub. */
+static bool may_call_stub(struct steps *steps, uint32_t entry, int kind)
+{
+	const struct duet_java_frame *leaf = entry < steps->of->pc_count ? leaf_of(steps->of, entry) : NULL;
+	enum scopes_calls calls = leaf ? steps->of->calls(leaf) : SCOPES_CALLS_NOTHING;
+	struct between b;
+
+	if (calls == SCOPES_CALLS_NOTHING || (calls == SCOPES_CALLS_METHOD && steps->is_call[entry]))
+		return false;
+	if (!kind || stub_callers_is_runtime(kind))
+		return true;
+	begin_search(steps, &b, kind);
+	steps->of->find_callers(&b.search, leaf->method, leaf->bci, leaf->bci);
+	return b.search.ways;
+}
+
+static struct choice guess_for_call(struct steps *steps, const struct step *step, uint32_t after, int kind)
 {
 	const struct scopes *of = steps->of;
 	const struct seen *next = &step->next, *previous = &step->previous;
@@ -411,8 +434,8 @@ static struct choice guess_for_call(const struct steps *steps, const struct step
 	uint32_t outer = previous->entry != NO_ENTRY ? previous->entry : after;
 	struct choice choice;
 
-	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates) && !kind; i++)
-		if (may_call_stub(steps, candidates[i]))
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates) && (!kind || of->is_exact); i++)
+		if (may_call_stub(steps, candidates[i], kind))
 			return entry_choice(of, candidates[i], is_sure && i < 2 ? DUET_PC_EXACT : DUET_PC_ESTIMATED);
 	if (outer >= of->pc_count)
 		outer = next->entry;
@@ -450,6 +473,23 @@ static int32_t bci_at(const struct scopes *of, uint32_t entry, uint32_t depth)
 	return leaf_of(of, entry)[of->pcs[entry].depth - depth].bci;
 }
 
+/* At the only entry that is known, or else on the side of it in all its frames: before it, if it is `e`. */
+static void search_beside(struct steps *steps, struct between *b, uint32_t a, uint32_t e)
+{
+	const struct scopes *of = steps->of;
+	bool is_before = a == NO_ENTRY;
+	uint32_t entry = is_before ? e : a, leaf = of->pcs[entry].depth;
+
+	search_frame(steps, b, entry, leaf, bci_at(of, entry, leaf), bci_at(of, entry, leaf));
+	for (uint32_t depth = b->search.ways ? 0 : leaf; depth; depth--) {
+		int32_t bci = bci_at(of, entry, depth), calls = depth < leaf;
+
+		search_frame(steps, b, entry, depth, is_before ? 0 : bci + calls, is_before ? bci - calls : INT32_MAX);
+	}
+	for (uint32_t depth = leaf; depth && !b->search.ways; depth--)
+		search_frame(steps, b, entry, depth, 0, INT32_MAX);
+}
+
 /* From what follows entry `a` in its frames, through what is between both in the frame that both are in, to `e`. */
 static void search_between(struct steps *steps, struct between *b, uint32_t a, uint32_t e)
 {
@@ -470,6 +510,18 @@ static void search_between(struct steps *steps, struct between *b, uint32_t a, u
 	}
 }
 
+static void search_near(struct steps *steps, struct between *b)
+{
+	uint32_t a = b->entries[0], e = b->entries[1];
+
+	if (a == NO_ENTRY && e == NO_ENTRY)
+		search_frame(steps, b, 0, 1, 0, INT32_MAX);
+	else if (a == NO_ENTRY || e == NO_ENTRY)
+		search_beside(steps, b, a, e);
+	else
+		search_between(steps, b, a, e);
+}
+
 /* Adds the frames of the way to those of its first method's callers. */
 static struct choice follow(struct scopes *of, const struct between *b)
 {
@@ -486,23 +538,20 @@ static struct choice follow(struct scopes *of, const struct between *b)
 	return choice;
 }
 
-/* Returns the scope of the only way to the stub, if there is one. */
-static struct choice choose_for_stub(struct steps *steps, const struct step *step, int kind, uint32_t after)
+/* Returns the scope of the only way to the stub, if there is one: anywhere, if no way leads to an entry. */
+static struct choice choose_for_stub(struct steps *steps, const struct step *step, int kind)
 {
-	uint32_t e = step->next.entry != NO_ENTRY ? step->next.entry : after, a = step->previous.entry;
+	uint32_t e = step->next.entry, a = step->previous.entry;
 	struct between *b = &steps->last;
 
-	if (e >= steps->of->pc_count)
-		e = a;
-	if (a == NO_ENTRY)
-		a = e;
-	if (a == NO_ENTRY)
-		return (struct choice){0};
 	if (b->search.kind != kind || b->entries[0] != a || b->entries[1] != e) {
-		*b = (struct between){{a, e}, {.kind = kind, .is_call = is_call, .context = steps}, {0}};
-		b->search.barren = steps->barren;
-		b->search.budget = &steps->caller_steps;
-		search_between(steps, b, a, e);
+		begin_search(steps, b, kind);
+		b->entries[0] = a;
+		b->entries[1] = e;
+		search_near(steps, b);
+		b->search.limit = STUB_CALLERS_DEPTH;
+		if (!b->search.ways)
+			search_near(steps, b);
 		b->scope = b->search.ways == 1 && steps->caller_steps ? follow(steps->of, b) : (struct choice){0};
 	}
 	return b->scope;
@@ -522,39 +571,6 @@ static uint64_t target_of(const struct scopes *of, const struct step *step)
 	return address;
 }
 
-static bool is_of_other_kind(const struct scopes *of, const struct claim *a, const struct claim *b)
-{
-	return a->kind != b->kind && a->choice.depth == b->choice.depth &&
-	       !memcmp(of->frames + a->choice.frame, of->frames + b->choice.frame,
-		       a->choice.depth * sizeof(*of->frames));
-}
-
-/*
- * An invoke calls stubs of one kind. Where calls of more kinds seem to have its scope, one of them has it at most: that
- * of objects, if there is one, as it has an entry of its own. For the others the method of the invoke is left out.
- */
-static struct choice choose_for_claim(const struct steps *steps, const struct claim *claim)
-{
-	struct choice choice = claim->choice;
-
-	for (uint32_t i = 0; i < steps->claim_count; i++)
-		if (choice.depth && !stub_callers_of_objects(claim->kind) &&
-		    is_of_other_kind(steps->of, claim, &steps->claims[i])) {
-			choice = outer_part(choice, choice.depth > 1 ? choice.depth - 1 : 1);
-			choice.flags |= DUET_PC_MISSING;
-			break;
-		}
-	return choice;
-}
-
-static struct choice choose_among_claims(struct steps *steps, const struct step *step, int kind, uint32_t after)
-{
-	for (uint32_t i = 0; i < steps->claim_count; i++)
-		if (&steps->items[steps->claims[i].step] == step)
-			return choose_for_claim(steps, &steps->claims[i]);
-	return choose_for_stub(steps, step, kind, after);
-}
-
 /*
  * Chooses the scope of a call that is no safepoint: of a stub or of the runtime. For some of these calls the compilers
  * record the scope of other code; they record none where no method that is inlined there has a safepoint.
@@ -565,12 +581,12 @@ static struct choice choose_for_call(struct steps *steps, const struct step *ste
 	int kind = of->stub_at(target_of(of, step));
 	struct choice choice = {0};
 
-	if (of->is_exact && step->own.entry != NO_ENTRY && may_call_stub(steps, step->own.entry))
+	if (of->is_exact && step->own.entry != NO_ENTRY && may_call_stub(steps, step->own.entry, kind))
 		return entry_choice(of, step->own.entry, DUET_PC_EXACT);
 	if (of->is_exact)
-		choice = guess_for_call(steps, step, after, 0);
+		choice = guess_for_call(steps, step, after, kind);
 	if (kind && (!of->is_exact || choice.flags & DUET_PC_MISSING))
-		choice = choose_among_claims(steps, step, kind, after);
+		choice = choose_for_stub(steps, step, kind);
 	return choice.depth ? choice : guess_for_call(steps, step, after, kind);
 }
 
@@ -585,22 +601,6 @@ static uint32_t entry_after(const struct scopes *of, const struct step *step, ui
 	while (from < of->pc_count && of->pcs[from].offset < step->offset + step->bytes)
 		from++;
 	return from;
-}
-
-static void find_claims(struct steps *steps)
-{
-	const struct scopes *of = steps->of;
-	uint32_t after = 0;
-
-	for (uint32_t i = 0; i < steps->count && steps->claim_count < CLAIMS_MOST; i++) {
-		const struct step *step = &steps->items[i];
-		int kind = is_leaf_call(of, step) ? of->stub_at(target_of(of, step)) : 0;
-
-		after = entry_after(of, step, after);
-		if (kind)
-			steps->claims[steps->claim_count++] =
-				(struct claim){i, kind, choose_for_stub(steps, step, kind, after)};
-	}
 }
 
 /* Adds an instruction to the last entry, if that has its scope too, or to a new one. False: there is no room. */
@@ -667,8 +667,6 @@ struct duet_code_pc *scopes_estimate(struct scopes *scopes, uint32_t most, uint3
 	}
 	find_next(&steps);
 	find_previous(&steps);
-	if (!scopes->is_exact)
-		find_claims(&steps);
 	if (!make_table(&steps, table, most, ret_count))
 		*ret_count = 0;
 out:

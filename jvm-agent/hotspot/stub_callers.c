@@ -15,10 +15,19 @@
 #define CRYPTO "Lcom/sun/crypto/provider/"
 #define INTERNAL "Ljdk/internal/"
 #define COPY LANG "System;arraycopy " LANG "Object;clone "
+#define RUNTIME                                                                                                        \
+	LANG "System;nanoTime " LANG "System;currentTimeMillis " BIG "implMontgomeryMultiply " BIG                     \
+	     "implMontgomerySquare Ljava/util/DualPivotQuicksort;sort Ljava/util/DualPivotQuicksort;partition "
+#define MATHS                                                                                                          \
+	LANG "Math;sin " LANG "Math;cos " LANG "Math;tan " LANG "Math;exp " LANG "Math;log " LANG "Math;log10 " LANG   \
+	     "Math;pow "
+#define PLAIN "\x72\x73\xc3"
+#define STORES "\x53\xb3\xb5"
 
 /*
- * A part of a stub's name; the methods that the compilers replace by it, unless they call another one of the row; the
- * instructions that call it. The first row that fits counts.
+ * A part of a stub's name; the methods that the compilers replace by it, unless they call another one of the row, and
+ * after '[' the types of elements that it copies, if not all; the instructions that call it. The first row that fits
+ * counts.
  */
 static const struct {
 	const char *stub, *methods, *instructions;
@@ -28,13 +37,19 @@ static const struct {
 	{"jbyte_fill", "", "\x54"},
 	{"jshort_fill", "", "\x55\x56"},
 	{"jint_fill", "", "\x4f\x51"},
-	{"jbyte_", COPY, ""}, /* …arraycopy, and so on */
-	{"jshort_", COPY, ""},
-	{"jint_", COPY, ""},
-	{"jlong_", COPY, ""},
-	{STUB_CALLERS_OBJECTS, COPY, ""},
+	{"jbyte_", COPY "[BZ", ""}, /* …arraycopy, and so on */
+	{"jshort_", COPY LANG "StringUTF16;toBytes " LANG "StringUTF16;getChars [SC", ""},
+	{"jint_disjoint_arraycopy_avx3", COPY "[IFL", ""}, /* two stubs have this name */
+	{"jint_conjoint_arraycopy_avx3", COPY "[IFL", ""},
+	{"jint_", COPY "[IF", ""},
+	{"oop_", COPY "[L", ""},
+	{"checkcast_", COPY "[L", ""},
+	{"arraycopy", COPY, ""}, /* also of new memory, by words: jlong_disjoint_arraycopy */
 	{"CRC32C", ZIP "CRC32C;updateBytes " ZIP "CRC32C;updateDirectByteBuffer ", ""},
-	{"CRC32", ZIP "CRC32;updateBytes0 " ZIP "CRC32;updateByteBuffer0 ", ""},
+	{"CRC32",
+	 ZIP "CRC32;updateBytes0 " ZIP "CRC32;updateByteBuffer0 " ZIP "CRC32;updateBytes " ZIP
+	     "CRC32;updateByteBuffer ",
+	 ""},
 	{"Adler32", ZIP "Adler32;updateBytes " ZIP "Adler32;updateByteBuffer ", ""},
 	{"multiplyToLen", BIG "implMultiplyToLen ", ""},
 	{"squareToLen", BIG "implSquareToLen ", ""},
@@ -50,8 +65,17 @@ static const struct {
 	{"sha256_impl", SECURITY "SHA2;implCompress0 ", ""},
 	{"sha512_impl", SECURITY "SHA5;implCompress0 ", ""},
 	{"sha3_impl", SECURITY "SHA3;implCompress0 ", ""},
-	{"cipherBlockChaining_",
-	 CRYPTO "CipherBlockChaining;implEncrypt " CRYPTO "CipherBlockChaining;implDecrypt ", ""},
+	{"cipherBlockChaining_", CRYPTO "CipherBlockChaining;implEncrypt " CRYPTO "CipherBlockChaining;implDecrypt ",
+	 ""},
+	{"counterMode_", CRYPTO "CounterMode;implCrypt ", ""},
+	{"galoisCounterMode_", CRYPTO "GaloisCounterMode;implGCMCrypt0 ", ""},
+	{"electronicCodeBook_", CRYPTO "ElectronicCodeBook;implECBEncrypt " CRYPTO "ElectronicCodeBook;implECBDecrypt ",
+	 ""},
+	{"aescrypt_encrypt", CRYPTO "AESCrypt;implEncryptBlock " CRYPTO "AES_Crypt;implEncryptBlock ", ""},
+	{"aescrypt_decrypt", CRYPTO "AESCrypt;implDecryptBlock " CRYPTO "AES_Crypt;implDecryptBlock ", ""},
+	{"ghash_processBlocks", CRYPTO "GHASH;processBlocks ", ""},
+	{"chacha20Block", CRYPTO "ChaCha20Cipher;implChaCha20Block ", ""},
+	{"poly1305_processBlocks", CRYPTO "Poly1305;processMultipleBlocks ", ""},
 	{"dsinh", LANG "Math;sinh ", ""},
 	{"dsin", LANG "Math;sin ", ""},
 	{"dcos", LANG "Math;cos ", ""},
@@ -63,11 +87,14 @@ static const struct {
 	{"dlog", LANG "Math;log ", ""},
 	{"dpow", LANG "Math;pow ", ""},
 	{"dfmod", "", "\x72\x73"},
-	/* functions of the JVM: remainders, barriers of stores, monitorexit, the clock */
-	{STUB_CALLERS_RUNTIME,
-	 LANG "System;nanoTime " LANG "System;currentTimeMillis " BIG "implMontgomeryMultiply " BIG
-	      "implMontgomerySquare ",
-	 "\x72\x73\x53\xb3\xb5\xc3"},
+	{"barrier_slow", "", STORES}, /* of C1, as those that follow */
+	{"slow_subtype_check", "", "\x53\xc0\xc1"},
+	{"monitorexit", "", "\xc3"},
+	/* functions of the JVM: remainders, monitorexit, the clock, sorting; barriers of stores */
+	{STUB_CALLERS_OLD_CARDS, RUNTIME MATHS, PLAIN},
+	{STUB_CALLERS_OLD, RUNTIME MATHS, PLAIN STORES},
+	{STUB_CALLERS_CARDS, RUNTIME, PLAIN},
+	{STUB_CALLERS_RUNTIME, RUNTIME, PLAIN STORES},
 };
 
 /* JDK 17 has "libmSin" for "dsin". */
@@ -84,9 +111,9 @@ int stub_callers_kind(const char *stub)
 	return 0;
 }
 
-bool stub_callers_of_objects(int kind)
+bool stub_callers_is_runtime(int kind)
 {
-	return kind && !strcmp(kinds[kind - 1].stub, STUB_CALLERS_OBJECTS);
+	return kind && !strncmp(kinds[kind - 1].methods, RUNTIME, sizeof(RUNTIME) - 1);
 }
 
 static void add_way(struct stub_callers *search)
@@ -113,29 +140,80 @@ static bool is_replaced(const struct stub_callers *search, const struct metadata
 	return is_one;
 }
 
+/* Returns false if that is the end of the search. */
+static bool spend(struct stub_callers *search, uint32_t steps)
+{
+	*search->budget = *search->budget > steps ? *search->budget - steps : 0;
+	return *search->budget;
+}
+
+/* True if there is an array of such elements among types, or what may be one. */
+static bool has_array(const char *types, const char *elements)
+{
+	for (const char *at = types; *at; at++) {
+		size_t depth = strspn(at, "[");
+
+		at += depth;
+		if (depth ? strchr(elements, *at) || (depth > 1 && strchr(elements, 'L'))
+			  : !strncmp(at, LANG "Object;", sizeof(LANG "Object;") - 1))
+			return true;
+		if (*at == 'L' && !*(at += strcspn(at, ";")))
+			break;
+	}
+	return false;
+}
+
+/* True if an instruction may have got or made an array of such elements; opcode 0: if the method may have one. */
+static bool gets_array(const struct metadata_method *method, const uint8_t *at, const char *elements)
+{
+	char *types, *result;
+	uint16_t operand;
+	bool is_one;
+
+	if (*at == OP_NEWARRAY)
+		return at[1] > 11 || at[1] < 4 || strchr(elements, "ZCFDBSIJ"[at[1] - 4]);
+	if (*at == OP_ANEWARRAY || *at == OP_MULTIANEWARRAY)
+		return *at == OP_MULTIANEWARRAY || strchr(elements, 'L');
+	if (*at && *at != OP_GETSTATIC && *at != OP_GETFIELD && (*at < OP_INVOKEVIRTUAL || *at > OP_INVOKEINTERFACE))
+		return false;
+	memcpy(&operand, at + 1, sizeof(operand));
+	types = metadata_types(method, *at, operand);
+	result = types && *at >= OP_INVOKEVIRTUAL ? strchr(types, ')') : NULL;
+	is_one = !types || has_array(result ? result : types, elements);
+	free(types);
+	return is_one;
+}
+
+/* An array that a method copies is one of its arguments, a field, a result of a call, or new. */
+static bool may_copy(struct stub_callers *search, const struct metadata_method *method)
+{
+	const char *elements = strchr(kinds[search->kind - 1].methods, '[');
+	bool is_one = !elements || gets_array(method, (const uint8_t[3]){0}, elements);
+	uint32_t bytes = 0;
+	uint8_t *code = is_one ? NULL : metadata_code(method, &bytes);
+
+	for (uint32_t bci = 0; bci < bytes && !is_one && spend(search, 1); bci += bytecode_length(code, bytes, bci))
+		is_one = gets_array(method, code + bci, elements);
+	free(code);
+	return is_one;
+}
+
 static void search_method(struct stub_callers *search, const struct metadata_method *method, int32_t begin,
 			  int32_t end);
 
 /* Most methods that are met lead to no stub, and are met again and again. */
 static void search_callee(struct stub_callers *search, const struct metadata_method *callee)
 {
-	uint64_t of = (uint64_t)search->kind * STUB_CALLERS_DEPTH + search->level;
+	uint64_t of = (uint64_t)search->kind * (STUB_CALLERS_DEPTH + 1) + search->limit - search->level;
 	uint64_t hash = (metadata_key(callee).method ^ of << 48) * 0x9e3779b97f4a7c15ull;
 	uint64_t *barren = &search->barren[(hash >> 32) % STUB_CALLERS_BARREN];
 	uint32_t ways = search->ways;
 
-	if (*barren == hash || search->level == STUB_CALLERS_DEPTH)
+	if (*barren == hash || search->level >= search->limit)
 		return;
 	search_method(search, callee, 0, INT32_MAX);
 	if (search->ways == ways && *search->budget)
 		*barren = hash;
-}
-
-/* Returns false if that is the end of the search. */
-static bool spend(struct stub_callers *search, uint32_t steps)
-{
-	*search->budget = *search->budget > steps ? *search->budget - steps : 0;
-	return *search->budget;
 }
 
 static void search_instruction(struct stub_callers *search, const struct metadata_method *method, const uint8_t *at)
@@ -155,7 +233,7 @@ static void search_instruction(struct stub_callers *search, const struct metadat
 		return;
 	if (!search->is_call(search->context, &search->at[search->level - 1]))
 		search_callee(search, &callee);
-	if (search->ways == ways && is_replaced(search, &callee))
+	if (search->ways == ways && is_replaced(search, &callee) && may_copy(search, method))
 		add_way(search);
 }
 

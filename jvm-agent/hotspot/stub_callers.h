@@ -10,11 +10,14 @@
 
 #include "duet_agent.h"
 
-#define STUB_CALLERS_DEPTH 5
+#define STUB_CALLERS_DEPTH 10
+#define STUB_CALLERS_NEAR 6 /* longer ways are searched where there is none up to this depth */
 #define STUB_CALLERS_BARREN 512
 #define STUB_CALLERS_CALL 8 /* steps of a call that is followed; byte code takes one for each 256 bytes that are read */
-#define STUB_CALLERS_OBJECTS "arraycopy" /* what no row before it has: copies of arrays of objects */
 #define STUB_CALLERS_RUNTIME "runtime" /* stands for all functions of the JVM itself */
+#define STUB_CALLERS_CARDS "cards, runtime" /* the same where the compilers need none for barriers of stores */
+#define STUB_CALLERS_OLD "old runtime" /* the same of JDK 8, which computes sines and so on there */
+#define STUB_CALLERS_OLD_CARDS "cards, old runtime"
 
 struct stub_callers {
 	int kind; /* stub_callers_kind() */
@@ -27,12 +30,11 @@ struct stub_callers {
 	struct duet_java_frame way[STUB_CALLERS_DEPTH]; /* the first, outermost frame first */
 	uint32_t depth; /* of it */
 	struct duet_java_frame at[STUB_CALLERS_DEPTH]; /* while it searches */
-	uint32_t level;
+	uint32_t level, limit; /* STUB_CALLERS_DEPTH at most */
 };
 
 /* Returns a number for the stubs of this name; 0: it is not known which byte code calls them. */
 int stub_callers_kind(const char *stub);
-/* True for copies of objects: beside these stubs there is a call of the JVM in the compiled code, with an entry. */
-bool stub_callers_of_objects(int kind);
+bool stub_callers_is_runtime(int kind);
 /* Adds the ways to such a stub from the byte code of `method`, from bci `begin` to `end`. */
 void stub_callers_find(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end);

@@ -208,6 +208,56 @@ static void test_callees(void **state)
 	layout.cache_calls = (struct offset){0};
 }
 
+static void expect_types(const struct metadata_method *method, uint8_t opcode, uint16_t operand, const char *expected)
+{
+	char *types = metadata_types(method, opcode, operand);
+
+	assert_true(expected ? types && !strcmp(types, expected) : !types);
+	release(types);
+}
+
+/* What an instruction names is a constant: a class, and a name with types. */
+static void test_types(void **state)
+{
+	static uintptr_t entries[5], cache[2], fields[3];
+	struct metadata_method method;
+	char *own;
+
+	assert_true(metadata_find((uintptr_t)&vm.slot, &method));
+	own = metadata_types(&method, 0, 0);
+	assert_non_null(own);
+	layout.pool_cache = KNOWN(struct pool, cache);
+	layout.cache_bytes = sizeof(*entries);
+	layout.call_bytes = 4 * sizeof(*entries);
+	vm.pool.constants[2] = 3 << 16;
+	vm.pool.constants[3] = (uintptr_t)vm.const_method.signature << 16;
+	vm.pool.cache = (uintptr_t)entries;
+	entries[0] = 1; /* their number */
+	entries[1] = 2; /* the constant, of one that has not run as well */
+	expect_types(&method, OP_GETFIELD, 0, own);
+	expect_types(&method, OP_INVOKESTATIC, 0, own);
+	expect_types(&method, OP_INVOKESTATIC, 1, NULL);
+	entries[1] = 0;
+	expect_types(&method, OP_INVOKESTATIC, 0, NULL);
+	layout.cache_calls = (struct offset){true, 8, 0}; /* JDK 22: fields have entries of their own */
+	layout.call_bytes = 3 * sizeof(*entries);
+	cache[0] = (uintptr_t)entries;
+	cache[1] = (uintptr_t)fields;
+	vm.pool.cache = (uintptr_t)cache;
+	entries[3] = 2;
+	expect_types(&method, OP_INVOKESTATIC, 0, own);
+	expect_types(&method, OP_GETFIELD, 0, NULL);
+	layout.cache_fields = (struct offset){true, 8, sizeof(*cache)};
+	layout.field_constant = (struct offset){true, 2, 8};
+	layout.field_bytes = 16;
+	fields[0] = 1;
+	fields[2] = 2;
+	expect_types(&method, OP_GETFIELD, 0, own);
+	expect_types(&method, OP_GETFIELD, 1, NULL);
+	layout.cache_calls = layout.cache_fields = layout.field_constant = (struct offset){0};
+	release(own);
+}
+
 static void test_code_and_name(void **state)
 {
 	struct metadata_method method;
@@ -394,6 +444,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_callees, make_vm),
+		cmocka_unit_test_setup(test_types, make_vm),
 		cmocka_unit_test_setup(test_code_and_name, make_vm),
 		cmocka_unit_test_setup(test_names, make_vm),
 		cmocka_unit_test_setup(test_byte_codes_of_hotspot, make_vm),

@@ -79,7 +79,7 @@ int stub_callers_kind(const char *stub)
 	return 0;
 }
 
-bool stub_callers_of_objects(int kind)
+bool stub_callers_is_runtime(int kind)
 {
 	return false;
 }

@@ -26,8 +26,6 @@ static struct duet_java_frame frames[MOST_FRAMES] = {
 
 #define NOPS "\x90\x90\x90\x90"
 #define CALL "\xe8\x00\x01\x00\x00"
-#define CALL_FAR "\xe8\x00\x02\x00\x00"
-#define FAR 0x200
 
 /* outer() { first(); second(); third(); }, the first two inlined, with a trap at the end each */
 static const char code[] = "\x0f\x84\x1b\x00\x00\x00" /* 0: to 33, the trap of first() */
@@ -54,19 +52,17 @@ static enum scopes_calls calls(const struct duet_java_frame *frame)
 	return frame->method == silent ? SCOPES_CALLS_NOTHING : SCOPES_CALLS_RUNTIME;
 }
 
-static int kind, far_kind; /* of all stubs; of those that are further away, if that is not 0 */
+static int kind; /* of all stubs */
 static struct stub_callers ways; /* to them */
 
 static int stub_at(uint64_t address)
 {
-	if (address > FAR && far_kind)
-		return far_kind;
 	return address ? kind : 0;
 }
 
 static void find_callers(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end)
 {
-	if (method != OUTER || begin > ways.way[0].bci || end < ways.way[0].bci)
+	if (method != ways.way[0].method || begin > ways.way[0].bci || end < ways.way[0].bci)
 		return;
 	memcpy(search->way, ways.way, sizeof(ways.way));
 	search->depth = ways.depth;
@@ -218,32 +214,21 @@ static void test_known_callers(void **state)
 	kind = 0;
 }
 
-static void expect_two(const char *near_stub, uint64_t near, const char *far_stub, uint64_t far)
+/* One entry is known, after the call: what its method does before it, and else anything, has called the stub. */
+static void test_before_the_only_entry(void **state)
 {
-	kind = stub_callers_kind(near_stub);
-	far_kind = stub_callers_kind(far_stub);
-	expect_flags(15, near, DUET_PC_ESTIMATED | (near == THIRD ? 0 : DUET_PC_MISSING));
-	scopes.frame_count = FRAMES;
-	expect_flags(20, far, DUET_PC_ESTIMATED | (far == THIRD ? 0 : DUET_PC_MISSING));
-	scopes.frame_count = FRAMES;
-	kind = far_kind = 0;
-}
-
-/* One invoke makes no calls of two kinds of stubs, unless they copy objects. */
-static void test_claimed_by_two(void **state)
-{
-	char two[sizeof(code)];
-
-	memcpy(two, code, sizeof(code));
-	memcpy(two + 15, CALL_FAR, sizeof(CALL_FAR) - 1);
-	scopes.code = (const uint8_t *)two;
+	scopes.pc_count = 1;
+	kind = 1;
 	ways = (struct stub_callers){.ways = 1, .depth = 2, .way = {{.method = OUTER, .bci = 15}, {.method = THIRD}}};
-	/* The first round of a loop may be known to be disjoint. */
-	expect_two("jint_arraycopy", THIRD, "jint_disjoint_arraycopy", THIRD);
-	expect_two("jint_arraycopy", OUTER, "jbyte_arraycopy", OUTER);
-	expect_two("jint_arraycopy", OUTER, "checkcast_arraycopy", THIRD);
-	expect_two("oop_disjoint_arraycopy", THIRD, "checkcast_arraycopy", THIRD);
-	scopes.code = (const uint8_t *)code;
+	expect(15, THIRD, true);
+	scopes.frame_count = FRAMES;
+	ways.way[0].bci = 40;
+	expect(15, THIRD, true);
+	ways.ways = 2;
+	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	kind = 0;
+	scopes.pc_count = 3;
+	scopes.frame_count = FRAMES;
 }
 
 /* Rare code lies behind the last entry and jumps back: its call has the scope of what comes after. */
@@ -277,6 +262,36 @@ static void test_behind_the_last_entry(void **state)
 	scopes.pc_count = 3;
 }
 
+/* Rare code that no instruction in front of it leads to comes after the branch to it, and before where it jumps. */
+static void test_aside(void **state)
+{
+	static const char aside[] = CALL /* 0: first() */
+				    "\x0f\x84\x07\x00\x00\x00" /* 5: to 18 */
+				    CALL "\xc3\x90" /* 11: second() */
+				    CALL "\xeb\xf2"; /* 18: a stub; back to 11 */
+	static const struct duet_code_pc around[] = {
+		{.offset = 5, .frame = 0, .depth = 2, .flags = SCOPES_SAFEPOINT},
+		{.offset = 16, .frame = 2, .depth = 2, .flags = SCOPES_SAFEPOINT},
+	};
+
+	scopes.code = (const uint8_t *)aside;
+	scopes.code_bytes = sizeof(aside) - 1;
+	scopes.pcs = around;
+	scopes.pc_count = 2;
+	kind = 1;
+	ways = (struct stub_callers){.ways = 1, .depth = 2, .way = {{.method = OUTER, .bci = 15}, {.method = THIRD}}};
+	expect(23, THIRD, true); /* between 10 and 20 */
+	scopes.frame_count = FRAMES;
+	ways.way[0].bci = 5;
+	expect(23, THIRD, true); /* there is none between */
+	kind = 0;
+	scopes.frame_count = FRAMES;
+	scopes.code = (const uint8_t *)code;
+	scopes.code_bytes = sizeof(code) - 1;
+	scopes.pcs = entries;
+	scopes.pc_count = 3;
+}
+
 /* With all scopes recorded, that of a call before a jump is not the next one in the code but the one at the target. */
 static void test_exact(void **state)
 {
@@ -301,6 +316,10 @@ static void test_exact(void **state)
 	silent = FIRST; /* the entry that calls something is HotSpot's own choice */
 	expect_flags(6, SECOND, DUET_PC_ESTIMATED);
 	silent = 0;
+	kind = 1; /* of a stub that only the byte code after the call leads to */
+	ways = (struct stub_callers){.ways = 1, .depth = 1, .way = {{.method = SECOND, .bci = 5}}};
+	expect_flags(6, SECOND, DUET_PC_ESTIMATED);
+	kind = 0;
 	scopes.code = (const uint8_t *)code;
 	scopes.code_bytes = sizeof(code) - 1;
 	scopes.pcs = entries;
@@ -363,8 +382,9 @@ int main(void)
 		cmocka_unit_test(test_entry_on_no_way),
 		cmocka_unit_test(test_calls_of_methods),
 		cmocka_unit_test(test_known_callers),
-		cmocka_unit_test(test_claimed_by_two),
+		cmocka_unit_test(test_before_the_only_entry),
 		cmocka_unit_test(test_behind_the_last_entry),
+		cmocka_unit_test(test_aside),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_any_bytes),

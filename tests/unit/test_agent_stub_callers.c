@@ -15,10 +15,17 @@
 #define CALL(callee) "\xb8" callee "\0" /* invokestatic; HotSpot's operand, here the callee's index below */
 
 static const struct {
-	const char *name, *code;
+	const char *name, *code, *types;
 	uint32_t bytes;
 } methods[] = {
-#define METHOD(name, code) {name, code, sizeof(code) - 1}
+#define METHOD(name, code)                                                                                             \
+	{                                                                                                              \
+		name, code, "(Ljava/lang/Object;)V", sizeof(code) - 1                                                  \
+	}
+#define TYPED(types, code)                                                                                             \
+	{                                                                                                              \
+		"LA;typed ", code, types, sizeof(code) - 1                                                             \
+	}
 	METHOD("Ljava/lang/System;arraycopy ", ""), /* 0: native */
 	METHOD("LA;copy ", CALL("\0")), /* 1 */
 	METHOD("LA;rest ", "\x01\x73"), /* 2: drem */
@@ -26,6 +33,11 @@ static const struct {
 	METHOD("LA;main ", CALL("\1") CALL("\3") CALL("\2") CALL("\1") "\xa7\xff\xfa"), /* 4: goto 6 from 12 */
 	METHOD("LA;deep ", CALL("\4")), /* 5 */
 	METHOD("LA;itself ", CALL("\6")), /* 6 */
+	TYPED("(I[[CLA;)I", CALL("\0")), /* 7 */
+	TYPED("()V", "\xb4\7\0" CALL("\0")), /* 8: getfield of type 7 */
+	TYPED("([B)V", "\xbc\6" CALL("\0")), /* 9: new float[] */
+	TYPED("()[LA;", CALL("\2") CALL("\0")), /* 10: a call whose result is no array */
+	TYPED("()V", "\xb5\7\0"), /* 11: putfield */
 };
 
 bool metadata_find(uint64_t key, struct metadata_method *ret)
@@ -52,6 +64,12 @@ bool metadata_callee(const struct metadata_method *method, uint16_t operand, str
 	return metadata_find(operand, ret);
 }
 
+/* Of a field: that of the method with its number. */
+char *metadata_types(const struct metadata_method *method, uint8_t opcode, uint16_t operand)
+{
+	return strdup(methods[opcode ? operand : method->itself.address].types);
+}
+
 char *metadata_name(const struct metadata_method *method)
 {
 	return strdup(methods[method->itself.address].name);
@@ -68,8 +86,12 @@ static void expect(const char *stub, uint64_t from, int32_t begin, int32_t end, 
 {
 	uint64_t barren[STUB_CALLERS_BARREN] = {0};
 	uint32_t budget = 1000;
-	struct stub_callers search = {.kind = stub_callers_kind(stub), .is_call = is_call, .barren = barren,
-				      .context = calls ? "" : NULL, .budget = &budget};
+	struct stub_callers search = {.kind = stub_callers_kind(stub),
+				      .is_call = is_call,
+				      .barren = barren,
+				      .context = calls ? "" : NULL,
+				      .budget = &budget,
+				      .limit = STUB_CALLERS_NEAR};
 
 	assert_true(search.kind);
 	stub_callers_find(&search, from, begin, end);
@@ -103,6 +125,66 @@ static void test_only_between(void **state)
 	expect("dpow", 4, -1, -1, false, 0, 0, 0, 0);
 }
 
+static uint32_t ways_of(const char *stub, uint64_t from, uint32_t limit)
+{
+	uint64_t barren[STUB_CALLERS_BARREN] = {0};
+	uint32_t budget = 1000;
+	struct stub_callers search = {.kind = stub_callers_kind(stub),
+				      .is_call = is_call,
+				      .barren = barren,
+				      .budget = &budget,
+				      .limit = limit};
+
+	stub_callers_find(&search, from, 0, INT32_MAX);
+	if (!search.ways && limit < STUB_CALLERS_DEPTH) { /* what was barren is not for longer ways */
+		search.limit = STUB_CALLERS_DEPTH;
+		stub_callers_find(&search, from, 0, INT32_MAX);
+	}
+	return search.ways;
+}
+
+/* A method copies arrays of the types that it has. */
+static void test_types(void **state)
+{
+	static const struct {
+		const char *stub;
+		uint32_t ways[4]; /* of methods 7 to 10 */
+	} rows[] = {
+		{"jbyte_disjoint_arraycopy", {0, 0, 1, 0}},
+		{"jshort_arraycopy", {1, 1, 0, 0}},
+		{"arrayof_jint_disjoint_arraycopy", {0, 0, 1, 0}},
+		{"jint_disjoint_arraycopy_avx3", {1, 1, 1, 1}}, /* also of references */
+		{"oop_disjoint_arraycopy", {1, 1, 0, 1}},
+		{"jlong_arraycopy", {1, 1, 1, 1}}, /* of any type, by words */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		for (uint64_t from = 7; from < 11; from++)
+			assert_int_equal(ways_of(rows[i].stub, from, STUB_CALLERS_NEAR), rows[i].ways[from - 7]);
+}
+
+static void test_long_ways(void **state)
+{
+	assert_int_equal(ways_of("libmPow", 5, 2), 1);
+	assert_int_equal(ways_of("jbyte_arraycopy", 5, 1), 1);
+	assert_int_equal(ways_of("libmLog10", 5, 1), 0);
+}
+
+/* Of the JVM's functions, barriers of stores are called with some collectors only. */
+static void test_barriers(void **state)
+{
+	assert_true(stub_callers_is_runtime(stub_callers_kind(STUB_CALLERS_CARDS)));
+	assert_true(stub_callers_is_runtime(stub_callers_kind(STUB_CALLERS_RUNTIME)));
+	assert_false(stub_callers_is_runtime(stub_callers_kind("dpow")));
+	assert_int_equal(ways_of(STUB_CALLERS_RUNTIME, 2, 1), 1); /* drem */
+	assert_int_equal(ways_of(STUB_CALLERS_CARDS, 2, 1), 1);
+	assert_int_equal(ways_of(STUB_CALLERS_RUNTIME, 11, 1), 1);
+	assert_int_equal(ways_of(STUB_CALLERS_CARDS, 11, 1), 0);
+	assert_int_equal(ways_of(STUB_CALLERS_OLD, 3, 1), 1);
+	assert_int_equal(ways_of(STUB_CALLERS_OLD_CARDS, 11, 1), 0);
+	assert_int_equal(ways_of("C1 Runtime g1_post_barrier_slow_blob", 11, 1), 1);
+}
+
 static void test_names(void **state)
 {
 	assert_int_equal(stub_callers_kind("I2C/C2I adapters"), 0);
@@ -116,7 +198,7 @@ static void test_budget(void **state)
 	uint64_t barren[STUB_CALLERS_BARREN] = {0};
 	uint32_t budget = 2 * STUB_CALLERS_CALL;
 	struct stub_callers search = {
-		.kind = stub_callers_kind("dpow"), .is_call = is_call, .barren = barren, .budget = &budget};
+		.kind = stub_callers_kind("dpow"), .is_call = is_call, .barren = barren, .budget = &budget, .limit = 3};
 
 	stub_callers_find(&search, 5, 0, INT32_MAX);
 	assert_int_equal(budget, 0);
@@ -130,9 +212,8 @@ static void test_budget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_only_between),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_ways),	  cmocka_unit_test(test_only_between), cmocka_unit_test(test_types),
+		cmocka_unit_test(test_long_ways), cmocka_unit_test(test_barriers),     cmocka_unit_test(test_names),
 		cmocka_unit_test(test_budget),
 	};
 
