@@ -20,9 +20,8 @@
 #include "base/packet.h"
 #include "collect/kernel/perf_sources.h"
 
-#define TIMEOUT_MS 5000 /* for each probe; one takes some milliseconds, on a busy machine some hundred */
+#define TIMEOUT_MS 5000 /* to set a probe, or remove all; some milliseconds, on a busy machine some hundred */
 #define END_STEP_NS 2000000
-#define END_STEPS 100
 #define INSTEAD ": -e cpu needs no counter"
 
 static int open_event(const struct event_perf *perf, uint64_t period, pid_t pid, int cpu)
@@ -306,10 +305,12 @@ int probe_process_open(struct probe_process *process, int (*open_probe)(const vo
 
 void probe_process_close(struct probe_process *process)
 {
+	uint64_t until_ns = clock_monotonic_ns() + TIMEOUT_MS * NS_PER_MS;
+
 	if (process->socket <= 0)
 		return;
 	close(process->socket);
-	for (int i = 0; i < END_STEPS && !waitpid(process->pid, NULL, WNOHANG); i++)
+	while (!waitpid(process->pid, NULL, WNOHANG) && clock_monotonic_ns() < until_ns)
 		clock_sleep(END_STEP_NS);
 	*process = (struct probe_process){0};
 }
