@@ -355,7 +355,7 @@ static int handshake(int peer, const char *secret, const char *engine, uint64_t 
 /* ---- report ---- */
 
 static const char *const counter_texts[] = {
-#define TEXT(name, text) text,
+#define TEXT(name, loss, text) text,
 	DUET_AGENT_COUNTERS(TEXT)
 #undef TEXT
 };

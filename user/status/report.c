@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "collect/engines.h"
 #include "event/options.h"
 #include "join/sink.h"
@@ -21,11 +22,6 @@
 #include "subject/program.h"
 
 #define add_fact(report, ...) profile_add_fact((report)->profile, __VA_ARGS__)
-
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0;
-}
 
 /* ---- facts ---- */
 
@@ -74,10 +70,10 @@ static void add_walked(const struct report *report, struct buf *text)
 	buf_printf(text,
 		   "%lu of %lu samples of JVM threads to their entry (%.2f %%), "
 		   "%lu needed a %s%s (%.2f %%), %lu got one as a check",
-		   outcomes->rooted, outcomes->jvm_samples, percent(outcomes->rooted, outcomes->jvm_samples),
+		   outcomes->rooted, outcomes->jvm_samples, text_percent(outcomes->rooted, outcomes->jvm_samples),
 		   outcomes->needed, is_signal ? "signal" : "call of ",
 		   is_signal ? "" : witness_name(&report->options->events),
-		   percent(outcomes->needed, outcomes->jvm_samples), outcomes->checked);
+		   text_percent(outcomes->needed, outcomes->jvm_samples), outcomes->checked);
 }
 
 /* Appends how often the witness agreed when both had a stack, and both had indices of byte codes. */
@@ -94,11 +90,11 @@ static void add_agreed(const struct report *report, struct buf *text)
 		buf_printf(text,
 			   "%lu of %lu Java stacks walked twice (%.2f %%), %s left out frames of %lu and "
 			   "contradicted %lu (%.2f %%)",
-			   agreeing, compared, percent(agreeing, compared), witness_name(&report->options->events),
-			   less, contradicted, percent(contradicted, compared));
+			   agreeing, compared, text_percent(agreeing, compared), witness_name(&report->options->events),
+			   less, contradicted, text_percent(contradicted, compared));
 	if (bcis)
 		buf_printf(text, "; the same byte code indices in %lu of %lu (%.2f %%)", alike, bcis,
-			   percent(alike, bcis));
+			   text_percent(alike, bcis));
 }
 
 /* Appends how the JVMs were read, and whether the two sources agreed where there were two. */
@@ -111,7 +107,7 @@ static void add_read(const struct report *report, struct buf *text)
 		   sources[JVM_OUTSIDE], sources[JVM_AGENT], sources[JVM_BOTH]);
 	if (compared)
 		buf_printf(text, "; both named %lu of %lu Java stacks alike (%.2f %%)", names[ALIKE_AGREED], compared,
-			   percent(names[ALIKE_AGREED], compared));
+			   text_percent(names[ALIKE_AGREED], compared));
 }
 
 static bool has_jvms(const struct report *report)
@@ -129,7 +125,7 @@ static void fact_of_inlining(const struct report *report)
 	if (outcomes->estimated)
 		add_fact(report, "inlining", "estimated in %lu of %lu samples of JVM threads (%.2f %%)",
 			 outcomes->estimated, outcomes->jvm_samples,
-			 percent(outcomes->estimated, outcomes->jvm_samples));
+			 text_percent(outcomes->estimated, outcomes->jvm_samples));
 }
 
 static void facts_of_walk(const struct report *report)
@@ -204,12 +200,12 @@ static void facts_of_join(const struct report *report)
 	add_fact(report, "samples", "%lu", report->profile->samples.count);
 	if (!report->engine->row->standalone && outcomes->jvm_samples)
 		add_fact(report, "joined", "%lu of %lu samples of JVM threads (%.2f %%)", outcomes->joined,
-			 outcomes->jvm_samples, percent(outcomes->joined, outcomes->jvm_samples));
+			 outcomes->jvm_samples, text_percent(outcomes->joined, outcomes->jvm_samples));
 	if (outcomes->jvm_samples)
 		facts_of_walk(report);
 	if (outcomes->lock_ns)
 		add_fact(report, "lock holders", "known for %.2f %% of the time that threads waited",
-			 percent(outcomes->held_ns, outcomes->lock_ns));
+			 text_percent(outcomes->held_ns, outcomes->lock_ns));
 	fact_of_bpf(report);
 	fact_of_handler(report);
 	fact_of_walks(report);
@@ -414,7 +410,7 @@ void report_details(const struct report *report)
 		 (double)(profile->end_ns - profile->start_ns) / 1e9, report->engine->row->name);
 	if (!report->engine->row->standalone && outcomes->jvm_samples)
 		log_info("joined: %lu of %lu samples of JVM threads (%.2f %%)", outcomes->joined, outcomes->jvm_samples,
-			 percent(outcomes->joined, outcomes->jvm_samples));
+			 text_percent(outcomes->joined, outcomes->jvm_samples));
 	if (outcomes->jvm_samples)
 		summary_of_walk(report);
 	if (has_jvms(report)) {
@@ -435,7 +431,7 @@ void report_details(const struct report *report)
 struct cause {
 	const char *name, *text;
 };
-#define CAUSE_ROW(name, text) {#name, text},
+#define CAUSE_ROW(name, loss, text) {#name, text},
 static const struct cause bpf_causes[] = {DUET_BPF_COUNTERS(CAUSE_ROW)};
 static const struct cause agent_causes[] = {DUET_AGENT_COUNTERS(CAUSE_ROW)};
 static const struct cause loader_causes[] = {DUET_LOADER_COUNTERS(CAUSE_ROW)};

@@ -14,60 +14,17 @@
 #define OVERHEAD_FACT "overhead" /* "1.9 % of the host's CPU: …" */
 #define ENOUGH_SECONDS 10 /* from here on, tenths do not matter */
 
-#define TEXT_ROW(name, text) [DUET_##name] = text,
-static const char *const bpf_texts[] = {DUET_BPF_COUNTERS(TEXT_ROW)};
-static const char *const agent_texts[] = {DUET_AGENT_COUNTERS(TEXT_ROW)};
-static const char *const loader_texts[] = {DUET_LOADER_COUNTERS(TEXT_ROW)};
-
-/* A counter without a row here counts what is lost. */
-static const uint8_t bpf_kinds[DUET_BPF_COUNTER_MAX] = {
-	[DUET_BPF_NO_KERNEL_STACK] = HEADLINE_CUT,  [DUET_BPF_MOVED] = HEADLINE_CUT,
-	[DUET_BPF_NO_WAKER] = HEADLINE_CUT,	    [DUET_BPF_NO_HOLDER] = HEADLINE_CUT,
-	[DUET_BPF_NO_LEVEL] = HEADLINE_ASIDE,	    [DUET_BPF_SIGNAL_BUSY] = HEADLINE_ASIDE,
-	[DUET_BPF_SIGNAL_FAILED] = HEADLINE_ASIDE,  [DUET_BPF_SIGNAL_BLOCKED] = HEADLINE_ASIDE,
-	[DUET_BPF_SIGNAL_STOLEN] = HEADLINE_ASIDE,  [DUET_BPF_SIGNAL_SYSCALL] = HEADLINE_ASIDE,
-	[DUET_BPF_SIGNAL_EXITING] = HEADLINE_ASIDE,
-};
-static const uint8_t agent_kinds[DUET_AGENT_COUNTER_MAX] = {
-	[DUET_AGENT_METHOD_GONE] = HEADLINE_CUT,
-	[DUET_AGENT_CODE_GONE] = HEADLINE_CUT,
-	[DUET_AGENT_NO_KERNEL_RING] = HEADLINE_CUT,
-	[DUET_AGENT_REENTERED] = HEADLINE_ASIDE,
-};
-static const uint8_t loader_kinds[DUET_LOADER_COUNTER_MAX] = {
-	[DUET_LOADER_NO_AGENT_RECORD] = HEADLINE_CUT,	 [DUET_LOADER_PC_MISMATCH] = HEADLINE_CUT,
-	[DUET_LOADER_NOT_SIGNALLED] = HEADLINE_CUT,	 [DUET_LOADER_LATE] = HEADLINE_CUT,
-	[DUET_LOADER_STACKS_FULL] = HEADLINE_CUT,	 [DUET_LOADER_MEMORY_FULL] = HEADLINE_CUT,
-	[DUET_LOADER_JVM_UNREAD] = HEADLINE_CUT,	 [DUET_LOADER_THREADS_FULL] = HEADLINE_CUT,
-	[DUET_LOADER_STACK_NO_ROW] = HEADLINE_CUT,	 [DUET_LOADER_STACK_UNREADABLE] = HEADLINE_CUT,
-	[DUET_LOADER_STACK_BAD_CFA] = HEADLINE_CUT,	 [DUET_LOADER_STACK_DEPTH] = HEADLINE_CUT,
-	[DUET_LOADER_STACK_LONG] = HEADLINE_CUT,	 [DUET_LOADER_STACK_LEFT_OUT] = HEADLINE_CUT,
-	[DUET_LOADER_CODE_MISSING] = HEADLINE_CUT,	 [DUET_LOADER_NAME_MISSING] = HEADLINE_CUT,
-	[DUET_LOADER_NO_EARLY] = HEADLINE_CUT,		 [DUET_LOADER_NO_WAKER] = HEADLINE_CUT,
-	[DUET_LOADER_ORPHAN_RECORD] = HEADLINE_ASIDE,	 [DUET_LOADER_JVMS_REFUSED] = HEADLINE_ASIDE,
-	[DUET_LOADER_JVMS_ENDED] = HEADLINE_ASIDE,	 [DUET_LOADER_READERS_LOST] = HEADLINE_ASIDE,
-	[DUET_LOADER_SILENT_TARGETS] = HEADLINE_ASIDE,	 [DUET_LOADER_USER_SPENT] = HEADLINE_ASIDE,
-	[DUET_LOADER_STACK_GUESSED] = HEADLINE_ASIDE,	 [DUET_LOADER_UNWIND_FILES] = HEADLINE_ASIDE,
-	[DUET_LOADER_UNWIND_PROCESSES] = HEADLINE_ASIDE, [DUET_LOADER_LEFT_OUT] = HEADLINE_ASIDE,
-	[DUET_LOADER_WINDOW_LATE] = HEADLINE_ASIDE,	 [DUET_LOADER_PARSERS_LOST] = HEADLINE_ASIDE,
-};
-
+#define ROW(name, loss, text) {text, HEADLINE_##loss},
 static const struct {
-	const char *const *texts;
-	const uint8_t *kinds;
-	size_t count;
-} counters[] = {
-	{bpf_texts, bpf_kinds, DUET_BPF_COUNTER_MAX},
-	{agent_texts, agent_kinds, DUET_AGENT_COUNTER_MAX},
-	{loader_texts, loader_kinds, DUET_LOADER_COUNTER_MAX},
-};
+	const char *text;
+	enum headline_loss kind;
+} counters[] = {DUET_BPF_COUNTERS(ROW) DUET_AGENT_COUNTERS(ROW) DUET_LOADER_COUNTERS(ROW)};
 
 static enum headline_loss kind_of(const char *text)
 {
 	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
-		for (size_t row = 0; row < counters[i].count; row++)
-			if (!strcmp(counters[i].texts[row], text))
-				return (enum headline_loss)counters[i].kinds[row];
+		if (!strcmp(counters[i].text, text))
+			return counters[i].kind;
 	/* of no counter: "Java stacks not walked: AsyncGetCallTrace said …" */
 	return strncmp(text, "Java stacks ", strlen("Java stacks ")) ? HEADLINE_LOST : HEADLINE_CUT;
 }

@@ -12,13 +12,8 @@
 struct profile;
 struct profile_thread;
 
-/* What a loss means for the samples. */
-enum headline_loss {
-	HEADLINE_LOST, /* something that happened is in no sample */
-	HEADLINE_CUT, /* the sample is there, but a part of its stack or a name is missing */
-	HEADLINE_ASIDE, /* neither: counted elsewhere too, or made good */
-	HEADLINE_LOSSES
-};
+/* What a loss means for the samples, see duet_counters.h. */
+enum headline_loss { HEADLINE_LOST, HEADLINE_CUT, HEADLINE_ASIDE, HEADLINE_LOSSES };
 
 /* All 0, and overhead -1: nothing is known. */
 struct headline {
