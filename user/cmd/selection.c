@@ -110,24 +110,11 @@ uint64_t moment_ns(const struct moment *moment, uint64_t start_ns, uint64_t end_
 
 #define NONE UINT32_MAX
 
-/* Names of the events that a word stands for: the first that the recording has, and what is counted with it. */
+#define WORD_ROW(type, index, word, help, also, ...) {word, also, {__VA_ARGS__}},
 static const struct word {
-	const char *word;
+	const char *word, *also;
 	const char *events[6];
-	const char *also;
-} words[SELECT_WORDS] = {
-	[SELECT_CPU] = {"cpu", {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "cycles"}, NULL},
-	[SELECT_CPU_TIME] = {"cpu-time", {"cpu-time"}, NULL},
-	[SELECT_WALL] = {"wall", {"wall"}, NULL},
-	[SELECT_ALLOC] = {"alloc", {"alloc"}, NULL},
-	[SELECT_LIVE] = {"live", {"live", "old-object"}, NULL},
-	[SELECT_LOCK] = {"lock", {"lock", "park"}, "park"}, /* two types of JFR */
-	[SELECT_NATIVEMEM] = {"nativemem", {"nativemem"}, NULL},
-	[SELECT_NATIVELOCK] = {"nativelock", {"nativelock"}, NULL},
-	[SELECT_LEAK] = {"leak", {"leak"}, NULL},
-	[SELECT_TRACE] = {"trace", {"trace"}, NULL},
-	[SELECT_EXECUTION] = {"execution", {"cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "wall"}, "wall"},
-};
+} words[SELECT_WORDS] = {SELECTION_WORDS(WORD_ROW, )};
 
 static const struct word *chosen_word(const struct selection *selection)
 {

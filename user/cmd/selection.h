@@ -25,21 +25,29 @@ uint64_t moment_ns(const struct moment *moment, uint64_t start_ns, uint64_t end_
 uint64_t moment_last_of_day(const struct moment *moment, uint64_t end_ns);
 uint64_t moment_next_of_day(const struct moment *moment, uint64_t ns);
 
-/* As the bits of `words`, in the order of the table in selection.c. */
-enum selection_word {
-	SELECT_CPU,
-	SELECT_CPU_TIME,
-	SELECT_WALL,
-	SELECT_ALLOC,
-	SELECT_LIVE,
-	SELECT_LOCK,
-	SELECT_NATIVEMEM,
-	SELECT_NATIVELOCK,
-	SELECT_LEAK,
-	SELECT_TRACE,
-	SELECT_EXECUTION,
-	SELECT_WORDS
-};
+/* clang-format off */
+/*
+ * Words that choose an event. X(type, index, word, help, also, names...): the first of the names that the recording
+ * has, and `also`, which is counted with it.
+ */
+#define SELECTION_WORDS(X, type) \
+	X(type, SELECT_CPU, "cpu", "only CPU time", NULL, \
+	  "cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "cycles") \
+	X(type, SELECT_CPU_TIME, "cpu-time", "only jdk.CPUTimeSample of JFR", NULL, "cpu-time") \
+	X(type, SELECT_WALL, "wall", "only the wall clock", NULL, "wall") \
+	X(type, SELECT_ALLOC, "alloc", "only allocations", NULL, "alloc") \
+	X(type, SELECT_LIVE, "live", "only allocations that were still alive", NULL, "live", "old-object") \
+	X(type, SELECT_LOCK, "lock", "only waits for Java's locks", "park", "lock", "park") /* two types of JFR */ \
+	X(type, SELECT_NATIVEMEM, "nativemem", "only native allocations", NULL, "nativemem") \
+	X(type, SELECT_NATIVELOCK, "nativelock", "only waits for native locks", NULL, "nativelock") \
+	X(type, SELECT_LEAK, "leak", "only native allocations that were not freed", NULL, "leak") \
+	X(type, SELECT_TRACE, "trace", "only calls of traced methods", NULL, "trace") \
+	X(type, SELECT_EXECUTION, "execution", "only CPU time and the wall clock, together", "wall", \
+	  "cpu", "ctimer", "itimer", "cpu-clock", "task-clock", "wall")
+/* clang-format on */
+
+#define SELECTION_INDEX(type, index, ...) index,
+enum selection_word { SELECTION_WORDS(SELECTION_INDEX, ) SELECT_WORDS };
 
 struct selection {
 	const char *event; /* --event; NULL: not given */
@@ -52,8 +60,8 @@ struct selection {
 };
 
 /* clang-format off */
-#define SELECT_ROW(type, word, index, help) \
-	{0, word, NULL, help, opt_flag, .offset = offsetof(type, selection.words[index])}
+#define SELECT_ROW(type, index, word, help, ...) \
+	{0, word, NULL, help, opt_flag, .offset = offsetof(type, selection.words[index])},
 /* Rows for a struct `type` with `struct selection selection`. */
 #define SELECTION_ROWS(type) \
 	{0, "from", "TIME", "only samples from this time on: 10s (after the start), -10s (before the end), or UTC", \
@@ -62,17 +70,7 @@ struct selection {
 		.offset = offsetof(type, selection.to), .is_short = true}, \
 	{'e', "event", "EVENT", "only samples of this event", opt_string, .offset = offsetof(type, selection.event), \
 		.is_short = true}, \
-	SELECT_ROW(type, "cpu", SELECT_CPU, "only CPU time"), \
-	SELECT_ROW(type, "cpu-time", SELECT_CPU_TIME, "only jdk.CPUTimeSample of JFR"), \
-	SELECT_ROW(type, "wall", SELECT_WALL, "only the wall clock"), \
-	SELECT_ROW(type, "alloc", SELECT_ALLOC, "only allocations"), \
-	SELECT_ROW(type, "live", SELECT_LIVE, "only allocations that were still alive"), \
-	SELECT_ROW(type, "lock", SELECT_LOCK, "only waits for Java's locks"), \
-	SELECT_ROW(type, "nativemem", SELECT_NATIVEMEM, "only native allocations"), \
-	SELECT_ROW(type, "nativelock", SELECT_NATIVELOCK, "only waits for native locks"), \
-	SELECT_ROW(type, "leak", SELECT_LEAK, "only native allocations that were not freed"), \
-	SELECT_ROW(type, "trace", SELECT_TRACE, "only calls of traced methods"), \
-	SELECT_ROW(type, "execution", SELECT_EXECUTION, "only CPU time and the wall clock, together"), \
+	SELECTION_WORDS(SELECT_ROW, type) \
 	{0, "latency", "TIME", "only samples within spans and traced calls of this length or longer", opt_interval, \
 		.offset = offsetof(type, selection.latency_ns)}, \
 	{0, "tag", "TEXT", "only samples within spans with this tag", opt_string, \
