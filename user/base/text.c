@@ -105,7 +105,8 @@ void text_add_html(struct buf *out, const char *text)
 			buf_add_char(out, *text);
 }
 
-size_t text_put_utf8(char to[4], uint32_t character)
+/* Writes one character as UTF-8. Returns how many bytes of `to` are used. */
+static size_t text_put_utf8(char to[4], uint32_t character)
 {
 	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* byte, by the number of bytes */
 	size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;

@@ -22,8 +22,6 @@ void text_add_token(struct buf *out, const char *text);
 /* Appends what is such text already as text, or as an attribute's value, of HTML. */
 void text_add_html(struct buf *out, const char *text);
 
-/* Writes one character as UTF-8. Returns how many bytes of `to` are used. */
-size_t text_put_utf8(char to[4], uint32_t character);
 void text_add_utf8(struct buf *out, uint32_t character);
 /*
  * Writes the value of a java.lang.String as UTF-8 with a NUL: at most `bytes` * 2 + 1 bytes for Latin-1, and `bytes` *
@@ -39,6 +37,12 @@ size_t text_join_surrogates(char *text, size_t len);
 /* Appends UTF-8 as class files have it. */
 void text_add_surrogates(struct buf *out, const char *text);
 void text_copy_surrogates(char *to, size_t size, const char *text); /* the same; cut where it does not fit */
+
+/* Percent, for people: 0 of nothing. */
+static inline double text_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
 
 /* Returns true if the text is one of the words, between which there are spaces. */
 bool text_is_word(const char *text, const char *words);

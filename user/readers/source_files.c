@@ -190,17 +190,10 @@ static int find_in_jar(int fd, uint64_t size, const char *path, struct buf *text
 	return err;
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 int source_files_open(const char *place, const char *path)
 {
 	IO_FD(folder) = open(place, O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NOCTTY);
-	const char *file = file_of(path);
+	const char *file = basename(path);
 
 	if (!*path)
 		return open_file(AT_FDCWD, place);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "writers/text/headline.h"
 #include "writers/writer.h"
 
 struct place {
@@ -346,21 +347,11 @@ static void write_losses(const struct page *page)
 	json_end(page->json, "]");
 }
 
-/* "app.jar" of "java: app.jar"; else the name of the process */
-static const char *program_of(const struct profile *profile, const struct profile_thread *thread)
-{
-	const char *application = profile_text(profile, profile->owners.items[thread->owner].application);
-	const char *colon = strstr(application, ": "), *name = colon ? colon + 2 : application;
-
-	if (!*name)
-		return profile_text(profile, thread->process);
-	return *basename(name) ? basename(name) : name;
-}
-
 /* The program with its pid, or how many there are; nothing for a profile that does not know them. */
 static void add_programs(const struct profile *profile, struct buf *title)
 {
 	const struct profile_thread *first = NULL;
+	const char *name;
 	struct map pids = {0};
 	uint64_t count = 0, known;
 
@@ -371,10 +362,12 @@ static void add_programs(const struct profile *profile, struct buf *title)
 			continue;
 		first = count++ ? first : thread;
 	}
-	if (count == 1)
-		buf_printf(title, "%s %u, ", program_of(profile, first), first->pid);
-	else if (count)
+	if (count == 1) {
+		name = headline_program(profile, first);
+		buf_printf(title, "%s %u, ", *basename(name) ? basename(name) : name, first->pid);
+	} else if (count) {
 		buf_printf(title, "%" PRIu64 " processes, ", count);
+	}
 	map_release(&pids);
 }
 

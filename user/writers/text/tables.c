@@ -164,8 +164,7 @@ static void print_wait(const struct wait_table *waits, const struct wait_pair *w
 	uint64_t all = tree->nodes.items[0].total.amount;
 
 	fprintf(out, "  %12" PRIu64 "  %6.2f%%  %7" PRIu64 "  %s", wait->weight.amount,
-		all ? 100.0 * (double)wait->weight.amount / (double)all : 0, wait->weight.samples,
-		tree_label(tree, wait->sleeper)->text);
+		text_percent(wait->weight.amount, all), wait->weight.samples, tree_label(tree, wait->sleeper)->text);
 	if (waits->has_processes)
 		fprintf(out, " (%s)", tree_label(tree, tree->nodes.items[wait->sleeper].parent)->text);
 	fprintf(out, "  <-  %s\n", tree->labels.items[wait->who].text);

@@ -299,8 +299,7 @@ struct part {
 /* Prints the part of all, and the amount itself. */
 static void print_share(const struct part *part, uint64_t amount)
 {
-	fprintf(part->out, "  %5.1f %%%9.*f %-3s",
-		part->ranking.all ? 100.0 * (double)amount / (double)part->ranking.all : 0, part->scale->decimals,
+	fprintf(part->out, "  %5.1f %%%9.*f %-3s", text_percent(amount, part->ranking.all), part->scale->decimals,
 		(double)amount / part->scale->divisor, part->scale->name);
 }
 

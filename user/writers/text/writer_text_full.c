@@ -28,9 +28,7 @@ struct report {
 /* Percent of the amount that is printed before it: samples may differ in weight. */
 static double percent(const struct report *r, const struct tree_weight *weight)
 {
-	uint64_t all = r->tree.nodes.items[0].total.amount;
-
-	return all ? 100.0 * (double)weight->amount / (double)all : 0;
+	return text_percent(weight->amount, r->tree.nodes.items[0].total.amount);
 }
 
 /* These two: hottest first; equal ones in the order in which they were first seen. */

@@ -2,6 +2,7 @@
 /* The call tree as text, callees with the largest value first. With --reverse it is the tree of backtraces. */
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "writers/shared/tree.h"
 #include "writers/writer.h"
 
@@ -33,11 +34,6 @@ static uint32_t next_shown(const struct call_tree *t, uint32_t node, uint32_t *d
 	return next;
 }
 
-static double percent(uint64_t value, uint64_t all)
-{
-	return all ? 100.0 * (double)value / (double)all : 0;
-}
-
 static void print_tree(const struct call_tree *t)
 {
 	uint64_t all = value_of(t, 0);
@@ -51,7 +47,7 @@ static void print_tree(const struct call_tree *t)
 		uint64_t value = value_of(t, node), self = tree_value(&t->tree.nodes.items[node].self, t->options);
 
 		fprintf(t->out, "%12" PRIu64 " %7.2f%% %12" PRIu64 " %7.2f%%  [%2u] %*s%s\n", value,
-			percent(value, all), self, percent(self, all), depth,
+			text_percent(value, all), self, text_percent(self, all), depth,
 			(int)(depth < INDENT_MAX ? depth : INDENT_MAX) - 1, "", tree_label(&t->tree, node)->text);
 	}
 }
