@@ -134,7 +134,6 @@ static void read_rest(struct class_file *class, struct class_reader *from)
 	class->this_class = class_read_u2(from);
 	super_class = class_read_u2(from);
 	class_read_bytes(from, 2u * class_read_u2(from)); /* interfaces */
-	class->members_at = from->at;
 	pass_members(from);
 	class->methods_at = from->at;
 	pass_members(from);

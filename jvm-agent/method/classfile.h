@@ -50,7 +50,6 @@ struct class_file {
 	uint16_t pool_count; /* constants are numbered from 1 to pool_count - 1 */
 	uint32_t *pool; /* owned: offset of each constant's tag; 0: there is no constant of this number */
 	uint32_t pool_end; /* offset */
-	uint32_t members_at; /* offset of the number of fields */
 	uint32_t methods_at; /* offset of the number of methods */
 	uint16_t this_class; /* number of the constant */
 	struct class_text this_name, super_name; /* with slashes; java/lang/Object has no superclass: empty */

@@ -37,13 +37,9 @@ static char *trim(char *text)
 	return text + strspn(text, " \t\r");
 }
 
-/* Refuses a word that is given twice, unless its option can be repeated. */
+/* Refuses a word that is given twice. */
 static int check_twice(struct config_reader *reader, const char *word, struct buf *why)
 {
-	const struct opt *row = record_option(word);
-
-	if (row && opt_is_repeated(row))
-		return 0;
 	for (size_t i = 0; i < reader->count; i++)
 		if (!strcmp(word, reader->words[i]))
 			return buf_explain(why, -EINVAL, "'%s' is given twice, first in line %u", word,
@@ -55,26 +51,22 @@ static int check_twice(struct config_reader *reader, const char *word, struct bu
 	return 0;
 }
 
-/* Returns true for words that concern only the output files: they may change during a recording. */
-static bool is_of_files(const char *word)
-{
-	const struct opt *row = record_option(word);
-
-	return row && row->scope & OPT_OF_FILES;
-}
-
 static int set_word(struct config_reader *reader, char *line, struct buf *why)
 {
 	char *equals = strchr(line, '='), *word, *value;
-	int err;
+	const struct opt *row;
+	int err = 0;
 
 	if (!equals)
 		return buf_explain(why, -EINVAL, "'%s' is not of the form \"word = value\"", line);
 	*equals = '\0';
 	word = trim(line);
 	value = trim(equals + 1);
-	err = check_twice(reader, word, why);
-	if (!err && !is_of_files(word)) /* a sum, because the order of words does not matter */
+	row = record_option(word);
+	if (!row || !opt_is_repeated(row))
+		err = check_twice(reader, word, why);
+	/* Those of the output files may change during a recording. A sum: the order of words does not matter. */
+	if (!err && !(row && row->scope & OPT_OF_FILES))
 		reader->config->sampling += hash_bytes(value, strlen(value), hash_bytes(word, strlen(word), 0));
 	return err ? err : record_options_set(&reader->config->options, word, value, why);
 }

@@ -371,16 +371,11 @@ static void set_context(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
 	(void)span_id_parse(&j->context, (const char *)span->bytes, span->len);
 }
 
-static int set_holder(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
-{
-	j->held = values[HOLDER_EVENTS].number;
-	return jfr_constants_stack(&j->constants, values[HOLDER_STACK].number, &j->held_node);
-}
-
 static int read_sample(struct jfr *j, const struct event *event)
 {
 	const struct jfr_type *type = jfr_type_by_id(&j->types, event->type);
 	struct jfr_value values[JFR_SLOTS];
+	struct jfr_kind *kind;
 	int err;
 
 	if (!type ||
@@ -393,11 +388,12 @@ static int read_sample(struct jfr *j, const struct event *event)
 		set_weight(j, values);
 	else if (type == j->others[CONTEXT])
 		set_context(j, values);
-	else if (type == j->others[HOLDER])
-		return set_holder(j, values);
-	if (type->use < 0)
-		return 0;
-	return j->kinds.items.items[type->use].is_met ? add_sample(j, &j->kinds.items.items[type->use], values) : 0;
+	else if (type == j->others[HOLDER]) {
+		j->held = values[HOLDER_EVENTS].number;
+		return jfr_constants_stack(&j->constants, values[HOLDER_STACK].number, &j->held_node);
+	}
+	kind = type->use >= 0 ? &j->kinds.items.items[type->use] : NULL;
+	return kind && kind->is_met ? add_sample(j, kind, values) : 0;
 }
 
 /* ---- chunks ---- */
