@@ -36,6 +36,25 @@ jdk_case_at_start() {
 	expect_thirds "$(find "$here" -name '[0-9]*.collapsed')"
 }
 
+# Names of a process's own descriptors are the caller's, also in the recorder, which is another process.
+jdk_case_own_descriptors() {
+	need_bpf
+	need_root
+	run_java -agentpath:"$library=start,quiet,event=cpu,interval=1ms,collapsed,file=/dev/stdout" \
+		workload.ProfilerCalls work 1000
+	expect_status 0 java
+	expect_thirds "$here/stdout"
+	run_java -agentpath:"$library=start,quiet,event=cpu,interval=1ms,collapsed,file=/proc/self/fd/7" \
+		workload.ProfilerCalls work 1000 7>"$here/seven"
+	expect_status 0 java
+	expect_thirds "$here/seven"
+	run_java -agentpath:"$library=start,quiet,event=cpu,interval=1ms,jfr,file=/dev/fd/7" \
+		workload.ProfilerCalls work 1000 7>"$here/seven"
+	expect_status 0 java
+	run_duet convert "$here/seven" -o collapsed "$here/seven.collapsed"
+	expect_thirds "$here/seven.collapsed"
+}
+
 # At its end the JVM waits 300 ms for an attached thread in native code. One of ten starts suffices: others may be slow.
 jdk_case_end_is_not_delayed() {
 	local tries=10 took=1000

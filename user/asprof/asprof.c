@@ -555,14 +555,17 @@ static int act(const struct run *run)
 
 /* ---- the command ---- */
 
-/* The path must be absolute: the recorder has another working directory. */
+/* The path must be absolute, and not one of the recorder's own: it is another process, in another directory. */
 static char *absolute(const char *file)
 {
 	char folder[PATH_MAX];
 	char *path = NULL;
+	BUF(own);
 
+	if (file && *file == '/')
+		report_file_path(getpid(), file, &own);
 	if (!file || *file == '/')
-		return file ? strdup(file) : NULL;
+		return file ? buf_detach(&own) : NULL;
 	if (!getcwd(folder, sizeof(folder)) || asprintf(&path, "%s/%s", folder, file) < 0)
 		return NULL;
 	return path;

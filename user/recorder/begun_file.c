@@ -27,7 +27,10 @@ void begun_path(const struct profiling *profiling, const char *path, struct buf 
 	length = *path == '/' ? -1 : readlink(link, folder, sizeof(folder));
 	if (length > 0)
 		buf_printf(ret, "%.*s/", (int)length, folder);
-	buf_add_str(ret, path);
+	if (report_file_is_ours(profiling->pid))
+		report_file_path(profiling->pid, path, ret);
+	else
+		buf_add_str(ret, path);
 }
 
 static void whole_name(const struct profiling *profiling, const char *name, time_t when, struct buf *ret)

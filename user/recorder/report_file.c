@@ -96,6 +96,22 @@ static bool is_same(pid_t pid, const char *name)
 		its.stx_ino == ours.stx_ino);
 }
 
+void report_file_path(pid_t pid, const char *path, struct buf *ret)
+{
+	static const struct {
+		const char *name, *in_proc;
+	} own[] = {{"/proc/self/", ""}, {"/dev/fd/", "fd/"}, {"/dev/stdout", "fd/1"}, {"/dev/stderr", "fd/2"}};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+		size_t length = strlen(own[i].name);
+
+		if (strncmp(path, own[i].name, length) != 0 || (own[i].name[length - 1] != '/' && path[length]))
+			continue;
+		return buf_printf(ret, "/proc/%d/%s%s", pid, own[i].in_proc, path + length);
+	}
+	buf_add_str(ret, path);
+}
+
 /* In the root of a process that has ended nothing can be created, so its files are looked up in ours. */
 bool report_file_is_ours(pid_t pid)
 {

@@ -45,6 +45,8 @@ struct report_file {
 
 /* Appends `path` with %p (pid), %t (the time as local time), %n and %n{MAX} (number), %{VARIABLE} and %% replaced. */
 void report_file_name(const char *path, pid_t pid, unsigned int number, time_t when, struct buf *ret);
+/* Appends the path; a name of the process's own descriptors, such as /dev/stdout, does not become one of ours. */
+void report_file_path(pid_t pid, const char *path, struct buf *ret);
 /* Returns true if files that the process names are found in our own root. */
 bool report_file_is_ours(pid_t pid);
 /*
