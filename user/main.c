@@ -3,8 +3,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "asprof/asprof.h"
@@ -130,15 +132,49 @@ static const struct command *find(const char *name, bool *ret_is_named)
 static const struct other {
 	const char *name;
 	int (*run)(int argc, char **argv);
-} others[] = {{"asprof", asprof_main}, {"jfrconv", jfrconv_main}};
+} others[] = {{"asprof", asprof_main}, {"jfrconv", jfrconv_main}, {"profiler.sh", asprof_main}};
 
-/* Returns NULL for duet itself. */
-static const struct other *other_by_path(const char *path)
+#define OTHERS (sizeof(others) / sizeof(*others))
+#define LINKS 8 /* one to the other */
+
+static const struct other *other_by_word(const char *word)
 {
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (!strcmp(basename(path), others[i].name))
+	for (size_t i = 0; i < OTHERS; i++)
+		if (!strcmp(word, others[i].name))
 			return &others[i];
 	return NULL;
+}
+
+/* Returns NULL for duet itself. Versions and platforms may follow a name: asprof-4.5-linux-x64. */
+static const struct other *other_by_path(const char *path)
+{
+	for (size_t i = 0; i < OTHERS; i++)
+		if (text_begins_with(basename(path), others[i].name))
+			return &others[i];
+	return NULL;
+}
+
+/* A link of another name may lead to one of these. */
+static const struct other *other_by_links(const char *path)
+{
+	const struct other *other = other_by_path(path);
+	char link[PATH_MAX], place[PATH_MAX];
+	ssize_t len;
+
+	snprintf(place, sizeof(place), "%s", path);
+	for (int i = 0; !other && i < LINKS && strcmp(basename(place), "duet") != 0; i++) {
+		char *slash = strrchr(place, '/');
+		size_t folder;
+
+		len = readlink(place, link, sizeof(link) - 1);
+		if (len <= 0)
+			break;
+		link[len] = '\0';
+		folder = *link != '/' && slash ? (size_t)(slash + 1 - place) : 0;
+		snprintf(place + folder, sizeof(place) - folder, "%s", link);
+		other = other_by_path(place);
+	}
+	return other;
 }
 
 /* A file that is opened must not become a standard stream that was closed, and receive what is printed. */
@@ -165,8 +201,9 @@ static int end(int code)
 
 int main(int argc, char **argv)
 {
-	const struct other *by_word = argc > 1 ? other_by_path(argv[1]) : NULL;
+	const struct other *by_word = argc > 1 ? other_by_word(argv[1]) : NULL;
 	const struct other *by_name = argc ? other_by_path(argv[0]) : NULL;
+	const char *path = (const char *)getauxval(AT_EXECFN);
 	const struct command *command;
 	bool is_named;
 
@@ -174,6 +211,8 @@ int main(int argc, char **argv)
 	signals_open();
 	if (by_word)
 		return by_word->run(argc - 1, argv + 1);
+	if (!by_name && path)
+		by_name = other_by_links(path);
 	if (by_name)
 		return by_name->run(argc, argv);
 	command = find(argc > 1 ? argv[1] : "help", &is_named);

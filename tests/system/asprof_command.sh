@@ -259,6 +259,21 @@ case_windows_of_a_loop() {
 		fail "$sum ms of $((after - before)) ms of CPU time are in ${#names[@]} windows"
 }
 
+# Releases have versions in their names, and older ones another name.
+case_other_names() {
+	local name
+	ln -s "$DUET_BUILD/duet" "$here/asprof-4.5-linux-x64"
+	ln -s asprof-4.5-linux-x64 "$here/ap"
+	ln -s "$DUET_BUILD/duet" "$here/profiler.sh"
+	ln -s "$DUET_BUILD/duet" "$here/jfrconv-2"
+	for name in asprof-4.5-linux-x64 ap profiler.sh; do
+		expect_contains <("$here/$name" --version) '^Async-profiler '
+	done
+	expect_contains <("$here/jfrconv-2" --help) 'jfrconv'
+	ln -s "$DUET_BUILD/duet" "$here/other"
+	expect_contains <("$here/other" --version) '^duet '
+}
+
 case_collect_until_the_process_exits() {
 	need_bpf
 	need_root
