@@ -4,7 +4,8 @@
 #
 # Recordings of strangers: formed as their format wants it, with sizes that are meant to harm (hostile_recordings.c).
 # No conversion takes more than 64 MB and 50 times the file's bytes, or more than 2 s of CPU time and 1 s for each MB;
-# what is refused is refused in one sentence. The output is at most 256 MB and 400 times as long. C=for_long tries more: SEED=N FORMATS="jfr pprof" CONVERSIONS_SECONDS=1800
+# what is refused is refused in one sentence. The output is at most 256 MB and 400 times as long.
+# C=for_long tries more: SEED=N FORMATS="jfr pprof" CONVERSIONS_SECONDS=1800
 . "$(dirname "$0")/lib.sh"
 
 make=$DUET_BUILD/tests/system/hostile_recordings
@@ -36,7 +37,8 @@ judge() {
 		echo "$kb kB of memory"
 	elif [ "$cpu_ms" -gt $((2000 + bytes / 1000)) ]; then
 		echo "$cpu_ms ms of CPU time"
-	elif [ "$written" -gt $((256000000 + 400 * bytes)) ]; then # the limit, its half, and what comes with each sample
+	# the limit, its half, and what comes with each sample
+	elif [ "$written" -gt $((256000000 + 400 * bytes)) ]; then
 		echo "$written bytes were written"
 	fi
 }

@@ -20,8 +20,7 @@ struct profiling {
 	struct recording recording;
 	struct asprof_arguments begun; /* the arguments with which the recording was started */
 	struct buf begun_file; /* its file, absolute; empty: none */
-	struct buf
-		jfr_path; /* that file if it is JFR, its placeholders replaced when the recording or the window began */
+	struct buf jfr_path; /* that file if it is JFR, without placeholders: they stand for the time of the begin */
 	int jfr; /* that file if it is kept open; else -1 */
 	uint64_t chunk_ns; /* time from which on it lacks samples, CLOCK_REALTIME */
 	uint64_t chunk_at; /* recording_bytes() then */
