@@ -5,6 +5,7 @@
  * and samples itself with a probability in proportion to the time or the bytes.
  */
 #include "core.bpf.h"
+#include "of_thread.bpf.h"
 #include "resource.bpf.h"
 #include "sample.bpf.h"
 
@@ -12,8 +13,16 @@
 #define IO_SENT_BYTES 56 /* of struct mmsghdr, before the number of bytes that a message had: sizeof(struct msghdr) */
 #define IO_MESSAGE_BYTES 64 /* sizeof(struct mmsghdr) */
 
-/* When the I/O call of a thread began, by tid. The loader sets the size. The oldest rows make room for new ones. */
+/* When the I/O call of a thread began; 0: it is in none. The loader sets the size of the second. */
+OF_THREAD(io_threads, u64);
 OWN_MAP(io_calls, LRU_HASH, 1, u32, u64);
+
+static __always_inline u64 *io_began(bool create)
+{
+	static const u64 none;
+
+	return of_thread(&io_threads, &io_calls, &none, create);
+}
 
 /* What the result of a call is. */
 enum io_result {
@@ -158,13 +167,13 @@ static __noinline u32 io_describe(struct resource_attribute *to, struct pt_regs 
 SEC("?raw_tracepoint/sys_enter")
 int io_enter(struct bpf_raw_tracepoint_args *ctx)
 {
-	u32 tid = (u32)bpf_get_current_pid_tgid();
-	u64 now_ns;
+	u64 *began_ns;
 
 	if (!io_is_call(ctx->args[1]) || regs_are_of_32_bits((struct pt_regs *)ctx->args[0]))
 		return 0;
-	now_ns = bpf_ktime_get_ns();
-	bpf_map_update_elem(&io_calls, &tid, &now_ns, BPF_ANY);
+	began_ns = io_began(true);
+	if (began_ns)
+		*began_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -185,17 +194,16 @@ static __always_inline int io_sample(struct bpf_raw_tracepoint_args *ctx, u32 ev
 	return sample_end_chosen(began_ns, event, amount, pending, room != NULL);
 }
 
-/* A call that has begun before the recording, or has been forgotten because of many others, is left out. */
+/* A call that has begun before the recording is left out. */
 SEC("?raw_tracepoint/sys_exit")
 int io_exit(struct bpf_raw_tracepoint_args *ctx)
 {
-	u32 tid = (u32)bpf_get_current_pid_tgid();
-	u64 *began_ns = bpf_map_lookup_elem(&io_calls, &tid), took_ns;
+	u64 *began_ns = io_began(false), took_ns;
 
-	if (!began_ns)
+	if (!began_ns || !*began_ns)
 		return 0;
 	took_ns = bpf_ktime_get_ns() - *began_ns;
-	bpf_map_delete_elem(&io_calls, &tid);
+	*began_ns = 0;
 	return io_sample(ctx, duet_config.event_of[DUET_PROGRAM_IO], took_ns);
 }
 

@@ -176,7 +176,7 @@ int BPF_PROG(offcpu_switch, bool is_preempted, struct task_struct *prev, struct 
 	return 0;
 }
 
-/* With sleep_by_tid. */
+/* With state_by_tid. */
 SEC("?raw_tracepoint/sched_process_exit")
 int offcpu_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -269,7 +269,7 @@ static __always_inline struct offcpu_thread *offcpu_due(void)
 	u32 tid = (u32)bpf_get_current_pid_tgid();
 	struct offcpu_thread *thread;
 
-	if (duet_config.sleep_by_tid)
+	if (duet_config.state_by_tid)
 		thread = bpf_map_lookup_elem(&offcpu_tids, &tid);
 	else
 		thread = bpf_task_storage_get(&offcpu_threads, bpf_get_current_task_btf(), NULL, 0);

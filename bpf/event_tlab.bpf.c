@@ -6,6 +6,7 @@
  */
 #include "class.bpf.h"
 #include "core.bpf.h"
+#include "of_thread.bpf.h"
 
 #define TLAB_SLACK 1024 /* what HotSpot keeps free at the end of a buffer: for prefetching, and to fill up the rest */
 
@@ -21,8 +22,16 @@ struct tlab_thread {
 	u64 small_most;
 };
 
-/* By tid. The loader sets the size. */
+/* The loader sets the size of the second. */
+OF_THREAD(tlab_states, struct tlab_thread);
 OWN_MAP(tlab_threads, LRU_HASH, 1, u32, struct tlab_thread);
+
+static __always_inline struct tlab_thread *tlab_of_thread(bool create)
+{
+	static const struct tlab_thread none;
+
+	return of_thread(&tlab_states, &tlab_threads, &none, create);
+}
 
 /* A call of one of the two functions. */
 struct tlab_call {
@@ -161,7 +170,7 @@ static __always_inline u64 tlab_weigh_first(const struct tlab_call *call)
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 weight = call->buffer ? call->buffer : call->size;
 	struct tlab_thread thread = {.accounted = call->position};
-	u32 tid = (u32)bpf_get_current_pid_tgid();
+	struct tlab_thread *state = tlab_of_thread(true);
 
 	if (BPF_CORE_READ(task, start_time) > duet_started_ns && call->position > weight)
 		weight = call->position;
@@ -169,7 +178,8 @@ static __always_inline u64 tlab_weigh_first(const struct tlab_call *call)
 		tlab_renew(&thread, call);
 	else
 		thread.accounted += call->size;
-	bpf_map_update_elem(&tlab_threads, &tid, &thread, BPF_ANY);
+	if (state)
+		*state = thread;
 	return weight;
 }
 
@@ -221,7 +231,6 @@ static __noinline u64 tlab_amount(struct pt_regs *ctx, u64 cookie)
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	u32 size_at = DUET_TLAB_SIZE_AT(cookie), thread_at = DUET_TLAB_THREAD_AT(cookie);
-	u32 tid = (u32)bpf_get_current_pid_tgid();
 	struct tlab_call call = {.size = tlab_argument(ctx, size_at)};
 	struct duet_jvm_entry *jvm;
 	struct tlab_thread *thread;
@@ -236,7 +245,7 @@ static __noinline u64 tlab_amount(struct pt_regs *ctx, u64 cookie)
 	    jvm->layout.allocation.thread_allocated >= DUET_MAX_OFFSET)
 		return call.buffer ? call.buffer : call.size;
 	tlab_locate(&call, tlab_argument(ctx, thread_at), &jvm->layout.allocation);
-	thread = bpf_map_lookup_elem(&tlab_threads, &tid);
+	thread = tlab_of_thread(false);
 	return thread ? tlab_weigh(thread, &call) : tlab_weigh_first(&call);
 }
 

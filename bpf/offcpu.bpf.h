@@ -4,6 +4,7 @@
 
 #include "core.bpf.h"
 #include "filter.bpf.h"
+#include "of_thread.bpf.h"
 #include "sample.bpf.h"
 
 struct offcpu_thread {
@@ -33,13 +34,8 @@ struct offcpu_thread {
 	u64 seen_switches; /* 1 + its context switches when the loader was shown its stack; 0: never */
 };
 
-/* Storage of a task ends with the task. The kernel allocates it in any context since Linux 6.4. */
-DUET_MAPS struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct offcpu_thread);
-} offcpu_threads SEC(".maps");
+/* The kernel allocates storage of tasks in any context since Linux 6.4. */
+DUET_MAPS OF_THREAD(offcpu_threads, struct offcpu_thread);
 
 /* The same by tid, on older kernels. A row is deleted when its thread ends. The loader sets the size. */
 DUET_MAP(offcpu_tids, HASH, 1, u32, struct offcpu_thread);
@@ -74,7 +70,7 @@ static __always_inline u32 offcpu_event(void)
  */
 static __always_inline bool offcpu_is_wanted(struct task_struct *task)
 {
-	if (!task->pid || task->flags & (PF_KTHREAD | (duet_config.sleep_by_tid ? PF_EXITING : 0)))
+	if (!task->pid || task->flags & (PF_KTHREAD | (duet_config.state_by_tid ? PF_EXITING : 0)))
 		return false;
 	if (!duet_config.filter_targets)
 		return true;
@@ -90,7 +86,7 @@ static __always_inline struct offcpu_thread *offcpu_state(struct task_struct *ta
 	struct offcpu_thread *thread;
 	u32 tid;
 
-	if (!duet_config.sleep_by_tid)
+	if (!duet_config.state_by_tid)
 		return bpf_task_storage_get(&offcpu_threads, task, NULL, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	tid = task->pid;
 	thread = bpf_map_lookup_elem(&offcpu_tids, &tid);

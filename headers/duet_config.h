@@ -139,7 +139,7 @@ struct duet_config {
 	uint64_t cgroup_id;	/* sample only tasks in this cgroup (v2) or below it; 0: all tasks */
 	char comm[DUET_COMM_LEN]; /* sample only processes whose group leader has this name; "": all processes */
 	uint8_t sleep_return; /* enum duet_return; with RSEQ, threads without rseq take their samples elsewhere */
-	uint8_t sleep_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
+	uint8_t state_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
 	uint8_t uring; /* enum duet_uring; 0: requests of io_uring are not sampled */
 	uint8_t block_queue_first; /* 1: tracepoints of block requests have the queue before the request */
 	uint8_t reserved[4];

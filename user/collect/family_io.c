@@ -41,10 +41,11 @@ static int io_prepare(struct family *family, const struct collector_options *opt
 
 	if (event_list_count(family->events, DUET_PROGRAM_IO)) {
 		*uring |= DUET_URING_TIME;
-		err = bpf_map__set_max_entries(bpf->maps.io_calls, IO_CALLS);
-		if (!err)
-			err = family_use(family, IO_ENTER, bpf->progs.io_enter, NULL);
+		err = family_use(family, IO_ENTER, bpf->progs.io_enter, NULL);
 	}
+	if (!err)
+		err = programs_keep_threads(family->programs, bpf->maps.io_threads, bpf->maps.io_calls,
+					    *uring & DUET_URING_TIME ? IO_CALLS : 0);
 	if (event_list_count(family->events, DUET_PROGRAM_IO_BYTES))
 		*uring |= DUET_URING_BYTES;
 	return err || !family->is_used ? err : prepare_uring(family, uring);

@@ -104,7 +104,7 @@ static int choose(struct family *family)
 	};
 	int err = family_use(family, SWITCHES, bpf->progs.offcpu_switch, NULL);
 
-	if (!err && bpf->rodata->duet_config.sleep_by_tid)
+	if (!err && bpf->rodata->duet_config.state_by_tid)
 		err = family_use(family, THREAD_EXIT, bpf->progs.offcpu_exit, NULL);
 	for (size_t i = 0; !err && i < sizeof(later) / sizeof(*later); i++)
 		if (later[i])
@@ -123,12 +123,11 @@ static int size(const struct family *family, const struct collector_options *opt
 		err = bpf_map__set_max_entries(bpf->maps.offcpu_parked, threads_now() + MORE_THREADS);
 	if (!err && (!family->is_used || config->sleep_return == DUET_RETURN_SWITCH_EXIT))
 		err = bpf_map__set_max_entries(bpf->maps.offcpu_kernels, 1);
-	if (!err && (!family->is_used || config->sleep_by_tid)) /* older kernels have no task storage */
-		err = bpf_map__set_autocreate(bpf->maps.offcpu_threads, false);
-	if (!err && family->is_used && config->sleep_by_tid)
-		err = bpf_map__set_max_entries(bpf->maps.offcpu_tids,
-					       options->targets ? SLEEPERS_OF_TARGETS : SLEEPERS_OF_HOST);
-	return err;
+	return err ? err
+		   : programs_keep_threads(family->programs, bpf->maps.offcpu_threads, bpf->maps.offcpu_tids,
+					   !family->is_used   ? 0
+					   : options->targets ? SLEEPERS_OF_TARGETS
+							      : SLEEPERS_OF_HOST);
 }
 
 static int sleeps_prepare(struct family *family, const struct collector_options *options)
@@ -139,7 +138,6 @@ static int sleeps_prepare(struct family *family, const struct collector_options 
 	int err = 0;
 
 	config->sleep_return = (uint8_t)sleeps->returns.first;
-	config->sleep_by_tid = options->asked->interval_pairing || !probe_has_task_storage();
 	if (family->is_used)
 		err = choose(family);
 	if (!err && options->asked->wakers)

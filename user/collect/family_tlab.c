@@ -254,10 +254,10 @@ static int tlab_prepare(struct family *family, const struct collector_options *o
 	struct tlab *tlab = family->state;
 
 	tlab->is_wanted = options->probes_tlabs && probe_has_attach_cookie();
-	if (tlab->is_wanted)
-		return bpf_map__set_max_entries(programs->bpf->maps.tlab_threads, TLAB_THREADS);
-	programs->of[DUET_PROGRAM_TLAB] = NULL;
-	return 0;
+	if (!tlab->is_wanted)
+		programs->of[DUET_PROGRAM_TLAB] = NULL;
+	return programs_keep_threads(programs, programs->bpf->maps.tlab_states, programs->bpf->maps.tlab_threads,
+				     tlab->is_wanted ? TLAB_THREADS : 0);
 }
 
 /* Threads that are younger than the recording are known from their first byte on. */

@@ -133,6 +133,7 @@ static void configure(struct duet_config *config, const struct collector_options
 	if (options->comm)
 		snprintf(config->comm, sizeof(config->comm), "%s", options->comm);
 	config->has_task_pt_regs = probe_has_task_pt_regs();
+	config->state_by_tid = options->asked->interval_pairing || !probe_has_task_storage();
 	config->kernel_stack_bytes = kernel_stack_bytes();
 }
 
@@ -226,6 +227,15 @@ static int prepare(struct family *family, const struct collector_options *option
 		if (of[i].entries)
 			err = bpf_map__set_max_entries(map_of(family->programs->bpf, &of[i]), of[i].entries);
 	return err || !family->row->prepare ? err : family->row->prepare(family, options);
+}
+
+int programs_keep_threads(const struct programs *programs, struct bpf_map *storage, struct bpf_map *by_tid,
+			  uint32_t entries)
+{
+	bool is_by_tid = programs->bpf->rodata->duet_config.state_by_tid;
+	int err = !entries || is_by_tid ? bpf_map__set_autocreate(storage, false) : 0;
+
+	return !err && entries && is_by_tid ? bpf_map__set_max_entries(by_tid, entries) : err;
 }
 
 /* Chooses the programs that the events need. Only these are loaded. */

@@ -24,6 +24,7 @@
 
 struct bpf_family;
 struct bpf_link;
+struct bpf_map;
 struct bpf_program;
 struct collector;
 struct collector_options;
@@ -105,6 +106,9 @@ int programs_attach(struct bpf_link **ret, const struct bpf_program *program, co
  * Returns the period of the perf event. Clocks and the CPU's counters tick once per interval. Other events tick each
  * time, and BPF samples one per interval.
  */
+/* Makes the map of threads that this kernel takes, and not the other one. 0 entries: neither is needed. 0 or -errno. */
+int programs_keep_threads(const struct programs *programs, struct bpf_map *storage, struct bpf_map *by_tid,
+			  uint32_t entries);
 uint64_t programs_perf_period(const struct event_spec *spec);
 
 /* Initializes the families of a recording. 0 or -ENOMEM; families_close() in any case. */

@@ -220,7 +220,7 @@ void container_names_read(const char *root, const char *path, struct container_r
 		snprintf(ret->name, sizeof(ret->name), "%s", ref->id); /* LXC and nspawn have only this name */
 }
 
-#define CACHED_MAX 65536 /* cgroups; at this number all are dropped, because a user keeps making new ones */
+#define CACHED_MAX 8192 /* cgroups: 8 MB; at this number all are dropped, because a user keeps making new ones */
 #define MADE_MAX 4096 /* 1 MB of paths at most; at this number all are dropped */
 #define TRIMMED_MAX 4096 /* kept between windows: 3 MB */
 #define WALK_AGE_NS NS_PER_SEC
