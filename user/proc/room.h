@@ -4,6 +4,9 @@
  * hold at most three times what is still free of it. So one who is alone gets three quarters, and the next one always
  * finds room. What a user may hold shrinks as others come; what exceeds it is refused to him, counted and reported.
  *
+ * What somebody holds is not taken from him for the next one, who finds three sixteenths of the room at least: each
+ * room is large enough for that. It becomes free with his processes, and the profile's with each window.
+ *
  * There is no share for the user who runs duet, nor for root outside containers (payer.key 0). And there is none while
  * the processes of only one user can be recorded.
  */
