@@ -60,6 +60,7 @@ void helper_end(void);
  * when there was no answer, -EBUSY when the user is refused, or another -errno.
  */
 int helper_run(const struct helper_task *task, struct helper_answer *answer);
+void helper_answer_init(struct helper_answer *answer);
 void helper_answer_release(struct helper_answer *answer);
 int helper_text(const struct helper_task *task, struct buf *text); /* the same, and appends the answer's text */
 

@@ -33,4 +33,3 @@ struct reply {
 void supervise(int orders); /* in a fork of the loader; returns when it has closed its end of `orders` */
 /* Returns false if a child, -1 for any, is left after so many steps; most end at once. */
 bool supervisor_await_end(pid_t child, int steps);
-void helper_answer_init(struct helper_answer *answer);

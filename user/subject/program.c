@@ -8,90 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/hsperfdata.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "proc/helper.h"
 #include "proc/process.h"
 #include "runtime/application.h"
-#include "runtime/vm_flags.h"
+#include "subject/words.h"
 #include "sym/parsed_file.h"
 #include "sym/target_file.h"
 #include "writers/shared/filter.h"
 
-#define ARGUMENTS_MAX (2u << 20) /* bytes of /proc/PID/cmdline: class paths are long */
-#define COMMAND_MAX 4096 /* bytes of a text counter */
-#define COUNTER_CUT 1024 /* HotSpot's default of PerfMaxStringConstLength, where it cuts text counters */
 #define PROPERTIES_MAX (1u << 20) /* bytes read of a file of text, which usually has some kilobytes */
 #define SPARK_PREFIX ", spark: " /* gProfiler's form */
-
-/* ---- the application's name ---- */
-
-int program_arguments(const struct charge *charge, struct buf *arguments)
-{
-	IO_FD(proc_fd) = proc_open(charge, "");
-
-	return proc_fd < 0 ? proc_fd : helper_read(charge, proc_fd, "cmdline", ARGUMENTS_MAX, arguments);
-}
-
-static int name_by_arguments(const struct charge *charge, struct buf *name)
-{
-	BUF(arguments);
-	int err = program_arguments(charge, &arguments);
-
-	if (!err)
-		err = application_from_arguments(arguments.data, arguments.len, name);
-	return err;
-}
-
-static int counters_work(const struct helper_task *task, struct helper_answer *answer)
-{
-	return hsperfdata_read(task->fd, (pid_t)(uint32_t)task->number, (uid_t)(task->number >> 32), &answer->text);
-}
-
-int program_counters(const struct charge *charge, const struct process *process, struct buf *counters)
-{
-	IO_FD(root) = proc_open(charge, "root");
-	const struct helper_task task = {
-		.work = counters_work,
-		.charge = charge,
-		.fd = root,
-		.path = "",
-		.number = ((uint64_t)process->uid << 32) | (uint32_t)process->ns_pid,
-	};
-
-	return root < 0 ? root : helper_text(&task, counters);
-}
-
-/* Fallback for programs that start the JVM with a launcher of their own, or with options in files. */
-static int name_by_counter(const struct charge *charge, const struct process *process, struct buf *name)
-{
-	char command[COMMAND_MAX];
-	BUF(counters);
-	int err = program_counters(charge, process, &counters);
-
-	if (!err)
-		err = hsperfdata_string(counters.data, counters.len, "sun.rt.javaCommand", command, sizeof(command));
-	if (!err)
-		err = application_from_command(command, name);
-	return err;
-}
-
-int program_name(const struct charge *charge, const struct process *process, struct buf *name)
-{
-	return name_by_arguments(charge, name) ? name_by_counter(charge, process, name) : 0;
-}
-
-/* Appends the path it was started as: its first argument if that is an absolute path, else its executable. */
-static void program_executed_as(const struct charge *charge, const struct process *process, struct buf *name)
-{
-	BUF(arguments);
-
-	if (!program_arguments(charge, &arguments) && arguments.data[0] == '/')
-		buf_add_str(name, arguments.data);
-	else if (process->executable)
-		buf_add_str(name, process->executable);
-}
 
 /* Appends "buildid:…" of the library, in gProfiler's form, or nothing. */
 static void program_libjvm(const struct charge *charge, const struct process *process, const struct mapping *libjvm,
@@ -111,92 +39,40 @@ static void program_libjvm(const struct charge *charge, const struct process *pr
 	target_file_release(&target);
 }
 
-/* Adds the options in one counter. Sets *ret_is_cut when HotSpot cut the text. */
-static int add_counted(const struct buf *counters, const char *name, struct vm_flags *flags, bool *ret_is_cut)
-{
-	char options[COMMAND_MAX];
-	int err = hsperfdata_string(counters->data, counters->len, name, options, sizeof(options));
-	size_t len;
-
-	if (err < 0)
-		return err;
-	len = strlen(options);
-	if (len >= COUNTER_CUT) {
-		const char *last = memrchr(options, ' ', len);
-
-		len = last ? (size_t)(last - options) : 0;
-		*ret_is_cut = true;
-	}
-	return vm_flags_add(flags, options, len, ' ');
-}
-
-static int add_counted_flags(const struct charge *charge, const struct process *process, struct vm_flags *flags,
-			     bool *ret_is_cut)
-{
-	BUF(counters);
-	int err = program_counters(charge, process, &counters);
-
-	if (!err)
-		err = add_counted(&counters, "java.rt.vmFlags", flags, ret_is_cut); /* options from files */
-	if (!err)
-		err = add_counted(&counters, "java.rt.vmArgs", flags, ret_is_cut);
-	return err;
-}
-
-static void add_argument_flags(const struct charge *charge, struct vm_flags *flags)
-{
-	BUF(arguments);
-	const char *program;
-
-	if (!program_arguments(charge, &arguments)) {
-		program = application_find(arguments.data, arguments.len);
-		if (program)
-			(void)vm_flags_add(flags, arguments.data, (size_t)(program - arguments.data), '\0');
-	}
-}
-
 /*
- * Appends the VM's options in the form of vm_flags_print(): from its counters, or from its arguments if it has no
- * counters. Returns 0 or -errno. A young JVM without counters is an error, because it may still create them.
+ * Appends what a parser finds in the file, as the process sees it, for what is looked for only: it may be a link to any
+ * file in its root.
  */
-static int program_vm_flags(const struct charge *charge, const struct process *process, bool is_young, struct buf *out)
+static int find_text(const struct charge *charge, const char *path,
+		     int (*work)(const struct helper_task *task, struct helper_answer *answer), struct buf *text)
 {
-	struct vm_flags flags = {0};
-	bool is_cut = false;
-	int err = add_counted_flags(charge, process, &flags, &is_cut);
+	struct target_file file;
+	struct helper_answer answer;
+	int err = target_file_find(&file, charge, charge->living, path);
 
-	if (is_cut || (err < 0 && !is_young)) {
-		add_argument_flags(charge, &flags);
-		err = 0;
+	if (err)
+		return err;
+	err = target_file_read(&file, charge, 0);
+	if (err >= 0) {
+		err = parser_run(&(struct helper_task){work, charge, file.fd, "", 0, target_file_origin(&file)},
+				 &answer);
+		buf_add(text, answer.text.data, strnlen(answer.text.data, APPLICATION_MAX));
+		helper_answer_release(&answer);
 	}
-	if (!err)
-		vm_flags_print(&flags, out);
-	vm_flags_release(&flags);
+	target_file_release(&file);
 	return err;
 }
 
-/* Reads the file as the process sees it, for what is looked for only: it may be a link to any file in its root. */
-static int read_text(const struct charge *charge, const char *path, struct buf *text)
-{
-	IO_FD(fd) = target_file_open(charge, charge->living, path);
-
-	return fd < 0 ? fd : io_read_again(fd, PROPERTIES_MAX, text);
-}
-
-/* `home`: a JDK. */
-static int version_of_release(const struct charge *charge, const char *home, struct buf *version)
+static int release_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	static const char key[] = "JAVA_VERSION=\"";
 	const char *at;
-	BUF(path);
 	BUF(text);
-	int err;
+	int err = io_read_again(task->fd, PROPERTIES_MAX, &text);
 
-	buf_printf(&path, "%s/release", home);
-	err = read_text(charge, path.data, &text);
 	at = err ? NULL : strstr(text.data, key);
 	if (at)
-		buf_add(version, at + strlen(key), strcspn(at + strlen(key), "\"\n"));
+		buf_add(&answer->text, at + strlen(key), strcspn(at + strlen(key), "\"\n"));
 	return at ? 0 : err ? err : -ENOENT;
 }
 
@@ -205,6 +81,7 @@ static int version_by_release(const struct charge *charge, const struct process 
 	const struct mapping *libjvm = maps_libjvm(&process->maps);
 	const char *lib = libjvm ? strstr(libjvm->path, "/lib/") : NULL;
 	char home[PATH_MAX];
+	BUF(path);
 
 	for (const char *next = lib; next; next = strstr(next + 1, "/lib/"))
 		lib = next;
@@ -213,31 +90,27 @@ static int version_by_release(const struct charge *charge, const struct process 
 	snprintf(home, sizeof(home), "%.*s", (int)(lib - libjvm->path), libjvm->path);
 	if (strlen(home) > 4 && !strcmp(home + strlen(home) - 4, "/jre"))
 		home[strlen(home) - 4] = '\0';
-	return version_of_release(charge, home, version);
+	buf_printf(&path, "%s/release", home);
+	return find_text(charge, path.data, release_work, version);
 }
 
 int program_java_version(const struct charge *charge, const struct process *process, struct buf *version)
 {
-	char text[64] = "";
-	BUF(counters);
-	int err = program_counters(charge, process, &counters);
+	struct about about;
+	int err = about_read(&about, charge, process, true);
 
-	if (!err)
-		err = hsperfdata_string(counters.data, counters.len, "java.property.java.version", text, sizeof(text));
-	if (err < 0)
-		return version_by_release(charge, process, version);
-	buf_add_str(version, text);
-	return 0;
+	buf_add_str(version, about.version.data);
+	err = about.version.len ? 0 : err ? err : version_by_release(charge, process, version);
+	about_release(&about);
+	return err;
 }
 
-static int read_properties(const struct charge *charge, const char *path, struct buf *name)
+static int properties_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	BUF(text);
-	int err = read_text(charge, path, &text);
+	int err = io_read_again(task->fd, PROPERTIES_MAX, &text);
 
-	if (!err)
-		err = spark_from_properties(text.data, text.len, name);
-	return err;
+	return err ? err : spark_from_properties(text.data, text.len, &answer->text);
 }
 
 /* `path` is absolute or relative to the process's working directory. */
@@ -248,44 +121,28 @@ static int read_properties_at(const struct charge *charge, const char *path, str
 	ssize_t len;
 
 	if (*path == '/')
-		return read_properties(charge, path, name);
+		return find_text(charge, path, properties_work, name);
 	snprintf(link, sizeof(link), "/proc/%d/cwd", charge->living);
 	len = readlink(link, folder, sizeof(folder) - 1);
 	if (len < 0)
 		return -errno;
 	folder[len] = '\0';
 	buf_printf(&whole, "%s/%s", folder, path);
-	return read_properties(charge, whole.data, name);
-}
-
-static void find_spark_name(const struct charge *charge, const struct spark *spark, struct buf *name)
-{
-	if (spark->name)
-		buf_add_str(name, spark->name);
-	if (name->len || !spark->is_own)
-		return;
-	if (spark->properties && !read_properties_at(charge, spark->properties, name))
-		return;
-	if (!read_properties_at(charge, SPARK_PROPERTIES, name) || !spark->id)
-		return;
-	buf_add_str(name, spark->id);
+	return find_text(charge, whole.data, properties_work, name);
 }
 
 /* Appends ", spark: NAME" for a Spark application; its id if the name is unknown. */
-static void program_add_spark(const struct charge *charge, struct buf *application)
+static void add_spark(const struct charge *charge, const struct about *about, struct buf *application)
 {
-	BUF(arguments);
 	BUF(name);
-	struct spark spark;
 
-	if (!program_arguments(charge, &arguments)) {
-		spark_from_arguments(arguments.data, arguments.len, &spark);
-		find_spark_name(charge, &spark, &name);
-	}
-	if (name.len) {
-		buf_add_str(application, SPARK_PREFIX);
-		buf_add(application, name.data, name.len < APPLICATION_MAX ? name.len : APPLICATION_MAX);
-	}
+	buf_add_str(&name, about->spark_name.data);
+	if (!name.len && about->is_spark &&
+	    (!about->spark_properties.len || read_properties_at(charge, about->spark_properties.data, &name)) &&
+	    read_properties_at(charge, SPARK_PROPERTIES, &name))
+		buf_add_str(&name, about->spark_id.data);
+	if (name.len)
+		buf_printf(application, SPARK_PREFIX "%.*s", APPLICATION_MAX, name.data);
 }
 
 #define LISTED_MAX 8
@@ -310,13 +167,14 @@ bool running_is_called(const char *program, const char *name)
 
 static int add_if_called(struct running *running, const struct process *process, const char *name)
 {
-	BUF(application);
+	struct about about;
 	char *program;
 
 	if (process->exited || !maps_libjvm(&process->maps))
 		return 0;
-	program = strdup(program_name(CHARGE_OWN(process->living), process, &application) ? process->comm
-							     : application.data + strlen(APPLICATION_PREFIX));
+	(void)about_read(&about, CHARGE_OWN(process->living), process, true);
+	program = strdup(about.name.len ? about.name.data + strlen(APPLICATION_PREFIX) : process->comm);
+	about_release(&about);
 	if (program && name && !running_is_called(program, name)) {
 		free(program);
 		return 0;
@@ -423,40 +281,30 @@ static void fill_earlier_rows(struct owners *owners, struct process *process)
 	}
 }
 
-static void find_application(struct owners *owners, const struct charge *charge, struct process *process,
-			     const struct mapping *libjvm)
+static void take_about(struct owners *owners, const struct charge *charge, struct process *process,
+		       const struct mapping *libjvm, struct about *about)
 {
 	struct subject *subject = subject_of(process);
 	struct intern *strings = &owners->profile->strings;
-	BUF(name);
+	uint32_t program = intern_str(strings, about->name.data);
 	BUF(id);
-	BUF(executed_as);
-	size_t len;
-	int err;
 
-	err = program_name(charge, process, &name);
-	if (err)
+	if (!subject->application) {
+		program_libjvm(charge, process, libjvm, &id);
+		if (owners->spark_names)
+			add_spark(charge, about, &about->name);
+	}
+	if (!process_is_there(process))
 		return;
-	len = name.len;
-	program_executed_as(charge, process, &executed_as);
-	program_libjvm(charge, process, libjvm, &id);
-	if (owners->spark_names)
-		program_add_spark(charge, &name);
-	if (process_is_there(process)) {
-		subject->program = intern_bytes(strings, name.data, len);
-		subject->application = intern_str(strings, name.data);
-		subject->executed_as = intern_str(strings, executed_as.data);
+	if (!subject->application) {
+		subject->program = program;
+		subject->application = intern_str(strings, about->name.data);
+		subject->executed_as = intern_str(strings, about->executed_as.len ? about->executed_as.data
+							   : process->executable  ? process->executable
+										  : "");
 		subject->libjvm = intern_str(strings, id.data);
 	}
-}
-
-static void find_vm_flags(struct owners *owners, const struct charge *charge, struct process *process)
-{
-	BUF(flags);
-
-	if (!program_vm_flags(charge, process, process_age_ns(process) < NAMELESS_NS, &flags) &&
-	    process_is_there(process))
-		subject_of(process)->vm_flags = intern_str(&owners->profile->strings, flags.data);
+	subject->vm_flags = intern_str(strings, about->flags.data);
 }
 
 /* Asks it for what is not known yet: not at each change of its mappings, which it may make as often as it likes. */
@@ -465,13 +313,13 @@ static void ask(struct owners *owners, struct process *process, const struct map
 	struct subject *subject = subject_of(process);
 	uint64_t now_ns = clock_monotonic_ns();
 	struct charge charge;
+	struct about about;
 
 	if (subject->vm_flags || now_ns < subject->ask_ns || !charge_begin(&charge, process))
 		return;
-	if (!subject->application)
-		find_application(owners, &charge, process, libjvm);
-	if (subject->application)
-		find_vm_flags(owners, &charge, process);
+	if (!about_read(&about, &charge, process, process_age_ns(process) < NAMELESS_NS) && about.name.len)
+		take_about(owners, &charge, process, libjvm, &about);
+	about_release(&about);
 	(void)charge_end(&charge);
 	subject->pause_ns = subject->pause_ns ? subject->pause_ns : ASK_FIRST_NS;
 	subject->ask_ns = now_ns + subject->pause_ns;

@@ -13,15 +13,6 @@
 #include "proc/process.h"
 #include "profile/profile.h"
 
-/* Appends "java: app.jar". Returns 0 or -errno, e.g. when the JVM has not published its command yet. */
-int program_name(const struct charge *charge, const struct process *process, struct buf *name);
-/*
- * Appends its arguments, each with a NUL after it. The helper reads them: the kernel takes them from the process's
- * memory, where the process may have anything. Returns 0 or -errno.
- */
-int program_arguments(const struct charge *charge, struct buf *arguments);
-/* Appends the JVM's performance counters (attach/hsperfdata.h). Returns 0 or -errno. */
-int program_counters(const struct charge *charge, const struct process *process, struct buf *counters);
 /* Appends "17.0.15": by its counters, or as the file `release` of its JDK has it. Returns 0 or -errno. */
 int program_java_version(const struct charge *charge, const struct process *process, struct buf *version);
 

@@ -6,16 +6,19 @@
 #include <string.h>
 
 #include "attach/hsperfdata.h"
+#include "base/parts.h"
 #include "proc/process.h"
 #include "proc/room.h"
 #include "runtime/application.h"
 #include "subject/host.h"
-#include "subject/program.h"
+#include "subject/words.h"
 
 #define TEXT_BYTES 8192 /* of a counter: PROFILE_TEXT_MAX */
 #define GENERATIONS 3
 #define SPACES 4 /* of a generation: eden and two survivor spaces, or one */
 #define LIBRARIES_MAX 4096 /* of one JVM */
+#define KEY_MAX 255 /* bytes of a property that has no value */
+#define PAIRS_MAX (8u << 20) /* bytes of all that is told at once: arguments have 2 MB */
 
 void vitals_open(struct vitals *vitals, struct profile *profile)
 {
@@ -87,37 +90,39 @@ static const char *const counted[] = {
 	"jdk.module.upgrade.path",
 };
 
-/* Returns false if there are none yet: JDK 8 counts them only after its agents have begun. */
-static bool add_counted(struct vitals *vitals, struct profile_note note, const struct buf *counters)
+/* Adds a key and a value with a NUL after each. */
+static void add_pair(struct buf *out, const char *key, size_t len, const char *value)
+{
+	buf_add(out, key, len);
+	buf_add(out, "", 1);
+	buf_add(out, value, strlen(value) + 1);
+}
+
+/* There may be none yet: JDK 8 counts them only after its agents have begun. */
+static void add_counted(const struct words *words, struct buf *out)
 {
 	char name[64], value[TEXT_BYTES];
-	bool has_some = false;
 
-	note.kind = PROFILE_NOTE_PROPERTY;
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
 		snprintf(name, sizeof(name), "java.property.%s", counted[i]);
-		if (hsperfdata_string(counters->data, counters->len, name, value, sizeof(value)))
-			continue;
-		profile_add_note(vitals->profile, &note, counted[i], value);
-		has_some = true;
+		if (!hsperfdata_string(words->counters.data, words->counters.len, name, value, sizeof(value)))
+			add_pair(out, counted[i], strlen(counted[i]), value);
 	}
-	return has_some;
 }
 
 /* Those that options of the command line set: -Dkey=value. */
-static void add_given(struct vitals *vitals, const struct profile_note *note, const struct buf *arguments)
+static void add_given(const struct words *words, struct buf *out)
 {
+	const struct buf *arguments = &words->arguments;
 	const char *program = application_find(arguments->data, arguments->len);
 	const char *end = program ? program : arguments->data + arguments->len;
 
 	for (const char *word = arguments->data; word < end; word += strlen(word) + 1) {
 		const char *value = strchr(word, '=');
-		char key[256];
 
-		if (strncmp(word, "-D", 2) != 0 || !word[2])
-			continue;
-		snprintf(key, sizeof(key), "%.*s", value ? (int)(value - word - 2) : (int)sizeof(key) - 1, word + 2);
-		profile_add_note(vitals->profile, note, key, value ? value + 1 : "");
+		if (!strncmp(word, "-D", 2) && word[2])
+			add_pair(out, word + 2, strnlen(word + 2, value ? (size_t)(value - word - 2) : KEY_MAX),
+				 value ? value + 1 : "");
 	}
 }
 
@@ -128,8 +133,10 @@ static void add_words(struct buf *out, const char *from, const char *to)
 		buf_printf(out, "%s%s", out->len ? " " : "", from);
 }
 
-static void add_command(struct vitals *vitals, struct profile_note *note, const struct buf *arguments)
+/* Adds the options, and the program with its arguments. */
+static void add_command(const struct words *words, struct buf *out)
 {
+	const struct buf *arguments = &words->arguments;
 	const char *end = arguments->data + arguments->len, *first = arguments->data + strlen(arguments->data) + 1;
 	const char *program = application_find(arguments->data, arguments->len);
 	BUF(options);
@@ -140,19 +147,7 @@ static void add_command(struct vitals *vitals, struct profile_note *note, const 
 	add_words(&options, first, program ? program : end);
 	if (program)
 		add_words(&command, program, end);
-	note->kind = PROFILE_NOTE_COMMAND;
-	profile_add_note(vitals->profile, note, options.data, command.data);
-}
-
-static void add_once(struct vitals *vitals, const struct charge *charge, struct profile_note note)
-{
-	BUF(arguments);
-
-	note.kind = PROFILE_NOTE_PROPERTY;
-	if (!program_arguments(charge, &arguments) && arguments.len) {
-		add_given(vitals, &note, &arguments);
-		add_command(vitals, &note, &arguments);
-	}
+	add_pair(out, options.data, options.len, command.data);
 }
 
 /* Returns true for a library that was not added yet, or not at this place. */
@@ -188,7 +183,7 @@ static void add_libraries(struct vitals *vitals, struct vitals_jvm *jvm, struct 
 	jvm->maps_version = process->maps_version;
 }
 
-__attribute__((format(printf, 2, 3))) static uint64_t number_of(const struct buf *counters, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static uint64_t number_of(const struct words *words, const char *format, ...)
 {
 	uint64_t number = 0;
 	char name[64];
@@ -197,72 +192,141 @@ __attribute__((format(printf, 2, 3))) static uint64_t number_of(const struct buf
 	va_start(args, format);
 	vsnprintf(name, sizeof(name), format, args);
 	va_end(args);
-	(void)hsperfdata_number(counters->data, counters->len, name, &number);
+	(void)hsperfdata_number(words->counters.data, words->counters.len, name, &number);
 	return number;
 }
 
 /* The generations of G1 and of the later collectors share one range of addresses. */
-static bool shares_range(const struct buf *counters)
+static bool shares_range(const struct words *words)
 {
 	char name[64] = "";
 
-	(void)hsperfdata_string(counters->data, counters->len, "sun.gc.collector.0.name", name, sizeof(name));
+	(void)hsperfdata_string(words->counters.data, words->counters.len, "sun.gc.collector.0.name", name,
+				sizeof(name));
 	return !strstr(name, "PSScavenge") && !strstr(name, "Copy") && !strstr(name, "PCopy") &&
 	       !strstr(name, "Parallel") && !strstr(name, "Serial");
 }
 
-static void add_heap(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
-		     const struct buf *counters)
+static void add_heap(const struct words *words, uint64_t heap[4])
 {
-	uint64_t collections = 0, most = 0, sum = 0;
+	uint64_t most = 0, sum = 0;
 
-	for (int i = 0; i < GENERATIONS; i++)
-		collections += number_of(counters, "sun.gc.collector.%d.invocations", i);
-	if (!grown(&jvm->collections, collections))
-		return;
 	for (int i = 0; i < GENERATIONS; i++) {
-		uint64_t reserved = number_of(counters, "sun.gc.generation.%d.maxCapacity", i);
+		uint64_t reserved = number_of(words, "sun.gc.generation.%d.maxCapacity", i);
 
+		heap[0] += number_of(words, "sun.gc.collector.%d.invocations", i);
 		for (int space = 0; space < SPACES; space++)
-			note.numbers[1] += number_of(counters, "sun.gc.generation.%d.space.%d.used", i, space);
-		note.numbers[2] += number_of(counters, "sun.gc.generation.%d.capacity", i);
+			heap[1] += number_of(words, "sun.gc.generation.%d.space.%d.used", i, space);
+		heap[2] += number_of(words, "sun.gc.generation.%d.capacity", i);
 		sum += reserved;
 		most = reserved > most ? reserved : most;
 	}
-	note.kind = PROFILE_NOTE_HEAP;
-	note.numbers[0] = collections;
-	note.numbers[3] = shares_range(counters) ? most : sum;
-	profile_add_note(vitals->profile, &note, NULL, NULL);
+	heap[3] = shares_range(words) ? most : sum;
 }
 
-static void add_threads(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
-			const struct buf *counters)
+/* What a parser finds. */
+struct counts {
+	uint64_t heap[4], threads[4]; /* numbers of the notes */
+};
+
+enum { WANTS_GIVEN = 1 << 0, WANTS_COUNTED = 1 << 1 };
+
+/* Answers with the counts, and three lists of pairs: properties that are given, those that are counted, the command. */
+static int vitals_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	static const char *const names[4] = {"live", "daemon", "started", "livePeak"};
+	struct counts counts = {0};
+	struct words words;
+	BUF(given);
+	BUF(found);
+	BUF(command);
+	int err = words_read(&words, task);
 
-	note.kind = PROFILE_NOTE_THREADS;
+	if (err)
+		return err;
+	add_heap(&words, counts.heap);
 	for (int i = 0; i < 4; i++)
-		note.numbers[i] = number_of(counters, "java.threads.%s", names[i]);
-	if (!memcmp(note.numbers, jvm->threads, sizeof(jvm->threads)))
-		return;
-	memcpy(jvm->threads, note.numbers, sizeof(jvm->threads));
-	profile_add_note(vitals->profile, &note, NULL, NULL);
+		counts.threads[i] = number_of(&words, "java.threads.%s", names[i]);
+	if (task->number & WANTS_GIVEN) {
+		add_given(&words, &given);
+		add_command(&words, &command);
+	}
+	if (task->number & WANTS_COUNTED)
+		add_counted(&words, &found);
+	parts_add(&answer->text, &counts, sizeof(counts));
+	parts_add(&answer->text, given.data, given.len);
+	parts_add(&answer->text, found.data, found.len);
+	parts_add(&answer->text, command.data, command.len);
+	words_release(&words);
+	return 0;
+}
+
+/* ---- the loader ---- */
+
+/* Adds a note for each pair of the next part. Returns true if there are some. */
+static bool add_pairs(struct vitals *vitals, struct profile_note note, enum profile_note_kind kind, struct parts *parts)
+{
+	struct buf pairs;
+	const char *value, *end;
+	bool has_some;
+
+	parts_read_text(parts, &pairs, PAIRS_MAX);
+	has_some = pairs.len;
+	end = pairs.data + pairs.len;
+	note.kind = kind;
+	for (const char *key = pairs.data; key < end; key = value + strlen(value) + 1) {
+		value = key + strlen(key) + 1;
+		profile_add_note(vitals->profile, &note, key, value < end ? value : "");
+		if (value >= end)
+			break;
+	}
+	buf_release(&pairs);
+	return has_some;
+}
+
+static void add_counts(struct vitals *vitals, struct vitals_jvm *jvm, struct profile_note note,
+		       const struct counts *counts)
+{
+	if (grown(&jvm->collections, counts->heap[0])) {
+		note.kind = PROFILE_NOTE_HEAP;
+		memcpy(note.numbers, counts->heap, sizeof(counts->heap));
+		profile_add_note(vitals->profile, &note, NULL, NULL);
+	}
+	if (memcmp(counts->threads, jvm->threads, sizeof(jvm->threads)) != 0) {
+		note.kind = PROFILE_NOTE_THREADS;
+		memcpy(note.numbers, counts->threads, sizeof(counts->threads));
+		memcpy(jvm->threads, counts->threads, sizeof(jvm->threads));
+		profile_add_note(vitals->profile, &note, NULL, NULL);
+	}
+}
+
+static void ask(struct vitals *vitals, struct vitals_jvm *jvm, const struct charge *charge,
+		const struct process *process, struct profile_note note)
+{
+	uint64_t wants = (jvm->is_recorded ? 0 : WANTS_GIVEN) | (jvm->has_properties ? 0 : WANTS_COUNTED);
+	struct counts counts;
+	struct helper_answer answer;
+	struct parts parts = {.err = words_parse(charge, process, vitals_work, wants, &answer)};
+
+	parts.at = answer.text.data;
+	parts.left = answer.text.len;
+	parts_read(&parts, &counts, sizeof(counts));
+	(void)add_pairs(vitals, note, PROFILE_NOTE_PROPERTY, &parts);
+	jvm->has_properties = add_pairs(vitals, note, PROFILE_NOTE_PROPERTY, &parts) || jvm->has_properties;
+	(void)add_pairs(vitals, note, PROFILE_NOTE_COMMAND, &parts);
+	if (!parts.err)
+		add_counts(vitals, jvm, note, &counts);
+	jvm->is_recorded = true;
+	helper_answer_release(&answer);
 }
 
 void vitals_report(struct vitals *vitals, struct vitals_jvm *jvm, const struct process *process, uint64_t now_ns)
 {
 	const struct profile_note note = {.time_ns = now_ns, .pid = (uint32_t)process->pid};
 	struct charge charge;
-	BUF(counters);
 
 	if (!process->exited && charge_begin(&charge, process)) {
-		(void)program_counters(&charge, process, &counters);
-		if (!jvm->is_recorded)
-			add_once(vitals, &charge, note);
-		jvm->is_recorded = true;
-		jvm->has_properties = jvm->has_properties || add_counted(vitals, note, &counters);
-		add_heap(vitals, jvm, note, &counters);
-		add_threads(vitals, jvm, note, &counters);
+		ask(vitals, jvm, &charge, process, note);
 		(void)charge_end(&charge);
 	}
 	add_libraries(vitals, jvm, note, process);
