@@ -41,7 +41,7 @@ expect_text() { # WHAT GOT WANT
 
 # The loader, its helper, their supervisor and parsers keep what SECURITY.md says; the command has what we have.
 case_rights_are_given_up() {
-	local at mine
+	local at mine openers=0
 	need_bpf
 	need_root
 	mine=$(rights_of $$)
@@ -54,11 +54,13 @@ case_rights_are_given_up() {
 			;;
 		duet-reader)
 			expect "rights of a helper" "$((0x$(rights_of "$at" | cut -d ' ' -f 1) & ~0x10000280004))" == 0
+			openers=$((openers + ($(rights_of "$at" | cut -d ' ' -f 3) == 2)))
 			;;
 		duet-parser) expect_text "rights of a parser" "$(rights_of "$at")" "0000000000000000 1 2 " ;;
 		sleep) expect_text "rights of the command" "$(rights_of "$at")" "$mine" ;;
 		esac
 	done
+	expect "openers with walls" "$openers" == 1
 	end_record INT
 }
 

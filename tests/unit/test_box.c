@@ -178,6 +178,9 @@ static const char *peek(void)
 	REFUSED(open("/etc/passwd", O_RDONLY));
 	REFUSED(fork());
 	REFUSED(kill(parent, 0));
+	REFUSED(socket(AF_UNIX, SOCK_STREAM, 0));
+	REFUSED(execl("/bin/true", "true", NULL));
+	REFUSED(ptrace(PTRACE_ATTACH, parent, NULL, NULL));
 	REFUSED(setuid(1));
 	return NULL;
 }
@@ -197,6 +200,8 @@ static const char *try_as_loader(void)
 	int fd;
 
 	REFUSED(execve(words[0], words, words + 1));
+	if (!IS_SANITIZED)
+		REFUSED(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
 	REFUSED(syscall(SYS_keyctl, 0, 0));
 	REFUSED(syscall(SYS_process_vm_writev, getpid(), NULL, 0, NULL, 0, 0));
 	REFUSED(syscall(SYS_init_module, NULL, 0, ""));

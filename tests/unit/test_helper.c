@@ -226,10 +226,14 @@ enum attempt { OPENS, CONNECTS, FORKS, TRACES, KILLS, EXECUTES, ATTEMPTS };
 static int greedy_work(const struct helper_task *task, struct helper_answer *answer)
 {
 	int errors[ATTEMPTS] = {0};
+	pid_t child;
 
 	errors[OPENS] = open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 ? errno : 0;
 	errors[CONNECTS] = socket(AF_UNIX, SOCK_STREAM, 0) < 0 ? errno : 0;
-	errors[FORKS] = fork() < 0 ? errno : 0;
+	child = fork();
+	if (!child)
+		_exit(0);
+	errors[FORKS] = child < 0 ? errno : 0;
 	errors[TRACES] = ptrace(PTRACE_ATTACH, (pid_t)task->number, NULL, NULL) < 0 ? errno : 0;
 	errors[KILLS] = kill((pid_t)task->number, 0) < 0 ? errno : 0;
 	errors[EXECUTES] = execl("/bin/true", "true", NULL) < 0 ? errno : 0;
@@ -364,6 +368,27 @@ static void test_parsers_are_of_one_origin(void **state)
 	assert_int_equal(run(echo_work, getpid()), 0);
 }
 
+/* It opens files, and forks what reads a JVM. */
+static void test_an_opener_does_no_more(void **state)
+{
+	struct helper_task task = {greedy_work, CHARGE_OWN(getpid()), -1, "", (uint64_t)getpid(), 0};
+	struct helper_answer answer;
+	int errors[ATTEMPTS];
+
+	assert_int_equal(helper_run(&task, &answer), 0);
+	assert_int_equal(answer.text.len, sizeof(errors));
+	memcpy(errors, answer.text.data, sizeof(errors));
+	assert_int_equal(errors[OPENS], 0);
+	assert_int_equal(errors[CONNECTS], EPERM);
+	assert_int_equal(errors[KILLS], EPERM);
+	assert_int_equal(errors[EXECUTES], EPERM);
+	assert_int_equal(errors[FORKS], 0);
+#ifndef __SANITIZE_ADDRESS__
+	assert_int_equal(errors[TRACES], EPERM);
+#endif
+	helper_answer_release(&answer);
+}
+
 #define helper_test(f) cmocka_unit_test_setup_teardown(f, start, end)
 
 int main(void)
@@ -379,6 +404,7 @@ int main(void)
 		helper_test(test_wait_budget_ends),
 		helper_test(test_nothing_of_the_callers_is_held),
 		helper_test(test_a_parser_has_nothing),
+		helper_test(test_an_opener_does_no_more),
 		helper_test(test_parsers_that_fail),
 		helper_test(test_a_parser_that_never_ends),
 		helper_test(test_parsers_are_of_one_origin),

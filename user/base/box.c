@@ -43,6 +43,9 @@ struct row {
 	uint32_t arg, value; /* the lower 32 bits: all that the kernel looks at in these calls */
 };
 
+/* Sets of the table `refused`. */
+enum { OF_PROGRAM = 1 << 8, OF_OPENER = 1 << 9 };
+
 /* In the place of `value`: this process, and box_limits.peeked. */
 #define SELF UINT32_MAX
 #define PEEKED (UINT32_MAX - 1)
@@ -107,10 +110,11 @@ static const struct row allowed[] = {
 #endif
 };
 
-/* What is refused to another program, where all else is allowed. */
+/* What is refused to another program, and to who opens files, where all else is allowed. */
 static const struct row refused[] = {
 	CALL(socket), CALL(connect), CALL(bind), CALL(kill), CALL(tkill), CALL(rt_sigqueueinfo),
-	CALL(rt_tgsigqueueinfo), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(process_vm_readv),
+	CALL(rt_tgsigqueueinfo), OF(pidfd_open, OF_PROGRAM), CALL(pidfd_send_signal), CALL(pidfd_getfd),
+	OF(process_vm_readv, OF_PROGRAM), OF(execve, OF_OPENER), OF(execveat, OF_OPENER),
 	CALL(process_vm_writev), CALL(perf_event_open), CALL(bpf), CALL(userfaultfd), CALL(io_uring_setup),
 	CALL(keyctl), CALL(add_key), CALL(request_key), CALL(unshare), CALL(setns), CALL(mount), CALL(umount2),
 	CALL(chroot), CALL(pivot_root), CALL(open_by_handle_at), CALL(init_module), CALL(finit_module),
@@ -199,16 +203,16 @@ static bool filter(const struct row *rows, size_t count, unsigned int calls, uin
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
 }
 
-static bool filter_program(void)
+static bool filter_program(unsigned int set)
 {
-	return filter(refused, COUNT(refused), 0, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
+	return filter(refused, COUNT(refused), set, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
 }
 
 /* AddressSanitizer opens files of /proc, and at the end starts and traces a thread: it is no less than a program. */
 static bool filter_all(unsigned int calls)
 {
 #ifdef __SANITIZE_ADDRESS__
-	return calls & BOX_PEEK || filter_program(); /* which refuses to read memory */
+	return calls & BOX_PEEK || filter_program(OF_PROGRAM); /* which refuses to read memory */
 #endif
 	return filter(allowed, COUNT(allowed), calls, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM);
 }
@@ -312,7 +316,17 @@ int box_enter_program(void)
 	int err = give_up(RIGHTS_NONE);
 
 	if (!err)
-		lacks = (forbid_names(READING) ? 0 : BOX_LACKS_LANDLOCK) | (filter_program() ? 0 : BOX_LACKS_SECCOMP);
+		lacks = (forbid_names(READING) ? 0 : BOX_LACKS_LANDLOCK) |
+			(filter_program(OF_PROGRAM) ? 0 : BOX_LACKS_SECCOMP);
+	return err;
+}
+
+int box_enter_opener(uint64_t rights)
+{
+	int err = give_up(rights);
+
+	if (!err)
+		lacks = filter_program(OF_OPENER) ? 0 : BOX_LACKS_SECCOMP;
 	return err;
 }
 

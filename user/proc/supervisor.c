@@ -84,14 +84,25 @@ static void forget_orphans(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/*
+ * To read /proc and memory of all processes, to look up files, and for the links in /proc/PID/map_files, where before
+ * Linux 5.9 only CAP_SYS_ADMIN is enough. All workers have no more.
+ */
+static uint64_t opener_rights(void)
+{
+	bool is_known = prctl(PR_CAPBSET_READ, CAP_CHECKPOINT_RESTORE, 0, 0, 0) == 1;
+
+	return RIGHT(CAP_SYS_PTRACE) | RIGHT(CAP_DAC_READ_SEARCH) |
+	       RIGHT(is_known ? CAP_CHECKPOINT_RESTORE : CAP_SYS_ADMIN);
+}
+
 /* Parses what a stranger may have written: it must have nothing to give away. */
-static void enter_box(void)
+static int enter_box(void)
 {
 	const struct box_limits limits = {.memory_bytes = PARSER_BYTES, .cpu_ns = PARSER_CPU_NS};
 
 	prctl(PR_SET_NAME, "duet-parser");
-	if (box_enter(BOX_TALK, &limits) < 0)
-		_exit(1);
+	return box_enter(BOX_TALK, &limits);
 }
 
 /* Forks a worker; the loader gets its socket and pid. The pid, or 0. Returns in the supervisor only. */
@@ -108,8 +119,8 @@ static pid_t fork_worker(int orders, bool is_parser)
 		forget_orphans();
 		close(orders);
 		close(pair[0]);
-		if (is_parser)
-			enter_box();
+		if (is_parser ? enter_box() : box_enter_opener(opener_rights()))
+			_exit(1);
 		serve(pair[1]);
 		_exit(0);
 	}
@@ -207,24 +218,13 @@ static void keep(int orders)
 	(void)supervisor_await_end(-1, ORPHAN_STEPS);
 }
 
-/* To read /proc and memory of all processes, and to look up files. All workers have no more. */
-#define LOOKUP_RIGHTS (RIGHT(CAP_SYS_PTRACE) | RIGHT(CAP_DAC_READ_SEARCH))
-
-/* For the links in /proc/PID/map_files; before Linux 5.9 only CAP_SYS_ADMIN is enough. */
-static uint64_t map_files_right(void)
-{
-	bool is_known = prctl(PR_CAPBSET_READ, CAP_CHECKPOINT_RESTORE, 0, 0, 0) == 1;
-
-	return RIGHT(is_known ? CAP_CHECKPOINT_RESTORE : CAP_SYS_ADMIN);
-}
-
 /* Closes everything inherited from the loader: rings, locks, and pipes on whose end a process waits. */
 static void shed_inheritance(int orders)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_NAME, "duet-reader");
-	(void)rights_narrow(LOOKUP_RIGHTS | map_files_right());
+	(void)rights_narrow(opener_rights());
 	for (int signo = 1; signo < NSIG; signo++)
 		signal(signo, SIG_DFL);
 	/* These signals reach the whole process group. The loader decides when the supervisor ends. */

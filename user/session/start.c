@@ -362,6 +362,19 @@ static int start_targets(struct session *session, struct map *busy)
 	 RIGHT(CAP_KILL) | RIGHT(CAP_NET_BIND_SERVICE))
 #define RIGHTS_OF_ATTACHING (RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID) | RIGHT(CAP_SYS_CHROOT))
 
+/* With -v; a daemon says it always if a wall is missing. */
+static void report_box(bool is_daemon)
+{
+	int lacks = is_daemon || log_level() >= LOG_DEBUG ? box_try() : 0;
+	BUF(walls);
+
+	if (lacks < 0)
+		buf_printf(&walls, "there is none: %s", strerror(-lacks));
+	else
+		box_describe((unsigned int)lacks, &walls);
+	log_print(is_daemon && lacks ? LOG_INFO : LOG_DEBUG, "files of processes are read in a box: %s", walls.data);
+}
+
 int session_start(struct session *session)
 {
 	struct map busy = {0};
@@ -370,5 +383,7 @@ int session_start(struct session *session)
 	int err = session->options->command ? launch_command(session) : start_targets(session, &busy);
 
 	map_release(&busy);
+	if (!err)
+		report_box(session->options->window_ns);
 	return err ? err : box_narrow(RIGHTS_OF_LOADER | (attaches ? RIGHTS_OF_ATTACHING : 0));
 }
