@@ -465,6 +465,21 @@ static bool obey_peer(const struct request *request)
 	return true;
 }
 
+/* Dumps of root's recording for another user take a 10th of the time, and 2 s at once: he may ask without end. */
+#define OTHERS_TIMES 10
+#define OTHERS_FREE_NS (OTHERS_TIMES * 2 * NS_PER_SEC)
+
+static void obey_other(struct request *request)
+{
+	uint64_t *until_ns = &request->profiling->others_ns, begin_ns = clock_monotonic_ns();
+
+	*until_ns = *until_ns > begin_ns ? *until_ns : begin_ns;
+	if (*until_ns > begin_ns + OTHERS_FREE_NS)
+		return refuse(request, "another user's recording was dumped too often: ask again in some seconds");
+	obey(request);
+	*until_ns += OTHERS_TIMES * (clock_monotonic_ns() - begin_ns);
+}
+
 static void obey_if_permitted(struct request *request)
 {
 	bool is_shared = request->question->head.kind == DUET_QUESTION_SHARED;
@@ -475,6 +490,8 @@ static void obey_if_permitted(struct request *request)
 		refuse(request, "another user's recording can only be queried (status, metrics), dumped and stopped");
 	else if (is_foreign && request->profiling->is_private && (action == ASPROF_DUMP || action == ASPROF_STOP))
 		refuse(request, "the recording has what processes of all users use: only root can dump or stop it");
+	else if (request->question->is_other && !geteuid() && action == ASPROF_DUMP)
+		obey_other(request);
 	else if (!obey_peer(request))
 		obey(request);
 }

@@ -29,6 +29,7 @@ struct profiling {
 	unsigned int number; /* number of the file, for %n */
 	bool is_private; /* the recording, or what it resumed, has what processes of all users use, and we are root */
 	struct duet_question agent; /* where the loaded agent listens; name[0] is 0: no agent is known */
+	uint64_t others_ns; /* until when, CLOCK_MONOTONIC, dumps for another user have used up his share of the time */
 	uint64_t used_ns; /* time of the last command or of the last end of a recording */
 	struct server server; /* commands by HTTP */
 	uint64_t prepare_ns; /* when the next recording is prepared, CLOCK_MONOTONIC; 0: it is not */
