@@ -20,7 +20,8 @@ jdk_case_lines_of_a_class() {
 	local line text sources=$PWD/tests/workloads
 	need_bpf
 	[ -x "$jdk/bin/jar" ] || skip "$jdk has no jar"
-	record -e cpu -i 1ms -d 3 -f "$here/a.duet" -- "$jdk/bin/java" -cp "$DUET_BUILD/workloads" shop.Demo 4
+	start_jvm "$jdk" shop.Demo 300
+	record_cpu 2 -p "$jvm" -e cpu -i 1ms -f "$here/a.duet"
 	run_duet annotate --source "$sources" Till "$here/a.duet"
 	expect_status 0
 	cp "$here/stdout" "$here/from_folder"

@@ -215,12 +215,11 @@ static void *waits(void *context)
 {
 	struct waiter *waiter = context;
 	unsigned seed = (unsigned)(uintptr_t)waiter;
-	uint64_t began_ns;
+	uint64_t began_ns = now_ns(CLOCK_MONOTONIC);
 
 	pthread_setname_np(pthread_self(), waiter->name);
 	if (waiter->shares_cpu)
-		share_cpu();
-	began_ns = now_ns(CLOCK_MONOTONIC);
+		share_cpu(); /* which waits, too */
 	while (now_ns(CLOCK_MONOTONIC) < end_ns)
 		waiter->interrupted += waiter->wait(&seed) < 0 && errno == EINTR;
 	waiter->ns = now_ns(CLOCK_MONOTONIC) - began_ns - now_ns(CLOCK_THREAD_CPUTIME_ID);
