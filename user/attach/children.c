@@ -113,6 +113,7 @@ size_t children_left(uid_t uid)
 {
 	size_t count = 0;
 
+	children_collect(clock_monotonic_ns());
 	for (size_t i = 0; i < leftovers.len; i++)
 		count += leftovers.items[i].uid == uid;
 	return count;
@@ -254,7 +255,6 @@ int user_child_start(struct user_child *child, pid_t pid, uint64_t start_ticks, 
 	*child = (struct user_child)USER_CHILD_NONE;
 	if (root < 0)
 		return root;
-	children_collect(clock_monotonic_ns());
 	err = children_left(process.st_uid) < LEFT_MAX ? start(child, root, &process, work, context) : -EBUSY;
 	if (err)
 		user_child_release(child);

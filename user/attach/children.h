@@ -24,7 +24,7 @@ bool children_collect_soon(pid_t child, int *ret_status, uint64_t *ret_cpu_ns);
 void children_leave(pid_t child, int life, uid_t uid, uint64_t kill_ns);
 /* Call periodically. Collects the children that have ended and kills those that are past their time. */
 void children_collect(uint64_t now_ns);
-/* Returns the number of children left that worked for this user. A child whose descendants are left counts too. */
+/* Collects, and returns how many of this user are left. A child whose descendants are left counts too. */
 size_t children_left(uid_t uid);
 /* Call before the loader exits. Waits until no child is left. Gives up shortly after the last child was killed. */
 void children_wait(void);
