@@ -12,26 +12,11 @@ bool frame_kind_is_java(enum frame_kind kind)
 	       kind == FRAME_JAVA_NATIVE;
 }
 
+#define NAME(kind, name) name,
+
 const char *frame_kind_name(enum frame_kind kind)
 {
-	static const char *const names[FRAME_KIND_MAX] = {
-		[FRAME_KERNEL] = "kernel",
-		[FRAME_NATIVE] = "native",
-		[FRAME_JVM] = "JVM",
-		[FRAME_COMPILED] = "compiled",
-		[FRAME_INLINED] = "inlined",
-		[FRAME_INTERPRETED] = "interpreted",
-		[FRAME_JAVA_NATIVE] = "Java native",
-		[FRAME_THREAD] = "thread",
-		[FRAME_PROCESS] = "process",
-		[FRAME_CONTAINER] = "container",
-		[FRAME_MARK] = "mark",
-		[FRAME_CLASS] = "class",
-		[FRAME_STATE] = "state",
-		[FRAME_WAKER] = "waker",
-		[FRAME_CPU] = "CPU",
-		[FRAME_SPAN] = "span",
-	};
+	static const char *const names[] = {FRAME_KINDS(NAME)};
 
 	return kind < FRAME_KIND_MAX ? names[kind] : "unknown";
 }

@@ -17,26 +17,29 @@
 
 /* ---- one frame of a stack, with names, and how its text is made: frame.c ---- */
 
-/* .duet files contain these numbers: never change them. */
-enum frame_kind {
-	FRAME_KERNEL,
-	FRAME_NATIVE,	   /* user-space code outside the JVM */
-	FRAME_JVM,	   /* libjvm's own code, stubs and adapters */
-	FRAME_COMPILED,	   /* Java, compiled */
-	FRAME_INLINED,	   /* Java, inlined into the compiled frame above it in root order */
-	FRAME_INTERPRETED, /* Java, interpreter */
-	FRAME_JAVA_NATIVE, /* a Java method declared native */
-	FRAME_THREAD,	   /* -t */
-	FRAME_PROCESS,
-	FRAME_CONTAINER, /* the container, or the cgroup of a process outside of containers */
-	FRAME_MARK, /* says why frames are missing: [unknown_Java], [not_signalled] */
-	FRAME_CLASS, /* not code: the class of the allocated object, java.lang.String[] */
-	FRAME_STATE, /* not code: what the thread waits for or does, [futex], [runnable] or [exiting] */
-	FRAME_WAKER, /* separates the stack that waited from the one that ended the wait, leaf first: [woken by] */
-	FRAME_CPU, /* not code: the CPU, or the thread's scheduling policy, as the root: [CPU-1], [SCHED_BATCH] */
-	FRAME_SPAN, /* not code: the tag of a span that the program reported; no name: it has none */
-	FRAME_KIND_MAX
-};
+/* X(kind, name in legends). .duet files contain the numbers of these: never change them. */
+/* clang-format off */
+#define FRAME_KINDS(X) \
+	X(FRAME_KERNEL, "kernel") \
+	X(FRAME_NATIVE, "native") /* user-space code outside the JVM */ \
+	X(FRAME_JVM, "JVM") /* libjvm's own code, stubs and adapters */ \
+	X(FRAME_COMPILED, "compiled") /* Java, compiled */ \
+	X(FRAME_INLINED, "inlined") /* Java, inlined into the compiled frame above it in root order */ \
+	X(FRAME_INTERPRETED, "interpreted") /* Java, interpreter */ \
+	X(FRAME_JAVA_NATIVE, "Java native") /* a Java method declared native */ \
+	X(FRAME_THREAD, "thread") /* -t */ \
+	X(FRAME_PROCESS, "process") \
+	X(FRAME_CONTAINER, "container") /* the container, or the cgroup of a process outside of containers */ \
+	X(FRAME_MARK, "mark") /* says why frames are missing: [unknown_Java], [not_signalled] */ \
+	X(FRAME_CLASS, "class") /* not code: the class of the allocated object, java.lang.String[] */ \
+	X(FRAME_STATE, "state") /* not code: what the thread waits for or does, [futex], [runnable] or [exiting] */ \
+	X(FRAME_WAKER, "waker") /* separates the stack that waited from who ended the wait, leaf first: [woken by] */ \
+	X(FRAME_CPU, "CPU") /* not code: the CPU, or a scheduling policy, as the root: [CPU-1], [SCHED_BATCH] */ \
+	X(FRAME_SPAN, "span") /* not code: the tag of a span that the program reported; no name: it has none */
+/* clang-format on */
+
+#define FRAME_KIND_ENUM(kind, name) kind,
+enum frame_kind { FRAME_KINDS(FRAME_KIND_ENUM) FRAME_KIND_MAX };
 
 #define FRAME_BCI_INTERPRETED 0 /* of a native method: the interpreter has called it, not compiled code */
 #define FRAME_BCI_OUTSIDE 0 /* of a class: the object was allocated outside of its thread's buffer */

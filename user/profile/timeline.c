@@ -15,26 +15,18 @@
 
 #define SAMPLE_PACK_BYTES 128 /* no sample takes more */
 
-/* Bits of the first byte: the fields that differ. */
-enum differing {
-	D_WEIGHT = 1 << 0,
-	D_THREAD = 1 << 1,
-	D_NODE = 1 << 2,
-	D_COUNT = 1 << 3,
-	D_EVENT = 1 << 4,
-	D_ADDRESS = 1 << 5,
-	D_TRACE = 1 << 6,
-	D_SPAN = 1 << 7,
-};
+/* The fields that may differ, each with its bit of the first byte. The two of a trace have one. */
+#define PACKED_FIELDS(X) \
+	X(0, weight) X(1, thread) X(2, node) X(3, count) X(4, event) X(5, address) X(6, trace_high) X(6, trace_low) \
+	X(7, span)
 
 static unsigned int differing(const struct profile_sample *a, const struct profile_sample *b)
 {
-	bool is_other_trace = a->trace_high != b->trace_high || a->trace_low != b->trace_low;
+#define DIFFERS(bit, field) bits |= (unsigned int)(a->field != b->field) << (bit);
+	unsigned int bits = 0;
 
-	return (a->weight != b->weight ? D_WEIGHT : 0) | (a->thread != b->thread ? D_THREAD : 0) |
-	       (a->node != b->node ? D_NODE : 0) | (a->count != b->count ? D_COUNT : 0) |
-	       (a->event != b->event ? D_EVENT : 0) | (a->address != b->address ? D_ADDRESS : 0) |
-	       (is_other_trace ? D_TRACE : 0) | (a->span != b->span ? D_SPAN : 0);
+	PACKED_FIELDS(DIFFERS)
+	return bits;
 }
 
 /* Small numbers for small differences of both signs: 0, -1, 1, -2, ... */
@@ -51,29 +43,15 @@ static uint64_t unfold(uint64_t folded)
 /* The first sample comes after one of zeros. Returns how many bytes of `to`, which has SAMPLE_PACK_BYTES, are used. */
 static size_t sample_pack(unsigned char *to, const struct profile_sample *before, const struct profile_sample *sample)
 {
+#define PUT(bit, field) \
+	if (bits & 1u << (bit)) \
+		at += varint_put(at, sample->field);
 	unsigned int bits = differing(before, sample);
 	unsigned char *at = to;
 
 	*at++ = (unsigned char)bits;
 	at += varint_put(at, fold(sample->time_ns - before->time_ns));
-	if (bits & D_WEIGHT)
-		at += varint_put(at, sample->weight);
-	if (bits & D_THREAD)
-		at += varint_put(at, sample->thread);
-	if (bits & D_NODE)
-		at += varint_put(at, sample->node);
-	if (bits & D_COUNT)
-		at += varint_put(at, sample->count);
-	if (bits & D_EVENT)
-		at += varint_put(at, sample->event);
-	if (bits & D_ADDRESS)
-		at += varint_put(at, sample->address);
-	if (bits & D_TRACE) {
-		at += varint_put(at, sample->trace_high);
-		at += varint_put(at, sample->trace_low);
-	}
-	if (bits & D_SPAN)
-		at += varint_put(at, sample->span);
+	PACKED_FIELDS(PUT)
 	return (size_t)(at - to);
 }
 
@@ -91,28 +69,14 @@ static uint64_t number(const unsigned char **at)
  */
 static size_t sample_unpack(const unsigned char *from, struct profile_sample *sample)
 {
+#define GET(bit, field) \
+	if (bits & 1u << (bit)) \
+		sample->field = (__typeof__(sample->field))number(&at);
 	const unsigned char *at = from;
 	unsigned int bits = *at++;
 
 	sample->time_ns += unfold(number(&at));
-	if (bits & D_WEIGHT)
-		sample->weight = number(&at);
-	if (bits & D_THREAD)
-		sample->thread = (uint32_t)number(&at);
-	if (bits & D_NODE)
-		sample->node = (uint32_t)number(&at);
-	if (bits & D_COUNT)
-		sample->count = (uint32_t)number(&at);
-	if (bits & D_EVENT)
-		sample->event = (uint32_t)number(&at);
-	if (bits & D_ADDRESS)
-		sample->address = number(&at);
-	if (bits & D_TRACE) {
-		sample->trace_high = number(&at);
-		sample->trace_low = number(&at);
-	}
-	if (bits & D_SPAN)
-		sample->span = number(&at);
+	PACKED_FIELDS(GET)
 	return (size_t)(at - from);
 }
 

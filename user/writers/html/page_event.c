@@ -364,7 +364,9 @@ static void add_programs(const struct profile *profile, struct buf *title)
 	}
 	if (count == 1) {
 		name = headline_program(profile, first);
-		buf_printf(title, "%s %u, ", *basename(name) ? basename(name) : name, first->pid);
+		if (name != profile_text(profile, first->process) && *basename(name))
+			name = basename(name);
+		buf_printf(title, "%s %u, ", name, first->pid);
 	} else if (count) {
 		buf_printf(title, "%" PRIu64 " processes, ", count);
 	}
