@@ -36,7 +36,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 18	 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 19 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -389,5 +389,6 @@ struct duet_thread {
 	uint16_t name_len;
 	uint8_t ended;
 	uint8_t doubted; /* the name may be another string's: use it only if it agrees with the kernel's name */
+	uint64_t java_id; /* Thread.threadId(); 0: not known */
 };
-DUET_ASSERT_SIZE(struct duet_thread, 16);
+DUET_ASSERT_SIZE(struct duet_thread, 24);

@@ -337,17 +337,24 @@ static struct known_thread *find_known(struct known_thread *slots, size_t mask, 
 	return &slots[i];
 }
 
-static void write_thread(struct stay *stay, int tid, const char *name, bool ended, enum ring_when_full when_full)
+/* Without a name, the thread has ended. */
+static void write_thread(struct stay *stay, int tid, uint64_t java_id, const char *name, enum ring_when_full when_full)
 {
 	struct duet_thread record = {
 		.time_ns = clock_ns(),
+		.java_id = java_id,
 		.tid = (uint32_t)tid,
-		.name_len = (uint16_t)strnlen(name, UINT16_MAX),
-		.ended = ended,
+		.name_len = name ? (uint16_t)strnlen(name, UINT16_MAX) : 0,
+		.ended = !name,
 	};
 	struct ring_part parts[] = {{&record, sizeof(record)}, {name, record.name_len}};
 
 	ring_write(&stay->ring, DUET_AGENT_THREAD, parts, 2, when_full);
+}
+
+static uint64_t java_id(JNIEnv *env, jthread thread)
+{
+	return jvm.thread_id ? (uint64_t)(*env)->GetLongField(env, thread, jvm.thread_id) : 0;
 }
 
 /* Returns the thread's name, which the caller frees with jvm_deallocate(), or NULL. Needs a local frame. */
@@ -371,7 +378,7 @@ void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 		stay->engine->thread_start(tid);
 	name = thread_name(thread);
 	if (name)
-		write_thread(stay, tid, name, false, RING_DROP);
+		write_thread(stay, tid, java_id(env, thread), name, RING_DROP);
 	jvm_deallocate(name);
 	(*env)->PopLocalFrame(env, NULL);
 }
@@ -385,7 +392,7 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 		return;
 	if (stay->engine->thread_end)
 		stay->engine->thread_end(tid);
-	write_thread(stay, tid, "", true, RING_DROP);
+	write_thread(stay, tid, 0, NULL, RING_DROP);
 }
 
 /*
@@ -412,7 +419,7 @@ static void sweep_one(struct stay *stay, JNIEnv *env, jthread thread, struct kno
 	hash = hash_name(name);
 	old = known.slots ? find_known(known.slots, known.mask, tid) : NULL;
 	if (!old || old->tid != tid || old->name_hash != hash)
-		write_thread(stay, tid, name, false, RING_WAIT);
+		write_thread(stay, tid, java_id(env, thread), name, RING_WAIT);
 	new = find_known(slots, mask, tid);
 	*new = (struct known_thread){tid, hash};
 	jvm_deallocate(name);

@@ -222,6 +222,30 @@ static void settings(void **state)
 	close_file(&file);
 }
 
+/* Programs find their threads by Thread.threadId(). */
+static void ids_of_threads(void **state)
+{
+	static const char *const formats[] = {"duet", "jfr"};
+	struct profile p, back;
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(profile_init(&p), 0);
+	add(&p, "cpu", PROFILE_NS, 1, 10 * MS);
+	assert_false(profile_java_id(&p, 0, &id));
+	profile_set_java_id(&p, 0, 33);
+	for (size_t i = 0; i < 2; i++) {
+		read_back(formats[i], &p, &back);
+		assert_int_equal(back.threads.len, 1);
+		assert_int_equal(back.threads.items[0].tid, 7);
+		assert_true(profile_java_id(&back, 0, &id));
+		assert_int_equal(id, 33);
+		assert_int_equal(profile_virtual_id(&back, 0), 0);
+		profile_release(&back);
+	}
+	profile_release(&p);
+}
+
 /* A sleep of five periods is one event, or with nobatch five. */
 static void batches(void **state)
 {
@@ -244,6 +268,7 @@ int main(void)
 		cmocka_unit_test(types),
 		cmocka_unit_test(pools),
 		cmocka_unit_test(settings),
+		cmocka_unit_test(ids_of_threads),
 		cmocka_unit_test(batches),
 	};
 

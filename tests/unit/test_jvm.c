@@ -224,10 +224,12 @@ static void test_thread_is_renamed(void **state)
 	struct {
 		struct duet_thread thread;
 		char name[8];
-	} record = {.thread = {.tid = 42, .name_len = 4}, .name = "main"};
+	} record = {.thread = {.tid = 42, .name_len = 4, .java_id = 7}, .name = "main"};
 
 	assert_int_equal(jvm_thread_name(f->jvm, 42, 1, ""), 0);
+	assert_int_equal(jvm_thread_java_id(f->jvm, 42), 0);
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));
+	assert_int_equal(jvm_thread_java_id(f->jvm, 42), 7);
 	assert_string_equal(intern_text(&f->strings, jvm_thread_name(f->jvm, 42, 1, "")), "main");
 	memcpy(record.name, "boss", 4);
 	jvm_apply(f->jvm, DUET_AGENT_THREAD, &record, sizeof(record));

@@ -65,9 +65,10 @@ static void names_of_threads_and_events_are_cut(void **state)
 	assert_int_equal(profile_event(&profile, name, PROFILE_NS, 1), 0);
 	assert_int_equal(strlen(profile_event_name(&profile, 0)), PROFILE_NAME_MAX);
 	for (int i = 0; i < 2; i++) {
-		const struct profile_thread row = {.pid = 1, .tid = 2, .name = intern_str(&profile.strings, name)};
+		struct profile_thread row = {.pid = 1, .tid = 2, .name = intern_str(&profile.strings, name)};
 
 		assert_int_equal(profile_thread_row(&profile, row, NULL), 0);
+		row.tid = PROFILE_VIRTUAL;
 		assert_int_equal(profile_thread_row(&profile, row, &id), 1);
 		name[301] = 'y';
 	}

@@ -166,6 +166,7 @@ static uint32_t thread_row(struct sink *sink, struct process *process, const str
 	char own[DUET_COMM_LEN] = "";
 	const char *text = name ? intern_text(&sink->of.profile->strings, name) : own;
 	const char *comm;
+	uint32_t row;
 
 	memcpy(own, sample->comm, strnlen(sample->comm, sizeof(own) - 1));
 	own[text_join_surrogates(own, strlen(own))] = '\0'; /* a JVM may have named it */
@@ -178,8 +179,11 @@ static uint32_t thread_row(struct sink *sink, struct process *process, const str
 	comm = sample->process_comm;
 	if (resolver_is_closed(sink->of.profile, process))
 		return known_thread(sink, process, tid, text, comm);
-	return profile_thread(sink->of.profile, (uint32_t)process->pid, tid, text, comm,
-			      owner_row(sink, process, sample));
+	row = profile_thread(sink->of.profile, (uint32_t)process->pid, tid, text, comm,
+			     owner_row(sink, process, sample));
+	if (name)
+		profile_set_java_id(sink->of.profile, row, jvm_thread_java_id(jvm, sample->ns_tid));
+	return row;
 }
 
 static uint32_t sample_thread(struct sink *sink, struct process *process, const struct jvm *jvm,

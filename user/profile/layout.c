@@ -47,8 +47,8 @@ static const struct layout_field owner_fields[] = {
 
 static const struct layout_field thread_fields[] = {
 	NUMBER(layout_thread, thread.pid), NUMBER(layout_thread, thread.tid), TEXT(layout_thread, thread.name),
-	TEXT(layout_thread, thread.process), NUMBER(layout_thread, thread.owner), NUMBER(layout_thread, has_virtual_id),
-	NUMBER(layout_thread, virtual_id), {0},
+	TEXT(layout_thread, thread.process), NUMBER(layout_thread, thread.owner), NUMBER(layout_thread, has_java_id),
+	NUMBER(layout_thread, java_id), {0},
 };
 
 static const struct layout_field node_fields[] = {

@@ -102,8 +102,8 @@ struct layout_node {
 
 struct layout_thread {
 	struct profile_thread thread;
-	uint32_t has_virtual_id;
-	uint64_t virtual_id; /* the value of profile_virtual_id() */
+	uint32_t has_java_id;
+	uint64_t java_id; /* the value of profile_java_id() */
 };
 
 /* A row consists of the fields of a struct, one after the other. Strings are stored as their numbers in the file. */

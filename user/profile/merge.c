@@ -151,7 +151,7 @@ static uint32_t mover_thread(struct mover *m, uint32_t index)
 	const struct profile_thread *thread = &m->from->threads.items[index];
 	struct profile_thread moved = *thread;
 	uint64_t known, id;
-	bool has_id = map_get(&m->from->virtual_ids, index, &id);
+	bool has_id = profile_java_id(m->from, index, &id);
 
 	if (map_get(&m->threads, index, &known))
 		return (uint32_t)known;

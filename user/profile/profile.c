@@ -55,6 +55,7 @@ void profile_release(struct profile *profile)
 	map_release(&profile->owner_ids);
 	map_release(&profile->node_ids);
 	map_release(&profile->thread_ids);
+	map_release(&profile->java_ids);
 	map_release(&profile->virtual_ids);
 	map_release(&profile->virtual_numbers);
 	map_release(&profile->event_ids);
@@ -80,7 +81,8 @@ size_t profile_bytes(const struct profile *profile)
 {
 	return BYTES(&profile->nodes) + BYTES(&profile->frames) + BYTES(&profile->threads) + BYTES(&profile->owners) +
 	       map_bytes(&profile->node_ids) + map_bytes(&profile->frame_ids) + map_bytes(&profile->thread_ids) +
-	       map_bytes(&profile->virtual_ids) + map_bytes(&profile->virtual_numbers) + map_bytes(&profile->owner_ids);
+	       map_bytes(&profile->java_ids) + map_bytes(&profile->virtual_ids) + map_bytes(&profile->virtual_numbers) +
+	       map_bytes(&profile->owner_ids);
 }
 
 size_t profile_bytes_soon(const struct profile *profile, const struct profile_rows *more)
@@ -90,8 +92,9 @@ size_t profile_bytes_soon(const struct profile *profile, const struct profile_ro
 	return BYTES_SOON(&profile->nodes, nodes) + BYTES_SOON(&profile->frames, frames) +
 	       BYTES_SOON(&profile->threads, STACK_MAX + more->threads) + BYTES_SOON(&profile->owners, STACK_MAX) +
 	       map_bytes_soon(&profile->node_ids, nodes) + map_bytes_soon(&profile->frame_ids, frames) +
-	       map_bytes_soon(&profile->thread_ids, 1 + more->threads) + map_bytes_soon(&profile->virtual_ids, 1) +
-	       map_bytes_soon(&profile->virtual_numbers, 1) + map_bytes_soon(&profile->owner_ids, 1) + more->text_bytes;
+	       map_bytes_soon(&profile->thread_ids, 1 + more->threads) + map_bytes_soon(&profile->java_ids, 1) +
+	       map_bytes_soon(&profile->virtual_ids, 1) + map_bytes_soon(&profile->virtual_numbers, 1) +
+	       map_bytes_soon(&profile->owner_ids, 1) + more->text_bytes;
 }
 
 bool profile_is_full(const struct profile *profile, const struct profile_rows *reserve)
@@ -307,14 +310,30 @@ uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t 
 			      process, owner);
 }
 
-uint32_t profile_thread_row(struct profile *profile, struct profile_thread row, const uint64_t *virtual_id)
+void profile_set_java_id(struct profile *profile, uint32_t thread, uint64_t id)
 {
-	if (!virtual_id)
-		return thread_row(profile, row);
-	row.tid = PROFILE_VIRTUAL;
+	if (id && thread < profile->threads.len && profile->threads.items[thread].tid)
+		(void)map_put(&profile->java_ids, thread, id); /* out of memory: it stays unknown */
+}
+
+bool profile_java_id(const struct profile *profile, uint32_t thread, uint64_t *ret)
+{
+	*ret = 0;
+	return map_get(&profile->virtual_ids, thread, ret) || map_get(&profile->java_ids, thread, ret);
+}
+
+uint32_t profile_thread_row(struct profile *profile, struct profile_thread row, const uint64_t *java_id)
+{
+	uint32_t index;
+
+	if (!java_id || row.tid != PROFILE_VIRTUAL) {
+		index = thread_row(profile, row);
+		profile_set_java_id(profile, index, java_id ? *java_id : 0);
+		return index;
+	}
 	row.name = cut_name(profile, row.name);
 	row.process = cut_name(profile, row.process);
-	return virtual_thread(profile, find_row(profile, &row), row.pid, *virtual_id, profile_text(profile, row.name),
+	return virtual_thread(profile, find_row(profile, &row), row.pid, *java_id, profile_text(profile, row.name),
 			      profile_text(profile, row.process), row.owner);
 }
 

@@ -279,6 +279,7 @@ struct profile {
 	struct map thread_ids;
 	struct map event_ids; /* name -> index */
 	struct map virtual_numbers; /* name with '#' << 32 | pid -> number of such names */
+	struct map java_ids; /* index of a platform thread -> Thread.threadId() */
 	struct map virtual_ids; /* index of a named virtual thread -> Thread.threadId(), 0 = several threads */
 	uint64_t start_ns; /* CLOCK_MONOTONIC, like the times of samples; both CLOCK_REALTIME if read from a file */
 	uint64_t end_ns;
@@ -325,10 +326,13 @@ uint32_t profile_thread(struct profile *profile, uint32_t pid, uint32_t tid, con
 uint32_t profile_virtual_thread(struct profile *profile, uint32_t pid, uint64_t id, const char *name,
 				const char *process, uint32_t owner);
 /*
- * The same for a row whose names are strings of the profile: many rows may have one long name. With `virtual_id`, which
- * may be NULL, it is a virtual thread, whatever the row's tid.
+ * The same for a row whose names are strings of the profile: many rows may have one long name. `java_id`, which may be
+ * NULL, is that of a virtual thread if the row's tid is PROFILE_VIRTUAL.
  */
-uint32_t profile_thread_row(struct profile *profile, struct profile_thread row, const uint64_t *virtual_id);
+uint32_t profile_thread_row(struct profile *profile, struct profile_thread row, const uint64_t *java_id);
+void profile_set_java_id(struct profile *profile, uint32_t thread, uint64_t id); /* of a platform thread; 0: nothing */
+/* Thread.threadId() of either kind of thread. Returns false if it is not known; *ret is 0 then. */
+bool profile_java_id(const struct profile *profile, uint32_t thread, uint64_t *ret);
 /* Thread.threadId() of the virtual thread at this index; 0 if several share the row, or it is not a virtual thread. */
 uint64_t profile_virtual_id(const struct profile *profile, uint32_t thread);
 /* As profile_thread(), but all threads that have no row yet share one, "[others]". */

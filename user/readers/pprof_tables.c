@@ -173,6 +173,7 @@ uint32_t pprof_thread(struct pprof_file *p, struct profile_thread row, const uin
 
 	if (map_get(&p->threads, key, &index))
 		return (uint32_t)index;
+	row.tid = virtual_id ? PROFILE_VIRTUAL : row.tid;
 	index = profile_thread_row(p->profile, row, virtual_id);
 	(void)map_put(&p->threads, key, index); /* out of memory: it is looked for again */
 	return (uint32_t)index;

@@ -176,7 +176,7 @@ static uint32_t add_thread(struct duet_tables *tables, const union row *row)
 	if (thread.owner >= tables->owners.len)
 		return bad(tables, "a thread's owner is not there");
 	thread.owner = tables->owners.items[thread.owner];
-	return profile_thread_row(tables->profile, thread, row->thread.has_virtual_id ? &row->thread.virtual_id : NULL);
+	return profile_thread_row(tables->profile, thread, row->thread.has_java_id ? &row->thread.java_id : NULL);
 }
 
 static uint32_t add_node(struct duet_tables *tables, const union row *row)

@@ -553,6 +553,11 @@ uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns, 
 	return thread_names_find(&jvm->threads, jvm->strings, tid, time_ns, comm);
 }
 
+uint64_t jvm_thread_java_id(const struct jvm *jvm, uint32_t tid)
+{
+	return thread_names_java_id(&jvm->threads, tid);
+}
+
 uint32_t jvm_match_compiled(const struct jvm *jvm, const struct duet_java_frame *frames, uint32_t depth)
 {
 	return code_map_match(&jvm->code, frames, depth);

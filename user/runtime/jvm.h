@@ -120,6 +120,7 @@ bool jvm_is_interpreter(const struct jvm *jvm, const struct jvm_code *code); /* 
  * `comm`, the name that the kernel has in the sample. Remembers what `comm` shows of the thread. "": it is not known.
  */
 uint32_t jvm_thread_name(const struct jvm *jvm, uint32_t tid, uint64_t time_ns, const char *comm);
+uint64_t jvm_thread_java_id(const struct jvm *jvm, uint32_t tid); /* of one with a name; 0: not known */
 
 /* True if this is the return address in HotSpot's call stub, through which native code calls Java. */
 bool jvm_is_call_stub(const struct jvm *jvm, uint64_t return_address);

@@ -17,6 +17,7 @@
 #define ENDING_NS (NS_PER_SEC / 10)
 
 struct thread_name {
+	uint64_t java_id;
 	uint32_t names[KEPT]; /* interned, the newest first; 0: none */
 	bool is_doubted; /* the newest one, see struct duet_thread */
 	bool has_agreed; /* the kernel's name did with one of these */
@@ -76,6 +77,7 @@ int thread_names_apply(struct thread_names *names, struct intern *strings, const
 	}
 	put_first(thread, java_text_intern(strings, (const char *)(record + 1), record->name_len));
 	thread->is_doubted = record->doubted;
+	thread->java_id = record->java_id;
 	return 0;
 }
 
@@ -133,6 +135,13 @@ uint32_t thread_names_find(const struct thread_names *names, const struct intern
 
 	map_get(&names->ended, tid, &ended_ns);
 	return thread && time_ns <= ended_ns ? judge(thread, strings, comm) : 0;
+}
+
+uint64_t thread_names_java_id(const struct thread_names *names, uint32_t tid)
+{
+	const struct thread_name *thread = map_get_ptr(&names->threads, tid);
+
+	return thread ? thread->java_id : 0;
 }
 
 void thread_names_forget(struct thread_names *names, uint64_t time_ns)

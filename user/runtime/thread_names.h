@@ -24,6 +24,7 @@ int thread_names_apply(struct thread_names *names, struct intern *strings, const
 /* See jvm_thread_name(). */
 uint32_t thread_names_find(const struct thread_names *names, const struct intern *strings, uint32_t tid,
 			   uint64_t time_ns, const char *comm);
+uint64_t thread_names_java_id(const struct thread_names *names, uint32_t tid); /* Thread.threadId(); 0: not known */
 /* Forgets the threads that ended before time_ns. */
 void thread_names_forget(struct thread_names *names, uint64_t time_ns);
 void thread_names_move_strings(struct thread_names *names, struct intern_move *move);

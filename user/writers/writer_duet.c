@@ -166,7 +166,7 @@ static void add_thread(struct writer_stream *stream, size_t index)
 	const struct profile *profile = stream->profile;
 	struct layout_thread row = {.thread = profile->threads.items[index]};
 
-	row.has_virtual_id = map_get(&profile->virtual_ids, index, &row.virtual_id);
+	row.has_java_id = profile_java_id(profile, (uint32_t)index, &row.java_id);
 	add_row(stream, LAYOUT_THREADS, &row);
 }
 

@@ -511,14 +511,13 @@ static void set_process(struct jfr_constants *c, uint64_t key, struct profile_th
 
 static uint32_t add_thread(struct jfr_constants *c, const struct jfr_value values[JFR_SLOTS])
 {
-	const uint64_t *virtual_id = values[THREAD_VIRTUAL].number ? &values[THREAD_JAVA_ID].number : NULL;
 	struct profile_thread thread = {.name = jfr_constants_string(c, &values[THREAD_JAVA_NAME].text)};
 
 	if (!thread.name)
 		thread.name = jfr_constants_string(c, &values[THREAD_OS_NAME].text);
 	set_process(c, values[THREAD_PROCESS].number, &thread);
-	thread.tid = (uint32_t)values[THREAD_OS_ID].number;
-	return profile_thread_row(c->profile, thread, virtual_id);
+	thread.tid = values[THREAD_VIRTUAL].number ? PROFILE_VIRTUAL : (uint32_t)values[THREAD_OS_ID].number;
+	return profile_thread_row(c->profile, thread, &values[THREAD_JAVA_ID].number);
 }
 
 int jfr_constants_thread(struct jfr_constants *c, uint64_t key, uint32_t *ret)

@@ -353,13 +353,15 @@ static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t row)
 	const struct profile_thread *thread = &p->profile->threads.items[index];
 	const char *name = profile_text(p->profile, thread->name);
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
+	uint64_t java_id;
 	bool is_java = is_virtual || p->profile->owners.items[thread->owner].runtime;
 
 	jfr_put_number(out, p->thread_ids.items[row]);
 	jfr_put_text(out, name);
 	jfr_put_number(out, is_virtual ? 0 : thread->tid);
 	jfr_put_text(out, is_java ? name : NULL);
-	jfr_put_number(out, profile_virtual_id(p->profile, index));
+	(void)profile_java_id(p->profile, index, &java_id);
+	jfr_put_number(out, java_id);
 	if (!p->is_plain)
 		jfr_put_numbers(out, is_virtual, process_of(p, index));
 }
