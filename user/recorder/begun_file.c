@@ -127,9 +127,11 @@ static int write_jfr(struct profiling *profiling, uint64_t until_ns, struct buf 
 	if (is_whole && ftruncate(profiling->jfr, 0) < 0)
 		return buf_explain(why, -errno, "Could not write output file: %s", strerror(errno));
 	err = append(profiling->jfr, report, why);
+	if (err)
+		return err;
 	profiling->chunk_ns = until_ns ? until_ns : clock_realtime_ns();
 	profiling->chunk_at = recording_bytes(&profiling->recording);
-	return err;
+	return 0;
 }
 
 int begun_write(struct profiling *profiling, uint64_t until_ns, struct buf *why)
@@ -163,7 +165,7 @@ void begun_write_unasked(struct profiling *profiling, uint64_t until_ns)
 void begun_step(struct profiling *profiling)
 {
 	uint64_t now_ns = clock_realtime_ns(), age_ns = now_ns - profiling->chunk_ns;
-	const struct writer_options *style = &profiling->begun.style;
+	struct writer_options *style = &profiling->begun.style;
 	BUF(why);
 
 	if (!profiling_is_running(profiling) || profiling->jfr < 0 || profiling->begun.jfrsync ||
@@ -172,6 +174,8 @@ void begun_step(struct profiling *profiling)
 	if (age_ns - CHUNK_SLACK_NS < style->chunk_ns &&
 	    (recording_bytes(&profiling->recording) - profiling->chunk_at) * JFR_GROWTH < style->chunk_bytes)
 		return;
-	if (write_jfr(profiling, now_ns - CHUNK_SLACK_NS, &why))
-		log_error("process %d: %s", profiling->pid, why.data);
+	if (!write_jfr(profiling, now_ns - CHUNK_SLACK_NS, &why))
+		return;
+	log_error("process %d: %s", profiling->pid, why.data);
+	style->chunk_ns = style->chunk_bytes = UINT64_MAX; /* all the rest is written at the end */
 }

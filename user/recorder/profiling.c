@@ -212,6 +212,13 @@ static bool finish(const struct request *request)
 	return !request->answer->code;
 }
 
+/* Another user gets a report: the file is not his. */
+static bool is_taken(const struct request *request)
+{
+	return !request->question->is_other && request->question->head.kind != DUET_QUESTION_SHARED &&
+	       begun_takes(request->profiling, request->arguments);
+}
+
 /* The file has it. */
 static void answer_taken(const struct request *request)
 {
@@ -251,13 +258,13 @@ static bool goes_to_begun(const struct request *request)
 static void stop(const struct request *request)
 {
 	struct profiling *profiling = request->profiling;
-	bool was_running = profiling_is_running(profiling), is_taken = begun_takes(profiling, request->arguments);
+	bool was_running = profiling_is_running(profiling), taken = is_taken(request);
 
-	if (is_of_library(request) && request->arguments->file && request->arguments->writer && !is_taken)
+	if (is_of_library(request) && request->arguments->file && request->arguments->writer && !taken)
 		return answer_file(request, true);
 	if (!finish(request))
 		return;
-	if (is_taken)
+	if (taken)
 		answer_taken(request);
 	else if (was_running && goes_to_begun(request) && begun_write(profiling, 0, &request->answer->text))
 		request->answer->code = DUET_ANSWER_REFUSED;
@@ -276,13 +283,15 @@ static void dump(const struct request *request)
 
 	if (!request->arguments->writer)
 		refuse(request, "No output format selected");
-	else if (!begun_takes(profiling, request->arguments))
-		(is_of_library(request) && request->arguments->file) ? answer_file(request, false)
-								     : answer_report(request);
-	else if (profiling_is_running(profiling) && begun_write(profiling, 0, &request->answer->text))
+	else if (is_taken(request) && profiling_is_running(profiling) &&
+		 begun_write(profiling, 0, &request->answer->text))
 		request->answer->code = DUET_ANSWER_REFUSED;
-	else
+	else if (is_taken(request))
 		answer_taken(request);
+	else if (is_of_library(request) && request->arguments->file)
+		answer_file(request, false);
+	else
+		answer_report(request);
 }
 
 /* ---- answers about the state ---- */
