@@ -18,31 +18,31 @@
 #include "proc/allowance.h"
 
 /* Name, what it is, and what the user sees of it. */
-#define ROOMS(X) /* the first five are the profile's */                                                                \
-	X(NODES, "the profile's stacks", "new stacks are under [too_many_stacks], --max-memory makes room for more")   \
-	X(FRAMES, "the profile's frames", "new stacks are under [too_many_stacks], --max-memory makes room for more")  \
-	X(THREADS, "the profile's threads", "new threads are under [others], --max-memory makes room for more")        \
-	X(TEXTS, "the profile's names", "new stacks are under [too_many_stacks], --max-memory makes room for more")    \
-	X(USAGES, "the processes that are looked at", "some of them are not shown")                                    \
-	X(NAMES, "the names of Java methods", "names are read again and again, --max-memory makes room for more")      \
-	X(MAPS, "the mappings of processes", "some native frames have no names, --max-memory makes room for more")     \
-	X(UNWIND_ROWS, "the unwind tables", "some native code is walked by frame pointer")                             \
-	X(UNWIND_PAGES, "the unwind tables", "some native code is walked by frame pointer")                            \
-	X(UNWIND_FILES, "the unwind tables", "some native code is walked by frame pointer")                            \
-	X(UNWIND_MAPPINGS, "the unwind tables", "some processes are walked by frame pointer")                          \
-	X(UNWIND_PROCESSES, "the unwind tables", "some processes are walked by frame pointer")                         \
-	X(UNWIND_OFFERS, "the unwind tables", "some short-lived processes are walked by frame pointer")                \
-	X(UNWIND_KNOWN, "the files that are known", "") /* what is dropped is read again */                            \
-	X(JVMS, "the JVMs", "") /* readers and agents; their number divides NAMES */                                   \
-	X(READERS, "the readers of JVMs", "some JVMs have native frames only")                                         \
-	X(RINGS, "the rings of JVMs", "some JVMs have native frames only, --max-memory makes room for more")           \
-	X(WAITING, "the samples that wait", "some Java frames stay without names")                                     \
-	X(WAITING_BYTES, "the samples that wait", "some Java frames stay without names")                               \
-	X(WAKERS, "the records of wakers", "some sleeps are without their waker")                                      \
-	X(HOLDERS, "the records of locks' holders", "some waits are without their holder")                             \
-	X(EARLY, "the stacks of threads that sleep", "some sleeps have no stack")                                      \
-	X(SLEEPERS, "the stacks of threads that sleep over an end", "some of these sleeps are not shown")              \
-	X(SYMBOLS, "the symbols of files", "") /* what is dropped is read again */                                     \
+#define ROOMS(X) /* the first five are the profile's */ \
+	X(NODES, "the profile's stacks", "new stacks are under [too_many_stacks], --max-memory makes room for more") \
+	X(FRAMES, "the profile's frames", "new stacks are under [too_many_stacks], --max-memory makes room for more") \
+	X(THREADS, "the profile's threads", "new threads are under [others], --max-memory makes room for more") \
+	X(TEXTS, "the profile's names", "new stacks are under [too_many_stacks], --max-memory makes room for more") \
+	X(USAGES, "the processes that are looked at", "some of them are not shown") \
+	X(NAMES, "the names of Java methods", "names are read again and again, --max-memory makes room for more") \
+	X(MAPS, "the mappings of processes", "some native frames have no names, --max-memory makes room for more") \
+	X(UNWIND_ROWS, "the unwind tables", "some native code is walked by frame pointer") \
+	X(UNWIND_PAGES, "the unwind tables", "some native code is walked by frame pointer") \
+	X(UNWIND_FILES, "the unwind tables", "some native code is walked by frame pointer") \
+	X(UNWIND_MAPPINGS, "the unwind tables", "some processes are walked by frame pointer") \
+	X(UNWIND_PROCESSES, "the unwind tables", "some processes are walked by frame pointer") \
+	X(UNWIND_OFFERS, "the unwind tables", "some short-lived processes are walked by frame pointer") \
+	X(UNWIND_KNOWN, "the files that are known", "") /* what is dropped is read again */ \
+	X(JVMS, "the JVMs", "") /* readers and agents; their number divides NAMES */ \
+	X(READERS, "the readers of JVMs", "some JVMs have native frames only") \
+	X(RINGS, "the rings of JVMs", "some JVMs have native frames only, --max-memory makes room for more") \
+	X(WAITING, "the samples that wait", "some Java frames stay without names") \
+	X(WAITING_BYTES, "the samples that wait", "some Java frames stay without names") \
+	X(WAKERS, "the records of wakers", "some sleeps are without their waker") \
+	X(HOLDERS, "the records of locks' holders", "some waits are without their holder") \
+	X(EARLY, "the stacks of threads that sleep", "some sleeps have no stack") \
+	X(SLEEPERS, "the stacks of threads that sleep over an end", "some of these sleeps are not shown") \
+	X(SYMBOLS, "the symbols of files", "") /* what is dropped is read again */ \
 	X(VITALS, "the JVMs that are followed", "some JVMs lack figures of their heap and threads")
 
 #define ROOM_ENUM(name, what, effect) ROOM_##name,
