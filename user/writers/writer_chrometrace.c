@@ -176,8 +176,10 @@ static int put_instant(struct trace *t, uint64_t time_ns, const struct profile_s
 	buf_clear(&t->text);
 	if (depth < t->path.depth)
 		buf_add_str(&t->text, PATH_TRUNCATED ";");
-	for (size_t i = depth; i-- > 0;)
-		buf_printf(&t->text, "%s%s", path_label(&t->path, i)->text, i ? ";" : "");
+	for (size_t i = depth; i-- > 0;) {
+		buf_add_str(&t->text, path_label(&t->path, i)->text);
+		buf_add_str(&t->text, i ? ";" : "");
+	}
 	json_member(&t->json, "stack", t->text.data);
 	if (trace_is_known(sample))
 		put_context(t, sample);
