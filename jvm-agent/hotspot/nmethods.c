@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hotspot/instruction.h"
 #include "hotspot/jvmstructs.h"
 #include "hotspot/metadata.h"
 #include "hotspot/scopes.h"
@@ -15,6 +16,7 @@
 #define EXCESS_SINCE 20 /* struct unsigned5 */
 #define MAX_COPY (4u << 20) /* bytes of one table; the largest methods have a tenth of it */
 #define TRIES 4 /* cached memory may be older in one place after the other */
+#define JUMP_BYTES 64 /* of an exported function, for the jump at its end */
 #define MAX_SCOPES 256 /* methods inlined into each other; HotSpot's limit is far lower */
 
 static struct {
@@ -49,7 +51,25 @@ static struct known_stub {
 	uint64_t address;
 	int kind;
 } known_stubs[64];
-static int runtime_kind;
+/* Functions of the JVM: those that read the clock, and all others. */
+static struct {
+	uint64_t nanos, millis;
+	int other_kind;
+} runtime;
+
+/* An exported function ends with a jump to the one that compiled code calls. Returns that, or 0. */
+static uint64_t jump_in(const char *name)
+{
+	uintptr_t at = memory_symbol(name);
+	uint8_t code[JUMP_BYTES];
+	size_t bytes = at ? memory_copy(code, at, sizeof(code)) : 0;
+	struct instruction one;
+
+	for (size_t i = 0; i < bytes && instruction_read(code + i, bytes - i, &one); i += one.bytes)
+		if (one.kind == INSTRUCTION_JUMP)
+			return at + i + (uint64_t)one.target;
+	return 0;
+}
 
 bool nmethods_open(int version)
 {
@@ -62,7 +82,9 @@ bool nmethods_open(int version)
 		return false;
 	layout.pc_bytes = vmstructs_type_bytes("PcDesc");
 	layout.excess = version >= EXCESS_SINCE;
-	runtime_kind = stub_callers_kind(
+	runtime.nanos = jump_in("JVM_NanoTime");
+	runtime.millis = jump_in("JVM_CurrentTimeMillis");
+	runtime.other_kind = stub_callers_kind(
 		runtimes[version == 8][jvmflags_is_set("UseSerialGC") || jvmflags_is_set("UseParallelGC")]);
 	return layout.method.known && layout.pcs_offset.known && layout.pc_bytes;
 }
@@ -403,6 +425,16 @@ static enum scopes_calls calls_of(const struct duet_java_frame *frame)
 	return calling[opcode] == 'i' ? SCOPES_CALLS_METHOD : SCOPES_CALLS_NOTHING;
 }
 
+/* Where the clock is not known, a call may be one of it. */
+static int runtime_kind(uint64_t address)
+{
+	if (!address || !runtime.nanos || !runtime.millis)
+		return 0;
+	if (address == runtime.nanos || address == runtime.millis)
+		return stub_callers_kind(address == runtime.nanos ? STUB_CALLERS_NANOS : STUB_CALLERS_MILLIS);
+	return runtime.other_kind;
+}
+
 static int stub_at(uint64_t address)
 {
 	struct known_stub *known = &known_stubs[address / 32 % (sizeof(known_stubs) / sizeof(*known_stubs))];
@@ -410,7 +442,7 @@ static int stub_at(uint64_t address)
 	struct duet_stub stub;
 
 	if (!jvmstructs_is_code((uintptr_t)address))
-		return address ? runtime_kind : 0;
+		return runtime_kind(address);
 	if (known->address != address && stub_find((uintptr_t)address, &stub, name))
 		*known = (struct known_stub){address, stub_callers_kind(name)};
 	return known->address == address ? known->kind : 0;

@@ -439,6 +439,8 @@ static struct choice guess_for_call(struct steps *steps, const struct step *step
 			return entry_choice(of, candidates[i], is_sure && i < 2 ? DUET_PC_EXACT : DUET_PC_ESTIMATED);
 	if (outer >= of->pc_count)
 		outer = next->entry;
+	if (outer == NO_ENTRY && kind)
+		return outer_part(entry_choice(of, 0, DUET_PC_ESTIMATED | DUET_PC_MISSING), 1);
 	choice = entry_choice(of, outer, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	return next->entry == NO_ENTRY ? choice : outer_part(choice, common_depth(of, outer, next->entry));
 }

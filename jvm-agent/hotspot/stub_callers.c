@@ -16,8 +16,8 @@
 #define INTERNAL "Ljdk/internal/"
 #define COPY LANG "System;arraycopy " LANG "Object;clone "
 #define RUNTIME                                                                                                        \
-	LANG "System;nanoTime " LANG "System;currentTimeMillis " BIG "implMontgomeryMultiply " BIG                     \
-	     "implMontgomerySquare Ljava/util/DualPivotQuicksort;sort Ljava/util/DualPivotQuicksort;partition "
+	BIG "implMontgomeryMultiply " BIG "implMontgomerySquare "                                                      \
+	    "Ljava/util/DualPivotQuicksort;sort Ljava/util/DualPivotQuicksort;partition "
 #define MATHS                                                                                                          \
 	LANG "Math;sin " LANG "Math;cos " LANG "Math;tan " LANG "Math;exp " LANG "Math;log " LANG "Math;log10 " LANG   \
 	     "Math;pow "
@@ -90,7 +90,9 @@ static const struct {
 	{"barrier_slow", "", STORES}, /* of C1, as those that follow */
 	{"slow_subtype_check", "", "\x53\xc0\xc1"},
 	{"monitorexit", "", "\xc3"},
-	/* functions of the JVM: remainders, monitorexit, the clock, sorting; barriers of stores */
+	{STUB_CALLERS_NANOS, LANG "System;nanoTime ", ""},
+	{STUB_CALLERS_MILLIS, LANG "System;currentTimeMillis ", ""},
+	/* functions of the JVM: remainders, monitorexit, sorting; barriers of stores */
 	{STUB_CALLERS_OLD_CARDS, RUNTIME MATHS, PLAIN},
 	{STUB_CALLERS_OLD, RUNTIME MATHS, PLAIN STORES},
 	{STUB_CALLERS_CARDS, RUNTIME, PLAIN},

@@ -14,7 +14,9 @@
 #define STUB_CALLERS_NEAR 6 /* longer ways are searched where there is none up to this depth */
 #define STUB_CALLERS_BARREN 512
 #define STUB_CALLERS_CALL 8 /* steps of a call that is followed; byte code takes one for each 256 bytes that are read */
-#define STUB_CALLERS_RUNTIME "runtime" /* stands for all functions of the JVM itself */
+#define STUB_CALLERS_NANOS "nanoTime"
+#define STUB_CALLERS_MILLIS "currentTimeMillis"
+#define STUB_CALLERS_RUNTIME "runtime" /* stands for all other functions of the JVM itself */
 #define STUB_CALLERS_CARDS "cards, runtime" /* the same where the compilers need none for barriers of stores */
 #define STUB_CALLERS_OLD "old runtime" /* the same of JDK 8, which computes sines and so on there */
 #define STUB_CALLERS_OLD_CARDS "cards, old runtime"

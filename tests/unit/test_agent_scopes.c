@@ -255,6 +255,10 @@ static void test_behind_the_last_entry(void **state)
 		assert_true(table[i].depth == 2 && table[i].frame == 2);
 	assert_int_equal(table[count - 1].offset, 19);
 	free(table);
+	kind = 1; /* of a known stub, whose caller is not found */
+	ways.ways = 0;
+	expect_flags(24, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	kind = 0;
 	scopes.calls = calls;
 	scopes.code = (const uint8_t *)code;
 	scopes.code_bytes = sizeof(code) - 1;

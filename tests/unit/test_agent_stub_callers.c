@@ -176,6 +176,8 @@ static void test_barriers(void **state)
 	assert_true(stub_callers_is_runtime(stub_callers_kind(STUB_CALLERS_CARDS)));
 	assert_true(stub_callers_is_runtime(stub_callers_kind(STUB_CALLERS_RUNTIME)));
 	assert_false(stub_callers_is_runtime(stub_callers_kind("dpow")));
+	assert_false(stub_callers_is_runtime(stub_callers_kind(STUB_CALLERS_NANOS)));
+	assert_int_equal(ways_of(STUB_CALLERS_NANOS, 2, 1), 0);
 	assert_int_equal(ways_of(STUB_CALLERS_RUNTIME, 2, 1), 1); /* drem */
 	assert_int_equal(ways_of(STUB_CALLERS_CARDS, 2, 1), 1);
 	assert_int_equal(ways_of(STUB_CALLERS_RUNTIME, 11, 1), 1);
