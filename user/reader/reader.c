@@ -5,6 +5,8 @@
 #include <linux/capability.h>
 #include <malloc.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -458,33 +460,20 @@ static void run(int loader, pid_t pid, uint64_t start_ticks)
 	java_threads_release(&outside.threads);
 }
 
-/* Forks twice, so that the helper's supervisor collects the reader, which has the socket alone. Its pid, or -1. */
+/*
+ * The reader becomes a child of the helper's supervisor, which collects it, and has the socket alone. Its pid, or -1.
+ * The helper waits for nobody, so that it answers in time on a busy machine, too.
+ */
 static pid_t fork_reader(int socket, pid_t pid, uint64_t start_ticks)
 {
-	pid_t child, reader = -1;
-	int between[2], status;
+	pid_t reader = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
 
-	if (pipe2(between, O_CLOEXEC) < 0)
-		return -1;
-	child = fork();
-	if (!child) {
-		reader = fork();
-		if (!reader) {
-			dup2(socket, 3);
-			closefrom(4);
-			run(3, pid, start_ticks);
-		} else {
-			(void)!write(between[1], &reader, sizeof(reader));
-		}
-		_exit(0);
-	}
-	close(between[1]);
-	if (child > 0 && read(between[0], &reader, sizeof(reader)) != sizeof(reader))
-		reader = -1;
-	close(between[0]);
-	if (child > 0)
-		(void)child_await(child, &status);
-	return reader;
+	if (reader)
+		return reader;
+	dup2(socket, 3);
+	closefrom(4);
+	run(3, pid, start_ticks);
+	_exit(0);
 }
 
 /* Runs in the helper. The answer is the reader's pid and the other end of its socket. */
