@@ -32,7 +32,7 @@
 #define LOST_MAX 32 /* helpers that cannot be killed; at this number no new one is started */
 /* The supervisor never blocks: if it takes longer, it was stopped or has ended. */
 #define SUPERVISOR_NS (2 * NS_PER_SEC)
-#define END_STEPS 200 /* how long the loader waits for the supervisor */
+#define END_STEPS 1200 /* how long the loader waits for the supervisor; more than ORPHAN_STEPS */
 #define TEXT_MAX (512u << 20) /* bytes of one answer; the names of a file have 256 MB at most, see elf_reader.h */
 #define PARSER_NS (60 * NS_PER_SEC) /* longest task of a parser, waiting for a CPU or the disk */
 

@@ -20,7 +20,7 @@
 #include "base/packet.h"
 
 #define STEP_NS (2 * NS_PER_MS)
-#define ORPHAN_STEPS 100 /* how long a supervisor that ends waits for its processes */
+#define ORPHAN_STEPS 1000 /* how long a supervisor that ends waits for its processes, which need a CPU to end */
 #define CHUNK_BYTES (64u << 10)
 
 void helper_answer_release(struct helper_answer *answer)
