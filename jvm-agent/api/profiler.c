@@ -15,7 +15,7 @@
 #include "libc_versions.h"
 #include "locked.h"
 
-#define END_WAIT_MS 30000 /* the JVM's end waits for the file */
+#define END_WAIT_S 30 /* the JVM's end waits for the file */
 
 static struct {
 	pthread_mutex_t lock;
@@ -225,5 +225,9 @@ void profiler_begin(void)
 
 void profiler_end(void)
 {
-	link_ask_if_started(&(struct duet_question){.kind = DUET_QUESTION_EXIT}, END_WAIT_MS);
+	struct link_answer answer;
+
+	link_ask_if_started(&(struct duet_question){.kind = DUET_QUESTION_EXIT}, END_WAIT_S, &answer);
+	profiler_print_log(&answer);
+	link_answer_release(&answer);
 }

@@ -9,13 +9,17 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hotspot/clock.h"
+#include "libc_versions.h"
 #include "locked.h"
 #include "peer/peer.h"
 
-#define WAIT_MS 180000 /* a start waits for an agent, a report for many samples */
+#define PREPARE_MS 10000
+#define START_MS 60000 /* for an agent in a JVM that is busy */
+#define WAIT_MS 180000 /* for a report of many samples */
 #define WHY_MAX 256
 #define COPY_BYTES 16384
 
@@ -85,22 +89,10 @@ static bool connect_recorder(struct link_answer *ret)
 	return true;
 }
 
-static int send_question(const struct duet_question *question, const char *text)
+/* Waits for one of poll()'s `events`. */
+static int await(short events, uint64_t until_ns)
 {
-	struct iovec parts[] = {{(void *)(uintptr_t)question, sizeof(*question)},
-				{(void *)(uintptr_t)text, strlen(text)}};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-	ssize_t sent;
-
-	do
-		sent = sendmsg(link_state.recorder.socket, &message, MSG_NOSIGNAL);
-	while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : 0;
-}
-
-static int await(uint64_t until_ns)
-{
-	struct pollfd fd = {.fd = link_state.recorder.socket, .events = POLLIN};
+	struct pollfd fd = {.fd = link_state.recorder.socket, .events = events};
 
 	for (;;) {
 		uint64_t now_ns = clock_ns();
@@ -113,6 +105,19 @@ static int await(uint64_t until_ns)
 		if (errno != EINTR)
 			return -errno;
 	}
+}
+
+static int send_question(const struct duet_question *question, const char *text, uint64_t until_ns)
+{
+	struct iovec parts[] = {{(void *)(uintptr_t)question, sizeof(*question)},
+				{(void *)(uintptr_t)text, strlen(text)}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+	ssize_t sent;
+
+	do
+		sent = sendmsg(link_state.recorder.socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (sent < 0 && (errno == EINTR || (errno == EAGAIN && !await(POLLOUT, until_ns))));
+	return sent < 0 ? -errno : 0;
 }
 
 static int receive_answer(struct link_answer *ret)
@@ -147,10 +152,10 @@ static int receive_answer(struct link_answer *ret)
 
 static int ask(const struct duet_question *question, const char *text, uint64_t until_ns, struct link_answer *ret)
 {
-	int error = send_question(question, text);
+	int error = send_question(question, text, until_ns);
 
 	if (!error)
-		error = await(until_ns);
+		error = await(POLLIN, until_ns);
 	return error ? error : receive_answer(ret);
 }
 
@@ -170,10 +175,23 @@ static void explain(struct link_answer *ret, int error, bool has_recorded)
 						: "The recorder of this process has ended: try again");
 }
 
+static bool is_start(const char *text)
+{
+	return !strncmp(text, "start", 5) || !strncmp(text, "resume", 6);
+}
+
+/* The JVM's main method may wait for a start. */
+static uint64_t wait_ms(const struct duet_question *question, const char *text)
+{
+	if (question->kind == DUET_QUESTION_PREPARE)
+		return PREPARE_MS;
+	return is_start(text) ? START_MS : WAIT_MS;
+}
+
 /* A recorder ends after some time without a recording. Then another one replaces it. */
 static int ask_or_replace(const struct duet_question *question, const char *text, struct link_answer *ret)
 {
-	const uint64_t until_ns = clock_ns() + WAIT_MS * 1000000ull;
+	const uint64_t until_ns = clock_ns() + wait_ms(question, text) * 1000000ull;
 	int error = ask(question, text, until_ns, ret);
 
 	if (!is_gone(error) || link_state.records)
@@ -187,7 +205,7 @@ static void note_state(const char *text, const struct link_answer *answer)
 {
 	if (answer->head.code)
 		return;
-	if (!strncmp(text, "start", 5) || !strncmp(text, "resume", 6))
+	if (is_start(text))
 		link_state.records = true;
 	else if (!strncmp(text, "stop", 4))
 		link_state.records = false;
@@ -213,14 +231,20 @@ void link_ask(const struct duet_question *question, const char *text, struct lin
 	}
 }
 
-void link_ask_if_started(const struct duet_question *question, int wait_ms)
+/* Another thread may be waiting for a report. */
+void link_ask_if_started(const struct duet_question *question, int wait_s, struct link_answer *ret)
 {
-	struct link_answer answer = {.report = -1};
-	LOCKED(&link_state.lock);
+	const uint64_t until_ns = clock_ns() + (uint64_t)wait_s * 1000000000;
+	struct timespec until;
 
-	if (is_connected() && ask(question, "", clock_ns() + (uint64_t)wait_ms * 1000000, &answer))
+	*ret = (struct link_answer){.report = -1};
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += wait_s;
+	if (pthread_mutex_timedlock(&link_state.lock, &until))
+		return;
+	if (is_connected() && ask(question, "", until_ns, ret))
 		forget_recorder();
-	link_answer_release(&answer);
+	pthread_mutex_unlock(&link_state.lock);
 }
 
 bool link_write(int fd, const void *from, size_t count)

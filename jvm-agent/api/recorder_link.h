@@ -28,8 +28,8 @@ struct link_answer {
 
 /* Sends a question; starts a recorder if there is none. Fills *ret in any case: an error here is an answer, too. */
 void link_ask(const struct duet_question *question, const char *text, struct link_answer *ret);
-/* The same, but does nothing if there was never a question. Waits for at most wait_ms. */
-void link_ask_if_started(const struct duet_question *question, int wait_ms);
+/* The same, but does nothing if there was never a question. Waits for at most `wait_s` seconds. */
+void link_ask_if_started(const struct duet_question *question, int wait_s, struct link_answer *ret);
 const char *link_reply(const struct link_answer *answer); /* the text after the log */
 /* Writes all bytes. Returns false if that fails. */
 bool link_write(int fd, const void *bytes, size_t count);

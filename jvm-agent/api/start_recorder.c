@@ -55,7 +55,7 @@ static int open_trusted(char *folder, const char *name)
 	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
 
 	if (dir >= 0 && !read_stat(dir, &st) && is_trusted(&st))
-		fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+		fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* it may be a pipe */
 	if (dir >= 0)
 		close(dir);
 	if (fd >= 0 && (read_stat(fd, &st) || !S_ISREG(st.st_mode) || !is_trusted(&st))) {

@@ -29,7 +29,7 @@ int peer_listen(const char *name)
 
 	if (length > DUET_NAME_MAX)
 		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	memcpy(address.sun_path + 1, name, length);
@@ -124,7 +124,7 @@ static int candidates_choose(struct candidates *candidates, const char secret[DU
 /* Accepts one more peer, if it may be a loader. Returns 0, or -errno when the listener can no longer be used. */
 static int accept_candidate(struct candidates *candidates, int listener)
 {
-	int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (peer < 0)
 		return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 0 : -errno;
@@ -179,7 +179,8 @@ static int send_message(int peer, struct duet_message *message, enum duet_messag
 	message->size = size;
 	message->type = type;
 	message->version = DUET_AGENT_VERSION;
-	return send(peer, message, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -EPIPE;
+	/* a loader that is stopped reads nothing */
+	return send(peer, message, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size ? 0 : -EPIPE;
 }
 
 int peer_send_hello(int peer)

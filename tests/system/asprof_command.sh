@@ -259,6 +259,42 @@ case_windows_of_a_loop() {
 		fail "$sum ms of $((after - before)) ms of CPU time are in ${#names[@]} windows"
 }
 
+# The place of the start's file is full at the end: the report is elsewhere, and is named where somebody listens.
+case_full_place() { # apart
+	local library=$DUET_BUILD/libasyncProfiler.so
+	need_bpf
+	need_root
+	mkdir "$here/full"
+	mount -t tmpfs -o size=64k tmpfs "$here/full"
+	begin
+	run_asprof start -e cpu -i 1ms -f "$here/full/a.collapsed" "$jvm"
+	expect_status 0
+	sleep 1
+	head -c 100k /dev/zero >"$here/full/filler" 2>/dev/null
+	end_jvm
+	wait_for 20 test -s "/tmp/duet-$jvm-a.collapsed"
+	grep -q workload/Shares "/tmp/duet-$jvm-a.collapsed" || fail "the report elsewhere has no samples"
+	timeout 60 "$(any_jdk)/bin/java" -Dends=true -cp "$workloads" \
+		-agentpath:"$library=start,event=cpu,interval=1ms,file=$here/full/b.collapsed" \
+		workload.ProfilerCalls work 300 >"$here/stdout"
+	expect_contains "$here/stdout" 'No space left on device; .* written to /tmp/duet-.*-b.collapsed instead'
+	umount "$here/full"
+}
+
+# Windows of a second, for three.
+case_loop_until_the_timeout() {
+	need_bpf
+	need_root
+	begin
+	run_asprof start -e cpu -i 1ms --loop 1s --timeout 3s -f "$here/out.%n.collapsed" "$jvm"
+	expect_status 0
+	wait_for 20 test -s "$here/out.2.collapsed"
+	sleep 2
+	run_asprof status "$jvm"
+	expect_contains "$here/stdout" 'not active'
+	[ ! -e "$here/out.4.collapsed" ] || fail "it goes on after its timeout"
+}
+
 # Releases have versions in their names, and older ones another name.
 case_other_names() {
 	local name

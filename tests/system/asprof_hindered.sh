@@ -138,6 +138,53 @@ case_read_only_root() {
 	expect_held
 }
 
+start_sleeper() { # sets $sleeper
+	sleep 1000 &
+	sleeper=$!
+	jvms+=("$sleeper")
+}
+
+newest_recorder() { # it is an orphan; its recording has the same name
+	pgrep -n -x -P 1 duet-recorder
+}
+
+# Others do not wait for recorders that are killed, stopped, or write into a pipe that nobody reads.
+case_stuck_recorders() { # apart
+	local i stopped piped
+	need_recording
+	mount -t tmpfs tmpfs /run || skip "no mounts here"
+	ln -s "$DUET_BUILD/duet" "$here/asprof"
+	start_sleeper
+	"$here/asprof" start -e cpu "$sleeper" || fail "the first one cannot be started"
+	pkill -KILL -x duet-recorder
+	start_sleeper
+	stopped=$sleeper
+	"$here/asprof" start -e cpu "$stopped" || fail "the second one cannot be started"
+	kill -STOP "$(newest_recorder)"
+	start_sleeper
+	mkfifo "$here/pipe"
+	"$here/asprof" start -e cpu -f "$here/pipe" "$sleeper" || fail "the third one cannot be started"
+	piped=$(newest_recorder)
+	kill -KILL "$sleeper"
+	for i in {1..20}; do
+		start_sleeper
+		timeout 30 "$here/asprof" start -e cpu "$sleeper" 2>"$here/stderr" ||
+			fail "start $i: $(cat "$here/stderr")"
+		timeout 30 "$here/asprof" stop -o collapsed "$sleeper" >"$here/stdout" 2>"$here/stderr" ||
+			fail "stop $i: $(cat "$here/stderr")"
+		kill -KILL "$sleeper"
+	done
+	timeout 30 "$here/asprof" status "$stopped" 2>"$here/stderr" && fail "a stopped recorder answers"
+	expect_contains "$here/stderr" 'the recorder is stopped'
+	hinder plain
+	expect_said 'start: Profiling started' 'stop: OK'
+	wait_for 60 process_is_gone "$piped"
+}
+
+process_is_gone() { # PID
+	[ ! -e "/proc/$1" ]
+}
+
 make_group() { # sets $group
 	group=/sys/fs/cgroup/pids/duet-test-$BASHPID
 	mkdir "$group" 2>/dev/null || skip "no group of the controller pids can be made here"

@@ -147,6 +147,29 @@ case_strangers_are_parsed_apart() {
 		grep -v 'spark_from_properties(text.data, text.len, &answer->text)')"
 }
 
+# Files of the start, stop, dump and end of a recording that wait without a deadline of their own, and why they may.
+may_wait() {
+	sed 's/ *#.*//' <<-'END'
+		user/attach/(attach|hotspot|place)\.c # in a child, which is killed after a deadline
+		user/jvms/flight_recording\.c         # likewise, in work()
+		user/recorder/report_file\.c          # likewise
+		user/recorder/recording_child\.c      # in a child, until the recorder ends
+		user/recorder/recorder_socket\.c      # connects a socket that does not block
+		jvm-agent/api/start_recorder\.c       # for a child that does nothing but to start another one
+	END
+}
+
+case_waits_have_a_deadline() {
+	none "waits for another process: use signals_wait(), child_await_until() or MSG_DONTWAIT" "$(
+		sources 'user/attach/*.c' 'user/recorder/*.c' 'user/asprof/*.c' 'user/jvms/*.c' 'jvm-agent/api/*.c' \
+			'jvm-agent/control/*.c' 'jvm-agent/peer/*.c' |
+			grep -vE "^($(may_wait | tr -d '[:blank:]' | paste -s -d '|'))" |
+			xargs perl -0ne 'print "$ARGV: $1\n" while m/\b((?:connect|accept4?|recv(?:from|msg)?
+				|send(?:to|msg)?|flock|waitpid|child_await)
+				\((?![^;]*(?:MSG_DONTWAIT|SOCK_NONBLOCK|WNOHANG))[^;]*;
+				|packet_receive\([^;]*,\s-1,[^;]*;)/xg')"
+}
+
 case_agent_is_alone() {
 	local file include bad=
 	while read -r file include; do

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/clock.h"
 
 #define CODE 7
 
@@ -91,10 +92,31 @@ static void a_parent_that_has_ended_is_noticed(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
+/* A child that is stopped is killed at the end of the wait. One that ends is not waited for longer. */
+static void a_wait_has_an_end(void **state)
+{
+	uint64_t begun_ns = clock_monotonic_ns();
+	pid_t stopped = fork(), ends;
+	int status;
+
+	if (!stopped) {
+		raise(SIGSTOP);
+		_exit(CODE);
+	}
+	ends = fork();
+	if (!ends)
+		_exit(CODE);
+	assert_int_equal(child_await_until(stopped, &status, begun_ns + 50 * NS_PER_MS), 0);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(child_await_until(ends, &status, UINT64_MAX), 0);
+	assert_int_equal(WEXITSTATUS(status), CODE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(signals_do_not_end_the_wait),
+		cmocka_unit_test(a_wait_has_an_end),
 		cmocka_unit_test(a_child_ends_with_its_parent),
 		cmocka_unit_test(a_parent_that_has_ended_is_noticed),
 	};

@@ -141,12 +141,30 @@ static void child_is_killed(void **state)
 	foreign_file_release(&file);
 }
 
+/* Files of ours are written by a child as well, with our rights. Without a report, nothing is left. */
+static void own_files(void **state)
+{
+	struct report_file file;
+	struct buf why = BUF_NONE;
+
+	unlink(path);
+	assert_int_equal(report_file_open(&file, getpid(), start_ticks, path, 0, &why), 0);
+	report_file_discard(&file);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(report_file_open(&file, getpid(), start_ticks, path, REPORT_FILE_PRIVATE, &why), 0);
+	assert_int_equal(report_file_write(&file, report, &why), 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0); /* only `process` is left */
+	assert_int_equal(why.len, 0);
+	assert_int_equal(access(path, R_OK), 0);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(written_as_its_user), cmocka_unit_test(regular_files_only),
 		cmocka_unit_test(another_process),     cmocka_unit_test(child_is_stopped),
-		cmocka_unit_test(child_is_killed),
+		cmocka_unit_test(child_is_killed),     cmocka_unit_test(own_files),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

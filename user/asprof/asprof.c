@@ -211,7 +211,7 @@ static int receive(int socket, uint64_t silent_ns, struct reply *reply)
 		err = signals_wait(socket, POLLIN, until_ns < last_ns ? until_ns : last_ns);
 		if (err)
 			return err;
-		more = recv(socket, bytes, sizeof(bytes), 0);
+		more = recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT);
 		if (more < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		take(reply, bytes, more > 0 ? (size_t)more : 0);
@@ -381,7 +381,8 @@ static int open_report(const struct run *run, bool is_private, struct report_fil
 	BUF(path);
 
 	report_file_name(run->file ? run->file : "-", run->pid, 0, time(NULL), &path);
-	return report_file_open(ret, run->pid, run->start_ticks, path.data, is_private, why);
+	return report_file_open(ret, run->pid, run->start_ticks, path.data,
+				REPORT_FILE_WAITS | (is_private ? REPORT_FILE_PRIVATE : 0), why);
 }
 
 /* Requests a report and writes it. Opens the file first: if that fails, nothing has been stopped. */

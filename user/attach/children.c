@@ -17,8 +17,9 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/packet.h"
 #include "base/child.h"
+#include "base/packet.h"
+#include "base/signals.h"
 #include "base/vec.h"
 #include "proc/process.h"
 
@@ -134,7 +135,6 @@ void children_wait(void)
 }
 
 #define LEFT_MAX 8 /* children of one user that did not end */
-#define PIECE_BYTES (1u << 20)
 #define PIECE_MS 1000 /* for each piece, in addition to USER_CHILD_MS for all */
 #define PIECE_DONE 1
 
@@ -157,13 +157,18 @@ void user_child_answer(int socket, int result)
 }
 
 /* The parent sees the progress by an answer for each piece. */
+void user_child_progress(int socket)
+{
+	user_child_answer(socket, PIECE_DONE);
+}
+
 int user_child_copy(int socket, int from, uint64_t bytes, int to)
 {
 	int err = 0;
 
-	for (uint64_t at = 0; !err && at < bytes; at += PIECE_BYTES) {
-		err = io_copy(from, at, bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES, to);
-		user_child_answer(socket, PIECE_DONE);
+	for (uint64_t at = 0; !err && at < bytes; at += USER_CHILD_PIECE) {
+		err = io_copy(from, at, bytes - at < USER_CHILD_PIECE ? bytes - at : USER_CHILD_PIECE, to);
+		user_child_progress(socket);
 	}
 	return err;
 }
@@ -193,30 +198,40 @@ int user_child_await_copy(const struct user_child *child)
 	return result;
 }
 
+/* Keeps none of the parent's descriptors: others must see when that has ended. Does not return. */
+static void run(int socket, int root, const struct stat *process, user_child_work work, const void *context,
+		pid_t parent)
+{
+	int err = 0;
+
+	child_keep_only(STDERR_FILENO + 1, socket, root < 0 ? socket : root);
+	signal(SIGPIPE, SIG_IGN);
+	signals_end_with(SIGTERM);
+	if (process)
+		err = children_become(process->st_uid, process->st_gid);
+	child_end_with(parent, SIGTERM);
+	if (err < 0)
+		user_child_answer(socket, err);
+	else
+		work(socket, root, context);
+	_exit(0);
+}
+
 /* `root` and `process` belong to one process. */
 static int start(struct user_child *child, int root, const struct stat *process, user_child_work work,
 		 const void *context)
 {
+	pid_t parent = getpid();
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	child->pid = fork();
-	if (!child->pid) {
-		int err;
-
-		signal(SIGPIPE, SIG_IGN);
-		close(pair[0]);
-		err = children_become(process->st_uid, process->st_gid);
-		if (err < 0)
-			user_child_answer(pair[1], err);
-		else
-			work(pair[1], root, context);
-		_exit(0);
-	}
+	if (!child->pid)
+		run(pair[1], root, process, work, context, parent);
 	close(pair[1]);
 	child->socket = pair[0];
-	child->uid = process->st_uid;
+	child->uid = process ? process->st_uid : geteuid();
 	if (child->pid > 0)
 		return 0;
 	child->pid = 0;
@@ -248,31 +263,36 @@ static int open_process(pid_t pid, uint64_t start_ticks, struct stat *ret_proces
 int user_child_start(struct user_child *child, pid_t pid, uint64_t start_ticks, user_child_work work,
 		     const void *context)
 {
-	struct stat process;
-	IO_FD(root) = open_process(pid, start_ticks, &process);
+	struct stat process = {.st_uid = geteuid()};
+	IO_FD(root) = pid ? open_process(pid, start_ticks, &process) : -1;
 	int err;
 
 	*child = (struct user_child)USER_CHILD_NONE;
-	if (root < 0)
+	if (pid && root < 0)
 		return root;
-	err = children_left(process.st_uid) < LEFT_MAX ? start(child, root, &process, work, context) : -EBUSY;
+	err = children_left(process.st_uid) < LEFT_MAX ? start(child, root, pid ? &process : NULL, work, context)
+						       : -EBUSY;
 	if (err)
 		user_child_release(child);
 	return err;
 }
 
+/* With SIGTERM the child removes its temporary file. */
 void user_child_release(struct user_child *child)
 {
+	const int signals[] = {SIGTERM, SIGKILL};
+	bool has_ended = !child->pid;
 	uint64_t cpu_ns;
 	int status;
 
-	if (child->pid) {
-		kill(child->pid, SIGKILL);
+	for (size_t i = 0; i < 2 && !has_ended; i++) {
+		kill(child->pid, signals[i]);
+		has_ended = children_collect_soon(child->pid, &status, &cpu_ns);
+	}
+	if (!has_ended) {
 		fcntl(child->socket, F_SETFL, O_NONBLOCK);
-		if (!children_collect_soon(child->pid, &status, &cpu_ns)) {
-			children_leave(child->pid, child->socket, child->uid, clock_monotonic_ns());
-			child->socket = -1;
-		}
+		children_leave(child->pid, child->socket, child->uid, clock_monotonic_ns());
+		child->socket = -1;
 	}
 	io_close(&child->socket);
 	*child = (struct user_child)USER_CHILD_NONE;

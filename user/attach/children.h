@@ -51,8 +51,9 @@ struct user_child {
 typedef void (*user_child_work)(int socket, int root, const void *context);
 
 /*
- * Starts the child. If it cannot become the process's user, its first result is the error. Returns 0 or -errno: -ESRCH
- * when the process has ended, -EBUSY when too many children for this user did not end.
+ * Starts the child; with `pid` 0 one with our own rights and no root, as our own files too may be on a disk, or be a
+ * pipe, that does not answer. If it cannot become the process's user, its first result is the error. Returns 0 or
+ * -errno: -ESRCH when the process has ended, -EBUSY when too many children for this user did not end.
  */
 int user_child_start(struct user_child *child, pid_t pid, uint64_t start_ticks, user_child_work work,
 		     const void *context);
@@ -66,4 +67,6 @@ void user_child_release(struct user_child *child);
 
 /* In the child. */
 void user_child_answer(int socket, int result);
+#define USER_CHILD_PIECE (1u << 20) /* bytes */
+void user_child_progress(int socket); /* call for each piece of what user_child_await_copy() waits for */
 int user_child_copy(int socket, int from, uint64_t bytes, int to); /* as io_copy(); answer its result afterwards */

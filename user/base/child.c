@@ -5,12 +5,19 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+
+#define LOOK_MS 1000
 
 int child_await(pid_t child, int *ret_status)
 {
@@ -20,6 +27,31 @@ int child_await(pid_t child, int *ret_status)
 		ended = waitpid(child, ret_status, 0);
 	while (ended < 0 && errno == EINTR);
 	return ended < 0 ? -errno : 0;
+}
+
+/* Returns true when it has ended. Linux before 5.3 has no descriptors of processes. */
+static bool has_ended_by(pid_t child, int *ret_status, uint64_t until_ns)
+{
+	IO_FD(process) = (int)syscall(SYS_pidfd_open, child, 0);
+	struct pollfd fd = {.fd = process, .events = POLLIN};
+
+	while (!waitpid(child, ret_status, WNOHANG)) {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		if (now_ns >= until_ns)
+			return false;
+		poll(&fd, 1, process < 0 || until_ns - now_ns < LOOK_MS * NS_PER_MS ? 1 : LOOK_MS);
+	}
+	return true;
+}
+
+int child_await_until(pid_t child, int *ret_status, uint64_t until_ns)
+{
+	*ret_status = 1;
+	if (has_ended_by(child, ret_status, until_ns))
+		return 0;
+	kill(child, SIGKILL);
+	return has_ended_by(child, ret_status, clock_monotonic_ns() + NS_PER_SEC) ? 0 : -ETIMEDOUT;
 }
 
 void child_end_with(pid_t parent, int signo)

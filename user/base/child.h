@@ -8,6 +8,11 @@
 /* Waits until the child has ended, whatever signals arrive. Returns 0 with the status of waitpid(), or -errno. */
 int child_await(pid_t child, int *ret_status);
 /*
+ * The same until a time (CLOCK_MONOTONIC), when the child is killed. Returns -ETIMEDOUT, with a status of failure, if
+ * even that has not ended it within a second.
+ */
+int child_await_until(pid_t child, int *ret_status, uint64_t until_ns);
+/*
  * Call in a child, with the parent's getpid() from before fork(): it gets this signal when the parent ends, or now if
  * the parent has ended. The kernel forgets this when the child changes its user.
  */

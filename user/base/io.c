@@ -549,6 +549,14 @@ int io_output_end(struct io_output *out, int err)
 	return err;
 }
 
+const char *io_other_folder(size_t i)
+{
+	const char *chosen = getenv("TMPDIR");
+	const char *const folders[] = {chosen ? chosen : "/tmp", "/tmp", "/var/tmp", "/dev/shm", getenv("HOME")};
+
+	return i < sizeof(folders) / sizeof(*folders) ? folders[i] : NULL;
+}
+
 const char *io_advice(int err)
 {
 	switch (-err) {

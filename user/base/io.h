@@ -91,5 +91,7 @@ int io_output_end(struct io_output *out, int err);
 void io_output_discard(struct io_output *out);
 /* What to do about the error of an output, after its text: "; …", or "". */
 const char *io_advice(int err);
+/* Where to write what could not be written in its place: the first folder, the second, …; NULL after the last one. */
+const char *io_other_folder(size_t i);
 /* Removes those of all outputs that this process has opened. For the handler of a signal that ends it. */
 void io_remove_temporaries(void);

@@ -60,6 +60,12 @@ void signals_open(void)
 	signal(SIGCHLD, SIG_DFL); /* whose parent ignores it could not wait for its own children */
 }
 
+void signals_end_with(int signo)
+{
+	signal(signo, SIG_DFL);
+	take(signo);
+}
+
 void signals_reset(void)
 {
 	sigset_t none;

@@ -12,6 +12,7 @@
  * for, also if the parent of this process ignores its own.
  */
 void signals_open(void);
+void signals_end_with(int signo); /* the same for a signal that was handled otherwise; for a child, which is silent */
 /* For a child that will run another program: what is ignored and blocked here is not so there. */
 void signals_reset(void);
 /* For those who take such signals from a descriptor: all but SIGPIPE and SIGXFSZ. */

@@ -258,7 +258,7 @@ static int receive(int socket, struct buf *reply)
 		err = signals_wait(socket, POLLIN, until_ns);
 		if (err)
 			return err;
-		more = recv(socket, bytes, sizeof(bytes), 0);
+		more = recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT);
 		if (more < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		buf_add(reply, bytes, more > 0 ? (size_t)more : 0);

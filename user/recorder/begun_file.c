@@ -46,15 +46,39 @@ int begun_open(const struct profiling *profiling, const char *name, struct repor
 	BUF(path);
 
 	whole_name(profiling, name, time(NULL), &path);
-	return report_file_open(ret, profiling->pid, profiling->start_ticks, path.data, profiling->is_private, why);
+	return report_file_open(ret, profiling->pid, profiling->start_ticks, path.data,
+				profiling->is_private ? REPORT_FILE_PRIVATE : 0, why);
+}
+
+/* Its place may be full, or gone: writes the report to the first other folder that works, which it names in `why`. */
+static void rescue(const struct profiling *profiling, const char *name, int report, struct buf *why)
+{
+	const char *folder;
+	int err = -ENOENT;
+
+	for (size_t i = 0; err && (folder = io_other_folder(i)) != NULL; i++) {
+		struct report_file file;
+		BUF(other);
+		BUF(path);
+
+		buf_printf(&other, "%s/duet-%d-%s", folder, profiling->pid, basename(name));
+		err = begun_open(profiling, other.data, &file, &path);
+		err = err ? err : report_file_write(&file, report, &path);
+		report_file_discard(&file);
+		if (!err)
+			buf_printf(why, "; the report was written to %s instead", other.data);
+	}
 }
 
 int begun_report(struct profiling *profiling, const struct asprof_arguments *how, struct report_file *file,
 		 struct buf *why)
 {
 	IO_FD(report) = recording_report(&profiling->recording, how, why);
+	int err = report < 0 ? report : report_file_write(file, report, why);
 
-	return report < 0 ? report : report_file_write(file, report, why);
+	if (err && report >= 0)
+		rescue(profiling, how->file, report, why);
+	return err;
 }
 
 bool begun_has_file(const struct profiling *profiling)
@@ -109,7 +133,7 @@ static int append(int jfr, int report, struct buf *why)
 }
 
 /* A file with the JVM's own chunks, or one that is not ours to keep open, is written anew as a whole. */
-static int write_jfr(struct profiling *profiling, uint64_t until_ns, struct buf *why)
+static int write_jfr(struct profiling *profiling, uint64_t until_ns, bool is_end, struct buf *why)
 {
 	bool is_whole = profiling->jfr < 0 || profiling->begun.jfrsync;
 	IO_FD(report) = recording_report_between(&profiling->recording, &profiling->begun,
@@ -120,13 +144,16 @@ static int write_jfr(struct profiling *profiling, uint64_t until_ns, struct buf 
 	if (err)
 		return err;
 	if (profiling->jfr < 0) {
-		err = report_file_open(&file, profiling->pid, profiling->start_ticks, profiling->jfr_path.data,
-				       profiling->is_private, why);
-		return err ? err : report_file_write(&file, report, why);
+		(void)report_file_open(&file, profiling->pid, profiling->start_ticks, profiling->jfr_path.data,
+				       profiling->is_private ? REPORT_FILE_PRIVATE : 0, why);
+		err = report_file_write(&file, report, why);
+	} else if (is_whole && ftruncate(profiling->jfr, 0) < 0) {
+		err = buf_explain(why, -errno, "Could not write output file: %s", strerror(errno));
+	} else {
+		err = append(profiling->jfr, report, why);
 	}
-	if (is_whole && ftruncate(profiling->jfr, 0) < 0)
-		return buf_explain(why, -errno, "Could not write output file: %s", strerror(errno));
-	err = append(profiling->jfr, report, why);
+	if (err && is_end)
+		rescue(profiling, profiling->jfr_path.data, report, why);
 	if (err)
 		return err;
 	profiling->chunk_ns = until_ns ? until_ns : clock_realtime_ns();
@@ -140,25 +167,25 @@ int begun_write(struct profiling *profiling, uint64_t until_ns, struct buf *why)
 	int report, err;
 
 	if (begun_is_jfr(profiling))
-		return write_jfr(profiling, until_ns, why);
-	err = begun_open(profiling, profiling->begun.file, &file, why);
-	if (err)
-		return err;
+		return write_jfr(profiling, until_ns, true, why);
+	(void)begun_open(profiling, profiling->begun.file, &file, why);
 	report = recording_report_between(&profiling->recording, &profiling->begun, 0, until_ns, why);
 	err = report < 0 ? report : report_file_write(&file, report, why);
+	if (err && report >= 0)
+		rescue(profiling, profiling->begun.file, report, why);
 	io_close(&report);
 	report_file_discard(&file);
 	return err;
 }
 
-void begun_write_unasked(struct profiling *profiling, uint64_t until_ns)
+void begun_write_unasked(struct profiling *profiling, uint64_t until_ns, struct buf *log)
 {
 	BUF(why);
 
 	if (!begun_has_file(profiling))
 		return;
 	if (begun_write(profiling, until_ns, &why))
-		log_error("process %d: %s", profiling->pid, why.data);
+		buf_printf(log, "[ERROR] %s\n", why.data);
 	profiling->number++;
 }
 
@@ -174,7 +201,7 @@ void begun_step(struct profiling *profiling)
 	if (age_ns - CHUNK_SLACK_NS < style->chunk_ns &&
 	    (recording_bytes(&profiling->recording) - profiling->chunk_at) * JFR_GROWTH < style->chunk_bytes)
 		return;
-	if (!write_jfr(profiling, now_ns - CHUNK_SLACK_NS, &why))
+	if (!write_jfr(profiling, now_ns - CHUNK_SLACK_NS, false, &why))
 		return;
 	log_error("process %d: %s", profiling->pid, why.data);
 	style->chunk_ns = style->chunk_bytes = UINT64_MAX; /* all the rest is written at the end */

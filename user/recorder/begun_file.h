@@ -34,5 +34,6 @@ int begun_create(struct profiling *profiling, bool keeps, struct buf *why);
  * with one sentence in `why`.
  */
 int begun_write(struct profiling *profiling, uint64_t until_ns, struct buf *why);
-void begun_write_unasked(struct profiling *profiling, uint64_t until_ns); /* at an end that no command waits for */
+/* The same at an end that no command waits for. A line about a failure is appended to `log`. */
+void begun_write_unasked(struct profiling *profiling, uint64_t until_ns, struct buf *log);
 void begun_step(struct profiling *profiling); /* call some times a second: begins a chunk that is due */

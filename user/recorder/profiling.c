@@ -61,10 +61,11 @@ static void end_recording(struct profiling *profiling)
 
 static void set_end(struct profiling *profiling, uint64_t begun_ns)
 {
-	const struct asprof_arguments *begun = &profiling->begun;
-	uint64_t after_ns = begun->loop_ns ? begun->loop_ns : begun->timeout_ns;
+	uint64_t loop_ns = profiling->begun.loop_ns;
 
-	profiling->until_ns = after_ns ? begun_ns + after_ns : 0;
+	profiling->until_ns = loop_ns ? begun_ns + loop_ns : profiling->last_ns;
+	if (profiling->last_ns && profiling->until_ns > profiling->last_ns)
+		profiling->until_ns = profiling->last_ns;
 }
 
 static const char *why_not_begun(const struct request *request)
@@ -125,6 +126,7 @@ static void begin(struct request *request)
 		return refuse(request, REPORT_FILE_NOT_PRIVATE);
 	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
 								&why);
+	profiling->last_ns = profiling->begun.timeout_ns ? clock_monotonic_ns() + profiling->begun.timeout_ns : 0;
 	if (err)
 		report_not_begun(request, &profiling->begun, &why);
 	else
@@ -532,6 +534,15 @@ static void obey_arguments(struct profiling *profiling, const struct recorder_qu
 	asprof_arguments_release(&arguments);
 }
 
+static void exit_of_process(struct profiling *profiling, struct recorder_answer *answer)
+{
+	const struct recorder_question question = {.socket = -1};
+
+	profiling_end(profiling, &answer->log);
+	settle_log(&(struct request){.profiling = profiling, .question = &question, .answer = answer},
+		   profiling->begun.log, profiling->begun.log_level);
+}
+
 void profiling_answer(struct profiling *profiling, const struct recorder_question *question,
 		      struct recorder_answer *answer)
 {
@@ -542,7 +553,7 @@ void profiling_answer(struct profiling *profiling, const struct recorder_questio
 	if (question->head.kind == DUET_QUESTION_SAMPLES)
 		buf_printf(&answer->text, "%llu", (unsigned long long)state_sums(&profiling->recording).samples);
 	else if (question->head.kind == DUET_QUESTION_EXIT && !question->is_other)
-		profiling_end(profiling);
+		exit_of_process(profiling, answer);
 	else if (question->head.kind == DUET_QUESTION_PREPARE && !question->is_other)
 		prepare(profiling, question->arguments.data);
 	else if (question->head.kind == DUET_QUESTION_CHOOSE && !question->is_other)
@@ -579,7 +590,9 @@ static void restart(struct profiling *profiling)
 /* Writes the window that has ended. The recording goes on, so that there is no gap. */
 static void next_window(struct profiling *profiling)
 {
-	begun_write_unasked(profiling, profiling->window_end_ns);
+	BUF(unheard);
+
+	begun_write_unasked(profiling, profiling->window_end_ns, &unheard);
 	recording_go_on(&profiling->recording, profiling->window_end_ns);
 	profiling->window_end_ns = 0;
 	set_end(profiling, profiling->until_ns);
@@ -601,28 +614,30 @@ static bool step_window(struct profiling *profiling, uint64_t late_ns)
 void profiling_step(struct profiling *profiling)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	bool is_due = profiling->until_ns && now_ns >= profiling->until_ns, has_ended;
+	bool is_due = profiling->until_ns && now_ns >= profiling->until_ns, has_ended, is_last;
+	BUF(unheard);
 
 	step_prepared(profiling);
 	server_step(&profiling->server);
 	has_ended = recording_has_ended(&profiling->recording);
 	if (!has_ended && !is_due)
 		return begun_step(profiling);
-	if (!has_ended && step_window(profiling, now_ns - profiling->until_ns))
+	is_last = profiling->last_ns && now_ns >= profiling->last_ns;
+	if (!has_ended && !is_last && step_window(profiling, now_ns - profiling->until_ns))
 		return;
 	end_recording(profiling);
-	begun_write_unasked(profiling, 0);
-	if (!has_ended && profiling->begun.loop_ns)
+	begun_write_unasked(profiling, 0, &unheard);
+	if (!has_ended && !is_last && profiling->begun.loop_ns)
 		restart(profiling);
 }
 
-void profiling_end(struct profiling *profiling)
+void profiling_end(struct profiling *profiling, struct buf *log)
 {
 	server_close(&profiling->server); /* the next JVM needs the address */
 	if (!profiling_is_running(profiling))
 		return;
 	end_recording(profiling);
-	begun_write_unasked(profiling, 0);
+	begun_write_unasked(profiling, 0, log);
 }
 
 void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks)

@@ -24,7 +24,8 @@ struct profiling {
 	int jfr; /* that file if it is kept open; else -1 */
 	uint64_t chunk_ns; /* time from which on it lacks samples, CLOCK_REALTIME */
 	uint64_t chunk_at; /* recording_bytes() then */
-	uint64_t until_ns; /* timeout or loop, CLOCK_MONOTONIC; 0: none */
+	uint64_t until_ns; /* when the recording, or the window of a loop, ends, CLOCK_MONOTONIC; 0: it does not */
+	uint64_t last_ns; /* the timeout, after which a loop begins no other recording, CLOCK_MONOTONIC; 0: none */
 	uint64_t window_end_ns; /* of a window that will be written soon, CLOCK_REALTIME; 0: none */
 	unsigned int number; /* number of the file, for %n */
 	bool is_private; /* the recording, or what it resumed, has what processes of all users use, and we are root */
@@ -41,7 +42,8 @@ void profiling_answer(struct profiling *profiling, const struct recorder_questio
 		      struct recorder_answer *answer);
 /* Call some times a second: ends recordings that are due, writes their files, and begins again for a loop. */
 void profiling_step(struct profiling *profiling);
-void profiling_end(struct profiling *profiling); /* ends a running recording, and writes its file */
+/* Ends a running recording, and writes its file. A line about a failure is appended to `log`. */
+void profiling_end(struct profiling *profiling, struct buf *log);
 void profiling_release(struct profiling *profiling);
 
 static inline bool profiling_is_running(const struct profiling *profiling)

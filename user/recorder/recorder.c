@@ -22,6 +22,7 @@
 
 #define CLIENTS 8 /* a new client replaces the oldest one */
 #define STEP_MS 100
+#define START_NS (10 * NS_PER_SEC) /* longest wait until a recorder has begun */
 #define GONE_NS (10 * NS_PER_SEC) /* time after the end of the process in which its last report can be requested */
 
 struct client {
@@ -35,6 +36,7 @@ struct recorder {
 	int process; /* pidfd */
 	int listener; /* -1: there is no place for its name, and only the library asks */
 	struct client clients[CLIENTS]; /* newest first */
+	bool has_swept; /* done once, when nobody asks anything */
 	uint64_t gone_ns; /* when the process had ended; 0: it runs */
 };
 
@@ -62,13 +64,24 @@ static void add_client(struct recorder *recorder, int fd, bool is_library, bool 
 
 static void take_client(struct recorder *recorder)
 {
-	int fd = accept4(recorder->listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd = accept4(recorder->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	bool is_other;
 
 	if (fd >= 0 && recorder_permits(fd, recorder->profiling.pid, &is_other))
 		add_client(recorder, fd, false, is_other);
 	else if (fd >= 0)
 		close(fd);
+}
+
+static bool has_library(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < CLIENTS; i++) {
+		struct pollfd fd = {.fd = recorder->clients[i].fd};
+
+		if (fd.fd >= 0 && recorder->clients[i].is_library && !poll(&fd, 1, 0))
+			return true;
+	}
+	return false;
 }
 
 /* Returns false when the client has gone. `fd` is not the client's any more when it returns, if another came. */
@@ -86,8 +99,8 @@ static bool serve(struct recorder *recorder, struct client client)
 		goes_on = false;
 	} else if (goes_on) {
 		profiling_answer(&recorder->profiling, &question, &answer);
-		goes_on = !recorder_reply(fd, &answer);
 	}
+	goes_on = goes_on && !recorder_reply(fd, &answer);
 	recorder_answer_release(&answer);
 	recorder_question_release(&question);
 	return goes_on;
@@ -122,8 +135,12 @@ static void look(struct recorder *recorder)
 	fds[CLIENTS] = (struct pollfd){.fd = recorder->listener, .events = POLLIN};
 	fds[CLIENTS + 1] = (struct pollfd){.fd = recorder->gone_ns ? -1 : recorder->process, .events = POLLIN};
 	server_poll(&recorder->profiling.server, fds + CLIENTS + 2);
-	if (poll(fds, sizeof(fds) / sizeof(fds[0]), STEP_MS) <= 0)
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]), STEP_MS) <= 0) {
+		if (!recorder->has_swept)
+			recorder_sweep_sockets();
+		recorder->has_swept = true;
 		return;
+	}
 	for (size_t i = CLIENTS; i-- > 0;)
 		if (fds[i].fd >= 0 && fds[i].revents)
 			serve_client(recorder, fds[i].fd);
@@ -133,14 +150,6 @@ static void look(struct recorder *recorder)
 		recorder->gone_ns = clock_monotonic_ns();
 		server_close(&recorder->profiling.server); /* the next JVM needs the address */
 	}
-}
-
-static bool has_library(const struct recorder *recorder)
-{
-	for (size_t i = 0; i < CLIENTS; i++)
-		if (recorder->clients[i].fd >= 0 && recorder->clients[i].is_library)
-			return true;
-	return false;
 }
 
 /*
@@ -170,11 +179,14 @@ static bool is_over(const struct recorder *recorder)
 
 static void run(struct recorder *recorder)
 {
+	BUF(unheard);
+
 	while (!is_over(recorder)) {
 		look(recorder);
 		profiling_step(&recorder->profiling);
 	}
-	profiling_end(&recorder->profiling);
+	signals_forget(); /* the file may take time; the next signal ends its waits */
+	profiling_end(&recorder->profiling, &unheard);
 	if (recorder->listener >= 0)
 		recorder_unlink_socket(recorder->profiling.pid, recorder->profiling.start_ticks);
 	profiling_release(&recorder->profiling);
@@ -253,6 +265,7 @@ static void fork_recorder(pid_t pid, uint64_t start_ticks, int pipe, struct buf 
 
 int recorder_start(pid_t pid, uint64_t start_ticks, struct buf *why)
 {
+	uint64_t until_ns = clock_monotonic_ns() + START_NS;
 	int between[2], status;
 	char text[512] = "";
 	ssize_t len = 0;
@@ -266,7 +279,7 @@ int recorder_start(pid_t pid, uint64_t start_ticks, struct buf *why)
 	close(between[1]);
 	if (child < 0)
 		buf_printf(why, "no process for the recorder: %s", strerror(errno));
-	else if (!child_await(child, &status))
+	else if (!child_await_until(child, &status, until_ns) && !signals_wait(between[0], POLLIN, until_ns))
 		len = read(between[0], text, sizeof(text) - 1);
 	close(between[0]);
 	if (len > 0)
@@ -300,7 +313,7 @@ static int greet(int socket)
 	return err;
 }
 
-/* `asprof` was first. Returns 0, or -errno when its recorder has just ended. */
+/* `asprof` was first. Returns 0, or -errno when its recorder ends, or is stopped. */
 static int hand_over(pid_t pid, uint64_t start_ticks, int socket)
 {
 	BUF(why);

@@ -18,6 +18,7 @@
 #include "base/packet.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "proc/cgroup.h"
 #include "proc/process.h"
 #include "recorder/arguments.h"
 
@@ -27,9 +28,11 @@
 #define ROOT_FOLDER "/run/duet-recorders"
 #define CONNECT_NS (2 * NS_PER_SEC) /* for a recorder that accepts nobody; an honest one does so all the time */
 #define CONNECT_PAUSE_NS (10 * NS_PER_MS)
-/* Another user's recorder may be stopped. */
+/* Longest waits for an answer. Another user's recorder may do as it likes; ours ends its own waits before. */
 #define OTHER_STATUS_NS (10 * NS_PER_SEC)
 #define OTHER_NS (30 * NS_PER_SEC)
+#define OWN_NS (900 * NS_PER_SEC)
+#define LOOK_NS (300 * NS_PER_MS) /* how often a recorder that does not answer is looked at */
 
 /* A folder whose path this user's environment does not change. */
 static bool usual_path(uid_t uid, unsigned int choice, struct buf *path)
@@ -242,10 +245,12 @@ static bool is_left(int folder, const char *name)
 	return fd == -ENOENT;
 }
 
-/* Removes what recorders have left that were killed. */
-static void sweep(int folder)
+void recorder_sweep_sockets(void)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned int choice = 0;
+	BUF(why);
+	IO_FD(folder) = open_folder(&choice, true, &why);
+	int fd = folder < 0 ? folder : openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
 
@@ -288,7 +293,6 @@ int recorder_listen(pid_t pid, uint64_t start_ticks, struct buf *why)
 	if (folder < 0)
 		return folder;
 	fd = listen_in(folder, pid, start_ticks);
-	sweep(folder);
 	if (fd < 0)
 		buf_printf(why, "the recorder of process %d cannot listen: %s", pid, strerror(-fd));
 	return fd;
@@ -306,8 +310,8 @@ void recorder_unlink_socket(pid_t pid, uint64_t start_ticks)
 
 /* ---- packets ---- */
 
-/* Returns 0 or -errno. `fd`: -1 for none. Text that is too long is cut. `flags`: of send(). */
-static int send_packet(int connection, const struct iovec *head, const struct buf *const texts[2], int fd, int flags)
+/* Returns 0 or -errno. `fd`: -1 for none. Text that is too long is cut. Who reads nothing must not hold us. */
+static int send_packet(int connection, const struct iovec *head, const struct buf *const texts[2], int fd)
 {
 	struct iovec parts[3] = {*head};
 	size_t room = DUET_RECORDER_TEXT_MAX;
@@ -319,7 +323,7 @@ static int send_packet(int connection, const struct iovec *head, const struct bu
 		parts[1 + i].iov_base = bytes ? texts[i]->data : NULL;
 		room -= parts[1 + i].iov_len;
 	}
-	return packet_send_parts(connection, parts, 3, &fd, fd >= 0, flags);
+	return packet_send_parts(connection, parts, 3, &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 /* Returns 0 or -errno: -EPIPE at the end. *ret_fd is -1 when there is none. */
@@ -331,7 +335,7 @@ static int receive_packet(int connection, const struct iovec *head, struct buf *
 	int err = 0;
 
 	*ret_fd = -1;
-	len = bytes ? packet_receive_parts(connection, parts, 2, 0, ret_fd) : -ENOMEM;
+	len = bytes ? packet_receive_parts(connection, parts, 2, MSG_DONTWAIT, ret_fd) : -ENOMEM;
 	if (len < (ssize_t)head->iov_len)
 		err = len < 0 ? (int)len : -EPIPE;
 	else
@@ -344,11 +348,49 @@ static int receive_packet(int connection, const struct iovec *head, struct buf *
 
 /* ---- answers ---- */
 
+/* The process that listens at the other end; 0 if it is not in our namespace. */
+static pid_t peer_pid(int connection)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? 0 : peer.pid;
+}
+
+/* Returns true if the process cannot run: somebody has stopped it, or frozen its cgroup. */
+static bool is_stopped(pid_t pid)
+{
+	struct cgroup_freezer freezer;
+	struct proc_stat stat;
+	bool ret;
+
+	if (!pid || proc_stat_of(&stat, pid))
+		return false;
+	cgroup_freezer_open(&freezer, pid);
+	ret = stat.state == 'T' || stat.state == 't' || cgroup_is_frozen(&freezer);
+	cgroup_freezer_release(&freezer);
+	return ret;
+}
+
+/* As signals_wait(), and -EHOSTDOWN if the recorder is stopped; only twice in a row, as a debugger stops it briefly. */
+static int await_answer(int connection, uint64_t until_ns)
+{
+	uint64_t look_ns = clock_monotonic_ns();
+	int stops = 0, err;
+
+	do {
+		look_ns += LOOK_NS;
+		err = signals_wait(connection, POLLIN, look_ns < until_ns ? look_ns : until_ns);
+		stops = err == -ETIMEDOUT && is_stopped(peer_pid(connection)) ? stops + 1 : 0;
+	} while (err == -ETIMEDOUT && look_ns < until_ns && stops < 2);
+	return stops == 2 ? -EHOSTDOWN : err;
+}
+
 static int receive_answer(int connection, uint64_t until_ns, struct recorder_answer *ret)
 {
 	struct duet_answer answer;
 	struct iovec head = {&answer, sizeof(answer)};
-	int err = signals_wait(connection, POLLIN, until_ns);
+	int err = await_answer(connection, until_ns);
 
 	if (!err)
 		err = receive_packet(connection, &head, &ret->text, &ret->report);
@@ -359,7 +401,6 @@ static int receive_answer(int connection, uint64_t until_ns, struct recorder_ans
 	return err;
 }
 
-/* The timeout is that of another user's recorder. Ours ends its waits itself. */
 static int ask(int connection, enum duet_question_kind kind, const char *arguments, uint64_t timeout_ns,
 	       struct recorder_answer *ret, struct buf *why)
 {
@@ -372,11 +413,16 @@ static int ask(int connection, enum duet_question_kind kind, const char *argumen
 	buf_add_str(&text, arguments);
 	err = text.failed ? -ENOMEM : text.len > DUET_RECORDER_TEXT_MAX ? -E2BIG : 0;
 	if (!err)
-		err = send_packet(connection, &head, (const struct buf *const[]){&text, NULL}, -1, 0);
+		err = send_packet(connection, &head, (const struct buf *const[]){&text, NULL}, -1);
 	if (!err)
-		err = receive_answer(connection, timeout_ns ? clock_monotonic_ns() + timeout_ns : UINT64_MAX, ret);
+		err = receive_answer(connection, clock_monotonic_ns() + timeout_ns, ret);
 	if (err == -EINTR)
 		buf_add_str(why, "interrupted while the recorder was waited for");
+	else if (err == -EHOSTDOWN)
+		buf_printf(why,
+			   "the recorder is stopped, or frozen with its cgroup: kill -CONT %1$d lets it continue, "
+			   "kill -KILL %1$d ends it without its recording",
+			   peer_pid(connection));
 	else if (err < 0)
 		buf_printf(why, err == -EPIPE ? "the recorder has ended" : "the recorder does not answer: %s",
 			   strerror(-err));
@@ -385,7 +431,7 @@ static int ask(int connection, enum duet_question_kind kind, const char *argumen
 
 int recorder_request(int connection, const char *arguments, struct recorder_answer *ret, struct buf *why)
 {
-	return ask(connection, DUET_QUESTION_COMMAND, arguments, 0, ret, why);
+	return ask(connection, DUET_QUESTION_COMMAND, arguments, OWN_NS, ret, why);
 }
 
 void recorder_answer_release(struct recorder_answer *answer)
@@ -405,9 +451,7 @@ int recorder_reply(int connection, const struct recorder_answer *answer)
 	};
 	struct iovec head = {&packet, sizeof(packet)};
 
-	/* a client that reads no answers must not hold the recorder */
-	return send_packet(connection, &head, (const struct buf *const[]){&answer->log, &answer->text}, answer->report,
-			   MSG_DONTWAIT);
+	return send_packet(connection, &head, (const struct buf *const[]){&answer->log, &answer->text}, answer->report);
 }
 
 /* ---- questions ---- */
@@ -437,7 +481,9 @@ int recorder_hand_over(int connection, int socket)
 	struct duet_question question = {.kind = DUET_QUESTION_ADOPT};
 	struct iovec head = {&question, sizeof(question)};
 
-	return send_packet(connection, &head, (const struct buf *const[]){NULL, NULL}, socket, 0);
+	if (is_stopped(peer_pid(connection)))
+		return -EHOSTDOWN;
+	return send_packet(connection, &head, (const struct buf *const[]){NULL, NULL}, socket);
 }
 
 #define RUNNING "Profiling is running"

@@ -37,6 +37,8 @@ struct recorder_answer {
 /* Returns the listening socket, or -errno with one sentence in `why`: -EADDRINUSE if the process has a recorder. */
 int recorder_listen(pid_t pid, uint64_t start_ticks, struct buf *why);
 void recorder_unlink_socket(pid_t pid, uint64_t start_ticks); /* removes the name of the socket */
+/* Removes what recorders have left that were killed. Waits for none: one may be stopped. */
+void recorder_sweep_sockets(void);
 /* Returns a connection to the recorder of that process, or -errno: -ENOENT when it has none. */
 int recorder_connect(pid_t pid, uint64_t start_ticks, struct buf *why);
 

@@ -32,6 +32,7 @@
 
 #define BEGIN_NS (30 * NS_PER_SEC) /* longest wait for the first sample; an agent may have to be attached before */
 #define END_NS (15 * NS_PER_SEC) /* longest wait for the end; longer than the session's own deadlines at its end */
+#define REPORT_NS (600 * NS_PER_SEC) /* longest wait for a report: its CPU time has a limit, but it may be stopped */
 #define FLUSH_NS (3 * NS_PER_SEC)
 #define STEP_NS NS_PER_MS
 #define LOG_MAX (64u << 10)
@@ -358,18 +359,13 @@ void recording_go_on(struct recording *recording, uint64_t window_ns)
 
 void recording_stop(struct recording *recording)
 {
-	uint64_t until_ns = clock_monotonic_ns() + END_NS;
 	int status;
 
 	if (!recording->child)
 		return;
 	recording->ended_ns = clock_monotonic_ns();
 	kill(recording->child, SIGINT);
-	while (!has_ended(recording->child, &status)) {
-		if (clock_monotonic_ns() > until_ns)
-			kill(recording->child, SIGKILL);
-		clock_sleep(STEP_NS);
-	}
+	(void)child_await_until(recording->child, &status, recording->ended_ns + END_NS);
 	recording->child = 0;
 	update_jdk(recording, true);
 }
@@ -554,7 +550,7 @@ static int read_parts(struct recording *recording, const struct asprof_arguments
 	if (child < 0)
 		buf_printf(why, "no process for the report: %s", strerror(errno));
 	else
-		(void)child_await(child, &status);
+		(void)child_await_until(child, &status, clock_monotonic_ns() + REPORT_NS);
 	recording->is_report_empty = WIFEXITED(status) && WEXITSTATUS(status) == EMPTY_STATUS;
 	if (recording->is_report_empty)
 		status = 0;

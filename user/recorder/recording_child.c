@@ -201,7 +201,7 @@ int recording_child_begin(struct recording_child *child, const struct duet_quest
 {
 	const struct duet_question none = {0};
 
-	if (send(child->gate, agent ? agent : &none, sizeof(none), MSG_NOSIGNAL) < 0)
+	if (send(child->gate, agent ? agent : &none, sizeof(none), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return -errno;
 	child->part = child->log = -1;
 	close_all(child);
@@ -216,6 +216,6 @@ void recording_child_end(struct recording_child *child)
 	close_all(child);
 	if (!pid)
 		return;
-	kill(pid, SIGKILL); /* it has changed nothing yet, and may not see its gate closed before BPF is loaded */
-	(void)child_await(pid, &status);
+	/* killed at once: it has changed nothing yet, and may not see its gate closed before BPF is loaded */
+	(void)child_await_until(pid, &status, 0);
 }

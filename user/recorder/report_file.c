@@ -18,8 +18,6 @@
 #include "base/packet.h"
 #include "base/root.h"
 
-#define COPY_BYTES 16384
-
 static void add_time(time_t when, struct buf *ret)
 {
 	char stamp[32] = "";
@@ -118,21 +116,46 @@ bool report_file_is_ours(pid_t pid)
 	return is_same(pid, "root") && is_same(pid, "ns/mnt");
 }
 
-int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, bool is_private,
-		     struct buf *why)
+/* Ends the output. In a child, reports its progress to the parent. */
+static int copy(struct io_output *output, int report, int parent)
 {
-	const struct io_access access = {.is_private = is_private, .group = IO_NO_GROUP};
-	int err;
+	static char bytes[USER_CHILD_PIECE];
+	ssize_t more = 1;
+	int err = 0;
 
-	*file = (struct report_file){.foreign = FOREIGN_FILE_NONE};
-	if (!strcmp(path, "-") || report_file_is_ours(pid))
-		err = io_output_open(&file->own, path, &access);
-	else if (is_private)
-		return buf_explain(why, -EPERM, REPORT_FILE_NOT_PRIVATE);
-	else
-		err = foreign_file_create(&file->foreign, pid, start_ticks, path);
-	if (err < 0)
-		buf_printf(why, "Could not open output file: %s: %s", path, strerror(-err));
+	for (off_t at = 0; !err && (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more) {
+		if (fwrite(bytes, 1, (size_t)more, output->file) != (size_t)more)
+			err = -EIO;
+		if (parent >= 0)
+			user_child_progress(parent);
+	}
+	return io_output_end(output, more < 0 ? -errno : err);
+}
+
+struct own {
+	const char *path;
+	struct io_access access;
+};
+
+/* Reports two results, as work(). */
+static void work_own(int socket, int root, const void *context)
+{
+	const struct own *own = context;
+	struct io_output output;
+	int source, err = io_output_open(&output, own->path, &own->access);
+	char none;
+
+	user_child_answer(socket, err);
+	if (!err && packet_receive(socket, &none, sizeof(none), -1, &source) > 0 && source >= 0)
+		user_child_answer(socket, copy(&output, source, socket));
+}
+
+static int await_created(struct foreign_file *file, int err)
+{
+	if (!err)
+		err = user_child_await(&file->child, USER_CHILD_MS);
+	if (err)
+		foreign_file_release(file);
 	return err;
 }
 
@@ -147,7 +170,7 @@ int report_file_create(int *ret, pid_t pid, uint64_t start_ticks, const char *pa
 
 	*ret = -1;
 	if (!report_file_is_ours(pid)) {
-		err = report_file_open(&file, pid, start_ticks, path, is_private, why);
+		err = report_file_open(&file, pid, start_ticks, path, is_private ? REPORT_FILE_PRIVATE : 0, why);
 		report_file_discard(&file);
 		return err;
 	}
@@ -162,20 +185,36 @@ int report_file_create(int *ret, pid_t pid, uint64_t start_ticks, const char *pa
 	return err;
 }
 
-static int copy(struct report_file *file, int report)
+int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, unsigned int how,
+		     struct buf *why)
 {
-	char bytes[COPY_BYTES];
-	ssize_t more;
+	bool is_private = how & REPORT_FILE_PRIVATE;
+	const struct own own = {path, {.is_private = is_private, .group = IO_NO_GROUP}};
+	int err;
 
-	for (off_t at = 0; (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more)
-		if (fwrite(bytes, 1, (size_t)more, file->own.file) != (size_t)more)
-			return io_output_error(&file->own) ? io_output_error(&file->own) : -EIO;
-	return io_output_commit(&file->own);
+	*file = (struct report_file){.foreign = FOREIGN_FILE_NONE};
+	if (strcmp(path, "-") != 0 && !report_file_is_ours(pid)) {
+		if (own.access.is_private)
+			return file->error = buf_explain(why, -EPERM, REPORT_FILE_NOT_PRIVATE);
+		err = foreign_file_create(&file->foreign, pid, start_ticks, path);
+	} else if (how & REPORT_FILE_WAITS) {
+		err = io_output_open(&file->own, path, &own.access);
+	} else {
+		err = await_created(&file->foreign, user_child_start(&file->foreign.child, 0, 0, work_own, &own));
+	}
+	if (err < 0)
+		buf_printf(why, "Could not open output file: %s: %s", path, strerror(-err));
+	file->error = err;
+	return err;
 }
 
 int report_file_write(struct report_file *file, int report, struct buf *why)
 {
-	int err = file->foreign.child.pid ? foreign_file_write(&file->foreign, report) : copy(file, report);
+	int err = file->error;
+
+	if (err)
+		return err;
+	err = file->foreign.child.pid ? foreign_file_write(&file->foreign, report) : copy(&file->own, report, -1);
 
 	report_file_discard(file);
 	if (err < 0)
@@ -237,13 +276,7 @@ static void work(int socket, int root, const void *path)
 
 int foreign_file_create(struct foreign_file *file, pid_t pid, uint64_t start_ticks, const char *path)
 {
-	int err = user_child_start(&file->child, pid, start_ticks, work, path);
-
-	if (!err)
-		err = user_child_await(&file->child, USER_CHILD_MS);
-	if (err)
-		foreign_file_release(file);
-	return err;
+	return await_created(file, user_child_start(&file->child, pid, start_ticks, work, path));
 }
 
 int foreign_file_write(const struct foreign_file *file, int source)

@@ -15,7 +15,7 @@
 #include "base/io.h"
 
 /*
- * A file in the root directory of another process, created and written by a child. Only regular files are opened: a
+ * A file that a child creates and writes. In the root directory of another process only regular files are opened: a
  * container's root can make devices that the kernel would open for the loader, but not for the container.
  */
 struct foreign_file {
@@ -37,7 +37,12 @@ void foreign_file_release(struct foreign_file *file); /* ends the child; does no
 struct report_file {
 	struct foreign_file foreign; /* without a child: `own` is used */
 	struct io_output own;
+	int error; /* of report_file_open() */
 };
+
+/* Of report_file_open(). */
+#define REPORT_FILE_PRIVATE 1u /* only we may read the file, so one in the process's root is refused */
+#define REPORT_FILE_WAITS 2u /* wait for a pipe's reader, or a disk, as long as it takes: nobody waits for us */
 
 #define REPORT_FILE_NOT_PRIVATE                                                                                        \
 	"the recording has what processes of all users use, and the file would be the user's of the process: leave "   \
@@ -49,11 +54,8 @@ void report_file_name(const char *path, pid_t pid, unsigned int number, time_t w
 void report_file_path(pid_t pid, const char *path, struct buf *ret);
 /* Returns true if files that the process names are found in our own root. */
 bool report_file_is_ours(pid_t pid);
-/*
- * `path` is absolute, or "-" for stdout. `is_private`: only we may read the file, so one in the process's root is
- * refused. Returns 0, or -errno with why.
- */
-int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, bool is_private,
+/* `path` is absolute, or "-" for stdout. Returns 0, or -errno with why. */
+int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, const char *path, unsigned int how,
 		     struct buf *why);
 /*
  * Makes a file that will be written by parts, or truncates it unless `keeps`. Opens it if it is a regular file in our
@@ -61,6 +63,6 @@ int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, 
  */
 int report_file_create(int *ret, pid_t pid, uint64_t start_ticks, const char *path, bool is_private, bool keeps,
 		       struct buf *why);
-/* Copies the report and closes the file. Returns 0, or -errno with why. */
+/* Copies the report and closes the file. Returns 0, or -errno with why, also if it could not be opened. */
 int report_file_write(struct report_file *file, int report, struct buf *why);
 void report_file_discard(struct report_file *file); /* does nothing after report_file_write() */

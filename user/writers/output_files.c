@@ -222,17 +222,14 @@ static int write_to(const struct output_files *files, const struct output_file *
  */
 static void rescue(const struct output_files *files, const struct output_file *written)
 {
-	const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm", getenv("HOME")};
-	const char *name = basename(written->file);
+	const char *name = basename(written->file), *folder;
 	struct io_output output;
 	BUF(path);
 	int err = -ENOENT;
 
-	for (size_t i = 0; err < 0 && i < sizeof(places) / sizeof(*places); i++) {
-		if (!places[i])
-			continue;
+	for (size_t i = 0; err < 0 && (folder = io_other_folder(i)) != NULL; i++) {
 		buf_clear(&path);
-		buf_printf(&path, "%s/duet-%d-%s", places[i], getpid(), name);
+		buf_printf(&path, "%s/duet-%d-%s", folder, getpid(), name);
 		if (io_output_open(&output, path.data, files->access) < 0)
 			continue;
 		err = write_to(files, written, &output);
