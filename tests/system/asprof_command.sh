@@ -259,6 +259,33 @@ case_windows_of_a_loop() {
 		fail "$sum ms of $((after - before)) ms of CPU time are in ${#names[@]} windows"
 }
 
+# A file that is there keeps its mode, its links and its place.
+case_file_in_place() { # apart
+	local inode
+	need_bpf
+	need_root
+	begin
+	mkdir "$here/own"
+	chmod 755 "$here/own"
+	touch "$here/own/out.collapsed" "$here/mounted"
+	chmod 600 "$here/own/out.collapsed"
+	ln "$here/own/out.collapsed" "$here/own/link"
+	inode=$(stat -c %i "$here/own/link")
+	touch "$here/own/mounted"
+	mount --bind "$here/mounted" "$here/own/mounted"
+	run_asprof start -e cpu -i 1ms "$jvm"
+	sleep 1
+	run_asprof dump -o collapsed -f "$here/own/mounted" "$jvm"
+	expect_status 0
+	expect_contains "$here/mounted" 'workload/Shares'
+	umount "$here/own/mounted"
+	run_asprof stop -f "$here/own/out.collapsed" "$jvm"
+	expect_status 0
+	[ "$(stat -c '%a %h %i' "$here/own/out.collapsed")" = "600 2 $inode" ] ||
+		fail "mode, links and inode: $(stat -c '%a %h %i' "$here/own/out.collapsed")"
+	expect_contains "$here/own/link" 'workload/Shares'
+}
+
 # The place of the start's file is full at the end: the report is elsewhere, and is named where somebody listens.
 case_full_place() { # apart
 	local library=$DUET_BUILD/libasyncProfiler.so

@@ -315,6 +315,48 @@ static void assert_access(const struct io_access *access, mode_t mode, gid_t gro
 	assert_int_equal(st.st_gid, group);
 }
 
+/* Returns true if the file is the same after it was written. */
+static bool is_kept(const char *path)
+{
+	const struct io_access in_place = {.group = IO_NO_GROUP, .in_place = true};
+	struct stat before, after;
+	struct io_output out;
+
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(io_output_open(&out, path, &in_place), 0);
+	io_output_cut(&out);
+	fputs("new", out.file);
+	assert_int_equal(io_output_commit(&out), 0);
+	assert_content(path, "new");
+	assert_int_equal(stat(path, &after), 0);
+	return before.st_ino == after.st_ino && before.st_mode == after.st_mode && before.st_nlink == after.st_nlink;
+}
+
+/* In a folder of others a second name may be their link, and a file theirs: it is replaced. */
+static void test_files_of_ours_are_kept(void **state)
+{
+	const struct io_access in_place = {.group = IO_NO_GROUP, .in_place = true};
+	struct io_output out;
+
+	if (geteuid())
+		skip();
+	write_content("victim", "old content");
+	assert_int_equal(io_output_open(&out, "victim", &in_place), 0);
+	io_output_discard(&out);
+	assert_content("victim", "old content");
+	assert_true(is_kept("victim"));
+	assert_int_equal(link("victim", "sub/victim2"), 0);
+	assert_true(is_kept("sub/victim2"));
+	as_stranger(set_traps);
+	unlink("sticky/file");
+	assert_int_equal(link("victim", "sticky/file"), 0);
+	write_content("victim", "old content");
+	assert_false(is_kept("sticky/file"));
+	assert_content("victim", "old content");
+	assert_false(is_kept("sticky/theirs"));
+	unlink("sub/victim2");
+}
+
 static void test_access(void **state)
 {
 	const struct io_access alone = {.is_private = true, .group = IO_NO_GROUP};
@@ -488,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_a_terminal_gets_text_alone),
 		cmocka_unit_test(test_only_sealed_memory_is_taken),
 		cmocka_unit_test_setup_teardown(test_traps_of_another_user, enter_sticky, leave_sticky),
+		cmocka_unit_test_setup_teardown(test_files_of_ours_are_kept, enter_sticky, leave_sticky),
 		cmocka_unit_test_setup_teardown(test_access, enter_sticky, leave_sticky),
 	};
 

@@ -334,6 +334,16 @@ static bool is_trap(const struct out_path *at, const struct stat *target)
 	       target->st_uid != geteuid() && target->st_uid != dir.st_uid;
 }
 
+/* In a folder of others, a second name of our file may be their link to it. */
+static bool is_ours(const struct out_path *at, const struct stat *target)
+{
+	struct stat dir;
+
+	return target->st_uid == geteuid() &&
+	       (target->st_nlink <= 1 ||
+		(!fstat(at->dir, &dir) && dir.st_uid == geteuid() && !(dir.st_mode & (S_IWGRP | S_IWOTH))));
+}
+
 /* Returns the descriptor. Uses open() rather than mkostemp(), so that umask and the folder's ACL decide the mode. */
 static int open_name(const struct io_output *out, mode_t mode, struct io_temporary *temporary)
 {
@@ -408,6 +418,8 @@ static int open_at(struct io_output *out, const struct io_access *access)
 		return io_open_again(out->at.found, O_WRONLY);
 	if (is_stdout(&target))
 		return open_stdout();
+	if (access && access->in_place && is_ours(&out->at, &target))
+		return io_open_again(out->at.found, O_WRONLY);
 	return out->at.is_magic ? io_open_again(out->at.found, O_WRONLY | O_TRUNC) : open_new(out, access);
 }
 

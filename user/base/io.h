@@ -48,6 +48,8 @@ struct io_temporary;
 struct io_access {
 	bool is_private; /* the contents concern others: only the owner and `group` may read */
 	gid_t group; /* IO_NO_GROUP for no group */
+	/* A plain file of ours is not replaced: it keeps its mode and links. io_output_cut() before the first write. */
+	bool in_place;
 };
 #define IO_NO_GROUP ((gid_t)-1)
 

@@ -123,6 +123,7 @@ static int copy(struct io_output *output, int report, int parent)
 	ssize_t more = 1;
 	int err = 0;
 
+	io_output_cut(output);
 	for (off_t at = 0; !err && (more = pread(report, bytes, sizeof(bytes), at)) > 0; at += more) {
 		if (fwrite(bytes, 1, (size_t)more, output->file) != (size_t)more)
 			err = -EIO;
@@ -189,7 +190,7 @@ int report_file_open(struct report_file *file, pid_t pid, uint64_t start_ticks, 
 		     struct buf *why)
 {
 	bool is_private = how & REPORT_FILE_PRIVATE;
-	const struct own own = {path, {.is_private = is_private, .group = IO_NO_GROUP}};
+	const struct own own = {path, {.is_private = is_private, .group = IO_NO_GROUP, .in_place = !is_private}};
 	int err;
 
 	*file = (struct report_file){.foreign = FOREIGN_FILE_NONE};
