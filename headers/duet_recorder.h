@@ -24,7 +24,8 @@ enum duet_question_kind {
 	DUET_QUESTION_SAMPLES, /* the answer's text is the number of samples; no arguments */
 	/* the process is about to end: stop, and write the file that was named at the start; no arguments */
 	DUET_QUESTION_EXIT,
-	DUET_QUESTION_ADOPT,   /* comes with a socket of the process's library, which is a client from now on */
+	/* comes with a socket of the process's library, which is a client from now on; without one: may it come? */
+	DUET_QUESTION_ADOPT,
 	/* the arguments may be sent as a command soon: what can be done before is done; the answer is empty */
 	DUET_QUESTION_PREPARE,
 	/*

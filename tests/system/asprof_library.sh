@@ -263,6 +263,33 @@ case_preload() {
 	[ ! -e "$here/out.collapsed" ] || fail "the variable counts without the library"
 }
 
+# exec() keeps the process: the new program gets a recording of its own, and no line on its output.
+case_exec() {
+	need_bpf
+	need_root
+	ASPROF_COMMAND="start,event=cpu,interval=1ms,file=$here/out.collapsed" LD_PRELOAD=$library bash -c \
+		'exec awk "BEGIN { while (i < 3000000) i++; print \"end\" }"' >"$here/stdout" 2>"$here/stderr"
+	status=$?
+	expect_status 0 awk
+	[ "$(cat "$here/stdout")" = $'Profiling started\nend' ] || fail "on stdout: $(cat "$here/stdout")"
+	[ ! -s "$here/stderr" ] || fail "on stderr: $(cat "$here/stderr")"
+	wait_for 20 test -s "$here/out.collapsed"
+	expect "samples of awk" "$(matching "$here/out.collapsed" 'awk' | cut -d ' ' -f 1)" '>' 30
+}
+
+# One that the command line names, and one that the program loads: each makes its own recordings.
+jdk_case_two_copies() {
+	need_bpf
+	need_root
+	cp "$library" "$here/one.so"
+	run_java -agentpath:"$here/one.so=start,event=cpu,interval=1ms,file=$here/one.collapsed" \
+		-Dlibrary="$library" workload.ProfilerCalls flink "$here"
+	expect_status 0 java
+	expect_contains "$here/stdout" '^start CPU: Profiling started$'
+	expect_contains "$here/stdout" '^stop ITIMER: OK$'
+	expect "samples of the whole run" "$(matching "$here/one.collapsed" ProfilerCalls | cut -d ' ' -f 1)" '>' 1000
+}
+
 # The C functions, in a process whose JVM comes later or never.
 case_c_functions() {
 	need_bpf

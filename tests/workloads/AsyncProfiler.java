@@ -8,12 +8,14 @@ public final class AsyncProfiler {
     private AsyncProfiler() {
     }
 
-    // The library may be there already, by -agentpath or by an attach.
+    // The library may be there already, by -agentpath or by an attach. -Dlibrary=PATH is a copy to use in any case.
     public static synchronized AsyncProfiler getInstance() {
         if (instance != null)
             return instance;
         AsyncProfiler created = new AsyncProfiler();
         try {
+            if (System.getProperty("library") != null)
+                System.load(System.getProperty("library"));
             created.getVersion();
         } catch (UnsatisfiedLinkError e) {
             System.loadLibrary("asyncProfiler");

@@ -126,6 +126,7 @@ static void begin(struct request *request)
 		return refuse(request, REPORT_FILE_NOT_PRIVATE);
 	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
 								&why);
+	profiling->is_of_library = is_of_library(request);
 	profiling->last_ns = profiling->begun.timeout_ns ? clock_monotonic_ns() + profiling->begun.timeout_ns : 0;
 	if (err)
 		report_not_begun(request, &profiling->begun, &why);
@@ -138,8 +139,9 @@ static void begin(struct request *request)
 	/* a program that starts a recording itself will likely start another one */
 	if (!err && request->question->head.kind == DUET_QUESTION_API)
 		profiling->prepare_ns = clock_monotonic_ns() + PREPARE_AFTER_NS;
-	if (!err && !profiling->begun.quiet)
+	if (!err && !profiling->begun.quiet && !profiling->is_program_forgotten)
 		buf_add_str(&request->answer->text, "Profiling started\n");
+	profiling->is_program_forgotten = false;
 }
 
 /* Starts a recording whose samples nobody sees. */
@@ -638,6 +640,13 @@ void profiling_end(struct profiling *profiling, struct buf *log)
 		return;
 	end_recording(profiling);
 	begun_write_unasked(profiling, 0, log);
+}
+
+void profiling_forget_program(struct profiling *profiling)
+{
+	profiling->is_program_forgotten = profiling_is_running(profiling) && profiling->is_of_library;
+	if (profiling->is_program_forgotten)
+		end_recording(profiling);
 }
 
 void profiling_init(struct profiling *profiling, pid_t pid, uint64_t start_ticks)

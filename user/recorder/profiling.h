@@ -28,6 +28,8 @@ struct profiling {
 	uint64_t last_ns; /* the timeout, after which a loop begins no other recording, CLOCK_MONOTONIC; 0: none */
 	uint64_t window_end_ns; /* of a window that will be written soon, CLOCK_REALTIME; 0: none */
 	unsigned int number; /* number of the file, for %n */
+	bool is_of_library; /* the recording was started by the library, not by `asprof` */
+	bool is_program_forgotten; /* by profiling_forget_program(): what starts next has said so before */
 	bool is_private; /* the recording, or what it resumed, has what processes of all users use, and we are root */
 	struct duet_question agent; /* where the loaded agent listens; name[0] is 0: no agent is known */
 	uint64_t others_ns; /* until when, CLOCK_MONOTONIC, dumps for another user have used up his share of the time */
@@ -44,6 +46,8 @@ void profiling_answer(struct profiling *profiling, const struct recorder_questio
 void profiling_step(struct profiling *profiling);
 /* Ends a running recording, and writes its file. A line about a failure is appended to `log`. */
 void profiling_end(struct profiling *profiling, struct buf *log);
+/* The process has become another program: ends the recording that the former one has started, without its file. */
+void profiling_forget_program(struct profiling *profiling);
 void profiling_release(struct profiling *profiling);
 
 static inline bool profiling_is_running(const struct profiling *profiling)

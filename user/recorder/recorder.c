@@ -84,6 +84,21 @@ static bool has_library(const struct recorder *recorder)
 	return false;
 }
 
+/*
+ * Two copies of the library in one process are two profilers, each with its own recorder. A second one after the first
+ * has gone is that of another program: exec() keeps the process.
+ */
+static void adopt(struct recorder *recorder, struct recorder_question *question, struct recorder_answer *answer)
+{
+	if (has_library(recorder)) {
+		answer->code = DUET_ANSWER_REFUSED;
+	} else if (question->socket >= 0) {
+		profiling_forget_program(&recorder->profiling);
+		add_client(recorder, question->socket, true, false);
+		question->socket = -1;
+	}
+}
+
 /* Returns false when the client has gone. `fd` is not the client's any more when it returns, if another came. */
 static bool serve(struct recorder *recorder, struct client client)
 {
@@ -92,14 +107,10 @@ static bool serve(struct recorder *recorder, struct client client)
 	struct recorder_question question = {.is_other = client.is_other};
 	bool goes_on = !recorder_receive(fd, &question);
 
-	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT && !client.is_other) {
-		if (question.socket >= 0)
-			add_client(recorder, question.socket, true, false);
-		question.socket = -1;
-		goes_on = false;
-	} else if (goes_on) {
+	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT && !client.is_other)
+		adopt(recorder, &question, &answer);
+	else if (goes_on)
 		profiling_answer(&recorder->profiling, &question, &answer);
-	}
 	goes_on = goes_on && !recorder_reply(fd, &answer);
 	recorder_answer_release(&answer);
 	recorder_question_release(&question);
@@ -313,7 +324,7 @@ static int greet(int socket)
 	return err;
 }
 
-/* `asprof` was first. Returns 0, or -errno when its recorder ends, or is stopped. */
+/* `asprof` was first. Returns 0, or -errno when its recorder ends, is stopped, or has another library. */
 static int hand_over(pid_t pid, uint64_t start_ticks, int socket)
 {
 	BUF(why);

@@ -480,9 +480,15 @@ int recorder_hand_over(int connection, int socket)
 {
 	struct duet_question question = {.kind = DUET_QUESTION_ADOPT};
 	struct iovec head = {&question, sizeof(question)};
+	struct recorder_answer answer;
+	BUF(why);
+	int err = ask(connection, DUET_QUESTION_ADOPT, "", CONNECT_NS, &answer, &why);
 
-	if (is_stopped(peer_pid(connection)))
-		return -EHOSTDOWN;
+	if (!err && answer.code)
+		err = -EBUSY;
+	recorder_answer_release(&answer);
+	if (err)
+		return err;
 	return send_packet(connection, &head, (const struct buf *const[]){NULL, NULL}, socket);
 }
 

@@ -60,7 +60,7 @@ int recorder_receive(int connection, struct recorder_question *ret);
 void recorder_question_release(struct recorder_question *question);
 /* Returns 0 or -errno. Does not block. */
 int recorder_reply(int connection, const struct recorder_answer *answer);
-/* Hands the socket of a process's library to the recorder that the process has. Returns 0 or -errno. */
+/* Hands the socket of a process's library to its recorder. Returns 0 or -errno: -EBUSY if that has a library. */
 int recorder_hand_over(int connection, int socket);
 
 /*
