@@ -135,7 +135,6 @@ static const struct other {
 } others[] = {{"asprof", asprof_main}, {"jfrconv", jfrconv_main}, {"profiler.sh", asprof_main}};
 
 #define OTHERS (sizeof(others) / sizeof(*others))
-#define LINKS 8 /* one to the other */
 
 static const struct other *other_by_word(const char *word)
 {
@@ -154,26 +153,14 @@ static const struct other *other_by_path(const char *path)
 	return NULL;
 }
 
-/* A link of another name may lead to one of these. */
-static const struct other *other_by_links(const char *path)
+/* The program, or a link of another name that leads to one of these. */
+static const struct other *other_by_link(const char *path)
 {
 	const struct other *other = other_by_path(path);
-	char link[PATH_MAX], place[PATH_MAX];
-	ssize_t len;
+	char target[PATH_MAX] = "";
 
-	snprintf(place, sizeof(place), "%s", path);
-	for (int i = 0; !other && i < LINKS && strcmp(basename(place), "duet") != 0; i++) {
-		char *slash = strrchr(place, '/');
-		size_t folder;
-
-		len = readlink(place, link, sizeof(link) - 1);
-		if (len <= 0)
-			break;
-		link[len] = '\0';
-		folder = *link != '/' && slash ? (size_t)(slash + 1 - place) : 0;
-		snprintf(place + folder, sizeof(place) - folder, "%s", link);
-		other = other_by_path(place);
-	}
+	if (!other && strcmp(basename(path), "duet") != 0 && readlink(path, target, sizeof(target) - 1) > 0)
+		other = other_by_path(target);
 	return other;
 }
 
@@ -212,7 +199,7 @@ int main(int argc, char **argv)
 	if (by_word)
 		return by_word->run(argc - 1, argv + 1);
 	if (!by_name && path)
-		by_name = other_by_links(path);
+		by_name = other_by_link(path);
 	if (by_name)
 		return by_name->run(argc, argv);
 	command = find(argc > 1 ? argv[1] : "help", &is_named);

@@ -136,7 +136,6 @@ void children_wait(void)
 
 #define LEFT_MAX 8 /* children of one user that did not end */
 #define PIECE_MS 1000 /* for each piece, in addition to USER_CHILD_MS for all */
-#define PIECE_DONE 1
 
 /* A process of root may be root of a container only, so its child has no capability either. */
 int children_become(uid_t uid, gid_t gid)
@@ -157,18 +156,13 @@ void user_child_answer(int socket, int result)
 }
 
 /* The parent sees the progress by an answer for each piece. */
-void user_child_progress(int socket)
-{
-	user_child_answer(socket, PIECE_DONE);
-}
-
 int user_child_copy(int socket, int from, uint64_t bytes, int to)
 {
 	int err = 0;
 
 	for (uint64_t at = 0; !err && at < bytes; at += USER_CHILD_PIECE) {
 		err = io_copy(from, at, bytes - at < USER_CHILD_PIECE ? bytes - at : USER_CHILD_PIECE, to);
-		user_child_progress(socket);
+		user_child_answer(socket, USER_CHILD_GOES_ON);
 	}
 	return err;
 }
@@ -194,7 +188,7 @@ int user_child_await_copy(const struct user_child *child)
 		until_ns += PIECE_MS * NS_PER_MS;
 		if (until_ns > now_ns + USER_CHILD_MS * NS_PER_MS)
 			until_ns = now_ns + USER_CHILD_MS * NS_PER_MS;
-	} while (result == PIECE_DONE);
+	} while (result == USER_CHILD_GOES_ON);
 	return result;
 }
 

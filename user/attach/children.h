@@ -68,5 +68,5 @@ void user_child_release(struct user_child *child);
 /* In the child. */
 void user_child_answer(int socket, int result);
 #define USER_CHILD_PIECE (1u << 20) /* bytes */
-void user_child_progress(int socket); /* call for each piece of what user_child_await_copy() waits for */
+#define USER_CHILD_GOES_ON 1 /* the answer for each piece of what user_child_await_copy() waits for */
 int user_child_copy(int socket, int from, uint64_t bytes, int to); /* as io_copy(); answer its result afterwards */

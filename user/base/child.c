@@ -5,7 +5,6 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/fsuid.h>
@@ -15,9 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/io.h"
-
-#define LOOK_MS 1000
 
 int child_await(pid_t child, int *ret_status)
 {
@@ -29,20 +25,14 @@ int child_await(pid_t child, int *ret_status)
 	return ended < 0 ? -errno : 0;
 }
 
-/* Returns true when it has ended. Linux before 5.3 has no descriptors of processes. */
+/* Returns true when it has ended. */
 static bool has_ended_by(pid_t child, int *ret_status, uint64_t until_ns)
 {
-	IO_FD(process) = (int)syscall(SYS_pidfd_open, child, 0);
-	struct pollfd fd = {.fd = process, .events = POLLIN};
+	bool has_ended;
 
-	while (!waitpid(child, ret_status, WNOHANG)) {
-		uint64_t now_ns = clock_monotonic_ns();
-
-		if (now_ns >= until_ns)
-			return false;
-		poll(&fd, 1, process < 0 || until_ns - now_ns < LOOK_MS * NS_PER_MS ? 1 : LOOK_MS);
-	}
-	return true;
+	while (!(has_ended = waitpid(child, ret_status, WNOHANG)) && clock_monotonic_ns() < until_ns)
+		clock_sleep(NS_PER_MS);
+	return has_ended;
 }
 
 int child_await_until(pid_t child, int *ret_status, uint64_t until_ns)

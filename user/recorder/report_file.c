@@ -128,7 +128,7 @@ static int copy(struct io_output *output, int report, int parent)
 		if (fwrite(bytes, 1, (size_t)more, output->file) != (size_t)more)
 			err = -EIO;
 		if (parent >= 0)
-			user_child_progress(parent);
+			user_child_answer(parent, USER_CHILD_GOES_ON);
 	}
 	return io_output_end(output, more < 0 ? -errno : err);
 }
