@@ -183,8 +183,7 @@ static void step_prepared(struct profiling *profiling)
 
 	if (profiling->prepare_ns && now_ns >= profiling->prepare_ns) {
 		profiling->prepare_ns = 0;
-		if (profiling_is_running(profiling))
-			recording_prepare(&profiling->recording, &subject, &profiling->begun);
+		recording_prepare(&profiling->recording, &subject, &profiling->begun);
 	} else if (now_ns - profiling->used_ns > PREPARED_NS) {
 		recording_child_end(&profiling->recording.waiting);
 	}
