@@ -420,8 +420,8 @@ static int ask(int connection, enum duet_question_kind kind, const char *argumen
 		buf_add_str(why, "interrupted while the recorder was waited for");
 	else if (err == -EHOSTDOWN)
 		buf_printf(why,
-			   "the recorder is stopped, or frozen with its cgroup: kill -CONT %1$d lets it continue, "
-			   "kill -KILL %1$d ends it without its recording",
+			   "the recorder is stopped, or frozen with its cgroup: kill -CONT %1$d, or thaw it; "
+			   "kill -KILL %1$d ends it, and its recording is lost",
 			   peer_pid(connection));
 	else if (err < 0)
 		buf_printf(why, err == -EPIPE ? "the recorder has ended" : "the recorder does not answer: %s",
