@@ -321,13 +321,12 @@ int box_enter_program(void)
 	return err;
 }
 
-int box_enter_opener(uint64_t rights)
+int box_enter_opener(void)
 {
-	int err = give_up(rights);
-
-	if (!err)
-		lacks = filter_program(OF_OPENER) ? 0 : BOX_LACKS_SECCOMP;
-	return err;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	lacks = filter_program(OF_OPENER) ? 0 : BOX_LACKS_SECCOMP;
+	return 0;
 }
 
 int box_narrow(uint64_t rights)

@@ -41,8 +41,8 @@ int box_enter(unsigned int calls, const struct box_limits *limits);
  * writes to none but by its descriptors, and has no network and no other process.
  */
 int box_enter_program(void);
-/* For who opens files and reads the memory of others with these capabilities: no network, signal or program. */
-int box_enter_opener(uint64_t rights);
+/* For who opens files and reads the memory of others, with the rights that he has: no network, signal or program. */
+int box_enter_opener(void);
 /*
  * For the loader, when all has been started: keeps only these capabilities (RIGHT()), and refuses for good what the
  * loader and its children never do. Returns 0 or -errno; without seccomp it does the first.

@@ -119,7 +119,7 @@ static pid_t fork_worker(int orders, bool is_parser)
 		forget_orphans();
 		close(orders);
 		close(pair[0]);
-		if (is_parser ? enter_box() : box_enter_opener(opener_rights()))
+		if (is_parser ? enter_box() : box_enter_opener())
 			_exit(1);
 		serve(pair[1]);
 		_exit(0);
