@@ -155,7 +155,9 @@ static int accept_step(struct candidates *candidates, int listener, const char s
 	peer = candidates_choose(candidates, secret);
 	if (peer >= 0)
 		return peer;
-	if (fds[0].revents)
+	if (fds[0].revents & POLLHUP)
+		error = -ESHUTDOWN; /* end_listening() */
+	else if (fds[0].revents)
 		error = accept_candidate(candidates, listener);
 	return error ? error : -EAGAIN;
 }
