@@ -190,31 +190,13 @@ static void test_users_have_allowances(void **state)
 	assert_true(other->maps.list.len && process_get(&table, getpid(), 0)->maps.list.len);
 	/* this user's allowance is enough, but all users together have spent too much, each as much as one may */
 	charge_cpu(&(struct payer){1, 1}, 100 * NS_PER_SEC);
-	charge_cpu(&other->payer, allowance_at_once_ns() * 3 / 4);
+	charge_cpu(&other->payer, NS_PER_SEC);
 	process_exec(process_find(&table, other_pid));
 	assert_int_equal(other->maps.list.len, 0);
 	assert_int_equal(process_refresh_maps(spent, clock_monotonic_ns(), 0), 0);
 	assert_int_equal(spent->maps.list.len, 0);
 	end_child(spent_pid);
 	end_child(other_pid);
-}
-
-/* Half a second of two CPUs is not one user's, however short the recording; it is while he is the only one. */
-static void test_allowances_are_of_the_cpus(void **state)
-{
-	uint64_t most_ns = 100 * NS_PER_MS * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-	const struct charge begun = {.payer = {77, 77}};
-	struct charge charge;
-
-	most_ns = most_ns < 200 * NS_PER_MS ? 200 * NS_PER_MS : most_ns < 2 * NS_PER_SEC ? most_ns : 2 * NS_PER_SEC;
-	allowance_open(true);
-	assert_true(allowance_at_once_ns() == most_ns);
-	charge_cpu(&begun.payer, most_ns / 2 - 50 * NS_PER_MS);
-	assert_true(charge_go_on(&charge, &begun)); /* whatever others have used */
-	charge_cpu(&begun.payer, most_ns / 2 + 100 * NS_PER_MS);
-	assert_false(charge_go_on(&charge, &begun));
-	allowance_open(false);
-	assert_true(allowance_at_once_ns() == 2 * NS_PER_SEC);
 }
 
 static void compute(uint64_t for_ns)
@@ -548,7 +530,6 @@ int main(void)
 		table_test(test_half_is_for_after_the_start),
 		table_test(test_users_have_allowances),
 		table_test(test_charges_inside_of_charges),
-		table_test(test_allowances_are_of_the_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

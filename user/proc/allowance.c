@@ -2,7 +2,6 @@
 #include "proc/allowance.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/nsfs.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -15,15 +14,12 @@
 #include "proc/helper.h"
 #include "proc/process.h"
 
-/* Most CPU time that a user's processes may cost at once: for each CPU where others are recorded, too. */
-#define USER_NS (100 * NS_PER_MS)
-#define USER_NS_LEAST (200 * NS_PER_MS)
-#define CPUS_MAX 20 /* that count */
-#define USER_SHARE 20 /* in the long run a 20th of the time, or a 10th with 4 CPUs */
-#define USER_SHARE_MOST 10
-#define ALL_TIMES 2 /* all users together may cost so many times as much */
+#define USER_NS (2 * NS_PER_SEC) /* most CPU time that a user's processes may cost at once */
+#define USER_SHARE 10 /* in the long run a 10th of the time */
+#define ALL_NS (4 * NS_PER_SEC) /* the same for all users together */
+#define ALL_SHARE 5
 #define STARTING_PART 2 /* of both, half can be used up before the first tick */
-#define LEAST_NS (300 * NS_PER_MS) /* who has used less, or less than half of what is his, is always served */
+#define LEAST_NS (300 * NS_PER_MS) /* a payer that has used less than this is always served */
 #define PAYERS_MAX 1024
 #define SPENT_MAX 8 /* most payers that are reported */
 #define DEPTH_MAX 32 /* of user and pid namespaces, as in the kernel */
@@ -44,7 +40,6 @@ static struct {
 	size_t count;
 	struct debt all;
 	uint64_t paid_ns; /* CPU time of all charges that have ended */
-	uint64_t cpus; /* that count; 0: CPUS_MAX */
 	uint64_t users_ns; /* what users have been charged */
 	uid_t spent[SPENT_MAX];
 	size_t spent_count, returned;
@@ -139,31 +134,9 @@ struct payer allowance_payer(int proc_fd, uid_t uid)
 	return (struct payer){key_of(uid, is_readable ? pids.st_ino : our_pids), uid};
 }
 
-void allowance_open(bool is_shared)
+static void forgive(struct debt *debt, uint64_t now_ns, unsigned int share)
 {
-	long cpus = is_shared ? sysconf(_SC_NPROCESSORS_ONLN) : LONG_MAX;
-
-	allowance.cpus = cpus < 1 ? 1 : cpus < CPUS_MAX ? (uint64_t)cpus : CPUS_MAX;
-}
-
-static uint64_t cpus(void)
-{
-	return allowance.cpus ? allowance.cpus : CPUS_MAX;
-}
-
-uint64_t allowance_at_once_ns(void)
-{
-	return cpus() * USER_NS < USER_NS_LEAST ? USER_NS_LEAST : cpus() * USER_NS;
-}
-
-static uint64_t least_ns(void)
-{
-	return allowance_at_once_ns() / 2 < LEAST_NS ? allowance_at_once_ns() / 2 : LEAST_NS;
-}
-
-static void forgive(struct debt *debt, uint64_t now_ns, uint64_t times)
-{
-	uint64_t forgiven_ns = (now_ns - debt->paid_ns) * times / (cpus() < 4 ? USER_SHARE : USER_SHARE_MOST);
+	uint64_t forgiven_ns = (now_ns - debt->paid_ns) / share;
 
 	debt->paid_ns = now_ns;
 	debt->cost_ns -= forgiven_ns < debt->cost_ns ? forgiven_ns : debt->cost_ns;
@@ -186,7 +159,7 @@ static struct account *open_account(uint64_t key, uint64_t now_ns)
 		least = &allowance.accounts[allowance.count++];
 	} else {
 		for (size_t i = 0; i < PAYERS_MAX; i++) {
-			forgive(&allowance.accounts[i].debt, now_ns, 1);
+			forgive(&allowance.accounts[i].debt, now_ns, USER_SHARE);
 			if (allowance.accounts[i].debt.cost_ns < least->debt.cost_ns)
 				least = &allowance.accounts[i];
 		}
@@ -206,9 +179,8 @@ void charge_cpu(const struct payer *payer, uint64_t cpu_ns)
 	account = find(payer->key);
 	if (!account)
 		account = open_account(payer->key, now_ns);
-	forgive(&account->debt, now_ns, 1);
-	left_ns = allowance_at_once_ns();
-	left_ns -= account->debt.cost_ns < left_ns ? account->debt.cost_ns : left_ns;
+	forgive(&account->debt, now_ns, USER_SHARE);
+	left_ns = account->debt.cost_ns < USER_NS ? USER_NS - account->debt.cost_ns : 0;
 	allowance.all.cost_ns += cpu_ns < left_ns ? cpu_ns : left_ns; /* what a user overdraws is his alone */
 	account->debt.cost_ns += cpu_ns;
 }
@@ -238,9 +210,7 @@ bool allowance_next_spent(uid_t *ret_uid)
 
 static bool is_within(const struct account *account, uint64_t part)
 {
-	uint64_t most_ns = allowance_at_once_ns() / part;
-
-	return account->debt.cost_ns <= most_ns && allowance.all.cost_ns <= ALL_TIMES * most_ns;
+	return account->debt.cost_ns <= USER_NS / part && allowance.all.cost_ns <= ALL_NS / part;
 }
 
 static bool has_allowance(const struct payer *payer)
@@ -251,9 +221,9 @@ static bool has_allowance(const struct payer *payer)
 	if (!account)
 		return true;
 	now_ns = clock_monotonic_ns();
-	forgive(&account->debt, now_ns, 1);
-	forgive(&allowance.all, now_ns, ALL_TIMES);
-	if (account->debt.cost_ns <= least_ns())
+	forgive(&account->debt, now_ns, USER_SHARE);
+	forgive(&allowance.all, now_ns, ALL_SHARE);
+	if (account->debt.cost_ns <= LEAST_NS)
 		return true;
 	if (is_within(account, 1))
 		return !allowance.is_starting || is_within(account, STARTING_PART);
@@ -320,8 +290,8 @@ bool charge_is_little(const struct payer *payer)
 	struct account *account = payer->key ? find(payer->key) : NULL;
 
 	if (account)
-		forgive(&account->debt, clock_monotonic_ns(), 1);
-	return !account || account->debt.cost_ns <= least_ns();
+		forgive(&account->debt, clock_monotonic_ns(), USER_SHARE);
+	return !account || account->debt.cost_ns <= LEAST_NS;
 }
 
 bool charge_slice_is_over(const struct charge *charge)

@@ -29,9 +29,6 @@ struct payer {
 /* `uid`: the real user id of the process. `proc_fd` is /proc/PID. Takes no lock of the process's mappings. */
 struct payer allowance_payer(int proc_fd, uid_t uid);
 uint64_t allowance_used_ns(void); /* CPU time that all users together have been charged */
-/* `is_shared`: several users' processes can be recorded. Then each costs less at once, in proportion to our CPUs. */
-void allowance_open(bool is_shared);
-uint64_t allowance_at_once_ns(void); /* the most of it for one user's processes before any has been forgiven */
 /*
  * Returns true, and the payer, if a glance at the process shows that its user has used up the allowance. Then even
  * reading who exactly pays would cost too much: there may be thousands of new processes a second.

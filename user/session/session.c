@@ -104,7 +104,6 @@ static int session_open(struct session *session, const struct options *options)
 	session->options = options;
 	memset(loader_counters, 0, sizeof(loader_counters)); /* a daemon has one session after the other */
 	room_open(options->host);
-	allowance_open(options->host);
 	allowance_set_starting(options->host);
 	budget_open(&session->budget, options->max_memory);
 	status_init(&session->status, stats_answer, &session->report);
