@@ -14,9 +14,9 @@
 #include "proc/helper.h"
 #include "proc/process.h"
 
-#define USER_NS (2 * NS_PER_SEC) /* most CPU time that a user's processes may cost at once */
+#define USER_NS NS_PER_SEC /* most CPU time that a user's processes may cost at once */
 #define USER_SHARE 10 /* in the long run a 10th of the time */
-#define ALL_NS (4 * NS_PER_SEC) /* the same for all users together */
+#define ALL_NS (2 * NS_PER_SEC) /* the same for all users together */
 #define ALL_SHARE 5
 #define STARTING_PART 2 /* of both, half can be used up before the first tick */
 #define LEAST_NS (300 * NS_PER_MS) /* a payer that has used less than this is always served */
