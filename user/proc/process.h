@@ -147,6 +147,7 @@ enum {
 	STAT_START = 22, /* in ticks since boot */
 	STAT_SIZE,
 	STAT_RESIDENT, /* in pages */
+	STAT_STACK = 28, /* where the program's stack begins; 0 if we may not know */
 	STAT_PENDING = 31, /* the set of signals */
 	STAT_FIELDS
 };

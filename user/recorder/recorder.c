@@ -34,6 +34,7 @@ struct client {
 struct recorder {
 	struct profiling profiling;
 	int process; /* pidfd */
+	uint64_t stack; /* of the program that the process is, see STAT_STACK */
 	int listener; /* -1: there is no place for its name, and only the library asks */
 	struct client clients[CLIENTS]; /* newest first */
 	bool has_swept; /* done once, when nobody asks anything */
@@ -84,16 +85,28 @@ static bool has_library(const struct recorder *recorder)
 	return false;
 }
 
+/* exec() keeps the process, but gives it another stack. */
+static bool is_another_program(struct recorder *recorder)
+{
+	uint64_t before = recorder->stack;
+	struct proc_stat stat;
+
+	if (!proc_stat_of(&stat, recorder->profiling.pid))
+		recorder->stack = stat.fields[STAT_STACK];
+	return recorder->stack != before;
+}
+
 /*
- * Two copies of the library in one process are two profilers, each with its own recorder. A second one after the first
- * has gone is that of another program: exec() keeps the process.
+ * Two copies of the library in one process are two profilers, each with its own recorder. One that comes after the
+ * first has gone is the first, whose descriptors were closed, or that of another program.
  */
 static void adopt(struct recorder *recorder, struct recorder_question *question, struct recorder_answer *answer)
 {
 	if (has_library(recorder)) {
 		answer->code = DUET_ANSWER_REFUSED;
 	} else if (question->socket >= 0) {
-		profiling_forget_program(&recorder->profiling);
+		if (is_another_program(recorder))
+			profiling_forget_program(&recorder->profiling);
 		add_client(recorder, question->socket, true, false);
 		question->socket = -1;
 	}
@@ -210,6 +223,7 @@ static void recorder_init(struct recorder *recorder, pid_t pid, uint64_t start_t
 	for (size_t i = 0; i < CLIENTS; i++)
 		recorder->clients[i].fd = -1;
 	recorder->process = (int)syscall(SYS_pidfd_open, pid, 0);
+	(void)is_another_program(recorder);
 }
 
 /*
