@@ -142,9 +142,10 @@ $(O)/libduet.so: $(agent_obj) $(O)/$(carried).o
 	$(call msg,LINK,$@)
 	$(Q)$(CC) -o $@ $^ $(agent_ldflags)
 
+# A JVM unloads an agent that refuses to start, but its thread stays.
 $(O)/libasyncProfiler.so: $(agent_obj) $(O)/$(carried)_duet.o
 	$(call msg,LINK,$@)
-	$(Q)$(CC) -o $@ $^ $(agent_ldflags:%libduet.so=%libasyncProfiler.so)
+	$(Q)$(CC) -o $@ $^ $(agent_ldflags:%libduet.so=%libasyncProfiler.so) -Wl,-z,nodelete
 
 $(O)/$(carried).o: $(carried).S $(flags)
 	$(call msg,AS,$<)
