@@ -93,9 +93,9 @@
 	  "files walked by frame pointer, at least for a while: the unwind tables were full") \
 	X(LOADER_UNWIND_PROCESSES, ASIDE, "processes walked by frame pointer: the unwind tables were full") \
 	X(LOADER_CODE_MISSING, CUT, "Java stacks with a gap: the code of a frame was not read before the JVM ended") \
-	X(LOADER_CODE_LATE,     LOST,  "Java stacks with a gap: the code of a frame was not read in time") \
+	X(LOADER_CODE_LATE,     CUT,   "Java stacks with a gap: the code of a frame was not read in time") \
 	X(LOADER_NAME_MISSING,  CUT,   "Java frames without a name: it was not read before the JVM ended") \
-	X(LOADER_NAME_LATE,     LOST,  "Java frames without a name: it was not read in time") \
+	X(LOADER_NAME_LATE,     CUT,   "Java frames without a name: it was not read in time") \
 	X(LOADER_SLEEPERS_FULL, LOST, \
 	  "sleeps over the end not shown: no memory or time for the stack of their thread") \
 	X(LOADER_SLEEPERS_UNLISTED, LOST,  "lists of sleeping threads that were incomplete") \

@@ -73,11 +73,14 @@ static void losses_are_counted_by_what_they_mean(void **state)
 	assert_int_equal(profile_init(&profile), 0);
 	profile_add_loss(&profile, 3, "agent records without a sample");
 	assert_headline(&profile, "0 samples, none lost");
+	profile_add_loss(&profile, 5, "Java frames without a name: it was not read in time");
+	assert_headline(&profile, "0 samples, none lost, 5 with incomplete stacks (it was not read in time)");
 	profile_add_loss(&profile, 40, "user stacks cut: stack memory could not be read");
-	assert_headline(&profile, "0 samples, none lost, 40 with incomplete stacks (stack memory could not be read)");
+	assert_headline(&profile, "0 samples, none lost, 45 with incomplete stacks "
+				  "(mostly: stack memory could not be read; -v lists all)");
 	profile_add_loss(&profile, 12, "samples dropped: the kernel ring was full");
 	profile_add_loss(&profile, 2, "of a cause that no table has");
-	assert_headline(&profile, "0 samples, 14 lost, 40 with incomplete stacks "
+	assert_headline(&profile, "0 samples, 14 lost, 45 with incomplete stacks "
 				  "(mostly: the kernel ring was full; -v lists all)");
 	profile_release(&profile);
 }
