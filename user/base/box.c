@@ -352,7 +352,7 @@ int box_try(void)
 	int status, err;
 	pid_t child = fork();
 
-	if (!child) /* not _exit(): LeakSanitizer's looks for leaks, in the box */
+	if (!child) /* LeakSanitizer's _exit() looks for leaks, which fails in the box */
 		syscall(SYS_exit_group, box_enter(0, &none) ? BOX_FAILED : (int)box_lacks());
 	err = child < 0 ? -errno : child_await(child, &status);
 	if (err)

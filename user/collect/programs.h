@@ -101,14 +101,17 @@ int programs_load(struct programs *programs, const struct collector_options *opt
 void programs_unload(struct programs *programs);
 /* Attaches a program to the tracepoint, or to the hook that its section names, unless it is attached. 0 or -errno. */
 int programs_attach(struct bpf_link **ret, const struct bpf_program *program, const char *tracepoint);
+/*
+ * Chooses where the state of threads lies: in the storage of tasks, or, where the kernel lacks it, in the map by tid
+ * with so many entries. 0 entries: in neither. The map by tid keeps one entry when it is not used. 0 or -errno.
+ */
+int programs_keep_threads(const struct programs *programs, struct bpf_map *storage, struct bpf_map *by_tid,
+			  uint32_t entries);
 
 /*
  * Returns the period of the perf event. Clocks and the CPU's counters tick once per interval. Other events tick each
  * time, and BPF samples one per interval.
  */
-/* Makes the map of threads that this kernel takes, and not the other one. 0 entries: neither is needed. 0 or -errno. */
-int programs_keep_threads(const struct programs *programs, struct bpf_map *storage, struct bpf_map *by_tid,
-			  uint32_t entries);
 uint64_t programs_perf_period(const struct event_spec *spec);
 
 /* Initializes the families of a recording. 0 or -ENOMEM; families_close() in any case. */

@@ -66,8 +66,8 @@ uint64_t charge_all_ns(void); /* CPU time of the loader and its helper so far */
 /* Call during long work. Returns true when it must stop, so that rings are read; it may go on in another charge. */
 bool charge_slice_is_over(const struct charge *charge);
 /*
- * The same for what cannot stop there, as waiting for a helper: the pause empties the rings. It is called when a slice
- * has passed since the last time.
+ * Call during long work that cannot be left, such as a wait for a helper. Once in CHARGE_SLICE_NS, it calls the
+ * function that was set, which empties the rings.
  */
 void charge_pause(void);
 void charge_set_pause(void (*pause)(void *context), void *context); /* NULL: none */

@@ -118,7 +118,7 @@ struct jfr_pools;
 
 /*
  * Appends the event that describes all types. `own` has a flag for each event of the profile: it has a type duet.Name.
- * The pools say what is added to the numbers of types. Returns 0 or -ENOMEM.
+ * `pools` has what is added to the numbers of types, and which fields are left out. Returns 0 or -ENOMEM.
  */
 int jfr_put_metadata(struct buf *out, const struct profile *profile, const bool *own, uint64_t ticks,
 		     const struct jfr_pools *pools);
