@@ -54,6 +54,7 @@ sanitizer_libs := $(if $(filter %gcc,$(CC)),$(if $(findstring address,$(SAN)),\
 	-static-libasan -static-libubsan -Wl$(comma)--wrap=_exit))
 # libbpf, libelf, zlib, liblzma, jansson and protobuf-c go into the executable: one file is a full installation.
 user_libs := -Wl,--wrap=bpf_btf_get_next_id -Wl,-u,__wrap_bpf_btf_get_next_id \
+	-Wl,--wrap=btf__load_vmlinux_btf -Wl,--wrap=bpf_prog_load \
 	-Wl,-Bstatic -lbpf -lelf -lz -llzma -liberty -ljansson -lprotobuf-c \
 	$(if $(STATIC),-static,-Wl,-Bdynamic) $(sanitizer_libs) $(LDFLAGS)
 # v3, known since Linux 5.1, works on 32 bits: the verifier has a tenth fewer instructions to follow.

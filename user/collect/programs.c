@@ -281,6 +281,7 @@ static struct duet_bpf *open_with_types(bool asks_kernel, int *ret_types)
 	*ret_types = types;
 	if (!bpf || types < 0 || !kernel_types_select(KERNEL_TYPES, bpf_object__btf(bpf->obj), types))
 		return bpf;
+	io_close(ret_types);
 	duet_bpf__destroy(bpf);
 	return open_object(asks_kernel, -1);
 }
@@ -300,8 +301,10 @@ static int load(struct programs *programs, const struct collector_options *optio
 		err = bpf_map__set_autocreate(programs->bpf->maps.unwind_files, false);
 	if (err == 0)
 		err = size_maps(programs, options);
+	kernel_types_lend(types > 0 ? types : 0);
 	if (err == 0)
 		err = duet_bpf__load(programs->bpf);
+	kernel_types_lend(0);
 	if (err < 0)
 		programs_unload(programs);
 	return err;
