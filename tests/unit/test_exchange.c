@@ -60,7 +60,7 @@ static void samples_go_where_their_time_says(void **state)
 	assert_stacks("early;early;root;Class.early 2\n");
 	assert_int_equal(profile_exchange(&profile, 200, NULL), 0);
 	assert_stacks("late;late;root;Class.late 1\n");
-	assert_int_equal(profile.later.len, 1);
+	assert_int_equal(profile_later(&profile), 1);
 	add("same", 150, 8);
 	assert_int_equal(profile_exchange(&profile, 300, NULL), 0);
 	assert_stacks("later;later;root;Class.later 4\n");
@@ -157,12 +157,43 @@ static void no_sample_is_lost_or_doubled(void **state)
 	for (uint64_t i = 0; i < TIMELINE_RECENT * 3; i++)
 		add(i % 2 ? "a" : "b", i % 5000, 1);
 	for (uint64_t window = 1; window <= 5; window++) {
-		assert_int_equal(profile.later.len + profile.samples.len + sum, TIMELINE_RECENT * 3);
+		assert_int_equal(profile_later(&profile) + profile.samples.len + sum, TIMELINE_RECENT * 3);
 		sum += profile.samples.len;
 		assert_int_equal(profile_exchange(&profile, (window + 1) * 1000, NULL), 0);
 	}
 	assert_int_equal(sum, TIMELINE_RECENT * 3);
 	assert_int_equal(profile.samples.len, 0);
+}
+
+/*
+ * A loader that is far behind moves what is left only now and then: rows of ended windows go when all are moved. Each
+ * window has as many samples as it shall have, those too that are added late.
+ */
+static void many_windows_are_not_moved_each_time(void **state)
+{
+	const uint64_t windows = 300, window_ns = 1000;
+	size_t moved = 0, rows;
+	char name[32];
+
+	profile.window_ns = window_ns;
+	profile_set_end(&profile, window_ns);
+	for (uint64_t i = 0; i < windows * 8; i++) {
+		snprintf(name, sizeof(name), "window%lu", (unsigned long)(i % windows));
+		add(name, i % windows * window_ns + i / windows * 100, 1);
+	}
+	for (uint64_t window = 0; window < windows; window++) {
+		uint64_t late = window + 70 < windows ? window + 70 : window;
+
+		snprintf(name, sizeof(name), "window%lu", (unsigned long)late);
+		add(name, late * window_ns + 999, 1);
+		assert_int_equal(profile.samples.len, 8 + (window >= 70) + (late == window));
+		rows = profile.nodes.len;
+		assert_int_equal(profile_exchange(&profile, (window + 2) * window_ns, NULL), 0);
+		moved += profile.nodes.len < rows;
+		assert_int_equal(profile.until_ns, (window + 2) * window_ns);
+	}
+	assert_int_equal(profile.samples.len + profile_later(&profile), 0);
+	assert_true(moved < 40);
 }
 
 int main(void)
@@ -173,6 +204,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(virtual_threads_keep_their_ids, setup, teardown),
 		cmocka_unit_test_setup_teardown(strings_move_with_their_users, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_sample_is_lost_or_doubled, setup, teardown),
+		cmocka_unit_test_setup_teardown(many_windows_are_not_moved_each_time, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -486,23 +486,61 @@ static int exchange_sample(void *context, const struct profile_sample *sample)
 	return 0;
 }
 
+/*
+ * A loader that is behind has the samples of many windows. To move all of them, with their stacks, at the end of each
+ * window would take time by the square of their number. So the tables stay until few samples are left, or until the
+ * windows that have a timeline of their own have ended.
+ */
+static bool is_behind(const struct profile *profile, uint64_t until_ns)
+{
+	uint64_t next = profile->later[0].len;
+
+	return profile->window_ns && until_ns == profile->until_ns + profile->window_ns && until_ns <= profile->far_ns &&
+	       profile_later(profile) - next > 2 * (next + profile->samples.len);
+}
+
+static void next_of_many(struct profile *profile, uint64_t until_ns)
+{
+	struct timeline ended = profile->samples;
+
+	profile->count -= ended.count;
+	profile->samples = profile->later[0];
+	memmove(profile->later, profile->later + 1, (PROFILE_LATER - 2) * sizeof(profile->later[0]));
+	timeline_init(&profile->later[PROFILE_LATER - 2]);
+	timeline_release(&ended);
+	vec_clear(&profile->losses);
+	vec_clear(&profile->facts);
+	vec_clear(&profile->notes);
+	vec_clear(&profile->usages);
+	profile->host = (struct profile_host){0};
+	profile->until_ns = until_ns;
+}
+
 uint64_t profile_exchange(struct profile *profile, uint64_t until_ns, struct intern_move *move)
 {
 	struct profile fresh, old = *profile;
 	struct exchange exchange = {.mover = {.from = &old, .to = &fresh, .strings = move}};
+	int err = 0;
 
+	if (!move && is_behind(profile, until_ns)) {
+		next_of_many(profile, until_ns);
+		return 0;
+	}
 	(void)profile_init(&fresh); /* out of memory: the profile takes no samples */
 	intern_release(&fresh.strings);
 	fresh.strings = move ? *move->to : old.strings;
 	if (move)
 		move->to = &fresh.strings;
-	fresh.until_ns = until_ns;
+	fresh.window_ns = old.window_ns;
+	profile_set_end(&fresh, until_ns);
 	fresh.processes = old.processes;
 	fresh.is_private = old.is_private;
 	exchange_events(&exchange.mover);
 	/* samples that cannot be read back are lost, like those for which there was no memory */
-	if (timeline_each(&old.later, exchange_sample, &exchange) < 0)
-		exchange.lost = old.later.len - fresh.samples.len - fresh.later.len;
+	for (size_t i = 0; i < PROFILE_LATER; i++)
+		err |= timeline_each(&old.later[i], exchange_sample, &exchange);
+	if (err)
+		exchange.lost = profile_later(&old) - fresh.samples.len - profile_later(&fresh);
 	mover_release(&exchange.mover);
 	old.strings = (struct intern){0};
 	profile_release(&old);

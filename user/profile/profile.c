@@ -22,7 +22,8 @@ int profile_init(struct profile *profile)
 	memset(profile, 0, sizeof(*profile));
 	profile->max_bytes = SIZE_MAX;
 	timeline_init(&profile->samples);
-	timeline_init(&profile->later);
+	for (size_t i = 0; i < PROFILE_LATER; i++)
+		timeline_init(&profile->later[i]);
 	err = intern_init(&profile->strings);
 	if (err < 0)
 		return err;
@@ -46,7 +47,8 @@ void profile_release(struct profile *profile)
 	vec_release(&profile->owners);
 	vec_release(&profile->threads);
 	timeline_release(&profile->samples);
-	timeline_release(&profile->later);
+	for (size_t i = 0; i < PROFILE_LATER; i++)
+		timeline_release(&profile->later[i]);
 	vec_release(&profile->losses);
 	vec_release(&profile->facts);
 	vec_release(&profile->notes);
@@ -382,10 +384,34 @@ uint32_t profile_event(struct profile *profile, const char *name, enum profile_u
 	return (uint32_t)index;
 }
 
+static struct timeline *timeline_of(struct profile *profile, uint64_t time_ns)
+{
+	uint64_t windows = 0;
+
+	if (!profile->until_ns || time_ns < profile->until_ns)
+		return &profile->samples;
+	if (time_ns < profile->far_ns)
+		windows = (time_ns - profile->until_ns) / profile->window_ns;
+	return &profile->later[time_ns < profile->far_ns ? windows : PROFILE_LATER - 1];
+}
+
+void profile_set_end(struct profile *profile, uint64_t until_ns)
+{
+	profile->until_ns = until_ns;
+	profile->far_ns = profile->window_ns ? until_ns + (PROFILE_LATER - 1) * profile->window_ns : 0;
+}
+
+uint64_t profile_later(const struct profile *profile)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < PROFILE_LATER; i++)
+		sum += profile->later[i].len;
+	return sum;
+}
+
 int profile_add(struct profile *profile, const struct profile_sample *sample)
 {
-	bool is_later = profile->until_ns && sample->time_ns >= profile->until_ns;
-
 	if (sample->event >= profile->events.len || sample->thread >= profile->threads.len ||
 	    sample->node >= profile->nodes.len)
 		return -ENOMEM;
@@ -393,7 +419,7 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 		return -EOVERFLOW;
 	profile->count += sample->count;
 	profile->weight += sample->weight;
-	return timeline_add(is_later ? &profile->later : &profile->samples, sample);
+	return timeline_add(timeline_of(profile, sample->time_ns), sample);
 }
 
 void profile_add_note(struct profile *profile, const struct profile_note *note, const char *first,

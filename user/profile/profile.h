@@ -251,6 +251,8 @@ enum profile_processes {
 	PROFILE_NEVER,
 };
 
+#define PROFILE_LATER 16 /* each may have TIMELINE_RECENT samples in memory, and a file */
+
 struct profile {
 	struct intern strings;
 	struct vec(struct profile_event) events;
@@ -259,7 +261,8 @@ struct profile {
 	struct vec(struct profile_owner) owners; /* [0] is the unknown owner, all 0 */
 	struct vec(struct profile_thread) threads;
 	struct timeline samples;
-	struct timeline later; /* samples from until_ns on, for later windows */
+	struct timeline later[PROFILE_LATER]; /* of the next windows, one each; of all from far_ns on in the last */
+	uint64_t far_ns, window_ns; /* window_ns: length of the next windows; 0: all these samples are in the last */
 	uint64_t count, weight; /* of all samples, later ones too */
 	/*
 	 * How many frames the stacks of a writer may have in all, for a profile that was read from a file. Stacks after
@@ -357,6 +360,8 @@ uint32_t profile_event(struct profile *profile, const char *name, enum profile_u
  * -ENOMEM: then it was not added, which is also the case if one of its indices is UINT32_MAX.
  */
 int profile_add(struct profile *profile, const struct profile_sample *sample);
+void profile_set_end(struct profile *profile, uint64_t until_ns); /* of the window; there are no samples yet */
+uint64_t profile_later(const struct profile *profile); /* how many rows `later` has */
 /* Adds a note with these texts, which may be NULL. Does nothing when there are too many, or when out of memory. */
 void profile_add_note(struct profile *profile, const struct profile_note *note, const char *first,
 		      const char *second);

@@ -254,7 +254,8 @@ int windows_open(struct windows *windows, const struct windows_deps *of)
 void windows_start(struct windows *windows, uint64_t started_ns, uint64_t duration_ns)
 {
 	windows->last_ns = duration_ns ? started_ns + duration_ns : 0;
-	windows->of.profile->until_ns = end_of_window(windows, started_ns);
+	windows->of.profile->window_ns = windows->of.options->window_ns;
+	profile_set_end(windows->of.profile, end_of_window(windows, started_ns));
 }
 
 /* The last window has a writer, too: whoever serves the folder's file system may hold it up for ever. */
