@@ -69,7 +69,7 @@
 	X(LOADER_JVM_FULL,      LOST,  "method, code or thread records dropped: the tables of their JVM were full") \
 	X(LOADER_STACKS_FULL,   CUT,   "stacks not kept: their process had too many different ones") \
 	X(LOADER_MEMORY_FULL,   CUT,   "stacks not kept: --max-memory was reached, they are under [too_many_stacks]") \
-	X(LOADER_ROOM_SPENT, LOST, "stacks, names and files not kept: their user had used up his share of the room") \
+	X(LOADER_ROOM_SPENT, CUT, "stacks, names and files not kept: their user had used up his share of the room") \
 	X(LOADER_JVMS_REFUSED,  ASIDE, "JVMs without an agent: --max-memory had no room for their ring") \
 	X(LOADER_JVMS_ENDED,    ASIDE, "JVMs not read: they ended too early") \
 	X(LOADER_READERS_LOST,  ASIDE, "readers of JVMs that ended before their JVM") \
