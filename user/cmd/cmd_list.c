@@ -16,7 +16,7 @@
 #include "subject/program.h"
 #include "writers/writer.h"
 
-#define LOOK_US 200000
+#define LOOK_NS (50 * NS_PER_MS)
 
 enum column { COLUMN_PID, COLUMN_CPU, COLUMN_JDK, COLUMN_USER, COLUMN_CONTAINER, COLUMN_PROGRAM, COLUMNS };
 
@@ -106,22 +106,27 @@ static void add_container(struct table *table, struct line *line, struct owners 
 	add_cell(table, line, COLUMN_CONTAINER, label.data);
 }
 
-static void add_jvm(struct table *table, struct owners *owners, const struct running_jvm *jvm, double percent)
+static void add_jvm(struct table *table, struct owners *owners, const struct running_jvm *jvm)
 {
 	struct line *line = add_line(table);
 	BUF(version);
-	char text[16];
 
 	if (!line)
 		return;
 	(void)program_java_version(CHARGE_OWN(jvm->process->living), jvm->process, &version);
-	snprintf(text, sizeof(text), "%.1f %%", percent);
 	add_number(table, line, COLUMN_PID, (uint64_t)jvm->process->pid);
-	add_cell(table, line, COLUMN_CPU, text);
 	add_cell(table, line, COLUMN_JDK, version.data);
 	add_user(table, line, jvm->process->uid);
 	add_container(table, line, owners, jvm->process);
 	add_cell(table, line, COLUMN_PROGRAM, jvm->program);
+}
+
+static void add_share(struct table *table, struct line *line, double percent)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%.1f %%", percent);
+	add_cell(table, line, COLUMN_CPU, text);
 }
 
 struct look {
@@ -143,15 +148,19 @@ static double percent_since(const struct look *before, const struct running_jvm 
 	return 100.0 * (double)(now.used_ns - before->used_ns) / (double)(now.time_ns - before->time_ns);
 }
 
+/* The other cells are made meanwhile. */
 static void add_jvms(struct table *table, struct owners *owners, const struct running *running)
 {
 	struct look *looks = calloc(running->jvms.len, sizeof(*looks));
+	size_t first = table->lines.len;
 
 	for (size_t i = 0; looks && i < running->jvms.len; i++)
 		looks[i] = look_at(&running->jvms.items[i]);
-	usleep(LOOK_US);
 	for (size_t i = 0; looks && i < running->jvms.len; i++)
-		add_jvm(table, owners, &running->jvms.items[i], percent_since(&looks[i], &running->jvms.items[i]));
+		add_jvm(table, owners, &running->jvms.items[i]);
+	clock_sleep(LOOK_NS);
+	for (size_t i = 0; looks && first + i < table->lines.len; i++)
+		add_share(table, &table->lines.items[first + i], percent_since(&looks[i], &running->jvms.items[i]));
 	free(looks);
 }
 
@@ -184,7 +193,7 @@ static void print_container(void *context, uint64_t cgroup_id, const struct cont
 	printf("  %s\n", line.data);
 }
 
-/* Prints a table of the JVMs, and the containers. Takes a fifth of a second. Returns 0 or -errno. */
+/* Prints a table of the JVMs, and the containers. Returns 0 or -errno. */
 static int list_jvms(void)
 {
 	bool has_containers = false;
