@@ -373,7 +373,8 @@ case_memory_is_flat() {
 }
 
 # In a folder that all may write to, another user moves the windows' folder away again and again, and has links to a
-# folder of root's, a folder of his own with such a link, or a pipe in its place.
+# folder of root's, a folder of his own with such a link, or a pipe in its place. The first time he waits for a window
+# that meets it.
 case_folder_is_replaced_all_the_time() {
 	need_bpf
 	need_root
@@ -396,6 +397,9 @@ case_folder_is_replaced_all_the_time() {
 		2) mkfifo out ;;
 		3) ln -s /proc/self/fd out ;;
 		esac
+		until [ $i -gt 0 ] || [ ! -e "$1/go" ] || grep -qs "could not be written" "$1/stderr"; do
+			sleep 0.1
+		done
 		sleep 0.$((RANDOM % 4))
 		rm -rf out || mv out rest$i
 		mv away$i out
