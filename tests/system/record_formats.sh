@@ -44,6 +44,43 @@ case_styles() {
 	exclude
 }
 
+# Fails if the file has the secret; compressed files are unpacked.
+expect_no_secret() { # FILE
+	! { gzip -dc "$1" 2>/dev/null || cat "$1"; } | grep -aq "$secret" || fail "${1##*/} has the secret"
+}
+
+# What a JVM was started with has secrets. No format has them, nor the recorder's own command line; --no-redact keeps
+# them, and then they are left out of what is made of the file.
+case_redaction() {
+	local format secret=hunter2hunter2
+	local formats=(flamegraph text text=full collapsed col jfr pprof otlp otlp-json perf speedscope firefox
+		chrometrace callgrind duet)
+	need_bpf
+	need_root
+	JVM_OPTS=("-Dx.password=$secret" "-Ddb.url=jdbc:postgresql://u:$secret@h/db")
+	start_jvm "$(any_jdk)" shop.Demo 300 --token "$secret" "https://u:$secret@h/" "--key=$secret"
+	record -p "$jvm" -d 2 --proc 1 -f "$here/a.duet" -f "$here/a.jfr"
+	expect_status 0
+	for format in "${formats[@]}"; do
+		run_duet convert -o "$format" "$here/a.duet" "$here/$format.out"
+		expect_status 0
+		expect_no_secret "$here/$format.out"
+	done
+	expect_no_secret "$here/a.jfr"
+	run_duet convert --no-redact "$here/a.duet" "$here/b.jfr" # whatever is in the file
+	expect_no_secret "$here/b.jfr"
+	grep -aqF -- '-Dx.password=[redacted]' "$here/a.jfr" || fail "no command line"
+	grep -aqF 'jdbc:postgresql://[redacted]@h/db' "$here/a.jfr" || fail "no property"
+	grep -aqF -- '--token [redacted] https://[redacted]@h/ --key=[redacted]' "$here/a.jfr" || fail "no arguments"
+	record -p "$jvm" -d 1 --no-redact -f "$here/kept.jfr"
+	expect "lines with the secret" "$(grep -ac "$secret" "$here/kept.jfr")" '>' 0
+	run_duet convert "$here/kept.jfr" "$here/again.jfr"
+	expect_no_secret "$here/again.jfr"
+	record -o text=full -f "$here/own" -- sh -c "sleep 0.2; # --token $secret"
+	expect_contains "$here/own" 'command.*redacted'
+	expect_no_secret "$here/own"
+}
+
 style() { # OPTIONS... -> $here/out
 	echo "# ${FUNCNAME[1]}: $*"
 	run_duet convert -o collapsed "$@" "$here/demo.duet" "$here/out"

@@ -79,9 +79,12 @@ jdk_case_about_the_jvm() {
 
 # The JVM's events and duet's in one file, in chunks with the same clock. The JVM is left as it was.
 jdk_case_sync() {
+	JVM_OPTS=(-Dx.password=hunter2hunter2)
 	begin
 	run_asprof -d 3 -e cpu -i 1ms --lock 0 --jfrsync default -f "$here/out.jfr" "$jvm"
 	expect_status 0
+	expect "lines with a secret" "$(grep -ac hunter2 "$here/out.jfr")" == 0
+	expect "lines without it" "$(grep -acF 'x.password=[redacted]' "$here/out.jfr")" '>=' 1
 	local types=(OSInformation CPUInformation JVMInformation InitialSystemProperty NativeLibrary GCConfiguration)
 	expect "chunks" "$(jfr_count "$here/out.jfr" Chunks:)" '>=' 2
 	jfr_print "$here/out.jfr" "$(IFS=,; echo "${types[*]/#/jdk.},jdk.ExecutionSample,jdk.ActiveSetting")"
@@ -146,6 +149,9 @@ case_refusals_of_sync() {
 	run_asprof -d 1 --jfrsync nosuch -f "$here/out.jfr" "$jvm"
 	expect_status 200
 	expect_contains "$here/stderr" '^\[ERROR\] the flight recorder of JVM [0-9]+ refuses: .'
+	run_duet record -p "$jvm" -d 1 --jfrsync +jdk.StringFlag -f "$here/out.jfr"
+	expect_status 2
+	expect_contains "$here/stderr" 'jdk.StringFlag may have secrets'
 	run_asprof -d 1 --jfrsync '+a b' -f "$here/out.jfr" "$jvm"
 	expect_status 200
 	expect_contains "$here/stderr" "'a b' is not the name of an event"

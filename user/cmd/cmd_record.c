@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "cmd/cmd.h"
 #include "cmd/outputs.h"
 #include "cmd/record.h"
@@ -19,6 +20,7 @@
 #include "collect/kernel/returns.h"
 #include "duet_agent.h"
 #include "event/event.h"
+#include "jvms/flight_recording.h"
 #include "limits/budget.h"
 #include "limits/overhead.h"
 #include "session/session.h"
@@ -365,7 +367,7 @@ static int set_jfr(struct options *options)
 {
 	options->style.jfr.without = options->given.jfropts & WRITER_WITHOUT_ALL;
 	if (options->jfrsync && !options->given.jfropts)
-		options->style.jfr.without = WRITER_WITHOUT_ALL;
+		options->style.jfr.without = flight_recording_has(options->jfrsync);
 	if (!options->jfrsync || (options->pids.len == 1 && !options->window_ns && has_jfr_file(options)))
 		return 0;
 	return log_refuse("--jfrsync is for one JVM and a JFR file: -p PID -f FILE.jfr");
@@ -405,12 +407,16 @@ int record_options_finish(struct options *options, const struct command_words *w
 /* The command line for the output's facts, cut so that a long list of files does not hide the other facts. */
 static void join_words(struct buf *line, int argc, char **argv)
 {
-	buf_add_str(line, "duet");
-	for (int i = 0; i < argc; i++) {
-		if (line->len + strlen(argv[i]) > COMMAND_LINE_MAX)
-			return buf_add_str(line, " …");
-		buf_printf(line, " %s", argv[i]);
+	bool is_cut = false;
+	BUF(words);
+
+	buf_add(&words, "duet", sizeof("duet"));
+	for (int i = 0; i < argc && !is_cut; i++) {
+		is_cut = words.len + strlen(argv[i]) > COMMAND_LINE_MAX;
+		buf_add(&words, argv[i], is_cut ? 0 : strlen(argv[i]) + 1);
 	}
+	redact_arguments(words.data, words.len, line);
+	buf_add_str(line, is_cut ? " …" : "");
 }
 
 /* ---- the struct ---- */
@@ -482,12 +488,13 @@ static int run(void *context, const struct command_words *words)
 	BUF(line);
 	int code = 2;
 
-	join_words(&line, words->argc, words->argv);
-	options->command_line = line.data;
 	if (options->given.verbose)
 		log_set_level(LOG_DEBUG);
-	if (!record_options_finish(options, words))
+	if (!record_options_finish(options, words)) {
+		join_words(&line, words->argc, words->argv);
+		options->command_line = line.data;
 		code = session_run(options);
+	}
 	return code;
 }
 

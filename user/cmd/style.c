@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/redact.h"
 #include "duet_agent.h"
 #include "writers/shared/filter.h"
 
@@ -51,6 +52,7 @@ int style_set(struct writer_options *style, const char *by)
 			by);
 	if (style->total && style->samples)
 		return log_refuse("--total and --samples exclude each other");
+	redact_set(!style->keeps_secrets);
 	style->style.steady &= !style->threads; /* -t names threads by their ids */
 	if (test_patterns(style) < 0)
 		return -EINVAL;

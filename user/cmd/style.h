@@ -45,6 +45,8 @@
 	STYLE_ROW(type, 0, "total", NULL, \
 		"show weights (of cpu: CPU time) instead of numbers of samples", opt_flag, style.total), \
 	STYLE_ROW(type, 0, "samples", NULL, "show numbers of samples (default)", opt_flag, style.samples), \
+	STYLE_ROW(type, 0, "no-redact", NULL, "secrets in command lines and properties as they are, not [redacted]", \
+		opt_flag, style.keeps_secrets), \
 	STYLE_ROW(type, 0, "title", "TEXT", "title of the flame graph", opt_string, style.title), \
 	STYLE_ROW(type, 0, "minwidth", "PERCENT", "no frames that are narrower, in the flame graph and the tree", \
 		opt_percent, style.min_width), \

@@ -17,8 +17,10 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/packet.h"
+#include "base/redact.h"
 #include "base/root.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "writers/jfr/file.h"
 #include "writers/writer.h"
 
@@ -203,6 +205,10 @@ static const struct {
 	{WRITER_WITHOUT_HEAP, "jdk.GCHeapSummary"},
 };
 
+/* They have command lines, properties and variables as they are, at least before JDK 27. */
+static const char with_secrets[] = "jdk.JVMInformation jdk.InitialSystemProperty jdk.InitialEnvironmentVariable "
+				   "jdk.StringFlag jdk.SystemProcess jdk.ProcessStart";
+
 static void put_event(struct buf *out, const char *name, size_t len, bool is_enabled)
 {
 	buf_printf(out, "  <event name=\"%.*s\"><setting name=\"enabled\">%s</setting></event>\n", (int)len, name,
@@ -217,6 +223,8 @@ static bool is_name(const char *name, size_t len)
 /* Appends the events of "+Event+Event". */
 static int put_chosen(struct buf *out, const char *settings, struct buf *why)
 {
+	BUF(name);
+
 	for (const char *at = settings; *at; at += strcspn(at, "+")) {
 		size_t len;
 
@@ -224,9 +232,28 @@ static int put_chosen(struct buf *out, const char *settings, struct buf *why)
 		len = strcspn(at, "+");
 		if (!is_name(at, len))
 			return buf_explain(why, -EINVAL, "jfrsync: '%.*s' is not the name of an event", (int)len, at);
+		buf_clear(&name);
+		buf_add(&name, at, len);
+		if (redact_is_on() && text_is_word(name.data, with_secrets))
+			return buf_explain(why, -EPERM,
+					   "jfrsync: %s may have secrets, and needs duet record --no-redact",
+					   name.data);
 		put_event(out, at, len, true);
 	}
 	return 0;
+}
+
+static void put_left_out(struct buf *out, unsigned int without)
+{
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
+		if (left_out[i].without & without)
+			put_event(out, left_out[i].event, strlen(left_out[i].event), false);
+	for (const char *name = with_secrets; redact_is_on() && *name; name += len + (name[len] == ' ')) {
+		len = strcspn(name, " ");
+		put_event(out, name, len, false);
+	}
 }
 
 /* The file that is added to the settings. The JVM takes a later one's values. */
@@ -239,9 +266,7 @@ static int make_file(struct buf *out, const char *settings, unsigned int without
 	if (*settings == '+')
 		err = put_chosen(out, settings, why);
 	else
-		for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
-			if (left_out[i].without & without)
-				put_event(out, left_out[i].event, strlen(left_out[i].event), false);
+		put_left_out(out, without);
 	buf_add_str(out, "</configuration>\n");
 	return out->failed ? -ENOMEM : err;
 }
@@ -333,6 +358,13 @@ static int start(struct flight_recording *recording, const char *settings, struc
 		     " dumponexit=true maxsize=" NO_LIMIT,
 		     recording->name, is_own ? "" : "\"", is_own ? "" : settings, is_own ? "" : "\"",
 		     is_own ? "" : " settings=", recording->folder.path, recording->folder.path);
+}
+
+unsigned int flight_recording_has(const char *settings)
+{
+	const unsigned int of_duet = WRITER_WITHOUT_SYSTEM | WRITER_WITHOUT_PROPERTIES;
+
+	return WRITER_WITHOUT_ALL & ~(redact_is_on() && *settings != '+' ? of_duet : 0u);
 }
 
 int flight_recording_start(struct flight_recording *recording, const struct process *process, const char *settings,

@@ -49,6 +49,11 @@ struct flight_recording {
 #define FLIGHT_RECORDING_NONE {.folder = FLIGHT_FOLDER_NONE, .file = -1}
 
 /*
+ * What such a recording has by default of the machine and the JVM, as bits of enum writer_jfr_without: nothing of which
+ * secrets must be left out, as the JVM does not do that before JDK 27.
+ */
+unsigned int flight_recording_has(const char *settings);
+/*
  * Starts a recording. `settings`: "default", "profile", the path of a .jfc file as the JVM sees it, or "+Event+Event",
  * which are the only events then. `without`: bits of enum flight_without. Returns 0, or -errno with one sentence in
  * `why`. Call flight_recording_release() in both cases.

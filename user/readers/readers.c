@@ -8,6 +8,8 @@
 
 #include <zlib.h>
 
+#include "base/map.h"
+#include "base/redact.h"
 #include "readers/limits.h"
 #include "readers/reader.h"
 
@@ -305,6 +307,42 @@ static void explain_error(const struct reader_source *source, int err, struct bu
 		buf_add_str(why, err == -ENOMEM ? "out of memory" : strerror(-err));
 }
 
+/* Leaves secrets out of the text. `name`: of what it is the value; 0: it is a command line. */
+static void redact_one(struct profile *profile, struct map *known, uint32_t name, uint32_t *text)
+{
+	const char *key = profile_text(profile, name);
+	uint64_t about = (uint64_t)name << 32 | *text, id;
+	BUF(shown);
+
+	if (!map_get(known, about, &id)) {
+		redact_value(key, strlen(key), profile_text(profile, *text), &shown);
+		id = shown.failed ? 0 : intern_bytes(&profile->strings, shown.data, shown.len);
+		(void)map_put(known, about, id); /* out of memory: it is looked at again */
+	}
+	*text = (uint32_t)id;
+}
+
+/* The file may be of another program or of an older duet, or secrets were kept in it. */
+static void redact(struct profile *profile)
+{
+	struct map known = {0};
+
+	for (size_t i = 0; i < profile->facts.len; i++)
+		redact_one(profile, &known, 0, &profile->facts.items[i].value);
+	for (size_t i = 0; i < profile->usages.len; i++)
+		redact_one(profile, &known, 0, &profile->usages.items[i].command);
+	for (size_t i = 0; i < profile->notes.len; i++) {
+		struct profile_note *note = &profile->notes.items[i];
+		bool is_command = note->kind == PROFILE_NOTE_COMMAND;
+
+		if (is_command)
+			redact_one(profile, &known, 0, &note->texts[0]);
+		if (is_command || note->kind == PROFILE_NOTE_PROPERTY)
+			redact_one(profile, &known, is_command ? 0 : note->texts[0], &note->texts[1]);
+	}
+	map_release(&known);
+}
+
 int reader_read_as(const struct reader *reader, struct reader_source *source, struct profile *profile, struct buf *why)
 {
 	int err;
@@ -319,8 +357,10 @@ int reader_read_as(const struct reader *reader, struct reader_source *source, st
 	if (!err)
 		err = limits_check(source, profile, why);
 	profile->strings.most = profile->most_nodes = 0;
-	if (!err)
+	if (!err) {
 		map_release(&profile->node_ids); /* it gets no more stacks; they take most of the memory */
+		redact(profile);
+	}
 	if (err == -EILSEQ && source->gunzip)
 		buf_clear(why);
 	if (err < 0 && !why->len)

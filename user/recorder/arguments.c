@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cmd/record.h"
+#include "jvms/flight_recording.h"
 #include "recorder/report_shape.h"
 
 /* Of whole numbers, as async-profiler's arguments have them: the first letter behind the number, of either case. */
@@ -253,7 +254,7 @@ static int set_string(struct asprof_arguments *to, const struct word *word, char
 		return 0;
 	}
 	if (word->offset == AT(jfrsync)) /* the JVM has what belongs to it */
-		to->style.jfr.without = WRITER_WITHOUT_ALL;
+		to->style.jfr.without = flight_recording_has(value && *value ? value : word->otherwise);
 	*(const char **)((char *)to + word->offset) = value && *value ? value : word->otherwise;
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/io.h"
+#include "base/redact.h"
 #include "proc/helper.h"
 #include "proc/process.h"
 #include "proc/room.h"
@@ -277,16 +278,14 @@ static void take_stat(struct profile *profile, const struct proc_stat *stat, str
 	ret->resident_bytes = fields[STAT_RESIDENT] * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Spaces stand for the ends of arguments. */
 static uint32_t command_of(struct profile *profile, struct buf *arguments)
 {
+	BUF(command);
+
 	while (arguments->len && !arguments->data[arguments->len - 1])
 		arguments->len--;
-	for (size_t i = 0; i < arguments->len; i++)
-		if (!arguments->data[i])
-			arguments->data[i] = ' ';
-	return intern_bytes(&profile->strings, arguments->data,
-			    arguments->len < COMMAND_SHOWN ? arguments->len : COMMAND_SHOWN);
+	redact_arguments(arguments->data, arguments->len, &command);
+	return intern_bytes(&profile->strings, command.data, command.len < COMMAND_SHOWN ? command.len : COMMAND_SHOWN);
 }
 
 /* The kernel takes the command from the process's memory, and waits for exec before I/O: the helper reads both. */

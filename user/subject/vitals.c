@@ -7,6 +7,7 @@
 
 #include "attach/hsperfdata.h"
 #include "base/parts.h"
+#include "base/redact.h"
 #include "proc/process.h"
 #include "proc/room.h"
 #include "runtime/application.h"
@@ -90,12 +91,13 @@ static const char *const counted[] = {
 	"jdk.module.upgrade.path",
 };
 
-/* Adds a key and a value with a NUL after each. */
-static void add_pair(struct buf *out, const char *key, size_t len, const char *value)
+/* Adds a property: its key and its value with a NUL after each. */
+static void add_property(struct buf *out, const char *key, size_t len, const char *value)
 {
 	buf_add(out, key, len);
 	buf_add(out, "", 1);
-	buf_add(out, value, strlen(value) + 1);
+	redact_value(key, len, value, out);
+	buf_add(out, "", 1);
 }
 
 /* There may be none yet: JDK 8 counts them only after its agents have begun. */
@@ -106,7 +108,7 @@ static void add_counted(const struct words *words, struct buf *out)
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
 		snprintf(name, sizeof(name), "java.property.%s", counted[i]);
 		if (!hsperfdata_string(words->counters.data, words->counters.len, name, value, sizeof(value)))
-			add_pair(out, counted[i], strlen(counted[i]), value);
+			add_property(out, counted[i], strlen(counted[i]), value);
 	}
 }
 
@@ -121,16 +123,9 @@ static void add_given(const struct words *words, struct buf *out)
 		const char *value = strchr(word, '=');
 
 		if (!strncmp(word, "-D", 2) && word[2])
-			add_pair(out, word + 2, strnlen(word + 2, value ? (size_t)(value - word - 2) : KEY_MAX),
-				 value ? value + 1 : "");
+			add_property(out, word + 2, strnlen(word + 2, value ? (size_t)(value - word - 2) : KEY_MAX),
+				     value ? value + 1 : "");
 	}
-}
-
-/* Appends the words from `from` up to `to` with spaces between them. */
-static void add_words(struct buf *out, const char *from, const char *to)
-{
-	for (; from < to; from += strlen(from) + 1)
-		buf_printf(out, "%s%s", out->len ? " " : "", from);
 }
 
 /* Adds the options, and the program with its arguments. */
@@ -139,15 +134,14 @@ static void add_command(const struct words *words, struct buf *out)
 	const struct buf *arguments = &words->arguments;
 	const char *end = arguments->data + arguments->len, *first = arguments->data + strlen(arguments->data) + 1;
 	const char *program = application_find(arguments->data, arguments->len);
-	BUF(options);
-	BUF(command);
 
 	if (!arguments->len || first > end)
 		return;
-	add_words(&options, first, program ? program : end);
-	if (program)
-		add_words(&command, program, end);
-	add_pair(out, options.data, options.len, command.data);
+	program = program ? program : end;
+	redact_arguments(first, (size_t)(program - first), out);
+	buf_add(out, "", 1);
+	redact_arguments(program, (size_t)(end - program), out);
+	buf_add(out, "", 1);
 }
 
 /* Returns true for a library that was not added yet, or not at this place. */

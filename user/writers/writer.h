@@ -93,6 +93,7 @@ struct writer_options {
 	uint32_t grain;	    /* --grain: the samples of a stack are a multiple of it; 0 = as they are */
 	const char *highlight;	    /* --highlight: what the flame graph's page searches for when it opens; or NULL */
 	const char *title;	    /* --title */
+	bool keeps_secrets;	    /* --no-redact, for commands: see redact_set() */
 	double min_width;	    /* --minwidth, percent */
 	bool reverse;		    /* --reverse: leaf at the root */
 	bool inverted;		    /* --inverted: icicle instead of flame */
