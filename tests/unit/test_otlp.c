@@ -186,6 +186,180 @@ static void samples_have_times_and_threads(void **state)
 	profile_release(&profile);
 }
 
+/* ---- what OpenTelemetry's conformance check of profiles asks for ---- */
+
+static void mark_used(bool *used, size_t count, int32_t index)
+{
+	assert_in_range(index, 0, count - 1);
+	used[index] = true;
+}
+
+/* Each table begins with an empty element, is referred to within its bounds, and has no element without a reference. */
+struct used {
+	bool strings[512], mappings[64], functions[128], locations[128], stacks[128], links[64], attributes[128];
+};
+
+#define MARK(used, dictionary, table, index) mark_used((used)->table##s, (dictionary)->n_##table##_table, index)
+#define ALL_USED(used, dictionary, table)                                                                              \
+	for (size_t i = 1; i < (dictionary)->n_##table##_table; i++)                                                   \
+	assert_true((used)->table##s[i])
+
+static void check_attributes(struct used *used, const Otlp__Dictionary *d, const int32_t *indices, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		MARK(used, d, attribute, indices[i]);
+		for (size_t other = 0; other < i; other++)
+			assert_int_not_equal(d->attribute_table[indices[i]]->key_strindex,
+					     d->attribute_table[indices[other]]->key_strindex);
+	}
+}
+
+static void check_sample(struct used *used, const Otlp__Dictionary *d, const Otlp__Profile *profile,
+			 const Otlp__Sample *sample)
+{
+	MARK(used, d, stack, sample->stack_index);
+	MARK(used, d, link, sample->link_index);
+	check_attributes(used, d, sample->attribute_indices, sample->n_attribute_indices);
+	/* all samples of a profile have times, or none; without, there is one value */
+	assert_int_equal(!sample->n_timestamps_unix_nano, !profile->samples[0]->n_timestamps_unix_nano);
+	assert_int_equal(sample->n_values, sample->n_timestamps_unix_nano ? sample->n_timestamps_unix_nano : 1);
+	for (size_t i = 0; i < sample->n_timestamps_unix_nano; i++) {
+		assert_true(sample->timestamps_unix_nano[i] >= profile->time_unix_nano);
+		assert_true(sample->timestamps_unix_nano[i] < profile->time_unix_nano + profile->duration_nano);
+	}
+}
+
+static void check_profile(struct used *used, const Otlp__Dictionary *d, const Otlp__Profile *profile)
+{
+	MARK(used, d, string, profile->sample_type->type_strindex);
+	MARK(used, d, string, profile->sample_type->unit_strindex);
+	MARK(used, d, string, profile->period_type->type_strindex);
+	MARK(used, d, string, profile->period_type->unit_strindex);
+	for (size_t i = 0; i < profile->n_samples; i++)
+		check_sample(used, d, profile, profile->samples[i]);
+}
+
+static void check_tables(struct used *used, const Otlp__Dictionary *d)
+{
+	for (size_t i = 0; i < d->n_stack_table; i++)
+		for (size_t l = 0; l < d->stack_table[i]->n_location_indices; l++)
+			MARK(used, d, location, d->stack_table[i]->location_indices[l]);
+	for (size_t i = 0; i < d->n_location_table; i++) {
+		const Otlp__Location *location = d->location_table[i];
+
+		MARK(used, d, mapping, location->mapping_index);
+		check_attributes(used, d, location->attribute_indices, location->n_attribute_indices);
+		for (size_t l = 0; l < location->n_lines; l++) {
+			MARK(used, d, function, location->lines[l]->function_index);
+			assert_true(location->lines[l]->line >= 0);
+		}
+	}
+	for (size_t i = 0; i < d->n_mapping_table; i++) {
+		MARK(used, d, string, d->mapping_table[i]->filename_strindex);
+		check_attributes(used, d, d->mapping_table[i]->attribute_indices,
+				 d->mapping_table[i]->n_attribute_indices);
+		for (size_t other = 0; other < i; other++)
+			assert_int_not_equal(d->mapping_table[i]->filename_strindex,
+					     d->mapping_table[other]->filename_strindex);
+	}
+	for (size_t i = 0; i < d->n_function_table; i++) {
+		MARK(used, d, string, d->function_table[i]->name_strindex);
+		MARK(used, d, string, d->function_table[i]->system_name_strindex);
+		MARK(used, d, string, d->function_table[i]->filename_strindex);
+	}
+	for (size_t i = 0; i < d->n_attribute_table; i++)
+		MARK(used, d, string, d->attribute_table[i]->key_strindex);
+	for (size_t i = 1; i < d->n_link_table; i++) {
+		assert_int_equal(d->link_table[i]->trace_id.len, 16);
+		assert_int_equal(d->link_table[i]->span_id.len, 8);
+	}
+	for (size_t i = 0; i < d->n_string_table; i++)
+		for (size_t other = 0; other < i; other++)
+			assert_string_not_equal(d->string_table[i], d->string_table[other]);
+}
+
+static void check_conformance(const struct profile *profile)
+{
+	struct writer_options options;
+	struct used used = {0};
+	Otlp__ProfilesData *data;
+	const Otlp__Dictionary *d;
+
+	writer_options_default(&options);
+	data = unpacked(profile, &options);
+	d = data->dictionary;
+	assert_true(data->n_resource_profiles > 0);
+	for (size_t i = 0; i < data->n_resource_profiles; i++) {
+		const Otlp__ResourceProfiles *resource = data->resource_profiles[i];
+
+		assert_int_equal(resource->n_scope_profiles, 1);
+		assert_true(resource->scope_profiles[0]->n_profiles > 0);
+		for (size_t p = 0; p < resource->scope_profiles[0]->n_profiles; p++)
+			check_profile(&used, d, resource->scope_profiles[0]->profiles[p]);
+	}
+	check_tables(&used, d);
+	ALL_USED(&used, d, string);
+	ALL_USED(&used, d, mapping);
+	ALL_USED(&used, d, function);
+	ALL_USED(&used, d, location);
+	ALL_USED(&used, d, stack);
+	ALL_USED(&used, d, link);
+	ALL_USED(&used, d, attribute);
+	otlp__profiles_data__free_unpacked(data, NULL);
+}
+
+static void conforms(void **state)
+{
+	struct profile p, merged;
+	struct profile_sample sample = {.count = 1, .weight = 5, .trace_high = 1, .trace_low = 2, .span = 3};
+	uint32_t frames[3];
+
+	profile_of_everything(&p);
+	p.start_realtime_ns = 1700000000 * (1000 * MS);
+	p.start_ns = 1000 * MS;
+	p.end_ns = 2000 * MS;
+	check_conformance(&p); /* there are samples before the start */
+	sample.thread = profile_thread(&p, 1, 1, "t", "p", 0);
+	frames[0] = frame_of(&p, FRAME_CPU, "[CPU-3]", "");
+	frames[1] = java_frame(&p, FRAME_COMPILED, "a.B", "c", "()V", -7);
+	frames[2] = frame_of(&p, FRAME_NATIVE, "f", "lib\1.so");
+	sample.node = profile_stack(&p, frames, 3);
+	sample.time_ns = p.end_ns; /* and at the end */
+	assert_int_equal(profile_add(&p, &sample), 0);
+	frames[2] = frame_of(&p, FRAME_NATIVE, "f", "lib\2.so"); /* the same file, once its name is clean */
+	sample.node = profile_stack(&p, frames, 3);
+	sample.time_ns = p.end_ns + 7;
+	assert_int_equal(profile_add(&p, &sample), 0);
+	check_conformance(&p);
+	read_back("collapsed", &p, &merged); /* without times */
+	check_conformance(&merged);
+	profile_release(&merged);
+	profile_release(&p);
+}
+
+static void cpus_are_attributes(void **state)
+{
+	struct writer_options options;
+	Otlp__ProfilesData *data;
+	struct profile profile;
+	const Otlp__Sample *sample;
+	const Otlp__KeyValueAndUnit *attribute;
+
+	assert_int_equal(profile_init(&profile), 0);
+	(void)profile_event(&profile, "cpu", PROFILE_NS, 10 * MS);
+	ADD_STACK(&profile, profile_thread(&profile, 1, 0, "", "p", 0), 1, frame_of(&profile, FRAME_CPU, "[CPU-3]", ""),
+		  frame_of(&profile, FRAME_CPU, "[SCHED_BATCH]", ""), frame_of(&profile, FRAME_NATIVE, "f", "l"));
+	writer_options_default(&options);
+	data = unpacked(&profile, &options);
+	sample = data->resource_profiles[0]->scope_profiles[0]->profiles[0]->samples[0];
+	assert_true(has_attribute(data, sample, "cpu.logical_number"));
+	attribute = data->dictionary->attribute_table[sample->attribute_indices[0]];
+	assert_string_equal(text_of(data->dictionary, attribute->key_strindex), "cpu.logical_number");
+	assert_int_equal(attribute->value->int_value, 3);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	profile_release(&profile);
+}
+
 static void an_empty_profile_is_a_file(void **state)
 {
 	struct writer_options options;
@@ -346,8 +520,32 @@ static void of_others(void **state)
 	read_json("{\"resourceProfiles\":[]}", -EINVAL,
 		  "the file has no dictionary: it is no OTLP profile of this version", &profile);
 	profile_release(&profile);
-	read_json("{\"resourceProfiles\":7}", -EINVAL,
-		  "byte 20 is not JSON, or a value has another type than OTLP's", &profile);
+	read_json("{\"resourceProfiles\":7}", -EINVAL, "byte 20 is not JSON, or a value has another type than OTLP's",
+		  &profile);
+	profile_release(&profile);
+}
+
+/* Keys and texts of attributes may be references to strings; those that are not there are none, or are refused. */
+static void references_to_strings(void **state)
+{
+	static const char *const format =
+		"{\"resourceProfiles\":[{\"resource\":{\"attributes\":[{\"keyStrindex\":2,\"value\":{"
+		"\"stringValueStrindex\":3}},{\"keyStrindex\":99,\"value\":{\"stringValueStrindex\":-1}},"
+		"{\"keyStrindex\":2,\"value\":{\"stringValueStrindex\":99}}]},\"scopeProfiles\":[{\"profiles\":[{"
+		"\"sampleType\":{\"typeStrindex\":1},\"samples\":[{\"attributeIndices\":[1],\"values\":[\"3\"]}]}]}]}],"
+		"\"dictionary\":{\"stringTable\":[\"\",\"cpu\",\"process.executable.name\",\"shop\",\"thread.name\","
+		"\"worker\"],\"attributeTable\":[{},{\"keyStrindex\":4,\"value\":{\"stringValueStrindex\":%d}}]}}";
+	struct profile profile;
+	char json[1024];
+
+	snprintf(json, sizeof(json), format, 5);
+	read_json(json, 0, "", &profile);
+	assert_int_equal(profile.threads.len, 1);
+	assert_string_equal(profile_text(&profile, profile.threads.items[0].name), "worker");
+	assert_string_equal(profile_text(&profile, profile.threads.items[0].process), "shop");
+	profile_release(&profile);
+	snprintf(json, sizeof(json), format, 6);
+	read_json(json, -EINVAL, "an attribute refers to a string that the file does not have", &profile);
 	profile_release(&profile);
 }
 
@@ -361,6 +559,9 @@ int main(void)
 		cmocka_unit_test(names_have_no_suffix),
 		cmocka_unit_test(tables_begin_with_an_empty_element),
 		cmocka_unit_test(samples_have_times_and_threads),
+		cmocka_unit_test(conforms),
+		cmocka_unit_test(cpus_are_attributes),
+		cmocka_unit_test(references_to_strings),
 		cmocka_unit_test(an_empty_profile_is_a_file),
 		cmocka_unit_test(values_for_callers_of_async_profiler),
 	};

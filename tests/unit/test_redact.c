@@ -56,7 +56,7 @@ static const struct {
 	{"sh|-c|cmd --password \"two words\" y", "sh -c cmd --password [redacted] y"},
 	/* variables */
 	{"env|AWS_SECRET_ACCESS_KEY=abc|cmd", "env AWS_SECRET_ACCESS_KEY=[redacted] cmd"},
-	{"docker|-e|DB_PASSWORD=abc|--env=API_TOKEN=abc", "docker -e DB_PASSWORD=[redacted] --env=API_TOKEN=[redacted]"},
+	{"docker|-e|DB_PASSWORD=abc|--env=TOKEN=abc", "docker -e DB_PASSWORD=[redacted] --env=TOKEN=[redacted]"},
 	{"GITHUB_TOKEN=abc", "GITHUB_TOKEN=[redacted]"},
 	/* addresses */
 	{"https://joe:hunter2@host/x", "https://[redacted]@host/x"},

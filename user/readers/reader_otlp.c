@@ -23,7 +23,7 @@
 enum { PROFILE_TYPE = 1, PROFILE_SAMPLES = 2, PROFILE_TIME = 3, PROFILE_DURATION = 4, PROFILE_PERIOD = 6 };
 
 struct attribute {
-	int32_t key; /* a string */
+	int32_t key, string; /* strings; `string` is the text if it is not 0 */
 	struct pprof_text text;
 	uint32_t id; /* of the text, in the profile; NONE: not known yet */
 	int64_t number;
@@ -100,6 +100,8 @@ static void find_value(const struct wire_field *field, struct attribute *ret)
 				ret->text = (struct pprof_text){inner.bytes, inner.len};
 			if (inner.number == 3 && inner.type == WIRE_VARINT)
 				ret->number = (int64_t)inner.value;
+			if (inner.number == 8 && inner.type == WIRE_VARINT)
+				ret->string = (int32_t)inner.value;
 		}
 	}
 }
@@ -111,8 +113,10 @@ static int add_attribute(struct otlp *o, const struct wire_field *field)
 	if (field->type != WIRE_BYTES || pprof_has_room(&o->tables, o->attributes.len))
 		return -EINVAL;
 	find_value(field, &attribute);
-	if (!pprof_has_strings(&o->tables, (int64_t[]){attribute.key}, 1))
+	if (!pprof_has_strings(&o->tables, (int64_t[]){attribute.key, attribute.string}, 2))
 		return pprof_refuse(&o->tables, "an attribute refers to a string that the file does not have");
+	if (attribute.string)
+		attribute.text = pprof_text(&o->tables, attribute.string);
 	return vec_push(&o->attributes, attribute);
 }
 
@@ -509,6 +513,25 @@ static int read_scope(struct otlp *o, const struct wire_field *field)
 	return field->number == RESOURCE_SCOPES ? each_of(o, field, read_profile) : 0;
 }
 
+/* Sets the text of an attribute's value; no bytes: it has none. */
+static struct pprof_text value_text(const struct otlp *o, const Otlp__AnyValue *value)
+{
+	const char *text;
+
+	if (value->value_case == OTLP__ANY_VALUE__VALUE_STRING_VALUE_STRINDEX &&
+	    pprof_has_strings(&o->tables, (int64_t[]){value->string_value_strindex}, 1))
+		return pprof_text(&o->tables, value->string_value_strindex);
+	text = value->value_case == OTLP__ANY_VALUE__VALUE_STRING_VALUE ? value->string_value : NULL;
+	return (struct pprof_text){(const unsigned char *)text, text ? strlen(text) : 0};
+}
+
+static bool has_key(const struct otlp *o, const Otlp__KeyValue *pair, const char *key)
+{
+	return pair->key_strindex ? pprof_has_strings(&o->tables, (int64_t[]){pair->key_strindex}, 1) &&
+					    pprof_is_text(&o->tables, pair->key_strindex, key)
+				  : !strcmp(pair->key, key);
+}
+
 static void set_attribute(struct otlp *o, const Otlp__KeyValue *pair)
 {
 	const struct {
@@ -528,15 +551,17 @@ static void set_attribute(struct otlp *o, const Otlp__KeyValue *pair)
 		{OTLP_CONTAINER, &o->owner.container},
 	};
 	const Otlp__AnyValue *value = pair->value;
+	struct pprof_text text;
 
 	if (!value)
 		return;
-	if (value->value_case == OTLP__ANY_VALUE__VALUE_INT_VALUE && !strcmp(pair->key, "process.pid"))
+	if (value->value_case == OTLP__ANY_VALUE__VALUE_INT_VALUE && has_key(o, pair, "process.pid"))
 		o->owner.pid = (uint32_t)value->int_value;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (value->value_case == OTLP__ANY_VALUE__VALUE_STRING_VALUE && !strcmp(pair->key, texts[i].key))
-			*texts[i].to = intern_bytes(&o->tables.profile->strings, value->string_value,
-						    strnlen(value->string_value, PPROF_LABEL_MAX));
+	text = value_text(o, value);
+	for (size_t i = 0; text.bytes && i < sizeof(texts) / sizeof(*texts); i++)
+		if (has_key(o, pair, texts[i].key))
+			*texts[i].to = intern_bytes(&o->tables.profile->strings, (const char *)text.bytes,
+						    text.len < PPROF_LABEL_MAX ? text.len : PPROF_LABEL_MAX);
 }
 
 static int read_attributes(struct otlp *o, const struct wire_field *field)

@@ -18,7 +18,8 @@
 #include "writers/shared/spans.h"
 #include "writers/writer.h"
 
-#define SAMPLE_ATTRIBUTES 5
+#define SAMPLE_ATTRIBUTES 6
+#define LABELS_MAX 8 /* frames before a stack's root that are no code */
 
 /*
  * The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. An empty string is
@@ -109,15 +110,18 @@ static int32_t mapping_of(struct otlp *o, const struct frame *frame)
 	const char *build_id;
 	int32_t index, attribute;
 	bool is_new;
+	BUF(file);
 
-	buf_clear(&o->text);
-	code_file(o->profile, frame, &o->text);
-	if (!o->text.len)
+	code_file(o->profile, frame, &file);
+	if (!file.len)
 		return 0;
+	buf_clear(&o->text);
+	text_add_line(&o->text, file.data);
+	o->text.failed |= file.failed;
 	index = index_of(o, &o->mappings, &is_new);
 	if (!is_new)
 		return index;
-	build_id = code_build_id(o->profile, o->text.data);
+	build_id = code_build_id(o->profile, file.data);
 	mapping.filename_strindex = string_of(o, o->text.data);
 	attribute = *build_id ? attribute_of(o, "process.executable.build_id.gnu", build_id, 0) : 0;
 	mapping.n_attribute_indices = attribute != 0;
@@ -176,7 +180,7 @@ static uint32_t add_location(struct otlp *o, const struct path_step *step)
 	int32_t attribute = type ? attribute_of(o, "profile.frame.type", type, 0) : 0;
 
 	line.function_index = function_of(o, step);
-	line.line = step->frame ? step->frame->line : 0;
+	line.line = step->frame && step->frame->line > 0 ? step->frame->line : 0;
 	location.mapping_index = step->frame ? mapping_of(o, step->frame) : 0;
 	location.n_lines = 1;
 	location.lines = &lines;
@@ -255,14 +259,33 @@ static int32_t link_of(struct otlp *o, const struct profile_sample *sample)
 	return index;
 }
 
+/* The CPU that --record-cpu has put before the stack, or -1. */
+static int64_t cpu_of(const struct otlp *o)
+{
+	size_t depth = o->path.depth;
+	unsigned int cpu;
+
+	for (size_t i = 0; i < depth && i < LABELS_MAX; i++) {
+		const struct frame *frame = o->path.steps.items[depth - 1 - i].frame;
+
+		if (frame && frame->kind == FRAME_CPU &&
+		    sscanf(profile_text(o->profile, frame->name), "[CPU-%u]", &cpu) == 1)
+			return cpu;
+	}
+	return -1;
+}
+
 static size_t sample_attributes(struct otlp *o, const struct profile_sample *sample, int32_t ret[SAMPLE_ATTRIBUTES])
 {
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
 	uint64_t id = is_virtual ? profile_virtual_id(o->profile, sample->thread) : thread->tid;
 	const char *tag = spans_tag(&o->spans, sample);
+	int64_t cpu = cpu_of(o);
 	size_t count = 0;
 
+	if (cpu >= 0)
+		ret[count++] = attribute_of(o, "cpu.logical_number", NULL, cpu);
 	if (tag && *tag)
 		ret[count++] = attribute_of(o, OTLP_SPAN, tag, 0);
 	if (id)
@@ -317,11 +340,14 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 	return true;
 }
 
-/* One message has them: they are of one thread, stack and span, and each stands for one sample. */
+/*
+ * One message has them: they are of one thread, stack and span, and each stands for one sample. Without times, there is
+ * one value.
+ */
 static bool are_together(const struct otlp *o, const struct profile_sample *a, const struct profile_sample *b)
 {
-	return a->count == 1 && b->count == 1 && a->thread == b->thread && a->node == b->node && trace_is_same(a, b) &&
-	       spans_tag(&o->spans, a) == spans_tag(&o->spans, b);
+	return !o->ordered.is_merged && a->count == 1 && b->count == 1 && a->thread == b->thread &&
+	       a->node == b->node && trace_is_same(a, b) && spans_tag(&o->spans, a) == spans_tag(&o->spans, b);
 }
 
 /* What the values of a profile are, and its period. */
@@ -354,6 +380,19 @@ static void describe_profile(struct otlp *o, uint32_t event, Otlp__Profile *ret,
 	ret->period = (int64_t)row->interval;
 	ret->time_unix_nano = o->profile->start_realtime_ns;
 	ret->duration_nano = o->profile->end_ns - o->profile->start_ns;
+}
+
+/* All times of samples are in the time of their profile, which ends after the last. */
+static void cover_times(const struct otlp *o, const struct profile_sample *samples, size_t count, Otlp__Profile *ret)
+{
+	uint64_t start = o->profile->start_ns, end = o->profile->end_ns;
+
+	for (size_t i = 0; !o->ordered.is_merged && i < count; i++) {
+		start = samples[i].time_ns < start ? samples[i].time_ns : start;
+		end = samples[i].time_ns >= end ? samples[i].time_ns + 1 : end;
+	}
+	ret->time_unix_nano -= o->profile->start_ns - start;
+	ret->duration_nano = end - start;
 }
 
 /* Room for the messages of one profile of a number of samples. */
@@ -407,6 +446,7 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 	}
 	if (!o->err && profile.n_samples) {
 		describe_profile(o, samples->event, &profile, &types);
+		cover_times(o, samples, count, &profile);
 		otlp_profile_id(o->profile, samples, id);
 		profile.profile_id = (ProtobufCBinaryData){16, id};
 		add_message(scope, SCOPE_PROFILES, &profile.base);
