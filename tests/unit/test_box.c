@@ -52,7 +52,10 @@ static int status_of(unsigned int calls, const struct box_limits *limits, const 
 	fflush(NULL);
 	child = fork();
 	if (!child) {
-		const char *failed = box_enter(calls, limits) ? "box_enter" : box_lacks() ? "box_lacks" : work();
+		const char *failed;
+
+		signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the other tests here */
+		failed = box_enter(calls, limits) ? "box_enter" : box_lacks() ? "box_lacks" : work();
 
 		if (failed)
 			(void)!write(STDERR_FILENO, failed, strlen(failed));
@@ -290,6 +293,8 @@ static void no_other_architecture(void **state)
 	int status = status_of(0, &no_limits, call_as_32_bits);
 
 	assert_true(WIFSIGNALED(status));
+	if (WTERMSIG(status) == SIGSEGV)
+		skip(); /* the kernel has no system calls of 32 bits */
 	assert_int_equal(WTERMSIG(status), SIGSYS);
 }
 
