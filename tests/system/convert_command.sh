@@ -197,7 +197,8 @@ case_jfrconv() {
 		run_duet jfrconv "--$word" -o collapsed "$here/a.jfr" "$here/$word.collapsed"
 		expect_status 0
 		expect_contains "$here/stderr" 'no samples were selected'
-		[ -e "$here/$word.collapsed" ] && [ ! -s "$here/$word.collapsed" ] || fail "$word has samples, or no file"
+		[ -e "$here/$word.collapsed" ] && [ ! -s "$here/$word.collapsed" ] ||
+			fail "$word has samples, or no file"
 	done
 	run_duet jfrconv --latency 5 "$here/a.jfr"
 	expect_refusal 1 'the recording has no spans and no traced calls'

@@ -171,8 +171,9 @@ static void test_code_behind_the_last_entry(void **state)
 	memcpy(heap.blob.code + 60, "\xeb\xc2", 2); /* jumps to 0, before the entry */
 	record = find();
 	memset(heap.blob.code + 60, 0, 2);
-	assert_int_equal(record.load.pc_count, 1); /* nothing is inlined: it is the method's, like what is before it */
-	assert_int_equal(record.pcs[0].offset, 64); /* up to the end of the code */
+	assert_int_equal(record.load.pc_count, 2);
+	assert_int_equal(record.pcs[1].offset, 62);
+	assert_int_equal(record.pcs[1].frame, record.pcs[0].frame);
 	nmethods_release(&record);
 }
 

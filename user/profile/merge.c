@@ -495,7 +495,8 @@ static bool is_behind(const struct profile *profile, uint64_t until_ns)
 {
 	uint64_t next = profile->later[0].len;
 
-	return profile->window_ns && until_ns == profile->until_ns + profile->window_ns && until_ns <= profile->far_ns &&
+	return profile->window_ns && until_ns == profile->until_ns + profile->window_ns &&
+	       until_ns <= profile->far_ns &&
 	       profile_later(profile) - next > 2 * (next + profile->samples.len);
 }
 
