@@ -22,6 +22,7 @@
 #include "libc_versions.h"
 #include "locked.h"
 #include "peer/peer.h"
+#include "sample/pages.h"
 #include "sample/sample.h"
 #include "tap.h"
 #include "wait/waiting.h"
@@ -105,6 +106,7 @@ static int stay_fill(struct stay *stay, int peer, const struct duet_message_star
 static void stay_free(struct stay *stay)
 {
 	sample_slots_free(stay->slots, stay->java_depth);
+	pages_free(stay->waited_ns, STAY_TIDS * sizeof(*stay->waited_ns));
 	tables_unmap(&stay->tables);
 	ring_unmap(&stay->ring);
 	if (stay->loader >= 0)
