@@ -169,6 +169,7 @@ case_other_compressions() {
 
 # async-profiler's converter, by name and by word.
 case_jfrconv() {
+	local word
 	make_text
 	ln -s "$duet" "$here/jfrconv"
 	"$duet" convert "$here/a.perf" "$here/a.jfr" 2>/dev/null || fail "a.jfr was not written"
@@ -192,6 +193,12 @@ case_jfrconv() {
 	expect_contains "$here/stderr" 'no samples were selected'
 	run_duet jfrconv --state awake "$here/a.jfr"
 	expect_refusal 2 '--state awake: the states are runnable, sleeping and default'
+	for word in wall lock nativemem leak; do # which the recording lacks
+		run_duet jfrconv "--$word" -o collapsed "$here/a.jfr" "$here/$word.collapsed"
+		expect_status 0
+		expect_contains "$here/stderr" 'no samples were selected'
+		[ -e "$here/$word.collapsed" ] && [ ! -s "$here/$word.collapsed" ] || fail "$word has samples, or no file"
+	done
 	run_duet jfrconv --latency 5 "$here/a.jfr"
 	expect_refusal 1 'the recording has no spans and no traced calls'
 }

@@ -29,11 +29,14 @@ struct jfrconv {
 	struct jfrconv_words options; /* in duet's words */
 	struct vec(const char *) files;
 	const char *format; /* -o; NULL: by the output's extension */
-	bool has_event;
+	bool has_event, is_leak;
+	struct buf tail; /* percent, of --leak; empty: the whole time */
 };
 
 /* Times in milliseconds below this are distances from the start; async-profiler's converter has the same bound. */
 #define EPOCH_MS 1500000000000ll
+
+#define LEAK_TAIL "10" /* percent of the time, whose allocations may be in use still */
 
 static const char usage[] =
 	"Usage: jfrconv [OPTIONS] INPUT... [OUTPUT]\n"
@@ -230,6 +233,11 @@ static int take_row(struct jfrconv *j, const struct row *row, const char *value,
 		return add_word(&j->options, "--%s", row->word) ? -ENOMEM : 1;
 	if (!take_value(row, value, &text))
 		return buf_explain(why, -EINVAL, "--%s %s: the value is not understood", row->word, value);
+	if (row->value == VALUE_TAIL) {
+		buf_clear(&j->tail);
+		buf_add_str(&j->tail, text.data);
+		return 2;
+	}
 	if (text.len || row->value == VALUE_TEXT)
 		err = add_word(&j->options, "--%s=%s", row->word, text.data);
 	return err ? err : 2;
@@ -255,6 +263,7 @@ static int take_option(struct jfrconv *j, const char *word, const char *value, s
 		return take_row(j, row, value, why);
 	if (!strncmp(word, "--", 2) && text_is_word(word + 2, events)) {
 		j->has_event = true;
+		j->is_leak |= !strcmp(word + 2, "leak");
 		return add_word(&j->options, "%s", word) ? -ENOMEM : 1;
 	}
 	return buf_explain(why, -EINVAL,
@@ -267,6 +276,8 @@ static int jfrconv_parse(struct jfrconv *ret, int argc, char **argv, struct buf 
 	int taken;
 
 	*ret = (struct jfrconv){0};
+	buf_init(&ret->tail);
+	buf_add_str(&ret->tail, LEAK_TAIL);
 	for (int i = 1; i < argc; i += taken) {
 		if (argv[i][0] == '-' && argv[i][1])
 			taken = take_option(ret, argv[i], i + 1 < argc ? argv[i + 1] : NULL, why);
@@ -283,6 +294,7 @@ static void jfrconv_release(struct jfrconv *jfrconv)
 {
 	release_words(&jfrconv->options);
 	vec_release(&jfrconv->files);
+	buf_release(&jfrconv->tail);
 }
 
 /* "foo.jfr" becomes "FOLDER/foo.html". */
@@ -311,10 +323,14 @@ static int compose(const struct jfrconv *j, char **inputs, size_t count, const c
 
 	for (size_t i = 0; !err && i < j->options.len; i++)
 		err = add_word(ret, "%s", j->options.items[i]);
+	if (!err && j->is_leak && j->tail.len)
+		err = add_word(ret, "--tail=%s", j->tail.data);
 	if (!err)
 		err = add_word(ret, "--regex");
 	if (!err && j->is_diff)
 		err = add_word(ret, "--no-normalize");
+	if (!err && j->is_diff) /* numbers of hidden classes are others in each run */
+		err = add_word(ret, "--norm");
 	if (!err && !j->has_event && is_collapsed(j, output))
 		err = add_word(ret, "--execution");
 	if (!err && !j->is_diff && is_collapsed(j, output))
@@ -336,7 +352,7 @@ static int call(const struct jfrconv *j, const char **inputs, size_t count, cons
 	if (compose(j, (char **)inputs, count, output, &words) < 0)
 		log_error("out of memory");
 	else
-		code = command_run(j->is_diff ? &cmd_diff : &cmd_convert, (int)words.len, words.items);
+		code = command_run(j->is_diff ? &cmd_diff : &cmd_jfrconv, (int)words.len, words.items);
 	release_words(&words);
 	return code;
 }

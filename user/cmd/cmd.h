@@ -46,6 +46,7 @@ extern const struct command cmd_record;
 extern const struct command cmd_daemon;
 extern const struct command cmd_annotate;
 extern const struct command cmd_convert;
+extern const struct command cmd_jfrconv; /* the same, but --wall of a recording without it makes an empty output */
 extern const struct command cmd_check;
 extern const struct command cmd_diff;
 extern const struct command cmd_list;

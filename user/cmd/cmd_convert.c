@@ -128,6 +128,12 @@ static void init(void *options)
 	writer_options_default(&((struct convert_options *)options)->style);
 }
 
+static void init_lenient(void *options)
+{
+	init(options);
+	((struct convert_options *)options)->selection.may_be_empty = true;
+}
+
 static void release(void *options)
 {
 	style_release(&((struct convert_options *)options)->style);
@@ -219,16 +225,23 @@ static int run(void *context, const struct command_words *words)
 	return count < 0 ? 2 : run_words(context, words, count);
 }
 
-const struct command cmd_convert = {
-	.name = "convert",
-	.summary = "write recordings in another format: duet convert a.duet a.html",
-	.usage = "duet convert [OPTIONS] IN… OUT    several inputs, or patterns such as '*.jfr', are merged\n"
-		 "       duet convert [OPTIONS] --from 14:05 --to 14:20 FOLDER OUT    of a folder of windows\n"
-		 "       duet convert [OPTIONS] IN -o FORMAT    writes to stdout; - is stdin or stdout\n",
-	.rows = rows,
-	.options_bytes = sizeof(struct convert_options),
-	.most_words = INT_MAX,
-	.init = init,
-	.release = release,
-	.run = run,
-};
+#define CONVERT(how) \
+	{ \
+		.name = "convert", \
+		.summary = "write recordings in another format: duet convert a.duet a.html", \
+		.usage = usage, \
+		.rows = rows, \
+		.options_bytes = sizeof(struct convert_options), \
+		.most_words = INT_MAX, \
+		.init = (how), \
+		.release = release, \
+		.run = run, \
+	}
+
+static const char usage[] =
+	"duet convert [OPTIONS] IN… OUT    several inputs, or patterns such as '*.jfr', are merged\n"
+	"       duet convert [OPTIONS] --from 14:05 --to 14:20 FOLDER OUT    of a folder of windows\n"
+	"       duet convert [OPTIONS] IN -o FORMAT    writes to stdout; - is stdin or stdout\n";
+
+const struct command cmd_convert = CONVERT(init);
+const struct command cmd_jfrconv = CONVERT(init_lenient);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "event/event.h"
 #include "profile/intervals.h"
 #include "profile/merge.h"
 #include "readers/reader.h"
@@ -212,8 +213,16 @@ static void find_unfreed(const struct profile *profile, struct profile_part *par
 		log_warn("--leak: the recording does not say what was freed: all that was taken is shown");
 }
 
+/* Adds an event of which the recording has no samples. Returns NONE if that fails. */
+static uint32_t add_empty(struct profile *profile, const char *name)
+{
+	const struct event *event = event_by_name(name);
+
+	return profile_event(profile, name, event ? (enum profile_unit)event->unit : PROFILE_NS, 0);
+}
+
 /* Sets `event` and `also` of the part. Returns 0, or -EINVAL after reporting the error. */
-static int find_events(const struct profile *profile, const struct selection *selection, struct profile_part *part)
+static int find_events(struct profile *profile, const struct selection *selection, struct profile_part *part)
 {
 	const struct word *word = chosen_word(selection);
 
@@ -226,6 +235,8 @@ static int find_events(const struct profile *profile, const struct selection *se
 		part->event = event_named(profile, word->events[i]);
 	if (part->event == NONE && selection->words[SELECT_LEAK])
 		find_unfreed(profile, part);
+	if (part->event == NONE && word && selection->may_be_empty && !selection_is_unknown(profile))
+		part->event = add_empty(profile, word->events[0]);
 	if (part->event == NONE)
 		return word && selection_is_unknown(profile) ? 0 : refuse(profile, selection);
 	if (word && word->also)

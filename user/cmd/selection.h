@@ -56,6 +56,7 @@ struct selection {
 	uint64_t latency_ns; /* --latency; 0: not given */
 	const char *tag; /* --tag; NULL: not given */
 	const char *states; /* --state; NULL: not given */
+	bool may_be_empty; /* a word for an event that the recording lacks selects no samples, and is not refused */
 	double tail; /* --tail, percent of the time of the recording; 0: not given */
 };
 
