@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "control/control.h"
@@ -76,13 +77,14 @@ static void add_agent(struct duet_question *question)
 	memcpy(question->secret, profiler.agent.secret, sizeof(question->secret));
 }
 
+/* Of either case, as async-profiler has it. */
 static bool has_word(const char *text, const char *word)
 {
 	size_t length = strlen(word);
 
 	for (; *text; text += strcspn(text, ",")) {
 		text += *text == ',';
-		if (!strncmp(text, word, length) && (!text[length] || text[length] == ','))
+		if (!strncasecmp(text, word, length) && (!text[length] || text[length] == ','))
 			return true;
 	}
 	return false;
@@ -99,7 +101,7 @@ void profiler_execute(enum duet_question_kind kind, const char *text, struct lin
 		return;
 	}
 	/* a server in the recorder may get a request to start later */
-	if (has_word(text, "start") || has_word(text, "resume") || strstr(text, "server=")) {
+	if (has_word(text, "start") || has_word(text, "resume") || strcasestr(text, "server=")) {
 		__atomic_store_n(&profiler.has_begun, true, __ATOMIC_RELAXED);
 		add_agent(&question);
 	}
@@ -190,7 +192,7 @@ static uint32_t alloc_bytes(const char *text)
 
 	for (; *text; text += strcspn(text, ",")) {
 		text += *text == ',';
-		if (strncmp(text, word, strlen(word)) != 0)
+		if (strncasecmp(text, word, strlen(word)) != 0)
 			continue;
 		bytes = strtoull(text + strlen(word), &end, 10);
 		unit = *end && *end != ',' ? strchr(units, *end | 0x20) : units;

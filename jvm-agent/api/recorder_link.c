@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -177,7 +178,7 @@ static void explain(struct link_answer *ret, int error, bool has_recorded)
 
 static bool is_start(const char *text)
 {
-	return !strncmp(text, "start", 5) || !strncmp(text, "resume", 6);
+	return !strncasecmp(text, "start", 5) || !strncasecmp(text, "resume", 6);
 }
 
 /* The JVM's main method may wait for a start. */
@@ -207,7 +208,7 @@ static void note_state(const char *text, const struct link_answer *answer)
 		return;
 	if (is_start(text))
 		link_state.records = true;
-	else if (!strncmp(text, "stop", 4))
+	else if (!strncasecmp(text, "stop", 4))
 		link_state.records = false;
 }
 

@@ -138,6 +138,20 @@ case_refusals() {
 	run_asprof --nonsense "$jvm"
 	expect_status 1
 	expect_contains "$here/stderr" '^Unrecognized option: --nonsense$'
+	run_asprof status 99999999
+	expect_status 1
+	expect_contains "$here/stderr" '^Process 99999999 not found$'
+	run_asprof list "$jvm"
+	expect_contains "$here/stdout" '^Perf events:$'
+	expect_contains "$here/stdout" '^  cpu-clock$'
+	run_asprof -d 0 -f '' --title '' -I '' -o collapsed "$jvm"
+	expect_status 0
+	run_asprof -d 1 -e '' "$jvm"
+	expect_status 100
+	expect_contains "$here/stderr" '^\[ERROR\] event must not be empty$'
+	run_asprof -d 1 --begin no_such_function "$jvm"
+	expect_status 200
+	expect_contains "$here/stderr" '^\[ERROR\] Begin address not found'
 	run_asprof
 	expect_status 1
 	expect_contains "$here/stdout" '^Usage: asprof'

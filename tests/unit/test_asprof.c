@@ -127,6 +127,60 @@ static void strange_words(void **state)
 	assert_true(arguments.record.tlab);
 }
 
+/* async-profiler compares five bits of each letter. */
+static void words_of_either_case(void **state)
+{
+	parse("START,Event=wall,FILE=/tmp/X,Collapsed,Cpu-x,LOG=/tmp/Log");
+	assert_int_equal(arguments.action, ASPROF_START);
+	assert_string_equal(arguments.event, "wall");
+	assert_string_equal(arguments.file, "/tmp/X");
+	assert_string_equal(arguments.writer->name, "collapsed");
+	assert_string_equal(warnings.data, "[WARN] Unknown argument: Cpu-x\n");
+	assert_string_equal(arguments.log, "/tmp/Log");
+}
+
+static void empty_words(void **state)
+{
+	parse("start,title=,cstack=,include=,exclude=,begin=,end=,log=,filter=,features=,clock=");
+	assert_null(arguments.style.title);
+	assert_null(arguments.cstack);
+	assert_null(arguments.begin);
+	assert_null(arguments.log);
+	assert_int_equal(arguments.style.include.len, 0);
+	assert_string_equal(refused("start,event="), "event must not be empty");
+	assert_string_equal(refused("start,event"), "event must not be empty");
+	assert_string_equal(refused("start,loglevel="), "loglevel must not be empty");
+}
+
+static uint64_t seconds_until(const char *timeout, time_t from)
+{
+	BUF(text);
+
+	buf_printf(&text, "start,timeout=%s", timeout);
+	parse(text.data);
+	return asprof_arguments_span_ns(arguments.timeout_ns, from) / NS_PER_SEC;
+}
+
+/* 2026-11-22, 10:20:30 of a zone without another time in summer */
+static void times_of_day(void **state)
+{
+	const time_t from = 1795342830;
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	assert_int_equal(seconds_until("90", from), 90);
+	assert_int_equal(seconds_until("11:00:00", from), 39 * 60 + 30);
+	assert_int_equal(seconds_until("10:20:30", from), 86400);
+	assert_int_equal(seconds_until("9:00:00", from), 86400 - 80 * 60 - 30);
+	assert_int_equal(seconds_until("12:00", from), 100 * 60);
+	assert_int_equal(seconds_until(":21:00", from), 30);
+	assert_int_equal(seconds_until("*:20:00", from), 3600 - 30);
+	assert_int_equal(seconds_until("::10", from), 40);
+	assert_string_equal(refused("start,loop=25:00:00"), "Invalid value of loop: '25:00:00'");
+	assert_string_equal(refused("start,loop=::"), "Invalid value of loop: '::'");
+	assert_string_equal(refused("start,loop=1:2:3:4"), "Invalid value of loop: '1:2:3:4'");
+}
+
 static uint64_t proc_of(const char *text)
 {
 	parse(text);
@@ -321,6 +375,8 @@ static void bad_command_lines(void **state)
 		const char *line, *why;
 	} bad[] = {{"--foo 1", "Unrecognized option: --foo"},
 		   {"foo 1", "Unrecognized option: foo"},
+		   {"status 1 2", "Unrecognized option: 2"},
+		   {"stop 1 foo", "Unrecognized option: foo"},
 		   {"1 -e", "Missing required parameter"},
 		   {"-d x 1", "Invalid duration: x"}};
 
@@ -374,7 +430,8 @@ int main(void)
 {
 #define WITH_BUFFERS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		WITH_BUFFERS(words_of_the_text), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
+		WITH_BUFFERS(words_of_the_text), WITH_BUFFERS(words_of_either_case), WITH_BUFFERS(empty_words),
+		WITH_BUFFERS(times_of_day),
 		WITH_BUFFERS(actions_and_files), WITH_BUFFERS(texts_have_rows), WITH_BUFFERS(strange_words),
 		WITH_BUFFERS(samples_of_processes),
 		WITH_BUFFERS(errors),		 WITH_BUFFERS(events),		WITH_BUFFERS(engines),

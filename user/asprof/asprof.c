@@ -22,7 +22,6 @@
 #include "base/io.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "cmd/cmd.h"
 #include "proc/process.h"
 #include "recorder/recorder.h"
 #include "recorder/recorder_socket.h"
@@ -119,7 +118,7 @@ static int describe(pid_t pid, struct process_table *processes, struct attach_ta
 	const struct process *process = process_get(processes, pid, 0);
 
 	if (!process) {
-		fprintf(stderr, "[ERROR] Process %d not found\n", pid);
+		fprintf(stderr, "Process %d not found\n", pid);
 		return -ESRCH;
 	}
 	*ret = (struct attach_target){
@@ -428,6 +427,8 @@ static bool names_format(const char *words)
 
 	while (rest && (word = strsep(&rest, ",")) != NULL) {
 		word[strcspn(word, "=")] = '\0';
+		for (char *letter = word; *letter; letter++)
+			*letter = (char)tolower((unsigned char)*letter);
 		found |= text_is_word(word, "collapsed flamegraph tree jfr otlp traces flat text");
 	}
 	free(copy);
@@ -537,6 +538,16 @@ static int print_action(const struct run *run, const char *action)
 	return code;
 }
 
+/* The library's list: programs read it by its headings. */
+static int print_list(void)
+{
+	BUF(text);
+
+	state_print(NULL, NULL, ASPROF_LIST, &text);
+	fputs(text.data, stdout);
+	return 0;
+}
+
 static int act(const struct run *run)
 {
 	const char *action = run->options->action;
@@ -548,7 +559,7 @@ static int act(const struct run *run)
 	if (text_is_word(action, "stop dump"))
 		return report(run, action);
 	if (!strcmp(action, "list"))
-		return command_run(&cmd_list, 1, (char *[]){"list"});
+		return print_list();
 	if (text_is_word(action, "status metrics meminfo"))
 		return print_action(run, action);
 	return jvm_command_run(run->pid, action, run->options->words, run->options->word_count);
@@ -578,7 +589,7 @@ static int run_on(const struct asprof_options *options, pid_t pid)
 	int code;
 
 	if (process_read_start_ticks(pid, &run.start_ticks) < 0) {
-		fprintf(stderr, "[ERROR] Process %d not found\n", pid);
+		fprintf(stderr, "Process %d not found\n", pid);
 		code = 1;
 	} else {
 		code = act(&run);

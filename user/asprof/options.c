@@ -166,14 +166,14 @@ static int take_value(struct asprof_options *options, const char *word, const ch
 	char *end;
 
 	if (text_is_word(word, "-f --file"))
-		options->file = value;
+		options->file = *value ? value : NULL;
 	else if (text_is_word(word, "-o --output"))
 		buf_printf(&options->format, ",%s", value);
 	else if (!strcmp(word, "--title"))
 		add_title(&options->format, value);
 	else {
 		options->duration_s = strtoull(value, &end, 10);
-		if (!isdigit((unsigned char)*value) || (*end && strcmp(end, "s")) || !options->duration_s)
+		if (!isdigit((unsigned char)*value) || (*end && strcmp(end, "s")))
 			return buf_explain(why, -EINVAL, "Invalid duration: %s", value);
 	}
 	return 0;
@@ -212,11 +212,10 @@ static int take_word(struct asprof_options *options, char *word, bool is_last, s
 {
 	if (text_is_word(word, actions))
 		options->action = word;
-	else if (isdigit((unsigned char)*word) || !strcmp(word, "jps") || is_last)
-		options->target = options->target ? options->target : word;
-	else {
+	else if (!options->target && (isdigit((unsigned char)*word) || !strcmp(word, "jps") || is_last))
+		options->target = word;
+	else
 		return buf_explain(why, -EINVAL, "Unrecognized option: %s", word);
-	}
 	return 1;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -71,7 +72,7 @@ struct word {
 	enum form form;
 	size_t offset; /* offset in struct asprof_arguments */
 	uint64_t number; /* FORM_INTERVAL, FORM_LONG_TIME: the default; FORM_ACTION: enum asprof_action */
-	const char *otherwise; /* FORM_STRING: the value if there is none; NULL: there must be one */
+	const char *otherwise; /* FORM_STRING: the value if there is none; NULL: the word has no effect then */
 };
 
 #define AT(member) offsetof(struct asprof_arguments, member)
@@ -163,10 +164,11 @@ static const struct word words[] = {
 static const char accepted[] = "safemode fdtransfer signal mcache framebuf summary allkernel width "
 			       "height meminfolog includemm includeln";
 
+/* Of either case, as async-profiler has it. */
 static const struct word *find_word(const char *name)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcmp(words[i].name, name))
+		if (!strcasecmp(words[i].name, name))
 			return &words[i];
 	return NULL;
 }
@@ -181,12 +183,17 @@ static bool parse_amount(const struct word *word, const char *text, uint64_t *re
 	return is_size ? PARSE(text, sizes, ret) : PARSE(text, units, ret);
 }
 
+static bool must_have_text(const struct word *word)
+{
+	return word->offset == AT(event) || word->offset == AT(file) || word->offset == AT(log_level);
+}
+
 static int bad_value(const struct word *word, const char *value, struct buf *why)
 {
 	if (word->offset == AT(interval))
 		buf_add_str(why, "Invalid interval");
-	else if (word->offset == AT(file))
-		buf_add_str(why, "file must not be empty");
+	else if (must_have_text(word))
+		buf_printf(why, "%s must not be empty", word->name);
 	else
 		buf_printf(why, "Invalid value of %s: '%s'", word->name, value ? value : "");
 	return -EINVAL;
@@ -240,10 +247,14 @@ static void decode_entities(char *text)
 
 static int set_string(struct asprof_arguments *to, const struct word *word, char *value, struct buf *why)
 {
-	if (word->offset == AT(event))
-		return set_event(to, value ? value : word->name, why);
-	if ((!value || !*value) && !word->otherwise)
+	if (!strcmp(word->name, "cpu"))
+		return set_event(to, word->name, why);
+	if ((!value || !*value) && must_have_text(word))
 		return bad_value(word, value, why);
+	if (word->offset == AT(event))
+		return set_event(to, value, why);
+	if ((!value || !*value) && !word->otherwise) /* not set */
+		return 0;
 	if (word->offset == AT(filter) && value && !thread_filter_is_valid(value))
 		return bad_value(word, value, why);
 	if (word->offset == AT(style.title))
@@ -306,6 +317,49 @@ static int set_format(struct asprof_arguments *to, const struct word *word, cons
 	return 0;
 }
 
+/* Of a time of day. A part without a number is that of the start. */
+#define ANY_PART 0xffu
+#define PART(number, index) ((uint64_t)(number) << 8 * (index))
+
+/* "hh:mm" or "hh:mm:ss" */
+static bool set_time_of_day(uint64_t *field, const char *text)
+{
+	static const unsigned long most[] = {23, 59, 59};
+	uint64_t time = ASPROF_TIME_OF_DAY;
+	size_t parts = 0;
+
+	for (; text && parts < 3; parts++) {
+		unsigned long number = isdigit((unsigned char)*text) ? strtoul(text, NULL, 10) : ANY_PART;
+
+		if (number != ANY_PART && number > most[parts])
+			return false;
+		time |= PART(number, 2 - parts);
+		text = strchr(text, ':');
+		text += text != NULL;
+	}
+	*field = time | (parts < 3 ? ANY_PART : 0);
+	return !text && (time & 0xffffff) != 0xffffff;
+}
+
+uint64_t asprof_arguments_span_ns(uint64_t span, time_t from)
+{
+	static const time_t repeats_s[] = {60, 3600, 86400}; /* with a second, a minute, an hour */
+	struct tm local;
+	int *const parts[] = {&local.tm_sec, &local.tm_min, &local.tm_hour};
+	time_t repeat_s = 0, at;
+
+	if (!(span & ASPROF_TIME_OF_DAY) || !localtime_r(&from, &local))
+		return span & ~ASPROF_TIME_OF_DAY;
+	for (size_t i = 0; i < 3; i++)
+		if ((span >> 8 * i & ANY_PART) != ANY_PART) {
+			*parts[i] = (int)(span >> 8 * i & ANY_PART);
+			repeat_s = repeats_s[i];
+		}
+	local.tm_isdst = -1;
+	at = mktime(&local);
+	return (uint64_t)(at > from ? at - from : at - from + repeat_s) * NS_PER_SEC;
+}
+
 static int set_number(void *field, const struct word *word, const char *value, struct buf *why)
 {
 	char *end = NULL;
@@ -314,6 +368,8 @@ static int set_number(void *field, const struct word *word, const char *value, s
 		*(uint64_t *)field = word->number;
 		return 0;
 	}
+	if ((word->offset == AT(timeout_ns) || word->offset == AT(loop_ns)) && value && strchr(value, ':'))
+		return set_time_of_day(field, value) ? 0 : bad_value(word, value, why);
 	if (word->form == FORM_LONG_TIME)
 		return value && PARSE(value, long_units, field) ? 0 : bad_value(word, value, why);
 	if (value && isdigit((unsigned char)*value))
@@ -376,6 +432,8 @@ static int set_word(struct asprof_arguments *to, const struct word *word, char *
 	case FORM_BITS:
 		return set_bits(field, word, value, why);
 	case FORM_LIST:
+		if ((!value || !*value) && word->offset != AT(traces))
+			return 0;
 		return value ? opt_strings(field, value, why) : bad_value(word, value, why);
 	case FORM_ACTION:
 		to->action = (enum asprof_action)word->number;
@@ -453,7 +511,7 @@ char *asprof_arguments_word(const char *text, const char *name)
 
 	for (const char *word = text; *word; word += strcspn(word, ",")) {
 		word += *word == ',';
-		if (strncmp(word, name, length) || word[length] != '=')
+		if (strncasecmp(word, name, length) != 0 || word[length] != '=')
 			continue;
 		found = word + length + 1;
 		bytes = strcspn(found, ",");

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 
 #define ASPROF_VERSION_SPOKEN "4.5" /* of the command line and of the arguments */
 #define ASPROF_NOT_SET UINT64_MAX
+#define ASPROF_TIME_OF_DAY (1ull << 63) /* in a time that asprof_arguments_span_ns() reads: no number of ns */
 
 /* async-profiler's defaults */
 #define ASPROF_ALLOC_BYTES 524287
@@ -69,7 +71,7 @@ struct asprof_arguments {
 	uint32_t depth, kept_depth; /* jstackdepth=N/M; 0: not set */
 	const char *cstack; /* NULL: the default */
 	const char *features; /* words with "+" between them; NULL: none */
-	uint64_t timeout_ns, loop_ns; /* 0: none */
+	uint64_t timeout_ns, loop_ns; /* or a time of day: see asprof_arguments_span_ns(); 0: none */
 	uint64_t proc_ns; /* how often the machine's processes are looked at; ASPROF_NOT_SET */
 	const char *jfrsync; /* settings of the JVM's own recording; NULL: none is made */
 	const char *clock; /* "tsc" or "monotonic"; NULL: not set */
@@ -84,6 +86,9 @@ int asprof_arguments_parse(struct asprof_arguments *ret, const char *text, struc
 /* Returns a copy of the value of the last word `name` in the text of arguments, or NULL. */
 char *asprof_arguments_word(const char *text, const char *name);
 void asprof_arguments_release(struct asprof_arguments *arguments);
+
+/* Returns the ns from `from` until a timeout or the end of a window: the span itself, or until its time of day. */
+uint64_t asprof_arguments_span_ns(uint64_t span, time_t from);
 
 /* Returns true if `features` has the word. */
 bool asprof_arguments_has(const struct asprof_arguments *arguments, const char *feature);

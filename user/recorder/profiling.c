@@ -59,11 +59,18 @@ static void end_recording(struct profiling *profiling)
 	profiling->used_ns = clock_monotonic_ns();
 }
 
+/* Of CLOCK_MONOTONIC, rounded: a window that ends at a time of day must not end twice. */
+static time_t second_of(uint64_t ns)
+{
+	return (time_t)((clock_realtime_ns() - clock_monotonic_ns() + ns + NS_PER_SEC / 2) / NS_PER_SEC);
+}
+
 static void set_end(struct profiling *profiling, uint64_t begun_ns)
 {
 	uint64_t loop_ns = profiling->begun.loop_ns;
 
-	profiling->until_ns = loop_ns ? begun_ns + loop_ns : profiling->last_ns;
+	profiling->until_ns = loop_ns ? begun_ns + asprof_arguments_span_ns(loop_ns, second_of(begun_ns))
+				      : profiling->last_ns;
 	if (profiling->last_ns && profiling->until_ns > profiling->last_ns)
 		profiling->until_ns = profiling->last_ns;
 }
@@ -86,13 +93,26 @@ static struct recording_subject subject_of(const struct profiling *profiling)
 	return (struct recording_subject){.pid = profiling->pid, .agent = is_known ? &profiling->agent : NULL};
 }
 
-/* Callers know this sentence, and choose another event then. */
+/* Returns true if the sentence ends with the function that begins or ends the samples. */
+static bool is_mark_missing(const char *mark, const struct buf *why)
+{
+	BUF(quoted);
+
+	buf_printf(&quoted, "'%s'", mark ? mark : "");
+	return mark && why->len >= quoted.len && !strcmp(why->data + why->len - quoted.len, quoted.data);
+}
+
+/* Callers know these sentences, and choose another event then. */
 static void report_not_begun(const struct request *request, const struct asprof_arguments *begun, const struct buf *why)
 {
 	struct buf *text = &request->answer->text;
 
 	if (asprof_arguments_are_unknown(begun))
 		buf_printf(text, "Unsupported event type: '%s': ", begun->event);
+	else if (is_mark_missing(begun->begin, why))
+		buf_add_str(text, "Begin address not found: ");
+	else if (is_mark_missing(begun->end, why))
+		buf_add_str(text, "End address not found: ");
 	else if (asprof_arguments_need_perf(begun))
 		buf_add_str(text, "Perf events unavailable: ");
 	buf_add_str(text, why->data);
@@ -106,6 +126,7 @@ static void begin(struct request *request)
 	bool is_resumed = request->arguments->action == ASPROF_RESUME;
 	const struct recording_subject subject = subject_of(profiling);
 	const char *refusal = why_not_begun(request);
+	uint64_t timeout_ns;
 	BUF(why);
 	int err;
 
@@ -127,7 +148,8 @@ static void begin(struct request *request)
 	err = (is_resumed ? recording_resume : recording_start)(&profiling->recording, &subject, &profiling->begun,
 								&why);
 	profiling->is_of_library = is_of_library(request);
-	profiling->last_ns = profiling->begun.timeout_ns ? clock_monotonic_ns() + profiling->begun.timeout_ns : 0;
+	timeout_ns = asprof_arguments_span_ns(profiling->begun.timeout_ns, time(NULL));
+	profiling->last_ns = profiling->begun.timeout_ns ? clock_monotonic_ns() + timeout_ns : 0;
 	if (err)
 		report_not_begun(request, &profiling->begun, &why);
 	else

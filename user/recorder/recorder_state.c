@@ -30,9 +30,9 @@ static void print_list(struct buf *text)
 			  "Java method calls:\n"
 			  "  ClassName.methodName\n"
 			  "Perf events:\n"
-			  "  page-faults\n  context-switches\n  cycles\n  instructions\n  cache-references\n"
-			  "  cache-misses\n  branch-instructions\n  branch-misses\n  bus-cycles\n"
-			  "  L1-dcache-load-misses\n  LLC-load-misses\n  dTLB-load-misses\n"
+			  "  cpu-clock\n  page-faults\n  context-switches\n  cycles\n  instructions\n"
+			  "  cache-references\n  cache-misses\n  branch-instructions\n  branch-misses\n"
+			  "  bus-cycles\n  ref-cycles\n  L1-dcache-load-misses\n  LLC-load-misses\n  dTLB-load-misses\n"
 			  "  rNNN\n  pmu/event-descriptor/\n  mem:breakpoint\n  trace:tracepoint\n  kprobe:func\n"
 			  "  uprobe:path\n");
 }
