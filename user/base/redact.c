@@ -227,8 +227,8 @@ static bool has_form(const char *at, size_t len)
 }
 
 /*
- * Where the user and the password end that an address begins with, at an '@'; NULL: there are none. A password may have
- * a slash, which is no part of an address there; a port has digits alone.
+ * Returns the '@' that ends the user and the password at the begin of an address, or NULL if it has none. A password
+ * may have a slash, so the '@' may come after one. "host:8080/a@b" has no password: a port has only digits.
  */
 static const char *end_of_user(const char *at, const char *end)
 {

@@ -39,8 +39,8 @@ int profile_cut(struct profile *to, const struct profile *from, const struct pro
 
 /*
  * Ends the window: `profile` becomes the next one, which ends at `until_ns`, with the samples of `later`. Only their
- * frames, stacks and threads are kept, unless most of them are of windows after the next. Returns the number of samples
- * that were lost for want of memory, or because they could not be read back.
+ * frames, stacks and threads are kept; all are, while most samples are of windows after the next. Returns the number of
+ * samples that were lost for want of memory, or because they could not be read back.
  *
  * Indices of frames, stacks, threads and owners become invalid; those of events stay. Ids of strings stay valid unless
  * `move` is given: then the strings in use are copied to *move->to, which the profile owns from now on, and move->to

@@ -10,7 +10,7 @@ struct btf;
 
 /*
  * Writes a BTF to the file `fd`: of the types in the file `path`, those with a name that `programs` has, those of
- * tracepoints and iterators, and what they hold. What pointers lead to is left out, unless it is named, too. Returns 0,
+ * tracepoints and iterators, and the types of their members. A type that only a pointer names is left out. Returns 0,
  * or -errno: -ENOENT if one of the types may be in a module of the kernel.
  */
 int kernel_types_select(const char *path, const struct btf *programs, int fd);
