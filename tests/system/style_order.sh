@@ -55,24 +55,34 @@ agent_rank() {
 	esac
 }
 
-layer_of() { # PATH, below user/ or jvm-agent/
-	case $1 in
-	tap.h | engine.h) echo "$1" ;;
-	*/*) echo "${1%%/*}" ;;
-	*) echo "${1%.*}" ;;
+# These run for each of thousands of includes, so they start no process.
+declare -A ranks=()
+
+layer_of() { # VARIABLE PATH, below user/ or jvm-agent/
+	case $2 in
+	tap.h | engine.h) printf -v "$1" %s "$2" ;;
+	*/*) printf -v "$1" %s "${2%%/*}" ;;
+	*) printf -v "$1" %s "${2%.*}" ;;
 	esac
 }
 
+rank_of() { # VARIABLE PROGRAM LAYER
+	[ -n "${ranks[$2 $3]-}" ] || ranks["$2 $3"]=$("$2_rank" "$3")
+	printf -v "$1" %s "${ranks[$2 $3]}"
+}
+
 against_order() { # PROGRAM FOLDER: prints the includes of a layer that is not lower
-	local file include mine theirs
+	local file include mine theirs my_rank their_rank
 	while read -r file include; do
-		mine=$(layer_of "${file#"$2"/}")
 		[ -e "$2/$include" ] || continue # of libc, a library or headers/
-		theirs=$(layer_of "$include")
+		layer_of mine "${file#"$2"/}"
+		layer_of theirs "$include"
+		rank_of my_rank "$1" "$mine"
+		rank_of their_rank "$1" "$theirs"
 		[ "$2/$theirs" = "${file%.*}" ] || [[ $mine == "$theirs" && $include == */* ]] ||
-			[ "$("$1_rank" "$theirs")" -lt "$("$1_rank" "$mine")" ] ||
+			[ "$their_rank" -lt "$my_rank" ] ||
 			# These files have one row, and no order among them.
-			[[ $include != */* && $("$1_rank" "$theirs") == "$("$1_rank" "$mine")" ]] ||
+			[[ $include != */* && $their_rank == "$my_rank" ]] ||
 			echo "$file includes $include"
 	done < <(sources "$2/*.c" "$2/*.h" | xargs grep -H '^#include "' /dev/null |
 		sed 's/:#include "\([^"]*\)".*/ \1/')
