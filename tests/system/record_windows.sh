@@ -194,6 +194,13 @@ case_rotation() {
 }
 
 # A folder of windows is an input: the windows of a time, cut at it. Its index has a link to each file.
+# Prints when the window started, and when its last sample was taken, in ns.
+times_of() { # PERF
+	awk '$2 == "start:" { print "start", $3 }
+		$1 != "#" && $3 ~ /^[0-9]+[.][0-9]+:$/ { gsub(/[.:]/, "", $3); last = $3 }
+		END { print "sample", last }' "$1"
+}
+
 case_folder_and_index() {
 	local out=$here/out middle file parts=0
 	need_bpf
@@ -207,6 +214,12 @@ case_folder_and_index() {
 	run_duet convert "$out"/profile_*.duet "$here/each.collapsed"
 	expect_same "$here/all.collapsed" "$here/each.collapsed"
 	expect "samples" "$(total "$here/all.collapsed")" '>' 100
+	for file in "$out"/profile_*.duet; do
+		run_duet convert "$file" "$here/window.perf"
+		times_of "$here/window.perf"
+	done >"$here/times"
+	expect "windows that start before the last sample of another" \
+		"$(awk '$1 == "start" && $2 < last { n++ } { last = $2 } END { print n + 0 }' "$here/times")" == 0
 	middle=$(sed -nE '2s/.*T(..)-(..)-(..)[.]duet/\1:\2:\3/p' "$here/files")
 	for part in "--to=$middle" "--from=$middle"; do
 		run_duet convert "$part" "$out" "$here/part.collapsed"

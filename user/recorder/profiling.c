@@ -62,7 +62,7 @@ static void end_recording(struct profiling *profiling)
 /* Of CLOCK_MONOTONIC, rounded: a window that ends at a time of day must not end twice. */
 static time_t second_of(uint64_t ns)
 {
-	return (time_t)((clock_realtime_ns() - clock_monotonic_ns() + ns + NS_PER_SEC / 2) / NS_PER_SEC);
+	return (time_t)((clock_realtime_offset_ns() + ns + NS_PER_SEC / 2) / NS_PER_SEC);
 }
 
 static void set_end(struct profiling *profiling, uint64_t begun_ns)

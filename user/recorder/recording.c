@@ -246,7 +246,7 @@ static void update_jdk(struct recording *recording, bool is_end)
 static void set_jfr(const struct recording *recording, const struct profile *profile, struct writer_options *style)
 {
 	uint64_t cycles = clock_cycles(), ns = clock_monotonic_ns();
-	uint64_t age_ns = clock_realtime_ns() - profile->start_realtime_ns;
+	uint64_t age_ns = ns + clock_realtime_offset_ns() - profile->start_realtime_ns;
 
 	style->jfr = recording->jfr;
 	style->jfr.settings = recording->settings.data;
@@ -354,7 +354,7 @@ uint64_t recording_end_window(const struct recording *recording)
 void recording_go_on(struct recording *recording, uint64_t window_ns)
 {
 	recording->window_ns = window_ns;
-	recording->begun_ns = clock_monotonic_ns() - (clock_realtime_ns() - window_ns);
+	recording->begun_ns = window_ns - clock_realtime_offset_ns();
 }
 
 void recording_stop(struct recording *recording)

@@ -389,7 +389,7 @@ int session_run(const struct options *options)
 	if (err < 0)
 		goto out;
 	session->profile.start_ns = session->started_ns;
-	session->profile.start_realtime_ns = clock_realtime_ns();
+	session->profile.start_realtime_ns = session->started_ns + clock_realtime_offset_ns();
 	init_report(session);
 	if (options->window_ns) {
 		windows_start(&session->windows, session->started_ns, options->duration_ns);

@@ -64,11 +64,6 @@ static void report(struct windows *windows)
 	log_window(windows);
 }
 
-static uint64_t realtime_of(uint64_t monotonic_ns)
-{
-	return clock_realtime_ns() - (clock_monotonic_ns() - monotonic_ns);
-}
-
 static int write_files(const struct windows *windows)
 {
 	const struct options *options = windows->of.options;
@@ -204,7 +199,7 @@ static void next_window(struct windows *windows)
 		forget_rows(&windows->of, NULL);
 	}
 	profile->start_ns = start_ns;
-	profile->start_realtime_ns = realtime_of(start_ns);
+	profile->start_realtime_ns = start_ns + clock_realtime_offset_ns();
 	malloc_trim(0);
 }
 
@@ -214,7 +209,7 @@ static void end_window(struct windows *windows, bool is_late)
 	struct profile *profile = windows->of.profile;
 
 	profile->end_ns = profile->until_ns;
-	windows->end_realtime_ns = realtime_of(profile->end_ns);
+	windows->end_realtime_ns = profile->end_ns + clock_realtime_offset_ns();
 	report(windows);
 	if (is_late)
 		report_written(windows, -ETIMEDOUT, profile->samples.len);
@@ -269,7 +264,7 @@ int windows_end(struct windows *windows, uint64_t ended_ns)
 		await_writer(windows);
 	}
 	profile->end_ns = ended_ns;
-	windows->end_realtime_ns = realtime_of(ended_ns);
+	windows->end_realtime_ns = ended_ns + clock_realtime_offset_ns();
 	report(windows);
 	if (windows->writer)
 		report_written(windows, -ETIMEDOUT, profile->samples.len);
