@@ -161,8 +161,8 @@ jdk_case_command() {
 }
 
 # No event takes samples of a JVM that starts later: it is noticed by its mappings.
-starts_later() { # COMMAND RECORD-OPTIONS...
-	"$duet" record -v "${@:2}" -e alloc=4k --total -d 100 -o collapsed -f "$here/out.collapsed" \
+starts_later() { # COMMAND FILE RECORD-OPTIONS...
+	"$duet" record -v "${@:3}" --total -d 100 -o collapsed -f "$here/out.collapsed" \
 		>"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
 	# shellcheck disable=SC2016 # for the function
@@ -176,7 +176,7 @@ starts_later() { # COMMAND RECORD-OPTIONS...
 	wait_for_line "$jvm_out" '^DONE' 60
 	end_record INT
 	expect_status 0
-	expect_truth "$here/out.collapsed"
+	expect_truth "$2"
 }
 
 start_gated() {
@@ -187,7 +187,7 @@ start_gated() {
 jdk_case_host() { # apart
 	need_bpf
 	need_jdk 11 "sampling of allocations"
-	starts_later start_gated --host
+	starts_later start_gated "$here/out.collapsed" --host -e alloc=4k
 }
 
 become_gated() {
@@ -195,6 +195,7 @@ become_gated() {
 	wait_for_line "$jvm_out" '^READY' 60
 }
 
+# Only with an event that any process has: else it is refused, as nothing may come of it.
 jdk_case_becomes_a_jvm() {
 	need_bpf
 	need_jdk 11 "sampling of allocations"
@@ -203,7 +204,7 @@ jdk_case_becomes_a_jvm() {
 		-Xmx256m -cp "$workloads" workload.Allocations $rounds >"$jvm_out" 2>"$jvm_out.err" &
 	jvm=$!
 	jvms+=("$jvm")
-	starts_later become_gated -p "$jvm"
+	starts_later become_gated "$here/out.alloc.collapsed" -p "$jvm" -e cpu=100ms,alloc=4k
 }
 
 jdk_case_command_of_a_shell() {
