@@ -273,8 +273,8 @@ native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(
 	$(O)/workloads/liblocks.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
 	kinds odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers odd_files rings \
-	libnative.so libraries liblarge_small.so liblarge_large.so libliar.so contexts libcontexts_descriptor.so \
-	libcontexts_index.so libcontexts_distance.so libclock_ahead.so \
+	libnative.so libraries liblarge_small.so liblarge_large.so libliar.so contexts services \
+	libcontexts_descriptor.so libcontexts_index.so libcontexts_distance.so libclock_ahead.so \
 	$(if $(shell command -v $(CXX)),native_throw) $(if $(musl_gcc),native_musl native_musl_static) \
 	$(if $(shell command -v go),goroutines))
 
@@ -286,6 +286,10 @@ $(O)/workloads/native: tests/workloads/native.c $(flags)
 $(O)/workloads/contexts: tests/workloads/contexts.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -rdynamic -o $@ $< -ldl -lpthread
+
+$(O)/workloads/services: tests/workloads/services.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $<
 
 tls_dialect = $(if $(filter x86_64,$(ARCH)),-mtls-dialect=$(if $(filter $1,descriptor),gnu2,gnu),\
 	-mtls-dialect=$(if $(filter $1,descriptor),desc,trad))

@@ -56,3 +56,20 @@ DUET_ASSERT_SIZE(struct duet_context_sources, 8 + DUET_CONTEXT_SOURCES * sizeof(
 
 #define DUET_CONTEXT_MODULES 65536 /* most modules of a vector, which the program may have overwritten */
 #define DUET_CONTEXT_DISTANCES (1ll << 24) /* no distance is longer, and no address lower */
+
+/*
+ * What a program says of itself: OpenTelemetry's "Process Context" (OTEP 4719). This begins a mapping of the process,
+ * whose name begins as below. The program may change it at any time.
+ */
+#define DUET_PUBLISHED_NAMES {"[anon_shmem:OTEL_CTX]", "[anon:OTEL_CTX]", "/memfd:OTEL_CTX"}
+#define DUET_PUBLISHED_SIGNATURE "OTEL_CTX"
+#define DUET_PUBLISHED_VERSION 2
+
+struct duet_published {
+	char signature[8]; /* DUET_PUBLISHED_SIGNATURE without its NUL */
+	uint32_t version;
+	uint32_t payload_bytes; /* of protobuf: ProcessContext */
+	uint64_t published_ns; /* CLOCK_BOOTTIME, another one with each change; 0: it is being changed */
+	uint64_t payload; /* its address */
+};
+DUET_ASSERT_SIZE(struct duet_published, 32);

@@ -78,6 +78,8 @@
 	X(LOADER_SILENT_TARGETS, ASIDE, \
 	  "files and mappings not read: a file system or process did not answer in time") \
 	X(LOADER_PARSERS_LOST, ASIDE, "files not parsed: their parser crashed, or needed too much memory or CPU time") \
+	X(LOADER_PUBLISHED_BAD, ASIDE, \
+	  "process contexts not taken: malformed, too large, or changed while they were read") \
 	X(LOADER_USER_SPENT, ASIDE, \
 	  "reads of files and mappings put off: their user's processes had used too much CPU") \
 	X(LOADER_STACK_GUESSED, ASIDE, \

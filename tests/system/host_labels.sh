@@ -245,7 +245,7 @@ case_unknown_targets() {
 	record --cgroup / --comm java -d 1
 	expect_refusal 2 'more than one kind of target'
 	record --host --by pods -d 1
-	expect_refusal 2 "'pods': container, process, thread, trace and span"
+	expect_refusal 2 "'pods': container, service, process, thread, trace and span"
 }
 
 case_comm_chooses() {

@@ -133,7 +133,7 @@ may_open() {
 		user/collect/collector\.c
 		user/jvms/(launch|flight_recording)\.c # of the command that is started
 		user/subject/host\.c                 # the machine's, and what is charged there
-		user/subject/(program|words)\.c      # for a charge, and the list of processes
+		user/subject/(program|words|published)\.c # for a charge, and the list of processes
 		user/join/sink\.c                    # the kernel's names of devices
 		user/limits/budget\.c                # duet's own limits
 	END
@@ -151,7 +151,8 @@ case_work_has_a_charge() {
 # What a stranger writes is parsed in a box, or with his rights.
 case_strangers_are_parsed_apart() {
 	local parsers='hsperfdata_(string|number)|application_(find|from_[a-z]+)|spark_from_[a-z]+|vm_flags_add'
-	local may='attach/(hsperfdata|vm_options)|runtime/(application|vm_flags)|subject/(words|vitals)'
+	parsers+='|published_parse'
+	local may='attach/(hsperfdata|vm_options)|runtime/(application|vm_flags)|subject/(words|vitals|published)'
 	none "parses what a JVM says of itself: only functions of parsers may (proc/helper.h)" "$(sources 'user/*.c' |
 		grep -vE "^user/($may)\.c" | xargs grep -nE "\b($parsers)\(" |
 		grep -v 'spark_from_properties(text.data, text.len, &answer->text)')"

@@ -48,7 +48,8 @@ int style_set(struct writer_options *style, const char *by)
 {
 	if (by && writer_groups_parse(style->by, by) < 0)
 		return log_refuse(
-			"--by '%s': container, process, thread, trace and span are accepted, each once, with commas",
+			"--by '%s': container, service, process, thread, trace and span are accepted, each once, "
+			"with commas",
 			by);
 	if (style->total && style->samples)
 		return log_refuse("--total and --samples exclude each other");

@@ -233,6 +233,7 @@ _Static_assert(sizeof(struct query) == 104, "as in the kernel");
 #define IS_EXECUTABLE 0x04
 #define IS_SHARED 0x08
 #define COVERING_OR_NEXT 0x10
+#define NAMED_AMONG (1u << 16) /* mappings that are looked at for a name; the kernel lets a process have as many */
 
 static void add_name(struct buf *text, const char *name)
 {
@@ -284,6 +285,69 @@ static int query_executable(int maps_fd, size_t max, struct buf *text)
 			return -EFBIG;
 		next = query.end;
 	}
+}
+
+static bool begins_with_one(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* Returns as query_executable(). A name that does not fit is none of those. */
+static int query_named(int maps_fd, const char *const *names, size_t count, uint64_t *at)
+{
+	char name[PATH_MAX];
+	uint64_t next = *at;
+
+	for (unsigned int i = 0; i < NAMED_AMONG; i++) {
+		struct query query = {.size = sizeof(query), .flags = COVERING_OR_NEXT, .address = next,
+				      .name_size = sizeof(name), .name = (uintptr_t)name};
+
+		if (ioctl(maps_fd, QUERY, &query) < 0)
+			return -errno;
+		if (query.end <= next)
+			return -EPROTO;
+		next = query.end;
+		if (query.start < *at || !query.name_size || !begins_with_one(name, names, count))
+			continue;
+		*at = query.start;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* The same in the text of /proc/PID/maps. */
+static int find_named(const char *text, const char *const *names, size_t count, uint64_t *at)
+{
+	for (const char *next; (next = strchr(text, '\n')); text = next + 1) {
+		struct line line = {text, next};
+		uint64_t start;
+
+		if (!line_number(&line, 16, '-', &start) || start < *at)
+			continue;
+		for (int blanks = 0; line.at < line.end && blanks < 4; line.at++)
+			blanks += *line.at == ' ';
+		line.at += strspn(line.at, "0123456789 ");
+		if (line.at >= line.end || !begins_with_one(line.at, names, count))
+			continue;
+		*at = start;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int maps_find_named(int proc_fd, const char *const *names, size_t count, uint64_t *at)
+{
+	IO_FD(fd) = openat(proc_fd, "maps", O_RDONLY | O_CLOEXEC);
+	BUF(text);
+	int err = fd < 0 ? -errno : query_named(fd, names, count, at);
+
+	if (err != -ENOTTY)
+		return err;
+	err = io_read_again(fd, MAPS_MAX_FILE, &text);
+	return err ? err : find_named(text.data, names, count, at);
 }
 
 /* Runs in the helper. */

@@ -32,6 +32,11 @@ int maps_parse(struct maps *maps, const char *text, size_t len);
 int maps_read(struct maps *maps, const struct charge *charge); /* returns 0, or -errno with `maps` unchanged */
 /* The same; proc_fd is /proc/PID, so that a reused pid cannot change which process is read. */
 int maps_read_at(struct maps *maps, const struct charge *charge, int proc_fd);
+/*
+ * For a helper (proc/helper.h): finds the first mapping of a process at or after *at whose name begins with one of
+ * these, and sets *at to its address. `proc_fd` is /proc/PID. Returns 0, -ENOENT, or another -errno.
+ */
+int maps_find_named(int proc_fd, const char *const *names, size_t count, uint64_t *at);
 /* Adds a copy of `mapping`, unless it overlaps an existing one. Returns 0 or -ENOMEM. */
 int maps_add(struct maps *maps, const struct mapping *mapping);
 void maps_release(struct maps *maps);

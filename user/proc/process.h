@@ -19,7 +19,7 @@ enum process_folder {
 	PROCESS_OF_COLLECT,
 	PROCESS_OF_JVMS,
 	PROCESS_OF_SUBJECT = PROCESS_OF_JVMS + 4,
-	PROCESS_OF_JOIN = PROCESS_OF_SUBJECT + 8,
+	PROCESS_OF_JOIN = PROCESS_OF_SUBJECT + 13,
 	PROCESS_STATE_WORDS
 };
 #define PROCESS_STATE_BYTES(folder, next) (((next) - (folder)) * sizeof(uint64_t))

@@ -42,7 +42,8 @@ static const struct layout_field owner_fields[] = {
 	TEXT(profile_owner, libjvm), TEXT(profile_owner, vm_flags), TEXT(profile_owner, application),
 	TEXT(profile_owner, cgroup), TEXT(profile_owner, container), TEXT(profile_owner, container_kind),
 	TEXT(profile_owner, container_id), TEXT(profile_owner, container_name), TEXT(profile_owner, pod),
-	TEXT(profile_owner, pod_namespace), TEXT(profile_owner, pod_uid), {0},
+	TEXT(profile_owner, pod_namespace), TEXT(profile_owner, pod_uid), TEXT(profile_owner, service),
+	TEXT(profile_owner, attributes), {0},
 };
 
 static const struct layout_field thread_fields[] = {
@@ -98,7 +99,7 @@ const struct layout_rows layout_rows[LAYOUT_TYPES] = {
 	[LAYOUT_HOST] = {host_fields, 120, sizeof(struct profile_host)},
 	[LAYOUT_EVENTS] = {event_fields, 16, sizeof(struct profile_event)},
 	[LAYOUT_FRAMES] = {frame_fields, 28, sizeof(struct frame)},
-	[LAYOUT_OWNERS] = {owner_fields, 72, sizeof(struct profile_owner)},
+	[LAYOUT_OWNERS] = {owner_fields, 80, sizeof(struct profile_owner)},
 	[LAYOUT_THREADS] = {thread_fields, 32, sizeof(struct layout_thread)},
 	[LAYOUT_NODES] = {node_fields, 8, sizeof(struct layout_node)},
 	[LAYOUT_SAMPLES] = {sample_fields, 64, sizeof(struct profile_sample)},

@@ -45,6 +45,7 @@ enum pprof_field {
 #define PPROF_LABEL_TRACE "trace_id" /* hexadecimal digits, and so is the next */
 #define PPROF_LABEL_SPAN "span_id"
 #define PPROF_LABEL_TAG "span" /* the tag of the span that the sample was taken in */
+#define PPROF_LABELS "thread tid virtual_thread process pid container trace_id span_id span" /* all of these */
 
 /* Attributes of OTLP files that are duet's own: the semantic conventions have none for them. */
 #define OTLP_VIRTUAL "duet.thread.virtual" /* of a sample: thread.id is Java's number of a virtual thread */

@@ -139,7 +139,7 @@ static uint32_t row_index(struct map *ids, void **items, size_t *len, size_t *si
 
 /* No padding to hash or to compare. */
 _Static_assert(sizeof(struct frame) == 7 * 4, "padding in struct frame");
-_Static_assert(sizeof(struct profile_owner) == 8 + 16 * 4, "padding in struct profile_owner");
+_Static_assert(sizeof(struct profile_owner) == 8 + 18 * 4, "padding in struct profile_owner");
 _Static_assert(sizeof(struct profile_thread) == 5 * 4, "padding in struct profile_thread");
 
 uint32_t profile_frame(struct profile *profile, const struct frame *frame)

@@ -135,6 +135,8 @@ struct profile_owner {
 	uint32_t pod;
 	uint32_t pod_namespace;
 	uint32_t pod_uid;
+	uint32_t service; /* the name that the program publishes of itself: "shop" */
+	uint32_t attributes; /* all that it publishes, as attributes.h */
 };
 
 /*

@@ -79,7 +79,8 @@ static int add_threads(struct shown *shown)
 		const struct profile_owner *owner = &profile->owners.items[thread->owner];
 		const uint32_t texts[] = {thread->name,	    thread->process,	  owner->application,
 					  owner->container, owner->container_id,  owner->container_name,
-					  owner->pod,	    owner->pod_namespace, owner->pod_uid};
+					  owner->pod,	    owner->pod_namespace, owner->pod_uid,
+					  owner->service,   owner->attributes};
 
 		err = add_texts(shown, LAYOUT_THREADS, texts, sizeof(texts) / sizeof(*texts));
 	}

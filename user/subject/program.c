@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/io.h"
 #include "proc/helper.h"
 #include "proc/process.h"
+#include "profile/attributes.h"
 #include "runtime/application.h"
+#include "subject/published.h"
 #include "subject/words.h"
 #include "sym/parsed_file.h"
 #include "sym/target_file.h"
@@ -264,6 +267,12 @@ static void fill_program(const struct subject *subject, struct profile_owner *ow
 	owner->vm_flags = subject->vm_flags;
 }
 
+static void fill_published(const struct subject *subject, struct profile_owner *owner)
+{
+	owner->service = subject->service;
+	owner->attributes = subject->attributes;
+}
+
 /* Samples from before the JVM was recognised, or before it had published everything, belong to the same program. */
 static void fill_earlier_rows(struct owners *owners, struct process *process)
 {
@@ -274,9 +283,12 @@ static void fill_earlier_rows(struct owners *owners, struct process *process)
 	for (size_t i = 0; i < profile->owners.len; i++) {
 		struct profile_owner *owner = &profile->owners.items[i];
 
-		if (owner->pid == (uint32_t)process->pid && owner->start_ticks == process->start_ticks &&
-		    owner->executable == executable &&
-		    (!owner->application || owner->application == subject->application))
+		if (owner->pid != (uint32_t)process->pid || owner->start_ticks != process->start_ticks ||
+		    owner->executable != executable)
+			continue;
+		if (!owner->attributes)
+			fill_published(subject, owner);
+		if (subject->application && (!owner->application || owner->application == subject->application))
 			fill_program(subject, owner);
 	}
 }
@@ -332,8 +344,47 @@ static void find_program(struct owners *owners, struct process *process)
 
 	if (!process->exited && libjvm)
 		ask(owners, process, libjvm);
-	if (subject_of(process)->application)
+	if (subject_of(process)->application || subject_of(process)->attributes)
 		fill_earlier_rows(owners, process);
+}
+
+#define LOOK_FIRST_NS (NS_PER_SEC / 2) /* between two looks at what a program publishes, doubled by those in vain */
+#define LOOK_DOUBLED 10 /* up to nine minutes */
+
+static void take_published(struct owners *owners, struct subject *subject, const struct published *published)
+{
+	struct intern *strings = &owners->profile->strings;
+	struct attribute service = {0};
+
+	(void)attributes_find(published->attributes.data, ATTRIBUTES_SERVICE, &service);
+	subject->service = service.value_len ? intern_bytes(strings, service.value, service.value_len) : 0;
+	subject->attributes = intern_str(strings, published->attributes.data);
+}
+
+/* Reads what the process publishes. Returns true if that has changed. */
+static bool look(struct owners *owners, struct process *process, uint64_t now_ns)
+{
+	struct subject *subject = subject_of(process);
+	struct published published;
+	struct charge charge;
+	bool is_new;
+	int err;
+
+	subject->look_ns = now_ns + LOOK_FIRST_NS;
+	if (!charge_begin(&charge, process))
+		return false;
+	err = published_read(&published, &charge, process, subject->published_at, subject->published_ns);
+	is_new = published.is_new && process_is_there(process);
+	if (is_new)
+		take_published(owners, subject, &published);
+	loader_counters[DUET_LOADER_PUBLISHED_BAD] += err == -EPROTO || err == -EAGAIN;
+	subject->looks = is_new ? subject->looks / 2 : subject->looks + 1;
+	subject->look_ns = now_ns + (LOOK_FIRST_NS << (subject->looks < LOOK_DOUBLED ? subject->looks : LOOK_DOUBLED));
+	subject->published_at = published.address;
+	subject->published_ns = published.published_ns;
+	published_release(&published);
+	(void)charge_end(&charge);
+	return is_new;
 }
 
 void owners_exec(struct process *process)
@@ -348,6 +399,8 @@ void owners_new_profile(struct process *process, struct intern_move *move)
 	struct subject *subject = subject_of(process);
 
 	subject->owner_ns = 0;
+	subject->service = intern_moved(move, subject->service);
+	subject->attributes = intern_moved(move, subject->attributes);
 	subject->program = intern_moved(move, subject->program);
 	subject->application = intern_moved(move, subject->application);
 	subject->executed_as = intern_moved(move, subject->executed_as);
@@ -459,6 +512,7 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 	charge_begin_unknown(&charge, process->pid);
 	charge.payer = process->payer;
 	find_program(owners, process);
+	fill_published(subject_of(process), &owner);
 	if (subject_of(process)->application)
 		fill_program(subject_of(process), &owner);
 	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
@@ -485,6 +539,8 @@ uint32_t owners_row(struct owners *owners, struct process *process, const struct
 	if (!sample && is_old && !process->exited)
 		owners_note(owners, process);
 	cgroup_id = sample ? sample->cgroup_id : subject->owner_cgroup;
+	if (!process->exited && now_ns >= subject->look_ns && look(owners, process, now_ns))
+		subject->owner_ns = 0;
 	is_known = subject->owner_ns && last_id == cgroup_id && subject->owner_version == process->maps_version;
 	if (!is_known || (is_old && !process->exited && (cgroup_id == CGROUP_ROOT_ID || is_incomplete)))
 		subject->owner = make_row(owners, process, sample, cgroup_id);

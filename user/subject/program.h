@@ -38,8 +38,9 @@ const char *running_short_name(const char *program); /* a class without its pack
 /* Appends "123 (shop.jar), 124 (shop.jar)", and "and 7 more" for those above the first eight. */
 void running_list(const struct running *running, struct buf *out);
 
-/* The state of a process that belongs to subject/. All fields but the last six are interned, 0 = not known. */
+/* The state of a process that belongs to subject/. The fields up to `vm` are interned, 0 = not known. */
 struct subject {
+	uint32_t service, attributes; /* as in struct profile_owner */
 	uint32_t program; /* the program that a JVM runs */
 	uint32_t application; /* the same as people name it, with the name that Spark has for it if possible */
 	uint32_t executed_as; /* the path by which the process was started */
@@ -48,10 +49,13 @@ struct subject {
 	uint32_t vm; /* name and version of the VM, as its agent reported them */
 	uint32_t owner; /* row of the profile for the owner of its last sample */
 	uint32_t owner_version; /* maps_version of that sample */
+	uint32_t looks; /* at what it publishes: more with each in vain, half with each change */
 	uint64_t owner_cgroup; /* cgroup of that sample */
 	uint64_t owner_ns; /* when it was looked up; 0: never */
 	uint64_t ask_ns; /* when it may be asked for what is not known of its program */
 	uint64_t pause_ns; /* after the next time that it is asked in vain */
+	/* of what it publishes: where, when that was changed, and when it is looked at again */
+	uint64_t published_at, published_ns, look_ns;
 };
 _Static_assert(sizeof(struct subject) <= PROCESS_STATE_BYTES(PROCESS_OF_SUBJECT, PROCESS_OF_JOIN), "too large");
 

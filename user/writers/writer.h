@@ -15,6 +15,7 @@ enum writer_group {
 	WRITER_BY_CONTAINER,
 	WRITER_BY_PROCESS,
 	WRITER_BY_THREAD,
+	WRITER_BY_SERVICE,
 	WRITER_BY_TRACE, /* of these two, the profile's stacks have the frames: grouping.h */
 	WRITER_BY_SPAN,
 	WRITER_GROUP_MAX

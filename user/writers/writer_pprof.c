@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/varint.h"
+#include "profile/attributes.h"
 #include "profile/pprof.h"
 #include "profile/timeline.h"
 #include "writers/gzip.h"
@@ -19,7 +20,7 @@
 #include "writers/writer.h"
 
 #define ROWS_MAX 262144 /* stacks of threads whose samples are summed before they are written */
-#define LABELS_MAX 9
+#define LABELS_MAX (9 + ATTRIBUTES_MAX)
 
 /*
  * The samples of one thread, stack and span; of the sample only these fields count. Their values are 2 * events in
@@ -232,6 +233,28 @@ static void label_thread(struct pprof *p, struct labels *labels, uint32_t index)
 		add_label(p, labels, PPROF_LABEL_TID, 0, thread->tid);
 }
 
+/* What the program publishes of itself, but for what it could fake. */
+static void label_published(struct pprof *p, struct labels *labels, const struct profile_thread *thread)
+{
+	const char *at = profile_text(p->profile, p->profile->owners.items[thread->owner].attributes);
+	struct attribute published;
+	BUF(key);
+	BUF(value);
+
+	for (int i = 0; i < ATTRIBUTES_MAX && attributes_next(&at, &published); i++) {
+		Pprof__Label *label = &labels->items[labels->count];
+
+		buf_clear(&key);
+		buf_clear(&value);
+		buf_add(&key, published.key, published.key_len);
+		buf_add(&value, published.value, published.value_len);
+		pprof__label__init(label);
+		label->key = string_of(p, key.data);
+		label->text = string_of(p, value.data);
+		labels->count += key.len && value.len && !text_is_word(key.data, PPROF_LABELS);
+	}
+}
+
 static void label_trace(struct pprof *p, struct labels *labels, const struct row *row)
 {
 	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
@@ -274,6 +297,7 @@ static void put_sample(struct pprof *p, size_t index)
 	sample.n_values = value_count(p);
 	sample.values = p->values.items + index * value_count(p);
 	label_thread(p, &labels, row->of.thread);
+	label_published(p, &labels, &p->profile->threads.items[row->of.thread]);
 	label_trace(p, &labels, row);
 	sample.n_labels = labels.count;
 	sample.labels = pointers;

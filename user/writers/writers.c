@@ -180,6 +180,7 @@ static enum writer_group group_named(const char *name, size_t len)
 		[WRITER_BY_CONTAINER] = "container",
 		[WRITER_BY_PROCESS] = "process",
 		[WRITER_BY_THREAD] = "thread",
+		[WRITER_BY_SERVICE] = "service",
 		[WRITER_BY_TRACE] = "trace",
 		[WRITER_BY_SPAN] = "span",
 	};

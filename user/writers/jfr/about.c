@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "profile/attributes.h"
 #include "profile/jfr.h"
 #include "writers/jfr/stream.h"
 
@@ -291,6 +292,31 @@ static void put_jvm(struct writer_stream *j, const struct profile_owner *owner)
 		jfr_views_flags(j, owner);
 }
 
+/* What a process publishes of itself: of several rows, the first that has it. */
+static void put_published(struct writer_stream *j, size_t row)
+{
+	const struct profile_owner *owners = j->profile->owners.items, *owner = &owners[row];
+	const char *at = profile_text(j->profile, owner->attributes);
+	struct attribute published;
+	BUF(key);
+	BUF(value);
+
+	for (size_t i = 1; i < row; i++)
+		if (owners[i].attributes == owner->attributes && owners[i].pid == owner->pid)
+			return;
+	for (int i = 0; i < ATTRIBUTES_MAX && attributes_next(&at, &published); i++) {
+		buf_clear(&key);
+		buf_clear(&value);
+		buf_add(&key, published.key, published.key_len);
+		buf_add(&value, published.value, published.value_len);
+		jfr_begin_event(j, JFR_E_RESOURCE, 0);
+		jfr_put_number(&j->body, owner->pid);
+		jfr_put_text(&j->body, key.data);
+		jfr_put_text(&j->body, value.data);
+		jfr_end_event(j);
+	}
+}
+
 /* A process that was moved to another cgroup has a row for each. */
 void jfr_put_jvms(struct writer_stream *j)
 {
@@ -304,6 +330,8 @@ void jfr_put_jvms(struct writer_stream *j)
 				   owners[other].start_ticks == owners[i].start_ticks;
 		if (!is_known)
 			put_jvm(j, &owners[i]);
+		if (owners[i].attributes && !j->pools.is_plain)
+			put_published(j, i);
 	}
 	j->owners = j->profile->owners.len;
 }

@@ -271,6 +271,8 @@ static const struct type types[] = {
 	{"jdk.ClassLoad", JFR_E_CLASS_LOAD, EVENT, "Class Load", JVM, "Class Loading",
 	 DURATION EVENT_THREAD STACK_TRACE "loadedClass:class Loaded Class"},
 	{JFR_TYPE_FACT, JFR_E_FACT, EVENT, "Fact of the Recording", "duet", NULL, "key:string Key; value:string Value"},
+	{"duet.Resource", JFR_E_RESOURCE, EVENT, "Attribute of a Process", "duet", NULL,
+	 "pid:long Process Identifier; key:string Key; value:string Value"},
 };
 
 #define PHASE "duration:ticks; name:string"

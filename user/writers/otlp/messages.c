@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/attributes.h"
 
 void otlp_dictionary_init(struct otlp_dictionary *dictionary)
 {
@@ -229,13 +230,17 @@ int protobuf_json_elements(struct json *json, const ProtobufCMessageDescriptor *
 	return err;
 }
 
-#define RESOURCE_ATTRIBUTES 20
+#define OWN_ATTRIBUTES 20
+#define RESOURCE_ATTRIBUTES (OWN_ATTRIBUTES + ATTRIBUTES_MAX)
 
 struct resource {
 	Otlp__KeyValue items[RESOURCE_ATTRIBUTES], *pointers[RESOURCE_ATTRIBUTES];
 	Otlp__AnyValue values[RESOURCE_ATTRIBUTES];
 	struct buf texts[RESOURCE_ATTRIBUTES];
 	size_t count;
+	const char *published; /* by the program itself, which knows best */
+	struct buf keys[ATTRIBUTES_MAX]; /* of these */
+	size_t key_count;
 };
 
 static Otlp__AnyValue *add_attribute(struct resource *resource, const char *key)
@@ -253,12 +258,30 @@ static Otlp__AnyValue *add_attribute(struct resource *resource, const char *key)
 static void add_text(struct resource *resource, const char *key, const char *text)
 {
 	struct buf *clean = &resource->texts[resource->count];
+	struct attribute published;
 
-	if (!*text)
+	if (!*text || attributes_find(resource->published, key, &published))
 		return;
 	buf_init(clean);
 	text_add_line(clean, text);
 	otlp_set_value(add_attribute(resource, key), clean->data, 0);
+}
+
+static void add_published(struct resource *resource)
+{
+	const char *at = resource->published;
+	struct attribute published;
+
+	resource->published = "";
+	while (resource->key_count < ATTRIBUTES_MAX && attributes_next(&at, &published)) {
+		struct buf *key = &resource->keys[resource->key_count++];
+		BUF(value);
+
+		buf_init(key);
+		buf_add(key, published.key, published.key_len);
+		buf_add(&value, published.value, published.value_len);
+		add_text(resource, key->data, value.data);
+	}
 }
 
 /* The name of an architecture in the semantic conventions. */
@@ -313,10 +336,12 @@ void otlp_add_resource(struct buf *to, unsigned int field, const struct profile 
 		       const struct profile_thread *thread)
 {
 	Otlp__Resource message = OTLP__RESOURCE__INIT;
-	struct resource resource = {.count = 0};
+	const struct profile_owner *owner = &profile->owners.items[thread->owner];
+	struct resource resource = {.published = profile_text(profile, owner->attributes)};
 
 	describe_process(profile, thread, &resource);
 	describe_host(profile, &resource);
+	add_published(&resource);
 	message.n_attributes = resource.count;
 	message.attributes = resource.pointers;
 	add_message(to, field, &message.base);
@@ -324,6 +349,8 @@ void otlp_add_resource(struct buf *to, unsigned int field, const struct profile 
 		to->failed |= resource.texts[i].failed;
 		buf_release(&resource.texts[i]);
 	}
+	for (size_t i = 0; i < resource.key_count; i++)
+		buf_release(&resource.keys[i]);
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text)

@@ -161,15 +161,19 @@ static uint32_t label_of_group(struct path_maker *maker, const struct profile_th
 		[WRITER_BY_CONTAINER] = FRAME_CONTAINER,
 		[WRITER_BY_PROCESS] = FRAME_PROCESS,
 		[WRITER_BY_THREAD] = FRAME_THREAD,
+		[WRITER_BY_SERVICE] = FRAME_PROCESS,
 	};
+	const struct profile_owner *owner = &maker->profile->owners.items[thread->owner];
 	uint32_t names[] = {
-		[WRITER_BY_CONTAINER] = maker->profile->owners.items[thread->owner].container,
+		[WRITER_BY_CONTAINER] = owner->container,
 		[WRITER_BY_PROCESS] = thread->process,
 		[WRITER_BY_THREAD] = thread->name,
+		[WRITER_BY_SERVICE] = owner->service ? owner->service
+				      : owner->application ? owner->application : thread->process,
 	};
 	const char *name;
 
-	if (group > WRITER_BY_THREAD)
+	if (group >= WRITER_BY_TRACE)
 		return maker->frame_labels.items[maker->groups.items[--*groups]];
 	name = profile_text(maker->profile, names[group]);
 	buf_clear(&maker->text);
@@ -192,7 +196,7 @@ static int path_push_roots(struct path_maker *maker, uint32_t index, const char 
 	if (!err && maker->options->processes)
 		err = path_push(maker, label_of_id(maker, thread->process, "pid", thread->pid, FRAME_PROCESS), NULL);
 	for (size_t i = WRITER_GROUPS; !err && i-- > 0;)
-		if (by[i] != WRITER_BY_NONE && (by[i] <= WRITER_BY_THREAD || groups))
+		if (by[i] != WRITER_BY_NONE && (by[i] < WRITER_BY_TRACE || groups))
 			err = path_push(maker, label_of_group(maker, thread, by[i], &groups), NULL);
 	if (err || !maker->options->lead)
 		return err;
@@ -319,7 +323,7 @@ int path_maker_init(struct path_maker *maker, struct path_labels *labels, const 
 
 	*maker = (struct path_maker){.profile = profile, .options = options, .labels = labels ? labels : &maker->own};
 	for (size_t i = 0; options->is_grouped && i < WRITER_GROUPS; i++)
-		maker->group_count += options->by[i] > WRITER_BY_THREAD;
+		maker->group_count += options->by[i] >= WRITER_BY_TRACE;
 	buf_init(&maker->text);
 	err = labels ? 0 : path_labels_init(&maker->own);
 	if (!err)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gProfiler's .col format: a line of JSON about the recording, then one line a stack: index of the program in
- * application_metadata, container, process, "appid: X" if known, frames, count. Version 1 has no index and no
- * container. Keys and their order are those of gProfiler 1.57 (gprofiler/merge.py, metadata/). Its Performance Studio
- * refuses a header that lacks a key of `metadata`, so a value that duet does not know is written as "unknown" or null.
+ * application_metadata, container, process, "appid: X" if known (the service, or the program), frames, count. Version 1
+ * has no index and no container. Keys and their order are those of gProfiler 1.57 (gprofiler/merge.py, metadata/). Its
+ * Performance Studio refuses a header that lacks a key of `metadata`, so a value that duet does not know is written as
+ * "unknown" or null.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -104,9 +105,9 @@ static void add_lead(const void *context, const struct profile_thread *thread, s
 		buf_add_char(out, ';');
 	}
 	text_add_token(out, *process ? process : "[unknown]");
-	if (owner->application) {
+	if (owner->service || owner->application) {
 		buf_add_str(out, ";appid: ");
-		text_add_token(out, profile_text(profile, owner->application));
+		text_add_token(out, profile_text(profile, owner->service ? owner->service : owner->application));
 	}
 }
 

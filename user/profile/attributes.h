@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a program says of itself or of its work, as one text: "key=value\n" for each attribute. The text may be a
+ * file's, so it may be anything.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ATTRIBUTES_MAX 64 /* that formats show of one text */
+#define ATTRIBUTES_SERVICE "service.name"
+
+struct attribute {
+	const char *key, *value; /* not terminated */
+	size_t key_len, value_len;
+};
+
+/* Takes the first attribute of the text at *at. Returns false at its end. */
+bool attributes_next(const char **at, struct attribute *ret);
+bool attributes_find(const char *text, const char *key, struct attribute *ret); /* the first of this key */
+bool attribute_is(const struct attribute *attribute, const char *key);
