@@ -53,7 +53,7 @@ case_published_before() {
 case_late_and_changed() {
 	need_bpf
 	record_services late 3
-	expect "% of the CPU time that is of the service" "$(share_of shop)" '>=' 20
+	expect "% of the CPU time that is of the service" "$(share_of shop)" == 100
 	convert json -o otlp-json
 	has_attribute service.version 2
 }

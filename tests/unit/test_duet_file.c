@@ -237,6 +237,38 @@ static void grown_is_like_written_at_once(void **state)
 	grow_close(&g);
 }
 
+/* A row that the file has already is that of the program which is known later. Another process's stays unknown. */
+static void a_program_is_known_later(void **state)
+{
+	struct profile_owner young = {.pid = 300, .start_ticks = 7}, other = {.pid = 300, .start_ticks = 8};
+	struct profile after;
+	struct growing g;
+	size_t shops = 0, known = 0;
+
+	grow_open(&g);
+	profile_owner(&g.profile, &young);
+	profile_owner(&g.profile, &other);
+	grow_append(&g, false);
+	young.service = intern_str(&g.profile.strings, "shop");
+	young.attributes = intern_str(&g.profile.strings, "service.name=shop\n");
+	young.application = intern_str(&g.profile.strings, "shop.jar");
+	profile_owner(&g.profile, &young);
+	grow_append(&g, true);
+	fflush(g.out);
+	read_whole(&after, &g.file);
+	for (size_t i = 1; i < after.owners.len; i++) {
+		const struct profile_owner *owner = &after.owners.items[i];
+
+		shops += owner->pid == 300 && !strcmp(intern_text(&after.strings, owner->service), "shop") &&
+			 !strcmp(intern_text(&after.strings, owner->application), "shop.jar");
+		known += owner->service != 0;
+	}
+	assert_int_equal(shops, 2);
+	assert_int_equal(known, 2);
+	profile_release(&after);
+	grow_close(&g);
+}
+
 /* The facts written at the end replace those written at the start. */
 static void the_last_facts_count(void **state)
 {
@@ -490,6 +522,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_empty_profile_comes_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(cut_anywhere_it_is_readable, setup, teardown),
 		cmocka_unit_test_setup_teardown(grown_is_like_written_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_program_is_known_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_last_facts_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(tables_are_repeated, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_flipped_bit_is_found, setup, teardown),

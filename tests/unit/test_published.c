@@ -102,6 +102,24 @@ static void it_is_found_and_read(void **state)
 	published_release(&published);
 }
 
+static void secrets_are_left_out(void **state)
+{
+	struct published published;
+	BUF(attributes);
+	BUF(again);
+
+	put_text(&attributes, "db.password", "hunter2");
+	put_text(&attributes, "process.command_line", "java --token abc -jar shop.jar");
+	publish(&attributes, 5);
+	assert_int_equal(read_it(&published, 0, 0), 0);
+	assert_string_equal(published.attributes.data,
+			    "db.password=[redacted]\nprocess.command_line=java --token [redacted] -jar shop.jar\n");
+	/* of a file that has them as they were */
+	attributes_redact("api_key=abc\nservice.name=shop\n", &again);
+	assert_string_equal(again.data, "api_key=[redacted]\nservice.name=shop\n");
+	published_release(&published);
+}
+
 static void expect(int result, uint64_t address)
 {
 	struct published published;
@@ -244,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_is_found_and_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(secrets_are_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_liar_publishes_nothing, setup, teardown),
 		cmocka_unit_test(texts_are_clean_and_short),
 		cmocka_unit_test(bombs_end),

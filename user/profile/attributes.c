@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/redact.h"
+
 bool attributes_next(const char **at, struct attribute *ret)
 {
 	size_t len = strcspn(*at, "\n");
@@ -29,4 +31,19 @@ bool attributes_find(const char *text, const char *key, struct attribute *ret)
 		if (attribute_is(ret, key))
 			return true;
 	return false;
+}
+
+void attributes_redact(const char *text, struct buf *out)
+{
+	struct attribute attribute;
+	BUF(value);
+
+	while (attributes_next(&text, &attribute)) {
+		buf_clear(&value);
+		buf_add(&value, attribute.value, attribute.value_len);
+		buf_add(out, attribute.key, attribute.key_len);
+		buf_add_str(out, "=");
+		redact_value(attribute.key, attribute.key_len, value.failed ? "" : value.data, out);
+		buf_add_str(out, "\n");
+	}
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
+
 #define ATTRIBUTES_MAX 64 /* that formats show of one text */
 #define ATTRIBUTES_SERVICE "service.name"
 
@@ -19,4 +21,6 @@ struct attribute {
 /* Takes the first attribute of the text at *at. Returns false at its end. */
 bool attributes_next(const char **at, struct attribute *ret);
 bool attributes_find(const char *text, const char *key, struct attribute *ret); /* the first of this key */
+/* Appends the text without the secrets of its values. */
+void attributes_redact(const char *text, struct buf *out);
 bool attribute_is(const struct attribute *attribute, const char *key);

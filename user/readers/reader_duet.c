@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "profile/layout.h"
 #include "profile/profile.h"
@@ -439,6 +440,43 @@ static int read_sections(struct duet_file *file, struct buf *why)
 	return err;
 }
 
+static void complete(struct profile_owner *owner, const struct profile_owner *later)
+{
+	if (!owner->attributes) {
+		owner->service = later->service;
+		owner->attributes = later->attributes;
+	}
+	if (owner->application && (owner->application != later->application || owner->vm_flags))
+		return;
+	owner->application = later->application;
+	owner->executed_as = later->executed_as;
+	owner->runtime = later->runtime;
+	owner->libjvm = later->libjvm;
+	owner->vm_flags = later->vm_flags;
+}
+
+static bool is_same_program(const struct profile_owner *one, const struct profile_owner *other)
+{
+	return one->pid == other->pid && one->start_ticks == other->start_ticks &&
+	       one->executable == other->executable;
+}
+
+/* A row that was written before its program was known gets what the next row of the same program has. */
+static void complete_owners(struct profile *profile)
+{
+	struct map next = {0};
+
+	for (size_t i = profile->owners.len; i-- > 1;) {
+		struct profile_owner *owner = &profile->owners.items[i];
+		uint64_t key = hash_u64(owner->start_ticks ^ (uint64_t)owner->pid << 32), later;
+
+		if (map_get(&next, key, &later) && is_same_program(owner, &profile->owners.items[later]))
+			complete(owner, &profile->owners.items[later]);
+		(void)map_put(&next, key, i); /* out of memory: it stays as it is */
+	}
+	map_release(&next);
+}
+
 /* ---- chunks ---- */
 
 static uint32_t crc_of(const void *bytes, size_t len)
@@ -551,6 +589,7 @@ static int read_file(struct duet_file *file, struct buf *why)
 				  file->left_out ? "its first chunk is damaged"
 						 : "it ends before the end of its first chunk");
 	duet_tables_finish(&file->tables);
+	complete_owners(file->tables.profile);
 	report_missing(file);
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "base/redact.h"
+#include "profile/attributes.h"
 #include "readers/limits.h"
 #include "readers/reader.h"
 
@@ -322,6 +323,16 @@ static void redact_one(struct profile *profile, struct map *known, uint32_t name
 	*text = (uint32_t)id;
 }
 
+static void redact_owner(struct profile *profile, struct profile_owner *owner)
+{
+	BUF(shown);
+
+	if (!owner->attributes)
+		return;
+	attributes_redact(profile_text(profile, owner->attributes), &shown);
+	owner->attributes = shown.failed ? 0 : intern_bytes(&profile->strings, shown.data, shown.len);
+}
+
 /* The file may be of another program or of an older duet, or secrets were kept in it. */
 static void redact(struct profile *profile)
 {
@@ -331,6 +342,8 @@ static void redact(struct profile *profile)
 		redact_one(profile, &known, 0, &profile->facts.items[i].value);
 	for (size_t i = 0; i < profile->usages.len; i++)
 		redact_one(profile, &known, 0, &profile->usages.items[i].command);
+	for (size_t i = 0; i < profile->owners.len; i++)
+		redact_owner(profile, &profile->owners.items[i]);
 	for (size_t i = 0; i < profile->notes.len; i++) {
 		struct profile_note *note = &profile->notes.items[i];
 		bool is_command = note->kind == PROFILE_NOTE_COMMAND;

@@ -348,8 +348,10 @@ static void find_program(struct owners *owners, struct process *process)
 		fill_earlier_rows(owners, process);
 }
 
-#define LOOK_FIRST_NS (NS_PER_SEC / 2) /* between two looks at what a program publishes, doubled by those in vain */
-#define LOOK_DOUBLED 10 /* up to nine minutes */
+#define LOOK_NS (NS_PER_SEC / 2) /* between two looks at what one program publishes */
+#define LOOK_PART 1000 /* looks take one part of so many of a CPU, first looks apart */
+#define LOOKS_AHEAD_NS (10 * NS_PER_SEC) /* after a pause, looks take what they may in this time */
+#define LOOKS_BEHIND_NS (60 * NS_PER_SEC) /* however much first looks took */
 
 static void take_published(struct owners *owners, struct subject *subject, const struct published *published)
 {
@@ -361,6 +363,23 @@ static void take_published(struct owners *owners, struct subject *subject, const
 	subject->attributes = intern_str(strings, published->attributes.data);
 }
 
+/* The first look at a process is always due. */
+static bool is_look_due(const struct owners *owners, const struct subject *subject, uint64_t now_ns)
+{
+	return !subject->look_ns || (now_ns >= subject->look_ns && now_ns >= owners->looks_ns);
+}
+
+static void count_look(struct owners *owners, uint64_t cpu_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns(), earliest_ns = now_ns > LOOKS_AHEAD_NS ? now_ns - LOOKS_AHEAD_NS : 0;
+
+	if (owners->looks_ns < earliest_ns)
+		owners->looks_ns = earliest_ns;
+	owners->looks_ns += LOOK_PART * cpu_ns;
+	if (owners->looks_ns > now_ns + LOOKS_BEHIND_NS)
+		owners->looks_ns = now_ns + LOOKS_BEHIND_NS;
+}
+
 /* Reads what the process publishes. Returns true if that has changed. */
 static bool look(struct owners *owners, struct process *process, uint64_t now_ns)
 {
@@ -370,7 +389,7 @@ static bool look(struct owners *owners, struct process *process, uint64_t now_ns
 	bool is_new;
 	int err;
 
-	subject->look_ns = now_ns + LOOK_FIRST_NS;
+	subject->look_ns = now_ns + LOOK_NS;
 	if (!charge_begin(&charge, process))
 		return false;
 	err = published_read(&published, &charge, process, subject->published_at, subject->published_ns);
@@ -378,12 +397,10 @@ static bool look(struct owners *owners, struct process *process, uint64_t now_ns
 	if (is_new)
 		take_published(owners, subject, &published);
 	loader_counters[DUET_LOADER_PUBLISHED_BAD] += err == -EPROTO || err == -EAGAIN;
-	subject->looks = is_new ? subject->looks / 2 : subject->looks + 1;
-	subject->look_ns = now_ns + (LOOK_FIRST_NS << (subject->looks < LOOK_DOUBLED ? subject->looks : LOOK_DOUBLED));
 	subject->published_at = published.address;
 	subject->published_ns = published.published_ns;
 	published_release(&published);
-	(void)charge_end(&charge);
+	count_look(owners, charge_end(&charge));
 	return is_new;
 }
 
@@ -539,7 +556,7 @@ uint32_t owners_row(struct owners *owners, struct process *process, const struct
 	if (!sample && is_old && !process->exited)
 		owners_note(owners, process);
 	cgroup_id = sample ? sample->cgroup_id : subject->owner_cgroup;
-	if (!process->exited && now_ns >= subject->look_ns && look(owners, process, now_ns))
+	if (!process->exited && is_look_due(owners, subject, now_ns) && look(owners, process, now_ns))
 		subject->owner_ns = 0;
 	is_known = subject->owner_ns && last_id == cgroup_id && subject->owner_version == process->maps_version;
 	if (!is_known || (is_old && !process->exited && (cgroup_id == CGROUP_ROOT_ID || is_incomplete)))

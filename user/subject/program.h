@@ -49,7 +49,6 @@ struct subject {
 	uint32_t vm; /* name and version of the VM, as its agent reported them */
 	uint32_t owner; /* row of the profile for the owner of its last sample */
 	uint32_t owner_version; /* maps_version of that sample */
-	uint32_t looks; /* at what it publishes: more with each in vain, half with each change */
 	uint64_t owner_cgroup; /* cgroup of that sample */
 	uint64_t owner_ns; /* when it was looked up; 0: never */
 	uint64_t ask_ns; /* when it may be asked for what is not known of its program */
@@ -69,6 +68,7 @@ struct owners {
 	struct profile *profile;
 	struct containers containers;
 	bool spark_names; /* add the Spark name to the main class of a Spark application */
+	uint64_t looks_ns; /* when the next look at what a program publishes may be, but for first looks */
 };
 
 void owners_open(struct owners *owners, struct profile *profile, bool spark_names);

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "base/parts.h"
+#include "base/redact.h"
 #include "base/text.h"
 #include "duet_context.h"
 #include "profile/attributes.h"
@@ -207,7 +208,9 @@ static int on_attribute(struct published *to, const struct wire_field *pair)
 		*equals = '?';
 	if (attributes_find(to->attributes.data, key.data, &known))
 		return 0;
-	buf_printf(&to->attributes, "%s=%s\n", key.data, value.data);
+	buf_printf(&to->attributes, "%s=", key.data);
+	redact_value(key.data, key.len, value.data, &to->attributes);
+	buf_add_str(&to->attributes, "\n");
 	if (to->attributes.len > PUBLISHED_TEXT_MAX)
 		buf_cut(&to->attributes, before);
 	return to->attributes.failed || key.failed || value.failed ? -ENOMEM : 0;
