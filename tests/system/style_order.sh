@@ -98,13 +98,12 @@ case_include_order_of_the_agent() {
 
 case_every_folder_has_a_rank() {
 	local folder
-	for folder in user/*/ jvm-agent/*/; do
-		[ -n "$(sources "$folder*.c")" ] || continue
+	while read -r folder; do
 		case $folder in
 		user/*) [ -n "$(user_rank "$(basename "$folder")")" ] ;;
 		*) [ -n "$(agent_rank "$(basename "$folder")")" ] ;;
 		esac || fail "$folder has no place in the order of layers"
-	done
+	done < <(sources 'user/*/*.c' 'jvm-agent/*/*.c' | cut -d / -f 1,2 | sort -u)
 }
 
 case_vmlinux_stays_in_bpf() {
@@ -212,9 +211,10 @@ case_licences() {
 
 # In headers/, which say how duet works. A name with _x stands for any.
 case_named_files_exist() {
-	local name bad=
+	local name bad= all
+	all=$(sources '*.c' '*.h' | sed 's|^|/|; s|$|!|')
 	while read -r name; do
-		[ -n "$(sources "$name" "*/$name")" ] || bad+="$name "
+		[[ $all == *"/$name!"* ]] || bad+="$name "
 	done < <(grep -ohE '`[a-z0-9_/-]+\.[ch]`' headers/*.md headers/*/*.md | tr -d '`' | sort -u | grep -v '[_/]x\.')
 	none "files that are named but do not exist" "$bad"
 }
