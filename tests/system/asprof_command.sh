@@ -198,6 +198,17 @@ case_files_of_the_start() {
 	wait_for 20 eval '[ -z "$(recorder_of "$jvm")" ]'
 }
 
+# Prints the time that is in no chunk of a file. Each chunk's header says when it begins, and how long it is.
+ns_between_chunks() { # FILE
+	perl -e 'local $/; $_ = <STDIN>;
+		for (my $at = 0; $at < length; ) {
+			my ($bytes, $begin_ns, $ns) = (unpack("x8 q>5", substr($_, $at, 48)))[0, 3, 4];
+			$between += $begin_ns - $end_ns if $at;
+			($at, $end_ns) = ($at + $bytes, $begin_ns + $ns);
+		}
+		printf "%d\n", $between' <"$1"
+}
+
 # A JFR file exists from the start on and grows by chunks in one inode, whatever the stop asks for.
 case_jfr_of_the_start() {
 	local inode bytes
@@ -219,6 +230,7 @@ case_jfr_of_the_start() {
 	bytes=$(stat -c %s "$here/a.jfr")
 	run_duet convert "$here/a.jfr" "$here/first.collapsed"
 	expect_shares "$here/first.collapsed"
+	for _ in 1 2 3; do run_asprof dump -o jfr "$jvm"; done
 	sleep 1
 	run_asprof stop "$jvm"
 	expect_status 0
@@ -229,6 +241,7 @@ case_jfr_of_the_start() {
 	run_duet convert "$here/a.jfr" "$here/both.collapsed"
 	expect_shares "$here/both.collapsed"
 	[ "$(sum_of "$here/both.collapsed")" -gt "$(sum_of "$here/first.collapsed")" ] || fail "a chunk is lost"
+	expect "ns between the chunks" "$(ns_between_chunks "$here/a.jfr")" == 0
 	run_asprof start -o jfr -i 1ms -f "$here/b.jfr" "$jvm"
 	sleep 1
 	run_asprof stop -o jfr "$jvm"

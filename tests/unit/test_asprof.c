@@ -222,6 +222,9 @@ static void events(void **state)
 	assert_string_equal(events_of("start,event=cpu-clock,interval=1m"), "cpu=1000000");
 	assert_string_equal(events_of("start,event=ctimer,interval=1us"), "cpu=10000"); /* the shortest there is */
 	assert_string_equal(events_of("start,event=alloc"), "alloc");
+	assert_string_equal(events_of("start,event=wall,interval=1us"), "wall=10000");
+	assert_string_equal(events_of("start,wall=1us,collapsed"), "wall=10000");
+	assert_string_equal(events_of("start,event=wall,interval=1000s"), "wall=1000000000"); /* the longest */
 	assert_string_equal(events_of("start,event=alloc,interval=512k"), "alloc"); /* interval= is cpu's alone */
 	assert_string_equal(events_of("start,event=lock,interval=10ms"), "lock");
 	assert_string_equal(events_of("start,nativelock,interval=10ms"), "nativelock=10000");

@@ -70,6 +70,9 @@ static const struct {
 
 #define START_TICKS 5000000000000
 
+/* Rows of the chunks before have lower numbers. */
+#define FIRST_ROW (1u << 24)
+
 /* A file as asprof's, of one chunk. */
 struct file {
 	char *bytes;
@@ -94,7 +97,7 @@ static void add(struct profile *p, const char *event, enum profile_unit unit, ui
 	assert_int_equal(profile_add(p, &sample), 0);
 }
 
-static void open_file(struct file *file, bool no_batch)
+static void open_file(struct file *file, const struct writer_jfr *jfr)
 {
 	struct writer_options options;
 	struct profile p;
@@ -110,8 +113,9 @@ static void open_file(struct file *file, bool no_batch)
 	add(&p, "alloc", PROFILE_BYTES, 1, 512);
 	add(&p, "live", PROFILE_BYTES, 1, 512);
 	writer_options_default(&options);
-	options.tlab = options.jfr.is_plain = true;
-	options.jfr.no_batch = no_batch;
+	options.tlab = true;
+	options.jfr = *jfr;
+	options.jfr.is_plain = true;
 	options.jfr.start_ticks = START_TICKS;
 	options.jfr.settings = "event=wall\nfilter=\nalluser=false\nlive=true\n";
 	assert_int_equal(writer_by_name("jfr")->write(&p, &options, out), 0);
@@ -133,7 +137,7 @@ static void types(void **state)
 	struct file file;
 
 	(void)state;
-	open_file(&file, false);
+	open_file(&file, &(struct writer_jfr){0});
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		const struct jfr_type *type = jfr_type_named(&file.types, known[i].name);
 
@@ -142,6 +146,14 @@ static void types(void **state)
 				 type ? (int)type->count : 0);
 	}
 	close_file(&file);
+}
+
+/* Readers that keep what chunks before had take a row for that with the same number. */
+static bool is_numbered(uint64_t type, uint64_t row)
+{
+	bool is_fixed = type == 22 /* a thread's id */ || type == 24 || type == 25 || type == 32 || type == 33;
+
+	return is_fixed || row > FIRST_ROW;
 }
 
 /* Other pools than async-profiler's end the parser of OpenTelemetry, which also knows the rows of those by heart. */
@@ -153,7 +165,7 @@ static void pools(void **state)
 	uint64_t count;
 
 	(void)state;
-	open_file(&file, false);
+	open_file(&file, &(struct writer_jfr){.first_row = FIRST_ROW});
 	header = (const struct jfr_header *)file.bytes;
 	assert_int_equal(be64toh(header->bytes), file.len);
 	assert_int_equal(be64toh(header->start_ticks), START_TICKS); /* the caller's clock */
@@ -171,12 +183,38 @@ static void pools(void **state)
 		assert_non_null(type);
 		assert_true(type->id >= 20 && type->id <= 34 && type->id != 23);
 		for (; rows; rows--) {
-			(void)jfr_number(&cursor);
+			assert_true(is_numbered(type->id, jfr_number(&cursor)));
 			assert_true(jfr_skip_value(&file.types, type, &cursor));
 		}
 	}
 	assert_int_equal(cursor.at, file.len);
 	close_file(&file);
+}
+
+/* A chunk that is appended: its rows have other numbers, wherever they are named. */
+static void numbers_of_rows(void **state)
+{
+	struct writer_options options;
+	struct profile first, second;
+	struct buf why;
+	char *bytes;
+	size_t len;
+	FILE *out = open_memstream(&bytes, &len);
+
+	(void)state;
+	buf_init(&why);
+	profile_of_everything(&first);
+	first.start_realtime_ns = 1700000000 * (1000 * MS);
+	writer_options_default(&options);
+	options.jfr.first_row = 63u << 24;
+	assert_int_equal(writer_by_name("jfr")->write(&first, &options, out), 0);
+	fclose(out);
+	assert_int_equal(read_bytes(&second, bytes, len, &why), 0);
+	assert_same_in_all_styles(&first, &second);
+	profile_release(&first);
+	profile_release(&second);
+	buf_release(&why);
+	free(bytes);
 }
 
 /* Counts the events of a type, and those of them whose second string is `value`, NULL for any. */
@@ -213,7 +251,7 @@ static void settings(void **state)
 	struct file file;
 
 	(void)state;
-	open_file(&file, false);
+	open_file(&file, &(struct writer_jfr){0});
 	assert_int_equal(count_events(&file, 108, "event", NULL), 1); /* readers keep the last one */
 	assert_int_equal(count_events(&file, 108, "event", "wall"), 1);
 	assert_int_equal(count_events(&file, 108, "filter", ""), 1);
@@ -252,11 +290,11 @@ static void batches(void **state)
 	struct file file;
 
 	(void)state;
-	open_file(&file, false);
+	open_file(&file, &(struct writer_jfr){0});
 	assert_int_equal(count_events(&file, 119, NULL, NULL), 1);
 	assert_int_equal(count_events(&file, 101, NULL, NULL), 1);
 	close_file(&file);
-	open_file(&file, true);
+	open_file(&file, &(struct writer_jfr){.no_batch = true});
 	assert_int_equal(count_events(&file, 119, NULL, NULL), 0);
 	assert_int_equal(count_events(&file, 101, NULL, NULL), 6);
 	close_file(&file);
@@ -267,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types),
 		cmocka_unit_test(pools),
+		cmocka_unit_test(numbers_of_rows),
 		cmocka_unit_test(settings),
 		cmocka_unit_test(ids_of_threads),
 		cmocka_unit_test(batches),

@@ -16,6 +16,9 @@
 
 #define CHUNK_SLACK_NS (NS_PER_SEC / 2) /* a sample is in the recording by then */
 #define CHUNK_LEAST_NS (5 * NS_PER_SEC)
+/* Numbers of a chunk's rows. Readers take a row for that of the chunk before which has the same number. */
+#define CHUNK_ROWS (1u << 24)
+#define CHUNKS_ROWS (64 * CHUNK_ROWS)
 #define JFR_GROWTH 4 /* a JFR file is about so many times as long as the recording */
 
 void begun_path(const struct profiling *profiling, const char *path, struct buf *ret)
@@ -114,6 +117,7 @@ int begun_create(struct profiling *profiling, bool keeps, struct buf *why)
 		return 0;
 	profiling->chunk_ns = recording->window_ns ? recording->window_ns : recording->part_ns;
 	profiling->chunk_at = recording_bytes(recording);
+	profiling->begun.style.jfr.first_row = keeps ? profiling->chunk_row : 0;
 	whole_name(profiling, profiling->begun.file, (time_t)(profiling->chunk_ns / NS_PER_SEC), &profiling->jfr_path);
 	return report_file_create(&profiling->jfr, profiling->pid, profiling->start_ticks, profiling->jfr_path.data,
 				  profiling->is_private, keeps, why);
@@ -136,6 +140,7 @@ static int append(int jfr, int report, struct buf *why)
 static int write_jfr(struct profiling *profiling, uint64_t until_ns, bool is_end, struct buf *why)
 {
 	bool is_whole = profiling->jfr < 0 || profiling->begun.jfrsync;
+	uint32_t *row = &profiling->begun.style.jfr.first_row;
 	IO_FD(report) = recording_report_between(&profiling->recording, &profiling->begun,
 						 is_whole ? 0 : profiling->chunk_ns, until_ns, why);
 	struct report_file file;
@@ -156,6 +161,8 @@ static int write_jfr(struct profiling *profiling, uint64_t until_ns, bool is_end
 		rescue(profiling, profiling->jfr_path.data, report, why);
 	if (err)
 		return err;
+	*row = (*row + CHUNK_ROWS) % CHUNKS_ROWS;
+	profiling->chunk_row = *row;
 	profiling->chunk_ns = until_ns ? until_ns : clock_realtime_ns();
 	profiling->chunk_at = recording_bytes(&profiling->recording);
 	return 0;

@@ -309,7 +309,7 @@ static void dump(const struct request *request)
 	if (!request->arguments->writer)
 		refuse(request, "No output format selected");
 	else if (is_taken(request) && profiling_is_running(profiling) &&
-		 begun_write(profiling, 0, &request->answer->text))
+		 begun_write(profiling, recording_end_window(&profiling->recording), &request->answer->text))
 		request->answer->code = DUET_ANSWER_REFUSED;
 	else if (is_taken(request))
 		answer_taken(request);

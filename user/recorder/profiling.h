@@ -24,6 +24,7 @@ struct profiling {
 	int jfr; /* that file if it is kept open; else -1 */
 	uint64_t chunk_ns; /* time from which on it lacks samples, CLOCK_REALTIME */
 	uint64_t chunk_at; /* recording_bytes() then */
+	uint32_t chunk_row; /* writer_jfr.first_row of its next chunk, for a recording that is resumed */
 	uint64_t until_ns; /* when the recording, or the window of a loop, ends, CLOCK_MONOTONIC; 0: it does not */
 	uint64_t last_ns; /* the timeout, after which a loop begins no other recording, CLOCK_MONOTONIC; 0: none */
 	uint64_t window_end_ns; /* of a window that will be written soon, CLOCK_REALTIME; 0: none */

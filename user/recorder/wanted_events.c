@@ -16,12 +16,14 @@ static bool writes_jfr(const struct asprof_arguments *from)
 	return from->writer && !strcmp(from->writer->name, "jfr");
 }
 
-/* Callers may ask for shorter intervals of CPU time than duet has. The weights are exact with any. */
+/* Callers may ask for other intervals of time than duet has. The weights are exact with any. */
 static uint64_t value_of(const char *name, const struct asprof_interval *interval)
 {
-	const struct event *clock = !strcmp(name, "cpu") ? event_by_name(name) : NULL;
+	const struct event *clock = text_is_word(name, "cpu wall") ? event_by_name(name) : NULL;
 
-	return clock && interval->value < clock->least_interval ? clock->least_interval : interval->value;
+	if (clock && interval->value < clock->least_interval)
+		return clock->least_interval;
+	return clock && interval->value > clock->most_interval ? clock->most_interval : interval->value;
 }
 
 static void add_event(struct buf *list, const char *name, const struct asprof_interval *interval)

@@ -64,6 +64,7 @@ struct writer_jfr {
 	uint64_t start_ticks; /* at the start of the recording; 0 = any */
 	const char *settings; /* settings of the recording: "name=value\n" each; NULL = those of duet */
 	bool is_plain; /* pools have async-profiler's fields alone: some readers know them by heart */
+	uint32_t first_row; /* is added to the numbers of rows of pools: chunks before in the file have lower ones */
 	bool no_batch; /* wall: an ExecutionSample for each period of a sleep, as of a thread that runs */
 };
 

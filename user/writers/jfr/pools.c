@@ -25,6 +25,12 @@ static uint32_t row_of_text(struct jfr_pools *p, struct jfr_rows *rows, bool *re
 	return id;
 }
 
+/* The number of a row in the file. 0 is none. */
+static uint32_t number_of(const struct jfr_pools *p, uint32_t id)
+{
+	return id ? p->first_row + id : 0;
+}
+
 /* Returns true if no part of the chunk had the row yet; now this one has it. */
 static bool mark(const struct jfr_pools *p, uint32_t *part)
 {
@@ -154,7 +160,7 @@ uint32_t jfr_class_of(struct jfr_pools *p, const char *name)
 	add_jvm_name(&jvm_name, name);
 	id = class_row(p, jvm_name.data, "", is_of_jdk(jvm_name.data));
 	name_class(p, id);
-	return id;
+	return number_of(p, id);
 }
 
 static uint32_t named_row(struct jfr_pools *p, struct jfr_rows *rows, const char *text)
@@ -162,7 +168,7 @@ static uint32_t named_row(struct jfr_pools *p, struct jfr_rows *rows, const char
 	uint32_t id = row_of(p, rows, text);
 
 	name_row(p, rows, id);
-	return id;
+	return number_of(p, id);
 }
 
 uint32_t jfr_text_row(struct jfr_pools *p, const char *text)
@@ -184,16 +190,18 @@ static int extend_marks(struct jfr_marks *marks, size_t count)
 	return 0;
 }
 
-uint32_t jfr_object_of(struct jfr_pools *p, uint32_t class_id)
+uint32_t jfr_object_of(struct jfr_pools *p, uint32_t class_number)
 {
-	if (!class_id)
+	uint32_t id = class_number - p->first_row;
+
+	if (!class_number)
 		return 0;
-	if (extend_marks(&p->objects, class_id + 1) < 0) {
+	if (extend_marks(&p->objects, id + 1) < 0) {
 		p->failed = true;
 		return 0;
 	}
-	(void)mark(p, &p->objects.items[class_id]);
-	return class_id;
+	(void)mark(p, &p->objects.items[id]);
+	return class_number;
 }
 
 static uint32_t method_row(struct jfr_pools *p, const struct jfr_method *row)
@@ -296,28 +304,29 @@ static void put_frame(struct jfr_pools *p, const struct path_step *step)
 	uint32_t method = method_of(p, step);
 
 	name_method(p, method);
-	jfr_put_numbers(&p->stacks, method, frame && frame->line > 0 ? (uint32_t)frame->line : 0,
+	jfr_put_numbers(&p->stacks, number_of(p, method), frame && frame->line > 0 ? (uint32_t)frame->line : 0,
 			frame && frame->bci > 0 ? (uint32_t)frame->bci : 0, frame_type(frame));
 }
 
 uint32_t jfr_stack(struct jfr_pools *p, uint32_t thread, uint32_t node)
 {
 	if (!mark(p, &p->stack_parts.items[node]))
-		return node + 1;
+		return number_of(p, node + 1);
 	if (path_make(&p->path, thread, node) < 0) {
 		p->failed = true;
 		return 0;
 	}
 	p->stack_count++;
-	jfr_put_numbers(&p->stacks, node + 1, 0 /* truncated: no, because a mark says it */, p->path.depth);
+	jfr_put_numbers(&p->stacks, number_of(p, node + 1), 0 /* truncated: no, because a mark says it */,
+			p->path.depth);
 	for (size_t i = 0; i < p->path.depth; i++)
 		put_frame(p, &p->path.steps.items[i]);
-	return node + 1;
+	return number_of(p, node + 1);
 }
 
 uint32_t jfr_leaf_method(struct jfr_pools *p, uint32_t node)
 {
-	return node ? p->frame_methods.items[p->profile->nodes.items[node].frame] : 0;
+	return node ? number_of(p, p->frame_methods.items[p->profile->nodes.items[node].frame]) : 0;
 }
 
 /* ---- threads ---- */
@@ -363,7 +372,7 @@ static void put_thread(struct jfr_pools *p, struct buf *out, uint32_t row)
 	(void)profile_java_id(p->profile, index, &java_id);
 	jfr_put_number(out, java_id);
 	if (!p->is_plain)
-		jfr_put_numbers(out, is_virtual, process_of(p, index));
+		jfr_put_numbers(out, is_virtual, number_of(p, process_of(p, index)));
 }
 
 /* ---- the event ---- */
@@ -406,7 +415,7 @@ static void put_texts(struct jfr_pools *p, struct buf *out, enum jfr_type type, 
 	for (uint32_t i = 0; is_there && i < rows->parts.len; i++) {
 		if (rows->parts.items[i] != p->part)
 			continue;
-		jfr_put_number(out, i + 1);
+		jfr_put_number(out, number_of(p, i + 1));
 		jfr_put_text(out, intern_text(&rows->ids, i + 1) + 1);
 	}
 }
@@ -460,7 +469,7 @@ static void put_process(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
 	const struct profile_thread *thread = &p->profile->threads.items[p->process_threads.items[row]];
 
-	jfr_put_numbers(out, row + 1, thread->pid);
+	jfr_put_numbers(out, number_of(p, row + 1), thread->pid);
 	jfr_put_text(out, profile_text(p->profile, thread->process));
 	jfr_put_text(out, profile_text(p->profile, p->profile->owners.items[thread->owner].container));
 }
@@ -469,23 +478,23 @@ static void put_method(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
 	const struct jfr_method *method = &p->method_rows.items[row];
 
-	jfr_put_numbers(out, row + 1, method->class_id, method->name, method->descriptor, method->modifiers,
-			0 /* hidden: no */);
+	jfr_put_numbers(out, number_of(p, row + 1), number_of(p, method->class_id), number_of(p, method->name),
+			number_of(p, method->descriptor), method->modifiers, 0 /* hidden: no */);
 }
 
 static void put_class(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
 	const struct jfr_class *class = &p->class_rows.items[row];
 
-	jfr_put_numbers(out, row + 1, class->is_of_jdk || p->is_plain ? 0 : LOADER, class->name, 0 /* package */,
-			0 /* modifiers */);
+	jfr_put_numbers(out, number_of(p, row + 1), class->is_of_jdk || p->is_plain ? 0 : LOADER,
+			number_of(p, class->name), 0 /* package */, 0 /* modifiers */);
 	if (!p->is_plain)
-		jfr_put_number(out, class->source);
+		jfr_put_number(out, number_of(p, class->source));
 }
 
 static void put_object(struct jfr_pools *p, struct buf *out, uint32_t row)
 {
-	jfr_put_numbers(out, row, 0 /* address */, row);
+	jfr_put_numbers(out, number_of(p, row), 0 /* address */, number_of(p, row));
 	jfr_put_text(out, NULL);
 }
 
@@ -493,7 +502,7 @@ static void put_loader(struct jfr_pools *p, struct buf *out)
 {
 	if (!put_pool(p, out, JFR_T_CLASS_LOADER, p->loader_part == p->part))
 		return;
-	jfr_put_numbers(out, LOADER, 0 /* type */, symbol_of(p, LOADER_NAME));
+	jfr_put_numbers(out, LOADER, 0 /* type */, number_of(p, symbol_of(p, LOADER_NAME)));
 }
 
 /*
@@ -553,7 +562,8 @@ static int number_thread(struct jfr_pools *p, uint32_t thread)
 	if (has_id && !map_get(&p->thread_numbers, tid, &owner) && map_put(&p->thread_numbers, tid, owner) < 0)
 		return -ENOMEM;
 	return vec_push(&p->thread_ids,
-			has_id && owner == p->threads.rows.items[thread] ? tid : OTHER_THREADS + thread);
+			has_id && owner == p->threads.rows.items[thread] ? tid
+									 : OTHER_THREADS + p->first_row + thread);
 }
 
 int jfr_pools_extend(struct jfr_pools *p)
@@ -575,6 +585,7 @@ int jfr_pools_init(struct jfr_pools *p, const struct profile *profile, const str
 	*p = (struct jfr_pools){.profile = profile, .part = 1, .chunk = 1};
 	p->type_base = options->jfr.jdk_file ? JFR_BESIDE_JDK : 0;
 	p->is_plain = options->jfr.is_plain;
+	p->first_row = options->jfr.first_row;
 	buf_init(&p->stacks);
 	buf_init(&p->text);
 	if (intern_init(&p->symbols.ids) < 0 || intern_init(&p->classes.ids) < 0 || intern_init(&p->methods.ids) < 0 ||

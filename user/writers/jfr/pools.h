@@ -48,6 +48,7 @@ struct jfr_pools {
 	struct path_maker path;
 	unsigned int type_base; /* is added to the numbers of types */
 	bool is_plain; /* writer_jfr.is_plain */
+	uint32_t first_row; /* writer_jfr.first_row */
 	uint32_t part; /* from 1, counted on from chunk to chunk */
 	uint32_t chunk; /* its first part */
 	struct jfr_rows symbols, classes, methods, processes;
@@ -84,7 +85,7 @@ uint32_t jfr_leaf_method(struct jfr_pools *pools, uint32_t node);
 uint32_t jfr_class_of(struct jfr_pools *pools, const char *name); /* a name with dots, of a class or an array */
 uint32_t jfr_text_row(struct jfr_pools *pools, const char *text); /* a row of java.lang.String */
 uint32_t jfr_user_type(struct jfr_pools *pools, const char *name);
-uint32_t jfr_object_of(struct jfr_pools *pools, uint32_t class_id); /* an object of this class that is still in use */
+uint32_t jfr_object_of(struct jfr_pools *pools, uint32_t class_number); /* an object that is still in use */
 
 /*
  * Appends the event with the rows of the part, and begins the next part. `link` is the distance back to the event of
