@@ -150,7 +150,7 @@ newest_recorder() { # it is an orphan; its recording has the same name
 
 # Others do not wait for recorders that are killed, stopped, or write into a pipe that nobody reads.
 case_stuck_recorders() { # apart
-	local i stopped piped
+	local i stopped piped recorder_of_stopped
 	need_recording
 	mount -t tmpfs tmpfs /run || skip "no mounts here"
 	ln -s "$DUET_BUILD/duet" "$here/asprof"
@@ -160,7 +160,8 @@ case_stuck_recorders() { # apart
 	start_sleeper
 	stopped=$sleeper
 	"$here/asprof" start -e cpu "$stopped" || fail "the second one cannot be started"
-	kill -STOP "$(newest_recorder)"
+	recorder_of_stopped=$(newest_recorder)
+	kill -STOP "$recorder_of_stopped"
 	start_sleeper
 	mkfifo "$here/pipe"
 	"$here/asprof" start -e cpu -f "$here/pipe" "$sleeper" || fail "the third one cannot be started"
@@ -176,8 +177,13 @@ case_stuck_recorders() { # apart
 	done
 	timeout 30 "$here/asprof" status "$stopped" 2>"$here/stderr" && fail "a stopped recorder answers"
 	expect_contains "$here/stderr" 'the recorder is stopped'
+	timeout 30 "$here/asprof" stop "$stopped" 2>"$here/stderr" && fail "a stopped recorder stops a recording"
+	kill -CONT "$recorder_of_stopped"
+	timeout 30 "$here/asprof" status "$stopped" >"$here/stdout"
+	expect_contains "$here/stdout" 'is running' # who asked for the stop has gone
 	hinder plain
 	expect_said 'start: Profiling started' 'stop: OK'
+	wait_for 8 process_is_gone "$(newest_recorder)" # nobody else has asked it: no report is kept for him for 10 s
 	wait_for 60 process_is_gone "$piped"
 }
 

@@ -108,7 +108,8 @@ static void open_file(struct file *file, const struct writer_jfr *jfr)
 	assert_int_equal(profile_init(&p), 0);
 	p.start_ns = p.start_realtime_ns = 1700000000 * (1000 * MS);
 	p.end_ns = p.start_ns + 1000 * MS;
-	add(&p, "cpu", PROFILE_NS, 1, 10 * MS);
+	if (!jfr->settings)
+		add(&p, "cpu", PROFILE_NS, 1, 10 * MS);
 	add(&p, "wall", PROFILE_NS, 5, 50 * MS);
 	add(&p, "alloc", PROFILE_BYTES, 1, 512);
 	add(&p, "live", PROFILE_BYTES, 1, 512);
@@ -117,7 +118,7 @@ static void open_file(struct file *file, const struct writer_jfr *jfr)
 	options.jfr = *jfr;
 	options.jfr.is_plain = true;
 	options.jfr.start_ticks = START_TICKS;
-	options.jfr.settings = "event=wall\nfilter=\nalluser=false\nlive=true\n";
+	options.jfr.settings = jfr->settings ? jfr->settings : "event=wall\nfilter=\nalluser=false\nlive=true\n";
 	assert_int_equal(writer_by_name("jfr")->write(&p, &options, out), 0);
 	fclose(out);
 	profile_release(&p);
@@ -217,8 +218,9 @@ static void numbers_of_rows(void **state)
 	free(bytes);
 }
 
-/* Counts the events of a type, and those of them whose second string is `value`, NULL for any. */
-static size_t count_events(const struct file *file, uint64_t id, const char *name, const char *value)
+/* Calls the function for each event of the type. Returns how often it returned true. */
+static size_t count(const struct file *file, uint64_t type, bool (*is_meant)(struct jfr_cursor *, const void *),
+		    const void *context)
 {
 	struct jfr_cursor cursor = {(const unsigned char *)file->bytes, sizeof(struct jfr_header), file->len, false};
 	size_t count = 0;
@@ -226,24 +228,50 @@ static size_t count_events(const struct file *file, uint64_t id, const char *nam
 	while (cursor.at < cursor.end) {
 		struct jfr_cursor event = cursor;
 		uint64_t size = jfr_number(&event);
-		BUF(texts);
 
-		if (jfr_number(&event) == id) {
-			for (int i = 0; name && i < 2; i++)
-				(void)jfr_number(&event);
-			for (int i = 0; name && i < 2; i++) {
-				const struct jfr_text text = jfr_text(&event);
-
-				jfr_add_text(&texts, &text);
-				buf_add_char(&texts, i ? '\0' : '=');
-			}
-			count +=
-				!name || (!strncmp(texts.data, name, strlen(name)) && texts.data[strlen(name)] == '=' &&
-					  (!value || !strcmp(texts.data + strlen(name) + 1, value)));
-		}
+		count += jfr_number(&event) == type && is_meant(&event, context);
 		cursor.at += size;
 	}
 	return count;
+}
+
+static bool is_any(struct jfr_cursor *event, const void *context)
+{
+	return true;
+}
+
+static size_t count_events(const struct file *file, uint64_t type)
+{
+	return count(file, type, is_any, NULL);
+}
+
+struct setting {
+	uint64_t type; /* 0: of any */
+	const char *name, *value; /* NULL: with any value */
+};
+
+static bool is_setting(struct jfr_cursor *event, const void *context)
+{
+	const struct setting *wanted = context;
+	struct jfr_text text;
+	uint64_t type;
+	BUF(name);
+	BUF(value);
+
+	(void)jfr_number(event); /* its time */
+	type = jfr_number(event);
+	text = jfr_text(event);
+	jfr_add_text(&name, &text);
+	text = jfr_text(event);
+	jfr_add_text(&value, &text);
+	buf_add_char(&value, '\0');
+	return (!wanted->type || wanted->type == type) && name.len == strlen(wanted->name) &&
+	       !memcmp(name.data, wanted->name, name.len) && (!wanted->value || !strcmp(value.data, wanted->value));
+}
+
+static size_t count_settings(const struct file *file, uint64_t type, const char *name, const char *value)
+{
+	return count(file, 108, is_setting, &(struct setting){type, name, value});
 }
 
 static void settings(void **state)
@@ -252,11 +280,25 @@ static void settings(void **state)
 
 	(void)state;
 	open_file(&file, &(struct writer_jfr){0});
-	assert_int_equal(count_events(&file, 108, "event", NULL), 1); /* readers keep the last one */
-	assert_int_equal(count_events(&file, 108, "event", "wall"), 1);
-	assert_int_equal(count_events(&file, 108, "filter", ""), 1);
-	assert_int_equal(count_events(&file, 108, "alluser", "false"), 1);
-	assert_int_equal(count_events(&file, 108, "live", "true"), 1);
+	assert_int_equal(count_settings(&file, 0, "event", NULL), 1); /* readers keep the last one */
+	assert_int_equal(count_settings(&file, 0, "event", "wall"), 1);
+	assert_int_equal(count_settings(&file, 0, "filter", ""), 1);
+	assert_int_equal(count_settings(&file, 0, "alluser", "false"), 1);
+	assert_int_equal(count_settings(&file, 0, "live", "true"), 1);
+	close_file(&file);
+}
+
+/* Whether there are CPU samples: for readers those of the wall clock are such, too. */
+static void setting_of_wall(void **state)
+{
+	struct file file;
+
+	(void)state;
+	open_file(&file, &(struct writer_jfr){.settings = "event=wall\n"});
+	assert_int_equal(count_events(&file, 101), 0);
+	assert_int_equal(count_settings(&file, 101, "enabled", "true"), 1);
+	assert_int_equal(count_settings(&file, 101, "enabled", "false"), 0);
+	assert_int_equal(count_settings(&file, 104, "enabled", "false"), 1);
 	close_file(&file);
 }
 
@@ -291,12 +333,12 @@ static void batches(void **state)
 
 	(void)state;
 	open_file(&file, &(struct writer_jfr){0});
-	assert_int_equal(count_events(&file, 119, NULL, NULL), 1);
-	assert_int_equal(count_events(&file, 101, NULL, NULL), 1);
+	assert_int_equal(count_events(&file, 119), 1);
+	assert_int_equal(count_events(&file, 101), 1);
 	close_file(&file);
 	open_file(&file, &(struct writer_jfr){.no_batch = true});
-	assert_int_equal(count_events(&file, 119, NULL, NULL), 0);
-	assert_int_equal(count_events(&file, 101, NULL, NULL), 6);
+	assert_int_equal(count_events(&file, 119), 0);
+	assert_int_equal(count_events(&file, 101), 6);
 	close_file(&file);
 }
 
@@ -307,6 +349,7 @@ int main(void)
 		cmocka_unit_test(pools),
 		cmocka_unit_test(numbers_of_rows),
 		cmocka_unit_test(settings),
+		cmocka_unit_test(setting_of_wall),
 		cmocka_unit_test(ids_of_threads),
 		cmocka_unit_test(batches),
 	};

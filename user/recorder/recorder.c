@@ -37,6 +37,7 @@ struct recorder {
 	uint64_t stack; /* of the program that the process is, see STAT_STACK */
 	int listener; /* -1: there is no place for its name, and only the library asks */
 	struct client clients[CLIENTS]; /* newest first */
+	bool was_asked; /* by a command, which may ask for its report when the process has ended */
 	bool has_swept; /* done once, when nobody asks anything */
 	uint64_t gone_ns; /* when the process had ended; 0: it runs */
 };
@@ -68,6 +69,7 @@ static void take_client(struct recorder *recorder)
 	int fd = accept4(recorder->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	bool is_other;
 
+	recorder->was_asked |= fd >= 0;
 	if (fd >= 0 && recorder_permits(fd, recorder->profiling.pid, &is_other))
 		add_client(recorder, fd, false, is_other);
 	else if (fd >= 0)
@@ -112,13 +114,23 @@ static void adopt(struct recorder *recorder, struct recorder_question *question,
 	}
 }
 
+/* A command that was waiting while this process was stopped may have ended, and nobody wants its effect then. */
+static bool is_abandoned(int fd, const struct recorder_question *question)
+{
+	struct pollfd client = {.fd = fd};
+	bool is_command =
+		question->head.kind == DUET_QUESTION_COMMAND || question->head.kind == DUET_QUESTION_SHARED;
+
+	return is_command && poll(&client, 1, 0) > 0 && client.revents & POLLHUP;
+}
+
 /* Returns false when the client has gone. `fd` is not the client's any more when it returns, if another came. */
 static bool serve(struct recorder *recorder, struct client client)
 {
 	int fd = client.fd;
 	struct recorder_answer answer = RECORDER_ANSWER_NONE;
 	struct recorder_question question = {.is_other = client.is_other};
-	bool goes_on = !recorder_receive(fd, &question);
+	bool goes_on = !recorder_receive(fd, &question) && !is_abandoned(fd, &question);
 
 	if (goes_on && question.head.kind == DUET_QUESTION_ADOPT && !client.is_other)
 		adopt(recorder, &question, &answer);
@@ -196,7 +208,7 @@ static bool is_over(const struct recorder *recorder)
 		return true;
 	if (profiling_is_running(profiling) || profiling->server.is_open)
 		return false;
-	if (recorder->gone_ns && now_ns - recorder->gone_ns > GONE_NS)
+	if (recorder->gone_ns && (!recorder->was_asked || now_ns - recorder->gone_ns > GONE_NS))
 		return true;
 	return !is_kept && !is_child_of_process(recorder) && now_ns - profiling->used_ns > recorder_idle_ns;
 }

@@ -201,9 +201,12 @@ static void put_absent(struct writer_stream *j)
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		bool is_there = known[i].type == JFR_E_THREAD_PARK && j->waits_park && jfr_has_form(j, WAIT);
+		bool is_wall = known[i].form == EXECUTION && j->options.jfr.settings && jfr_has_form(j, WALL);
 
-		if (!is_there && !jfr_has_form(j, known[i].form))
-			put_setting(j, known[i].type, "enabled", "false");
+		if (is_there || jfr_has_form(j, known[i].form))
+			continue;
+		/* for async-profiler, samples of the wall clock are such, too */
+		put_setting(j, known[i].type, "enabled", is_wall ? "true" : "false");
 	}
 }
 
