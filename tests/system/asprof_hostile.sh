@@ -99,7 +99,7 @@ process_has_ended() {
 }
 
 # Nobody accepts, or nobody answers.
-case_sockets() {
+case_sockets() { # apart
 	start_attacker recorder full -
 	run_asprof 20 status "$attacker"
 	expect_status 0
@@ -133,11 +133,16 @@ no_report() { # HOW FILE
 }
 
 # Descriptors that are no report: they have no end, may change, keep their reader waiting, or hold a page for a browser.
-case_reports() {
+case_reports() { # apart
 	need_bpf
 	need_root
 	echo '<!DOCTYPE html><script>evil()</script>' >"$here/evil.html"
-	"$duet" record -d 1 -o duet -f "$here/some.duet" -- "$workloads/busy" 1 1 >"$here/stdout" 2>"$here/stderr"
+	"$workloads/busy" 1 1000 >"$here/busy" 2>&1 &
+	jvm=$!
+	jvms+=("$jvm")
+	wait_for_line "$here/busy" '^READY' 10
+	record_cpu 1 -p "$jvm" -o duet -f "$here/some.duet"
+	end_jvm
 	expect_file "$here/some.duet"
 	chmod 644 "$here/some.duet"
 	for how in sparse holes large open folder device pipe; do no_report $how "$here/some.duet"; done
@@ -146,7 +151,8 @@ case_reports() {
 	run_asprof 30 stop -f "$here/out.html" "$attacker"
 	expect_status 0
 	expect_contains "$here/out.html" '</html>'
-	expect_contains "$here/out.html" 'burn'
+	run_duet convert "$here/out.html" "$here/out.collapsed"
+	expect_contains "$here/out.collapsed" ';burn'
 	run_asprof 30 dump -o collapsed "$attacker"
 	expect_contains "$here/stdout" ';burn'
 	run_asprof 30 status "$attacker"
