@@ -55,18 +55,29 @@ jdk_case_own_descriptors() {
 	expect_thirds "$here/seven.collapsed"
 }
 
-# At its end the JVM waits 300 ms for an attached thread in native code. One of ten starts suffices: others may be slow.
+# Prints how many ms the JVM took to end when the recorder had written its file. Others that want to run are not waited
+# for, where that is allowed.
+end_ms() {
+	local ahead=(chrt --rr 1)
+	"${ahead[@]}" true 2>/dev/null || ahead=()
+	rm -f "$here/out.collapsed"
+	# shellcheck disable=SC2016 # for the inner shell
+	"${ahead[@]}" bash -c '"$@" && echo "end: ${EPOCHREALTIME/[.,]/}"' end timeout 120 "$jdk/bin/java" -Xmx256m \
+		-cp "$workloads" -agentpath:"$library=start,event=cpu,interval=1ms,file=$here/out.collapsed" \
+		-Dends=true workload.ProfilerCalls work 100 >"$here/stdout" 2>"$here/stderr"
+	echo $((($(sed -n 's/^end: //p' "$here/stdout") - $(stat -c %.6Y "$here/out.collapsed" | tr -d .)) / 1000))
+}
+
+# At its end the JVM waits 300 ms for an attached thread in native code. So each of the starts would take longer.
 jdk_case_end_is_not_delayed() {
-	local tries=10 took=1000
+	local tries=20 took=1000
 	need_bpf
 	need_root
 	need_plain "a recorder takes longer to start"
 	while [ "$took" -ge 280 ] && [ $((tries--)) -gt 0 ]; do
-		run_java -agentpath:"$library=start,event=cpu,file=$here/out.collapsed" workload.ProfilerCalls moment
-		expect_status 0 java
-		took=$(($(date +%s%3N) - $(sed -n 's/^main: //p' "$here/stdout")))
+		took=$(end_ms)
 	done
-	expect "ms from main() to the end" "$took" '<' 280
+	expect "ms to the end when the file was written" "$took" '<' 280
 }
 
 # Neither side takes the other one down.
