@@ -18,6 +18,7 @@ struct choice {
 /* The search for the caller of a stub between two entries. */
 struct between {
 	uint32_t entries[2];
+	bool is_after_check; /* no branch lies between the check of the first entry and the call */
 	struct stub_callers search;
 	struct choice scope; /* the frame that leads to it, and its callers; then also the methods on the way */
 };
@@ -50,29 +51,46 @@ static struct choice entry_choice(const struct scopes *of, uint32_t entry, uint3
 	return (struct choice){of->pcs[entry].frame, of->pcs[entry].depth, of_pc};
 }
 
+/* Returns the outermost `depth` frames of a choice. */
+static struct choice outer_part(struct choice choice, uint32_t depth)
+{
+	choice.frame += choice.depth - depth;
+	choice.depth = depth;
+	return choice;
+}
+
+/* The method itself: no way leads from or to one of the methods that are inlined into it. */
+static struct choice choose_without_ways(const struct scopes *of, uint32_t after)
+{
+	uint32_t entry = after < of->pc_count ? after : of->pc_count - 1;
+	uint32_t missing = of->pcs[entry].depth > 1 ? DUET_PC_MISSING : 0;
+
+	return outer_part(entry_choice(of, entry, DUET_PC_ESTIMATED | missing), 1);
+}
+
 /*
- * In which case which of the two entries is right most often was measured with -XX:+DebugNonSafepoints as the truth.
- * Where no way leads to an entry, HotSpot's choice remains: the entry after the instruction.
+ * In which case which entry is right most often was measured with -XX:+DebugNonSafepoints as the truth. Code that a
+ * check leads to has its scope; after a call that has returned it is HotSpot's choice, the entry after the instruction.
+ * Code between two entries of one scope may still be of another, as the compilers move instructions.
  */
 static struct choice choose(const struct scopes *of, const struct step *step, uint32_t after)
 {
 	const struct seen *next = &step->next, *previous = &step->previous;
 	bool has_next = next->entry != NO_ENTRY, has_previous = previous->entry != NO_ENTRY && !previous->is_aside;
-	bool is_before_call = has_next && !next->blocks && !next->is_check;
 
 	if (of->is_exact)
 		return entry_choice(of, after, DUET_PC_EXACT);
 	if (step->own.entry != NO_ENTRY)
-		return entry_choice(of, step->own.entry, 0);
-	if (has_next && has_previous && same_scope(of, next->entry, previous->entry))
-		return entry_choice(of, next->entry, 0);
-	if (has_previous && !previous->blocks && (previous->is_check || !is_before_call))
+		return entry_choice(of, step->own.entry, step->own.is_check ? DUET_PC_ESTIMATED : 0);
+	if (has_next && (!next->blocks || (has_previous && same_scope(of, next->entry, previous->entry))))
+		return entry_choice(of, next->entry, DUET_PC_ESTIMATED);
+	if (has_previous && previous->is_check && (has_next || !previous->blocks))
 		return entry_choice(of, previous->entry, DUET_PC_ESTIMATED);
-	if (has_next && next->blocks <= NEAR_BLOCKS)
-		return entry_choice(of, next->entry, is_before_call ? 0 : DUET_PC_ESTIMATED);
-	if (has_previous || has_next)
-		return entry_choice(of, has_previous ? previous->entry : next->entry, DUET_PC_ESTIMATED);
-	return entry_choice(of, after, DUET_PC_ESTIMATED);
+	if (has_next && !has_previous && next->blocks <= NEAR_BLOCKS)
+		return entry_choice(of, next->entry, DUET_PC_ESTIMATED);
+	if (!has_next && previous->entry == NO_ENTRY)
+		return choose_without_ways(of, after);
+	return entry_choice(of, after < of->pc_count || !has_next ? after : next->entry, DUET_PC_ESTIMATED);
 }
 
 static const struct duet_java_frame *leaf_of(const struct scopes *of, uint32_t entry)
@@ -92,14 +110,6 @@ static uint32_t common_depth(const struct scopes *of, uint32_t a, uint32_t b)
 	       leaf_of(of, a)[left->depth - depth - 1].method == leaf_of(of, b)[right->depth - depth - 1].method)
 		depth++;
 	return depth;
-}
-
-/* Returns the outermost `depth` frames of a choice. */
-static struct choice outer_part(struct choice choice, uint32_t depth)
-{
-	choice.frame += choice.depth - depth;
-	choice.depth = depth;
-	return choice;
 }
 
 static bool is_call(const void *context, const struct duet_java_frame *frame);
@@ -203,15 +213,21 @@ static void search_beside(struct chooser *chooser, struct between *b, uint32_t a
 		search_frame(chooser, b, entry, depth, 0, INT32_MAX);
 }
 
-/* From what follows entry `a` in its frames, through what is between both in the frame that both are in, to `e`. */
+/*
+ * From what follows entry `a` in its frames, through what is between both in the frame that both are in, to `e`. What
+ * comes right after a check is in the innermost of its frames that leads to a stub.
+ */
 static void search_between(struct chooser *chooser, struct between *b, uint32_t a, uint32_t e)
 {
 	const struct scopes *of = chooser->of;
 	uint32_t shared = common_depth(of, a, e);
 	int32_t begin = bci_at(of, a, shared), end = bci_at(of, e, shared);
 
-	for (uint32_t depth = of->pcs[a].depth; depth > shared; depth--)
+	for (uint32_t depth = of->pcs[a].depth; depth > shared; depth--) {
 		search_frame(chooser, b, a, depth, bci_at(of, a, depth) + (depth < of->pcs[a].depth), INT32_MAX);
+		if (b->is_after_check && b->search.ways)
+			return;
+	}
 	for (uint32_t depth = of->pcs[e].depth; depth > shared; depth--)
 		search_frame(chooser, b, e, depth, 0, bci_at(of, e, depth) - (depth < of->pcs[e].depth));
 	search_frame(chooser, b, e, shared, begin + (shared < of->pcs[a].depth), end - (shared < of->pcs[e].depth));
@@ -255,10 +271,12 @@ static struct choice follow(struct scopes *of, const struct between *b)
 static struct choice choose_for_stub(struct chooser *chooser, const struct step *step, int kind)
 {
 	uint32_t e = step->next.entry, a = step->previous.entry;
+	bool is_after_check = step->previous.is_check && !step->previous.blocks && !step->previous.is_aside;
 	struct between *b = &chooser->last;
 
-	if (b->search.kind != kind || b->entries[0] != a || b->entries[1] != e) {
+	if (b->search.kind != kind || b->entries[0] != a || b->entries[1] != e || b->is_after_check != is_after_check) {
 		begin_search(chooser, b, kind);
+		b->is_after_check = is_after_check;
 		b->entries[0] = a;
 		b->entries[1] = e;
 		search_near(chooser, b);
@@ -331,20 +349,33 @@ static bool add(struct duet_code_pc *table, uint32_t *count, uint32_t most, stru
 	return true;
 }
 
+/* Where nothing is known to be inlined, next to no code is of another method; measured. */
+static bool has_inlined(const struct scopes *of)
+{
+	for (uint32_t i = 0; i < of->pc_count; i++)
+		if (of->pcs[i].depth > 1)
+			return true;
+	return false;
+}
+
 static bool make_table(struct chooser *chooser, struct duet_code_pc *table, uint32_t most, uint32_t *ret_count)
 {
 	const struct scopes *of = chooser->of;
+	bool is_flat = !has_inlined(of);
 	uint32_t after = 0;
 
 	for (uint32_t i = 0; i < chooser->ways.count; i++) {
 		const struct step *step = &chooser->ways.items[i];
+		bool is_call = is_leaf_call(of, step);
 		struct choice choice;
 		struct duet_code_pc pc;
 
 		after = entry_after(of, step, after);
-		choice = is_leaf_call(of, step) ? choose_for_call(chooser, step, after) : choose(of, step, after);
+		choice = is_call ? choose_for_call(chooser, step, after) : choose(of, step, after);
 		if (!choice.depth)
 			continue;
+		if (is_flat && !is_call)
+			choice.flags &= ~DUET_PC_ESTIMATED;
 		pc = (struct duet_code_pc){
 			.offset = step->offset + step->bytes,
 			.frame = choice.frame,

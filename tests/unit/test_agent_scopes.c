@@ -60,13 +60,16 @@ static int stub_at(uint64_t address)
 	return address ? kind : 0;
 }
 
+static uint64_t leads_too; /* another method, whose byte code leads to a stub */
+
 static void find_callers(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end)
 {
+	search->ways += leads_too && method == leads_too;
 	if (method != ways.way[0].method || begin > ways.way[0].bci || end < ways.way[0].bci)
 		return;
 	memcpy(search->way, ways.way, sizeof(ways.way));
 	search->depth = ways.depth;
-	search->ways = ways.ways;
+	search->ways += ways.ways;
 }
 
 static struct scopes scopes = {
@@ -110,12 +113,12 @@ static void expect(uint32_t offset, uint64_t method, bool is_estimated)
 /* HotSpot's own choice, the next entry, would be third()'s for all code before it. */
 static void test_after_a_check(void **state)
 {
-	expect(1, FIRST, false); /* the check itself */
-	expect(7, FIRST, true);
+	expect(1, FIRST, true); /* the check itself: the compiler may have moved it */
+	expect(7, SECOND, true); /* right before the next check */
 	expect(15, FIRST, true); /* the stub's return address */
-	expect(20, FIRST, true);
-	expect(26, SECOND, false);
-	expect(27, SECOND, true);
+	expect(20, SECOND, true);
+	expect(26, SECOND, true);
+	expect(27, OUTER, true); /* right before the call, but also after the check */
 }
 
 static void test_entries_stay(void **state)
@@ -125,7 +128,30 @@ static void test_entries_stay(void **state)
 	expect(48, SECOND, false);
 }
 
-/* Between two checks of one method, there is no doubt; but a call may come from a method without a check. */
+/* A loop that no entry is in, nor on a way from it or to it: HotSpot's own choice would be first()'s. */
+static void test_on_no_way(void **state)
+{
+	static const char loop[] = "\x90\xeb\xfd" /* 0: to 0 */
+				   CALL /* 3: what first() calls */
+				   "\x90\xeb\xfd"; /* 8: to 8, behind the last entry, but after the call */
+	static const struct duet_code_pc one[] = {{.offset = 8, .frame = 0, .depth = 2, .flags = SCOPES_SAFEPOINT}};
+	static const struct duet_code_pc itself[] = {{.offset = 8, .frame = 4, .depth = 1, .flags = SCOPES_SAFEPOINT}};
+
+	scopes.code = (const uint8_t *)loop;
+	scopes.code_bytes = sizeof(loop) - 1;
+	scopes.pcs = one;
+	scopes.pc_count = 1;
+	expect_flags(1, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	expect_flags(8, FIRST, 0);
+	scopes.pcs = itself;
+	expect(1, OUTER, false); /* nothing is inlined, as far as is known */
+	scopes.code = (const uint8_t *)code;
+	scopes.code_bytes = sizeof(code) - 1;
+	scopes.pcs = entries;
+	scopes.pc_count = 3;
+}
+
+/* Between two checks of one method there is little doubt; but a call may come from a method without a check. */
 static void test_between_equal_checks(void **state)
 {
 	static const struct duet_code_pc equal[] = {
@@ -135,9 +161,9 @@ static void test_between_equal_checks(void **state)
 	};
 
 	scopes.pcs = equal;
-	expect(7, FIRST, false);
+	expect(7, FIRST, true);
 	expect(15, FIRST, true);
-	expect(16, FIRST, false);
+	expect(16, FIRST, true);
 	scopes.pcs = entries;
 }
 
@@ -214,6 +240,18 @@ static void test_known_callers(void **state)
 	kind = 0;
 }
 
+/* Of two ways, that from the method of the check right before the call is it. */
+static void test_right_after_a_check(void **state)
+{
+	kind = 1;
+	leads_too = SECOND;
+	ways = (struct stub_callers){.ways = 1, .depth = 1, .way = {{.method = FIRST, .bci = 4}}};
+	expect(15, FIRST, true);
+	scopes.frame_count = FRAMES;
+	leads_too = 0;
+	kind = 0;
+}
+
 /* One entry is known, after the call: what its method does before it, and else anything, has called the stub. */
 static void test_before_the_only_entry(void **state)
 {
@@ -251,9 +289,11 @@ static void test_behind_the_last_entry(void **state)
 	expect_flags(17, SECOND, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	table = scopes_estimate(&scopes, 100, &count);
 	assert_non_null(table);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i + 1 < count; i++)
 		assert_true(table[i].depth == 2 && table[i].frame == 2);
-	assert_int_equal(table[count - 1].offset, 19);
+	assert_int_equal(table[count - 1].offset, 25);
+	assert_int_equal(table[count - 1].depth, 1);
+	assert_int_equal(table[count - 1].flags, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	free(table);
 	kind = 1; /* of a known stub, whose caller is not found */
 	ways.ways = 0;
@@ -337,8 +377,8 @@ static void test_null_checks(void **state)
 
 	scopes.tables = (const uint8_t *)tables;
 	scopes.table_bytes = sizeof(tables);
-	expect(16, SECOND, false);
-	expect(18, SECOND, false); /* the next check is second()'s, too */
+	expect(16, SECOND, true);
+	expect(18, SECOND, true); /* the next check is second()'s, too */
 	scopes.table_bytes = 0;
 }
 
@@ -379,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_after_a_check),
 		cmocka_unit_test(test_entries_stay),
+		cmocka_unit_test(test_on_no_way),
 		cmocka_unit_test(test_between_equal_checks),
 		cmocka_unit_test(test_null_checks),
 		cmocka_unit_test(test_calls_of_byte_code),
@@ -386,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_entry_on_no_way),
 		cmocka_unit_test(test_calls_of_methods),
 		cmocka_unit_test(test_known_callers),
+		cmocka_unit_test(test_right_after_a_check),
 		cmocka_unit_test(test_before_the_only_entry),
 		cmocka_unit_test(test_behind_the_last_entry),
 		cmocka_unit_test(test_aside),
