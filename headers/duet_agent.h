@@ -354,7 +354,8 @@ struct duet_code_pc {
 	uint32_t flags;
 };
 #define DUET_PC_ESTIMATED (1u << 0) /* the compiler has not recorded the scope, and it may be another one */
-#define DUET_PC_EXACT (1u << 1) /* the compiler has recorded where the scope changes (-XX:+DebugNonSafepoints) */
+/* the compiler has recorded where the scope changes (-XX:+DebugNonSafepoints): if estimated, not for this call */
+#define DUET_PC_EXACT (1u << 1)
 #define DUET_PC_MISSING (1u << 2) /* of a call: an unknown method that is inlined in the leaf frame's has made it */
 #define DUET_PC_FLAGS (DUET_PC_ESTIMATED | DUET_PC_EXACT | DUET_PC_MISSING)
 DUET_ASSERT_SIZE(struct duet_code_pc, 16);

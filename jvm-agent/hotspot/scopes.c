@@ -380,7 +380,7 @@ static bool make_table(struct chooser *chooser, struct duet_code_pc *table, uint
 			.offset = step->offset + step->bytes,
 			.frame = choice.frame,
 			.depth = choice.depth,
-			.flags = choice.flags,
+			.flags = choice.flags | (of->is_exact ? DUET_PC_EXACT : 0),
 		};
 		if (!add(table, ret_count, most, pc))
 			return false;

@@ -358,11 +358,11 @@ static void test_exact(void **state)
 	expect_flags(12, SECOND, DUET_PC_EXACT);
 	expect_flags(16, FIRST, DUET_PC_EXACT);
 	silent = FIRST; /* the entry that calls something is HotSpot's own choice */
-	expect_flags(6, SECOND, DUET_PC_ESTIMATED);
+	expect_flags(6, SECOND, DUET_PC_ESTIMATED | DUET_PC_EXACT);
 	silent = 0;
 	kind = 1; /* of a stub that only the byte code after the call leads to */
 	ways = (struct stub_callers){.ways = 1, .depth = 1, .way = {{.method = SECOND, .bci = 5}}};
-	expect_flags(6, SECOND, DUET_PC_ESTIMATED);
+	expect_flags(6, SECOND, DUET_PC_ESTIMATED | DUET_PC_EXACT);
 	kind = 0;
 	scopes.code = (const uint8_t *)code;
 	scopes.code_bytes = sizeof(code) - 1;

@@ -59,6 +59,7 @@ static void test_leaf_calls(void **state)
 	splice(f, &sample, NULL, JOIN_WALKED);
 	EXPECT(f, SPLICE_STUB, SPLICE_INLINED, SPLICE_COMPILED);
 	assert_true(f->splice.verdict.is_estimated);
+	assert_true(f->splice.verdict.is_unrecorded);
 	apply_code(f, HEAP + 0x5000, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	sample = kernel_half(0, 2, (uint64_t[]){STUB + 4, HEAP + 0x5000 + 12});
 	splice(f, &sample, NULL, JOIN_WALKED);
@@ -98,6 +99,22 @@ static void test_inlined_frames_are_compared(void **state)
 	splice(f, &sample, &java, JOIN_JOINED);
 	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
 	assert_int_equal(f->splice.verdict.bcis, ALIKE_AGREED);
+}
+
+/* Where scopes are recorded, but not that of this call, another inlined method is no contradiction. */
+static void test_estimates_beside_recorded_scopes(void **state)
+{
+	static const struct duet_java_frame other[] = {{.method = 901, .bci = 1}, {.method = 1, .bci = 7}};
+	struct fixture *f = *state;
+	struct half_java java = java_half(2, other);
+	struct half_sample sample = kernel_half(0, 1, (uint64_t[]){HEAP + 0x4000 + 12});
+
+	apply_code(f, HEAP + 0x4000, DUET_PC_EXACT | DUET_PC_ESTIMATED);
+	sample.head.flags = DUET_SAMPLE_USER_COMPLETE;
+	splice(f, &sample, &java, JOIN_JOINED);
+	assert_int_equal(f->splice.verdict.witnesses, SPLICE_AGREED);
+	assert_true(f->splice.verdict.is_estimated);
+	assert_false(f->splice.verdict.is_unrecorded); /* there is nothing to advise */
 }
 
 /*
@@ -249,6 +266,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_byte_code_indices, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_leaf_calls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inlined_frames_are_compared, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_estimates_beside_recorded_scopes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_sees_less, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_witness_that_leaves_out_frames, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_entered_method_is_not_disputed, set_up, tear_down),

@@ -22,6 +22,7 @@
 #define NAMES_SHIFT 40
 #define BCIS_SHIFT 48
 #define ESTIMATED_SHIFT 56
+#define UNRECORDED_SHIFT 57
 #define SLEEP_FLAGS (DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IO | DUET_SAMPLE_FAULT | DUET_SAMPLE_IDLE)
 #define TOO_MANY "[too_many_stacks]"
 #define EPOCH_SHIFT 35 /* 34 s, then the caches are emptied: mappings and kernel modules change without a record */
@@ -598,7 +599,8 @@ static void put_known(struct resolver *r, const struct resolved *resolved)
 	(void)map_put(&r->stacks, resolved->key,
 		      (uint64_t)resolved->node | (uint64_t)verdict->witnesses << WITNESSES_SHIFT |
 			      (uint64_t)verdict->names << NAMES_SHIFT | (uint64_t)verdict->bcis << BCIS_SHIFT |
-			      (uint64_t)verdict->is_estimated << ESTIMATED_SHIFT);
+			      (uint64_t)verdict->is_estimated << ESTIMATED_SHIFT |
+			      (uint64_t)verdict->is_unrecorded << UNRECORDED_SHIFT);
 }
 
 /* Takes the stack from the cache. */
@@ -612,7 +614,8 @@ static bool find_known(const struct naming *n, struct resolved *resolved)
 		.witnesses = (enum splice_witnesses)(known >> WITNESSES_SHIFT & 0xff),
 		.names = (enum alike)(known >> NAMES_SHIFT & 0xff),
 		.bcis = (enum alike)(known >> BCIS_SHIFT & 0xff),
-		.is_estimated = known >> ESTIMATED_SHIFT,
+		.is_estimated = known >> ESTIMATED_SHIFT & 1,
+		.is_unrecorded = known >> UNRECORDED_SHIFT & 1,
 	};
 	resolved->node = (uint32_t)known;
 	return true;

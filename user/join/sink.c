@@ -36,6 +36,7 @@ static void count_jvm_walk(struct outcomes *outcomes, const struct duet_sample *
 	outcomes->bcis[verdict->bcis]++;
 	outcomes->names[verdict->names]++;
 	outcomes->estimated += verdict->is_estimated;
+	outcomes->unrecorded += verdict->is_unrecorded;
 	if (verdict->is_missing_code && outcome == JOIN_WALKED)
 		outcomes->joined--; /* count_outcome() has counted it, but its frames have a gap */
 	if (sample->flags & DUET_SAMPLE_USER_COMPLETE)

@@ -28,6 +28,7 @@ struct outcomes {
 	uint64_t bcis[ALIKE_MAX]; /* indexed by enum alike: Java stacks whose witnesses have byte code indices */
 	uint64_t names[ALIKE_MAX]; /* indexed by enum alike: Java stacks that two sources named, or one */
 	uint64_t estimated; /* Java stacks with inlined methods that the compiler has not recorded */
+	uint64_t unrecorded; /* of these, by JVMs without -XX:+DebugNonSafepoints */
 	uint64_t lock_ns, held_ns; /* with --holders: of waits for locks, and of those whose holder is known */
 	uint64_t walk_ends[DUET_WALK_END_MAX]; /* why the walks of the other JVM samples ended */
 	uint64_t failures[OUTCOMES_FAILURES]; /* indexed by -status of AsyncGetCallTrace */

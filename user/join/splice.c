@@ -283,18 +283,25 @@ static void note_names(struct splicing *s, enum alike names)
 		s->out->verdict.names = names;
 }
 
+static void note_estimated(struct splicing *s, uint32_t flags)
+{
+	s->out->verdict.is_estimated |= flags & DUET_PC_ESTIMATED;
+	s->out->verdict.is_unrecorded |= flags & DUET_PC_ESTIMATED && !(flags & DUET_PC_EXACT);
+}
+
 static int push_compiled_code(struct splicing *s, uint32_t index, const struct jvm_code *code)
 {
 	struct duet_java_frame frames[JVM_INLINING_DEPTH];
 	uint32_t flags, depth = jvm_code_frames(code, s->user[index], is_return(s, index), frames, &flags);
 	bool topmost = s->other && !s->other_next;
+	bool is_exact = (flags & (DUET_PC_EXACT | DUET_PC_ESTIMATED)) == DUET_PC_EXACT;
 	int err = 0;
 
-	s->out->verdict.is_estimated |= flags & DUET_PC_ESTIMATED;
+	note_estimated(s, flags);
 	if (!depth)
 		return push_compiled_bare(s, code, flags);
 	note_names(s, alike_frames(s->jvm, code, s->user[index], is_return(s, index), s->then, frames, depth));
-	if (topmost && !confirm_topmost(s, code, frames, depth, flags & DUET_PC_EXACT && !is_return(s, index)))
+	if (topmost && !confirm_topmost(s, code, frames, depth, is_exact && !is_return(s, index)))
 		return -EILSEQ;
 	if (flags & DUET_PC_MISSING)
 		err = push_mark(s, missing_inlined);
@@ -426,7 +433,7 @@ static uint32_t leaf_compiled_depth(struct splicing *s, uint32_t index, const st
 	if (!code || !code->method)
 		return 0;
 	inlined = jvm_code_frames(code, s->user[index], is_return(s, index), walked, &flags);
-	s->out->verdict.is_estimated |= flags & DUET_PC_ESTIMATED;
+	note_estimated(s, flags);
 	if (inlined && inlined <= depth && frames[inlined - 1].method == code->method)
 		return inlined;
 	for (uint32_t i = 0; i < depth && i < 64; i++)

@@ -59,6 +59,7 @@ struct splice_verdict {
 	enum alike names; /* whether two sources gave its Java frames the same names */
 	enum alike bcis; /* whether the two witnesses, where they agreed, have the same byte code indices */
 	bool is_estimated; /* the compiler has not recorded what is inlined at one of its pcs */
+	bool is_unrecorded; /* the same, and -XX:+DebugNonSafepoints would make the compiler record more */
 	bool is_missing_code; /* the code of a frame is unknown: not described yet, or unloaded */
 };
 

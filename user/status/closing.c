@@ -145,10 +145,10 @@ static void report_estimated(const struct report *report)
 {
 	const struct outcomes *outcomes = report->outcomes;
 
-	if (outcomes->estimated * 100 > outcomes->jvm_samples * MOST_ESTIMATED)
+	if (outcomes->unrecorded * 100 > outcomes->jvm_samples * MOST_ESTIMATED)
 		log_info("the inlined methods in %lu %% of the JVMs' stacks are estimates: with java "
 			 "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints they are exact",
-			 outcomes->estimated * 100 / outcomes->jvm_samples);
+			 outcomes->unrecorded * 100 / outcomes->jvm_samples);
 }
 
 static void report_next(const struct report *report)
