@@ -38,6 +38,30 @@ command_mixed() { own_command workload.Intrinsics 3600; }
 command_numeric() { own_command workload.Numeric 3600; }
 command_arrays() { own_command workload.Stubs 3600; }
 
+# Prints the first package that a program needs and that is not there.
+missing_for() { # KIND
+	local home
+	case $1 in
+	javac)
+		for home in "$jdk" $(jdks); do
+			[ ! -e "$home/lib/src.zip" ] || return 0
+		done
+		echo openjdk-17-source
+		;;
+	scalac) [ -e /usr/share/java/scala-compiler.jar ] || echo scala ;;
+	jruby) command -v jruby >/dev/null || echo jruby ;;
+	tomcat)
+		if ! command -v tomcat10-instance-create >/dev/null; then
+			echo tomcat10-user
+		elif [ ! -e /usr/share/tomcat10-examples ]; then
+			echo tomcat10-examples
+		elif ! command -v wrk >/dev/null; then
+			echo wrk
+		fi
+		;;
+	esac
+}
+
 burn() { # CPU_SECONDS
 	local until=$(($(cpu_ticks "$jvm") + $1 * hz)) end=$((SECONDS + 60 * $1))
 	until [ "$(cpu_ticks "$jvm")" -ge $until ]; do
@@ -204,6 +228,11 @@ echo "| program, way | own | peer's | exact | lacking | leaf | silent | leaf sil
 	"clock |"
 echo "|---|---|---|---|---|---|---|---|---|---|---|---|"
 for kind in "${kinds[@]}"; do
+	missing=$(missing_for "$kind")
+	if [ -n "$missing" ]; then
+		echo "| $kind | skipped: $missing is not installed |"
+		continue
+	fi
 	for ((round = 1; round <= rounds; round++)); do
 		for exact in no yes; do
 			JVM_OPTS=()
