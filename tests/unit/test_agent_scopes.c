@@ -226,7 +226,7 @@ static void test_known_callers(void **state)
 	table = scopes_estimate(&scopes, 100, &count);
 	assert_non_null(table);
 	assert_int_equal(find(table, count, 15)->depth, 2);
-	assert_int_equal(find(table, count, 15)->flags, DUET_PC_ESTIMATED);
+	assert_int_equal(find(table, count, 15)->flags, 0);
 	assert_int_equal(frames[FRAMES].method, THIRD);
 	assert_int_equal(frames[FRAMES + 1].method, OUTER);
 	assert_int_equal(frames[FRAMES + 1].bci, 15);
@@ -246,7 +246,7 @@ static void test_right_after_a_check(void **state)
 	kind = 1;
 	leads_too = SECOND;
 	ways = (struct stub_callers){.ways = 1, .depth = 1, .way = {{.method = FIRST, .bci = 4}}};
-	expect(15, FIRST, true);
+	expect(15, FIRST, false);
 	scopes.frame_count = FRAMES;
 	leads_too = 0;
 	kind = 0;
@@ -258,10 +258,10 @@ static void test_before_the_only_entry(void **state)
 	scopes.pc_count = 1;
 	kind = 1;
 	ways = (struct stub_callers){.ways = 1, .depth = 2, .way = {{.method = OUTER, .bci = 15}, {.method = THIRD}}};
-	expect(15, THIRD, true);
+	expect(15, THIRD, false);
 	scopes.frame_count = FRAMES;
 	ways.way[0].bci = 40;
-	expect(15, THIRD, true);
+	expect(15, THIRD, false);
 	ways.ways = 2;
 	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	kind = 0;
@@ -324,10 +324,10 @@ static void test_aside(void **state)
 	scopes.pc_count = 2;
 	kind = 1;
 	ways = (struct stub_callers){.ways = 1, .depth = 2, .way = {{.method = OUTER, .bci = 15}, {.method = THIRD}}};
-	expect(23, THIRD, true); /* between 10 and 20 */
+	expect(23, THIRD, false); /* between 10 and 20 */
 	scopes.frame_count = FRAMES;
 	ways.way[0].bci = 5;
-	expect(23, THIRD, true); /* there is none between */
+	expect(23, THIRD, false); /* there is none between */
 	kind = 0;
 	scopes.frame_count = FRAMES;
 	scopes.code = (const uint8_t *)code;
