@@ -7,7 +7,9 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "collect/tables/extents.h"
+#include "collect/tables/unwinding.h"
 #include "duet_unwind.h"
 
 #define LATER (DUET_UNWIND_GRACE_NS + 1)
@@ -91,6 +93,34 @@ static void each_payer_has_a_share(void **state)
 	room_open(false);
 }
 
+#define WAITING 200000
+#define MOST_NS (4 * NS_PER_SEC)
+
+/* Those that wait come in their order, and the time that it takes is in proportion to their number. */
+static void waiting_processes_cost_the_same_each(void **state)
+{
+	struct process process = {.payer = {70, 70}};
+	struct process_table processes = {0};
+	struct unwinding unwinding;
+	uint64_t begun_ns;
+
+	charge_cpu(&process.payer, 100 * NS_PER_SEC);
+	unwinding_init(&unwinding, (void *)&unwinding); /* no process of the table: nothing is published */
+	for (process.pid = 1; process.pid <= WAITING; process.pid++) {
+		collected_of(&process)->awaits_rows = false;
+		unwinding_want(&unwinding, &process);
+	}
+	begun_ns = clock_cpu_ns();
+	for (pid_t pid = 1; pid <= WAITING && (pid % 1000 || clock_cpu_ns() < begun_ns + MOST_NS); pid++) {
+		assert_true(unwinding_has_work(&unwinding));
+		unwinding_work(&unwinding, &processes, 0);
+		assert_int_equal(unwinding.wanted.items[0], pid);
+	}
+	assert_in_range(clock_cpu_ns() - begun_ns, 0, MOST_NS);
+	assert_false(unwinding_has_work(&unwinding));
+	unwinding_release(&unwinding);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -99,6 +129,7 @@ int main(void)
 		cmocka_unit_test(neighbours_become_one),
 		cmocka_unit_test(one_after_the_other),
 		cmocka_unit_test(each_payer_has_a_share),
+		cmocka_unit_test(waiting_processes_cost_the_same_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

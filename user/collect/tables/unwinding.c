@@ -605,13 +605,20 @@ void unwinding_want(struct unwinding *unwinding, struct process *process)
 						     : vec_push(&unwinding->later, process->pid) == 0;
 }
 
-/* One of them at a time, so that others come before the next. */
+/* One at a time, so that others come before the next. The rest moves up when half are taken, so that costs little. */
 static void take_later(struct unwinding *unwinding)
 {
-	if (unwinding->wanted.len || !unwinding->later.len || vec_push(&unwinding->wanted, unwinding->later.items[0]))
+	pid_t *items = unwinding->later.items;
+	size_t taken = unwinding->later_taken + 1, rest = unwinding->later.len - taken;
+
+	if (unwinding->wanted.len || !unwinding->later.len || vec_push(&unwinding->wanted, items[taken - 1]))
 		return;
-	unwinding->later.len--;
-	memmove(unwinding->later.items, unwinding->later.items + 1, unwinding->later.len * sizeof(pid_t));
+	unwinding->later_taken = taken;
+	if (taken < rest)
+		return;
+	memmove(items, items + taken, rest * sizeof(*items));
+	unwinding->later.len = rest;
+	unwinding->later_taken = 0;
 }
 
 /*

@@ -37,7 +37,8 @@ struct unwinding {
 	struct charge maker; /* under which they were begun */
 	struct vec(pid_t) wanted; /* processes that unwinding_work() must publish */
 	struct vec(pid_t) later; /* likewise, of users who have used much of their allowance */
-	size_t waiting; /* the first ones, which wait for the rows that are being made */
+	size_t later_taken; /* of `later`, the first ones that are in `wanted` already, at most half */
+	size_t waiting; /* of `wanted`, the first ones, which wait for the rows that are being made */
 	uint64_t looked_ns; /* when unwinding_step() last worked */
 	uint64_t work_ns; /* CPU time spent on the tables */
 };
