@@ -70,8 +70,9 @@ static struct choice choose_without_ways(const struct scopes *of, uint32_t after
 
 /*
  * In which case which entry is right most often was measured with -XX:+DebugNonSafepoints as the truth. Code that a
- * check leads to has its scope; after a call that has returned it is HotSpot's choice, the entry after the instruction.
- * Code between two entries of one scope may still be of another, as the compilers move instructions.
+ * check leads to has its scope, and after a branch that of the entry it leads to; after a call that has returned it is
+ * HotSpot's choice, the entry after the instruction. Code between two entries of one scope may still be of another, as
+ * the compilers move instructions.
  */
 static struct choice choose(const struct scopes *of, const struct step *step, uint32_t after)
 {
@@ -84,9 +85,9 @@ static struct choice choose(const struct scopes *of, const struct step *step, ui
 		return entry_choice(of, step->own.entry, step->own.is_check ? DUET_PC_ESTIMATED : 0);
 	if (has_next && (!next->blocks || (has_previous && same_scope(of, next->entry, previous->entry))))
 		return entry_choice(of, next->entry, DUET_PC_ESTIMATED);
-	if (has_previous && previous->is_check && (has_next || !previous->blocks))
+	if (has_previous && previous->is_check && !previous->blocks)
 		return entry_choice(of, previous->entry, DUET_PC_ESTIMATED);
-	if (has_next && !has_previous && next->blocks <= NEAR_BLOCKS)
+	if (has_next && (has_previous ? previous->is_check : next->blocks <= NEAR_BLOCKS))
 		return entry_choice(of, next->entry, DUET_PC_ESTIMATED);
 	if (!has_next && previous->entry == NO_ENTRY)
 		return choose_without_ways(of, after);

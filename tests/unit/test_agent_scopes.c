@@ -128,6 +128,31 @@ static void test_entries_stay(void **state)
 	expect(48, SECOND, false);
 }
 
+/* Behind a branch, the check after it is nearer than the one before. */
+static void test_behind_a_branch(void **state)
+{
+	static const char branches[] = "\x0f\x84\x0c\x00\x00\x00" /* 0: to 18, the trap of first() */
+				       "\x74\x03\x90" /* 6: to 11 */
+				       "\x74\x00" /* 9: to 11 */
+				       "\x0f\x85\x06\x00\x00\x00\xc3" /* 11: to 23, the trap of second() */
+				       CALL "\xbe\xc6\xff\xff\xff" CALL; /* 18, 28 */
+	static const struct duet_code_pc traps[] = {
+		{.offset = 23, .frame = 0, .depth = 2, .flags = SCOPES_SAFEPOINT},
+		{.offset = 33, .frame = 2, .depth = 2, .flags = SCOPES_SAFEPOINT},
+	};
+
+	scopes.code = (const uint8_t *)branches;
+	scopes.code_bytes = sizeof(branches) - 1;
+	scopes.pcs = traps;
+	scopes.pc_count = 2;
+	expect(8, FIRST, true);
+	expect(9, SECOND, true);
+	scopes.code = (const uint8_t *)code;
+	scopes.code_bytes = sizeof(code) - 1;
+	scopes.pcs = entries;
+	scopes.pc_count = 3;
+}
+
 /* A loop that no entry is in, nor on a way from it or to it: HotSpot's own choice would be first()'s. */
 static void test_on_no_way(void **state)
 {
@@ -419,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_after_a_check),
 		cmocka_unit_test(test_entries_stay),
+		cmocka_unit_test(test_behind_a_branch),
 		cmocka_unit_test(test_on_no_way),
 		cmocka_unit_test(test_between_equal_checks),
 		cmocka_unit_test(test_null_checks),
