@@ -131,8 +131,8 @@ jfr_round_trip() {
 	expect_refusal 1 'the compressed data are damaged or end too early'
 }
 
-# "SAMPLES METHOD" of each class of the workload among the hottest methods of `jfr view`, and the same of duet. What else
-# ran may leave none of them among the hottest 25.
+# "SAMPLES METHOD" of each class of the workload among the hottest methods of `jfr view`, and the same of duet. What
+# else ran may leave none of them among the hottest 25.
 compare_hot_methods() {
 	convert -e cpu -I '*shop/*' "$here/a.duet" "$here/shop.jfr"
 	jfr view --width 400 --truncate end hot-methods "$here/shop.jfr" >"$here/view" 2>"$here/why" ||
