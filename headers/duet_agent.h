@@ -36,7 +36,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 19 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 20 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -119,6 +119,8 @@ enum duet_agent_event_kind {
 	DUET_AGENT_EVENT_NONE,	/* none: BPF samples the event, and START does not mention it */
 	DUET_AGENT_EVENT_CLOCK, /* CPU time; timer engines tick for it */
 	DUET_AGENT_EVENT_PAGE_FAULTS, /* engine perf ticks for it; engine bpf samples it without the agent */
+	/* with the timer engines: time that threads have no CPU, in ns; other engines see it without the agent */
+	DUET_AGENT_EVENT_OFFCPU,
 	/* this event and all that follow come from the JVM itself */
 	DUET_AGENT_EVENT_ALLOC, /* objects allocated in Java's heap, in bytes */
 	DUET_AGENT_EVENT_LIVE, /* the same, but only those that are still there when the event ends, or at a FLUSH */

@@ -19,6 +19,7 @@
 
 USE_OLDEST(pthread_create);
 USE_OLDEST(pthread_join);
+USE_OLDEST(pthread_detach);
 USE_OLDEST(pthread_mutex_trylock);
 USE_OLDEST(pthread_mutex_timedlock);
 USE_OLDEST(pthread_rwlock_rdlock);

@@ -56,3 +56,10 @@ void taps_add_callbacks(jvmtiEventCallbacks *callbacks)
 	}
 	memcpy(callbacks, all, sizeof(all));
 }
+
+void taps_note_thread(int tid, uintptr_t java_thread)
+{
+	for (size_t i = 0; taps[i]; i++)
+		if (taps[i]->note_thread)
+			taps[i]->note_thread(tid, java_thread);
+}

@@ -75,11 +75,18 @@ struct agent_tap {
 	void (*rescan)(void); /* called every 100 ms on the agent's thread; may be NULL */
 	/* called at the end of a window: writes samples of what is there, with this time; may be NULL */
 	void (*flush)(uint64_t ended_ns);
+	/*
+	 * Called when a Java thread has started, on that thread, and for each that there is, ten times a second at the
+	 * beginning and once a second later; with java_thread 0 when it ends, on that thread. Also called while the tap
+	 * is not open. May be NULL.
+	 */
+	void (*note_thread)(int tid, uintptr_t java_thread);
 };
 
 /* Returns NULL when there is no tap of this kind. */
 const struct agent_tap *tap_find(uint32_t kind);
 void taps_add_callbacks(jvmtiEventCallbacks *callbacks);
+void taps_note_thread(int tid, uintptr_t java_thread); /* calls the note_thread() of all taps */
 
 /*
  * Starts the taps of these events, each of another kind. A tap that cannot start does not prevent the others from
@@ -93,7 +100,8 @@ void taps_stop(uint64_t ended_ns); /* stops the taps that were started and have 
 /* One row for each tap, in any order. */
 #define AGENT_TAPS(row) \
 	row(alloc) row(live) row(lock) row(wait) row(nativemem) row(leak) row(free) row(nativelock) row(method) \
-	row(trace) row(exceptions) row(gc) row(safepoint) row(class_load) row(compilation) row(span) row(user)
+	row(trace) row(exceptions) row(gc) row(safepoint) row(class_load) row(compilation) row(span) row(user) \
+	row(offcpu)
 
 #define AGENT_TAP_EXTERN(name) extern const struct agent_tap tap_##name;
 AGENT_TAPS(AGENT_TAP_EXTERN)

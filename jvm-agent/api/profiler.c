@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,9 @@
 #include "jvm/jvm.h"
 #include "libc_versions.h"
 #include "locked.h"
+#include "own_thread.h"
 
+#define PREPARER_STACK_BYTES (1u << 20)
 #define END_WAIT_S 30 /* the JVM's end waits for the file */
 
 static struct {
@@ -169,19 +170,6 @@ static void *prepare(void *text)
 	return NULL;
 }
 
-/* The recorder starts and loads BPF while the JVM starts. All signals stay blocked: they are for the JVM's threads. */
-static bool start_preparer(char *text)
-{
-	sigset_t all, old;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&profiler.preparer, NULL, prepare, text);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return !error;
-}
-
 /* Returns the number of bytes of the last word "alloc=NUMBER[UNIT]", or 0. */
 static uint32_t alloc_bytes(const char *text)
 {
@@ -208,7 +196,9 @@ int profiler_keep(const char *text)
 	profiler.kept = strdup(text);
 	if (!profiler.kept)
 		return -ENOMEM;
-	profiler.prepares = has_word(text, "start") && start_preparer(profiler.kept);
+	/* the recorder starts and loads BPF while the JVM starts */
+	profiler.prepares = has_word(text, "start") &&
+			    !own_thread_start(&profiler.preparer, PREPARER_STACK_BYTES, prepare, profiler.kept);
 	return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -21,7 +20,9 @@
 #include "jvm/stay.h"
 #include "libc_versions.h"
 #include "locked.h"
+#include "own_thread.h"
 #include "peer/peer.h"
+#include "sample/pages.h"
 #include "sample/sample.h"
 #include "tap.h"
 #include "wait/waiting.h"
@@ -105,6 +106,7 @@ static int stay_fill(struct stay *stay, int peer, const struct duet_message_star
 static void stay_free(struct stay *stay)
 {
 	sample_slots_free(stay->slots, stay->java_depth);
+	pages_free(stay->waited_ns, STAY_TIDS * sizeof(*stay->waited_ns));
 	tables_unmap(&stay->tables);
 	ring_unmap(&stay->ring);
 	if (stay->loader >= 0)
@@ -433,32 +435,6 @@ static void *control_main(void *unused)
 	return NULL;
 }
 
-/*
- * All signals stay blocked in the agent's thread. HotSpot unblocks those that it needs itself when the thread attaches.
- * The stack has no guard page of the C library. While the thread is attached, HotSpot makes pages at the stack's end
- * inaccessible, and leaves them so afterwards. The C library may give the stack to a Java thread next, and Java threads
- * have no guard page of the C library. With such a page in our stack, the Java thread's stack would end one page lower
- * than ours did. Its overflow would hit a page that is no guard page for HotSpot, and the JVM die without a message.
- */
-static int start_thread(void)
-{
-	sigset_t all, old;
-	pthread_attr_t attributes;
-	pthread_t thread;
-	int error;
-
-	sigfillset(&all);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-	pthread_attr_setguardsize(&attributes, 0);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&thread, &attributes, control_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attributes);
-	return error;
-}
-
 /* Ends a thread that only listens. Call with the lock held. */
 static void end_listening(void)
 {
@@ -528,8 +504,12 @@ int control_open(const struct agent_options *options)
 
 int control_run(void)
 {
-	if (!start_thread())
+	pthread_t thread;
+
+	if (!own_thread_start(&thread, THREAD_STACK_BYTES, control_main, NULL)) {
+		pthread_detach(thread);
 		return DUET_ATTACH_OK;
+	}
 	set_state(CONTROL_FREE);
 	return DUET_ATTACH_NO_THREAD;
 }

@@ -13,7 +13,6 @@
 #include "locked.h"
 #include "sample/pages.h"
 
-#define TID_LIMIT (4 << 20) /* the kernel's PID_MAX_LIMIT */
 #define FAILED (-1) /* handle of a thread for which no source could be made: it is not tried again */
 
 /* Indexed by tid. Pages of unused ids cost nothing. */
@@ -43,7 +42,7 @@ int ticking_handle(int tid)
 	struct ticking_thread *threads = __atomic_load_n(&ticking.threads, __ATOMIC_ACQUIRE);
 	int handle = 0;
 
-	if (threads && tid > 0 && tid < TID_LIMIT)
+	if (threads && tid > 0 && tid < STAY_TIDS)
 		handle = __atomic_load_n(&threads[tid].handle, __ATOMIC_RELAXED);
 	return handle > 0 ? handle : 0;
 }
@@ -110,7 +109,7 @@ static void make_source(int tid, struct ticking_thread *thread)
 /* Called with the lock held. */
 static void add_thread(int tid)
 {
-	if (tid <= 0 || tid >= TID_LIMIT || !ticking.running)
+	if (tid <= 0 || tid >= STAY_TIDS || !ticking.running)
 		return;
 	ticking.threads[tid].seen = ticking.scan;
 	if (ticking.threads[tid].handle)
@@ -181,7 +180,7 @@ static bool make_table(void)
 
 	ticking.count = 0;
 	if (!threads)
-		threads = pages_new(TID_LIMIT * sizeof(*threads));
+		threads = pages_new(STAY_TIDS * sizeof(*threads));
 	__atomic_store_n(&ticking.threads, threads, __ATOMIC_RELEASE);
 	return threads;
 }
@@ -219,7 +218,7 @@ void ticking_thread_end(int tid)
 {
 	LOCKED(&ticking.lock);
 
-	if (ticking.running && tid < TID_LIMIT)
+	if (ticking.running && tid < STAY_TIDS)
 		remove_source(&ticking.threads[tid]);
 }
 
@@ -242,7 +241,7 @@ void ticking_release(void)
 	for (size_t i = 0; i < ticking.count && ticking.source->free; i++)
 		if (threads[ticking.tids[i]].handle > 0)
 			ticking.source->free(threads[ticking.tids[i]].handle);
-	pages_free(threads, TID_LIMIT * sizeof(*threads));
+	pages_free(threads, STAY_TIDS * sizeof(*threads));
 	free(ticking.tids);
 	ticking.tids = NULL;
 	ticking.count = ticking.room = 0;

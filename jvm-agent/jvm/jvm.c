@@ -21,6 +21,7 @@
 #include "jvm/stay.h"
 #include "libc_versions.h"
 #include "memory.h"
+#include "tap.h"
 
 /* HotSpot's own limit for one JNI local frame (MaxJNILocalCapacity). */
 #define LOCAL_REFS_MAX 65536
@@ -376,6 +377,7 @@ void JNICALL threads_on_start(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 		return;
 	if (stay->engine->thread_start)
 		stay->engine->thread_start(tid);
+	taps_note_thread(tid, jvm_java_thread(env, thread));
 	name = thread_name(thread);
 	if (name)
 		write_thread(stay, tid, java_id(env, thread), name, RING_DROP);
@@ -392,6 +394,7 @@ void JNICALL threads_on_end(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 		return;
 	if (stay->engine->thread_end)
 		stay->engine->thread_end(tid);
+	taps_note_thread(tid, 0);
 	write_thread(stay, tid, 0, NULL, RING_DROP);
 }
 
@@ -409,11 +412,14 @@ static int thread_id(JNIEnv *env, jthread thread)
 
 static void sweep_one(struct stay *stay, JNIEnv *env, jthread thread, struct known_thread *slots, size_t mask)
 {
+	uintptr_t java_thread = jvm_java_thread(env, thread); /* 0 by now if it has ended */
 	int tid = thread_id(env, thread);
 	char *name = tid > 0 ? thread_name(thread) : NULL;
 	struct known_thread *old, *new;
 	uint32_t hash;
 
+	if (tid > 0 && java_thread)
+		taps_note_thread(tid, java_thread);
 	if (!name)
 		return;
 	hash = hash_name(name);

@@ -11,6 +11,7 @@
 struct agent_engine;
 struct walk_slot;
 
+#define STAY_TIDS (4 << 20) /* above every tid: the kernel's PID_MAX_LIMIT */
 #define STAY_LAYOUTS 4 /* the first layout, and one more for each kind of code that it lacked */
 
 struct stay {
@@ -20,6 +21,12 @@ struct stay {
 	struct walk_slot *slots; /* walk buffers, sample.c */
 	const struct agent_engine *engine;
 	struct duet_agent_event ticks; /* the event that the engine ticks for; all 0: none, or BPF ticks */
+	/*
+	 * Off-CPU time, or NULL: by tid, the ns that running threads have waited for a CPU, which each takes at its
+	 * next tick; and the event. Set by a tap on the agent's thread, read with acquire order, freed with the stay.
+	 */
+	uint64_t *waited_ns;
+	uint32_t waited_event;
 	int signo;
 	uint32_t pid;
 	bool has_no_room; /* atomic: a thread has waited in vain for room in the sample lane */

@@ -277,6 +277,25 @@ static void begin_sample(const struct stay *stay, struct duet_sample *sample, co
 	context_here(&sample->context);
 }
 
+/*
+ * Writes a sample of the time that the thread has waited for a CPU since its last tick. Of a deep stack, parts were
+ * written for the other sample alone: the time is left to the next tick.
+ */
+static void write_waited(struct stay *stay, struct agent_walk *walk)
+{
+	uint64_t *waited_ns = __atomic_load_n(&stay->waited_ns, __ATOMIC_ACQUIRE);
+	struct duet_sample *sample = &walk->sample;
+
+	if (!waited_ns || sample->left_out || sample->head.tid >= STAY_TIDS)
+		return;
+	sample->weight = __atomic_exchange_n(&waited_ns[sample->head.tid], 0, __ATOMIC_RELAXED);
+	sample->runnable = sample->weight;
+	sample->event = stay->waited_event;
+	sample->flags |= DUET_SAMPLE_OFF_CPU;
+	if (sample->weight)
+		write_walk(stay, walk, false);
+}
+
 /* Takes a sample as BPF does. Where BPF would signal the thread, asks AsyncGetCallTrace. */
 static void take_standalone(struct stay *stay, struct walk_slot *slot, struct duet_java_sample *java,
 			    const siginfo_t *info, const ucontext_t *context)
@@ -299,6 +318,7 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 		sample->flags |= DUET_SAMPLE_SIGNALLED;
 	}
 	write_ticks(stay, &slot->walk, periods);
+	write_waited(stay, &slot->walk);
 }
 
 /* ---- callbacks ---- */
@@ -340,6 +360,7 @@ static void begin_tapped(struct stay *stay, struct agent_walk *walk, const struc
 	begin_sample(stay, &walk->sample, java);
 	walk->sample.event = from->event;
 	walk->sample.weight = from->weight;
+	walk->sample.flags = from->is_off_cpu ? DUET_SAMPLE_OFF_CPU : 0;
 	walk->sample.attribute_bytes = from->attribute_bytes;
 	walk->attributes = from->attributes;
 	walk->most_ns = DEEP_WALK_NS;
@@ -501,10 +522,13 @@ void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint
 	sample->weight = from->weight;
 	sample->attribute_bytes = from->attribute_bytes;
 	sample->flags = DUET_SAMPLE_CALLED | DUET_SAMPLE_USER_REGS | DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED;
+	if (from->is_off_cpu)
+		sample->flags |= DUET_SAMPLE_OFF_CPU;
 	sample->walk_end = DUET_WALK_ENTRY;
 	if (layout)
 		virtual_threads_mounted(layout, jvm_current_thread(), false, &sample->virtual_thread);
-	memcpy(sample + 1, from->attributes, from->attribute_bytes);
+	if (from->attribute_bytes)
+		memcpy(sample + 1, from->attributes, from->attribute_bytes);
 	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
 }
 
@@ -572,6 +596,28 @@ struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from
 		kept = copy_kept(slot, &java, half, new_memory);
 	slot_put(slot);
 	count_time(stay, java.time_ns);
+	return kept;
+}
+
+struct sample_kept *sample_keep_sleeper(struct stay *stay, const struct tap_sample *from,
+					const struct sample_thread *thread, const struct regs *at,
+					void *(*new_memory)(size_t bytes))
+{
+	struct duet_java_sample java = {.time_ns = clock_ns(), .tid = thread->tid};
+	struct walk_slot *slot = slot_take(stay, -(int)own_tid());
+	struct sample_kept *kept;
+
+	if (!slot)
+		return NULL;
+	slot->walk.is_kept = true;
+	slot->walk.own.low = slot->walk.own.high = 0; /* as in sample_blocked() */
+	begin_tapped(stay, &slot->walk, &java, from);
+	slot->walk.sample.context = (struct duet_context){0};
+	walk_sleeper(&slot->walk, stay, &slot->stack, thread->java_thread, at);
+	virtual_threads_mounted(&slot->walk.java.layout, thread->java_thread, false,
+				&slot->walk.sample.virtual_thread);
+	kept = copy_kept(slot, &java, 0, new_memory);
+	slot_put(slot);
 	return kept;
 }
 

@@ -29,6 +29,7 @@ struct tap_sample {
 	bool is_whole;
 	/* With is_whole: all frames may be on the heap, and the stack the carrier's, as after a wait in JDK 24 */
 	bool is_on_heap;
+	bool is_off_cpu; /* the weight is time off the CPU */
 };
 
 /*
@@ -73,6 +74,14 @@ struct sample_kept {
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes));
 void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
 		       bool waits);
+
+/*
+ * Like sample_keep(), of another thread, which sleeps (walk_sleeper(), which says what the caller must compare). The
+ * sample is one of time off the CPU.
+ */
+struct sample_kept *sample_keep_sleeper(struct stay *stay, const struct tap_sample *from,
+					const struct sample_thread *thread, const struct regs *at,
+					void *(*new_memory)(size_t bytes));
 
 /* Allocates the walk buffers for the handlers and callbacks of one stay. Returns NULL when there is no memory. */
 struct walk_slot *sample_slots_new(int java_depth);

@@ -187,9 +187,16 @@ static void walk_emit(struct agent_walk *walk)
 }
 
 static walk_result code_turn(struct agent_walk *walk);
+static walk_result native_turn(struct agent_walk *walk);
 
 #define WALK struct agent_walk
 #define WALK_CODE_TURN code_turn
+#define WALK_INTERPRETER_TURN walk_interpreter_turn
+#define WALK_NATIVE_TURN native_turn
+#define WALK_TURN walk_turn
+#define WALK_ROUND walk_round
+#define WALK_ORDER_ROOT walk_order_root
+#define WALK_HAND_OVER walk_hand_over
 #define walk_most(walk) DUET_MAX_WALK
 #define walk_copy(to, bytes, from) memcpy(to, from, bytes)
 
@@ -259,6 +266,24 @@ static walk_result code_turn(struct agent_walk *walk)
 	return end == DUET_WALK_NONE && is_entry && walk->skips_native ? skip_native(walk, fp) : end;
 }
 
+#define FP_UNKNOWN 1 /* no frame pointer is odd */
+
+/* A step from native code. A sleeper's first one to Java must lead to the frame that its anchor names. */
+static walk_result native_turn(struct agent_walk *walk)
+{
+	walk_result end = walk_native_turn(walk);
+	struct unwind_cursor *cursor = &walk->cursor;
+
+	if (end != DUET_WALK_NONE || !walk->left.sp || !walk_java_owns(&walk->java, cursor->pc))
+		return end;
+	if (cursor->sp != walk->left.sp)
+		return DUET_WALK_BAD_CFA;
+	if (cursor->fp == FP_UNKNOWN || java_is_interpreter(&walk->java, cursor->pc))
+		cursor->fp = walk->left.fp;
+	walk->left.sp = 0;
+	return DUET_WALK_NONE;
+}
+
 /* Without a layout, the walk recognises no Java code. */
 static void begin_java(struct agent_walk *walk)
 {
@@ -285,6 +310,7 @@ static void begin(struct agent_walk *walk, struct stay *stay, struct stack_copy 
 	walk->mapping = (struct duet_unwind_mapping){0};
 	walk->cursor = (struct unwind_cursor){.memory = walk};
 	walk->skips_native = false;
+	walk->left = (struct regs){0};
 	begin_java(walk);
 }
 
@@ -386,6 +412,41 @@ void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack
 	walk_on(walk);
 	if (callee)
 		put_callee(walk, callee);
+}
+
+/* Returns true if the walk has reached the thread's entry, by way of the frame that its anchor names, if any. */
+static bool walk_asleep(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread,
+			const struct regs *at)
+{
+	struct duet_sample *sample = &walk->sample;
+
+	begin(walk, stay, stack);
+	memset(walk->java.regs, 0, sizeof(walk->java.regs));
+	if (!read_thread(walk, java_thread, &walk->left))
+		walk->left.sp = 0;
+	sample->user_pc = at->pc;
+	sample->user_sp = at->sp;
+	sample->flags |= DUET_SAMPLE_USER_REGS;
+	walk->cursor.pc = at->pc;
+	walk->cursor.sp = at->sp;
+	walk->cursor.fp = FP_UNKNOWN;
+	if (at->pc)
+		walk_on(walk);
+	return sample->flags & DUET_SAMPLE_USER_COMPLETE && !walk->left.sp;
+}
+
+void walk_sleeper(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread,
+		  const struct regs *at)
+{
+	struct duet_sample *sample = &walk->sample;
+
+	if (walk_asleep(walk, stay, stack, java_thread, at) || !walk->left.sp)
+		return;
+	sample->flags &= (uint16_t)~(DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_WALKED);
+	sample->user_depth = sample->id_depth = sample->left_out = sample->guessed_depth = 0;
+	walk_caller(walk, stay, stack, java_thread);
+	if (at->pc)
+		put_callee(walk, at->pc - 1);
 }
 
 static size_t user_bytes(const struct duet_sample *sample)

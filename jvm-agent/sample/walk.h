@@ -72,6 +72,7 @@ struct agent_walk {
 	const void *attributes; /* set by the caller: sample.attribute_bytes bytes */
 	uint32_t ids[DUET_MAX_USER_STACK];
 	struct duet_frames_record part;
+	struct regs left; /* of a sleeper: where the anchor says that it has left Java; sp 0: no more to be met */
 	union {
 		struct duet_sample sample;
 		uint64_t room[sizeof(struct duet_sample) / 8 + DUET_MAX_USER_STACK];
@@ -94,6 +95,19 @@ void walk_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *
  */
 void walk_native_caller(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, const struct regs *caller,
 			uintptr_t callee);
+
+/*
+ * The same for another thread, which sleeps: `at` has the pc and sp with which it has left user mode, or 0. The other
+ * registers are not known. By the rows alone, the walk goes through native code to the frame where the thread's anchor
+ * says that it has left Java, and from there on as usual. If the rows need more, the stack begins at the pc, and has
+ * the native frames below it left out (DUET_SAMPLE_CALLED); that of a thread without Java frames ends there.
+ *
+ * Why this is safe: nothing is read without a check, and nothing but the thread itself changes its stack, its anchor
+ * and its JavaThread, or lets them go. The caller compares the thread's CPU time before and after: if it has not run in
+ * between, not even to leave native code, all that was read is of one moment. Otherwise the caller drops the sample.
+ */
+void walk_sleeper(struct agent_walk *walk, struct stay *stay, struct stack_copy *stack, uintptr_t java_thread,
+		  const struct regs *at);
 
 /* After walk_caller() for another thread: returns true if that thread is still where the walk began. */
 bool walk_caller_is_there(struct agent_walk *walk, uintptr_t java_thread);

@@ -56,7 +56,7 @@ all_storms=(threads virtual classes code deopt redefine overflow exceptions lock
 all_steps=(record record interrupt kill_loader two_loaders stop_jvm stop_loader flight_recording diagnose dump_threads
 	full_disk whole_host)
 all_ends=(exit exit leave kill segv exec cgroup reuse)
-all_engines=(bpf bpf bpf-interval ctimer itimer)
+all_engines=(bpf bpf bpf-interval ctimer ctimer-wall itimer)
 all_intervals=(100us 250us 1ms 10ms)
 all_flavours=(
 	""

@@ -10,8 +10,9 @@ group= # a control group of this episode
 
 # Records in the background. Sets $recorder to the pid.
 begin_recording() { # ENGINE INTERVAL SECONDS [TARGET...]
-	local options=(--engine "${1%-interval}" -i "$2" -d "$3" -o collapsed)
+	local options=(--engine "${1%-*}" -i "$2" -d "$3" -o collapsed)
 	[ "$1" = bpf-interval ] && options+=(--pairing interval --agent always) # with bpf, the JVM is read from outside
+	[[ $1 != *-wall ]] || options+=(-e wall)
 	shift 3
 	[ $# -gt 0 ] || set -- -p "$jvm"
 	recorder_err=$here/record.$((++recordings)).err

@@ -140,6 +140,61 @@ jdk_case_virtual_threads() {
 	expect_alive "$jvm"
 }
 
+# ---- wall ----------------------------------------------------------------------------------------
+
+seconds_of() { # NAME [METHOD]: of threads of this name
+	awk -v name="[$1" -v method="${2:-}" 'index($0, name) && index($0, method) { sum += $NF }
+		END { print sum / 1e9 }' "$here/out"
+}
+
+said() { # NAME [METHOD]: the same as the threads themselves have measured it
+	awk -v name="$1" -v method="${2:-}" 'NF == 3 && $1 == name && (!method || $2 == method) { sum += $3 }
+		END { print sum / 1e9 }' "$jvm_out"
+}
+
+percent() { # PART WHOLE
+	awk "BEGIN { print 100 * $1 / $2 }"
+}
+
+# Each thread has all of its time, once, where it was spent. No call that a signal would end is interrupted.
+wall_as_user() { # ENGINE EVENTS TOLERANCE
+	local whole name tolerance=$3
+	become_ordinary
+	JVM_OPTS=("-Dgate=$here/gate")
+	start_jvm "$jdk" workload.WallTimes 5 20
+	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record -v -p "$jvm" -d 300 -e "$2" --engine "$1" --total -t -o duet \
+		-f "$here/out.duet" >"$here/stdout" 2>"$here/stderr" &
+	recorder=$!
+	wait_for 120 test -s "$here/out.duet" # from when on it records
+	touch "$here/gate"
+	wait_for_line "$jvm_out" '^DONE' 30
+	end_record INT
+	expect_status 0
+	whole=$(sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr")
+	run_duet convert "$here/out.duet" --event wall --total -t -o collapsed "$here/out"
+	for name in idle-0 idle-19 "VM Thread"; do
+		expect_near "time of $name, %" "$(percent "$(seconds_of "$name")" "$whole")" 100 2
+	done
+	for name in naps-0 naps-1 turns-0 turns-1 works-0 works-1; do
+		expect_near "time of $name, %" "$(percent "$(seconds_of $name)" "$(said $name)")" 100 "$tolerance"
+	done
+	# some 100 looks at each
+	expect_near "naps that sleep, %" "$(percent "$(seconds_of naps- inSleep)" "$(seconds_of naps-)")" \
+		"$(percent "$(said naps-0 inSleep)" "$(said naps-0)")" 15
+	expect "of the born, threads at a time" "$(awk "BEGIN { print $(seconds_of born) / $whole }")" '>=' 0.2
+	expect_contains "$here/out" 'WallTimes\.inWait.*\[futex\] '
+	expect "calls that were interrupted" "$(awk '/^EINTR/ { print $2 }' "$jvm_out")" '==' 0
+}
+
+jdk_case_wall() {
+	wall_as_user ctimer wall 4
+}
+
+# It spreads the CPU time of the process over threads at random.
+jdk_case_wall_itimer() {
+	wall_as_user itimer cpu,wall=20ms 15
+}
+
 # ---- the choice ----------------------------------------------------------------------------------
 
 # Without --engine: the choice and its reason are reported once.

@@ -159,7 +159,7 @@ case_jvm_exit_ctimer() {
 	jvms=()
 }
 
-# The agent's thread starts and ends; Java threads that reuse its stack still find their guard pages.
+# The agent's threads start and end; Java threads that reuse its stack still find their guard pages.
 jdk_case_stack_overflow() {
 	local round
 	JVM_OPTS=(-Xint)
@@ -168,7 +168,7 @@ jdk_case_stack_overflow() {
 	exec {commands}<>"$JVM_IN"
 	start_jvm "$jdk" workload.Storm overflow
 	for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
-		record -p "$jvm" -d 1 -i 10ms --engine ctimer -o collapsed -f "$here/out"
+		record -p "$jvm" -d 1 -e wall --engine ctimer -o collapsed -f "$here/out"
 		expect_status 0 "round $round"
 	done
 	echo "ask 1" >&"$commands"

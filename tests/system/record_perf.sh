@@ -80,10 +80,10 @@ case_other_events() {
 	expect_refusal 1 'CAP_BPF'
 	for event in context-switches syscalls cpu,page-faults; do
 		record -p "$jvm" -d 1 -e $event --engine perf -o collapsed -f "$here/none"
-		expect_refusal 2 'engine perf samples cpu or page-faults'
+		expect_refusal 2 'engine perf samples cpu, wall, offcpu or page-faults'
 	done
 	record -p "$jvm" -d 1 -e page-faults --engine ctimer -o collapsed -f "$here/none"
-	expect_refusal 2 'engine ctimer samples cpu, and events that the JVM reports'
+	expect_refusal 2 'engine ctimer samples cpu, wall, offcpu, and events that the JVM reports'
 }
 
 case_all_user() {

@@ -40,7 +40,7 @@ user_rank() {
 # Beside the folders are what all use, the interfaces of taps and engines, and what HotSpot calls.
 agent_rank() {
 	case $1 in
-	safe_copy | sigsafe | libc_versions | locked | memory) echo 1 ;;
+	safe_copy | sigsafe | libc_versions | locked | own_thread | memory) echo 1 ;;
 	hotspot) echo 2 ;;
 	tap.h | engine.h | options) echo 3 ;;
 	jvm) echo 4 ;;

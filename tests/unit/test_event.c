@@ -312,7 +312,9 @@ static void engines_take_what_they_can_tick_for(void **state)
 	assert_true(takes(ENGINE_PERF, "alloc,page-faults"));
 	assert_false(takes(ENGINE_PERF, "cpu,page-faults"));
 	assert_false(takes(ENGINE_PERF, "context-switches"));
-	assert_false(takes(ENGINE_PERF, "offcpu"));
+	assert_true(takes(ENGINE_PERF, "offcpu,page-faults"));
+	assert_false(takes(ENGINE_PERF, "wall,page-faults"));
+	assert_true(takes(ENGINE_ITIMER, "cpu,wall,alloc"));
 	assert_true(takes(ENGINE_CTIMER, "cpu,alloc,lock"));
 	assert_true(takes(ENGINE_ITIMER, "alloc"));
 	assert_false(takes(ENGINE_CTIMER, "page-faults"));

@@ -93,10 +93,13 @@ static void check_standalone(const struct engine *engine)
 {
 	BUF(why);
 
-	if (!engine->usable || engine->usable(&why))
+	if (!engine->usable || engine->usable(&why)) {
 		printf("%s: ready: %s\n", engine->name, engine->help);
-	else
+		printf("       -e cpu, wall, offcpu%s, and what the JVM reports\n",
+		       engine->counts ? ", page-faults" : "");
+	} else {
 		printf("%s: not available here\n       %s\n", engine->name, why.data);
+	}
 }
 
 static void print_box(void)

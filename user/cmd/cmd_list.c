@@ -252,7 +252,7 @@ static void list_events(void)
 {
 	puts("Events (-e; `duet check` says why some are not available here):");
 	for (const struct event *const *event = event_table; *event; event++)
-		print_event((*event)->name, (*event)->help, collector_has_event(*event));
+		print_event((*event)->name, (*event)->help, (*event)->agent || collector_has_event(*event));
 	for (const struct event_family *family = event_families; family->form; family++)
 		print_event(family->form, family->help, collector_has_family(family));
 }

@@ -125,7 +125,7 @@ static int check_engine(struct options *options)
 					  options->events.items[i].event->name);
 	if (!engine_takes(options->engine, &options->events))
 		return log_refuse(
-			"-e: engine %s samples cpu%s, and events that the JVM reports; others need the bpf engine",
+			"-e: engine %s samples cpu, wall, offcpu%s, and events that the JVM reports; others need bpf",
 			engine->name, engine->counts ? " or page-faults" : "");
 	if (engine->standalone && (options->host || options->agent == AGENT_NEVER))
 		return log_refuse("%s needs the bpf engine: engine %s sees only JVMs with an agent",

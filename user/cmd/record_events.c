@@ -107,7 +107,7 @@ static int add_all(struct options *options)
 
 		if (!event->is_in_all || event_list_find(&options->events, event))
 			continue;
-		if (!event_has_ticks(event) || (has_bpf && collector_has_event(event)))
+		if (!event_has_ticks(event) || (has_bpf ? collector_has_event(event) : event->agent != 0))
 			err = set_option(options, event, NULL);
 		else
 			log_info("--all: without %s, which this engine or kernel cannot sample", event->name);

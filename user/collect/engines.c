@@ -40,20 +40,34 @@ static bool ticks_for(const struct engine *engine, const struct event *event)
 	       (event->agent == DUET_AGENT_EVENT_PAGE_FAULTS && engine->counts);
 }
 
-/* A standalone engine ticks for one event. Events that come from the JVM itself need no ticks. */
+/*
+ * A standalone engine ticks for one kind of event: all clocks have the same ticks. Time off the CPU and events that
+ * come from the JVM itself need none.
+ */
 bool engine_takes(enum session_engine engine, const struct event_list *events)
 {
-	size_t ticked = 0;
+	enum duet_agent_event_kind ticked = DUET_AGENT_EVENT_NONE;
 
 	if (!engines[engine].standalone)
 		return true;
 	for (size_t i = 0; i < events->len; i++) {
 		const struct event *event = events->items[i].event;
 
-		if (event_has_ticks(event) && (ticked++ || !ticks_for(&engines[engine], event)))
+		if (!event_has_ticks(event) || event->agent == DUET_AGENT_EVENT_OFFCPU)
+			continue;
+		if (!ticks_for(&engines[engine], event) || (ticked && ticked != event->agent))
 			return false;
+		ticked = event->agent;
 	}
 	return true;
+}
+
+bool engine_ticks_for(const struct engine *engine, const struct event_list *events)
+{
+	for (size_t i = 0; i < events->len; i++)
+		if (ticks_for(engine, events->items[i].event))
+			return true;
+	return false;
 }
 
 enum session_engine engine_standalone(const struct event_list *events, struct buf *why)

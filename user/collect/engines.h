@@ -36,6 +36,8 @@ int engine_by_name(const char *name); /* enum session_engine, or -EINVAL */
 void engine_names(struct buf *out); /* appends "auto, bpf, perf, ctimer or itimer" */
 /* Returns true if it can sample these events together. */
 bool engine_takes(enum session_engine engine, const struct event_list *events);
+/* Returns true if one of the events needs the ticks of this standalone engine. */
+bool engine_ticks_for(const struct engine *engine, const struct event_list *events);
 /*
  * Returns the first standalone engine that can run here and samples these events (NULL: any); ENGINE_AUTO if there is
  * none. Appends to `why` what the better ones lack.

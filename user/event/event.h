@@ -148,6 +148,11 @@ void event_list_add_holders(struct event_list *list);
 struct event_spec *event_list_find(struct event_list *list, const struct event *event);
 /* Returns the first event that is a clock, or NULL. */
 const struct event_spec *event_list_clock(const struct event_list *list);
+/*
+ * Returns the clock for which an engine of the agent ticks, or NULL: cpu rather than wall. It has the same ticks for
+ * the other one, if there is one.
+ */
+const struct event_spec *event_list_agent_clock(const struct event_list *list);
 /* Returns the number of events that this BPF program samples. */
 size_t event_list_count(const struct event_list *list, enum duet_program program);
 

@@ -362,6 +362,14 @@ const struct event_spec *event_list_clock(const struct event_list *list)
 	return NULL;
 }
 
+const struct event_spec *event_list_agent_clock(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		if (list->items[i].event->perf.is_clock && !list->items[i].event->also_shows)
+			return &list->items[i];
+	return event_list_clock(list);
+}
+
 size_t event_list_count(const struct event_list *list, enum duet_program program)
 {
 	size_t count = 0;

@@ -25,7 +25,7 @@ static const struct event offcpu = {
 	.help = "time that threads spend blocked or waiting for a CPU: what they wait in",
 	INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, NS_PER_SEC),
 	.program = DUET_PROGRAM_OFFCPU, .is_chosen = true,
-	.option = EVENT_INTERVAL,
+	.agent = DUET_AGENT_EVENT_OFFCPU, .option = EVENT_INTERVAL,
 };
 
 /* Shown as alloc: what BPF samples of a JVM that does not sample its allocations itself. Not in the table. */
@@ -75,7 +75,8 @@ const struct event *const event_table[] = {
 	/* Only its ticks cause signals, and ticks interrupt threads that run. */
 	EVENT("wall", "all time of every thread, on a CPU (as cpu) and off it (as offcpu)",
 	      INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, NS_PER_SEC), .perf = {SOFTWARE(CPU_CLOCK), .is_clock = true},
-	      .may_signal = true, .also_shows = &offcpu, .option = EVENT_INTERVAL, .is_in_all = true),
+	      .may_signal = true, .agent = DUET_AGENT_EVENT_CLOCK, .also_shows = &offcpu, .option = EVENT_INTERVAL,
+	      .is_in_all = true),
 	EVENT("wakeup",
 	      "time off CPU, as offcpu, each sleep with the stack of the thread or interrupt that ended it: --wakers",
 	      INTERVAL(NS, 10 * NS_PER_MS, 10 * NS_PER_US, NS_PER_SEC), .program = DUET_PROGRAM_OFFCPU,

@@ -311,6 +311,15 @@ static int push_state_text(struct naming *n, struct buf *text)
 	return err;
 }
 
+/* The function of the kernel in which a thread sleeps, as an agent reports it: its name, without an address. */
+static int push_kernel_function(struct naming *n)
+{
+	BUF(name);
+
+	buf_add(&name, n->spent_on + 1, n->spent_on->bytes);
+	return name.failed ? -ENOMEM : push_named(n, FRAME_KERNEL, name.data);
+}
+
 /* What an attribute tells: the request and the file of an I/O, or what time was spent on. */
 static int push_detail_frames(struct naming *n)
 {
@@ -445,8 +454,12 @@ static uint32_t stack_row(struct naming *n)
 	}
 	if (n->object_class && vec_push(n->rows, class_row(n)) < 0)
 		return UINT32_MAX;
-	if ((n->resource || n->spent_on) && push_detail_frames(n) < 0)
+	if (n->sleep & DUET_SAMPLE_OFF_CPU && n->spent_on) {
+		if (push_kernel_function(n) < 0)
+			return UINT32_MAX;
+	} else if ((n->resource || n->spent_on) && push_detail_frames(n) < 0) {
 		return UINT32_MAX;
+	}
 	if (n->sleep & DUET_SAMPLE_OFF_CPU && push_state(n) < 0)
 		return UINT32_MAX;
 	return n->is_closed ? profile_known_stack(n->profile, n->rows->items, (uint32_t)n->rows->len)

@@ -354,29 +354,47 @@ static uint64_t number_of(const struct duet_sample *sample)
 	return number;
 }
 
+void sink_share_clock(struct sink *sink, const struct event_list *events)
+{
+	const struct event_spec *clock = event_list_agent_clock(events);
+
+	for (size_t i = 0; clock && i < events->len; i++)
+		if (events->items[i].event->perf.is_clock && &events->items[i] != clock) {
+			sink->clock = (uint32_t)(clock - events->items);
+			sink->other_clock = (uint32_t)i;
+		}
+}
+
 /* Returns 0 or -ENOMEM, or the negative `node`. */
 static int add_node(struct sink *sink, const struct decision *of, uint64_t time_ns, int64_t node, uint64_t weight,
 		    uint32_t count)
 {
 	const struct duet_sample *sample = of->sample;
+	struct profile_sample added;
 	uint64_t context[3]; /* as struct duet_context has it */
 	int err;
 
 	if (node < 0)
 		return (int)node;
 	memcpy(context, &sample->context, sizeof(context));
-	err = profile_add(sink->of.profile, &(struct profile_sample){
-							.time_ns = time_ns,
-							.weight = weight,
-							.thread = sample_thread(sink, of->process, of->jvm, sample),
-							.node = (uint32_t)node,
-							.count = count,
-							.event = sample->event,
-							.address = number_of(sample),
-							.trace_high = be64toh(context[0]),
-							.trace_low = be64toh(context[1]),
-							.span = be64toh(context[2]),
-						});
+	added = (struct profile_sample){
+		.time_ns = time_ns,
+		.weight = weight,
+		.thread = sample_thread(sink, of->process, of->jvm, sample),
+		.node = (uint32_t)node,
+		.count = count,
+		.event = sample->event,
+		.address = number_of(sample),
+		.trace_high = be64toh(context[0]),
+		.trace_low = be64toh(context[1]),
+		.span = be64toh(context[2]),
+	};
+	err = profile_add(sink->of.profile, &added);
+	if (!err && sink->clock != sink->other_clock && sample->event == sink->clock &&
+	    !(sample->flags & DUET_SAMPLE_OFF_CPU)) {
+		added.event = sink->other_clock;
+		err = profile_add(sink->of.profile, &added);
+	}
 	sink->outcomes.samples += err ? 0 : count;
 	return err;
 }

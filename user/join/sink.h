@@ -57,6 +57,8 @@ struct sink_comm {
 struct sink {
 	struct sink_deps of;
 	bool has_bpf; /* BPF's samples have a cgroup, the agents' have none */
+	/* samples of `clock` that are of CPU time are `other_clock`'s, too; the same: there is no other */
+	uint32_t clock, other_clock;
 	struct sink_comm comm;
 	struct resolver resolver;
 	struct outcomes outcomes;
@@ -69,6 +71,8 @@ struct sink_company {
 	size_t part_count;
 };
 
+/* Without BPF: an agent ticks for one clock of these events; the other one, if there is one, has its samples too. */
+void sink_share_clock(struct sink *sink, const struct event_list *events);
 /* Adds the sample with the names that are known now. `own`: what resolve_stack() returned for it just now. */
 void sink_add(struct sink *sink, const struct decision *of, struct resolved own, const struct sink_company *with);
 /* Returns true if the kernel's frames of the record are those of an interrupt. */

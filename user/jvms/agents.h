@@ -82,7 +82,7 @@ struct agent {
 	uint64_t ending_ns; /* since then the JVM, which shuts down, waits for our last requests; 0: it does not */
 	bool is_unnamed; /* a reader: the names of its JVM's threads cannot be read */
 	bool layout_published; /* BPF has the JVM's newest layout */
-	uint64_t claimed[DUET_MAX_EVENTS]; /* sum of the weights of its own samples, by event of the recording */
+	uint64_t claimed[DUET_MAX_EVENTS]; /* sum of the weights of its own samples, by event of `start` */
 	char vm[136]; /* "OpenJDK 64-Bit Server VM 17.0.15+6" */
 	/* The process has no JVM, or had none when the agent began: it serves events that need none. */
 	bool is_native;

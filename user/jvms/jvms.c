@@ -262,19 +262,38 @@ static uint64_t lane_bytes(const struct jvms *jvms, const struct process *proces
 			bytes += NS_PER_SEC / spec->interval * jvms->of.cpus * typical;
 		else if (sources_is_agent(jvms, process, spec->event))
 			bytes += TAP_LANE_BYTES;
+		if (jvms->of.engine->row->standalone && spec->event->also_shows)
+			bytes += TAP_LANE_BYTES;
 	}
 	return bytes < SAMPLE_LANE_MIN ? SAMPLE_LANE_MIN : bytes > SAMPLE_LANE_MAX ? SAMPLE_LANE_MAX : bytes;
 }
 
+/* Without BPF, the agent takes the samples of time off the CPU, which wall shows as its own. */
+static void add_agent_sleeps(struct agent_start *start, const struct event_spec *spec, uint32_t index)
+{
+	const struct event *sleeps = spec->event->also_shows;
+
+	if (sleeps && sleeps->agent == DUET_AGENT_EVENT_OFFCPU)
+		start->events[start->event_count++] = (struct duet_agent_event){
+			.interval = spec->interval, .kind = sleeps->agent, .index = index};
+}
+
 static void list_agent_events(const struct jvms *jvms, const struct process *process, struct agent_start *start)
 {
+	const struct event_spec *clock = event_list_agent_clock(&jvms->options->events);
+
 	for (uint32_t i = 0; i < jvms->options->events.len; i++) {
 		const struct event_spec *spec = &jvms->options->events.items[i];
 		const struct event_place *place = &spec->event->place;
-		struct duet_agent_event *to = &start->events[start->event_count];
+		struct duet_agent_event *to;
 
 		if (!sources_is_agent(jvms, process, spec->event))
 			continue;
+		if (jvms->of.engine->row->standalone)
+			add_agent_sleeps(start, spec, i);
+		if (spec->event->agent == DUET_AGENT_EVENT_CLOCK && spec != clock)
+			continue;
+		to = &start->events[start->event_count];
 		*to = (struct duet_agent_event){.interval = spec->interval, .kind = spec->event->agent, .index = i};
 		to->flags = (jvms->options->as_called ? DUET_AGENT_AS_CALLED : 0) |
 			    (jvms->options->alloc_native ? DUET_AGENT_WITH_NATIVE : 0) |
@@ -318,7 +337,8 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 			  event_list_needs_tables(&jvms->options->events);
 	struct attach_control own;
 	int err = control ? 0 : attach_control_new(&own, process->pid);
-	bool takes_ticks = has_ticks && (engine->standalone || !jvms->options->loaded_agent || is_jvm(process));
+	bool takes_ticks = has_ticks && (engine->standalone ? engine_ticks_for(engine, &jvms->options->events)
+							 : !jvms->options->loaded_agent || is_jvm(process));
 	struct agent_start start = {
 		.payer = process->payer,
 		.engine = takes_ticks ? engine->agent : DUET_ENGINE_NONE,

@@ -131,28 +131,35 @@ void sources_report_refused(const struct jvms *jvms, const struct agent *agent)
 #define MOST_ERR_SAMPLES 4096
 #define MOST_NATIVE_BYTES (1ull << 56)
 
-/* Returns the event of START that a sample of the agent belongs to; NULL if the agent was not asked for that event. */
-static const struct duet_agent_event *asked_event(const struct agent *agent, uint32_t index)
+/*
+ * Returns the event of START that a sample of the agent belongs to; NULL if the agent was not asked for that event.
+ * Those of CPU time and of time off the CPU may have the same index.
+ */
+static const struct duet_agent_event *asked_event(const struct agent *agent, const struct duet_sample *sample)
 {
+	bool is_off_cpu = sample->flags & DUET_SAMPLE_OFF_CPU;
+
 	for (uint32_t i = 0; i < agent->start.event_count; i++) {
 		const struct duet_agent_event *event = &agent->start.events[i];
 
-		if (event->index == index && !(agent->refused & 1u << i))
+		if (event->index == sample->event && (event->kind == DUET_AGENT_EVENT_OFFCPU) == is_off_cpu &&
+		    !(agent->refused & 1u << i))
 			return event;
 	}
 	return NULL;
 }
 
-/* Returns true if the engine's signals interrupt code for the event; otherwise the JVM calls the agent. */
+/* Returns true if the engine's signals interrupt code for the event; otherwise something calls the agent. */
 static bool is_ticked(const struct duet_agent_event *event)
 {
-	return event->kind < DUET_AGENT_EVENT_ALLOC;
+	return event->kind == DUET_AGENT_EVENT_CLOCK || event->kind == DUET_AGENT_EVENT_PAGE_FAULTS;
 }
 
 /* Returns true if any number of threads, or of calls on one thread, may be in the event at the same time. */
 static bool overlaps(const struct duet_agent_event *event)
 {
 	switch (event->kind) {
+	case DUET_AGENT_EVENT_OFFCPU: /* any number of threads sleeps at a time */
 	case DUET_AGENT_EVENT_LOCK: /* a JVM may have a million virtual threads that wait */
 	case DUET_AGENT_EVENT_WAIT:
 	case DUET_AGENT_EVENT_NATIVELOCK:
@@ -184,24 +191,27 @@ static uint64_t most_claimed(const struct jvms *jvms, const struct duet_agent_ev
 
 static uint64_t least_claimed(const struct duet_agent_event *event)
 {
+	if (event->kind == DUET_AGENT_EVENT_OFFCPU) /* the agent weighs what it has seen, in each case */
+		return 1;
 	return event->kind == DUET_AGENT_EVENT_NATIVEMEM && event->flags & DUET_AGENT_AS_CALLED ? 1 : event->interval;
 }
 
 /* Returns true if the sample weighs at least one interval, and all samples together no more than is possible. */
 static bool is_plausible(const struct jvms *jvms, const struct agent *agent, const struct duet_sample *sample)
 {
-	const struct duet_agent_event *event = asked_event(agent, sample->event);
-	bool is_called = sample->flags & DUET_SAMPLE_CALLED;
+	const struct duet_agent_event *event = asked_event(agent, sample);
+	bool is_called = sample->flags & (DUET_SAMPLE_CALLED | DUET_SAMPLE_OFF_CPU);
 	uint64_t most;
 
 	if (!event || is_called == is_ticked(event) || sample->weight < least_claimed(event))
 		return false;
 	most = most_claimed(jvms, event);
-	return sample->weight <= most && agent->claimed[sample->event] <= most - sample->weight;
+	return sample->weight <= most && agent->claimed[event - agent->start.events] <= most - sample->weight;
 }
 
 #define CLAIMABLE (DUET_SAMPLE_KERNEL | DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING | DUET_SAMPLE_USER_REGS | \
-		   DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED | DUET_SAMPLE_CALLED)
+		   DUET_SAMPLE_USER_COMPLETE | DUET_SAMPLE_UNKNOWN_CODE | DUET_SAMPLE_WALKED | DUET_SAMPLE_CALLED | \
+		   DUET_SAMPLE_OFF_CPU | DUET_SAMPLE_IDLE)
 
 /* For --all-user. */
 static void drop_kernel_frames(struct duet_sample *sample)
@@ -249,13 +259,14 @@ const struct duet_sample *claims_take(const struct jvms *jvms, struct agent *age
 	memcpy(sample, record, record->head.size);
 	if (jvms->options->all_user)
 		drop_kernel_frames(sample);
-	agent->claimed[sample->event] += sample->weight;
+	agent->claimed[asked_event(agent, sample) - agent->start.events] += sample->weight;
 	sample->head.tgid = (uint32_t)agent->origin.process->pid;
 	sample->head.tid = sample->ns_tid;
 	sample->flags = (sample->flags & CLAIMABLE) | DUET_SAMPLE_JVM;
 	if (sample->flags & DUET_SAMPLE_SIGNALLED)
 		sample->flags |= DUET_SAMPLE_COOKIE;
-	sample->no_signal = DUET_NO_SIGNAL_NONE;
+	/* nobody who sleeps is signalled */
+	sample->no_signal = sample->flags & DUET_SAMPLE_OFF_CPU ? DUET_NO_SIGNAL_EVENT : DUET_NO_SIGNAL_NONE;
 	sample->comm[0] = '\0';
 	snprintf(sample->process_comm, sizeof(sample->process_comm), "%s", agent->origin.process->comm);
 	agent->signalled++;

@@ -74,6 +74,8 @@ void intake_begin(struct session *session)
 {
 	charge_set_pause(empty_rings, session);
 	session->pending.sink.has_bpf = !session->engine.row->standalone;
+	if (session->engine.row->standalone)
+		sink_share_clock(&session->pending.sink, &session->options->events);
 	session->intake.short_lived.collector = session->engine.collector;
 }
 
@@ -231,15 +233,29 @@ static void on_agent_sample(struct session *session, struct agent *agent, const 
 	if (!sample)
 		return;
 	overhead_note_sample(&session->overhead);
-	session->overhead.signals += !(sample->flags & DUET_SAMPLE_CALLED);
+	session->overhead.signals += !(sample->flags & (DUET_SAMPLE_CALLED | DUET_SAMPLE_OFF_CPU));
 	join_sample(session->pending.join, &agent->origin, sample, clock_monotonic_ns());
+}
+
+/* A standalone engine ticks, and its agent looks at sleepers, from its own start on, which may be seconds earlier. */
+static bool is_early(const struct session *session, uint16_t type, const void *payload)
+{
+	const struct duet_java_sample *half = payload;
+	const struct duet_sample *sample = payload;
+	uint64_t time_ns = UINT64_MAX;
+
+	if (type == DUET_AGENT_JAVA_SAMPLE)
+		time_ns = half->time_ns;
+	else if (type == DUET_AGENT_SAMPLE)
+		time_ns = sample->head.time_ns;
+	return session->engine.row->standalone && (!session->started_ns || time_ns < session->started_ns);
 }
 
 static void on_agent_record(void *context, struct agent *agent, uint16_t type, const void *payload, uint32_t size)
 {
 	struct session *session = context;
 
-	if (!claims_check(agent, type, payload))
+	if (!claims_check(agent, type, payload) || is_early(session, type, payload))
 		return;
 	if (type == DUET_AGENT_JAVA_SAMPLE)
 		join_offer(session->pending.join, &agent->origin, payload, size, clock_monotonic_ns());

@@ -88,9 +88,13 @@ struct session {
 	uint64_t longest_step_ns; /* longest time without a wait: meanwhile nobody reads BPF's ring and the agents */
 	uint64_t flush_wanted_ns; /* when SIGUSR1 came; 0: the outputs were flushed since */
 	bool flush_has_edge; /* with a value (sigqueue(3)): threads that sleep have a sample then */
+	uint64_t flush_asked_ns; /* when agents were asked to write what threads sleep; 0: they were not */
 	bool interrupted;
 	bool is_behind; /* BPF's ring was not emptied in time: the next step does not wait */
 };
+
+/* Returns true if agents see threads that sleep: without BPF. */
+bool session_agents_see_sleeps(const struct session *session);
 
 #define POLL_ATTACH_MS 5 /* while agents start and publish existing code */
 

@@ -63,10 +63,33 @@ static void on_signal(struct session *session)
 	}
 }
 
+bool session_agents_see_sleeps(const struct session *session)
+{
+	return session->engine.row->standalone && event_list_has_sleeps(&session->options->events);
+}
+
+/* Returns false while agents write what threads have slept so far, or its names arrive. */
+static bool agents_have_flushed(struct session *session, uint64_t now_ns)
+{
+	if (!session_agents_see_sleeps(session))
+		return true;
+	if (!session->flush_asked_ns) {
+		session->flush_asked_ns = now_ns;
+		jvms_finish(&session->jvms, DUET_MESSAGE_FLUSH, now_ns);
+	}
+	if ((jvms_any(&session->jvms, AGENT_RUNNING, JVMS_FINISHING) || pending_count(&session->pending)) &&
+	    now_ns - session->flush_asked_ns < LAST_SIGNALS_NS)
+		return false;
+	session->flush_asked_ns = 0;
+	return true;
+}
+
 /* Call after the rings were read. What a process did before it asked for its report is in there, or arrives soon. */
 static void flush_if_wanted(struct session *session, uint64_t now_ns)
 {
 	if (!session->flush_wanted_ns || now_ns - session->flush_wanted_ns < FLUSH_AFTER_NS)
+		return;
+	if (session->flush_has_edge && !agents_have_flushed(session, now_ns))
 		return;
 	if (session->flush_has_edge)
 		sleep_edges_flush(session);
@@ -209,13 +232,19 @@ void session_note_vitals(struct session *session, uint64_t now_ns)
 	vitals->looked_ns = now_ns;
 }
 
+/* Returns true if agents have more to say than ticks: of what the JVM does, or of threads that sleep. */
+static bool has_taps(const struct session *session)
+{
+	return event_list_has_taps(&session->options->events) || session_agents_see_sleeps(session);
+}
+
 /* At the end of a window, agents write what there is, such as live objects, and then answer that they have finished. */
 static void step_windows(struct session *session, uint64_t now_ns)
 {
 	uint64_t until_ns = session->profile.until_ns;
 
 	if (until_ns && now_ns >= until_ns && session->asked_until_ns != until_ns &&
-	    event_list_has_taps(&session->options->events)) {
+	    has_taps(session)) {
 		jvms_finish(&session->jvms, DUET_MESSAGE_FLUSH, until_ns - 1);
 		session->asked_until_ns = until_ns;
 	}
@@ -294,7 +323,7 @@ void session_stop(struct session *session)
 	collector_stop(session->engine.collector);
 	session->ended_ns = session->profile.end_ns = clock_monotonic_ns();
 	sleep_edges_pass(session);
-	if (event_list_has_taps(&session->options->events))
+	if (has_taps(session))
 		jvms_finish(&session->jvms, DUET_MESSAGE_FINISH, session->ended_ns);
 	await_last_signals(session);
 	jvms_flush_unfaithful(&session->jvms, AGENT_GONE, "left before the end of the recording");

@@ -131,6 +131,8 @@ static int start_ticks(struct session *session)
 		log_error("the perf events could not be enabled: %s", strerror(-err));
 	session->started_ns = clock_monotonic_ns();
 	session->jvms.is_ticking = true;
+	if (session_agents_see_sleeps(session)) /* what they know of threads that sleep is of the time before */
+		jvms_finish(&session->jvms, DUET_MESSAGE_FLUSH, session->started_ns - 1);
 	session->edges.prepared_ns = session->options->pids.len ? session->started_ns : 0; /* by publish_pids() */
 	return err;
 }
