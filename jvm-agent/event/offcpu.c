@@ -39,6 +39,8 @@
 #define UNWRITTEN_NS 60000000000ull
 /* After this time, a stack whose walk has not reached the thread's entry is walked again: there may be rows now. */
 #define POOR_NS 1000000000ull
+/* Threads that have slept since the window's begin are walked so many in a turn, and one of 64 more; at its end all. */
+#define FIRST_WALKS 8
 #define BYTES_OF_TABLE (STAY_TIDS * sizeof(struct off_thread *))
 
 struct off_thread {
@@ -190,8 +192,11 @@ static bool is_poor(const struct off_thread *thread)
 	return thread->off_ns >= POOR_NS && !(sample->flags & DUET_SAMPLE_USER_COMPLETE);
 }
 
-/* CPU time that is ahead of the clock, because this thread had to wait between reading the two, is counted once. */
-static void look(struct stay *stay, struct off_thread *thread, uint64_t until_ns)
+/*
+ * CPU time that is ahead of the clock, because this thread had to wait between reading the two, is counted once.
+ * *walks: how many threads may be walked that have not run since the last look. Others are always walked.
+ */
+static void look(struct stay *stay, struct off_thread *thread, uint64_t until_ns, size_t *walks)
 {
 	uint64_t cpu_ns = clock_read(clock_of_thread(thread->tid)), now_ns = clock_ns(), before_ns = thread->counted_ns;
 	uint64_t ran_ns = cpu_ns - thread->cpu_ns, since_ns, off_ns;
@@ -207,12 +212,14 @@ static void look(struct stay *stay, struct off_thread *thread, uint64_t until_ns
 	thread->counted_ns = before_ns + ran_ns + off_ns;
 	thread->cpu_ns = cpu_ns;
 	since_ns = ran_ns ? now_ns : thread->since_ns ? thread->since_ns : before_ns;
-	if (!ran_ns && thread->found && !thread->waits && !is_poor(thread)) {
+	if (!ran_ns && ((thread->found && !thread->waits && !is_poor(thread)) || !*walks)) {
 		thread->off_ns += off_ns;
-		if (thread->off_ns > UNWRITTEN_NS)
+		thread->since_ns = since_ns;
+		if (thread->found && thread->off_ns > UNWRITTEN_NS)
 			write_sleep(stay, thread, now_ns);
 		return;
 	}
+	*walks -= !ran_ns;
 	sleeps = task_sleeps(thread->tid, &sleep);
 	kept = keep(stay, thread, &sleep, sleeps);
 	if (kept)
@@ -292,7 +299,7 @@ static void remove_thread(size_t index)
 	free(thread);
 }
 
-static void look_at_all(struct stay *stay, uint64_t until_ns)
+static void look_at_all(struct stay *stay, uint64_t until_ns, size_t walks)
 {
 	bool is_more = stay;
 
@@ -301,7 +308,7 @@ static void look_at_all(struct stay *stay, uint64_t until_ns)
 
 		is_more = i < off.count;
 		if (is_more)
-			look(stay, off.all[i], until_ns);
+			look(stay, off.all[i], until_ns, &walks);
 	}
 }
 
@@ -348,7 +355,7 @@ static void note_thread(int tid, uintptr_t java_thread)
 	STAY(stay);
 	LOCKED(&off.lock);
 	struct off_thread *thread = find_thread(tid);
-	size_t i = 0;
+	size_t i = 0, walks = 0;
 
 	if (stay && !thread && java_thread)
 		thread = add_thread(tid, clock_ns(), clock_read(clock_of_thread(tid)));
@@ -357,7 +364,7 @@ static void note_thread(int tid, uintptr_t java_thread)
 	thread->java_thread = java_thread;
 	if (java_thread)
 		return;
-	look(stay, thread, UINT64_MAX);
+	look(stay, thread, UINT64_MAX, &walks);
 	write_rest(stay, thread, clock_ns(), true);
 	while (off.all[i] != thread)
 		i++;
@@ -399,12 +406,13 @@ static void *looker_main(void *unused)
 	off.looker_tid = (int)syscall(SYS_gettid);
 	while (off.runs) {
 		uint64_t begun_ns = clock_read(CLOCK_THREAD_CPUTIME_ID);
+		size_t walks = FIRST_WALKS + off.count / 64;
 
 		pthread_mutex_unlock(&off.lock);
 		{
 			STAY(stay);
 
-			look_at_all(stay, UINT64_MAX);
+			look_at_all(stay, UINT64_MAX, walks);
 		}
 		pthread_mutex_lock(&off.lock);
 		wait_for(pause_ns(clock_read(CLOCK_THREAD_CPUTIME_ID) - begun_ns));
@@ -498,7 +506,7 @@ static void flush(uint64_t ended_ns)
 {
 	STAY(stay);
 
-	look_at_all(stay, ended_ns);
+	look_at_all(stay, ended_ns, SIZE_MAX);
 	for (size_t i = 0; stay && i < off.count; i++) {
 		LOCKED(&off.lock);
 
@@ -514,7 +522,7 @@ static void stop(const struct agent_tap *tap, uint64_t ended_ns)
 	STAY(stay);
 
 	stop_looker();
-	look_at_all(stay, ended_ns);
+	look_at_all(stay, ended_ns, SIZE_MAX);
 	for (size_t i = 0; stay && i < off.count; i++) {
 		LOCKED(&off.lock);
 

@@ -161,7 +161,7 @@ wall_as_user() { # ENGINE EVENTS TOLERANCE
 	local whole name tolerance=$3
 	become_ordinary
 	JVM_OPTS=("-Dgate=$here/gate")
-	start_jvm "$jdk" workload.WallTimes 5 20
+	start_jvm "$jdk" workload.WallTimes 5 400
 	${DUET_AS[@]+"${DUET_AS[@]}"} "$duet" record -v -p "$jvm" -d 300 -e "$2" --engine "$1" --total -t -o duet \
 		-f "$here/out.duet" >"$here/stdout" 2>"$here/stderr" &
 	recorder=$!
@@ -172,15 +172,15 @@ wall_as_user() { # ENGINE EVENTS TOLERANCE
 	expect_status 0
 	whole=$(sed -nE 's/.* samples in ([0-9.]+) s .*/\1/p' "$here/stderr")
 	run_duet convert "$here/out.duet" --event wall --total -t -o collapsed "$here/out"
-	for name in idle-0 idle-19 "VM Thread"; do
+	for name in idle-0 idle-399 "VM Thread"; do
 		expect_near "time of $name, %" "$(percent "$(seconds_of "$name")" "$whole")" 100 2
 	done
 	for name in naps-0 naps-1 turns-0 turns-1 works-0 works-1; do
 		expect_near "time of $name, %" "$(percent "$(seconds_of $name)" "$(said $name)")" 100 "$tolerance"
 	done
-	# some 100 looks at each
+	# some 100 looks at each, fewer while the machine has much else to do
 	expect_near "naps that sleep, %" "$(percent "$(seconds_of naps- inSleep)" "$(seconds_of naps-)")" \
-		"$(percent "$(said naps-0 inSleep)" "$(said naps-0)")" 15
+		"$(percent "$(said naps-0 inSleep)" "$(said naps-0)")" 20
 	expect "of the born, threads at a time" "$(awk "BEGIN { print $(seconds_of born) / $whole }")" '>=' 0.2
 	expect_contains "$here/out" 'WallTimes\.inWait.*\[futex\] '
 	expect "calls that were interrupted" "$(awk '/^EINTR/ { print $2 }' "$jvm_out")" '==' 0
