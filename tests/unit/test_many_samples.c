@@ -280,19 +280,26 @@ static void heat_map_with_longer_steps(void **state)
 /* Each sample is of another stack: there are more series than rows are wanted. The picture is as fine as before. */
 static void heat_map_of_more_stacks_than_rows(void **state)
 {
-	enum { COUNT = 2100000 };
+	enum { FRAMES = 1440, COUNT = FRAMES * FRAMES };
 	const struct table want[] = {
 		{100, true, false, COUNT, COUNT / 10 * 2, COUNT / 10 - 1, COUNT},
 		{43200000, true, true, COUNT, COUNT, 0, COUNT},
 	};
 
-	for (uint32_t i = 0; i < COUNT; i++) {
+	uint32_t frames[FRAMES];
+
+	for (uint32_t i = 0; i < FRAMES; i++) {
 		struct frame frame = {.kind = FRAME_NATIVE, .bci = -1};
 		char name[16];
 
 		snprintf(name, sizeof(name), "f%u", i);
 		frame.name = intern_str(&profile.strings, name);
-		stacks[i % STACKS] = profile_child(&profile, 0, profile_frame(&profile, &frame));
+		frames[i] = profile_frame(&profile, &frame);
+	}
+	for (uint32_t i = 0; i < COUNT; i++) {
+		uint32_t caller = profile_child(&profile, 0, frames[i / FRAMES]);
+
+		stacks[i % STACKS] = profile_child(&profile, caller, frames[i % FRAMES]);
 		add(i * (SECOND / 100), 0, i);
 	}
 	expect_first_map(want, 2);

@@ -366,6 +366,9 @@ static int find_breakpoint(const struct event *event, const struct collector_opt
 	if (is_nowhere(perf->config1))
 		return buf_explain(why, -EINVAL, "%s: no program can have memory at 0x%lx", event->name,
 				   (unsigned long)perf->config1);
+	if (!probe_has_breakpoints())
+		return buf_explain(why, -EOPNOTSUPP,
+				   "%s: this machine has no breakpoints that work, as some virtual machines", event->name);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
 #include "base/clock.h"
@@ -226,6 +227,26 @@ static bool probe_tracepoints(struct buf *why)
 }
 
 /* Causes come first: if a feature is missing, it explains why later ones fail. */
+bool probe_has_breakpoints(void)
+{
+	static volatile uint64_t watched;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_W,
+		.bp_addr = (uintptr_t)&watched,
+		.bp_len = sizeof(watched),
+		.exclude_kernel = 1,
+	};
+	IO_FD(fd) = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	uint64_t count = 1;
+
+	watched++;
+	if (fd >= 0 && read(fd, &count, sizeof(count)) != sizeof(count))
+		count = 1;
+	return pmu_type("breakpoint") >= 0 && count;
+}
+
 static const struct feature features[] = {
 	{"kernel version", true, .has = has_kernel,
 	 .without = "the kernel is older than Linux 5.8: upgrade it, " WITHOUT_BPF},
@@ -260,8 +281,8 @@ static const struct feature features[] = {
 	 .without = "no counters of the CPU (cycles, cache-misses, rNNN …), as in most virtual machines: "
 		    "-e cpu needs none"},
 	{"tracepoints", false, .probe = probe_tracepoints},
-	{"breakpoints", false, .pmu = "breakpoint",
-	 .without = "-e mem:… needs a kernel with CONFIG_HAVE_HW_BREAKPOINT: none of this machine's CPU"},
+	{"breakpoints", false, .has = probe_has_breakpoints,
+	 .without = "-e mem:… needs a kernel with CONFIG_HAVE_HW_BREAKPOINT, and a hypervisor that lets breakpoints work"},
 	{"probes of kernel functions", false, .pmu = "kprobe",
 	 .without = "-e kprobe:… needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17): tracepoints do not"},
 	{"probes of programs and libraries", false, .pmu = "uprobe",
@@ -501,7 +522,6 @@ bool collector_has_event(const struct event *event)
 bool collector_has_family(const struct event_family *family)
 {
 	static const char *const pmus[EVENT_SOURCE_MAX] = {
-		[EVENT_BREAKPOINT] = "breakpoint",
 		[EVENT_KPROBE] = "kprobe",
 		[EVENT_UPROBE] = "uprobe",
 		[EVENT_USDT] = "uprobe",
@@ -509,6 +529,8 @@ bool collector_has_family(const struct event_family *family)
 
 	if (family->source == EVENT_COMPLETE)
 		return has_counters();
+	if (family->source == EVENT_BREAKPOINT)
+		return probe_has_breakpoints();
 	return !pmus[family->source] || pmu_type(pmus[family->source]) >= 0;
 }
 

@@ -27,6 +27,8 @@ bool probe_has_sleeps(void); /* a hook at which threads that have slept can take
 const char *probe_uring(bool *ret_has_entry);
 /* Returns the number of a tracepoint's arguments; 0: this kernel has no such tracepoint. */
 unsigned probe_tracepoint_arguments(const char *name);
+/* Breakpoints that stop what they should: some hypervisors take them and never do. True if that cannot be tried. */
+bool probe_has_breakpoints(void);
 bool probe_has_task_storage(void); /* task storage that can be allocated while the scheduler runs, 6.4 */
 /* Returns true if the kernel's BTF has a type of this name and BTF_KIND_*. */
 bool probe_has_type(const char *name, uint32_t kind);
