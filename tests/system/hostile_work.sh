@@ -59,22 +59,6 @@ case_deep_sleepers() { # apart
 	record_host 6 -e wall=10ms
 }
 
-# More than their user's share of work can walk. Those that are not walked, and those for which others stand, keep their
-# time: it is known.
-case_sleepers_keep_their_time() { # apart
-	local sleepers=2000 ns
-	start_attackers plain_sleepers $sleepers
-	"$duet" record -v --host -e wall -d 3 -f "$here/out.duet" >"$here/stdout" 2>"$here/stderr" </dev/null
-	"$duet" convert --total "$here/out.duet" "$here/out.collapsed" 2>"$here/convert" ||
-		fail "$(cat "$here/convert")"
-	ns=$(sed -n 's/.* samples in \([0-9.]*\) s .*/\1/p' "$here/stderr" |
-		awk -v n=$sleepers '{ printf "%.0f", $1 * n * 1e9 }')
-	echo "# $(grep -E 'stand for|took too long|sleeps over' "$here/stderr")"
-	awk -v of="$ns" '/^\[hostile_neighbo/ { n += $NF } END { print n + 0, of }' "$here/out.collapsed" >"$here/kept"
-	expect_share "the time of the sleepers" "$(cat "$here/kept")" '>=' 93
-	expect_share "the time of the sleepers" "$(cat "$here/kept")" '<=' 105
-}
-
 # 2 MB of arguments, and a file of 256 MB that is called libjvm.so, at each change of the mappings.
 case_nameless_with_long_arguments() { # apart
 	start_honest

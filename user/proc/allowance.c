@@ -20,8 +20,7 @@
 #define BASE_NS (NS_PER_SEC / 5) /* of both, this much need not be earned */
 #define BASE_SHARE 20
 #define SLEEPS_PART 2 /* of the base, this part is not used up by sleeps */
-#define SLEEPS_LEAVE_NS (3 * NS_PER_SEC / 10) /* nor this much of what was earned, if there is as much */
-#define EARNED_SHARE 5 /* a 5th of the CPU time that the processes use is earned */
+#define EARNED_SHARE 10 /* a 10th of the CPU time that the processes use is earned */
 #define EARNED_NS (USER_NS - BASE_NS) /* most that is kept of it */
 #define EARNERS_MAX (1u << 16) /* processes; what they have used may count again when there are more */
 #define ASK_TIMES 64 /* asking what processes have used takes at most this part of the time */
@@ -401,16 +400,11 @@ void charge_shared_end(const struct charge *charge)
 	}
 }
 
-bool charge_covers_sleep(const struct payer *payer, pid_t pid, bool is_over_edge)
+bool charge_covers_sleep(const struct payer *payer, pid_t pid)
 {
 	struct account *account = payer->key ? find(payer->key) : NULL;
-	uint64_t left_ns;
 
-	if (!account)
-		return true;
-	left_ns = account->earned_ns < SLEEPS_LEAVE_NS ? account->earned_ns : SLEEPS_LEAVE_NS;
-	left_ns += BASE_NS / SLEEPS_PART;
-	return has_left(account, is_over_edge ? 0 : left_ns, pid, clock_monotonic_ns());
+	return !account || has_left(account, BASE_NS / SLEEPS_PART, pid, clock_monotonic_ns());
 }
 
 bool charge_is_little(const struct payer *payer)

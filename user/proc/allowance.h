@@ -7,7 +7,7 @@
  * users who have used little are served.
  *
  * A part of a user's allowance is there for everybody: 0.2 s at once, and a 20th of the time. The rest is earned: a
- * 5th of the CPU time that the user's processes have used, also before the recording, at most 0.8 s at once. So
+ * 10th of the CPU time that the user's processes have used, also before the recording, at most 0.8 s at once. So
  * sleepers cost little, however many they are, and a program that computes pays for itself with its own share of the
  * CPUs. What a process has used is asked for when the allowance would be used up without it.
  *
@@ -86,10 +86,10 @@ void charge_shared_begin(struct charge *charge);
 void charge_shared_note(const struct payer *payer); /* NULL: nobody pays this part */
 void charge_shared_end(const struct charge *charge);
 /*
- * False if the payer has so little left that a sleep of his should not be looked at. Some is left for the threads that
- * run, and for those that sleep over the edge of a window: these may use up all. `pid`: the process that slept.
+ * False if the payer has so little left that a sleep of his should not be looked at, so that some is left for the
+ * threads that run. `pid`: the process that slept.
  */
-bool charge_covers_sleep(const struct payer *payer, pid_t pid, bool is_over_edge);
+bool charge_covers_sleep(const struct payer *payer, pid_t pid);
 /* True for users who have used little: they are served before those who have used much. */
 bool charge_is_little(const struct payer *payer);
 /* Adds what another process, a reader or an attaching child, has used for the payer. */

@@ -132,7 +132,7 @@ static bool is_sleep(const struct duet_sample *sample)
 }
 
 /* Sleeps are paid for by their user. Threads that run have as many samples as they have had time of a CPU. */
-static void on_sample(struct session *session, const struct duet_sample *record, bool is_over_edge)
+void intake_on_sample(struct session *session, const struct duet_sample *record)
 {
 	const struct duet_sample *sample = deep_stacks_join(&session->intake.deep_stacks, record);
 	struct process *process = process_of(session, sample);
@@ -146,15 +146,9 @@ static void on_sample(struct session *session, const struct duet_sample *record,
 	}
 	if (is_sleep(sample))
 		sample = thinned_take(&session->intake.thinned, &process, sample,
-				      charge_covers_sleep(&process->payer, process->exited ? 0 : process->pid,
-							  is_over_edge));
+				      charge_covers_sleep(&process->payer, process->exited ? 0 : process->pid));
 	if (sample)
 		take_sample(session, process, sample);
-}
-
-void intake_on_sample(struct session *session, const struct duet_sample *sample)
-{
-	on_sample(session, sample, false);
 }
 
 void intake_take_thinned(struct session *session)
@@ -390,7 +384,7 @@ static void meet(void *context, const struct duet_sample *sample)
 
 static void take(void *context, const struct duet_sample *sample)
 {
-	on_sample(context, sample, true);
+	intake_on_sample(context, sample);
 }
 
 /* Some CPU time of duet, or some time. */

@@ -76,15 +76,13 @@ const struct duet_sample *thinned_take(struct thinned *thinned, struct process *
 	const uint64_t identity[] = {(*process)->payer.key, sample->event};
 	uint64_t key = hash_bytes(identity, sizeof(identity), 0);
 	struct thinned_sleep *kept = map_get_ptr(&thinned->kept, key);
-	unsigned int count = kept ? kept->count + 1 : 1;
 
 	if (!sample->weight || (!kept && (is_covered || thinned->kept.len >= THINNED_MAX)))
 		return sample;
 	kept = add(thinned, kept, *process, sample);
 	if (!kept)
 		return sample;
-	kept->count = count;
-	if (is_covered || count == THINNED_EACH) {
+	if (is_covered) {
 		map_remove(&thinned->kept, key);
 		return take(thinned, kept, process);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeps of users who have used up what looking at sleeps may cost. Such a sleep is not looked at, and one of up to
- * THINNED_EACH that were passed over since stands for all of them: it has their weight. Each is chosen with a
- * probability in proportion to its weight. So sums are exact, and what a stack gets is right on average.
+ * Sleeps of users who have used up what looking at sleeps may cost. Such a sleep is not looked at, and one of those
+ * that were passed over since stands for all of them: it has their weight. Each is chosen with a probability in
+ * proportion to its weight. So sums are exact, and what a stack gets is right on average.
  */
 #pragma once
 
@@ -10,12 +10,10 @@
 #include "duet_record.h"
 #include "proc/process.h"
 
-#define THINNED_EACH 32 /* one stands for so many at most: what a user has many of has many rows */
 #define THINNED_MAX 64 /* users and events for which a sleep is kept; of others, all sleeps are looked at */
 
 struct thinned_sleep {
 	uint64_t weight; /* of all sleeps that it stands for */
-	unsigned int count; /* of them, itself included */
 	struct process *process; /* a reference */
 	struct duet_sample sample;
 };

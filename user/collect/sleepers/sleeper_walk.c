@@ -226,8 +226,7 @@ static void walk_one(struct sleeper_walker *walker, const struct duet_sleeper *s
 }
 
 /* Returns a copy of the sample as a record: the ids follow the frames. */
-static struct sleeper_walked *copy_record(const struct sleeper_walker *walker, const struct payer *payer,
-					  uint64_t switches)
+static struct sleeper_walked *copy_record(const struct sleeper_walker *walker, uint64_t switches)
 {
 	const struct duet_sample *sample = &walker->sample;
 	size_t frames = sizeof(*sample) + (sample->kernel_depth + sample->user_depth) * sizeof(sample->stack[0]);
@@ -237,8 +236,7 @@ static struct sleeper_walked *copy_record(const struct sleeper_walker *walker, c
 	if (!walked)
 		return NULL;
 	walked->switches = switches;
-	walked->payer = *payer;
-	walked->is_left = false;
+	walked->payer = walker->foreign.charge->payer;
 	walked->is_reported = false;
 	memcpy(&walked->sample, sample, frames);
 	if (ids) /* the last one is padding if their number is odd */
@@ -273,33 +271,12 @@ size_t sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
 			left = part = read_stacks(walker, sleepers + done, count - done);
 		walker->foreign.stack = part - left;
 		walk_one(walker, sleepers[done], flags);
-		keep(context, sleepers[done], copy_record(walker, &charge->payer, sleepers[done]->switches));
+		keep(context, sleepers[done], copy_record(walker, sleepers[done]->switches));
 		done++;
 		left--;
 	} while (done < count && !charge_slice_is_over(charge));
 	walker_now = NULL;
 	return done;
-}
-
-void sleeper_leave(struct sleeper_walker *walker, const struct payer *payer,
-		   const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context)
-{
-	struct duet_sample *sample = &walker->sample;
-
-	for (size_t i = 0; i < count; i++) {
-		struct sleeper_walked *walked;
-
-		memcpy(sample, &sleepers[i]->sample, sleepers[i]->sample.head.size);
-		if (sample->flags & DUET_SAMPLE_USER_REGS) {
-			sample->stack[sample->kernel_depth] = sleepers[i]->pc;
-			sample->user_depth = 1;
-			sample->walk_end = DUET_WALK_LONG;
-		}
-		walked = copy_record(walker, payer, sleepers[i]->switches);
-		if (walked)
-			walked->is_left = true;
-		keep(context, sleepers[i], walked);
-	}
 }
 
 #define PAGE 4096u /* the smallest page size of any supported kernel */

@@ -25,7 +25,6 @@ void sleeper_walker_close(struct sleeper_walker *walker);
 struct sleeper_walked {
 	uint64_t switches; /* of the thread when it was shown */
 	struct payer payer; /* its user's */
-	bool is_left; /* it was not walked: the next list has it again */
 	bool is_reported; /* BPF reported its sleep at the current edge; false after the walk */
 	struct duet_sample sample; /* with the user frames */
 };
@@ -38,10 +37,6 @@ struct sleeper_walked {
 typedef void (*sleeper_keep)(void *context, const struct duet_sleeper *sleeper, struct sleeper_walked *walked);
 size_t sleeper_walk(struct sleeper_walker *walker, const struct charge *charge,
 		    const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context);
-
-/* The same for threads whose user has no time left: of user frames, they have the leaf only. It reads no memory. */
-void sleeper_leave(struct sleeper_walker *walker, const struct payer *payer,
-		   const struct duet_sleeper *const *sleepers, size_t count, sleeper_keep keep, void *context);
 
 /*
  * The memory of a process whose sleeping threads are walked from outside. The helper (proc/helper.h) reads the memory,

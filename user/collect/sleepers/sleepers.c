@@ -261,7 +261,7 @@ static ssize_t take_shown(struct sleepers *sleepers, const char *bytes, size_t c
 	ssize_t size = sleeper_size(bytes, count);
 	const struct sleeper_walked *walked = size > 0 ? map_get_ptr(&sleepers->by_tid, sleeper->tid) : NULL;
 
-	if (size > 0 && (!walked || walked->is_left || walked->switches != sleeper->switches))
+	if (size > 0 && (!walked || walked->switches != sleeper->switches))
 		add_shown(sleepers, sleeper, (size_t)size);
 	return size;
 }
@@ -303,8 +303,8 @@ static void keep(void *context, const struct duet_sleeper *sleeper, struct sleep
 }
 
 /*
- * Walks threads of one process. Returns how many were; all if their user has no time left: these have their time and
- * their leaf. If the first thread has ended, it has no memory any more; it is listed first, if it sleeps.
+ * Walks threads of one process. Returns how many were; all if their user has no time left: these are counted when BPF
+ * reports their sleep. If the first thread has ended, it has no memory any more; it is listed first, if it sleeps.
  */
 static size_t walk_process(struct sleepers *sleepers, const struct duet_sleeper *const *threads, size_t count)
 {
@@ -315,8 +315,6 @@ static size_t walk_process(struct sleepers *sleepers, const struct duet_sleeper 
 
 	if (!process || !charge_begin(&charge, process)) {
 		sleepers->is_incomplete = true;
-		if (process)
-			sleeper_leave(sleepers->walker, &process->payer, threads, count, keep, sleepers);
 		return count;
 	}
 	if (head->tid != head->tgid)
