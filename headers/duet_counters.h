@@ -82,8 +82,6 @@
 	  "process contexts not taken: malformed, too large, or changed while they were read") \
 	X(LOADER_USER_SPENT, ASIDE, \
 	  "reads of files and mappings put off: their user's processes had used too much CPU") \
-	X(LOADER_SLEEPS_THINNED, ASIDE, \
-	  "sleeps that others stand for: looking at their user's had used too much CPU") \
 	X(LOADER_STACK_GUESSED, ASIDE, \
 	  "user stacks with frames found by frame pointer: no unwind row covers their code") \
 	X(LOADER_STACK_NO_ROW,  CUT,   "user stacks cut: no unwind row, and no valid frame pointer") \

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Stacks that wait for their weight: each is given once, and what nobody asks for does not stay. Sleeps that stand for
- * others.
- */
+/* Stacks that wait for their weight: each is given once, and what nobody asks for does not stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +9,6 @@
 #include <cmocka.h>
 
 #include "collect/records/split_samples.h"
-#include "collect/records/thinned.h"
 #include "proc/room.h"
 
 #define FRAMES 100
@@ -150,56 +146,6 @@ static void a_user_leaves_room_for_others(void **state)
 	payer = (struct payer){0};
 }
 
-#define SLEEPS 100000
-
-/* One thread sleeps nine times as long as the other: it gets nine tenths of the time, all of which is there. */
-static void one_sleep_stands_for_many(void **state)
-{
-	struct process process = {.payer = {7, 7}}, *of;
-	struct thinned thinned = {0};
-	uint64_t had = 0, of_long = 0, all = 0;
-	const struct duet_sample *sample;
-	unsigned int taken = 0;
-
-	for (unsigned int i = 0; i < SLEEPS; i++) {
-		struct duet_sample sleep = {
-			.head = {.size = sizeof(sleep), .tid = i % 2}, .weight = i % 2 ? 900 : 100, .runnable = 50};
-
-		had += sleep.weight;
-		of = &process;
-		sample = thinned_take(&thinned, &of, &sleep, i % 20 == 19);
-		taken += sample != NULL;
-		all += sample ? sample->weight : 0;
-		of_long += sample && sample->head.tid ? sample->weight : 0;
-		assert_true(!sample || (of == &process && sample->runnable <= sample->weight));
-		if (i < 19)
-			assert_null(sample);
-	}
-	assert_int_equal(taken, SLEEPS / 20);
-	for (; (sample = thinned_next(&thinned, &of)); all += sample->weight)
-		;
-	assert_int_equal(all, had);
-	assert_in_range(of_long, had * 88 / 100, had * 92 / 100);
-	thinned_release(&thinned);
-	assert_int_equal(process.references, 0);
-}
-
-/* Others' sleeps pass as they are, and those of one user do not stand for another's. */
-static void users_do_not_stand_for_each_other(void **state)
-{
-	struct process poor = {.payer = {7, 7}}, rich = {.payer = {8, 8}}, *of = &poor;
-	const struct duet_sample sleep = {.head.size = sizeof(sleep), .weight = 100};
-	struct thinned thinned = {0};
-
-	assert_null(thinned_take(&thinned, &of, &sleep, false));
-	of = &rich;
-	assert_ptr_equal(thinned_take(&thinned, &of, &sleep, true), &sleep);
-	of = &poor;
-	assert_int_equal(thinned_take(&thinned, &of, &sleep, true)->weight, 200);
-	assert_null(thinned_next(&thinned, &of));
-	thinned_release(&thinned);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,8 +155,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(memory_is_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(old_ones_are_dropped, begin, end),
 		cmocka_unit_test_setup_teardown(a_user_leaves_room_for_others, begin, end),
-		cmocka_unit_test(one_sleep_stands_for_many),
-		cmocka_unit_test(users_do_not_stand_for_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,6 @@ void intake_release(struct session *session)
 {
 	deep_stacks_release(&session->intake.deep_stacks);
 	early_release(&session->intake.early);
-	thinned_release(&session->intake.thinned);
 	short_lived_release(&session->intake.short_lived);
 }
 
@@ -79,32 +78,35 @@ void intake_begin(struct session *session)
 	session->intake.short_lived.collector = session->engine.collector;
 }
 
-static struct process *process_of(struct session *session, const struct duet_sample *sample)
+struct process *intake_process(struct session *session, const struct duet_sample *sample)
 {
 	struct process *process =
 		process_get(&session->processes, (pid_t)sample->head.tgid, sample->start_ns / NS_PER_TICK);
 
-	loader_counters[DUET_LOADER_OUT_OF_MEMORY] += !process;
-	return process;
-}
-
-/* Prepares the process of a sample for the walks of its threads. */
-static void prepare(struct session *session, struct process *process, const struct duet_sample *sample)
-{
+	if (!process) {
+		loader_counters[DUET_LOADER_OUT_OF_MEMORY]++;
+		return NULL;
+	}
 	short_lived_map(&session->intake.short_lived, process, sample);
 	jvms_notice(&session->jvms, process);
 	if (!collected_of(process)->published_version || sample->flags & DUET_SAMPLE_UNKNOWN_CODE) {
 		unwinding_read_maps(&session->unwinding, process);
 		unwinding_want(&session->unwinding, process);
 	}
+	return process;
 }
 
-static void take_sample(struct session *session, struct process *process, const struct duet_sample *sample)
+void intake_on_sample(struct session *session, const struct duet_sample *record)
 {
+	const struct duet_sample *sample = deep_stacks_join(&session->intake.deep_stacks, record);
+	struct process *process = intake_process(session, sample);
 	enum join_outcome outcome = JOIN_STANDALONE;
 	struct agent *agent;
 
-	prepare(session, process, sample);
+	if (!process)
+		return;
+	if (sample->role == DUET_ROLE_EARLY)
+		return early_add(&session->intake.early, &process->payer, sample);
 	overhead_note_sample(&session->overhead);
 	agent = agent_in_charge(jvm_process(process)->agent);
 	if (agent && sample->flags & DUET_SAMPLE_SIGNALLED) {
@@ -122,42 +124,6 @@ static void take_sample(struct session *session, struct process *process, const 
 	}
 	loader_counters[DUET_LOADER_JVM_UNREAD] += jvm_process(process)->is_unread;
 	pending_add(&session->pending, &(struct decision){.process = process, .sample = sample, .outcome = outcome});
-}
-
-/* True for samples of sleeps, which may stand for each other. One that is signalled has a Java half. */
-static bool is_sleep(const struct duet_sample *sample)
-{
-	return sample->role == DUET_ROLE_SAMPLE && sample->flags & DUET_SAMPLE_OFF_CPU &&
-	       !(sample->flags & (DUET_SAMPLE_SIGNALLED | DUET_SAMPLE_PENDING));
-}
-
-/* Sleeps are paid for by their user. Threads that run have as many samples as they have had time of a CPU. */
-void intake_on_sample(struct session *session, const struct duet_sample *record)
-{
-	const struct duet_sample *sample = deep_stacks_join(&session->intake.deep_stacks, record);
-	struct process *process = process_of(session, sample);
-
-	if (!process)
-		return;
-	charge_shared_note(sample->flags & DUET_SAMPLE_OFF_CPU ? &process->payer : NULL);
-	if (sample->role == DUET_ROLE_EARLY) {
-		prepare(session, process, sample);
-		return early_add(&session->intake.early, &process->payer, sample);
-	}
-	if (is_sleep(sample))
-		sample = thinned_take(&session->intake.thinned, &process, sample,
-				      charge_covers_sleep(&process->payer, process->exited ? 0 : process->pid));
-	if (sample)
-		take_sample(session, process, sample);
-}
-
-void intake_take_thinned(struct session *session)
-{
-	const struct duet_sample *sample;
-	struct process *process;
-
-	while ((sample = thinned_next(&session->intake.thinned, &process)))
-		take_sample(session, process, sample);
 }
 
 /* The process executed another program: its old JVM has ended, and the new program may be another JVM. */
@@ -272,14 +238,10 @@ static uint64_t before_ns(uint64_t newest_ns)
 static bool read_kernel(struct session *session, uint64_t now_ns)
 {
 	for (int part = 0; part < READ_PARTS; part++) {
-		struct charge charge;
-		int got;
+		int got = collector_read(session->engine.collector, on_kernel_record, session, READ_PART,
+				      &loader_counters[DUET_LOADER_BAD_RECORD]);
 
-		charge_shared_begin(&charge);
-		got = collector_read(session->engine.collector, on_kernel_record, session, READ_PART,
-				     &loader_counters[DUET_LOADER_BAD_RECORD]);
 		pending_run(&session->pending, now_ns);
-		charge_shared_end(&charge);
 		session->pending.kernel_ns = got < READ_PART ? now_ns : before_ns(session->intake.newest_ns);
 		budget_step(&session->budget, now_ns);
 		if (got < READ_PART)
@@ -374,17 +336,22 @@ static struct sleepers *sleepers_of(const struct session *session)
 
 static void meet(void *context, const struct duet_sample *sample)
 {
-	struct process *process = process_of(context, sample);
-
-	if (!process)
-		return;
-	charge_shared_note(&process->payer);
-	prepare(context, process, sample);
+	(void)intake_process(context, sample);
 }
 
 static void take(void *context, const struct duet_sample *sample)
 {
-	intake_on_sample(context, sample);
+	struct session *session = context;
+	const struct process *process = process_find(&session->processes, (pid_t)sample->head.tgid);
+	struct charge charge;
+
+	if (process && !charge_begin(&charge, process)) {
+		loader_counters[DUET_LOADER_SLEEPERS_FULL]++;
+		return;
+	}
+	intake_on_sample(session, sample);
+	if (process)
+		(void)charge_end(&charge);
 }
 
 /* Some CPU time of duet, or some time. */
@@ -412,47 +379,20 @@ static void check(int err)
 			 strerrordesc_np(-err));
 }
 
-/* A slice of the work that sleepers_preview() and its kind describe. */
-static int preview_slice(struct session *session, struct sleepers *sleepers)
-{
-	return sleepers_preview(sleepers, meet, session);
-}
-
-static int walk_slice(struct session *session, struct sleepers *sleepers)
-{
-	return sleepers_walk(sleepers, &session->processes);
-}
-
-static int pass_slice(struct session *session, struct sleepers *sleepers)
-{
-	return sleepers_pass(sleepers, take, session);
-}
-
-/* Those whose threads are met pay for it. */
-static int do_slice(struct session *session, struct sleepers *sleepers,
-		    int (*slice)(struct session *session, struct sleepers *sleepers))
-{
-	struct charge charge;
-	int more;
-
-	charge_shared_begin(&charge);
-	more = slice(session, sleepers);
-	charge_shared_end(&charge);
-	return more;
-}
-
+/* One slice of it. */
 static void preview(struct session *session, struct sleepers *sleepers, uint64_t now_ns)
 {
-	int more = do_slice(session, sleepers, preview_slice);
+	int more = sleepers_preview(sleepers, meet, session);
 
 	check(more);
 	session->edges.is_previewing = more > 0;
 	session->edges.prepared_ns = now_ns;
 }
 
+/* One slice of it. */
 static void walk_ahead(struct session *session, struct sleepers *sleepers, uint64_t edge_ns)
 {
-	int more = do_slice(session, sleepers, walk_slice);
+	int more = sleepers_walk(sleepers, &session->processes);
 
 	check(more);
 	session->edges.is_previewing = false;
@@ -465,7 +405,7 @@ static void walk_once(struct session *session, struct sleepers *sleepers, const 
 {
 	int more;
 
-	while ((more = do_slice(session, sleepers, walk_slice)) > 0 && !is_over(limit))
+	while ((more = sleepers_walk(sleepers, &session->processes)) > 0 && !is_over(limit))
 		intake_read(session);
 	check(more);
 	if (more > 0)
@@ -494,11 +434,10 @@ static void pass(struct session *session, struct sleepers *sleepers)
 	const struct limit limit = limit_of(PASS_NS);
 	bool more;
 
-	while ((more = do_slice(session, sleepers, pass_slice)) && !is_over(&limit))
+	while ((more = sleepers_pass(sleepers, take, session)) && !is_over(&limit))
 		intake_read(session);
 	if (more)
 		loader_counters[DUET_LOADER_SLEEPERS_FULL] += sleepers_stop_pass(sleepers);
-	intake_take_thinned(session);
 }
 
 /* Returns when the next window or the recording ends, as far as that is known. */

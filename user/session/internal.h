@@ -5,7 +5,6 @@
 #include "collect/engines.h"
 #include "collect/kernel/kernel_names.h"
 #include "collect/records/split_samples.h"
-#include "collect/records/thinned.h"
 #include "collect/tables/mapping_events.h"
 #include "collect/tables/unwinding.h"
 #include "join/pending.h"
@@ -32,7 +31,6 @@
 struct intake {
 	struct early early; /* stacks of sleeps whose weight follows */
 	struct deep_stacks deep_stacks; /* parts of deep stacks that BPF sent before their samples */
-	struct thinned thinned; /* sleeps of users who have used too much */
 	struct short_lived short_lived;
 	uint64_t jvms_seen; /* number of the newest note that was searched for a new JVM */
 	/* time of the last sample that was read from BPF's ring; the ring is in the order of time */
@@ -112,7 +110,8 @@ void intake_release(struct session *session);
 void intake_begin(struct session *session);
 /* Reads the agents' rings and BPF's ring. Returns false if BPF's ring is not empty, but reading took too long. */
 bool intake_read(struct session *session);
-void intake_take_thinned(struct session *session); /* takes the sleeps that stand for others, for the end of a window */
+/* The process of a sample, prepared for the walks of its threads. NULL when out of memory. */
+struct process *intake_process(struct session *session, const struct duet_sample *sample);
 /* Takes a sample from BPF. It waits for its other half and for its names, and then gets into the profile. */
 void intake_on_sample(struct session *session, const struct duet_sample *record);
 

@@ -335,7 +335,6 @@ void session_stop(struct session *session)
 	jvms_flush_unfaithful(&session->jvms, AGENT_STOPPING, "did not confirm the end of the recording");
 	while (!intake_read(session))
 		;
-	intake_take_thinned(session);
 	pending_flush(&session->pending, NULL);
 	report_spent();
 }

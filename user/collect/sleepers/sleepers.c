@@ -241,7 +241,6 @@ static void add_shown(struct sleepers *sleepers, const struct duet_sleeper *slee
 		process_get(sleepers->processes, shown.pid, sleeper->sample.start_ns / NS_PER_TICK);
 	uint64_t of_user = 0;
 
-	charge_shared_note(process ? &process->payer : NULL);
 	if (process)
 		(void)map_get(&sleepers->shown_of, process->payer.key, &of_user);
 	shown.turn = of_user / TURN;
