@@ -149,7 +149,6 @@ static void test_half_is_for_after_the_start(void **state)
 	struct charge charge;
 	uid_t uid;
 
-	allowance_earn(&begun.payer, 100 * NS_PER_SEC);
 	charge_cpu(&begun.payer, 700 * NS_PER_MS);
 	allowance_set_starting(true);
 	assert_false(charge_go_on(&charge, &begun));
@@ -158,10 +157,6 @@ static void test_half_is_for_after_the_start(void **state)
 	charge_cpu(&begun.payer, 200 * NS_PER_MS); /* as a dozen JVMs that start at once */
 	assert_true(charge_go_on(&charge, &begun));
 	assert_false(allowance_next_spent(&uid));
-	charge_cpu(&begun.payer, 200 * NS_PER_MS); /* no more than 1 s at once, whatever he has used */
-	allowance_earn(&begun.payer, 100 * NS_PER_SEC);
-	assert_false(charge_go_on(&charge, &begun));
-	assert_true(allowance_next_spent(&uid) && uid == 99);
 }
 
 static void test_users_have_allowances(void **state)
@@ -197,7 +192,6 @@ static void test_users_have_allowances(void **state)
 	assert_true(other->maps.list.len && process_get(&table, getpid(), 0)->maps.list.len);
 	/* this user's allowance is enough, but all users together have spent too much, each as much as one may */
 	charge_cpu(&(struct payer){1, 1}, 100 * NS_PER_SEC);
-	allowance_earn(&other->payer, 100 * NS_PER_SEC);
 	charge_cpu(&other->payer, NS_PER_SEC / 2);
 	process_exec(process_find(&table, other_pid));
 	assert_int_equal(other->maps.list.len, 0);
@@ -211,52 +205,6 @@ static void compute(uint64_t for_ns)
 {
 	for (uint64_t end_ns = clock_cpu_ns() + for_ns; clock_cpu_ns() < end_ns;)
 		;
-}
-
-/* Whoever sleeps has 0.2 s. Whoever has computed, also before he was seen, has a 10th of that in addition. */
-static void test_who_computes_has_more(void **state)
-{
-	const struct charge idle = {.payer = {90, 90}, .pid = start_child(take_third_user)};
-	const struct charge busy = {.payer = {91, 91}, .pid = getpid()};
-	struct charge charge;
-
-	compute(300 * NS_PER_MS);
-	charge_cpu(&idle.payer, 150 * NS_PER_MS);
-	assert_true(charge_go_on(&charge, &idle));
-	charge_cpu(&idle.payer, 75 * NS_PER_MS);
-	assert_false(charge_go_on(&charge, &idle));
-	charge_cpu(&busy.payer, 225 * NS_PER_MS);
-	assert_true(charge_go_on(&charge, &busy));
-	charge_cpu(&busy.payer, 300 * NS_PER_MS);
-	assert_false(charge_go_on(&charge, &busy)); /* its time counts once */
-	end_child(idle.pid);
-}
-
-/* 16 of 20 parts are one user's. Sleeps leave half of what he has to the threads that run. */
-static void test_shared_work_is_divided(void **state)
-{
-	const struct charge one = {.payer = {80, 80}}, other = {.payer = {81, 81}};
-	uint64_t begun_ns, paid_ns = 0, forgiven_ns = 0;
-	struct charge shared, charge;
-
-	charge_cpu(&one.payer, 99 * NS_PER_MS);
-	charge_cpu(&other.payer, NS_PER_MS);
-	assert_true(charge_covers_sleep(&one.payer, 0));
-	charge_shared_begin(&shared);
-	begun_ns = clock_monotonic_ns();
-	/* on a busy machine, much time passes while the work is done, and a 20th of it is forgiven */
-	for (unsigned int i = 1; paid_ns < forgiven_ns + 30 * NS_PER_MS && i <= 100; i++) {
-		compute(10 * NS_PER_MS);
-		paid_ns = i * 10 * NS_PER_MS * 16 / 20;
-		forgiven_ns = (clock_monotonic_ns() - begun_ns) / 20;
-	}
-	charge_shared_note(&other.payer);
-	for (int i = 0; i < 19; i++)
-		charge_shared_note(i < 16 ? &one.payer : NULL);
-	charge_shared_end(&shared);
-	assert_false(charge_covers_sleep(&one.payer, 0));
-	assert_true(charge_go_on(&charge, &one));
-	assert_true(charge_covers_sleep(&other.payer, 0));
 }
 
 /* The inner one is paid for once, also where nobody has a limit. */
@@ -581,11 +529,9 @@ int main(void)
 		cmocka_unit_test(test_leader_of_a_thread),
 		table_test(first_thread_ended),
 		table_test(test_user_namespaces_cost_their_maker),
-		table_test(test_shared_work_is_divided),
 		table_test(test_half_is_for_after_the_start),
 		table_test(test_users_have_allowances),
 		table_test(test_charges_inside_of_charges),
-		table_test(test_who_computes_has_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@
 #define HANDLER_MAX_NS NS_PER_MS /* longest handler time that a JVM may claim for one signal */
 #define METADATA_BUDGET 16384 /* metadata records read in one step: they cost more than samples, and other JVMs wait */
 #define LAYOUT_NS NS_PER_SEC /* wait for a reader to find the layout; a JVM that is starting may take longer */
-#define READER_LEAST_NS (10 * NS_PER_MS) /* CPU time that one costs at least: it may end before it was looked at */
+#define READER_LEAST_NS (2 * NS_PER_MS) /* CPU time that one costs at least: it may end before it was looked at */
 #define READER_BYTES (2u << 20) /* memory of its own that a reader touches */
 #define MAPPED_MIN_AGE_NS NS_PER_MS
 #define HANDSHAKE_TIMEOUT_NS (10 * NS_PER_SEC) /* the agent's timeout for the loader is the same */

@@ -11,19 +11,11 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/io.h"
-#include "base/map.h"
 #include "proc/helper.h"
 #include "proc/process.h"
 
 #define USER_NS NS_PER_SEC /* most CPU time that a user's processes may cost at once */
 #define USER_SHARE 10 /* in the long run a 10th of the time */
-#define BASE_NS (NS_PER_SEC / 5) /* of both, this much need not be earned */
-#define BASE_SHARE 20
-#define SLEEPS_PART 2 /* of the base, this part is not used up by sleeps */
-#define EARNED_SHARE 10 /* a 10th of the CPU time that the processes use is earned */
-#define EARNED_NS (USER_NS - BASE_NS) /* most that is kept of it */
-#define EARNERS_MAX (1u << 16) /* processes; what they have used may count again when there are more */
-#define ASK_TIMES 64 /* asking what processes have used takes at most this part of the time */
 #define ALL_NS (2 * NS_PER_SEC) /* the same for all users together */
 #define ALL_SHARE 5
 #define STARTING_PART 2 /* of both, half can be used up before the first tick */
@@ -40,21 +32,15 @@ struct debt {
 struct account {
 	uint64_t key;
 	struct debt debt;
-	struct debt base; /* the same, of the part that need not be earned */
-	uint64_t earned_ns; /* and not spent yet */
-	uint64_t ask_ns; /* when a process may be asked again what it has used */
-	uint32_t shares; /* of the shared charge that has begun */
 	bool is_spent; /* is in `spent`, or would be if it had room */
 };
 
 static struct {
 	struct account accounts[PAYERS_MAX];
 	size_t count;
-	struct map earners; /* pid -> CPU time of the process that its user has earned from */
 	struct debt all;
 	uint64_t paid_ns; /* CPU time of all charges that have ended */
 	uint64_t users_ns; /* what users have been charged */
-	uint32_t shares; /* of the shared charge that has begun, also those that nobody pays */
 	uid_t spent[SPENT_MAX];
 	size_t spent_count, returned;
 	bool is_starting;
@@ -156,12 +142,6 @@ static void forgive(struct debt *debt, uint64_t now_ns, unsigned int share)
 	debt->cost_ns -= forgiven_ns < debt->cost_ns ? forgiven_ns : debt->cost_ns;
 }
 
-static void forgive_account(struct account *account, uint64_t now_ns)
-{
-	forgive(&account->debt, now_ns, USER_SHARE);
-	forgive(&account->base, now_ns, BASE_SHARE);
-}
-
 static struct account *find(uint64_t key)
 {
 	for (size_t i = 0; i < allowance.count; i++)
@@ -184,78 +164,25 @@ static struct account *open_account(uint64_t key, uint64_t now_ns)
 				least = &allowance.accounts[i];
 		}
 	}
-	*least = (struct account){.key = key, .debt.paid_ns = now_ns, .base.paid_ns = now_ns};
+	*least = (struct account){.key = key, .debt.paid_ns = now_ns};
 	return least;
-}
-
-/* What the base does not cover is taken from what was earned. */
-static void add_to_base(struct account *account, uint64_t cpu_ns)
-{
-	struct debt *base = &account->base;
-	uint64_t over_ns;
-
-	base->cost_ns += cpu_ns;
-	over_ns = base->cost_ns > BASE_NS ? base->cost_ns - BASE_NS : 0;
-	if (over_ns > account->earned_ns)
-		over_ns = account->earned_ns;
-	base->cost_ns -= over_ns;
-	account->earned_ns -= over_ns;
-}
-
-static struct account *account_of(const struct payer *payer, uint64_t now_ns)
-{
-	struct account *account = payer->key ? find(payer->key) : NULL;
-
-	return account || !payer->key ? account : open_account(payer->key, now_ns);
-}
-
-static void add_earned(struct account *account, uint64_t used_ns)
-{
-	uint64_t earned_ns = account->earned_ns + used_ns / EARNED_SHARE;
-
-	account->earned_ns = earned_ns < EARNED_NS ? earned_ns : EARNED_NS;
-	add_to_base(account, 0);
-}
-
-void allowance_earn(const struct payer *payer, uint64_t used_ns)
-{
-	struct account *account = account_of(payer, clock_monotonic_ns());
-
-	if (account)
-		add_earned(account, used_ns);
-}
-
-/* Asks a process, by its pid, what it has used since it was asked last. */
-static void ask(struct account *account, pid_t pid, uint64_t now_ns)
-{
-	uint64_t before_ns = clock_cpu_ns(), used_ns, known_ns = 0;
-
-	if (now_ns < account->ask_ns)
-		return;
-	used_ns = process_cpu_ns(pid);
-	(void)map_get(&allowance.earners, (uint64_t)pid, &known_ns);
-	if (known_ns > used_ns)
-		known_ns = 0; /* it is another process */
-	if (allowance.earners.len >= EARNERS_MAX)
-		map_release(&allowance.earners);
-	if (used_ns > known_ns && !map_put(&allowance.earners, (uint64_t)pid, used_ns))
-		add_earned(account, used_ns - known_ns);
-	account->ask_ns = now_ns + ASK_TIMES * (clock_cpu_ns() - before_ns);
 }
 
 void charge_cpu(const struct payer *payer, uint64_t cpu_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns(), left_ns;
-	struct account *account = account_of(payer, now_ns);
+	struct account *account;
 
-	if (!account)
+	if (!payer->key)
 		return;
 	allowance.users_ns += cpu_ns;
-	forgive_account(account, now_ns);
+	account = find(payer->key);
+	if (!account)
+		account = open_account(payer->key, now_ns);
+	forgive(&account->debt, now_ns, USER_SHARE);
 	left_ns = account->debt.cost_ns < USER_NS ? USER_NS - account->debt.cost_ns : 0;
 	allowance.all.cost_ns += cpu_ns < left_ns ? cpu_ns : left_ns; /* what a user overdraws is his alone */
 	account->debt.cost_ns += cpu_ns;
-	add_to_base(account, cpu_ns);
 }
 
 uint64_t charge_all_ns(void)
@@ -286,30 +213,19 @@ static bool is_within(const struct account *account, uint64_t part)
 	return account->debt.cost_ns <= USER_NS / part && allowance.all.cost_ns <= ALL_NS / part;
 }
 
-/* True if the account has more than this left of the base and of what was earned. `pid`: a process of it, or 0. */
-static bool has_left(struct account *account, uint64_t least_ns, pid_t pid, uint64_t now_ns)
-{
-	forgive_account(account, now_ns);
-	if (account->base.cost_ns + least_ns > BASE_NS + account->earned_ns && pid)
-		ask(account, pid, now_ns);
-	return account->base.cost_ns + least_ns <= BASE_NS + account->earned_ns;
-}
-
-/* `pid`: a process of the payer, or 0. */
-static bool has_allowance(const struct payer *payer, pid_t pid)
+static bool has_allowance(const struct payer *payer)
 {
 	struct account *account = payer->key ? find(payer->key) : NULL;
 	uint64_t now_ns;
-	bool has_base;
 
 	if (!account)
 		return true;
 	now_ns = clock_monotonic_ns();
+	forgive(&account->debt, now_ns, USER_SHARE);
 	forgive(&allowance.all, now_ns, ALL_SHARE);
-	has_base = has_left(account, 0, pid, now_ns);
-	if (has_base && account->debt.cost_ns <= LEAST_NS)
+	if (account->debt.cost_ns <= LEAST_NS)
 		return true;
-	if (has_base && is_within(account, 1))
+	if (is_within(account, 1))
 		return !allowance.is_starting || is_within(account, STARTING_PART);
 	loader_counters[DUET_LOADER_USER_SPENT]++;
 	if (!account->is_spent && allowance.spent_count < SPENT_MAX)
@@ -325,7 +241,7 @@ bool allowance_is_spent(int proc_fd, struct payer *ret_payer)
 	if (fstat(proc_fd, &user) || !user.st_uid || user.st_uid == getuid() || fstatat(proc_fd, "ns/pid", &pids, 0))
 		return false;
 	*ret_payer = (struct payer){key_of(user.st_uid, pids.st_ino), user.st_uid};
-	return !has_allowance(ret_payer, 0);
+	return !has_allowance(ret_payer);
 }
 
 void allowance_set_starting(bool is_starting)
@@ -345,7 +261,7 @@ void charge_begin_unknown(struct charge *charge, pid_t pid)
 
 bool charge_go_on(struct charge *charge, const struct charge *begun)
 {
-	if (!has_allowance(&begun->payer, begun->pid))
+	if (!has_allowance(&begun->payer))
 		return false;
 	charge_begin_unknown(charge, begun->pid);
 	charge->living = begun->living;
@@ -367,44 +283,6 @@ uint64_t charge_end(const struct charge *charge)
 	allowance.paid_ns += cost_ns;
 	charge_cpu(&charge->payer, cost_ns);
 	return cost_ns;
-}
-
-void charge_shared_begin(struct charge *charge)
-{
-	charge_begin_unknown(charge, 0);
-	allowance.shares = 0;
-}
-
-void charge_shared_note(const struct payer *payer)
-{
-	struct account *account = payer ? account_of(payer, clock_monotonic_ns()) : NULL;
-
-	allowance.shares++;
-	if (account)
-		account->shares++;
-}
-
-void charge_shared_end(const struct charge *charge)
-{
-	uint64_t cost_ns = unpaid_ns() - charge->begin_ns, now_ns = clock_monotonic_ns();
-
-	allowance.paid_ns += cost_ns;
-	for (size_t i = 0; i < allowance.count; i++) {
-		struct account *account = &allowance.accounts[i];
-
-		if (!account->shares)
-			continue;
-		forgive_account(account, now_ns);
-		add_to_base(account, cost_ns * account->shares / allowance.shares);
-		account->shares = 0;
-	}
-}
-
-bool charge_covers_sleep(const struct payer *payer, pid_t pid)
-{
-	struct account *account = payer->key ? find(payer->key) : NULL;
-
-	return !account || has_left(account, BASE_NS / SLEEPS_PART, pid, clock_monotonic_ns());
 }
 
 bool charge_is_little(const struct payer *payer)

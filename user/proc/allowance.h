@@ -6,11 +6,6 @@
  * used up, nothing is done for the processes of that user until it has grown. When the common one is used up, only
  * users who have used little are served.
  *
- * A part of a user's allowance is there for everybody: 0.2 s at once, and a 20th of the time. The rest is earned: a
- * 10th of the CPU time that the user's processes have used, also before the recording, at most 0.8 s at once. So
- * sleepers cost little, however many they are, and a program that computes pays for itself with its own share of the
- * CPUs. What a process has used is asked for when the allowance would be used up without it.
- *
  * There is no limit for the processes of the user who runs duet, nor for those of root outside containers.
  *
  * Whatever opens, reads, asks or walks for a process takes a struct charge. So there is no work without a payer.
@@ -39,7 +34,6 @@ uint64_t allowance_used_ns(void); /* CPU time that all users together have been 
  * reading who exactly pays would cost too much: there may be thousands of new processes a second.
  */
 bool allowance_is_spent(int proc_fd, struct payer *ret_payer);
-void allowance_earn(const struct payer *payer, uint64_t used_ns); /* CPU time that his processes have used */
 /* Before the first tick of a recording of the host, users have half of it: the rest is for when samples come. */
 void allowance_set_starting(bool is_starting);
 /* Finds a payer, not returned yet, whose work was put off, among the first 8. Returns false if there is none. */
@@ -77,19 +71,6 @@ bool charge_slice_is_over(const struct charge *charge);
  */
 void charge_pause(void);
 void charge_set_pause(void (*pause)(void *context), void *context); /* NULL: none */
-/*
- * Work for many at once, such as taking a batch of records, from charge_shared_begin() to charge_shared_end(). Each one
- * who is noted pays an equal part of what no charge inside of it pays for. It counts for the part that is there for
- * everybody and for what was earned: who computes on many CPUs may have many sleeps looked at.
- */
-void charge_shared_begin(struct charge *charge);
-void charge_shared_note(const struct payer *payer); /* NULL: nobody pays this part */
-void charge_shared_end(const struct charge *charge);
-/*
- * False if the payer has so little left that a sleep of his should not be looked at, so that some is left for the
- * threads that run. `pid`: the process that slept.
- */
-bool charge_covers_sleep(const struct payer *payer, pid_t pid);
 /* True for users who have used little: they are served before those who have used much. */
 bool charge_is_little(const struct payer *payer);
 /* Adds what another process, a reader or an attaching child, has used for the payer. */
