@@ -368,7 +368,8 @@ static int find_breakpoint(const struct event *event, const struct collector_opt
 				   (unsigned long)perf->config1);
 	if (!probe_has_breakpoints())
 		return buf_explain(why, -EOPNOTSUPP,
-				   "%s: this machine has no breakpoints that work, as some virtual machines", event->name);
+				   "%s: this machine has no breakpoints that work, as some virtual machines",
+				   event->name);
 	return 0;
 }
 

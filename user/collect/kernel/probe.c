@@ -282,7 +282,8 @@ static const struct feature features[] = {
 		    "-e cpu needs none"},
 	{"tracepoints", false, .probe = probe_tracepoints},
 	{"breakpoints", false, .has = probe_has_breakpoints,
-	 .without = "-e mem:… needs a kernel with CONFIG_HAVE_HW_BREAKPOINT, and a hypervisor that lets breakpoints work"},
+	 .without = "-e mem:… needs a kernel with CONFIG_HAVE_HW_BREAKPOINT, and a hypervisor that lets breakpoints "
+		    "work"},
 	{"probes of kernel functions", false, .pmu = "kprobe",
 	 .without = "-e kprobe:… needs a kernel with CONFIG_KPROBE_EVENTS (Linux 4.17): tracepoints do not"},
 	{"probes of programs and libraries", false, .pmu = "uprobe",
