@@ -416,7 +416,8 @@ test-sanitized: ## system cases of `test`, and a storm for MINUTES=1, with duet 
 
 .PHONY: test-sanitized sanitized-cases
 sanitized-cases: all workloads $(system_programs)
-	$(Q){ grep -vE '^(test_|style_order|build_everything)' tests/core; echo host_storm; } >$(O)/cases
+	$(Q){ grep -vE '^(test_|style_order|build_everything|collector_sampling)' tests/core; \
+		echo host_storm; } >$(O)/cases
 	$(Q)MINUTES=$(MINUTES) tests/run $(TEST_OPTIONS) -f $(O)/cases $(if $(PART),-s $(PART) -t $(SECONDS)) \
 		$(system_tests)
 
