@@ -167,7 +167,7 @@ static void is_found(struct stay *stay, struct off_thread *thread, uint64_t now_
 
 /*
  * It runs, or its stack is not known. What it has slept since the last look belongs to the sleep before, or else to the
- * next one that is met. What it has waited for a CPU, it takes itself.
+ * next one that is met. Its wait for a CPU is written with its own next tick.
  */
 static void goes_on(struct stay *stay, struct off_thread *thread, uint64_t now_ns, uint64_t off_ns, bool sleeps)
 {
