@@ -105,11 +105,12 @@ expect_cpu_time() { # INTERVAL_NS
 	expect "the same" "$told" '<=' "$(awk "BEGIN { print 100 * $had / $burnt + $by }")"
 }
 
-# The clock's ticks are neither lost nor counted twice beside 200,000 runs a second for another event.
+# The clock's ticks are neither lost nor counted twice beside some 100,000 runs a second for another event.
 case_cpu_time_beside_another() {
 	need_bpf
 	record_events cpu=997us,page-faults storm 4
-	expect "page faults" "$(amount "$here/out.page-faults.collapsed" one_page)" '>' 400000
+	# There are fewer where a fault and its sample take more than the 5 us between two.
+	expect "page faults" "$(amount "$here/out.page-faults.collapsed" one_page)" '>' 200000
 	expect_cpu_time 997000
 }
 
@@ -159,8 +160,10 @@ case_files() {
 # frames.
 jdk_case_java_frames() {
 	need_bpf
+	JVM_OPTS=(-Dgate="$here/gate")
 	start_jvm "$jdk" workload.SystemCalls 3
 	start_record -p "$jvm" -e context-switches --signals always -d 60 -o collapsed -f "$here/out.collapsed"
+	touch "$here/gate"
 	wait_for_line "$jvm_out" '^DONE' 60
 	end_record INT
 	expect_status 0

@@ -9,11 +9,13 @@
 
 int wire_varint(struct wire *wire, uint64_t *ret)
 {
-	size_t left = wire->len - wire->at;
-	size_t used = varint_get(wire->bytes + wire->at, left < VARINT_BYTES ? left : VARINT_BYTES, ret);
+	size_t left = wire->len - wire->at, used;
 
+	if (!left) /* an empty message may have no bytes to point to */
+		return 0;
+	used = varint_get(wire->bytes + wire->at, left < VARINT_BYTES ? left : VARINT_BYTES, ret);
 	wire->at += used;
-	return used ? 1 : left ? -EINVAL : 0;
+	return used ? 1 : -EINVAL;
 }
 
 static int fixed(struct wire *wire, size_t bytes, struct wire_field *ret)
