@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 
-
 uint64_t clock_ns_of(const struct timespec *time)
 {
 	return (uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_nsec;
@@ -26,20 +25,27 @@ uint64_t clock_realtime_ns(void)
 }
 
 /* Of several tries, the one in which the least time passed: another thread may run between two reads. */
-uint64_t clock_realtime_offset_ns(void)
+struct clock_pair clock_pair(uint64_t (*one)(void), uint64_t (*other)(void))
 {
-	uint64_t offset_ns = 0, least_ns = UINT64_MAX;
+	struct clock_pair pair = {0};
+	uint64_t least = UINT64_MAX;
 
-	for (int i = 0; i < 20 && least_ns > 1000; i++) {
-		uint64_t before_ns = clock_monotonic_ns(), realtime_ns = clock_realtime_ns();
-		uint64_t took_ns = clock_monotonic_ns() - before_ns;
+	for (int i = 0; i < 20 && least > 1000; i++) {
+		uint64_t before = other(), read = one(), took = other() - before;
 
-		if (took_ns < least_ns) {
-			least_ns = took_ns;
-			offset_ns = realtime_ns - before_ns - took_ns / 2;
+		if (took < least) {
+			least = took;
+			pair = (struct clock_pair){.one = read, .other = before + took / 2};
 		}
 	}
-	return offset_ns;
+	return pair;
+}
+
+uint64_t clock_realtime_offset_ns(void)
+{
+	struct clock_pair now = clock_pair(clock_realtime_ns, clock_monotonic_ns);
+
+	return now.one - now.other;
 }
 
 uint64_t clock_boottime_ns(void)

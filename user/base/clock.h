@@ -12,11 +12,17 @@
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);
-/*
- * Returns what CLOCK_REALTIME shows at 0 of CLOCK_MONOTONIC, exact to less than a microsecond unless this thread never
- * gets to read three clocks at once. The value changes when the clock is set.
- */
+/* Returns what CLOCK_REALTIME shows at 0 of CLOCK_MONOTONIC. The value changes when the clock is set. */
 uint64_t clock_realtime_offset_ns(void);
+/*
+ * Returns what two of these clocks show at one time, exact to less than a microsecond unless this thread never gets to
+ * read three clocks without an interruption.
+ */
+struct clock_pair {
+	uint64_t one;
+	uint64_t other;
+};
+struct clock_pair clock_pair(uint64_t (*one)(void), uint64_t (*other)(void));
 uint64_t clock_boottime_ns(void); /* since the machine was started, also while it slept: of proc(5)'s start times */
 uint64_t clock_cpu_ns(void); /* returns the CPU time that this thread has used */
 uint64_t clock_ns_of(const struct timespec *time);

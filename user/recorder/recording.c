@@ -192,9 +192,11 @@ static int merge_parts(struct recording *recording, struct buf *why)
 /* Keeps what the start command says about JFR files: the command that ends the recording does not repeat it. */
 static void keep_options(struct recording *recording, const struct asprof_arguments *arguments)
 {
+	struct clock_pair now = clock_pair(clock_cycles, clock_monotonic_ns);
+
 	recording->jfr = arguments->style.jfr;
-	recording->cycles_ns = clock_monotonic_ns();
-	recording->begun_cycles = arguments->clock && !strcmp(arguments->clock, "tsc") ? clock_cycles() : 0;
+	recording->cycles_ns = now.other;
+	recording->begun_cycles = arguments->clock && !strcmp(arguments->clock, "tsc") ? now.one : 0;
 	buf_clear(&recording->settings);
 	asprof_arguments_settings(arguments, &recording->settings);
 }
@@ -245,7 +247,8 @@ static void update_jdk(struct recording *recording, bool is_end)
 /* The ticks are those of System.nanoTime(), or of the processor's counter. */
 static void set_jfr(const struct recording *recording, const struct profile *profile, struct writer_options *style)
 {
-	uint64_t cycles = clock_cycles(), ns = clock_monotonic_ns();
+	struct clock_pair now = clock_pair(clock_cycles, clock_monotonic_ns);
+	uint64_t cycles = now.one, ns = now.other;
 	uint64_t age_ns = ns + clock_realtime_offset_ns() - profile->start_realtime_ns;
 
 	style->jfr = recording->jfr;

@@ -216,10 +216,11 @@ void host_read_cpu(uint64_t *ret_busy_ns, uint64_t *ret_all_ns)
 
 void host_open(struct host *host)
 {
+	struct clock_pair now = clock_pair(clock_realtime_ns, clock_boottime_ns);
 	BUF(text);
 
-	host->spawned_boot_ns = clock_boottime_ns();
-	host->spawned_realtime_ns = clock_realtime_ns();
+	host->spawned_boot_ns = now.other;
+	host->spawned_realtime_ns = now.one;
 	read_ticks(&text, &host->busy_ticks, &host->all_ticks);
 }
 
@@ -424,6 +425,7 @@ int census_wait_ms(const struct census *census, uint64_t now_ns, int wait_ms)
 void census_open(struct census *census, struct profile *profile, uint64_t interval_ns)
 {
 	uint64_t first_ns = interval_ns / 2 < FIRST_NS ? interval_ns / 2 : FIRST_NS;
+	struct clock_pair now = clock_pair(clock_realtime_ns, clock_boottime_ns);
 
 	room_set_size(ROOM_USAGES, PROFILE_USAGES_MAX);
 	*census = (struct census){.profile = interval_ns ? profile : NULL, .interval_ns = interval_ns};
@@ -431,7 +433,7 @@ void census_open(struct census *census, struct profile *profile, uint64_t interv
 		return;
 	census->next_ns = clock_monotonic_ns() + first_ns;
 	census->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	census->boot_ms = (clock_realtime_ns() - clock_boottime_ns()) / NS_PER_MS;
+	census->boot_ms = (now.one - now.other) / NS_PER_MS;
 	profile->host.usages_ns = interval_ns;
 }
 
