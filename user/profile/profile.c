@@ -161,6 +161,24 @@ uint32_t profile_owner(struct profile *profile, const struct profile_owner *owne
 	return index == NONE ? 0 : index;
 }
 
+void profile_complete_owner(struct profile_owner *owner, const struct profile_owner *later)
+{
+	if (owner->pid != later->pid || owner->start_ticks != later->start_ticks ||
+	    owner->executable != later->executable)
+		return;
+	if (!owner->attributes) {
+		owner->service = later->service;
+		owner->attributes = later->attributes;
+	}
+	if (!later->application || (owner->application && owner->application != later->application))
+		return;
+	owner->application = later->application;
+	owner->executed_as = later->executed_as;
+	owner->runtime = later->runtime;
+	owner->libjvm = later->libjvm;
+	owner->vm_flags = later->vm_flags;
+}
+
 uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t frame)
 {
 	uint64_t key = (uint64_t)parent << 32 | frame;

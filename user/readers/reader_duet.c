@@ -440,27 +440,6 @@ static int read_sections(struct duet_file *file, struct buf *why)
 	return err;
 }
 
-static void complete(struct profile_owner *owner, const struct profile_owner *later)
-{
-	if (!owner->attributes) {
-		owner->service = later->service;
-		owner->attributes = later->attributes;
-	}
-	if (owner->application && (owner->application != later->application || owner->vm_flags))
-		return;
-	owner->application = later->application;
-	owner->executed_as = later->executed_as;
-	owner->runtime = later->runtime;
-	owner->libjvm = later->libjvm;
-	owner->vm_flags = later->vm_flags;
-}
-
-static bool is_same_program(const struct profile_owner *one, const struct profile_owner *other)
-{
-	return one->pid == other->pid && one->start_ticks == other->start_ticks &&
-	       one->executable == other->executable;
-}
-
 /* A row that was written before its program was known gets what the next row of the same program has. */
 static void complete_owners(struct profile *profile)
 {
@@ -470,8 +449,8 @@ static void complete_owners(struct profile *profile)
 		struct profile_owner *owner = &profile->owners.items[i];
 		uint64_t key = hash_u64(owner->start_ticks ^ (uint64_t)owner->pid << 32), later;
 
-		if (map_get(&next, key, &later) && is_same_program(owner, &profile->owners.items[later]))
-			complete(owner, &profile->owners.items[later]);
+		if (map_get(&next, key, &later))
+			profile_complete_owner(owner, &profile->owners.items[later]);
 		(void)map_put(&next, key, i); /* out of memory: it stays as it is */
 	}
 	map_release(&next);

@@ -258,8 +258,13 @@ static uint32_t executable_of(struct owners *owners, const struct process *proce
 	return intern_str(&owners->profile->strings, process->executable ? process->executable : "");
 }
 
-static void fill_program(const struct subject *subject, struct profile_owner *owner)
+/* What is known of the program. */
+static void fill_known(const struct subject *subject, struct profile_owner *owner)
 {
+	owner->service = subject->service;
+	owner->attributes = subject->attributes;
+	if (!subject->application)
+		return;
 	owner->application = subject->application;
 	owner->executed_as = subject->executed_as;
 	owner->runtime = subject->vm;
@@ -267,30 +272,19 @@ static void fill_program(const struct subject *subject, struct profile_owner *ow
 	owner->vm_flags = subject->vm_flags;
 }
 
-static void fill_published(const struct subject *subject, struct profile_owner *owner)
-{
-	owner->service = subject->service;
-	owner->attributes = subject->attributes;
-}
-
 /* Samples from before the JVM was recognised, or before it had published everything, belong to the same program. */
 static void fill_earlier_rows(struct owners *owners, struct process *process)
 {
-	const struct subject *subject = subject_of(process);
 	struct profile *profile = owners->profile;
-	uint32_t executable = executable_of(owners, process);
+	struct profile_owner known = {
+		.pid = (uint32_t)process->pid,
+		.start_ticks = process->start_ticks,
+		.executable = executable_of(owners, process),
+	};
 
-	for (size_t i = 0; i < profile->owners.len; i++) {
-		struct profile_owner *owner = &profile->owners.items[i];
-
-		if (owner->pid != (uint32_t)process->pid || owner->start_ticks != process->start_ticks ||
-		    owner->executable != executable)
-			continue;
-		if (!owner->attributes)
-			fill_published(subject, owner);
-		if (subject->application && (!owner->application || owner->application == subject->application))
-			fill_program(subject, owner);
-	}
+	fill_known(subject_of(process), &known);
+	for (size_t i = 0; i < profile->owners.len; i++)
+		profile_complete_owner(&profile->owners.items[i], &known);
 }
 
 static void take_about(struct owners *owners, const struct charge *charge, struct process *process,
@@ -529,9 +523,7 @@ static uint32_t make_row(struct owners *owners, struct process *process, const s
 	charge_begin_unknown(&charge, process->pid);
 	charge.payer = process->payer;
 	find_program(owners, process);
-	fill_published(subject_of(process), &owner);
-	if (subject_of(process)->application)
-		fill_program(subject_of(process), &owner);
+	fill_known(subject_of(process), &owner);
 	owner.cgroup = intern_str(strings, containers_get(&owners->containers, cgroup_id)->path);
 	fill_container(owners, container_of(owners, process, cgroup_id), &owner);
 	(void)charge_end(&charge);
