@@ -283,7 +283,7 @@ static void write_object(const struct live_visit *visit, struct live_object *obj
 	number->age_ns = age_ns;
 	if (shown.has_ages)
 		set_age((struct age_attribute *)((unsigned char *)number - sizeof(struct age_attribute)), age_ns);
-	sample_write_kept(visit->stay, object->sample, visit->ended_ns, object->weight, true);
+	sample_write_kept(visit->stay, object->sample, visit->ended_ns, object->weight, SAMPLE_OWN_ROOM_MS);
 }
 
 /* Frees the objects that are not in use. */

@@ -135,7 +135,7 @@ static void write_wait(struct stay *stay, const struct lock_wait *wait, uint64_t
 	if (!weight)
 		return;
 	if (wait->kept)
-		sample_write_kept(stay, wait->kept, now_ns, weight, false);
+		sample_write_kept(stay, wait->kept, now_ns, weight, 0);
 	else
 		sample_here(stay, &from);
 }
@@ -236,7 +236,7 @@ static void lock_stop(const struct agent_tap *tap, uint64_t ended_ns)
 		uint64_t weight = wait_weight(waited_ns, locks.event.every.interval, begin_ns);
 
 		if (stay && kept && weight)
-			sample_write_kept(stay, kept, ended_ns, weight, false);
+			sample_write_kept(stay, kept, ended_ns, weight, 0);
 	}
 }
 

@@ -441,7 +441,8 @@ static void write_leak(void *context, void *value)
 	struct held_memory *entry = value;
 
 	if (leaks->stay && entry->sample)
-		sample_write_kept(leaks->stay, entry->sample, leaks->ended_ns, entry->weight, true);
+		sample_write_kept(leaks->stay, entry->sample, leaks->ended_ns, entry->weight,
+				  SAMPLE_OWN_ROOM_MS);
 }
 
 static void write_and_drop(void *context, void *value)

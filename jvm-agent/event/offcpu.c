@@ -91,7 +91,7 @@ static void write_sleep(struct stay *stay, struct off_thread *thread, uint64_t t
 	sample->flags &= (uint16_t)~DUET_SAMPLE_IDLE;
 	if (thread->found && !thread->waits && thread->since_ns <= off.window_ns)
 		sample->flags |= DUET_SAMPLE_IDLE;
-	sample_write_kept(stay, thread->kept, time_ns, thread->off_ns, true);
+	sample_write_kept(stay, thread->kept, time_ns, thread->off_ns, SAMPLE_ROOM_MS);
 	thread->off_ns = thread->runnable_ns = 0;
 }
 
@@ -166,8 +166,8 @@ static void is_found(struct stay *stay, struct off_thread *thread, uint64_t now_
 }
 
 /*
- * It runs, or its stack is not known. What it has slept since the last look belongs to the sleep before, or else to the
- * next one that is met. Its wait for a CPU is written with its own next tick.
+ * The thread runs, or its stack is not known. The time that it has slept since the last look is added to the sleep
+ * before, or else to the next sleep that is found. The time that it has waited for a CPU is added to its next tick.
  */
 static void goes_on(struct stay *stay, struct off_thread *thread, uint64_t now_ns, uint64_t off_ns, bool sleeps)
 {

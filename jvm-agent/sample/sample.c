@@ -28,7 +28,6 @@
 #define SLOTS 64 /* threads that can be in the handler at once; untouched slots cost no memory */
 #define SLOT_TRIES 8
 #define ROOM_STEP_NS 200000
-#define ROOM_STEPS 500
 #define DEEP_WALK_NS 5000000 /* longest walk of a deep stack, where no interval of a clock limits it */
 
 /* Too large for a thread's stack. */
@@ -190,20 +189,23 @@ static void notify_half_full(struct stay *stay)
 		peer_send_note(stay->loader, DUET_MESSAGE_HALF);
 }
 
-/* Returns NULL, and counts it, when there is no room; `waits` is as in tap_sample, and of all threads together. */
-static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes, bool waits)
+/*
+ * Waits for room, for so long at most. Returns NULL, and counts it, if there is none. A wait in vain ends the waits of
+ * all threads until there has been room.
+ */
+static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes, uint32_t room_ms)
 {
+	uint32_t steps = room_ms * (1000000 / ROOM_STEP_NS);
 	struct duet_lane_view *lane = &stay->ring.lanes[DUET_LANE_SAMPLE];
 	struct duet_ring_record *record = duet_ring_reserve(lane, bytes);
 	const struct timespec step = {.tv_nsec = ROOM_STEP_NS};
 
 	notify_half_full(stay);
-	for (int i = 0; waits && !record && i < ROOM_STEPS && !__atomic_load_n(&stay->has_no_room, __ATOMIC_RELAXED);
-	     i++) {
+	for (uint32_t i = 0; !record && i < steps && !__atomic_load_n(&stay->has_no_room, __ATOMIC_RELAXED); i++) {
 		nanosleep(&step, NULL);
 		record = duet_ring_reserve(lane, bytes);
 	}
-	if (waits && stay->has_no_room != !record)
+	if (steps && stay->has_no_room != !record)
 		__atomic_store_n(&stay->has_no_room, !record, __ATOMIC_RELAXED);
 	if (!record)
 		duet_ring_count(stay->ring.page, DUET_AGENT_RING_FULL);
@@ -213,7 +215,7 @@ static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes
 static void write_walk(struct stay *stay, struct agent_walk *walk, bool waits)
 {
 	uint32_t bytes = (uint32_t)walk_bytes(walk);
-	struct duet_ring_record *record = reserve_sample(stay, bytes, waits);
+	struct duet_ring_record *record = reserve_sample(stay, bytes, waits ? SAMPLE_ROOM_MS : 0);
 
 	if (!record)
 		return;
@@ -511,7 +513,7 @@ void sample_without_stack(struct stay *stay, const struct tap_sample *from, uint
 	struct duet_java_sample java = {.time_ns = time_ns, .tid = own_tid()};
 	const struct duet_jvm_layout *layout = __atomic_load_n(&stay->layout, __ATOMIC_ACQUIRE);
 	uint32_t bytes = (uint32_t)sizeof(struct duet_sample) + from->attribute_bytes;
-	struct duet_ring_record *record = reserve_sample(stay, bytes, from->waits);
+	struct duet_ring_record *record = reserve_sample(stay, bytes, from->waits ? SAMPLE_ROOM_MS : 0);
 	struct duet_sample *sample = (struct duet_sample *)(record + 1);
 
 	if (!record)
@@ -622,9 +624,9 @@ struct sample_kept *sample_keep_sleeper(struct stay *stay, const struct tap_samp
 }
 
 static void write_kept(struct stay *stay, enum duet_agent_record_type type, const void *from, uint32_t bytes,
-		       bool waits)
+		       uint32_t room_ms)
 {
-	struct duet_ring_record *record = reserve_sample(stay, bytes, waits);
+	struct duet_ring_record *record = reserve_sample(stay, bytes, room_ms);
 
 	if (!record)
 		return;
@@ -633,7 +635,7 @@ static void write_kept(struct stay *stay, enum duet_agent_record_type type, cons
 }
 
 void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
-		       bool waits)
+		       uint32_t room_ms)
 {
 	struct duet_sample *sample = (struct duet_sample *)(kept + 1);
 	struct duet_java_sample *java = (struct duet_java_sample *)((unsigned char *)sample + kept->bytes);
@@ -642,9 +644,9 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 	sample->weight = weight;
 	if (kept->half) {
 		java->time_ns = end_ns;
-		write_kept(stay, DUET_AGENT_JAVA_SAMPLE, java, kept->half, waits);
+		write_kept(stay, DUET_AGENT_JAVA_SAMPLE, java, kept->half, room_ms);
 	}
-	write_kept(stay, DUET_AGENT_SAMPLE, sample, kept->bytes, waits);
+	write_kept(stay, DUET_AGENT_SAMPLE, sample, kept->bytes, room_ms);
 }
 
 /* ---- the handler ---- */

@@ -14,6 +14,14 @@ struct walk_slot;
 
 void sample_handler(int signo, siginfo_t *info, void *context);
 
+/*
+ * How long a thread may wait for room in the ring; 0: not at all. After a wait in vain, no thread waits again until
+ * there has been room. A thread of the agent may wait longer if no thread of the program waits for it. A busy machine
+ * stops the loader for some tenths of a second.
+ */
+#define SAMPLE_ROOM_MS 100
+#define SAMPLE_OWN_ROOM_MS 2000
+
 /* What a tap gives for its sample. */
 struct tap_sample {
 	uint32_t event; /* index in the recording */
@@ -23,8 +31,7 @@ struct tap_sample {
 	/* the native code that called a function of the agent; NULL: the thread is in a callback of JVMTI */
 	const struct regs *caller;
 	uintptr_t callee; /* with `caller`: address of the function that is shown as the leaf; 0: the caller is it */
-	/* Without room, the thread waits up to 0.1 s; after a wait in vain, not again until there has been room. */
-	bool waits;
+	bool waits; /* up to SAMPLE_ROOM_MS for room in the ring */
 	/* for sample_here() and sample_keep(): JVMTI is asked for frames of a virtual thread that are on the heap */
 	bool is_whole;
 	/* With is_whole: all frames may be on the heap, and the stack the carrier's, as after a wait in JDK 24 */
@@ -69,11 +76,11 @@ struct sample_kept {
 };
 /*
  * Returns NULL when there is no room. The caller frees the memory, which `new_memory` gave (malloc, which sample.c must
- * not name). Both functions are for callers inside stay_enter(). `waits` is as in tap_sample.
+ * not name). Both functions are for callers inside stay_enter(). `room_ms`: SAMPLE_ROOM_MS, SAMPLE_OWN_ROOM_MS or 0.
  */
 struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from, void *(*new_memory)(size_t bytes));
 void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
-		       bool waits);
+		       uint32_t room_ms);
 
 /*
  * Like sample_keep(), of another thread, which sleeps (walk_sleeper(), which says what the caller must compare). The

@@ -111,7 +111,7 @@ static void end_wait(void *context, void *value)
 	struct tap_sample from = sample_from(closing->event, wait, weight);
 
 	if (weight && wait->kept)
-		sample_write_kept(closing->stay, wait->kept, closing->ended_ns, weight, false);
+		sample_write_kept(closing->stay, wait->kept, closing->ended_ns, weight, 0);
 	else if (weight && wait->is_virtual)
 		duet_ring_count(closing->stay->ring.page, DUET_AGENT_NO_SLOT);
 	else if (weight)
@@ -239,7 +239,7 @@ void wait_ends(struct wait_event *event, struct stay *stay, uint64_t key)
 	struct tap_sample from;
 
 	if (weight && wait->kept) {
-		sample_write_kept(stay, wait->kept, now_ns, weight, false);
+		sample_write_kept(stay, wait->kept, now_ns, weight, 0);
 	} else if (weight) {
 		from = sample_from(event, wait, weight);
 		from.is_on_heap = wait->is_virtual;

@@ -90,9 +90,9 @@ struct sample_kept *sample_keep(struct stay *stay, const struct tap_sample *from
 
 static int written;
 
-void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight, bool waits)
+void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight, uint32_t room_ms)
 {
-	(void)stay, (void)kept, (void)end_ns, (void)weight, (void)waits;
+	(void)stay, (void)kept, (void)end_ns, (void)weight, (void)room_ms;
 	written++;
 }
 

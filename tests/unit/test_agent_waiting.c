@@ -67,9 +67,9 @@ struct sample_thread sample_own_thread(void)
 static uint64_t written, walked, walked_by_other;
 
 void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end_ns, uint64_t weight,
-		       bool waits)
+		       uint32_t room_ms)
 {
-	(void)stay, (void)kept, (void)end_ns, (void)waits;
+	(void)stay, (void)kept, (void)end_ns, (void)room_ms;
 	written += weight;
 }
 
