@@ -32,8 +32,8 @@ record_probed() { # WORKLOAD-ARGUMENTS -- RECORD-OPTIONS...
 	expect_status 0
 }
 
-# Each object that never fits into the rest of a buffer has a call of its own. A pause after a run that took long, as
-# where the hypervisor stopped it, leaves what is called meanwhile to the next sample: 0.2 % on a busy machine.
+# Each object that never fits into the rest of a buffer has a call of its own. What is called in a pause of BPF
+# (sample_pause()) is left to the next sample. On a busy machine that was up to 0.21 %.
 expect_large() {
 	local told said
 	told=$(matching "$here/out.collapsed" 'Sums[$]Work[.]large;char')
