@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 package workload;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.lang.reflect.Method;
+import java.util.concurrent.atomic.AtomicLongArray;
+
 /**
  * VirtualShares [TURNS [LENGTH]]: virtual threads (JDK 21+) that take turns: one named "alpha" does 50 % of their work,
  * two named "beta" 30 %, two without a name 20 %, each kind in a method of its own; and a platform thread "plain" as
- * much as alpha. What each has to do is fixed. All take equally many turns, of lengths in proportion to their work, so
- * that they meet the same load of the machine.
+ * much as alpha. The line "SHARES a b c" is what the CPU clocks of the carriers saw: equal work takes unequal time on
+ * a machine with other guests. Wants --add-opens java.base/java.lang=ALL-UNNAMED.
  */
 public final class VirtualShares {
+    static final ThreadMXBean CLOCK = ManagementFactory.getThreadMXBean();
+    static final AtomicLongArray spent = new AtomicLongArray(3); // ns of CPU time: alpha, both beta, both without a name
     static volatile long sink;
     static int length;
 
@@ -34,13 +41,32 @@ public final class VirtualShares {
         }
     }
 
+    /** A turn neither waits nor yields, so that it ends on the carrier on which it began. */
+    static void takeTimed(int kind, int turns, Runnable turn) throws Exception {
+        Method carrier = Thread.class.getDeclaredMethod("currentCarrierThread");
+        carrier.setAccessible(true);
+        for (int i = 0; i < turns; i++) {
+            long id = ((Thread) carrier.invoke(null)).getId();
+            long start = CLOCK.getThreadCpuTime(id);
+            turn.run();
+            spent.addAndGet(kind, CLOCK.getThreadCpuTime(id) - start);
+            Thread.yield();
+        }
+    }
+
     /** NAME may be null. Built so for compilers that do not know it. */
-    static Thread start(String name, int turns, Runnable turn) throws Exception {
+    static Thread start(int kind, String name, int turns, Runnable turn) throws Exception {
         Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
         Class<?> type = Class.forName("java.lang.Thread$Builder");
         if (name != null)
             builder = type.getMethod("name", String.class).invoke(builder, name);
-        Runnable body = () -> take(turns, turn);
+        Runnable body = () -> {
+            try {
+                takeTimed(kind, turns, turn);
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+        };
         return (Thread) type.getMethod("start", Runnable.class).invoke(builder, body);
     }
 
@@ -53,15 +79,17 @@ public final class VirtualShares {
         Thread plain = new Thread(() -> take(turns, VirtualShares::plain), "plain");
         plain.start();
         Thread[] threads = {
-            start("alpha", turns, VirtualShares::alpha),
-            start("beta", turns, VirtualShares::beta),
-            start("beta", turns, VirtualShares::beta),
-            start(null, turns, VirtualShares::unnamed),
-            start(null, turns, VirtualShares::unnamed)
+            start(0, "alpha", turns, VirtualShares::alpha),
+            start(1, "beta", turns, VirtualShares::beta),
+            start(1, "beta", turns, VirtualShares::beta),
+            start(2, null, turns, VirtualShares::unnamed),
+            start(2, null, turns, VirtualShares::unnamed)
         };
         for (Thread thread : threads)
             thread.join();
         plain.join();
+        double all = (spent.get(0) + spent.get(1) + spent.get(2)) / 100.0;
+        Workload.say(String.format("SHARES %.2f %.2f %.2f", spent.get(0) / all, spent.get(1) / all, spent.get(2) / all));
         Workload.done();
     }
 }
