@@ -84,18 +84,20 @@ case_formats() {
 
 # ---- Java: one.profiler.TraceContext ------------------------------------------------------------
 
-record_java() { # RECORD-OPTIONS...
+record_java() { # SECONDS RECORD-OPTIONS...
+	local seconds=$1
+	shift
 	[ -e "$DUET_BUILD/duet-api.jar" ] || skip "no JDK built the jar"
 	# the jar's classes come before the older ones of the workloads
 	JVM_FLAGS=(-Xbootclasspath/a:"$DUET_BUILD/duet-api.jar")
-	record_gated workload.TraceContexts 0.8 -- "$@" --by trace,span
+	record_gated workload.TraceContexts "$seconds" -- "$@" --by trace,span
 }
 
 # The agent brings the library in which BPF finds the variable. The class was used before it came.
 jdk_case_java() {
 	need_bpf
 	local all
-	record_java -e cpu,alloc --alloc 64k -i 1ms
+	record_java 0.8 -e cpu,alloc --alloc 64k -i 1ms
 	expect_contexts "$here/out.collapsed"
 	all=$(told_of "$here/out.alloc.collapsed" .)
 	expect "bytes allocated for spans, % of all" \
@@ -103,7 +105,7 @@ jdk_case_java() {
 }
 
 jdk_case_java_by_timers() {
-	record_java --engine ctimer -e cpu -i 1ms
+	record_java 2.4 --engine ctimer -e cpu -i 1ms # these timers expire at the kernel's ticks, 250 a second
 	expect_contexts "$here/out.collapsed"
 }
 

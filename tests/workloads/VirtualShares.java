@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
  */
 public final class VirtualShares {
     static final ThreadMXBean CLOCK = ManagementFactory.getThreadMXBean();
-    static final AtomicLongArray spent = new AtomicLongArray(3); // ns of CPU time: alpha, both beta, both without a name
+    static final AtomicLongArray spent = new AtomicLongArray(3); // ns of CPU time: alpha, beta, those without a name
     static volatile long sink;
     static int length;
 
@@ -88,8 +88,9 @@ public final class VirtualShares {
         for (Thread thread : threads)
             thread.join();
         plain.join();
-        double all = (spent.get(0) + spent.get(1) + spent.get(2)) / 100.0;
-        Workload.say(String.format("SHARES %.2f %.2f %.2f", spent.get(0) / all, spent.get(1) / all, spent.get(2) / all));
+        long alpha = spent.get(0), beta = spent.get(1), unnamed = spent.get(2);
+        double all = (alpha + beta + unnamed) / 100.0;
+        Workload.say(String.format("SHARES %.2f %.2f %.2f", alpha / all, beta / all, unnamed / all));
         Workload.done();
     }
 }

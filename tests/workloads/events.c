@@ -6,7 +6,7 @@
  *   events GATE switches N      ping() and pong() wait for each other N times; "SWITCHES n m": how often each left
  *                               its CPU
  *   events GATE storm SECONDS   uses so much CPU, with a page fault every 5 us: "BURNT ns ns ns", how long it took, and
- *                               for how long it had a CPU, whether the hypervisor ran that or not
+ *                               for how long it had a CPU, whether the hypervisor ran that or not; "FAULTS n"
  *   events GATE calls N         ask() makes N system calls, burn() computes between them; each of the two has called
  *                               itself 60 times by then: "BURNT ns ns ns"
  *   events GATE places N        N times: writes the variable watched, calls counted(), passes the static probe
@@ -198,6 +198,7 @@ static void storm(uint64_t wanted_ns)
 {
 	struct burnt before = burnt();
 	uint64_t used_ns = before.cpu_ns, next_ns = used_ns;
+	unsigned long touched = 0;
 
 	while (used_ns - before.cpu_ns < wanted_ns) {
 		volatile char *pages = new_pages(PAGES);
@@ -208,8 +209,10 @@ static void storm(uint64_t wanted_ns)
 				sink++;
 		}
 		munmap((void *)pages, PAGES * PAGE);
+		touched += PAGES;
 	}
 	say_burnt(&before);
+	printf("FAULTS %lu\n", touched);
 }
 
 volatile long watched;
