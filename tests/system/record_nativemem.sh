@@ -48,15 +48,18 @@ jdk_case_many_calls() {
 }
 
 # Each way takes 400 MB in pieces of 1000 bytes. Every 200,000th byte makes a sample: 2000, which err by 2.2 %. Calls
-# that are not sampled must not cost much: `make bench-events` prints how much.
+# are not sampled must not cost much: `make bench-events` prints how much. On a busy machine samples may be lost: they
+# are counted, and each may be of any way.
 jdk_case_sampled() {
-	local column=2 told want way
+	local column=2 told want way lost
 	JVM_FLAGS=(-Dextra=true)
 	record_gated workload.NativeMemory 400000 1000 -- -e nativemem=200000 --engine ctimer
+	lost=$(sed -n 's/.* samples of .*, \([0-9]*\) lost .*/\1/p' "$here/stderr")
 	for way in "${ways[@]}"; do
-		told=$(bytes_of "$here/out.collapsed" "$way")
+		told=$(bytes_of "$here/out.collapsed" "$way") told=${told% *}
 		want=$(jvm_said BYTES $column)
-		expect_near "bytes of $way" "${told% *}" "$want" $((want * 12 / 100))
+		expect "bytes of $way" "$told" '<=' $((want * 112 / 100))
+		expect "the same, and what was lost" $((told + ${lost:-0} * 200000)) '>=' $((want * 88 / 100))
 		column=$((column + 1))
 	done
 	expect "ps that malloc() costs more" "$(jvm_said EXTRA 2)" '<' 30000

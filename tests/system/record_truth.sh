@@ -269,9 +269,15 @@ expect_kernel_share() {
 	# Of 4,000 samples a third is in calls: their share errs by 0.75 %. What sampling takes counts as CPU time of
 	# the calls too, and no tick falls there: 1.7 % at most on a machine whose caches others use.
 	grep '^\[main ' "$here/out" >"$here/main"
-	local in_calls
+	local in_calls untold
 	in_calls=$(share "$here/main" '(do_syscall_64|el0_svc)_\\[k\\]')
-	expect_near "samples in system calls, %" "$in_calls" "$(jvm_said SYSTEM)" 4.5
+	# No tick comes while the hypervisor runs something else, but the thread's clock goes on. That may all be in
+	# calls.
+	untold=$(awk -v told="$(total "$here/main")" -v all="$(jvm_said SYSTEM 3)" \
+		'BEGIN { untold = 100 - 1e8 * told / all; printf "%.2f", (untold > 0 ? untold : 0) }')
+	expect "CPU time without a tick, %" "$untold" '<=' 30
+	expect_near "samples in system calls, %" "$in_calls" "$(jvm_said SYSTEM)" \
+		"$(awk "BEGIN { print 4.5 + $untold }")"
 }
 
 # The threads end before a profiler could open a timer for them. Starting and ending them is most of the other work.

@@ -13,7 +13,8 @@ import java.util.Random;
 /**
  * FileIo [SECONDS]: writes and reads a file of 1 MiB that stays in the page cache, for SECONDS of CPU time. A direct
  * buffer of 256 KiB leaves nothing but the kernel's copy between two looks at the thread's CPU clock, so that the line
- * "SYSTEM percent" knows the kernel's share to the microsecond; the counters of /proc only guess it, at every tick.
+ * "SYSTEM percent ns", the kernel's share of so much, knows it to the microsecond; the counters of /proc only guess it,
+ * at every tick.
  */
 public final class FileIo {
     private static final int BLOCK = 256 << 10;
@@ -39,7 +40,7 @@ public final class FileIo {
             while (CLOCK.getCurrentThreadCpuTime() < end)
                 io.pass(file.getChannel(), buffer, bytes);
             long all = CLOCK.getCurrentThreadCpuTime() - begin;
-            Workload.say(String.format("SYSTEM %.2f", 100.0 * io.systemNanos / all));
+            Workload.say(String.format("SYSTEM %.2f %d", 100.0 * io.systemNanos / all, all));
         }
         Workload.done();
     }
