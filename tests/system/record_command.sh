@@ -64,6 +64,20 @@ case_rights_are_given_up() {
 	end_record INT
 }
 
+nice_values() { # COMMAND...
+	"$@" record -d 60 --agent never -o collapsed -f "$here/out" -- \
+		sh -c 'echo $(ps -o ni= -p $$,$PPID | sort -n)' 2>"$here/stderr"
+}
+
+# A busy machine must not delay the loader. The command is none of its own, and what the user has set remains.
+case_nice_values() {
+	need_bpf
+	need_root
+	[ "$(nice)" = 0 ] || skip "the nice value here is $(nice)"
+	expect_text "duet and the command" "$(nice_values "$duet")" "-10 0"
+	expect_text "duet and the command, both started with 5" "$(nice_values nice -n 5 "$duet")" "5 5"
+}
+
 case_first_instruction() {
 	need_bpf
 	java_command workload.Checksum 2

@@ -21,6 +21,13 @@ void child_end_with(pid_t parent, int signo);
 /* Closes all descriptors from `first` on but these two, which may be the same. */
 void child_keep_only(int first, int a, int b);
 
+/*
+ * This process and the children that it forks from now on run before others, so that a busy machine has no samples that
+ * are lost because the loader is late. Not if the user has given it another nice value, or it has no right to.
+ */
+void nice_raise(void);
+void nice_reset(void); /* for what is in no hurry, and for a child that will run another program */
+
 /* Gives up rights for good, in processes that touch a target's files. The loader calls rights_narrow() alone. */
 #define RIGHTS_NONE 0
 #define RIGHT(capability) (1ull << (capability))

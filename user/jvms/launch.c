@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/signals.h"
@@ -120,6 +121,7 @@ static void child_run(struct launch *launch, int gate, int failed)
 	char **argv = launch->argv;
 
 	signals_reset();
+	nice_reset();
 	if (!await_word(gate, launch->option, sizeof(launch->option))) /* do not run the command unprofiled */
 		_exit(127);
 	if (launch->option[0])

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -174,6 +175,7 @@ static void before_write(void *context)
 {
 	struct session *session = context;
 
+	nice_reset();
 	budget_before_write(&session->budget);
 }
 
@@ -372,10 +374,12 @@ static void init_report(struct session *session)
 int session_run(const struct options *options)
 {
 	struct session *session = calloc(1, sizeof(*session)); /* large: the stack may be small */
-	int err = session ? session_open(session, options) : -ENOMEM, code;
+	int err, code;
 
 	if (!session)
 		return 1;
+	nice_raise();
+	err = session_open(session, options);
 	if (!err)
 		err = options->window_ns ? open_windows(session) : open_outputs(session);
 	if (!err && !options->await)
@@ -400,6 +404,7 @@ int session_run(const struct options *options)
 	begin_outputs(session);
 	session_loop(session);
 	session_stop(session);
+	nice_reset();
 	err = options->window_ns ? finish_windows(session) : finish(session);
 out:
 	output_files_release(&session->outputs);
