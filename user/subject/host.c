@@ -395,7 +395,7 @@ static void end_look(struct census *census)
 
 void census_step(struct census *census, uint64_t now_ns)
 {
-	uint64_t end_ns = now_ns + SLICE_NS, at_ns = now_ns, cpu_ns = clock_cpu_ns();
+	uint64_t end_ns = now_ns + SLICE_NS, at_ns = now_ns, cpu_ns = charge_all_ns();
 	pid_t pid = 0;
 
 	if (!census->profile || now_ns < census->next_ns ||
@@ -412,7 +412,7 @@ void census_step(struct census *census, uint64_t now_ns)
 	if (census->folder && !pid)
 		end_look(census);
 	else if (census->folder)
-		census->next_ns = at_ns + REST_TIMES * (clock_cpu_ns() - cpu_ns);
+		census->next_ns = at_ns + REST_TIMES * (charge_all_ns() - cpu_ns);
 }
 
 int census_wait_ms(const struct census *census, uint64_t now_ns, int wait_ms)

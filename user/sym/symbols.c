@@ -257,14 +257,14 @@ static struct shared_file *load_vdso(struct symbols *symbols, const struct mappi
 static struct shared_file *load(struct symbols *symbols, const struct charge *charge, const struct process *process,
 				const struct mapping *mapping)
 {
-	uint64_t before_ns = clock_cpu_ns();
+	uint64_t before_ns = charge_all_ns();
 	struct shared_file *file = NULL;
 
 	if (!strcmp(mapping->path, "[vdso]"))
 		file = load_vdso(symbols, mapping);
 	else if (mapping->inode && mapping->path[0] == '/')
 		file = load_file(symbols, charge, process, mapping);
-	symbols->work_ns += clock_cpu_ns() - before_ns;
+	symbols->work_ns += charge_all_ns() - before_ns;
 	return file;
 }
 
@@ -363,10 +363,10 @@ void symbols_user(struct symbols *symbols, struct process *process, uint64_t add
 
 static bool refresh_kallsyms(struct symbols *symbols)
 {
-	uint64_t before_ns = clock_cpu_ns();
+	uint64_t before_ns = charge_all_ns();
 	int is_new = kallsyms_refresh(&symbols->kallsyms, "/proc/kallsyms", clock_monotonic_ns());
 
-	symbols->work_ns += clock_cpu_ns() - before_ns;
+	symbols->work_ns += charge_all_ns() - before_ns;
 	return is_new == 1;
 }
 

@@ -575,24 +575,24 @@ int unwinding_publish(struct unwinding *unwinding, struct process *process, uint
 
 	if (is_published(unwinding, process) || !charge_begin(&charge, process))
 		return 0;
-	before_ns = clock_cpu_ns();
+	before_ns = charge_all_ns();
 	unwinding->payer = process->payer;
 	unwind_tables_set_payer(unwinding->tables, &process->payer);
 	err = process->exited ? offer_files(unwinding, &charge, process, until_ns)
 			      : publish(unwinding, &charge, process, until_ns);
 	process->maps_cost_ns += charge_end(&charge);
-	unwinding->work_ns += clock_cpu_ns() - before_ns;
+	unwinding->work_ns += charge_all_ns() - before_ns;
 	return err;
 }
 
 void unwinding_publish_now(struct unwinding *unwinding, struct process *process)
 {
-	uint64_t until_ns = clock_monotonic_ns() + AT_ONCE_NS, before_ns = clock_cpu_ns();
+	uint64_t until_ns = clock_monotonic_ns() + AT_ONCE_NS, before_ns = charge_all_ns();
 
 	if (is_published(unwinding, process))
 		return;
 	make_more(unwinding, until_ns);
-	unwinding->work_ns += clock_cpu_ns() - before_ns;
+	unwinding->work_ns += charge_all_ns() - before_ns;
 	(void)unwinding_publish(unwinding, process, until_ns);
 }
 
@@ -648,11 +648,11 @@ static void publish_wanted(struct unwinding *unwinding, struct process_table *pr
 
 void unwinding_work(struct unwinding *unwinding, struct process_table *processes, uint64_t until_ns)
 {
-	uint64_t before_ns = clock_cpu_ns();
+	uint64_t before_ns = charge_all_ns();
 	bool is_making = false;
 
 	is_making = make_more(unwinding, until_ns);
-	unwinding->work_ns += clock_cpu_ns() - before_ns;
+	unwinding->work_ns += charge_all_ns() - before_ns;
 	take_later(unwinding);
 	if (unwinding->wanted.len)
 		publish_wanted(unwinding, processes, is_making ? unwinding->waiting : 0, until_ns);
