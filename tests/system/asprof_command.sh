@@ -471,15 +471,13 @@ case_two_users() {
 	expect_contains "$here/stdout" '^Profiler is not active$'
 }
 
-collect_gcs() { # WORDS...: six collections while it records
-	local gcs
-	(
-		sleep 1
-		for _ in 1 2 3 4 5 6; do "$jdk/bin/jcmd" "$jvm" GC.run >/dev/null; done
-	) &
-	gcs=$!
-	run_asprof -d 5 -i 1ms "$@" "$jvm"
-	wait "$gcs"
+collect_gcs() { # FILE WORDS...: six collections while it records
+	local file=$1
+	shift
+	run_asprof start -i 1ms "$@" "$jvm"
+	expect_status 0
+	for _ in 1 2 3 4 5 6; do "$jdk/bin/jcmd" "$jvm" GC.run >/dev/null; done
+	run_asprof stop -f "$file" "$jvm"
 	expect_status 0
 }
 
@@ -492,10 +490,10 @@ case_marks() {
 	jdk=$(any_jdk)
 	nm "$jdk/lib/server/libjvm.so" 2>/dev/null | grep -q SafepointSynchronize5begin ||
 		skip "libjvm.so has no symbols"
-	collect_gcs --ttsp --nostop -f "$here/all.jfr"
+	collect_gcs "$here/all.jfr" --ttsp --nostop
 	expect "windows" "$(jfr_count "$here/all.jfr" profiler.Window)" '>=' 5
 	all=$(jfr_count "$here/all.jfr" jdk.ExecutionSample)
-	collect_gcs --ttsp -f "$here/inside.jfr"
+	collect_gcs "$here/inside.jfr" --ttsp
 	expect "windows" "$(jfr_count "$here/inside.jfr" profiler.Window)" '>=' 5
 	expect "samples in windows, of $all" "$(jfr_count "$here/inside.jfr" jdk.ExecutionSample)" '<' $((all / 2))
 	run_asprof -d 1 --begin malloc --end malloc "$jvm"
@@ -669,7 +667,7 @@ case_commands_of_the_jvm() {
 }
 
 # Neither descriptors nor processes pile up.
-case_cycles() {
+case_cycles() { # apart
 	local recorder held i
 	need_bpf
 	need_root
