@@ -372,6 +372,7 @@ test("a range of the map is a flame graph, and back", async () => {
 /* day.heatmap.html has a sample each 40 ms of a day, of more stacks than there are rows for. */
 test("a day has fine cells and coarse stacks", async () => {
 	await open("day.heatmap");
+	await page.waitForFunction(() => samplesInTime()); // its tables are compressed
 	equal(await inPage(() => samplesInTime().tables.map(table => [table.step / 1e3, table.hasThreads, table.hasStacks])),
 		[[100, false, false], [10000, true, false], [120000, false, true], [600000, true, true]], "steps");
 	equal(await inPage(() => [cellTime() / 1e3, heat.most, heat.bars.reduce((sum, bar) => sum + bar, 0)]), [1000, 25, 2160000],
