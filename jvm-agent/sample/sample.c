@@ -190,8 +190,8 @@ static void notify_half_full(struct stay *stay)
 }
 
 /*
- * Waits for room, for so long at most. Returns NULL, and counts it, if there is none. A wait in vain ends the waits of
- * all threads until there has been room.
+ * Waits up to `room_ms` for room in the ring. Returns NULL, and counts it, if there is none. A wait in vain ends the
+ * waits of all threads until there has been room.
  */
 static struct duet_ring_record *reserve_sample(struct stay *stay, uint32_t bytes, uint32_t room_ms)
 {

@@ -52,7 +52,7 @@ void child_end_with(pid_t parent, int signo)
 		raise(signo);
 }
 
-#define NICE_RAISED (-10) /* it gets nine times the CPU time of one who is not nice and waits for the same CPU */
+#define NICE_RAISED (-10) /* nine times the weight of nice 0 in the kernel's scheduler */
 
 static bool is_raised;
 

@@ -22,11 +22,11 @@ void child_end_with(pid_t parent, int signo);
 void child_keep_only(int first, int a, int b);
 
 /*
- * This process and the children that it forks from now on run before others, so that a busy machine has no samples that
- * are lost because the loader is late. Not if the user has given it another nice value, or it has no right to.
+ * Lowers the nice value of this thread, and so of all that it creates later: on a busy machine, a loader that gets no
+ * CPU loses samples. Does nothing if the value is not 0, or without the right to. Call before there are threads.
  */
 void nice_raise(void);
-void nice_reset(void); /* for what is in no hurry, and for a child that will run another program */
+void nice_reset(void); /* sets it to 0 again: for writing files, and for a child that will run another program */
 
 /* Gives up rights for good, in processes that touch a target's files. The loader calls rights_narrow() alone. */
 #define RIGHTS_NONE 0

@@ -322,8 +322,8 @@ uint32_t profile_known_frame(const struct profile *profile, const struct frame *
 /* Index of an equal owner, added when new; 0, the unknown owner, when out of memory. */
 uint32_t profile_owner(struct profile *profile, const struct profile_owner *owner);
 /*
- * If both are of one program, an owner that was added before the program was known gets what `later` knows of it. The
- * same program is known anew where more is known of it.
+ * If both are of one program, an owner that was added before the program was known gets what `later` knows of it. If
+ * both have the same application, the facts of `later` replace the owner's.
  */
 void profile_complete_owner(struct profile_owner *owner, const struct profile_owner *later);
 /*
