@@ -272,12 +272,19 @@ uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes
 
 /* ---- callees ---- */
 
-/* Returns 0 for what cannot be read. These reads are not noted: what they lead to is proven. */
+/*
+ * Returns 0 for what cannot be read. These reads are not noted: what they lead to is proven. Memory that is kept may be
+ * older than a field's value.
+ */
 static uint64_t peek(uintptr_t address, size_t bytes)
 {
 	uint64_t value = 0;
 
-	return address && memory_take(&value, address, bytes) == bytes ? value : 0;
+	if (!address)
+		return 0;
+	if (memory_take(&value, address, bytes) == bytes && value)
+		return value;
+	return memory_copy(&value, address, bytes) == bytes ? value : 0;
 }
 
 /* Returns the class that a call names. Since JDK 9 there is a number for it, before that there is the class itself. */
@@ -291,6 +298,12 @@ static uintptr_t class_of_call(uintptr_t pool, uint16_t constant)
 	return peek(peek(pool + layout.pool_classes.value, WORD) + WORD + (class & UINT16_MAX) * WORD, WORD);
 }
 
+/* HotSpot notes the byte code when a call has been linked. */
+static bool has_run(const uintptr_t words[3])
+{
+	return layout.cache_calls.known ? words[2] >> 48 : words[0] >> 16;
+}
+
 /*
  * HotSpot keeps of a call that it has linked: its constant, and the method or the number of the method in the class's
  * table, which follows the class. ConstantPoolCacheEntry: constant and byte codes, method, number or final method;
@@ -298,13 +311,17 @@ static uintptr_t class_of_call(uintptr_t pool, uint16_t constant)
  */
 static bool read_call(uintptr_t pool, uint16_t operand, uintptr_t words[3])
 {
+	const size_t bytes = 3 * WORD;
 	bool is_new = layout.cache_calls.known;
 	uintptr_t cache = peek(pool + layout.pool_cache.value, WORD);
 	uintptr_t calls = is_new ? peek(cache + layout.cache_calls.value, WORD) : cache;
 	uintptr_t at = calls + (is_new ? WORD : layout.cache_bytes) + operand * layout.call_bytes;
 
-	return operand < peek(calls, sizeof(uint32_t)) && layout.call_bytes >= 3 * WORD &&
-	       memory_take(words, at, 3 * WORD) == 3 * WORD;
+	if (operand >= peek(calls, sizeof(uint32_t)) || layout.call_bytes < bytes)
+		return false;
+	if (memory_take(words, at, bytes) == bytes && has_run(words))
+		return true;
+	return memory_copy(words, at, bytes) == bytes; /* kept memory may be older than the first call */
 }
 
 bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret)
@@ -312,13 +329,11 @@ bool metadata_callee(const struct metadata_method *method, uint16_t operand, str
 	bool is_new = layout.cache_calls.known;
 	uintptr_t pool = method->pool.address, words[3], called, number, constant;
 
-	if (!read_call(pool, operand, words))
+	if (!read_call(pool, operand, words) || !has_run(words))
 		return false;
 	called = words[is_new ? 0 : 1];
 	number = is_new ? (uint32_t)words[1] : words[2];
 	constant = words[is_new ? 2 : 0];
-	if (!(is_new ? constant >> 48 : constant >> 16)) /* no byte code: it has never run */
-		return false;
 	if (!called && number > TABLE_MOST)
 		called = number;
 	if (!called)
