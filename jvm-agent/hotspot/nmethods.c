@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hotspot/bytecodes.h"
 #include "hotspot/instruction.h"
 #include "hotspot/jvmstructs.h"
 #include "hotspot/metadata.h"
@@ -389,6 +390,27 @@ static bool read_pcs(struct debug *debug)
 	return true;
 }
 
+/*
+ * Compiled code without safepoints has no entries, also where methods are inlined into it. Gives it one that stands for
+ * the method, if that calls others.
+ */
+static void add_entry_for_all(struct debug *debug, const struct metadata_method *method)
+{
+	struct nmethod_record *record = debug->record;
+	struct duet_code_load *load = &record->load;
+	uint32_t bytes = 0, bci = 0;
+	uint8_t *code = load->pc_count ? NULL : metadata_code(method, &bytes);
+
+	while (bci < bytes && (code[bci] < OP_INVOKEVIRTUAL || code[bci] > OP_INVOKEINTERFACE))
+		bci += bytecode_length(code, bytes, bci);
+	free(code);
+	if (bci >= bytes)
+		return;
+	record->frames[0] = (struct duet_java_frame){.method = load->method, .check = record->check, .bci = -1};
+	record->pcs[0] = (struct duet_code_pc){.offset = load->code_bytes, .depth = 1, .flags = SCOPES_NOTHING};
+	load->pc_count = load->frame_count = 1;
+}
+
 /* ---- between two entries ---- */
 
 /*
@@ -512,8 +534,9 @@ bool nmethods_method(uintptr_t pc, struct metadata_method *ret)
 static bool read_once(struct nmethod_record *record, const struct code_blob *blob, size_t most_bytes)
 {
 	struct debug debug = {.record = record, .most_bytes = most_bytes - sizeof(record->load)};
-	struct metadata_key key = metadata_prove_key(load_address(blob->start, &layout.method));
-	bool done = key.method;
+	struct metadata_method method;
+	bool done = metadata_prove(load_address(blob->start, &layout.method), &method);
+	struct metadata_key key = done ? metadata_key(&method) : (struct metadata_key){0};
 
 	record->load.method = key.method;
 	record->check = key.check;
@@ -521,8 +544,10 @@ static bool read_once(struct nmethod_record *record, const struct code_blob *blo
 		record->load.address = blob->code_begin;
 		record->load.code_bytes = (uint32_t)(blob->start + blob->bytes - blob->code_begin);
 		done = debug_copy(&debug, blob) && read_pcs(&debug);
-		if (done)
+		if (done) {
+			add_entry_for_all(&debug, &method);
 			estimate_scopes(&debug);
+		}
 	}
 	free(debug.memory);
 	free(debug.keys);

@@ -189,6 +189,8 @@ static void search_frame(struct chooser *chooser, struct between *b, uint32_t en
 	chooser->of->find_callers(&b->search, chooser->of->frames[scope.frame].method, begin, end);
 	if (!ways && b->search.ways)
 		b->scope = scope;
+	else if (b->search.ways > ways)
+		b->search.depth = 0;
 }
 
 static int32_t bci_at(const struct scopes *of, uint32_t entry, uint32_t depth)
@@ -263,8 +265,10 @@ static struct choice follow(struct scopes *of, const struct between *b)
 	struct choice choice = {of->frame_count, search->depth + b->scope.depth - 1,
 				of->is_exact ? DUET_PC_ESTIMATED : 0};
 
-	if (of->frame_count + choice.depth > of->most_frames)
+	if (!search->depth || of->frame_count + choice.depth > of->most_frames)
 		return (struct choice){0};
+	if (search->ways > 1)
+		choice.flags = DUET_PC_ESTIMATED | DUET_PC_MISSING;
 	for (uint32_t i = 0; i < search->depth; i++)
 		frames[i] = search->way[search->depth - 1 - i];
 	memcpy(frames + search->depth, of->frames + b->scope.frame + 1, (b->scope.depth - 1) * sizeof(*frames));
@@ -288,7 +292,7 @@ static struct choice choose_for_stub(struct chooser *chooser, const struct step 
 		b->search.limit = STUB_CALLERS_DEPTH;
 		if (!b->search.ways)
 			search_near(chooser, b);
-		b->scope = b->search.ways == 1 && chooser->caller_steps ? follow(chooser->of, b) : (struct choice){0};
+		b->scope = b->search.ways && chooser->caller_steps ? follow(chooser->of, b) : (struct choice){0};
 	}
 	return b->scope;
 }
@@ -354,11 +358,11 @@ static bool add(struct duet_code_pc *table, uint32_t *count, uint32_t most, stru
 	return true;
 }
 
-/* Where nothing is known to be inlined, next to no code is of another method; measured. */
-static bool has_inlined(const struct scopes *of)
+/* Where calls are recorded and no method is inlined, next to no code is of another method; measured. */
+static bool may_have_inlined(const struct scopes *of)
 {
 	for (uint32_t i = 0; i < of->pc_count; i++)
-		if (of->pcs[i].depth > 1)
+		if (of->pcs[i].depth > 1 || of->pcs[i].flags & SCOPES_NOTHING)
 			return true;
 	return false;
 }
@@ -366,7 +370,7 @@ static bool has_inlined(const struct scopes *of)
 static bool make_table(struct chooser *chooser, struct duet_code_pc *table, uint32_t most, uint32_t *ret_count)
 {
 	const struct scopes *of = chooser->of;
-	bool is_flat = !has_inlined(of);
+	bool is_flat = !may_have_inlined(of);
 	uint32_t after = 0;
 
 	for (uint32_t i = 0; i < chooser->ways.count; i++) {

@@ -30,7 +30,7 @@ struct scopes {
 	size_t code_bytes;
 	const uint8_t *tables; /* a part of the debug information that has the table of null checks somewhere */
 	size_t table_bytes;
-	const struct duet_code_pc *pcs; /* ascending; flags: SCOPES_SAFEPOINT */
+	const struct duet_code_pc *pcs; /* ascending; flags: SCOPES_…, at least one */
 	uint32_t pc_count;
 	struct duet_java_frame *frames; /* that the pcs refer to; others are added */
 	uint32_t frame_count, most_frames;
@@ -43,6 +43,7 @@ struct scopes {
 
 /* A call or poll at which the JVM knows all values; else the entry is there for profilers only. */
 #define SCOPES_SAFEPOINT (1u << 31)
+#define SCOPES_NOTHING (1u << 30) /* stands for the method itself where the compiler has recorded nothing */
 
 /*
  * Returns a table with an entry for each run of instructions with one scope, which the caller frees, and its length.

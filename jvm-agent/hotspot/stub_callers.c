@@ -15,6 +15,7 @@
 #define CRYPTO "Lcom/sun/crypto/provider/"
 #define INTERNAL "Ljdk/internal/"
 #define COPY LANG "System;arraycopy " LANG "Object;clone "
+#define COPY_OBJECTS COPY "Ljava/util/Arrays;copyOf Ljava/util/Arrays;copyOfRange "
 #define RUNTIME                                                                                                        \
 	BIG "implMontgomeryMultiply " BIG "implMontgomerySquare "                                                      \
 	    "Ljava/util/DualPivotQuicksort;sort Ljava/util/DualPivotQuicksort;partition "
@@ -39,11 +40,11 @@ static const struct {
 	{"jint_fill", "", "\x4f\x51"},
 	{"jbyte_", COPY "[BZ", ""}, /* …arraycopy, and so on */
 	{"jshort_", COPY LANG "StringUTF16;toBytes " LANG "StringUTF16;getChars [SC", ""},
-	{"jint_disjoint_arraycopy_avx3", COPY "[IFL", ""}, /* two stubs have this name */
-	{"jint_conjoint_arraycopy_avx3", COPY "[IFL", ""},
+	{"jint_disjoint_arraycopy_avx3", COPY_OBJECTS "[IFL", ""}, /* two stubs have this name */
+	{"jint_conjoint_arraycopy_avx3", COPY_OBJECTS "[IFL", ""},
 	{"jint_", COPY "[IF", ""},
-	{"oop_", COPY "[L", ""},
-	{"checkcast_", COPY "[L", ""},
+	{"oop_", COPY_OBJECTS "[L", ""},
+	{"checkcast_", COPY_OBJECTS "[L", ""},
 	{"arraycopy", COPY, ""}, /* also of new memory, by words: jlong_disjoint_arraycopy */
 	{"CRC32C", ZIP "CRC32C;updateBytes " ZIP "CRC32C;updateDirectByteBuffer ", ""},
 	{"CRC32",
@@ -59,6 +60,8 @@ static const struct {
 	{"vectorizedMismatch", INTERNAL "util/ArraysSupport;vectorizedMismatch ", ""},
 	{"encodeBlock", "Ljava/util/Base64$Encoder;encodeBlock ", ""},
 	{"decodeBlock", "Ljava/util/Base64$Decoder;decodeBlock ", ""},
+	{"implEncode", "Ljava/util/Base64$Encoder;encodeBlock ", ""}, /* JDK 17 */
+	{"implDecode", "Ljava/util/Base64$Decoder;decodeBlock ", ""},
 	{"implCompressMB", SECURITY "DigestBase;implCompressMultiBlock0 ", ""},
 	{"md5_impl", SECURITY "MD5;implCompress0 ", ""},
 	{"sha1_impl", SECURITY "SHA;implCompress0 ", ""},
@@ -118,18 +121,31 @@ bool stub_callers_is_runtime(int kind)
 	return kind && !strncmp(kinds[kind - 1].methods, RUNTIME, sizeof(RUNTIME) - 1);
 }
 
+/* Keeps of several ways what they have in common. */
 static void add_way(struct stub_callers *search)
 {
 	uint32_t same = 0;
 
-	if (!search->ways++) {
+	search->met++;
+	if (!search->ways) {
 		memcpy(search->way, search->at, search->level * sizeof(*search->at));
 		search->depth = search->level;
 	}
-	while (same < search->level && search->way[same].method == search->at[same].method)
+	while (same < search->level && same < search->depth && search->way[same].method == search->at[same].method)
 		same++;
-	if (search->ways > 1 && search->depth == search->level && same == search->level)
-		search->ways--;
+	if (!search->ways || same < search->depth || search->depth < search->level)
+		search->ways++;
+	search->depth = same;
+}
+
+/* True where all further ways have in common with the others what these have. */
+static bool is_on_way(const struct stub_callers *search)
+{
+	uint32_t same = 0;
+
+	while (same < search->level && same < search->depth && search->way[same].method == search->at[same].method)
+		same++;
+	return same == search->depth;
 }
 
 static bool is_replaced(const struct stub_callers *search, const struct metadata_method *method)
@@ -209,22 +225,38 @@ static void search_callee(struct stub_callers *search, const struct metadata_met
 	uint64_t of = (uint64_t)search->kind * (STUB_CALLERS_DEPTH + 1) + search->limit - search->level;
 	uint64_t hash = (metadata_key(callee).method ^ of << 48) * 0x9e3779b97f4a7c15ull;
 	uint64_t *barren = &search->barren[(hash >> 32) % STUB_CALLERS_BARREN];
-	uint32_t ways = search->ways;
+	uint32_t met = search->met;
 
 	if (*barren == hash || search->level >= search->limit)
 		return;
 	search_method(search, callee, 0, INT32_MAX);
-	if (search->ways == ways && *search->budget)
+	if (search->met == met && *search->budget)
 		*barren = hash;
+}
+
+/* Garbage collectors have barriers for stores of references alone. */
+static bool may_call(const struct stub_callers *search, const struct metadata_method *method, const uint8_t *at)
+{
+	char *type;
+	uint16_t operand;
+	bool is_one = *at && strchr(kinds[search->kind - 1].instructions, *at);
+
+	if (!is_one || (*at != OP_PUTSTATIC && *at != OP_PUTFIELD))
+		return is_one;
+	memcpy(&operand, at + 1, sizeof(operand));
+	type = metadata_types(method, *at, operand);
+	is_one = !type || *type == 'L' || *type == '[';
+	free(type);
+	return is_one;
 }
 
 static void search_instruction(struct stub_callers *search, const struct metadata_method *method, const uint8_t *at)
 {
-	uint32_t ways = search->ways;
+	uint32_t met = search->met;
 	struct metadata_method callee;
 	uint16_t operand;
 
-	if (*at && strchr(kinds[search->kind - 1].instructions, *at))
+	if (may_call(search, method, at))
 		add_way(search);
 	if (*at < OP_INVOKEVIRTUAL || *at > OP_INVOKESTATIC)
 		return;
@@ -235,7 +267,7 @@ static void search_instruction(struct stub_callers *search, const struct metadat
 		return;
 	if (!search->is_call(search->context, &search->at[search->level - 1]))
 		search_callee(search, &callee);
-	if (search->ways == ways && is_replaced(search, &callee) && may_copy(search, method))
+	if (search->met == met && is_replaced(search, &callee) && may_copy(search, method))
 		add_way(search);
 }
 
@@ -262,7 +294,7 @@ static void search_method(struct stub_callers *search, const struct metadata_met
 	for (uint32_t bci = 0; bci < bytes && (int32_t)bci <= end; bci += bytecode_length(code, bytes, bci)) {
 		search->at[search->level - 1] =
 			(struct duet_java_frame){.method = key.method, .check = key.check, .bci = (int32_t)bci};
-		if ((int32_t)bci >= begin && search->ways < 2)
+		if ((int32_t)bci >= begin && (search->ways < 2 || !is_on_way(search)))
 			search_instruction(search, method, code + bci);
 	}
 	search->level--;

@@ -28,8 +28,9 @@ struct stub_callers {
 	const void *context;
 	uint64_t *barren; /* STUB_CALLERS_BARREN hashes of methods that lead to no such stub; of one compilation */
 	uint32_t *budget; /* steps that may still be made, see STUB_CALLERS_CALL; 0: the search is not complete */
-	uint32_t ways; /* through different methods; the search ends at the second */
-	struct duet_java_frame way[STUB_CALLERS_DEPTH]; /* the first, outermost frame first */
+	uint32_t ways; /* through different methods; the search ends where they have nothing in common */
+	uint32_t met; /* ways, the same ones again too */
+	struct duet_java_frame way[STUB_CALLERS_DEPTH]; /* the first that all have; outermost frame first */
 	uint32_t depth; /* of it */
 	struct duet_java_frame at[STUB_CALLERS_DEPTH]; /* while it searches */
 	uint32_t level, limit; /* STUB_CALLERS_DEPTH at most */

@@ -14,6 +14,19 @@
 #include "hotspot/nmethods.c"
 #include "hotspot/scopes.c"
 #include "hotspot/instruction.c"
+
+static const char *byte_code = "\xb1"; /* of all methods: return */
+
+uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes)
+{
+	uint8_t *code = malloc(8);
+
+	(void)method;
+	*ret_bytes = (uint32_t)strlen(byte_code);
+	return memcpy(code, byte_code, *ret_bytes);
+}
+
+/* These poison malloc(). */
 #include "memory.c"
 #include "safe_copy.c"
 
@@ -100,6 +113,17 @@ struct metadata_key metadata_prove_key(uintptr_t address)
 	return (struct metadata_key){address, 0};
 }
 
+struct metadata_key metadata_key(const struct metadata_method *method)
+{
+	return metadata_prove_key(method->itself.address);
+}
+
+uint32_t bytecode_length(const uint8_t *code, uint32_t len, uint32_t bci)
+{
+	(void)code, (void)len, (void)bci;
+	return 1;
+}
+
 bool metadata_find(uint64_t key, struct metadata_method *ret)
 {
 	return metadata_prove(key, ret);
@@ -182,6 +206,26 @@ static void test_code_behind_the_last_entry(void **state)
 	nmethods_release(&record);
 }
 
+/* Without entries, code is the method's if that calls no other; else another may be inlined in it. */
+static void test_nothing_recorded(void **state)
+{
+	struct nmethod_record record;
+
+	own.pcs[1] = 0;
+	record = find();
+	assert_int_equal(record.load.pc_count, 0);
+	nmethods_release(&record);
+	byte_code = "\x1a\xb8";
+	record = find();
+	byte_code = "\xb1";
+	assert_int_equal(record.load.pc_count, 1);
+	assert_int_equal(record.pcs[0].offset, sizeof(heap.blob.code));
+	assert_int_equal(record.pcs[0].flags, DUET_PC_ESTIMATED);
+	assert_int_equal(record.frames[record.pcs[0].frame].method, 0x1000);
+	assert_int_equal(record.frames[record.pcs[0].frame].bci, -1);
+	nmethods_release(&record);
+}
+
 /* HotSpot has freed the tables, but not the code yet: the memory after it belongs to another blob. */
 static void test_tables_that_are_gone(void **state)
 {
@@ -214,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_inlining, make_code),
 		cmocka_unit_test_setup(test_code_behind_the_last_entry, make_code),
+		cmocka_unit_test_setup(test_nothing_recorded, make_code),
 		cmocka_unit_test_setup(test_tables_that_are_gone, make_code),
 		cmocka_unit_test_setup(test_kept_without_spare_room, make_code),
 	};

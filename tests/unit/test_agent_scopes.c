@@ -258,10 +258,31 @@ static void test_known_callers(void **state)
 	assert_int_equal(scopes.frame_count, FRAMES + 2); /* once, for all calls there */
 	free(table);
 	scopes.frame_count = FRAMES;
-	ways.ways = 2;
+	ways.ways = 2; /* what they have in common */
+	expect_flags(15, THIRD, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	scopes.frame_count = FRAMES;
+	ways.depth = 0;
 	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
 	ways.ways = 0;
 	expect_flags(15, OUTER, DUET_PC_ESTIMATED | DUET_PC_MISSING);
+	kind = 0;
+}
+
+/* Code without safepoints has no entries: one stands for the method. */
+static void test_nothing_recorded(void **state)
+{
+	static const struct duet_code_pc itself = {
+		.offset = sizeof(code) - 1, .frame = 4, .depth = 1, .flags = SCOPES_NOTHING};
+
+	scopes.pcs = &itself;
+	scopes.pc_count = 1;
+	kind = 1;
+	ways = (struct stub_callers){.ways = 1, .depth = 2, .way = {{.method = OUTER, .bci = 15}, {.method = THIRD}}};
+	expect(15, THIRD, false);
+	expect(7, OUTER, true);
+	scopes.pcs = entries;
+	scopes.pc_count = 3;
+	scopes.frame_count = FRAMES;
 	kind = 0;
 }
 
@@ -453,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_entry_on_no_way),
 		cmocka_unit_test(test_calls_of_methods),
 		cmocka_unit_test(test_known_callers),
+		cmocka_unit_test(test_nothing_recorded),
 		cmocka_unit_test(test_right_after_a_check),
 		cmocka_unit_test(test_before_the_only_entry),
 		cmocka_unit_test(test_behind_the_last_entry),

@@ -37,7 +37,10 @@ static const struct {
 	TYPED("()V", "\xb4\7\0" CALL("\0")), /* 8: getfield of type 7 */
 	TYPED("([B)V", "\xbc\6" CALL("\0")), /* 9: new float[] */
 	TYPED("()[LA;", CALL("\2") CALL("\0")), /* 10: a call whose result is no array */
-	TYPED("()V", "\xb5\7\0"), /* 11: putfield */
+	TYPED("LA;", "\xb5\13\0"), /* 11: putfield of its own type */
+	TYPED("D", "\xb5\14\0"), /* 12: the same of a number */
+	METHOD("LA;two ", CALL("\1") CALL("\0")), /* 13 */
+	METHOD("LA;shared ", CALL("\2") CALL("\15")), /* 14: two() leads to one stub in two ways */
 };
 
 bool metadata_find(uint64_t key, struct metadata_method *ret)
@@ -163,6 +166,31 @@ static void test_types(void **state)
 			assert_int_equal(ways_of(rows[i].stub, from, STUB_CALLERS_NEAR), rows[i].ways[from - 7]);
 }
 
+/* Two ways have their first methods in common; what is met twice is no dead end. */
+static void test_common_part(void **state)
+{
+	uint64_t barren[STUB_CALLERS_BARREN] = {0};
+	uint32_t budget = 1000;
+	struct stub_callers search = {.kind = stub_callers_kind("jbyte_disjoint_arraycopy"),
+				      .is_call = is_call,
+				      .barren = barren,
+				      .budget = &budget,
+				      .limit = STUB_CALLERS_NEAR};
+	struct stub_callers again = search;
+
+	stub_callers_find(&search, 14, 0, INT32_MAX);
+	assert_int_equal(search.ways, 2);
+	assert_int_equal(search.depth, 2);
+	assert_int_equal(search.way[1].method, 13);
+	stub_callers_find(&again, 4, 0, INT32_MAX);
+	stub_callers_find(&again, 4, 0, INT32_MAX);
+	assert_int_equal(again.ways, 1);
+	again = (struct stub_callers){
+		.kind = again.kind, .is_call = is_call, .barren = barren, .budget = &budget, .limit = again.limit};
+	stub_callers_find(&again, 4, 9, INT32_MAX);
+	assert_int_equal(again.ways, 1);
+}
+
 static void test_long_ways(void **state)
 {
 	assert_int_equal(ways_of("libmPow", 5, 2), 1);
@@ -181,6 +209,7 @@ static void test_barriers(void **state)
 	assert_int_equal(ways_of(STUB_CALLERS_RUNTIME, 2, 1), 1); /* drem */
 	assert_int_equal(ways_of(STUB_CALLERS_CARDS, 2, 1), 1);
 	assert_int_equal(ways_of(STUB_CALLERS_RUNTIME, 11, 1), 1);
+	assert_int_equal(ways_of(STUB_CALLERS_RUNTIME, 12, 1), 0);
 	assert_int_equal(ways_of(STUB_CALLERS_CARDS, 11, 1), 0);
 	assert_int_equal(ways_of(STUB_CALLERS_OLD, 3, 1), 1);
 	assert_int_equal(ways_of(STUB_CALLERS_OLD_CARDS, 11, 1), 0);
@@ -215,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ways),	  cmocka_unit_test(test_only_between), cmocka_unit_test(test_types),
+		cmocka_unit_test(test_common_part),
 		cmocka_unit_test(test_long_ways), cmocka_unit_test(test_barriers),     cmocka_unit_test(test_names),
 		cmocka_unit_test(test_budget),
 	};
