@@ -35,6 +35,7 @@ static inline size_t memory_copy_pieces(void *to, const struct memory_piece *pie
 	return done;
 }
 
+#define MEMORY_IS_KEPT 0
 #define memory_take memory_copy /* the process's own memory is not cached, see user/reader/memory.h */
 
 static inline void memory_forget(void)

@@ -17,6 +17,7 @@
 #define SYMBOL_BYTES 64 /* most symbols are shorter */
 #define LARGEST_COMPILED 8000 /* bytes of byte code (HugeMethodLimit) */
 #define TABLE_MOST UINT16_MAX /* virtual methods of a class */
+#define COMPARED_MOST 512 /* methods of a class that are compared with one that it implements */
 #define MAX_LINES 8192
 #define LINES_MAX_BYTES 32768
 
@@ -27,6 +28,7 @@ static struct {
 	struct offset holder_pool, holder_ids, holder_source;
 	struct offset klass_name, symbol_length, symbol_body;
 	struct offset pool_cache, pool_classes, cache_calls, cache_fields, field_constant; /* for callees */
+	struct offset class_methods, table_length, super_offset, other_super, other_supers; /* for implementations */
 	size_t const_bytes, pool_bytes, cache_bytes, call_bytes, field_bytes, klass_bytes; /* sizes */
 	size_t method_bytes, holder_bytes; /* up to the last field that is read */
 	uint16_t pool_version; /* struct duet_jvm_layout::pool_version */
@@ -62,6 +64,12 @@ static const struct vmstructs_row for_callees[] = {
 	{"ConstantPoolCache", "_resolved_method_entries", &layout.cache_calls, NULL}, /* JDK 22+ */
 	{"ConstantPoolCache", "_resolved_field_entries", &layout.cache_fields, NULL}, /* JDK 22+ */
 	{"ResolvedFieldEntry", "_cpool_index", &layout.field_constant, NULL},
+	{"InstanceKlass", "_methods", &layout.class_methods, NULL},
+	{"InstanceKlass", "_vtable_len", &layout.table_length, NULL}, /* JDK 8 */
+	{"Klass", "_vtable_len", &layout.table_length, NULL},
+	{"Klass", "_super_check_offset", &layout.super_offset, NULL},
+	{"Klass", "_secondary_super_cache", &layout.other_super, NULL},
+	{"Klass", "_secondary_supers", &layout.other_supers, NULL},
 };
 
 /* Where a class's source file is named depends on the JDK. All else is needed. */
@@ -338,7 +346,76 @@ bool metadata_callee(const struct metadata_method *method, uint16_t operand, str
 		called = number;
 	if (!called)
 		called = peek(class_of_call(pool, (uint16_t)constant) + layout.klass_bytes + number * WORD, WORD);
-	return metadata_prove(called, ret);
+	return metadata_prove(called, ret) || (number > TABLE_MOST && metadata_prove(number, ret)); /* of an interface */
+}
+
+bool metadata_is_class(uintptr_t address)
+{
+	return address && address % WORD == 0 &&
+	       peek(peek(address + layout.holder_pool.value, WORD) + layout.pool_holder.value, WORD) == address;
+}
+
+/*
+ * Like Klass::is_subtype_of(): a class tells where its subclasses have its address, in a field or, as interfaces do, in
+ * a list.
+ */
+static bool is_subtype(uintptr_t class, uintptr_t of)
+{
+	uint32_t offset = (uint32_t)peek(of + layout.super_offset.value, sizeof(offset));
+	uintptr_t list = peek(class + layout.other_supers.value, WORD);
+	uint64_t count = offset == layout.other_super.value ? peek(list, sizeof(uint32_t)) : 0;
+
+	for (uint64_t i = 0; i < count && i < COMPARED_MOST; i++)
+		if (peek(list + (i + 1) * WORD, WORD) == of)
+			return true;
+	return !count && offset < layout.klass_bytes && peek(class + offset, WORD) == of;
+}
+
+/* The JVM has one symbol for each text: equal names are at equal addresses. */
+struct signature {
+	uintptr_t name, types;
+};
+
+static struct signature signature_of(uintptr_t method)
+{
+	uintptr_t const_method = peek(method + layout.method_const.value, WORD);
+	uintptr_t constants = peek(const_method + layout.const_pool.value, WORD) + layout.pool_bytes;
+
+	return (struct signature){
+		peek(constants + peek(const_method + layout.const_name.value, 2) * WORD, WORD),
+		peek(constants + peek(const_method + layout.const_signature.value, 2) * WORD, WORD),
+	};
+}
+
+/* Returns the one of `count` methods at `from` that has this signature; 0: none. */
+static uintptr_t find_signature(uintptr_t from, uint64_t count, const struct signature *sought, uint32_t *budget)
+{
+	for (uint64_t i = 0; i < count && i < COMPARED_MOST && *budget > 1; i++) {
+		uintptr_t method = peek(from + i * WORD, WORD);
+		struct signature signature = method ? signature_of(method) : (struct signature){0};
+
+		--*budget;
+		if (signature.name == sought->name && signature.types == sought->types)
+			return method;
+	}
+	return 0;
+}
+
+/* Methods of a final class are not in its table, and those that it inherits are in the table alone. */
+bool metadata_implementation(uintptr_t class, const struct metadata_method *method, uint32_t *budget,
+			     struct metadata_method *ret)
+{
+	struct signature sought = signature_of(method->itself.address);
+	uintptr_t own = peek(class + layout.class_methods.value, WORD), found;
+
+	if (!layout.class_methods.known || !layout.table_length.known || !layout.super_offset.known ||
+	    !layout.other_super.known || !layout.other_supers.known || !is_subtype(class, method->holder.address))
+		return false;
+	found = find_signature(own + WORD, peek(own, sizeof(uint32_t)), &sought, budget);
+	if (!found)
+		found = find_signature(class + layout.klass_bytes,
+				       peek(class + layout.table_length.value, sizeof(uint32_t)), &sought, budget);
+	return found != method->itself.address && metadata_prove(found, ret);
 }
 
 /* ---- names ---- */

@@ -49,6 +49,13 @@ uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes
  * follows the invoke, in the machine's byte order.
  */
 bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret);
+bool metadata_is_class(uintptr_t address);
+/*
+ * Finds the method of a class that has the name and types of `method`, its own or one that it inherits. Each method that
+ * is compared takes one of `budget`, the last of which stays.
+ */
+bool metadata_implementation(uintptr_t class, const struct metadata_method *method, uint32_t *budget,
+			     struct metadata_method *ret);
 /*
  * Returns the type of the field, or the types of the arguments and of the result, that an instruction names; of the
  * method itself for opcode 0. The caller frees it. NULL: it cannot be read.

@@ -34,6 +34,8 @@ struct scopes {
 	uint32_t pc_count;
 	struct duet_java_frame *frames; /* that the pcs refer to; others are added */
 	uint32_t frame_count, most_frames;
+	const uintptr_t *classes; /* among the metadata: receivers of virtual calls, and others */
+	uint32_t class_count;
 	bool is_exact; /* the compiler has recorded where the scope changes */
 	/* What the frame's byte code may call. */
 	enum scopes_calls (*calls)(const struct duet_java_frame *frame);

@@ -22,6 +22,8 @@
 #define MATHS                                                                                                          \
 	LANG "Math;sin " LANG "Math;cos " LANG "Math;tan " LANG "Math;exp " LANG "Math;log " LANG "Math;log10 " LANG   \
 	     "Math;pow "
+#define LARGEST_INLINED 325 /* bytes of byte code (FreqInlineSize) */
+#define BARREN_DEPTHS 15ull /* most depth to which a method's calls have been followed, below its hash */
 #define PLAIN "\x72\x73\xc3"
 #define STORES "\x53\xb3\xb5"
 
@@ -219,19 +221,32 @@ static bool may_copy(struct stub_callers *search, const struct metadata_method *
 static void search_method(struct stub_callers *search, const struct metadata_method *method, int32_t begin,
 			  int32_t end);
 
+/* An abstract method stands for those of the classes whose objects the compiled code expects. */
+static void search_implementations(struct stub_callers *search, const struct metadata_method *callee)
+{
+	uint32_t bytes = 0, count;
+	struct metadata_method method;
+
+	free(metadata_code(callee, &bytes));
+	count = bytes ? 0 : search->class_count;
+	for (uint32_t i = 0; i < count; i++)
+		if (metadata_implementation(search->classes[i], callee, search->budget, &method))
+			search_method(search, &method, 0, INT32_MAX);
+}
+
 /* Most methods that are met lead to no stub, and are met again and again. */
 static void search_callee(struct stub_callers *search, const struct metadata_method *callee)
 {
-	uint64_t of = (uint64_t)search->kind * (STUB_CALLERS_DEPTH + 1) + search->limit - search->level;
-	uint64_t hash = (metadata_key(callee).method ^ of << 48) * 0x9e3779b97f4a7c15ull;
-	uint64_t *barren = &search->barren[(hash >> 32) % STUB_CALLERS_BARREN];
+	uint64_t hash = (metadata_key(callee).method ^ (uint64_t)search->kind << 48) * 0x9e3779b97f4a7c15ull;
+	uint64_t *barren = &search->barren[(hash >> 32) % STUB_CALLERS_BARREN], depth = search->limit - search->level;
 	uint32_t met = search->met;
 
-	if (*barren == hash || search->level >= search->limit)
+	if (!depth || ((*barren | BARREN_DEPTHS) == (hash | BARREN_DEPTHS) && (*barren & BARREN_DEPTHS) >= depth))
 		return;
 	search_method(search, callee, 0, INT32_MAX);
+	search_implementations(search, callee);
 	if (search->met == met && *search->budget)
-		*barren = hash;
+		*barren = (hash & ~BARREN_DEPTHS) | depth;
 }
 
 /* Garbage collectors have barriers for stores of references alone. */
@@ -258,7 +273,7 @@ static void search_instruction(struct stub_callers *search, const struct metadat
 
 	if (may_call(search, method, at))
 		add_way(search);
-	if (*at < OP_INVOKEVIRTUAL || *at > OP_INVOKESTATIC)
+	if (*at < OP_INVOKEVIRTUAL || *at > OP_INVOKEINTERFACE)
 		return;
 	if (!spend(search, STUB_CALLERS_CALL))
 		return;
@@ -290,6 +305,8 @@ static void search_method(struct stub_callers *search, const struct metadata_met
 	(void)spend(search, bytes / 256 + 1);
 	if (begin == end && jump_target(code, bytes, begin) < begin) /* a loop */
 		begin = jump_target(code, bytes, begin);
+	if (search->level && bytes > LARGEST_INLINED)
+		bytes = 0;
 	search->level++;
 	for (uint32_t bci = 0; bci < bytes && (int32_t)bci <= end; bci += bytecode_length(code, bytes, bci)) {
 		search->at[search->level - 1] =

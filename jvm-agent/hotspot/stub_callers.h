@@ -12,7 +12,7 @@
 
 #define STUB_CALLERS_DEPTH 10
 #define STUB_CALLERS_NEAR 6 /* longer ways are searched where there is none up to this depth */
-#define STUB_CALLERS_BARREN 512
+#define STUB_CALLERS_BARREN 2048
 #define STUB_CALLERS_CALL 8 /* steps of a call that is followed; byte code takes one for each 256 bytes that are read */
 #define STUB_CALLERS_NANOS "nanoTime"
 #define STUB_CALLERS_MILLIS "currentTimeMillis"
@@ -26,7 +26,9 @@ struct stub_callers {
 	/* True for an invoke that is a call in the compiled code, so that the callee is not inlined there. */
 	bool (*is_call)(const void *context, const struct duet_java_frame *frame);
 	const void *context;
-	uint64_t *barren; /* STUB_CALLERS_BARREN hashes of methods that lead to no such stub; of one compilation */
+	const uintptr_t *classes; /* that the compiled code knows: receivers of virtual calls are among them */
+	uint32_t class_count;
+	uint64_t *barren; /* STUB_CALLERS_BARREN methods that lead to no stub of a kind; of one compilation, first zeros */
 	uint32_t *budget; /* steps that may still be made, see STUB_CALLERS_CALL; 0: the search is not complete */
 	uint32_t ways; /* through different methods; the search ends where they have nothing in common */
 	uint32_t met; /* ways, the same ones again too */

@@ -233,6 +233,73 @@ static void test_callees(void **state)
 	layout.cache_calls = (struct offset){0};
 }
 
+/* A class and one that it implements or extends, as HotSpot lays them out. */
+struct kind {
+	uintptr_t name, pool;
+	uintptr_t other_super, supers[2]; /* fields in which a class of a depth below an own one has itself */
+	uintptr_t other_supers, methods;
+	uint32_t super_offset, table_length;
+	uintptr_t table[2]; /* follows the class */
+};
+
+/* An implementation is known by its name and types, in a class that is a subtype. */
+static void test_implementations(void **state)
+{
+	static struct pool pools[2];
+	static struct const_method const_methods[3];
+	static struct method method[3]; /* abstract; its implementation; another one with other types */
+	static struct kind base, sub;
+	static uintptr_t own[3], inherited[2];
+	struct metadata_method called, found;
+	uint32_t budget = 100;
+
+	for (int i = 0; i < 3; i++) {
+		const_methods[i] = (struct const_method){.pool = (uintptr_t)&pools[i > 0], .name = 1, .signature = 2};
+		method[i].const_method = (uintptr_t)&const_methods[i];
+	}
+	const_methods[2].signature = 3;
+	for (int i = 0; i < 2; i++) {
+		pools[i] = (struct pool){.holder = (uintptr_t)(i ? &sub : &base), .length = 4};
+		memcpy(pools[i].constants, vm.pool.constants, sizeof(vm.pool.constants));
+	}
+	layout.holder_pool = KNOWN(struct kind, pool);
+	layout.other_super = KNOWN(struct kind, other_super);
+	layout.other_supers = KNOWN(struct kind, other_supers);
+	layout.class_methods = KNOWN(struct kind, methods);
+	layout.super_offset = KNOWN(struct kind, super_offset);
+	layout.table_length = KNOWN(struct kind, table_length);
+	layout.klass_bytes = offsetof(struct kind, table);
+	base = (struct kind){.pool = (uintptr_t)&pools[0], .super_offset = offsetof(struct kind, supers)};
+	sub = (struct kind){.pool = (uintptr_t)&pools[1], .supers = {(uintptr_t)&base}, .methods = (uintptr_t)own};
+	own[0] = 2; /* their number */
+	own[1] = (uintptr_t)&method[2];
+	own[2] = (uintptr_t)&method[1];
+	assert_true(metadata_is_class((uintptr_t)&base) && metadata_is_class((uintptr_t)&sub));
+	assert_false(metadata_is_class((uintptr_t)&method[0]) || metadata_is_class(0) || metadata_is_class(3));
+	assert_true(metadata_prove((uintptr_t)&method[0], &called));
+	assert_true(metadata_implementation((uintptr_t)&sub, &called, &budget, &found));
+	assert_int_equal(found.itself.address, (uintptr_t)&method[1]);
+	assert_int_equal(budget, 98);
+	own[0] = 1; /* it is inherited */
+	sub.table_length = 1;
+	sub.table[0] = own[2];
+	assert_true(metadata_implementation((uintptr_t)&sub, &called, &budget, &found));
+	sub.table[0] = (uintptr_t)&method[0]; /* abstract there, too */
+	assert_false(metadata_implementation((uintptr_t)&sub, &called, &budget, &found));
+	sub.table[0] = own[2];
+	sub.supers[0] = 0; /* no subtype */
+	assert_false(metadata_implementation((uintptr_t)&sub, &called, &budget, &found));
+	base.super_offset = offsetof(struct kind, other_super); /* an interface */
+	assert_false(metadata_implementation((uintptr_t)&sub, &called, &budget, &found));
+	inherited[0] = 1;
+	inherited[1] = (uintptr_t)&base;
+	sub.other_supers = (uintptr_t)inherited;
+	assert_true(metadata_implementation((uintptr_t)&sub, &called, &budget, &found));
+	budget = 1;
+	assert_false(metadata_implementation((uintptr_t)&sub, &called, &budget, &found));
+	memset(&layout, 0, sizeof(layout));
+}
+
 static void expect_types(const struct metadata_method *method, uint8_t opcode, uint16_t operand, const char *expected)
 {
 	char *types = metadata_types(method, opcode, operand);
@@ -469,6 +536,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_callees, make_vm),
+		cmocka_unit_test_setup(test_implementations, make_vm),
 		cmocka_unit_test_setup(test_types, make_vm),
 		cmocka_unit_test_setup(test_code_and_name, make_vm),
 		cmocka_unit_test_setup(test_names, make_vm),

@@ -124,6 +124,11 @@ uint32_t bytecode_length(const uint8_t *code, uint32_t len, uint32_t bci)
 	return 1;
 }
 
+bool metadata_is_class(uintptr_t address)
+{
+	return address && address % 0x1000;
+}
+
 bool metadata_find(uint64_t key, struct metadata_method *ret)
 {
 	return metadata_prove(key, ret);

@@ -41,6 +41,8 @@ static const struct {
 	TYPED("D", "\xb5\14\0"), /* 12: the same of a number */
 	METHOD("LA;two ", CALL("\1") CALL("\0")), /* 13 */
 	METHOD("LA;shared ", CALL("\2") CALL("\15")), /* 14: two() leads to one stub in two ways */
+	METHOD("LI;abstract ", ""), /* 15: class 1 implements it by copy() */
+	METHOD("LA;virtual ", "\xb9\17\0\1\0"), /* 16: invokeinterface abstract() */
 };
 
 bool metadata_find(uint64_t key, struct metadata_method *ret)
@@ -65,6 +67,12 @@ uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes
 bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret)
 {
 	return metadata_find(operand, ret);
+}
+
+bool metadata_implementation(uintptr_t class, const struct metadata_method *method, uint32_t *budget,
+			     struct metadata_method *ret)
+{
+	return class == 1 && method->itself.address == 15 && --*budget && metadata_find(1, ret);
 }
 
 /* Of a field: that of the method with its number. */
@@ -191,6 +199,31 @@ static void test_common_part(void **state)
 	assert_int_equal(again.ways, 1);
 }
 
+static void test_implementations(void **state)
+{
+	static const uintptr_t classes[] = {2, 1};
+	uint64_t barren[STUB_CALLERS_BARREN] = {0};
+	uint32_t budget = 1000;
+	struct stub_callers search = {.kind = stub_callers_kind("jbyte_disjoint_arraycopy"),
+				      .is_call = is_call,
+				      .barren = barren,
+				      .budget = &budget,
+				      .limit = STUB_CALLERS_NEAR};
+	struct stub_callers other = search;
+
+	search.classes = classes;
+	search.class_count = 2;
+	stub_callers_find(&search, 16, 0, INT32_MAX);
+	assert_int_equal(search.ways, 1);
+	assert_int_equal(search.depth, 2);
+	assert_int_equal(search.way[1].method, 1);
+	memset(barren, 0, sizeof(barren));
+	other.classes = classes;
+	other.class_count = 1;
+	stub_callers_find(&other, 16, 0, INT32_MAX);
+	assert_int_equal(other.ways, 0);
+}
+
 static void test_long_ways(void **state)
 {
 	assert_int_equal(ways_of("libmPow", 5, 2), 1);
@@ -245,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ways),	  cmocka_unit_test(test_only_between), cmocka_unit_test(test_types),
 		cmocka_unit_test(test_common_part),
+		cmocka_unit_test(test_implementations),
 		cmocka_unit_test(test_long_ways), cmocka_unit_test(test_barriers),     cmocka_unit_test(test_names),
 		cmocka_unit_test(test_budget),
 	};

@@ -37,6 +37,7 @@ size_t memory_copy_pieces(void *to, const struct memory_piece *pieces, size_t co
  * Like memory_copy(), but keeps the pages that it has read until memory_forget(): objects that are read one after the
  * other lie close together. The result may be old, so the caller notes it (memory_note()), or can use old data.
  */
+#define MEMORY_IS_KEPT 1
 size_t memory_take(void *to, uintptr_t from, size_t bytes);
 void memory_forget(void);
 
