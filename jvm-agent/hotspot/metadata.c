@@ -346,7 +346,8 @@ bool metadata_callee(const struct metadata_method *method, uint16_t operand, str
 		called = number;
 	if (!called)
 		called = peek(class_of_call(pool, (uint16_t)constant) + layout.klass_bytes + number * WORD, WORD);
-	return metadata_prove(called, ret) || (number > TABLE_MOST && metadata_prove(number, ret)); /* of an interface */
+	/* An interface's method comes after its class. */
+	return metadata_prove(called, ret) || (number > TABLE_MOST && metadata_prove(number, ret));
 }
 
 bool metadata_is_class(uintptr_t address)

@@ -51,8 +51,8 @@ uint8_t *metadata_code(const struct metadata_method *method, uint32_t *ret_bytes
 bool metadata_callee(const struct metadata_method *method, uint16_t operand, struct metadata_method *ret);
 bool metadata_is_class(uintptr_t address);
 /*
- * Finds the method of a class that has the name and types of `method`, its own or one that it inherits. Each method that
- * is compared takes one of `budget`, the last of which stays.
+ * Finds the method of a class, its own or one that it inherits, that implements `method` or overrides it. Each method
+ * that is compared takes one of `budget`, the last of which stays.
  */
 bool metadata_implementation(uintptr_t class, const struct metadata_method *method, uint32_t *budget,
 			     struct metadata_method *ret);

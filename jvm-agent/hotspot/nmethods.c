@@ -474,11 +474,13 @@ static int stub_at(uint64_t address)
 /* Returns how many of the metadata are classes: those of objects that the code checks for, makes or reads. */
 static uint32_t find_classes(const struct debug *debug, uintptr_t classes[CLASSES_MOST])
 {
+	size_t words = debug->metadata.bytes / sizeof(uintptr_t);
 	uint32_t count = 0;
-	uintptr_t address;
 
-	for (size_t at = 0; at + sizeof(address) <= debug->metadata.bytes && count < CLASSES_MOST; at += sizeof(address)) {
-		memcpy(&address, debug->metadata.data + at, sizeof(address));
+	for (size_t i = 0; i < words && count < CLASSES_MOST; i++) {
+		uintptr_t address;
+
+		memcpy(&address, debug->metadata.data + i * sizeof(address), sizeof(address));
 		if (metadata_is_class(address))
 			classes[count++] = address;
 	}

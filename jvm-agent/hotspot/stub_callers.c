@@ -42,9 +42,7 @@ static const struct {
 	{"jint_fill", "", "\x4f\x51"},
 	{"jbyte_", COPY "[BZ", ""}, /* …arraycopy, and so on */
 	{"jshort_", COPY LANG "StringUTF16;toBytes " LANG "StringUTF16;getChars [SC", ""},
-	{"jint_disjoint_arraycopy_avx3", COPY_OBJECTS "[IFL", ""}, /* two stubs have this name */
-	{"jint_conjoint_arraycopy_avx3", COPY_OBJECTS "[IFL", ""},
-	{"jint_", COPY "[IF", ""},
+	{"jint_", COPY_OBJECTS "[IFL", ""}, /* where addresses of objects have 4 bytes, the stubs may have this name */
 	{"oop_", COPY_OBJECTS "[L", ""},
 	{"checkcast_", COPY_OBJECTS "[L", ""},
 	{"arraycopy", COPY, ""}, /* also of new memory, by words: jlong_disjoint_arraycopy */
