@@ -28,7 +28,7 @@ struct stub_callers {
 	const void *context;
 	const uintptr_t *classes; /* that the compiled code knows: receivers of virtual calls are among them */
 	uint32_t class_count;
-	uint64_t *barren; /* STUB_CALLERS_BARREN methods that lead to no stub of a kind, in one compilation; first zeros */
+	uint64_t *barren; /* STUB_CALLERS_BARREN methods that lead to no such stub; zeros for each compilation */
 	uint32_t *budget; /* steps that may still be made, see STUB_CALLERS_CALL; 0: the search is not complete */
 	uint32_t ways; /* through different methods; the search ends where they have nothing in common */
 	uint32_t met; /* ways, the same ones again too */

@@ -49,7 +49,7 @@ sub stack_of {
 	for my $frame (reverse @frames) {
 		if ($frame =~ $typed) {
 			push @java, $frame;
-		} elsif (!@java && $frame !~ /_\[k\]$|^\[/) {
+		} elsif (!@java && $frame !~ /_\[k\]$|^\[|^Deoptimization::|:counter_overflow$/) { # of any code
 			$call = $frame;
 		}
 	}
