@@ -88,6 +88,16 @@ static __always_inline u64 task_thread_pointer(struct task_struct *task)
 #endif
 }
 
+/* Returns the address from which struct duet_jvm_compiling finds the JavaThread of the current task. */
+static __always_inline u64 task_thread_block(struct task_struct *task)
+{
+#ifdef __TARGET_ARCH_x86
+	return task_thread_pointer(task);
+#else
+	return (u64)BPF_CORE_READ(task, clear_child_tid);
+#endif
+}
+
 static __always_inline bool task_in_exec(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);

@@ -6,6 +6,7 @@
 #include "class.bpf.h"
 #include "core.bpf.h"
 #include "signal.bpf.h"
+#include "walk/compiling.h"
 
 /* The class of the object that a virtual call is about, as the sample has it. */
 struct receiver {
@@ -15,6 +16,12 @@ struct receiver {
 
 _Static_assert(sizeof(struct receiver) <= sizeof(((struct duet_scratch *)0)->part), "it is built there");
 _Static_assert(sizeof(struct receiver) < DUET_MAX_BPF_ATTRIBUTE_BYTES, "it must fit");
+
+/* The method that the thread compiles. */
+struct compiling {
+	struct duet_attribute head;
+	u64 method;
+};
 
 static __always_inline u64 receiver_class(const struct walk_java *java)
 {
@@ -50,12 +57,32 @@ static __noinline u32 receiver_describe(struct duet_scratch *room)
 	return sizeof(to->head) + ((bytes + 7) & ~7u);
 }
 
+/* Returns the size of the attribute, or 0: the thread compiles nothing. It replaces the state of the walk. */
+static __noinline int compiling_describe(struct duet_scratch *room)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct compiling *to = (struct compiling *)&room->part;
+	s64 distance = room->java.layout.compiling.thread;
+	u64 java_thread = 0;
+
+	if (!distance || walk_read_word(&room->java, &java_thread, task_thread_block(task) + distance) ||
+	    compiling_find(&room->java, java_thread, room->sample.ns_tid, room->sample.user_sp))
+		return 0;
+	to->head.type = DUET_ATTRIBUTE_COMPILING;
+	to->head.bytes = sizeof(to->method);
+	to->head.about = room->java.found_check;
+	to->method = room->java.found_method;
+	return sizeof(*to);
+}
+
 /* Completes the sample. The walk's BPF stack frames do not exist any more. */
 static __noinline int perf_end(struct duet_scratch *room)
 {
 	bool is_wanted = duet_config.options.receivers && !(room->sample.flags & DUET_SAMPLE_KERNEL);
 	u32 bytes = is_wanted ? receiver_describe(room) : 0;
 
+	if (!bytes && duet_config.options.compiling && room->sample.flags & DUET_SAMPLE_JVM)
+		bytes = compiling_describe(room);
 	if (bytes)
 		sample_end_with(room, &room->part, bytes);
 	else

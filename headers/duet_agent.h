@@ -36,7 +36,7 @@
 #include "duet_record.h"
 #include "duet_types.h"
 
-#define DUET_AGENT_VERSION 20 /* version of everything in this file and in duet_ring.h */
+#define DUET_AGENT_VERSION 21 /* version of everything in this file and in duet_ring.h */
 #define DUET_JAVA_DEPTH 2048	 /* default number of frames to ask AsyncGetCallTrace for */
 #define DUET_MAX_JAVA_DEPTH DUET_MAX_WALK /* the largest, if all frames of deep stacks are wanted */
 #define DUET_NAME_MAX 107	 /* sun_path less the leading NUL */
@@ -158,6 +158,8 @@ enum duet_agent_event_flag {
 	DUET_AGENT_WITH_NATIVE = 1 << 2,
 	/* LOCK, NATIVELOCK: samples have a DUET_ATTRIBUTE_LOCK, and STARTED says where waiting threads are shown */
 	DUET_AGENT_WITH_LOCK = 1 << 3,
+	/* CLOCK, PAGE_FAULTS: samples of compilers' threads have a DUET_ATTRIBUTE_COMPILING */
+	DUET_AGENT_WITH_COMPILING = 1 << 4,
 };
 
 struct duet_agent_event {

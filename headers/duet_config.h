@@ -118,7 +118,8 @@ struct duet_options {
 	uint32_t signals; /* enum duet_signals */
 	bool policies; /* samples have the thread's scheduling policy */
 	bool receivers; /* ticks and counters have the class of the receiver of a virtual call */
-	uint8_t reserved[2];
+	bool compiling; /* ticks and counters of a compiler's thread have the method that it compiles */
+	uint8_t reserved;
 };
 DUET_ASSERT_SIZE(struct duet_options, 24);
 

@@ -106,6 +106,25 @@ struct duet_jvm_object {
 };
 DUET_ASSERT_SIZE(struct duet_jvm_object, 16);
 
+/*
+ * How a thread of HotSpot's own compilers leads to the method that it compiles: thread -> JavaThread -> ciEnv ->
+ * CompileTask -> Method. A thread that is no compiler's has something else in these places.
+ */
+struct duet_jvm_compiling {
+	/*
+	 * Where the C library keeps the thread's JavaThread: distance from the thread pointer (x86-64), or from the
+	 * word that the kernel clears when the thread ends (arm64). 0: not found
+	 */
+	int16_t thread;
+	uint16_t osthread; /* in the JavaThread: a pointer to its OSThread */
+	uint16_t osthread_id; /* 32 bits, the tid */
+	uint16_t env; /* in a compiler's JavaThread: a pointer to the ciEnv on its stack; NULL between tasks */
+	uint16_t env_task;
+	uint16_t task_method;
+	uint16_t reserved[2];
+};
+DUET_ASSERT_SIZE(struct duet_jvm_compiling, 16);
+
 struct duet_jvm_layout {
 	struct duet_jvm_heap heaps[DUET_JVM_HEAPS]; /* low == high: unused */
 	uint64_t interpreter_low; /* the template interpreter, whose frames are walked by frame pointer */
@@ -128,6 +147,7 @@ struct duet_jvm_layout {
 	struct duet_jvm_virtual virtual_threads;
 	struct duet_jvm_allocation allocation;
 	struct duet_jvm_object object;
+	struct duet_jvm_compiling compiling; /* all 0: the JVM does not tell */
 
 	/* HeapBlock and CodeBlob: offsets from the start of the block. All lie within DUET_BLOB_BYTES. */
 	uint16_t block_header_bytes;
@@ -167,7 +187,7 @@ struct duet_jvm_layout {
 	struct duet_method_entry thrown;
 };
 DUET_ASSERT_SIZE(struct duet_jvm_layout,
-		 4 * 32 + (21 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
+		 4 * 32 + (23 + DUET_JVM_FRAMELESS) * 8 + 24 * 2 + (DUET_JVM_ENTRIES + 1) * 16);
 
 /* Value of the map `jvm_layouts`, key = tgid in the loader's pid namespace. */
 struct duet_jvm_entry {

@@ -215,13 +215,15 @@ enum duet_attribute_type {
 	DUET_ATTRIBUTE_USER, /* the sample is an event of the program's own: the name of its type, NUL, its data */
 	DUET_ATTRIBUTE_LOCK, /* the sample is a wait for a lock: struct duet_lock */
 	DUET_ATTRIBUTE_AGE,  /* of an object that is still there, in nanoseconds: uint64_t */
+	DUET_ATTRIBUTE_COMPILING, /* the method that the thread compiles: uint64_t, a key as in struct duet_want */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */
 struct duet_attribute {
 	uint16_t type; /* enum duet_attribute_type */
 	uint16_t bytes;
-	uint32_t about; /* of DUET_ATTRIBUTE_CLASS: enum duet_class_about; else 0 */
+	/* of DUET_ATTRIBUTE_CLASS: enum duet_class_about; of COMPILING: duet_method_check() of the key; else 0 */
+	uint32_t about;
 };
 DUET_ASSERT_SIZE(struct duet_attribute, 8);
 

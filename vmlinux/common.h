@@ -319,6 +319,7 @@ struct task_struct {
 	sigset_t blocked;
 	struct sigpending pending;
 	struct css_set *cgroups;
+	int *clear_child_tid;
 	struct rseq *rseq; /* Linux 6.19 has a struct of this name instead */
 };
 

@@ -200,6 +200,7 @@ int jvmstructs_open(void)
 	layout.block_header_bytes = vmstructs_type_bytes("HeapBlock");
 	layout.const_method_bytes = vmstructs_type_bytes("ConstMethod");
 	jvmflags_open();
+	compiling_open();
 	jvmstructs_renew_heaps();
 	return 0;
 }
@@ -667,6 +668,7 @@ bool jvmstructs_layout(struct duet_jvm_layout *ret_layout, int version)
 	publish_names(&result);
 	publish_allocation(&result.allocation);
 	publish_object(&result.object);
+	compiling_publish(&result.compiling);
 	result.safepoints = jvmstructs_counter("sun.rt.safepoints");
 	*ret_layout = result;
 	return layout_is_whole(&result);

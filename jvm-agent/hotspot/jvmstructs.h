@@ -95,3 +95,7 @@ void codelet_publish(struct duet_jvm_layout *ret, const char *name, uintptr_t at
 uintptr_t perf_counter(uintptr_t memory, const char *name);
 /* The same for one entry, wherever that is; 0 when no entry of this counter is there. */
 uintptr_t perf_counter_of_entry(uintptr_t entry, const char *name);
+
+/* compiling.c: call once, and fills in all that the JVM exports; else *ret stays all 0. */
+void compiling_open(void);
+void compiling_publish(struct duet_jvm_compiling *ret);

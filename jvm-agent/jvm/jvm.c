@@ -214,9 +214,14 @@ void jvm_learn(JNIEnv *env)
  * Does not call GetEnv(), which reads a thread-local variable of libjvm. glibc allocates that with malloc() at a
  * thread's first access, and a thread interrupted in malloc() would wait for itself. pthread_getspecific() only loads.
  */
+uintptr_t jvm_own_thread(void)
+{
+	return jvm.thread_vtable ? (uintptr_t)pthread_getspecific(jvm.thread_key) : 0;
+}
+
 uintptr_t jvm_current_thread(void)
 {
-	uintptr_t thread = jvm.thread_vtable ? (uintptr_t)pthread_getspecific(jvm.thread_key) : 0;
+	uintptr_t thread = jvm_own_thread();
 
 	return thread && *(const uintptr_t *)thread == jvm.thread_vtable ? thread : 0;
 }

@@ -95,6 +95,8 @@ uintptr_t jvm_java_thread(JNIEnv *env, jthread thread);
 void jvm_expect_references(JNIEnv *env);
 /* Returns the JavaThread that runs this code; 0: another thread, or one without Java frames. Async-signal-safe. */
 uintptr_t jvm_current_thread(void);
+/* Returns HotSpot's Thread of any kind that runs this code, or 0. Async-signal-safe. */
+uintptr_t jvm_own_thread(void);
 /* Returns the JNIEnv of the calling thread, or NULL if the thread is not attached to the JVM. */
 JNIEnv *jvm_own_env(void);
 /* Returns an instance field of a class of the platform, or NULL. */

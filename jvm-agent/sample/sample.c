@@ -304,6 +304,7 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 {
 	struct duet_sample *sample = &slot->walk.sample;
 	uint64_t periods = stay->engine->periods((int)java->tid, info);
+	struct compiling_attribute compiled;
 
 	if (!periods)
 		return;
@@ -314,6 +315,9 @@ static void take_standalone(struct stay *stay, struct walk_slot *slot, struct du
 	slot->walk.most_ns = stay->ticks.kind == DUET_AGENT_EVENT_CLOCK ? stay->ticks.interval / 2 : DEEP_WALK_NS;
 	walk_thread(&slot->walk, stay, &slot->stack, context);
 	virtual_threads_mounted(&slot->walk.java.layout, jvm_current_thread(), false, &sample->virtual_thread);
+	slot->walk.attributes = &compiled;
+	if (stay->ticks.flags & DUET_AGENT_WITH_COMPILING)
+		sample->attribute_bytes = compiling_attribute_set(&compiled, &slot->walk);
 	if (needs_answer(sample)) {
 		java->cookie = sample->cookie;
 		answer(stay, slot, java, context);

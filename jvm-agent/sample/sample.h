@@ -94,7 +94,7 @@ struct sample_kept *sample_keep_sleeper(struct stay *stay, const struct tap_samp
 struct walk_slot *sample_slots_new(int java_depth);
 void sample_slots_free(struct walk_slot *slots, int java_depth);
 
-/* ---- attributes.c: attributes of taps' samples, in the layout of struct duet_attribute ---- */
+/* ---- attributes.c, compiling.c: attributes of taps' samples, in the layout of struct duet_attribute ---- */
 
 /* The class of an object. */
 struct class_attribute {
@@ -126,6 +126,16 @@ struct state_attribute {
 
 /* Fills *to. Returns the bytes to send. A long text is cut. */
 uint32_t state_attribute_set(struct state_attribute *to, const char *text);
+
+/* The method that the thread compiles. */
+struct compiling_attribute {
+	struct duet_attribute head;
+	uint64_t method;
+};
+
+/* After walk_thread(): fills *to. Returns the bytes to send; 0: the thread compiles nothing. Async-signal-safe. */
+struct agent_walk;
+uint32_t compiling_attribute_set(struct compiling_attribute *to, struct agent_walk *walk);
 
 /* Fills *to from a class's signature, which is cut if it is too long. Returns the bytes to send; 0 if it is NULL. */
 uint32_t class_attribute_set(struct class_attribute *to, const char *signature);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "hotspot/codelets.c"
+#include "hotspot/compiling.c"
 #include "hotspot/vmstructs.c"
 #include "hotspot/jvmstructs.c"
 #include "hotspot/perf_counter.c"

@@ -165,6 +165,8 @@ const struct opt record_rows[] = {
 		FIELD(bpf.policies)},
 	{0, "receivers", NULL, "above vtable and itable stubs, the class of the object that is called", opt_flag,
 		FIELD(bpf.receivers)},
+	{0, "compiling", NULL, "above the compilers' compile_method, the Java method that the thread compiles",
+		opt_flag, FIELD(bpf.compiling)},
 	{0, "offsets", NULL, "native frames have the offset of their instruction, for `duet annotate`", opt_flag,
 		FIELD(offsets)},
 	{'d', "duration", "TIME", "how long: 30, 500ms, 10m (default 60; with -- CMD until it ends)", opt_seconds,

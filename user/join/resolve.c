@@ -46,6 +46,7 @@ struct naming {
 	const struct duet_attribute *spent_on; /* what its time was spent on, which becomes the leaf; or NULL */
 	/* what the program has reported, which is the whole stack: the tag of a span, or an event; or NULL */
 	const struct duet_attribute *span;
+	const struct duet_attribute *compiling; /* the method that its thread compiles; or NULL */
 	bool is_closed; /* nothing new is added to the profile, because it is full */
 	bool is_final; /* no name in it can change, so it may be cached */
 	uint64_t names_missing; /* Java frames that stay without a name */
@@ -512,6 +513,8 @@ static uint64_t stack_key(const struct naming *n, const struct decision *decisio
 		key = hash_bytes(n->spent_on + 1, n->spent_on->bytes, key);
 	if (n->span)
 		key = hash_bytes(n->span, sizeof(*n->span) + n->span->bytes, key);
+	if (n->compiling)
+		key = hash_bytes(n->compiling, sizeof(*n->compiling) + sizeof(uint64_t), key);
 	return key;
 }
 
@@ -591,6 +594,7 @@ static struct naming naming_of(struct resolver *r, const struct decision *of)
 		.resource = attribute_find(sample, DUET_ATTRIBUTE_RESOURCE),
 		.spent_on = attribute_find(sample, DUET_ATTRIBUTE_STATE),
 		.span = attribute_find(sample, DUET_ATTRIBUTE_SPAN),
+		.compiling = attribute_find(sample, DUET_ATTRIBUTE_COMPILING),
 	};
 
 	if (!n.span)
@@ -645,6 +649,8 @@ static void splice_bounded(struct naming *n, const struct decision *of, struct r
 		err = mark_too_many(n);
 	else
 		err = splice_stack(n->splice, n->process, n->jvm, of->sample, of->java, of->outcome);
+	if (!err && n->compiling && n->jvm && !resolved->is_refused)
+		err = splice_add_compiled(n->splice, r->symbols, n->process, n->compiling);
 	resolved->node = err < 0 ? err : RESOLVED_NODE_UNKNOWN;
 	resolved->verdict = n->splice->verdict;
 	resolved->splice = ++r->splices;

@@ -2,6 +2,10 @@
 #include "join/splice.h"
 
 #include <errno.h>
+#include <string.h>
+
+#include "duet_jvm.h"
+#include "profile/profile.h"
 
 #define MAPS_AGE_NS 1000000000ull /* least age of mappings before they are read again */
 #define ACC_NATIVE 0x0100 /* JVM specification, table 4.6-A */
@@ -633,6 +637,41 @@ int splice_stack(struct splice *splice, struct process *process, const struct jv
 		return push_joined(&s, sample, java);
 	err = push_physical(&s);
 	return err ? err : push_cut(&s, sample, unjoined_mark(outcome, sample));
+}
+
+#define COMPILER_ROOTS 16 /* compile_method is the seventh frame from the root (JDK 8 to 25) */
+
+/* Returns true for the function of a compiler that is called with a method. */
+static bool is_compiler(struct symbols *symbols, struct process *process, const struct splice_frame *frame)
+{
+	struct symbol symbol;
+
+	if (frame->kind != SPLICE_NATIVE)
+		return false;
+	symbols_user(symbols, process, frame->address, frame->is_return, &symbol);
+	return duet_is_libjvm(symbol.module) && frame_name_compiles(symbol.name);
+}
+
+int splice_add_compiled(struct splice *splice, struct symbols *symbols, struct process *process,
+			const struct duet_attribute *compiling)
+{
+	struct splice_frame method = {.kind = SPLICE_COMPILED,
+				      .method = *(const uint64_t *)(compiling + 1),
+				      .check = compiling->about,
+				      .bci = -1};
+	size_t len = splice->frames.len, first = len > COMPILER_ROOTS ? len - COMPILER_ROOTS : 0, i = len;
+	struct splice_frame *frames;
+
+	while (i > first && !is_compiler(symbols, process, &splice->frames.items[i - 1]))
+		i--;
+	if (i == first)
+		return 0;
+	if (vec_push(&splice->frames, method) < 0)
+		return -ENOMEM;
+	frames = splice->frames.items;
+	memmove(frames + i, frames + i - 1, (len - i + 1) * sizeof(*frames));
+	frames[i - 1] = method;
+	return 0;
 }
 
 int splice_mark(struct splice *splice, const char *mark)

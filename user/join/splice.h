@@ -13,6 +13,7 @@
 #include "join/join.h"
 #include "proc/process.h"
 #include "runtime/alike.h"
+#include "sym/symbols.h"
 
 enum splice_kind {
 	SPLICE_KERNEL,
@@ -72,6 +73,9 @@ struct splice {
 /* Fills `splice`, {0} at first. `java`: NULL for an unjoined sample; `jvm`: NULL without an agent. 0 or -ENOMEM. */
 int splice_stack(struct splice *splice, struct process *process, const struct jvm *jvm,
 		 const struct duet_sample *sample, const struct duet_java_sample *java, enum join_outcome outcome);
+/* Puts the method of the attribute, a checked DUET_ATTRIBUTE_COMPILING, above the compiler's function. 0 or -ENOMEM. */
+int splice_add_compiled(struct splice *splice, struct symbols *symbols, struct process *process,
+			const struct duet_attribute *compiling);
 /* Makes a stack of one mark, which says why there is no stack. `mark` is static text. 0 or -ENOMEM. */
 int splice_mark(struct splice *splice, const char *mark);
 void splice_release(struct splice *splice);

@@ -298,7 +298,8 @@ static void list_agent_events(const struct jvms *jvms, const struct process *pro
 		to->flags = (jvms->options->as_called ? DUET_AGENT_AS_CALLED : 0) |
 			    (jvms->options->alloc_native ? DUET_AGENT_WITH_NATIVE : 0) |
 			    (jvms->options->ages ? DUET_AGENT_WITH_AGE : 0) |
-			    (jvms->options->holders ? DUET_AGENT_WITH_LOCK : 0);
+			    (jvms->options->holders ? DUET_AGENT_WITH_LOCK : 0) |
+			    (jvms->options->bpf.compiling ? DUET_AGENT_WITH_COMPILING : 0);
 		to->survivors = jvms->options->survivors;
 		if (!event_has_ticks(spec->event) && place->name) {
 			text_copy_surrogates(to->target, sizeof(to->target), place->name);

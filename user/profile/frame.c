@@ -6,6 +6,16 @@
 
 #include "base/text.h"
 
+bool frame_name_compiles(const char *name)
+{
+	static const char *const names[] = {"Compiler::compile_method", "C2Compiler::compile_method"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 bool frame_kind_is_java(enum frame_kind kind)
 {
 	return kind == FRAME_COMPILED || kind == FRAME_INLINED || kind == FRAME_INTERPRETED ||

@@ -82,6 +82,11 @@ const char *frame_suffix(const struct frame *frame, const struct frame_style *st
 void frame_cut_id(struct buf *text, size_t start);
 const char *frame_kind_name(enum frame_kind kind); /* "kernel", "native", "JVM", … for legends */
 bool frame_kind_is_java(enum frame_kind kind);
+/*
+ * True for the name of the JVM's functions that compile a method. A Java frame above one is that method, which does not
+ * run there.
+ */
+bool frame_name_compiles(const char *name);
 
 /* Root is node 0, without a frame. Children come after their parents. */
 struct stack_node {

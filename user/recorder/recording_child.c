@@ -74,6 +74,7 @@ static int fill(struct recording_child *child, const struct recording_subject *s
 	options->alloc_native = shows_native_allocations(arguments, child->events.data);
 	options->given.depth = arguments->depth > DUET_JAVA_DEPTH ? arguments->depth : 0; /* reports of less are cut */
 	options->bpf.receivers = asprof_arguments_has(arguments, "vtable");
+	options->bpf.compiling = asprof_arguments_has(arguments, "comptask");
 	options->tlab &= has_alloc(child->events.data);
 	options->command_line = "asprof";
 	options->as_called = true;

@@ -138,6 +138,15 @@ static void shape_everything(struct shaping *s, uint32_t node, struct shaped *re
 	ret->all = child(s, above, &frame);
 }
 
+/* Returns true for the method that the JVM compiles: the thread runs no Java code. */
+static bool is_compiled(const struct shaping *s, uint32_t node)
+{
+	uint32_t parent = s->profile->nodes.items[node].parent;
+	const struct frame frame = parent ? frame_of(s, parent) : (struct frame){.kind = FRAME_MARK};
+
+	return frame.kind == FRAME_JVM && frame_name_compiles(intern_text(&s->profile->strings, frame.name));
+}
+
 static void shape_node(struct shaping *s, uint32_t node)
 {
 	const struct shaped parent = s->nodes[s->profile->nodes.items[node].parent];
@@ -148,9 +157,9 @@ static void shape_node(struct shaping *s, uint32_t node)
 		*shaped = parent; /* the root of a thread that was idle for the whole time */
 	else if (s->shape->stacks == STACK_VMX)
 		shape_everything(s, node, shaped);
-	else if (frame_kind_is_java(frame.kind))
+	else if (frame_kind_is_java(frame.kind) && !is_compiled(s, node))
 		shape_java(s, &parent, &frame, shaped);
-	else if (is_native(&frame))
+	else if (is_native(&frame) || frame_kind_is_java(frame.kind))
 		shape_native(s, &parent, &frame, shaped);
 	else
 		shape_other(s, &parent, &frame, shaped);

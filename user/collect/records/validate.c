@@ -36,7 +36,8 @@ static bool user_check(const struct duet_attribute *attribute)
 
 static bool is_number(uint16_t type)
 {
-	return type == DUET_ATTRIBUTE_SIZE || type == DUET_ATTRIBUTE_ADDRESS || type == DUET_ATTRIBUTE_AGE;
+	return type == DUET_ATTRIBUTE_SIZE || type == DUET_ATTRIBUTE_ADDRESS || type == DUET_ATTRIBUTE_AGE ||
+	       type == DUET_ATTRIBUTE_COMPILING;
 }
 
 /* Checks the attributes at a sample's end. Each must lie within them; those of known types must be well-formed. */
