@@ -69,6 +69,9 @@ DUET_MAPS struct {
 	__uint(max_entries, 1 << 20);
 } ring SEC(".maps");
 
+/* The only target maps it too. The slot is that of the tid in the thread's pid namespace. */
+DUET_MAPPED_ARRAY(newest_samples, DUET_NEWEST_SLOTS, u64);
+
 /* Processes that may be signalled. The loader inserts rows here and in the next two maps; exec and exit delete them. */
 DUET_MAP(jvms, HASH, DUET_MAX_JVMS, u32, struct duet_jvm_target);
 /* Processes that publish a context: as many as have unwind tables, so that nobody fills it for others. */

@@ -247,12 +247,23 @@ static __always_inline u64 sample_wakeup_flag(struct duet_scratch *room)
 	return BPF_RB_FORCE_WAKEUP;
 }
 
+/* Lets the sampled thread see that it was sampled. */
+static __always_inline void sample_note(const struct duet_sample *sample)
+{
+	u32 key = sample->ns_tid & (DUET_NEWEST_SLOTS - 1);
+	u64 *newest = duet_config.notes_newest ? bpf_map_lookup_elem(&newest_samples, &key) : NULL;
+
+	if (newest)
+		*newest = sample->head.time_ns;
+}
+
 /* Writes the complete sample, which has this size, to the ring, and gives the scratch back. */
 static __always_inline void sample_emit(struct duet_scratch *room, u32 bytes, u64 wakeup_flag)
 {
 	room->sample.event = duet_event(room->sample.event)->shown_as;
 	room->sample.head.size = bytes;
 	duet_emit(&room->sample.head, bytes, wakeup_flag);
+	sample_note(&room->sample);
 	scratch_release(room);
 }
 

@@ -10,7 +10,8 @@
  *
  *   loader -> PROOF    the secret, which proves that the loader is the one that attached
  *   agent  -> HELLO    describes the JVM
- *   loader -> START    ring (memfd by SCM_RIGHTS), engine, events; for timer engines the unwind tables' memfd too
+ *   loader -> START    ring (memfd by SCM_RIGHTS), engine, events; for timer engines the unwind tables' memfd too;
+ *                      with DUET_NEWEST_SHARED an array of BPF's
  *   agent  -> STARTED  the handler is installed, or the reason why not
  *   loader -> WANT     what samples contain and the loader does not know yet; any number of times; answered by records
  *   loader -> FLUSH    write what there is at the end of a window, such as live objects; answered by FINISHED
@@ -173,6 +174,14 @@ struct duet_agent_event {
 };
 DUET_ASSERT_SIZE(struct duet_agent_event, 32 + DUET_MAX_TARGET_BYTES);
 
+/* Who knows when threads of the process were sampled last (jvm-agent/sample/newest.h). */
+enum duet_newest {
+	DUET_NEWEST_OWN, /* the agent, which takes all samples */
+	DUET_NEWEST_SHARED, /* BPF: the last descriptor of START is the array that it writes, and the agent too */
+	DUET_NEWEST_UNKNOWN, /* BPF takes samples, and tells nobody */
+	DUET_NEWEST_MAX
+};
+
 struct duet_message_start {
 	struct duet_message head;
 	uint64_t ring_bytes;	 /* size of the memfd that comes with this message */
@@ -183,9 +192,11 @@ struct duet_message_start {
 	uint32_t java_depth;
 	uint32_t signo;		 /* 0 = the agent chooses the first free real-time signal */
 	uint32_t event_count;
+	uint32_t newest; /* enum duet_newest */
+	uint32_t reserved;
 	struct duet_agent_event events[DUET_MAX_EVENTS];
 };
-DUET_ASSERT_SIZE(struct duet_message_start, 40 + DUET_MAX_EVENTS * sizeof(struct duet_agent_event));
+DUET_ASSERT_SIZE(struct duet_message_start, 48 + DUET_MAX_EVENTS * sizeof(struct duet_agent_event));
 
 struct duet_message_started {
 	struct duet_message head;

@@ -107,6 +107,9 @@ struct duet_event {
 };
 DUET_ASSERT_SIZE(struct duet_event, 24);
 
+/* Of the times of threads' newest samples (enum duet_newest): uint64_t, by tid modulo this; a power of 2. */
+#define DUET_NEWEST_SLOTS 16384
+
 /*
  * The options of a recording that BPF reads itself. A row of user/cmd/record_rows.c fills a member, and the loader
  * copies all.
@@ -143,7 +146,8 @@ struct duet_config {
 	uint8_t state_by_tid; /* 1: the state of threads is in a hash: task storage cannot be allocated everywhere */
 	uint8_t uring; /* enum duet_uring; 0: requests of io_uring are not sampled */
 	uint8_t block_queue_first; /* 1: tracepoints of block requests have the queue before the request */
-	uint8_t reserved[4];
+	uint8_t notes_newest; /* 1: the map newest_samples has the time of each thread's newest sample */
+	uint8_t reserved[3];
 	struct duet_event events[DUET_MAX_EVENTS];
 };
 DUET_ASSERT_SIZE(struct duet_config, 96 + DUET_MAX_EVENTS * sizeof(struct duet_event));

@@ -22,6 +22,7 @@
 #include "locked.h"
 #include "own_thread.h"
 #include "peer/peer.h"
+#include "sample/newest.h"
 #include "sample/pages.h"
 #include "sample/sample.h"
 #include "tap.h"
@@ -81,7 +82,7 @@ static void make_monotonic(void)
 	pthread_condattr_destroy(&attributes);
 }
 
-static int stay_fill(struct stay *stay, int peer, const struct duet_message_start *start, const int fds[2],
+static int stay_fill(struct stay *stay, int peer, const struct duet_message_start *start, const int fds[PEER_FDS],
 		     const char **ret_why)
 {
 	const struct duet_agent_event *ticks = peer_find_ticks(start);
@@ -160,6 +161,7 @@ static void stay_stop(struct stay *stay)
 	taps_stop(clock_ns());
 	if (stay->engine->stop)
 		stay->engine->stop();
+	newest_end();
 	jvm_events(JVMTI_DISABLE);
 	threads_forget();
 	kept_forget();
@@ -291,7 +293,7 @@ static void settle(void)
 	pthread_cond_broadcast(&control.changed);
 }
 
-static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *start, const int fds[2])
+static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *start, const int fds[PEER_FDS])
 {
 	struct peer_started started = {.error = -ENOMEM, .why = "no memory", .refused_why = ""};
 	struct stay *stay = calloc(1, sizeof(*stay));
@@ -300,6 +302,8 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 
 	if (stay)
 		started.error = stay_fill(stay, peer, start, fds, &started.why);
+	if (stay && !started.error)
+		newest_begin((enum duet_newest)start->newest, fds[2]);
 	peer_close_fds(fds);
 	if (started.error) {
 		peer_send_started(peer, &started);
@@ -327,7 +331,7 @@ static bool serve_start(JNIEnv *env, int peer, const struct duet_message_start *
 static bool serve_peer(JNIEnv *env, int peer)
 {
 	struct duet_message_start start;
-	int fds[2];
+	int fds[PEER_FDS];
 
 	if (peer_send_hello(peer) || peer_receive_start(peer, START_TIMEOUT_MS, &start, fds))
 		return false;

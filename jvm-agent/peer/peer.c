@@ -224,9 +224,9 @@ void peer_send_note(int peer, enum duet_message_type type)
 	(void)send(peer, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void peer_close_fds(const int fds[2])
+void peer_close_fds(const int fds[PEER_FDS])
 {
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < PEER_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
@@ -272,10 +272,25 @@ static bool start_is_sound(const struct duet_message_start *start)
 		return false;
 	ticks = peer_find_ticks(start);
 	return (!engine->standalone || (ticks && (ticks->kind == DUET_AGENT_EVENT_CLOCK || engine->counts))) &&
-	       start->java_depth && start->java_depth <= DUET_MAX_JAVA_DEPTH && start->signo <= 64;
+	       start->newest < DUET_NEWEST_MAX && start->java_depth && start->java_depth <= DUET_MAX_JAVA_DEPTH &&
+	       start->signo <= 64;
 }
 
-int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2])
+/* Puts each descriptor in its place. Returns false if there are others than START says. */
+static bool sort_fds(const struct duet_message_start *start, int fds[PEER_FDS])
+{
+	int count = 0, wanted = 1 + (start->tables_bytes != 0) + (start->newest == DUET_NEWEST_SHARED);
+
+	while (count < PEER_FDS && fds[count] >= 0)
+		count++;
+	if (count == wanted && start->newest == DUET_NEWEST_SHARED && !start->tables_bytes) {
+		fds[2] = fds[1];
+		fds[1] = -1;
+	}
+	return count == wanted;
+}
+
+int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[PEER_FDS])
 {
 	union passed control = {.bytes = {0}};
 	struct duet_message_start start;
@@ -288,17 +303,17 @@ int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_
 	};
 	struct pollfd poll_fd = {.fd = peer, .events = POLLIN};
 	ssize_t got;
-	int fds[2];
+	int fds[PEER_FDS];
 
 	if (poll(&poll_fd, 1, timeout_ms) <= 0)
 		return -ETIMEDOUT;
 	got = recvmsg(peer, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (got < 0)
 		return -errno;
-	passed_take(&header, fds, 2); /* an empty packet may bring descriptors too */
+	passed_take(&header, fds, PEER_FDS); /* an empty packet may bring descriptors too */
 	if (fds[0] >= 0 && is_head(&start.head, got, DUET_MESSAGE_START, sizeof(start)) &&
 	    !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && start_is_sound(&start) &&
-	    (fds[1] >= 0) == (start.tables_bytes != 0)) {
+	    sort_fds(&start, fds)) {
 		*ret_start = start;
 		memcpy(ret_fds, fds, sizeof(fds));
 		return 0;

@@ -31,14 +31,16 @@ int peer_send(int peer, enum duet_message_type type); /* a message that is a hea
 /* MAPPED or HALF, from any thread. Does not wait: a message that does not fit is lost. Async-signal-safe. */
 void peer_send_note(int peer, enum duet_message_type type);
 
+#define PEER_FDS 3
 /*
- * Waits for START, at most timeout_ms. Returns 0 and in ret_fds the files of the ring and of the unwind tables (-1:
- * none), which the caller owns. Returns -errno on failure, -EPROTO for anything malformed.
+ * Waits for START, at most timeout_ms. Returns 0 and in ret_fds the files of the ring and of the unwind tables, and
+ * BPF's array of DUET_NEWEST_SHARED (-1: none), which the caller owns. Returns -errno on failure, -EPROTO for anything
+ * malformed.
  */
-int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[2]);
+int peer_receive_start(int peer, int timeout_ms, struct duet_message_start *ret_start, int ret_fds[PEER_FDS]);
 /* Returns the event that a standalone engine ticks for, the clock if there is one, or NULL. */
 const struct duet_agent_event *peer_find_ticks(const struct duet_message_start *start);
-void peer_close_fds(const int fds[2]);
+void peer_close_fds(const int fds[PEER_FDS]);
 /* A message of the loader after START. */
 union peer_message {
 	struct duet_message head;

@@ -20,6 +20,7 @@
 #include "jvm/stay.h"
 #include "peer/peer.h"
 #include "sample/java_walk.h"
+#include "sample/newest.h"
 #include "sample/pages.h"
 #include "sample/walk.h"
 
@@ -222,6 +223,7 @@ static void write_walk(struct stay *stay, struct agent_walk *walk, bool waits)
 	walk->sample.head.size = bytes;
 	walk_write(walk, (unsigned char *)(record + 1));
 	duet_ring_commit(record, DUET_AGENT_SAMPLE, bytes);
+	newest_note(walk->sample.ns_tid, walk->sample.head.time_ns);
 }
 
 /* True if AsyncGetCallTrace must be asked: the walk is not whole, or is to be checked, which the time decides. */
@@ -646,6 +648,7 @@ void sample_write_kept(struct stay *stay, struct sample_kept *kept, uint64_t end
 
 	sample->head.time_ns = end_ns;
 	sample->weight = weight;
+	newest_note(sample->ns_tid, end_ns);
 	if (kept->half) {
 		java->time_ns = end_ns;
 		write_kept(stay, DUET_AGENT_JAVA_SAMPLE, java, kept->half, room_ms);

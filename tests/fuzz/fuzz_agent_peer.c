@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct duet_message_start start = {.head = {.size = 0}};
 	size_t fd_count = input_number(&input, 1) % 8;
 	union peer_message message;
-	int pair[2], fds[2], fd = make_file(&input);
+	int pair[2], fds[PEER_FDS], fd = make_file(&input);
 
 	FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	send_start(pair[0], fd, input.at, input.left < sizeof(start) ? input.left : sizeof(start), fd_count);

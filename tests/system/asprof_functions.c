@@ -116,22 +116,42 @@ static int emit_all(register_function add_type, emit_function emit)
 		       : 0;
 }
 
+typedef volatile uint64_t *(*newest_function)(void);
+
+/* Call while CPU time is recorded. The number was 0 before. */
+static int see_samples(newest_function newest, volatile uint64_t *number)
+{
+	struct timespec now;
+
+	if (*number || newest() != number)
+		return fail("the thread's number", "it was not sampled yet");
+	spend();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!*number || *number > (uint64_t)(now.tv_sec * 1000000000ll + now.tv_nsec))
+		return fail("the thread's number", "it was sampled");
+	return 0;
+}
+
 static int record_events(void *library, execute_function execute, error_function text, const char *file)
 {
 	register_function add_type = (register_function)(uintptr_t)dlsym(library, "asprof_register_jfr_event");
 	emit_function emit = (emit_function)(uintptr_t)dlsym(library, "asprof_emit_jfr_event");
+	newest_function newest = (newest_function)(uintptr_t)dlsym(library, "asprof_get_thread_local_data");
+	volatile uint64_t *number = newest ? newest() : NULL;
 	char start[4096];
 	const char *error;
 
-	if (!add_type || !emit || emit(add_type("before"), NULL, 0)) /* nothing is recorded yet */
+	if (!add_type || !emit || !number || emit(add_type("before"), NULL, 0)) /* nothing is recorded yet */
 		return fail("the functions", dlerror());
 	snprintf(start, sizeof(start), "start,event=cpu,jfr,file=%s", file);
 	error = execute(start, keep);
 	if (error)
 		return fail("start", text(error));
-	if (emit_all(add_type, emit))
+	if (emit_all(add_type, emit) || see_samples(newest, number))
 		return 1;
 	error = execute("stop", keep);
+	if (!error && *number) /* it can be read for ever */
+		return fail("the thread's number", "nothing is recorded");
 	return error ? fail("stop", text(error)) : 0;
 }
 

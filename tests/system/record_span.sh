@@ -52,6 +52,23 @@ jdk_case_jfr() {
 	expect "samples of CPU time" "$(jfr_count "$here/out.jfr" jdk.ExecutionSample)" '>' 0
 }
 
+# Spans that are wanted only if their thread was sampled in them: BPF and handlers tell it which were.
+jdk_case_optional() {
+	local event
+	need_spans
+	is_jdk 17 || skip "jfr prints tags since JDK 17"
+	for event in cpu ctimer cpu,nativemem; do # the last also needs unwind tables in the agent
+		rm -f "$here/out.jfr"
+		JVM_OPTS=(-Dends=true "${JVM_FLAGS[@]}"
+			-agentpath:"$library=start,event=$event,interval=1ms,file=$here/out.jfr")
+		start_jvm "$jdk" workload.ProfiledSpans optional
+		wait "$jvm" || fail "java ended with $?"
+		jfr print --events profiler.Span "$here/out.jfr" >"$here/spans"
+		expect "busy spans with $event" "$(grep -c '^ *tag = "busy"' "$here/spans")" == 5
+		expect "of 20 idle spans with $event" "$(grep -c '^ *tag = "idle"' "$here/spans")" '<=' 10
+	done
+}
+
 # asprof comes while the program uses the class: a JFR file has the spans unasked.
 jdk_case_asprof_attaches() {
 	local settings

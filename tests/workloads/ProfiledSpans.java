@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 package workload;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.concurrent.atomic.AtomicLong;
 import one.profiler.Recording;
 import one.profiler.Span;
@@ -8,10 +10,13 @@ import one.profiler.Span;
 /**
  * ProfiledSpans [THREADS [COUNT]]: each thread makes COUNT spans "short", 20 spans "slept", and one without a tag, of
  * 30 ms. Says how many there are, and how long they took by its own clock: "SPANS short n ns", "SPANS slept n ns".
+ * "optional": 5 spans "busy", of 30 ms of CPU time, and 20 spans "idle", both only if they were sampled.
  * "cost": says how many ns a span takes. "steady": spans of 5 ms until it is killed.
  */
 public final class ProfiledSpans {
     private static final int SLEPT = 20;
+
+    static volatile long sink;
 
     private static final AtomicLong shortNs = new AtomicLong(), sleptNs = new AtomicLong();
 
@@ -68,6 +73,21 @@ public final class ProfiledSpans {
         }
     }
 
+    private static void optional() throws InterruptedException {
+        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        for (int i = 0; i < 5; i++) {
+            long begun = Span.start(), until = threads.getCurrentThreadCpuTime() + 30_000_000;
+            while (threads.getCurrentThreadCpuTime() < until)
+                sink += TwoBusy.spin(10_000);
+            Span.endIfProfiled(begun, "busy");
+        }
+        for (int i = 0; i < 20; i++) {
+            long begun = Span.start();
+            Thread.sleep(5);
+            Span.endIfProfiled(begun, "idle");
+        }
+    }
+
     private static void steady() throws InterruptedException {
         while (true) {
             long begun = Span.start();
@@ -83,6 +103,8 @@ public final class ProfiledSpans {
         Workload.say("STATE " + Recording.state());
         if (args.length > 0 && args[0].equals("cost"))
             cost(1_000_000);
+        else if (args.length > 0 && args[0].equals("optional"))
+            optional();
         else if (args.length > 0 && args[0].equals("steady"))
             steady();
         else

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define PACKET_FDS_MAX 2 /* most descriptors of a packet that is sent */
+#define PACKET_FDS_MAX 3 /* most descriptors of a packet that is sent */
 
 /* `fd`: a descriptor of which the receiver gets a copy; -1 for none. `len` is at least 1. Returns 0 or -errno. */
 int packet_send(int socket, const void *bytes, size_t len, int fd, int flags);

@@ -361,6 +361,13 @@ int collector_describe(struct collector *collector, pid_t pid, const struct duet
 	return collector ? put(collector->programs.bpf->maps.jvm_layouts, pid, jvm, sizeof(*jvm)) : 0;
 }
 
+int collector_newest_fd(const struct collector *collector)
+{
+	const struct duet_bpf *bpf = collector ? collector->programs.bpf : NULL;
+
+	return bpf && bpf->rodata->duet_config.notes_newest ? bpf_map__fd(bpf->maps.newest_samples) : -1;
+}
+
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks)
 {
 	const struct bpf_map *map = collector ? collector->programs.bpf->maps.targets : NULL;

@@ -90,6 +90,8 @@ int collector_describe(struct collector *collector, pid_t pid, const struct duet
 int collector_probe_tlabs(struct collector *collector, const struct process *process, struct buf *why);
 /* With `holders`: makes BPF report who releases the locks for which threads of the process wait. 0 or -errno. */
 int collector_watch_locks(struct collector *collector, pid_t pid, const struct duet_lock_waiters *waiters);
+/* Returns the array of DUET_NEWEST_SHARED, the collector's; -1: BPF does not write it. */
+int collector_newest_fd(const struct collector *collector);
 /* Returns true if the process is a target: given when opening, or a child of a target. */
 bool collector_is_target(const struct collector *collector, pid_t pid, uint64_t start_ticks);
 /* Returns the number of targets that have not ended, and the first `most` of them. */

@@ -116,6 +116,16 @@ static void configure_events(struct duet_config *config, const struct event_list
 	}
 }
 
+/* Programs that report something may ask whether they were sampled meanwhile. */
+static bool wants_newest(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->len; i++)
+		if (events->items[i].event->agent == DUET_AGENT_EVENT_SPAN ||
+		    events->items[i].event->agent == DUET_AGENT_EVENT_USER)
+			return true;
+	return false;
+}
+
 static void configure(struct duet_config *config, const struct collector_options *options)
 {
 	configure_events(config, options->events);
@@ -128,6 +138,8 @@ static void configure(struct duet_config *config, const struct collector_options
 	if (!config->options.sleeps.most_ns)
 		config->options.sleeps.most_ns = UINT64_MAX;
 	config->filter_targets = options->targets != NULL;
+	/* others would see when the threads of a process run */
+	config->notes_newest = options->target_count == 1 && !options->follow_forks && wants_newest(options->events);
 	config->follow_forks = options->follow_forks;
 	config->cgroup_id = options->cgroup_id;
 	if (options->comm)

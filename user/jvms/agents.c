@@ -203,15 +203,18 @@ static int send_start(struct agent *agent)
 		.engine = agent->start.engine,
 		.java_depth = agent->start.java_depth,
 		.event_count = agent->start.event_count,
+		.newest = agent->reader ? DUET_NEWEST_OWN : agent->start.newest,
 	};
 	const struct iovec part = {&start, sizeof(start)};
-	int fds[] = {agent_ring_fd(agent->ring), open_tables(agent)};
-	int err;
+	int fds[3] = {agent_ring_fd(agent->ring), open_tables(agent)};
+	int err, count = fds[1] < 0 ? 1 : 2;
 
 	memcpy(start.events, agent->start.events, sizeof(start.events));
 	if (agent->unwinding.tables)
 		start.tables_bytes = unwind_tables_bytes(agent->unwinding.tables);
-	err = packet_send_parts(agent->socket, &part, 1, fds, fds[1] < 0 ? 1 : 2, MSG_DONTWAIT);
+	if (start.newest == DUET_NEWEST_SHARED)
+		fds[count++] = agent->start.newest_fd;
+	err = packet_send_parts(agent->socket, &part, 1, fds, count, MSG_DONTWAIT);
 	agent_ring_close_fd(agent->ring);
 	if (agent->unwinding.tables)
 		unwind_tables_close_fd(agent->unwinding.tables);

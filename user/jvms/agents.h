@@ -41,6 +41,8 @@ struct agent_start {
 	size_t sample_lane_bytes;
 	size_t metadata_lane_bytes;
 	size_t tables_bytes; /* size of the unwind tables, if the agent walks native frames; else 0 */
+	enum duet_newest newest;
+	int newest_fd; /* with DUET_NEWEST_SHARED: the collector's array */
 };
 
 struct agent {

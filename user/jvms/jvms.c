@@ -348,10 +348,13 @@ int jvms_attach(struct jvms *jvms, struct process *process, enum attach_kind kin
 		.tables_bytes = has_tables ? TABLES_BYTES : 0,
 		.sample_lane_bytes = lane_bytes(jvms, process),
 		.metadata_lane_bytes = METADATA_LANE_BYTES,
+		.newest_fd = collector_newest_fd(jvms->of.engine->collector),
 	};
 
 	if (err)
 		return err;
+	if (jvms->of.engine->collector)
+		start.newest = start.newest_fd < 0 ? DUET_NEWEST_UNKNOWN : DUET_NEWEST_SHARED;
 	list_agent_events(jvms, process, &start);
 	if (!jvms->of.take_ring(jvms->of.context, &start))
 		return refuse(process, JVMS_NO_ROOM);

@@ -17,13 +17,19 @@ import java.nio.ByteOrder;
 public class Span {
     // The time of a thread's newest sample, or Long.MAX_VALUE where that is not known.
     private static final ThreadLocal<ByteBuffer> NEWEST = ThreadLocal.withInitial(() -> {
-        ByteBuffer buffer = Recording.getThreadLocalBuffer();
+        ByteBuffer buffer = isVirtual() ? null : Recording.getThreadLocalBuffer();
         if (buffer != null)
             return buffer.order(ByteOrder.nativeOrder());
         return ByteBuffer.allocate(Long.BYTES).putLong(0, Long.MAX_VALUE);
     });
 
     private Span() {
+    }
+
+    // Its samples are those of the threads that carry it, one after the other. The name is that of all of their group.
+    private static boolean isVirtual() {
+        ThreadGroup group = Thread.currentThread().getThreadGroup();
+        return group != null && group.getName().equals("VirtualThreads");
     }
 
     private static boolean isRecorded() {
