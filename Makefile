@@ -273,7 +273,7 @@ native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(
 	$(O)/workloads/liblocks.so $(crafted) \
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
 	kinds odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers odd_files rings \
-	libnative.so libraries liblarge_small.so liblarge_large.so libliar.so contexts services \
+	libnative.so libraries liblarge_small.so liblarge_large.so libliar.so contexts services routes \
 	libcontexts_descriptor.so libcontexts_index.so libcontexts_distance.so libclock_ahead.so \
 	$(if $(shell command -v $(CXX)),native_throw) $(if $(musl_gcc),native_musl native_musl_static) \
 	$(if $(shell command -v go),goroutines))
@@ -283,9 +283,11 @@ $(O)/workloads/native: tests/workloads/native.c $(flags)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -o $@ $< -ldl -lpthread
 
 # One variable, as the executable has it, and in the three ways that a library can.
-$(O)/workloads/contexts: tests/workloads/contexts.c $(flags)
+$(addprefix $(O)/workloads/,contexts routes): $(O)/workloads/%: tests/workloads/%.c $(flags)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -rdynamic -o $@ $< -ldl -lpthread
+
+$(addprefix $(O)/workloads/,services routes): tests/workloads/publishing.h
 
 $(O)/workloads/services: tests/workloads/services.c $(flags)
 	$(call msg,CC,$@)

@@ -160,7 +160,7 @@ static __noinline struct duet_scratch *sample_begin(void *ctx, const bpf_user_pt
 		room->sample.flags |= DUET_SAMPLE_JVM;
 	stack_user_regs(&from, task, room);
 	stack_fill_kernel(&from, room);
-	context_of(&room->sample);
+	context_of(room);
 	filter_mark_seen(ids.tgid);
 	return room;
 }
@@ -257,9 +257,14 @@ static __always_inline void sample_note(const struct duet_sample *sample)
 		*newest = sample->head.time_ns;
 }
 
-/* Writes the complete sample, which has this size, to the ring, and gives the scratch back. */
+/*
+ * Writes the sample to the ring, which is complete and has this size but for the attributes of its context, and gives
+ * the scratch back.
+ */
 static __always_inline void sample_emit(struct duet_scratch *room, u32 bytes, u64 wakeup_flag)
 {
+	if (room->context_bytes)
+		bytes = context_append(room, bytes);
 	room->sample.event = duet_event(room->sample.event)->shown_as;
 	room->sample.head.size = bytes;
 	duet_emit(&room->sample.head, bytes, wakeup_flag);
@@ -287,7 +292,7 @@ static __always_inline void sample_end_with(struct duet_scratch *room, const voi
 	/* The mask is for the verifier. The asm hides the value, else the compiler would remove the mask. */
 	__asm__("" : "+r"(more));
 	more &= DUET_MAX_BPF_ATTRIBUTE_BYTES - 1;
-	if (bytes > sizeof(room->room) - DUET_MAX_BPF_ATTRIBUTE_BYTES)
+	if (bytes > sizeof(room->room) - DUET_MAX_BPF_ATTRIBUTE_BYTES - CONTEXT_ROOM)
 		more = 0;
 	if (more && bpf_probe_read_kernel(room->room + bytes, more, attributes))
 		more = 0;

@@ -164,6 +164,8 @@ struct unwind_learnt {
 	} mappings[UNWIND_LEARNT];
 };
 
+/* that the attributes of a thread's context take in a sample, see duet_attribute_size() */
+#define CONTEXT_ROOM (sizeof(struct duet_attribute) + ((DUET_CONTEXT_ATTRIBUTES + 7) & ~7))
 /* room for rounding up to 8 bytes, as the verifier calculates the bound */
 #define DUET_MAX_IDS (DUET_MAX_USER_STACK + 2)
 
@@ -190,10 +192,12 @@ struct duet_scratch {
 	u64 safepoints; /* 1 + number of safepoints of the sample's JVM so far; 0: not known */
 	u32 walked; /* frames walked so far */
 	u32 work; /* work of the walk since it last looked at the clock, see UNWIND_WORK */
+	u64 context_at; /* address of the attributes of the thread's context, and … */
+	u32 context_bytes; /* … how many these are; 0: it has none */
 	union {
 		struct duet_sample sample;
 		u8 room[sizeof(struct duet_sample) + (DUET_MAX_STACK + DUET_MAX_USER_STACK) * sizeof(u64) +
-			sizeof(u32[DUET_MAX_IDS]) + DUET_MAX_BPF_ATTRIBUTE_BYTES];
+			sizeof(u32[DUET_MAX_IDS]) + DUET_MAX_BPF_ATTRIBUTE_BYTES + CONTEXT_ROOM];
 	};
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The trace and the span that a thread works for, as its program publishes them: OpenTelemetry's "Thread Context" (OTEP
- * 4947). An ELF file of the process exports the thread-local variable DUET_CONTEXT_SYMBOL. It is a pointer to a record,
- * or NULL. Only the thread itself writes its record, and it is read only while the thread is interrupted or by itself.
+ * What a thread works for, as its program publishes it: OpenTelemetry's "Thread Context" (OTEP 4947). An ELF file of
+ * the process exports the thread-local variable DUET_CONTEXT_SYMBOL. It is a pointer to a record, or NULL. Only the
+ * thread itself writes its record, and it is read only while the thread is interrupted or by itself.
  */
 #pragma once
 
@@ -18,14 +18,22 @@ struct duet_context {
 };
 DUET_ASSERT_SIZE(struct duet_context, 24);
 
-/* Begins a record in the program's memory. Attributes, which are not read, may follow. */
+/*
+ * Begins a record in the program's memory. Attributes follow, one after the other: the index of its name, the length of
+ * its value, and the value, UTF-8. The program publishes the names beside the attributes of its resource, as an array
+ * of the name DUET_CONTEXT_KEYS. It only grows. Of several attributes of one name, the last one counts.
+ */
 struct duet_context_record {
 	struct duet_context context;
 	uint8_t valid; /* DUET_CONTEXT_VALID; anything else: there is no context, or it is being written */
 	uint8_t trace_flags;
-	uint16_t attribute_bytes;
+	uint16_t attribute_bytes; /* of all attributes */
 };
 DUET_ASSERT_SIZE(struct duet_context_record, 28);
+
+#define DUET_CONTEXT_KEYS "threadlocal.attribute_key_map"
+#define DUET_CONTEXT_KEYS_MAX 256
+#define DUET_CONTEXT_ATTRIBUTES 612 /* bytes; what more a record has is not read: 640 bytes in all are recommended */
 
 /* How the variable is found. The ELF file's relocation says which. Distances are from the thread pointer. */
 enum duet_context_place {

@@ -24,6 +24,7 @@
 	X(BPF_NO_RETURN,        LOST,  "sleeps not sampled: no hook could take them, or a pause limited the overhead") \
 	X(BPF_NO_WAKER,         CUT,   "sleeps without their waker: its stack could not be taken because of the load") \
 	X(BPF_NO_HOLDER, CUT, "releases of locks whose thread's stack could not be taken because of the load") \
+	X(BPF_CONTEXT_UNREAD,   ASIDE, "samples without the attributes of their thread: they could not be read") \
 	X(BPF_URING_FULL,       LOST,  "requests of io_uring not sampled: too many were under way") \
 	X(BPF_URING_UNENDED,    LOST,  "requests of io_uring not sampled: their completion had no room in the ring") \
 	X(BPF_URING_SILENT,     LOST,  "requests of io_uring not sampled: they complete without an entry in the ring") \
@@ -80,6 +81,8 @@
 	X(LOADER_PARSERS_LOST, ASIDE, "files not parsed: their parser crashed, or needed too much memory or CPU time") \
 	X(LOADER_PUBLISHED_BAD, ASIDE, \
 	  "process contexts not taken: malformed, too large, or changed while they were read") \
+	X(LOADER_CONTEXT_LACKS, ASIDE, \
+	  "samples without some attributes of their thread: unknown names, malformed, or too many different ones") \
 	X(LOADER_USER_SPENT, ASIDE, \
 	  "reads of files and mappings put off: their user's processes had used too much CPU") \
 	X(LOADER_STACK_GUESSED, ASIDE, \

@@ -24,7 +24,7 @@
 #define DUET_MAX_VIRTUAL_NAME 64 /* bytes of a virtual thread's name; the rest is cut */
 /* of all attributes of one sample, with their heads and padding: of one of BPF's, and of an agent's */
 #define DUET_MAX_BPF_ATTRIBUTE_BYTES 512 /* a power of 2 */
-#define DUET_MAX_ATTRIBUTE_BYTES 2560
+#define DUET_MAX_ATTRIBUTE_BYTES 3184
 #define DUET_MAX_CLASS_BYTES 256 /* of DUET_ATTRIBUTE_CLASS */
 #define DUET_MAX_RESOURCE_TEXT 256 /* bytes of duet_resource's text */
 #define DUET_MAX_UNIX_PATH 108 /* sun_path, unix(7) */
@@ -216,6 +216,7 @@ enum duet_attribute_type {
 	DUET_ATTRIBUTE_LOCK, /* the sample is a wait for a lock: struct duet_lock */
 	DUET_ATTRIBUTE_AGE,  /* of an object that is still there, in nanoseconds: uint64_t */
 	DUET_ATTRIBUTE_COMPILING, /* the method that the thread compiles: uint64_t, a key as in struct duet_want */
+	DUET_ATTRIBUTE_CONTEXT, /* those of the thread's context, as struct duet_context_record has them */
 };
 
 /* Followed by `bytes` bytes, padded to 8. */

@@ -57,25 +57,27 @@ static inline uint64_t context_variable(const struct duet_context_source *source
 	return thread_pointer + word;
 }
 
-/* Sets *ret and returns true if the variable leads to a context. */
-static inline bool context_from(const struct duet_context_source *source, uint64_t thread_pointer,
-				struct duet_context *ret)
+/* Reads the head of the record to which the variable leads. Returns its address; 0: it leads to none that is valid. */
+static inline uint64_t context_from(const struct duet_context_source *source, uint64_t thread_pointer,
+				    struct duet_context_record *ret)
 {
 	uint64_t variable = context_variable(source, thread_pointer), record_at = 0;
-	struct duet_context_record record = {0};
 
 	if (!variable || context_read(&record_at, sizeof(record_at), variable) || !record_at ||
-	    context_read(&record, sizeof(record), record_at) || record.valid != DUET_CONTEXT_VALID)
-		return false;
-	*ret = record.context;
-	return true;
+	    context_read(ret, sizeof(*ret), record_at) || ret->valid != DUET_CONTEXT_VALID)
+		return 0;
+	return record_at;
 }
 
-/* Sets *ret to the context of the thread with this thread pointer, if it has one. */
-static inline void context_find(const struct duet_context_sources *sources, uint64_t thread_pointer,
-				struct duet_context *ret)
+/* The same for the first of the variables that leads to one, of the thread with this thread pointer. */
+static inline uint64_t context_find(const struct duet_context_sources *sources, uint64_t thread_pointer,
+				    struct duet_context_record *ret)
 {
-	for (uint32_t i = 0; i < DUET_CONTEXT_SOURCES && sources->of[i].place != DUET_CONTEXT_NOWHERE; i++)
-		if (context_from(&sources->of[i], thread_pointer, ret))
-			return;
+	for (uint32_t i = 0; i < DUET_CONTEXT_SOURCES && sources->of[i].place != DUET_CONTEXT_NOWHERE; i++) {
+		uint64_t record_at = context_from(&sources->of[i], thread_pointer, ret);
+
+		if (record_at)
+			return record_at;
+	}
+	return 0;
 }

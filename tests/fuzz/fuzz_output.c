@@ -206,7 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.reverse = bits & 512;
 	options.inverted = bits & 1024;
 	if (bits & 2048)
-		FUZZ_CHECK(!writer_groups_parse(options.by, "container,process,thread"));
+		FUZZ_CHECK(!writer_groups_parse(&options, "container,process,thread"));
 	options.max_depth = bits >> 11 & 15;
 	options.title = patterns[2];
 	options.include = (struct opt_strings){(const char **)&patterns[0], bits >> 15 & 1};

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Samples carry the trace and the span that their thread has published, in OpenTelemetry's layout: the CPU time of each
-# span is what the program's own clocks say.
+# Samples carry the trace, the span and the attributes that their thread has published, in OpenTelemetry's layout: the
+# CPU time of each span, and of each route, is what the program's own clocks say.
 . "$(dirname "$0")/lib.sh"
 
-record_contexts() { # SECONDS [LIBRARY]
+record_program() { # NAME SECONDS WORDS...
 	rm -rf "$here"/out* "$here/gate"
 	jvm_out=$here/contexts.out
-	"$workloads/contexts" "$here/gate" "$@" >"$jvm_out" 2>"$jvm_out.err" &
+	"$workloads/$1" "$here/gate" "${@:2}" >"$jvm_out" 2>"$jvm_out.err" &
 	jvm=$!
 	jvms+=("$jvm")
 	wait_for_line "$jvm_out" '^READY' 10
@@ -16,6 +16,10 @@ record_contexts() { # SECONDS [LIBRARY]
 	wait_for_line "$jvm_out" '^DONE' 60
 	end_record INT
 	expect_status 0
+}
+
+record_contexts() { # SECONDS [LIBRARY]
+	record_program contexts "$@"
 	run_duet convert --by trace,span --total "$here/out.duet" "$here/out.collapsed"
 	expect_status 0
 }
@@ -79,7 +83,70 @@ case_formats() {
 	one=$(told_of "$here/one.collapsed" .)
 	expect_near "CPU time of one of six spans, % of all" "$((one * 100 / all))" 8 3
 	run_duet convert --span nothing "$here/out.duet" "$here/none.collapsed"
-	expect "samples of a span that is not there" "$(wc -l <"$here/none.collapsed")" == 0
+	expect_refusal 1 "nothing is left to write: no sample has a span, .* that --span"
+}
+
+# ---- attributes ---------------------------------------------------------------------------------
+
+# The share of each route of the recorded CPU time, and of that which the program has measured, in per mille.
+expect_routes() { # FILE POINTS
+	local recorded measured route
+	run_duet convert --by attr:http.route --total "$1" "$here/routes.collapsed"
+	expect_status 0
+	awk '/^ROUTE/ { ns = $2; sub(/^ROUTE [0-9]* /, ""); print $0 ";" ns }' "$jvm_out" >"$here/measured"
+	while read -r recorded measured route; do
+		expect_near "$route of ${1##*/}, per mille of the CPU time" "$recorded" "$measured" "$(($2 * 10))"
+	done < <(awk -F';' '
+		FNR == NR { of[$1] += $NF; all += $NF; next }
+		{ words = split($NF, word, " "); in_file[$1] += word[words]; sum += word[words] }
+		END { for (r in of) printf "%.0f %.0f %s\n", in_file[r] * 1000 / sum, of[r] * 1000 / all, r }
+	' "$here/measured" "$here/routes.collapsed")
+	expect "routes" "$(cut -d';' -f1 "$here/measured" | sort -u | wc -l)" == 4
+}
+
+# One route is of a trace that is not sampled, the others are of none. What other formats hold, and what --attr chooses.
+case_routes() {
+	need_bpf
+	local format
+	record_program routes 0.8 plain
+	for format in duet pb.gz otlp jfr; do
+		[ $format = duet ] || run_duet convert "$here/out.duet" "$here/out.$format"
+		expect_routes "$here/out.$format" 3
+	done
+	run_duet convert --attr 'http.route=/pay*' --by attr:http.route,attr:user.id,attr:service.name --total \
+		"$here/out.pb.gz" "$here/pay.collapsed"
+	expect "routes that --attr has left, users, services" \
+		"$(cut -d';' -f1-3 "$here/pay.collapsed" | sort -u | xargs)" == \
+		"/pay/{id};user-0;routes /pay/{id};user-1;routes"
+	run_duet convert --attr 'http.route=/no' "$here/out.duet" "$here/none.collapsed"
+	expect_refusal 1 "nothing is left to write: no sample has .* attributes that .*--attr match"
+	run_duet diff --by attr:http.route "$here/out.duet" "$here/out.pb.gz" "$here/diff.collapsed"
+	expect_contains "$here/diff.collapsed" "^/cart;"
+}
+
+# Ten attributes, as many as a record may have, a name that is published when it is used, and very many values.
+case_attributes() { # apart
+	need_bpf
+	local way
+	for way in ten long late many; do
+		record_program routes 0.8 "$way"
+		expect_routes "$here/out.duet" "$([ $way = late ] && echo 9 || echo 3)"
+	done
+	run_duet convert --by attr:user.id "$here/out.duet" "$here/users.collapsed"
+	expect "different users" "$(cut -d';' -f1 "$here/users.collapsed" | sort -u | wc -l)" '>=' 500
+}
+
+# Nothing of what it says breaks a line; the other samples are as they were.
+case_liar() { # apart
+	need_bpf
+	record_program routes 0.8 liar
+	run_duet convert --by attr:http.route --total "$here/out.duet" "$here/out.collapsed"
+	expect "bytes that control" "$(LC_ALL=C grep -c $'[\001-\011\013-\037\177]' "$here/out.collapsed")" == 0
+	expect_near "CPU time of /pay, % of that of the search" "$(($(told_of "$here/out.collapsed" '^/pay/') * 100 /
+		$(told_of "$here/out.collapsed" '^/se')))" 50 8
+	run_duet convert -o text=full "$here/out.duet" -
+	expect_contains "$here/stdout" 'samples without some attributes of their thread'
+	expect_contains "$here/stdout" 'samples without the attributes of their thread: they could not be read'
 }
 
 # ---- Java: one.profiler.TraceContext ------------------------------------------------------------

@@ -90,7 +90,7 @@ static void traces_are_compared(void **state)
 	fill_with_traces(&a, 3, 4);
 	fill_with_traces(&b, 5, 6);
 	writer_options_default(&style);
-	assert_int_equal(writer_groups_parse(style.by, "trace"), 0);
+	assert_int_equal(writer_groups_parse(&style, "trace"), 0);
 	assert_int_equal(group_both(&a, &b, writer, &style), 0);
 	assert_int_equal(writer->write_diff(&two, &style, out), 0);
 	fclose(out);

@@ -46,11 +46,11 @@ static int setup(void **state)
 static bool leads(const struct duet_context_source *source)
 {
 	struct duet_context_sources sources = {.of[0] = *source};
-	struct duet_context found = {0};
+	struct duet_context_record found = {.attribute_bytes = 0};
+	uint64_t at = context_find(&sources, thread_pointer, &found);
 
-	context_find(&sources, thread_pointer, &found);
-	assert_true(!found.span_id[0] || (found.span_id[0] == 0xcd && found.trace_id[15] == 0xab));
-	return found.span_id[0];
+	assert_true(!at || (at == record && found.context.span_id[0] == 0xcd && found.context.trace_id[15] == 0xab));
+	return at;
 }
 
 static void at_a_distance(void **state)
@@ -134,11 +134,11 @@ static void one_of_several(void **state)
 		       {.place = DUET_CONTEXT_DISTANCE, .at = UINT64_MAX},
 		       {.place = DUET_CONTEXT_FIXED, .at = 72}},
 	};
-	struct duet_context found = {0};
+	struct duet_context_record found;
 
 	*word(thread_pointer + 72) = record;
-	context_find(&sources, thread_pointer, &found);
-	assert_int_equal(found.span_id[7], 0xcd);
+	assert_int_equal(context_find(&sources, thread_pointer, &found), record);
+	assert_int_equal(found.context.span_id[7], 0xcd);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static char *stacks(void)
 
 	writer_options_default(&options);
 	options.total = true;
-	writer_groups_parse(options.by, "container,thread");
+	writer_groups_parse(&options, "container,thread");
 	return written("collapsed", &profile, &options);
 }
 

@@ -41,7 +41,7 @@ static void assert_stacks(const struct profile *profile, const char *want)
 
 	writer_options_default(&options);
 	options.total = true;
-	writer_groups_parse(options.by, "container,thread");
+	writer_groups_parse(&options, "container,thread");
 	text = written("collapsed", profile, &options);
 	assert_string_equal(text, want);
 	free(text);

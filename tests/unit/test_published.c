@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/varint.h"
 #include "duet_context.h"
 #include "profile/attributes.h"
@@ -163,7 +164,7 @@ static void parse(struct published *ret, const struct buf *resource)
 	BUF(context);
 
 	put(&context, 1, resource->data, resource->len);
-	*ret = (struct published){.attributes = BUF_NONE};
+	*ret = (struct published){.attributes = BUF_NONE, .keys = BUF_NONE};
 	assert_int_equal(published_parse(ret, context.data, context.len), 0);
 }
 
@@ -201,7 +202,7 @@ static void texts_are_clean_and_short(void **state)
 static void bombs_end(void **state)
 {
 	static unsigned char bomb[PUBLISHED_MAX];
-	struct published published = {.attributes = BUF_NONE};
+	struct published published = {.attributes = BUF_NONE, .keys = BUF_NONE};
 	BUF(resource);
 
 	memset(bomb, 0x0a, sizeof(bomb));
@@ -219,6 +220,144 @@ static void bombs_end(void **state)
 	parse(&published, &resource);
 	assert_true(published.attributes.len <= PUBLISHED_TEXT_MAX);
 	published_release(&published);
+}
+
+/* ---- the attributes of threads ---- */
+
+static void put_keys(struct buf *context, const char *const *keys, size_t count)
+{
+	BUF(list);
+	BUF(any);
+	BUF(pair);
+
+	for (size_t i = 0; i < count; i++) {
+		BUF(text);
+
+		put(&text, keys[i] ? 1 : 5, keys[i] ? keys[i] : "", keys[i] ? strlen(keys[i]) : 0);
+		put(&list, 1, text.data, text.len);
+	}
+	put(&any, 5, list.data, list.len);
+	put(&pair, 1, DUET_CONTEXT_KEYS, strlen(DUET_CONTEXT_KEYS));
+	put(&pair, 2, any.data, any.len);
+	put(context, 2, pair.data, pair.len);
+}
+
+static void names_keep_their_places(void **state)
+{
+	static const char *const keys[] = {"http.route", NULL, "a=b\nc\033", "user.id"};
+	struct published published = {.attributes = BUF_NONE, .keys = BUF_NONE};
+	static const char *many[DUET_CONTEXT_KEYS_MAX + 5];
+	static char long_name[301];
+	BUF(context);
+
+	put_keys(&context, keys, 4);
+	assert_int_equal(published_parse(&published, context.data, context.len), 0);
+	assert_string_equal(published.keys.data, "http.route\n\na?b?c?\nuser.id\n");
+	assert_string_equal(published.attributes.data, "");
+	for (size_t i = 0; i < DUET_CONTEXT_KEYS_MAX + 5; i++)
+		many[i] = "k";
+	buf_clear(&context);
+	put_keys(&context, many, DUET_CONTEXT_KEYS_MAX + 5);
+	assert_int_equal(published_parse(&published, context.data, context.len), 0);
+	assert_int_equal(published.keys.len, 2 * DUET_CONTEXT_KEYS_MAX);
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	for (size_t i = 0; i < DUET_CONTEXT_KEYS_MAX; i++)
+		many[i] = long_name;
+	buf_clear(&context);
+	put_keys(&context, many, DUET_CONTEXT_KEYS_MAX);
+	assert_int_equal(published_parse(&published, context.data, context.len), 0);
+	assert_int_equal(published.keys.len, PUBLISHED_TEXT_MAX / 256 * 256);
+	published_release(&published);
+}
+
+static void expect_text(const char *bytes, size_t len, const char *keys, enum context_loss loss, const char *text)
+{
+	char copy[64];
+	BUF(out);
+
+	memcpy(copy + sizeof(copy) - len, bytes, len); /* at the end of the memory, for the sanitizers */
+	assert_int_equal(context_text(copy + sizeof(copy) - len, len, keys, &out), loss);
+	assert_string_equal(out.data, text);
+}
+
+#define EXPECT_TEXT(bytes, ...) expect_text(bytes, sizeof(bytes) - 1, __VA_ARGS__)
+
+static void attributes_of_threads_are_bounded(void **state)
+{
+	static const char keys[] = "http.route\n\napi.token\nuser\n";
+	static char long_key[PUBLISHED_TEXT_MAX], all[512];
+	BUF(out);
+
+	EXPECT_TEXT("", keys, CONTEXT_WHOLE, "");
+	EXPECT_TEXT("\0\5/cart\3\1u", keys, CONTEXT_WHOLE, "http.route=/cart\nuser=u\n");
+	/* the last one counts; the order is that of the names; one without a name is left out */
+	EXPECT_TEXT("\3\1u\0\1a\1\1b\0\2cd", keys, CONTEXT_WHOLE, "http.route=cd\nuser=u\n");
+	EXPECT_TEXT("\0\0", keys, CONTEXT_WHOLE, "http.route=\n");
+	/* lengths that lie */
+	EXPECT_TEXT("\0", keys, CONTEXT_CUT, "");
+	EXPECT_TEXT("\0\1", keys, CONTEXT_CUT, "");
+	EXPECT_TEXT("\0\1a\3", keys, CONTEXT_CUT, "http.route=a\n");
+	EXPECT_TEXT("\0\1a\3\377b", keys, CONTEXT_CUT, "http.route=a\n");
+	/* names that are not known */
+	EXPECT_TEXT("\0\1a\4\1b", keys, CONTEXT_NO_KEY, "http.route=a\n");
+	EXPECT_TEXT("\377\1b", keys, CONTEXT_NO_KEY, "");
+	EXPECT_TEXT("\0\1b", "", CONTEXT_NO_KEY, "");
+	/* what may not be shown */
+	EXPECT_TEXT("\0\11a\0b\nc\033[d\xff\2\3abc", keys, CONTEXT_WHOLE,
+		    "http.route=a?b?c?[d?\napi.token=[redacted]\n");
+	memset(long_key, 'k', sizeof(long_key) - 2);
+	long_key[sizeof(long_key) - 2] = '\n';
+	expect_text("\0\5/cart", 7, long_key, CONTEXT_CUT, "");
+	for (size_t i = 0; i < DUET_CONTEXT_KEYS_MAX; i++)
+		all[2 * i] = (char)i;
+	assert_int_equal(context_text(all, sizeof(all), keys, &out), CONTEXT_NO_KEY);
+	assert_string_equal(out.data, "http.route=\napi.token=\nuser=\n");
+}
+
+/* A name that is published later is found when a thread uses it; different attributes are bounded and counted. */
+static void samples_have_the_attributes_of_threads(void **state)
+{
+	static const char *const keys[] = {"http.route", "user"};
+	static const char route[] = "\0\5/cart\1\1u";
+	struct process_table processes;
+	struct profile profile;
+	struct owners owners;
+	struct process *process;
+	uint32_t row, strings;
+	uint64_t lacking;
+	BUF(attributes);
+
+	head->published_ns = 0;
+	process_table_init(&processes);
+	assert_int_equal(profile_init(&profile), 0);
+	owners_open(&owners, &profile, false);
+	process = process_get(&processes, getpid(), 0);
+	(void)owners_row(&owners, process, NULL);
+	lacking = loader_counters[DUET_LOADER_CONTEXT_LACKS];
+	assert_int_equal(owners_context(&owners, process, route, sizeof(route) - 1, false), 0);
+	assert_int_equal(loader_counters[DUET_LOADER_CONTEXT_LACKS], lacking + 1);
+	publish(&attributes, 7);
+	put_keys(&payload, keys, 1);
+	head->payload = (uintptr_t)payload.data;
+	head->payload_bytes = (uint32_t)payload.len;
+	owners.looks_ns = 0;
+	usleep(50000); /* names that lack are not looked for all the time */
+	row = owners_context(&owners, process, route, sizeof(route) - 1, false);
+	assert_string_equal(profile_text(&profile, row), "http.route=/cart\n");
+	assert_int_equal(loader_counters[DUET_LOADER_CONTEXT_LACKS], lacking + 2);
+	assert_int_equal(owners_context(&owners, process, route, 7, false), row);
+	assert_int_equal(loader_counters[DUET_LOADER_CONTEXT_LACKS], lacking + 2);
+	/* there is no room */
+	strings = (uint32_t)profile.strings.strings.len;
+	assert_int_equal(owners_context(&owners, process, "\0\1a", 3, true), 0);
+	assert_int_equal(owners_context(&owners, process, route, 7, true), row);
+	subject_of(process)->contexts = UINT32_MAX;
+	assert_int_equal(owners_context(&owners, process, "\0\1b", 3, false), 0);
+	assert_int_equal(loader_counters[DUET_LOADER_CONTEXT_LACKS], lacking + 4);
+	assert_int_equal(profile.strings.strings.len, strings);
+	owners_release(&owners);
+	profile_release(&profile);
+	process_table_release(&processes);
 }
 
 /* Samples have what their process has published before them, and later what it changed. */
@@ -267,6 +406,9 @@ int main(void)
 		cmocka_unit_test(texts_are_clean_and_short),
 		cmocka_unit_test(bombs_end),
 		cmocka_unit_test_setup_teardown(samples_have_what_was_published, setup, teardown),
+		cmocka_unit_test(names_keep_their_places),
+		cmocka_unit_test(attributes_of_threads_are_bounded),
+		cmocka_unit_test_setup_teardown(samples_have_the_attributes_of_threads, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void expect_grouped(const struct profile *profile, const char *by, const 
 	char *text;
 
 	if (by)
-		assert_int_equal(writer_groups_parse(options.by, by), 0);
+		assert_int_equal(writer_groups_parse(&options, by), 0);
 	text = grouped(profile, &options);
 	assert_string_equal(text, expected);
 	free(text);
@@ -145,6 +145,72 @@ static void leading_frames_and_filters(void **state)
 	options.traces_of = (struct opt_strings){.items = trace, .len = 1};
 	expect_grouped(&profile, "span", &options, "00000000000000ff;work 1\nrequest;work 1\n");
 	profile_release(&profile);
+}
+
+static void add_attributes(struct profile *profile, uint32_t thread, uint64_t trace, const char *text)
+{
+	assert_int_equal(profile_add(profile, &(struct profile_sample){.event = cpu,
+								       .count = 1,
+								       .weight = 10,
+								       .time_ns = 150,
+								       .thread = thread,
+								       .node = stack,
+								       .trace_high = trace,
+								       .attributes =
+									       intern_str(&profile->strings, text)}),
+			 0);
+}
+
+static void begin_with_attributes(struct profile *profile)
+{
+	begin(profile);
+	profile->owners.items[profile->threads.items[threads[1]].owner].attributes =
+		intern_str(&profile->strings, "service.name=shop\nuser=nobody\n");
+	add_attributes(profile, threads[0], 0xaa, "http.route=/cart\nuser=ann\n");
+	add_attributes(profile, threads[0], 0, "http.route=/pay\nuser=ann\n");
+	add_attributes(profile, threads[1], 0, "user=bob\nhttp.route=/cart\n");
+	add_attributes(profile, threads[1], 0, "a.token=t0psecret\n");
+	add_attributes(profile, threads[1], 0, "");
+}
+
+/* Samples with and without a trace; what the sample does not have may be its process's. */
+static void attributes_group_and_choose(void **state)
+{
+	const char *route[] = {"http.route=/c*"}, *two[] = {"user=a*", "http.route=/pay", "http.route=/none"};
+	struct writer_options options;
+	struct profile profile;
+
+	begin_with_attributes(&profile);
+	writer_options_default(&options);
+	expect_grouped(&profile, "attr:http.route", &options, "/cart;work 2\n/pay;work 1\n[no http.route];work 2\n");
+	expect_grouped(&profile, "attr:user,attr:http.route", &options,
+		       "ann;/cart;work 1\nann;/pay;work 1\nbob;/cart;work 1\nnobody;[no http.route];work 2\n");
+	expect_grouped(&profile, "trace,attr:http,process", &options,
+		       "00000000000000aa0000000000000000;[no http];p;work 1\n[no trace];[no http];p;work 4\n");
+	options.attributes = (struct opt_strings){.items = route, .len = 1};
+	expect_grouped(&profile, NULL, &options, "work 2\n");
+	options.attributes = (struct opt_strings){.items = two, .len = 3};
+	expect_grouped(&profile, "attr:user", &options, "ann;work 1\n");
+	profile_release(&profile);
+}
+
+static void attributes_are_read_back(void **state)
+{
+	static const char *const formats[] = {"duet", "pprof", "otlp", "otlp-json", "jfr"};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		struct writer_options options;
+		struct profile profile, read;
+
+		begin_with_attributes(&profile);
+		read_back(formats[i], &profile, &read);
+		writer_options_default(&options);
+		expect_grouped(&read, "attr:http.route", &options,
+			       "/cart;work 2\n/pay;work 1\n[no http.route];work 2\n");
+		expect_grouped(&read, "attr:a.token", &options, "[no a.token];work 4\n[redacted];work 1\n");
+		profile_release(&read);
+		profile_release(&profile);
+	}
 }
 
 struct seen {
@@ -271,6 +337,8 @@ int main(void)
 		cmocka_unit_test(the_innermost),
 		cmocka_unit_test(leading_frames_and_filters),
 		cmocka_unit_test(ids_are_read_back),
+		cmocka_unit_test(attributes_group_and_choose),
+		cmocka_unit_test(attributes_are_read_back),
 		cmocka_unit_test(tags_are_labels),
 		cmocka_unit_test(tags_are_attributes),
 		cmocka_unit_test(ids_as_texts),

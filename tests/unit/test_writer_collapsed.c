@@ -87,17 +87,17 @@ static void groups_lead_in_their_order(void **state)
 	char *text;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(writer_groups_parse(options.by, cases[i].by), 0);
+		assert_int_equal(writer_groups_parse(&options, cases[i].by), 0);
 		text = written("collapsed", &everything, &options);
 		assert_memory_equal(text, cases[i].first, strlen(cases[i].first));
 		free(text);
 	}
-	writer_groups_parse(options.by, "container,process,thread");
+	writer_groups_parse(&options, "container,process,thread");
 	text = written("collapsed", &everything, &options);
 	assert_non_null(strstr(text, "\nprod/pod-1/app;java;main;start_thread 1\n"));
 	free(text);
 	options.threads = true; /* -t goes on the inside */
-	writer_groups_parse(options.by, "process");
+	writer_groups_parse(&options, "process");
 	text = written("collapsed", &everything, &options);
 	assert_non_null(strstr(text, "\njava;[main tid=101];start_thread 1\n"));
 	free(text);
@@ -123,7 +123,7 @@ static void virtual_threads_have_labels(void **state)
 	assert_string_equal(text, "[a|b virtual=33];start 1\n[c virtual];start 2\n[virtual threads];start 2\n");
 	free(text);
 	options.threads = false;
-	assert_int_equal(writer_groups_parse(options.by, "thread"), 0);
+	assert_int_equal(writer_groups_parse(&options, "thread"), 0);
 	text = written("collapsed", &p, &options);
 	assert_string_equal(text, "[virtual threads];start 2\na|b;start 1\nc;start 2\n");
 	free(text);
@@ -132,16 +132,22 @@ static void virtual_threads_have_labels(void **state)
 
 static void lists_of_groups(void **state)
 {
-	static const char *const bad[] = {"", ",", "process,", "proc", "process,process", "container,process,thread,x"};
-	enum writer_group by[WRITER_GROUPS] = {WRITER_BY_THREAD};
+	static const char *const bad[] = {"", ",", "process,", "proc", "process,process", "container,process,thread,x",
+					  "attr:", "attr:,thread", "attr:a,thread,attr:a"};
+	struct writer_options options = {.by = {WRITER_BY_THREAD}};
+	const enum writer_group *by = options.by;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_int_equal(writer_groups_parse(by, bad[i]), -EINVAL);
+		assert_int_equal(writer_groups_parse(&options, bad[i]), -EINVAL);
 	assert_int_equal(by[0], WRITER_BY_THREAD);
-	assert_int_equal(writer_groups_parse(by, "thread,container"), 0);
+	assert_int_equal(writer_groups_parse(&options, "thread,container"), 0);
 	assert_int_equal(by[0], WRITER_BY_THREAD);
 	assert_int_equal(by[1], WRITER_BY_CONTAINER);
 	assert_int_equal(by[2], WRITER_BY_NONE);
+	assert_int_equal(writer_groups_parse(&options, "attr:http.route,attr:http,thread"), 0);
+	assert_int_equal(by[1], WRITER_BY_ATTRIBUTE);
+	assert_int_equal(by[2], WRITER_BY_THREAD);
+	assert_string_equal(options.by_keys[1], "http,thread");
 }
 
 static void total_counts_time(void **state)

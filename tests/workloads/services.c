@@ -15,64 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "duet_context.h"
+#include "publishing.h"
 
-#ifndef PR_SET_VMA
-#define PR_SET_VMA 0x53564d41
-#define PR_SET_VMA_ANON_NAME 0
-#endif
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
-#define MAPPED 4096
 #define LIMIT_S 240
 
-static volatile struct duet_published *head;
-static unsigned char payload[2][65536];
-static int current;
 static volatile uint64_t sink;
-
-/* ---- protobuf ---- */
-
-struct message {
-	unsigned char bytes[4096];
-	size_t len;
-};
-
-static void put_number(struct message *to, uint64_t number)
-{
-	for (; number >= 0x80; number >>= 7)
-		to->bytes[to->len++] = (unsigned char)(number | 0x80);
-	to->bytes[to->len++] = (unsigned char)number;
-}
-
-static void put_bytes(struct message *to, unsigned int field, const void *bytes, size_t len)
-{
-	put_number(to, field << 3 | 2);
-	put_number(to, len);
-	memcpy(to->bytes + to->len, bytes, len);
-	to->len += len;
-}
-
-static void put_message(struct message *to, unsigned int field, const struct message *from)
-{
-	put_bytes(to, field, from->bytes, from->len);
-}
-
-static void put_attribute(struct message *to, unsigned int field, const char *key, const char *value)
-{
-	struct message any = {.len = 0}, pair = {.len = 0};
-
-	put_bytes(&any, 1, value, strlen(value));
-	put_bytes(&pair, 1, key, strlen(key));
-	put_message(&pair, 2, &any);
-	put_message(to, field, &pair);
-}
 
 static void put_count(struct message *to, unsigned int field, const char *key, uint64_t value)
 {
@@ -85,26 +34,9 @@ static void put_count(struct message *to, unsigned int field, const char *key, u
 	put_message(to, field, &pair);
 }
 
-static void put_keys(struct message *to)
+static void publish(const char *version)
 {
 	static const char *const keys[] = {"http.route", "user.id"};
-	struct message list = {.len = 0}, any = {.len = 0}, pair = {.len = 0};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		struct message text = {.len = 0};
-
-		put_bytes(&text, 1, keys[i], strlen(keys[i]));
-		put_message(&list, 1, &text);
-	}
-	put_message(&any, 5, &list);
-	put_bytes(&pair, 1, "threadlocal.attribute_key_map", strlen("threadlocal.attribute_key_map"));
-	put_message(&pair, 2, &any);
-	put_attribute(to, 2, "threadlocal.schema_version", "tlsdesc_v1_dev");
-	put_message(to, 2, &pair);
-}
-
-static size_t describe(unsigned char *to, const char *version)
-{
 	struct message resource = {.len = 0}, context = {.len = 0};
 
 	put_attribute(&resource, 1, "service.name", "shop");
@@ -113,53 +45,8 @@ static size_t describe(unsigned char *to, const char *version)
 	put_attribute(&resource, 1, "team", "a\033[31m\nb;c=d\xff");
 	put_count(&resource, 1, "service.instance.number", 7);
 	put_message(&context, 1, &resource);
-	put_keys(&context);
-	memcpy(to, context.bytes, context.len);
-	return context.len;
-}
-
-/* ---- publishing ---- */
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void name_mapping(void)
-{
-	(void)prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, head, MAPPED, DUET_PUBLISHED_SIGNATURE);
-}
-
-static int map_head(void)
-{
-	int file = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-
-	if (file < 0)
-		file = memfd_create("OTEL_CTX", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (file < 0 || ftruncate(file, MAPPED))
-		return -1;
-	head = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-	close(file);
-	return head == MAP_FAILED ? -1 : madvise((void *)head, MAPPED, MADV_DONTFORK);
-}
-
-static void publish(const char *version)
-{
-	size_t len;
-
-	current = !current;
-	len = describe(payload[current], version);
-	head->published_ns = 0;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	memcpy((void *)head->signature, DUET_PUBLISHED_SIGNATURE, sizeof(head->signature));
-	head->version = DUET_PUBLISHED_VERSION;
-	head->payload_bytes = (uint32_t)len;
-	head->payload = (uint64_t)(uintptr_t)payload[current];
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	head->published_ns = clock_ns(CLOCK_BOOTTIME);
+	put_keys(&context, keys, sizeof(keys) / sizeof(*keys));
+	publish_message(&context);
 }
 
 /* One lie after the other: in the size, the address, the version, the time, and in what is at the address. */

@@ -142,7 +142,8 @@ static void add_unmatched(const struct writer_options *style, struct buf *out)
 	const struct writer_passed *passed = style->passed;
 
 	if (passed && passed->is_spanless)
-		buf_add_str(out, "no sample is in a span and trace that --span and --trace-id match");
+		buf_add_str(out, "no sample has a span, a trace and attributes that --span, --trace-id and --attr "
+				 "match");
 	else if (!passed || !passed->stacks || passed->kept)
 		return;
 	else if (style->include.len)

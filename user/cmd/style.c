@@ -17,7 +17,7 @@ int style_rates(void *field, const char *value, struct buf *why)
 
 void style_group_names(struct buf *out)
 {
-	buf_add_str(out, "container\nprocess\nthread\ntrace\nspan\n");
+	buf_add_str(out, "container\nprocess\nthread\nservice\ntrace\nspan\nattr:\n");
 }
 
 void style_format_names(struct buf *out)
@@ -46,11 +46,17 @@ static int test_patterns(const struct writer_options *style)
 
 int style_set(struct writer_options *style, const char *by)
 {
-	if (by && writer_groups_parse(style->by, by) < 0)
+	if (by && writer_groups_parse(style, by) < 0)
 		return log_refuse(
-			"--by '%s': container, service, process, thread, trace and span are accepted, each once, "
-			"with commas",
+			"--by '%s': container, service, process, thread, trace, span and attr:KEY are accepted, each "
+			"once, with commas",
 			by);
+	for (size_t i = 0; i < style->attributes.len; i++) {
+		const char *word = style->attributes.items[i];
+
+		if (*word == '=' || !strchr(word, '='))
+			return log_refuse("--attr '%s': KEY=PATTERN is accepted", word);
+	}
 	if (style->total && style->samples)
 		return log_refuse("--total and --samples exclude each other");
 	redact_set(!style->keeps_secrets);
@@ -77,4 +83,5 @@ void style_release(struct writer_options *style)
 	free(style->exclude.items);
 	free(style->spans.items);
 	free(style->traces_of.items);
+	free(style->attributes.items);
 }

@@ -28,6 +28,8 @@
 		"only samples in a span of this tag or id; * at either end; repeatable", opt_strings, style.spans), \
 	STYLE_ROW(type, 0, "trace-id", "PATTERN", "only samples of this trace; repeatable", opt_strings, \
 		style.traces_of), \
+	STYLE_ROW(type, 0, "attr", "KEY=PATTERN", "only samples whose attribute of this key matches; repeatable", \
+		opt_strings, style.attributes), \
 	STYLE_ROW(type, 0, "regex", NULL, "-I and -X are extended regular expressions for whole names", opt_flag, \
 		style.regex), \
 	STYLE_ROW(type, 0, "skip", "N", "without the N frames nearest the root", opt_u32, style.skip), \

@@ -354,6 +354,22 @@ static uint64_t number_of(const struct duet_sample *sample)
 	return number;
 }
 
+/* Returns what profile_sample.attributes holds. */
+static uint32_t context_row(struct sink *sink, struct process *process, const struct duet_sample *sample)
+{
+	const struct duet_attribute *context = attribute_find(sample, DUET_ATTRIBUTE_CONTEXT);
+	struct profile *profile = sink->of.profile;
+	const struct profile_rows before = profile_rows(profile);
+	uint32_t row;
+
+	if (!context)
+		return 0;
+	row = owners_context(sink->of.owners, process, context + 1, context->bytes,
+			     resolver_is_closed(profile, process));
+	resolver_count_rows(profile, process, &before);
+	return row;
+}
+
 void sink_share_clock(struct sink *sink, const struct event_list *events)
 {
 	const struct event_spec *clock = event_list_agent_clock(events);
@@ -388,6 +404,7 @@ static int add_node(struct sink *sink, const struct decision *of, uint64_t time_
 		.trace_high = be64toh(context[0]),
 		.trace_low = be64toh(context[1]),
 		.span = be64toh(context[2]),
+		.attributes = context_row(sink, of->process, sample),
 	};
 	err = profile_add(sink->of.profile, &added);
 	if (!err && sink->clock != sink->other_clock && sample->event == sink->clock &&

@@ -61,7 +61,7 @@ static const struct layout_field sample_fields[] = {
 	NUMBER(profile_sample, time_ns), NUMBER(profile_sample, weight), NUMBER(profile_sample, thread),
 	NUMBER(profile_sample, node), NUMBER(profile_sample, count), NUMBER(profile_sample, event),
 	NUMBER(profile_sample, address), NUMBER(profile_sample, trace_high), NUMBER(profile_sample, trace_low),
-	NUMBER(profile_sample, span), {0},
+	NUMBER(profile_sample, span), TEXT(profile_sample, attributes), {0},
 };
 
 static const struct layout_field loss_fields[] = {
@@ -102,7 +102,7 @@ const struct layout_rows layout_rows[LAYOUT_TYPES] = {
 	[LAYOUT_OWNERS] = {owner_fields, 80, sizeof(struct profile_owner)},
 	[LAYOUT_THREADS] = {thread_fields, 32, sizeof(struct layout_thread)},
 	[LAYOUT_NODES] = {node_fields, 8, sizeof(struct layout_node)},
-	[LAYOUT_SAMPLES] = {sample_fields, 64, sizeof(struct profile_sample)},
+	[LAYOUT_SAMPLES] = {sample_fields, 68, sizeof(struct profile_sample)},
 	[LAYOUT_LOSSES] = {loss_fields, 12, sizeof(struct profile_loss)},
 	[LAYOUT_FACTS] = {fact_fields, 8, sizeof(struct profile_fact)},
 	[LAYOUT_NOTES] = {note_fields, 56, sizeof(struct profile_note)},

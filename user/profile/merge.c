@@ -241,6 +241,7 @@ static int move_sample(void *context, const struct profile_sample *sample)
 	if (merge->part.place && !merge->part.place(merge->part.context, merge->mover.to, sample, &moved.node))
 		return 0;
 	moved.thread = mover_thread(&merge->mover, sample->thread);
+	moved.attributes = mover_text(&merge->mover, sample->attributes);
 	return profile_add(merge->mover.to, &moved);
 }
 
@@ -482,6 +483,7 @@ static int exchange_sample(void *context, const struct profile_sample *sample)
 
 	moved.node = mover_node(m, sample->node);
 	moved.thread = mover_thread(m, sample->thread);
+	moved.attributes = mover_text(m, sample->attributes);
 	exchange->lost += profile_add(m->to, &moved) < 0;
 	return 0;
 }

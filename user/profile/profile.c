@@ -437,6 +437,7 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 		return -EOVERFLOW;
 	profile->count += sample->count;
 	profile->weight += sample->weight;
+	profile->has_attributes |= sample->attributes != 0;
 	return timeline_add(timeline_of(profile, sample->time_ns), sample);
 }
 

@@ -298,6 +298,7 @@ struct profile {
 	struct thinning thinning; /* which samples are still added; opened and stepped by the caller, else no limit */
 	struct profile_host host; /* all 0 unless the caller fills it */
 	enum profile_processes processes;
+	bool has_attributes; /* samples have some */
 	bool is_private; /* it describes processes of other users: only the owner may read files made from it */
 };
 

@@ -15,10 +15,10 @@
 
 #define SAMPLE_PACK_BYTES 128 /* no sample takes more */
 
-/* The fields that may differ, each with its bit of the first byte. The two of a trace have one. */
+/* The fields that may differ, each with its bit of the first byte. The two of a trace have one, so have the last. */
 #define PACKED_FIELDS(X) \
 	X(0, weight) X(1, thread) X(2, node) X(3, count) X(4, event) X(5, address) X(6, trace_high) X(6, trace_low) \
-	X(7, span)
+	X(7, span) X(7, attributes)
 
 static unsigned int differing(const struct profile_sample *a, const struct profile_sample *b)
 {

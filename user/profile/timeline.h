@@ -12,7 +12,7 @@
 
 #include "base/vec.h"
 
-#define TIMELINE_RECENT 32768 /* samples in memory, 2 MB */
+#define TIMELINE_RECENT 32768 /* samples in memory, 2.3 MB */
 
 struct profile_sample {
 	uint64_t time_ns; /* of the clock of profile.start_ns */
@@ -30,6 +30,7 @@ struct profile_sample {
 	/* what the thread worked for, as W3C's Trace Context numbers it; all 0: not known, or of several */
 	uint64_t trace_high, trace_low;
 	uint64_t span;
+	uint32_t attributes; /* the same in its program's words: interned, as attributes.h; 0: none, or of several */
 };
 
 struct timeline {
@@ -70,13 +71,16 @@ static inline bool trace_is_known(const struct profile_sample *sample)
 
 static inline bool trace_is_same(const struct profile_sample *a, const struct profile_sample *b)
 {
-	return a->trace_high == b->trace_high && a->trace_low == b->trace_low && a->span == b->span;
+	return a->trace_high == b->trace_high && a->trace_low == b->trace_low && a->span == b->span &&
+	       a->attributes == b->attributes;
 }
 
 /* Of two samples that become one, keeps what both worked for. */
 static inline void trace_keep_common(struct profile_sample *kept, const struct profile_sample *other)
 {
-	if (!trace_is_same(kept, other))
+	if (kept->attributes != other->attributes)
+		kept->attributes = 0;
+	if (kept->trace_high != other->trace_high || kept->trace_low != other->trace_low || kept->span != other->span)
 		kept->trace_high = kept->trace_low = kept->span = 0;
 }
 

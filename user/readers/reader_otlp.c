@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "otlp.pb-c.h"
+#include "profile/attributes.h"
 #include "profile/pprof.h"
 #include "readers/otlp_json.h"
 #include "readers/pprof_tables.h"
@@ -22,7 +23,7 @@
 
 enum { PROFILE_TYPE = 1, PROFILE_SAMPLES = 2, PROFILE_TIME = 3, PROFILE_DURATION = 4, PROFILE_PERIOD = 6 };
 
-struct attribute {
+struct otlp_attribute {
 	int32_t key, string; /* strings; `string` is the text if it is not 0 */
 	struct pprof_text text;
 	uint32_t id; /* of the text, in the profile; NONE: not known yet */
@@ -36,7 +37,7 @@ struct stack {
 
 struct otlp {
 	struct pprof_file tables; /* tables.file is the contents */
-	struct vec(struct attribute) attributes;
+	struct vec(struct otlp_attribute) attributes;
 	struct vec(struct stack) stacks;
 	struct vec(struct profile_sample) links; /* trace and span alone */
 	struct vec(uint64_t) locations; /* of one stack */
@@ -84,7 +85,7 @@ static int add_string(struct otlp *o, const struct wire_field *field)
 }
 
 /* Where the value's text is in the contents: messages are dropped after they were read. */
-static void find_value(const struct wire_field *field, struct attribute *ret)
+static void find_value(const struct wire_field *field, struct otlp_attribute *ret)
 {
 	struct wire pair = {.bytes = field->bytes, .len = field->len}, value;
 	struct wire_field part, inner;
@@ -108,7 +109,7 @@ static void find_value(const struct wire_field *field, struct attribute *ret)
 
 static int add_attribute(struct otlp *o, const struct wire_field *field)
 {
-	struct attribute attribute = {.id = NONE};
+	struct otlp_attribute attribute = {.id = NONE};
 
 	if (field->type != WIRE_BYTES || pprof_has_room(&o->tables, o->attributes.len))
 		return -EINVAL;
@@ -197,13 +198,13 @@ static int add_table(struct otlp *o, const struct wire_field *field)
 	return 0;
 }
 
-static bool is_key(const struct otlp *o, const struct attribute *attribute, const char *key)
+static bool is_key(const struct otlp *o, const struct otlp_attribute *attribute, const char *key)
 {
 	return pprof_is_text(&o->tables, attribute->key, key);
 }
 
 /* The attribute at an index of the table; NULL: there is none. */
-static struct attribute *attribute_at(const struct otlp *o, int32_t index)
+static struct otlp_attribute *attribute_at(const struct otlp *o, int32_t index)
 {
 	return index > 0 && (size_t)index < o->attributes.len ? &o->attributes.items[index] : NULL;
 }
@@ -216,7 +217,7 @@ static uint64_t mapping_of(const struct otlp *o, const Otlp__Location *location)
 			pprof_text(p, p->mappings.items[location->mapping_index].file).len;
 
 	for (size_t i = 0; !has_file && i < location->n_attribute_indices; i++) {
-		const struct attribute *attribute = attribute_at(o, location->attribute_indices[i]);
+		const struct otlp_attribute *attribute = attribute_at(o, location->attribute_indices[i]);
 
 		if (!attribute || !is_key(o, attribute, "profile.frame.type"))
 			continue;
@@ -339,7 +340,7 @@ static int find_stack(struct otlp *o, int32_t index, uint32_t *ret_node)
 	return err;
 }
 
-static uint32_t text_of(struct otlp *o, struct attribute *attribute)
+static uint32_t text_of(struct otlp *o, struct otlp_attribute *attribute)
 {
 	if (attribute->id == NONE)
 		attribute->id = intern_bytes(&o->tables.profile->strings, (const char *)attribute->text.bytes,
@@ -347,16 +348,24 @@ static uint32_t text_of(struct otlp *o, struct attribute *attribute)
 	return attribute->id;
 }
 
-/* *ret_count: number of samples in each value; 0 = the file does not say it. */
-static int find_thread(struct otlp *o, const Otlp__Sample *sample, uint32_t *ret_thread, uint64_t *ret_count)
+static void add_other(const struct otlp *o, const struct otlp_attribute *attribute, struct buf *others)
+{
+	struct pprof_text key = pprof_text(&o->tables, attribute->key);
+
+	attributes_add(others, key.bytes, key.len, attribute->text.bytes, attribute->text.len);
+}
+
+/* Also sets the attributes. *ret_count: number of samples in each value; 0 = the file does not say it. */
+static int find_thread(struct otlp *o, const Otlp__Sample *sample, struct profile_sample *ret, uint64_t *ret_count)
 {
 	struct profile *profile = o->tables.profile;
 	struct profile_thread row = {.process = o->process};
 	bool is_virtual = false;
 	uint64_t id = 0;
+	BUF(others);
 
 	for (size_t i = 0; i < sample->n_attribute_indices; i++) {
-		struct attribute *attribute = attribute_at(o, sample->attribute_indices[i]);
+		struct otlp_attribute *attribute = attribute_at(o, sample->attribute_indices[i]);
 
 		if (!attribute)
 			continue;
@@ -372,12 +381,15 @@ static int find_thread(struct otlp *o, const Otlp__Sample *sample, uint32_t *ret
 			is_virtual = true;
 		else if (is_key(o, attribute, OTLP_SAMPLES))
 			*ret_count = (uint64_t)attribute->number;
+		else if (attribute->text.len && !is_key(o, attribute, OTLP_SPAN))
+			add_other(o, attribute, &others);
 	}
 	row.pid = o->owner.pid;
 	row.tid = (uint32_t)id;
 	row.owner = o->owner.pid || o->owner.container ? profile_owner(profile, &o->owner) : 0;
-	*ret_thread = pprof_thread(&o->tables, row, is_virtual ? &id : NULL);
-	return *ret_thread == NONE ? -ENOMEM : 0;
+	ret->attributes = intern_bytes(&profile->strings, others.data, others.len);
+	ret->thread = pprof_thread(&o->tables, row, is_virtual ? &id : NULL);
+	return ret->thread == NONE ? -ENOMEM : 0;
 }
 
 /* ---- samples ---- */
@@ -416,7 +428,7 @@ static int add_sample(struct otlp *o, const Otlp__Sample *message)
 
 	sample.event = o->value.event;
 	if (!err)
-		err = find_thread(o, message, &sample.thread, &count);
+		err = find_thread(o, message, &sample, &count);
 	if (!err && values && times && values != times)
 		err = pprof_refuse(&o->tables, "a sample has %zu values and %zu times", values, times);
 	for (size_t i = 0; !err && i < (values ? values : times); i++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/attributes.h"
 #include "profile/timeline.h"
 #include "readers/pprof_tables.h"
 #include "readers/reader.h"
@@ -76,7 +77,16 @@ struct labels {
 	uint64_t pid, tid, virtual_id;
 	bool is_virtual;
 	struct profile_sample context; /* trace and span alone */
+	struct buf others; /* as attributes.h */
 };
+
+static void read_other(struct pprof_file *p, const Pprof__Label *label, struct labels *ret)
+{
+	struct pprof_text key = pprof_text(p, label->key), value = pprof_text(p, label->text);
+
+	if (value.len && !pprof_text_is(key, PPROF_LABEL_TAG))
+		attributes_add(&ret->others, key.bytes, key.len, value.bytes, value.len);
+}
 
 static void read_label(struct pprof_file *p, const Pprof__Label *label, struct labels *ret)
 {
@@ -107,13 +117,15 @@ static void read_label(struct pprof_file *p, const Pprof__Label *label, struct l
 	else if (pprof_is_text(p, label->key, PPROF_LABEL_VIRTUAL)) {
 		ret->virtual_id = number;
 		ret->is_virtual = true;
+	} else {
+		read_other(p, label, ret);
 	}
 }
 
-/* Also sets the trace and the span of *ret. */
+/* Also sets the trace, the span and the attributes of *ret. */
 static uint32_t find_thread(struct pprof_file *p, const Pprof__Sample *sample, struct profile_sample *ret)
 {
-	struct labels labels = {0};
+	struct labels labels = {.others = BUF_NONE};
 	struct profile_owner owner = {0};
 	struct profile_thread row;
 
@@ -122,6 +134,8 @@ static uint32_t find_thread(struct pprof_file *p, const Pprof__Sample *sample, s
 	ret->trace_high = labels.context.trace_high;
 	ret->trace_low = labels.context.trace_low;
 	ret->span = labels.context.span;
+	ret->attributes = intern_bytes(&p->profile->strings, labels.others.data, labels.others.len);
+	buf_release(&labels.others);
 	owner.pid = (uint32_t)labels.pid;
 	owner.container = labels.container;
 	row = (struct profile_thread){

@@ -323,18 +323,49 @@ static void redact_one(struct profile *profile, struct map *known, uint32_t name
 	*text = (uint32_t)id;
 }
 
-static void redact_owner(struct profile *profile, struct profile_owner *owner)
+static void redact_attributes(struct profile *profile, uint32_t *text)
 {
 	BUF(shown);
 
-	if (!owner->attributes)
-		return;
-	attributes_redact(profile_text(profile, owner->attributes), &shown);
-	owner->attributes = shown.failed ? 0 : intern_bytes(&profile->strings, shown.data, shown.len);
+	attributes_redact(profile_text(profile, *text), &shown);
+	*text = shown.failed ? 0 : intern_bytes(&profile->strings, shown.data, shown.len);
+}
+
+/* Samples that are made again. */
+struct redaction {
+	struct profile *profile;
+	struct timeline kept;
+	struct map known; /* attributes -> those without secrets */
+};
+
+static int redact_sample(void *context, const struct profile_sample *sample)
+{
+	struct redaction *redaction = context;
+	struct profile_sample shown = *sample;
+	uint64_t known = sample->attributes;
+
+	if (known && !map_get(&redaction->known, sample->attributes, &known)) {
+		redact_attributes(redaction->profile, &shown.attributes);
+		known = shown.attributes;
+		(void)map_put(&redaction->known, sample->attributes, known); /* as above */
+	}
+	shown.attributes = (uint32_t)known;
+	return timeline_add(&redaction->kept, &shown);
+}
+
+static int redact_samples(struct profile *profile)
+{
+	struct redaction redaction = {.profile = profile};
+	int err = 0;
+
+	if (profile->has_attributes)
+		err = timeline_remake(&profile->samples, &redaction.kept, redact_sample, &redaction);
+	map_release(&redaction.known);
+	return err;
 }
 
 /* The file may be of another program or of an older duet, or secrets were kept in it. */
-static void redact(struct profile *profile)
+static int redact(struct profile *profile)
 {
 	struct map known = {0};
 
@@ -343,7 +374,7 @@ static void redact(struct profile *profile)
 	for (size_t i = 0; i < profile->usages.len; i++)
 		redact_one(profile, &known, 0, &profile->usages.items[i].command);
 	for (size_t i = 0; i < profile->owners.len; i++)
-		redact_owner(profile, &profile->owners.items[i]);
+		redact_attributes(profile, &profile->owners.items[i].attributes);
 	for (size_t i = 0; i < profile->notes.len; i++) {
 		struct profile_note *note = &profile->notes.items[i];
 		bool is_command = note->kind == PROFILE_NOTE_COMMAND;
@@ -354,6 +385,7 @@ static void redact(struct profile *profile)
 			redact_one(profile, &known, is_command ? 0 : note->texts[0], &note->texts[1]);
 	}
 	map_release(&known);
+	return redact_samples(profile);
 }
 
 int reader_read_as(const struct reader *reader, struct reader_source *source, struct profile *profile, struct buf *why)
@@ -372,7 +404,7 @@ int reader_read_as(const struct reader *reader, struct reader_source *source, st
 	profile->strings.most = profile->most_nodes = 0;
 	if (!err) {
 		map_release(&profile->node_ids); /* it gets no more stacks; they take most of the memory */
-		redact(profile);
+		err = redact(profile);
 	}
 	if (err == -EILSEQ && source->gunzip)
 		buf_clear(why);

@@ -251,6 +251,7 @@ void owners_open(struct owners *owners, struct profile *profile, bool spark_name
 void owners_release(struct owners *owners)
 {
 	containers_release(&owners->containers);
+	map_release(&owners->contexts);
 }
 
 static uint32_t executable_of(struct owners *owners, const struct process *process)
@@ -355,6 +356,7 @@ static void take_published(struct owners *owners, struct subject *subject, const
 	(void)attributes_find(published->attributes.data, ATTRIBUTES_SERVICE, &service);
 	subject->service = service.value_len ? intern_bytes(strings, service.value, service.value_len) : 0;
 	subject->attributes = intern_str(strings, published->attributes.data);
+	subject->keys = intern_str(strings, published->keys.data);
 }
 
 /* The first look at a process is always due. */
@@ -398,6 +400,80 @@ static bool look(struct owners *owners, struct process *process, uint64_t now_ns
 	return is_new;
 }
 
+#define CONTEXTS_MAX 65536 /* different attributes of its threads that one process may add to the profile */
+#define CONTEXTS_KNOWN 8192 /* entries of the cache */
+#define KEYS_AGE_NS (20 * NS_PER_MS) /* names that are missing are not looked for more often */
+
+/* Returns the string of the text; 0: there is no room for it. */
+static uint32_t context_row(struct owners *owners, struct subject *subject, const char *text, bool is_closed)
+{
+	struct intern *strings = &owners->profile->strings;
+	uint32_t id = intern_known(strings, text);
+
+	if (id || is_closed || subject->contexts >= CONTEXTS_MAX)
+		return id;
+	subject->contexts++;
+	return intern_str(strings, text);
+}
+
+/* What the cache has above the string. */
+#define CONTEXT_LACKS (1ull << 32) /* something is left out */
+#define CONTEXT_UNNAMED (1ull << 33) /* because the name of an attribute is not known */
+
+static uint64_t new_context(struct owners *owners, struct subject *subject, const void *attributes, size_t bytes,
+			    bool is_closed)
+{
+	const char *keys = intern_text(&owners->profile->strings, subject->keys);
+	BUF(text);
+	enum context_loss loss = context_text(attributes, bytes, keys, &text);
+	uint64_t known = text.len ? context_row(owners, subject, text.data, is_closed) : 0;
+
+	if (loss != CONTEXT_WHOLE || (!known && text.len))
+		known |= CONTEXT_LACKS;
+	return loss == CONTEXT_NO_KEY ? known | CONTEXT_UNNAMED : known;
+}
+
+static uint64_t context_of(struct owners *owners, struct process *process, const void *attributes, size_t bytes,
+			   bool is_closed)
+{
+	struct subject *subject = subject_of(process);
+	const uint64_t about[] = {(uint64_t)process->pid, process->start_ticks, owners->profile->start_ns,
+				  (uint64_t)subject->keys << 1 | is_closed};
+	uint64_t key = hash_bytes(attributes, bytes, hash_bytes(about, sizeof(about), 0)), known;
+
+	if (map_get(&owners->contexts, key, &known))
+		return known;
+	if (owners->contexts.len >= CONTEXTS_KNOWN)
+		map_release(&owners->contexts);
+	known = new_context(owners, subject, attributes, bytes, is_closed);
+	(void)map_put(&owners->contexts, key, known); /* out of memory: it is read again */
+	return known;
+}
+
+/* Looks whether the process has published more names. */
+static bool look_for_keys(struct owners *owners, struct process *process)
+{
+	struct subject *subject = subject_of(process);
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (process->exited || now_ns < owners->looks_ns || now_ns + LOOK_NS < subject->look_ns + KEYS_AGE_NS ||
+	    !look(owners, process, now_ns))
+		return false;
+	subject->owner_ns = 0;
+	return true;
+}
+
+uint32_t owners_context(struct owners *owners, struct process *process, const void *attributes, size_t bytes,
+			bool is_closed)
+{
+	uint64_t known = context_of(owners, process, attributes, bytes, is_closed);
+
+	if (known & CONTEXT_UNNAMED && look_for_keys(owners, process))
+		known = context_of(owners, process, attributes, bytes, is_closed);
+	loader_counters[DUET_LOADER_CONTEXT_LACKS] += (known & CONTEXT_LACKS) != 0;
+	return (uint32_t)known;
+}
+
 void owners_exec(struct process *process)
 {
 	struct subject *subject = subject_of(process);
@@ -410,8 +486,10 @@ void owners_new_profile(struct process *process, struct intern_move *move)
 	struct subject *subject = subject_of(process);
 
 	subject->owner_ns = 0;
+	subject->contexts = 0;
 	subject->service = intern_moved(move, subject->service);
 	subject->attributes = intern_moved(move, subject->attributes);
+	subject->keys = intern_moved(move, subject->keys);
 	subject->program = intern_moved(move, subject->program);
 	subject->application = intern_moved(move, subject->application);
 	subject->executed_as = intern_moved(move, subject->executed_as);

@@ -38,9 +38,11 @@ const char *running_short_name(const char *program); /* a class without its pack
 /* Appends "123 (shop.jar), 124 (shop.jar)", and "and 7 more" for those above the first eight. */
 void running_list(const struct running *running, struct buf *out);
 
-/* The state of a process that belongs to subject/. The fields up to `vm` are interned, 0 = not known. */
+/* The state of a process that belongs to subject/. The fields up to `vm` but `contexts` are interned, 0 = not known. */
 struct subject {
 	uint32_t service, attributes; /* as in struct profile_owner */
+	uint32_t keys; /* as struct published has them */
+	uint32_t contexts; /* how many different attributes of threads' contexts it has in the profile */
 	uint32_t program; /* the program that a JVM runs */
 	uint32_t application; /* the same as people name it, with the name that Spark has for it if possible */
 	uint32_t executed_as; /* the path by which the process was started */
@@ -69,6 +71,7 @@ struct owners {
 	struct containers containers;
 	bool spark_names; /* add the Spark name to the main class of a Spark application */
 	uint64_t looks_ns; /* when the next look at what a program publishes may be, but for first looks */
+	struct map contexts; /* cache: hash of a thread's attributes and of what their process publishes -> string */
 };
 
 void owners_open(struct owners *owners, struct profile *profile, bool spark_names);
@@ -80,6 +83,13 @@ void owners_release(struct owners *owners);
  * is by the cgroup that /proc showed at most a second ago.
  */
 uint32_t owners_row(struct owners *owners, struct process *process, const struct duet_sample *sample);
+/*
+ * Returns the interned attributes of a sample's thread, as profile/attributes.h. Looks at what the process publishes if
+ * it does not know their names. 0: there are none, or they are new, and the profile `is_closed` to new texts of the
+ * process, or has too many of it.
+ */
+uint32_t owners_context(struct owners *owners, struct process *process, const void *attributes, size_t bytes,
+			bool is_closed);
 /* Call while the process runs, if samples lack the cgroup: they may be decided when /proc shows none any more. */
 void owners_note(struct owners *owners, struct process *process);
 /* Call after an exec: the process runs another program. */

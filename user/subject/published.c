@@ -21,8 +21,6 @@
 
 #define TRIES 3 /* while it changes */
 #define CANDIDATES 4 /* mappings of the name that are looked at */
-#define KEY_MAX 255 /* bytes of a name; a longer one is cut */
-#define VALUE_MAX 1024 /* the same of a value */
 
 /* ---- the helper ---- */
 
@@ -114,10 +112,11 @@ static int read_work(const struct helper_task *task, struct helper_answer *answe
 /* ---- the parser ---- */
 
 /* Fields of protobuf's messages ProcessContext, Resource, KeyValue and AnyValue. */
-enum { CONTEXT_RESOURCE = 1 };
+enum { CONTEXT_RESOURCE = 1, CONTEXT_ATTRIBUTES = 2 };
 enum { RESOURCE_ATTRIBUTES = 1 };
 enum { PAIR_KEY = 1, PAIR_VALUE = 2 };
-enum { VALUE_TEXT = 1, VALUE_BOOL, VALUE_INT, VALUE_DOUBLE };
+enum { VALUE_TEXT = 1, VALUE_BOOL, VALUE_INT, VALUE_DOUBLE, VALUE_LIST };
+enum { LIST_VALUES = 1 };
 
 typedef int (*visitor)(struct published *to, const struct wire_field *field);
 
@@ -139,17 +138,6 @@ static int each(struct published *to, struct wire message, uint32_t number, visi
 			err = visit(to, &field);
 	}
 	return err;
-}
-
-/* Appends one clean line. */
-static void add_bytes(struct buf *out, const struct wire_field *of, size_t most)
-{
-	BUF(raw);
-
-	buf_add(&raw, of->bytes, of->len < most ? of->len : most);
-	for (size_t i = 0; i < raw.len; i++)
-		raw.data[i] = raw.data[i] ? raw.data[i] : '?';
-	text_add_line(out, raw.data);
 }
 
 /* The last field of a message decides, as protobuf has it. Returns false if there is none, or it is malformed. */
@@ -177,7 +165,7 @@ static bool add_value(struct buf *out, const struct wire_field *any)
 	if (!last_of(wire_of(any), 0, &value))
 		return false;
 	if (value.number == VALUE_TEXT && value.type == WIRE_BYTES) {
-		add_bytes(out, &value, VALUE_MAX);
+		attributes_add_value(out, value.bytes, value.len, ATTRIBUTES_VALUE_MAX);
 	} else if (value.number == VALUE_BOOL && value.type == WIRE_VARINT) {
 		buf_add_str(out, value.value ? "true" : "false");
 	} else if (value.number == VALUE_INT && value.type == WIRE_VARINT) {
@@ -203,9 +191,7 @@ static int on_attribute(struct published *to, const struct wire_field *pair)
 	if (!last_of(wire_of(pair), PAIR_KEY, &key_field) || !last_of(wire_of(pair), PAIR_VALUE, &any) ||
 	    key_field.type != WIRE_BYTES || !key_field.len || !add_value(&value, &any))
 		return 0;
-	add_bytes(&key, &key_field, KEY_MAX);
-	for (char *equals; (equals = strchr(key.data, '='));)
-		*equals = '?';
+	attributes_add_key(&key, key_field.bytes, key_field.len);
 	if (attributes_find(to->attributes.data, key.data, &known))
 		return 0;
 	buf_printf(&to->attributes, "%s=", key.data);
@@ -221,21 +207,111 @@ static int on_resource(struct published *to, const struct wire_field *resource)
 	return each(to, wire_of(resource), RESOURCE_ATTRIBUTES, on_attribute);
 }
 
+/* A name that is no text keeps its place. */
+static int on_name(struct published *to, const struct wire_field *any)
+{
+	struct wire_field value;
+	size_t before = to->keys.len;
+
+	if (last_of(wire_of(any), VALUE_TEXT, &value) && value.type == WIRE_BYTES)
+		attributes_add_key(&to->keys, value.bytes, value.len);
+	buf_add_str(&to->keys, "\n");
+	if (to->keys.len <= PUBLISHED_TEXT_MAX && to->key_count++ < DUET_CONTEXT_KEYS_MAX)
+		return to->keys.failed ? -ENOMEM : 0;
+	buf_cut(&to->keys, before);
+	return -E2BIG; /* those that follow would have other numbers */
+}
+
+/* Of the attributes of the context, only the names of threads' attributes are of interest. */
+static int on_names(struct published *to, const struct wire_field *pair)
+{
+	struct wire_field key, any, list;
+	int err;
+
+	if (!last_of(wire_of(pair), PAIR_KEY, &key) || !last_of(wire_of(pair), PAIR_VALUE, &any) ||
+	    key.type != WIRE_BYTES || key.len != strlen(DUET_CONTEXT_KEYS) ||
+	    memcmp(key.bytes, DUET_CONTEXT_KEYS, key.len) != 0 || !last_of(wire_of(&any), VALUE_LIST, &list))
+		return 0;
+	buf_clear(&to->keys);
+	to->key_count = 0;
+	err = each(to, wire_of(&list), LIST_VALUES, on_name);
+	return err == -E2BIG ? 0 : err;
+}
+
 int published_parse(struct published *ret, const void *payload, size_t bytes)
 {
-	return each(ret, (struct wire){.bytes = payload, .len = bytes}, CONTEXT_RESOURCE, on_resource);
+	const struct wire context = {.bytes = payload, .len = bytes};
+	int err = each(ret, context, CONTEXT_RESOURCE, on_resource);
+
+	return err ? err : each(ret, context, CONTEXT_ATTRIBUTES, on_names);
 }
+
+/* ---- the attributes of a thread ---- */
+
+/* Where the last attribute of each name begins, 1 + its offset; 0: there is none. */
+struct last_attributes {
+	uint16_t at[DUET_CONTEXT_KEYS_MAX];
+};
+
+static enum context_loss find_last(const unsigned char *bytes, size_t len, struct last_attributes *ret)
+{
+	size_t at = 0;
+
+	*ret = (struct last_attributes){0};
+	while (len - at >= 2 && len - at - 2 >= bytes[at + 1]) {
+		ret->at[bytes[at]] = (uint16_t)(at + 1);
+		at += 2u + bytes[at + 1];
+	}
+	return at == len ? CONTEXT_WHOLE : CONTEXT_CUT;
+}
+
+static void add_pair(const char *key, size_t key_len, const unsigned char *value, size_t len, struct buf *out)
+{
+	BUF(text);
+
+	attributes_add_value(&text, value, len, len);
+	buf_add(out, key, key_len);
+	buf_add_str(out, "=");
+	redact_value(key, key_len, text.data, out);
+	buf_add_str(out, "\n");
+}
+
+enum context_loss context_text(const void *attributes, size_t bytes, const char *keys, struct buf *out)
+{
+	const unsigned char *from = attributes;
+	struct last_attributes last;
+	enum context_loss loss = find_last(from, bytes < UINT16_MAX ? bytes : 0, &last);
+
+	for (size_t i = 0; i < DUET_CONTEXT_KEYS_MAX; i++) {
+		size_t key_len = strcspn(keys, "\n"), before = out->len;
+
+		if (last.at[i] && !*keys)
+			return CONTEXT_NO_KEY;
+		if (last.at[i] && key_len)
+			add_pair(keys, key_len, from + last.at[i] + 1, from[last.at[i]], out);
+		if (out->len > PUBLISHED_TEXT_MAX) {
+			buf_cut(out, before);
+			loss = CONTEXT_CUT;
+		}
+		keys += key_len + (keys[key_len] == '\n');
+	}
+	return loss;
+}
+
+/* ---- the parser's process ---- */
 
 static int parse_work(const struct helper_task *task, struct helper_answer *answer)
 {
-	struct published published = {.attributes = BUF_NONE};
+	struct published published = {.attributes = BUF_NONE, .keys = BUF_NONE};
 	BUF(payload);
 	int err = io_read_again(task->fd, PUBLISHED_MAX, &payload);
 
 	if (!err)
 		err = published_parse(&published, payload.data, payload.len);
-	if (!err)
+	if (!err) {
 		parts_add(&answer->text, published.attributes.data, published.attributes.len);
+		parts_add(&answer->text, published.keys.data, published.keys.len);
+	}
 	published_release(&published);
 	return err;
 }
@@ -251,8 +327,10 @@ static int parse(struct published *ret, const struct charge *charge, const struc
 	struct parts parts = {.at = answer.text.data, .left = answer.text.len, .err = err};
 
 	parts_read_text(&parts, &ret->attributes, PUBLISHED_TEXT_MAX);
+	parts_read_text(&parts, &ret->keys, PUBLISHED_TEXT_MAX);
 	helper_answer_release(&answer);
 	text_clean_lines(&ret->attributes);
+	text_clean_lines(&ret->keys);
 	ret->is_new = !parts.err;
 	return parts.err == -EBADMSG ? -EPROTO : parts.err;
 }
@@ -266,7 +344,7 @@ int published_read(struct published *ret, const struct charge *charge, const str
 	char known[24];
 	int err;
 
-	*ret = (struct published){.attributes = BUF_NONE};
+	*ret = (struct published){.attributes = BUF_NONE, .keys = BUF_NONE};
 	snprintf(known, sizeof(known), "%" PRIx64, known_ns);
 	if (proc_fd < 0)
 		return proc_fd;
@@ -285,4 +363,5 @@ int published_read(struct published *ret, const struct charge *charge, const str
 void published_release(struct published *published)
 {
 	buf_release(&published->attributes);
+	buf_release(&published->keys);
 }

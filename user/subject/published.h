@@ -18,6 +18,8 @@ struct published {
 	uint64_t published_ns; /* changes with each change; 0: it could not be read */
 	bool is_new; /* the attributes are those of published_ns; otherwise there are none, and nothing has changed */
 	struct buf attributes; /* of the resource, as profile/attributes.h */
+	struct buf keys; /* names of the attributes of threads' contexts, a line each; what has no room is left out */
+	uint32_t key_count;
 };
 
 /*
@@ -29,5 +31,17 @@ int published_read(struct published *ret, const struct charge *charge, const str
 		   uint64_t known_ns);
 void published_release(struct published *published);
 
-/* In the parser: sets the attributes. What is too long or too much is left out. Returns 0, or -EPROTO. */
+/* In the parser: sets the texts. What is too long or too much is left out. Returns 0, or -EPROTO. */
 int published_parse(struct published *ret, const void *payload, size_t bytes);
+
+enum context_loss {
+	CONTEXT_WHOLE,
+	CONTEXT_CUT, /* something is left out: it is not all there, or too long */
+	CONTEXT_NO_KEY, /* the same: it has a name that `keys` does not have */
+};
+
+/*
+ * Appends the attributes of a thread's context, as profile/attributes.h, clean and in the order of `keys`, which are
+ * those of its process. At most PUBLISHED_TEXT_MAX bytes.
+ */
+enum context_loss context_text(const void *attributes, size_t bytes, const char *keys, struct buf *out);

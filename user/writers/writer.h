@@ -16,8 +16,9 @@ enum writer_group {
 	WRITER_BY_PROCESS,
 	WRITER_BY_THREAD,
 	WRITER_BY_SERVICE,
-	WRITER_BY_TRACE, /* of these two, the profile's stacks have the frames: grouping.h */
+	WRITER_BY_TRACE, /* of these three, the profile's stacks have the frames: grouping.h */
 	WRITER_BY_SPAN,
+	WRITER_BY_ATTRIBUTE,
 	WRITER_GROUP_MAX
 };
 #define WRITER_GROUPS (WRITER_GROUP_MAX - 1)
@@ -71,12 +72,13 @@ struct writer_jfr {
 /* What the filters have left. */
 struct writer_passed {
 	uint64_t stacks, kept; /* that -I and -X were applied to */
-	bool is_spanless; /* --span and --trace-id have left no sample */
+	bool is_spanless; /* --span, --trace-id and --attr have left no sample */
 };
 
 struct writer_options {
 	struct frame_style style;
 	enum writer_group by[WRITER_GROUPS]; /* --by: leading frames, outermost first; WRITER_BY_NONE ends it */
+	const char *by_keys[WRITER_GROUPS]; /* of WRITER_BY_ATTRIBUTE the key, which a ',' may end; not owned */
 	bool threads;	    /* -t: a leading frame [name tid=N]; virtual threads: see duet(1), THREADS */
 	bool processes;	    /* a leading frame [name pid=N]: several processes were profiled, and `by` is empty */
 	uint32_t event;	    /* index into profile.events: a writer of one event writes the samples of this one */
@@ -85,10 +87,11 @@ struct writer_options {
 	uint32_t max_depth; /* -j: deeper stacks keep the frames nearest the leaf under [truncated]; 0 = no limit */
 	struct opt_strings include; /* -I: keep stacks with a matching frame */
 	struct opt_strings exclude; /* -X */
-	/* set by grouping.c: stacks begin with the frames of --by trace and span; otherwise these are not shown */
+	/* set by grouping.c: stacks begin with the frames of --by trace, span, attr; otherwise these are not shown */
 	bool is_grouped;
 	struct opt_strings spans; /* --span: only samples in a span whose tag or id matches; empty: all */
 	struct opt_strings traces_of; /* --trace-id: the same for traces */
+	struct opt_strings attributes; /* --attr KEY=PATTERN: the same for the value of each key that is named */
 	bool regex;	    /* --regex: these are extended regular expressions; else '*' at either end */
 	uint32_t skip;	    /* --skip: leave out this many frames nearest the root */
 	bool classify;	    /* --classify: a leading frame for the kind of work, see category_of() */
@@ -209,8 +212,8 @@ void writer_event_part(const char *event, struct buf *ret);
  */
 void writer_event_file(const char *file, const char *event, struct buf *ret);
 void writer_options_default(struct writer_options *options);
-/* Parses "container,process", each word at most once. Returns 0, or -EINVAL with `by` unchanged. */
-int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list);
+/* Parses "container,attr:KEY", each word at most once; the list stays. Returns 0, or -EINVAL with --by unchanged. */
+int writer_groups_parse(struct writer_options *options, const char *list);
 
 /* Writes the lines of a sorted tree, "a;b;c 12". Returns 0 or -ENOMEM. */
 struct tree;

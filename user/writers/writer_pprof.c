@@ -20,7 +20,7 @@
 #include "writers/writer.h"
 
 #define ROWS_MAX 262144 /* stacks of threads whose samples are summed before they are written */
-#define LABELS_MAX (9 + ATTRIBUTES_MAX)
+#define LABELS_MAX (9 + 2 * ATTRIBUTES_MAX)
 
 /*
  * The samples of one thread, stack and span; of the sample only these fields count. Their values are 2 * events in
@@ -233,11 +233,11 @@ static void label_thread(struct pprof *p, struct labels *labels, uint32_t index)
 		add_label(p, labels, PPROF_LABEL_TID, 0, thread->tid);
 }
 
-/* What the program publishes of itself, but for what it could fake. */
-static void label_published(struct pprof *p, struct labels *labels, const struct profile_thread *thread)
+/* What the program publishes, but for what it could fake, and for what `other` has. */
+static void label_published(struct pprof *p, struct labels *labels, uint32_t text, const char *other)
 {
-	const char *at = profile_text(p->profile, p->profile->owners.items[thread->owner].attributes);
-	struct attribute published;
+	const char *at = profile_text(p->profile, text);
+	struct attribute published, ours;
 	BUF(key);
 	BUF(value);
 
@@ -251,7 +251,8 @@ static void label_published(struct pprof *p, struct labels *labels, const struct
 		pprof__label__init(label);
 		label->key = string_of(p, key.data);
 		label->text = string_of(p, value.data);
-		labels->count += key.len && value.len && !text_is_word(key.data, PPROF_LABELS);
+		labels->count += key.len && value.len && !text_is_word(key.data, PPROF_LABELS) &&
+				 !attributes_find(other, key.data, &ours);
 	}
 }
 
@@ -281,6 +282,7 @@ static void put_sample(struct pprof *p, size_t index)
 	const struct row *row = &p->rows.items[index];
 	Pprof__Sample sample = PPROF__SAMPLE__INIT;
 	Pprof__Label *pointers[LABELS_MAX];
+	uint32_t owner = p->profile->threads.items[row->of.thread].owner;
 	struct labels labels = {.count = 0};
 	int wanted = path_make(&p->path, row->of.thread, row->of.node);
 
@@ -297,7 +299,9 @@ static void put_sample(struct pprof *p, size_t index)
 	sample.n_values = value_count(p);
 	sample.values = p->values.items + index * value_count(p);
 	label_thread(p, &labels, row->of.thread);
-	label_published(p, &labels, &p->profile->threads.items[row->of.thread]);
+	label_published(p, &labels, row->of.attributes, "");
+	label_published(p, &labels, p->profile->owners.items[owner].attributes,
+			profile_text(p->profile, row->of.attributes));
 	label_trace(p, &labels, row);
 	sample.n_labels = labels.count;
 	sample.labels = pointers;
@@ -320,9 +324,9 @@ static uint64_t row_key(const struct row *row)
 {
 	const struct profile_sample *of = &row->of;
 	const uint64_t key[] = {(uint64_t)of->thread << 32 | of->node, of->trace_high, of->trace_low, of->span,
-				(uintptr_t)row->tag};
+				(uintptr_t)row->tag, of->attributes};
 
-	return row->tag || trace_is_known(of) ? hash_bytes(key, sizeof(key), 0) : key[0];
+	return row->tag || of->attributes || trace_is_known(of) ? hash_bytes(key, sizeof(key), 0) : key[0];
 }
 
 /* Returns the index of a row like this one; UINT64_MAX: there is none yet, or it is hidden by one of equal key. */

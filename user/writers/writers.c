@@ -174,6 +174,8 @@ int writer_finish(FILE *out)
 	return errno ? -errno : -EIO;
 }
 
+#define ATTRIBUTE "attr:"
+
 static enum writer_group group_named(const char *name, size_t len)
 {
 	static const char *const names[] = {
@@ -185,15 +187,18 @@ static enum writer_group group_named(const char *name, size_t len)
 		[WRITER_BY_SPAN] = "span",
 	};
 
-	for (enum writer_group group = WRITER_BY_CONTAINER; group < WRITER_GROUP_MAX; group++)
+	if (len > strlen(ATTRIBUTE) && !memcmp(name, ATTRIBUTE, strlen(ATTRIBUTE)))
+		return WRITER_BY_ATTRIBUTE;
+	for (enum writer_group group = WRITER_BY_CONTAINER; group < WRITER_BY_ATTRIBUTE; group++)
 		if (strlen(names[group]) == len && !memcmp(names[group], name, len))
 			return group;
 	return WRITER_BY_NONE;
 }
 
-int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list)
+int writer_groups_parse(struct writer_options *options, const char *list)
 {
 	enum writer_group groups[WRITER_GROUPS] = {WRITER_BY_NONE};
+	const char *words[WRITER_GROUPS] = {NULL};
 
 	for (size_t i = 0;; i++, list++) {
 		size_t len = strcspn(list, ",");
@@ -202,13 +207,16 @@ int writer_groups_parse(enum writer_group by[WRITER_GROUPS], const char *list)
 		if (i == WRITER_GROUPS || group == WRITER_BY_NONE)
 			return -EINVAL;
 		for (size_t j = 0; j < i; j++)
-			if (groups[j] == group)
+			if (!strncmp(words[j], list, len) && strcspn(words[j], ",") == len)
 				return -EINVAL;
 		groups[i] = group;
+		words[i] = list;
 		list += len;
 		if (!*list)
 			break;
 	}
-	memcpy(by, groups, sizeof(groups));
+	memcpy(options->by, groups, sizeof(groups));
+	for (size_t i = 0; i < WRITER_GROUPS; i++)
+		options->by_keys[i] = groups[i] == WRITER_BY_ATTRIBUTE ? words[i] + strlen(ATTRIBUTE) : NULL;
 	return 0;
 }

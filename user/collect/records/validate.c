@@ -57,6 +57,7 @@ static bool attributes_check(const unsigned char *at, size_t bytes)
 		    (attribute->type == DUET_ATTRIBUTE_CLASS && attribute->bytes > DUET_MAX_CLASS_BYTES) ||
 		    (attribute->type == DUET_ATTRIBUTE_RESOURCE && !resource_check(attribute)) ||
 		    (attribute->type == DUET_ATTRIBUTE_STATE && attribute->bytes > DUET_MAX_STATE_BYTES) ||
+		    (attribute->type == DUET_ATTRIBUTE_CONTEXT && attribute->bytes > DUET_CONTEXT_ATTRIBUTES) ||
 		    (attribute->type == DUET_ATTRIBUTE_SPAN && attribute->bytes > DUET_MAX_SPAN_BYTES) ||
 		    (attribute->type == DUET_ATTRIBUTE_USER && !user_check(attribute)))
 			return false;

@@ -27,7 +27,7 @@ enum { SETTING_ID, SETTING_NAME, SETTING_VALUE };
 enum { LOSS_AMOUNT, LOSS_REASON };
 enum { FACT_KEY, FACT_VALUE };
 enum { WEIGHT_EVENTS, WEIGHT_SAMPLES, WEIGHT_WEIGHT };
-enum { CONTEXT_EVENTS, CONTEXT_TRACE, CONTEXT_SPAN };
+enum { CONTEXT_EVENTS, CONTEXT_TRACE, CONTEXT_SPAN, CONTEXT_ATTRIBUTES };
 enum { HOLDER_EVENTS, HOLDER_STACK };
 
 static const struct jfr_wanted wanted[OTHERS] = {
@@ -35,7 +35,7 @@ static const struct jfr_wanted wanted[OTHERS] = {
 	[LOSS] = {"jdk.DataLoss", {"amount", "reason"}},
 	[FACT] = {JFR_TYPE_FACT, {"key", "value"}},
 	[WEIGHT] = {JFR_TYPE_WEIGHT, {"events", "samples", "weight"}},
-	[CONTEXT] = {JFR_TYPE_CONTEXT, {"events", "traceId", "spanId"}},
+	[CONTEXT] = {JFR_TYPE_CONTEXT, {"events", "traceId", "spanId", "attributes"}},
 	[HOLDER] = {JFR_TYPE_HOLDER, {"events", "stack"}},
 };
 
@@ -54,7 +54,7 @@ struct jfr {
 	uint64_t samples, weight; /* its values; `is_new`: they are not added yet */
 	bool is_new;
 	uint64_t reported; /* the same of the last duet.Context */
-	struct profile_sample context; /* trace and span of that duet.Context */
+	struct profile_sample context; /* trace, span and attributes of that duet.Context */
 	uint64_t held; /* the same of the last duet.Holder */
 	uint32_t held_node; /* stack of that duet.Holder */
 	struct map losses; /* text -> index */
@@ -325,6 +325,7 @@ static int add_sample(struct jfr *j, struct jfr_kind *kind, const struct jfr_val
 		sample.trace_high = j->context.trace_high;
 		sample.trace_low = j->context.trace_low;
 		sample.span = j->context.span;
+		sample.attributes = j->context.attributes;
 		j->reported--;
 	}
 	err = find_stack(j, kind, values, &sample.node);
@@ -369,6 +370,8 @@ static void set_context(struct jfr *j, const struct jfr_value values[JFR_SLOTS])
 	j->context = (struct profile_sample){0};
 	(void)trace_id_parse(&j->context, (const char *)trace->bytes, trace->len);
 	(void)span_id_parse(&j->context, (const char *)span->bytes, span->len);
+	j->context.attributes =
+		jfr_constants_name(&j->constants, JFR_POOL_STRING, values[CONTEXT_ATTRIBUTES].number);
 }
 
 static int read_sample(struct jfr *j, const struct event *event)

@@ -95,9 +95,10 @@ static uint64_t events_of(const struct writer_stream *j, const struct profile_sa
 /* What the samples in the next events worked for. */
 static void put_context(struct writer_stream *j, const struct profile_sample *sample)
 {
+	const char *attributes = profile_text(j->profile, sample->attributes);
 	char trace[TRACE_ID_DIGITS + 1], span[SPAN_ID_DIGITS + 1];
 
-	if (!trace_is_known(sample))
+	if (!trace_is_known(sample) && !sample->attributes)
 		return;
 	trace_id_text(sample, trace);
 	span_id_text(sample, span);
@@ -105,6 +106,7 @@ static void put_context(struct writer_stream *j, const struct profile_sample *sa
 	jfr_put_number(&j->body, events_of(j, sample));
 	jfr_put_text(&j->body, trace);
 	jfr_put_text(&j->body, span);
+	jfr_put_number(&j->body, sample->attributes ? jfr_text_row(&j->pools, attributes) : 0);
 	jfr_end_event(j);
 }
 

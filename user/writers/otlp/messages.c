@@ -374,3 +374,34 @@ void otlp_profile_id(const struct profile *profile, const struct profile_sample 
 	memcpy(ret, &low, sizeof(low));
 	memcpy(ret + sizeof(low), &high, sizeof(high));
 }
+
+const char *otlp_frame_type(const struct frame *frame)
+{
+	if (!frame)
+		return NULL;
+	if (frame_kind_is_java(frame->kind))
+		return "jvm";
+	if (frame->kind == FRAME_KERNEL)
+		return "kernel";
+	return frame->kind == FRAME_NATIVE || frame->kind == FRAME_JVM ? "native" : NULL;
+}
+
+bool otlp_same_process(const struct profile *profile, const struct profile_sample *a, const struct profile_sample *b)
+{
+	const struct profile_thread *one = &profile->threads.items[a->thread];
+	const struct profile_thread *other = &profile->threads.items[b->thread];
+
+	return one->pid == other->pid && one->owner == other->owner && one->process == other->process;
+}
+
+int otlp_order(const void *a, const void *b, void *arg)
+{
+	const struct profile *profile = arg;
+	const struct profile_sample *x = a, *y = b;
+	const struct profile_thread *one = &profile->threads.items[x->thread];
+	const struct profile_thread *other = &profile->threads.items[y->thread];
+
+	return vec_order(one->pid, other->pid) ?: vec_order(one->owner, other->owner) ?:
+	       vec_order(one->process, other->process) ?: vec_order(x->event, y->event) ?:
+	       vec_order(x->thread, y->thread) ?: vec_order(x->node, y->node) ?: vec_order(x->time_ns, y->time_ns);
+}

@@ -75,3 +75,8 @@ void otlp_add_resource(struct buf *to, unsigned int field, const struct profile 
 
 /* Makes the id of the profile of a sample's process and event: the same whenever the recording is written. */
 void otlp_profile_id(const struct profile *profile, const struct profile_sample *sample, uint8_t ret[16]);
+
+const char *otlp_frame_type(const struct frame *frame); /* profile.frame.type; NULL for frames that are not code */
+bool otlp_same_process(const struct profile *profile, const struct profile_sample *a, const struct profile_sample *b);
+/* For qsort_r(), with the profile: by process, event, thread, stack and time. */
+int otlp_order(const void *a, const void *b, void *profile);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/attributes.h"
 #include "profile/timeline.h"
 #include "writers/otlp/messages.h"
 #include "writers/shared/code.h"
@@ -18,8 +19,13 @@
 #include "writers/shared/spans.h"
 #include "writers/writer.h"
 
-#define SAMPLE_ATTRIBUTES 6
+#define SAMPLE_ATTRIBUTES 6 /* of duet's own, and their names: */
+#define SAMPLE_KEYS \
+	"cpu.logical_number thread.id thread.name process.pid process.executable.name " \
+	OTLP_SPAN " " OTLP_SAMPLES " " OTLP_VIRTUAL
 #define LABELS_MAX 8 /* frames before a stack's root that are no code */
+
+struct indices vec(int32_t);
 
 /*
  * The numbers in maps and interns are indices in the tables of the file; 0 is the empty element. An empty string is
@@ -41,6 +47,8 @@ struct otlp {
 	struct map mark_locations; /* by label */
 	uint32_t location_count;
 	struct vec(int32_t) stack;
+	struct map own; /* attributes of a sample -> the place in … */
+	struct vec(int32_t) own_attributes; /* … this, of their number and their indices */
 	struct buf text;
 	bool is_json;
 	struct json json;
@@ -160,21 +168,9 @@ static int32_t function_of(struct otlp *o, const struct path_step *step)
 	return index;
 }
 
-/* Returns the value of profile.frame.type; NULL for frames that are not code. */
-static const char *frame_type(const struct frame *frame)
-{
-	if (!frame)
-		return NULL;
-	if (frame_kind_is_java(frame->kind))
-		return "jvm";
-	if (frame->kind == FRAME_KERNEL)
-		return "kernel";
-	return frame->kind == FRAME_NATIVE || frame->kind == FRAME_JVM ? "native" : NULL;
-}
-
 static uint32_t add_location(struct otlp *o, const struct path_step *step)
 {
-	const char *type = frame_type(step->frame);
+	const char *type = otlp_frame_type(step->frame);
 	Otlp__Location location = OTLP__LOCATION__INIT;
 	Otlp__Line line = OTLP__LINE__INIT, *lines = &line;
 	int32_t attribute = type ? attribute_of(o, "profile.frame.type", type, 0) : 0;
@@ -275,14 +271,57 @@ static int64_t cpu_of(const struct otlp *o)
 	return -1;
 }
 
-static size_t sample_attributes(struct otlp *o, const struct profile_sample *sample, int32_t ret[SAMPLE_ATTRIBUTES])
+/* A text that stays. */
+static const char *kept_text(struct otlp *o, const char *text, size_t len)
+{
+	BUF(copy);
+
+	buf_add(&copy, text, len);
+	return intern_text(&o->strings, (uint32_t)string_of(o, copy.data));
+}
+
+/* Returns where o->own_attributes has those that the program gave the sample. */
+static uint64_t own_attributes(struct otlp *o, const struct profile_sample *sample)
+{
+	const char *at = profile_text(o->profile, sample->attributes);
+	struct attribute own;
+	uint64_t place;
+
+	if (map_get(&o->own, sample->attributes, &place))
+		return place;
+	place = o->own_attributes.len;
+	if (map_put(&o->own, sample->attributes, place) < 0 || vec_push(&o->own_attributes, 0) < 0)
+		o->err = -ENOMEM;
+	for (int i = 0; !o->err && i < ATTRIBUTES_MAX && attributes_next(&at, &own); i++) {
+		const char *key = kept_text(o, own.key, own.key_len);
+
+		if (!own.key_len || !own.value_len || text_is_word(key, SAMPLE_KEYS))
+			continue;
+		if (vec_push(&o->own_attributes, attribute_of(o, key, kept_text(o, own.value, own.value_len), 0)) < 0)
+			o->err = -ENOMEM;
+		else
+			o->own_attributes.items[place]++;
+	}
+	return place;
+}
+
+/* Appends the indices of the sample's attributes. Returns their number. */
+static size_t sample_attributes(struct otlp *o, const struct profile_sample *sample, struct indices *to)
 {
 	const struct profile_thread *thread = &o->profile->threads.items[sample->thread];
 	bool is_virtual = thread->tid == PROFILE_VIRTUAL;
 	uint64_t id = is_virtual ? profile_virtual_id(o->profile, sample->thread) : thread->tid;
 	const char *tag = spans_tag(&o->spans, sample);
 	int64_t cpu = cpu_of(o);
-	size_t count = 0;
+	uint64_t own = own_attributes(o, sample);
+	size_t own_count = o->err ? 0 : (size_t)o->own_attributes.items[own], count = 0;
+	int32_t *ret;
+
+	if (o->err || vec_reserve(to, to->len + own_count + SAMPLE_ATTRIBUTES) < 0) {
+		o->err = -ENOMEM;
+		return 0;
+	}
+	ret = to->items + to->len;
 
 	if (cpu >= 0)
 		ret[count++] = attribute_of(o, "cpu.logical_number", NULL, cpu);
@@ -296,7 +335,9 @@ static size_t sample_attributes(struct otlp *o, const struct profile_sample *sam
 		ret[count++] = attribute_of(o, OTLP_VIRTUAL, NULL, 1);
 	if (thread->name)
 		ret[count++] = attribute_of(o, "thread.name", profile_text(o->profile, thread->name), 0);
-	return count;
+	memcpy(ret + count, o->own_attributes.items + own + 1, own_count * sizeof(*ret));
+	to->len += count + own_count;
+	return count + own_count;
 }
 
 /* One value instead of one for each sample. */
@@ -314,7 +355,7 @@ static void sum_values(const struct writer_options *options, const struct profil
 
 /* Fills a sample with those of one thread and stack. Returns false if the filters do not choose it. */
 static bool fill_sample(struct otlp *o, const struct profile_sample *samples, size_t count, Otlp__Sample *ret,
-			int64_t *values, uint64_t *times, int32_t attributes[SAMPLE_ATTRIBUTES])
+			int64_t *values, uint64_t *times, struct indices *attributes)
 {
 	int wanted = path_make(&o->path, samples->thread, samples->node);
 
@@ -325,7 +366,6 @@ static bool fill_sample(struct otlp *o, const struct profile_sample *samples, si
 	otlp__sample__init(ret);
 	ret->stack_index = stack_of(o);
 	ret->n_attribute_indices = sample_attributes(o, samples, attributes);
-	ret->attribute_indices = attributes;
 	ret->link_index = link_of(o, samples);
 	ret->n_values = count;
 	ret->values = values;
@@ -398,7 +438,7 @@ static void cover_times(const struct otlp *o, const struct profile_sample *sampl
 /* Room for the messages of one profile of a number of samples. */
 struct room {
 	Otlp__Sample *samples, **pointers;
-	int32_t (*attributes)[SAMPLE_ATTRIBUTES];
+	struct indices attributes; /* of all samples */
 	int64_t *values;
 	uint64_t *times;
 };
@@ -407,17 +447,17 @@ static bool room_open(struct room *room, size_t count)
 {
 	room->samples = calloc(count, sizeof(*room->samples));
 	room->pointers = calloc(count, sizeof(*room->pointers));
-	room->attributes = calloc(count, sizeof(*room->attributes));
+	room->attributes = (struct indices){0};
 	room->values = calloc(count, sizeof(*room->values));
 	room->times = calloc(count, sizeof(*room->times));
-	return room->samples && room->pointers && room->attributes && room->values && room->times;
+	return room->samples && room->pointers && room->values && room->times;
 }
 
 static void room_close(struct room *room)
 {
 	free(room->samples);
 	free(room->pointers);
-	free(room->attributes);
+	vec_release(&room->attributes);
 	free(room->values);
 	free(room->times);
 }
@@ -439,11 +479,13 @@ static void add_profile(struct otlp *o, struct buf *scope, const struct profile_
 		for (next = first + 1; next < count && are_together(o, &samples[first], &samples[next]);)
 			next++;
 		if (!fill_sample(o, samples + first, next - first, &room.samples[at], room.values + first,
-				 room.times + first, room.attributes[at]))
+				 room.times + first, &room.attributes))
 			continue;
 		room.pointers[at] = &room.samples[at];
 		profile.n_samples++;
 	}
+	for (size_t i = 0, at = 0; !o->err && i < profile.n_samples; at += room.samples[i++].n_attribute_indices)
+		room.samples[i].attribute_indices = room.attributes.items + at;
 	if (!o->err && profile.n_samples) {
 		describe_profile(o, samples->event, &profile, &types);
 		cover_times(o, samples, count, &profile);
@@ -539,35 +581,15 @@ static void put_empty(struct otlp *o, FILE *out)
 	put_resource(o, out, &resource, &scope);
 }
 
-static bool same_process(const struct profile *profile, const struct profile_sample *a, const struct profile_sample *b)
-{
-	const struct profile_thread *one = &profile->threads.items[a->thread];
-	const struct profile_thread *other = &profile->threads.items[b->thread];
-
-	return one->pid == other->pid && one->owner == other->owner && one->process == other->process;
-}
-
-static int compare(const void *a, const void *b, void *arg)
-{
-	const struct profile *profile = arg;
-	const struct profile_sample *x = a, *y = b;
-	const struct profile_thread *one = &profile->threads.items[x->thread];
-	const struct profile_thread *other = &profile->threads.items[y->thread];
-
-	return vec_order(one->pid, other->pid) ?: vec_order(one->owner, other->owner) ?:
-	       vec_order(one->process, other->process) ?: vec_order(x->event, y->event) ?:
-	       vec_order(x->thread, y->thread) ?: vec_order(x->node, y->node) ?: vec_order(x->time_ns, y->time_ns);
-}
-
 static void put_processes(struct otlp *o, FILE *out)
 {
 	struct profile_sample *samples = o->ordered.samples.items;
 	size_t count = o->ordered.samples.len, next;
 
 	if (count)
-		qsort_r(samples, count, sizeof(*samples), compare, (void *)o->profile);
+		qsort_r(samples, count, sizeof(*samples), otlp_order, (void *)o->profile);
 	for (size_t first = 0; !o->err && first < count; first = next) {
-		for (next = first + 1; next < count && same_process(o->profile, &samples[first], &samples[next]);)
+		for (next = first + 1; next < count && otlp_same_process(o->profile, &samples[first], &samples[next]);)
 			next++;
 		put_process(o, samples + first, next - first, out);
 	}
@@ -600,6 +622,8 @@ static void otlp_release(struct otlp *o)
 	intern_release(&o->functions);
 	intern_release(&o->attributes);
 	map_release(&o->kept_attributes);
+	map_release(&o->own);
+	vec_release(&o->own_attributes);
 	map_release(&o->chains);
 	map_release(&o->stacks);
 	intern_release(&o->links);

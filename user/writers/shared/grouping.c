@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "writers/shared/grouping.h"
 
+#include <string.h>
+
+#include "profile/attributes.h"
 #include "profile/merge.h"
 #include "profile/timeline.h"
 #include "writers/shared/filter.h"
@@ -14,6 +17,7 @@ struct grouping {
 	const struct writer_options *options;
 	struct spans spans;
 	struct buf trace, span; /* of the sample; empty: it has none */
+	struct buf value; /* of one of its attributes */
 	struct map nodes; /* node << 32 | frame of the group -> node */
 	struct vec(uint32_t) path;
 	bool has_groups;
@@ -24,7 +28,7 @@ static bool has_groups(const struct writer *writer, const struct writer_options 
 	bool has = false;
 
 	for (size_t i = 0; i < WRITER_GROUPS; i++)
-		has |= options->by[i] == WRITER_BY_TRACE || options->by[i] == WRITER_BY_SPAN;
+		has |= options->by[i] >= WRITER_BY_TRACE;
 	return has && writer != &writer_duet; /* that file has all of it anyway */
 }
 
@@ -41,12 +45,59 @@ static void describe(struct grouping *g, const struct profile_sample *sample)
 	buf_add_str(&g->trace, id);
 }
 
-static bool is_wanted(const struct grouping *g)
+/* Sets g->value to that of the sample or, if it has none of this name, to that of its process. */
+static bool find_value(struct grouping *g, const struct profile_sample *sample, const char *key, size_t key_len)
+{
+	const struct profile *profile = g->spans.profile;
+	const struct profile_owner *owner = &profile->owners.items[profile->threads.items[sample->thread].owner];
+	struct attribute found;
+	BUF(name);
+
+	buf_add(&name, key, key_len);
+	buf_clear(&g->value);
+	if (!attributes_find(profile_text(profile, sample->attributes), name.data, &found) &&
+	    !attributes_find(profile_text(profile, owner->attributes), name.data, &found))
+		return false;
+	buf_add(&g->value, found.value, found.value_len);
+	return true;
+}
+
+/* Of several patterns for one key, one must match. */
+static bool has_attribute(struct grouping *g, const struct profile_sample *sample, const char *wanted)
+{
+	const struct opt_strings *all = &g->options->attributes;
+	size_t key_len = strcspn(wanted, "=");
+
+	(void)find_value(g, sample, wanted, key_len);
+	for (size_t i = 0; i < all->len; i++) {
+		const char *pattern = all->items[i] + key_len + 1;
+
+		if (!strncmp(all->items[i], wanted, key_len + 1) &&
+		    filter_match(&(struct opt_strings){.items = &pattern, .len = 1}, g->value.data))
+			return true;
+	}
+	return false;
+}
+
+static bool is_wanted(struct grouping *g, const struct profile_sample *sample)
 {
 	const struct writer_options *options = g->options;
 
+	for (size_t i = 0; i < options->attributes.len; i++)
+		if (!has_attribute(g, sample, options->attributes.items[i]))
+			return false;
+
 	return (!options->spans.len || filter_match(&options->spans, g->span.data)) &&
 	       (!options->traces_of.len || filter_match(&options->traces_of, g->trace.data));
+}
+
+static const char *group_of(struct grouping *g, const struct profile_sample *sample, const char *key)
+{
+	size_t len = strcspn(key, ",");
+
+	if (!find_value(g, sample, key, len))
+		buf_printf(&g->value, "[no %.*s]", (int)len, key);
+	return g->value.data;
 }
 
 /* Puts a frame at the root of the stack that ends at this node. Returns the new node, or UINT32_MAX. */
@@ -75,13 +126,15 @@ static bool place(void *context, struct profile *to, const struct profile_sample
 	struct grouping *g = context;
 
 	describe(g, from);
-	if (!is_wanted(g))
+	if (!is_wanted(g, from))
 		return false;
 	for (size_t i = WRITER_GROUPS; g->has_groups && *node != UINT32_MAX && i-- > 0;) {
 		if (g->options->by[i] == WRITER_BY_TRACE)
 			*node = lead(g, to, *node, g->trace.len ? g->trace.data : NO_TRACE);
 		else if (g->options->by[i] == WRITER_BY_SPAN)
 			*node = lead(g, to, *node, g->span.len ? g->span.data : NO_SPAN);
+		else if (g->options->by[i] == WRITER_BY_ATTRIBUTE)
+			*node = lead(g, to, *node, group_of(g, from, g->options->by_keys[i]));
 	}
 	return true;
 }
@@ -111,10 +164,11 @@ static int group(const struct profile *profile, const struct writer *writer, str
 		 struct profile *ret)
 {
 	bool is_grouped = has_groups(writer, options);
-	struct grouping g = {.options = options, .has_groups = is_grouped, .trace = BUF_NONE, .span = BUF_NONE};
+	struct grouping g = {.options = options, .has_groups = is_grouped,
+			     .trace = BUF_NONE, .span = BUF_NONE, .value = BUF_NONE};
 	int err;
 
-	if (!is_grouped && !options->spans.len && !options->traces_of.len)
+	if (!is_grouped && !options->spans.len && !options->traces_of.len && !options->attributes.len)
 		return 0;
 	err = profile_init(ret);
 	if (err < 0)
@@ -123,6 +177,7 @@ static int group(const struct profile *profile, const struct writer *writer, str
 	spans_release(&g.spans);
 	buf_release(&g.trace);
 	buf_release(&g.span);
+	buf_release(&g.value);
 	map_release(&g.nodes);
 	vec_release(&g.path);
 	if (err) {

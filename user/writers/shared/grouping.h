@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a profile by the traces and spans that its samples worked for: --by trace, --by span, --span, --trace-id. */
+/*
+ * Writes a profile by the traces and spans that its samples worked for, and by their attributes: --by, --span,
+ * --trace-id, --attr.
+ */
 #pragma once
 
 #include "writers/writer.h"
