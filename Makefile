@@ -274,7 +274,8 @@ native_workloads := $(O)/workloads/libworkload.so $(O)/workloads/libmemory.so $(
 	$(addprefix $(O)/workloads/,native native_static native_debug_frame busy instructions crowd events sleeps \
 	kinds odd_sleeps disk_waits throng mayfly mayfly_child parked wakers transfers odd_files rings \
 	libnative.so libraries liblarge_small.so liblarge_large.so libliar.so contexts services routes \
-	libcontexts_descriptor.so libcontexts_index.so libcontexts_distance.so libclock_ahead.so \
+	libcontexts_descriptor.so libcontexts_index.so libcontexts_distance.so libclock_ahead.so routes_static \
+	$(if $(shell command -v ld.lld),libcontexts_bound_descriptor.so libcontexts_bound_distance.so) \
 	$(if $(shell command -v $(CXX)),native_throw) $(if $(musl_gcc),native_musl native_musl_static) \
 	$(if $(shell command -v go),goroutines))
 
@@ -295,10 +296,20 @@ $(O)/workloads/services: tests/workloads/services.c $(flags)
 
 tls_dialect = $(if $(filter x86_64,$(ARCH)),-mtls-dialect=$(if $(filter $1,descriptor),gnu2,gnu),\
 	-mtls-dialect=$(if $(filter $1,descriptor),desc,trad))
+tls_library = $(CC) $(native_cflags) -DAS_LIBRARY -fPIC $(call tls_dialect,$*) \
+	-ftls-model=$(if $(filter distance,$*),initial-exec,global-dynamic) -shared -o $@ $<
 $(O)/workloads/libcontexts_%.so: tests/workloads/contexts.c $(flags)
 	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -DAS_LIBRARY -fPIC $(call tls_dialect,$*) \
-		-ftls-model=$(if $(filter distance,$*),initial-exec,global-dynamic) -shared -o $@ $<
+	$(Q)mkdir -p $(@D) && $(tls_library)
+
+# The linker's relocations do not name the variable.
+$(O)/workloads/libcontexts_bound_%.so: tests/workloads/contexts.c $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(tls_library) -fuse-ld=lld -Wl,-Bsymbolic
+
+$(O)/workloads/routes_static: tests/workloads/routes.c tests/workloads/publishing.h $(flags)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(native_cflags) -static-pie -Wl,--export-dynamic-symbol=otel_thread_ctx_v1 -o $@ $<
 
 $(O)/workloads/busy: tests/workloads/busy.c $(flags)
 	$(call msg,CC,$@)

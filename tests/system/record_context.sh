@@ -66,6 +66,19 @@ case_libraries() {
 	done
 }
 
+# Libraries in which the linker has bound the variable to themselves, and a static executable without a fixed address.
+case_bound() { # apart
+	need_bpf
+	local way
+	record_program routes_static 0.5 plain
+	expect_routes "$here/out.duet" 4
+	for way in descriptor distance; do
+		[ -e "$workloads/libcontexts_bound_$way.so" ] || skip "no lld made the libraries"
+		record_contexts 0.5 "$workloads/libcontexts_bound_$way.so"
+		expect_contexts "$here/out.collapsed"
+	done
+}
+
 # What other formats hold, and what the filters choose.
 case_formats() {
 	need_bpf

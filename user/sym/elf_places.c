@@ -243,7 +243,19 @@ static enum duet_context_place place_of(uint64_t relocation)
 	return DUET_CONTEXT_NOWHERE;
 }
 
-static bool find_relocation(struct elf_reader *reader, size_t symbol, struct duet_context_source *ret)
+/*
+ * A linker names the symbol, or has its offset in the file's block if no other file can take its place. That number is
+ * not in the relocation of INDEX.
+ */
+static bool is_of(const GElf_Rela *relocation, enum duet_context_place place, size_t index, const GElf_Sym *symbol)
+{
+	if (GELF_R_SYM(relocation->r_info))
+		return GELF_R_SYM(relocation->r_info) == index;
+	return place != DUET_CONTEXT_INDEX && (uint64_t)relocation->r_addend == symbol->st_value;
+}
+
+static bool find_relocation(struct elf_reader *reader, size_t index, const GElf_Sym *symbol,
+			    struct duet_context_source *ret)
 {
 	Elf_Scn *section = NULL;
 	GElf_Rela relocation;
@@ -256,7 +268,7 @@ static bool find_relocation(struct elf_reader *reader, size_t symbol, struct due
 		for (int i = 0; data && gelf_getrela(data, i, &relocation); i++) {
 			enum duet_context_place place = place_of(GELF_R_TYPE(relocation.r_info));
 
-			if (GELF_R_SYM(relocation.r_info) != symbol || place == DUET_CONTEXT_NOWHERE)
+			if (place == DUET_CONTEXT_NOWHERE || !is_of(&relocation, place, index, symbol))
 				continue;
 			*ret = (struct duet_context_source){.at = relocation.r_offset, .place = place};
 			return true;
@@ -265,18 +277,32 @@ static bool find_relocation(struct elf_reader *reader, size_t symbol, struct due
 	return false;
 }
 
+/* Linkers say so of those that may be anywhere in memory, also of static ones. */
+static bool is_executable(struct elf_reader *reader, const GElf_Ehdr *head)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *section = elf_reader_find_type(reader, SHT_DYNAMIC, &shdr);
+	Elf_Data *data = section ? elf_reader_section(reader, section, &shdr) : NULL;
+	GElf_Phdr interpreter;
+	GElf_Dyn entry;
+
+	for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
+		if (entry.d_tag == DT_FLAGS_1 && entry.d_un.d_val & DF_1_PIE)
+			return true;
+	return head->e_type == ET_EXEC || find_header(reader, PT_INTERP, &interpreter);
+}
+
 /* In an executable, the linker has put the variable at a distance that it knows: code needs no relocation. */
-static bool find_fixed(const struct elf_reader *reader, const GElf_Phdr *tls, const GElf_Sym *symbol,
+static bool find_fixed(struct elf_reader *reader, const GElf_Phdr *tls, const GElf_Sym *symbol,
 		       struct duet_context_source *ret)
 {
 	uint64_t align = tls->p_align ? tls->p_align : 1;
-	GElf_Phdr interpreter;
 	GElf_Ehdr head;
 
 	if (!gelf_getehdr(reader->elf, &head) || align & (align - 1) || tls->p_memsz >= DUET_CONTEXT_DISTANCES ||
 	    symbol->st_value >= tls->p_memsz)
 		return false;
-	if (head.e_type != ET_EXEC && !find_header(reader, PT_INTERP, &interpreter))
+	if (!is_executable(reader, &head))
 		return false;
 	*ret = (struct duet_context_source){.place = DUET_CONTEXT_FIXED};
 #if defined(__x86_64__)
@@ -295,7 +321,7 @@ int elf_places_context(struct elf_reader *reader, struct duet_context_source *re
 	GElf_Phdr tls;
 	size_t index = find_header(reader, PT_TLS, &tls) ? find_context(reader, &symbol) : 0;
 
-	if (index && (find_relocation(reader, index, ret) || find_fixed(reader, &tls, &symbol, ret)))
+	if (index && (find_relocation(reader, index, &symbol, ret) || find_fixed(reader, &tls, &symbol, ret)))
 		return 0;
 	return -ENOENT;
 }
