@@ -440,13 +440,17 @@ static uint64_t context_of(struct owners *owners, struct process *process, const
 	const uint64_t about[] = {(uint64_t)process->pid, process->start_ticks, owners->profile->start_ns,
 				  (uint64_t)subject->keys << 1 | is_closed};
 	uint64_t key = hash_bytes(attributes, bytes, hash_bytes(about, sizeof(about), 0)), known;
+	struct charge charge;
 
 	if (map_get(&owners->contexts, key, &known))
 		return known;
+	if (!charge_begin(&charge, process))
+		return CONTEXT_LACKS;
 	if (owners->contexts.len >= CONTEXTS_KNOWN)
 		map_release(&owners->contexts);
 	known = new_context(owners, subject, attributes, bytes, is_closed);
 	(void)map_put(&owners->contexts, key, known); /* out of memory: it is read again */
+	(void)charge_end(&charge);
 	return known;
 }
 
