@@ -118,13 +118,13 @@ static int emit_all(register_function add_type, emit_function emit)
 
 typedef volatile uint64_t *(*newest_function)(void);
 
-/* Call while CPU time is recorded. The number was 0 before. */
+/* Call while CPU time is recorded. */
 static int see_samples(newest_function newest, volatile uint64_t *number)
 {
 	struct timespec now;
 
-	if (*number || newest() != number)
-		return fail("the thread's number", "it was not sampled yet");
+	if (newest() != number)
+		return fail("the thread's number", "it is elsewhere");
 	spend();
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (!*number || *number > (uint64_t)(now.tv_sec * 1000000000ll + now.tv_nsec))
@@ -143,6 +143,8 @@ static int record_events(void *library, execute_function execute, error_function
 
 	if (!add_type || !emit || !number || emit(add_type("before"), NULL, 0)) /* nothing is recorded yet */
 		return fail("the functions", dlerror());
+	if (*number)
+		return fail("the thread's number", "nothing was recorded yet");
 	snprintf(start, sizeof(start), "start,event=cpu,jfr,file=%s", file);
 	error = execute(start, keep);
 	if (error)
