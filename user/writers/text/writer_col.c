@@ -390,7 +390,7 @@ static int col_write(const struct profile *profile, const struct writer_options 
 	if (options->event < profile->events.len && profile->events.items[options->event].unit == PROFILE_NS)
 		columns.interval_ns = profile->events.items[options->event].interval;
 	ours.reverse = ours.processes = false;
-	ours.by[0] = WRITER_BY_NONE; /* the columns replace --by */
+	memset(ours.by, 0, sizeof(ours.by)); /* WRITER_BY_NONE: the columns replace --by */
 	ours.style.signatures = ours.style.annotate = ours.style.dotted = true;
 	ours.lead = add_lead;
 	ours.lead_context = &columns;
