@@ -140,7 +140,7 @@ case_words() {
 	run_duet convert -X '*' "$here/a.perf" "$here/none.html"
 	expect_refusal 1 "nothing is left to write: every stack has a frame that matches -X '\*'"
 	run_duet convert --span nosuch "$here/a.perf" "$here/none.html"
-	expect_refusal 1 'nothing is left to write: no sample is in a span'
+	expect_refusal 1 'nothing is left to write: no sample has a span'
 	run_duet diff --regex -I nosuch "$here/a.perf" "$here/a.perf" "$here/none.html"
 	expect_refusal 1 'nothing is left to write: no stack has a frame'
 	[ ! -e "$here/none.html" ] || fail "a file was written for nothing"

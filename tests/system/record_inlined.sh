@@ -78,6 +78,22 @@ jdk_case_leaf_calls_without_polls() {
 	expect "leaf calls that lack their caller without a mark, %" "$(figure leaf_silent)" '<=' 1
 }
 
+# Their loops have no entry at all. The byte code of the method leads to the stub.
+jdk_case_leaf_calls_without_entries() {
+	local calls
+	JVM_OPTS=(-XX:CompileCommand=quiet "-XX:CompileCommand=dontinline,workload.ShortLoops::*s")
+	need_bpf
+	start_jvm "$jdk" workload.ShortLoops 60
+	warm_up 3
+	record_cpu 2 -p "$jvm" -i 500us -t -a -o collapsed -f "$here/out" --agent never
+	calls=$(awk '/ShortLoops\.(power|checksum)s_\[j\]/ && /;(libmPow|dpow|updateBytesCRC32) [0-9]+$/ {
+		sum += $NF
+		lacking += /ShortLoops\.(power|checksum)_\[i\]/ ? 0 : $NF
+	} END { print sum + 0, lacking + 0 }' "$here/out")
+	expect "leaf calls" "${calls% *}" '>=' 500
+	expect "leaf calls that lack their caller" "${calls#* }" '<=' $((${calls% *} / 100))
+}
+
 jdk_case_leaf_calls_exact() {
 	JVM_OPTS=("${exact[@]}")
 	record_compiled workload.Leafs 60 -- --agent never
