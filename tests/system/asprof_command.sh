@@ -611,7 +611,8 @@ case_memory_limit() {
 	expect_status 0
 	expect_contains "$here/stderr" 'WARN.*limit of memory \(memlimit\)'
 	wanted_ns=$(((after - before) * 10000000))
-	expect_near "CPU time in the recording" "$(total "$here/stdout")" "$wanted_ns" $((wanted_ns / 5))
+	# A hypervisor may take a quarter of the timers of 50 us. Without weights, three quarters would be missing.
+	expect_near "CPU time in the recording" "$(total "$here/stdout")" "$wanted_ns" $((wanted_ns * 2 / 5))
 	run_asprof stop -o text "$jvm"
 	expect_contains "$here/stdout" 'samples left out'
 	expect_lacks "$here/stderr" 'memlimit' # told once
