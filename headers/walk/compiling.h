@@ -10,9 +10,10 @@
 #define COMPILING_STACK_BYTES (64u << 20) /* more than a compiler's stack has */
 
 /*
- * `java_thread`: what the C library keeps as the thread's; `tid` proves it. Returns 0 with java->found_method and
- * java->found_check, or nonzero: the thread compiles nothing, or is no compiler's. Such a thread has no ciEnv on its
- * stack above `sp`. Rarely something else looks like one, so the caller must know that the thread is in a compiler.
+ * `java_thread`: address of the JavaThread of thread `tid`; any other value leads to nothing. Returns 0 with
+ * java->found_method and java->found_check. Returns nonzero if the thread compiles nothing, or is no compiler's: it has
+ * no ciEnv on its stack above `sp`. Rarely something else looks like one, so the caller must know that the thread is in
+ * a compiler.
  */
 static inline int compiling_find(struct walk_java *java, uint64_t java_thread, uint32_t tid, uint64_t sp)
 {

@@ -357,8 +357,8 @@ bool metadata_is_class(uintptr_t address)
 }
 
 /*
- * Like Klass::is_subtype_of(): a class tells where its subclasses have its address, in a field or, as interfaces do, in
- * a list.
+ * Like Klass::is_subtype_of(): each class has the offset of a field, in which its subclasses have its address. That of
+ * an interface is the field of a cache: its subclasses have its address in a list.
  */
 static bool is_subtype(uintptr_t class, uintptr_t of)
 {

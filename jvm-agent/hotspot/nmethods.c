@@ -18,7 +18,6 @@
 #define MAX_COPY (4u << 20) /* bytes of one table; the largest methods have a tenth of it */
 #define TRIES 4 /* cached memory may be older in one place after the other */
 #define JUMP_BYTES 64 /* of an exported function, for the jump at its end */
-#define CLASSES_MOST 32 /* of one compilation, in which implementations of abstract methods are looked for */
 #define MAX_SCOPES 256 /* methods inlined into each other; HotSpot's limit is far lower */
 
 static struct {
@@ -471,16 +470,15 @@ static int stub_at(uint64_t address)
 	return known->address == address ? known->kind : 0;
 }
 
-/* Returns how many of the metadata are classes: those of objects that the code checks for, makes or reads. */
-static uint32_t find_classes(const struct debug *debug, uintptr_t classes[CLASSES_MOST])
+/* Those of objects that the code checks for, makes or reads. */
+static uint32_t find_classes(const struct scopes *scopes, uintptr_t classes[SCOPES_CLASSES])
 {
-	size_t words = debug->metadata.bytes / sizeof(uintptr_t);
 	uint32_t count = 0;
+	uintptr_t address;
 
-	for (size_t i = 0; i < words && count < CLASSES_MOST; i++) {
-		uintptr_t address;
-
-		memcpy(&address, debug->metadata.data + i * sizeof(address), sizeof(address));
+	for (size_t at = 0; at + sizeof(address) <= scopes->metadata_bytes && count < SCOPES_CLASSES;
+	     at += sizeof(address)) {
+		memcpy(&address, scopes->metadata + at, sizeof(address));
 		if (metadata_is_class(address))
 			classes[count++] = address;
 	}
@@ -495,7 +493,6 @@ static void estimate_scopes(struct debug *debug)
 	size_t bytes = load->pc_count ? debug->code_bytes : 0;
 	size_t room = debug->most_bytes - load->frame_count * sizeof(*record->frames);
 	size_t room_of_frames = room / 4;
-	uintptr_t classes[CLASSES_MOST];
 	struct memory_piece from = {load->address, bytes};
 	unsigned char *code = bytes <= MAX_COPY ? malloc(bytes + 1) : NULL;
 	struct scopes scopes = {
@@ -508,10 +505,12 @@ static void estimate_scopes(struct debug *debug)
 		.frames = record->frames,
 		.frame_count = load->frame_count,
 		.most_frames = load->frame_count + (uint32_t)(room_of_frames / sizeof(*record->frames)),
-		.classes = classes,
+		.metadata = debug->metadata.data,
+		.metadata_bytes = debug->metadata.bytes,
 		.is_exact = is_exact(debug),
 		.calls = calls_of,
 		.stub_at = stub_at,
+		.find_classes = find_classes,
 		.find_callers = stub_callers_find,
 	};
 	struct duet_code_pc *table = NULL;
@@ -520,7 +519,6 @@ static void estimate_scopes(struct debug *debug)
 	if (!code)
 		return;
 	scopes.code_bytes = copy_large(code, &from);
-	scopes.class_count = find_classes(debug, classes);
 	if (scopes.code_bytes == bytes)
 		table = scopes_estimate(&scopes, (uint32_t)((room - room_of_frames) / sizeof(*table)), &count);
 	if (table) {

@@ -31,6 +31,9 @@ struct chooser {
 	uint32_t caller_steps; /* in byte code, that may still be made */
 	struct between last; /* search */
 	uint64_t *barren; /* struct stub_callers */
+	uintptr_t classes[SCOPES_CLASSES];
+	uint32_t class_count;
+	bool has_classes; /* they were looked for */
 	struct scopes *of;
 };
 
@@ -121,8 +124,11 @@ static void begin_search(struct chooser *chooser, struct between *ret, int kind)
 {
 	*ret = (struct between){
 		.search = {.kind = kind, .is_call = is_call, .context = chooser, .limit = STUB_CALLERS_NEAR}};
-	ret->search.classes = chooser->of->classes;
-	ret->search.class_count = chooser->of->class_count;
+	if (!chooser->has_classes)
+		chooser->class_count = chooser->of->find_classes(chooser->of, chooser->classes);
+	chooser->has_classes = true;
+	ret->search.classes = chooser->classes;
+	ret->search.class_count = chooser->class_count;
 	ret->search.barren = chooser->barren;
 	ret->search.budget = &chooser->caller_steps;
 }

@@ -23,6 +23,8 @@ enum scopes_calls {
 	SCOPES_CALLS_RUNTIME, /* also stubs that do a part of its work, such as the barriers of garbage collectors */
 };
 
+#define SCOPES_CLASSES 32 /* most classes of one compilation in which implementations are looked for */
+
 /* An nmethod's debug information, and its code; other bytes may follow that. */
 struct scopes {
 	uint64_t address; /* of the code */
@@ -34,12 +36,14 @@ struct scopes {
 	uint32_t pc_count;
 	struct duet_java_frame *frames; /* that the pcs refer to; others are added */
 	uint32_t frame_count, most_frames;
-	const uintptr_t *classes; /* among the metadata: receivers of virtual calls, and others */
-	uint32_t class_count;
+	const uint8_t *metadata; /* addresses of methods and classes */
+	size_t metadata_bytes;
 	bool is_exact; /* the compiler has recorded where the scope changes */
 	/* What the frame's byte code may call. */
 	enum scopes_calls (*calls)(const struct duet_java_frame *frame);
 	int (*stub_at)(uint64_t address); /* returns stub_callers_kind() */
+	/* Which of the metadata are classes: receivers of virtual calls, and others. Returns their number. */
+	uint32_t (*find_classes)(const struct scopes *scopes, uintptr_t classes[SCOPES_CLASSES]);
 	void (*find_callers)(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end);
 };
 

@@ -121,31 +121,30 @@ bool stub_callers_is_runtime(int kind)
 	return kind && !strncmp(kinds[kind - 1].methods, RUNTIME, sizeof(RUNTIME) - 1);
 }
 
+/* Returns how many methods, from the first on, the search has in common with all ways. */
+static uint32_t common_part(const struct stub_callers *search)
+{
+	uint32_t same = 0;
+
+	while (same < search->level && same < search->depth && search->way[same].method == search->at[same].method)
+		same++;
+	return same;
+}
+
 /* Keeps of several ways what they have in common. */
 static void add_way(struct stub_callers *search)
 {
-	uint32_t same = 0;
+	uint32_t same;
 
 	search->met++;
 	if (!search->ways) {
 		memcpy(search->way, search->at, search->level * sizeof(*search->at));
 		search->depth = search->level;
 	}
-	while (same < search->level && same < search->depth && search->way[same].method == search->at[same].method)
-		same++;
+	same = common_part(search);
 	if (!search->ways || same < search->depth || search->depth < search->level)
 		search->ways++;
 	search->depth = same;
-}
-
-/* True where all further ways have in common with the others what these have. */
-static bool is_on_way(const struct stub_callers *search)
-{
-	uint32_t same = 0;
-
-	while (same < search->level && same < search->depth && search->way[same].method == search->at[same].method)
-		same++;
-	return same == search->depth;
 }
 
 static bool is_replaced(const struct stub_callers *search, const struct metadata_method *method)
@@ -216,20 +215,17 @@ static bool may_copy(struct stub_callers *search, const struct metadata_method *
 	return is_one;
 }
 
-static void search_method(struct stub_callers *search, const struct metadata_method *method, int32_t begin,
+static bool search_method(struct stub_callers *search, const struct metadata_method *method, int32_t begin,
 			  int32_t end);
 
 /* An abstract method stands for those of the classes whose objects the compiled code expects. */
 static void search_implementations(struct stub_callers *search, const struct metadata_method *callee)
 {
-	uint32_t bytes = 0, count;
 	struct metadata_method method;
 
-	free(metadata_code(callee, &bytes));
-	count = bytes ? 0 : search->class_count;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < search->class_count; i++)
 		if (metadata_implementation(search->classes[i], callee, search->budget, &method))
-			search_method(search, &method, 0, INT32_MAX);
+			(void)search_method(search, &method, 0, INT32_MAX);
 }
 
 /* Most methods that are met lead to no stub, and are met again and again. */
@@ -241,8 +237,8 @@ static void search_callee(struct stub_callers *search, const struct metadata_met
 
 	if (!depth || ((*barren | BARREN_DEPTHS) == (hash | BARREN_DEPTHS) && (*barren & BARREN_DEPTHS) >= depth))
 		return;
-	search_method(search, callee, 0, INT32_MAX);
-	search_implementations(search, callee);
+	if (!search_method(search, callee, 0, INT32_MAX))
+		search_implementations(search, callee);
 	if (search->met == met && *search->budget)
 		*barren = (hash & ~BARREN_DEPTHS) | depth;
 }
@@ -293,12 +289,14 @@ static int32_t jump_target(const uint8_t *code, uint32_t bytes, int32_t bci)
 	return is_jump ? bci + (int16_t)(code[bci + 1] << 8 | code[bci + 2]) : bci;
 }
 
-static void search_method(struct stub_callers *search, const struct metadata_method *method, int32_t begin,
+/* Returns false if the method has no byte code. */
+static bool search_method(struct stub_callers *search, const struct metadata_method *method, int32_t begin,
 			  int32_t end)
 {
 	struct metadata_key key = metadata_key(method);
 	uint32_t bytes = 0;
 	uint8_t *code = *search->budget ? metadata_code(method, &bytes) : NULL;
+	bool has_code = bytes;
 
 	(void)spend(search, bytes / 256 + 1);
 	if (begin == end && jump_target(code, bytes, begin) < begin) /* a loop */
@@ -309,11 +307,12 @@ static void search_method(struct stub_callers *search, const struct metadata_met
 	for (uint32_t bci = 0; bci < bytes && (int32_t)bci <= end; bci += bytecode_length(code, bytes, bci)) {
 		search->at[search->level - 1] =
 			(struct duet_java_frame){.method = key.method, .check = key.check, .bci = (int32_t)bci};
-		if ((int32_t)bci >= begin && (search->ways < 2 || !is_on_way(search)))
+		if ((int32_t)bci >= begin && (search->ways < 2 || common_part(search) < search->depth))
 			search_instruction(search, method, code + bci);
 	}
 	search->level--;
 	free(code);
+	return has_code;
 }
 
 void stub_callers_find(struct stub_callers *search, uint64_t method, int32_t begin, int32_t end)
@@ -321,5 +320,5 @@ void stub_callers_find(struct stub_callers *search, uint64_t method, int32_t beg
 	struct metadata_method first;
 
 	if (metadata_find(method, &first))
-		search_method(search, &first, begin, end);
+		(void)search_method(search, &first, begin, end);
 }

@@ -72,9 +72,16 @@ static void find_callers(struct stub_callers *search, uint64_t method, int32_t b
 	search->ways += ways.ways;
 }
 
+static uint32_t find_classes(const struct scopes *of, uintptr_t classes[SCOPES_CLASSES])
+{
+	(void)of, (void)classes;
+	return 0;
+}
+
 static struct scopes scopes = {
 	.calls = calls,
 	.stub_at = stub_at,
+	.find_classes = find_classes,
 	.find_callers = find_callers,
 	.code = (const uint8_t *)code,
 	.code_bytes = sizeof(code) - 1,

@@ -91,19 +91,24 @@ static bool is_call(const void *context, const struct duet_java_frame *frame)
 	return context && frame->method == 4 && frame->bci == 6;
 }
 
+static struct stub_callers search_for(const char *stub, uint64_t *barren, uint32_t *budget)
+{
+	return (struct stub_callers){.kind = stub_callers_kind(stub),
+				     .is_call = is_call,
+				     .barren = barren,
+				     .budget = budget,
+				     .limit = STUB_CALLERS_NEAR};
+}
+
 /* Expects `ways`, and if there is one, its innermost method, depth and bci in the first method. */
 static void expect(const char *stub, uint64_t from, int32_t begin, int32_t end, bool calls, uint32_t ways,
 		   uint64_t last, uint32_t depth, int32_t bci)
 {
 	uint64_t barren[STUB_CALLERS_BARREN] = {0};
 	uint32_t budget = 1000;
-	struct stub_callers search = {.kind = stub_callers_kind(stub),
-				      .is_call = is_call,
-				      .barren = barren,
-				      .context = calls ? "" : NULL,
-				      .budget = &budget,
-				      .limit = STUB_CALLERS_NEAR};
+	struct stub_callers search = search_for(stub, barren, &budget);
 
+	search.context = calls ? "" : NULL;
 	assert_true(search.kind);
 	stub_callers_find(&search, from, begin, end);
 	assert_int_equal(search.ways, ways);
@@ -178,11 +183,7 @@ static void test_common_part(void **state)
 {
 	uint64_t barren[STUB_CALLERS_BARREN] = {0};
 	uint32_t budget = 1000;
-	struct stub_callers search = {.kind = stub_callers_kind("jbyte_disjoint_arraycopy"),
-				      .is_call = is_call,
-				      .barren = barren,
-				      .budget = &budget,
-				      .limit = STUB_CALLERS_NEAR};
+	struct stub_callers search = search_for("jbyte_disjoint_arraycopy", barren, &budget);
 	struct stub_callers again = search;
 
 	stub_callers_find(&search, 14, 0, INT32_MAX);
@@ -192,8 +193,7 @@ static void test_common_part(void **state)
 	stub_callers_find(&again, 4, 0, INT32_MAX);
 	stub_callers_find(&again, 4, 0, INT32_MAX);
 	assert_int_equal(again.ways, 1);
-	again = (struct stub_callers){
-		.kind = again.kind, .is_call = is_call, .barren = barren, .budget = &budget, .limit = again.limit};
+	again = search_for("jbyte_disjoint_arraycopy", barren, &budget);
 	stub_callers_find(&again, 4, 9, INT32_MAX);
 	assert_int_equal(again.ways, 1);
 }
@@ -203,11 +203,7 @@ static void test_implementations(void **state)
 	static const uintptr_t classes[] = {2, 1};
 	uint64_t barren[STUB_CALLERS_BARREN] = {0};
 	uint32_t budget = 1000;
-	struct stub_callers search = {.kind = stub_callers_kind("jbyte_disjoint_arraycopy"),
-				      .is_call = is_call,
-				      .barren = barren,
-				      .budget = &budget,
-				      .limit = STUB_CALLERS_NEAR};
+	struct stub_callers search = search_for("jbyte_disjoint_arraycopy", barren, &budget);
 	struct stub_callers other = search;
 
 	search.classes = classes;
